@@ -1,0 +1,96 @@
+#include "tessera/base/dtype.h"
+
+#include <array>
+#include <bit>
+#include <ostream>
+
+namespace tessera {
+namespace {
+
+struct Info {
+  std::string_view name, mlir;
+  int64_t bytes;
+  DTypeKind kind;
+};
+constexpr std::array<Info, kNumDTypes> kInfo = {{
+    {"bool", "i1", 1, DTypeKind::kBool},
+    {"int8", "i8", 1, DTypeKind::kSigned},
+    {"int16", "i16", 2, DTypeKind::kSigned},
+    {"int32", "i32", 4, DTypeKind::kSigned},
+    {"int64", "i64", 8, DTypeKind::kSigned},
+    {"uint8", "ui8", 1, DTypeKind::kUnsigned},
+    {"uint16", "ui16", 2, DTypeKind::kUnsigned},
+    {"uint32", "ui32", 4, DTypeKind::kUnsigned},
+    {"uint64", "ui64", 8, DTypeKind::kUnsigned},
+    {"float16", "f16", 2, DTypeKind::kFloat},
+    {"bfloat16", "bf16", 2, DTypeKind::kFloat},
+    {"float32", "f32", 4, DTypeKind::kFloat},
+    {"float64", "f64", 8, DTypeKind::kFloat},
+    {"complex64", "complex<f32>", 8, DTypeKind::kComplex},
+    {"complex128", "complex<f64>", 16, DTypeKind::kComplex},
+}};
+const Info& info(DType dtype) { return kInfo[static_cast<size_t>(dtype)]; }
+
+}  // namespace
+
+std::string_view dtype_name(DType dtype) { return info(dtype).name; }
+std::string_view mlir_name(DType dtype) { return info(dtype).mlir; }
+int64_t itemsize(DType dtype) { return info(dtype).bytes; }
+DTypeKind kind(DType dtype) { return info(dtype).kind; }
+
+DType real_dtype(DType dtype) {
+  if (dtype == complex64) return float32;
+  if (dtype == complex128) return float64;
+  return dtype;
+}
+
+DType dtype_from_name(std::string_view name) {
+  for (int i = 0; i < kNumDTypes; ++i)
+    if (kInfo[i].name == name) return static_cast<DType>(i);
+  type_error("dtype", "expected one of bool, int8..int64, uint8..uint64, float16, bfloat16, float32, float64, "
+                      "complex64, complex128, got '{}'", name);
+}
+
+DType dtype_from_mlir_name(std::string_view name) {
+  for (int i = 0; i < kNumDTypes; ++i)
+    if (kInfo[i].mlir == name) return static_cast<DType>(i);
+  type_error("dtype", "expected an element type such as f32, i32, ui8 or i1, got '{}'", name);
+}
+
+std::ostream& operator<<(std::ostream& out, DType dtype) { return out << dtype_name(dtype); }
+
+Bfloat16::Bfloat16(float value) {
+  uint32_t u = std::bit_cast<uint32_t>(value);
+  if ((u & 0x7fffffff) > 0x7f800000) {
+    bits = static_cast<uint16_t>((u >> 16) | 0x40);  // keeps a NaN quiet
+  } else {
+    bits = static_cast<uint16_t>((u + 0x7fff + ((u >> 16) & 1)) >> 16);
+  }
+}
+Bfloat16::operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+
+Float16::Float16(float value) {
+  const uint32_t u = std::bit_cast<uint32_t>(value), sign = (u >> 16) & 0x8000, magnitude = u & 0x7fffffff;
+  if (magnitude > 0x7f800000) {
+    bits = static_cast<uint16_t>(sign | 0x7e00 | ((magnitude >> 13) & 0x3ff));
+  } else if (magnitude >= 0x477ff000) {  // rounds to at least 65520: infinity
+    bits = static_cast<uint16_t>(sign | 0x7c00);
+  } else if (magnitude < 0x38800000) {  // subnormal or zero: let the float adder round at 2^-24
+    const float f = std::bit_cast<float>(magnitude) + 0.5f;  // 0.5's last bit is 2^-24
+    bits = static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(f) - std::bit_cast<uint32_t>(0.5f)));
+  } else {
+    const uint32_t rounded = magnitude + 0xfff + ((magnitude >> 13) & 1);
+    bits = static_cast<uint16_t>(sign | ((rounded - 0x38000000) >> 13));
+  }
+}
+Float16::operator float() const {
+  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16, rest = bits & 0x7fff;
+  if (rest >= 0x7c00) return std::bit_cast<float>(sign | 0x7f800000 | ((rest & 0x3ff) << 13));
+  if (rest < 0x400) {
+    const float f = static_cast<float>(rest) * 0x1p-24f;
+    return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(f));
+  }
+  return std::bit_cast<float>(sign | ((rest << 13) + 0x38000000));
+}
+
+}  // namespace tessera

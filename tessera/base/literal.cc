@@ -1,0 +1,43 @@
+#include "tessera/base/literal.h"
+
+#include <string_view>
+
+namespace tessera {
+
+Literal::Literal(DType dtype, Shape shape)
+    : dtype_(dtype), shape_(std::move(shape)), elements_(shape_.elements()),
+      bytes_(new std::byte[static_cast<size_t>(std::max<int64_t>(bytes(), 1))]()) {}
+
+std::byte* Literal::mutable_raw() {
+  if (bytes_.use_count() > 1) {
+    std::shared_ptr<std::byte[]> own(new std::byte[static_cast<size_t>(std::max<int64_t>(bytes(), 1))]);
+    std::memcpy(own.get(), bytes_.get(), static_cast<size_t>(bytes()));
+    bytes_ = std::move(own);
+  }
+  return bytes_.get();
+}
+
+Literal Literal::reshaped(const Shape& shape) const {
+  Literal out = *this;
+  out.shape_ = shape;
+  out.elements_ = shape.elements();
+  TESSERA_CHECK(out.elements_ == elements_, "{} as {}", shape_, shape);
+  return out;
+}
+
+bool operator==(const Literal& a, const Literal& b) {
+  return a.dtype_ == b.dtype_ && a.shape_ == b.shape_ &&
+         std::memcmp(a.bytes_.get(), b.bytes_.get(), static_cast<size_t>(a.bytes())) == 0;
+}
+
+void Literal::check_count(int64_t count) const {
+  if (count != elements_) shape_error("array", "expected {} values for shape {}, got {}", elements_, shape_, count);
+}
+
+size_t hash_value(const Literal& literal) {
+  const std::string_view bytes(reinterpret_cast<const char*>(literal.raw()), static_cast<size_t>(literal.bytes()));
+  return hash_combine(hash_combine(static_cast<size_t>(literal.dtype()), hash_value(literal.shape())),
+                      std::hash<std::string_view>()(bytes));
+}
+
+}  // namespace tessera

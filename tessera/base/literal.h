@@ -1,0 +1,69 @@
+// Literal: a dense row-major array on the host. What files hold, what is printed, what the naive evaluator computes with.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tessera/base/dtype.h"
+#include "tessera/base/shape.h"
+
+namespace tessera {
+
+// Immutable once shared: copies share the bytes; mutable_data() unshares them.
+class Literal {
+ public:
+  Literal() : Literal(float32, Shape{0}) {}
+  // Zeros.
+  Literal(DType dtype, Shape shape);
+  // A rank-0 literal.
+  template <class T>
+  static Literal scalar(T value) {
+    Literal out(dtype_of<T>, Shape{});
+    out.mutable_data<T>()[0] = value;
+    return out;
+  }
+  // `values` row-major; UserError if their number is not that of `shape`.
+  template <class T>
+  static Literal from(std::span<const T> values, const Shape& shape) {
+    Literal out(dtype_of<T>, shape);
+    out.check_count(static_cast<int64_t>(values.size()));
+    std::copy(values.begin(), values.end(), out.mutable_data<T>());
+    return out;
+  }
+
+  DType dtype() const { return dtype_; }
+  const Shape& shape() const { return shape_; }
+  int64_t elements() const { return elements_; }
+  int64_t bytes() const { return elements_ * itemsize(dtype_); }
+
+  const std::byte* raw() const { return bytes_.get(); }
+  std::byte* mutable_raw();
+  template <class T>
+  const T* data() const {
+    TESSERA_CHECK(dtype_ == dtype_of<T>, "literal of {}", dtype_name(dtype_));
+    return reinterpret_cast<const T*>(bytes_.get());
+  }
+  template <class T>
+  T* mutable_data() {
+    TESSERA_CHECK(dtype_ == dtype_of<T>, "literal of {}", dtype_name(dtype_));
+    return reinterpret_cast<T*>(mutable_raw());
+  }
+
+  // The same bytes under another shape of as many elements.
+  Literal reshaped(const Shape& shape) const;
+  // Bitwise equal, dtype and shape included (so NaN == NaN and 0 != -0).
+  friend bool operator==(const Literal& a, const Literal& b);
+
+ private:
+  void check_count(int64_t count) const;
+
+  DType dtype_;
+  Shape shape_;
+  int64_t elements_;
+  std::shared_ptr<std::byte[]> bytes_;
+};
+
+size_t hash_value(const Literal& literal);
+
+}  // namespace tessera

@@ -1,0 +1,39 @@
+#include "tessera/base/shape.h"
+
+#include <ostream>
+
+#include "tessera/base/error.h"
+
+namespace tessera {
+
+std::ostream& operator<<(std::ostream& out, const Dims& dims) {
+  out << '(';
+  for (size_t i = 0; i < dims.size(); ++i) out << (i ? ", " : "") << dims[i];
+  return out << (dims.size() == 1 ? ",)" : ")");
+}
+
+Dims row_major_strides(const Shape& shape) {
+  Dims strides(shape.size(), 1);
+  for (int64_t i = shape.rank() - 2; i >= 0; --i) strides[i] = strides[i + 1] * shape[i + 1];
+  return strides;
+}
+
+Dims iota_dims(int64_t n) {
+  Dims dims(n);
+  for (int64_t i = 0; i < n; ++i) dims[i] = i;
+  return dims;
+}
+
+int64_t normalize_axis(std::string_view op, int64_t axis, int64_t rank) {
+  if (axis < -rank || axis >= rank)
+    shape_error(op, "expected an axis in [{}, {}), got {}; the array has rank {}", -rank, rank, axis, rank);
+  return axis < 0 ? axis + rank : axis;
+}
+
+size_t hash_value(const Dims& dims) {
+  size_t seed = dims.size();
+  for (int64_t d : dims) seed = hash_combine(seed, std::hash<int64_t>()(d));
+  return seed;
+}
+
+}  // namespace tessera

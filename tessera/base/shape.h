@@ -1,0 +1,52 @@
+// Dims: a short list of integers (a shape, a permutation, strides), kept inline up to rank 6. Prints as Python's tuple.
+#pragma once
+
+#include <fmt/ostream.h>
+
+#include <boost/container/small_vector.hpp>
+#include <cstdint>
+#include <iosfwd>
+#include <span>
+#include <string_view>
+
+namespace tessera {
+
+class Dims : public boost::container::small_vector<int64_t, 6> {
+ public:
+  using Base = boost::container::small_vector<int64_t, 6>;
+  using Base::Base;
+  Dims() = default;
+  Dims(std::initializer_list<int64_t> dims) : Base(dims) {}
+  Dims(std::span<const int64_t> dims) : Base(dims.begin(), dims.end()) {}
+
+  int64_t rank() const { return static_cast<int64_t>(size()); }
+  // The product of all entries: the number of elements of a shape (1 for rank 0).
+  int64_t elements() const {
+    int64_t n = 1;
+    for (int64_t d : *this) n *= d;
+    return n;
+  }
+};
+
+// The extents of an array, major first. `(4, 8)` when printed; a vector is `(4,)`, a scalar `()`.
+using Shape = Dims;
+
+std::ostream& operator<<(std::ostream& out, const Dims& dims);
+
+// Row-major strides in elements: (4, 8) -> (8, 1).
+Dims row_major_strides(const Shape& shape);
+// 0, 1, ..., n-1.
+Dims iota_dims(int64_t n);
+// `axis` in [-rank, rank) as [0, rank); UserError naming `op` otherwise.
+int64_t normalize_axis(std::string_view op, int64_t axis, int64_t rank);
+size_t hash_value(const Dims& dims);
+
+inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+inline size_t hash_combine(size_t seed, size_t value) {
+  return seed ^ (value + 0x9e3779b97f4a7c15ULL + (seed << 6) + (seed >> 2));
+}
+
+}  // namespace tessera
+
+template <>
+struct fmt::formatter<tessera::Dims> : fmt::ostream_formatter {};

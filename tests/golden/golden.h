@@ -1,0 +1,110 @@
+// Reads the golden data of this folder: Topic("random") is random.json and, where it has arrays,
+// random.npz.
+//
+//   const golden::Topic topic("printing");
+//   for (const golden::Json& c : topic["cases"])
+//     EXPECT_EQ(print(topic.array(c["value"])), c["str"]) << c["name"];
+//
+// It needs base/ alone, so that the tests of every folder can use it. It reads what golden.py
+// writes (stored members, no zip64), and aborts on anything else: the files are ours.
+#pragma once
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tessera/base/literal.h"
+
+namespace tessera::golden {
+
+using Json = nlohmann::json;
+
+// The bytes of a file below tests/golden/, e.g. "stablehlo/softmax.mlir".
+inline std::string read_file(std::string_view path) {
+  const std::filesystem::path full = std::filesystem::path(TESSERA_GOLDEN_DIR) / path;
+  std::ifstream in(full, std::ios::binary);
+  TESSERA_CHECK(in.good(), "cannot open {}", full.string());
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+class Topic {
+ public:
+  explicit Topic(std::string_view name)
+      : json_(Json::parse(read_file(std::string(name) + ".json"))) {
+    const std::string npz = std::string(name) + ".npz";
+    if (std::filesystem::exists(std::filesystem::path(TESSERA_GOLDEN_DIR) / npz))
+      read_members(read_file(npz));
+  }
+
+  Topic(const Topic&) = delete;
+  Topic& operator=(const Topic&) = delete;
+
+  const Json& json() const { return json_; }
+  const Json& operator[](const char* key) const { return json_.at(key); }
+
+  // The array that {"key", "dtype", "shape"} refers to.
+  Literal array(const Json& reference) const {
+    const std::string key = reference.at("key");
+    const auto member = members_.find(key + ".npy");
+    TESSERA_CHECK(member != members_.end(), "no array {}", key);
+    const std::string_view npy = member->second;
+    Shape shape;
+    for (int64_t d : reference.at("shape")) shape.push_back(d);
+    Literal out(dtype_from_name(reference.at("dtype").get<std::string>()), shape);
+    const size_t header =
+        10 + read<uint16_t>(npy, 8);  // npy 1.0: magic, version, the length of the text, the text
+    TESSERA_CHECK(npy.size() == header + static_cast<size_t>(out.bytes()), "{} holds {} bytes", key,
+                  npy.size() - header);
+    if (out.bytes() > 0)
+      std::memcpy(out.mutable_raw(), npy.data() + header, static_cast<size_t>(out.bytes()));
+    return out;
+  }
+  std::vector<Literal> arrays(const Json& references) const {
+    std::vector<Literal> out;
+    for (const Json& reference : references) out.push_back(array(reference));
+    return out;
+  }
+
+ private:
+  template <class T>
+  static T read(std::string_view bytes, size_t at) {
+    TESSERA_CHECK(at + sizeof(T) <= bytes.size(), "truncated at {}", at);
+    T value;
+    std::memcpy(&value, bytes.data() + at, sizeof(T));
+    return value;
+  }
+
+  // The central directory stands at the end of a zip file; its record, without a comment, takes the
+  // last 22 bytes.
+  void read_members(std::string file) {
+    file_ = std::move(file);
+    const std::string_view zip = file_;
+    const size_t end = zip.size() - 22;
+    TESSERA_CHECK(zip.size() >= 22 && read<uint32_t>(zip, end) == 0x06054b50,
+                  "not a plain zip file");
+    size_t at = read<uint32_t>(zip, end + 16);
+    for (int left = read<uint16_t>(zip, end + 10); left > 0; --left) {
+      TESSERA_CHECK(read<uint16_t>(zip, at + 10) == 0, "a deflated member");
+      const size_t size = read<uint32_t>(zip, at + 20), local = read<uint32_t>(zip, at + 42);
+      const size_t name = read<uint16_t>(zip, at + 28), extra = read<uint16_t>(zip, at + 30),
+                   comment = read<uint16_t>(zip, at + 32);
+      const size_t data =
+          local + 30 + read<uint16_t>(zip, local + 26) + read<uint16_t>(zip, local + 28);
+      TESSERA_CHECK(data + size <= zip.size(), "a member beyond the end");
+      members_.emplace(zip.substr(at + 46, name), zip.substr(data, size));
+      at += 46 + name + extra + comment;
+    }
+  }
+
+  Json json_;
+  std::string file_;
+  std::map<std::string_view, std::string_view, std::less<>> members_;  // into file_
+};
+
+}  // namespace tessera::golden

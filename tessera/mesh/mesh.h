@@ -1,0 +1,77 @@
+// Mesh: devices arranged in a grid whose axes have names. Shardings name these axes; collectives
+// run along them. A mesh is immutable and cheap to copy. An abstract mesh has axes but no devices:
+// programs can be partitioned for it, not run on it.
+#pragma once
+
+#include <fmt/ostream.h>
+
+#include <cstdint>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tessera/base/shape.h"
+#include "tessera/mesh/device.h"
+#include "tessera/mesh/device_mesh.h"
+
+namespace tessera {
+
+class Mesh {
+ public:
+  // The empty mesh: no axes, one position, no device.
+  Mesh();
+  // One name a dimension of `devices`. UserError for a wrong number of names or of devices, for a
+  // repeated or empty name and for a device listed twice.
+  Mesh(DeviceMesh devices, std::vector<std::string> axis_names);
+  // A line of devices.
+  Mesh(std::vector<Device> devices, std::vector<std::string> axis_names);
+  // A mesh of any size without devices.
+  static Mesh abstract(Shape axis_sizes, std::vector<std::string> axis_names);
+
+  int64_t rank() const;
+  // The number of devices (of positions, where the mesh is abstract).
+  int64_t size() const;
+  const std::vector<std::string>& axis_names() const;
+  const Shape& axis_sizes() const;
+  bool has_axis(std::string_view name) const;
+  // Where the axis stands in axis_names(); nullopt where there is none.
+  std::optional<int64_t> find_axis(std::string_view name) const;
+  // As above; UserError listing the mesh's axes where there is none.
+  int64_t axis_index(std::string_view name) const;
+  int64_t axis_size(std::string_view name) const;
+
+  bool is_abstract() const;
+  // Row-major over the axes. UserError where the mesh is abstract.
+  const std::vector<Device>& devices() const;
+  // The ids of devices(); 0, 1, ... size()-1 where the mesh is abstract.
+  const std::vector<int64_t>& device_ids() const;
+  // The coordinates of the position-th device, one per axis.
+  Dims coordinates(int64_t position) const;
+
+  // Same axes, same devices in the same places; an abstract mesh equals only abstract ones.
+  friend bool operator==(const Mesh& a, const Mesh& b);
+  size_t hash() const;
+
+ private:
+  struct State;
+  explicit Mesh(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  static std::shared_ptr<const State> make_state(Shape sizes, std::vector<std::string> names,
+                                                 std::optional<std::vector<Device>> devices);
+  std::shared_ptr<const State> state_;
+};
+
+// `Mesh('x': 2, 'y': 4)`, `AbstractMesh('x': 4096)`.
+std::ostream& operator<<(std::ostream& out, const Mesh& mesh);
+inline size_t hash_value(const Mesh& mesh) { return mesh.hash(); }
+
+// A mesh over create_device_mesh(axis_sizes, options).
+Mesh make_mesh(const Shape& axis_sizes, std::vector<std::string> axis_names,
+               const DeviceMeshOptions& options = {});
+
+}  // namespace tessera
+
+template <>
+struct fmt::formatter<tessera::Mesh> : fmt::ostream_formatter {};

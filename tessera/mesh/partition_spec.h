@@ -1,0 +1,128 @@
+// PartitionSpec: which mesh axes shard each dimension of an array, by name. It knows no mesh;
+// NamedSharding joins the two and checks them against each other.
+#pragma once
+
+#include <fmt/ostream.h>
+
+#include <concepts>
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tessera {
+
+// A mesh axis, or a part of one. An axis of size n = pre * size * post, seen as the major-to-minor
+// factors (pre, size, post), has the sub-axis `pre_size = pre, size = size`, written "x":(pre)size
+// as in Shardy: of an axis of size 8, "x":(1)2 is the major half-split, "x":(2)4 the four positions
+// in each half. size 0 is the whole axis.
+struct AxisRef {
+  std::string name;
+  int64_t pre_size = 1;
+  int64_t size = 0;
+
+  bool is_whole() const { return size == 0; }
+  friend bool operator==(const AxisRef&, const AxisRef&) = default;
+};
+// `x`, `x:(1)2`.
+std::ostream& operator<<(std::ostream& out, const AxisRef& axis);
+size_t hash_value(const AxisRef& axis);
+
+// Of a dimension that is not sharded: P("x", None).
+struct NoneType {
+  explicit constexpr NoneType(int) {}
+};
+inline constexpr NoneType None{0};
+// Of a dimension whose sharding is left to propagation: P(UNCONSTRAINED, "x").
+struct UnconstrainedType {
+  explicit constexpr UnconstrainedType(int) {}
+};
+inline constexpr UnconstrainedType UNCONSTRAINED{0};
+
+// The sharding of one dimension: axes, major first, and whether propagation may add minor ones.
+struct DimSpec {
+  std::vector<AxisRef> axes;
+  bool open = false;
+
+  DimSpec() = default;
+  DimSpec(NoneType) {}
+  DimSpec(UnconstrainedType) : open(true) {}
+  DimSpec(const char* axis) : axes{{axis}} {}
+  DimSpec(std::string axis) : axes{{std::move(axis)}} {}
+  DimSpec(std::string_view axis) : axes{{std::string(axis)}} {}
+  DimSpec(AxisRef axis) : axes{std::move(axis)} {}
+  explicit DimSpec(std::vector<AxisRef> joint_axes, bool is_open = false)
+      : axes(std::move(joint_axes)), open(is_open) {}
+
+  // Closed and without axes: None.
+  bool is_none() const { return axes.empty() && !open; }
+  // Open and without axes: UNCONSTRAINED.
+  bool is_unconstrained() const { return axes.empty() && open; }
+  friend bool operator==(const DimSpec&, const DimSpec&) = default;
+};
+// `None`, `UNCONSTRAINED`, `'x'`, `('x', 'y')`; an open dimension with axes ends in `?`: `('x',
+// ?)`.
+std::ostream& operator<<(std::ostream& out, const DimSpec& dim);
+size_t hash_value(const DimSpec& dim);
+
+// One dimension over several axes, major first: P(joint("x", "y"), None).
+template <class... Axes>
+DimSpec joint(Axes&&... axes) {
+  std::vector<AxisRef> refs;
+  (refs.insert(refs.end(), DimSpec(std::forward<Axes>(axes)).axes.front()), ...);
+  return DimSpec(std::move(refs));
+}
+inline DimSpec joint(const std::vector<std::string>& axes) {
+  std::vector<AxisRef> refs;
+  for (const std::string& axis : axes) refs.push_back({axis});
+  return DimSpec(std::move(refs));
+}
+
+class PartitionSpec {
+ public:
+  // One entry a dimension, each an axis name, an AxisRef, joint(...), None or UNCONSTRAINED;
+  // dimensions beyond the last entry are None.
+  template <class... Entries>
+  requires(std::convertible_to<Entries, DimSpec>&&...) explicit(sizeof...(Entries) == 1)
+      PartitionSpec(Entries&&... entries) {
+    dims_.reserve(sizeof...(entries));
+    (dims_.push_back(DimSpec(std::forward<Entries>(entries))), ...);
+  }
+  // `replicated`: axes that propagation must not use for this value.
+  PartitionSpec(std::vector<DimSpec> dims, std::vector<AxisRef> replicated = {})
+      : dims_(std::move(dims)), replicated_(std::move(replicated)) {}
+  // One name a dimension.
+  PartitionSpec(const std::vector<std::string>& axes) : dims_(axes.begin(), axes.end()) {}
+
+  // The number of entries written; an array may have more dimensions.
+  int64_t rank() const { return static_cast<int64_t>(dims_.size()); }
+  const std::vector<DimSpec>& dims() const { return dims_; }
+  // The entry of dimension `d`; None beyond the last.
+  const DimSpec& dim(int64_t d) const;
+  const std::vector<AxisRef>& replicated() const { return replicated_; }
+  // The same spec without None at the end.
+  PartitionSpec trimmed() const;
+
+  // Trailing Nones do not count: P("x") == P("x", None).
+  friend bool operator==(const PartitionSpec& a, const PartitionSpec& b);
+
+ private:
+  std::vector<DimSpec> dims_;
+  std::vector<AxisRef> replicated_;
+};
+using P = PartitionSpec;
+
+// `PartitionSpec('x', None, ('y', 'z:(1)2'))`; `replicated={'y'}` follows where there is any.
+std::ostream& operator<<(std::ostream& out, const PartitionSpec& spec);
+size_t hash_value(const PartitionSpec& spec);
+
+}  // namespace tessera
+
+template <>
+struct fmt::formatter<tessera::AxisRef> : fmt::ostream_formatter {};
+template <>
+struct fmt::formatter<tessera::DimSpec> : fmt::ostream_formatter {};
+template <>
+struct fmt::formatter<tessera::PartitionSpec> : fmt::ostream_formatter {};

@@ -1,0 +1,68 @@
+// Sharding: where an array's data is, one of the two ways there are: whole on one device, or cut
+// over a mesh. What Array::sharding() returns.
+#pragma once
+
+#include <fmt/ostream.h>
+
+#include <iosfwd>
+#include <variant>
+#include <vector>
+
+#include "tessera/mesh/named_sharding.h"
+
+namespace tessera {
+
+// The whole array on one device.
+class SingleDeviceSharding {
+ public:
+  explicit SingleDeviceSharding(const Device& device) : device_(device) {}
+  const Device& device() const { return device_; }
+
+  friend bool operator==(const SingleDeviceSharding&, const SingleDeviceSharding&) = default;
+
+ private:
+  Device device_;
+};
+// `SingleDeviceSharding(device=CpuDevice(id=0))`
+std::ostream& operator<<(std::ostream& out, const SingleDeviceSharding& sharding);
+size_t hash_value(const SingleDeviceSharding& sharding);
+
+class Sharding {
+ public:
+  Sharding(SingleDeviceSharding sharding) : value_(std::move(sharding)) {}
+  Sharding(NamedSharding sharding) : value_(std::move(sharding)) {}
+
+  bool is_named() const { return std::holds_alternative<NamedSharding>(value_); }
+  // UserError where it is the other one.
+  const NamedSharding& named() const;
+  const SingleDeviceSharding& single() const;
+  const std::variant<SingleDeviceSharding, NamedSharding>& value() const { return value_; }
+
+  // Row-major over the mesh. UserError where the mesh is abstract.
+  std::vector<Device> devices() const;
+  std::vector<int64_t> device_ids() const;
+  int64_t num_devices() const;
+
+  // As NamedSharding's.
+  int64_t num_shards(int64_t d) const;
+  bool is_fully_replicated() const;
+  Shape shard_shape(const Shape& global) const;
+  std::vector<DeviceIndex> devices_indices_map(const Shape& global) const;
+  // Also of the two kinds: a mesh of one device is that device.
+  bool is_equivalent_to(const Sharding& other, int64_t rank) const;
+
+  friend bool operator==(const Sharding& a, const Sharding& b) { return a.value_ == b.value_; }
+  size_t hash() const;
+
+ private:
+  std::variant<SingleDeviceSharding, NamedSharding> value_;
+};
+std::ostream& operator<<(std::ostream& out, const Sharding& sharding);
+inline size_t hash_value(const Sharding& sharding) { return sharding.hash(); }
+
+}  // namespace tessera
+
+template <>
+struct fmt::formatter<tessera::SingleDeviceSharding> : fmt::ostream_formatter {};
+template <>
+struct fmt::formatter<tessera::Sharding> : fmt::ostream_formatter {};

@@ -4,7 +4,7 @@
 "shard_shape", "replicated": whether every device holds all, "replica_ids": for each device}. All specs of rank 1; of rank 2 and 3
 those whose axes appear in a few orders (any two of them are a resharding to test: the source map, the target map).
 "equivalence": a list of {"mesh", "rank", "a", "b", "equivalent"}.
-"errors": a list of {"mesh", "shape", "spec", "why"}: JAX refuses to place such an array.
+"errors": a list of {"mesh", "shape", "spec", "why", "error"}: JAX refuses to place such an array.
 """
 import itertools
 
@@ -72,8 +72,9 @@ def errors():
   for shape, spec, why in cases:
     try:
       jax.device_put(jnp.zeros(shape), NamedSharding(mesh, P(*spec)))
-    except ValueError:
-      yield {'mesh': describe(mesh), 'shape': list(shape), 'spec': [list(d) for d in spec], 'why': why}
+    except Exception as error:  # a ValueError or JAX's own DuplicateSpecError
+      yield {'mesh': describe(mesh), 'shape': list(shape), 'spec': [list(d) for d in spec], 'why': why,
+             'error': type(error).__name__}
     else:
       raise AssertionError(why)
 

@@ -1,0 +1,111 @@
+// Schedule: a compiled program as a short list of steps, the same few for every program. The runtime executes it on N virtual
+// devices; a step's border is where all instances have finished it.
+//
+// Values live in slots. A slot that varies over some mesh axes exists once for each coordinate along those axes (an instance),
+// not once a device: a replicated value is computed once and stored once, whatever the number of devices.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tessera/fusion/kernel.h"
+#include "tessera/ir/lowering.h"
+#include "tessera/mesh/mesh.h"
+
+namespace tessera {
+
+// Axis indices into the program's mesh, in storage order, major first.
+using AxisList = std::vector<int>;
+
+struct Slot {
+  DType dtype;
+  Shape shape;         // of one instance, row-major
+  AxisList axes;       // what it varies over; instance number = mixed-radix coordinate over these, major first
+  int64_t instances = 1;
+  enum class Kind : uint8_t { kInput, kOutput, kTemporary, kConstant } kind = Kind::kTemporary;
+  int index = -1;      // kInput: which input. kOutput: which output (the first, if it is several).
+  Literal literal;     // kConstant: one instance
+  int64_t bytes() const { return shape.elements() * itemsize(dtype); }  // of one instance
+};
+
+struct KernelStep {
+  Kernel kernel;
+  std::vector<int> slots;  // one a kernel buffer; -1 for scratch
+  AxisList axes;           // the step runs once for each coordinate along these (the union over its slots)
+};
+
+// out = lhs . rhs over the contracting dims, batch dims first, as StableHLO orders the result. Runs once a coordinate of `axes`.
+// With `reduce_axes` (a dot followed by an all_reduce): the products of all instances along these are summed into one, in
+// instance order, and out does not vary over them.
+struct DotStep {
+  Dims lhs_batch, rhs_batch, lhs_contract, rhs_contract;
+  int lhs = -1, rhs = -1, out = -1;
+  int bias = -1;  // added along the last dim of out (shape (n,)) before the activation
+  enum class Activation : uint8_t { kNone, kRelu } activation = Activation::kNone;
+  bool symmetric = false;  // rhs is lhs with the free dim last: out = a . a^T
+  DType accumulate = float32;
+  AxisList axes, reduce_axes;
+};
+
+// Data movement between instances along mesh axes. `kind` says which; the fields it does not need are empty.
+struct CollectiveStep {
+  CollectiveKind kind;
+  AxisList over;             // the axes the collective runs over, major first (the order of ranks in a group)
+  std::vector<Dims> groups;  // axis_index_groups: ranks; empty: one group of all
+  ReduceKind reduce = ReduceKind::kSum;
+  int64_t dim = 0;           // all_gather: concatenated; reduce_scatter: scattered; all_to_all: split
+  int64_t concat_dim = 0;    // all_to_all
+  std::vector<Dims> pairs;   // permute: (source rank, target rank); ranks that are no target get zeros
+  int64_t root = 0;          // broadcast: source rank
+  int in = -1, out = -1;
+  std::vector<int> sizes;    // ragged_all_to_all: slots of offsets and sizes
+};
+
+// The coordinate of each instance along `over`, as int32, or any table of one small literal an instance.
+struct InstanceTableStep {
+  int out = -1;
+  std::vector<Literal> values;  // one an instance of out
+};
+
+// out has in's bytes under another shape or over other axes (each instance of out names the in-instance it is): no copy.
+struct ViewStep {
+  int in = -1, out = -1;
+};
+
+// Other library calls on one instance (LAPACK, sort, ...); operands and results are host pointers to whole instances.
+struct CallStep {
+  std::string name;
+  std::vector<int> in, out;
+  std::function<void(std::span<const void* const> in, std::span<void* const> out)> fn;
+  AxisList axes;
+};
+
+struct Schedule;
+// while: carry slots are read and written by body and cond (inputs and outputs of these schedules, in order).
+struct LoopStep {
+  std::shared_ptr<const Schedule> cond;  // outputs one bool, the same on every device; null: runs `trip_count` times
+  std::shared_ptr<const Schedule> body;
+  int64_t trip_count = 0;
+  std::vector<int> in, out;
+};
+struct BranchStep {
+  int index = -1;  // slot of an int32 scalar, or of a bool
+  std::vector<std::shared_ptr<const Schedule>> branches;
+  std::vector<int> in, out;
+};
+
+using Step = std::variant<KernelStep, DotStep, CollectiveStep, InstanceTableStep, ViewStep, CallStep, LoopStep, BranchStep>;
+
+struct Schedule {
+  Mesh mesh;  // of the program; its axes are what AxisList counts
+  std::vector<Slot> slots;
+  std::vector<Step> steps;
+  std::vector<int> inputs, outputs;  // slots; an output may be an input's slot, or occur twice
+};
+
+std::string to_string(const Schedule& schedule);
+
+}  // namespace tessera

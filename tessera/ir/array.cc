@@ -1,0 +1,94 @@
+#include "tessera/ir/array.h"
+
+#include <atomic>
+
+#include "tessera/ir/op_def.h"
+
+namespace tessera {
+namespace {
+
+std::atomic<bool> x64{false};
+std::atomic<EagerExecutor> eager_executor{nullptr};
+thread_local Trace* current_trace = nullptr;
+
+}  // namespace
+
+bool x64_enabled() { return x64.load(std::memory_order_relaxed); }
+void enable_x64(bool enable) { x64 = enable; }
+
+Trace* Trace::current() { return current_trace; }
+void Trace::set_current(Trace* trace) { current_trace = trace; }
+void set_eager_executor(EagerExecutor executor) { eager_executor = executor; }
+
+Sharding HostData::sharding() const { return SingleDeviceSharding(devices()[0]); }
+
+Array::Array(Literal literal) {
+  Type type{.dtype = literal.dtype(), .shape = literal.shape()};
+  data_ = std::make_shared<HostData>(std::move(literal), std::move(type));
+}
+
+Array Array::from_scalar(bool value) { return Array(Literal::scalar(value)); }
+
+Array Array::from_scalar(int64_t value) {
+  if (!x64_enabled() && value != static_cast<int32_t>(value))
+    value_error("array", "expected an integer that fits int32, got {}; call enable_x64(true) for 64-bit types", value);
+  Literal literal = x64_enabled() ? Literal::scalar(value) : Literal::scalar(static_cast<int32_t>(value));
+  Type type{.dtype = literal.dtype(), .shape = {}, .weak = true};
+  return Array(std::make_shared<HostData>(std::move(literal), std::move(type)));
+}
+
+Array Array::from_scalar(double value) {
+  Literal literal = x64_enabled() ? Literal::scalar(value) : Literal::scalar(static_cast<float>(value));
+  Type type{.dtype = literal.dtype(), .shape = {}, .weak = true};
+  return Array(std::make_shared<HostData>(std::move(literal), std::move(type)));
+}
+
+const std::shared_ptr<const ArrayData>& Array::data() const {
+  if (!data_) value_error("array", "expected an array, got an empty Array; assign it before use");
+  return data_;
+}
+
+double Array::item_as_double() const {
+  if (size() != 1)
+    shape_error("item", "expected an array of one element, got {}; index or reduce it first", describe(type()));
+  const Literal value = to_host();
+  return visit_dtype(value.dtype(), [&]<class T>(TypeTag<T>) -> double {
+    const T x = value.data<T>()[0];
+    if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
+      return static_cast<double>(x.real());
+    } else if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) {
+      return static_cast<float>(x);
+    } else {
+      return static_cast<double>(x);
+    }
+  });
+}
+
+Array::operator bool() const {
+  if (is_tracer())
+    trace_error("bool",
+                "expected a concrete value, got the traced {}: while a function is traced its values are not known; use "
+                "where(), cond() or while_loop(), or compute the condition outside",
+                describe(type()));
+  return item_as_double() != 0;
+}
+
+std::vector<Array> bind(const OpDef& def, Params params, std::span<const Array> operands) {
+  if (Trace* trace = Trace::current()) return trace->record(def, std::move(params), operands);
+  for (const Array& x : operands) {
+    if (x.is_tracer())
+      trace_error(def.name,
+                  "expected concrete arrays, got the traced {} after its trace has ended (a leaked tracer): return it from the "
+                  "traced function instead of storing it",
+                  describe(x.type()));
+  }
+  const EagerExecutor execute = eager_executor.load();
+  TESSERA_CHECK(execute != nullptr, "no eager executor is installed");
+  return execute(def, params, operands);
+}
+
+Array bind1(const OpDef& def, Params params, std::initializer_list<Array> operands) {
+  return bind(def, std::move(params), std::span<const Array>(operands.begin(), operands.size()))[0];
+}
+
+}  // namespace tessera

@@ -1,0 +1,120 @@
+// Array: the user's handle. Either a traced value of a Function under construction, or data on devices.
+//
+// An Array is immutable and cheap to copy. bind() hands an op to the innermost trace, or, outside any trace, to the eager
+// executor that compile/ installs; so lax-level functions, rules and users all write the same language.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include "tessera/base/literal.h"
+#include "tessera/ir/params.h"
+#include "tessera/ir/type.h"
+#include "tessera/mesh/sharding.h"
+
+namespace tessera {
+
+struct OpDef;
+class Trace;
+
+// The content of an Array. Subclasses: Tracer (trace/), HostScalar (below), DeviceArray (runtime/).
+class ArrayData {
+ public:
+  enum class Kind : uint8_t { kTracer, kHost, kDevice };
+  ArrayData(Kind kind, Type type) : kind(kind), type(std::move(type)) {}
+  virtual ~ArrayData() = default;
+  // The whole (global) array on the host. A tracer throws UserError kTrace.
+  virtual Literal to_literal() const = 0;
+  virtual Sharding sharding() const = 0;
+
+  const Kind kind;
+  const Type type;
+};
+
+class Array {
+ public:
+  Array() = default;  // no array; every use of it is an error. In rules: a symbolic zero.
+  explicit Array(std::shared_ptr<const ArrayData> data) : data_(std::move(data)) {}
+  // A C++ scalar: rank 0, weakly typed (but bool), as a Python scalar is in JAX.
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  Array(T value) : Array(from_scalar(value)) {}
+  // Host data; dtype as given, not weak. Lives on the host until an op uses it.
+  explicit Array(Literal literal);
+
+  explicit operator bool() const;  // the value of a one-element array; UserError kTrace for a traced one
+  bool defined() const { return data_ != nullptr; }
+
+  const Type& type() const { return data()->type; }
+  const Shape& shape() const { return type().shape; }
+  int64_t shape(int64_t axis) const { return shape()[normalize_axis("shape", axis, ndim())]; }
+  DType dtype() const { return type().dtype; }
+  int64_t ndim() const { return type().rank(); }
+  int64_t size() const { return type().elements(); }
+  bool weak_type() const { return type().weak; }
+  bool is_tracer() const { return data_ && data_->kind == ArrayData::Kind::kTracer; }
+  // Where the array lies. For a traced value: UserError kTrace.
+  Sharding sharding() const { return data()->sharding(); }
+
+  // The whole array on the host, row-major.
+  Literal to_host() const { return data()->to_literal(); }
+  // The only element, as C++ type T (converted).
+  template <class T>
+  T item() const {
+    return static_cast<T>(item_as_double());
+  }
+  double item_as_double() const;
+
+  const std::shared_ptr<const ArrayData>& data() const;
+
+ private:
+  static Array from_scalar(bool value);
+  static Array from_scalar(int64_t value);
+  static Array from_scalar(double value);
+  template <class T>
+  static Array from_scalar(T value) {
+    if constexpr (std::is_floating_point_v<T>) {
+      return from_scalar(static_cast<double>(value));
+    } else {
+      return from_scalar(static_cast<int64_t>(value));
+    }
+  }
+  std::shared_ptr<const ArrayData> data_;
+};
+
+// A small array on the host that has not met an op yet: C++ scalars and literals.
+class HostData final : public ArrayData {
+ public:
+  HostData(Literal literal, Type type) : ArrayData(Kind::kHost, std::move(type)), literal(std::move(literal)) {}
+  Literal to_literal() const override { return literal; }
+  Sharding sharding() const override;
+  const Literal literal;
+};
+
+// Whether 64-bit types exist for defaults and promotion, as jax_enable_x64. Off by default.
+bool x64_enabled();
+void enable_x64(bool enable);
+
+// Applies an op. Under a trace the op is recorded and the results are tracers; otherwise it runs at once.
+std::vector<Array> bind(const OpDef& def, Params params, std::span<const Array> operands);
+Array bind1(const OpDef& def, Params params, std::initializer_list<Array> operands);
+
+// The innermost trace records what is bound. Traces stack; arrays of an outer one are captured by the inner.
+class Trace {
+ public:
+  virtual ~Trace() = default;
+  virtual std::vector<Array> record(const OpDef& def, Params params, std::span<const Array> operands) = 0;
+  static Trace* current();  // of this thread; null outside any trace
+
+ protected:
+  static void set_current(Trace* trace);
+};
+
+// Runs one op on concrete arrays; installed once by compile/.
+using EagerExecutor = std::vector<Array> (*)(const OpDef& def, const Params& params, std::span<const Array> operands);
+void set_eager_executor(EagerExecutor executor);
+
+}  // namespace tessera

@@ -1,0 +1,46 @@
+// AxisEnv: which named axes a collective may use where it is called. shard_map pushes its mesh and manual axes while it traces
+// the body; nested regions add theirs.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tessera/ir/type.h"
+#include "tessera/mesh/mesh.h"
+
+namespace tessera {
+
+class AxisEnv {
+ public:
+  // The environment of this thread: the innermost scope's.
+  static const AxisEnv& current();
+
+  const Mesh& mesh() const { return mesh_; }
+  // Axes bound by an enclosing manual computation, sorted.
+  const AxisNames& manual_axes() const { return manual_; }
+  // Whether values are typed by the axes they vary over and out_specs are checked against it (JAX's check_vma).
+  bool check_vma() const { return check_vma_; }
+  // UserError naming `op` where `axis` is not a manual axis here, listing those that are.
+  void expect_bound(std::string_view op, std::string_view axis) const;
+
+  // While alive, `axes` of `mesh` are manual in addition to those of the enclosing scope.
+  class Scope {
+   public:
+    Scope(Mesh mesh, const AxisNames& axes, bool check_vma);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    AxisEnv* saved_;
+    AxisEnv* mine_;
+  };
+
+ private:
+  Mesh mesh_;
+  AxisNames manual_;
+  bool check_vma_ = true;
+};
+
+}  // namespace tessera

@@ -1,0 +1,55 @@
+// Factors: an op's sharding rule, as in einsum. Propagation, partition and cost read nothing else of an op.
+//
+// Each dimension of each operand and result is a list of factors, major first. `dot_general` of (i, k) by (k, j):
+//   operands {{i}, {k}}, {{k}, {j}}; results {{i}, {j}}; i, j pass through, k is a reduction.
+// A reshape (6, 4) -> (2, 12) is operands {{a, b}, {c}}, results {{a}, {b, c}} with sizes 2, 3, 4.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tessera/ir/type.h"
+
+namespace tessera {
+
+enum class ReduceKind : uint8_t { kSum, kProduct, kMin, kMax, kAnd, kOr, kArgMin, kArgMax, kCustom };
+inline std::array<std::string_view, 9> enum_names(ReduceKind) {
+  return {"sum", "product", "min", "max", "and", "or", "argmin", "argmax", "custom"};
+}
+
+enum class FactorKind : uint8_t {
+  kPass,             // each shard of the result needs the same shard of the operands
+  kReduction,        // in operands only; sharded, each device has a partial result
+  kNeedReplication,  // the op is right only if the factor is not sharded
+  kPermutation,      // sharded, it needs data from neighbours: resharded unless the op says otherwise
+};
+
+struct Factor {
+  int64_t size = 1;
+  FactorKind kind = FactorKind::kPass;
+};
+
+// The factors of one dimension, major first; their sizes multiply to the dimension's extent.
+using DimFactors = boost::container::small_vector<int, 2>;
+// The dimensions of one tensor.
+using TensorFactors = std::vector<DimFactors>;
+
+struct Factors {
+  std::vector<Factor> factors;
+  std::vector<TensorFactors> operands;
+  std::vector<TensorFactors> results;
+  // How partial results of a sharded reduction factor combine across devices.
+  ReduceKind combiner = ReduceKind::kSum;
+
+  int add(int64_t size, FactorKind kind = FactorKind::kPass) {
+    factors.push_back({size, kind});
+    return static_cast<int>(factors.size()) - 1;
+  }
+};
+
+// One pass-through factor a dimension, shared by all tensors; rank-0 tensors among them carry none.
+Factors pointwise_factors(std::span<const Type> operands, std::span<const Type> results);
+// `([i, k],[k, j])->([i, j]) {i=4, k=8, j=16} reduction={k}`.
+std::string to_string(const Factors& factors);
+
+}  // namespace tessera

@@ -1,0 +1,69 @@
+// The IR: a Function is a list of ops in SSA form over values that are indices into a table of types.
+//
+// One form serves every stage. Traced: global shapes. Propagated: every type has a sharding. Partitioned: local shapes and
+// explicit collectives, `varying` in every type. A Function is closed: nested functions (regions) are fields of op params and
+// get all they use as operands, so they capture nothing.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tessera/ir/params.h"
+#include "tessera/ir/type.h"
+
+namespace tessera {
+
+struct OpDef;
+
+// Index of a value in Function::types.
+using ValueId = int32_t;
+using ValueIds = boost::container::small_vector<ValueId, 4>;
+
+struct Op {
+  const OpDef* def = nullptr;
+  Params params;
+  ValueIds operands;
+  ValueIds results;
+  // Where the user's call stands, for messages: "user.cc:42", or what the library was doing. May be empty.
+  std::string source;
+};
+
+class Function {
+ public:
+  std::string name = "main";
+  std::vector<Type> types;       // of every value
+  std::vector<ValueId> inputs;   // values without a defining op
+  std::vector<Op> ops;           // in an order that defines before use
+  std::vector<ValueId> outputs;
+
+  ValueId add_value(Type type) {
+    types.push_back(std::move(type));
+    return static_cast<ValueId>(types.size()) - 1;
+  }
+  ValueId add_input(Type type) {
+    inputs.push_back(add_value(std::move(type)));
+    return inputs.back();
+  }
+  // Appends an op whose result types are given; the results' ids.
+  const ValueIds& add_op(const OpDef& def, Params params, ValueIds operands, std::span<const Type> results,
+                         std::string source = {});
+  const Type& type(ValueId id) const { return types[id]; }
+  std::vector<Type> types_of(std::span<const ValueId> ids) const;
+  std::vector<Type> input_types() const { return types_of(inputs); }
+  std::vector<Type> output_types() const { return types_of(outputs); }
+  // users[v]: indices of the ops that read value v, ascending, each once; outputs are not users.
+  std::vector<std::vector<int>> users() const;
+  // producer[v]: index of the op that defines v, -1 for inputs.
+  std::vector<int> producers() const;
+};
+
+// Equal up to value numbering and source locations.
+bool operator==(const Function& a, const Function& b);
+size_t hash_value(const Function& function);
+
+// Drops ops whose results nobody uses (all ops of the IR are pure but those with OpDef::effect) and renumbers values.
+Function remove_dead_ops(const Function& function);
+
+}  // namespace tessera

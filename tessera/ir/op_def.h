@@ -1,0 +1,105 @@
+// OpDef: all there is to know about an op, in one place. ops/ defines one value of it an op (see ops/op.h); every stage of
+// the compiler reads the slot it needs and never asks which op it is.
+#pragma once
+
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "tessera/ir/array.h"
+#include "tessera/ir/factors.h"
+#include "tessera/ir/function.h"
+#include "tessera/ir/lowering.h"
+
+namespace tessera {
+
+// A rule, or the stated reason why there is none.
+template <class F>
+struct Rule {
+  Rule() = default;
+  Rule(F f) : fn(std::move(f)) {}
+  F fn = nullptr;
+  const char* why_absent = nullptr;
+  explicit operator bool() const { return static_cast<bool>(fn); }
+};
+struct Absent {
+  const char* why;
+  template <class F>
+  operator Rule<F>() const {
+    Rule<F> rule;
+    rule.why_absent = why;
+    return rule;
+  }
+};
+inline Absent absent(const char* why) { return {why}; }
+
+// Tangents and cotangents: an undefined Array is a symbolic zero.
+struct JvpResult {
+  std::vector<Array> primals, tangents;
+};
+struct BatchResult {
+  std::vector<Array> results;
+  std::vector<int> dims;  // mapped dimension of each result, -1 if it has none
+};
+// An op instance for the property tests: operands' types (and ranges of their values) and params.
+struct Sample {
+  std::vector<Type> operands;
+  Params params;
+  double low = -2, high = 2;            // range of float operands
+  std::vector<Literal> literals = {};   // where given, the operands themselves
+};
+
+// What localize() may ask while the partitioner rebuilds an op on shards.
+class LocalContext {
+ public:
+  virtual ~LocalContext() = default;
+  // Local type that result `r` must have (its shard).
+  virtual const Type& local_result(int r) const = 0;
+  virtual const Type& global_operand(int k) const = 0;
+  virtual const Type& global_result(int r) const = 0;
+  // Index of the first element of this device's shard of result `r` along `dim`: int32 scalar.
+  virtual Array result_offset(int r, int dim) const = 0;
+  // The same of operand `k`.
+  virtual Array operand_offset(int k, int dim) const = 0;
+};
+
+using InferFn = std::function<std::vector<Type>(std::span<const Type>, const Params&)>;
+using EvaluateFn = std::function<std::vector<Literal>(std::span<const Literal>, const Params&)>;
+// operands[k][device] for every device of the mesh, in mesh order; results likewise.
+using EvaluateSpmdFn = std::function<std::vector<std::vector<Literal>>(const std::vector<std::vector<Literal>>& operands,
+                                                                       const Params&, const Mesh&)>;
+using FactorsFn = std::function<Factors(std::span<const Type> operands, std::span<const Type> results, const Params&)>;
+using LocalizeFn = std::function<std::vector<Array>(std::span<const Array> local_operands, const Params&, const LocalContext&)>;
+using JvpFn = std::function<JvpResult(std::span<const Array> primals, std::span<const Array> tangents, const Params&)>;
+// Cotangents of the operands marked `linear` (undefined for the others), given those of the results.
+using TransposeFn = std::function<std::vector<Array>(std::span<const Array> cotangents, std::span<const Array> operands,
+                                                     const std::vector<bool>& linear, const Params&)>;
+using BatchFn = std::function<BatchResult(std::span<const Array> operands, std::span<const int> dims, const Params&)>;
+using CostFn = std::function<double(std::span<const Type> operands, std::span<const Type> results, const Params&)>;
+
+struct OpDef {
+  std::string_view name;      // StableHLO's ("dot_general"); printed with `dialect` before it
+  std::string_view dialect = "stablehlo";
+  Params params;              // default-constructed, of the op's struct: what the parser fills
+  std::vector<std::string_view> attributes;  // printed names of the params' fields, in order
+
+  InferFn infer;              // result types, or UserError with the violated constraint
+  EvaluateFn evaluate;        // naive loops on host arrays: the oracle
+  EvaluateSpmdFn evaluate_spmd;  // collectives only, instead of evaluate
+  FactorsFn factors;
+  LocalizeFn localize;        // rebuilds the op on shards; empty: bind it again with the same params
+  Lowering lower;
+  CostFn flops;               // empty: one a result element
+  Rule<JvpFn> jvp;
+  Rule<TransposeFn> transpose;
+  Rule<BatchFn> batch;
+  std::vector<Sample> (*samples)() = nullptr;
+  bool effect = false;        // kept though its results are unused
+};
+
+// Every op, by registration; the property tests walk it, the parser looks names up in it.
+void register_op(const OpDef& def);
+const std::vector<const OpDef*>& all_ops();
+const OpDef* find_op(std::string_view dialect, std::string_view name);  // null if there is none
+
+}  // namespace tessera

@@ -1,0 +1,203 @@
+#include "tessera/base/thread_pool.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tessera/base/error.h"
+
+namespace tessera {
+namespace {
+
+thread_local bool inside_task = false;
+
+struct InsideTask {
+  bool before = std::exchange(inside_task, true);
+  ~InsideTask() { inside_task = before; }
+};
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Spinning covers the gap between two steps of one program (microseconds); longer gaps sleep. A
+// pause is ~40 cycles.
+constexpr int kWorkerSpins = 2000;
+constexpr int kCallerSpins = 4000;
+
+int default_threads() {
+  if (const char* text = std::getenv("TESSERA_NUM_THREADS"); text && *text) {
+    char* end = nullptr;
+    const long threads = std::strtol(text, &end, 10);
+    if (*end != '\0' || threads < 1 || threads > 65536)
+      value_error("TESSERA_NUM_THREADS", "expected a number of threads from 1 to 65536, got '{}'",
+                  text);
+    return static_cast<int>(threads);
+  }
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+}  // namespace
+
+// One call at a time. `word` is the whole protocol: bit 0 says whether workers may join the call,
+// bits 1..31 count those inside, bits 32.. number the calls. A worker joins with a compare-and-swap
+// on it, so it can neither join a call that has closed nor mistake one call for the next; the
+// caller closes and waits for the count to fall to zero.
+struct ThreadPool::State {
+  static constexpr uint64_t kOpen = 1, kOne = 2, kCall = uint64_t{1} << 32, kCount = kCall - kOne;
+
+  alignas(64) std::atomic<uint64_t> word{0};
+  alignas(64) std::atomic<int64_t> next{0};
+  // Written before the call opens, read by those who joined it.
+  alignas(64) const TaskRef* fn = nullptr;
+  int64_t tasks = 0;
+
+  std::atomic<int> sleepers{0};
+  std::atomic<bool> caller_waits{false}, stop{false};
+  std::mutex sleep_mutex, done_mutex, error_mutex;
+  std::condition_variable wake, done;
+  std::exception_ptr error;
+
+  std::mutex call_mutex;  // held for the length of a call
+  std::atomic<int> threads{1};
+  std::vector<std::thread> workers;
+
+  void run_tasks() {
+    const InsideTask mark;
+    const int64_t n = tasks;
+    for (int64_t task; (task = next.fetch_add(1, std::memory_order_relaxed)) < n;) {
+      try {
+        (*fn)(task);
+      } catch (...) {
+        const std::lock_guard lock(error_mutex);
+        if (!error) error = std::current_exception();
+        next.store(n, std::memory_order_relaxed);
+      }
+    }
+  }
+
+  // Sleeps until a call other than number `seen` is open.
+  void wait_for_call(uint64_t seen) {
+    auto ready = [&] {
+      const uint64_t w = word.load();
+      return stop.load() || ((w & kOpen) && (w >> 32) != seen);
+    };
+    for (int i = 0; i < kWorkerSpins; ++i) {
+      if (ready()) return;
+      pause();
+    }
+    std::unique_lock lock(sleep_mutex);
+    sleepers.fetch_add(1);
+    wake.wait(lock, ready);
+    sleepers.fetch_sub(1);
+  }
+
+  void work() {
+    uint64_t seen = ~uint64_t{0};
+    while (!stop.load()) {
+      uint64_t w = word.load();
+      if (!(w & kOpen) || (w >> 32) == seen) {
+        wait_for_call(seen);
+        continue;
+      }
+      if (!word.compare_exchange_weak(w, w + kOne)) continue;
+      seen = w >> 32;
+      run_tasks();
+      const uint64_t left = word.fetch_sub(kOne) - kOne;
+      if ((left & kCount) == 0 && caller_waits.load()) {
+        const std::lock_guard lock(done_mutex);
+        done.notify_all();
+      }
+    }
+  }
+
+  void call(const TaskRef& task_fn, int64_t n) {
+    fn = &task_fn;
+    tasks = n;
+    error = nullptr;
+    next.store(0, std::memory_order_relaxed);
+    word.store(((word.load(std::memory_order_relaxed) >> 32) + 1) * kCall + kOpen);
+    if (sleepers.load() > 0) {
+      { const std::lock_guard lock(sleep_mutex); }
+      wake.notify_all();
+    }
+    run_tasks();
+    word.fetch_and(~kOpen);
+    auto left = [&] { return (word.load() & kCount) == 0; };
+    for (int i = 0; i < kCallerSpins && !left(); ++i) pause();
+    if (!left()) {
+      std::unique_lock lock(done_mutex);
+      caller_waits.store(true);
+      done.wait(lock, left);
+      caller_waits.store(false);
+    }
+    if (error) std::rethrow_exception(std::exchange(error, nullptr));
+  }
+
+  void start_workers() {
+    while (static_cast<int>(workers.size()) < threads.load() - 1)
+      workers.emplace_back([this] { work(); });
+  }
+  void stop_workers() {
+    {
+      const std::lock_guard lock(sleep_mutex);
+      stop.store(true);
+    }
+    wake.notify_all();
+    for (std::thread& worker : workers) worker.join();
+    workers.clear();
+    stop.store(false);
+  }
+};
+
+ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
+  TESSERA_CHECK(threads >= 1);
+  state_->threads = threads;
+}
+ThreadPool::~ThreadPool() { state_->stop_workers(); }
+
+int ThreadPool::threads() const { return state_->threads.load(std::memory_order_relaxed); }
+
+void ThreadPool::resize(int threads) {
+  TESSERA_CHECK(threads >= 1 && !inside_task, "resize to {} threads", threads);
+  const std::lock_guard lock(state_->call_mutex);
+  state_->stop_workers();
+  state_->threads = threads;
+}
+
+void ThreadPool::parallel_for(int64_t tasks, TaskRef fn) {
+  if (tasks > 1 && threads() > 1 && !inside_task) {
+    std::unique_lock lock(state_->call_mutex, std::try_to_lock);
+    if (lock) {
+      state_->start_workers();
+      return state_->call(fn, tasks);
+    }
+  }
+  const InsideTask mark;
+  for (int64_t task = 0; task < tasks; ++task) fn(task);
+}
+
+ThreadPool& thread_pool() {
+  // Never destroyed: tasks may outlive static destructors.
+  static ThreadPool& pool = *new ThreadPool(default_threads());
+  return pool;
+}
+int num_threads() { return thread_pool().threads(); }
+void set_num_threads(int threads) {
+  if (threads < 1 || threads > 65536)
+    value_error("set_num_threads", "expected a number of threads from 1 to 65536, got {}", threads);
+  thread_pool().resize(threads);
+}
+bool in_parallel_task() { return inside_task; }
+
+}  // namespace tessera

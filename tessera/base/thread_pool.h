@@ -1,0 +1,76 @@
+// ThreadPool: fork-join parallelism on the host's cores, for everything in Tessera that runs in
+// parallel.
+//
+// The calling thread takes part, so a pool of n threads has n - 1 workers. A call made from inside
+// a task runs inline, and so does one made while another thread's call occupies the pool: nobody
+// ever waits for a free worker, and no deadlock is possible. The split into tasks is the caller's,
+// so results cannot depend on the number of threads.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace tessera {
+
+// A reference to a callable void(int64_t task), valid while the callable is.
+class TaskRef {
+ public:
+  template <class F>
+  requires(!std::is_same_v<std::remove_cvref_t<F>, TaskRef>)
+      TaskRef(F&& fn)  // NOLINT: converts as std::function does
+      : object_(const_cast<void*>(static_cast<const void*>(std::addressof(fn)))),
+        call_([](void* object, int64_t task) {
+          (*static_cast<std::remove_reference_t<F>*>(object))(task);
+        }) {}
+  void operator()(int64_t task) const { call_(object_, task); }
+
+ private:
+  void* object_;
+  void (*call_)(void*, int64_t);
+};
+
+class ThreadPool {
+ public:
+  // At least one thread. Workers start with the first call that has use for them.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int threads() const;
+  // Waits for the call in progress, if any.
+  void resize(int threads);
+  // fn(0), ..., fn(tasks - 1), each once, in any order and on any thread; returns when all have
+  // ended. If one throws, the tasks not yet begun are dropped and one of the exceptions is rethrown
+  // here.
+  void parallel_for(int64_t tasks, TaskRef fn);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// The pool of the process: as wide as the machine, or as the environment variable
+// TESSERA_NUM_THREADS says.
+ThreadPool& thread_pool();
+int num_threads();
+// UserError unless positive.
+void set_num_threads(int threads);
+// Whether the calling thread is inside a task, where parallel_for runs inline.
+bool in_parallel_task();
+
+inline void parallel_for(int64_t tasks, TaskRef fn) { thread_pool().parallel_for(tasks, fn); }
+
+// fn(begin, end) over consecutive ranges of [0, n), each `grain` long but the last.
+template <class F>
+void parallel_for_ranges(int64_t n, int64_t grain, F&& fn) {
+  if (n <= 0) return;
+  if (grain >= n) return fn(int64_t{0}, n);
+  parallel_for((n + grain - 1) / grain,
+               [&](int64_t task) { fn(task * grain, std::min(n, (task + 1) * grain)); });
+}
+
+}  // namespace tessera

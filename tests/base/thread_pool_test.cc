@@ -1,0 +1,168 @@
+#include "tessera/base/thread_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <numeric>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "tessera/base/error.h"
+
+namespace tessera {
+namespace {
+
+TEST(ThreadPool, RunsEveryTaskOnce) {
+  for (int threads : {1, 2, 4, 7}) {
+    ThreadPool pool(threads);
+    EXPECT_EQ(pool.threads(), threads);
+    for (int64_t n : {0, 1, 2, 3, 100, 5000}) {
+      std::vector<std::atomic<int>> count(static_cast<size_t>(n));
+      pool.parallel_for(n, [&](int64_t i) { ++count[static_cast<size_t>(i)]; });
+      for (const auto& c : count) ASSERT_EQ(c.load(), 1);
+    }
+  }
+}
+
+TEST(ThreadPool, ManyShortCallsSeeOnlyTheirOwnTasks) {
+  ThreadPool pool(4);
+  for (int64_t round = 0; round < 20000; ++round) {
+    std::array<int64_t, 5> got{};
+    pool.parallel_for(5, [&](int64_t i) { got[static_cast<size_t>(i)] = round + i; });
+    for (int64_t i = 0; i < 5; ++i) ASSERT_EQ(got[static_cast<size_t>(i)], round + i);
+  }
+}
+
+TEST(ThreadPool, TasksRunOnSeveralThreads) {
+  ThreadPool pool(2);
+  std::atomic<int> arrived{0};
+  // Each task waits for the other: only two threads can finish this.
+  pool.parallel_for(2, [&](int64_t) {
+    ++arrived;
+    while (arrived.load() < 2) std::this_thread::yield();
+  });
+  EXPECT_EQ(arrived.load(), 2);
+}
+
+TEST(ThreadPool, NestedCallsRunInline) {
+  ThreadPool pool(3);
+  std::atomic<int> total{0};
+  EXPECT_FALSE(in_parallel_task());
+  pool.parallel_for(6, [&](int64_t) {
+    EXPECT_TRUE(in_parallel_task());
+    const auto self = std::this_thread::get_id();
+    pool.parallel_for(10, [&](int64_t) {
+      EXPECT_EQ(std::this_thread::get_id(), self);
+      ++total;
+    });
+  });
+  EXPECT_EQ(total.load(), 60);
+  EXPECT_FALSE(in_parallel_task());
+}
+
+TEST(ThreadPool, ExceptionsReachTheCallerAndThePoolStaysUsable) {
+  for (int threads : {1, 3}) {
+    ThreadPool pool(threads);
+    for (int round = 0; round < 50; ++round) {
+      try {
+        pool.parallel_for(100, [&](int64_t i) {
+          if (i % 10 == 3) throw std::runtime_error("task failed");
+        });
+        FAIL() << "no exception";
+      } catch (const std::runtime_error& e) {
+        EXPECT_STREQ(e.what(), "task failed");
+      }
+      std::atomic<int> count{0};
+      pool.parallel_for(20, [&](int64_t) { ++count; });
+      ASSERT_EQ(count.load(), 20);
+    }
+    EXPECT_FALSE(in_parallel_task());
+  }
+}
+
+TEST(ThreadPool, SeveralUsersAtOnce) {
+  ThreadPool pool(3);
+  std::vector<std::thread> users;
+  std::atomic<int64_t> total{0};
+  for (int u = 0; u < 4; ++u) {
+    users.emplace_back([&] {
+      for (int round = 0; round < 300; ++round)
+        pool.parallel_for(17, [&](int64_t i) { total += i; });
+    });
+  }
+  for (std::thread& user : users) user.join();
+  EXPECT_EQ(total.load(), 4 * 300 * (16 * 17 / 2));
+}
+
+TEST(ThreadPool, SleepingWorkersWakeUp) {
+  ThreadPool pool(2);
+  for (int round = 0; round < 5; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    std::atomic<int> arrived{0};
+    pool.parallel_for(2, [&](int64_t) {
+      ++arrived;
+      while (arrived.load() < 2) std::this_thread::yield();
+    });
+  }
+}
+
+TEST(ThreadPool, CallerSleepsWhileATaskIsLong) {
+  ThreadPool pool(2);
+  std::atomic<bool> worker_began{false};
+  const auto caller = std::this_thread::get_id();
+  std::atomic<int> ended{0};
+  pool.parallel_for(2, [&](int64_t) {
+    if (std::this_thread::get_id() == caller) {
+      while (!worker_began) std::this_thread::yield();
+    } else {
+      worker_began = true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    ++ended;
+  });
+  EXPECT_EQ(ended.load(), 2);
+}
+
+TEST(ThreadPool, ResizeChangesTheNumberOfThreads) {
+  ThreadPool pool(1);
+  for (int threads : {4, 1, 2}) {
+    pool.resize(threads);
+    EXPECT_EQ(pool.threads(), threads);
+    std::atomic<int> count{0};
+    pool.parallel_for(64, [&](int64_t) { ++count; });
+    EXPECT_EQ(count.load(), 64);
+  }
+}
+
+TEST(ThreadPool, RangesCoverTheWholeOnce) {
+  for (int64_t n : {0, 1, 7, 64, 1000}) {
+    for (int64_t grain : {1, 3, 64, 5000}) {
+      std::vector<std::atomic<int>> seen(static_cast<size_t>(n));
+      parallel_for_ranges(n, grain, [&](int64_t begin, int64_t end) {
+        EXPECT_LE(end - begin, grain);
+        for (int64_t i = begin; i < end; ++i) ++seen[static_cast<size_t>(i)];
+      });
+      for (const auto& s : seen) ASSERT_EQ(s.load(), 1);
+    }
+  }
+}
+
+TEST(ThreadPool, NumberOfThreadsOfTheProcess) {
+  const int before = num_threads();
+  EXPECT_GE(before, 1);
+  set_num_threads(3);
+  EXPECT_EQ(num_threads(), 3);
+  set_num_threads(before);
+  try {
+    set_num_threads(0);
+    FAIL() << "no error";
+  } catch (const UserError& e) {
+    EXPECT_STREQ(e.what(), "[set_num_threads] expected a number of threads from 1 to 65536, got 0");
+  }
+}
+
+}  // namespace
+}  // namespace tessera

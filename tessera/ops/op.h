@@ -90,7 +90,7 @@ void expect_same_dtype(std::string_view op, std::span<const Type> operands);
 void expect_same_shape(std::string_view op, std::span<const Type> operands);
 // The manual axes the result of an ordinary op varies over: the union of its operands'.
 AxisNames varying_union(std::span<const Type> operands);
-// Applies a pointwise scalar function (reduce bodies) with plain loops.
+// Evaluates op by op. A pointwise function of scalars (a reduce body) may be given inputs of any one shape, element by element.
 std::vector<Literal> evaluate_function(const Function& function, std::span<const Literal> inputs);
 
 }  // namespace tessera

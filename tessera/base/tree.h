@@ -1,0 +1,206 @@
+// Trees (pytrees): values whose leaves are Arrays. A function may take and return any of
+//   Array; std::tuple, pair, array, vector, map, optional of trees; a plain struct of trees (its fields are found by Boost.PFR);
+//   a class that lists its fields once:  template <class Self> static auto fields(Self& self) { return std::tie(self.a, self.b); }
+// Every other field (numbers, strings, enums, shapes, dtypes, empty types) is static: it is part of the program, not of its data,
+// and so of the cache key of jit.
+//
+//   struct Layer { Array kernel, bias; bool use_bias; };       leaves kernel, bias; static use_bias
+//   tree::map([](const Array& g) { return g / 2; }, layer)     a Layer of halves
+#pragma once
+
+#include <array>
+#include <boost/pfr.hpp>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tessera/base/dtype.h"
+#include "tessera/base/error.h"
+#include "tessera/base/shape.h"
+
+namespace tessera {
+
+class Array;
+
+namespace tree {
+
+template <class T>
+concept Leaf = std::is_same_v<std::remove_cvref_t<T>, Array>;
+
+namespace internal {
+
+template <class T>
+struct IsVector : std::false_type {};
+template <class T, class A>
+struct IsVector<std::vector<T, A>> : std::true_type {};
+template <class T>
+struct IsStdArray : std::false_type {};
+template <class T, size_t N>
+struct IsStdArray<std::array<T, N>> : std::true_type {};
+template <class T>
+struct IsMap : std::false_type {};
+template <class K, class V, class C, class A>
+struct IsMap<std::map<K, V, C, A>> : std::true_type {};
+template <class T>
+struct IsOptional : std::false_type {};
+template <class T>
+struct IsOptional<std::optional<T>> : std::true_type {};
+template <class T>
+struct IsTuple : std::false_type {};
+template <class... T>
+struct IsTuple<std::tuple<T...>> : std::true_type {};
+template <class A, class B>
+struct IsTuple<std::pair<A, B>> : std::true_type {};
+
+template <class T>
+concept ListsFields = requires(T& x) { T::fields(x); };
+template <class T>
+concept StaticValue = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string> ||
+    std::is_same_v<T, Dims> || std::is_empty_v<T> || requires(const T& x) { { x.tree_static_key() } -> std::convertible_to<std::string>; };
+
+// Calls visit(child, name) for every child of an inner node, in order.
+template <class T, class F>
+void for_each_child(T& node, F&& visit) {
+  using U = std::remove_const_t<T>;
+  if constexpr (ListsFields<U>) {
+    std::apply([&](auto&... field) { int i = 0; (visit(field, fmt::format(".{}", i++)), ...); }, U::fields(node));
+  } else if constexpr (IsTuple<U>::value) {
+    std::apply([&](auto&... field) { int i = 0; (visit(field, fmt::format("[{}]", i++)), ...); }, node);
+  } else if constexpr (IsVector<U>::value || IsStdArray<U>::value) {
+    int i = 0;
+    for (auto& child : node) visit(child, fmt::format("[{}]", i++));
+  } else if constexpr (IsMap<U>::value) {
+    for (auto& [key, child] : node) visit(child, fmt::format("[{}]", key));
+  } else if constexpr (IsOptional<U>::value) {
+    if (node) visit(*node, std::string());
+  } else {
+    static_assert(std::is_aggregate_v<U>,
+                  "not a tree: make it a plain struct, or list its fields once: template <class Self> static auto "
+                  "fields(Self& self) { return std::tie(self.a, self.b); }");
+    boost::pfr::for_each_field(node, [&](auto& field, size_t i) { visit(field, fmt::format(".{}", i)); });
+  }
+}
+// The same without names, which cost time on the path of every call.
+template <class T, class F>
+void for_each_unnamed_child(T& node, F&& visit) {
+  using U = std::remove_const_t<T>;
+  if constexpr (ListsFields<U>) {
+    std::apply([&](auto&... field) { (visit(field), ...); }, U::fields(node));
+  } else if constexpr (IsTuple<U>::value) {
+    std::apply([&](auto&... field) { (visit(field), ...); }, node);
+  } else if constexpr (IsVector<U>::value || IsStdArray<U>::value) {
+    for (auto& child : node) visit(child);
+  } else if constexpr (IsMap<U>::value) {
+    for (auto& entry : node) visit(entry.second);
+  } else if constexpr (IsOptional<U>::value) {
+    if (node) visit(*node);
+  } else {
+    static_assert(std::is_aggregate_v<U>,
+                  "not a tree: make it a plain struct, or list its fields once: template <class Self> static auto "
+                  "fields(Self& self) { return std::tie(self.a, self.b); }");
+    boost::pfr::for_each_field(node, [&](auto& field) { visit(field); });
+  }
+}
+
+}  // namespace internal
+
+// Calls visit(leaf) for every leaf, in order.
+template <class T, class F>
+void for_each_leaf(T& node, F&& visit) {
+  if constexpr (Leaf<T>) {
+    visit(node);
+  } else if constexpr (!internal::StaticValue<std::remove_const_t<T>>) {
+    internal::for_each_unnamed_child(node, [&](auto& child) { for_each_leaf(child, visit); });
+  }
+}
+
+// Calls visit(leaf, path): ".0[2]" is the third element of the first field.
+template <class T, class F>
+void for_each_leaf_with_path(T& node, F&& visit, const std::string& path = {}) {
+  if constexpr (Leaf<T>) {
+    visit(node, path);
+  } else if constexpr (!internal::StaticValue<std::remove_const_t<T>>) {
+    internal::for_each_child(node, [&](auto& child, const std::string& name) {
+      for_each_leaf_with_path(child, visit, path + name);
+    });
+  }
+}
+
+// Appends what is static about the tree: sizes, keys, presence, static fields. Equal keys and types: equal structure.
+template <class T>
+void append_static_key(const T& node, std::string& key) {
+  if constexpr (Leaf<T>) {
+    key += 'a';
+  } else if constexpr (std::is_empty_v<T>) {
+    key += 'e';
+  } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T>) {
+    key.append(reinterpret_cast<const char*>(&node), sizeof node);
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    key += std::to_string(node.size()) + ':' + node;
+  } else if constexpr (std::is_same_v<T, Dims>) {
+    key += std::to_string(node.size()) + ':';
+    key.append(reinterpret_cast<const char*>(node.data()), node.size() * sizeof(int64_t));
+  } else if constexpr (internal::StaticValue<T>) {
+    key += std::string(node.tree_static_key()) + ';';
+  } else {
+    if constexpr (internal::IsVector<T>::value || internal::IsMap<T>::value) key += std::to_string(node.size()) + ',';
+    if constexpr (internal::IsMap<T>::value)
+      for (const auto& entry : node) append_static_key(entry.first, key);
+    if constexpr (internal::IsOptional<T>::value) key += node ? '1' : '0';
+    internal::for_each_unnamed_child(node, [&](const auto& child) { append_static_key(child, key); });
+  }
+}
+
+template <class T>
+size_t num_leaves(const T& node) {
+  size_t n = 0;
+  for_each_leaf(node, [&](const auto&) { ++n; });
+  return n;
+}
+
+// The leaves in order.
+template <class T>
+std::vector<Array> leaves(const T& node) {
+  std::vector<Array> out;
+  for_each_leaf(node, [&](const Array& leaf) { out.push_back(leaf); });
+  return out;
+}
+
+// A copy of `like` whose leaves are those of `arrays`, in order.
+template <class T, class Arrays>
+T unflatten(const T& like, const Arrays& arrays) {
+  T out = like;
+  size_t i = 0;
+  for_each_leaf(out, [&](Array& leaf) { leaf = arrays[i++]; });
+  TESSERA_CHECK(i == arrays.size(), "{} leaves for {} arrays", i, arrays.size());
+  return out;
+}
+
+// f over the leaves of one tree, or over corresponding leaves of several. UserError where their structures differ.
+template <class F, class T, class... Rest>
+T map(F&& f, const T& first, const Rest&... rest) {
+  std::string key, other;
+  append_static_key(first, key);
+  auto check = [&](const auto& r) {
+    other.clear();
+    append_static_key(r, other);
+    if (key != other) value_error("tree::map", "expected trees of one structure, got different ones (sizes, keys or static fields)");
+  };
+  (check(rest), ...);
+  std::array<std::vector<Array>, sizeof...(Rest)> others{leaves(rest)...};
+  T out = first;
+  size_t i = 0;
+  for_each_leaf(out, [&](Array& leaf) {
+    leaf = [&]<size_t... K>(std::index_sequence<K...>) { return f(std::as_const(leaf), others[K][i]...); }(
+        std::index_sequence_for<Rest...>());
+    ++i;
+  });
+  return out;
+}
+
+}  // namespace tree
+}  // namespace tessera

@@ -14,7 +14,6 @@ Inputs are multiples of 1/4 between -2 and 2, so that sums and dots are exact in
 import functools
 import itertools
 import re
-import shutil
 
 import jax
 import jax.numpy as jnp
@@ -269,8 +268,9 @@ def constraints():
 
 for group in (elementwise, reductions, shapes, dots, layers, constraints):
   group()
-shutil.rmtree(TEXTS, ignore_errors=True)
-TEXTS.mkdir()
+TEXTS.mkdir(exist_ok=True)
+for old in TEXTS.glob('*.mlir'):
+  old.unlink()
 for file, text in texts.items():
   (TEXTS / file).write_text(text)
 print(f'{len(programs)} programs, {len(cases)} cases, {len(texts)} texts of {sum(map(len, texts.values())) / 1024:.0f} KiB')

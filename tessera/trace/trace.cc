@@ -1,0 +1,179 @@
+#include "tessera/trace/trace.h"
+
+#include <optional>
+
+namespace tessera {
+namespace {
+
+// Collectives and regions type the variance of their results themselves.
+bool types_its_variance(const OpDef& def) {
+  return std::holds_alternative<CollectiveLowering>(def.lower) ||
+         std::holds_alternative<Control>(def.lower);
+}
+
+}  // namespace
+
+Literal Tracer::to_literal() const {
+  trace_error("to_host",
+              "expected a concrete array, got the traced {}: while a function is traced its values "
+              "are not known; "
+              "return it from the function and read it outside",
+              describe(type));
+}
+
+Sharding Tracer::sharding() const {
+  trace_error("sharding",
+              "expected a concrete array, got the traced {}: shardings are decided when the "
+              "function is compiled; "
+              "constrain it with with_sharding_constraint, or see jit(f).lower(x).text()",
+              describe(type));
+}
+
+FunctionTrace::FunctionTrace(std::string name) : outer_(Trace::current()) {
+  function_.name = std::move(name);
+  set_current(this);
+}
+
+FunctionTrace::~FunctionTrace() { end(); }
+
+void FunctionTrace::end() {
+  if (!state_->live) return;
+  state_->live = false;
+  set_current(outer_);
+}
+
+Array FunctionTrace::add_input(Type type) {
+  const ValueId id = function_.add_input(type);
+  return Array(std::make_shared<Tracer>(state_, id, std::move(type)));
+}
+
+std::vector<Array> FunctionTrace::record(const OpDef& def, Params params,
+                                         std::span<const Array> operands) {
+  ValueIds ids;
+  std::vector<Type> types;
+  types.reserve(operands.size());
+  for (const Array& x : operands) {
+    ids.push_back(value_of(def.name, x));
+    types.push_back(function_.type(ids.back()));
+  }
+  TESSERA_CHECK(def.infer, "{}.{} has no type rule", def.dialect, def.name);
+  std::vector<Type> result_types = def.infer(types, params);
+  if (!types_its_variance(def)) {
+    AxisNames varying;
+    for (const Type& t : types) varying = axis_union(varying, t.varying);
+    for (Type& t : result_types) t.varying = varying;
+  }
+  const ValueIds results = function_.add_op(def, std::move(params), std::move(ids), result_types,
+                                            SourceScope::current());
+  std::vector<Array> out;
+  out.reserve(results.size());
+  for (size_t r = 0; r < results.size(); ++r)
+    out.push_back(Array(std::make_shared<Tracer>(state_, results[r], std::move(result_types[r]))));
+  return out;
+}
+
+ValueId FunctionTrace::value_of(std::string_view op, const Array& array) {
+  const ArrayData* data = array.data().get();
+  switch (data->kind) {
+    case ArrayData::Kind::kTracer: {
+      const auto* tracer = static_cast<const Tracer*>(data);
+      if (tracer->trace == state_) return tracer->id;
+      if (!tracer->trace->live)
+        trace_error(
+            op,
+            "expected an array of this trace or of an enclosing one, got the traced {} after its "
+            "trace has "
+            "ended (a leaked tracer): return it from the traced function instead of storing it",
+            describe(tracer->type));
+      return capture(array);
+    }
+    case ArrayData::Kind::kHost: {
+      const auto* host = static_cast<const HostData*>(data);
+      if (host->literal.elements() <= kMaxConstantElements)
+        return constant(host->literal, host->type.weak);
+      return capture(array);
+    }
+    case ArrayData::Kind::kDevice:
+      return capture(array);
+  }
+  TESSERA_CHECK(false, "array kind");
+  __builtin_unreachable();
+}
+
+ValueId FunctionTrace::constant(const Literal& literal, bool weak) {
+  const size_t hash = hash_combine(hash_value(literal), weak);
+  const auto [first, last] = constants_.equal_range(hash);
+  for (auto it = first; it != last; ++it)
+    if (function_.type(it->second).weak == weak && constant_values_.at(it->second) == literal)
+      return it->second;
+  static const OpDef* const def = find_op("stablehlo", "constant");
+  TESSERA_CHECK(def != nullptr, "no constant op");
+  Params params = def->params.with_fields({literal});
+  std::vector<Type> types = def->infer({}, params);
+  types[0].weak = weak;
+  const ValueId id = function_.add_op(*def, std::move(params), {}, types)[0];
+  constants_.emplace(hash, id);
+  constant_values_.emplace(id, literal);
+  return id;
+}
+
+ValueId FunctionTrace::capture(const Array& array) {
+  const auto [it, is_new] = captured_.emplace(array.data().get(), -1);
+  if (is_new) {
+    // How a captured array lies on devices is the caller's to read off captures(): in a region it
+    // would be meaningless.
+    Type type = array.type();
+    type.sharding = nullptr;
+    it->second = function_.add_value(std::move(type));
+    captured_ids_.push_back(it->second);
+    captures_.push_back(array);
+  }
+  return it->second;
+}
+
+Function FunctionTrace::finish(std::span<const Array> outputs) {
+  TESSERA_CHECK(state_->live, "{} is finished already", function_.name);
+  TESSERA_CHECK(Trace::current() == this, "{} ends before a trace inside it", function_.name);
+  for (const Array& x : outputs) function_.outputs.push_back(value_of(function_.name, x));
+  function_.inputs.insert(function_.inputs.end(), captured_ids_.begin(), captured_ids_.end());
+  end();
+  return std::move(function_);
+}
+
+TracedFunction trace_function(const FlatFn& body, std::span<const Type> inputs, std::string name) {
+  FunctionTrace trace(std::move(name));
+  std::vector<Array> args;
+  for (const Type& type : inputs) args.push_back(trace.add_input(type));
+  const std::vector<Array> outputs = body(args);
+  TracedFunction out{.function = trace.finish(outputs)};
+  out.captures = trace.captures();
+  return out;
+}
+
+std::vector<Array> inline_function(const Function& function, std::span<const Array> args) {
+  if (args.size() != function.inputs.size())
+    value_error(function.name, "expected {} arguments, got {}", function.inputs.size(),
+                args.size());
+  std::vector<Array> values(function.types.size());
+  for (size_t i = 0; i < args.size(); ++i) {
+    const Type& want = function.type(function.inputs[i]);
+    if (!want.same_array(args[i].type()))
+      type_error(function.name, "expected argument {} of type {}, got {}", i, describe(want),
+                 describe(args[i].type()));
+    values[function.inputs[i]] = args[i];
+  }
+  std::vector<Array> operands;
+  for (const Op& op : function.ops) {
+    operands.clear();
+    for (ValueId v : op.operands) operands.push_back(values[v]);
+    std::optional<SourceScope> source;
+    if (!op.source.empty()) source.emplace(op.source);
+    std::vector<Array> results = tessera::bind(*op.def, op.params, operands);
+    for (size_t r = 0; r < op.results.size(); ++r) values[op.results[r]] = std::move(results[r]);
+  }
+  std::vector<Array> out;
+  for (ValueId v : function.outputs) out.push_back(values[v]);
+  return out;
+}
+
+}  // namespace tessera

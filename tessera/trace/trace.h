@@ -1,0 +1,103 @@
+// Tracing: the one interpreter of user code. A C++ callable is called once with tracers; every op
+// it binds is appended to a Function.
+//
+//   FunctionTrace trace("main");
+//   Array x = trace.add_input(type);
+//   Function f = trace.finish(std::vector{sine(x) + y});   // y, of outside, is now input 1;
+//   trace.captures()[0] is y
+//
+// Before: nothing but a callable. After: a closed Function of global shapes; its inputs are the
+// declared ones, then what it captured, in the order of first use.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tessera/ir/array.h"
+#include "tessera/ir/function.h"
+#include "tessera/ir/op_def.h"
+#include "tessera/ops/source_scope.h"
+
+namespace tessera {
+
+class FunctionTrace;
+
+// What the tracers of a trace know of it. It outlives the trace, so that a leaked tracer is found
+// out.
+struct TraceState {
+  bool live = true;
+};
+
+// A value of a Function under construction.
+class Tracer final : public ArrayData {
+ public:
+  Tracer(std::shared_ptr<const TraceState> trace, ValueId id, Type type)
+      : ArrayData(Kind::kTracer, std::move(type)), trace(std::move(trace)), id(id) {}
+  // Both are UserError kTrace: neither is known while a function is traced.
+  Literal to_literal() const override;
+  Sharding sharding() const override;
+
+  const std::shared_ptr<const TraceState> trace;
+  const ValueId id;
+};
+
+// Records what is bound on this thread from its construction until finish() or its destruction.
+class FunctionTrace final : public Trace {
+ public:
+  explicit FunctionTrace(std::string name = "main");
+  ~FunctionTrace() override;
+  FunctionTrace(const FunctionTrace&) = delete;
+  FunctionTrace& operator=(const FunctionTrace&) = delete;
+
+  Array add_input(Type type);
+  // Result types are infer's; an ordinary op's results vary over the manual axes that any of its
+  // operands varies over.
+  std::vector<Array> record(const OpDef& def, Params params,
+                            std::span<const Array> operands) override;
+  // Ends the trace: its tracers can no longer be used. Outputs may be tracers, inputs, captured
+  // arrays or constants.
+  Function finish(std::span<const Array> outputs);
+
+  // Arrays of outside that were used: the inputs after the declared ones.
+  const std::vector<Array>& captures() const { return captures_; }
+
+ private:
+  // Where `array` stands in the Function: a value of it, a constant made of a small host array, or
+  // a captured input.
+  ValueId value_of(std::string_view op, const Array& array);
+  ValueId constant(const Literal& literal, bool weak);
+  ValueId capture(const Array& array);
+  void end();
+
+  std::shared_ptr<TraceState> state_ = std::make_shared<TraceState>();
+  Trace* outer_;
+  Function function_;
+  std::vector<Array> captures_;
+  std::vector<ValueId> captured_ids_;
+  std::unordered_map<const ArrayData*, ValueId> captured_;  // captures_ keeps the keys alive
+  std::unordered_multimap<size_t, ValueId> constants_;      // by hash of the literal
+  std::unordered_map<ValueId, Literal> constant_values_;
+};
+
+// Host arrays of at most so many elements become constants of the Function that uses them; larger
+// ones are captured.
+inline constexpr int64_t kMaxConstantElements = 64;
+
+struct TracedFunction {
+  Function function;
+  std::vector<Array> captures;  // what its last inputs stand for
+};
+using FlatFn = std::function<std::vector<Array>(const std::vector<Array>&)>;
+// Calls `body` once with tracers of the given types.
+TracedFunction trace_function(const FlatFn& body, std::span<const Type> inputs,
+                              std::string name = "main");
+
+// Binds the ops of `function` to `args` one by one: into the current trace, or at once. Types are
+// inferred anew, so shardings that propagation gave to values are not kept. UserError where args
+// are not of the input types.
+std::vector<Array> inline_function(const Function& function, std::span<const Array> args);
+
+}  // namespace tessera

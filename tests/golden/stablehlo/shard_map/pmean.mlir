@@ -1,0 +1,17 @@
+module @jit_pmean attributes {mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32} {
+  sdy.mesh @mesh = <["x"=8]> {stablehlo.mesh = {axes = [{name = "x", size = 8 : i64}]}}
+  func.func public @main(%arg0: tensor<32xf32>) -> (tensor<4xf32> {jax.result_info = "result"}) {
+    %0 = sdy.manual_computation(%arg0) in_shardings=[<@mesh, [{"x"}]>] out_shardings=[<@mesh, [{}]>] manual_axes={"x"} (%arg1: tensor<4xf32>) {
+      %1 = "stablehlo.all_reduce"(%arg1) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 1, 2, 3, 4, 5, 6, 7]]> : tensor<1x8xi64>, use_global_device_ids}> ({
+      ^bb0(%arg2: tensor<f32>, %arg3: tensor<f32>):
+        %4 = stablehlo.add %arg2, %arg3 : tensor<f32>
+        stablehlo.return %4 : tensor<f32>
+      }) : (tensor<4xf32>) -> tensor<4xf32>
+      %cst = stablehlo.constant dense<8.000000e+00> : tensor<f32>
+      %2 = stablehlo.broadcast_in_dim %cst, dims = [] : (tensor<f32>) -> tensor<4xf32>
+      %3 = stablehlo.divide %1, %2 : tensor<4xf32>
+      sdy.return %3 : tensor<4xf32>
+    } : (tensor<32xf32>) -> tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+}

@@ -1,0 +1,431 @@
+#include "tessera/io/npy.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+namespace tessera {
+namespace {
+
+using internal::NpySource;
+
+static_assert(std::endian::native == std::endian::little,
+              "files are little endian, and written as memory stands");
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+constexpr size_t kMaxHeader = 1 << 16;  // NumPy itself refuses headers beyond 10,000 bytes
+constexpr size_t kMaxRank = 64;         // NumPy's
+
+struct Header {
+  DType dtype = float32;
+  bool swap = false;  // big endian
+  bool fortran = false;
+  Shape shape;
+};
+
+[[noreturn]] void damaged(const NpySource& source, std::string_view what) {
+  io_error(source.op,
+           "expected {} to be an array in NumPy's npy format, got {}; write it again with "
+           "numpy.save or numpy.savez",
+           source.where, what);
+}
+
+void read_exactly(const NpySource& source, void* buffer, size_t n) {
+  char* out = static_cast<char*>(buffer);
+  while (n > 0) {
+    const size_t got = source.read(out, n);
+    if (got == 0) damaged(source, "a file that ends early");
+    out += got;
+    n -= got;
+  }
+}
+
+// ---- The header
+// ----------------------------------------------------------------------------------------------------
+
+// Reads the Python dictionary of a header: {'descr': '<f4', 'fortran_order': False, 'shape': (3,
+// 4), }.
+class HeaderParser {
+ public:
+  HeaderParser(const NpySource& source, std::string_view text) : source_(source), text_(text) {}
+
+  Header parse() {
+    std::optional<std::string> descr;
+    std::optional<bool> fortran;
+    std::optional<Shape> shape;
+    expect('{');
+    while (!accept('}')) {
+      const std::string key = quoted();
+      expect(':');
+      if (key == "descr" && !descr) {
+        if (peek() == '[')
+          unsupported("a structured array", "save each field as an array of its own");
+        descr = quoted();
+      } else if (key == "fortran_order" && !fortran) {
+        fortran = boolean();
+      } else if (key == "shape" && !shape) {
+        shape = tuple();
+      } else {
+        damaged(source_, fmt::format("a header with an unexpected '{}'", key));
+      }
+      if (!accept(',') && peek() != '}') damaged_text();
+    }
+    skip_space();
+    if (at_ != text_.size()) damaged_text();
+    if (!descr || !fortran || !shape)
+      damaged(source_, "a header without 'descr', 'fortran_order' or 'shape'");
+    Header header{.fortran = *fortran, .shape = *shape};
+    read_descr(*descr, header);
+    return header;
+  }
+
+ private:
+  [[noreturn]] void damaged_text() {
+    const size_t from = std::min(at_, text_.size());
+    damaged(source_, fmt::format("a header that is not understood at character {} of {}", from,
+                                 text_.size()));
+  }
+  [[noreturn]] void unsupported(std::string_view what, std::string_view remedy) {
+    io_error(source_.op, "expected {} to hold numbers or bools, got {}; {}", source_.where, what,
+             remedy);
+  }
+
+  void skip_space() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t'))
+      ++at_;
+  }
+  char peek() {
+    skip_space();
+    return at_ < text_.size() ? text_[at_] : '\0';
+  }
+  bool accept(char c) {
+    if (peek() != c || at_ >= text_.size()) return false;
+    ++at_;
+    return true;
+  }
+  void expect(char c) {
+    if (!accept(c)) damaged_text();
+  }
+  std::string quoted() {
+    const char quote = peek();
+    if (quote != '\'' && quote != '"') damaged_text();
+    const size_t end = text_.find(quote, at_ + 1);
+    if (end == std::string_view::npos) damaged_text();
+    const std::string out(text_.substr(at_ + 1, end - at_ - 1));
+    at_ = end + 1;
+    return out;
+  }
+  bool word(std::string_view expected) {
+    skip_space();
+    if (text_.substr(at_, expected.size()) != expected) return false;
+    at_ += expected.size();
+    return true;
+  }
+  bool boolean() {
+    if (word("True")) return true;
+    if (!word("False")) damaged_text();
+    return false;
+  }
+  Shape tuple() {
+    Shape out;
+    expect('(');
+    while (!accept(')')) {
+      skip_space();
+      int64_t extent = 0;
+      const auto [end, error] =
+          std::from_chars(text_.data() + at_, text_.data() + text_.size(), extent);
+      if (error != std::errc() || extent < 0) damaged_text();
+      at_ = static_cast<size_t>(end - text_.data());
+      if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // Python 2 wrote long integers so
+      if (out.size() == kMaxRank)
+        damaged(source_, fmt::format("a shape of more than {} dimensions", kMaxRank));
+      out.push_back(extent);
+      if (!accept(',') && peek() != ')') damaged_text();
+    }
+    return out;
+  }
+
+  // '<f4': byte order, kind, bytes.
+  void read_descr(const std::string& descr, Header& header) {
+    std::string_view rest = descr;
+    if (!rest.empty() && std::string_view("<>|=").find(rest[0]) != std::string_view::npos) {
+      header.swap = rest[0] == '>';
+      rest.remove_prefix(1);
+    }
+    static constexpr std::pair<std::string_view, DType> kDescr[] = {
+        {"b1", bool_},   {"?", bool_},    {"i1", int8},      {"i2", int16},
+        {"i4", int32},   {"i8", int64},   {"u1", uint8},     {"u2", uint16},
+        {"u4", uint32},  {"u8", uint64},  {"f2", float16},   {"V2", bfloat16},
+        {"f4", float32}, {"f8", float64}, {"c8", complex64}, {"c16", complex128}};
+    for (const auto& [name, dtype] : kDescr)
+      if (rest == name) {
+        header.dtype = dtype;
+        return;
+      }
+    if (rest.starts_with("O"))
+      unsupported("Python objects",
+                  "convert the array first, e.g. numpy.asarray(x, dtype=numpy.float32)");
+    unsupported(fmt::format("elements of type '{}'", descr),
+                "convert the array first, e.g. with x.astype(numpy.float32)");
+  }
+
+  const NpySource& source_;
+  std::string_view text_;
+  size_t at_ = 0;
+};
+
+// The header, and how many bytes it took.
+std::pair<Header, uint64_t> read_header(const NpySource& source) {
+  char start[8];
+  if (source.size < sizeof start + 2) damaged(source, fmt::format("{} bytes", source.size));
+  read_exactly(source, start, sizeof start);
+  if (std::string_view(start, kMagic.size()) != kMagic)
+    damaged(source, "a file that does not start with its magic bytes");
+  const int version = start[6];
+  if (version < 1 || version > 3)
+    damaged(source, fmt::format("version {} of the format (1 to 3 are known)", version));
+  unsigned char length_bytes[4] = {};
+  const size_t length_size = version == 1 ? 2 : 4;
+  read_exactly(source, length_bytes, length_size);
+  uint32_t length = 0;
+  std::memcpy(&length, length_bytes, sizeof length);
+  const uint64_t before = sizeof start + length_size;
+  if (length > kMaxHeader || length > source.size - std::min(before, source.size))
+    damaged(source, fmt::format("a header of {} bytes in a file of {}", length, source.size));
+  std::string text(length, '\0');
+  read_exactly(source, text.data(), length);
+  return {HeaderParser(source, text).parse(), before + length};
+}
+
+std::string_view descr(DType dtype) {
+  switch (dtype) {
+    case DType::kBool:
+      return "|b1";
+    case DType::kInt8:
+      return "|i1";
+    case DType::kInt16:
+      return "<i2";
+    case DType::kInt32:
+      return "<i4";
+    case DType::kInt64:
+      return "<i8";
+    case DType::kUint8:
+      return "|u1";
+    case DType::kUint16:
+      return "<u2";
+    case DType::kUint32:
+      return "<u4";
+    case DType::kUint64:
+      return "<u8";
+    case DType::kFloat16:
+      return "<f2";
+    case DType::kBfloat16:
+      return "<V2";
+    case DType::kFloat32:
+      return "<f4";
+    case DType::kFloat64:
+      return "<f8";
+    case DType::kComplex64:
+      return "<c8";
+    case DType::kComplex128:
+      return "<c16";
+  }
+  TESSERA_CHECK(false, "dtype {}", static_cast<int>(dtype));
+  __builtin_unreachable();
+}
+
+// ---- The bytes
+// -----------------------------------------------------------------------------------------------------
+
+// Turns around the bytes of each number; a complex one is two numbers.
+void swap_bytes(std::byte* data, int64_t bytes, int64_t width) {
+  for (std::byte* p = data; p < data + bytes; p += width) std::reverse(p, p + width);
+}
+
+// `in` holds the elements with the first index running fastest.
+Literal from_fortran_order(const Literal& in) {
+  Literal out(in.dtype(), in.shape());
+  const int64_t size = itemsize(in.dtype()), rank = in.shape().rank();
+  Dims strides(in.shape().size(), 1);  // of `in`, in elements
+  for (int64_t i = 1; i < rank; ++i) strides[i] = strides[i - 1] * in.shape()[i - 1];
+  Dims index(in.shape().size(), 0);
+  const std::byte* from = in.raw();
+  std::byte* to = out.mutable_raw();
+  int64_t at = 0;
+  for (int64_t n = 0; n < in.elements(); ++n) {
+    std::memcpy(to + n * size, from + at * size, static_cast<size_t>(size));
+    for (int64_t axis = rank - 1; axis >= 0; --axis) {  // the next index, last axis fastest
+      at += strides[axis];
+      if (++index[axis] < in.shape()[axis]) break;
+      at -= strides[axis] * in.shape()[axis];
+      index[axis] = 0;
+    }
+  }
+  return out;
+}
+
+// Bytes of an array of that shape; nothing if they are more than a file can hold.
+std::optional<uint64_t> payload_bytes(const Header& header) {
+  int64_t bytes = itemsize(header.dtype);
+  // A zero extent makes the rest irrelevant, whatever it is.
+  if (std::find(header.shape.begin(), header.shape.end(), 0) != header.shape.end()) bytes = 0;
+  int64_t extents = 1;
+  for (int64_t extent : header.shape) {
+    if (__builtin_mul_overflow(bytes, extent, &bytes)) return std::nullopt;
+    if (extent > 0 && __builtin_mul_overflow(extents, extent, &extents)) return std::nullopt;
+  }
+  return static_cast<uint64_t>(bytes);
+}
+
+// ---- Files
+// ---------------------------------------------------------------------------------------------------------
+
+class File {
+ public:
+  File(int fd) : fd_(fd) {}
+  ~File() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  int fd() const { return fd_; }
+  int close() { return ::close(std::exchange(fd_, -1)); }
+
+ private:
+  int fd_;
+};
+
+std::string error_text(int error) { return std::generic_category().message(error); }
+
+void write_all(int fd, const void* data, size_t n, std::string_view op,
+               const std::filesystem::path& path) {
+  const char* from = static_cast<const char*>(data);
+  while (n > 0) {
+    const ssize_t done = ::write(fd, from, n);
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0)
+      io_error(op, "expected to write '{}', got: {}; free space or choose another place",
+               path.string(), error_text(errno));
+    from += done;
+    n -= static_cast<size_t>(done);
+  }
+}
+
+}  // namespace
+
+Literal internal::read_npy(const NpySource& source) {
+  const auto [header, header_bytes] = read_header(source);
+  const std::optional<uint64_t> bytes = payload_bytes(header);
+  const uint64_t rest = source.size - header_bytes;
+  if (!bytes || *bytes != rest)
+    damaged(source, fmt::format("{} bytes after a header that promises {} of shape {}", rest,
+                                header.dtype, header.shape));
+  Literal out(header.dtype, header.shape);
+  std::byte* data = out.mutable_raw();
+  read_exactly(source, data, *bytes);
+  if (header.swap && header.dtype != bool_) {
+    const int64_t parts = is_complex(header.dtype) ? 2 : 1;
+    swap_bytes(data, out.bytes(), itemsize(header.dtype) / parts);
+  }
+  // NumPy takes any byte but 0 for true; in C++ a bool is 0 or 1.
+  if (header.dtype == bool_)
+    std::transform(data, data + out.bytes(), data,
+                   [](std::byte b) { return b == std::byte{0} ? b : std::byte{1}; });
+  return header.fortran && header.shape.rank() > 1 ? from_fortran_order(out) : out;
+}
+
+// {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }, then spaces: first as many as let
+// the leading extent grow to 21 digits in place, then up to a multiple of 64 bytes; then a new
+// line.
+std::string internal::npy_header(const Literal& literal) {
+  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}",
+                                 descr(literal.dtype()), literal.shape());
+  if (!literal.shape().empty()) text.append(21 - std::to_string(literal.shape()[0]).size(), ' ');
+  const size_t before = kMagic.size() + 4, total = (before + text.size() + 1 + 63) / 64 * 64;
+  text.append(total - before - text.size() - 1, ' ');
+  text += '\n';
+  std::string out(kMagic);
+  out += {'\1', '\0', static_cast<char>(text.size() & 0xff), static_cast<char>(text.size() >> 8)};
+  TESSERA_CHECK(text.size() < 0x10000, "rank {}", literal.shape().rank());
+  return out + text;
+}
+
+void internal::write_atomically(std::string_view op, const std::filesystem::path& path,
+                                const std::function<void(const std::filesystem::path&)>& write) {
+  std::filesystem::path temporary;
+  for (int attempt = 0; temporary.empty() || std::filesystem::exists(temporary); ++attempt)
+    temporary = path.string() + fmt::format(".{}.{}.tmp", ::getpid(), attempt);
+  struct Remover {
+    const std::filesystem::path& path;
+    bool armed = true;
+    ~Remover() {
+      std::error_code ignored;
+      if (armed) std::filesystem::remove(path, ignored);
+    }
+  } remover{temporary};
+  write(temporary);
+  const auto fail = [&](const char* step) {
+    io_error(op, "expected to write '{}', got: {} ({}); free space or choose another place",
+             path.string(), error_text(errno), step);
+  };
+  const File file(::open(temporary.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.fd() < 0) fail("open");
+  if (::fsync(file.fd()) != 0) fail("fsync");
+  if (::rename(temporary.c_str(), path.c_str()) != 0) fail("rename");
+  remover.armed = false;
+  // The rename itself reaches the disk with the folder. Some file systems cannot flush a folder;
+  // the file is whole anyway.
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  const File directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.fd() >= 0) ::fsync(directory.fd());
+}
+
+Literal read_npy(const std::filesystem::path& path) {
+  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status {};
+  if (file.fd() < 0 || ::fstat(file.fd(), &status) != 0)
+    io_error("load_npy", "expected a file '{}', got: {}; check the path", path.string(),
+             error_text(errno));
+  if (!S_ISREG(status.st_mode))
+    io_error("load_npy", "expected '{}' to be a plain file; check the path", path.string());
+  const auto read = [&](void* buffer, size_t n) -> size_t {
+    for (;;) {
+      const ssize_t got = ::read(file.fd(), buffer, std::min<size_t>(n, 1 << 30));
+      if (got >= 0) return static_cast<size_t>(got);
+      if (errno != EINTR)
+        io_error("load_npy", "expected to read '{}', got: {}; check the disk", path.string(),
+                 error_text(errno));
+    }
+  };
+  return internal::read_npy({"load_npy", fmt::format("'{}'", path.string()),
+                             static_cast<uint64_t>(status.st_size), read});
+}
+
+void write_npy(const std::filesystem::path& path, const Literal& literal) {
+  internal::write_atomically("save_npy", path, [&](const std::filesystem::path& temporary) {
+    File file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (file.fd() < 0)
+      io_error("save_npy",
+               "expected to write '{}', got: {}; check that the folder exists and is writable",
+               path.string(), error_text(errno));
+    const std::string header = internal::npy_header(literal);
+    write_all(file.fd(), header.data(), header.size(), "save_npy", path);
+    write_all(file.fd(), literal.raw(), static_cast<size_t>(literal.bytes()), "save_npy", path);
+    if (file.close() != 0)
+      io_error("save_npy", "expected to write '{}', got: {}; free space or choose another place",
+               path.string(), error_text(errno));
+  });
+}
+
+}  // namespace tessera

@@ -1,0 +1,54 @@
+// NumPy's .npy format (https://numpy.org/neps/nep-0001-npy-format.html): one array, a textual
+// header before its bytes. Reads and writes Literals; needs base/ alone. npz.h packs several of
+// them; load.h turns them into Arrays.
+//
+// Read: versions 1 to 3, C and Fortran order, little and big endian, every dtype of the library.
+// Anything else (object, string, date and structured arrays, sizes that do not fit the header) is a
+// UserError naming the file and the remedy. Written: version 1, C order, little endian; byte for
+// byte what numpy.save writes.
+//
+// NumPy has no bfloat16. What ml_dtypes (and so JAX) hands to numpy.save arrives in the file as two
+// raw bytes, descr
+// '<V2'. This library writes the same, and reads two raw bytes as bfloat16; in Python,
+// `numpy.load(f).view(ml_dtypes.bfloat16)`.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "tessera/base/literal.h"
+
+namespace tessera {
+
+Literal read_npy(const std::filesystem::path& path);
+
+// Writes beside `path`, flushes to the disk, then renames: after any failure the old file is as it
+// was.
+void write_npy(const std::filesystem::path& path, const Literal& literal);
+
+namespace internal {
+
+// Where a member of some file is read from: `read(buffer, n)` gives up to n further bytes (0 at the
+// end) of `size` in all.
+struct NpySource {
+  std::string_view op;  // of errors: "load_npz"
+  std::string where;    // of errors: "'model.npz', array 'w'"
+  uint64_t size = 0;
+  std::function<size_t(void* buffer, size_t n)> read;
+};
+// Memory is taken only once the header and `size` agree.
+Literal read_npy(const NpySource& source);
+
+// Everything that stands before the bytes of `literal` in a file.
+std::string npy_header(const Literal& literal);
+
+// Calls write(temporary) for a fresh name beside `path`, then flushes that file and renames it to
+// `path`. `write` throws if it fails; the temporary file is removed then.
+void write_atomically(std::string_view op, const std::filesystem::path& path,
+                      const std::function<void(const std::filesystem::path& temporary)>& write);
+
+}  // namespace internal
+}  // namespace tessera

@@ -67,11 +67,19 @@ struct DimSpec {
 std::ostream& operator<<(std::ostream& out, const DimSpec& dim);
 size_t hash_value(const DimSpec& dim);
 
-// One dimension over several axes, major first: P(joint("x", "y"), None).
+// One dimension over several axes, each a name or an AxisRef, major first: P(joint("x", "y"),
+// None).
 template <class... Axes>
-DimSpec joint(Axes&&... axes) {
+requires((std::convertible_to<Axes, std::string_view> ||
+          std::convertible_to<Axes, AxisRef>)&&...) DimSpec joint(const Axes&... axes) {
   std::vector<AxisRef> refs;
-  (refs.insert(refs.end(), DimSpec(std::forward<Axes>(axes)).axes.front()), ...);
+  auto add = [&](const auto& axis) {
+    if constexpr (std::convertible_to<decltype(axis), AxisRef>)
+      refs.push_back(axis);
+    else
+      refs.push_back({std::string(std::string_view(axis))});
+  };
+  (add(axes), ...);
   return DimSpec(std::move(refs));
 }
 inline DimSpec joint(const std::vector<std::string>& axes) {

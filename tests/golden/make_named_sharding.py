@@ -32,13 +32,30 @@ for mesh_shape, rank in itertools.product(MESHES, SHAPES):
   for spec in specs(mesh.axis_names, rank):
     sharding = NamedSharding(mesh, P(*[d or None for d in spec]))
     known = classes[rank]
-    number = next((i for i, s in enumerate(known) if s.is_equivalent_to(sharding, rank)), len(known))
+    number = next((i for i, s in enumerate(known) if s.is_equivalent_to(sharding, rank)),
+                  len(known))
     if number == len(known):
       known.append(sharding)
     shape = SHAPES[rank]
-    indices = {d.id: [s.indices(n)[0] for s, n in zip(i, shape)] for d, i in sharding.devices_indices_map(shape).items()}
-    cases.append({'mesh': {'names': list(mesh.axis_names), 'shape': list(mesh_shape)}, 'spec': [list(d) for d in spec],
-                  'shard_shape': list(sharding.shard_shape(shape)), 'starts': [indices[d] for d in sorted(indices)],
-                  'replicated': sharding.is_fully_replicated, 'class': number})
+    indices = {
+        d.id: [s.indices(n)[0] for s, n in zip(i, shape)]
+        for d, i in sharding.devices_indices_map(shape).items()
+    }
+    cases.append({
+        'mesh': {
+            'names': list(mesh.axis_names),
+            'shape': list(mesh_shape)
+        },
+        'spec': [list(d) for d in spec],
+        'shard_shape': list(sharding.shard_shape(shape)),
+        'starts': [indices[d] for d in sorted(indices)],
+        'replicated': sharding.is_fully_replicated,
+        'class': number
+    })
 print(len(cases), 'cases,', {r: len(c) for r, c in classes.items()}, 'classes')
-golden.Topic('named_sharding').write({'shapes': {str(r): list(s) for r, s in SHAPES.items()}, 'cases': cases})
+golden.Topic('named_sharding').write({
+    'shapes': {
+        str(r): list(s) for r, s in SHAPES.items()
+    },
+    'cases': cases
+})

@@ -34,10 +34,10 @@ def mesh(ids, shape):
   return Mesh(np.array([jax.devices()[i] for i in ids]).reshape(shape), tuple('xyz'[:len(shape)]))
 
 
-MESHES = [([0], (1,)), (TRAY, (8,)), (TRAY, (2, 4)), (range(8), (4, 2)), (range(8), (2, 2, 2)), (range(16), (16,)),
-          (range(16), (4, 4)), ([15, 3, 9, 11], (2, 2))]
-SHAPES = [(8,), (16,), (64,), (1,), (2,), (8, 8), (4, 8), (16, 16), (8192, 8192), (64, 16), (16, 64), (16, 1), (1, 16), (16, 24),
-          (5,), (3, 7)]
+MESHES = [([0], (1,)), (TRAY, (8,)), (TRAY, (2, 4)), (range(8), (4, 2)), (range(8), (2, 2, 2)),
+          (range(16), (16,)), (range(16), (4, 4)), ([15, 3, 9, 11], (2, 2))]
+SHAPES = [(8,), (16,), (64,), (1,), (2,), (8, 8), (4, 8), (16, 16), (8192, 8192), (64, 16),
+          (16, 64), (16, 1), (1, 16), (16, 24), (5,), (3, 7)]
 OPTIONS = [{}, {'scale': 0.35, 'min_width': 3}, {'max_width': 40}, {'min_width': 14}]
 
 
@@ -60,15 +60,25 @@ def cases():
         if number % {1: 1, 2: 2, 3: 7}[len(mesh_shape)]:  # a sample of the many
           continue
         sharding = NamedSharding(m, P(*[d or None for d in spec]))
-        for options in OPTIONS if shape in ((8, 8), (16,)) and len(mesh_shape) == 2 else OPTIONS[:1]:
+        for options in OPTIONS if shape in ((8, 8),
+                                            (16,)) and len(mesh_shape) == 2 else OPTIONS[:1]:
           width = options.get('max_width', 80)
           text = draw(10000, shape, sharding, **options)
           if max(map(len, text.splitlines())) > width:
             continue
           if draw(width, shape, sharding, **options) != text:
             raise AssertionError('a drawing that fits depends on the width of the console')
-          yield {'shape': list(shape), 'mesh': {'names': list(m.axis_names), 'shape': list(mesh_shape), 'ids': list(ids)},
-                 'spec': [list(d) for d in spec], 'options': options, 'text': text}
+          yield {
+              'shape': list(shape),
+              'mesh': {
+                  'names': list(m.axis_names),
+                  'shape': list(mesh_shape),
+                  'ids': list(ids)
+              },
+              'spec': [list(d) for d in spec],
+              'options': options,
+              'text': text
+          }
 
 
 # Kept small: each mesh and text once, equal lines that follow each other once with their number.

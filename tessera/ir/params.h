@@ -27,7 +27,7 @@ bool equal_functions(const FunctionRef&, const FunctionRef&);  // structural
 // What a field of a Params struct may hold, and what stands between `<{` and `}>` in the printed form.
 // Enums travel as strings (their StableHLO spelling).
 using Attribute = std::variant<bool, int64_t, double, std::string, DType, Dims, std::vector<std::string>,
-                               std::vector<Dims>, Literal, FunctionRef, std::vector<FunctionRef>, Mesh, NamedSharding,
+                               std::vector<Dims>, Literal, FunctionRef, std::vector<FunctionRef>, Mesh, NamedSharding, PartitionSpec,
                                std::vector<PartitionSpec>>;
 
 namespace internal {

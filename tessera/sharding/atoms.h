@@ -1,0 +1,74 @@
+// Atoms: mesh axes cut into prime factors, the coordinates in which propagation and partition think.
+//
+// ('x': 8, 'y': 6) has atoms x/0:2 x/1:2 x/2:2 y/0:2 y/1:3, major first. Every axis and every sub-axis "x":(2)4 is a run of whole
+// atoms, so no algorithm has to split an axis; names come back when a sharding is written down, where adjacent parts join.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "tessera/ir/type.h"
+#include "tessera/mesh/named_sharding.h"
+
+namespace tessera {
+
+using Atom = uint8_t;
+// Atoms of one dimension, major first.
+using AtomList = boost::container::small_vector<Atom, 6>;
+// A set of atoms; a mesh has at most 64 (more devices than there are).
+using AtomSet = uint64_t;
+inline AtomSet atom_bit(Atom a) { return AtomSet{1} << a; }
+AtomSet atom_set(const AtomList& atoms);
+
+// How a tensor is cut: one list a dimension.
+using DimAtoms = boost::container::small_vector<AtomList, 4>;
+AtomSet used_atoms(const DimAtoms& dims);
+bool is_prefix(const AtomList& prefix, const AtomList& list);
+
+class AtomMesh {
+ public:
+  enum class Atoms : uint8_t { kPrimes, kAxes };
+  // kAxes: every axis (of size > 1) is one atom, for a mesh whose axes need no further cuts.
+  explicit AtomMesh(Mesh mesh, Atoms atoms = Atoms::kPrimes);
+
+  const Mesh& mesh() const { return mesh_; }
+  int num_atoms() const { return static_cast<int>(sizes_.size()); }
+  int64_t size(Atom a) const { return sizes_[a]; }
+  int64_t size(const AtomList& atoms) const;
+  int64_t size(AtomSet atoms) const;
+
+  // The atoms of an axis of this mesh, or of a part of one, major first.
+  AtomList atoms(const AxisRef& axis) const;
+  AtomList atoms(const std::vector<AxisRef>& axes) const;
+  // The names back; adjacent parts of an axis joined.
+  std::vector<AxisRef> axes(const AtomList& atoms) const;
+  // "x", or "x:(1)2" for a part: what collectives of the partitioned program name.
+  std::vector<std::string> axis_names(const AtomList& atoms) const;
+  AtomList ordered(AtomSet atoms) const;  // mesh order
+
+  // The sharding's dimensions, `rank` of them. The sharding must be on this mesh.
+  DimAtoms dims(const NamedSharding& sharding, int64_t rank) const;
+  // The closed sharding; equal ones are one object.
+  std::shared_ptr<const NamedSharding> sharding(const DimAtoms& dims) const;
+
+ private:
+  Mesh mesh_;
+  std::vector<int64_t> sizes_;
+  struct Part {
+    int axis;
+    int64_t pre;  // product of the axis's atoms before this one
+  };
+  std::vector<Part> parts_;
+  std::vector<AtomList> axis_atoms_;
+  mutable std::map<std::vector<AtomList>, std::shared_ptr<const NamedSharding>> interned_;
+};
+
+// `sharding`, of a mesh that holds the same devices in the same order, written on `mesh`: its axes become the parts of mesh's axes that
+// they cover. UserError naming `op` where the orders differ or an axis is no run of parts.
+NamedSharding translate(std::string_view op, const NamedSharding& sharding, const Mesh& mesh);
+// The same for axes of `from`.
+std::vector<AxisRef> translate_axes(std::string_view op, const std::vector<AxisRef>& axes, const Mesh& from, const Mesh& mesh);
+bool same_device_order(const Mesh& a, const Mesh& b);
+
+}  // namespace tessera

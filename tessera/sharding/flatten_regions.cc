@@ -1,0 +1,68 @@
+#include "tessera/sharding/flatten_regions.h"
+
+#include "tessera/ops/control.h"
+#include "tessera/ops/manual_boundary.h"
+
+namespace tessera {
+namespace {
+
+class Flattener {
+ public:
+  explicit Flattener(Function& out) : out_(out) {}
+
+  // Appends the body of `f` with its inputs bound to `values`; the values of its outputs.
+  ValueIds append(const Function& f, std::span<const ValueId> values) {
+    std::vector<ValueId> map(f.types.size(), -1);
+    for (size_t i = 0; i < f.inputs.size(); ++i) map[f.inputs[i]] = values[i];
+    for (const Op& op : f.ops) {
+      ValueIds operands;
+      for (ValueId v : op.operands) operands.push_back(map[v]);
+      const ValueIds results = append_op(op, f, std::move(operands));
+      for (size_t i = 0; i < results.size(); ++i) map[op.results[i]] = results[i];
+    }
+    ValueIds outputs;
+    for (ValueId v : f.outputs) outputs.push_back(map[v]);
+    return outputs;
+  }
+
+ private:
+  ValueIds append_op(const Op& op, const Function& f, ValueIds operands) {
+    if (const auto* control = std::get_if<Control>(&op.def->lower)) {
+      if (control->kind == ControlKind::kCall) return append(*op.params.as<CallParams>().callee, operands);
+      if (op.def == &manual_computation_op) return append_manual(op, std::move(operands));
+    }
+    std::vector<Type> types;
+    for (ValueId v : op.results) types.push_back(f.types[v]);
+    return out_.add_op(*op.def, op.params, std::move(operands), types, op.source);
+  }
+
+  ValueIds append_manual(const Op& op, ValueIds operands) {
+    const auto& p = op.params.as<ManualComputationParams>();
+    auto boundary = [&](const OpDef& def, ValueId value, const PartitionSpec& spec) {
+      Params params = ManualBoundaryParams{p.mesh, spec, p.manual_axes};
+      const Type type = out_.types[value];
+      const std::vector<Type> result = def.infer(std::span(&type, 1), params);
+      return out_.add_op(def, std::move(params), {value}, result, op.source)[0];
+    };
+    ValueIds inside;
+    for (size_t i = 0; i < operands.size(); ++i) inside.push_back(boundary(full_to_shard_op, operands[i], p.in_specs[i]));
+    ValueIds results = append(*p.body, inside);
+    for (size_t i = 0; i < results.size(); ++i) results[i] = boundary(shard_to_full_op, results[i], p.out_specs[i]);
+    return results;
+  }
+
+  Function& out_;
+};
+
+}  // namespace
+
+Function flatten_regions(const Function& function) {
+  Function out;
+  out.name = function.name;
+  for (ValueId v : function.inputs) out.add_input(function.types[v]);
+  const ValueIds outputs = Flattener(out).append(function, out.inputs);
+  out.outputs.assign(outputs.begin(), outputs.end());
+  return out;
+}
+
+}  // namespace tessera

@@ -1,0 +1,374 @@
+#include "tessera/sharding/propagate.h"
+
+#include <algorithm>
+#include <deque>
+
+#include "tessera/ops/control.h"
+#include "tessera/ops/manual_boundary.h"
+#include "tessera/sharding/atoms.h"
+#include "tessera/sharding/flatten_regions.h"
+
+namespace tessera {
+namespace {
+
+// What is known of one value.
+struct ValueState {
+  DimAtoms dims;
+  std::vector<char> open;  // a dimension: may propagation add axes
+  AtomSet replicated = 0;  // axes the user keeps it replicated over
+  AtomSet manual = 0;      // manual axes of the region the value is in: no dimension is cut along them there
+};
+
+// Which ops take part when; see the reference in docs/sharding.md.
+enum Tier : int { kElementwiseSingleUse, kElementwise, kPassThrough, kAllFactors, kNumTiers };
+
+// An op, seen as the tensors that share its factors.
+struct OpState {
+  Factors factors;
+  std::vector<ValueId> tensors;     // results, then operands
+  std::vector<TensorFactors> dims;  // of each tensor
+  std::vector<AtomList> pinned;     // a factor: axes it must have (borders of manual computations)
+  bool elementwise = false;         // one to one on elements: pointwise ops, reshapes, transposes
+  bool single_use = false;          // of all its non-scalar operands
+  bool broadcast = false;           // some factor stands only in results
+};
+
+// The axes of each factor of one tensor: the dimension's axes are given to its factors, major first. A factor inside a dimension takes
+// only axes that divide it; the minor-most takes the rest.
+class Projection {
+ public:
+  Projection(const Factors& factors, const TensorFactors& dims, const ValueState& state, const AtomMesh& mesh)
+      : atoms_(factors.factors.size()), usable_(factors.factors.size(), false) {
+    for (size_t d = 0; d < dims.size(); ++d) {
+      const AtomList& list = state.dims[d];
+      size_t next = 0;
+      bool reachable = true;
+      for (size_t k = 0; k < dims[d].size(); ++k) {
+        const int f = dims[d][k];
+        const bool minor_most = k + 1 == dims[d].size();
+        int64_t rest = factors.factors[f].size;
+        while (reachable && next < list.size() && (minor_most || (rest > 1 && rest % mesh.size(list[next]) == 0))) {
+          rest = std::max<int64_t>(1, rest / mesh.size(list[next]));
+          atoms_[f].push_back(list[next++]);
+        }
+        // More axes can follow only where the factors before are cut to single elements and those behind are whole.
+        usable_[f] = reachable && next == list.size() && state.open[d];
+        reachable = reachable && rest == 1;
+      }
+    }
+  }
+  const AtomList& atoms(int factor) const { return atoms_[factor]; }
+  bool usable(int factor) const { return usable_[factor]; }
+
+ private:
+  std::vector<AtomList> atoms_;
+  std::vector<char> usable_;
+};
+
+class Propagation {
+ public:
+  Propagation(const Function& function, const AtomMesh& mesh)
+      : f_(function), mesh_(mesh), values_(function.types.size()), users_(function.users()), producers_(function.producers()) {
+    for (size_t v = 0; v < values_.size(); ++v) {
+      values_[v].dims.resize(f_.types[v].rank());
+      values_[v].open.assign(f_.types[v].rank(), true);
+    }
+  }
+
+  // Fixes a value's sharding as the user wrote it; its closed dimensions stay as they are.
+  void pin(ValueId v, const NamedSharding& sharding) {
+    ValueState& state = values_[v];
+    state.dims = mesh_.dims(sharding, f_.types[v].rank());
+    for (size_t d = 0; d < state.open.size(); ++d) state.open[d] = sharding.is_open(static_cast<int64_t>(d));
+    state.replicated |= atom_set(mesh_.atoms(sharding.spec().replicated()));
+  }
+
+  void run() {
+    prepare_ops();
+    for (int tier = 0; tier < kNumTiers; ++tier) run_tier(static_cast<Tier>(tier));
+  }
+
+  Function result() const {
+    Function out = f_;
+    for (size_t v = 0; v < values_.size(); ++v) out.types[v].sharding = mesh_.sharding(values_[v].dims);
+    return out;
+  }
+
+ private:
+  void prepare_ops() {
+    std::vector<int> uses(f_.types.size(), 0);
+    for (const Op& op : f_.ops)
+      for (ValueId v : op.operands) ++uses[v];
+    for (ValueId v : f_.outputs) ++uses[v];
+    ops_.resize(f_.ops.size());
+    for (size_t i = 0; i < f_.ops.size(); ++i) {
+      const Op& op = f_.ops[i];
+      block_manual_axes(op);
+      if (const auto* constraint = std::get_if<Control>(&op.def->lower);
+          constraint && constraint->kind == ControlKind::kConstraint)
+        pin(op.results[0], op.params.as<ShardingConstraintParams>().sharding);
+      if (op.def->factors && !op.operands.empty()) ops_[i] = make_op_state(op, uses);
+    }
+  }
+
+  // A value's manual axes are those of its operands, with what a border adds or takes away.
+  void block_manual_axes(const Op& op) {
+    AtomSet manual = 0;
+    for (ValueId v : op.operands) manual |= values_[v].manual;
+    if (op.def == &full_to_shard_op || op.def == &shard_to_full_op) {
+      const auto& p = op.params.as<ManualBoundaryParams>();
+      AtomSet axes = 0;
+      for (const std::string& name : p.manual_axes) axes |= atom_set(mesh_.atoms(translate_axes("shard_map", {{name}}, p.mesh, mesh_.mesh())));
+      manual = op.def == &full_to_shard_op ? manual | axes : manual & ~axes;
+    }
+    for (ValueId v : op.results) values_[v].manual = manual;
+  }
+
+  OpState make_op_state(const Op& op, const std::vector<int>& uses) const {
+    const std::vector<Type> operands = f_.types_of(op.operands), results = f_.types_of(op.results);
+    OpState state;
+    state.factors = op.def->factors(operands, results, op.params);
+    state.tensors.assign(op.results.begin(), op.results.end());
+    state.tensors.insert(state.tensors.end(), op.operands.begin(), op.operands.end());
+    for (const TensorFactors& t : state.factors.results) state.dims.push_back(t);
+    for (const TensorFactors& t : state.factors.operands) state.dims.push_back(t);
+    TESSERA_CHECK(state.dims.size() == state.tensors.size(), "{}: factors of every tensor", op.def->name);
+    state.pinned.resize(state.factors.factors.size());
+
+    std::vector<char> in_operands(state.factors.factors.size(), false);
+    bool all_pass = true;
+    for (const TensorFactors& t : state.factors.operands)
+      for (const DimFactors& d : t)
+        for (int id : d) in_operands[id] = true;
+    for (size_t id = 0; id < in_operands.size(); ++id) {
+      all_pass = all_pass && state.factors.factors[id].kind == FactorKind::kPass;
+      state.broadcast = state.broadcast || (!in_operands[id] && state.factors.factors[id].size > 1);
+    }
+    const bool border = op.def == &full_to_shard_op || op.def == &shard_to_full_op;
+    state.elementwise = all_pass && !state.broadcast && !op.operands.empty() && (op.operands.size() == 1 || std::holds_alternative<Pointwise>(op.def->lower)) &&
+                        (border || results[0].elements() == operands.back().elements() || std::holds_alternative<Pointwise>(op.def->lower));
+    state.single_use = std::all_of(op.operands.begin(), op.operands.end(),
+                                   [&](ValueId v) { return f_.types[v].rank() == 0 || uses[v] == 1; });
+    if (border) {
+      const auto& p = op.params.as<ManualBoundaryParams>();
+      const TensorFactors& full = op.def == &full_to_shard_op ? state.factors.operands[0] : state.factors.results[0];
+      for (size_t d = 0; d < full.size(); ++d)
+        if (full[d].size() > 1)
+          state.pinned[full[d][0]] = mesh_.atoms(translate_axes("shard_map", p.spec.dim(static_cast<int64_t>(d)).axes, p.mesh, mesh_.mesh()));
+    }
+    return state;
+  }
+
+  void run_tier(Tier tier) {
+    std::deque<int> worklist;
+    std::vector<char> queued(ops_.size(), true);
+    for (int i = 0; i < static_cast<int>(ops_.size()); ++i) worklist.push_back(i);
+    std::vector<ValueId> changed;
+    while (!worklist.empty()) {
+      const int i = worklist.front();
+      worklist.pop_front();
+      queued[i] = false;
+      if (ops_[i].tensors.empty() || !takes_part(ops_[i], tier)) continue;
+      changed.clear();
+      step(ops_[i], tier, changed);
+      auto push = [&](int k) {
+        if (k < 0 || queued[k]) return;
+        queued[k] = true;
+        worklist.push_back(k);
+      };
+      for (ValueId v : changed) {
+        push(producers_[v]);
+        for (int user : users_[v]) push(user);
+      }
+    }
+  }
+
+  static bool takes_part(const OpState& op, Tier tier) {
+    switch (tier) {
+      case kElementwiseSingleUse: return op.elementwise && op.single_use;
+      case kElementwise: return op.elementwise;
+      case kPassThrough:
+      case kAllFactors: return true;
+      case kNumTiers: break;
+    }
+    return false;
+  }
+
+  // One step: every factor takes the best axes that one of the tensors has for it, and gives them to the others where they fit.
+  void step(const OpState& op, Tier tier, std::vector<ValueId>& changed) {
+    std::vector<Projection> projections;
+    for (size_t t = 0; t < op.tensors.size(); ++t)
+      projections.emplace_back(op.factors, op.dims[t], values_[op.tensors[t]], mesh_);
+
+    // Larger sources first; of equal ones results come before operands, earlier factors before later.
+    struct Source {
+      int64_t size;
+      int factor;
+    };
+    std::vector<Source> order;
+    for (int f = 0; f < static_cast<int>(op.factors.factors.size()); ++f) {
+      if (tier < kAllFactors && op.factors.factors[f].kind != FactorKind::kPass) continue;
+      int64_t size = op.pinned[f].empty() ? -1 : INT64_MAX;
+      for (size_t t = 0; t < op.tensors.size(); ++t)
+        if (!projections[t].atoms(f).empty()) size = std::max(size, f_.types[op.tensors[t]].elements());
+      if (size >= 0) order.push_back({size, f});
+    }
+    std::stable_sort(order.begin(), order.end(), [](const Source& a, const Source& b) { return a.size > b.size; });
+    const bool backward_only = op.broadcast && tier < kAllFactors;
+    const size_t num_results = op.factors.results.size();
+    for (const Source& source : order) {
+      const AtomList best = best_axes(op, projections, source.factor);
+      for (size_t t = 0; t < op.tensors.size(); ++t) {
+        if (backward_only && t < num_results) continue;
+        if (extend(op, t, source.factor, best)) {
+          changed.push_back(op.tensors[t]);
+          for (size_t k = 0; k < op.tensors.size(); ++k)  // the same value may be several operands
+            if (op.tensors[k] == op.tensors[t]) projections[k] = Projection(op.factors, op.dims[k], values_[op.tensors[k]], mesh_);
+        }
+      }
+    }
+  }
+
+  // The axes of the largest tensor that has any for the factor, or a longer list that starts with them.
+  AtomList best_axes(const OpState& op, const std::vector<Projection>& projections, int factor) const {
+    AtomList best = op.pinned[factor];
+    std::vector<size_t> by_size;
+    for (size_t t = 0; t < op.tensors.size(); ++t)
+      if (!projections[t].atoms(factor).empty()) by_size.push_back(t);
+    std::stable_sort(by_size.begin(), by_size.end(), [&](size_t a, size_t b) {
+      return f_.types[op.tensors[a]].elements() > f_.types[op.tensors[b]].elements();
+    });
+    for (size_t t : by_size)
+      if (op.pinned[factor].empty() && is_prefix(best, projections[t].atoms(factor))) best = projections[t].atoms(factor);
+    return best;
+  }
+
+  // Gives tensor `t` the axes of `target` that it lacks for `factor`, as far as they are free there.
+  bool extend(const OpState& op, size_t t, int factor, const AtomList& target) {
+    ValueState& state = values_[op.tensors[t]];
+    const Projection now(op.factors, op.dims[t], state, mesh_);
+    const AtomList& have = now.atoms(factor);
+    if (!now.usable(factor) || have.size() >= target.size() || !is_prefix(have, target)) return false;
+    int dim = -1;
+    bool minor_most = false;
+    for (size_t d = 0; d < op.dims[t].size(); ++d)
+      for (size_t k = 0; k < op.dims[t][d].size(); ++k)
+        if (op.dims[t][d][k] == factor) {
+          dim = static_cast<int>(d);
+          minor_most = k + 1 == op.dims[t][d].size();
+        }
+    int64_t rest = op.factors.factors[factor].size / mesh_.size(have);
+    const AtomSet taken = used_atoms(state.dims) | state.replicated | state.manual;
+    bool grew = false;
+    for (size_t k = have.size(); k < target.size(); ++k) {
+      const Atom a = target[k];
+      if (taken & atom_bit(a)) break;
+      if (rest % mesh_.size(a)) {
+        // An uneven shard is fine where the factor is a whole dimension; within a dimension it would shift what follows.
+        if (!minor_most) break;
+        rest = 0;
+      } else {
+        rest /= mesh_.size(a);
+      }
+      state.dims[dim].push_back(a);
+      grew = true;
+    }
+    return grew;
+  }
+
+  const Function& f_;
+  const AtomMesh& mesh_;
+  std::vector<ValueState> values_;
+  std::vector<std::vector<int>> users_;
+  std::vector<int> producers_;
+  std::vector<OpState> ops_;
+};
+
+// A constant that two ops use would tie their shardings together: each user gets its own.
+Function split_constants(const Function& f) {
+  Function out;
+  out.name = f.name;
+  std::vector<ValueId> map(f.types.size(), -1);
+  std::vector<const Op*> constant(f.types.size(), nullptr);
+  for (ValueId v : f.inputs) map[v] = out.add_input(f.types[v]);
+  auto value = [&](ValueId v) {
+    if (!constant[v]) return map[v];
+    return out.add_op(*constant[v]->def, constant[v]->params, {}, std::span(&f.types[v], 1), constant[v]->source)[0];
+  };
+  for (const Op& op : f.ops) {
+    if (op.operands.empty() && op.results.size() == 1 && !op.def->effect) {
+      constant[op.results[0]] = &op;
+      continue;
+    }
+    ValueIds operands;
+    for (ValueId v : op.operands) operands.push_back(value(v));
+    std::vector<Type> types;
+    for (ValueId v : op.results) types.push_back(f.types[v]);
+    const ValueIds results = out.add_op(*op.def, op.params, std::move(operands), types, op.source);
+    for (size_t i = 0; i < results.size(); ++i) map[op.results[i]] = results[i];
+  }
+  for (ValueId v : f.outputs) out.outputs.push_back(value(v));
+  return out;
+}
+
+// Shardings asked of outputs become constraints, and constraints are written on the one mesh.
+Function pin_outputs(Function f, const Mesh& mesh, const ShardingRequest& request) {
+  for (Op& op : f.ops)
+    if (op.def == &sharding_constraint_op) {
+      const NamedSharding& sharding = op.params.as<ShardingConstraintParams>().sharding;
+      if (!(sharding.mesh() == mesh)) op.params = ShardingConstraintParams{translate("with_sharding_constraint", sharding, mesh)};
+    }
+  for (size_t i = 0; i < request.outputs.size(); ++i) {
+    if (!request.outputs[i]) continue;
+    const Type type = f.types[f.outputs[i]];
+    check_rank("out_shardings", *request.outputs[i], type.shape);
+    f.outputs[i] = f.add_op(sharding_constraint_op, ShardingConstraintParams{translate("out_shardings", *request.outputs[i], mesh)},
+                            {f.outputs[i]}, std::span(&type, 1), "out_shardings")[0];
+  }
+  return f;
+}
+
+}  // namespace
+
+Function propagate(const Function& function, const Mesh& mesh, const ShardingRequest& request) {
+  const AtomMesh atoms(mesh);
+  const Function flat = pin_outputs(split_constants(flatten_regions(function)), mesh, request);
+  Propagation propagation(flat, atoms);
+  for (size_t i = 0; i < request.inputs.size(); ++i)
+    if (request.inputs[i]) propagation.pin(flat.inputs[i], translate("jit", *request.inputs[i], mesh));
+  propagation.run();
+  return propagation.result();
+}
+
+Mesh program_mesh(const Function& function, const ShardingRequest& request) {
+  // The finest mesh that constraints and manual computations name, else that of the inputs and outputs.
+  std::vector<Mesh> inside, outside;
+  for (const Op& op : flatten_regions(function).ops) {
+    if (op.def == &sharding_constraint_op) inside.push_back(op.params.as<ShardingConstraintParams>().sharding.mesh());
+    if (op.def == &full_to_shard_op || op.def == &shard_to_full_op) inside.push_back(op.params.as<ManualBoundaryParams>().mesh);
+  }
+  for (const auto* list : {&request.inputs, &request.outputs})
+    for (const std::optional<NamedSharding>& s : *list)
+      if (s) outside.push_back(s->mesh());
+  auto finest = [](const std::vector<Mesh>& meshes, const Mesh* order) {
+    const Mesh* best = nullptr;
+    for (const Mesh& m : meshes)
+      if ((!order || same_device_order(*order, m)) && (!best || m.rank() > best->rank())) best = &m;
+    return best;
+  };
+  const Mesh* order = !inside.empty() ? &inside[0] : !outside.empty() ? &outside[0] : nullptr;
+  if (!order) return Mesh();
+  std::vector<Mesh> all = outside;  // inputs' names come first: results then compare equal to them
+  all.insert(all.end(), inside.begin(), inside.end());
+  for (const Mesh& m : all) {
+    std::vector<int64_t> a = order->device_ids(), b = m.device_ids();
+    std::sort(a.begin(), a.end());
+    std::sort(b.begin(), b.end());
+    if (a != b)
+      sharding_error("jit", "expected all shardings of one program to be over the same devices, got {} and {}; device_put the arrays "
+                            "to one mesh first", *order, m);
+  }
+  return *finest(all, order);
+}
+
+}  // namespace tessera

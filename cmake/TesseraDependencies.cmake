@@ -1,4 +1,4 @@
-# Distribution packages only; scripts/setup installs them.
+# Distribution packages only; scripts/setup installs them. Projects that use an installed Tessera read this file too.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(Boost 1.75 REQUIRED)
@@ -11,6 +11,9 @@ pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip)
 pkg_check_modules(openblas REQUIRED IMPORTED_TARGET openblas)
 
 # Imported under the names the project links.
+if(TARGET LLVM::LLVM)
+  return()
+endif()
 add_library(LLVM::LLVM INTERFACE IMPORTED GLOBAL)
 target_include_directories(LLVM::LLVM SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS})
 target_link_libraries(LLVM::LLVM INTERFACE LLVM)

@@ -16,8 +16,8 @@ function(tessera_folder name)
   set(deps "")
   foreach(dep IN LISTS ARG_DEPS)
     if(dep STREQUAL "ops")
-      # Ops register themselves, so all of the archive is linked.
-      list(APPEND deps "$<LINK_LIBRARY:WHOLE_ARCHIVE,tessera_ops>")
+      # Ops register themselves, so all of the archive is linked. The name is the one that an installed Tessera has too.
+      list(APPEND deps "$<LINK_LIBRARY:WHOLE_ARCHIVE,tessera::ops>")
     elseif(TARGET tessera_${dep})
       list(APPEND deps tessera_${dep})
     else()
@@ -34,6 +34,7 @@ function(tessera_folder name)
     target_include_directories(tessera_${name} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
     target_link_libraries(tessera_${name} INTERFACE ${deps})
   endif()
+  add_library(tessera::${name} ALIAS tessera_${name})
 endfunction()
 
 # The library that users link: every folder.

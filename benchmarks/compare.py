@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Tessera against JAX, in one run on one machine.
 
-    benchmarks/compare.py --jax VENV/bin/python --peer jax_bench.py [--bench build/release/benchmarks/tessera-bench]
-                          [--rounds N] [--json] [substring ...]
+    benchmarks/compare.py --jax VENV/bin/python --peer jax_bench.py [--bench FILE] [--rounds N]
+                          [--json] [substring ...]
 
-For each workload whose name contains a substring (all without one) it runs JAX, then Tessera, N times in turn, and prints both
-medians, how many times faster Tessera is, and the ratio the project promises; it exits with 1 if one is missed. A row's median is the
-best median of the rounds, so that a moment's load on the machine counts against neither side.
+For each workload whose name contains a substring (all without one) it runs JAX, then Tessera, N
+times in turn, and prints both medians, how many times faster Tessera is, and the ratio the project
+promises; it exits with 1 if one is missed. A row's median is the best median of the rounds, so that
+a moment's load on the machine counts against neither side.
 
-The peer is a program that takes substrings of workload names and prints, for each, a JSON line with name, min_us and med_us;
-tessera-bench does the same under the same names. Only the standard library is needed here; --jax needs what the peer imports.
+The peer is a program that takes substrings of workload names and prints, for each, a JSON line with
+name, min_us and med_us; tessera-bench does the same under the same names. Only the standard library
+is needed here; --jax needs what the peer imports.
 """
 import argparse
 import json
@@ -19,14 +21,29 @@ import sys
 
 # JAX's median divided by Tessera's, at least, on two cores; None: shown, not promised.
 TARGETS = {
-    'dispatch/1dev': 5, 'dispatch/8dev': 10, 'dispatch/eager_1dev': 4,
+    'dispatch/1dev': 5,
+    'dispatch/8dev': 10,
+    'dispatch/eager_1dev': 4,
     'compile/elementwise_8dev': 4,
-    'elementwise/2sin+1_1dev': None, 'elementwise/2sin+1_8dev': 10, 'elementwise/x*2+1_8dev': 1.5, 'elementwise/gelu_8dev': 1.8,
-    'reduce/sum_axis0_8dev': 1, 'reduce/softmax_8dev': 2,
-    'gemm/f32_1dev': 1.2, 'gemm/f32_8dev_rows': 1.15, 'gemm/f32_8dev_contract': 1.9,
-    'aat/f32': 1.2, 'aat/bf16': 2.3, 'aat/f16': 1.5, 'aat/f64': 1.25,
-    'collective/psum_4MiB': 1.5, 'collective/all_gather_4MiB': 25, 'collective/psum_scatter_4MiB': 1,
-    'collective/all_to_all_4MiB': 3, 'collective/ppermute_4MiB': 10, 'collective/psum_4B': 20,
+    'elementwise/2sin+1_1dev': None,
+    'elementwise/2sin+1_8dev': 10,
+    'elementwise/x*2+1_8dev': 1.5,
+    'elementwise/gelu_8dev': 1.8,
+    'reduce/sum_axis0_8dev': 1,
+    'reduce/softmax_8dev': 2,
+    'gemm/f32_1dev': 1.2,
+    'gemm/f32_8dev_rows': 1.15,
+    'gemm/f32_8dev_contract': 1.9,
+    'aat/f32': 1.2,
+    'aat/bf16': 2.3,
+    'aat/f16': 1.5,
+    'aat/f64': 1.25,
+    'collective/psum_4MiB': 1.5,
+    'collective/all_gather_4MiB': 25,
+    'collective/psum_scatter_4MiB': 1,
+    'collective/all_to_all_4MiB': 3,
+    'collective/ppermute_4MiB': 10,
+    'collective/psum_4B': 20,
     'random/normal_16M': 7,
 }
 BFLOAT16 = {'aat/bf16'}  # promised where the CPU has bfloat16 instructions
@@ -41,12 +58,13 @@ def has_bfloat16():
 
 
 def measure(command, name):
-  """The median in microseconds that `command NAME` prints for `name`, or the reason why there is none."""
+  """The median in microseconds that `command NAME` prints for `name`, or why there is none."""
   try:
     done = subprocess.run([*command, name], capture_output=True, text=True, timeout=900)
   except (OSError, subprocess.TimeoutExpired) as error:
     return None, str(error)
-  for line in done.stdout.splitlines():  # a name may be a part of another's, so other workloads may have run too
+  for line in done.stdout.splitlines(
+  ):  # a name may be a part of another's, so other workloads may have run too
     try:
       row = json.loads(line)
     except ValueError:
@@ -69,7 +87,14 @@ def compare(name, jax, ours, rounds):
   target = TARGETS[name]
   if name in BFLOAT16 and not has_bfloat16():
     target = None
-  row = {'name': name, 'jax_us': best['jax'], 'tessera_us': best['tessera'], 'ratio': None, 'target': target, 'met': None}
+  row = {
+      'name': name,
+      'jax_us': best['jax'],
+      'tessera_us': best['tessera'],
+      'ratio': None,
+      'target': target,
+      'met': None
+  }
   if best['jax'] is not None and best['tessera'] is not None:
     row['ratio'] = best['jax'] / max(best['tessera'], 1e-9)
   if target is not None:
@@ -85,16 +110,24 @@ def show(row):
   for side, problem in row.get('problems', {}).items():
     verdict += f'  {side}: {problem[:80]}'
   target = '-' if row['target'] is None else f'{row["target"]:g}'
-  return f'{row["name"]:<30}{number(row["jax_us"], 1):>14}{number(row["tessera_us"], 1):>14}{number(row["ratio"], 2):>9}{target:>8}  {verdict}'
+  times = ''.join(f'{number(row[key], 1):>14}' for key in ('jax_us', 'tessera_us'))
+  return f'{row["name"]:<30}{times}{number(row["ratio"], 2):>9}{target:>8}  {verdict}'
 
 
 def main():
   root = pathlib.Path(__file__).resolve().parent.parent
-  parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+  parser = argparse.ArgumentParser(description=__doc__,
+                                   formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument('--jax', required=True, metavar='PYTHON', help='a Python that has jax')
   parser.add_argument('--peer', required=True, metavar='FILE', help="the peer's benchmark")
-  parser.add_argument('--bench', default=str(root / 'build/release/benchmarks/tessera-bench'), help='tessera-bench (default: the release build)')
-  parser.add_argument('--rounds', type=int, default=1, metavar='N', help='how often each side runs, in turn')
+  parser.add_argument('--bench',
+                      default=str(root / 'build/release/benchmarks/tessera-bench'),
+                      help='tessera-bench (default: the release build)')
+  parser.add_argument('--rounds',
+                      type=int,
+                      default=1,
+                      metavar='N',
+                      help='how often each side runs, in turn')
   parser.add_argument('--json', action='store_true', help='one JSON line a workload')
   parser.add_argument('substrings', nargs='*', metavar='substring')
   options = parser.parse_args()
@@ -112,12 +145,14 @@ def main():
     print(f'{"workload":<30}{"JAX us":>14}{"Tessera us":>14}{"ratio":>9}{"target":>8}')
   rows = []
   for name in names:
-    rows.append(compare(name, [options.jax, options.peer], [options.bench, '--json'], options.rounds))
+    rows.append(
+        compare(name, [options.jax, options.peer], [options.bench, '--json'], options.rounds))
     print(json.dumps(rows[-1]) if options.json else show(rows[-1]), flush=True)
   promised = [r for r in rows if r['met'] is not None]
   missed = [r['name'] for r in promised if not r['met']]
   if not options.json:
-    print(f'{len(promised) - len(missed)} of {len(promised)} targets met' + (f'; short: {", ".join(missed)}' if missed else ''))
+    print(f'{len(promised) - len(missed)} of {len(promised)} targets met' +
+          (f'; short: {", ".join(missed)}' if missed else ''))
   return 1 if missed else 0
 
 

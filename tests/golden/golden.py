@@ -1,8 +1,10 @@
-"""What every make_<topic>.py shares: the JAX set-up, and the writer of a topic's JSON and npz files.
+"""What every make_<topic>.py shares: the JAX set-up, and the writer of a topic's JSON and npz
+files.
 
-A topic is <topic>.json, and <topic>.npz where it has arrays. JSON never holds an array's values, but references to them:
-{"key": K, "dtype": D, "shape": [...]}, the values being the npz member K.npy. bfloat16, which npy does not know, is
-stored as the uint16 of its bits; "dtype" says what it is.
+A topic is <topic>.json, and <topic>.npz where it has arrays. JSON never holds an array's values,
+but references to them: {"key": K, "dtype": D, "shape": [...]}, the values being the npz member
+K.npy. bfloat16, which npy does not know, is stored as the uint16 of its bits; "dtype" says what it
+is.
 """
 import io
 import json
@@ -79,11 +81,12 @@ class Topic:
     if key in self.arrays:
       raise KeyError(f'{key} twice')
     bits = value.view(np.uint16) if name == 'bfloat16' else value
-    self.arrays[key] = np.array(bits, dtype=bits.dtype.newbyteorder('<'), order='C').reshape(value.shape)
+    self.arrays[key] = np.array(bits, dtype=bits.dtype.newbyteorder('<'),
+                                order='C').reshape(value.shape)
     return {'key': key, 'dtype': name, 'shape': list(value.shape)}
 
   def write(self, content):
-    """`content`: a dict. Members are stored, not deflated, with a fixed date: the same data makes the same bytes."""
+    """`content`: a dict. Members are stored, not deflated, with a fixed date: same data, same bytes."""
     content = {'jax': VERSION, **content}
     (FOLDER / f'{self.name}.json').write_text(compact(content) + '\n')
     json_size = (FOLDER / f'{self.name}.json').stat().st_size
@@ -96,7 +99,8 @@ class Topic:
           np.lib.format.write_array(data, value, version=(1, 0), allow_pickle=False)
           archive.writestr(zipfile.ZipInfo(f'{key}.npy', (1980, 1, 1, 0, 0, 0)), data.getvalue())
       npz_size = path.stat().st_size
-    print(f'{self.name}: {len(self.arrays)} arrays, {json_size / 1024:.0f} KiB json, {npz_size / 1024:.0f} KiB npz')
+    print(f'{self.name}: {len(self.arrays)} arrays, {json_size / 1024:.0f} KiB json, '
+          f'{npz_size / 1024:.0f} KiB npz')
 
 
 def dims(shape):

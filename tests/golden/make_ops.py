@@ -1,8 +1,11 @@
-"""ops.json, ops.npz, stablehlo/ops/*.mlir: the ops that are not elementwise, one small program each.
+"""ops.json, ops.npz, stablehlo/ops/*.mlir: the ops that are not elementwise, one small program
+each.
 
-"programs": a list of {"name", "op": the StableHLO op it shows, "attributes": its attributes under StableHLO's names, "inputs",
-"outputs": array references, "text": the lowered program, a file below stablehlo/}. "exact": false where the order of a sum may
-change the last bits. The text is the whole truth; "attributes" save a test the parser.
+"programs": a list of {"name", "op": the StableHLO op it shows, "attributes": its attributes under
+  StableHLO's names, "inputs",
+"outputs": array references, "text": the lowered program, a file below stablehlo/}. "exact": false
+  where the order of a sum may change the last bits. The text is the whole truth; "attributes" save
+  a test the parser.
 """
 import re
 
@@ -36,16 +39,29 @@ def program(name, op, function, *inputs, exact=True, **attributes):
   assert re.search(rf'stablehlo\.{op}\b', text), f'{name} has no {op}:\n{text}'
   texts[f'{name}.mlir'] = text
   programs.append({
-      'name': name, 'op': op, 'exact': exact, 'attributes': attributes,
+      'name': name,
+      'op': op,
+      'exact': exact,
+      'attributes': attributes,
       'inputs': [topic.array(f'{name}.in{i}', x) for i, x in enumerate(inputs)],
-      'outputs': [topic.array(f'{name}.out{i}', x) for i, x in enumerate(outputs)], 'text': f'ops/{name}.mlir'})
+      'outputs': [topic.array(f'{name}.out{i}', x) for i, x in enumerate(outputs)],
+      'text': f'ops/{name}.mlir'
+  })
 
 
 def dots():
+
   def dot(name, a, b, contracting, batching=((), ()), to=None, exact=True):
-    program(name, 'dot_general', lambda a, b: lax.dot_general(a, b, (contracting, batching), preferred_element_type=to), a, b, exact=exact,
-            lhs_contracting_dimensions=list(contracting[0]), rhs_contracting_dimensions=list(contracting[1]),
-            lhs_batching_dimensions=list(batching[0]), rhs_batching_dimensions=list(batching[1]))
+    program(name,
+            'dot_general',
+            lambda a, b: lax.dot_general(a, b, (contracting, batching), preferred_element_type=to),
+            a,
+            b,
+            exact=exact,
+            lhs_contracting_dimensions=list(contracting[0]),
+            rhs_contracting_dimensions=list(contracting[1]),
+            lhs_batching_dimensions=list(batching[0]),
+            rhs_batching_dimensions=list(batching[1]))
 
   dot('dot_matmul', quarters(4, 5), quarters(5, 3), ((1,), (0,)))
   dot('dot_transposed', quarters(5, 4), quarters(3, 5), ((0,), (1,)))
@@ -61,10 +77,19 @@ def dots():
   for dtype in ('float64', 'float16', 'bfloat16', 'int32', 'int8', 'uint16', 'complex64'):
     a, b = quarters(4, 6, dtype=dtype), quarters(6, 3, dtype=dtype)
     dot(f'dot_{dtype}', a * (1 + 0.5j) if dtype == 'complex64' else a, b, ((1,), (0,)))
-  dot('dot_int8_to_int32', np.full((2, 8), 100, np.int8), np.full((8, 2), 100, np.int8), ((1,), (0,)), to=np.int32)
-  dot('dot_bfloat16_to_float32', quarters(4, 64, dtype='bfloat16'), quarters(64, 4, dtype='bfloat16'), ((1,), (0,)), to=np.float32)
+  dot('dot_int8_to_int32',
+      np.full((2, 8), 100, np.int8),
+      np.full((8, 2), 100, np.int8), ((1,), (0,)),
+      to=np.int32)
+  dot('dot_bfloat16_to_float32',
+      quarters(4, 64, dtype='bfloat16'),
+      quarters(64, 4, dtype='bfloat16'), ((1,), (0,)),
+      to=np.float32)
   dot('dot_nan', np.float32([[NAN, 0], [INF, 1]]), np.float32([[0, 1], [1, 0]]), ((1,), (0,)))
-  dot('dot_large', np.float32(rng.normal(size=(33, 130))), np.float32(rng.normal(size=(130, 17))), ((1,), (0,)), exact=False)
+  dot('dot_large',
+      np.float32(rng.normal(size=(33, 130))),
+      np.float32(rng.normal(size=(130, 17))), ((1,), (0,)),
+      exact=False)
 
 
 def reductions():
@@ -72,63 +97,137 @@ def reductions():
   bodies = {'add': lax.add, 'multiply': lax.mul, 'maximum': lax.max, 'minimum': lax.min}
 
   def reduce(name, body, inputs, inits, dimensions, exact=True):
-    function = lambda *a: lax.reduce(tuple(a[:len(inputs)]), tuple(a[len(inputs):]), body, dimensions)
+    function = lambda *a: lax.reduce(tuple(a[:len(inputs)]), tuple(a[len(inputs):]), body,
+                                     dimensions)
     program(name, 'reduce', function, *inputs, *inits, exact=exact, dimensions=list(dimensions))
 
   for dimensions in ((0,), (1,), (2,), (0, 2), (1, 2), (0, 1, 2), ()):
-    reduce('reduce_add_' + ('none' if not dimensions else ''.join(map(str, dimensions))), lambda a, b: (a[0] + b[0],), [x], [np.float32(0)], dimensions)
+    reduce('reduce_add_' + ('none' if not dimensions else ''.join(map(str, dimensions))),
+           lambda a, b: (a[0] + b[0],), [x], [np.float32(0)], dimensions)
   for name, init in (('multiply', 1), ('maximum', -INF), ('minimum', INF)):
     body = bodies[name]
     reduce(f'reduce_{name}', lambda a, b: (body(a[0], b[0]),), [x], [np.float32(init)], (1,))
-    reduce(f'reduce_{name}_nan', lambda a, b: (body(a[0], b[0]),), [np.float32([[1, NAN, 3], [2, -0.0, 0.0], [INF, -INF, 0]])], [np.float32(init)], (1,))
+    reduce(f'reduce_{name}_nan', lambda a, b: (body(a[0], b[0]),),
+           [np.float32([[1, NAN, 3], [2, -0.0, 0.0], [INF, -INF, 0]])], [np.float32(init)], (1,))
   reduce('reduce_add_init', lambda a, b: (a[0] + b[0],), [x], [np.float32(10)], (0, 1))
-  reduce('reduce_add_int8_wraps', lambda a, b: (a[0] + b[0],), [np.full((3, 5), 100, np.int8)], [np.int8(0)], (1,))
-  reduce('reduce_multiply_int32', lambda a, b: (a[0] * b[0],), [quarters(4, 3, dtype='int32')], [np.int32(1)], (0,))
-  reduce('reduce_add_complex', lambda a, b: (a[0] + b[0],), [(quarters(4, 3) * (1 - 2j)).astype(np.complex64)], [np.complex64(0)], (0,))
-  reduce('reduce_add_empty', lambda a, b: (a[0] + b[0],), [np.zeros((0, 3), np.float32)], [np.float32(0)], (0,))
+  reduce('reduce_add_int8_wraps', lambda a, b: (a[0] + b[0],), [np.full((3, 5), 100, np.int8)],
+         [np.int8(0)], (1,))
+  reduce('reduce_multiply_int32', lambda a, b: (a[0] * b[0],), [quarters(4, 3, dtype='int32')],
+         [np.int32(1)], (0,))
+  reduce('reduce_add_complex', lambda a, b: (a[0] + b[0],),
+         [(quarters(4, 3) * (1 - 2j)).astype(np.complex64)], [np.complex64(0)], (0,))
+  reduce('reduce_add_empty', lambda a, b: (a[0] + b[0],), [np.zeros((0, 3), np.float32)],
+         [np.float32(0)], (0,))
   flags = rng.integers(0, 2, (4, 5)).astype(bool)
-  reduce('reduce_and', lambda a, b: (a[0] & b[0],), [flags | (np.arange(5) < 2)], [np.bool_(True)], (0,))
-  reduce('reduce_or', lambda a, b: (a[0] | b[0],), [flags & (np.arange(4) < 2)[:, None]], [np.bool_(False)], (1,))
-  reduce('reduce_xor', lambda a, b: (a[0] ^ b[0],), [quarters(4, 5, dtype='int16')], [np.int16(0)], (0,))
-  reduce('reduce_region', lambda a, b: (a[0] + b[0] - a[0] * b[0],), [np.float32(rng.integers(0, 2, (4, 6)) / 2)], [np.float32(0)], (1,))
-  reduce('reduce_two', lambda a, b: (a[0] + b[0], lax.max(a[1], b[1])), [x, quarters(3, 4, 5, dtype='int32')], [np.float32(0), np.int32(-100)], (0, 2))
-  reduce('reduce_large', lambda a, b: (a[0] + b[0],), [np.float32(rng.normal(size=(3, 1000)))], [np.float32(0)], (1,), exact=False)
-  ties = np.float32([[1, 3, 3, 2], [5, 5, 5, 5], [NAN, 9, NAN, 1], [-0.0, 0.0, -0.0, 0.0], [-INF, -INF, INF, INF], [2, 1, NAN, 7]])
+  reduce('reduce_and', lambda a, b: (a[0] & b[0],), [flags | (np.arange(5) < 2)], [np.bool_(True)],
+         (0,))
+  reduce('reduce_or', lambda a, b: (a[0] | b[0],), [flags & (np.arange(4) < 2)[:, None]],
+         [np.bool_(False)], (1,))
+  reduce('reduce_xor', lambda a, b: (a[0] ^ b[0],), [quarters(4, 5, dtype='int16')], [np.int16(0)],
+         (0,))
+  reduce('reduce_region', lambda a, b: (a[0] + b[0] - a[0] * b[0],),
+         [np.float32(rng.integers(0, 2, (4, 6)) / 2)], [np.float32(0)], (1,))
+  reduce('reduce_two', lambda a, b: (a[0] + b[0], lax.max(a[1], b[1])),
+         [x, quarters(3, 4, 5, dtype='int32')], [np.float32(0), np.int32(-100)], (0, 2))
+  reduce('reduce_large',
+         lambda a, b: (a[0] + b[0],), [np.float32(rng.normal(size=(3, 1000)))], [np.float32(0)],
+         (1,),
+         exact=False)
+  ties = np.float32([[1, 3, 3, 2], [5, 5, 5, 5], [NAN, 9, NAN, 1], [-0.0, 0.0, -0.0, 0.0],
+                     [-INF, -INF, INF, INF], [2, 1, NAN, 7]])
   for axis in (0, 1):
     for kind, function in (('argmax', lax.argmax), ('argmin', lax.argmin)):
-      program(f'{kind}_axis{axis}', 'reduce', lambda x: function(x, axis, np.int32), ties, dimensions=[axis])
-      program(f'{kind}_int_axis{axis}', 'reduce', lambda x: function(x, axis, np.int64), quarters(4, 7, dtype='int8'), dimensions=[axis])
+      program(f'{kind}_axis{axis}',
+              'reduce',
+              lambda x: function(x, axis, np.int32),
+              ties,
+              dimensions=[axis])
+      program(f'{kind}_int_axis{axis}',
+              'reduce',
+              lambda x: function(x, axis, np.int64),
+              quarters(4, 7, dtype='int8'),
+              dimensions=[axis])
   program('argmax_bool', 'reduce', lambda x: lax.argmax(x, 1, np.int32), flags, dimensions=[1])
 
 
 def layouts():
   x = quarters(3, 4)
   cube = quarters(2, 3, 4)
-  for name, config in (('edges', ((1, 2, 0), (0, 1, 0))), ('negative', ((-1, 0, 0), (0, -2, 0))), ('interior', ((0, 0, 2), (0, 0, 1))),
-                       ('mixed', ((-1, 3, 1), (2, -3, 2))), ('negative_interior', ((-2, -1, 1), (-1, -1, 1))), ('none', ((0, 0, 0), (0, 0, 0))),
-                       ('to_empty', ((-3, 0, 0), (0, 0, 0)))):
-    program(f'pad_{name}', 'pad', lambda x, v: lax.pad(x, v, config), x, np.float32(7), edge_padding_low=[c[0] for c in config],
-            edge_padding_high=[c[1] for c in config], interior_padding=[c[2] for c in config])
-  program('pad_empty', 'pad', lambda x, v: lax.pad(x, v, ((2, 1, 3),)), np.zeros((0,), np.int32), np.int32(4), edge_padding_low=[2],
-          edge_padding_high=[1], interior_padding=[3])
-  for name, start, limit, stride in (('plain', (1, 0, 1), (2, 3, 3), (1, 1, 1)), ('strided', (0, 1, 0), (2, 3, 4), (1, 1, 3)), ('empty', (0, 2, 0), (2, 2, 4), (1, 1, 1))):
-    program(f'slice_{name}', 'slice', lambda x: lax.slice(x, start, limit, stride), cube, start_indices=list(start), limit_indices=list(limit), strides=list(stride))
+  for name, config in (('edges', ((1, 2, 0), (0, 1, 0))), ('negative', ((-1, 0, 0), (0, -2, 0))),
+                       ('interior', ((0, 0, 2), (0, 0, 1))), ('mixed', ((-1, 3, 1), (2, -3, 2))),
+                       ('negative_interior', ((-2, -1, 1), (-1, -1, 1))),
+                       ('none', ((0, 0, 0), (0, 0, 0))), ('to_empty', ((-3, 0, 0), (0, 0, 0)))):
+    program(f'pad_{name}',
+            'pad',
+            lambda x, v: lax.pad(x, v, config),
+            x,
+            np.float32(7),
+            edge_padding_low=[c[0] for c in config],
+            edge_padding_high=[c[1] for c in config],
+            interior_padding=[c[2] for c in config])
+  program('pad_empty',
+          'pad',
+          lambda x, v: lax.pad(x, v, ((2, 1, 3),)),
+          np.zeros((0,), np.int32),
+          np.int32(4),
+          edge_padding_low=[2],
+          edge_padding_high=[1],
+          interior_padding=[3])
+  for name, start, limit, stride in (('plain', (1, 0, 1), (2, 3, 3),
+                                      (1, 1, 1)), ('strided', (0, 1, 0), (2, 3, 4), (1, 1, 3)),
+                                     ('empty', (0, 2, 0), (2, 2, 4), (1, 1, 1))):
+    program(f'slice_{name}',
+            'slice',
+            lambda x: lax.slice(x, start, limit, stride),
+            cube,
+            start_indices=list(start),
+            limit_indices=list(limit),
+            strides=list(stride))
   for dims in ((0,), (1, 2), (0, 1, 2), ()):
     if dims:
-      program('reverse_' + ''.join(map(str, dims)), 'reverse', lambda x: lax.rev(x, dims), cube, dimensions=list(dims))
+      program('reverse_' + ''.join(map(str, dims)),
+              'reverse',
+              lambda x: lax.rev(x, dims),
+              cube,
+              dimensions=list(dims))
   for permutation in ((0, 2, 1), (1, 0, 2), (2, 0, 1), (2, 1, 0), (1, 2, 0)):
-    program('transpose_' + ''.join(map(str, permutation)), 'transpose', lambda x: lax.transpose(x, permutation), cube, permutation=list(permutation))
+    program('transpose_' + ''.join(map(str, permutation)),
+            'transpose',
+            lambda x: lax.transpose(x, permutation),
+            cube,
+            permutation=list(permutation))
   parts = [quarters(2, n, 3, dtype='int16') for n in (1, 0, 3, 2)]
   program('concatenate_4', 'concatenate', lambda *a: lax.concatenate(a, 1), *parts, dimension=1)
-  program('concatenate_major', 'concatenate', lambda a, b: lax.concatenate([a, b], 0), quarters(1, 4), quarters(3, 4), dimension=0)
-  for name, operand, shape, dims in (('scalar', quarters(), (2, 3), ()), ('row', quarters(3), (2, 3), (1,)), ('column', quarters(2), (2, 3), (0,)),
-                                     ('ones', quarters(2, 1, 3), (2, 4, 3), (0, 1, 2)), ('gap', quarters(2, 3), (2, 5, 3), (0, 2)), ('empty', quarters(1), (0,), (0,))):
-    program(f'broadcast_{name}', 'broadcast_in_dim', lambda x: lax.broadcast_in_dim(x, shape, dims), operand, broadcast_dimensions=list(dims), shape=list(shape))
-  for name, shape in (('merge', (6, 4)), ('split', (2, 3, 2, 2)), ('flat', (24,)), ('regroup', (4, 6)), ('ones', (2, 1, 3, 4, 1))):
+  program('concatenate_major',
+          'concatenate',
+          lambda a, b: lax.concatenate([a, b], 0),
+          quarters(1, 4),
+          quarters(3, 4),
+          dimension=0)
+  for name, operand, shape, dims in (('scalar', quarters(), (2, 3),
+                                      ()), ('row', quarters(3), (2, 3),
+                                            (1,)), ('column', quarters(2), (2, 3), (0,)),
+                                     ('ones', quarters(2, 1, 3), (2, 4, 3),
+                                      (0, 1, 2)), ('gap', quarters(2, 3), (2, 5, 3),
+                                                   (0, 2)), ('empty', quarters(1), (0,), (0,))):
+    program(f'broadcast_{name}',
+            'broadcast_in_dim',
+            lambda x: lax.broadcast_in_dim(x, shape, dims),
+            operand,
+            broadcast_dimensions=list(dims),
+            shape=list(shape))
+  for name, shape in (('merge', (6, 4)), ('split', (2, 3, 2, 2)), ('flat', (24,)),
+                      ('regroup', (4, 6)), ('ones', (2, 1, 3, 4, 1))):
     program(f'reshape_{name}', 'reshape', lambda x: lax.reshape(x, shape), cube, shape=list(shape))
-  for dtype, shape, dimension in (('int32', (3, 4), 0), ('int32', (3, 4), 1), ('float32', (5,), 0), ('uint8', (2, 300), 1), ('bfloat16', (300,), 0),
-                                  ('float64', (2, 2, 2), 2), ('complex64', (4,), 0), ('int8', (200,), 0)):
-    program(f'iota_{dtype}_{dimension}', 'iota', lambda: lax.broadcasted_iota(golden.np_dtype(dtype), shape, dimension), iota_dimension=dimension, shape=list(shape),
+  for dtype, shape, dimension in (('int32', (3, 4), 0), ('int32', (3, 4), 1), ('float32', (5,), 0),
+                                  ('uint8', (2, 300), 1), ('bfloat16', (300,), 0),
+                                  ('float64', (2, 2, 2), 2), ('complex64', (4,), 0), ('int8',
+                                                                                      (200,), 0)):
+    program(f'iota_{dtype}_{dimension}',
+            'iota',
+            lambda: lax.broadcasted_iota(golden.np_dtype(dtype), shape, dimension),
+            iota_dimension=dimension,
+            shape=list(shape),
             dtype=dtype)
   program('select_full', 'select', lax.select, quarters(3, 4) > 0, x, -x)
   program('select_scalar', 'select', lax.select, np.bool_(False), x, -x)
@@ -136,29 +235,60 @@ def layouts():
 
 def indexed():
   x = np.arange(20, dtype=np.float32).reshape(4, 5)
-  for name, index in (('inside', (1, 2)), ('low', (-3, -1)), ('high', (3, 4)), ('far', (1000, -1000)), ('limits', (2**31 - 1, -2**31))):
+  for name, index in (('inside', (1, 2)), ('low', (-3, -1)), ('high', (3, 4)),
+                      ('far', (1000, -1000)), ('limits', (2**31 - 1, -2**31))):
     starts = [np.int32(i) for i in index]
-    program(f'dynamic_slice_{name}', 'dynamic_slice', lambda x, i, j: lax.dynamic_slice(x, (i, j), (2, 3), allow_negative_indices=False), x, *starts, slice_sizes=[2, 3])
-    program(f'dynamic_update_slice_{name}', 'dynamic_update_slice', lambda x, u, i, j: lax.dynamic_update_slice(x, u, (i, j), allow_negative_indices=False),
+    program(f'dynamic_slice_{name}',
+            'dynamic_slice',
+            lambda x, i, j: lax.dynamic_slice(x, (i, j), (2, 3), allow_negative_indices=False),
+            x,
+            *starts,
+            slice_sizes=[2, 3])
+    program(f'dynamic_update_slice_{name}', 'dynamic_update_slice',
+            lambda x, u, i, j: lax.dynamic_update_slice(x, u, (i, j), allow_negative_indices=False),
             x, -np.ones((2, 3), np.float32), *starts)
-  for dtype, index in (('int8', -5), ('uint8', 255), ('int64', 2**40), ('uint32', 2**32 - 1), ('int64', -2**63)):
+  for dtype, index in (('int8', -5), ('uint8', 255), ('int64', 2**40), ('uint32', 2**32 - 1),
+                       ('int64', -2**63)):
     start = np.array(index, dtype)
-    program(f'dynamic_slice_{dtype}_{"low" if index < 0 else "high"}', 'dynamic_slice', lambda x, i: lax.dynamic_slice(x, (i, i), (2, 3), allow_negative_indices=False), x,
-            start, slice_sizes=[2, 3])
-  program('dynamic_slice_whole', 'dynamic_slice', lambda x, i: lax.dynamic_slice(x, (i, i), (4, 5), allow_negative_indices=False), x, np.int32(1), slice_sizes=[4, 5])
-  program('dynamic_slice_empty', 'dynamic_slice', lambda x, i: lax.dynamic_slice(x, (i, i), (0, 5), allow_negative_indices=False), x, np.int32(9), slice_sizes=[0, 5])
+    program(f'dynamic_slice_{dtype}_{"low" if index < 0 else "high"}',
+            'dynamic_slice',
+            lambda x, i: lax.dynamic_slice(x, (i, i), (2, 3), allow_negative_indices=False),
+            x,
+            start,
+            slice_sizes=[2, 3])
+  program('dynamic_slice_whole',
+          'dynamic_slice',
+          lambda x, i: lax.dynamic_slice(x, (i, i), (4, 5), allow_negative_indices=False),
+          x,
+          np.int32(1),
+          slice_sizes=[4, 5])
+  program('dynamic_slice_empty',
+          'dynamic_slice',
+          lambda x, i: lax.dynamic_slice(x, (i, i), (0, 5), allow_negative_indices=False),
+          x,
+          np.int32(9),
+          slice_sizes=[0, 5])
 
 
 def whole_programs():
   """Several ops at once, with a called function."""
   x = np.float32(rng.normal(size=(4, 8)))
   program('softmax', 'reduce', lambda x: jax.nn.softmax(x, -1), x, exact=False)
-  program('layer_norm', 'rsqrt', lambda x: (x - x.mean(-1, keepdims=True)) * lax.rsqrt(x.var(-1, keepdims=True) + 1e-5), x, exact=False)
+  program('layer_norm',
+          'rsqrt',
+          lambda x: (x - x.mean(-1, keepdims=True)) * lax.rsqrt(x.var(-1, keepdims=True) + 1e-5),
+          x,
+          exact=False)
   program('gelu', 'tanh', jax.nn.gelu, x, exact=False)
   program('tril', 'select', jnp.tril, x)
   program('one_hot', 'compare', lambda i: jax.nn.one_hot(i, 5), np.int32([0, 4, 2, 7, -1]))
-  program('mlp', 'dot_general', lambda x, w, b, v: jax.nn.relu(x @ w + b) @ v, quarters(4, 8), quarters(8, 16), quarters(16), quarters(16, 3))
-  program('calls', 'dot_general', lambda x: jax.jit(lambda y: y @ y.T)(jnp.sin(x)) + jnp.sin(x).sum(), x, exact=False)
+  program('mlp', 'dot_general', lambda x, w, b, v: jax.nn.relu(x @ w + b) @ v, quarters(4, 8),
+          quarters(8, 16), quarters(16), quarters(16, 3))
+  program('calls',
+          'dot_general',
+          lambda x: jax.jit(lambda y: y @ y.T)(jnp.sin(x)) + jnp.sin(x).sum(),
+          x,
+          exact=False)
 
 
 for group in (dots, reductions, layouts, indexed, whole_programs):

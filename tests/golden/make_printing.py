@@ -20,8 +20,13 @@ def case(name, values, dtype=None, weak=False):
     assert array.weak_type, name
   else:
     array = jnp.asarray(np.asarray(values).astype(golden.np_dtype(dtype)))
-  cases.append({'name': name, 'value': topic.array(name, np.asarray(array)), 'weak_type': bool(array.weak_type),
-                'str': str(array), 'repr': repr(array)})
+  cases.append({
+      'name': name,
+      'value': topic.array(name, np.asarray(array)),
+      'weak_type': bool(array.weak_type),
+      'str': str(array),
+      'repr': repr(array)
+  })
 
 
 def every_dtype():
@@ -37,7 +42,8 @@ def every_dtype():
     case(f'limits_matrix_{d}', np.array([[info.min, 1], [info.max, 100]], dtype=d), d)
   for d in golden.FLOATS:
     info = jnp.finfo(d)
-    case(f'limits_{d}', np.array([info.min, info.max, info.tiny, info.eps]).astype(golden.np_dtype(d)), d)
+    case(f'limits_{d}',
+         np.array([info.min, info.max, info.tiny, info.eps]).astype(golden.np_dtype(d)), d)
     case(f'max_scalar_{d}', np.array(info.max), d)
     case(f'tiny_scalar_{d}', np.array(info.tiny), d)
     case(f'subnormal_{d}', np.array(info.smallest_subnormal), d)
@@ -49,20 +55,28 @@ def every_dtype():
 
 def scalars():
   for d in ('float32', 'float64'):
-    for i, v in enumerate([0.1, -0.1, 1e-4, 9.9999e-5, 1e-5, 123456.789, 1e15, 1e16, 12345678, 1e17, 1.0000001, 1e-10,
-                           100.0, 2**24, 3.4e38, -0.0, NAN, INF, -INF, 0.30000000000000004, 5e-324, 16777216.0, 99999999.0,
-                           1e20, 1e8, 1e7]):
+    for i, v in enumerate([
+        0.1, -0.1, 1e-4, 9.9999e-5, 1e-5, 123456.789, 1e15, 1e16, 12345678, 1e17, 1.0000001, 1e-10,
+        100.0, 2**24, 3.4e38, -0.0, NAN, INF, -INF, 0.30000000000000004, 5e-324, 16777216.0,
+        99999999.0, 1e20, 1e8, 1e7
+    ]):
       case(f'scalar_{d}_{i}', np.array(v).astype(d), d)
   for i, v in enumerate([0.5, 1e-5, 65504, 1e-3, 2048, 33.34]):
     case(f'scalar_float16_{i}', v, 'float16')
   for i, v in enumerate([0.5, 1e-5, 65504, 1e30, 256, 1.01, 3.14159]):
     case(f'scalar_bfloat16_{i}', v, 'bfloat16')
-  for i, v in enumerate([1 + 2j, 1 - 2j, 1e10 + 1e-10j, complex(NAN, INF), complex(-0.0, -0.0), 0.1j, complex(1, -INF)]):
+  for i, v in enumerate([
+      1 + 2j, 1 - 2j, 1e10 + 1e-10j,
+      complex(NAN, INF),
+      complex(-0.0, -0.0), 0.1j,
+      complex(1, -INF)
+  ]):
     case(f'scalar_complex64_{i}', v, 'complex64')
     case(f'scalar_complex128_{i}', v, 'complex128')
   case('scalar_true', True, 'bool')
   case('scalar_negative', -7, 'int32')
-  for name, v in (('int', 3), ('float', 2.5), ('complex', 1 + 2j), ('negative', -1), ('tiny', 1e-7)):
+  for name, v in (('int', 3), ('float', 2.5), ('complex', 1 + 2j), ('negative', -1), ('tiny',
+                                                                                      1e-7)):
     case(f'weak_{name}', v, weak=True)
   case('weak_vector', jnp.broadcast_to(jnp.asarray(2.5), (3,)), weak=True)
 
@@ -92,7 +106,7 @@ def floats():
     case(f'normal_{d}', rng.normal(size=(17,)), d)
     case(f'normal_matrix_{d}', rng.normal(size=(5, 7)), d)
     case(f'uniform_scaled_{d}', rng.uniform(size=(6,)) * 1000, d)
-    case(f'exponents_matrix_{d}', 10.0 ** np.arange(-6, 6).reshape(3, 4), d)
+    case(f'exponents_matrix_{d}', 10.0**np.arange(-6, 6).reshape(3, 4), d)
     case(f'sines_{d}', 2 * np.sin(np.arange(32)) + 1, d)
     case(f'exact_one_eighth_{d}', np.arange(20) / 8, d)
     case(f'trailing_{d}', [1.5, 2.25, 3.125, 4.0625], d)

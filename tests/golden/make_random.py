@@ -1,10 +1,13 @@
 """random.json, random.npz: keys and streams of jax.random (threefry2x32, partitionable).
 
 "blocks": {"key", "counts", "out"}: the bare hash, threefry_2x32 of two words by a key of two words.
-"seeds": a list of {"seed": decimal text, "x64", "data": [two words]}, or "error" where JAX refuses the seed.
-"cases": a list of {"function", "key": [two words], "x64": whether 64-bit types were enabled, "params", "inputs": {name: array
-reference}, "out": array reference}. Params that are absent had JAX's defaults; the shape of the result is that of "out".
-"long": {"function", "key", "params", "count", "sum": the wrapping 64-bit sum of the words (decimal text), "last": the last four}.
+"seeds": a list of {"seed": decimal text, "x64", "data": [two words]}, or "error" where JAX refuses
+  the seed.
+"cases": a list of {"function", "key": [two words], "x64": whether 64-bit types were enabled,
+  "params", "inputs": {name: array reference}, "out": array reference}. Params that are absent had
+  JAX's defaults; the shape of the result is that of "out".
+"long": {"function", "key", "params", "count", "sum": the wrapping 64-bit sum of the words (decimal
+  text), "last": the last four}.
 """
 import jax
 import jax.numpy as jnp
@@ -34,9 +37,18 @@ def case(function, seed, inputs=(), x64=False, out=None, positional=None, **para
     result = getattr(jax.random, function)(key, *(positional or {}).values(), **arrays, **params)
     if jnp.issubdtype(result.dtype, jax.dtypes.prng_key):
       result = jax.random.key_data(result)
-    cases.append({'function': function, 'key': words(key), 'x64': x64, 'params': {k: plain(v) for k, v in stored.items()},
-                  'inputs': {k: topic.array(f'{number}.{function}.{k}', v) for k, v in arrays.items()},
-                  'out': topic.array(f'{number}.{function}', result)})
+    cases.append({
+        'function': function,
+        'key': words(key),
+        'x64': x64,
+        'params': {
+            k: plain(v) for k, v in stored.items()
+        },
+        'inputs': {
+            k: topic.array(f'{number}.{function}.{k}', v) for k, v in arrays.items()
+        },
+        'out': topic.array(f'{number}.{function}', result)
+    })
 
 
 def plain(value):
@@ -53,14 +65,19 @@ def plain(value):
 def blocks():
   keys = np.array([[0, 0], [0xFFFFFFFF, 0xFFFFFFFF], [0x13198A2E, 0x03707344], [1, 2]], np.uint32)
   counts = np.array([[0, 0], [0xFFFFFFFF, 0xFFFFFFFF], [0x243F6A88, 0x85A308D3], [3, 4]], np.uint32)
-  return [{'key': k.tolist(), 'counts': c.tolist(), 'out': np.asarray(extend.threefry_2x32(jnp.asarray(k), jnp.asarray(c))).tolist()}
-          for k, c in zip(keys, counts)]
+  return [{
+      'key': k.tolist(),
+      'counts': c.tolist(),
+      'out': np.asarray(extend.threefry_2x32(jnp.asarray(k), jnp.asarray(c))).tolist()
+  } for k, c in zip(keys, counts)]
 
 
 def seeds():
   for x64 in (False, True):
     with jax.enable_x64(x64):
-      for seed in SEEDS + [-1, 123456789, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**63 - 1, 2**63, -2**31, -2**63]:
+      for seed in SEEDS + [
+          -1, 123456789, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**63 - 1, 2**63, -2**31, -2**63
+      ]:
         try:
           yield {'seed': str(seed), 'x64': x64, 'data': words(jax.random.key(seed))}
         except OverflowError as error:
@@ -108,30 +125,67 @@ def parameters():
   for dtype in ('float32', 'float16', 'bfloat16', 'float64'):
     wide = dtype == 'float64'
     case('uniform', 11, positional={'shape': (64,)}, dtype=dtype, minval=-1.0, maxval=1.0, x64=wide)
-    case('uniform', 11, positional={'shape': (16,)}, dtype=dtype, minval=0.5, maxval=100.0, x64=wide)
+    case('uniform',
+         11,
+         positional={'shape': (16,)},
+         dtype=dtype,
+         minval=0.5,
+         maxval=100.0,
+         x64=wide)
     case('normal', 11, positional={'shape': (512,)}, dtype=dtype, x64=wide)
-    case('truncated_normal', 11, positional={'lower': -1.0, 'upper': 0.5}, shape=(32,), dtype=dtype, x64=wide)
+    case('truncated_normal',
+         11,
+         positional={
+             'lower': -1.0,
+             'upper': 0.5
+         },
+         shape=(32,),
+         dtype=dtype,
+         x64=wide)
     for function in ('gumbel', 'exponential', 'laplace'):
       case(function, 11, positional={'shape': (64,)}, dtype=dtype, x64=wide)
-  case('uniform', 12, inputs={'minval': np.float32([0, 1, 2]), 'maxval': np.float32([1, 5, 3])}, positional={'shape': (4, 3)})
+  case('uniform',
+       12,
+       inputs={
+           'minval': np.float32([0, 1, 2]),
+           'maxval': np.float32([1, 5, 3])
+       },
+       positional={'shape': (4, 3)})
   case('uniform', 12, positional={'shape': (4,)}, minval=1.0, maxval=1.0)
   case('normal', 12, positional={'shape': (4096,)})
   case('normal', 12, positional={'shape': (6,)}, dtype='complex64')
   case('normal', 12, positional={'shape': (6,)}, dtype='complex128', x64=True)
   case('truncated_normal', 12, positional={'lower': 0.5, 'upper': float('inf')}, shape=(32,))
-  case('truncated_normal', 12, positional={'lower': float('-inf'), 'upper': float('inf')}, shape=(8,))
-  case('truncated_normal', 12, inputs={'lower': np.float32([-1, 0]), 'upper': np.float32([1, 3])}, shape=(3, 2))
+  case('truncated_normal',
+       12,
+       positional={
+           'lower': float('-inf'),
+           'upper': float('inf')
+       },
+       shape=(8,))
+  case('truncated_normal',
+       12,
+       inputs={
+           'lower': np.float32([-1, 0]),
+           'upper': np.float32([1, 3])
+       },
+       shape=(3, 2))
   case('bernoulli', 12, shape=(64,))
   case('bernoulli', 12, positional={'p': 0.0}, shape=(8,))
   case('bernoulli', 12, positional={'p': 1.0}, shape=(8,))
   case('bernoulli', 12, inputs={'p': np.float32([0.1, 0.5, 0.9])})
   case('bernoulli', 12, inputs={'p': np.float32([0.1, 0.5, 0.9])}, shape=(4, 3))
   ranges = {
-      'int8': [(0, 10), (-128, 127), (-5, 5)], 'int16': [(0, 1000), (-2**15, 2**15 - 1)],
-      'int32': [(0, 10), (-2**31, 2**31 - 1), (-1000000, 1000000), (5, 5), (7, 3), (0, 1), (0, 2**30 + 1)],
+      'int8': [(0, 10), (-128, 127), (-5, 5)],
+      'int16': [(0, 1000), (-2**15, 2**15 - 1)],
+      'int32': [(0, 10), (-2**31, 2**31 - 1), (-1000000, 1000000), (5, 5), (7, 3), (0, 1),
+                (0, 2**30 + 1)],
       'int64': [(0, 10), (-2**63, 2**63 - 1), (-10**12, 10**12)],
-      'uint8': [(0, 10), (0, 256), (250, 255)], 'uint16': [(0, 65536), (3, 500)], 'uint32': [(0, 10), (0, 2**32 - 1), (2**31, 2**31 + 77)],
-      'uint64': [(0, 10), (0, 2**64 - 1)]}
+      'uint8': [(0, 10), (0, 256), (250, 255)],
+      'uint16': [(0, 65536), (3, 500)],
+      'uint32': [(0, 10), (0, 2**32 - 1), (2**31, 2**31 + 77)],
+      'uint64': [(0, 10), (0, 2**64 - 1)]
+  }
   for dtype, pairs in ranges.items():
     for low, high in pairs:
       x64 = dtype in ('int64', 'uint64')
@@ -139,10 +193,32 @@ def parameters():
         large = low < -2**63 or high > 2**63 - 1 or (not x64 and (high > 2**31 - 1))
       if large:  # a Python int beyond the default integer is passed as an array
         wide = np.uint64 if dtype == 'uint64' else np.uint32 if dtype == 'uint32' else np.int32
-        case('randint', 13, inputs={'minval': wide(low), 'maxval': wide(high)}, positional={'shape': (11,)}, dtype=dtype, x64=x64)
+        case('randint',
+             13,
+             inputs={
+                 'minval': wide(low),
+                 'maxval': wide(high)
+             },
+             positional={'shape': (11,)},
+             dtype=dtype,
+             x64=x64)
       else:
-        case('randint', 13, positional={'shape': (11,), 'minval': low, 'maxval': high}, dtype=dtype, x64=x64)
-  case('randint', 13, inputs={'minval': np.int32([0, 10, -5]), 'maxval': np.int32([1, 20, 5])}, positional={'shape': (4, 3)})
+        case('randint',
+             13,
+             positional={
+                 'shape': (11,),
+                 'minval': low,
+                 'maxval': high
+             },
+             dtype=dtype,
+             x64=x64)
+  case('randint',
+       13,
+       inputs={
+           'minval': np.int32([0, 10, -5]),
+           'maxval': np.int32([1, 20, 5])
+       },
+       positional={'shape': (4, 3)})
 
 
 def shuffles():
@@ -169,23 +245,57 @@ def more():
     case(function, 16, positional={'shape': (33,)})
   case('choice', 16, positional={'a': 10}, shape=(12,))
   case('choice', 16, positional={'a': 10}, shape=(6,), replace=False)
-  case('choice', 16, inputs={'a': np.float32([1, 2, 4, 8]), 'p': np.float32([0.1, 0.2, 0.3, 0.4])}, shape=(10,))
-  case('choice', 16, inputs={'a': np.float32([1, 2, 4, 8]), 'p': np.float32([0.1, 0.2, 0.3, 0.4])}, shape=(3,), replace=False)
+  case('choice',
+       16,
+       inputs={
+           'a': np.float32([1, 2, 4, 8]),
+           'p': np.float32([0.1, 0.2, 0.3, 0.4])
+       },
+       shape=(10,))
+  case('choice',
+       16,
+       inputs={
+           'a': np.float32([1, 2, 4, 8]),
+           'p': np.float32([0.1, 0.2, 0.3, 0.4])
+       },
+       shape=(3,),
+       replace=False)
 
 
 def long_streams():
   for dtype, count in (('uint32', 1000003), ('uint8', 100001), ('uint16', 65537)):
     key = jax.random.key(17)
     out = np.asarray(jax.random.bits(key, (count,), dtype))
-    yield {'function': 'bits', 'key': words(key), 'params': {'dtype': dtype}, 'count': count,
-           'sum': str(int(out.astype(np.uint64).sum())), 'last': out[-4:].tolist()}
+    yield {
+        'function': 'bits',
+        'key': words(key),
+        'params': {
+            'dtype': dtype
+        },
+        'count': count,
+        'sum': str(int(out.astype(np.uint64).sum())),
+        'last': out[-4:].tolist()
+    }
   key = jax.random.key(18)
   out = np.asarray(jax.random.uniform(key, (500009,)))
-  yield {'function': 'uniform', 'key': words(key), 'params': {'dtype': 'float32'}, 'count': 500009,
-         'sum': str(int(out.view(np.uint32).astype(np.uint64).sum())), 'last': out[-4:].view(np.uint32).tolist()}
+  yield {
+      'function': 'uniform',
+      'key': words(key),
+      'params': {
+          'dtype': 'float32'
+      },
+      'count': 500009,
+      'sum': str(int(out.view(np.uint32).astype(np.uint64).sum())),
+      'last': out[-4:].view(np.uint32).tolist()
+  }
 
 
 for group in (keys, streams, parameters, shuffles, more):
   group()
 print(len(cases), 'cases')
-topic.write({'blocks': blocks(), 'seeds': list(seeds()), 'cases': cases, 'long': list(long_streams())})
+topic.write({
+    'blocks': blocks(),
+    'seeds': list(seeds()),
+    'cases': cases,
+    'long': list(long_streams())
+})

@@ -101,7 +101,3 @@ class Topic:
       npz_size = path.stat().st_size
     print(f'{self.name}: {len(self.arrays)} arrays, {json_size / 1024:.0f} KiB json, '
           f'{npz_size / 1024:.0f} KiB npz')
-
-
-def dims(shape):
-  return [int(d) for d in shape]

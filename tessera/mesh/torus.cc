@@ -163,7 +163,6 @@ DeviceMesh physical_mesh(const std::vector<Device>& devices) {
   }
   Shape extents;
   for (int i = 0; i < 3; ++i) extents.push_back(high[i] - low[i] + 1);
-  Dims strides = row_major_strides(extents);
   int64_t count = static_cast<int64_t>(devices.size()), volume = 1;
   for (int64_t extent : extents) volume = extent > count / volume ? count + 1 : volume * extent;
   if (volume > count)
@@ -171,6 +170,7 @@ DeviceMesh physical_mesh(const std::vector<Device>& devices) {
                 "expected devices that fill a cuboid, got {} in a box of {}x{}x{} chips; pass all "
                 "devices of the box",
                 count, extents[0], extents[1], extents[2]);
+  Dims strides = row_major_strides(extents);
   // At least as many devices as places: without a repetition every place is taken.
   std::vector<std::optional<Device>> places(volume);
   for (const Device& device : devices) {

@@ -61,6 +61,22 @@ TEST(NamedSharding, PlacesAsJax) {
   }
 }
 
+TEST(NamedSharding, PlacesAsJaxInRanksOneToThree) {
+  golden::Topic topic("reshard");
+  for (const golden::Json& c : topic["placements"]) {
+    NamedSharding sharding = sharding_of(c);
+    Shape shape = shape_of(c.at("shape"));
+    EXPECT_EQ(sharding.shard_shape(shape), shape_of(c.at("shard_shape"))) << sharding;
+    EXPECT_EQ(sharding.is_fully_replicated(), c.at("replicated").get<bool>()) << sharding;
+    for (const DeviceIndex& device : sharding.devices_indices_map(shape)) {
+      const golden::Json& ranges = c.at("map").at(device.device_id);
+      for (int64_t d = 0; d < shape.rank(); ++d)
+        EXPECT_EQ(device.index[d], (IndexRange{ranges.at(d).at(0), ranges.at(d).at(1)}))
+            << sharding;
+    }
+  }
+}
+
 TEST(NamedSharding, EquivalenceIsJaxs) {
   golden::Topic topic("named_sharding");
   int64_t equivalent = 0, pairs = 0;

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Installs the build tree BUILD to a fresh prefix, moves it, and builds and runs a project that finds it there.
+# usage: run.sh BUILD
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+build=$1
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cmake --install "$build" --prefix "$work/prefix" >"$work/install.log"
+mv "$work/prefix" "$work/moved"  # nothing may remember where it was installed, or lead back to the source tree
+if grep -rl --include='*.cmake' -e "$(cd "$here/../.." && pwd)" -e "$work/prefix" "$work/moved"; then
+  echo "the files above name a folder of this build" >&2
+  exit 1
+fi
+cmake -S "$here" -B "$work/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$work/moved" --log-level=WARNING
+cmake --build "$work/build"
+diff "$here/consumer.expected" <("$work/build/consumer") && echo "the consumer prints what is expected"

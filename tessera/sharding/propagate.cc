@@ -7,6 +7,7 @@
 #include "tessera/ops/manual_boundary.h"
 #include "tessera/sharding/atoms.h"
 #include "tessera/sharding/flatten_regions.h"
+#include "tessera/sharding/projection.h"
 
 namespace tessera {
 namespace {
@@ -31,38 +32,6 @@ struct OpState {
   bool elementwise = false;         // one to one on elements: pointwise ops, reshapes, transposes
   bool single_use = false;          // of all its non-scalar operands
   bool broadcast = false;           // some factor stands only in results
-};
-
-// The axes of each factor of one tensor: the dimension's axes are given to its factors, major first. A factor inside a dimension takes
-// only axes that divide it; the minor-most takes the rest.
-class Projection {
- public:
-  Projection(const Factors& factors, const TensorFactors& dims, const ValueState& state, const AtomMesh& mesh)
-      : atoms_(factors.factors.size()), usable_(factors.factors.size(), false) {
-    for (size_t d = 0; d < dims.size(); ++d) {
-      const AtomList& list = state.dims[d];
-      size_t next = 0;
-      bool reachable = true;
-      for (size_t k = 0; k < dims[d].size(); ++k) {
-        const int f = dims[d][k];
-        const bool minor_most = k + 1 == dims[d].size();
-        int64_t rest = factors.factors[f].size;
-        while (reachable && next < list.size() && (minor_most || (rest > 1 && rest % mesh.size(list[next]) == 0))) {
-          rest = std::max<int64_t>(1, rest / mesh.size(list[next]));
-          atoms_[f].push_back(list[next++]);
-        }
-        // More axes can follow only where the factors before are cut to single elements and those behind are whole.
-        usable_[f] = reachable && next == list.size() && state.open[d];
-        reachable = reachable && rest == 1;
-      }
-    }
-  }
-  const AtomList& atoms(int factor) const { return atoms_[factor]; }
-  bool usable(int factor) const { return usable_[factor]; }
-
- private:
-  std::vector<AtomList> atoms_;
-  std::vector<char> usable_;
 };
 
 class Propagation {
@@ -198,7 +167,7 @@ class Propagation {
   void step(const OpState& op, Tier tier, std::vector<ValueId>& changed) {
     std::vector<Projection> projections;
     for (size_t t = 0; t < op.tensors.size(); ++t)
-      projections.emplace_back(op.factors, op.dims[t], values_[op.tensors[t]], mesh_);
+      projections.emplace_back(op.factors, op.dims[t], values_[op.tensors[t]].dims, values_[op.tensors[t]].open, mesh_);
 
     // Larger sources first; of equal ones results come before operands, earlier factors before later.
     struct Source {
@@ -223,7 +192,7 @@ class Propagation {
         if (extend(op, t, source.factor, best)) {
           changed.push_back(op.tensors[t]);
           for (size_t k = 0; k < op.tensors.size(); ++k)  // the same value may be several operands
-            if (op.tensors[k] == op.tensors[t]) projections[k] = Projection(op.factors, op.dims[k], values_[op.tensors[k]], mesh_);
+            if (op.tensors[k] == op.tensors[t]) projections[k] = Projection(op.factors, op.dims[k], values_[op.tensors[k]].dims, values_[op.tensors[k]].open, mesh_);
         }
       }
     }
@@ -246,7 +215,7 @@ class Propagation {
   // Gives tensor `t` the axes of `target` that it lacks for `factor`, as far as they are free there.
   bool extend(const OpState& op, size_t t, int factor, const AtomList& target) {
     ValueState& state = values_[op.tensors[t]];
-    const Projection now(op.factors, op.dims[t], state, mesh_);
+    const Projection now(op.factors, op.dims[t], state.dims, state.open, mesh_);
     const AtomList& have = now.atoms(factor);
     if (!now.usable(factor) || have.size() >= target.size() || !is_prefix(have, target)) return false;
     int dim = -1;

@@ -1,6 +1,9 @@
 #include "tessera/trace/trace.h"
 
+#include <cstring>
 #include <optional>
+
+#include "tessera/ops/constant.h"
 
 namespace tessera {
 namespace {
@@ -11,23 +14,20 @@ bool types_its_variance(const OpDef& def) {
          std::holds_alternative<Control>(def.lower);
 }
 
+// A small host array as a constant: a splat where all elements are the same bits.
+ConstantParams constant_of(const HostData& host) {
+  const Literal& x = host.literal;
+  const auto item = static_cast<size_t>(itemsize(x.dtype()));
+  bool same = x.elements() > 0;
+  for (int64_t i = 1; same && i < x.elements(); ++i)
+    same = std::memcmp(x.raw(), x.raw() + i * item, item) == 0;
+  if (!same) return {x, x.shape(), host.type.weak};
+  Literal value(x.dtype(), {});
+  std::memcpy(value.mutable_raw(), x.raw(), item);
+  return {std::move(value), x.shape(), host.type.weak};
+}
+
 }  // namespace
-
-Literal Tracer::to_literal() const {
-  trace_error("to_host",
-              "expected a concrete array, got the traced {}: while a function is traced its values "
-              "are not known; "
-              "return it from the function and read it outside",
-              describe(type));
-}
-
-Sharding Tracer::sharding() const {
-  trace_error("sharding",
-              "expected a concrete array, got the traced {}: shardings are decided when the "
-              "function is compiled; "
-              "constrain it with with_sharding_constraint, or see jit(f).lower(x).text()",
-              describe(type));
-}
 
 FunctionTrace::FunctionTrace(std::string name) : outer_(Trace::current()) {
   function_.name = std::move(name);
@@ -49,6 +49,7 @@ Array FunctionTrace::add_input(Type type) {
 
 std::vector<Array> FunctionTrace::record(const OpDef& def, Params params,
                                          std::span<const Array> operands) {
+  if (&def == &constant_op) return {tracer(constant(std::move(params)))};
   ValueIds ids;
   std::vector<Type> types;
   types.reserve(operands.size());
@@ -67,9 +68,16 @@ std::vector<Array> FunctionTrace::record(const OpDef& def, Params params,
                                             SourceScope::current());
   std::vector<Array> out;
   out.reserve(results.size());
-  for (size_t r = 0; r < results.size(); ++r)
-    out.push_back(Array(std::make_shared<Tracer>(state_, results[r], std::move(result_types[r]))));
+  for (ValueId id : results) out.push_back(tracer(id));
   return out;
+}
+
+Array FunctionTrace::tracer(ValueId id) const {
+  std::optional<Literal> known;
+  const auto constant = constants_by_id_.find(id);
+  if (constant != constants_by_id_.end() && function_.type(id).elements() <= kMaxConstantElements)
+    known = constant->second.as<ConstantParams>().dense();
+  return Array(std::make_shared<Tracer>(state_, id, function_.type(id), std::move(known)));
 }
 
 ValueId FunctionTrace::value_of(std::string_view op, const Array& array) {
@@ -89,8 +97,7 @@ ValueId FunctionTrace::value_of(std::string_view op, const Array& array) {
     }
     case ArrayData::Kind::kHost: {
       const auto* host = static_cast<const HostData*>(data);
-      if (host->literal.elements() <= kMaxConstantElements)
-        return constant(host->literal, host->type.weak);
+      if (host->literal.elements() <= kMaxConstantElements) return constant(constant_of(*host));
       return capture(array);
     }
     case ArrayData::Kind::kDevice:
@@ -100,20 +107,15 @@ ValueId FunctionTrace::value_of(std::string_view op, const Array& array) {
   __builtin_unreachable();
 }
 
-ValueId FunctionTrace::constant(const Literal& literal, bool weak) {
-  const size_t hash = hash_combine(hash_value(literal), weak);
+ValueId FunctionTrace::constant(Params params) {
+  const size_t hash = params.hash();
   const auto [first, last] = constants_.equal_range(hash);
   for (auto it = first; it != last; ++it)
-    if (function_.type(it->second).weak == weak && constant_values_.at(it->second) == literal)
-      return it->second;
-  static const OpDef* const def = find_op("stablehlo", "constant");
-  TESSERA_CHECK(def != nullptr, "no constant op");
-  Params params = def->params.with_fields({literal});
-  std::vector<Type> types = def->infer({}, params);
-  types[0].weak = weak;
-  const ValueId id = function_.add_op(*def, std::move(params), {}, types)[0];
+    if (constants_by_id_.at(it->second) == params) return it->second;
+  const std::vector<Type> types = constant_op.infer({}, params);
+  const ValueId id = function_.add_op(constant_op, params, {}, types)[0];
   constants_.emplace(hash, id);
-  constant_values_.emplace(id, literal);
+  constants_by_id_.emplace(id, std::move(params));
   return id;
 }
 

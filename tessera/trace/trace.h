@@ -20,29 +20,9 @@
 #include "tessera/ir/function.h"
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/source_scope.h"
+#include "tessera/ops/tracer.h"
 
 namespace tessera {
-
-class FunctionTrace;
-
-// What the tracers of a trace know of it. It outlives the trace, so that a leaked tracer is found
-// out.
-struct TraceState {
-  bool live = true;
-};
-
-// A value of a Function under construction.
-class Tracer final : public ArrayData {
- public:
-  Tracer(std::shared_ptr<const TraceState> trace, ValueId id, Type type)
-      : ArrayData(Kind::kTracer, std::move(type)), trace(std::move(trace)), id(id) {}
-  // Both are UserError kTrace: neither is known while a function is traced.
-  Literal to_literal() const override;
-  Sharding sharding() const override;
-
-  const std::shared_ptr<const TraceState> trace;
-  const ValueId id;
-};
 
 // Records what is bound on this thread from its construction until finish() or its destruction.
 class FunctionTrace final : public Trace {
@@ -68,7 +48,8 @@ class FunctionTrace final : public Trace {
   // Where `array` stands in the Function: a value of it, a constant made of a small host array, or
   // a captured input.
   ValueId value_of(std::string_view op, const Array& array);
-  ValueId constant(const Literal& literal, bool weak);
+  ValueId constant(Params params);  // of ConstantParams; equal ones are one value
+  Array tracer(ValueId id) const;
   ValueId capture(const Array& array);
   void end();
 

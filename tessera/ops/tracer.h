@@ -1,0 +1,39 @@
+// Tracer: a value of a Function under construction. trace/ makes them; rules of ops may ask whether
+// one is a known constant.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "tessera/ir/array.h"
+#include "tessera/ir/function.h"
+
+namespace tessera {
+
+// What the tracers of a trace know of it. It outlives the trace, so that a leaked tracer is found
+// out.
+struct TraceState {
+  bool live = true;
+};
+
+class Tracer final : public ArrayData {
+ public:
+  Tracer(std::shared_ptr<const TraceState> trace, ValueId id, Type type,
+         std::optional<Literal> known = std::nullopt)
+      : ArrayData(Kind::kTracer, std::move(type)),
+        trace(std::move(trace)),
+        id(id),
+        known(std::move(known)) {}
+  // Both are UserError kTrace: neither is known while a function is traced.
+  Literal to_literal() const override;
+  Sharding sharding() const override;
+
+  const std::shared_ptr<const TraceState> trace;
+  const ValueId id;
+  const std::optional<Literal> known;  // the value of a constant op's result
+};
+
+// The value of a host array or of a traced constant; null for all others.
+const Literal* known_value(const Array& array);
+
+}  // namespace tessera

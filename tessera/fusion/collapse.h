@@ -1,0 +1,25 @@
+// Addresses of a kernel under construction, and their final form: loop dimensions of one element
+// vanish, and neighbours that every address crosses evenly become one, so an elementwise kernel
+// over contiguous arrays is a single loop.
+#pragma once
+
+#include "tessera/fusion/index.h"
+#include "tessera/fusion/kernel.h"
+
+namespace tessera::fusion {
+
+// The loop dimensions that addresses count: `extents`, of which `parallel` and those of a family,
+// major first, make up a loop.
+struct LoopDims {
+  const Dims& extents;
+  const std::vector<int>& parallel;
+  const std::vector<std::vector<int>>& families;
+  std::vector<int> loop_family;  // of each loop; -1: none
+};
+
+// Fills in the parallel dims, the loops' extents, and all addresses of `kernel`: addresses[i] of
+// node i, store_addresses[l][s] of store s of loop l.
+void collapse(Kernel& kernel, const LoopDims& dims, const std::vector<IndexExpr>& addresses,
+              const std::vector<std::vector<IndexExpr>>& store_addresses);
+
+}  // namespace tessera::fusion

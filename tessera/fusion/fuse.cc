@@ -1,0 +1,125 @@
+#include "tessera/fusion/fuse.h"
+
+#include "tessera/fusion/collectives.h"
+#include "tessera/fusion/dots.h"
+#include "tessera/fusion/emit.h"
+#include "tessera/fusion/graph.h"
+#include "tessera/fusion/plan.h"
+
+namespace tessera {
+namespace {
+
+using namespace fusion;
+
+class Scheduler {
+ public:
+  Scheduler(const Graph& graph, const Mesh& mesh, const FuseOptions& options)
+      : g_(graph), options_(options) {
+    out_.mesh = mesh;
+  }
+
+  // False if more values have to be stored; they are marked in `must_store`.
+  bool run(std::vector<char>& must_store);
+  Schedule take() { return std::move(out_); }
+
+ private:
+  int slot(int v);
+  void add_output_slots();
+  void add_kernel(const Group& group, EmittedKernel emitted);
+  void add_stored_op(const Group& group);
+
+  const Graph& g_;
+  const FuseOptions& options_;
+  Schedule out_;
+  std::vector<int> slot_of_;
+};
+
+int Scheduler::slot(int v) {
+  if (slot_of_[v] >= 0) return slot_of_[v];
+  const GraphValue& value = g_.values[v];
+  Slot slot{
+      .dtype = value.dtype, .shape = value.shape, .axes = value.axes, .instances = value.instances};
+  if (value.input >= 0) {
+    slot.kind = Slot::Kind::kInput;
+    slot.index = value.input;
+  } else if (value.op < 0) {
+    slot.kind = Slot::Kind::kConstant;
+    slot.literal = value.constant;
+  } else if (value.output) {
+    slot.kind = Slot::Kind::kOutput;
+    for (size_t k = g_.outputs.size(); k-- > 0;)
+      if (g_.outputs[k] == v) slot.index = static_cast<int>(k);
+  }
+  out_.slots.push_back(std::move(slot));
+  return slot_of_[v] = static_cast<int>(out_.slots.size()) - 1;
+}
+
+void Scheduler::add_kernel(const Group& group, EmittedKernel emitted) {
+  KernelStep step{.kernel = std::move(emitted.kernel), .axes = group.axes};
+  for (int v : emitted.values) step.slots.push_back(v < 0 ? -1 : slot(v));
+  out_.steps.emplace_back(std::move(step));
+}
+
+void Scheduler::add_stored_op(const Group& group) {
+  const GraphOp& op = g_.ops[group.op];
+  std::vector<int> in;
+  for (int v : op.operands) in.push_back(slot(v));
+  const int out = slot(op.results[0]);
+  switch (op.kind) {
+    case OpKind::kReshape:
+      out_.steps.emplace_back(ViewStep{in[0], out});
+      return;
+    case OpKind::kDot:
+      out_.steps.emplace_back(dot_step(op, in, out, g_.values[op.results[0]].axes));
+      return;
+    case OpKind::kCollective:
+      out_.steps.emplace_back(collective_step(op, in, out));
+      return;
+    case OpKind::kAxisIndex:
+      out_.steps.emplace_back(axis_index_step(op, out_.mesh, g_.values[op.results[0]].axes, out));
+      return;
+    default:
+      TESSERA_CHECK(false, "a fusable op as a step");
+  }
+}
+
+bool Scheduler::run(std::vector<char>& must_store) {
+  const Plan plan = make_plan(g_, must_store);
+  slot_of_.assign(g_.values.size(), -1);
+  for (int v : g_.inputs) out_.inputs.push_back(slot(v));
+  Emitter emitter(g_, plan, options_.last_level_cache);
+  bool complete = true;
+  for (int k : plan.order) {
+    const Group& group = plan.groups[k];
+    if (!group.kernel) {
+      add_stored_op(group);
+      continue;
+    }
+    int64_t elements = 0;
+    for (const GroupOutput& output : group.outputs) elements += g_.values[output.value].elements();
+    if (elements == 0) continue;
+    std::variant<EmittedKernel, int> emitted = emitter.emit(k);
+    if (int* v = std::get_if<int>(&emitted)) {
+      TESSERA_CHECK(!must_store[*v], "value {} is stored and has no address", *v);
+      must_store[*v] = 1;
+      complete = false;
+      continue;
+    }
+    add_kernel(group, std::move(std::get<EmittedKernel>(emitted)));
+  }
+  for (int v : g_.outputs) out_.outputs.push_back(slot(v));
+  return complete;
+}
+
+}  // namespace
+
+Schedule fuse(const Function& local, const Mesh& mesh, const FuseOptions& options) {
+  const Graph graph = build_graph(local, mesh, options.input_axes);
+  std::vector<char> must_store(graph.values.size(), 0);
+  while (true) {
+    Scheduler scheduler(graph, mesh, options);
+    if (scheduler.run(must_store)) return scheduler.take();
+  }
+}
+
+}  // namespace tessera

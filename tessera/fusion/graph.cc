@@ -1,0 +1,260 @@
+#include "tessera/fusion/graph.h"
+
+#include <algorithm>
+
+#include "tessera/fusion/collectives.h"
+#include "tessera/fusion/reductions.h"
+#include "tessera/ops/constant.h"
+
+namespace tessera::fusion {
+namespace {
+
+float work_of(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::kDiv:
+    case ScalarOp::kSqrt:
+    case ScalarOp::kRsqrt:
+      return 4;
+    case ScalarOp::kRem:
+      return 6;
+    case ScalarOp::kExp:
+    case ScalarOp::kExpm1:
+    case ScalarOp::kLog:
+    case ScalarOp::kLog1p:
+    case ScalarOp::kSin:
+    case ScalarOp::kCos:
+    case ScalarOp::kTanh:
+    case ScalarOp::kLogistic:
+    case ScalarOp::kErf:
+    case ScalarOp::kCbrt:
+      return 10;
+    case ScalarOp::kTan:
+    case ScalarOp::kAsin:
+    case ScalarOp::kAcos:
+    case ScalarOp::kAtan:
+    case ScalarOp::kAtan2:
+    case ScalarOp::kSinh:
+    case ScalarOp::kCosh:
+    case ScalarOp::kAsinh:
+    case ScalarOp::kAcosh:
+    case ScalarOp::kAtanh:
+    case ScalarOp::kErfc:
+      return 20;
+    case ScalarOp::kPow:
+    case ScalarOp::kErfInv:
+      return 30;
+    case ScalarOp::kLgamma:
+    case ScalarOp::kDigamma:
+      return 60;
+    default:
+      return 1;
+  }
+}
+
+// Adds up the work of what an op emits.
+class WorkCounter final : public ExprBuilder {
+ public:
+  Expr apply(ScalarOp op, DType result, std::span<const Expr>) override {
+    work += work_of(op);
+    return add(result);
+  }
+  Expr constant(DType dtype, const void*) override { return add(dtype); }
+  Expr index(int, DType dtype) override {
+    work += 1;
+    return add(dtype);
+  }
+  DType dtype_of(Expr expr) const override { return dtypes_[expr.id]; }
+  Expr add(DType dtype) {
+    dtypes_.push_back(dtype);
+    return {static_cast<int>(dtypes_.size()) - 1};
+  }
+  float work = 0;
+
+ private:
+  boost::container::small_vector<DType, 32> dtypes_;
+};
+
+float pointwise_work(const Pointwise& lowering, const GraphOp& op, const Type& result) {
+  WorkCounter counter;
+  boost::container::small_vector<Expr, 4> args;
+  for (const Type& type : op.operand_types) args.push_back(counter.add(type.dtype));
+  lowering.emit(counter, args, op.op->params, op.operand_types, result);
+  return counter.work;
+}
+
+Type plain(const Type& type) {
+  Type out;
+  out.dtype = type.dtype;
+  out.shape = type.shape;
+  return out;
+}
+
+class Builder {
+ public:
+  Builder(const Function& function, const Mesh& mesh)
+      : f_(function), mesh_(mesh), number_(function.types.size(), -1) {}
+
+  Graph run(const std::vector<AxisList>& input_axes);
+
+ private:
+  void lower(const Op& op);
+  int result(const Op& op, size_t r, const AxisList& axes);
+  AxisList union_axes(const GraphOp& op) const;
+  int64_t instances(const AxisList& axes) const {
+    int64_t n = 1;
+    for (int a : axes) n *= mesh_.axis_sizes()[a];
+    return n;
+  }
+  [[noreturn]] void no_place(const Op& op, std::string_view why) const {
+    const std::string name = fmt::format("{}.{}", op.def->dialect, op.def->name);
+    fail(ErrorKind::kType, name,
+         "expected an op that fusion can place in a schedule, got one {}{}{}", why,
+         op.source.empty() ? "" : "; called at ", op.source);
+  }
+
+  const Function& f_;
+  const Mesh& mesh_;
+  Graph g_;
+  std::vector<int> number_;  // of a value of f_ in g_
+};
+
+// The axes of the operand with the most instances first, so that its order is the storage order;
+// then the others'.
+AxisList Builder::union_axes(const GraphOp& op) const {
+  const GraphValue* largest = nullptr;
+  for (int v : op.operands)
+    if (!largest || g_.values[v].instances > largest->instances) largest = &g_.values[v];
+  AxisList axes = largest ? largest->axes : AxisList{};
+  for (int v : op.operands)
+    for (int a : g_.values[v].axes)
+      if (std::find(axes.begin(), axes.end(), a) == axes.end()) axes.push_back(a);
+  return axes;
+}
+
+int Builder::result(const Op& op, size_t r, const AxisList& axes) {
+  const Type& type = f_.types[op.results[r]];
+  const int v =
+      g_.add_value(type.dtype, type.shape, axes, instances(axes), static_cast<int>(g_.ops.size()));
+  number_[op.results[r]] = v;
+  return v;
+}
+
+void Builder::lower(const Op& op) {
+  GraphOp out;
+  out.op = &op;
+  for (ValueId v : op.operands) out.operands.push_back(number_[v]);
+  AxisList axes = union_axes(out);
+  struct Visitor {
+    Builder& b;
+    const Op& op;
+    GraphOp& out;
+    AxisList& axes;
+
+    // True where an op was made; false where the results are names of other values.
+    bool operator()(const std::monostate&) { b.no_place(op, "without a lowering"); }
+    bool operator()(const Pointwise& lowering) {
+      if (op.def == &constant_op) {
+        const ConstantParams& params = op.params.as<ConstantParams>();
+        if (!params.is_splat() && params.shape.elements() != 1) {
+          const int v = b.g_.add_value(params.value.dtype(), params.shape, {}, 1, -1);
+          b.g_.values[v].constant = params.value;
+          b.number_[op.results[0]] = v;
+          return false;
+        }
+      }
+      out.kind = OpKind::kPointwise;
+      for (ValueId v : op.operands) out.operand_types.push_back(plain(b.f_.types[v]));
+      out.work = pointwise_work(lowering, out, b.f_.types[op.results[0]]);
+      return true;
+    }
+    bool operator()(const IndexMap& lowering) {
+      const std::vector<Type> operands = b.f_.types_of(op.operands),
+                              results = b.f_.types_of(op.results);
+      out.mapping = lowering.map(op.params, operands, results);
+      out.kind = out.mapping.reshape ? OpKind::kReshape : OpKind::kIndexMap;
+      out.work =
+          out.kind == OpKind::kReshape ? 0 : static_cast<float>(2 * out.mapping.pieces.size() - 1);
+      return true;
+    }
+    bool operator()(const Reduce& lowering) {
+      const std::vector<Type> operands = b.f_.types_of(op.operands);
+      out.reduction = lowering.describe(op.params, operands);
+      out.kind = OpKind::kReduce;
+      out.work = 1;
+      std::vector<int> results = add_reduction(b.g_, std::move(out), axes, b.instances(axes));
+      for (size_t r = 0; r < op.results.size(); ++r) b.number_[op.results[r]] = results[r];
+      return false;
+    }
+    bool operator()(const Library& lowering) {
+      out.kind = lowering.kind == LibraryKind::kDot ? OpKind::kDot : OpKind::kLibrary;
+      return true;
+    }
+    bool operator()(const CollectiveLowering& lowering) {
+      if (lowering.kind == CollectiveKind::kCast) return alias();
+      out.kind =
+          lowering.kind == CollectiveKind::kAxisIndex ? OpKind::kAxisIndex : OpKind::kCollective;
+      out.over = collective_axes(op, b.mesh_);
+      axes = collective_result_axes(op, b.mesh_, axes);
+      return true;
+    }
+    bool operator()(const Control& lowering) {
+      if (lowering.kind == ControlKind::kConstraint) return alias();
+      b.no_place(op, "that the pipeline expands before fusion");
+    }
+    bool alias() {
+      for (size_t r = 0; r < op.results.size(); ++r) b.number_[op.results[r]] = out.operands[r];
+      return false;
+    }
+  };
+  if (!std::visit(Visitor{*this, op, out, axes}, op.def->lower)) return;
+  for (size_t r = 0; r < op.results.size(); ++r) out.results.push_back(result(op, r, axes));
+  g_.ops.push_back(std::move(out));
+}
+
+Graph Builder::run(const std::vector<AxisList>& input_axes) {
+  TESSERA_CHECK(input_axes.empty() || input_axes.size() == f_.inputs.size(),
+                "axes of {} inputs for {}", input_axes.size(), f_.inputs.size());
+  g_.values.reserve(f_.types.size() + 8);
+  g_.ops.reserve(f_.ops.size() + 8);
+  for (size_t i = 0; i < f_.inputs.size(); ++i) {
+    const Type& type = f_.types[f_.inputs[i]];
+    const AxisList axes = input_axes.empty() ? AxisList{} : input_axes[i];
+    const int v = g_.add_value(type.dtype, type.shape, axes, instances(axes), -1);
+    g_.values[v].input = static_cast<int>(i);
+    number_[f_.inputs[i]] = v;
+    g_.inputs.push_back(v);
+  }
+  for (const Op& op : f_.ops) lower(op);
+  for (ValueId v : f_.outputs) {
+    g_.outputs.push_back(number_[v]);
+    g_.values[number_[v]].output = true;
+  }
+  for (int i = 0; i < static_cast<int>(g_.ops.size()); ++i) {
+    for (int v : g_.ops[i].operands) {
+      auto& users = g_.values[v].users;
+      if (users.empty() || users.back() != i) users.push_back(i);
+    }
+  }
+  return std::move(g_);
+}
+
+}  // namespace
+
+int Graph::add_value(DType dtype, const Shape& shape, const AxisList& axes, int64_t instances,
+                     int op) {
+  GraphValue value;
+  value.dtype = dtype;
+  value.shape = shape;
+  value.axes = axes;
+  value.instances = instances;
+  value.op = op;
+  values.push_back(std::move(value));
+  return static_cast<int>(values.size()) - 1;
+}
+
+Graph build_graph(const Function& function, const Mesh& mesh,
+                  const std::vector<AxisList>& input_axes) {
+  return Builder(function, mesh).run(input_axes);
+}
+
+}  // namespace tessera::fusion

@@ -1,0 +1,73 @@
+// Graph: the program as fusion sees it. Casts and constraints are gone (they are other names of
+// their operand), every op is one of a few kinds with its lowering at hand, every value knows the
+// mesh axes it physically varies over, and reductions with too few results to occupy the machine
+// are cut into blocks of a fixed size, whose partial results a second reduction combines.
+#pragma once
+
+#include <vector>
+
+#include "tessera/fusion/schedule.h"
+#include "tessera/ir/function.h"
+#include "tessera/ir/op_def.h"
+
+namespace tessera::fusion {
+
+enum class OpKind : uint8_t {
+  kConstant,   // a scalar
+  kConvert,    // to the result's dtype
+  kPointwise,  // `op` emits it
+  kIndexMap,   // `mapping`
+  kReshape,    // the same elements in the same order
+  kReduce,     // `reduction`; n operands, then n initial scalars
+  kDot,        // library calls and data movement: what they read and write is stored
+  kLibrary,
+  kCollective,
+  kAxisIndex,
+};
+
+struct GraphOp {
+  OpKind kind;
+  const Op* op = nullptr;  // null where the graph made it
+  boost::container::small_vector<int, 3> operands, results;
+  std::vector<Type> operand_types;  // kPointwise: dtype and shape
+  IndexMapping mapping;
+  Reduction reduction;
+  Literal literal;  // kConstant
+  float work =
+      0;  // scalar instructions an element, roughly; an elementary function counts about ten
+  AxisList over;  // kCollective, kAxisIndex: the axes it runs along
+
+  bool stored() const { return kind >= OpKind::kDot; }  // its results exist in memory
+};
+
+struct GraphValue {
+  DType dtype;
+  Shape shape;
+  AxisList axes;  // in storage order
+  int64_t instances = 1;
+  int op = -1;     // -1: an input, or a constant array
+  int input = -1;  // which input
+  bool output = false;
+  Literal constant;                              // op < 0, input < 0: the same on every device
+  boost::container::small_vector<int, 4> users;  // ops, ascending, each once
+
+  int64_t elements() const { return shape.elements(); }
+  int64_t bytes() const { return elements() * itemsize(dtype); }
+};
+
+struct Graph {
+  std::vector<GraphValue> values;
+  std::vector<GraphOp> ops;  // define before use
+  std::vector<int> inputs, outputs;
+
+  int add_value(DType dtype, const Shape& shape, const AxisList& axes, int64_t instances, int op);
+};
+
+Graph build_graph(const Function& function, const Mesh& mesh,
+                  const std::vector<AxisList>& input_axes);
+
+// Rows (elements folded one after the other) of a reduction that is not cut, and the size of the
+// blocks otherwise.
+inline constexpr int64_t kReduceBlock = 16384;
+
+}  // namespace tessera::fusion

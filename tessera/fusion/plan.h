@@ -1,0 +1,75 @@
+// Plan: which values are stored, and which step computes each.
+//
+// Ops are visited from last to first, so all readers of a value are placed when it is decided on. A
+// value is computed inside the kernels that read it (as often as it is read, if that is cheaper
+// than storing it) or stored by one of them, or by one of its own. A placement says how the element
+// a kernel reads follows from the kernel's loop dimensions; where that is a plain choice of
+// dimensions, reductions can join the kernel of their readers, and readers the kernel of a
+// reduction.
+//
+// Example, softmax of f32[n, m] (the last op is op 6): quotient opens kernel 0 with dimensions (n,
+// m); the exponential is read at (0, 1); the sum over m is read at (0), so dimension 0 is parallel,
+// 1 is inner and the sum is a loop over m in the same rows; the exponential is read at (0, 1) there
+// too; the maximum joins like the sum.
+#pragma once
+
+#include <vector>
+
+#include "tessera/fusion/graph.h"
+
+namespace tessera::fusion {
+
+// Dimension of the kernel for each dimension of a value, -1 where the index is always 0.
+struct Access {
+  bool plain = true;  // false: some other function of the loop dimensions, which `tag` names;
+                      // `dims` is empty
+  size_t tag = 0;
+  boost::container::small_vector<int8_t, 6> dims;
+  friend bool operator==(const Access&, const Access&) = default;
+};
+
+struct Placement {
+  int group = -1;
+  Access access;    // of the op's result
+  float times = 1;  // how many different elements of it one element of the kernel needs
+};
+
+struct GroupOutput {
+  int value = -1;
+  Access access;
+  int64_t offset =
+      0;      // elements: where the stored part of the value begins (parts of a concatenation)
+  Dims part;  // extents of that part; empty: the whole value
+};
+
+// What becomes one step.
+struct Group {
+  bool kernel = true;  // false: the stored op `op`, or a view of its operand
+  int op = -1;         // the op that opened the group
+  int order = 0;       // steps keep the order of the program where dependencies leave a choice
+  Dims extents;        // of the dimensions; those of the first output, then those of reductions
+  int root_rank = 0;   // the number of the former
+  AxisList axes;       // one run for each coordinate along these
+  // Set once a reduction joined (or an expensive value that only some dimensions tell apart): the
+  // leading parallel_rank root dimensions are parallel, the others inner.
+  bool structured = false;
+  int parallel_rank = 0;
+  std::vector<boost::container::small_vector<int, 3>>
+      families;  // the dimensions of one kind of inner loop
+  std::vector<GroupOutput> outputs;
+  std::vector<int> ops;                         // computed in it, descending
+  std::vector<std::pair<int, int>> reductions;  // (op, family it folds over)
+};
+
+struct Plan {
+  std::vector<char> stored;  // a value: exists in memory
+  std::vector<Group> groups;
+  std::vector<boost::container::small_vector<Placement, 1>> placements;  // of an op
+  std::vector<int> order;                                                // of the groups
+};
+
+// `must_store`: values that have to be stored whatever the readers are (beyond outputs and operands
+// of stored ops).
+Plan make_plan(const Graph& graph, const std::vector<char>& must_store);
+
+}  // namespace tessera::fusion

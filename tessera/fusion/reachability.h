@@ -1,0 +1,65 @@
+// Which steps come after which, while they are still being formed, from the last one to the first.
+// Only the latest kWindow are told apart, so that the cost of a step does not grow with the
+// program; the answer "does not come after" is always right.
+#pragma once
+
+#include <bitset>
+#include <vector>
+
+namespace tessera::fusion {
+
+class Reachability {
+ public:
+  static constexpr int kWindow = 512;
+  using Set = std::bitset<kWindow>;
+
+  // The next step; all steps of `after` come after it.
+  int add(const Set& after) {
+    const int id = count_++, slot = id % kWindow;
+    if (id < kWindow) {
+      after_.emplace_back();
+    } else {
+      forget(slot);
+    }
+    after_[slot] = after;
+    after_[slot].reset(slot);
+    return id;
+  }
+  // Adds to `set` the step `id` and all that come after it.
+  void collect(int id, Set& set) const {
+    if (!recent(id)) return;
+    set |= after_[id % kWindow];
+    set.set(id % kWindow);
+  }
+  // Whether `later` comes, or may come, after `id`.
+  bool reaches(int id, int later) const {
+    if (!recent(later) || after_forgotten_.test(later % kWindow)) return true;
+    return recent(id) && after_[id % kWindow].test(later % kWindow);
+  }
+  // From now on all steps of `after` come after `id` too.
+  void extend(int id, Set after) {
+    const int slot = id % kWindow;
+    after.reset(slot);
+    for (int s = 0; s < static_cast<int>(after_.size()); ++s) {
+      if (s != slot && !after_[s].test(slot)) continue;
+      after_[s] |= after;
+      if (after_forgotten_.test(s)) after_forgotten_ |= after;
+    }
+  }
+
+ private:
+  bool recent(int id) const { return count_ - id <= kWindow; }
+  // Steps known to come after the one that leaves the window come, from now on, after an unknown
+  // one.
+  void forget(int slot) {
+    after_forgotten_ |= after_[slot];
+    after_forgotten_.reset(slot);
+    for (Set& set : after_) set.reset(slot);
+  }
+
+  std::vector<Set> after_;  // by id % kWindow
+  Set after_forgotten_;
+  int count_ = 0;
+};
+
+}  // namespace tessera::fusion

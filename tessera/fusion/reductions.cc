@@ -1,0 +1,233 @@
+#include "tessera/fusion/reductions.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "tessera/ops/reduce.h"
+
+namespace tessera::fusion {
+namespace {
+
+// Where to cut: dimension `dim` of extent blocks * fold * lanes (rounded up); `fold` is reduced
+// first, with the reduced dimensions marked in `first`.
+struct Blocking {
+  int dim = -1;
+  int64_t blocks = 1, fold = 1, lanes = 1;
+  std::vector<bool> first;
+};
+
+// A divisor of n nearest `target` from within a factor of four, or `target` itself (then the rest
+// is padded).
+int64_t block_size(int64_t n, int64_t target) {
+  target = std::clamp<int64_t>(target, 1, n);
+  for (int64_t step = 0; step <= 3 * target; ++step) {
+    if (target + step <= 4 * target && n % (target + step) == 0) return target + step;
+    if (target - step >= ceil_div(target, 4) && n % (target - step) == 0) return target - step;
+  }
+  return target;
+}
+
+Blocking row_blocking(const Shape& shape, const Dims& dims) {
+  Blocking out;
+  out.first.resize(shape.size());
+  int64_t fold = 1;
+  for (size_t k = dims.size(); k-- > 0;) {
+    const int64_t extent = shape[dims[k]];
+    if (fold * extent <= 2 * kReduceBlock) {
+      fold *= extent;
+      out.first[dims[k]] = true;
+      continue;
+    }
+    out.dim = static_cast<int>(dims[k]);
+    out.fold = block_size(extent, std::max<int64_t>(1, kReduceBlock / fold));
+    out.blocks = ceil_div(extent, out.fold);
+    return out;
+  }
+  return out;
+}
+
+Blocking column_blocking(const Shape& shape, const Dims& dims, int64_t lanes) {
+  Blocking out;
+  out.first.resize(shape.size());
+  out.dim = static_cast<int>(dims[0]);
+  for (int64_t d : dims)
+    if (shape[d] > shape[out.dim]) out.dim = static_cast<int>(d);
+  for (int64_t d : dims) out.first[d] = d != out.dim;
+  const int64_t extent = shape[out.dim];
+  int64_t side_by_side = 1;
+  for (size_t d = out.dim + 1; d < shape.size(); ++d) side_by_side *= shape[d];
+  // Narrow columns: several rows side by side fill the vectors.
+  if (side_by_side < 64) out.lanes = block_size(extent, 64 / side_by_side);
+  const int64_t rows = ceil_div(extent, out.lanes);
+  out.fold =
+      block_size(rows, std::clamp<int64_t>(rows * lanes * out.lanes / kReduceBlock, 64, 4096));
+  out.blocks = ceil_div(rows, out.fold);
+  return out;
+}
+
+std::optional<Blocking> find_blocking(const Shape& shape, const Dims& dims) {
+  int64_t folded = 1;
+  for (int64_t d : dims) folded *= shape[d];
+  const int64_t elements = shape.elements();
+  if (elements <= 4 * kReduceBlock || folded <= 64) return std::nullopt;
+  const int64_t results = elements / folded;
+  Blocking out;
+  if (reduces_rows(shape, dims)) {
+    if (folded <= 2 * kReduceBlock || results >= 64) return std::nullopt;
+    out = row_blocking(shape, dims);
+  } else {
+    if (results >= 2048) return std::nullopt;
+    out = column_blocking(shape, dims, results);
+  }
+  if (out.dim < 0 || out.blocks == 1) return std::nullopt;
+  return out;
+}
+
+int add_op(Graph& g, GraphOp op, DType dtype, const Shape& shape) {
+  AxisList axes;
+  int64_t instances = 1;
+  if (!op.operands.empty()) {
+    axes = g.values[op.operands[0]].axes;
+    instances = g.values[op.operands[0]].instances;
+  }
+  const int v = g.add_value(dtype, shape, axes, instances, static_cast<int>(g.ops.size()));
+  op.results.push_back(v);
+  g.ops.push_back(std::move(op));
+  return v;
+}
+
+int add_constant(Graph& g, const Literal& literal) {
+  GraphOp op;
+  op.kind = OpKind::kConstant;
+  op.literal = literal;
+  return add_op(g, std::move(op), literal.dtype(), {});
+}
+
+int add_convert(Graph& g, int v, DType dtype) {
+  if (g.values[v].dtype == dtype) return v;
+  GraphOp op;
+  op.kind = OpKind::kConvert;
+  op.operands.push_back(v);
+  op.work = 1;
+  return add_op(g, std::move(op), dtype, Shape(g.values[v].shape));
+}
+
+int add_reshape(Graph& g, int v, const Shape& shape) {
+  GraphOp op;
+  op.kind = OpKind::kReshape;
+  op.operands.push_back(v);
+  return add_op(g, std::move(op), g.values[v].dtype, shape);
+}
+
+// Elements `fill` after the end of dimension `dim`.
+int add_padding(Graph& g, int v, int dim, int64_t extent, int fill) {
+  Shape shape = g.values[v].shape;
+  GraphOp op;
+  op.kind = OpKind::kIndexMap;
+  op.operands = {v, fill};
+  op.work = 1;
+  op.mapping.fill = 1;
+  IndexPiece& piece = op.mapping.pieces.emplace_back();
+  piece.stop = shape;
+  piece.start.resize(shape.size(), 0);
+  for (int d = 0; d < static_cast<int>(shape.size()); ++d) piece.terms.push_back({.result_dim = d});
+  shape[dim] = extent;
+  return add_op(g, std::move(op), g.values[v].dtype, shape);
+}
+
+std::vector<int> add_plain(Graph& g, GraphOp op, const AxisList& axes, int64_t instances) {
+  const size_t n = op.operands.size() / 2;
+  std::vector<int> results;
+  for (size_t k = 0; k < n; ++k) {
+    const GraphValue& operand = g.values[op.operands[k]];
+    Shape shape;
+    for (int d = 0; d < static_cast<int>(operand.shape.size()); ++d)
+      if (std::find(op.reduction.dims.begin(), op.reduction.dims.end(), d) ==
+          op.reduction.dims.end())
+        shape.push_back(operand.shape[d]);
+    results.push_back(
+        g.add_value(operand.dtype, shape, axes, instances, static_cast<int>(g.ops.size())));
+    op.results.push_back(results.back());
+  }
+  g.ops.push_back(std::move(op));
+  return results;
+}
+
+bool has_body(ReduceKind kind) { return kind >= ReduceKind::kArgMin; }
+
+}  // namespace
+
+bool reduces_rows(const Shape& operand, const Dims& reduced) {
+  int64_t last = operand.rank() - 1;
+  while (last >= 0 && operand[last] == 1) --last;
+  int64_t run = 1;  // elements of the reduced dimensions that end the shape
+  while (last >= 0 && std::find(reduced.begin(), reduced.end(), last) != reduced.end())
+    run *= operand[last--];
+  while (last >= 0 && operand[last] == 1) --last;
+  return last < 0 || run >= 8;
+}
+
+std::vector<int> add_reduction(Graph& g, GraphOp op, const AxisList& axes, int64_t instances) {
+  const size_t n = op.operands.size() / 2;
+  const Shape shape = g.values[op.operands[0]].shape;
+  std::sort(op.reduction.dims.begin(), op.reduction.dims.end());
+  const std::optional<Blocking> cut = find_blocking(shape, op.reduction.dims);
+  if (!cut) return add_plain(g, std::move(op), axes, instances);
+
+  // float16 and bfloat16 are summed in float32, so the partial results stay in it.
+  const DType dtype = g.values[op.operands[0]].dtype;
+  const bool widen =
+      (dtype == float16 || dtype == bfloat16) &&
+      (op.reduction.kind == ReduceKind::kSum || op.reduction.kind == ReduceKind::kProduct);
+  if (widen)
+    for (int& v : op.operands) v = add_convert(g, v, float32);
+
+  GraphOp partial = op, combine = op;
+  const int64_t padded = cut->blocks * cut->fold * cut->lanes;
+  Shape view;
+  partial.reduction.dims.clear();
+  combine.reduction.dims.clear();
+  int64_t kept = 0;  // rank of the partial result so far
+  auto reduced = [&](int64_t d) {
+    return std::find(op.reduction.dims.begin(), op.reduction.dims.end(), d) !=
+           op.reduction.dims.end();
+  };
+  for (int d = 0; d < static_cast<int>(shape.size()); ++d) {
+    if (d == cut->dim) {
+      combine.reduction.dims.push_back(kept++);
+      view.push_back(cut->blocks);
+      partial.reduction.dims.push_back(view.rank());
+      view.push_back(cut->fold);
+      if (cut->lanes > 1) {
+        combine.reduction.dims.push_back(kept++);
+        view.push_back(cut->lanes);
+      }
+      continue;
+    }
+    if (cut->first[d]) {
+      partial.reduction.dims.push_back(view.rank());
+    } else {
+      if (reduced(d)) combine.reduction.dims.push_back(kept);
+      ++kept;
+    }
+    view.push_back(shape[d]);
+  }
+  for (size_t k = 0; k < n; ++k) {
+    const int neutral =
+        has_body(op.reduction.kind)
+            ? op.operands[n + k]
+            : add_constant(g, reduce_identity(op.reduction.kind, g.values[op.operands[k]].dtype));
+    int v = op.operands[k];
+    if (padded != shape[cut->dim]) v = add_padding(g, v, cut->dim, padded, neutral);
+    partial.operands[k] = add_reshape(g, v, view);
+    partial.operands[n + k] = neutral;
+  }
+  const std::vector<int> partials = add_plain(g, std::move(partial), axes, instances);
+  std::copy(partials.begin(), partials.end(), combine.operands.begin());
+  std::vector<int> results = add_plain(g, std::move(combine), axes, instances);
+  if (widen)
+    for (int& v : results) v = add_convert(g, v, dtype);
+  return results;
+}
+
+}  // namespace tessera::fusion

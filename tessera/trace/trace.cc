@@ -101,6 +101,7 @@ ValueId FunctionTrace::value_of(std::string_view op, const Array& array) {
       return capture(array);
     }
     case ArrayData::Kind::kDevice:
+    case ArrayData::Kind::kAbstract:
       return capture(array);
   }
   TESSERA_CHECK(false, "array kind");

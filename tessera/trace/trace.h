@@ -59,8 +59,8 @@ class FunctionTrace final : public Trace {
   std::vector<Array> captures_;
   std::vector<ValueId> captured_ids_;
   std::unordered_map<const ArrayData*, ValueId> captured_;  // captures_ keeps the keys alive
-  std::unordered_multimap<size_t, ValueId> constants_;      // by hash of the literal
-  std::unordered_map<ValueId, Literal> constant_values_;
+  std::unordered_multimap<size_t, ValueId> constants_;  // by hash of the params
+  std::unordered_map<ValueId, Params> constants_by_id_;
 };
 
 // Host arrays of at most so many elements become constants of the Function that uses them; larger

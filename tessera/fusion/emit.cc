@@ -586,7 +586,7 @@ Index Emitter::Impl::piece_index(const GraphOp& op, const IndexPiece& piece, con
     if (term.dynamic >= 0) {
       IndexExpr start = IndexExpr::constant(0, extents_.size());
       start.dynamic.emplace_back(start_node(op.operands[term.dynamic], term.dynamic_max), 1);
-      expr.add(start, 1);
+      expr.add(start, term.dynamic_stride);
     }
     out.dims.push_back(std::move(expr));
   }

@@ -61,7 +61,9 @@ struct CollectiveStep {
   std::vector<Dims> pairs;   // permute: (source rank, target rank); ranks that are no target get zeros
   int64_t root = 0;          // broadcast: source rank
   int in = -1, out = -1;
-  std::vector<int> sizes;    // ragged_all_to_all: slots of offsets and sizes
+  // ragged_all_to_all: slots of input_offsets, send_sizes, output_offsets, recv_sizes (one entry a rank of the group, int32 or
+  // int64; rows of the leading dim), after them that of out's initial content (none: zeros).
+  std::vector<int> sizes;
 };
 
 // The coordinate of each instance along `over`, as int32, or any table of one small literal an instance.
@@ -92,7 +94,7 @@ struct LoopStep {
   std::vector<int> in, out;
 };
 struct BranchStep {
-  int index = -1;  // slot of an int32 scalar, or of a bool
+  int index = -1;  // slot of an int32 scalar (out of range: the last branch), or of a bool: branch 0 is false, 1 is true
   std::vector<std::shared_ptr<const Schedule>> branches;
   std::vector<int> in, out;
 };
@@ -107,5 +109,18 @@ struct Schedule {
 };
 
 std::string to_string(const Schedule& schedule);
+
+// The slots a step reads and writes, each once.
+struct StepSlots {
+  std::vector<int> reads, writes;
+};
+StepSlots step_slots(const Step& step);
+// Number of coordinates along `axes`.
+int64_t axes_size(const Mesh& mesh, const AxisList& axes);
+// For each coordinate along `from`, the instance number of a slot that varies over `to`. Axes of `to` that `from` lacks count
+// as 0. Example, x: 2, y: 4, from {y, x}, to {x, y}: 0, 4, 1, 5, 2, 6, 3, 7.
+std::vector<int32_t> instance_map(const Mesh& mesh, const AxisList& from, const AxisList& to);
+// Throws InternalError if the schedule breaks a rule of this header.
+void verify(const Schedule& schedule);
 
 }  // namespace tessera

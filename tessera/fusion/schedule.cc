@@ -1,0 +1,446 @@
+#include "tessera/fusion/schedule.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "tessera/base/error.h"
+
+namespace tessera {
+namespace {
+
+template <class... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+template <class... F>
+Overloaded(F...) -> Overloaded<F...>;
+
+std::vector<int> each_once(std::vector<int> slots) {
+  std::sort(slots.begin(), slots.end());
+  slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
+  std::erase(slots, -1);
+  return slots;
+}
+
+std::string_view name(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::kAllReduce:
+      return "all_reduce";
+    case CollectiveKind::kAllGather:
+      return "all_gather";
+    case CollectiveKind::kReduceScatter:
+      return "reduce_scatter";
+    case CollectiveKind::kAllToAll:
+      return "all_to_all";
+    case CollectiveKind::kPermute:
+      return "collective_permute";
+    case CollectiveKind::kBroadcast:
+      return "broadcast";
+    case CollectiveKind::kRaggedAllToAll:
+      return "ragged_all_to_all";
+    case CollectiveKind::kAxisIndex:
+      return "axis_index";
+    case CollectiveKind::kCast:
+      return "cast";
+  }
+  __builtin_unreachable();
+}
+
+std::string axes_text(const Mesh& mesh, const AxisList& axes) {
+  std::vector<std::string> names;
+  for (int a : axes) names.push_back(mesh.axis_names()[static_cast<size_t>(a)]);
+  return fmt::format("{{{}}}", fmt::join(names, ", "));
+}
+
+std::string slots_text(const std::vector<int>& slots) {
+  std::string out;
+  for (int s : slots)
+    out += fmt::format("{}{}", out.empty() ? "" : ", ", s < 0 ? "scratch" : fmt::format("%{}", s));
+  return out;
+}
+
+std::string indented(const std::string& text) {
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    out += fmt::format("    {}\n", std::string_view(text).substr(at, end - at));
+    at = end + 1;
+  }
+  return out;
+}
+
+std::string step_text(const Schedule& s, const Step& step) {
+  const Mesh& mesh = s.mesh;
+  return std::visit(
+      Overloaded{
+          [&](const KernelStep& k) {
+            return fmt::format("kernel({}) over {}\n{}", slots_text(k.slots),
+                               axes_text(mesh, k.axes), indented(to_string(k.kernel)));
+          },
+          [&](const DotStep& d) {
+            std::string out =
+                fmt::format("%{} = dot(%{}, %{}) batch {}x{} contract {}x{} over {} accumulate {}",
+                            d.out, d.lhs, d.rhs, d.lhs_batch, d.rhs_batch, d.lhs_contract,
+                            d.rhs_contract, axes_text(mesh, d.axes), d.accumulate);
+            if (!d.reduce_axes.empty()) out += " sum over " + axes_text(mesh, d.reduce_axes);
+            if (d.bias >= 0) out += fmt::format(" bias %{}", d.bias);
+            if (d.activation == DotStep::Activation::kRelu) out += " relu";
+            if (d.symmetric) out += " symmetric";
+            return out + "\n";
+          },
+          [&](const CollectiveStep& c) {
+            std::string out = fmt::format("%{} = {}(%{}) over {}", c.out, name(c.kind), c.in,
+                                          axes_text(mesh, c.over));
+            if (c.kind == CollectiveKind::kAllReduce || c.kind == CollectiveKind::kReduceScatter)
+              out += fmt::format(" {}", enum_names(c.reduce)[static_cast<size_t>(c.reduce)]);
+            if (c.kind == CollectiveKind::kAllGather || c.kind == CollectiveKind::kReduceScatter)
+              out += fmt::format(" dim {}", c.dim);
+            if (c.kind == CollectiveKind::kAllToAll)
+              out += fmt::format(" split {} concat {}", c.dim, c.concat_dim);
+            if (c.kind == CollectiveKind::kBroadcast) out += fmt::format(" root {}", c.root);
+            if (!c.pairs.empty()) out += fmt::format(" pairs {}", fmt::join(c.pairs, " "));
+            if (!c.groups.empty()) out += fmt::format(" groups {}", fmt::join(c.groups, " "));
+            if (!c.sizes.empty()) out += fmt::format(" sizes {}", slots_text(c.sizes));
+            return out + "\n";
+          },
+          [&](const InstanceTableStep& t) {
+            return fmt::format("%{} = table of {} literals\n", t.out, t.values.size());
+          },
+          [&](const ViewStep& v) { return fmt::format("%{} = view(%{})\n", v.out, v.in); },
+          [&](const CallStep& c) {
+            return fmt::format("{} = call {}({}) over {}\n", slots_text(c.out), c.name,
+                               slots_text(c.in), axes_text(mesh, c.axes));
+          },
+          [&](const LoopStep& l) {
+            std::string out = fmt::format("{} = loop({})", slots_text(l.out), slots_text(l.in));
+            out += l.cond ? fmt::format(" while\n{}", indented(to_string(*l.cond)))
+                          : fmt::format(" times {}\n", l.trip_count);
+            return out + fmt::format("  body\n{}", indented(to_string(*l.body)));
+          },
+          [&](const BranchStep& b) {
+            std::string out =
+                fmt::format("{} = branch %{}({})\n", slots_text(b.out), b.index, slots_text(b.in));
+            for (size_t i = 0; i < b.branches.size(); ++i)
+              out += fmt::format("  case {}\n{}", i, indented(to_string(*b.branches[i])));
+            return out;
+          },
+      },
+      step);
+}
+
+bool subset(const AxisList& inner, const AxisList& outer) {
+  return std::all_of(inner.begin(), inner.end(), [&](int a) {
+    return std::find(outer.begin(), outer.end(), a) != outer.end();
+  });
+}
+
+// Checks of one schedule, each naming the step.
+struct Verifier {
+  const Schedule& s;
+  size_t at = 0;
+
+  const Slot& slot(int i) const {
+    TESSERA_CHECK(i >= 0 && static_cast<size_t>(i) < s.slots.size(), "step {}: slot {} of {}", at,
+                  i, s.slots.size());
+    return s.slots[static_cast<size_t>(i)];
+  }
+  void axes(const AxisList& list) const {
+    std::set<int> seen;
+    for (int a : list)
+      TESSERA_CHECK(a >= 0 && a < s.mesh.rank() && seen.insert(a).second, "step {}: axis {} of {}",
+                    at, a, s.mesh);
+  }
+
+  void check(const KernelStep& k) const {
+    axes(k.axes);
+    TESSERA_CHECK(k.slots.size() == k.kernel.buffers.size(), "step {}: {} slots for {} buffers", at,
+                  k.slots.size(), k.kernel.buffers.size());
+    for (size_t i = 0; i < k.slots.size(); ++i) {
+      const KernelBuffer& buffer = k.kernel.buffers[i];
+      TESSERA_CHECK((k.slots[i] == -1) == (buffer.kind == BufferKind::kScratch),
+                    "step {}: buffer {}", at, i);
+      if (k.slots[i] == -1) continue;
+      const Slot& v = slot(k.slots[i]);
+      TESSERA_CHECK(v.dtype == buffer.dtype && v.shape.elements() == buffer.elements,
+                    "step {}: buffer {} has {} elements of {}, slot %{} {} of {}", at, i,
+                    buffer.elements, buffer.dtype, k.slots[i], v.shape.elements(), v.dtype);
+      TESSERA_CHECK(subset(v.axes, k.axes), "step {}: slot %{} varies over more axes than the step",
+                    at, k.slots[i]);
+      if (buffer.kind == BufferKind::kOutput)
+        TESSERA_CHECK(subset(k.axes, v.axes),
+                      "step {}: output %{} varies over fewer axes than the step", at, k.slots[i]);
+    }
+  }
+  void check(const DotStep& d) const {
+    axes(d.axes);
+    axes(d.reduce_axes);
+    const Slot &lhs = slot(d.lhs), &rhs = slot(d.rhs), &out = slot(d.out);
+    TESSERA_CHECK(
+        d.lhs_batch.size() == d.rhs_batch.size() && d.lhs_contract.size() == d.rhs_contract.size(),
+        "step {}", at);
+    Shape expected;
+    std::set<int64_t> lhs_used, rhs_used;
+    for (size_t i = 0; i < d.lhs_batch.size(); ++i) {
+      TESSERA_CHECK(lhs.shape.at(d.lhs_batch[i]) == rhs.shape.at(d.rhs_batch[i]),
+                    "step {}: batch dim {}", at, i);
+      expected.push_back(lhs.shape[d.lhs_batch[i]]);
+    }
+    for (size_t i = 0; i < d.lhs_contract.size(); ++i)
+      TESSERA_CHECK(lhs.shape.at(d.lhs_contract[i]) == rhs.shape.at(d.rhs_contract[i]),
+                    "step {}: contracting dim {}", at, i);
+    lhs_used.insert(d.lhs_batch.begin(), d.lhs_batch.end());
+    lhs_used.insert(d.lhs_contract.begin(), d.lhs_contract.end());
+    rhs_used.insert(d.rhs_batch.begin(), d.rhs_batch.end());
+    rhs_used.insert(d.rhs_contract.begin(), d.rhs_contract.end());
+    for (int64_t i = 0; i < lhs.shape.rank(); ++i)
+      if (!lhs_used.count(i)) expected.push_back(lhs.shape[i]);
+    for (int64_t i = 0; i < rhs.shape.rank(); ++i)
+      if (!rhs_used.count(i)) expected.push_back(rhs.shape[i]);
+    TESSERA_CHECK(out.shape == expected, "step {}: dot of {} and {} is {}, not {}", at, lhs.shape,
+                  rhs.shape, expected, out.shape);
+    for (int operand : {d.lhs, d.rhs})
+      TESSERA_CHECK(subset(slot(operand).axes, d.axes),
+                    "step {}: %{} varies over more axes than the step", at, operand);
+    TESSERA_CHECK(subset(d.reduce_axes, d.axes), "step {}: reduce_axes", at);
+    for (int a : d.axes) {
+      const bool summed =
+          std::find(d.reduce_axes.begin(), d.reduce_axes.end(), a) != d.reduce_axes.end();
+      const bool varies = std::find(out.axes.begin(), out.axes.end(), a) != out.axes.end();
+      TESSERA_CHECK(summed != varies, "step {}: axis {} of the result", at, a);
+    }
+    TESSERA_CHECK(subset(out.axes, d.axes), "step {}: axes of the result", at);
+    if (d.bias >= 0)
+      TESSERA_CHECK(!out.shape.empty() && slot(d.bias).shape.elements() == out.shape.back() &&
+                        subset(slot(d.bias).axes, d.axes),
+                    "step {}: bias %{}", at, d.bias);
+    if (d.symmetric)
+      TESSERA_CHECK(d.lhs == d.rhs && d.lhs_contract == d.rhs_contract, "step {}: symmetric", at);
+  }
+  void check(const CollectiveStep& c) const {
+    axes(c.over);
+    if (c.kind != CollectiveKind::kAxisIndex) slot(c.in);
+    slot(c.out);
+    for (int i : c.sizes) slot(i);
+    const int64_t ranks = axes_size(s.mesh, c.over);
+    for (const Dims& pair : c.pairs)
+      TESSERA_CHECK(
+          pair.size() == 2 && pair[0] >= 0 && pair[0] < ranks && pair[1] >= 0 && pair[1] < ranks,
+          "step {}: pair {} of {} ranks", at, pair, ranks);
+    std::set<int64_t> seen;
+    for (const Dims& group : c.groups) {
+      TESSERA_CHECK(group.size() == c.groups.front().size(), "step {}: groups of different sizes",
+                    at);
+      for (int64_t rank : group)
+        TESSERA_CHECK(rank >= 0 && rank < ranks && seen.insert(rank).second,
+                      "step {}: rank {} in the groups", at, rank);
+    }
+    if (!c.groups.empty())
+      TESSERA_CHECK(static_cast<int64_t>(seen.size()) == ranks, "step {}: groups", at);
+  }
+  void check(const InstanceTableStep& t) const {
+    const Slot& v = slot(t.out);
+    TESSERA_CHECK(static_cast<int64_t>(t.values.size()) == v.instances,
+                  "step {}: {} literals for {} instances", at, t.values.size(), v.instances);
+    for (const Literal& literal : t.values)
+      TESSERA_CHECK(literal.dtype() == v.dtype && literal.elements() == v.shape.elements(),
+                    "step {}: literal", at);
+  }
+  void check(const ViewStep& v) const {
+    TESSERA_CHECK(slot(v.in).bytes() == slot(v.out).bytes(),
+                  "step {}: a view of {} bytes of {} bytes", at, slot(v.out).bytes(),
+                  slot(v.in).bytes());
+  }
+  void check(const CallStep& c) const {
+    axes(c.axes);
+    for (int i : c.in) TESSERA_CHECK(subset(slot(i).axes, c.axes), "step {}: %{}", at, i);
+    for (int i : c.out)
+      TESSERA_CHECK(subset(slot(i).axes, c.axes) && subset(c.axes, slot(i).axes), "step {}: %{}",
+                    at, i);
+    TESSERA_CHECK(static_cast<bool>(c.fn), "step {}: call {} without a function", at, c.name);
+  }
+  // The slots of this schedule that enter and leave a nested one.
+  void nested(const Schedule& inner, const std::vector<int>& in,
+              const std::vector<int>* out) const {
+    TESSERA_CHECK(inner.mesh == s.mesh, "step {}: the nested schedule has another mesh", at);
+    verify(inner);
+    auto match = [&](const std::vector<int>& outer_slots, const std::vector<int>& inner_slots) {
+      TESSERA_CHECK(outer_slots.size() == inner_slots.size(), "step {}: {} slots for {}", at,
+                    outer_slots.size(), inner_slots.size());
+      for (size_t i = 0; i < outer_slots.size(); ++i) {
+        const Slot &a = slot(outer_slots[i]), &b = inner.slots[static_cast<size_t>(inner_slots[i])];
+        TESSERA_CHECK(a.dtype == b.dtype && a.bytes() == b.bytes(),
+                      "step {}: %{} and the nested schedule's %{}", at, outer_slots[i],
+                      inner_slots[i]);
+        TESSERA_CHECK(subset(a.axes, b.axes),
+                      "step {}: %{} varies over more axes than the nested schedule's %{}", at,
+                      outer_slots[i], inner_slots[i]);
+      }
+    };
+    match(in, inner.inputs);
+    if (!out) return;
+    match(*out, inner.outputs);
+    for (size_t i = 0; i < out->size(); ++i)
+      TESSERA_CHECK(
+          slot((*out)[i]).instances == inner.slots[static_cast<size_t>(inner.outputs[i])].instances,
+          "step {}: %{} varies over fewer axes than the nested result", at, (*out)[i]);
+  }
+  void check(const LoopStep& l) const {
+    TESSERA_CHECK(l.body != nullptr, "step {}: a loop without a body", at);
+    nested(*l.body, l.in, &l.out);
+    if (!l.cond) {
+      TESSERA_CHECK(l.trip_count >= 0, "step {}: {} trips", at, l.trip_count);
+      return;
+    }
+    nested(*l.cond, l.in, nullptr);
+    TESSERA_CHECK(l.cond->outputs.size() == 1, "step {}: a condition of {} results", at,
+                  l.cond->outputs.size());
+    const Slot& result = l.cond->slots[static_cast<size_t>(l.cond->outputs[0])];
+    TESSERA_CHECK(result.dtype == bool_ && result.shape.elements() == 1, "step {}: the condition",
+                  at);
+  }
+  void check(const BranchStep& b) const {
+    const Slot& index = slot(b.index);
+    TESSERA_CHECK((index.dtype == int32 || index.dtype == bool_) && index.shape.elements() == 1,
+                  "step {}: index", at);
+    TESSERA_CHECK(!b.branches.empty(), "step {}: no branches", at);
+    for (const auto& branch : b.branches) nested(*branch, b.in, &b.out);
+  }
+};
+
+}  // namespace
+
+StepSlots step_slots(const Step& step) {
+  StepSlots out =
+      std::visit(Overloaded{
+                     [](const KernelStep& k) {
+                       StepSlots slots;
+                       for (size_t i = 0; i < k.slots.size(); ++i) {
+                         if (k.kernel.buffers[i].kind == BufferKind::kInput)
+                           slots.reads.push_back(k.slots[i]);
+                         if (k.kernel.buffers[i].kind == BufferKind::kOutput)
+                           slots.writes.push_back(k.slots[i]);
+                       }
+                       return slots;
+                     },
+                     [](const DotStep& d) {
+                       return StepSlots{{d.lhs, d.rhs, d.bias}, {d.out}};
+                     },
+                     [](const CollectiveStep& c) {
+                       StepSlots slots{{c.in}, {c.out}};
+                       slots.reads.insert(slots.reads.end(), c.sizes.begin(), c.sizes.end());
+                       return slots;
+                     },
+                     [](const InstanceTableStep& t) {
+                       return StepSlots{{}, {t.out}};
+                     },
+                     [](const ViewStep& v) {
+                       return StepSlots{{v.in}, {v.out}};
+                     },
+                     [](const CallStep& c) {
+                       return StepSlots{c.in, c.out};
+                     },
+                     [](const LoopStep& l) {
+                       return StepSlots{l.in, l.out};
+                     },
+                     [](const BranchStep& b) {
+                       StepSlots slots{b.in, b.out};
+                       slots.reads.push_back(b.index);
+                       return slots;
+                     },
+                 },
+                 step);
+  return {each_once(std::move(out.reads)), each_once(std::move(out.writes))};
+}
+
+int64_t axes_size(const Mesh& mesh, const AxisList& axes) {
+  int64_t n = 1;
+  for (int a : axes) n *= mesh.axis_sizes()[static_cast<size_t>(a)];
+  return n;
+}
+
+std::vector<int32_t> instance_map(const Mesh& mesh, const AxisList& from, const AxisList& to) {
+  // Of each axis of `from`: how much a step along it adds to the instance number of `to`.
+  std::vector<int64_t> weight(static_cast<size_t>(mesh.rank()), 0);
+  int64_t stride = 1;
+  for (size_t i = to.size(); i-- > 0;) {
+    weight[static_cast<size_t>(to[i])] = stride;
+    stride *= mesh.axis_sizes()[static_cast<size_t>(to[i])];
+  }
+  std::vector<int32_t> map(static_cast<size_t>(axes_size(mesh, from)));
+  for (size_t n = 0; n < map.size(); ++n) {
+    auto rest = static_cast<int64_t>(n);
+    int64_t instance = 0;
+    for (size_t i = from.size(); i-- > 0;) {
+      const auto axis = static_cast<size_t>(from[i]);
+      instance += rest % mesh.axis_sizes()[axis] * weight[axis];
+      rest /= mesh.axis_sizes()[axis];
+    }
+    map[n] = static_cast<int32_t>(instance);
+  }
+  return map;
+}
+
+void verify(const Schedule& s) {
+  Verifier v{s};
+  for (size_t i = 0; i < s.slots.size(); ++i) {
+    const Slot& slot = s.slots[i];
+    v.axes(slot.axes);
+    TESSERA_CHECK(slot.instances == axes_size(s.mesh, slot.axes), "slot %{}: {} instances", i,
+                  slot.instances);
+    if (slot.kind == Slot::Kind::kConstant)
+      TESSERA_CHECK(
+          slot.literal.dtype() == slot.dtype && slot.literal.elements() == slot.shape.elements(),
+          "slot %{}: its literal", i);
+  }
+  std::vector<bool> written(s.slots.size(), false);
+  for (int i : s.inputs) {
+    TESSERA_CHECK(v.slot(i).kind == Slot::Kind::kInput, "input %{}", i);
+    written[static_cast<size_t>(i)] = true;
+  }
+  for (size_t i = 0; i < s.slots.size(); ++i)
+    if (s.slots[i].kind == Slot::Kind::kConstant) written[i] = true;
+  for (v.at = 0; v.at < s.steps.size(); ++v.at) {
+    std::visit([&](const auto& step) { v.check(step); }, s.steps[v.at]);
+    const StepSlots slots = step_slots(s.steps[v.at]);
+    for (int i : slots.reads)
+      TESSERA_CHECK(written[static_cast<size_t>(i)], "step {} reads %{} before it is written", v.at,
+                    i);
+    for (int i : slots.writes) {
+      const Slot::Kind kind = v.slot(i).kind;
+      TESSERA_CHECK(kind == Slot::Kind::kOutput || kind == Slot::Kind::kTemporary,
+                    "step {} writes %{}, which is constant or an input", v.at, i);
+      written[static_cast<size_t>(i)] = true;
+    }
+  }
+  for (int i : s.outputs)
+    TESSERA_CHECK(written[static_cast<size_t>((v.slot(i), i))], "output %{} is never written", i);
+}
+
+std::string to_string(const Schedule& s) {
+  std::string out = fmt::format("schedule on {}\n", s.mesh);
+  for (size_t i = 0; i < s.slots.size(); ++i) {
+    const Slot& slot = s.slots[i];
+    out +=
+        fmt::format("  %{}: {}{} over {}", i, slot.dtype, slot.shape, axes_text(s.mesh, slot.axes));
+    switch (slot.kind) {
+      case Slot::Kind::kInput:
+        out += fmt::format(" input {}", slot.index);
+        break;
+      case Slot::Kind::kOutput:
+        out += fmt::format(" output {}", slot.index);
+        break;
+      case Slot::Kind::kConstant:
+        out += " constant";
+        break;
+      case Slot::Kind::kTemporary:
+        break;
+    }
+    out += "\n";
+  }
+  for (const Step& step : s.steps) out += "  " + step_text(s, step);
+  return out + fmt::format("  return {}\n", slots_text(s.outputs));
+}
+
+}  // namespace tessera

@@ -1,0 +1,47 @@
+// ArrayLayout: what a sharding means for the memory of one array. Which parts exist, how large they
+// are in storage, and which of them each device holds.
+//
+// A part that several devices hold is one instance. Instance numbers are the row-major number of
+// the shard's coordinates: f32[4, 8] on a mesh (x: 2, y: 4) as P("y", "x") has shards (4, 2), eight
+// instances of shape (1, 4), and the device at (x, y) holds instance y * 2 + x; as P("x") it has
+// two instances of (2, 8), each held by four devices.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tessera/base/dtype.h"
+#include "tessera/mesh/sharding.h"
+
+namespace tessera {
+
+struct ArrayLayout {
+  DType dtype;
+  Shape global;
+  Sharding sharding;
+  // The sharding as ir::Type holds it; null on a single device.
+  std::shared_ptr<const NamedSharding> named;
+  Shape local;                            // of one instance in storage: ceil division
+  Dims shards;                            // the number of parts of each dimension
+  int64_t instances = 1;                  // product of shards
+  int64_t local_bytes = 0;                // of one instance
+  std::vector<int32_t> device_instances;  // by position in the mesh
+
+  // The ranges of the global array that instance `i` holds, padding excluded.
+  ShardIndex index(int64_t instance) const;
+  // Instances one after the other are the global array in row-major order (with padding after its
+  // end, if any).
+  bool linear() const;
+  bool even() const;  // no padding
+};
+
+using ArrayLayoutRef = std::shared_ptr<const ArrayLayout>;
+// Equal arguments give the same object for as long as somebody holds it. UserError (naming `op`)
+// where the sharding has more entries than the array dimensions, or where its mesh has no devices.
+ArrayLayoutRef array_layout(DType dtype, const Shape& global, const Sharding& sharding,
+                            std::string_view op = "device_put");
+// The same parts of the same array on the same devices.
+bool same_placement(const ArrayLayout& a, const ArrayLayout& b);
+
+}  // namespace tessera

@@ -1,0 +1,205 @@
+#include "tessera/runtime/device_array.h"
+
+#include <cstring>
+
+#include "tessera/base/error.h"
+#include "tessera/base/thread_pool.h"
+#include "tessera/runtime/copy.h"
+
+namespace tessera {
+namespace {
+
+// The overlap of one dimension of two arrays cut differently: both shards, and where the common
+// range begins in each.
+struct Overlap {
+  int64_t dst_shard, src_shard, dst_start, src_start, size;
+};
+
+std::vector<Overlap> overlaps(int64_t extent, int64_t dst_shards, int64_t src_shards) {
+  std::vector<Overlap> out;
+  for (int64_t d = 0, s = 0; d < dst_shards && s < src_shards;) {
+    const IndexRange a = shard_range(extent, dst_shards, d), b = shard_range(extent, src_shards, s);
+    const int64_t start = std::max(a.start, b.start), stop = std::min(a.stop, b.stop);
+    if (stop > start) out.push_back({d, s, start - a.start, start - b.start, stop - start});
+    a.stop <= b.stop ? ++d : ++s;
+  }
+  return out;
+}
+
+// One side of a transfer: instances of a grid of shards.
+struct Side {
+  Dims shards;
+  Shape local;
+  std::function<std::byte*(int64_t instance)> instance;
+};
+
+// Copies every region that two cuts of one global array have in common.
+void transfer(const Shape& global, int64_t itemsize, const Side& dst, const Side& src) {
+  if (global.elements() == 0) return;
+  const int64_t rank = global.rank();
+  std::vector<std::vector<Overlap>> dims;
+  int64_t regions = 1;
+  for (int64_t d = 0; d < rank; ++d) {
+    dims.push_back(overlaps(global[d], dst.shards[d], src.shards[d]));
+    regions *= static_cast<int64_t>(dims.back().size());
+  }
+  const Dims dst_strides = byte_strides(dst.local, itemsize),
+             src_strides = byte_strides(src.local, itemsize);
+  const Dims dst_grid = row_major_strides(dst.shards), src_grid = row_major_strides(src.shards);
+  std::vector<RegionCopy> copies;
+  copies.reserve(static_cast<size_t>(regions));
+  for (int64_t r = 0; r < regions; ++r) {
+    int64_t rest = r, dst_instance = 0, src_instance = 0, dst_offset = 0, src_offset = 0;
+    Shape extents(static_cast<size_t>(rank));
+    for (int64_t d = rank - 1; d >= 0; --d) {
+      const auto& list = dims[static_cast<size_t>(d)];
+      const Overlap& o = list[static_cast<size_t>(rest % static_cast<int64_t>(list.size()))];
+      rest /= static_cast<int64_t>(list.size());
+      dst_instance += o.dst_shard * dst_grid[d];
+      src_instance += o.src_shard * src_grid[d];
+      dst_offset += o.dst_start * dst_strides[d];
+      src_offset += o.src_start * src_strides[d];
+      extents[d] = o.size;
+    }
+    copies.push_back({make_copy_pattern(extents, dst_strides, src_strides, itemsize),
+                      dst.instance(dst_instance) + dst_offset,
+                      src.instance(src_instance) + src_offset});
+  }
+  run_copies(copies);
+}
+
+Side side_of(const ArrayLayout& layout, std::byte* base, int64_t stride) {
+  return {layout.shards, layout.local, [base, stride](int64_t i) { return base + i * stride; }};
+}
+// Reading only; the cast spares a second type.
+Side side_of(const DeviceArray& array) {
+  return {array.layout()->shards, array.layout()->local,
+          [&array](int64_t i) { return const_cast<std::byte*>(array.instance(i)); }};
+}
+Side host_side(const Shape& global, const std::byte* data) {
+  return {Dims(global.size(), 1), global, [data](int64_t) { return const_cast<std::byte*>(data); }};
+}
+
+// Dense memory for an array. What no region covers (padding) is zero.
+Buffer allocate_dense(const ArrayLayout& layout) {
+  const int64_t bytes = layout.instances * layout.local_bytes;
+  Buffer buffer = Buffer::allocate(bytes);
+  if (!layout.even()) std::memset(buffer.data(), 0, static_cast<size_t>(bytes));
+  return buffer;
+}
+
+DeviceArrayRef make_dense(const ArrayLayoutRef& layout, Buffer buffer, bool weak) {
+  return std::make_shared<DeviceArray>(device_array_type(*layout, weak), layout, std::move(buffer),
+                                       InstanceOffsets{.stride = layout->local_bytes});
+}
+
+}  // namespace
+
+Type device_array_type(const ArrayLayout& layout, bool weak) {
+  Type type;
+  type.dtype = layout.dtype;
+  type.shape = layout.global;
+  type.weak = weak;
+  type.sharding = layout.named;
+  return type;
+}
+
+void DeviceArray::throw_deleted() const {
+  value_error(
+      "array",
+      "expected a live array, got {}, whose memory was donated; keep a copy, or do not donate it",
+      describe(type));
+}
+
+Buffer DeviceArray::donate() const {
+  check_alive();
+  deleted_.store(true, std::memory_order_relaxed);
+  return std::exchange(buffer_, Buffer());
+}
+
+Literal DeviceArray::to_literal() const {
+  check_alive();
+  Literal out(layout_->dtype, layout_->global);
+  transfer(layout_->global, itemsize(layout_->dtype), host_side(layout_->global, out.mutable_raw()),
+           side_of(*this));
+  return out;
+}
+
+std::vector<Shard> DeviceArray::addressable_shards() const {
+  check_alive();
+  const int64_t size = itemsize(layout_->dtype);
+  std::vector<Literal> data;
+  for (int64_t i = 0; i < layout_->instances; ++i) {
+    Shape shape;
+    for (const IndexRange& range : layout_->index(i)) shape.push_back(range.size());
+    Literal literal(layout_->dtype, shape);
+    copy_all(make_copy_pattern(shape, byte_strides(shape, size), byte_strides(layout_->local, size),
+                               size),
+             literal.mutable_raw(), instance(i));
+    data.push_back(std::move(literal));
+  }
+  std::vector<Shard> out;
+  const std::vector<Device> devices = layout_->sharding.devices();
+  for (size_t p = 0; p < devices.size(); ++p) {
+    const int64_t i = layout_->device_instances[p];
+    out.push_back({devices[p], layout_->index(i), data[static_cast<size_t>(i)]});
+  }
+  return out;
+}
+
+DeviceArrayRef device_array(const Literal& literal, const Sharding& sharding, bool weak) {
+  const ArrayLayoutRef layout = array_layout(literal.dtype(), literal.shape(), sharding);
+  Buffer buffer = allocate_dense(*layout);
+  transfer(layout->global, itemsize(layout->dtype),
+           side_of(*layout, buffer.data(), layout->local_bytes),
+           host_side(layout->global, literal.raw()));
+  return make_dense(layout, std::move(buffer), weak);
+}
+
+DeviceArrayRef device_array_from_callback(DType dtype, const Shape& global,
+                                          const Sharding& sharding,
+                                          const std::function<Literal(const ShardIndex&)>& data) {
+  constexpr std::string_view kOp = "make_array_from_callback";
+  const ArrayLayoutRef layout = array_layout(dtype, global, sharding, kOp);
+  Buffer buffer = allocate_dense(*layout);
+  const int64_t size = itemsize(dtype);
+  for (int64_t i = 0; i < layout->instances; ++i) {
+    const ShardIndex index = layout->index(i);
+    Shape shape;
+    for (const IndexRange& range : index) shape.push_back(range.size());
+    const Literal part = data(index);
+    if (part.dtype() != dtype || part.shape() != shape)
+      shape_error(kOp, "expected {}{} from the callback for index [{}], got {}{}", dtype, shape,
+                  fmt::join(index, ", "), part.dtype(), part.shape());
+    copy_all(make_copy_pattern(shape, byte_strides(layout->local, size), byte_strides(shape, size),
+                               size),
+             buffer.data() + i * layout->local_bytes, part.raw());
+  }
+  return make_dense(layout, std::move(buffer), false);
+}
+
+DeviceArrayRef reshard(const DeviceArrayRef& array, const Sharding& sharding) {
+  const ArrayLayout& from = *array->layout();
+  array->check_alive();
+  const ArrayLayoutRef to = array_layout(from.dtype, from.global, sharding);
+  if (to == array->layout()) return array;
+  const bool weak = array->type.weak;
+  // The same parts, whoever holds them.
+  if (from.shards == to->shards)
+    return std::make_shared<DeviceArray>(device_array_type(*to, weak), to, array->buffer(),
+                                         array->offsets());
+  // The same bytes in the same order. Padding of the new shards must lie within the buffer, and
+  // hold numbers.
+  const bool padding_fits =
+      to->even() || to->instances * to->local_bytes <= from.instances * from.local_bytes;
+  if (array->dense() && from.linear() && to->linear() && padding_fits)
+    return std::make_shared<DeviceArray>(
+        device_array_type(*to, weak), to, array->buffer(),
+        InstanceOffsets{.offset = array->offsets().at(0), .stride = to->local_bytes});
+  Buffer buffer = allocate_dense(*to);
+  transfer(from.global, itemsize(from.dtype), side_of(*to, buffer.data(), to->local_bytes),
+           side_of(*array));
+  return make_dense(to, std::move(buffer), weak);
+}
+
+}  // namespace tessera

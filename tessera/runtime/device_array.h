@@ -1,0 +1,97 @@
+// DeviceArray: an array on (virtual) devices. What programs take and give, behind the user's Array.
+//
+// All instances of one array (array_layout.h) lie in one buffer, usually one after the other, so
+// that a gather of contiguous shards and a collective_permute are other views of the same memory.
+// Immutable: buffers are shared freely between arrays.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "tessera/ir/array.h"
+#include "tessera/runtime/array_layout.h"
+#include "tessera/runtime/buffer.h"
+
+namespace tessera {
+
+// Byte offsets of the instances of an array within its buffer: `offset + i * stride`, or `offset +
+// (*table)[i]`.
+struct InstanceOffsets {
+  int64_t offset = 0;
+  int64_t stride = 0;
+  std::shared_ptr<const std::vector<int64_t>> table;
+  int64_t at(int64_t i) const {
+    return offset + (table ? (*table)[static_cast<size_t>(i)] : i * stride);
+  }
+};
+
+// What one device holds.
+struct Shard {
+  Device device;
+  ShardIndex index;  // its part of the global array, without padding
+  Literal data;
+};
+
+class DeviceArray final : public ArrayData {
+ public:
+  // `type` must be that of the layout (device_array_type).
+  DeviceArray(Type type, ArrayLayoutRef layout, Buffer buffer, InstanceOffsets offsets)
+      : ArrayData(Kind::kDevice, std::move(type)),
+        layout_(std::move(layout)),
+        buffer_(std::move(buffer)),
+        offsets_(std::move(offsets)) {}
+
+  // The whole array on the host; UserError if it was donated.
+  Literal to_literal() const override;
+  Sharding sharding() const override { return layout_->sharding; }
+
+  const ArrayLayoutRef& layout() const { return layout_; }
+  const InstanceOffsets& offsets() const { return offsets_; }
+  const Buffer& buffer() const { return buffer_; }
+  // First byte of instance `i` (row-major, shape layout()->local). UserError if the array was
+  // donated.
+  const std::byte* instance(int64_t i) const {
+    check_alive();
+    return buffer_.data() + offsets_.at(i);
+  }
+  // Instances lie one after the other from the start on.
+  bool dense() const {
+    return !offsets_.table && (offsets_.stride == layout_->local_bytes || layout_->instances == 1);
+  }
+  // One a device, in the order of the mesh; shards that several devices hold share their data.
+  std::vector<Shard> addressable_shards() const;
+
+  // A donated array gives its memory to the program's results; every later use is a UserError.
+  bool is_deleted() const { return deleted_.load(std::memory_order_relaxed); }
+  void check_alive() const {
+    if (is_deleted()) throw_deleted();
+  }
+  Buffer donate() const;  // takes the memory out
+
+ private:
+  [[noreturn]] void throw_deleted() const;
+
+  ArrayLayoutRef layout_;
+  mutable Buffer buffer_;
+  InstanceOffsets offsets_;
+  mutable std::atomic<bool> deleted_{false};
+};
+using DeviceArrayRef = std::shared_ptr<const DeviceArray>;
+
+// The type of an array with this layout.
+Type device_array_type(const ArrayLayout& layout, bool weak);
+
+// device_put of host data.
+DeviceArrayRef device_array(const Literal& literal, const Sharding& sharding, bool weak = false);
+// Each distinct shard from `data(index)`; UserError where it returns another
+// shape or dtype than the shard's.
+DeviceArrayRef device_array_from_callback(DType dtype, const Shape& global,
+                                          const Sharding& sharding,
+                                          const std::function<Literal(const ShardIndex&)>& data);
+// The same array under another sharding, by the cheapest path: a view where the memory need not
+// change (other devices for the same parts, or parts that lie one after the other anyway), else
+// copies of the overlapping regions in parallel.
+DeviceArrayRef reshard(const DeviceArrayRef& array, const Sharding& sharding);
+
+}  // namespace tessera

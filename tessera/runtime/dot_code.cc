@@ -1,0 +1,417 @@
+// Dot steps: every instance's product cut into tiles, the tiles handed to the threads. How a dot is
+// cut depends on its shape alone, and a tile is computed by one thread in one order, so results do
+// not depend on the number of threads.
+#include <algorithm>
+#include <cstring>
+
+#include "tessera/base/error.h"
+#include "tessera/base/thread_pool.h"
+#include "tessera/runtime/buffer.h"
+#include "tessera/runtime/dot_shape.h"
+#include "tessera/runtime/gemm.h"
+#include "tessera/runtime/halves.h"
+#include "tessera/runtime/step_code.h"
+
+namespace tessera {
+namespace {
+
+// Rows [i, i + m) and columns [j, j + n) of a result.
+struct Tile {
+  int64_t i, j, m, n;
+  bool mirror = false;  // also stored transposed
+};
+
+constexpr int64_t kWantedTiles = 16;      // so many cores can share one dot
+constexpr double kLeastTileFlops = 32e6;  // 0.3 ms; smaller tiles spend their time copying operands
+constexpr int64_t kLargestTile = 1024;
+
+// Tiles of about equal size; sides are multiples of what the kernels of oneDNN and OpenBLAS unroll
+// by.
+int64_t cut(int64_t size, int64_t parts, int64_t unit) {
+  return std::min(size, ceil_div(ceil_div(size, parts), unit) * unit);
+}
+
+std::vector<Tile> rectangle(int64_t m, int64_t n, int64_t k, int64_t products) {
+  int64_t rows = ceil_div(m, kLargestTile), cols = ceil_div(n, kLargestTile);
+  auto flops = [&] {
+    return 2.0 * static_cast<double>(m) / static_cast<double>(rows) * static_cast<double>(n) /
+           static_cast<double>(cols) * static_cast<double>(std::max<int64_t>(1, k));
+  };
+  while (products * rows * cols < kWantedTiles && flops() > 2 * kLeastTileFlops &&
+         (m / rows > 32 || n / cols > 96)) {
+    (m / rows >= n / cols && m / rows > 32) || n / cols <= 96 ? rows *= 2 : cols *= 2;
+  }
+  const int64_t tm = cut(m, rows, 16), tn = cut(n, cols, 48);
+  std::vector<Tile> tiles;
+  for (int64_t i = 0; i < m; i += tm)
+    for (int64_t j = 0; j < n; j += tn)
+      tiles.push_back({i, j, std::min(tm, m - i), std::min(tn, n - j)});
+  return tiles;
+}
+
+// The upper triangle of a symmetric result: large squares off the diagonal, halved towards it.
+void triangle(int64_t begin, int64_t end, std::vector<Tile>& tiles) {
+  constexpr int64_t kOnDiagonal = 144, kOffDiagonal = 528;
+  if (end - begin <= kOnDiagonal) {
+    tiles.push_back({begin, begin, end - begin, end - begin});
+    return;
+  }
+  const int64_t middle = begin + cut(end - begin, 2, 48);
+  for (int64_t i = begin; i < middle; i += kOffDiagonal)
+    for (int64_t j = middle; j < end; j += kOffDiagonal)
+      tiles.push_back(
+          {i, j, std::min(kOffDiagonal, middle - i), std::min(kOffDiagonal, end - j), true});
+  triangle(begin, middle, tiles);
+  triangle(middle, end, tiles);
+}
+
+template <class T>
+void mirror_tile(T* c, int64_t ldc, const Tile& t) {
+  constexpr int64_t kBlock = 32;
+  for (int64_t i0 = t.i; i0 < t.i + t.m; i0 += kBlock)
+    for (int64_t j0 = t.j; j0 < t.j + t.n; j0 += kBlock)
+      for (int64_t j = j0; j < std::min(j0 + kBlock, t.j + t.n); ++j)
+        for (int64_t i = i0; i < std::min(i0 + kBlock, t.i + t.m); ++i)
+          c[j * ldc + i] = c[i * ldc + j];
+}
+
+// Storage types for moving elements without looking at them.
+template <class F>
+void visit_size(int64_t itemsize, F&& f) {
+  struct Sixteen {
+    uint64_t words[2];
+  };
+  switch (itemsize) {
+    case 1:
+      return f(TypeTag<uint8_t>{});
+    case 2:
+      return f(TypeTag<uint16_t>{});
+    case 4:
+      return f(TypeTag<uint32_t>{});
+    case 8:
+      return f(TypeTag<uint64_t>{});
+    default:
+      return f(TypeTag<Sixteen>{});
+  }
+}
+
+// Elements [begin, end) of a dense copy, row-major over `extents`, of an array with these strides.
+template <class T>
+void pack_range(const T* src, T* dst, const Shape& extents, const Dims& strides, int64_t begin,
+                int64_t end) {
+  const int64_t row = extents.back();
+  for (int64_t at = begin; at < end;) {
+    int64_t rest = at / row, offset = 0;
+    for (int64_t d = extents.rank() - 2; d >= 0; --d) {
+      offset += rest % extents[d] * strides[d];
+      rest /= extents[d];
+    }
+    const int64_t first = at % row, count = std::min(row - first, end - at);
+    for (int64_t i = 0; i < count; ++i) dst[at + i] = src[offset + (first + i) * strides.back()];
+    at += count;
+  }
+}
+
+struct Operand {
+  int slot;
+  DotOperand shape;
+  InstanceMap map;
+  int64_t instances;
+  int64_t elements;  // of one instance
+  int64_t itemsize;
+  int64_t workspace = 0;  // offset of the packed copies
+
+  // The b-th matrix of the operand at coordinate `i` of the step.
+  MatrixRef matrix(const SlotRef* slots, std::byte* work, int64_t i, int64_t b) const {
+    const int64_t instance = map(i);
+    const std::byte* base = shape.packed() ? work + workspace + instance * elements * itemsize
+                                           : slots[slot].at(instance);
+    return {base + shape.batch_offsets[static_cast<size_t>(b)] * itemsize, shape.row_stride,
+            shape.col_stride};
+  }
+  int64_t packed_bytes() const {
+    return shape.packed() ? ceil_div(instances * elements * itemsize, 64) * 64 : 0;
+  }
+  void pack(const SlotRef* slots, std::byte* work) const {
+    if (!shape.packed() || elements == 0) return;
+    constexpr int64_t kGrain = 1 << 15;
+    const int64_t chunks = ceil_div(elements, kGrain);
+    auto task = [&](int64_t t) {
+      const int64_t instance = t / chunks, begin = t % chunks * kGrain;
+      visit_size(itemsize, [&]<class T>(TypeTag<T>) {
+        pack_range(reinterpret_cast<const T*>(slots[slot].at(instance)),
+                   reinterpret_cast<T*>(work + workspace) + instance * elements, shape.pack_extents,
+                   shape.pack_strides, begin, std::min(elements, begin + kGrain));
+      });
+    };
+    if (instances * elements <= 4096) {
+      for (int64_t t = 0; t < instances * chunks; ++t) task(t);
+    } else {
+      parallel_for(instances * chunks, task);
+    }
+  }
+};
+
+class DotCode final : public StepCode {
+ public:
+  DotCode(const DotStep& step, const Schedule& s)
+      : lhs_(operand(step, s, step.lhs)),
+        rhs_(operand(step, s, step.rhs)),
+        out_(step.out),
+        bias_(step.bias),
+        relu_(step.activation == DotStep::Activation::kRelu) {
+    const Slot &lhs = s.slots[static_cast<size_t>(step.lhs)],
+               &rhs = s.slots[static_cast<size_t>(step.rhs)],
+               &out = s.slots[static_cast<size_t>(step.out)];
+    const DotShape shape = dot_shape(step, lhs.shape, rhs.shape);
+    lhs_.shape = shape.lhs;
+    rhs_.shape = shape.rhs;
+    batch_ = shape.batch;
+    m_ = shape.m;
+    n_ = shape.n;
+    k_ = shape.k;
+    choose_types(lhs.dtype, rhs.dtype, out.dtype);
+
+    // Coordinates of the step: those of the result, then those that are summed.
+    AxisList outer;
+    for (int a : step.axes)
+      if (std::find(step.reduce_axes.begin(), step.reduce_axes.end(), a) == step.reduce_axes.end())
+        outer.push_back(a);
+    AxisList joint = outer;
+    joint.insert(joint.end(), step.reduce_axes.begin(), step.reduce_axes.end());
+    instances_ = axes_size(s.mesh, outer);
+    summed_ = axes_size(s.mesh, step.reduce_axes);
+    lhs_.map = InstanceMap(s.mesh, joint, lhs.axes);
+    rhs_.map = InstanceMap(s.mesh, joint, rhs.axes);
+    out_map_ = InstanceMap(s.mesh, outer, out.axes);
+    if (bias_ >= 0)
+      bias_map_ = InstanceMap(s.mesh, outer, s.slots[static_cast<size_t>(bias_)].axes);
+
+    // A bias is added along the last dim of the result, which may be only a part of the columns.
+    bias_period_ = out.shape.empty() ? 1 : out.shape.back();
+    out_bytes_ = out.bytes();
+    if (step.symmetric && bias_ < 0 && n_ == m_) {
+      triangle(0, m_, tiles_);
+    } else {
+      tiles_ = rectangle(m_, n_, k_, instances_ * batch_);
+    }
+    // Row-sharded lhs by a replicated rhs: the instances are one taller product (if the data then
+    // lies in order).
+    can_merge_ = instances_ > 1 && batch_ == 1 && summed_ == 1 && !step.symmetric &&
+                 !lhs_.shape.packed() && lhs_.map.identity() && out_map_.identity() &&
+                 rhs.instances == 1 && lhs_.shape.col_stride == 1 &&
+                 (bias_ < 0 || s.slots[static_cast<size_t>(bias_)].instances == 1);
+    if (can_merge_) merged_tiles_ = rectangle(instances_ * m_, n_, k_, 1);
+    choose_splits();
+    workspace_ = lhs_.packed_bytes() + rhs_.packed_bytes();
+    rhs_.workspace = lhs_.packed_bytes();
+    partials_ = workspace_;
+    if (splits_ > 1) workspace_ += splits_ * instances_ * batch_ * m_ * n_ * itemsize(types_.out);
+  }
+
+  int64_t workspace_bytes() const override { return workspace_; }
+
+  void run(const SlotRef* slots, std::byte* work) const override {
+    lhs_.pack(slots, work);
+    rhs_.pack(slots, work);
+    if (splits_ > 1) return run_split(slots, work);
+    const SlotRef &lhs = slots[lhs_.slot], &out = slots[out_];
+    const bool merge = can_merge_ && !lhs.table && !out.table &&
+                       lhs.stride == m_ * lhs_.shape.row_stride * lhs_.itemsize &&
+                       out.stride == out_bytes_;
+    const std::vector<Tile>& tiles = merge ? merged_tiles_ : tiles_;
+    const int64_t products = merge ? 1 : instances_ * batch_;
+    const auto count = static_cast<int64_t>(tiles.size());
+    auto task = [&](int64_t t) {
+      run_tile(slots, work, t / count / batch_, t / count % batch_,
+               tiles[static_cast<size_t>(t % count)]);
+    };
+    const double flops = 2.0 * static_cast<double>(instances_ * batch_ * summed_) *
+                         static_cast<double>(m_) * static_cast<double>(n_) *
+                         static_cast<double>(k_);
+    if (flops * 0.02 < kInlineNs) {
+      for (int64_t t = 0; t < products * count; ++t) task(t);
+    } else {
+      const auto grain =
+          static_cast<int64_t>(kTaskNs / (flops * 0.01 / static_cast<double>(products * count)));
+      parallel_for_ranges(products * count,
+                          std::clamp<int64_t>(grain, 1, ceil_div(products * count, 64)),
+                          [&](int64_t begin, int64_t end) {
+                            for (int64_t t = begin; t < end; ++t) task(t);
+                          });
+    }
+  }
+
+ private:
+  static Operand operand(const DotStep& step, const Schedule& s, int slot) {
+    (void)step;
+    const Slot& v = s.slots[static_cast<size_t>(slot)];
+    return {
+        slot, {}, InstanceMap(s.mesh, {}, {}), v.instances, v.shape.elements(), itemsize(v.dtype)};
+  }
+
+  void choose_types(DType lhs, DType rhs, DType out) {
+    TESSERA_CHECK(lhs == rhs, "a dot of {} and {}", lhs, rhs);
+    const bool half = lhs == float16 || lhs == bfloat16;
+    types_ = {lhs, half ? float32 : out};
+    out_dtype_ = out;
+    TESSERA_CHECK(gemm_supports(types_) && (types_.out == out || (half && out == lhs)),
+                  "a dot of {} giving {}", lhs, out);
+    TESSERA_CHECK(bias_ < 0 && !relu_ ? true : types_.out == float32 || types_.out == float64,
+                  "an epilogue on {}", out);
+  }
+
+  // A long contraction of small matrices (a scalar product): cut along k instead, partial results
+  // added in order.
+  void choose_splits() {
+    constexpr int64_t kLeastK = 16384;
+    if (static_cast<int64_t>(tiles_.size()) * instances_ * batch_ >= kWantedTiles || summed_ > 1 ||
+        k_ < 2 * kLeastK || tiles_.size() > 1 || can_merge_ || m_ * n_ * 64 > k_)
+      return;
+    splits_ = std::min<int64_t>(64, k_ / kLeastK);
+    split_k_ = ceil_div(ceil_div(k_, splits_), 64) * 64;
+    splits_ = ceil_div(k_, split_k_);
+  }
+
+  bool narrows() const { return types_.out != out_dtype_; }
+
+  void run_tile(const SlotRef* slots, std::byte* work, int64_t o, int64_t b, const Tile& t) const {
+    const int64_t size = itemsize(types_.out);
+    std::byte* result = slots[out_].at(out_map_(o)) + b * m_ * n_ * itemsize(out_dtype_);
+    // Results of half precision are summed in float32 first.
+    Buffer wide;
+    std::byte* c = result + (t.i * n_ + t.j) * size;
+    int64_t ldc = n_;
+    if (narrows()) {
+      wide = Buffer::allocate(t.m * t.n * size);
+      c = wide.data();
+      ldc = t.n;
+    }
+    for (int64_t r = 0; r < summed_; ++r) {
+      const MatrixRef a =
+          lhs_.matrix(slots, work, o * summed_ + r, b).shifted(t.i, 0, lhs_.itemsize);
+      const MatrixRef x =
+          rhs_.matrix(slots, work, o * summed_ + r, b).shifted(0, t.j, rhs_.itemsize);
+      gemm(types_, t.m, t.n, k_, a, x, c, ldc, r > 0);
+    }
+    finish_tile(slots, o, b, t, c, ldc, result);
+  }
+
+  // Bias, activation, rounding, the mirrored half.
+  void finish_tile(const SlotRef* slots, int64_t o, int64_t, const Tile& t, std::byte* c,
+                   int64_t ldc, std::byte* result) const {
+    if (bias_ >= 0 || relu_) {
+      const std::byte* bias = bias_ >= 0 ? slots[bias_].at(bias_map_(o)) : nullptr;
+      if (types_.out == float64) {
+        epilogue(reinterpret_cast<double*>(c), ldc, t, reinterpret_cast<const double*>(bias));
+      } else if (narrows()) {
+        std::vector<float> wide_bias(static_cast<size_t>(bias ? bias_period_ : 0));
+        if (bias) widen_row(bias, wide_bias.data(), bias_period_);
+        epilogue(reinterpret_cast<float*>(c), ldc, t, bias ? wide_bias.data() : nullptr);
+      } else {
+        epilogue(reinterpret_cast<float*>(c), ldc, t, reinterpret_cast<const float*>(bias));
+      }
+    }
+    if (narrows())
+      for (int64_t i = 0; i < t.m; ++i)
+        narrow_row(reinterpret_cast<const float*>(c) + i * ldc, result, (t.i + i) * n_ + t.j, t.n);
+    if (t.mirror)
+      visit_size(itemsize(out_dtype_),
+                 [&]<class T>(TypeTag<T>) { mirror_tile(reinterpret_cast<T*>(result), n_, t); });
+  }
+
+  template <class T>
+  void epilogue(T* c, int64_t ldc, const Tile& t, const T* bias) const {
+    for (int64_t i = 0; i < t.m; ++i) {
+      T* row = c + i * ldc;
+      if (bias) {
+        int64_t at = t.j % bias_period_;
+        for (int64_t j = 0; j < t.n;) {
+          const int64_t run = std::min(t.n - j, bias_period_ - at);
+          for (int64_t q = 0; q < run; ++q) row[j + q] += bias[at + q];
+          j += run;
+          at = 0;
+        }
+      }
+      // As maximum(x, 0): NaN stays.
+      if (relu_)
+        for (int64_t j = 0; j < t.n; ++j) row[j] = row[j] < T{0} ? T{0} : row[j];
+    }
+  }
+
+  void widen_row(const std::byte* in, float* out, int64_t n) const {
+    out_dtype_ == float16 ? widen(reinterpret_cast<const Float16*>(in), out, n)
+                          : widen(reinterpret_cast<const Bfloat16*>(in), out, n);
+  }
+  void narrow_row(const float* in, std::byte* out, int64_t offset, int64_t n) const {
+    out_dtype_ == float16 ? narrow(in, reinterpret_cast<Float16*>(out) + offset, n)
+                          : narrow(in, reinterpret_cast<Bfloat16*>(out) + offset, n);
+  }
+
+  void run_split(const SlotRef* slots, std::byte* work) const {
+    const int64_t size = itemsize(types_.out), elements = m_ * n_;
+    auto partial = [&](int64_t product, int64_t split) {
+      return work + partials_ + (product * splits_ + split) * elements * size;
+    };
+    parallel_for(instances_ * batch_ * splits_, [&](int64_t t) {
+      const int64_t product = t / splits_, split = t % splits_, k0 = split * split_k_;
+      const MatrixRef a = lhs_.matrix(slots, work, product / batch_, product % batch_)
+                              .shifted(0, k0, lhs_.itemsize);
+      const MatrixRef x = rhs_.matrix(slots, work, product / batch_, product % batch_)
+                              .shifted(k0, 0, rhs_.itemsize);
+      gemm(types_, m_, n_, std::min(split_k_, k_ - k0), a, x, partial(product, split), n_, false);
+    });
+    for (int64_t product = 0; product < instances_ * batch_; ++product) {
+      const int64_t o = product / batch_, b = product % batch_;
+      for (int64_t width = 1; width < splits_; width *= 2)
+        for (int64_t i = 0; i + width < splits_; i += 2 * width)
+          add(partial(product, i), partial(product, i + width), elements);
+      std::byte* result = slots[out_].at(out_map_(o)) + b * elements * itemsize(out_dtype_);
+      std::byte* c = partial(product, 0);
+      const Tile all{0, 0, m_, n_};
+      finish_tile(slots, o, b, all, c, n_, result);
+      if (!narrows()) std::memcpy(result, c, static_cast<size_t>(elements * size));
+    }
+  }
+
+  void add(std::byte* to, const std::byte* from, int64_t n) const {
+    visit_dtype(types_.out, [&]<class T>(TypeTag<T>) {
+      if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) {
+        TESSERA_CHECK(false, "halves are added in float32");
+      } else {
+        auto* a = reinterpret_cast<T*>(to);
+        const auto* b = reinterpret_cast<const T*>(from);
+        for (int64_t i = 0; i < n; ++i) {
+          if constexpr (std::is_same_v<T, bool>) {
+            a[i] = a[i] || b[i];
+          } else if constexpr (std::is_integral_v<T>) {
+            a[i] = static_cast<T>(static_cast<uint64_t>(a[i]) + static_cast<uint64_t>(b[i]));
+          } else {
+            a[i] += b[i];
+          }
+        }
+      }
+    });
+  }
+
+  Operand lhs_, rhs_;
+  int out_, bias_;
+  bool relu_;
+  GemmTypes types_{};
+  DType out_dtype_{};
+  int64_t batch_ = 1, m_ = 1, n_ = 1, k_ = 1, instances_ = 1, summed_ = 1, bias_period_ = 1,
+          out_bytes_ = 0;
+  InstanceMap out_map_{Mesh(), {}, {}}, bias_map_{Mesh(), {}, {}};
+  std::vector<Tile> tiles_, merged_tiles_;
+  bool can_merge_ = false;
+  int64_t splits_ = 1, split_k_ = 0;
+  int64_t workspace_ = 0, partials_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<StepCode> make_dot_code(const DotStep& step, const Schedule& schedule) {
+  return std::make_unique<DotCode>(step, schedule);
+}
+
+}  // namespace tessera

@@ -1,0 +1,111 @@
+#include "tessera/runtime/dot_shape.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace tessera {
+namespace {
+
+// Some dimensions of an operand as one.
+struct Joined {
+  int64_t size = 1;
+  std::optional<int64_t> stride = 1;  // of the joined index, where there is one
+};
+
+Joined join(const Shape& shape, const Dims& strides, const Dims& dims) {
+  Joined out;
+  bool any = false;
+  for (size_t i = dims.size(); i-- > 0;) {
+    const int64_t n = shape[dims[i]], stride = strides[dims[i]];
+    if (n == 1) continue;
+    if (!any) {
+      out.stride = stride;
+    } else if (out.stride && *out.stride * out.size != stride) {
+      out.stride.reset();
+    }
+    out.size *= n;
+    any = true;
+  }
+  return out;
+}
+
+Dims free_dims(int64_t rank, const Dims& batch, const Dims& contract) {
+  Dims out;
+  for (int64_t d = 0; d < rank; ++d)
+    if (std::find(batch.begin(), batch.end(), d) == batch.end() &&
+        std::find(contract.begin(), contract.end(), d) == contract.end())
+      out.push_back(d);
+  return out;
+}
+
+// rows and cols: dimensions of the operand that become those of the matrix.
+DotOperand operand(const Shape& shape, const Dims& batch, const Dims& rows, const Dims& cols) {
+  const Dims strides = row_major_strides(shape);
+  const Joined row = join(shape, strides, rows), col = join(shape, strides, cols);
+  DotOperand out;
+  int64_t batches = 1;
+  for (int64_t d : batch) batches *= shape[d];
+  // A dimension of size 1 has whatever stride suits the library.
+  int64_t row_stride = row.stride.value_or(0), col_stride = col.stride.value_or(0);
+  if (row.size == 1)
+    row_stride = col.size == 1 ? 1 : std::max<int64_t>(1, col_stride == 1 ? col.size : 1);
+  if (col.size == 1) col_stride = row.size == 1 ? 1 : (row_stride == 1 ? row.size : 1);
+  const bool usable = row.stride && col.stride && (row_stride == 1 || col_stride == 1);
+  if (!usable) {
+    for (const Dims* dims : {&batch, &rows, &cols}) {
+      for (int64_t d : *dims) {
+        out.pack_extents.push_back(shape[d]);
+        out.pack_strides.push_back(strides[d]);
+      }
+    }
+    out.row_stride = col.size;
+    out.col_stride = 1;
+    for (int64_t b = 0; b < batches; ++b) out.batch_offsets.push_back(b * row.size * col.size);
+    return out;
+  }
+  out.row_stride = row_stride;
+  out.col_stride = col_stride;
+  for (int64_t b = 0; b < batches; ++b) {
+    int64_t rest = b, offset = 0;
+    for (size_t i = batch.size(); i-- > 0;) {
+      offset += rest % shape[batch[i]] * strides[batch[i]];
+      rest /= shape[batch[i]];
+    }
+    out.batch_offsets.push_back(offset);
+  }
+  return out;
+}
+
+int64_t extent(const Shape& shape, const Dims& dims) {
+  int64_t n = 1;
+  for (int64_t d : dims) n *= shape[d];
+  return n;
+}
+
+}  // namespace
+
+DotShape dot_shape(const DotStep& step, const Shape& lhs, const Shape& rhs) {
+  const Dims lhs_free = free_dims(lhs.rank(), step.lhs_batch, step.lhs_contract);
+  const Dims rhs_free = free_dims(rhs.rank(), step.rhs_batch, step.rhs_contract);
+  DotShape out;
+  out.batch = extent(lhs, step.lhs_batch);
+  out.m = extent(lhs, lhs_free);
+  out.n = extent(rhs, rhs_free);
+  out.k = extent(lhs, step.lhs_contract);
+  // Contracting dimensions may be taken in any order, the same for both operands: that of the lhs
+  // in memory joins best.
+  std::vector<size_t> order(step.lhs_contract.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return step.lhs_contract[a] < step.lhs_contract[b]; });
+  Dims lhs_contract, rhs_contract;
+  for (size_t i : order) {
+    lhs_contract.push_back(step.lhs_contract[i]);
+    rhs_contract.push_back(step.rhs_contract[i]);
+  }
+  out.lhs = operand(lhs, step.lhs_batch, lhs_free, lhs_contract);
+  out.rhs = operand(rhs, step.rhs_batch, rhs_contract, rhs_free);
+  return out;
+}
+
+}  // namespace tessera

@@ -1,0 +1,251 @@
+#include "tessera/runtime/executable.h"
+
+#include <cstring>
+#include <unordered_map>
+
+#include "tessera/base/error.h"
+#include "tessera/base/thread_pool.h"
+#include "tessera/runtime/copy.h"
+
+namespace tessera {
+
+// Builds an executable and those nested in it; all kernels are compiled in one call, in parallel.
+class ExecutableBuilder {
+ public:
+  ExecutableBuilder(const Schedule& schedule, const KernelSource& compile) {
+    std::vector<const KernelStep*> steps;
+    collect(schedule, steps);
+    std::vector<const Kernel*> kernels;
+    for (const KernelStep* step : steps) kernels.push_back(&step->kernel);
+    std::vector<KernelFn> codes;
+    if (!kernels.empty()) codes = compile(kernels);
+    TESSERA_CHECK(codes.size() == kernels.size());
+    for (size_t i = 0; i < steps.size(); ++i) kernels_[steps[i]] = codes[i];
+  }
+
+  std::unique_ptr<Executable> build(const Schedule& s) {
+    std::unique_ptr<Executable> e(new Executable);
+    e->plan_ = plan_storages(s);
+    std::vector<int64_t> workspaces(s.steps.size(), 0);
+    std::vector<std::unique_ptr<StepCode>> codes(s.steps.size());
+    for (size_t i = 0; i < s.steps.size(); ++i) {
+      if (e->plan_.is_view[i]) continue;
+      codes[i] = std::visit([&](const auto& step) { return make(step, s); }, s.steps[i]);
+      workspaces[i] = codes[i]->workspace_bytes();
+    }
+    plan_arena(e->plan_, s, workspaces);
+    for (size_t i = 0; i < s.steps.size(); ++i)
+      if (codes[i]) e->codes_.push_back({std::move(codes[i]), e->plan_.workspaces[i]});
+    add_refs(*e, s);
+    return e;
+  }
+
+ private:
+  static void collect(const Schedule& s, std::vector<const KernelStep*>& out) {
+    for (const Step& step : s.steps) {
+      if (const auto* k = std::get_if<KernelStep>(&step)) out.push_back(k);
+      if (const auto* l = std::get_if<LoopStep>(&step)) {
+        if (l->cond) collect(*l->cond, out);
+        collect(*l->body, out);
+      }
+      if (const auto* b = std::get_if<BranchStep>(&step))
+        for (const auto& branch : b->branches) collect(*branch, out);
+    }
+  }
+
+  std::unique_ptr<StepCode> make(const KernelStep& k, const Schedule& s) {
+    return make_kernel_code(k, s, kernels_.at(&k));
+  }
+  std::unique_ptr<StepCode> make(const DotStep& d, const Schedule& s) {
+    return make_dot_code(d, s);
+  }
+  std::unique_ptr<StepCode> make(const CollectiveStep& c, const Schedule& s) {
+    return make_collective_code(c, s);
+  }
+  std::unique_ptr<StepCode> make(const CallStep& c, const Schedule& s) {
+    return make_call_code(c, s);
+  }
+  std::unique_ptr<StepCode> make(const LoopStep& l, const Schedule& s) {
+    return make_loop_code(l, s, l.cond ? build(*l.cond) : nullptr, build(*l.body));
+  }
+  std::unique_ptr<StepCode> make(const BranchStep& b, const Schedule& s) {
+    std::vector<std::unique_ptr<Executable>> branches;
+    for (const auto& branch : b.branches) branches.push_back(build(*branch));
+    return make_branch_code(b, s, std::move(branches));
+  }
+  std::unique_ptr<StepCode> make(const ViewStep&, const Schedule&) { return unreachable(); }
+  std::unique_ptr<StepCode> make(const InstanceTableStep&, const Schedule&) {
+    return unreachable();
+  }
+  static std::unique_ptr<StepCode> unreachable() {
+    TESSERA_CHECK(false, "the storage plan leaves nothing of views and tables to run");
+    return nullptr;
+  }
+
+  static void add_refs(Executable& e, const Schedule& s) {
+    e.num_slots_ = s.slots.size();
+    e.static_tables_.reserve(s.slots.size());
+    for (size_t i = 0; i < s.slots.size(); ++i) {
+      const Placement& place = e.plan_.slots[i];
+      if (place.storage < 0) continue;
+      const int64_t bytes = e.plan_.storages[static_cast<size_t>(place.storage)].bytes;
+      Executable::StaticRef ref{static_cast<int>(i), place.storage, 0, bytes, nullptr};
+      if (!place.map.empty()) {
+        const std::vector<int32_t>& map = place.map;
+        const int64_t step = map.size() > 1 ? map[1] - map[0] : 0;
+        bool affine = true;
+        for (size_t k = 0; k < map.size(); ++k)
+          affine = affine && map[k] == map[0] + static_cast<int64_t>(k) * step;
+        if (affine) {
+          ref.offset = map[0] * bytes;
+          ref.stride = step * bytes;
+        } else {
+          std::vector<int64_t>& table = e.static_tables_.emplace_back();
+          for (int32_t k : map) table.push_back(k * bytes);
+          ref.table = table.data();
+        }
+      }
+      e.static_refs_.push_back(ref);
+    }
+    e.input_is_dense_.resize(s.inputs.size(), false);
+    for (int i : e.plan_.dense_inputs) e.input_is_dense_[static_cast<size_t>(i)] = true;
+    for (int i : s.inputs)
+      e.input_storages_.push_back(e.plan_.slots[static_cast<size_t>(i)].storage);
+    std::vector<bool> taken(e.plan_.storages.size(), false);
+    for (int i : s.outputs) {
+      const Slot& slot = s.slots[static_cast<size_t>(i)];
+      const Placement& place = e.plan_.slots[static_cast<size_t>(i)];
+      const Storage& storage = e.plan_.storages[static_cast<size_t>(place.storage)];
+      Executable::OutputSlot out{i, slot.bytes(), slot.instances, -1};
+      if (storage.kind == Storage::Kind::kOutput && place.map.empty() &&
+          storage.bytes == slot.bytes() && storage.instances == slot.instances &&
+          !taken[static_cast<size_t>(place.storage)]) {
+        taken[static_cast<size_t>(place.storage)] = true;
+        out.own = storage.index;
+      }
+      e.outputs_.push_back(out);
+    }
+  }
+
+  std::unordered_map<const KernelStep*, KernelFn> kernels_;
+};
+
+std::unique_ptr<Executable> Executable::make(const Schedule& schedule,
+                                             const KernelSource& compile) {
+  return ExecutableBuilder(schedule, compile).build(schedule);
+}
+
+void Executable::bind(Frame& frame, std::span<const SlotRef> inputs,
+                      std::span<std::byte* const> own_outputs, std::byte* arena) const {
+  frame.arena = arena;
+  frame.refs.resize(num_slots_);
+  boost::container::small_vector<std::byte*, 24> bases(plan_.storages.size());
+  boost::container::small_vector<size_t, 4>
+      scattered;  // inputs whose instances do not lie one after the other
+  for (size_t i = 0; i < bases.size(); ++i) {
+    const Storage& s = plan_.storages[i];
+    switch (s.kind) {
+      case Storage::Kind::kInput: {
+        const SlotRef& input = inputs[static_cast<size_t>(s.index)];
+        bases[i] = input.base;
+        if (input.table || (input.stride != s.bytes && s.instances > 1)) scattered.push_back(i);
+        break;
+      }
+      case Storage::Kind::kOutput:
+        bases[i] = own_outputs[static_cast<size_t>(s.index)];
+        break;
+      case Storage::Kind::kArena:
+        bases[i] = arena + s.offset;
+        break;
+      case Storage::Kind::kConstant:
+        bases[i] = s.constant.data();
+        break;
+    }
+  }
+  for (size_t i : scattered) {
+    const Storage& s = plan_.storages[i];
+    if (!input_is_dense_[static_cast<size_t>(s.index)]) continue;
+    const SlotRef& input = inputs[static_cast<size_t>(s.index)];
+    frame.copies.push_back(Buffer::allocate(s.total()));
+    bases[i] = frame.copies.back().data();
+    const CopyPattern whole = make_copy_pattern({s.bytes}, {1}, {1}, 1);
+    std::vector<RegionCopy> copies;
+    for (int64_t k = 0; k < s.instances; ++k)
+      copies.push_back({whole, bases[i] + k * s.bytes, input.at(k)});
+    run_copies(copies);
+  }
+  for (const StaticRef& ref : static_refs_)
+    frame.refs[static_cast<size_t>(ref.slot)] = {
+        bases[static_cast<size_t>(ref.storage)] + ref.offset, ref.stride, ref.table};
+  for (size_t i : scattered) {
+    const int index = plan_.storages[i].index;
+    if (!input_is_dense_[static_cast<size_t>(index)])
+      bind_storage(frame, i, inputs[static_cast<size_t>(index)]);
+  }
+}
+
+// The slots of an input whose instances lie anywhere: through a table of this run.
+void Executable::bind_storage(Frame& frame, size_t storage, const SlotRef& input) const {
+  for (const StaticRef& ref : static_refs_) {
+    if (static_cast<size_t>(ref.storage) != storage) continue;
+    const std::vector<int32_t>& map = plan_.slots[static_cast<size_t>(ref.slot)].map;
+    if (map.empty()) {
+      frame.refs[static_cast<size_t>(ref.slot)] = input;
+      continue;
+    }
+    std::vector<int64_t>& table = frame.tables.emplace_back();
+    for (int32_t k : map) table.push_back(input.at(k) - input.base);
+    frame.refs[static_cast<size_t>(ref.slot)] = {input.base, 0, table.data()};
+  }
+}
+
+void Executable::execute(const Frame& frame) const {
+  for (const Code& code : codes_) code.code->run(frame.refs.data(), frame.arena + code.workspace);
+}
+
+void Executable::run_nested(std::span<const SlotRef> inputs, std::span<const SlotRef> outputs,
+                            std::byte* arena) const {
+  Frame frame;
+  std::vector<std::byte*> own(static_cast<size_t>(plan_.own_outputs), nullptr);
+  std::vector<Buffer> buffers;
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const OutputSlot& out = outputs_[i];
+    const bool dense = !outputs[i].table && (outputs[i].stride == out.bytes || out.instances == 1);
+    if (out.own >= 0 && dense) own[static_cast<size_t>(out.own)] = outputs[i].base;
+  }
+  for (const Storage& s : plan_.storages) {
+    if (s.kind != Storage::Kind::kOutput || own[static_cast<size_t>(s.index)]) continue;
+    buffers.push_back(Buffer::allocate(s.total()));
+    own[static_cast<size_t>(s.index)] = buffers.back().data();
+  }
+  bind(frame, inputs, own, arena);
+  execute(frame);
+  std::vector<RegionCopy> copies;
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    const OutputSlot& out = outputs_[i];
+    const SlotRef& from = frame.refs[static_cast<size_t>(out.slot)];
+    for (int64_t k = 0; k < out.instances; ++k)
+      if (from.at(k) != outputs[i].at(k))
+        copies.push_back(
+            {make_copy_pattern({out.bytes}, {1}, {1}, 1), outputs[i].at(k), from.at(k)});
+  }
+  run_copies(copies);
+}
+
+const std::byte* Executable::run_condition(std::span<const SlotRef> inputs,
+                                           std::byte* arena) const {
+  // Own outputs of a condition are a few bytes; they live behind the arena of the nested run.
+  Frame frame;
+  std::vector<std::byte*> own(static_cast<size_t>(plan_.own_outputs));
+  int64_t offset = ceil_div(plan_.arena_bytes, 64) * 64;
+  for (const Storage& s : plan_.storages) {
+    if (s.kind != Storage::Kind::kOutput) continue;
+    own[static_cast<size_t>(s.index)] = arena + offset;
+    offset += ceil_div(s.total(), 64) * 64;
+  }
+  bind(frame, inputs, own, arena);
+  execute(frame);
+  return frame.refs[static_cast<size_t>(outputs_[0].slot)].at(0);
+}
+
+}  // namespace tessera

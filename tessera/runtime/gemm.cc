@@ -1,0 +1,241 @@
+#include "tessera/runtime/gemm.h"
+
+#include <cblas.h>
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstring>
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include "tessera/base/error.h"
+#include "tessera/base/shape.h"
+#include "tessera/runtime/gemm_bfloat16.h"
+#include "tessera/runtime/halves.h"
+#include "tessera/runtime/one_thread.h"
+#include "tessera/runtime/step_code.h"
+
+namespace tessera {
+namespace {
+
+// Below this many multiplications a library's call costs more than its work.
+constexpr int64_t kLoopLimit = 1024;
+
+struct Leading {
+  bool transposed;
+  int64_t ld;
+};
+// As BLAS describes a row-major matrix; `cols` of the stored order must fit into the leading
+// dimension.
+Leading leading(const MatrixRef& x, int64_t rows, int64_t cols) {
+  if (x.col_stride == 1) return {false, std::max(x.row_stride, std::max<int64_t>(1, cols))};
+  return {true, std::max(x.col_stride, std::max<int64_t>(1, rows))};
+}
+
+template <class T>
+T multiply_add(T a, T b, T c) {
+  if constexpr (std::is_same_v<T, uint8_t> || std::is_integral_v<T>) {
+    using U = std::make_unsigned_t<T>;  // wraps
+    return static_cast<T>(static_cast<uint64_t>(static_cast<U>(a)) *
+                              static_cast<uint64_t>(static_cast<U>(b)) +
+                          static_cast<uint64_t>(static_cast<U>(c)));
+  } else {
+    return c + a * b;
+  }
+}
+struct Bool {
+  uint8_t value = 0;
+};
+Bool multiply_add(Bool a, Bool b, Bool c) {
+  return {static_cast<uint8_t>(c.value | (a.value & b.value))};
+}
+
+// Rows of b are added to the row of c, so the inner loop is over neighbours; where b is transposed,
+// its columns are first copied in blocks so that it still is.
+template <class T>
+void gemm_loops(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int64_t ldc,
+                bool accumulate) {
+  const auto* pa = reinterpret_cast<const T*>(a.data);
+  const auto* pb = reinterpret_cast<const T*>(b.data);
+  if (!accumulate)
+    for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * ldc, n, T{});
+  constexpr int64_t kBlockK = 64, kBlockN = 256;
+  T block[kBlockN];
+  for (int64_t k0 = 0; k0 < k; k0 += kBlockK) {
+    for (int64_t n0 = 0; n0 < n; n0 += kBlockN) {
+      const int64_t k1 = std::min(k, k0 + kBlockK), width = std::min(kBlockN, n - n0);
+      for (int64_t p = k0; p < k1; ++p) {
+        const T* row = pb + p * b.row_stride + n0 * b.col_stride;
+        if (b.col_stride != 1) {
+          for (int64_t j = 0; j < width; ++j) block[j] = row[j * b.col_stride];
+          row = block;
+        }
+        for (int64_t i = 0; i < m; ++i) {
+          const T x = pa[i * a.row_stride + p * a.col_stride];
+          T* out = c + i * ldc + n0;
+          for (int64_t j = 0; j < width; ++j) out[j] = multiply_add(x, row[j], out[j]);
+        }
+      }
+    }
+  }
+}
+
+CBLAS_TRANSPOSE cblas(bool transposed) { return transposed ? CblasTrans : CblasNoTrans; }
+
+// A matrix times a vector: every element of the matrix is read once, so what counts is memory.
+bool gemv_float32(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, float* c, int64_t ldc,
+                  float beta) {
+  const auto* pa = reinterpret_cast<const float*>(a.data);
+  const auto* pb = reinterpret_cast<const float*>(b.data);
+  if (n == 1) {
+    const Leading la = leading(a, m, k);
+    cblas_sgemv(CblasRowMajor, cblas(la.transposed), static_cast<int>(la.transposed ? k : m),
+                static_cast<int>(la.transposed ? m : k), 1, pa, static_cast<int>(la.ld), pb,
+                static_cast<int>(std::max<int64_t>(1, b.row_stride)), beta, c,
+                static_cast<int>(ldc));
+    return true;
+  }
+  if (m == 1) {
+    const Leading lb = leading(b, k, n);
+    cblas_sgemv(CblasRowMajor, cblas(!lb.transposed), static_cast<int>(lb.transposed ? n : k),
+                static_cast<int>(lb.transposed ? k : n), 1, pb, static_cast<int>(lb.ld), pa,
+                static_cast<int>(std::max<int64_t>(1, a.col_stride)), beta, c, 1);
+    return true;
+  }
+  return false;
+}
+
+void gemm_float32(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, float* c, int64_t ldc,
+                  bool accumulate) {
+  const float beta = accumulate ? 1.f : 0.f;
+  if (gemv_float32(m, n, k, a, b, c, ldc, beta)) return;
+  const Leading la = leading(a, m, k), lb = leading(b, k, n);
+  const OneThread one_thread;
+  const dnnl_status_t status =
+      dnnl_sgemm(la.transposed ? 'T' : 'N', lb.transposed ? 'T' : 'N', m, n, k, 1,
+                 reinterpret_cast<const float*>(a.data), la.ld,
+                 reinterpret_cast<const float*>(b.data), lb.ld, beta, c, ldc);
+  TESSERA_CHECK(status == dnnl_success, "dnnl_sgemm: {}", static_cast<int>(status));
+}
+
+template <class T>
+void gemm_blas(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int64_t ldc,
+               bool accumulate) {
+  const Leading la = leading(a, m, k), lb = leading(b, k, n);
+  const auto ta = cblas(la.transposed), tb = cblas(lb.transposed);
+  const T one{1}, beta = accumulate ? T{1} : T{0};
+  const int im = static_cast<int>(m), in = static_cast<int>(n), ik = static_cast<int>(k),
+            lda = static_cast<int>(la.ld), ldb = static_cast<int>(lb.ld),
+            ic = static_cast<int>(ldc);
+  const auto* pa = reinterpret_cast<const T*>(a.data);
+  const auto* pb = reinterpret_cast<const T*>(b.data);
+  if constexpr (std::is_same_v<T, double>) {
+    cblas_dgemm(CblasRowMajor, ta, tb, im, in, ik, one, pa, lda, pb, ldb, beta, c, ic);
+  } else if constexpr (std::is_same_v<T, std::complex<float>>) {
+    cblas_cgemm(CblasRowMajor, ta, tb, im, in, ik, &one, pa, lda, pb, ldb, &beta, c, ic);
+  } else {
+    cblas_zgemm(CblasRowMajor, ta, tb, im, in, ik, &one, pa, lda, pb, ldb, &beta, c, ic);
+  }
+}
+
+template <class T>
+void gemm_same(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int64_t ldc,
+               bool accumulate) {
+  if constexpr (std::is_integral_v<T>) {
+    gemm_loops<T>(m, n, k, a, b, c, ldc, accumulate);
+  } else if (m * n * k <= kLoopLimit || k == 0) {
+    gemm_loops<T>(m, n, k, a, b, c, ldc, accumulate);
+  } else if constexpr (std::is_same_v<T, float>) {
+    gemm_float32(m, n, k, a, b, c, ldc, accumulate);
+  } else {
+    one_blas_thread();
+    gemm_blas<T>(m, n, k, a, b, c, ldc, accumulate);
+  }
+}
+
+// A box of `x` as dense rows of another type.
+template <class From, class To>
+void convert_rows(MatrixRef x, int64_t rows, int64_t cols, To* out) {
+  const auto* p = reinterpret_cast<const From*>(x.data);
+  for (int64_t i = 0; i < rows; ++i) {
+    if constexpr (std::is_same_v<To, float>) {
+      widen(p + i * x.row_stride, out + i * cols, cols);
+    } else {
+      for (int64_t j = 0; j < cols; ++j)
+        out[i * cols + j] = static_cast<To>(p[i * x.row_stride + j]);
+    }
+  }
+}
+
+// Converts tiles along k that stay in the cache, keeping the order of their storage.
+template <class From, class To>
+void gemm_converted(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, To* c, int64_t ldc,
+                    bool accumulate) {
+  const int64_t tile =
+      std::clamp<int64_t>((int64_t{1} << 18) / std::max<int64_t>(1, m + n), 64, 512);
+  const int64_t a_elements = ceil_div(m * std::min(k, tile), 64) * 64;
+  for (int64_t k0 = 0; k0 < std::max<int64_t>(k, 1); k0 += tile) {
+    const int64_t width = std::min(tile, k - k0);
+    auto* ta = reinterpret_cast<To*>(
+        thread_scratch((a_elements + n * std::min(k, tile)) * static_cast<int64_t>(sizeof(To))));
+    To* tb = ta + a_elements;
+    const MatrixRef xa = a.shifted(0, k0, sizeof(From)), xb = b.shifted(k0, 0, sizeof(From));
+    MatrixRef ca{reinterpret_cast<std::byte*>(ta), width, 1},
+        cb{reinterpret_cast<std::byte*>(tb), n, 1};
+    if (a.col_stride == 1) {
+      convert_rows<From>(xa, m, width, ta);
+    } else {
+      convert_rows<From>({xa.data, xa.col_stride, 1}, width, m, ta);
+      ca = {ca.data, 1, m};
+    }
+    if (b.col_stride == 1) {
+      convert_rows<From>(xb, width, n, tb);
+    } else {
+      convert_rows<From>({xb.data, xb.col_stride, 1}, n, width, tb);
+      cb = {cb.data, 1, width};
+    }
+    gemm_same<To>(m, n, width, ca, cb, c, ldc, accumulate || k0 > 0);
+  }
+}
+
+template <class T>
+constexpr bool kHalf = std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>;
+template <class T>
+constexpr bool kInt = std::is_integral_v<T> && !std::is_same_v<T, bool>;
+
+template <class From, class To>
+constexpr bool supported() {
+  if (std::is_same_v<From, To>) return !kHalf<From>;
+  if (kHalf<From>) return std::is_same_v<To, float>;
+  return kInt<From> && kInt<To>;
+}
+
+}  // namespace
+
+bool gemm_supports(GemmTypes types) {
+  return visit_dtype(types.in, [&]<class From>(TypeTag<From>) {
+    return visit_dtype(types.out, [&]<class To>(TypeTag<To>) { return supported<From, To>(); });
+  });
+}
+
+void gemm(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, std::byte* c,
+          int64_t ldc, bool accumulate) {
+  if (m == 0 || n == 0) return;
+  if (types.in == bfloat16 && types.out == float32 &&
+      gemm_bfloat16(m, n, k, a, b, reinterpret_cast<float*>(c), ldc, accumulate))
+    return;
+  visit_dtype(types.in, [&]<class From>(TypeTag<From>) {
+    visit_dtype(types.out, [&]<class To>(TypeTag<To>) {
+      if constexpr (std::is_same_v<From, To> && std::is_same_v<From, bool>) {
+        gemm_loops<Bool>(m, n, k, a, b, reinterpret_cast<Bool*>(c), ldc, accumulate);
+      } else if constexpr (std::is_same_v<From, To> && supported<From, To>()) {
+        gemm_same<To>(m, n, k, a, b, reinterpret_cast<To*>(c), ldc, accumulate);
+      } else if constexpr (supported<From, To>()) {
+        gemm_converted<From, To>(m, n, k, a, b, reinterpret_cast<To*>(c), ldc, accumulate);
+      } else {
+        TESSERA_CHECK(false, "a product of {} giving {}", types.in, types.out);
+      }
+    });
+  });
+}
+
+}  // namespace tessera

@@ -1,0 +1,36 @@
+// One matrix product on one thread, through whichever library or loop suits it. dot_code.cc cuts
+// dots into these.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tessera/base/dtype.h"
+
+namespace tessera {
+
+// A matrix in memory: element (i, j) at data + (i * row_stride + j * col_stride) elements. One of
+// the strides is 1, but for matrices of one row or column.
+struct MatrixRef {
+  const std::byte* data = nullptr;
+  int64_t row_stride = 0, col_stride = 0;
+  MatrixRef shifted(int64_t i, int64_t j, int64_t itemsize) const {
+    return {data + (i * row_stride + j * col_stride) * itemsize, row_stride, col_stride};
+  }
+};
+
+// c (m x n, rows ldc apart) = a (m x k) . b (k x n), plus c's old content if `accumulate`.
+//
+// Element types of a and b, and of c, `in` and `out`:
+//   the same                  any; integers wrap, bool is (or, and)
+//   float16, bfloat16 in      float32 out
+//   narrower integers in      integers out: converted first
+// Reads a and b in tiles through the thread's scratch memory where it has to convert them.
+struct GemmTypes {
+  DType in, out;
+};
+bool gemm_supports(GemmTypes types);
+void gemm(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, std::byte* c,
+          int64_t ldc, bool accumulate);
+
+}  // namespace tessera

@@ -1,0 +1,16 @@
+// float16 and bfloat16 in bulk: widened to float32 for computing, rounded to nearest even for
+// storing.
+#pragma once
+
+#include <cstdint>
+
+#include "tessera/base/dtype.h"
+
+namespace tessera {
+
+void widen(const Float16* in, float* out, int64_t n);
+void widen(const Bfloat16* in, float* out, int64_t n);
+void narrow(const float* in, Float16* out, int64_t n);
+void narrow(const float* in, Bfloat16* out, int64_t n);
+
+}  // namespace tessera

@@ -1,0 +1,41 @@
+#include "tessera/runtime/one_thread.h"
+
+#include <cblas.h>
+#include <dlfcn.h>
+
+namespace tessera {
+namespace {
+
+// The OpenMP runtime that oneDNN brought along, if it is built with one.
+struct OpenMp {
+  int (*get_max_threads)() = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT,
+                                                               "omp_get_max_threads"));
+  void (*set_num_threads)(int) = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT,
+                                                                       "omp_set_num_threads"));
+};
+const OpenMp& open_mp() {
+  static const OpenMp functions;
+  return functions;
+}
+
+}  // namespace
+
+OneThread::OneThread() : before_(1) {
+  const OpenMp& omp = open_mp();
+  if (!omp.get_max_threads || !omp.set_num_threads) return;
+  before_ = omp.get_max_threads();
+  if (before_ != 1) omp.set_num_threads(1);
+}
+OneThread::~OneThread() {
+  if (before_ != 1) open_mp().set_num_threads(before_);
+}
+
+void one_blas_thread() {
+  static const bool once = [] {
+    openblas_set_num_threads(1);
+    return true;
+  }();
+  (void)once;
+}
+
+}  // namespace tessera

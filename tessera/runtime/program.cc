@@ -1,0 +1,320 @@
+#include "tessera/runtime/program.h"
+
+#include <algorithm>
+#include <boost/container/small_vector.hpp>
+#include <unordered_map>
+
+#include "tessera/base/error.h"
+
+namespace tessera {
+namespace {
+
+bool is_identity(const std::vector<int32_t>& map) {
+  for (size_t i = 0; i < map.size(); ++i)
+    if (map[i] != static_cast<int32_t>(i)) return false;
+  return true;
+}
+
+// For each instance of the slot (`slot_major`) the instance of the layout that the same device
+// holds, or the other way round. The devices must agree: where several hold one, they hold the same
+// other.
+std::vector<int32_t> match_instances(const Schedule& s, const Slot& slot, const ArrayLayout& layout,
+                                     bool slot_major) {
+  AxisList all(static_cast<size_t>(s.mesh.rank()));
+  for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i);
+  const std::vector<int32_t> slot_instances = instance_map(s.mesh, all, slot.axes);
+  const std::vector<int64_t>& mesh_ids = s.mesh.device_ids();
+  const std::vector<int64_t> layout_ids = layout.sharding.device_ids();
+  std::unordered_map<int64_t, size_t> positions;
+  for (size_t p = 0; p < mesh_ids.size(); ++p) positions[mesh_ids[p]] = p;
+  std::vector<int32_t> map(static_cast<size_t>(slot_major ? slot.instances : layout.instances), -1);
+  for (size_t p = 0; p < layout_ids.size(); ++p) {
+    // A program of one position runs wherever its data is.
+    const auto found = positions.find(layout_ids[p]);
+    if (slot_instances.size() > 1 && found == positions.end()) continue;
+    const int32_t of_slot = slot_instances.size() > 1 ? slot_instances[found->second] : 0;
+    const int32_t of_layout = layout.device_instances[p];
+    int32_t& entry = map[static_cast<size_t>(slot_major ? of_slot : of_layout)];
+    const int32_t value = slot_major ? of_layout : of_slot;
+    if (slot_major)
+      TESSERA_CHECK(entry < 0 || entry == value, "an input varies over more axes than its slot");
+    if (entry < 0) entry = value;
+  }
+  // A replicated value stands on each device of the mesh, also on those that its array does not
+  // mention.
+  for (int32_t& entry : map) {
+    if (entry < 0 && (slot_major ? layout.instances : slot.instances) == 1) entry = 0;
+    TESSERA_CHECK(entry >= 0, "{} and the program's {} have different devices", layout.sharding,
+                  s.mesh);
+  }
+  return map;
+}
+
+struct Input {
+  ArrayLayoutRef layout;
+  std::vector<int32_t> map;  // slot instance -> layout instance; empty: the same
+  int64_t total = 0;         // bytes of the slot's instances
+};
+
+struct Output {
+  ArrayLayoutRef layout;
+  Type type;
+  int slot;
+  Storage::Kind kind;
+  int index;  // input or own output that holds it
+  Buffer constant;
+  std::vector<int32_t> map;  // layout instance -> instance of the slot; empty: the same
+  InstanceOffsets offsets;   // within the buffer, where these are known before the run
+};
+
+struct Own {
+  int64_t bytes;
+  std::vector<int> donors;  // inputs whose memory it may take
+};
+
+// Whether the kernel reads `in` at an index only before it writes `out` there: then they may be the
+// same memory.
+bool updates_in_place(const Kernel& kernel, int in, int out) {
+  if (kernel.loops.size() != 1 || !kernel.loops[0].extents.empty() ||
+      !kernel.loops[0].reductions.empty())
+    return false;
+  const Affine* address = nullptr;
+  for (const KernelStore& store : kernel.loops[0].stores) {
+    if (store.buffer != out) continue;
+    if (address || store.guard >= 0) return false;
+    address = &store.address;
+  }
+  if (!address) return false;
+  return std::all_of(kernel.nodes.begin(), kernel.nodes.end(), [&](const KernelNode& node) {
+    return node.kind != NodeKind::kLoad || node.buffer != in ||
+           (node.dynamic.empty() && node.guard < 0 && node.address == *address);
+  });
+}
+
+// Inputs whose last use is over when the own output is first written.
+std::vector<int> find_donors(const Schedule& s, const StoragePlan& plan, size_t own) {
+  const Storage& out = plan.storages[own];
+  std::vector<int> donors;
+  for (size_t i = 0; i < plan.storages.size(); ++i) {
+    const Storage& in = plan.storages[i];
+    if (in.kind != Storage::Kind::kInput || in.total() != out.total() || out.total() == 0) continue;
+    bool safe = in.last < out.first;
+    if (in.last == out.first) {
+      const auto* step = std::get_if<KernelStep>(&s.steps[static_cast<size_t>(out.first)]);
+      if (!step || in.bytes != out.bytes) continue;
+      int in_buffer = -1, out_buffer = -1, uses = 0;
+      for (size_t b = 0; b < step->slots.size(); ++b) {
+        const int slot = step->slots[b];
+        if (slot < 0) continue;
+        const Placement& place = plan.slots[static_cast<size_t>(slot)];
+        if (place.storage == static_cast<int>(i))
+          in_buffer = static_cast<int>(b), uses += place.map.empty() ? 1 : 2;
+        if (place.storage == static_cast<int>(own))
+          out_buffer = static_cast<int>(b), uses += place.map.empty() ? 0 : 2;
+      }
+      if (in_buffer < 0 || out_buffer < 0 || uses != 1) continue;
+      const Slot& a = s.slots[static_cast<size_t>(step->slots[static_cast<size_t>(in_buffer)])];
+      const Slot& b = s.slots[static_cast<size_t>(step->slots[static_cast<size_t>(out_buffer)])];
+      safe = a.axes == b.axes && itemsize(a.dtype) == itemsize(b.dtype) &&
+             updates_in_place(step->kernel, in_buffer, out_buffer);
+    }
+    if (safe) donors.push_back(in.index);
+  }
+  return donors;
+}
+
+// Where the layout's instances are, given where the slot's are.
+InstanceOffsets compose(const std::vector<int32_t>& map, int64_t instances,
+                        const std::function<int64_t(int64_t)>& slot_offset) {
+  auto offset = [&](int64_t i) {
+    return slot_offset(map.empty() ? i : map[static_cast<size_t>(i)]);
+  };
+  InstanceOffsets out{.offset = offset(0)};
+  if (instances > 1) out.stride = offset(1) - offset(0);
+  for (int64_t i = 0; i < instances; ++i) {
+    if (offset(i) == out.offset + i * out.stride) continue;
+    auto table = std::make_shared<std::vector<int64_t>>();
+    for (int64_t k = 0; k < instances; ++k) table->push_back(offset(k));
+    return {.table = std::move(table)};
+  }
+  return out;
+}
+
+}  // namespace
+
+struct Program::State {
+  std::unique_ptr<Executable> code;
+  std::vector<Input> inputs;
+  std::vector<Output> outputs;
+  std::vector<Own> own;
+};
+
+Program::Program(const Schedule& s, std::vector<ArraySpec> inputs, std::vector<ArraySpec> outputs,
+                 const KernelSource& compile) {
+  TESSERA_CHECK(inputs.size() == s.inputs.size() && outputs.size() == s.outputs.size(),
+                "{} and {} specs for {} and {}", inputs.size(), outputs.size(), s.inputs.size(),
+                s.outputs.size());
+  auto state = std::make_unique<State>();
+  state->code = Executable::make(s, compile);
+  const StoragePlan& plan = state->code->plan();
+
+  auto checked_layout = [](const ArraySpec& spec, const Slot& slot) {
+    ArrayLayoutRef layout = array_layout(spec.dtype, spec.shape, spec.sharding, "program");
+    TESSERA_CHECK(spec.dtype == slot.dtype && layout->local.elements() == slot.shape.elements(),
+                  "{}{} as {} has shards of shape {}, the program {} of {}", spec.dtype, spec.shape,
+                  spec.sharding, layout->local, slot.shape, slot.dtype);
+    return layout;
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Slot& slot = s.slots[static_cast<size_t>(s.inputs[i])];
+    Input in{checked_layout(inputs[i], slot), {}, slot.bytes() * slot.instances};
+    in.map = match_instances(s, slot, *in.layout, true);
+    if (is_identity(in.map)) in.map.clear();
+    state->inputs.push_back(std::move(in));
+  }
+  for (const Storage& storage : plan.storages)
+    if (storage.kind == Storage::Kind::kOutput) state->own.push_back({storage.total(), {}});
+  for (size_t i = 0; i < plan.storages.size(); ++i)
+    if (plan.storages[i].kind == Storage::Kind::kOutput)
+      state->own[static_cast<size_t>(plan.storages[i].index)].donors = find_donors(s, plan, i);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Slot& slot = s.slots[static_cast<size_t>(s.outputs[i])];
+    const Placement& place = plan.slots[static_cast<size_t>(s.outputs[i])];
+    const Storage& storage = plan.storages[static_cast<size_t>(place.storage)];
+    Output out{.layout = checked_layout(outputs[i], slot),
+               .slot = s.outputs[i],
+               .kind = storage.kind,
+               .index = storage.index};
+    out.type = device_array_type(*out.layout, outputs[i].weak);
+    out.map = match_instances(s, slot, *out.layout, false);
+    if (storage.kind == Storage::Kind::kConstant) out.constant = storage.constant;
+    out.offsets = compose(out.map, out.layout->instances, [&](int64_t k) {
+      return (place.map.empty() ? k : place.map[static_cast<size_t>(k)]) * storage.bytes;
+    });
+    if (is_identity(out.map)) out.map.clear();
+    state->outputs.push_back(std::move(out));
+  }
+  state_ = std::move(state);
+}
+
+Program::~Program() = default;
+
+const ArrayLayoutRef& Program::input_layout(size_t i) const { return state_->inputs.at(i).layout; }
+const ArrayLayoutRef& Program::output_layout(size_t i) const {
+  return state_->outputs.at(i).layout;
+}
+size_t Program::num_inputs() const { return state_->inputs.size(); }
+size_t Program::num_outputs() const { return state_->outputs.size(); }
+int64_t Program::arena_bytes() const { return state_->code->arena_bytes(); }
+
+std::vector<DeviceArrayRef> Program::run(const std::vector<DeviceArrayRef>& inputs,
+                                         std::span<const uint8_t> donate) const {
+  boost::container::small_vector<const DeviceArray*, 16> pointers;
+  for (const DeviceArrayRef& input : inputs) pointers.push_back(input.get());
+  return run(std::span<const DeviceArray* const>(pointers.data(), pointers.size()), donate);
+}
+
+namespace {
+
+// The input's instances in the order of its slot. `tables` keeps what they point to.
+SlotRef input_ref(const Input& expected, const DeviceArray& array,
+                  std::vector<std::vector<int64_t>>& tables) {
+  const InstanceOffsets& o = array.offsets();
+  // The slot is read only, unless the array is donated.
+  SlotRef ref{const_cast<std::byte*>(array.buffer().data()) + o.offset, o.stride,
+              o.table ? o.table->data() : nullptr};
+  if (expected.map.empty()) return ref;
+  std::vector<int64_t>& table = tables.emplace_back();
+  for (int32_t k : expected.map) table.push_back(ref.at(k) - ref.base);
+  return {ref.base, 0, table.data()};
+}
+
+// The memory of an input that the caller gives up, if nobody else holds it.
+Buffer take_donation(const Own& own, std::span<const DeviceArray* const> inputs,
+                     std::span<const uint8_t> donate,
+                     boost::container::small_vector<Buffer, 4>& taken) {
+  for (int donor : own.donors) {
+    if (!donate[static_cast<size_t>(donor)]) continue;
+    const DeviceArray& array = *inputs[static_cast<size_t>(donor)];
+    const bool whole = array.dense() && array.offsets().at(0) == 0;
+    const bool shared = std::count(inputs.begin(), inputs.end(), &array) > 1;
+    if (!whole || shared || !array.buffer().unique()) continue;
+    taken.push_back(array.buffer());
+    return array.buffer();
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<DeviceArrayRef> Program::run(std::span<const DeviceArray* const> inputs,
+                                         std::span<const uint8_t> donate) const {
+  const State& p = *state_;
+  TESSERA_CHECK(inputs.size() == p.inputs.size(), "{} inputs for a program of {}", inputs.size(),
+                p.inputs.size());
+  TESSERA_CHECK(donate.empty() || donate.size() == inputs.size(), "{} donation flags",
+                donate.size());
+  Executable::Frame frame;
+  boost::container::small_vector<SlotRef, 8> refs;
+  std::vector<std::vector<int64_t>> tables;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const DeviceArray& array = *inputs[i];
+    array.check_alive();
+    if (array.layout() != p.inputs[i].layout)
+      TESSERA_CHECK(same_placement(*array.layout(), *p.inputs[i].layout),
+                    "input {} is {} on {}, not on {}", i, describe(array.type),
+                    array.layout()->sharding, p.inputs[i].layout->sharding);
+    refs.push_back(input_ref(p.inputs[i], array, tables));
+  }
+
+  // Buffers hold their memory until the results do.
+  boost::container::small_vector<Buffer, 4> own, taken;
+  boost::container::small_vector<std::byte*, 4> own_data;
+  for (const Own& o : p.own) {
+    Buffer buffer = donate.empty() ? Buffer() : take_donation(o, inputs, donate, taken);
+    if (!buffer) buffer = Buffer::allocate(o.bytes);
+    own_data.push_back(buffer.data());
+    own.push_back(std::move(buffer));
+  }
+  Buffer arena;
+  if (p.code->arena_bytes() > 0) arena = Buffer::allocate(p.code->arena_bytes());
+  p.code->bind(frame, {refs.data(), refs.size()}, {own_data.data(), own_data.size()}, arena.data());
+  p.code->execute(frame);
+
+  std::vector<DeviceArrayRef> results;
+  results.reserve(p.outputs.size());
+  for (const Output& out : p.outputs) {
+    switch (out.kind) {
+      case Storage::Kind::kOutput:
+        results.push_back(std::make_shared<DeviceArray>(
+            out.type, out.layout, own[static_cast<size_t>(out.index)], out.offsets));
+        break;
+      case Storage::Kind::kConstant:
+        results.push_back(
+            std::make_shared<DeviceArray>(out.type, out.layout, out.constant, out.offsets));
+        break;
+      case Storage::Kind::kInput: {
+        const SlotRef& ref = frame.refs[static_cast<size_t>(out.slot)];
+        const std::byte* data = ref.base;
+        Buffer buffer;
+        const DeviceArray& array = *inputs[static_cast<size_t>(out.index)];
+        // A view that spans instances may lie in a copy made for this run.
+        for (const Buffer& copy : frame.copies)
+          if (data >= copy.data() && data < copy.data() + copy.capacity()) buffer = copy;
+        if (!buffer) buffer = array.buffer();
+        const InstanceOffsets offsets = compose(
+            out.map, out.layout->instances, [&](int64_t k) { return ref.at(k) - buffer.data(); });
+        results.push_back(
+            std::make_shared<DeviceArray>(out.type, out.layout, std::move(buffer), offsets));
+        break;
+      }
+      case Storage::Kind::kArena:
+        TESSERA_CHECK(false, "an output in the arena");
+    }
+  }
+  for (size_t i = 0; i < donate.size(); ++i)
+    if (donate[i] && !inputs[i]->is_deleted()) inputs[i]->donate();
+  return results;
+}
+
+}  // namespace tessera

@@ -1,0 +1,67 @@
+// RankMap: who takes part in a collective. For each instance of the result: its rank along the axes
+// of the collective, its group, and which instance of the operand each member of the group holds.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "tessera/fusion/schedule.h"
+
+namespace tessera {
+
+class RankMap {
+ public:
+  RankMap(const Mesh& mesh, const Slot& out, const Slot& in, const CollectiveStep& step);
+
+  int64_t ranks() const { return ranks_; }
+  int64_t group_size() const { return group_size_; }
+  // Rank of instance `o` of the result (0 where the result does not vary over the axes).
+  int64_t rank(int64_t o) const { return rank_[static_cast<size_t>(o)]; }
+  // Its place within its group.
+  int64_t position(int64_t o) const { return position_[static_cast<size_t>(rank(o))]; }
+  // The instance of the operand at the coordinates of `o` and rank `r`.
+  int64_t source_of_rank(int64_t o, int64_t r) const {
+    return to_in_[static_cast<size_t>(outer_[static_cast<size_t>(o)] * ranks_ + r)];
+  }
+  // The same for the g-th member of the group of `o`.
+  int64_t source(int64_t o, int64_t g) const {
+    return source_of_rank(
+        o, members_[static_cast<size_t>(group_[static_cast<size_t>(rank(o))] * group_size_ + g)]);
+  }
+
+ private:
+  int64_t ranks_, group_size_;
+  std::vector<int32_t> rank_, outer_, to_in_;
+  std::vector<int64_t> position_, group_,
+      members_;  // of ranks; members of the groups one after the other
+};
+
+inline RankMap::RankMap(const Mesh& mesh, const Slot& out, const Slot& in,
+                        const CollectiveStep& step)
+    : ranks_(axes_size(mesh, step.over)),
+      group_size_(step.groups.empty() ? ranks_ : step.groups.front().rank()),
+      position_(static_cast<size_t>(ranks_)),
+      group_(static_cast<size_t>(ranks_)) {
+  AxisList outer;
+  for (int a : out.axes)
+    if (std::find(step.over.begin(), step.over.end(), a) == step.over.end()) outer.push_back(a);
+  AxisList joint = outer;
+  joint.insert(joint.end(), step.over.begin(), step.over.end());
+  to_in_ = instance_map(mesh, joint, in.axes);
+  outer_ = instance_map(mesh, out.axes, outer);
+  rank_ = instance_map(mesh, out.axes, step.over);
+  for (int64_t r = 0; r < ranks_ && step.groups.empty(); ++r) {
+    position_[static_cast<size_t>(r)] = r;
+    members_.push_back(r);
+  }
+  for (size_t g = 0; g < step.groups.size(); ++g) {
+    for (int64_t i = 0; i < step.groups[g].rank(); ++i) {
+      const int64_t r = step.groups[g][i];
+      group_[static_cast<size_t>(r)] = static_cast<int64_t>(g);
+      position_[static_cast<size_t>(r)] = i;
+      members_.push_back(r);
+    }
+  }
+}
+
+}  // namespace tessera

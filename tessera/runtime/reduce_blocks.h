@@ -1,0 +1,22 @@
+// Elementwise folds of several arrays, block by block: what all_reduce and reduce_scatter compute.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+
+#include "tessera/base/dtype.h"
+#include "tessera/ir/factors.h"
+
+namespace tessera {
+
+// Elements of one block; at most this many in a call of a BlockReducer.
+inline constexpr int64_t kReduceBlock = 4096;
+// out[i] = the fold of sources[0][i], sources[1][i], ... for i < n. The order is that of a tree
+// which depends on the number of sources alone: leaves of eight, joined pairwise. float16 and
+// bfloat16 are folded in float32 and rounded once.
+using BlockReducer = void (*)(std::byte* out, std::span<const std::byte* const> sources, int64_t n);
+// InternalError for argmin, argmax and custom reductions, and for an order of complex numbers.
+BlockReducer block_reducer(DType dtype, ReduceKind kind);
+
+}  // namespace tessera

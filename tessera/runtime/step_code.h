@@ -1,0 +1,67 @@
+// StepCode: one step of a schedule made ready to run. Everything that does not depend on the data's
+// address is worked out when it is made: which instance reads which, how the work is cut into
+// tasks, whether it is worth a thread at all.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tessera/fusion/schedule.h"
+
+namespace tessera {
+
+// Where the instances of a slot are during a run.
+struct SlotRef {
+  std::byte* base = nullptr;
+  int64_t stride = 0;              // bytes from one instance to the next
+  const int64_t* table = nullptr;  // or: byte offsets of the instances
+  std::byte* at(int64_t i) const { return base + (table ? table[i] : i * stride); }
+};
+
+class StepCode {
+ public:
+  virtual ~StepCode() = default;
+  // Memory that run() needs for its own use, aligned to 64 bytes.
+  virtual int64_t workspace_bytes() const { return 0; }
+  // `slots` by number. Called from one thread; several threads may run the same code on different
+  // slots.
+  virtual void run(const SlotRef* slots, std::byte* workspace) const = 0;
+};
+
+// Gives the machine code of kernels, in the order given; it must live as long as the program.
+using KernelSource = std::function<std::vector<KernelFn>(std::span<const Kernel* const>)>;
+// The compiler of the process.
+KernelSource process_kernels();
+
+std::unique_ptr<StepCode> make_kernel_code(const KernelStep& step, const Schedule& schedule,
+                                           KernelFn fn);
+std::unique_ptr<StepCode> make_dot_code(const DotStep& step, const Schedule& schedule);
+std::unique_ptr<StepCode> make_collective_code(const CollectiveStep& step,
+                                               const Schedule& schedule);
+std::unique_ptr<StepCode> make_call_code(const CallStep& step, const Schedule& schedule);
+
+// How an instance number of a step becomes one of a slot.
+class InstanceMap {
+ public:
+  InstanceMap(const Mesh& mesh, const AxisList& step_axes, const AxisList& slot_axes);
+  int64_t operator()(int64_t i) const {
+    return map_.empty() ? i * factor_ : map_[static_cast<size_t>(i)];
+  }
+  bool identity() const { return map_.empty() && factor_ == 1; }
+
+ private:
+  int64_t factor_ = 1;  // 1: the same number, 0: the only instance
+  std::vector<int32_t> map_;
+};
+
+// Uninitialised memory of this thread, aligned to 64 bytes; valid until the thread asks for more.
+std::byte* thread_scratch(int64_t bytes);
+
+// Work below this is done by the calling thread: handing it out would cost more.
+inline constexpr double kInlineNs = 6000;
+// What one task should take, long enough to hide the cost of taking it, short enough to balance.
+inline constexpr double kTaskNs = 25000;
+
+}  // namespace tessera

@@ -1,0 +1,256 @@
+#include "tessera/runtime/storage_plan.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <optional>
+
+#include "tessera/base/error.h"
+#include "tessera/runtime/rank_map.h"
+
+namespace tessera {
+namespace {
+
+// How a collective's result can be its operand's memory: for each instance of out, the instance of
+// in where it begins. `spans`: it covers several, which must lie one after the other.
+struct ViewMap {
+  std::vector<int32_t> map;
+  bool spans = false;
+};
+
+template <class Source>
+std::vector<int32_t> map_ranks(const Mesh& mesh, const CollectiveStep& c, const Slot& in,
+                               const Slot& out, Source&& source) {
+  const RankMap ranks(mesh, out, in, c);
+  std::vector<int32_t> map(static_cast<size_t>(out.instances));
+  for (int64_t i = 0; i < out.instances; ++i)
+    map[static_cast<size_t>(i)] =
+        static_cast<int32_t>(ranks.source_of_rank(i, source(ranks.rank(i))));
+  return map;
+}
+
+bool leading_ones(const Shape& shape, int64_t dims) {
+  return std::all_of(shape.begin(), shape.begin() + dims, [](int64_t n) { return n == 1; });
+}
+
+std::optional<ViewMap> view_of_gather(const Mesh& mesh, const CollectiveStep& c, const Slot& in,
+                                      const Slot& out) {
+  // Shards of one group must be neighbours in storage: `over` the minor axes, in the order of the
+  // ranks.
+  if (!c.groups.empty() || !leading_ones(in.shape, c.dim) || in.axes.size() < c.over.size() ||
+      !std::equal(c.over.begin(), c.over.end(),
+                  in.axes.end() - static_cast<ptrdiff_t>(c.over.size())))
+    return std::nullopt;
+  return ViewMap{map_ranks(mesh, c, in, out, [](int64_t) { return 0; }), true};
+}
+
+std::optional<ViewMap> view_of_permute(const Mesh& mesh, const CollectiveStep& c, const Slot& in,
+                                       const Slot& out) {
+  std::vector<int64_t> source(static_cast<size_t>(axes_size(mesh, c.over)), -1);
+  for (const Dims& pair : c.pairs) source[static_cast<size_t>(pair[1])] = pair[0];
+  if (std::find(source.begin(), source.end(), -1) != source.end())
+    return std::nullopt;  // someone gets zeros
+  return ViewMap{
+      map_ranks(mesh, c, in, out, [&](int64_t rank) { return source[static_cast<size_t>(rank)]; })};
+}
+
+std::optional<ViewMap> view_of_broadcast(const Mesh& mesh, const CollectiveStep& c, const Slot& in,
+                                         const Slot& out) {
+  std::vector<int64_t> source(static_cast<size_t>(axes_size(mesh, c.over)), c.root);
+  for (const Dims& group : c.groups)
+    for (int64_t rank : group)
+      source[static_cast<size_t>(rank)] = group[static_cast<size_t>(c.root)];
+  return ViewMap{
+      map_ranks(mesh, c, in, out, [&](int64_t rank) { return source[static_cast<size_t>(rank)]; })};
+}
+
+std::optional<ViewMap> view_map(const Schedule& s, const Step& step) {
+  if (const auto* v = std::get_if<ViewStep>(&step)) {
+    return ViewMap{instance_map(s.mesh, s.slots[static_cast<size_t>(v->out)].axes,
+                                s.slots[static_cast<size_t>(v->in)].axes)};
+  }
+  const auto* c = std::get_if<CollectiveStep>(&step);
+  if (!c || c->in < 0) return std::nullopt;
+  const Slot &in = s.slots[static_cast<size_t>(c->in)], &out = s.slots[static_cast<size_t>(c->out)];
+  const int64_t group = c->groups.empty() ? axes_size(s.mesh, c->over) : c->groups.front().rank();
+  switch (c->kind) {
+    case CollectiveKind::kAllGather:
+      if (group > 1) return view_of_gather(s.mesh, *c, in, out);
+      break;
+    case CollectiveKind::kPermute:
+      return view_of_permute(s.mesh, *c, in, out);
+    case CollectiveKind::kBroadcast:
+      return view_of_broadcast(s.mesh, *c, in, out);
+    case CollectiveKind::kCast:
+      break;
+    case CollectiveKind::kAllReduce:
+    case CollectiveKind::kReduceScatter:
+    case CollectiveKind::kAllToAll:
+      if (group > 1) return std::nullopt;
+      break;
+    case CollectiveKind::kRaggedAllToAll:
+    case CollectiveKind::kAxisIndex:
+      return std::nullopt;
+  }
+  return ViewMap{instance_map(s.mesh, out.axes, in.axes)};
+}
+
+bool is_identity(const std::vector<int32_t>& map) {
+  for (size_t i = 0; i < map.size(); ++i)
+    if (map[i] != static_cast<int32_t>(i)) return false;
+  return true;
+}
+
+Buffer constant_buffer(std::span<const Literal> literals, int64_t bytes) {
+  Buffer buffer = Buffer::allocate(bytes * static_cast<int64_t>(literals.size()));
+  for (size_t i = 0; i < literals.size(); ++i)
+    std::memcpy(buffer.data() + static_cast<int64_t>(i) * bytes, literals[i].raw(),
+                static_cast<size_t>(bytes));
+  return buffer;
+}
+
+struct Planner {
+  const Schedule& s;
+  StoragePlan plan;
+
+  const Slot& slot(int i) const { return s.slots[static_cast<size_t>(i)]; }
+  Placement& at(int i) { return plan.slots[static_cast<size_t>(i)]; }
+
+  int new_storage(Storage::Kind kind, const Slot& slot) {
+    Storage storage;
+    storage.kind = kind;
+    storage.bytes = slot.bytes();
+    storage.instances = slot.instances;
+    plan.storages.push_back(std::move(storage));
+    return static_cast<int>(plan.storages.size()) - 1;
+  }
+
+  void add_constant(int i, std::span<const Literal> literals) {
+    const int id = new_storage(Storage::Kind::kConstant, slot(i));
+    Storage& storage = plan.storages[static_cast<size_t>(id)];
+    storage.constant = constant_buffer(literals, storage.bytes);
+    at(i).storage = id;
+    // One literal serves all instances.
+    if (static_cast<int64_t>(literals.size()) != storage.instances) {
+      at(i).map.assign(static_cast<size_t>(storage.instances), 0);
+      storage.instances = 1;
+    }
+  }
+
+  // Whether the instances of the storage behind `i` lie one after the other as those of slot `i`.
+  bool add_view(const ViewMap& view, int in, int out) {
+    const Placement from = at(in);
+    const Storage& storage = plan.storages[static_cast<size_t>(from.storage)];
+    if (view.spans) {
+      // Only over instances that are neighbours in the storage.
+      if (!from.map.empty() || storage.bytes != slot(in).bytes()) return false;
+      if (storage.kind == Storage::Kind::kInput) plan.dense_inputs.push_back(storage.index);
+    }
+    Placement placed{from.storage, view.map};
+    if (!from.map.empty())
+      for (int32_t& i : placed.map) i = from.map[static_cast<size_t>(i)];
+    if (is_identity(placed.map)) placed.map.clear();
+    at(out) = std::move(placed);
+    return true;
+  }
+
+  void place() {
+    plan.slots.resize(s.slots.size());
+    plan.is_view.resize(s.steps.size(), false);
+    for (size_t i = 0; i < s.inputs.size(); ++i) {
+      const int in = s.inputs[i];
+      TESSERA_CHECK(at(in).storage < 0, "slot {} is two inputs", in);
+      at(in).storage = new_storage(Storage::Kind::kInput, slot(in));
+      plan.storages.back().index = static_cast<int>(i);
+    }
+    for (size_t i = 0; i < s.slots.size(); ++i)
+      if (s.slots[i].kind == Slot::Kind::kConstant)
+        add_constant(static_cast<int>(i), {&s.slots[i].literal, 1});
+    for (size_t i = 0; i < s.steps.size(); ++i) {
+      const Step& step = s.steps[i];
+      if (const auto* table = std::get_if<InstanceTableStep>(&step)) {
+        add_constant(table->out, table->values);
+        plan.is_view[i] = true;
+        continue;
+      }
+      const StepSlots used = step_slots(step);
+      if (const std::optional<ViewMap> view = view_map(s, step)) {
+        const int in = std::holds_alternative<ViewStep>(step) ? std::get<ViewStep>(step).in
+                                                              : std::get<CollectiveStep>(step).in;
+        plan.is_view[i] = add_view(*view, in, used.writes[0]);
+      }
+      if (plan.is_view[i]) continue;
+      for (int out : used.writes)
+        if (at(out).storage < 0) at(out).storage = new_storage(Storage::Kind::kArena, slot(out));
+    }
+    const int end = static_cast<int>(s.steps.size());
+    for (size_t i = 0; i < s.steps.size(); ++i) {
+      if (plan.is_view[i]) continue;
+      const StepSlots used = step_slots(s.steps[i]);
+      for (const auto* list : {&used.reads, &used.writes}) {
+        for (int v : *list) {
+          Storage& storage = plan.storages[static_cast<size_t>(at(v).storage)];
+          if (storage.first < 0 && storage.kind != Storage::Kind::kInput)
+            storage.first = static_cast<int>(i);
+          storage.last = static_cast<int>(i);
+        }
+      }
+    }
+    for (int out : s.outputs) {
+      Storage& storage = plan.storages[static_cast<size_t>(at(out).storage)];
+      storage.last = end;
+      if (storage.kind != Storage::Kind::kArena) continue;
+      storage.kind = Storage::Kind::kOutput;
+      storage.index = plan.own_outputs++;
+    }
+  }
+};
+
+// A block of the arena and the steps during which it is in use.
+struct Block {
+  int64_t size, offset = 0;
+  int first, last;
+  int64_t* result;
+};
+
+}  // namespace
+
+StoragePlan plan_storages(const Schedule& schedule) {
+  Planner planner{schedule, {}};
+  planner.place();
+  return std::move(planner.plan);
+}
+
+// Largest first, each at the lowest address that is free for its whole lifetime (Pisarchyk and Lee,
+// 2020, "greedy by size").
+void plan_arena(StoragePlan& plan, const Schedule& schedule,
+                const std::vector<int64_t>& workspace_bytes) {
+  plan.workspaces.assign(schedule.steps.size(), 0);
+  std::vector<Block> blocks;
+  auto add = [&](int64_t bytes, int first, int last, int64_t* result) {
+    if (bytes > 0) blocks.push_back({ceil_div(bytes, 64) * 64, 0, first, last, result});
+  };
+  for (Storage& s : plan.storages)
+    if (s.kind == Storage::Kind::kArena) add(s.total(), s.first, s.last, &s.offset);
+  for (size_t i = 0; i < workspace_bytes.size(); ++i)
+    add(workspace_bytes[i], static_cast<int>(i), static_cast<int>(i), &plan.workspaces[i]);
+  std::stable_sort(blocks.begin(), blocks.end(),
+                   [](const Block& a, const Block& b) { return a.size > b.size; });
+  std::vector<const Block*> placed;  // by offset
+  for (Block& block : blocks) {
+    int64_t offset = 0;
+    for (const Block* other : placed) {
+      if (other->last < block.first || block.last < other->first) continue;
+      if (offset + block.size <= other->offset) break;
+      offset = std::max(offset, other->offset + other->size);
+    }
+    block.offset = *block.result = offset;
+    plan.arena_bytes = std::max(plan.arena_bytes, offset + block.size);
+    placed.insert(
+        std::upper_bound(placed.begin(), placed.end(), &block,
+                         [](const Block* a, const Block* b) { return a->offset < b->offset; }),
+        &block);
+  }
+}
+
+}  // namespace tessera

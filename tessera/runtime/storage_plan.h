@@ -1,0 +1,57 @@
+// StoragePlan: where every slot of a schedule lives. Slots that are views of each other share one
+// storage; temporaries whose lifetimes do not meet share addresses of one arena. Made once, when a
+// program is compiled.
+#pragma once
+
+#include <vector>
+
+#include "tessera/fusion/schedule.h"
+#include "tessera/runtime/buffer.h"
+
+namespace tessera {
+
+// A block of instances one after the other.
+struct Storage {
+  enum class Kind : uint8_t {
+    kInput,     // the caller's; its instances may lie anywhere
+    kOutput,    // a buffer that leaves the program
+    kArena,     // temporaries
+    kConstant,  // filled when the program was made
+  };
+  Kind kind = Kind::kArena;
+  int index = -1;     // kInput: which input; kOutput: number among the storages of this kind
+  int64_t bytes = 0;  // of one instance
+  int64_t instances = 1;
+  int first = -1, last = -1;  // steps of the first and the last use; -1 before the first step,
+                              // steps.size() after the last
+  int64_t offset = 0;         // kArena
+  Buffer constant;            // kConstant
+  int64_t total() const { return bytes * instances; }
+};
+
+// Instance i of a slot begins where instance map[i] of its storage does (an empty map: instance i).
+// A slot may span several instances of its storage: the result of an all_gather whose shards
+// already lie in order.
+struct Placement {
+  int storage = -1;
+  std::vector<int32_t> map;
+};
+
+struct StoragePlan {
+  std::vector<Placement> slots;
+  std::vector<Storage> storages;
+  std::vector<bool> is_view;  // of steps: nothing is left to run
+  std::vector<int>
+      dense_inputs;  // inputs whose instances must lie one after the other, for a view spans them
+  int64_t arena_bytes = 0;
+  std::vector<int64_t> workspaces;  // of steps: offset in the arena
+  int own_outputs = 0;              // storages of kind kOutput
+};
+
+// Finds the views and gives every slot a storage, not yet an address.
+StoragePlan plan_storages(const Schedule& schedule);
+// Gives the temporaries, and a workspace of workspace_bytes[i] to step i, their addresses.
+void plan_arena(StoragePlan& plan, const Schedule& schedule,
+                const std::vector<int64_t>& workspace_bytes);
+
+}  // namespace tessera

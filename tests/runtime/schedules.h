@@ -1,0 +1,118 @@
+// Hand-built schedules for the tests of this folder: slots, kernels written in C++, and random
+// data.
+#pragma once
+
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "tessera/runtime/program.h"
+
+namespace tessera {
+
+// `count` emulated devices with ids 0, 1, ...
+inline std::vector<Device> test_devices(int64_t count) {
+  std::vector<Device> out(static_cast<size_t>(count));
+  for (size_t i = 0; i < out.size(); ++i) out[i].id = static_cast<int64_t>(i);
+  return out;
+}
+inline Mesh test_mesh(const Shape& sizes, const std::vector<std::string>& names) {
+  return Mesh(DeviceMesh{sizes, test_devices(sizes.elements())}, names);
+}
+
+struct ScheduleBuilder {
+  explicit ScheduleBuilder(Mesh mesh) { schedule.mesh = std::move(mesh); }
+
+  int slot(DType dtype, Shape shape, AxisList axes, Slot::Kind kind = Slot::Kind::kTemporary) {
+    const int64_t instances = axes_size(schedule.mesh, axes);
+    schedule.slots.push_back({dtype, std::move(shape), std::move(axes), instances, kind});
+    return static_cast<int>(schedule.slots.size()) - 1;
+  }
+  int input(DType dtype, Shape shape, AxisList axes) {
+    const int s = slot(dtype, std::move(shape), std::move(axes), Slot::Kind::kInput);
+    schedule.slots.back().index = static_cast<int>(schedule.inputs.size());
+    schedule.inputs.push_back(s);
+    return s;
+  }
+  int output(DType dtype, Shape shape, AxisList axes) {
+    const int s = slot(dtype, std::move(shape), std::move(axes), Slot::Kind::kOutput);
+    schedule.slots.back().index = static_cast<int>(schedule.outputs.size());
+    schedule.outputs.push_back(s);
+    return s;
+  }
+  int constant(Literal literal) {
+    const int s = slot(literal.dtype(), literal.shape(), {}, Slot::Kind::kConstant);
+    schedule.slots.back().literal = std::move(literal);
+    return s;
+  }
+  // Elementwise over the elements of the last of `slots`: fn(pointers, begin, end).
+  void kernel(std::vector<int> slots, AxisList axes, KernelFn fn) {
+    KernelStep step;
+    const Slot& out = schedule.slots[static_cast<size_t>(slots.back())];
+    step.kernel.parallel = {out.shape.elements()};
+    step.kernel.loops.push_back({});
+    for (size_t i = 0; i < slots.size(); ++i) {
+      const Slot& s = schedule.slots[static_cast<size_t>(slots[i])];
+      const bool last = i + 1 == slots.size();
+      step.kernel.buffers.push_back(
+          {s.dtype, last ? BufferKind::kOutput : BufferKind::kInput, s.shape.elements()});
+      const Affine address{0, {s.shape.elements() == out.shape.elements() ? 1 : 0}, {}};
+      if (last) {
+        step.kernel.loops[0].stores.push_back({static_cast<int>(i), address, 0, -1});
+      } else {
+        KernelNode load{NodeKind::kLoad, s.dtype};
+        load.buffer = static_cast<int>(i);
+        load.address = address;
+        step.kernel.nodes.push_back(load);
+      }
+    }
+    if (step.kernel.nodes.empty()) step.kernel.nodes.push_back({NodeKind::kConstant, out.dtype});
+    step.slots = std::move(slots);
+    step.axes = std::move(axes);
+    schedule.steps.push_back(std::move(step));
+    functions.push_back(fn);
+  }
+  void add(Step step) { schedule.steps.push_back(std::move(step)); }
+
+  KernelSource source() const {
+    return [fns = functions](std::span<const Kernel* const> kernels) {
+      TESSERA_CHECK(kernels.size() == fns.size());
+      return fns;
+    };
+  }
+  std::unique_ptr<Program> program(std::vector<ArraySpec> inputs,
+                                   std::vector<ArraySpec> outputs) const {
+    verify(schedule);
+    return std::make_unique<Program>(schedule, std::move(inputs), std::move(outputs), source());
+  }
+
+  Schedule schedule;
+  std::vector<KernelFn> functions;
+};
+
+// Integers from -8 to 8 in any dtype (bool: both), so that sums are exact.
+inline Literal random_literal(DType dtype, const Shape& shape, int seed) {
+  std::mt19937 rng(static_cast<unsigned>(seed));
+  Literal out(dtype, shape);
+  visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
+    T* data = out.mutable_data<T>();
+    for (int64_t i = 0; i < out.elements(); ++i) {
+      const int value = static_cast<int>(rng() % 17) - 8;
+      if constexpr (std::is_same_v<T, bool>) {
+        data[i] = value > 0;
+      } else if constexpr (std::is_unsigned_v<T>) {
+        data[i] = static_cast<T>(value + 8);
+      } else if constexpr (std::is_arithmetic_v<T>) {
+        data[i] = static_cast<T>(value);
+      } else if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) {
+        data[i] = T(static_cast<float>(value));
+      } else {
+        using R = typename T::value_type;
+        data[i] = T(static_cast<R>(value), static_cast<R>(static_cast<int>(rng() % 17) - 8));
+      }
+    }
+  });
+  return out;
+}
+
+}  // namespace tessera

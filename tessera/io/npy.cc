@@ -192,7 +192,7 @@ std::pair<Header, uint64_t> read_header(const NpySource& source) {
   read_exactly(source, start, sizeof start);
   if (std::string_view(start, kMagic.size()) != kMagic)
     damaged(source, "a file that does not start with its magic bytes");
-  const int version = start[6];
+  const int version = static_cast<unsigned char>(start[6]);
   if (version < 1 || version > 3)
     damaged(source, fmt::format("version {} of the format (1 to 3 are known)", version));
   unsigned char length_bytes[4] = {};

@@ -138,6 +138,7 @@ std::vector<Sample> broadcast_samples() {
 const OpDef& broadcast_in_dim_op = define<BroadcastParams>({
     .name = "broadcast_in_dim",
     .attributes = {"shape", "broadcast_dimensions"},
+    .format = {.assembly = "{operands}, dims = {broadcast_dimensions}"},
     .infer = infer_broadcast,
     .evaluate = evaluate_broadcast,
     .factors = broadcast_factors,
@@ -158,8 +159,22 @@ const OpDef& broadcast_in_dim_op = define<BroadcastParams>({
     .samples = broadcast_samples,
 });
 
-Array lax::broadcast_in_dim(const Array& x, const Shape& shape, const Dims& broadcast_dimensions) {
+namespace lax {
+
+Array broadcast_in_dim(const Array& x, const Shape& shape, const Dims& broadcast_dimensions) {
   return bind1(broadcast_in_dim_op, BroadcastParams{shape, broadcast_dimensions}, {x});
 }
 
+Array with_batch_first(const Array& x, int dim, int64_t size) {
+  if (dim >= 0) return move_to_front(x, dim);
+  Shape shape{size};
+  Dims into;
+  for (int64_t d = 0; d < x.ndim(); ++d) {
+    shape.push_back(x.shape(d));
+    into.push_back(d + 1);
+  }
+  return broadcast_in_dim(x, shape, into);
+}
+
+}  // namespace lax
 }  // namespace tessera

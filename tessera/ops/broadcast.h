@@ -14,6 +14,9 @@ extern const OpDef& broadcast_in_dim_op;
 namespace lax {
 
 Array broadcast_in_dim(const Array& x, const Shape& shape, const Dims& broadcast_dimensions);
+// For batching rules: x with its mapped dimension first, or repeated along a new first one where
+// `dim` is -1.
+Array with_batch_first(const Array& x, int dim, int64_t size);
 
 }  // namespace lax
 }  // namespace tessera

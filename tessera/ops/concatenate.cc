@@ -114,19 +114,8 @@ BatchResult concatenate_batch(std::span<const Array> x, std::span<const int> dim
   for (size_t k = 0; k < x.size(); ++k)
     if (dims[k] >= 0) size = x[k].shape(dims[k]);
   std::vector<Array> fronts;
-  for (size_t k = 0; k < x.size(); ++k) {
-    if (dims[k] >= 0) {
-      fronts.push_back(lax::move_to_front(x[k], dims[k]));
-      continue;
-    }
-    Shape shape{size};
-    Dims into;
-    for (int64_t d = 0; d < x[k].ndim(); ++d) {
-      shape.push_back(x[k].shape(d));
-      into.push_back(d + 1);
-    }
-    fronts.push_back(lax::broadcast_in_dim(x[k], shape, into));
-  }
+  for (size_t k = 0; k < x.size(); ++k)
+    fronts.push_back(lax::with_batch_first(x[k], dims[k], size));
   return {{lax::concatenate(fronts, p.dimension + 1)}, {0}};
 }
 
@@ -149,6 +138,7 @@ std::vector<Sample> concatenate_samples() {
 const OpDef& concatenate_op = define<ConcatenateParams>({
     .name = "concatenate",
     .attributes = {"dimension"},
+    .format = {.assembly = "{operands}, dim = {dimension}"},
     .infer = infer_concatenate,
     .evaluate = evaluate_concatenate,
     .factors = concatenate_factors,

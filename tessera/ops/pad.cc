@@ -141,15 +141,7 @@ BatchResult pad_batch(std::span<const Array> x, std::span<const int> dims, const
   // A value an example: pad with anything and choose by a mask of what is padding.
   const int64_t size = x[1].shape(0);
   const PadParams q = with_dim(0);
-  const Array front = dims[0] >= 0 ? lax::move_to_front(x[0], dims[0]) : [&] {
-    Shape shape{size};
-    Dims into;
-    for (int64_t d = 0; d < x[0].ndim(); ++d) {
-      shape.push_back(x[0].shape(d));
-      into.push_back(d + 1);
-    }
-    return lax::broadcast_in_dim(x[0], shape, into);
-  }();
+  const Array front = lax::with_batch_first(x[0], dims[0], size);
   const Array padded = lax::pad(front, zero_scalar(front), q.low, q.high, q.interior);
   const Array own = lax::pad(lax::full(front.shape(), 1, bool_), lax::full({}, 0, bool_), q.low,
                              q.high, q.interior);
@@ -177,6 +169,7 @@ std::vector<Sample> pad_samples() {
 const OpDef& pad_op = define<PadParams>({
     .name = "pad",
     .attributes = {"edge_padding_low", "edge_padding_high", "interior_padding"},
+    .format = {.assembly = "{operands}, low = {edge_padding_low}, high = {edge_padding_high}, interior = {interior_padding}"},
     .infer = infer_pad,
     .evaluate = evaluate_pad,
     .factors = pad_factors,

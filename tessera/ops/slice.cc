@@ -408,17 +408,9 @@ BatchResult update_batch(std::span<const Array> x, std::span<const int> dims, co
   const std::vector<Array> starts =
       batched_starts("dynamic_update_slice", x.subspan(2), dims.subspan(2), 0);
   const int64_t size = dims[0] >= 0 ? x[0].shape(dims[0]) : x[1].shape(dims[1]);
-  auto front = [&](int k) {
-    if (dims[k] >= 0) return lax::move_to_front(x[k], dims[k]);
-    Shape shape{size};
-    Dims into;
-    for (int64_t d = 0; d < x[k].ndim(); ++d) {
-      shape.push_back(x[k].shape(d));
-      into.push_back(d + 1);
-    }
-    return lax::broadcast_in_dim(x[k], shape, into);
-  };
-  return {{lax::dynamic_update_slice(front(0), front(1), starts)}, {0}};
+  const Array operand = lax::with_batch_first(x[0], dims[0], size),
+              update = lax::with_batch_first(x[1], dims[1], size);
+  return {{lax::dynamic_update_slice(operand, update, starts)}, {0}};
 }
 
 std::vector<Sample> update_samples() {
@@ -448,6 +440,7 @@ std::vector<Sample> update_samples() {
 const OpDef& slice_op = define<SliceParams>({
     .name = "slice",
     .attributes = {"start_indices", "limit_indices", "strides"},
+    .format = {.assembly = "{operands} {start_indices:limit_indices:strides}"},
     .infer = infer_slice,
     .evaluate = evaluate_slice,
     .factors = [](std::span<const Type> x, std::span<const Type> z,
@@ -468,6 +461,7 @@ const OpDef& slice_op = define<SliceParams>({
 const OpDef& dynamic_slice_op = define<DynamicSliceParams>({
     .name = "dynamic_slice",
     .attributes = {"slice_sizes"},
+    .format = {.assembly = "{operands}, sizes = {slice_sizes}"},
     .infer = infer_dynamic_slice,
     .evaluate = evaluate_dynamic_slice,
     .factors = dynamic_slice_factors,
@@ -486,6 +480,7 @@ const OpDef& dynamic_slice_op = define<DynamicSliceParams>({
 
 const OpDef& dynamic_update_slice_op = define<NoParams>({
     .name = "dynamic_update_slice",
+    .format = {.assembly = "{operands}", .signature = OpFormat::Signature::kFunctional},
     .infer = infer_update,
     .evaluate = evaluate_update,
     .factors = update_factors,

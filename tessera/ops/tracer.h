@@ -33,7 +33,8 @@ class Tracer final : public ArrayData {
   const std::optional<Literal> known;  // the value of a constant op's result
 };
 
-// The value of a host array or of a traced constant; null for all others.
+// The value of a host array or of a traced constant; null for all others. It lives as long as
+// the array.
 const Literal* known_value(const Array& array);
 
 }  // namespace tessera

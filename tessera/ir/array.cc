@@ -22,6 +22,22 @@ void set_eager_executor(EagerExecutor executor) { eager_executor = executor; }
 
 Sharding HostData::sharding() const { return SingleDeviceSharding(devices()[0]); }
 
+Literal AbstractData::to_literal() const {
+  value_error("array", "expected an array with data, got the abstract {}; it can be lowered, not run or read", describe(type));
+}
+Sharding AbstractData::sharding() const {
+  if (type.sharding) return *type.sharding;
+  return SingleDeviceSharding(devices()[0]);
+}
+Array abstract_array(const Shape& shape, DType dtype) {
+  return Array(std::make_shared<AbstractData>(Type{.dtype = dtype, .shape = shape}));
+}
+Array abstract_array(const Shape& shape, DType dtype, const NamedSharding& sharding) {
+  check_rank("abstract_array", sharding, shape);
+  return Array(std::make_shared<AbstractData>(
+      Type{.dtype = dtype, .shape = shape, .sharding = std::make_shared<NamedSharding>(sharding)}));
+}
+
 Array::Array(Literal literal) {
   Type type{.dtype = literal.dtype(), .shape = literal.shape()};
   data_ = std::make_shared<HostData>(std::move(literal), std::move(type));

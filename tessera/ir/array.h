@@ -20,10 +20,10 @@ namespace tessera {
 struct OpDef;
 class Trace;
 
-// The content of an Array. Subclasses: Tracer (trace/), HostScalar (below), DeviceArray (runtime/).
+// The content of an Array. Subclasses: Tracer (trace/), HostData and AbstractData (below), DeviceArray (runtime/).
 class ArrayData {
  public:
-  enum class Kind : uint8_t { kTracer, kHost, kDevice };
+  enum class Kind : uint8_t { kTracer, kHost, kDevice, kAbstract };
   ArrayData(Kind kind, Type type) : kind(kind), type(std::move(type)) {}
   virtual ~ArrayData() = default;
   // The whole (global) array on the host. A tracer throws UserError kTrace.
@@ -93,6 +93,16 @@ class HostData final : public ArrayData {
   Sharding sharding() const override;
   const Literal literal;
 };
+
+// Shape, dtype and sharding without data: what jit(f).lower() and eval_shape() take in place of an array. JAX's ShapeDtypeStruct.
+class AbstractData final : public ArrayData {
+ public:
+  explicit AbstractData(Type type) : ArrayData(Kind::kAbstract, std::move(type)) {}
+  Literal to_literal() const override;  // UserError: there is no data
+  Sharding sharding() const override;
+};
+Array abstract_array(const Shape& shape, DType dtype);
+Array abstract_array(const Shape& shape, DType dtype, const NamedSharding& sharding);
 
 // Whether 64-bit types exist for defaults and promotion, as jax_enable_x64. Off by default.
 bool x64_enabled();

@@ -9,15 +9,17 @@ struct Link {
 };
 Link link_of(const Mesh& mesh) {
   if (mesh.is_abstract() || mesh.devices().empty()) return {50e9, 1e-6};
-  const std::string& kind = mesh.devices()[0].kind;
-  if (kind.find("v2") != std::string::npos) return {62e9, 1e-6};
-  if (kind.find("v3") != std::string::npos) return {82e9, 1e-6};
-  if (kind.find("v4") != std::string::npos) return {300e9, 1e-6};
-  if (kind.find("v5p") != std::string::npos) return {600e9, 1e-6};
-  if (kind.find("v5") != std::string::npos) return {200e9, 1e-6};
-  if (kind.find("v6") != std::string::npos) return {448e9, 1e-6};
-  if (kind.find("cpu") != std::string::npos || kind.find("Cpu") != std::string::npos) return {20e9, 2e-7};
-  return {450e9, 2e-6};
+  switch (mesh.devices()[0].kind) {
+    case DeviceKind::kCpu: return {20e9, 2e-7};
+    case DeviceKind::kGpu: return {450e9, 2e-6};
+    case DeviceKind::kTpuV2: return {62e9, 1e-6};
+    case DeviceKind::kTpuV3: return {82e9, 1e-6};
+    case DeviceKind::kTpuV4: return {300e9, 1e-6};
+    case DeviceKind::kTpuV5e: return {200e9, 1e-6};
+    case DeviceKind::kTpuV5p: return {600e9, 1e-6};
+    case DeviceKind::kTpuV6e: return {448e9, 1e-6};
+  }
+  return {50e9, 1e-6};
 }
 
 }  // namespace

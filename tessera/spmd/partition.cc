@@ -13,6 +13,7 @@
 #include "tessera/ops/elementwise.h"
 #include "tessera/ops/manual_boundary.h"
 #include "tessera/ops/reduce.h"
+#include "tessera/ops/reshape.h"
 #include "tessera/spmd/assignment.h"
 #include "tessera/spmd/cost.h"
 #include "tessera/spmd/reshard.h"
@@ -55,10 +56,11 @@ Mesh refine(const Mesh& mesh, const Function& f) {
     const int64_t whole = mesh.axis_sizes()[a];
     cuts[a].insert(1);
     cuts[a].insert(whole);
+    int part = 0;  // parts of 'x' are called x/0, x/1, ..., major first
     for (auto it = cuts[a].begin(); std::next(it) != cuts[a].end(); ++it) {
       const int64_t size = *std::next(it) / *it;
       sizes.push_back(size);
-      names.push_back(size == whole ? mesh.axis_names()[a] : fmt::format("{}", AxisRef{mesh.axis_names()[a], *it, size}));
+      names.push_back(size == whole ? mesh.axis_names()[a] : fmt::format("{}/{}", mesh.axis_names()[a], part++));
     }
     if (whole == 1) {
       sizes.push_back(1);
@@ -248,7 +250,7 @@ class Partitioner {
       scope.emplace(op.source);
     }
     const Context context(*this, op, a);
-    return op.def->localize ? op.def->localize(local, params, context) : bind(*op.def, params, local);
+    return op.def->localize ? op.def->localize(local, params, context) : tessera::bind(*op.def, params, local);
   }
 
   // Collectives of manual computations name the user's mesh: the same axes on the refined one.
@@ -333,7 +335,7 @@ class Partitioner {
     for (size_t k = partial.size(); k < op.operands.size(); ++k) operands.push_back(locals_[op.operands[k]].array);
     ReduceParams again = p;
     again.dims = {0};
-    return bind(reduce_op, again, operands);
+    return tessera::bind(reduce_op, again, operands);
   }
 
   void visit_constraint(const Op& op) {
@@ -373,7 +375,7 @@ class Partitioner {
       const DimAtoms whole(f_.types[op.operands[k]].rank());
       local.push_back(as(op.operands[k], whole, op, fmt::format("operand {} of {}, which has no sharding rule", k, op.def->name)));
     }
-    const std::vector<Array> results = bind(*op.def, op.params, local);
+    const std::vector<Array> results = tessera::bind(*op.def, op.params, local);
     for (size_t r = 0; r < results.size(); ++r) settle(op, r, results[r], DimAtoms(f_.types[op.results[r]].rank()));
   }
 
@@ -388,6 +390,15 @@ class Partitioner {
                                     describe(global), n, padded / n, padded - extent, padded),
                         fmt::format("make it a multiple of {}", n)});
     }
+  }
+
+  // Axes of the refined mesh by the names of the user's: "x/0" is "x:(1)2".
+  std::vector<std::string> user_names(const std::vector<std::string>& axes) const {
+    std::vector<AxisRef> refs;
+    for (const std::string& axis : axes) refs.push_back({axis});
+    std::vector<std::string> out;
+    for (const AxisRef& ref : translate_axes("partition", refs, mesh_.mesh(), user_mesh_)) out.push_back(fmt::format("{}", ref));
+    return out;
   }
 
   // The list of collectives, from the ops of the finished function and the reasons recorded as their sources.
@@ -412,6 +423,7 @@ class Partitioner {
         c.group_size = n;
         for (ValueId v : op.operands) c.bytes_per_device += bytes_sent(lowering->kind, n, out.function.types[v]);
         c.seconds = seconds_to_send(out.mesh, c.bytes_per_device, lowering->kind == CollectiveKind::kPermute ? 1 : n - 1);
+        c.axes = user_names(c.axes);
         if (number > 0) {
           const Reason& reason = reasons_[number - 1];
           c.op = reason.op;

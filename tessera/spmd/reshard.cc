@@ -9,7 +9,6 @@
 
 #include "tessera/ops/collectives.h"
 #include "tessera/ops/constant.h"
-#include "tessera/ops/dynamic_slice.h"
 #include "tessera/ops/elementwise.h"
 #include "tessera/ops/pad.h"
 #include "tessera/ops/slice.h"

@@ -17,7 +17,7 @@ bool contains(const std::vector<std::string>& names, std::string_view name) {
 }
 
 // The axes this call makes manual, sorted.
-AxisNames choose_manual_axes(const ShardMapOptions& options) {
+AxisNames choose_manual_axes(const FlatShardMapOptions& options) {
   const AxisEnv& env = AxisEnv::current();
   if (!env.manual_axes().empty() && !(env.mesh() == options.mesh))
     sharding_error(kOp,
@@ -70,7 +70,7 @@ void check_spec(const char* what, size_t index, const PartitionSpec& spec, const
 
 }  // namespace
 
-std::vector<Array> shard_map_flat(const FlatFn& body, const ShardMapOptions& options,
+std::vector<Array> shard_map_flat(const FlatFn& body, const FlatShardMapOptions& options,
                                   std::span<const Array> args) {
   const AxisNames manual = choose_manual_axes(options);
   if (options.in_specs.size() != args.size())

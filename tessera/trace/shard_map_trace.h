@@ -13,7 +13,7 @@
 
 namespace tessera {
 
-struct ShardMapOptions {
+struct FlatShardMapOptions {
   Mesh mesh;
   // One an argument: the mesh axes along which each dimension is cut. Axes not named: every device
   // gets the same.
@@ -32,7 +32,7 @@ struct ShardMapOptions {
 // axes that are not manual here, name parts of axes or leave dimensions unconstrained; extents that
 // the axes do not divide; a nested call on another mesh or on axes that are manual already; an
 // out_spec that does not name an axis along which the result varies.
-std::vector<Array> shard_map_flat(const FlatFn& body, const ShardMapOptions& options,
+std::vector<Array> shard_map_flat(const FlatFn& body, const FlatShardMapOptions& options,
                                   std::span<const Array> args);
 
 }  // namespace tessera

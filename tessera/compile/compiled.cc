@@ -1,0 +1,219 @@
+#include "tessera/compile/compiled.h"
+
+#include <list>
+#include <mutex>
+#include <unordered_map>
+
+#include "tessera/base/warning.h"
+#include "tessera/codegen/compiler.h"
+#include "tessera/sharding/atoms.h"
+#include "tessera/sharding/flatten_regions.h"
+
+namespace tessera {
+namespace {
+
+// Machine code from the compiler of the process, which is never unloaded.
+std::vector<KernelCode> compile_kernels(std::span<const Kernel* const> kernels) {
+  std::vector<KernelCode> out;
+  for (KernelFn fn : codegen::KernelCompiler::process().compile(kernels)) out.push_back({fn, nullptr});
+  return out;
+}
+
+}  // namespace
+
+Compiled::Compiled(const Function& function, const ShardingRequest& request, const Device& device) {
+  const Stages stages = run_pipeline(function, request);
+  if (stages.mesh.rank() > 0 && stages.mesh.is_abstract())
+    sharding_error("jit", "expected a mesh of devices to run on, got {}; lower() and explain() work on abstract meshes, running does not",
+                   stages.mesh);
+  output_types_ = function.output_types();
+  const bool sharded = stages.mesh.rank() > 0;
+  auto spec = [&](const Type& type, const std::vector<NamedSharding>& shardings, size_t i) {
+    const Sharding sharding = sharded ? Sharding(shardings[i]) : Sharding(SingleDeviceSharding(device));
+    return ArraySpec{type.dtype, type.shape, sharding, type.weak};
+  };
+  std::vector<ArraySpec> inputs, outputs;
+  for (size_t i = 0; i < function.inputs.size(); ++i)
+    inputs.push_back(spec(function.types[function.inputs[i]], stages.partitioned.inputs, i));
+  for (size_t i = 0; i < function.outputs.size(); ++i) outputs.push_back(spec(output_types_[i], stages.partitioned.outputs, i));
+  program_ = std::make_unique<Program>(stages.schedule, std::move(inputs), std::move(outputs), compile_kernels);
+  for (const Note& note : stages.partitioned.notes)
+    if (note.warning) warn(fmt::format("[{}] {}; {}{}", note.op, note.text, note.remedy, note.source.empty() ? "" : " (" + note.source + ")"));
+}
+
+std::vector<Array> Compiled::run(std::span<const Array> args, std::span<const uint8_t> donate) const {
+  TESSERA_CHECK(args.size() == program_->num_inputs(), "{} arguments for {} inputs", args.size(), program_->num_inputs());
+  boost::container::small_vector<const DeviceArray*, 16> inputs(args.size());
+  boost::container::small_vector<DeviceArrayRef, 4> moved;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const ArrayData& data = *args[i].data();
+    const ArrayLayoutRef& layout = program_->input_layout(i);
+    if (data.kind == ArrayData::Kind::kDevice) {
+      const auto& device_array = static_cast<const DeviceArray&>(data);
+      if (device_array.layout() == layout) {
+        inputs[i] = &device_array;
+        continue;
+      }
+      moved.push_back(reshard(std::static_pointer_cast<const DeviceArray>(args[i].data()), layout->sharding));
+    } else {
+      moved.push_back(device_array(data.to_literal(), layout->sharding, data.type.weak));
+    }
+    inputs[i] = moved.back().get();
+  }
+  std::vector<DeviceArrayRef> results = program_->run(std::span<const DeviceArray* const>(inputs.data(), inputs.size()), donate);
+  std::vector<Array> out;
+  out.reserve(results.size());
+  for (DeviceArrayRef& result : results) out.emplace_back(std::move(result));
+  return out;
+}
+
+ArgKey::ArgKey(const Array& x) : weak(x.type().weak) {
+  if (x.data()->kind == ArrayData::Kind::kDevice) {
+    layout = static_cast<const DeviceArray&>(*x.data()).layout();
+  } else {
+    type = x.type();
+  }
+}
+
+bool ArgKey::matches(const Array& x) const {
+  const ArrayData& data = *x.data();
+  if (data.type.weak != weak) return false;
+  if (data.kind == ArrayData::Kind::kDevice) return static_cast<const DeviceArray&>(data).layout() == layout;
+  return !layout && data.type.same_array(type);
+}
+
+size_t hash_argument(const Array& x) {
+  const ArrayData& data = *x.data();
+  if (data.kind == ArrayData::Kind::kDevice)
+    return hash_combine(std::hash<const void*>()(static_cast<const DeviceArray&>(data).layout().get()), data.type.weak);
+  return hash_value(data.type);
+}
+
+ShardingRequest request_for(const Function& function, std::span<const Array> args) {
+  ShardingRequest request;
+  request.inputs.resize(args.size());
+  request.outputs.resize(function.outputs.size());
+  bool any = false;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const ArrayData& data = *args[i].data();
+    const NamedSharding* named = nullptr;
+    if (data.kind == ArrayData::Kind::kDevice) named = static_cast<const DeviceArray&>(data).layout()->named.get();
+    if (data.kind == ArrayData::Kind::kAbstract) named = data.type.sharding.get();
+    if (!named) continue;
+    request.inputs[i] = *named;
+    any = true;
+  }
+  if (!any) return request;
+  // Arrays whose mesh lists the devices in another order are moved before the program runs.
+  const Mesh mesh = program_mesh(function, request);
+  for (std::optional<NamedSharding>& s : request.inputs)
+    if (s && !same_device_order(s->mesh(), mesh)) s.reset();
+  return request;
+}
+
+Device device_for(std::string_view op, std::span<const Array> args) {
+  std::optional<Device> found;
+  for (const Array& x : args) {
+    if (x.data()->kind != ArrayData::Kind::kDevice) continue;
+    const Sharding& sharding = static_cast<const DeviceArray&>(*x.data()).layout()->sharding;
+    if (sharding.is_named()) continue;
+    const Device& device = sharding.single().device();
+    if (found && !(*found == device))
+      sharding_error(op, "expected all arrays on one device or on one mesh, got arrays on {} and {}; device_put one of them", *found, device);
+    found = device;
+  }
+  return found ? *found : devices()[0];
+}
+
+namespace {
+
+struct ProgramKey {
+  FunctionRef function;
+  ShardingRequest request;
+  Device device;
+  size_t hash;
+};
+
+bool same_request(const ShardingRequest& a, const ShardingRequest& b) { return a.inputs == b.inputs && a.outputs == b.outputs; }
+
+// Least recently used programs go first; programs in use stay alive with those who hold them.
+class ProgramCache {
+ public:
+  static constexpr size_t kMaxPrograms = 4096;
+
+  CompiledRef get(const Function& function, const ShardingRequest& request, const Device& device) {
+    size_t hash = hash_combine(hash_value(function), static_cast<size_t>(device.id));
+    for (const auto* list : {&request.inputs, &request.outputs})
+      for (const std::optional<NamedSharding>& s : *list) hash = hash_combine(hash, s ? s->hash() : 0);
+    {
+      const std::lock_guard lock(mutex_);
+      if (CompiledRef found = find(hash, function, request, device)) {
+        ++stats_.program_cache_hits;
+        return found;
+      }
+    }
+    // Compiled outside the lock: two threads may compile the same program once each, and both get a right one.
+    CompiledRef compiled = std::make_shared<Compiled>(function, request, device);
+    const std::lock_guard lock(mutex_);
+    ++stats_.programs_compiled;
+    entries_.push_front({ProgramKey{std::make_shared<Function>(function), request, device, hash}, compiled});
+    index_.emplace(hash, entries_.begin());
+    if (entries_.size() > kMaxPrograms) evict();
+    return compiled;
+  }
+
+  CompileStats stats() {
+    const std::lock_guard lock(mutex_);
+    return stats_;
+  }
+  void clear() {
+    const std::lock_guard lock(mutex_);
+    entries_.clear();
+    index_.clear();
+  }
+
+ private:
+  using Entry = std::pair<ProgramKey, CompiledRef>;
+
+  CompiledRef find(size_t hash, const Function& function, const ShardingRequest& request, const Device& device) {
+    const auto [begin, end] = index_.equal_range(hash);
+    for (auto it = begin; it != end; ++it) {
+      const ProgramKey& key = it->second->first;
+      if (!(key.device == device) || !same_request(key.request, request) || !(*key.function == function)) continue;
+      entries_.splice(entries_.begin(), entries_, it->second);
+      return it->second->second;
+    }
+    return nullptr;
+  }
+
+  void evict() {
+    const auto last = std::prev(entries_.end());
+    const auto [begin, end] = index_.equal_range(last->first.hash);
+    for (auto it = begin; it != end; ++it)
+      if (it->second == last) {
+        index_.erase(it);
+        break;
+      }
+    entries_.pop_back();
+  }
+
+  std::mutex mutex_;
+  std::list<Entry> entries_;
+  std::unordered_multimap<size_t, std::list<Entry>::iterator> index_;
+  CompileStats stats_;
+};
+
+ProgramCache& program_cache() {
+  static ProgramCache& cache = *new ProgramCache;  // programs may run while the process ends
+  return cache;
+}
+
+}  // namespace
+
+CompiledRef compile_cached(const Function& function, const ShardingRequest& request, const Device& device) {
+  return program_cache().get(function, request, device);
+}
+CompileStats compile_stats() { return program_cache().stats(); }
+void clear_caches() { program_cache().clear(); }
+
+}  // namespace tessera

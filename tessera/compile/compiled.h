@@ -1,0 +1,60 @@
+// Compiled: a program ready to run on Arrays. What jit, eager ops and composites call.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tessera/compile/pipeline.h"
+#include "tessera/runtime/program.h"
+
+namespace tessera {
+
+class Compiled {
+ public:
+  // `function` with the given placement of its inputs and outputs. UserError where the program's mesh has no devices.
+  Compiled(const Function& function, const ShardingRequest& request, const Device& device);
+
+  // Arrays of the function's input types, anywhere: those that lie elsewhere are resharded first. Synchronous.
+  std::vector<Array> run(std::span<const Array> args, std::span<const uint8_t> donate = {}) const;
+
+  const std::vector<Type>& output_types() const { return output_types_; }
+  Sharding input_sharding(size_t i) const { return program_->input_layout(i)->sharding; }
+  Sharding output_sharding(size_t i) const { return program_->output_layout(i)->sharding; }
+  // Memory for temporaries on all devices together, bytes.
+  int64_t arena_bytes() const { return program_->arena_bytes(); }
+
+ private:
+  std::unique_ptr<Program> program_;
+  std::vector<Type> output_types_;
+};
+using CompiledRef = std::shared_ptr<const Compiled>;
+
+// What decides which program a call needs, of one argument: where it lies, its type, whether it is weak.
+struct ArgKey {
+  ArrayLayoutRef layout;  // of device arrays: equal layouts are one object
+  Type type;              // of host arrays
+  bool weak = false;
+
+  explicit ArgKey(const Array& x);
+  bool matches(const Array& x) const;
+  size_t hash() const;
+};
+size_t hash_argument(const Array& x);
+
+// The placements of arguments as a request: arrays on a mesh are taken as they lie; single-device and host arrays go where propagation
+// wants them.
+ShardingRequest request_for(const Function& function, std::span<const Array> args);
+// The device of a program that no mesh takes part in. UserError naming `op` where arguments lie on several.
+Device device_for(std::string_view op, std::span<const Array> args);
+
+// The program of this function, requests and device; compiled once for all that are structurally equal. Thread-safe.
+CompiledRef compile_cached(const Function& function, const ShardingRequest& request, const Device& device);
+
+struct CompileStats {
+  int64_t programs_compiled = 0, program_cache_hits = 0;
+};
+CompileStats compile_stats();
+void clear_caches();
+
+}  // namespace tessera

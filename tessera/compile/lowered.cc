@@ -1,0 +1,127 @@
+#include "tessera/compile/lowered.h"
+
+#include <fmt/ranges.h>
+
+#include "tessera/ir/printer.h"
+
+namespace tessera {
+
+Lowered::Lowered(Function traced, ShardingRequest request, std::vector<Array> captures, Device device)
+    : stages_(std::make_shared<Stages>(run_pipeline(traced, request))),
+      request_(std::move(request)),
+      captures_(std::move(captures)),
+      device_(device) {}
+
+std::string Lowered::text(std::string_view stage) const {
+  if (stage == "traced") return to_mlir(stages_->traced);
+  if (stage == "propagated") return to_mlir(stages_->propagated);
+  if (stage == "partitioned") return to_mlir(stages_->partitioned.function);
+  if (stage == "fused") return to_string(stages_->schedule);
+  value_error("text", "expected one of the stages traced, propagated, partitioned, fused, got '{}'", stage);
+}
+
+std::vector<Collective> Lowered::collectives() const { return stages_->partitioned.collectives; }
+std::vector<Note> Lowered::notes() const { return stages_->partitioned.notes; }
+std::vector<NamedSharding> Lowered::output_shardings() const { return stages_->partitioned.outputs; }
+
+namespace {
+
+// Bytes that the steps of a schedule read and write on one device.
+int64_t bytes_of_steps(const Schedule& s) {
+  auto bytes = [&](std::initializer_list<int> slots) {
+    int64_t n = 0;
+    for (int slot : slots)
+      if (slot >= 0) n += s.slots[slot].bytes();
+    return n;
+  };
+  auto all = [&](const std::vector<int>& slots) {
+    int64_t n = 0;
+    for (int slot : slots)
+      if (slot >= 0) n += s.slots[slot].bytes();
+    return n;
+  };
+  int64_t total = 0;
+  for (const Step& step : s.steps) {
+    if (const auto* kernel = std::get_if<KernelStep>(&step)) total += all(kernel->slots);
+    if (const auto* dot = std::get_if<DotStep>(&step)) total += bytes({dot->lhs, dot->rhs, dot->out, dot->bias});
+    if (const auto* collective = std::get_if<CollectiveStep>(&step)) total += bytes({collective->in, collective->out});
+    if (const auto* call = std::get_if<CallStep>(&step)) total += all(call->in) + all(call->out);
+    if (const auto* loop = std::get_if<LoopStep>(&step))
+      total += std::max<int64_t>(1, loop->trip_count) * bytes_of_steps(*loop->body);
+    if (const auto* branch = std::get_if<BranchStep>(&step)) {
+      int64_t widest = 0;
+      for (const auto& b : branch->branches) widest = std::max(widest, bytes_of_steps(*b));
+      total += widest;
+    }
+  }
+  return total;
+}
+
+std::string bytes_text(double bytes) {
+  constexpr std::array<const char*, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+  size_t unit = 0;
+  while (bytes >= 1024 && unit + 1 < kUnits.size()) bytes /= 1024, ++unit;
+  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, kUnits[unit]);
+}
+
+std::string seconds_text(double s) {
+  if (s < 1e-3) return fmt::format("{:.1f} us", s * 1e6);
+  if (s < 1) return fmt::format("{:.2f} ms", s * 1e3);
+  return fmt::format("{:.2f} s", s);
+}
+
+}  // namespace
+
+Cost Lowered::cost() const {
+  Cost cost;
+  const Function& f = stages_->partitioned.function;
+  for (const Op& op : f.ops) {
+    const std::vector<Type> operands = f.types_of(op.operands), results = f.types_of(op.results);
+    if (op.def->flops) {
+      cost.flops += op.def->flops(operands, results, op.params);
+    } else if (std::holds_alternative<Pointwise>(op.def->lower) && !operands.empty() && is_inexact(results[0].dtype)) {
+      cost.flops += static_cast<double>(results[0].elements());
+    }
+  }
+  cost.bytes_accessed = bytes_of_steps(stages_->schedule);
+  for (const Collective& c : stages_->partitioned.collectives) {
+    cost.communication_bytes += c.bytes_per_device;
+    cost.communication_seconds += c.seconds;
+  }
+  if (stages_->mesh.rank() == 0 || !stages_->mesh.is_abstract()) cost.arena_bytes = compile()->arena_bytes();
+  return cost;
+}
+
+std::string Lowered::explain() const {
+  const Partitioned& p = stages_->partitioned;
+  std::string out;
+  const Function& f = stages_->traced;
+  if (stages_->mesh.rank() == 0) {
+    out += "one device; nothing is communicated\n";
+  } else {
+    out += fmt::format("mesh      {} ({} devices)\n", stages_->mesh, stages_->mesh.size());
+    for (size_t i = 0; i < p.inputs.size(); ++i)
+      out += fmt::format("input {:<3} {} {}\n", i, describe(f.types[f.inputs[i]]), p.inputs[i].spec());
+    for (size_t i = 0; i < p.outputs.size(); ++i)
+      out += fmt::format("output {:<2} {} {}\n", i, describe(f.types[f.outputs[i]]), p.outputs[i].spec());
+    if (p.collectives.empty()) out += "no collectives\n";
+    for (size_t i = 0; i < p.collectives.size(); ++i) {
+      const Collective& c = p.collectives[i];
+      out += fmt::format("#{} {} over ({}) among {} devices: each sends {}, about {}\n   for {}{}: {}\n", i + 1, c.name, fmt::join(c.axes, ", "),
+                         c.group_size, bytes_text(static_cast<double>(c.bytes_per_device)), seconds_text(c.seconds), c.op,
+                         c.source.empty() || c.source == c.op ? "" : " (" + c.source + ")", c.reason);
+    }
+  }
+  for (const Note& note : p.notes)
+    out += fmt::format("{}: [{}] {}; {}{}\n", note.warning ? "warning" : "note", note.op, note.text, note.remedy,
+                       note.source.empty() ? "" : " (" + note.source + ")");
+  const Cost c = cost();
+  out += fmt::format("a device: {:.4g} flop, {} accessed, {} sent in about {}; {} steps\n", c.flops, bytes_text(static_cast<double>(c.bytes_accessed)),
+                     bytes_text(static_cast<double>(c.communication_bytes)), seconds_text(c.communication_seconds),
+                     stages_->schedule.steps.size());
+  return out;
+}
+
+CompiledRef Lowered::compile() const { return compile_cached(stages_->traced, request_, device_); }
+
+}  // namespace tessera

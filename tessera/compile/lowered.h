@@ -1,0 +1,49 @@
+// Lowered: a traced function and its arguments' placements, on the way to a program. What jit(f).lower(x) returns; every stage can be
+// looked at, on meshes without devices too.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tessera/compile/compiled.h"
+
+namespace tessera {
+
+// Of one device, for one run.
+struct Cost {
+  double flops = 0;
+  int64_t bytes_accessed = 0;      // read and written by the steps
+  int64_t communication_bytes = 0; // sent
+  double communication_seconds = 0;  // estimated on the mesh's links
+  int64_t arena_bytes = 0;         // temporaries, all devices together; 0 on an abstract mesh
+};
+
+class Lowered {
+ public:
+  Lowered(Function traced, ShardingRequest request, std::vector<Array> captures, Device device);
+
+  // The program as StableHLO text, or as a schedule: "traced", "propagated", "partitioned", "fused". UserError for another name.
+  std::string text(std::string_view stage = "traced") const;
+  // What is communicated, in program order.
+  std::vector<Collective> collectives() const;
+  // Padding, fallbacks and full gathers.
+  std::vector<Note> notes() const;
+  Cost cost() const;
+  // Collectives with axes, bytes and reasons, notes and cost, for people.
+  std::string explain() const;
+  // Shardings of results, as propagation chose them.
+  std::vector<NamedSharding> output_shardings() const;
+  CompiledRef compile() const;
+
+  const Stages& stages() const { return *stages_; }
+  const ShardingRequest& request() const { return request_; }
+
+ private:
+  std::shared_ptr<const Stages> stages_;
+  ShardingRequest request_;
+  std::vector<Array> captures_;
+  Device device_;
+};
+
+}  // namespace tessera

@@ -5,22 +5,10 @@
 #include <unordered_map>
 
 #include "tessera/base/warning.h"
-#include "tessera/codegen/compiler.h"
 #include "tessera/sharding/atoms.h"
 #include "tessera/sharding/flatten_regions.h"
 
 namespace tessera {
-namespace {
-
-// Machine code from the compiler of the process, which is never unloaded.
-std::vector<KernelCode> compile_kernels(std::span<const Kernel* const> kernels) {
-  std::vector<KernelCode> out;
-  for (KernelFn fn : codegen::KernelCompiler::process().compile(kernels)) out.push_back({fn, nullptr});
-  return out;
-}
-
-}  // namespace
-
 Compiled::Compiled(const Function& function, const ShardingRequest& request, const Device& device) {
   const Stages stages = run_pipeline(function, request);
   if (stages.mesh.rank() > 0 && stages.mesh.is_abstract())
@@ -36,7 +24,7 @@ Compiled::Compiled(const Function& function, const ShardingRequest& request, con
   for (size_t i = 0; i < function.inputs.size(); ++i)
     inputs.push_back(spec(function.types[function.inputs[i]], stages.partitioned.inputs, i));
   for (size_t i = 0; i < function.outputs.size(); ++i) outputs.push_back(spec(output_types_[i], stages.partitioned.outputs, i));
-  program_ = std::make_unique<Program>(stages.schedule, std::move(inputs), std::move(outputs), compile_kernels);
+  program_ = std::make_unique<Program>(stages.schedule, std::move(inputs), std::move(outputs));
   for (const Note& note : stages.partitioned.notes)
     if (note.warning) warn(fmt::format("[{}] {}; {}{}", note.op, note.text, note.remedy, note.source.empty() ? "" : " (" + note.source + ")"));
 }

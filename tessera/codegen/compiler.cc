@@ -1,0 +1,119 @@
+#include "tessera/codegen/compiler.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+
+#include "tessera/codegen/canonical.h"
+#include "tessera/codegen/object_code.h"
+
+namespace tessera::codegen {
+
+struct KernelCompiler::Impl {
+  explicit Impl(const CompilerOptions& options)
+      : target(options.target ? *options.target : host_target()), emitter(target) {}
+
+  Target target;
+  mutable ObjectEmitter emitter;
+  Linker linker;
+  mutable std::mutex mutex;
+  std::unordered_map<std::string, KernelFn> known;  // by canonical text
+  CompilerStatistics statistics;
+
+  KernelFn build(const Kernel& kernel, const std::string& text);
+};
+
+KernelFn KernelCompiler::Impl::build(const Kernel& kernel, const std::string&) {
+  const auto start = std::chrono::steady_clock::now();
+  const std::string object = emitter.emit(kernel, "kernel", ObjectEmitter::Output::kObject);
+  void* address = linker.link(object, "kernel");
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+  std::lock_guard lock(mutex);
+  ++statistics.compiled;
+  statistics.seconds += spent.count();
+  return reinterpret_cast<KernelFn>(address);
+}
+
+KernelCompiler::KernelCompiler(CompilerOptions options) : impl_(std::make_unique<Impl>(options)) {}
+KernelCompiler::~KernelCompiler() = default;
+
+KernelCompiler& KernelCompiler::process() {
+  static KernelCompiler* const compiler = new KernelCompiler();
+  return *compiler;
+}
+
+KernelFn KernelCompiler::compile(const Kernel& kernel) {
+  const Kernel* const one = &kernel;
+  return compile(std::span(&one, 1))[0];
+}
+
+std::vector<KernelFn> KernelCompiler::compile(std::span<const Kernel* const> kernels) {
+  struct Job {
+    Kernel kernel;
+    std::string text;
+    KernelFn fn = nullptr;
+    std::exception_ptr error;
+  };
+  std::vector<Job> jobs;
+  std::unordered_map<std::string, size_t> job_of;
+  std::vector<std::string> texts;
+  for (const Kernel* kernel : kernels) {
+    verify(*kernel);
+    Kernel form = canonical(*kernel);
+    texts.push_back(to_string(form));
+    std::lock_guard lock(impl_->mutex);
+    if (impl_->known.count(texts.back()) || job_of.count(texts.back())) {
+      ++impl_->statistics.from_memory;
+      continue;
+    }
+    job_of.emplace(texts.back(), jobs.size());
+    jobs.push_back({std::move(form), texts.back(), nullptr, nullptr});
+  }
+  std::atomic<size_t> next{0};
+  auto work = [&] {
+    for (size_t i; (i = next++) < jobs.size();) {
+      try {
+        jobs[i].fn = impl_->build(jobs[i].kernel, jobs[i].text);
+      } catch (...) {
+        jobs[i].error = std::current_exception();
+      }
+    }
+  };
+  const size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  std::vector<std::thread> threads;
+  for (size_t t = 1; t < std::min(cores, jobs.size()); ++t) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+  for (const Job& job : jobs) {
+    if (job.error) std::rethrow_exception(job.error);
+  }
+  std::lock_guard lock(impl_->mutex);
+  // Another thread may have compiled the same kernel meanwhile; the first stays.
+  for (const Job& job : jobs) impl_->known.emplace(job.text, job.fn);
+  std::vector<KernelFn> functions;
+  for (const std::string& text : texts) functions.push_back(impl_->known.at(text));
+  return functions;
+}
+
+CompilerStatistics KernelCompiler::statistics() const {
+  std::lock_guard lock(impl_->mutex);
+  return impl_->statistics;
+}
+
+std::string KernelCompiler::llvm_ir(const Kernel& kernel) const {
+  return impl_->emitter.emit(canonical(kernel), "kernel", ObjectEmitter::Output::kIr);
+}
+
+std::string KernelCompiler::assembly(const Kernel& kernel) const {
+  return impl_->emitter.emit(canonical(kernel), "kernel", ObjectEmitter::Output::kAssembly);
+}
+
+int64_t split_unit(const Kernel& kernel) {
+  if (kernel.vectorize == Kernel::Vectorize::kInner) return 1;
+  return 1024;
+}
+
+}  // namespace tessera::codegen

@@ -1,0 +1,370 @@
+// The loops of a kernel.
+#include <algorithm>
+
+#include "tessera/codegen/emit.h"
+
+namespace tessera::codegen {
+
+using llvm::BasicBlock;
+using llvm::Value;
+
+namespace {
+
+// Vectors in flight: more hide latency and loop overhead, but heavy bodies fill the machine alone, and cost compile time.
+int unroll_for_weight(int weight) { return weight <= 12 ? 4 : weight <= 40 ? 2 : 1; }
+
+}  // namespace
+
+Value* KernelEmitter::i64(int64_t value) { return b_.getInt64(static_cast<uint64_t>(value)); }
+
+BasicBlock* KernelEmitter::new_block(const char* name) {
+  return BasicBlock::Create(b_.getContext(), name, function_);
+}
+
+KernelEmitter::Loop KernelEmitter::open_loop(Value* start, std::vector<Value*>& carried) {
+  Loop loop{new_block("loop"), new_block("body"), new_block("exit"), nullptr, start, {}, carried};
+  b_.SetInsertPoint(loop.header);
+  loop.index = b_.CreatePHI(b_.getInt64Ty(), 2);
+  for (Value*& v : carried) {
+    loop.carried.push_back(b_.CreatePHI(v->getType(), 2));
+    v = loop.carried.back();
+  }
+  return loop;
+}
+
+void KernelEmitter::enter_loop(Loop& loop, Value* condition) {
+  b_.CreateCondBr(condition, loop.body, loop.exit);
+  scopes_.push_back({loop.body, {}, {}, {}, loop.index});
+}
+
+void KernelEmitter::close_loop(Loop& loop, Value* next, std::vector<Value*>& carried) {
+  auto branch = [&](Value* index, const std::vector<Value*>& values) {
+    use_scope(top());
+    b_.CreateBr(loop.header);
+    loop.index->addIncoming(index, scopes_.back().tail);
+    for (size_t i = 0; i < values.size(); ++i) {
+      loop.carried[i]->addIncoming(values[i], scopes_.back().tail);
+    }
+  };
+  branch(next, carried);
+  scopes_.pop_back();
+  branch(loop.start, loop.initial);
+  scopes_.back().tail = loop.exit;
+  carried.assign(loop.carried.begin(), loop.carried.end());
+}
+
+void KernelEmitter::open_block(Value* index) {
+  scopes_.push_back({new_block("block"), {}, {}, {}, index});
+  entries_.push_back(scopes_.back().tail);
+}
+
+void KernelEmitter::close_block() {
+  BasicBlock* end = scopes_.back().tail;
+  scopes_.pop_back();
+  use_scope(top());
+  b_.CreateBr(entries_.back());
+  entries_.pop_back();
+  scopes_.back().tail = end;
+}
+
+void KernelEmitter::run() {
+  BasicBlock* entry = new_block("entry");
+  BasicBlock* work = new_block("work");
+  BasicBlock* done = new_block("done");
+  b_.SetInsertPoint(entry);
+  Value* begin = function_->getArg(1);
+  Value* end = function_->getArg(2);
+  ir_.alloca_point = b_.CreateCondBr(b_.CreateICmpSLT(begin, end), work, done);
+  scopes_.push_back({work, {}, {}, {}, nullptr});
+  use_scope(0);
+  for (size_t i = 0; i < k_.buffers.size(); ++i) {
+    Value* slot = b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), function_->getArg(0), i);
+    buffers_.push_back(b_.CreateLoad(b_.getPtrTy(), slot));
+  }
+  parallel_.assign(k_.parallel.size(), nullptr);
+  if (along_parallel_) {
+    emit_parallel();
+  } else {
+    emit_inner();
+  }
+  use_scope(0);
+  // Streamed stores must be visible before the caller says that it is done.
+  if (k_.streaming_stores) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+  b_.CreateBr(done);
+  b_.SetInsertPoint(done);
+  b_.CreateRetVoid();
+}
+
+// Sets parallel_[0 .. dims) from their flat index.
+void KernelEmitter::decompose(Value* flat, size_t dims) {
+  use_scope(top());
+  for (size_t d = dims; d-- > 1;) {
+    Value* extent = i64(k_.parallel[d]);
+    Value* quotient = b_.CreateUDiv(flat, extent);
+    parallel_[d] = b_.CreateSub(flat, b_.CreateMul(quotient, extent));
+    flat = quotient;
+  }
+  if (dims > 0) parallel_[0] = flat;
+}
+
+// The range [begin, end) as runs within a row of the last dim: the first and the last may be partial.
+void KernelEmitter::emit_parallel() {
+  Value* begin = function_->getArg(1);
+  Value* end = function_->getArg(2);
+  if (k_.parallel.size() == 1 || flat_) {
+    open_block(nullptr);
+    emit_columns(begin, end);
+    close_block();
+    return;
+  }
+  std::vector<Value*> none;
+  Loop rows = open_loop(begin, none);
+  enter_loop(rows, b_.CreateICmpSLT(rows.index, end));
+  use_scope(top());
+  Value* extent = i64(k_.parallel.back());
+  Value* row = b_.CreateUDiv(rows.index, extent);
+  Value* column = b_.CreateSub(rows.index, b_.CreateMul(row, extent));
+  Value* left = b_.CreateSub(end, rows.index);
+  Value* count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateSub(extent, column), left);
+  Value* next = b_.CreateAdd(rows.index, count);
+  decompose(row, k_.parallel.size() - 1);
+  emit_columns(column, b_.CreateAdd(column, count));
+  close_loop(rows, next, none);
+}
+
+void KernelEmitter::set_masks(int unroll, Value* count) {
+  masks_.clear();
+  // Lane numbers as wide as the lanes themselves: comparing them gives a mask in the registers' natural form.
+  llvm::Type* type = b_.getIntNTy(static_cast<unsigned>(ir_.target.vector_bytes * 8 / lanes_));
+  for (int u = 0; u < unroll; ++u) {
+    Value* rest = u ? b_.CreateSub(count, i64(u * lanes_)) : count;
+    rest = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, rest, i64(lanes_));
+    if (u) rest = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, rest, i64(0));
+    Value* limit = b_.CreateVectorSplat(lanes_, b_.CreateIntCast(rest, type, false));
+    masks_.push_back({b_.CreateICmpULT(iota(type, 1), limit), rest});
+  }
+}
+
+void KernelEmitter::emit_columns(Value* begin, Value* end) {
+  std::vector<Value*> none;
+  masks_.clear();
+  if (single_) {
+    open_block(begin);
+    emit_lane_block(1);
+    close_block();
+    return;
+  }
+  int weight = 0;
+  for (size_t l = 0; l < k_.loops.size(); ++l) weight += loop_weight(static_cast<int>(l));
+  const int unroll = unroll_for_weight(weight);
+  use_scope(top());
+  Value* last = b_.CreateSub(end, i64(unroll * lanes_));
+  Loop blocks = open_loop(begin, none);
+  enter_loop(blocks, b_.CreateICmpSLE(blocks.index, last));
+  emit_lane_block(unroll);
+  use_scope(top());
+  close_loop(blocks, b_.CreateAdd(blocks.index, i64(unroll * lanes_)), none);
+
+  Loop rest = open_loop(blocks.index, none);
+  enter_loop(rest, b_.CreateICmpSLT(rest.index, end));
+  use_scope(top());
+  set_masks(1, b_.CreateSub(end, rest.index));
+  emit_lane_block(1);
+  use_scope(top());
+  close_loop(rest, b_.CreateAdd(rest.index, i64(lanes_)), none);
+  masks_.clear();
+}
+
+void KernelEmitter::emit_lane_block(int unroll) {
+  unroll_ = unroll;
+  for (size_t l = 0; l < k_.loops.size(); ++l) {
+    if (k_.loops[l].extents.empty()) {
+      emit_once(static_cast<int>(l));
+    } else {
+      emit_column_loop(static_cast<int>(l));
+    }
+  }
+}
+
+void KernelEmitter::emit_once(int l) {
+  std::vector<Value*> accumulators = initial_accumulators(l, unroll_, false);
+  emit_body(l, accumulators);
+  finish_reductions(l, accumulators, unroll_, false);
+}
+
+void KernelEmitter::emit_column_loop(int l) {
+  const Dims& extents = k_.loops[l].extents;
+  std::vector<Value*> accumulators = initial_accumulators(l, unroll_, false);
+  std::vector<Loop> loops;
+  for (int64_t extent : extents) {
+    loops.push_back(open_loop(i64(0), accumulators));
+    enter_loop(loops.back(), b_.CreateICmpSLT(loops.back().index, i64(extent)));
+  }
+  emit_body(l, accumulators);
+  while (!loops.empty()) {
+    use_scope(top());
+    close_loop(loops.back(), b_.CreateAdd(loops.back().index, i64(1)), accumulators);
+    loops.pop_back();
+  }
+  finish_reductions(l, accumulators, unroll_, false);
+}
+
+void KernelEmitter::emit_inner() {
+  Value* end = function_->getArg(2);
+  std::vector<Value*> none;
+  Loop rows = open_loop(function_->getArg(1), none);
+  enter_loop(rows, b_.CreateICmpSLT(rows.index, end));
+  decompose(rows.index, k_.parallel.size());
+  for (size_t l = 0; l < k_.loops.size(); ++l) {
+    unroll_ = 1;
+    if (k_.loops[l].extents.empty()) {
+      emit_once(static_cast<int>(l));
+    } else {
+      emit_row_loop(static_cast<int>(l));
+    }
+  }
+  use_scope(top());
+  close_loop(rows, b_.CreateAdd(rows.index, i64(1)), none);
+}
+
+void KernelEmitter::emit_row_loop(int l) {
+  const Dims& extents = k_.loops[l].extents;
+  const int granule = 64 / ir_.target.vector_bytes;  // vectors
+  const int partials = granule * unroll_for_weight(loop_weight(l));
+  const int64_t extent = extents.back();
+  accumulator_unroll_ = extent >= partials * lanes_ ? partials : granule;
+  std::vector<Value*> accumulators = initial_accumulators(l, accumulator_unroll_, true);
+  std::vector<Loop> loops;
+  for (size_t d = 0; d + 1 < extents.size(); ++d) {
+    loops.push_back(open_loop(i64(0), accumulators));
+    enter_loop(loops.back(), b_.CreateICmpSLT(loops.back().index, i64(extents[d])));
+  }
+  const int64_t run = partials * lanes_;
+  if (extent >= run) {
+    Loop blocks = open_loop(i64(0), accumulators);
+    enter_loop(blocks, b_.CreateICmpSLE(blocks.index, i64(extent - run)));
+    unroll_ = partials;
+    emit_body(l, accumulators);
+    use_scope(top());
+    close_loop(blocks, b_.CreateAdd(blocks.index, i64(run)), accumulators);
+  }
+  const int64_t start = extent / run * run, rest = extent - start;
+  if (rest > granule * lanes_) {
+    Loop blocks = open_loop(i64(start), accumulators);
+    enter_loop(blocks, b_.CreateICmpSLT(blocks.index, i64(extent)));
+    unroll_ = granule;
+    use_scope(top());
+    set_masks(granule, b_.CreateSub(i64(extent), blocks.index));
+    emit_body(l, accumulators);
+    use_scope(top());
+    close_loop(blocks, b_.CreateAdd(blocks.index, i64(granule * lanes_)), accumulators);
+  } else if (rest > 0) {
+    open_block(i64(start));
+    unroll_ = static_cast<int>(ceil_div(rest, lanes_));
+    use_scope(top());
+    if (rest % lanes_) set_masks(unroll_, i64(rest));
+    emit_body(l, accumulators);
+    close_block();
+  }
+  masks_.clear();
+  while (!loops.empty()) {
+    use_scope(top());
+    close_loop(loops.back(), b_.CreateAdd(loops.back().index, i64(1)), accumulators);
+    loops.pop_back();
+  }
+  finish_reductions(l, accumulators, accumulator_unroll_, true);
+}
+
+std::vector<int> KernelEmitter::needed_nodes(int l) const {
+  std::vector<char> needed(k_.nodes.size(), 0);
+  for (const KernelReduction& r : k_.loops[l].reductions) {
+    for (int node : r.nodes) needed[node] = 1;
+  }
+  for (const KernelStore& store : k_.loops[l].stores) {
+    needed[store.node] = 1;
+    if (store.guard >= 0) needed[store.guard] = 1;
+  }
+  std::vector<int> nodes;
+  for (size_t i = k_.nodes.size(); i-- > 0;) {
+    if (!needed[i]) continue;
+    const KernelNode& node = k_.nodes[i];
+    for (int arg : node.args) needed[arg] = 1;
+    for (const auto& [index, stride] : node.dynamic) needed[index] = 1;
+    if (node.guard >= 0) needed[node.guard] = 1;
+    if (!fused_[i]) nodes.push_back(static_cast<int>(i));
+  }
+  std::reverse(nodes.begin(), nodes.end());
+  return nodes;
+}
+
+int KernelEmitter::loop_weight(int l) const {
+  int weight = 0;
+  for (int id : needed_nodes(l)) {
+    const KernelNode& node = k_.nodes[id];
+    if (!by_lane_[id]) continue;
+    weight += node.kind == NodeKind::kScalarOp ? op_weight(node.op, k_.nodes[node.args.back()].dtype) : 1;
+  }
+  for (const KernelReduction& r : k_.loops[l].reductions) {
+    weight += r.kind >= ReduceKind::kArgMin ? 4 + 4 * static_cast<int>(r.nodes.size()) : 1;
+  }
+  return weight;
+}
+
+void KernelEmitter::emit_body(int l, std::vector<Value*>& accumulators) {
+  // Node by node over all vectors: the loads of a block stand together, its stores last.
+  for (int node : needed_nodes(l)) {
+    const int copies = by_lane_[node] ? unroll_ : 1;
+    for (int u = 0; u < copies; ++u) value(node, u);
+  }
+  const bool across_lanes = !along_parallel_ && !k_.loops[l].extents.empty();
+  accumulate(l, accumulators, unroll_, across_lanes);
+  int id = static_cast<int>(k_.nodes.size());
+  for (int earlier = 0; earlier < l; ++earlier) id += static_cast<int>(k_.loops[earlier].stores.size());
+  for (const KernelStore& store : k_.loops[l].stores) emit_store(store, id++);
+}
+
+void KernelEmitter::emit_store(const KernelStore& store, int id) {
+  const DType dtype = k_.buffers[store.buffer].dtype;
+  const bool in_lanes = along_parallel_ ? !single_ : !store.address.inner.empty();
+  const int64_t stride = lane_stride(store.address);
+  const bool streaming = k_.streaming_stores && k_.buffers[store.buffer].kind == BufferKind::kOutput;
+  for (int u = 0; u < (in_lanes ? unroll_ : 1); ++u) {
+    Val element = value(store.node, u);
+    const Val guard = store.guard >= 0 ? value(store.guard, u) : Val{};
+    Value* pointer = pointer_to(store.buffer, store.address, id, top(), u);
+    Value* scattered = lane_kind(store.address) == LaneKind::kScattered
+                           ? scattered_offsets(store.address, u, b_.getInt64Ty())
+                           : nullptr;
+    use_scope(top());
+    if (!in_lanes) {
+      memory_.store_scalar(dtype, pointer, element, guard.re);
+    } else {
+      TESSERA_CHECK(stride || scattered, "lanes of a store to buffer {} share an address", store.buffer);
+      element = broadcast_val(ir_, element);
+      LaneMask mask = mask_of(u);
+      if (guard) mask = with_guard(mask, guard);
+      if (scattered) {
+        memory_.scatter(dtype, pointer, scattered, element, mask);
+      } else {
+        memory_.store(dtype, pointer, stride, element, mask, streaming);
+      }
+    }
+    keep_scope(top());
+  }
+}
+
+void emit_kernel(const Kernel& kernel, const Target& target, llvm::Module& module, const std::string& name) {
+  auto& context = module.getContext();
+  llvm::Type* pointer = llvm::PointerType::get(context, 0);
+  llvm::Type* index = llvm::Type::getInt64Ty(context);
+  auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer, index, index}, false);
+  auto* function = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module);
+  function->setDoesNotThrow();
+  function->addFnAttr("target-cpu", target.cpu);
+  function->addFnAttr("target-features", target.features);
+  function->addFnAttr("prefer-vector-width", std::to_string(target.vector_bytes * 8));
+  Ir ir(module, target, kernel_lanes(kernel, target.vector_bytes));
+  KernelEmitter(kernel, ir, function).run();
+}
+
+}  // namespace tessera::codegen

@@ -1,0 +1,306 @@
+// Reductions: accumulators, how they combine, and their results.
+#include <algorithm>
+#include <limits>
+
+#include "tessera/codegen/emit.h"
+
+namespace tessera::codegen {
+
+using llvm::Value;
+
+namespace {
+
+bool is_custom(const KernelReduction& r) { return r.kind >= ReduceKind::kArgMin; }
+
+// Where each piece of a reduction's accumulators lies in the flat list that loops carry.
+struct Layout {
+  int unroll;
+  int parts;  // 2: complex
+  size_t results;
+  size_t first;
+  size_t index(size_t k, int u, int part) const {
+    return first + (k * static_cast<size_t>(unroll) + static_cast<size_t>(u)) * parts + part;
+  }
+  size_t flag(int u) const { return index(results, 0, 0) + static_cast<size_t>(u); }
+};
+
+}  // namespace
+
+// Floats may accumulate in a wider dtype, everything else in its own.
+DType KernelEmitter::accumulator_dtype(const KernelReduction& r, size_t k) const {
+  const DType dtype = k_.nodes[r.nodes[k]].dtype;
+  if (is_custom(r) || !is_floating(dtype) || !is_floating(r.accumulate)) return dtype;
+  return register_bytes(r.accumulate) >= register_bytes(dtype) && itemsize(r.accumulate) > itemsize(dtype)
+             ? r.accumulate
+             : dtype;
+}
+
+Val KernelEmitter::to_accumulator(const KernelReduction& r, size_t k, Val v) {
+  const DType from = k_.nodes[r.nodes[k]].dtype, to = accumulator_dtype(r, k);
+  if (from == to) return v;
+  if (to == float32) return v;  // float16 and bfloat16 are in f32 already
+  return convert_val(ir_, from, to, v);
+}
+
+Val KernelEmitter::identity(const KernelReduction& r, size_t k) {
+  const DType dtype = accumulator_dtype(r, k);
+  const bool floating = is_floating(dtype);
+  const double inf = std::numeric_limits<double>::infinity();
+  auto extreme = [&](bool largest) -> Val {
+    if (floating) return number_val(ir_, dtype, largest ? inf : -inf);
+    if (dtype == bool_) return {b_.getInt1(largest)};
+    const unsigned bits = static_cast<unsigned>(itemsize(dtype) * 8);
+    const bool is_signed = kind(dtype) == DTypeKind::kSigned;
+    llvm::APInt value = largest ? (is_signed ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getMaxValue(bits))
+                                : (is_signed ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt(bits, 0));
+    return {llvm::ConstantInt::get(b_.getContext(), value)};
+  };
+  switch (r.kind) {
+    case ReduceKind::kSum:
+    case ReduceKind::kOr:
+      return number_val(ir_, dtype, 0);
+    case ReduceKind::kProduct:
+      return number_val(ir_, dtype, 1);
+    case ReduceKind::kMin:
+      return extreme(true);
+    case ReduceKind::kMax:
+      return extreme(false);
+    case ReduceKind::kAnd:
+      return number_val(ir_, dtype, dtype == bool_ ? 1 : -1);
+    default:
+      return number_val(ir_, dtype, 0);  // never read: the flag says that no element has come
+  }
+}
+
+std::vector<Val> KernelEmitter::apply_body(const ScalarProgram& body, std::span<const Val> args) {
+  std::vector<Val> values;
+  for (size_t i = 0; i < body.nodes.size(); ++i) {
+    const ScalarNode& node = body.nodes[i];
+    switch (node.kind) {
+      case ScalarNode::Kind::kInput:
+        values.push_back(args[i]);
+        break;
+      case ScalarNode::Kind::kConstant:
+        values.push_back(constant_val(ir_, node.dtype, node.immediate.data()));
+        break;
+      case ScalarNode::Kind::kOp: {
+        boost::container::small_vector<Val, 3> operands;
+        for (int arg : node.args) operands.push_back(values[arg]);
+        values.push_back(emit_scalar_op(ir_, node.op, node.dtype, body.nodes[node.args.back()].dtype, operands));
+        break;
+      }
+    }
+  }
+  std::vector<Val> out;
+  for (int output : body.outputs) out.push_back(values[output]);
+  return out;
+}
+
+// a is what came first; for min and max NaN sticks from either side.
+std::vector<Val> KernelEmitter::combine(const KernelReduction& r, std::span<const Val> a, std::span<const Val> c) {
+  if (is_custom(r)) {
+    std::vector<Val> args(a.begin(), a.end());
+    args.insert(args.end(), c.begin(), c.end());
+    std::vector<Val> out = apply_body(record_body(*r.body), args);
+    for (size_t k = 0; k < out.size(); ++k) {
+      if (a[k].re->getType()->isVectorTy()) out[k] = broadcast_val(ir_, out[k]);
+    }
+    return out;
+  }
+  static constexpr ScalarOp kOps[] = {ScalarOp::kAdd, ScalarOp::kMul, ScalarOp::kMin,
+                                      ScalarOp::kMax, ScalarOp::kAnd, ScalarOp::kOr};
+  const DType dtype = accumulator_dtype(r, 0);
+  const Val args[] = {c[0], a[0]};
+  return {emit_scalar_op(ir_, kOps[static_cast<size_t>(r.kind)], dtype, dtype, args)};
+}
+
+std::vector<Val> KernelEmitter::elements_of(const KernelReduction& r, int u) {
+  std::vector<Val> elements;
+  for (size_t k = 0; k < r.nodes.size(); ++k) {
+    const Val element = value(r.nodes[k], u);
+    use_scope(top());
+    elements.push_back(to_accumulator(r, k, element));
+    keep_scope(top());
+  }
+  return elements;
+}
+
+std::vector<Value*> KernelEmitter::initial_accumulators(int l, int unroll, bool across_lanes) {
+  std::vector<Value*> out;
+  const bool vectors = across_lanes || (along_parallel_ && !single_);
+  for (const KernelReduction& r : k_.loops[l].reductions) {
+    for (size_t k = 0; k < r.nodes.size(); ++k) {
+      for (int u = 0; u < unroll; ++u) {
+        Val start = across_lanes ? identity(r, k) : value(r.init[k], u);
+        use_scope(top());
+        if (!across_lanes) start = to_accumulator(r, k, start);
+        if (vectors) start = broadcast_val(ir_, start);
+        keep_scope(top());
+        out.push_back(start.re);
+        if (start.im) out.push_back(start.im);
+      }
+    }
+    if (is_custom(r) && across_lanes) {
+      for (int u = 0; u < unroll; ++u) out.push_back(broadcast_val(ir_, {b_.getFalse()}).re);
+    }
+  }
+  return out;
+}
+
+void KernelEmitter::accumulate(int l, std::vector<Value*>& accumulators, int used, bool across_lanes) {
+  const int unroll = across_lanes ? accumulator_unroll_ : used;
+  size_t first = 0;
+  for (const KernelReduction& r : k_.loops[l].reductions) {
+    const int parts = is_complex(k_.nodes[r.nodes[0]].dtype) ? 2 : 1;
+    const Layout at{unroll, parts, r.nodes.size(), first};
+    const bool flagged = is_custom(r) && across_lanes;
+    first = at.flag(0) + (flagged ? static_cast<size_t>(unroll) : 0);
+    for (int u = 0; u < used; ++u) {
+      std::vector<Val> sofar;
+      for (size_t k = 0; k < at.results; ++k) {
+        sofar.push_back({accumulators[at.index(k, u, 0)], parts == 2 ? accumulators[at.index(k, u, 1)] : nullptr});
+        sofar.back().rounded = false;
+      }
+      std::vector<Val> next;
+      if (r.kind == ReduceKind::kSum && fused_[r.nodes[0]]) {
+        const KernelNode& product = k_.nodes[r.nodes[0]];
+        const Val a = value(product.args[0], u), c = value(product.args[1], u);
+        use_scope(top());
+        const bool lanes = sofar[0].re->getType()->isVectorTy();
+        Vec x{ir_, lanes ? broadcast_val(ir_, a).re : a.re}, y{ir_, lanes ? broadcast_val(ir_, c).re : c.re};
+        next = {{fma(x, y, {ir_, sofar[0].re}).v}};
+      } else {
+        std::vector<Val> elements = elements_of(r, u);
+        use_scope(top());
+        if (sofar[0].re->getType()->isVectorTy()) {
+          for (Val& e : elements) e = broadcast_val(ir_, e);
+        }
+        next = combine(r, sofar, elements);
+        if (flagged) {
+          // The first element of a lane stands for itself: the body need not have an identity.
+          Value*& seen = accumulators[at.flag(u)];
+          const Val has{seen};
+          for (size_t k = 0; k < next.size(); ++k) {
+            const Val args[] = {has, next[k], elements[k]};
+            const DType dtype = accumulator_dtype(r, k);
+            next[k] = emit_scalar_op(ir_, ScalarOp::kSelect, dtype, dtype, args);
+          }
+        }
+      }
+      const LaneMask mask = mask_of(u);
+      for (size_t k = 0; k < next.size(); ++k) {
+        for (int part = 0; part < parts; ++part) {
+          Value* fresh = part ? next[k].im : next[k].re;
+          Value*& slot = accumulators[at.index(k, u, part)];
+          // Lanes along parallel may compute what nobody reads, lanes along the reduced dim may not.
+          slot = mask.lanes && across_lanes ? b_.CreateSelect(mask.lanes, fresh, slot) : fresh;
+        }
+      }
+      if (flagged) {
+        Value*& seen = accumulators[at.flag(u)];
+        seen = mask.lanes ? b_.CreateOr(seen, mask.lanes) : llvm::Constant::getAllOnesValue(seen->getType());
+      }
+      keep_scope(top());
+    }
+  }
+}
+
+void KernelEmitter::finish_reductions(int l, std::vector<Value*>& accumulators, int unroll, bool across_lanes) {
+  size_t first = 0;
+  int result = 0;
+  const int scope = top();
+  for (const KernelReduction& r : k_.loops[l].reductions) {
+    const int parts = is_complex(k_.nodes[r.nodes[0]].dtype) ? 2 : 1;
+    const Layout at{unroll, parts, r.nodes.size(), first};
+    const bool flagged = is_custom(r) && across_lanes;
+    first = at.flag(0) + (flagged ? static_cast<size_t>(unroll) : 0);
+    // totals[u][k]
+    std::vector<std::vector<Val>> totals(unroll);
+    std::vector<Value*> seen(unroll, nullptr);
+    for (int u = 0; u < unroll; ++u) {
+      for (size_t k = 0; k < at.results; ++k) {
+        totals[u].push_back({accumulators[at.index(k, u, 0)],
+                             parts == 2 ? accumulators[at.index(k, u, 1)] : nullptr, false});
+      }
+      if (flagged) seen[u] = accumulators[at.flag(u)];
+    }
+    if (across_lanes) {
+      // Halves onto each other: vectors, then lanes.
+      std::vector<Val> init;
+      for (size_t k = 0; k < at.results; ++k) {
+        const Val start = value(r.init[k], 0);
+        use_scope(scope);
+        init.push_back(to_accumulator(r, k, start));
+        keep_scope(scope);
+      }
+      use_scope(scope);
+      auto fold = [&](std::vector<Val> a, std::vector<Val> c, Value* has_a, Value* has_c) {
+        std::vector<Val> both = combine(r, a, c);
+        if (!flagged) return both;
+        for (size_t k = 0; k < both.size(); ++k) {
+          const DType dtype = accumulator_dtype(r, k);
+          const Val pick_c[] = {{has_a}, both[k], c[k]};
+          both[k] = emit_scalar_op(ir_, ScalarOp::kSelect, dtype, dtype, pick_c);
+          const Val pick_a[] = {{has_c}, both[k], a[k]};
+          both[k] = emit_scalar_op(ir_, ScalarOp::kSelect, dtype, dtype, pick_a);
+        }
+        return both;
+      };
+      for (int half = unroll / 2; half > 0; half /= 2) {
+        for (int u = 0; u < half; ++u) {
+          totals[u] = fold(totals[u], totals[u + half], seen[u], seen[u + half]);
+          if (flagged) seen[u] = b_.CreateOr(seen[u], seen[u + half]);
+        }
+      }
+      std::vector<Val> total = totals[0];
+      Value* has = seen[0];
+      for (int half = lanes_ / 2; half > 0; half /= 2) {
+        std::vector<int> low, high;
+        for (int i = 0; i < half; ++i) {
+          low.push_back(i);
+          high.push_back(half + i);
+        }
+        auto part = [&](Value* v, const std::vector<int>& lanes) -> Value* {
+          if (!v) return nullptr;
+          if (half == 1) return b_.CreateExtractElement(v, static_cast<uint64_t>(lanes[0]));
+          return b_.CreateShuffleVector(v, lanes);
+        };
+        std::vector<Val> a, c;
+        for (const Val& v : total) {
+          a.push_back({part(v.re, low), part(v.im, low), false});
+          c.push_back({part(v.re, high), part(v.im, high), false});
+        }
+        Value *has_a = part(has, low), *has_c = part(has, high);
+        total = fold(a, c, has_a, has_c);
+        if (flagged) has = b_.CreateOr(has_a, has_c);
+      }
+      std::vector<Val> out = combine(r, init, total);
+      for (size_t k = 0; flagged && k < out.size(); ++k) {
+        const DType dtype = accumulator_dtype(r, k);
+        const Val args[] = {{has}, out[k], init[k]};
+        out[k] = emit_scalar_op(ir_, ScalarOp::kSelect, dtype, dtype, args);
+      }
+      totals.assign(1, out);
+      keep_scope(scope);
+    }
+    for (size_t k = 0; k < at.results; ++k, ++result) {
+      for (size_t i = 0; i < k_.nodes.size(); ++i) {
+        const KernelNode& node = k_.nodes[i];
+        if (node.kind != NodeKind::kReduced || node.loop != l || node.reduction != result) continue;
+        auto& values = scopes_[scope].values[static_cast<int>(i)];
+        for (size_t u = 0; u < totals.size(); ++u) {
+          Val v = totals[u][k];
+          const DType from = accumulator_dtype(r, k);
+          use_scope(scope);
+          const bool held_alike = register_type(b_.getContext(), from) == register_type(b_.getContext(), node.dtype);
+          if (from != node.dtype && !held_alike) v = convert_val(ir_, from, node.dtype, v);
+          keep_scope(scope);
+          v.rounded = register_bytes(node.dtype) == itemsize(real_dtype(node.dtype));
+          values.push_back(v);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace tessera::codegen

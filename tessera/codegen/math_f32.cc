@@ -1,0 +1,283 @@
+// float32 functions computed in float32. Coefficients are minimax fits made for these ranges (Remez, relative error).
+#include <array>
+#include <cmath>
+
+#include "tessera/base/error.h"
+#include "tessera/codegen/helpers.h"
+#include "tessera/codegen/math.h"
+
+namespace tessera::codegen {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kLn2High = 0x1.62e400p-1, kLn2Low = 0x1.7f7d1cp-20;  // ln 2 in two parts; n * high is exact for |n| < 2^9
+constexpr double kPi = 3.14159265358979323846;
+
+double low_part(double value) { return value - static_cast<double>(static_cast<float>(value)); }
+double as_f32(double value) { return static_cast<double>(static_cast<float>(value)); }
+
+// Operands in this order keep NaN in x.
+Vec clamp(Vec x, double low, double high) { return fast_min(x.like(high), fast_max(x.like(low), x)); }
+
+// 2^n for integers n in [-126, 127], given as floats.
+Vec power_of_two(Vec n) { return float_of_bits((to_int(n) + bits_of(n).like_int(127)) << 23); }
+
+// p * 2^n, rounded once, for any integer n in [-252, 254].
+Vec scale(Vec p, Vec n) {
+  auto& b = p.ir->builder;
+  if (p.ir->target.avx512 && (p.width() == 16 || p.width() == 8)) {
+    const bool wide = p.width() == 16;
+    llvm::Value* mask = llvm::ConstantInt::get(b.getIntNTy(wide ? 16 : 8), ~0ULL);
+    std::vector<llvm::Value*> args = {p.v, n.v, p.v, mask};
+    if (wide) args.push_back(b.getInt32(4));  // the current rounding mode
+    return {*p.ir, b.CreateIntrinsic(wide ? llvm::Intrinsic::x86_avx512_mask_scalef_ps_512
+                                          : llvm::Intrinsic::x86_avx512_mask_scalef_ps_256,
+                                     {}, args)};
+  }
+  Vec half = unary(llvm::Intrinsic::floor, n * 0.5);
+  return p * power_of_two(half) * power_of_two(n - half);
+}
+
+struct ExpArgument {
+  Vec n, r;  // x = n ln 2 + r
+};
+ExpArgument reduce_exp(Vec x) {
+  Vec n = round_even(x * as_f32(1 / 0.693147180559945309417));
+  Vec r = fma(-n, kLn2High, x);
+  return {n, fma(-n, kLn2Low, r)};
+}
+
+// x = 2^e (1 + f) with f in [-1/3, 1/3), for positive normal x.
+struct LogArgument {
+  Vec e, f;
+};
+LogArgument reduce_log(Vec bits) {
+  Vec from = bits - bits.like_int(0x3f2aaaab);  // 2/3
+  Vec e = from & bits.like_int(0xff800000);
+  Vec m = float_of_bits(bits - e);
+  return {to_float(sar(e, 23)), m - 1.0};
+}
+
+// log(1 + f) + e ln 2
+Vec log_of(Vec e, Vec f) {
+  static constexpr double kLog[] = {0.33333215f, -0.24999797f, 0.20010406f, -0.16680487f,
+                                    0.14005874f, -0.12184264f, 0.13984416f, -0.12891676f};
+  Vec square = f * f;
+  Vec y = polynomial(f, kLog) * (square * f);
+  y = fma(e, kLn2Low, y);
+  y = fma(square, -0.5, y);
+  return fma(e, kLn2High, f + y);
+}
+
+struct Angle {
+  Vec quadrant, r;  // x = quadrant * pi/2 + r
+};
+Angle reduce_angle(Vec x) {
+  constexpr double kHalfPi = kPi / 2;
+  const double c1 = as_f32(kHalfPi), c2 = as_f32(kHalfPi - c1);
+  const double c3 = as_f32(6.123233995736766e-17 + ((kHalfPi - c1) - c2));
+  Vec n = round_even(x * as_f32(2 / kPi));
+  Vec r = fma(-n, c1, x);
+  r = fma(-n, c2, r);
+  return {to_int(n), fma(-n, c3, r)};
+}
+constexpr double kHugeAngle = 131072;  // below, n c1 is exact and the error of n c3 is small
+
+Vec sin_poly(Vec r, Vec square) {
+  return fma(r * square, polynomial(square, {-0.16666652f, 0.008332027f, -0.00019496857f}), r);
+}
+Vec cos_poly(Vec square) {
+  Vec p = polynomial(square, {0.04166664f, -0.0013887169f, 2.441552e-05f});
+  return fma(square * square, p, fma(square, -0.5, 1.0));
+}
+
+// The lanes beyond kHugeAngle again, by libm.
+Vec fix_huge_angles(Vec x, Vec result, const char* helper) {
+  Vec huge = abs(x) >= kHugeAngle;
+  return unlikely(any(huge), result, [&] { return select(huge, call_lanes(helper, x), result); });
+}
+
+// atan of z in [0, 1]
+Vec atan_poly(Vec z) {
+  Vec t = z * z;
+  Vec p = polynomial(t, {-0.33333302f, 0.19998638f, -0.14265245f, 0.10957576f, -0.08419459f, 0.05823456f,
+                         -0.03145571f, 0.011064447f, -0.0018272146f});
+  return fma(z * t, p, z);
+}
+
+// asin of a in [0, 1] is s + s^3 P for a <= 1/2, else pi/2 - 2 (s + s^3 P) with s = sqrt((1 - a) / 2).
+struct AsinArgument {
+  Vec big, p;
+};
+AsinArgument asin_parts(Vec a) {
+  Vec big = a > 0.5;
+  Vec t = select(big, fma(a, -0.5, 0.5), a * a);
+  Vec s = select(big, sqrt(t), a);
+  Vec q = polynomial(t, {0.16666754f, 0.074952416f, 0.045477096f, 0.02414761f, 0.042218555f});
+  return {big, fma(s * t, q, s)};
+}
+
+}  // namespace
+
+Vec exp_scaled_f32(Vec x, int by) {
+  x = clamp(x, -105, 90);
+  auto [n, r] = reduce_exp(x);
+  Vec p = polynomial(r, {1, 1, 0.49999994f, 0.16666509f, 0.041668527f, 0.008370134f, 0.0013811704f});
+  return scale(p, by ? n + by : n);
+}
+
+Vec exp_f32(Vec x) { return exp_scaled_f32(x, 0); }
+
+Vec expm1_f32(Vec given) {
+  // 2^n (1 + p) - 1 with p = expm1(r), at half size so that 2^n does not overflow before the result does.
+  Vec x = clamp(given, -18, 90);
+  auto [n, r] = reduce_exp(x);
+  Vec p = polynomial(r, {0.5f, 0.16666666f, 0.041666336f, 0.008333394f, 0.0013942698f, 0.00019846042f});
+  p = fma(r * r, p, r);
+  Vec half = power_of_two(n - 1.0);
+  Vec y = fma(half, p, half - 0.5);
+  // The sign of zero, and NaN.
+  return select(given == 0.0, given, y + y);
+}
+
+Vec log_f32(Vec x) {
+  Vec small = x < 0x1p-126;
+  Vec bits = bits_of(select(small, x * 0x1p23, x));
+  auto [e, f] = reduce_log(bits);
+  Vec y = log_of(select(small, e - 23.0, e), f);
+  y = select(x < kInf, y, x);              // inf, NaN
+  y = select(x == 0.0, -kInf, y);
+  return select(x < 0.0, kNan, y);
+}
+
+Vec log1p_f32(Vec x) {
+  Vec u = 1.0 + x;
+  Vec lost = select(x < 1.0, x - (u - 1.0), 1.0 - (u - x));  // 1 + x - u, exactly
+  Vec bits = bits_of(u);
+  auto [e, f] = reduce_log(bits);
+  Vec down = float_of_bits((bits.like_int(127) - to_int(e)) << 23);  // 2^-e
+  Vec y = log_of(e, fma(lost, down, f));
+  y = select(abs(x) < 0x1p-25, x, y);  // also -0
+  y = select(x < kInf, y, x);
+  y = select(x == -1.0, -kInf, y);
+  return select(x < -1.0, kNan, y);
+}
+
+Vec sin_cos_f32(Vec x, bool cosine) {
+  auto [quadrant, r] = reduce_angle(x);
+  if (cosine) quadrant = quadrant + quadrant.like_int(1);
+  Vec square = r * r;
+  Vec one = quadrant.like_int(1);
+  Vec value = select((quadrant & one) != quadrant.like_int(0), cos_poly(square), sin_poly(r, square));
+  Vec sign = (quadrant & quadrant.like_int(2)) << 30;
+  value = float_of_bits(bits_of(value) ^ sign);
+  return fix_huge_angles(x, value, cosine ? kCosLanes : kSinLanes);
+}
+
+Vec tan_f32(Vec x) {
+  auto [quadrant, r] = reduce_angle(x);
+  Vec square = r * r;
+  Vec s = sin_poly(r, square), c = cos_poly(square);
+  Vec odd = (quadrant & quadrant.like_int(1)) != quadrant.like_int(0);
+  Vec value = select(odd, -c, s) / select(odd, s, c);
+  return fix_huge_angles(x, value, kTanLanes);
+}
+
+Vec tanh_f32(Vec given) {
+  Vec x = clamp(given, -9.02, 9.02);
+  Vec t = x * x;
+  Vec p = polynomial(t, {1, 0.136798907f, 0.00386829704f, 2.80068298e-05f, 3.05834887e-08f, -1.2202325e-11f});
+  Vec q = polynomial(t, {1, 0.470132228f, 0.0272457269f, 0.000393857659f, 1.2873223e-06f});
+  return x * p / q;
+}
+
+Vec logistic_f32(Vec x) {
+  Vec z = exp_f32(-abs(x));
+  return select(x < 0.0, z, z.like(1)) / (1.0 + z);
+}
+
+Vec erf_f32(Vec x) {
+  Vec a = abs(x);
+  Vec t = a * a;
+  Vec small = a * polynomial(t, {1.1283792f, -0.37612632f, 0.11283664f, -0.026857706f, 0.0051969523f,
+                                 -0.00080977037f, 8.185094e-05f});
+  // log(erfc(a))
+  Vec limited = fast_min(a.like(4), a);
+  Vec q = polynomial(limited, {-0.00016646138f, -1.1277971f, -0.63697624f, -0.10411354f, 0.022315137f,
+                               -0.0030654683f, 0.00019821708f});
+  Vec large = 1.0 - exp_f32(q);
+  return copy_sign(select(a < 0.92, small, large), x);
+}
+
+// M. Giles, "Approximating the erfinv function" (2010): polynomials in w = -log(1 - x^2), as JAX has it.
+Vec erf_inv_f32(Vec x) {
+  Vec u = 1.0 - x * x;  // the square is rounded first, as in JAX
+  auto [e, f] = reduce_log(bits_of(u));
+  Vec w = -(f * polynomial(f, {0.99999934f, -0.49999753f, 0.33341718f, -0.25017565f, 0.19726603f,
+                               -0.1626717f, 0.174669f, -0.16078143f}));
+  w = fma(e, -0.693147180559945309417, w);
+  Vec p = polynomial(w - 2.5, {1.50140941f, 0.246640727f, -0.00417768164f, -0.00125372503f, 0.00021858087f,
+                               -4.39150654e-06f, -3.5233877e-06f, 3.43273939e-07f, 2.81022636e-08f});
+  // w >= 5: one number in 300; also |x| >= 1 and NaN.
+  Vec central = u > 0.0067379470;
+  p = unlikely(any(~central), p, [&] {
+    Vec tail = polynomial(sqrt(w) - 3.0, {2.83297682f, 1.00167406f, 0.00943887047f, -0.0076224613f, 0.00573950773f,
+                                          -0.00367342844f, 0.00134934322f, 0.000100950558f, -0.000200214257f});
+    tail = select(u == 0.0, kInf, tail);
+    tail = select(u < 0.0, kNan, tail);
+    return select(central, p, tail);
+  });
+  return p * x;
+}
+
+Vec asin_f32(Vec x) {
+  auto [big, p] = asin_parts(abs(x));
+  Vec large = fma(p, -2.0, as_f32(kPi / 2)) + low_part(kPi / 2);
+  return copy_sign(select(big, large, p), x);
+}
+
+Vec acos_f32(Vec x) {
+  auto [big, p] = asin_parts(abs(x));
+  Vec twice = p + p;
+  Vec large = select(x < 0.0, (as_f32(kPi) - twice) + low_part(kPi), twice);
+  Vec signed_p = copy_sign(p, x);
+  Vec small = as_f32(kPi / 2) - (signed_p - low_part(kPi / 2));
+  return select(big, large, small);
+}
+
+Vec atan_f32(Vec x) {
+  Vec a = abs(x);
+  Vec inverted = a > 1.0;
+  Vec p = atan_poly(select(inverted, 1.0 / a, a));
+  Vec large = (as_f32(kPi / 2) - p) + low_part(kPi / 2);
+  return copy_sign(select(inverted, large, p), x);
+}
+
+Vec atan2_f32(Vec y, Vec x) {
+  Vec ax = abs(x), ay = abs(y);
+  Vec steep = ay > ax;
+  Vec top = select(steep, ax, ay), bottom = select(steep, ay, ax);
+  Vec q = top / bottom;
+  q = select(top == bottom, select(top == 0.0, 0.0, q.like(1)), q);  // 0/0 and inf/inf
+  Vec p = atan_poly(q);
+  Vec r = select(steep, (as_f32(kPi / 2) - p) + low_part(kPi / 2), p);
+  Vec negative = bits_of(x) < bits_of(x).like_int(0);
+  r = select(negative, (as_f32(kPi) - r) + low_part(kPi), r);
+  r = copy_sign(r, y);
+  return select(is_nan(x) | is_nan(y), x + y, r);
+}
+
+Vec sinh_f32(Vec x) {
+  Vec a = abs(x), t = x * x;
+  Vec small = fma(a * t, polynomial(t, {0.16666666f, 0.008333356f, 0.00019834965f, 2.8236823e-06f}), a);
+  Vec half = exp_scaled_f32(a, -1);
+  return copy_sign(select(a < 1.0, small, half - 0.25 / half), x);
+}
+
+Vec cosh_f32(Vec x) {
+  Vec half = exp_scaled_f32(abs(x), -1);
+  return half + 0.25 / half;
+}
+
+}  // namespace tessera::codegen

@@ -1,0 +1,224 @@
+// Loads and stores of vectors: contiguous, reversed, strided, scattered, masked.
+#include "tessera/codegen/emit.h"
+#include "tessera/codegen/helpers.h"
+
+namespace tessera::codegen {
+
+using llvm::FixedVectorType;
+using llvm::Value;
+
+llvm::Type* Memory::storage(DType dtype) const {
+  auto& b = ir_.builder;
+  if (dtype == bool_) return b.getInt8Ty();
+  if (dtype == float16 || dtype == bfloat16) return b.getInt16Ty();
+  return register_type(b.getContext(), dtype);
+}
+
+Val Memory::from_storage(DType dtype, Value* bits) {
+  if (dtype == bool_) {
+    Vec byte{ir_, bits};
+    return {(byte != byte.like_int(0)).v};
+  }
+  if (dtype == float16 || dtype == bfloat16) return from_half_bits(ir_, dtype, bits);
+  return {bits};
+}
+
+Value* Memory::to_storage(DType dtype, Value* value, bool rounded) {
+  Vec x{ir_, value};
+  if (dtype == bool_) return ir_.builder.CreateZExt(value, x.with(ir_.builder.getInt8Ty()));
+  if (dtype == float16 || dtype == bfloat16) return half_bits(ir_, dtype, {value, nullptr, rounded});
+  return value;
+}
+
+// Whether the target has masked loads and stores of the element; others go through a copy or lane by lane.
+bool Memory::maskable(llvm::Type* element) const {
+  return ir_.target.avx512 || element->getScalarSizeInBits() >= 32;
+}
+
+Value* Memory::advance(DType dtype, Value* pointer, Value* elements) {
+  auto& b = ir_.builder;
+  llvm::Type* element = storage(dtype);
+  if (is_complex(dtype)) element = llvm::ArrayType::get(element, 2);
+  return b.CreateGEP(element, pointer, elements);
+}
+
+Value* Memory::load_lanes(llvm::Type* element, Value* pointer, int lanes, const LaneMask& mask) {
+  auto& b = ir_.builder;
+  auto* type = FixedVectorType::get(element, lanes);
+  const llvm::Align align(element->getScalarSizeInBits() / 8);
+  if (!mask.lanes) return b.CreateAlignedLoad(type, pointer, align);
+  if (!maskable(element) && mask.count) {
+    llvm::AllocaInst* slot = ir_.stack_slot(type);
+    b.CreateStore(llvm::Constant::getNullValue(type), slot);
+    Value* bytes = b.CreateMul(mask.count, b.getInt64(element->getScalarSizeInBits() / 8));
+    ir_.call_helper(kCopyBytes, {slot, pointer, bytes});
+    return b.CreateAlignedLoad(type, slot, slot->getAlign());
+  }
+  return b.CreateMaskedLoad(type, pointer, align, mask.lanes, llvm::Constant::getNullValue(type));
+}
+
+void Memory::store_lanes(Value* value, Value* pointer, const LaneMask& mask, bool streaming) {
+  auto& b = ir_.builder;
+  auto* type = llvm::cast<FixedVectorType>(value->getType());
+  llvm::Type* element = type->getElementType();
+  const unsigned item = element->getScalarSizeInBits() / 8;
+  if (mask.lanes) {
+    if (!maskable(element) && mask.count) {
+      llvm::AllocaInst* slot = ir_.stack_slot(type);
+      b.CreateAlignedStore(value, slot, slot->getAlign());
+      ir_.call_helper(kCopyBytes, {pointer, slot, b.CreateMul(mask.count, b.getInt64(item))});
+      return;
+    }
+    b.CreateMaskedStore(value, pointer, llvm::Align(item), mask.lanes);
+    return;
+  }
+  const unsigned bytes = item * type->getNumElements();
+  if (!streaming || bytes < 16) {
+    b.CreateAlignedStore(value, pointer, llvm::Align(item));
+    return;
+  }
+  // Non-temporal stores must be aligned; whether they are does not change within a row.
+  llvm::Function* fn = b.GetInsertBlock()->getParent();
+  auto block = [&](const char* name) { return llvm::BasicBlock::Create(b.getContext(), name, fn); };
+  llvm::BasicBlock *aligned = block("stream"), *plain = block("plain"), *join = block("stored");
+  const unsigned alignment = std::min(bytes, 64u);
+  Value* low = b.CreateAnd(b.CreatePtrToInt(pointer, b.getInt64Ty()), b.getInt64(alignment - 1));
+  b.CreateCondBr(b.CreateICmpEQ(low, b.getInt64(0)), aligned, plain);
+  b.SetInsertPoint(aligned);
+  llvm::StoreInst* store = b.CreateAlignedStore(value, pointer, llvm::Align(alignment));
+  store->setMetadata("nontemporal",
+                     llvm::MDNode::get(b.getContext(), llvm::ConstantAsMetadata::get(b.getInt32(1))));
+  b.CreateBr(join);
+  b.SetInsertPoint(plain);
+  b.CreateAlignedStore(value, pointer, llvm::Align(item));
+  b.CreateBr(join);
+  b.SetInsertPoint(join);
+}
+
+Value* Memory::strided_offsets(int64_t stride) {
+  auto& b = ir_.builder;
+  const bool narrow = std::abs(stride) * ir_.lanes <= INT32_MAX;
+  llvm::Type* type = narrow ? b.getInt32Ty() : b.getInt64Ty();
+  std::vector<llvm::Constant*> offsets;
+  for (int i = 0; i < ir_.lanes; ++i) {
+    offsets.push_back(llvm::ConstantInt::get(type, static_cast<uint64_t>(i * stride), true));
+  }
+  return llvm::ConstantVector::get(offsets);
+}
+
+Val Memory::load(DType dtype, Value* pointer, int64_t stride, const LaneMask& mask) {
+  auto& b = ir_.builder;
+  llvm::Type* element = storage(dtype);
+  const int lanes = ir_.lanes;
+  if (stride == 1 && is_complex(dtype)) {
+    LaneMask twice;
+    std::vector<int> even, odd, doubled;
+    for (int i = 0; i < lanes; ++i) {
+      even.push_back(2 * i);
+      odd.push_back(2 * i + 1);
+      doubled.insert(doubled.end(), {i, i});
+    }
+    if (mask.lanes) twice.lanes = b.CreateShuffleVector(mask.lanes, doubled);
+    Value* both = load_lanes(element, pointer, 2 * lanes, twice);
+    return {b.CreateShuffleVector(both, even), b.CreateShuffleVector(both, odd)};
+  }
+  if (stride == 1) return from_storage(dtype, load_lanes(element, pointer, lanes, mask));
+  if (stride == -1 && !mask.lanes && !is_complex(dtype)) {
+    std::vector<int> reversed;
+    for (int i = lanes; i-- > 0;) reversed.push_back(i);
+    Value* first = b.CreateGEP(element, pointer, b.getInt64(1 - lanes));
+    return from_storage(dtype, b.CreateShuffleVector(load_lanes(element, first, lanes, {}), reversed));
+  }
+  return gather(dtype, pointer, strided_offsets(stride), mask);
+}
+
+Value* Memory::lane_pointers(DType dtype, Value* pointer, Value* offsets) {
+  auto& b = ir_.builder;
+  llvm::Type* element = storage(dtype);
+  if (is_complex(dtype)) element = llvm::ArrayType::get(element, 2);
+  Value* wide = b.CreateSExt(offsets, FixedVectorType::get(b.getInt64Ty(), ir_.lanes));
+  return b.CreateGEP(element, pointer, wide);
+}
+
+Val Memory::gather(DType dtype, Value* pointer, Value* offsets, const LaneMask& mask) {
+  auto& b = ir_.builder;
+  llvm::Type* element = storage(dtype);
+  auto* type = FixedVectorType::get(element, ir_.lanes);
+  const llvm::Align align(element->getScalarSizeInBits() / 8);
+  auto load = [&](Value* base) {
+    return b.CreateMaskedGather(type, lane_pointers(dtype, base, offsets), align, mask.lanes,
+                                llvm::Constant::getNullValue(type));
+  };
+  if (is_complex(dtype)) return {load(pointer), load(b.CreateGEP(element, pointer, b.getInt64(1)))};
+  return from_storage(dtype, load(pointer));
+}
+
+Val Memory::load_scalar(DType dtype, Value* pointer, Value* guard) {
+  auto& b = ir_.builder;
+  llvm::Type* element = storage(dtype);
+  const llvm::Align align(element->getScalarSizeInBits() / 8);
+  if (guard) {
+    // Reads a zero instead of branching.
+    if (!zeros_) {
+      zeros_ = ir_.stack_slot(llvm::ArrayType::get(b.getInt64Ty(), 2), 16);
+      llvm::IRBuilder<> entry(ir_.alloca_point);
+      entry.CreateStore(llvm::Constant::getNullValue(zeros_->getAllocatedType()), zeros_);
+    }
+    pointer = b.CreateSelect(guard, pointer, zeros_);
+  }
+  auto load = [&](Value* at) { return b.CreateAlignedLoad(element, at, align); };
+  if (is_complex(dtype)) return {load(pointer), load(b.CreateGEP(element, pointer, b.getInt64(1)))};
+  return from_storage(dtype, load(pointer));
+}
+
+void Memory::store(DType dtype, Value* pointer, int64_t stride, Val value, const LaneMask& mask,
+                   bool streaming) {
+  auto& b = ir_.builder;
+  const int lanes = ir_.lanes;
+  if (stride != 1) return scatter(dtype, pointer, strided_offsets(stride), value, mask);
+  if (!is_complex(dtype)) {
+    return store_lanes(to_storage(dtype, value.re, value.rounded), pointer, mask, streaming);
+  }
+  std::vector<int> interleaved, doubled;
+  for (int i = 0; i < lanes; ++i) {
+    interleaved.insert(interleaved.end(), {i, lanes + i});
+    doubled.insert(doubled.end(), {i, i});
+  }
+  LaneMask twice;
+  if (mask.lanes) twice.lanes = b.CreateShuffleVector(mask.lanes, doubled);
+  store_lanes(b.CreateShuffleVector(value.re, value.im, interleaved), pointer, twice, streaming);
+}
+
+void Memory::scatter(DType dtype, Value* pointer, Value* offsets, Val value, const LaneMask& mask) {
+  auto& b = ir_.builder;
+  llvm::Type* element = storage(dtype);
+  const llvm::Align align(element->getScalarSizeInBits() / 8);
+  b.CreateMaskedScatter(to_storage(dtype, value.re, value.rounded), lane_pointers(dtype, pointer, offsets),
+                        align, mask.lanes);
+  if (value.im) {
+    Value* imaginary = b.CreateGEP(element, pointer, b.getInt64(1));
+    b.CreateMaskedScatter(value.im, lane_pointers(dtype, imaginary, offsets), align, mask.lanes);
+  }
+}
+
+void Memory::store_scalar(DType dtype, Value* pointer, Val value, Value* guard) {
+  auto& b = ir_.builder;
+  llvm::Type* element = storage(dtype);
+  const llvm::Align align(element->getScalarSizeInBits() / 8);
+  llvm::BasicBlock* join = nullptr;
+  if (guard) {
+    llvm::Function* fn = b.GetInsertBlock()->getParent();
+    auto* then = llvm::BasicBlock::Create(b.getContext(), "guarded", fn);
+    join = llvm::BasicBlock::Create(b.getContext(), "join", fn);
+    b.CreateCondBr(guard, then, join);
+    b.SetInsertPoint(then);
+  }
+  b.CreateAlignedStore(to_storage(dtype, value.re, value.rounded), pointer, align);
+  if (value.im) b.CreateAlignedStore(value.im, b.CreateGEP(element, pointer, b.getInt64(1)), align);
+  if (join) {
+    b.CreateBr(join);
+    b.SetInsertPoint(join);
+  }
+}
+
+}  // namespace tessera::codegen

@@ -1,0 +1,47 @@
+// Kernel -> object file -> callable code, by LLVM. What KernelCompiler is made of.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tessera/codegen/target.h"
+#include "tessera/fusion/kernel.h"
+
+namespace llvm {
+class TargetMachine;
+}
+
+namespace tessera::codegen {
+
+// Turns canonical kernels into object files. Threads share one; each compilation borrows a TargetMachine of its own.
+class ObjectEmitter {
+ public:
+  explicit ObjectEmitter(const Target& target);
+  ~ObjectEmitter();
+  enum class Output : uint8_t { kObject, kAssembly, kIr };
+  std::string emit(const Kernel& kernel, const std::string& symbol, Output output);
+
+ private:
+  std::unique_ptr<llvm::TargetMachine> borrow();
+  void give_back(std::unique_ptr<llvm::TargetMachine> machine);
+  Target target_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<llvm::TargetMachine>> idle_;
+};
+
+// Links object files into this process.
+class Linker {
+ public:
+  Linker();
+  ~Linker();
+  // The address of `symbol` in `object`; RuntimeError if it is no object file for this machine.
+  void* link(const std::string& object, const std::string& symbol);
+
+ private:
+  struct Session;
+  std::unique_ptr<Session> session_;
+};
+
+}  // namespace tessera::codegen

@@ -1,0 +1,53 @@
+#include "tessera/codegen/target.h"
+
+#include <llvm/ADT/StringMap.h>
+#include <llvm/TargetParser/Host.h>
+
+#include <map>
+
+#include "tessera/base/error.h"
+
+namespace tessera::codegen {
+namespace {
+
+bool is_avx512(const std::string& feature) {
+  return feature.starts_with("avx512") || feature.starts_with("avx10") || feature == "evex512";
+}
+
+Target make_target(bool allow_avx512) {
+  std::map<std::string, bool> features;
+  for (const auto& entry : llvm::sys::getHostCPUFeatures()) {
+    features[entry.first().str()] = entry.second;
+  }
+  for (const char* needed : {"avx2", "fma", "f16c"}) {
+    if (!features[needed]) {
+      throw RuntimeError(
+          fmt::format("[codegen] expected a CPU with AVX2, FMA and F16C (x86-64-v3), got {} without {}",
+                      llvm::sys::getHostCPUName().str(), needed));
+    }
+  }
+  Target target;
+  target.cpu = llvm::sys::getHostCPUName().str();
+  target.avx512 = allow_avx512;
+  for (const char* part : {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}) {
+    target.avx512 = target.avx512 && features[part];
+  }
+  target.vector_bytes = target.avx512 ? 64 : 32;
+  for (const auto& [name, present] : features) {
+    const bool on = present && (target.avx512 || !is_avx512(name));
+    if (!target.features.empty()) target.features += ',';
+    target.features += (on ? '+' : '-') + name;
+  }
+  return target;
+}
+
+}  // namespace
+
+const Target& host_target() {
+  static const Target target = make_target(true);
+  return target;
+}
+
+Target avx2_target() { return make_target(false); }
+
+}  // namespace tessera::codegen

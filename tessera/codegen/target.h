@@ -1,0 +1,25 @@
+// The CPU that code is generated for: asked of the machine at run time, so nothing is built with -march=native.
+//
+// Two levels exist: AVX2 with FMA and F16C (x86-64-v3, the least that is supported) and AVX-512 (F, BW, DQ, VL, CD). Results do
+// not depend on the level: kernels have the same operations in the same order on both.
+#pragma once
+
+#include <string>
+
+namespace tessera::codegen {
+
+struct Target {
+  std::string cpu;       // LLVM's name, for scheduling
+  std::string features;  // LLVM's feature string, sorted
+  bool avx512 = false;
+  int vector_bytes = 32;
+
+  int f32_lanes() const { return vector_bytes / 4; }
+};
+
+// RuntimeError if the CPU lacks AVX2, FMA or F16C.
+const Target& host_target();
+// The host without its AVX-512 instructions: lets one machine test both levels.
+Target avx2_target();
+
+}  // namespace tessera::codegen

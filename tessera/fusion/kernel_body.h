@@ -1,0 +1,42 @@
+// ScalarProgram: the body of a custom reduction as a list of scalar operations, recorded from its
+// IR.
+//
+// Fusion checks that a body can be recorded, codegen replays the list on vectors, and the printed
+// form of the list is part of a kernel's key (an IR function has no stable text of its own within a
+// kernel).
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "tessera/ir/function.h"
+#include "tessera/ir/scalar_expr.h"
+
+namespace tessera {
+
+struct ScalarNode {
+  enum class Kind : uint8_t { kInput, kConstant, kOp } kind;
+  DType dtype;
+  ScalarOp op = ScalarOp::kAdd;
+  boost::container::small_vector<int, 3> args;  // nodes before this one
+  std::array<std::byte, 16> immediate{};        // kConstant
+};
+
+struct ScalarProgram {
+  std::vector<ScalarNode> nodes;  // the inputs first, in order
+  int inputs = 0;
+  std::vector<int> outputs;
+};
+
+// Replays the Pointwise lowering of every op of `body`, all of whose values are scalars.
+// InternalError if an op has another lowering.
+ScalarProgram record_body(const Function& body);
+
+std::string_view scalar_op_name(ScalarOp op);
+// Checks dtypes and count of the operands of `op`; InternalError otherwise. Shared by kernels and
+// bodies.
+void verify_scalar_op(ScalarOp op, DType result, std::span<const DType> args);
+// Whether two operations give the same dtype as their operands, one operand, and so on.
+int scalar_op_arity(ScalarOp op);
+
+}  // namespace tessera

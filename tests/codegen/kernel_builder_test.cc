@@ -1,0 +1,560 @@
+#include "kernel_builder.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "tessera/fusion/kernel_body.h"
+
+namespace tessera::codegen::testing {
+namespace {
+
+using Real = long double;
+
+// A number of any dtype: integers and bools in `i` (sign- or zero-extended to 64 bits), floats and complex in re, im.
+struct Num {
+  DType dtype = float32;
+  int64_t i = 0;
+  Real re = 0, im = 0;
+};
+
+bool is_real(DType d) { return is_inexact(d); }
+
+// To the precision in which a dtype is computed.
+Num rounded(Num n) {
+  auto round = [&](Real v) -> Real {
+    return real_dtype(n.dtype) == float64 ? static_cast<double>(v) : static_cast<float>(v);
+  };
+  if (is_real(n.dtype)) {
+    n.re = round(n.re);
+    n.im = round(n.im);
+    return n;
+  }
+  if (n.dtype == bool_) {
+    n.i = n.i != 0;
+    return n;
+  }
+  visit_dtype(n.dtype, [&]<class T>(TypeTag<T>) {
+    if constexpr (std::is_integral_v<T>) n.i = static_cast<int64_t>(static_cast<T>(n.i));
+  });
+  return n;
+}
+
+Num read(DType dtype, const void* bytes) {
+  Num n{dtype};
+  visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
+    if constexpr (std::is_same_v<T, bool>) {
+      n.i = *static_cast<const uint8_t*>(bytes) != 0;
+    } else {
+      T value;
+      std::memcpy(&value, bytes, sizeof(T));
+      if constexpr (std::is_integral_v<T>) {
+        n.i = static_cast<int64_t>(value);
+      } else if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
+        n.re = value.real();
+        n.im = value.imag();
+      } else if constexpr (std::is_floating_point_v<T>) {
+        n.re = value;
+      } else {
+        n.re = static_cast<float>(value);
+      }
+    }
+  });
+  return n;
+}
+
+void write(Num n, void* bytes) {
+  visit_dtype(n.dtype, [&]<class T>(TypeTag<T>) {
+    T value;
+    if constexpr (std::is_same_v<T, bool>) {
+      value = n.i != 0;
+    } else if constexpr (std::is_integral_v<T>) {
+      value = static_cast<T>(n.i);
+    } else if constexpr (std::is_same_v<T, std::complex<float>>) {
+      value = {static_cast<float>(n.re), static_cast<float>(n.im)};
+    } else if constexpr (std::is_same_v<T, std::complex<double>>) {
+      value = {static_cast<double>(n.re), static_cast<double>(n.im)};
+    } else if constexpr (std::is_floating_point_v<T>) {
+      value = static_cast<T>(n.re);
+    } else {
+      value = T(static_cast<float>(n.re));
+    }
+    std::memcpy(bytes, &value, sizeof(T));
+  });
+}
+
+Num narrowed(Num n) {
+  if (n.dtype != float16 && n.dtype != bfloat16) return n;
+  std::byte bytes[16];
+  write(n, bytes);
+  return read(n.dtype, bytes);
+}
+
+Num convert(Num n, DType to) {
+  n = narrowed(n);
+  Num r{to};
+  if (is_real(to)) {
+    r.re = is_real(n.dtype) ? n.re : is_unsigned(n.dtype) ? static_cast<Real>(static_cast<uint64_t>(n.i)) : static_cast<Real>(n.i);
+    r.im = is_complex(to) ? n.im : 0;
+    return narrowed(rounded(r));
+  }
+  if (!is_real(n.dtype)) {
+    r.i = n.i;
+  } else if (to == bool_) {
+    r.i = n.re != 0 || n.im != 0 || std::isnan(n.re);
+  } else if (std::isnan(n.re)) {
+    r.i = 0;
+  } else {
+    visit_dtype(to, [&]<class T>(TypeTag<T>) {
+      if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+        const Real low = static_cast<Real>(std::numeric_limits<T>::min());
+        const Real high = static_cast<Real>(std::numeric_limits<T>::max());
+        const Real t = std::trunc(n.re);
+        r.i = static_cast<int64_t>(t <= low    ? std::numeric_limits<T>::min()
+                                   : t >= high ? std::numeric_limits<T>::max()
+                                               : static_cast<T>(t));
+      }
+    });
+  }
+  return rounded(r);
+}
+
+int64_t integer_op(ScalarOp op, DType dtype, int64_t a, int64_t b) {
+  const int bits = static_cast<int>(itemsize(dtype)) * 8;
+  const bool is_signed = tessera::is_signed(dtype);
+  const uint64_t mask = bits == 64 ? ~0ULL : (1ULL << bits) - 1;
+  const uint64_t ua = static_cast<uint64_t>(a) & mask, ub = static_cast<uint64_t>(b) & mask;
+  auto less = [&](int64_t x, int64_t y) {
+    return is_signed ? x < y : static_cast<uint64_t>(x) < static_cast<uint64_t>(y);
+  };
+  switch (op) {
+    case ScalarOp::kAdd:
+      return static_cast<int64_t>(ua + ub);
+    case ScalarOp::kSub:
+      return static_cast<int64_t>(ua - ub);
+    case ScalarOp::kMul:
+      return static_cast<int64_t>(ua * ub);
+    case ScalarOp::kDiv:
+      if (b == 0) return -1;
+      if (is_signed && b == -1) return static_cast<int64_t>(0 - ua);
+      return is_signed ? a / b : static_cast<int64_t>(ua / ub);
+    case ScalarOp::kRem:
+      if (b == 0) return a;
+      if (is_signed && b == -1) return 0;
+      return is_signed ? a % b : static_cast<int64_t>(ua % ub);
+    case ScalarOp::kMin:
+      return less(a, b) ? a : b;
+    case ScalarOp::kMax:
+      return less(a, b) ? b : a;
+    case ScalarOp::kPow: {
+      if (is_signed && b < 0) return a == 1 ? 1 : a == -1 ? (b % 2 ? -1 : 1) : 0;
+      uint64_t r = 1, s = ua;
+      for (uint64_t e = ub; e; e >>= 1, s *= s) r = e & 1 ? r * s : r;
+      return static_cast<int64_t>(r);
+    }
+    case ScalarOp::kAnd:
+      return a & b;
+    case ScalarOp::kOr:
+      return a | b;
+    case ScalarOp::kXor:
+      return a ^ b;
+    case ScalarOp::kShl:
+      return ub >= static_cast<uint64_t>(bits) ? 0 : static_cast<int64_t>(ua << ub);
+    case ScalarOp::kShrLogical:
+      return ub >= static_cast<uint64_t>(bits) ? 0 : static_cast<int64_t>(ua >> ub);
+    case ScalarOp::kShrArithmetic: {
+      int64_t s = bits == 64 ? static_cast<int64_t>(ua) : static_cast<int64_t>(ua << (64 - bits)) >> (64 - bits);
+      return s >> std::min<uint64_t>(ub, 63);
+    }
+    case ScalarOp::kNeg:
+      return static_cast<int64_t>(0 - ua);
+    case ScalarOp::kNot:
+      return dtype == bool_ ? !a : ~a;
+    case ScalarOp::kAbs:
+      return is_signed && a < 0 ? static_cast<int64_t>(0 - ua) : a;
+    case ScalarOp::kSign:
+      return is_signed ? (a > 0) - (a < 0) : a != 0;
+    case ScalarOp::kPopcnt:
+      return __builtin_popcountll(ua);
+    case ScalarOp::kClz:
+      return ua ? __builtin_clzll(ua) - (64 - bits) : bits;
+    case ScalarOp::kEq:
+      return a == b;
+    case ScalarOp::kNe:
+      return a != b;
+    case ScalarOp::kLt:
+      return less(a, b);
+    case ScalarOp::kLe:
+      return !less(b, a);
+    case ScalarOp::kGt:
+      return less(b, a);
+    case ScalarOp::kGe:
+      return !less(a, b);
+    default:
+      ADD_FAILURE() << "integer " << scalar_op_name(op);
+      return 0;
+  }
+}
+
+Real sign_of(Real x) { return std::isnan(x) || x == 0 ? x : std::copysign(Real{1}, x); }
+
+Real real_op(ScalarOp op, Real a, Real b, Real c) {
+  switch (op) {
+    case ScalarOp::kAdd:
+      return a + b;
+    case ScalarOp::kSub:
+      return a - b;
+    case ScalarOp::kMul:
+      return a * b;
+    case ScalarOp::kDiv:
+      return a / b;
+    case ScalarOp::kRem:
+      return std::fmod(a, b);
+    case ScalarOp::kMin:
+      return std::isnan(a) ? a : std::isnan(b) ? b : std::min(a, b);
+    case ScalarOp::kMax:
+      return std::isnan(a) ? a : std::isnan(b) ? b : std::max(a, b);
+    case ScalarOp::kPow:
+      return std::pow(a, b);
+    case ScalarOp::kAtan2:
+      return std::atan2(a, b);
+    case ScalarOp::kNeg:
+      return -a;
+    case ScalarOp::kAbs:
+      return std::fabs(a);
+    case ScalarOp::kSign:
+      return sign_of(a);
+    case ScalarOp::kSqrt:
+      return std::sqrt(a);
+    case ScalarOp::kRsqrt:
+      return 1 / std::sqrt(a);
+    case ScalarOp::kFloor:
+      return std::floor(a);
+    case ScalarOp::kCeil:
+      return std::ceil(a);
+    case ScalarOp::kRoundEven:
+      return std::nearbyint(a);
+    case ScalarOp::kRoundAway:
+      return std::round(a);
+    case ScalarOp::kExp:
+      return std::exp(a);
+    case ScalarOp::kLog:
+      return std::log(a);
+    case ScalarOp::kLog1p:
+      return std::log1p(a);
+    case ScalarOp::kSin:
+      return std::sin(a);
+    case ScalarOp::kCos:
+      return std::cos(a);
+    case ScalarOp::kTanh:
+      return std::tanh(a);
+    case ScalarOp::kErf:
+      return std::erf(a);
+    case ScalarOp::kFma:
+      return std::fma(a, b, c);
+    default:
+      ADD_FAILURE() << "float " << scalar_op_name(op);
+      return 0;
+  }
+}
+
+Num apply(ScalarOp op, DType result, std::span<const Num> args) {
+  Num r{result};
+  const Num& a = args[0];
+  const Num& b = args[args.size() > 1 ? 1 : 0];
+  switch (op) {
+    case ScalarOp::kSelect:
+      return a.i ? args[1] : args[2];
+    case ScalarOp::kConvert:
+      return convert(a, result);
+    case ScalarOp::kBitcast: {
+      std::byte bytes[16];
+      write(a, bytes);
+      return read(result, bytes);
+    }
+    case ScalarOp::kComplex:
+      r.re = a.re;
+      r.im = b.re;
+      return r;
+    case ScalarOp::kReal:
+    case ScalarOp::kImag:
+      r.re = op == ScalarOp::kReal ? a.re : a.im;
+      return r;
+    case ScalarOp::kIsFinite:
+      r.i = std::isfinite(a.re);
+      return r;
+    default:
+      break;
+  }
+  if (!is_real(a.dtype)) {
+    if (a.dtype == bool_ && (op == ScalarOp::kAdd || op == ScalarOp::kMax)) op = ScalarOp::kOr;
+    if (a.dtype == bool_ && (op == ScalarOp::kMul || op == ScalarOp::kMin)) op = ScalarOp::kAnd;
+    r.i = integer_op(op, a.dtype, a.i, b.i);
+    return rounded(r);
+  }
+  switch (op) {
+    case ScalarOp::kEq:
+    case ScalarOp::kNe:
+      r.i = (a.re == b.re && a.im == b.im) == (op == ScalarOp::kEq);
+      return r;
+    case ScalarOp::kLt:
+      r.i = a.re < b.re;
+      return r;
+    case ScalarOp::kLe:
+      r.i = a.re <= b.re;
+      return r;
+    case ScalarOp::kGt:
+      r.i = a.re > b.re;
+      return r;
+    case ScalarOp::kGe:
+      r.i = a.re >= b.re;
+      return r;
+    default:
+      break;
+  }
+  if (is_complex(a.dtype)) {
+    const std::complex<Real> x(a.re, a.im), y(b.re, b.im);
+    const std::complex<Real> z = op == ScalarOp::kAdd   ? x + y
+                                 : op == ScalarOp::kSub ? x - y
+                                 : op == ScalarOp::kMul ? x * y
+                                 : op == ScalarOp::kDiv ? x / y
+                                                        : -x;
+    r.re = z.real();
+    r.im = z.imag();
+    return rounded(r);
+  }
+  r.re = real_op(op, a.re, b.re, args.size() > 2 ? args[2].re : 0);
+  return rounded(r);
+}
+
+class Interpreter {
+ public:
+  Interpreter(const Kernel& k, const std::vector<void*>& buffers) : k_(k), buffers_(buffers) {}
+
+  void run(int64_t begin, int64_t end) {
+    for (int64_t flat = begin; flat < end; ++flat) {
+      parallel_ = unflatten(flat, k_.parallel);
+      results_.assign(k_.loops.size(), {});
+      for (size_t l = 0; l < k_.loops.size(); ++l) loop(static_cast<int>(l));
+    }
+  }
+
+ private:
+  static Dims unflatten(int64_t flat, const Dims& extents) {
+    Dims index = extents;
+    for (size_t d = extents.size(); d-- > 0;) {
+      index[d] = flat % extents[d];
+      flat /= extents[d];
+    }
+    return index;
+  }
+  int64_t at(const Affine& a) const {
+    int64_t sum = a.offset;
+    for (size_t d = 0; d < a.parallel.size(); ++d) sum += a.parallel[d] * parallel_[d];
+    for (size_t d = 0; d < a.inner.size() && d < inner_.size(); ++d) sum += a.inner[d] * inner_[d];
+    return sum;
+  }
+  std::byte* element(int buffer, int64_t index) const {
+    return static_cast<std::byte*>(buffers_[buffer]) + index * itemsize(k_.buffers[buffer].dtype);
+  }
+  Num eval(int id) {
+    const KernelNode& n = k_.nodes[id];
+    switch (n.kind) {
+      case NodeKind::kConstant:
+        return read(n.dtype, n.immediate.data());
+      case NodeKind::kIndex:
+        return rounded({n.dtype, at(n.address)});
+      case NodeKind::kReduced:
+        return results_[n.loop][n.reduction];
+      case NodeKind::kLoad: {
+        if (n.guard >= 0 && !eval(n.guard).i) return Num{n.dtype};
+        int64_t index = at(n.address);
+        for (const auto& [node, stride] : n.dynamic) index += eval(node).i * stride;
+        return read(n.dtype, element(n.buffer, index));
+      }
+      case NodeKind::kScalarOp: {
+        std::vector<Num> args;
+        for (int arg : n.args) args.push_back(eval(arg));
+        return apply(n.op, n.dtype, args);
+      }
+    }
+    return {};
+  }
+  std::vector<Num> fold(const KernelReduction& r, const std::vector<Num>& acc, const std::vector<Num>& x) {
+    static constexpr ScalarOp kOps[] = {ScalarOp::kAdd, ScalarOp::kMul, ScalarOp::kMin,
+                                        ScalarOp::kMax, ScalarOp::kAnd, ScalarOp::kOr};
+    if (r.kind < ReduceKind::kArgMin) {
+      const Num args[] = {acc[0], x[0]};
+      if (!is_real(acc[0].dtype)) return {apply(kOps[static_cast<int>(r.kind)], acc[0].dtype, args)};
+      // Sums are exact to long double: the kernel's order is its own.
+      Num out = acc[0];
+      if (is_complex(out.dtype)) return {apply(kOps[static_cast<int>(r.kind)], out.dtype, args)};
+      out.re = real_op(kOps[static_cast<int>(r.kind)], acc[0].re, x[0].re, 0);
+      return {out};
+    }
+    const ScalarProgram body = record_body(*r.body);
+    std::vector<Num> values;
+    for (size_t i = 0; i < body.nodes.size(); ++i) {
+      const ScalarNode& n = body.nodes[i];
+      if (n.kind == ScalarNode::Kind::kInput) {
+        values.push_back(i < acc.size() ? acc[i] : x[i - acc.size()]);
+      } else if (n.kind == ScalarNode::Kind::kConstant) {
+        values.push_back(read(n.dtype, n.immediate.data()));
+      } else {
+        std::vector<Num> args;
+        for (int arg : n.args) args.push_back(values[arg]);
+        values.push_back(apply(n.op, n.dtype, args));
+      }
+    }
+    std::vector<Num> out;
+    for (int o : body.outputs) out.push_back(values[o]);
+    return out;
+  }
+  void loop(int l) {
+    const KernelLoop& loop = k_.loops[l];
+    std::vector<std::vector<Num>> acc;
+    inner_.assign(loop.extents.size(), 0);
+    for (const KernelReduction& r : loop.reductions) {
+      acc.emplace_back();
+      for (int init : r.init) acc.back().push_back(eval(init));
+    }
+    for (int64_t i = 0; i < loop.extents.elements(); ++i) {
+      inner_ = unflatten(i, loop.extents);
+      for (size_t r = 0; r < acc.size(); ++r) {
+        std::vector<Num> x;
+        for (int node : loop.reductions[r].nodes) x.push_back(eval(node));
+        acc[r] = fold(loop.reductions[r], acc[r], x);
+      }
+      for (const KernelStore& store : loop.stores) {
+        if (store.guard >= 0 && !eval(store.guard).i) continue;
+        const Num n = eval(store.node);
+        write(n, element(store.buffer, at(store.address)));
+      }
+    }
+    for (const auto& a : acc) {
+      for (const Num& n : a) results_[l].push_back(rounded(n));
+    }
+  }
+
+  const Kernel& k_;
+  const std::vector<void*>& buffers_;
+  Dims parallel_, inner_;
+  std::vector<std::vector<Num>> results_;
+};
+
+}  // namespace
+
+void interpret(const Kernel& kernel, const std::vector<void*>& buffers, int64_t begin, int64_t end) {
+  Interpreter(kernel, buffers).run(begin, end);
+}
+
+int KernelMaker::number(DType dtype, double value) {
+  KernelNode n{NodeKind::kConstant, dtype};
+  Num num{dtype};
+  num.i = static_cast<int64_t>(value);
+  num.re = value;
+  write(num, n.immediate.data());
+  return add(std::move(n));
+}
+
+Buffers::Buffers(const Kernel& kernel, uint32_t seed) {
+  std::mt19937_64 random(seed);
+  for (const KernelBuffer& buffer : kernel.buffers) {
+    const int64_t item = itemsize(buffer.dtype);
+    bytes_.emplace_back(kGuard + buffer.elements * item, std::byte{0x5a});
+    std::byte* at = bytes_.back().data();
+    if (buffer.kind != BufferKind::kInput) continue;
+    for (int64_t i = 0; i < buffer.elements; ++i) {
+      Num n{buffer.dtype};
+      n.i = buffer.dtype == bool_ ? random() % 2 : static_cast<int64_t>(random() % 201) - 100;
+      if (is_unsigned(buffer.dtype)) n.i = random() % 200;
+      n.re = static_cast<Real>(static_cast<int64_t>(random() % 4001) - 2000) / 512;
+      n.im = is_complex(buffer.dtype) ? static_cast<Real>(static_cast<int64_t>(random() % 4001) - 2000) / 512 : 0;
+      write(n, at + i * item);
+    }
+  }
+}
+
+std::vector<void*> Buffers::pointers() {
+  std::vector<void*> out;
+  for (auto& b : bytes_) out.push_back(b.data() + offset_);
+  return out;
+}
+
+bool Buffers::guards_intact() const {
+  for (const auto& b : bytes_) {
+    for (size_t i = b.size() - kGuard; i < b.size(); ++i) {
+      if (b[i] != std::byte{0x5a}) return false;
+    }
+  }
+  return true;
+}
+
+std::vector<KernelCompiler*> compilers() {
+  static std::vector<std::unique_ptr<KernelCompiler>> owned = [] {
+    std::vector<std::unique_ptr<KernelCompiler>> made;
+    made.push_back(std::make_unique<KernelCompiler>(CompilerOptions{avx2_target(), "off"}));
+    if (host_target().avx512) {
+      made.push_back(std::make_unique<KernelCompiler>(CompilerOptions{host_target(), "off"}));
+    }
+    return made;
+  }();
+  std::vector<KernelCompiler*> out;
+  for (const auto& c : owned) out.push_back(c.get());
+  return out;
+}
+
+void check(const Kernel& kernel, double tolerance, int pieces, const std::function<void(Buffers&)>& fill) {
+  const int64_t n = kernel.parallel_elements();
+  Buffers expected(kernel);
+  if (fill) fill(expected);
+  interpret(kernel, expected.pointers(), 0, n);
+  for (KernelCompiler* compiler : compilers()) {
+    const KernelFn fn = compiler->compile(kernel);
+    Buffers actual(kernel);
+    if (fill) fill(actual);
+    const std::vector<void*> pointers = actual.pointers();
+    for (int p = 0; p < pieces; ++p) fn(pointers.data(), n * p / pieces, n * (p + 1) / pieces);
+    ASSERT_TRUE(actual.guards_intact()) << to_string(kernel);
+    for (size_t b = 0; b < kernel.buffers.size(); ++b) {
+      if (kernel.buffers[b].kind != BufferKind::kOutput) continue;
+      const DType dtype = kernel.buffers[b].dtype;
+      for (int64_t i = 0; i < kernel.buffers[b].elements; ++i) {
+        const int64_t at = i * itemsize(dtype);
+        const Num want = read(dtype, expected.raw(static_cast<int>(b)) + at);
+        const Num got = read(dtype, actual.raw(static_cast<int>(b)) + at);
+        auto near = [&](Real x, Real y) {
+          if (std::isnan(x) || std::isnan(y)) return std::isnan(x) == std::isnan(y);
+          return x == y || std::fabs(x - y) <= tolerance * std::max<Real>(1, std::fabs(x));
+        };
+        ASSERT_TRUE(want.i == got.i && near(want.re, got.re) && near(want.im, got.im))
+            << "buffer " << b << " element " << i << ": expected " << want.i << " " << static_cast<double>(want.re)
+            << "+" << static_cast<double>(want.im) << "j, got " << got.i << " " << static_cast<double>(got.re)
+            << "+" << static_cast<double>(got.im) << "j, "
+            << (compiler == compilers()[0] ? "AVX2" : "AVX-512") << "\n"
+            << to_string(kernel);
+      }
+    }
+  }
+}
+
+// The interpreter itself, on a case small enough to know by heart: row sums of [[1, 2, 3], [4, 5, 6]].
+TEST(Interpreter, SumsRows) {
+  KernelMaker m;
+  const int in = m.buffer(int32, 6), out = m.buffer(int32, 2, BufferKind::kOutput);
+  m.k.parallel = {2};
+  m.k.vectorize = Kernel::Vectorize::kInner;
+  m.loop({3});
+  m.loop({});
+  m.reduce(0, ReduceKind::kSum, m.load(in, {0, {3}, {1}}), m.constant<int32_t>(10));
+  m.store(out, {0, {1}, {}}, m.reduced(int32, 0), 1);
+  verify(m.k);
+  Buffers b(m.k);
+  for (int i = 0; i < 6; ++i) b.data<int32_t>(in)[i] = i + 1;
+  interpret(m.k, b.pointers(), 0, 2);
+  EXPECT_EQ(b.data<int32_t>(out)[0], 16);
+  EXPECT_EQ(b.data<int32_t>(out)[1], 25);
+}
+
+}  // namespace tessera::codegen::testing

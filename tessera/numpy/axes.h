@@ -1,0 +1,39 @@
+// Axes: which dimensions a function works on: all of them (None), one, or several. Negative ones
+// count from the end.
+//
+//   sum(x)   sum(x, {.axis = 0})   sum(x, {.axis = {0, -1}})   sum(x, {.axis = None})
+#pragma once
+
+#include <concepts>
+#include <initializer_list>
+#include <optional>
+#include <string_view>
+
+#include "tessera/base/shape.h"
+#include "tessera/mesh/partition_spec.h"
+
+namespace tessera {
+
+class Axes {
+ public:
+  Axes(NoneType) {}
+  template <std::integral T>
+  Axes(T axis) : axes_(Dims{static_cast<int64_t>(axis)}) {}
+  Axes(std::initializer_list<int64_t> axes) : axes_(Dims(axes)) {}
+  Axes(Dims axes) : axes_(std::move(axes)) {}
+
+  bool all() const { return !axes_; }
+  // How many of `rank` dimensions.
+  int64_t count(int64_t rank) const { return axes_ ? axes_->rank() : rank; }
+  // The dimensions in [0, rank) in the order given (all of them for None). UserError naming `op`
+  // where one is outside of
+  // [-rank, rank) or given twice.
+  Dims in_order(std::string_view op, int64_t rank) const;
+  // The same, ascending.
+  Dims ascending(std::string_view op, int64_t rank) const;
+
+ private:
+  std::optional<Dims> axes_;
+};
+
+}  // namespace tessera

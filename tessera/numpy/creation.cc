@@ -1,0 +1,290 @@
+#include "tessera/numpy/creation.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tessera/compile/composite.h"
+#include "tessera/numpy/manipulation.h"
+#include "tessera/numpy/math.h"
+#include "tessera/numpy/operators.h"
+#include "tessera/ops/concatenate.h"
+#include "tessera/ops/constant.h"
+#include "tessera/ops/convert.h"
+#include "tessera/ops/elementwise.h"
+#include "tessera/ops/reshape.h"
+#include "tessera/runtime/device_array.h"
+#include "tessera/trace/trace.h"
+
+namespace tessera {
+
+namespace internal {
+
+Literal converted(const Literal& literal, DType dtype) {
+  return literal.dtype() == dtype ? literal : convert_literal(literal, dtype);
+}
+
+void ragged(size_t expected, size_t got) {
+  shape_error("array", "expected rows of one length, got {} and {}; pad the shorter ones", expected,
+              got);
+}
+
+}  // namespace internal
+
+namespace {
+
+void check_shape(std::string_view op, const Shape& shape) {
+  for (int64_t d : shape)
+    if (d < 0)
+      shape_error(op, "expected extents of at least 0, got {}; only reshape takes -1", shape);
+}
+
+struct FullParams {
+  Shape shape;
+  DType dtype = float32;
+  bool weak = false;
+  double value = 0;
+};
+
+Array filled(const Shape& shape, double value, DType dtype, bool weak = false) {
+  check_shape("full", shape);
+  return composite(
+      "filled", FullParams{shape, dtype, weak, value}, {},
+      [&](std::span<const Array>) -> Array { return lax::full(shape, value, dtype, weak); });
+}
+
+Array filled_like(const Array& x, double value, const LikeOptions& o) {
+  return filled(o.shape.value_or(x.shape()), value, canonical_dtype(o.dtype.value_or(x.dtype())),
+                !o.dtype && x.weak_type());
+}
+
+}  // namespace
+
+Array from_host(const Literal& literal) {
+  Literal values = internal::converted(literal, canonical_dtype(literal.dtype()));
+  // Small ones may become constants of programs; the others go to the device once, not at every
+  // use.
+  if (values.elements() <= kMaxConstantElements) return Array(std::move(values));
+  return Array(device_array(values, SingleDeviceSharding(devices()[0])));
+}
+
+Array asarray(const Array& x, OptionalDType dtype) { return dtype ? astype(x, *dtype) : x; }
+
+Array astype(const Array& x, DType dtype) {
+  struct AstypeParams {
+    DType dtype;
+  };
+  const DType target = canonical_dtype(dtype);
+  if (x.dtype() == target && !x.weak_type()) return x;
+  return composite("astype", AstypeParams{target}, {x},
+                   [&](std::span<const Array> a) { return as_dtype(a[0], target); });
+}
+
+Array zeros(const Shape& shape, OptionalDType dtype) {
+  return filled(shape, 0, canonical_dtype(dtype.value_or(float64)));
+}
+Array ones(const Shape& shape, OptionalDType dtype) {
+  return filled(shape, 1, canonical_dtype(dtype.value_or(float64)));
+}
+Array empty(const Shape& shape, OptionalDType dtype) { return zeros(shape, dtype); }
+
+Array full(const Shape& shape, const Array& value, OptionalDType dtype) {
+  check_shape("full", shape);
+  const DType target = canonical_dtype(dtype.value_or(value.dtype()));
+  const bool weak = !dtype && value.weak_type();
+  return composite("full", FullParams{shape, target, weak}, {value}, [&](std::span<const Array> a) {
+    return broadcast_array("full", as_dtype(a[0], target, weak), shape);
+  });
+}
+
+Array zeros_like(const Array& x, const LikeOptions& o) { return filled_like(x, 0, o); }
+Array ones_like(const Array& x, const LikeOptions& o) { return filled_like(x, 1, o); }
+Array empty_like(const Array& x, const LikeOptions& o) { return filled_like(x, 0, o); }
+Array full_like(const Array& x, const Array& value, const LikeOptions& o) {
+  const Shape shape = o.shape.value_or(x.shape());
+  check_shape("full_like", shape);
+  const DType dtype = canonical_dtype(o.dtype.value_or(x.dtype()));
+  const bool weak = !o.dtype && x.weak_type();
+  return composite("full_like", FullParams{shape, dtype, weak}, {value},
+                   [&](std::span<const Array> a) {
+                     return broadcast_array("full_like", as_dtype(a[0], dtype, weak), shape);
+                   });
+}
+
+namespace internal {
+
+namespace {
+
+struct ArangeParams {
+  int64_t count = 0, start = 0, step = 1;
+  DType dtype = int32;
+};
+
+Array counted(int64_t count, int64_t start, int64_t step, DType dtype) {
+  return composite(
+      "arange", ArangeParams{count, start, step, dtype}, {}, [&](std::span<const Array>) -> Array {
+        Array out = lax::iota(dtype, {count});
+        if (step != 1)
+          out = lax::mul(
+              out, lax::full(out.shape(), Literal(convert_literal(Literal::scalar(step), dtype))));
+        if (start != 0)
+          out = lax::add(
+              out, lax::full(out.shape(), Literal(convert_literal(Literal::scalar(start), dtype))));
+        return out;
+      });
+}
+
+// start, start + delta, ... in T, where delta is the distance of the first two numbers as T has
+// them: what numpy.arange computes.
+template <class T>
+Literal steps(int64_t count, T start, T next) {
+  Literal out(dtype_of<T>, {count});
+  T* values = out.mutable_data<T>();
+  for (int64_t i = 0; i < count; ++i) values[i] = start + static_cast<T>(i) * (next - start);
+  return out;
+}
+
+}  // namespace
+
+Array arange_int(int64_t start, int64_t stop, int64_t step, DType dtype) {
+  if (step == 0) value_error("arange", "expected a step other than 0, got 0");
+  const int64_t distance = stop - start;
+  const int64_t count =
+      (step > 0) == (distance > 0) ? ceil_div(std::abs(distance), std::abs(step)) : 0;
+  return counted(distance == 0 ? 0 : count, start, step, dtype);
+}
+
+Array arange_float(double start, double stop, double step, DType dtype) {
+  if (step == 0) value_error("arange", "expected a step other than 0, got 0");
+  const double length = std::ceil((stop - start) / step);
+  if (!(length < 0x1p62))
+    value_error("arange", "expected finite bounds, got {}, {} and the step {}", start, stop, step);
+  const int64_t count = length > 0 ? static_cast<int64_t>(length) : 0;
+  if (start == 0 && step == 1) return counted(count, 0, 1, dtype);
+  if (dtype == float64) return from_host(steps<double>(count, start, start + step));
+  if (is_integer(dtype))
+    return from_host(converted(
+        steps<int64_t>(count, static_cast<int64_t>(start), static_cast<int64_t>(start + step)),
+        dtype));
+  const auto rounded = [&](double x) {
+    return convert_literal(convert_literal(Literal::scalar(x), dtype), float32).data<float>()[0];
+  };
+  return from_host(converted(steps<float>(count, rounded(start), rounded(start + step)), dtype));
+}
+
+}  // namespace internal
+
+Array linspace(const Array& start, const Array& stop, int64_t num, const LinspaceOptions& o) {
+  if (num < 0) value_error("linspace", "expected at least 0 numbers, got {}", num);
+  const DType result =
+      canonical_dtype(o.dtype.value_or(to_inexact(result_type({start, stop}).dtype)));
+  const Shape bounds =
+      broadcast_shapes("linspace", std::vector<Shape>{start.shape(), stop.shape()});
+  const int64_t axis = normalize_axis("linspace", o.axis, bounds.rank() + 1);
+  struct LinspaceParams {
+    int64_t num, axis;
+    bool endpoint;
+    DType dtype;
+  };
+  return composite("linspace", LinspaceParams{num, axis, o.endpoint, result}, {start, stop},
+                   [&](std::span<const Array> a) {
+                     const DType computation = to_inexact(result);
+                     const auto end = [&](const Array& x) {
+                       return lax::expand_dims(
+                           broadcast_array("linspace", as_dtype(x, computation), bounds), {axis});
+                     };
+                     const Array first = end(a[0]), last = end(a[1]);
+                     const int64_t parts = o.endpoint ? num - 1 : num;
+                     Shape shape = first.shape();
+                     shape[axis] = num > 1 ? parts : num;
+                     Array out = broadcast_array("linspace", first, shape);
+                     if (num > 1) {
+                       // Weights i / parts and 1 - i / parts, so that both ends are exact.
+                       const DType real = real_dtype(computation);
+                       const Array index = lax::iota(real, shape, axis);
+                       const Array weight = as_dtype(
+                           lax::div(index, lax::full_like(index, static_cast<double>(parts))),
+                           computation);
+                       out = lax::add(lax::mul(out, lax::sub(lax::full_like(weight, 1), weight)),
+                                      lax::mul(broadcast_array("linspace", last, shape), weight));
+                       if (o.endpoint) out = lax::concatenate(std::vector<Array>{out, last}, axis);
+                     }
+                     if (is_integer(result)) out = lax::floor(out);
+                     return as_dtype(out, result);
+                   });
+}
+
+Array logspace(const Array& start, const Array& stop, int64_t num, const LogspaceOptions& o) {
+  const DType result =
+      canonical_dtype(o.dtype.value_or(to_inexact(result_type({start, stop}).dtype)));
+  struct LogspaceParams {
+    int64_t num, axis;
+    bool endpoint;
+    DType dtype;
+  };
+  return composite("logspace", LogspaceParams{num, o.axis, o.endpoint, result},
+                   {start, stop, o.base}, [&](std::span<const Array> a) {
+                     const DType computation = to_inexact(result);
+                     const Array exponents =
+                         linspace(as_dtype(a[0], computation), as_dtype(a[1], computation), num,
+                                  {.endpoint = o.endpoint, .axis = o.axis});
+                     return as_dtype(power(as_dtype(a[2], computation), exponents), result);
+                   });
+}
+
+namespace {
+
+struct MatrixParams {
+  int64_t rows = 0, columns = 0, diagonal = 0;
+  DType dtype = float32;
+};
+
+// Ones where compare(row + k, column).
+Array index_matrix(const char* name, int64_t n, std::optional<int64_t> m, int64_t k,
+                   OptionalDType dtype, Array (*compare)(const Array&, const Array&)) {
+  const Shape shape{n, m.value_or(n)};
+  check_shape(name, shape);
+  const DType result = canonical_dtype(dtype.value_or(float64));
+  return composite(
+      name, MatrixParams{shape[0], shape[1], k, result}, {}, [&](std::span<const Array>) -> Array {
+        const Array row = lax::iota(int32, shape, 0), column = lax::iota(int32, shape, 1);
+        return as_dtype(compare(lax::add(row, lax::full_like(row, static_cast<double>(k))), column),
+                        result);
+      });
+}
+
+}  // namespace
+
+Array eye(int64_t n, std::optional<int64_t> m, int64_t k, OptionalDType dtype) {
+  return index_matrix("eye", n, m, k, dtype, lax::eq);
+}
+Array tri(int64_t n, std::optional<int64_t> m, int64_t k, OptionalDType dtype) {
+  return index_matrix("tri", n, m, k, dtype.value_or(float32), lax::ge);
+}
+
+std::vector<Array> meshgrid(const std::vector<Array>& vectors, const MeshgridOptions& o) {
+  const int64_t rank = static_cast<int64_t>(vectors.size());
+  Shape full;
+  for (const Array& v : vectors) {
+    if (v.ndim() > 1)
+      shape_error("meshgrid", "expected vectors, got {}; ravel it first", describe(v.type()));
+    full.push_back(v.size());
+  }
+  const bool swap = o.xy && rank >= 2;
+  if (swap) std::swap(full[0], full[1]);
+  struct MeshgridParams {
+    bool xy, sparse;
+  };
+  return composite("meshgrid", MeshgridParams{o.xy, o.sparse}, vectors,
+                   [&](std::span<const Array> a) -> std::vector<Array> {
+                     std::vector<Array> out;
+                     for (int64_t i = 0; i < rank; ++i) {
+                       Shape shape(static_cast<size_t>(rank), 1);
+                       shape[swap && i < 2 ? 1 - i : i] = a[i].size();
+                       const Array line = lax::reshape(a[i], shape);
+                       out.push_back(o.sparse ? line : broadcast_array("meshgrid", line, full));
+                     }
+                     return out;
+                   });
+}
+
+}  // namespace tessera

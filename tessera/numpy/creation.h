@@ -1,0 +1,237 @@
+// Arrays made of numbers, shapes and host data, as in jax.numpy. Without a dtype, C++
+// floating-point numbers give float32 and integers int32 (float64 and int64 where x64 is enabled);
+// a 64-bit dtype that is asked for becomes its 32-bit kin likewise.
+#pragma once
+
+#include <concepts>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tessera/ir/array.h"
+#include "tessera/numpy/promotion.h"
+
+namespace tessera {
+
+using OptionalDType = std::optional<DType>;
+
+template <class T>
+concept Element = requires {
+  DTypeOf<std::remove_cvref_t<T>>::value;
+};
+
+// --- From host data. ---
+
+// The values, row-major, as an array of `shape`; their dtype, canonical (double becomes float32
+// unless x64 is enabled). UserError where their number is not that of the shape.
+Array from_host(const Literal& literal);
+template <Element T>
+Array from_host(std::span<const T> values, const Shape& shape) {
+  return from_host(Literal::from<T>(values, shape));
+}
+template <Element T>
+Array from_host(const std::vector<T>& values, const Shape& shape) {
+  if constexpr (std::is_same_v<T, bool>) {
+    Literal out(bool_, shape);
+    if (static_cast<int64_t>(values.size()) != out.elements())
+      shape_error("from_host", "expected {} values for the shape {}, got {}", out.elements(), shape,
+                  values.size());
+    std::copy(values.begin(), values.end(), out.mutable_data<bool>());
+    return from_host(out);
+  } else {
+    return from_host(std::span<const T>(values), shape);
+  }
+}
+template <Element T>
+Array from_host(const std::vector<T>& values) {
+  return from_host(values, {static_cast<int64_t>(values.size())});
+}
+inline Literal to_host(const Array& x) { return x.to_host(); }
+// All elements, row-major, converted to T.
+template <Element T>
+std::vector<T> to_vector(const Array& x);
+
+namespace internal {
+Literal converted(const Literal& literal, DType dtype);
+// Throws UserError [array] for rows of different lengths.
+[[noreturn]] void ragged(size_t expected, size_t got);
+
+template <class List>
+void nested_shape(const List& list, Shape& out) {
+  out.push_back(static_cast<int64_t>(list.size()));
+  using Item = typename List::value_type;
+  if constexpr (!Element<Item>) {
+    if (list.size() > 0) nested_shape(*list.begin(), out);
+  }
+}
+template <class T, class List>
+void nested_values(const List& list, const Shape& shape, size_t depth, std::vector<T>& out) {
+  if (static_cast<int64_t>(list.size()) != shape[depth])
+    ragged(static_cast<size_t>(shape[depth]), list.size());
+  for (const auto& item : list) {
+    if constexpr (Element<std::remove_cvref_t<decltype(item)>>) {
+      out.push_back(item);
+    } else {
+      nested_values(item, shape, depth + 1, out);
+    }
+  }
+}
+template <class T, size_t depth, class List>
+Array nested_array(const List& list, OptionalDType dtype) {
+  Shape shape;
+  nested_shape(list, shape);
+  while (shape.size() < depth) shape.push_back(0);
+  std::vector<T> values;
+  nested_values(list, shape, 0, values);
+  // Numbers of C++'s default types take the library's defaults; others keep their dtype.
+  const DType own = std::is_same_v<T, double> ? default_float()
+                    : std::is_same_v<T, int>  ? default_int()
+                                              : dtype_of<T>;
+  const Array out = from_host(values, shape);
+  return from_host(converted(out.to_host(), canonical_dtype(dtype.value_or(own))));
+}
+}  // namespace internal
+
+// array({1., 2.}), array({{1, 2}, {3, 4}}), up to four levels of braces; vectors likewise.
+// UserError for rows of different lengths. A lone number is array(2.0): rank 0, weakly typed.
+template <Element T>
+Array array(std::initializer_list<T> values, OptionalDType dtype = {}) {
+  return internal::nested_array<T, 1>(values, dtype);
+}
+template <Element T>
+Array array(std::initializer_list<std::initializer_list<T>> values, OptionalDType dtype = {}) {
+  return internal::nested_array<T, 2>(values, dtype);
+}
+template <Element T>
+Array array(std::initializer_list<std::initializer_list<std::initializer_list<T>>> values,
+            OptionalDType dtype = {}) {
+  return internal::nested_array<T, 3>(values, dtype);
+}
+template <Element T>
+Array array(
+    std::initializer_list<std::initializer_list<std::initializer_list<std::initializer_list<T>>>>
+        values,
+    OptionalDType dtype = {}) {
+  return internal::nested_array<T, 4>(values, dtype);
+}
+template <Element T>
+Array array(const std::vector<T>& values, OptionalDType dtype = {}) {
+  return internal::nested_array<T, 1>(values, dtype);
+}
+template <Element T>
+Array array(const std::vector<std::vector<T>>& values, OptionalDType dtype = {}) {
+  return internal::nested_array<T, 2>(values, dtype);
+}
+// x as it is, or as `dtype`.
+Array asarray(const Array& x, OptionalDType dtype = {});
+template <class T>
+requires std::is_arithmetic_v<T> Array array(T value, OptionalDType dtype = {}) {
+  return asarray(Array(value), dtype);
+}
+inline Array array(const Array& x, OptionalDType dtype = {}) { return asarray(x, dtype); }
+// x as another dtype. Floats become integers by truncation, saturating; complex loses its imaginary
+// part.
+Array astype(const Array& x, DType dtype);
+
+// --- Filled. ---
+Array zeros(const Shape& shape, OptionalDType dtype = {});
+Array ones(const Shape& shape, OptionalDType dtype = {});
+// As zeros: there is no uninitialised memory.
+Array empty(const Shape& shape, OptionalDType dtype = {});
+// `value` broadcasts to the shape; its dtype (and weakness) where none is given.
+Array full(const Shape& shape, const Array& value, OptionalDType dtype = {});
+template <std::integral I>
+Array zeros(I n, OptionalDType dtype = {}) {
+  return zeros(Shape{static_cast<int64_t>(n)}, dtype);
+}
+template <std::integral I>
+Array ones(I n, OptionalDType dtype = {}) {
+  return ones(Shape{static_cast<int64_t>(n)}, dtype);
+}
+template <std::integral I>
+Array empty(I n, OptionalDType dtype = {}) {
+  return empty(Shape{static_cast<int64_t>(n)}, dtype);
+}
+template <std::integral I>
+Array full(I n, const Array& value, OptionalDType dtype = {}) {
+  return full(Shape{static_cast<int64_t>(n)}, value, dtype);
+}
+
+struct LikeOptions {
+  OptionalDType dtype = {};
+  std::optional<Shape> shape = std::nullopt;
+};
+// Of x's shape and dtype. x may be traced; it need not be known.
+Array zeros_like(const Array& x, const LikeOptions& options = {});
+Array ones_like(const Array& x, const LikeOptions& options = {});
+Array empty_like(const Array& x, const LikeOptions& options = {});
+Array full_like(const Array& x, const Array& value, const LikeOptions& options = {});
+
+// --- Counted. ---
+namespace internal {
+Array arange_int(int64_t start, int64_t stop, int64_t step, DType dtype);
+Array arange_float(double start, double stop, double step, DType dtype);
+}  // namespace internal
+
+// start, start + step, ... below stop: ceil((stop - start) / step) numbers, none where that is
+// negative. Integers if all of the numbers given are. UserError for a step of 0.
+template <class A, class B, class C = int>
+requires(std::is_arithmetic_v<A>&& std::is_arithmetic_v<B>&& std::is_arithmetic_v<C>) Array
+    arange(A start, B stop, C step = 1, OptionalDType dtype = {}) {
+  if constexpr (std::integral<A> && std::integral<B> && std::integral<C>) {
+    return internal::arange_int(static_cast<int64_t>(start), static_cast<int64_t>(stop),
+                                static_cast<int64_t>(step),
+                                canonical_dtype(dtype.value_or(default_int())));
+  } else {
+    return internal::arange_float(static_cast<double>(start), static_cast<double>(stop),
+                                  static_cast<double>(step),
+                                  canonical_dtype(dtype.value_or(default_float())));
+  }
+}
+template <class B>
+requires std::is_arithmetic_v<B> Array arange(B stop, OptionalDType dtype = {}) {
+  return arange(B{0}, stop, 1, dtype);
+}
+
+struct LinspaceOptions {
+  bool endpoint = true;
+  OptionalDType dtype = {};
+  int64_t axis = 0;  // of the result, where start and stop are arrays
+};
+// `num` numbers from start to stop at equal distances. UserError for a negative num.
+Array linspace(const Array& start, const Array& stop, int64_t num = 50,
+               const LinspaceOptions& options = {});
+struct LogspaceOptions {
+  bool endpoint = true;
+  Array base = 10.0;
+  OptionalDType dtype = {};
+  int64_t axis = 0;
+};
+// base**start to base**stop.
+Array logspace(const Array& start, const Array& stop, int64_t num = 50,
+               const LogspaceOptions& options = {});
+
+// --- Matrices. ---
+// Ones where column == row + k; n x m, m absent: n.
+Array eye(int64_t n, std::optional<int64_t> m = {}, int64_t k = 0, OptionalDType dtype = {});
+inline Array identity(int64_t n, OptionalDType dtype = {}) { return eye(n, {}, 0, dtype); }
+// Ones where column <= row + k.
+Array tri(int64_t n, std::optional<int64_t> m = {}, int64_t k = 0, OptionalDType dtype = {});
+
+struct MeshgridOptions {
+  bool xy = true;       // the first two dimensions swapped, as numpy's indexing='xy'; false: 'ij'
+  bool sparse = false;  // extents of 1 instead of copies
+};
+// One array of coordinates a vector. UserError where one is not a vector.
+std::vector<Array> meshgrid(const std::vector<Array>& vectors, const MeshgridOptions& options = {});
+
+template <Element T>
+std::vector<T> to_vector(const Array& x) {
+  const Literal values = internal::converted(x.to_host(), dtype_of<T>);
+  return {values.data<T>(), values.data<T>() + values.elements()};
+}
+
+}  // namespace tessera

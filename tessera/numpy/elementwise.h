@@ -1,0 +1,41 @@
+// How the elementwise functions of math, logic and nn are written: promote, broadcast, one
+// expression of lax ops, as a composite. For source files of numpy/ only.
+#pragma once
+
+#include "tessera/compile/composite.h"
+#include "tessera/numpy/promotion.h"
+#include "tessera/ops/constant.h"
+#include "tessera/ops/elementwise.h"
+
+namespace tessera::elementwise {
+
+// f(x) of x promoted alone.
+template <class F>
+Array unary(const char* name, const Array& x, Promotion promotion, const F& f) {
+  return composite(name, {}, {x},
+                   [&](std::span<const Array> a) -> Array { return f(promote(a[0], promotion)); });
+}
+
+// f(x, y) of x and y promoted together and broadcast.
+template <class F>
+Array binary(const char* name, const Array& x, const Array& y, Promotion promotion, const F& f) {
+  return composite(name, {}, {x, y}, [&](std::span<const Array> a) -> Array {
+    const std::vector<Array> p = promote_and_broadcast(name, a, promotion);
+    return f(p[0], p[1]);
+  });
+}
+
+// The constant `value` in x's dtype and shape.
+inline Array like(const Array& x, double value) { return lax::full_like(x, value); }
+
+// UserError naming `op` for a complex array.
+inline void expect_real(std::string_view op, const Array& x) {
+  if (is_complex(x.dtype()))
+    type_error(op, "expected real arrays, got {}; take real(z), imag(z) or abs(z) first",
+               describe(x.type()));
+}
+
+// NaN of x's own where x is NaN: false for other than inexact dtypes.
+Array is_nan(const Array& x);
+
+}  // namespace tessera::elementwise

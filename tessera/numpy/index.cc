@@ -1,0 +1,182 @@
+#include "tessera/numpy/index.h"
+
+#include "tessera/compile/composite.h"
+#include "tessera/numpy/promotion.h"
+#include "tessera/ops/constant.h"
+#include "tessera/ops/convert.h"
+#include "tessera/ops/elementwise.h"
+#include "tessera/ops/reshape.h"
+#include "tessera/ops/slice.h"
+#include "tessera/ops/tracer.h"
+
+namespace tessera {
+
+namespace {
+
+struct SliceInDimParams {
+  int64_t start = 0, limit = 0, stride = 1, axis = 0;
+};
+struct DynamicParams {
+  Shape sizes;
+};
+struct DynamicInDimParams {
+  int64_t size = 0, axis = 0;
+  bool keepdims = true;
+};
+
+// Start indices as scalars of one integer dtype, negative ones counted from the end.
+std::vector<Array> normalized_starts(std::string_view op, std::span<const Array> starts,
+                                     const Shape& extents) {
+  if (static_cast<int64_t>(starts.size()) != extents.rank())
+    shape_error(op, "expected one start index for each dimension of an array of shape {}, got {}",
+                extents, starts.size());
+  if (starts.empty()) return {};
+  bool wide = false, is_unsigned_only = true;
+  for (const Array& s : starts) {
+    if (!is_integer(s.dtype()) || s.ndim() != 0)
+      type_error(op, "expected integer scalars as start indices, got {}; convert it with astype",
+                 describe(s.type()));
+    wide = wide || itemsize(s.dtype()) == 8;
+    is_unsigned_only = is_unsigned_only && is_unsigned(s.dtype());
+  }
+  const DType dtype = is_unsigned_only ? (wide ? uint64 : uint32) : (wide ? int64 : int32);
+  std::vector<Array> out;
+  for (int64_t d = 0; d < extents.rank(); ++d) {
+    const double extent = static_cast<double>(extents[d]);
+    const Array& start = starts[static_cast<size_t>(d)];
+    if (const Literal* known = known_value(start)) {
+      const int64_t value = convert_literal(*known, int64).data<int64_t>()[0];
+      const bool from_end = value < 0 && is_signed(known->dtype());
+      out.push_back(
+          lax::full({}, static_cast<double>(from_end ? value + extents[d] : value), dtype));
+      continue;
+    }
+    // An unsigned start among signed ones: beyond the signed range it is beyond the array too.
+    Array index = start;
+    if (is_unsigned(start.dtype()) && is_signed(dtype))
+      index = lax::min(index, lax::full({}, 0x7fffffff, index.dtype()));
+    index = as_dtype(index, dtype);
+    if (is_signed(start.dtype()))
+      index = lax::select(lax::lt(index, lax::full({}, 0, dtype)),
+                          lax::add(index, lax::full({}, extent, dtype)), index);
+    out.push_back(index);
+  }
+  return out;
+}
+
+// Starts of 0 in all dimensions but `axis`.
+std::vector<Array> starts_in_dim(const Array& x, const Array& start, int64_t axis) {
+  std::vector<Array> out(static_cast<size_t>(x.ndim()), lax::full({}, 0, start.dtype()));
+  out[static_cast<size_t>(axis)] = start;
+  return out;
+}
+
+Array sliced_in_dim(std::string_view op, const Array& x, const Array& start, int64_t size,
+                    int64_t axis) {
+  Shape sizes = x.shape();
+  sizes[axis] = size;
+  return lax::dynamic_slice(x, normalized_starts(op, starts_in_dim(x, start, axis), x.shape()),
+                            sizes);
+}
+
+std::vector<Array> with_starts(std::vector<Array> args, const std::vector<Array>& starts) {
+  args.insert(args.end(), starts.begin(), starts.end());
+  return args;
+}
+
+}  // namespace
+
+Array slice(const Array& x, const Dims& start, const Dims& limit, const Dims& strides) {
+  struct SliceArguments {
+    Dims start, limit, strides;
+  };
+  return composite(
+      "slice", SliceArguments{start, limit, strides}, {x},
+      [&](std::span<const Array> a) { return lax::slice(a[0], start, limit, strides); });
+}
+
+Array slice_in_dim(const Array& x, int64_t start, int64_t limit, int64_t axis, int64_t stride) {
+  const int64_t d = normalize_axis("slice_in_dim", axis, x.ndim()), extent = x.shape()[d];
+  const int64_t first = start < 0 ? start + extent : start,
+                last = limit < 0 ? limit + extent : limit;
+  return composite(
+      "slice_in_dim", SliceInDimParams{first, last, stride, d}, {x},
+      [&](std::span<const Array> a) { return lax::slice_in_dim(a[0], first, last, stride, d); });
+}
+
+Array index_in_dim(const Array& x, int64_t index, int64_t axis, bool keepdims) {
+  const int64_t d = normalize_axis("index_in_dim", axis, x.ndim()), extent = x.shape()[d];
+  if (index < -extent || index >= extent)
+    value_error("index_in_dim", "expected an index in [{}, {}) along axis {} of {}, got {}",
+                -extent, extent, d, describe(x.type()), index);
+  const int64_t first = index < 0 ? index + extent : index;
+  return composite("index_in_dim", DynamicInDimParams{first, d, keepdims}, {x},
+                   [&](std::span<const Array> a) {
+                     const Array out = lax::slice_in_dim(a[0], first, first + 1, 1, d);
+                     return keepdims ? out : lax::squeeze(out, {d});
+                   });
+}
+
+Array dynamic_slice(const Array& x, const std::vector<Array>& starts, const Shape& sizes) {
+  return composite("dynamic_slice", DynamicParams{sizes}, with_starts({x}, starts),
+                   [&](std::span<const Array> a) {
+                     return lax::dynamic_slice(
+                         a[0], normalized_starts("dynamic_slice", a.subspan(1), a[0].shape()),
+                         sizes);
+                   });
+}
+
+Array dynamic_slice_in_dim(const Array& x, const Array& start, int64_t size, int64_t axis) {
+  const int64_t d = normalize_axis("dynamic_slice_in_dim", axis, x.ndim());
+  return composite("dynamic_slice_in_dim", DynamicInDimParams{size, d}, {x, start},
+                   [&](std::span<const Array> a) {
+                     return sliced_in_dim("dynamic_slice_in_dim", a[0], a[1], size, d);
+                   });
+}
+
+Array dynamic_index_in_dim(const Array& x, const Array& index, int64_t axis, bool keepdims) {
+  const int64_t d = normalize_axis("dynamic_index_in_dim", axis, x.ndim());
+  return composite("dynamic_index_in_dim", DynamicInDimParams{1, d, keepdims}, {x, index},
+                   [&](std::span<const Array> a) {
+                     const Array out = sliced_in_dim("dynamic_index_in_dim", a[0], a[1], 1, d);
+                     return keepdims ? out : lax::squeeze(out, {d});
+                   });
+}
+
+Array dynamic_update_slice(const Array& x, const Array& update, const std::vector<Array>& starts) {
+  return composite("dynamic_update_slice", {}, with_starts({x, update}, starts),
+                   [](std::span<const Array> a) {
+                     return lax::dynamic_update_slice(
+                         a[0], as_dtype(a[1], a[0].dtype(), a[0].weak_type()),
+                         normalized_starts("dynamic_update_slice", a.subspan(2), a[0].shape()));
+                   });
+}
+
+Array dynamic_update_slice_in_dim(const Array& x, const Array& update, const Array& start,
+                                  int64_t axis) {
+  const int64_t d = normalize_axis("dynamic_update_slice_in_dim", axis, x.ndim());
+  return composite("dynamic_update_slice_in_dim", DynamicInDimParams{0, d}, {x, update, start},
+                   [&](std::span<const Array> a) {
+                     return lax::dynamic_update_slice(
+                         a[0], as_dtype(a[1], a[0].dtype(), a[0].weak_type()),
+                         normalized_starts("dynamic_update_slice_in_dim",
+                                           starts_in_dim(a[0], a[2], d), a[0].shape()));
+                   });
+}
+
+Array dynamic_update_index_in_dim(const Array& x, const Array& update, const Array& index,
+                                  int64_t axis) {
+  const int64_t d = normalize_axis("dynamic_update_index_in_dim", axis, x.ndim());
+  if (update.ndim() == x.ndim()) return dynamic_update_slice_in_dim(x, update, index, d);
+  Shape shape = update.shape();
+  if (shape.rank() != x.ndim() - 1)
+    shape_error("dynamic_update_index_in_dim", "expected an update of rank {} or {}, got {} for {}",
+                x.ndim() - 1, x.ndim(), describe(update.type()), describe(x.type()));
+  shape.insert(shape.begin() + d, 1);
+  return composite("dynamic_update_index_in_dim", DynamicInDimParams{1, d}, {x, update, index},
+                   [&](std::span<const Array> a) {
+                     return dynamic_update_slice_in_dim(a[0], lax::reshape(a[1], shape), a[2], d);
+                   });
+}
+
+}  // namespace tessera

@@ -1,0 +1,480 @@
+#include "tessera/numpy/manipulation.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "tessera/compile/composite.h"
+#include "tessera/numpy/promotion.h"
+#include "tessera/ops/concatenate.h"
+#include "tessera/ops/constant.h"
+#include "tessera/ops/pad.h"
+#include "tessera/ops/reshape.h"
+#include "tessera/ops/slice.h"
+
+namespace tessera {
+
+namespace {
+
+struct ShapeParams {
+  Shape shape;
+};
+struct AxesParams {
+  Dims axes;
+};
+struct AxisParams {
+  int64_t axis = 0;
+};
+
+void expect_arrays(std::string_view op, const std::vector<Array>& arrays) {
+  if (arrays.empty()) value_error(op, "expected at least one array, got none");
+}
+
+// The part [start, stop) along one dimension.
+Array part(const Array& x, int64_t axis, int64_t start, int64_t stop) {
+  return lax::slice_in_dim(x, start, stop, 1, axis);
+}
+
+Array joined(const std::vector<Array>& arrays, int64_t axis) {
+  std::vector<Array> full;  // arrays without elements along the axis add nothing
+  for (const Array& x : arrays)
+    if (x.shape()[axis] > 0) full.push_back(x);
+  return full.empty() ? arrays[0] : lax::concatenate(full, axis);
+}
+
+}  // namespace
+
+Array reshape(const Array& x, const Shape& shape) {
+  int64_t known = 1, unknown = -1;
+  for (int64_t d = 0; d < shape.rank(); ++d) {
+    if (shape[d] == -1 && unknown < 0) {
+      unknown = d;
+    } else if (shape[d] < 0) {
+      shape_error("reshape", "expected extents of at least 0 and at most one -1, got {}", shape);
+    } else {
+      known *= shape[d];
+    }
+  }
+  Shape target = shape;
+  if (unknown >= 0 && known > 0 && x.size() % known == 0) target[unknown] = x.size() / known;
+  if (target.elements() != x.size() || (unknown >= 0 && target[unknown] < 0))
+    shape_error("reshape", "expected a shape of {} elements for {}, got {}", x.size(),
+                describe(x.type()), shape);
+  if (target == x.shape()) return x;
+  return composite("reshape", ShapeParams{target}, {x},
+                   [&](std::span<const Array> a) { return lax::reshape(a[0], target); });
+}
+
+Array ravel(const Array& x) { return reshape(x, Shape{x.size()}); }
+
+Array transpose(const Array& x) {
+  Dims axes = iota_dims(x.ndim());
+  std::reverse(axes.begin(), axes.end());
+  return transpose(x, axes);
+}
+
+Array transpose(const Array& x, const Dims& axes) {
+  const Dims permutation = Axes(axes).in_order("transpose", x.ndim());
+  if (permutation.rank() != x.ndim())
+    value_error("transpose", "expected the {} axes of {}, got {}; name each once", x.ndim(),
+                describe(x.type()), axes);
+  if (permutation == iota_dims(x.ndim())) return x;
+  return composite("transpose", AxesParams{permutation}, {x},
+                   [&](std::span<const Array> a) { return lax::transpose(a[0], permutation); });
+}
+
+Array matrix_transpose(const Array& x) {
+  if (x.ndim() < 2)
+    shape_error("matrix_transpose", "expected at least 2 dimensions, got {}; expand_dims it",
+                describe(x.type()));
+  return swapaxes(x, -2, -1);
+}
+
+Array swapaxes(const Array& x, int64_t axis1, int64_t axis2) {
+  Dims permutation = iota_dims(x.ndim());
+  std::swap(permutation[normalize_axis("swapaxes", axis1, x.ndim())],
+            permutation[normalize_axis("swapaxes", axis2, x.ndim())]);
+  return transpose(x, permutation);
+}
+
+Array moveaxis(const Array& x, const Axes& source, const Axes& destination) {
+  const Dims from = source.in_order("moveaxis", x.ndim()),
+             to = destination.in_order("moveaxis", x.ndim());
+  if (from.rank() != to.rank())
+    value_error("moveaxis", "expected as many destinations as sources, got {} and {}", from, to);
+  Dims permutation(static_cast<size_t>(x.ndim()), -1);
+  for (int64_t i = 0; i < from.rank(); ++i) permutation[to[i]] = from[i];
+  int64_t next = 0;
+  for (int64_t& place : permutation) {
+    if (place >= 0) continue;
+    while (std::find(from.begin(), from.end(), next) != from.end()) ++next;
+    place = next++;
+  }
+  return transpose(x, permutation);
+}
+
+Array expand_dims(const Array& x, const Axes& axis) {
+  if (axis.all()) value_error("expand_dims", "expected an axis or several, got None");
+  const int64_t added = axis.count(x.ndim());
+  const Dims places = axis.ascending("expand_dims", x.ndim() + added);
+  Shape shape;
+  for (int64_t d = 0, from = 0, k = 0; d < x.ndim() + added; ++d) {
+    const bool inserted = k < added && places[k] == d;
+    shape.push_back(inserted ? 1 : x.shape()[from]);
+    inserted ? ++k : ++from;
+  }
+  return reshape(x, shape);
+}
+
+Array squeeze(const Array& x, const Axes& axis) {
+  const Dims axes = axis.ascending("squeeze", x.ndim());
+  Shape shape;
+  for (int64_t d = 0; d < x.ndim(); ++d) {
+    const bool named = std::binary_search(axes.begin(), axes.end(), d);
+    if (named && x.shape()[d] == 1) continue;
+    if (named && !axis.all())
+      shape_error("squeeze", "expected extent 1 in dimension {}, got {}; reshape or index it", d,
+                  describe(x.type()));
+    shape.push_back(x.shape()[d]);
+  }
+  return reshape(x, shape);
+}
+
+Array atleast_1d(const Array& x) { return x.ndim() >= 1 ? x : reshape(x, Shape{1}); }
+Array atleast_2d(const Array& x) { return x.ndim() >= 2 ? x : reshape(x, Shape{1, x.size()}); }
+Array atleast_3d(const Array& x) {
+  if (x.ndim() >= 3) return x;
+  return x.ndim() == 2 ? expand_dims(x, 2) : reshape(x, Shape{1, x.size(), 1});
+}
+
+Array broadcast_to(const Array& x, const Shape& shape) {
+  if (x.shape() == shape) return x;
+  return composite("broadcast_to", ShapeParams{shape}, {x}, [&](std::span<const Array> a) {
+    return broadcast_array("broadcast_to", a[0], shape);
+  });
+}
+
+std::vector<Array> broadcast_arrays(const std::vector<Array>& arrays) {
+  std::vector<Shape> shapes;
+  for (const Array& x : arrays) shapes.push_back(x.shape());
+  const Shape shape = broadcast_shapes("broadcast_arrays", shapes);
+  std::vector<Array> out;
+  for (const Array& x : arrays) out.push_back(broadcast_to(x, shape));
+  return out;
+}
+
+Array concatenate(const std::vector<Array>& arrays, int64_t axis) {
+  expect_arrays("concatenate", arrays);
+  const Shape& first = arrays[0].shape();
+  if (first.empty())
+    shape_error("concatenate", "expected at least one dimension, got {}; stack joins scalars",
+                describe(arrays[0].type()));
+  const int64_t d = normalize_axis("concatenate", axis, first.rank());
+  for (const Array& x : arrays) {
+    Shape other = x.shape();
+    if (other.rank() == first.rank()) other[d] = first[d];
+    if (other != first)
+      shape_error(
+          "concatenate",
+          "expected shapes that differ along axis {} alone, got {} and {}; reshape one of them", d,
+          first, x.shape());
+  }
+  return composite("concatenate", AxisParams{d}, arrays,
+                   [&](std::span<const Array> a) { return joined(promote_dtypes(a), d); });
+}
+
+Array concatenate(const std::vector<Array>& arrays, NoneType) {
+  std::vector<Array> flat;
+  for (const Array& x : arrays) flat.push_back(ravel(x));
+  return concatenate(flat, 0);
+}
+
+Array stack(const std::vector<Array>& arrays, int64_t axis) {
+  expect_arrays("stack", arrays);
+  for (const Array& x : arrays)
+    if (x.shape() != arrays[0].shape())
+      shape_error("stack",
+                  "expected arrays of one shape, got {} and {}; broadcast or reshape one of them",
+                  arrays[0].shape(), x.shape());
+  const int64_t d = normalize_axis("stack", axis, arrays[0].ndim() + 1);
+  return composite("stack", AxisParams{d}, arrays, [&](std::span<const Array> a) {
+    std::vector<Array> slices = promote_dtypes(a);
+    for (Array& x : slices) x = lax::expand_dims(x, {d});
+    return joined(slices, d);
+  });
+}
+
+std::vector<Array> unstack(const Array& x, int64_t axis) {
+  if (x.ndim() == 0)
+    shape_error("unstack", "expected at least one dimension, got {}", describe(x.type()));
+  const int64_t d = normalize_axis("unstack", axis, x.ndim());
+  return composite("unstack", AxisParams{d}, {x},
+                   [&](std::span<const Array> a) -> std::vector<Array> {
+                     std::vector<Array> out;
+                     for (int64_t i = 0; i < a[0].shape()[d]; ++i)
+                       out.push_back(lax::squeeze(part(a[0], d, i, i + 1), {d}));
+                     return out;
+                   });
+}
+
+namespace {
+
+Array stacked(std::string_view op, const std::vector<Array>& arrays,
+              Array (*at_least)(const Array&), int64_t axis) {
+  expect_arrays(op, arrays);
+  std::vector<Array> out;
+  for (const Array& x : arrays) out.push_back(at_least(x));
+  return concatenate(out, axis);
+}
+
+}  // namespace
+
+Array vstack(const std::vector<Array>& arrays) { return stacked("vstack", arrays, atleast_2d, 0); }
+Array hstack(const std::vector<Array>& arrays) {
+  expect_arrays("hstack", arrays);
+  return stacked("hstack", arrays, atleast_1d, arrays[0].ndim() <= 1 ? 0 : 1);
+}
+Array dstack(const std::vector<Array>& arrays) { return stacked("dstack", arrays, atleast_3d, 2); }
+Array column_stack(const std::vector<Array>& arrays) {
+  return stacked(
+      "column_stack", arrays,
+      [](const Array& x) {
+        return x.ndim() < 2 ? reshape(x, Shape{x.size(), 1}) : x;
+      },
+      1);
+}
+
+std::vector<Array> split(const Array& x, const Dims& indices, int64_t axis) {
+  const int64_t d = normalize_axis("split", axis, x.ndim());
+  struct SplitParams {
+    Dims indices;
+    int64_t axis;
+  };
+  return composite("split", SplitParams{indices, d}, {x},
+                   [&](std::span<const Array> a) -> std::vector<Array> {
+                     const int64_t extent = a[0].shape()[d];
+                     const auto bound = [&](int64_t i) {
+                       return std::clamp<int64_t>(i < 0 ? i + extent : i, 0, extent);
+                     };
+                     std::vector<Array> out;
+                     int64_t start = 0;
+                     for (int64_t index : indices) {
+                       const int64_t stop = bound(index);
+                       out.push_back(part(a[0], d, start, std::max(start, stop)));
+                       start = stop;
+                     }
+                     out.push_back(part(a[0], d, start, extent));
+                     return out;
+                   });
+}
+
+std::vector<Array> internal::split_equally(const Array& x, int64_t parts, int64_t axis) {
+  const int64_t d = normalize_axis("split", axis, x.ndim());
+  if (parts <= 0 || x.shape()[d] % parts != 0)
+    shape_error("split",
+                "expected a number of parts that divides the extent {} of axis {}, got {}; "
+                "array_split makes uneven "
+                "parts",
+                x.shape()[d], d, parts);
+  return array_split(x, parts, axis);
+}
+
+std::vector<Array> array_split(const Array& x, int64_t parts, int64_t axis) {
+  const int64_t d = normalize_axis("array_split", axis, x.ndim());
+  if (parts <= 0) value_error("array_split", "expected at least one part, got {}", parts);
+  const int64_t size = x.shape()[d] / parts, longer = x.shape()[d] % parts;
+  Dims indices;
+  for (int64_t i = 1; i < parts; ++i) indices.push_back(i * size + std::min(i, longer));
+  return split(x, indices, axis);
+}
+
+Array tile(const Array& x, const Dims& repetitions) {
+  for (int64_t r : repetitions)
+    if (r < 0) value_error("tile", "expected repetitions of at least 0, got {}", repetitions);
+  return composite("tile", AxesParams{repetitions}, {x}, [&](std::span<const Array> a) -> Array {
+    const int64_t rank = std::max(a[0].ndim(), repetitions.rank());
+    Shape extents(static_cast<size_t>(rank), 1), times(static_cast<size_t>(rank), 1);
+    std::copy_backward(a[0].shape().begin(), a[0].shape().end(), extents.end());
+    std::copy_backward(repetitions.begin(), repetitions.end(), times.end());
+    Shape narrow, wide, out;  // (1, e0, 1, e1, ...) is broadcast to (t0, e0, t1, e1, ...)
+    for (int64_t d = 0; d < rank; ++d) {
+      narrow.insert(narrow.end(), {1, extents[d]});
+      wide.insert(wide.end(), {times[d], extents[d]});
+      out.push_back(times[d] * extents[d]);
+    }
+    return lax::reshape(broadcast_array("tile", lax::reshape(a[0], narrow), wide), out);
+  });
+}
+
+Array repeat(const Array& x, int64_t repeats, int64_t axis) {
+  if (repeats < 0) value_error("repeat", "expected at least 0 repeats, got {}", repeats);
+  if (x.ndim() == 0) return repeat(ravel(x), repeats, axis);
+  const int64_t d = normalize_axis("repeat", axis, x.ndim());
+  struct RepeatParams {
+    int64_t repeats, axis;
+  };
+  return composite("repeat", RepeatParams{repeats, d}, {x}, [&](std::span<const Array> a) -> Array {
+    Shape wide = a[0].shape(), out = a[0].shape();
+    wide.insert(wide.begin() + d + 1, repeats);
+    out[d] *= repeats;
+    return lax::reshape(broadcast_array("repeat", lax::expand_dims(a[0], {d + 1}), wide), out);
+  });
+}
+
+Array repeat(const Array& x, int64_t repeats, NoneType) { return repeat(ravel(x), repeats, 0); }
+
+Array flip(const Array& x, const Axes& axis) {
+  const Dims axes = axis.ascending("flip", x.ndim());
+  return composite("flip", AxesParams{axes}, {x},
+                   [&](std::span<const Array> a) { return lax::rev(a[0], axes); });
+}
+
+Array fliplr(const Array& x) {
+  if (x.ndim() < 2)
+    shape_error("fliplr", "expected at least 2 dimensions, got {}; flip takes any",
+                describe(x.type()));
+  return flip(x, 1);
+}
+
+Array flipud(const Array& x) {
+  if (x.ndim() < 1)
+    shape_error("flipud", "expected at least 1 dimension, got {}", describe(x.type()));
+  return flip(x, 0);
+}
+
+Array roll(const Array& x, int64_t shift, NoneType) {
+  return reshape(roll(ravel(x), shift, 0), x.shape());
+}
+
+Array roll(const Array& x, int64_t shift, const Axes& axis) {
+  const int64_t count = axis.all() ? x.ndim() : axis.in_order("roll", x.ndim()).rank();
+  return roll(x, Dims(static_cast<size_t>(count), shift), axis);
+}
+
+Array roll(const Array& x, const Dims& shifts, const Axes& axis) {
+  const Dims axes = axis.in_order("roll", x.ndim());
+  if (axes.rank() != shifts.rank())
+    value_error("roll", "expected a shift for each axis, got the shifts {} and the axes {}", shifts,
+                axes);
+  struct RollParams {
+    Dims shifts, axes;
+  };
+  return composite("roll", RollParams{shifts, axes}, {x}, [&](std::span<const Array> a) -> Array {
+    Array out = a[0];
+    for (int64_t i = 0; i < axes.rank(); ++i) {
+      const int64_t extent = out.shape()[axes[i]];
+      if (extent == 0) continue;
+      const int64_t shift = (shifts[i] % extent + extent) % extent;
+      if (shift == 0) continue;
+      out = joined(
+          {part(out, axes[i], extent - shift, extent), part(out, axes[i], 0, extent - shift)},
+          axes[i]);
+    }
+    return out;
+  });
+}
+
+Array rot90(const Array& x, int64_t k, const Dims& axes) {
+  const Dims plane = Axes(axes).in_order("rot90", x.ndim());
+  if (plane.rank() != 2) value_error("rot90", "expected two axes, got {}", axes);
+  switch ((k % 4 + 4) % 4) {
+    case 0:
+      return x;
+    case 1:
+      return swapaxes(flip(x, plane[1]), plane[0], plane[1]);
+    case 2:
+      return flip(x, plane);
+    default:
+      return flip(swapaxes(x, plane[0], plane[1]), plane[1]);
+  }
+}
+
+namespace {
+
+// Which element stands at place i of a dimension of `extent` elements, where i may be outside of
+// it.
+int64_t padded_source(PadMode mode, int64_t i, int64_t extent) {
+  const auto wrapped = [](int64_t k, int64_t period) { return (k % period + period) % period; };
+  switch (mode) {
+    case PadMode::kConstant:
+    case PadMode::kEdge:
+      return std::clamp<int64_t>(i, 0, extent - 1);
+    case PadMode::kWrap:
+      return wrapped(i, extent);
+    case PadMode::kReflect: {  // 3 2 1 [0 1 2 3] 2 1 0
+      if (extent == 1) return 0;
+      const int64_t k = wrapped(i, 2 * extent - 2);
+      return k < extent ? k : 2 * extent - 2 - k;
+    }
+    case PadMode::kSymmetric: {  // 1 0 [0 1 2 3] 3 2
+      const int64_t k = wrapped(i, 2 * extent);
+      return k < extent ? k : 2 * extent - 1 - k;
+    }
+  }
+  __builtin_unreachable();
+}
+
+// Elements [first, last) of the padded dimension, put together of runs that ascend, descend or
+// stand still.
+Array padded_run(const Array& x, int64_t axis, PadMode mode, int64_t first, int64_t last) {
+  const int64_t extent = x.shape()[axis];
+  std::vector<Array> runs;
+  for (int64_t i = first; i < last;) {
+    const int64_t source = padded_source(mode, i, extent);
+    int64_t stop = i + 1;
+    const int64_t step = stop < last ? padded_source(mode, stop, extent) - source : 0;
+    if (step >= -1 && step <= 1)
+      while (stop < last &&
+             padded_source(mode, stop, extent) - padded_source(mode, stop - 1, extent) == step)
+        ++stop;
+    const int64_t length = stop - i;
+    if (length == 1 || step == 1) {
+      runs.push_back(part(x, axis, source, source + length));
+    } else if (step == -1) {
+      runs.push_back(lax::rev(part(x, axis, source - length + 1, source + 1), {axis}));
+    } else {
+      Shape shape = x.shape();
+      shape[axis] = length;
+      runs.push_back(broadcast_array("pad", part(x, axis, source, source + 1), shape));
+    }
+    i = stop;
+  }
+  return runs.empty() ? part(x, axis, 0, 0) : joined(runs, axis);
+}
+
+}  // namespace
+
+Array pad(const Array& x, const std::vector<std::pair<int64_t, int64_t>>& widths,
+          const PadOptions& options) {
+  struct WidthParams {
+    Dims low, high;
+    int64_t mode;
+  } params;
+  params.mode = static_cast<int64_t>(options.mode);
+  const bool one = widths.size() == 1 && x.ndim() != 1;
+  if (!one && static_cast<int64_t>(widths.size()) != x.ndim())
+    shape_error("pad", "expected one pair of widths or one for each dimension of {}, got {}",
+                describe(x.type()), widths.size());
+  for (int64_t d = 0; d < x.ndim(); ++d) {
+    const auto [low, high] = widths[one ? 0 : static_cast<size_t>(d)];
+    if (low < 0 || high < 0)
+      value_error("pad", "expected widths of at least 0, got ({}, {}); slice cuts", low, high);
+    if (options.mode != PadMode::kConstant && x.shape()[d] == 0 && low + high > 0)
+      shape_error("pad", "expected elements to pad dimension {} with, got {}; pad with a constant",
+                  d, describe(x.type()));
+    params.low.push_back(low);
+    params.high.push_back(high);
+  }
+  return composite("pad", params, {x, options.value}, [&](std::span<const Array> a) -> Array {
+    if (options.mode == PadMode::kConstant)
+      return lax::pad(a[0], as_dtype(a[1], a[0].dtype(), false), params.low, params.high);
+    Array out = a[0];
+    for (int64_t d = 0; d < a[0].ndim(); ++d) {
+      const int64_t extent = out.shape()[d];
+      if (params.low[d] + params.high[d] > 0)
+        out = padded_run(out, d, options.mode, -params.low[d], extent + params.high[d]);
+    }
+    return out;
+  });
+}
+
+}  // namespace tessera

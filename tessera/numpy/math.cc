@@ -1,0 +1,435 @@
+#include "tessera/numpy/math.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "tessera/numpy/dtype_info.h"
+#include "tessera/numpy/elementwise.h"
+#include "tessera/ops/tracer.h"
+
+namespace tessera {
+
+using elementwise::binary;
+using elementwise::expect_real;
+using elementwise::like;
+using elementwise::unary;
+
+namespace {
+
+constexpr Promotion kAny = Promotion::kAny, kNumeric = Promotion::kNumeric,
+                    kInexact = Promotion::kInexact;
+
+bool is_discrete(const Array& x) { return !is_inexact(x.dtype()); }
+
+// Where `x` and `y` have different signs and x is not 0: the remainder of truncation must become
+// one of flooring.
+Array crosses_zero(const Array& x, const Array& y) {
+  const Array zero = like(x, 0);
+  return lax::bitwise_and(lax::ne(lax::lt(x, zero), lax::lt(y, zero)), lax::ne(x, zero));
+}
+
+std::pair<Array, Array> float_divmod(const Array& x, const Array& y) {
+  // x - mod is a multiple of y, so the quotient is an integer up to rounding (CPython's
+  // float_divmod).
+  const Array mod = lax::rem(x, y), zero = like(x, 0);
+  const Array exact = lax::select(lax::eq(y, zero), x, lax::sub(x, mod));
+  const Array quotient = lax::div(exact, y);
+  const Array step = lax::bitwise_and(lax::ne(mod, zero), lax::ne(lax::sign(y), lax::sign(mod)));
+  return {lax::round(lax::select(step, lax::sub(quotient, like(x, 1)), quotient)),
+          lax::select(step, lax::add(mod, y), mod)};
+}
+
+Array int_floor_divide(const Array& x, const Array& y) {
+  const Array quotient = lax::div(x, y);
+  if (is_unsigned(x.dtype())) return quotient;
+  const Array step =
+      lax::bitwise_and(lax::ne(lax::sign(x), lax::sign(y)), lax::ne(lax::rem(x, y), like(x, 0)));
+  return lax::select(step, lax::sub(quotient, like(x, 1)), quotient);
+}
+
+// y with 1 for 0 where it is an integer: x % 0 is then 0.
+Array nonzero_divisor(const Array& y) {
+  return is_discrete(y) ? lax::select(lax::eq(y, like(y, 0)), like(y, 1), y) : y;
+}
+
+Array floor_remainder(const Array& x, const Array& y) {
+  const Array divisor = nonzero_divisor(y), mod = lax::rem(x, divisor);
+  return lax::select(crosses_zero(mod, divisor), lax::add(mod, divisor), mod);
+}
+
+// Binary exponentiation over the bits of n. Six of them: beyond, every base but 0, 1 and -1 has
+// overflowed.
+Array int_power(const Array& x, const Array& n) {
+  const Array zero = like(n, 0), one = like(n, 1);
+  Array out = lax::select(lax::bitwise_and(lax::eq(x, zero), lax::ne(n, zero)), zero, one);
+  Array base = x, bits = n;
+  for (int i = 0; i < 6; ++i) {
+    out = lax::select(lax::ne(lax::bitwise_and(bits, one), zero), lax::mul(out, base), out);
+    base = lax::mul(base, base);
+    bits = lax::shift_right_logical(bits, one);
+  }
+  return out;
+}
+
+struct IntegerPowerParams {
+  int64_t exponent = 0;
+};
+
+// The value of a concrete integer scalar on the host, such as a C++ integer.
+std::optional<int64_t> concrete_integer(const Array& x) {
+  if (!x.defined() || x.data()->kind != ArrayData::Kind::kHost || x.ndim() != 0 ||
+      !is_integer(x.dtype()))
+    return {};
+  return static_cast<int64_t>(x.item_as_double());
+}
+
+// f of the real and of the imaginary part.
+template <class F>
+Array by_parts(const Array& z, const F& f) {
+  return lax::complex(f(lax::real(z)), f(lax::imag(z)));
+}
+
+Array round_to(const Array& x, int decimals) {
+  if (decimals == 0) return lax::round_nearest_even(x);
+  const bool half = x.dtype() == float16;  // 10**decimals may be beyond it
+  const Array wide = half ? lax::convert_element_type(x, float32) : x;
+  const Array factor = like(wide, std::pow(10.0, decimals));
+  const Array out = lax::div(lax::round_nearest_even(lax::mul(wide, factor)), factor);
+  return half ? as_dtype(out, x.dtype(), x.weak_type()) : out;
+}
+
+Array round_towards(const char* name, const Array& x, Array (*function)(const Array&)) {
+  return composite(name, {}, {x}, [&](std::span<const Array> a) -> Array {
+    expect_real(name, a[0]);
+    return is_discrete(a[0]) ? a[0] : function(a[0]);
+  });
+}
+
+struct RoundParams {
+  int64_t decimals = 0;
+};
+
+}  // namespace
+
+Array add(const Array& x, const Array& y) { return binary("add", x, y, kAny, lax::add); }
+Array subtract(const Array& x, const Array& y) { return binary("subtract", x, y, kAny, lax::sub); }
+Array multiply(const Array& x, const Array& y) { return binary("multiply", x, y, kAny, lax::mul); }
+Array divide(const Array& x, const Array& y) { return binary("divide", x, y, kInexact, lax::div); }
+
+Array floor_divide(const Array& x, const Array& y) {
+  return binary("floor_divide", x, y, kNumeric, [](const Array& a, const Array& b) {
+    expect_real("floor_divide", a);
+    return is_discrete(a) ? int_floor_divide(a, b) : float_divmod(a, b).first;
+  });
+}
+
+Array remainder(const Array& x, const Array& y) {
+  return binary("remainder", x, y, kNumeric, [](const Array& a, const Array& b) {
+    expect_real("remainder", a);
+    return floor_remainder(a, b);
+  });
+}
+
+Array fmod(const Array& x, const Array& y) {
+  return binary("fmod", x, y, kNumeric, [](const Array& a, const Array& b) {
+    expect_real("fmod", a);
+    return lax::rem(a, nonzero_divisor(b));
+  });
+}
+
+std::pair<Array, Array> divmod(const Array& x, const Array& y) {
+  std::vector<Array> out =
+      composite("divmod", {}, {x, y}, [](std::span<const Array> operands) -> std::vector<Array> {
+        const std::vector<Array> p = promote_and_broadcast("divmod", operands, kNumeric);
+        expect_real("divmod", p[0]);
+        if (is_discrete(p[0])) return {int_floor_divide(p[0], p[1]), floor_remainder(p[0], p[1])};
+        auto [quotient, mod] = float_divmod(p[0], p[1]);
+        return {quotient, mod};
+      });
+  return {out[0], out[1]};
+}
+
+Array power(const Array& x, const Array& y) {
+  if (const std::optional<int64_t> n = concrete_integer(y)) {
+    return composite("integer_power", IntegerPowerParams{*n}, {x},
+                     [&](std::span<const Array> a) -> Array {
+                       return lax::integer_pow(promote(a[0], kNumeric), *n);
+                     });
+  }
+  return binary("power", x, y, kNumeric, [](const Array& a, const Array& b) -> Array {
+    return is_discrete(a) ? int_power(a, b) : lax::pow(a, b);
+  });
+}
+
+Array float_power(const Array& x, const Array& y) {
+  return binary("float_power", x, y, kInexact, lax::pow);
+}
+Array maximum(const Array& x, const Array& y) { return binary("maximum", x, y, kAny, lax::max); }
+Array minimum(const Array& x, const Array& y) { return binary("minimum", x, y, kAny, lax::min); }
+
+Array fmax(const Array& x, const Array& y) {
+  return binary("fmax", x, y, kAny, [](const Array& a, const Array& b) {
+    expect_real("fmax", a);
+    return lax::select(elementwise::is_nan(a), b,
+                       lax::select(elementwise::is_nan(b), a, lax::max(a, b)));
+  });
+}
+
+Array fmin(const Array& x, const Array& y) {
+  return binary("fmin", x, y, kAny, [](const Array& a, const Array& b) {
+    expect_real("fmin", a);
+    return lax::select(elementwise::is_nan(a), b,
+                       lax::select(elementwise::is_nan(b), a, lax::min(a, b)));
+  });
+}
+
+Array negative(const Array& x) { return unary("negative", x, kAny, lax::neg); }
+
+Array positive(const Array& x) {
+  if (x.dtype() == bool_)
+    type_error("positive", "expected a numeric array, got {}; convert it with astype",
+               describe(x.type()));
+  return x;
+}
+
+Array abs(const Array& x) {
+  return unary("abs", x, kAny, [](const Array& a) {
+    return a.dtype() == bool_ || is_unsigned(a.dtype()) ? a : lax::abs(a);
+  });
+}
+
+Array fabs(const Array& x) {
+  expect_real("fabs", x);
+  return unary("fabs", x, kInexact, lax::abs);
+}
+
+Array sign(const Array& x) { return unary("sign", x, kAny, lax::sign); }
+Array square(const Array& x) { return unary("square", x, kNumeric, lax::square); }
+Array reciprocal(const Array& x) { return unary("reciprocal", x, kInexact, lax::reciprocal); }
+
+Array copysign(const Array& x, const Array& y) {
+  return binary("copysign", x, y, kInexact, [](const Array& a, const Array& b) {
+    expect_real("copysign", a);
+    const DType bits = itemsize(b.dtype()) == 2 ? int16 : itemsize(b.dtype()) == 4 ? int32 : int64;
+    const Array as_bits = lax::bitcast_convert_type(b, bits), size = lax::abs(a);
+    return lax::select(lax::lt(as_bits, like(as_bits, 0)), lax::neg(size), size);
+  });
+}
+
+Array nextafter(const Array& x, const Array& y) {
+  return binary("nextafter", x, y, kInexact, [](const Array& a, const Array& b) {
+    expect_real("nextafter", a);
+    return lax::nextafter(a, b);
+  });
+}
+
+Array heaviside(const Array& x, const Array& y) {
+  return binary("heaviside", x, y, kInexact, [](const Array& a, const Array& b) {
+    expect_real("heaviside", a);
+    const Array zero = like(a, 0);
+    const Array rest = lax::select(elementwise::is_nan(a), a, b);
+    return lax::select(lax::lt(a, zero), zero, lax::select(lax::gt(a, zero), like(a, 1), rest));
+  });
+}
+
+Array floor(const Array& x) { return round_towards("floor", x, lax::floor); }
+Array ceil(const Array& x) { return round_towards("ceil", x, lax::ceil); }
+
+Array trunc(const Array& x) {
+  return round_towards("trunc", x, [](const Array& a) {
+    return lax::select(lax::lt(a, like(a, 0)), lax::ceil(a), lax::floor(a));
+  });
+}
+
+Array round(const Array& x, int decimals) {
+  if (x.dtype() == bool_)
+    type_error("round", "expected a numeric array, got {}; convert it with astype",
+               describe(x.type()));
+  if (is_discrete(x)) {
+    if (decimals < 0)
+      value_error("round",
+                  "expected decimals >= 0 for the integer array {}, got {}; convert it with astype",
+                  describe(x.type()), decimals);
+    return x;
+  }
+  if (decimals > std::log10(finfo(x.dtype()).max)) return x;  // finer than the dtype
+  return composite("round", RoundParams{decimals}, {x}, [&](std::span<const Array> a) -> Array {
+    const auto part = [&](const Array& p) { return round_to(p, decimals); };
+    return is_complex(a[0].dtype()) ? by_parts(a[0], part) : part(a[0]);
+  });
+}
+
+Array rint(const Array& x) {
+  if (is_discrete(x))
+    return composite("rint", {}, {x},
+                     [](std::span<const Array> a) { return as_dtype(a[0], default_float()); });
+  return round(x);
+}
+
+Array clip(const Array& x, const std::optional<Array>& min, const std::optional<Array>& max) {
+  for (const Array* bound : {&x, min ? &*min : &x, max ? &*max : &x}) expect_real("clip", *bound);
+  if (!min && !max) return x;
+  if (!max) return maximum(*min, x);
+  if (!min) return minimum(*max, x);
+  return composite("clip", {}, {x, *min, *max}, [](std::span<const Array> a) -> Array {
+    return minimum(a[2], maximum(a[1], a[0]));
+  });
+}
+
+#define TESSERA_UNARY(name, function) \
+  Array name(const Array& x) { return unary(#name, x, kInexact, function); }
+TESSERA_UNARY(sqrt, lax::sqrt)
+TESSERA_UNARY(rsqrt, lax::rsqrt)
+TESSERA_UNARY(cbrt, lax::cbrt)
+TESSERA_UNARY(exp, lax::exp)
+TESSERA_UNARY(exp2, lax::exp2)
+TESSERA_UNARY(expm1, lax::expm1)
+TESSERA_UNARY(log, lax::log)
+TESSERA_UNARY(log1p, lax::log1p)
+TESSERA_UNARY(sin, lax::sin)
+TESSERA_UNARY(cos, lax::cos)
+TESSERA_UNARY(tan, lax::tan)
+TESSERA_UNARY(arcsin, lax::asin)
+TESSERA_UNARY(arccos, lax::acos)
+TESSERA_UNARY(arctan, lax::atan)
+TESSERA_UNARY(sinh, lax::sinh)
+TESSERA_UNARY(cosh, lax::cosh)
+TESSERA_UNARY(tanh, lax::tanh)
+TESSERA_UNARY(arcsinh, lax::asinh)
+TESSERA_UNARY(arccosh, lax::acosh)
+TESSERA_UNARY(arctanh, lax::atanh)
+TESSERA_UNARY(erf, lax::erf)
+TESSERA_UNARY(erfc, lax::erfc)
+TESSERA_UNARY(erf_inv, lax::erf_inv)
+TESSERA_UNARY(lgamma, lax::lgamma)
+TESSERA_UNARY(digamma, lax::digamma)
+#undef TESSERA_UNARY
+
+Array log2(const Array& x) {
+  return unary("log2", x, kInexact, [](const Array& a) {
+    const auto scale = [](const Array& part) { return lax::div(part, lax::log(like(part, 2))); };
+    const Array log = lax::log(a);
+    return is_complex(a.dtype()) ? by_parts(log, scale) : scale(log);
+  });
+}
+
+Array log10(const Array& x) {
+  return unary("log10", x, kInexact, [](const Array& a) {
+    const auto scale = [](const Array& part) {
+      return lax::mul(part, like(part, std::numbers::log10e));
+    };
+    const Array log = lax::log(a);
+    return is_complex(a.dtype()) ? by_parts(log, scale) : scale(log);
+  });
+}
+
+Array sinc(const Array& x) {
+  return unary("sinc", x, kInexact, [](const Array& a) {
+    const Array zero = lax::eq(a, like(a, 0)), one = like(a, 1);
+    const Array angle = lax::select(zero, one, lax::mul(like(a, std::numbers::pi), a));
+    return lax::select(zero, one, lax::div(lax::sin(angle), angle));
+  });
+}
+
+Array deg2rad(const Array& x) {
+  expect_real("deg2rad", x);
+  return unary("deg2rad", x, kInexact,
+               [](const Array& a) { return lax::mul(a, like(a, std::numbers::pi / 180)); });
+}
+
+Array rad2deg(const Array& x) {
+  expect_real("rad2deg", x);
+  return unary("rad2deg", x, kInexact,
+               [](const Array& a) { return lax::mul(a, like(a, 180 / std::numbers::pi)); });
+}
+
+Array arctan2(const Array& y, const Array& x) {
+  return binary("arctan2", y, x, kInexact, lax::atan2);
+}
+
+Array hypot(const Array& x, const Array& y) {
+  return binary("hypot", x, y, kInexact, [](const Array& a, const Array& b) {
+    expect_real("hypot", a);
+    const Array inf = like(a, std::numeric_limits<double>::infinity()), zero = like(a, 0),
+                one = like(a, 1);
+    const Array p = lax::abs(a), q = lax::abs(b);
+    const Array infinite = lax::bitwise_or(lax::eq(p, inf), lax::eq(q, inf));
+    const Array large = lax::max(p, q), small = lax::min(p, q), is_zero = lax::eq(large, zero);
+    const Array ratio = lax::div(small, lax::select(is_zero, one, large));
+    const Array out = lax::mul(large, lax::sqrt(lax::add(one, lax::square(ratio))));
+    return lax::select(infinite, inf, lax::select(is_zero, large, out));
+  });
+}
+
+namespace {
+
+// max(a, b) + log(1 + base**-|a - b|); where a - b is NaN (infinities of one sign, or NaN), a + b.
+Array log_add_exp(const Array& a, const Array& b, double base) {
+  if (is_complex(a.dtype()))
+    type_error("logaddexp", "expected real arrays, got {}; use log(exp(x) + exp(y))",
+               describe(a.type()));
+  const Array delta = lax::sub(a, b), log_base = like(a, std::log(base));
+  Array power = lax::neg(lax::abs(delta));
+  if (base != std::numbers::e) power = lax::mul(power, log_base);
+  Array added = lax::log1p(lax::exp(power));
+  if (base != std::numbers::e) added = lax::div(added, log_base);
+  return lax::select(elementwise::is_nan(delta), lax::add(a, b), lax::add(lax::max(a, b), added));
+}
+
+}  // namespace
+
+Array logaddexp(const Array& x, const Array& y) {
+  return binary("logaddexp", x, y, kInexact,
+                [](const Array& a, const Array& b) { return log_add_exp(a, b, std::numbers::e); });
+}
+
+Array logaddexp2(const Array& x, const Array& y) {
+  return binary("logaddexp2", x, y, kInexact,
+                [](const Array& a, const Array& b) { return log_add_exp(a, b, 2); });
+}
+
+Array real(const Array& z) {
+  if (!is_complex(z.dtype())) return z;
+  return unary("real", z, kAny, lax::real);
+}
+
+Array imag(const Array& z) {
+  return unary("imag", z, kAny,
+               [](const Array& a) { return is_complex(a.dtype()) ? lax::imag(a) : like(a, 0); });
+}
+
+Array conj(const Array& z) {
+  if (!is_complex(z.dtype())) return z;
+  return unary("conj", z, kAny, lax::conj);
+}
+
+Array angle(const Array& z, bool deg) {
+  const auto radians = [](const Array& a) {
+    return is_complex(a.dtype()) ? lax::atan2(lax::imag(a), lax::real(a))
+                                 : lax::atan2(like(a, 0), a);
+  };
+  if (!deg) return unary("angle", z, kInexact, radians);
+  return unary("angle_deg", z, kInexact, [&](const Array& a) { return rad2deg(radians(a)); });
+}
+
+Array nan_to_num(const Array& x, const NanToNumOptions& options) {
+  if (is_discrete(x)) return x;
+  const FloatInfo info = finfo(x.dtype());
+  const Array posinf = options.posinf ? *options.posinf : Array(info.max),
+              neginf = options.neginf ? *options.neginf : Array(info.min);
+  return composite(
+      "nan_to_num", {}, {x, options.nan, posinf, neginf}, [](std::span<const Array> a) -> Array {
+        const auto replace = [&](const Array& part) {
+          const auto fill = [&](size_t k) {
+            return broadcast_array("nan_to_num", as_dtype(a[k], part.dtype()), part.shape());
+          };
+          const double inf = std::numeric_limits<double>::infinity();
+          Array out = lax::select(elementwise::is_nan(part), fill(1), part);
+          out = lax::select(lax::eq(out, like(out, inf)), fill(2), out);
+          return lax::select(lax::eq(out, like(out, -inf)), fill(3), out);
+        };
+        return is_complex(a[0].dtype()) ? by_parts(a[0], replace) : replace(a[0]);
+      });
+}
+
+}  // namespace tessera

@@ -1,0 +1,166 @@
+#include "tessera/numpy/nn.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "tessera/numpy/elementwise.h"
+#include "tessera/numpy/logic.h"
+#include "tessera/numpy/manipulation.h"
+#include "tessera/numpy/math.h"
+#include "tessera/numpy/operators.h"
+#include "tessera/numpy/reduce.h"
+#include "tessera/ops/reshape.h"
+
+namespace tessera {
+
+namespace {
+
+constexpr Promotion kAny = Promotion::kAny, kInexact = Promotion::kInexact;
+
+using elementwise::unary;
+
+struct AxesParams {
+  Dims axes;
+  double epsilon = 0;
+};
+
+}  // namespace
+
+// The formulas are written with the promoting operators; inside of a composite they only record
+// ops.
+
+Array relu(const Array& x) {
+  // Not maximum(x, 0), whose derivative at 0 is 1/2. NaN stays.
+  return unary("relu", x, kAny, [](const Array& a) { return where(a <= 0, 0, a); });
+}
+
+Array relu6(const Array& x) {
+  return unary("relu6", x, kAny,
+               [](const Array& a) { return where(a <= 0, 0, where(a >= 6, 6.0, a)); });
+}
+
+Array leaky_relu(const Array& x, const Array& negative_slope) {
+  return composite("leaky_relu", {}, {x, negative_slope},
+                   [](std::span<const Array> a) { return where(a[0] >= 0, a[0], a[1] * a[0]); });
+}
+
+Array elu(const Array& x, const Array& alpha) {
+  return composite("elu", {}, {x, alpha}, [](std::span<const Array> a) {
+    // expm1 is kept from overflowing where its value is not taken: its derivative would be 0 * inf.
+    return where(a[0] > 0, a[0], a[1] * expm1(where(a[0] > 0, 0.0, a[0])));
+  });
+}
+
+Array celu(const Array& x, const Array& alpha) {
+  return composite("celu", {}, {x, alpha}, [](std::span<const Array> a) {
+    return maximum(a[0], 0.0) + a[1] * expm1(minimum(a[0], 0.0) / a[1]);
+  });
+}
+
+Array selu(const Array& x) {
+  return unary("selu", x, kAny, [](const Array& a) {
+    return 1.0507009873554804934193349852946 * elu(a, 1.6732632423543772848170429916717);
+  });
+}
+
+Array gelu(const Array& x, bool approximate) {
+  if (approximate) {
+    return unary("gelu_tanh", x, kInexact, [](const Array& a) {
+      const double scale = std::sqrt(2 / std::numbers::pi);
+      return a * (0.5 * (1.0 + tanh(scale * (a + 0.044715 * power(a, 3)))));
+    });
+  }
+  return unary("gelu", x, kInexact,
+               [](const Array& a) { return 0.5 * a * erfc(-a * std::sqrt(0.5)); });
+}
+
+Array sigmoid(const Array& x) { return unary("sigmoid", x, kAny, lax::logistic); }
+Array silu(const Array& x) {
+  return unary("silu", x, kAny, [](const Array& a) { return lax::mul(a, lax::logistic(a)); });
+}
+Array softplus(const Array& x) {
+  return unary("softplus", x, kAny, [](const Array& a) { return logaddexp(a, 0); });
+}
+Array soft_sign(const Array& x) {
+  return unary("soft_sign", x, kAny, [](const Array& a) { return a / (abs(a) + 1); });
+}
+Array log_sigmoid(const Array& x) {
+  return unary("log_sigmoid", x, kAny, [](const Array& a) { return -softplus(-a); });
+}
+Array mish(const Array& x) {
+  return unary("mish", x, kAny, [](const Array& a) { return a * tanh(softplus(a)); });
+}
+Array hard_tanh(const Array& x) {
+  return unary("hard_tanh", x, kAny,
+               [](const Array& a) { return where(a > 1, 1, where(a < -1, -1, a)); });
+}
+Array hard_sigmoid(const Array& x) {
+  return unary("hard_sigmoid", x, kAny, [](const Array& a) { return relu6(a + 3.0) / 6.0; });
+}
+Array hard_silu(const Array& x) {
+  return unary("hard_silu", x, kAny, [](const Array& a) { return a * hard_sigmoid(a); });
+}
+
+Array glu(const Array& x, int64_t axis) {
+  const int64_t d = normalize_axis("glu", axis, x.ndim());
+  if (x.shape()[d] % 2 != 0)
+    shape_error("glu", "expected an even extent along axis {}, got {}; pad it", d,
+                describe(x.type()));
+  return composite("glu", AxesParams{{d}}, {x}, [&](std::span<const Array> a) {
+    const std::vector<Array> halves = split(a[0], 2, d);
+    return halves[0] * sigmoid(halves[1]);
+  });
+}
+
+Array softmax(const Array& x, const Axes& axis) {
+  const Dims axes = axis.ascending("softmax", x.ndim());
+  return composite("softmax", AxesParams{axes}, {x}, [&](std::span<const Array> a) {
+    const Array powers = exp(a[0] - max(a[0], {.axis = axes, .keepdims = true}));
+    return powers / sum(powers, {.axis = axes, .keepdims = true});
+  });
+}
+
+Array log_softmax(const Array& x, const Axes& axis) {
+  const Dims axes = axis.ascending("log_softmax", x.ndim());
+  return composite("log_softmax", AxesParams{axes}, {x}, [&](std::span<const Array> a) {
+    const Array shifted = a[0] - max(a[0], {.axis = axes, .keepdims = true});
+    return shifted - log(sum(exp(shifted), {.axis = axes, .keepdims = true}));
+  });
+}
+
+Array standardize(const Array& x, const StandardizeOptions& o) {
+  const Dims axes = o.axis.ascending("standardize", x.ndim());
+  return composite("standardize", AxesParams{axes, o.epsilon}, {x}, [&](std::span<const Array> a) {
+    const Array average = mean(a[0], {.axis = axes, .keepdims = true});
+    // E[x^2] - E[x]^2 needs one pass; rounding can make it negative.
+    const Array variance =
+        maximum(mean(square(a[0]), {.axis = axes, .keepdims = true}) - square(average), 0);
+    return (a[0] - average) * rsqrt(variance + o.epsilon);
+  });
+}
+
+Array one_hot(const Array& x, int64_t classes, const OneHotOptions& o) {
+  if (classes < 0) value_error("one_hot", "expected at least 0 classes, got {}", classes);
+  if (!is_integer(x.dtype()) && x.dtype() != bool_)
+    type_error("one_hot", "expected integers, got {}; convert them with astype",
+               describe(x.type()));
+  const int64_t axis = normalize_axis("one_hot", o.axis, x.ndim() + 1);
+  const DType dtype = canonical_dtype(o.dtype.value_or(float64));
+  struct OneHotParams {
+    int64_t classes, axis;
+    DType dtype;
+  };
+  return composite(
+      "one_hot", OneHotParams{classes, axis, dtype}, {x}, [&](std::span<const Array> a) {
+        const Array index =
+            lax::expand_dims(a[0].dtype() == bool_ ? as_dtype(a[0], int32) : a[0], {axis});
+        Shape shape = index.shape();
+        shape[axis] = classes;
+        // Compared in 32 bits at least: 300 classes do not fit an int8.
+        const DType wide = itemsize(index.dtype()) >= 4 ? index.dtype() : int32;
+        const Array wanted = broadcast_array("one_hot", as_dtype(index, wide), shape);
+        return as_dtype(lax::eq(wanted, lax::iota(wide, shape, axis)), dtype);
+      });
+}
+
+}  // namespace tessera

@@ -1,0 +1,53 @@
+// Activations and normalisations, as in jax.nn. Elementwise ones keep the shape; integers compute
+// in float32.
+//
+// Errors, of all: UserError for dtypes a function does not take and axes that do not exist.
+#pragma once
+
+#include "tessera/ir/array.h"
+#include "tessera/numpy/axes.h"
+#include "tessera/numpy/creation.h"
+
+namespace tessera {
+
+Array relu(const Array& x);  // its derivative at 0 is 0
+Array relu6(const Array& x);
+Array leaky_relu(const Array& x, const Array& negative_slope = 0.01);
+Array elu(const Array& x, const Array& alpha = 1.0);
+Array celu(const Array& x, const Array& alpha = 1.0);
+Array selu(const Array& x);
+// x * normal_cdf(x); by default its tanh approximation.
+Array gelu(const Array& x, bool approximate = true);
+Array sigmoid(const Array& x);  // of floating-point and complex arrays
+Array silu(const Array& x);     // x * sigmoid(x)
+inline Array swish(const Array& x) { return silu(x); }
+Array softplus(const Array& x);  // log(1 + exp(x))
+Array soft_sign(const Array& x);
+Array log_sigmoid(const Array& x);
+Array mish(const Array& x);
+Array hard_tanh(const Array& x);
+Array hard_sigmoid(const Array& x);
+Array hard_silu(const Array& x);
+// The first half along `axis` times sigmoid of the second. UserError for an odd extent.
+Array glu(const Array& x, int64_t axis = -1);
+
+// exp(x) / sum(exp(x)) along the axes, and its logarithm.
+Array softmax(const Array& x, const Axes& axis = -1);
+Array log_softmax(const Array& x, const Axes& axis = -1);
+
+struct StandardizeOptions {
+  Axes axis = -1;
+  double epsilon = 1e-5;
+};
+// (x - mean) / sqrt(variance + epsilon) along the axes.
+Array standardize(const Array& x, const StandardizeOptions& options = {});
+
+struct OneHotOptions {
+  OptionalDType dtype = {};  // absent: the default float
+  int64_t axis = -1;         // where the new dimension stands
+};
+// 1 at the index that x holds along a new dimension of `classes`, 0 elsewhere (everywhere, for an
+// index outside).
+Array one_hot(const Array& x, int64_t classes, const OneHotOptions& options = {});
+
+}  // namespace tessera

@@ -1,0 +1,451 @@
+#include "tessera/numpy/reduce.h"
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "tessera/numpy/elementwise.h"
+#include "tessera/numpy/logic.h"
+#include "tessera/numpy/math.h"
+#include "tessera/ops/reduce.h"
+#include "tessera/ops/reshape.h"
+
+namespace tessera {
+
+using elementwise::expect_real;
+using elementwise::like;
+
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+// What names the composite of a reduction: all that is static about it.
+struct FoldParams {
+  Dims dims;  // resolved, ascending
+  bool keepdims = false;
+  bool has_dtype = false;
+  DType dtype = float32;
+  bool has_where = false, has_initial = false;
+  double ddof = 0;
+};
+
+// The arguments of a reduction: x, then where and initial if they are given.
+struct Arguments {
+  Array x, where, initial;
+  Arguments(std::span<const Array> args, const FoldParams& p) : x(args[0]) {
+    size_t next = 1;
+    if (p.has_where) where = args[next++];
+    if (p.has_initial) initial = args[next];
+  }
+};
+
+using Body = std::function<Array(const Arguments&, const FoldParams&)>;
+
+Array run(const char* name, const Array& x, FoldParams params, const Array& where,
+          const std::optional<Array>& initial, const Body& body) {
+  std::vector<Array> args{x};
+  params.has_where = where.defined();
+  if (where.defined()) {
+    if (where.dtype() != bool_)
+      type_error(name, "expected a bool array for `where`, got {}; compare it with 0 first",
+                 describe(where.type()));
+    args.push_back(where);
+  }
+  params.has_initial = initial.has_value();
+  if (initial) {
+    if (initial->ndim() != 0)
+      shape_error(name, "expected a scalar for `initial`, got {}; reduce it first",
+                  describe(initial->type()));
+    args.push_back(*initial);
+  }
+  return composite(name, params, args, [&](std::span<const Array> a) -> Array {
+    return body(Arguments(a, params), params);
+  });
+}
+
+template <class Options>
+FoldParams fold_params(const char* name, const Array& x, const Options& options) {
+  FoldParams out{.dims = options.axis.ascending(name, x.ndim()), .keepdims = options.keepdims};
+  if constexpr (requires { options.dtype; }) {
+    out.has_dtype = options.dtype.has_value();
+    if (out.has_dtype) out.dtype = canonical_dtype(*options.dtype);
+  }
+  return out;
+}
+
+Array keep_dims(const Array& reduced, const FoldParams& p) {
+  return p.keepdims ? lax::expand_dims(reduced, p.dims) : reduced;
+}
+
+// x where `where` holds, else `identity`; where broadcasts to x's shape.
+Array masked(const char* name, const Array& x, const Array& where, double identity) {
+  if (!where.defined()) return x;
+  return lax::select(broadcast_array(name, where, x.shape()), x, like(x, identity));
+}
+
+// bool and small integers as the default integer of their signedness.
+DType promote_integer(DType dtype) {
+  if (dtype == bool_) return default_int();
+  if (!is_integer(dtype)) return dtype;
+  const DType wide = is_unsigned(dtype) ? canonical_dtype(uint64) : default_int();
+  return itemsize(wide) > itemsize(dtype) ? wide : dtype;
+}
+
+using Fold = Array (*)(const Array&, const Dims&);
+using Combine = Array (*)(const Array&, const Array&);
+
+Array accumulate(const char* name, const Arguments& args, const FoldParams& p, double identity,
+                 Fold fold, Combine combine) {
+  const DType result = p.has_dtype ? p.dtype : promote_integer(args.x.dtype());
+  const DType computation = p.has_dtype ? result : accumulation_dtype(result);
+  Array x = masked(name, as_dtype(args.x, computation), args.where, identity);
+  // Of bool, + is or and * is and: both folds.
+  if (computation == bool_) fold = identity == 0 ? lax::reduce_or : lax::reduce_and;
+  Array out = fold(x, p.dims);
+  if (args.initial.defined())
+    out = combine(broadcast_array(name, as_dtype(args.initial, computation), out.shape()), out);
+  return as_dtype(keep_dims(out, p), result);
+}
+
+// The number of elements that one result folds.
+Array count(const char* name, const Arguments& args, const FoldParams& p, DType dtype) {
+  if (!args.where.defined()) {
+    int64_t n = 1;
+    for (int64_t d : p.dims) n *= args.x.shape()[d];
+    return lax::full({}, static_cast<double>(n), dtype);
+  }
+  const Array chosen = broadcast_array(name, args.where, args.x.shape());
+  return keep_dims(lax::reduce_sum(lax::convert_element_type(chosen, dtype), p.dims), p);
+}
+
+Array divided(const char* name, const Array& x, const Array& by) {
+  return lax::div(x, broadcast_array(name, by, x.shape()));
+}
+
+Array mean_of(const char* name, const Arguments& args, const FoldParams& p) {
+  const DType result = p.has_dtype ? p.dtype : to_inexact(args.x.dtype());
+  const DType computation = p.has_dtype ? result : accumulation_dtype(result);
+  if (!is_inexact(computation))
+    type_error(name, "expected a floating-point or complex dtype, got {}; leave `dtype` out",
+               computation);
+  FoldParams inner = p;
+  inner.has_dtype = true;
+  inner.dtype = computation;
+  const Array total = accumulate(name, args, inner, 0, lax::reduce_sum, lax::add);
+  return as_dtype(divided(name, total, count(name, args, p, computation)), result);
+}
+
+Array variance_of(const char* name, const Arguments& args, const FoldParams& p) {
+  DType computation = to_inexact(args.x.dtype());
+  if (p.has_dtype) {
+    if (!is_inexact(p.dtype) || (is_complex(args.x.dtype()) && !is_complex(p.dtype)))
+      type_error(name,
+                 "expected a floating-point dtype (complex for complex arrays), got {} for {}; "
+                 "leave `dtype` out",
+                 p.dtype, describe(args.x.type()));
+    computation = p.dtype;
+  }
+  const DType result = real_dtype(computation);
+  computation = accumulation_dtype(computation);
+  Arguments wide = args;
+  wide.x = as_dtype(args.x, computation);
+  FoldParams inner = p;
+  inner.keepdims = true;
+  inner.has_dtype = true;
+  inner.dtype = computation;
+  const Array mean = mean_of(name, wide, inner);
+  Array centered = lax::sub(wide.x, broadcast_array(name, mean, wide.x.shape()));
+  centered = is_complex(computation) ? lax::real(lax::mul(centered, lax::conj(centered)))
+                                     : lax::square(centered);
+  computation = real_dtype(computation);
+  wide.x = centered;
+  inner.keepdims = p.keepdims;
+  inner.dtype = computation;
+  const Array total = accumulate(name, wide, inner, 0, lax::reduce_sum, lax::add);
+  Array n = broadcast_array(name, count(name, wide, p, computation), total.shape());
+  n = lax::sub(n, like(n, p.ddof));
+  const Array out =
+      lax::select(lax::gt(n, like(n, 0)), lax::div(total, n), like(total, std::nan("")));
+  return as_dtype(out, result);
+}
+
+struct Extremum {
+  Fold fold, fold_bool;
+  Combine combine;
+  double identity;  // of floats
+};
+const Extremum kMax{lax::reduce_max, lax::reduce_or, lax::max, -kInf};
+const Extremum kMin{lax::reduce_min, lax::reduce_and, lax::min, kInf};
+
+// The value that never wins, as a scalar of x's dtype.
+Array extremum_identity(const Array& x, const Extremum& e) {
+  const DType dtype = x.dtype();
+  if (is_inexact(dtype)) return lax::full({}, e.identity, dtype);
+  return lax::constant(
+      reduce_identity(e.identity > 0 ? ReduceKind::kMin : ReduceKind::kMax, dtype));
+}
+
+Array extremum_of(const char* name, const Arguments& args, const FoldParams& p, const Extremum& e) {
+  Array x = as_dtype(args.x, args.x.dtype());
+  if (!args.initial.defined()) {
+    if (args.where.defined())
+      value_error(
+          name,
+          "expected `initial` with `where` (an empty {} has no value), got none; give .initial",
+          name);
+    for (int64_t d : p.dims)
+      if (x.shape()[d] == 0)
+        shape_error(
+            name,
+            "expected a non-empty reduction (it has no identity), got {} over {}; give .initial",
+            describe(x.type()), p.dims);
+  }
+  if (args.where.defined())
+    x = lax::select(broadcast_array(name, args.where, x.shape()), x,
+                    broadcast_array(name, extremum_identity(x, e), x.shape()));
+  Array out = x.dtype() == bool_ ? e.fold_bool(x, p.dims) : e.fold(x, p.dims);
+  if (args.initial.defined())
+    out = e.combine(broadcast_array(name, as_dtype(args.initial, x.dtype()), out.shape()), out);
+  return keep_dims(out, p);
+}
+
+Array extremum(const char* name, const Array& x, const ExtremumOptions& o, const Extremum& e) {
+  return run(name, x, fold_params(name, x, o), o.where, o.initial,
+             [&](const Arguments& a, const FoldParams& p) { return extremum_of(name, a, p, e); });
+}
+
+// NaNs replaced by `value`; x itself where it has none.
+Array without_nan(const Array& x, const Array& value) {
+  return is_inexact(x.dtype())
+             ? lax::select(elementwise::is_nan(x), broadcast_array("nan", value, x.shape()), x)
+             : x;
+}
+
+// `where`, and not NaN.
+Array not_nan(const char* name, const Arguments& args) {
+  const Array number = lax::bitwise_not(elementwise::is_nan(args.x));
+  return args.where.defined()
+             ? lax::bitwise_and(broadcast_array(name, args.where, args.x.shape()), number)
+             : number;
+}
+
+Array nan_extremum(const char* name, const Array& x, const ExtremumOptions& o, const Extremum& e) {
+  return run(name, x, fold_params(name, x, o), o.where, o.initial,
+             [&](const Arguments& a, const FoldParams& p) {
+               Arguments clean = a;
+               clean.x = without_nan(a.x, extremum_identity(a.x, e));
+               const Array out = extremum_of(name, clean, p, e);
+               if (!is_inexact(a.x.dtype()) || a.initial.defined()) return out;
+               const Array none = keep_dims(lax::reduce_and(elementwise::is_nan(a.x), p.dims), p);
+               return lax::select(none, like(out, std::nan("")), out);
+             });
+}
+
+struct ArgParams {
+  bool flat = false;
+  int64_t axis = 0;
+  bool keepdims = false;
+};
+
+Array arg_extremum(const char* name, const Array& x, const ArgOptions& o,
+                   Array (*function)(const Array&, int64_t, DType)) {
+  expect_real(name, x);
+  const ArgParams p{!o.axis, o.axis ? normalize_axis(name, *o.axis, x.ndim()) : 0, o.keepdims};
+  return composite(name, p, {x}, [&](std::span<const Array> a) -> Array {
+    const Array flat = p.flat ? lax::reshape(a[0], {a[0].size()}) : a[0];
+    if (flat.shape()[p.axis] == 0)
+      shape_error(name, "expected a non-empty axis, got {}; it has no largest or smallest element",
+                  describe(a[0].type()));
+    const Array out = function(flat, p.axis, default_int());
+    if (!p.keepdims) return out;
+    return lax::expand_dims(out, p.flat ? iota_dims(a[0].ndim()) : Dims{p.axis});
+  });
+}
+
+Array fold_truth(const char* name, const Array& x, const LogicOptions& o, bool of_all) {
+  return run(name, x, fold_params(name, x, o), o.where, {},
+             [&](const Arguments& a, const FoldParams& p) {
+               const Array truth = a.x.dtype() == bool_ ? a.x : lax::ne(a.x, like(a.x, 0));
+               const Array chosen = masked(name, truth, a.where, of_all);
+               return keep_dims(
+                   of_all ? lax::reduce_and(chosen, p.dims) : lax::reduce_or(chosen, p.dims), p);
+             });
+}
+
+}  // namespace
+
+Array sum(const Array& x, const ReduceOptions& o) {
+  return run("sum", x, fold_params("sum", x, o), o.where, o.initial,
+             [](const Arguments& a, const FoldParams& p) {
+               return accumulate("sum", a, p, 0, lax::reduce_sum, lax::add);
+             });
+}
+
+Array prod(const Array& x, const ReduceOptions& o) {
+  return run("prod", x, fold_params("prod", x, o), o.where, o.initial,
+             [](const Arguments& a, const FoldParams& p) {
+               return accumulate("prod", a, p, 1, lax::reduce_prod, lax::mul);
+             });
+}
+
+Array max(const Array& x, const ExtremumOptions& o) { return extremum("max", x, o, kMax); }
+Array min(const Array& x, const ExtremumOptions& o) { return extremum("min", x, o, kMin); }
+
+Array ptp(const Array& x, const ExtremumOptions& o) {
+  return run("ptp", x, fold_params("ptp", x, o), o.where, o.initial,
+             [](const Arguments& a, const FoldParams& p) {
+               return lax::sub(extremum_of("ptp", a, p, kMax), extremum_of("ptp", a, p, kMin));
+             });
+}
+
+Array any(const Array& x, const LogicOptions& o) { return fold_truth("any", x, o, false); }
+Array all(const Array& x, const LogicOptions& o) { return fold_truth("all", x, o, true); }
+
+Array count_nonzero(const Array& x, const LogicOptions& o) {
+  return run("count_nonzero", x, fold_params("count_nonzero", x, o), o.where, {},
+             [](const Arguments& a, const FoldParams& p) {
+               const Array truth = a.x.dtype() == bool_ ? a.x : lax::ne(a.x, like(a.x, 0));
+               const Array chosen = masked("count_nonzero", truth, a.where, 0);
+               return keep_dims(
+                   lax::reduce_sum(lax::convert_element_type(chosen, default_int()), p.dims), p);
+             });
+}
+
+Array mean(const Array& x, const MeanOptions& o) {
+  return run("mean", x, fold_params("mean", x, o), o.where, {},
+             [](const Arguments& a, const FoldParams& p) { return mean_of("mean", a, p); });
+}
+
+Array var(const Array& x, const VarOptions& o) {
+  FoldParams params = fold_params("var", x, o);
+  params.ddof = o.ddof;
+  return run("var", x, params, o.where, {},
+             [](const Arguments& a, const FoldParams& p) { return variance_of("var", a, p); });
+}
+
+Array std(const Array& x, const VarOptions& o) {
+  FoldParams params = fold_params("std", x, o);
+  params.ddof = o.ddof;
+  return run("std", x, params, o.where, {}, [](const Arguments& a, const FoldParams& p) {
+    return lax::sqrt(variance_of("std", a, p));
+  });
+}
+
+Array argmax(const Array& x, const ArgOptions& o) {
+  return arg_extremum("argmax", x, o, lax::argmax);
+}
+Array argmin(const Array& x, const ArgOptions& o) {
+  return arg_extremum("argmin", x, o, lax::argmin);
+}
+
+Array nansum(const Array& x, const ReduceOptions& o) {
+  return run("nansum", x, fold_params("nansum", x, o), o.where, o.initial,
+             [](const Arguments& a, const FoldParams& p) {
+               Arguments clean = a;
+               clean.x = without_nan(a.x, lax::full({}, 0, a.x.dtype()));
+               return accumulate("nansum", clean, p, 0, lax::reduce_sum, lax::add);
+             });
+}
+
+Array nanprod(const Array& x, const ReduceOptions& o) {
+  return run("nanprod", x, fold_params("nanprod", x, o), o.where, o.initial,
+             [](const Arguments& a, const FoldParams& p) {
+               Arguments clean = a;
+               clean.x = without_nan(a.x, lax::full({}, 1, a.x.dtype()));
+               return accumulate("nanprod", clean, p, 1, lax::reduce_prod, lax::mul);
+             });
+}
+
+Array nanmean(const Array& x, const MeanOptions& o) {
+  return run("nanmean", x, fold_params("nanmean", x, o), o.where, {},
+             [](const Arguments& a, const FoldParams& p) {
+               Arguments clean = a;
+               clean.where = not_nan("nanmean", a);
+               return mean_of("nanmean", clean, p);
+             });
+}
+
+Array nanvar(const Array& x, const VarOptions& o) {
+  FoldParams params = fold_params("nanvar", x, o);
+  params.ddof = o.ddof;
+  return run("nanvar", x, params, o.where, {}, [](const Arguments& a, const FoldParams& p) {
+    Arguments clean = a;
+    clean.where = not_nan("nanvar", a);
+    return variance_of("nanvar", clean, p);
+  });
+}
+
+Array nanstd(const Array& x, const VarOptions& o) {
+  FoldParams params = fold_params("nanstd", x, o);
+  params.ddof = o.ddof;
+  return run("nanstd", x, params, o.where, {}, [](const Arguments& a, const FoldParams& p) {
+    Arguments clean = a;
+    clean.where = not_nan("nanstd", a);
+    return lax::sqrt(variance_of("nanstd", clean, p));
+  });
+}
+
+Array nanmax(const Array& x, const ExtremumOptions& o) {
+  return nan_extremum("nanmax", x, o, kMax);
+}
+Array nanmin(const Array& x, const ExtremumOptions& o) {
+  return nan_extremum("nanmin", x, o, kMin);
+}
+
+Array average(const Array& x, const AverageOptions& o) {
+  if (!o.weights.defined()) return mean(x, {.axis = o.axis, .keepdims = o.keepdims});
+  const FoldParams params = fold_params("average", x, o);
+  const Dims order = o.axis.in_order("average", x.ndim());
+  Shape extents;
+  for (int64_t d : order) extents.push_back(x.shape()[d]);
+  const bool whole = o.weights.shape() == x.shape();
+  if (!whole && (o.axis.all() || o.weights.shape() != extents))
+    shape_error(
+        "average",
+        "expected weights of the array's shape {} or of its extents along the axes {}, got {}",
+        x.shape(), extents, describe(o.weights.type()));
+  struct AverageParams {
+    Dims dims, order;
+    bool keepdims;
+  };
+  return composite(
+      "average", AverageParams{params.dims, order, params.keepdims}, {x, o.weights},
+      [&](std::span<const Array> args) -> Array {
+        const std::vector<Array> p = promote_dtypes(args, Promotion::kInexact);
+        Array weights = p[1];
+        if (!whole) {
+          Dims permutation;  // the weights' dimensions in the order of x's
+          for (int64_t d : params.dims) {
+            for (int64_t k = 0; k < order.rank(); ++k)
+              if (order[k] == d) permutation.push_back(k);
+          }
+          Shape shape(static_cast<size_t>(p[0].ndim()), 1);
+          for (int64_t d : params.dims) shape[d] = p[0].shape()[d];
+          weights = broadcast_array(
+              "average", lax::reshape(lax::transpose(weights, permutation), shape), p[0].shape());
+        }
+        const Array total = keep_dims(lax::reduce_sum(weights, params.dims), params);
+        return lax::div(keep_dims(lax::reduce_sum(lax::mul(p[0], weights), params.dims), params),
+                        total);
+      });
+}
+
+Array logsumexp(const Array& x, const LogsumexpOptions& o) {
+  return run("logsumexp", x, fold_params("logsumexp", x, o), o.where, {},
+             [](const Arguments& args, const FoldParams& p) {
+               const char* name = "logsumexp";
+               expect_real(name, args.x);
+               Array a = as_dtype(args.x, to_inexact(args.x.dtype()));
+               const Array lowest = args.where.defined() ? masked(name, a, args.where, -kInf) : a;
+               Array largest = lax::expand_dims(lax::reduce_max(lowest, p.dims), p.dims);
+               // An infinite maximum would make NaN of inf - inf.
+               largest = lax::select(lax::is_finite(largest), largest, like(largest, 0));
+               const Array power =
+                   lax::exp(lax::sub(lowest, broadcast_array(name, largest, a.shape())));
+               const Array total = lax::expand_dims(lax::reduce_sum(power, p.dims), p.dims);
+               const Array out = lax::add(lax::log(total), largest);
+               return p.keepdims ? out : lax::squeeze(out, p.dims);
+             });
+}
+
+}  // namespace tessera

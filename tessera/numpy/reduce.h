@@ -1,0 +1,105 @@
+// Reductions, as in jax.numpy: over all dimensions or over `axis`, which they remove, or with
+// .keepdims leave at extent 1.
+//
+//   sum(x)   sum(x, {.axis = 0})   mean(x, {.axis = {0, -1}, .keepdims = true})
+//
+// Errors, of all: UserError for an axis outside of [-ndim, ndim) or named twice, and for a dtype
+// the function does not take.
+#pragma once
+
+#include <optional>
+
+#include "tessera/ir/array.h"
+#include "tessera/numpy/axes.h"
+
+namespace tessera {
+
+struct ReduceOptions {
+  Axes axis = None;
+  bool keepdims = false;
+  std::optional<DType> dtype = std::nullopt;  // of the computation and the result
+  Array where = {};  // bool, broadcasts to x: elements to take; absent: all
+  std::optional<Array> initial = std::nullopt;  // a scalar, folded in last
+};
+
+// Small integers and bool sum in the default integer of their signedness; float16 and bfloat16 sum
+// in float32 and come back.
+Array sum(const Array& x, const ReduceOptions& options = {});
+Array prod(const Array& x, const ReduceOptions& options = {});
+
+struct ExtremumOptions {
+  Axes axis = None;
+  bool keepdims = false;
+  Array where = {};  // with it, `initial` is needed
+  std::optional<Array> initial = std::nullopt;
+};
+// NaN if any element is. UserError for an empty reduction without `initial`.
+Array max(const Array& x, const ExtremumOptions& options = {});
+Array min(const Array& x, const ExtremumOptions& options = {});
+inline Array amax(const Array& x, const ExtremumOptions& options = {}) { return max(x, options); }
+inline Array amin(const Array& x, const ExtremumOptions& options = {}) { return min(x, options); }
+Array ptp(const Array& x, const ExtremumOptions& options = {});  // max - min
+
+struct LogicOptions {
+  Axes axis = None;
+  bool keepdims = false;
+  Array where = {};
+};
+Array any(const Array& x, const LogicOptions& options = {});
+Array all(const Array& x, const LogicOptions& options = {});
+Array count_nonzero(const Array& x, const LogicOptions& options = {});  // default integers
+
+struct MeanOptions {
+  Axes axis = None;
+  bool keepdims = false;
+  std::optional<DType> dtype = std::nullopt;
+  Array where = {};
+};
+// Of integers in float32; NaN of nothing.
+Array mean(const Array& x, const MeanOptions& options = {});
+
+struct VarOptions {
+  Axes axis = None;
+  bool keepdims = false;
+  double ddof = 0;  // divides by the count - ddof; NaN where that is not positive
+  std::optional<DType> dtype = std::nullopt;
+  Array where = {};
+};
+// Of complex numbers: of |z - mean|, real.
+Array var(const Array& x, const VarOptions& options = {});
+Array std(const Array& x, const VarOptions& options = {});
+
+struct ArgOptions {
+  std::optional<int64_t> axis = std::nullopt;  // absent: of the flattened array
+  bool keepdims = false;
+};
+// The index of the first largest (smallest) element, default integers; NaN is largest and smallest.
+// UserError for an empty axis.
+Array argmax(const Array& x, const ArgOptions& options = {});
+Array argmin(const Array& x, const ArgOptions& options = {});
+
+// As if NaNs were not there.
+Array nansum(const Array& x, const ReduceOptions& options = {});
+Array nanprod(const Array& x, const ReduceOptions& options = {});
+Array nanmean(const Array& x, const MeanOptions& options = {});
+Array nanvar(const Array& x, const VarOptions& options = {});
+Array nanstd(const Array& x, const VarOptions& options = {});
+Array nanmax(const Array& x, const ExtremumOptions& options = {});  // NaN where all are
+Array nanmin(const Array& x, const ExtremumOptions& options = {});
+
+struct AverageOptions {
+  Axes axis = None;
+  Array weights = {};  // of x's shape, or of the extents of `axis`; absent: all 1
+  bool keepdims = false;
+};
+Array average(const Array& x, const AverageOptions& options = {});
+
+struct LogsumexpOptions {
+  Axes axis = None;
+  bool keepdims = false;
+  Array where = {};
+};
+// log(sum(exp(x))) without overflow; -inf of nothing.
+Array logsumexp(const Array& x, const LogsumexpOptions& options = {});
+
+}  // namespace tessera

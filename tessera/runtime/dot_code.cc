@@ -32,6 +32,7 @@ int64_t cut(int64_t size, int64_t parts, int64_t unit) {
 }
 
 std::vector<Tile> rectangle(int64_t m, int64_t n, int64_t k, int64_t products) {
+  if (m == 0 || n == 0) return {};
   int64_t rows = ceil_div(m, kLargestTile), cols = ceil_div(n, kLargestTile);
   auto flops = [&] {
     return 2.0 * static_cast<double>(m) / static_cast<double>(rows) * static_cast<double>(n) /

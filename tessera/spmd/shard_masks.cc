@@ -1,0 +1,60 @@
+#include "tessera/spmd/shard_masks.h"
+
+#include <limits>
+
+#include "tessera/ops/broadcast.h"
+#include "tessera/ops/compare.h"
+#include "tessera/ops/constant.h"
+#include "tessera/ops/elementwise.h"
+#include "tessera/ops/reduce.h"
+#include "tessera/ops/select.h"
+#include "tessera/spmd/reshard.h"
+
+namespace tessera {
+namespace {
+
+// What a fold of the combiner's kind ignores. argmin and argmax look at values that can never win.
+Literal neutral_element(ReduceKind combiner, DType dtype) {
+  switch (combiner) {
+    case ReduceKind::kArgMin: return reduce_identity(ReduceKind::kMin, dtype);
+    case ReduceKind::kArgMax: return reduce_identity(ReduceKind::kMax, dtype);
+    case ReduceKind::kCustom: TESSERA_CHECK(false, "a custom fold has no neutral element"); return {};
+    default: return reduce_identity(combiner, dtype);
+  }
+}
+
+// x where the element's global index along `dim` is below `extent`, `fill` beyond.
+Array mask_dim(const AtomMesh& mesh, const Array& x, int64_t dim, const AtomList& atoms, int64_t extent, const Literal& fill) {
+  const int64_t size = x.shape()[dim];
+  const Array offset = lax::mul(atom_index(mesh, atoms), Array(Literal::scalar(static_cast<int32_t>(size))));
+  const Array index = lax::add(lax::iota(int32, x.shape(), dim), lax::broadcast_in_dim(offset, x.shape(), {}));
+  const Array inside = lax::lt(index, lax::full(x.shape(), static_cast<double>(extent), int32));
+  return lax::select(inside, x, lax::full(x.shape(), fill));
+}
+
+}  // namespace
+
+bool can_mask_padding(const Op& op, const Factors& factors) {
+  return factors.combiner != ReduceKind::kCustom || !std::holds_alternative<Reduce>(op.def->lower);
+}
+
+void mask_padding(const AtomMesh& mesh, const Op& op, const Factors& f, const FactorAssignment& a,
+                  const std::vector<Type>& operands, std::vector<Array>& local) {
+  if (!a.reduced) return;
+  for (size_t k = 0; k < local.size(); ++k) {
+    for (size_t d = 0; d < f.operands[k].size(); ++d) {
+      const DimFactors& dim = f.operands[k][d];
+      if (dim.size() != 1 || f.factors[dim[0]].kind != FactorKind::kReduction) continue;
+      const int64_t extent = operands[k].shape[d];
+      if (extent % mesh.size(a.axes[dim[0]]) == 0) continue;
+      // The index operand of an argmax is left alone: its value cannot win.
+      const bool is_arg = f.combiner == ReduceKind::kArgMin || f.combiner == ReduceKind::kArgMax;
+      if (is_arg && k > 0) continue;
+      const Literal fill = std::holds_alternative<Reduce>(op.def->lower) ? neutral_element(f.combiner, operands[k].dtype)
+                                                                        : Literal(operands[k].dtype, Shape{});
+      local[k] = mask_dim(mesh, local[k], static_cast<int64_t>(d), a.axes[dim[0]], extent, fill);
+    }
+  }
+}
+
+}  // namespace tessera

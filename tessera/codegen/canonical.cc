@@ -16,8 +16,8 @@ void for_each_address(Kernel& kernel, const std::function<void(Affine&, int)>& f
   }
 }
 
-// Merges neighbours d, d+1 where every coefficient list has c[d] == c[d+1] * extent[d+1]; drops extents of 1.
-// `keep` extents stay whatever they are.
+// Merges neighbours d, d+1 where every coefficient list has c[d] == c[d+1] * extent[d+1]; drops
+// extents of 1. `keep` extents stay whatever they are.
 void merge_dims(Dims& extents, const std::vector<Dims*>& coefficients, size_t keep) {
   auto erase = [&](size_t d) {
     extents.erase(extents.begin() + d);
@@ -64,7 +64,8 @@ void retype_moved(Kernel& kernel) {
   }
   auto retype = [&](DType& dtype) {
     if (computed[static_cast<size_t>(dtype)] || dtype == complex128) return;
-    static constexpr DType kBySize[] = {uint8, uint8, uint16, uint16, uint32, uint32, uint32, uint32, uint64};
+    static constexpr DType kBySize[] = {uint8,  uint8,  uint16, uint16, uint32,
+                                        uint32, uint32, uint32, uint64};
     dtype = kBySize[itemsize(dtype)];
   };
   for (KernelNode& node : kernel.nodes) retype(node.dtype);

@@ -1,13 +1,15 @@
 // KernelCompiler: kernels -> machine code, each distinct kernel once.
 //
-// Looks for a kernel (in canonical form, so arrays of other sizes often share code) in memory, then on disk, and compiles what
-// is in neither, several at once on several threads. Machine code lives as long as the compiler: some 8 KiB a distinct kernel.
-// The compiler of the process is never destroyed, so that functions may be called during exit.
+// Looks for a kernel (in canonical form, so arrays of other sizes often share code) in memory, then
+// on disk, and compiles what is in neither, several at once on several threads. Machine code lives
+// as long as the compiler: some 8 KiB a distinct kernel. The compiler of the process is never
+// destroyed, so that functions may be called during exit.
 //
-// The cache on disk holds object code in `$TESSERA_CACHE_DIR`, else `$XDG_CACHE_HOME/tessera`, else `~/.cache/tessera`; the
-// value `off` disables it. A file is keyed by the kernel's text, LLVM's version, the CPU's features and the generator's
-// version; it is written aside and renamed, so processes may share a folder; a damaged file is ignored and replaced. A folder
-// that cannot be written costs one warning on stderr, nothing else.
+// The cache on disk holds object code in `$TESSERA_CACHE_DIR`, else `$XDG_CACHE_HOME/tessera`, else
+// `~/.cache/tessera`; the value `off` disables it. A file is keyed by the kernel's text, LLVM's
+// version, the CPU's features and the generator's version; it is written aside and renamed, so
+// processes may share a folder; a damaged file is ignored and replaced. A folder that cannot be
+// written costs one warning on stderr, nothing else.
 #pragma once
 
 #include <memory>
@@ -43,7 +45,8 @@ class KernelCompiler {
   // The compiler of the process, for the host.
   static KernelCompiler& process();
 
-  // One function a kernel, in order. Any thread; InternalError for a kernel that breaks the rules of kernel.h.
+  // One function a kernel, in order. Any thread; InternalError for a kernel that breaks the rules
+  // of kernel.h.
   std::vector<KernelFn> compile(std::span<const Kernel* const> kernels);
   KernelFn compile(const Kernel& kernel);
 
@@ -57,8 +60,8 @@ class KernelCompiler {
   std::unique_ptr<Impl> impl_;
 };
 
-// Ranges that the runtime cuts the parallel index into are best multiples of this (any range is correct): whole vectors and
-// cache lines, whole rows for kernels that tile.
+// Ranges that the runtime cuts the parallel index into are best multiples of this (any range is
+// correct): whole vectors and cache lines, whole rows for kernels that tile.
 int64_t split_unit(const Kernel& kernel);
 
 }  // namespace tessera::codegen

@@ -1,4 +1,5 @@
-// Analysis of a kernel and the values of its nodes; loops are in emit_loops.cc, reductions in emit_reduce.cc.
+// Analysis of a kernel and the values of its nodes; loops are in emit_loops.cc, reductions in
+// emit_reduce.cc.
 #include "tessera/codegen/emit.h"
 
 #include <algorithm>
@@ -33,8 +34,13 @@ int kernel_lanes(const Kernel& kernel, int vector_bytes) {
 }
 
 KernelEmitter::KernelEmitter(const Kernel& kernel, Ir& ir, llvm::Function* function)
-    : k_(kernel), ir_(ir), b_(ir.builder), memory_(ir), function_(function),
-      along_parallel_(kernel.vectorize == Kernel::Vectorize::kParallel), lanes_(ir.lanes) {
+    : k_(kernel),
+      ir_(ir),
+      b_(ir.builder),
+      memory_(ir),
+      function_(function),
+      along_parallel_(kernel.vectorize == Kernel::Vectorize::kParallel),
+      lanes_(ir.lanes) {
   analyse();
 }
 
@@ -67,7 +73,8 @@ void KernelEmitter::analyse() {
       by_lane_[i] = by_lane_[i] || lane_kind(node.address) != LaneKind::kUniform;
     }
     const int block = along_parallel_ ? 2 : 1;
-    if (node.kind == NodeKind::kLoad && written_[node.buffer]) depth_[i] = std::max(depth_[i], block);
+    if (node.kind == NodeKind::kLoad && written_[node.buffer])
+      depth_[i] = std::max(depth_[i], block);
     if (node.kind == NodeKind::kReduced) {
       depth_[i] = block;
       by_lane_[i] = along_parallel_ && !single_;
@@ -85,8 +92,8 @@ void KernelEmitter::analyse() {
       if (store.guard >= 0) ++uses[store.guard];
     }
   }
-  // a * b + c is one fused operation, as in XLA, wherever the product has no other use: decided here, so that it is the same
-  // in every copy of the body.
+  // a * b + c is one fused operation, as in XLA, wherever the product has no other use: decided
+  // here, so that it is the same in every copy of the body.
   auto absorbable = [&](int arg, int user_depth) {
     const KernelNode& p = k_.nodes[arg];
     return p.kind == NodeKind::kScalarOp && p.op == ScalarOp::kMul && is_floating(p.dtype) &&
@@ -107,7 +114,8 @@ void KernelEmitter::analyse() {
       const int node = r.nodes[0];
       const bool held_alike =
           register_bytes(accumulator_dtype(r, 0)) == register_bytes(k_.nodes[node].dtype);
-      if (r.kind == ReduceKind::kSum && held_alike && absorbable(node, depth_[node])) fused_[node] = 1;
+      if (r.kind == ReduceKind::kSum && held_alike && absorbable(node, depth_[node]))
+        fused_[node] = 1;
     }
   }
 }
@@ -181,7 +189,9 @@ Val KernelEmitter::compute_fused(int node, int u) {
   const int scope = depth_[node];
   use_scope(scope);
   const bool subtract = n.op == ScalarOp::kSub;
-  auto maybe_lanes = [&](Val v) { return Vec(ir_, by_lane_[node] ? broadcast_val(ir_, v).re : v.re); };
+  auto maybe_lanes = [&](Val v) {
+    return Vec(ir_, by_lane_[node] ? broadcast_val(ir_, v).re : v.re);
+  };
   Vec x = maybe_lanes(a), y = maybe_lanes(c), z = maybe_lanes(other);
   if (subtract && side == 0) z = -z;
   if (subtract && side == 1) x = -x;
@@ -200,17 +210,20 @@ std::vector<std::pair<llvm::Value*, int64_t>> KernelEmitter::terms_of(const Affi
   const int first_inner = along_parallel_ ? 3 : 2;
   const int rank = static_cast<int>(address.parallel.size());
   if (scope == 1 && !flat_) {
-    for (int d = 0; d < rank - (along_parallel_ ? 1 : 0); ++d) add(parallel_[d], address.parallel[d]);
+    for (int d = 0; d < rank - (along_parallel_ ? 1 : 0); ++d)
+      add(parallel_[d], address.parallel[d]);
   }
   if (scope == 2 && along_parallel_ && lane_kind(address) != LaneKind::kScattered) {
     add(scopes_[2].index, address.parallel.back());
   }
   const int d = scope - first_inner;
-  if (d >= 0 && d < static_cast<int>(address.inner.size())) add(scopes_[scope].index, address.inner[d]);
+  if (d >= 0 && d < static_cast<int>(address.inner.size()))
+    add(scopes_[scope].index, address.inner[d]);
   return terms;
 }
 
-// The address without the lanes' part, summed scope by scope, so that each part is computed where its index changes.
+// The address without the lanes' part, summed scope by scope, so that each part is computed where
+// its index changes.
 llvm::Value* KernelEmitter::address_sum(const Affine& address, int id, int scope) {
   auto found = scopes_[scope].addresses.find(id);
   if (found != scopes_[scope].addresses.end()) return found->second;
@@ -244,7 +257,8 @@ llvm::Value* KernelEmitter::pointer_sum(int buffer, const Affine& address, int i
   return pointer;
 }
 
-llvm::Value* KernelEmitter::pointer_to(int buffer, const Affine& address, int id, int scope, int u) {
+llvm::Value* KernelEmitter::pointer_to(int buffer, const Affine& address, int id, int scope,
+                                       int u) {
   Value* pointer = pointer_sum(buffer, address, id, scope);
   const int64_t step = u * lanes_ * lane_stride(address);
   if (!step) return pointer;
@@ -260,7 +274,8 @@ llvm::Value* KernelEmitter::iota(llvm::Type* element, int64_t scale) {
   return llvm::ConstantVector::get(values);
 }
 
-// The part of an address that a lane adds in flat mode, where it is no multiple of the lane's number.
+// The part of an address that a lane adds in flat mode, where it is no multiple of the lane's
+// number.
 llvm::Value* KernelEmitter::scattered_offsets(const Affine& address, int u, llvm::Type* element) {
   Value* sum = llvm::Constant::getNullValue(llvm::FixedVectorType::get(element, lanes_));
   for (size_t d = 0; d < address.parallel.size(); ++d) {
@@ -268,7 +283,10 @@ llvm::Value* KernelEmitter::scattered_offsets(const Affine& address, int u, llvm
     Value* index = flat_index(static_cast<int>(d), u);
     use_scope(2);
     index = b_.CreateSExtOrTrunc(index, sum->getType());
-    sum = b_.CreateAdd(sum, b_.CreateMul(index, llvm::ConstantInt::get(sum->getType(), static_cast<uint64_t>(address.parallel[d]), true)));
+    sum = b_.CreateAdd(
+        sum,
+        b_.CreateMul(index, llvm::ConstantInt::get(
+                                sum->getType(), static_cast<uint64_t>(address.parallel[d]), true)));
   }
   return sum;
 }
@@ -285,13 +303,17 @@ llvm::Value* KernelEmitter::flat_index(int d, int u) {
     TESSERA_CHECK(slab <= INT32_MAX - 4096, "rows of {} elements", slab);
     Value* base = scopes_[2].index;
     Value* outer = b_.CreateUDiv(base, i64(slab));
-    Value* within = b_.CreateTrunc(b_.CreateSub(base, b_.CreateMul(outer, i64(slab))), b_.getInt32Ty());
-    Value* flat = b_.CreateAdd(b_.CreateVectorSplat(lanes_, within),
-                               b_.CreateAdd(iota(b_.getInt32Ty(), 1),
-                                            llvm::ConstantInt::get(llvm::FixedVectorType::get(b_.getInt32Ty(), lanes_), static_cast<uint64_t>(u) * lanes_)));
+    Value* within =
+        b_.CreateTrunc(b_.CreateSub(base, b_.CreateMul(outer, i64(slab))), b_.getInt32Ty());
+    Value* flat = b_.CreateAdd(
+        b_.CreateVectorSplat(lanes_, within),
+        b_.CreateAdd(iota(b_.getInt32Ty(), 1),
+                     llvm::ConstantInt::get(llvm::FixedVectorType::get(b_.getInt32Ty(), lanes_),
+                                            static_cast<uint64_t>(u) * lanes_)));
     known[u].resize(rank);
     for (size_t k = rank; k-- > 1;) {
-      Value* extent = llvm::ConstantInt::get(flat->getType(), static_cast<uint64_t>(k_.parallel[k]));
+      Value* extent =
+          llvm::ConstantInt::get(flat->getType(), static_cast<uint64_t>(k_.parallel[k]));
       Value* quotient = b_.CreateUDiv(flat, extent);
       known[u][k] = b_.CreateSub(flat, b_.CreateMul(quotient, extent));
       flat = quotient;
@@ -341,7 +363,8 @@ Val KernelEmitter::compute_load(int node, int u) {
     for (size_t k = 0; k < dynamic.size(); ++k) {
       if (!by_lane_[n.dynamic[k].first]) continue;
       Value* index = b_.CreateSExtOrTrunc(dynamic[k].re, offsets->getType());
-      Value* stride = llvm::ConstantInt::get(offsets->getType(), static_cast<uint64_t>(n.dynamic[k].second), true);
+      Value* stride = llvm::ConstantInt::get(offsets->getType(),
+                                             static_cast<uint64_t>(n.dynamic[k].second), true);
       offsets = b_.CreateAdd(offsets, b_.CreateMul(index, stride));
     }
     LaneMask mask = mask_of(u);
@@ -377,7 +400,9 @@ Val KernelEmitter::compute_index(int node, int u) {
   if (!lanes) {
     const int64_t stride = lane_stride(n.address);
     lanes = iota(type, stride);
-    lanes = b_.CreateAdd(lanes, llvm::ConstantInt::get(lanes->getType(), static_cast<uint64_t>(u * lanes_ * stride), true));
+    lanes = b_.CreateAdd(
+        lanes,
+        llvm::ConstantInt::get(lanes->getType(), static_cast<uint64_t>(u * lanes_ * stride), true));
   }
   Value* result = b_.CreateAdd(b_.CreateVectorSplat(lanes_, base), lanes);
   keep_scope(scope);

@@ -1,13 +1,16 @@
 // Kernel -> LLVM IR with explicit fixed-width vectors.
 //
-// A vector has vector_bytes / (widest element) lanes, the same for all values of a kernel; `unroll` vectors are in flight.
-// Rows longer than a block run in a main loop without masks, the rest in a loop of masked vectors.
+// A vector has vector_bytes / (widest element) lanes, the same for all values of a kernel; `unroll`
+// vectors are in flight. Rows longer than a block run in a main loop without masks, the rest in a
+// loop of masked vectors.
 //
-// Order of summation of a row reduction, the same on AVX2 and AVX-512 (a granule is 64 bytes of the widest dtype, that is one
-// or two vectors; K is 1, 2 or 4 granules, chosen by the weight of the loop's arithmetic):
-//   element i of the innermost extent goes to partial result i mod K, in order of i, while a whole run of K is left; the rest
-//   to partial result i mod granule. Partial results j and j + K/2 are combined, then j and j + K/4, ... and the initial value
-//   comes first: init + total. Column reductions go row by row.
+// Order of summation of a row reduction, the same on AVX2 and AVX-512 (a granule is 64 bytes of the
+// widest dtype, that is one or two vectors; K is 1, 2 or 4 granules, chosen by the weight of the
+// loop's arithmetic):
+//   element i of the innermost extent goes to partial result i mod K, in order of i, while a whole
+//   run of K is left; the rest to partial result i mod granule. Partial results j and j + K/2 are
+//   combined, then j and j + K/4, ... and the initial value comes first: init + total. Column
+//   reductions go row by row.
 #pragma once
 
 #include <functional>
@@ -23,7 +26,8 @@ namespace tessera::codegen {
 inline constexpr int kCodegenVersion = 1;
 
 // Adds the function `name` (a KernelFn) for a canonical kernel.
-void emit_kernel(const Kernel& kernel, const Target& target, llvm::Module& module, const std::string& name);
+void emit_kernel(const Kernel& kernel, const Target& target, llvm::Module& module,
+                 const std::string& name);
 // Lanes of every vector of the kernel.
 int kernel_lanes(const Kernel& kernel, int vector_bytes);
 
@@ -43,8 +47,10 @@ class Memory {
   Val gather(DType dtype, llvm::Value* pointer, llvm::Value* offsets, const LaneMask& mask);
   // One element; zero unless `guard` (may be null).
   Val load_scalar(DType dtype, llvm::Value* pointer, llvm::Value* guard);
-  void store(DType dtype, llvm::Value* pointer, int64_t stride, Val value, const LaneMask& mask, bool streaming);
-  void scatter(DType dtype, llvm::Value* pointer, llvm::Value* offsets, Val value, const LaneMask& mask);
+  void store(DType dtype, llvm::Value* pointer, int64_t stride, Val value, const LaneMask& mask,
+             bool streaming);
+  void scatter(DType dtype, llvm::Value* pointer, llvm::Value* offsets, Val value,
+               const LaneMask& mask);
   void store_scalar(DType dtype, llvm::Value* pointer, Val value, llvm::Value* guard);
   llvm::Value* advance(DType dtype, llvm::Value* pointer, llvm::Value* elements);
 
@@ -52,7 +58,8 @@ class Memory {
   llvm::Type* storage(DType dtype) const;  // of the (real part's) element
   Val from_storage(DType dtype, llvm::Value* bits);
   llvm::Value* to_storage(DType dtype, llvm::Value* value, bool rounded);
-  llvm::Value* load_lanes(llvm::Type* element, llvm::Value* pointer, int lanes, const LaneMask& mask);
+  llvm::Value* load_lanes(llvm::Type* element, llvm::Value* pointer, int lanes,
+                          const LaneMask& mask);
   void store_lanes(llvm::Value* value, llvm::Value* pointer, const LaneMask& mask, bool streaming);
   bool maskable(llvm::Type* element) const;
   llvm::Value* lane_pointers(DType dtype, llvm::Value* pointer, llvm::Value* offsets);
@@ -69,14 +76,17 @@ class KernelEmitter {
 
  private:
   using Value = llvm::Value;
-  // Straight-line code that goes on while loops inside it are being emitted: values that do not change in an inner loop are
-  // added to an outer scope's tail. A scope's last branch is made when the loop that interrupts it is closed.
+  // Straight-line code that goes on while loops inside it are being emitted: values that do not
+  // change in an inner loop are added to an outer scope's tail. A scope's last branch is made when
+  // the loop that interrupts it is closed.
   struct Scope {
     llvm::BasicBlock* tail;
-    std::unordered_map<int, boost::container::small_vector<Val, 4>> values;  // node -> one, or one a vector
-    std::unordered_map<int, Value*> addresses;  // id -> its sum (index) or pointer (load, store) here
+    std::unordered_map<int, boost::container::small_vector<Val, 4>>
+        values;  // node -> one, or one a vector
+    std::unordered_map<int, Value*>
+        addresses;  // id -> its sum (index) or pointer (load, store) here
     std::vector<std::vector<Value*>> flat_indices;  // flat mode: [vector][parallel dim]
-    Value* index = nullptr;  // of the loop that made the scope
+    Value* index = nullptr;                         // of the loop that made the scope
   };
   struct Loop {
     llvm::BasicBlock *header, *body, *exit;
@@ -86,8 +96,9 @@ class KernelEmitter {
     std::vector<Value*> initial;
   };
 
-  // Scopes: 0 the function; 1 a row (the parallel dims but the lanes'); then, lanes along parallel: 2 a block of columns,
-  // 3.. the loop's extents; lanes along inner: 2.. the loop's extents, the last is the lanes'.
+  // Scopes: 0 the function; 1 a row (the parallel dims but the lanes'); then, lanes along parallel:
+  // 2 a block of columns, 3.. the loop's extents; lanes along inner: 2.. the loop's extents, the
+  // last is the lanes'.
   enum class LaneKind : uint8_t { kUniform, kStrided, kScattered };
   int address_depth(const Affine& address) const;
   LaneKind lane_kind(const Affine& address) const;
@@ -99,7 +110,9 @@ class KernelEmitter {
   void enter_loop(Loop& loop, Value* condition);
   void close_loop(Loop& loop, Value* next, std::vector<Value*>& carried);
   void use_scope(int scope) { b_.SetInsertPoint(scopes_[scope].tail); }
-  void keep_scope(int scope) { scopes_[scope].tail = b_.GetInsertBlock(); }  // after code that may branch
+  void keep_scope(int scope) {
+    scopes_[scope].tail = b_.GetInsertBlock();
+  }  // after code that may branch
   int top() const { return static_cast<int>(scopes_.size()) - 1; }
   // A scope that runs once.
   void open_block(Value* index);
@@ -140,12 +153,14 @@ class KernelEmitter {
   LaneMask with_guard(LaneMask mask, Val guard);
 
   // Reductions (emit_reduce.cc).
-  // Accumulators are a flat list that loops carry: of each reduction, each result, each vector: the value, or its real and
-  // imaginary parts; then of a custom reduction across lanes, each vector: whether a lane has seen an element.
+  // Accumulators are a flat list that loops carry: of each reduction, each result, each vector: the
+  // value, or its real and imaginary parts; then of a custom reduction across lanes, each vector:
+  // whether a lane has seen an element.
   std::vector<Value*> initial_accumulators(int l, int unroll, bool across_lanes);
   void accumulate(int l, std::vector<Value*>& accumulators, int unroll, bool across_lanes);
   void finish_reductions(int l, std::vector<Value*>& accumulators, int unroll, bool across_lanes);
-  std::vector<Val> combine(const KernelReduction& r, std::span<const Val> a, std::span<const Val> b);
+  std::vector<Val> combine(const KernelReduction& r, std::span<const Val> a,
+                           std::span<const Val> b);
   std::vector<Val> apply_body(const ScalarProgram& body, std::span<const Val> args);
   std::vector<Val> elements_of(const KernelReduction& r, int u);
   DType accumulator_dtype(const KernelReduction& r, size_t k) const;
@@ -162,19 +177,19 @@ class KernelEmitter {
   bool single_ = false;  // one element: no vectors
   int lanes_;
 
-  std::vector<int> depth_;         // of a node: see scope_of
-  std::vector<char> by_lane_;      // of a node
-  std::vector<char> fused_;        // a product that its only user absorbs
-  std::vector<int> product_of_;    // the operand that is such a product, or -1
-  std::vector<char> written_;      // buffers that the kernel stores to
+  std::vector<int> depth_;       // of a node: see scope_of
+  std::vector<char> by_lane_;    // of a node
+  std::vector<char> fused_;      // a product that its only user absorbs
+  std::vector<int> product_of_;  // the operand that is such a product, or -1
+  std::vector<char> written_;    // buffers that the kernel stores to
 
   std::vector<Scope> scopes_;
   std::vector<llvm::BasicBlock*> entries_;  // of the open blocks
   std::vector<Value*> buffers_;
-  std::vector<Value*> parallel_;   // index along each parallel dim but the lanes'
-  int unroll_ = 1;                 // vectors in the current lane scope
-  std::vector<LaneMask> masks_;    // one a vector; empty: all lanes
-  int accumulator_unroll_ = 1;     // vectors that the accumulators of the current loop have
+  std::vector<Value*> parallel_;  // index along each parallel dim but the lanes'
+  int unroll_ = 1;                // vectors in the current lane scope
+  std::vector<LaneMask> masks_;   // one a vector; empty: all lanes
+  int accumulator_unroll_ = 1;    // vectors that the accumulators of the current loop have
 };
 
 }  // namespace tessera::codegen

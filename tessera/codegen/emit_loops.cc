@@ -10,7 +10,8 @@ using llvm::Value;
 
 namespace {
 
-// Vectors in flight: more hide latency and loop overhead, but heavy bodies fill the machine alone, and cost compile time.
+// Vectors in flight: more hide latency and loop overhead, but heavy bodies fill the machine alone,
+// and cost compile time.
 int unroll_for_weight(int weight) { return weight <= 12 ? 4 : weight <= 40 ? 2 : 1; }
 
 }  // namespace
@@ -107,7 +108,8 @@ void KernelEmitter::decompose(Value* flat, size_t dims) {
   if (dims > 0) parallel_[0] = flat;
 }
 
-// The range [begin, end) as runs within a row of the last dim: the first and the last may be partial.
+// The range [begin, end) as runs within a row of the last dim: the first and the last may be
+// partial.
 void KernelEmitter::emit_parallel() {
   Value* begin = function_->getArg(1);
   Value* end = function_->getArg(2);
@@ -125,7 +127,8 @@ void KernelEmitter::emit_parallel() {
   Value* row = b_.CreateUDiv(rows.index, extent);
   Value* column = b_.CreateSub(rows.index, b_.CreateMul(row, extent));
   Value* left = b_.CreateSub(end, rows.index);
-  Value* count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateSub(extent, column), left);
+  Value* count =
+      b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateSub(extent, column), left);
   Value* next = b_.CreateAdd(rows.index, count);
   decompose(row, k_.parallel.size() - 1);
   emit_columns(column, b_.CreateAdd(column, count));
@@ -134,7 +137,8 @@ void KernelEmitter::emit_parallel() {
 
 void KernelEmitter::set_masks(int unroll, Value* count) {
   masks_.clear();
-  // Lane numbers as wide as the lanes themselves: comparing them gives a mask in the registers' natural form.
+  // Lane numbers as wide as the lanes themselves: comparing them gives a mask in the registers'
+  // natural form.
   llvm::Type* type = b_.getIntNTy(static_cast<unsigned>(ir_.target.vector_bytes * 8 / lanes_));
   for (int u = 0; u < unroll; ++u) {
     Value* rest = u ? b_.CreateSub(count, i64(u * lanes_)) : count;
@@ -302,7 +306,8 @@ int KernelEmitter::loop_weight(int l) const {
   for (int id : needed_nodes(l)) {
     const KernelNode& node = k_.nodes[id];
     if (!by_lane_[id]) continue;
-    weight += node.kind == NodeKind::kScalarOp ? op_weight(node.op, k_.nodes[node.args.back()].dtype) : 1;
+    weight +=
+        node.kind == NodeKind::kScalarOp ? op_weight(node.op, k_.nodes[node.args.back()].dtype) : 1;
   }
   for (const KernelReduction& r : k_.loops[l].reductions) {
     weight += r.kind >= ReduceKind::kArgMin ? 4 + 4 * static_cast<int>(r.nodes.size()) : 1;
@@ -319,7 +324,8 @@ void KernelEmitter::emit_body(int l, std::vector<Value*>& accumulators) {
   const bool across_lanes = !along_parallel_ && !k_.loops[l].extents.empty();
   accumulate(l, accumulators, unroll_, across_lanes);
   int id = static_cast<int>(k_.nodes.size());
-  for (int earlier = 0; earlier < l; ++earlier) id += static_cast<int>(k_.loops[earlier].stores.size());
+  for (int earlier = 0; earlier < l; ++earlier)
+    id += static_cast<int>(k_.loops[earlier].stores.size());
   for (const KernelStore& store : k_.loops[l].stores) emit_store(store, id++);
 }
 
@@ -327,7 +333,8 @@ void KernelEmitter::emit_store(const KernelStore& store, int id) {
   const DType dtype = k_.buffers[store.buffer].dtype;
   const bool in_lanes = along_parallel_ ? !single_ : !store.address.inner.empty();
   const int64_t stride = lane_stride(store.address);
-  const bool streaming = k_.streaming_stores && k_.buffers[store.buffer].kind == BufferKind::kOutput;
+  const bool streaming =
+      k_.streaming_stores && k_.buffers[store.buffer].kind == BufferKind::kOutput;
   for (int u = 0; u < (in_lanes ? unroll_ : 1); ++u) {
     Val element = value(store.node, u);
     const Val guard = store.guard >= 0 ? value(store.guard, u) : Val{};
@@ -339,7 +346,8 @@ void KernelEmitter::emit_store(const KernelStore& store, int id) {
     if (!in_lanes) {
       memory_.store_scalar(dtype, pointer, element, guard.re);
     } else {
-      TESSERA_CHECK(stride || scattered, "lanes of a store to buffer {} share an address", store.buffer);
+      TESSERA_CHECK(stride || scattered, "lanes of a store to buffer {} share an address",
+                    store.buffer);
       element = broadcast_val(ir_, element);
       LaneMask mask = mask_of(u);
       if (guard) mask = with_guard(mask, guard);
@@ -353,11 +361,13 @@ void KernelEmitter::emit_store(const KernelStore& store, int id) {
   }
 }
 
-void emit_kernel(const Kernel& kernel, const Target& target, llvm::Module& module, const std::string& name) {
+void emit_kernel(const Kernel& kernel, const Target& target, llvm::Module& module,
+                 const std::string& name) {
   auto& context = module.getContext();
   llvm::Type* pointer = llvm::PointerType::get(context, 0);
   llvm::Type* index = llvm::Type::getInt64Ty(context);
-  auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer, index, index}, false);
+  auto* type =
+      llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer, index, index}, false);
   auto* function = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module);
   function->setDoesNotThrow();
   function->addFnAttr("target-cpu", target.cpu);

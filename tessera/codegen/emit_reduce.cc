@@ -30,7 +30,8 @@ struct Layout {
 DType KernelEmitter::accumulator_dtype(const KernelReduction& r, size_t k) const {
   const DType dtype = k_.nodes[r.nodes[k]].dtype;
   if (is_custom(r) || !is_floating(dtype) || !is_floating(r.accumulate)) return dtype;
-  return register_bytes(r.accumulate) >= register_bytes(dtype) && itemsize(r.accumulate) > itemsize(dtype)
+  return register_bytes(r.accumulate) >= register_bytes(dtype) &&
+                 itemsize(r.accumulate) > itemsize(dtype)
              ? r.accumulate
              : dtype;
 }
@@ -51,8 +52,10 @@ Val KernelEmitter::identity(const KernelReduction& r, size_t k) {
     if (dtype == bool_) return {b_.getInt1(largest)};
     const unsigned bits = static_cast<unsigned>(itemsize(dtype) * 8);
     const bool is_signed = kind(dtype) == DTypeKind::kSigned;
-    llvm::APInt value = largest ? (is_signed ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getMaxValue(bits))
-                                : (is_signed ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt(bits, 0));
+    llvm::APInt value =
+        largest
+            ? (is_signed ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getMaxValue(bits))
+            : (is_signed ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt(bits, 0));
     return {llvm::ConstantInt::get(b_.getContext(), value)};
   };
   switch (r.kind) {
@@ -86,7 +89,8 @@ std::vector<Val> KernelEmitter::apply_body(const ScalarProgram& body, std::span<
       case ScalarNode::Kind::kOp: {
         boost::container::small_vector<Val, 3> operands;
         for (int arg : node.args) operands.push_back(values[arg]);
-        values.push_back(emit_scalar_op(ir_, node.op, node.dtype, body.nodes[node.args.back()].dtype, operands));
+        values.push_back(
+            emit_scalar_op(ir_, node.op, node.dtype, body.nodes[node.args.back()].dtype, operands));
         break;
       }
     }
@@ -97,7 +101,8 @@ std::vector<Val> KernelEmitter::apply_body(const ScalarProgram& body, std::span<
 }
 
 // a is what came first; for min and max NaN sticks from either side.
-std::vector<Val> KernelEmitter::combine(const KernelReduction& r, std::span<const Val> a, std::span<const Val> c) {
+std::vector<Val> KernelEmitter::combine(const KernelReduction& r, std::span<const Val> a,
+                                        std::span<const Val> c) {
   if (is_custom(r)) {
     std::vector<Val> args(a.begin(), a.end());
     args.insert(args.end(), c.begin(), c.end());
@@ -147,7 +152,8 @@ std::vector<Value*> KernelEmitter::initial_accumulators(int l, int unroll, bool 
   return out;
 }
 
-void KernelEmitter::accumulate(int l, std::vector<Value*>& accumulators, int used, bool across_lanes) {
+void KernelEmitter::accumulate(int l, std::vector<Value*>& accumulators, int used,
+                               bool across_lanes) {
   const int unroll = across_lanes ? accumulator_unroll_ : used;
   size_t first = 0;
   for (const KernelReduction& r : k_.loops[l].reductions) {
@@ -158,7 +164,8 @@ void KernelEmitter::accumulate(int l, std::vector<Value*>& accumulators, int use
     for (int u = 0; u < used; ++u) {
       std::vector<Val> sofar;
       for (size_t k = 0; k < at.results; ++k) {
-        sofar.push_back({accumulators[at.index(k, u, 0)], parts == 2 ? accumulators[at.index(k, u, 1)] : nullptr});
+        sofar.push_back({accumulators[at.index(k, u, 0)],
+                         parts == 2 ? accumulators[at.index(k, u, 1)] : nullptr});
         sofar.back().rounded = false;
       }
       std::vector<Val> next;
@@ -167,7 +174,8 @@ void KernelEmitter::accumulate(int l, std::vector<Value*>& accumulators, int use
         const Val a = value(product.args[0], u), c = value(product.args[1], u);
         use_scope(top());
         const bool lanes = sofar[0].re->getType()->isVectorTy();
-        Vec x{ir_, lanes ? broadcast_val(ir_, a).re : a.re}, y{ir_, lanes ? broadcast_val(ir_, c).re : c.re};
+        Vec x{ir_, lanes ? broadcast_val(ir_, a).re : a.re},
+            y{ir_, lanes ? broadcast_val(ir_, c).re : c.re};
         next = {{fma(x, y, {ir_, sofar[0].re}).v}};
       } else {
         std::vector<Val> elements = elements_of(r, u);
@@ -192,20 +200,23 @@ void KernelEmitter::accumulate(int l, std::vector<Value*>& accumulators, int use
         for (int part = 0; part < parts; ++part) {
           Value* fresh = part ? next[k].im : next[k].re;
           Value*& slot = accumulators[at.index(k, u, part)];
-          // Lanes along parallel may compute what nobody reads, lanes along the reduced dim may not.
+          // Lanes along parallel may compute what nobody reads, lanes along the reduced dim may
+          // not.
           slot = mask.lanes && across_lanes ? b_.CreateSelect(mask.lanes, fresh, slot) : fresh;
         }
       }
       if (flagged) {
         Value*& seen = accumulators[at.flag(u)];
-        seen = mask.lanes ? b_.CreateOr(seen, mask.lanes) : llvm::Constant::getAllOnesValue(seen->getType());
+        seen = mask.lanes ? b_.CreateOr(seen, mask.lanes)
+                          : llvm::Constant::getAllOnesValue(seen->getType());
       }
       keep_scope(top());
     }
   }
 }
 
-void KernelEmitter::finish_reductions(int l, std::vector<Value*>& accumulators, int unroll, bool across_lanes) {
+void KernelEmitter::finish_reductions(int l, std::vector<Value*>& accumulators, int unroll,
+                                      bool across_lanes) {
   size_t first = 0;
   int result = 0;
   const int scope = top();
@@ -292,7 +303,8 @@ void KernelEmitter::finish_reductions(int l, std::vector<Value*>& accumulators, 
           Val v = totals[u][k];
           const DType from = accumulator_dtype(r, k);
           use_scope(scope);
-          const bool held_alike = register_type(b_.getContext(), from) == register_type(b_.getContext(), node.dtype);
+          const bool held_alike =
+              register_type(b_.getContext(), from) == register_type(b_.getContext(), node.dtype);
           if (from != node.dtype && !held_alike) v = convert_val(ir_, from, node.dtype, v);
           keep_scope(scope);
           v.rounded = register_bytes(node.dtype) == itemsize(real_dtype(node.dtype));

@@ -29,33 +29,29 @@ void rem_f32(float* out, const float* x, const float* y, int32_t lanes) {
   for (int32_t i = 0; i < lanes; ++i) out[i] = std::fmod(x[i], y[i]);
 }
 
-// Newton's method (third order: Halley) from Giles's single-precision approximation.
+// Halley's method from the leading terms of the inverse.
 double erf_inv(double x) {
   const double a = std::fabs(x);
   if (!(a <= 1)) return std::numeric_limits<double>::quiet_NaN();
   if (a == 1) return std::copysign(std::numeric_limits<double>::infinity(), x);
   if (a < 1e-150) return x * 0.8862269254527580136491;
-  double w = -std::log1p(-a * a), r;
-  if (w < 5) {
-    w -= 2.5;
-    r = 1.50140941 + w * (0.246640727 + w * (-0.00417768164 + w * (-0.00125372503 + w * (0.00021858087 +
-        w * (-4.39150654e-06 + w * (-3.5233877e-06 + w * (3.43273939e-07 + w * 2.81022636e-08)))))));
-  } else {
-    w = std::sqrt(w) - 3;
-    r = 2.83297682 + w * (1.00167406 + w * (0.00943887047 + w * (-0.0076224613 + w * (0.00573950773 +
-        w * (-0.00367342844 + w * (0.00134934322 + w * (0.000100950558 + w * -0.000200214257)))))));
-  }
-  double y = r * a;
-  for (int i = 0; i < 2; ++i) {
+  const double w = -std::log((1 - a) * (1 + a));
+  double y =
+      a < 0.9 ? a * (0.88622692545 + 0.2328 * a * a) : std::sqrt(w - 0.5 * std::log(3.14159 * w));
+  for (int i = 0; i < 12; ++i) {
     // erfc keeps the digits that erf loses near 1.
     const double error = a > 0.5 ? (1 - a) - std::erfc(y) : std::erf(y) - a;
     const double step = error * 0.8862269254527580136491 * std::exp(y * y);
-    y -= step / (1 + y * step);
+    const double change = step / (1 + y * step);
+    y -= change;
+    if (std::fabs(change) < 1e-9 * y) break;  // the next one would be below rounding
   }
   return std::copysign(y, x);
 }
 
-double logistic(double x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }
+double logistic(double x) {
+  return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
+}
 
 // Recurrence up to 10, then the asymptotic series; reflection below 0.
 double digamma(double x) {
@@ -65,15 +61,17 @@ double digamma(double x) {
   }
   if (x <= 0) {
     if (x == std::floor(x)) return std::numeric_limits<double>::quiet_NaN();
-    const double fraction = x - std::floor(x);
-    return digamma(1 - x) - kPi / std::tan(kPi * fraction);
+    double fraction = -x - std::floor(-x);
+    if (fraction > 0.5) fraction -= 1;
+    return digamma(1 - x) + kPi / std::tan(kPi * fraction);
   }
   // Near the root (of the first kind, 1.46163...) by its Taylor series about the root in two parts.
   constexpr double kRoot = 1.4616321449683623413, kRootLow = -5.6e-17;
   if (std::fabs(x - kRoot) < 1e-3) {
     const double t = (x - kRoot) - kRootLow;
-    return t * (0.967672245447621170 + t * (-0.442763168983592106 + t * (0.258499760955651 +
-           t * (-0.163942705442406 + t * 0.107824050691262))));
+    return t * (0.967672245447621170 +
+                t * (-0.442763168983592106 +
+                     t * (0.258499760955651 + t * (-0.163942705442406 + t * 0.107824050691262))));
   }
   double shift = 0;
   while (x < 10) {
@@ -81,8 +79,11 @@ double digamma(double x) {
     x += 1;
   }
   const double r = 1 / x, t = r * r;
-  const double series = t * (1.0 / 12 - t * (1.0 / 120 - t * (1.0 / 252 - t * (1.0 / 240 - t * (1.0 / 132 -
-                        t * (691.0 / 32760 - t * (1.0 / 12)))))));
+  const double series =
+      t * (1.0 / 12 -
+           t * (1.0 / 120 -
+                t * (1.0 / 252 -
+                     t * (1.0 / 240 - t * (1.0 / 132 - t * (691.0 / 32760 - t * (1.0 / 12)))))));
   return std::log(x) - 0.5 * r - series - shift;
 }
 

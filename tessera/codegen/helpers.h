@@ -1,4 +1,5 @@
-// What machine code calls: rare cases that are not worth emitting, reached through absolute symbols.
+// What machine code calls: rare cases that are not worth emitting, reached through absolute
+// symbols.
 #pragma once
 
 #include <string_view>
@@ -7,8 +8,10 @@
 
 namespace tessera::codegen {
 
-inline constexpr const char* kCopyBytes = "tessera_copy_bytes";    // (void* to, const void* from, int64 bytes)
-// Functions of n lanes, (T* out, const T* x, const T* y, int32 n); y is unused by functions of one argument. In f32:
+inline constexpr const char* kCopyBytes =
+    "tessera_copy_bytes";  // (void* to, const void* from, int64 bytes)
+// Functions of n lanes, (T* out, const T* x, const T* y, int32 n); y is unused by functions of one
+// argument. In f32:
 inline constexpr const char* kSinLanes = "tessera_f32_sin";
 inline constexpr const char* kCosLanes = "tessera_f32_cos";
 inline constexpr const char* kTanLanes = "tessera_f32_tan";

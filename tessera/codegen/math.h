@@ -1,9 +1,10 @@
 // Elementary functions on vectors of f32 and f64, emitted in line.
 //
-// float32: at most 2 ulp over the whole range, with IEEE's special values (erf_inv: Giles's approximation, as JAX). Functions
-// that are common are computed in f32; rarer ones (pow, tan, lgamma, ...) in f64 and rounded.
-// float64: exp, log, sin, cos, tanh, logistic and what follows from them in line; the others call libm a lane.
-// Arguments too large for the fast reduction of sin and cos (2^17 and more) take a branch to libm in float64.
+// float32: at most 2 ulp over the whole range, with IEEE's special values (erf_inv: Giles's
+// approximation, as JAX). Functions that are common are computed in f32; rarer ones (pow, tan,
+// lgamma, ...) in f64 and rounded. float64: exp, log, sin, cos, tanh, logistic and what follows
+// from them in line; the others call libm a lane. Arguments too large for the fast reduction of sin
+// and cos (2^17 and more) take a branch to libm in float64.
 #pragma once
 
 #include "tessera/codegen/vec.h"
@@ -11,7 +12,8 @@
 
 namespace tessera::codegen {
 
-// Any of kRem, kPow, kAtan2, kNextAfter, kRsqrt .. kDigamma on floats; `y` is the second operand of those that have one.
+// Any of kRem, kPow, kAtan2, kNextAfter, kRsqrt .. kDigamma on floats; `y` is the second operand of
+// those that have one.
 Vec emit_math(ScalarOp op, Vec x, Vec y = {});
 
 // float32.
@@ -22,7 +24,6 @@ Vec expm1_f32(Vec x);
 Vec log_f32(Vec x);
 Vec log1p_f32(Vec x);
 Vec sin_cos_f32(Vec x, bool cosine);
-Vec tan_f32(Vec x);
 Vec tanh_f32(Vec x);
 Vec logistic_f32(Vec x);
 Vec erf_f32(Vec x);
@@ -35,6 +36,7 @@ Vec sinh_f32(Vec x);
 Vec cosh_f32(Vec x);
 Vec cbrt_f32(Vec x);
 // Computed in f64.
+Vec tan_f32(Vec x);
 Vec erfc_f32(Vec x);
 Vec pow_f32(Vec x, Vec y);
 Vec asinh_f32(Vec x);

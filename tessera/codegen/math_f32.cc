@@ -1,4 +1,5 @@
-// float32 functions computed in float32. Coefficients are minimax fits made for these ranges (Remez, relative error).
+// float32 functions computed in float32. Coefficients are minimax fits made for these ranges
+// (Remez, relative error).
 #include <array>
 #include <cmath>
 
@@ -11,14 +12,18 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kLn2High = 0x1.62e400p-1, kLn2Low = 0x1.7f7d1cp-20;  // ln 2 in two parts; n * high is exact for |n| < 2^9
+constexpr double kLn2High = 0x1.62e400p-1,
+                 kLn2Low = 0x1.7f7d1cp-20;  // ln 2 in two parts; n * high is exact for |n| < 2^9
+constexpr double kMagic = 0x1.8p23;         // x + kMagic holds round(x) in its low bits
 constexpr double kPi = 3.14159265358979323846;
 
 double low_part(double value) { return value - static_cast<double>(static_cast<float>(value)); }
 double as_f32(double value) { return static_cast<double>(static_cast<float>(value)); }
 
 // Operands in this order keep NaN in x.
-Vec clamp(Vec x, double low, double high) { return fast_min(x.like(high), fast_max(x.like(low), x)); }
+Vec clamp(Vec x, double low, double high) {
+  return fast_min(x.like(high), fast_max(x.like(low), x));
+}
 
 // 2^n for integers n in [-126, 127], given as floats.
 Vec power_of_two(Vec n) { return float_of_bits((to_int(n) + bits_of(n).like_int(127)) << 23); }
@@ -71,16 +76,16 @@ Vec log_of(Vec e, Vec f) {
 }
 
 struct Angle {
-  Vec quadrant, r;  // x = quadrant * pi/2 + r
+  Vec quadrant,
+      r;  // a = quadrant * pi/2 + r for a >= 0; the sign goes on the result, also that of -0
 };
 Angle reduce_angle(Vec x) {
-  constexpr double kHalfPi = kPi / 2;
-  const double c1 = as_f32(kHalfPi), c2 = as_f32(kHalfPi - c1);
-  const double c3 = as_f32(6.123233995736766e-17 + ((kHalfPi - c1) - c2));
-  Vec n = round_even(x * as_f32(2 / kPi));
-  Vec r = fma(-n, c1, x);
-  r = fma(-n, c2, r);
-  return {to_int(n), fma(-n, c3, r)};
+  Vec shifted = fma(x, as_f32(2 / kPi), kMagic);
+  Vec n = shifted - kMagic;
+  // pi/2 in three parts; n times the first is exact.
+  Vec r = fma(-n, 0x1.921fb4p+0, x);
+  r = fma(-n, 0x1.4442d0p-24, r);
+  return {bits_of(shifted), fma(-n, 0x1.846988p-48, r)};
 }
 constexpr double kHugeAngle = 131072;  // below, n c1 is exact and the error of n c3 is small
 
@@ -93,20 +98,21 @@ Vec cos_poly(Vec square) {
 }
 
 // The lanes beyond kHugeAngle again, by libm.
-Vec fix_huge_angles(Vec x, Vec result, const char* helper) {
-  Vec huge = abs(x) >= kHugeAngle;
+Vec fix_huge_angles(Vec x, Vec a, Vec result, const char* helper) {
+  Vec huge = a >= kHugeAngle;
   return unlikely(any(huge), result, [&] { return select(huge, call_lanes(helper, x), result); });
 }
 
 // atan of z in [0, 1]
 Vec atan_poly(Vec z) {
   Vec t = z * z;
-  Vec p = polynomial(t, {-0.33333302f, 0.19998638f, -0.14265245f, 0.10957576f, -0.08419459f, 0.05823456f,
-                         -0.03145571f, 0.011064447f, -0.0018272146f});
+  Vec p = polynomial(t, {-0.33333302f, 0.19998638f, -0.14265245f, 0.10957576f, -0.08419459f,
+                         0.05823456f, -0.03145571f, 0.011064447f, -0.0018272146f});
   return fma(z * t, p, z);
 }
 
-// asin of a in [0, 1] is s + s^3 P for a <= 1/2, else pi/2 - 2 (s + s^3 P) with s = sqrt((1 - a) / 2).
+// asin of a in [0, 1] is s + s^3 P for a <= 1/2, else pi/2 - 2 (s + s^3 P) with s = sqrt((1 - a) /
+// 2).
 struct AsinArgument {
   Vec big, p;
 };
@@ -123,17 +129,20 @@ AsinArgument asin_parts(Vec a) {
 Vec exp_scaled_f32(Vec x, int by) {
   x = clamp(x, -105, 90);
   auto [n, r] = reduce_exp(x);
-  Vec p = polynomial(r, {1, 1, 0.49999994f, 0.16666509f, 0.041668527f, 0.008370134f, 0.0013811704f});
+  Vec p =
+      polynomial(r, {1, 1, 0.49999994f, 0.16666509f, 0.041668527f, 0.008370134f, 0.0013811704f});
   return scale(p, by ? n + by : n);
 }
 
 Vec exp_f32(Vec x) { return exp_scaled_f32(x, 0); }
 
 Vec expm1_f32(Vec given) {
-  // 2^n (1 + p) - 1 with p = expm1(r), at half size so that 2^n does not overflow before the result does.
-  Vec x = clamp(given, -18, 90);
+  // 2^n (1 + p) - 1 with p = expm1(r), at half size so that 2^n does not overflow before the result
+  // does.
+  Vec x = clamp(given, -18, 88.8);
   auto [n, r] = reduce_exp(x);
-  Vec p = polynomial(r, {0.5f, 0.16666666f, 0.041666336f, 0.008333394f, 0.0013942698f, 0.00019846042f});
+  Vec p =
+      polynomial(r, {0.5f, 0.16666666f, 0.041666336f, 0.008333394f, 0.0013942698f, 0.00019846042f});
   p = fma(r * r, p, r);
   Vec half = power_of_two(n - 1.0);
   Vec y = fma(half, p, half - 0.5);
@@ -146,7 +155,7 @@ Vec log_f32(Vec x) {
   Vec bits = bits_of(select(small, x * 0x1p23, x));
   auto [e, f] = reduce_log(bits);
   Vec y = log_of(select(small, e - 23.0, e), f);
-  y = select(x < kInf, y, x);              // inf, NaN
+  y = select(x < kInf, y, x);  // inf, NaN
   y = select(x == 0.0, -kInf, y);
   return select(x < 0.0, kNan, y);
 }
@@ -156,7 +165,9 @@ Vec log1p_f32(Vec x) {
   Vec lost = select(x < 1.0, x - (u - 1.0), 1.0 - (u - x));  // 1 + x - u, exactly
   Vec bits = bits_of(u);
   auto [e, f] = reduce_log(bits);
-  Vec down = float_of_bits((bits.like_int(127) - to_int(e)) << 23);  // 2^-e
+  Vec negated = bits.like_int(127) - to_int(e);
+  Vec down = float_of_bits(select(negated < bits.like_int(0), bits.like_int(0), negated)
+                           << 23);  // 2^-e, or 0
   Vec y = log_of(e, fma(lost, down, f));
   y = select(abs(x) < 0x1p-25, x, y);  // also -0
   y = select(x < kInf, y, x);
@@ -165,65 +176,81 @@ Vec log1p_f32(Vec x) {
 }
 
 Vec sin_cos_f32(Vec x, bool cosine) {
-  auto [quadrant, r] = reduce_angle(x);
+  Vec a = abs(x);
+  auto [quadrant, r] = reduce_angle(a);
   if (cosine) quadrant = quadrant + quadrant.like_int(1);
   Vec square = r * r;
-  Vec one = quadrant.like_int(1);
-  Vec value = select((quadrant & one) != quadrant.like_int(0), cos_poly(square), sin_poly(r, square));
-  Vec sign = (quadrant & quadrant.like_int(2)) << 30;
-  value = float_of_bits(bits_of(value) ^ sign);
-  return fix_huge_angles(x, value, cosine ? kCosLanes : kSinLanes);
-}
-
-Vec tan_f32(Vec x) {
-  auto [quadrant, r] = reduce_angle(x);
-  Vec square = r * r;
-  Vec s = sin_poly(r, square), c = cos_poly(square);
   Vec odd = (quadrant & quadrant.like_int(1)) != quadrant.like_int(0);
-  Vec value = select(odd, -c, s) / select(odd, s, c);
-  return fix_huge_angles(x, value, kTanLanes);
+  Vec value = select(odd, cos_poly(square), sin_poly(r, square));
+  Vec sign = quadrant << 30;
+  if (!cosine) sign = sign ^ bits_of(x);
+  value = float_of_bits(bits_of(value) ^ (sign & sign.like_int(0x80000000)));
+  return fix_huge_angles(x, a, value, cosine ? kCosLanes : kSinLanes);
 }
 
-Vec tanh_f32(Vec given) {
-  Vec x = clamp(given, -9.02, 9.02);
-  Vec t = x * x;
-  Vec p = polynomial(t, {1, 0.136798907f, 0.00386829704f, 2.80068298e-05f, 3.05834887e-08f, -1.2202325e-11f});
-  Vec q = polynomial(t, {1, 0.470132228f, 0.0272457269f, 0.000393857659f, 1.2873223e-06f});
-  return x * p / q;
+// x + x^3 P near 0, else 1 - 2 / (exp(2x) + 1), where the error of the exponential, taken in base
+// 2, hardly matters.
+Vec tanh_f32(Vec x) {
+  Vec a = abs(x), t = x * x;
+  Vec p = polynomial(t, {-0.33333284f, 0.13331491f, -0.053743497f, 0.020650586f, -0.005717043f});
+  Vec small = fma(a * t, p, a);
+  Vec y = fast_min(a.like(12), a) * as_f32(2 / 0.693147180559945309417);
+  Vec n = round_even(y);
+  Vec power = polynomial(
+      y - n, {1.0000001f, 0.69314694f, 0.24022098f, 0.055507254f, 0.009676688f, 0.0013275336f});
+  Vec large = 1.0 - 2.0 / (power * power_of_two(n) + 1.0);
+  return copy_sign(select(a < 0.6, small, large), x);
 }
 
+// q = z / (1 + z) with z = exp(-|x|): logistic(x) is q for negative x, else 1 - q. Numerator and
+// denominator carry the part that rounding cut off.
 Vec logistic_f32(Vec x) {
-  Vec z = exp_f32(-abs(x));
-  return select(x < 0.0, z, z.like(1)) / (1.0 + z);
+  Vec a = clamp(-abs(x), -105, 0);
+  auto [n, r] = reduce_exp(a);
+  Vec p = polynomial(r, {0.49999994f, 0.16666509f, 0.041668527f, 0.008370134f, 0.0013811704f});
+  p = fma(r * r, p, r);
+  Vec m = 1.0 + p;
+  Vec m_low = p - (m - 1.0);
+  Vec z = scale(m, n), z_low = scale(m_low, n);
+  Vec d = 1.0 + z;
+  Vec d_low = (z - (d - 1.0)) + z_low;
+  Vec q = z / d;
+  Vec left = fma(-q, d, z) + fma(-q, d_low, z_low);
+  q = fma(left, 1.0 - q, q);
+  return select(x < 0.0, q, 1.0 - q);
 }
 
 Vec erf_f32(Vec x) {
   Vec a = abs(x);
   Vec t = a * a;
-  Vec small = a * polynomial(t, {1.1283792f, -0.37612632f, 0.11283664f, -0.026857706f, 0.0051969523f,
-                                 -0.00080977037f, 8.185094e-05f});
+  Vec p = polynomial(t, {0.12837917f, -0.37612632f, 0.11283664f, -0.026857706f, 0.0051969523f,
+                         -0.00080977037f, 8.185094e-05f});
+  Vec small = fma(a, p, a);
   // log(erfc(a))
   Vec limited = fast_min(a.like(4), a);
-  Vec q = polynomial(limited, {-0.00016646138f, -1.1277971f, -0.63697624f, -0.10411354f, 0.022315137f,
-                               -0.0030654683f, 0.00019821708f});
+  Vec q = polynomial(limited, {-0.00016646138f, -1.1277971f, -0.63697624f, -0.10411354f,
+                               0.022315137f, -0.0030654683f, 0.00019821708f});
   Vec large = 1.0 - exp_f32(q);
   return copy_sign(select(a < 0.92, small, large), x);
 }
 
-// M. Giles, "Approximating the erfinv function" (2010): polynomials in w = -log(1 - x^2), as JAX has it.
+// M. Giles, "Approximating the erfinv function" (2010): polynomials in w = -log(1 - x^2), as JAX
+// has it.
 Vec erf_inv_f32(Vec x) {
   Vec u = 1.0 - x * x;  // the square is rounded first, as in JAX
   auto [e, f] = reduce_log(bits_of(u));
   Vec w = -(f * polynomial(f, {0.99999934f, -0.49999753f, 0.33341718f, -0.25017565f, 0.19726603f,
                                -0.1626717f, 0.174669f, -0.16078143f}));
   w = fma(e, -0.693147180559945309417, w);
-  Vec p = polynomial(w - 2.5, {1.50140941f, 0.246640727f, -0.00417768164f, -0.00125372503f, 0.00021858087f,
-                               -4.39150654e-06f, -3.5233877e-06f, 3.43273939e-07f, 2.81022636e-08f});
+  Vec p = polynomial(w - 2.5,
+                     {1.50140941f, 0.246640727f, -0.00417768164f, -0.00125372503f, 0.00021858087f,
+                      -4.39150654e-06f, -3.5233877e-06f, 3.43273939e-07f, 2.81022636e-08f});
   // w >= 5: one number in 300; also |x| >= 1 and NaN.
   Vec central = u > 0.0067379470;
   p = unlikely(any(~central), p, [&] {
-    Vec tail = polynomial(sqrt(w) - 3.0, {2.83297682f, 1.00167406f, 0.00943887047f, -0.0076224613f, 0.00573950773f,
-                                          -0.00367342844f, 0.00134934322f, 0.000100950558f, -0.000200214257f});
+    Vec tail = polynomial(sqrt(w) - 3.0,
+                          {2.83297682f, 1.00167406f, 0.00943887047f, -0.0076224613f, 0.00573950773f,
+                           -0.00367342844f, 0.00134934322f, 0.000100950558f, -0.000200214257f});
     tail = select(u == 0.0, kInf, tail);
     tail = select(u < 0.0, kNan, tail);
     return select(central, p, tail);
@@ -270,7 +297,8 @@ Vec atan2_f32(Vec y, Vec x) {
 
 Vec sinh_f32(Vec x) {
   Vec a = abs(x), t = x * x;
-  Vec small = fma(a * t, polynomial(t, {0.16666666f, 0.008333356f, 0.00019834965f, 2.8236823e-06f}), a);
+  Vec small =
+      fma(a * t, polynomial(t, {0.16666666f, 0.008333356f, 0.00019834965f, 2.8236823e-06f}), a);
   Vec half = exp_scaled_f32(a, -1);
   return copy_sign(select(a < 1.0, small, half - 0.25 / half), x);
 }

@@ -1,5 +1,5 @@
-// float64 functions, and those of float32 that are computed in float64: there, cancellation that would cost float32 its last
-// bits is harmless, and neither overflow nor subnormals occur inside.
+// float64 functions, and those of float32 that are computed in float64: there, cancellation that
+// would cost float32 its last bits is harmless, and neither overflow nor subnormals occur inside.
 #include <cmath>
 #include <limits>
 
@@ -15,10 +15,14 @@ constexpr double kPi = 3.14159265358979323846;
 constexpr double kLn2High = 0x1.62e42fee00000p-1, kLn2Low = 0x1.a39ef35793c76p-33;
 constexpr double kMagic = 0x1.8p52;  // x + kMagic holds round(x) in its low bits
 
-Vec clamp(Vec x, double low, double high) { return fast_min(x.like(high), fast_max(x.like(low), x)); }
+Vec clamp(Vec x, double low, double high) {
+  return fast_min(x.like(high), fast_max(x.like(low), x));
+}
 
 // 2^n for an integer n in [-1022, 1023], given as a float.
-Vec power_of_two(Vec n) { return float_of_bits((bits_of(n + kMagic) + bits_of(n).like_int(1023)) << 52); }
+Vec power_of_two(Vec n) {
+  return float_of_bits((bits_of(n + kMagic) + bits_of(n).like_int(1023)) << 52);
+}
 
 Vec scale(Vec p, Vec n) {
   Vec half = round_even(n * 0.5);
@@ -35,33 +39,36 @@ ExpArgument reduce_exp(Vec x) {
 }
 
 Vec expm1_reduced(Vec r) {
-  Vec p = polynomial(r, {0.5, 0.1666666666666668, 0.041666666666666477, 0.0083333333333197052, 0.0013888888888974858,
-                         0.00019841269891571417, 2.4801587156416754e-05, 2.7557238238347699e-06,
-                         2.755740944128735e-07, 2.5111265001330378e-08, 2.0875282013606902e-09});
+  Vec p = polynomial(r, {0.5, 0.1666666666666668, 0.041666666666666477, 0.0083333333333197052,
+                         0.0013888888888974858, 0.00019841269891571417, 2.4801587156416754e-05,
+                         2.7557238238347699e-06, 2.755740944128735e-07, 2.5111265001330378e-08,
+                         2.0875282013606902e-09});
   return fma(r * r, p, r);
 }
 
 struct Angle {
-  Vec quadrant, r;  // an integer's bits
+  Vec quadrant, r;  // a = quadrant * pi/2 + r for a >= 0
 };
 Angle reduce_angle(Vec x) {
-  Vec n = round_even(x * (2 / kPi));
+  Vec shifted = fma(x, 2 / kPi, kMagic);
+  Vec n = shifted - kMagic;
+  // pi/2 in three parts; n times the first is exact.
   Vec r = fma(-n, 0x1.921fb54442d18p+0, x);
-  r = fma(-n, 0x1.1a62633145c07p-54, r);
-  return {bits_of(n + kMagic), fma(-n, -0x1.f1976b7ed8fbcp-110, r)};
+  r = fma(-n, 0x1.1a62633145c06p-54, r);
+  return {bits_of(shifted), fma(-n, 0x1.c1cd129024e09p-107, r)};
 }
 constexpr double kHugeAngle = 0x1p28;
 
 Vec sin_poly(Vec r, Vec square) {
   Vec p = polynomial(square, {-0.16666666666666666, 0.0083333333333333176, -0.00019841269841249832,
-                              2.755731921150158e-06, -2.5052104218842187e-08, 1.6058279418149328e-10,
-                              -7.5744293562972104e-13});
+                              2.755731921150158e-06, -2.5052104218842187e-08,
+                              1.6058279418149328e-10, -7.5744293562972104e-13});
   return fma(r * square, p, r);
 }
 Vec cos_poly(Vec square) {
   Vec p = polynomial(square, {0.041666666666666664, -0.0013888888888888868, 2.4801587301565855e-05,
-                              -2.7557319212994868e-07, 2.0876753839513538e-09, -1.1470234594026518e-11,
-                              4.7355114141533936e-14});
+                              -2.7557319212994868e-07, 2.0876753839513538e-09,
+                              -1.1470234594026518e-11, 4.7355114141533936e-14});
   return fma(square * square, p, fma(square, -0.5, 1.0));
 }
 
@@ -79,14 +86,15 @@ Vec sin_pi(Vec x) {
 Vec exp_f64(Vec x) {
   x = clamp(x, -746, 710);
   auto [n, r] = reduce_exp(x);
-  Vec p = polynomial(r, {1, 1, 0.50000000000000133, 0.16666666666666358, 0.041666666666507264, 0.0083333333335219376,
-                         0.0013888888950406865, 0.00019841269464510483, 2.4801485457077625e-05,
-                         2.755760842532339e-06, 2.7633154614807235e-07, 2.4997906029632643e-08});
+  Vec p = polynomial(r, {1, 1, 0.50000000000000133, 0.16666666666666358, 0.041666666666507264,
+                         0.0083333333335219376, 0.0013888888950406865, 0.00019841269464510483,
+                         2.4801485457077625e-05, 2.755760842532339e-06, 2.7633154614807235e-07,
+                         2.4997906029632643e-08});
   return scale(p, n);
 }
 
 Vec expm1_f64(Vec given) {
-  Vec x = clamp(given, -40, 711);
+  Vec x = clamp(given, -40, 710);
   auto [n, r] = reduce_exp(x);
   Vec half = power_of_two(n - 1.0);
   Vec y = fma(half, expm1_reduced(r), half - 0.5);
@@ -96,18 +104,20 @@ Vec expm1_f64(Vec given) {
 Vec log_f64(Vec x) {
   Vec small = x < 0x1p-1022;
   Vec bits = bits_of(select(small, x * 0x1p54, x));
-  // x = 2^e m with m in [2/3, 4/3); the exponent is biased, so that it shifts as an unsigned number and becomes a float by
-  // being the low bits of one.
+  // x = 2^e m with m in [2/3, 4/3); the exponent is biased, so that it shifts as an unsigned number
+  // and becomes a float by being the low bits of one.
   Vec biased = shr(bits + bits.like_int(0x3ff0000000000000 - 0x3fe5555555555555), 52);
   Vec m = float_of_bits((bits + bits.like_int(0x3ff0000000000000)) - (biased << 52));
   Vec e = float_of_bits(biased | bits.like_int(0x4330000000000000)) - (0x1p52 + 1023);
   e = select(small, e - 54.0, e);
-  // log(1 + f) = 2s + s^3 R(s^2), s = f / (2 + f), arranged so that f comes last: f - (f^2/2 - s (f^2/2 + R)).
+  // log(1 + f) = 2s + s^3 R(s^2), s = f / (2 + f), arranged so that f comes last: f - (f^2/2 - s
+  // (f^2/2 + R)).
   Vec f = m - 1.0;
   Vec s = f / (2.0 + f);
   Vec t = s * s;
-  Vec r = t * polynomial(t, {0.66666666666667451, 0.3999999999933892, 0.28571428760693673, 0.22222196559492355,
-                             0.1818367540498998, 0.15311057013841844, 0.14827310332510349});
+  Vec r = t * polynomial(t, {0.66666666666666596, 0.40000000000056346, 0.2857142855591186,
+                             0.22222224286820563, 0.18181666460197646, 0.15391092742915499,
+                             0.13173923151025904, 0.13840844151762197});
   Vec half = f * f * 0.5;
   Vec y = fma(s, half + r, e * kLn2Low);
   y = fma(e, kLn2High, f - (half - y));
@@ -117,13 +127,16 @@ Vec log_f64(Vec x) {
 }
 
 Vec sin_cos_f64(Vec x, bool cosine) {
-  auto [quadrant, r] = reduce_angle(x);
+  Vec a = abs(x);
+  auto [quadrant, r] = reduce_angle(a);
   if (cosine) quadrant = quadrant + quadrant.like_int(1);
   Vec square = r * r;
   Vec odd = (quadrant & quadrant.like_int(1)) != quadrant.like_int(0);
   Vec value = select(odd, cos_poly(square), sin_poly(r, square));
-  value = float_of_bits(bits_of(value) ^ ((quadrant & quadrant.like_int(2)) << 62));
-  Vec huge = abs(x) >= kHugeAngle;
+  Vec sign = quadrant << 62;
+  if (!cosine) sign = sign ^ bits_of(x);
+  value = float_of_bits(bits_of(value) ^ (sign & sign.like_int(1ULL << 63)));
+  Vec huge = a >= kHugeAngle;
   return unlikely(any(huge), value, [&] {
     return select(huge, call_lanes(cosine ? "tessera_f64_cos" : "tessera_f64_sin", x), value);
   });
@@ -142,14 +155,30 @@ Vec logistic_f64(Vec x) {
   return select(x < 0.0, z, z.like(1)) / (1.0 + z);
 }
 
+Vec tan_f32(Vec given) {
+  Vec x = widen(given);
+  Vec a = abs(x);
+  auto [quadrant, r] = reduce_angle(a);
+  Vec square = r * r;
+  Vec s = sin_poly(r, square), c = cos_poly(square);
+  Vec odd = (quadrant & quadrant.like_int(1)) != quadrant.like_int(0);
+  Vec value = narrow(select(odd, -c, s) / select(odd, s, c));
+  Vec bits = bits_of(given);
+  value = float_of_bits(bits_of(value) ^ (bits & bits.like_int(0x80000000)));
+  Vec huge = a >= kHugeAngle;
+  return unlikely(any(huge), value,
+                  [&] { return select(huge, call_lanes(kTanLanes, given), value); });
+}
+
 // exp(-x^2) erfcx(x), the second factor t G(t) with t = 2 / (2 + x).
 Vec erfc_f32(Vec given) {
   Vec x = widen(given);
   Vec a = fast_min(x.like(10.2), abs(x));
   Vec t = 2.0 / (a + 2.0);
-  Vec g = polynomial(t, {0.28209861263792613, 0.28197372340662874, 0.24852737866323715, 0.16247796009300725,
-                         0.1569103691216463, -0.26741200934278753, 0.59597549065501099, -1.1585807476799912,
-                         1.2086729040983746, -0.69993450546375469, 0.21824484498422905, -0.028954020869089554});
+  Vec g = polynomial(
+      t, {0.28209861263792613, 0.28197372340662874, 0.24852737866323715, 0.16247796009300725,
+          0.1569103691216463, -0.26741200934278753, 0.59597549065501099, -1.1585807476799912,
+          1.2086729040983746, -0.69993450546375469, 0.21824484498422905, -0.028954020869089554});
   Vec tail = exp_f64(-(a * a)) * (g * t);
   return narrow(select(x < 0.0, 2.0 - tail, tail));
 }
@@ -169,13 +198,15 @@ Vec pow_f32(Vec x32, Vec y32) {
   return narrow(r);
 }
 
-// Two steps of Halley's method (the error is cubed) from a guess that divides the exponent by three.
+// Two steps of Halley's method (the error is cubed) from a guess that divides the exponent by
+// three.
 Vec cbrt_f32(Vec x) {
   Vec a = abs(x);
   Vec small = a < 0x1p-126;
   Vec b = select(small, a * 0x1p24, a);
   Vec guess = bits_of(b);
-  guess = Vec(*x.ir, x.ir->builder.CreateUDiv(guess.v, guess.like_int(3).v)) + guess.like_int(0x2a5137a0);
+  guess = Vec(*x.ir, x.ir->builder.CreateUDiv(guess.v, guess.like_int(3).v)) +
+          guess.like_int(0x2a5137a0);
   Vec t = widen(float_of_bits(guess)), wide = widen(b);
   for (int i = 0; i < 2; ++i) {
     Vec cube = t * t * t;
@@ -196,7 +227,7 @@ Vec asinh_f32(Vec given) {
 
 Vec acosh_f32(Vec given) {
   Vec x = widen(given);
-  return narrow(log_f64(x + sqrt(fma(x, x, -1.0))));
+  return narrow(select(x < 1.0, kNan, log_f64(x + sqrt(fma(x, x, -1.0)))));
 }
 
 Vec atanh_f32(Vec given) {
@@ -209,9 +240,9 @@ Vec atanh_f32(Vec given) {
 
 // Lanczos's approximation with g = 7 and nine terms; reflection below 1/2.
 Vec lgamma_f32(Vec given) {
-  static constexpr double kTerms[] = {676.5203681218851,     -1259.1392167224028,  771.32342877765313,
-                                      -176.61502916214059,   12.507343278686905,   -0.13857109526572012,
-                                      9.9843695780195716e-6, 1.5056327351493116e-7};
+  static constexpr double kTerms[] = {
+      676.5203681218851,  -1259.1392167224028,  771.32342877765313,    -176.61502916214059,
+      12.507343278686905, -0.13857109526572012, 9.9843695780195716e-6, 1.5056327351493116e-7};
   Vec x = widen(given);
   Vec reflect = x < 0.5;
   Vec z = select(reflect, -x, x - 1.0);
@@ -224,7 +255,8 @@ Vec lgamma_f32(Vec given) {
   return narrow(select(abs(x) == kInf, kInf, r));
 }
 
-// Recurrence up to 6, then the asymptotic series; reflection below 1/2. NaN at the poles, as in XLA.
+// Recurrence up to 6, then the asymptotic series; reflection below 1/2. NaN at the poles, as in
+// XLA.
 Vec digamma_f32(Vec given) {
   Vec x = widen(given);
   Vec reflect = x < 0.5;
@@ -236,12 +268,14 @@ Vec digamma_f32(Vec given) {
   Vec far = select(near, z + 7.0, z);
   Vec inverse = 1.0 / far;
   Vec t = inverse * inverse;
-  Vec series = t * polynomial(t, {1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132, -691.0 / 32760});
+  Vec series =
+      t * polynomial(t, {1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132, -691.0 / 32760});
   Vec r = log_f64(far) - (fma(inverse, 0.5, series) + shift);
-  Vec fraction = x - unary(llvm::Intrinsic::floor, x);
-  // cot(pi f) = sin(pi (1/2 - f)) / sin(pi f), the numerator odd about 1/2.
+  // cot(pi x) = sin(pi (1/2 - f)) / sin(pi f) for the fraction f of |x|, with the sign of x.
+  Vec fraction = abs(x) - unary(llvm::Intrinsic::floor, abs(x));
   Vec cosine = copy_sign(sin_pi(abs(0.5 - fraction)), 0.5 - fraction);
-  r = select(reflect, r - kPi * cosine / sin_pi(fraction), r);
+  Vec cotangent = copy_sign(x.like(1), x) * cosine / sin_pi(fraction);
+  r = select(reflect, r - kPi * cotangent, r);
   Vec pole = (x <= 0.0) & (fraction == 0.0);
   return narrow(select(pole | (x == -kInf), kNan, r));
 }

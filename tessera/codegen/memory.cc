@@ -26,11 +26,13 @@ Val Memory::from_storage(DType dtype, Value* bits) {
 Value* Memory::to_storage(DType dtype, Value* value, bool rounded) {
   Vec x{ir_, value};
   if (dtype == bool_) return ir_.builder.CreateZExt(value, x.with(ir_.builder.getInt8Ty()));
-  if (dtype == float16 || dtype == bfloat16) return half_bits(ir_, dtype, {value, nullptr, rounded});
+  if (dtype == float16 || dtype == bfloat16)
+    return half_bits(ir_, dtype, {value, nullptr, rounded});
   return value;
 }
 
-// Whether the target has masked loads and stores of the element; others go through a copy or lane by lane.
+// Whether the target has masked loads and stores of the element; others go through a copy or lane
+// by lane.
 bool Memory::maskable(llvm::Type* element) const {
   return ir_.target.avx512 || element->getScalarSizeInBits() >= 32;
 }
@@ -86,8 +88,9 @@ void Memory::store_lanes(Value* value, Value* pointer, const LaneMask& mask, boo
   b.CreateCondBr(b.CreateICmpEQ(low, b.getInt64(0)), aligned, plain);
   b.SetInsertPoint(aligned);
   llvm::StoreInst* store = b.CreateAlignedStore(value, pointer, llvm::Align(alignment));
-  store->setMetadata("nontemporal",
-                     llvm::MDNode::get(b.getContext(), llvm::ConstantAsMetadata::get(b.getInt32(1))));
+  store->setMetadata(
+      "nontemporal",
+      llvm::MDNode::get(b.getContext(), llvm::ConstantAsMetadata::get(b.getInt32(1))));
   b.CreateBr(join);
   b.SetInsertPoint(plain);
   b.CreateAlignedStore(value, pointer, llvm::Align(item));
@@ -127,7 +130,8 @@ Val Memory::load(DType dtype, Value* pointer, int64_t stride, const LaneMask& ma
     std::vector<int> reversed;
     for (int i = lanes; i-- > 0;) reversed.push_back(i);
     Value* first = b.CreateGEP(element, pointer, b.getInt64(1 - lanes));
-    return from_storage(dtype, b.CreateShuffleVector(load_lanes(element, first, lanes, {}), reversed));
+    return from_storage(dtype,
+                        b.CreateShuffleVector(load_lanes(element, first, lanes, {}), reversed));
   }
   return gather(dtype, pointer, strided_offsets(stride), mask);
 }
@@ -193,8 +197,8 @@ void Memory::scatter(DType dtype, Value* pointer, Value* offsets, Val value, con
   auto& b = ir_.builder;
   llvm::Type* element = storage(dtype);
   const llvm::Align align(element->getScalarSizeInBits() / 8);
-  b.CreateMaskedScatter(to_storage(dtype, value.re, value.rounded), lane_pointers(dtype, pointer, offsets),
-                        align, mask.lanes);
+  b.CreateMaskedScatter(to_storage(dtype, value.re, value.rounded),
+                        lane_pointers(dtype, pointer, offsets), align, mask.lanes);
   if (value.im) {
     Value* imaginary = b.CreateGEP(element, pointer, b.getInt64(1));
     b.CreateMaskedScatter(value.im, lane_pointers(dtype, imaginary, offsets), align, mask.lanes);

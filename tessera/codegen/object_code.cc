@@ -132,16 +132,20 @@ Linker::Linker() : session_(std::make_unique<Session>()) {
 Linker::~Linker() = default;
 
 void* Linker::link(const std::string& object, const std::string& symbol) {
-  // A library of its own for each object: a damaged one that is linked again later leaves no name behind.
-  auto& library = session_->orc->createBareJITDylib(fmt::format("{}.{}", symbol, session_->count++));
+  // A library of its own for each object: a damaged one that is linked again later leaves no name
+  // behind.
+  auto& library =
+      session_->orc->createBareJITDylib(fmt::format("{}.{}", symbol, session_->count++));
   library.addToLinkOrder(*session_->helpers);
   auto buffer = llvm::MemoryBuffer::getMemBufferCopy(object, symbol);
   if (auto error = session_->layer->add(library, std::move(buffer))) {
-    throw RuntimeError(fmt::format("[codegen] object code of {}: {}", symbol, message_of(std::move(error))));
+    throw RuntimeError(
+        fmt::format("[codegen] object code of {}: {}", symbol, message_of(std::move(error))));
   }
   auto found = session_->orc->lookup({&library}, session_->orc->intern(symbol));
   if (!found) {
-    throw RuntimeError(fmt::format("[codegen] object code of {}: {}", symbol, message_of(found.takeError())));
+    throw RuntimeError(
+        fmt::format("[codegen] object code of {}: {}", symbol, message_of(found.takeError())));
   }
   return found->getAddress().toPtr<void*>();
 }

@@ -15,7 +15,8 @@ class TargetMachine;
 
 namespace tessera::codegen {
 
-// Turns canonical kernels into object files. Threads share one; each compilation borrows a TargetMachine of its own.
+// Turns canonical kernels into object files. Threads share one; each compilation borrows a
+// TargetMachine of its own.
 class ObjectEmitter {
  public:
   explicit ObjectEmitter(const Target& target);

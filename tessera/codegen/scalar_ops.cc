@@ -12,7 +12,8 @@ using llvm::Value;
 
 bool is_half(DType d) { return d == float16 || d == bfloat16; }
 
-// f64 -> f32 rounded to odd: rounding the result once more to a narrower format gives what rounding once would.
+// f64 -> f32 rounded to odd: rounding the result once more to a narrower format gives what rounding
+// once would.
 Vec narrow_to_odd(Vec wide) {
   Vec near = narrow(wide);
   Vec back = widen(near);
@@ -52,9 +53,9 @@ Vec int_to_float(DType from, DType to, Vec x) {
     // Beyond 2^53 the low bits only matter as "not zero".
     Vec low = x & x.like_int(0xffff);
     Vec coarse = (x & x.like_int(~0xffffULL)) | x.like_int(0x8000);
-    Vec magnitude = is_signed ? Vec(*x.ir, b.CreateBinaryIntrinsic(llvm::Intrinsic::abs, x.v,
-                                                                   b.getFalse()))
-                              : x;
+    Vec magnitude =
+        is_signed ? Vec(*x.ir, b.CreateBinaryIntrinsic(llvm::Intrinsic::abs, x.v, b.getFalse()))
+                  : x;
     Vec large = ult(x.like_int(1ULL << 53), magnitude);
     x = select(large & (low != x.like_int(0)), coarse, x);
   }
@@ -65,8 +66,9 @@ Vec float_to_int(DType to, Vec x) {
   auto& b = x.ir->builder;
   const bool is_signed = kind(to) == DTypeKind::kSigned;
   llvm::Type* type = x.with(register_type(b.getContext(), to));
-  return {*x.ir, b.CreateIntrinsic(is_signed ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
-                                   {type, x.type()}, {x.v})};
+  return {*x.ir,
+          b.CreateIntrinsic(is_signed ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
+                            {type, x.type()}, {x.v})};
 }
 
 const llvm::ConstantInt* splat_integer(llvm::Value* v) {
@@ -75,7 +77,8 @@ const llvm::ConstantInt* splat_integer(llvm::Value* v) {
   return llvm::dyn_cast_or_null<llvm::ConstantInt>(constant);
 }
 
-// Quotient and remainder as XLA defines them: x / 0 = -1, x rem 0 = x, and the smallest integer by -1 wraps.
+// Quotient and remainder as XLA defines them: x / 0 = -1, x rem 0 = x, and the smallest integer by
+// -1 wraps.
 Vec divide_ints(DType dtype, Vec a, Vec d, bool remainder) {
   auto& b = a.ir->builder;
   const bool is_signed = kind(dtype) == DTypeKind::kSigned;
@@ -97,17 +100,20 @@ Vec divide_ints(DType dtype, Vec a, Vec d, bool remainder) {
     quotient = {*a.ir, is_signed ? b.CreateSDiv(a.v, safe.v) : b.CreateUDiv(a.v, safe.v)};
     rest = a - quotient * safe;
   } else {
-    // Vectors have no integer division; a float of more than twice the bits rounds the quotient to the right side of every
-    // integer, so truncation is exact. (-2^31 / -1 converts to the "indefinite" value, which is -2^31.)
+    // Vectors have no integer division; a float of more than twice the bits rounds the quotient to
+    // the right side of every integer, so truncation is exact. (-2^31 / -1 converts to the
+    // "indefinite" value, which is -2^31.)
     llvm::Type* real = itemsize(dtype) == 4 ? b.getDoubleTy() : b.getFloatTy();
     llvm::Type* whole = itemsize(dtype) == 4 ? a.type() : a.with(b.getInt32Ty());
     auto to_real = [&](Vec x) {
-      return Vec(*x.ir, is_signed ? b.CreateSIToFP(x.v, x.with(real)) : b.CreateUIToFP(x.v, x.with(real)));
+      return Vec(*x.ir,
+                 is_signed ? b.CreateSIToFP(x.v, x.with(real)) : b.CreateUIToFP(x.v, x.with(real)));
     };
     Vec safe = select(d == zero, a.like_int(1), d);
     Vec q = to_real(a) / to_real(safe);
-    quotient = {*a.ir, b.CreateTrunc(is_signed ? b.CreateFPToSI(q.v, whole) : b.CreateFPToUI(q.v, whole),
-                                     a.type())};
+    quotient = {*a.ir,
+                b.CreateTrunc(is_signed ? b.CreateFPToSI(q.v, whole) : b.CreateFPToUI(q.v, whole),
+                              a.type())};
     rest = a - quotient * safe;
   }
   if (remainder) return select(d == zero, a, rest);
@@ -422,8 +428,10 @@ Val constant_val(Ir& ir, DType dtype, const void* bytes) {
     if constexpr (std::is_same_v<T, bool>) {
       return {b.getInt1(value)};
     } else if constexpr (std::is_integral_v<T>) {
-      return {llvm::ConstantInt::get(register_type(b.getContext(), dtype), static_cast<uint64_t>(value))};
-    } else if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
+      return {llvm::ConstantInt::get(register_type(b.getContext(), dtype),
+                                     static_cast<uint64_t>(value))};
+    } else if constexpr (std::is_same_v<T, std::complex<float>> ||
+                         std::is_same_v<T, std::complex<double>>) {
       llvm::Type* type = register_type(b.getContext(), dtype);
       return {llvm::ConstantFP::get(type, llvm::APFloat(value.real())),
               llvm::ConstantFP::get(type, llvm::APFloat(value.imag()))};

@@ -1,5 +1,6 @@
 // One scalar operation on values in registers. How each dtype is held there:
-//   bool i1; integers iN; float16 and bfloat16 as f32 (perhaps with excess precision); complex as two floats.
+//   bool i1; integers iN; float16 and bfloat16 as f32 (perhaps with excess precision); complex as
+//   two floats.
 #pragma once
 
 #include <span>
@@ -34,7 +35,8 @@ llvm::Value* half_bits(Ir& ir, DType dtype, Val value);
 Val from_half_bits(Ir& ir, DType dtype, llvm::Value* bits);
 
 Val convert_val(Ir& ir, DType from, DType to, Val value);
-// `operand` is the dtype of the last operand (that of all, but for select's first). Scalars and vectors mix.
+// `operand` is the dtype of the last operand (that of all, but for select's first). Scalars and
+// vectors mix.
 Val emit_scalar_op(Ir& ir, ScalarOp op, DType result, DType operand, std::span<const Val> args);
 // min or max that gives NaN where an operand is one.
 Vec min_max(bool is_max, DType dtype, Vec a, Vec b);

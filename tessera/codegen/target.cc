@@ -21,9 +21,9 @@ Target make_target(bool allow_avx512) {
   }
   for (const char* needed : {"avx2", "fma", "f16c"}) {
     if (!features[needed]) {
-      throw RuntimeError(
-          fmt::format("[codegen] expected a CPU with AVX2, FMA and F16C (x86-64-v3), got {} without {}",
-                      llvm::sys::getHostCPUName().str(), needed));
+      throw RuntimeError(fmt::format(
+          "[codegen] expected a CPU with AVX2, FMA and F16C (x86-64-v3), got {} without {}",
+          llvm::sys::getHostCPUName().str(), needed));
     }
   }
   Target target;

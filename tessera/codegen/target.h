@@ -1,7 +1,9 @@
-// The CPU that code is generated for: asked of the machine at run time, so nothing is built with -march=native.
+// The CPU that code is generated for: asked of the machine at run time, so nothing is built with
+// -march=native.
 //
-// Two levels exist: AVX2 with FMA and F16C (x86-64-v3, the least that is supported) and AVX-512 (F, BW, DQ, VL, CD). Results do
-// not depend on the level: kernels have the same operations in the same order on both.
+// Two levels exist: AVX2 with FMA and F16C (x86-64-v3, the least that is supported) and AVX-512 (F,
+// BW, DQ, VL, CD). Results do not depend on the level: kernels have the same operations in the same
+// order on both.
 #pragma once
 
 #include <string>

@@ -31,7 +31,8 @@ int Vec::width() const {
 
 Vec Vec::like(double value) const {
   if (is_float()) return {*ir, llvm::ConstantFP::get(type(), value)};
-  return {*ir, llvm::ConstantInt::get(type(), static_cast<uint64_t>(static_cast<int64_t>(value)), true)};
+  return {*ir,
+          llvm::ConstantInt::get(type(), static_cast<uint64_t>(static_cast<int64_t>(value)), true)};
 }
 Vec Vec::like_int(uint64_t value) const {
   return {*ir, llvm::ConstantInt::get(type(), llvm::APInt(64, value).trunc(bits()))};
@@ -45,9 +46,9 @@ llvm::Type* Vec::float_type() const {
 }
 llvm::Type* Vec::int_type() const { return with(ir->builder.getIntNTy(bits())); }
 
-#define TESSERA_VEC_OPERATOR(op, Float, Int)                                       \
-  Vec operator op(Vec a, Vec b) {                                                  \
-    auto& ir = a.ir->builder;                                                      \
+#define TESSERA_VEC_OPERATOR(op, Float, Int)                                              \
+  Vec operator op(Vec a, Vec b) {                                                         \
+    auto& ir = a.ir->builder;                                                             \
     return {*a.ir, a.is_float() ? ir.Create##Float(a.v, b.v) : ir.Create##Int(a.v, b.v)}; \
   }
 TESSERA_VEC_OPERATOR(+, FAdd, Add)
@@ -76,14 +77,14 @@ Vec sar(Vec a, unsigned n) { return {*a.ir, a.ir->builder.CreateAShr(a.v, a.like
 Vec ult(Vec a, Vec b) { return {*a.ir, a.ir->builder.CreateICmpULT(a.v, b.v)}; }
 Vec is_nan(Vec a) { return {*a.ir, a.ir->builder.CreateFCmpUNO(a.v, a.v)}; }
 
-Vec select(Vec mask, Vec a, Vec b) {
-  return {*a.ir, a.ir->builder.CreateSelect(mask.v, a.v, b.v)};
-}
+Vec select(Vec mask, Vec a, Vec b) { return {*a.ir, a.ir->builder.CreateSelect(mask.v, a.v, b.v)}; }
 Vec fma(Vec a, Vec b, Vec c) {
   return {*a.ir, a.ir->builder.CreateIntrinsic(llvm::Intrinsic::fma, {a.type()}, {a.v, b.v, c.v})};
 }
 Vec unary(ID id, Vec a) { return {*a.ir, a.ir->builder.CreateUnaryIntrinsic(id, a.v)}; }
-Vec binary(ID id, Vec a, Vec b) { return {*a.ir, a.ir->builder.CreateBinaryIntrinsic(id, a.v, b.v)}; }
+Vec binary(ID id, Vec a, Vec b) {
+  return {*a.ir, a.ir->builder.CreateBinaryIntrinsic(id, a.v, b.v)};
+}
 Vec fast_min(Vec a, Vec b) { return select(a < b, a, b); }
 Vec fast_max(Vec a, Vec b) { return select(a > b, a, b); }
 Vec bits_of(Vec a) { return {*a.ir, a.ir->builder.CreateBitCast(a.v, a.int_type())}; }

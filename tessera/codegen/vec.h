@@ -1,7 +1,9 @@
-// Vec: an LLVM value (scalar or fixed-width vector) with operators, so that code which emits arithmetic reads like arithmetic.
+// Vec: an LLVM value (scalar or fixed-width vector) with operators, so that code which emits
+// arithmetic reads like arithmetic.
 //
-// Operators follow the element type: + is fadd or add. There is no contraction here: fma() is the only fused operation, so
-// that error-free transformations stay what they are. Internal to codegen/: the only header besides emit*.h that shows LLVM.
+// Operators follow the element type: + is fadd or add. There is no contraction here: fma() is the
+// only fused operation, so that error-free transformations stay what they are. Internal to
+// codegen/: the only header besides emit*.h that shows LLVM.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -50,7 +52,7 @@ struct Vec {
   Vec like_int(uint64_t value) const;
   // A type with this value's number of lanes.
   llvm::Type* with(llvm::Type* element) const;
-  llvm::Type* float_type() const;   // of this value's width
+  llvm::Type* float_type() const;  // of this value's width
   llvm::Type* int_type() const;
 };
 
@@ -64,9 +66,10 @@ Vec operator|(Vec a, Vec b);
 Vec operator^(Vec a, Vec b);
 Vec operator~(Vec a);
 Vec operator<<(Vec a, unsigned n);
-Vec shr(Vec a, unsigned n);   // logical
-Vec sar(Vec a, unsigned n);   // arithmetic
-// A literal takes the other operand's type; it must be exact there or already the intended rounding.
+Vec shr(Vec a, unsigned n);  // logical
+Vec sar(Vec a, unsigned n);  // arithmetic
+// A literal takes the other operand's type; it must be exact there or already the intended
+// rounding.
 inline Vec operator+(Vec a, double b) { return a + a.like(b); }
 inline Vec operator-(Vec a, double b) { return a - a.like(b); }
 inline Vec operator*(Vec a, double b) { return a * a.like(b); }
@@ -76,7 +79,8 @@ inline Vec operator*(double a, Vec b) { return b.like(a) * b; }
 inline Vec operator/(double a, Vec b) { return b.like(a) / b; }
 inline Vec operator/(Vec a, double b) { return a / a.like(b); }
 
-// Comparisons give i1 lanes. Float: ordered, but ne, which is true for NaN. Integer: signed (see ult for unsigned).
+// Comparisons give i1 lanes. Float: ordered, but ne, which is true for NaN. Integer: signed (see
+// ult for unsigned).
 Vec operator<(Vec a, Vec b);
 Vec operator<=(Vec a, Vec b);
 Vec operator>(Vec a, Vec b);
@@ -111,12 +115,12 @@ inline Vec copy_sign(Vec magnitude, Vec sign) {
 // b where either is NaN: one instruction.
 Vec fast_min(Vec a, Vec b);
 Vec fast_max(Vec a, Vec b);
-Vec bits_of(Vec a);            // the integer of the same width
-Vec float_of_bits(Vec a);      // the float of the same width
-Vec to_int(Vec a);             // float to the signed integer of the same width, in range
-Vec to_float(Vec a);           // signed integer to the float of the same width
-Vec widen(Vec a);              // f32 -> f64
-Vec narrow(Vec a);             // f64 -> f32
+Vec bits_of(Vec a);        // the integer of the same width
+Vec float_of_bits(Vec a);  // the float of the same width
+Vec to_int(Vec a);         // float to the signed integer of the same width, in range
+Vec to_float(Vec a);       // signed integer to the float of the same width
+Vec widen(Vec a);          // f32 -> f64
+Vec narrow(Vec a);         // f64 -> f32
 Vec cast_int(Vec a, llvm::Type* element, bool is_signed);
 Vec broadcast(Vec scalar, int lanes);
 // Whether any lane of a mask is set: an i1.
@@ -127,7 +131,8 @@ inline Vec polynomial(Vec x, std::initializer_list<double> coefficients) {
   return polynomial(x, std::span<const double>(coefficients.begin(), coefficients.size()));
 }
 llvm::MDNode* unlikely_weights(llvm::LLVMContext& context);
-// The value of `then` where `condition` (an i1), else `otherwise`; `then` is emitted into a block of its own.
+// The value of `then` where `condition` (an i1), else `otherwise`; `then` is emitted into a block
+// of its own.
 template <class F>
 Vec unlikely(llvm::Value* condition, Vec otherwise, F&& then) {
   Ir& ir = *otherwise.ir;

@@ -11,7 +11,8 @@ constexpr int64_t kSizes[] = {1, 2, 7, 8, 15, 16, 17, 63, 64, 65, 129, 1000};
 // z = (x + y) * x - y
 Kernel arithmetic(DType dtype, int64_t n) {
   KernelMaker m;
-  const int x = m.buffer(dtype, n), y = m.buffer(dtype, n), z = m.buffer(dtype, n, BufferKind::kOutput);
+  const int x = m.buffer(dtype, n), y = m.buffer(dtype, n),
+            z = m.buffer(dtype, n, BufferKind::kOutput);
   m.k.parallel = {n};
   m.loop({});
   const Affine at{0, {1}, {}};
@@ -26,7 +27,10 @@ class EveryDType : public ::testing::TestWithParam<int> {};
 
 TEST_P(EveryDType, Arithmetic) {
   const DType dtype = static_cast<DType>(GetParam());
-  const double tolerance = dtype == float16 ? 2e-3 : dtype == bfloat16 ? 1e-2 : real_dtype(dtype) == float32 ? 2e-6 : 1e-14;
+  const double tolerance = dtype == float16               ? 2e-3
+                           : dtype == bfloat16            ? 1e-2
+                           : real_dtype(dtype) == float32 ? 2e-6
+                                                          : 1e-14;
   for (int64_t n : kSizes) check(arithmetic(dtype, n), is_inexact(dtype) ? tolerance : 0);
   check(arithmetic(dtype, 1000), is_inexact(dtype) ? tolerance : 0, 7);
 }

@@ -1,4 +1,5 @@
-// Kernels by hand for the tests of code generation, and their oracle: a naive interpreter of the loop nest.
+// Kernels by hand for the tests of code generation, and their oracle: a naive interpreter of the
+// loop nest.
 #pragma once
 
 #include <cmath>
@@ -89,14 +90,16 @@ struct KernelMaker {
   }
 };
 
-// Runs the kernel by scalar loops over the same memory. Floats of 32 bits and fewer are computed in double.
+// Runs the kernel by scalar loops over the same memory. Floats of 32 bits and fewer are computed in
+// double.
 void interpret(const Kernel& kernel, const std::vector<void*>& buffers, int64_t begin, int64_t end);
 
 // Compilers that do not touch the disk: for AVX2 and, where the host has it, AVX-512.
 std::vector<KernelCompiler*> compilers();
 
-// Compiles for every target, runs [0, n) in `pieces` ranges, and compares all output buffers with the interpreter:
-// exactly for integers, within `tolerance` (relative, with `tolerance` as absolute floor) for floats.
+// Compiles for every target, runs [0, n) in `pieces` ranges, and compares all output buffers with
+// the interpreter: exactly for integers, within `tolerance` (relative, with `tolerance` as absolute
+// floor) for floats.
 void check(const Kernel& kernel, double tolerance = 0, int pieces = 1,
            const std::function<void(Buffers&)>& fill = {});
 

@@ -12,7 +12,8 @@ namespace {
 
 using Real = long double;
 
-// A number of any dtype: integers and bools in `i` (sign- or zero-extended to 64 bits), floats and complex in re, im.
+// A number of any dtype: integers and bools in `i` (sign- or zero-extended to 64 bits), floats and
+// complex in re, im.
 struct Num {
   DType dtype = float32;
   int64_t i = 0;
@@ -51,7 +52,8 @@ Num read(DType dtype, const void* bytes) {
       std::memcpy(&value, bytes, sizeof(T));
       if constexpr (std::is_integral_v<T>) {
         n.i = static_cast<int64_t>(value);
-      } else if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
+      } else if constexpr (std::is_same_v<T, std::complex<float>> ||
+                           std::is_same_v<T, std::complex<double>>) {
         n.re = value.real();
         n.im = value.imag();
       } else if constexpr (std::is_floating_point_v<T>) {
@@ -95,7 +97,9 @@ Num convert(Num n, DType to) {
   n = narrowed(n);
   Num r{to};
   if (is_real(to)) {
-    r.re = is_real(n.dtype) ? n.re : is_unsigned(n.dtype) ? static_cast<Real>(static_cast<uint64_t>(n.i)) : static_cast<Real>(n.i);
+    r.re = is_real(n.dtype)       ? n.re
+           : is_unsigned(n.dtype) ? static_cast<Real>(static_cast<uint64_t>(n.i))
+                                  : static_cast<Real>(n.i);
     r.im = is_complex(to) ? n.im : 0;
     return narrowed(rounded(r));
   }
@@ -164,7 +168,8 @@ int64_t integer_op(ScalarOp op, DType dtype, int64_t a, int64_t b) {
     case ScalarOp::kShrLogical:
       return ub >= static_cast<uint64_t>(bits) ? 0 : static_cast<int64_t>(ua >> ub);
     case ScalarOp::kShrArithmetic: {
-      int64_t s = bits == 64 ? static_cast<int64_t>(ua) : static_cast<int64_t>(ua << (64 - bits)) >> (64 - bits);
+      int64_t s = bits == 64 ? static_cast<int64_t>(ua)
+                             : static_cast<int64_t>(ua << (64 - bits)) >> (64 - bits);
       return s >> std::min<uint64_t>(ub, 63);
     }
     case ScalarOp::kNeg:
@@ -381,12 +386,14 @@ class Interpreter {
     }
     return {};
   }
-  std::vector<Num> fold(const KernelReduction& r, const std::vector<Num>& acc, const std::vector<Num>& x) {
+  std::vector<Num> fold(const KernelReduction& r, const std::vector<Num>& acc,
+                        const std::vector<Num>& x) {
     static constexpr ScalarOp kOps[] = {ScalarOp::kAdd, ScalarOp::kMul, ScalarOp::kMin,
                                         ScalarOp::kMax, ScalarOp::kAnd, ScalarOp::kOr};
     if (r.kind < ReduceKind::kArgMin) {
       const Num args[] = {acc[0], x[0]};
-      if (!is_real(acc[0].dtype)) return {apply(kOps[static_cast<int>(r.kind)], acc[0].dtype, args)};
+      if (!is_real(acc[0].dtype))
+        return {apply(kOps[static_cast<int>(r.kind)], acc[0].dtype, args)};
       // Sums are exact to long double: the kernel's order is its own.
       Num out = acc[0];
       if (is_complex(out.dtype)) return {apply(kOps[static_cast<int>(r.kind)], out.dtype, args)};
@@ -445,7 +452,8 @@ class Interpreter {
 
 }  // namespace
 
-void interpret(const Kernel& kernel, const std::vector<void*>& buffers, int64_t begin, int64_t end) {
+void interpret(const Kernel& kernel, const std::vector<void*>& buffers, int64_t begin,
+               int64_t end) {
   Interpreter(kernel, buffers).run(begin, end);
 }
 
@@ -470,7 +478,9 @@ Buffers::Buffers(const Kernel& kernel, uint32_t seed) {
       n.i = buffer.dtype == bool_ ? random() % 2 : static_cast<int64_t>(random() % 201) - 100;
       if (is_unsigned(buffer.dtype)) n.i = random() % 200;
       n.re = static_cast<Real>(static_cast<int64_t>(random() % 4001) - 2000) / 512;
-      n.im = is_complex(buffer.dtype) ? static_cast<Real>(static_cast<int64_t>(random() % 4001) - 2000) / 512 : 0;
+      n.im = is_complex(buffer.dtype)
+                 ? static_cast<Real>(static_cast<int64_t>(random() % 4001) - 2000) / 512
+                 : 0;
       write(n, at + i * item);
     }
   }
@@ -505,7 +515,8 @@ std::vector<KernelCompiler*> compilers() {
   return out;
 }
 
-void check(const Kernel& kernel, double tolerance, int pieces, const std::function<void(Buffers&)>& fill) {
+void check(const Kernel& kernel, double tolerance, int pieces,
+           const std::function<void(Buffers&)>& fill) {
   const int64_t n = kernel.parallel_elements();
   Buffers expected(kernel);
   if (fill) fill(expected);
@@ -529,17 +540,18 @@ void check(const Kernel& kernel, double tolerance, int pieces, const std::functi
           return x == y || std::fabs(x - y) <= tolerance * std::max<Real>(1, std::fabs(x));
         };
         ASSERT_TRUE(want.i == got.i && near(want.re, got.re) && near(want.im, got.im))
-            << "buffer " << b << " element " << i << ": expected " << want.i << " " << static_cast<double>(want.re)
-            << "+" << static_cast<double>(want.im) << "j, got " << got.i << " " << static_cast<double>(got.re)
-            << "+" << static_cast<double>(got.im) << "j, "
-            << (compiler == compilers()[0] ? "AVX2" : "AVX-512") << "\n"
+            << "buffer " << b << " element " << i << ": expected " << want.i << " "
+            << static_cast<double>(want.re) << "+" << static_cast<double>(want.im) << "j, got "
+            << got.i << " " << static_cast<double>(got.re) << "+" << static_cast<double>(got.im)
+            << "j, " << (compiler == compilers()[0] ? "AVX2" : "AVX-512") << "\n"
             << to_string(kernel);
       }
     }
   }
 }
 
-// The interpreter itself, on a case small enough to know by heart: row sums of [[1, 2, 3], [4, 5, 6]].
+// The interpreter itself, on a case small enough to know by heart: row sums of [[1, 2, 3], [4, 5,
+// 6]].
 TEST(Interpreter, SumsRows) {
   KernelMaker m;
   const int in = m.buffer(int32, 6), out = m.buffer(int32, 2, BufferKind::kOutput);

@@ -1,8 +1,11 @@
-// Resharding: from one sharding of a value to another by the cheapest sequence of slices, permutations, all-to-alls and gathers.
+// Resharding: from one sharding of a value to another by the cheapest sequence of slices,
+// permutations, all-to-alls and gathers.
 //
-// The planner searches the shardings in between (Dijkstra over the bytes a device receives), so it never replicates what a cheaper
-// path can move in pieces. Example, f32[64, 64] on ('x': 2, 'y': 4):
-//   ["x", -] -> ["y", -]: slice dim 0 by "y" (local), permute ["x","y"] -> ["y","x"], all_gather "x": 1/4 of the bytes of gather + slice.
+// The planner searches the shardings in between (A* over the bytes a device receives), so it never
+// replicates what a cheaper path can move in pieces. Uneven dimensions are padded where they are
+// cut; their shards move whole where storage lines up. Example, f32[64, 64] on ('x': 2, 'y': 4):
+//   ["x", -] -> ["y", -]: slice dim 0 by "y" (local), permute ["x","y"] -> ["y","x"], all_gather
+//   "x": 1/4 of the bytes of gather + slice.
 #pragma once
 
 #include <string>
@@ -15,21 +18,23 @@ namespace tessera {
 
 struct ReshardStep {
   enum class Kind : uint8_t { kSlice, kPermute, kAllToAll, kAllGather } kind;
-  int dim = 0;      // kSlice, kAllGather; kAllToAll: the dimension that loses the axes
-  int to_dim = 0;   // kAllToAll: the dimension that gains them
-  AtomList atoms;   // the axes moved
+  int dim = 0;     // kSlice, kAllGather; kAllToAll: the dimension that loses the axes
+  int to_dim = 0;  // kAllToAll: the dimension that gains them
+  AtomList atoms;  // the axes moved
   DimAtoms before, after;
   int64_t bytes = 0;  // received by each device
 };
 
-// Empty where the shardings agree. Dimensions that do not divide are gathered whole before they are cut anew.
-std::vector<ReshardStep> plan_reshard(const AtomMesh& mesh, const Shape& global, DType dtype, const DimAtoms& from, const DimAtoms& to);
+// Empty where the shardings agree.
+std::vector<ReshardStep> plan_reshard(const AtomMesh& mesh, const Shape& global, DType dtype,
+                                      const DimAtoms& from, const DimAtoms& to);
 
 // The shape of one shard in storage.
 Shape local_shape(const AtomMesh& mesh, const Shape& global, const DimAtoms& dims);
 
 // Binds the ops of a plan to the local array `x`, under the current trace.
-Array apply_reshard(const AtomMesh& mesh, const Shape& global, const std::vector<ReshardStep>& plan, Array x);
+Array apply_reshard(const AtomMesh& mesh, const Shape& global, const std::vector<ReshardStep>& plan,
+                    Array x);
 
 // The device's index along `atoms`, major first, as an int32 scalar.
 Array atom_index(const AtomMesh& mesh, const AtomList& atoms);

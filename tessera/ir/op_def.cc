@@ -26,6 +26,16 @@ void register_op(const OpDef& def) {
   registry().all.push_back(&def);
 }
 
+std::vector<Type> infer_types(const OpDef& def, std::span<const Type> operands, const Params& params) {
+  TESSERA_CHECK(def.infer, "{}.{} has no type rule", def.dialect, def.name);
+  std::vector<Type> types = def.infer(operands, params);
+  if (std::holds_alternative<CollectiveLowering>(def.lower) || std::holds_alternative<Control>(def.lower)) return types;
+  AxisNames varying;
+  for (const Type& t : operands) varying = axis_union(varying, t.varying);
+  for (Type& t : types) t.varying = varying;
+  return types;
+}
+
 const std::vector<const OpDef*>& all_ops() { return registry().all; }
 
 const OpDef* find_op(std::string_view dialect, std::string_view name) {

@@ -10,6 +10,7 @@
 #include "tessera/ir/factors.h"
 #include "tessera/ir/function.h"
 #include "tessera/ir/lowering.h"
+#include "tessera/ir/op_format.h"
 
 namespace tessera {
 
@@ -82,6 +83,7 @@ struct OpDef {
   std::string_view dialect = "stablehlo";
   Params params;              // default-constructed, of the op's struct: what the parser fills
   std::vector<std::string_view> attributes;  // printed names of the params' fields, in order
+  OpFormat format = {};       // how it is printed and parsed, where that does not follow from the above
 
   InferFn infer;              // result types, or UserError with the violated constraint
   EvaluateFn evaluate;        // naive loops on host arrays: the oracle
@@ -96,6 +98,10 @@ struct OpDef {
   std::vector<Sample> (*samples)() = nullptr;
   bool effect = false;        // kept though its results are unused
 };
+
+// The result types of an op that is added to a function: infer's. Those of an ordinary op vary over the manual axes that any
+// operand varies over; collectives and ops with regions say that themselves.
+std::vector<Type> infer_types(const OpDef& def, std::span<const Type> operands, const Params& params);
 
 // Every op, by registration; the property tests walk it, the parser looks names up in it.
 void register_op(const OpDef& def);

@@ -5,6 +5,8 @@
 
 #include "tessera/ops/collectives.h"
 #include "tessera/ops/collectives_groups.h"
+#include "tessera/ops/collectives_rules.h"
+#include "tessera/ops/formats.h"
 #include "tessera/ops/reduce.h"
 #include "tessera/ops/reduce_internal.h"
 
@@ -429,61 +431,85 @@ double reduction_flops(std::span<const Type> operands, std::span<const Type>, co
 const OpDef& all_reduce_op = define<AllReduceParams>({
     .name = "all_reduce",
     .attributes = {"mesh", "axes", "groups", "kind"},
+    .format = formats::collective(),
     .infer = infer_all_reduce,
     .evaluate_spmd = evaluate_all_reduce,
     .factors = same_shape_factors<AllReduceParams>,
     .lower = CollectiveLowering{CollectiveKind::kAllReduce},
     .flops = reduction_flops<AllReduceParams>,
+    .jvp = {internal::jvp_collective<AllReduceParams>},
+    .transpose = {internal::transpose_collective<AllReduceParams>},
+    .batch = {internal::batch_collective<AllReduceParams>},
 });
 
 const OpDef& all_gather_op = define<AllGatherParams>({
     .name = "all_gather",
     .attributes = {"mesh", "axes", "groups", "all_gather_dim", "invariant"},
+    .format = formats::collective(),
     .infer = infer_all_gather,
     .evaluate_spmd = evaluate_all_gather,
     .factors = dim_factors<AllGatherParams>,
     .lower = CollectiveLowering{CollectiveKind::kAllGather},
     .flops = no_flops<AllGatherParams>,
+    .jvp = {internal::jvp_collective<AllGatherParams>},
+    .transpose = {internal::transpose_collective<AllGatherParams>},
+    .batch = {internal::batch_collective<AllGatherParams>},
 });
 
 const OpDef& reduce_scatter_op = define<ReduceScatterParams>({
     .name = "reduce_scatter",
     .attributes = {"mesh", "axes", "groups", "kind", "scatter_dimension"},
+    .format = formats::collective(),
     .infer = infer_reduce_scatter,
     .evaluate_spmd = evaluate_reduce_scatter,
     .factors = dim_factors<ReduceScatterParams>,
     .lower = CollectiveLowering{CollectiveKind::kReduceScatter},
     .flops = reduction_flops<ReduceScatterParams>,
+    .jvp = {internal::jvp_collective<ReduceScatterParams>},
+    .transpose = {internal::transpose_collective<ReduceScatterParams>},
+    .batch = {internal::batch_collective<ReduceScatterParams>},
 });
 
 const OpDef& all_to_all_op = define<AllToAllParams>({
     .name = "all_to_all",
     .attributes = {"mesh", "axes", "groups", "split_dimension", "concat_dimension"},
+    .format = formats::collective(),
     .infer = infer_all_to_all,
     .evaluate_spmd = evaluate_all_to_all,
     .factors = all_to_all_factors,
     .lower = CollectiveLowering{CollectiveKind::kAllToAll},
     .flops = no_flops<AllToAllParams>,
+    .jvp = {internal::jvp_collective<AllToAllParams>},
+    .transpose = {internal::transpose_collective<AllToAllParams>},
+    .batch = {internal::batch_collective<AllToAllParams>},
 });
 
 const OpDef& collective_permute_op = define<CollectivePermuteParams>({
     .name = "collective_permute",
     .attributes = {"mesh", "axes", "source_target_pairs"},
+    .format = formats::collective(),
     .infer = infer_permute,
     .evaluate_spmd = evaluate_permute,
     .factors = same_shape_factors<CollectivePermuteParams>,
     .lower = CollectiveLowering{CollectiveKind::kPermute},
     .flops = no_flops<CollectivePermuteParams>,
+    .jvp = {internal::jvp_collective<CollectivePermuteParams>},
+    .transpose = {internal::transpose_collective<CollectivePermuteParams>},
+    .batch = {internal::batch_collective<CollectivePermuteParams>},
 });
 
 const OpDef& collective_broadcast_op = define<CollectiveBroadcastParams>({
     .name = "collective_broadcast",
     .attributes = {"mesh", "axes", "groups", "root"},
+    .format = formats::collective(),
     .infer = infer_broadcast,
     .evaluate_spmd = evaluate_broadcast,
     .factors = same_shape_factors<CollectiveBroadcastParams>,
     .lower = CollectiveLowering{CollectiveKind::kBroadcast},
     .flops = no_flops<CollectiveBroadcastParams>,
+    .jvp = {internal::jvp_collective<CollectiveBroadcastParams>},
+    .transpose = {internal::transpose_collective<CollectiveBroadcastParams>},
+    .batch = {internal::batch_collective<CollectiveBroadcastParams>},
 });
 
 const OpDef& ragged_all_to_all_op = define<RaggedAllToAllParams>({
@@ -495,6 +521,9 @@ const OpDef& ragged_all_to_all_op = define<RaggedAllToAllParams>({
     .factors = ragged_factors,
     .lower = CollectiveLowering{CollectiveKind::kRaggedAllToAll},
     .flops = no_flops<RaggedAllToAllParams>,
+    .jvp = absent("its offsets and sizes say at run time what moves where"),
+    .transpose = absent("its offsets and sizes say at run time what moves where"),
+    .batch = absent("the rows that it moves are its first dimension"),
 });
 
 const OpDef& axis_index_op = define<AxisIndexParams>({
@@ -505,6 +534,13 @@ const OpDef& axis_index_op = define<AxisIndexParams>({
     .evaluate_spmd = evaluate_axis_index,
     .lower = CollectiveLowering{CollectiveKind::kAxisIndex},
     .flops = no_flops<AxisIndexParams>,
+    .jvp = {[](std::span<const Array>, std::span<const Array>, const AxisIndexParams& p) {
+      return JvpResult{{bind1(axis_index_op, p, {})}, {Array()}};
+    }},
+    .transpose = absent("the op has no operands"),
+    .batch = {[](std::span<const Array>, std::span<const int>, const AxisIndexParams& p) {
+      return BatchResult{{bind1(axis_index_op, p, {})}, {-1}};
+    }},
 });
 
 const OpDef& pcast_op = define<PcastParams>({
@@ -516,6 +552,9 @@ const OpDef& pcast_op = define<PcastParams>({
     .factors = same_shape_factors<PcastParams>,
     .lower = CollectiveLowering{CollectiveKind::kCast},
     .flops = no_flops<PcastParams>,
+    .jvp = {internal::jvp_collective<PcastParams>},
+    .transpose = {internal::transpose_collective<PcastParams>},
+    .batch = {internal::batch_collective<PcastParams>},
 });
 
 }  // namespace tessera

@@ -1,6 +1,7 @@
 #include "tessera/ops/compare.h"
 
 #include "tessera/ops/elementwise_family.h"
+#include "tessera/ops/formats.h"
 
 namespace tessera {
 
@@ -141,6 +142,7 @@ std::vector<Sample> compare_samples() {
 const OpDef& compare_op = define<CompareParams>({
     .name = "compare",
     .attributes = {"comparison_direction", "compare_type"},
+    .format = formats::compare(),
     .infer = infer_compare,
     .evaluate = evaluate_compare,
     .factors = [](std::span<const Type> x, std::span<const Type> z,

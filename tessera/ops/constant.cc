@@ -3,6 +3,7 @@
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/convert.h"
 #include "tessera/ops/elementwise.h"
+#include "tessera/ops/formats.h"
 #include "tessera/ops/op.h"
 #include "tessera/ops/slice.h"
 
@@ -150,6 +151,7 @@ BatchResult not_mapped(const OpDef& def, const P& p) {
 const OpDef& constant_op = define<ConstantParams>({
     .name = "constant",
     .attributes = {"value", "shape", "weak_type"},
+    .format = formats::constant(),
     .infer = infer_constant,
     .evaluate = [](std::span<const Literal>,
                    const ConstantParams& p) { return std::vector{p.dense()}; },
@@ -172,6 +174,7 @@ const OpDef& constant_op = define<ConstantParams>({
 const OpDef& iota_op = define<IotaParams>({
     .name = "iota",
     .attributes = {"dtype", "shape", "iota_dimension"},
+    .format = {.assembly = "dim = {iota_dimension}", .signature = OpFormat::Signature::kSame},
     .infer = infer_iota,
     .evaluate = evaluate_iota,
     .factors = [](std::span<const Type> x, std::span<const Type> z,

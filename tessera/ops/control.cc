@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tessera/ir/axis_env.h"
+#include "tessera/ops/formats.h"
 
 namespace tessera {
 namespace {
@@ -106,6 +107,7 @@ const OpDef& sharding_constraint_op = define<ShardingConstraintParams>({
     .name = "sharding_constraint",
     .dialect = "sdy",
     .attributes = {"sharding"},
+    .format = formats::sharding_constraint(),
     .infer = infer_constraint,
     .evaluate = evaluate_identity,
     .factors = constraint_factors,
@@ -118,6 +120,7 @@ const OpDef& manual_computation_op = define<ManualComputationParams>({
     .name = "manual_computation",
     .dialect = "sdy",
     .attributes = {"mesh", "in_shardings", "out_shardings", "manual_axes", "check_vma", "body"},
+    .format = formats::manual_computation(),
     .infer = infer_manual,
     .lower = Control{ControlKind::kManualComputation},
 });
@@ -126,6 +129,7 @@ const OpDef& call_op = define<CallParams>({
     .name = "call",
     .dialect = "func",
     .attributes = {"callee"},
+    .format = {.assembly = "{callee}({operands})"},
     .infer = infer_call,
     .lower = Control{ControlKind::kCall},
 });

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "tessera/ops/elementwise.h"
+#include "tessera/ops/formats.h"
 #include "tessera/ops/source_scope.h"
 #include "tessera/ops/reshape.h"
 
@@ -315,6 +316,7 @@ const OpDef& dot_general_op = define<DotParams>({
     .name = "dot_general",
     .attributes = {"lhs_batching_dimensions", "rhs_batching_dimensions",
                    "lhs_contracting_dimensions", "rhs_contracting_dimensions", "result_dtype"},
+    .format = formats::dot_general(),
     .infer = infer_dot,
     .evaluate = evaluate_dot,
     .factors = dot_factors,

@@ -19,6 +19,7 @@ struct OpSpec {
   std::string_view name;
   std::string_view dialect = "stablehlo";
   std::vector<std::string_view> attributes = {};
+  OpFormat format = {};
   std::function<std::vector<Type>(std::span<const Type>, const P&)> infer = {};
   std::function<std::vector<Literal>(std::span<const Literal>, const P&)> evaluate = {};
   std::function<std::vector<std::vector<Literal>>(const std::vector<std::vector<Literal>>&, const P&, const Mesh&)>
@@ -43,6 +44,7 @@ const OpDef& define(OpSpec<P> spec) {
   def->dialect = spec.dialect;
   def->params = Params(P{});
   def->attributes = spec.attributes;
+  def->format = spec.format;
   if (spec.infer) def->infer = [f = spec.infer](std::span<const Type> t, const Params& p) { return f(t, p.as<P>()); };
   if (spec.evaluate)
     def->evaluate = [f = spec.evaluate](std::span<const Literal> x, const Params& p) { return f(x, p.as<P>()); };

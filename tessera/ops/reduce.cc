@@ -9,6 +9,7 @@
 #include "tessera/ops/constant.h"
 #include "tessera/ops/elementwise.h"
 #include "tessera/ops/reduce_internal.h"
+#include "tessera/ops/formats.h"
 #include "tessera/ops/source_scope.h"
 #include "tessera/ops/tracer.h"
 
@@ -365,12 +366,16 @@ Dims normalize_dims(std::string_view op, const Dims& dims, int64_t rank) {
 const OpDef& reduce_op = define<ReduceParams>({
     .name = "reduce",
     .attributes = {"dimensions", "kind", "body"},
+    .format = formats::reduce(),
     .infer = infer_reduce,
     .evaluate = evaluate_reduce,
     .factors = reduce_factors,
     .localize = localize_reduce,
     .lower = Reduce{describe_reduce},
     .flops = reduce_flops,
+    .jvp = {internal::jvp_reduce},
+    .transpose = {internal::transpose_reduce},
+    .batch = {internal::batch_reduce},
     .samples = reduce_samples,
 });
 

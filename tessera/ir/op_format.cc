@@ -1,0 +1,359 @@
+#include "tessera/ir/op_format.h"
+
+#include <algorithm>
+#include <map>
+
+#include "tessera/ir/op_def.h"
+
+namespace tessera {
+namespace {
+
+template <class... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+
+using ForeignKey = std::pair<std::string_view, std::string_view>;
+std::map<ForeignKey, ForeignOp>& foreign_ops() {
+  static auto& ops = *new std::map<ForeignKey, ForeignOp>;
+  return ops;
+}
+
+const Mesh* mesh_field(const std::vector<Attribute>& fields) {
+  for (const Attribute& field : fields)
+    if (const auto* mesh = std::get_if<Mesh>(&field)) return mesh;
+  return nullptr;
+}
+
+TextAttr sharding_text(const Mesh* mesh, const PartitionSpec& spec) {
+  TESSERA_CHECK(mesh, "a spec in params without a mesh");
+  return TextAttr::Sharding{NamedSharding(*mesh, spec), spec.rank()};
+}
+
+// A list of integers: array<i64: ...>, or [1, 2] as assembly has it.
+const std::vector<int64_t>* integers(const TextAttr& attribute) {
+  const auto* array = attribute.get<TextAttr::Array>();
+  return array ? &array->values : nullptr;
+}
+
+// A dense tensor of rank 0 or 1 of integers, as older StableHLO text has for dimensions.
+std::optional<Dims> tensor_dims(const TextAttr::Tensor& tensor) {
+  if (!is_integer(tensor.value.dtype()) || tensor.shape.rank() > 1 ||
+      (tensor.value.shape().empty() && tensor.shape.elements() > 64))
+    return std::nullopt;
+  Dims out;
+  visit_dtype(tensor.value.dtype(), [&]<class T>(TypeTag<T>) {
+    if constexpr (std::is_integral_v<T>)
+      for (int64_t i = 0; i < tensor.shape.elements(); ++i)
+        out.push_back(static_cast<int64_t>(tensor.value.data<T>()[tensor.value.shape().empty() ? 0 : i]));
+  });
+  return out;
+}
+
+std::optional<Dims> as_dims(const TextAttr& attribute) {
+  if (const auto* values = integers(attribute)) return Dims(values->begin(), values->end());
+  if (const auto* tensor = attribute.get<TextAttr::Tensor>()) return tensor_dims(*tensor);
+  const auto* list = attribute.get<TextAttr::List>();
+  if (list && list->items.empty()) return Dims{};
+  return std::nullopt;
+}
+
+std::optional<std::vector<std::string>> as_strings(const TextAttr& attribute) {
+  if (const auto* values = integers(attribute); values && values->empty()) return std::vector<std::string>{};
+  const auto* list = attribute.get<TextAttr::List>();
+  if (!list) return std::nullopt;
+  std::vector<std::string> out;
+  for (const TextAttr& item : list->items) {
+    const auto* text = item.get<std::string>();
+    if (!text) return std::nullopt;
+    out.push_back(*text);
+  }
+  return out;
+}
+
+std::optional<std::vector<Dims>> as_dims_list(const TextAttr& attribute) {
+  if (const auto* values = integers(attribute); values && values->empty()) return std::vector<Dims>{};
+  const auto* list = attribute.get<TextAttr::List>();
+  if (!list) return std::nullopt;
+  std::vector<Dims> out;
+  for (const TextAttr& item : list->items) {
+    const std::optional<Dims> dims = as_dims(item);
+    if (!dims) return std::nullopt;
+    out.push_back(*dims);
+  }
+  return out;
+}
+
+std::optional<Literal> as_literal(const TextAttr& attribute) {
+  const auto* tensor = attribute.get<TextAttr::Tensor>();
+  if (!tensor) return std::nullopt;
+  if (tensor->value.shape() == tensor->shape) return tensor->value;
+  if (tensor->shape.elements() > (int64_t{1} << 24)) return std::nullopt;
+  Literal out(tensor->value.dtype(), tensor->shape);
+  const auto item = static_cast<size_t>(itemsize(out.dtype()));
+  std::byte* to = out.mutable_raw();
+  for (int64_t i = 0; i < out.elements(); ++i) std::memcpy(to + i * item, tensor->value.raw(), item);
+  return out;
+}
+
+}  // namespace
+
+const TextAttr* OpText::find(std::string_view name) const {
+  for (const auto* entries : {&attributes, &extra})
+    for (const auto& [key, value] : *entries)
+      if (key == name) return &value;
+  return nullptr;
+}
+
+const TextAttr* OpText::take(std::string_view name) {
+  for (auto* entries : {&attributes, &extra})
+    for (auto& [key, value] : *entries) {
+      if (key != name) continue;
+      key.insert(0, "\x01");  // marks it as understood
+      return &value;
+    }
+  for (auto* entries : {&attributes, &extra})
+    for (auto& [key, value] : *entries)
+      if (key.size() == name.size() + 1 && key[0] == '\x01' && std::string_view(key).substr(1) == name) return &value;
+  return nullptr;
+}
+
+std::vector<Type> OpReader::operand_types() const {
+  std::vector<Type> out;
+  for (ValueId v : operands) out.push_back(type(v));
+  return out;
+}
+
+const TextAttr& OpReader::require(std::string_view name) {
+  const TextAttr* attribute = text.take(name);
+  if (!attribute) error(fmt::format("expected attribute '{}', got none of that name", name));
+  return *attribute;
+}
+
+int64_t OpReader::require_int(std::string_view name) {
+  return std::get<int64_t>(from_text(require(name), Attribute(int64_t{0}), name, *this));
+}
+
+Dims OpReader::require_dims(std::string_view name) {
+  return std::get<Dims>(from_text(require(name), Attribute(Dims()), name, *this));
+}
+
+Params OpReader::read_fields(const OpDef& def) {
+  std::vector<Attribute> fields = def.params.fields();
+  size_t region = 0;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const std::string_view name = def.attributes[i];
+    if (is_result_field(name)) {
+      if (result_types.empty()) error("expected the type of a result");
+      const Type& result = result_types[0];
+      if (std::holds_alternative<DType>(fields[i])) {
+        fields[i] = result.dtype;
+      } else if (std::holds_alternative<Dims>(fields[i])) {
+        fields[i] = Dims(result.shape);
+      } else {
+        fields[i] = result.weak;
+      }
+      continue;
+    }
+    if (std::holds_alternative<FunctionRef>(fields[i]) && !text.find(name)) {
+      if (region == text.regions.size())
+        error(fmt::format("expected region {} ('{}'), got {} of them", region, name, text.regions.size()));
+      fields[i] = text.regions[region++];
+      continue;
+    }
+    if (std::holds_alternative<std::vector<FunctionRef>>(fields[i])) {
+      fields[i] = std::vector<FunctionRef>(text.regions.begin() + static_cast<int64_t>(region), text.regions.end());
+      region = text.regions.size();
+      continue;
+    }
+    fields[i] = from_text(require(name), fields[i], name, *this);
+  }
+  if (region != text.regions.size())
+    error(fmt::format("expected {} regions, got {}", region, text.regions.size()));
+  return def.params.with_fields(fields);
+}
+
+bool is_result_field(std::string_view name) {
+  return name == "shape" || name == "dtype" || name == "result_dtype" || name == "weak_type";
+}
+
+TextAttr to_text(const Attribute& field, const Mesh* mesh) {
+  return std::visit(
+      Overloaded{
+          [](bool v) { return TextAttr(v); },
+          [](int64_t v) { return TextAttr(TextAttr::Integer{v}); },
+          [](double v) { return TextAttr(TextAttr::Float{v}); },
+          [](const std::string& v) { return TextAttr(v); },
+          [](DType v) { return TextAttr(v); },
+          [](const Dims& v) { return TextAttr(TextAttr::Array{{v.begin(), v.end()}}); },
+          [](const std::vector<std::string>& v) {
+            TextAttr::List list;
+            for (const std::string& text : v) list.items.emplace_back(text);
+            return TextAttr(std::move(list));
+          },
+          [](const std::vector<Dims>& v) {
+            TextAttr::List list;
+            for (const Dims& dims : v) list.items.emplace_back(TextAttr::Array{{dims.begin(), dims.end()}});
+            return TextAttr(std::move(list));
+          },
+          [](const Literal& v) { return TextAttr(TextAttr::Tensor{v, v.shape()}); },
+          [](const FunctionRef& v) { return TextAttr(v); },
+          [](const std::vector<FunctionRef>& v) {
+            TextAttr::List list;
+            for (const FunctionRef& f : v) list.items.emplace_back(f);
+            return TextAttr(std::move(list));
+          },
+          [](const Mesh& v) { return TextAttr(v); },
+          [](const NamedSharding& v) { return TextAttr(TextAttr::Sharding{v, v.spec().rank()}); },
+          [&](const PartitionSpec& v) { return sharding_text(mesh, v); },
+          [&](const std::vector<PartitionSpec>& v) {
+            TextAttr::List list;
+            for (const PartitionSpec& spec : v) list.items.push_back(sharding_text(mesh, spec));
+            return TextAttr(std::move(list));
+          },
+      },
+      field);
+}
+
+Attribute from_text(const TextAttr& attribute, const Attribute& like, std::string_view name, const OpReader& reader) {
+  auto wrong = [&](const char* what) { reader.error(fmt::format("expected '{}' to be {}", name, what)); };
+  return std::visit(
+      Overloaded{
+          [&](bool) -> Attribute {
+            if (attribute.get<TextAttr::Unit>()) return true;
+            if (const auto* v = attribute.get<bool>()) return *v;
+            wrong("true or false");
+            return false;
+          },
+          [&](int64_t) -> Attribute {
+            if (const auto* v = attribute.get<TextAttr::Integer>()) return v->value;
+            wrong("an integer");
+            return int64_t{0};
+          },
+          [&](double) -> Attribute {
+            if (const auto* v = attribute.get<TextAttr::Float>()) return v->value;
+            wrong("a number");
+            return 0.0;
+          },
+          [&](const std::string&) -> Attribute {
+            if (const auto* v = attribute.get<std::string>()) return *v;
+            if (const auto* v = attribute.get<TextAttr::Keyword>()) return v->name;
+            wrong("a string or a keyword");
+            return std::string();
+          },
+          [&](DType) -> Attribute {
+            if (const auto* v = attribute.get<DType>()) return *v;
+            wrong("an element type");
+            return float32;
+          },
+          [&](const Dims&) -> Attribute {
+            if (std::optional<Dims> v = as_dims(attribute)) return *v;
+            wrong("a list of integers, as array<i64: 0, 1>");
+            return Dims();
+          },
+          [&](const std::vector<std::string>&) -> Attribute {
+            if (auto v = as_strings(attribute)) return *v;
+            wrong("a list of strings");
+            return std::vector<std::string>();
+          },
+          [&](const std::vector<Dims>&) -> Attribute {
+            if (auto v = as_dims_list(attribute)) return *v;
+            wrong("a list of lists of integers");
+            return std::vector<Dims>();
+          },
+          [&](const Literal&) -> Attribute {
+            if (auto v = as_literal(attribute)) return *v;
+            wrong("a dense tensor");
+            return Literal();
+          },
+          [&](const FunctionRef&) -> Attribute {
+            if (const auto* v = attribute.get<FunctionRef>()) return *v;
+            wrong("a function");
+            return FunctionRef();
+          },
+          [&](const std::vector<FunctionRef>&) -> Attribute {
+            std::vector<FunctionRef> out;
+            if (const auto* list = attribute.get<TextAttr::List>())
+              for (const TextAttr& item : list->items) {
+                if (!item.get<FunctionRef>()) wrong("a list of functions");
+                out.push_back(*item.get<FunctionRef>());
+              }
+            return out;
+          },
+          [&](const Mesh&) -> Attribute {
+            if (const auto* v = attribute.get<Mesh>()) return *v;
+            if (const auto* v = attribute.get<TextAttr::Symbol>()) return reader.find_mesh(v->name);
+            wrong("the name of a mesh");
+            return Mesh();
+          },
+          [&](const NamedSharding&) -> Attribute {
+            if (const auto* v = attribute.get<TextAttr::Sharding>()) return v->value;
+            wrong("a sharding");
+            return NamedSharding();
+          },
+          [&](const PartitionSpec&) -> Attribute {
+            if (const auto* v = attribute.get<TextAttr::Sharding>()) return v->value.spec();
+            wrong("a sharding");
+            return PartitionSpec();
+          },
+          [&](const std::vector<PartitionSpec>&) -> Attribute {
+            std::vector<PartitionSpec> out;
+            if (const auto* shardings = attribute.get<TextAttr::Shardings>()) {
+              for (const NamedSharding& s : shardings->values) out.push_back(s.spec());
+              return out;
+            }
+            if (const auto* values = integers(attribute); values && values->empty()) return out;
+            const auto* list = attribute.get<TextAttr::List>();
+            if (!list) wrong("a list of shardings");
+            for (const TextAttr& item : list->items) {
+              if (!item.get<TextAttr::Sharding>()) wrong("a list of shardings");
+              out.push_back(item.get<TextAttr::Sharding>()->value.spec());
+            }
+            return out;
+          },
+      },
+      like);
+}
+
+std::vector<int64_t> logical_device_ids(const Mesh& mesh) {
+  const std::vector<int64_t>& ids = mesh.device_ids();
+  std::vector<int64_t> sorted = ids, logical;
+  std::sort(sorted.begin(), sorted.end());
+  for (int64_t id : ids) logical.push_back(std::lower_bound(sorted.begin(), sorted.end(), id) - sorted.begin());
+  return logical;
+}
+
+OpText op_text(const Op& op, const Function& function) {
+  if (op.def->format.write) return op.def->format.write(op, function);
+  OpText out;
+  const std::vector<Attribute> fields = op.params.fields();
+  const Mesh* mesh = mesh_field(fields);
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const std::string_view name = op.def->attributes[i];
+    if (is_result_field(name)) continue;
+    const auto* region = std::get_if<FunctionRef>(&fields[i]);
+    const auto* regions = std::get_if<std::vector<FunctionRef>>(&fields[i]);
+    const bool by_name = op.def->dialect == "tessera" || op.def->dialect == "func";  // nothing stands in a custom call
+    if (region && !by_name) {
+      if (*region) out.regions.push_back(*region);
+    } else if (regions && !by_name) {
+      out.regions.insert(out.regions.end(), regions->begin(), regions->end());
+    } else if (!region || *region) {
+      out.attributes.emplace_back(std::string(name), to_text(fields[i], mesh));
+    }
+  }
+  return out;
+}
+
+bool register_foreign_op(const ForeignOp& op) {
+  const bool is_new = foreign_ops().emplace(ForeignKey(op.dialect, op.name), op).second;
+  TESSERA_CHECK(is_new, "two foreign ops are called {}.{}", op.dialect, op.name);
+  return true;
+}
+
+const ForeignOp* find_foreign_op(std::string_view dialect, std::string_view name) {
+  const auto it = foreign_ops().find({dialect, name});
+  return it == foreign_ops().end() ? nullptr : &it->second;
+}
+
+}  // namespace tessera

@@ -1,0 +1,468 @@
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "tessera/ir/axis_env.h"
+#include "tessera/ir/parser_internal.h"
+
+namespace tessera::internal {
+namespace {
+
+using Signature = OpFormat::Signature;
+
+// Attributes that say how to compute, not what; Tessera computes as exactly as they ask in any case.
+bool is_hint(std::string_view name) { return name == "result_accuracy" || name.find('.') != std::string_view::npos; }
+
+bool is_terminator(std::string_view name) {
+  return name == "return" || name == "func.return" || name == "stablehlo.return" || name == "sdy.return";
+}
+
+}  // namespace
+
+// --- What hooks see ---
+
+std::vector<ValueId> Reader::insert(const OpDef& def, Params params, std::span<const ValueId> operands) {
+  return parser_.located(offset_, [&] {
+    Function& f = scope_.function;
+    const std::vector<Type> types = infer_types(def, f.types_of(operands), params);
+    const ValueIds& results =
+        f.add_op(def, std::move(params), ValueIds(operands.begin(), operands.end()), types, source);
+    return std::vector<ValueId>(results.begin(), results.end());
+  });
+}
+
+const Mesh& Reader::mesh() const {
+  if (AxisEnv::current().mesh().rank() > 0) return AxisEnv::current().mesh();
+  if (parser_.meshes_.size() != 1)
+    error(fmt::format("expected a module with one mesh to say which devices take part, got {}", parser_.meshes_.size()));
+  return parser_.find_mesh(parser_.meshes_.begin()->first);
+}
+
+void Scanner::extra(OpText& text) {
+  if (!parser_.accept("{")) return;
+  for (auto& entry : parser_.parse_dictionary()) text.extra.push_back(std::move(entry));
+}
+
+void Scanner::signature(OpReader& reader) {
+  auto& mine = static_cast<Reader&>(reader);
+  parser_.parse_signature(mine, mine.result_count);
+}
+
+RegionInput Scanner::region_input() {
+  const Token name = parser_.expect(TokenKind::kValue, "an argument, as %arg0");
+  parser_.expect(":");
+  RegionInput input{name.text, parser_.parse_type()};
+  parser_.skip_location(nullptr);
+  return input;
+}
+
+// --- Values ---
+
+ValueId Parser::parse_operand(Scope& scope) {
+  const Token name = expect(TokenKind::kValue, "a value, as %0");
+  int64_t result = 0;
+  if (peek().kind == TokenKind::kHash && peek().begin == name.end) {
+    const Token index = next();
+    if (index.text.empty() || index.text.size() > 6 || !std::all_of(index.text.begin(), index.text.end(), [](char c) {
+          return c >= '0' && c <= '9';
+        }))
+      lexer_.error(index.begin, "expected the number of a result, as %0#1");
+    result = std::stoll(index.text);
+  }
+  return lookup(scope, name.text, result, name.begin);
+}
+
+// Regions are closed: of the values around them they may use constants, which are copied.
+ValueId Parser::lookup(Scope& scope, const std::string& name, int64_t result, size_t offset) {
+  if (const auto it = scope.names.find(name); it != scope.names.end()) {
+    if (result >= static_cast<int64_t>(it->second.size()))
+      lexer_.error(offset, fmt::format("expected a result below {} of %{}, got {}", it->second.size(), name, result));
+    return it->second[result];
+  }
+  if (!scope.parent) lexer_.error(offset, fmt::format("expected a value that is defined above, got %{}", name));
+  const std::string key = fmt::format("{}#{}", name, result);
+  if (const auto it = scope.copied.find(key); it != scope.copied.end()) return it->second;
+  const ValueId outer = lookup(*scope.parent, name, result, offset);
+  const Function& f = scope.parent->function;
+  for (const Op& op : f.ops) {
+    if (std::find(op.results.begin(), op.results.end(), outer) == op.results.end()) continue;
+    if (!op.operands.empty()) break;
+    const ValueIds ids = scope.function.add_op(*op.def, op.params, {}, f.types_of(op.results), op.source);
+    const auto index = std::find(op.results.begin(), op.results.end(), outer) - op.results.begin();
+    return scope.copied[key] = ids[index];
+  }
+  lexer_.error(offset, fmt::format("expected a value of this region, got %{} of outside; pass it to the op as an operand", name));
+}
+
+std::vector<ValueId> Parser::parse_operands(Scope& scope) {
+  std::vector<ValueId> operands;
+  while (peek().kind == TokenKind::kValue) {
+    operands.push_back(parse_operand(scope));
+    if (!is_next(",") || lexer_.at(peek().end).kind != TokenKind::kValue) break;
+    next();
+  }
+  return operands;
+}
+
+// --- Ops ---
+
+bool Parser::parse_op(Scope& scope) {
+  const Nesting nesting(*this);
+  std::vector<std::pair<Token, int64_t>> names;  // %0, %1:2 = with the number of results of each
+  int64_t count = 0;
+  while (peek().kind == TokenKind::kValue) {
+    names.emplace_back(next(), 1);
+    if (accept(":")) names.back().second = parse_int();
+    if (names.back().second < 1 || names.back().second > 100000) error("expected a number of results");
+    count += names.back().second;
+    if (!accept(",")) break;
+  }
+  if (!names.empty()) expect("=");
+  const Token name = peek();
+  if (name.kind != TokenKind::kWord && name.kind != TokenKind::kString) expected("an op, as stablehlo.add");
+  if (is_terminator(name.text)) {
+    if (!names.empty()) expected("an op with results");
+    next();
+    parse_terminator(scope, name.kind == TokenKind::kString);
+    return false;
+  }
+  Reader reader(*this, scope, name.begin);
+  reader.result_count = static_cast<size_t>(count);
+  next();
+  const size_t first_op = scope.function.ops.size();
+  std::string op_name = name.text;
+  if (name.kind == TokenKind::kString) {
+    parse_generic_op(scope, reader);
+  } else {
+    if (op_name == "call") op_name = "func.call";
+    parse_pretty_op(scope, reader, {name.kind, op_name, name.begin, name.end});
+  }
+  skip_location(&reader.source);
+  const size_t dot = op_name.find('.');
+  const std::vector<ValueId> results =
+      finish_op(scope, reader, op_name.substr(0, dot), dot == std::string::npos ? "" : op_name.substr(dot + 1));
+  for (size_t i = first_op; i < scope.function.ops.size(); ++i) scope.function.ops[i].source = reader.source;
+  if (count != 0 && static_cast<int64_t>(results.size()) != count)
+    lexer_.error(name.begin, fmt::format("expected {} name{} for the results of {}, got {}", results.size(),
+                                         results.size() == 1 ? "" : "s", op_name, count));
+  auto at = results.begin();
+  for (const auto& [value, n] : names) {
+    if (!scope.names.emplace(value.text, std::vector<ValueId>(at, at + n)).second)
+      lexer_.error(value.begin, fmt::format("expected a new name, got %{} a second time", value.text));
+    at += n;
+  }
+  return true;
+}
+
+// %0, %1 : T, U, or in generic form (%0, %1) : (T, U) -> ().
+void Parser::parse_terminator(Scope& scope, bool generic) {
+  if (generic) expect("(");
+  for (ValueId v : parse_operands(scope)) scope.function.outputs.push_back(v);
+  if (generic) expect(")");
+  if (accept("{")) parse_dictionary();
+  const size_t offset = position();
+  if (accept(":")) {
+    std::vector<Type> types;
+    if (generic || is_next("(")) {
+      types = parse_type_list();
+      if (accept("->")) parse_type_list();
+    } else {
+      do types.push_back(parse_type());
+      while (accept(","));
+    }
+    if (types.size() != scope.function.outputs.size())
+      lexer_.error(offset, fmt::format("expected {} types, got {}", scope.function.outputs.size(), types.size()));
+    for (size_t i = 0; i < types.size(); ++i)
+      if (!types[i].same_array(scope.function.type(scope.function.outputs[i])))
+        lexer_.error(offset, fmt::format("expected type {} to be {}, got {}", i, scope.function.type(scope.function.outputs[i]),
+                                         types[i]));
+  }
+  skip_location(nullptr);
+}
+
+void Parser::parse_pretty_op(Scope& scope, Reader& reader, const Token& name) {
+  const size_t dot = name.text.find('.');
+  if (dot == std::string::npos) lexer_.error(name.begin, fmt::format("expected an op, as stablehlo.add, got '{}'", name.text));
+  const std::string dialect = name.text.substr(0, dot), op = name.text.substr(dot + 1);
+  if (name.text == "stablehlo.custom_call") return parse_custom_call(scope, reader);
+  const OpDef* def = find_op(dialect, op);
+  const ForeignOp* foreign = find_foreign_op(dialect, op);
+  if (!def && !foreign)
+    lexer_.error(name.begin, fmt::format("expected an op that Tessera has, got '{}'", name.text));
+  Signature signature = Signature::kDerived;
+  if (def && def->format.parse) {
+    Scanner scanner(*this, scope);
+    return def->format.parse(scanner, reader);
+  }
+  if (!def) {
+    parse_assembly(foreign->assembly, scope, reader);
+  } else if (!def->format.assembly.empty()) {
+    signature = def->format.signature;
+    parse_assembly(def->format.assembly, scope, reader);
+  } else if (std::all_of(def->attributes.begin(), def->attributes.end(), is_result_field)) {
+    parse_assembly("{operands}", scope, reader);
+  } else {
+    lexer_.error(name.begin, fmt::format("expected the generic form of this op, \"{}\"(...) <{{...}}> : (...) -> ...", name.text));
+  }
+  Scanner(*this, scope).extra(reader.text);
+  if (signature != Signature::kNone) parse_signature(reader, reader.result_count);
+}
+
+void Parser::parse_generic_op(Scope& scope, Reader& reader) {
+  expect("(");
+  reader.operands = parse_operands(scope);
+  expect(")");
+  if (is_next("<")) {
+    next();
+    expect("{");
+    reader.text.attributes = parse_dictionary();
+    expect(">");
+  }
+  if (is_next("(")) {
+    next();
+    do {
+      expect("{");
+      reader.text.regions.push_back(parse_region(scope));
+    } while (accept(","));
+    expect(")");
+  }
+  Scanner(*this, scope).extra(reader.text);
+  parse_signature(reader, reader.result_count);
+}
+
+// ^bb0(%arg0: T): ops }, or ops } without arguments.
+FunctionRef Parser::parse_region(Scope& scope) {
+  std::vector<RegionInput> inputs;
+  if (peek().kind == TokenKind::kCaret) {
+    next();
+    if (accept("(")) {
+      Scanner scanner(*this, scope);
+      while (!accept(")")) {
+        if (!inputs.empty()) expect(",");
+        inputs.push_back(scanner.region_input());
+      }
+    }
+    expect(":");
+  }
+  return parse_region_body(&scope, inputs);
+}
+
+FunctionRef Parser::parse_region_body(Scope* parent, std::span<const RegionInput> inputs) {
+  const Nesting nesting(*this);
+  Scope scope;
+  scope.parent = parent;
+  scope.function.name = "body";
+  for (const RegionInput& input : inputs)
+    if (!scope.names.emplace(input.name, std::vector<ValueId>{scope.function.add_input(input.type)}).second)
+      error(fmt::format("expected arguments of different names, got %{} twice", input.name));
+  while (parse_op(scope)) {
+  }
+  expect("}");
+  return std::make_shared<const Function>(std::move(scope.function));
+}
+
+// @name(%0, %1) {attributes} : types
+void Parser::parse_custom_call(Scope& scope, Reader& reader) {
+  const Token target = expect(TokenKind::kSymbol, "the name of what is called, as @Sharding");
+  reader.text.attributes.emplace_back("call_target_name", target.text);
+  expect("(");
+  reader.operands = parse_operands(scope);
+  expect(")");
+  Scanner(*this, scope).extra(reader.text);
+  parse_signature(reader, reader.result_count);
+}
+
+// Punctuation and words in a row, or nothing at all.
+bool Parser::accept_literal(std::string_view literal) {
+  const Lexer own(literal, "assembly");
+  const size_t begin = offset_;
+  for (Token want = own.at(0); want.kind != TokenKind::kEnd; want = own.at(want.end)) {
+    if (accept(want.text)) continue;
+    jump(begin);
+    return false;
+  }
+  return true;
+}
+
+void Parser::parse_assembly(std::string_view assembly, Scope& scope, Reader& reader) {
+  size_t i = 0;
+  while (i < assembly.size()) {
+    if (assembly[i] == '{') {
+      const size_t end = assembly.find('}', i);
+      parse_hole(assembly.substr(i + 1, end - i - 1), scope, reader);
+      i = end + 1;
+    } else if (assembly[i] == '<') {
+      const size_t end = assembly.find('>', i);
+      const std::string_view group = assembly.substr(i + 1, end - i - 1);
+      const size_t hole = std::min(group.find('{'), group.size());
+      if (accept_literal(group.substr(0, hole))) parse_assembly(group.substr(hole), scope, reader);
+      i = end + 1;
+    } else {
+      const size_t end = std::min(assembly.find_first_of("{<", i), assembly.size());
+      const std::string_view literal = assembly.substr(i, end - i);
+      if (!accept_literal(literal)) {
+        const Lexer own(literal, "assembly");
+        for (Token want = own.at(0); want.kind != TokenKind::kEnd; want = own.at(want.end)) expect(want.text);
+      }
+      i = end;
+    }
+  }
+}
+
+void Parser::parse_hole(std::string_view hole, Scope& scope, Reader& reader) {
+  if (hole == "operands") {
+    reader.operands = parse_operands(scope);
+  } else if (hole == "extra") {
+    Scanner(*this, scope).extra(reader.text);
+  } else if (hole.find(':') != std::string_view::npos) {
+    parse_ranges(hole, reader);
+  } else {
+    reader.text.attributes.emplace_back(std::string(hole), parse_attribute(true));
+  }
+}
+
+// [0:4, 1:8:2]
+void Parser::parse_ranges(std::string_view hole, Reader& reader) {
+  std::array<TextAttr::Array, 3> parts;
+  expect("[");
+  while (!accept("]")) {
+    if (!parts[0].values.empty()) expect(",");
+    parts[0].values.push_back(parse_int());
+    expect(":");
+    parts[1].values.push_back(parse_int());
+    parts[2].values.push_back(accept(":") ? parse_int() : 1);
+  }
+  for (TextAttr::Array& part : parts) {
+    const size_t end = std::min(hole.find(':'), hole.size());
+    reader.text.attributes.emplace_back(std::string(hole.substr(0, end)), std::move(part));
+    hole.remove_prefix(std::min(end + 1, hole.size()));
+  }
+}
+
+// : (T, U) -> V, : T, U -> V (chlo), or : T, U of which the last ones are the results'.
+void Parser::parse_signature(Reader& reader, size_t results) {
+  expect(":");
+  const size_t offset = position();
+  std::vector<Type> types;
+  const bool functional = is_next("(");
+  if (functional) {
+    types = parse_type_list();
+  } else {
+    do types.push_back(parse_type());
+    while (accept(","));
+  }
+  if (functional ? (expect("->"), true) : accept("->")) {
+    const std::vector<Type> operands = reader.operand_types();
+    if (types.size() != operands.size())
+      lexer_.error(offset, fmt::format("expected the types of {} operands, got {}", operands.size(), types.size()));
+    for (size_t k = 0; k < types.size(); ++k)
+      if (!types[k].same_array(operands[k]))
+        lexer_.error(offset, fmt::format("expected operand {} to be {}, as it is defined, got {}", k, operands[k], types[k]));
+    types = parse_type_list();
+  } else {
+    const size_t n = std::max<size_t>(results, 1);
+    if (types.size() < n) lexer_.error(offset, fmt::format("expected the types of {} results, got {}", n, types.size()));
+    types.erase(types.begin(), types.end() - static_cast<int64_t>(n));
+  }
+  reader.result_types = std::move(types);
+}
+
+// --- From text to ops ---
+
+std::vector<ValueId> Parser::finish_op(Scope& scope, Reader& reader, const std::string& dialect, const std::string& name) {
+  std::string op_dialect = dialect, op_name = name;
+  if (dialect == "stablehlo" && name == "custom_call") {
+    const TextAttr& target = reader.require("call_target_name");
+    const auto* text = target.get<std::string>();
+    if (!text) reader.error("expected the name of what is called");
+    op_dialect = text->substr(0, 8) == "tessera." ? "tessera" : "custom_call";
+    op_name = op_dialect == "tessera" ? text->substr(8) : *text;
+    if (op_dialect == "tessera") {
+      reader.text.take("api_version");
+      if (const auto* record = reader.require("backend_config").get<TextAttr::Record>())
+        reader.text.attributes = record->entries;
+    }
+  }
+  const OpDef* def = find_op(op_dialect, op_name);
+  const ForeignOp* foreign = find_foreign_op(op_dialect, op_name);
+  std::vector<ValueId> results;
+  if (def) {
+    // The field weak_type is the type's.
+    if (const TextAttr* weak = reader.text.find("tessera.weak"))
+      if (const auto* list = weak->get<TextAttr::List>(); list && !list->items.empty() && !reader.result_types.empty())
+        if (const bool* first = list->items[0].get<bool>()) reader.result_types[0].weak = *first;
+    results = add_op(scope, reader, *def);
+  } else if (foreign) {
+    results = located(reader.offset(), [&] { return foreign->build(reader); });
+  } else {
+    reader.error(op_dialect == "custom_call" ? fmt::format("expected a custom call that Tessera has, got @{}", op_name)
+                                             : fmt::format("expected an op that Tessera has, got '{}.{}'", op_dialect, op_name));
+  }
+  for (const auto* entries : {&reader.text.attributes, &reader.text.extra})
+    for (const auto& [key, value] : *entries)
+      if (key[0] != '\x01' && !is_hint(key))
+        reader.error(fmt::format("expected attributes that {}.{} has, got '{}'", op_dialect, op_name, key));
+  apply_type_attributes(scope, reader, results);
+  check_results(scope, reader, results);
+  return results;
+}
+
+std::vector<ValueId> Parser::add_op(Scope& scope, Reader& reader, const OpDef& def) {
+  return located(reader.offset(), [&] {
+    Params params = def.format.read ? def.format.read(def, reader) : reader.read_fields(def);
+    std::vector<Type> types = infer_types(def, reader.operand_types(), params);
+    for (Type& type : types) type.sharding = nullptr;
+    const ValueIds& results = scope.function.add_op(
+        def, std::move(params), ValueIds(reader.operands.begin(), reader.operands.end()), types, reader.source);
+    return std::vector<ValueId>(results.begin(), results.end());
+  });
+}
+
+void Parser::apply_type_attributes(Scope& scope, Reader& reader, std::span<const ValueId> results) {
+  auto type = [&](size_t r) -> Type& { return scope.function.types[results[r]]; };
+  auto check_count = [&](std::string_view name, size_t count) {
+    if (count != results.size())
+      reader.error(fmt::format("expected {} entries of {}, one a result, got {}", results.size(), name, count));
+  };
+  if (const TextAttr* weak = reader.text.find("tessera.weak")) {
+    const auto* list = weak->get<TextAttr::List>();
+    check_count("tessera.weak", list ? list->items.size() : 0);
+    for (size_t r = 0; r < results.size(); ++r)
+      type(r).weak = std::get<bool>(from_text(list->items[r], Attribute(false), "tessera.weak", reader));
+  }
+  if (const TextAttr* varying = reader.text.find("tessera.varying")) {
+    const auto* list = varying->get<TextAttr::List>();
+    check_count("tessera.varying", list ? list->items.size() : 0);
+    for (size_t r = 0; r < results.size(); ++r) {
+      AxisNames names = std::get<AxisNames>(from_text(list->items[r], Attribute(AxisNames()), "tessera.varying", reader));
+      std::sort(names.begin(), names.end());
+      names.erase(std::unique(names.begin(), names.end()), names.end());
+      type(r).varying = std::move(names);
+    }
+  }
+  const TextAttr* sharding = reader.text.find("sdy.sharding");
+  if (!sharding) return;
+  std::vector<NamedSharding> values;
+  if (const auto* one = sharding->get<TextAttr::Sharding>()) values = {one->value};
+  if (const auto* all = sharding->get<TextAttr::Shardings>()) values = all->values;
+  check_count("sdy.sharding", values.size());
+  const TextAttr* skip = reader.text.find("tessera.unsharded");
+  const Dims unsharded = skip ? std::get<Dims>(from_text(*skip, Attribute(Dims()), "tessera.unsharded", reader)) : Dims();
+  for (size_t r = 0; r < results.size(); ++r) {
+    located(reader.offset(), [&] { check_rank("sdy.sharding", values[r], type(r).shape); });
+    const bool none = std::find(unsharded.begin(), unsharded.end(), static_cast<int64_t>(r)) != unsharded.end();
+    type(r).sharding = none ? nullptr : std::make_shared<const NamedSharding>(values[r]);
+  }
+}
+
+void Parser::check_results(Scope& scope, Reader& reader, std::span<const ValueId> results) {
+  if (reader.result_types.empty()) return;
+  if (reader.result_types.size() != results.size())
+    reader.error(fmt::format("expected the types of {} results, got {}", results.size(), reader.result_types.size()));
+  for (size_t r = 0; r < results.size(); ++r)
+    if (!reader.result_types[r].same_array(scope.function.type(results[r])))
+      reader.error(fmt::format("expected result {} to be {}, which the op gives for its operands, got {}", r,
+                               scope.function.type(results[r]), reader.result_types[r]));
+}
+
+}  // namespace tessera::internal

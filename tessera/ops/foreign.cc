@@ -1,0 +1,51 @@
+// Ops of StableHLO and CHLO text that Tessera says with its own.
+#include "tessera/ops/collectives.h"
+#include "tessera/ops/constant.h"
+#include "tessera/ops/convert.h"
+#include "tessera/ops/elementwise.h"
+
+namespace tessera {
+namespace {
+
+using Values = std::vector<ValueId>;
+
+void expect_count(const OpReader& reader, size_t count) {
+  if (reader.operands.size() != count)
+    reader.error(fmt::format("expected {} operand{}, got {}", count, count == 1 ? "" : "s", reader.operands.size()));
+}
+
+Values square(OpReader& reader) {
+  expect_count(reader, 1);
+  return reader.insert(mul_op, NoParams{}, Values{reader.operands[0], reader.operands[0]});
+}
+
+// The device's number is its position in the mesh.
+Values partition_id(OpReader& reader) {
+  expect_count(reader, 0);
+  const Mesh& mesh = reader.mesh();
+  const std::vector<int64_t> logical = logical_device_ids(mesh);
+  for (size_t i = 0; i < logical.size(); ++i)
+    if (logical[i] != static_cast<int64_t>(i))
+      reader.error("expected a mesh with its devices in order for partition_id");
+  const Values index = reader.insert(axis_index_op, AxisIndexParams{mesh, mesh.axis_names()}, {});
+  return reader.insert(convert_op, ConvertParams{uint32}, index);
+}
+
+// One replica runs all partitions.
+Values replica_id(OpReader& reader) {
+  expect_count(reader, 0);
+  return reader.insert(constant_op, ConstantParams{Literal::scalar(uint32_t{0}), {}}, {});
+}
+
+// It keeps compilers from moving ops across; the values are its operands.
+Values optimization_barrier(OpReader& reader) { return reader.operands; }
+
+[[maybe_unused]] const bool registered[] = {
+    register_foreign_op({.dialect = "chlo", .name = "square", .build = square}),
+    register_foreign_op({.dialect = "stablehlo", .name = "partition_id", .build = partition_id}),
+    register_foreign_op({.dialect = "stablehlo", .name = "replica_id", .build = replica_id}),
+    register_foreign_op({.dialect = "stablehlo", .name = "optimization_barrier", .build = optimization_barrier}),
+};
+
+}  // namespace
+}  // namespace tessera

@@ -1,7 +1,8 @@
-// What reduce and the reducing collectives share of naive evaluation.
+// The parts of reduce that stand in files of their own: naive evaluation (which the reducing
+// collectives share), and the rules.
 #pragma once
 
-#include "tessera/ops/op.h"
+#include "tessera/ops/reduce.h"
 
 namespace tessera::internal {
 
@@ -20,5 +21,11 @@ std::vector<Literal> fold_arg(ReduceKind kind, std::span<const Literal> x, const
 // x: n operands, n initial scalars.
 std::vector<Literal> fold_custom(const Function& body, std::span<const Literal> x,
                                  const Dims& dims);
+
+JvpResult jvp_reduce(std::span<const Array> x, std::span<const Array> t, const ReduceParams& p);
+std::vector<Array> transpose_reduce(std::span<const Array> cts, std::span<const Array> x,
+                                    const std::vector<bool>& linear, const ReduceParams& p);
+BatchResult batch_reduce(std::span<const Array> x, std::span<const int> dims,
+                         const ReduceParams& p);
 
 }  // namespace tessera::internal

@@ -1,0 +1,181 @@
+// Derivatives, transpose and batching of reduce.
+#include <algorithm>
+
+#include "tessera/ops/array_math.h"
+#include "tessera/ops/broadcast.h"
+#include "tessera/ops/reduce_internal.h"
+#include "tessera/ops/reshape.h"
+#include "tessera/ops/slice.h"
+
+namespace tessera::internal {
+namespace {
+
+using namespace array_math;
+
+// The dimensions that are left.
+Dims kept_dims(int64_t rank, const Dims& reduced) {
+  Dims out;
+  for (int64_t d = 0; d < rank; ++d)
+    if (std::find(reduced.begin(), reduced.end(), d) == reduced.end()) out.push_back(d);
+  return out;
+}
+
+// A result, repeated along the reduced dimensions.
+Array spread(const Array& result, const Shape& shape, const Dims& reduced) {
+  return lax::broadcast_in_dim(result, shape, kept_dims(shape.rank(), reduced));
+}
+
+Array sum(const Array& x, const Dims& dims) { return lax::reduce_sum(x, dims); }
+
+// The tangents of the elements that are the extremum, equal ones in equal parts.
+Array extremum_tangent(const Array& x, const Array& t, const Array& result, const Dims& dims) {
+  const Array is_it =
+      lax::convert_element_type(lax::eq(x, spread(result, x.shape(), dims)), x.dtype());
+  return sum(t * is_it, dims) / sum(is_it, dims);
+}
+
+// d(prod x) by halving: (a b)' = a' b + a b', linear in the tangents and right where elements are
+// 0.
+Array product_tangent(Array x, Array t, const Dims& dims) {
+  Dims order = dims;
+  for (int64_t d : kept_dims(x.ndim(), dims)) order.push_back(d);
+  Shape shape{1};
+  for (int64_t d : dims) shape[0] *= x.shape()[d];
+  for (int64_t d : kept_dims(x.ndim(), dims)) shape.push_back(x.shape()[d]);
+  x = lax::reshape(lax::transpose(x, order), shape);
+  t = lax::reshape(lax::transpose(t, order), shape);
+  if (shape[0] == 0) return sum(t, {0});
+  auto part = [](const Array& a, int64_t from, int64_t to) {
+    return lax::slice_in_dim(a, from, to);
+  };
+  while (x.shape()[0] > 1) {
+    const int64_t n = x.shape()[0], half = n / 2;
+    const Array a = part(x, 0, half), b = part(x, half, 2 * half);
+    Array tangent = part(t, 0, half) * b + a * part(t, half, 2 * half);
+    Array product = a * b;
+    if (n % 2 != 0) {
+      // The odd one goes into the first pair.
+      const Array c = part(x, n - 1, n), tc = part(t, n - 1, n);
+      const Array first = part(product, 0, 1), tfirst = part(tangent, 0, 1);
+      const Array with = tfirst * c + first * tc;
+      if (half == 1) {
+        x = first * c;
+        t = with;
+        continue;
+      }
+      const Array start(Literal(int32, {}));
+      tangent = lax::dynamic_update_slice_in_dim(tangent, with, start);
+      product = lax::dynamic_update_slice_in_dim(product, first * c, start);
+    }
+    x = product;
+    t = tangent;
+  }
+  return sum(t, {0});
+}
+
+// `body` on arrays of one shape, element by element.
+std::vector<Array> apply_body(const Function& body, std::span<const Array> args) {
+  std::vector<Array> values(body.types.size());
+  for (size_t k = 0; k < args.size(); ++k) values[body.inputs[k]] = args[k];
+  std::vector<Array> operands;
+  for (const Op& op : body.ops) {
+    operands.clear();
+    for (ValueId v : op.operands) operands.push_back(values[v]);
+    const std::vector<Array> results = tessera::bind(*op.def, op.params, operands);
+    for (size_t r = 0; r < op.results.size(); ++r)
+      values[op.results[r]] =
+          operands.empty() ? lax::broadcast_in_dim(results[r], args[0].shape(), {}) : results[r];
+  }
+  std::vector<Array> out;
+  for (ValueId v : body.outputs) out.push_back(values[v]);
+  return out;
+}
+
+}  // namespace
+
+JvpResult jvp_reduce(std::span<const Array> x, std::span<const Array> t, const ReduceParams& p) {
+  JvpResult out{.primals = tessera::bind(reduce_op, p, x)};
+  out.tangents.resize(out.primals.size());
+  const size_t n = x.size() / 2;
+  for (size_t k = n; k < 2 * n; ++k)
+    if (t[k].defined() && is_inexact(x[k].dtype()))
+      type_error("reduce",
+                 "expected initial values without tangents; apply them after the reduction to "
+                 "differentiate");
+  if (!t[0].defined() || !is_inexact(x[0].dtype())) return out;
+  switch (p.kind) {
+    case ReduceKind::kSum:
+      out.tangents[0] = sum(t[0], p.dims);
+      return out;
+    case ReduceKind::kProduct:
+      out.tangents[0] = product_tangent(x[0], t[0], p.dims) *
+                        lax::broadcast_in_dim(x[1], out.primals[0].shape(), {});
+      return out;
+    case ReduceKind::kMin:
+    case ReduceKind::kMax:
+      out.tangents[0] = extremum_tangent(x[0], t[0], out.primals[0], p.dims);
+      return out;
+    case ReduceKind::kArgMin:
+    case ReduceKind::kArgMax: {
+      const Array is_it = lax::eq(x[1], spread(out.primals[1], x[1].shape(), p.dims));
+      out.tangents[0] = sum(t[0] * lax::convert_element_type(is_it, x[0].dtype()), p.dims);
+      return out;
+    }
+    case ReduceKind::kAnd:
+    case ReduceKind::kOr:
+      return out;
+    case ReduceKind::kCustom:
+      type_error("reduce",
+                 "expected a sum, product, min or max to differentiate, got a fold with a body of "
+                 "its own; write it "
+                 "as a loop over slices");
+  }
+  TESSERA_CHECK(false, "reduce kind");
+  __builtin_unreachable();
+}
+
+std::vector<Array> transpose_reduce(std::span<const Array> cts, std::span<const Array> x,
+                                    const std::vector<bool>& linear, const ReduceParams& p) {
+  TESSERA_CHECK(p.kind == ReduceKind::kSum && linear[0], "the fold is not linear");
+  std::vector<Array> out(2);
+  if (!cts[0].defined()) return out;
+  out[0] = spread(cts[0], x[0].shape(), p.dims);
+  if (linear[1]) out[1] = sum(cts[0], iota_dims(cts[0].ndim()));
+  return out;
+}
+
+BatchResult batch_reduce(std::span<const Array> x, std::span<const int> dims,
+                         const ReduceParams& p) {
+  const size_t n = x.size() / 2;
+  int64_t size = -1;
+  for (size_t k = 0; k < 2 * n; ++k)
+    if (dims[k] >= 0) size = x[k].shape()[dims[k]];
+  const bool mapped_inits = std::any_of(dims.begin() + n, dims.end(), [](int d) { return d >= 0; });
+  std::vector<Array> operands;
+  for (size_t k = 0; k < n; ++k) operands.push_back(lax::with_batch_first(x[k], dims[k], size));
+  ReduceParams q = p;
+  for (int64_t& d : q.dims) ++d;
+  if (!mapped_inits) {
+    operands.insert(operands.end(), x.begin() + n, x.end());
+    return {tessera::bind(reduce_op, q, operands), std::vector<int>(n, 0)};
+  }
+  // Mapped initial values: fold from the identity, then fold these in.
+  if (p.kind == ReduceKind::kCustom)
+    type_error("reduce",
+               "expected initial values that are not mapped for a fold with a body of its own; "
+               "apply them after it");
+  std::vector<Type> types;
+  for (const Array& a : operands) types.push_back(a.type());
+  for (const Literal& identity : reduce_identities(p.kind, types))
+    operands.push_back(Array(identity));
+  const std::vector<Array> folded = tessera::bind(reduce_op, q, operands);
+  std::vector<Array> args;
+  for (size_t k = 0; k < n; ++k)
+    args.push_back(dims[n + k] >= 0 ? lax::broadcast_in_dim(x[n + k], folded[k].shape(), {0})
+                                    : lax::broadcast_in_dim(x[n + k], folded[k].shape(), {}));
+  args.insert(args.end(), folded.begin(), folded.end());
+  const FunctionRef body = reduce_body(p.kind, x[0].dtype(), n == 2 ? x[1].dtype() : int32);
+  return {apply_body(*body, args), std::vector<int>(n, 0)};
+}
+
+}  // namespace tessera::internal

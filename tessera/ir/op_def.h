@@ -60,7 +60,7 @@ class LocalContext {
   virtual const Type& global_result(int r) const = 0;
   // Index of the first element of this device's shard of result `r` along `dim`: int32 scalar.
   virtual Array result_offset(int r, int dim) const = 0;
-  // The same of operand `k`.
+  // The same of operand `k`: a constant 0 where the dimension is not cut; shards of an empty dimension count one element each.
   virtual Array operand_offset(int k, int dim) const = 0;
 };
 

@@ -166,9 +166,10 @@ std::vector<Array> localize_reduce(std::span<const Array> x, const ReduceParams&
     if (!init || !(*init == identity)) {
       Array first;
       for (int64_t d : p.dims) {
-        if (x[0].shape()[d] == context.global_operand(0).shape[d]) continue;
         const Array offset = context.operand_offset(0, static_cast<int>(d));
-        const Array here = lax::eq(offset, Array(Literal(offset.dtype(), {})));
+        const Literal zero(offset.dtype(), {});
+        if (const Literal* known = known_value(offset); known && *known == zero) continue;
+        const Array here = lax::eq(offset, Array(zero));
         first = first.defined() ? lax::bitwise_and(first, here) : here;
       }
       if (first.defined()) operands[1] = lax::select(first, x[1], Array(identity));

@@ -17,7 +17,8 @@ struct ValueState {
   DimAtoms dims;
   std::vector<char> open;  // a dimension: may propagation add axes
   AtomSet replicated = 0;  // axes the user keeps it replicated over
-  AtomSet manual = 0;      // manual axes of the region the value is in: no dimension is cut along them there
+  AtomSet manual =
+      0;  // manual axes of the region the value is in: no dimension is cut along them there
 };
 
 // Which ops take part when; see the reference in docs/sharding.md.
@@ -37,7 +38,11 @@ struct OpState {
 class Propagation {
  public:
   Propagation(const Function& function, const AtomMesh& mesh)
-      : f_(function), mesh_(mesh), values_(function.types.size()), users_(function.users()), producers_(function.producers()) {
+      : f_(function),
+        mesh_(mesh),
+        values_(function.types.size()),
+        users_(function.users()),
+        producers_(function.producers()) {
     for (size_t v = 0; v < values_.size(); ++v) {
       values_[v].dims.resize(f_.types[v].rank());
       values_[v].open.assign(f_.types[v].rank(), true);
@@ -48,7 +53,8 @@ class Propagation {
   void pin(ValueId v, const NamedSharding& sharding) {
     ValueState& state = values_[v];
     state.dims = mesh_.dims(sharding, f_.types[v].rank());
-    for (size_t d = 0; d < state.open.size(); ++d) state.open[d] = sharding.is_open(static_cast<int64_t>(d));
+    for (size_t d = 0; d < state.open.size(); ++d)
+      state.open[d] = sharding.is_open(static_cast<int64_t>(d));
     state.replicated |= atom_set(mesh_.atoms(sharding.spec().replicated()));
   }
 
@@ -59,7 +65,8 @@ class Propagation {
 
   Function result() const {
     Function out = f_;
-    for (size_t v = 0; v < values_.size(); ++v) out.types[v].sharding = mesh_.sharding(values_[v].dims);
+    for (size_t v = 0; v < values_.size(); ++v)
+      out.types[v].sharding = mesh_.sharding(values_[v].dims);
     return out;
   }
 
@@ -87,7 +94,8 @@ class Propagation {
     if (op.def == &full_to_shard_op || op.def == &shard_to_full_op) {
       const auto& p = op.params.as<ManualBoundaryParams>();
       AtomSet axes = 0;
-      for (const std::string& name : p.manual_axes) axes |= atom_set(mesh_.atoms(translate_axes("shard_map", {{name}}, p.mesh, mesh_.mesh())));
+      for (const std::string& name : p.manual_axes)
+        axes |= atom_set(mesh_.atoms(translate_axes("shard_map", {{name}}, p.mesh, mesh_.mesh())));
       manual = op.def == &full_to_shard_op ? manual | axes : manual & ~axes;
     }
     for (ValueId v : op.results) values_[v].manual = manual;
@@ -101,7 +109,8 @@ class Propagation {
     state.tensors.insert(state.tensors.end(), op.operands.begin(), op.operands.end());
     for (const TensorFactors& t : state.factors.results) state.dims.push_back(t);
     for (const TensorFactors& t : state.factors.operands) state.dims.push_back(t);
-    TESSERA_CHECK(state.dims.size() == state.tensors.size(), "{}: factors of every tensor", op.def->name);
+    TESSERA_CHECK(state.dims.size() == state.tensors.size(), "{}: factors of every tensor",
+                  op.def->name);
     state.pinned.resize(state.factors.factors.size());
 
     std::vector<char> in_operands(state.factors.factors.size(), false);
@@ -114,16 +123,22 @@ class Propagation {
       state.broadcast = state.broadcast || (!in_operands[id] && state.factors.factors[id].size > 1);
     }
     const bool border = op.def == &full_to_shard_op || op.def == &shard_to_full_op;
-    state.elementwise = all_pass && !state.broadcast && !op.operands.empty() && (op.operands.size() == 1 || std::holds_alternative<Pointwise>(op.def->lower)) &&
-                        (border || results[0].elements() == operands.back().elements() || std::holds_alternative<Pointwise>(op.def->lower));
-    state.single_use = std::all_of(op.operands.begin(), op.operands.end(),
-                                   [&](ValueId v) { return f_.types[v].rank() == 0 || uses[v] == 1; });
+    state.elementwise =
+        all_pass && !state.broadcast && !op.operands.empty() &&
+        (op.operands.size() == 1 || std::holds_alternative<Pointwise>(op.def->lower)) &&
+        (border || results[0].elements() == operands.back().elements() ||
+         std::holds_alternative<Pointwise>(op.def->lower));
+    state.single_use = std::all_of(op.operands.begin(), op.operands.end(), [&](ValueId v) {
+      return f_.types[v].rank() == 0 || uses[v] == 1;
+    });
     if (border) {
       const auto& p = op.params.as<ManualBoundaryParams>();
-      const TensorFactors& full = op.def == &full_to_shard_op ? state.factors.operands[0] : state.factors.results[0];
+      const TensorFactors& full =
+          op.def == &full_to_shard_op ? state.factors.operands[0] : state.factors.results[0];
       for (size_t d = 0; d < full.size(); ++d)
         if (full[d].size() > 1)
-          state.pinned[full[d][0]] = mesh_.atoms(translate_axes("shard_map", p.spec.dim(static_cast<int64_t>(d)).axes, p.mesh, mesh_.mesh()));
+          state.pinned[full[d][0]] = mesh_.atoms(translate_axes(
+              "shard_map", p.spec.dim(static_cast<int64_t>(d)).axes, p.mesh, mesh_.mesh()));
     }
     return state;
   }
@@ -154,22 +169,29 @@ class Propagation {
 
   static bool takes_part(const OpState& op, Tier tier) {
     switch (tier) {
-      case kElementwiseSingleUse: return op.elementwise && op.single_use;
-      case kElementwise: return op.elementwise;
+      case kElementwiseSingleUse:
+        return op.elementwise && op.single_use;
+      case kElementwise:
+        return op.elementwise;
       case kPassThrough:
-      case kAllFactors: return true;
-      case kNumTiers: break;
+      case kAllFactors:
+        return true;
+      case kNumTiers:
+        break;
     }
     return false;
   }
 
-  // One step: every factor takes the best axes that one of the tensors has for it, and gives them to the others where they fit.
+  // One step: every factor takes the best axes that one of the tensors has for it, and gives them
+  // to the others where they fit.
   void step(const OpState& op, Tier tier, std::vector<ValueId>& changed) {
     std::vector<Projection> projections;
     for (size_t t = 0; t < op.tensors.size(); ++t)
-      projections.emplace_back(op.factors, op.dims[t], values_[op.tensors[t]].dims, values_[op.tensors[t]].open, mesh_);
+      projections.emplace_back(op.factors, op.dims[t], values_[op.tensors[t]].dims,
+                               values_[op.tensors[t]].open, mesh_);
 
-    // Larger sources first; of equal ones results come before operands, earlier factors before later.
+    // Larger sources first; of equal ones results come before operands, earlier factors before
+    // later.
     struct Source {
       int64_t size;
       int factor;
@@ -179,10 +201,12 @@ class Propagation {
       if (tier < kAllFactors && op.factors.factors[f].kind != FactorKind::kPass) continue;
       int64_t size = op.pinned[f].empty() ? -1 : INT64_MAX;
       for (size_t t = 0; t < op.tensors.size(); ++t)
-        if (!projections[t].atoms(f).empty()) size = std::max(size, f_.types[op.tensors[t]].elements());
+        if (!projections[t].atoms(f).empty())
+          size = std::max(size, f_.types[op.tensors[t]].elements());
       if (size >= 0) order.push_back({size, f});
     }
-    std::stable_sort(order.begin(), order.end(), [](const Source& a, const Source& b) { return a.size > b.size; });
+    std::stable_sort(order.begin(), order.end(),
+                     [](const Source& a, const Source& b) { return a.size > b.size; });
     const bool backward_only = op.broadcast && tier < kAllFactors;
     const size_t num_results = op.factors.results.size();
     for (const Source& source : order) {
@@ -192,14 +216,18 @@ class Propagation {
         if (extend(op, t, source.factor, best)) {
           changed.push_back(op.tensors[t]);
           for (size_t k = 0; k < op.tensors.size(); ++k)  // the same value may be several operands
-            if (op.tensors[k] == op.tensors[t]) projections[k] = Projection(op.factors, op.dims[k], values_[op.tensors[k]].dims, values_[op.tensors[k]].open, mesh_);
+            if (op.tensors[k] == op.tensors[t])
+              projections[k] = Projection(op.factors, op.dims[k], values_[op.tensors[k]].dims,
+                                          values_[op.tensors[k]].open, mesh_);
         }
       }
     }
   }
 
-  // The axes of the largest tensor that has any for the factor, or a longer list that starts with them.
-  AtomList best_axes(const OpState& op, const std::vector<Projection>& projections, int factor) const {
+  // The axes of the largest tensor that has any for the factor, or a longer list that starts with
+  // them.
+  AtomList best_axes(const OpState& op, const std::vector<Projection>& projections,
+                     int factor) const {
     AtomList best = op.pinned[factor];
     std::vector<size_t> by_size;
     for (size_t t = 0; t < op.tensors.size(); ++t)
@@ -208,33 +236,39 @@ class Propagation {
       return f_.types[op.tensors[a]].elements() > f_.types[op.tensors[b]].elements();
     });
     for (size_t t : by_size)
-      if (op.pinned[factor].empty() && is_prefix(best, projections[t].atoms(factor))) best = projections[t].atoms(factor);
+      if (op.pinned[factor].empty() && is_prefix(best, projections[t].atoms(factor)))
+        best = projections[t].atoms(factor);
     return best;
   }
 
-  // Gives tensor `t` the axes of `target` that it lacks for `factor`, as far as they are free there.
+  // Gives tensor `t` the axes of `target` that it lacks for `factor`, as far as they are free
+  // there.
   bool extend(const OpState& op, size_t t, int factor, const AtomList& target) {
     ValueState& state = values_[op.tensors[t]];
     const Projection now(op.factors, op.dims[t], state.dims, state.open, mesh_);
     const AtomList& have = now.atoms(factor);
-    if (!now.usable(factor) || have.size() >= target.size() || !is_prefix(have, target)) return false;
+    if (!now.usable(factor) || have.size() >= target.size() || !is_prefix(have, target))
+      return false;
     int dim = -1;
-    bool minor_most = false;
     for (size_t d = 0; d < op.dims[t].size(); ++d)
       for (size_t k = 0; k < op.dims[t][d].size(); ++k)
-        if (op.dims[t][d][k] == factor) {
-          dim = static_cast<int>(d);
-          minor_most = k + 1 == op.dims[t][d].size();
-        }
-    int64_t rest = op.factors.factors[factor].size / mesh_.size(have);
+        if (op.dims[t][d][k] == factor) dim = static_cast<int>(d);
+    const Factor& about = op.factors.factors[factor];
+    // A changed extent (slice, pad) is cut evenly or not at all: that the source's was even says
+    // nothing about it.
+    const int64_t extent =
+        about.kind == FactorKind::kPermutation ? f_.types[op.tensors[t]].shape[dim] : about.size;
+    // Within a dimension of several factors an uneven shard would shift what follows.
+    const bool may_be_uneven = op.dims[t][dim].size() == 1 && extent == about.size;
+    int64_t rest = extent % mesh_.size(have) ? 0 : extent / mesh_.size(have);
+    if (rest == 0 && !may_be_uneven) return false;
     const AtomSet taken = used_atoms(state.dims) | state.replicated | state.manual;
     bool grew = false;
     for (size_t k = have.size(); k < target.size(); ++k) {
       const Atom a = target[k];
       if (taken & atom_bit(a)) break;
       if (rest % mesh_.size(a)) {
-        // An uneven shard is fine where the factor is a whole dimension; within a dimension it would shift what follows.
-        if (!minor_most) break;
+        if (!may_be_uneven) break;
         rest = 0;
       } else {
         rest /= mesh_.size(a);
@@ -262,7 +296,8 @@ Function split_constants(const Function& f) {
   for (ValueId v : f.inputs) map[v] = out.add_input(f.types[v]);
   auto value = [&](ValueId v) {
     if (!constant[v]) return map[v];
-    return out.add_op(*constant[v]->def, constant[v]->params, {}, std::span(&f.types[v], 1), constant[v]->source)[0];
+    return out.add_op(*constant[v]->def, constant[v]->params, {}, std::span(&f.types[v], 1),
+                      constant[v]->source)[0];
   };
   for (const Op& op : f.ops) {
     if (op.operands.empty() && op.results.size() == 1 && !op.def->effect) {
@@ -285,14 +320,17 @@ Function pin_outputs(Function f, const Mesh& mesh, const ShardingRequest& reques
   for (Op& op : f.ops)
     if (op.def == &sharding_constraint_op) {
       const NamedSharding& sharding = op.params.as<ShardingConstraintParams>().sharding;
-      if (!(sharding.mesh() == mesh)) op.params = ShardingConstraintParams{translate("with_sharding_constraint", sharding, mesh)};
+      if (!(sharding.mesh() == mesh))
+        op.params = ShardingConstraintParams{translate("with_sharding_constraint", sharding, mesh)};
     }
   for (size_t i = 0; i < request.outputs.size(); ++i) {
     if (!request.outputs[i]) continue;
     const Type type = f.types[f.outputs[i]];
     check_rank("out_shardings", *request.outputs[i], type.shape);
-    f.outputs[i] = f.add_op(sharding_constraint_op, ShardingConstraintParams{translate("out_shardings", *request.outputs[i], mesh)},
-                            {f.outputs[i]}, std::span(&type, 1), "out_shardings")[0];
+    f.outputs[i] =
+        f.add_op(sharding_constraint_op,
+                 ShardingConstraintParams{translate("out_shardings", *request.outputs[i], mesh)},
+                 {f.outputs[i]}, std::span(&type, 1), "out_shardings")[0];
   }
   return f;
 }
@@ -304,24 +342,25 @@ Function propagate(const Function& function, const Mesh& mesh, const ShardingReq
   const Function flat = pin_outputs(split_constants(flatten_regions(function)), mesh, request);
   Propagation propagation(flat, atoms);
   for (size_t i = 0; i < request.inputs.size(); ++i)
-    if (request.inputs[i]) propagation.pin(flat.inputs[i], translate("jit", *request.inputs[i], mesh));
+    if (request.inputs[i])
+      propagation.pin(flat.inputs[i], translate("jit", *request.inputs[i], mesh));
   propagation.run();
   return propagation.result();
 }
 
 Mesh program_mesh(const Function& function, const ShardingRequest& request) {
-  // The finest mesh that constraints and manual computations name, else that of the inputs and outputs.
-  std::vector<Mesh> inside, outside;  // each mesh once: a program names one in many places
-  auto add = [](std::vector<Mesh>& meshes, const Mesh& mesh) {
-    if (std::find(meshes.begin(), meshes.end(), mesh) == meshes.end()) meshes.push_back(mesh);
-  };
+  // The finest mesh that constraints and manual computations name, else that of the inputs and
+  // outputs.
+  std::vector<Mesh> inside, outside;
   for (const Op& op : flatten_regions(function).ops) {
-    if (op.def == &sharding_constraint_op) add(inside, op.params.as<ShardingConstraintParams>().sharding.mesh());
-    if (op.def == &full_to_shard_op || op.def == &shard_to_full_op) add(inside, op.params.as<ManualBoundaryParams>().mesh);
+    if (op.def == &sharding_constraint_op)
+      inside.push_back(op.params.as<ShardingConstraintParams>().sharding.mesh());
+    if (op.def == &full_to_shard_op || op.def == &shard_to_full_op)
+      inside.push_back(op.params.as<ManualBoundaryParams>().mesh);
   }
   for (const auto* list : {&request.inputs, &request.outputs})
     for (const std::optional<NamedSharding>& s : *list)
-      if (s) add(outside, s->mesh());
+      if (s) outside.push_back(s->mesh());
   auto finest = [](const std::vector<Mesh>& meshes, const Mesh* order) {
     const Mesh* best = nullptr;
     for (const Mesh& m : meshes)
@@ -331,15 +370,17 @@ Mesh program_mesh(const Function& function, const ShardingRequest& request) {
   const Mesh* order = !inside.empty() ? &inside[0] : !outside.empty() ? &outside[0] : nullptr;
   if (!order) return Mesh();
   std::vector<Mesh> all = outside;  // inputs' names come first: results then compare equal to them
-  for (const Mesh& m : inside) add(all, m);
+  all.insert(all.end(), inside.begin(), inside.end());
   for (const Mesh& m : all) {
-    if (m == *order) continue;
     std::vector<int64_t> a = order->device_ids(), b = m.device_ids();
     std::sort(a.begin(), a.end());
     std::sort(b.begin(), b.end());
     if (a != b)
-      sharding_error("jit", "expected all shardings of one program to be over the same devices, got {} and {}; device_put the arrays "
-                            "to one mesh first", *order, m);
+      sharding_error("jit",
+                     "expected all shardings of one program to be over the same devices, got {} "
+                     "and {}; device_put the arrays "
+                     "to one mesh first",
+                     *order, m);
   }
   return *finest(all, order);
 }

@@ -3,11 +3,14 @@
 #include <algorithm>
 
 #include "tessera/sharding/projection.h"
+#include "tessera/spmd/reshard.h"
 
 namespace tessera {
 namespace {
 
-bool may_be_cut(FactorKind kind) { return kind == FactorKind::kPass || kind == FactorKind::kReduction; }
+bool may_be_cut(FactorKind kind) {
+  return kind == FactorKind::kPass || kind == FactorKind::kReduction;
+}
 
 struct Candidate {
   int factor;
@@ -15,8 +18,8 @@ struct Candidate {
   int64_t carried = 0;  // elements of the tensors that have it already
 };
 
-// The dimensions with several factors: there a minor factor may be cut only when the major ones are cut to single elements, and cuts must
-// be even.
+// The dimensions with several factors: there a minor factor may be cut only when the major ones are
+// cut to single elements, and cuts must be even.
 std::vector<DimFactors> joint_dims(const Factors& f) {
   std::vector<DimFactors> out;
   for (const auto* tensors : {&f.operands, &f.results})
@@ -26,7 +29,8 @@ std::vector<DimFactors> joint_dims(const Factors& f) {
   return out;
 }
 
-bool representable(const AtomMesh& mesh, const Factors& f, const std::vector<DimFactors>& joint, const std::vector<AtomList>& axes) {
+bool representable(const AtomMesh& mesh, const Factors& f, const std::vector<DimFactors>& joint,
+                   const std::vector<AtomList>& axes) {
   for (const DimFactors& dim : joint) {
     bool whole_before = true;
     for (int id : dim) {
@@ -47,39 +51,43 @@ DimAtoms dims_of(const TensorFactors& tensor, const std::vector<AtomList>& axes)
 
 }  // namespace
 
-FactorAssignment assign_factors(const AtomMesh& mesh, const Factors& f, const std::vector<TensorSharding>& operands,
-                                const std::vector<TensorSharding>& results, const std::vector<AtomList>& pinned) {
+FactorAssignment assign_factors(const AtomMesh& mesh, const Factors& f,
+                                const std::vector<TensorSharding>& operands,
+                                const std::vector<TensorSharding>& results,
+                                const AssignmentOrder& order) {
   std::vector<Candidate> candidates;
-  auto collect = [&](const TensorFactors& tensor, const TensorSharding& sharding) {
+  auto collect = [&](const TensorFactors& tensor, const TensorSharding& sharding, bool first) {
     const std::vector<char> open(tensor.size(), true);
     const Projection projection(f, tensor, sharding.dims, open, mesh);
     for (const DimFactors& dim : tensor) {
       for (int id : dim) {
         const AtomList& axes = projection.atoms(id);
         if (axes.empty() || !may_be_cut(f.factors[id].kind)) continue;
-        auto it = std::find_if(candidates.begin(), candidates.end(),
-                               [&](const Candidate& c) { return c.factor == id && c.axes == axes; });
+        if (!order.cut_reductions && f.factors[id].kind == FactorKind::kReduction) continue;
+        auto it = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& c) {
+          return c.factor == id && c.axes == axes;
+        });
         if (it == candidates.end()) it = candidates.insert(it, Candidate{id, axes});
-        it->carried += sharding.elements;
+        it->carried += first ? int64_t{1} << 60 : sharding.elements;
       }
     }
   };
-  for (size_t i = 0; i < operands.size(); ++i) collect(f.operands[i], operands[i]);
-  for (size_t i = 0; i < results.size(); ++i) collect(f.results[i], results[i]);
-  std::stable_sort(candidates.begin(), candidates.end(), [&](const Candidate& a, const Candidate& b) {
-    if (a.carried != b.carried) return a.carried > b.carried;
-    const FactorKind ka = f.factors[a.factor].kind, kb = f.factors[b.factor].kind;
-    if (ka != kb) return ka < kb;
-    return mesh.size(a.axes) > mesh.size(b.axes);
-  });
+  int tensor = 0;
+  for (size_t i = 0; i < operands.size(); ++i)
+    collect(f.operands[i], operands[i], tensor++ == order.first);
+  for (size_t i = 0; i < results.size(); ++i)
+    collect(f.results[i], results[i], tensor++ == order.first);
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [&](const Candidate& a, const Candidate& b) {
+                     if (a.carried != b.carried) return a.carried > b.carried;
+                     const FactorKind ka = f.factors[a.factor].kind, kb = f.factors[b.factor].kind;
+                     if (ka != kb) return ka < kb;
+                     return mesh.size(a.axes) > mesh.size(b.axes);
+                   });
 
   FactorAssignment out;
   out.axes.resize(f.factors.size());
   AtomSet taken = 0;
-  for (size_t id = 0; id < pinned.size(); ++id) {
-    out.axes[id] = pinned[id];
-    taken |= atom_set(pinned[id]);
-  }
   const std::vector<DimFactors> joint = joint_dims(f);
   auto try_candidate = [&](const Candidate& c) {
     AtomList& have = out.axes[c.factor];
@@ -108,6 +116,88 @@ FactorAssignment assign_factors(const AtomMesh& mesh, const Factors& f, const st
   for (size_t id = 0; id < f.factors.size(); ++id)
     if (f.factors[id].kind == FactorKind::kReduction) out.reduced |= atom_set(out.axes[id]);
   return out;
+}
+
+PartialPlan plan_partial(const AtomMesh& mesh, const Type& global, AtomSet reduced,
+                         const DimAtoms& dims, const DimAtoms& wanted) {
+  PartialPlan plan;
+  plan.dims = dims;
+  auto bytes = [&] {
+    return local_shape(mesh, global.shape, plan.dims).elements() * itemsize(global.dtype);
+  };
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (!is_prefix(dims[d], wanted[d])) continue;
+    AtomList scattered;
+    for (size_t i = dims[d].size(); i < wanted[d].size() && (reduced & atom_bit(wanted[d][i])); ++i)
+      scattered.push_back(wanted[d][i]);
+    const int64_t n = mesh.size(scattered);
+    if (scattered.empty() || global.shape[d] % (mesh.size(dims[d]) * n)) continue;
+    plan.scatters.push_back({static_cast<int>(d), scattered, bytes() / n * (n - 1)});
+    plan.dims[d].insert(plan.dims[d].end(), scattered.begin(), scattered.end());
+    reduced &= ~atom_set(scattered);
+  }
+  plan.all_reduced = reduced;
+  if (reduced) plan.all_reduce_bytes = 2 * bytes() / mesh.size(reduced) * (mesh.size(reduced) - 1);
+  return plan;
+}
+
+namespace {
+
+// Multiply-adds that take a device as long as receiving a byte: about 5 TFLOP/s to 100 GB/s.
+constexpr int64_t kWorkPerByte = 50;
+
+int64_t cost_of(const AtomMesh& mesh, const Factors& f, const FactorAssignment& a,
+                std::span<const Type> operand_types, std::span<const Type> result_types,
+                const std::vector<TensorSharding>& operands,
+                const std::vector<TensorSharding>& results) {
+  int64_t cost = 0;
+  auto reshard = [&](const Type& type, const DimAtoms& from, const DimAtoms& to) {
+    for (const ReshardStep& step : plan_reshard(mesh, type.shape, type.dtype, from, to))
+      cost += step.bytes + kReshardStepCost;
+  };
+  for (size_t k = 0; k < operands.size(); ++k)
+    reshard(operand_types[k], operands[k].dims, a.operands[k]);
+  for (size_t r = 0; r < results.size(); ++r) {
+    const PartialPlan partial =
+        plan_partial(mesh, result_types[r], a.reduced, a.results[r], results[r].dims);
+    for (const PartialPlan::Scatter& scatter : partial.scatters)
+      cost += scatter.bytes + kReshardStepCost;
+    if (partial.all_reduced) cost += partial.all_reduce_bytes + kReshardStepCost;
+    reshard(result_types[r], partial.dims, results[r].dims);
+  }
+  double work = 1;
+  for (size_t id = 0; id < f.factors.size(); ++id)
+    work *= static_cast<double>(ceil_div(f.factors[id].size, mesh.size(a.axes[id])));
+  return cost + static_cast<int64_t>(std::min(work / kWorkPerByte, 1e17));
+}
+
+}  // namespace
+
+FactorAssignment choose_assignment(const AtomMesh& mesh, const Factors& f,
+                                   std::span<const Type> operand_types,
+                                   std::span<const Type> result_types,
+                                   const std::vector<TensorSharding>& operands,
+                                   const std::vector<TensorSharding>& results) {
+  FactorAssignment best = assign_factors(mesh, f, operands, results);
+  bool moves = false;  // by more than a local slice
+  for (size_t k = 0; k < operands.size(); ++k)
+    for (size_t d = 0; d < operands[k].dims.size(); ++d)
+      moves = moves || !is_prefix(operands[k].dims[d], best.operands[k][d]);
+  if (!moves) return best;
+  int64_t least = cost_of(mesh, f, best, operand_types, result_types, operands, results);
+  std::vector<std::vector<AtomList>> seen{best.axes};
+  const int tensors = static_cast<int>(operands.size() + results.size());
+  for (const bool cut_reductions : {true, false})
+    for (int first = -1; first < tensors; ++first) {
+      FactorAssignment a = assign_factors(mesh, f, operands, results, {first, cut_reductions});
+      if (std::find(seen.begin(), seen.end(), a.axes) != seen.end()) continue;
+      seen.push_back(a.axes);
+      const int64_t cost = cost_of(mesh, f, a, operand_types, result_types, operands, results);
+      if (cost >= least) continue;
+      least = cost;
+      best = std::move(a);
+    }
+  return best;
 }
 
 }  // namespace tessera

@@ -23,7 +23,8 @@
 namespace tessera {
 namespace {
 
-// The mesh with every axis cut where some sharding uses a part of it, so that collectives only name whole axes.
+// The mesh with every axis cut where some sharding uses a part of it, so that collectives only name
+// whole axes.
 Mesh refine(const Mesh& mesh, const Function& f) {
   std::vector<std::set<int64_t>> cuts(mesh.rank());  // products of the major parts
   std::set<const NamedSharding*> seen;
@@ -60,7 +61,8 @@ Mesh refine(const Mesh& mesh, const Function& f) {
     for (auto it = cuts[a].begin(); std::next(it) != cuts[a].end(); ++it) {
       const int64_t size = *std::next(it) / *it;
       sizes.push_back(size);
-      names.push_back(size == whole ? mesh.axis_names()[a] : fmt::format("{}/{}", mesh.axis_names()[a], part++));
+      names.push_back(size == whole ? mesh.axis_names()[a]
+                                    : fmt::format("{}/{}", mesh.axis_names()[a], part++));
     }
     if (whole == 1) {
       sizes.push_back(1);
@@ -75,7 +77,9 @@ std::string spec_text(const AtomMesh& mesh, const DimAtoms& dims) {
   std::vector<std::string> parts;
   for (const AtomList& d : dims) {
     const auto names = mesh.axis_names(d);
-    parts.push_back(names.empty() ? "None" : names.size() == 1 ? "'" + names[0] + "'" : fmt::format("('{}')", fmt::join(names, "', '")));
+    parts.push_back(names.empty()       ? "None"
+                    : names.size() == 1 ? "'" + names[0] + "'"
+                                        : fmt::format("('{}')", fmt::join(names, "', '")));
   }
   return fmt::format("({}{})", fmt::join(parts, ", "), parts.size() == 1 ? "," : "");
 }
@@ -83,7 +87,11 @@ std::string spec_text(const AtomMesh& mesh, const DimAtoms& dims) {
 class Partitioner {
  public:
   Partitioner(const Function& f, const Mesh& mesh)
-      : f_(f), user_mesh_(mesh), mesh_(refine(mesh, f), AtomMesh::Atoms::kAxes), locals_(f.types.size()), trace_(f.name) {}
+      : f_(f),
+        user_mesh_(mesh),
+        mesh_(refine(mesh, f), AtomMesh::Atoms::kAxes),
+        locals_(f.types.size()),
+        trace_(f.name) {}
 
   Partitioned run() {
     const AxisEnv::Scope scope(mesh_.mesh(), mesh_.mesh().axis_names(), /*check_vma=*/false);
@@ -120,7 +128,8 @@ class Partitioner {
     const std::shared_ptr<const NamedSharding>& s = f_.types[v].sharding;
     TESSERA_CHECK(s != nullptr, "partition needs a propagated function");
     auto [it, is_new] = declared_.try_emplace({s.get(), f_.types[v].rank()});
-    if (is_new) it->second = mesh_.dims(translate("partition", *s, mesh_.mesh()), f_.types[v].rank());
+    if (is_new)
+      it->second = mesh_.dims(translate("partition", *s, mesh_.mesh()), f_.types[v].rank());
     return it->second;
   }
 
@@ -137,21 +146,28 @@ class Partitioner {
   Array as(ValueId v, const DimAtoms& dims, const Op& op, const std::string& why) {
     const Local& local = locals_[v];
     if (local.dims == dims) return local.array;
-    auto [it, is_new] = resharded_.try_emplace({v, std::vector<AtomList>(dims.begin(), dims.end())});
+    auto [it, is_new] =
+        resharded_.try_emplace({v, std::vector<AtomList>(dims.begin(), dims.end())});
     if (is_new) it->second = reshard(local.array, f_.types[v], local.dims, dims, op, why);
     return it->second;
   }
 
-  Array reshard(const Array& x, const Type& global, const DimAtoms& from, const DimAtoms& to, const Op& op, const std::string& why) {
+  Array reshard(const Array& x, const Type& global, const DimAtoms& from, const DimAtoms& to,
+                const Op& op, const std::string& why) {
+    if (from == to) return x;
     const std::vector<ReshardStep> plan = plan_reshard(mesh_, global.shape, global.dtype, from, to);
-    const std::string text = fmt::format("{}: {} to {}", why, spec_text(mesh_, from), spec_text(mesh_, to));
+    const std::string text =
+        fmt::format("{}: {} to {}", why, spec_text(mesh_, from), spec_text(mesh_, to));
     int64_t moved = 0;
     for (const ReshardStep& step : plan) moved += step.bytes;
     if (!plan.empty() && used_atoms(from) && !used_atoms(to) && moved > 0) {
-      notes_.push_back({true, std::string(op.def->name), op.source,
-                        fmt::format("{} gathers {} whole on every device ({} bytes each)", why, describe(global), moved),
-                        op.def == &sharding_constraint_op ? "constrain to a spec that keeps the mesh axes, such as " + spec_text(mesh_, from)
-                                                          : "keep the dimension unsharded, or constrain the operand to another sharding"});
+      notes_.push_back(
+          {true, std::string(op.def->name), op.source,
+           fmt::format("{} gathers {} whole on every device ({} bytes each)", why, describe(global),
+                       moved),
+           op.def == &sharding_constraint_op
+               ? "constrain to a spec that keeps the mesh axes, such as " + spec_text(mesh_, from)
+               : "keep the dimension unsharded, or constrain the operand to another sharding"});
     }
     return with_reason({std::string(op.def->name), op.source, text},
                        [&] { return apply_reshard(mesh_, global.shape, plan, x); });
@@ -172,24 +188,33 @@ class Partitioner {
   void visit(const Op& op) {
     if (const auto* control = std::get_if<Control>(&op.def->lower)) {
       switch (control->kind) {
-        case ControlKind::kConstraint: return visit_constraint(op);
-        case ControlKind::kManualComputation: return visit_border(op);
-        default: sharding_error(op.def->name, "expected an op that can be partitioned over {}, got {}; run it on one device", user_mesh_, op.def->name);
+        case ControlKind::kConstraint:
+          return visit_constraint(op);
+        case ControlKind::kManualComputation:
+          return visit_border(op);
+        default:
+          sharding_error(
+              op.def->name,
+              "expected an op that can be partitioned over {}, got {}; run it on one device",
+              user_mesh_, op.def->name);
       }
     }
     if (!op.def->factors) return visit_replicated(op);
     const std::vector<Type> operands = f_.types_of(op.operands), results = f_.types_of(op.results);
     Factors factors = op.def->factors(operands, results, op.params);
     forbid_uneven(op, factors);
-    const FactorAssignment a = assign_factors(mesh_, factors, shardings(op.operands), declared_shardings(op.results), {});
+    const FactorAssignment a = choose_assignment(
+        mesh_, factors, operands, results, shardings(op.operands), declared_shardings(op.results));
     std::vector<Array> local;
     for (size_t k = 0; k < op.operands.size(); ++k)
-      local.push_back(as(op.operands[k], a.operands[k], op, fmt::format("operand {} of {}", k, op.def->name)));
+      local.push_back(
+          as(op.operands[k], a.operands[k], op, fmt::format("operand {} of {}", k, op.def->name)));
     mask_padding(mesh_, op, factors, a, operands, local);
     finish(op, factors, a, rebuild(op, a, std::move(local)));
   }
 
-  // A fold of unknown kind has no neutral element to fill padding with: its dimension is not cut unevenly.
+  // A fold of unknown kind has no neutral element to fill padding with: its dimension is not cut
+  // unevenly.
   void forbid_uneven(const Op& op, Factors& factors) {
     if (can_mask_padding(op, factors)) return;
     std::vector<AtomList> used(factors.factors.size());
@@ -199,7 +224,8 @@ class Partitioner {
       for (size_t k = 0; k < op.operands.size(); ++k)
         for (size_t d = 0; d < factors.operands[k].size(); ++d)
           for (int g : factors.operands[k][d])
-            if (g == static_cast<int>(id) && f.size % mesh_.size(locals_[op.operands[k]].dims[d])) f.kind = FactorKind::kNeedReplication;
+            if (g == static_cast<int>(id) && f.size % mesh_.size(locals_[op.operands[k]].dims[d]))
+              f.kind = FactorKind::kNeedReplication;
     }
   }
 
@@ -217,12 +243,15 @@ class Partitioner {
   class Context final : public LocalContext {
    public:
     Context(const Partitioner& p, const Op& op, const FactorAssignment& a) : p_(p), op_(op), a_(a) {
-      for (size_t r = 0; r < op.results.size(); ++r) types_.push_back(p.local_type(op.results[r], a.results[r]));
+      for (size_t r = 0; r < op.results.size(); ++r)
+        types_.push_back(p.local_type(op.results[r], a.results[r]));
     }
     const Type& local_result(int r) const override { return types_[r]; }
     const Type& global_operand(int k) const override { return p_.f_.types[op_.operands[k]]; }
     const Type& global_result(int r) const override { return p_.f_.types[op_.results[r]]; }
-    Array result_offset(int r, int dim) const override { return offset(types_[r].shape[dim], a_.results[r][dim]); }
+    Array result_offset(int r, int dim) const override {
+      return offset(types_[r].shape[dim], a_.results[r][dim]);
+    }
     Array operand_offset(int k, int dim) const override {
       const int64_t n = p_.mesh_.size(a_.operands[k][dim]);
       return offset(ceil_div(global_operand(k).shape[dim], n), a_.operands[k][dim]);
@@ -231,7 +260,8 @@ class Partitioner {
    private:
     Array offset(int64_t size, const AtomList& atoms) const {
       if (atoms.empty()) return Array(Literal::scalar<int32_t>(0));
-      return lax::mul(atom_index(p_.mesh_, atoms), Array(Literal::scalar(static_cast<int32_t>(size))));
+      return lax::mul(atom_index(p_.mesh_, atoms),
+                      Array(Literal::scalar(static_cast<int32_t>(std::max<int64_t>(size, 1)))));
     }
     const Partitioner& p_;
     const Op& op_;
@@ -244,13 +274,15 @@ class Partitioner {
     const bool is_user_collective = std::holds_alternative<CollectiveLowering>(op.def->lower);
     std::optional<SourceScope> scope;
     if (is_user_collective) {
-      reasons_.push_back({op.source.empty() ? std::string(op.def->name) : op.source, op.source, "called by the program"});
+      reasons_.push_back({op.source.empty() ? std::string(op.def->name) : op.source, op.source,
+                          "called by the program"});
       scope.emplace(fmt::format("#{}", reasons_.size()));
     } else if (!op.source.empty()) {
       scope.emplace(op.source);
     }
     const Context context(*this, op, a);
-    return op.def->localize ? op.def->localize(local, params, context) : tessera::bind(*op.def, params, local);
+    return op.def->localize ? op.def->localize(local, params, context)
+                            : tessera::bind(*op.def, params, local);
   }
 
   // Collectives of manual computations name the user's mesh: the same axes on the refined one.
@@ -266,7 +298,8 @@ class Partitioner {
         std::vector<AxisRef> refs;
         for (const std::string& name : *axes) refs.push_back({name});
         std::vector<std::string> names;
-        for (const AxisRef& ref : translate_axes(op.def->name, refs, *from, mesh_.mesh())) names.push_back(ref.name);
+        for (const AxisRef& ref : translate_axes(op.def->name, refs, *from, mesh_.mesh()))
+          names.push_back(ref.name);
         *axes = names;
       }
     for (Attribute& field : fields)
@@ -275,14 +308,16 @@ class Partitioner {
   }
 
   // Completes partial results, and gives each result the sharding it was declared with.
-  void finish(const Op& op, const Factors& factors, const FactorAssignment& a, std::vector<Array> results) {
+  void finish(const Op& op, const Factors& factors, const FactorAssignment& a,
+              std::vector<Array> results) {
     if (a.reduced && std::holds_alternative<Reduce>(op.def->lower) &&
         (op.results.size() > 1 || factors.combiner > ReduceKind::kOr)) {
       results = reduce_gathered(op, a, std::move(results));
     } else if (a.reduced) {
       for (size_t r = 0; r < results.size(); ++r) {
         DimAtoms dims = a.results[r];
-        results[r] = reduce_partial(op, factors.combiner, a.reduced, f_.types[op.results[r]], declared(op.results[r]), dims, results[r]);
+        results[r] = reduce_partial(op, factors.combiner, a.reduced, f_.types[op.results[r]],
+                                    declared(op.results[r]), dims, results[r]);
         settle(op, r, results[r], dims);
       }
       return;
@@ -293,46 +328,60 @@ class Partitioner {
   void settle(const Op& op, size_t r, const Array& x, const DimAtoms& dims) {
     const ValueId v = op.results[r];
     const DimAtoms wanted = declared(v);
-    locals_[v] = {reshard(x, f_.types[v], dims, wanted, op, fmt::format("result of {}", op.def->name)), wanted};
+    locals_[v] = {
+        reshard(x, f_.types[v], dims, wanted, op, fmt::format("result of {}", op.def->name)),
+        wanted};
     note_padding(v, op.def->name, op.source);
   }
 
-  // Partial results over `reduced`: reduce_scatter where the declared sharding cuts a dimension by these axes next, all_reduce over the rest.
-  Array reduce_partial(const Op& op, ReduceKind kind, AtomSet reduced, const Type& global, const DimAtoms& wanted, DimAtoms& dims, Array x) {
-    const Reason reason{std::string(op.def->name), op.source,
-                        fmt::format("the reduced dimension of {} is sharded over '{}'", op.def->name,
-                                    fmt::join(mesh_.axis_names(mesh_.ordered(reduced)), "', '"))};
+  // Partial results over `reduced`: reduce_scatter where the declared sharding cuts a dimension by
+  // these axes next, all_reduce over the rest.
+  Array reduce_partial(const Op& op, ReduceKind kind, AtomSet reduced, const Type& global,
+                       const DimAtoms& wanted, DimAtoms& dims, Array x) {
+    const Reason reason{
+        std::string(op.def->name), op.source,
+        fmt::format("the reduced dimension of {} is sharded over '{}'", op.def->name,
+                    fmt::join(mesh_.axis_names(mesh_.ordered(reduced)), "', '"))};
+    const PartialPlan plan = plan_partial(mesh_, global, reduced, dims, wanted);
+    dims = plan.dims;
     return with_reason(reason, [&] {
-      for (size_t d = 0; d < dims.size(); ++d) {
-        if (!is_prefix(dims[d], wanted[d])) continue;
-        AtomList scattered;
-        for (size_t i = dims[d].size(); i < wanted[d].size() && (reduced & atom_bit(wanted[d][i])); ++i) scattered.push_back(wanted[d][i]);
-        if (scattered.empty() || global.shape[d] % (mesh_.size(dims[d]) * mesh_.size(scattered))) continue;
+      for (const PartialPlan::Scatter& scatter : plan.scatters)
         x = bind1(reduce_scatter_op,
-                  ReduceScatterParams{.mesh = mesh_.mesh(), .axes = mesh_.axis_names(scattered), .kind = kind, .dim = static_cast<int64_t>(d)},
+                  ReduceScatterParams{.mesh = mesh_.mesh(),
+                                      .axes = mesh_.axis_names(scatter.atoms),
+                                      .kind = kind,
+                                      .dim = scatter.dim},
                   {x});
-        dims[d].insert(dims[d].end(), scattered.begin(), scattered.end());
-        reduced &= ~atom_set(scattered);
-      }
-      if (!reduced) return x;
-      return bind1(all_reduce_op, AllReduceParams{.mesh = mesh_.mesh(), .axes = mesh_.axis_names(mesh_.ordered(reduced)), .kind = kind}, {x});
+      if (!plan.all_reduced) return x;
+      return bind1(all_reduce_op,
+                   AllReduceParams{.mesh = mesh_.mesh(),
+                                   .axes = mesh_.axis_names(mesh_.ordered(plan.all_reduced)),
+                                   .kind = kind},
+                   {x});
     });
   }
 
-  // Folds without a collective of their own (argmax, any region): gather the partial results and fold them once more.
-  std::vector<Array> reduce_gathered(const Op& op, const FactorAssignment& a, std::vector<Array> partial) {
+  // Folds without a collective of their own (argmax, any region): gather the partial results and
+  // fold them once more.
+  std::vector<Array> reduce_gathered(const Op& op, const FactorAssignment& a,
+                                     std::vector<Array> partial) {
     const AtomList over = mesh_.ordered(a.reduced);
     const auto& p = op.params.as<ReduceParams>();
     std::vector<Array> operands;
     for (const Array& x : partial) {
-      const Reason reason{std::string(op.def->name), op.source, "partial results of a fold that no all_reduce does"};
+      const Reason reason{std::string(op.def->name), op.source,
+                          "partial results of a fold that no all_reduce does"};
       operands.push_back(with_reason(reason, [&] {
         Shape shape = x.shape();
         shape.insert(shape.begin(), 1);
-        return bind1(all_gather_op, AllGatherParams{.mesh = mesh_.mesh(), .axes = mesh_.axis_names(over), .dim = 0}, {lax::reshape(x, shape)});
+        return bind1(
+            all_gather_op,
+            AllGatherParams{.mesh = mesh_.mesh(), .axes = mesh_.axis_names(over), .dim = 0},
+            {lax::reshape(x, shape)});
       }));
     }
-    for (size_t k = partial.size(); k < op.operands.size(); ++k) operands.push_back(locals_[op.operands[k]].array);
+    for (size_t k = partial.size(); k < op.operands.size(); ++k)
+      operands.push_back(locals_[op.operands[k]].array);
     ReduceParams again = p;
     again.dims = {0};
     return tessera::bind(reduce_op, again, operands);
@@ -341,21 +390,27 @@ class Partitioner {
   void visit_constraint(const Op& op) {
     const Local& x = locals_[op.operands[0]];
     const DimAtoms wanted = declared(op.results[0]);
-    locals_[op.results[0]] = {reshard(x.array, f_.types[op.operands[0]], x.dims, wanted, op, "constraint"), wanted};
+    locals_[op.results[0]] = {
+        reshard(x.array, f_.types[op.operands[0]], x.dims, wanted, op, "constraint"), wanted};
     note_padding(op.results[0], op.def->name, op.source);
   }
 
-  // Entering and leaving a manual computation moves nothing once the value is cut along the manual axes first.
+  // Entering and leaving a manual computation moves nothing once the value is cut along the manual
+  // axes first.
   void visit_border(const Op& op) {
     const auto& p = op.params.as<ManualBoundaryParams>();
     const bool entering = op.def == &full_to_shard_op;
-    const ValueId full = entering ? op.operands[0] : op.results[0], shard = entering ? op.results[0] : op.operands[0];
+    const ValueId full = entering ? op.operands[0] : op.results[0],
+                  shard = entering ? op.results[0] : op.operands[0];
     const DimAtoms inside = entering ? declared(shard) : locals_[shard].dims;
     AtomSet manual = 0;
-    for (const std::string& name : p.manual_axes) manual |= atom_set(mesh_.atoms(translate_axes("shard_map", {AxisRef{name}}, p.mesh, mesh_.mesh())));
+    for (const std::string& name : p.manual_axes)
+      manual |=
+          atom_set(mesh_.atoms(translate_axes("shard_map", {AxisRef{name}}, p.mesh, mesh_.mesh())));
     DimAtoms cut(inside.size());
     for (size_t d = 0; d < inside.size(); ++d) {
-      cut[d] = mesh_.atoms(translate_axes("shard_map", p.spec.dim(static_cast<int64_t>(d)).axes, p.mesh, mesh_.mesh()));
+      cut[d] = mesh_.atoms(translate_axes("shard_map", p.spec.dim(static_cast<int64_t>(d)).axes,
+                                          p.mesh, mesh_.mesh()));
       cut[d].insert(cut[d].end(), inside[d].begin(), inside[d].end());
     }
     const std::string what = fmt::format("{} of shard_map", entering ? "in_spec" : "out_spec");
@@ -363,7 +418,8 @@ class Partitioner {
       locals_[shard] = {as(full, cut, op, what), inside};
     } else {
       const DimAtoms wanted = declared(full);
-      locals_[full] = {reshard(locals_[shard].array, f_.types[full], cut, wanted, op, what), wanted};
+      locals_[full] = {reshard(locals_[shard].array, f_.types[full], cut, wanted, op, what),
+                       wanted};
       note_padding(full, "shard_map", op.source);
     }
   }
@@ -373,21 +429,26 @@ class Partitioner {
     std::vector<Array> local;
     for (size_t k = 0; k < op.operands.size(); ++k) {
       const DimAtoms whole(f_.types[op.operands[k]].rank());
-      local.push_back(as(op.operands[k], whole, op, fmt::format("operand {} of {}, which has no sharding rule", k, op.def->name)));
+      local.push_back(
+          as(op.operands[k], whole, op,
+             fmt::format("operand {} of {}, which has no sharding rule", k, op.def->name)));
     }
     const std::vector<Array> results = tessera::bind(*op.def, op.params, local);
-    for (size_t r = 0; r < results.size(); ++r) settle(op, r, results[r], DimAtoms(f_.types[op.results[r]].rank()));
+    for (size_t r = 0; r < results.size(); ++r)
+      settle(op, r, results[r], DimAtoms(f_.types[op.results[r]].rank()));
   }
 
   void note_padding(ValueId v, std::string_view op, const std::string& source) {
     const Type& global = f_.types[v];
     const DimAtoms& dims = locals_[v].dims;
     for (size_t d = 0; d < dims.size(); ++d) {
-      const int64_t n = mesh_.size(dims[d]), extent = global.shape[d], padded = ceil_div(extent, n) * n;
+      const int64_t n = mesh_.size(dims[d]), extent = global.shape[d],
+                    padded = ceil_div(extent, n) * n;
       if (padded == extent) continue;
       notes_.push_back({false, std::string(op), source,
-                        fmt::format("dimension {} of {} is cut into {} shards of {}: {} of {} rows of storage are padding", d,
-                                    describe(global), n, padded / n, padded - extent, padded),
+                        fmt::format("dimension {} of {} is cut into {} shards of {}: {} of {} rows "
+                                    "of storage are padding",
+                                    d, describe(global), n, padded / n, padded - extent, padded),
                         fmt::format("make it a multiple of {}", n)});
     }
   }
@@ -397,18 +458,21 @@ class Partitioner {
     std::vector<AxisRef> refs;
     for (const std::string& axis : axes) refs.push_back({axis});
     std::vector<std::string> out;
-    for (const AxisRef& ref : translate_axes("partition", refs, mesh_.mesh(), user_mesh_)) out.push_back(fmt::format("{}", ref));
+    for (const AxisRef& ref : translate_axes("partition", refs, mesh_.mesh(), user_mesh_))
+      out.push_back(fmt::format("{}", ref));
     return out;
   }
 
-  // The list of collectives, from the ops of the finished function and the reasons recorded as their sources.
+  // The list of collectives, from the ops of the finished function and the reasons recorded as
+  // their sources.
   void collect(Partitioned& out) {
     for (Op& op : out.function.ops) {
       const auto* lowering = std::get_if<CollectiveLowering>(&op.def->lower);
       const size_t mark = op.source.rfind('#');
       size_t number = 0;
       if (mark != std::string::npos) number = std::stoul(op.source.substr(mark + 1));
-      if (lowering && lowering->kind != CollectiveKind::kAxisIndex && lowering->kind != CollectiveKind::kCast) {
+      if (lowering && lowering->kind != CollectiveKind::kAxisIndex &&
+          lowering->kind != CollectiveKind::kCast) {
         Collective c;
         c.name = op.def->name;
         int64_t n = 1;
@@ -421,8 +485,10 @@ class Partitioner {
         if (n == 1)
           for (const std::string& axis : c.axes) n *= out.mesh.axis_size(axis);
         c.group_size = n;
-        for (ValueId v : op.operands) c.bytes_per_device += bytes_sent(lowering->kind, n, out.function.types[v]);
-        c.seconds = seconds_to_send(out.mesh, c.bytes_per_device, lowering->kind == CollectiveKind::kPermute ? 1 : n - 1);
+        for (ValueId v : op.operands)
+          c.bytes_per_device += bytes_sent(lowering->kind, n, out.function.types[v]);
+        c.seconds = seconds_to_send(out.mesh, c.bytes_per_device,
+                                    lowering->kind == CollectiveKind::kPermute ? 1 : n - 1);
         c.axes = user_names(c.axes);
         if (number > 0) {
           const Reason& reason = reasons_[number - 1];
@@ -450,6 +516,8 @@ class Partitioner {
 
 }  // namespace
 
-Partitioned partition(const Function& propagated, const Mesh& mesh) { return Partitioner(propagated, mesh).run(); }
+Partitioned partition(const Function& propagated, const Mesh& mesh) {
+  return Partitioner(propagated, mesh).run();
+}
 
 }  // namespace tessera

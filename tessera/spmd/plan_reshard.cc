@@ -10,9 +10,6 @@ namespace {
 
 using Kind = ReshardStep::Kind;
 
-// What a step costs beside its bytes: about the latency of a link, so that fewer steps win between
-// equal plans.
-constexpr int64_t kStepCost = 512;
 // A bound on the search; it takes half a dozen axes that all change places to reach it. Beyond it
 // the plan is gather-then-slice of the dimensions that differ.
 constexpr size_t kMaxNodes = 50000;
@@ -89,14 +86,14 @@ class Planner {
   // Below what is left to pay: some device holds the least of what it needs.
   int64_t bound_from(const DimAtoms& now) const {
     if (now == to_) return 0;
-    if (!even_) return kStepCost;
+    if (!even_) return kReshardStepCost;
     DimAtoms common(now.size());
     for (size_t d = 0; d < now.size(); ++d) {
       const bool longer = now[d].size() > to_[d].size();
       common[d] = longer ? now[d] : to_[d];
-      if (!is_prefix(longer ? to_[d] : now[d], common[d])) return to_bytes_ + kStepCost;
+      if (!is_prefix(longer ? to_[d] : now[d], common[d])) return to_bytes_ + kReshardStepCost;
     }
-    return to_bytes_ - bytes_of(common) + kStepCost;
+    return to_bytes_ - bytes_of(common) + kReshardStepCost;
   }
 
   void add(Node node, int64_t cost) {
@@ -120,7 +117,7 @@ class Planner {
   void step(int before, Kind kind, size_t d, size_t e, size_t count, int64_t bytes,
             DimAtoms after) {
     const bool permute = kind == Kind::kPermute, free = permute && nodes_[before].permuted;
-    const int64_t cost = nodes_[before].cost + (free ? 0 : bytes + kStepCost);
+    const int64_t cost = nodes_[before].cost + (free ? 0 : bytes + kReshardStepCost);
     add({std::move(after), kind, static_cast<int>(d), static_cast<int>(e), count, bytes, before,
          permute},
         cost);

@@ -16,6 +16,10 @@
 
 namespace tessera {
 
+// What a step costs beside its bytes: about the latency of a link, so that fewer steps win between
+// equal plans.
+inline constexpr int64_t kReshardStepCost = 512;
+
 struct ReshardStep {
   enum class Kind : uint8_t { kSlice, kPermute, kAllToAll, kAllGather } kind;
   int dim = 0;     // kSlice, kAllGather; kAllToAll: the dimension that loses the axes

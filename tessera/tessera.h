@@ -1,20 +1,37 @@
-// The whole public API.
+// The whole public API of Tessera: sharded computing on arrays, with JAX's names.
+//
+//   #include <tessera/tessera.h>
+//   using namespace tessera;
+//
+//   initialize({.devices = "cpu:8"});
+//   Mesh mesh(create_device_mesh({8}), {"x"});
+//   Array x = device_put(arange(32.0f), NamedSharding(mesh, P("x")));
+//   auto f = jit([](const Array& x) { return sum(2 * sin(x) + 1); });
+//   std::cout << f(x) << "\n" << f.lower(x).explain();
 #pragma once
 
+// Values: dtypes, shapes, errors, trees.
+#include "tessera/base/dtype.h"
 #include "tessera/base/error.h"
+#include "tessera/base/literal.h"
+#include "tessera/base/shape.h"
 #include "tessera/base/tree.h"
 #include "tessera/base/warning.h"
-#include "tessera/compile/jit.h"
-#include "tessera/compile/shard_map.h"
-#include "tessera/io/load.h"
+
+// Devices, meshes, shardings.
 #include "tessera/mesh/device.h"
 #include "tessera/mesh/device_mesh.h"
 #include "tessera/mesh/mesh.h"
+#include "tessera/mesh/named_sharding.h"
+#include "tessera/mesh/partition_spec.h"
 #include "tessera/mesh/sharding.h"
+
+// Arrays and their functions.
+#include "tessera/ir/array.h"
+#include "tessera/numpy/axes.h"
 #include "tessera/numpy/collectives.h"
 #include "tessera/numpy/creation.h"
 #include "tessera/numpy/dtype_info.h"
-#include "tessera/numpy/elementwise.h"
 #include "tessera/numpy/index.h"
 #include "tessera/numpy/linear.h"
 #include "tessera/numpy/logic.h"
@@ -26,4 +43,11 @@
 #include "tessera/numpy/printing.h"
 #include "tessera/numpy/promotion.h"
 #include "tessera/numpy/reduce.h"
+
+// Transformations.
+#include "tessera/compile/jit.h"
+#include "tessera/compile/shard_map.h"
+
+// Random numbers, files.
+#include "tessera/io/load.h"
 #include "tessera/random/random.h"

@@ -1,0 +1,324 @@
+#include "tessera/random/random.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "tessera/compile/composite.h"
+#include "tessera/numpy/dtype_info.h"
+#include "tessera/numpy/math.h"
+#include "tessera/numpy/promotion.h"
+#include "tessera/numpy/reduce.h"
+#include "tessera/ops/constant.h"
+#include "tessera/ops/elementwise.h"
+#include "tessera/ops/reshape.h"
+#include "tessera/random/threefry.h"
+
+namespace tessera::random {
+
+using internal::key_words;
+using internal::random_bits;
+using internal::Words;
+
+namespace {
+
+struct SampleParams {
+  Shape shape;
+  DType dtype = float32;
+};
+
+DType uint_of_bits(int bits) {
+  return bits == 8 ? uint8 : bits == 16 ? uint16 : bits == 32 ? uint32 : uint64;
+}
+
+// An integer constant, exact in every dtype.
+Array constant_like(const Array& x, uint64_t value) {
+  return lax::full(x.shape(), convert_literal(Literal::scalar(value), x.dtype()));
+}
+Array real_like(const Array& x, double value) { return lax::full_like(x, value); }
+
+DType floating(std::string_view op, OptionalDType dtype) {
+  const DType out = canonical_dtype(dtype.value_or(float64));
+  if (!is_floating(out)) type_error(op, "expected a floating-point dtype, got {}", out);
+  return out;
+}
+
+void check_shape(std::string_view op, const Shape& shape) {
+  for (int64_t d : shape)
+    if (d < 0) shape_error(op, "expected extents of at least 0, got {}", shape);
+}
+
+// In [0, 1): a random mantissa under the exponent of 1, less 1.
+Array unit_uniform(const Words& key, const Shape& shape, DType dtype) {
+  const FloatInfo info = finfo(dtype);
+  const int drawn = info.mantissa_bits < 8 ? 8 : info.bits;  // bfloat16 needs 8 bits alone
+  const DType as_bits = uint_of_bits(info.bits);
+  Array bits = lax::convert_element_type(random_bits(key, shape, uint_of_bits(drawn)), as_bits);
+  bits = lax::shift_right_logical(
+      bits, constant_like(bits, static_cast<uint64_t>(drawn - info.mantissa_bits)));
+  const uint64_t one = dtype == float16    ? 0x3c00
+                       : dtype == bfloat16 ? 0x3f80
+                       : dtype == float32  ? 0x3f800000
+                                           : 0x3ff0000000000000;
+  const Array floats =
+      lax::bitcast_convert_type(lax::bitwise_or(bits, constant_like(bits, one)), dtype);
+  return lax::sub(floats, real_like(floats, 1));
+}
+
+// In [low, high), two arrays of the shape.
+Array scaled_uniform(const Words& key, const Shape& shape, const Array& low, const Array& high) {
+  const Array u = unit_uniform(key, shape, low.dtype());
+  // Rounding could go below low.
+  return lax::max(low, lax::add(lax::mul(u, lax::sub(high, low)), low));
+}
+Array scaled_uniform(const Words& key, const Shape& shape, DType dtype, double low, double high) {
+  return scaled_uniform(key, shape, lax::full(shape, low, dtype), lax::full(shape, high, dtype));
+}
+
+Array real_normal(const Words& key, const Shape& shape, DType dtype) {
+  // The open interval (-1, 1), where erf_inv is finite: 2^-(mantissa + 1) above -1 is the number
+  // next to it.
+  const double low = -1 + std::ldexp(1, -finfo(dtype).mantissa_bits - 1);
+  const Array u = scaled_uniform(key, shape, dtype, low, 1);
+  return lax::mul(real_like(u, std::numbers::sqrt2), lax::erf_inv(u));
+}
+
+// One function of a uniform in [low, 1).
+template <class F>
+Array transformed(const char* name, const Key& key, const Shape& shape, OptionalDType dtype,
+                  double (*low)(const FloatInfo&), const F& f) {
+  const DType result = floating(name, dtype);
+  check_shape(name, shape);
+  return composite(name, SampleParams{shape, result}, {key.data},
+                   [&](std::span<const Array> a) -> Array {
+                     const Words words = key_words(name, {a[0]});
+                     return f(low ? scaled_uniform(words, shape, result, low(finfo(result)), 1)
+                                  : unit_uniform(words, shape, result));
+                   });
+}
+
+}  // namespace
+
+Array bits(const Key& key, const Shape& shape, OptionalDType dtype) {
+  const DType result = canonical_dtype(dtype.value_or(uint64));
+  if (!is_unsigned(result))
+    type_error("random::bits", "expected an unsigned integer dtype, got {}", result);
+  check_shape("random::bits", shape);
+  return composite("random::bits", SampleParams{shape, result}, {key.data},
+                   [&](std::span<const Array> a) {
+                     return random_bits(key_words("random::bits", {a[0]}), shape, result);
+                   });
+}
+
+Array uniform(const Key& key, const Shape& shape, OptionalDType dtype, const Array& minval,
+              const Array& maxval) {
+  const DType result = floating("random::uniform", dtype);
+  check_shape("random::uniform", shape);
+  return composite("random::uniform", SampleParams{shape, result}, {key.data, minval, maxval},
+                   [&](std::span<const Array> a) {
+                     const auto bound = [&](const Array& x) {
+                       return broadcast_array("random::uniform", as_dtype(x, result), shape);
+                     };
+                     return scaled_uniform(key_words("random::uniform", {a[0]}), shape, bound(a[1]),
+                                           bound(a[2]));
+                   });
+}
+
+Array normal(const Key& key, const Shape& shape, OptionalDType dtype) {
+  const DType result = canonical_dtype(dtype.value_or(float64));
+  if (!is_inexact(result))
+    type_error("random::normal", "expected a floating-point or complex dtype, got {}", result);
+  check_shape("random::normal", shape);
+  return composite(
+      "random::normal", SampleParams{shape, result}, {key.data}, [&](std::span<const Array> a) {
+        const Words words = key_words("random::normal", {a[0]});
+        if (!is_complex(result)) return real_normal(words, shape, result);
+        const std::vector<Words> parts = internal::split_words(words, 2);
+        const DType part = real_dtype(result);
+        const Array z =
+            lax::complex(real_normal(parts[0], shape, part), real_normal(parts[1], shape, part));
+        return lax::div(z, real_like(z, std::numbers::sqrt2));
+      });
+}
+
+Array truncated_normal(const Key& key, const Array& lower, const Array& upper,
+                       std::optional<Shape> shape, OptionalDType dtype) {
+  const char* name = "random::truncated_normal";
+  const DType result = floating(name, dtype);
+  const Shape out =
+      shape ? *shape : broadcast_shapes(name, std::vector<Shape>{lower.shape(), upper.shape()});
+  check_shape(name, out);
+  return composite(
+      name, SampleParams{out, result}, {key.data, lower, upper}, [&](std::span<const Array> a) {
+        const double inf = std::numeric_limits<double>::infinity();
+        const Array low = as_dtype(a[1], result), high = as_dtype(a[2], result);
+        const auto full = [&](const Array& x) { return broadcast_array(name, x, out); };
+        const auto cdf = [&](const Array& x) {
+          return full(lax::erf(lax::div(x, real_like(x, std::numbers::sqrt2))));
+        };
+        const Array u = scaled_uniform(key_words(name, {a[0]}), out, cdf(low), cdf(high));
+        const Array z = lax::mul(real_like(u, std::numbers::sqrt2), lax::erf_inv(u));
+        // Rounding must not leave the open interval.
+        return lax::min(full(lax::nextafter(high, real_like(high, -inf))),
+                        lax::max(full(lax::nextafter(low, real_like(low, inf))), z));
+      });
+}
+
+Array exponential(const Key& key, const Shape& shape, OptionalDType dtype) {
+  return transformed("random::exponential", key, shape, dtype, nullptr,
+                     [](const Array& u) { return lax::neg(lax::log1p(lax::neg(u))); });
+}
+
+Array laplace(const Key& key, const Shape& shape, OptionalDType dtype) {
+  return transformed(
+      "random::laplace", key, shape, dtype, [](const FloatInfo& info) { return -1 + info.eps / 2; },
+      [](const Array& u) { return lax::mul(lax::sign(u), lax::log1p(lax::neg(lax::abs(u)))); });
+}
+
+Array gumbel(const Key& key, const Shape& shape, OptionalDType dtype) {
+  return transformed(
+      "random::gumbel", key, shape, dtype, [](const FloatInfo& info) { return info.tiny; },
+      [](const Array& u) { return lax::neg(lax::log(lax::neg(lax::log(u)))); });
+}
+
+Array logistic(const Key& key, const Shape& shape, OptionalDType dtype) {
+  return transformed(
+      "random::logistic", key, shape, dtype, [](const FloatInfo& info) { return info.tiny; },
+      [](const Array& u) { return lax::sub(lax::log(u), lax::log1p(lax::neg(u))); });
+}
+
+Array cauchy(const Key& key, const Shape& shape, OptionalDType dtype) {
+  return transformed(
+      "random::cauchy", key, shape, dtype, [](const FloatInfo& info) { return info.eps; },
+      [](const Array& u) {
+        return lax::tan(lax::mul(real_like(u, std::numbers::pi), lax::sub(u, real_like(u, 0.5))));
+      });
+}
+
+Array bernoulli(const Key& key, const Array& p, std::optional<Shape> shape) {
+  const char* name = "random::bernoulli";
+  if (!is_floating(p.dtype()))
+    type_error(name, "expected a floating-point probability, got {}; convert it",
+               describe(p.type()));
+  const Shape out = shape.value_or(p.shape());
+  check_shape(name, out);
+  return composite(name, SampleParams{out, p.dtype()}, {key.data, p},
+                   [&](std::span<const Array> a) -> Array {
+                     const Array u = unit_uniform(key_words(name, {a[0]}), out, p.dtype());
+                     return lax::lt(u, broadcast_array(name, as_dtype(a[1], p.dtype()), out));
+                   });
+}
+
+Array rademacher(const Key& key, const Shape& shape, OptionalDType dtype) {
+  const char* name = "random::rademacher";
+  const DType result = canonical_dtype(dtype.value_or(int64));
+  check_shape(name, shape);
+  return composite(name, SampleParams{shape, result}, {key.data},
+                   [&](std::span<const Array> a) -> Array {
+                     const Array u = unit_uniform(key_words(name, {a[0]}), shape, default_float());
+                     return lax::select(lax::lt(u, real_like(u, 0.5)), lax::full(shape, 1, result),
+                                        lax::full(shape, -1, result));
+                   });
+}
+
+Array categorical(const Key& key, const Array& logits, const CategoricalOptions& o) {
+  const char* name = "random::categorical";
+  if (!is_floating(logits.dtype()))
+    type_error(name, "expected floating-point logits, got {}; convert them with astype",
+               describe(logits.type()));
+  if (logits.ndim() == 0)
+    shape_error(name, "expected at least 1 dimension of logits, got {}", describe(logits.type()));
+  const int64_t axis = normalize_axis(name, o.axis, logits.ndim());
+  Shape batch = logits.shape();
+  batch.erase(batch.begin() + axis);
+  const Shape shape = o.shape.value_or(batch);
+  const int64_t added = shape.rank() - batch.rank();
+  const Shape tail = added >= 0 ? Shape(shape.begin() + added, shape.end()) : Shape{};
+  if (added < 0 || broadcast_shapes(name, std::vector<Shape>{tail, batch}) != tail)
+    shape_error(name, "expected a shape that ends in the logits' {} (without axis {}), got {}",
+                batch, axis, shape);
+  Shape drawn = shape;
+  drawn.insert(drawn.begin() + added + axis, logits.shape()[axis]);
+  struct CategoricalParams {
+    Shape shape;
+    int64_t axis;
+  };
+  return composite(
+      name, CategoricalParams{drawn, added + axis}, {key.data, logits},
+      [&](std::span<const Array> a) {
+        const Array noise = gumbel({a[0]}, drawn, a[1].dtype());
+        return argmax(lax::add(noise, broadcast_array(name, as_dtype(a[1], a[1].dtype()), drawn)),
+                      {.axis = added + axis});
+      });
+}
+
+namespace {
+
+// val, moved into the range that its own dtype and `dtype` share, as `dtype`.
+Array converted_and_clipped(const Array& val, DType dtype) {
+  const IntInfo from = iinfo(val.dtype()), to = iinfo(dtype);
+  const Array low =
+      lax::full({}, convert_literal(Literal::scalar(std::max(from.min, to.min)), val.dtype()));
+  const Array high =
+      lax::full({}, convert_literal(Literal::scalar(std::min(from.max, to.max)), val.dtype()));
+  return as_dtype(lax::clamp(low, as_dtype(val, val.dtype()), high), dtype);
+}
+
+Array integers_in(const Words& key, const Shape& shape, const Array& minval, const Array& maxval,
+                  DType dtype) {
+  const char* name = "random::randint";
+  const auto full = [&](const Array& x) { return broadcast_array(name, x, shape); };
+  // maxval may be one above the largest number, as in randint(key, shape, 0, 256, uint8).
+  const Array largest = lax::full({}, convert_literal(Literal::scalar(iinfo(dtype).max), dtype));
+  const Array limit =
+      broadcast_array(name, converted_and_clipped(largest, maxval.dtype()), maxval.shape());
+  const Array beyond = full(lax::gt(as_dtype(maxval, maxval.dtype()), limit));
+  const Array low = full(converted_and_clipped(minval, dtype)),
+              high = full(converted_and_clipped(maxval, dtype));
+  const DType unsigned_dtype = uint_of_bits(iinfo(dtype).bits);
+  Array span = lax::convert_element_type(lax::sub(high, low), unsigned_dtype);
+  const Array one = constant_like(span, 1);
+  span = lax::select(lax::le(high, low), one, span);
+  // Of the whole range of the dtype the span wraps to 0, by which rem leaves its operand as it is.
+  span = lax::select(lax::bitwise_and(beyond, lax::gt(high, low)), lax::add(span, one), span);
+  // Twice the bits that the dtype has, to reduce the bias of the remainder: (2^n * higher + lower)
+  // mod span.
+  const std::vector<Words> keys = internal::split_words(key, 2);
+  const Array higher = random_bits(keys[0], shape, unsigned_dtype),
+              lower = random_bits(keys[1], shape, unsigned_dtype);
+  Array multiplier = lax::rem(constant_like(span, uint64_t{1} << (iinfo(dtype).bits / 2)), span);
+  multiplier = lax::rem(lax::mul(multiplier, multiplier), span);
+  const Array offset =
+      lax::rem(lax::add(lax::mul(lax::rem(higher, span), multiplier), lax::rem(lower, span)), span);
+  return lax::add(low, lax::convert_element_type(offset, dtype));
+}
+
+}  // namespace
+
+Array randint(const Key& key, const Shape& shape, const Array& minval, const Array& maxval,
+              OptionalDType dtype) {
+  const char* name = "random::randint";
+  const DType result = canonical_dtype(dtype.value_or(int64));
+  if (!is_integer(result)) type_error(name, "expected an integer dtype, got {}", result);
+  for (const Array* bound : {&minval, &maxval})
+    if (!is_integer(bound->dtype()))
+      type_error(name, "expected integer bounds, got {}; convert them with astype",
+                 describe(bound->type()));
+  check_shape(name, shape);
+  return composite(
+      name, SampleParams{shape, result}, {key.data, minval, maxval}, [&](std::span<const Array> a) {
+        const Words words = key_words(name, {a[0]});
+        const IntInfo info = iinfo(result);
+        if (info.bits >= 32) return integers_in(words, shape, a[1], a[2], result);
+        // Narrow dtypes are drawn in 32 bits, where the bias is small.
+        const auto clipped = [&](const Array& x, int64_t max) {
+          const Array wide = as_dtype(x, int32);
+          return lax::clamp(lax::full({}, static_cast<double>(info.min), int32), wide,
+                            lax::full({}, static_cast<double>(max), int32));
+        };
+        const int64_t max = static_cast<int64_t>(info.max);
+        return lax::convert_element_type(
+            integers_in(words, shape, clipped(a[1], max), clipped(a[2], max + 1), int32), result);
+      });
+}
+
+}  // namespace tessera::random

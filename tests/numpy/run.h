@@ -1,0 +1,73 @@
+// Runs functions of the numpy layer both ways: traced and evaluated naively (the oracle of the
+// ops), and eagerly (compiled).
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "tessera/numpy/creation.h"
+#include "tessera/trace/evaluate.h"
+#include "tessera/trace/trace.h"
+
+namespace tessera::testing {
+
+using Arrays = std::vector<Array>;
+using ArraysFn = std::function<Arrays(const Arrays&)>;
+
+inline std::vector<Literal> run_traced(const ArraysFn& f, const std::vector<Literal>& inputs) {
+  std::vector<Type> types;
+  for (const Literal& x : inputs) types.push_back(Type{.dtype = x.dtype(), .shape = x.shape()});
+  const TracedFunction traced = trace_function(f, types);
+  std::vector<Literal> all = inputs;
+  for (const Array& x : traced.captures) all.push_back(x.to_host());
+  return evaluate(traced.function, all);
+}
+
+inline std::vector<Literal> run_eagerly(const ArraysFn& f, const std::vector<Literal>& inputs) {
+  Arrays arrays;
+  for (const Literal& x : inputs) arrays.push_back(Array(x));
+  std::vector<Literal> out;
+  for (const Array& x : f(arrays)) out.push_back(x.to_host());
+  return out;
+}
+
+// Exact for bool and integers; NaN equals NaN. Floats within `rtol` and `atol`.
+inline void expect_close(const Literal& got, const Literal& expected, double rtol = 2e-6,
+                         double atol = 2e-6) {
+  ASSERT_EQ(got.dtype(), expected.dtype());
+  ASSERT_EQ(got.shape(), expected.shape());
+  visit_dtype(got.dtype(), [&]<class T>(TypeTag<T>) {
+    const T *g = got.data<T>(), *e = expected.data<T>();
+    for (int64_t i = 0; i < got.elements(); ++i) {
+      if constexpr (std::is_integral_v<T>) {
+        ASSERT_EQ(+g[i], +e[i]) << "element " << i;
+      } else {
+        const auto near = [&](double a, double b) {
+          if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+          return a == b || std::abs(a - b) <= atol + rtol * std::abs(b);
+        };
+        if constexpr (std::is_same_v<T, std::complex<float>> ||
+                      std::is_same_v<T, std::complex<double>>) {
+          ASSERT_TRUE(near(g[i].real(), e[i].real()) && near(g[i].imag(), e[i].imag()))
+              << "element " << i << ": " << g[i] << ", expected " << e[i];
+        } else {
+          ASSERT_TRUE(near(static_cast<double>(g[i]), static_cast<double>(e[i])))
+              << "element " << i << ": " << static_cast<double>(g[i]) << ", expected "
+              << static_cast<double>(e[i]);
+        }
+      }
+    }
+  });
+}
+
+class X64 {
+ public:
+  explicit X64(bool enable) : before_(x64_enabled()) { enable_x64(enable); }
+  ~X64() { enable_x64(before_); }
+
+ private:
+  bool before_;
+};
+
+}  // namespace tessera::testing

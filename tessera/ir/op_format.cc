@@ -268,6 +268,8 @@ Attribute from_text(const TextAttr& attribute, const Attribute& like, std::strin
           },
           [&](const FunctionRef&) -> Attribute {
             if (const auto* v = attribute.get<FunctionRef>()) return *v;
+            if (const auto* v = attribute.get<TextAttr::Symbol>())
+              reader.error(fmt::format("expected the name of a function of this module, got @{}", v->name));
             wrong("a function");
             return FunctionRef();
           },

@@ -272,7 +272,7 @@ Params read_collective(const OpDef& def, OpReader& reader) {
       fields[i] = reader.text.take("tessera.invariant") != nullptr;
     } else if (name == "kind") {
       if (reader.text.regions.size() != 1) reader.error("expected the region that combines two values");
-      const ReduceKind kind = written_kind(*reader.text.regions[0]);
+      const ReduceKind kind = written_kind(*plain_body(reader.text.regions[0]));
       if (kind == ReduceKind::kCustom) reader.error("expected a region that adds, multiplies, or takes the minimum, maximum, and, or");
       fields[i] = std::string(enum_names(kind)[static_cast<size_t>(kind)]);
       regions = 1;

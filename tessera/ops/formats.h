@@ -16,6 +16,8 @@ OpFormat dot_general();
 OpFormat reduce();
 // The kind that a body of the text is. Unlike classify_reduce_body(), minimum of bool is kMin, not kAnd.
 ReduceKind written_kind(const Function& body);
+// A body without the sharding constraints on scalars that JAX puts there, which mean nothing.
+FunctionRef plain_body(const FunctionRef& body);
 // %0 <@mesh, [{"x"}, {}]>
 OpFormat sharding_constraint();
 // (%0) in_shardings=[...] out_shardings=[...] manual_axes={"x"} (%arg0: tensor<4xf32>) {...}

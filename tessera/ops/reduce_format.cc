@@ -102,7 +102,7 @@ void parse_reduce(OpScanner& scanner, OpReader& reader) {
 
 Params read_reduce(const OpDef&, OpReader& reader) {
   if (reader.text.regions.size() != 1) reader.error(fmt::format("expected one region, got {}", reader.text.regions.size()));
-  const FunctionRef& body = reader.text.regions[0];
+  const FunctionRef body = plain_body(reader.text.regions[0]);
   ReduceParams p{reader.require_dims("dimensions"), written_kind(*body)};
   std::sort(p.dims.begin(), p.dims.end());
   if (p.kind == ReduceKind::kCustom) p.body = body;
@@ -117,6 +117,28 @@ ReduceKind written_kind(const Function& body) {
     if (body.ops[0].def->name == "maximum") return ReduceKind::kMax;
   }
   return classify_reduce_body(body);
+}
+
+FunctionRef plain_body(const FunctionRef& body) {
+  auto is_constraint = [](const Op& op) {
+    const auto* control = std::get_if<Control>(&op.def->lower);
+    return control && control->kind == ControlKind::kConstraint;
+  };
+  if (std::none_of(body->ops.begin(), body->ops.end(), is_constraint)) return body;
+  Function out = *body;
+  std::vector<ValueId> same(out.types.size());
+  for (size_t v = 0; v < same.size(); ++v) same[v] = static_cast<ValueId>(v);
+  out.ops.clear();
+  for (Op op : body->ops) {
+    for (ValueId& v : op.operands) v = same[v];
+    if (is_constraint(op) && body->type(op.results[0]).rank() == 0) {
+      same[op.results[0]] = op.operands[0];
+    } else {
+      out.ops.push_back(std::move(op));
+    }
+  }
+  for (ValueId& v : out.outputs) v = same[v];
+  return std::make_shared<const Function>(std::move(out));
 }
 
 OpFormat reduce() {

@@ -1,0 +1,25 @@
+// Fuzzes the parser: any text gives a valid program that prints and parses to itself, or a UserError of kind kParse.
+// scripts/fuzz runs it.
+// folders: base mesh ir ops
+// libraries: -lfmt
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "tessera/ir/parser.h"
+#include "tessera/ir/printer.h"
+#include "tessera/ir/verifier.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  tessera::Function program;
+  try {
+    program = tessera::parse_mlir(std::string_view(reinterpret_cast<const char*>(data), size), "fuzz");
+  } catch (const tessera::UserError& error) {
+    TESSERA_CHECK(error.kind() == tessera::ErrorKind::kParse, "{}", error.what());
+    return 0;
+  }
+  tessera::verify(program);
+  const std::string text = tessera::to_mlir(program);
+  TESSERA_CHECK(tessera::parse_mlir(text, "printed") == program, "{}", text);
+  return 0;
+}

@@ -1,0 +1,212 @@
+#include "tools/commands.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <sstream>
+
+#include "tessera/io/npz.h"
+#include "tessera/ir/parser.h"
+
+namespace tessera::tools {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+struct Outcome {
+  int code;
+  std::string out, err;
+};
+
+Outcome run(int (*command)(const std::vector<std::string>&, const Streams&), const std::vector<std::string>& arguments,
+            const std::string& input = "") {
+  std::istringstream in(input);
+  std::ostringstream out, err;
+  const int code = command(arguments, {in, out, err});
+  return {code, out.str(), err.str()};
+}
+Outcome tessera_command(const std::vector<std::string>& arguments, const std::string& input = "") {
+  return run(run_tessera, arguments, input);
+}
+Outcome opt_command(const std::vector<std::string>& arguments, const std::string& input = "") {
+  return run(run_tessera_opt, arguments, input);
+}
+
+// A matrix product whose contraction is cut, so that it ends in an all_reduce.
+constexpr const char* kProduct = R"(module @jit_product {
+  sdy.mesh @mesh = <["x"=4]>
+  func.func public @main(%x: tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>}, %w: tensor<8x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}) -> (tensor<4x2xf32>) {
+    %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<4x8xf32>, tensor<8x2xf32>) -> tensor<4x2xf32>
+    return %0 : tensor<4x2xf32>
+  }
+}
+)";
+
+class Commands : public testing::Test {
+ protected:
+  void SetUp() override {
+    unsetenv("TESSERA_DEVICES");
+    folder_ = std::filesystem::temp_directory_path() / fmt::format("tessera_tools_{}", getpid());
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override {
+    std::filesystem::remove_all(folder_);
+    initialize({});
+  }
+  std::string path(const std::string& name) const { return folder_ / name; }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name)) << text;
+    return path(name);
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+Literal counting(const Shape& shape) {
+  Literal out(float32, shape);
+  std::iota(out.mutable_data<float>(), out.mutable_data<float>() + out.elements(), 0.0f);
+  return out;
+}
+
+TEST_F(Commands, HelpAndVersion) {
+  for (const auto& arguments : std::vector<std::vector<std::string>>{{"--help"}, {"run", "--help"}, {"explain", "--help"}}) {
+    const Outcome o = tessera_command(arguments);
+    EXPECT_EQ(o.code, 0);
+    EXPECT_THAT(o.out, HasSubstr("Usage:"));
+    EXPECT_THAT(o.err, IsEmpty());
+  }
+  EXPECT_THAT(tessera_command({"--version"}).out, StartsWith("tessera "));
+  EXPECT_THAT(opt_command({"--help"}).out, HasSubstr("flatten, propagate, partition, simplify, fuse"));
+}
+
+TEST_F(Commands, AWrongCommandLineIsExitCode2) {
+  for (const auto& arguments : std::vector<std::vector<std::string>>{{}, {"frobnicate"}, {"run"}, {"run", "f.mlir", "--what"}}) {
+    const Outcome o = tessera_command(arguments);
+    EXPECT_EQ(o.code, 2);
+    EXPECT_THAT(o.out, IsEmpty());
+    EXPECT_THAT(o.err, Not(IsEmpty()));
+  }
+}
+
+TEST_F(Commands, Devices) {
+  const Outcome o = tessera_command({"devices", "tpu_v2:2x2"});
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_THAT(o.out, StartsWith("id  kind    process  coords   core\n0   tpu_v2  0        (0,0,0)  0\n"));
+  EXPECT_THAT(o.out, HasSubstr("create_device_mesh((2, 4)):"));
+  EXPECT_THAT(o.out, HasSubstr("TPU 0"));
+  EXPECT_THAT(tessera_command({"devices", "cpu:3"}).out, HasSubstr("create_device_mesh((3,)):"));
+  EXPECT_THAT(tessera_command({"devices", "tpu_v4:2x2x1*2"}).out, HasSubstr("slice"));
+  const Outcome wrong = tessera_command({"devices", "abacus:3"});
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_THAT(wrong.err, HasSubstr("abacus:3"));
+}
+
+TEST_F(Commands, RunTakesArraysByNameOrPosition) {
+  const std::string file = write("product.mlir", kProduct);
+  const Literal x = counting({4, 8}), w = counting({8, 2});
+  for (const char* second : {"w", "arr_1"}) {
+    write_npz(path("in.npz"), {{"arr_0", x}, {second, w}});
+    const Outcome o = tessera_command({"run", file, "--inputs", path("in.npz"), "--outputs", path("out.npz")});
+    ASSERT_EQ(o.code, 0) << o.err;
+    EXPECT_EQ(o.out, "arr_0: float32[4,2]\n");
+    const Literal product = read_npz(path("out.npz")).at("arr_0");
+    for (int i = 0; i < 4; ++i)
+      for (int j = 0; j < 2; ++j) {
+        float sum = 0;
+        for (int k = 0; k < 8; ++k) sum += x.data<float>()[8 * i + k] * w.data<float>()[2 * k + j];
+        EXPECT_EQ(product.data<float>()[2 * i + j], sum);
+      }
+  }
+}
+
+TEST_F(Commands, RunReadsTheStandardInput) {
+  const Outcome o = tessera_command({"run", "-", "--outputs", path("out.npz")},
+                                    "func.func @main() -> tensor<i32> { %0 = stablehlo.constant dense<7> : tensor<i32> return %0 : tensor<i32> }");
+  ASSERT_EQ(o.code, 0) << o.err;
+  EXPECT_EQ(read_npz(path("out.npz")).at("arr_0"), Literal::scalar(int32_t{7}));
+}
+
+TEST_F(Commands, RunErrors) {
+  const std::string file = write("product.mlir", kProduct);
+  auto fails = [&](const std::vector<std::string>& arguments, const char* what) {
+    const Outcome o = tessera_command(arguments);
+    EXPECT_EQ(o.code, 1);
+    EXPECT_THAT(o.err, HasSubstr(what));
+    EXPECT_THAT(o.out, IsEmpty());
+    EXPECT_FALSE(std::filesystem::exists(path("out.npz")));
+  };
+  const std::string in = path("in.npz"), out = path("out.npz");
+  fails({"run", path("none.mlir"), "--outputs", out}, "expected a file that can be read");
+  fails({"run", write("bad.mlir", "module {"), "--outputs", out}, "bad.mlir:1:9: expected '}' at the end of the module");
+  fails({"run", file, "--outputs", out}, "expected an array 'x' or 'arr_0' for input 0, float32[4,8], got none");
+  write_npz(in, {{"x", counting({4, 8})}, {"w", counting({2, 8})}});
+  fails({"run", file, "--inputs", in, "--outputs", out}, "expected input 1 to be float32[8,2], got float32[2,8] from 'w'");
+  write_npz(in, {{"x", counting({4, 8})}, {"w", counting({8, 2})}, {"y", counting({1})}});
+  fails({"run", file, "--inputs", in, "--outputs", out}, "expected the 2 arrays that the program takes, got 3");
+  write_npz(in, {{"x", counting({4, 8})}, {"w", counting({8, 2})}});
+  fails({"run", file, "--inputs", in, "--outputs", out, "--devices", "cpu:2"},
+        "expected the 4 devices of the program's mesh, got 2; pass --devices cpu:4");
+}
+
+TEST_F(Commands, ExplainNeedsNoDevices) {
+  const Outcome o = tessera_command({"explain", "-"}, kProduct);
+  ASSERT_EQ(o.code, 0) << o.err;
+  EXPECT_THAT(o.out, AllOf(HasSubstr("all_reduce"), HasSubstr("x"), HasSubstr("dot_general"), HasSubstr("schedule:")));
+  EXPECT_THAT(tessera_command({"explain", "-", "--no-schedule"}, kProduct).out, Not(HasSubstr("schedule:")));
+}
+
+TEST_F(Commands, OptPrintsTheProgramAfterEachPass) {
+  const Outcome read = opt_command({"-"}, kProduct);
+  ASSERT_EQ(read.code, 0) << read.err;
+  EXPECT_THAT(read.out, StartsWith("module @jit_product"));
+  EXPECT_TRUE(parse_mlir(read.out) == parse_mlir(kProduct));
+
+  const Outcome propagated = opt_command({"-", "--passes=flatten,propagate"}, kProduct);
+  ASSERT_EQ(propagated.code, 0) << propagated.err;
+  EXPECT_THAT(propagated.out, HasSubstr("stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0] {sdy.sharding = "
+                                        "#sdy.sharding_per_value<[<@mesh, [{}, {}]>]>}"));
+
+  // In one go or read back in between.
+  const Outcome partitioned = opt_command({"-", "--passes=flatten,propagate,partition"}, kProduct);
+  ASSERT_EQ(partitioned.code, 0) << partitioned.err;
+  EXPECT_THAT(partitioned.out, HasSubstr("(tensor<4x2xf32>, tensor<2x2xf32>) -> tensor<4x2xf32>"));
+  EXPECT_THAT(partitioned.out, HasSubstr("replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>"));
+  EXPECT_EQ(opt_command({"-", "--passes=partition"}, propagated.out).out, partitioned.out);
+
+  const Outcome fused = opt_command({"-", "--passes=flatten,propagate,partition,simplify,fuse"}, kProduct);
+  ASSERT_EQ(fused.code, 0) << fused.err;
+  EXPECT_THAT(fused.out, Not(HasSubstr("module")));
+}
+
+TEST_F(Commands, OptErrors) {
+  auto fails = [&](const char* passes, const char* what) {
+    const Outcome o = opt_command({"-", fmt::format("--passes={}", passes)}, kProduct);
+    EXPECT_EQ(o.code, 1);
+    EXPECT_THAT(o.err, HasSubstr(what));
+  };
+  fails("polish", "expected passes among flatten, propagate, partition, simplify, fuse, got 'polish'");
+  fails("partition", "run the pass propagate first");
+  fails("flatten,propagate,partition,fuse,simplify", "expected fuse to be the last pass");
+  EXPECT_EQ(opt_command({}).code, 2);
+}
+
+TEST_F(Commands, TourRunsTheTutorial) {
+  const Outcome o = tessera_command({"tour"});
+  ASSERT_EQ(o.code, 0) << o.err;
+  for (const char* part : {"TpuDevice(id=0", "1. Data that lies", "2. Automatic", "3. Semi-automatic", "4. Manual", "5. One layer",
+                           "all_reduce", "warning", "[shard_map]", "norm: 102.05"})
+    EXPECT_THAT(o.out, HasSubstr(part));
+}
+
+}  // namespace
+}  // namespace tessera::tools

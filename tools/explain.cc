@@ -1,0 +1,15 @@
+#include <ostream>
+
+#include "tessera/compile/lowered.h"
+#include "tools/program.h"
+
+namespace tessera::tools {
+
+void explain_file(const ExplainOptions& options, const Streams& streams) {
+  const ParsedModule module = load_program(options.file, options.devices, false, streams);
+  const Lowered lowered(module.main, request_of(module), {}, devices()[0]);
+  streams.out << lowered.explain();
+  if (options.schedule) streams.out << "\nschedule:\n" << lowered.text("fused");
+}
+
+}  // namespace tessera::tools

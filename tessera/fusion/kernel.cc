@@ -111,7 +111,8 @@ void append_loop(std::string& out, const KernelLoop& loop) {
 // Which loop's indices each node depends on, -1 for none; checks the rules on the way.
 class Verifier {
  public:
-  explicit Verifier(const Kernel& kernel) : k_(kernel), loop_of_(kernel.nodes.size(), -1) {}
+  explicit Verifier(const Kernel& kernel)
+      : k_(kernel), loop_of_(kernel.nodes.size(), -1), after_(kernel.nodes.size(), -1) {}
 
   void run() {
     TESSERA_CHECK(!k_.loops.empty(), "a kernel without loops");
@@ -130,6 +131,7 @@ class Verifier {
                   k_.loops[l].extents);
   }
   void merge(int id, int other) {
+    after_[id] = std::max(after_[id], after_[other]);
     const int from = loop_of_[other];
     if (from < 0) return;
     TESSERA_CHECK(loop_of_[id] < 0 || loop_of_[id] == from,
@@ -154,13 +156,12 @@ class Verifier {
     TESSERA_CHECK(id >= 0 && id < static_cast<int>(k_.nodes.size()), "node {}", id);
     TESSERA_CHECK(loop_of_[id] < 0 || loop_of_[id] == l, "loop {} reads node {} of loop {}", l, id,
                   loop_of_[id]);
-    for (int arg : k_.nodes[id].args) usable(arg, l);
-    TESSERA_CHECK(k_.nodes[id].kind != NodeKind::kReduced || k_.nodes[id].loop < l,
-                  "loop {} reads a result of loop {}", l, k_.nodes[id].loop);
+    TESSERA_CHECK(after_[id] < l, "loop {} reads a result of loop {}", l, after_[id]);
   }
 
   const Kernel& k_;
   std::vector<int> loop_of_;
+  std::vector<int> after_;  // the last loop whose results each node depends on
 };
 
 void Verifier::node(int id) {
@@ -203,6 +204,7 @@ void Verifier::node(int id) {
       for (const KernelReduction& r : k_.loops[n.loop].reductions) results += r.nodes.size();
       TESSERA_CHECK(n.reduction >= 0 && n.reduction < static_cast<int>(results), "result {} of {}",
                     n.reduction, results);
+      after_[id] = n.loop;
       return;
     }
   }

@@ -1,21 +1,267 @@
 #include "tessera/fusion/dots.h"
 
+#include <algorithm>
+#include <optional>
+
+#include "tessera/fusion/access.h"
+#include "tessera/ops/collectives_groups.h"
 #include "tessera/ops/dot_general.h"
 
 namespace tessera::fusion {
+namespace {
+
+// Records what a pointwise op emits, as long as it is a single operation on its operands and
+// constants.
+class SingleOp final : public ExprBuilder {
+ public:
+  Expr apply(ScalarOp op, DType dtype, std::span<const Expr> args) override {
+    ++count;
+    kind = op;
+    operands.assign(args.begin(), args.end());
+    return add(dtype);
+  }
+  Expr constant(DType dtype, const void*) override { return add(dtype); }
+  Expr index(int, DType dtype) override { return add(dtype); }
+  DType dtype_of(Expr expr) const override { return dtypes_[expr.id]; }
+  Expr add(DType dtype) {
+    dtypes_.push_back(dtype);
+    return {static_cast<int>(dtypes_.size()) - 1};
+  }
+  int count = 0;
+  ScalarOp kind = ScalarOp::kAdd;
+  std::vector<Expr> operands;
+
+ private:
+  boost::container::small_vector<DType, 8> dtypes_;
+};
+
+bool has_activation(const GraphOp& dot) {
+  return dot.dot->activation != DotStep::Activation::kNone;
+}
+
+class Absorber {
+ public:
+  explicit Absorber(Graph& graph) : g_(graph) {}
+
+  void run() {
+    for (int i = 0; i < static_cast<int>(g_.ops.size()); ++i)
+      if (g_.ops[i].kind == OpKind::kDot) absorb(i);
+    if (changed_) g_.find_users();
+  }
+
+ private:
+  void absorb(int i);
+  bool fold_transpose(GraphOp& dot, int k);
+  void fold_converts(GraphOp& dot);
+  int only_user(int v) const;
+  bool fold_all_reduce(int* at);
+  bool fold_bias(int* at);
+  bool fold_relu(int* at);
+  void move(int* from, int to);
+  bool emits(const GraphOp& op, ScalarOp kind) const;
+  bool is_zero(int v) const;
+  int row_vector(int v) const;
+
+  Graph& g_;
+  bool changed_ = false;
+};
+
+// The op that alone reads v, or -1.
+int Absorber::only_user(int v) const {
+  const GraphValue& value = g_.values[v];
+  return value.users.size() == 1 && !value.output ? value.users[0] : -1;
+}
+
+bool Absorber::fold_transpose(GraphOp& dot, int k) {
+  const int v = dot.operands[k];
+  if (g_.values[v].op < 0) return false;
+  const GraphOp& maker = g_.ops[g_.values[v].op];
+  if (maker.kind != OpKind::kIndexMap || maker.operands.size() != 1) return false;
+  const int source = maker.operands[0];
+  const Shape &from = g_.values[source].shape, &to = g_.values[v].shape;
+  if (from.size() != to.size()) return false;
+  const std::optional<Access> access = operand_access(maker, 0, identity_access(to), from, to);
+  if (!access) return false;
+  // Dimension of the source for each of the transposed operand. Dimensions of extent 1 pair up in
+  // order.
+  Dims place(to.size(), -1);
+  for (size_t d = 0; d < from.size(); ++d)
+    if (access->dims[d] >= 0) place[access->dims[d]] = static_cast<int64_t>(d);
+  for (size_t d = 0, next = 0; d < to.size(); ++d) {
+    if (place[d] >= 0) continue;
+    while (next < from.size() && access->dims[next] >= 0) ++next;
+    if (next == from.size() || to[d] != 1) return false;
+    place[d] = static_cast<int64_t>(next++);
+  }
+  Dims& batch = k == 0 ? dot.dot->lhs_batch : dot.dot->rhs_batch;
+  Dims& contract = k == 0 ? dot.dot->lhs_contract : dot.dot->rhs_contract;
+  // The result lists free dimensions in the operand's order.
+  int64_t last = -1;
+  for (int64_t d : dot_free_dims(to.rank(), batch, contract)) {
+    if (place[d] < last) return false;
+    last = place[d];
+  }
+  for (int64_t& d : batch) d = place[d];
+  for (int64_t& d : contract) d = place[d];
+  dot.operands[k] = source;
+  return true;
+}
+
+void Absorber::fold_converts(GraphOp& dot) {
+  std::array<int, 2> source{};
+  for (int k = 0; k < 2; ++k) {
+    const GraphValue& value = g_.values[dot.operands[k]];
+    if (value.dtype != float32 || value.op < 0) return;
+    const GraphOp& maker = g_.ops[value.op];
+    if (maker.kind != OpKind::kPointwise || maker.operands.size() != 1 ||
+        !emits(maker, ScalarOp::kConvert))
+      return;
+    source[k] = maker.operands[0];
+  }
+  const DType dtype = g_.values[source[0]].dtype;
+  if ((dtype != float16 && dtype != bfloat16) || g_.values[source[1]].dtype != dtype) return;
+  for (int k = 0; k < 2; ++k) dot.operands[k] = source[k];
+  changed_ = true;
+}
+
+bool Absorber::emits(const GraphOp& op, ScalarOp kind) const {
+  if (op.kind != OpKind::kPointwise) return false;
+  SingleOp builder;
+  boost::container::small_vector<Expr, 4> args;
+  for (const Type& type : op.operand_types) args.push_back(builder.add(type.dtype));
+  Type result;
+  result.dtype = g_.values[op.results[0]].dtype;
+  result.shape = g_.values[op.results[0]].shape;
+  std::get<Pointwise>(op.op->def->lower)
+      .emit(builder, args, op.op->params, op.operand_types, result);
+  if (builder.count != 1 || builder.kind != kind || builder.operands.size() != args.size())
+    return false;
+  for (size_t k = 0; k < args.size(); ++k)
+    if (builder.operands[k].id != args[k].id) return false;
+  return true;
+}
+
+// v is 0 (not -0) everywhere.
+bool Absorber::is_zero(int v) const {
+  const int maker = g_.values[v].op;
+  if (maker < 0) return false;
+  const GraphOp& op = g_.ops[maker];
+  if (op.kind == OpKind::kIndexMap && op.mapping.pieces.size() == 1 && op.mapping.fill < 0)
+    return is_zero(op.operands[0]);
+  if (op.kind != OpKind::kPointwise || !op.operands.empty() || !op.splat) return false;
+  const Literal& value = *op.splat;
+  return std::all_of(value.raw(), value.raw() + value.bytes(),
+                     [](std::byte b) { return b == std::byte{0}; });
+}
+
+// A vector as long as the last dimension of v and repeated along the others, or -1.
+int Absorber::row_vector(int v) const {
+  Access access = identity_access(g_.values[v].shape);
+  const int64_t last = g_.values[v].shape.rank() - 1;
+  bool broadcast = false;
+  while (true) {
+    const GraphValue& value = g_.values[v];
+    if (value.shape.size() == 1 && broadcast) return access.dims[0] == last ? v : -1;
+    if (value.op < 0) return -1;
+    const GraphOp& op = g_.ops[value.op];
+    if (op.kind != OpKind::kIndexMap && op.kind != OpKind::kReshape) return -1;
+    if (op.operands.size() != 1) return -1;
+    const Shape& source = g_.values[op.operands[0]].shape;
+    std::optional<Access> next = operand_access(op, 0, access, source, value.shape);
+    if (!next) return -1;
+    access = std::move(*next);
+    v = op.operands[0];
+    broadcast = true;
+  }
+}
+
+// The dot at *from becomes op `to`, whose result it now gives.
+void Absorber::move(int* from, int to) {
+  GraphOp& dot = g_.ops[*from];
+  GraphOp& reader = g_.ops[to];
+  dot.results = reader.results;
+  reader = std::move(dot);
+  g_.ops[*from] = GraphOp{.kind = OpKind::kNothing};
+  *from = to;
+  changed_ = true;
+}
+
+bool Absorber::fold_all_reduce(int* at) {
+  const GraphOp& dot = g_.ops[*at];
+  if (!dot.dot->reduce_axes.empty() || dot.operands.size() > 2 || has_activation(dot)) return false;
+  const int user = only_user(dot.results[0]);
+  if (user < 0 || g_.ops[user].kind != OpKind::kCollective) return false;
+  const CollectiveInfo info = collective_info(*g_.ops[user].op);
+  if (info.kind != CollectiveKind::kAllReduce || info.reduce != ReduceKind::kSum ||
+      info.groups.size() > 1)
+    return false;
+  if (!is_floating(g_.values[dot.results[0]].dtype)) return false;
+  // Along an axis on which all products are equal there is nothing to sum but the same product.
+  const AxisList& varies = g_.values[dot.results[0]].axes;
+  for (int a : g_.ops[user].over)
+    if (std::find(varies.begin(), varies.end(), a) == varies.end()) return false;
+  const AxisList over = g_.ops[user].over;
+  move(at, user);
+  g_.ops[*at].dot->reduce_axes = over;
+  return true;
+}
+
+bool Absorber::fold_bias(int* at) {
+  const GraphOp& dot = g_.ops[*at];
+  if (dot.operands.size() > 2 || has_activation(dot)) return false;
+  const int v = dot.results[0], user = only_user(v);
+  if (user < 0 || g_.values[v].shape.empty() || !emits(g_.ops[user], ScalarOp::kAdd)) return false;
+  const GraphOp& add = g_.ops[user];
+  const int other = add.operands[0] == v ? add.operands[1] : add.operands[0];
+  if (other == v || g_.values[add.results[0]].axes != g_.values[v].axes) return false;
+  const int bias = row_vector(other);
+  if (bias < 0 || g_.values[bias].elements() != g_.values[v].shape.back()) return false;
+  move(at, user);
+  g_.ops[*at].operands.push_back(bias);
+  return true;
+}
+
+bool Absorber::fold_relu(int* at) {
+  if (has_activation(g_.ops[*at])) return false;
+  const int v = g_.ops[*at].results[0], user = only_user(v);
+  if (user < 0 || !emits(g_.ops[user], ScalarOp::kMax)) return false;
+  const GraphOp& max = g_.ops[user];
+  const int other = max.operands[0] == v ? max.operands[1] : max.operands[0];
+  if (other == v || !is_zero(other)) return false;
+  move(at, user);
+  g_.ops[*at].dot->activation = DotStep::Activation::kRelu;
+  return true;
+}
+
+void Absorber::absorb(int i) {
+  GraphOp& dot = g_.ops[i];
+  for (int k = 0; k < 2; ++k)
+    while (fold_transpose(dot, k)) changed_ = true;
+  fold_converts(dot);
+  for (int k = 0; k < 2; ++k)
+    while (fold_transpose(dot, k)) changed_ = true;
+  int at = i;
+  fold_all_reduce(&at);
+  if (!is_floating(g_.values[g_.ops[at].results[0]].dtype)) return;
+  fold_bias(&at);
+  fold_relu(&at);
+}
+
+}  // namespace
+
+void absorb_into_dots(Graph& graph) { Absorber(graph).run(); }
 
 DotStep dot_step(const GraphOp& op, std::span<const int> in, int out, const AxisList& axes) {
-  const DotParams& params = op.op->params.as<DotParams>();
-  DotStep step;
-  step.lhs_batch = params.lhs_batch;
-  step.rhs_batch = params.rhs_batch;
-  step.lhs_contract = params.lhs_contract;
-  step.rhs_contract = params.rhs_contract;
+  DotStep step = *op.dot;
   step.lhs = in[0];
   step.rhs = in[1];
   step.out = out;
-  step.accumulate = dot_accumulate_dtype(params.result);
+  if (in.size() > 2) step.bias = in[2];
   step.axes = axes;
+  step.axes.insert(step.axes.end(), step.reduce_axes.begin(), step.reduce_axes.end());
+  const bool one_free_dim =
+      step.lhs_batch == step.rhs_batch && step.lhs_contract == step.rhs_contract;
+  step.symmetric = step.lhs == step.rhs && one_free_dim;
   return step;
 }
 

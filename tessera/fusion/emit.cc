@@ -14,6 +14,8 @@ namespace {
 // may be.
 constexpr float kScratchWork = 8;
 constexpr int64_t kScratchBytes = 256 << 10;
+// Rows of a block fill a cache line of four-byte elements; smaller arrays stay in the cache anyway.
+constexpr int64_t kBlockRows = 16, kBlockColumns = 64, kBlockedElements = 1 << 16;
 
 // A loop has to be cut, or a value stored; the attempt at this kernel is given up.
 struct NeedCut {
@@ -74,6 +76,8 @@ class Emitter::Impl final : public ExprBuilder {
 
   void estimate_work();
   EmittedKernel attempt();
+  void block_transposes();
+  void choose_lanes();
   void set_dimensions();
   void order_loops();
   int output_family(const Access& access) const;
@@ -126,7 +130,8 @@ class Emitter::Impl final : public ExprBuilder {
   // one row.
   std::vector<Dims> cuts_;
   Dims extents_;
-  std::vector<int> base_;  // of a dimension, in extents_
+  std::vector<int> block_;  // dimensions whose last part is walked inside of blocks
+  std::vector<int> base_;   // of a dimension, in extents_
   std::vector<int> parallel_;
   std::vector<std::vector<int>> families_;
   std::vector<LoopKey> loops_;
@@ -168,11 +173,13 @@ std::variant<EmittedKernel, int> Emitter::Impl::emit(int group) {
   group_ = group;
   plan_group_ = &plan_.groups[group];
   cuts_.clear();
+  block_.clear();
   for (int64_t extent : plan_group_->extents) cuts_.push_back({extent});
   while (true) {
     try {
       return attempt();
     } catch (const NeedCut& need) {
+      if (need.cut.dim < 0) continue;  // the cuts are made already
       size_t dim = 0;
       int place = need.cut.dim;
       while (place >= static_cast<int>(cuts_[dim].size()))
@@ -202,6 +209,12 @@ void Emitter::Impl::set_dimensions() {
   for (int d = 0; d < parallel_rank; ++d) append(parallel_, d);
   for (size_t f = 0; f < group.families.size(); ++f)
     for (int d : group.families[f]) append(families_[f], d);
+  // Inside of blocks last.
+  for (int d : block_) {
+    const int inside = base_[d] + static_cast<int>(cuts_[d].size()) - 1;
+    std::erase(parallel_, inside);
+    parallel_.push_back(inside);
+  }
 }
 
 int Emitter::Impl::level_of_value(int v) const {
@@ -281,10 +294,63 @@ EmittedKernel Emitter::Impl::attempt() {
   for (const GroupOutput& output : group.outputs)
     written += g_.values[output.value].bytes() * g_.values[output.value].instances;
   kernel_.streaming_stores = 2 * written > last_level_cache_;
+  block_transposes();
   std::vector<int> loop_family;
   for (const LoopKey& loop : loops_) loop_family.push_back(loop.family);
   collapse(kernel_, {extents_, parallel_, families_, loop_family}, addresses_, store_addresses_);
+  choose_lanes();
   return {std::move(kernel_), values_};
+}
+
+// A large transpose moves blocks of kBlockRows x kBlockColumns, so that the cache lines it reads
+// across are used up while they are in the cache.
+void Emitter::Impl::block_transposes() {
+  const Group& group = *plan_group_;
+  if (group.structured || !block_.empty() || group.root_rank < 2) return;
+  if (g_.values[group.outputs[0].value].elements() < kBlockedElements) return;
+  const int column = group.root_rank - 1;
+  if (cuts_[column].size() != 1 || extents_[base_[column]] % kBlockColumns != 0) return;
+  for (size_t i = 0; i < kernel_.nodes.size(); ++i) {
+    if (kernel_.nodes[i].kind != NodeKind::kLoad || addresses_[i].coefficients[base_[column]] <= 1)
+      continue;
+    for (int row = 0; row < column; ++row) {
+      if (cuts_[row].size() != 1 || addresses_[i].coefficients[base_[row]] != 1 ||
+          extents_[base_[row]] % kBlockRows != 0)
+        continue;
+      block_ = {row, column};
+      cuts_[row] = {extents_[base_[row]] / kBlockRows, kBlockRows};
+      cuts_[column] = {extents_[base_[column]] / kBlockColumns, kBlockColumns};
+      throw NeedCut{{-1, 0}};
+    }
+  }
+}
+
+// Lanes lie where memory is contiguous: what looks like a reduction over rows may be one over
+// columns of a transposed operand.
+void Emitter::Impl::choose_lanes() {
+  if (scratch_bytes_ > 0) return;
+  const bool folds = std::any_of(kernel_.loops.begin(), kernel_.loops.end(),
+                                 [](const KernelLoop& l) { return !l.reductions.empty(); });
+  if (!folds) return;
+  int strided_parallel = 0, strided_inner = 0;
+  auto count = [&](const Affine& address) {
+    strided_parallel += address.parallel.back() != 0 && address.parallel.back() != 1;
+    strided_inner +=
+        !address.inner.empty() && address.inner.back() != 0 && address.inner.back() != 1;
+  };
+  for (const KernelNode& node : kernel_.nodes)
+    if (node.kind == NodeKind::kLoad) count(node.address);
+  for (const KernelLoop& loop : kernel_.loops)
+    for (const KernelStore& store : loop.stores) count(store.address);
+  int64_t shortest = std::numeric_limits<int64_t>::max();
+  for (const KernelLoop& loop : kernel_.loops)
+    if (!loop.reductions.empty())
+      shortest = std::min(shortest, loop.extents.empty() ? 1 : loop.extents.back());
+  if (strided_inner > strided_parallel && kernel_.parallel.back() >= 8) {
+    kernel_.vectorize = Kernel::Vectorize::kParallel;
+  } else if (strided_parallel > strided_inner && shortest >= 8) {
+    kernel_.vectorize = Kernel::Vectorize::kInner;
+  }
 }
 
 IndexExpr Emitter::Impl::dim_expr(int dim) const {
@@ -360,9 +426,16 @@ void Emitter::Impl::emit_reduction(int i) {
 
 void Emitter::Impl::emit_store(const GroupOutput& output) {
   const GraphValue& value = g_.values[output.value];
-  const Index at = index_of(output.access, output.part.empty() ? value.shape : Shape(output.part));
+  Index at = index_of(output.access, value.shape);
   KernelStore store;
-  store.node = pull(output.value, intern(at), -1);
+  if (output.piece < 0) {
+    store.node = pull(output.value, intern(at), -1);
+  } else {
+    const GraphOp& op = g_.ops[value.op];
+    const IndexPiece& piece = op.mapping.pieces[output.piece];
+    for (size_t d = 0; d < at.dims.size(); ++d) at.dims[d].offset += piece.start[d];
+    store.node = pull(op.operands[piece.operand], intern(piece_index(op, piece, at)), -1);
+  }
   store.buffer = buffer(output.value, BufferKind::kOutput);
   kernel_.loops[loop_].stores.push_back(store);
   store_addresses_[loop_].push_back(linear_index(at, extents_.size()));
@@ -380,7 +453,14 @@ bool Emitter::Impl::depends_on_loop(const Index& index) const {
 }
 
 int Emitter::Impl::pull(int v, int index, int guard) {
-  if (g_.values[v].elements() == 1) guard = -1;
+  if (g_.values[v].elements() == 1) {
+    // Its only element, also where a guarded index would lie outside.
+    guard = -1;
+    Index first;
+    first.shape = g_.values[v].shape;
+    first.dims.resize(first.shape.size(), IndexExpr::constant(0, extents_.size()));
+    index = intern(std::move(first));
+  }
   const bool varies = guard >= 0 || depends_on_loop(table_[index]);
   const int loop = varies ? loop_ : -1;
   MemoSlot& slot = memo_[v];
@@ -463,7 +543,7 @@ int Emitter::Impl::pull_fresh(int v, int index, int guard) {
   const int scalar = value.shape.empty() ? index : -1;
   switch (op.kind) {
     case OpKind::kConstant:
-      return constant_node(value.dtype, op.literal.raw());
+      return constant_node(value.dtype, op.splat->raw());
     case OpKind::kConvert:
       return convert_node(pull(op.operands[0], index, guard), value.dtype);
     case OpKind::kReshape:

@@ -5,6 +5,7 @@
 #include "tessera/fusion/emit.h"
 #include "tessera/fusion/graph.h"
 #include "tessera/fusion/plan.h"
+#include "tessera/fusion/simplify.h"
 
 namespace tessera {
 namespace {
@@ -44,7 +45,7 @@ int Scheduler::slot(int v) {
     slot.index = value.input;
   } else if (value.op < 0) {
     slot.kind = Slot::Kind::kConstant;
-    slot.literal = value.constant;
+    slot.literal = *value.constant;
   } else if (value.output) {
     slot.kind = Slot::Kind::kOutput;
     for (size_t k = g_.outputs.size(); k-- > 0;)
@@ -95,9 +96,6 @@ bool Scheduler::run(std::vector<char>& must_store) {
       add_stored_op(group);
       continue;
     }
-    int64_t elements = 0;
-    for (const GroupOutput& output : group.outputs) elements += g_.values[output.value].elements();
-    if (elements == 0) continue;
     std::variant<EmittedKernel, int> emitted = emitter.emit(k);
     if (int* v = std::get_if<int>(&emitted)) {
       TESSERA_CHECK(!must_store[*v], "value {} is stored and has no address", *v);
@@ -114,7 +112,9 @@ bool Scheduler::run(std::vector<char>& must_store) {
 }  // namespace
 
 Schedule fuse(const Function& local, const Mesh& mesh, const FuseOptions& options) {
-  const Graph graph = build_graph(local, mesh, options.input_axes);
+  const Function simple = simplify(local);
+  Graph graph = build_graph(simple, mesh, options.input_axes);
+  absorb_into_dots(graph);
   std::vector<char> must_store(graph.values.size(), 0);
   while (true) {
     Scheduler scheduler(graph, mesh, options);

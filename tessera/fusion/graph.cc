@@ -5,6 +5,7 @@
 #include "tessera/fusion/collectives.h"
 #include "tessera/fusion/reductions.h"
 #include "tessera/ops/constant.h"
+#include "tessera/ops/dot_general.h"
 
 namespace tessera::fusion {
 namespace {
@@ -157,10 +158,11 @@ void Builder::lower(const Op& op) {
         const ConstantParams& params = op.params.as<ConstantParams>();
         if (!params.is_splat() && params.shape.elements() != 1) {
           const int v = b.g_.add_value(params.value.dtype(), params.shape, {}, 1, -1);
-          b.g_.values[v].constant = params.value;
+          b.g_.values[v].constant = std::make_shared<const Literal>(params.value);
           b.number_[op.results[0]] = v;
           return false;
         }
+        out.splat = std::make_shared<const Literal>(params.value);
       }
       out.kind = OpKind::kPointwise;
       for (ValueId v : op.operands) out.operand_types.push_back(plain(b.f_.types[v]));
@@ -186,7 +188,15 @@ void Builder::lower(const Op& op) {
       return false;
     }
     bool operator()(const Library& lowering) {
-      out.kind = lowering.kind == LibraryKind::kDot ? OpKind::kDot : OpKind::kLibrary;
+      if (lowering.kind != LibraryKind::kDot) b.no_place(op, "of a library that has no step");
+      out.kind = OpKind::kDot;
+      const DotParams& params = op.params.as<DotParams>();
+      out.dot = std::make_shared<DotStep>();
+      out.dot->lhs_batch = params.lhs_batch;
+      out.dot->rhs_batch = params.rhs_batch;
+      out.dot->lhs_contract = params.lhs_contract;
+      out.dot->rhs_contract = params.rhs_contract;
+      out.dot->accumulate = dot_accumulate_dtype(params.result);
       return true;
     }
     bool operator()(const CollectiveLowering& lowering) {
@@ -229,12 +239,7 @@ Graph Builder::run(const std::vector<AxisList>& input_axes) {
     g_.outputs.push_back(number_[v]);
     g_.values[number_[v]].output = true;
   }
-  for (int i = 0; i < static_cast<int>(g_.ops.size()); ++i) {
-    for (int v : g_.ops[i].operands) {
-      auto& users = g_.values[v].users;
-      if (users.empty() || users.back() != i) users.push_back(i);
-    }
-  }
+  g_.find_users();
   return std::move(g_);
 }
 
@@ -250,6 +255,16 @@ int Graph::add_value(DType dtype, const Shape& shape, const AxisList& axes, int6
   value.op = op;
   values.push_back(std::move(value));
   return static_cast<int>(values.size()) - 1;
+}
+
+void Graph::find_users() {
+  for (GraphValue& value : values) value.users.clear();
+  for (int i = 0; i < static_cast<int>(ops.size()); ++i) {
+    for (int v : ops[i].operands) {
+      auto& users = values[v].users;
+      if (users.empty() || users.back() != i) users.push_back(i);
+    }
+  }
 }
 
 Graph build_graph(const Function& function, const Mesh& mesh,

@@ -13,14 +13,14 @@
 namespace tessera::fusion {
 
 enum class OpKind : uint8_t {
+  kNothing,    // became part of another op
   kConstant,   // a scalar
   kConvert,    // to the result's dtype
   kPointwise,  // `op` emits it
   kIndexMap,   // `mapping`
   kReshape,    // the same elements in the same order
   kReduce,     // `reduction`; n operands, then n initial scalars
-  kDot,        // library calls and data movement: what they read and write is stored
-  kLibrary,
+  kDot,        // from here on: what they read and write is stored
   kCollective,
   kAxisIndex,
 };
@@ -32,9 +32,11 @@ struct GraphOp {
   std::vector<Type> operand_types;  // kPointwise: dtype and shape
   IndexMapping mapping;
   Reduction reduction;
-  Literal literal;  // kConstant
-  float work =
-      0;  // scalar instructions an element, roughly; an elementary function counts about ten
+  // kDot: dimension numbers and what it took in; a third operand is the bias.
+  std::shared_ptr<DotStep> dot;
+  std::shared_ptr<const Literal> splat;  // kConstant, kPointwise: the scalar it is everywhere
+  // Scalar instructions an element, roughly; an elementary function counts about ten.
+  float work = 0;
   AxisList over;  // kCollective, kAxisIndex: the axes it runs along
 
   bool stored() const { return kind >= OpKind::kDot; }  // its results exist in memory
@@ -48,7 +50,7 @@ struct GraphValue {
   int op = -1;     // -1: an input, or a constant array
   int input = -1;  // which input
   bool output = false;
-  Literal constant;                              // op < 0, input < 0: the same on every device
+  std::shared_ptr<const Literal> constant;  // op < 0, input < 0: the same on every device
   boost::container::small_vector<int, 4> users;  // ops, ascending, each once
 
   int64_t elements() const { return shape.elements(); }
@@ -60,6 +62,8 @@ struct Graph {
   std::vector<GraphOp> ops;  // define before use
   std::vector<int> inputs, outputs;
 
+  // Fills in GraphValue::users.
+  void find_users();
   int add_value(DType dtype, const Shape& shape, const AxisList& axes, int64_t instances, int op);
 };
 

@@ -14,6 +14,8 @@ constexpr float kCheapWork = 20;
 // Work that is worth a loop of its own rather than being repeated.
 constexpr float kExpensiveWork = 8;
 constexpr float kScalarWork = 50;
+// What a step costs before it computes anything: about a microsecond.
+constexpr float kStepWork = 16384;
 constexpr int64_t kMaxGroupOps = 1500;
 constexpr int64_t kMinParallel = 16;
 
@@ -24,72 +26,6 @@ struct Demand {
   boost::container::small_vector<size_t, 4> tags = {};  // of the different accesses
 };
 using Demands = boost::container::small_vector<Demand, 4>;
-
-Access identity_access(const Shape& shape) {
-  Access out;
-  for (int d = 0; d < static_cast<int>(shape.size()); ++d)
-    out.dims.push_back(shape[d] == 1 ? -1 : static_cast<int8_t>(d));
-  return out;
-}
-
-size_t tag_of(const Access& access) {
-  size_t tag = access.tag;
-  if (access.plain)
-    for (int d : access.dims) tag = hash_combine(tag, static_cast<size_t>(d + 2));
-  return tag;
-}
-
-Access opaque_access(const Access& of, size_t maker) {
-  Access out;
-  out.plain = false;
-  out.tag = hash_combine(tag_of(of), maker);
-  return out;
-}
-
-bool is_whole(const IndexPiece& piece, const Shape& result) {
-  if (!piece.start_dynamic.empty()) return false;
-  for (size_t d = 0; d < piece.start.size(); ++d)
-    if (piece.start[d] > 0) return false;
-  for (size_t d = 0; d < piece.stop.size(); ++d)
-    if (piece.stop[d] < result[d]) return false;
-  return true;
-}
-
-std::optional<Access> mapped_access(const GraphOp& op, int k, const Access& access,
-                                    const Shape& operand, const Shape& result) {
-  const std::vector<IndexPiece>& pieces = op.mapping.pieces;
-  if (pieces.size() != 1 || pieces[0].operand != k || !is_whole(pieces[0], result))
-    return std::nullopt;
-  Access out;
-  for (size_t d = 0; d < operand.size(); ++d) {
-    const IndexTerm& term = pieces[0].terms[d];
-    if (operand[d] == 1) {
-      out.dims.push_back(-1);
-    } else if (term.result_dim >= 0 && term.stride == 1 && term.offset == 0 && term.divisor == 1 &&
-               term.dynamic < 0) {
-      out.dims.push_back(access.dims[term.result_dim]);
-    } else {
-      return std::nullopt;
-    }
-  }
-  return out;
-}
-
-std::optional<Access> reshaped_access(const Access& access, const Shape& operand,
-                                      const Shape& result) {
-  Access out;
-  size_t r = 0;
-  for (int64_t extent : operand) {
-    if (extent == 1) {
-      out.dims.push_back(-1);
-      continue;
-    }
-    while (r < result.size() && result[r] == 1) ++r;
-    if (r == result.size() || result[r] != extent) return std::nullopt;
-    out.dims.push_back(access.dims[r++]);
-  }
-  return out;
-}
 
 class Planner {
  public:
@@ -121,22 +57,24 @@ class Planner {
   void place_reduction(int i, Demands& demands);
   bool store_in_reader(int i, const Demands& demands);
   bool store_beside(int i);
+  bool store_pieces(int i);
   int new_group(int i);
   void put(int i, int group, const Access& access, float times = 1);
 
-  Access operand_access(int user, size_t k, const Placement& at) const;
-  // Readers of op i by kernel; false if it has none at all. All steps after it are left in after_.
+  std::optional<Access> read_access(int user, size_t k, const Placement& at) const;
   bool find_demands(int i, Demands* demands);
+  // Whether computing v so many times more takes less time than a step of its own.
+  bool is_little(int v, int64_t times) const {
+    return work_[v] <= kScalarWork && static_cast<float>(times) * work_[v] <= kStepWork;
+  }
   bool affordable(int i, const Demand& demand);
   bool structure(Group& group, int parallel_rank);
   bool covers_parallel(const Group& group, const Access& access) const;
   bool covers_elements(const Group& group, const Access& access) const;
   bool can_join_rows(int i, const Demand& demand);
   int family_of(Group& group, const Shape& operand, const Dims& reduced);
-  bool computes(int group, int op) const {
-    for (const Placement& p : plan_.placements[op])
-      if (p.group == group) return true;
-    return false;
+  static bool full(const Group& group) {
+    return static_cast<int64_t>(group.ops.size()) >= kMaxGroupOps;
   }
   // Whether group may get another stored value that the readers in after_ wait for.
   bool acyclic(int group) const {
@@ -180,49 +118,46 @@ void Planner::estimate() {
   }
 }
 
-Access Planner::operand_access(int user, size_t k, const Placement& at) const {
+// Nullopt where the group does not read the operand: another piece of a concatenation does.
+std::optional<Access> Planner::read_access(int user, size_t k, const Placement& at) const {
   const GraphOp& op = g_.ops[user];
-  const GraphValue& operand = g_.values[op.operands[k]];
-  if (operand.shape.empty()) return {};
-  const GraphValue& result = g_.values[op.results[0]];
-  switch (op.kind) {
-    case OpKind::kPointwise:
-    case OpKind::kConvert:
-      return at.access;
-    case OpKind::kIndexMap: {
-      std::optional<Access> access;
-      if (at.access.plain)
-        access = mapped_access(op, static_cast<int>(k), at.access, operand.shape, result.shape);
-      return access ? *access : opaque_access(at.access, static_cast<size_t>(user) * 64 + k);
-    }
-    case OpKind::kReshape: {
-      std::optional<Access> access;
-      if (at.access.plain) access = reshaped_access(at.access, operand.shape, result.shape);
-      return access ? *access : opaque_access(at.access, static_cast<size_t>(user) * 64);
-    }
-    case OpKind::kReduce: {
-      const Group& group = plan_.groups[at.group];
-      const auto it = std::find_if(group.reductions.begin(), group.reductions.end(),
-                                   [&](const auto& reduction) { return reduction.first == user; });
-      const auto& family = group.families[it->second];
-      Access out;
-      size_t kept = 0, folded = 0;
-      const Dims& reduced = op.reduction.dims;
-      for (int d = 0; d < static_cast<int>(operand.shape.size()); ++d) {
-        if (std::find(reduced.begin(), reduced.end(), d) == reduced.end()) {
-          out.dims.push_back(at.access.dims[kept++]);
-        } else {
-          out.dims.push_back(operand.shape[d] == 1 ? -1 : static_cast<int8_t>(family[folded++]));
-        }
+  const Shape& operand = g_.values[op.operands[k]].shape;
+  const Group& group = plan_.groups[at.group];
+  if (op.kind == OpKind::kReduce) {
+    if (operand.empty()) return Access{};
+    const auto it = std::find_if(group.reductions.begin(), group.reductions.end(),
+                                 [&](const auto& reduction) { return reduction.first == user; });
+    const auto& family = group.families[it->second];
+    Access out;
+    size_t kept = 0, folded = 0;
+    const Dims& reduced = op.reduction.dims;
+    for (int d = 0; d < static_cast<int>(operand.size()); ++d) {
+      if (std::find(reduced.begin(), reduced.end(), d) == reduced.end()) {
+        out.dims.push_back(at.access.dims[kept++]);
+      } else {
+        out.dims.push_back(operand[d] == 1 ? -1 : static_cast<int8_t>(family[folded++]));
       }
-      return out;
     }
-    default:
-      TESSERA_CHECK(false, "a stored op has no placement");
-      return {};
+    return out;
   }
+  if (group.op == user && group.piece >= 0) {
+    const IndexPiece& piece = op.mapping.pieces[group.piece];
+    if (piece.operand != static_cast<int>(k)) return std::nullopt;
+    for (size_t d = 0; d < operand.size(); ++d)
+      if (piece.terms[d].offset != -piece.start[d])
+        return opaque_access({}, static_cast<size_t>(user) * 64 + k);
+    return identity_access(group.extents);
+  }
+  std::optional<Access> out =
+      operand_access(op, k, at.access, operand, g_.values[op.results[0]].shape);
+  // A view keeps the order of elements, so all views of one access are one access.
+  if (!out)
+    out = opaque_access(
+        at.access, op.kind == OpKind::kReshape ? user * 64 : static_cast<size_t>(user) * 64 + k);
+  return out;
 }
 
+// Readers of op i by kernel; false if it has none at all. All steps after it are left in after_.
 bool Planner::find_demands(int i, Demands* demands) {
   after_.reset();
   readers_.clear();
@@ -244,7 +179,9 @@ bool Planner::find_demands(int i, Demands* demands) {
         if (!plan_.groups[at.group].kernel) continue;
         for (size_t k = 0; k < op.operands.size(); ++k) {
           if (op.operands[k] != v) continue;
-          Access access = operand_access(user, k, at);
+          std::optional<Access> read = read_access(user, k, at);
+          if (!read) continue;
+          Access& access = *read;
           const size_t tag = tag_of(access);
           auto it = std::find_if(demands->begin(), demands->end(),
                                  [&](const Demand& d) { return d.group == at.group; });
@@ -357,8 +294,7 @@ bool Planner::structure(Group& group, int parallel_rank) {
     while (rank < group.root_rank && group.extents[rank] == 1) ++rank;
     return rank == parallel_rank;
   }
-  for (const GroupOutput& output : group.outputs)
-    if (!output.part.empty()) return false;
+  if (group.piece >= 0) return false;
   int64_t parallel = 1, inner = 1;
   for (int d = 0; d < group.root_rank; ++d)
     (d < parallel_rank ? parallel : inner) *= group.extents[d];
@@ -378,7 +314,7 @@ bool Planner::structure(Group& group, int parallel_rank) {
 // Whether op i may be computed where `demand` reads it: the kernel does not repeat expensive work.
 bool Planner::affordable(int i, const Demand& demand) {
   Group& group = plan_.groups[demand.group];
-  if (static_cast<int64_t>(group.ops.size()) >= kMaxGroupOps) return false;
+  if (full(group)) return false;
   const GraphOp& op = g_.ops[i];
   const int v = op.results[0];
   const GraphValue& value = g_.values[v];
@@ -386,8 +322,10 @@ bool Planner::affordable(int i, const Demand& demand) {
   if (op.kind == OpKind::kIndexMap && op.mapping.pieces.size() > 4) return false;
   if ((demand.times - 1) * work_[v] > kCheapWork || demand.times > 16) return false;
   if (work_[v] <= kExpensiveWork) return true;
-  if (group.structured && covers_parallel(group, demand.access)) return true;
-  int64_t evaluations = g_.values[group.outputs[0].value].instances, folded = 1;
+  const int64_t instances = g_.values[group.outputs[0].value].instances;
+  const bool same_instances = instances == value.instances;
+  if (same_instances && group.structured && covers_parallel(group, demand.access)) return true;
+  int64_t evaluations = instances, folded = 1;
   for (int d = 0; d < group.root_rank; ++d) evaluations *= group.extents[d];
   for (const auto& family : group.families) {
     int64_t elements = 1;
@@ -395,8 +333,9 @@ bool Planner::affordable(int i, const Demand& demand) {
       if (d >= group.root_rank) elements *= group.extents[d];
     folded = std::max(folded, elements);
   }
-  if (evaluations * folded <= value.elements() * value.instances * 3 / 2) return true;
-  if (!demand.access.plain || group.structured) return false;
+  const int64_t repeated = evaluations * folded - value.elements() * value.instances;
+  if (repeated <= value.elements() * value.instances / 2 || is_little(v, repeated)) return true;
+  if (!demand.access.plain || group.structured || !same_instances) return false;
   // Rows: what does not depend on the inner dimensions is computed once a row.
   int rank = 0;
   for (int d : demand.access.dims) rank = std::max(rank, d + 1);
@@ -410,8 +349,7 @@ bool Planner::store_in_reader(int i, const Demands& demands) {
   const GraphValue& value = g_.values[g_.ops[i].results[0]];
   for (const Demand& demand : demands) {
     const Group& group = plan_.groups[demand.group];
-    if (group.axes != value.axes || static_cast<int64_t>(group.ops.size()) >= kMaxGroupOps)
-      continue;
+    if (group.axes != value.axes || full(group)) continue;
     if (!covers_elements(group, demand.access) &&
         !(group.structured && covers_parallel(group, demand.access)))
       continue;
@@ -424,29 +362,36 @@ bool Planner::store_in_reader(int i, const Demands& demands) {
   return false;
 }
 
-// Stores op i in a kernel over the same domain that reads one of its operands at the same place.
+// Stores op i in a kernel over the same domain that reads, at the same place, something that op i
+// reads too.
 bool Planner::store_beside(int i) {
-  const GraphOp& op = g_.ops[i];
-  const GraphValue& value = g_.values[op.results[0]];
-  for (size_t k = 0; k < op.operands.size(); ++k) {
-    const GraphValue& operand = g_.values[op.operands[k]];
-    if (operand.shape.empty()) continue;
+  const GraphValue& value = g_.values[g_.ops[i].results[0]];
+  const Access access = identity_access(value.shape);
+  boost::container::small_vector<std::pair<int, Access>, 16> sources;
+  auto add_operands = [&](int op, const Access& at) {
+    for (size_t k = 0; k < g_.ops[op].operands.size() && sources.size() < 16; ++k) {
+      const int v = g_.ops[op].operands[k];
+      if (g_.values[v].shape.empty()) continue;
+      std::optional<Access> read = operand_access(g_.ops[op], k, at, g_.values[v].shape,
+                                                  g_.values[g_.ops[op].results[0]].shape);
+      if (read) sources.emplace_back(v, std::move(*read));
+    }
+  };
+  add_operands(i, access);
+  for (size_t s = 0; s < sources.size(); ++s) {
+    const auto [v, read] = sources[s];
     int tried = 0;
-    for (int user : operand.users) {
+    for (int user : g_.values[v].users) {
       if (user <= i || ++tried > 8) continue;
       for (const Placement& at : plan_.placements[user]) {
         const Group& group = plan_.groups[at.group];
-        if (!group.kernel || group.axes != value.axes ||
-            static_cast<int64_t>(group.ops.size()) >= kMaxGroupOps)
-          continue;
+        if (!group.kernel || group.piece >= 0 || group.axes != value.axes || full(group)) continue;
         if (!std::equal(value.shape.begin(), value.shape.end(), group.extents.begin(),
                         group.extents.begin() + group.root_rank))
           continue;
-        const Access access = identity_access(value.shape);
         bool same = false;
         for (size_t j = 0; j < g_.ops[user].operands.size(); ++j)
-          same = same || (g_.ops[user].operands[j] == op.operands[k] &&
-                          operand_access(user, j, at) == operand_access(i, k, {at.group, access}));
+          same = same || (g_.ops[user].operands[j] == v && read_access(user, j, at) == read);
         if (!same || !acyclic(at.group)) continue;
         const int target = at.group;
         reach_.extend(target, after_);
@@ -455,22 +400,48 @@ bool Planner::store_beside(int i) {
         return true;
       }
     }
+    const int maker = g_.values[v].op;
+    if (maker >= 0 && !g_.ops[maker].stored() && g_.ops[maker].kind != OpKind::kReduce)
+      add_operands(maker, read);
   }
   return false;
+}
+
+// A large concatenation is stored piece by piece, each in a kernel of its own.
+bool Planner::store_pieces(int i) {
+  const GraphOp& op = g_.ops[i];
+  const GraphValue& value = g_.values[op.results[0]];
+  if (op.kind != OpKind::kIndexMap || op.mapping.pieces.size() < 2) return false;
+  if (value.elements() < kReduceBlock && op.mapping.pieces.size() <= 4) return false;
+  if (!is_tiling(op, value.shape)) return false;
+  for (int k = 0; k < static_cast<int>(op.mapping.pieces.size()); ++k) {
+    const Shape extents = piece_extents(op.mapping.pieces[k]);
+    if (extents.elements() == 0) continue;
+    const int id = new_group(i);
+    Group& group = plan_.groups[id];
+    group.piece = k;
+    group.extents = extents;
+    const Access access = identity_access(extents);
+    store_results(i, id, access);
+    group.outputs.back().piece = k;
+    put(i, id, access);
+  }
+  return true;
 }
 
 void Planner::place_elementwise(int i, Demands& demands) {
   const int v = g_.ops[i].results[0];
   bool store = plan_.stored[v];
   if (!store && demands.size() > 1)
-    store = work_[v] > kCheapWork ||
-            read_bytes_[v] > 2.0F * static_cast<float>(g_.values[v].bytes()) + 64;
+    store = (work_[v] > kCheapWork ||
+             read_bytes_[v] > 2.0F * static_cast<float>(g_.values[v].bytes()) + 64) &&
+            !is_little(v, g_.values[v].elements() * g_.values[v].instances);
   for (size_t k = 0; k < demands.size() && !store; ++k) store = !affordable(i, demands[k]);
   if (!store) {
     for (const Demand& demand : demands) put(i, demand.group, demand.access, demand.times);
     return;
   }
-  if (store_in_reader(i, demands) || store_beside(i)) return;
+  if (store_in_reader(i, demands) || store_pieces(i) || store_beside(i)) return;
   const int group = new_group(i);
   const Access access = identity_access(g_.values[v].shape);
   store_results(i, group, access);
@@ -503,8 +474,7 @@ bool Planner::can_join_rows(int i, const Demand& demand) {
   const GraphValue& operand = g_.values[op.operands[0]];
   Group& group = plan_.groups[demand.group];
   if (!demand.access.plain || group.axes != value.axes) return false;
-  if (static_cast<int64_t>(group.ops.size()) >= kMaxGroupOps || group.extents.size() > 100)
-    return false;
+  if (full(group) || group.extents.size() > 100) return false;
   int rank = 0;
   for (int d : demand.access.dims) rank = std::max(rank, d + 1);
   Group trial;

@@ -15,18 +15,10 @@
 
 #include <vector>
 
+#include "tessera/fusion/access.h"
 #include "tessera/fusion/graph.h"
 
 namespace tessera::fusion {
-
-// Dimension of the kernel for each dimension of a value, -1 where the index is always 0.
-struct Access {
-  bool plain = true;  // false: some other function of the loop dimensions, which `tag` names;
-                      // `dims` is empty
-  size_t tag = 0;
-  boost::container::small_vector<int8_t, 6> dims;
-  friend bool operator==(const Access&, const Access&) = default;
-};
 
 struct Placement {
   int group = -1;
@@ -37,15 +29,14 @@ struct Placement {
 struct GroupOutput {
   int value = -1;
   Access access;
-  int64_t offset =
-      0;      // elements: where the stored part of the value begins (parts of a concatenation)
-  Dims part;  // extents of that part; empty: the whole value
+  int piece = -1;  // the stored part, a piece of the index map that makes the value; -1: all of it
 };
 
 // What becomes one step.
 struct Group {
   bool kernel = true;  // false: the stored op `op`, or a view of its operand
   int op = -1;         // the op that opened the group
+  int piece = -1;      // the group computes only this piece of the index map `op`
   int order = 0;       // steps keep the order of the program where dependencies leave a choice
   Dims extents;        // of the dimensions; those of the first output, then those of reductions
   int root_rank = 0;   // the number of the former

@@ -99,7 +99,7 @@ int add_op(Graph& g, GraphOp op, DType dtype, const Shape& shape) {
 int add_constant(Graph& g, const Literal& literal) {
   GraphOp op;
   op.kind = OpKind::kConstant;
-  op.literal = literal;
+  op.splat = std::make_shared<const Literal>(literal);
   return add_op(g, std::move(op), literal.dtype(), {});
 }
 

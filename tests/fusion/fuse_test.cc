@@ -1,6 +1,9 @@
 #include "tessera/fusion/fuse.h"
 
+#include <chrono>
+
 #include "fusion_testing.h"
+#include "tessera/ops/concatenate.h"
 
 namespace tessera::fusion_testing {
 namespace {
@@ -63,7 +66,7 @@ TEST(Fuse, MeanAndVarianceShareAPass) {
     const Array mean = lax::reduce_sum(x[0], {1}) / 33.0;
     return Arrays{mean, lax::reduce_sum(x[0] * x[0], {1}) / 33.0 - mean * mean};
   }));
-  EXPECT_EQ(outline(s), "kernel (20,) rows; loop () store store; loop (33,) sum sum\n");
+  EXPECT_EQ(outline(s), "kernel (20,) rows; loop (33,) sum sum; loop () store store\n");
 }
 
 TEST(Fuse, ColumnSumHasLanesAcross) {
@@ -94,6 +97,20 @@ TEST(Fuse, TransposeIsAnAccessPattern) {
     return Arrays{lax::transpose(lax::exp(x[0]), {1, 0}) + x[1]};
   }));
   EXPECT_EQ(outline(s), "kernel (7, 5) lanes; loop () store\n");
+}
+
+TEST(Fuse, LargeTransposesMoveBlocks) {
+  const Schedule s = check(trace({f32({320, 256})}, [](const Arrays& x) {
+    return Arrays{lax::transpose(x[0], {1, 0}) * 2};
+  }));
+  EXPECT_EQ(outline(s), "kernel (16, 5, 16, 64) lanes; loop () store\n");
+}
+
+TEST(Fuse, RowsOfATransposeAreColumns) {
+  const Schedule s = check(trace({f32({20, 40})}, [](const Arrays& x) {
+    return Arrays{lax::reduce_sum(lax::transpose(x[0], {1, 0}), {1})};
+  }));
+  EXPECT_EQ(outline(s), "kernel (40,) lanes; loop (20,) sum; loop () store\n");
 }
 
 TEST(Fuse, ReshapeOfAnInputIsAView) {
@@ -129,6 +146,161 @@ TEST(Fuse, EmptyArrays) {
   check(trace({f32({0, 3})}, [](const Arrays& x) {
     return Arrays{x[0] + 1, lax::reduce_sum(x[0], {0}), lax::reduce_max(x[0], {1})};
   }));
+}
+
+TEST(Fuse, NarrowAndLongColumns) {
+  // Rows side by side fill the vectors, blocks the cores.
+  const Schedule s = check(trace(
+      {f32({100000, 3})}, [](const Arrays& x) { return Arrays{lax::reduce_sum(x[0], {0})}; }));
+  EXPECT_EQ(outline(s),
+            "kernel (100, 60) lanes; loop (50,) sum; loop () store\n"
+            "kernel (3,) lanes; loop (2000,) sum; loop () store\n");
+}
+
+TEST(Fuse, BlocksOfOddLengthsArePadded) {
+  check(trace({f32({99991})}, [](const Arrays& x) {
+    return Arrays{lax::reduce_sum(lax::exp(x[0]), {0}), lax::reduce_min(x[0], {0})};
+  }));
+  check(trace({f32({70001, 1})}, [](const Arrays& x) {
+    return Arrays{lax::reduce_max(x[0], {0}), lax::argmax(x[0], 0)};
+  }));
+  check(trace({array_type(bfloat16, {70000})},
+              [](const Arrays& x) { return Arrays{lax::reduce_sum(x[0], {0})}; }));
+}
+
+TEST(Fuse, SoftmaxOfFewLongRowsIsParallel) {
+  const Schedule s =
+      check(trace({f32({2, 80000})}, [](const Arrays& x) { return Arrays{softmax(x[0])}; }));
+  // No kernel of any size runs on two rows only.
+  for (const Step& step : s.steps) {
+    const Kernel& k = std::get<KernelStep>(step).kernel;
+    for (const KernelLoop& loop : k.loops) EXPECT_LE(loop.extents.elements(), 16384 * 2);
+  }
+}
+
+TEST(Fuse, ExpensiveValuesOfTwoKernelsAreStored) {
+  const Schedule s = check(trace({f32({50, 70})}, [](const Arrays& x) {
+    const Array e = lax::pow(x[0] * x[0] + 1, x[0]);
+    return Arrays{lax::transpose(e, {1, 0}) + 1, lax::reduce_sum(e, {0})};
+  }));
+  EXPECT_EQ(s.steps.size(), 2u);  // the column sum stores what it folds
+}
+
+TEST(Fuse, ExpensiveVectorsAreNotRecomputedPerElement) {
+  const Schedule s = check(trace({f32({50, 70}), f32({70})}, [](const Arrays& x) {
+    return Arrays{x[0] + column_broadcast(lax::exp(x[1]), 50)};
+  }));
+  EXPECT_EQ(outline(s),
+            "kernel (70,) lanes; loop () store\nkernel (50, 70) lanes; loop () store\n");
+}
+
+TEST(Fuse, StencilsDoNotGrowExponentially) {
+  const Schedule s = check(trace({f32({64})}, [](const Arrays& x) {
+    Array y = x[0];
+    for (int k = 0; k < 12; ++k)
+      y = lax::slice_in_dim(y, 1, y.shape()[0]) + lax::slice_in_dim(y, 0, y.shape()[0] - 1);
+    return Arrays{y * 1e-4};
+  }));
+  size_t nodes = 0;
+  for (const Step& step : s.steps) nodes += std::get<KernelStep>(step).kernel.nodes.size();
+  EXPECT_LT(nodes, 500u);
+}
+
+TEST(Fuse, ConcatenationOfLargePartsIsStoredPartByPart) {
+  const Schedule s = check(trace({f32({100, 200}), f32({100, 100})}, [](const Arrays& x) {
+    return Arrays{lax::concatenate(Arrays{lax::exp(x[0]), x[1]}, 1)};
+  }));
+  EXPECT_EQ(outline(s),
+            "kernel (100, 200) lanes; loop () store\nkernel (100, 100) lanes; loop () store\n");
+}
+
+TEST(Fuse, DenseLayerIsOneDot) {
+  const Function f = trace({f32({6, 5}), f32({5, 7}), f32({7})}, [](const Arrays& x) {
+    const Array y = lax::dot(x[0], x[1]) + lax::broadcast_in_dim(x[2], {6, 7}, {1});
+    return Arrays{lax::max(y, lax::full_like(y, 0))};
+  });
+  EXPECT_EQ(outline(check(f)), "dot bias relu\n");
+}
+
+TEST(Fuse, TransposedOperandsAreDimensionNumbers) {
+  const Schedule s = check(trace({f32({5, 6}), f32({7, 5})}, [](const Arrays& x) {
+    return Arrays{lax::dot(lax::transpose(x[0], {1, 0}), lax::transpose(x[1], {1, 0}))};
+  }));
+  EXPECT_EQ(outline(s), "dot\n");
+  const Schedule gram = check(trace({f32({5, 6})}, [](const Arrays& x) {
+    return Arrays{lax::dot(x[0], lax::transpose(x[0], {1, 0}))};
+  }));
+  EXPECT_EQ(outline(gram), "dot symmetric\n");
+  // A transpose among the free dimensions changes the result's order: it stays.
+  const Schedule order = check(trace({f32({3, 4, 5}), f32({5, 7})}, [](const Arrays& x) {
+    return Arrays{lax::dot_general(lax::transpose(x[0], {1, 0, 2}), x[1],
+                                   {.lhs_contract = {2}, .rhs_contract = {0}})};
+  }));
+  EXPECT_EQ(outline(order), "kernel (4, 3, 5) lanes; loop () store\ndot\n");
+}
+
+TEST(Fuse, WideningBeforeADotIsExact) {
+  const Schedule s = check(
+      trace({array_type(bfloat16, {4, 5}), array_type(bfloat16, {5, 3})}, [](const Arrays& x) {
+        return Arrays{lax::dot(lax::convert_element_type(x[0], float32),
+                               lax::convert_element_type(x[1], float32))};
+      }));
+  EXPECT_EQ(outline(s), "dot\n");
+}
+
+TEST(Fuse, DotWithAnotherReaderKeepsItsResult) {
+  const Schedule s = check(trace({f32({6, 5}), f32({5, 7}), f32({7})}, [](const Arrays& x) {
+    const Array y = lax::dot(x[0], x[1]);
+    return Arrays{y + lax::broadcast_in_dim(x[2], {6, 7}, {1}), y * 2};
+  }));
+  EXPECT_EQ(outline(s), "dot\nkernel (6, 7) lanes; loop () store store\n");
+}
+
+TEST(Fuse, ConstantsAndPassedThroughInputs) {
+  check(trace({f32({3})}, [](const Arrays& x) {
+    const std::vector<float> values = {1, 2, 3};
+    return Arrays{x[0], lax::full({2, 2}, 7, float32),
+                  lax::constant(Literal::from<float>(values, {3})) + x[0],
+                  lax::constant(Literal::from<float>(values, {3})), x[0]};
+  }));
+}
+
+TEST(Fuse, LargeOutputsAreStreamed) {
+  const Function f = trace({f32({1024, 1024})}, [](const Arrays& x) { return Arrays{x[0] * 2}; });
+  EXPECT_FALSE(std::get<KernelStep>(fuse(f, Mesh()).steps[0]).kernel.streaming_stores);
+  EXPECT_TRUE(std::get<KernelStep>(fuse(f, Mesh(), {.last_level_cache = 4 << 20}).steps[0])
+                  .kernel.streaming_stores);
+}
+
+TEST(Fuse, OpsWithoutAPlaceAreErrors) {
+  Function f;
+  const ValueId x = f.add_input(f32({3}));
+  static const OpDef nameless{.name = "nowhere"};
+  f.outputs = {f.add_op(nameless, NoParams{}, {x}, std::array{f32({3})}, "user.cc:7")[0]};
+  try {
+    fuse(f, Mesh());
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_STREQ(error.what(),
+                 "[stablehlo.nowhere] expected an op that fusion can place in a schedule, got one "
+                 "without a lowering; called at user.cc:7");
+  }
+}
+
+TEST(Fuse, ManyOpsTakeMilliseconds) {
+  const Function f = trace({f32({64, 64})}, [](const Arrays& x) {
+    Array y = x[0];
+    for (int k = 0; k < 100; ++k)
+      y = lax::tanh(y * 0.5 + x[0]) + row_broadcast(lax::reduce_sum(y, {1}), 64);
+    return Arrays{y};
+  });
+  EXPECT_GE(f.ops.size(), 500u);
+  const auto start = std::chrono::steady_clock::now();
+  const Schedule s = fuse(f, Mesh());
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  EXPECT_LT(seconds.count(),
+            0.2);  // a few milliseconds; the bound leaves room for sanitizers and a busy machine
+  RecordProperty("milliseconds", std::to_string(1e3 * seconds.count()));
 }
 
 }  // namespace

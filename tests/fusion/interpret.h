@@ -274,7 +274,10 @@ class ScheduleInterpreter {
   }
 
   void run_step(const DotStep& step) {
-    AxisList axes = step.axes;
+    AxisList axes;
+    for (int a : step.axes)
+      if (std::find(step.reduce_axes.begin(), step.reduce_axes.end(), a) == step.reduce_axes.end())
+        axes.push_back(a);
     axes.insert(axes.end(), step.reduce_axes.begin(), step.reduce_axes.end());
     const int64_t runs = axes_size(mesh_, axes);
     const DotParams params{step.lhs_batch, step.rhs_batch, step.lhs_contract, step.rhs_contract,

@@ -151,6 +151,26 @@ W apply_same(ScalarOp op, std::span<const W> x) {
   }
   if constexpr (is_inexact_type<W>) {
     switch (op) {
+      case ScalarOp::kTan:
+        return std::tan(x[0]);
+      case ScalarOp::kSinh:
+        return std::sinh(x[0]);
+      case ScalarOp::kCosh:
+        return std::cosh(x[0]);
+      case ScalarOp::kAsin:
+        return std::asin(x[0]);
+      case ScalarOp::kAcos:
+        return std::acos(x[0]);
+      case ScalarOp::kAtan:
+        return std::atan(x[0]);
+      case ScalarOp::kAsinh:
+        return std::asinh(x[0]);
+      case ScalarOp::kAcosh:
+        return std::acosh(x[0]);
+      case ScalarOp::kAtanh:
+        return std::atanh(x[0]);
+      case ScalarOp::kCbrt:
+        return scalar::cube_root(x[0]);
       case ScalarOp::kSqrt:
         return std::sqrt(x[0]);
       case ScalarOp::kRsqrt:
@@ -191,6 +211,12 @@ W apply_same(ScalarOp op, std::span<const W> x) {
         return std::round(x[0]);
       case ScalarOp::kErf:
         return std::erf(x[0]);
+      case ScalarOp::kErfc:
+        return std::erfc(x[0]);
+      case ScalarOp::kLgamma:
+        return scalar::lgamma(x[0]);
+      case ScalarOp::kDigamma:
+        return scalar::digamma(x[0]);
       case ScalarOp::kErfInv:
         return scalar::erf_inv(x[0]);
       case ScalarOp::kAtan2:
@@ -201,6 +227,26 @@ W apply_same(ScalarOp op, std::span<const W> x) {
   }
   TESSERA_CHECK(false, "the interpreter of the tests has no {}", static_cast<int>(op));
   return x[0];
+}
+
+// The next number of T after x towards y, by its bits.
+template <class T>
+T next_after(T x, T y) {
+  using Bits = std::conditional_t<sizeof(T) == 2, uint16_t,
+                                  std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>;
+  const double from = widen(x), to = widen(y);
+  if (from != from || from == to) return from != from ? x : y;
+  if (to != to) return y;
+  Bits bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  if (from == 0) {
+    bits = to < 0 ? static_cast<Bits>((Bits{1} << (8 * sizeof(T) - 1)) | 1) : Bits{1};
+  } else {
+    bits = static_cast<Bits>((from < to) == (from > 0) ? bits + 1 : bits - 1);
+  }
+  T out;
+  std::memcpy(&out, &bits, sizeof out);
+  return out;
 }
 
 inline Scalar convert(const Scalar& x, DType to) {
@@ -223,6 +269,12 @@ inline Scalar apply_scalar(ScalarOp op, DType result, std::span<const Scalar> ar
       return interpreter::convert(args[0], result);
     case ScalarOp::kBitcast:
       return {.dtype = result, .bytes = args[0].bytes};
+    case ScalarOp::kNextAfter:
+      return visit_dtype(result, [&]<class T>(TypeTag<T>) {
+        if constexpr (std::is_same_v<decltype(widen(T{})), double>)
+          return make_scalar(next_after(scalar_as<T>(args[0]), scalar_as<T>(args[1])));
+        return Scalar{};
+      });
     case ScalarOp::kIsFinite:
       return visit_dtype(args[0].dtype, [&]<class T>(TypeTag<T>) {
         if constexpr (is_real<decltype(widen(T{}))>)

@@ -1,0 +1,115 @@
+#include "tessera/fusion/access.h"
+
+namespace tessera::fusion {
+namespace {
+
+bool is_whole(const IndexPiece& piece, const Shape& result) {
+  if (!piece.start_dynamic.empty()) return false;
+  for (size_t d = 0; d < piece.start.size(); ++d)
+    if (piece.start[d] > 0) return false;
+  for (size_t d = 0; d < piece.stop.size(); ++d)
+    if (piece.stop[d] < result[d]) return false;
+  return true;
+}
+
+std::optional<Access> mapped_access(const GraphOp& op, int k, const Access& access,
+                                    const Shape& operand, const Shape& result) {
+  const std::vector<IndexPiece>& pieces = op.mapping.pieces;
+  if (pieces.size() != 1 || pieces[0].operand != k || !is_whole(pieces[0], result))
+    return std::nullopt;
+  Access out;
+  for (size_t d = 0; d < operand.size(); ++d) {
+    const IndexTerm& term = pieces[0].terms[d];
+    if (operand[d] == 1) {
+      out.dims.push_back(-1);
+    } else if (term.result_dim >= 0 && operand[d] == result[term.result_dim] && term.stride == 1 &&
+               term.offset == 0 && term.divisor == 1 && term.dynamic < 0) {
+      out.dims.push_back(access.dims[term.result_dim]);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return out;
+}
+
+std::optional<Access> reshaped_access(const Access& access, const Shape& operand,
+                                      const Shape& result) {
+  Access out;
+  size_t r = 0;
+  for (int64_t extent : operand) {
+    if (extent == 1) {
+      out.dims.push_back(-1);
+      continue;
+    }
+    while (r < result.size() && result[r] == 1) ++r;
+    if (r == result.size() || result[r] != extent) return std::nullopt;
+    out.dims.push_back(access.dims[r++]);
+  }
+  return out;
+}
+
+}  // namespace
+
+Access identity_access(const Shape& shape) {
+  Access out;
+  for (int d = 0; d < static_cast<int>(shape.size()); ++d)
+    out.dims.push_back(shape[d] == 1 ? -1 : static_cast<int8_t>(d));
+  return out;
+}
+
+size_t tag_of(const Access& access) {
+  size_t tag = access.tag;
+  if (access.plain)
+    for (int d : access.dims) tag = hash_combine(tag, static_cast<size_t>(d + 2));
+  return tag;
+}
+
+Access opaque_access(const Access& of, size_t maker) {
+  Access out;
+  out.plain = false;
+  out.tag = hash_combine(tag_of(of), maker);
+  return out;
+}
+
+std::optional<Access> operand_access(const GraphOp& op, size_t k, const Access& access,
+                                     const Shape& operand, const Shape& result) {
+  if (operand.empty()) return Access{};
+  if (!access.plain) return std::nullopt;
+  switch (op.kind) {
+    case OpKind::kPointwise:
+    case OpKind::kConvert:
+      return access;
+    case OpKind::kIndexMap:
+      return mapped_access(op, static_cast<int>(k), access, operand, result);
+    case OpKind::kReshape:
+      return reshaped_access(access, operand, result);
+    default:
+      return std::nullopt;
+  }
+}
+
+bool is_tiling(const GraphOp& op, const Shape& result) {
+  int64_t elements = 0;
+  for (const IndexPiece& piece : op.mapping.pieces) {
+    if (!piece.start_dynamic.empty() || piece.start.size() != result.size() ||
+        piece.stop.size() != result.size())
+      return false;
+    if (piece.terms.size() != result.size()) return false;
+    for (int d = 0; d < static_cast<int>(result.size()); ++d) {
+      const IndexTerm& term = piece.terms[d];
+      if (term.result_dim != d || term.stride != 1 || term.divisor != 1 || term.dynamic >= 0)
+        return false;
+      if (piece.start[d] < 0 || piece.stop[d] > result[d]) return false;
+    }
+    elements += piece_extents(piece).elements();
+  }
+  return op.mapping.fill < 0 && elements == result.elements();
+}
+
+Shape piece_extents(const IndexPiece& piece) {
+  Shape out;
+  for (size_t d = 0; d < piece.stop.size(); ++d) out.push_back(piece.stop[d] - piece.start[d]);
+  return out;
+}
+
+}  // namespace tessera::fusion

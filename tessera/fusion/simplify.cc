@@ -1,0 +1,186 @@
+#include "tessera/fusion/simplify.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "tessera/ir/op_def.h"
+#include "tessera/ops/broadcast.h"
+#include "tessera/ops/constant.h"
+#include "tessera/ops/convert.h"
+#include "tessera/ops/elementwise.h"
+#include "tessera/ops/reshape.h"
+#include "tessera/ops/select.h"
+#include "tessera/ops/slice.h"
+
+namespace tessera {
+namespace {
+
+class Simplifier {
+ public:
+  explicit Simplifier(const Function& f) : f_(f), number_(f.types.size(), -1) {}
+
+  Function run() {
+    out_.name = f_.name;
+    out_.types.reserve(f_.types.size());
+    out_.ops.reserve(f_.ops.size());
+    for (ValueId v : f_.inputs) number_[v] = out_.add_input(f_.types[v]);
+    maker_.assign(out_.types.size(), -1);
+    for (const Op& op : f_.ops) {
+      Op copy = op;
+      for (ValueId& v : copy.operands) v = number_[v];
+      const std::vector<ValueId> results =
+          op.results.size() == 1 && !op.def->effect
+              ? std::vector{rewrite(std::move(copy), f_.types[op.results[0]])}
+              : append(std::move(copy), f_.types_of(op.results));
+      for (size_t r = 0; r < results.size(); ++r) number_[op.results[r]] = results[r];
+    }
+    for (ValueId v : f_.outputs) out_.outputs.push_back(number_[v]);
+    return remove_dead_ops(out_);
+  }
+
+ private:
+  // An existing value that equals the op's result, or the result of a simpler op, or of the op
+  // itself.
+  ValueId rewrite(Op op, const Type& type);
+  bool shorten_view(Op& op, const Type& type);
+  ValueId neutral_operand(const Op& op, const Type& type) const;
+
+  const Op* maker(ValueId v) const { return maker_[v] < 0 ? nullptr : &out_.ops[maker_[v]]; }
+  const Op* maker(ValueId v, const OpDef& def) const {
+    const Op* op = maker(v);
+    return op && op->def == &def ? op : nullptr;
+  }
+  // The scalar that stands everywhere in v, as bytes equal to those of `value` in v's dtype.
+  bool is_splat(ValueId v, double value) const {
+    const Op* op = maker(v, constant_op);
+    if (!op || !op->params.as<ConstantParams>().is_splat()) return false;
+    const Literal& have = op->params.as<ConstantParams>().value;
+    return have == convert_literal(Literal::scalar(value), have.dtype());
+  }
+  bool same_array(ValueId v, const Type& type) const { return out_.types[v].same_array(type); }
+
+  std::vector<ValueId> append(Op op, std::span<const Type> types);
+
+  const Function& f_;
+  Function out_;
+  std::vector<ValueId> number_;  // of a value of f_ in out_
+  std::vector<int> maker_;       // op of out_, -1 for inputs
+  std::unordered_multimap<size_t, int> seen_;
+};
+
+std::vector<ValueId> Simplifier::append(Op op, std::span<const Type> types) {
+  size_t key = hash_combine(std::hash<const void*>()(op.def), op.params.hash());
+  for (ValueId v : op.operands) key = hash_combine(key, static_cast<size_t>(v));
+  if (!op.def->effect) {
+    const auto [begin, end] = seen_.equal_range(key);
+    for (auto it = begin; it != end; ++it) {
+      const Op& other = out_.ops[it->second];
+      if (other.def == op.def && other.operands == op.operands && other.params == op.params)
+        return {other.results.begin(), other.results.end()};
+    }
+    seen_.emplace(key, static_cast<int>(out_.ops.size()));
+  }
+  op.results.clear();
+  for (const Type& type : types) {
+    op.results.push_back(out_.add_value(type));
+    maker_.push_back(static_cast<int>(out_.ops.size()));
+  }
+  out_.ops.push_back(std::move(op));
+  return {out_.ops.back().results.begin(), out_.ops.back().results.end()};
+}
+
+// x for x + 0, x * 1 and the like; -1 if there is none.
+ValueId Simplifier::neutral_operand(const Op& op, const Type& type) const {
+  const bool exact = !is_inexact(type.dtype);
+  auto either = [&](double value) -> ValueId {
+    if (is_splat(op.operands[1], value)) return op.operands[0];
+    if (is_splat(op.operands[0], value)) return op.operands[1];
+    return -1;
+  };
+  if (op.def == &add_op && exact) return either(0);
+  if (op.def == &mul_op && !is_complex(type.dtype)) return either(1);
+  if (op.def == &sub_op && !is_complex(type.dtype) && is_splat(op.operands[1], 0))
+    return op.operands[0];
+  if (op.def == &div_op && !is_complex(type.dtype) && is_splat(op.operands[1], 1))
+    return op.operands[0];
+  return -1;
+}
+
+// Views of views; true if something changed.
+bool Simplifier::shorten_view(Op& op, const Type& type) {
+  if (op.def == &reshape_op) {
+    if (const Op* inner = maker(op.operands[0], reshape_op)) {
+      op.operands[0] = inner->operands[0];
+      return true;
+    }
+    if (const Op* inner = maker(op.operands[0], constant_op);
+        inner && inner->params.as<ConstantParams>().is_splat()) {
+      ConstantParams params = inner->params.as<ConstantParams>();
+      params.shape = type.shape;
+      op.operands.clear();
+      op.params = params;
+      op.def = &constant_op;
+      return true;
+    }
+  } else if (op.def == &transpose_op) {
+    if (const Op* inner = maker(op.operands[0], transpose_op)) {
+      const Dims &outer_dims = op.params.as<TransposeParams>().permutation,
+                 &inner_dims = inner->params.as<TransposeParams>().permutation;
+      Dims both;
+      for (int64_t d : outer_dims) both.push_back(inner_dims[d]);
+      op.operands[0] = inner->operands[0];
+      op.params = TransposeParams{both};
+      return true;
+    }
+  } else if (op.def == &broadcast_in_dim_op) {
+    if (const Op* inner = maker(op.operands[0], broadcast_in_dim_op)) {
+      const Dims &outer_dims = op.params.as<BroadcastParams>().dims,
+                 &inner_dims = inner->params.as<BroadcastParams>().dims;
+      Dims both;
+      for (int64_t d : inner_dims) both.push_back(outer_dims[d]);
+      op.operands[0] = inner->operands[0];
+      op.params = BroadcastParams{type.shape, both};
+      return true;
+    }
+    if (const Op* inner = maker(op.operands[0], constant_op);
+        inner && inner->params.as<ConstantParams>().is_splat()) {
+      ConstantParams params = inner->params.as<ConstantParams>();
+      params.shape = type.shape;
+      op.operands.clear();
+      op.params = params;
+      op.def = &constant_op;
+      return true;
+    }
+  }
+  return false;
+}
+
+ValueId Simplifier::rewrite(Op op, const Type& type) {
+  while (shorten_view(op, type)) {
+  }
+  if (!op.operands.empty() && same_array(op.operands[0], type)) {
+    const ValueId x = op.operands[0];
+    if (op.def == &reshape_op || op.def == &convert_op) return x;
+    if (op.def == &broadcast_in_dim_op &&
+        op.params.as<BroadcastParams>().dims == iota_dims(type.rank()))
+      return x;
+    if (op.def == &transpose_op &&
+        op.params.as<TransposeParams>().permutation == iota_dims(type.rank()))
+      return x;
+    if (op.def == &slice_op) return x;  // as many elements as the operand: all of them
+  }
+  if (op.operands.size() == 2) {
+    const ValueId x = neutral_operand(op, type);
+    if (x >= 0 && same_array(x, type)) return x;
+  }
+  if (op.def == &neg_op)
+    if (const Op* inner = maker(op.operands[0], neg_op)) return inner->operands[0];
+  if (op.def == &select_op && op.operands[1] == op.operands[2]) return op.operands[1];
+  return append(std::move(op), std::array{type})[0];
+}
+
+}  // namespace
+
+Function simplify(const Function& function) { return Simplifier(function).run(); }
+
+}  // namespace tessera

@@ -1,0 +1,84 @@
+#include "tessera/fusion/simplify.h"
+
+#include "fusion_testing.h"
+
+namespace tessera::fusion_testing {
+namespace {
+
+using namespace array_math;
+
+// The number of ops left; results are compared with the evaluator.
+template <class F>
+size_t ops_left(const std::vector<Type>& types, F body) {
+  const Function f = trace(types, body), simple = simplify(f);
+  const std::vector<Literal> inputs = random_inputs(f);
+  const std::vector<Literal> want = evaluate(f, inputs), got = evaluate(simple, inputs);
+  for (size_t k = 0; k < want.size(); ++k) EXPECT_EQ(got[k], want[k]);
+  return simple.ops.size();
+}
+
+TEST(Simplify, EqualOpsAreOne) {
+  EXPECT_EQ(
+      ops_left({f32({3})}, [](const Arrays& x) { return Arrays{lax::exp(x[0]) + lax::exp(x[0])}; }),
+      2u);
+}
+
+TEST(Simplify, DeadOpsAreGone) {
+  EXPECT_EQ(ops_left({f32({3})},
+                     [](const Arrays& x) {
+                       lax::exp(x[0]);
+                       return Arrays{x[0] + x[0]};
+                     }),
+            1u);
+}
+
+TEST(Simplify, NeutralElements) {
+  auto count = [](DType dtype, auto body) { return ops_left({array_type(dtype, {4})}, body); };
+  EXPECT_EQ(count(float32, [](const Arrays& x) { return Arrays{x[0] * 1}; }), 0u);
+  EXPECT_EQ(count(float32, [](const Arrays& x) { return Arrays{x[0] / 1}; }), 0u);
+  EXPECT_EQ(count(float32, [](const Arrays& x) { return Arrays{x[0] - 0}; }), 0u);
+  EXPECT_EQ(count(int32, [](const Arrays& x) { return Arrays{x[0] + 0}; }), 0u);
+  EXPECT_EQ(count(int32, [](const Arrays& x) { return Arrays{0 + x[0]}; }), 0u);
+  EXPECT_EQ(count(float32, [](const Arrays& x) { return Arrays{-(-x[0])}; }), 0u);
+  // -0 + 0 is 0.
+  EXPECT_EQ(count(float32, [](const Arrays& x) { return Arrays{x[0] + 0}; }), 2u);
+}
+
+TEST(Simplify, ViewsOfViews) {
+  EXPECT_EQ(ops_left({f32({2, 6})},
+                     [](const Arrays& x) {
+                       return Arrays{lax::reshape(lax::reshape(x[0], {12}), {3, 4})};
+                     }),
+            1u);
+  EXPECT_EQ(ops_left({f32({2, 6})},
+                     [](const Arrays& x) {
+                       return Arrays{lax::reshape(lax::reshape(x[0], {12}), {2, 6})};
+                     }),
+            0u);
+  EXPECT_EQ(ops_left({f32({2, 3, 4})},
+                     [](const Arrays& x) {
+                       return Arrays{lax::transpose(lax::transpose(x[0], {1, 2, 0}), {1, 0, 2})};
+                     }),
+            1u);
+  EXPECT_EQ(ops_left({f32({2, 6})},
+                     [](const Arrays& x) {
+                       return Arrays{lax::transpose(lax::transpose(x[0], {1, 0}), {1, 0})};
+                     }),
+            0u);
+  EXPECT_EQ(ops_left({f32({6})},
+                     [](const Arrays& x) {
+                       return Arrays{lax::broadcast_in_dim(lax::broadcast_in_dim(x[0], {2, 6}, {1}),
+                                                           {2, 3, 6}, {0, 2})};
+                     }),
+            1u);
+}
+
+TEST(Simplify, BroadcastOfAConstantIsAConstant) {
+  const Function f = simplify(trace({f32({2, 3})}, [](const Arrays& x) {
+    return Arrays{x[0] * lax::broadcast_in_dim(lax::full({}, 3, float32), {2, 3}, {})};
+  }));
+  EXPECT_EQ(f.ops.size(), 2u);
+}
+
+}  // namespace
+}  // namespace tessera::fusion_testing

@@ -22,7 +22,7 @@ struct Tile {
 };
 
 constexpr int64_t kWantedTiles = 16;      // so many cores can share one dot
-constexpr double kLeastTileFlops = 32e6;  // 0.3 ms; smaller tiles spend their time copying operands
+constexpr double kLeastTileFlops = 16e6;  // smaller tiles spend their time copying operands
 constexpr int64_t kLargestTile = 1024;
 
 // Tiles of about equal size; sides are multiples of what the kernels of oneDNN and OpenBLAS unroll

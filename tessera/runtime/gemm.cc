@@ -1,7 +1,6 @@
 #include "tessera/runtime/gemm.h"
 
 #include <cblas.h>
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <cstring>
@@ -107,6 +106,7 @@ bool gemv_float32(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, flo
 void gemm_float32(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, float* c, int64_t ldc,
                   bool accumulate) {
   const float beta = accumulate ? 1.f : 0.f;
+  if (m == 1 || n == 1) prepare_blas();
   if (gemv_float32(m, n, k, a, b, c, ldc, beta)) return;
   const Leading la = leading(a, m, k), lb = leading(b, k, n);
   const OneThread one_thread;
@@ -147,7 +147,7 @@ void gemm_same(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, 
   } else if constexpr (std::is_same_v<T, float>) {
     gemm_float32(m, n, k, a, b, c, ldc, accumulate);
   } else {
-    one_blas_thread();
+    prepare_blas();
     gemm_blas<T>(m, n, k, a, b, c, ldc, accumulate);
   }
 }

@@ -18,8 +18,7 @@ constexpr bool kHasBfloat16 = false;
 #endif
 constexpr int64_t kLeastWork = int64_t{1} << 15;
 
-// oneDNN compiles code for each shape; a thread keeps those it used last. Never destroyed: oneDNN
-// may be gone by then.
+// oneDNN compiles code for each shape; a thread keeps those it used last.
 struct Product {
   using Key =
       std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, bool>;
@@ -81,7 +80,7 @@ bool gemm_bfloat16(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, fl
                    bool accumulate) {
   if (!kHasBfloat16 || m * n * k < kLeastWork) return false;
   const OneThread one_thread;
-  static thread_local Cache& cache = *new Cache;
+  static thread_local Cache cache;
   Product& p = find_product(
       cache, {m, n, k, a.row_stride, a.col_stride, b.row_stride, b.col_stride, ldc, accumulate});
   p.a.set_data_handle(const_cast<std::byte*>(a.data));

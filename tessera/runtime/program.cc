@@ -279,7 +279,15 @@ std::vector<DeviceArrayRef> Program::run(std::span<const DeviceArray* const> inp
   Buffer arena;
   if (p.code->arena_bytes() > 0) arena = Buffer::allocate(p.code->arena_bytes());
   p.code->bind(frame, {refs.data(), refs.size()}, {own_data.data(), own_data.size()}, arena.data());
-  p.code->execute(frame);
+  try {
+    p.code->execute(frame);
+  } catch (...) {
+    // What a donor holds now is neither its value nor a result.
+    if (!taken.empty())
+      for (size_t i = 0; i < donate.size(); ++i)
+        if (donate[i] && !inputs[i]->is_deleted()) inputs[i]->donate();
+    throw;
+  }
 
   std::vector<DeviceArrayRef> results;
   results.reserve(p.outputs.size());

@@ -9,6 +9,10 @@
 
 #include "tessera/base/error.h"
 
+// Sanitizers abort where the system's allocator would return null.
+extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
+extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
+
 namespace tessera {
 namespace {
 

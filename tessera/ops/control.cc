@@ -89,6 +89,29 @@ Factors constraint_factors(std::span<const Type> operands, std::span<const Type>
   return pointwise_factors(operands, results);
 }
 
+// Tangents and cotangents lie as the value does.
+JvpResult jvp_constraint(std::span<const Array> x, std::span<const Array> t,
+                         const ShardingConstraintParams& p) {
+  return {{bind1(sharding_constraint_op, p, {x[0]})},
+          {t[0].defined() ? bind1(sharding_constraint_op, p, {t[0]}) : Array()}};
+}
+std::vector<Array> transpose_constraint(std::span<const Array> ct, std::span<const Array>,
+                                        const std::vector<bool>&,
+                                        const ShardingConstraintParams& p) {
+  return {ct[0].defined() ? bind1(sharding_constraint_op, p, {ct[0]}) : Array()};
+}
+// How the mapped dimension lies is left to propagation.
+BatchResult batch_constraint(std::span<const Array> x, std::span<const int> dims,
+                             const ShardingConstraintParams& p) {
+  const PartitionSpec& spec = p.sharding.spec();
+  std::vector<DimSpec> entries = spec.dims();
+  while (static_cast<int>(entries.size()) < dims[0]) entries.push_back(None);
+  entries.insert(entries.begin() + dims[0], UNCONSTRAINED);
+  const NamedSharding batched(p.sharding.mesh(),
+                              PartitionSpec(std::move(entries), spec.replicated()));
+  return {{bind1(sharding_constraint_op, ShardingConstraintParams{batched}, {x[0]})}, {dims[0]}};
+}
+
 std::vector<Sample> constraint_samples() {
   const Mesh mesh = Mesh::abstract({2, 4}, {"x", "y"});
   return {{.operands = {{float32, {8, 4}}},
@@ -113,6 +136,9 @@ const OpDef& sharding_constraint_op = define<ShardingConstraintParams>({
     .factors = constraint_factors,
     .lower = Control{ControlKind::kConstraint},
     .flops = no_flops,
+    .jvp = {jvp_constraint},
+    .transpose = {transpose_constraint},
+    .batch = {batch_constraint},
     .samples = constraint_samples,
 });
 

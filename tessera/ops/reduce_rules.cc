@@ -6,6 +6,7 @@
 #include "tessera/ops/reduce_internal.h"
 #include "tessera/ops/reshape.h"
 #include "tessera/ops/slice.h"
+#include "tessera/ops/tracer.h"
 
 namespace tessera::internal {
 namespace {
@@ -27,11 +28,31 @@ Array spread(const Array& result, const Shape& shape, const Dims& reduced) {
 
 Array sum(const Array& x, const Dims& dims) { return lax::reduce_sum(x, dims); }
 
-// The tangents of the elements that are the extremum, equal ones in equal parts.
-Array extremum_tangent(const Array& x, const Array& t, const Array& result, const Dims& dims) {
-  const Array is_it =
-      lax::convert_element_type(lax::eq(x, spread(result, x.shape(), dims)), x.dtype());
-  return sum(t * is_it, dims) / sum(is_it, dims);
+// Nothing comes in with the initial value.
+bool starts_from_identity(ReduceKind kind, const Array& init) {
+  const Literal* known = known_value(init);
+  return known && *known == reduce_identity(kind, init.dtype());
+}
+
+Array plus(const Array& a, const Array& b) { return !a.defined() ? b : !b.defined() ? a : a + b; }
+
+// The tangents of the elements that are the extremum, equal ones in equal parts; the initial value
+// is one of them.
+Array extremum_tangent(std::span<const Array> x, std::span<const Array> t, const Array& result,
+                       const ReduceParams& p) {
+  auto mask = [](const Array& a, const Array& b) {
+    return lax::convert_element_type(lax::eq(a, b), a.dtype());
+  };
+  const Array is_it = mask(x[0], spread(result, x[0].shape(), p.dims));
+  Array count = sum(is_it, p.dims), tangent;
+  if (t[0].defined()) tangent = sum(t[0] * is_it, p.dims);
+  if (!starts_from_identity(p.kind, x[1])) {
+    const Array is_init = mask(lax::broadcast_in_dim(x[1], result.shape(), {}), result);
+    count = count + is_init;
+    if (t[1].defined())
+      tangent = plus(tangent, lax::broadcast_in_dim(t[1], result.shape(), {}) * is_init);
+  }
+  return tangent.defined() ? tangent / count : tangent;
 }
 
 // d(prod x) by halving: (a b)' = a' b + a b', linear in the tangents and right where elements are
@@ -96,24 +117,29 @@ std::vector<Array> apply_body(const Function& body, std::span<const Array> args)
 JvpResult jvp_reduce(std::span<const Array> x, std::span<const Array> t, const ReduceParams& p) {
   JvpResult out{.primals = tessera::bind(reduce_op, p, x)};
   out.tangents.resize(out.primals.size());
+  if (!is_inexact(x[0].dtype())) return out;
+  const Array& result = out.primals[0];
   const size_t n = x.size() / 2;
-  for (size_t k = n; k < 2 * n; ++k)
-    if (t[k].defined() && is_inexact(x[k].dtype()))
-      type_error("reduce",
-                 "expected initial values without tangents; apply them after the reduction to "
-                 "differentiate");
-  if (!t[0].defined() || !is_inexact(x[0].dtype())) return out;
+  if ((p.kind == ReduceKind::kCustom || n == 2) && t[n].defined())
+    type_error("reduce",
+               "expected an initial value without a tangent; apply it after the reduction");
+  if (!t[0].defined() && !t[n].defined()) return out;
+  auto spread_init = [&](const Array& init) {
+    return lax::broadcast_in_dim(init, result.shape(), {});
+  };
   switch (p.kind) {
     case ReduceKind::kSum:
-      out.tangents[0] = sum(t[0], p.dims);
+      if (t[0].defined()) out.tangents[0] = sum(t[0], p.dims);
+      if (t[1].defined()) out.tangents[0] = plus(out.tangents[0], spread_init(t[1]));
       return out;
     case ReduceKind::kProduct:
-      out.tangents[0] = product_tangent(x[0], t[0], p.dims) *
-                        lax::broadcast_in_dim(x[1], out.primals[0].shape(), {});
+      if (t[0].defined()) out.tangents[0] = product_tangent(x[0], t[0], p.dims) * spread_init(x[1]);
+      if (t[1].defined())
+        out.tangents[0] = plus(out.tangents[0], spread_init(t[1]) * lax::reduce_prod(x[0], p.dims));
       return out;
     case ReduceKind::kMin:
     case ReduceKind::kMax:
-      out.tangents[0] = extremum_tangent(x[0], t[0], out.primals[0], p.dims);
+      out.tangents[0] = extremum_tangent(x, t, result, p);
       return out;
     case ReduceKind::kArgMin:
     case ReduceKind::kArgMax: {
@@ -136,10 +162,10 @@ JvpResult jvp_reduce(std::span<const Array> x, std::span<const Array> t, const R
 
 std::vector<Array> transpose_reduce(std::span<const Array> cts, std::span<const Array> x,
                                     const std::vector<bool>& linear, const ReduceParams& p) {
-  TESSERA_CHECK(p.kind == ReduceKind::kSum && linear[0], "the fold is not linear");
+  TESSERA_CHECK(p.kind == ReduceKind::kSum, "the fold is not linear");
   std::vector<Array> out(2);
   if (!cts[0].defined()) return out;
-  out[0] = spread(cts[0], x[0].shape(), p.dims);
+  if (linear[0]) out[0] = spread(cts[0], x[0].shape(), p.dims);
   if (linear[1]) out[1] = sum(cts[0], iota_dims(cts[0].ndim()));
   return out;
 }

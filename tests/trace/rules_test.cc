@@ -154,6 +154,89 @@ TEST(Rules, ProductTangentIsRightAtZero) {
             Literal::scalar(30.0));
 }
 
+// An initial value that wins has all the tangent; one that ties has its part.
+TEST(Rules, InitialValuesHaveTangents) {
+  auto tangent = [](ReduceKind kind, double init) {
+    const Function f =
+        trace_function(
+            [&](const Arrays& a) {
+              return reduce_op.jvp
+                  .fn(Arrays{a[0], a[1]}, Arrays{a[2], a[3]}, ReduceParams{{0}, kind})
+                  .tangents;
+            },
+            std::vector<Type>{{float64, {2}}, {float64, {}}, {float64, {2}}, {float64, {}}})
+            .function;
+    const std::vector<double> x{2, 3}, t{10, 100};
+    return evaluate(f, Literals{Literal::from<double>(x, {2}), Literal::scalar(init),
+                                Literal::from<double>(t, {2}), Literal::scalar(1.0)})[0]
+        .data<double>()[0];
+  };
+  EXPECT_EQ(tangent(ReduceKind::kSum, 5), 111);
+  EXPECT_EQ(tangent(ReduceKind::kProduct, 5), 10 * 3 * 5 + 2 * 100 * 5 + 2 * 3);
+  EXPECT_EQ(tangent(ReduceKind::kMax, 5), 1);
+  EXPECT_EQ(tangent(ReduceKind::kMax, 1), 100);
+  EXPECT_EQ(tangent(ReduceKind::kMax, 3), 50.5);
+  EXPECT_EQ(tangent(ReduceKind::kMin, 2), 5.5);
+}
+
+// Half of the operand a device: partial results add up to the whole, whatever the initial value.
+class HalfContext final : public LocalContext {
+ public:
+  HalfContext(Type operand, Type result, Array offset)
+      : operand_(std::move(operand)), result_(std::move(result)), offset_(std::move(offset)) {}
+  const Type& local_result(int) const override { return result_; }
+  const Type& global_operand(int) const override { return operand_; }
+  const Type& global_result(int) const override { return result_; }
+  Array result_offset(int, int) const override { return offset_; }
+  Array operand_offset(int, int) const override { return offset_; }
+
+ private:
+  Type operand_, result_;
+  Array offset_;
+};
+
+TEST(Rules, ShardsOfAFoldCountTheInitialValueOnce) {
+  std::mt19937 rng(6);
+  const Type whole{float64, {4, 3}}, half{float64, {2, 3}}, scalar{float64, {}},
+      result{float64, {3}};
+  for (ReduceKind kind : {ReduceKind::kSum, ReduceKind::kProduct, ReduceKind::kMax}) {
+    const ReduceParams p{{0}, kind};
+    const Function local =
+        trace_function(
+            [&](const Arrays& a) {
+              return reduce_op.localize(Arrays{a[0], a[1]}, p, HalfContext(whole, result, a[2]));
+            },
+            std::vector<Type>{half, scalar, {int32, {}}})
+            .function;
+    const Literal x = random_literal(whole, rng), init = Literal::scalar(3.0);
+    const Literal want = reduce_op.evaluate(Literals{x, init}, p)[0];
+    Literals parts;
+    for (int32_t device : {0, 1}) {
+      Literal part(float64, {2, 3});
+      std::memcpy(part.mutable_raw(), x.raw() + device * part.bytes(),
+                  static_cast<size_t>(part.bytes()));
+      parts.push_back(evaluate(local, Literals{part, init, Literal::scalar(2 * device)})[0]);
+    }
+    for (int i = 0; i < 3; ++i) {
+      const double a = parts[0].data<double>()[i], b = parts[1].data<double>()[i];
+      const double got = kind == ReduceKind::kSum       ? a + b
+                         : kind == ReduceKind::kProduct ? a * b
+                                                        : std::max(a, b);
+      EXPECT_NEAR(got, want.data<double>()[i], 1e-12);
+    }
+  }
+  // The identity needs no mask.
+  const Function plain = trace_function(
+                             [&](const Arrays& a) {
+                               return reduce_op.localize(Arrays{a[0], Array(Literal::scalar(0.0))},
+                                                         ReduceParams{{0}, ReduceKind::kSum},
+                                                         HalfContext(whole, result, a[1]));
+                             },
+                             std::vector<Type>{half, {int32, {}}})
+                             .function;
+  EXPECT_EQ(plain.ops.size(), 2u);  // the constant and the fold
+}
+
 TEST(Rules, TransposeIsTheAdjoint) {
   std::mt19937 rng(2);
   std::vector<const OpDef*> defs;

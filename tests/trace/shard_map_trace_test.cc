@@ -23,7 +23,7 @@ const Mesh& mesh() {
   return m;
 }
 FlatShardMapOptions options(Specs in, Specs out, std::vector<std::string> manual = {},
-                        bool check_vma = true) {
+                            bool check_vma = true) {
   return {.mesh = mesh(),
           .in_specs = std::move(in),
           .out_specs = [out = std::move(out)](std::span<const Array>) { return out; },
@@ -158,7 +158,7 @@ TEST(ShardMapTrace, Errors) {
     trace_mapped(identity, options({P(AxisRef{"y", 1, 2})}, {P()}), one);
   });
   expect_error(
-      "expected axes that are manual here, of 'x', in in_specs[0], got 'y' in PartitionSpec('y',); "
+      "expected axes that are manual here, of 'x', in in_specs[0], got 'y' in PartitionSpec('y'); "
       "add it to axis_names",
       [&] { trace_mapped(identity, options({P("y")}, {P()}, {"x"}), one); });
   expect_error("expected axis_names of AbstractMesh('x': 2, 'y': 4), got 'z'",
@@ -185,6 +185,46 @@ TEST(ShardMapTrace, Errors) {
         },
         options({P("x")}, {P("x")}, {"x"}), one);
   });
+}
+
+TEST(ShardingConstraint, Rules) {
+  const ShardingConstraintParams p{NamedSharding(mesh(), P("x"))};
+  auto spec_of = [](const Function& f) {
+    return f.ops.back().params.as<ShardingConstraintParams>().sharding.spec();
+  };
+  const Type t{float32, {8, 4}};
+  const Function jvp =
+      trace_function(
+          [&](const Arrays& a) {
+            return sharding_constraint_op.jvp.fn(Arrays{a[0]}, Arrays{a[1]}, p).tangents;
+          },
+          std::vector{t, t})
+          .function;
+  EXPECT_EQ(jvp.ops.size(), 2u);
+  EXPECT_EQ(spec_of(jvp), P("x"));
+  const Function back =
+      trace_function(
+          [&](const Arrays& a) { return sharding_constraint_op.transpose.fn(a, a, {true}, p); },
+          std::vector{t})
+          .function;
+  EXPECT_EQ(spec_of(back), P("x"));
+  for (const auto& [dim, want] :
+       std::vector<std::pair<int, PartitionSpec>>{{0, P(UNCONSTRAINED, "x")},
+                                                  {1, P("x", UNCONSTRAINED)},
+                                                  {2, P("x", None, UNCONSTRAINED)}}) {
+    std::vector<int> dims;
+    const Function batched = trace_function(
+                                 [&](const Arrays& a) {
+                                   BatchResult r =
+                                       sharding_constraint_op.batch.fn(a, std::vector{dim}, p);
+                                   dims = r.dims;
+                                   return r.results;
+                                 },
+                                 std::vector<Type>{{float32, {8, 4, 3}}})
+                                 .function;
+    EXPECT_EQ(spec_of(batched), want);
+    EXPECT_THAT(dims, ElementsAre(dim));
+  }
 }
 
 TEST(ShardingConstraint, TypesAndErrors) {

@@ -1,7 +1,9 @@
-// Atoms: mesh axes cut into prime factors, the coordinates in which propagation and partition think.
+// Atoms: mesh axes cut into prime factors, the coordinates in which propagation and partition
+// think.
 //
-// ('x': 8, 'y': 6) has atoms x/0:2 x/1:2 x/2:2 y/0:2 y/1:3, major first. Every axis and every sub-axis "x":(2)4 is a run of whole
-// atoms, so no algorithm has to split an axis; names come back when a sharding is written down, where adjacent parts join.
+// ('x': 8, 'y': 6) has atoms x/0:2 x/1:2 x/2:2 y/0:2 y/1:3, major first. Every axis and every
+// sub-axis "x":(2)4 is a run of whole atoms, so no algorithm has to split an axis; names come back
+// when a sharding is written down, where adjacent parts join.
 #pragma once
 
 #include <map>
@@ -35,6 +37,7 @@ class AtomMesh {
   const Mesh& mesh() const { return mesh_; }
   int num_atoms() const { return static_cast<int>(sizes_.size()); }
   int64_t size(Atom a) const { return sizes_[a]; }
+  int axis(Atom a) const { return parts_[a].axis; }  // the mesh axis it is a part of
   int64_t size(const AtomList& atoms) const;
   int64_t size(AtomSet atoms) const;
 
@@ -64,11 +67,13 @@ class AtomMesh {
   mutable std::map<std::vector<AtomList>, std::shared_ptr<const NamedSharding>> interned_;
 };
 
-// `sharding`, of a mesh that holds the same devices in the same order, written on `mesh`: its axes become the parts of mesh's axes that
-// they cover. UserError naming `op` where the orders differ or an axis is no run of parts.
+// `sharding`, of a mesh that holds the same devices in the same order, written on `mesh`: its axes
+// become the parts of mesh's axes that they cover. UserError naming `op` where the orders differ or
+// an axis is no run of parts.
 NamedSharding translate(std::string_view op, const NamedSharding& sharding, const Mesh& mesh);
 // The same for axes of `from`.
-std::vector<AxisRef> translate_axes(std::string_view op, const std::vector<AxisRef>& axes, const Mesh& from, const Mesh& mesh);
+std::vector<AxisRef> translate_axes(std::string_view op, const std::vector<AxisRef>& axes,
+                                    const Mesh& from, const Mesh& mesh);
 bool same_device_order(const Mesh& a, const Mesh& b);
 
 }  // namespace tessera

@@ -253,17 +253,23 @@ class Propagation {
     for (size_t d = 0; d < op.dims[t].size(); ++d)
       for (size_t k = 0; k < op.dims[t][d].size(); ++k)
         if (op.dims[t][d][k] == factor) dim = static_cast<int>(d);
-    const Factor& about = op.factors.factors[factor];
-    // A changed extent (slice, pad) is cut evenly or not at all: that the source's was even says
-    // nothing about it.
-    const int64_t extent =
-        about.kind == FactorKind::kPermutation ? f_.types[op.tensors[t]].shape[dim] : about.size;
-    // Within a dimension of several factors an uneven shard would shift what follows.
-    const bool may_be_uneven = op.dims[t][dim].size() == 1 && extent == about.size;
-    int64_t rest = extent % mesh_.size(have) ? 0 : extent / mesh_.size(have);
-    if (rest == 0 && !may_be_uneven) return false;
     const AtomSet taken = used_atoms(state.dims) | state.replicated | state.manual;
-    bool grew = false;
+    const Factor& about = op.factors.factors[factor];
+    const AtomList longer =
+        about.kind == FactorKind::kPermutation
+            ? extended_whole_axes(have, target, taken, f_.types[op.tensors[t]].shape[dim])
+            : extended(have, target, taken, about.size, op.dims[t][dim].size() == 1);
+    state.dims[dim].insert(state.dims[dim].end(), longer.begin(), longer.end());
+    return !longer.empty();
+  }
+
+  // What of `target` may follow `have` in a factor of `size`. Within a dimension of several factors
+  // an uneven shard would shift what comes behind.
+  AtomList extended(const AtomList& have, const AtomList& target, AtomSet taken, int64_t size,
+                    bool may_be_uneven) const {
+    AtomList out;
+    int64_t rest = size % mesh_.size(have) ? 0 : size / mesh_.size(have);
+    if (rest == 0 && !may_be_uneven) return out;
     for (size_t k = have.size(); k < target.size(); ++k) {
       const Atom a = target[k];
       if (taken & atom_bit(a)) break;
@@ -273,10 +279,27 @@ class Propagation {
       } else {
         rest /= mesh_.size(a);
       }
-      state.dims[dim].push_back(a);
-      grew = true;
+      out.push_back(a);
     }
-    return grew;
+    return out;
+  }
+
+  // The same where a dimension's extent differs from the source's (slice, pad): axes are taken
+  // whole, and only as far as every device gets something.
+  AtomList extended_whole_axes(const AtomList& have, const AtomList& target, AtomSet taken,
+                               int64_t extent) const {
+    AtomList out;
+    int64_t shards = mesh_.size(have);
+    for (size_t k = have.size(); k < target.size();) {
+      AtomList axis;
+      for (; k < target.size() && (axis.empty() || mesh_.axis(target[k]) == mesh_.axis(axis[0]));
+           ++k)
+        axis.push_back(target[k]);
+      shards *= mesh_.size(axis);
+      if ((taken & atom_set(axis)) || (shards - 1) * ceil_div(extent, shards) >= extent) break;
+      out.insert(out.end(), axis.begin(), axis.end());
+    }
+    return out;
   }
 
   const Function& f_;

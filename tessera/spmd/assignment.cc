@@ -8,8 +8,17 @@
 namespace tessera {
 namespace {
 
-bool may_be_cut(FactorKind kind) {
-  return kind == FactorKind::kPass || kind == FactorKind::kReduction;
+bool may_be_cut(FactorKind kind, const AssignmentOrder& order) {
+  switch (kind) {
+    case FactorKind::kPass:
+      return true;
+    case FactorKind::kReduction:
+      return order.cut_reductions;
+    case FactorKind::kNeedReplication:
+    case FactorKind::kPermutation:
+      return order.cut_windows;
+  }
+  return false;
 }
 
 struct Candidate {
@@ -62,8 +71,7 @@ FactorAssignment assign_factors(const AtomMesh& mesh, const Factors& f,
     for (const DimFactors& dim : tensor) {
       for (int id : dim) {
         const AtomList& axes = projection.atoms(id);
-        if (axes.empty() || !may_be_cut(f.factors[id].kind)) continue;
-        if (!order.cut_reductions && f.factors[id].kind == FactorKind::kReduction) continue;
+        if (axes.empty() || !may_be_cut(f.factors[id].kind, order)) continue;
         auto it = std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& c) {
           return c.factor == id && c.axes == axes;
         });
@@ -146,10 +154,12 @@ namespace {
 // Multiply-adds that take a device as long as receiving a byte: about 5 TFLOP/s to 100 GB/s.
 constexpr int64_t kWorkPerByte = 50;
 
-int64_t cost_of(const AtomMesh& mesh, const Factors& f, const FactorAssignment& a,
-                std::span<const Type> operand_types, std::span<const Type> result_types,
-                const std::vector<TensorSharding>& operands,
-                const std::vector<TensorSharding>& results) {
+}  // namespace
+
+int64_t assignment_cost(const AtomMesh& mesh, const Factors& f, const FactorAssignment& a,
+                        std::span<const Type> operand_types, std::span<const Type> result_types,
+                        const std::vector<TensorSharding>& operands,
+                        const std::vector<TensorSharding>& results) {
   int64_t cost = 0;
   auto reshard = [&](const Type& type, const DimAtoms& from, const DimAtoms& to) {
     for (const ReshardStep& step : plan_reshard(mesh, type.shape, type.dtype, from, to))
@@ -171,8 +181,6 @@ int64_t cost_of(const AtomMesh& mesh, const Factors& f, const FactorAssignment& 
   return cost + static_cast<int64_t>(std::min(work / kWorkPerByte, 1e17));
 }
 
-}  // namespace
-
 FactorAssignment choose_assignment(const AtomMesh& mesh, const Factors& f,
                                    std::span<const Type> operand_types,
                                    std::span<const Type> result_types,
@@ -184,7 +192,7 @@ FactorAssignment choose_assignment(const AtomMesh& mesh, const Factors& f,
     for (size_t d = 0; d < operands[k].dims.size(); ++d)
       moves = moves || !is_prefix(operands[k].dims[d], best.operands[k][d]);
   if (!moves) return best;
-  int64_t least = cost_of(mesh, f, best, operand_types, result_types, operands, results);
+  int64_t least = assignment_cost(mesh, f, best, operand_types, result_types, operands, results);
   std::vector<std::vector<AtomList>> seen{best.axes};
   const int tensors = static_cast<int>(operands.size() + results.size());
   for (const bool cut_reductions : {true, false})
@@ -192,7 +200,8 @@ FactorAssignment choose_assignment(const AtomMesh& mesh, const Factors& f,
       FactorAssignment a = assign_factors(mesh, f, operands, results, {first, cut_reductions});
       if (std::find(seen.begin(), seen.end(), a.axes) != seen.end()) continue;
       seen.push_back(a.axes);
-      const int64_t cost = cost_of(mesh, f, a, operand_types, result_types, operands, results);
+      const int64_t cost =
+          assignment_cost(mesh, f, a, operand_types, result_types, operands, results);
       if (cost >= least) continue;
       least = cost;
       best = std::move(a);

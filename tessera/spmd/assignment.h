@@ -25,6 +25,8 @@ struct TensorSharding {
 struct AssignmentOrder {
   int first = -1;  // tensor (operands, then results) whose sharding is kept before all others
   bool cut_reductions = true;  // whether reduction factors may be cut
+  bool cut_windows =
+      false;  // whether need-replication and permutation factors may be cut, for windows.h
 };
 
 // Keeps what the tensors agree on. Where they disagree, (factor, axes) pairs are taken greedily:
@@ -50,6 +52,13 @@ struct PartialPlan {
 };
 PartialPlan plan_partial(const AtomMesh& mesh, const Type& global, AtomSet reduced,
                          const DimAtoms& dims, const DimAtoms& wanted);
+
+// What an assignment costs: bytes each device receives, steps, and a share of its work.
+int64_t assignment_cost(const AtomMesh& mesh, const Factors& factors,
+                        const FactorAssignment& assignment, std::span<const Type> operand_types,
+                        std::span<const Type> result_types,
+                        const std::vector<TensorSharding>& operands,
+                        const std::vector<TensorSharding>& results);
 
 // The assignment under which the op costs least: bytes of resharding operands, of completing
 // partial results and of giving results the shardings they shall have, and the work each device

@@ -18,6 +18,7 @@
 #include "tessera/spmd/cost.h"
 #include "tessera/spmd/reshard.h"
 #include "tessera/spmd/shard_masks.h"
+#include "tessera/spmd/windows.h"
 #include "tessera/trace/trace.h"
 
 namespace tessera {
@@ -205,12 +206,40 @@ class Partitioner {
     forbid_uneven(op, factors);
     const FactorAssignment a = choose_assignment(
         mesh_, factors, operands, results, shardings(op.operands), declared_shardings(op.results));
+    if (visit_windows(op, factors, operands, results, a)) return;
     std::vector<Array> local;
     for (size_t k = 0; k < op.operands.size(); ++k)
       local.push_back(
           as(op.operands[k], a.operands[k], op, fmt::format("operand {} of {}", k, op.def->name)));
     mask_padding(mesh_, op, factors, a, operands, local);
     finish(op, factors, a, rebuild(op, a, std::move(local)));
+  }
+
+  // Whether exchanging neighbouring rows is cheaper than what `other` needs; then the op is rebuilt
+  // so.
+  bool visit_windows(const Op& op, const Factors& factors, const std::vector<Type>& operands,
+                     const std::vector<Type>& results, const FactorAssignment& other) {
+    if (!std::holds_alternative<IndexMap>(op.def->lower)) return false;
+    const std::vector<TensorSharding> in = shardings(op.operands),
+                                      out = declared_shardings(op.results);
+    const FactorAssignment a = assign_factors(mesh_, factors, in, out, {.cut_windows = true});
+    const std::optional<WindowPlan> plan =
+        plan_windows(mesh_, op, factors, a, operands, results[0]);
+    if (!plan || plan->cost + assignment_cost(mesh_, factors, a, operands, results, in, out) >
+                     assignment_cost(mesh_, factors, other, operands, results, in, out))
+      return false;
+    std::vector<Array> local;
+    for (size_t k = 0; k < op.operands.size(); ++k)
+      local.push_back(
+          as(op.operands[k], a.operands[k], op, fmt::format("operand {} of {}", k, op.def->name)));
+    const Reason reason{
+        std::string(op.def->name), op.source,
+        fmt::format("neighbouring rows that the shards of {} are made of", op.def->name)};
+    const Array x = with_reason(reason, [&] {
+      return apply_windows(mesh_, *plan, local_type(op.results[0], a.results[0]).shape, local);
+    });
+    settle(op, 0, x, a.results[0]);
+    return true;
   }
 
   // A fold of unknown kind has no neutral element to fill padding with: its dimension is not cut

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <ostream>
 
+#include "tessera/base/error.h"
 #include "tessera/mesh/device_mesh.h"
 #include "tessera/mesh/mesh.h"
 #include "tessera/mesh/visualize.h"

@@ -185,8 +185,11 @@ Complex log1p(Complex z) {
 }
 
 Complex logistic(Complex z) {
-  const Complex e = exp(-z);
-  return div({z.re.number(1), z.re.number(0)}, {1.0 + e.re, e.im});
+  // 1 / (1 + e^-z) on the right, e^z / (1 + e^z) on the left: neither overflows.
+  const Real one = z.re.number(1), zero = z.re.number(0);
+  const Bool left = z.re < 0.0;
+  const Complex e = exp(select(left, z, -z));
+  return div(select(left, e, {one, zero}), {1.0 + e.re, e.im});
 }
 
 Complex sin(Complex z) { return {sin(z.re) * cosh(z.im), cos(z.re) * sinh(z.im)}; }

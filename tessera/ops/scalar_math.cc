@@ -30,35 +30,45 @@ double lgamma(double x) {
   return ::lgamma_r(x, &sign);  // std::lgamma writes a global
 }
 
-double digamma(double x) {
-  if (std::isinf(x)) return x > 0 ? x : NAN;
-  if (x == 0) return std::copysign(HUGE_VAL, -x);
+namespace {
+
+// In long double: near the roots on either side the parts cancel.
+long double digamma_of(long double x) {
   if (x < 0) {
-    if (x == std::floor(x)) return NAN;  // a pole
-    // Reflection; the angle is taken from the fraction, which is exact.
-    const double fraction = x - std::floor(x);
-    return digamma(1 - x) - std::numbers::pi / std::tan(std::numbers::pi * fraction);
+    // Reflection; the angle is taken from the distance to the nearest integer, which is exact.
+    const long double angle = std::numbers::pi_v<long double> * (x - std::round(x));
+    return digamma_of(1 - x) - std::numbers::pi_v<long double> / std::tan(angle);
   }
-  // Near the positive zero, where the sum below would cancel: the Taylor series around it.
-  constexpr double kRoot = 1.4616321449683622, kRootLow = 9.549995429965697e-17;
-  if (std::abs(x - kRoot) < 5e-3) {
-    const double h = (x - kRoot) - kRootLow;
+  // Around the positive root the Taylor series.
+  constexpr long double kRoot = 1.4616321449683622L, kRootLow = 9.549995429965697e-17L;
+  if (std::abs(x - kRoot) < 5e-3L) {
+    const long double h = (x - kRoot) - kRootLow;
     constexpr double c[] = {0.9676722454476212,  -0.4427631689835921, 0.258499760955651,
                             -0.1639427054424065, 0.1078240506912624,  -0.0721995612564547,
                             0.0488042881641431};
-    double sum = 0;
+    long double sum = 0;
     for (int k = 6; k >= 0; --k) sum = c[k] + h * sum;
     return h * sum;
   }
-  double shift = 0;
+  long double shift = 0;
   for (; x < 12; x += 1) shift += 1 / x;
-  const double r = 1 / (x * x);
+  const long double r = 1 / (x * x);
   // Asymptotic series, DLMF 5.11.2: Bernoulli numbers B2k / 2k.
-  const double series =
-      r * (1.0 / 12 - r * (1.0 / 120 -
-                           r * (1.0 / 252 -
-                                r * (1.0 / 240 - r * (1.0 / 132 - r * (691.0 / 32760 - r / 12))))));
-  return std::log(x) - 0.5 / x - series - shift;
+  const long double series =
+      r *
+      (1.0L / 12 - r * (1.0L / 120 -
+                        r * (1.0L / 252 -
+                             r * (1.0L / 240 - r * (1.0L / 132 - r * (691.0L / 32760 - r / 12))))));
+  return std::log(x) - 0.5L / x - series - shift;
+}
+
+}  // namespace
+
+double digamma(double x) {
+  if (std::isinf(x)) return x > 0 ? x : NAN;
+  if (x == 0) return std::copysign(HUGE_VAL, -x);
+  if (x < 0 && x == std::floor(x)) return NAN;  // a pole
+  return static_cast<double>(digamma_of(x));
 }
 
 }  // namespace tessera::scalar

@@ -199,9 +199,12 @@ inline Complex log1p(Complex z) {
   return {0.5 * std::log1p(z.real() * (2 + z.real()) + z.imag() * z.imag()),
           std::atan2(z.imag(), 1 + z.real())};
 }
+// Neither form overflows on its side of zero.
 template <class T>
 T logistic(T x) {
-  return reciprocal(1.0 + std::exp(-x));
+  if (std::real(x) >= 0) return reciprocal(1.0 + std::exp(-x));
+  const T e = std::exp(x);
+  return e / (1.0 + e);
 }
 inline double atan2(double y, double x) { return std::atan2(y, x); }
 Complex atan2(Complex y, Complex x);

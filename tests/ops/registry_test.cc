@@ -1,0 +1,309 @@
+// Walks the registry: what every op promises the stages of the compiler, on the op's own samples.
+#include <algorithm>
+
+#include "tessera/ops/constant.h"
+#include "tessera/ops/slice.h"
+#include "tests/ops/host_executor.h"
+#include "tests/ops/scalar_interpreter.h"
+
+namespace tessera::testing_ops {
+namespace {
+
+std::string label(const OpDef& def, const Sample& sample) {
+  std::string text(def.name);
+  for (const Type& t : sample.operands) text += " " + describe(t);
+  return text;
+}
+
+// Calls visit(def, sample, operands) for every sample of every op that is evaluated by itself.
+void for_each_sample(auto visit) {
+  int count = 0;
+  for (const OpDef* def : all_ops()) {
+    if (!def->samples || !def->evaluate) continue;
+    std::mt19937 rng(7);
+    for (const Sample& sample : def->samples()) {
+      SCOPED_TRACE(label(*def, sample));
+      visit(*def, sample, sample_operands(sample, rng));
+      ++count;
+    }
+  }
+  EXPECT_GT(count, 1000);
+}
+
+TEST(Registry, EveryOpHasWhatTheStagesNeed) {
+  for (const OpDef* def : all_ops()) {
+    SCOPED_TRACE(def->name);
+    EXPECT_TRUE(def->infer);
+    EXPECT_EQ(find_op(def->dialect, def->name), def);
+    EXPECT_FALSE(std::holds_alternative<std::monostate>(def->lower));
+    if (std::holds_alternative<Pointwise>(def->lower) ||
+        std::holds_alternative<IndexMap>(def->lower)) {
+      EXPECT_TRUE(def->evaluate);
+      EXPECT_TRUE(def->factors);
+      EXPECT_TRUE(def->samples && !def->samples().empty());
+      EXPECT_TRUE(def->jvp || def->jvp.why_absent);
+      EXPECT_TRUE(def->transpose || def->transpose.why_absent);
+      EXPECT_TRUE(def->batch || def->batch.why_absent);
+    }
+  }
+}
+
+TEST(Registry, InferredTypesAreEvaluatedTypes) {
+  for_each_sample([](const OpDef& def, const Sample& sample, const std::vector<Literal>& operands) {
+    const std::vector<Type> types = def.infer(sample.operands, sample.params);
+    const std::vector<Literal> values = def.evaluate(operands, sample.params);
+    ASSERT_EQ(types.size(), values.size());
+    for (size_t r = 0; r < types.size(); ++r) {
+      EXPECT_EQ(types[r].dtype, values[r].dtype());
+      EXPECT_EQ(types[r].shape, values[r].shape());
+    }
+  });
+}
+
+TEST(Registry, ResultsVaryOverTheOperandsAxes) {
+  for_each_sample([](const OpDef& def, const Sample& sample, const std::vector<Literal>&) {
+    if (sample.operands.empty() || std::holds_alternative<CollectiveLowering>(def.lower) ||
+        std::holds_alternative<Control>(def.lower))
+      return;
+    std::vector<Type> operands = sample.operands;
+    operands.back().varying = {"x"};
+    for (const Type& t : def.infer(operands, sample.params)) {
+      EXPECT_EQ(t.varying, AxisNames{"x"});
+      EXPECT_EQ(t.sharding, nullptr);
+    }
+  });
+}
+
+TEST(Registry, ParamsSurviveTheirFields) {
+  for_each_sample([](const OpDef& def, const Sample& sample, const std::vector<Literal>&) {
+    EXPECT_EQ(def.params.with_fields(sample.params.fields()), sample.params);
+    EXPECT_EQ(def.params.with_fields(sample.params.fields()).hash(), sample.params.hash());
+  });
+}
+
+TEST(Registry, EmittedExpressionsAgreeWithEvaluate) {
+  for_each_sample([](const OpDef& def, const Sample& sample, const std::vector<Literal>& operands) {
+    const auto* pointwise = std::get_if<Pointwise>(&def.lower);
+    if (!pointwise) return;
+    const Literal expected = def.evaluate(operands, sample.params)[0];
+    const Type result = def.infer(sample.operands, sample.params)[0];
+    if (&def == find_op("stablehlo", "constant") &&
+        sample.params.as<ConstantParams>().value.shape().rank() > 0)
+      return;
+    ScalarInterpreter interpreter(result.shape);
+    std::vector<Expr> args;
+    for (const Literal& x : operands) args.push_back(interpreter.operand(x));
+    const Literal value = interpreter.value(
+        pointwise->emit(interpreter, args, sample.params, sample.operands, result));
+    ASSERT_EQ(value.dtype(), expected.dtype());
+    // One operation is the same operation; complex functions are many, with cancellations inside.
+    const bool formula = !operands.empty() && is_complex(operands[0].dtype());
+    EXPECT_LE(largest_error(value, expected), formula ? 60 * epsilon(expected.dtype()) : 0);
+  });
+}
+
+// --- Index maps, interpreted element by element ---
+
+int64_t scalar_index(const Literal& x, int64_t max) {
+  const int64_t value = convert_literal(x, int64).data<int64_t>()[0];
+  const bool beyond = x.dtype() == uint64 && value < 0;
+  return beyond ? max : std::clamp<int64_t>(value, 0, max);
+}
+
+Literal interpret(const IndexMapping& map, const std::vector<Literal>& operands,
+                  const Type& result) {
+  if (map.reshape) return operands[0].reshaped(result.shape);
+  Literal out(result.dtype, result.shape);
+  const auto item = static_cast<size_t>(itemsize(result.dtype));
+  const Dims strides = row_major_strides(result.shape);
+  for (int64_t i = 0; i < out.elements(); ++i) {
+    Dims at;
+    for (size_t d = 0; d < strides.size(); ++d) at.push_back(i / strides[d] % result.shape[d]);
+    const std::byte* from = nullptr;
+    for (const IndexPiece& piece : map.pieces) {
+      bool applies = true;
+      for (size_t d = 0; d < at.size(); ++d) {
+        const bool shifted = !piece.start_dynamic.empty() && piece.start_dynamic[d] >= 0;
+        const int64_t shift =
+            shifted ? scalar_index(operands[piece.start_dynamic[d]], piece.start_dynamic_max[d])
+                    : 0;
+        applies = applies && (piece.start.empty() || at[d] >= piece.start[d] + shift);
+        applies = applies && (piece.stop.empty() || at[d] < piece.stop[d] + shift);
+      }
+      const Literal& operand = operands[piece.operand];
+      const Dims sources = row_major_strides(operand.shape());
+      int64_t source = 0;
+      for (size_t k = 0; k < piece.terms.size(); ++k) {
+        const IndexTerm& term = piece.terms[k];
+        int64_t index = term.offset;
+        if (term.dynamic >= 0)
+          index += term.dynamic_stride * scalar_index(operands[term.dynamic], term.dynamic_max);
+        if (term.result_dim >= 0) {
+          int64_t r = at[term.result_dim];
+          if (term.divisor != 1) {
+            if (!piece.start.empty()) r -= piece.start[term.result_dim];
+            applies = applies && r % term.divisor == 0;
+          }
+          index += term.stride * (r / term.divisor);
+        }
+        if (applies)
+          TESSERA_CHECK(index >= 0 && index < operand.shape()[k], "index {} of {}", index,
+                        operand.shape());
+        source += index * sources[k];
+      }
+      if (!applies) continue;
+      from = operand.raw() + source * item;
+      break;
+    }
+    if (!from) {
+      TESSERA_CHECK(map.fill >= 0, "no piece applies at element {}", i);
+      from = operands[map.fill].raw();
+    }
+    std::memcpy(out.mutable_raw() + i * item, from, item);
+  }
+  return out;
+}
+
+TEST(Registry, IndexMapsAgreeWithEvaluate) {
+  for_each_sample([](const OpDef& def, const Sample& sample, const std::vector<Literal>& operands) {
+    const auto* lower = std::get_if<IndexMap>(&def.lower);
+    if (!lower) return;
+    const std::vector<Type> results = def.infer(sample.operands, sample.params);
+    EXPECT_EQ(interpret(lower->map(sample.params, sample.operands, results), operands, results[0]),
+              def.evaluate(operands, sample.params)[0]);
+  });
+}
+
+// --- Factors ---
+
+TEST(Registry, FactorsMultiplyToExtents) {
+  for_each_sample([](const OpDef& def, const Sample& sample, const std::vector<Literal>&) {
+    if (!def.factors) return;
+    const std::vector<Type> results = def.infer(sample.operands, sample.params);
+    const Factors f = def.factors(sample.operands, results, sample.params);
+    ASSERT_EQ(f.operands.size(), sample.operands.size());
+    ASSERT_EQ(f.results.size(), results.size());
+    std::vector<bool> in_operand(f.factors.size()), in_result(f.factors.size());
+    auto check = [&](const TensorFactors& dims, const Type& type, std::vector<bool>& seen) {
+      if (dims.empty()) return;  // carries no factors
+      ASSERT_EQ(static_cast<int64_t>(dims.size()), type.rank());
+      std::vector<bool> own(f.factors.size());
+      for (size_t d = 0; d < dims.size(); ++d) {
+        int64_t product = 1;
+        bool window = false;  // one factor of both sides though their extents differ
+        for (int id : dims[d]) {
+          ASSERT_GE(id, 0);
+          ASSERT_LT(id, static_cast<int>(f.factors.size()));
+          EXPECT_FALSE(own[id]) << "a factor twice in one tensor";
+          own[id] = seen[id] = true;
+          product *= f.factors[id].size;
+          window = window || f.factors[id].kind == FactorKind::kPermutation ||
+                   f.factors[id].kind == FactorKind::kNeedReplication;
+        }
+        if (dims[d].empty() || (window && dims[d].size() == 1)) {
+          EXPECT_LE(dims[d].empty() ? 1 : type.shape[d], product);
+        } else {
+          EXPECT_EQ(product, type.shape[d]) << to_string(f);
+        }
+      }
+    };
+    for (size_t k = 0; k < f.operands.size(); ++k)
+      check(f.operands[k], sample.operands[k], in_operand);
+    for (size_t r = 0; r < f.results.size(); ++r) check(f.results[r], results[r], in_result);
+    for (size_t id = 0; id < f.factors.size(); ++id) {
+      EXPECT_TRUE(in_operand[id] || in_result[id]) << to_string(f);
+      EXPECT_FALSE(f.factors[id].kind == FactorKind::kReduction && in_result[id]) << to_string(f);
+    }
+  });
+}
+
+// The half `part` (0 or 1) of a tensor along a factor that stands first in its dimension.
+Literal half(const Literal& x, const TensorFactors& dims, int factor, int part) {
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d].empty() || dims[d][0] != factor) continue;
+    Dims start(x.shape().size(), 0), limit = x.shape();
+    const int64_t middle = x.shape()[d] / 2;
+    (part == 0 ? limit[d] : start[d]) = middle;
+    return lax::slice(Array(x), start, limit).to_host();
+  }
+  return x;
+}
+
+// Every device needs to know only its own shard: f(half of the operands) is half of f(operands).
+class FactorTest : public HostTest {};
+
+struct HalfContext final : LocalContext {
+  const std::vector<Type>&operands, &results;
+  std::vector<Type> local_results;
+  std::vector<Dims> operand_offsets, result_offsets;
+  HalfContext(const std::vector<Type>& operands, const std::vector<Type>& results)
+      : operands(operands), results(results) {}
+  const Type& local_result(int r) const override { return local_results[r]; }
+  const Type& global_operand(int k) const override { return operands[k]; }
+  const Type& global_result(int r) const override { return results[r]; }
+  Array result_offset(int r, int dim) const override {
+    return Array(Literal::scalar(static_cast<int32_t>(result_offsets[r][dim])));
+  }
+  Array operand_offset(int k, int dim) const override {
+    return Array(Literal::scalar(static_cast<int32_t>(operand_offsets[k][dim])));
+  }
+};
+
+Dims offsets(const Shape& shape, const TensorFactors& dims, int factor, int part) {
+  Dims out(shape.size(), 0);
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (!dims[d].empty() && dims[d][0] == factor) out[d] = part * (shape[d] / 2);
+  return out;
+}
+
+TEST_F(FactorTest, ShardsAlongPassFactorsAreIndependent) {
+  int tested = 0;
+  for_each_sample([&](const OpDef& def, const Sample& sample,
+                      const std::vector<Literal>& operands) {
+    if (!def.factors) return;
+    const std::vector<Type> results = def.infer(sample.operands, sample.params);
+    const Factors f = def.factors(sample.operands, results, sample.params);
+    const std::vector<Literal> whole = def.evaluate(operands, sample.params);
+    for (int factor = 0; factor < static_cast<int>(f.factors.size()); ++factor) {
+      if (f.factors[factor].kind != FactorKind::kPass || f.factors[factor].size < 2 ||
+          f.factors[factor].size % 2)
+        continue;
+      // A factor inside a dimension can be cut only once those before it are.
+      bool first = true;
+      auto look = [&](const std::vector<TensorFactors>& tensors) {
+        for (const TensorFactors& dims : tensors)
+          for (const DimFactors& dim : dims)
+            for (size_t i = 1; i < dim.size(); ++i) first = first && dim[i] != factor;
+      };
+      look(f.operands);
+      look(f.results);
+      if (!first) continue;
+      for (int part : {0, 1}) {
+        HalfContext context(sample.operands, results);
+        std::vector<Array> local;
+        for (size_t k = 0; k < operands.size(); ++k) {
+          local.push_back(Array(half(operands[k], f.operands[k], factor, part)));
+          context.operand_offsets.push_back(
+              offsets(operands[k].shape(), f.operands[k], factor, part));
+        }
+        std::vector<Literal> expected;
+        for (size_t r = 0; r < whole.size(); ++r) {
+          expected.push_back(half(whole[r], f.results[r], factor, part));
+          context.result_offsets.push_back(offsets(whole[r].shape(), f.results[r], factor, part));
+          context.local_results.push_back(results[r].with_shape(expected.back().shape()));
+        }
+        const std::vector<Array> got = def.localize ? def.localize(local, sample.params, context)
+                                                    : tessera::bind(def, sample.params, local);
+        ASSERT_EQ(got.size(), expected.size());
+        for (size_t r = 0; r < got.size(); ++r)
+          EXPECT_LE(largest_error(got[r].to_host(), expected[r]), 4 * epsilon(expected[r].dtype()))
+              << "factor " << factor << " of " << to_string(f);
+        ++tested;
+      }
+    }
+  });
+  EXPECT_GT(tested, 300);
+}
+
+}  // namespace
+}  // namespace tessera::testing_ops

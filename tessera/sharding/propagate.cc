@@ -395,14 +395,14 @@ Mesh program_mesh(const Function& function, const ShardingRequest& request) {
   std::vector<Mesh> all = outside;  // inputs' names come first: results then compare equal to them
   all.insert(all.end(), inside.begin(), inside.end());
   for (const Mesh& m : all) {
+    if (m == *order) continue;
     std::vector<int64_t> a = order->device_ids(), b = m.device_ids();
     std::sort(a.begin(), a.end());
     std::sort(b.begin(), b.end());
     if (a != b)
       sharding_error("jit",
                      "expected all shardings of one program to be over the same devices, got {} "
-                     "and {}; device_put the arrays "
-                     "to one mesh first",
+                     "and {}; device_put the arrays to one mesh first",
                      *order, m);
   }
   return *finest(all, order);

@@ -74,22 +74,12 @@ Mesh refine(const Mesh& mesh, const Function& f) {
   return Mesh(DeviceMesh{sizes, mesh.devices()}, names);
 }
 
-std::string spec_text(const AtomMesh& mesh, const DimAtoms& dims) {
-  std::vector<std::string> parts;
-  for (const AtomList& d : dims) {
-    const auto names = mesh.axis_names(d);
-    parts.push_back(names.empty()       ? "None"
-                    : names.size() == 1 ? "'" + names[0] + "'"
-                                        : fmt::format("('{}')", fmt::join(names, "', '")));
-  }
-  return fmt::format("({}{})", fmt::join(parts, ", "), parts.size() == 1 ? "," : "");
-}
-
 class Partitioner {
  public:
   Partitioner(const Function& f, const Mesh& mesh)
       : f_(f),
         user_mesh_(mesh),
+        user_atoms_(mesh),
         mesh_(refine(mesh, f), AtomMesh::Atoms::kAxes),
         locals_(f.types.size()),
         trace_(f.name) {}
@@ -157,8 +147,7 @@ class Partitioner {
                 const Op& op, const std::string& why) {
     if (from == to) return x;
     const std::vector<ReshardStep> plan = plan_reshard(mesh_, global.shape, global.dtype, from, to);
-    const std::string text =
-        fmt::format("{}: {} to {}", why, spec_text(mesh_, from), spec_text(mesh_, to));
+    const std::string text = fmt::format("{}: {} to {}", why, spec_text(from), spec_text(to));
     int64_t moved = 0;
     for (const ReshardStep& step : plan) moved += step.bytes;
     if (!plan.empty() && used_atoms(from) && !used_atoms(to) && moved > 0) {
@@ -167,7 +156,7 @@ class Partitioner {
            fmt::format("{} gathers {} whole on every device ({} bytes each)", why, describe(global),
                        moved),
            op.def == &sharding_constraint_op
-               ? "constrain to a spec that keeps the mesh axes, such as " + spec_text(mesh_, from)
+               ? "constrain to a spec that keeps the mesh axes, such as " + spec_text(from)
                : "keep the dimension unsharded, or constrain the operand to another sharding"});
     }
     return with_reason({std::string(op.def->name), op.source, text},
@@ -345,8 +334,7 @@ class Partitioner {
     } else if (a.reduced) {
       for (size_t r = 0; r < results.size(); ++r) {
         DimAtoms dims = a.results[r];
-        results[r] = reduce_partial(op, factors.combiner, a.reduced, f_.types[op.results[r]],
-                                    declared(op.results[r]), dims, results[r]);
+        results[r] = reduce_partial(op, factors, a, r, dims, results[r]);
         settle(op, r, results[r], dims);
       }
       return;
@@ -363,15 +351,36 @@ class Partitioner {
     note_padding(v, op.def->name, op.source);
   }
 
+  // "dot_general sums over dimension 1 of operand 0, which is cut over 'x'".
+  std::string fold_text(const Op& op, const Factors& factors, const FactorAssignment& a) const {
+    constexpr std::array<const char*, 9> kVerbs = {"sums over",
+                                                   "multiplies over",
+                                                   "takes the minimum over",
+                                                   "takes the maximum over",
+                                                   "joins by 'and'",
+                                                   "joins by 'or'",
+                                                   "searches",
+                                                   "searches",
+                                                   "folds"};
+    std::vector<std::string> dims;
+    for (size_t d = 0; d < factors.operands[0].size(); ++d)
+      for (int id : factors.operands[0][d])
+        if (factors.factors[id].kind == FactorKind::kReduction && !a.axes[id].empty())
+          dims.push_back(std::to_string(d));
+    return fmt::format("{} {} dimension{} {} of operand 0, cut over '{}'", op.def->name,
+                       kVerbs[static_cast<size_t>(factors.combiner)], dims.size() == 1 ? "" : "s",
+                       fmt::join(dims, " and "),
+                       fmt::join(user_names(mesh_.axis_names(mesh_.ordered(a.reduced))), "', '"));
+  }
+
   // Partial results over `reduced`: reduce_scatter where the declared sharding cuts a dimension by
   // these axes next, all_reduce over the rest.
-  Array reduce_partial(const Op& op, ReduceKind kind, AtomSet reduced, const Type& global,
-                       const DimAtoms& wanted, DimAtoms& dims, Array x) {
-    const Reason reason{
-        std::string(op.def->name), op.source,
-        fmt::format("the reduced dimension of {} is sharded over '{}'", op.def->name,
-                    fmt::join(mesh_.axis_names(mesh_.ordered(reduced)), "', '"))};
-    const PartialPlan plan = plan_partial(mesh_, global, reduced, dims, wanted);
+  Array reduce_partial(const Op& op, const Factors& factors, const FactorAssignment& a, size_t r,
+                       DimAtoms& dims, Array x) {
+    const Reason reason{std::string(op.def->name), op.source, fold_text(op, factors, a)};
+    const ReduceKind kind = factors.combiner;
+    const PartialPlan plan =
+        plan_partial(mesh_, f_.types[op.results[r]], a.reduced, dims, declared(op.results[r]));
     dims = plan.dims;
     return with_reason(reason, [&] {
       for (const PartialPlan::Scatter& scatter : plan.scatters)
@@ -474,11 +483,12 @@ class Partitioner {
       const int64_t n = mesh_.size(dims[d]), extent = global.shape[d],
                     padded = ceil_div(extent, n) * n;
       if (padded == extent) continue;
-      notes_.push_back({false, std::string(op), source,
-                        fmt::format("dimension {} of {} is cut into {} shards of {}: {} of {} rows "
-                                    "of storage are padding",
-                                    d, describe(global), n, padded / n, padded - extent, padded),
-                        fmt::format("make it a multiple of {}", n)});
+      const std::string text = fmt::format(
+          "dimension {} of {} is cut into {} shards of {}: {} of {} rows of storage are padding", d,
+          describe(global), n, padded / n, padded - extent, padded);
+      if (noted_.insert(text).second)
+        notes_.push_back(
+            {false, std::string(op), source, text, fmt::format("make it a multiple of {}", n)});
     }
   }
 
@@ -486,10 +496,19 @@ class Partitioner {
   std::vector<std::string> user_names(const std::vector<std::string>& axes) const {
     std::vector<AxisRef> refs;
     for (const std::string& axis : axes) refs.push_back({axis});
-    std::vector<std::string> out;
-    for (const AxisRef& ref : translate_axes("partition", refs, mesh_.mesh(), user_mesh_))
-      out.push_back(fmt::format("{}", ref));
-    return out;
+    return user_atoms_.axis_names(
+        user_atoms_.atoms(translate_axes("partition", refs, mesh_.mesh(), user_mesh_)));
+  }
+
+  std::string spec_text(const DimAtoms& dims) const {
+    std::vector<std::string> parts;
+    for (const AtomList& d : dims) {
+      const std::vector<std::string> names = user_names(mesh_.axis_names(d));
+      parts.push_back(names.empty()       ? "None"
+                      : names.size() == 1 ? "'" + names[0] + "'"
+                                          : fmt::format("('{}')", fmt::join(names, "', '")));
+    }
+    return fmt::format("({}{})", fmt::join(parts, ", "), parts.size() == 1 ? "," : "");
   }
 
   // The list of collectives, from the ops of the finished function and the reasons recorded as
@@ -533,6 +552,7 @@ class Partitioner {
 
   const Function& f_;
   const Mesh user_mesh_;
+  const AtomMesh user_atoms_;
   const AtomMesh mesh_;
   std::vector<Local> locals_;
   std::map<std::pair<const NamedSharding*, int64_t>, DimAtoms> declared_;
@@ -540,6 +560,7 @@ class Partitioner {
   std::vector<Reason> reasons_;
   size_t reason_ = 0;
   std::vector<Note> notes_;
+  std::set<std::string> noted_;  // padding is told once
   FunctionTrace trace_;
 };
 

@@ -185,7 +185,7 @@ template <class F, class T, class... Rest>
 T map(F&& f, const T& first, const Rest&... rest) {
   std::string key, other;
   append_static_key(first, key);
-  auto check = [&](const auto& r) {
+  [[maybe_unused]] auto check = [&](const auto& r) {
     other.clear();
     append_static_key(r, other);
     if (key != other) value_error("tree::map", "expected trees of one structure, got different ones (sizes, keys or static fields)");

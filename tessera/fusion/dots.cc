@@ -259,9 +259,8 @@ DotStep dot_step(const GraphOp& op, std::span<const int> in, int out, const Axis
   if (in.size() > 2) step.bias = in[2];
   step.axes = axes;
   step.axes.insert(step.axes.end(), step.reduce_axes.begin(), step.reduce_axes.end());
-  const bool one_free_dim =
-      step.lhs_batch == step.rhs_batch && step.lhs_contract == step.rhs_contract;
-  step.symmetric = step.lhs == step.rhs && one_free_dim;
+  step.symmetric = step.lhs == step.rhs && step.lhs_batch == step.rhs_batch &&
+                   step.lhs_contract == step.rhs_contract && in.size() == 2 && !has_activation(op);
   return step;
 }
 

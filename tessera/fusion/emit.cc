@@ -17,6 +17,9 @@ constexpr int64_t kScratchBytes = 256 << 10;
 // Rows of a block fill a cache line of four-byte elements; smaller arrays stay in the cache anyway.
 constexpr int64_t kBlockRows = 16, kBlockColumns = 64, kBlockedElements = 1 << 16;
 
+// Of the index of a scalar, in the table of every attempt.
+constexpr int kScalarIndex = 0;
+
 // A loop has to be cut, or a value stored; the attempt at this kernel is given up.
 struct NeedCut {
   Cut cut;
@@ -142,7 +145,8 @@ class Emitter::Impl final : public ExprBuilder {
   std::vector<IndexExpr> addresses_;                     // of the nodes
   std::vector<std::vector<IndexExpr>> store_addresses_;  // of the loops' stores
   std::vector<Index> table_;
-  std::vector<int> constants_;  // nodes
+  std::vector<size_t> hashes_;
+  std::vector<int> constants_, indices_;  // nodes
   std::vector<MemoSlot> memo_;
   std::vector<std::pair<int, int>> buffer_of_;  // (stamp, buffer)
   std::vector<int> level_of_;
@@ -266,7 +270,10 @@ EmittedKernel Emitter::Impl::attempt() {
   values_.clear();
   addresses_.clear();
   table_.clear();
+  hashes_.clear();
+  TESSERA_CHECK(intern({}) == kScalarIndex, "the first index is a scalar's");
   constants_.clear();
+  indices_.clear();
   scratch_bytes_ = 0;
   set_dimensions();
   order_loops();
@@ -372,9 +379,11 @@ Index Emitter::Impl::index_of(const Access& access, const Shape& shape) const {
 }
 
 int Emitter::Impl::intern(Index index) {
+  const size_t hash = hash_value(index);
   for (size_t k = 0; k < table_.size(); ++k)
-    if (table_[k] == index) return static_cast<int>(k);
+    if (hashes_[k] == hash && table_[k] == index) return static_cast<int>(k);
   table_.push_back(std::move(index));
+  hashes_.push_back(hash);
   return static_cast<int>(table_.size()) - 1;
 }
 
@@ -401,10 +410,10 @@ void Emitter::Impl::emit_reduction(int i) {
       elements *= shape[d];
     }
   }
-  const int scalar = intern({});
   KernelReduction reduction;
   reduction.kind = op.reduction.kind;
-  for (size_t k = 0; k < n; ++k) reduction.init.push_back(pull(op.operands[n + k], scalar, -1));
+  for (size_t k = 0; k < n; ++k)
+    reduction.init.push_back(pull(op.operands[n + k], kScalarIndex, -1));
   ReducedAt& result = reduced_[i];
   result = {};
   if (elements == 0) {
@@ -456,10 +465,13 @@ int Emitter::Impl::pull(int v, int index, int guard) {
   if (g_.values[v].elements() == 1) {
     // Its only element, also where a guarded index would lie outside.
     guard = -1;
-    Index first;
-    first.shape = g_.values[v].shape;
-    first.dims.resize(first.shape.size(), IndexExpr::constant(0, extents_.size()));
-    index = intern(std::move(first));
+    index = kScalarIndex;
+    if (const Shape& shape = g_.values[v].shape; !shape.empty()) {
+      Index first;
+      first.shape = shape;
+      first.dims.resize(shape.size(), IndexExpr::constant(0, extents_.size()));
+      index = intern(std::move(first));
+    }
   }
   const bool varies = guard >= 0 || depends_on_loop(table_[index]);
   const int loop = varies ? loop_ : -1;
@@ -565,7 +577,7 @@ int Emitter::Impl::pull_fresh(int v, int index, int guard) {
       boost::container::small_vector<Expr, 4> args;
       for (int operand : op.operands) {
         const bool broadcast = g_.values[operand].shape.empty() && scalar < 0;
-        args.push_back({pull(operand, broadcast ? intern({}) : index, guard)});
+        args.push_back({pull(operand, broadcast ? kScalarIndex : index, guard)});
       }
       // Only iota asks for its place.
       pointwise_index_ = args.empty() ? index_under(v, index) : index;
@@ -622,8 +634,15 @@ int Emitter::Impl::index_node(const IndexExpr& expr, DType dtype) {
   if (affine.is_constant()) {
     if (expr.dynamic.empty() || expr.offset != 0) out = integer_node(dtype, expr.offset);
   } else {
-    out = add({.kind = NodeKind::kIndex, .dtype = dtype, .loop = loop_});
-    addresses_[out] = affine;
+    for (int id : indices_)
+      if (kernel_.nodes[id].dtype == dtype && kernel_.nodes[id].loop == loop_ &&
+          addresses_[id] == affine)
+        out = id;
+    if (out < 0) {
+      out = add({.kind = NodeKind::kIndex, .dtype = dtype, .loop = loop_});
+      addresses_[out] = affine;
+      indices_.push_back(out);
+    }
   }
   for (const auto& [node, coefficient] : expr.dynamic) {
     int term = convert_node(node, dtype);
@@ -636,7 +655,7 @@ int Emitter::Impl::index_node(const IndexExpr& expr, DType dtype) {
 
 // A scalar operand clamped to [0, max], as int32 or int64.
 int Emitter::Impl::start_node(int v, int64_t max) {
-  int node = pull(v, intern({}), -1);
+  int node = pull(v, kScalarIndex, -1);
   const DType dtype = g_.values[v].dtype;
   const int64_t bits = 8 * itemsize(dtype) - (is_signed(dtype) ? 1 : 0);
   if (is_signed(dtype)) node = apply1(ScalarOp::kMax, dtype, {node, integer_node(dtype, 0)});
@@ -720,7 +739,7 @@ int Emitter::Impl::pull_pieces(int v, int index, int guard) {
   }
   int out;
   if (op.mapping.fill >= 0 && (choices.empty() || choices.back().first != guard)) {
-    out = pull(op.operands[op.mapping.fill], intern({}), -1);
+    out = pull(op.operands[op.mapping.fill], kScalarIndex, -1);
   } else {
     TESSERA_CHECK(!choices.empty(), "an index map without pieces");
     out = choices.back().second;

@@ -50,7 +50,7 @@ struct GraphValue {
   int op = -1;     // -1: an input, or a constant array
   int input = -1;  // which input
   bool output = false;
-  std::shared_ptr<const Literal> constant;  // op < 0, input < 0: the same on every device
+  std::shared_ptr<const Literal> constant;       // op < 0, input < 0: the same on every device
   boost::container::small_vector<int, 4> users;  // ops, ascending, each once
 
   int64_t elements() const { return shape.elements(); }

@@ -31,6 +31,17 @@ bool IndexExpr::is_constant() const {
   return dynamic.empty();
 }
 
+size_t hash_value(const Index& index) {
+  size_t seed = hash_value(index.shape);
+  for (const IndexExpr& expr : index.dims) {
+    seed = hash_combine(seed, static_cast<size_t>(expr.offset));
+    for (int64_t c : expr.coefficients) seed = hash_combine(seed, static_cast<size_t>(c));
+    for (const auto& [node, c] : expr.dynamic)
+      seed = hash_combine(seed, static_cast<size_t>(node) * 31 + static_cast<size_t>(c));
+  }
+  return seed;
+}
+
 IndexExpr linear_index(const Index& index, size_t loop_dims) {
   IndexExpr out = IndexExpr::constant(0, loop_dims);
   int64_t stride = 1;

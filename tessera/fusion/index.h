@@ -35,6 +35,7 @@ struct Index {
   friend bool operator==(const Index&, const Index&) = default;
 };
 
+size_t hash_value(const Index& index);
 IndexExpr linear_index(const Index& index, size_t loop_dims);
 
 // The loop over `dim` has to be cut into (extent / minor, minor).

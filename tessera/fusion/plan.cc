@@ -76,6 +76,9 @@ class Planner {
   static bool full(const Group& group) {
     return static_cast<int64_t>(group.ops.size()) >= kMaxGroupOps;
   }
+  bool reads(int group) const {
+    return std::find(readers_.begin(), readers_.end(), group) != readers_.end();
+  }
   // Whether group may get another stored value that the readers in after_ wait for.
   bool acyclic(int group) const {
     for (int reader : readers_)
@@ -392,7 +395,7 @@ bool Planner::store_beside(int i) {
         bool same = false;
         for (size_t j = 0; j < g_.ops[user].operands.size(); ++j)
           same = same || (g_.ops[user].operands[j] == v && read_access(user, j, at) == read);
-        if (!same || !acyclic(at.group)) continue;
+        if (!same || reads(at.group) || !acyclic(at.group)) continue;
         const int target = at.group;
         reach_.extend(target, after_);
         store_results(i, target, access);
@@ -530,7 +533,8 @@ void Planner::place_reduction(int i, Demands& demands) {
         if (other.reduction.dims != op.reduction.dims ||
             g_.values[other.operands[0]].shape != operand)
           continue;
-        if (!acyclic(at.group) || !can_join_rows(i, {at.group, access})) continue;
+        if (reads(at.group) || !acyclic(at.group) || !can_join_rows(i, {at.group, access}))
+          continue;
         return at.group;
       }
     }

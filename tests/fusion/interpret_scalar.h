@@ -245,7 +245,7 @@ T next_after(T x, T y) {
     bits = static_cast<Bits>((from < to) == (from > 0) ? bits + 1 : bits - 1);
   }
   T out;
-  std::memcpy(&out, &bits, sizeof out);
+  std::memcpy(static_cast<void*>(&out), &bits, sizeof out);
   return out;
 }
 

@@ -30,12 +30,12 @@ void sharded_data(std::ostream& out, const Mesh& mesh, const Array& readings) {
   heading(out, "1. Data that lies on many devices");
   out << "A mesh names the axes of a grid of devices:\n  " << mesh << "\n"
       << "A partition spec names, for each dimension of an array, the mesh axes that cut it.\n"
-      << "Six hours of readings at twelve stations, float32" << readings.shape() << ":\n\n";
+      << "Six hours of readings at sixteen stations, float32" << readings.shape() << ":\n\n";
   draw(out, "Cut both ways, P(\"x\", \"y\"): every core holds a block.", device_put(readings, NamedSharding(mesh, P("x", "y"))));
   draw(out, "Cut by stations, P(None, \"y\"): both cores of a column hold the same.",
        device_put(readings, NamedSharding(mesh, P(None, "y"))));
-  draw(out, "Hours over all eight cores, P(None, (\"y\", \"x\")): twelve stations do not divide by eight, so the last shards are short.",
-       device_put(readings, NamedSharding(mesh, P(None, joint("y", "x")))));
+  draw(out, "Cut by hours, P(\"y\"): six hours do not divide by four, so the last shards are short.",
+       device_put(readings, NamedSharding(mesh, P("y"))));
 }
 
 void automatic(std::ostream& out, const Array& blocks) {
@@ -118,7 +118,7 @@ void tour(std::ostream& out) {
   out << "Eight emulated TPU v2 cores; they execute on this machine's CPU.\n\n";
   for (const Device& device : devices()) out << "  " << device << "\n";
   const Mesh mesh(create_device_mesh({2, 4}), {"x", "y"}), line(create_device_mesh({8}), {"x"});
-  const Array readings = reshape(arange(72.0f), {6, 12}) / 4 - 3;
+  const Array readings = reshape(arange(96.0f), {6, 16}) / 4 - 3;
   sharded_data(out, mesh, readings);
   const Array blocks = device_put(readings, NamedSharding(mesh, P("x", "y")));
   automatic(out, blocks);

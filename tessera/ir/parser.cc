@@ -58,7 +58,7 @@ void Parser::scan_symbols() {
   for (Token token = next(); token.kind != TokenKind::kEnd; token = next()) {
     if (token.kind == TokenKind::kWord && token.text == "sdy.mesh" && peek().kind == TokenKind::kSymbol) {
       const Token name = next();
-      if (!meshes_.emplace(name.text, MeshEntry{offset_, {}}).second)
+      if (!meshes_.emplace(name.text, MeshEntry{offset_, false, {}}).second)
         lexer_.error(name.begin, fmt::format("expected one mesh @{}, got a second one", name.text));
     } else if (token.kind == TokenKind::kWord && token.text == "func.func") {
       FunctionEntry entry{.offset = token.end};
@@ -71,9 +71,36 @@ void Parser::scan_symbols() {
     } else if ((token.kind == TokenKind::kHash || token.kind == TokenKind::kBang) && is_next("=")) {
       next();
       aliases_.emplace((token.kind == TokenKind::kHash ? "#" : "!") + token.text, offset_);
+    } else if (token.kind == TokenKind::kString && (token.text == "func.func" || token.text == "sdy.mesh") && is_next("(")) {
+      scan_generic_symbol(token);
     }
   }
   jump(0);
+}
+
+// "func.func"() <{..., sym_name = "main"}> ...: the name stands among the attributes.
+void Parser::scan_generic_symbol(const Token& op) {
+  const size_t resume = offset_;
+  std::string name;
+  bool is_private = false;
+  if (accept("(") && accept(")") && accept("<")) {
+    for (int depth = 0; peek().kind != TokenKind::kEnd;) {
+      const Token token = next();
+      if (token.text == "{" && token.kind == TokenKind::kPunctuation) ++depth;
+      if (token.text == "}" && token.kind == TokenKind::kPunctuation && --depth == 0) break;
+      if (depth != 1 || token.kind != TokenKind::kWord || !is_next("=")) continue;
+      next();
+      if (token.text == "sym_name" && peek().kind == TokenKind::kString) name = peek().text;
+      if (token.text == "sym_visibility" && peek().kind == TokenKind::kString) is_private = peek().text == "private";
+    }
+  }
+  jump(resume);
+  const bool is_new = op.text == "sdy.mesh" ? meshes_.emplace(name, MeshEntry{op.end, true, {}}).second
+                                            : functions_.emplace(name, FunctionEntry{.offset = op.end,
+                                                                                     .is_public = !is_private,
+                                                                                     .generic = true}).second;
+  if (!is_new) lexer_.error(op.begin, fmt::format("expected symbols of different names, got a second @{}", name));
+  if (op.text == "func.func") function_order_.push_back(name);
 }
 
 ParsedModule Parser::parse() {
@@ -126,6 +153,19 @@ void Parser::parse_items(bool in_module) {
       expect("{");
       parse_items(true);
       skip_location(nullptr);
+    } else if (token.kind == TokenKind::kString) {
+      next();
+      if (token.text == "builtin.module" && !in_module) {
+        parse_generic_module();
+      } else if (token.text == "func.func") {
+        const auto is_here = [&](const auto& entry) { return entry.second.offset == token.end; };
+        skip_function(std::find_if(functions_.begin(), functions_.end(), is_here)->first);
+      } else if (token.text == "sdy.mesh") {
+        parse_generic_mesh();
+      } else {
+        jump(token.begin);
+        expected("a module, a mesh or a function");
+      }
     } else if (accept("sdy.mesh")) {
       parse_mesh_item();
     } else if (accept("func.func")) {
@@ -156,22 +196,28 @@ void Parser::parse_function(const std::string& name, FunctionEntry& entry) {
   const size_t resume = position();
   entry.in_progress = true;
   jump(entry.offset);
-  if (!accept("public") && !accept("private")) accept("nested");
-  expect(TokenKind::kSymbol, "the name of the function");
   Scope scope;
   scope.function.name = name;
-  parse_arguments(scope, entry);
   std::vector<Type> results;
-  if (accept("->")) parse_results(entry, results);
-  if (accept("attributes")) {
+  size_t body = position();
+  if (entry.generic) {
+    parse_generic_function(scope, entry);
+    results = scope.function.output_types();
+  } else {
+    if (!accept("public") && !accept("private")) accept("nested");
+    expect(TokenKind::kSymbol, "the name of the function");
+    parse_arguments(scope, entry);
+    if (accept("->")) parse_results(entry, results);
+    if (accept("attributes")) {
+      expect("{");
+      parse_dictionary();
+    }
+    body = position();
     expect("{");
-    parse_dictionary();
+    while (parse_op(scope)) {
+    }
+    expect("}");
   }
-  const size_t body = position();
-  expect("{");
-  while (parse_op(scope)) {
-  }
-  expect("}");
   skip_location(nullptr);
   if (scope.function.outputs.size() != results.size())
     lexer_.error(body, fmt::format("expected @{} to return {} values, got {}", name, results.size(),
@@ -193,47 +239,52 @@ void Parser::parse_arguments(Scope& scope, FunctionEntry& entry) {
     if (!entry.inputs.empty()) expect(",");
     const Token name = expect(TokenKind::kValue, "an argument, as %arg0");
     expect(":");
-    Type type = parse_type();
-    entry.inputs.emplace_back();
+    const Type type = parse_type();
+    TextAttr::Entries attributes;
+    const size_t offset = position();
+    if (accept("{")) attributes = parse_dictionary();
     entry.names.push_back(name.text);
-    if (accept("{")) {
-      const size_t offset = position();
-      for (const auto& [key, value] : parse_dictionary()) {
-        if (key == "sdy.sharding") {
-          const auto* sharding = value.get<TextAttr::Sharding>();
-          if (!sharding) lexer_.error(offset, "expected sdy.sharding to be a sharding");
-          located(offset, [&] { check_rank("sdy.sharding", sharding->value, type.shape); });
-          entry.inputs.back() = sharding->value;
-          type.sharding = std::make_shared<const NamedSharding>(sharding->value);
-        } else if (key == "tessera.weak") {
-          type.weak = true;
-        } else if (key == "tessera.varying") {
-          const Reader reader(*this, scope, offset);
-          type.varying = std::get<std::vector<std::string>>(from_text(value, Attribute(AxisNames()), key, reader));
-          std::sort(type.varying.begin(), type.varying.end());
-          type.varying.erase(std::unique(type.varying.begin(), type.varying.end()), type.varying.end());
-        }
-      }
-    }
+    const Type full = with_argument_attributes(type, attributes, offset, scope, entry);
     skip_location(nullptr);
-    if (!scope.names.emplace(name.text, std::vector<ValueId>{scope.function.add_input(type)}).second)
+    if (!scope.names.emplace(name.text, std::vector<ValueId>{scope.function.add_input(full)}).second)
       lexer_.error(name.begin, fmt::format("expected arguments of different names, got %{} twice", name.text));
   }
   expect(")");
 }
 
+// Appends the sharding to the entry's.
+Type Parser::with_argument_attributes(Type type, const TextAttr::Entries& attributes, size_t offset, Scope& scope,
+                                      FunctionEntry& entry) {
+  entry.inputs.emplace_back();
+  for (const auto& [key, value] : attributes) {
+    if (key == "sdy.sharding") {
+      const auto* sharding = value.get<TextAttr::Sharding>();
+      if (!sharding) lexer_.error(offset, "expected sdy.sharding to be a sharding");
+      located(offset, [&] { check_rank("sdy.sharding", sharding->value, type.shape); });
+      entry.inputs.back() = sharding->value;
+      type.sharding = std::make_shared<const NamedSharding>(sharding->value);
+    } else if (key == "tessera.weak") {
+      type.weak = true;
+    } else if (key == "tessera.varying") {
+      const Reader reader(*this, scope, offset);
+      type.varying = std::get<std::vector<std::string>>(from_text(value, Attribute(AxisNames()), key, reader));
+      std::sort(type.varying.begin(), type.varying.end());
+      type.varying.erase(std::unique(type.varying.begin(), type.varying.end()), type.varying.end());
+    }
+  }
+  return type;
+}
+
+std::optional<NamedSharding> Parser::result_sharding(const TextAttr::Entries& attributes, const Type& type, size_t offset) {
+  for (const auto& [key, value] : attributes)
+    if (const auto* sharding = value.get<TextAttr::Sharding>(); sharding && key == "sdy.sharding") {
+      located(offset, [&] { check_rank("sdy.sharding", sharding->value, type.shape); });
+      return sharding->value;
+    }
+  return std::nullopt;
+}
+
 void Parser::parse_results(FunctionEntry& entry, std::vector<Type>& types) {
-  auto parse_result = [&] {
-    types.push_back(parse_type());
-    entry.outputs.emplace_back();
-    if (!accept("{")) return;
-    const size_t offset = position();
-    for (const auto& [key, value] : parse_dictionary())
-      if (const auto* sharding = value.get<TextAttr::Sharding>(); sharding && key == "sdy.sharding") {
-        located(offset, [&] { check_rank("sdy.sharding", sharding->value, types.back().shape); });
-        entry.outputs.back() = sharding->value;
-      }
-  };
   if (!accept("(")) {
     types.push_back(parse_type());
     entry.outputs.emplace_back();
@@ -241,8 +292,86 @@ void Parser::parse_results(FunctionEntry& entry, std::vector<Type>& types) {
   }
   while (!accept(")")) {
     if (!types.empty()) expect(",");
-    parse_result();
+    types.push_back(parse_type());
+    const size_t offset = position();
+    const TextAttr::Entries attributes = accept("{") ? parse_dictionary() : TextAttr::Entries();
+    entry.outputs.push_back(result_sharding(attributes, types.back(), offset));
   }
+}
+
+// () <{arg_attrs = [...], function_type = ..., sym_name = "main"}> ({ ^bb0(...): ... }) : () -> ()
+void Parser::parse_generic_function(Scope& scope, FunctionEntry& entry) {
+  const size_t offset = position();
+  expect("(");
+  expect(")");
+  expect("<");
+  expect("{");
+  const TextAttr::Entries attributes = parse_dictionary();
+  expect(">");
+  auto entries_of = [&](std::string_view name, size_t i) {
+    for (const auto& [key, value] : attributes) {
+      const auto* list = value.get<TextAttr::List>();
+      if (key != name || !list || i >= list->items.size()) continue;
+      if (const auto* record = list->items[i].get<TextAttr::Record>()) return record->entries;
+    }
+    return TextAttr::Entries();
+  };
+  expect("(");
+  expect("{");
+  if (peek().kind == TokenKind::kCaret) {
+    next();
+    if (accept("(")) {
+      Scanner scanner(*this, scope);
+      while (!accept(")")) {
+        if (!entry.inputs.empty()) expect(",");
+        const size_t at = position();
+        const RegionInput input = scanner.region_input();
+        const Type type =
+            with_argument_attributes(input.type, entries_of("arg_attrs", entry.inputs.size()), offset, scope, entry);
+        entry.names.push_back(input.name);
+        if (!scope.names.emplace(input.name, std::vector<ValueId>{scope.function.add_input(type)}).second)
+          lexer_.error(at, fmt::format("expected arguments of different names, got %{} twice", input.name));
+      }
+    }
+    expect(":");
+  }
+  while (parse_op(scope)) {
+  }
+  expect("}");
+  expect(")");
+  for (ValueId v : scope.function.outputs)
+    entry.outputs.push_back(result_sharding(entries_of("res_attrs", entry.outputs.size()), scope.function.type(v), offset));
+  if (accept("{")) parse_dictionary();
+  expect(":");
+  parse_type_list();
+  expect("->");
+  parse_type_list();
+}
+
+// () <{sym_name = "m"}> ({ ... }) {...} : () -> ()
+void Parser::parse_generic_module() {
+  expect("(");
+  expect(")");
+  if (accept("<")) {
+    expect("{");
+    for (const auto& [key, value] : parse_dictionary())
+      if (const auto* name = value.get<std::string>(); name && key == "sym_name") module_name_ = *name;
+    expect(">");
+  }
+  expect("(");
+  expect("{");
+  if (peek().kind == TokenKind::kCaret) {
+    next();
+    expect(":");
+  }
+  parse_items(true);
+  expect(")");
+  if (accept("{")) parse_dictionary();
+  expect(":");
+  parse_type_list();
+  expect("->");
+  parse_type_list();
+  skip_location(nullptr);
 }
 
 const Mesh& Parser::find_mesh(const std::string& name) {
@@ -251,7 +380,7 @@ const Mesh& Parser::find_mesh(const std::string& name) {
   if (!it->second.mesh) {
     const size_t resume = position();
     jump(it->second.offset);
-    it->second.mesh = parse_mesh();
+    it->second.mesh = it->second.generic ? parse_generic_mesh() : parse_mesh();
     jump(resume);
   }
   return *it->second.mesh;
@@ -267,55 +396,93 @@ void Parser::parse_mesh_item() {
 Mesh Parser::parse_mesh() {
   const size_t offset = position();
   accept("=");
+  MeshParts parts = parse_mesh_parts();
+  return make_mesh(std::move(parts), accept("{") ? parse_dictionary() : TextAttr::Entries(), offset);
+}
+
+// () <{mesh = #sdy.mesh<...>, sym_name = "mesh"}> {...} : () -> ()
+Mesh Parser::parse_generic_mesh() {
+  const size_t offset = position();
+  expect("(");
+  expect(")");
+  expect("<");
+  expect("{");
+  std::optional<MeshParts> parts;
+  while (!accept("}")) {
+    const Token key = expect(TokenKind::kWord, "mesh or sym_name");
+    expect("=");
+    if (key.text == "mesh") {
+      if (peek().kind != TokenKind::kHash || peek().text != "sdy.mesh") expected("#sdy.mesh<...>");
+      next();
+      parts = parse_mesh_parts();
+    } else {
+      parse_attribute(false);
+    }
+    if (!is_next("}")) expect(",");
+  }
+  expect(">");
+  if (!parts) lexer_.error(offset, "expected the attribute 'mesh'");
+  const TextAttr::Entries extra = accept("{") ? parse_dictionary() : TextAttr::Entries();
+  expect(":");
+  parse_type_list();
+  expect("->");
+  parse_type_list();
+  skip_location(nullptr);
+  return make_mesh(std::move(*parts), extra, offset);
+}
+
+Parser::MeshParts Parser::parse_mesh_parts() {
+  MeshParts parts;
   expect("<");
   expect("[");
-  std::vector<std::string> names;
-  Shape sizes;
   while (!accept("]")) {
-    if (!names.empty()) expect(",");
-    names.push_back(expect(TokenKind::kString, "the name of an axis, as \"x\"").text);
+    if (!parts.names.empty()) expect(",");
+    parts.names.push_back(expect(TokenKind::kString, "the name of an axis, as \"x\"").text);
     expect("=");
-    sizes.push_back(parse_int());
-    if (sizes.back() < 1 || sizes.elements() > (1 << 20)) error("expected axes of sizes from 1 on, 2^20 devices at most");
+    const int64_t size = parse_int();
+    if (size < 1 || size > (1 << 20) || size * parts.sizes.elements() > (1 << 20))
+      error("expected axes of sizes from 1 on, 2^20 devices at most");
+    parts.sizes.push_back(size);
   }
-  std::vector<int64_t> ids(static_cast<size_t>(sizes.elements()));
-  std::iota(ids.begin(), ids.end(), 0);
-  bool ordered = true;
+  parts.ids.resize(static_cast<size_t>(parts.sizes.elements()));
+  std::iota(parts.ids.begin(), parts.ids.end(), 0);
   if (accept(",")) {
     expect("device_ids");
     expect("=");
+    const size_t offset = position();
     const TextAttr list = parse_attribute(true);
     const auto* array = list.get<TextAttr::Array>();
-    if (!array || array->values.size() != ids.size())
-      lexer_.error(offset, fmt::format("expected a device id for each of the {} positions of the mesh", ids.size()));
-    ids = array->values;
-    ordered = std::is_sorted(ids.begin(), ids.end());
+    if (!array || array->values.size() != parts.ids.size())
+      lexer_.error(offset, fmt::format("expected a device id for each of the {} positions of the mesh", parts.ids.size()));
+    parts.ids = array->values;
   }
   expect(">");
+  return parts;
+}
+
+Mesh Parser::make_mesh(MeshParts parts, const TextAttr::Entries& extra, size_t offset) {
+  const bool ordered = std::is_sorted(parts.ids.begin(), parts.ids.end());
   bool abstract = false;
-  if (accept("{")) {
-    for (const auto& [key, value] : parse_dictionary()) {
-      if (key == "tessera.abstract") abstract = true;
-      if (const auto* array = value.get<TextAttr::Array>(); array && key == "tessera.device_ids") {
-        if (array->values.size() != ids.size())
-          lexer_.error(offset, fmt::format("expected a device id for each of the {} positions of the mesh", ids.size()));
-        ids = array->values;
-      }
+  for (const auto& [key, value] : extra) {
+    if (key == "tessera.abstract") abstract = true;
+    if (const auto* array = value.get<TextAttr::Array>(); array && key == "tessera.device_ids") {
+      if (array->values.size() != parts.ids.size())
+        lexer_.error(offset, fmt::format("expected a device id for each of the {} positions of the mesh", parts.ids.size()));
+      parts.ids = array->values;
     }
   }
-  if (names.empty()) return Mesh();
+  if (parts.names.empty()) return Mesh();
+  std::map<int64_t, const Device*> by_id;
+  for (const Device& device : devices()) by_id[device.id] = &device;
   std::vector<Device> found;
-  for (int64_t id : ids) {
-    const auto& all = devices();
-    const auto it = std::find_if(all.begin(), all.end(), [&](const Device& d) { return d.id == id; });
-    if (it != all.end() && !abstract) found.push_back(*it);
-  }
+  for (int64_t id : parts.ids)
+    if (const auto it = by_id.find(id); it != by_id.end() && !abstract) found.push_back(*it->second);
   return located(offset, [&] {
-    if (found.size() == ids.size()) return Mesh(DeviceMesh{sizes, std::move(found)}, names);
+    if (found.size() == parts.ids.size()) return Mesh(DeviceMesh{parts.sizes, std::move(found)}, parts.names);
     if (!ordered && !abstract)
       lexer_.error(offset, fmt::format("expected the devices that this mesh puts in an order of its own to be there, got {} of {}; "
-                                       "start with devices cpu:{}, say", found.size(), ids.size(), ids.size()));
-    return Mesh::abstract(sizes, names);
+                                       "start with devices cpu:{}, say", found.size(), parts.ids.size(), parts.ids.size()));
+    return Mesh::abstract(parts.sizes, parts.names);
   });
 }
 

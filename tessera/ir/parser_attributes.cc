@@ -149,6 +149,12 @@ TextAttr Parser::parse_attribute(bool bare) {
   if (is_next("-")) return parse_number(bare);
   if (is_next("[")) return parse_list(bare);
   if (accept("{")) return TextAttr::Record{"", parse_dictionary()};
+  if (is_next("(")) {  // the type of a function
+    parse_type_list();
+    expect("->");
+    parse_type_list();
+    return TextAttr::Record{"function_type", {}};
+  }
   if (is_next("<") && bare) {
     next();
     const NamedSharding sharding = parse_sharding();

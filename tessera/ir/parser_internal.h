@@ -32,12 +32,14 @@ class Parser {
     size_t offset = 0;  // of what follows `func.func`
     size_t end = 0;
     bool is_public = false, in_progress = false;
+    bool generic = false;  // "func.func"() <{sym_name = ...}> ({...})
     FunctionRef function;
     std::vector<std::string> names;  // of arguments
     std::vector<std::optional<NamedSharding>> inputs, outputs;
   };
   struct MeshEntry {
     size_t offset = 0;
+    bool generic = false;
     std::optional<Mesh> mesh;
   };
   // Guards the C++ stack against text that nests without end.
@@ -71,14 +73,27 @@ class Parser {
 
   // parser.cc
   void scan_symbols();
+  void scan_generic_symbol(const Token& op);
+  void parse_generic_module();
   void parse_items(bool in_module);
   void skip_function(const std::string& name);
   FunctionEntry& find_function(const std::string& name);
   void parse_function(const std::string& name, FunctionEntry& entry);
   void parse_arguments(Scope& scope, FunctionEntry& entry);
   void parse_results(FunctionEntry& entry, std::vector<Type>& types);
+  void parse_generic_function(Scope& scope, FunctionEntry& entry);
+  Type with_argument_attributes(Type type, const TextAttr::Entries& attributes, size_t offset, Scope& scope, FunctionEntry& entry);
+  std::optional<NamedSharding> result_sharding(const TextAttr::Entries& attributes, const Type& type, size_t offset);
   const Mesh& find_mesh(const std::string& name);
   Mesh parse_mesh();
+  Mesh parse_generic_mesh();
+  struct MeshParts {
+    Shape sizes;
+    std::vector<std::string> names;
+    std::vector<int64_t> ids;
+  };
+  MeshParts parse_mesh_parts();
+  Mesh make_mesh(MeshParts parts, const TextAttr::Entries& extra, size_t offset);
   void parse_mesh_item();
 
   // parser_attributes.cc

@@ -98,7 +98,10 @@ std::vector<ValueId> Parser::parse_operands(Scope& scope) {
   std::vector<ValueId> operands;
   while (peek().kind == TokenKind::kValue) {
     operands.push_back(parse_operand(scope));
-    if (!is_next(",") || lexer_.at(peek().end).kind != TokenKind::kValue) break;
+    if (!is_next(",")) break;
+    const Token after = lexer_.at(peek().end);
+    if (after.kind == TokenKind::kPunctuation && after.text == ",") next();  // MLIR's `%0, , sizes = []`
+    if (after.kind != TokenKind::kValue) break;
     next();
   }
   return operands;

@@ -1,5 +1,7 @@
 #include "tessera/codegen/compiler.h"
 
+#include <llvm/Config/llvm-config.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -8,17 +10,25 @@
 #include <unordered_map>
 
 #include "tessera/codegen/canonical.h"
+#include "tessera/codegen/disk_cache.h"
+#include "tessera/codegen/emit.h"
 #include "tessera/codegen/object_code.h"
 
 namespace tessera::codegen {
 
 struct KernelCompiler::Impl {
   explicit Impl(const CompilerOptions& options)
-      : target(options.target ? *options.target : host_target()), emitter(target) {}
+      : target(options.target ? *options.target : host_target()),
+        emitter(target),
+        disk(options.cache_dir ? *options.cache_dir : default_cache_dir()),
+        key_prefix(fmt::format("codegen {} LLVM {} {} {}\n", TESSERA_CODEGEN_VERSION,
+                               LLVM_VERSION_STRING, target.cpu, target.features)) {}
 
   Target target;
   mutable ObjectEmitter emitter;
   Linker linker;
+  DiskCache disk;
+  std::string key_prefix;  // of the cache on disk: all but the kernel that object code depends on
   mutable std::mutex mutex;
   std::unordered_map<std::string, KernelFn> known;  // by canonical text
   CompilerStatistics statistics;
@@ -26,13 +36,28 @@ struct KernelCompiler::Impl {
   KernelFn build(const Kernel& kernel, const std::string& text);
 };
 
-KernelFn KernelCompiler::Impl::build(const Kernel& kernel, const std::string&) {
+KernelFn KernelCompiler::Impl::build(const Kernel& kernel, const std::string& text) {
+  static constexpr const char* kSymbol = "kernel";
   const auto start = std::chrono::steady_clock::now();
-  const std::string object = emitter.emit(kernel, "kernel", ObjectEmitter::Output::kObject);
-  void* address = linker.link(object, "kernel");
+  const std::string key = key_prefix + text;
+  void* address = nullptr;
+  const std::optional<std::string> stored = disk.load(key);
+  if (stored) {
+    try {
+      address = linker.link(*stored, kSymbol);
+    } catch (const RuntimeError&) {
+      // Intact, but not what this process can link: replaced below.
+    }
+  }
+  const bool compiled = !address;
+  if (compiled) {
+    std::string object = emitter.emit(kernel, kSymbol, ObjectEmitter::Output::kObject);
+    address = linker.link(object, kSymbol);
+    disk.store(key, std::move(object));
+  }
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
   std::lock_guard lock(mutex);
-  ++statistics.compiled;
+  ++(compiled ? statistics.compiled : statistics.from_disk);
   statistics.seconds += spent.count();
   return reinterpret_cast<KernelFn>(address);
 }
@@ -41,7 +66,12 @@ KernelCompiler::KernelCompiler(CompilerOptions options) : impl_(std::make_unique
 KernelCompiler::~KernelCompiler() = default;
 
 KernelCompiler& KernelCompiler::process() {
-  static KernelCompiler* const compiler = new KernelCompiler();
+  static KernelCompiler* const compiler = [] {
+    auto* made = new KernelCompiler();
+    // The compiler outlives everything; what it has yet to write does not.
+    std::atexit([] { process().flush(); });
+    return made;
+  }();
   return *compiler;
 }
 
@@ -97,6 +127,8 @@ std::vector<KernelFn> KernelCompiler::compile(std::span<const Kernel* const> ker
   for (const std::string& text : texts) functions.push_back(impl_->known.at(text));
   return functions;
 }
+
+void KernelCompiler::flush() { impl_->disk.flush(); }
 
 CompilerStatistics KernelCompiler::statistics() const {
   std::lock_guard lock(impl_->mutex);

@@ -9,7 +9,7 @@
 // `~/.cache/tessera`; the value `off` disables it. A file is keyed by the kernel's text, LLVM's
 // version, the CPU's features and the generator's version; it is written aside and renamed, so
 // processes may share a folder; a damaged file is ignored and replaced. A folder that cannot be
-// written costs one warning on stderr, nothing else.
+// written costs one warning, nothing else.
 #pragma once
 
 #include <memory>
@@ -32,7 +32,7 @@ struct CompilerStatistics {
   int64_t compiled = 0;     // kernels turned into machine code
   int64_t from_disk = 0;    // found in the cache on disk
   int64_t from_memory = 0;  // known already
-  double seconds = 0;       // spent compiling, summed over threads
+  double seconds = 0;       // spent compiling or loading, summed over threads
 };
 
 class KernelCompiler {
@@ -50,6 +50,8 @@ class KernelCompiler {
   std::vector<KernelFn> compile(std::span<const Kernel* const> kernels);
   KernelFn compile(const Kernel& kernel);
 
+  // Waits until the cache on disk holds what has been compiled.
+  void flush();
   CompilerStatistics statistics() const;
   // LLVM IR and assembly of a kernel, for looking at.
   std::string llvm_ir(const Kernel& kernel) const;

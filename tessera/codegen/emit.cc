@@ -330,7 +330,7 @@ LaneMask KernelEmitter::mask_of(int u) const { return masks_.empty() ? LaneMask{
 LaneMask KernelEmitter::with_guard(LaneMask mask, Val guard) {
   Value* lanes = broadcast_val(ir_, guard).re;
   if (mask.lanes) lanes = b_.CreateAnd(mask.lanes, lanes);
-  return {lanes, nullptr};
+  return {lanes, nullptr, nullptr};
 }
 
 Val KernelEmitter::compute_load(int node, int u) {

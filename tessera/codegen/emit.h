@@ -23,7 +23,7 @@
 namespace tessera::codegen {
 
 // Increase whenever the same kernel would give other code: part of the key of the on-disk cache.
-inline constexpr int kCodegenVersion = 1;
+inline constexpr int kCodegenVersion = 2;
 
 // Adds the function `name` (a KernelFn) for a canonical kernel.
 void emit_kernel(const Kernel& kernel, const Target& target, llvm::Module& module,
@@ -35,6 +35,7 @@ int kernel_lanes(const Kernel& kernel, int vector_bytes);
 struct LaneMask {
   llvm::Value* lanes = nullptr;  // <L x i1>; null: all
   llvm::Value* count = nullptr;  // i64: the first `count` lanes, where that is what the mask says
+  llvm::Value* full = nullptr;   // i1: all lanes, where masks are used for full vectors too
 };
 
 // Loads and stores of lanes. Addresses are pointers to lane 0.

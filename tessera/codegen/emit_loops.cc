@@ -161,18 +161,25 @@ void KernelEmitter::emit_columns(Value* begin, Value* end) {
   int weight = 0;
   for (size_t l = 0; l < k_.loops.size(); ++l) weight += loop_weight(static_cast<int>(l));
   const int unroll = unroll_for_weight(weight);
+  const bool one_body = ir_.target.avx512 && weight > 12;
   use_scope(top());
-  Value* last = b_.CreateSub(end, i64(unroll * lanes_));
-  Loop blocks = open_loop(begin, none);
-  enter_loop(blocks, b_.CreateICmpSLE(blocks.index, last));
-  emit_lane_block(unroll);
-  use_scope(top());
-  close_loop(blocks, b_.CreateAdd(blocks.index, i64(unroll * lanes_)), none);
+  Value* start = begin;
+  if (!one_body) {
+    Value* last = b_.CreateSub(end, i64(unroll * lanes_));
+    Loop blocks = open_loop(begin, none);
+    enter_loop(blocks, b_.CreateICmpSLE(blocks.index, last));
+    emit_lane_block(unroll);
+    use_scope(top());
+    close_loop(blocks, b_.CreateAdd(blocks.index, i64(unroll * lanes_)), none);
+    start = blocks.index;
+  }
 
-  Loop rest = open_loop(blocks.index, none);
+  Loop rest = open_loop(start, none);
   enter_loop(rest, b_.CreateICmpSLT(rest.index, end));
   use_scope(top());
-  set_masks(1, b_.CreateSub(end, rest.index));
+  Value* left = b_.CreateSub(end, rest.index);
+  set_masks(1, left);
+  if (one_body) masks_[0].full = b_.CreateICmpSGE(left, i64(lanes_));
   emit_lane_block(1);
   use_scope(top());
   close_loop(rest, b_.CreateAdd(rest.index, i64(lanes_)), none);

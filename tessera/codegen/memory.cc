@@ -59,43 +59,55 @@ Value* Memory::load_lanes(llvm::Type* element, Value* pointer, int lanes, const 
   return b.CreateMaskedLoad(type, pointer, align, mask.lanes, llvm::Constant::getNullValue(type));
 }
 
+// Emits `then` where condition holds and `otherwise` where not.
+template <class Then, class Otherwise>
+static void branch(llvm::IRBuilder<>& b, Value* condition, Then&& then, Otherwise&& otherwise) {
+  llvm::Function* fn = b.GetInsertBlock()->getParent();
+  auto block = [&](const char* name) { return llvm::BasicBlock::Create(b.getContext(), name, fn); };
+  llvm::BasicBlock *yes = block("then"), *no = block("otherwise"), *join = block("join");
+  b.CreateCondBr(condition, yes, no);
+  b.SetInsertPoint(yes);
+  then();
+  b.CreateBr(join);
+  b.SetInsertPoint(no);
+  otherwise();
+  b.CreateBr(join);
+  b.SetInsertPoint(join);
+}
+
 void Memory::store_lanes(Value* value, Value* pointer, const LaneMask& mask, bool streaming) {
   auto& b = ir_.builder;
   auto* type = llvm::cast<FixedVectorType>(value->getType());
   llvm::Type* element = type->getElementType();
   const unsigned item = element->getScalarSizeInBits() / 8;
-  if (mask.lanes) {
+  const unsigned bytes = item * type->getNumElements();
+  auto masked = [&] {
     if (!maskable(element) && mask.count) {
       llvm::AllocaInst* slot = ir_.stack_slot(type);
       b.CreateAlignedStore(value, slot, slot->getAlign());
       ir_.call_helper(kCopyBytes, {pointer, slot, b.CreateMul(mask.count, b.getInt64(item))});
-      return;
+    } else {
+      b.CreateMaskedStore(value, pointer, llvm::Align(item), mask.lanes);
     }
-    b.CreateMaskedStore(value, pointer, llvm::Align(item), mask.lanes);
-    return;
-  }
-  const unsigned bytes = item * type->getNumElements();
-  if (!streaming || bytes < 16) {
-    b.CreateAlignedStore(value, pointer, llvm::Align(item));
-    return;
-  }
+  };
+  auto plain = [&] { b.CreateAlignedStore(value, pointer, llvm::Align(item)); };
+  if (!streaming || bytes < 16) return mask.lanes ? masked() : plain();
+  if (mask.lanes && !mask.full) return masked();
   // Non-temporal stores must be aligned; whether they are does not change within a row.
-  llvm::Function* fn = b.GetInsertBlock()->getParent();
-  auto block = [&](const char* name) { return llvm::BasicBlock::Create(b.getContext(), name, fn); };
-  llvm::BasicBlock *aligned = block("stream"), *plain = block("plain"), *join = block("stored");
   const unsigned alignment = std::min(bytes, 64u);
   Value* low = b.CreateAnd(b.CreatePtrToInt(pointer, b.getInt64Ty()), b.getInt64(alignment - 1));
-  b.CreateCondBr(b.CreateICmpEQ(low, b.getInt64(0)), aligned, plain);
-  b.SetInsertPoint(aligned);
-  llvm::StoreInst* store = b.CreateAlignedStore(value, pointer, llvm::Align(alignment));
-  store->setMetadata(
-      "nontemporal",
-      llvm::MDNode::get(b.getContext(), llvm::ConstantAsMetadata::get(b.getInt32(1))));
-  b.CreateBr(join);
-  b.SetInsertPoint(plain);
-  b.CreateAlignedStore(value, pointer, llvm::Align(item));
-  b.CreateBr(join);
-  b.SetInsertPoint(join);
+  Value* aligned = b.CreateICmpEQ(low, b.getInt64(0));
+  if (mask.full) aligned = b.CreateAnd(aligned, mask.full);
+  auto stream = [&] {
+    llvm::StoreInst* store = b.CreateAlignedStore(value, pointer, llvm::Align(alignment));
+    auto* one = llvm::ConstantAsMetadata::get(b.getInt32(1));
+    store->setMetadata("nontemporal", llvm::MDNode::get(b.getContext(), one));
+  };
+  if (mask.full) {
+    branch(b, aligned, stream, masked);
+  } else {
+    branch(b, aligned, stream, plain);
+  }
 }
 
 Value* Memory::strided_offsets(int64_t stride) {

@@ -111,6 +111,8 @@ Linker::Linker() : session_(std::make_unique<Session>()) {
   auto control = orc::SelfExecutorProcessControl::Create();
   TESSERA_CHECK(static_cast<bool>(control));
   session_->orc = std::make_unique<orc::ExecutionSession>(std::move(*control));
+  // Failures reach the caller of link(); they need not be printed too.
+  session_->orc->setErrorReporter([](Error error) { consumeError(std::move(error)); });
   auto memory = jitlink::InProcessMemoryManager::Create();
   TESSERA_CHECK(static_cast<bool>(memory));
   session_->memory = std::move(*memory);

@@ -1,0 +1,207 @@
+#include "tessera/codegen/disk_cache.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "kernel_builder.h"
+#include "tessera/base/warning.h"
+
+namespace tessera::codegen::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Folder : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "tessera-cache-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override {
+    fs::permissions(folder_, fs::perms::owner_all);
+    fs::remove_all(folder_);
+  }
+  std::vector<fs::path> files() const {
+    std::vector<fs::path> out;
+    for (const auto& entry : fs::directory_iterator(folder_)) out.push_back(entry.path());
+    return out;
+  }
+  fs::path folder_;
+};
+
+// y = a * x
+Kernel scaled(float a) {
+  KernelMaker m;
+  const int x = m.buffer(float32, 100), y = m.buffer(float32, 100, BufferKind::kOutput);
+  m.k.parallel = {100};
+  m.loop({});
+  const int product = m.op(ScalarOp::kMul, float32, {m.load(x, {0, {1}, {}}), m.constant(a)});
+  m.store(y, {0, {1}, {}}, product);
+  return m.k;
+}
+
+void expect_scales(KernelFn fn, float a) {
+  std::vector<float> x(100), y(100);
+  for (int i = 0; i < 100; ++i) x[i] = static_cast<float>(i);
+  void* buffers[] = {x.data(), y.data()};
+  fn(buffers, 0, 100);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(y[i], a * x[i]);
+}
+
+using DiskCacheTest = Folder;
+
+TEST_F(DiskCacheTest, KeepsEntries) {
+  DiskCache cache(folder_.string());
+  EXPECT_FALSE(cache.load("key"));
+  cache.store("key", "object");
+  cache.flush();
+  EXPECT_EQ(cache.load("key"), "object");
+  EXPECT_FALSE(cache.load("other"));
+  EXPECT_EQ(files().size(), 1u);
+}
+
+TEST_F(DiskCacheTest, OffDoesNothing) {
+  DiskCache cache("off");
+  cache.store("key", "object");
+  cache.flush();
+  EXPECT_FALSE(cache.load("key"));
+}
+
+TEST_F(DiskCacheTest, DamageIsAMiss) {
+  DiskCache cache(folder_.string());
+  cache.store("key", "some object code");
+  cache.flush();
+  const fs::path path = cache.path_of("key");
+  std::ifstream in(path, std::ios::binary);
+  const std::string good((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  auto write = [&](const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; };
+  for (size_t i = 0; i < good.size(); ++i) {
+    std::string bad = good;
+    bad[i] = static_cast<char>(bad[i] ^ 0x10);
+    write(bad);
+    ASSERT_FALSE(cache.load("key")) << "byte " << i;
+    write(good.substr(0, i));
+    ASSERT_FALSE(cache.load("key")) << "cut to " << i;
+  }
+  write(good + "x");
+  EXPECT_FALSE(cache.load("key"));
+  write(good);
+  EXPECT_EQ(cache.load("key"), "some object code");
+}
+
+TEST_F(DiskCacheTest, CompilerFindsItsKernels) {
+  for (int run = 0; run < 2; ++run) {
+    KernelCompiler compiler({std::nullopt, folder_.string()});
+    expect_scales(compiler.compile(scaled(3)), 3);
+    expect_scales(compiler.compile(scaled(3)), 3);
+    EXPECT_EQ(compiler.statistics().compiled, run == 0 ? 1 : 0);
+    EXPECT_EQ(compiler.statistics().from_disk, run == 0 ? 0 : 1);
+    EXPECT_EQ(compiler.statistics().from_memory, 1);
+  }
+}
+
+TEST_F(DiskCacheTest, TargetsDoNotMix) {
+  if (!host_target().avx512) GTEST_SKIP() << "the host has one level only";
+  KernelCompiler wide({host_target(), folder_.string()});
+  wide.compile(scaled(2));
+  wide.flush();
+  KernelCompiler narrow({avx2_target(), folder_.string()});
+  expect_scales(narrow.compile(scaled(2)), 2);
+  EXPECT_EQ(narrow.statistics().compiled, 1);
+}
+
+TEST_F(DiskCacheTest, CorruptEntryIsReplaced) {
+  {
+    KernelCompiler compiler({std::nullopt, folder_.string()});
+    compiler.compile(scaled(5));
+  }
+  ASSERT_EQ(files().size(), 1u);
+  std::fstream(files()[0], std::ios::binary | std::ios::in | std::ios::out).seekp(200) << "garbage";
+  {
+    KernelCompiler compiler({std::nullopt, folder_.string()});
+    expect_scales(compiler.compile(scaled(5)), 5);
+    EXPECT_EQ(compiler.statistics().compiled, 1);
+  }
+  KernelCompiler compiler({std::nullopt, folder_.string()});
+  expect_scales(compiler.compile(scaled(5)), 5);
+  EXPECT_EQ(compiler.statistics().from_disk, 1);
+}
+
+// A checksum that fits around bytes that are no object code: the linker refuses, the kernel is
+// compiled.
+TEST_F(DiskCacheTest, ForeignObjectIsReplaced) {
+  fs::path path;
+  {
+    KernelCompiler compiler({std::nullopt, folder_.string()});
+    compiler.compile(scaled(6));
+  }
+  std::ifstream in(files()[0], std::ios::binary);
+  const std::string file((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  uint64_t key_size;
+  std::memcpy(&key_size, file.data() + 16, 8);
+  const std::string key = file.substr(40, key_size);
+  {
+    DiskCache cache(folder_.string());
+    cache.store(key, "this is not an object file");
+  }
+  KernelCompiler compiler({std::nullopt, folder_.string()});
+  expect_scales(compiler.compile(scaled(6)), 6);
+  EXPECT_EQ(compiler.statistics().compiled, 1);
+}
+
+TEST_F(DiskCacheTest, UnwritableFolderWarnsOnceAndGoesOn) {
+  std::vector<std::string> warnings;
+  const WarningHandler before =
+      set_warning_handler([&](const std::string& text) { warnings.push_back(text); });
+  {
+    std::ofstream(folder_ / "file") << "not a folder";
+    KernelCompiler compiler({std::nullopt, (folder_ / "file" / "cache").string()});
+    for (float a : {1.5f, 2.5f, 3.5f}) expect_scales(compiler.compile(scaled(a)), a);
+    compiler.flush();
+    expect_scales(compiler.compile(scaled(4.5f)), 4.5f);
+  }
+  set_warning_handler(before);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("TESSERA_CACHE_DIR"), std::string::npos) << warnings[0];
+}
+
+TEST_F(DiskCacheTest, ManyProcessesShareAFolder) {
+  std::vector<pid_t> children;
+  for (int c = 0; c < 4; ++c) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      bool good = true;
+      {
+        KernelCompiler compiler({std::nullopt, folder_.string()});
+        for (int i = 0; i < 5; ++i) {
+          const float a = static_cast<float>(i) + 0.5f;
+          const KernelFn fn = compiler.compile(scaled(a));
+          std::vector<float> x(100, 2), y(100);
+          void* buffers[] = {x.data(), y.data()};
+          fn(buffers, 0, 100);
+          for (float v : y) good = good && v == 2 * a;
+        }
+      }
+      ::_exit(good ? 0 : 1);
+    }
+    children.push_back(pid);
+  }
+  for (pid_t pid : children) {
+    int status = 0;
+    ::waitpid(pid, &status, 0);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+  EXPECT_EQ(files().size(), 5u);
+  KernelCompiler compiler({std::nullopt, folder_.string()});
+  for (int i = 0; i < 5; ++i) compiler.compile(scaled(static_cast<float>(i) + 0.5f));
+  EXPECT_EQ(compiler.statistics().from_disk, 5);
+}
+
+}  // namespace
+}  // namespace tessera::codegen::testing

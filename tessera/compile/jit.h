@@ -101,7 +101,7 @@ TracedCall trace_call(const F& f, std::span<const Array> leaves, const std::vect
   call.traced = trace_function(
       [&](const std::vector<Array>& inputs) {
         size_t next = 0;
-        auto with_tracers = [&]<class T>(const T& arg) {
+        [[maybe_unused]] auto with_tracers = [&]<class T>(const T& arg) {
           T copy = arg;
           tree::for_each_leaf(copy, [&](Array& leaf) { leaf = inputs[next++]; });
           return copy;
@@ -192,7 +192,7 @@ class Jitted {
     if (options_.in_shardings.empty() && options_.out_shardings.empty()) return f_(args...);
     const std::vector<NamedSharding> in = in_shardings(args...);
     size_t next = 0;
-    auto constrained = [&]<class T>(const T& arg) {
+    [[maybe_unused]] auto constrained = [&]<class T>(const T& arg) {
       T copy = arg;
       tree::for_each_leaf(copy, [&](Array& leaf) {
         if (!in.empty()) leaf = lax::sharding_constraint(leaf, in[next++]);
@@ -224,7 +224,7 @@ class Jitted {
     if (options_.donate_argnums.empty()) return {};
     std::vector<uint8_t> flags;
     int position = 0;
-    auto add = [&](const auto& arg) {
+    [[maybe_unused]] auto add = [&](const auto& arg) {
       const bool donated = std::find(options_.donate_argnums.begin(), options_.donate_argnums.end(), position++) !=
                            options_.donate_argnums.end();
       flags.insert(flags.end(), tree::num_leaves(arg), donated);

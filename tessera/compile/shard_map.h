@@ -52,7 +52,7 @@ class ShardMapped {
     std::vector<PartitionSpec> out_specs;
     const FlatFn body = [&](const std::vector<Array>& inputs) {
       size_t next = 0;
-      auto with_tracers = [&]<class T>(const T& arg) {
+      [[maybe_unused]] auto with_tracers = [&]<class T>(const T& arg) {
         T copy = arg;
         tree::for_each_leaf(copy, [&](Array& leaf) { leaf = inputs[next++]; });
         return copy;

@@ -52,3 +52,19 @@ function(tessera_public_library)
     target_link_libraries(tessera INTERFACE tessera_${folder})
   endforeach()
 endfunction()
+
+# Names the code generator by its sources, so that kernels on disk are never those of another version of it.
+function(tessera_codegen_version)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tessera/codegen/*.cc ${PROJECT_SOURCE_DIR}/tessera/codegen/*.h
+       ${PROJECT_SOURCE_DIR}/tessera/fusion/kernel.* ${PROJECT_SOURCE_DIR}/tessera/ir/scalar_expr.h)
+  set(all "")
+  foreach(source IN LISTS sources)
+    file(SHA256 ${source} hash)
+    string(APPEND all ${hash})
+  endforeach()
+  string(SHA256 version "${all}")
+  string(SUBSTRING ${version} 0 16 version)
+  set_property(DIRECTORY ${PROJECT_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${sources})
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/tessera/codegen/compiler.cc
+                              PROPERTIES COMPILE_DEFINITIONS TESSERA_CODEGEN_VERSION="${version}")
+endfunction()

@@ -98,7 +98,7 @@ bool Scheduler::run(std::vector<char>& must_store) {
     }
     std::variant<EmittedKernel, int> emitted = emitter.emit(k);
     if (int* v = std::get_if<int>(&emitted)) {
-      TESSERA_CHECK(!must_store[*v], "value {} is stored and has no address", *v);
+      TESSERA_CHECK(!plan.stored[*v], "value {} is stored and has no address", *v);
       must_store[*v] = 1;
       complete = false;
       continue;

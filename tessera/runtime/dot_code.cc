@@ -113,6 +113,41 @@ void pack_range(const T* src, T* dst, const Shape& extents, const Dims& strides,
   }
 }
 
+// In what type the products are summed: float32 at least, and no narrower than operands and result.
+DType compute_dtype(DType in, DType out) {
+  if (is_complex(out)) return itemsize(in) > itemsize(out) ? in : out;
+  if (is_floating(out)) return in == float64 || out == float64 ? float64 : float32;
+  return itemsize(in) > itemsize(out) ? in : out;
+}
+
+struct Conversion {
+  DType from, to;
+};
+void convert_row(Conversion types, const std::byte* in, std::byte* out, int64_t n) {
+  visit_dtype(types.from, [&]<class From>(TypeTag<From>) {
+    visit_dtype(types.to, [&]<class To>(TypeTag<To>) {
+      constexpr bool kFromHalf = std::is_same_v<From, Float16> || std::is_same_v<From, Bfloat16>;
+      constexpr bool kToHalf = std::is_same_v<To, Float16> || std::is_same_v<To, Bfloat16>;
+      const auto* x = reinterpret_cast<const From*>(in);
+      auto* y = reinterpret_cast<To*>(out);
+      if constexpr (kFromHalf && std::is_same_v<To, float>) {
+        widen(x, y, n);
+      } else if constexpr (kToHalf && std::is_same_v<From, float>) {
+        narrow(x, y, n);
+      } else if constexpr (kFromHalf && std::is_same_v<To, double>) {
+        for (int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(x[i]);
+      } else if constexpr (kToHalf && std::is_same_v<From, double>) {
+        for (int64_t i = 0; i < n; ++i) y[i] = To(static_cast<float>(x[i]));
+      } else if constexpr (std::is_arithmetic_v<From> == std::is_arithmetic_v<To> && !kFromHalf &&
+                           !kToHalf) {
+        for (int64_t i = 0; i < n; ++i) y[i] = static_cast<To>(x[i]);
+      } else {
+        TESSERA_CHECK(false, "{} as {}", types.from, types.to);
+      }
+    });
+  });
+}
+
 struct Operand {
   int slot;
   DotOperand shape;
@@ -253,12 +288,10 @@ class DotCode final : public StepCode {
 
   void choose_types(DType lhs, DType rhs, DType out) {
     TESSERA_CHECK(lhs == rhs, "a dot of {} and {}", lhs, rhs);
-    const bool half = lhs == float16 || lhs == bfloat16;
-    types_ = {lhs, half ? float32 : out};
+    types_ = {lhs, compute_dtype(lhs, out)};
     out_dtype_ = out;
-    TESSERA_CHECK(gemm_supports(types_) && (types_.out == out || (half && out == lhs)),
-                  "a dot of {} giving {}", lhs, out);
-    TESSERA_CHECK(bias_ < 0 && !relu_ ? true : types_.out == float32 || types_.out == float64,
+    TESSERA_CHECK(gemm_supports(types_), "a dot of {} giving {}", lhs, out);
+    TESSERA_CHECK((bias_ < 0 && !relu_) || types_.out == float32 || types_.out == float64,
                   "an epilogue on {}", out);
   }
 
@@ -279,7 +312,7 @@ class DotCode final : public StepCode {
   void run_tile(const SlotRef* slots, std::byte* work, int64_t o, int64_t b, const Tile& t) const {
     const int64_t size = itemsize(types_.out);
     std::byte* result = slots[out_].at(out_map_(o)) + b * m_ * n_ * itemsize(out_dtype_);
-    // Results of half precision are summed in float32 first.
+    // Sums in a wider type than the result's are rounded once, at the end.
     Buffer wide;
     std::byte* c = result + (t.i * n_ + t.j) * size;
     int64_t ldc = n_;
@@ -303,19 +336,22 @@ class DotCode final : public StepCode {
                    int64_t ldc, std::byte* result) const {
     if (bias_ >= 0 || relu_) {
       const std::byte* bias = bias_ >= 0 ? slots[bias_].at(bias_map_(o)) : nullptr;
+      Buffer wide;
+      if (bias && narrows()) {
+        wide = Buffer::allocate(bias_period_ * itemsize(types_.out));
+        convert_row({out_dtype_, types_.out}, bias, wide.data(), bias_period_);
+        bias = wide.data();
+      }
       if (types_.out == float64) {
         epilogue(reinterpret_cast<double*>(c), ldc, t, reinterpret_cast<const double*>(bias));
-      } else if (narrows()) {
-        std::vector<float> wide_bias(static_cast<size_t>(bias ? bias_period_ : 0));
-        if (bias) widen_row(bias, wide_bias.data(), bias_period_);
-        epilogue(reinterpret_cast<float*>(c), ldc, t, bias ? wide_bias.data() : nullptr);
       } else {
         epilogue(reinterpret_cast<float*>(c), ldc, t, reinterpret_cast<const float*>(bias));
       }
     }
     if (narrows())
       for (int64_t i = 0; i < t.m; ++i)
-        narrow_row(reinterpret_cast<const float*>(c) + i * ldc, result, (t.i + i) * n_ + t.j, t.n);
+        convert_row({types_.out, out_dtype_}, c + i * ldc * itemsize(types_.out),
+                    result + ((t.i + i) * n_ + t.j) * itemsize(out_dtype_), t.n);
     if (t.mirror)
       visit_size(itemsize(out_dtype_),
                  [&]<class T>(TypeTag<T>) { mirror_tile(reinterpret_cast<T*>(result), n_, t); });
@@ -338,15 +374,6 @@ class DotCode final : public StepCode {
       if (relu_)
         for (int64_t j = 0; j < t.n; ++j) row[j] = row[j] < T{0} ? T{0} : row[j];
     }
-  }
-
-  void widen_row(const std::byte* in, float* out, int64_t n) const {
-    out_dtype_ == float16 ? widen(reinterpret_cast<const Float16*>(in), out, n)
-                          : widen(reinterpret_cast<const Bfloat16*>(in), out, n);
-  }
-  void narrow_row(const float* in, std::byte* out, int64_t offset, int64_t n) const {
-    out_dtype_ == float16 ? narrow(in, reinterpret_cast<Float16*>(out) + offset, n)
-                          : narrow(in, reinterpret_cast<Bfloat16*>(out) + offset, n);
   }
 
   void run_split(const SlotRef* slots, std::byte* work) const {

@@ -152,13 +152,21 @@ void gemm_same(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, 
   }
 }
 
+template <class T>
+constexpr bool kHalf = std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>;
+template <class T>
+constexpr bool kInt = std::is_integral_v<T> && !std::is_same_v<T, bool>;
+
 // A box of `x` as dense rows of another type.
 template <class From, class To>
 void convert_rows(MatrixRef x, int64_t rows, int64_t cols, To* out) {
   const auto* p = reinterpret_cast<const From*>(x.data);
   for (int64_t i = 0; i < rows; ++i) {
-    if constexpr (std::is_same_v<To, float>) {
+    if constexpr (kHalf<From> && std::is_same_v<To, float>) {
       widen(p + i * x.row_stride, out + i * cols, cols);
+    } else if constexpr (kHalf<From>) {
+      for (int64_t j = 0; j < cols; ++j)
+        out[i * cols + j] = static_cast<float>(p[i * x.row_stride + j]);
     } else {
       for (int64_t j = 0; j < cols; ++j)
         out[i * cols + j] = static_cast<To>(p[i * x.row_stride + j]);
@@ -197,16 +205,13 @@ void gemm_converted(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T
   }
 }
 
-template <class T>
-constexpr bool kHalf = std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>;
-template <class T>
-constexpr bool kInt = std::is_integral_v<T> && !std::is_same_v<T, bool>;
-
 template <class From, class To>
 constexpr bool supported() {
   if (std::is_same_v<From, To>) return !kHalf<From>;
-  if (kHalf<From>) return std::is_same_v<To, float>;
-  return kInt<From> && kInt<To>;
+  if (std::is_same_v<To, float>) return kHalf<From>;
+  if (std::is_same_v<To, double>) return kHalf<From> || std::is_same_v<From, float>;
+  if (std::is_same_v<To, std::complex<double>>) return std::is_same_v<From, std::complex<float>>;
+  return kInt<From> && kInt<To> && sizeof(From) <= sizeof(To);
 }
 
 }  // namespace

@@ -21,11 +21,10 @@ struct MatrixRef {
 
 // c (m x n, rows ldc apart) = a (m x k) . b (k x n), plus c's old content if `accumulate`.
 //
-// Element types of a and b, and of c, `in` and `out`:
-//   the same                  any; integers wrap, bool is (or, and)
-//   float16, bfloat16 in      float32 out
-//   narrower integers in      integers out: converted first
-// Reads a and b in tiles through the thread's scratch memory where it has to convert them.
+// Element types of a and b, and of c, `in` and `out`: the same (not float16 and bfloat16), or a
+// wider one of the same kind (float, integer, complex) to which the elements are converted first.
+// Integers wrap, bool is (or, and). Reads a and b in tiles through the thread's scratch memory
+// where it has to convert them.
 struct GemmTypes {
   DType in, out;
 };

@@ -5,6 +5,8 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <numeric>
 #include <stdexcept>
 #include <thread>
@@ -162,6 +164,24 @@ TEST(ThreadPool, NumberOfThreadsOfTheProcess) {
   } catch (const UserError& e) {
     EXPECT_STREQ(e.what(), "[set_num_threads] expected a number of threads from 1 to 65536, got 0");
   }
+}
+
+// In processes of their own: the variable is read once.
+TEST(ThreadPoolDeathTest, NumberOfThreadsFromTheEnvironment) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  auto start = [](const char* value) {
+    setenv("TESSERA_NUM_THREADS", value, 1);
+    try {
+      std::fprintf(stderr, "%d threads", num_threads());
+    } catch (const UserError& e) {
+      std::fputs(e.what(), stderr);
+    }
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(start("3"), testing::ExitedWithCode(0), "^3 threads");
+  for (const char* wrong : {"many", "0", "-2", "4x"})
+    EXPECT_EXIT(start(wrong), testing::ExitedWithCode(0),
+                "\\[TESSERA_NUM_THREADS\\] expected a number of threads from 1 to 65536, got '");
 }
 
 }  // namespace

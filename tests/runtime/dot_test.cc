@@ -185,16 +185,22 @@ INSTANTIATE_TEST_SUITE_P(All, DotTypes,
                                            complex128),
                          [](const auto& info) { return std::string(dtype_name(info.param)); });
 
-TEST(Dot, WiderResults) {
-  const Case c{{33, 65}, {65, 97}, {}, {}, {1}, {0}};
-  for (auto [in, out] : {std::pair(float16, float32),
-                         {bfloat16, float32},
-                         {int8, int32},
-                         {uint8, int32},
-                         {int16, int64}}) {
-    const Literal lhs = random_literal(in, c.lhs, 1), rhs = random_literal(in, c.rhs, 2);
-    EXPECT_TRUE(same_values(run_dot(c, lhs, rhs, out), naive_dot(c, lhs, rhs, out)))
-        << in << " " << out;
+// Every result dtype of the operands' kind.
+TEST(Dot, OtherResultTypes) {
+  const std::vector<std::vector<DType>> kinds = {
+      {float16, bfloat16, float32, float64},
+      {int8, int16, int32, int64, uint8, uint16, uint32, uint64},
+      {complex64, complex128}};
+  for (const Case& c : {Case{{33, 65}, {65, 97}, {}, {}, {1}, {0}},
+                        Case{{2, 40000}, {3, 40000}, {}, {}, {1}, {1}}}) {
+    for (const auto& kind : kinds) {
+      for (DType in : kind) {
+        const Literal lhs = random_literal(in, c.lhs, 1), rhs = random_literal(in, c.rhs, 2);
+        for (DType out : kind)
+          EXPECT_TRUE(same_values(run_dot(c, lhs, rhs, out), naive_dot(c, lhs, rhs, out)))
+              << in << " " << out;
+      }
+    }
   }
 }
 

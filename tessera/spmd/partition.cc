@@ -151,8 +151,10 @@ class Partitioner {
     int64_t moved = 0;
     for (const ReshardStep& step : plan) moved += step.bytes;
     if (!plan.empty() && used_atoms(from) && !used_atoms(to) && moved > 0) {
+      // Weights are gathered for a product on purpose; elsewhere it is hardly meant.
+      const bool warning = !std::holds_alternative<Library>(op.def->lower);
       notes_.push_back(
-          {true, std::string(op.def->name), op.source,
+          {warning, std::string(op.def->name), op.source,
            fmt::format("{} gathers {} whole on every device ({} bytes each)", why, describe(global),
                        moved),
            op.def == &sharding_constraint_op

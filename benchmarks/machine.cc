@@ -8,7 +8,8 @@
 namespace tessera::bench {
 namespace {
 
-// A plain loop that the compiler vectorises for the baseline machine; what an engineer would write first.
+// A plain loop that the compiler vectorises for the baseline machine; what an engineer would write
+// first.
 void copy_range(const float* from, float* to, int64_t count) {
   for (int64_t i = 0; i < count; ++i) to[i] = from[i];
 }
@@ -30,7 +31,8 @@ std::function<void()> onednn_gemm(int64_t n) {
   auto a = std::make_shared<std::vector<float>>(n * n, 0.5f);
   auto b = std::make_shared<std::vector<float>>(n * n, 0.25f);
   auto c = std::make_shared<std::vector<float>>(n * n);
-  return [=] { dnnl::sgemm('N', 'N', n, n, n, 1.0f, a->data(), n, b->data(), n, 0.0f, c->data(), n); };
+  return
+      [=] { dnnl::sgemm('N', 'N', n, n, n, 1.0f, a->data(), n, b->data(), n, 0.0f, c->data(), n); };
 }
 
 }  // namespace tessera::bench

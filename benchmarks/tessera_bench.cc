@@ -4,6 +4,7 @@
 //   tessera-bench gemm/ collective   those whose name contains a word
 //   tessera-bench --list             names only
 #include <tessera/tessera.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -13,7 +14,6 @@
 #include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 #include "machine.h"
 
@@ -34,7 +34,8 @@ struct Timing {
   double min = 0, median = 0;
 };
 
-// As the peer times: one warm-up, one run to size the sample, then about `budget` seconds, at least 5 runs.
+// As the peer times: one warm-up, one run to size the sample, then about `budget` seconds, at least
+// 5 runs.
 Timing time_of(const Run& run, double budget) {
   run();
   const double one = seconds_of(run);
@@ -48,37 +49,44 @@ Timing time_of(const Run& run, double budget) {
 struct Workload {
   std::string name;
   std::function<Run()> make;
-  double work = 0;         // bytes, flop or samples of one run
-  std::string unit = "";   // "GB/s", "GFLOP/s", "Gsamples/s"
+  double work = 0;        // bytes, flop or samples of one run
+  std::string unit = "";  // "GB/s", "GFLOP/s", "Gsamples/s"
   double budget = 2;
   std::function<Timing()> time = {};  // instead of make: workloads that time themselves
 };
 
 Mesh line() { return Mesh(devices(), {"x"}); }
 NamedSharding cut(PartitionSpec spec) { return NamedSharding(line(), std::move(spec)); }
-Array normal(const Shape& shape, DType dtype = float32) { return astype(random::normal(random::key(0), shape), dtype); }
+Array normal(const Shape& shape, DType dtype = float32) {
+  return astype(random::normal(random::key(0), shape), dtype);
+}
 
 template <class F>
 Workload elementwise(std::string name, bool sharded, double bytes, F f) {
-  return {std::move(name), [=]() -> Run {
+  return {std::move(name),
+          [=]() -> Run {
             Array x = normal({4096, 4096});
             if (sharded) x = device_put(x, cut(P("x")));
             auto jitted = jit(f);
             return [=] { jitted(x); };
-          }, bytes, "GB/s"};
+          },
+          bytes, "GB/s"};
 }
 
 Workload gemm(std::string name, std::optional<std::pair<PartitionSpec, PartitionSpec>> specs) {
-  return {std::move(name), [=]() -> Run {
+  return {std::move(name),
+          [=]() -> Run {
             Array a = normal({2048, 2048}), b = normal({2048, 2048});
             if (specs) a = device_put(a, cut(specs->first)), b = device_put(b, cut(specs->second));
             auto f = jit([](const Array& x, const Array& y) { return matmul(x, y); });
             return [=] { f(a, b); };
-          }, 2.0 * 2048 * 2048 * 2048, "GFLOP/s"};
+          },
+          2.0 * 2048 * 2048 * 2048, "GFLOP/s"};
 }
 
 Workload aat(std::string name, DType dtype) {
-  return {std::move(name), [=]() -> Run {
+  return {std::move(name),
+          [=]() -> Run {
             const bool x64 = dtype == float64;
             enable_x64(x64);
             Array a = normal({1024, 65536}, dtype);
@@ -89,16 +97,21 @@ Workload aat(std::string name, DType dtype) {
               f(a);
               enable_x64(false);
             };
-          }, 2.0 * 1024 * 1024 * 65536, "GFLOP/s", 3};
+          },
+          2.0 * 1024 * 1024 * 65536, "GFLOP/s", 3};
 }
 
 template <class F>
 Workload collective(std::string name, PartitionSpec out, F body) {
-  return {std::move(name), [=]() -> Run {
-            Array x = device_put(normal({8 << 20}), cut(P("x")));
-            auto f = jit(shard_map(body, {.mesh = line(), .in_specs = {P("x")}, .out_specs = {out}, .check_vma = false}));
-            return [=] { f(x); };
-          }, 8.0 * (1 << 20) * 4, "GB/s"};
+  return {
+      std::move(name),
+      [=]() -> Run {
+        Array x = device_put(normal({8 << 20}), cut(P("x")));
+        auto f = jit(shard_map(
+            body, {.mesh = line(), .in_specs = {P("x")}, .out_specs = {out}, .check_vma = false}));
+        return [=] { f(x); };
+      },
+      8.0 * (1 << 20) * 4, "GB/s"};
 }
 
 // A fresh program each time, kernels included: the cold cost of jit.
@@ -136,9 +149,12 @@ std::vector<Workload> workloads() {
   w.push_back(elementwise("elementwise/2sin+1_1dev", false, both_ways, two_sin));
   w.push_back(elementwise("elementwise/2sin+1_8dev", true, both_ways, two_sin));
   w.push_back(elementwise("elementwise/x*2+1_8dev", true, both_ways, affine));
-  w.push_back(elementwise("elementwise/gelu_8dev", true, both_ways, [](const Array& x) { return gelu(x); }));
-  w.push_back(elementwise("reduce/sum_axis0_8dev", true, both_ways / 2, [](const Array& x) { return sum(x, {.axis = 0}); }));
-  w.push_back(elementwise("reduce/softmax_8dev", true, both_ways, [](const Array& x) { return softmax(x, -1); }));
+  w.push_back(elementwise("elementwise/gelu_8dev", true, both_ways,
+                          [](const Array& x) { return gelu(x); }));
+  w.push_back(elementwise("reduce/sum_axis0_8dev", true, both_ways / 2,
+                          [](const Array& x) { return sum(x, {.axis = 0}); }));
+  w.push_back(elementwise("reduce/softmax_8dev", true, both_ways,
+                          [](const Array& x) { return softmax(x, -1); }));
   w.push_back(gemm("gemm/f32_1dev", std::nullopt));
   w.push_back(gemm("gemm/f32_8dev_rows", std::pair(P("x", None), P())));
   w.push_back(gemm("gemm/f32_8dev_contract", std::pair(P(None, "x"), P("x", None))));
@@ -147,9 +163,12 @@ std::vector<Workload> workloads() {
   w.push_back(aat("aat/f16", float16));
   w.push_back(aat("aat/f64", float64));
   w.push_back(collective("collective/psum_4MiB", P(), [](const Array& v) { return psum(v, "x"); }));
-  w.push_back(collective("collective/all_gather_4MiB", P(), [](const Array& v) { return all_gather(v, "x", {.tiled = true}); }));
-  w.push_back(collective("collective/psum_scatter_4MiB", P("x"), [](const Array& v) { return psum_scatter(v, "x", {.tiled = true}); }));
-  w.push_back(collective("collective/all_to_all_4MiB", P("x"), [](const Array& v) { return all_to_all(v, "x", 0, 0, {.tiled = true}); }));
+  w.push_back(collective("collective/all_gather_4MiB", P(),
+                         [](const Array& v) { return all_gather(v, "x", {.tiled = true}); }));
+  w.push_back(collective("collective/psum_scatter_4MiB", P("x"),
+                         [](const Array& v) { return psum_scatter(v, "x", {.tiled = true}); }));
+  w.push_back(collective("collective/all_to_all_4MiB", P("x"),
+                         [](const Array& v) { return all_to_all(v, "x", 0, 0, {.tiled = true}); }));
   w.push_back(collective("collective/ppermute_4MiB", P("x"), [](const Array& v) {
     std::vector<std::pair<int, int>> ring;
     for (int i = 0; i < 8; ++i) ring.push_back({i, (i + 1) % 8});
@@ -157,17 +176,23 @@ std::vector<Workload> workloads() {
   }));
   w.push_back({"collective/psum_4B", []() -> Run {
                  Array x = device_put(normal({8}), cut(P("x")));
-                 auto f = jit(shard_map([](const Array& v) { return psum(v, "x"); }, {.mesh = line(), .in_specs = {P("x")}, .out_specs = {P()}}));
+                 auto f =
+                     jit(shard_map([](const Array& v) { return psum(v, "x"); },
+                                   {.mesh = line(), .in_specs = {P("x")}, .out_specs = {P()}}));
                  return [=] { f(x); };
                }});
-  w.push_back({"random/normal_16M", []() -> Run {
+  w.push_back({"random/normal_16M",
+               []() -> Run {
                  auto key = random::key(0);
                  auto f = jit([](const auto& k) { return random::normal(k, {1 << 24}); });
                  return [=] { f(key); };
-               }, double(1 << 24), "Gsamples/s"});
+               },
+               double(1 << 24), "Gsamples/s"});
   // The machine alone, to hold the above against.
-  w.push_back({"machine/copy_64MiB", [] { return bench::plain_copy(64 << 20); }, both_ways, "GB/s"});
-  w.push_back({"machine/onednn_gemm", [] { return bench::onednn_gemm(2048); }, 2.0 * 2048 * 2048 * 2048, "GFLOP/s"});
+  w.push_back(
+      {"machine/copy_64MiB", [] { return bench::plain_copy(64 << 20); }, both_ways, "GB/s"});
+  w.push_back({"machine/onednn_gemm", [] { return bench::onednn_gemm(2048); },
+               2.0 * 2048 * 2048 * 2048, "GFLOP/s"});
   return w;
 }
 
@@ -188,7 +213,8 @@ void report(const Workload& w) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Times Tessera on the workloads of the JAX peer benchmark, on 8 virtual CPU devices");
+  CLI::App app(
+      "Times Tessera on the workloads of the JAX peer benchmark, on 8 virtual CPU devices");
   std::vector<std::string> words;
   bool json = false, list = false;
   app.add_option("words", words, "run the workloads whose name contains one of these");
@@ -197,14 +223,16 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   // Compile times are cold ones: a kernel cache of this process alone.
-  const std::filesystem::path cache = std::filesystem::temp_directory_path() / fmt::format("tessera-bench-{}", getpid());
+  const std::filesystem::path cache =
+      std::filesystem::temp_directory_path() / fmt::format("tessera-bench-{}", getpid());
   setenv("TESSERA_CACHE_DIR", cache.c_str(), 1);
   initialize({.devices = "cpu:8"});
   int status = words.empty() ? 0 : 1;
   for (const Workload& w : workloads()) {
-    const bool wanted = words.empty() || std::any_of(words.begin(), words.end(), [&](const std::string& word) {
-                          return w.name.find(word) != std::string::npos;
-                        });
+    const bool wanted =
+        words.empty() || std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+          return w.name.find(word) != std::string::npos;
+        });
     if (!wanted) continue;
     status = 0;
     if (list) {

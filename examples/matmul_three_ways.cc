@@ -9,7 +9,8 @@ int main() {
   initialize({.devices = "tpu_v4:2x2x2"});
   Mesh mesh = make_mesh({8}, {"x"});
   auto on = [&](PartitionSpec spec) { return NamedSharding(mesh, std::move(spec)); };
-  Array a = random::normal(random::key(0), {512, 1024}), b = random::normal(random::key(1), {1024, 256});
+  Array a = random::normal(random::key(0), {512, 1024}),
+        b = random::normal(random::key(1), {1024, 256});
   Array expected = matmul(a, b);
   auto product = jit([](const Array& a, const Array& b) { return matmul(a, b); });
 
@@ -17,9 +18,10 @@ int main() {
     const char* name;
     PartitionSpec a, b;
   };
-  for (const Way& way : {Way{"rows of A: nothing moves", P("x", None), P()},
-                         Way{"columns of B: nothing moves", P(), P(None, "x")},
-                         Way{"the contracted dimension: partial sums are added", P(None, "x"), P("x", None)}}) {
+  for (const Way& way :
+       {Way{"rows of A: nothing moves", P("x", None), P()},
+        Way{"columns of B: nothing moves", P(), P(None, "x")},
+        Way{"the contracted dimension: partial sums are added", P(None, "x"), P("x", None)}}) {
     Array sharded_a = device_put(a, on(way.a)), sharded_b = device_put(b, on(way.b));
     Array c = product(sharded_a, sharded_b);
     std::cout << "== " << way.name << "\n" << product.lower(sharded_a, sharded_b).explain();

@@ -1,4 +1,5 @@
-// Pi by throwing darts: random numbers are a function of the key, so the estimate is the same on one device and on 64.
+// Pi by throwing darts: random numbers are a function of the key, so the estimate is the same on
+// one device and on 64.
 #include <tessera/tessera.h>
 
 #include <iostream>
@@ -14,7 +15,8 @@ int main() {
     return 4 * mean(astype(inside, float32));
   };
   auto sharded = jit([&](const random::Key& key) {
-    Array xy = with_sharding_constraint(random::uniform(key, {2, 1 << 20}), NamedSharding(mesh, P(None, "darts")));
+    Array xy = with_sharding_constraint(random::uniform(key, {2, 1 << 20}),
+                                        NamedSharding(mesh, P(None, "darts")));
     Array inside = sum(square(xy), {.axis = 0}) < 1;
     return 4 * mean(astype(inside, float32));
   });

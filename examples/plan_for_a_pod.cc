@@ -1,4 +1,5 @@
-// Plans a 32-layer network for 4,096 devices that this machine does not have: shardings, collectives and bytes, in milliseconds.
+// Plans a 32-layer network for 4,096 devices that this machine does not have: shardings,
+// collectives and bytes, in milliseconds.
 #include <tessera/tessera.h>
 
 #include <chrono>
@@ -25,15 +26,19 @@ int main() {
   });
 
   const auto start = std::chrono::steady_clock::now();
-  const Lowered plan = forward.lower(network, abstract_array({batch, width}, bfloat16, on(P("data", None))));
-  const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  const Lowered plan =
+      forward.lower(network, abstract_array({batch, width}, bfloat16, on(P("data", None))));
+  const double ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 
   const Cost cost = plan.cost();
   std::cout << "planned for " << pod << " in " << ms << " ms\n"
-            << plan.collectives().size() << " collectives; the first: " << plan.collectives()[0].name << " over "
+            << plan.collectives().size()
+            << " collectives; the first: " << plan.collectives()[0].name << " over "
             << plan.collectives()[0].axes[0] << ", because " << plan.collectives()[0].reason << "\n"
-            << "a device computes " << cost.flops / 1e12 << " Tflop and sends " << cost.communication_bytes / 1e9 << " GB in about "
-            << cost.communication_seconds * 1e3 << " ms\n";
+            << "a device computes " << cost.flops / 1e12 << " Tflop and sends "
+            << cost.communication_bytes / 1e9 << " GB in about " << cost.communication_seconds * 1e3
+            << " ms\n";
   // One all_reduce a layer, of the partial sums over "model".
   return plan.collectives().size() == static_cast<size_t>(layers) ? 0 : 1;
 }

@@ -1,4 +1,5 @@
-// Attention scores with queries and keys cut along the sequence: keys travel round the ring, so that no device ever holds them all.
+// Attention scores with queries and keys cut along the sequence: keys travel round the ring, so
+// that no device ever holds them all.
 #include <tessera/tessera.h>
 
 #include <iostream>
@@ -9,7 +10,8 @@ int main() {
   initialize({.devices = "cpu:8"});
   Mesh ring(devices(), {"seq"});
   const int n = static_cast<int>(device_count());
-  Array q = random::normal(random::key(0), {256, 64}), k = random::normal(random::key(1), {256, 64});
+  Array q = random::normal(random::key(0), {256, 64}),
+        k = random::normal(random::key(1), {256, 64});
 
   std::vector<std::pair<int, int>> next;
   for (int i = 0; i < n; ++i) next.push_back({i, (i + 1) % n});
@@ -20,7 +22,8 @@ int main() {
         Array out = zeros({q.shape(0), q.shape(0) * n});
         for (int s = 0; s < n; ++s) {
           Array source = remainder(me - s + n, n);
-          out = dynamic_update_slice(out, matmul(q, transpose(block)), {Array(0), source * int(q.shape(0))});
+          out = dynamic_update_slice(out, matmul(q, transpose(block)),
+                                     {Array(0), source * int(q.shape(0))});
           if (s + 1 < n) block = ppermute(block, "seq", next);
         }
         return out;

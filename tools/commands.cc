@@ -11,7 +11,8 @@ namespace tessera::tools {
 namespace {
 
 // CLI11 throws for a wrong command line and for --help alike; commands throw their own.
-int guarded(CLI::App& app, std::vector<std::string> arguments, const Streams& streams, const std::function<void()>& command) {
+int guarded(CLI::App& app, std::vector<std::string> arguments, const Streams& streams,
+            const std::function<void()>& command) {
   try {
     std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
     app.parse(std::move(arguments));
@@ -48,47 +49,66 @@ int run_tessera(const std::vector<std::string>& arguments, const Streams& stream
   CLI::App app("Tessera: sharded computations on meshes of devices", "tessera");
   app.set_version_flag("--version", "tessera " TESSERA_VERSION);
   app.require_subcommand(1);
-  app.footer("Devices are those of --devices, else of the environment variable TESSERA_DEVICES.\n"
-             "Exit codes: 0 done, 1 wrong input, 2 wrong command line, 3 a bug of Tessera's.");
+  app.footer(
+      "Devices are those of --devices, else of the environment variable TESSERA_DEVICES.\n"
+      "Exit codes: 0 done, 1 wrong input, 2 wrong command line, 3 a bug of Tessera's.");
   std::function<void()> command;
 
   std::string spec;
-  CLI::App* devices = app.add_subcommand("devices", "Print the devices and the mesh that is made of them");
+  CLI::App* devices =
+      app.add_subcommand("devices", "Print the devices and the mesh that is made of them");
   devices->add_option("SPEC", spec, kSpecHelp);
   devices->callback([&] { command = [&] { show_devices(spec, streams.out); }; });
 
   RunOptions run;
-  CLI::App* run_app = app.add_subcommand("run", "Run a StableHLO program, as JAX exports it, on arrays of an npz file");
-  run_app->add_option("FILE", run.file, "The program, StableHLO text; - reads it from the standard input")->required();
-  run_app->add_option("--inputs", run.inputs, "Its arguments: arrays called as in the program (arg0, ...), or arr_0, ...");
+  CLI::App* run_app = app.add_subcommand(
+      "run", "Run a StableHLO program, as JAX exports it, on arrays of an npz file");
+  run_app
+      ->add_option("FILE", run.file,
+                   "The program, StableHLO text; - reads it from the standard input")
+      ->required();
+  run_app->add_option("--inputs", run.inputs,
+                      "Its arguments: arrays called as in the program (arg0, ...), or arr_0, ...");
   run_app->add_option("--outputs", run.outputs, "Where its results go: arr_0, ...")->required();
   run_app->add_option("--devices", run.devices, kSpecHelp);
-  run_app->footer("Without --devices and TESSERA_DEVICES the program runs on as many CPU devices as its mesh has.");
+  run_app->footer(
+      "Without --devices and TESSERA_DEVICES the program runs on as many CPU devices as its mesh "
+      "has.");
   run_app->callback([&] { command = [&] { run_file(run, streams); }; });
 
   ExplainOptions explain;
-  CLI::App* explain_app = app.add_subcommand("explain", "Print what a program communicates, why, and what it costs");
-  explain_app->add_option("FILE", explain.file, "The program, StableHLO text; - reads it from the standard input")->required();
+  CLI::App* explain_app =
+      app.add_subcommand("explain", "Print what a program communicates, why, and what it costs");
+  explain_app
+      ->add_option("FILE", explain.file,
+                   "The program, StableHLO text; - reads it from the standard input")
+      ->required();
   explain_app->add_option("--devices", explain.devices, kSpecHelp);
   explain_app->add_flag("!--no-schedule", explain.schedule, "Leave out the schedule of kernels");
   explain_app->footer("Without devices for its mesh the program is planned all the same.");
   explain_app->callback([&] { command = [&] { explain_file(explain, streams); }; });
 
-  app.add_subcommand("tour", "Run the tutorial \"Introduction to sharded computation\" on eight emulated TPU cores")
+  app.add_subcommand(
+         "tour",
+         "Run the tutorial \"Introduction to sharded computation\" on eight emulated TPU cores")
       ->callback([&] { command = [&] { tour(streams.out); }; });
 
   return guarded(app, arguments, streams, [&] { command(); });
 }
 
 int run_tessera_opt(const std::vector<std::string>& arguments, const Streams& streams) {
-  CLI::App app("Reads StableHLO text, runs passes and prints the program after them", "tessera-opt");
+  CLI::App app("Reads StableHLO text, runs passes and prints the program after them",
+               "tessera-opt");
   app.set_version_flag("--version", "tessera-opt " TESSERA_VERSION);
   OptOptions options;
-  app.add_option("FILE", options.file, "The program; - reads it from the standard input")->required();
+  app.add_option("FILE", options.file, "The program; - reads it from the standard input")
+      ->required();
   app.add_option("--passes", options.passes, "Passes, in order: " + pass_names())->delimiter(',');
   app.add_option("--devices", options.devices, kSpecHelp);
   app.add_flag("--locations", options.locations, "Print where each op was called");
-  app.footer("fuse ends in a schedule; every other pass in StableHLO text. Without passes the program is read, verified and printed.");
+  app.footer(
+      "fuse ends in a schedule; every other pass in StableHLO text. Without passes the program is "
+      "read, verified and printed.");
   return guarded(app, arguments, streams, [&] { optimize_file(options, streams); });
 }
 

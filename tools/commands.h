@@ -1,7 +1,7 @@
 // The commands of the command line, as functions of their arguments and streams.
 //
-// Exit codes: 0 done, 1 the input is wrong (UserError) or the surroundings fail, 2 the command line is wrong, 3 a bug of Tessera's.
-// Errors go to `err`; nothing else does.
+// Exit codes: 0 done, 1 the input is wrong (UserError) or the surroundings fail, 2 the command line
+// is wrong, 3 a bug of Tessera's. Errors go to `err`; nothing else does.
 #pragma once
 
 #include <iosfwd>
@@ -22,7 +22,8 @@ int run_tessera_opt(const std::vector<std::string>& arguments, const Streams& st
 
 // --- Each command; errors are thrown ---
 
-// A table of the devices, and the mesh that create_device_mesh makes of all of them. Empty: those of the environment.
+// A table of the devices, and the mesh that create_device_mesh makes of all of them. Empty: those
+// of the environment.
 void show_devices(const std::string& spec, std::ostream& out);
 
 struct RunOptions {

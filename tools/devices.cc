@@ -25,7 +25,8 @@ DeviceMesh default_mesh() {
 
 std::string join(const std::vector<std::string>& cells, const std::vector<size_t>& widths) {
   std::string line;
-  for (size_t i = 0; i < cells.size(); ++i) line += fmt::format("{}{:<{}}", i ? "  " : "", cells[i], widths[i]);
+  for (size_t i = 0; i < cells.size(); ++i)
+    line += fmt::format("{}{:<{}}", i ? "  " : "", cells[i], widths[i]);
   return line.substr(0, line.find_last_not_of(' ') + 1);
 }
 
@@ -41,13 +42,15 @@ void print_table(const std::vector<std::vector<std::string>>& rows, std::ostream
 void show_devices(const std::string& spec, std::ostream& out) {
   initialize({.devices = spec});
   const std::vector<Device>& all = devices();
-  const bool slices = std::any_of(all.begin(), all.end(), [](const Device& d) { return d.slice_index > 0; });
+  const bool slices =
+      std::any_of(all.begin(), all.end(), [](const Device& d) { return d.slice_index > 0; });
   const bool torus = is_tpu(all[0].kind);
   std::vector<std::vector<std::string>> rows = {{"id", "kind", "process"}};
   if (torus) rows[0].insert(rows[0].end(), {"coords", "core"});
   if (slices) rows[0].push_back("slice");
   for (const Device& d : all) {
-    rows.push_back({fmt::format("{}", d.id), std::string(kind_name(d.kind)), fmt::format("{}", d.process_index)});
+    rows.push_back({fmt::format("{}", d.id), std::string(kind_name(d.kind)),
+                    fmt::format("{}", d.process_index)});
     if (torus) {
       rows.back().push_back(fmt::format("({},{},{})", d.coords[0], d.coords[1], d.coords[2]));
       rows.back().push_back(fmt::format("{}", d.core_on_chip));

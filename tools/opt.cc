@@ -30,7 +30,8 @@ std::vector<AxisList> input_axes(const Partitioned& p) {
     const NamedSharding sharding = translate("fuse", p.inputs[i], p.mesh);
     AxisList axes;
     for (int64_t d = 0; d < p.function.type(p.function.inputs[i]).rank(); ++d)
-      for (const AxisRef& axis : sharding.dim_axes(d)) axes.push_back(static_cast<int>(p.mesh.axis_index(axis.name)));
+      for (const AxisRef& axis : sharding.dim_axes(d))
+        axes.push_back(static_cast<int>(p.mesh.axis_index(axis.name)));
     out.push_back(std::move(axes));
   }
   return out;
@@ -45,7 +46,10 @@ void partition_pass(State& s) {
   s.mesh = program_mesh(s.function, s.request);
   if (s.mesh.rank() == 0) return;
   for (const Type& type : s.function.types)
-    if (!type.sharding) value_error("tessera-opt", "expected a program in which every value has a sharding; run the pass propagate first");
+    if (!type.sharding)
+      value_error(
+          "tessera-opt",
+          "expected a program in which every value has a sharding; run the pass propagate first");
   s.partitioned = partition(s.function, s.mesh);
   s.function = s.partitioned->function;
 }
@@ -85,8 +89,10 @@ void optimize_file(const OptOptions& options, const Streams& streams) {
     const Pass* found = nullptr;
     for (const Pass& pass : kPasses)
       if (name == pass.name) found = &pass;
-    if (!found) value_error("tessera-opt", "expected passes among {}, got '{}'", pass_names(), name);
-    if (state.schedule) value_error("tessera-opt", "expected fuse to be the last pass, got '{}' after it", name);
+    if (!found)
+      value_error("tessera-opt", "expected passes among {}, got '{}'", pass_names(), name);
+    if (state.schedule)
+      value_error("tessera-opt", "expected fuse to be the last pass, got '{}' after it", name);
     found->run(state);
     verify(state.function);
   }

@@ -12,13 +12,16 @@ namespace tessera::tools {
 std::string read_text(const std::string& file, const Streams& streams) {
   if (file == "-") return {std::istreambuf_iterator<char>(streams.in), {}};
   std::ifstream in(file, std::ios::binary);
-  if (!in) io_error("tessera", "expected a file that can be read, got '{}'; check its name and permissions", file);
+  if (!in)
+    io_error("tessera",
+             "expected a file that can be read, got '{}'; check its name and permissions", file);
   std::string text{std::istreambuf_iterator<char>(in), {}};
   if (in.bad()) io_error("tessera", "reading '{}' failed", file);
   return text;
 }
 
-ParsedModule load_program(const std::string& file, const std::string& spec, bool enough, const Streams& streams) {
+ParsedModule load_program(const std::string& file, const std::string& spec, bool enough,
+                          const Streams& streams) {
   const std::string text = read_text(file, streams);
   initialize({.devices = spec});
   ParsedModule module = parse_module(text, file);

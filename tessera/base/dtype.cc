@@ -47,8 +47,11 @@ DType real_dtype(DType dtype) {
 DType dtype_from_name(std::string_view name) {
   for (int i = 0; i < kNumDTypes; ++i)
     if (kInfo[i].name == name) return static_cast<DType>(i);
-  type_error("dtype", "expected one of bool, int8..int64, uint8..uint64, float16, bfloat16, float32, float64, "
-                      "complex64, complex128, got '{}'", name);
+  type_error(
+      "dtype",
+      "expected one of bool, int8..int64, uint8..uint64, float16, bfloat16, float32, float64, "
+      "complex64, complex128, got '{}'",
+      name);
 }
 
 DType dtype_from_mlir_name(std::string_view name) {
@@ -70,14 +73,16 @@ Bfloat16::Bfloat16(float value) {
 Bfloat16::operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 
 Float16::Float16(float value) {
-  const uint32_t u = std::bit_cast<uint32_t>(value), sign = (u >> 16) & 0x8000, magnitude = u & 0x7fffffff;
+  const uint32_t u = std::bit_cast<uint32_t>(value), sign = (u >> 16) & 0x8000,
+                 magnitude = u & 0x7fffffff;
   if (magnitude > 0x7f800000) {
     bits = static_cast<uint16_t>(sign | 0x7e00 | ((magnitude >> 13) & 0x3ff));
   } else if (magnitude >= 0x477ff000) {  // rounds to at least 65520: infinity
     bits = static_cast<uint16_t>(sign | 0x7c00);
   } else if (magnitude < 0x38800000) {  // subnormal or zero: let the float adder round at 2^-24
     const float f = std::bit_cast<float>(magnitude) + 0.5f;  // 0.5's last bit is 2^-24
-    bits = static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(f) - std::bit_cast<uint32_t>(0.5f)));
+    bits =
+        static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(f) - std::bit_cast<uint32_t>(0.5f)));
   } else {
     const uint32_t rounded = magnitude + 0xfff + ((magnitude >> 13) & 1);
     bits = static_cast<uint16_t>(sign | ((rounded - 0x38000000) >> 13));

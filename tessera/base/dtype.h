@@ -14,18 +14,33 @@
 namespace tessera {
 
 enum class DType : uint8_t {
-  kBool, kInt8, kInt16, kInt32, kInt64, kUint8, kUint16, kUint32, kUint64,
-  kFloat16, kBfloat16, kFloat32, kFloat64, kComplex64, kComplex128,
+  kBool,
+  kInt8,
+  kInt16,
+  kInt32,
+  kInt64,
+  kUint8,
+  kUint16,
+  kUint32,
+  kUint64,
+  kFloat16,
+  kBfloat16,
+  kFloat32,
+  kFloat64,
+  kComplex64,
+  kComplex128,
 };
 inline constexpr int kNumDTypes = 15;
 
-inline constexpr DType bool_ = DType::kBool, int8 = DType::kInt8, int16 = DType::kInt16, int32 = DType::kInt32,
-                       int64 = DType::kInt64, uint8 = DType::kUint8, uint16 = DType::kUint16, uint32 = DType::kUint32,
-                       uint64 = DType::kUint64, float16 = DType::kFloat16, bfloat16 = DType::kBfloat16,
-                       float32 = DType::kFloat32, float64 = DType::kFloat64, complex64 = DType::kComplex64,
-                       complex128 = DType::kComplex128;
+inline constexpr DType bool_ = DType::kBool, int8 = DType::kInt8, int16 = DType::kInt16,
+                       int32 = DType::kInt32, int64 = DType::kInt64, uint8 = DType::kUint8,
+                       uint16 = DType::kUint16, uint32 = DType::kUint32, uint64 = DType::kUint64,
+                       float16 = DType::kFloat16, bfloat16 = DType::kBfloat16,
+                       float32 = DType::kFloat32, float64 = DType::kFloat64,
+                       complex64 = DType::kComplex64, complex128 = DType::kComplex128;
 
-// IEEE binary16 and bfloat16 as storage: convert to float, compute there, round back to nearest even.
+// IEEE binary16 and bfloat16 as storage: convert to float, compute there, round back to nearest
+// even.
 struct Float16 {
   uint16_t bits = 0;
   Float16() = default;
@@ -54,7 +69,9 @@ DTypeKind kind(DType dtype);
 inline bool is_floating(DType d) { return kind(d) == DTypeKind::kFloat; }
 inline bool is_complex(DType d) { return kind(d) == DTypeKind::kComplex; }
 inline bool is_inexact(DType d) { return is_floating(d) || is_complex(d); }
-inline bool is_integer(DType d) { return kind(d) == DTypeKind::kSigned || kind(d) == DTypeKind::kUnsigned; }
+inline bool is_integer(DType d) {
+  return kind(d) == DTypeKind::kSigned || kind(d) == DTypeKind::kUnsigned;
+}
 inline bool is_signed(DType d) { return kind(d) == DTypeKind::kSigned; }
 inline bool is_unsigned(DType d) { return kind(d) == DTypeKind::kUnsigned; }
 // complex64 -> float32, complex128 -> float64, others unchanged.
@@ -64,14 +81,16 @@ std::ostream& operator<<(std::ostream& out, DType dtype);
 
 template <class T>
 struct DTypeOf;
-#define TESSERA_FOR_EACH_DTYPE(X)                                                                                \
-  X(bool, kBool) X(int8_t, kInt8) X(int16_t, kInt16) X(int32_t, kInt32) X(int64_t, kInt64) X(uint8_t, kUint8)    \
-  X(uint16_t, kUint16) X(uint32_t, kUint32) X(uint64_t, kUint64) X(::tessera::Float16, kFloat16)                 \
-  X(::tessera::Bfloat16, kBfloat16) X(float, kFloat32) X(double, kFloat64) X(std::complex<float>, kComplex64)    \
-  X(std::complex<double>, kComplex128)
-#define TESSERA_DTYPE_OF(T, k) \
-  template <>                  \
-  struct DTypeOf<T> {          \
+#define TESSERA_FOR_EACH_DTYPE(X)                                                              \
+  X(bool, kBool)                                                                               \
+  X(int8_t, kInt8) X(int16_t, kInt16) X(int32_t, kInt32) X(int64_t, kInt64) X(uint8_t, kUint8) \
+      X(uint16_t, kUint16) X(uint32_t, kUint32) X(uint64_t, kUint64)                           \
+          X(::tessera::Float16, kFloat16) X(::tessera::Bfloat16, kBfloat16) X(float, kFloat32) \
+              X(double, kFloat64) X(std::complex<float>, kComplex64)                           \
+                  X(std::complex<double>, kComplex128)
+#define TESSERA_DTYPE_OF(T, k)               \
+  template <>                                \
+  struct DTypeOf<T> {                        \
     static constexpr DType value = DType::k; \
   };
 TESSERA_FOR_EACH_DTYPE(TESSERA_DTYPE_OF)

@@ -1,7 +1,7 @@
 // Errors. Three different things:
-//   UserError      the caller's mistake: `[op]` expected, got, remedy. Nothing has changed when it is thrown.
-//   RuntimeError   the world's: a file, memory, a broken cache.
-//   TESSERA_CHECK  what cannot happen: a bug in Tessera.
+//   UserError      the caller's mistake: `[op]` expected, got, remedy. Nothing has changed when it
+//   is thrown. RuntimeError   the world's: a file, memory, a broken cache. TESSERA_CHECK  what
+//   cannot happen: a bug in Tessera.
 #pragma once
 
 #include <fmt/format.h>
@@ -17,7 +17,8 @@ enum class ErrorKind : uint8_t { kType, kShape, kSharding, kValue, kTrace, kPars
 // The caller's mistake. what() reads "[op] expected ..., got ...; remedy".
 class UserError : public std::runtime_error {
  public:
-  UserError(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
+  UserError(ErrorKind kind, const std::string& message)
+      : std::runtime_error(message), kind_(kind) {}
   ErrorKind kind() const { return kind_; }
 
  private:
@@ -38,27 +39,33 @@ class InternalError : public std::logic_error {
 
 // Throws UserError("[op] message").
 template <class... Args>
-[[noreturn]] void fail(ErrorKind kind, std::string_view op, fmt::format_string<Args...> text, Args&&... args) {
+[[noreturn]] void fail(ErrorKind kind, std::string_view op, fmt::format_string<Args...> text,
+                       Args&&... args) {
   throw UserError(kind, fmt::format("[{}] {}", op, fmt::format(text, std::forward<Args>(args)...)));
 }
 template <class... Args>
-[[noreturn]] void type_error(std::string_view op, fmt::format_string<Args...> text, Args&&... args) {
+[[noreturn]] void type_error(std::string_view op, fmt::format_string<Args...> text,
+                             Args&&... args) {
   fail(ErrorKind::kType, op, text, std::forward<Args>(args)...);
 }
 template <class... Args>
-[[noreturn]] void shape_error(std::string_view op, fmt::format_string<Args...> text, Args&&... args) {
+[[noreturn]] void shape_error(std::string_view op, fmt::format_string<Args...> text,
+                              Args&&... args) {
   fail(ErrorKind::kShape, op, text, std::forward<Args>(args)...);
 }
 template <class... Args>
-[[noreturn]] void sharding_error(std::string_view op, fmt::format_string<Args...> text, Args&&... args) {
+[[noreturn]] void sharding_error(std::string_view op, fmt::format_string<Args...> text,
+                                 Args&&... args) {
   fail(ErrorKind::kSharding, op, text, std::forward<Args>(args)...);
 }
 template <class... Args>
-[[noreturn]] void value_error(std::string_view op, fmt::format_string<Args...> text, Args&&... args) {
+[[noreturn]] void value_error(std::string_view op, fmt::format_string<Args...> text,
+                              Args&&... args) {
   fail(ErrorKind::kValue, op, text, std::forward<Args>(args)...);
 }
 template <class... Args>
-[[noreturn]] void trace_error(std::string_view op, fmt::format_string<Args...> text, Args&&... args) {
+[[noreturn]] void trace_error(std::string_view op, fmt::format_string<Args...> text,
+                              Args&&... args) {
   fail(ErrorKind::kTrace, op, text, std::forward<Args>(args)...);
 }
 template <class... Args>
@@ -67,13 +74,15 @@ template <class... Args>
 }
 
 namespace internal {
-[[noreturn]] void check_failed(const char* condition, const char* file, int line, const std::string& detail);
+[[noreturn]] void check_failed(const char* condition, const char* file, int line,
+                               const std::string& detail);
 }
 
 }  // namespace tessera
 
 // Always on: states what Tessera itself guarantees. An optional fmt message follows the condition.
-#define TESSERA_CHECK(condition, ...)                                                                \
-  (static_cast<bool>(condition)                                                                      \
-       ? void()                                                                                      \
-       : ::tessera::internal::check_failed(#condition, __FILE__, __LINE__, ::fmt::format("" __VA_ARGS__)))
+#define TESSERA_CHECK(condition, ...)                                      \
+  (static_cast<bool>(condition)                                            \
+       ? void()                                                            \
+       : ::tessera::internal::check_failed(#condition, __FILE__, __LINE__, \
+                                           ::fmt::format("" __VA_ARGS__)))

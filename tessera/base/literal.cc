@@ -5,12 +5,15 @@
 namespace tessera {
 
 Literal::Literal(DType dtype, Shape shape)
-    : dtype_(dtype), shape_(std::move(shape)), elements_(shape_.elements()),
+    : dtype_(dtype),
+      shape_(std::move(shape)),
+      elements_(shape_.elements()),
       bytes_(new std::byte[static_cast<size_t>(std::max<int64_t>(bytes(), 1))]()) {}
 
 std::byte* Literal::mutable_raw() {
   if (bytes_.use_count() > 1) {
-    std::shared_ptr<std::byte[]> own(new std::byte[static_cast<size_t>(std::max<int64_t>(bytes(), 1))]);
+    std::shared_ptr<std::byte[]> own(
+        new std::byte[static_cast<size_t>(std::max<int64_t>(bytes(), 1))]);
     std::memcpy(own.get(), bytes_.get(), static_cast<size_t>(bytes()));
     bytes_ = std::move(own);
   }
@@ -31,13 +34,16 @@ bool operator==(const Literal& a, const Literal& b) {
 }
 
 void Literal::check_count(int64_t count) const {
-  if (count != elements_) shape_error("array", "expected {} values for shape {}, got {}", elements_, shape_, count);
+  if (count != elements_)
+    shape_error("array", "expected {} values for shape {}, got {}", elements_, shape_, count);
 }
 
 size_t hash_value(const Literal& literal) {
-  const std::string_view bytes(reinterpret_cast<const char*>(literal.raw()), static_cast<size_t>(literal.bytes()));
-  return hash_combine(hash_combine(static_cast<size_t>(literal.dtype()), hash_value(literal.shape())),
-                      std::hash<std::string_view>()(bytes));
+  const std::string_view bytes(reinterpret_cast<const char*>(literal.raw()),
+                               static_cast<size_t>(literal.bytes()));
+  return hash_combine(
+      hash_combine(static_cast<size_t>(literal.dtype()), hash_value(literal.shape())),
+      std::hash<std::string_view>()(bytes));
 }
 
 }  // namespace tessera

@@ -1,4 +1,5 @@
-// Literal: a dense row-major array on the host. What files hold, what is printed, what the naive evaluator computes with.
+// Literal: a dense row-major array on the host. What files hold, what is printed, what the naive
+// evaluator computes with.
 #pragma once
 
 #include <memory>

@@ -26,7 +26,8 @@ Dims iota_dims(int64_t n) {
 
 int64_t normalize_axis(std::string_view op, int64_t axis, int64_t rank) {
   if (axis < -rank || axis >= rank)
-    shape_error(op, "expected an axis in [{}, {}), got {}; the array has rank {}", -rank, rank, axis, rank);
+    shape_error(op, "expected an axis in [{}, {}), got {}; the array has rank {}", -rank, rank,
+                axis, rank);
   return axis < 0 ? axis + rank : axis;
 }
 

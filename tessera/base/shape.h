@@ -1,4 +1,5 @@
-// Dims: a short list of integers (a shape, a permutation, strides), kept inline up to rank 6. Prints as Python's tuple.
+// Dims: a short list of integers (a shape, a permutation, strides), kept inline up to rank 6.
+// Prints as Python's tuple.
 #pragma once
 
 #include <fmt/ostream.h>

@@ -1,8 +1,9 @@
 // Trees (pytrees): values whose leaves are Arrays. A function may take and return any of
-//   Array; std::tuple, pair, array, vector, map, optional of trees; a plain struct of trees (its fields are found by Boost.PFR);
-//   a class that lists its fields once:  template <class Self> static auto fields(Self& self) { return std::tie(self.a, self.b); }
-// Every other field (numbers, strings, enums, shapes, dtypes, empty types) is static: it is part of the program, not of its data,
-// and so of the cache key of jit.
+//   Array; std::tuple, pair, array, vector, map, optional of trees; a plain struct of trees (its
+//   fields are found by Boost.PFR); a class that lists its fields once:  template <class Self>
+//   static auto fields(Self& self) { return std::tie(self.a, self.b); }
+// Every other field (numbers, strings, enums, shapes, dtypes, empty types) is static: it is part of
+// the program, not of its data, and so of the cache key of jit.
 //
 //   struct Layer { Array kernel, bias; bool use_bias; };       leaves kernel, bias; static use_bias
 //   tree::map([](const Array& g) { return g / 2; }, layer)     a Layer of halves
@@ -57,19 +58,34 @@ template <class A, class B>
 struct IsTuple<std::pair<A, B>> : std::true_type {};
 
 template <class T>
-concept ListsFields = requires(T& x) { T::fields(x); };
+concept ListsFields = requires(T& x) {
+  T::fields(x);
+};
 template <class T>
-concept StaticValue = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, std::string> ||
-    std::is_same_v<T, Dims> || std::is_empty_v<T> || requires(const T& x) { { x.tree_static_key() } -> std::convertible_to<std::string>; };
+concept StaticValue = std::is_arithmetic_v<T> || std::is_enum_v<T> ||
+    std::is_same_v<T, std::string> || std::is_same_v<T, Dims> || std::is_empty_v<T> ||
+    requires(const T& x) {
+  { x.tree_static_key() } -> std::convertible_to<std::string>;
+};
 
 // Calls visit(child, name) for every child of an inner node, in order.
 template <class T, class F>
 void for_each_child(T& node, F&& visit) {
   using U = std::remove_const_t<T>;
   if constexpr (ListsFields<U>) {
-    std::apply([&](auto&... field) { int i = 0; (visit(field, fmt::format(".{}", i++)), ...); }, U::fields(node));
+    std::apply(
+        [&](auto&... field) {
+          int i = 0;
+          (visit(field, fmt::format(".{}", i++)), ...);
+        },
+        U::fields(node));
   } else if constexpr (IsTuple<U>::value) {
-    std::apply([&](auto&... field) { int i = 0; (visit(field, fmt::format("[{}]", i++)), ...); }, node);
+    std::apply(
+        [&](auto&... field) {
+          int i = 0;
+          (visit(field, fmt::format("[{}]", i++)), ...);
+        },
+        node);
   } else if constexpr (IsVector<U>::value || IsStdArray<U>::value) {
     int i = 0;
     for (auto& child : node) visit(child, fmt::format("[{}]", i++));
@@ -79,9 +95,11 @@ void for_each_child(T& node, F&& visit) {
     if (node) visit(*node, std::string());
   } else {
     static_assert(std::is_aggregate_v<U>,
-                  "not a tree: make it a plain struct, or list its fields once: template <class Self> static auto "
+                  "not a tree: make it a plain struct, or list its fields once: template <class "
+                  "Self> static auto "
                   "fields(Self& self) { return std::tie(self.a, self.b); }");
-    boost::pfr::for_each_field(node, [&](auto& field, size_t i) { visit(field, fmt::format(".{}", i)); });
+    boost::pfr::for_each_field(node,
+                               [&](auto& field, size_t i) { visit(field, fmt::format(".{}", i)); });
   }
 }
 // The same without names, which cost time on the path of every call.
@@ -100,7 +118,8 @@ void for_each_unnamed_child(T& node, F&& visit) {
     if (node) visit(*node);
   } else {
     static_assert(std::is_aggregate_v<U>,
-                  "not a tree: make it a plain struct, or list its fields once: template <class Self> static auto "
+                  "not a tree: make it a plain struct, or list its fields once: template <class "
+                  "Self> static auto "
                   "fields(Self& self) { return std::tie(self.a, self.b); }");
     boost::pfr::for_each_field(node, [&](auto& field) { visit(field); });
   }
@@ -130,7 +149,8 @@ void for_each_leaf_with_path(T& node, F&& visit, const std::string& path = {}) {
   }
 }
 
-// Appends what is static about the tree: sizes, keys, presence, static fields. Equal keys and types: equal structure.
+// Appends what is static about the tree: sizes, keys, presence, static fields. Equal keys and
+// types: equal structure.
 template <class T>
 void append_static_key(const T& node, std::string& key) {
   if constexpr (Leaf<T>) {
@@ -147,11 +167,13 @@ void append_static_key(const T& node, std::string& key) {
   } else if constexpr (internal::StaticValue<T>) {
     key += std::string(node.tree_static_key()) + ';';
   } else {
-    if constexpr (internal::IsVector<T>::value || internal::IsMap<T>::value) key += std::to_string(node.size()) + ',';
+    if constexpr (internal::IsVector<T>::value || internal::IsMap<T>::value)
+      key += std::to_string(node.size()) + ',';
     if constexpr (internal::IsMap<T>::value)
       for (const auto& entry : node) append_static_key(entry.first, key);
     if constexpr (internal::IsOptional<T>::value) key += node ? '1' : '0';
-    internal::for_each_unnamed_child(node, [&](const auto& child) { append_static_key(child, key); });
+    internal::for_each_unnamed_child(node,
+                                     [&](const auto& child) { append_static_key(child, key); });
   }
 }
 
@@ -180,7 +202,8 @@ T unflatten(const T& like, const Arrays& arrays) {
   return out;
 }
 
-// f over the leaves of one tree, or over corresponding leaves of several. UserError where their structures differ.
+// f over the leaves of one tree, or over corresponding leaves of several. UserError where their
+// structures differ.
 template <class F, class T, class... Rest>
 T map(F&& f, const T& first, const Rest&... rest) {
   std::string key, other;
@@ -188,15 +211,20 @@ T map(F&& f, const T& first, const Rest&... rest) {
   [[maybe_unused]] auto check = [&](const auto& r) {
     other.clear();
     append_static_key(r, other);
-    if (key != other) value_error("tree::map", "expected trees of one structure, got different ones (sizes, keys or static fields)");
+    if (key != other)
+      value_error(
+          "tree::map",
+          "expected trees of one structure, got different ones (sizes, keys or static fields)");
   };
   (check(rest), ...);
   std::array<std::vector<Array>, sizeof...(Rest)> others{leaves(rest)...};
   T out = first;
   size_t i = 0;
   for_each_leaf(out, [&](Array& leaf) {
-    leaf = [&]<size_t... K>(std::index_sequence<K...>) { return f(std::as_const(leaf), others[K][i]...); }(
-        std::index_sequence_for<Rest...>());
+    leaf = [&]<size_t... K>(std::index_sequence<K...>) {
+      return f(std::as_const(leaf), others[K][i]...);
+    }
+    (std::index_sequence_for<Rest...>());
     ++i;
   });
   return out;

@@ -4,7 +4,6 @@
 #include <mutex>
 #include <set>
 #include <utility>
-#include <utility>
 
 namespace tessera {
 namespace {

@@ -1,4 +1,5 @@
-// Warnings: what is right but costs more than it should. Printed once each on standard error, or given to a handler.
+// Warnings: what is right but costs more than it should. Printed once each on standard error, or
+// given to a handler.
 #pragma once
 
 #include <functional>
@@ -7,7 +8,8 @@
 namespace tessera {
 
 using WarningHandler = std::function<void(const std::string&)>;
-// Replaces the handler (empty: the default, which prints `tessera: warning: ...` once per text); the one before.
+// Replaces the handler (empty: the default, which prints `tessera: warning: ...` once per text);
+// the one before.
 WarningHandler set_warning_handler(WarningHandler handler);
 void warn(const std::string& text);
 

@@ -8,7 +8,8 @@
 
 namespace tessera {
 
-// Entry: what a call needs, found by (identity, params, arguments). Entries are immutable and live as long as the cache or their users.
+// Entry: what a call needs, found by (identity, params, arguments). Entries are immutable and live
+// as long as the cache or their users.
 template <class Entry>
 class CallCache {
  public:
@@ -22,11 +23,13 @@ class CallCache {
     return nullptr;
   }
 
-  void insert(const void* id, const Params& params, std::span<const Array> args, size_t hash, EntryRef entry) {
+  void insert(const void* id, const Params& params, std::span<const Array> args, size_t hash,
+              EntryRef entry) {
     Slot slot{id, params, {}, std::move(entry)};
     for (const Array& x : args) slot.args.emplace_back(x);
     const std::lock_guard lock(mutex_);
-    if (entries_.size() >= kMaxEntries) entries_.clear();  // all come back on demand from the program cache
+    if (entries_.size() >= kMaxEntries)
+      entries_.clear();  // all come back on demand from the program cache
     entries_.emplace(hash, std::move(slot));
   }
 
@@ -44,7 +47,8 @@ class CallCache {
     std::vector<ArgKey> args;
     EntryRef entry;
   };
-  static bool matches(const Slot& slot, const void* id, const Params& params, std::span<const Array> args) {
+  static bool matches(const Slot& slot, const void* id, const Params& params,
+                      std::span<const Array> args) {
     if (slot.id != id || slot.args.size() != args.size() || !(slot.params == params)) return false;
     for (size_t i = 0; i < args.size(); ++i)
       if (!slot.args[i].matches(args[i])) return false;

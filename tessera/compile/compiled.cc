@@ -12,25 +12,33 @@ namespace tessera {
 Compiled::Compiled(const Function& function, const ShardingRequest& request, const Device& device) {
   const Stages stages = run_pipeline(function, request);
   if (stages.mesh.rank() > 0 && stages.mesh.is_abstract())
-    sharding_error("jit", "expected a mesh of devices to run on, got {}; lower() and explain() work on abstract meshes, running does not",
+    sharding_error("jit",
+                   "expected a mesh of devices to run on, got {}; lower() and explain() work on "
+                   "abstract meshes, running does not",
                    stages.mesh);
   output_types_ = function.output_types();
   const bool sharded = stages.mesh.rank() > 0;
   auto spec = [&](const Type& type, const std::vector<NamedSharding>& shardings, size_t i) {
-    const Sharding sharding = sharded ? Sharding(shardings[i]) : Sharding(SingleDeviceSharding(device));
+    const Sharding sharding =
+        sharded ? Sharding(shardings[i]) : Sharding(SingleDeviceSharding(device));
     return ArraySpec{type.dtype, type.shape, sharding, type.weak};
   };
   std::vector<ArraySpec> inputs, outputs;
   for (size_t i = 0; i < function.inputs.size(); ++i)
     inputs.push_back(spec(function.types[function.inputs[i]], stages.partitioned.inputs, i));
-  for (size_t i = 0; i < function.outputs.size(); ++i) outputs.push_back(spec(output_types_[i], stages.partitioned.outputs, i));
+  for (size_t i = 0; i < function.outputs.size(); ++i)
+    outputs.push_back(spec(output_types_[i], stages.partitioned.outputs, i));
   program_ = std::make_unique<Program>(stages.schedule, std::move(inputs), std::move(outputs));
   for (const Note& note : stages.partitioned.notes)
-    if (note.warning) warn(fmt::format("[{}] {}; {}{}", note.op, note.text, note.remedy, note.source.empty() ? "" : " (" + note.source + ")"));
+    if (note.warning)
+      warn(fmt::format("[{}] {}; {}{}", note.op, note.text, note.remedy,
+                       note.source.empty() ? "" : " (" + note.source + ")"));
 }
 
-std::vector<Array> Compiled::run(std::span<const Array> args, std::span<const uint8_t> donate) const {
-  TESSERA_CHECK(args.size() == program_->num_inputs(), "{} arguments for {} inputs", args.size(), program_->num_inputs());
+std::vector<Array> Compiled::run(std::span<const Array> args,
+                                 std::span<const uint8_t> donate) const {
+  TESSERA_CHECK(args.size() == program_->num_inputs(), "{} arguments for {} inputs", args.size(),
+                program_->num_inputs());
   boost::container::small_vector<const DeviceArray*, 16> inputs(args.size());
   boost::container::small_vector<DeviceArrayRef, 4> moved;
   for (size_t i = 0; i < args.size(); ++i) {
@@ -42,13 +50,15 @@ std::vector<Array> Compiled::run(std::span<const Array> args, std::span<const ui
         inputs[i] = &device_array;
         continue;
       }
-      moved.push_back(reshard(std::static_pointer_cast<const DeviceArray>(args[i].data()), layout->sharding));
+      moved.push_back(
+          reshard(std::static_pointer_cast<const DeviceArray>(args[i].data()), layout->sharding));
     } else {
       moved.push_back(device_array(data.to_literal(), layout->sharding, data.type.weak));
     }
     inputs[i] = moved.back().get();
   }
-  std::vector<DeviceArrayRef> results = program_->run(std::span<const DeviceArray* const>(inputs.data(), inputs.size()), donate);
+  std::vector<DeviceArrayRef> results =
+      program_->run(std::span<const DeviceArray* const>(inputs.data(), inputs.size()), donate);
   std::vector<Array> out;
   out.reserve(results.size());
   for (DeviceArrayRef& result : results) out.emplace_back(std::move(result));
@@ -66,14 +76,17 @@ ArgKey::ArgKey(const Array& x) : weak(x.type().weak) {
 bool ArgKey::matches(const Array& x) const {
   const ArrayData& data = *x.data();
   if (data.type.weak != weak) return false;
-  if (data.kind == ArrayData::Kind::kDevice) return static_cast<const DeviceArray&>(data).layout() == layout;
+  if (data.kind == ArrayData::Kind::kDevice)
+    return static_cast<const DeviceArray&>(data).layout() == layout;
   return !layout && data.type.same_array(type);
 }
 
 size_t hash_argument(const Array& x) {
   const ArrayData& data = *x.data();
   if (data.kind == ArrayData::Kind::kDevice)
-    return hash_combine(std::hash<const void*>()(static_cast<const DeviceArray&>(data).layout().get()), data.type.weak);
+    return hash_combine(
+        std::hash<const void*>()(static_cast<const DeviceArray&>(data).layout().get()),
+        data.type.weak);
   return hash_value(data.type);
 }
 
@@ -85,7 +98,8 @@ ShardingRequest request_for(const Function& function, std::span<const Array> arg
   for (size_t i = 0; i < args.size(); ++i) {
     const ArrayData& data = *args[i].data();
     const NamedSharding* named = nullptr;
-    if (data.kind == ArrayData::Kind::kDevice) named = static_cast<const DeviceArray&>(data).layout()->named.get();
+    if (data.kind == ArrayData::Kind::kDevice)
+      named = static_cast<const DeviceArray&>(data).layout()->named.get();
     if (data.kind == ArrayData::Kind::kAbstract) named = data.type.sharding.get();
     if (!named) continue;
     request.inputs[i] = *named;
@@ -107,7 +121,10 @@ Device device_for(std::string_view op, std::span<const Array> args) {
     if (sharding.is_named()) continue;
     const Device& device = sharding.single().device();
     if (found && !(*found == device))
-      sharding_error(op, "expected all arrays on one device or on one mesh, got arrays on {} and {}; device_put one of them", *found, device);
+      sharding_error(op,
+                     "expected all arrays on one device or on one mesh, got arrays on {} and {}; "
+                     "device_put one of them",
+                     *found, device);
     found = device;
   }
   return found ? *found : devices()[0];
@@ -122,7 +139,9 @@ struct ProgramKey {
   size_t hash;
 };
 
-bool same_request(const ShardingRequest& a, const ShardingRequest& b) { return a.inputs == b.inputs && a.outputs == b.outputs; }
+bool same_request(const ShardingRequest& a, const ShardingRequest& b) {
+  return a.inputs == b.inputs && a.outputs == b.outputs;
+}
 
 // Least recently used programs go first; programs in use stay alive with those who hold them.
 class ProgramCache {
@@ -132,7 +151,8 @@ class ProgramCache {
   CompiledRef get(const Function& function, const ShardingRequest& request, const Device& device) {
     size_t hash = hash_combine(hash_value(function), static_cast<size_t>(device.id));
     for (const auto* list : {&request.inputs, &request.outputs})
-      for (const std::optional<NamedSharding>& s : *list) hash = hash_combine(hash, s ? s->hash() : 0);
+      for (const std::optional<NamedSharding>& s : *list)
+        hash = hash_combine(hash, s ? s->hash() : 0);
     {
       const std::lock_guard lock(mutex_);
       if (CompiledRef found = find(hash, function, request, device)) {
@@ -140,11 +160,13 @@ class ProgramCache {
         return found;
       }
     }
-    // Compiled outside the lock: two threads may compile the same program once each, and both get a right one.
+    // Compiled outside the lock: two threads may compile the same program once each, and both get a
+    // right one.
     CompiledRef compiled = std::make_shared<Compiled>(function, request, device);
     const std::lock_guard lock(mutex_);
     ++stats_.programs_compiled;
-    entries_.push_front({ProgramKey{std::make_shared<Function>(function), request, device, hash}, compiled});
+    entries_.push_front(
+        {ProgramKey{std::make_shared<Function>(function), request, device, hash}, compiled});
     index_.emplace(hash, entries_.begin());
     if (entries_.size() > kMaxPrograms) evict();
     return compiled;
@@ -163,11 +185,14 @@ class ProgramCache {
  private:
   using Entry = std::pair<ProgramKey, CompiledRef>;
 
-  CompiledRef find(size_t hash, const Function& function, const ShardingRequest& request, const Device& device) {
+  CompiledRef find(size_t hash, const Function& function, const ShardingRequest& request,
+                   const Device& device) {
     const auto [begin, end] = index_.equal_range(hash);
     for (auto it = begin; it != end; ++it) {
       const ProgramKey& key = it->second->first;
-      if (!(key.device == device) || !same_request(key.request, request) || !(*key.function == function)) continue;
+      if (!(key.device == device) || !same_request(key.request, request) ||
+          !(*key.function == function))
+        continue;
       entries_.splice(entries_.begin(), entries_, it->second);
       return it->second->second;
     }
@@ -198,7 +223,8 @@ ProgramCache& program_cache() {
 
 }  // namespace
 
-CompiledRef compile_cached(const Function& function, const ShardingRequest& request, const Device& device) {
+CompiledRef compile_cached(const Function& function, const ShardingRequest& request,
+                           const Device& device) {
   return program_cache().get(function, request, device);
 }
 CompileStats compile_stats() { return program_cache().stats(); }

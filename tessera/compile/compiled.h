@@ -12,10 +12,12 @@ namespace tessera {
 
 class Compiled {
  public:
-  // `function` with the given placement of its inputs and outputs. UserError where the program's mesh has no devices.
+  // `function` with the given placement of its inputs and outputs. UserError where the program's
+  // mesh has no devices.
   Compiled(const Function& function, const ShardingRequest& request, const Device& device);
 
-  // Arrays of the function's input types, anywhere: those that lie elsewhere are resharded first. Synchronous.
+  // Arrays of the function's input types, anywhere: those that lie elsewhere are resharded first.
+  // Synchronous.
   std::vector<Array> run(std::span<const Array> args, std::span<const uint8_t> donate = {}) const;
 
   const std::vector<Type>& output_types() const { return output_types_; }
@@ -30,7 +32,8 @@ class Compiled {
 };
 using CompiledRef = std::shared_ptr<const Compiled>;
 
-// What decides which program a call needs, of one argument: where it lies, its type, whether it is weak.
+// What decides which program a call needs, of one argument: where it lies, its type, whether it is
+// weak.
 struct ArgKey {
   ArrayLayoutRef layout;  // of device arrays: equal layouts are one object
   Type type;              // of host arrays
@@ -42,14 +45,17 @@ struct ArgKey {
 };
 size_t hash_argument(const Array& x);
 
-// The placements of arguments as a request: arrays on a mesh are taken as they lie; single-device and host arrays go where propagation
-// wants them.
+// The placements of arguments as a request: arrays on a mesh are taken as they lie; single-device
+// and host arrays go where propagation wants them.
 ShardingRequest request_for(const Function& function, std::span<const Array> args);
-// The device of a program that no mesh takes part in. UserError naming `op` where arguments lie on several.
+// The device of a program that no mesh takes part in. UserError naming `op` where arguments lie on
+// several.
 Device device_for(std::string_view op, std::span<const Array> args);
 
-// The program of this function, requests and device; compiled once for all that are structurally equal. Thread-safe.
-CompiledRef compile_cached(const Function& function, const ShardingRequest& request, const Device& device);
+// The program of this function, requests and device; compiled once for all that are structurally
+// equal. Thread-safe.
+CompiledRef compile_cached(const Function& function, const ShardingRequest& request,
+                           const Device& device);
 
 struct CompileStats {
   int64_t programs_compiled = 0, program_cache_hits = 0;

@@ -2,12 +2,14 @@
 
 namespace tessera::internal {
 
-JitEntryRef JitCache::find(const void* types, std::string_view statics, std::span<const Array> leaves) {
+JitEntryRef JitCache::find(const void* types, std::string_view statics,
+                           std::span<const Array> leaves) {
   const bool x64 = x64_enabled();
   const std::lock_guard lock(mutex_);
   for (size_t i = 0; i < entries_.size(); ++i) {
     const JitEntry& e = *entries_[i];
-    if (e.types != types || e.x64 != x64 || e.statics != statics || e.args.size() != leaves.size()) continue;
+    if (e.types != types || e.x64 != x64 || e.statics != statics || e.args.size() != leaves.size())
+      continue;
     bool same = true;
     for (size_t k = 0; k < leaves.size() && same; ++k) same = e.args[k].matches(leaves[k]);
     if (!same) continue;
@@ -28,8 +30,10 @@ void expect_concrete(std::string_view op, std::span<const Array> leaves) {
   for (const Array& x : leaves)
     if (x.is_tracer())
       trace_error(op,
-                  "expected concrete arrays, got the traced {} after its trace has ended (a leaked tracer): return it from the traced "
-                  "function instead of storing it", describe(x.type()));
+                  "expected concrete arrays, got the traced {} after its trace has ended (a leaked "
+                  "tracer): return it from the traced "
+                  "function instead of storing it",
+                  describe(x.type()));
 }
 
 Type traced_type(const Array& leaf) {
@@ -45,7 +49,8 @@ struct Placed {
   ShardingRequest request;
 };
 
-Placed place(const TracedCall& call, std::span<const Array> leaves, const std::vector<NamedSharding>& in_shardings) {
+Placed place(const TracedCall& call, std::span<const Array> leaves,
+             const std::vector<NamedSharding>& in_shardings) {
   Placed out;
   out.all.assign(leaves.begin(), leaves.end());
   out.all.insert(out.all.end(), call.traced.captures.begin(), call.traced.captures.end());
@@ -54,36 +59,46 @@ Placed place(const TracedCall& call, std::span<const Array> leaves, const std::v
     return out;
   }
   // Requested shardings replace those the arguments came with.
-  for (size_t i = 0; i < in_shardings.size(); ++i) check_rank("jit", in_shardings[i], leaves[i].shape());
+  for (size_t i = 0; i < in_shardings.size(); ++i)
+    check_rank("jit", in_shardings[i], leaves[i].shape());
   std::vector<Array> asked = out.all;
-  for (size_t i = 0; i < in_shardings.size(); ++i) asked[i] = abstract_array(leaves[i].shape(), leaves[i].dtype(), in_shardings[i]);
+  for (size_t i = 0; i < in_shardings.size(); ++i)
+    asked[i] = abstract_array(leaves[i].shape(), leaves[i].dtype(), in_shardings[i]);
   out.request = request_for(call.traced.function, asked);
-  for (size_t i = 0; i < call.out_shardings.size(); ++i) out.request.outputs[i] = call.out_shardings[i];
+  for (size_t i = 0; i < call.out_shardings.size(); ++i)
+    out.request.outputs[i] = call.out_shardings[i];
   return out;
 }
 
 }  // namespace
 
-JitEntryRef compile_call(TracedCall call, const void* types, std::string_view statics, std::span<const Array> leaves,
-                         const std::vector<NamedSharding>& in_shardings, std::vector<uint8_t> donate) {
+JitEntryRef compile_call(TracedCall call, const void* types, std::string_view statics,
+                         std::span<const Array> leaves,
+                         const std::vector<NamedSharding>& in_shardings,
+                         std::vector<uint8_t> donate) {
   const Placed placed = place(call, leaves, in_shardings);
   auto entry = std::make_shared<JitEntry>();
   entry->types = types;
   entry->statics = statics;
   entry->x64 = x64_enabled();
   for (const Array& leaf : leaves) entry->args.emplace_back(leaf);
-  entry->program = compile_cached(call.traced.function, placed.request, device_for("jit", placed.all));
+  entry->program =
+      compile_cached(call.traced.function, placed.request, device_for("jit", placed.all));
   entry->captures = std::move(call.traced.captures);
-  if (!donate.empty()) donate.resize(placed.all.size(), 0);  // what a function captured is not the caller's to give away
+  if (!donate.empty())
+    donate.resize(placed.all.size(),
+                  0);  // what a function captured is not the caller's to give away
   entry->donate = std::move(donate);
   entry->result = std::move(call.result);
   return entry;
 }
 
-Lowered lower_call(TracedCall call, std::span<const Array> leaves, const std::vector<NamedSharding>& in_shardings) {
+Lowered lower_call(TracedCall call, std::span<const Array> leaves,
+                   const std::vector<NamedSharding>& in_shardings) {
   Placed placed = place(call, leaves, in_shardings);
   const Device device = device_for("jit", placed.all);
-  return Lowered(std::move(call.traced.function), std::move(placed.request), std::move(call.traced.captures), device);
+  return Lowered(std::move(call.traced.function), std::move(placed.request),
+                 std::move(call.traced.captures), device);
 }
 
 std::vector<Array> run_call(const JitEntry& entry, std::span<const Array> leaves) {

@@ -1,11 +1,13 @@
 // jit: a function traced once for every structure of its arguments, compiled, and run from then on.
 //
 //   auto f = jit([](const Array& x) { return 2 * sin(x) + 1; });
-//   Array y = f(x);                          // traced, compiled and run; the next call with arguments of these types only runs
-//   std::cout << f.lower(x).explain();       // what would be communicated, and why
+//   Array y = f(x);                          // traced, compiled and run; the next call with
+//   arguments of these types only runs std::cout << f.lower(x).explain();       // what would be
+//   communicated, and why
 //
-// Arguments and results are trees (base/tree.h). C++ numbers are traced as weakly typed scalars where the function takes Arrays in
-// their place, and are static otherwise. Called inside another traced function, jit(f) is f.
+// Arguments and results are trees (base/tree.h). C++ numbers are traced as weakly typed scalars
+// where the function takes Arrays in their place, and are static otherwise. Called inside another
+// traced function, jit(f) is f.
 #pragma once
 
 #include <any>
@@ -20,9 +22,11 @@
 namespace tessera {
 
 struct JitOptions {
-  // Where arguments and results shall lie; empty: arguments as they come, results as propagation finds. One entry a value, or a tree.
+  // Where arguments and results shall lie; empty: arguments as they come, results as propagation
+  // finds. One entry a value, or a tree.
   std::vector<PrefixTree<NamedSharding>> in_shardings = {}, out_shardings = {};
-  // Arguments (by position) whose memory the results may take. A donated array is deleted: using it again is an error.
+  // Arguments (by position) whose memory the results may take. A donated array is deleted: using it
+  // again is an error.
   std::vector<int> donate_argnums = {};
 };
 
@@ -59,9 +63,12 @@ struct TracedCall {
   std::vector<NamedSharding> out_shardings;
 };
 
-JitEntryRef compile_call(TracedCall call, const void* types, std::string_view statics, std::span<const Array> leaves,
-                         const std::vector<NamedSharding>& in_shardings, std::vector<uint8_t> donate);
-Lowered lower_call(TracedCall call, std::span<const Array> leaves, const std::vector<NamedSharding>& in_shardings);
+JitEntryRef compile_call(TracedCall call, const void* types, std::string_view statics,
+                         std::span<const Array> leaves,
+                         const std::vector<NamedSharding>& in_shardings,
+                         std::vector<uint8_t> donate);
+Lowered lower_call(TracedCall call, std::span<const Array> leaves,
+                   const std::vector<NamedSharding>& in_shardings);
 std::vector<Array> run_call(const JitEntry& entry, std::span<const Array> leaves);
 void expect_concrete(std::string_view op, std::span<const Array> leaves);
 Type traced_type(const Array& leaf);
@@ -91,7 +98,8 @@ constexpr bool numbers_are_arrays() {
 
 // Calls `f` with tracers in place of the leaves.
 template <class F, class... Args>
-TracedCall trace_call(const F& f, std::span<const Array> leaves, const std::vector<PrefixTree<NamedSharding>>& out_shardings,
+TracedCall trace_call(const F& f, std::span<const Array> leaves,
+                      const std::vector<PrefixTree<NamedSharding>>& out_shardings,
                       const Args&... args) {
   using Result = std::decay_t<std::invoke_result_t<const F&, const Args&...>>;
   static_assert(!std::is_void_v<Result>, "a traced function returns its results");
@@ -112,7 +120,8 @@ TracedCall trace_call(const F& f, std::span<const Array> leaves, const std::vect
         if (out_shardings.size() == 1) {
           call.out_shardings = flatten_prefix(out_shardings, "jit", "out_shardings", *result);
         } else if (!out_shardings.empty()) {
-          PrefixTree<NamedSharding>(out_shardings).flatten(*result, "jit", "out_shardings", call.out_shardings);
+          PrefixTree<NamedSharding>(out_shardings)
+              .flatten(*result, "jit", "out_shardings", call.out_shardings);
         }
         return tree::leaves(*result);
       },
@@ -120,15 +129,18 @@ TracedCall trace_call(const F& f, std::span<const Array> leaves, const std::vect
   return call;
 }
 
-// Traces `f` with these concrete arguments, runs it and forgets it; the program is cached by its structure.
+// Traces `f` with these concrete arguments, runs it and forgets it; the program is cached by its
+// structure.
 template <class F, class... Args>
 auto run_once(std::string_view op, const F& f, const Args&... args) {
   using Result = std::decay_t<std::invoke_result_t<const F&, const Args&...>>;
   std::vector<Array> leaves;
   (tree::for_each_leaf(args, [&](const Array& leaf) { leaves.push_back(leaf); }), ...);
   expect_concrete(op, leaves);
-  const JitEntryRef entry = compile_call(trace_call(f, leaves, {}, args...), nullptr, {}, leaves, {}, {});
-  return tree::unflatten(*static_cast<const Result*>(entry->result.get()), run_call(*entry, leaves));
+  const JitEntryRef entry =
+      compile_call(trace_call(f, leaves, {}, args...), nullptr, {}, leaves, {}, {});
+  return tree::unflatten(*static_cast<const Result*>(entry->result.get()),
+                         run_call(*entry, leaves));
 }
 
 }  // namespace internal
@@ -146,7 +158,8 @@ class Jitted {
   // The traced function and where its arguments lie. Arguments may be abstract_array()s.
   template <class... Args>
   Lowered lower(const Args&... args) const {
-    return lower_arguments(internal::as_argument<internal::numbers_are_arrays<F, Args...>()>(args)...);
+    return lower_arguments(
+        internal::as_argument<internal::numbers_are_arrays<F, Args...>()>(args)...);
   }
 
  private:
@@ -165,8 +178,8 @@ class Jitted {
     if (!entry) {
       const std::string key = statics;  // tracing may call other jitted functions
       internal::expect_concrete("jit", all);
-      entry = internal::compile_call(internal::trace_call(f_, all, options_.out_shardings, args...), types, key, all,
-                                     in_shardings(args...), donate_flags(args...));
+      entry = internal::compile_call(internal::trace_call(f_, all, options_.out_shardings, args...),
+                                     types, key, all, in_shardings(args...), donate_flags(args...));
       cache_->insert(entry);
     }
     std::vector<Array> results = internal::run_call(*entry, all);
@@ -183,7 +196,8 @@ class Jitted {
     (tree::for_each_leaf(args, [&](const Array& leaf) { leaves.push_back(leaf); }), ...);
     const std::span<const Array> all(leaves.data(), leaves.size());
     internal::expect_concrete("jit", all);
-    return internal::lower_call(internal::trace_call(f_, all, options_.out_shardings, args...), all, in_shardings(args...));
+    return internal::lower_call(internal::trace_call(f_, all, options_.out_shardings, args...), all,
+                                in_shardings(args...));
   }
 
   // Inside another traced function: the requested shardings are constraints.
@@ -206,10 +220,12 @@ class Jitted {
     if (options_.out_shardings.size() == 1) {
       out = flatten_prefix(options_.out_shardings, "jit", "out_shardings", result);
     } else {
-      PrefixTree<NamedSharding>(options_.out_shardings).flatten(result, "jit", "out_shardings", out);
+      PrefixTree<NamedSharding>(options_.out_shardings)
+          .flatten(result, "jit", "out_shardings", out);
     }
     size_t i = 0;
-    tree::for_each_leaf(result, [&](Array& leaf) { leaf = lax::sharding_constraint(leaf, out[i++]); });
+    tree::for_each_leaf(result,
+                        [&](Array& leaf) { leaf = lax::sharding_constraint(leaf, out[i++]); });
     return result;
   }
 
@@ -225,13 +241,14 @@ class Jitted {
     std::vector<uint8_t> flags;
     int position = 0;
     [[maybe_unused]] auto add = [&](const auto& arg) {
-      const bool donated = std::find(options_.donate_argnums.begin(), options_.donate_argnums.end(), position++) !=
-                           options_.donate_argnums.end();
+      const bool donated = std::find(options_.donate_argnums.begin(), options_.donate_argnums.end(),
+                                     position++) != options_.donate_argnums.end();
       flags.insert(flags.end(), tree::num_leaves(arg), donated);
     };
     (add(args), ...);
     for (int n : options_.donate_argnums)
-      if (n < 0 || n >= position) value_error("jit", "expected donate_argnums in [0, {}), got {}", position, n);
+      if (n < 0 || n >= position)
+        value_error("jit", "expected donate_argnums in [0, {}), got {}", position, n);
     return flags;
   }
 
@@ -240,14 +257,16 @@ class Jitted {
   std::shared_ptr<internal::JitCache> cache_ = std::make_shared<internal::JitCache>();
 };
 
-// `f` compiled for the structure of its arguments at each first call. `f` must be pure: it is called only to be traced. Errors: those of
-// `f`'s ops; UserError kTrace where it uses a traced value as a C++ bool or number, or where a tracer leaks out of it.
+// `f` compiled for the structure of its arguments at each first call. `f` must be pure: it is
+// called only to be traced. Errors: those of `f`'s ops; UserError kTrace where it uses a traced
+// value as a C++ bool or number, or where a tracer leaks out of it.
 template <class F>
 Jitted<F> jit(F f, JitOptions options = {}) {
   return Jitted<F>(std::move(f), std::move(options));
 }
 
-// The results' types of `f` for such arguments, as abstract arrays in the result's tree; nothing is computed.
+// The results' types of `f` for such arguments, as abstract arrays in the result's tree; nothing is
+// computed.
 template <class F, class... Args>
 auto eval_shape(const F& f, const Args&... args) {
   using Result = std::decay_t<std::invoke_result_t<const F&, const Args&...>>;
@@ -257,7 +276,8 @@ auto eval_shape(const F& f, const Args&... args) {
   Result out = *static_cast<const Result*>(call.result.get());
   const std::vector<Type> types = call.traced.function.output_types();
   size_t i = 0;
-  tree::for_each_leaf(out, [&](Array& leaf) { leaf = abstract_array(types[i].shape, types[i].dtype), ++i; });
+  tree::for_each_leaf(
+      out, [&](Array& leaf) { leaf = abstract_array(types[i].shape, types[i].dtype), ++i; });
   return out;
 }
 

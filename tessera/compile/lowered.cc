@@ -6,7 +6,8 @@
 
 namespace tessera {
 
-Lowered::Lowered(Function traced, ShardingRequest request, std::vector<Array> captures, Device device)
+Lowered::Lowered(Function traced, ShardingRequest request, std::vector<Array> captures,
+                 Device device)
     : stages_(std::make_shared<Stages>(run_pipeline(traced, request))),
       request_(std::move(request)),
       captures_(std::move(captures)),
@@ -17,12 +18,15 @@ std::string Lowered::text(std::string_view stage) const {
   if (stage == "propagated") return to_mlir(stages_->propagated);
   if (stage == "partitioned") return to_mlir(stages_->partitioned.function);
   if (stage == "fused") return to_string(stages_->schedule);
-  value_error("text", "expected one of the stages traced, propagated, partitioned, fused, got '{}'", stage);
+  value_error("text", "expected one of the stages traced, propagated, partitioned, fused, got '{}'",
+              stage);
 }
 
 std::vector<Collective> Lowered::collectives() const { return stages_->partitioned.collectives; }
 std::vector<Note> Lowered::notes() const { return stages_->partitioned.notes; }
-std::vector<NamedSharding> Lowered::output_shardings() const { return stages_->partitioned.outputs; }
+std::vector<NamedSharding> Lowered::output_shardings() const {
+  return stages_->partitioned.outputs;
+}
 
 namespace {
 
@@ -43,8 +47,10 @@ int64_t bytes_of_steps(const Schedule& s) {
   int64_t total = 0;
   for (const Step& step : s.steps) {
     if (const auto* kernel = std::get_if<KernelStep>(&step)) total += all(kernel->slots);
-    if (const auto* dot = std::get_if<DotStep>(&step)) total += bytes({dot->lhs, dot->rhs, dot->out, dot->bias});
-    if (const auto* collective = std::get_if<CollectiveStep>(&step)) total += bytes({collective->in, collective->out});
+    if (const auto* dot = std::get_if<DotStep>(&step))
+      total += bytes({dot->lhs, dot->rhs, dot->out, dot->bias});
+    if (const auto* collective = std::get_if<CollectiveStep>(&step))
+      total += bytes({collective->in, collective->out});
     if (const auto* call = std::get_if<CallStep>(&step)) total += all(call->in) + all(call->out);
     if (const auto* loop = std::get_if<LoopStep>(&step))
       total += std::max<int64_t>(1, loop->trip_count) * bytes_of_steps(*loop->body);
@@ -79,7 +85,8 @@ Cost Lowered::cost() const {
     const std::vector<Type> operands = f.types_of(op.operands), results = f.types_of(op.results);
     if (op.def->flops) {
       cost.flops += op.def->flops(operands, results, op.params);
-    } else if (std::holds_alternative<Pointwise>(op.def->lower) && !operands.empty() && is_inexact(results[0].dtype)) {
+    } else if (std::holds_alternative<Pointwise>(op.def->lower) && !operands.empty() &&
+               is_inexact(results[0].dtype)) {
       cost.flops += static_cast<double>(results[0].elements());
     }
   }
@@ -88,7 +95,8 @@ Cost Lowered::cost() const {
     cost.communication_bytes += c.bytes_per_device;
     cost.communication_seconds += c.seconds;
   }
-  if (stages_->mesh.rank() == 0 || !stages_->mesh.is_abstract()) cost.arena_bytes = compile()->arena_bytes();
+  if (stages_->mesh.rank() == 0 || !stages_->mesh.is_abstract())
+    cost.arena_bytes = compile()->arena_bytes();
   return cost;
 }
 
@@ -101,24 +109,29 @@ std::string Lowered::explain() const {
   } else {
     out += fmt::format("mesh      {} ({} devices)\n", stages_->mesh, stages_->mesh.size());
     for (size_t i = 0; i < p.inputs.size(); ++i)
-      out += fmt::format("input {:<3} {} {}\n", i, describe(f.types[f.inputs[i]]), p.inputs[i].spec());
+      out +=
+          fmt::format("input {:<3} {} {}\n", i, describe(f.types[f.inputs[i]]), p.inputs[i].spec());
     for (size_t i = 0; i < p.outputs.size(); ++i)
-      out += fmt::format("output {:<2} {} {}\n", i, describe(f.types[f.outputs[i]]), p.outputs[i].spec());
+      out += fmt::format("output {:<2} {} {}\n", i, describe(f.types[f.outputs[i]]),
+                         p.outputs[i].spec());
     if (p.collectives.empty()) out += "no collectives\n";
     for (size_t i = 0; i < p.collectives.size(); ++i) {
       const Collective& c = p.collectives[i];
-      out += fmt::format("#{} {} over ({}) among {} devices: each sends {}, about {}\n   for {}{}: {}\n", i + 1, c.name, fmt::join(c.axes, ", "),
-                         c.group_size, bytes_text(static_cast<double>(c.bytes_per_device)), seconds_text(c.seconds), c.op,
-                         c.source.empty() || c.source == c.op ? "" : " (" + c.source + ")", c.reason);
+      out += fmt::format(
+          "#{} {} over ({}) among {} devices: each sends {}, about {}\n   for {}{}: {}\n", i + 1,
+          c.name, fmt::join(c.axes, ", "), c.group_size,
+          bytes_text(static_cast<double>(c.bytes_per_device)), seconds_text(c.seconds), c.op,
+          c.source.empty() || c.source == c.op ? "" : " (" + c.source + ")", c.reason);
     }
   }
   for (const Note& note : p.notes)
-    out += fmt::format("{}: [{}] {}; {}{}\n", note.warning ? "warning" : "note", note.op, note.text, note.remedy,
-                       note.source.empty() ? "" : " (" + note.source + ")");
+    out += fmt::format("{}: [{}] {}; {}{}\n", note.warning ? "warning" : "note", note.op, note.text,
+                       note.remedy, note.source.empty() ? "" : " (" + note.source + ")");
   const Cost c = cost();
-  out += fmt::format("a device: {:.4g} flop, {} accessed, {} sent in about {}; {} steps\n", c.flops, bytes_text(static_cast<double>(c.bytes_accessed)),
-                     bytes_text(static_cast<double>(c.communication_bytes)), seconds_text(c.communication_seconds),
-                     stages_->schedule.steps.size());
+  out += fmt::format("a device: {:.4g} flop, {} accessed, {} sent in about {}; {} steps\n", c.flops,
+                     bytes_text(static_cast<double>(c.bytes_accessed)),
+                     bytes_text(static_cast<double>(c.communication_bytes)),
+                     seconds_text(c.communication_seconds), stages_->schedule.steps.size());
   return out;
 }
 

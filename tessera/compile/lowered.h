@@ -1,5 +1,5 @@
-// Lowered: a traced function and its arguments' placements, on the way to a program. What jit(f).lower(x) returns; every stage can be
-// looked at, on meshes without devices too.
+// Lowered: a traced function and its arguments' placements, on the way to a program. What
+// jit(f).lower(x) returns; every stage can be looked at, on meshes without devices too.
 #pragma once
 
 #include <memory>
@@ -13,17 +13,18 @@ namespace tessera {
 // Of one device, for one run.
 struct Cost {
   double flops = 0;
-  int64_t bytes_accessed = 0;      // read and written by the steps
-  int64_t communication_bytes = 0; // sent
+  int64_t bytes_accessed = 0;        // read and written by the steps
+  int64_t communication_bytes = 0;   // sent
   double communication_seconds = 0;  // estimated on the mesh's links
-  int64_t arena_bytes = 0;         // temporaries, all devices together; 0 on an abstract mesh
+  int64_t arena_bytes = 0;           // temporaries, all devices together; 0 on an abstract mesh
 };
 
 class Lowered {
  public:
   Lowered(Function traced, ShardingRequest request, std::vector<Array> captures, Device device);
 
-  // The program as StableHLO text, or as a schedule: "traced", "propagated", "partitioned", "fused". UserError for another name.
+  // The program as StableHLO text, or as a schedule: "traced", "propagated", "partitioned",
+  // "fused". UserError for another name.
   std::string text(std::string_view stage = "traced") const;
   // What is communicated, in program order.
   std::vector<Collective> collectives() const;

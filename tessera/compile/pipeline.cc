@@ -20,12 +20,14 @@ class Timer {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// The mesh axes an array with this sharding is stored over, in the order of its instances: dimension by dimension, major first.
+// The mesh axes an array with this sharding is stored over, in the order of its instances:
+// dimension by dimension, major first.
 AxisList storage_axes(const NamedSharding& sharding, const Mesh& mesh, int64_t rank) {
   const NamedSharding here = translate("jit", sharding, mesh);
   AxisList out;
   for (int64_t d = 0; d < rank; ++d)
-    for (const AxisRef& axis : here.dim_axes(d)) out.push_back(static_cast<int>(mesh.axis_index(axis.name)));
+    for (const AxisRef& axis : here.dim_axes(d))
+      out.push_back(static_cast<int>(mesh.axis_index(axis.name)));
   return out;
 }
 
@@ -39,7 +41,8 @@ Stages run_pipeline(const Function& traced, const ShardingRequest& request, Stag
   if (last == Stage::kTraced) return s;
 
   const bool sharded = s.mesh.rank() > 0;
-  s.propagated = sharded ? propagate(remove_dead_ops(traced), s.mesh, request) : flatten_regions(remove_dead_ops(traced));
+  s.propagated = sharded ? propagate(remove_dead_ops(traced), s.mesh, request)
+                         : flatten_regions(remove_dead_ops(traced));
   s.propagate_seconds = timer.seconds();
   if (last == Stage::kPropagated) return s;
 
@@ -53,7 +56,8 @@ Stages run_pipeline(const Function& traced, const ShardingRequest& request, Stag
 
   FuseOptions options;
   for (size_t i = 0; sharded && i < s.partitioned.inputs.size(); ++i)
-    options.input_axes.push_back(storage_axes(s.partitioned.inputs[i], s.partitioned.mesh, traced.types[traced.inputs[i]].rank()));
+    options.input_axes.push_back(storage_axes(s.partitioned.inputs[i], s.partitioned.mesh,
+                                              traced.types[traced.inputs[i]].rank()));
   s.schedule = fuse(s.partitioned.function, s.partitioned.mesh, options);
   s.fuse_seconds = timer.seconds();
   return s;

@@ -26,6 +26,7 @@ struct Stages {
 // Which passes to run; later fields of Stages stay empty.
 enum class Stage : uint8_t { kTraced, kPropagated, kPartitioned, kFused };
 
-Stages run_pipeline(const Function& traced, const ShardingRequest& request, Stage last = Stage::kFused);
+Stages run_pipeline(const Function& traced, const ShardingRequest& request,
+                    Stage last = Stage::kFused);
 
 }  // namespace tessera

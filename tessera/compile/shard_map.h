@@ -1,10 +1,13 @@
-// shard_map: a function of what one device holds, mapped over the shards of its arguments. JAX's jax.shard_map.
+// shard_map: a function of what one device holds, mapped over the shards of its arguments. JAX's
+// jax.shard_map.
 //
 //   Mesh mesh(devices(), {"x"});
-//   auto f = shard_map([](const Array& x) { return psum(sum(x), "x"); }, {.mesh = mesh, .in_specs = {P("x")}, .out_specs = {P()}});
+//   auto f = shard_map([](const Array& x) { return psum(sum(x), "x"); }, {.mesh = mesh, .in_specs =
+//   {P("x")}, .out_specs = {P()}});
 //
-// in_specs cut each argument; out_specs say how results are put together. Inside, collectives over the mesh's axes move data between
-// devices. Works eagerly, inside jit, and nested over different axes.
+// in_specs cut each argument; out_specs say how results are put together. Inside, collectives over
+// the mesh's axes move data between devices. Works eagerly, inside jit, and nested over different
+// axes.
 #pragma once
 
 #include <set>
@@ -47,7 +50,8 @@ class ShardMapped {
     using Result = std::decay_t<std::invoke_result_t<const F&, const Args&...>>;
     std::vector<Array> leaves;
     (tree::for_each_leaf(args, [&](const Array& leaf) { leaves.push_back(leaf); }), ...);
-    const std::vector<PartitionSpec> in_specs = flatten_prefix(options_.in_specs, "shard_map", "in_specs", args...);
+    const std::vector<PartitionSpec> in_specs =
+        flatten_prefix(options_.in_specs, "shard_map", "in_specs", args...);
     std::optional<Result> shape;  // the result with the body's tracers for leaves
     std::vector<PartitionSpec> out_specs;
     const FlatFn body = [&](const std::vector<Array>& inputs) {
@@ -62,17 +66,19 @@ class ShardMapped {
       if (options_.out_specs.size() == 1) {
         out_specs = flatten_prefix(options_.out_specs, "shard_map", "out_specs", *shape);
       } else {
-        PrefixTree<PartitionSpec>(options_.out_specs).flatten(*shape, "shard_map", "out_specs", out_specs);
+        PrefixTree<PartitionSpec>(options_.out_specs)
+            .flatten(*shape, "shard_map", "out_specs", out_specs);
       }
       return tree::leaves(*shape);
     };
     const std::vector<Array> results = shard_map_flat(
         body,
         FlatShardMapOptions{.mesh = options_.mesh,
-         .in_specs = in_specs,
-         .out_specs = [&](std::span<const Array>) { return out_specs; },
-         .manual_axes = std::vector<std::string>(options_.axis_names.begin(), options_.axis_names.end()),
-         .check_vma = options_.check_vma},
+                            .in_specs = in_specs,
+                            .out_specs = [&](std::span<const Array>) { return out_specs; },
+                            .manual_axes = std::vector<std::string>(options_.axis_names.begin(),
+                                                                    options_.axis_names.end()),
+                            .check_vma = options_.check_vma},
         leaves);
     return tree::unflatten(*shape, results);
   }
@@ -81,8 +87,9 @@ class ShardMapped {
   ShardMapOptions options_;
 };
 
-// `f` over shards. UserErrors: a spec with an unknown or repeated axis, or longer than its array has dimensions; a dimension that its
-// shards do not divide; an out_spec that claims replication of a varying result; specs that do not fit the trees.
+// `f` over shards. UserErrors: a spec with an unknown or repeated axis, or longer than its array
+// has dimensions; a dimension that its shards do not divide; an out_spec that claims replication of
+// a varying result; specs that do not fit the trees.
 template <class F>
 ShardMapped<F> shard_map(F f, ShardMapOptions options) {
   return ShardMapped<F>(std::move(f), std::move(options));

@@ -16,7 +16,7 @@ constexpr float kExpensiveWork = 8;
 constexpr float kScalarWork = 50;
 // What a step costs before it computes anything: about a microsecond.
 constexpr float kStepWork = 16384;
-constexpr int64_t kMaxGroupOps = 1500;
+constexpr int64_t kMaxGroupOps = 400;
 constexpr int64_t kMinParallel = 16;
 
 struct Demand {

@@ -16,30 +16,39 @@ struct Blocking {
   std::vector<bool> first;
 };
 
-// A divisor of n nearest `target` from within a factor of four, or `target` itself (then the rest
-// is padded).
-int64_t block_size(int64_t n, int64_t target) {
+// Rows of a column reduction that are longer than this are folded in blocks of kPageRows: a core
+// walks down as many rows at a time, a few cache lines of each, and the prefetcher follows no more
+// than about so many pages. Measured on 4096 x 4096 float32: 22 GB/s a core with 16 rows, 7 GB/s
+// with 32 and more.
+constexpr int64_t kLongRowBytes = 2048;
+constexpr int64_t kPageRows = 16;
+
+// A divisor of n nearest `target` from within a factor, or `target` itself (then the rest is
+// padded).
+int64_t block_size(int64_t n, int64_t target, int64_t factor) {
   target = std::clamp<int64_t>(target, 1, n);
-  for (int64_t step = 0; step <= 3 * target; ++step) {
-    if (target + step <= 4 * target && n % (target + step) == 0) return target + step;
-    if (target - step >= ceil_div(target, 4) && n % (target - step) == 0) return target - step;
+  for (int64_t step = 0; step < factor * target; ++step) {
+    if (target + step <= factor * target && n % (target + step) == 0) return target + step;
+    if (target - step >= ceil_div(target, factor) && n % (target - step) == 0) return target - step;
   }
   return target;
 }
 
-Blocking row_blocking(const Shape& shape, const Dims& dims) {
+// Folds about `target` elements first: those of the last reduced dimensions, which lie next to each
+// other.
+Blocking minor_blocking(const Shape& shape, const Dims& dims, int64_t target, int64_t factor) {
   Blocking out;
   out.first.resize(shape.size());
   int64_t fold = 1;
   for (size_t k = dims.size(); k-- > 0;) {
     const int64_t extent = shape[dims[k]];
-    if (fold * extent <= 2 * kReduceBlock) {
+    if (fold * extent <= 2 * target) {
       fold *= extent;
       out.first[dims[k]] = true;
       continue;
     }
     out.dim = static_cast<int>(dims[k]);
-    out.fold = block_size(extent, std::max<int64_t>(1, kReduceBlock / fold));
+    out.fold = block_size(extent, std::max<int64_t>(1, target / fold), factor);
     out.blocks = ceil_div(extent, out.fold);
     return out;
   }
@@ -57,27 +66,32 @@ Blocking column_blocking(const Shape& shape, const Dims& dims, int64_t lanes) {
   int64_t side_by_side = 1;
   for (size_t d = out.dim + 1; d < shape.size(); ++d) side_by_side *= shape[d];
   // Narrow columns: several rows side by side fill the vectors.
-  if (side_by_side < 64) out.lanes = block_size(extent, 64 / side_by_side);
+  if (side_by_side < 64) out.lanes = block_size(extent, 64 / side_by_side, 4);
   const int64_t rows = ceil_div(extent, out.lanes);
   out.fold =
-      block_size(rows, std::clamp<int64_t>(rows * lanes * out.lanes / kReduceBlock, 64, 4096));
+      block_size(rows, std::clamp<int64_t>(rows * lanes * out.lanes / kReduceBlock, 64, 4096), 4);
   out.blocks = ceil_div(rows, out.fold);
   return out;
 }
 
-std::optional<Blocking> find_blocking(const Shape& shape, const Dims& dims) {
+std::optional<Blocking> find_blocking(const Shape& shape, const Dims& dims, DType dtype) {
   int64_t folded = 1;
   for (int64_t d : dims) folded *= shape[d];
   const int64_t elements = shape.elements();
-  if (elements <= 4 * kReduceBlock || folded <= 64) return std::nullopt;
+  if (elements <= 4 * kReduceBlock || folded <= 2 * kPageRows) return std::nullopt;
   const int64_t results = elements / folded;
   Blocking out;
   if (reduces_rows(shape, dims)) {
     if (folded <= 2 * kReduceBlock || results >= 64) return std::nullopt;
-    out = row_blocking(shape, dims);
+    out = minor_blocking(shape, dims, kReduceBlock, 4);
   } else {
-    if (results >= 2048) return std::nullopt;
-    out = column_blocking(shape, dims, results);
+    int64_t row = itemsize(dtype);
+    for (int64_t d = dims.back() + 1; d < shape.rank(); ++d) row *= shape[d];
+    if (row >= kLongRowBytes) {
+      out = minor_blocking(shape, dims, kPageRows, 2);
+    } else if (results < 2048 && folded > 64) {
+      out = column_blocking(shape, dims, results);
+    }
   }
   if (out.dim < 0 || out.blocks == 1) return std::nullopt;
   return out;
@@ -171,7 +185,8 @@ std::vector<int> add_reduction(Graph& g, GraphOp op, const AxisList& axes, int64
   const size_t n = op.operands.size() / 2;
   const Shape shape = g.values[op.operands[0]].shape;
   std::sort(op.reduction.dims.begin(), op.reduction.dims.end());
-  const std::optional<Blocking> cut = find_blocking(shape, op.reduction.dims);
+  const std::optional<Blocking> cut =
+      find_blocking(shape, op.reduction.dims, g.values[op.operands[0]].dtype);
   if (!cut) return add_plain(g, std::move(op), axes, instances);
 
   // float16 and bfloat16 are summed in float32, so the partial results stay in it.

@@ -1,8 +1,10 @@
-// Schedule: a compiled program as a short list of steps, the same few for every program. The runtime executes it on N virtual
-// devices; a step's border is where all instances have finished it.
+// Schedule: a compiled program as a short list of steps, the same few for every program. The
+// runtime executes it on N virtual devices; a step's border is where all instances have finished
+// it.
 //
-// Values live in slots. A slot that varies over some mesh axes exists once for each coordinate along those axes (an instance),
-// not once a device: a replicated value is computed once and stored once, whatever the number of devices.
+// Values live in slots. A slot that varies over some mesh axes exists once for each coordinate
+// along those axes (an instance), not once a device: a replicated value is computed once and stored
+// once, whatever the number of devices.
 #pragma once
 
 #include <functional>
@@ -22,24 +24,26 @@ using AxisList = std::vector<int>;
 
 struct Slot {
   DType dtype;
-  Shape shape;         // of one instance, row-major
-  AxisList axes;       // what it varies over; instance number = mixed-radix coordinate over these, major first
+  Shape shape;    // of one instance, row-major
+  AxisList axes;  // what it varies over; instance number = mixed-radix coordinate over these, major
+                  // first
   int64_t instances = 1;
   enum class Kind : uint8_t { kInput, kOutput, kTemporary, kConstant } kind = Kind::kTemporary;
-  int index = -1;      // kInput: which input. kOutput: which output (the first, if it is several).
-  Literal literal;     // kConstant: one instance
+  int index = -1;   // kInput: which input. kOutput: which output (the first, if it is several).
+  Literal literal;  // kConstant: one instance
   int64_t bytes() const { return shape.elements() * itemsize(dtype); }  // of one instance
 };
 
 struct KernelStep {
   Kernel kernel;
   std::vector<int> slots;  // one a kernel buffer; -1 for scratch
-  AxisList axes;           // the step runs once for each coordinate along these (the union over its slots)
+  AxisList axes;  // the step runs once for each coordinate along these (the union over its slots)
 };
 
-// out = lhs . rhs over the contracting dims, batch dims first, as StableHLO orders the result. Runs once a coordinate of `axes`.
-// With `reduce_axes` (a dot followed by an all_reduce): the products of all instances along these are summed into one, in
-// instance order, and out does not vary over them.
+// out = lhs . rhs over the contracting dims, batch dims first, as StableHLO orders the result. Runs
+// once a coordinate of `axes`. With `reduce_axes` (a dot followed by an all_reduce): the products
+// of all instances along these are summed into one, in instance order, and out does not vary over
+// them.
 struct DotStep {
   Dims lhs_batch, rhs_batch, lhs_contract, rhs_contract;
   int lhs = -1, rhs = -1, out = -1;
@@ -50,34 +54,40 @@ struct DotStep {
   AxisList axes, reduce_axes;
 };
 
-// Data movement between instances along mesh axes. `kind` says which; the fields it does not need are empty.
+// Data movement between instances along mesh axes. `kind` says which; the fields it does not need
+// are empty.
 struct CollectiveStep {
   CollectiveKind kind;
-  AxisList over;             // the axes the collective runs over, major first (the order of ranks in a group)
+  AxisList over;  // the axes the collective runs over, major first (the order of ranks in a group)
   std::vector<Dims> groups;  // axis_index_groups: ranks; empty: one group of all
   ReduceKind reduce = ReduceKind::kSum;
-  int64_t dim = 0;           // all_gather: concatenated; reduce_scatter: scattered; all_to_all: split
-  int64_t concat_dim = 0;    // all_to_all
-  std::vector<Dims> pairs;   // permute: (source rank, target rank); ranks that are no target get zeros
-  int64_t root = 0;          // broadcast: source rank
+  int64_t dim = 0;         // all_gather: concatenated; reduce_scatter: scattered; all_to_all: split
+  int64_t concat_dim = 0;  // all_to_all
+  std::vector<Dims>
+      pairs;         // permute: (source rank, target rank); ranks that are no target get zeros
+  int64_t root = 0;  // broadcast: source rank
   int in = -1, out = -1;
-  // ragged_all_to_all: slots of input_offsets, send_sizes, output_offsets, recv_sizes (one entry a rank of the group, int32 or
-  // int64; rows of the leading dim), after them that of out's initial content (none: zeros).
+  // ragged_all_to_all: slots of input_offsets, send_sizes, output_offsets, recv_sizes (one entry a
+  // rank of the group, int32 or int64; rows of the leading dim), after them that of out's initial
+  // content (none: zeros).
   std::vector<int> sizes;
 };
 
-// The coordinate of each instance along `over`, as int32, or any table of one small literal an instance.
+// The coordinate of each instance along `over`, as int32, or any table of one small literal an
+// instance.
 struct InstanceTableStep {
   int out = -1;
   std::vector<Literal> values;  // one an instance of out
 };
 
-// out has in's bytes under another shape or over other axes (each instance of out names the in-instance it is): no copy.
+// out has in's bytes under another shape or over other axes (each instance of out names the
+// in-instance it is): no copy.
 struct ViewStep {
   int in = -1, out = -1;
 };
 
-// Other library calls on one instance (LAPACK, sort, ...); operands and results are host pointers to whole instances.
+// Other library calls on one instance (LAPACK, sort, ...); operands and results are host pointers
+// to whole instances.
 struct CallStep {
   std::string name;
   std::vector<int> in, out;
@@ -86,20 +96,24 @@ struct CallStep {
 };
 
 struct Schedule;
-// while: carry slots are read and written by body and cond (inputs and outputs of these schedules, in order).
+// while: carry slots are read and written by body and cond (inputs and outputs of these schedules,
+// in order).
 struct LoopStep {
-  std::shared_ptr<const Schedule> cond;  // outputs one bool, the same on every device; null: runs `trip_count` times
+  std::shared_ptr<const Schedule>
+      cond;  // outputs one bool, the same on every device; null: runs `trip_count` times
   std::shared_ptr<const Schedule> body;
   int64_t trip_count = 0;
   std::vector<int> in, out;
 };
 struct BranchStep {
-  int index = -1;  // slot of an int32 scalar (out of range: the last branch), or of a bool: branch 0 is false, 1 is true
+  int index = -1;  // slot of an int32 scalar (out of range: the last branch), or of a bool: branch
+                   // 0 is false, 1 is true
   std::vector<std::shared_ptr<const Schedule>> branches;
   std::vector<int> in, out;
 };
 
-using Step = std::variant<KernelStep, DotStep, CollectiveStep, InstanceTableStep, ViewStep, CallStep, LoopStep, BranchStep>;
+using Step = std::variant<KernelStep, DotStep, CollectiveStep, InstanceTableStep, ViewStep,
+                          CallStep, LoopStep, BranchStep>;
 
 struct Schedule {
   Mesh mesh;  // of the program; its axes are what AxisList counts
@@ -117,8 +131,9 @@ struct StepSlots {
 StepSlots step_slots(const Step& step);
 // Number of coordinates along `axes`.
 int64_t axes_size(const Mesh& mesh, const AxisList& axes);
-// For each coordinate along `from`, the instance number of a slot that varies over `to`. Axes of `to` that `from` lacks count
-// as 0. Example, x: 2, y: 4, from {y, x}, to {x, y}: 0, 4, 1, 5, 2, 6, 3, 7.
+// For each coordinate along `from`, the instance number of a slot that varies over `to`. Axes of
+// `to` that `from` lacks count as 0. Example, x: 2, y: 4, from {y, x}, to {x, y}: 0, 4, 1, 5, 2, 6,
+// 3, 7.
 std::vector<int32_t> instance_map(const Mesh& mesh, const AxisList& from, const AxisList& to);
 // Throws InternalError if the schedule breaks a rule of this header.
 void verify(const Schedule& schedule);

@@ -20,6 +20,8 @@ void save_npz(const std::filesystem::path& path, const std::map<std::string, Arr
   write_npz(path, literals);
 }
 
-void save(const std::filesystem::path& path, const Array& array) { write_npy(path, array.to_host()); }
+void save(const std::filesystem::path& path, const Array& array) {
+  write_npy(path, array.to_host());
+}
 
 }  // namespace tessera

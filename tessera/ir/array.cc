@@ -23,7 +23,10 @@ void set_eager_executor(EagerExecutor executor) { eager_executor = executor; }
 Sharding HostData::sharding() const { return SingleDeviceSharding(devices()[0]); }
 
 Literal AbstractData::to_literal() const {
-  value_error("array", "expected an array with data, got the abstract {}; it can be lowered, not run or read", describe(type));
+  value_error(
+      "array",
+      "expected an array with data, got the abstract {}; it can be lowered, not run or read",
+      describe(type));
 }
 Sharding AbstractData::sharding() const {
   if (type.sharding) return *type.sharding;
@@ -47,14 +50,19 @@ Array Array::from_scalar(bool value) { return Array(Literal::scalar(value)); }
 
 Array Array::from_scalar(int64_t value) {
   if (!x64_enabled() && value != static_cast<int32_t>(value))
-    value_error("array", "expected an integer that fits int32, got {}; call enable_x64(true) for 64-bit types", value);
-  Literal literal = x64_enabled() ? Literal::scalar(value) : Literal::scalar(static_cast<int32_t>(value));
+    value_error(
+        "array",
+        "expected an integer that fits int32, got {}; call enable_x64(true) for 64-bit types",
+        value);
+  Literal literal =
+      x64_enabled() ? Literal::scalar(value) : Literal::scalar(static_cast<int32_t>(value));
   Type type{.dtype = literal.dtype(), .shape = {}, .weak = true};
   return Array(std::make_shared<HostData>(std::move(literal), std::move(type)));
 }
 
 Array Array::from_scalar(double value) {
-  Literal literal = x64_enabled() ? Literal::scalar(value) : Literal::scalar(static_cast<float>(value));
+  Literal literal =
+      x64_enabled() ? Literal::scalar(value) : Literal::scalar(static_cast<float>(value));
   Type type{.dtype = literal.dtype(), .shape = {}, .weak = true};
   return Array(std::make_shared<HostData>(std::move(literal), std::move(type)));
 }
@@ -66,11 +74,13 @@ const std::shared_ptr<const ArrayData>& Array::data() const {
 
 double Array::item_as_double() const {
   if (size() != 1)
-    shape_error("item", "expected an array of one element, got {}; index or reduce it first", describe(type()));
+    shape_error("item", "expected an array of one element, got {}; index or reduce it first",
+                describe(type()));
   const Literal value = to_host();
   return visit_dtype(value.dtype(), [&]<class T>(TypeTag<T>) -> double {
     const T x = value.data<T>()[0];
-    if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
+    if constexpr (std::is_same_v<T, std::complex<float>> ||
+                  std::is_same_v<T, std::complex<double>>) {
       return static_cast<double>(x.real());
     } else if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) {
       return static_cast<float>(x);
@@ -83,7 +93,8 @@ double Array::item_as_double() const {
 Array::operator bool() const {
   if (is_tracer())
     trace_error("bool",
-                "expected a concrete value, got the traced {}: while a function is traced its values are not known; use "
+                "expected a concrete value, got the traced {}: while a function is traced its "
+                "values are not known; use "
                 "where(), cond() or while_loop(), or compute the condition outside",
                 describe(type()));
   return item_as_double() != 0;
@@ -94,7 +105,8 @@ std::vector<Array> bind(const OpDef& def, Params params, std::span<const Array> 
   for (const Array& x : operands) {
     if (x.is_tracer())
       trace_error(def.name,
-                  "expected concrete arrays, got the traced {} after its trace has ended (a leaked tracer): return it from the "
+                  "expected concrete arrays, got the traced {} after its trace has ended (a leaked "
+                  "tracer): return it from the "
                   "traced function instead of storing it",
                   describe(x.type()));
   }

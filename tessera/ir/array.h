@@ -1,7 +1,9 @@
-// Array: the user's handle. Either a traced value of a Function under construction, or data on devices.
+// Array: the user's handle. Either a traced value of a Function under construction, or data on
+// devices.
 //
-// An Array is immutable and cheap to copy. bind() hands an op to the innermost trace, or, outside any trace, to the eager
-// executor that compile/ installs; so lax-level functions, rules and users all write the same language.
+// An Array is immutable and cheap to copy. bind() hands an op to the innermost trace, or, outside
+// any trace, to the eager executor that compile/ installs; so lax-level functions, rules and users
+// all write the same language.
 #pragma once
 
 #include <memory>
@@ -20,7 +22,8 @@ namespace tessera {
 struct OpDef;
 class Trace;
 
-// The content of an Array. Subclasses: Tracer (trace/), HostData and AbstractData (below), DeviceArray (runtime/).
+// The content of an Array. Subclasses: Tracer (trace/), HostData and AbstractData (below),
+// DeviceArray (runtime/).
 class ArrayData {
  public:
   enum class Kind : uint8_t { kTracer, kHost, kDevice, kAbstract };
@@ -40,12 +43,12 @@ class Array {
   explicit Array(std::shared_ptr<const ArrayData> data) : data_(std::move(data)) {}
   // A C++ scalar: rank 0, weakly typed (but bool), as a Python scalar is in JAX.
   template <class T>
-    requires std::is_arithmetic_v<T>
-  Array(T value) : Array(from_scalar(value)) {}
+  requires std::is_arithmetic_v<T> Array(T value) : Array(from_scalar(value)) {}
   // Host data; dtype as given, not weak. Lives on the host until an op uses it.
   explicit Array(Literal literal);
 
-  explicit operator bool() const;  // the value of a one-element array; UserError kTrace for a traced one
+  explicit operator bool()
+      const;  // the value of a one-element array; UserError kTrace for a traced one
   bool defined() const { return data_ != nullptr; }
 
   const Type& type() const { return data()->type; }
@@ -88,13 +91,15 @@ class Array {
 // A small array on the host that has not met an op yet: C++ scalars and literals.
 class HostData final : public ArrayData {
  public:
-  HostData(Literal literal, Type type) : ArrayData(Kind::kHost, std::move(type)), literal(std::move(literal)) {}
+  HostData(Literal literal, Type type)
+      : ArrayData(Kind::kHost, std::move(type)), literal(std::move(literal)) {}
   Literal to_literal() const override { return literal; }
   Sharding sharding() const override;
   const Literal literal;
 };
 
-// Shape, dtype and sharding without data: what jit(f).lower() and eval_shape() take in place of an array. JAX's ShapeDtypeStruct.
+// Shape, dtype and sharding without data: what jit(f).lower() and eval_shape() take in place of an
+// array. JAX's ShapeDtypeStruct.
 class AbstractData final : public ArrayData {
  public:
   explicit AbstractData(Type type) : ArrayData(Kind::kAbstract, std::move(type)) {}
@@ -108,15 +113,18 @@ Array abstract_array(const Shape& shape, DType dtype, const NamedSharding& shard
 bool x64_enabled();
 void enable_x64(bool enable);
 
-// Applies an op. Under a trace the op is recorded and the results are tracers; otherwise it runs at once.
+// Applies an op. Under a trace the op is recorded and the results are tracers; otherwise it runs at
+// once.
 std::vector<Array> bind(const OpDef& def, Params params, std::span<const Array> operands);
 Array bind1(const OpDef& def, Params params, std::initializer_list<Array> operands);
 
-// The innermost trace records what is bound. Traces stack; arrays of an outer one are captured by the inner.
+// The innermost trace records what is bound. Traces stack; arrays of an outer one are captured by
+// the inner.
 class Trace {
  public:
   virtual ~Trace() = default;
-  virtual std::vector<Array> record(const OpDef& def, Params params, std::span<const Array> operands) = 0;
+  virtual std::vector<Array> record(const OpDef& def, Params params,
+                                    std::span<const Array> operands) = 0;
   static Trace* current();  // of this thread; null outside any trace
 
  protected:
@@ -124,7 +132,8 @@ class Trace {
 };
 
 // Runs one op on concrete arrays; installed once by compile/.
-using EagerExecutor = std::vector<Array> (*)(const OpDef& def, const Params& params, std::span<const Array> operands);
+using EagerExecutor = std::vector<Array> (*)(const OpDef& def, const Params& params,
+                                             std::span<const Array> operands);
 void set_eager_executor(EagerExecutor executor);
 
 }  // namespace tessera

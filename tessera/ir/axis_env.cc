@@ -19,11 +19,16 @@ const AxisEnv& AxisEnv::current() {
 void AxisEnv::expect_bound(std::string_view op, std::string_view axis) const {
   if (std::find(manual_.begin(), manual_.end(), axis) != manual_.end()) return;
   if (manual_.empty())
-    sharding_error(op, "expected a mesh axis bound by shard_map, got '{}' outside any; call it inside shard_map", axis);
-  sharding_error(op, "expected a bound mesh axis, one of '{}', got '{}'", fmt::join(manual_, "', '"), axis);
+    sharding_error(
+        op,
+        "expected a mesh axis bound by shard_map, got '{}' outside any; call it inside shard_map",
+        axis);
+  sharding_error(op, "expected a bound mesh axis, one of '{}', got '{}'",
+                 fmt::join(manual_, "', '"), axis);
 }
 
-AxisEnv::Scope::Scope(Mesh mesh, const AxisNames& axes, bool check_vma) : saved_(innermost), mine_(new AxisEnv) {
+AxisEnv::Scope::Scope(Mesh mesh, const AxisNames& axes, bool check_vma)
+    : saved_(innermost), mine_(new AxisEnv) {
   AxisNames sorted = axes;
   std::sort(sorted.begin(), sorted.end());
   mine_->mesh_ = std::move(mesh);

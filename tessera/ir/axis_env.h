@@ -1,5 +1,5 @@
-// AxisEnv: which named axes a collective may use where it is called. shard_map pushes its mesh and manual axes while it traces
-// the body; nested regions add theirs.
+// AxisEnv: which named axes a collective may use where it is called. shard_map pushes its mesh and
+// manual axes while it traces the body; nested regions add theirs.
 #pragma once
 
 #include <string>
@@ -19,7 +19,8 @@ class AxisEnv {
   const Mesh& mesh() const { return mesh_; }
   // Axes bound by an enclosing manual computation, sorted.
   const AxisNames& manual_axes() const { return manual_; }
-  // Whether values are typed by the axes they vary over and out_specs are checked against it (JAX's check_vma).
+  // Whether values are typed by the axes they vary over and out_specs are checked against it (JAX's
+  // check_vma).
   bool check_vma() const { return check_vma_; }
   // UserError naming `op` where `axis` is not a manual axis here, listing those that are.
   void expect_bound(std::string_view op, std::string_view axis) const;

@@ -1,6 +1,8 @@
-// Factors: an op's sharding rule, as in einsum. Propagation, partition and cost read nothing else of an op.
+// Factors: an op's sharding rule, as in einsum. Propagation, partition and cost read nothing else
+// of an op.
 //
-// Each dimension of each operand and result is a list of factors, major first. `dot_general` of (i, k) by (k, j):
+// Each dimension of each operand and result is a list of factors, major first. `dot_general` of (i,
+// k) by (k, j):
 //   operands {{i}, {k}}, {{k}, {j}}; results {{i}, {j}}; i, j pass through, k is a reduction.
 // A reshape (6, 4) -> (2, 12) is operands {{a, b}, {c}}, results {{a}, {b, c}} with sizes 2, 3, 4.
 #pragma once
@@ -12,7 +14,17 @@
 
 namespace tessera {
 
-enum class ReduceKind : uint8_t { kSum, kProduct, kMin, kMax, kAnd, kOr, kArgMin, kArgMax, kCustom };
+enum class ReduceKind : uint8_t {
+  kSum,
+  kProduct,
+  kMin,
+  kMax,
+  kAnd,
+  kOr,
+  kArgMin,
+  kArgMax,
+  kCustom
+};
 inline std::array<std::string_view, 9> enum_names(ReduceKind) {
   return {"sum", "product", "min", "max", "and", "or", "argmin", "argmax", "custom"};
 }
@@ -21,7 +33,7 @@ enum class FactorKind : uint8_t {
   kPass,             // each shard of the result needs the same shard of the operands
   kReduction,        // in operands only; sharded, each device has a partial result
   kNeedReplication,  // the op is right only if the factor is not sharded
-  kPermutation,      // sharded, it needs data from neighbours: resharded unless the op says otherwise
+  kPermutation,  // sharded, it needs data from neighbours: resharded unless the op says otherwise
 };
 
 struct Factor {

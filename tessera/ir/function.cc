@@ -4,9 +4,12 @@
 
 namespace tessera {
 
-const ValueIds& Function::add_op(const OpDef& def, Params params, ValueIds operands, std::span<const Type> results,
-                                 std::string source) {
-  Op op{.def = &def, .params = std::move(params), .operands = std::move(operands), .source = std::move(source)};
+const ValueIds& Function::add_op(const OpDef& def, Params params, ValueIds operands,
+                                 std::span<const Type> results, std::string source) {
+  Op op{.def = &def,
+        .params = std::move(params),
+        .operands = std::move(operands),
+        .source = std::move(source)};
   for (const Type& type : results) op.results.push_back(add_value(type));
   ops.push_back(std::move(op));
   return ops.back().results;
@@ -49,7 +52,9 @@ std::vector<int> canonical_numbers(const Function& f) {
 }  // namespace
 
 bool operator==(const Function& a, const Function& b) {
-  if (a.inputs.size() != b.inputs.size() || a.ops.size() != b.ops.size() || a.outputs.size() != b.outputs.size()) return false;
+  if (a.inputs.size() != b.inputs.size() || a.ops.size() != b.ops.size() ||
+      a.outputs.size() != b.outputs.size())
+    return false;
   const std::vector<int> na = canonical_numbers(a), nb = canonical_numbers(b);
   auto same_ids = [&](const auto& x, const auto& y) {
     if (x.size() != y.size()) return false;
@@ -66,7 +71,8 @@ bool operator==(const Function& a, const Function& b) {
   if (!same_types(a.inputs, b.inputs)) return false;
   for (size_t i = 0; i < a.ops.size(); ++i) {
     const Op &p = a.ops[i], &q = b.ops[i];
-    if (p.def != q.def || !same_ids(p.operands, q.operands) || !same_types(p.results, q.results) || !(p.params == q.params))
+    if (p.def != q.def || !same_ids(p.operands, q.operands) || !same_types(p.results, q.results) ||
+        !(p.params == q.params))
       return false;
   }
   return same_ids(a.outputs, b.outputs);
@@ -87,7 +93,9 @@ size_t hash_value(const Function& f) {
 }
 
 size_t hash_value(const FunctionRef& function) { return function ? hash_value(*function) : 0; }
-bool equal_functions(const FunctionRef& a, const FunctionRef& b) { return a == b || (a && b && *a == *b); }
+bool equal_functions(const FunctionRef& a, const FunctionRef& b) {
+  return a == b || (a && b && *a == *b);
+}
 
 Function remove_dead_ops(const Function& f) {
   std::vector<char> live(f.types.size(), 0), keep(f.ops.size(), 0);

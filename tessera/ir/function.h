@@ -1,8 +1,10 @@
-// The IR: a Function is a list of ops in SSA form over values that are indices into a table of types.
+// The IR: a Function is a list of ops in SSA form over values that are indices into a table of
+// types.
 //
-// One form serves every stage. Traced: global shapes. Propagated: every type has a sharding. Partitioned: local shapes and
-// explicit collectives, `varying` in every type. A Function is closed: nested functions (regions) are fields of op params and
-// get all they use as operands, so they capture nothing.
+// One form serves every stage. Traced: global shapes. Propagated: every type has a sharding.
+// Partitioned: local shapes and explicit collectives, `varying` in every type. A Function is
+// closed: nested functions (regions) are fields of op params and get all they use as operands, so
+// they capture nothing.
 #pragma once
 
 #include <memory>
@@ -26,16 +28,17 @@ struct Op {
   Params params;
   ValueIds operands;
   ValueIds results;
-  // Where the user's call stands, for messages: "user.cc:42", or what the library was doing. May be empty.
+  // Where the user's call stands, for messages: "user.cc:42", or what the library was doing. May be
+  // empty.
   std::string source;
 };
 
 class Function {
  public:
   std::string name = "main";
-  std::vector<Type> types;       // of every value
-  std::vector<ValueId> inputs;   // values without a defining op
-  std::vector<Op> ops;           // in an order that defines before use
+  std::vector<Type> types;      // of every value
+  std::vector<ValueId> inputs;  // values without a defining op
+  std::vector<Op> ops;          // in an order that defines before use
   std::vector<ValueId> outputs;
 
   ValueId add_value(Type type) {
@@ -47,8 +50,8 @@ class Function {
     return inputs.back();
   }
   // Appends an op whose result types are given; the results' ids.
-  const ValueIds& add_op(const OpDef& def, Params params, ValueIds operands, std::span<const Type> results,
-                         std::string source = {});
+  const ValueIds& add_op(const OpDef& def, Params params, ValueIds operands,
+                         std::span<const Type> results, std::string source = {});
   const Type& type(ValueId id) const { return types[id]; }
   std::vector<Type> types_of(std::span<const ValueId> ids) const;
   std::vector<Type> input_types() const { return types_of(inputs); }
@@ -63,7 +66,8 @@ class Function {
 bool operator==(const Function& a, const Function& b);
 size_t hash_value(const Function& function);
 
-// Drops ops whose results nobody uses (all ops of the IR are pure but those with OpDef::effect) and renumbers values.
+// Drops ops whose results nobody uses (all ops of the IR are pure but those with OpDef::effect) and
+// renumbers values.
 Function remove_dead_ops(const Function& function);
 
 }  // namespace tessera

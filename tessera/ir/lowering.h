@@ -11,20 +11,23 @@
 
 namespace tessera {
 
-// One element of the result from the same element of every operand (rank-0 operands are read at their only element).
+// One element of the result from the same element of every operand (rank-0 operands are read at
+// their only element).
 struct Pointwise {
-  Expr (*emit)(ExprBuilder& b, std::span<const Expr> args, const Params& params, std::span<const Type> operands,
-               const Type& result) = nullptr;
+  Expr (*emit)(ExprBuilder& b, std::span<const Expr> args, const Params& params,
+               std::span<const Type> operands, const Type& result) = nullptr;
 };
 
 // One operand dimension's index as a function of the result's index:
-//   offset + dynamic_stride * dynamic start + stride * (result_index[result_dim] / divisor), no term if result_dim < 0.
+//   offset + dynamic_stride * dynamic start + stride * (result_index[result_dim] / divisor), no
+//   term if result_dim < 0.
 struct IndexTerm {
   int result_dim = -1;
   int64_t stride = 1;
   int64_t offset = 0;
-  int64_t divisor = 1;  // interior padding: only multiples of it (relative to the piece's start) exist
-  int dynamic = -1;     // operand that holds a scalar start, clamped to [0, dynamic_max]
+  int64_t divisor =
+      1;             // interior padding: only multiples of it (relative to the piece's start) exist
+  int dynamic = -1;  // operand that holds a scalar start, clamped to [0, dynamic_max]
   int64_t dynamic_max = 0;
   int64_t dynamic_stride = 1;  // -1 where the start is the result's (dynamic_update_slice)
 };
@@ -32,7 +35,8 @@ struct IndexTerm {
 struct IndexPiece {
   int operand = 0;
   std::vector<IndexTerm> terms;  // one a dimension of the operand
-  // Where the piece applies (start may be negative: the divisor counts from it): start <= result index < stop in every result dimension (empty: everywhere). With start_dynamic[d]
+  // Where the piece applies (start may be negative: the divisor counts from it): start <= result
+  // index < stop in every result dimension (empty: everywhere). With start_dynamic[d]
   // >= 0 both bounds are shifted by that operand's scalar, clamped to [0, start_dynamic_max[d]].
   Dims start, stop;
   std::vector<int> start_dynamic;
@@ -45,10 +49,12 @@ struct IndexMapping {
   bool reshape = false;  // the one operand in the same linear order (pieces is empty)
 };
 struct IndexMap {
-  IndexMapping (*map)(const Params& params, std::span<const Type> operands, std::span<const Type> results) = nullptr;
+  IndexMapping (*map)(const Params& params, std::span<const Type> operands,
+                      std::span<const Type> results) = nullptr;
 };
 
-// A fold over some dimensions of the operands, all of one shape. n operands, n initial scalars, n results.
+// A fold over some dimensions of the operands, all of one shape. n operands, n initial scalars, n
+// results.
 struct Reduction {
   Dims dims;
   ReduceKind kind = ReduceKind::kSum;
@@ -65,7 +71,13 @@ struct Library {
 };
 
 enum class CollectiveKind : uint8_t {
-  kAllReduce, kAllGather, kReduceScatter, kAllToAll, kPermute, kBroadcast, kRaggedAllToAll,
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kAllToAll,
+  kPermute,
+  kBroadcast,
+  kRaggedAllToAll,
   kAxisIndex,  // no communication: the device's coordinate along the axes
   kCast,       // no communication: only the typing of variance changes
 };
@@ -73,12 +85,22 @@ struct CollectiveLowering {
   CollectiveKind kind;
 };
 
-// Ops with regions: the pipeline handles each (call is inlined, manual_computation is partitioned away, ...).
-enum class ControlKind : uint8_t { kCall, kManualComputation, kWhile, kScan, kCase, kCallback, kConstraint };
+// Ops with regions: the pipeline handles each (call is inlined, manual_computation is partitioned
+// away, ...).
+enum class ControlKind : uint8_t {
+  kCall,
+  kManualComputation,
+  kWhile,
+  kScan,
+  kCase,
+  kCallback,
+  kConstraint
+};
 struct Control {
   ControlKind kind;
 };
 
-using Lowering = std::variant<std::monostate, Pointwise, IndexMap, Reduce, Library, CollectiveLowering, Control>;
+using Lowering =
+    std::variant<std::monostate, Pointwise, IndexMap, Reduce, Library, CollectiveLowering, Control>;
 
 }  // namespace tessera

@@ -21,15 +21,18 @@ Registry& registry() {
 void register_op(const OpDef& def) {
   const bool is_new = registry().by_name.emplace(std::pair(def.dialect, def.name), &def).second;
   TESSERA_CHECK(is_new, "two ops are called {}.{}", def.dialect, def.name);
-  TESSERA_CHECK(def.attributes.size() == def.params.fields().size(), "{}: an attribute name for every field of its params",
-                def.name);
+  TESSERA_CHECK(def.attributes.size() == def.params.fields().size(),
+                "{}: an attribute name for every field of its params", def.name);
   registry().all.push_back(&def);
 }
 
-std::vector<Type> infer_types(const OpDef& def, std::span<const Type> operands, const Params& params) {
+std::vector<Type> infer_types(const OpDef& def, std::span<const Type> operands,
+                              const Params& params) {
   TESSERA_CHECK(def.infer, "{}.{} has no type rule", def.dialect, def.name);
   std::vector<Type> types = def.infer(operands, params);
-  if (std::holds_alternative<CollectiveLowering>(def.lower) || std::holds_alternative<Control>(def.lower)) return types;
+  if (std::holds_alternative<CollectiveLowering>(def.lower) ||
+      std::holds_alternative<Control>(def.lower))
+    return types;
   AxisNames varying;
   for (const Type& t : operands) varying = axis_union(varying, t.varying);
   for (Type& t : types) t.varying = varying;
@@ -60,7 +63,8 @@ Expr ExprBuilder::number(DType dtype, double value) {
 Expr ExprBuilder::integer(DType dtype, int64_t value) {
   if (!is_integer(dtype)) return number(dtype, static_cast<double>(value));
   std::array<std::byte, 16> bytes{};
-  std::memcpy(bytes.data(), &value, sizeof value);  // little-endian: the low bytes are the wrapped value
+  std::memcpy(bytes.data(), &value,
+              sizeof value);  // little-endian: the low bytes are the wrapped value
   return constant(dtype, bytes.data());
 }
 
@@ -98,13 +102,21 @@ std::string to_string(const Factors& f) {
     sizes.push_back(fmt::format("{}={}", name(id), f.factors[id].size));
     kinds[f.factors[id].kind].push_back(name(id));
   }
-  std::string out = fmt::format("{}->{} {{{}}}", tensors(f.operands), tensors(f.results), fmt::join(sizes, ", "));
+  std::string out =
+      fmt::format("{}->{} {{{}}}", tensors(f.operands), tensors(f.results), fmt::join(sizes, ", "));
   for (const auto& [kind, names] : kinds) {
     switch (kind) {
-      case FactorKind::kPass: break;
-      case FactorKind::kReduction: out += fmt::format(" reduction={{{}}}", fmt::join(names, ", ")); break;
-      case FactorKind::kNeedReplication: out += fmt::format(" need_replication={{{}}}", fmt::join(names, ", ")); break;
-      case FactorKind::kPermutation: out += fmt::format(" permutation={{{}}}", fmt::join(names, ", ")); break;
+      case FactorKind::kPass:
+        break;
+      case FactorKind::kReduction:
+        out += fmt::format(" reduction={{{}}}", fmt::join(names, ", "));
+        break;
+      case FactorKind::kNeedReplication:
+        out += fmt::format(" need_replication={{{}}}", fmt::join(names, ", "));
+        break;
+      case FactorKind::kPermutation:
+        out += fmt::format(" permutation={{{}}}", fmt::join(names, ", "));
+        break;
     }
   }
   return out;

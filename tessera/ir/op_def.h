@@ -1,5 +1,5 @@
-// OpDef: all there is to know about an op, in one place. ops/ defines one value of it an op (see ops/op.h); every stage of
-// the compiler reads the slot it needs and never asks which op it is.
+// OpDef: all there is to know about an op, in one place. ops/ defines one value of it an op (see
+// ops/op.h); every stage of the compiler reads the slot it needs and never asks which op it is.
 #pragma once
 
 #include <functional>
@@ -46,8 +46,8 @@ struct BatchResult {
 struct Sample {
   std::vector<Type> operands;
   Params params;
-  double low = -2, high = 2;            // range of float operands
-  std::vector<Literal> literals = {};   // where given, the operands themselves
+  double low = -2, high = 2;           // range of float operands
+  std::vector<Literal> literals = {};  // where given, the operands themselves
 };
 
 // What localize() may ask while the partitioner rebuilds an op on shards.
@@ -60,48 +60,58 @@ class LocalContext {
   virtual const Type& global_result(int r) const = 0;
   // Index of the first element of this device's shard of result `r` along `dim`: int32 scalar.
   virtual Array result_offset(int r, int dim) const = 0;
-  // The same of operand `k`: a constant 0 where the dimension is not cut; shards of an empty dimension count one element each.
+  // The same of operand `k`: a constant 0 where the dimension is not cut; shards of an empty
+  // dimension count one element each.
   virtual Array operand_offset(int k, int dim) const = 0;
 };
 
 using InferFn = std::function<std::vector<Type>(std::span<const Type>, const Params&)>;
 using EvaluateFn = std::function<std::vector<Literal>(std::span<const Literal>, const Params&)>;
 // operands[k][device] for every device of the mesh, in mesh order; results likewise.
-using EvaluateSpmdFn = std::function<std::vector<std::vector<Literal>>(const std::vector<std::vector<Literal>>& operands,
-                                                                       const Params&, const Mesh&)>;
-using FactorsFn = std::function<Factors(std::span<const Type> operands, std::span<const Type> results, const Params&)>;
-using LocalizeFn = std::function<std::vector<Array>(std::span<const Array> local_operands, const Params&, const LocalContext&)>;
-using JvpFn = std::function<JvpResult(std::span<const Array> primals, std::span<const Array> tangents, const Params&)>;
-// Cotangents of the operands marked `linear` (undefined for the others), given those of the results.
-using TransposeFn = std::function<std::vector<Array>(std::span<const Array> cotangents, std::span<const Array> operands,
-                                                     const std::vector<bool>& linear, const Params&)>;
-using BatchFn = std::function<BatchResult(std::span<const Array> operands, std::span<const int> dims, const Params&)>;
-using CostFn = std::function<double(std::span<const Type> operands, std::span<const Type> results, const Params&)>;
+using EvaluateSpmdFn = std::function<std::vector<std::vector<Literal>>(
+    const std::vector<std::vector<Literal>>& operands, const Params&, const Mesh&)>;
+using FactorsFn = std::function<Factors(std::span<const Type> operands,
+                                        std::span<const Type> results, const Params&)>;
+using LocalizeFn = std::function<std::vector<Array>(std::span<const Array> local_operands,
+                                                    const Params&, const LocalContext&)>;
+using JvpFn = std::function<JvpResult(std::span<const Array> primals,
+                                      std::span<const Array> tangents, const Params&)>;
+// Cotangents of the operands marked `linear` (undefined for the others), given those of the
+// results.
+using TransposeFn = std::function<std::vector<Array>(
+    std::span<const Array> cotangents, std::span<const Array> operands,
+    const std::vector<bool>& linear, const Params&)>;
+using BatchFn = std::function<BatchResult(std::span<const Array> operands,
+                                          std::span<const int> dims, const Params&)>;
+using CostFn = std::function<double(std::span<const Type> operands, std::span<const Type> results,
+                                    const Params&)>;
 
 struct OpDef {
-  std::string_view name;      // StableHLO's ("dot_general"); printed with `dialect` before it
+  std::string_view name;  // StableHLO's ("dot_general"); printed with `dialect` before it
   std::string_view dialect = "stablehlo";
-  Params params;              // default-constructed, of the op's struct: what the parser fills
+  Params params;  // default-constructed, of the op's struct: what the parser fills
   std::vector<std::string_view> attributes;  // printed names of the params' fields, in order
-  OpFormat format = {};       // how it is printed and parsed, where that does not follow from the above
+  OpFormat format = {};  // how it is printed and parsed, where that does not follow from the above
 
-  InferFn infer;              // result types, or UserError with the violated constraint
-  EvaluateFn evaluate;        // naive loops on host arrays: the oracle
+  InferFn infer;                 // result types, or UserError with the violated constraint
+  EvaluateFn evaluate;           // naive loops on host arrays: the oracle
   EvaluateSpmdFn evaluate_spmd;  // collectives only, instead of evaluate
   FactorsFn factors;
-  LocalizeFn localize;        // rebuilds the op on shards; empty: bind it again with the same params
+  LocalizeFn localize;  // rebuilds the op on shards; empty: bind it again with the same params
   Lowering lower;
-  CostFn flops;               // empty: one a result element
+  CostFn flops;  // empty: one a result element
   Rule<JvpFn> jvp;
   Rule<TransposeFn> transpose;
   Rule<BatchFn> batch;
   std::vector<Sample> (*samples)() = nullptr;
-  bool effect = false;        // kept though its results are unused
+  bool effect = false;  // kept though its results are unused
 };
 
-// The result types of an op that is added to a function: infer's. Those of an ordinary op vary over the manual axes that any
-// operand varies over; collectives and ops with regions say that themselves.
-std::vector<Type> infer_types(const OpDef& def, std::span<const Type> operands, const Params& params);
+// The result types of an op that is added to a function: infer's. Those of an ordinary op vary over
+// the manual axes that any operand varies over; collectives and ops with regions say that
+// themselves.
+std::vector<Type> infer_types(const OpDef& def, std::span<const Type> operands,
+                              const Params& params);
 
 // Every op, by registration; the property tests walk it, the parser looks names up in it.
 void register_op(const OpDef& def);

@@ -45,7 +45,8 @@ std::optional<Dims> tensor_dims(const TextAttr::Tensor& tensor) {
   visit_dtype(tensor.value.dtype(), [&]<class T>(TypeTag<T>) {
     if constexpr (std::is_integral_v<T>)
       for (int64_t i = 0; i < tensor.shape.elements(); ++i)
-        out.push_back(static_cast<int64_t>(tensor.value.data<T>()[tensor.value.shape().empty() ? 0 : i]));
+        out.push_back(
+            static_cast<int64_t>(tensor.value.data<T>()[tensor.value.shape().empty() ? 0 : i]));
   });
   return out;
 }
@@ -59,7 +60,8 @@ std::optional<Dims> as_dims(const TextAttr& attribute) {
 }
 
 std::optional<std::vector<std::string>> as_strings(const TextAttr& attribute) {
-  if (const auto* values = integers(attribute); values && values->empty()) return std::vector<std::string>{};
+  if (const auto* values = integers(attribute); values && values->empty())
+    return std::vector<std::string>{};
   const auto* list = attribute.get<TextAttr::List>();
   if (!list) return std::nullopt;
   std::vector<std::string> out;
@@ -72,7 +74,8 @@ std::optional<std::vector<std::string>> as_strings(const TextAttr& attribute) {
 }
 
 std::optional<std::vector<Dims>> as_dims_list(const TextAttr& attribute) {
-  if (const auto* values = integers(attribute); values && values->empty()) return std::vector<Dims>{};
+  if (const auto* values = integers(attribute); values && values->empty())
+    return std::vector<Dims>{};
   const auto* list = attribute.get<TextAttr::List>();
   if (!list) return std::nullopt;
   std::vector<Dims> out;
@@ -92,7 +95,8 @@ std::optional<Literal> as_literal(const TextAttr& attribute) {
   Literal out(tensor->value.dtype(), tensor->shape);
   const auto item = static_cast<size_t>(itemsize(out.dtype()));
   std::byte* to = out.mutable_raw();
-  for (int64_t i = 0; i < out.elements(); ++i) std::memcpy(to + i * item, tensor->value.raw(), item);
+  for (int64_t i = 0; i < out.elements(); ++i)
+    std::memcpy(to + i * item, tensor->value.raw(), item);
   return out;
 }
 
@@ -114,7 +118,9 @@ const TextAttr* OpText::take(std::string_view name) {
     }
   for (auto* entries : {&attributes, &extra})
     for (auto& [key, value] : *entries)
-      if (key.size() == name.size() + 1 && key[0] == '\x01' && std::string_view(key).substr(1) == name) return &value;
+      if (key.size() == name.size() + 1 && key[0] == '\x01' &&
+          std::string_view(key).substr(1) == name)
+        return &value;
   return nullptr;
 }
 
@@ -157,12 +163,14 @@ Params OpReader::read_fields(const OpDef& def) {
     }
     if (std::holds_alternative<FunctionRef>(fields[i]) && !text.find(name)) {
       if (region == text.regions.size())
-        error(fmt::format("expected region {} ('{}'), got {} of them", region, name, text.regions.size()));
+        error(fmt::format("expected region {} ('{}'), got {} of them", region, name,
+                          text.regions.size()));
       fields[i] = text.regions[region++];
       continue;
     }
     if (std::holds_alternative<std::vector<FunctionRef>>(fields[i])) {
-      fields[i] = std::vector<FunctionRef>(text.regions.begin() + static_cast<int64_t>(region), text.regions.end());
+      fields[i] = std::vector<FunctionRef>(text.regions.begin() + static_cast<int64_t>(region),
+                                           text.regions.end());
       region = text.regions.size();
       continue;
     }
@@ -178,45 +186,55 @@ bool is_result_field(std::string_view name) {
 }
 
 TextAttr to_text(const Attribute& field, const Mesh* mesh) {
-  return std::visit(
-      Overloaded{
-          [](bool v) { return TextAttr(v); },
-          [](int64_t v) { return TextAttr(TextAttr::Integer{v}); },
-          [](double v) { return TextAttr(TextAttr::Float{v}); },
-          [](const std::string& v) { return TextAttr(v); },
-          [](DType v) { return TextAttr(v); },
-          [](const Dims& v) { return TextAttr(TextAttr::Array{{v.begin(), v.end()}}); },
-          [](const std::vector<std::string>& v) {
-            TextAttr::List list;
-            for (const std::string& text : v) list.items.emplace_back(text);
-            return TextAttr(std::move(list));
-          },
-          [](const std::vector<Dims>& v) {
-            TextAttr::List list;
-            for (const Dims& dims : v) list.items.emplace_back(TextAttr::Array{{dims.begin(), dims.end()}});
-            return TextAttr(std::move(list));
-          },
-          [](const Literal& v) { return TextAttr(TextAttr::Tensor{v, v.shape()}); },
-          [](const FunctionRef& v) { return TextAttr(v); },
-          [](const std::vector<FunctionRef>& v) {
-            TextAttr::List list;
-            for (const FunctionRef& f : v) list.items.emplace_back(f);
-            return TextAttr(std::move(list));
-          },
-          [](const Mesh& v) { return TextAttr(v); },
-          [](const NamedSharding& v) { return TextAttr(TextAttr::Sharding{v, v.spec().rank()}); },
-          [&](const PartitionSpec& v) { return sharding_text(mesh, v); },
-          [&](const std::vector<PartitionSpec>& v) {
-            TextAttr::List list;
-            for (const PartitionSpec& spec : v) list.items.push_back(sharding_text(mesh, spec));
-            return TextAttr(std::move(list));
-          },
-      },
-      field);
+  return std::visit(Overloaded{
+                        [](bool v) { return TextAttr(v); },
+                        [](int64_t v) { return TextAttr(TextAttr::Integer{v}); },
+                        [](double v) { return TextAttr(TextAttr::Float{v}); },
+                        [](const std::string& v) { return TextAttr(v); },
+                        [](DType v) { return TextAttr(v); },
+                        [](const Dims& v) {
+                          return TextAttr(TextAttr::Array{{v.begin(), v.end()}});
+                        },
+                        [](const std::vector<std::string>& v) {
+                          TextAttr::List list;
+                          for (const std::string& text : v) list.items.emplace_back(text);
+                          return TextAttr(std::move(list));
+                        },
+                        [](const std::vector<Dims>& v) {
+                          TextAttr::List list;
+                          for (const Dims& dims : v)
+                            list.items.emplace_back(TextAttr::Array{{dims.begin(), dims.end()}});
+                          return TextAttr(std::move(list));
+                        },
+                        [](const Literal& v) {
+                          return TextAttr(TextAttr::Tensor{v, v.shape()});
+                        },
+                        [](const FunctionRef& v) { return TextAttr(v); },
+                        [](const std::vector<FunctionRef>& v) {
+                          TextAttr::List list;
+                          for (const FunctionRef& f : v) list.items.emplace_back(f);
+                          return TextAttr(std::move(list));
+                        },
+                        [](const Mesh& v) { return TextAttr(v); },
+                        [](const NamedSharding& v) {
+                          return TextAttr(TextAttr::Sharding{v, v.spec().rank()});
+                        },
+                        [&](const PartitionSpec& v) { return sharding_text(mesh, v); },
+                        [&](const std::vector<PartitionSpec>& v) {
+                          TextAttr::List list;
+                          for (const PartitionSpec& spec : v)
+                            list.items.push_back(sharding_text(mesh, spec));
+                          return TextAttr(std::move(list));
+                        },
+                    },
+                    field);
 }
 
-Attribute from_text(const TextAttr& attribute, const Attribute& like, std::string_view name, const OpReader& reader) {
-  auto wrong = [&](const char* what) { reader.error(fmt::format("expected '{}' to be {}", name, what)); };
+Attribute from_text(const TextAttr& attribute, const Attribute& like, std::string_view name,
+                    const OpReader& reader) {
+  auto wrong = [&](const char* what) {
+    reader.error(fmt::format("expected '{}' to be {}", name, what));
+  };
   return std::visit(
       Overloaded{
           [&](bool) -> Attribute {
@@ -269,7 +287,8 @@ Attribute from_text(const TextAttr& attribute, const Attribute& like, std::strin
           [&](const FunctionRef&) -> Attribute {
             if (const auto* v = attribute.get<FunctionRef>()) return *v;
             if (const auto* v = attribute.get<TextAttr::Symbol>())
-              reader.error(fmt::format("expected the name of a function of this module, got @{}", v->name));
+              reader.error(
+                  fmt::format("expected the name of a function of this module, got @{}", v->name));
             wrong("a function");
             return FunctionRef();
           },
@@ -321,7 +340,8 @@ std::vector<int64_t> logical_device_ids(const Mesh& mesh) {
   const std::vector<int64_t>& ids = mesh.device_ids();
   std::vector<int64_t> sorted = ids, logical;
   std::sort(sorted.begin(), sorted.end());
-  for (int64_t id : ids) logical.push_back(std::lower_bound(sorted.begin(), sorted.end(), id) - sorted.begin());
+  for (int64_t id : ids)
+    logical.push_back(std::lower_bound(sorted.begin(), sorted.end(), id) - sorted.begin());
   return logical;
 }
 
@@ -335,7 +355,8 @@ OpText op_text(const Op& op, const Function& function) {
     if (is_result_field(name)) continue;
     const auto* region = std::get_if<FunctionRef>(&fields[i]);
     const auto* regions = std::get_if<std::vector<FunctionRef>>(&fields[i]);
-    const bool by_name = op.def->dialect == "tessera" || op.def->dialect == "func";  // nothing stands in a custom call
+    const bool by_name = op.def->dialect == "tessera" ||
+                         op.def->dialect == "func";  // nothing stands in a custom call
     if (region && !by_name) {
       if (*region) out.regions.push_back(*region);
     } else if (regions && !by_name) {

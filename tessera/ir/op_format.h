@@ -1,11 +1,15 @@
-// OpFormat: how an op stands in text, where StableHLO's spelling does not follow from its params alone. Printer and parser
-// (ir/) read it; ops/ writes it beside the op, so no table in between knows ops by name.
+// OpFormat: how an op stands in text, where StableHLO's spelling does not follow from its params
+// alone. Printer and parser (ir/) read it; ops/ writes it beside the op, so no table in between
+// knows ops by name.
 //
-// What follows from the params: every field is the attribute that OpDef::attributes names for it, a nested function a region:
+// What follows from the params: every field is the attribute that OpDef::attributes names for it, a
+// nested function a region:
 //   "stablehlo.op"(%0) <{dimension = 1 : i64}> ({...}) : (tensor<4xf32>) -> tensor<4xf32>
-// Fields called `shape`, `dtype`, `result_dtype` and `weak_type` repeat the type of the first result and are not written. An op
-// with nothing else is written as `stablehlo.op %0, %1 : tensor<4xf32>`. Ops of dialect "tessera" are custom calls:
-//   stablehlo.custom_call @tessera.op(%0) {api_version = 4 : i32, backend_config = {axes = ["x"]}} : (...) -> ...
+// Fields called `shape`, `dtype`, `result_dtype` and `weak_type` repeat the type of the first
+// result and are not written. An op with nothing else is written as `stablehlo.op %0, %1 :
+// tensor<4xf32>`. Ops of dialect "tessera" are custom calls:
+//   stablehlo.custom_call @tessera.op(%0) {api_version = 4 : i32, backend_config = {axes = ["x"]}}
+//   : (...) -> ...
 #pragma once
 
 #include <string>
@@ -23,26 +27,49 @@ struct OpDef;
 // An attribute as it stands in text.
 struct TextAttr {
   using Entries = std::vector<std::pair<std::string, TextAttr>>;
-  struct Unit {};                                          // its name alone
-  struct Integer { int64_t value = 0; int width = 64; };   // 1 : i64
-  struct Float { double value = 0; };                      // 1.0 : f64
-  struct Symbol { std::string name; };                     // @name
-  struct Tensor { Literal value; Shape shape; };           // dense<...> : tensor<...>; a rank-0 value is a splat
-  struct Array { std::vector<int64_t> values; };           // array<i64: 0, 1>; written [0, 1] in assembly
-  struct List { std::vector<TextAttr> items; };            // [a, b]
-  struct Keyword { std::string kind, name; };              // #stablehlo<kind NAME>
-  struct Record { std::string name; Entries entries; };    // {a = 1}, #stablehlo.dot<a = [0]>
-  struct Shardings { std::vector<NamedSharding> values; }; // #sdy.sharding_per_value<[...]>
+  struct Unit {};  // its name alone
+  struct Integer {
+    int64_t value = 0;
+    int width = 64;
+  };  // 1 : i64
+  struct Float {
+    double value = 0;
+  };  // 1.0 : f64
+  struct Symbol {
+    std::string name;
+  };  // @name
+  struct Tensor {
+    Literal value;
+    Shape shape;
+  };  // dense<...> : tensor<...>; a rank-0 value is a splat
+  struct Array {
+    std::vector<int64_t> values;
+  };  // array<i64: 0, 1>; written [0, 1] in assembly
+  struct List {
+    std::vector<TextAttr> items;
+  };  // [a, b]
+  struct Keyword {
+    std::string kind, name;
+  };  // #stablehlo<kind NAME>
+  struct Record {
+    std::string name;
+    Entries entries;
+  };  // {a = 1}, #stablehlo.dot<a = [0]>
+  struct Shardings {
+    std::vector<NamedSharding> values;
+  };  // #sdy.sharding_per_value<[...]>
   // `rank`: of the tensor it is of; entries of the spec that are not written are {}.
-  struct Sharding { NamedSharding value; int64_t rank = 0; };
-  using Value = std::variant<Unit, bool, Integer, Float, std::string, Symbol, DType, Tensor, Array, List, Keyword, Record,
-                             Sharding, Shardings, Mesh, FunctionRef>;
+  struct Sharding {
+    NamedSharding value;
+    int64_t rank = 0;
+  };
+  using Value = std::variant<Unit, bool, Integer, Float, std::string, Symbol, DType, Tensor, Array,
+                             List, Keyword, Record, Sharding, Shardings, Mesh, FunctionRef>;
   Value value;
 
   TextAttr() = default;
   template <class T>
-    requires std::constructible_from<Value, T>
-  TextAttr(T&& v) : value(std::forward<T>(v)) {}
+  requires std::constructible_from<Value, T> TextAttr(T&& v) : value(std::forward<T>(v)) {}
   template <class T>
   const T* get() const {
     return std::get_if<T>(&value);
@@ -51,8 +78,8 @@ struct TextAttr {
 
 // All that the text says of one op.
 struct OpText {
-  TextAttr::Entries attributes;       // its own, between <{ and }>
-  TextAttr::Entries extra;            // others', between { and }
+  TextAttr::Entries attributes;  // its own, between <{ and }>
+  TextAttr::Entries extra;       // others', between { and }
   std::vector<FunctionRef> regions;
 
   // The entry of that name in either list, null if there is none.
@@ -72,7 +99,8 @@ class OpReader {
   virtual const Type& type(ValueId value) const = 0;
   std::vector<Type> operand_types() const;
   // Adds an op before this one; its results. Types are infer's.
-  virtual std::vector<ValueId> insert(const OpDef& def, Params params, std::span<const ValueId> operands) = 0;
+  virtual std::vector<ValueId> insert(const OpDef& def, Params params,
+                                      std::span<const ValueId> operands) = 0;
   // Of the enclosing manual computation, else the only one of the module.
   virtual const Mesh& mesh() const = 0;
   virtual Mesh find_mesh(std::string_view symbol) const = 0;
@@ -91,11 +119,13 @@ class OpWriter {
  public:
   virtual ~OpWriter() = default;
   virtual void write(std::string_view text) = 0;
-  virtual void write_attribute(const TextAttr& attribute) = 0;  // as in assembly: [0, 1], EQ, <@mesh, [{"x"}]>
+  virtual void write_attribute(
+      const TextAttr& attribute) = 0;  // as in assembly: [0, 1], EQ, <@mesh, [{"x"}]>
   virtual void write_operand(int k) = 0;
-  virtual void write_extra() = 0;                       // ` {sdy.sharding = ...}`, nothing if there is nothing
-  virtual void write_signature() = 0;                   // ` : (tensor<4xf32>) -> tensor<4xf32>`
-  // Names for a region's inputs, then its ops and the line that returns, indented, up to the closing brace.
+  virtual void write_extra() = 0;      // ` {sdy.sharding = ...}`, nothing if there is nothing
+  virtual void write_signature() = 0;  // ` : (tensor<4xf32>) -> tensor<4xf32>`
+  // Names for a region's inputs, then its ops and the line that returns, indented, up to the
+  // closing brace.
   virtual std::vector<std::string> region_inputs(const Function& region) = 0;
   virtual void write_region_body(const Function& region) = 0;
 };
@@ -110,14 +140,15 @@ struct RegionInput {
 class OpScanner {
  public:
   virtual ~OpScanner() = default;
-  virtual bool accept(std::string_view token) = 0;  // a word or a punctuation mark; whether it stood here
+  virtual bool accept(
+      std::string_view token) = 0;  // a word or a punctuation mark; whether it stood here
   virtual void expect(std::string_view token) = 0;
-  virtual ValueId operand() = 0;                     // %0
-  virtual std::string word() = 0;                    // an identifier
-  virtual TextAttr attribute() = 0;                  // any; [0, 1] is an Array
-  virtual void extra(OpText& text) = 0;              // an optional {name = value, ...}
-  virtual void signature(OpReader& reader) = 0;      // : (types) -> types
-  virtual RegionInput region_input() = 0;            // %arg0: tensor<f32>
+  virtual ValueId operand() = 0;                 // %0
+  virtual std::string word() = 0;                // an identifier
+  virtual TextAttr attribute() = 0;              // any; [0, 1] is an Array
+  virtual void extra(OpText& text) = 0;          // an optional {name = value, ...}
+  virtual void signature(OpReader& reader) = 0;  // : (types) -> types
+  virtual RegionInput region_input() = 0;        // %arg0: tensor<f32>
   // The ops of a region, from after its { to its }, with these inputs.
   virtual FunctionRef region_body(std::span<const RegionInput> inputs) = 0;
   virtual const Type& type(ValueId value) const = 0;
@@ -132,7 +163,8 @@ struct OpFormat {
   //   <...>        optional: written if one of its attributes is there
   //   {extra}      other dialects' attributes, where these do not stand at the end
   std::string_view assembly = {};
-  // What follows it. kDerived: `: T` for an op without attributes whose operands and results are all of type T, else kFunctional.
+  // What follows it. kDerived: `: T` for an op without attributes whose operands and results are
+  // all of type T, else kFunctional.
   enum class Signature : uint8_t {
     kDerived,
     kFunctional,      // : (T, U) -> V
@@ -145,11 +177,13 @@ struct OpFormat {
   OpText (*write)(const Op& op, const Function& function) = nullptr;
   Params (*read)(const OpDef& def, OpReader& reader) = nullptr;
   // Assembly that no template says: everything after the op's name.
-  void (*print)(const OpText& text, const Op& op, const Function& function, OpWriter& writer) = nullptr;
+  void (*print)(const OpText& text, const Op& op, const Function& function,
+                OpWriter& writer) = nullptr;
   void (*parse)(OpScanner& scanner, OpReader& reader) = nullptr;
 };
 
-// An op of the dialects that Tessera says with others: read adds them to the function and returns the results.
+// An op of the dialects that Tessera says with others: read adds them to the function and returns
+// the results.
 struct ForeignOp {
   std::string_view dialect, name;
   std::string_view assembly = "{operands}";
@@ -159,12 +193,15 @@ struct ForeignOp {
 bool register_foreign_op(const ForeignOp& op);
 const ForeignOp* find_foreign_op(std::string_view dialect, std::string_view name);
 
-// A field of params as text, and back. `like` is a value of the field's kind; `mesh` that of the op.
+// A field of params as text, and back. `like` is a value of the field's kind; `mesh` that of the
+// op.
 TextAttr to_text(const Attribute& field, const Mesh* mesh);
-Attribute from_text(const TextAttr& attribute, const Attribute& like, std::string_view name, const OpReader& reader);
+Attribute from_text(const TextAttr& attribute, const Attribute& like, std::string_view name,
+                    const OpReader& reader);
 // Whether a field of that name repeats the first result's type.
 bool is_result_field(std::string_view name);
-// Device ids as StableHLO counts them, 0 to n-1, in the order of the mesh: the smallest id of its devices is 0.
+// Device ids as StableHLO counts them, 0 to n-1, in the order of the mesh: the smallest id of its
+// devices is 0.
 std::vector<int64_t> logical_device_ids(const Mesh& mesh);
 // The op as the default rule, or its format, writes it.
 OpText op_text(const Op& op, const Function& function);

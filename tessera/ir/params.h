@@ -1,8 +1,8 @@
 // Params: the static parameters of one op instance, a plain struct behind a value-semantic handle.
 //
-// Equality, hashing, printing and parsing come from the struct's fields (Boost.PFR), so an op's author writes the struct and
-// nothing else. A field is one of the alternatives of Attribute, an enum with an `enum_names(E)` overload, or a
-// std::vector of those that Attribute lists.
+// Equality, hashing, printing and parsing come from the struct's fields (Boost.PFR), so an op's
+// author writes the struct and nothing else. A field is one of the alternatives of Attribute, an
+// enum with an `enum_names(E)` overload, or a std::vector of those that Attribute lists.
 #pragma once
 
 #include <array>
@@ -21,14 +21,15 @@ namespace tessera {
 
 class Function;
 using FunctionRef = std::shared_ptr<const Function>;
-size_t hash_value(const FunctionRef& function);            // structural
+size_t hash_value(const FunctionRef& function);                // structural
 bool equal_functions(const FunctionRef&, const FunctionRef&);  // structural
 
-// What a field of a Params struct may hold, and what stands between `<{` and `}>` in the printed form.
-// Enums travel as strings (their StableHLO spelling).
-using Attribute = std::variant<bool, int64_t, double, std::string, DType, Dims, std::vector<std::string>,
-                               std::vector<Dims>, Literal, FunctionRef, std::vector<FunctionRef>, Mesh, NamedSharding, PartitionSpec,
-                               std::vector<PartitionSpec>>;
+// What a field of a Params struct may hold, and what stands between `<{` and `}>` in the printed
+// form. Enums travel as strings (their StableHLO spelling).
+using Attribute =
+    std::variant<bool, int64_t, double, std::string, DType, Dims, std::vector<std::string>,
+                 std::vector<Dims>, Literal, FunctionRef, std::vector<FunctionRef>, Mesh,
+                 NamedSharding, PartitionSpec, std::vector<PartitionSpec>>;
 
 namespace internal {
 
@@ -54,7 +55,8 @@ void from_attribute(const Attribute& attribute, T& field) {
         return;
       }
     }
-    fail(ErrorKind::kParse, "attribute", "expected one of the enumeration's names, got '{}'", name ? *name : "(not a name)");
+    fail(ErrorKind::kParse, "attribute", "expected one of the enumeration's names, got '{}'",
+         name ? *name : "(not a name)");
   } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
     const auto* value = std::get_if<int64_t>(&attribute);
     if (!value) fail(ErrorKind::kParse, "attribute", "expected an integer");
@@ -77,10 +79,7 @@ size_t hash_field(const Mesh& v);
 size_t hash_field(const NamedSharding& v);
 size_t hash_field(const PartitionSpec& v);
 template <class T>
-  requires std::is_enum_v<T>
-size_t hash_field(T v) {
-  return static_cast<size_t>(v);
-}
+requires std::is_enum_v<T> size_t hash_field(T v) { return static_cast<size_t>(v); }
 template <class T>
 size_t hash_field(const std::vector<T>& v) {
   size_t seed = v.size();
@@ -92,7 +91,9 @@ template <class T>
 bool equal_field(const T& a, const T& b) {
   return a == b;
 }
-inline bool equal_field(const FunctionRef& a, const FunctionRef& b) { return equal_functions(a, b); }
+inline bool equal_field(const FunctionRef& a, const FunctionRef& b) {
+  return equal_functions(a, b);
+}
 inline bool equal_field(const std::vector<FunctionRef>& a, const std::vector<FunctionRef>& b) {
   if (a.size() != b.size()) return false;
   for (size_t i = 0; i < a.size(); ++i)
@@ -113,25 +114,29 @@ const ParamsClass* params_class() {
       [](const void* a, const void* b) {
         bool same = true;
         const P& q = *static_cast<const P*>(b);
-        boost::pfr::for_each_field(*static_cast<const P*>(a), [&]<class T>(const T& field, auto index) {
-          same = same && equal_field(field, boost::pfr::get<index>(q));
-        });
+        boost::pfr::for_each_field(*static_cast<const P*>(a),
+                                   [&]<class T>(const T& field, auto index) {
+                                     same = same && equal_field(field, boost::pfr::get<index>(q));
+                                   });
         return same;
       },
       [](const void* a) {
         size_t seed = 0;
-        boost::pfr::for_each_field(*static_cast<const P*>(a),
-                                   [&](const auto& field) { seed = hash_combine(seed, hash_field(field)); });
+        boost::pfr::for_each_field(*static_cast<const P*>(a), [&](const auto& field) {
+          seed = hash_combine(seed, hash_field(field));
+        });
         return seed;
       },
       [](const void* a) {
         std::vector<Attribute> out;
-        boost::pfr::for_each_field(*static_cast<const P*>(a), [&](const auto& field) { out.push_back(to_attribute(field)); });
+        boost::pfr::for_each_field(*static_cast<const P*>(a),
+                                   [&](const auto& field) { out.push_back(to_attribute(field)); });
         return out;
       },
       [](const std::vector<Attribute>& attributes) -> std::shared_ptr<const void> {
         auto p = std::make_shared<P>();
-        boost::pfr::for_each_field(*p, [&](auto& field, size_t i) { from_attribute(attributes.at(i), field); });
+        boost::pfr::for_each_field(
+            *p, [&](auto& field, size_t i) { from_attribute(attributes.at(i), field); });
         return p;
       }};
   return &cls;
@@ -146,8 +151,8 @@ class Params {
  public:
   Params() : Params(NoParams{}) {}
   template <class P>
-    requires(std::is_aggregate_v<P>)
-  Params(P value) : class_(internal::params_class<P>()), data_(share(std::move(value))) {}
+  requires(std::is_aggregate_v<P>) Params(P value)
+      : class_(internal::params_class<P>()), data_(share(std::move(value))) {}
 
   template <class P>
   const P& as() const {
@@ -164,7 +169,8 @@ class Params {
   }
   size_t hash() const { return class_->hash(data_.get()); }
   friend bool operator==(const Params& a, const Params& b) {
-    return a.class_ == b.class_ && (a.data_ == b.data_ || a.class_->equal(a.data_.get(), b.data_.get()));
+    return a.class_ == b.class_ &&
+           (a.data_ == b.data_ || a.class_->equal(a.data_.get(), b.data_.get()));
   }
 
  private:

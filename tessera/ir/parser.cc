@@ -29,7 +29,8 @@ void Parser::jump(size_t offset) {
 
 bool Parser::is_next(std::string_view text) {
   const Token& token = peek();
-  return (token.kind == TokenKind::kWord || token.kind == TokenKind::kPunctuation) && token.text == text;
+  return (token.kind == TokenKind::kWord || token.kind == TokenKind::kPunctuation) &&
+         token.text == text;
 }
 
 bool Parser::accept(std::string_view text) {
@@ -49,14 +50,18 @@ Token Parser::expect(TokenKind kind, const char* what) {
 
 void Parser::expected(std::string_view what) {
   const Token token = peek();
-  if (token.kind == TokenKind::kEnd) error(fmt::format("expected {}, got the end of the text", what));
-  error(fmt::format("expected {}, got '{}'", what, lexer_.text().substr(token.begin, std::min<size_t>(token.end - token.begin, 40))));
+  if (token.kind == TokenKind::kEnd)
+    error(fmt::format("expected {}, got the end of the text", what));
+  error(fmt::format(
+      "expected {}, got '{}'", what,
+      lexer_.text().substr(token.begin, std::min<size_t>(token.end - token.begin, 40))));
 }
 
 // Where functions, meshes and aliases are, so that they may be used before they come.
 void Parser::scan_symbols() {
   for (Token token = next(); token.kind != TokenKind::kEnd; token = next()) {
-    if (token.kind == TokenKind::kWord && token.text == "sdy.mesh" && peek().kind == TokenKind::kSymbol) {
+    if (token.kind == TokenKind::kWord && token.text == "sdy.mesh" &&
+        peek().kind == TokenKind::kSymbol) {
       const Token name = next();
       if (!meshes_.emplace(name.text, MeshEntry{offset_, false, {}}).second)
         lexer_.error(name.begin, fmt::format("expected one mesh @{}, got a second one", name.text));
@@ -66,12 +71,14 @@ void Parser::scan_symbols() {
       if (peek().kind != TokenKind::kSymbol) continue;
       const Token name = next();
       if (!functions_.emplace(name.text, entry).second)
-        lexer_.error(name.begin, fmt::format("expected one function @{}, got a second one", name.text));
+        lexer_.error(name.begin,
+                     fmt::format("expected one function @{}, got a second one", name.text));
       function_order_.push_back(name.text);
     } else if ((token.kind == TokenKind::kHash || token.kind == TokenKind::kBang) && is_next("=")) {
       next();
       aliases_.emplace((token.kind == TokenKind::kHash ? "#" : "!") + token.text, offset_);
-    } else if (token.kind == TokenKind::kString && (token.text == "func.func" || token.text == "sdy.mesh") && is_next("(")) {
+    } else if (token.kind == TokenKind::kString &&
+               (token.text == "func.func" || token.text == "sdy.mesh") && is_next("(")) {
       scan_generic_symbol(token);
     }
   }
@@ -91,15 +98,21 @@ void Parser::scan_generic_symbol(const Token& op) {
       if (depth != 1 || token.kind != TokenKind::kWord || !is_next("=")) continue;
       next();
       if (token.text == "sym_name" && peek().kind == TokenKind::kString) name = peek().text;
-      if (token.text == "sym_visibility" && peek().kind == TokenKind::kString) is_private = peek().text == "private";
+      if (token.text == "sym_visibility" && peek().kind == TokenKind::kString)
+        is_private = peek().text == "private";
     }
   }
   jump(resume);
-  const bool is_new = op.text == "sdy.mesh" ? meshes_.emplace(name, MeshEntry{op.end, true, {}}).second
-                                            : functions_.emplace(name, FunctionEntry{.offset = op.end,
-                                                                                     .is_public = !is_private,
-                                                                                     .generic = true}).second;
-  if (!is_new) lexer_.error(op.begin, fmt::format("expected symbols of different names, got a second @{}", name));
+  const bool is_new =
+      op.text == "sdy.mesh"
+          ? meshes_.emplace(name, MeshEntry{op.end, true, {}}).second
+          : functions_
+                .emplace(name,
+                         FunctionEntry{.offset = op.end, .is_public = !is_private, .generic = true})
+                .second;
+  if (!is_new)
+    lexer_.error(op.begin,
+                 fmt::format("expected symbols of different names, got a second @{}", name));
   if (op.text == "func.func") function_order_.push_back(name);
 }
 
@@ -113,7 +126,8 @@ ParsedModule Parser::parse() {
     for (const std::string& name : function_order_)
       if (functions_[name].is_public) candidates.push_back(name);
     if (candidates.size() != 1)
-      error(fmt::format("expected a function @main or one public function, got {} public ones", candidates.size()));
+      error(fmt::format("expected a function @main or one public function, got {} public ones",
+                        candidates.size()));
     main = candidates[0];
   }
   FunctionEntry& entry = functions_[main];
@@ -178,15 +192,16 @@ void Parser::parse_items(bool in_module) {
 }
 
 // Parses it if no call has yet, and goes on after it.
-void Parser::skip_function(const std::string& name) {
-  jump(find_function(name).end);
-}
+void Parser::skip_function(const std::string& name) { jump(find_function(name).end); }
 
 Parser::FunctionEntry& Parser::find_function(const std::string& name) {
   const auto it = functions_.find(name);
-  if (it == functions_.end()) error(fmt::format("expected the name of a function of this module, got @{}", name));
+  if (it == functions_.end())
+    error(fmt::format("expected the name of a function of this module, got @{}", name));
   FunctionEntry& entry = it->second;
-  if (entry.in_progress) error(fmt::format("expected functions that do not call themselves, got @{} within itself", name));
+  if (entry.in_progress)
+    error(
+        fmt::format("expected functions that do not call themselves, got @{} within itself", name));
   if (!entry.function) parse_function(name, entry);
   return entry;
 }
@@ -225,7 +240,8 @@ void Parser::parse_function(const std::string& name, FunctionEntry& entry) {
   for (size_t r = 0; r < results.size(); ++r) {
     const Type& type = scope.function.type(scope.function.outputs[r]);
     if (!type.same_array(results[r]))
-      lexer_.error(body, fmt::format("expected result {} of @{} to be {}, got {}", r, name, results[r], type));
+      lexer_.error(body, fmt::format("expected result {} of @{} to be {}, got {}", r, name,
+                                     results[r], type));
   }
   entry.end = position();
   entry.in_progress = false;
@@ -246,15 +262,17 @@ void Parser::parse_arguments(Scope& scope, FunctionEntry& entry) {
     entry.names.push_back(name.text);
     const Type full = with_argument_attributes(type, attributes, offset, scope, entry);
     skip_location(nullptr);
-    if (!scope.names.emplace(name.text, std::vector<ValueId>{scope.function.add_input(full)}).second)
-      lexer_.error(name.begin, fmt::format("expected arguments of different names, got %{} twice", name.text));
+    if (!scope.names.emplace(name.text, std::vector<ValueId>{scope.function.add_input(full)})
+             .second)
+      lexer_.error(name.begin,
+                   fmt::format("expected arguments of different names, got %{} twice", name.text));
   }
   expect(")");
 }
 
 // Appends the sharding to the entry's.
-Type Parser::with_argument_attributes(Type type, const TextAttr::Entries& attributes, size_t offset, Scope& scope,
-                                      FunctionEntry& entry) {
+Type Parser::with_argument_attributes(Type type, const TextAttr::Entries& attributes, size_t offset,
+                                      Scope& scope, FunctionEntry& entry) {
   entry.inputs.emplace_back();
   for (const auto& [key, value] : attributes) {
     if (key == "sdy.sharding") {
@@ -263,11 +281,16 @@ Type Parser::with_argument_attributes(Type type, const TextAttr::Entries& attrib
       located(offset, [&] { check_rank("sdy.sharding", sharding->value, type.shape); });
       entry.inputs.back() = sharding->value;
       type.sharding = std::make_shared<const NamedSharding>(sharding->value);
+    } else if (key == "mhlo.sharding") {
+      lexer_.error(offset,
+                   "expected Shardy's sdy.sharding, got GSPMD's mhlo.sharding; export the program "
+                   "with Shardy, JAX's default");
     } else if (key == "tessera.weak") {
       type.weak = true;
     } else if (key == "tessera.varying") {
       const Reader reader(*this, scope, offset);
-      type.varying = std::get<std::vector<std::string>>(from_text(value, Attribute(AxisNames()), key, reader));
+      type.varying =
+          std::get<std::vector<std::string>>(from_text(value, Attribute(AxisNames()), key, reader));
       std::sort(type.varying.begin(), type.varying.end());
       type.varying.erase(std::unique(type.varying.begin(), type.varying.end()), type.varying.end());
     }
@@ -275,7 +298,8 @@ Type Parser::with_argument_attributes(Type type, const TextAttr::Entries& attrib
   return type;
 }
 
-std::optional<NamedSharding> Parser::result_sharding(const TextAttr::Entries& attributes, const Type& type, size_t offset) {
+std::optional<NamedSharding> Parser::result_sharding(const TextAttr::Entries& attributes,
+                                                     const Type& type, size_t offset) {
   for (const auto& [key, value] : attributes)
     if (const auto* sharding = value.get<TextAttr::Sharding>(); sharding && key == "sdy.sharding") {
       located(offset, [&] { check_rank("sdy.sharding", sharding->value, type.shape); });
@@ -326,11 +350,13 @@ void Parser::parse_generic_function(Scope& scope, FunctionEntry& entry) {
         if (!entry.inputs.empty()) expect(",");
         const size_t at = position();
         const RegionInput input = scanner.region_input();
-        const Type type =
-            with_argument_attributes(input.type, entries_of("arg_attrs", entry.inputs.size()), offset, scope, entry);
+        const Type type = with_argument_attributes(
+            input.type, entries_of("arg_attrs", entry.inputs.size()), offset, scope, entry);
         entry.names.push_back(input.name);
-        if (!scope.names.emplace(input.name, std::vector<ValueId>{scope.function.add_input(type)}).second)
-          lexer_.error(at, fmt::format("expected arguments of different names, got %{} twice", input.name));
+        if (!scope.names.emplace(input.name, std::vector<ValueId>{scope.function.add_input(type)})
+                 .second)
+          lexer_.error(
+              at, fmt::format("expected arguments of different names, got %{} twice", input.name));
       }
     }
     expect(":");
@@ -340,7 +366,8 @@ void Parser::parse_generic_function(Scope& scope, FunctionEntry& entry) {
   expect("}");
   expect(")");
   for (ValueId v : scope.function.outputs)
-    entry.outputs.push_back(result_sharding(entries_of("res_attrs", entry.outputs.size()), scope.function.type(v), offset));
+    entry.outputs.push_back(result_sharding(entries_of("res_attrs", entry.outputs.size()),
+                                            scope.function.type(v), offset));
   if (accept("{")) parse_dictionary();
   expect(":");
   parse_type_list();
@@ -355,7 +382,8 @@ void Parser::parse_generic_module() {
   if (accept("<")) {
     expect("{");
     for (const auto& [key, value] : parse_dictionary())
-      if (const auto* name = value.get<std::string>(); name && key == "sym_name") module_name_ = *name;
+      if (const auto* name = value.get<std::string>(); name && key == "sym_name")
+        module_name_ = *name;
     expect(">");
   }
   expect("(");
@@ -376,7 +404,8 @@ void Parser::parse_generic_module() {
 
 const Mesh& Parser::find_mesh(const std::string& name) {
   const auto it = meshes_.find(name);
-  if (it == meshes_.end()) error(fmt::format("expected the name of a mesh of this module, got @{}", name));
+  if (it == meshes_.end())
+    error(fmt::format("expected the name of a mesh of this module, got @{}", name));
   if (!it->second.mesh) {
     const size_t resume = position();
     jump(it->second.offset);
@@ -397,7 +426,8 @@ Mesh Parser::parse_mesh() {
   const size_t offset = position();
   accept("=");
   MeshParts parts = parse_mesh_parts();
-  return make_mesh(std::move(parts), accept("{") ? parse_dictionary() : TextAttr::Entries(), offset);
+  return make_mesh(std::move(parts), accept("{") ? parse_dictionary() : TextAttr::Entries(),
+                   offset);
 }
 
 // () <{mesh = #sdy.mesh<...>, sym_name = "mesh"}> {...} : () -> ()
@@ -453,7 +483,9 @@ Parser::MeshParts Parser::parse_mesh_parts() {
     const TextAttr list = parse_attribute(true);
     const auto* array = list.get<TextAttr::Array>();
     if (!array || array->values.size() != parts.ids.size())
-      lexer_.error(offset, fmt::format("expected a device id for each of the {} positions of the mesh", parts.ids.size()));
+      lexer_.error(offset,
+                   fmt::format("expected a device id for each of the {} positions of the mesh",
+                               parts.ids.size()));
     parts.ids = array->values;
   }
   expect(">");
@@ -467,7 +499,9 @@ Mesh Parser::make_mesh(MeshParts parts, const TextAttr::Entries& extra, size_t o
     if (key == "tessera.abstract") abstract = true;
     if (const auto* array = value.get<TextAttr::Array>(); array && key == "tessera.device_ids") {
       if (array->values.size() != parts.ids.size())
-        lexer_.error(offset, fmt::format("expected a device id for each of the {} positions of the mesh", parts.ids.size()));
+        lexer_.error(offset,
+                     fmt::format("expected a device id for each of the {} positions of the mesh",
+                                 parts.ids.size()));
       parts.ids = array->values;
     }
   }
@@ -476,12 +510,16 @@ Mesh Parser::make_mesh(MeshParts parts, const TextAttr::Entries& extra, size_t o
   for (const Device& device : devices()) by_id[device.id] = &device;
   std::vector<Device> found;
   for (int64_t id : parts.ids)
-    if (const auto it = by_id.find(id); it != by_id.end() && !abstract) found.push_back(*it->second);
+    if (const auto it = by_id.find(id); it != by_id.end() && !abstract)
+      found.push_back(*it->second);
   return located(offset, [&] {
-    if (found.size() == parts.ids.size()) return Mesh(DeviceMesh{parts.sizes, std::move(found)}, parts.names);
+    if (found.size() == parts.ids.size())
+      return Mesh(DeviceMesh{parts.sizes, std::move(found)}, parts.names);
     if (!ordered && !abstract)
-      lexer_.error(offset, fmt::format("expected the devices that this mesh puts in an order of its own to be there, got {} of {}; "
-                                       "start with devices cpu:{}, say", found.size(), parts.ids.size(), parts.ids.size()));
+      lexer_.error(offset, fmt::format("expected the devices that this mesh puts in an order of "
+                                       "its own to be there, got {} of {}; "
+                                       "start with devices cpu:{}, say",
+                                       found.size(), parts.ids.size(), parts.ids.size()));
     return Mesh::abstract(parts.sizes, parts.names);
   });
 }
@@ -492,6 +530,8 @@ ParsedModule parse_module(std::string_view text, std::string_view filename) {
   return internal::Parser(text, filename).parse();
 }
 
-Function parse_mlir(std::string_view text, std::string_view filename) { return parse_module(text, filename).main; }
+Function parse_mlir(std::string_view text, std::string_view filename) {
+  return parse_module(text, filename).main;
+}
 
 }  // namespace tessera

@@ -1,8 +1,10 @@
-// Parser: StableHLO, CHLO, Shardy and func text, as JAX exports it and as printer.h prints it, to a Function.
+// Parser: StableHLO, CHLO, Shardy and func text, as JAX exports it and as printer.h prints it, to a
+// Function.
 //
-// Pretty and generic forms of all ops of the registry, several functions (func.call of private ones), attribute aliases,
-// locations (skipped), regions, dense constants with hexadecimal blobs. UserError kParse names file, line and column, shows the
-// line, and says what was expected; so does text whose types do not fit. Nothing else is thrown, whatever the text.
+// Pretty and generic forms of all ops of the registry, several functions (func.call of private
+// ones), attribute aliases, locations (skipped), regions, dense constants with hexadecimal blobs.
+// UserError kParse names file, line and column, shows the line, and says what was expected; so does
+// text whose types do not fit. Nothing else is thrown, whatever the text.
 #pragma once
 
 #include <optional>
@@ -16,15 +18,15 @@ namespace tessera {
 
 struct ParsedModule {
   std::string name;
-  Function main;  // the function @main, else the only public one
+  Function main;                         // the function @main, else the only public one
   std::vector<std::string> input_names;  // as the text calls main's arguments: arg0, ...
   // Shardings that the text gives to main's inputs (also in their types) and results.
   std::vector<std::optional<NamedSharding>> input_shardings, output_shardings;
   std::vector<Mesh> meshes;
 };
 
-// A mesh of the text is made of the devices of this process with the ids it names (0, 1, ... by default); it is abstract where
-// not all of these are there, or where the text says so.
+// A mesh of the text is made of the devices of this process with the ids it names (0, 1, ... by
+// default); it is abstract where not all of these are there, or where the text says so.
 ParsedModule parse_module(std::string_view text, std::string_view filename = "<text>");
 Function parse_mlir(std::string_view text, std::string_view filename = "<text>");
 

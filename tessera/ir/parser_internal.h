@@ -1,5 +1,6 @@
-// The parser's own class: one pass over the text, with jumps to called functions. parser.cc holds modules and functions,
-// parser_attributes.cc types and attributes, parser_ops.cc ops and regions.
+// The parser's own class: one pass over the text, with jumps to called functions. parser.cc holds
+// modules and functions, parser_attributes.cc types and attributes, parser_dense.cc constants,
+// parser_ops.cc ops and regions.
 #pragma once
 
 #include <map>
@@ -26,7 +27,8 @@ class Parser {
     Scope* parent = nullptr;
     Function function;
     std::unordered_map<std::string, std::vector<ValueId>> names;
-    std::unordered_map<std::string, ValueId> copied;  // constants of the parent, by name and result number
+    std::unordered_map<std::string, ValueId>
+        copied;  // constants of the parent, by name and result number
   };
   struct FunctionEntry {
     size_t offset = 0;  // of what follows `func.func`
@@ -59,7 +61,7 @@ class Parser {
   // Tokens.
   const Token& peek();
   Token next();
-  bool is_next(std::string_view text);          // a word or punctuation
+  bool is_next(std::string_view text);  // a word or punctuation
   bool accept(std::string_view text);
   void expect(std::string_view text);
   Token expect(TokenKind kind, const char* what);
@@ -82,8 +84,10 @@ class Parser {
   void parse_arguments(Scope& scope, FunctionEntry& entry);
   void parse_results(FunctionEntry& entry, std::vector<Type>& types);
   void parse_generic_function(Scope& scope, FunctionEntry& entry);
-  Type with_argument_attributes(Type type, const TextAttr::Entries& attributes, size_t offset, Scope& scope, FunctionEntry& entry);
-  std::optional<NamedSharding> result_sharding(const TextAttr::Entries& attributes, const Type& type, size_t offset);
+  Type with_argument_attributes(Type type, const TextAttr::Entries& attributes, size_t offset,
+                                Scope& scope, FunctionEntry& entry);
+  std::optional<NamedSharding> result_sharding(const TextAttr::Entries& attributes,
+                                               const Type& type, size_t offset);
   const Mesh& find_mesh(const std::string& name);
   Mesh parse_mesh();
   Mesh parse_generic_mesh();
@@ -107,12 +111,16 @@ class Parser {
   TextAttr parse_word_attribute(bool bare);
   TextAttr parse_list(bool bare);
   TextAttr parse_hash_attribute();
-  TextAttr parse_dense();
   TextAttr parse_array();
   TextAttr parse_record(std::string name);
-  TextAttr::Entries parse_dictionary();  // after {
-  NamedSharding parse_sharding();        // after <
+  TextAttr::Entries parse_dictionary();         // after {
+  NamedSharding parse_sharding();               // after <
   std::vector<AxisRef> parse_axes(bool* open);  // after {
+  void skip_location(std::string* source);
+  void skip_balanced();
+
+  // parser_dense.cc
+  TextAttr parse_dense();
   struct Elements {
     std::vector<size_t> offsets;  // of numbers, two for a complex one
     Shape shape;
@@ -122,8 +130,6 @@ class Parser {
   void parse_element(Elements& elements);
   void convert_element(size_t offset, DType dtype, std::byte* to);
   Literal parse_blob(const std::string& hex, const Type& type, size_t offset, bool* splat);
-  void skip_location(std::string* source);
-  void skip_balanced();
 
   // parser_ops.cc
   // False after the op that ends the region; its operands are then the function's outputs.
@@ -137,7 +143,8 @@ class Parser {
   void parse_hole(std::string_view hole, Scope& scope, class Reader& reader);
   void parse_ranges(std::string_view hole, class Reader& reader);
   void parse_signature(class Reader& reader, size_t results);
-  std::vector<ValueId> finish_op(Scope& scope, class Reader& reader, const std::string& dialect, const std::string& name);
+  std::vector<ValueId> finish_op(Scope& scope, class Reader& reader, const std::string& dialect,
+                                 const std::string& name);
   std::vector<ValueId> add_op(Scope& scope, class Reader& reader, const OpDef& def);
   void apply_type_attributes(Scope& scope, class Reader& reader, std::span<const ValueId> results);
   void check_results(Scope& scope, class Reader& reader, std::span<const ValueId> results);
@@ -155,9 +162,9 @@ class Parser {
   std::map<std::string, FunctionEntry> functions_;
   std::vector<std::string> function_order_;
   std::map<std::string, MeshEntry> meshes_;
-  std::map<std::string, size_t> aliases_;       // #name and !name, with the mark
+  std::map<std::string, size_t> aliases_;  // #name and !name, with the mark
   std::set<std::string> aliases_in_progress_;
-  std::vector<Mesh> manual_meshes_;             // of the enclosing manual computations
+  std::vector<Mesh> manual_meshes_;  // of the enclosing manual computations
 };
 
 template <class F>
@@ -165,7 +172,8 @@ auto Parser::located(size_t offset, F&& f) -> decltype(f()) {
   try {
     return f();
   } catch (const UserError& e) {
-    if (e.kind() == ErrorKind::kParse && std::string_view(e.what()).substr(0, 8) == "[parse] ") throw;
+    if (e.kind() == ErrorKind::kParse && std::string_view(e.what()).substr(0, 8) == "[parse] ")
+      throw;
     lexer_.error(offset, e.what());
   }
 }
@@ -173,13 +181,19 @@ auto Parser::located(size_t offset, F&& f) -> decltype(f()) {
 // What a format's read sees.
 class Reader final : public OpReader {
  public:
-  Reader(Parser& parser, Parser::Scope& scope, size_t offset) : parser_(parser), scope_(scope), offset_(offset) {}
+  Reader(Parser& parser, Parser::Scope& scope, size_t offset)
+      : parser_(parser), scope_(scope), offset_(offset) {}
 
   const Type& type(ValueId value) const override { return scope_.function.type(value); }
-  std::vector<ValueId> insert(const OpDef& def, Params params, std::span<const ValueId> operands) override;
+  std::vector<ValueId> insert(const OpDef& def, Params params,
+                              std::span<const ValueId> operands) override;
   const Mesh& mesh() const override;
-  Mesh find_mesh(std::string_view symbol) const override { return parser_.find_mesh(std::string(symbol)); }
-  [[noreturn]] void error(const std::string& message) const override { parser_.lexer_.error(offset_, message); }
+  Mesh find_mesh(std::string_view symbol) const override {
+    return parser_.find_mesh(std::string(symbol));
+  }
+  [[noreturn]] void error(const std::string& message) const override {
+    parser_.lexer_.error(offset_, message);
+  }
 
   size_t offset() const { return offset_; }
   std::string source;

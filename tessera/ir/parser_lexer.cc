@@ -14,11 +14,14 @@ bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0
 bool is_word(char c) { return is_letter(c) || is_digit(c) || c == '$' || c == '.'; }
 bool is_name(char c) { return is_word(c) || c == '-'; }
 
-int hex_value(char c) { return is_digit(c) ? c - '0' : std::tolower(static_cast<unsigned char>(c)) - 'a' + 10; }
+int hex_value(char c) {
+  return is_digit(c) ? c - '0' : std::tolower(static_cast<unsigned char>(c)) - 'a' + 10;
+}
 
 }  // namespace
 
-void parse_error(std::string_view file, std::string_view text, size_t offset, const std::string& message) {
+void parse_error(std::string_view file, std::string_view text, size_t offset,
+                 const std::string& message) {
   constexpr size_t kWidth = 160;
   offset = std::min(offset, text.size());
   const size_t newline = text.substr(0, offset).rfind('\n');
@@ -35,8 +38,18 @@ void parse_error(std::string_view file, std::string_view text, size_t offset, co
   }
   for (char& c : shown)
     if (static_cast<unsigned char>(c) < 0x20) c = ' ';
-  throw UserError(ErrorKind::kParse,
-                  fmt::format("[parse] {}: {}\n  {}\n  {}^", position, message, shown, std::string(column, ' ')));
+  throw UserError(ErrorKind::kParse, fmt::format("[parse] {}: {}\n  {}\n  {}^", position, message,
+                                                 shown, std::string(column, ' ')));
+}
+
+std::optional<uint64_t> parse_unsigned(std::string_view text) {
+  const bool hex = is_hex(text);
+  if (hex) text.remove_prefix(2);
+  uint64_t value = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value, hex ? 16 : 10);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
 }
 
 size_t Lexer::skip_blanks(size_t i) const {
@@ -63,19 +76,26 @@ Token Lexer::at(size_t offset) const {
   };
   auto named = [&](TokenKind kind, auto&& belongs) {
     const size_t end = run(begin + 1, belongs);
-    if (end == begin + 1 && kind != TokenKind::kHash) error(begin, fmt::format("expected a name after '{}'", c));
+    if (end == begin + 1 && kind != TokenKind::kHash)
+      error(begin, fmt::format("expected a name after '{}'", c));
     return Token{kind, std::string(text_.substr(begin + 1, end - begin - 1)), begin, end};
   };
   switch (c) {
-    case '%': return named(TokenKind::kValue, is_name);
-    case '^': return named(TokenKind::kCaret, is_name);
-    case '#': return named(TokenKind::kHash, is_word);
-    case '!': return named(TokenKind::kBang, is_word);
+    case '%':
+      return named(TokenKind::kValue, is_name);
+    case '^':
+      return named(TokenKind::kCaret, is_name);
+    case '#':
+      return named(TokenKind::kHash, is_word);
+    case '!':
+      return named(TokenKind::kBang, is_word);
     case '@':
       if (peek(begin + 1) == '"') return quoted(begin, begin + 1, TokenKind::kSymbol);
       return named(TokenKind::kSymbol, is_name);
-    case '"': return quoted(begin, begin, TokenKind::kString);
-    default: break;
+    case '"':
+      return quoted(begin, begin, TokenKind::kString);
+    default:
+      break;
   }
   if (is_digit(c)) return number(begin);
   if (is_letter(c)) {
@@ -94,7 +114,8 @@ Token Lexer::number(size_t begin) const {
     return {TokenKind::kInteger, std::string(text_.substr(begin, end - begin)), begin, end};
   }
   while (is_digit(peek(end))) ++end;
-  if (peek(end) != '.') return {TokenKind::kInteger, std::string(text_.substr(begin, end - begin)), begin, end};
+  if (peek(end) != '.')
+    return {TokenKind::kInteger, std::string(text_.substr(begin, end - begin)), begin, end};
   ++end;
   while (is_digit(peek(end))) ++end;
   if (peek(end) == 'e' || peek(end) == 'E') {

@@ -1,6 +1,10 @@
 // Tokens of MLIR text, on demand: the parser may look at any position again.
 #pragma once
 
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,7 +31,25 @@ struct Token {
 };
 
 // Throws UserError kParse: `file:line:column: message`, the line, and a caret below it.
-[[noreturn]] void parse_error(std::string_view file, std::string_view text, size_t offset, const std::string& message);
+[[noreturn]] void parse_error(std::string_view file, std::string_view text, size_t offset,
+                              const std::string& message);
+
+// The value of an integer's text, decimal or 0x...; nothing if it needs more than 64 bits.
+std::optional<uint64_t> parse_unsigned(std::string_view text);
+inline bool is_hex(std::string_view number) {
+  return number.size() > 2 && number[0] == '0' && number[1] == 'x';
+}
+// The nearest T to a decimal number, in any locale; infinity or 0 beyond T's range.
+template <class T>
+T parse_real(std::string_view text) {
+  T value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc::result_out_of_range)
+    return text.find("e-") == std::string_view::npos && text.find("E-") == std::string_view::npos
+               ? std::numeric_limits<T>::infinity()
+               : T(0);
+  return value;
+}
 
 class Lexer {
  public:
@@ -36,7 +58,9 @@ class Lexer {
   // The token that begins at or after `offset`, comments skipped.
   Token at(size_t offset) const;
   std::string_view text() const { return text_; }
-  [[noreturn]] void error(size_t offset, const std::string& message) const { parse_error(file_, text_, offset, message); }
+  [[noreturn]] void error(size_t offset, const std::string& message) const {
+    parse_error(file_, text_, offset, message);
+  }
 
  private:
   size_t skip_blanks(size_t offset) const;

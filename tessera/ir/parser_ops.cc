@@ -10,18 +10,23 @@ namespace {
 
 using Signature = OpFormat::Signature;
 
-// Attributes that say how to compute, not what; Tessera computes as exactly as they ask in any case.
-bool is_hint(std::string_view name) { return name == "result_accuracy" || name.find('.') != std::string_view::npos; }
+// Attributes that say how to compute, not what; Tessera computes as exactly as they ask in any
+// case.
+bool is_hint(std::string_view name) {
+  return name == "result_accuracy" || name.find('.') != std::string_view::npos;
+}
 
 bool is_terminator(std::string_view name) {
-  return name == "return" || name == "func.return" || name == "stablehlo.return" || name == "sdy.return";
+  return name == "return" || name == "func.return" || name == "stablehlo.return" ||
+         name == "sdy.return";
 }
 
 }  // namespace
 
 // --- What hooks see ---
 
-std::vector<ValueId> Reader::insert(const OpDef& def, Params params, std::span<const ValueId> operands) {
+std::vector<ValueId> Reader::insert(const OpDef& def, Params params,
+                                    std::span<const ValueId> operands) {
   return parser_.located(offset_, [&] {
     Function& f = scope_.function;
     const std::vector<Type> types = infer_types(def, f.types_of(operands), params);
@@ -34,7 +39,8 @@ std::vector<ValueId> Reader::insert(const OpDef& def, Params params, std::span<c
 const Mesh& Reader::mesh() const {
   if (AxisEnv::current().mesh().rank() > 0) return AxisEnv::current().mesh();
   if (parser_.meshes_.size() != 1)
-    error(fmt::format("expected a module with one mesh to say which devices take part, got {}", parser_.meshes_.size()));
+    error(fmt::format("expected a module with one mesh to say which devices take part, got {}",
+                      parser_.meshes_.size()));
   return parser_.find_mesh(parser_.meshes_.begin()->first);
 }
 
@@ -63,9 +69,9 @@ ValueId Parser::parse_operand(Scope& scope) {
   int64_t result = 0;
   if (peek().kind == TokenKind::kHash && peek().begin == name.end) {
     const Token index = next();
-    if (index.text.empty() || index.text.size() > 6 || !std::all_of(index.text.begin(), index.text.end(), [](char c) {
-          return c >= '0' && c <= '9';
-        }))
+    if (index.text.empty() || index.text.size() > 6 ||
+        !std::all_of(index.text.begin(), index.text.end(),
+                     [](char c) { return c >= '0' && c <= '9'; }))
       lexer_.error(index.begin, "expected the number of a result, as %0#1");
     result = std::stoll(index.text);
   }
@@ -76,10 +82,12 @@ ValueId Parser::parse_operand(Scope& scope) {
 ValueId Parser::lookup(Scope& scope, const std::string& name, int64_t result, size_t offset) {
   if (const auto it = scope.names.find(name); it != scope.names.end()) {
     if (result >= static_cast<int64_t>(it->second.size()))
-      lexer_.error(offset, fmt::format("expected a result below {} of %{}, got {}", it->second.size(), name, result));
+      lexer_.error(offset, fmt::format("expected a result below {} of %{}, got {}",
+                                       it->second.size(), name, result));
     return it->second[result];
   }
-  if (!scope.parent) lexer_.error(offset, fmt::format("expected a value that is defined above, got %{}", name));
+  if (!scope.parent)
+    lexer_.error(offset, fmt::format("expected a value that is defined above, got %{}", name));
   const std::string key = fmt::format("{}#{}", name, result);
   if (const auto it = scope.copied.find(key); it != scope.copied.end()) return it->second;
   const ValueId outer = lookup(*scope.parent, name, result, offset);
@@ -87,11 +95,16 @@ ValueId Parser::lookup(Scope& scope, const std::string& name, int64_t result, si
   for (const Op& op : f.ops) {
     if (std::find(op.results.begin(), op.results.end(), outer) == op.results.end()) continue;
     if (!op.operands.empty()) break;
-    const ValueIds ids = scope.function.add_op(*op.def, op.params, {}, f.types_of(op.results), op.source);
+    const ValueIds ids =
+        scope.function.add_op(*op.def, op.params, {}, f.types_of(op.results), op.source);
     const auto index = std::find(op.results.begin(), op.results.end(), outer) - op.results.begin();
     return scope.copied[key] = ids[index];
   }
-  lexer_.error(offset, fmt::format("expected a value of this region, got %{} of outside; pass it to the op as an operand", name));
+  lexer_.error(
+      offset,
+      fmt::format(
+          "expected a value of this region, got %{} of outside; pass it to the op as an operand",
+          name));
 }
 
 std::vector<ValueId> Parser::parse_operands(Scope& scope) {
@@ -100,7 +113,8 @@ std::vector<ValueId> Parser::parse_operands(Scope& scope) {
     operands.push_back(parse_operand(scope));
     if (!is_next(",")) break;
     const Token after = lexer_.at(peek().end);
-    if (after.kind == TokenKind::kPunctuation && after.text == ",") next();  // MLIR's `%0, , sizes = []`
+    if (after.kind == TokenKind::kPunctuation && after.text == ",")
+      next();  // MLIR's `%0, , sizes = []`
     if (after.kind != TokenKind::kValue) break;
     next();
   }
@@ -116,13 +130,15 @@ bool Parser::parse_op(Scope& scope) {
   while (peek().kind == TokenKind::kValue) {
     names.emplace_back(next(), 1);
     if (accept(":")) names.back().second = parse_int();
-    if (names.back().second < 1 || names.back().second > 100000) error("expected a number of results");
+    if (names.back().second < 1 || names.back().second > 100000)
+      error("expected a number of results");
     count += names.back().second;
     if (!accept(",")) break;
   }
   if (!names.empty()) expect("=");
   const Token name = peek();
-  if (name.kind != TokenKind::kWord && name.kind != TokenKind::kString) expected("an op, as stablehlo.add");
+  if (name.kind != TokenKind::kWord && name.kind != TokenKind::kString)
+    expected("an op, as stablehlo.add");
   if (is_terminator(name.text)) {
     if (!names.empty()) expected("an op with results");
     next();
@@ -143,15 +159,19 @@ bool Parser::parse_op(Scope& scope) {
   skip_location(&reader.source);
   const size_t dot = op_name.find('.');
   const std::vector<ValueId> results =
-      finish_op(scope, reader, op_name.substr(0, dot), dot == std::string::npos ? "" : op_name.substr(dot + 1));
-  for (size_t i = first_op; i < scope.function.ops.size(); ++i) scope.function.ops[i].source = reader.source;
+      finish_op(scope, reader, op_name.substr(0, dot),
+                dot == std::string::npos ? "" : op_name.substr(dot + 1));
+  for (size_t i = first_op; i < scope.function.ops.size(); ++i)
+    scope.function.ops[i].source = reader.source;
   if (count != 0 && static_cast<int64_t>(results.size()) != count)
-    lexer_.error(name.begin, fmt::format("expected {} name{} for the results of {}, got {}", results.size(),
-                                         results.size() == 1 ? "" : "s", op_name, count));
+    lexer_.error(name.begin,
+                 fmt::format("expected {} name{} for the results of {}, got {}", results.size(),
+                             results.size() == 1 ? "" : "s", op_name, count));
   auto at = results.begin();
   for (const auto& [value, n] : names) {
     if (!scope.names.emplace(value.text, std::vector<ValueId>(at, at + n)).second)
-      lexer_.error(value.begin, fmt::format("expected a new name, got %{} a second time", value.text));
+      lexer_.error(value.begin,
+                   fmt::format("expected a new name, got %{} a second time", value.text));
     at += n;
   }
   return true;
@@ -174,18 +194,20 @@ void Parser::parse_terminator(Scope& scope, bool generic) {
       while (accept(","));
     }
     if (types.size() != scope.function.outputs.size())
-      lexer_.error(offset, fmt::format("expected {} types, got {}", scope.function.outputs.size(), types.size()));
+      lexer_.error(offset, fmt::format("expected {} types, got {}", scope.function.outputs.size(),
+                                       types.size()));
     for (size_t i = 0; i < types.size(); ++i)
       if (!types[i].same_array(scope.function.type(scope.function.outputs[i])))
-        lexer_.error(offset, fmt::format("expected type {} to be {}, got {}", i, scope.function.type(scope.function.outputs[i]),
-                                         types[i]));
+        lexer_.error(offset, fmt::format("expected type {} to be {}, got {}", i,
+                                         scope.function.type(scope.function.outputs[i]), types[i]));
   }
   skip_location(nullptr);
 }
 
 void Parser::parse_pretty_op(Scope& scope, Reader& reader, const Token& name) {
   const size_t dot = name.text.find('.');
-  if (dot == std::string::npos) lexer_.error(name.begin, fmt::format("expected an op, as stablehlo.add, got '{}'", name.text));
+  if (dot == std::string::npos)
+    lexer_.error(name.begin, fmt::format("expected an op, as stablehlo.add, got '{}'", name.text));
   const std::string dialect = name.text.substr(0, dot), op = name.text.substr(dot + 1);
   if (name.text == "stablehlo.custom_call") return parse_custom_call(scope, reader);
   const OpDef* def = find_op(dialect, op);
@@ -205,7 +227,10 @@ void Parser::parse_pretty_op(Scope& scope, Reader& reader, const Token& name) {
   } else if (std::all_of(def->attributes.begin(), def->attributes.end(), is_result_field)) {
     parse_assembly("{operands}", scope, reader);
   } else {
-    lexer_.error(name.begin, fmt::format("expected the generic form of this op, \"{}\"(...) <{{...}}> : (...) -> ...", name.text));
+    lexer_.error(
+        name.begin,
+        fmt::format("expected the generic form of this op, \"{}\"(...) <{{...}}> : (...) -> ...",
+                    name.text));
   }
   Scanner(*this, scope).extra(reader.text);
   if (signature != Signature::kNone) parse_signature(reader, reader.result_count);
@@ -256,7 +281,8 @@ FunctionRef Parser::parse_region_body(Scope* parent, std::span<const RegionInput
   scope.parent = parent;
   scope.function.name = "body";
   for (const RegionInput& input : inputs)
-    if (!scope.names.emplace(input.name, std::vector<ValueId>{scope.function.add_input(input.type)}).second)
+    if (!scope.names.emplace(input.name, std::vector<ValueId>{scope.function.add_input(input.type)})
+             .second)
       error(fmt::format("expected arguments of different names, got %{} twice", input.name));
   while (parse_op(scope)) {
   }
@@ -305,7 +331,8 @@ void Parser::parse_assembly(std::string_view assembly, Scope& scope, Reader& rea
       const std::string_view literal = assembly.substr(i, end - i);
       if (!accept_literal(literal)) {
         const Lexer own(literal, "assembly");
-        for (Token want = own.at(0); want.kind != TokenKind::kEnd; want = own.at(want.end)) expect(want.text);
+        for (Token want = own.at(0); want.kind != TokenKind::kEnd; want = own.at(want.end))
+          expect(want.text);
       }
       i = end;
     }
@@ -357,14 +384,18 @@ void Parser::parse_signature(Reader& reader, size_t results) {
   if (functional ? (expect("->"), true) : accept("->")) {
     const std::vector<Type> operands = reader.operand_types();
     if (types.size() != operands.size())
-      lexer_.error(offset, fmt::format("expected the types of {} operands, got {}", operands.size(), types.size()));
+      lexer_.error(offset, fmt::format("expected the types of {} operands, got {}", operands.size(),
+                                       types.size()));
     for (size_t k = 0; k < types.size(); ++k)
       if (!types[k].same_array(operands[k]))
-        lexer_.error(offset, fmt::format("expected operand {} to be {}, as it is defined, got {}", k, operands[k], types[k]));
+        lexer_.error(offset, fmt::format("expected operand {} to be {}, as it is defined, got {}",
+                                         k, operands[k], types[k]));
     types = parse_type_list();
   } else {
     const size_t n = std::max<size_t>(results, 1);
-    if (types.size() < n) lexer_.error(offset, fmt::format("expected the types of {} results, got {}", n, types.size()));
+    if (types.size() < n)
+      lexer_.error(offset,
+                   fmt::format("expected the types of {} results, got {}", n, types.size()));
     types.erase(types.begin(), types.end() - static_cast<int64_t>(n));
   }
   reader.result_types = std::move(types);
@@ -372,7 +403,8 @@ void Parser::parse_signature(Reader& reader, size_t results) {
 
 // --- From text to ops ---
 
-std::vector<ValueId> Parser::finish_op(Scope& scope, Reader& reader, const std::string& dialect, const std::string& name) {
+std::vector<ValueId> Parser::finish_op(Scope& scope, Reader& reader, const std::string& dialect,
+                                       const std::string& name) {
   std::string op_dialect = dialect, op_name = name;
   if (dialect == "stablehlo" && name == "custom_call") {
     const TextAttr& target = reader.require("call_target_name");
@@ -392,19 +424,23 @@ std::vector<ValueId> Parser::finish_op(Scope& scope, Reader& reader, const std::
   if (def) {
     // The field weak_type is the type's.
     if (const TextAttr* weak = reader.text.find("tessera.weak"))
-      if (const auto* list = weak->get<TextAttr::List>(); list && !list->items.empty() && !reader.result_types.empty())
+      if (const auto* list = weak->get<TextAttr::List>();
+          list && !list->items.empty() && !reader.result_types.empty())
         if (const bool* first = list->items[0].get<bool>()) reader.result_types[0].weak = *first;
     results = add_op(scope, reader, *def);
   } else if (foreign) {
     results = located(reader.offset(), [&] { return foreign->build(reader); });
   } else {
-    reader.error(op_dialect == "custom_call" ? fmt::format("expected a custom call that Tessera has, got @{}", op_name)
-                                             : fmt::format("expected an op that Tessera has, got '{}.{}'", op_dialect, op_name));
+    reader.error(
+        op_dialect == "custom_call"
+            ? fmt::format("expected a custom call that Tessera has, got @{}", op_name)
+            : fmt::format("expected an op that Tessera has, got '{}.{}'", op_dialect, op_name));
   }
   for (const auto* entries : {&reader.text.attributes, &reader.text.extra})
     for (const auto& [key, value] : *entries)
       if (key[0] != '\x01' && !is_hint(key))
-        reader.error(fmt::format("expected attributes that {}.{} has, got '{}'", op_dialect, op_name, key));
+        reader.error(
+            fmt::format("expected attributes that {}.{} has, got '{}'", op_dialect, op_name, key));
   apply_type_attributes(scope, reader, results);
   check_results(scope, reader, results);
   return results;
@@ -416,7 +452,8 @@ std::vector<ValueId> Parser::add_op(Scope& scope, Reader& reader, const OpDef& d
     std::vector<Type> types = infer_types(def, reader.operand_types(), params);
     for (Type& type : types) type.sharding = nullptr;
     const ValueIds& results = scope.function.add_op(
-        def, std::move(params), ValueIds(reader.operands.begin(), reader.operands.end()), types, reader.source);
+        def, std::move(params), ValueIds(reader.operands.begin(), reader.operands.end()), types,
+        reader.source);
     return std::vector<ValueId>(results.begin(), results.end());
   });
 }
@@ -425,19 +462,22 @@ void Parser::apply_type_attributes(Scope& scope, Reader& reader, std::span<const
   auto type = [&](size_t r) -> Type& { return scope.function.types[results[r]]; };
   auto check_count = [&](std::string_view name, size_t count) {
     if (count != results.size())
-      reader.error(fmt::format("expected {} entries of {}, one a result, got {}", results.size(), name, count));
+      reader.error(fmt::format("expected {} entries of {}, one a result, got {}", results.size(),
+                               name, count));
   };
   if (const TextAttr* weak = reader.text.find("tessera.weak")) {
     const auto* list = weak->get<TextAttr::List>();
     check_count("tessera.weak", list ? list->items.size() : 0);
     for (size_t r = 0; r < results.size(); ++r)
-      type(r).weak = std::get<bool>(from_text(list->items[r], Attribute(false), "tessera.weak", reader));
+      type(r).weak =
+          std::get<bool>(from_text(list->items[r], Attribute(false), "tessera.weak", reader));
   }
   if (const TextAttr* varying = reader.text.find("tessera.varying")) {
     const auto* list = varying->get<TextAttr::List>();
     check_count("tessera.varying", list ? list->items.size() : 0);
     for (size_t r = 0; r < results.size(); ++r) {
-      AxisNames names = std::get<AxisNames>(from_text(list->items[r], Attribute(AxisNames()), "tessera.varying", reader));
+      AxisNames names = std::get<AxisNames>(
+          from_text(list->items[r], Attribute(AxisNames()), "tessera.varying", reader));
       std::sort(names.begin(), names.end());
       names.erase(std::unique(names.begin(), names.end()), names.end());
       type(r).varying = std::move(names);
@@ -450,10 +490,13 @@ void Parser::apply_type_attributes(Scope& scope, Reader& reader, std::span<const
   if (const auto* all = sharding->get<TextAttr::Shardings>()) values = all->values;
   check_count("sdy.sharding", values.size());
   const TextAttr* skip = reader.text.find("tessera.unsharded");
-  const Dims unsharded = skip ? std::get<Dims>(from_text(*skip, Attribute(Dims()), "tessera.unsharded", reader)) : Dims();
+  const Dims unsharded =
+      skip ? std::get<Dims>(from_text(*skip, Attribute(Dims()), "tessera.unsharded", reader))
+           : Dims();
   for (size_t r = 0; r < results.size(); ++r) {
     located(reader.offset(), [&] { check_rank("sdy.sharding", values[r], type(r).shape); });
-    const bool none = std::find(unsharded.begin(), unsharded.end(), static_cast<int64_t>(r)) != unsharded.end();
+    const bool none =
+        std::find(unsharded.begin(), unsharded.end(), static_cast<int64_t>(r)) != unsharded.end();
     type(r).sharding = none ? nullptr : std::make_shared<const NamedSharding>(values[r]);
   }
 }
@@ -461,11 +504,13 @@ void Parser::apply_type_attributes(Scope& scope, Reader& reader, std::span<const
 void Parser::check_results(Scope& scope, Reader& reader, std::span<const ValueId> results) {
   if (reader.result_types.empty()) return;
   if (reader.result_types.size() != results.size())
-    reader.error(fmt::format("expected the types of {} results, got {}", results.size(), reader.result_types.size()));
+    reader.error(fmt::format("expected the types of {} results, got {}", results.size(),
+                             reader.result_types.size()));
   for (size_t r = 0; r < results.size(); ++r)
     if (!reader.result_types[r].same_array(scope.function.type(results[r])))
-      reader.error(fmt::format("expected result {} to be {}, which the op gives for its operands, got {}", r,
-                               scope.function.type(results[r]), reader.result_types[r]));
+      reader.error(
+          fmt::format("expected result {} to be {}, which the op gives for its operands, got {}", r,
+                      scope.function.type(results[r]), reader.result_types[r]));
 }
 
 }  // namespace tessera::internal

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tessera/ir/parser_lexer.h"
 #include "tessera/ir/printer.h"
 
 namespace tessera {
@@ -23,7 +24,8 @@ std::string bits_text(T value) {
   }
 }
 
-// As MLIR writes floats: at least six digits, as many as read back the same; the bits of what is not finite.
+// As MLIR writes floats: at least six digits, as many as read back the same; the bits of what is
+// not finite.
 template <class T>
 std::string float_text(T value) {
   double wide;
@@ -35,8 +37,9 @@ std::string float_text(T value) {
   if (!std::isfinite(wide)) return bits_text(value);
   for (int digits = 6;; ++digits) {
     std::string text = fmt::format("{:.{}e}", wide, digits);
-    const double back = std::strtod(text.c_str(), nullptr);
-    const bool same = std::is_same_v<T, double> ? back == wide : static_cast<float>(back) == static_cast<float>(wide);
+    const bool same = std::is_same_v<T, double>
+                          ? internal::parse_real<double>(text) == wide
+                          : internal::parse_real<float>(text) == static_cast<float>(wide);
     if (same || digits == 17) return text;
   }
 }
@@ -47,7 +50,8 @@ std::string element_text(T value) {
     return value ? "true" : "false";
   } else if constexpr (std::is_integral_v<T>) {
     return fmt::format("{}", +value);
-  } else if constexpr (std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>) {
+  } else if constexpr (std::is_same_v<T, std::complex<float>> ||
+                       std::is_same_v<T, std::complex<double>>) {
     return fmt::format("({},{})", float_text(value.real()), float_text(value.imag()));
   } else {
     return float_text(value);
@@ -55,7 +59,8 @@ std::string element_text(T value) {
 }
 
 template <class T>
-void list_elements(std::string& out, const T* values, const Shape& shape, int64_t dim, int64_t& next) {
+void list_elements(std::string& out, const T* values, const Shape& shape, int64_t dim,
+                   int64_t& next) {
   if (dim == shape.rank()) {
     out += element_text(values[next++]);
     return;
@@ -72,15 +77,18 @@ std::string axes_text(const std::vector<AxisRef>& axes, bool open) {
   std::vector<std::string> parts;
   for (const AxisRef& axis : axes)
     parts.push_back(axis.is_whole() ? mlir_string(axis.name)
-                                    : fmt::format("{}:({}){}", mlir_string(axis.name), axis.pre_size, axis.size));
+                                    : fmt::format("{}:({}){}", mlir_string(axis.name),
+                                                  axis.pre_size, axis.size));
   if (open) parts.push_back("?");
   return fmt::format("{{{}}}", fmt::join(parts, ", "));
 }
 
 bool is_bare(std::string_view name) {
-  if (name.empty() || (!std::isalpha(static_cast<unsigned char>(name[0])) && name[0] != '_')) return false;
+  if (name.empty() || (!std::isalpha(static_cast<unsigned char>(name[0])) && name[0] != '_'))
+    return false;
   for (char c : name)
-    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '$' && c != '.') return false;
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_' && c != '$' && c != '.')
+      return false;
   return true;
 }
 
@@ -116,7 +124,8 @@ std::string mlir_literal(const Literal& value, const Shape& shape) {
     std::string out = "dense<";
     if (shape.elements() > kMaxListed && !std::is_same_v<T, bool>) {
       out += "\"0x";
-      for (int64_t i = 0; i < value.bytes(); ++i) out += fmt::format("{:02X}", static_cast<uint8_t>(value.raw()[i]));
+      for (int64_t i = 0; i < value.bytes(); ++i)
+        out += fmt::format("{:02X}", static_cast<uint8_t>(value.raw()[i]));
       return out + "\">";
     }
     int64_t next = 0;

@@ -46,7 +46,8 @@ class Symbols {
 
 class FunctionPrinter final : public OpWriter {
  public:
-  FunctionPrinter(Symbols& symbols, const PrintOptions& options) : symbols_(symbols), options_(options) {}
+  FunctionPrinter(Symbols& symbols, const PrintOptions& options)
+      : symbols_(symbols), options_(options) {}
 
   std::string print(const Function& f, std::string_view visibility, const std::string& name) {
     out_ = fmt::format("  func.func {} {}(", visibility, mlir_symbol(name));
@@ -63,7 +64,8 @@ class FunctionPrinter final : public OpWriter {
       const Type& type = f.type(f.outputs[r]);
       write(fmt::format("{}{}", r ? ", " : "", mlir_type(type)));
       TextAttr::Entries entries;
-      if (type.sharding) entries.emplace_back("sdy.sharding", TextAttr::Sharding{*type.sharding, type.rank()});
+      if (type.sharding)
+        entries.emplace_back("sdy.sharding", TextAttr::Sharding{*type.sharding, type.rank()});
       write_dictionary(entries);
     }
     write(") {\n");
@@ -75,7 +77,9 @@ class FunctionPrinter final : public OpWriter {
 
   // What custom assembly writes with.
   void write(std::string_view text) override { out_ += text; }
-  void write_attribute(const TextAttr& attribute) override { out_ += attribute_text(attribute, true); }
+  void write_attribute(const TextAttr& attribute) override {
+    out_ += attribute_text(attribute, true);
+  }
   void write_operand(int k) override { out_ += name(op_->operands.at(k)); }
   void write_extra() override {
     write_dictionary(extra_);
@@ -110,7 +114,9 @@ class FunctionPrinter final : public OpWriter {
     std::vector<std::string> names;
   };
 
-  void enter(const Function& f) { scopes_.push_back({&f, std::vector<std::string>(f.types.size())}); }
+  void enter(const Function& f) {
+    scopes_.push_back({&f, std::vector<std::string>(f.types.size())});
+  }
   const Function& function() const { return *scopes_.back().function; }
   const std::string& name(ValueId v) const { return scopes_.back().names.at(v); }
 
@@ -118,7 +124,8 @@ class FunctionPrinter final : public OpWriter {
     for (const Op& op : f.ops) {
       out_.append(indent_, ' ');
       write_op(op);
-      if (options_.locations && !op.source.empty()) write(fmt::format(" loc({})", mlir_string(op.source)));
+      if (options_.locations && !op.source.empty())
+        write(fmt::format(" loc({})", mlir_string(op.source)));
       write("\n");
     }
     out_.append(indent_, ' ');
@@ -128,7 +135,8 @@ class FunctionPrinter final : public OpWriter {
       names.push_back(name(v));
       types.push_back(mlir_type(f.type(v)));
     }
-    if (!names.empty()) write(fmt::format(" {} : {}", fmt::join(names, ", "), fmt::join(types, ", ")));
+    if (!names.empty())
+      write(fmt::format(" {} : {}", fmt::join(names, ", "), fmt::join(types, ", ")));
     write("\n");
   }
 
@@ -142,7 +150,8 @@ class FunctionPrinter final : public OpWriter {
       for (size_t r = 0; r < op.results.size(); ++r)
         scopes_.back().names[op.results[r]] =
             op.results.size() == 1 ? fmt::format("%{}", number) : fmt::format("%{}#{}", number, r);
-      write(op.results.size() == 1 ? fmt::format("%{} = ", number) : fmt::format("%{}:{} = ", number, op.results.size()));
+      write(op.results.size() == 1 ? fmt::format("%{} = ", number)
+                                   : fmt::format("%{}:{} = ", number, op.results.size()));
     }
     const OpFormat& format = op.def->format;
     if (op.def->dialect == "tessera") {
@@ -214,7 +223,8 @@ class FunctionPrinter final : public OpWriter {
   void write_ranges(std::string_view hole, const OpText& text) {
     const std::array<std::string_view, 3> names = range_names(hole);
     std::array<const std::vector<int64_t>*, 3> parts{};
-    for (int i = 0; i < 3; ++i) parts[i] = &std::get<TextAttr::Array>(text.find(names[i])->value).values;
+    for (int i = 0; i < 3; ++i)
+      parts[i] = &std::get<TextAttr::Array>(text.find(names[i])->value).values;
     std::vector<std::string> ranges;
     for (size_t d = 0; d < parts[0]->size(); ++d) {
       ranges.push_back(fmt::format("{}:{}", (*parts[0])[d], (*parts[1])[d]));
@@ -229,7 +239,8 @@ class FunctionPrinter final : public OpWriter {
   }
 
   void write_custom_call(const Op& op, const OpText& text) {
-    write(fmt::format("stablehlo.custom_call {}(", mlir_symbol(fmt::format("tessera.{}", op.def->name))));
+    write(fmt::format("stablehlo.custom_call {}(",
+                      mlir_symbol(fmt::format("tessera.{}", op.def->name))));
     write_operands();
     write(")");
     extra_.emplace(extra_.begin(), "api_version", TextAttr::Integer{4, 32});
@@ -266,10 +277,12 @@ class FunctionPrinter final : public OpWriter {
   }
 
   void write_types(Signature signature) {
-    const std::vector<Type> operands = function().types_of(op_->operands), results = function().types_of(op_->results);
+    const std::vector<Type> operands = function().types_of(op_->operands),
+                            results = function().types_of(op_->results);
     auto all_same = [&] {
       return results.size() == 1 &&
-             std::all_of(operands.begin(), operands.end(), [&](const Type& t) { return t.same_array(results[0]); });
+             std::all_of(operands.begin(), operands.end(),
+                         [&](const Type& t) { return t.same_array(results[0]); });
     };
     switch (signature) {
       case Signature::kNone:
@@ -305,8 +318,8 @@ class FunctionPrinter final : public OpWriter {
       inferred.resize(types.size());  // an invalid function is printed too, for its message
     }
     inferred.resize(types.size());
-    const bool has_weak_field =
-        std::find(op.def->attributes.begin(), op.def->attributes.end(), "weak_type") != op.def->attributes.end();
+    const bool has_weak_field = std::find(op.def->attributes.begin(), op.def->attributes.end(),
+                                          "weak_type") != op.def->attributes.end();
     bool weak = false, varying = false, sharded = false;
     for (size_t r = 0; r < types.size(); ++r) {
       weak = weak || types[r].weak != inferred[r].weak || (has_weak_field && types[r].weak);
@@ -323,9 +336,11 @@ class FunctionPrinter final : public OpWriter {
         shardings.values.push_back(*types[r].sharding);
       } else if (sharded) {
         unsharded.values.push_back(static_cast<int64_t>(r));
-        const Type& other = *std::find_if(types.begin(), types.end(), [](const Type& t) { return t.sharding != nullptr; });
-        shardings.values.emplace_back(other.sharding->mesh(),
-                                      PartitionSpec(std::vector<DimSpec>(types[r].rank(), DimSpec(UNCONSTRAINED))));
+        const Type& other = *std::find_if(types.begin(), types.end(),
+                                          [](const Type& t) { return t.sharding != nullptr; });
+        shardings.values.emplace_back(
+            other.sharding->mesh(),
+            PartitionSpec(std::vector<DimSpec>(types[r].rank(), DimSpec(UNCONSTRAINED))));
       }
     }
     if (sharded) extra_.emplace_back("sdy.sharding", std::move(shardings));
@@ -336,8 +351,10 @@ class FunctionPrinter final : public OpWriter {
 
   TextAttr::Entries argument_attributes(const Type& type) {
     TextAttr::Entries entries;
-    if (type.sharding) entries.emplace_back("sdy.sharding", TextAttr::Sharding{*type.sharding, type.rank()});
-    if (!type.varying.empty()) entries.emplace_back("tessera.varying", to_text(Attribute(type.varying), nullptr));
+    if (type.sharding)
+      entries.emplace_back("sdy.sharding", TextAttr::Sharding{*type.sharding, type.rank()});
+    if (!type.varying.empty())
+      entries.emplace_back("tessera.varying", to_text(Attribute(type.varying), nullptr));
     if (type.weak) entries.emplace_back("tessera.weak", TextAttr::Unit{});
     return entries;
   }
@@ -349,11 +366,14 @@ class FunctionPrinter final : public OpWriter {
   std::string entries_text(const TextAttr::Entries& entries) {
     std::vector<std::string> parts;
     for (const auto& [key, value] : entries)
-      parts.push_back(value.get<TextAttr::Unit>() ? key : fmt::format("{} = {}", key, attribute_text(value, false)));
+      parts.push_back(value.get<TextAttr::Unit>()
+                          ? key
+                          : fmt::format("{} = {}", key, attribute_text(value, false)));
     return fmt::format("{}", fmt::join(parts, ", "));
   }
 
-  // In assembly (`bare`) the op's grammar says what an attribute is, so that its type is not written.
+  // In assembly (`bare`) the op's grammar says what an attribute is, so that its type is not
+  // written.
   std::string attribute_text(const TextAttr& attribute, bool bare) {
     return std::visit(
         [&]<class T>(const T& v) -> std::string {
@@ -372,10 +392,12 @@ class FunctionPrinter final : public OpWriter {
           } else if constexpr (std::is_same_v<T, DType>) {
             return std::string(mlir_name(v));
           } else if constexpr (std::is_same_v<T, TextAttr::Tensor>) {
-            return fmt::format("{} : {}", mlir_literal(v.value, v.shape), mlir_type({v.value.dtype(), v.shape}));
+            return fmt::format("{} : {}", mlir_literal(v.value, v.shape),
+                               mlir_type({v.value.dtype(), v.shape}));
           } else if constexpr (std::is_same_v<T, TextAttr::Array>) {
             if (bare) return fmt::format("[{}]", fmt::join(v.values, ", "));
-            return v.values.empty() ? "array<i64>" : fmt::format("array<i64: {}>", fmt::join(v.values, ", "));
+            return v.values.empty() ? "array<i64>"
+                                    : fmt::format("array<i64: {}>", fmt::join(v.values, ", "));
           } else if constexpr (std::is_same_v<T, TextAttr::List>) {
             std::vector<std::string> items;
             for (const TextAttr& item : v.items) items.push_back(attribute_text(item, bare));
@@ -386,12 +408,14 @@ class FunctionPrinter final : public OpWriter {
             return v.name.empty() ? fmt::format("{{{}}}", entries_text(v.entries))
                                   : fmt::format("#{}<{}>", v.name, record_text(v.entries));
           } else if constexpr (std::is_same_v<T, TextAttr::Sharding>) {
-            return fmt::format("{}<{}>", bare ? "" : "#sdy.sharding", sharding_text(v.value, v.rank));
+            return fmt::format("{}<{}>", bare ? "" : "#sdy.sharding",
+                               sharding_text(v.value, v.rank));
           } else if constexpr (std::is_same_v<T, TextAttr::Shardings>) {
             std::vector<std::string> items;
             for (const NamedSharding& s : v.values)
               items.push_back(fmt::format("<{}>", sharding_text(s, s.spec().rank())));
-            return fmt::format("{}[{}]{}", bare ? "" : "#sdy.sharding_per_value<", fmt::join(items, ", "), bare ? "" : ">");
+            return fmt::format("{}[{}]{}", bare ? "" : "#sdy.sharding_per_value<",
+                               fmt::join(items, ", "), bare ? "" : ">");
           } else if constexpr (std::is_same_v<T, Mesh>) {
             return mlir_symbol(symbols_.mesh(v));
           } else {
@@ -403,7 +427,8 @@ class FunctionPrinter final : public OpWriter {
 
   std::string record_text(const TextAttr::Entries& entries) {
     std::vector<std::string> parts;
-    for (const auto& [key, value] : entries) parts.push_back(fmt::format("{} = {}", key, attribute_text(value, true)));
+    for (const auto& [key, value] : entries)
+      parts.push_back(fmt::format("{} = {}", key, attribute_text(value, true)));
     return fmt::format("{}", fmt::join(parts, ", "));
   }
 
@@ -434,10 +459,12 @@ std::string mesh_text(const Mesh& mesh, const std::string& name) {
   std::string out = fmt::format("  sdy.mesh {} = <[{}]", mlir_symbol(name), fmt::join(axes, ", "));
   if (mesh.is_abstract()) return out + "> {tessera.abstract}\n";
   const std::vector<int64_t> logical = logical_device_ids(mesh);
-  if (!std::is_sorted(logical.begin(), logical.end())) out += fmt::format(", device_ids=[{}]", fmt::join(logical, ", "));
+  if (!std::is_sorted(logical.begin(), logical.end()))
+    out += fmt::format(", device_ids=[{}]", fmt::join(logical, ", "));
   out += ">";
   const std::vector<int64_t>& ids = mesh.device_ids();
-  if (!ids.empty() && *std::max_element(ids.begin(), ids.end()) != static_cast<int64_t>(ids.size()) - 1)
+  if (!ids.empty() &&
+      *std::max_element(ids.begin(), ids.end()) != static_cast<int64_t>(ids.size()) - 1)
     out += fmt::format(" {{tessera.device_ids = array<i64: {}>}}", fmt::join(ids, ", "));
   return out + "\n";
 }
@@ -458,8 +485,10 @@ std::string to_mlir(const Function& function, const PrintOptions& options) {
     partitions = std::max(partitions, mesh.size());
   }
   const std::string& name = options.module_name.empty() ? function.name : options.module_name;
-  return fmt::format("module {} attributes {{mhlo.num_partitions = {} : i32, mhlo.num_replicas = 1 : i32}} {{\n{}{}}}\n",
-                     mlir_symbol(name.empty() ? "main" : name), partitions, meshes, functions);
+  return fmt::format(
+      "module {} attributes {{mhlo.num_partitions = {} : i32, mhlo.num_replicas = 1 : i32}} "
+      "{{\n{}{}}}\n",
+      mlir_symbol(name.empty() ? "main" : name), partitions, meshes, functions);
 }
 
 }  // namespace tessera

@@ -1,16 +1,18 @@
-// Printer: a Function as StableHLO and Shardy text, which every tool of that ecosystem reads and parser.h reads back:
-// parse_mlir(to_mlir(f)) == f.
+// Printer: a Function as StableHLO and Shardy text, which every tool of that ecosystem reads and
+// parser.h reads back: parse_mlir(to_mlir(f)) == f.
 //
 //   module @jit_f attributes {mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32} {
 //     sdy.mesh @mesh = <["x"=2, "y"=4]>
-//     func.func public @main(%arg0: tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}) -> tensor<4x8xf32> {
+//     func.func public @main(%arg0: tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"},
+//     {"y"}]>}) -> tensor<4x8xf32> {
 //       %0 = stablehlo.sine %arg0 : tensor<4x8xf32>
 //       return %0 : tensor<4x8xf32>
 //     }
 //   }
 //
-// What MLIR has no place for stands in attributes of the dialect `tessera`, which other tools carry along: `tessera.weak` and
-// `tessera.varying` (see Type) where they differ from what the op's type rule gives, `tessera.abstract` on a mesh without devices.
+// What MLIR has no place for stands in attributes of the dialect `tessera`, which other tools carry
+// along: `tessera.weak` and `tessera.varying` (see Type) where they differ from what the op's type
+// rule gives, `tessera.abstract` on a mesh without devices.
 #pragma once
 
 #include <string>
@@ -27,10 +29,11 @@ struct PrintOptions {
 std::string to_mlir(const Function& function, const PrintOptions& options = {});
 
 // The spelling of parts of it.
-std::string mlir_type(const Type& type);                // tensor<4x8xf32>
-std::string mlir_literal(const Literal& value, const Shape& shape);  // dense<1.000000e+00>; a rank-0 value is a splat
-std::string mlir_symbol(std::string_view name);         // @main, @"<lambda>"
-std::string mlir_string(std::string_view text);         // "..." with escapes
+std::string mlir_type(const Type& type);  // tensor<4x8xf32>
+std::string mlir_literal(const Literal& value,
+                         const Shape& shape);    // dense<1.000000e+00>; a rank-0 value is a splat
+std::string mlir_symbol(std::string_view name);  // @main, @"<lambda>"
+std::string mlir_string(std::string_view text);  // "..." with escapes
 // [{"x"}, {?}], replicated={"y"}; entries for `rank` dimensions.
 std::string mlir_spec(const PartitionSpec& spec, int64_t rank);
 

@@ -52,8 +52,10 @@ bool operator==(const Type& a, const Type& b) {
 }
 
 size_t hash_value(const Type& type) {
-  size_t seed = hash_combine(static_cast<size_t>(type.dtype) * 2 + type.weak, hash_value(type.shape));
-  for (const std::string& axis : type.varying) seed = hash_combine(seed, std::hash<std::string>()(axis));
+  size_t seed =
+      hash_combine(static_cast<size_t>(type.dtype) * 2 + type.weak, hash_value(type.shape));
+  for (const std::string& axis : type.varying)
+    seed = hash_combine(seed, std::hash<std::string>()(axis));
   return seed;
 }
 
@@ -64,7 +66,8 @@ std::ostream& operator<<(std::ostream& out, const Type& type) {
 }
 
 std::string describe(const Type& type) {
-  std::string text = fmt::format("{}[{}]", dtype_name(type.dtype), fmt::join(type.shape.begin(), type.shape.end(), ","));
+  std::string text = fmt::format("{}[{}]", dtype_name(type.dtype),
+                                 fmt::join(type.shape.begin(), type.shape.end(), ","));
   if (!type.varying.empty()) text += fmt::format("{{varying: {}}}", fmt::join(type.varying, ","));
   return text;
 }

@@ -23,8 +23,8 @@ struct Type {
   Shape shape;
   // A weak type came from a C++ scalar: it yields to the other operand's dtype (JAX's weak_type).
   bool weak = false;
-  // The manual mesh axes the value varies over: inside a manual computation its content may differ between devices
-  // along these. Outside, empty.
+  // The manual mesh axes the value varies over: inside a manual computation its content may differ
+  // between devices along these. Outside, empty.
   AxisNames varying;
   // How the (global) value lies on the mesh. Null: not decided yet, or on one device.
   std::shared_ptr<const NamedSharding> sharding;
@@ -44,7 +44,8 @@ struct Type {
 size_t hash_value(const Type& type);
 // `tensor<4x8xf32>`: the StableHLO spelling of dtype and shape.
 std::ostream& operator<<(std::ostream& out, const Type& type);
-// `float32[4,8]`: for messages, as JAX writes it; with `{varying: x}` and the sharding where there is one.
+// `float32[4,8]`: for messages, as JAX writes it; with `{varying: x}` and the sharding where there
+// is one.
 std::string describe(const Type& type);
 
 }  // namespace tessera

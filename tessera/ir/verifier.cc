@@ -22,12 +22,14 @@ class Verifier {
   template <class... Args>
   void require(bool holds, fmt::format_string<Args...> text, Args&&... args) const {
     if (!holds)
-      throw InternalError(fmt::format("invalid function {}: {}", f_.name, fmt::format(text, std::forward<Args>(args)...)));
+      throw InternalError(fmt::format("invalid function {}: {}", f_.name,
+                                      fmt::format(text, std::forward<Args>(args)...)));
   }
 
   static std::string describe_op(const Op& op) {
     if (!op.def) return "an op without definition";
-    return fmt::format("{}.{}{}", op.def->dialect, op.def->name, op.source.empty() ? "" : fmt::format(" ({})", op.source));
+    return fmt::format("{}.{}{}", op.def->dialect, op.def->name,
+                       op.source.empty() ? "" : fmt::format(" ({})", op.source));
   }
 
   bool in_range(ValueId v) const { return v >= 0 && v < static_cast<ValueId>(f_.types.size()); }
@@ -39,7 +41,8 @@ class Verifier {
   }
 
   void check_use(ValueId v, const std::string& by) const {
-    require(in_range(v), "value {} used by {} is not in the table of {} types", v, by, f_.types.size());
+    require(in_range(v), "value {} used by {} is not in the table of {} types", v, by,
+            f_.types.size());
     require(defined_[v], "value {} is used by {} before it is defined", v, by);
   }
 
@@ -59,11 +62,12 @@ class Verifier {
     } catch (const UserError& error) {
       require(false, "{} does not accept its operands: {}", name, error.what());
     }
-    require(inferred.size() == op.results.size(), "{} has {} results, its type rule gives {}", name, op.results.size(),
-            inferred.size());
+    require(inferred.size() == op.results.size(), "{} has {} results, its type rule gives {}", name,
+            op.results.size(), inferred.size());
     for (size_t r = 0; r < inferred.size(); ++r) {
       define(op.results[r], name);
-      require(inferred[r].same_array(f_.types[op.results[r]]), "result {} of {} is {}, its type rule gives {}", r, name,
+      require(inferred[r].same_array(f_.types[op.results[r]]),
+              "result {} of {} is {}, its type rule gives {}", r, name,
               describe(f_.types[op.results[r]]), describe(inferred[r]));
     }
   }

@@ -95,8 +95,9 @@ Array nested_array(const List& list, OptionalDType dtype) {
 }
 }  // namespace internal
 
-// array({1., 2.}), array({{1, 2}, {3, 4}}), up to four levels of braces; vectors likewise.
-// UserError for rows of different lengths. A lone number is array(2.0): rank 0, weakly typed.
+// array({1., 2.}), array({{1, 2}, {3, 4}}), up to four levels of braces around numbers of one C++
+// type; vectors likewise. UserError for rows of different lengths. A lone number is array(2.0):
+// rank 0, weakly typed.
 template <Element T>
 Array array(std::initializer_list<T> values, OptionalDType dtype = {}) {
   return internal::nested_array<T, 1>(values, dtype);
@@ -231,7 +232,7 @@ std::vector<Array> meshgrid(const std::vector<Array>& vectors, const MeshgridOpt
 template <Element T>
 std::vector<T> to_vector(const Array& x) {
   const Literal values = internal::converted(x.to_host(), dtype_of<T>);
-  return {values.data<T>(), values.data<T>() + values.elements()};
+  return std::vector<T>(values.data<T>(), values.data<T>() + values.elements());
 }
 
 }  // namespace tessera

@@ -64,14 +64,16 @@ Array selu(const Array& x) {
 }
 
 Array gelu(const Array& x, bool approximate) {
+  // Never weak, as in JAX.
+  const auto strong = [](const Array& a) { return as_dtype(a, a.dtype()); };
   if (approximate) {
-    return unary("gelu_tanh", x, kInexact, [](const Array& a) {
+    return unary("gelu_tanh", x, kInexact, [&](const Array& a) {
       const double scale = std::sqrt(2 / std::numbers::pi);
-      return a * (0.5 * (1.0 + tanh(scale * (a + 0.044715 * power(a, 3)))));
+      return strong(a * (0.5 * (1.0 + tanh(scale * (a + 0.044715 * power(a, 3))))));
     });
   }
   return unary("gelu", x, kInexact,
-               [](const Array& a) { return 0.5 * a * erfc(-a * std::sqrt(0.5)); });
+               [&](const Array& a) { return strong(0.5 * a * erfc(-a * std::sqrt(0.5))); });
 }
 
 Array sigmoid(const Array& x) { return unary("sigmoid", x, kAny, lax::logistic); }

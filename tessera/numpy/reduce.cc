@@ -180,9 +180,24 @@ const Extremum kMin{lax::reduce_min, lax::reduce_and, lax::min, kInf};
 // The value that never wins, as a scalar of x's dtype.
 Array extremum_identity(const Array& x, const Extremum& e) {
   const DType dtype = x.dtype();
+  if (is_complex(dtype)) {
+    const Array part = lax::full({}, e.identity, real_dtype(dtype));
+    return lax::complex(part, part);
+  }
   if (is_inexact(dtype)) return lax::full({}, e.identity, dtype);
   return lax::constant(
       reduce_identity(e.identity > 0 ? ReduceKind::kMin : ReduceKind::kMax, dtype));
+}
+
+// Complex numbers are ordered by real, then by imaginary part; with a NaN anywhere the result is
+// NaN.
+Array complex_fold(const Array& z, const Dims& dims, const Extremum& e) {
+  const Array re = lax::real(z), im = lax::imag(z);
+  const Array real = e.fold(re, dims);
+  const Array back = broadcast_array("max", lax::expand_dims(real, dims), re.shape());
+  const Array imag = e.fold(lax::select(lax::eq(re, back), im, like(im, e.identity)), dims);
+  const Array nan = lax::reduce_or(elementwise::is_nan(z), dims), value = like(real, std::nan(""));
+  return lax::complex(lax::select(nan, value, real), lax::select(nan, value, imag));
 }
 
 Array extremum_of(const char* name, const Arguments& args, const FoldParams& p, const Extremum& e) {
@@ -203,7 +218,9 @@ Array extremum_of(const char* name, const Arguments& args, const FoldParams& p, 
   if (args.where.defined())
     x = lax::select(broadcast_array(name, args.where, x.shape()), x,
                     broadcast_array(name, extremum_identity(x, e), x.shape()));
-  Array out = x.dtype() == bool_ ? e.fold_bool(x, p.dims) : e.fold(x, p.dims);
+  Array out = x.dtype() == bool_      ? e.fold_bool(x, p.dims)
+              : is_complex(x.dtype()) ? complex_fold(x, p.dims, e)
+                                      : e.fold(x, p.dims);
   if (args.initial.defined())
     out = e.combine(broadcast_array(name, as_dtype(args.initial, x.dtype()), out.shape()), out);
   return keep_dims(out, p);

@@ -1,4 +1,5 @@
-// Text of the collectives: StableHLO names the devices that talk to each other, Tessera the mesh axes they lie along.
+// Text of the collectives: StableHLO names the devices that talk to each other, Tessera the mesh
+// axes they lie along.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -32,11 +33,14 @@ OpText write_collective(const Op& op, const Function& function) {
   Groups groups = device_groups(info.mesh, info.axes, info.groups);
   for (auto& group : groups)
     for (int64_t& device : group) device = logical[device];
-  const TextAttr channel = TextAttr::Record{
-      "stablehlo.channel_handle", {{"handle", TextAttr::Integer{1}}, {"type", TextAttr::Integer{1}}}};
+  const TextAttr channel =
+      TextAttr::Record{"stablehlo.channel_handle",
+                       {{"handle", TextAttr::Integer{1}}, {"type", TextAttr::Integer{1}}}};
   const TextAttr dim = TextAttr::Integer{info.dim};
   OpText text;
-  auto add = [&](const char* name, TextAttr value) { text.attributes.emplace_back(name, std::move(value)); };
+  auto add = [&](const char* name, TextAttr value) {
+    text.attributes.emplace_back(name, std::move(value));
+  };
   switch (info.kind) {
     case CollectiveKind::kAllReduce:
       add("channel_handle", channel);
@@ -77,7 +81,8 @@ OpText write_collective(const Op& op, const Function& function) {
       break;
     }
     case CollectiveKind::kBroadcast:  // the first of a group sends
-      for (auto& group : groups) std::rotate(group.begin(), group.begin() + info.root, group.begin() + info.root + 1);
+      for (auto& group : groups)
+        std::rotate(group.begin(), group.begin() + info.root, group.begin() + info.root + 1);
       add("channel_handle", channel);
       add("replica_groups", matrix(groups));
       break;
@@ -90,10 +95,14 @@ OpText write_collective(const Op& op, const Function& function) {
   const std::vector<Attribute> fields = op.params.fields();
   for (size_t i = 0; i < fields.size(); ++i) {
     const std::string_view name = op.def->attributes[i];
-    const bool listed = name == "mesh" || name == "axes" || name == "root" || (name == "groups" && !info.groups.empty()) ||
-                        (name == "invariant" && std::get<bool>(fields[i])) || name == "source_target_pairs";
-    if (listed) text.extra.emplace_back(fmt::format("tessera.{}", name == "source_target_pairs" ? "pairs" : name),
-                                        to_text(fields[i], nullptr));
+    const bool listed = name == "mesh" || name == "axes" || name == "root" ||
+                        (name == "groups" && !info.groups.empty()) ||
+                        (name == "invariant" && std::get<bool>(fields[i])) ||
+                        name == "source_target_pairs";
+    if (listed)
+      text.extra.emplace_back(
+          fmt::format("tessera.{}", name == "source_target_pairs" ? "pairs" : name),
+          to_text(fields[i], nullptr));
   }
   return text;
 }
@@ -106,7 +115,8 @@ std::vector<std::string> axes_that_differ(const Mesh& mesh, const Groups& groups
   for (int64_t d = 0; d < mesh.rank(); ++d) {
     bool differ = false;
     for (const auto& group : groups)
-      for (int64_t device : group) differ = differ || mesh.coordinates(device)[d] != mesh.coordinates(group[0])[d];
+      for (int64_t device : group)
+        differ = differ || mesh.coordinates(device)[d] != mesh.coordinates(group[0])[d];
     if (differ) axes.push_back(mesh.axis_names()[d]);
   }
   return axes;
@@ -117,12 +127,15 @@ struct AxesAndGroups {
   std::vector<Dims> groups;
 };
 
-// Groups of ranks along `axes` that give these groups of devices, if all lines of devices have the same.
-std::optional<std::vector<Dims>> rank_groups(const Mesh& mesh, const std::vector<std::string>& axes, const Groups& groups) {
+// Groups of ranks along `axes` that give these groups of devices, if all lines of devices have the
+// same.
+std::optional<std::vector<Dims>> rank_groups(const Mesh& mesh, const std::vector<std::string>& axes,
+                                             const Groups& groups) {
   const Groups lines = device_groups(mesh, axes, {});
   std::map<int64_t, std::pair<size_t, int64_t>> place;  // of a device: line and rank
   for (size_t l = 0; l < lines.size(); ++l)
-    for (size_t rank = 0; rank < lines[l].size(); ++rank) place[lines[l][rank]] = {l, static_cast<int64_t>(rank)};
+    for (size_t rank = 0; rank < lines[l].size(); ++rank)
+      place[lines[l][rank]] = {l, static_cast<int64_t>(rank)};
   std::vector<std::set<std::vector<int64_t>>> of_line(lines.size());
   for (const auto& group : groups) {
     if (group.empty()) return std::nullopt;
@@ -140,8 +153,8 @@ std::optional<std::vector<Dims>> rank_groups(const Mesh& mesh, const std::vector
   return out;
 }
 
-// Groups that are whole lines along some axes, in some order, are these axes; others are groups of ranks along the axes in which
-// their devices differ, or along all.
+// Groups that are whole lines along some axes, in some order, are these axes; others are groups of
+// ranks along the axes in which their devices differ, or along all.
 AxesAndGroups find_axes(const Mesh& mesh, Groups groups) {
   std::vector<std::string> axes = axes_that_differ(mesh, groups);
   std::sort(groups.begin(), groups.end());
@@ -160,8 +173,10 @@ AxesAndGroups find_axes(const Mesh& mesh, Groups groups) {
 // A matrix of device ids as positions in the mesh; -1 fills short rows.
 Groups read_matrix(std::string_view name, const Mesh& mesh, OpReader& reader) {
   const auto* tensor = reader.require(name).get<TextAttr::Tensor>();
-  if (!tensor || tensor->value.dtype() != int64 || tensor->shape.rank() != 2 || tensor->shape.elements() > (1 << 24))
-    reader.error(fmt::format("expected '{}' to be a matrix, as dense<[[0, 1]]> : tensor<1x2xi64>", name));
+  if (!tensor || tensor->value.dtype() != int64 || tensor->shape.rank() != 2 ||
+      tensor->shape.elements() > (1 << 24))
+    reader.error(
+        fmt::format("expected '{}' to be a matrix, as dense<[[0, 1]]> : tensor<1x2xi64>", name));
   const std::vector<int64_t> logical = logical_device_ids(mesh);
   std::map<int64_t, int64_t> position;
   for (size_t i = 0; i < logical.size(); ++i) position[logical[i]] = static_cast<int64_t>(i);
@@ -174,7 +189,8 @@ Groups read_matrix(std::string_view name, const Mesh& mesh, OpReader& reader) {
       if (id == -1) continue;
       const auto it = position.find(id);
       if (it == position.end())
-        reader.error(fmt::format("expected devices 0 to {} of {} in '{}', got {}", mesh.size() - 1, mesh, name, id));
+        reader.error(fmt::format("expected devices 0 to {} of {} in '{}', got {}", mesh.size() - 1,
+                                 mesh, name, id));
       row.push_back(it->second);
     }
   return rows;
@@ -188,7 +204,8 @@ void check_partition(const Groups& groups, const Mesh& mesh, OpReader& reader) {
     count += group.size();
   }
   if (count != seen.size() || static_cast<int64_t>(count) != mesh.size())
-    reader.error(fmt::format("expected each of the {} devices of {} in exactly one group", mesh.size(), mesh));
+    reader.error(fmt::format("expected each of the {} devices of {} in exactly one group",
+                             mesh.size(), mesh));
 }
 
 // What the fields of any collective are, by name.
@@ -202,7 +219,9 @@ struct Found {
 Found read_foreign(const OpDef& def, OpReader& reader) {
   Found found{.mesh = reader.mesh()};
   if (!reader.text.take("channel_handle"))
-    reader.error("expected a channel_handle: a collective among the partitions of one program, not among replicas");
+    reader.error(
+        "expected a channel_handle: a collective among the partitions of one program, not among "
+        "replicas");
   reader.text.take("use_global_device_ids");
   if (std::get<CollectiveLowering>(def.lower).kind != CollectiveKind::kPermute) {
     const Groups groups = read_matrix("replica_groups", found.mesh, reader);
@@ -226,16 +245,19 @@ Found read_foreign(const OpDef& def, OpReader& reader) {
   std::sort(wanted.begin(), wanted.end());
   const AxisNames missing = axis_difference(wanted, reader.type(reader.operands[0]).varying);
   if (!missing.empty())
-    reader.operands[0] = reader.insert(pcast_op, PcastParams{found.mesh, missing}, std::span(reader.operands).first(1))[0];
+    reader.operands[0] = reader.insert(pcast_op, PcastParams{found.mesh, missing},
+                                       std::span(reader.operands).first(1))[0];
   return found;
 }
 
 Found read_own(OpReader& reader) {
-  for (const char* name : {"channel_handle", "replica_groups", "use_global_device_ids", "source_target_pairs"})
+  for (const char* name :
+       {"channel_handle", "replica_groups", "use_global_device_ids", "source_target_pairs"})
     reader.text.take(name);
   auto field = [&]<class T>(const char* name, T missing) {
     const TextAttr* attribute = reader.text.take(fmt::format("tessera.{}", name));
-    return attribute ? std::get<T>(from_text(*attribute, Attribute(missing), name, reader)) : missing;
+    return attribute ? std::get<T>(from_text(*attribute, Attribute(missing), name, reader))
+                     : missing;
   };
   Found found;
   found.mesh = field("mesh", Mesh());
@@ -271,9 +293,12 @@ Params read_collective(const OpDef& def, OpReader& reader) {
     } else if (name == "invariant") {
       fields[i] = reader.text.take("tessera.invariant") != nullptr;
     } else if (name == "kind") {
-      if (reader.text.regions.size() != 1) reader.error("expected the region that combines two values");
+      if (reader.text.regions.size() != 1)
+        reader.error("expected the region that combines two values");
       const ReduceKind kind = written_kind(*plain_body(reader.text.regions[0]));
-      if (kind == ReduceKind::kCustom) reader.error("expected a region that adds, multiplies, or takes the minimum, maximum, and, or");
+      if (kind == ReduceKind::kCustom)
+        reader.error(
+            "expected a region that adds, multiplies, or takes the minimum, maximum, and, or");
       fields[i] = std::string(enum_names(kind)[static_cast<size_t>(kind)]);
       regions = 1;
     } else {

@@ -8,7 +8,8 @@
 namespace tessera::formats {
 namespace {
 
-TextAttr shardings(const Mesh& mesh, const std::vector<PartitionSpec>& specs, const std::vector<Type>& types) {
+TextAttr shardings(const Mesh& mesh, const std::vector<PartitionSpec>& specs,
+                   const std::vector<Type>& types) {
   TextAttr::List list;
   for (size_t i = 0; i < specs.size(); ++i)
     list.items.push_back(TextAttr::Sharding{NamedSharding(mesh, specs[i]), types[i].rank()});
@@ -18,8 +19,9 @@ TextAttr shardings(const Mesh& mesh, const std::vector<PartitionSpec>& specs, co
 OpText write_manual(const Op& op, const Function& function) {
   const ManualComputationParams& p = op.params.as<ManualComputationParams>();
   OpText text;
-  text.attributes = {{"in_shardings", shardings(p.mesh, p.in_specs, function.types_of(op.operands))},
-                     {"out_shardings", shardings(p.mesh, p.out_specs, function.types_of(op.results))}};
+  text.attributes = {
+      {"in_shardings", shardings(p.mesh, p.in_specs, function.types_of(op.operands))},
+      {"out_shardings", shardings(p.mesh, p.out_specs, function.types_of(op.results))}};
   text.regions = {p.body};
   if (p.check_vma) text.extra.emplace_back("tessera.check_vma", TextAttr::Unit{});
   if (p.in_specs.empty() && p.out_specs.empty()) text.extra.emplace_back("tessera.mesh", p.mesh);
@@ -39,8 +41,10 @@ void print_manual(const OpText& text, const Op& op, const Function&, OpWriter& w
   writer.write_attribute(*text.find("out_shardings"));
   writer.write(" manual_axes={");
   const char* separator = "";
-  for (const std::string& axis : p.mesh.axis_names()) {  // in the mesh's order, as Shardy wants them
-    if (std::find(p.manual_axes.begin(), p.manual_axes.end(), axis) == p.manual_axes.end()) continue;
+  for (const std::string& axis :
+       p.mesh.axis_names()) {  // in the mesh's order, as Shardy wants them
+    if (std::find(p.manual_axes.begin(), p.manual_axes.end(), axis) == p.manual_axes.end())
+      continue;
     writer.write(separator);
     writer.write_attribute(axis);
     separator = ", ";
@@ -56,8 +60,10 @@ void print_manual(const OpText& text, const Op& op, const Function&, OpWriter& w
   writer.write_signature();
 }
 
-std::vector<PartitionSpec> specs_of(const TextAttr& attribute, std::string_view name, OpReader& reader) {
-  return std::get<std::vector<PartitionSpec>>(from_text(attribute, Attribute(std::vector<PartitionSpec>()), name, reader));
+std::vector<PartitionSpec> specs_of(const TextAttr& attribute, std::string_view name,
+                                    OpReader& reader) {
+  return std::get<std::vector<PartitionSpec>>(
+      from_text(attribute, Attribute(std::vector<PartitionSpec>()), name, reader));
 }
 
 const Mesh* mesh_of(const TextAttr& attribute) {
@@ -79,7 +85,8 @@ void parse_manual(OpScanner& scanner, OpReader& reader) {
     reader.text.attributes.emplace_back(name, scanner.attribute());
     return &reader.text.attributes.back().second;
   };
-  const std::vector<PartitionSpec> in_specs = specs_of(*named("in_shardings"), "in_shardings", reader);
+  const std::vector<PartitionSpec> in_specs =
+      specs_of(*named("in_shardings"), "in_shardings", reader);
   named("out_shardings");
   const Mesh* found = mesh_of(reader.text.attributes[0].second);
   if (!found) found = mesh_of(reader.text.attributes[1].second);
@@ -98,7 +105,8 @@ void parse_manual(OpScanner& scanner, OpReader& reader) {
     axes.items.push_back(axis);
   }
   std::sort(names.begin(), names.end());
-  if (std::adjacent_find(names.begin(), names.end()) != names.end()) scanner.error("expected distinct manual axes");
+  if (std::adjacent_find(names.begin(), names.end()) != names.end())
+    scanner.error("expected distinct manual axes");
   reader.text.attributes.emplace_back("manual_axes", std::move(axes));
   scanner.expect("(");
   std::vector<RegionInput> inputs;
@@ -126,8 +134,10 @@ Params read_manual(const OpDef&, OpReader& reader) {
   if (reader.text.regions.size() != 1 || !reader.text.find("manual_axes") ||
       !reader.text.find("manual_axes")->get<TextAttr::List>())
     if (const auto* axes = reader.text.find("manual_axes"); !axes || !axes->get<TextAttr::Array>())
-      reader.error("expected the pretty form, sdy.manual_computation(...) in_shardings=[...] out_shardings=[...] "
-                   "manual_axes={...} (...) {...}");
+      reader.error(
+          "expected the pretty form, sdy.manual_computation(...) in_shardings=[...] "
+          "out_shardings=[...] "
+          "manual_axes={...} (...) {...}");
   ManualComputationParams p;
   const TextAttr &in = reader.require("in_shardings"), &out = reader.require("out_shardings");
   p.in_specs = specs_of(in, "in_shardings", reader);
@@ -136,16 +146,20 @@ Params read_manual(const OpDef&, OpReader& reader) {
   if (const Mesh* mesh = mesh_of(in) ? mesh_of(in) : mesh_of(out)) {
     p.mesh = *mesh;
   } else {
-    p.mesh = written ? std::get<Mesh>(from_text(*written, Attribute(Mesh()), "tessera.mesh", reader)) : reader.mesh();
+    p.mesh = written
+                 ? std::get<Mesh>(from_text(*written, Attribute(Mesh()), "tessera.mesh", reader))
+                 : reader.mesh();
   }
-  p.manual_axes = std::get<std::vector<std::string>>(
-      from_text(reader.require("manual_axes"), Attribute(std::vector<std::string>()), "manual_axes", reader));
+  p.manual_axes = std::get<std::vector<std::string>>(from_text(
+      reader.require("manual_axes"), Attribute(std::vector<std::string>()), "manual_axes", reader));
   std::sort(p.manual_axes.begin(), p.manual_axes.end());
   for (const auto* specs : {&p.in_specs, &p.out_specs})
     for (const PartitionSpec& spec : *specs)
       if (const AxisNames free = axis_difference(axes_of(spec), p.manual_axes); !free.empty())
-        reader.error(fmt::format("expected shardings over the manual axes only, got '{}'; constrain a value inside instead",
-                                 free[0]));
+        reader.error(
+            fmt::format("expected shardings over the manual axes only, got '{}'; constrain a value "
+                        "inside instead",
+                        free[0]));
   p.check_vma = reader.text.take("tessera.check_vma") != nullptr;
   p.body = reader.text.regions[0];
   return p;

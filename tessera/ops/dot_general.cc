@@ -5,8 +5,8 @@
 
 #include "tessera/ops/elementwise.h"
 #include "tessera/ops/formats.h"
-#include "tessera/ops/source_scope.h"
 #include "tessera/ops/reshape.h"
+#include "tessera/ops/source_scope.h"
 
 namespace tessera {
 namespace {

@@ -66,9 +66,20 @@ Rule<Transpose> binary_transpose(const char* name, Linearity linearity, BinaryTa
 
 // --- Parts of derivatives that are longer than a row ---
 
+Array nonzero(const Array& x) { return select(x == 0, full_like(x, 1), x); }
+
 Array abs_tangent(const Array& t, const Array& x) {
   if (!is_complex(x.dtype())) return t * sign(x);
   return real(conj(sign(x)) * t);
+}
+
+// A complex sign turns with what of t stands across it; a real one does not move.
+Array sign_tangent(const Array& t, const Array& x, const Array& z) {
+  if (!is_complex(x.dtype())) return zero;
+  const Array along = real(conj(z) * t), nothing = full_like(along, 0);
+  const Array across = t - z * complex(along, nothing);
+  const Array radius = complex(nonzero(abs(x)), nothing);
+  return select(x == 0, full_like(x, 0), across / radius);
 }
 
 // At a tie both operands get half.
@@ -76,8 +87,6 @@ Array share_of_extremum(const Array& x, const Array& other, const Array& z) {
   const Array one = full_like(z, 1), nothing = full_like(z, 0);
   return select(x == z, select(other == z, full_like(z, 0.5), one), nothing);
 }
-
-Array nonzero(const Array& x) { return select(x == 0, full_like(x, 1), x); }
 
 // d(x**y)/dx, without 0 * inf where y is 0.
 Array power_by_base(const Array& x, const Array& y) {

@@ -1,6 +1,7 @@
 // Ops of StableHLO and CHLO text that Tessera says with its own.
 #include "tessera/ops/collectives.h"
 #include "tessera/ops/constant.h"
+#include "tessera/ops/control.h"
 #include "tessera/ops/convert.h"
 #include "tessera/ops/elementwise.h"
 
@@ -11,7 +12,8 @@ using Values = std::vector<ValueId>;
 
 void expect_count(const OpReader& reader, size_t count) {
   if (reader.operands.size() != count)
-    reader.error(fmt::format("expected {} operand{}, got {}", count, count == 1 ? "" : "s", reader.operands.size()));
+    reader.error(fmt::format("expected {} operand{}, got {}", count, count == 1 ? "" : "s",
+                             reader.operands.size()));
 }
 
 Values square(OpReader& reader) {
@@ -40,11 +42,24 @@ Values replica_id(OpReader& reader) {
 // It keeps compilers from moving ops across; the values are its operands.
 Values optimization_barrier(OpReader& reader) { return reader.operands; }
 
+// An op with a name for those who know it, and a function that says the same.
+Values composite(OpReader& reader) {
+  for (const char* about : {"name", "composite_attributes", "version"}) reader.text.take(about);
+  const auto* function = reader.require("decomposition").get<FunctionRef>();
+  if (!function) reader.error("expected the decomposition to be a function of this module");
+  return reader.insert(call_op, CallParams{*function}, reader.operands);
+}
+
 [[maybe_unused]] const bool registered[] = {
     register_foreign_op({.dialect = "chlo", .name = "square", .build = square}),
+    register_foreign_op({.dialect = "stablehlo",
+                         .name = "composite",
+                         .assembly = "{name} {operands}",
+                         .build = composite}),
     register_foreign_op({.dialect = "stablehlo", .name = "partition_id", .build = partition_id}),
     register_foreign_op({.dialect = "stablehlo", .name = "replica_id", .build = replica_id}),
-    register_foreign_op({.dialect = "stablehlo", .name = "optimization_barrier", .build = optimization_barrier}),
+    register_foreign_op(
+        {.dialect = "stablehlo", .name = "optimization_barrier", .build = optimization_barrier}),
 };
 
 }  // namespace

@@ -12,14 +12,16 @@ OpText write_compare(const Op& op, const Function&) {
   const std::vector<Attribute> fields = op.params.fields();
   OpText text;
   text.attributes = {
-      {"comparison_direction", TextAttr::Keyword{"comparison_direction", std::get<std::string>(fields[0])}},
+      {"comparison_direction",
+       TextAttr::Keyword{"comparison_direction", std::get<std::string>(fields[0])}},
       {"compare_type", TextAttr::Keyword{"comparison_type", std::get<std::string>(fields[1])}}};
   return text;
 }
 
 Params read_compare(const OpDef& def, OpReader& reader) {
   std::vector<Attribute> fields = def.params.fields();
-  fields[0] = from_text(reader.require("comparison_direction"), fields[0], "comparison_direction", reader);
+  fields[0] =
+      from_text(reader.require("comparison_direction"), fields[0], "comparison_direction", reader);
   if (reader.operands.empty()) reader.error("expected two operands, got none");
   const CompareType usual = default_compare_type(reader.type(reader.operands[0]).dtype);
   fields[1] = std::string(enum_names(usual)[static_cast<size_t>(usual)]);
@@ -50,7 +52,9 @@ Params read_constant(const OpDef&, OpReader& reader) {
 OpText write_dot(const Op& op, const Function&) {
   const DotParams& p = op.params.as<DotParams>();
   OpText text;
-  auto add = [&](const char* name, const Dims& dims) { text.attributes.emplace_back(name, to_text(Attribute(dims), nullptr)); };
+  auto add = [&](const char* name, const Dims& dims) {
+    text.attributes.emplace_back(name, to_text(Attribute(dims), nullptr));
+  };
   if (!p.lhs_batch.empty()) {
     add("lhs_batching_dimensions", p.lhs_batch);
     add("rhs_batching_dimensions", p.rhs_batch);
@@ -60,33 +64,41 @@ OpText write_dot(const Op& op, const Function&) {
   return text;
 }
 
-// Assembly gives the dimensions one by one, the generic form as the record #stablehlo.dot<...>. Precision and algorithm say how
-// little is enough; Tessera always multiplies and adds in the operands' precision or better.
+// Assembly gives the dimensions one by one, the generic form as the record #stablehlo.dot<...>.
+// Precision and algorithm say how little is enough; Tessera always multiplies and adds in the
+// operands' precision or better.
 Params read_dot(const OpDef&, OpReader& reader) {
   for (const char* hint : {"precision", "precision_config", "algorithm"}) reader.text.take(hint);
   if (const TextAttr* numbers = reader.text.take("dot_dimension_numbers")) {
     const auto* record = numbers->get<TextAttr::Record>();
-    if (!record || record->name != "stablehlo.dot") reader.error("expected dot_dimension_numbers = #stablehlo.dot<...>");
+    if (!record || record->name != "stablehlo.dot")
+      reader.error("expected dot_dimension_numbers = #stablehlo.dot<...>");
     const TextAttr::Entries entries = record->entries;
     for (const auto& entry : entries) reader.text.attributes.push_back(entry);
   }
-  auto dims = [&](const char* name) { return reader.text.find(name) ? reader.require_dims(name) : Dims(); };
+  auto dims = [&](const char* name) {
+    return reader.text.find(name) ? reader.require_dims(name) : Dims();
+  };
   if (reader.result_types.empty()) reader.error("expected the type of the result");
-  return DotParams{dims("lhs_batching_dimensions"), dims("rhs_batching_dimensions"), dims("lhs_contracting_dimensions"),
-                   dims("rhs_contracting_dimensions"), reader.result_types[0].dtype};
+  return DotParams{dims("lhs_batching_dimensions"), dims("rhs_batching_dimensions"),
+                   dims("lhs_contracting_dimensions"), dims("rhs_contracting_dimensions"),
+                   reader.result_types[0].dtype};
 }
 
 OpText write_constraint(const Op& op, const Function& function) {
   OpText text;
-  text.attributes = {{"sharding", TextAttr::Sharding{op.params.as<ShardingConstraintParams>().sharding,
-                                                     function.type(op.operands[0]).rank()}}};
+  text.attributes = {
+      {"sharding", TextAttr::Sharding{op.params.as<ShardingConstraintParams>().sharding,
+                                      function.type(op.operands[0]).rank()}}};
   return text;
 }
 
 }  // namespace
 
 OpFormat compare() {
-  return {.assembly = "{comparison_direction}, {operands}<, {compare_type}>", .write = write_compare, .read = read_compare};
+  return {.assembly = "{comparison_direction}, {operands}<, {compare_type}>",
+          .write = write_compare,
+          .read = read_compare};
 }
 
 OpFormat constant() {
@@ -97,15 +109,18 @@ OpFormat constant() {
 }
 
 OpFormat dot_general() {
-  return {.assembly = "{operands}<, batching_dims = {lhs_batching_dimensions} x {rhs_batching_dimensions}>"
-                      "<, contracting_dims = {lhs_contracting_dimensions} x {rhs_contracting_dimensions}>"
-                      "<, precision = {precision}><, algorithm = {algorithm}>",
+  return {.assembly =
+              "{operands}<, batching_dims = {lhs_batching_dimensions} x {rhs_batching_dimensions}>"
+              "<, contracting_dims = {lhs_contracting_dimensions} x {rhs_contracting_dimensions}>"
+              "<, precision = {precision}><, algorithm = {algorithm}>",
           .write = write_dot,
           .read = read_dot};
 }
 
 OpFormat sharding_constraint() {
-  return {.assembly = "{operands} {sharding}", .signature = OpFormat::Signature::kSame, .write = write_constraint};
+  return {.assembly = "{operands} {sharding}",
+          .signature = OpFormat::Signature::kSame,
+          .write = write_constraint};
 }
 
 }  // namespace tessera::formats

@@ -1,4 +1,5 @@
-// How ops stand in StableHLO and Shardy text where that is more than their attributes in a row (see ir/op_format.h).
+// How ops stand in StableHLO and Shardy text where that is more than their attributes in a row (see
+// ir/op_format.h).
 #pragma once
 
 #include "tessera/ir/factors.h"
@@ -14,7 +15,8 @@ OpFormat constant();
 OpFormat dot_general();
 // (%0 init: %1) applies stablehlo.add across dimensions = [0], or with a region `reducer`
 OpFormat reduce();
-// The kind that a body of the text is. Unlike classify_reduce_body(), minimum of bool is kMin, not kAnd.
+// The kind that a body of the text is. Unlike classify_reduce_body(), minimum of bool is kMin, not
+// kAnd.
 ReduceKind written_kind(const Function& body);
 // A body without the sharding constraints on scalars that JAX puts there, which mean nothing.
 FunctionRef plain_body(const FunctionRef& body);
@@ -22,8 +24,9 @@ FunctionRef plain_body(const FunctionRef& body);
 OpFormat sharding_constraint();
 // (%0) in_shardings=[...] out_shardings=[...] manual_axes={"x"} (%arg0: tensor<4xf32>) {...}
 OpFormat manual_computation();
-// Generic form with StableHLO's replica_groups; `tessera.axes`, `tessera.mesh` and `tessera.groups` say the same by mesh axes.
-// Text without these is read by finding the axes that its groups run along.
+// Generic form with StableHLO's replica_groups; `tessera.axes`, `tessera.mesh` and `tessera.groups`
+// say the same by mesh axes. Text without these is read by finding the axes that its groups run
+// along.
 OpFormat collective();
 
 }  // namespace tessera::formats

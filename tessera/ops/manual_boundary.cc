@@ -20,21 +20,26 @@ AxisNames spec_axes(const ManualBoundaryParams& p) {
   return names;
 }
 
-std::vector<Type> infer_full_to_shard(std::span<const Type> operands, const ManualBoundaryParams& p) {
+std::vector<Type> infer_full_to_shard(std::span<const Type> operands,
+                                      const ManualBoundaryParams& p) {
   Type out = operands[0];
   out.sharding = nullptr;
   for (int64_t d = 0; d < out.rank(); ++d) {
     const int64_t n = manual_shards(p, d);
     if (out.shape[d] % n)
-      sharding_error("shard_map", "expected dimension {} of {} to be a multiple of its {} shards (in_spec {}); pad it, or shard another "
-                                  "dimension", d, describe(operands[0]), n, p.spec);
+      sharding_error("shard_map",
+                     "expected dimension {} of {} to be a multiple of its {} shards (in_spec {}); "
+                     "pad it, or shard another "
+                     "dimension",
+                     d, describe(operands[0]), n, p.spec);
     out.shape[d] /= n;
   }
   out.varying = axis_union(out.varying, spec_axes(p));
   return {out};
 }
 
-std::vector<Type> infer_shard_to_full(std::span<const Type> operands, const ManualBoundaryParams& p) {
+std::vector<Type> infer_shard_to_full(std::span<const Type> operands,
+                                      const ManualBoundaryParams& p) {
   Type out = operands[0];
   out.sharding = nullptr;
   for (int64_t d = 0; d < out.rank(); ++d) out.shape[d] *= manual_shards(p, d);
@@ -45,7 +50,8 @@ std::vector<Type> infer_shard_to_full(std::span<const Type> operands, const Manu
 }
 
 // Dimension d of the full value is (manual shards, local extent); the shard has only the latter.
-Factors boundary_factors(std::span<const Type> operands, std::span<const Type> results, const ManualBoundaryParams& p, bool entering) {
+Factors boundary_factors(std::span<const Type> operands, std::span<const Type> results,
+                         const ManualBoundaryParams& p, bool entering) {
   Factors out;
   TensorFactors full, shard;
   const Shape& local = entering ? results[0].shape : operands[0].shape;
@@ -70,9 +76,8 @@ const OpDef& full_to_shard_op = define<ManualBoundaryParams>({
     .dialect = "tessera",
     .attributes = {"mesh", "spec", "manual_axes"},
     .infer = infer_full_to_shard,
-    .factors = [](std::span<const Type> o, std::span<const Type> r, const ManualBoundaryParams& p) {
-      return boundary_factors(o, r, p, true);
-    },
+    .factors = [](std::span<const Type> o, std::span<const Type> r,
+                  const ManualBoundaryParams& p) { return boundary_factors(o, r, p, true); },
     .lower = Control{ControlKind::kManualComputation},
 });
 
@@ -81,9 +86,8 @@ const OpDef& shard_to_full_op = define<ManualBoundaryParams>({
     .dialect = "tessera",
     .attributes = {"mesh", "spec", "manual_axes"},
     .infer = infer_shard_to_full,
-    .factors = [](std::span<const Type> o, std::span<const Type> r, const ManualBoundaryParams& p) {
-      return boundary_factors(o, r, p, false);
-    },
+    .factors = [](std::span<const Type> o, std::span<const Type> r,
+                  const ManualBoundaryParams& p) { return boundary_factors(o, r, p, false); },
     .lower = Control{ControlKind::kManualComputation},
 });
 

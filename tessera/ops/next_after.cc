@@ -81,8 +81,8 @@ const OpDef& nextafter_op = define<NoParams>({
     .factors = [](std::span<const Type> x, std::span<const Type> z,
                   const NoParams&) { return pointwise_factors(x, z); },
     .lower = Pointwise{emit_next},
-    .jvp = {[](std::span<const Array> x, std::span<const Array>, const NoParams&) {
-      return JvpResult{{lax::nextafter(x[0], x[1])}, {Array()}};  // piecewise constant
+    .jvp = {[](std::span<const Array> x, std::span<const Array> t, const NoParams&) {
+      return JvpResult{{lax::nextafter(x[0], x[1])}, {t[0]}};  // the result follows x
     }},
     .transpose = absent("the op is not linear"),
     .batch = {[](std::span<const Array> x, std::span<const int> dims, const NoParams& p) {

@@ -1,12 +1,14 @@
-// What an op is, for those who write one. A file of ops/ makes one OpDef an op with define<Params>({...}): rules are plain
-// functions over the op's own Params struct; define() erases the struct and registers the op.
+// What an op is, for those who write one. A file of ops/ makes one OpDef an op with
+// define<Params>({...}): rules are plain functions over the op's own Params struct; define() erases
+// the struct and registers the op.
 //
 //   struct TransposeParams { Dims permutation; };
 //   const OpDef& transpose_op = define<TransposeParams>({
 //       .name = "transpose", .attributes = {"permutation"},
 //       .infer = infer_transpose, .evaluate = evaluate_transpose, .factors = transpose_factors,
 //       .lower = IndexMap{map_transpose}, .samples = transpose_samples});
-//   Array transpose(const Array& x, Dims permutation) { return bind1(transpose_op, TransposeParams{permutation}, {x}); }
+//   Array transpose(const Array& x, Dims permutation) { return bind1(transpose_op,
+//   TransposeParams{permutation}, {x}); }
 #pragma once
 
 #include "tessera/ir/op_def.h"
@@ -22,16 +24,20 @@ struct OpSpec {
   OpFormat format = {};
   std::function<std::vector<Type>(std::span<const Type>, const P&)> infer = {};
   std::function<std::vector<Literal>(std::span<const Literal>, const P&)> evaluate = {};
-  std::function<std::vector<std::vector<Literal>>(const std::vector<std::vector<Literal>>&, const P&, const Mesh&)>
+  std::function<std::vector<std::vector<Literal>>(const std::vector<std::vector<Literal>>&,
+                                                  const P&, const Mesh&)>
       evaluate_spmd = {};
   std::function<Factors(std::span<const Type>, std::span<const Type>, const P&)> factors = {};
-  std::function<std::vector<Array>(std::span<const Array>, const P&, const LocalContext&)> localize = {};
+  std::function<std::vector<Array>(std::span<const Array>, const P&, const LocalContext&)>
+      localize = {};
   Lowering lower = {};
   std::function<double(std::span<const Type>, std::span<const Type>, const P&)> flops = {};
   Rule<std::function<JvpResult(std::span<const Array>, std::span<const Array>, const P&)>> jvp = {};
-  Rule<std::function<std::vector<Array>(std::span<const Array>, std::span<const Array>, const std::vector<bool>&, const P&)>>
+  Rule<std::function<std::vector<Array>(std::span<const Array>, std::span<const Array>,
+                                        const std::vector<bool>&, const P&)>>
       transpose = {};
-  Rule<std::function<BatchResult(std::span<const Array>, std::span<const int>, const P&)>> batch = {};
+  Rule<std::function<BatchResult(std::span<const Array>, std::span<const int>, const P&)>> batch =
+      {};
   std::vector<Sample> (*samples)() = nullptr;
   bool effect = false;
 };
@@ -45,40 +51,43 @@ const OpDef& define(OpSpec<P> spec) {
   def->params = Params(P{});
   def->attributes = spec.attributes;
   def->format = spec.format;
-  if (spec.infer) def->infer = [f = spec.infer](std::span<const Type> t, const Params& p) { return f(t, p.as<P>()); };
+  if (spec.infer)
+    def->infer = [f = spec.infer](std::span<const Type> t, const Params& p) {
+      return f(t, p.as<P>());
+    };
   if (spec.evaluate)
-    def->evaluate = [f = spec.evaluate](std::span<const Literal> x, const Params& p) { return f(x, p.as<P>()); };
+    def->evaluate = [f = spec.evaluate](std::span<const Literal> x, const Params& p) {
+      return f(x, p.as<P>());
+    };
   if (spec.evaluate_spmd)
-    def->evaluate_spmd = [f = spec.evaluate_spmd](const std::vector<std::vector<Literal>>& x, const Params& p,
-                                                  const Mesh& mesh) { return f(x, p.as<P>(), mesh); };
+    def->evaluate_spmd = [f = spec.evaluate_spmd](const std::vector<std::vector<Literal>>& x,
+                                                  const Params& p, const Mesh& mesh) {
+      return f(x, p.as<P>(), mesh);
+    };
   if (spec.factors)
-    def->factors = [f = spec.factors](std::span<const Type> o, std::span<const Type> r, const Params& p) {
-      return f(o, r, p.as<P>());
-    };
+    def->factors = [f = spec.factors](std::span<const Type> o, std::span<const Type> r,
+                                      const Params& p) { return f(o, r, p.as<P>()); };
   if (spec.localize)
-    def->localize = [f = spec.localize](std::span<const Array> x, const Params& p, const LocalContext& c) {
-      return f(x, p.as<P>(), c);
-    };
+    def->localize = [f = spec.localize](std::span<const Array> x, const Params& p,
+                                        const LocalContext& c) { return f(x, p.as<P>(), c); };
   def->lower = spec.lower;
   if (spec.flops)
-    def->flops = [f = spec.flops](std::span<const Type> o, std::span<const Type> r, const Params& p) {
-      return f(o, r, p.as<P>());
-    };
+    def->flops = [f = spec.flops](std::span<const Type> o, std::span<const Type> r,
+                                  const Params& p) { return f(o, r, p.as<P>()); };
   if (spec.jvp)
-    def->jvp = JvpFn([f = spec.jvp.fn](std::span<const Array> x, std::span<const Array> t, const Params& p) {
-      return f(x, t, p.as<P>());
-    });
+    def->jvp = JvpFn([f = spec.jvp.fn](std::span<const Array> x, std::span<const Array> t,
+                                       const Params& p) { return f(x, t, p.as<P>()); });
   def->jvp.why_absent = spec.jvp.why_absent;
   if (spec.transpose)
-    def->transpose = TransposeFn([f = spec.transpose.fn](std::span<const Array> ct, std::span<const Array> x,
-                                                         const std::vector<bool>& linear, const Params& p) {
-      return f(ct, x, linear, p.as<P>());
-    });
+    def->transpose =
+        TransposeFn([f = spec.transpose.fn](std::span<const Array> ct, std::span<const Array> x,
+                                            const std::vector<bool>& linear, const Params& p) {
+          return f(ct, x, linear, p.as<P>());
+        });
   def->transpose.why_absent = spec.transpose.why_absent;
   if (spec.batch)
-    def->batch = BatchFn([f = spec.batch.fn](std::span<const Array> x, std::span<const int> dims, const Params& p) {
-      return f(x, dims, p.as<P>());
-    });
+    def->batch = BatchFn([f = spec.batch.fn](std::span<const Array> x, std::span<const int> dims,
+                                             const Params& p) { return f(x, dims, p.as<P>()); });
   def->batch.why_absent = spec.batch.why_absent;
   def->samples = spec.samples;
   def->effect = spec.effect;
@@ -92,7 +101,8 @@ void expect_same_dtype(std::string_view op, std::span<const Type> operands);
 void expect_same_shape(std::string_view op, std::span<const Type> operands);
 // The manual axes the result of an ordinary op varies over: the union of its operands'.
 AxisNames varying_union(std::span<const Type> operands);
-// Evaluates op by op. A pointwise function of scalars (a reduce body) may be given inputs of any one shape, element by element.
+// Evaluates op by op. A pointwise function of scalars (a reduce body) may be given inputs of any
+// one shape, element by element.
 std::vector<Literal> evaluate_function(const Function& function, std::span<const Literal> inputs);
 
 }  // namespace tessera

@@ -8,8 +8,8 @@
 
 #include "tessera/ops/constant.h"
 #include "tessera/ops/elementwise.h"
-#include "tessera/ops/reduce_internal.h"
 #include "tessera/ops/formats.h"
+#include "tessera/ops/reduce_internal.h"
 #include "tessera/ops/source_scope.h"
 #include "tessera/ops/tracer.h"
 
@@ -471,7 +471,7 @@ Array fold_arg(const char* name, ReduceKind kind, const Array& x, int64_t axis, 
   const std::vector<Type> types{x.type(), index.type()};
   const std::vector<Literal> inits = reduce_identities(kind, types);
   return tessera::bind(reduce_op, ReduceParams{{axis}, kind},
-              std::vector<Array>{x, index, Array(inits[0]), Array(inits[1])})[1];
+                       std::vector<Array>{x, index, Array(inits[0]), Array(inits[1])})[1];
 }
 
 }  // namespace

@@ -21,9 +21,10 @@ OpText write_reduce(const Op& op, const Function& function) {
 
 // Whether the body is one op of its two inputs, in order, without params: written by its name.
 bool is_one_op(const Function& body) {
-  return body.ops.size() == 1 && body.inputs.size() == 2 && body.outputs.size() == 1 && body.ops[0].operands.size() == 2 &&
-         body.ops[0].operands[0] == body.inputs[0] && body.ops[0].operands[1] == body.inputs[1] &&
-         body.ops[0].results.size() == 1 && body.outputs[0] == body.ops[0].results[0] && body.ops[0].def->attributes.empty();
+  return body.ops.size() == 1 && body.inputs.size() == 2 && body.outputs.size() == 1 &&
+         body.ops[0].operands.size() == 2 && body.ops[0].operands[0] == body.inputs[0] &&
+         body.ops[0].operands[1] == body.inputs[1] && body.ops[0].results.size() == 1 &&
+         body.outputs[0] == body.ops[0].results[0] && body.ops[0].def->attributes.empty();
 }
 
 void print_reduce(const OpText& text, const Op& op, const Function&, OpWriter& writer) {
@@ -36,7 +37,8 @@ void print_reduce(const OpText& text, const Op& op, const Function&, OpWriter& w
     writer.write_operand(n + k);
     writer.write(")");
   }
-  if (is_one_op(body)) writer.write(fmt::format(" applies {}.{}", body.ops[0].def->dialect, body.ops[0].def->name));
+  if (is_one_op(body))
+    writer.write(fmt::format(" applies {}.{}", body.ops[0].def->dialect, body.ops[0].def->name));
   writer.write(" across dimensions = ");
   writer.write_attribute(*text.find("dimensions"));
   writer.write_extra();
@@ -55,13 +57,16 @@ void print_reduce(const OpText& text, const Op& op, const Function&, OpWriter& w
 // The body that `applies stablehlo.add` stands for.
 FunctionRef body_of_op(const std::string& name, const Type& operand, OpScanner& scanner) {
   const size_t dot = name.find('.');
-  const OpDef* def = dot == std::string::npos ? nullptr : find_op(name.substr(0, dot), name.substr(dot + 1));
-  if (!def || !def->attributes.empty()) scanner.error(fmt::format("expected an elementwise op of two operands, got '{}'", name));
+  const OpDef* def =
+      dot == std::string::npos ? nullptr : find_op(name.substr(0, dot), name.substr(dot + 1));
+  if (!def || !def->attributes.empty())
+    scanner.error(fmt::format("expected an elementwise op of two operands, got '{}'", name));
   Function body;
   body.name = "reducer";
   const Type scalar{operand.dtype, {}};
   const ValueId acc = body.add_input(scalar), x = body.add_input(scalar);
-  body.outputs.push_back(body.add_op(*def, def->params, {acc, x}, infer_types(*def, std::vector{scalar, scalar}, def->params))[0]);
+  body.outputs.push_back(body.add_op(
+      *def, def->params, {acc, x}, infer_types(*def, std::vector{scalar, scalar}, def->params))[0]);
   return std::make_shared<const Function>(std::move(body));
 }
 
@@ -78,7 +83,8 @@ void parse_reduce(OpScanner& scanner, OpReader& reader) {
   const size_t n = inits.size();
   reader.operands.insert(reader.operands.end(), inits.begin(), inits.end());
   if (scanner.accept("applies"))
-    reader.text.regions.push_back(body_of_op(scanner.word(), scanner.type(reader.operands[0]), scanner));
+    reader.text.regions.push_back(
+        body_of_op(scanner.word(), scanner.type(reader.operands[0]), scanner));
   scanner.expect("across");
   scanner.expect("dimensions");
   scanner.expect("=");
@@ -101,7 +107,8 @@ void parse_reduce(OpScanner& scanner, OpReader& reader) {
 }
 
 Params read_reduce(const OpDef&, OpReader& reader) {
-  if (reader.text.regions.size() != 1) reader.error(fmt::format("expected one region, got {}", reader.text.regions.size()));
+  if (reader.text.regions.size() != 1)
+    reader.error(fmt::format("expected one region, got {}", reader.text.regions.size()));
   const FunctionRef body = plain_body(reader.text.regions[0]);
   ReduceParams p{reader.require_dims("dimensions"), written_kind(*body)};
   std::sort(p.dims.begin(), p.dims.end());

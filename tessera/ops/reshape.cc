@@ -312,7 +312,8 @@ const OpDef& transpose_op = define<TransposeParams>({
 const OpDef& reverse_op = define<ReverseParams>({
     .name = "reverse",
     .attributes = {"dimensions"},
-    .format = {.assembly = "{operands}, dims = {dimensions}", .signature = OpFormat::Signature::kSame},
+    .format = {.assembly = "{operands}, dims = {dimensions}",
+               .signature = OpFormat::Signature::kSame},
     .infer = infer_reverse,
     .evaluate = evaluate_reverse,
     .factors = reverse_factors,

@@ -132,19 +132,32 @@ Array spread(const Array& x, const Array& like) {
   return x.ndim() == like.ndim() ? x : lax::broadcast_in_dim(x, like.shape(), {});
 }
 
-// Inside the bounds the operand moves the result, outside a bound does.
+// Strictly inside the bounds the operand moves the result, outside a bound does; at a bound
+// nothing, as in JAX. Complex numbers have no order to decide by: there it is whichever the result
+// equals.
 JvpResult clamp_jvp(std::span<const Array> x, std::span<const Array> t, const NoParams&) {
   const Array low = spread(x[0], x[1]), high = spread(x[2], x[1]);
   const Array z = lax::clamp(x[0], x[1], x[2]);
   const Array zero = lax::full_like(z, 0);
+  Array by_low, by_x, by_high;
+  if (is_complex(z.dtype())) {
+    by_x = z == x[1];
+    by_low = lax::bitwise_and(z == low, lax::bitwise_not(by_x));
+    by_high = lax::bitwise_not(lax::bitwise_or(by_x, by_low));
+  } else {
+    by_x = lax::bitwise_and(x[1] > low, x[1] < high);
+    by_low = lax::bitwise_and(low > x[1], low < high);
+    by_high = lax::bitwise_or(high < x[1], high < low);
+  }
   Array sum;
   auto add = [&](const Array& where, const Array& tangent) {
+    if (!tangent.defined()) return;
     const Array term = lax::select(where, spread(tangent, x[1]), zero);
     sum = sum.defined() ? sum + term : term;
   };
-  if (t[0].defined()) add(lax::bitwise_and(low > x[1], low < high), t[0]);
-  if (t[1].defined()) add(lax::bitwise_and(x[1] > low, x[1] < high), t[1]);
-  if (t[2].defined()) add(high < x[1], t[2]);
+  add(by_low, t[0]);
+  add(by_x, t[1]);
+  add(by_high, t[2]);
   return {{z}, {sum}};
 }
 

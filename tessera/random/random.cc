@@ -68,7 +68,11 @@ Array unit_uniform(const Words& key, const Shape& shape, DType dtype) {
 Array scaled_uniform(const Words& key, const Shape& shape, const Array& low, const Array& high) {
   const Array u = unit_uniform(key, shape, low.dtype());
   // Rounding could go below low.
-  return lax::max(low, lax::add(lax::mul(u, lax::sub(high, low)), low));
+  const Array x = lax::max(low, lax::add(lax::mul(u, lax::sub(high, low)), low));
+  // A fused kernel computes half precision in float32: rounded here, so that what follows sees the
+  // number that JAX sees.
+  if (x.dtype() != float16 && x.dtype() != bfloat16) return x;
+  return lax::bitcast_convert_type(lax::bitcast_convert_type(x, uint16), x.dtype());
 }
 Array scaled_uniform(const Words& key, const Shape& shape, DType dtype, double low, double high) {
   return scaled_uniform(key, shape, lax::full(shape, low, dtype), lax::full(shape, high, dtype));

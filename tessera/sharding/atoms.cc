@@ -61,7 +61,8 @@ AtomList AtomMesh::atoms(const AxisRef& axis) const {
   if (axis.is_whole()) return all;
   AtomList out;
   for (Atom a : all)
-    if (parts_[a].pre >= axis.pre_size && parts_[a].pre < axis.pre_size * axis.size) out.push_back(a);
+    if (parts_[a].pre >= axis.pre_size && parts_[a].pre < axis.pre_size * axis.size)
+      out.push_back(a);
   TESSERA_CHECK(size(out) == axis.size, "part of axis '{}' cuts a prime factor", axis.name);
   return out;
 }
@@ -81,7 +82,8 @@ std::vector<AxisRef> AtomMesh::axes(const AtomList& atoms) const {
     const Part first = parts_[atoms[i]];
     int64_t covered = sizes_[atoms[i]];
     size_t j = i + 1;
-    while (j < atoms.size() && parts_[atoms[j]].axis == first.axis && parts_[atoms[j]].pre == first.pre * covered)
+    while (j < atoms.size() && parts_[atoms[j]].axis == first.axis &&
+           parts_[atoms[j]].pre == first.pre * covered)
       covered *= sizes_[atoms[j++]];
     const std::string& name = mesh_.axis_names()[first.axis];
     if (covered == mesh_.axis_sizes()[first.axis]) {
@@ -114,7 +116,8 @@ DimAtoms AtomMesh::dims(const NamedSharding& sharding, int64_t rank) const {
 }
 
 std::shared_ptr<const NamedSharding> AtomMesh::sharding(const DimAtoms& dims) const {
-  auto [it, is_new] = interned_.try_emplace(std::vector<AtomList>(dims.begin(), dims.end()), nullptr);
+  auto [it, is_new] =
+      interned_.try_emplace(std::vector<AtomList>(dims.begin(), dims.end()), nullptr);
   if (is_new) {
     std::vector<DimSpec> spec;
     for (const AtomList& d : dims) spec.push_back(DimSpec(axes(d)));
@@ -124,15 +127,21 @@ std::shared_ptr<const NamedSharding> AtomMesh::sharding(const DimAtoms& dims) co
 }
 
 bool same_device_order(const Mesh& a, const Mesh& b) {
-  return a.size() == b.size() && a.is_abstract() == b.is_abstract() && (a.is_abstract() || a.device_ids() == b.device_ids());
+  return a.size() == b.size() && a.is_abstract() == b.is_abstract() &&
+         (a.is_abstract() || a.device_ids() == b.device_ids());
 }
 
-std::vector<AxisRef> translate_axes(std::string_view op, const std::vector<AxisRef>& axes, const Mesh& from, const Mesh& mesh) {
-  if (from == mesh) return axes;
+std::vector<AxisRef> translate_axes(std::string_view op, const std::vector<AxisRef>& axes,
+                                    const Mesh& from, const Mesh& mesh) {
+  if (from == mesh || axes.empty()) return axes;
   if (!same_device_order(from, mesh))
-    sharding_error(op, "expected meshes that list the same devices in the same order, got {} and {}; build both from one device "
-                       "list", from, mesh);
-  // An axis is a range of the flat device number: [stride, stride * size). Each range of `from` is covered by parts of mesh's axes.
+    sharding_error(op,
+                   "expected meshes that list the same devices in the same order, got {} and {}; "
+                   "build both from one device "
+                   "list",
+                   from, mesh);
+  // An axis is a range of the flat device number: [stride, stride * size). Each range of `from` is
+  // covered by parts of mesh's axes.
   auto stride_of = [](const Mesh& m, int64_t axis) {
     int64_t stride = 1;
     for (int64_t i = axis + 1; i < m.rank(); ++i) stride *= m.axis_sizes()[i];
@@ -149,7 +158,9 @@ std::vector<AxisRef> translate_axes(std::string_view op, const std::vector<AxisR
       if (n == 1 || begin >= high || end <= low) continue;
       const int64_t top = std::min(end, high), bottom = std::max(begin, low);
       if (top != high || end % top || top % bottom || bottom % begin)
-        sharding_error(op, "expected axes that are parts of {}, got '{}' of {}; use one mesh, or axis sizes that divide each other",
+        sharding_error(op,
+                       "expected axes that are parts of {}, got '{}' of {}; use one mesh, or axis "
+                       "sizes that divide each other",
                        mesh, ref.name, from);
       out.push_back({mesh.axis_names()[a], end / top, top / bottom});
       high = bottom;
@@ -163,8 +174,11 @@ NamedSharding translate(std::string_view op, const NamedSharding& sharding, cons
   if (sharding.mesh() == mesh) return sharding;
   std::vector<DimSpec> dims;
   for (int64_t d = 0; d < sharding.spec().rank(); ++d)
-    dims.emplace_back(translate_axes(op, sharding.dim_axes(d), sharding.mesh(), mesh), sharding.is_open(d));
-  return NamedSharding(mesh, PartitionSpec(std::move(dims), translate_axes(op, sharding.spec().replicated(), sharding.mesh(), mesh)));
+    dims.emplace_back(translate_axes(op, sharding.dim_axes(d), sharding.mesh(), mesh),
+                      sharding.is_open(d));
+  return NamedSharding(
+      mesh, PartitionSpec(std::move(dims),
+                          translate_axes(op, sharding.spec().replicated(), sharding.mesh(), mesh)));
 }
 
 }  // namespace tessera

@@ -28,7 +28,8 @@ class Flattener {
  private:
   ValueIds append_op(const Op& op, const Function& f, ValueIds operands) {
     if (const auto* control = std::get_if<Control>(&op.def->lower)) {
-      if (control->kind == ControlKind::kCall) return append(*op.params.as<CallParams>().callee, operands);
+      if (control->kind == ControlKind::kCall)
+        return append(*op.params.as<CallParams>().callee, operands);
       if (op.def == &manual_computation_op) return append_manual(op, std::move(operands));
     }
     std::vector<Type> types;
@@ -45,9 +46,11 @@ class Flattener {
       return out_.add_op(def, std::move(params), {value}, result, op.source)[0];
     };
     ValueIds inside;
-    for (size_t i = 0; i < operands.size(); ++i) inside.push_back(boundary(full_to_shard_op, operands[i], p.in_specs[i]));
+    for (size_t i = 0; i < operands.size(); ++i)
+      inside.push_back(boundary(full_to_shard_op, operands[i], p.in_specs[i]));
     ValueIds results = append(*p.body, inside);
-    for (size_t i = 0; i < results.size(); ++i) results[i] = boundary(shard_to_full_op, results[i], p.out_specs[i]);
+    for (size_t i = 0; i < results.size(); ++i)
+      results[i] = boundary(shard_to_full_op, results[i], p.out_specs[i]);
     return results;
   }
 

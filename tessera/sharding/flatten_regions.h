@@ -1,7 +1,9 @@
-// flatten_regions: calls and manual computations replaced by their bodies, so that what follows sees one flat function.
+// flatten_regions: calls and manual computations replaced by their bodies, so that what follows
+// sees one flat function.
 //
 // Before: ops with regions (func.call, sdy.manual_computation), nested in any way.
-// After:  no such op; the borders of a manual computation are tessera.full_to_shard and tessera.shard_to_full, and between them
+// After:  no such op; the borders of a manual computation are tessera.full_to_shard and
+// tessera.shard_to_full, and between them
 //         shapes are those that one device sees along the manual axes.
 #pragma once
 

@@ -4,8 +4,8 @@
 
 namespace tessera {
 
-Projection::Projection(const Factors& factors, const TensorFactors& tensor, const DimAtoms& dims, const std::vector<char>& open,
-                       const AtomMesh& mesh)
+Projection::Projection(const Factors& factors, const TensorFactors& tensor, const DimAtoms& dims,
+                       const std::vector<char>& open, const AtomMesh& mesh)
     : atoms_(factors.factors.size()), usable_(factors.factors.size(), false) {
   for (size_t d = 0; d < tensor.size(); ++d) {
     const AtomList& list = dims[d];
@@ -15,7 +15,8 @@ Projection::Projection(const Factors& factors, const TensorFactors& tensor, cons
       const int f = tensor[d][k];
       const bool minor_most = k + 1 == tensor[d].size();
       int64_t rest = factors.factors[f].size;
-      while (reachable && next < list.size() && (minor_most || (rest > 1 && rest % mesh.size(list[next]) == 0))) {
+      while (reachable && next < list.size() &&
+             (minor_most || (rest > 1 && rest % mesh.size(list[next]) == 0))) {
         rest = std::max<int64_t>(1, rest / mesh.size(list[next]));
         atoms_[f].push_back(list[next++]);
       }

@@ -8,16 +8,18 @@
 
 namespace tessera {
 
-// A dimension's axes go to its factors, major first. A factor inside a dimension takes only axes that divide it; the minor-most takes the
-// rest. Example: dimension (a: 2, b: 6) cut by axes of sizes (2, 3): a gets the first, b the second; cut by one axis of size 4: a gets
-// nothing (4 does not divide 2) and no factor of the dimension can take more.
+// A dimension's axes go to its factors, major first. A factor inside a dimension takes only axes
+// that divide it; the minor-most takes the rest. Example: dimension (a: 2, b: 6) cut by axes of
+// sizes (2, 3): a gets the first, b the second; cut by one axis of size 4: a gets nothing (4 does
+// not divide 2) and no factor of the dimension can take more.
 class Projection {
  public:
   // `open`: the dimensions that may take more axes.
-  Projection(const Factors& factors, const TensorFactors& tensor, const DimAtoms& dims, const std::vector<char>& open,
-             const AtomMesh& mesh);
+  Projection(const Factors& factors, const TensorFactors& tensor, const DimAtoms& dims,
+             const std::vector<char>& open, const AtomMesh& mesh);
   const AtomList& atoms(int factor) const { return atoms_[factor]; }
-  // Whether axes may follow: the factors before it in its dimension are cut to single elements and those behind are whole.
+  // Whether axes may follow: the factors before it in its dimension are cut to single elements and
+  // those behind are whole.
   bool usable(int factor) const { return usable_[factor]; }
   // Every axis of the tensor belongs to a factor.
   bool complete() const { return complete_; }

@@ -374,16 +374,20 @@ Function propagate(const Function& function, const Mesh& mesh, const ShardingReq
 Mesh program_mesh(const Function& function, const ShardingRequest& request) {
   // The finest mesh that constraints and manual computations name, else that of the inputs and
   // outputs.
-  std::vector<Mesh> inside, outside;
+  std::vector<Mesh> inside, outside;  // each mesh once: a program names one in many places
+  auto add = [](std::vector<Mesh>& meshes, const Mesh& mesh) {
+    if (mesh.rank() == 0) return;  // the empty mesh of a scalar says nothing
+    if (std::find(meshes.begin(), meshes.end(), mesh) == meshes.end()) meshes.push_back(mesh);
+  };
   for (const Op& op : flatten_regions(function).ops) {
     if (op.def == &sharding_constraint_op)
-      inside.push_back(op.params.as<ShardingConstraintParams>().sharding.mesh());
+      add(inside, op.params.as<ShardingConstraintParams>().sharding.mesh());
     if (op.def == &full_to_shard_op || op.def == &shard_to_full_op)
-      inside.push_back(op.params.as<ManualBoundaryParams>().mesh);
+      add(inside, op.params.as<ManualBoundaryParams>().mesh);
   }
   for (const auto* list : {&request.inputs, &request.outputs})
     for (const std::optional<NamedSharding>& s : *list)
-      if (s) outside.push_back(s->mesh());
+      if (s) add(outside, s->mesh());
   auto finest = [](const std::vector<Mesh>& meshes, const Mesh* order) {
     const Mesh* best = nullptr;
     for (const Mesh& m : meshes)
@@ -393,7 +397,7 @@ Mesh program_mesh(const Function& function, const ShardingRequest& request) {
   const Mesh* order = !inside.empty() ? &inside[0] : !outside.empty() ? &outside[0] : nullptr;
   if (!order) return Mesh();
   std::vector<Mesh> all = outside;  // inputs' names come first: results then compare equal to them
-  all.insert(all.end(), inside.begin(), inside.end());
+  for (const Mesh& m : inside) add(all, m);
   for (const Mesh& m : all) {
     if (m == *order) continue;
     std::vector<int64_t> a = order->device_ids(), b = m.device_ids();

@@ -3,21 +3,30 @@
 namespace tessera {
 namespace {
 
-// Bytes a second out of one device, and seconds a message. Vendors' published figures for one chip's links; the CPU's is its memory.
+// Bytes a second out of one device, and seconds a message. Vendors' published figures for one
+// chip's links; the CPU's is its memory.
 struct Link {
   double bandwidth, latency;
 };
 Link link_of(const Mesh& mesh) {
   if (mesh.is_abstract() || mesh.devices().empty()) return {50e9, 1e-6};
   switch (mesh.devices()[0].kind) {
-    case DeviceKind::kCpu: return {20e9, 2e-7};
-    case DeviceKind::kGpu: return {450e9, 2e-6};
-    case DeviceKind::kTpuV2: return {62e9, 1e-6};
-    case DeviceKind::kTpuV3: return {82e9, 1e-6};
-    case DeviceKind::kTpuV4: return {300e9, 1e-6};
-    case DeviceKind::kTpuV5e: return {200e9, 1e-6};
-    case DeviceKind::kTpuV5p: return {600e9, 1e-6};
-    case DeviceKind::kTpuV6e: return {448e9, 1e-6};
+    case DeviceKind::kCpu:
+      return {20e9, 2e-7};
+    case DeviceKind::kGpu:
+      return {450e9, 2e-6};
+    case DeviceKind::kTpuV2:
+      return {62e9, 1e-6};
+    case DeviceKind::kTpuV3:
+      return {82e9, 1e-6};
+    case DeviceKind::kTpuV4:
+      return {300e9, 1e-6};
+    case DeviceKind::kTpuV5e:
+      return {200e9, 1e-6};
+    case DeviceKind::kTpuV5p:
+      return {600e9, 1e-6};
+    case DeviceKind::kTpuV6e:
+      return {448e9, 1e-6};
   }
   return {50e9, 1e-6};
 }
@@ -27,15 +36,20 @@ Link link_of(const Mesh& mesh) {
 int64_t bytes_sent(CollectiveKind kind, int64_t n, const Type& operand) {
   const int64_t b = operand.bytes();
   switch (kind) {
-    case CollectiveKind::kAllReduce: return 2 * b * (n - 1) / n;
-    case CollectiveKind::kAllGather: return b * (n - 1);
+    case CollectiveKind::kAllReduce:
+      return 2 * b * (n - 1) / n;
+    case CollectiveKind::kAllGather:
+      return b * (n - 1);
     case CollectiveKind::kReduceScatter:
     case CollectiveKind::kAllToAll:
-    case CollectiveKind::kRaggedAllToAll: return b * (n - 1) / n;
+    case CollectiveKind::kRaggedAllToAll:
+      return b * (n - 1) / n;
     case CollectiveKind::kPermute:
-    case CollectiveKind::kBroadcast: return n > 1 ? b : 0;
+    case CollectiveKind::kBroadcast:
+      return n > 1 ? b : 0;
     case CollectiveKind::kAxisIndex:
-    case CollectiveKind::kCast: return 0;
+    case CollectiveKind::kCast:
+      return 0;
   }
   return 0;
 }

@@ -16,18 +16,26 @@ namespace {
 // What a fold of the combiner's kind ignores. argmin and argmax look at values that can never win.
 Literal neutral_element(ReduceKind combiner, DType dtype) {
   switch (combiner) {
-    case ReduceKind::kArgMin: return reduce_identity(ReduceKind::kMin, dtype);
-    case ReduceKind::kArgMax: return reduce_identity(ReduceKind::kMax, dtype);
-    case ReduceKind::kCustom: TESSERA_CHECK(false, "a custom fold has no neutral element"); return {};
-    default: return reduce_identity(combiner, dtype);
+    case ReduceKind::kArgMin:
+      return reduce_identity(ReduceKind::kMin, dtype);
+    case ReduceKind::kArgMax:
+      return reduce_identity(ReduceKind::kMax, dtype);
+    case ReduceKind::kCustom:
+      TESSERA_CHECK(false, "a custom fold has no neutral element");
+      return {};
+    default:
+      return reduce_identity(combiner, dtype);
   }
 }
 
 // x where the element's global index along `dim` is below `extent`, `fill` beyond.
-Array mask_dim(const AtomMesh& mesh, const Array& x, int64_t dim, const AtomList& atoms, int64_t extent, const Literal& fill) {
+Array mask_dim(const AtomMesh& mesh, const Array& x, int64_t dim, const AtomList& atoms,
+               int64_t extent, const Literal& fill) {
   const int64_t size = x.shape()[dim];
-  const Array offset = lax::mul(atom_index(mesh, atoms), Array(Literal::scalar(static_cast<int32_t>(size))));
-  const Array index = lax::add(lax::iota(int32, x.shape(), dim), lax::broadcast_in_dim(offset, x.shape(), {}));
+  const Array offset =
+      lax::mul(atom_index(mesh, atoms), Array(Literal::scalar(static_cast<int32_t>(size))));
+  const Array index =
+      lax::add(lax::iota(int32, x.shape(), dim), lax::broadcast_in_dim(offset, x.shape(), {}));
   const Array inside = lax::lt(index, lax::full(x.shape(), static_cast<double>(extent), int32));
   return lax::select(inside, x, lax::full(x.shape(), fill));
 }
@@ -50,8 +58,9 @@ void mask_padding(const AtomMesh& mesh, const Op& op, const Factors& f, const Fa
       // The index operand of an argmax is left alone: its value cannot win.
       const bool is_arg = f.combiner == ReduceKind::kArgMin || f.combiner == ReduceKind::kArgMax;
       if (is_arg && k > 0) continue;
-      const Literal fill = std::holds_alternative<Reduce>(op.def->lower) ? neutral_element(f.combiner, operands[k].dtype)
-                                                                        : Literal(operands[k].dtype, Shape{});
+      const Literal fill = std::holds_alternative<Reduce>(op.def->lower)
+                               ? neutral_element(f.combiner, operands[k].dtype)
+                               : Literal(operands[k].dtype, Shape{});
       local[k] = mask_dim(mesh, local[k], static_cast<int64_t>(d), a.axes[dim[0]], extent, fill);
     }
   }

@@ -1,5 +1,5 @@
-// Masks: uneven shards are padded in storage, and what lies in the padding is arbitrary. Where an op folds a padded dimension, the padding
-// is first replaced by what does not change the fold.
+// Masks: uneven shards are padded in storage, and what lies in the padding is arbitrary. Where an
+// op folds a padded dimension, the padding is first replaced by what does not change the fold.
 #pragma once
 
 #include <vector>
@@ -9,12 +9,15 @@
 
 namespace tessera {
 
-// Whether padding along this op's reduction factors can be masked: it folds with a known kind, or is a product of sums.
+// Whether padding along this op's reduction factors can be masked: it folds with a known kind, or
+// is a product of sums.
 bool can_mask_padding(const Op& op, const Factors& factors);
 
-// Replaces the padding of each local operand along unevenly cut reduction factors: by the fold's identity (0 for a contraction). Local
-// operands have the shardings of `assignment`; `operands` are their global types.
-void mask_padding(const AtomMesh& mesh, const Op& op, const Factors& factors, const FactorAssignment& assignment,
-                  const std::vector<Type>& operands, std::vector<Array>& local);
+// Replaces the padding of each local operand along unevenly cut reduction factors: by the fold's
+// identity (0 for a contraction). Local operands have the shardings of `assignment`; `operands` are
+// their global types.
+void mask_padding(const AtomMesh& mesh, const Op& op, const Factors& factors,
+                  const FactorAssignment& assignment, const std::vector<Type>& operands,
+                  std::vector<Array>& local);
 
 }  // namespace tessera

@@ -66,6 +66,40 @@ Num read(DType dtype, const void* bytes) {
   return n;
 }
 
+// The nearest float16 or bfloat16 (ties to even), found among the neighbours of a first guess:
+// rounding through float would round twice.
+template <class Half>
+Half nearest_half(Real x) {
+  const Half guess(static_cast<float>(x));
+  if (!std::isfinite(x) || x == 0) return guess;
+  const Half largest = [] {
+    Half h;
+    h.bits = std::is_same_v<Half, Float16> ? 0x7bff : 0x7f7f;
+    return h;
+  }();
+  const Real limit = static_cast<float>(largest);
+  Half best = guess;
+  Real best_distance = INFINITY;
+  for (int step = -1; step <= 1; ++step) {
+    Half h = guess;
+    const int magnitude = (guess.bits & 0x7fff) + step;
+    if (magnitude < 0 || magnitude > largest.bits + 1) continue;
+    h.bits = static_cast<uint16_t>((guess.bits & 0x8000) | magnitude);
+    // Infinity counts as the next number after the largest.
+    Half before = largest;
+    before.bits -= 1;
+    const Real value = magnitude > largest.bits
+                           ? std::copysign(2 * limit - static_cast<float>(before), x)
+                           : static_cast<float>(h);
+    const Real distance = std::fabs(value - x);
+    if (distance < best_distance || (distance == best_distance && h.bits % 2 == 0)) {
+      best = h;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
 void write(Num n, void* bytes) {
   visit_dtype(n.dtype, [&]<class T>(TypeTag<T>) {
     T value;
@@ -80,7 +114,7 @@ void write(Num n, void* bytes) {
     } else if constexpr (std::is_floating_point_v<T>) {
       value = static_cast<T>(n.re);
     } else {
-      value = T(static_cast<float>(n.re));
+      value = nearest_half<T>(n.re);
     }
     std::memcpy(bytes, &value, sizeof(T));
   });
@@ -101,7 +135,7 @@ Num convert(Num n, DType to) {
            : is_unsigned(n.dtype) ? static_cast<Real>(static_cast<uint64_t>(n.i))
                                   : static_cast<Real>(n.i);
     r.im = is_complex(to) ? n.im : 0;
-    return narrowed(rounded(r));
+    return itemsize(to) == 2 ? narrowed(r) : rounded(r);
   }
   if (!is_real(n.dtype)) {
     r.i = n.i;

@@ -157,6 +157,20 @@ TEST(Fuse, NarrowAndLongColumns) {
             "kernel (3,) lanes; loop (2000,) sum; loop () store\n");
 }
 
+TEST(Fuse, ColumnsOfLongRowsFoldAFewRowsAtATime) {
+  const Schedule s = check(
+      trace({f32({96, 1024})}, [](const Arrays& x) { return Arrays{lax::reduce_sum(x[0], {0})}; }));
+  EXPECT_EQ(outline(s),
+            "kernel (6, 1024) lanes; loop (16,) sum; loop () store\n"
+            "kernel (1024,) lanes; loop (6,) sum; loop () store\n");
+  const Schedule joint = check(trace({f32({4, 20, 1024})}, [](const Arrays& x) {
+    return Arrays{lax::reduce_max(x[0], {0, 1})};
+  }));
+  EXPECT_EQ(outline(joint),
+            "kernel (4, 1024) lanes; loop (20,) max; loop () store\n"
+            "kernel (1024,) lanes; loop (4,) max; loop () store\n");
+}
+
 TEST(Fuse, BlocksOfOddLengthsArePadded) {
   check(trace({f32({99991})}, [](const Arrays& x) {
     return Arrays{lax::reduce_sum(lax::exp(x[0]), {0}), lax::reduce_min(x[0], {0})};

@@ -1,7 +1,5 @@
-// Fuzzes the parser: any text gives a valid program that prints and parses to itself, or a UserError of kind kParse.
-// scripts/fuzz runs it.
-// folders: base mesh ir ops
-// libraries: -lfmt
+// Fuzzes the parser: any text gives a valid program that prints and parses to itself, or a
+// UserError of kind kParse. scripts/fuzz runs it. folders: base mesh ir ops libraries: -lfmt
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -13,7 +11,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   tessera::Function program;
   try {
-    program = tessera::parse_mlir(std::string_view(reinterpret_cast<const char*>(data), size), "fuzz");
+    program =
+        tessera::parse_mlir(std::string_view(reinterpret_cast<const char*>(data), size), "fuzz");
   } catch (const tessera::UserError& error) {
     TESSERA_CHECK(error.kind() == tessera::ErrorKind::kParse, "{}", error.what());
     return 0;

@@ -70,8 +70,9 @@ TEST(Printer, TheProgramOfTheHeader) {
   f.name = "jit_f";
   f.outputs = {add(f, sin_op, NoParams{}, {f.add_input({float32, {4, 8}})})};
   f.types[0].sharding = sharding(P("x", "y"));
-  EXPECT_EQ(round_trip(f),
-            R"(module @jit_f attributes {mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32} {
+  EXPECT_EQ(
+      round_trip(f),
+      R"(module @jit_f attributes {mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32} {
   sdy.mesh @mesh = <["x"=2, "y"=4]> {tessera.abstract}
   func.func public @main(%arg0: tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {"y"}]>}) -> (tensor<4x8xf32>) {
     %0 = stablehlo.sine %arg0 : tensor<4x8xf32>
@@ -83,7 +84,8 @@ TEST(Printer, TheProgramOfTheHeader) {
 
 TEST(Printer, WeakVaryingAndShardedTypes) {
   Function f;
-  const ValueId x = f.add_input({.dtype = float32, .shape = {}, .weak = true, .varying = {"x", "y"}});
+  const ValueId x =
+      f.add_input({.dtype = float32, .shape = {}, .weak = true, .varying = {"x", "y"}});
   const ValueId s = add(f, sin_op, NoParams{}, {x});
   const ValueId c = add(f, constant_op, ConstantParams{Literal::scalar(2.0f), {}, true}, {});
   f.outputs = {add(f, mul_op, NoParams{}, {s, c}), s};
@@ -92,9 +94,11 @@ TEST(Printer, WeakVaryingAndShardedTypes) {
   f.types[f.outputs[0]].weak = false;
   f.types[f.outputs[0]].varying = {};
   const std::string text = round_trip(f);
-  EXPECT_THAT(text, HasSubstr("%arg0: tensor<f32> {tessera.varying = [\"x\", \"y\"], tessera.weak}"));
+  EXPECT_THAT(text,
+              HasSubstr("%arg0: tensor<f32> {tessera.varying = [\"x\", \"y\"], tessera.weak}"));
   EXPECT_THAT(text, HasSubstr("stablehlo.sine %arg0 {tessera.varying = [[\"y\"]]} : tensor<f32>"));
-  EXPECT_THAT(text, HasSubstr("stablehlo.constant {sdy.sharding = #sdy.sharding_per_value<[<@mesh, []>]>, tessera.weak = [true]} "
+  EXPECT_THAT(text, HasSubstr("stablehlo.constant {sdy.sharding = #sdy.sharding_per_value<[<@mesh, "
+                              "[]>]>, tessera.weak = [true]} "
                               "dense<2.000000e+00> : tensor<f32>"));
 }
 
@@ -103,7 +107,8 @@ TEST(Printer, OneShardedResultOfTwo) {
   const ValueId x = f.add_input({float32, {8}}), i = f.add_input({int32, {8}});
   const ValueId a = f.add_input({float32, {}}), b = f.add_input({int32, {}});
   const std::vector<Type> types = {{float32, {}}, {int32, {}}};
-  const ValueIds results = f.add_op(reduce_op, ReduceParams{{0}, ReduceKind::kArgMax}, {x, i, a, b}, types);
+  const ValueIds results =
+      f.add_op(reduce_op, ReduceParams{{0}, ReduceKind::kArgMax}, {x, i, a, b}, types);
   f.outputs = {results[0], results[1]};
   f.types[results[1]].sharding = sharding(P());
   EXPECT_THAT(round_trip(f), HasSubstr("tessera.unsharded = array<i64: 0>"));
@@ -114,7 +119,8 @@ TEST(Printer, Literals) {
   EXPECT_EQ(mlir_literal(Literal::scalar(16777217.0), {}), "dense<1.6777217e+07>");
   EXPECT_EQ(mlir_literal(Literal::scalar(-HUGE_VAL), {}), "dense<0xFFF0000000000000>");
   EXPECT_EQ(mlir_literal(Literal::scalar(Bfloat16(1.5f)), {}), "dense<1.500000e+00>");
-  EXPECT_EQ(mlir_literal(Literal::scalar(std::complex<float>(1, NAN)), {}), "dense<(1.000000e+00,0x7FC00000)>");
+  EXPECT_EQ(mlir_literal(Literal::scalar(std::complex<float>(1, NAN)), {}),
+            "dense<(1.000000e+00,0x7FC00000)>");
   EXPECT_EQ(mlir_literal(Literal::scalar(int8_t{-3}), {}), "dense<-3>");
   EXPECT_EQ(mlir_literal(Literal(bool_, {1, 2}), {1, 2}), "dense<[[false, false]]>");
   EXPECT_EQ(mlir_literal(Literal(int32, {0, 2}), {0, 2}), "dense<>");
@@ -144,7 +150,8 @@ TEST(Printer, CalledFunctionsStandOnceAndHaveDifferentNames) {
   };
   Function f;
   ValueId x = f.add_input({float32, {}});
-  for (const FunctionRef& g : {callee(sin_op), callee(cos_op), callee(sin_op)}) x = add(f, call_op, CallParams{g}, {x});
+  for (const FunctionRef& g : {callee(sin_op), callee(cos_op), callee(sin_op)})
+    x = add(f, call_op, CallParams{g}, {x});
   f.outputs = {x};
   const std::string text = round_trip(f);
   EXPECT_THAT(text, HasSubstr("func.call @main_0(%arg0)"));
@@ -159,16 +166,21 @@ TEST(Printer, CollectivesInAManualComputation) {
   const ValueId x = body.add_input({.dtype = float32, .shape = {4, 8}, .varying = {"x"}});
   const std::vector<std::string> axes = {"x"};
   const ValueId i = add(body, axis_index_op, AxisIndexParams{mesh(), axes}, {});
-  const ValueId sum = add(body, all_reduce_op, AllReduceParams{mesh(), axes, {}, ReduceKind::kMax}, {x});
+  const ValueId sum =
+      add(body, all_reduce_op, AllReduceParams{mesh(), axes, {}, ReduceKind::kMax}, {x});
   const ValueId back = add(body, pcast_op, PcastParams{mesh(), axes}, {sum});
   const ValueId all = add(body, all_gather_op, AllGatherParams{mesh(), axes, {}, 0, true}, {back});
-  const ValueId mine = add(body, reduce_scatter_op, ReduceScatterParams{mesh(), axes, {}, ReduceKind::kSum, 1}, {x});
+  const ValueId mine =
+      add(body, reduce_scatter_op, ReduceScatterParams{mesh(), axes, {}, ReduceKind::kSum, 1}, {x});
   const ValueId a2a = add(body, all_to_all_op, AllToAllParams{mesh(), axes, {}, 1, 0}, {x});
-  const ValueId moved = add(body, collective_permute_op, CollectivePermuteParams{mesh(), axes, {{0, 1}}}, {x});
-  const ValueId cast = add(body, collective_broadcast_op, CollectiveBroadcastParams{mesh(), axes, {}, 1}, {x});
-  const ValueId part = add(body, all_reduce_op, AllReduceParams{mesh(), {"y:(1)2"}, {}, ReduceKind::kSum}, {x});
-  const ValueId grouped =
-      add(body, all_reduce_op, AllReduceParams{mesh(), {"y"}, {{0, 2, 3}, {1}}, ReduceKind::kSum}, {x});
+  const ValueId moved =
+      add(body, collective_permute_op, CollectivePermuteParams{mesh(), axes, {{0, 1}}}, {x});
+  const ValueId cast =
+      add(body, collective_broadcast_op, CollectiveBroadcastParams{mesh(), axes, {}, 1}, {x});
+  const ValueId part =
+      add(body, all_reduce_op, AllReduceParams{mesh(), {"y:(1)2"}, {}, ReduceKind::kSum}, {x});
+  const ValueId grouped = add(
+      body, all_reduce_op, AllReduceParams{mesh(), {"y"}, {{0, 2, 3}, {1}}, ReduceKind::kSum}, {x});
   body.outputs = {all, mine, a2a, moved, cast, part, grouped};
   (void)i;
   ManualComputationParams p;
@@ -185,7 +197,9 @@ TEST(Printer, CollectivesInAManualComputation) {
   const std::string text = round_trip(f);
   EXPECT_THAT(text, HasSubstr("in_shardings=[<@mesh, [{\"x\"}, {}]>]"));
   EXPECT_THAT(text, HasSubstr("manual_axes={\"x\", \"y\"} (%arg1: tensor<4x8xf32>) {"));
-  EXPECT_THAT(text, HasSubstr("replica_groups = dense<[[0, 4], [1, 5], [2, 6], [3, 7]]> : tensor<4x2xi64>"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("replica_groups = dense<[[0, 4], [1, 5], [2, 6], [3, 7]]> : tensor<4x2xi64>"));
   EXPECT_THAT(text, HasSubstr("[[0, 2, 3], [1, -1, -1]"));
   EXPECT_THAT(text, HasSubstr("stablehlo.custom_call @tessera.pcast("));
 }
@@ -195,8 +209,11 @@ TEST(Printer, BordersOfManualComputations) {
   const ValueId x = f.add_input({float32, {8, 8}});
   const ManualBoundaryParams p{mesh(), P("x", "y"), {"x", "y"}};
   f.outputs = {add(f, shard_to_full_op, p, {add(f, full_to_shard_op, p, {x})})};
-  EXPECT_THAT(round_trip(f), HasSubstr("@tessera.full_to_shard(%arg0) {api_version = 4 : i32, backend_config = {mesh = @mesh, spec = "
-                                       "#sdy.sharding<@mesh, [{\"x\"}, {\"y\"}]>, manual_axes = [\"x\", \"y\"]}}"));
+  EXPECT_THAT(
+      round_trip(f),
+      HasSubstr("@tessera.full_to_shard(%arg0) {api_version = 4 : i32, backend_config = {mesh = "
+                "@mesh, spec = "
+                "#sdy.sharding<@mesh, [{\"x\"}, {\"y\"}]>, manual_axes = [\"x\", \"y\"]}}"));
 }
 
 TEST(Printer, MeshesOfDevices) {
@@ -208,12 +225,15 @@ TEST(Printer, MeshesOfDevices) {
   Function f;
   ValueId x = f.add_input({float32, {8}});
   for (const Mesh& m : {all, reversed, last})
-    x = add(f, sharding_constraint_op, ShardingConstraintParams{NamedSharding(m, P(m.axis_names()[0]))}, {x});
+    x = add(f, sharding_constraint_op,
+            ShardingConstraintParams{NamedSharding(m, P(m.axis_names()[0]))}, {x});
   f.outputs = {x};
   const std::string text = round_trip(f);
   EXPECT_THAT(text, HasSubstr("sdy.mesh @mesh = <[\"x\"=8]>\n"));
-  EXPECT_THAT(text, HasSubstr("sdy.mesh @mesh_0 = <[\"r\"=8], device_ids=[7, 6, 5, 4, 3, 2, 1, 0]>\n"));
-  EXPECT_THAT(text, HasSubstr("sdy.mesh @mesh_1 = <[\"l\"=2]> {tessera.device_ids = array<i64: 6, 7>}\n"));
+  EXPECT_THAT(text,
+              HasSubstr("sdy.mesh @mesh_0 = <[\"r\"=8], device_ids=[7, 6, 5, 4, 3, 2, 1, 0]>\n"));
+  EXPECT_THAT(
+      text, HasSubstr("sdy.mesh @mesh_1 = <[\"l\"=2]> {tessera.device_ids = array<i64: 6, 7>}\n"));
   initialize({});
 }
 

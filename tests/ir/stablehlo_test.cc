@@ -1,4 +1,5 @@
-// Programs exported by JAX: each parses, verifies, prints to text that parses to the same, and computes what JAX computed.
+// Programs exported by JAX: each parses, verifies, prints to text that parses to the same, and
+// computes what JAX computed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,15 +21,17 @@ std::vector<std::string> all_files() {
   std::vector<std::string> names;
   const std::filesystem::path root = std::filesystem::path(TESSERA_GOLDEN_DIR) / "stablehlo";
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root))
-    if (entry.path().extension() == ".mlir") names.push_back(std::filesystem::relative(entry.path(), root));
+    if (entry.path().extension() == ".mlir")
+      names.push_back(std::filesystem::relative(entry.path(), root));
   std::sort(names.begin(), names.end());
   return names;
 }
 
 // Programs with an op that Tessera does not have, and the op.
 const std::map<std::string, std::string>& unsupported() {
-  static const std::map<std::string, std::string> files = {{"cumsum_axis0.mlir", "stablehlo.reduce_window"},
-                                                           {"cumsum_axis0.1.mlir", "stablehlo.reduce_window"}};
+  static const std::map<std::string, std::string> files = {
+      {"cumsum_axis0.mlir", "stablehlo.reduce_window"},
+      {"cumsum_axis0.1.mlir", "stablehlo.reduce_window"}};
   return files;
 }
 
@@ -55,7 +58,8 @@ TEST(StableHlo, EveryFileRoundTrips) {
       if (op == unsupported().end()) {
         ADD_FAILURE() << e.what();
       } else {
-        EXPECT_THAT(e.what(), testing::HasSubstr("expected an op that Tessera has, got '" + op->second + "'"));
+        EXPECT_THAT(e.what(), testing::HasSubstr("expected an op that Tessera has, got '" +
+                                                 op->second + "'"));
       }
     }
   }
@@ -68,14 +72,16 @@ void expect_close(const Literal& got, const Literal& want, double tolerance) {
   if (tolerance == 0 && got == want) return;
   const Literal a = convert_literal(got, complex128), b = convert_literal(want, complex128);
   for (int64_t i = 0; i < a.elements(); ++i) {
-    const std::complex<double> x = a.data<std::complex<double>>()[i], y = b.data<std::complex<double>>()[i];
+    const std::complex<double> x = a.data<std::complex<double>>()[i],
+                               y = b.data<std::complex<double>>()[i];
     if (x == y || (std::isnan(std::abs(x)) && std::isnan(std::abs(y)))) continue;
-    ASSERT_LE(std::abs(x - y), tolerance * (1 + std::abs(y))) << "element " << i << ": " << x << ", expected " << y;
+    ASSERT_LE(std::abs(x - y), tolerance * (1 + std::abs(y)))
+        << "element " << i << ": " << x << ", expected " << y;
   }
 }
 
-void expect_program(const std::string& text, const std::vector<Literal>& inputs, const std::vector<Literal>& outputs,
-                    double tolerance) {
+void expect_program(const std::string& text, const std::vector<Literal>& inputs,
+                    const std::vector<Literal>& outputs, double tolerance) {
   SCOPED_TRACE(text);
   try {
     const Function f = parse_golden(text);
@@ -91,7 +97,8 @@ TEST(StableHlo, OpsComputeWhatJaxComputes) {
   const golden::Topic topic("ops");
   int count = 0;
   for (const golden::Json& p : topic["programs"]) {
-    expect_program(p["text"], topic.arrays(p["inputs"]), topic.arrays(p["outputs"]), p["exact"] ? 0 : 1e-5);
+    expect_program(p["text"], topic.arrays(p["inputs"]), topic.arrays(p["outputs"]),
+                   p["exact"] ? 0 : 1e-5);
     ++count;
   }
   EXPECT_GE(count, 120);
@@ -112,7 +119,9 @@ TEST(StableHlo, ShardedProgramsComputeWhatJaxComputes) {
   const golden::Topic topic("sharding");
   std::set<std::string> seen;
   for (const golden::Json& c : topic["cases"]) {
-    if (!c["text"].is_string() || unsupported().count(c["text"]) || !seen.insert(c["program"]).second) continue;
+    if (!c["text"].is_string() || unsupported().count(c["text"]) ||
+        !seen.insert(c["program"]).second)
+      continue;
     const golden::Json& p = topic["programs"].at(c["program"].get<std::string>());
     expect_program(c["text"], topic.arrays(p["inputs"]), topic.arrays(p["outputs"]), 2e-5);
   }

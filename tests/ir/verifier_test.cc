@@ -36,7 +36,10 @@ TEST(Verifier, AcceptsAValidFunction) { EXPECT_EQ(failure(sample()), "valid"); }
 TEST(Verifier, NamesTheOpAndItsSource) {
   Function f = sample();
   f.types[1].shape = {5};
-  EXPECT_THAT(failure(f), HasSubstr("result 0 of stablehlo.sine (user.cc:3) is float32[5], its type rule gives float32[4]"));
+  EXPECT_THAT(
+      failure(f),
+      HasSubstr(
+          "result 0 of stablehlo.sine (user.cc:3) is float32[5], its type rule gives float32[4]"));
 }
 
 TEST(Verifier, DefinitionsBeforeUses) {
@@ -54,7 +57,8 @@ TEST(Verifier, OneDefinitionAValue) {
 TEST(Verifier, IdsInRange) {
   Function f = sample();
   f.ops[1].operands[0] = 17;
-  EXPECT_THAT(failure(f), HasSubstr("value 17 used by stablehlo.add is not in the table of 3 types"));
+  EXPECT_THAT(failure(f),
+              HasSubstr("value 17 used by stablehlo.add is not in the table of 3 types"));
   f = sample();
   f.outputs = {-1};
   EXPECT_THAT(failure(f), HasSubstr("value -1 used by the outputs"));
@@ -63,7 +67,8 @@ TEST(Verifier, IdsInRange) {
 TEST(Verifier, OperandsThatTheOpDoesNotTake) {
   Function f = sample();
   f.types[0].dtype = int32;
-  EXPECT_THAT(failure(f), HasSubstr("stablehlo.sine (user.cc:3) does not accept its operands: [sine]"));
+  EXPECT_THAT(failure(f),
+              HasSubstr("stablehlo.sine (user.cc:3) does not accept its operands: [sine]"));
 }
 
 TEST(Verifier, VaryingIsSortedAndShardingFits) {

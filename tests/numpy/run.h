@@ -32,6 +32,16 @@ inline std::vector<Literal> run_eagerly(const ArraysFn& f, const std::vector<Lit
   return out;
 }
 
+// Of any real dtype.
+template <class T>
+double as_double(T x) {
+  if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) {
+    return static_cast<float>(x);
+  } else {
+    return static_cast<double>(x);
+  }
+}
+
 // Exact for bool and integers; NaN equals NaN. Floats within `rtol` and `atol`.
 inline void expect_close(const Literal& got, const Literal& expected, double rtol = 2e-6,
                          double atol = 2e-6) {
@@ -39,23 +49,19 @@ inline void expect_close(const Literal& got, const Literal& expected, double rto
   ASSERT_EQ(got.shape(), expected.shape());
   visit_dtype(got.dtype(), [&]<class T>(TypeTag<T>) {
     const T *g = got.data<T>(), *e = expected.data<T>();
+    const auto near = [&](double a, double b) {
+      if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+      return a == b || std::abs(a - b) <= atol + rtol * std::abs(b);
+    };
     for (int64_t i = 0; i < got.elements(); ++i) {
       if constexpr (std::is_integral_v<T>) {
         ASSERT_EQ(+g[i], +e[i]) << "element " << i;
+      } else if constexpr (requires { g[i].real(); }) {
+        ASSERT_TRUE(near(g[i].real(), e[i].real()) && near(g[i].imag(), e[i].imag()))
+            << "element " << i << ": " << g[i] << ", expected " << e[i];
       } else {
-        const auto near = [&](double a, double b) {
-          if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
-          return a == b || std::abs(a - b) <= atol + rtol * std::abs(b);
-        };
-        if constexpr (std::is_same_v<T, std::complex<float>> ||
-                      std::is_same_v<T, std::complex<double>>) {
-          ASSERT_TRUE(near(g[i].real(), e[i].real()) && near(g[i].imag(), e[i].imag()))
-              << "element " << i << ": " << g[i] << ", expected " << e[i];
-        } else {
-          ASSERT_TRUE(near(static_cast<double>(g[i]), static_cast<double>(e[i])))
-              << "element " << i << ": " << static_cast<double>(g[i]) << ", expected "
-              << static_cast<double>(e[i]);
-        }
+        ASSERT_TRUE(near(as_double(g[i]), as_double(e[i])))
+            << "element " << i << ": " << as_double(g[i]) << ", expected " << as_double(e[i]);
       }
     }
   });

@@ -305,5 +305,19 @@ TEST_F(FactorTest, ShardsAlongPassFactorsAreIndependent) {
   EXPECT_GT(tested, 300);
 }
 
+// The last shard of an uneven dimension reaches beyond the end; its part stays where it belongs.
+TEST_F(FactorTest, UnevenShardsOfALiteral) {
+  const Params params = ConstantParams{literal<float>({5}, {1, 2, 3, 4, 5}), {5}};
+  const std::vector<Type> results = constant_op.infer({}, params), none;
+  for (int64_t shard : {0, 1, 2}) {
+    HalfContext context(none, results);
+    context.local_results.push_back(results[0].with_shape({2}));
+    context.result_offsets.push_back({2 * shard});
+    const Literal got = constant_op.localize({}, params, context)[0].to_host();
+    const float first = static_cast<float>(2 * shard + 1);
+    EXPECT_EQ(got, literal<float>({2}, {first, shard == 2 ? 0 : first + 1}));
+  }
+}
+
 }  // namespace
 }  // namespace tessera::testing_ops

@@ -124,19 +124,23 @@ void expect_within_ulps(const Literal& got, const Literal& expected, int64_t all
         ASSERT_LE(ulps(g[i].real(), e[i].real()), allowed) << "element " << i;
         ASSERT_LE(ulps(g[i].imag(), e[i].imag()), allowed) << "element " << i;
       } else {
-        ASSERT_LE(ulps(g[i], e[i]), allowed) << "element " << i << ": " << static_cast<double>(g[i])
-                                             << ", expected " << static_cast<double>(e[i]);
+        ASSERT_LE(ulps(g[i], e[i]), allowed) << "element " << i << ": " << testing::as_double(g[i])
+                                             << ", expected " << testing::as_double(e[i]);
       }
     }
   });
 }
 
-int64_t allowed_ulps(const std::string& f) {
+// Compiled code shares JAX's single-precision approximations. float64, and the naive evaluator,
+// which computes in double, are closer to the true values than JAX is: there JAX's own error is
+// what differs. Half precision rounds less often than JAX does.
+int64_t allowed_ulps(const std::string& f, DType dtype, bool compiled) {
   static const std::map<std::string, int64_t> all = {
       {"normal", 3},  {"truncated_normal", 16}, {"gumbel", 8}, {"exponential", 4},
       {"laplace", 4}, {"logistic", 16},         {"cauchy", 8}};
   const auto at = all.find(f);
-  return at == all.end() ? 0 : at->second;
+  if (at == all.end()) return 0;
+  return compiled && dtype == float32 ? at->second : 8 * at->second + 64;
 }
 
 class RandomTest : public ::testing::TestWithParam<bool> {};
@@ -168,7 +172,7 @@ TEST_P(RandomTest, Streams) {
     try {
       const Literal got =
           (GetParam() ? testing::run_eagerly(call, inputs) : testing::run_traced(call, inputs))[0];
-      expect_within_ulps(got, expected, allowed_ulps(function));
+      expect_within_ulps(got, expected, allowed_ulps(function, expected.dtype(), GetParam()));
     } catch (const std::exception& e) {
       ADD_FAILURE() << e.what();
     }
@@ -318,7 +322,7 @@ TEST(RandomErrorTest, EachIsAUserError) {
       [&] {
         random::categorical(key, zeros({2, 3}), {.shape = Shape{3}});
       },
-      "[random::categorical] expected a shape that ends in");
+      "[random::categorical] expected shapes that broadcast");
   expect_error([&] { random::permutation(key, array(1.0)); },
                "[random::permutation] expected at least 1 dimension");
 }

@@ -27,8 +27,8 @@ struct Outcome {
   std::string out, err;
 };
 
-Outcome run(int (*command)(const std::vector<std::string>&, const Streams&), const std::vector<std::string>& arguments,
-            const std::string& input = "") {
+Outcome run(int (*command)(const std::vector<std::string>&, const Streams&),
+            const std::vector<std::string>& arguments, const std::string& input = "") {
   std::istringstream in(input);
   std::ostringstream out, err;
   const int code = command(arguments, {in, out, err});
@@ -79,18 +79,21 @@ Literal counting(const Shape& shape) {
 }
 
 TEST_F(Commands, HelpAndVersion) {
-  for (const auto& arguments : std::vector<std::vector<std::string>>{{"--help"}, {"run", "--help"}, {"explain", "--help"}}) {
+  for (const auto& arguments : std::vector<std::vector<std::string>>{
+           {"--help"}, {"run", "--help"}, {"explain", "--help"}}) {
     const Outcome o = tessera_command(arguments);
     EXPECT_EQ(o.code, 0);
     EXPECT_THAT(o.out, HasSubstr("Usage:"));
     EXPECT_THAT(o.err, IsEmpty());
   }
   EXPECT_THAT(tessera_command({"--version"}).out, StartsWith("tessera "));
-  EXPECT_THAT(opt_command({"--help"}).out, HasSubstr("flatten, propagate, partition, simplify, fuse"));
+  EXPECT_THAT(opt_command({"--help"}).out,
+              HasSubstr("flatten, propagate, partition, simplify, fuse"));
 }
 
 TEST_F(Commands, AWrongCommandLineIsExitCode2) {
-  for (const auto& arguments : std::vector<std::vector<std::string>>{{}, {"frobnicate"}, {"run"}, {"run", "f.mlir", "--what"}}) {
+  for (const auto& arguments : std::vector<std::vector<std::string>>{
+           {}, {"frobnicate"}, {"run"}, {"run", "f.mlir", "--what"}}) {
     const Outcome o = tessera_command(arguments);
     EXPECT_EQ(o.code, 2);
     EXPECT_THAT(o.out, IsEmpty());
@@ -101,7 +104,8 @@ TEST_F(Commands, AWrongCommandLineIsExitCode2) {
 TEST_F(Commands, Devices) {
   const Outcome o = tessera_command({"devices", "tpu_v2:2x2"});
   EXPECT_EQ(o.code, 0) << o.err;
-  EXPECT_THAT(o.out, StartsWith("id  kind    process  coords   core\n0   tpu_v2  0        (0,0,0)  0\n"));
+  EXPECT_THAT(o.out,
+              StartsWith("id  kind    process  coords   core\n0   tpu_v2  0        (0,0,0)  0\n"));
   EXPECT_THAT(o.out, HasSubstr("create_device_mesh((2, 4)):"));
   EXPECT_THAT(o.out, HasSubstr("TPU 0"));
   EXPECT_THAT(tessera_command({"devices", "cpu:3"}).out, HasSubstr("create_device_mesh((3,)):"));
@@ -116,7 +120,8 @@ TEST_F(Commands, RunTakesArraysByNameOrPosition) {
   const Literal x = counting({4, 8}), w = counting({8, 2});
   for (const char* second : {"w", "arr_1"}) {
     write_npz(path("in.npz"), {{"arr_0", x}, {second, w}});
-    const Outcome o = tessera_command({"run", file, "--inputs", path("in.npz"), "--outputs", path("out.npz")});
+    const Outcome o =
+        tessera_command({"run", file, "--inputs", path("in.npz"), "--outputs", path("out.npz")});
     ASSERT_EQ(o.code, 0) << o.err;
     EXPECT_EQ(o.out, "arr_0: float32[4,2]\n");
     const Literal product = read_npz(path("out.npz")).at("arr_0");
@@ -131,7 +136,8 @@ TEST_F(Commands, RunTakesArraysByNameOrPosition) {
 
 TEST_F(Commands, RunReadsTheStandardInput) {
   const Outcome o = tessera_command({"run", "-", "--outputs", path("out.npz")},
-                                    "func.func @main() -> tensor<i32> { %0 = stablehlo.constant dense<7> : tensor<i32> return %0 : tensor<i32> }");
+                                    "func.func @main() -> tensor<i32> { %0 = stablehlo.constant "
+                                    "dense<7> : tensor<i32> return %0 : tensor<i32> }");
   ASSERT_EQ(o.code, 0) << o.err;
   EXPECT_EQ(read_npz(path("out.npz")).at("arr_0"), Literal::scalar(int32_t{7}));
 }
@@ -147,12 +153,16 @@ TEST_F(Commands, RunErrors) {
   };
   const std::string in = path("in.npz"), out = path("out.npz");
   fails({"run", path("none.mlir"), "--outputs", out}, "expected a file that can be read");
-  fails({"run", write("bad.mlir", "module {"), "--outputs", out}, "bad.mlir:1:9: expected '}' at the end of the module");
-  fails({"run", file, "--outputs", out}, "expected an array 'x' or 'arr_0' for input 0, float32[4,8], got none");
+  fails({"run", write("bad.mlir", "module {"), "--outputs", out},
+        "bad.mlir:1:9: expected '}' at the end of the module");
+  fails({"run", file, "--outputs", out},
+        "expected an array 'x' or 'arr_0' for input 0, float32[4,8], got none");
   write_npz(in, {{"x", counting({4, 8})}, {"w", counting({2, 8})}});
-  fails({"run", file, "--inputs", in, "--outputs", out}, "expected input 1 to be float32[8,2], got float32[2,8] from 'w'");
+  fails({"run", file, "--inputs", in, "--outputs", out},
+        "expected input 1 to be float32[8,2], got float32[2,8] from 'w'");
   write_npz(in, {{"x", counting({4, 8})}, {"w", counting({8, 2})}, {"y", counting({1})}});
-  fails({"run", file, "--inputs", in, "--outputs", out}, "expected the 2 arrays that the program takes, got 3");
+  fails({"run", file, "--inputs", in, "--outputs", out},
+        "expected the 2 arrays that the program takes, got 3");
   write_npz(in, {{"x", counting({4, 8})}, {"w", counting({8, 2})}});
   fails({"run", file, "--inputs", in, "--outputs", out, "--devices", "cpu:2"},
         "expected the 4 devices of the program's mesh, got 2; pass --devices cpu:4");
@@ -161,8 +171,10 @@ TEST_F(Commands, RunErrors) {
 TEST_F(Commands, ExplainNeedsNoDevices) {
   const Outcome o = tessera_command({"explain", "-"}, kProduct);
   ASSERT_EQ(o.code, 0) << o.err;
-  EXPECT_THAT(o.out, AllOf(HasSubstr("all_reduce"), HasSubstr("x"), HasSubstr("dot_general"), HasSubstr("schedule:")));
-  EXPECT_THAT(tessera_command({"explain", "-", "--no-schedule"}, kProduct).out, Not(HasSubstr("schedule:")));
+  EXPECT_THAT(o.out, AllOf(HasSubstr("all_reduce"), HasSubstr("x"), HasSubstr("dot_general"),
+                           HasSubstr("schedule:")));
+  EXPECT_THAT(tessera_command({"explain", "-", "--no-schedule"}, kProduct).out,
+              Not(HasSubstr("schedule:")));
 }
 
 TEST_F(Commands, OptPrintsTheProgramAfterEachPass) {
@@ -173,17 +185,21 @@ TEST_F(Commands, OptPrintsTheProgramAfterEachPass) {
 
   const Outcome propagated = opt_command({"-", "--passes=flatten,propagate"}, kProduct);
   ASSERT_EQ(propagated.code, 0) << propagated.err;
-  EXPECT_THAT(propagated.out, HasSubstr("stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0] {sdy.sharding = "
-                                        "#sdy.sharding_per_value<[<@mesh, [{}, {}]>]>}"));
+  EXPECT_THAT(
+      propagated.out,
+      HasSubstr("stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0] {sdy.sharding = "
+                "#sdy.sharding_per_value<[<@mesh, [{}, {}]>]>}"));
 
   // In one go or read back in between.
   const Outcome partitioned = opt_command({"-", "--passes=flatten,propagate,partition"}, kProduct);
   ASSERT_EQ(partitioned.code, 0) << partitioned.err;
   EXPECT_THAT(partitioned.out, HasSubstr("(tensor<4x2xf32>, tensor<2x2xf32>) -> tensor<4x2xf32>"));
-  EXPECT_THAT(partitioned.out, HasSubstr("replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>"));
+  EXPECT_THAT(partitioned.out,
+              HasSubstr("replica_groups = dense<[[0, 1, 2, 3]]> : tensor<1x4xi64>"));
   EXPECT_EQ(opt_command({"-", "--passes=partition"}, propagated.out).out, partitioned.out);
 
-  const Outcome fused = opt_command({"-", "--passes=flatten,propagate,partition,simplify,fuse"}, kProduct);
+  const Outcome fused =
+      opt_command({"-", "--passes=flatten,propagate,partition,simplify,fuse"}, kProduct);
   ASSERT_EQ(fused.code, 0) << fused.err;
   EXPECT_THAT(fused.out, Not(HasSubstr("module")));
 }
@@ -194,7 +210,8 @@ TEST_F(Commands, OptErrors) {
     EXPECT_EQ(o.code, 1);
     EXPECT_THAT(o.err, HasSubstr(what));
   };
-  fails("polish", "expected passes among flatten, propagate, partition, simplify, fuse, got 'polish'");
+  fails("polish",
+        "expected passes among flatten, propagate, partition, simplify, fuse, got 'polish'");
   fails("partition", "run the pass propagate first");
   fails("flatten,propagate,partition,fuse,simplify", "expected fuse to be the last pass");
   EXPECT_EQ(opt_command({}).code, 2);
@@ -203,8 +220,9 @@ TEST_F(Commands, OptErrors) {
 TEST_F(Commands, TourRunsTheTutorial) {
   const Outcome o = tessera_command({"tour"});
   ASSERT_EQ(o.code, 0) << o.err;
-  for (const char* part : {"TpuDevice(id=0", "1. Data that lies", "2. Automatic", "3. Semi-automatic", "4. Manual", "5. One layer",
-                           "all_reduce", "warning", "[shard_map]", "norm: 102.05"})
+  for (const char* part :
+       {"TpuDevice(id=0", "1. Data that lies", "2. Automatic", "3. Semi-automatic", "4. Manual",
+        "5. One layer", "all_reduce", "warning", "[shard_map]", "norm: 102.05"})
     EXPECT_THAT(o.out, HasSubstr(part));
 }
 

@@ -18,15 +18,20 @@ void expect_close(const Literal& got, const Literal& want, double tolerance) {
   ASSERT_EQ(got.shape(), want.shape());
   const Literal a = convert_literal(got, complex128), b = convert_literal(want, complex128);
   for (int64_t i = 0; i < a.elements(); ++i) {
-    const std::complex<double> x = a.data<std::complex<double>>()[i], y = b.data<std::complex<double>>()[i];
+    const std::complex<double> x = a.data<std::complex<double>>()[i],
+                               y = b.data<std::complex<double>>()[i];
     if (x == y || (std::isnan(std::abs(x)) && std::isnan(std::abs(y)))) continue;
-    ASSERT_LE(std::abs(x - y), tolerance * (1 + std::abs(y))) << "element " << i << ": " << x << ", expected " << y;
+    ASSERT_LE(std::abs(x - y), tolerance * (1 + std::abs(y)))
+        << "element " << i << ": " << x << ", expected " << y;
   }
 }
 
-double tolerance_of(DType dtype) { return itemsize(dtype) <= 2 && is_floating(dtype) ? 1e-2 : 3e-5; }
+double tolerance_of(DType dtype) {
+  return itemsize(dtype) <= 2 && is_floating(dtype) ? 1e-2 : 3e-5;
+}
 
-void expect_program(const std::string& name, const std::vector<Literal>& inputs, const std::vector<Literal>& outputs) {
+void expect_program(const std::string& name, const std::vector<Literal>& inputs,
+                    const std::vector<Literal>& outputs) {
   SCOPED_TRACE(name);
   try {
     const ParsedModule m = parse_module(golden::read_file("stablehlo/" + name), name);
@@ -34,7 +39,8 @@ void expect_program(const std::string& name, const std::vector<Literal>& inputs,
     const CompiledRef program = compile_cached(m.main, request, devices()[0]);
     const std::vector<Array> got = program->run(std::vector<Array>(inputs.begin(), inputs.end()));
     ASSERT_EQ(got.size(), outputs.size());
-    for (size_t r = 0; r < got.size(); ++r) expect_close(got[r].to_host(), outputs[r], tolerance_of(outputs[r].dtype()));
+    for (size_t r = 0; r < got.size(); ++r)
+      expect_close(got[r].to_host(), outputs[r], tolerance_of(outputs[r].dtype()));
   } catch (const std::exception& e) {
     ADD_FAILURE() << e.what();
   }

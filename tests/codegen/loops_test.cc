@@ -1,0 +1,437 @@
+// Loop nests of all three shapes against the interpreter: reductions, guards, dynamic loads,
+// scratch, odd sizes.
+#include <gtest/gtest.h>
+
+#include "kernel_builder.h"
+#include "tessera/ir/op_def.h"
+
+namespace tessera::codegen::testing {
+namespace {
+
+using enum ScalarOp;
+constexpr auto kInner = Kernel::Vectorize::kInner;
+
+double tolerance_of(DType d) {
+  switch (real_dtype(d)) {
+    case DType::kFloat16:
+      return 4e-3;
+    case DType::kBfloat16:
+      return 3e-2;
+    case DType::kFloat32:
+      return 1e-5;
+    case DType::kFloat64:
+      return 1e-13;
+    default:
+      return 0;
+  }
+}
+
+// out[r] = fold of in[r, :]
+Kernel row_reduce(DType dtype, ReduceKind kind, int64_t rows, int64_t columns, double init) {
+  KernelMaker m;
+  const int in = m.buffer(dtype, rows * columns), out = m.buffer(dtype, rows, BufferKind::kOutput);
+  m.k.parallel = {rows};
+  m.k.vectorize = kInner;
+  m.loop({columns});
+  m.loop({});
+  m.reduce(0, kind, m.load(in, {0, {columns}, {1}}), m.number(dtype, init),
+           dtype == float64 ? float64 : float32);
+  m.store(out, {0, {1}, {}}, m.reduced(dtype, 0), 1);
+  return m.k;
+}
+
+// out[c] = fold of in[:, c]
+Kernel column_reduce(DType dtype, ReduceKind kind, int64_t rows, int64_t columns, double init) {
+  KernelMaker m;
+  const int in = m.buffer(dtype, rows * columns),
+            out = m.buffer(dtype, columns, BufferKind::kOutput);
+  m.k.parallel = {columns};
+  m.loop({rows});
+  m.loop({});
+  m.reduce(0, kind, m.load(in, {0, {1}, {columns}}), m.number(dtype, init),
+           dtype == float64 ? float64 : float32);
+  m.store(out, {0, {1}, {}}, m.reduced(dtype, 0), 1);
+  return m.k;
+}
+
+bool defined(DType dtype, ReduceKind kind) {
+  if (kind == ReduceKind::kAnd || kind == ReduceKind::kOr) return !is_inexact(dtype);
+  if (kind == ReduceKind::kMin || kind == ReduceKind::kMax) return !is_complex(dtype);
+  return kind == ReduceKind::kSum;
+}
+
+class Reductions : public ::testing::TestWithParam<int> {};
+TEST_P(Reductions, RowsAndColumns) {
+  const DType dtype = static_cast<DType>(GetParam());
+  for (ReduceKind kind :
+       {ReduceKind::kSum, ReduceKind::kMin, ReduceKind::kMax, ReduceKind::kAnd, ReduceKind::kOr}) {
+    if (!defined(dtype, kind)) continue;
+    for (auto [rows, columns] :
+         {std::pair<int64_t, int64_t>{3, 1}, {5, 7}, {2, 100}, {4, 257}, {1, 0}, {37, 70}}) {
+      check(row_reduce(dtype, kind, rows, columns, 1), tolerance_of(dtype), rows > 4 ? 3 : 1);
+      check(column_reduce(dtype, kind, rows, std::max<int64_t>(columns, 1), 1), tolerance_of(dtype),
+            2);
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(All, Reductions, ::testing::Range(0, kNumDTypes), [](const auto& info) {
+  return std::string(dtype_name(static_cast<DType>(info.param)));
+});
+
+TEST(Loops, ProductsOfFloats) {
+  const auto fill = [](Buffers& b) {
+    for (int i = 0; i < 4 * 50; ++i)
+      b.data<float>(0)[i] = 1 + 0.01f * static_cast<float>(i % 7 - 3);
+  };
+  check(row_reduce(float32, ReduceKind::kProduct, 4, 50, 2), 1e-5, 1, fill);
+  check(column_reduce(float32, ReduceKind::kProduct, 4, 50, 2), 1e-5, 1, fill);
+}
+
+TEST(Loops, NanWinsMinAndMax) {
+  for (ReduceKind kind : {ReduceKind::kMin, ReduceKind::kMax}) {
+    for (int at : {0, 40, 99}) {
+      const auto fill = [at](Buffers& b) {
+        for (int i = 0; i < 300; ++i) b.data<float>(0)[i] = static_cast<float>(i % 13);
+        b.data<float>(0)[100 + at] = NAN;
+      };
+      check(row_reduce(float32, kind, 3, 100, 3), 0, 1, fill);
+      check(column_reduce(float32, kind, 3, 100, 3), 0, 1, fill);
+    }
+  }
+}
+
+TEST(Loops, SumsOfHalvesAreKeptInFloat32) {
+  // 4096 ones: a sum kept in bfloat16 would stop at 256.
+  for (DType dtype : {float16, bfloat16}) {
+    const auto fill = [dtype](Buffers& b) {
+      for (int i = 0; i < 4096; ++i) {
+        if (dtype == float16)
+          b.data<Float16>(0)[i] = Float16(1);
+        else
+          b.data<Bfloat16>(0)[i] = Bfloat16(1);
+      }
+    };
+    check(row_reduce(dtype, ReduceKind::kSum, 1, 4096, 0), 0, 1, fill);
+    check(column_reduce(dtype, ReduceKind::kSum, 4096, 1, 0), 0, 1, fill);
+  }
+}
+
+// The order of a sum depends neither on the vector width nor on how rows are split.
+TEST(Loops, SumsAreTheSameOnEveryTarget) {
+  const int64_t rows = 6, columns = 1003;
+  const Kernel kernel = row_reduce(float32, ReduceKind::kSum, rows, columns, 0);
+  Buffers b(kernel);
+  std::mt19937 random(3);
+  for (int64_t i = 0; i < rows * columns; ++i)
+    b.data<float>(0)[i] = static_cast<float>(random()) / 1e9f;
+  std::vector<std::vector<float>> results;
+  for (KernelCompiler* compiler : compilers()) {
+    for (int pieces : {1, 4}) {
+      const auto pointers = b.pointers();
+      const KernelFn fn = compiler->compile(kernel);
+      for (int p = 0; p < pieces; ++p)
+        fn(pointers.data(), rows * p / pieces, rows * (p + 1) / pieces);
+      results.emplace_back(b.data<float>(1), b.data<float>(1) + rows);
+    }
+  }
+  for (const auto& r : results) EXPECT_EQ(r, results[0]);
+}
+
+TEST(Loops, Softmax) {
+  for (DType f : {float32, float64, bfloat16}) {
+    for (int64_t n : {1, 5, 16, 100, 515}) {
+      KernelMaker m;
+      const int64_t rows = 7;
+      const int x = m.buffer(f, rows * n), y = m.buffer(f, rows * n, BufferKind::kOutput);
+      const int s = m.buffer(f, n, BufferKind::kScratch);
+      m.k.parallel = {rows};
+      m.k.vectorize = kInner;
+      for (int l = 0; l < 3; ++l) m.loop({n});
+      m.reduce(0, ReduceKind::kMax, m.load(x, {0, {n}, {1}}), m.number(f, -INFINITY));
+      const int shifted = m.op(kSub, f, {m.load(x, {0, {n}, {1}}, 1), m.reduced(f, 0)});
+      const int e = m.op(kExp, f, {shifted});
+      m.store(s, {0, {0}, {1}}, e, 1);
+      m.reduce(1, ReduceKind::kSum, e, m.number(f, 0), f == float64 ? float64 : float32);
+      m.store(y, {0, {n}, {1}}, m.op(kDiv, f, {m.load(s, {0, {0}, {1}}, 2), m.reduced(f, 1)}), 2);
+      check(m.k, tolerance_of(f), 3);
+    }
+  }
+}
+
+// Sums over two extents at once, contiguous and not; lanes along the last.
+TEST(Loops, NestedExtents) {
+  for (auto vectorize : {Kernel::Vectorize::kParallel, kInner}) {
+    KernelMaker m;
+    const int64_t a = 3, p = 37, c = 41;  // in[a, p, c] summed over a and c
+    const int in = m.buffer(float32, a * p * c), out = m.buffer(float32, p, BufferKind::kOutput);
+    m.k.parallel = {p};
+    m.k.vectorize = vectorize;
+    m.loop({a, c});
+    m.loop({});
+    m.reduce(0, ReduceKind::kSum, m.load(in, {0, {c}, {p * c, 1}}), m.number(float32, 0));
+    m.reduce(0, ReduceKind::kMax, m.load(in, {0, {c}, {p * c, 1}}), m.number(float32, 0));
+    m.store(out, {0, {1}, {}},
+            m.op(kAdd, float32, {m.reduced(float32, 0, 0), m.reduced(float32, 0, 1)}), 1);
+    check(m.k, 1e-5, 2);
+  }
+}
+
+// A sum of products is fused; its operands come from a row and from a broadcast column.
+TEST(Loops, DotOfRows) {
+  KernelMaker m;
+  const int64_t rows = 9, n = 133;
+  const int x = m.buffer(float32, rows * n), w = m.buffer(float32, n),
+            y = m.buffer(float32, rows, BufferKind::kOutput);
+  m.k.parallel = {rows};
+  m.k.vectorize = kInner;
+  m.loop({n});
+  m.loop({});
+  const int product = m.op(kMul, float32, {m.load(x, {0, {n}, {1}}), m.load(w, {0, {0}, {1}})});
+  m.reduce(0, ReduceKind::kSum, product, m.number(float32, 0));
+  m.store(y, {0, {1}, {}}, m.reduced(float32, 0), 1);
+  check(m.k, 1e-5, 2);
+}
+
+Expr emit_less(ExprBuilder& b, std::span<const Expr> args, const Params&, std::span<const Type>,
+               const Type&) {
+  return b.apply(kLt, bool_, args);
+}
+Expr emit_select(ExprBuilder& b, std::span<const Expr> args, const Params&, std::span<const Type>,
+                 const Type& result) {
+  return b.apply(kSelect, result.dtype, args);
+}
+Expr emit_minimum(ExprBuilder& b, std::span<const Expr> args, const Params&, std::span<const Type>,
+                  const Type& result) {
+  return b.apply(kMin, result.dtype, args);
+}
+Expr emit_equal(ExprBuilder& b, std::span<const Expr> args, const Params&, std::span<const Type>,
+                const Type&) {
+  return b.apply(kEq, bool_, args);
+}
+const OpDef& op_of(std::string_view name, decltype(Pointwise::emit) emit) {
+  auto* def = new OpDef;
+  def->name = name;
+  def->lower = Pointwise{emit};
+  return *def;
+}
+
+// (value, index, x, i) -> the larger value; the smaller index where equal.
+FunctionRef argmax_body() {
+  static const OpDef &less = op_of("less", emit_less), &select = op_of("select", emit_select),
+                     &minimum = op_of("minimum", emit_minimum), &equal = op_of("equal", emit_equal);
+  auto f = std::make_shared<Function>();
+  Type value, index, flag;
+  value.dtype = float32;
+  index.dtype = int32;
+  flag.dtype = bool_;
+  const ValueId v = f->add_input(value), i = f->add_input(index), x = f->add_input(value),
+                j = f->add_input(index);
+  auto add = [&](const OpDef& def, ValueIds operands, const Type& type) {
+    return f->add_op(def, Params(), operands, std::span(&type, 1))[0];
+  };
+  const ValueId smaller = add(less, {v, x}, flag);
+  const ValueId best = add(select, {smaller, x, v}, value);
+  const ValueId of_larger = add(select, {smaller, j, i}, index);
+  const ValueId first = add(minimum, {i, j}, index);
+  const ValueId same = add(equal, {v, x}, flag);
+  const ValueId at = add(select, {same, first, of_larger}, index);
+  f->outputs = {best, at};
+  return f;
+}
+
+TEST(Loops, ArgmaxOfRowsAndColumns) {
+  for (auto vectorize : {Kernel::Vectorize::kParallel, kInner}) {
+    for (int64_t n : {1, 3, 16, 50, 333}) {
+      KernelMaker m;
+      const int64_t rows = 21;
+      const bool inner = vectorize == kInner;
+      const int x = m.buffer(float32, rows * n), v = m.buffer(float32, rows, BufferKind::kOutput),
+                i = m.buffer(int32, rows, BufferKind::kOutput);
+      m.k.parallel = {rows};
+      m.k.vectorize = vectorize;
+      m.loop({n});
+      m.loop({});
+      const int load = m.load(x, inner ? Affine{0, {n}, {1}} : Affine{0, {1}, {rows}});
+      const int index = m.index(int32, {0, {0}, {1}});
+      m.k.loops[0].reductions.push_back({ReduceKind::kArgMax,
+                                         {load, index},
+                                         {m.number(float32, -INFINITY), m.number(int32, 0)},
+                                         argmax_body(),
+                                         float32});
+      m.store(v, {0, {1}, {}}, m.reduced(float32, 0, 0), 1);
+      m.store(i, {0, {1}, {}}, m.reduced(int32, 0, 1), 1);
+      const auto ties = [](Buffers& b) {
+        for (int k = 0; k < 20; ++k) b.data<float>(0)[k] = 2;
+      };
+      check(m.k, 0, 2);
+      check(m.k, 0, 1, ties);
+    }
+  }
+}
+
+// A custom reduction need not start from its identity: the initial value counts once.
+TEST(Loops, CustomReductionCountsItsStartOnce) {
+  static const OpDef& add = op_of(
+      "add", [](ExprBuilder& b, std::span<const Expr> args, const Params&, std::span<const Type>,
+                const Type& r) { return b.apply(kAdd, r.dtype, args); });
+  auto body = std::make_shared<Function>();
+  Type t;
+  t.dtype = float32;
+  const ValueId a = body->add_input(t), x = body->add_input(t);
+  body->outputs = {body->add_op(add, Params(), {a, x}, std::span(&t, 1))[0]};
+  for (int64_t n : {0, 1, 5, 100}) {
+    Kernel kernel = row_reduce(float32, ReduceKind::kSum, 5, n, 10);
+    kernel.loops[0].reductions[0].kind = ReduceKind::kCustom;
+    kernel.loops[0].reductions[0].body = body;
+    check(kernel, 1e-5);
+  }
+}
+
+// Element i of x, doubled, where i is in [5, 90) and the mask's byte is set; zero elsewhere. Memory
+// outside is not touched.
+TEST(Guards, LoadsAndStores) {
+  for (DType f : {float32, int8, uint16, float64, complex64, bool_, bfloat16}) {
+    KernelMaker m;
+    const int64_t n = 100;
+    const int x = m.buffer(f, 85), mask = m.buffer(bool_, n),
+              y = m.buffer(f, n, BufferKind::kOutput), z = m.buffer(f, n, BufferKind::kOutput);
+    m.k.parallel = {n};
+    m.loop({});
+    const int i = m.index(int32, {0, {1}, {}});
+    const int inside = m.op(kAnd, bool_,
+                            {m.op(kGe, bool_, {i, m.constant<int32_t>(5)}),
+                             m.op(kLt, bool_, {i, m.constant<int32_t>(90)})});
+    const int wanted = m.op(kAnd, bool_, {inside, m.load(mask, {0, {1}, {}})});
+    const int value = m.load(x, {-5, {1}, {}}, 0, wanted);
+    m.store(y, {0, {1}, {}}, m.op(kAdd, f, {value, value}));
+    m.store(z, {0, {1}, {}}, value, 0, wanted);
+    const auto clear = [&](Buffers& b) {
+      std::memset(b.raw(z), 0, static_cast<size_t>(n * itemsize(f)));
+    };
+    check(m.k, 0, 3, clear);
+  }
+}
+
+// A guard that is the same for all lanes: rows beyond the end of a padded array.
+TEST(Guards, UniformGuard) {
+  KernelMaker m;
+  const int64_t rows = 6, n = 40;
+  const int x = m.buffer(float32, 4 * n), row = m.buffer(float32, 4),
+            y = m.buffer(float32, rows * n, BufferKind::kOutput);
+  m.k.parallel = {rows, n};
+  m.loop({});
+  const int r = m.index(int32, {0, {1, 0}, {}});
+  const int inside = m.op(kLt, bool_, {r, m.constant<int32_t>(4)});
+  const int a = m.load(x, {0, {n, 1}, {}}, 0, inside), b = m.load(row, {0, {1, 0}, {}}, 0, inside);
+  m.store(y, {0, {n, 1}, {}}, m.op(kAdd, float32, {a, b}));
+  check(m.k, 0, 5);
+}
+
+// dynamic_slice (one start for all) and gather (an index a lane).
+TEST(DynamicLoads, SliceAndGather) {
+  for (DType f : {float32, int16, float64, complex128, bool_}) {
+    for (DType index : {int32, int64}) {
+      KernelMaker m;
+      const int64_t n = 70;
+      const int x = m.buffer(f, 500), start = m.buffer(index, 1), at = m.buffer(index, n),
+                y = m.buffer(f, n, BufferKind::kOutput);
+      m.k.parallel = {n};
+      m.loop({});
+      const int s = m.load(start, {0, {0}, {}}), i = m.load(at, {0, {1}, {}});
+      const int slice = m.load(x, {1, {1}, {}}, 0, -1, {{s, 2}});
+      const int picked = m.load(x, {3, {0}, {}}, 0, -1, {{i, 3}, {s, 1}});
+      const int both = m.load(x, {0, {2}, {}}, 0, -1, {{i, 1}});
+      m.store(y, {0, {1}, {}}, m.op(kAdd, f, {m.op(kAdd, f, {slice, picked}), both}));
+      const auto fill = [&](Buffers& b) {
+        for (int64_t k = 0; k < n; ++k) {
+          if (index == int32)
+            b.data<int32_t>(at)[k] = static_cast<int32_t>(k * 31 % 120);
+          else
+            b.data<int64_t>(at)[k] = k * 31 % 120;
+        }
+        if (index == int32)
+          b.data<int32_t>(start)[0] = 17;
+        else
+          b.data<int64_t>(start)[0] = 17;
+      };
+      check(m.k, 1e-14, 2, fill);
+    }
+  }
+}
+
+// Broadcasts, a strided and a reversed operand, transposes: rank 3, split at odd places.
+TEST(Addresses, ManyLayouts) {
+  for (DType f : {float32, int8, float16, float64, complex64, bool_, uint64}) {
+    for (auto [a, b, c] :
+         {std::array<int64_t, 3>{3, 5, 40}, {4, 6, 3}, {2, 33, 17}, {5, 1, 9}, {1, 70, 70}}) {
+      KernelMaker m;
+      const int64_t n = a * b * c;
+      const int same = m.buffer(f, n), bias = m.buffer(f, c), row = m.buffer(f, a),
+                strided = m.buffer(f, 2 * n), reversed = m.buffer(f, n), swapped = m.buffer(f, n),
+                y = m.buffer(f, n, BufferKind::kOutput), t = m.buffer(f, n, BufferKind::kOutput);
+      m.k.parallel = {a, b, c};
+      m.loop({});
+      int sum = m.load(same, {0, {b * c, c, 1}, {}});
+      for (int node :
+           {m.load(bias, {0, {0, 0, 1}, {}}), m.load(row, {0, {1, 0, 0}, {}}),
+            m.load(strided, {0, {2 * b * c, 2 * c, 2}, {}}),
+            m.load(reversed, {n - 1, {-b * c, -c, -1}, {}}),
+            m.load(swapped, {0, {1, a * c, a}, {}}), m.load(swapped, {0, {b * c, 1, b}, {}})}) {
+        sum = m.op(kAdd, f, {sum, node});
+      }
+      m.store(y, {0, {b * c, c, 1}, {}}, sum);
+      m.store(t, {0, {1, a * c, a}, {}}, m.load(same, {0, {b * c, c, 1}, {}}));
+      check(m.k, tolerance_of(f), 1);
+      check(m.k, tolerance_of(f), 4);
+    }
+  }
+}
+
+TEST(Addresses, IndicesOfEveryIntegerType) {
+  for (DType d : {int8, uint8, int16, uint32, int64}) {
+    for (auto [a, b] : {std::pair<int64_t, int64_t>{3, 50}, {20, 3}, {1, 1}}) {
+      KernelMaker m;
+      const int y = m.buffer(d, a * b, BufferKind::kOutput),
+                z = m.buffer(d, a * b, BufferKind::kOutput);
+      m.k.parallel = {a, b};
+      m.loop({});
+      m.store(y, {0, {b, 1}, {}}, m.index(d, {100, {7, -3}, {}}));
+      m.store(z, {0, {b, 1}, {}}, m.index(d, {0, {0, 1}, {}}));
+      check(m.k, 0, 3);
+    }
+  }
+}
+
+// One element: no vectors at all.
+TEST(Addresses, Scalars) {
+  for (auto vectorize : {Kernel::Vectorize::kParallel, kInner}) {
+    KernelMaker m;
+    const int x = m.buffer(float32, 1), y = m.buffer(float32, 1, BufferKind::kOutput);
+    m.k.vectorize = vectorize;
+    m.loop({});
+    const int l = m.load(x, {});
+    m.store(y, {}, m.op(kTanh, float32, {m.op(kAdd, float32, {l, l})}));
+    check(m.k, 1e-6);
+  }
+}
+
+// Streaming stores give the same, aligned or not, with partial rows.
+TEST(Addresses, StreamingStores) {
+  for (DType f : {float32, bfloat16, complex64}) {
+    for (int64_t columns : {64, 61}) {
+      KernelMaker m;
+      const int64_t rows = 5;
+      const int x = m.buffer(f, rows * columns),
+                y = m.buffer(f, rows * columns, BufferKind::kOutput);
+      m.k.parallel = {rows, columns};
+      m.k.streaming_stores = true;
+      m.loop({});
+      const int l = m.load(x, {0, {1, rows}, {}});
+      m.store(y, {0, {columns, 1}, {}}, m.op(kMul, f, {l, l}));
+      check(m.k, tolerance_of(f), 3);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tessera::codegen::testing

@@ -1,0 +1,88 @@
+// The whole pipeline against JAX: every program of golden/sharding.json, compiled and run on eight
+// devices. tests/spmd/partition_golden_test.cc lists where shardings and collectives differ from
+// JAX's, and why.
+#include "tessera/ir/parser.h"
+#include "tests/compile/devices.h"
+#include "tests/golden/golden.h"
+
+namespace tessera {
+namespace {
+
+const golden::Topic& topic() {
+  static const golden::Topic& t = *new golden::Topic("sharding");
+  return t;
+}
+
+PartitionSpec spec_of(const golden::Json& json) {
+  std::vector<DimSpec> dims;
+  for (const golden::Json& axes : json) {
+    std::vector<AxisRef> refs;
+    for (const auto& axis : axes) refs.push_back({axis.get<std::string>()});
+    dims.emplace_back(std::move(refs));
+  }
+  return PartitionSpec(std::move(dims));
+}
+
+// Where the library's shardings are finer than JAX's.
+bool finer_than_jax(const std::string& program) {
+  return program == "add_conflict" || program == "reshape_split" ||
+         program == "reshape_split_vector" || program == "reshape_regroup";
+}
+
+class ShardingGolden : public DevicesTest {};
+
+TEST_F(ShardingGolden, CompiledProgramsAgreeWithJax) {
+  int run = 0;
+  std::map<std::string, ParsedModule> modules;
+  for (const golden::Json& c : topic()["cases"]) {
+    if (c["text"].is_null()) continue;
+    const std::string program = c["program"];
+    if (program == "cumsum_axis0") continue;  // stablehlo.reduce_window
+    SCOPED_TRACE(fmt::format("{} in {}", program, c["in"].dump()));
+    const ParsedModule module =
+        parse_module(golden::read_file("stablehlo/" + c["text"].get<std::string>()), program);
+    Shape sizes;
+    for (int64_t n : c["mesh"]["shape"]) sizes.push_back(n);
+    const Mesh mesh(create_device_mesh(sizes), c["mesh"]["names"].get<std::vector<std::string>>());
+    const golden::Json& data = topic()["programs"][program];
+    const std::vector<Literal> inputs = topic().arrays(data["inputs"]),
+                               expected = topic().arrays(data["outputs"]);
+    std::vector<Array> args;
+    for (size_t k = 0; k < inputs.size(); ++k)
+      args.push_back(c["in"][k].is_null()
+                         ? Array(inputs[k])
+                         : device_put(Array(inputs[k]), NamedSharding(mesh, spec_of(c["in"][k]))));
+    ShardingRequest request = request_for(module.main, args);
+    request.outputs = module.output_shardings;
+    if (getenv("TRACE"))
+      std::cerr << "CASE " << program << " " << c["mesh"]["shape"].dump() << " " << c["in"].dump()
+                << "\n";
+    const std::vector<Array> results =
+        compile_cached(module.main, request, devices()[0])->run(args);
+    ASSERT_EQ(results.size(), expected.size());
+    for (size_t r = 0; r < results.size(); ++r) {
+      const Literal got = results[r].to_host();
+      ASSERT_EQ(got.dtype(), expected[r].dtype());
+      ASSERT_EQ(got.shape(), expected[r].shape());
+      const NamedSharding sharding(mesh, spec_of(c["out"][r]));
+      if (!finer_than_jax(program)) {
+        EXPECT_TRUE(results[r].sharding().named().is_equivalent_to(sharding, got.shape().rank()))
+            << results[r].sharding().named() << ", JAX has " << sharding;
+      }
+      if (got.dtype() != float32) {
+        EXPECT_EQ(got, expected[r]);
+        continue;
+      }
+      for (int64_t i = 0; i < got.elements(); ++i) {
+        const float g = got.data<float>()[i], e = expected[r].data<float>()[i];
+        ASSERT_LE(std::abs(g - e), 1e-5 * std::max(1.f, std::abs(e)))
+            << "output " << r << ", element " << i << ": " << g << ", JAX has " << e;
+      }
+    }
+    ++run;
+  }
+  EXPECT_GE(run, 283);
+}
+
+}  // namespace
+}  // namespace tessera

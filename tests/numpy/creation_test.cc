@@ -1,0 +1,96 @@
+#include "tessera/numpy/creation.h"
+
+#include <gtest/gtest.h>
+
+#include "run.h"
+#include "tessera/numpy/operators.h"
+#include "tessera/numpy/printing.h"
+#include "tessera/numpy/reduce.h"
+
+namespace tessera {
+namespace {
+
+using tessera::testing::X64;
+
+TEST(CreationTest, NestedLists) {
+  const Array vector = array({1, 2, 3}), matrix = array({{1.5, 2.5}, {3.5, 4.5}, {5.5, 6.5}}),
+              cube = array({{{1}, {2}}, {{3}, {4}}});
+  EXPECT_EQ(repr(vector), "Array([1, 2, 3], dtype=int32)");
+  EXPECT_EQ(matrix.shape(), Shape({3, 2}));
+  EXPECT_EQ(matrix.dtype(), float32);
+  EXPECT_EQ(to_vector<float>(matrix), (std::vector<float>{1.5, 2.5, 3.5, 4.5, 5.5, 6.5}));
+  EXPECT_EQ(cube.shape(), Shape({2, 2, 1}));
+  EXPECT_EQ(array({{{{true}}}}).shape(), Shape({1, 1, 1, 1}));
+  EXPECT_EQ(array({1, 2}, float16).dtype(), float16);
+}
+
+TEST(CreationTest, Vectors) {
+  EXPECT_EQ(array(std::vector<double>{1, 2}).dtype(), float32);
+  EXPECT_EQ(array(std::vector<int64_t>{1, 2}).dtype(), int32);
+  EXPECT_EQ(array(std::vector<uint8_t>{1, 2}).dtype(), uint8);
+  EXPECT_EQ(array(std::vector<bool>{true, false}).dtype(), bool_);
+  EXPECT_EQ(array(std::vector<std::vector<float>>{{1, 2, 3}, {4, 5, 6}}).shape(), Shape({2, 3}));
+  EXPECT_EQ(array(std::vector<std::vector<float>>{}).shape(), Shape({0, 0}));
+}
+
+TEST(CreationTest, ScalarsAreWeak) {
+  EXPECT_EQ(repr(array(1.0)), "Array(1., dtype=float32, weak_type=True)");
+  EXPECT_EQ(repr(array(1.0, float32)), "Array(1., dtype=float32)");
+  EXPECT_EQ(repr(full({2}, 1.0)), "Array([1., 1.], dtype=float32, weak_type=True)");
+  EXPECT_FALSE(full({2}, 1.0, float32).weak_type());
+  EXPECT_FALSE(zeros({2}).weak_type());
+  EXPECT_TRUE(zeros_like(array(3)).weak_type());
+  EXPECT_TRUE(full_like(array(1), 2).weak_type());
+  EXPECT_FALSE(full_like(array({1}), 2.5).weak_type());
+  EXPECT_EQ(full_like(array({1}), 2.5).dtype(), int32);
+}
+
+TEST(CreationTest, DefaultsFollowX64) {
+  EXPECT_EQ(arange(32.0f).dtype(), float32);
+  EXPECT_EQ(arange(32).dtype(), int32);
+  EXPECT_EQ(zeros({2}, float64).dtype(), float32);
+  const X64 x64(true);
+  EXPECT_EQ(arange(3).dtype(), int64);
+  EXPECT_EQ(arange(3.0).dtype(), float64);
+  EXPECT_EQ(zeros({2}).dtype(), float64);
+  EXPECT_EQ(array({1.5}).dtype(), float64);
+  EXPECT_EQ(tri(2).dtype(), float32);
+  EXPECT_EQ(to_vector<double>(arange(0.0, 0.3, 0.1)), (std::vector<double>{0.0, 0.1, 0.2}));
+}
+
+TEST(CreationTest, HostRoundTrip) {
+  std::vector<double> values(1000);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i) / 7;
+  const X64 x64(true);
+  const Array x = from_host(values, {10, 100});
+  EXPECT_EQ(x.to_host(), Literal::from<double>(values, {10, 100}));
+  EXPECT_EQ(to_vector<double>(x), values);
+  EXPECT_THROW(x.item<double>(), UserError);
+}
+
+TEST(CreationTest, Items) {
+  EXPECT_EQ(array({{7}}).item<int>(), 7);
+  EXPECT_EQ(sum(array({1., 2.})).item<float>(), 3.0f);
+  EXPECT_TRUE(static_cast<bool>(array({1}) == 1));
+}
+
+TEST(CreationTest, SmallTypesAndEmptyOnes) {
+  EXPECT_EQ(arange(0).shape(), Shape({0}));
+  EXPECT_EQ(ones({2, 0, 3}).size(), 0);
+  EXPECT_EQ(repr(zeros({0, 3})), "Array([], shape=(0, 3), dtype=float32)");
+  EXPECT_EQ(to_vector<int>(arange(5, uint8)), (std::vector<int>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(to_vector<float>(arange(0.0, 1.0, 0.25, bfloat16)),
+            (std::vector<float>{0, 0.25, 0.5, 0.75}));
+  EXPECT_EQ(to_vector<float>(eye(2, 3, -1)), (std::vector<float>{0, 0, 0, 1, 0, 0}));
+  EXPECT_EQ(to_vector<float>(identity(2)), (std::vector<float>{1, 0, 0, 1}));
+}
+
+TEST(CreationTest, ConversionsSaturate) {
+  const Array x = array({-1.7, 1.7, 300.0, std::nan("")});
+  EXPECT_EQ(to_vector<int>(astype(x, int32)), (std::vector<int>{-1, 1, 300, 0}));
+  EXPECT_EQ(to_vector<int>(astype(x, int8)), (std::vector<int>{-1, 1, 127, 0}));
+  EXPECT_EQ(to_vector<bool>(astype(array({0, 2}), bool_)), (std::vector<bool>{false, true}));
+}
+
+}  // namespace
+}  // namespace tessera

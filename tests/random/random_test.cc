@@ -9,6 +9,7 @@
 
 #include "../golden/golden.h"
 #include "../numpy/run.h"
+#include "tessera/numpy/dtype_info.h"
 #include "tessera/numpy/math.h"
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/placement.h"

@@ -81,13 +81,14 @@ std::ostream& operator<<(std::ostream& out, DType dtype);
 
 template <class T>
 struct DTypeOf;
-#define TESSERA_FOR_EACH_DTYPE(X)                                                                  \
-  X(bool, kBool)                                                                                   \
-  X(int8_t, kInt8)                                                                                 \
-  X(int16_t, kInt16) X(int32_t, kInt32) X(int64_t, kInt64) X(uint8_t, kUint8) X(uint16_t, kUint16) \
-      X(uint32_t, kUint32) X(uint64_t, kUint64) X(::tessera::Float16, kFloat16)                    \
-          X(::tessera::Bfloat16, kBfloat16) X(float, kFloat32) X(double, kFloat64)                 \
-              X(std::complex<float>, kComplex64) X(std::complex<double>, kComplex128)
+// clang-format off: it never settles on the continuation marks of this macro
+#define TESSERA_FOR_EACH_DTYPE(X)                                                      \
+  X(bool, kBool) X(int8_t, kInt8) X(int16_t, kInt16) X(int32_t, kInt32)                \
+  X(int64_t, kInt64) X(uint8_t, kUint8) X(uint16_t, kUint16) X(uint32_t, kUint32)      \
+  X(uint64_t, kUint64) X(::tessera::Float16, kFloat16) X(::tessera::Bfloat16, kBfloat16) \
+  X(float, kFloat32) X(double, kFloat64) X(std::complex<float>, kComplex64)            \
+  X(std::complex<double>, kComplex128)
+// clang-format on
 #define TESSERA_DTYPE_OF(T, k)               \
   template <>                                \
   struct DTypeOf<T> {                        \

@@ -81,7 +81,8 @@ std::ostream& operator<<(std::ostream& out, DType dtype);
 
 template <class T>
 struct DTypeOf;
-// clang-format off: it never settles on the continuation marks of this macro
+// The formatter never settles on the continuation marks of this macro.
+// clang-format off
 #define TESSERA_FOR_EACH_DTYPE(X)                                                      \
   X(bool, kBool) X(int8_t, kInt8) X(int16_t, kInt16) X(int32_t, kInt32)                \
   X(int64_t, kInt64) X(uint8_t, kUint8) X(uint16_t, kUint16) X(uint32_t, kUint32)      \

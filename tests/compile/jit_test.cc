@@ -204,6 +204,19 @@ TEST_F(Jit, EmptyTreesAndConstantResults) {
               ElementsAre(0, 1, 2));
 }
 
+// Each result has memory of its own size, whatever the order in which they are computed.
+TEST_F(Jit, ResultsInAnotherOrderThanComputed) {
+  const auto f = jit([](const Array& x) {
+    const Array small = sum(x, {.axis = 0});
+    return std::pair(matmul(reshape(small, {64, 1}), reshape(small, {1, 64})), small);
+  });
+  for (int i = 0; i < 3; ++i) {
+    const auto [large, small] = f(iota({2, 64}));
+    EXPECT_EQ(values(large)[65], 66 * 66);
+    EXPECT_EQ(values(small)[1], 66);
+  }
+}
+
 // --- Closures and nesting ---
 
 TEST_F(Jit, ClosesOverArrays) {

@@ -54,9 +54,6 @@ TEST_F(ShardingGolden, CompiledProgramsAgreeWithJax) {
                          : device_put(Array(inputs[k]), NamedSharding(mesh, spec_of(c["in"][k]))));
     ShardingRequest request = request_for(module.main, args);
     request.outputs = module.output_shardings;
-    if (getenv("TRACE"))
-      std::cerr << "CASE " << program << " " << c["mesh"]["shape"].dump() << " " << c["in"].dump()
-                << "\n";
     const std::vector<Array> results =
         compile_cached(module.main, request, devices()[0])->run(args);
     ASSERT_EQ(results.size(), expected.size());

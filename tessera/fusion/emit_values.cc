@@ -1,0 +1,321 @@
+// What an element of a value is made of: operands, loads, index maps as arithmetic on addresses.
+#include <algorithm>
+#include <limits>
+
+#include "tessera/fusion/emit_impl.h"
+
+namespace tessera::fusion {
+namespace {
+
+// Work that is kept in a scratch row rather than repeated by a later loop, and how large such rows
+// may be.
+constexpr float kScratchWork = 8;
+constexpr int64_t kScratchBytes = 256 << 10;
+
+DType index_dtype(int64_t max) {
+  return max <= std::numeric_limits<int32_t>::max() ? int32 : int64;
+}
+
+}  // namespace
+
+bool Emitter::Impl::depends_on_loop(const Index& index) const {
+  const int family = loops_[loop_].family;
+  if (family < 0) return false;
+  for (const IndexExpr& expr : index.dims) {
+    if (!expr.dynamic.empty()) return true;
+    for (int d : families_[family])
+      if (expr.coefficients[d]) return true;
+  }
+  return false;
+}
+
+int Emitter::Impl::pull(int v, int index, int guard) {
+  if (g_.values[v].elements() == 1) {
+    // Its only element, also where a guarded index would lie outside.
+    guard = -1;
+    index = kScalarIndex;
+    if (const Shape& shape = g_.values[v].shape; !shape.empty()) {
+      Index first;
+      first.shape = shape;
+      first.dims.resize(shape.size(), IndexExpr::constant(0, extents_.size()));
+      index = intern(std::move(first));
+    }
+  }
+  const bool varies = guard >= 0 || depends_on_loop(table_[index]);
+  const int loop = varies ? loop_ : -1;
+  MemoSlot& slot = memo_[v];
+  if (slot.stamp != stamp_) {
+    slot.stamp = stamp_;
+    slot.entries.clear();
+  }
+  for (const Memo& memo : slot.entries)
+    if (memo.index == index && memo.loop == loop && memo.guard == guard) return memo.node;
+  int node = -1;
+  if (varies && guard < 0 && kernel_.vectorize == Kernel::Vectorize::kInner &&
+      work_[v] >= kScratchWork && here(v)) {
+    for (const Memo& memo : slot.entries) {
+      if (memo.index != index || memo.loop < 0 || memo.guard >= 0 ||
+          loops_[memo.loop].family != loops_[loop_].family)
+        continue;
+      node = from_scratch(v, index, memo.loop, memo.node);
+      if (node >= 0) break;
+    }
+  }
+  if (node < 0) node = pull_fresh(v, index, guard);
+  memo_[v].entries.push_back({index, loop, guard, node});
+  return node;
+}
+
+int Emitter::Impl::from_scratch(int v, int index, int earlier_loop, int node) {
+  const std::vector<int>& family = families_[loops_[loop_].family];
+  // The row must tell all elements of the loop apart.
+  int64_t elements = 1;
+  for (int d : family) elements *= extents_[d];
+  const DType dtype = g_.values[v].dtype;
+  const int64_t bytes = elements * itemsize(dtype);
+  if (!table_[index].dims.empty()) {
+    for (const IndexExpr& expr : table_[index].dims)
+      if (!expr.dynamic.empty()) return -1;
+  }
+  int id = -1;
+  IndexExpr address = IndexExpr::constant(0, extents_.size());
+  int64_t stride = 1;
+  for (size_t k = family.size(); k-- > 0;) {
+    address.coefficients[family[k]] = stride;
+    stride *= extents_[family[k]];
+  }
+  auto& stores = kernel_.loops[earlier_loop].stores;
+  for (const KernelStore& store : stores)
+    if (store.node == node && kernel_.buffers[store.buffer].kind == BufferKind::kScratch)
+      id = store.buffer;
+  if (id < 0) {
+    if (scratch_bytes_ + bytes > kScratchBytes) return -1;
+    scratch_bytes_ += bytes;
+    id = static_cast<int>(kernel_.buffers.size());
+    kernel_.buffers.push_back({dtype, BufferKind::kScratch, elements});
+    values_.push_back(-1);
+    KernelStore store;
+    store.buffer = id;
+    store.node = node;
+    stores.push_back(store);
+    store_addresses_[earlier_loop].push_back(address);
+  }
+  const int out = add({.kind = NodeKind::kLoad, .dtype = dtype, .buffer = id, .loop = loop_});
+  addresses_[out] = address;
+  return out;
+}
+
+// `index` under the shape of v itself.
+int Emitter::Impl::index_under(int v, int index) {
+  const Shape& shape = g_.values[v].shape;
+  if (table_[index].shape == shape) return index;
+  Cut cut;
+  std::optional<Index> out = reshape_index(table_[index], shape, extents_, &cut);
+  if (!out && cut.dim >= 0) throw NeedCut{cut};
+  if (!out) throw NeedStored{v};
+  return intern(std::move(*out));
+}
+
+int Emitter::Impl::pull_fresh(int v, int index, int guard) {
+  if (!here(v)) return load(v, index, guard);
+  const GraphValue& value = g_.values[v];
+  const GraphOp& op = g_.ops[value.op];
+  const int scalar = value.shape.empty() ? index : -1;
+  switch (op.kind) {
+    case OpKind::kConstant:
+      return constant_node(value.dtype, op.splat->raw());
+    case OpKind::kConvert:
+      return convert_node(pull(op.operands[0], index, guard), value.dtype);
+    case OpKind::kReshape:
+      return pull(op.operands[0], index, guard);
+    case OpKind::kIndexMap:
+      return pull_pieces(v, index_under(v, index), guard);
+    case OpKind::kReduce: {
+      const ReducedAt& reduced = reduced_[value.op];
+      int r = 0;
+      while (op.results[r] != v) ++r;
+      if (!reduced.init.empty()) return reduced.init[r];
+      TESSERA_CHECK(reduced.loop >= 0 && reduced.loop < loop_, "a reduction that has not run");
+      return add({.kind = NodeKind::kReduced,
+                  .dtype = value.dtype,
+                  .loop = reduced.loop,
+                  .reduction = reduced.first + r});
+    }
+    case OpKind::kPointwise: {
+      boost::container::small_vector<Expr, 4> args;
+      for (int operand : op.operands) {
+        const bool broadcast = g_.values[operand].shape.empty() && scalar < 0;
+        args.push_back({pull(operand, broadcast ? kScalarIndex : index, guard)});
+      }
+      // Only iota asks for its place.
+      pointwise_index_ = args.empty() ? index_under(v, index) : index;
+      Type result;
+      result.dtype = value.dtype;
+      result.shape = value.shape;
+      return std::get<Pointwise>(op.op->def->lower)
+          .emit(*this, args, op.op->params, op.operand_types, result)
+          .id;
+    }
+    default:
+      TESSERA_CHECK(false, "a stored op inside a kernel");
+      return -1;
+  }
+}
+
+int Emitter::Impl::buffer(int v, BufferKind kind) {
+  auto& [stamp, id] = buffer_of_[v];
+  if (stamp == stamp_) return id;
+  stamp = stamp_;
+  id = static_cast<int>(kernel_.buffers.size());
+  kernel_.buffers.push_back({g_.values[v].dtype, kind, g_.values[v].elements()});
+  values_.push_back(v);
+  return id;
+}
+
+int Emitter::Impl::load(int v, int index, int guard) {
+  const GraphValue& value = g_.values[v];
+  KernelNode node{.kind = NodeKind::kLoad, .dtype = value.dtype, .guard = guard, .loop = loop_};
+  node.buffer = buffer(v, BufferKind::kInput);
+  IndexExpr address = value.elements() == 1 ? IndexExpr::constant(0, extents_.size())
+                                            : linear_index(table_[index], extents_.size());
+  for (const auto& [index_id, stride] : address.dynamic)
+    node.dynamic.emplace_back(index_id, stride);
+  const int id = add(std::move(node));
+  addresses_[id] = std::move(address);
+  return id;
+}
+
+int Emitter::Impl::constant_node(DType dtype, const void* bytes) {
+  std::array<std::byte, 16> immediate{};
+  std::memcpy(immediate.data(), bytes, static_cast<size_t>(itemsize(dtype)));
+  for (int id : constants_)
+    if (kernel_.nodes[id].dtype == dtype && kernel_.nodes[id].immediate == immediate) return id;
+  const int id = add({.kind = NodeKind::kConstant, .dtype = dtype, .immediate = immediate});
+  constants_.push_back(id);
+  return id;
+}
+
+int Emitter::Impl::index_node(const IndexExpr& expr, DType dtype) {
+  int out = -1;
+  IndexExpr affine = expr;
+  affine.dynamic.clear();
+  if (affine.is_constant()) {
+    if (expr.dynamic.empty() || expr.offset != 0) out = integer_node(dtype, expr.offset);
+  } else {
+    for (int id : indices_)
+      if (kernel_.nodes[id].dtype == dtype && kernel_.nodes[id].loop == loop_ &&
+          addresses_[id] == affine)
+        out = id;
+    if (out < 0) {
+      out = add({.kind = NodeKind::kIndex, .dtype = dtype, .loop = loop_});
+      addresses_[out] = affine;
+      indices_.push_back(out);
+    }
+  }
+  for (const auto& [node, coefficient] : expr.dynamic) {
+    int term = convert_node(node, dtype);
+    if (coefficient != 1)
+      term = apply1(ScalarOp::kMul, dtype, {term, integer_node(dtype, coefficient)});
+    out = out < 0 ? term : apply1(ScalarOp::kAdd, dtype, {out, term});
+  }
+  return out;
+}
+
+// A scalar operand clamped to [0, max], as int32 or int64.
+int Emitter::Impl::start_node(int v, int64_t max) {
+  int node = pull(v, kScalarIndex, -1);
+  const DType dtype = g_.values[v].dtype;
+  const int64_t bits = 8 * itemsize(dtype) - (is_signed(dtype) ? 1 : 0);
+  if (is_signed(dtype)) node = apply1(ScalarOp::kMax, dtype, {node, integer_node(dtype, 0)});
+  if (bits >= 63 || max < (int64_t{1} << bits) - 1)
+    node = apply1(ScalarOp::kMin, dtype, {node, integer_node(dtype, max)});
+  return convert_node(node, index_dtype(max));
+}
+
+Index Emitter::Impl::piece_index(const GraphOp& op, const IndexPiece& piece, const Index& at) {
+  Index out;
+  out.shape = g_.values[op.operands[piece.operand]].shape;
+  for (const IndexTerm& term : piece.terms) {
+    IndexExpr expr = IndexExpr::constant(term.offset, extents_.size());
+    if (term.result_dim >= 0) {
+      IndexExpr from = at.dims[term.result_dim];
+      if (term.divisor != 1) {
+        if (!piece.start.empty()) from.offset -= piece.start[term.result_dim];
+        const DType dtype = index_dtype(at.shape[term.result_dim]);
+        const int dividend = index_node(from, dtype);
+        const int quotient =
+            apply1(ScalarOp::kDiv, dtype, {dividend, integer_node(dtype, term.divisor)});
+        from = IndexExpr::constant(0, extents_.size());
+        from.dynamic.emplace_back(quotient, 1);
+      }
+      expr.add(from, term.stride);
+    }
+    if (term.dynamic >= 0) {
+      IndexExpr start = IndexExpr::constant(0, extents_.size());
+      start.dynamic.emplace_back(start_node(op.operands[term.dynamic], term.dynamic_max), 1);
+      expr.add(start, term.dynamic_stride);
+    }
+    out.dims.push_back(std::move(expr));
+  }
+  return out;
+}
+
+// Whether `piece` applies at `at`, and `guard` holds; -1 where it always does.
+int Emitter::Impl::piece_guard(const GraphOp& op, const IndexPiece& piece, const Index& at,
+                               int guard) {
+  for (size_t d = 0; d < at.shape.size(); ++d) {
+    const int64_t start = piece.start.empty() ? 0 : piece.start[d];
+    const int64_t stop = piece.stop.empty() ? at.shape[d] : piece.stop[d];
+    const DType dtype = index_dtype(at.shape[d] + std::max<int64_t>(0, stop));
+    IndexExpr from = at.dims[d];
+    const bool shifts = !piece.start_dynamic.empty() && piece.start_dynamic[d] >= 0;
+    if (shifts) {
+      const int shift = start_node(op.operands[piece.start_dynamic[d]], piece.start_dynamic_max[d]);
+      IndexExpr expr = IndexExpr::constant(0, extents_.size());
+      expr.dynamic.emplace_back(shift, 1);
+      from.add(expr, -1);
+    }
+    if (start > 0 || shifts)
+      guard = both(guard, apply1(ScalarOp::kGe, bool_,
+                                 {index_node(from, dtype), integer_node(dtype, start)}));
+    if (stop < at.shape[d] || shifts)
+      guard = both(guard, apply1(ScalarOp::kLt, bool_,
+                                 {index_node(from, dtype), integer_node(dtype, stop)}));
+  }
+  for (const IndexTerm& term : piece.terms) {
+    if (term.result_dim < 0 || term.divisor == 1) continue;
+    IndexExpr from = at.dims[term.result_dim];
+    if (!piece.start.empty()) from.offset -= piece.start[term.result_dim];
+    const DType dtype = index_dtype(at.shape[term.result_dim]);
+    const int rest =
+        apply1(ScalarOp::kRem, dtype, {index_node(from, dtype), integer_node(dtype, term.divisor)});
+    guard = both(guard, apply1(ScalarOp::kEq, bool_, {rest, integer_node(dtype, 0)}));
+  }
+  return guard;
+}
+
+int Emitter::Impl::pull_pieces(int v, int index, int guard) {
+  const GraphOp& op = g_.ops[g_.values[v].op];
+  const std::vector<IndexPiece>& pieces = op.mapping.pieces;
+  const Index at = table_[index];
+  boost::container::small_vector<std::pair<int, int>, 4> choices;  // (guard, value)
+  for (const IndexPiece& piece : pieces) {
+    const int own = piece_guard(op, piece, at, guard);
+    const int operand = op.operands[piece.operand];
+    choices.emplace_back(own, pull(operand, intern(piece_index(op, piece, at)), own));
+    if (own == guard) break;  // it applies everywhere
+  }
+  int out;
+  if (op.mapping.fill >= 0 && (choices.empty() || choices.back().first != guard)) {
+    out = pull(op.operands[op.mapping.fill], kScalarIndex, -1);
+  } else {
+    TESSERA_CHECK(!choices.empty(), "an index map without pieces");
+    out = choices.back().second;
+    choices.pop_back();
+  }
+  for (size_t k = choices.size(); k-- > 0;)
+    out = apply1(ScalarOp::kSelect, g_.values[v].dtype, {choices[k].first, choices[k].second, out});
+  return out;
+}
+
+}  // namespace tessera::fusion

@@ -172,8 +172,10 @@ Program::Program(const Schedule& s, std::vector<ArraySpec> inputs, std::vector<A
     if (is_identity(in.map)) in.map.clear();
     state->inputs.push_back(std::move(in));
   }
+  state->own.resize(static_cast<size_t>(plan.own_outputs));
   for (const Storage& storage : plan.storages)
-    if (storage.kind == Storage::Kind::kOutput) state->own.push_back({storage.total(), {}});
+    if (storage.kind == Storage::Kind::kOutput)
+      state->own[static_cast<size_t>(storage.index)].bytes = storage.total();
   for (size_t i = 0; i < plan.storages.size(); ++i)
     if (plan.storages[i].kind == Storage::Kind::kOutput)
       state->own[static_cast<size_t>(plan.storages[i].index)].donors = find_donors(s, plan, i);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "tessera/fusion/kernel_body.h"
 
@@ -238,6 +239,24 @@ int64_t integer_op(ScalarOp op, DType dtype, int64_t a, int64_t b) {
 
 Real sign_of(Real x) { return std::isnan(x) || x == 0 ? x : std::copysign(Real{1}, x); }
 
+// The rules of IEEE 754 for float64: in long double first, the result would be rounded twice.
+std::optional<double> float64_op(ScalarOp op, double a, double b) {
+  switch (op) {
+    case ScalarOp::kAdd:
+      return a + b;
+    case ScalarOp::kSub:
+      return a - b;
+    case ScalarOp::kMul:
+      return a * b;
+    case ScalarOp::kDiv:
+      return a / b;
+    case ScalarOp::kSqrt:
+      return std::sqrt(a);
+    default:
+      return std::nullopt;
+  }
+}
+
 Real real_op(ScalarOp op, Real a, Real b, Real c) {
   switch (op) {
     case ScalarOp::kAdd:
@@ -362,6 +381,13 @@ Num apply(ScalarOp op, DType result, std::span<const Num> args) {
     r.re = z.real();
     r.im = z.imag();
     return rounded(r);
+  }
+  if (a.dtype == float64 && result == float64) {
+    const auto exact = float64_op(op, static_cast<double>(a.re), static_cast<double>(b.re));
+    if (exact) {
+      r.re = *exact;
+      return r;
+    }
   }
   r.re = real_op(op, a.re, b.re, args.size() > 2 ? args[2].re : 0);
   return rounded(r);

@@ -64,15 +64,20 @@ Array unit_uniform(const Words& key, const Shape& shape, DType dtype) {
   return lax::sub(floats, real_like(floats, 1));
 }
 
+// x as its dtype has it. Kernels keep float16 and bfloat16 in float32 between ops, which is more
+// exact than what JAX's streams are made of; converting rounds.
+Array rounded(const Array& x) {
+  const DType dtype = x.dtype();
+  if (dtype != float16 && dtype != bfloat16) return x;
+  return lax::convert_element_type(lax::convert_element_type(x, float32), dtype);
+}
+
 // In [low, high), two arrays of the shape.
 Array scaled_uniform(const Words& key, const Shape& shape, const Array& low, const Array& high) {
   const Array u = unit_uniform(key, shape, low.dtype());
+  const Array offset = rounded(lax::mul(u, rounded(lax::sub(high, low))));
   // Rounding could go below low.
-  const Array x = lax::max(low, lax::add(lax::mul(u, lax::sub(high, low)), low));
-  // A fused kernel computes half precision in float32: rounded here, so that what follows sees the
-  // number that JAX sees.
-  if (x.dtype() != float16 && x.dtype() != bfloat16) return x;
-  return lax::bitcast_convert_type(lax::bitcast_convert_type(x, uint16), x.dtype());
+  return lax::max(low, rounded(lax::add(offset, low)));
 }
 Array scaled_uniform(const Words& key, const Shape& shape, DType dtype, double low, double high) {
   return scaled_uniform(key, shape, lax::full(shape, low, dtype), lax::full(shape, high, dtype));
@@ -83,7 +88,7 @@ Array real_normal(const Words& key, const Shape& shape, DType dtype) {
   // next to it.
   const double low = -1 + std::ldexp(1, -finfo(dtype).mantissa_bits - 1);
   const Array u = scaled_uniform(key, shape, dtype, low, 1);
-  return lax::mul(real_like(u, std::numbers::sqrt2), lax::erf_inv(u));
+  return lax::mul(real_like(u, std::numbers::sqrt2), rounded(lax::erf_inv(u)));
 }
 
 // One function of a uniform in [low, 1).
@@ -181,13 +186,15 @@ Array laplace(const Key& key, const Shape& shape, OptionalDType dtype) {
 Array gumbel(const Key& key, const Shape& shape, OptionalDType dtype) {
   return transformed(
       "random::gumbel", key, shape, dtype, [](const FloatInfo& info) { return info.tiny; },
-      [](const Array& u) { return lax::neg(lax::log(lax::neg(lax::log(u)))); });
+      [](const Array& u) { return lax::neg(lax::log(lax::neg(rounded(lax::log(u))))); });
 }
 
 Array logistic(const Key& key, const Shape& shape, OptionalDType dtype) {
   return transformed(
       "random::logistic", key, shape, dtype, [](const FloatInfo& info) { return info.tiny; },
-      [](const Array& u) { return lax::sub(lax::log(u), lax::log1p(lax::neg(u))); });
+      [](const Array& u) {
+        return lax::sub(rounded(lax::log(u)), rounded(lax::log1p(lax::neg(u))));
+      });
 }
 
 Array cauchy(const Key& key, const Shape& shape, OptionalDType dtype) {
@@ -237,7 +244,9 @@ Array categorical(const Key& key, const Array& logits, const CategoricalOptions&
   const Shape shape = o.shape.value_or(batch);
   const int64_t added = shape.rank() - batch.rank();
   const Shape tail = added >= 0 ? Shape(shape.begin() + added, shape.end()) : Shape{};
-  if (added < 0 || broadcast_shapes(name, std::vector<Shape>{tail, batch}) != tail)
+  bool fits = added >= 0;
+  for (int64_t d = 0; fits && d < batch.rank(); ++d) fits = batch[d] == tail[d] || batch[d] == 1;
+  if (!fits)
     shape_error(name, "expected a shape that ends in the logits' {} (without axis {}), got {}",
                 batch, axis, shape);
   Shape drawn = shape;

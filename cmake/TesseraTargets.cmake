@@ -13,15 +13,18 @@ if(TESSERA_SANITIZE)
   endif()
 endif()
 
+# Ops register themselves and the transforms install themselves, so all of these archives is linked. Their names are the ones
+# that an installed Tessera has too.
+set(TESSERA_WHOLE ops transform)
+
 # tessera_folder(NAME DEPS <folders or targets> [PRIVATE_DEPS <targets>])
 function(tessera_folder name)
   cmake_parse_arguments(ARG "" "" "DEPS;PRIVATE_DEPS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tessera/${name}/*.cc)
   set(deps "")
   foreach(dep IN LISTS ARG_DEPS)
-    if(dep STREQUAL "ops")
-      # Ops register themselves, so all of the archive is linked. The name is the one that an installed Tessera has too.
-      list(APPEND deps "$<LINK_LIBRARY:WHOLE_ARCHIVE,tessera::ops>")
+    if(dep IN_LIST TESSERA_WHOLE)
+      list(APPEND deps "$<LINK_LIBRARY:WHOLE_ARCHIVE,tessera::${dep}>")
     elseif(TARGET tessera_${dep})
       list(APPEND deps tessera_${dep})
     else()
@@ -47,7 +50,7 @@ function(tessera_public_library)
   add_library(tessera INTERFACE)
   add_library(tessera::tessera ALIAS tessera)
   foreach(folder IN LISTS ARGN)
-    if(folder STREQUAL "ops")
+    if(folder IN_LIST TESSERA_WHOLE)
       continue()  # comes with the folders above it, whole
     endif()
     target_link_libraries(tessera INTERFACE tessera_${folder})

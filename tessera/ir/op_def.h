@@ -38,6 +38,13 @@ inline Absent absent(const char* why) { return {why}; }
 struct JvpResult {
   std::vector<Array> primals, tangents;
 };
+// An op at given primals, with its tangents left open.
+struct LinearizeResult {
+  std::vector<Array> primals;
+  // The tangents of the results (undefined: zero) from those of the operands, by ops that are
+  // linear in them. Called once, where the linear program is recorded.
+  std::function<std::vector<Array>(std::span<const Array> tangents)> tangents;
+};
 struct BatchResult {
   std::vector<Array> results;
   std::vector<int> dims;  // mapped dimension of each result, -1 if it has none
@@ -76,6 +83,10 @@ using LocalizeFn = std::function<std::vector<Array>(std::span<const Array> local
                                                     const Params&, const LocalContext&)>;
 using JvpFn = std::function<JvpResult(std::span<const Array> primals,
                                       std::span<const Array> tangents, const Params&)>;
+// Only for ops with regions; that of other ops follows from their jvp, by recording what depends on
+// a tangent apart from what does not.
+using LinearizeFn = std::function<LinearizeResult(
+    std::span<const Array> primals, const std::vector<bool>& has_tangent, const Params&)>;
 // Cotangents of the operands marked `linear` (undefined for the others), given those of the
 // results.
 using TransposeFn = std::function<std::vector<Array>(
@@ -101,6 +112,7 @@ struct OpDef {
   Lowering lower;
   CostFn flops;  // empty: one a result element
   Rule<JvpFn> jvp;
+  Rule<LinearizeFn> linearize;
   Rule<TransposeFn> transpose;
   Rule<BatchFn> batch;
   std::vector<Sample> (*samples)() = nullptr;

@@ -33,6 +33,8 @@ struct OpSpec {
   Lowering lower = {};
   std::function<double(std::span<const Type>, std::span<const Type>, const P&)> flops = {};
   Rule<std::function<JvpResult(std::span<const Array>, std::span<const Array>, const P&)>> jvp = {};
+  Rule<std::function<LinearizeResult(std::span<const Array>, const std::vector<bool>&, const P&)>>
+      linearize = {};
   Rule<std::function<std::vector<Array>(std::span<const Array>, std::span<const Array>,
                                         const std::vector<bool>&, const P&)>>
       transpose = {};
@@ -78,6 +80,11 @@ const OpDef& define(OpSpec<P> spec) {
     def->jvp = JvpFn([f = spec.jvp.fn](std::span<const Array> x, std::span<const Array> t,
                                        const Params& p) { return f(x, t, p.as<P>()); });
   def->jvp.why_absent = spec.jvp.why_absent;
+  if (spec.linearize)
+    def->linearize = LinearizeFn(
+        [f = spec.linearize.fn](std::span<const Array> x, const std::vector<bool>& has_tangent,
+                                const Params& p) { return f(x, has_tangent, p.as<P>()); });
+  def->linearize.why_absent = spec.linearize.why_absent;
   if (spec.transpose)
     def->transpose =
         TransposeFn([f = spec.transpose.fn](std::span<const Array> ct, std::span<const Array> x,

@@ -1,5 +1,6 @@
 #include "tessera/trace/trace.h"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
@@ -29,7 +30,8 @@ ConstantParams constant_of(const HostData& host) {
 
 }  // namespace
 
-FunctionTrace::FunctionTrace(std::string name) : outer_(Trace::current()) {
+FunctionTrace::FunctionTrace(std::string name, Records records)
+    : outer_(Trace::current()), records_(records) {
   function_.name = std::move(name);
   set_current(this);
 }
@@ -49,6 +51,9 @@ Array FunctionTrace::add_input(Type type) {
 
 std::vector<Array> FunctionTrace::record(const OpDef& def, Params params,
                                          std::span<const Array> operands) {
+  if (records_ == Records::kDependent &&
+      std::none_of(operands.begin(), operands.end(), [&](const Array& x) { return owns(x); }))
+    return outside([&] { return tessera::bind(def, std::move(params), operands); });
   if (&def == &constant_op) return {tracer(constant(std::move(params)))};
   ValueIds ids;
   std::vector<Type> types;
@@ -72,6 +77,10 @@ std::vector<Array> FunctionTrace::record(const OpDef& def, Params params,
   return out;
 }
 
+bool FunctionTrace::owns(const Array& array) const {
+  return array.is_tracer() && static_cast<const Tracer&>(*array.data()).trace == state_;
+}
+
 Array FunctionTrace::tracer(ValueId id) const {
   std::optional<Literal> known;
   const auto constant = constants_by_id_.find(id);
@@ -93,6 +102,9 @@ ValueId FunctionTrace::value_of(std::string_view op, const Array& array) {
             "trace has "
             "ended (a leaked tracer): return it from the traced function instead of storing it",
             describe(tracer->type));
+      // What a tangent is multiplied by is often a constant of the trace outside.
+      if (records_ == Records::kDependent && tracer->known)
+        return constant(constant_of(HostData(*tracer->known, tracer->type)));
       return capture(array);
     }
     case ArrayData::Kind::kHost: {

@@ -19,6 +19,7 @@
 #include "tessera/ir/array.h"
 #include "tessera/ir/function.h"
 #include "tessera/ir/op_def.h"
+#include "tessera/ops/regions.h"
 #include "tessera/ops/source_scope.h"
 #include "tessera/ops/tracer.h"
 
@@ -27,7 +28,11 @@ namespace tessera {
 // Records what is bound on this thread from its construction until finish() or its destruction.
 class FunctionTrace final : public Trace {
  public:
-  explicit FunctionTrace(std::string name = "main");
+  // kAll: every op. kDependent: only ops that read a value of this trace; all others go to the
+  // trace outside, or run at once. So a program of tangents is told apart from what it is linear
+  // at.
+  enum class Records : uint8_t { kAll, kDependent };
+  explicit FunctionTrace(std::string name = "main", Records records = Records::kAll);
   ~FunctionTrace() override;
   FunctionTrace(const FunctionTrace&) = delete;
   FunctionTrace& operator=(const FunctionTrace&) = delete;
@@ -41,10 +46,26 @@ class FunctionTrace final : public Trace {
   // arrays or constants.
   Function finish(std::span<const Array> outputs);
 
+  // Runs `fn` as if this trace, the innermost one, were not there.
+  template <class F>
+  auto outside(const F& fn) {
+    const Suspension suspension(*this);
+    return fn();
+  }
+  bool owns(const Array& array) const;
+
   // Arrays of outside that were used: the inputs after the declared ones.
   const std::vector<Array>& captures() const { return captures_; }
 
  private:
+  class Suspension {
+   public:
+    explicit Suspension(FunctionTrace& trace) : trace_(trace) { set_current(trace.outer_); }
+    ~Suspension() { set_current(&trace_); }
+
+   private:
+    FunctionTrace& trace_;
+  };
   // Where `array` stands in the Function: a value of it, a constant made of a small host array, or
   // a captured input.
   ValueId value_of(std::string_view op, const Array& array);
@@ -55,6 +76,7 @@ class FunctionTrace final : public Trace {
 
   std::shared_ptr<TraceState> state_ = std::make_shared<TraceState>();
   Trace* outer_;
+  const Records records_;
   Function function_;
   std::vector<Array> captures_;
   std::vector<ValueId> captured_ids_;
@@ -67,11 +89,6 @@ class FunctionTrace final : public Trace {
 // ones are captured.
 inline constexpr int64_t kMaxConstantElements = 64;
 
-struct TracedFunction {
-  Function function;
-  std::vector<Array> captures;  // what its last inputs stand for
-};
-using FlatFn = std::function<std::vector<Array>(const std::vector<Array>&)>;
 // Calls `body` once with tracers of the given types.
 TracedFunction trace_function(const FlatFn& body, std::span<const Type> inputs,
                               std::string name = "main");

@@ -1,0 +1,269 @@
+// Derivatives of callables over trees: grad, value_and_grad, vjp, jvp, linearize, jacfwd, jacrev,
+// hessian. JAX's names and meaning, but that gradients have the C++ types of what they are of.
+//
+//   auto [loss, grads] = value_and_grad(loss_fn)(params, x, y);     grads: a Params
+//   auto [dx, dy] = grad<1, 2>(loss_fn)(params, x, y);              by arguments 1 and 2
+//
+// Each works on concrete arrays (one compiled program), inside jit, shard_map and vmap, and of
+// functions that use any of them. Arrays that the callable captures count as constants.
+#pragma once
+
+#include <memory>
+#include <tuple>
+#include <utility>
+
+#include "tessera/compile/jit.h"
+#include "tessera/compile/leaf_function.h"
+#include "tessera/compile/linearization.h"
+
+namespace tessera {
+namespace internal {
+
+// What a function to differentiate returns: a scalar, or a scalar first and something beside it.
+template <class R>
+struct LossResult {
+  static_assert(std::is_same_v<R, Array>,
+                "expected a function that returns its loss, an Array, or a pair (or tuple of two) "
+                "of the loss and auxiliary results");
+  static constexpr bool kHasAux = false;
+};
+template <class Aux>
+struct LossResult<std::pair<Array, Aux>> {
+  static constexpr bool kHasAux = true;
+};
+template <class Aux>
+struct LossResult<std::tuple<Array, Aux>> {
+  static constexpr bool kHasAux = true;
+};
+
+template <class Leaf>
+std::vector<bool> differentiated(const Leaf& leaf, const std::vector<size_t>& argnums,
+                                 size_t num_arguments) {
+  for (size_t n : argnums) TESSERA_CHECK(n < num_arguments, "argument {} of {}", n, num_arguments);
+  std::vector<bool> wrt;
+  for (int position : leaf.positions())
+    wrt.push_back(std::find(argnums.begin(), argnums.end(), static_cast<size_t>(position)) !=
+                  argnums.end());
+  return wrt;
+}
+
+// The differentiated arguments with these leaves: one tree, or a tuple of several.
+template <size_t... argnums, class... Args>
+auto rebuild_arguments(const std::tuple<Args...>& args, const std::vector<Array>& leaves) {
+  size_t next = 0;
+  [[maybe_unused]] auto rebuild = [&](auto tree) {
+    tree::for_each_leaf(tree, [&](Array& leaf) { leaf = leaves[next++]; });
+    return tree;
+  };
+  if constexpr (sizeof...(argnums) == 1) {
+    return rebuild(std::get<argnums...>(args));
+  } else {
+    return std::tuple{rebuild(std::get<argnums>(args))...};  // braces: in this order
+  }
+}
+
+template <class F, size_t... argnums>
+class ValueAndGrad {
+  static_assert(sizeof...(argnums) > 0);
+
+ public:
+  explicit ValueAndGrad(F f) : f_(std::move(f)) {}
+
+  template <class... Args>
+  auto operator()(const Args&... args) const {
+    static_assert(((argnums < sizeof...(Args)) && ...),
+                  "an argument to differentiate by is not there");
+    constexpr bool numbers = numbers_are_arrays<F, Args...>();
+    if (Trace::current()) return traced(as_argument<numbers>(args)...);
+    const auto whole = [this](const auto&... x) { return traced(x...); };
+    return run_once("grad", whole, as_argument<numbers>(args)...);
+  }
+
+ private:
+  template <class... Args>
+  auto traced(const Args&... args) const {
+    LeafFunction<F, Args...> f(f_, args...);
+    using Result = typename decltype(f)::Result;
+    ValueAndGradients out = value_and_grad_flat(
+        f.flat(), f.leaves(), differentiated(f, {argnums...}, sizeof...(Args)), f.paths());
+    auto gradients = rebuild_arguments<argnums...>(f.arguments(), out.gradients);
+    if constexpr (LossResult<Result>::kHasAux) {
+      return std::pair(tree::unflatten(f.result(), out.results), std::move(gradients));
+    } else {
+      return std::pair(std::move(out.results[0]), std::move(gradients));
+    }
+  }
+  F f_;
+};
+
+template <class F, size_t... argnums>
+class Grad {
+ public:
+  explicit Grad(F f) : value_and_grad_(std::move(f)) {}
+
+  template <class... Args>
+  auto operator()(const Args&... args) const {
+    auto [value, gradients] = value_and_grad_(args...);
+    if constexpr (std::is_same_v<decltype(value), Array>) {
+      return std::move(gradients);
+    } else {
+      return std::pair(std::move(gradients), std::get<1>(std::move(value)));
+    }
+  }
+
+ private:
+  ValueAndGrad<F, argnums...> value_and_grad_;
+};
+
+}  // namespace internal
+
+// The function (args...) -> (value, gradients by the arguments `argnums`; the first if none is
+// named). `f` returns a real scalar, or a pair of it and auxiliary results, which are passed on.
+// Inside shard_map a gradient varies over the axes that the value varies over: of a device's own
+// loss, its own gradient; of a loss that is the same everywhere (after psum, pmean), the sum over
+// devices. UserErrors: a result that is no real floating-point scalar; a differentiated leaf that
+// is not floating-point; an op without derivative.
+template <size_t... argnums, class F>
+auto value_and_grad(F f) {
+  if constexpr (sizeof...(argnums) == 0) {
+    return internal::ValueAndGrad<F, 0>(std::move(f));
+  } else {
+    return internal::ValueAndGrad<F, argnums...>(std::move(f));
+  }
+}
+
+// The gradients alone, or a pair of them and the auxiliary results.
+template <size_t... argnums, class F>
+auto grad(F f) {
+  if constexpr (sizeof...(argnums) == 0) {
+    return internal::Grad<F, 0>(std::move(f));
+  } else {
+    return internal::Grad<F, argnums...>(std::move(f));
+  }
+}
+
+// The pullback of a function at a point: from a cotangent of its result to cotangents of its
+// arguments, a tuple of trees.
+template <class Result, class... Args>
+class Pullback {
+ public:
+  Pullback(internal::Linearization at, Result result, std::tuple<Args...> args)
+      : at_(std::move(at)), result_(std::move(result)), args_(std::move(args)) {}
+
+  std::tuple<Args...> operator()(const Result& cotangent) const {
+    const std::vector<Array> cts = tree::leaves(cotangent), like = tree::leaves(result_);
+    if (cts.size() != like.size())
+      value_error("vjp", "expected a cotangent of the result's structure, {} leaves, got {}",
+                  like.size(), cts.size());
+    for (size_t i = 0; i < cts.size(); ++i)
+      if (!cts[i].type().same_array(at_.result_types[i]))
+        type_error("vjp", "expected a cotangent of the type of result {}, {}, got {}", i,
+                   describe(at_.result_types[i]), describe(cts[i].type()));
+    const std::vector<Array> out = at_.pull(cts);
+    std::tuple<Args...> back = args_;
+    size_t next = 0;
+    std::apply(
+        [&](auto&... arg) {
+          (tree::for_each_leaf(arg, [&](Array& leaf) { leaf = out[next++]; }), ...);
+        },
+        back);
+    return back;
+  }
+
+ private:
+  internal::Linearization at_;
+  Result result_;
+  std::tuple<Args...> args_;
+};
+
+// The tangent map of a function at a point: from tangents of its arguments to that of its result.
+template <class Result, class... Args>
+class Pushforward {
+ public:
+  Pushforward(internal::Linearization at, Result result)
+      : at_(std::move(at)), result_(std::move(result)) {}
+
+  Result operator()(const Args&... tangents) const {
+    std::vector<Array> leaves;
+    (tree::for_each_leaf(tangents, [&](const Array& leaf) { leaves.push_back(leaf); }), ...);
+    if (leaves.size() != at_.arguments.size())
+      value_error("linearize", "expected tangents of the arguments' structure, {} leaves, got {}",
+                  at_.arguments.size(), leaves.size());
+    for (size_t i = 0; i < leaves.size(); ++i)
+      if (!leaves[i].type().same_array(at_.arguments[i]))
+        type_error("linearize", "expected a tangent of the type of leaf {}, {}, got {}", i,
+                   describe(at_.arguments[i]), describe(leaves[i].type()));
+    return tree::unflatten(result_, at_.push(leaves));
+  }
+
+ private:
+  internal::Linearization at_;
+  Result result_;
+};
+
+namespace internal {
+
+// Linearizes `f` by all its arguments; under no trace the results and residuals are computed by one
+// program.
+template <class F, class... Args>
+auto linearize_all(std::string_view op, const F& f, const Args&... args) {
+  Linearization at;
+  const auto traced = [&](const auto&... x) {
+    LeafFunction<F, std::decay_t<decltype(x)>...> leaf(f, x...);
+    const std::vector<Array> leaves = leaf.leaves();
+    at = linearize_flat(op, leaf.flat(), leaves, std::vector<bool>(leaves.size(), true),
+                        leaf.paths());
+    return std::pair(tree::unflatten(leaf.result(), at.results), at.residuals);
+  };
+  if (Trace::current()) {
+    auto result = traced(args...).first;
+    return std::pair(std::move(result), std::move(at));
+  }
+  auto [result, residuals] = run_once(op, traced, args...);
+  at.residuals = std::move(residuals);
+  at.results = tree::leaves(result);
+  return std::pair(std::move(result), std::move(at));
+}
+
+}  // namespace internal
+
+// (f(args...), its pullback). What the pullback needs of the computation is kept on the device.
+template <class F, class... Args>
+auto vjp(const F& f, const Args&... args) {
+  auto [result, at] = internal::linearize_all("vjp", f, args...);
+  using Result = std::decay_t<decltype(result)>;
+  Pullback<Result, Args...> pullback(std::move(at), result, std::tuple<Args...>(args...));
+  return std::pair(std::move(result), std::move(pullback));
+}
+
+// (f(args...), its tangent map).
+template <class F, class... Args>
+auto linearize(const F& f, const Args&... args) {
+  auto [result, at] = internal::linearize_all("linearize", f, args...);
+  using Result = std::decay_t<decltype(result)>;
+  Pushforward<Result, Args...> pushforward(std::move(at), result);
+  return std::pair(std::move(result), std::move(pushforward));
+}
+
+// (f(primals...), the derivative of f along the tangents). Tangents have the trees of the primals.
+template <class F, class... Args>
+auto jvp(const F& f, const std::tuple<Args...>& primals, const std::tuple<Args...>& tangents) {
+  const auto traced = [&](const std::tuple<Args...>& x, const std::tuple<Args...>& t) {
+    return std::apply(
+        [&](const auto&... arg) {
+          internal::LeafFunction<F, Args...> leaf(f, arg...);
+          const internal::ResultsAndTangents out =
+              internal::jvp_flat(leaf.flat(), leaf.leaves(), tree::leaves(t), leaf.paths());
+          return std::pair(tree::unflatten(leaf.result(), out.results),
+                           tree::unflatten(leaf.result(), out.tangents));
+        },
+        x);
+  };
+  if (tree::num_leaves(primals) != tree::num_leaves(tangents))
+    value_error("jvp", "expected tangents of the primals' structure, {} leaves, got {}",
+                tree::num_leaves(primals), tree::num_leaves(tangents));
+  if (Trace::current()) return traced(primals, tangents);
+  return internal::run_once("jvp", traced, primals, tangents);
+}
+
+}  // namespace tessera

@@ -1,0 +1,162 @@
+#include "tessera/compile/linearization.h"
+
+#include "tessera/compile/jit.h"
+#include "tessera/ir/axis_env.h"
+#include "tessera/ops/collectives.h"
+#include "tessera/ops/constant.h"
+
+namespace tessera::internal {
+namespace {
+
+// The body traced with the leaves' types, and its arguments: the leaves, then what it captured.
+struct TracedBody {
+  Function function;
+  std::vector<Array> arguments;
+};
+TracedBody trace_body(const FlatFn& body, std::span<const Array> leaves) {
+  std::vector<Type> types;
+  for (const Array& leaf : leaves) {
+    types.push_back(leaf.type());
+    types.back().sharding = nullptr;
+  }
+  TracedFunction traced = trace_function(body, types);
+  TracedBody out{remove_dead_ops(traced.function), {leaves.begin(), leaves.end()}};
+  for (Array& captured : traced.captures) out.arguments.push_back(std::move(captured));
+  return out;
+}
+
+void expect_differentiable(std::string_view op, const Array& leaf, const std::string& path) {
+  if (is_inexact(leaf.dtype())) return;
+  type_error(op,
+             "expected a float or complex array to differentiate by, got {} at {}; convert it, or "
+             "leave it out of the differentiated arguments",
+             describe(leaf.type()), path);
+}
+
+Array zeros_of(const Type& type) {
+  return cotangent_of(lax::full(type.shape, 0, type.dtype), type);
+}
+
+Linearization linearize_traced(const TracedBody& body, const std::vector<bool>& wrt) {
+  std::vector<bool> mask = wrt;
+  mask.resize(body.arguments.size(), false);
+  LinearizedFunction linear = linearize_function(body.function, body.arguments, mask);
+  Linearization out{.results = std::move(linear.primals),
+                    .linear = std::move(linear.linear),
+                    .residuals = std::move(linear.residuals),
+                    .has_tangent = wrt,
+                    .nonzero = std::move(linear.nonzero)};
+  for (size_t i = 0; i < wrt.size(); ++i)
+    if (wrt[i]) out.arguments.push_back(body.arguments[i].type());
+  for (const Array& result : out.results) out.result_types.push_back(result.type());
+  return out;
+}
+
+}  // namespace
+
+std::vector<Array> Linearization::push(std::span<const Array> tangents) const {
+  if (!Trace::current())
+    return run_once(
+        "jvp",
+        [this](const std::vector<Array>& residual, const std::vector<Array>& t) {
+          Linearization traced = *this;
+          traced.residuals = residual;
+          return traced.push(t);
+        },
+        residuals, std::vector<Array>(tangents.begin(), tangents.end()));
+  std::vector<Array> inputs(tangents.begin(), tangents.end());
+  inputs.insert(inputs.end(), residuals.begin(), residuals.end());
+  const std::vector<Array> some = inline_function(linear, inputs);
+  std::vector<Array> out;
+  size_t next = 0;
+  for (size_t r = 0; r < nonzero.size(); ++r)
+    out.push_back(nonzero[r] ? some[next++] : zeros_of(result_types[r]));
+  return out;
+}
+
+std::vector<Array> Linearization::pull(std::span<const Array> cotangents) const {
+  if (!Trace::current())
+    return run_once(
+        "vjp",
+        [this](const std::vector<Array>& residual, const std::vector<Array>& ct) {
+          Linearization traced = *this;
+          traced.residuals = residual;
+          return traced.pull(ct);
+        },
+        residuals, std::vector<Array>(cotangents.begin(), cotangents.end()));
+  std::vector<Array> cts;
+  for (size_t r = 0; r < nonzero.size(); ++r)
+    if (nonzero[r]) cts.push_back(cotangents[r]);
+  std::vector<bool> is_linear(arguments.size(), true);
+  is_linear.resize(linear.inputs.size(), false);
+  std::vector<Array> operands(arguments.size());
+  operands.insert(operands.end(), residuals.begin(), residuals.end());
+  std::vector<Array> out = transpose_function(linear, is_linear, operands, cts);
+  out.resize(arguments.size());
+  for (size_t i = 0; i < out.size(); ++i)
+    if (!out[i].defined()) out[i] = zeros_of(arguments[i]);
+  return out;
+}
+
+Linearization linearize_flat(std::string_view op, const FlatFn& body, std::span<const Array> leaves,
+                             const std::vector<bool>& wrt, const std::vector<std::string>& paths) {
+  for (size_t i = 0; i < leaves.size(); ++i)
+    if (wrt[i]) expect_differentiable(op, leaves[i], paths[i]);
+  return linearize_traced(trace_body(body, leaves), wrt);
+}
+
+ValueAndGradients value_and_grad_flat(const FlatFn& body, std::span<const Array> leaves,
+                                      const std::vector<bool>& wrt,
+                                      const std::vector<std::string>& paths) {
+  constexpr std::string_view kOp = "grad";
+  for (size_t i = 0; i < leaves.size(); ++i)
+    if (wrt[i]) expect_differentiable(kOp, leaves[i], paths[i]);
+  TracedBody traced = trace_body(body, leaves);
+  const Type& value = traced.function.type(traced.function.outputs[0]);
+  if (value.rank() != 0)
+    shape_error(kOp,
+                "expected a function whose result to differentiate is a scalar, got {}; reduce it "
+                "(sum, mean), or use vjp or jacrev",
+                describe(value));
+  if (!is_floating(value.dtype))
+    type_error(kOp, "expected a function with a real floating-point result, got {}{}",
+               describe(value),
+               is_complex(value.dtype) ? "; take its real part" : "; convert it to a float");
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const AxisNames cast = axis_difference(value.varying, leaves[i].type().varying);
+    if (wrt[i] && !cast.empty())
+      traced.arguments[i] =
+          bind1(pcast_op, PcastParams{AxisEnv::current().mesh(), cast}, {traced.arguments[i]});
+  }
+  Linearization linear = linearize_traced(traced, wrt);
+  std::vector<Array> cts(linear.results.size());
+  const Type& result = linear.result_types[0];
+  cts[0] = cotangent_of(lax::full(Shape{}, 1, result.dtype), result);
+  return {std::move(linear.results), linear.pull(cts)};
+}
+
+ResultsAndTangents jvp_flat(const FlatFn& body, std::span<const Array> leaves,
+                            std::span<const Array> tangents,
+                            const std::vector<std::string>& paths) {
+  constexpr std::string_view kOp = "jvp";
+  std::vector<Array> given(tangents.begin(), tangents.end());
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const Type& x = leaves[i].type();
+    if (!is_inexact(x.dtype)) {
+      given[i] = Array();  // an integer has no tangent
+      continue;
+    }
+    if (!x.same_array(given[i].type()))
+      type_error(kOp, "expected a tangent of the type of its primal, {}, got {} at {}", describe(x),
+                 describe(given[i].type()), paths[i]);
+  }
+  const TracedBody traced = trace_body(body, leaves);
+  given.resize(traced.arguments.size());
+  JvpResult result = jvp_function(traced.function, traced.arguments, given);
+  ResultsAndTangents out{std::move(result.primals), std::move(result.tangents)};
+  for (size_t r = 0; r < out.results.size(); ++r)
+    if (!out.tangents[r].defined()) out.tangents[r] = zeros_of(out.results[r].type());
+  return out;
+}
+
+}  // namespace tessera::internal

@@ -1,0 +1,38 @@
+// The axis that vmap maps over, for the batching rules of ops that can name it (collectives).
+#pragma once
+
+#include <string>
+
+#include "tessera/base/shape.h"
+
+namespace tessera {
+
+// What vmap of a sharding constraint does with mesh axes that the per-example dimension cannot be
+// cut by.
+enum class Indivisible : uint8_t { kError, kHoist, kReplicate };
+
+struct BatchAxis {
+  int64_t size = 0;
+  std::string name;                         // axis_name; may be empty
+  std::vector<std::string> spmd_axes = {};  // mesh axes that the mapped dimension is cut by
+  Indivisible indivisible = Indivisible::kError;
+
+  // The innermost mapped axis of this thread; UserError-free: a rule runs only under one.
+  static const BatchAxis& current();
+  class Scope;
+};
+
+// While alive, `axis` is the current one.
+class BatchAxis::Scope {
+ public:
+  explicit Scope(BatchAxis axis);
+  ~Scope();
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+ private:
+  const BatchAxis* saved_;
+  BatchAxis axis_;
+};
+
+}  // namespace tessera

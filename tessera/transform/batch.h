@@ -1,0 +1,15 @@
+// Batching: a Function over every example of a mapped dimension at once, by the rules of its ops.
+#pragma once
+
+#include "tessera/ops/batch_axis.h"
+#include "tessera/ops/regions.h"
+
+namespace tessera {
+
+// Results of `function` on operands that are mapped at `dims` (-1: the same for every example), and
+// where the results are mapped. Under a BatchAxis::Scope; binds under the current trace. UserError
+// for an op without a batching rule.
+BatchResult batch_function(const Function& function, std::span<const Array> operands,
+                           std::span<const int> dims);
+
+}  // namespace tessera

@@ -1,0 +1,31 @@
+// Derivatives of Functions, by the rules of their ops. All work under whatever trace is current and
+// leave it as they find it: what they compute is bound there.
+//
+// Forward: jvp_function walks the ops once, tangents beside values. Reverse: linearize_function
+// does the same but records what depends on a tangent in a Function of its own, which is linear;
+// transpose_function walks that one backwards. An undefined Array is a symbolic zero everywhere.
+#pragma once
+
+#include "tessera/ops/regions.h"
+
+namespace tessera {
+
+// Results of `function` at `primals` and their tangents. UserError for an op without a derivative.
+JvpResult jvp_function(const Function& function, std::span<const Array> primals,
+                       std::span<const Array> tangents);
+
+LinearizedFunction linearize_function(const Function& function, std::span<const Array> primals,
+                                      const std::vector<bool>& has_tangent);
+
+// Cotangents of the inputs marked `linear`, undefined for the others and where zero. Operands that
+// are not linear are read, those that are may be undefined. A cotangent varies over the manual axes
+// that its value varies over: what was the same on all devices gets the sum over them.
+std::vector<Array> transpose_function(const Function& function, const std::vector<bool>& linear,
+                                      std::span<const Array> operands,
+                                      std::span<const Array> cotangents);
+
+// ct typed as a cotangent of a value of type `like`: summed over axes that only ct varies over,
+// cast to varying over those that only the value varies over.
+Array cotangent_of(const Array& ct, const Type& like);
+
+}  // namespace tessera

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tessera/ir/axis_env.h"
+#include "tessera/ops/control_rules.h"
 #include "tessera/ops/formats.h"
 
 namespace tessera {
@@ -149,6 +150,11 @@ const OpDef& manual_computation_op = define<ManualComputationParams>({
     .format = formats::manual_computation(),
     .infer = infer_manual,
     .lower = Control{ControlKind::kManualComputation},
+    .jvp = {control_rules::jvp_by_linearize<control_rules::linearize_manual,
+                                            ManualComputationParams>},
+    .linearize = {control_rules::linearize_manual},
+    .transpose = {control_rules::transpose_manual},
+    .batch = {control_rules::batch_manual},
 });
 
 const OpDef& call_op = define<CallParams>({
@@ -158,6 +164,10 @@ const OpDef& call_op = define<CallParams>({
     .format = {.assembly = "{callee}({operands})"},
     .infer = infer_call,
     .lower = Control{ControlKind::kCall},
+    .jvp = {control_rules::jvp_call},
+    .linearize = {control_rules::linearize_call},
+    .transpose = absent("derivatives inline what is called"),
+    .batch = {control_rules::batch_call},
 });
 
 AxisNames axes_of(const PartitionSpec& spec) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tessera/ops/control_flow_rules.h"
+
 namespace tessera {
 namespace {
 
@@ -204,6 +206,10 @@ const OpDef& while_op = define<WhileParams>({
     .infer = infer_while,
     .evaluate = evaluate_while,
     .lower = Control{ControlKind::kWhile},
+    .jvp = {control_flow::jvp_while},
+    .linearize = {control_flow::linearize_while},
+    .transpose = absent("how often a while loop runs is not known when it is taken backwards"),
+    .batch = {control_flow::batch_while},
 });
 
 const OpDef& scan_op = define<ScanParams>({
@@ -213,6 +219,10 @@ const OpDef& scan_op = define<ScanParams>({
     .infer = infer_scan,
     .evaluate = evaluate_scan,
     .lower = Control{ControlKind::kScan},
+    .jvp = {control_flow::jvp_scan},
+    .linearize = {control_flow::linearize_scan},
+    .transpose = {control_flow::transpose_scan},
+    .batch = {control_flow::batch_scan},
 });
 
 const OpDef& case_op = define<CaseParams>({
@@ -221,6 +231,10 @@ const OpDef& case_op = define<CaseParams>({
     .infer = infer_case,
     .evaluate = evaluate_case,
     .lower = Control{ControlKind::kCase},
+    .jvp = {control_flow::jvp_case},
+    .linearize = {control_flow::linearize_case},
+    .transpose = {control_flow::transpose_case},
+    .batch = {control_flow::batch_case},
 });
 
 }  // namespace tessera

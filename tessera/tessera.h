@@ -52,3 +52,6 @@
 // Random numbers, files.
 #include "tessera/io/load.h"
 #include "tessera/random/random.h"
+
+// Training.
+#include "tessera/optim/optim.h"

@@ -48,6 +48,7 @@
 #include "tessera/compile/grad.h"
 #include "tessera/compile/jit.h"
 #include "tessera/compile/shard_map.h"
+#include "tessera/compile/vmap.h"
 
 // Random numbers, files.
 #include "tessera/io/load.h"

@@ -6,6 +6,7 @@
 //   {{P("x"), P("y")}, P()}                the first argument is a pair, each with its own
 #pragma once
 
+#include <concepts>
 #include <initializer_list>
 #include <optional>
 #include <vector>
@@ -19,6 +20,11 @@ class PrefixTree {
  public:
   PrefixTree() = default;
   PrefixTree(T value) : value_(std::move(value)) {}
+  // What makes a T: 0 and None for vmap's axes.
+  template <class U>
+  requires(std::convertible_to<U, T> && !std::same_as<std::remove_cvref_t<U>, T> &&
+           !std::same_as<std::remove_cvref_t<U>, PrefixTree>) PrefixTree(U&& value)
+      : value_(T(std::forward<U>(value))) {}
   PrefixTree(std::initializer_list<PrefixTree> children) : children_(children) {}
   PrefixTree(std::vector<PrefixTree> children) : children_(std::move(children)) {}
 

@@ -16,19 +16,26 @@ const AxisEnv& AxisEnv::current() {
   return innermost ? *innermost : none;
 }
 
+const Mesh& AxisEnv::mesh_of(const std::vector<std::string>& axes) const {
+  for (const std::string& axis : axes)
+    if (std::find(mapped_.begin(), mapped_.end(), axis) != mapped_.end()) return mesh_with_mapped_;
+  return mesh_;
+}
+
 void AxisEnv::expect_bound(std::string_view op, std::string_view axis) const {
-  if (std::find(manual_.begin(), manual_.end(), axis) != manual_.end()) return;
-  if (manual_.empty())
-    sharding_error(
-        op,
-        "expected a mesh axis bound by shard_map, got '{}' outside any; call it inside shard_map",
-        axis);
-  sharding_error(op, "expected a bound mesh axis, one of '{}', got '{}'",
-                 fmt::join(manual_, "', '"), axis);
+  const AxisNames bound = axis_union(manual_, mapped_);
+  if (std::find(bound.begin(), bound.end(), axis) != bound.end()) return;
+  if (bound.empty())
+    sharding_error(op,
+                   "expected an axis bound by shard_map (or by vmap's axis_name), got '{}' outside "
+                   "any; call it inside shard_map",
+                   axis);
+  sharding_error(op, "expected a bound axis, one of '{}', got '{}'", fmt::join(bound, "', '"),
+                 axis);
 }
 
 AxisEnv::Scope::Scope(Mesh mesh, const AxisNames& axes, bool check_vma)
-    : saved_(innermost), mine_(new AxisEnv) {
+    : saved_(innermost), mine_(saved_ ? new AxisEnv(*saved_) : new AxisEnv) {
   AxisNames sorted = axes;
   std::sort(sorted.begin(), sorted.end());
   mine_->mesh_ = std::move(mesh);
@@ -38,6 +45,29 @@ AxisEnv::Scope::Scope(Mesh mesh, const AxisNames& axes, bool check_vma)
 }
 
 AxisEnv::Scope::~Scope() {
+  innermost = saved_;
+  delete mine_;
+}
+
+AxisEnv::MappedScope::MappedScope(const std::string& axis, int64_t size)
+    : saved_(innermost), mine_(nullptr) {
+  const AxisEnv& outer = AxisEnv::current();
+  const AxisNames bound = axis_union(outer.manual_, outer.mapped_);
+  if (std::find(bound.begin(), bound.end(), axis) != bound.end() ||
+      (outer.mesh_.rank() > 0 && outer.mesh_.has_axis(axis)))
+    value_error("vmap", "expected an axis_name that is not bound here, got '{}'", axis);
+  mine_ = new AxisEnv(outer);
+  mine_->mapped_ = axis_union(outer.mapped_, {axis});
+  const Mesh& wide = outer.mapped_.empty() ? outer.mesh_ : outer.mesh_with_mapped_;
+  Shape sizes = wide.rank() > 0 ? wide.axis_sizes() : Shape{};
+  std::vector<std::string> names = wide.rank() > 0 ? wide.axis_names() : std::vector<std::string>{};
+  sizes.push_back(size);
+  names.push_back(axis);
+  mine_->mesh_with_mapped_ = Mesh::abstract(std::move(sizes), std::move(names));
+  innermost = mine_;
+}
+
+AxisEnv::MappedScope::~MappedScope() {
   innermost = saved_;
   delete mine_;
 }

@@ -1,5 +1,6 @@
 // AxisEnv: which named axes a collective may use where it is called. shard_map pushes its mesh and
-// manual axes while it traces the body; nested regions add theirs.
+// manual axes while it traces the body; vmap with an axis_name pushes the axis it maps over; nested
+// regions add theirs.
 #pragma once
 
 #include <string>
@@ -17,12 +18,17 @@ class AxisEnv {
   static const AxisEnv& current();
 
   const Mesh& mesh() const { return mesh_; }
+  // The mesh on which a collective over `axes` stands: mesh(), or, where one of them is mapped by
+  // vmap, one that has the mapped axes beside those of mesh().
+  const Mesh& mesh_of(const std::vector<std::string>& axes) const;
   // Axes bound by an enclosing manual computation, sorted.
   const AxisNames& manual_axes() const { return manual_; }
+  // Axes bound by vmap.
+  const AxisNames& mapped_axes() const { return mapped_; }
   // Whether values are typed by the axes they vary over and out_specs are checked against it (JAX's
   // check_vma).
   bool check_vma() const { return check_vma_; }
-  // UserError naming `op` where `axis` is not a manual axis here, listing those that are.
+  // UserError naming `op` where `axis` is not bound here, listing those that are.
   void expect_bound(std::string_view op, std::string_view axis) const;
 
   // While alive, `axes` of `mesh` are manual in addition to those of the enclosing scope.
@@ -37,10 +43,23 @@ class AxisEnv {
     AxisEnv* saved_;
     AxisEnv* mine_;
   };
+  // While alive, vmap maps over `axis` of `size` examples. UserError where the name is bound
+  // already.
+  class MappedScope {
+   public:
+    MappedScope(const std::string& axis, int64_t size);
+    ~MappedScope();
+    MappedScope(const MappedScope&) = delete;
+    MappedScope& operator=(const MappedScope&) = delete;
+
+   private:
+    AxisEnv* saved_;
+    AxisEnv* mine_;
+  };
 
  private:
-  Mesh mesh_;
-  AxisNames manual_;
+  Mesh mesh_, mesh_with_mapped_;
+  AxisNames manual_, mapped_;
   bool check_vma_ = true;
 };
 

@@ -24,7 +24,7 @@ const Mesh& bound_mesh(std::string_view op, const AxisArg& axis) {
   const AxisEnv& env = AxisEnv::current();
   if (axis.axes().empty()) value_error(op, "expected at least one mesh axis, got none");
   for (const std::string& name : axis.axes()) env.expect_bound(op, name);
-  return env.mesh();
+  return env.mesh_of(axis.axes());
 }
 
 // x, varying over the axes as a collective expects.

@@ -538,9 +538,7 @@ const OpDef& axis_index_op = define<AxisIndexParams>({
       return JvpResult{{bind1(axis_index_op, p, {})}, {Array()}};
     }},
     .transpose = absent("the op has no operands"),
-    .batch = {[](std::span<const Array>, std::span<const int>, const AxisIndexParams& p) {
-      return BatchResult{{bind1(axis_index_op, p, {})}, {-1}};
-    }},
+    .batch = {internal::batch_axis_index},
 });
 
 const OpDef& pcast_op = define<PcastParams>({

@@ -50,10 +50,24 @@ std::vector<Array> transpose_collective(std::span<const Array> ct, std::span<con
   return {transposed(ct[0], p)};
 }
 
+// Under vmap with axis_name, a collective over that axis is a computation along the mapped
+// dimension. Where `p` names other axes too, only sums and casts are over both.
+bool over_batch_axis(const std::vector<std::string>& axes);
+BatchResult batched_over_axis(const Array& x, int dim, const AllReduceParams& p);
+BatchResult batched_over_axis(const Array& x, int dim, const AllGatherParams& p);
+BatchResult batched_over_axis(const Array& x, int dim, const ReduceScatterParams& p);
+BatchResult batched_over_axis(const Array& x, int dim, const AllToAllParams& p);
+BatchResult batched_over_axis(const Array& x, int dim, const CollectivePermuteParams& p);
+BatchResult batched_over_axis(const Array& x, int dim, const CollectiveBroadcastParams& p);
+BatchResult batched_over_axis(const Array& x, int dim, const PcastParams& p);
+BatchResult batch_axis_index(std::span<const Array> x, std::span<const int> dims,
+                             const AxisIndexParams& p);
+
 // With the mapped dimension first all others move up by one.
 Array front(const Array& x, int dim);
 template <class P>
 BatchResult batch_collective(std::span<const Array> x, std::span<const int> dims, const P& p) {
+  if (over_batch_axis(p.axes)) return batched_over_axis(x[0], dims[0], p);
   if constexpr (
       requires { p.dim; } || requires { p.split_dim; }) {
     P q = p;

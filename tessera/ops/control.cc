@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tessera/ir/axis_env.h"
+#include "tessera/ops/batch_axis.h"
 #include "tessera/ops/control_rules.h"
 #include "tessera/ops/formats.h"
 
@@ -101,15 +102,47 @@ std::vector<Array> transpose_constraint(std::span<const Array> ct, std::span<con
                                         const ShardingConstraintParams& p) {
   return {ct[0].defined() ? bind1(sharding_constraint_op, p, {ct[0]}) : Array()};
 }
-// How the mapped dimension lies is left to propagation.
+// The mapped dimension is cut by vmap's spmd axes, else as propagation finds. Mesh axes that one
+// example's dimension cannot be divided by were meant for the dimension of examples: BatchAxis says
+// what becomes of them.
 BatchResult batch_constraint(std::span<const Array> x, std::span<const int> dims,
                              const ShardingConstraintParams& p) {
-  const PartitionSpec& spec = p.sharding.spec();
-  std::vector<DimSpec> entries = spec.dims();
+  const BatchAxis& axis = BatchAxis::current();
+  const Mesh& mesh = p.sharding.mesh();
+  std::vector<DimSpec> entries = p.sharding.spec().dims();
+  DimSpec mapped = UNCONSTRAINED;
+  if (!axis.spmd_axes.empty()) {
+    mapped = DimSpec();
+    for (const std::string& name : axis.spmd_axes) mapped.axes.push_back(AxisRef{name});
+  }
+  for (size_t d = 0; d < entries.size(); ++d) {
+    const int64_t shards = p.sharding.num_shards(static_cast<int64_t>(d));
+    const int64_t example_dim =
+        static_cast<int64_t>(d) < dims[0] ? static_cast<int64_t>(d) : static_cast<int64_t>(d) + 1;
+    const int64_t extent = x[0].shape()[example_dim];
+    if (extent % shards == 0) continue;
+    switch (axis.indivisible) {
+      case Indivisible::kError:
+        sharding_error(
+            "vmap",
+            "expected dimensions that the axes of a sharding constraint divide, got dimension {} "
+            "of one example, {}, under {} on {}; if the constraint is meant for the dimension of "
+            "examples pass indivisible = Indivisible::kHoist to vmap, to drop it there "
+            "Indivisible::kReplicate, or constrain outside of the mapped function",
+            d, extent, p.sharding.spec(), mesh);
+      case Indivisible::kHoist:
+        mapped.open = false;
+        mapped.axes.insert(mapped.axes.end(), entries[d].axes.begin(), entries[d].axes.end());
+        break;
+      case Indivisible::kReplicate:
+        break;
+    }
+    entries[d] = None;
+  }
   while (static_cast<int>(entries.size()) < dims[0]) entries.push_back(None);
-  entries.insert(entries.begin() + dims[0], UNCONSTRAINED);
-  const NamedSharding batched(p.sharding.mesh(),
-                              PartitionSpec(std::move(entries), spec.replicated()));
+  entries.insert(entries.begin() + dims[0], mapped);
+  const NamedSharding batched(mesh,
+                              PartitionSpec(std::move(entries), p.sharding.spec().replicated()));
   return {{bind1(sharding_constraint_op, ShardingConstraintParams{batched}, {x[0]})}, {dims[0]}};
 }
 
@@ -150,8 +183,8 @@ const OpDef& manual_computation_op = define<ManualComputationParams>({
     .format = formats::manual_computation(),
     .infer = infer_manual,
     .lower = Control{ControlKind::kManualComputation},
-    .jvp = {control_rules::jvp_by_linearize<control_rules::linearize_manual,
-                                            ManualComputationParams>},
+    .jvp =
+        {control_rules::jvp_by_linearize<control_rules::linearize_manual, ManualComputationParams>},
     .linearize = {control_rules::linearize_manual},
     .transpose = {control_rules::transpose_manual},
     .batch = {control_rules::batch_manual},

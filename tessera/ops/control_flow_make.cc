@@ -63,8 +63,9 @@ Function captures_first(Function function, size_t num_captures) {
 
 Array cast_varying(const Array& x, const AxisNames& axes) {
   const AxisNames missing = axis_difference(axes, x.type().varying);
-  return missing.empty() ? x
-                         : bind1(pcast_op, PcastParams{AxisEnv::current().mesh(), missing}, {x});
+  return missing.empty()
+             ? x
+             : bind1(pcast_op, PcastParams{AxisEnv::current().mesh_of(missing), missing}, {x});
 }
 
 std::vector<Array> make_scan(const ScanSpec& spec, const FlatFn& body) {

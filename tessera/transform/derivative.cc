@@ -128,11 +128,11 @@ LinearizedFunction linearize_function(const Function& f, std::span<const Array> 
 Array cotangent_of(const Array& ct, const Type& like) {
   const AxisNames summed = axis_difference(ct.type().varying, like.varying),
                   cast = axis_difference(like.varying, ct.type().varying);
-  const Mesh& mesh = AxisEnv::current().mesh();
+  const AxisEnv& env = AxisEnv::current();
   Array out = ct;
   if (!summed.empty())
-    out = bind1(all_reduce_op, AllReduceParams{.mesh = mesh, .axes = summed}, {out});
-  if (!cast.empty()) out = bind1(pcast_op, PcastParams{mesh, cast}, {out});
+    out = bind1(all_reduce_op, AllReduceParams{.mesh = env.mesh_of(summed), .axes = summed}, {out});
+  if (!cast.empty()) out = bind1(pcast_op, PcastParams{env.mesh_of(cast), cast}, {out});
   return out;
 }
 

@@ -55,4 +55,7 @@
 #include "tessera/random/random.h"
 
 // Training.
+#include "tessera/nn/initializers.h"
+#include "tessera/nnx/modules.h"
+#include "tessera/nnx/optimizer.h"
 #include "tessera/optim/optim.h"

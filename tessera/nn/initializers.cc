@@ -1,0 +1,124 @@
+#include "tessera/nn/initializers.h"
+
+#include <cmath>
+
+#include "tessera/numpy/creation.h"
+#include "tessera/numpy/math.h"
+#include "tessera/numpy/operators.h"
+
+namespace tessera::initializers {
+
+namespace {
+
+void check_dtype(const char* name, DType dtype) {
+  if (!is_floating(dtype))
+    type_error(name,
+               "expected a real floating-point dtype, got {}; make the parts of a complex "
+               "parameter one by one",
+               dtype);
+}
+
+// Numbers that are not known to be exact in the dtype are rounded to it before they are used.
+Array rounded(double value, DType dtype) { return full(Shape{}, value, dtype); }
+
+}  // namespace
+
+Initializer zeros() { return constant(0); }
+Initializer ones() { return constant(1); }
+Initializer constant(double value) {
+  return [=](const random::Key&, const Shape& shape, DType dtype) {
+    return full(shape, value, dtype);
+  };
+}
+
+Initializer normal(double stddev) {
+  return [=](const random::Key& key, const Shape& shape, DType dtype) {
+    check_dtype("initializers::normal", dtype);
+    return random::normal(key, shape, dtype) * rounded(stddev, dtype);
+  };
+}
+
+Initializer uniform(double scale) {
+  return [=](const random::Key& key, const Shape& shape, DType dtype) {
+    check_dtype("initializers::uniform", dtype);
+    return random::uniform(key, shape, dtype) * rounded(scale, dtype);
+  };
+}
+
+Initializer truncated_normal(double stddev, double lower, double upper) {
+  return [=](const random::Key& key, const Shape& shape, DType dtype) {
+    check_dtype("initializers::truncated_normal", dtype);
+    return random::truncated_normal(key, lower, upper, shape, dtype) * rounded(stddev, dtype);
+  };
+}
+
+Initializer variance_scaling(double scale, Fan fan, Distribution distribution,
+                             const FanAxes& axes) {
+  return [=](const random::Key& key, const Shape& shape, DType dtype) -> Array {
+    const char* name = "initializers::variance_scaling";
+    check_dtype(name, dtype);
+    if (shape.rank() < 2 && axes.in == -2)
+      shape_error(name,
+                  "expected a shape of at least 2 dimensions, got {}; name the axes of the "
+                  "fans, or take another initializer",
+                  shape);
+    const double in = static_cast<double>(shape[normalize_axis(name, axes.in, shape.rank())]);
+    const double out = static_cast<double>(shape[normalize_axis(name, axes.out, shape.rank())]);
+    double field = 1;
+    for (int64_t d : shape) field *= static_cast<double>(d);
+    field = field / in / out;
+    for (int64_t axis : axes.batch)
+      field /= static_cast<double>(shape[normalize_axis(name, axis, shape.rank())]);
+    const double fan_in = in * field, fan_out = out * field;
+    double denominator = 0;
+    switch (fan) {
+      case Fan::kIn:
+        denominator = fan_in;
+        break;
+      case Fan::kOut:
+        denominator = fan_out;
+        break;
+      case Fan::kAverage:
+        denominator = (fan_in + fan_out) / 2;
+        break;
+      case Fan::kGeometric:
+        denominator = std::sqrt(fan_in * fan_out);
+        break;
+    }
+    if (shape.elements() == 0) return tessera::zeros(shape, dtype);
+    // Not one program: half-precision numbers are rounded after each step, as JAX rounds them.
+    const Array variance = rounded(scale / denominator, dtype);
+    switch (distribution) {
+      case Distribution::kTruncatedNormal:
+        // The standard deviation of the standard normal distribution between -2 and 2.
+        return random::truncated_normal(key, -2, 2, shape, dtype) *
+               (sqrt(variance) / rounded(.87962566103423978, dtype));
+      case Distribution::kNormal:
+        return random::normal(key, shape, dtype) * sqrt(variance);
+      case Distribution::kUniform:
+        return random::uniform(key, shape, dtype, -1) * sqrt(3 * variance);
+    }
+    TESSERA_CHECK(false);
+  };
+}
+
+Initializer lecun_normal(const FanAxes& axes) {
+  return variance_scaling(1, Fan::kIn, Distribution::kTruncatedNormal, axes);
+}
+Initializer lecun_uniform(const FanAxes& axes) {
+  return variance_scaling(1, Fan::kIn, Distribution::kUniform, axes);
+}
+Initializer glorot_normal(const FanAxes& axes) {
+  return variance_scaling(1, Fan::kAverage, Distribution::kTruncatedNormal, axes);
+}
+Initializer glorot_uniform(const FanAxes& axes) {
+  return variance_scaling(1, Fan::kAverage, Distribution::kUniform, axes);
+}
+Initializer he_normal(const FanAxes& axes) {
+  return variance_scaling(2, Fan::kIn, Distribution::kTruncatedNormal, axes);
+}
+Initializer he_uniform(const FanAxes& axes) {
+  return variance_scaling(2, Fan::kIn, Distribution::kUniform, axes);
+}
+
+}  // namespace tessera::initializers

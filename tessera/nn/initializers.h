@@ -1,0 +1,50 @@
+// Initial values of parameters, with the names, defaults and values of jax.nn.initializers: the
+// same key gives the same numbers (normals within 3 ulp).
+//
+//   Array kernel = initializers::he_normal()(random::key(0), {784, 128}, float32);
+//
+// Errors, of all: UserError for dtypes that are not real floating-point ones, and for shapes
+// without the axes that a variance is scaled by. orthogonal needs a QR decomposition, which the
+// library does not have; it is not here.
+#pragma once
+
+#include <functional>
+
+#include "tessera/random/random.h"
+
+namespace tessera::initializers {
+
+// A function of a key, a shape and a dtype.
+using Initializer = std::function<Array(const random::Key&, const Shape&, DType)>;
+
+Initializer zeros();
+Initializer ones();
+Initializer constant(double value);
+Initializer normal(double stddev = 1e-2);
+Initializer uniform(double scale = 1e-2);  // [0, scale)
+// Normal numbers of stddev, of which those beyond lower and upper (before scaling) are drawn anew.
+Initializer truncated_normal(double stddev = 1e-2, double lower = -2, double upper = 2);
+
+enum class Fan : uint8_t { kIn, kOut, kAverage, kGeometric };
+enum class Distribution : uint8_t { kTruncatedNormal, kNormal, kUniform };
+struct FanAxes {
+  int64_t in = -2, out = -1;
+  Dims batch = {};
+};
+// Of variance scale / fan, where a fan is the extent of an axis times all the others but the
+// batch's and the opposite one.
+Initializer variance_scaling(double scale, Fan fan, Distribution distribution,
+                             const FanAxes& axes = {});
+
+Initializer lecun_normal(const FanAxes& axes = {});
+Initializer lecun_uniform(const FanAxes& axes = {});
+Initializer glorot_normal(const FanAxes& axes = {});
+Initializer glorot_uniform(const FanAxes& axes = {});
+Initializer he_normal(const FanAxes& axes = {});
+Initializer he_uniform(const FanAxes& axes = {});
+inline Initializer xavier_normal(const FanAxes& axes = {}) { return glorot_normal(axes); }
+inline Initializer xavier_uniform(const FanAxes& axes = {}) { return glorot_uniform(axes); }
+inline Initializer kaiming_normal(const FanAxes& axes = {}) { return he_normal(axes); }
+inline Initializer kaiming_uniform(const FanAxes& axes = {}) { return he_uniform(axes); }
+
+}  // namespace tessera::initializers

@@ -1,0 +1,155 @@
+#include "tessera/nn/layers.h"
+
+#include <cmath>
+
+#include "tessera/compile/composite.h"
+#include "tessera/numpy/collectives.h"
+#include "tessera/numpy/dtype_info.h"
+#include "tessera/numpy/linear.h"
+#include "tessera/numpy/logic.h"
+#include "tessera/numpy/manipulation.h"
+#include "tessera/numpy/math.h"
+#include "tessera/numpy/nn.h"
+#include "tessera/numpy/operators.h"
+#include "tessera/numpy/reduce.h"
+#include "tessera/random/random.h"
+
+namespace tessera::nn {
+
+namespace {
+
+// `dtype`, or the common inexact one of the arrays that are defined.
+DType common_dtype(std::initializer_list<Array> arrays, OptionalDType dtype) {
+  if (dtype) return canonical_dtype(*dtype);
+  std::vector<Array> defined;
+  for (const Array& x : arrays)
+    if (x.defined()) defined.push_back(x);
+  return to_inexact(result_type(defined).dtype);
+}
+
+// Only the arrays that are there: composites take no undefined ones.
+std::vector<Array> present(std::initializer_list<Array> arrays) {
+  std::vector<Array> out;
+  for (const Array& x : arrays)
+    if (x.defined()) out.push_back(x);
+  return out;
+}
+
+}  // namespace
+
+Dims all_axes_but(int64_t axis, int64_t rank) {
+  Dims out;
+  for (int64_t d = 0; d < rank; ++d)
+    if (d != axis) out.push_back(d);
+  return out;
+}
+
+Array dense(const Array& x, const Array& kernel, const Array& bias, OptionalDType dtype) {
+  return dense_general(x, kernel, bias, 1, dtype);
+}
+
+Array dense_general(const Array& x, const Array& kernel, const Array& bias, int64_t axes,
+                    OptionalDType dtype) {
+  if (x.ndim() < axes)
+    shape_error("Dense", "expected inputs of at least {} dimensions, got {}", axes,
+                describe(x.type()));
+  for (int64_t d = 0; d < axes; ++d)
+    if (x.shape()[x.ndim() - axes + d] != kernel.shape()[d])
+      shape_error("Dense",
+                  "expected inputs whose last dimensions are the first {} of the kernel {}, "
+                  "got {}",
+                  axes, describe(kernel.type()), describe(x.type()));
+  struct DenseParams {
+    int64_t axes;
+    DType dtype;
+  };
+  const DType common = common_dtype({x, kernel, bias}, dtype);
+  return composite("nn_dense", DenseParams{axes, common}, present({x, kernel, bias}),
+                   [&](std::span<const Array> a) {
+                     const Array y =
+                         tensordot(as_dtype(a[0], common), as_dtype(a[1], common), axes);
+                     return a.size() > 2 ? y + as_dtype(a[2], common) : y;
+                   });
+}
+
+Moments moments(const Array& x, const Dims& axes, const std::string& axis_name) {
+  struct MomentsParams {
+    Dims axes;
+    std::string axis_name;
+  };
+  const std::vector<Array> out =
+      composite("nn_moments", MomentsParams{axes, axis_name}, {x}, [&](std::span<const Array> a) {
+        const DType dtype = promote_types({a[0].dtype(), false}, {float32, false}).dtype;
+        const Array wide = as_dtype(a[0], dtype);
+        Array first = mean(wide, {.axis = axes}), second = mean(square(abs(wide)), {.axis = axes});
+        if (!axis_name.empty()) {
+          first = pmean(first, axis_name);
+          second = pmean(second, axis_name);
+        }
+        // Rounding can make the difference negative.
+        return std::vector<Array>{first, maximum(0.0, second - square(abs(first)))};
+      });
+  return {out[0], out[1]};
+}
+
+Array normalize(const Array& x, const Moments& m, const Array& scale, const Array& bias,
+                const NormalizeOptions& o) {
+  struct NormalizeParams {
+    Dims reduced;
+    int64_t feature_axis;
+    double epsilon;
+    DType dtype;
+    bool has_scale;
+  };
+  const DType common = common_dtype({x, scale, bias}, o.dtype);
+  return composite("nn_normalize",
+                   NormalizeParams{o.reduced, o.feature_axis, o.epsilon, common, scale.defined()},
+                   present({x, m.mean, m.variance, scale, bias}), [&](std::span<const Array> a) {
+                     Shape feature_shape;
+                     for (int64_t d = 0; d < a[0].ndim(); ++d)
+                       feature_shape.push_back(d == o.feature_axis ? a[0].shape()[d] : 1);
+                     Array factor = rsqrt(expand_dims(a[2], o.reduced) + o.epsilon);
+                     size_t next = 3;
+                     if (scale.defined()) factor = factor * reshape(a[next++], feature_shape);
+                     Array y = (a[0] - expand_dims(a[1], o.reduced)) * factor;
+                     if (bias.defined()) y = y + reshape(a[next], feature_shape);
+                     return as_dtype(y, common);
+                   });
+}
+
+Array dropout(const Array& x, double rate, const random::Key& key, const Dims& broadcast_dims) {
+  if (!(rate >= 0 && rate <= 1)) value_error("Dropout", "expected a rate in [0, 1], got {}", rate);
+  if (rate == 0) return x;
+  if (rate == 1) return zeros_like(x);  // not 0 / 0, whose derivative is NaN
+  struct DropoutParams {
+    double rate;
+    Dims broadcast_dims;
+  };
+  Shape shape = x.shape();
+  for (int64_t axis : broadcast_dims) shape[normalize_axis("Dropout", axis, x.ndim())] = 1;
+  return composite("nn_dropout", DropoutParams{rate, broadcast_dims}, {x, key.data},
+                   [&](std::span<const Array> a) {
+                     const double keep = 1 - rate;
+                     const Array kept = random::bernoulli({a[1]}, keep, shape);
+                     return where(kept, a[0] / keep, zeros_like(a[0]));
+                   });
+}
+
+Array attention(const Array& query, const Array& key, const Array& value,
+                const AttentionOptions& o) {
+  const DType dtype = common_dtype({query, key, value}, o.dtype);
+  const Array depth = full(Shape{}, std::sqrt(static_cast<double>(query.shape(-1))), dtype);
+  Array weights =
+      einsum("...qhd,...khd->...hqk", {as_dtype(query, dtype) / depth, as_dtype(key, dtype)});
+  if (o.mask.defined()) weights = where(o.mask, weights, full(Shape{}, finfo(dtype).min, dtype));
+  weights = as_dtype(softmax(weights), dtype);
+  if (o.dropout_key && o.dropout_rate > 0) {
+    Shape shape(weights.shape());
+    for (int64_t d = 0; d + 2 < shape.rank(); ++d) shape[d] = 1;
+    const Array kept = random::bernoulli(*o.dropout_key, 1 - o.dropout_rate, shape);
+    weights = weights * (astype(kept, dtype) / full(Shape{}, 1 - o.dropout_rate, dtype));
+  }
+  return einsum("...hqk,...khd->...qhd", {weights, as_dtype(value, dtype)});
+}
+
+}  // namespace tessera::nn

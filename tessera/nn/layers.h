@@ -1,0 +1,55 @@
+// The arithmetic of the layers that linen and nnx share: functions of arrays, without parameters of
+// their own. They promote dtypes as flax does: to the common inexact dtype of inputs and
+// parameters, or to `dtype` where one is given.
+#pragma once
+
+#include <string>
+
+#include "tessera/numpy/creation.h"
+#include "tessera/random/key.h"
+
+namespace tessera::nn {
+
+// x @ kernel + bias over the last dimension of x. `bias` may be undefined.
+Array dense(const Array& x, const Array& kernel, const Array& bias, OptionalDType dtype);
+// The last `axes` dimensions of x with the first of the kernel, whose others are the features.
+Array dense_general(const Array& x, const Array& kernel, const Array& bias, int64_t axes,
+                    OptionalDType dtype);
+
+// Mean and variance over the axes, in float32 at least: E[x^2] - E[x]^2, never negative. With an
+// axis name of a mesh or a vmap, over all its members.
+struct Moments {
+  Array mean, variance;
+};
+Moments moments(const Array& x, const Dims& axes, const std::string& axis_name);
+// (x - mean) / sqrt(variance + epsilon) * scale + bias. `mean` and `variance` lack the axes
+// `reduced`; scale and bias, which may be undefined, are of the dimension `feature_axis`.
+struct NormalizeOptions {
+  Dims reduced;
+  int64_t feature_axis;
+  double epsilon;
+  OptionalDType dtype;
+};
+Array normalize(const Array& x, const Moments& moments, const Array& scale, const Array& bias,
+                const NormalizeOptions& options);
+
+// Each element kept with probability 1 - rate and divided by it, else 0; along `broadcast_dims` all
+// share their fate. UserError for a rate outside [0, 1].
+Array dropout(const Array& x, double rate, const random::Key& key, const Dims& broadcast_dims);
+
+// softmax(query key^T / sqrt(depth)) value for (..., length, heads, depth) arrays. `mask`, which
+// may be undefined, is bool and broadcasts to (..., heads, query length, key length): true where to
+// look. With a key, dropout of the weights, the same for all of a batch and its heads.
+struct AttentionOptions {
+  Array mask = {};
+  double dropout_rate = 0;
+  std::optional<random::Key> dropout_key = std::nullopt;
+  OptionalDType dtype = {};
+};
+Array attention(const Array& query, const Array& key, const Array& value,
+                const AttentionOptions& options);
+
+// An axis in [0, rank), and all of the others. UserError naming `op`.
+Dims all_axes_but(int64_t axis, int64_t rank);
+
+}  // namespace tessera::nn

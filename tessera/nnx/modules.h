@@ -1,0 +1,143 @@
+// Modules as plain values, with the names, defaults and initial parameters of flax.nnx 0.12. A
+// module is a tree: its arrays are leaves, its hyper-parameters static. Gradients of a module have
+// its type; a struct of modules is a module.
+//
+//   struct Mlp {
+//     nnx::Linear first, second;
+//     explicit Mlp(nnx::Rngs rngs) : first(64, 32, rngs), second(32, 10, rngs) {}
+//     Array operator()(const Array& x) const { return second(relu(first(x))); }
+//     template <class Self> static auto fields(Self& self) { return std::tie(self.first,
+//     self.second); }
+//   };
+//
+// A module without bias (or scale) has an empty array, of shape (0), in its place.
+#pragma once
+
+#include "tessera/nn/initializers.h"
+#include "tessera/nnx/rngs.h"
+#include "tessera/nnx/state.h"
+
+namespace tessera::nnx {
+
+struct LinearOptions {
+  bool use_bias = true;
+  OptionalDType dtype = {};  // of the computation; absent: that of inputs and parameters
+  DType param_dtype = float32;
+  initializers::Initializer kernel_init = initializers::lecun_normal();
+  initializers::Initializer bias_init = initializers::zeros();
+};
+// x @ kernel + bias over the last dimension.
+struct Linear {
+  Array kernel, bias;
+  bool use_bias = true;
+  OptionalDType dtype = {};
+
+  Linear() = default;
+  Linear(int64_t in_features, int64_t out_features, Rngs& rngs, const LinearOptions& options = {});
+  Linear(int64_t in_features, int64_t out_features, Rngs&& rngs, const LinearOptions& options = {})
+      : Linear(in_features, out_features, rngs, options) {}
+
+  Array operator()(const Array& x) const;
+  template <class Self>
+  static auto fields(Self& self) {
+    return std::tie(self.kernel, self.bias, self.use_bias, self.dtype);
+  }
+};
+
+struct LayerNormOptions {
+  double epsilon = 1e-6;
+  bool use_bias = true, use_scale = true;
+  OptionalDType dtype = {};
+  DType param_dtype = float32;
+};
+// Normalised over the last dimension, in float32 at least.
+struct LayerNorm {
+  Array scale, bias;
+  double epsilon = 1e-6;
+  bool use_bias = true, use_scale = true;
+  OptionalDType dtype = {};
+
+  LayerNorm() = default;
+  LayerNorm(int64_t num_features, Rngs& rngs, const LayerNormOptions& options = {});
+  LayerNorm(int64_t num_features, Rngs&& rngs, const LayerNormOptions& options = {})
+      : LayerNorm(num_features, rngs, options) {}
+
+  Array operator()(const Array& x) const;
+  template <class Self>
+  static auto fields(Self& self) {
+    return std::tie(self.scale, self.bias, self.epsilon, self.use_bias, self.use_scale, self.dtype);
+  }
+};
+
+struct BatchNormOptions {
+  bool use_running_average = false;
+  int64_t axis = -1;  // the features
+  double momentum = 0.99, epsilon = 1e-5;
+  bool use_bias = true, use_scale = true;
+  // An axis of a shard_map or vmap over whose members the statistics are taken. Without it each
+  // device of a shard_map has its own; under jit alone the batch is whole and nothing is needed.
+  std::string axis_name = {};
+  OptionalDType dtype = {};
+  DType param_dtype = float32;
+};
+// Normalised over all dimensions but one: in training by the batch's statistics, which move the
+// running ones; in evaluation (use_running_average, nnx::eval) by the running ones.
+struct BatchNorm {
+  Array scale, bias;
+  BatchStat mean, var;
+  bool use_running_average = false;
+  int64_t axis = -1;
+  double momentum = 0.99, epsilon = 1e-5;
+  bool use_bias = true, use_scale = true;
+  std::string axis_name;
+  OptionalDType dtype = {};
+
+  BatchNorm() = default;
+  BatchNorm(int64_t num_features, Rngs& rngs, const BatchNormOptions& options = {});
+  BatchNorm(int64_t num_features, Rngs&& rngs, const BatchNormOptions& options = {})
+      : BatchNorm(num_features, rngs, options) {}
+
+  Array operator()(const Array& x);
+  // UserError in training, where it would have to change.
+  Array operator()(const Array& x) const;
+  void set_training(bool training) { use_running_average = !training; }
+  template <class Self>
+  static auto fields(Self& self) {
+    return std::tie(self.scale, self.bias, self.mean, self.var, self.use_running_average, self.axis,
+                    self.momentum, self.epsilon, self.use_bias, self.use_scale, self.axis_name,
+                    self.dtype);
+  }
+
+ private:
+  Array normalized(const Array& x, const Array& mean, const Array& variance) const;
+};
+
+struct DropoutOptions {
+  Dims broadcast_dims = {};
+  bool deterministic = false;
+  std::string rng_collection = "dropout";
+};
+// In training each element is 0 with probability `rate`, the others are divided by 1 - rate. It
+// forks its own stream off the rngs.
+struct Dropout {
+  double rate = 0;
+  Dims broadcast_dims;
+  bool deterministic = false;
+  RngStream rngs;
+
+  Dropout() = default;
+  Dropout(double rate, Rngs& rngs, const DropoutOptions& options = {});
+  Dropout(double rate, Rngs&& rngs, const DropoutOptions& options = {})
+      : Dropout(rate, rngs, options) {}
+
+  Array operator()(const Array& x);
+  // UserError in training, where its stream would have to move on.
+  Array operator()(const Array& x) const;
+  void set_training(bool training) { deterministic = !training; }
+  template <class Self>
+  static auto fields(Self& self) {
+    return std::tie(self.rate, self.broadcast_dims, self.deterministic, self.rngs);
+  }
+};
+
+}  // namespace tessera::nnx

@@ -1,0 +1,70 @@
+// Streams of random keys that count how many they gave, as flax.nnx has them: the n-th key of a
+// stream is fold_in(its key, n). A stream is a value and a tree; calling it moves it on.
+//
+//   nnx::Rngs rngs(0);                                 one stream, which serves every name
+//   nnx::Rngs rngs({{"params", 0}, {"dropout", 1}});
+//   nnx::Linear layer(4, 2, rngs);                     takes rngs.params() twice
+#pragma once
+
+#include <concepts>
+#include <map>
+#include <string>
+
+#include "tessera/random/key.h"
+
+namespace tessera::nnx {
+
+// A seed or a key.
+struct RngSeed {
+  random::Key key;
+  template <std::integral T>
+  RngSeed(T seed) : key(random::key(seed)) {}
+  RngSeed(random::Key key) : key(std::move(key)) {}
+};
+
+// Not a parameter: see state.h.
+struct RngStream {
+  static constexpr bool kIsState = true;
+  random::Key key;
+  Array count;  // uint32
+
+  RngStream() = default;
+  explicit RngStream(const RngSeed& seed);
+
+  template <class Self>
+  static auto fields(Self& self) {
+    return std::tie(self.key, self.count);
+  }
+  // The next key.
+  random::Key operator()();
+  // A new stream of the next key, which then counts on its own.
+  RngStream fork();
+};
+
+class Rngs {
+ public:
+  Rngs() = default;
+  // The default stream, which every name that has none of its own uses.
+  template <std::integral T>
+  explicit Rngs(T seed) : Rngs(RngSeed(seed)) {}
+  explicit Rngs(const random::Key& key) : Rngs(RngSeed(key)) {}
+  // Named streams, "default" among them or not.
+  explicit Rngs(const std::map<std::string, RngSeed>& streams);
+
+  // The stream of a name. UserError where there is neither it nor a default one.
+  RngStream& operator[](const std::string& name);
+  random::Key params() { return (*this)["params"](); }
+  random::Key dropout() { return (*this)["dropout"](); }
+  random::Key operator()() { return (*this)["default"](); }
+
+  template <class Self>
+  static auto fields(Self& self) {
+    return std::tie(self.streams_);
+  }
+
+ private:
+  explicit Rngs(const RngSeed& seed);
+  std::map<std::string, RngStream> streams_;
+};
+
+}  // namespace tessera::nnx

@@ -1,0 +1,211 @@
+"""modules.json, modules.npz: initialisers, and the modules of flax.linen and flax.nnx.
+
+  initializers  {name, seed, shape, dtype, out}
+  linen, nnx    {name, params, stats, inputs, out, ...}: leaves as lists of arrays, in the order of
+                the C++ structs' fields. What a name means is in the tests. `train` has the outputs
+                and running statistics of one step in training, `out` those of evaluation
+  keys          the first keys of streams of nnx.Rngs
+"""
+import warnings
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+import golden
+
+warnings.simplefilter('ignore')
+golden.setup()
+topic = golden.Topic('modules')
+rng = np.random.default_rng(0)
+count = 0
+
+
+def array(value):
+  global count
+  count += 1
+  return topic.array(str(count), value)
+
+
+def arrays(*values):
+  return [array(v) for v in values]
+
+
+def draw(*shape):
+  return np.float32(rng.normal(size=shape))
+
+
+init = jax.nn.initializers
+INITIALIZERS = {
+    'zeros': init.zeros,
+    'ones': init.ones,
+    'constant': init.constant(0.3),
+    'normal': init.normal(),
+    'uniform': init.uniform(),
+    'truncated_normal': init.truncated_normal(0.5, lower=-1.0, upper=1.5),
+    'lecun_normal': init.lecun_normal(),
+    'lecun_uniform': init.lecun_uniform(),
+    'glorot_normal': init.glorot_normal(),
+    'glorot_uniform': init.glorot_uniform(),
+    'he_normal': init.he_normal(),
+    'he_uniform': init.he_uniform(),
+    'embed': init.variance_scaling(1.0, 'fan_in', 'normal', out_axis=0),
+    'fan_out': init.variance_scaling(2.0, 'fan_out', 'normal'),
+    'fan_geo_avg': init.variance_scaling(2.0, 'fan_geo_avg', 'uniform', batch_axis=0),
+}
+
+
+def initializers():
+  for name, f in INITIALIZERS.items():
+    for seed, shape, dtype in ((0, (5, 7), 'float32'), (1, (3, 3, 4, 6), 'float32'),
+                               (2, (4, 3), 'bfloat16')):
+      if name == 'fan_geo_avg' and len(shape) == 2:
+        continue
+      yield {
+          'name': name,
+          'seed': seed,
+          'shape': shape,
+          'dtype': dtype,
+          'out': array(f(jax.random.key(seed), shape, jnp.dtype(dtype)))
+      }
+
+
+def keys():
+  rngs = nnx.Rngs(3)
+  yield from (jax.random.key_data(k).tolist() for k in (rngs.params(), rngs.dropout(), rngs()))
+  rngs = nnx.Rngs(0, params=1)
+  yield from (jax.random.key_data(k).tolist() for k in (rngs.params(), rngs.dropout(),
+                                                         rngs.params()))
+
+
+def nnx_modules():
+  x = draw(3, 4)
+  for name, options in {
+      'linear': {},
+      'linear_no_bias': dict(use_bias=False),
+      'linear_bfloat16': dict(dtype=jnp.bfloat16)
+  }.items():
+    m = nnx.Linear(4, 5, rngs=nnx.Rngs(7), **options)
+    leaves = [m.kernel[...]] + ([m.bias[...]] if m.bias is not None else [])
+    yield {'name': name, 'params': arrays(*leaves), 'inputs': arrays(x), 'out': array(m(x))}
+  for name, options in {'layer_norm': {}, 'layer_norm_no_scale': dict(use_scale=False)}.items():
+    m = nnx.LayerNorm(4, rngs=nnx.Rngs(7), **options)
+    yield {'name': name, 'params': [], 'inputs': arrays(x), 'out': array(m(x))}
+  x = draw(6, 3, 4)
+  for name, options in {'batch_norm': {}, 'batch_norm_axis': dict(axis=1, momentum=0.9)}.items():
+    m = nnx.BatchNorm(3 if 'axis' in options else 4, rngs=nnx.Rngs(7), **options)
+    y = m(x)
+    z = m(x * 2)
+    out = m(x, use_running_average=True)
+    yield {
+        'name': name,
+        'inputs': arrays(x),
+        'train': arrays(y, z),
+        'stats': arrays(m.mean[...], m.var[...]),
+        'out': array(out)
+    }
+  x = draw(8, 6)
+  for name, options in {'dropout': {}, 'dropout_broadcast': dict(broadcast_dims=(0,))}.items():
+    m = nnx.Dropout(0.4, rngs=nnx.Rngs(5), **options)
+    yield {'name': name, 'inputs': arrays(x), 'train': arrays(m(x), m(x))}
+  # Two layers of one Rngs, and the gradients of a loss.
+  rngs = nnx.Rngs(11)
+  first, second = nnx.Linear(4, 3, rngs=rngs), nnx.Linear(3, 2, rngs=rngs)
+  yield {
+      'name': 'two_layers',
+      'params': arrays(first.kernel[...], first.bias[...], second.kernel[...], second.bias[...])
+  }
+
+
+def linen_case(name, module, x, train=None, train_rng=None, order=('kernel', 'bias')):
+  """`order` lists the paths of the parameters."""
+  variables = module.init(jax.random.key(3), *x)
+  find = lambda path: _find(variables['params'], path)
+  out = {
+      'name': name,
+      'params': arrays(*[find(p) for p in order]),
+      'inputs': arrays(*x),
+      'out': array(module.apply(variables, *x))
+  }
+  if train is not None:
+    y, updates = train.apply(
+        variables, *x, rngs={'dropout': jax.random.key(9)}, mutable=['batch_stats'])
+    out['train'] = array(y)
+    if 'batch_stats' in updates:
+      out['stats'] = arrays(
+          *[v for _, v in sorted(_flat(updates['batch_stats']).items())])
+  return out
+
+
+def _flat(tree, path=''):
+  if not isinstance(tree, dict):
+    return {path: tree}
+  out = {}
+  for k, v in tree.items():
+    out.update(_flat(v, f'{path}/{k}'))
+  return out
+
+
+def _find(tree, path):
+  for part in path.split('/'):
+    tree = tree[part]
+  return tree
+
+
+def linen_modules():
+  x = draw(3, 4)
+  yield linen_case('dense', nn.Dense(5), (x,))
+  yield linen_case('dense_no_bias', nn.Dense(5, use_bias=False), (x,), order=('kernel',))
+  yield linen_case('dense_he', nn.Dense(5, kernel_init=init.he_uniform(),
+                                        bias_init=init.normal(1.0)), (x,))
+  yield linen_case('layer_norm', nn.LayerNorm(), (x,), order=('scale', 'bias'))
+  x = draw(6, 3, 4)
+  yield linen_case('batch_norm',
+                   nn.BatchNorm(use_running_average=True), (x,),
+                   nn.BatchNorm(use_running_average=False),
+                   order=('scale', 'bias'))
+  net = lambda train: nn.Sequential([
+      nn.Dense(6), nn.relu,
+      nn.LayerNorm(),
+      nn.Dropout(0.3, deterministic=not train),
+      nn.Sequential([nn.Dense(5), nn.BatchNorm(use_running_average=not train)]),
+      nn.Dropout(0.3, deterministic=not train)
+  ])
+  yield linen_case('sequential',
+                   net(False), (x,),
+                   net(True),
+                   order=('layers_0/kernel', 'layers_0/bias', 'layers_2/scale', 'layers_2/bias',
+                          'layers_4/layers_0/kernel', 'layers_4/layers_0/bias',
+                          'layers_4/layers_1/scale', 'layers_4/layers_1/bias'))
+  order = [f'{a}/{b}' for a in ('query', 'key', 'value', 'out') for b in ('kernel', 'bias')]
+  x = draw(2, 3, 8)
+  attention = lambda rate, train: nn.MultiHeadAttention(
+      num_heads=2, dropout_rate=rate, deterministic=not train)
+  yield linen_case('attention', attention(0.0, False), (x,), order=order)
+  yield linen_case('attention_dropout', attention(0.5, False), (x,), attention(0.5, True),
+                   order=order)
+  yield linen_case('attention_features',
+                   nn.MultiHeadAttention(num_heads=3, qkv_features=6, out_features=5),
+                   (x, draw(2, 4, 8)),
+                   order=order)
+  mask = nn.make_causal_mask(jnp.ones((2, 3)))
+  m = nn.MultiHeadAttention(num_heads=2)
+  variables = m.init(jax.random.key(3), x)
+  yield {
+      'name': 'attention_mask',
+      'params': [],
+      'inputs': arrays(x, np.asarray(mask) > 0),
+      'out': array(m.apply(variables, x, mask=mask))
+  }
+  tokens = np.int32([[1, 0, 4], [2, 2, 3]])
+  yield linen_case('embed', nn.Embed(5, 3), (tokens,), order=('embedding',))
+
+
+topic.write({
+    'initializers': list(initializers()),
+    'keys': list(keys()),
+    'nnx': list(nnx_modules()),
+    'linen': list(linen_modules())
+})

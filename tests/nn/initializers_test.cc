@@ -1,0 +1,76 @@
+// jax.nn.initializers' numbers: golden/make_modules.py.
+#include "tessera/nn/initializers.h"
+
+#include "../golden/golden.h"
+#include "../numpy/run.h"
+#include "tessera/numpy/creation.h"
+
+namespace tessera {
+namespace {
+
+using tessera::testing::expect_close;
+using ::testing::HasSubstr;
+using namespace initializers;
+
+Initializer by_name(const std::string& name) {
+  const std::map<std::string, Initializer> all{
+      {"zeros", initializers::zeros()},
+      {"ones", initializers::ones()},
+      {"constant", constant(0.3)},
+      {"normal", normal()},
+      {"uniform", uniform()},
+      {"truncated_normal", truncated_normal(0.5, -1, 1.5)},
+      {"lecun_normal", lecun_normal()},
+      {"lecun_uniform", lecun_uniform()},
+      {"glorot_normal", glorot_normal()},
+      {"glorot_uniform", glorot_uniform()},
+      {"he_normal", he_normal()},
+      {"he_uniform", he_uniform()},
+      {"embed", variance_scaling(1, Fan::kIn, Distribution::kNormal, {.out = 0})},
+      {"fan_out", variance_scaling(2, Fan::kOut, Distribution::kNormal)},
+      {"fan_geo_avg",
+       variance_scaling(2, Fan::kGeometric, Distribution::kUniform, {.batch = {0}})}};
+  return all.at(name);
+}
+
+TEST(Initializers, AreJaxs) {
+  const golden::Topic topic("modules");
+  int n = 0;
+  for (const golden::Json& c : topic["initializers"]) {
+    const std::string name = c["name"];
+    SCOPED_TRACE(name);
+    Shape shape;
+    for (int64_t d : c["shape"]) shape.push_back(d);
+    const DType dtype = dtype_from_name(c["dtype"].get<std::string>());
+    const Array got = by_name(name)(random::key(c["seed"].get<int>()), shape, dtype);
+    // 4 units in the last place: 3 of the normal numbers, 1 of the product. Uniform ones are equal.
+    const bool exact = name.find("uniform") != std::string::npos || name == "constant";
+    // Half-precision normals are compared on the scale of their distribution, as in random_test.cc.
+    if (dtype == bfloat16) {
+      expect_close(got.to_host(), topic.array(c["out"]), exact ? 0 : 0x1p-7, exact ? 0 : 4e-3);
+    } else {
+      expect_close(got.to_host(), topic.array(c["out"]), exact ? 0 : 4 * 0x1p-23, 0);
+    }
+    ++n;
+  }
+  EXPECT_EQ(n, 43);
+}
+
+TEST(Initializers, RefuseWhatTheyCannotScale) {
+  const auto error = [](const auto& f) -> std::string {
+    try {
+      f();
+    } catch (const UserError& e) {
+      return e.what();
+    }
+    return "";
+  };
+  const random::Key key = random::key(0);
+  EXPECT_THAT(error([&] { he_normal()(key, {3}, float32); }), HasSubstr("at least 2 dimensions"));
+  EXPECT_THAT(error([&] { he_normal()(key, {3, 2}, complex64); }), HasSubstr("complex64"));
+  EXPECT_THAT(error([&] { normal()(key, {3, 2}, int32); }), HasSubstr("int32"));
+  EXPECT_EQ(he_normal()(key, {0, 2}, float32).shape(), (Shape{0, 2}));
+}
+
+}  // namespace
+}  // namespace tessera

@@ -55,6 +55,8 @@
 #include "tessera/random/random.h"
 
 // Training.
+#include "tessera/linen/layers.h"
+#include "tessera/linen/sequential.h"
 #include "tessera/nn/initializers.h"
 #include "tessera/nnx/modules.h"
 #include "tessera/nnx/optimizer.h"

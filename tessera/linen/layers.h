@@ -1,0 +1,151 @@
+// The layers of flax.linen. A layer without bias (or scale) has an empty array, of shape (0), in
+// its place.
+#pragma once
+
+#include "tessera/linen/module.h"
+#include "tessera/nn/initializers.h"
+
+namespace tessera::linen {
+
+struct DenseOptions {
+  bool use_bias = true;
+  OptionalDType dtype = {};  // of the computation; absent: that of inputs and parameters
+  DType param_dtype = float32;
+  initializers::Initializer kernel_init = initializers::lecun_normal();
+  initializers::Initializer bias_init = initializers::zeros();
+};
+// x @ kernel + bias over the last dimension.
+class Dense : public Module<Dense> {
+ public:
+  struct Params {
+    Array kernel, bias;
+  };
+  using Stats = None;
+
+  explicit Dense(int64_t features, DenseOptions options = {})
+      : features_(features), options_(std::move(options)) {}
+
+  std::pair<Params, None> init_at(Scope& scope, const Array& x) const;
+  Array forward(const Params& params, None&, Call&, const Array& x) const;
+
+ private:
+  int64_t features_;
+  DenseOptions options_;
+};
+
+struct LayerNormOptions {
+  double epsilon = 1e-6;
+  bool use_bias = true, use_scale = true;
+  OptionalDType dtype = {};
+  DType param_dtype = float32;
+};
+// Normalised over the last dimension, in float32 at least.
+class LayerNorm : public Module<LayerNorm> {
+ public:
+  struct Params {
+    Array scale, bias;
+  };
+  using Stats = None;
+
+  explicit LayerNorm(LayerNormOptions options = {}) : options_(std::move(options)) {}
+
+  std::pair<Params, None> init_at(Scope& scope, const Array& x) const;
+  Array forward(const Params& params, None&, Call&, const Array& x) const;
+
+ private:
+  LayerNormOptions options_;
+};
+
+struct BatchNormOptions {
+  int64_t axis = -1;  // the features
+  double momentum = 0.99, epsilon = 1e-5;
+  bool use_bias = true, use_scale = true;
+  // An axis of a shard_map or vmap over whose members the statistics are taken. Without it each
+  // device of a shard_map has its own; under jit alone the batch is whole and nothing is needed.
+  std::string axis_name = {};
+  OptionalDType dtype = {};
+  DType param_dtype = float32;
+};
+// Normalised over all dimensions but one: in training by the batch's statistics, which move the
+// running ones; in evaluation by the running ones.
+class BatchNorm : public Module<BatchNorm> {
+ public:
+  struct Params {
+    Array scale, bias;
+  };
+  struct Stats {
+    Array mean, var;
+  };
+
+  explicit BatchNorm(BatchNormOptions options = {}) : options_(std::move(options)) {}
+
+  std::pair<Params, Stats> init_at(Scope& scope, const Array& x) const;
+  Array forward(const Params& params, Stats& stats, Call& call, const Array& x) const;
+
+ private:
+  BatchNormOptions options_;
+};
+
+// In training each element is 0 with probability `rate`, the others are divided by 1 - rate.
+class Dropout : public Module<Dropout> {
+ public:
+  using Params = None;
+  using Stats = None;
+
+  explicit Dropout(double rate, Dims broadcast_dims = {})
+      : rate_(rate), broadcast_dims_(std::move(broadcast_dims)) {}
+
+  std::pair<None, None> init_at(Scope&, const Array&) const { return {}; }
+  Array forward(const None&, None&, Call& call, const Array& x) const;
+
+ private:
+  double rate_;
+  Dims broadcast_dims_;
+};
+
+// What attention looks from, at and for: (..., length, features). Absent key: the query; absent
+// value: the key. `mask` is bool and broadcasts to (..., heads, query length, key length): true
+// where to look.
+struct AttentionInputs {
+  Array query, key = {}, value = {}, mask = {};
+};
+// True where query position i may look at key position j <= i: (length, length).
+Array causal_mask(int64_t length);
+
+struct AttentionOptions {
+  std::optional<int64_t> qkv_features = std::nullopt;  // of all heads together; absent: the query's
+  std::optional<int64_t> out_features = std::nullopt;  // absent: the query's
+  double dropout_rate = 0;                             // of the weights
+  bool use_bias = true;
+  OptionalDType dtype = {};
+  DType param_dtype = float32;
+  initializers::Initializer kernel_init = initializers::lecun_normal();
+  initializers::Initializer bias_init = initializers::zeros();
+};
+// Flax's MultiHeadDotProductAttention: kernels (features, heads, depth) of query, key and value,
+// and (heads, depth, features) of the result.
+class MultiHeadAttention : public Module<MultiHeadAttention> {
+ public:
+  struct Params {
+    Dense::Params query, key, value, out;
+  };
+  using Stats = None;
+
+  explicit MultiHeadAttention(int64_t num_heads, AttentionOptions options = {})
+      : num_heads_(num_heads), options_(std::move(options)) {}
+
+  std::pair<Params, None> init_at(Scope& scope, const AttentionInputs& inputs) const;
+  std::pair<Params, None> init_at(Scope& scope, const Array& x) const {
+    return init_at(scope, AttentionInputs{x});
+  }
+  Array forward(const Params& params, None&, Call& call, const AttentionInputs& inputs) const;
+  Array forward(const Params& params, None& none, Call& call, const Array& x) const {
+    return forward(params, none, call, AttentionInputs{x});
+  }
+
+ private:
+  int64_t num_heads_;
+  AttentionOptions options_;
+};
+
+}  // namespace tessera::linen

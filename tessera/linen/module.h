@@ -1,0 +1,112 @@
+// What all linen modules are: descriptions without arrays, whose parameters stand beside them. The
+// names, defaults and initial values are those of flax.linen.
+//
+//   linen::Dense model(10);
+//   auto params = model.init(random::key(0), x);           linen::Dense::Params
+//   Array y = model.apply(params, x);
+//
+// A model with running statistics (BatchNorm, or a Sequential with one) has both as its variables:
+//
+//   auto variables = model.init(random::key(0), x);        .params and .batch_stats
+//   Array y = model.apply(variables, x);                   in evaluation
+//   auto [y, stats] = model.apply(variables, x, linen::Train{.dropout = key});
+//
+// A module of one's own derives from Module<itself> and has
+//   struct Params; struct Stats;                            trees; Stats may be linen::None
+//   std::pair<Params, Stats> init_at(Scope& scope, const Array& x) const;
+//   Array forward(const Params&, Stats&, Call&, const Array& x) const;    which may move the Stats
+// For modules inside it hands on scope.child(name) and call.child(name).
+#pragma once
+
+#include "tessera/compile/jit.h"
+#include "tessera/linen/scope.h"
+
+namespace tessera::linen {
+
+// No parameters, or no statistics.
+struct None {};
+
+template <class P, class S>
+struct Variables {
+  P params;
+  S batch_stats;
+
+  template <class Self>
+  static auto fields(Self& self) {
+    return std::tie(self.params, self.batch_stats);
+  }
+};
+
+// In training: statistics are those of the batch, dropout drops.
+struct Train {
+  std::optional<random::Key> dropout = std::nullopt;
+};
+
+// How a module is called: in training or in evaluation, and where.
+struct Call {
+  bool train;
+  Scope scope;
+  Call child(const std::string& name) const { return {train, scope.child(name)}; }
+};
+
+namespace internal {
+template <class T>
+concept AModule = requires {
+  typename T::Params;
+  typename T::Stats;
+};
+}  // namespace internal
+
+template <class Self>
+class Module {
+ public:
+  // The parameters for inputs of x's shape; with statistics, Variables. x may be abstract.
+  // UserError for an input that the module does not take.
+  template <class X>
+  auto init(const random::Key& key, const X& x) const {
+    Scope scope(key, std::nullopt);
+    auto [params, stats] = self().init_at(scope, x);
+    if constexpr (std::is_empty_v<typename Self::Stats>) {
+      return std::move(params);
+    } else {
+      return Variables<typename Self::Params, typename Self::Stats>{std::move(params),
+                                                                    std::move(stats)};
+    }
+  }
+
+  // In evaluation. `variables` is what init() gives.
+  template <class V, class X>
+  Array apply(const V& variables, const X& x) const {
+    Call call{false, Scope(std::nullopt, std::nullopt)};
+    if constexpr (std::is_same_v<V, typename Self::Params>) {
+      static_assert(std::is_empty_v<typename Self::Stats>,
+                    "this model has statistics: pass all that init() gave");
+      typename Self::Stats none;
+      return self().forward(variables, none, call, x);
+    } else {
+      auto stats = variables.batch_stats;
+      return self().forward(variables.params, stats, call, x);
+    }
+  }
+
+  // In training: the result; with statistics, a pair of it and the statistics after this batch.
+  template <class V, class X>
+  auto apply(const V& variables, const X& x, const Train& train) const {
+    Call call{true, Scope(std::nullopt, train.dropout)};
+    if constexpr (std::is_same_v<V, typename Self::Params>) {
+      static_assert(std::is_empty_v<typename Self::Stats>,
+                    "this model has statistics: pass all that init() gave");
+      typename Self::Stats none;
+      return self().forward(variables, none, call, x);
+    } else {
+      auto stats = variables.batch_stats;
+      Array y = self().forward(variables.params, stats, call, x);
+      return std::pair(std::move(y), std::move(stats));
+    }
+  }
+
+ private:
+  const Self& self() const { return static_cast<const Self&>(*this); }
+};
+
+}  // namespace tessera::linen

@@ -1,0 +1,40 @@
+// Where a module stands in a model, and the keys that follow from it. As in flax, the key of a
+// parameter is that of init() with the path of the module and the parameter's number folded in, by
+// SHA-1; so a parameter's initial value depends on its place, not on what was made before it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tessera/random/key.h"
+
+namespace tessera::linen {
+
+class Scope {
+ public:
+  // Neither key is needed where nobody asks for one.
+  Scope(std::optional<random::Key> params, std::optional<random::Key> dropout)
+      : params_(std::move(params)), dropout_(std::move(dropout)) {}
+
+  // Of a module inside.
+  Scope child(const std::string& name) const;
+  // The key of the next parameter, or of the next dropout. UserError where there is no such key.
+  random::Key make_param_key();
+  random::Key make_dropout_key();
+  bool has_dropout() const { return dropout_.has_value(); }
+
+ private:
+  random::Key folded(const random::Key& key, int count) const;
+
+  std::optional<random::Key> params_, dropout_;
+  std::vector<std::string> path_;
+  int param_count_ = 0, dropout_count_ = 0;
+};
+
+namespace internal {
+// The first four bytes of the SHA-1 of the bytes, big endian.
+uint32_t sha1_word(const std::string& bytes);
+}  // namespace internal
+
+}  // namespace tessera::linen

@@ -1,0 +1,100 @@
+// Data-parallel training: a classifier of handwritten digits on 8 virtual devices. The program is
+// written for one device; the batch is cut over the mesh, the model is on every device, and the
+// compiler adds the one reduction of gradients that this takes.
+#include <tessera/tessera.h>
+#include <unistd.h>
+
+#include <iostream>
+
+using namespace tessera;
+
+struct Classifier {
+  nnx::Linear first, second;
+  nnx::Dropout dropout;
+
+  explicit Classifier(nnx::Rngs rngs)
+      : first(64, 128, rngs), second(128, 10, rngs), dropout(0.2, rngs) {}
+  Array operator()(const Array& x) { return second(dropout(relu(first(x)))); }
+  template <class Self>
+  static auto fields(Self& self) {
+    return std::tie(self.first, self.second, self.dropout);
+  }
+};
+
+// The mean cross-entropy, and the model, whose dropout has moved on.
+std::pair<Array, Classifier> loss_fn(Classifier model, const Array& images, const Array& labels) {
+  const Array log_probability = log_softmax(model(images));
+  const Array loss = -mean(sum(one_hot(labels, 10) * log_probability, {.axis = -1}));
+  return {loss, model};
+}
+
+void progress(int epoch, int epochs, double loss, double accuracy) {
+  const int width = 30, done = epoch * width / epochs;
+  const bool terminal = isatty(STDOUT_FILENO);
+  if (!terminal && epoch % 5 != 0) return;
+  std::cout << (terminal ? "\r" : "")
+            << fmt::format("epoch {:2} [{}{}] loss {:.4f}, test accuracy {:.3f}", epoch,
+                           std::string(done, '='), std::string(width - done, ' '), loss, accuracy)
+            << (terminal && epoch < epochs ? "" : "\n") << std::flush;
+}
+
+int main(int argc, char** argv) {
+  initialize({.devices = "cpu:8"});
+  const auto data = load_npz(argc > 1 ? argv[1] : "examples/data/digits.npz");
+  const int64_t count = data.at("images").shape(0), train_count = 1536, batch = 128, epochs = 20;
+  const Array images = reshape(astype(data.at("images"), float32), {count, 64}) / 16;
+  const Array labels = astype(data.at("labels"), int32);
+
+  const Mesh mesh(devices(), {"data"});
+  const NamedSharding by_rows(mesh, P("data")), everywhere(mesh, P());
+
+  // Writers follow one another in the file: mixed before a part is kept for the test.
+  const random::Key key = random::key(0);
+  const Array mixed_images = random::permutation(key, images);
+  const Array mixed_labels = random::permutation(key, labels);
+  // 261 rows on 8 devices: the last shard is padded, and masked wherever that matters.
+  const Array test_images = device_put(slice_in_dim(mixed_images, train_count, count), by_rows);
+  const Array test_labels = device_put(slice_in_dim(mixed_labels, train_count, count), by_rows);
+
+  Classifier model = device_put(Classifier(nnx::Rngs(0)), everywhere);
+  nnx::Optimizer made(model, optim::adamw(optim::warmup_cosine_decay_schedule(
+                                 0, 4e-3, 40, epochs * (train_count / batch))));
+  auto optimizer = device_put(made, everywhere);
+
+  auto step = jit([](Classifier model, auto optimizer, const Array& x, const Array& y) {
+    auto [loss_and_model, grads] = nnx::value_and_grad(loss_fn)(model, x, y);
+    model = loss_and_model.second;
+    optimizer.update(model, grads);
+    return std::tuple(model, optimizer, loss_and_model.first);
+  });
+  auto accuracy = jit([](Classifier model, const Array& x, const Array& y) {
+    return mean(astype(argmax(model(x), {.axis = -1}) == y, float32));
+  });
+  const auto evaluate = [&] {
+    Classifier evaluated = model;
+    nnx::eval(evaluated);
+    return accuracy(evaluated, test_images, test_labels).item<double>();
+  };
+
+  std::cout << step.lower(model, optimizer,
+                          device_put(slice_in_dim(mixed_images, 0, batch), by_rows),
+                          device_put(slice_in_dim(mixed_labels, 0, batch), by_rows))
+                   .explain();
+
+  for (int64_t epoch = 0; epoch < epochs; ++epoch) {
+    // The same key and length: the same order of images and labels.
+    const random::Key order = random::fold_in(random::key(1), epoch);
+    const Array x = random::permutation(order, slice_in_dim(mixed_images, 0, train_count));
+    const Array y = random::permutation(order, slice_in_dim(mixed_labels, 0, train_count));
+    Array loss;
+    for (int64_t i = 0; i < train_count; i += batch)
+      std::tie(model, optimizer, loss) =
+          step(model, optimizer, device_put(slice_in_dim(x, i, i + batch), by_rows),
+               device_put(slice_in_dim(y, i, i + batch), by_rows));
+    progress(static_cast<int>(epoch) + 1, epochs, loss.item<double>(), evaluate());
+  }
+  const double final_accuracy = evaluate();
+  std::cout << fmt::format("test accuracy {:.1f}% of {} images\n", 100 * final_accuracy,
+                           count - train_count);
+  return final_accuracy > 0.95 ? 0 : 1;
+}

@@ -45,6 +45,7 @@
 #include "tessera/numpy/reduce.h"
 
 // Transformations.
+#include "tessera/compile/control_flow.h"
 #include "tessera/compile/grad.h"
 #include "tessera/compile/jit.h"
 #include "tessera/compile/shard_map.h"

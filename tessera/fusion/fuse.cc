@@ -1,11 +1,13 @@
 #include "tessera/fusion/fuse.h"
 
 #include "tessera/fusion/collectives.h"
+#include "tessera/fusion/control.h"
 #include "tessera/fusion/dots.h"
 #include "tessera/fusion/emit.h"
 #include "tessera/fusion/graph.h"
 #include "tessera/fusion/plan.h"
 #include "tessera/fusion/simplify.h"
+#include "tessera/sharding/prune_control.h"
 
 namespace tessera {
 namespace {
@@ -79,6 +81,12 @@ void Scheduler::add_stored_op(const Group& group) {
     case OpKind::kAxisIndex:
       out_.steps.emplace_back(axis_index_step(op, out_.mesh, g_.values[op.results[0]].axes, out));
       return;
+    case OpKind::kControl: {
+      std::vector<int> results;
+      for (int v : op.results) results.push_back(slot(v));
+      out_.steps.emplace_back(control_step(*op.control, in, results));
+      return;
+    }
     default:
       TESSERA_CHECK(false, "a fusable op as a step");
   }
@@ -109,12 +117,38 @@ bool Scheduler::run(std::vector<char>& must_store) {
   return complete;
 }
 
+// A region's schedule; its outputs vary over the axes that the step around it needs.
+std::shared_ptr<const Schedule> fuse_region(const Region& region, const Mesh& mesh,
+                                            const FuseOptions& options) {
+  FuseOptions inside = options;
+  inside.input_axes = region.inputs;
+  auto out = std::make_shared<Schedule>(fuse(region.function, mesh, inside));
+  for (size_t k = 0; k < out->outputs.size(); ++k) {
+    if (out->slots[out->outputs[k]].axes == region.outputs[k]) continue;
+    Slot slot = out->slots[out->outputs[k]];
+    slot.kind = Slot::Kind::kOutput;
+    slot.index = static_cast<int>(k);
+    slot.axes = region.outputs[k];
+    slot.instances = axes_size(mesh, slot.axes);
+    slot.literal = {};
+    out->slots.push_back(std::move(slot));
+    const int wider = static_cast<int>(out->slots.size()) - 1;
+    out->steps.emplace_back(ViewStep{out->outputs[k], wider});
+    out->outputs[k] = wider;
+  }
+  return out;
+}
+
 }  // namespace
 
 Schedule fuse(const Function& local, const Mesh& mesh, const FuseOptions& options) {
-  const Function simple = simplify(local);
+  const Function simple = simplify(prune_control(local));
   Graph graph = build_graph(simple, mesh, options.input_axes);
   absorb_into_dots(graph);
+  for (GraphOp& op : graph.ops)
+    if (op.kind == OpKind::kControl)
+      for (Region& region : op.control->regions)
+        region.schedule = fuse_region(region, mesh, options);
   std::vector<char> must_store(graph.values.size(), 0);
   while (true) {
     Scheduler scheduler(graph, mesh, options);

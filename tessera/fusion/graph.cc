@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "tessera/fusion/collectives.h"
+#include "tessera/fusion/control.h"
 #include "tessera/fusion/reductions.h"
 #include "tessera/ops/constant.h"
+#include "tessera/ops/control_flow.h"
 #include "tessera/ops/dot_general.h"
 
 namespace tessera::fusion {
@@ -209,7 +211,24 @@ void Builder::lower(const Op& op) {
     }
     bool operator()(const Control& lowering) {
       if (lowering.kind == ControlKind::kConstraint) return alias();
+      if (is_control_flow(op)) return control();
       b.no_place(op, "that the pipeline expands before fusion");
+    }
+    bool control() {
+      std::vector<AxisList> operands;
+      for (int v : out.operands) operands.push_back(b.g_.values[v].axes);
+      ControlLowering lowered = lower_control(op, b.mesh_, operands);
+      boost::container::small_vector<int, 3> values = std::move(out.operands);
+      out.operands.clear();
+      for (size_t k : lowered.operands) out.operands.push_back(values[k]);
+      for (const auto& [r, k] : lowered.aliases) b.number_[op.results[r]] = values[k];
+      if (lowered.results.empty()) return false;
+      out.kind = OpKind::kControl;
+      out.control = std::move(lowered.control);
+      for (size_t r = 0; r < lowered.results.size(); ++r)
+        out.results.push_back(b.result(op, lowered.results[r], lowered.result_axes[r]));
+      b.g_.ops.push_back(std::move(out));
+      return false;
     }
     bool alias() {
       for (size_t r = 0; r < op.results.size(); ++r) b.number_[op.results[r]] = out.operands[r];

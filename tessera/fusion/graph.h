@@ -23,6 +23,24 @@ enum class OpKind : uint8_t {
   kDot,        // from here on: what they read and write is stored
   kCollective,
   kAxisIndex,
+  kControl,  // a loop or a branch
+};
+
+// A region of a control op, with the axes that its inputs vary over and its outputs shall vary
+// over.
+struct Region {
+  Function function;
+  std::vector<AxisList> inputs, outputs;
+  std::shared_ptr<const Schedule> schedule;  // made once
+};
+
+// A loop or a branch. Operands of a loop: constants, carry, scanned; of a branch: the index, then
+// the inputs of every branch. Results of a loop: carry, stacked.
+struct GraphControl {
+  bool loop = true;
+  std::vector<Region> regions;  // a loop's body, then its condition if it has one
+  int64_t trip_count = 0, num_consts = 0, num_carry = 0;
+  bool reverse = false;
 };
 
 struct GraphOp {
@@ -37,7 +55,8 @@ struct GraphOp {
   std::shared_ptr<const Literal> splat;  // kConstant, kPointwise: the scalar it is everywhere
   // Scalar instructions an element, roughly; an elementary function counts about ten.
   float work = 0;
-  AxisList over;  // kCollective, kAxisIndex: the axes it runs along
+  AxisList over;                          // kCollective, kAxisIndex: the axes it runs along
+  std::shared_ptr<GraphControl> control;  // kControl
 
   bool stored() const { return kind >= OpKind::kDot; }  // its results exist in memory
 };

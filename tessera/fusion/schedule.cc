@@ -115,6 +115,10 @@ std::string step_text(const Schedule& s, const Step& step) {
           },
           [&](const LoopStep& l) {
             std::string out = fmt::format("{} = loop({})", slots_text(l.out), slots_text(l.in));
+            if (!l.consts.empty()) out += fmt::format(" with {}", slots_text(l.consts));
+            if (!l.xs.empty()) out += fmt::format(" over {}", slots_text(l.xs));
+            if (!l.ys.empty()) out += fmt::format(" stacking {}", slots_text(l.ys));
+            if (l.reverse) out += " reversed";
             out += l.cond ? fmt::format(" while\n{}", indented(to_string(*l.cond)))
                           : fmt::format(" times {}\n", l.trip_count);
             return out + fmt::format("  body\n{}", indented(to_string(*l.body)));
@@ -260,52 +264,83 @@ struct Verifier {
                     at, i);
     TESSERA_CHECK(static_cast<bool>(c.fn), "step {}: call {} without a function", at, c.name);
   }
-  // The slots of this schedule that enter and leave a nested one.
-  void nested(const Schedule& inner, const std::vector<int>& in,
-              const std::vector<int>* out) const {
+  // Slots of this schedule as the inputs or outputs of a nested one, from `first` on; `slices`:
+  // what the nested one sees is one row.
+  void match(const std::vector<int>& outer_slots, const Schedule& inner,
+             const std::vector<int>& inner_slots, size_t first, bool outputs,
+             int64_t slices = -1) const {
+    TESSERA_CHECK(inner_slots.size() >= first + outer_slots.size(), "step {}: {} slots for {}", at,
+                  outer_slots.size(), inner_slots.size());
+    for (size_t i = 0; i < outer_slots.size(); ++i) {
+      const int inside = inner_slots[first + i];
+      const Slot &a = slot(outer_slots[i]), &b = inner.slots[static_cast<size_t>(inside)];
+      const bool rows = slices < 0 || (!a.shape.empty() && a.shape[0] == slices);
+      TESSERA_CHECK(
+          a.dtype == b.dtype && rows && a.bytes() == b.bytes() * (slices < 0 ? 1 : slices),
+          "step {}: %{} and the nested schedule's %{}", at, outer_slots[i], inside);
+      TESSERA_CHECK(subset(a.axes, b.axes),
+                    "step {}: %{} varies over more axes than the nested schedule's %{}", at,
+                    outer_slots[i], inside);
+      TESSERA_CHECK(!outputs || a.instances == b.instances,
+                    "step {}: %{} varies over fewer axes than the nested result", at,
+                    outer_slots[i]);
+    }
+  }
+  void nested(const Schedule& inner) const {
     TESSERA_CHECK(inner.mesh == s.mesh, "step {}: the nested schedule has another mesh", at);
     verify(inner);
-    auto match = [&](const std::vector<int>& outer_slots, const std::vector<int>& inner_slots) {
-      TESSERA_CHECK(outer_slots.size() == inner_slots.size(), "step {}: {} slots for {}", at,
-                    outer_slots.size(), inner_slots.size());
-      for (size_t i = 0; i < outer_slots.size(); ++i) {
-        const Slot &a = slot(outer_slots[i]), &b = inner.slots[static_cast<size_t>(inner_slots[i])];
-        TESSERA_CHECK(a.dtype == b.dtype && a.bytes() == b.bytes(),
-                      "step {}: %{} and the nested schedule's %{}", at, outer_slots[i],
-                      inner_slots[i]);
-        TESSERA_CHECK(subset(a.axes, b.axes),
-                      "step {}: %{} varies over more axes than the nested schedule's %{}", at,
-                      outer_slots[i], inner_slots[i]);
-      }
-    };
-    match(in, inner.inputs);
-    if (!out) return;
-    match(*out, inner.outputs);
-    for (size_t i = 0; i < out->size(); ++i)
-      TESSERA_CHECK(
-          slot((*out)[i]).instances == inner.slots[static_cast<size_t>(inner.outputs[i])].instances,
-          "step {}: %{} varies over fewer axes than the nested result", at, (*out)[i]);
   }
   void check(const LoopStep& l) const {
     TESSERA_CHECK(l.body != nullptr, "step {}: a loop without a body", at);
-    nested(*l.body, l.in, &l.out);
+    nested(*l.body);
+    const Schedule& body = *l.body;
+    const size_t state = l.consts.size() + l.in.size();
+    TESSERA_CHECK(l.in.size() == l.out.size() && body.inputs.size() == state + l.xs.size() &&
+                      body.outputs.size() == l.out.size() + l.ys.size(),
+                  "step {}: a body of {} inputs and {} outputs", at, body.inputs.size(),
+                  body.outputs.size());
+    match(l.consts, body, body.inputs, 0, false);
+    match(l.in, body, body.inputs, l.consts.size(), false);
+    match(l.xs, body, body.inputs, state, false, l.trip_count);
+    match(l.out, body, body.outputs, 0, true);
+    match(l.ys, body, body.outputs, l.out.size(), true, l.trip_count);
+    for (size_t c = 0; c < l.in.size(); ++c) {
+      const Slot &in = body.slots[static_cast<size_t>(body.inputs[l.consts.size() + c])],
+                 &out = body.slots[static_cast<size_t>(body.outputs[c])];
+      TESSERA_CHECK(in.axes == out.axes, "step {}: carry {} varies over other axes after a trip",
+                    at, c);
+    }
     if (!l.cond) {
       TESSERA_CHECK(l.trip_count >= 0, "step {}: {} trips", at, l.trip_count);
       return;
     }
-    nested(*l.cond, l.in, nullptr);
+    TESSERA_CHECK(l.xs.empty() && l.ys.empty(), "step {}: slices of an unknown number of trips",
+                  at);
+    nested(*l.cond);
+    TESSERA_CHECK(l.cond->inputs.size() == state, "step {}: a condition of {} inputs", at,
+                  l.cond->inputs.size());
+    match(l.consts, *l.cond, l.cond->inputs, 0, false);
+    match(l.out, *l.cond, l.cond->inputs, l.consts.size(), false);
     TESSERA_CHECK(l.cond->outputs.size() == 1, "step {}: a condition of {} results", at,
                   l.cond->outputs.size());
     const Slot& result = l.cond->slots[static_cast<size_t>(l.cond->outputs[0])];
-    TESSERA_CHECK(result.dtype == bool_ && result.shape.elements() == 1, "step {}: the condition",
-                  at);
+    TESSERA_CHECK(result.dtype == bool_ && result.shape.elements() == 1 && result.instances == 1,
+                  "step {}: the condition", at);
   }
   void check(const BranchStep& b) const {
     const Slot& index = slot(b.index);
-    TESSERA_CHECK((index.dtype == int32 || index.dtype == bool_) && index.shape.elements() == 1,
+    TESSERA_CHECK((index.dtype == int32 || index.dtype == bool_) && index.shape.elements() == 1 &&
+                      index.instances == 1,
                   "step {}: index", at);
     TESSERA_CHECK(!b.branches.empty(), "step {}: no branches", at);
-    for (const auto& branch : b.branches) nested(*branch, b.in, &b.out);
+    for (const auto& branch : b.branches) {
+      nested(*branch);
+      TESSERA_CHECK(branch->inputs.size() == b.in.size() && branch->outputs.size() == b.out.size(),
+                    "step {}: a branch of {} inputs and {} outputs", at, branch->inputs.size(),
+                    branch->outputs.size());
+      match(b.in, *branch, branch->inputs, 0, false);
+      match(b.out, *branch, branch->outputs, 0, true);
+    }
   }
 };
 
@@ -342,7 +377,11 @@ StepSlots step_slots(const Step& step) {
                        return StepSlots{c.in, c.out};
                      },
                      [](const LoopStep& l) {
-                       return StepSlots{l.in, l.out};
+                       StepSlots slots{l.in, l.out};
+                       for (const auto* list : {&l.consts, &l.xs})
+                         slots.reads.insert(slots.reads.end(), list->begin(), list->end());
+                       slots.writes.insert(slots.writes.end(), l.ys.begin(), l.ys.end());
+                       return slots;
                      },
                      [](const BranchStep& b) {
                        StepSlots slots{b.in, b.out};

@@ -96,14 +96,17 @@ struct CallStep {
 };
 
 struct Schedule;
-// while: carry slots are read and written by body and cond (inputs and outputs of these schedules,
-// in order).
+// A loop. Inputs of `body`: consts, carry, one slice of each of xs (its leading dimension taken
+// away); its outputs: carry, one slice of each of ys. Inputs of `cond`: consts, carry. The carry
+// starts as `in` and ends in `out`.
 struct LoopStep {
   std::shared_ptr<const Schedule>
       cond;  // outputs one bool, the same on every device; null: runs `trip_count` times
   std::shared_ptr<const Schedule> body;
   int64_t trip_count = 0;
+  bool reverse = false;  // slices are taken and written from the last to the first
   std::vector<int> in, out;
+  std::vector<int> consts = {}, xs = {}, ys = {};
 };
 struct BranchStep {
   int index = -1;  // slot of an int32 scalar (out of range: the last branch), or of a bool: branch

@@ -237,4 +237,34 @@ const OpDef& case_op = define<CaseParams>({
     .batch = {control_flow::batch_case},
 });
 
+bool is_control_flow(const Op& op) {
+  return op.def == &while_op || op.def == &scan_op || op.def == &case_op;
+}
+
+std::vector<FunctionRef> control_regions(const Op& op) {
+  if (op.def == &while_op)
+    return {op.params.as<WhileParams>().cond, op.params.as<WhileParams>().body};
+  if (op.def == &scan_op) return {op.params.as<ScanParams>().body};
+  if (op.def == &case_op) return op.params.as<CaseParams>().branches;
+  return {};
+}
+
+Params with_control_regions(const Op& op, std::vector<FunctionRef> regions) {
+  if (op.def == &while_op) return WhileParams{std::move(regions.at(0)), std::move(regions.at(1))};
+  if (op.def == &scan_op) {
+    ScanParams params = op.params.as<ScanParams>();
+    params.body = std::move(regions.at(0));
+    return params;
+  }
+  TESSERA_CHECK(op.def == &case_op, "{} is no control flow", op.def->name);
+  return CaseParams{std::move(regions)};
+}
+
+Params map_control_regions(const Op& op, const std::function<Function(const Function&)>& rewrite) {
+  std::vector<FunctionRef> regions = control_regions(op);
+  if (regions.empty()) return op.params;
+  for (FunctionRef& region : regions) region = std::make_shared<const Function>(rewrite(*region));
+  return with_control_regions(op, std::move(regions));
+}
+
 }  // namespace tessera

@@ -1,5 +1,7 @@
 // Loops and branches: nested executables on slots of the schedule around them.
 #include <cstring>
+#include <span>
+#include <utility>
 
 #include "tessera/base/error.h"
 #include "tessera/runtime/copy.h"
@@ -45,18 +47,20 @@ struct PassedRefs {
   }
 };
 
+// nested_slots from `first` on, as many as slots.
 std::vector<Passed> pass(const Schedule& outer, const std::vector<int>& slots,
-                         const Schedule& nested, const std::vector<int>& nested_slots) {
-  TESSERA_CHECK(slots.size() == nested_slots.size(), "{} slots for {}", slots.size(),
+                         const Schedule& nested, const std::vector<int>& nested_slots,
+                         size_t first = 0) {
+  TESSERA_CHECK(nested_slots.size() >= first + slots.size(), "{} slots for {}", slots.size(),
                 nested_slots.size());
   std::vector<Passed> out;
   for (size_t i = 0; i < slots.size(); ++i)
-    out.emplace_back(outer, slots[i], nested, nested_slots[i]);
+    out.emplace_back(outer, slots[i], nested, nested_slots[first + i]);
   return out;
 }
 
-void copy_slots(const std::vector<Passed>& like, const std::vector<SlotRef>& from,
-                const std::vector<SlotRef>& to) {
+void copy_slots(const std::vector<Passed>& like, std::span<const SlotRef> from,
+                std::span<const SlotRef> to) {
   std::vector<RegionCopy> copies;
   for (size_t i = 0; i < like.size(); ++i)
     for (int64_t k = 0; k < like[i].instances; ++k)
@@ -67,56 +71,156 @@ void copy_slots(const std::vector<Passed>& like, const std::vector<SlotRef>& fro
 }
 
 // The carry alternates between the out slots and a second copy in the workspace; the first trip
-// reads the in slots.
+// reads the in slots where these lie as the body wants them. Body and condition are bound once for
+// each of the places the carry is read from, so a trip only moves the slices and runs the steps.
 class LoopCode final : public StepCode {
  public:
   LoopCode(const LoopStep& step, const Schedule& s, std::unique_ptr<Executable> cond,
            std::unique_ptr<Executable> body)
-      : cond_(std::move(cond)), body_(std::move(body)), trips_(step.trip_count) {
-    in_ = pass(s, step.in, *step.body, step.body->inputs);
-    out_ = pass(s, step.out, *step.body, step.body->outputs);
-    // What the condition's own results need, a few bytes each, lies behind its arena.
-    if (cond_) {
-      cond_bytes_ = aligned(cond_->arena_bytes());
-      for (const Storage& storage : cond_->plan().storages)
-        if (storage.kind == Storage::Kind::kOutput) cond_bytes_ += aligned(storage.total());
-    }
+      : cond_(std::move(cond)),
+        body_(std::move(body)),
+        trips_(step.trip_count),
+        reverse_(step.reverse) {
+    const Schedule& inside = *step.body;
+    consts_ = pass(s, step.consts, inside, inside.inputs);
+    in_ = pass(s, step.in, inside, inside.inputs, step.consts.size());
+    xs_ = pass(s, step.xs, inside, inside.inputs, step.consts.size() + step.in.size());
+    out_ = pass(s, step.out, inside, inside.outputs);
+    ys_ = pass(s, step.ys, inside, inside.outputs, step.out.size());
+    if (cond_) cond_consts_ = pass(s, step.consts, *step.cond, step.cond->inputs);
     for (const Passed& carry : out_) carry_bytes_ += aligned(carry.total());
   }
 
   int64_t workspace_bytes() const override {
-    return aligned(body_->arena_bytes()) + cond_bytes_ + carry_bytes_;
+    return body_->nested_bytes() + (cond_ ? cond_->nested_bytes() + kResultBytes : 0) +
+           carry_bytes_;
   }
 
   void run(const SlotRef* slots, std::byte* workspace) const override {
-    std::byte* body_arena = workspace;
-    std::byte* cond_arena = body_arena + aligned(body_->arena_bytes());
-    std::byte* next = cond_arena + cond_bytes_;
-    PassedRefs in(in_, slots), out(out_, slots);
-    std::vector<SlotRef> second;
-    for (const Passed& carry : out_) {
-      second.push_back({next, carry.bytes, nullptr});
-      next += aligned(carry.total());
+    Places places(*this, slots, workspace);
+    if (!cond_ && trips_ == 0) return copy_slots(out_, places.in.refs, places.out.refs);
+    Frames frames(*this, places, workspace);
+    int at = kStart;
+    for (int64_t trip = 0; cond_ ? holds(frames, at) : trip < trips_; ++trip) {
+      Executable::Frame& frame = frames.body(at);
+      if (!xs_.empty() || !ys_.empty()) {
+        const int64_t row = reverse_ ? trips_ - 1 - trip : trip;
+        const int64_t rows = row - std::exchange(frames.row[at], row);
+        for (size_t k = 0; k < xs_.size(); ++k)
+          body_->move_input(frame, consts_.size() + in_.size() + k, rows * xs_[k].bytes);
+        for (size_t k = 0; k < ys_.size(); ++k)
+          body_->move_output(frame, out_.size() + k, rows * ys_[k].bytes);
+      }
+      body_->execute_nested(frame);
+      at = frames.target(at);
     }
-    const std::vector<SlotRef>* current = &in.refs;
-    // With the number of trips known the last one writes to the out slots.
-    const std::vector<SlotRef>* target = cond_ || trips_ % 2 == 1 ? &out.refs : &second;
-    for (int64_t trip = 0; cond_ ? holds(*current, cond_arena) : trip < trips_; ++trip) {
-      body_->run_nested(*current, *target, body_arena);
-      current = target;
-      target = target == &second ? &out.refs : &second;
-    }
-    if (current != &out.refs) copy_slots(out_, *current, out.refs);
+    if (at != kOut) copy_slots(out_, frames.carry(at), places.out.refs);
   }
 
  private:
-  bool holds(const std::vector<SlotRef>& carry, std::byte* arena) const {
-    return *cond_->run_condition(carry, arena) != std::byte{0};
+  // Where a carry is read from.
+  enum Place : int { kStart, kOut, kSecond, kPlaces };
+  static constexpr int64_t kResultBytes = 64;  // of the condition
+
+  // The slots of one run, and the second copy of the carry.
+  struct Places {
+    PassedRefs consts, in, xs, out, ys, cond_consts;
+    std::vector<SlotRef> second;
+    std::byte* result;  // of the condition
+    Places(const LoopCode& code, const SlotRef* slots, std::byte* workspace)
+        : consts(code.consts_, slots),
+          in(code.in_, slots),
+          xs(code.xs_, slots),
+          out(code.out_, slots),
+          ys(code.ys_, slots),
+          cond_consts(code.cond_consts_, slots) {
+      std::byte* next = workspace + code.body_->nested_bytes();
+      if (code.cond_) next += code.cond_->nested_bytes();
+      result = next;
+      if (code.cond_) next += kResultBytes;
+      for (const Passed& carry : code.out_) {
+        second.push_back({next, carry.bytes, nullptr});
+        next += aligned(carry.total());
+      }
+    }
+  };
+
+  // Body and condition bound to each place, when it is first needed.
+  class Frames {
+   public:
+    Frames(const LoopCode& code, const Places& places, std::byte* workspace)
+        : code_(code), places_(places), workspace_(workspace) {
+      // With the number of trips known the last one writes to the out slots.
+      first_ = code.cond_ || code.trips_ % 2 == 1 ? kOut : kSecond;
+      bool dense = true;
+      for (size_t i = 0; i < places.in.refs.size(); ++i) {
+        const SlotRef& ref = places.in.refs[i];
+        dense =
+            dense && !ref.table && (ref.stride == code.in_[i].bytes || code.in_[i].instances == 1);
+      }
+      if (dense) return;
+      // A start that is replicated, or lies elsewhere, is spread to where the second trip reads.
+      start_ = first_ == kOut ? kSecond : kOut;
+      copy_slots(code.in_, places.in.refs, carry(start_));
+    }
+
+    std::span<const SlotRef> carry(int place) const {
+      if (place == kStart) place = start_;
+      return place == kStart ? places_.in.refs : place == kOut ? places_.out.refs : places_.second;
+    }
+    int target(int place) const {
+      if (place == kStart) return first_;
+      return place == kOut ? kSecond : kOut;
+    }
+    Executable::Frame& body(int place) {
+      if (!bound_[place]) {
+        bound_[place] = true;
+        bind(*code_.body_, body_[place], places_.consts, carry(place), &places_.xs.refs,
+             carry(target(place)), &places_.ys.refs, workspace_);
+      }
+      return body_[place];
+    }
+    Executable::Frame& cond(int place) {
+      if (!cond_bound_[place]) {
+        cond_bound_[place] = true;
+        const SlotRef result{places_.result, 1, nullptr};
+        bind(*code_.cond_, cond_[place], places_.cond_consts, carry(place), nullptr,
+             std::span(&result, 1), nullptr, workspace_ + code_.body_->nested_bytes());
+      }
+      return cond_[place];
+    }
+    int64_t row[kPlaces] = {0, 0, 0};  // of the slices that a frame is bound to
+
+   private:
+    static void bind(const Executable& code, Executable::Frame& frame, const PassedRefs& consts,
+                     std::span<const SlotRef> carry, const std::vector<SlotRef>* xs,
+                     std::span<const SlotRef> outputs, const std::vector<SlotRef>* ys,
+                     std::byte* arena) {
+      std::vector<SlotRef> in(consts.refs), out(outputs.begin(), outputs.end());
+      in.insert(in.end(), carry.begin(), carry.end());
+      if (xs) in.insert(in.end(), xs->begin(), xs->end());
+      if (ys) out.insert(out.end(), ys->begin(), ys->end());
+      code.bind_nested(frame, in, out, arena);
+    }
+    const LoopCode& code_;
+    const Places& places_;
+    std::byte* workspace_;
+    int first_, start_ = kStart;
+    bool bound_[kPlaces] = {false, false, false}, cond_bound_[kPlaces] = {false, false, false};
+    Executable::Frame body_[kPlaces], cond_[kPlaces];
+  };
+
+  bool holds(Frames& frames, int place) const {
+    Executable::Frame& frame = frames.cond(place);
+    cond_->execute_nested(frame);
+    return *frame.outputs[0].base != std::byte{0};
   }
+
   std::unique_ptr<Executable> cond_, body_;
   int64_t trips_;
-  std::vector<Passed> in_, out_;
-  int64_t cond_bytes_ = 0, carry_bytes_ = 0;
+  bool reverse_;
+  std::vector<Passed> consts_, in_, xs_, out_, ys_, cond_consts_;
+  int64_t carry_bytes_ = 0;
 };
 
 class BranchCode final : public StepCode {
@@ -129,7 +233,7 @@ class BranchCode final : public StepCode {
       in_.push_back(pass(s, step.in, *branch, branch->inputs));
       out_.push_back(pass(s, step.out, *branch, branch->outputs));
     }
-    for (const auto& branch : branches_) arena_ = std::max(arena_, branch->arena_bytes());
+    for (const auto& branch : branches_) arena_ = std::max(arena_, branch->nested_bytes());
   }
   int64_t workspace_bytes() const override { return arena_; }
 
@@ -142,7 +246,9 @@ class BranchCode final : public StepCode {
     if (chosen < 0 || chosen > last) chosen = last;
     const auto b = static_cast<size_t>(chosen);
     PassedRefs in(in_[b], slots), out(out_[b], slots);
-    branches_[b]->run_nested(in.refs, out.refs, workspace);
+    Executable::Frame frame;
+    branches_[b]->bind_nested(frame, in.refs, out.refs, workspace);
+    branches_[b]->execute_nested(frame);
   }
 
  private:

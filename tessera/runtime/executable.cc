@@ -1,5 +1,6 @@
 #include "tessera/runtime/executable.h"
 
+#include <algorithm>
 #include <cstring>
 #include <unordered_map>
 
@@ -23,9 +24,9 @@ class ExecutableBuilder {
     for (size_t i = 0; i < steps.size(); ++i) kernels_[steps[i]] = codes[i];
   }
 
-  std::unique_ptr<Executable> build(const Schedule& s) {
+  std::unique_ptr<Executable> build(const Schedule& s, const std::vector<bool>& scattered = {}) {
     std::unique_ptr<Executable> e(new Executable);
-    e->plan_ = plan_storages(s);
+    e->plan_ = plan_storages(s, scattered);
     std::vector<int64_t> workspaces(s.steps.size(), 0);
     std::vector<std::unique_ptr<StepCode>> codes(s.steps.size());
     for (size_t i = 0; i < s.steps.size(); ++i) {
@@ -66,7 +67,9 @@ class ExecutableBuilder {
     return make_call_code(c, s);
   }
   std::unique_ptr<StepCode> make(const LoopStep& l, const Schedule& s) {
-    return make_loop_code(l, s, l.cond ? build(*l.cond) : nullptr, build(*l.body));
+    std::vector<bool> scattered(l.body->inputs.size(), false);
+    std::fill(scattered.end() - static_cast<ptrdiff_t>(l.xs.size()), scattered.end(), true);
+    return make_loop_code(l, s, l.cond ? build(*l.cond) : nullptr, build(*l.body, scattered));
   }
   std::unique_ptr<StepCode> make(const BranchStep& b, const Schedule& s) {
     std::vector<std::unique_ptr<Executable>> branches;
@@ -124,6 +127,31 @@ class ExecutableBuilder {
         out.own = storage.index;
       }
       e.outputs_.push_back(out);
+    }
+    add_nested(e);
+  }
+
+  static void add_nested(Executable& e) {
+    std::vector<std::vector<int>> slots(e.plan_.storages.size());
+    for (const Executable::StaticRef& ref : e.static_refs_)
+      slots[static_cast<size_t>(ref.storage)].push_back(ref.slot);
+    for (int storage : e.input_storages_)
+      e.input_slots_.push_back(slots[static_cast<size_t>(storage)]);
+    e.nested_offsets_.assign(static_cast<size_t>(e.plan_.own_outputs), 0);
+    for (const Executable::OutputSlot& out : e.outputs_) {
+      if (out.own >= 0) e.nested_offsets_[static_cast<size_t>(out.own)] = -1;
+      e.own_output_slots_.emplace_back();
+      if (out.own >= 0)
+        e.own_output_slots_.back() =
+            slots[static_cast<size_t>(e.plan_.slots[static_cast<size_t>(out.slot)].storage)];
+    }
+    e.nested_bytes_ = ceil_div(e.plan_.arena_bytes, 64) * 64;
+    for (const Storage& s : e.plan_.storages) {
+      if (s.kind != Storage::Kind::kOutput) continue;
+      int64_t& offset = e.nested_offsets_[static_cast<size_t>(s.index)];
+      if (offset < 0) continue;
+      offset = e.nested_bytes_;
+      e.nested_bytes_ += ceil_div(s.total(), 64) * 64;
     }
   }
 
@@ -203,49 +231,73 @@ void Executable::execute(const Frame& frame) const {
   for (const Code& code : codes_) code.code->run(frame.refs.data(), frame.arena + code.workspace);
 }
 
-void Executable::run_nested(std::span<const SlotRef> inputs, std::span<const SlotRef> outputs,
-                            std::byte* arena) const {
-  Frame frame;
-  std::vector<std::byte*> own(static_cast<size_t>(plan_.own_outputs), nullptr);
-  std::vector<Buffer> buffers;
-  for (size_t i = 0; i < outputs_.size(); ++i) {
+void Executable::bind_nested(Frame& frame, std::span<const SlotRef> inputs,
+                             std::span<const SlotRef> outputs, std::byte* arena) const {
+  boost::container::small_vector<std::byte*, 8> own(nested_offsets_.size(), nullptr);
+  boost::container::small_vector<int, 4>
+      scattered;  // outputs in place, but not one after the other
+  frame.outputs.assign(outputs.begin(), outputs.end());
+  for (size_t i = 0; i < outputs.size(); ++i) {
     const OutputSlot& out = outputs_[i];
+    if (out.own < 0) {
+      frame.copied.push_back(static_cast<int>(i));
+      continue;
+    }
+    const Storage& storage =
+        plan_.storages[static_cast<size_t>(plan_.slots[static_cast<size_t>(out.slot)].storage)];
     const bool dense = !outputs[i].table && (outputs[i].stride == out.bytes || out.instances == 1);
-    if (out.own >= 0 && dense) own[static_cast<size_t>(out.own)] = outputs[i].base;
+    if (dense || !storage.spanned) {
+      own[static_cast<size_t>(out.own)] = outputs[i].base;
+      if (!dense) scattered.push_back(static_cast<int>(i));
+      continue;
+    }
+    frame.copies.push_back(Buffer::allocate(storage.total()));
+    own[static_cast<size_t>(out.own)] = frame.copies.back().data();
+    frame.copied.push_back(static_cast<int>(i));
   }
-  for (const Storage& s : plan_.storages) {
-    if (s.kind != Storage::Kind::kOutput || own[static_cast<size_t>(s.index)]) continue;
-    buffers.push_back(Buffer::allocate(s.total()));
-    own[static_cast<size_t>(s.index)] = buffers.back().data();
-  }
+  for (size_t k = 0; k < own.size(); ++k)
+    if (nested_offsets_[k] >= 0) own[k] = arena + nested_offsets_[k];
   bind(frame, inputs, own, arena);
-  execute(frame);
-  std::vector<RegionCopy> copies;
-  for (size_t i = 0; i < outputs_.size(); ++i) {
-    const OutputSlot& out = outputs_[i];
-    const SlotRef& from = frame.refs[static_cast<size_t>(out.slot)];
-    for (int64_t k = 0; k < out.instances; ++k)
-      if (from.at(k) != outputs[i].at(k))
-        copies.push_back(
-            {make_copy_pattern({out.bytes}, {1}, {1}, 1), outputs[i].at(k), from.at(k)});
-  }
-  run_copies(copies);
+  for (int i : scattered)
+    bind_storage(
+        frame,
+        static_cast<size_t>(
+            plan_.slots[static_cast<size_t>(outputs_[static_cast<size_t>(i)].slot)].storage),
+        outputs[static_cast<size_t>(i)]);
 }
 
-const std::byte* Executable::run_condition(std::span<const SlotRef> inputs,
-                                           std::byte* arena) const {
-  // Own outputs of a condition are a few bytes; they live behind the arena of the nested run.
-  Frame frame;
-  std::vector<std::byte*> own(static_cast<size_t>(plan_.own_outputs));
-  int64_t offset = ceil_div(plan_.arena_bytes, 64) * 64;
-  for (const Storage& s : plan_.storages) {
-    if (s.kind != Storage::Kind::kOutput) continue;
-    own[static_cast<size_t>(s.index)] = arena + offset;
-    offset += ceil_div(s.total(), 64) * 64;
-  }
-  bind(frame, inputs, own, arena);
+void Executable::move_input(Frame& frame, size_t input, int64_t bytes) const {
+  for (int slot : input_slots_[input]) frame.refs[static_cast<size_t>(slot)].base += bytes;
+}
+
+void Executable::move_output(Frame& frame, size_t output, int64_t bytes) const {
+  frame.outputs[output].base += bytes;
+  if (std::find(frame.copied.begin(), frame.copied.end(), static_cast<int>(output)) !=
+      frame.copied.end())
+    return;
+  for (int slot : own_output_slots_[output]) frame.refs[static_cast<size_t>(slot)].base += bytes;
+}
+
+void Executable::execute_nested(const Frame& frame) const {
   execute(frame);
-  return frame.refs[static_cast<size_t>(outputs_[0].slot)].at(0);
+  if (frame.copied.empty()) return;
+  // Up to a cache's worth right here: handing copies to other threads would cost more.
+  constexpr int64_t kCopyHere = int64_t{64} << 10;
+  std::vector<RegionCopy> large;
+  for (int i : frame.copied) {
+    const OutputSlot& out = outputs_[static_cast<size_t>(i)];
+    const SlotRef& from = frame.refs[static_cast<size_t>(out.slot)];
+    const SlotRef& to = frame.outputs[static_cast<size_t>(i)];
+    for (int64_t k = 0; k < out.instances; ++k) {
+      if (from.at(k) == to.at(k)) continue;
+      if (out.bytes * out.instances <= kCopyHere) {
+        std::memcpy(to.at(k), from.at(k), static_cast<size_t>(out.bytes));
+      } else {
+        large.push_back({make_copy_pattern({out.bytes}, {1}, {1}, 1), to.at(k), from.at(k)});
+      }
+    }
+  }
+  if (!large.empty()) run_copies(large);
 }
 
 }  // namespace tessera

@@ -23,6 +23,9 @@ class Executable {
     std::vector<std::vector<int64_t>> tables;  // of views of inputs that do not lie in order
     std::vector<Buffer> copies;                // of inputs that a view spans
     std::byte* arena = nullptr;
+    // Of a nested schedule: where its results belong, and those that are computed elsewhere.
+    boost::container::small_vector<SlotRef, 8> outputs;
+    boost::container::small_vector<int, 4> copied;
   };
 
   const StoragePlan& plan() const { return plan_; }
@@ -33,14 +36,16 @@ class Executable {
             std::byte* arena) const;
   void execute(const Frame& frame) const;
 
-  // The same for a nested schedule: its results go to `outputs` (slots of the caller; instances in
-  // the order of the output's slot), copied there if they could not be computed in place. An output
-  // may not overlap an input.
-  void run_nested(std::span<const SlotRef> inputs, std::span<const SlotRef> outputs,
-                  std::byte* arena) const;
-  // What run_nested returns in place of a memory copy: the address of a replicated one-element
-  // output.
-  const std::byte* run_condition(std::span<const SlotRef> inputs, std::byte* arena) const;
+  // The same for a nested schedule, bound once and executed once or, in a loop, many times with
+  // some of its inputs and outputs moved in between. Its results go to `outputs` (slots of the
+  // caller; instances in the order of the output's slot), computed in place where that is possible.
+  // An output may not overlap an input that the schedule still reads.
+  int64_t nested_bytes() const { return nested_bytes_; }  // of its arena, a multiple of 64
+  void bind_nested(Frame& frame, std::span<const SlotRef> inputs, std::span<const SlotRef> outputs,
+                   std::byte* arena) const;
+  void move_input(Frame& frame, size_t input, int64_t bytes) const;
+  void move_output(Frame& frame, size_t output, int64_t bytes) const;
+  void execute_nested(const Frame& frame) const;
 
  private:
   Executable() = default;
@@ -65,6 +70,12 @@ class Executable {
   std::vector<int> input_storages_;   // storage of each input
   std::vector<bool> input_is_dense_;  // inputs that a view spans
   std::vector<OutputSlot> outputs_;
+  std::vector<std::vector<int>> input_slots_;       // of each input: all slots in its storage
+  std::vector<std::vector<int>> own_output_slots_;  // of each output that has a storage to itself
+  // Results of a nested schedule that are never computed in place lie behind its arena: offsets of
+  // own storages, -1 for the others.
+  std::vector<int64_t> nested_offsets_;
+  int64_t nested_bytes_ = 0;
   struct Code {
     std::unique_ptr<StepCode> code;
     int64_t workspace;

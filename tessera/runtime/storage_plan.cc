@@ -111,6 +111,7 @@ Buffer constant_buffer(std::span<const Literal> literals, int64_t bytes) {
 
 struct Planner {
   const Schedule& s;
+  const std::vector<bool>& scattered;
   StoragePlan plan;
 
   const Slot& slot(int i) const { return s.slots[static_cast<size_t>(i)]; }
@@ -140,11 +141,16 @@ struct Planner {
   // Whether the instances of the storage behind `i` lie one after the other as those of slot `i`.
   bool add_view(const ViewMap& view, int in, int out) {
     const Placement from = at(in);
-    const Storage& storage = plan.storages[static_cast<size_t>(from.storage)];
+    Storage& storage = plan.storages[static_cast<size_t>(from.storage)];
     if (view.spans) {
       // Only over instances that are neighbours in the storage.
       if (!from.map.empty() || storage.bytes != slot(in).bytes()) return false;
-      if (storage.kind == Storage::Kind::kInput) plan.dense_inputs.push_back(storage.index);
+      if (storage.kind == Storage::Kind::kInput) {
+        const auto input = static_cast<size_t>(storage.index);
+        if (input < scattered.size() && scattered[input]) return false;
+        plan.dense_inputs.push_back(storage.index);
+      }
+      storage.spanned = true;
     }
     Placement placed{from.storage, view.map};
     if (!from.map.empty())
@@ -215,8 +221,8 @@ struct Block {
 
 }  // namespace
 
-StoragePlan plan_storages(const Schedule& schedule) {
-  Planner planner{schedule, {}};
+StoragePlan plan_storages(const Schedule& schedule, const std::vector<bool>& scattered) {
+  Planner planner{schedule, scattered, {}};
   planner.place();
   return std::move(planner.plan);
 }

@@ -26,6 +26,7 @@ struct Storage {
                               // steps.size() after the last
   int64_t offset = 0;         // kArena
   Buffer constant;            // kConstant
+  bool spanned = false;       // a view spans several instances: they must lie one after the other
   int64_t total() const { return bytes * instances; }
 };
 
@@ -48,8 +49,9 @@ struct StoragePlan {
   int own_outputs = 0;              // storages of kind kOutput
 };
 
-// Finds the views and gives every slot a storage, not yet an address.
-StoragePlan plan_storages(const Schedule& schedule);
+// Finds the views and gives every slot a storage, not yet an address. `scattered`: inputs whose
+// instances never lie one after the other (slices of a loop), so that no view may span them.
+StoragePlan plan_storages(const Schedule& schedule, const std::vector<bool>& scattered = {});
 // Gives the temporaries, and a workspace of workspace_bytes[i] to step i, their addresses.
 void plan_arena(StoragePlan& plan, const Schedule& schedule,
                 const std::vector<int64_t>& workspace_bytes);

@@ -1,6 +1,7 @@
 #include "tessera/sharding/flatten_regions.h"
 
 #include "tessera/ops/control.h"
+#include "tessera/ops/control_flow.h"
 #include "tessera/ops/manual_boundary.h"
 
 namespace tessera {
@@ -34,7 +35,8 @@ class Flattener {
     }
     std::vector<Type> types;
     for (ValueId v : op.results) types.push_back(f.types[v]);
-    return out_.add_op(*op.def, op.params, std::move(operands), types, op.source);
+    return out_.add_op(*op.def, map_control_regions(op, flatten_regions), std::move(operands),
+                       types, op.source);
   }
 
   ValueIds append_manual(const Op& op, ValueIds operands) {

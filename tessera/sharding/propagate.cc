@@ -4,10 +4,13 @@
 #include <deque>
 
 #include "tessera/ops/control.h"
+#include "tessera/ops/control_flow.h"
 #include "tessera/ops/manual_boundary.h"
 #include "tessera/sharding/atoms.h"
 #include "tessera/sharding/flatten_regions.h"
+#include "tessera/sharding/open_regions.h"
 #include "tessera/sharding/projection.h"
+#include "tessera/sharding/prune_control.h"
 
 namespace tessera {
 namespace {
@@ -37,12 +40,13 @@ struct OpState {
 
 class Propagation {
  public:
-  Propagation(const Function& function, const AtomMesh& mesh)
-      : f_(function),
+  Propagation(const OpenedRegions& opened, const AtomMesh& mesh)
+      : f_(opened.flat),
+        source_(opened.source),
+        ties_(opened.ties),
         mesh_(mesh),
-        values_(function.types.size()),
-        users_(function.users()),
-        producers_(function.producers()) {
+        values_(f_.types.size()),
+        touching_(f_.types.size()) {
     for (size_t v = 0; v < values_.size(); ++v) {
       values_[v].dims.resize(f_.types[v].rank());
       values_[v].open.assign(f_.types[v].rank(), true);
@@ -63,11 +67,9 @@ class Propagation {
     for (int tier = 0; tier < kNumTiers; ++tier) run_tier(static_cast<Tier>(tier));
   }
 
-  Function result() const {
-    Function out = f_;
-    for (size_t v = 0; v < values_.size(); ++v)
-      out.types[v].sharding = mesh_.sharding(values_[v].dims);
-    return out;
+  // Of every value.
+  std::shared_ptr<const NamedSharding> sharding(size_t v) const {
+    return mesh_.sharding(values_[v].dims);
   }
 
  private:
@@ -85,12 +87,44 @@ class Propagation {
         pin(op.results[0], op.params.as<ShardingConstraintParams>().sharding);
       if (op.def->factors && !op.operands.empty()) ops_[i] = make_op_state(op, uses);
     }
+    for (size_t v = 0; v < values_.size(); ++v) enter_region(static_cast<ValueId>(v));
+    for (const Tie& tie : ties_)
+      if (f_.types[tie.values.back()].rank() > 0) ops_.push_back(make_tie_state(tie));
+    for (int i = 0; i < static_cast<int>(ops_.size()); ++i)
+      for (ValueId v : ops_[i].tensors)
+        if (touching_[v].empty() || touching_[v].back() != i) touching_[v].push_back(i);
+  }
+
+  // What is manual outside of a region is so in it.
+  AtomSet enter_region(ValueId v) {
+    if (source_[v] >= 0) values_[v].manual = enter_region(source_[v]);
+    return values_[v].manual;
+  }
+
+  OpState make_tie_state(const Tie& tie) const {
+    OpState state;
+    TensorFactors dims;
+    for (int64_t extent : f_.types[tie.values.back()].shape)
+      dims.push_back({state.factors.add(extent)});
+    for (size_t k = 0; k < tie.values.size(); ++k) {
+      TensorFactors mine = dims;
+      if (tie.stacked[k]) {
+        const int64_t rows = f_.types[tie.values[k]].shape[0];
+        mine.insert(mine.begin(), {state.factors.add(rows, FactorKind::kNeedReplication)});
+      }
+      (k == 0 ? state.factors.results : state.factors.operands).push_back(mine);
+      state.dims.push_back(mine);
+      state.tensors.push_back(tie.values[k]);
+    }
+    state.pinned.resize(state.factors.factors.size());
+    state.elementwise = state.single_use = true;
+    return state;
   }
 
   // A value's manual axes are those of its operands, with what a border adds or takes away.
   void block_manual_axes(const Op& op) {
     AtomSet manual = 0;
-    for (ValueId v : op.operands) manual |= values_[v].manual;
+    for (ValueId v : op.operands) manual |= enter_region(v);
     if (op.def == &full_to_shard_op || op.def == &shard_to_full_op) {
       const auto& p = op.params.as<ManualBoundaryParams>();
       AtomSet axes = 0;
@@ -156,14 +190,12 @@ class Propagation {
       changed.clear();
       step(ops_[i], tier, changed);
       auto push = [&](int k) {
-        if (k < 0 || queued[k]) return;
+        if (queued[k]) return;
         queued[k] = true;
         worklist.push_back(k);
       };
-      for (ValueId v : changed) {
-        push(producers_[v]);
-        for (int user : users_[v]) push(user);
-      }
+      for (ValueId v : changed)
+        for (int k : touching_[v]) push(k);
     }
   }
 
@@ -303,11 +335,12 @@ class Propagation {
   }
 
   const Function& f_;
+  const std::vector<ValueId>& source_;
+  const std::vector<Tie>& ties_;
   const AtomMesh& mesh_;
   std::vector<ValueState> values_;
-  std::vector<std::vector<int>> users_;
-  std::vector<int> producers_;
-  std::vector<OpState> ops_;
+  std::vector<std::vector<int>> touching_;  // of a value: ops and ties that read or write it
+  std::vector<OpState> ops_;                // those of f_, then the ties
 };
 
 // A constant that two ops use would tie their shardings together: each user gets its own.
@@ -331,21 +364,30 @@ Function split_constants(const Function& f) {
     for (ValueId v : op.operands) operands.push_back(value(v));
     std::vector<Type> types;
     for (ValueId v : op.results) types.push_back(f.types[v]);
-    const ValueIds results = out.add_op(*op.def, op.params, std::move(operands), types, op.source);
+    const ValueIds results = out.add_op(*op.def, map_control_regions(op, split_constants),
+                                        std::move(operands), types, op.source);
     for (size_t i = 0; i < results.size(); ++i) map[op.results[i]] = results[i];
   }
   for (ValueId v : f.outputs) out.outputs.push_back(value(v));
   return out;
 }
 
-// Shardings asked of outputs become constraints, and constraints are written on the one mesh.
-Function pin_outputs(Function f, const Mesh& mesh, const ShardingRequest& request) {
-  for (Op& op : f.ops)
+// Constraints written on the one mesh.
+Function on_one_mesh(Function f, const Mesh& mesh) {
+  for (Op& op : f.ops) {
     if (op.def == &sharding_constraint_op) {
       const NamedSharding& sharding = op.params.as<ShardingConstraintParams>().sharding;
       if (!(sharding.mesh() == mesh))
         op.params = ShardingConstraintParams{translate("with_sharding_constraint", sharding, mesh)};
     }
+    op.params =
+        map_control_regions(op, [&](const Function& region) { return on_one_mesh(region, mesh); });
+  }
+  return f;
+}
+
+// Shardings asked of outputs become constraints.
+Function pin_outputs(Function f, const Mesh& mesh, const ShardingRequest& request) {
   for (size_t i = 0; i < request.outputs.size(); ++i) {
     if (!request.outputs[i]) continue;
     const Type type = f.types[f.outputs[i]];
@@ -362,13 +404,17 @@ Function pin_outputs(Function f, const Mesh& mesh, const ShardingRequest& reques
 
 Function propagate(const Function& function, const Mesh& mesh, const ShardingRequest& request) {
   const AtomMesh atoms(mesh);
-  const Function flat = pin_outputs(split_constants(flatten_regions(function)), mesh, request);
-  Propagation propagation(flat, atoms);
+  const Function flat = pin_outputs(
+      on_one_mesh(split_constants(prune_control(flatten_regions(function))), mesh), mesh, request);
+  OpenedRegions opened = open_regions(flat);
+  Propagation propagation(opened, atoms);
   for (size_t i = 0; i < request.inputs.size(); ++i)
     if (request.inputs[i])
       propagation.pin(flat.inputs[i], translate("jit", *request.inputs[i], mesh));
   propagation.run();
-  return propagation.result();
+  for (size_t v = 0; v < opened.flat.types.size(); ++v)
+    opened.flat.types[v].sharding = propagation.sharding(v);
+  return close_regions(opened);
 }
 
 Mesh program_mesh(const Function& function, const ShardingRequest& request) {
@@ -379,12 +425,16 @@ Mesh program_mesh(const Function& function, const ShardingRequest& request) {
     if (mesh.rank() == 0) return;  // the empty mesh of a scalar says nothing
     if (std::find(meshes.begin(), meshes.end(), mesh) == meshes.end()) meshes.push_back(mesh);
   };
-  for (const Op& op : flatten_regions(function).ops) {
-    if (op.def == &sharding_constraint_op)
-      add(inside, op.params.as<ShardingConstraintParams>().sharding.mesh());
-    if (op.def == &full_to_shard_op || op.def == &shard_to_full_op)
-      add(inside, op.params.as<ManualBoundaryParams>().mesh);
-  }
+  const std::function<void(const Function&)> collect = [&](const Function& f) {
+    for (const Op& op : f.ops) {
+      if (op.def == &sharding_constraint_op)
+        add(inside, op.params.as<ShardingConstraintParams>().sharding.mesh());
+      if (op.def == &full_to_shard_op || op.def == &shard_to_full_op)
+        add(inside, op.params.as<ManualBoundaryParams>().mesh);
+      for (const FunctionRef& region : control_regions(op)) collect(*region);
+    }
+  };
+  collect(flatten_regions(function));
   for (const auto* list : {&request.inputs, &request.outputs})
     for (const std::optional<NamedSharding>& s : *list)
       if (s) add(outside, s->mesh());

@@ -1,8 +1,10 @@
 #include "tessera/trace/evaluate.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "tessera/ops/control.h"
+#include "tessera/ops/control_flow.h"
 
 namespace tessera {
 namespace {
@@ -77,6 +79,7 @@ class Evaluator {
   }
 
   std::vector<DeviceLiterals> run_op(const Op& op, const std::vector<DeviceLiterals>& operands) {
+    if (is_control_flow(op)) return run_control_flow(op, operands);
     if (op.def->evaluate_spmd) return op.def->evaluate_spmd(operands, op.params, mesh_);
     if (op.def->evaluate) return run_each(op, operands);
     const auto* control = std::get_if<Control>(&op.def->lower);
@@ -95,6 +98,87 @@ class Evaluator {
     }
     TESSERA_CHECK(false, "{}.{} has no evaluation", op.def->dialect, op.def->name);
     __builtin_unreachable();
+  }
+
+  // Devices walk through loops and branches together, for a region may hold collectives.
+  std::vector<DeviceLiterals> run_control_flow(const Op& op,
+                                               const std::vector<DeviceLiterals>& operands) {
+    if (op.def == &while_op) return run_while(op.params.as<WhileParams>(), operands);
+    if (op.def == &scan_op) return run_scan(op.params.as<ScanParams>(), operands);
+    const auto& p = op.params.as<CaseParams>();
+    const Literal index = agreed(op, operands[0]);
+    int64_t chosen =
+        index.dtype() == bool_ ? static_cast<int64_t>(*index.data<bool>()) : *index.data<int32_t>();
+    const auto last = static_cast<int64_t>(p.branches.size()) - 1;
+    if (chosen < 0 || chosen > last) chosen = last;
+    return run(*p.branches[static_cast<size_t>(chosen)], {operands.begin() + 1, operands.end()});
+  }
+
+  // What decides where a program goes on is the same on every device.
+  static const Literal& agreed(const Op& op, const DeviceLiterals& value) {
+    for (const Literal& x : value)
+      if (!(x == value[0]))
+        sharding_error(op.def->name,
+                       "expected a condition that is the same on all devices, got one that varies; "
+                       "combine it by a collective first");
+    return value[0];
+  }
+
+  std::vector<DeviceLiterals> run_while(const WhileParams& p, std::vector<DeviceLiterals> carry) {
+    const Op op{.def = &while_op};
+    while (*agreed(op, run(*p.cond, carry)[0]).data<bool>()) carry = run(*p.body, carry);
+    return carry;
+  }
+
+  std::vector<DeviceLiterals> run_scan(const ScanParams& p,
+                                       const std::vector<DeviceLiterals>& operands) {
+    const auto consts = static_cast<int64_t>(p.num_consts), carries = p.num_carry;
+    std::vector<DeviceLiterals> carry(operands.begin() + consts,
+                                      operands.begin() + consts + carries);
+    std::vector<DeviceLiterals> ys;
+    for (size_t r = static_cast<size_t>(carries); r < p.body->outputs.size(); ++r) {
+      Type type = p.body->type(p.body->outputs[r]);
+      type.shape.insert(type.shape.begin(), p.length);
+      DeviceLiterals& y = ys.emplace_back();
+      for (int64_t d = 0; d < devices_; ++d) y.emplace_back(type.dtype, type.shape);
+    }
+    for (int64_t i = 0; i < p.length; ++i) {
+      const int64_t at = p.reverse ? p.length - 1 - i : i;
+      std::vector<DeviceLiterals> args(operands.begin(), operands.begin() + consts);
+      args.insert(args.end(), carry.begin(), carry.end());
+      for (size_t k = static_cast<size_t>(consts + carries); k < operands.size(); ++k)
+        args.push_back(rows(operands[k], at));
+      std::vector<DeviceLiterals> out = run(*p.body, args);
+      for (size_t y = 0; y < ys.size(); ++y)
+        for (int64_t d = 0; d < devices_; ++d) {
+          const Literal& row = out[static_cast<size_t>(carries) + y][d];
+          const int64_t bytes = row.elements() * itemsize(row.dtype());
+          std::memcpy(ys[y][d].mutable_raw() + at * bytes, row.raw(), static_cast<size_t>(bytes));
+        }
+      out.resize(static_cast<size_t>(carries));
+      carry = std::move(out);
+    }
+    carry.insert(carry.end(), ys.begin(), ys.end());
+    return carry;
+  }
+
+  // Row `at` of every device's array; devices that share an array share its rows.
+  DeviceLiterals rows(const DeviceLiterals& x, int64_t at) const {
+    DeviceLiterals out;
+    for (int64_t d = 0; d < devices_; ++d) {
+      int64_t twin = 0;
+      while (twin < d && x[twin].raw() != x[d].raw()) ++twin;
+      if (twin < d) {
+        out.push_back(out[twin]);
+        continue;
+      }
+      Shape shape = x[d].shape();
+      shape.erase(shape.begin());
+      Literal& row = out.emplace_back(x[d].dtype(), shape);
+      const int64_t bytes = row.elements() * itemsize(row.dtype());
+      std::memcpy(row.mutable_raw(), x[d].raw() + at * bytes, static_cast<size_t>(bytes));
+    }
+    return out;
   }
 
   // Once for all devices that hold the very same operands.

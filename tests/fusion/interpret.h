@@ -402,8 +402,82 @@ class ScheduleInterpreter {
   }
 
   void run_step(const CallStep&) { TESSERA_CHECK(false, "fusion makes no calls"); }
-  void run_step(const LoopStep&) { TESSERA_CHECK(false, "fusion makes no loops"); }
-  void run_step(const BranchStep&) { TESSERA_CHECK(false, "fusion makes no branches"); }
+  // The instances of a slot as those of a nested slot.
+  std::vector<Literal> passed(int slot, const Slot& inside) const {
+    std::vector<Literal> out;
+    for (int32_t i : instance_map(mesh_, inside.axes, s_.slots[slot].axes))
+      out.push_back(slots_[slot][i]);
+    return out;
+  }
+  static std::vector<Literal> rows(const std::vector<Literal>& x, const Slot& inside, int64_t row) {
+    std::vector<Literal> out;
+    for (const Literal& all : x) {
+      Literal& slice = out.emplace_back(inside.dtype, inside.shape);
+      std::memcpy(slice.mutable_raw(), all.raw() + row * inside.bytes(),
+                  static_cast<size_t>(inside.bytes()));
+    }
+    return out;
+  }
+  // Results of a nested schedule as this one's slot.
+  void store(int slot, const Slot& inside, const std::vector<Literal>& values, int64_t row = -1) {
+    const std::vector<int32_t> map = instance_map(mesh_, inside.axes, s_.slots[slot].axes);
+    for (size_t i = 0; i < values.size(); ++i) {
+      Literal& target = slots_[slot][map[i]];
+      if (row < 0) {
+        target = values[i].reshaped(s_.slots[slot].shape);
+      } else {
+        std::memcpy(target.mutable_raw() + row * inside.bytes(), values[i].raw(),
+                    static_cast<size_t>(inside.bytes()));
+      }
+    }
+  }
+
+  void run_step(const LoopStep& step) {
+    const Schedule& body = *step.body;
+    auto input = [&](size_t k) -> const Slot& { return body.slots[body.inputs[k]]; };
+    std::vector<std::vector<Literal>> consts, carry;
+    for (size_t k = 0; k < step.consts.size(); ++k)
+      consts.push_back(passed(step.consts[k], input(k)));
+    for (size_t k = 0; k < step.in.size(); ++k)
+      carry.push_back(passed(step.in[k], input(consts.size() + k)));
+    auto holds = [&](int64_t trip) {
+      if (!step.cond) return trip < step.trip_count;
+      std::vector<std::vector<Literal>> args = consts;
+      args.insert(args.end(), carry.begin(), carry.end());
+      return *ScheduleInterpreter(*step.cond).run(args)[0][0].data<bool>();
+    };
+    for (int64_t trip = 0; holds(trip); ++trip) {
+      const int64_t row = step.reverse ? step.trip_count - 1 - trip : trip;
+      std::vector<std::vector<Literal>> args = consts;
+      args.insert(args.end(), carry.begin(), carry.end());
+      for (int x : step.xs) {
+        const Slot& inside = input(args.size());
+        args.push_back(rows(passed(x, inside), inside, row));
+      }
+      std::vector<std::vector<Literal>> out = ScheduleInterpreter(body).run(args);
+      for (size_t k = 0; k < step.ys.size(); ++k)
+        store(step.ys[k], body.slots[body.outputs[carry.size() + k]], out[carry.size() + k], row);
+      out.resize(carry.size());
+      carry = std::move(out);
+    }
+    for (size_t k = 0; k < carry.size(); ++k)
+      store(step.out[k], body.slots[body.outputs[k]], carry[k]);
+  }
+
+  void run_step(const BranchStep& step) {
+    const Literal& index = slots_[step.index][0];
+    int64_t chosen =
+        index.dtype() == bool_ ? static_cast<int64_t>(*index.data<bool>()) : *index.data<int32_t>();
+    const auto last = static_cast<int64_t>(step.branches.size()) - 1;
+    if (chosen < 0 || chosen > last) chosen = last;
+    const Schedule& branch = *step.branches[chosen];
+    std::vector<std::vector<Literal>> args;
+    for (size_t k = 0; k < step.in.size(); ++k)
+      args.push_back(passed(step.in[k], branch.slots[branch.inputs[k]]));
+    const std::vector<std::vector<Literal>> out = ScheduleInterpreter(branch).run(args);
+    for (size_t k = 0; k < out.size(); ++k)
+      store(step.out[k], branch.slots[branch.outputs[k]], out[k]);
+  }
 
   const Schedule& s_;
   const Mesh mesh_;

@@ -1,0 +1,272 @@
+// Control flow over trees: scan, while_loop, fori_loop, cond, switch_, map, associative_scan. JAX's
+// names and meaning.
+//
+//   auto [total, partial] = scan([](const Array& sum, const Array& x) {
+//     Array next = sum + x;
+//     return std::pair(next, next);
+//   }, Array(0.f), xs);                                   // partial[i]: the sum of xs[0..i]
+//   Array r = cond(x > 0, [](const Array& x) { return x; }, [](const Array& x) { return -x; }, x);
+//
+// A body is traced once, whatever the number of trips, and compiled once. What it captures of
+// outside is passed to every trip. Each function works on concrete arrays (one compiled program),
+// inside jit and shard_map, and under every transformation.
+//
+// Carries keep their types: a UserError names the leaf that does not. Weakly typed initial values
+// take the dtype that the body returns, and inside shard_map the variance over manual axes is
+// found, not asked for.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tessera/compile/jit.h"
+#include "tessera/compile/leaf_function.h"
+#include "tessera/mesh/partition_spec.h"
+#include "tessera/ops/compare.h"
+
+namespace tessera {
+
+struct ScanOptions {
+  // The number of trips; needed where there is nothing to scan over, else it must agree.
+  std::optional<int64_t> length = std::nullopt;
+  bool reverse = false;  // from the last slice to the first; results are stacked likewise
+};
+
+struct AssociativeScanOptions {
+  bool reverse = false;
+  int64_t axis = 0;
+};
+
+namespace internal {
+
+// The flat core, under a trace. `paths`: of the leaves, for messages.
+struct FlatLoopResult {
+  std::vector<Array> carry, ys;
+};
+FlatLoopResult scan_flat(std::string_view op, const FlatFn& body, std::vector<Array> init,
+                         const std::vector<Array>& xs, const std::vector<std::string>& carry_paths,
+                         const std::vector<std::string>& xs_paths, const ScanOptions& options);
+std::vector<Array> while_flat(std::string_view op, const FlatFn& cond, const FlatFn& body,
+                              std::vector<Array> init, const std::vector<std::string>& paths);
+// `index`: bool or integer scalar, as the op takes it. Paths of the results are asked for once a
+// branch has been called.
+std::vector<Array> case_flat(std::string_view op, const Array& index,
+                             const std::vector<FlatFn>& branches, const std::vector<Array>& args,
+                             const std::function<std::vector<std::string>()>& result_paths);
+std::vector<Array> associative_scan_flat(
+    const std::function<std::vector<Array>(const std::vector<Array>&, const std::vector<Array>&)>&
+        combine,
+    const std::vector<Array>& elements, const std::vector<std::string>& paths,
+    const AssociativeScanOptions& options);
+
+Array as_predicate(const Array& pred);
+Array as_branch_index(const Array& index, int64_t branches);
+// Bounds of a loop as integers of one dtype.
+std::pair<Array, Array> loop_bounds(const Array& lower, const Array& upper);
+Array increment(const Array& i);
+
+template <class T>
+std::vector<std::string> leaf_paths(const T& tree, const std::string& name) {
+  std::vector<std::string> out;
+  tree::for_each_leaf_with_path(
+      tree, [&](const Array&, const std::string& path) { out.push_back(name + path); });
+  return out;
+}
+
+// UserError unless the two trees have one structure.
+template <class T>
+void expect_structure(std::string_view op, const char* what, const T& expected, const T& got) {
+  std::string a, b;
+  tree::append_static_key(expected, a);
+  tree::append_static_key(got, b);
+  if (a != b)
+    value_error(op,
+                "expected {} of one structure, got different ones (sizes, keys or static fields)",
+                what);
+}
+
+// Calls `traced` under a trace: the current one, or one of its own that is compiled and run.
+template <class F, class... Args>
+auto under_trace(std::string_view op, const F& traced, const Args&... args) {
+  if (Trace::current()) return traced(args...);
+  return run_once(op, traced, args...);
+}
+
+template <class F, class Carry, class X>
+auto scan_traced(std::string_view op, const F& f, const Carry& init, const X& xs,
+                 const ScanOptions& options) {
+  LeafFunction<F, Carry, X> body(f, init, xs);
+  using Result = typename decltype(body)::Result;
+  static_assert(std::tuple_size_v<Result> == 2, "a scan's body returns a pair (carry, y)");
+  static_assert(std::is_same_v<std::decay_t<std::tuple_element_t<0, Result>>, Carry>,
+                "a scan's body returns a carry of the type it starts with");
+  const auto flat = [&](const std::vector<Array>& inputs) {
+    std::vector<Array> out = body(inputs);
+    expect_structure(op, "carries", init, std::get<0>(body.result()));
+    return out;
+  };
+  FlatLoopResult out = scan_flat(op, flat, tree::leaves(init), tree::leaves(xs),
+                                 leaf_paths(init, "carry"), leaf_paths(xs, "xs"), options);
+  return std::pair(tree::unflatten(std::get<0>(body.result()), out.carry),
+                   tree::unflatten(std::get<1>(body.result()), out.ys));
+}
+
+template <class Cond, class Body, class Carry>
+Carry while_traced(std::string_view op, const Cond& cond, const Body& body, const Carry& init) {
+  LeafFunction<Cond, Carry> condition(cond, init);
+  LeafFunction<Body, Carry> step(body, init);
+  static_assert(std::is_same_v<typename decltype(condition)::Result, Array>,
+                "a loop's condition returns an Array");
+  static_assert(std::is_same_v<typename decltype(step)::Result, Carry>,
+                "a loop's body returns a carry of the type it starts with");
+  const auto flat = [&](const std::vector<Array>& inputs) {
+    std::vector<Array> out = step(inputs);
+    expect_structure(op, "carries", init, step.result());
+    return out;
+  };
+  return tree::unflatten(
+      init, while_flat(op, condition.flat(), flat, tree::leaves(init), leaf_paths(init, "carry")));
+}
+
+// `branches` callables, `index` as the op takes it.
+template <class... Branches, class... Args>
+auto case_traced(std::string_view op, const Array& index, const std::tuple<Branches...>& branches,
+                 const Args&... args) {
+  using First = std::tuple_element_t<0, std::tuple<Branches...>>;
+  using Result = typename LeafFunction<First, Args...>::Result;
+  static_assert(
+      (std::is_same_v<typename LeafFunction<std::decay_t<Branches>, Args...>::Result, Result> &&
+       ...),
+      "branches return one type");
+  std::optional<Result> result;
+  const auto flatten = [&](const auto& branch) -> FlatFn {
+    return [&, call = std::make_shared<LeafFunction<std::decay_t<decltype(branch)>, Args...>>(
+                   branch, args...)](const std::vector<Array>& inputs) {
+      std::vector<Array> out = (*call)(inputs);
+      if (result) expect_structure(op, "results of all branches", *result, call->result());
+      if (!result) result.emplace(call->result());
+      return out;
+    };
+  };
+  const std::vector<FlatFn> flat = std::apply(
+      [&](const auto&... branch) { return std::vector<FlatFn>{flatten(branch)...}; }, branches);
+  std::vector<Array> leaves;
+  (tree::for_each_leaf(args, [&](const Array& leaf) { leaves.push_back(leaf); }), ...);
+  const std::vector<Array> out =
+      case_flat(op, index, flat, leaves, [&] { return leaf_paths(*result, "result"); });
+  return tree::unflatten(*result, out);
+}
+
+}  // namespace internal
+
+// Folds f over the leading dimension of every leaf of xs:
+//   f(carry, x) -> pair(carry, y), x a slice of xs;  result: pair(last carry, ys stacked).
+// xs without leaves (None) needs a length. UserErrors: lengths that differ, a carry whose shape,
+// dtype or structure changes; each names the leaf.
+template <class F, class Carry, class X>
+auto scan(const F& f, const Carry& init, const X& xs, const ScanOptions& options = {}) {
+  const auto traced = [&](const auto& start, const auto& elements) {
+    return internal::scan_traced("scan", f, start, elements, options);
+  };
+  return internal::under_trace("scan", traced, internal::as_argument<true>(init), xs);
+}
+
+// The carry for which cond(carry), a bool scalar, is false; body(carry) -> carry. Where cond
+// differs between the devices of a shard_map, every device stops by itself.
+template <class Cond, class Body, class Carry>
+auto while_loop(const Cond& cond, const Body& body, const Carry& init) {
+  const auto traced = [&](const auto& start) {
+    return internal::while_traced("while_loop", cond, body, start);
+  };
+  return internal::under_trace("while_loop", traced, internal::as_argument<true>(init));
+}
+
+// body(i, carry) -> carry for i = lower, ..., upper - 1. With C++ integers the number of trips is
+// known, and the loop has a derivative in both directions; with Arrays it is a while_loop.
+template <class Lower, class Upper, class Body, class Carry>
+auto fori_loop(const Lower& lower, const Upper& upper, const Body& body, const Carry& init) {
+  if constexpr (std::is_integral_v<Lower> && std::is_integral_v<Upper>) {
+    const auto trips =
+        std::max<int64_t>(0, static_cast<int64_t>(upper) - static_cast<int64_t>(lower));
+    const auto traced = [&]<class T>(const T& start) {
+      const auto step = [&](const std::pair<Array, T>& state, NoneType) {
+        return std::pair(
+            std::pair(internal::increment(state.first), T(body(state.first, state.second))), None);
+      };
+      return internal::scan_traced("fori_loop", step, std::pair(Array(lower), start), None,
+                                   {.length = trips})
+          .first.second;
+    };
+    return internal::under_trace("fori_loop", traced, internal::as_argument<true>(init));
+  } else {
+    const auto traced = [&]<class T>(const Array& first, const Array& last, const T& start) {
+      const auto bounds = internal::loop_bounds(first, last);
+      using State = std::tuple<Array, Array, T>;
+      const auto below = [](const State& s) { return lax::lt(std::get<0>(s), std::get<1>(s)); };
+      const auto step = [&](const State& s) {
+        return State(internal::increment(std::get<0>(s)), std::get<1>(s),
+                     body(std::get<0>(s), std::get<2>(s)));
+      };
+      return std::get<2>(internal::while_traced("fori_loop", below, step,
+                                                State(bounds.first, bounds.second, start)));
+    };
+    return internal::under_trace("fori_loop", traced, internal::as_argument<true>(lower),
+                                 internal::as_argument<true>(upper),
+                                 internal::as_argument<true>(init));
+  }
+}
+
+// true_fn(args...) where pred, a scalar (numbers: not 0), holds, else false_fn(args...). Only the
+// chosen one runs, but where pred differs between the devices of a shard_map: then both do. Both
+// return the same structure, shapes and dtypes; UserError naming the leaf otherwise.
+template <class True, class False, class... Args>
+auto cond(const Array& pred, const True& true_fn, const False& false_fn, const Args&... args) {
+  const auto traced = [&](const Array& p, const auto&... x) {
+    return internal::case_traced("cond", internal::as_predicate(p),
+                                 std::tuple<False, True>(false_fn, true_fn), x...);
+  };
+  return internal::under_trace("cond", traced, pred, internal::as_argument<true>(args)...);
+}
+
+// branches[index](args...), the index clamped to the branches there are: a tuple of callables, or a
+// vector of one type of callable.
+template <class... Branches, class... Args>
+auto switch_(const Array& index, const std::tuple<Branches...>& branches, const Args&... args) {
+  const auto traced = [&](const Array& i, const auto&... x) {
+    return internal::case_traced("switch_", internal::as_branch_index(i, sizeof...(Branches)),
+                                 branches, x...);
+  };
+  return internal::under_trace("switch_", traced, index, internal::as_argument<true>(args)...);
+}
+
+// f over the leading dimension of every leaf of xs, one slice after the other, results stacked.
+template <class F, class X>
+auto map(const F& f, const X& xs) {
+  const auto traced = [&](const auto& elements) {
+    const auto step = [&](NoneType, const auto& x) { return std::pair(None, f(x)); };
+    return internal::scan_traced("map", step, None, elements, {}).second;
+  };
+  return internal::under_trace("map", traced, xs);
+}
+
+// Prefix combinations of elements along `axis` by an associative fn(a, b), which gets whole blocks
+// of them: result[i] = fn(result[i - 1], elements[i]). About 2 log2(n) calls (Blelloch, 1990).
+template <class F, class T>
+T associative_scan(const F& fn, const T& elements, const AssociativeScanOptions& options = {}) {
+  const auto traced = [&](const T& elems) -> T {
+    const auto combine = [&](const std::vector<Array>& a, const std::vector<Array>& b) {
+      const T out = fn(tree::unflatten(elems, a), tree::unflatten(elems, b));
+      internal::expect_structure("associative_scan", "results and elements", elems, out);
+      return tree::leaves(out);
+    };
+    return tree::unflatten(
+        elems, internal::associative_scan_flat(combine, tree::leaves(elems),
+                                               internal::leaf_paths(elems, "elems"), options));
+  };
+  return internal::under_trace("associative_scan", traced, elements);
+}
+
+}  // namespace tessera

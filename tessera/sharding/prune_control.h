@@ -1,0 +1,16 @@
+// prune_control: loops and branches without what nobody needs.
+//
+// Before: a Function whose loops may carry values that nobody reads.
+// After:  no dead op; a scan carries only what a live result or another live carry needs, and its
+//         invariant carries (the body returns them as they came) are constants of it; results and
+//         operands of a branch that nobody reads are gone. Derivatives and pruned outputs of jit
+//         leave such values behind.
+#pragma once
+
+#include "tessera/ir/function.h"
+
+namespace tessera {
+
+Function prune_control(const Function& function);
+
+}  // namespace tessera

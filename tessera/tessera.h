@@ -28,6 +28,7 @@
 
 // Arrays and their functions.
 #include "tessera/ir/array.h"
+#include "tessera/numpy/attention.h"
 #include "tessera/numpy/axes.h"
 #include "tessera/numpy/collectives.h"
 #include "tessera/numpy/creation.h"

@@ -4,6 +4,7 @@
   linen, nnx    {name, params, stats, inputs, out, ...}: leaves as lists of arrays, in the order of
                 the C++ structs' fields. What a name means is in the tests. `train` has the outputs
                 and running statistics of one step in training, `out` those of evaluation
+  attention     {name, inputs, out}: jax.nn.dot_product_attention
   keys          the first keys of streams of nnx.Rngs
 """
 import warnings
@@ -203,7 +204,30 @@ def linen_modules():
   yield linen_case('embed', nn.Embed(5, 3), (tokens,), order=('embedding',))
 
 
+def attention():
+  q, k, v = draw(2, 5, 4, 3), draw(2, 6, 4, 3), draw(2, 6, 4, 3)
+  few = draw(2, 6, 2, 3), draw(2, 6, 2, 3)
+  bias, mask = draw(1, 4, 5, 6), rng.uniform(size=(2, 1, 5, 6)) < 0.7
+  lengths = np.int32([5, 3]), np.int32([2, 6])
+  f = jax.nn.dot_product_attention
+  calls = {
+      'plain': ((q, k, v), {}),
+      'no_batch': ((q[0], k[0], v[0]), {}),
+      'causal': ((q, k, v), dict(is_causal=True)),
+      'grouped': ((q, *few), dict(scale=0.3)),
+      'bias_mask': ((q, k, v, bias, mask), {}),
+      'grouped_bias': ((q, *few, bias, mask), dict(is_causal=True)),
+      'lengths': ((q, k, v, *lengths), {}),
+      'window': ((q, k, v), dict(local_window_size=(2, 1))),
+  }
+  for name, (inputs, options) in calls.items():
+    out = f(*inputs[:3], query_seq_lengths=inputs[3], key_value_seq_lengths=inputs[4]
+           ) if name == 'lengths' else f(*inputs, **options)
+    yield {'name': name, 'inputs': arrays(*inputs), 'out': array(out)}
+
+
 topic.write({
+    'attention': list(attention()),
     'initializers': list(initializers()),
     'keys': list(keys()),
     'nnx': list(nnx_modules()),

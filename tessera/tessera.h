@@ -47,7 +47,9 @@
 
 // Transformations.
 #include "tessera/compile/control_flow.h"
+#include "tessera/compile/custom_derivatives.h"
 #include "tessera/compile/grad.h"
+#include "tessera/compile/jacobian.h"
 #include "tessera/compile/jit.h"
 #include "tessera/compile/shard_map.h"
 #include "tessera/compile/vmap.h"

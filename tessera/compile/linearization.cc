@@ -125,8 +125,8 @@ ValueAndGradients value_and_grad_flat(const FlatFn& body, std::span<const Array>
   for (size_t i = 0; i < leaves.size(); ++i) {
     const AxisNames cast = axis_difference(value.varying, leaves[i].type().varying);
     if (wrt[i] && !cast.empty())
-      traced.arguments[i] =
-          bind1(pcast_op, PcastParams{AxisEnv::current().mesh_of(cast), cast}, {traced.arguments[i]});
+      traced.arguments[i] = bind1(pcast_op, PcastParams{AxisEnv::current().mesh_of(cast), cast},
+                                  {traced.arguments[i]});
   }
   Linearization linear = linearize_traced(traced, wrt);
   std::vector<Array> cts(linear.results.size());

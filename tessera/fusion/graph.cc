@@ -210,7 +210,8 @@ void Builder::lower(const Op& op) {
       return true;
     }
     bool operator()(const Control& lowering) {
-      if (lowering.kind == ControlKind::kConstraint) return alias();
+      if (lowering.kind == ControlKind::kConstraint || lowering.kind == ControlKind::kIdentity)
+        return alias();
       if (is_control_flow(op)) return control();
       b.no_place(op, "that the pipeline expands before fusion");
     }

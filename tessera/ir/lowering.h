@@ -94,10 +94,12 @@ enum class ControlKind : uint8_t {
   kScan,
   kCase,
   kCallback,
-  kConstraint
+  kConstraint,
+  kIdentity  // the operand; what it means to transforms, fusion no longer needs
 };
 struct Control {
   ControlKind kind;
+  FunctionRef (*callee)(const Params& params) = nullptr;  // kCall: what is inlined
 };
 
 using Lowering =

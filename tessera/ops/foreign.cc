@@ -4,6 +4,7 @@
 #include "tessera/ops/control.h"
 #include "tessera/ops/convert.h"
 #include "tessera/ops/elementwise.h"
+#include "tessera/ops/identity.h"
 
 namespace tessera {
 namespace {
@@ -39,8 +40,13 @@ Values replica_id(OpReader& reader) {
   return reader.insert(constant_op, ConstantParams{Literal::scalar(uint32_t{0}), {}}, {});
 }
 
-// It keeps compilers from moving ops across; the values are its operands.
-Values optimization_barrier(OpReader& reader) { return reader.operands; }
+// JAX's takes many operands; ours one each.
+Values optimization_barrier(OpReader& reader) {
+  Values out;
+  for (ValueId v : reader.operands)
+    out.push_back(reader.insert(optimization_barrier_op, OptimizationBarrierParams{}, std::span(&v, 1))[0]);
+  return out;
+}
 
 // An op with a name for those who know it, and a function that says the same.
 Values composite(OpReader& reader) {

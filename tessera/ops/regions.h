@@ -39,6 +39,10 @@ struct RegionTransforms {
                    std::span<const Array> tangents);
   LinearizedFunction (*linearize)(const Function& function, std::span<const Array> primals,
                                   const std::vector<bool>& has_tangent);
+  // The same where the values `known` of the function are given, not computed.
+  LinearizedFunction (*linearize_with)(const Function& function, std::span<const Array> primals,
+                                       const std::vector<bool>& has_tangent, const Dims& known,
+                                       std::span<const Array> known_values);
   // Cotangents of the inputs marked `linear` (undefined for the others), given those of the results
   // (undefined: zero). `function` is linear in the marked inputs; their operands are not read.
   std::vector<Array> (*transpose)(const Function& function, const std::vector<bool>& linear,

@@ -29,8 +29,10 @@ class Flattener {
  private:
   ValueIds append_op(const Op& op, const Function& f, ValueIds operands) {
     if (const auto* control = std::get_if<Control>(&op.def->lower)) {
-      if (control->kind == ControlKind::kCall)
-        return append(*op.params.as<CallParams>().callee, operands);
+      if (control->kind == ControlKind::kCall) {
+        const FunctionRef callee = control->callee(op.params);
+        return append(*callee, operands);
+      }
       if (op.def == &manual_computation_op) return append_manual(op, std::move(operands));
     }
     std::vector<Type> types;

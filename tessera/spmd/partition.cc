@@ -184,6 +184,8 @@ class Partitioner {
           return visit_constraint(op);
         case ControlKind::kManualComputation:
           return visit_border(op);
+        case ControlKind::kIdentity:
+          break;
         default:
           sharding_error(
               op.def->name,

@@ -86,7 +86,7 @@ class Evaluator {
     TESSERA_CHECK(control != nullptr, "{}.{} has no evaluation", op.def->dialect, op.def->name);
     switch (control->kind) {
       case ControlKind::kCall:
-        return run(*op.params.as<CallParams>().callee, operands);
+        return run(*control->callee(op.params), operands);
       case ControlKind::kManualComputation:
         return run_manual(op.params.as<ManualComputationParams>(), operands);
       case ControlKind::kWhile:
@@ -94,6 +94,7 @@ class Evaluator {
       case ControlKind::kCase:
       case ControlKind::kCallback:
       case ControlKind::kConstraint:
+      case ControlKind::kIdentity:
         break;
     }
     TESSERA_CHECK(false, "{}.{} has no evaluation", op.def->dialect, op.def->name);

@@ -80,6 +80,12 @@ JvpResult jvp_function(const Function& f, std::span<const Array> primals,
 
 LinearizedFunction linearize_function(const Function& f, std::span<const Array> primals,
                                       const std::vector<bool>& has_tangent) {
+  return linearize_function_with(f, primals, has_tangent, {}, {});
+}
+
+LinearizedFunction linearize_function_with(const Function& f, std::span<const Array> primals,
+                                           const std::vector<bool>& has_tangent, const Dims& known,
+                                           std::span<const Array> known_values) {
   TESSERA_CHECK(has_tangent.size() == f.inputs.size(), "{}: {} tangents for {} inputs", f.name,
                 has_tangent.size(), f.inputs.size());
   DualValues values(f, primals);
@@ -90,12 +96,20 @@ LinearizedFunction linearize_function(const Function& f, std::span<const Array> 
     type.sharding = nullptr;
     values.tangents[f.inputs[i]] = linear.add_input(std::move(type));
   }
+  std::vector<int> known_at(f.types.size(), -1);
+  for (size_t i = 0; i < known.size(); ++i)
+    known_at[static_cast<size_t>(known[i])] = static_cast<int>(i);
+  auto use_known = [&](const Op& op) {
+    for (ValueId v : op.results)
+      if (known_at[v] >= 0) values.primals[v] = known_values[static_cast<size_t>(known_at[v])];
+  };
   for (const Op& op : f.ops) {
     std::optional<SourceScope> source;
     if (!op.source.empty()) source.emplace(op.source);
     const std::vector<Array> x = DualValues::pick(values.primals, op.operands);
     if (!values.any_tangent(op)) {
       values.set(op, linear.outside([&] { return tessera::bind(*op.def, op.params, x); }), {});
+      use_known(op);
       continue;
     }
     const std::vector<Array> t = DualValues::pick(values.tangents, op.operands);
@@ -105,6 +119,7 @@ LinearizedFunction linearize_function(const Function& f, std::span<const Array> 
       LinearizeResult result =
           linear.outside([&] { return op.def->linearize.fn(x, mask, op.params); });
       values.set(op, std::move(result.primals), result.tangents(t));
+      use_known(op);
       continue;
     }
     if (!op.def->jvp) no_derivative(op, "derivative", op.def->jvp.why_absent);
@@ -112,6 +127,7 @@ LinearizedFunction linearize_function(const Function& f, std::span<const Array> 
     for (const Array& primal : result.primals)
       TESSERA_CHECK(!linear.owns(primal), "{}: a result depends on a tangent", op.def->name);
     values.set(op, std::move(result.primals), std::move(result.tangents));
+    use_known(op);
   }
   LinearizedFunction out;
   std::vector<Array> tangents;

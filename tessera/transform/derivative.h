@@ -17,6 +17,12 @@ JvpResult jvp_function(const Function& function, std::span<const Array> primals,
 LinearizedFunction linearize_function(const Function& function, std::span<const Array> primals,
                                       const std::vector<bool>& has_tangent);
 
+// The same where the values `known` of the function are given: what follows reads these, and what
+// only they need is not computed.
+LinearizedFunction linearize_function_with(const Function& function, std::span<const Array> primals,
+                                           const std::vector<bool>& has_tangent, const Dims& known,
+                                           std::span<const Array> known_values);
+
 // Cotangents of the inputs marked `linear`, undefined for the others and where zero. Operands that
 // are not linear are read, those that are may be undefined. A cotangent varies over the manual axes
 // that its value varies over: what was the same on all devices gets the sum over them.

@@ -8,13 +8,15 @@
 namespace tessera {
 namespace {
 
-[[maybe_unused]] const bool installed = (install_region_transforms({.trace = trace_function,
-                                                                    .apply = inline_function,
-                                                                    .jvp = jvp_function,
-                                                                    .linearize = linearize_function,
-                                                                    .transpose = transpose_function,
-                                                                    .batch = batch_function}),
-                                         true);
+[[maybe_unused]] const bool installed =
+    (install_region_transforms({.trace = trace_function,
+                                .apply = inline_function,
+                                .jvp = jvp_function,
+                                .linearize = linearize_function,
+                                .linearize_with = linearize_function_with,
+                                .transpose = transpose_function,
+                                .batch = batch_function}),
+     true);
 
 }  // namespace
 }  // namespace tessera

@@ -1,0 +1,178 @@
+// Functions that bring their own derivatives, and functions that are computed again instead of
+// kept.
+//
+//   auto safe_log = custom_jvp(f, [](const std::tuple<Array>& x, const std::tuple<Array>& t) {
+//     return std::pair(f(std::get<0>(x)), std::get<0>(t) / std::get<0>(x)); });
+//   auto clipped = custom_vjp(f, fwd, bwd);    fwd(args...) -> (result, residuals)
+//                                              bwd(residuals, cotangent) -> tuple of cotangents
+//   auto block = checkpoint(layer);            its values are computed again for the gradient
+#pragma once
+
+#include "tessera/compile/grad.h"
+#include "tessera/ops/custom_derivative.h"
+#include "tessera/ops/identity.h"
+
+namespace tessera {
+
+using lax::optimization_barrier;
+using lax::stop_gradient;
+
+// Every leaf of a tree, as constants to differentiation.
+template <class T>
+requires(!tree::Leaf<T>) T stop_gradient(const T& x) {
+  return tree::map([](const Array& leaf) { return lax::stop_gradient(leaf); }, x);
+}
+
+// x, which checkpoint policies know as `name`.
+using lax::checkpoint_name;
+
+// What a checkpoint keeps; all else is computed again. JAX's checkpoint_policies.
+struct CheckpointPolicy {
+  Saveable saveable = Saveable::kNothing;
+  std::vector<std::string> names = {};
+};
+namespace checkpoint_policies {
+inline const CheckpointPolicy nothing_saveable{Saveable::kNothing};
+inline const CheckpointPolicy everything_saveable{Saveable::kEverything};
+inline const CheckpointPolicy dots_saveable{Saveable::kDots};
+inline const CheckpointPolicy dots_with_no_batch_dims_saveable{Saveable::kDotsWithNoBatchDims};
+inline CheckpointPolicy save_only_these_names(std::vector<std::string> names) {
+  return {Saveable::kNames, std::move(names)};
+}
+inline CheckpointPolicy save_anything_except_these_names(std::vector<std::string> names) {
+  return {Saveable::kAllButNames, std::move(names)};
+}
+}  // namespace checkpoint_policies
+
+namespace internal {
+
+std::vector<Array> checkpoint_flat(const FlatFn& body, std::span<const Array> leaves,
+                                   const CheckpointPolicy& policy);
+// jvp: (leaves..., tangents...) -> (results..., tangents...).
+std::vector<Array> custom_jvp_flat(const FlatFn& body, const FlatFn& jvp,
+                                   std::span<const Array> leaves);
+// fwd: leaves -> (results..., residuals...); bwd: (residuals..., cotangents...) -> cotangents of
+// the leaves. `num_results` is asked for once fwd is traced.
+std::vector<Array> custom_vjp_flat(const FlatFn& body, const FlatFn& fwd, const FlatFn& bwd,
+                                   const std::function<size_t()>& num_results,
+                                   std::span<const Array> leaves,
+                                   const std::vector<std::string>& paths);
+
+template <class F>
+class Checkpointed {
+ public:
+  Checkpointed(F f, CheckpointPolicy policy) : f_(std::move(f)), policy_(std::move(policy)) {}
+
+  template <class... Args>
+  auto operator()(const Args&... args) const {
+    if (!Trace::current()) {
+      const auto whole = [this](const auto&... x) { return (*this)(x...); };
+      return run_once("checkpoint", whole, args...);
+    }
+    LeafFunction<F, Args...> f(f_, args...);
+    const std::vector<Array> results = checkpoint_flat(f.flat(), f.leaves(), policy_);
+    return tree::unflatten(f.result(), results);
+  }
+
+ private:
+  F f_;
+  CheckpointPolicy policy_;
+};
+
+template <class F, class Jvp>
+class CustomJvp {
+ public:
+  CustomJvp(F f, Jvp jvp) : f_(std::move(f)), jvp_(std::move(jvp)) {}
+
+  template <class... Args>
+  auto operator()(const Args&... args) const {
+    if (!Trace::current()) {
+      const auto whole = [this](const auto&... x) { return (*this)(x...); };
+      return run_once("custom_jvp", whole, args...);
+    }
+    LeafFunction<F, Args...> f(f_, args...);
+    const std::vector<Array> leaves = f.leaves();
+    const FlatFn rule = [&](const std::vector<Array>& inputs) {
+      std::tuple<Args...> primals(args...), tangents(args...);
+      size_t next = 0;
+      tree::for_each_leaf(primals, [&](Array& leaf) { leaf = inputs[next++]; });
+      tree::for_each_leaf(tangents, [&](Array& leaf) { leaf = inputs[next++]; });
+      const auto [value, tangent] = jvp_(std::as_const(primals), std::as_const(tangents));
+      std::vector<Array> out = tree::leaves(value);
+      for (Array& t : tree::leaves(tangent)) out.push_back(std::move(t));
+      return out;
+    };
+    const std::vector<Array> results = custom_jvp_flat(f.flat(), rule, leaves);
+    return tree::unflatten(f.result(), results);
+  }
+
+ private:
+  F f_;
+  Jvp jvp_;
+};
+
+template <class F, class Fwd, class Bwd>
+class CustomVjp {
+ public:
+  CustomVjp(F f, Fwd fwd, Bwd bwd) : f_(std::move(f)), fwd_(std::move(fwd)), bwd_(std::move(bwd)) {}
+
+  template <class... Args>
+  auto operator()(const Args&... args) const {
+    if (!Trace::current()) {
+      const auto whole = [this](const auto&... x) { return (*this)(x...); };
+      return run_once("custom_vjp", whole, args...);
+    }
+    LeafFunction<F, Args...> f(f_, args...);
+    using Forward = std::decay_t<std::invoke_result_t<const Fwd&, const Args&...>>;
+    using Result = std::decay_t<std::tuple_element_t<0, Forward>>;
+    using Residuals = std::decay_t<std::tuple_element_t<1, Forward>>;
+    static_assert(std::is_same_v<Result, typename LeafFunction<F, Args...>::Result>,
+                  "fwd returns (result, residuals), the result as the function returns it");
+    LeafFunction<Fwd, Args...> fwd(fwd_, args...);
+    const FlatFn bwd = [&](const std::vector<Array>& inputs) {
+      Result cotangent = std::get<0>(fwd.result());
+      Residuals residuals = std::get<1>(fwd.result());
+      size_t next = 0;
+      tree::for_each_leaf(residuals, [&](Array& leaf) { leaf = inputs[next++]; });
+      tree::for_each_leaf(cotangent, [&](Array& leaf) { leaf = inputs[next++]; });
+      return tree::leaves(bwd_(std::as_const(residuals), std::as_const(cotangent)));
+    };
+    const auto num_results = [&] { return tree::num_leaves(std::get<0>(fwd.result())); };
+    const std::vector<Array> results =
+        custom_vjp_flat(f.flat(), fwd.flat(), bwd, num_results, f.leaves(), f.paths());
+    return tree::unflatten(f.result(), results);
+  }
+
+ private:
+  F f_;
+  Fwd fwd_;
+  Bwd bwd_;
+};
+
+}  // namespace internal
+
+// `f`, whose values are computed again for its gradient instead of kept, but for what the policy
+// saves: less memory for more work. JAX's jax.checkpoint (jax.remat).
+template <class F>
+auto checkpoint(F f, CheckpointPolicy policy = {}) {
+  return internal::Checkpointed<F>(std::move(f), std::move(policy));
+}
+
+// `f` with a forward derivative of its own: jvp(primals, tangents) takes tuples of the arguments
+// and returns (result, tangent of it), linear in the tangents. Reverse derivatives follow from it.
+// UserError where the tangent's leaves are not of the results' types.
+template <class F, class Jvp>
+auto custom_jvp(F f, Jvp jvp) {
+  return internal::CustomJvp<F, Jvp>(std::move(f), std::move(jvp));
+}
+
+// `f` with a reverse derivative of its own: fwd(args...) returns (result, residuals),
+// bwd(residuals, cotangent) a tuple of cotangents, one a argument. It has no forward derivative.
+// UserErrors: a bwd whose results are not of the arguments' types; differentiating what the
+// functions capture.
+template <class F, class Fwd, class Bwd>
+auto custom_vjp(F f, Fwd fwd, Bwd bwd) {
+  return internal::CustomVjp<F, Fwd, Bwd>(std::move(f), std::move(fwd), std::move(bwd));
+}
+
+}  // namespace tessera

@@ -1,0 +1,447 @@
+#include "tessera/ops/custom_derivative.h"
+
+#include <algorithm>
+
+#include "tessera/ops/batch_axis.h"
+#include "tessera/ops/broadcast.h"
+#include "tessera/ops/constant.h"
+#include "tessera/ops/control_flow_rules.h"
+#include "tessera/ops/control_rules.h"
+#include "tessera/ops/dot_general.h"
+#include "tessera/ops/identity.h"
+#include "tessera/ops/reduce.h"
+#include "tessera/ops/regions.h"
+#include "tessera/ops/reshape.h"
+
+namespace tessera {
+namespace {
+
+Array zero_of(const Type& type) {
+  return control_flow::cast_varying(lax::full(type.shape, 0, type.dtype), type.varying);
+}
+Array or_zero(const Array& x, const Type& type) { return x.defined() ? x : zero_of(type); }
+
+std::vector<Array> part(std::span<const Array> from, size_t begin, size_t count) {
+  return {from.begin() + static_cast<int64_t>(begin),
+          from.begin() + static_cast<int64_t>(begin + count)};
+}
+
+// As a call of the primal.
+template <class P>
+std::vector<Type> infer_call(std::span<const Type> operands, const P& p) {
+  return call_op.infer(operands, CallParams{p.primal});
+}
+template <class P>
+FunctionRef primal_of(const Params& params) {
+  return params.as<P>().primal;
+}
+
+JvpResult jvp_custom_jvp(std::span<const Array> primals, std::span<const Array> tangents,
+                         const CustomJvpParams& p) {
+  std::vector<Array> inputs(primals.begin(), primals.end());
+  for (size_t k = 0; k < primals.size(); ++k)
+    inputs.push_back(or_zero(tangents[k], primals[k].type()));
+  const std::vector<Array> out = regions().apply(*p.jvp, inputs);
+  const size_t n = p.primal->outputs.size();
+  JvpResult result{part(out, 0, n), part(out, n, n)};
+  for (size_t r = 0; r < n; ++r)
+    if (!is_inexact(result.primals[r].dtype())) result.tangents[r] = Array();
+  return result;
+}
+
+// Mapped over examples: the same op of mapped functions, so that the rule still holds.
+BatchResult batch_custom_jvp(std::span<const Array> operands, std::span<const int> dims,
+                             const CustomJvpParams& p) {
+  std::vector<Type> types;
+  for (const Array& x : operands) {
+    types.push_back(x.type());
+    types.back().sharding = nullptr;
+  }
+  BatchResult out;
+  const std::vector<int> one(dims.begin(), dims.end());
+  std::vector<int> both = one;
+  both.insert(both.end(), one.begin(), one.end());
+  TracedFunction primal = regions().trace(
+      [&](const std::vector<Array>& x) {
+        BatchResult mapped = regions().batch(*p.primal, x, one);
+        for (size_t r = 0; r < mapped.results.size(); ++r)
+          mapped.results[r] =
+              lax::with_batch_first(mapped.results[r], mapped.dims[r], BatchAxis::current().size);
+        return mapped.results;
+      },
+      types, p.primal->name);
+  std::vector<Type> with_tangents = types;
+  with_tangents.insert(with_tangents.end(), types.begin(), types.end());
+  TracedFunction jvp = regions().trace(
+      [&](const std::vector<Array>& x) {
+        BatchResult mapped = regions().batch(*p.jvp, x, both);
+        for (size_t r = 0; r < mapped.results.size(); ++r)
+          mapped.results[r] =
+              lax::with_batch_first(mapped.results[r], mapped.dims[r], BatchAxis::current().size);
+        return mapped.results;
+      },
+      with_tangents, p.jvp->name);
+  out.results =
+      tessera::bind(custom_jvp_call_op,
+                    CustomJvpParams{std::make_shared<const Function>(std::move(primal.function)),
+                                    std::make_shared<const Function>(std::move(jvp.function))},
+                    operands);
+  out.dims.assign(out.results.size(), 0);
+  return out;
+}
+
+LinearizeResult linearize_custom_vjp(std::span<const Array> primals,
+                                     const std::vector<bool>& has_tangent,
+                                     const CustomVjpParams& p) {
+  const auto num_args = static_cast<size_t>(p.num_args), n = static_cast<size_t>(p.num_results);
+  for (size_t k = num_args; k < has_tangent.size(); ++k)
+    if (has_tangent[k])
+      type_error("custom_vjp",
+                 "expected what is differentiated to be an argument, got {} that the function "
+                 "captures; pass it as an argument",
+                 describe(primals[k].type()));
+  std::vector<Array> out = regions().apply(*p.fwd, primals);
+  const std::vector<Array> residuals = part(out, n, out.size() - n);
+  out.resize(n);
+  CustomLinearParams linear{.bwd = p.bwd,
+                            .num_residuals = static_cast<int64_t>(residuals.size()),
+                            .num_results = p.num_results};
+  for (size_t k = 0; k < num_args; ++k)
+    if (has_tangent[k]) linear.args.push_back(static_cast<int64_t>(k));
+  return {out, [out, residuals, linear](std::span<const Array> tangents) {
+            std::vector<Array> operands = residuals;
+            operands.insert(operands.end(), out.begin(), out.end());
+            for (int64_t k : linear.args) operands.push_back(tangents[static_cast<size_t>(k)]);
+            std::vector<Array> t = tessera::bind(custom_linear_op, linear, operands);
+            for (size_t r = 0; r < t.size(); ++r)
+              if (!is_inexact(out[r].dtype())) t[r] = Array();
+            return t;
+          }};
+}
+
+// Mapped over examples: the same op of mapped functions. A cotangent of what is the same for all
+// examples is the sum over them.
+BatchResult batch_custom_vjp(std::span<const Array> operands, std::span<const int> dims,
+                             const CustomVjpParams& p) {
+  const int64_t size = BatchAxis::current().size;
+  const std::vector<int> at(dims.begin(), dims.end());
+  std::vector<Type> types;
+  for (const Array& x : operands) {
+    types.push_back(x.type());
+    types.back().sharding = nullptr;
+  }
+  auto mapped = [&](const FunctionRef& f, std::span<const Type> inputs,
+                    const std::vector<int>& at) {
+    return regions()
+        .trace(
+            [&](const std::vector<Array>& x) {
+              BatchResult out = regions().batch(*f, x, at);
+              for (size_t r = 0; r < out.results.size(); ++r)
+                out.results[r] = lax::with_batch_first(out.results[r], out.dims[r], size);
+              return out.results;
+            },
+            inputs, f->name)
+        .function;
+  };
+  CustomVjpParams q = p;
+  q.primal = std::make_shared<const Function>(mapped(p.primal, types, at));
+  q.fwd = std::make_shared<const Function>(mapped(p.fwd, types, at));
+  // bwd takes residuals, then cotangents of the results.
+  const std::vector<Type> fwd = q.fwd->output_types();
+  const auto n = static_cast<int64_t>(p.num_results);
+  std::vector<Type> bwd_inputs(fwd.begin() + n, fwd.end());
+  bwd_inputs.insert(bwd_inputs.end(), fwd.begin(), fwd.begin() + n);
+  const std::vector<int> all(bwd_inputs.size(), 0);
+  q.bwd = std::make_shared<const Function>(
+      regions()
+          .trace(
+              [&](const std::vector<Array>& x) {
+                BatchResult out = regions().batch(*p.bwd, x, all);
+                for (size_t k = 0; k < out.results.size(); ++k) {
+                  const Array wide = lax::with_batch_first(out.results[k], out.dims[k], size);
+                  out.results[k] =
+                      at[k] < 0 ? lax::reduce_sum(wide, {0}) : lax::move_dim(wide, 0, at[k]);
+                }
+                return out.results;
+              },
+              bwd_inputs, p.bwd->name)
+          .function);
+  BatchResult out{tessera::bind(custom_vjp_call_op, std::move(q), operands), {}};
+  out.dims.assign(out.results.size(), 0);
+  return out;
+}
+
+// The types of the operands that stand there for them.
+std::vector<Type> like_types(std::span<const Type> operands, size_t begin, size_t count) {
+  std::vector<Type> out;
+  for (size_t r = begin; r < begin + count; ++r) {
+    out.push_back(operands[r]);
+    out.back().sharding = nullptr;
+  }
+  return out;
+}
+
+std::vector<Type> infer_custom_linear(std::span<const Type> operands, const CustomLinearParams& p) {
+  return like_types(operands, static_cast<size_t>(p.num_residuals),
+                    static_cast<size_t>(p.num_results));
+}
+
+FunctionRef no_forward_derivative(const Params&) {
+  type_error("custom_vjp",
+             "expected a reverse derivative (grad, vjp), got a forward one (jvp, jacfwd, "
+             "linearize) of a function with a custom_vjp; give it a custom_jvp");
+}
+
+std::vector<Array> transpose_custom_linear(std::span<const Array> cotangents,
+                                           std::span<const Array> operands,
+                                           const std::vector<bool>& linear,
+                                           const CustomLinearParams& p) {
+  const auto num_residuals = static_cast<size_t>(p.num_residuals);
+  const size_t first_tangent = num_residuals + static_cast<size_t>(p.num_results);
+  std::vector<Array> inputs = part(operands, 0, num_residuals);
+  for (size_t r = 0; r < cotangents.size(); ++r)
+    inputs.push_back(or_zero(cotangents[r], operands[num_residuals + r].type()));
+  const std::vector<Array> back = regions().apply(*p.bwd, inputs);
+  std::vector<Array> out(operands.size());
+  for (size_t i = 0; i < p.args.size(); ++i)
+    if (linear[first_tangent + i]) out[first_tangent + i] = back[static_cast<size_t>(p.args[i])];
+  return out;
+}
+
+bool is_saved(const Op& op, const CheckpointParams& p) {
+  switch (p.saveable) {
+    case Saveable::kNothing:
+      return false;
+    case Saveable::kEverything:
+      return true;
+    case Saveable::kDots:
+      return op.def == &dot_general_op;
+    case Saveable::kDotsWithNoBatchDims:
+      return op.def == &dot_general_op && op.params.as<DotParams>().lhs_batch.empty();
+    case Saveable::kNames:
+    case Saveable::kAllButNames:
+      break;
+  }
+  const bool named = op.def == &checkpoint_name_op &&
+                     std::find(p.names.begin(), p.names.end(),
+                               op.params.as<CheckpointNameParams>().name) != p.names.end();
+  return p.saveable == Saveable::kNames ? named : !named;
+}
+
+// Results of `function`, and all its values.
+std::vector<Array> apply_and_keep(const Function& f, std::span<const Array> operands,
+                                  std::vector<Array>& values) {
+  values.assign(f.types.size(), Array());
+  for (size_t i = 0; i < f.inputs.size(); ++i) values[f.inputs[i]] = operands[i];
+  for (const Op& op : f.ops) {
+    std::vector<Array> x;
+    for (ValueId v : op.operands) x.push_back(values[v]);
+    const std::vector<Array> results = tessera::bind(*op.def, op.params, x);
+    for (size_t r = 0; r < results.size(); ++r) values[op.results[r]] = results[r];
+  }
+  std::vector<Array> out;
+  for (ValueId v : f.outputs) out.push_back(values[v]);
+  return out;
+}
+
+std::vector<bool> mask_of(const Dims& indices, size_t count) {
+  std::vector<bool> out(count);
+  for (int64_t k : indices) out[static_cast<size_t>(k)] = true;
+  return out;
+}
+
+LinearizeResult linearize_checkpoint(std::span<const Array> primals,
+                                     const std::vector<bool>& has_tangent,
+                                     const CheckpointParams& p) {
+  if (p.saveable == Saveable::kEverything)
+    return control_rules::linearize_inline(*p.primal, primals, has_tangent);
+  std::vector<Array> values;
+  std::vector<Array> out = apply_and_keep(*p.primal, primals, values);
+  CheckpointLinearParams linear{.primal = p.primal};
+  std::vector<Array> operands(primals.begin(), primals.end());
+  for (const Op& op : p.primal->ops) {
+    if (!is_saved(op, p)) continue;
+    for (ValueId v : op.results) {
+      linear.saved.push_back(v);
+      operands.push_back(values[v]);
+    }
+  }
+  for (size_t k = 0; k < has_tangent.size(); ++k)
+    if (has_tangent[k]) linear.args.push_back(static_cast<int64_t>(k));
+  std::vector<Type> types;
+  for (const Array& x : primals) {
+    types.push_back(x.type());
+    types.back().sharding = nullptr;
+  }
+  regions().trace(
+      [&](const std::vector<Array>& x) {
+        LinearizedFunction at = regions().linearize(*p.primal, x, has_tangent);
+        for (size_t r = 0; r < at.nonzero.size(); ++r)
+          if (at.nonzero[r]) linear.nonzero.push_back(static_cast<int64_t>(r));
+        return at.primals;
+      },
+      types, p.primal->name);
+  for (int64_t r : linear.nonzero) operands.push_back(out[static_cast<size_t>(r)]);
+  const size_t n = out.size();
+  return {std::move(out), [operands, linear, n](std::span<const Array> tangents) {
+            std::vector<Array> inputs = operands, t(n);
+            for (int64_t k : linear.args) inputs.push_back(tangents[static_cast<size_t>(k)]);
+            if (linear.nonzero.empty()) return t;
+            const std::vector<Array> some = tessera::bind(checkpoint_linear_op, linear, inputs);
+            for (size_t i = 0; i < some.size(); ++i)
+              t[static_cast<size_t>(linear.nonzero[i])] = some[i];
+            return t;
+          }};
+}
+
+// The function's tangent program at operands, with the saved values in place of computed ones.
+LinearizedFunction linearize_again(std::span<const Array> operands,
+                                   const CheckpointLinearParams& p) {
+  const size_t num_inputs = p.primal->inputs.size();
+  return regions().linearize_with(*p.primal, part(operands, 0, num_inputs),
+                                  mask_of(p.args, num_inputs), p.saved,
+                                  part(operands, num_inputs, p.saved.size()));
+}
+
+std::vector<Type> infer_checkpoint_linear(std::span<const Type> operands,
+                                          const CheckpointLinearParams& p) {
+  return like_types(operands, p.primal->inputs.size() + p.saved.size(), p.nonzero.size());
+}
+
+// What the op computes where it is not transposed: inputs are the operands.
+FunctionRef checkpoint_tangents(const Params& params) {
+  const auto& p = params.as<CheckpointLinearParams>();
+  std::vector<Type> types = p.primal->input_types();
+  for (int64_t v : p.saved) types.push_back(p.primal->types[static_cast<size_t>(v)]);
+  for (int64_t r : p.nonzero)
+    types.push_back(p.primal->type(p.primal->outputs[static_cast<size_t>(r)]));
+  for (int64_t k : p.args)
+    types.push_back(p.primal->type(p.primal->inputs[static_cast<size_t>(k)]));
+  TracedFunction traced = regions().trace(
+      [&](const std::vector<Array>& x) {
+        const LinearizedFunction at = linearize_again(x, p);
+        std::vector<Array> inputs = part(x, x.size() - p.args.size(), p.args.size());
+        inputs.insert(inputs.end(), at.residuals.begin(), at.residuals.end());
+        return regions().apply(at.linear, inputs);
+      },
+      types, p.primal->name);
+  return std::make_shared<const Function>(remove_dead_ops(traced.function));
+}
+
+std::vector<Array> transpose_checkpoint_linear(std::span<const Array> cotangents,
+                                               std::span<const Array> operands,
+                                               const std::vector<bool>&,
+                                               const CheckpointLinearParams& p) {
+  const size_t num_primals = p.primal->inputs.size() + p.saved.size();
+  const size_t first_tangent = num_primals + p.nonzero.size();
+  std::vector<Array> fresh;
+  for (size_t k = 0; k < num_primals; ++k)
+    fresh.push_back(k < p.primal->inputs.size() ? lax::optimization_barrier(operands[k])
+                                                : operands[k]);
+  const LinearizedFunction at = linearize_again(fresh, p);
+  std::vector<Array> cts;
+  size_t next = 0;
+  for (size_t r = 0; r < at.nonzero.size(); ++r) {
+    const bool listed = next < p.nonzero.size() && p.nonzero[next] == static_cast<int64_t>(r);
+    TESSERA_CHECK(listed == at.nonzero[r], "checkpoint: result {} changed its mind", r);
+    if (listed) cts.push_back(cotangents[next++]);
+  }
+  std::vector<bool> is_linear(p.args.size(), true);
+  std::vector<Array> inputs(p.args.size());
+  is_linear.resize(at.linear.inputs.size(), false);
+  inputs.insert(inputs.end(), at.residuals.begin(), at.residuals.end());
+  const std::vector<Array> back = regions().transpose(at.linear, is_linear, inputs, cts);
+  std::vector<Array> out(operands.size());
+  for (size_t i = 0; i < p.args.size(); ++i) out[first_tangent + i] = back[i];
+  return out;
+}
+
+// Forward, there is nothing to save.
+JvpResult jvp_checkpoint(std::span<const Array> primals, std::span<const Array> tangents,
+                         const CheckpointParams& p) {
+  return regions().jvp(*p.primal, primals, tangents);
+}
+
+BatchResult batch_checkpoint(std::span<const Array> operands, std::span<const int> dims,
+                             const CheckpointParams& p) {
+  std::vector<Type> types;
+  for (const Array& x : operands) {
+    types.push_back(x.type());
+    types.back().sharding = nullptr;
+  }
+  BatchResult out;
+  const std::vector<int> at(dims.begin(), dims.end());
+  TracedFunction mapped = regions().trace(
+      [&](const std::vector<Array>& x) {
+        BatchResult body = regions().batch(*p.primal, x, at);
+        out.dims = body.dims;
+        return body.results;
+      },
+      types, p.primal->name);
+  CheckpointParams params = p;
+  params.primal = std::make_shared<const Function>(remove_dead_ops(mapped.function));
+  TESSERA_CHECK(mapped.captures.empty(), "checkpoint: a closed function captured");
+  out.results = tessera::bind(checkpoint_op, std::move(params), operands);
+  return out;
+}
+
+}  // namespace
+
+const OpDef& custom_jvp_call_op = define<CustomJvpParams>({
+    .name = "custom_jvp_call",
+    .dialect = "tessera",
+    .attributes = {"primal", "jvp"},
+    .infer = infer_call<CustomJvpParams>,
+    .lower = Control{ControlKind::kCall, primal_of<CustomJvpParams>},
+    .jvp = {jvp_custom_jvp},
+    .transpose = absent("derivatives apply the function's own rule"),
+    .batch = {batch_custom_jvp},
+});
+
+const OpDef& custom_vjp_call_op = define<CustomVjpParams>({
+    .name = "custom_vjp_call",
+    .dialect = "tessera",
+    .attributes = {"primal", "fwd", "bwd", "num_args", "num_results"},
+    .infer = infer_call<CustomVjpParams>,
+    .lower = Control{ControlKind::kCall, primal_of<CustomVjpParams>},
+    .jvp = absent("a function with a custom_vjp has no forward derivative; give it a custom_jvp"),
+    .linearize = {linearize_custom_vjp},
+    .transpose = absent("derivatives apply the function's own rule"),
+    .batch = {batch_custom_vjp},
+});
+
+const OpDef& custom_linear_op = define<CustomLinearParams>({
+    .name = "custom_linear",
+    .dialect = "tessera",
+    .attributes = {"bwd", "num_residuals", "num_results", "args"},
+    .infer = infer_custom_linear,
+    .lower = Control{ControlKind::kCall, no_forward_derivative},
+    .jvp = absent("a function with a custom_vjp has no forward derivative; give it a custom_jvp"),
+    .transpose = {transpose_custom_linear},
+    .batch = absent("a function with a custom_vjp has no forward derivative"),
+});
+
+const OpDef& checkpoint_op = define<CheckpointParams>({
+    .name = "checkpoint",
+    .dialect = "tessera",
+    .attributes = {"primal", "saveable", "names"},
+    .infer = infer_call<CheckpointParams>,
+    .lower = Control{ControlKind::kCall, primal_of<CheckpointParams>},
+    .jvp = {jvp_checkpoint},
+    .linearize = {linearize_checkpoint},
+    .transpose = absent("derivatives inline what is called"),
+    .batch = {batch_checkpoint},
+});
+
+const OpDef& checkpoint_linear_op = define<CheckpointLinearParams>({
+    .name = "checkpoint_linear",
+    .dialect = "tessera",
+    .attributes = {"primal", "saved", "args", "nonzero"},
+    .infer = infer_checkpoint_linear,
+    .lower = Control{ControlKind::kCall, checkpoint_tangents},
+    .jvp = absent("the tangent program of a checkpoint is there to be transposed; use jvp"),
+    .transpose = {transpose_checkpoint_linear},
+    .batch = absent("the tangent program of a checkpoint is there to be transposed"),
+});
+
+}  // namespace tessera

@@ -65,16 +65,19 @@ class Checkpointed {
 
   template <class... Args>
   auto operator()(const Args&... args) const {
-    if (!Trace::current()) {
-      const auto whole = [this](const auto&... x) { return (*this)(x...); };
-      return run_once("checkpoint", whole, args...);
-    }
+    if (Trace::current()) return traced(args...);
+    const auto whole = [this](const auto&... x) { return traced(x...); };
+    return run_once("checkpoint", whole, args...);
+  }
+
+ private:
+  template <class... Args>
+  auto traced(const Args&... args) const {
     LeafFunction<F, Args...> f(f_, args...);
     const std::vector<Array> results = checkpoint_flat(f.flat(), f.leaves(), policy_);
     return tree::unflatten(f.result(), results);
   }
 
- private:
   F f_;
   CheckpointPolicy policy_;
 };
@@ -86,10 +89,14 @@ class CustomJvp {
 
   template <class... Args>
   auto operator()(const Args&... args) const {
-    if (!Trace::current()) {
-      const auto whole = [this](const auto&... x) { return (*this)(x...); };
-      return run_once("custom_jvp", whole, args...);
-    }
+    if (Trace::current()) return traced(args...);
+    const auto whole = [this](const auto&... x) { return traced(x...); };
+    return run_once("custom_jvp", whole, args...);
+  }
+
+ private:
+  template <class... Args>
+  auto traced(const Args&... args) const {
     LeafFunction<F, Args...> f(f_, args...);
     const std::vector<Array> leaves = f.leaves();
     const FlatFn rule = [&](const std::vector<Array>& inputs) {
@@ -106,7 +113,6 @@ class CustomJvp {
     return tree::unflatten(f.result(), results);
   }
 
- private:
   F f_;
   Jvp jvp_;
 };
@@ -118,10 +124,14 @@ class CustomVjp {
 
   template <class... Args>
   auto operator()(const Args&... args) const {
-    if (!Trace::current()) {
-      const auto whole = [this](const auto&... x) { return (*this)(x...); };
-      return run_once("custom_vjp", whole, args...);
-    }
+    if (Trace::current()) return traced(args...);
+    const auto whole = [this](const auto&... x) { return traced(x...); };
+    return run_once("custom_vjp", whole, args...);
+  }
+
+ private:
+  template <class... Args>
+  auto traced(const Args&... args) const {
     LeafFunction<F, Args...> f(f_, args...);
     using Forward = std::decay_t<std::invoke_result_t<const Fwd&, const Args&...>>;
     using Result = std::decay_t<std::tuple_element_t<0, Forward>>;
@@ -143,7 +153,6 @@ class CustomVjp {
     return tree::unflatten(f.result(), results);
   }
 
- private:
   F f_;
   Fwd fwd_;
   Bwd bwd_;

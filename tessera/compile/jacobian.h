@@ -13,7 +13,7 @@ namespace internal {
 inline Array basis_like(const Array& x) {
   Shape shape = x.shape();
   shape.insert(shape.begin(), x.size());
-  return reshape(eye(x.size(), x.dtype()), shape);
+  return reshape(eye(x.size(), {}, 0, x.dtype()), shape);
 }
 
 }  // namespace internal

@@ -264,8 +264,9 @@ std::vector<Array> transpose_scan(std::span<const Array> cotangents,
                                   std::span<const Array> operands, const std::vector<bool>& linear,
                                   const ScanParams& p) {
   const Parts parts(p);
-  for (size_t c = 0; c < parts.carry; ++c)
-    TESSERA_CHECK(linear[parts.consts + c], "scan: carry {} is not linear", c);
+  // A carry that starts at a constant zero is one all the same.
+  std::vector<bool> body_linear = linear;
+  for (size_t c = 0; c < parts.carry; ++c) body_linear[parts.consts + c] = true;
   const std::vector<Type> types = p.body->input_types();
   ScanSpec spec{.length = p.length, .reverse = !p.reverse};
   std::vector<size_t> linear_consts, linear_xs;
@@ -300,13 +301,13 @@ std::vector<Array> transpose_scan(std::span<const Array> cotangents,
     std::vector<Array> x(parts.operands()), ct = slice(inputs, carry_at, parts.carry);
     size_t next_const = 0, next_xs = xs_at;
     for (size_t k = 0; k < parts.operands(); ++k) {
-      if (linear[k]) continue;
+      if (body_linear[k]) continue;
       x[k] = k < parts.consts ? inputs[next_const++] : inputs[next_xs++];
     }
     TESSERA_CHECK(next_xs == xs_at + residual_xs, "scan: residuals");
     for (size_t y = 0; y < parts.ys; ++y)
       ct.push_back(ct_at[y] < 0 ? Array() : inputs[xs_at + static_cast<size_t>(ct_at[y])]);
-    const std::vector<Array> back = regions().transpose(*p.body, linear, x, ct);
+    const std::vector<Array> back = regions().transpose(*p.body, body_linear, x, ct);
     auto defined = [&](size_t k) { return back[k].defined() ? back[k] : zero_of(types[k]); };
     std::vector<Array> out;
     for (size_t c = 0; c < parts.carry; ++c) out.push_back(defined(parts.consts + c));

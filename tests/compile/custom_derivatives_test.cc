@@ -1,0 +1,146 @@
+// custom_jvp, custom_vjp, stop_gradient, checkpoint, jacfwd, jacrev, hessian.
+#include "tests/compile/devices.h"
+
+namespace tessera {
+namespace {
+
+using testing::ElementsAre;
+using testing::FloatNear;
+using testing::HasSubstr;
+using testing::Pointwise;
+
+class CustomDerivatives : public DevicesTest {};
+
+Array at(const Array& x, int64_t i) { return index_in_dim(x, i, 0, false); }
+
+TEST_F(CustomDerivatives, StopGradient) {
+  const auto f = [](const Array& x) { return sum(x * stop_gradient(x)); };
+  EXPECT_THAT(values(grad(f)(arange(3.f))), ElementsAre(0, 1, 2));
+  EXPECT_THAT(values(grad([](const Array& x) { return sum(stop_gradient(std::pair(x, x)).first); })(
+                  arange(3.f))),
+              ElementsAre(0, 0, 0));
+}
+
+TEST_F(CustomDerivatives, CustomJvp) {
+  // Three times the true derivative, to tell it apart.
+  const auto f =
+      custom_jvp([](const Array& x) { return sin(x); },
+                 [](const std::tuple<Array>& x, const std::tuple<Array>& t) {
+                   return std::pair(sin(std::get<0>(x)), 3 * cos(std::get<0>(x)) * std::get<0>(t));
+                 });
+  EXPECT_FLOAT_EQ(f(Array(1.f)).item<float>(), std::sin(1.f));
+  const auto total = [&](const Array& x) { return sum(f(x)); };
+  EXPECT_THAT(values(grad(total)(arange(3.f))),
+              Pointwise(FloatNear(1e-5), values(3 * cos(arange(3.f)))));
+  EXPECT_THAT(values(vmap(grad(f))(arange(3.f))),
+              Pointwise(FloatNear(1e-5), values(3 * cos(arange(3.f)))));
+  EXPECT_THAT(values(grad([&](const Array& x) { return sum(vmap(f)(x)); })(arange(3.f))),
+              Pointwise(FloatNear(1e-5), values(3 * cos(arange(3.f)))));
+  EXPECT_NEAR(jvp(f, std::tuple(Array(1.f)), std::tuple(Array(2.f))).second.item<float>(),
+              6 * std::cos(1.f), 1e-5);
+  EXPECT_NEAR(grad(grad(f))(1.f).item<float>(), -3 * std::sin(1.f), 1e-5);
+  const auto bad = custom_jvp([](const Array& x) { return sin(x); },
+                              [](const std::tuple<Array>& x, const std::tuple<Array>&) {
+                                return std::pair(sin(std::get<0>(x)), zeros({3}));
+                              });
+  EXPECT_THAT(error_of([&] { bad(Array(1.f)); }),
+              HasSubstr("[custom_jvp] expected tangent 0 of the rule of type float32[]"));
+}
+
+TEST_F(CustomDerivatives, CustomVjp) {
+  const Array limit = Array(0.5f);
+  // A clipped cotangent, with a captured limit.
+  const auto f =
+      custom_vjp([](const Array& x, const Array& y) { return x * y; },
+                 [](const Array& x, const Array& y) { return std::pair(x * y, std::pair(x, y)); },
+                 [&](const std::pair<Array, Array>& r, const Array& ct) {
+                   const Array c = minimum(ct, limit);
+                   return std::tuple(c * r.second, c * r.first);
+                 });
+  const auto total = [&](const Array& x, const Array& y) { return sum(f(x, y) * 4); };
+  const auto [gx, gy] = grad<0, 1>(total)(arange(3.f), arange(3.f) + 1);
+  EXPECT_THAT(values(gx), ElementsAre(.5, 1, 1.5));
+  EXPECT_THAT(values(gy), ElementsAre(0, .5, 1));
+  const auto mapped = [&](const Array& x, const Array& y) {
+    return sum(vmap(f, {.in_axes = {0, None}})(x, y));
+  };
+  const auto [mx, my] = grad<0, 1>(mapped)(arange(3.f), Array(2.f));
+  EXPECT_THAT(values(mx), ElementsAre(1, 1, 1));
+  EXPECT_EQ(my.item<float>(), 1.5);
+  EXPECT_THAT(
+      error_of([&] { jvp(f, std::tuple(ones({}), ones({})), std::tuple(ones({}), ones({}))); }),
+      HasSubstr("no forward derivative"));
+  const auto bad = custom_vjp([](const Array& x) { return x * 2; },
+                              [](const Array& x) { return std::pair(x * 2, x); },
+                              [](const Array&, const Array&) { return std::tuple(zeros({7})); });
+  EXPECT_THAT(error_of([&] { bad(ones({2})); }),
+              HasSubstr("[custom_vjp] expected a cotangent of the type of argument 0, float32[2]"));
+}
+
+TEST_F(CustomDerivatives, CheckpointHasTheSameGradient) {
+  const auto layer = [](const Array& w, const Array& x) {
+    return tanh(checkpoint_name(matmul(sin(x), w), "product"));
+  };
+  const Array w = sin(reshape(arange(16.f), {4, 4})), x = cos(reshape(arange(8.f), {2, 4}));
+  const auto total = [&](const auto& f) {
+    return [&f](const Array& w, const Array& x) { return sum(square(f(w, f(w, x)))); };
+  };
+  const auto [pw, px] = grad<0, 1>(total(layer))(w, x);
+  const auto has_gradient = [&](const auto& f) {
+    const auto [gw, gx] = jit(grad<0, 1>(total(f)))(w, x);
+    EXPECT_THAT(values(gw), Pointwise(FloatNear(1e-5), values(pw)));
+    EXPECT_THAT(values(gx), Pointwise(FloatNear(1e-5), values(px)));
+    return jit(grad<0, 1>(total(f))).lower(w, x).text("propagated");
+  };
+  const auto count = [](const std::string& text, const std::string& what) {
+    int n = 0;
+    for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++n;
+    return n;
+  };
+  const std::string plain = has_gradient(layer);
+  EXPECT_EQ(count(plain, "stablehlo.tanh"), 2);
+  const std::string nothing = has_gradient(checkpoint(layer));
+  EXPECT_EQ(count(nothing, "stablehlo.tanh"), 4) << nothing;
+  const int dots = count(plain, "dot_general");
+  EXPECT_EQ(count(nothing, "dot_general"), dots + 2);
+  EXPECT_EQ(
+      count(has_gradient(checkpoint(layer, checkpoint_policies::dots_saveable)), "dot_general"),
+      dots);
+  EXPECT_EQ(count(has_gradient(checkpoint(layer, checkpoint_policies::everything_saveable)),
+                  "stablehlo.tanh"),
+            2);
+  EXPECT_EQ(count(has_gradient(
+                      checkpoint(layer, checkpoint_policies::save_only_these_names({"product"}))),
+                  "dot_general"),
+            dots);
+  has_gradient(
+      checkpoint(layer, checkpoint_policies::save_anything_except_these_names({"product"})));
+  // Under vmap, twice, and pushed forward.
+  const auto scalar = [&](const Array& v) { return sum(checkpoint(layer)(w, v)); };
+  const auto bare = [&](const Array& v) { return sum(layer(w, v)); };
+  EXPECT_THAT(values(vmap(grad(scalar))(stack({x, x * 2}))),
+              Pointwise(FloatNear(1e-5), values(vmap(grad(bare))(stack({x, x * 2})))));
+  const auto twice = [&](const auto& f) {
+    return grad([&f](const Array& v) { return sum(square(grad(f)(v))); });
+  };
+  EXPECT_THAT(values(twice(scalar)(x)), Pointwise(FloatNear(1e-4), values(twice(bare)(x))));
+  EXPECT_NEAR(linearize(scalar, x).second(x).item<float>(),
+              linearize(bare, x).second(x).item<float>(), 1e-4);
+}
+
+TEST_F(CustomDerivatives, JacobiansAndHessian) {
+  const auto f = [](const Array& x) { return stack({at(x, 0) * at(x, 1), sin(at(x, 2)), sum(x)}); };
+  const Array x = arange(3.f) + 1;
+  const Array want = array({{2.f, 1.f, 0.f}, {0.f, 0.f, std::cos(3.f)}, {1.f, 1.f, 1.f}});
+  EXPECT_THAT(values(jacfwd(f)(x)), Pointwise(FloatNear(1e-6), values(want)));
+  EXPECT_THAT(values(jacrev(f)(x)), Pointwise(FloatNear(1e-6), values(want)));
+  EXPECT_THAT(values(jit(jacrev(f))(x)), Pointwise(FloatNear(1e-6), values(want)));
+  const auto cubic = [](const Array& v) { return sum(v * v * v) + at(v, 0) * at(v, 1); };
+  EXPECT_THAT(values(jit(hessian(cubic))(x)),
+              Pointwise(FloatNear(1e-5), std::vector<float>{6, 1, 0, 1, 12, 0, 0, 0, 18}));
+  EXPECT_EQ(jacrev([](const Array& m) { return sum(m, {.axis = 0}); })(ones({2, 3})).shape(),
+            (Shape{3, 2, 3}));
+}
+
+}  // namespace
+}  // namespace tessera

@@ -210,8 +210,8 @@ void Parser::parse_pretty_op(Scope& scope, Reader& reader, const Token& name) {
     lexer_.error(name.begin, fmt::format("expected an op, as stablehlo.add, got '{}'", name.text));
   const std::string dialect = name.text.substr(0, dot), op = name.text.substr(dot + 1);
   if (name.text == "stablehlo.custom_call") return parse_custom_call(scope, reader);
-  const OpDef* def = find_op(dialect, op);
   const ForeignOp* foreign = find_foreign_op(dialect, op);
+  const OpDef* def = foreign ? nullptr : find_op(dialect, op);
   if (!def && !foreign)
     lexer_.error(name.begin, fmt::format("expected an op that Tessera has, got '{}'", name.text));
   Signature signature = Signature::kDerived;
@@ -418,8 +418,8 @@ std::vector<ValueId> Parser::finish_op(Scope& scope, Reader& reader, const std::
         reader.text.attributes = record->entries;
     }
   }
-  const OpDef* def = find_op(op_dialect, op_name);
   const ForeignOp* foreign = find_foreign_op(op_dialect, op_name);
+  const OpDef* def = foreign ? nullptr : find_op(op_dialect, op_name);
   std::vector<ValueId> results;
   if (def) {
     // The field weak_type is the type's.

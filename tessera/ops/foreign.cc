@@ -44,7 +44,8 @@ Values replica_id(OpReader& reader) {
 Values optimization_barrier(OpReader& reader) {
   Values out;
   for (ValueId v : reader.operands)
-    out.push_back(reader.insert(optimization_barrier_op, OptimizationBarrierParams{}, std::span(&v, 1))[0]);
+    out.push_back(
+        reader.insert(optimization_barrier_op, OptimizationBarrierParams{}, std::span(&v, 1))[0]);
   return out;
 }
 

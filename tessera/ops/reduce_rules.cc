@@ -143,7 +143,12 @@ JvpResult jvp_reduce(std::span<const Array> x, std::span<const Array> t, const R
       return out;
     case ReduceKind::kArgMin:
     case ReduceKind::kArgMax: {
-      const Array is_it = lax::eq(x[1], spread(out.primals[1], x[1].shape(), p.dims));
+      Array is_it = lax::eq(x[1], spread(out.primals[1], x[1].shape(), p.dims));
+      // A start that wins has an index too, which may be an element's.
+      const std::vector<Type> types{x[0].type(), x[1].type()};
+      const Literal* start = known_value(x[2]);
+      if (!start || !(*start == reduce_identities(p.kind, types)[0]))
+        is_it = lax::bitwise_and(is_it, lax::eq(x[0], spread(result, x[0].shape(), p.dims)));
       out.tangents[0] = sum(t[0] * lax::convert_element_type(is_it, x[0].dtype()), p.dims);
       return out;
     }

@@ -1,5 +1,9 @@
 #include "tessera/fusion/access.h"
 
+#include <algorithm>
+
+#include "tessera/ops/gather.h"
+
 namespace tessera::fusion {
 namespace {
 
@@ -28,6 +32,28 @@ std::optional<Access> mapped_access(const GraphOp& op, int k, const Access& acce
     } else {
       return std::nullopt;
     }
+  }
+  return out;
+}
+
+// The indices of a gather stand at the batch dimensions of its result; what they point at is any
+// element.
+std::optional<Access> gathered_access(const GraphOp& op, size_t k, const Access& access,
+                                      const Shape& operand, const Shape& result) {
+  if (k == 0) return std::nullopt;
+  const GatherParams& p = op.op->params.as<GatherParams>();
+  if (p.start_index_map.size() > 1) return std::nullopt;
+  Access out;
+  size_t batch = 0;
+  for (int64_t d = 0; d < operand.rank(); ++d) {
+    if (d == p.index_vector_dim) {
+      out.dims.push_back(-1);
+      continue;
+    }
+    while (std::find(p.offset_dims.begin(), p.offset_dims.end(), batch) != p.offset_dims.end())
+      ++batch;
+    out.dims.push_back(result[batch] == 1 ? int8_t{-1} : access.dims[batch]);
+    ++batch;
   }
   return out;
 }
@@ -81,6 +107,8 @@ std::optional<Access> operand_access(const GraphOp& op, size_t k, const Access& 
       return access;
     case OpKind::kIndexMap:
       return mapped_access(op, static_cast<int>(k), access, operand, result);
+    case OpKind::kGather:
+      return gathered_access(op, k, access, operand, result);
     case OpKind::kReshape:
       return reshaped_access(access, operand, result);
     default:

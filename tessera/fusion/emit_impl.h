@@ -77,6 +77,7 @@ class Emitter::Impl final : public ExprBuilder {
   int pull_fresh(int v, int index, int guard);
   int pull_pieces(int v, int index, int guard);
   int piece_guard(const GraphOp& op, const IndexPiece& piece, const Index& at, int guard);
+  int gathered_index(const GraphOp& op, int index, int guard);
   Index piece_index(const GraphOp& op, const IndexPiece& piece, const Index& at);
   int load(int v, int index, int guard);
   int from_scratch(int v, int index, int earlier_loop, int node);
@@ -100,6 +101,7 @@ class Emitter::Impl final : public ExprBuilder {
   int integer_node(DType dtype, int64_t value) { return ExprBuilder::integer(dtype, value).id; }
   int index_node(const IndexExpr& expr, DType dtype);
   int start_node(int v, int64_t max);
+  int clamped_node(int node, int64_t max);
   int convert_node(int node, DType dtype) {
     return kernel_.nodes[node].dtype == dtype ? node : apply1(ScalarOp::kConvert, dtype, {node});
   }

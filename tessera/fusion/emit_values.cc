@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "tessera/fusion/emit_impl.h"
+#include "tessera/ops/gather.h"
 
 namespace tessera::fusion {
 namespace {
@@ -130,6 +131,8 @@ int Emitter::Impl::pull_fresh(int v, int index, int guard) {
       return pull(op.operands[0], index, guard);
     case OpKind::kIndexMap:
       return pull_pieces(v, index_under(v, index), guard);
+    case OpKind::kGather:
+      return pull(op.operands[0], gathered_index(op, index_under(v, index), guard), guard);
     case OpKind::kReduce: {
       const ReducedAt& reduced = reduced_[value.op];
       int r = 0;
@@ -223,8 +226,11 @@ int Emitter::Impl::index_node(const IndexExpr& expr, DType dtype) {
 
 // A scalar operand clamped to [0, max], as int32 or int64.
 int Emitter::Impl::start_node(int v, int64_t max) {
-  int node = pull(v, kScalarIndex, -1);
-  const DType dtype = g_.values[v].dtype;
+  return clamped_node(pull(v, kScalarIndex, -1), max);
+}
+
+int Emitter::Impl::clamped_node(int node, int64_t max) {
+  const DType dtype = kernel_.nodes[node].dtype;
   const int64_t bits = 8 * itemsize(dtype) - (is_signed(dtype) ? 1 : 0);
   if (is_signed(dtype)) node = apply1(ScalarOp::kMax, dtype, {node, integer_node(dtype, 0)});
   if (bits >= 63 || max < (int64_t{1} << bits) - 1)
@@ -258,6 +264,36 @@ Index Emitter::Impl::piece_index(const GraphOp& op, const IndexPiece& piece, con
     out.dims.push_back(std::move(expr));
   }
   return out;
+}
+
+// Where the element at `index` (of the result's own shape) of a gather comes from.
+int Emitter::Impl::gathered_index(const GraphOp& op, int index, int guard) {
+  const Index at = table_[index];
+  const IndexedWindows windows =
+      gather_windows(op.op->params.as<GatherParams>(), g_.values[op.operands[0]].shape,
+                     g_.values[op.operands[1]].shape);
+  Index start;
+  start.shape = windows.indices;
+  start.dims.resize(windows.indices.size(), IndexExpr::constant(0, extents_.size()));
+  for (size_t k = 0; k < windows.index_dims.size(); ++k)
+    start.dims[windows.index_dims[k]] = at.dims[windows.batch_dims[k]];
+  Index out;
+  out.shape = windows.operand;
+  for (size_t d = 0; d < windows.dims.size(); ++d) {
+    const IndexedWindows::Dim& dim = windows.dims[d];
+    IndexExpr expr = IndexExpr::constant(0, extents_.size());
+    if (dim.window >= 0) expr.add(at.dims[dim.window], 1);
+    if (dim.batch >= 0) expr.add(at.dims[dim.batch], 1);
+    const int64_t largest = windows.operand[d] - dim.size;
+    if (dim.component >= 0 && largest > 0) {
+      if (windows.index_vector_dim < windows.indices.rank())
+        start.dims[windows.index_vector_dim].offset = dim.component;
+      const int node = clamped_node(pull(op.operands[1], intern(start), guard), largest);
+      expr.dynamic.emplace_back(node, 1);
+    }
+    out.dims.push_back(std::move(expr));
+  }
+  return intern(std::move(out));
 }
 
 // Whether `piece` applies at `at`, and `guard` holds; -1 where it always does.

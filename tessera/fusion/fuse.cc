@@ -78,6 +78,13 @@ void Scheduler::add_stored_op(const Group& group) {
     case OpKind::kCollective:
       out_.steps.emplace_back(collective_step(op, in, out));
       return;
+    case OpKind::kCall: {
+      CallStep step{
+          .name = std::string(op.op->def->name), .in = in, .fn = op.call, .axes = group.axes};
+      for (int v : op.results) step.out.push_back(slot(v));
+      out_.steps.emplace_back(std::move(step));
+      return;
+    }
     case OpKind::kAxisIndex:
       out_.steps.emplace_back(axis_index_step(op, out_.mesh, g_.values[op.results[0]].axes, out));
       return;

@@ -12,6 +12,9 @@
 namespace tessera::fusion {
 namespace {
 
+// Clamping the starts and a load whose place depends on them.
+constexpr float kGatherWork = 6;
+
 float work_of(ScalarOp op) {
   switch (op) {
     case ScalarOp::kDiv:
@@ -190,7 +193,18 @@ void Builder::lower(const Op& op) {
       return false;
     }
     bool operator()(const Library& lowering) {
-      if (lowering.kind != LibraryKind::kDot) b.no_place(op, "of a library that has no step");
+      if (lowering.kind == LibraryKind::kGather) {
+        out.kind = OpKind::kGather;
+        out.work = kGatherWork;
+        return true;
+      }
+      if (lowering.kind == LibraryKind::kCall) {
+        const std::vector<Type> operands = b.f_.types_of(op.operands),
+                                results = b.f_.types_of(op.results);
+        out.kind = OpKind::kCall;
+        out.call = lowering.call(op.params, operands, results);
+        return true;
+      }
       out.kind = OpKind::kDot;
       const DotParams& params = op.params.as<DotParams>();
       out.dot = std::make_shared<DotStep>();

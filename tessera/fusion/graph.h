@@ -20,9 +20,11 @@ enum class OpKind : uint8_t {
   kIndexMap,   // `mapping`
   kReshape,    // the same elements in the same order
   kReduce,     // `reduction`; n operands, then n initial scalars
+  kGather,     // `op` says which element of its first operand, by the second's
   kDot,        // from here on: what they read and write is stored
   kCollective,
   kAxisIndex,
+  kCall,     // `call` computes all results
   kControl,  // a loop or a branch
 };
 
@@ -56,6 +58,7 @@ struct GraphOp {
   // Scalar instructions an element, roughly; an elementary function counts about ten.
   float work = 0;
   AxisList over;                          // kCollective, kAxisIndex: the axes it runs along
+  HostCall call;                          // kCall
   std::shared_ptr<GraphControl> control;  // kControl
 
   bool stored() const { return kind >= OpKind::kDot; }  // its results exist in memory

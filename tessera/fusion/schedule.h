@@ -86,12 +86,11 @@ struct ViewStep {
   int in = -1, out = -1;
 };
 
-// Other library calls on one instance (LAPACK, sort, ...); operands and results are host pointers
-// to whole instances.
+// Other library calls on one instance (convolution, sort, ...).
 struct CallStep {
   std::string name;
   std::vector<int> in, out;
-  std::function<void(std::span<const void* const> in, std::span<void* const> out)> fn;
+  HostCall fn;
   AxisList axes;
 };
 

@@ -64,10 +64,20 @@ struct Reduce {
   Reduction (*describe)(const Params& params, std::span<const Type> operands) = nullptr;
 };
 
-// A call into a library; the runtime switches over these.
-enum class LibraryKind : uint8_t { kDot, kConvolution, kSort, kGather, kScatter };
+// What computes one instance on the host: pointers to whole operands and results, row-major.
+using HostCall =
+    std::function<void(std::span<const void* const> in, std::span<void* const> out)>;
+
+// What no element of a kernel says by itself.
+enum class LibraryKind : uint8_t {
+  kDot,
+  kGather,  // an element of the first operand at indices that the second holds: fuses as a load
+  kCall,    // `call` makes it
+};
 struct Library {
   LibraryKind kind;
+  HostCall (*call)(const Params& params, std::span<const Type> operands,
+                   std::span<const Type> results) = nullptr;
 };
 
 enum class CollectiveKind : uint8_t {

@@ -158,16 +158,17 @@ class CallStepCode final : public StepCode {
     for (int slot : step.in) in_.push_back(use(slot));
     for (int slot : step.out) out_.push_back(use(slot));
   }
-  // A library call is taken to be worth a task.
+  // A library call is taken to be worth a task; a lone one has the threads for itself.
   void run(const SlotRef* slots, std::byte*) const override {
-    parallel_for(instances_, [&](int64_t i) {
+    const auto call = [&](int64_t i) {
       boost::container::small_vector<const void*, 8> in;
       boost::container::small_vector<void*, 8> out;
       for (const BufferUse& use : in_) in.push_back(slots[use.slot].at(use.map(i)));
       for (const BufferUse& use : out_) out.push_back(slots[use.slot].at(use.map(i)));
       fn_(std::span<const void* const>(in.data(), in.size()),
           std::span<void* const>(out.data(), out.size()));
-    });
+    };
+    instances_ == 1 ? call(0) : parallel_for(instances_, call);
   }
 
  private:

@@ -1,0 +1,76 @@
+// The geometry that gather and scatter share: a list of start indices, each of which places a
+// window of the operand. Gather copies the windows into its result, scatter folds its updates into
+// them. That result and those updates have one layout, called `windows` here: batch dimensions (one
+// for each dimension of the indices but the vectors') and window dimensions, interleaved.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "tessera/base/literal.h"
+#include "tessera/ir/type.h"
+
+namespace tessera {
+
+// StableHLO's dimension numbers under gather's names; scatter's mean the same.
+struct IndexDims {
+  Dims offset_dims;           // of windows: the window dimensions (scatter: update_window_dims)
+  Dims collapsed_slice_dims;  // of the operand: extent 1 in a window, missing in windows
+  Dims start_index_map;       // of the operand: what each entry of an index vector is a start in
+  Dims operand_batching_dims = {};  // of the operand: walked together with those of the indices
+  Dims start_indices_batching_dims = {};
+};
+
+struct IndexedWindows {
+  // What an operand dimension's index is: start[component] + windows index [window], or the windows
+  // index [batch].
+  struct Dim {
+    int component = -1, window = -1, batch = -1;
+    int64_t size = 1;  // of a window
+  };
+  Shape operand, indices, windows;
+  int64_t index_vector_dim = 0;  // rank of indices: every index is a vector of one entry
+  std::vector<Dim> dims;         // one an operand dimension
+  Dims batch_dims, index_dims;   // batch dimension batch_dims[i] is dimension index_dims[i]
+
+  IndexedWindows(const IndexDims& numbers, int64_t index_vector_dim, const Shape& operand,
+                 const Shape& indices, const Shape& windows, const Shape& sizes);
+
+  int64_t count() const;  // of windows
+  // Largest start that keeps the window inside, for each entry of an index vector.
+  Dims largest_starts() const;
+  // Windows at different starts have no element in common.
+  bool disjoint() const;
+  // The batch dimensions that are not walked together with the operand.
+  Dims free_batch_dims() const;
+
+  // Linear offset in the operand of the first element of windows [begin, end); -1 for one that is
+  // not inside, unless `clamp` moves it there. `data`: the indices.
+  void bases(DType dtype, const void* data, bool clamp, int64_t begin, int64_t end,
+             int64_t* out) const;
+  // Linear offset in `windows` of the first element of each window.
+  std::vector<int64_t> window_offsets() const;
+  // A window is `runs` of `run` consecutive elements: where each begins, relative to the first
+  // element, in the operand and in `windows`.
+  struct Runs {
+    int64_t run = 1;
+    std::vector<int64_t> in_operand, in_windows;
+  };
+  Runs runs() const;
+};
+
+// Shape of `windows`; UserError of `op` where StableHLO's constraints do not hold. `constraints`
+// name them: gather's C1..C21 in the order of its text, or scatter's.
+struct IndexedWindowsNames {
+  std::string_view op, offset_dims, collapsed, map, operand_batching, indices_batching;
+  const char *rank, *offset_unique, *offset_range, *collapsed_unique, *collapsed_sorted,
+      *collapsed_range, *batching_sorted, *batching_range, *indices_batching_unique,
+      *indices_batching_range, *indices_batching_vector, *batching_count, *batching_extents,
+      *map_count, *map_unique, *map_range, *vector_range;
+};
+// Without the window sizes: gather takes them from its params, scatter from its updates.
+void check_index_dims(const IndexedWindowsNames& names, const IndexDims& dims,
+                      int64_t index_vector_dim, const Type& operand, const Type& indices,
+                      int64_t windows_rank);
+
+}  // namespace tessera

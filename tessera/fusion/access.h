@@ -23,8 +23,8 @@ Access opaque_access(const Access& of, size_t maker);
 // Distinguishes accesses.
 size_t tag_of(const Access& access);
 
-// The access of operand k of a kPointwise, kConvert, kIndexMap, kGather or kReshape op, given that of its
-// result, if that is plain too.
+// The access of operand k of a kPointwise, kConvert, kIndexMap, kGather or kReshape op, given that
+// of its result, if that is plain too.
 std::optional<Access> operand_access(const GraphOp& op, size_t k, const Access& access,
                                      const Shape& operand, const Shape& result);
 

@@ -65,8 +65,7 @@ struct Reduce {
 };
 
 // What computes one instance on the host: pointers to whole operands and results, row-major.
-using HostCall =
-    std::function<void(std::span<const void* const> in, std::span<void* const> out)>;
+using HostCall = std::function<void(std::span<const void* const> in, std::span<void* const> out)>;
 
 // What no element of a kernel says by itself.
 enum class LibraryKind : uint8_t {

@@ -116,8 +116,8 @@ Factors gather_factors(std::span<const Type> operands, std::span<const Type> res
   TensorFactors x(operands[0].shape.size()), indices(operands[1].shape.size()),
       result(results[0].shape.size());
   for (size_t k = 0; k < windows.batch_dims.size(); ++k)
-    indices[windows.index_dims[k]] = result[windows.batch_dims[k]] = {
-        out.add(windows.indices[windows.index_dims[k]])};
+    indices[windows.index_dims[k]] =
+        result[windows.batch_dims[k]] = {out.add(windows.indices[windows.index_dims[k]])};
   if (windows.index_vector_dim < windows.indices.rank())
     indices[windows.index_vector_dim] = {
         out.add(windows.indices[windows.index_vector_dim], FactorKind::kNeedReplication)};
@@ -213,12 +213,9 @@ std::vector<Array> transpose_gather(std::span<const Array> cts, std::span<const 
   const Array starts = lax::clamped_starts(windows, x[1]);
   if (is_choice(windows) && windows.operand.elements() > 0)
     return {choice_transpose(windows, cts[0], starts), Array()};
-  ScatterParams q{p.offset_dims,
-                  p.collapsed_slice_dims,
-                  p.operand_batching_dims,
-                  p.start_indices_batching_dims,
-                  p.start_index_map,
-                  p.index_vector_dim,
+  ScatterParams q{p.offset_dims,           p.collapsed_slice_dims,
+                  p.operand_batching_dims, p.start_indices_batching_dims,
+                  p.start_index_map,       p.index_vector_dim,
                   ScatterKind::kAdd};
   q.indices_are_sorted = p.indices_are_sorted;
   const Array zeros = lax::full(x[0].shape(), 0, cts[0].dtype(), cts[0].weak_type());
@@ -246,10 +243,10 @@ BatchResult batch_gather(std::span<const Array> x, std::span<const int> dims,
     for (int64_t d = 0; d < at; ++d)
       windows_before +=
           !contains(p.collapsed_slice_dims, d) && !contains(p.operand_batching_dims, d);
-    const int64_t rank = x[1].ndim() - (p.index_vector_dim < x[1].ndim() ? 1 : 0) +
-                         p.offset_dims.rank();
-    const int64_t place = windows_before < p.offset_dims.rank() ? p.offset_dims[windows_before]
-                                                                : rank;
+    const int64_t rank =
+        x[1].ndim() - (p.index_vector_dim < x[1].ndim() ? 1 : 0) + p.offset_dims.rank();
+    const int64_t place =
+        windows_before < p.offset_dims.rank() ? p.offset_dims[windows_before] : rank;
     q.offset_dims = shifted(p.offset_dims, place);
     q.offset_dims.insert(q.offset_dims.begin() + windows_before, place);
     return {{bind1(gather_op, q, {x[0], x[1]})}, {static_cast<int>(place)}};
@@ -349,16 +346,16 @@ namespace {
 Array spread_starts(const IndexedWindows& windows, const Dims& starts, DType dtype) {
   const int64_t largest = visit_dtype(dtype, []<class T>(TypeTag<T>) -> int64_t {
     if constexpr (std::is_integral_v<T>)
-      return static_cast<int64_t>(std::min<uint64_t>(
-          static_cast<uint64_t>(std::numeric_limits<T>::max()),
-          static_cast<uint64_t>(std::numeric_limits<int64_t>::max())));
+      return static_cast<int64_t>(
+          std::min<uint64_t>(static_cast<uint64_t>(std::numeric_limits<T>::max()),
+                             static_cast<uint64_t>(std::numeric_limits<int64_t>::max())));
     return 0;
   });
   Literal literal(int64, {starts.rank()});
   for (size_t k = 0; k < starts.size(); ++k)
     literal.mutable_data<int64_t>()[k] = std::min(starts[k], largest);
-  const bool same = std::all_of(starts.begin(), starts.end(),
-                                [&](int64_t s) { return s == starts[0]; });
+  const bool same =
+      std::all_of(starts.begin(), starts.end(), [&](int64_t s) { return s == starts[0]; });
   const bool vectors = windows.index_vector_dim < windows.indices.rank();
   if (same || !vectors)
     return full(windows.indices,
@@ -372,8 +369,7 @@ Array spread_starts(const IndexedWindows& windows, const Dims& starts, DType dty
 Array windows_inside(const IndexedWindows& windows, const Array& indices) {
   const Array largest = spread_starts(windows, windows.largest_starts(), indices.dtype());
   Array inside = le(indices, largest);
-  if (is_signed(indices.dtype()))
-    inside = bitwise_and(inside, ge(indices, full_like(indices, 0)));
+  if (is_signed(indices.dtype())) inside = bitwise_and(inside, ge(indices, full_like(indices, 0)));
   if (windows.index_vector_dim == windows.indices.rank()) return inside;
   if (windows.indices[windows.index_vector_dim] == 1)
     return squeeze(inside, {windows.index_vector_dim});
@@ -417,6 +413,19 @@ Array gather(const Array& x, const Array& indices, const IndexDims& dims, const 
     }
   });
   return select(inside, taken, tessera::lax::full(taken.shape(), value, taken.weak_type()));
+}
+
+Array take_along(const Array& x, const Array& indices, int64_t dim, IndexMode mode,
+                 std::optional<double> fill) {
+  Shape vectors = indices.shape();
+  vectors.push_back(1);
+  IndexDims dims{.offset_dims = {}, .collapsed_slice_dims = {dim}, .start_index_map = {dim}};
+  for (int64_t d = 0; d < x.ndim(); ++d) {
+    if (d == dim) continue;
+    dims.operand_batching_dims.push_back(d);
+    dims.start_indices_batching_dims.push_back(d);
+  }
+  return gather(x, reshape(indices, vectors), dims, Shape(x.shape().size(), 1), mode, fill);
 }
 
 }  // namespace lax

@@ -40,6 +40,12 @@ Array gather(const Array& x, const Array& indices, const IndexDims& dims, const 
              IndexMode mode = IndexMode::kFill, std::optional<double> fill = std::nullopt,
              bool indices_are_sorted = false);
 
+// Along `dim` the elements that `indices` names, all other dimensions walked together: x and
+// indices have one shape but for that dimension.
+Array take_along(const Array& x, const Array& indices, int64_t dim,
+                 IndexMode mode = IndexMode::kPromiseInBounds,
+                 std::optional<double> fill = std::nullopt);
+
 // Which windows are inside, bool: the shape of the indices without their vectors.
 Array windows_inside(const IndexedWindows& windows, const Array& indices);
 // The starts, moved so that each window is inside.

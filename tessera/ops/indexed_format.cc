@@ -11,8 +11,7 @@ TextAttr record(const char* name, std::initializer_list<std::pair<const char*, D
                 int64_t index_vector_dim) {
   TextAttr::Entries entries;
   for (const auto& [key, dims] : lists)
-    if (!dims.empty())
-      entries.emplace_back(key, TextAttr::Array{{dims.begin(), dims.end()}});
+    if (!dims.empty()) entries.emplace_back(key, TextAttr::Array{{dims.begin(), dims.end()}});
   if (index_vector_dim != 0)
     entries.emplace_back("index_vector_dim", TextAttr::Integer{index_vector_dim});
   return TextAttr::Record{name, std::move(entries)};
@@ -54,14 +53,13 @@ OpText write_gather(const Op& op, const Function&) {
   const GatherParams& p = op.params.as<GatherParams>();
   OpText text;
   text.attributes = {
-      {"dimension_numbers",
-       record("stablehlo.gather",
-              {{"offset_dims", p.offset_dims},
-               {"collapsed_slice_dims", p.collapsed_slice_dims},
-               {"operand_batching_dims", p.operand_batching_dims},
-               {"start_indices_batching_dims", p.start_indices_batching_dims},
-               {"start_index_map", p.start_index_map}},
-              p.index_vector_dim)},
+      {"dimension_numbers", record("stablehlo.gather",
+                                   {{"offset_dims", p.offset_dims},
+                                    {"collapsed_slice_dims", p.collapsed_slice_dims},
+                                    {"operand_batching_dims", p.operand_batching_dims},
+                                    {"start_indices_batching_dims", p.start_indices_batching_dims},
+                                    {"start_index_map", p.start_index_map}},
+                                   p.index_vector_dim)},
       {"indices_are_sorted", p.indices_are_sorted},
       {"slice_sizes", TextAttr::Array{{p.slice_sizes.begin(), p.slice_sizes.end()}}}};
   return text;
@@ -83,17 +81,16 @@ Params read_gather(const OpDef&, OpReader& reader) {
 OpText write_scatter(const Op& op, const Function& function) {
   const ScatterParams& p = op.params.as<ScatterParams>();
   OpText text;
-  text.attributes = {
-      {"indices_are_sorted", p.indices_are_sorted},
-      {"scatter_dimension_numbers",
-       record("stablehlo.scatter",
-              {{"update_window_dims", p.update_window_dims},
-               {"inserted_window_dims", p.inserted_window_dims},
-               {"input_batching_dims", p.input_batching_dims},
-               {"scatter_indices_batching_dims", p.scatter_indices_batching_dims},
-               {"scatter_dims_to_operand_dims", p.scatter_dims_to_operand_dims}},
-              p.index_vector_dim)},
-      {"unique_indices", p.unique_indices}};
+  text.attributes = {{"indices_are_sorted", p.indices_are_sorted},
+                     {"scatter_dimension_numbers",
+                      record("stablehlo.scatter",
+                             {{"update_window_dims", p.update_window_dims},
+                              {"inserted_window_dims", p.inserted_window_dims},
+                              {"input_batching_dims", p.input_batching_dims},
+                              {"scatter_indices_batching_dims", p.scatter_indices_batching_dims},
+                              {"scatter_dims_to_operand_dims", p.scatter_dims_to_operand_dims}},
+                             p.index_vector_dim)},
+                     {"unique_indices", p.unique_indices}};
   text.regions = {p.kind == ScatterKind::kCustom
                       ? p.body
                       : scatter_body(p.kind, function.type(op.operands[0]).dtype)};
@@ -110,12 +107,9 @@ Params read_scatter(const OpDef&, OpReader& reader) {
       read_record(reader, "scatter_dimension_numbers", "stablehlo.scatter");
   auto dims = [&](std::string_view key) { return dims_of(entries, key, reader); };
   const FunctionRef body = plain_body(reader.text.regions[0]);
-  ScatterParams p{dims("update_window_dims"),
-                  dims("inserted_window_dims"),
-                  dims("input_batching_dims"),
-                  dims("scatter_indices_batching_dims"),
-                  dims("scatter_dims_to_operand_dims"),
-                  int_of(entries, "index_vector_dim", reader),
+  ScatterParams p{dims("update_window_dims"),           dims("inserted_window_dims"),
+                  dims("input_batching_dims"),          dims("scatter_indices_batching_dims"),
+                  dims("scatter_dims_to_operand_dims"), int_of(entries, "index_vector_dim", reader),
                   classify_scatter_body(*body)};
   if (p.kind == ScatterKind::kCustom) p.body = body;
   p.indices_are_sorted = flag(reader, "indices_are_sorted");

@@ -103,8 +103,8 @@ void IndexedWindows::bases(DType dtype, const void* data, bool clamp, int64_t be
   Dims walked(index_dims.size(), 0);
   for (size_t d = 0; d < dims.size(); ++d) {
     if (dims[d].component >= 0)
-      terms.push_back({dims[d].component * component_stride, operand[d] - dims[d].size,
-                       operand_strides[d]});
+      terms.push_back(
+          {dims[d].component * component_stride, operand[d] - dims[d].size, operand_strides[d]});
     if (dims[d].batch >= 0) walked[position(batch_dims, dims[d].batch)] = operand_strides[d];
   }
   // Windows of batching dimensions of extent 0 do not exist, so every base is inside.
@@ -156,7 +156,8 @@ IndexedWindows::Runs IndexedWindows::runs() const {
   std::vector<Walk> walks;
   for (size_t d = 0; d < dims.size(); ++d)
     if (dims[d].window >= 0)
-      walks.push_back({windows[dims[d].window], operand_strides[d], window_strides[dims[d].window]});
+      walks.push_back(
+          {windows[dims[d].window], operand_strides[d], window_strides[dims[d].window]});
   Runs out{.in_operand = {0}, .in_windows = {0}};
   while (!walks.empty()) {
     const Walk& last = walks.back();
@@ -188,8 +189,8 @@ void check_index_dims(const IndexedWindowsNames& n, const IndexDims& p, int64_t 
                 index_vector_dim, n.vector_range);
   const int64_t entries =
       index_vector_dim < indices.rank() ? indices.shape[index_vector_dim] : int64_t{1};
-  const int64_t covered = p.offset_dims.rank() + p.collapsed_slice_dims.rank() +
-                          p.operand_batching_dims.rank();
+  const int64_t covered =
+      p.offset_dims.rank() + p.collapsed_slice_dims.rank() + p.operand_batching_dims.rank();
   if (covered != operand.rank())
     shape_error(n.op, "expected {} + {} + {} to be the {} dimensions of {}, got {}, {} and {} ({})",
                 n.offset_dims, n.collapsed, n.operand_batching, operand.rank(), describe(operand),
@@ -229,7 +230,8 @@ void check_index_dims(const IndexedWindowsNames& n, const IndexDims& p, int64_t 
     const int64_t a = operand.shape[p.operand_batching_dims[k]],
                   b = indices.shape[p.start_indices_batching_dims[k]];
     if (a != b)
-      shape_error(n.op, "expected batching dimensions of equal extents, got {} of {} and {} of {} "
+      shape_error(n.op,
+                  "expected batching dimensions of equal extents, got {} of {} and {} of {} "
                   "({})",
                   a, describe(operand), b, describe(indices), n.batching_extents);
   }

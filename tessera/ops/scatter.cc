@@ -139,8 +139,8 @@ Factors scatter_factors(std::span<const Type> operands, std::span<const Type>,
     const FactorKind kind = !contains(free, windows.batch_dims[k]) ? FactorKind::kPass
                             : combiner                             ? FactorKind::kReduction
                                                                    : FactorKind::kNeedReplication;
-    indices[windows.index_dims[k]] = updates[windows.batch_dims[k]] = {
-        out.add(windows.indices[windows.index_dims[k]], kind)};
+    indices[windows.index_dims[k]] =
+        updates[windows.batch_dims[k]] = {out.add(windows.indices[windows.index_dims[k]], kind)};
   }
   if (windows.index_vector_dim < windows.indices.rank())
     indices[windows.index_vector_dim] = {
@@ -167,8 +167,7 @@ std::vector<Array> localize_scatter(std::span<const Array> x, const ScatterParam
                                     const LocalContext& context) {
   std::vector<Array> operands(x.begin(), x.end());
   if (p.kind == ScatterKind::kAdd || p.kind == ScatterKind::kMul) {
-    const IndexedWindows windows =
-        scatter_windows(p, x[0].shape(), x[1].shape(), x[2].shape());
+    const IndexedWindows windows = scatter_windows(p, x[0].shape(), x[1].shape(), x[2].shape());
     const Literal identity = *combiner_of(p, float32) == ReduceKind::kSum
                                  ? convert_literal(Literal::scalar(0.0f), x[0].dtype())
                                  : convert_literal(Literal::scalar(1.0f), x[0].dtype());
@@ -187,8 +186,7 @@ std::vector<Array> localize_scatter(std::span<const Array> x, const ScatterParam
   return tessera::bind(scatter_op, p, std::span<const Array>(operands));
 }
 
-double scatter_flops(std::span<const Type> operands, std::span<const Type>,
-                     const ScatterParams&) {
+double scatter_flops(std::span<const Type> operands, std::span<const Type>, const ScatterParams&) {
   return static_cast<double>(operands[2].elements());
 }
 
@@ -205,12 +203,12 @@ Array bind_scatter(const ScatterParams& p, ScatterKind kind, const Array& x, con
 // The elements that the updates meet.
 Array gather_windows_of(const ScatterParams& p, const Array& x, const Array& indices,
                         const Shape& updates) {
-  return bind1(gather_op,
-               GatherParams{p.update_window_dims, p.inserted_window_dims, p.input_batching_dims,
-                            p.scatter_indices_batching_dims, p.scatter_dims_to_operand_dims,
-                            p.index_vector_dim, window_sizes(p, x.ndim(), updates),
-                            p.indices_are_sorted},
-               {x, indices});
+  return bind1(
+      gather_op,
+      GatherParams{p.update_window_dims, p.inserted_window_dims, p.input_batching_dims,
+                   p.scatter_indices_batching_dims, p.scatter_dims_to_operand_dims,
+                   p.index_vector_dim, window_sizes(p, x.ndim(), updates), p.indices_are_sorted},
+      {x, indices});
 }
 
 Array plus(const Array& a, const Array& b) { return !a.defined() ? b : !b.defined() ? a : a + b; }
@@ -228,24 +226,21 @@ Array set_tangent(std::span<const Array> x, std::span<const Array> t, const Scat
   if (!p.unique_indices) {
     // Every update has a number; those that are found where they were set stay.
     const DType dtype = x[2].size() < (int64_t{1} << 31) ? int32 : int64;
-    const Array number =
-        lax::reshape(lax::iota(dtype, {x[2].size()}), x[2].shape());
+    const Array number = lax::reshape(lax::iota(dtype, {x[2].size()}), x[2].shape());
     const Array winners =
         bind_scatter(p, ScatterKind::kSet, lax::full(x[0].shape(), -1, dtype), x[1], number);
     const Array stays = lax::eq(gather_windows_of(p, winners, x[1], x[2].shape()), number);
     update = lax::select(stays, t[2], lax::full_like(t[2], 0));
   }
-  const Array base =
-      tangent.defined() ? tangent : lax::full(x[0].shape(), 0, t[2].dtype());
+  const Array base = tangent.defined() ? tangent : lax::full(x[0].shape(), 0, t[2].dtype());
   return bind_scatter(p, ScatterKind::kAdd, base, x[1], update);
 }
 
-Array product_tangent(std::span<const Array> x, std::span<const Array> t,
-                      const ScatterParams& p) {
+Array product_tangent(std::span<const Array> x, std::span<const Array> t, const ScatterParams& p) {
   Array tangent;
   if (t[0].defined())
-    tangent = t[0] * bind_scatter(p, ScatterKind::kMul,
-                                  lax::full(x[0].shape(), 1, x[0].dtype()), x[1], x[2]);
+    tangent = t[0] * bind_scatter(p, ScatterKind::kMul, lax::full(x[0].shape(), 1, x[0].dtype()),
+                                  x[1], x[2]);
   if (!t[2].defined()) return tangent;
   if (!p.unique_indices)
     type_error("scatter",
@@ -265,8 +260,7 @@ Array extremum_tangent(std::span<const Array> x, std::span<const Array> t, const
               is_update = mask(x[2], gather_windows_of(p, result, x[1], x[2].shape()));
   const Array count = bind_scatter(p, ScatterKind::kAdd, is_x, x[1], is_update);
   Array tangent = t[0].defined() ? t[0] * is_x : lax::full(x[0].shape(), 0, x[0].dtype());
-  if (t[2].defined())
-    tangent = bind_scatter(p, ScatterKind::kAdd, tangent, x[1], t[2] * is_update);
+  if (t[2].defined()) tangent = bind_scatter(p, ScatterKind::kAdd, tangent, x[1], t[2] * is_update);
   return tangent / count;
 }
 
@@ -310,8 +304,7 @@ std::vector<Array> transpose_scatter(std::span<const Array> cts, std::span<const
   if (linear[0]) out[0] = cts[0];
   if (linear[2]) {
     // What was dropped has no cotangent.
-    const IndexedWindows windows =
-        scatter_windows(p, cts[0].shape(), x[1].shape(), x[2].shape());
+    const IndexedWindows windows = scatter_windows(p, cts[0].shape(), x[1].shape(), x[2].shape());
     const Array taken = gather_windows_of(p, cts[0], x[1], windows.windows);
     const Array inside = lax::broadcast_in_dim(lax::windows_inside(windows, x[1]), taken.shape(),
                                                windows.batch_dims);
@@ -376,8 +369,7 @@ std::vector<Sample> scatter_samples() {
     add(int16, {6, 8}, convert_literal(four, uint8), {4, 8}, {{1}, {0}, {}, {}, {0}, 1, kind});
     add(bool_, {8}, four, {4}, {{}, {0}, {}, {}, {0}, 1, kind});
     // One element of each row.
-    add(float32, {4, 6}, ints({4, 1, 1}, {5, 0, 2, 7}), {4, 1},
-        {{}, {1}, {0}, {0}, {1}, 2, kind});
+    add(float32, {4, 6}, ints({4, 1, 1}, {5, 0, 2, 7}), {4, 1}, {{}, {1}, {0}, {0}, {1}, 2, kind});
   }
   const ScatterKind kAdd = ScatterKind::kAdd;
   add(bfloat16, {6, 8}, four, {4, 8}, {{1}, {0}, {}, {}, {0}, 1, kAdd});
@@ -433,8 +425,9 @@ const OpDef& scatter_op = define<ScatterParams>({
 
 IndexedWindows scatter_windows(const ScatterParams& p, const Shape& operand, const Shape& indices,
                                const Shape& updates) {
-  return {p.numbers(), p.index_vector_dim, operand,
-          indices,     updates,            window_sizes(p, operand.rank(), updates)};
+  return {p.numbers(), p.index_vector_dim,
+          operand,     indices,
+          updates,     window_sizes(p, operand.rank(), updates)};
 }
 
 FunctionRef scatter_body(ScatterKind kind, DType dtype) {
@@ -495,8 +488,8 @@ Array bind_checked(const Array& x, const Array& indices, const Array& updates,
   if (options.mode == IndexMode::kClip) {
     const std::vector<Type> types{x.type(), indices.type(), updates.type()};
     infer_scatter(types, p);
-    starts = clamped_starts(scatter_windows(p, x.shape(), indices.shape(), updates.shape()),
-                            indices);
+    starts =
+        clamped_starts(scatter_windows(p, x.shape(), indices.shape(), updates.shape()), indices);
   }
   return bind1(scatter_op, p, {x, starts, updates});
 }

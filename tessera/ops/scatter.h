@@ -13,8 +13,8 @@ inline std::array<std::string_view, 6> enum_names(ScatterKind) {
 }
 
 struct ScatterParams {
-  Dims update_window_dims, inserted_window_dims, input_batching_dims,
-      scatter_indices_batching_dims, scatter_dims_to_operand_dims;
+  Dims update_window_dims, inserted_window_dims, input_batching_dims, scatter_indices_batching_dims,
+      scatter_dims_to_operand_dims;
   int64_t index_vector_dim = 0;
   ScatterKind kind = ScatterKind::kSet;
   FunctionRef body = {};  // kCustom only: (old, update) -> new, pointwise on scalars

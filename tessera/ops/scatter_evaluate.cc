@@ -1,52 +1,33 @@
 #include "tessera/ops/scatter_evaluate.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "tessera/base/thread_pool.h"
 #include "tessera/ops/op.h"
+#include "tessera/ops/scalar_fold.h"
 
 namespace tessera::internal {
 namespace {
 
-template <class T>
-inline constexpr bool is_small_float = std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>;
-template <class T>
-inline constexpr bool is_complex_type =
-    std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+struct Set {};
 
-template <ScatterKind kind, class T>
+template <class Kind, class T>
 T folded(T old, T update) {
-  if constexpr (kind == ScatterKind::kSet) {
+  if constexpr (std::is_same_v<Kind, Set>) {
     return update;
-  } else if constexpr (is_small_float<T>) {
-    return T(folded<kind, float>(static_cast<float>(old), static_cast<float>(update)));
-  } else if constexpr (std::is_same_v<T, bool>) {
-    return kind == ScatterKind::kAdd || kind == ScatterKind::kMax ? old || update : old && update;
-  } else if constexpr (kind == ScatterKind::kAdd || kind == ScatterKind::kMul) {
-    if constexpr (std::is_integral_v<T>) {  // wraps
-      const uint64_t a = static_cast<uint64_t>(old), b = static_cast<uint64_t>(update);
-      return static_cast<T>(kind == ScatterKind::kAdd ? a + b : a * b);
-    } else {
-      return kind == ScatterKind::kAdd ? old + update : old * update;
-    }
-  } else if constexpr (is_complex_type<T>) {
-    return old;  // infer refuses it
   } else {
-    if constexpr (std::is_floating_point_v<T>)
-      if (std::isnan(old) || std::isnan(update)) return old + update;
-    return kind == ScatterKind::kMin ? std::min(old, update) : std::max(old, update);
+    return fold_scalar<Kind::value, T>(old, update);
   }
 }
 
 // Columns [begin, end) of each run of one window.
-template <ScatterKind kind, class T>
+template <class Kind, class T>
 void fold_window(const IndexedWindows::Runs& runs, T* out, const T* updates, int64_t begin,
                  int64_t end) {
   for (size_t k = 0; k < runs.in_operand.size(); ++k) {
     T* to = out + runs.in_operand[k];
     const T* from = updates + runs.in_windows[k];
-    for (int64_t i = begin; i < end; ++i) to[i] = folded<kind, T>(to[i], from[i]);
+    for (int64_t i = begin; i < end; ++i) to[i] = folded<Kind, T>(to[i], from[i]);
   }
 }
 
@@ -54,19 +35,19 @@ template <class F>
 void visit_kind(ScatterKind kind, F&& f) {
   switch (kind) {
     case ScatterKind::kSet:
-      return f(std::integral_constant<ScatterKind, ScatterKind::kSet>{});
+      return f(Set{});
     case ScatterKind::kAdd:
-      return f(std::integral_constant<ScatterKind, ScatterKind::kAdd>{});
+      return visit_fold(ReduceKind::kSum, f);
     case ScatterKind::kMul:
-      return f(std::integral_constant<ScatterKind, ScatterKind::kMul>{});
+      return visit_fold(ReduceKind::kProduct, f);
     case ScatterKind::kMin:
-      return f(std::integral_constant<ScatterKind, ScatterKind::kMin>{});
+      return visit_fold(ReduceKind::kMin, f);
     case ScatterKind::kMax:
-      return f(std::integral_constant<ScatterKind, ScatterKind::kMax>{});
+      return visit_fold(ReduceKind::kMax, f);
     case ScatterKind::kCustom:
       break;
   }
-  TESSERA_CHECK(false, "scatter kind");
+  TESSERA_CHECK(false, "a custom update has a body");
 }
 
 // A window's elements are distinct, so its body may run on all of them at once.
@@ -84,8 +65,8 @@ void fold_custom(const Function& body, const IndexedWindows::Runs& runs, DType d
   }
   const Literal result = evaluate_function(body, args)[0];
   for (size_t k = 0; k < runs.in_operand.size(); ++k)
-    std::memcpy(out + static_cast<size_t>(runs.in_operand[k]) * item,
-                result.raw() + k * run_bytes, run_bytes);
+    std::memcpy(out + static_cast<size_t>(runs.in_operand[k]) * item, result.raw() + k * run_bytes,
+                run_bytes);
 }
 
 constexpr int64_t kSerialElements = 1 << 14;  // fewer are not worth a task
@@ -133,10 +114,10 @@ struct Scatter {
     }
     visit_kind(kind, [&](auto constant) {
       visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
-        constexpr ScatterKind k = decltype(constant)::value;
+        using Kind = decltype(constant);
         auto fold = [&](int64_t w, int64_t begin, int64_t end) {
-          fold_window<k, T>(runs, static_cast<T*>(out) + bases[w],
-                            static_cast<const T*>(updates) + updates_at[w], begin, end);
+          fold_window<Kind, T>(runs, static_cast<T*>(out) + bases[w],
+                               static_cast<const T*>(updates) + updates_at[w], begin, end);
         };
         // Every element gets its updates in order, whichever task it belongs to.
         if (serial) {
@@ -188,8 +169,7 @@ HostCall scatter_call(const Params& params, std::span<const Type> operands,
     if (in[0] != out[0])
       parallel_for_ranges(bytes, kChunk, [&](int64_t begin, int64_t end) {
         std::memcpy(static_cast<std::byte*>(out[0]) + begin,
-                    static_cast<const std::byte*>(in[0]) + begin,
-                    static_cast<size_t>(end - begin));
+                    static_cast<const std::byte*>(in[0]) + begin, static_cast<size_t>(end - begin));
       });
     if (!none) scatter->run(in[1], in[2], out[0]);
   };

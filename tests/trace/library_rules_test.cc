@@ -131,8 +131,7 @@ TEST(LibraryRules, JvpIsTheFiniteDifference) {
         const auto it = std::find(place.begin(), place.end(), static_cast<int>(r));
         for (int64_t i = 0; i < a[r].elements(); ++i) {
           const double want = (a[r].data<double>()[i] - b[r].data<double>()[i]) / (2 * h);
-          const double mine =
-              it == place.end() ? 0 : got[it - place.begin()].data<double>()[i];
+          const double mine = it == place.end() ? 0 : got[it - place.begin()].data<double>()[i];
           EXPECT_NEAR(mine, want, 1e-4 * (1 + std::abs(want))) << "result " << r << " at " << i;
         }
       }
@@ -162,11 +161,11 @@ TEST(LibraryRules, TransposeIsTheAdjoint) {
       const Literal y2 = c.def->evaluate(twice, c.params)[0];
       bool linear = true;
       for (int64_t i = 0; i < y.elements(); ++i) {
-        const double a = y.data<double>()[i], a0 = y0.data<double>()[i],
-                     a2 = y2.data<double>()[i];
+        const double a = y.data<double>()[i], a0 = y0.data<double>()[i], a2 = y2.data<double>()[i];
         linear = linear && std::abs((a2 - a0) - 2 * (a - a0)) < 1e-9 * (1 + std::abs(a));
       }
-      if (!linear || (c.def->name == "scatter" && std::get<std::string>(c.params.fields()[6]) != "add"))
+      if (!linear ||
+          (c.def->name == "scatter" && std::get<std::string>(c.params.fields()[6]) != "add"))
         continue;
       const Literal ct = distinct(y.shape(), rng);
       std::vector<bool> mask(c.operands.size());
@@ -174,16 +173,15 @@ TEST(LibraryRules, TransposeIsTheAdjoint) {
       std::vector<Type> types = c.types;
       types.push_back({float64, y.shape()});
       const size_t results = c.def->evaluate(c.operands, c.params).size();
-      const Function f =
-          trace_function(
-              [&](const Arrays& a) {
-                Arrays cts(results);
-                cts[0] = a.back();
-                return Arrays{c.def->transpose.fn(cts, std::span(a).first(c.operands.size()), mask,
-                                                  c.params)[k]};
-              },
-              types)
-              .function;
+      const Function f = trace_function(
+                             [&](const Arrays& a) {
+                               Arrays cts(results);
+                               cts[0] = a.back();
+                               return Arrays{c.def->transpose.fn(
+                                   cts, std::span(a).first(c.operands.size()), mask, c.params)[k]};
+                             },
+                             types)
+                             .function;
       Literals all = c.operands;
       all.push_back(ct);
       const Literal got = evaluate(f, all)[0];
@@ -270,8 +268,7 @@ TEST(LibraryRules, BatchIsTheLoop) {
           for (size_t r = 0; r < want.size(); ++r) {
             const Literal mine = out_dims[r] < 0 ? got[r] : element(got[r], out_dims[r], i);
             ASSERT_EQ(mine.shape(), want[r].shape());
-            const Literal a = convert_literal(mine, float64),
-                          b = convert_literal(want[r], float64);
+            const Literal a = convert_literal(mine, float64), b = convert_literal(want[r], float64);
             for (int64_t j = 0; j < a.elements(); ++j)
               ASSERT_NEAR(a.data<double>()[j], b.data<double>()[j],
                           1e-9 * (1 + std::abs(b.data<double>()[j])));

@@ -3,6 +3,7 @@
 
 #include "../golden/golden.h"
 #include "../numpy/run.h"
+#include "tessera/compile/control_flow.h"
 #include "tessera/compile/jit.h"
 #include "tessera/compile/shard_map.h"
 #include "tessera/mesh/device_mesh.h"
@@ -200,6 +201,20 @@ TEST(Optim, DTypesStay) {
   EXPECT_EQ(updates.dtype(), bfloat16);
   EXPECT_EQ(optim::apply_updates(x, updates).dtype(), bfloat16);
   EXPECT_EQ(std::get<0>(state).mu.dtype(), bfloat16);
+}
+
+TEST(Optim, StatesPassThroughScan) {
+  const auto tx = optim::adam(schedule());
+  const Params params = data().params(), grads = data().tree_of(data().topic["grads"]);
+  const auto step = [&](const auto& carry, const Params& g) {
+    auto [updates, next] = tx.update(g, carry.second, carry.first);
+    const Params moved = optim::apply_updates(carry.first, updates);
+    return std::pair(std::pair(moved, next), moved.b);
+  };
+  const auto [last, trace] = scan(step, std::pair(params, tx.init(params)), grads);
+  expect_close(trace.to_host(), data().tree_of(data().trace("adam_schedule")).b.to_host(), 1e-6,
+               1e-6);
+  EXPECT_EQ(std::get<1>(last.second).count.item<int>(), 10);
 }
 
 TEST(Optim, StatesPassThroughShardMap) {

@@ -42,6 +42,24 @@ Array Dense::forward(const Params& params, None&, Call&, const Array& x) const {
   return nn::dense(x, params.kernel, if_used(params.bias, options_.use_bias), options_.dtype);
 }
 
+nn::ConvOptions Conv::geometry() const {
+  const ConvOptions& o = options_;
+  return {o.strides, o.padding, o.input_dilation, o.kernel_dilation, o.feature_group_count};
+}
+std::pair<Conv::Params, None> Conv::init_at(Scope& scope, const Array& x) const {
+  const ConvOptions& o = options_;
+  const Shape shape = nn::conv_kernel_shape("linen::Conv", kernel_size_,
+                                            features_of("linen::Conv", x), features_, geometry());
+  Params out;
+  out.kernel = o.kernel_init(scope.make_param_key(), shape, o.param_dtype);
+  out.bias = parameter(o.use_bias, o.bias_init, scope, Shape{features_}, o.param_dtype);
+  return {std::move(out), {}};
+}
+Array Conv::forward(const Params& params, None&, Call&, const Array& x) const {
+  return nn::conv("linen::Conv", x, params.kernel, if_used(params.bias, options_.use_bias),
+                  geometry(), options_.dtype);
+}
+
 std::pair<LayerNorm::Params, None> LayerNorm::init_at(Scope& scope, const Array& x) const {
   const LayerNormOptions& o = options_;
   const Shape shape{features_of("linen::LayerNorm", x)};

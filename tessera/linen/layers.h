@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/linen/module.h"
+#include "tessera/nn/conv.h"
 #include "tessera/nn/initializers.h"
 
 namespace tessera::linen {
@@ -31,6 +32,41 @@ class Dense : public Module<Dense> {
  private:
   int64_t features_;
   DenseOptions options_;
+};
+
+using nn::Padding;
+struct ConvOptions {
+  // Of one extent for all spatial dimensions, one for each, or none for 1.
+  Dims strides = {};
+  Padding padding = Padding::kSame;
+  Dims input_dilation = {}, kernel_dilation = {};
+  int64_t feature_group_count = 1;
+  bool use_bias = true;
+  OptionalDType dtype = {};
+  DType param_dtype = float32;
+  initializers::Initializer kernel_init = initializers::lecun_normal();
+  initializers::Initializer bias_init = initializers::zeros();
+};
+// Convolution of (batch..., spatial..., features) with a kernel of the size's dimensions.
+class Conv : public Module<Conv> {
+ public:
+  struct Params {
+    Array kernel, bias;
+  };
+  using Stats = None;
+
+  Conv(int64_t features, Dims kernel_size, ConvOptions options = {})
+      : features_(features), kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
+
+  std::pair<Params, None> init_at(Scope& scope, const Array& x) const;
+  Array forward(const Params& params, None&, Call&, const Array& x) const;
+
+ private:
+  nn::ConvOptions geometry() const;
+
+  int64_t features_;
+  Dims kernel_size_;
+  ConvOptions options_;
 };
 
 struct LayerNormOptions {

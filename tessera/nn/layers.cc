@@ -18,15 +18,6 @@ namespace tessera::nn {
 
 namespace {
 
-// `dtype`, or the common inexact one of the arrays that are defined.
-DType common_dtype(std::initializer_list<Array> arrays, OptionalDType dtype) {
-  if (dtype) return canonical_dtype(*dtype);
-  std::vector<Array> defined;
-  for (const Array& x : arrays)
-    if (x.defined()) defined.push_back(x);
-  return to_inexact(result_type(defined).dtype);
-}
-
 // Only the arrays that are there: composites take no undefined ones.
 std::vector<Array> present(std::initializer_list<Array> arrays) {
   std::vector<Array> out;
@@ -36,6 +27,14 @@ std::vector<Array> present(std::initializer_list<Array> arrays) {
 }
 
 }  // namespace
+
+DType common_dtype(std::initializer_list<Array> arrays, OptionalDType dtype) {
+  if (dtype) return canonical_dtype(*dtype);
+  std::vector<Array> defined;
+  for (const Array& x : arrays)
+    if (x.defined()) defined.push_back(x);
+  return to_inexact(result_type(defined).dtype);
+}
 
 Dims all_axes_but(int64_t axis, int64_t rank) {
   Dims out;

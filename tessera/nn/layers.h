@@ -10,6 +10,9 @@
 
 namespace tessera::nn {
 
+// `dtype`, or the common inexact one of the arrays that are defined.
+DType common_dtype(std::initializer_list<Array> arrays, OptionalDType dtype);
+
 // x @ kernel + bias over the last dimension of x. `bias` may be undefined.
 Array dense(const Array& x, const Array& kernel, const Array& bias, OptionalDType dtype);
 // The last `axes` dimensions of x with the first of the kernel, whose others are the features.

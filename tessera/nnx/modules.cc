@@ -34,6 +34,21 @@ Array Linear::operator()(const Array& x) const {
   return nn::dense(x, kernel, if_used(bias, use_bias), dtype);
 }
 
+Conv::Conv(int64_t in_features, int64_t out_features, const Dims& kernel_size, Rngs& rngs,
+           const ConvOptions& o)
+    : options{o.strides, o.padding, o.input_dilation, o.kernel_dilation, o.feature_group_count},
+      use_bias(o.use_bias),
+      dtype(o.dtype) {
+  const Shape shape =
+      nn::conv_kernel_shape("nnx::Conv", kernel_size, in_features, out_features, options);
+  kernel = o.kernel_init(rngs.params(), shape, o.param_dtype);
+  bias = parameter(o.use_bias, o.bias_init, rngs, Shape{out_features}, o.param_dtype);
+}
+
+Array Conv::operator()(const Array& x) const {
+  return nn::conv("nnx::Conv", x, kernel, if_used(bias, use_bias), options, dtype);
+}
+
 LayerNorm::LayerNorm(int64_t num_features, Rngs& rngs, const LayerNormOptions& o)
     : scale(parameter(o.use_scale, initializers::ones(), rngs, Shape{num_features}, o.param_dtype)),
       bias(parameter(o.use_bias, initializers::zeros(), rngs, Shape{num_features}, o.param_dtype)),

@@ -13,6 +13,7 @@
 // A module without bias (or scale) has an empty array, of shape (0), in its place.
 #pragma once
 
+#include "tessera/nn/conv.h"
 #include "tessera/nn/initializers.h"
 #include "tessera/nnx/rngs.h"
 #include "tessera/nnx/state.h"
@@ -41,6 +42,42 @@ struct Linear {
   template <class Self>
   static auto fields(Self& self) {
     return std::tie(self.kernel, self.bias, self.use_bias, self.dtype);
+  }
+};
+
+using nn::Padding;
+struct ConvOptions {
+  // Of one extent for all spatial dimensions, one for each, or none for 1.
+  Dims strides = {};
+  Padding padding = Padding::kSame;
+  Dims input_dilation = {}, kernel_dilation = {};
+  int64_t feature_group_count = 1;
+  bool use_bias = true;
+  OptionalDType dtype = {};
+  DType param_dtype = float32;
+  initializers::Initializer kernel_init = initializers::lecun_normal();
+  initializers::Initializer bias_init = initializers::zeros();
+};
+// Convolution of (batch..., spatial..., features) with a kernel of the size's dimensions.
+struct Conv {
+  Array kernel, bias;
+  nn::ConvOptions options;
+  bool use_bias = true;
+  OptionalDType dtype = {};
+
+  Conv() = default;
+  Conv(int64_t in_features, int64_t out_features, const Dims& kernel_size, Rngs& rngs,
+       const ConvOptions& options = {});
+  Conv(int64_t in_features, int64_t out_features, const Dims& kernel_size, Rngs&& rngs,
+       const ConvOptions& options = {})
+      : Conv(in_features, out_features, kernel_size, rngs, options) {}
+
+  Array operator()(const Array& x) const;
+  template <class Self>
+  static auto fields(Self& self) {
+    return std::tie(self.kernel, self.bias, self.options.strides, self.options.padding,
+                    self.options.input_dilation, self.options.kernel_dilation,
+                    self.options.feature_group_count, self.use_bias, self.dtype);
   }
 };
 

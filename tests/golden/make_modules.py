@@ -81,6 +81,21 @@ def keys():
                                                          rngs.params()))
 
 
+CONVS = {
+    'conv': ((2, 5, 6, 4), 3, (3, 3), {}),
+    'conv_strides': ((2, 5, 6, 4), 3, (3, 2), dict(strides=2, padding='VALID', use_bias=False)),
+    'conv_padding': ((2, 5, 6, 4), 3, (3, 2), dict(strides=(2, 1), padding=((1, 2), (0, 1)))),
+    'conv_groups': ((2, 5, 6, 4), 6, (3, 3), dict(feature_group_count=2)),
+    'conv_dilated': ((2, 5, 6, 4), 3, (3, 3), dict(kernel_dilation=2, input_dilation=(1, 2), padding=((1, 2), (3, 0)))),
+    'conv_circular': ((2, 5, 6, 4), 3, (3, 2), dict(padding='CIRCULAR')),
+    'conv_reflect': ((2, 5, 6, 4), 3, (3, 2), dict(padding='REFLECT', kernel_dilation=(1, 2))),
+    'conv_causal': ((2, 7, 4), 3, (3,), dict(padding='CAUSAL', kernel_dilation=2)),
+    'conv_no_batch': ((5, 6, 4), 3, (3, 3), {}),
+    'conv_two_batches': ((2, 3, 7, 4), 3, (3,), {}),
+    'conv_3d': ((1, 3, 4, 3, 2), 3, (2, 2, 2), {}),
+}
+
+
 def nnx_modules():
   x = draw(3, 4)
   for name, options in {
@@ -111,6 +126,22 @@ def nnx_modules():
   for name, options in {'dropout': {}, 'dropout_broadcast': dict(broadcast_dims=(0,))}.items():
     m = nnx.Dropout(0.4, rngs=nnx.Rngs(5), **options)
     yield {'name': name, 'inputs': arrays(x), 'train': arrays(m(x), m(x))}
+  tokens = np.int32([[1, 0, 4], [2, -1, 7]])
+  m = nnx.Embed(5, 3, rngs=nnx.Rngs(7))
+  yield {
+      'name': 'embed',
+      'params': arrays(m.embedding[...]),
+      'inputs': arrays(tokens),
+      'out': array(m(tokens)),
+      'attend': arrays(m.attend(jnp.ones((2, 3))))
+  }
+  m = nnx.Embed(1, 3, rngs=nnx.Rngs(7))
+  yield {'name': 'embed_one', 'inputs': arrays(tokens), 'out': array(m(tokens))}
+  for name, (shape, features, size, options) in CONVS.items():
+    x = draw(*shape)
+    m = nnx.Conv(shape[-1], features, size, rngs=nnx.Rngs(7), **options)
+    leaves = [m.kernel[...]] + ([m.bias[...]] if m.bias is not None else [])
+    yield {'name': name, 'params': arrays(*leaves), 'inputs': arrays(x), 'out': array(m(x))}
   # Two layers of one Rngs, and the gradients of a loss.
   rngs = nnx.Rngs(11)
   first, second = nnx.Linear(4, 3, rngs=rngs), nnx.Linear(3, 2, rngs=rngs)
@@ -202,6 +233,10 @@ def linen_modules():
   }
   tokens = np.int32([[1, 0, 4], [2, 2, 3]])
   yield linen_case('embed', nn.Embed(5, 3), (tokens,), order=('embedding',))
+  for name, (shape, features, size, options) in CONVS.items():
+    yield linen_case(name,
+                     nn.Conv(features, size, **options), (draw(*shape),),
+                     order=('kernel',) if options.get('use_bias') is False else ('kernel', 'bias'))
 
 
 def attention():

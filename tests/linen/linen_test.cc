@@ -99,6 +99,16 @@ TEST(Linen, DenseIsFlaxs) {
             5, {.kernel_init = initializers::he_uniform(), .bias_init = initializers::normal(1.0)}),
         input("dense_he"));
 }
+TEST(Linen, ConvIsFlaxs) {
+  using linen::Conv, linen::Padding;
+  check("conv", Conv(3, {3, 3}), input("conv"));
+  check("conv_strides",
+        Conv(3, {3, 2}, {.strides = {2}, .padding = Padding::kValid, .use_bias = false}),
+        input("conv_strides"));
+  check("conv_groups", Conv(6, {3, 3}, {.feature_group_count = 2}), input("conv_groups"));
+  check("conv_causal", Conv(3, {3}, {.padding = Padding::kCausal, .kernel_dilation = {2}}),
+        input("conv_causal"));
+}
 TEST(Linen, NormsAreFlaxs) {
   check("layer_norm", linen::LayerNorm(), input("layer_norm"));
   check("batch_norm", linen::BatchNorm(), input("batch_norm"));

@@ -111,6 +111,76 @@ TEST(Linear, LayersTakeKeysInTurn) {
   expect_parameter(second.bias, c["params"][3]);
 }
 
+TEST(Conv, IsFlaxs) {
+  using nnx::Padding;
+  struct Case {
+    Dims size;
+    int64_t in, out;
+    nnx::ConvOptions options;
+  };
+  const std::map<std::string, Case> cases{
+      {"conv", {{3, 3}, 4, 3, {}}},
+      {"conv_strides",
+       {{3, 2}, 4, 3, {.strides = {2}, .padding = Padding::kValid, .use_bias = false}}},
+      {"conv_padding", {{3, 2}, 4, 3, {.strides = {2, 1}, .padding = {{{1, 2}, {0, 1}}}}}},
+      {"conv_groups", {{3, 3}, 4, 6, {.feature_group_count = 2}}},
+      {"conv_dilated",
+       {{3, 3},
+        4,
+        3,
+        {.padding = {{{1, 2}, {3, 0}}}, .input_dilation = {1, 2}, .kernel_dilation = {2}}}},
+      {"conv_circular", {{3, 2}, 4, 3, {.padding = Padding::kCircular}}},
+      {"conv_reflect", {{3, 2}, 4, 3, {.padding = Padding::kReflect, .kernel_dilation = {1, 2}}}},
+      {"conv_causal", {{3}, 4, 3, {.padding = Padding::kCausal, .kernel_dilation = {2}}}},
+      {"conv_no_batch", {{3, 3}, 4, 3, {}}},
+      {"conv_two_batches", {{3}, 4, 3, {}}},
+      {"conv_3d", {{2, 2, 2}, 2, 3, {}}}};
+  for (const auto& [name, k] : cases) {
+    SCOPED_TRACE(name);
+    const golden::Json& c = find(name);
+    const nnx::Conv m(k.in, k.out, k.size, nnx::Rngs(7), k.options);
+    expect_parameter(m.kernel, c["params"][0]);
+    if (k.options.use_bias) expect_parameter(m.bias, c["params"][1]);
+    const Array x = array_of(c["inputs"][0]);
+    expect_result(m(x), c["out"]);
+    expect_result(jit([](const nnx::Conv& m, const Array& x) { return m(x); })(m, x), c["out"]);
+  }
+}
+
+// Its derivatives, by finite differences.
+TEST(Conv, HasDerivatives) {
+  const nnx::Conv conv(2, 4, {3, 2}, nnx::Rngs(0),
+                       {.strides = {2, 1}, .kernel_dilation = {1, 2}, .feature_group_count = 2});
+  const Array x = random::normal(random::key(1), {2, 6, 5, 2});
+  const auto f = [](const nnx::Conv& m, const Array& x) { return sum(square(m(x))); };
+  const auto [gm, gx] = grad<0, 1>(f)(conv, x);
+  const double h = 1e-2;
+  nnx::Conv up = conv, down = conv;
+  const Array dk = sin(7 * conv.kernel), dx = cos(3 * x);
+  up.kernel = up.kernel + h * dk;
+  down.kernel = down.kernel - h * dk;
+  const double expected =
+      (f(up, x + h * dx).item<double>() - f(down, x - h * dx).item<double>()) / (2 * h);
+  EXPECT_NEAR((sum(gm.kernel * dk) + sum(gx * dx)).item<double>(), expected,
+              2e-3 * std::abs(expected));
+}
+
+TEST(Conv, MisfitsAreErrors) {
+  const auto make = [](const nnx::ConvOptions& o, const Array& x) {
+    return error_of([&] { nnx::Conv(4, 6, {3, 3}, nnx::Rngs(0), o)(x); });
+  };
+  const Array x = ones({1, 5, 5, 4});
+  EXPECT_THAT(make({}, ones({1, 5, 5, 3})), HasSubstr("[nnx::Conv] expected inputs of 2 spatial"));
+  EXPECT_THAT(make({.strides = {1, 2, 3}}, x), HasSubstr("strides"));
+  EXPECT_THAT(make({.strides = {0}}, x), HasSubstr("positive strides"));
+  EXPECT_THAT(make({.padding = nnx::Padding::kCausal}, x), HasSubstr("causal"));
+  EXPECT_THAT(make({.padding = {{{1, 1}}}}, x), HasSubstr("padding of 2 dimensions"));
+  EXPECT_THAT(make({.input_dilation = {2}}, x), HasSubstr("explicit padding"));
+  EXPECT_THAT(make({.feature_group_count = 3}, x), HasSubstr("3 groups"));
+  EXPECT_THAT(make({.padding = nnx::Padding::kValid}, ones({1, 2, 5, 4})),
+              HasSubstr("no smaller than the kernel"));
+}
+
 TEST(LayerNorm, IsFlaxs) {
   expect_result(nnx::LayerNorm(4, nnx::Rngs(7))(array_of(find("layer_norm")["inputs"][0])),
                 find("layer_norm")["out"]);

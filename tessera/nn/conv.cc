@@ -1,0 +1,202 @@
+#include "tessera/nn/conv.h"
+
+#include "tessera/compile/composite.h"
+#include "tessera/nn/layers.h"
+#include "tessera/numpy/index.h"
+#include "tessera/numpy/linear.h"
+#include "tessera/numpy/manipulation.h"
+#include "tessera/numpy/operators.h"
+#include "tessera/ops/pad.h"
+
+namespace tessera::nn {
+
+namespace {
+
+// Everything that is static about a convolution, one entry a spatial dimension. The widths are
+// those of zeros; the modes that repeat the input have theirs in `repeated`.
+struct Geometry {
+  Dims kernel, strides, input_dilation, kernel_dilation, before, after, repeated, out;
+  int64_t groups;
+  bool reflect, has_bias;
+  DType dtype;
+};
+
+Dims one_each(const char* op, const char* what, const Dims& given, int64_t rank) {
+  Dims out = given;
+  if (given.size() <= 1) out = Dims(static_cast<size_t>(rank), given.empty() ? 1 : given[0]);
+  if (out.rank() != rank)
+    value_error(op, "expected {} of one extent or {}, one a dimension of the kernel, got {}", what,
+                rank, given);
+  for (int64_t d : out)
+    if (d < 1) value_error(op, "expected positive {}, got {}", what, given);
+  return out;
+}
+
+void set_widths(const char* op, const Padding& padding, const Shape& x, Geometry& g) {
+  const int64_t rank = g.kernel.rank();
+  const auto extent = [&](int64_t d) { return (g.kernel[d] - 1) * g.kernel_dilation[d] + 1; };
+  g.before = g.after = g.repeated = Dims(static_cast<size_t>(rank), 0);
+  g.reflect = padding.mode() == Padding::kReflect;
+  if (padding.mode() == Padding::kCausal && rank != 1)
+    value_error(op, "expected one spatial dimension with causal padding, got {}", rank);
+  if (padding.mode() == Padding::kExplicit && static_cast<int64_t>(padding.widths().size()) != rank)
+    value_error(op, "expected padding of {} dimensions, got {}", rank, padding.widths().size());
+  for (int64_t d = 0; d < rank; ++d) {
+    switch (padding.mode()) {
+      case Padding::kValid:
+        break;
+      case Padding::kExplicit:
+        std::tie(g.before[d], g.after[d]) = padding.widths()[static_cast<size_t>(d)];
+        break;
+      case Padding::kCausal:
+        g.before[d] = extent(d) - 1;
+        break;
+      case Padding::kCircular:
+      case Padding::kReflect:
+        g.repeated[d] = extent(d);
+        break;
+      case Padding::kSame: {
+        if (g.input_dilation[d] != 1)
+          value_error(op,
+                      "expected explicit padding with a dilated input, got kSame; name the "
+                      "widths");
+        const int64_t out = (x[d] + g.strides[d] - 1) / g.strides[d];
+        const int64_t all = std::max<int64_t>((out - 1) * g.strides[d] + extent(d) - x[d], 0);
+        g.before[d] = all / 2;
+        g.after[d] = all - all / 2;
+        break;
+      }
+    }
+  }
+}
+
+// x of one batch dimension, dilated and with all that stands around it.
+Array surrounded(const Array& x, const Geometry& g) {
+  const int64_t rank = g.kernel.rank();
+  std::vector<std::pair<int64_t, int64_t>> repeated(1, {0, 0});
+  Dims before{0}, after{0}, interior{0};
+  bool repeats = false, pads = false;
+  for (int64_t d = 0; d < rank; ++d) {
+    const int64_t extent = g.repeated[d];
+    repeated.push_back(extent > 0 ? std::pair((extent - 1) / 2, extent / 2)
+                                  : std::pair<int64_t, int64_t>(0, 0));
+    before.push_back(g.before[d]);
+    after.push_back(g.after[d]);
+    interior.push_back(g.input_dilation[d] - 1);
+    repeats |= extent > 1;
+    pads |= g.before[d] != 0 || g.after[d] != 0 || g.input_dilation[d] != 1;
+  }
+  repeated.push_back({0, 0});
+  before.push_back(0);
+  after.push_back(0);
+  interior.push_back(0);
+  Array out = x;
+  if (repeats)
+    out = tessera::pad(out, repeated, {.mode = g.reflect ? PadMode::kReflect : PadMode::kWrap});
+  if (pads) out = lax::pad(out, full(Shape{}, 0, out.dtype()), before, after, interior);
+  return out;
+}
+
+// The input's elements under each element of the kernel: (batch, out..., kernel elements,
+// features).
+Array windows(const Array& x, const Geometry& g) {
+  const int64_t rank = g.kernel.rank(), elements = Shape(g.kernel).elements();
+  std::vector<Array> parts;
+  Dims at(static_cast<size_t>(rank), 0);
+  for (int64_t n = 0; n < elements; ++n) {
+    Dims start{0}, limit{x.shape(0)}, strides{1};
+    for (int64_t d = 0; d < rank; ++d) {
+      start.push_back(at[d] * g.kernel_dilation[d]);
+      limit.push_back(start.back() + (g.out[d] - 1) * g.strides[d] + 1);
+      strides.push_back(g.strides[d]);
+    }
+    start.push_back(0);
+    limit.push_back(x.shape(-1));
+    strides.push_back(1);
+    parts.push_back(slice(x, start, limit, strides));
+    for (int64_t d = rank - 1; d >= 0 && ++at[d] == g.kernel[d]; --d) at[d] = 0;
+  }
+  return stack(parts, -2);
+}
+
+Array convolved(const Array& x, const Array& kernel, const Geometry& g) {
+  const Array patches = windows(surrounded(x, g), g);
+  const int64_t elements = patches.shape(-2), in = kernel.shape(-2), out = kernel.shape(-1);
+  if (g.groups == 1) return tensordot(patches, reshape(kernel, {elements, in, out}), 2);
+  Shape grouped = patches.shape();
+  grouped.back() = g.groups;
+  grouped.push_back(in);
+  const Array y = einsum(
+      "...kgc,kcgf->...gf",
+      {reshape(patches, grouped), reshape(kernel, {elements, in, g.groups, out / g.groups})});
+  Shape shape(y.shape().begin(), y.shape().end() - 1);
+  shape.back() = out;
+  return reshape(y, shape);
+}
+
+}  // namespace
+
+std::string Padding::tree_static_key() const {
+  std::string out = std::to_string(mode_);
+  for (const auto& [before, after] : widths_) out += fmt::format(",{}:{}", before, after);
+  return out;
+}
+
+Shape conv_kernel_shape(const char* op, const Dims& kernel_size, int64_t in_features,
+                        int64_t out_features, const ConvOptions& o) {
+  const int64_t groups = o.feature_group_count;
+  if (groups < 1 || in_features % groups != 0 || out_features % groups != 0)
+    value_error(op, "expected features that {} groups divide, got {} in and {} out", groups,
+                in_features, out_features);
+  if (kernel_size.empty()) value_error(op, "expected a kernel of at least 1 dimension, got none");
+  Shape out(kernel_size.begin(), kernel_size.end());
+  out.push_back(in_features / groups);
+  out.push_back(out_features);
+  return out;
+}
+
+Array conv(const char* op, const Array& x, const Array& kernel, const Array& bias,
+           const ConvOptions& o, OptionalDType dtype) {
+  const int64_t rank = kernel.ndim() - 2;
+  if (x.ndim() < rank + 1 || x.shape(-1) != kernel.shape(-2) * o.feature_group_count)
+    shape_error(op,
+                "expected inputs of {} spatial dimensions and {} features, for a kernel {}, got {}",
+                rank, kernel.shape(-2) * o.feature_group_count, describe(kernel.type()),
+                describe(x.type()));
+  const Shape spatial(x.shape().end() - rank - 1, x.shape().end() - 1);
+  Geometry g;
+  g.kernel = Dims(kernel.shape().begin(), kernel.shape().begin() + rank);
+  g.strides = one_each(op, "strides", o.strides, rank);
+  g.input_dilation = one_each(op, "input_dilation", o.input_dilation, rank);
+  g.kernel_dilation = one_each(op, "kernel_dilation", o.kernel_dilation, rank);
+  g.groups = o.feature_group_count;
+  g.has_bias = bias.defined();
+  g.dtype = common_dtype({x, kernel, bias}, dtype);
+  set_widths(op, o.padding, spatial, g);
+  for (int64_t d = 0; d < rank; ++d) {
+    const int64_t repeated = std::max<int64_t>(g.repeated[d] - 1, 0);
+    const int64_t there =
+        (spatial[d] + repeated - 1) * g.input_dilation[d] + 1 + g.before[d] + g.after[d];
+    const int64_t room = there - ((g.kernel[d] - 1) * g.kernel_dilation[d] + 1);
+    if (room < 0)
+      shape_error(op,
+                  "expected inputs no smaller than the kernel, got {} for a kernel {}; pad them",
+                  describe(x.type()), describe(kernel.type()));
+    g.out.push_back(room / g.strides[d] + 1);
+  }
+
+  std::vector<Array> args{x, kernel};
+  if (bias.defined()) args.push_back(bias);
+  return composite("nn_conv", g, std::span<const Array>(args), [&](std::span<const Array> a) {
+    Shape one_batch(spatial), result(a[0].shape().begin(), a[0].shape().end() - rank - 1);
+    one_batch.insert(one_batch.begin(), result.elements());
+    one_batch.push_back(a[0].shape(-1));
+    Array y = convolved(reshape(as_dtype(a[0], g.dtype), one_batch), as_dtype(a[1], g.dtype), g);
+    if (g.has_bias) y = y + as_dtype(a[2], g.dtype);
+    result.insert(result.end(), g.out.begin(), g.out.end());
+    result.push_back(y.shape(-1));
+    return reshape(y, result);
+  });
+}
+
+}  // namespace tessera::nn

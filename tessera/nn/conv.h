@@ -1,0 +1,49 @@
+// Convolution as the layers of linen and nnx have it: inputs (batch..., spatial..., features),
+// kernels (spatial..., features / groups, features). The windows of the input are laid side by side
+// and multiplied by the kernel as a matrix.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tessera/numpy/creation.h"
+
+namespace tessera::nn {
+
+// What stands around the input: kSame keeps the extents (divided by the strides), kValid is
+// nothing, kCircular and kReflect repeat the input, kCausal stands before the only spatial
+// dimension alone; or zeros, so many before and after each dimension.
+class Padding {
+ public:
+  enum Mode : uint8_t { kSame, kValid, kCircular, kReflect, kCausal, kExplicit };
+  Padding(Mode mode) : mode_(mode) {}
+  Padding(std::vector<std::pair<int64_t, int64_t>> widths)
+      : mode_(kExplicit), widths_(std::move(widths)) {}
+
+  Mode mode() const { return mode_; }
+  const std::vector<std::pair<int64_t, int64_t>>& widths() const { return widths_; }
+  std::string tree_static_key() const;
+
+ private:
+  Mode mode_;
+  std::vector<std::pair<int64_t, int64_t>> widths_;
+};
+
+// One extent a spatial dimension, or one for all, or none for 1.
+struct ConvOptions {
+  Dims strides = {};
+  Padding padding = Padding::kSame;
+  Dims input_dilation = {}, kernel_dilation = {};
+  int64_t feature_group_count = 1;
+};
+
+// UserError naming `op` unless the features divide into the groups.
+Shape conv_kernel_shape(const char* op, const Dims& kernel_size, int64_t in_features,
+                        int64_t out_features, const ConvOptions& options);
+// `bias` may be undefined. Any number of batch dimensions, none included. UserError naming `op` for
+// options that do not fit the kernel, and for an input that is smaller than it.
+Array conv(const char* op, const Array& x, const Array& kernel, const Array& bias,
+           const ConvOptions& options, OptionalDType dtype);
+
+}  // namespace tessera::nn

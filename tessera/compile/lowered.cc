@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "tessera/ir/printer.h"
+#include "tessera/ops/control_flow.h"
 
 namespace tessera {
 
@@ -78,22 +79,45 @@ std::string seconds_text(double s) {
 
 }  // namespace
 
-Cost Lowered::cost() const {
-  Cost cost;
-  const Function& f = stages_->partitioned.function;
+namespace {
+
+// A loop counts as often as it runs (one trip where a condition decides), of branches the most
+// expensive one.
+double flops_of(const Function& f) {
+  double flops = 0;
   for (const Op& op : f.ops) {
     const std::vector<Type> operands = f.types_of(op.operands), results = f.types_of(op.results);
-    if (op.def->flops) {
-      cost.flops += op.def->flops(operands, results, op.params);
+    if (is_control_flow(op)) {
+      double sum = 0, most = 0;
+      for (const FunctionRef& region : control_regions(op)) {
+        const double mine = flops_of(*region);
+        sum += mine;
+        most = std::max(most, mine);
+      }
+      flops += op.def == &case_op ? most
+               : op.def == &scan_op
+                   ? sum * static_cast<double>(op.params.as<ScanParams>().length)
+                   : sum;
+    } else if (op.def->flops) {
+      flops += op.def->flops(operands, results, op.params);
     } else if (std::holds_alternative<Pointwise>(op.def->lower) && !operands.empty() &&
                is_inexact(results[0].dtype)) {
-      cost.flops += static_cast<double>(results[0].elements());
+      flops += static_cast<double>(results[0].elements());
     }
   }
+  return flops;
+}
+
+}  // namespace
+
+Cost Lowered::cost() const {
+  Cost cost;
+  cost.flops = flops_of(stages_->partitioned.function);
   cost.bytes_accessed = bytes_of_steps(stages_->schedule);
   for (const Collective& c : stages_->partitioned.collectives) {
-    cost.communication_bytes += c.bytes_per_device;
-    cost.communication_seconds += c.seconds;
+    const int64_t times = std::max<int64_t>(1, c.times);
+    cost.communication_bytes += c.bytes_per_device * times;
+    cost.communication_seconds += c.seconds * static_cast<double>(times);
   }
   if (stages_->mesh.rank() == 0 || !stages_->mesh.is_abstract())
     cost.arena_bytes = compile()->arena_bytes();
@@ -118,9 +142,13 @@ std::string Lowered::explain() const {
     for (size_t i = 0; i < p.collectives.size(); ++i) {
       const Collective& c = p.collectives[i];
       out += fmt::format(
-          "#{} {} over ({}) among {} devices: each sends {}, about {}\n   for {}{}: {}\n", i + 1,
+          "#{} {} over ({}) among {} devices: each sends {}, about {}{}\n   for {}{}: {}\n", i + 1,
           c.name, fmt::join(c.axes, ", "), c.group_size,
-          bytes_text(static_cast<double>(c.bytes_per_device)), seconds_text(c.seconds), c.op,
+          bytes_text(static_cast<double>(c.bytes_per_device)), seconds_text(c.seconds),
+          c.times == 1  ? ""
+          : c.times < 0 ? ", every trip"
+                        : fmt::format(", x {} trips", c.times),
+          c.op,
           c.source.empty() || c.source == c.op ? "" : " (" + c.source + ")", c.reason);
     }
   }

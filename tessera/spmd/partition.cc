@@ -10,12 +10,14 @@
 #include "tessera/ops/collectives.h"
 #include "tessera/ops/constant.h"
 #include "tessera/ops/control.h"
+#include "tessera/ops/control_flow.h"
 #include "tessera/ops/elementwise.h"
 #include "tessera/ops/manual_boundary.h"
 #include "tessera/ops/reduce.h"
 #include "tessera/ops/reshape.h"
 #include "tessera/spmd/assignment.h"
 #include "tessera/spmd/cost.h"
+#include "tessera/spmd/partition_control.h"
 #include "tessera/spmd/reshard.h"
 #include "tessera/spmd/shard_masks.h"
 #include "tessera/spmd/windows.h"
@@ -24,33 +26,37 @@
 namespace tessera {
 namespace {
 
-// The mesh with every axis cut where some sharding uses a part of it, so that collectives only name
-// whole axes.
-Mesh refine(const Mesh& mesh, const Function& f) {
-  std::vector<std::set<int64_t>> cuts(mesh.rank());  // products of the major parts
+using AxisCuts = std::vector<std::set<int64_t>>;  // of each axis: products of the major parts
+
+// Adds where the function's shardings cut an axis into parts.
+void find_cuts(const Mesh& mesh, const Function& f, AxisCuts& cuts) {
+  auto cut = [&](const AxisRef& axis) {
+    if (axis.is_whole()) return;
+    auto& c = cuts[mesh.axis_index(axis.name)];
+    c.insert(axis.pre_size);
+    c.insert(axis.pre_size * axis.size);
+  };
   std::set<const NamedSharding*> seen;
   for (const Type& type : f.types) {
     if (!type.sharding || !seen.insert(type.sharding.get()).second) continue;
     for (int64_t d = 0; d < type.rank(); ++d)
-      for (const AxisRef& axis : type.sharding->dim_axes(d))
-        if (!axis.is_whole()) {
-          auto& c = cuts[mesh.axis_index(axis.name)];
-          c.insert(axis.pre_size);
-          c.insert(axis.pre_size * axis.size);
-        }
+      for (const AxisRef& axis : type.sharding->dim_axes(d)) cut(axis);
   }
   for (const Op& op : f.ops) {
+    for (const FunctionRef& region : control_regions(op)) find_cuts(mesh, *region, cuts);
     if (op.def != &full_to_shard_op && op.def != &shard_to_full_op) continue;
     const auto& p = op.params.as<ManualBoundaryParams>();
     std::vector<AxisRef> axes;
     for (const std::string& name : p.manual_axes) axes.push_back({name});
-    for (const AxisRef& axis : translate_axes("shard_map", axes, p.mesh, mesh))
-      if (!axis.is_whole()) {
-        auto& c = cuts[mesh.axis_index(axis.name)];
-        c.insert(axis.pre_size);
-        c.insert(axis.pre_size * axis.size);
-      }
+    for (const AxisRef& axis : translate_axes("shard_map", axes, p.mesh, mesh)) cut(axis);
   }
+}
+
+// The mesh with every axis cut where some sharding uses a part of it, so that collectives only name
+// whole axes.
+Mesh refine(const Mesh& mesh, const Function& f) {
+  AxisCuts cuts(mesh.rank());
+  find_cuts(mesh, f, cuts);
   if (std::all_of(cuts.begin(), cuts.end(), [](const auto& c) { return c.empty(); })) return mesh;
   Shape sizes;
   std::vector<std::string> names;
@@ -74,13 +80,33 @@ Mesh refine(const Mesh& mesh, const Function& f) {
   return Mesh(DeviceMesh{sizes, mesh.devices()}, names);
 }
 
+struct Reason {
+  std::string op, source, text;
+};
+
+// What a function and the regions inside it have in common.
+struct Program {
+  Program(const Function& f, const Mesh& mesh)
+      : user_mesh(mesh), user_atoms(mesh), mesh(refine(mesh, f), AtomMesh::Atoms::kAxes) {}
+  const Mesh user_mesh;
+  const AtomMesh user_atoms;
+  const AtomMesh mesh;
+  std::map<std::pair<const NamedSharding*, int64_t>, DimAtoms> declared;
+  std::vector<Reason> reasons;
+  std::vector<Note> notes;
+  std::set<std::string> noted;  // padding is told once
+};
+
 class Partitioner {
  public:
-  Partitioner(const Function& f, const Mesh& mesh)
+  Partitioner(const Function& f, Program& program)
       : f_(f),
-        user_mesh_(mesh),
-        user_atoms_(mesh),
-        mesh_(refine(mesh, f), AtomMesh::Atoms::kAxes),
+        program_(program),
+        user_mesh_(program.user_mesh),
+        user_atoms_(program.user_atoms),
+        mesh_(program.mesh),
+        reasons_(program.reasons),
+        notes_(program.notes),
         locals_(f.types.size()),
         trace_(f.name) {}
 
@@ -95,14 +121,32 @@ class Partitioner {
     for (const Op& op : f_.ops) visit(op);
     std::vector<Array> outputs;
     for (ValueId v : f_.outputs) outputs.push_back(locals_[v].array);
-    out.function = trace_.finish(outputs);
-    TESSERA_CHECK(trace_.captures().empty(), "partition captures nothing");
+    out.function = finish_trace(outputs);
     out.mesh = mesh_.mesh();
     for (ValueId v : f_.inputs) out.inputs.push_back(*f_.types[v].sharding);
     for (ValueId v : f_.outputs) out.outputs.push_back(*f_.types[v].sharding);
-    collect(out);
-    out.notes = std::move(notes_);
+    collect(out.function, 1, out);
+    // A region may have been partitioned more than once.
+    for (Note& note : notes_) {
+      const bool told = std::any_of(out.notes.begin(), out.notes.end(), [&](const Note& n) {
+        return n.op == note.op && n.source == note.source && n.text == note.text;
+      });
+      if (!told) out.notes.push_back(std::move(note));
+    }
     return out;
+  }
+
+  // The function as a region of the op `of`.
+  Function run_region(const Op& of, std::span<const Type> types,
+                      const std::vector<DimAtoms>& inputs, const std::vector<DimAtoms>& outputs) {
+    for (size_t k = 0; k < f_.inputs.size(); ++k)
+      locals_[f_.inputs[k]] = {trace_.add_input(types[k]), inputs[k]};
+    for (const Op& op : f_.ops) visit(op);
+    std::vector<Array> results;
+    for (size_t k = 0; k < f_.outputs.size(); ++k)
+      results.push_back(as(f_.outputs[k], outputs[k], of,
+                           fmt::format("result {} of a region of {}", k, of.def->name)));
+    return finish_trace(results);
   }
 
  private:
@@ -110,17 +154,20 @@ class Partitioner {
     Array array;
     DimAtoms dims;
   };
-  struct Reason {
-    std::string op, source, text;
-  };
 
-  // The sharding that propagation gave to the value, on the refined mesh.
-  DimAtoms declared(ValueId v) {
-    const std::shared_ptr<const NamedSharding>& s = f_.types[v].sharding;
-    TESSERA_CHECK(s != nullptr, "partition needs a propagated function");
-    auto [it, is_new] = declared_.try_emplace({s.get(), f_.types[v].rank()});
+  Function finish_trace(std::span<const Array> outputs) {
+    Function out = trace_.finish(outputs);
+    TESSERA_CHECK(trace_.captures().empty(), "partition captures nothing");
+    return out;
+  }
+
+  // The sharding that propagation gave to a value, on the refined mesh.
+  DimAtoms declared(ValueId v) { return declared(f_.types[v]); }
+  DimAtoms declared(const Type& type) {
+    TESSERA_CHECK(type.sharding != nullptr, "partition needs a propagated function");
+    auto [it, is_new] = program_.declared.try_emplace({type.sharding.get(), type.rank()});
     if (is_new)
-      it->second = mesh_.dims(translate("partition", *s, mesh_.mesh()), f_.types[v].rank());
+      it->second = mesh_.dims(translate("partition", *type.sharding, mesh_.mesh()), type.rank());
     return it->second;
   }
 
@@ -186,6 +233,10 @@ class Partitioner {
           return visit_border(op);
         case ControlKind::kIdentity:
           break;
+        case ControlKind::kWhile:
+        case ControlKind::kScan:
+        case ControlKind::kCase:
+          return visit_control(op);
         default:
           sharding_error(
               op.def->name,
@@ -206,6 +257,31 @@ class Partitioner {
           as(op.operands[k], a.operands[k], op, fmt::format("operand {} of {}", k, op.def->name)));
     mask_padding(mesh_, op, factors, a, operands, local);
     finish(op, factors, a, rebuild(op, a, std::move(local)));
+  }
+
+  void visit_control(const Op& op) {
+    class Rules final : public ControlPartition {
+     public:
+      Rules(Partitioner& p, const Op& op) : p_(p), op_(op) {}
+      Array operand(size_t k, const DimAtoms& dims) override {
+        return p_.as(op_.operands[k], dims, op_, fmt::format("operand {} of {}", k, op_.def->name));
+      }
+      DimAtoms declared(const Type& type) override { return p_.declared(type); }
+      Function region(const Function& region, std::span<const Type> types,
+                      const std::vector<DimAtoms>& inputs,
+                      const std::vector<DimAtoms>& outputs) override {
+        return Partitioner(region, p_.program_).run_region(op_, types, inputs, outputs);
+      }
+      void settle(size_t r, const Array& x, const DimAtoms& dims) override {
+        p_.settle(op_, r, x, dims);
+      }
+
+     private:
+      Partitioner& p_;
+      const Op& op_;
+    };
+    Rules rules(*this, op);
+    partition_control(op, f_, rules);
   }
 
   // Whether exchanging neighbouring rows is cheaper than what `other` needs; then the op is rebuilt
@@ -490,7 +566,7 @@ class Partitioner {
       const std::string text = fmt::format(
           "dimension {} of {} is cut into {} shards of {}: {} of {} rows of storage are padding", d,
           describe(global), n, padded / n, padded - extent, padded);
-      if (noted_.insert(text).second)
+      if (program_.noted.insert(text).second)
         notes_.push_back(
             {false, std::string(op), source, text, fmt::format("make it a multiple of {}", n)});
     }
@@ -517,8 +593,19 @@ class Partitioner {
 
   // The list of collectives, from the ops of the finished function and the reasons recorded as
   // their sources.
-  void collect(Partitioned& out) {
-    for (Op& op : out.function.ops) {
+  void collect(Function& f, int64_t times, Partitioned& out) const {
+    for (Op& op : f.ops) {
+      if (is_control_flow(op)) {
+        const int64_t trips = op.def == &scan_op    ? op.params.as<ScanParams>().length
+                              : op.def == &while_op ? -1
+                                                    : 1;
+        const int64_t inside = trips < 0 || times < 0 ? -1 : trips * times;
+        op.params = map_control_regions(op, [&](Function region) {
+          collect(region, inside, out);
+          return region;
+        });
+        continue;
+      }
       const auto* lowering = std::get_if<CollectiveLowering>(&op.def->lower);
       const size_t mark = op.source.rfind('#');
       size_t number = 0;
@@ -538,10 +625,11 @@ class Partitioner {
           for (const std::string& axis : c.axes) n *= out.mesh.axis_size(axis);
         c.group_size = n;
         for (ValueId v : op.operands)
-          c.bytes_per_device += bytes_sent(lowering->kind, n, out.function.types[v]);
+          c.bytes_per_device += bytes_sent(lowering->kind, n, f.types[v]);
         c.seconds = seconds_to_send(out.mesh, c.bytes_per_device,
                                     lowering->kind == CollectiveKind::kPermute ? 1 : n - 1);
         c.axes = user_names(c.axes);
+        c.times = times;
         if (number > 0) {
           const Reason& reason = reasons_[number - 1];
           c.op = reason.op;
@@ -555,23 +643,23 @@ class Partitioner {
   }
 
   const Function& f_;
-  const Mesh user_mesh_;
-  const AtomMesh user_atoms_;
-  const AtomMesh mesh_;
+  Program& program_;
+  const Mesh& user_mesh_;
+  const AtomMesh& user_atoms_;
+  const AtomMesh& mesh_;
+  std::vector<Reason>& reasons_;
+  std::vector<Note>& notes_;
   std::vector<Local> locals_;
-  std::map<std::pair<const NamedSharding*, int64_t>, DimAtoms> declared_;
   std::map<std::pair<ValueId, std::vector<AtomList>>, Array> resharded_;
-  std::vector<Reason> reasons_;
   size_t reason_ = 0;
-  std::vector<Note> notes_;
-  std::set<std::string> noted_;  // padding is told once
   FunctionTrace trace_;
 };
 
 }  // namespace
 
 Partitioned partition(const Function& propagated, const Mesh& mesh) {
-  return Partitioner(propagated, mesh).run();
+  Program program(propagated, mesh);
+  return Partitioner(propagated, program).run();
 }
 
 }  // namespace tessera

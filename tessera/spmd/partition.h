@@ -24,6 +24,8 @@ struct Collective {
   int64_t bytes_per_device =
       0;  // sent by each device (ring algorithms: all_reduce 2 (n-1)/n of its operand, ...)
   double seconds = 0;  // estimated on the mesh's links
+  // How often it happens in a run: the trips of the loops around it; -1 where a condition decides.
+  int64_t times = 1;
   std::string op;      // the op of the user's program that needs it
   std::string source;  // where that op was called; may be empty
   std::string reason;  // why: "dot_general sums over dimension 1 of operand 0, cut over 'x'"

@@ -46,6 +46,7 @@
 #include "tessera/numpy/reduce.h"
 
 // Transformations.
+#include "tessera/compile/comm_budget.h"
 #include "tessera/compile/control_flow.h"
 #include "tessera/compile/custom_derivatives.h"
 #include "tessera/compile/grad.h"

@@ -75,8 +75,11 @@ Placed place(const TracedCall& call, std::span<const Array> leaves,
 JitEntryRef compile_call(TracedCall call, const void* types, std::string_view statics,
                          std::span<const Array> leaves,
                          const std::vector<NamedSharding>& in_shardings,
-                         std::vector<uint8_t> donate) {
+                         std::vector<uint8_t> donate, const std::optional<CommBudget>& budget) {
   const Placed placed = place(call, leaves, in_shardings);
+  if (budget)
+    expect_within(*budget, run_pipeline(call.traced.function, placed.request, Stage::kPartitioned)
+                               .partitioned.collectives);
   auto entry = std::make_shared<JitEntry>();
   entry->types = types;
   entry->statics = statics;

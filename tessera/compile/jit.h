@@ -14,6 +14,7 @@
 #include <mutex>
 #include <type_traits>
 
+#include "tessera/compile/comm_budget.h"
 #include "tessera/compile/lowered.h"
 #include "tessera/compile/prefix_tree.h"
 #include "tessera/ops/control.h"
@@ -28,6 +29,9 @@ struct JitOptions {
   // Arguments (by position) whose memory the results may take. A donated array is deleted: using it
   // again is an error.
   std::vector<int> donate_argnums = {};
+  // What a call may communicate: checked when it is compiled. Inside another traced function the
+  // budget is that function's to give.
+  std::optional<CommBudget> comm_budget = std::nullopt;
 };
 
 namespace internal {
@@ -66,7 +70,8 @@ struct TracedCall {
 JitEntryRef compile_call(TracedCall call, const void* types, std::string_view statics,
                          std::span<const Array> leaves,
                          const std::vector<NamedSharding>& in_shardings,
-                         std::vector<uint8_t> donate);
+                         std::vector<uint8_t> donate,
+                         const std::optional<CommBudget>& budget = std::nullopt);
 Lowered lower_call(TracedCall call, std::span<const Array> leaves,
                    const std::vector<NamedSharding>& in_shardings);
 std::vector<Array> run_call(const JitEntry& entry, std::span<const Array> leaves);
@@ -179,7 +184,8 @@ class Jitted {
       const std::string key = statics;  // tracing may call other jitted functions
       internal::expect_concrete("jit", all);
       entry = internal::compile_call(internal::trace_call(f_, all, options_.out_shardings, args...),
-                                     types, key, all, in_shardings(args...), donate_flags(args...));
+                                     types, key, all, in_shardings(args...), donate_flags(args...),
+                                     options_.comm_budget);
       cache_->insert(entry);
     }
     std::vector<Array> results = internal::run_call(*entry, all);

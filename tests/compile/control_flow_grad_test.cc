@@ -140,5 +140,35 @@ TEST_F(ControlFlowGrad, CondAndSwitch) {
   EXPECT_THAT(values(vmap(scaled, {.in_axes = {None, 0}})(Array(true), x)), ElementsAre(2, 4, 6));
 }
 
+// A pipeline of stages over a ring, as shard_map programs write it.
+TEST_F(ControlFlowGrad, ScanWithCollectivesInShardMap) {
+  const auto f = shard_map(
+      [](const Array& w, const Array& x) {
+        std::vector<std::pair<int, int>> ring;
+        for (int i = 0; i < 8; ++i) ring.push_back({i, (i + 1) % 8});
+        const auto step = [&](const Array& c, const Array&) {
+          return std::pair(ppermute(tanh(c * w), "x", ring), c);
+        };
+        const auto [last, ys] = scan(step, x, arange(3.f));
+        return psum(sum(last) + sum(ys * ys), "x");
+      },
+      {.mesh = mesh8(), .in_specs = {P(), P("x")}, .out_specs = {P()}});
+  const auto plain = [](const Array& w, const Array& x) {
+    Array c = x, total = zeros({});
+    for (int i = 0; i < 3; ++i) {
+      total = total + sum(c * c);
+      c = roll(tanh(c * w), 2);
+    }
+    return sum(c) + total;
+  };
+  const Array w = Array(0.8f), x = sin(arange(16.f));
+  EXPECT_NEAR(f(w, x).item<float>(), plain(w, x).item<float>(), 1e-4);
+  const auto [gw, gx] =
+      jit(grad<0, 1>([&](const Array& a, const Array& b) { return f(a, b); }))(w, x);
+  const auto [pw, px] = grad<0, 1>(plain)(w, x);
+  EXPECT_NEAR(gw.item<float>(), pw.item<float>(), 1e-3);
+  expect_close(gx, px);
+}
+
 }  // namespace
 }  // namespace tessera

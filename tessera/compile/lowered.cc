@@ -94,10 +94,9 @@ double flops_of(const Function& f) {
         sum += mine;
         most = std::max(most, mine);
       }
-      flops += op.def == &case_op ? most
-               : op.def == &scan_op
-                   ? sum * static_cast<double>(op.params.as<ScanParams>().length)
-                   : sum;
+      flops += op.def == &case_op   ? most
+               : op.def == &scan_op ? sum * static_cast<double>(op.params.as<ScanParams>().length)
+                                    : sum;
     } else if (op.def->flops) {
       flops += op.def->flops(operands, results, op.params);
     } else if (std::holds_alternative<Pointwise>(op.def->lower) && !operands.empty() &&
@@ -148,8 +147,7 @@ std::string Lowered::explain() const {
           c.times == 1  ? ""
           : c.times < 0 ? ", every trip"
                         : fmt::format(", x {} trips", c.times),
-          c.op,
-          c.source.empty() || c.source == c.op ? "" : " (" + c.source + ")", c.reason);
+          c.op, c.source.empty() || c.source == c.op ? "" : " (" + c.source + ")", c.reason);
     }
   }
   for (const Note& note : p.notes)

@@ -7,7 +7,7 @@
 //   "stablehlo.op"(%0) <{dimension = 1 : i64}> ({...}) : (tensor<4xf32>) -> tensor<4xf32>
 // Fields called `shape`, `dtype`, `result_dtype` and `weak_type` repeat the type of the first
 // result and are not written. An op with nothing else is written as `stablehlo.op %0, %1 :
-// tensor<4xf32>`. Ops of dialect "tessera" are custom calls:
+// tensor<4xf32>`. Ops of dialect "tessera" without regions are custom calls:
 //   stablehlo.custom_call @tessera.op(%0) {api_version = 4 : i32, backend_config = {axes = ["x"]}}
 //   : (...) -> ...
 #pragma once
@@ -95,6 +95,10 @@ class OpReader {
   OpText text;
   std::vector<ValueId> operands;   // may be replaced
   std::vector<Type> result_types;  // dtype and shape as written; empty where the text does not say
+  // Of each region of an op with OpFormat::captures: the values around the op that its last inputs
+  // stand for.
+  std::vector<std::vector<ValueId>> captures;
+  size_t hidden_results = 0;  // the op's last results, which the text does not name
 
   virtual const Type& type(ValueId value) const = 0;
   std::vector<Type> operand_types() const;
@@ -124,9 +128,17 @@ class OpWriter {
   virtual void write_operand(int k) = 0;
   virtual void write_extra() = 0;      // ` {sdy.sharding = ...}`, nothing if there is nothing
   virtual void write_signature() = 0;  // ` : (tensor<4xf32>) -> tensor<4xf32>`
-  // Names for a region's inputs, then its ops and the line that returns, indented, up to the
-  // closing brace.
-  virtual std::vector<std::string> region_inputs(const Function& region) = 0;
+  virtual std::string operand_name(int k) = 0;
+  virtual bool has_extra() const = 0;
+  // Names for a region's inputs, new or given, then its ops and the line that returns, indented, up
+  // to the closing brace.
+  virtual std::vector<std::string> new_arguments(size_t count) = 0;
+  virtual void enter_region(const Function& region, std::span<const std::string> inputs) = 0;
+  std::vector<std::string> region_inputs(const Function& region) {
+    std::vector<std::string> names = new_arguments(region.inputs.size());
+    enter_region(region, names);
+    return names;
+  }
   virtual void write_region_body(const Function& region) = 0;
 };
 
@@ -149,8 +161,11 @@ class OpScanner {
   virtual void extra(OpText& text) = 0;          // an optional {name = value, ...}
   virtual void signature(OpReader& reader) = 0;  // : (types) -> types
   virtual RegionInput region_input() = 0;        // %arg0: tensor<f32>
-  // The ops of a region, from after its { to its }, with these inputs.
-  virtual FunctionRef region_body(std::span<const RegionInput> inputs) = 0;
+  virtual std::string new_value() = 0;           // %name that is defined here
+  // The ops of a region, from after its { to its }, with these inputs. With `captures` it may use
+  // values around the op: these are put there, and become its last inputs.
+  virtual FunctionRef region_body(std::span<const RegionInput> inputs,
+                                  std::vector<ValueId>* captures = nullptr) = 0;
   virtual const Type& type(ValueId value) const = 0;
   [[noreturn]] virtual void error(const std::string& message) const = 0;
 };
@@ -180,6 +195,9 @@ struct OpFormat {
   void (*print)(const OpText& text, const Op& op, const Function& function,
                 OpWriter& writer) = nullptr;
   void (*parse)(OpScanner& scanner, OpReader& reader) = nullptr;
+  bool prints_name = false;   // `print` writes the op's name too
+  bool captures = false;      // regions in generic form may use values around the op
+  bool typed_inputs = false;  // a region's input k is as weak as operand k, and varies as it does
 };
 
 // An op of the dialects that Tessera says with others: read adds them to the function and returns
@@ -187,6 +205,7 @@ struct OpFormat {
 struct ForeignOp {
   std::string_view dialect, name;
   std::string_view assembly = "{operands}";
+  bool captures = false;  // as OpFormat's
   std::vector<ValueId> (*build)(OpReader& reader) = nullptr;
 };
 // By value, once, at start-up.

@@ -28,7 +28,8 @@ class Parser {
     Function function;
     std::unordered_map<std::string, std::vector<ValueId>> names;
     std::unordered_map<std::string, ValueId>
-        copied;  // constants of the parent, by name and result number
+        copied;  // constants and captured values of the parent, by name and result number
+    std::vector<ValueId>* captures = nullptr;  // set: other values of the parent become inputs
   };
   struct FunctionEntry {
     size_t offset = 0;  // of what follows `func.func`
@@ -135,7 +136,7 @@ class Parser {
   // False after the op that ends the region; its operands are then the function's outputs.
   bool parse_op(Scope& scope);
   void parse_pretty_op(Scope& scope, class Reader& reader, const Token& name);
-  void parse_generic_op(Scope& scope, class Reader& reader);
+  void parse_generic_op(Scope& scope, class Reader& reader, const std::string& name);
   void parse_terminator(Scope& scope, bool generic);
   void parse_custom_call(Scope& scope, class Reader& reader);
   void parse_assembly(std::string_view assembly, Scope& scope, class Reader& reader);
@@ -151,8 +152,11 @@ class Parser {
   std::vector<ValueId> parse_operands(Scope& scope);
   ValueId parse_operand(Scope& scope);
   ValueId lookup(Scope& scope, const std::string& name, int64_t result, size_t offset);
-  FunctionRef parse_region(Scope& scope);  // generic: after {, to its }
-  FunctionRef parse_region_body(Scope* parent, std::span<const RegionInput> inputs);
+  // Generic: after {, to its }. Inputs are as weak as those of `like`, and vary as they do.
+  FunctionRef parse_region(Scope& scope, std::span<const ValueId> like,
+                           std::vector<ValueId>* captures);
+  FunctionRef parse_region_body(Scope* parent, std::span<const RegionInput> inputs,
+                                std::vector<ValueId>* captures = nullptr);
 
   Lexer lexer_;
   size_t offset_ = 0;
@@ -217,8 +221,12 @@ class Scanner final : public OpScanner {
   void extra(OpText& text) override;
   void signature(OpReader& reader) override;
   RegionInput region_input() override;
-  FunctionRef region_body(std::span<const RegionInput> inputs) override {
-    return parser_.parse_region_body(&scope_, inputs);
+  std::string new_value() override {
+    return parser_.expect(TokenKind::kValue, "a new value, as %iterArg").text;
+  }
+  FunctionRef region_body(std::span<const RegionInput> inputs,
+                          std::vector<ValueId>* captures) override {
+    return parser_.parse_region_body(&scope_, inputs, captures);
   }
   const Type& type(ValueId value) const override { return scope_.function.type(value); }
   [[noreturn]] void error(const std::string& message) const override { parser_.error(message); }

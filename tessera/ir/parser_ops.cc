@@ -78,7 +78,8 @@ ValueId Parser::parse_operand(Scope& scope) {
   return lookup(scope, name.text, result, name.begin);
 }
 
-// Regions are closed: of the values around them they may use constants, which are copied.
+// Regions are closed: of the values around them they may use constants, which are copied. Those of
+// loops and branches may use others, which become their last inputs.
 ValueId Parser::lookup(Scope& scope, const std::string& name, int64_t result, size_t offset) {
   if (const auto it = scope.names.find(name); it != scope.names.end()) {
     if (result >= static_cast<int64_t>(it->second.size()))
@@ -99,6 +100,12 @@ ValueId Parser::lookup(Scope& scope, const std::string& name, int64_t result, si
         scope.function.add_op(*op.def, op.params, {}, f.types_of(op.results), op.source);
     const auto index = std::find(op.results.begin(), op.results.end(), outer) - op.results.begin();
     return scope.copied[key] = ids[index];
+  }
+  if (scope.captures) {
+    Type type = f.type(outer);
+    type.sharding = nullptr;
+    scope.captures->push_back(outer);
+    return scope.copied[key] = scope.function.add_input(std::move(type));
   }
   lexer_.error(
       offset,
@@ -151,7 +158,7 @@ bool Parser::parse_op(Scope& scope) {
   const size_t first_op = scope.function.ops.size();
   std::string op_name = name.text;
   if (name.kind == TokenKind::kString) {
-    parse_generic_op(scope, reader);
+    parse_generic_op(scope, reader, op_name);
   } else {
     if (op_name == "call") op_name = "func.call";
     parse_pretty_op(scope, reader, {name.kind, op_name, name.begin, name.end});
@@ -236,7 +243,13 @@ void Parser::parse_pretty_op(Scope& scope, Reader& reader, const Token& name) {
   if (signature != Signature::kNone) parse_signature(reader, reader.result_count);
 }
 
-void Parser::parse_generic_op(Scope& scope, Reader& reader) {
+void Parser::parse_generic_op(Scope& scope, Reader& reader, const std::string& name) {
+  const size_t dot = std::min(name.find('.'), name.size());
+  const std::string dialect = name.substr(0, dot),
+                    op = dot < name.size() ? name.substr(dot + 1) : std::string();
+  const OpDef* def = find_op(dialect, op);
+  const ForeignOp* foreign = find_foreign_op(dialect, op);
+  const bool captures = def ? def->format.captures : foreign && foreign->captures;
   expect("(");
   reader.operands = parse_operands(scope);
   expect(")");
@@ -250,7 +263,11 @@ void Parser::parse_generic_op(Scope& scope, Reader& reader) {
     next();
     do {
       expect("{");
-      reader.text.regions.push_back(parse_region(scope));
+      reader.captures.emplace_back();
+      const bool typed = def && def->format.typed_inputs;
+      reader.text.regions.push_back(parse_region(scope,
+                                                 typed ? reader.operands : std::vector<ValueId>(),
+                                                 captures ? &reader.captures.back() : nullptr));
     } while (accept(","));
     expect(")");
   }
@@ -259,7 +276,8 @@ void Parser::parse_generic_op(Scope& scope, Reader& reader) {
 }
 
 // ^bb0(%arg0: T): ops }, or ops } without arguments.
-FunctionRef Parser::parse_region(Scope& scope) {
+FunctionRef Parser::parse_region(Scope& scope, std::span<const ValueId> like,
+                                 std::vector<ValueId>* captures) {
   std::vector<RegionInput> inputs;
   if (peek().kind == TokenKind::kCaret) {
     next();
@@ -268,17 +286,23 @@ FunctionRef Parser::parse_region(Scope& scope) {
       while (!accept(")")) {
         if (!inputs.empty()) expect(",");
         inputs.push_back(scanner.region_input());
+        if (inputs.size() > like.size()) continue;
+        const Type& outer = scope.function.type(like[inputs.size() - 1]);
+        inputs.back().type.weak = outer.weak;
+        inputs.back().type.varying = outer.varying;
       }
     }
     expect(":");
   }
-  return parse_region_body(&scope, inputs);
+  return parse_region_body(&scope, inputs, captures);
 }
 
-FunctionRef Parser::parse_region_body(Scope* parent, std::span<const RegionInput> inputs) {
+FunctionRef Parser::parse_region_body(Scope* parent, std::span<const RegionInput> inputs,
+                                      std::vector<ValueId>* captures) {
   const Nesting nesting(*this);
   Scope scope;
   scope.parent = parent;
+  scope.captures = captures;
   scope.function.name = "body";
   for (const RegionInput& input : inputs)
     if (!scope.names.emplace(input.name, std::vector<ValueId>{scope.function.add_input(input.type)})
@@ -428,6 +452,7 @@ std::vector<ValueId> Parser::finish_op(Scope& scope, Reader& reader, const std::
           list && !list->items.empty() && !reader.result_types.empty())
         if (const bool* first = list->items[0].get<bool>()) reader.result_types[0].weak = *first;
     results = add_op(scope, reader, *def);
+    results.resize(results.size() - reader.hidden_results);
   } else if (foreign) {
     results = located(reader.offset(), [&] { return foreign->build(reader); });
   } else {

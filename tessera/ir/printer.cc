@@ -86,14 +86,16 @@ class FunctionPrinter final : public OpWriter {
     extra_.clear();
   }
   void write_signature() override { write_types(Signature::kFunctional); }
-  std::vector<std::string> region_inputs(const Function& region) override {
-    enter(region);
+  std::string operand_name(int k) override { return name(op_->operands.at(k)); }
+  bool has_extra() const override { return !extra_.empty(); }
+  std::vector<std::string> new_arguments(size_t count) override {
     std::vector<std::string> names;
-    for (ValueId v : region.inputs) {
-      names.push_back(fmt::format("%arg{}", next_argument_++));
-      scopes_.back().names[v] = names.back();
-    }
+    for (size_t k = 0; k < count; ++k) names.push_back(fmt::format("%arg{}", next_argument_++));
     return names;
+  }
+  void enter_region(const Function& region, std::span<const std::string> inputs) override {
+    enter(region);
+    for (size_t k = 0; k < inputs.size(); ++k) scopes_.back().names[region.inputs[k]] = inputs[k];
   }
   void write_region_body(const Function& region) override {
     const Op* op = op_;
@@ -154,10 +156,10 @@ class FunctionPrinter final : public OpWriter {
                                    : fmt::format("%{}:{} = ", number, op.results.size()));
     }
     const OpFormat& format = op.def->format;
-    if (op.def->dialect == "tessera") {
+    if (op.def->dialect == "tessera" && text.regions.empty()) {
       write_custom_call(op, text);
     } else if (format.print) {
-      write_name(op);
+      if (!format.prints_name) write_name(op);
       format.print(text, op, function(), *this);
     } else if (!format.assembly.empty() || (text.attributes.empty() && text.regions.empty())) {
       write_name(op);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "tessera/ops/control_flow_rules.h"
+#include "tessera/ops/formats.h"
 
 namespace tessera {
 namespace {
@@ -203,6 +204,7 @@ std::vector<Literal> evaluate_case(std::span<const Literal> operands, const Case
 const OpDef& while_op = define<WhileParams>({
     .name = "while",
     .attributes = {"cond", "body"},
+    .format = formats::while_loop(),
     .infer = infer_while,
     .evaluate = evaluate_while,
     .lower = Control{ControlKind::kWhile},
@@ -216,6 +218,7 @@ const OpDef& scan_op = define<ScanParams>({
     .name = "scan",
     .dialect = "tessera",
     .attributes = {"body", "length", "num_consts", "num_carry", "reverse"},
+    .format = {.typed_inputs = true},
     .infer = infer_scan,
     .evaluate = evaluate_scan,
     .lower = Control{ControlKind::kScan},
@@ -228,6 +231,7 @@ const OpDef& scan_op = define<ScanParams>({
 const OpDef& case_op = define<CaseParams>({
     .name = "case",
     .attributes = {"branches"},
+    .format = formats::branches(),
     .infer = infer_case,
     .evaluate = evaluate_case,
     .lower = Control{ControlKind::kCase},

@@ -24,6 +24,11 @@ FunctionRef plain_body(const FunctionRef& body);
 OpFormat sharding_constraint();
 // (%0) in_shardings=[...] out_shardings=[...] manual_axes={"x"} (%arg0: tensor<4xf32>) {...}
 OpFormat manual_computation();
+// (%iterArg = %0, ...) : types cond {...} do {...}
+OpFormat while_loop();
+// Generic, "stablehlo.case"(%index) ({...}, {...}), or "stablehlo.if" where the index is a bool.
+// Regions have no inputs: they use the operands by name.
+OpFormat branches();
 // Generic form with StableHLO's replica_groups; `tessera.axes`, `tessera.mesh` and `tessera.groups`
 // say the same by mesh axes. Text without these is read by finding the axes that its groups run
 // along.

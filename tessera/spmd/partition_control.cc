@@ -38,8 +38,7 @@ std::vector<Array> bind_at(const Op& op, Params params, std::span<const Array> o
 // over; `types` are adapted.
 Function settled_region(const Function& region, ControlPartition& partition,
                         std::vector<Type>& types, size_t first, size_t carries,
-                        const std::vector<DimAtoms>& inputs,
-                        const std::vector<DimAtoms>& outputs) {
+                        const std::vector<DimAtoms>& inputs, const std::vector<DimAtoms>& outputs) {
   while (true) {
     Function out = partition.region(region, types, inputs, outputs);
     bool grown = false;

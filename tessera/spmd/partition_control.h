@@ -1,5 +1,6 @@
-// Loops and branches on shards: operands and what comes out of a region are brought to the shardings
-// that propagation tied together; the regions are partitioned like the function around them.
+// Loops and branches on shards: operands and what comes out of a region are brought to the
+// shardings that propagation tied together; the regions are partitioned like the function around
+// them.
 #pragma once
 
 #include "tessera/ir/array.h"

@@ -104,6 +104,16 @@ TEST(StableHlo, OpsComputeWhatJaxComputes) {
   EXPECT_GE(count, 120);
 }
 
+TEST(StableHlo, LoopsAndBranchesComputeWhatJaxComputes) {
+  const golden::Topic topic("control_flow");
+  int count = 0;
+  for (const golden::Json& p : topic["programs"]) {
+    expect_program(p["text"], topic.arrays(p["inputs"]), topic.arrays(p["outputs"]), 1e-5);
+    ++count;
+  }
+  EXPECT_GE(count, 20);
+}
+
 TEST(StableHlo, ManualComputationsComputeWhatJaxComputes) {
   const golden::Topic topic("shard_map");
   int count = 0;

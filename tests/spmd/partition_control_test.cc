@@ -1,0 +1,134 @@
+// Loops and branches under partition: shardings of carries, what is communicated in a trip.
+#include "tessera/spmd/partition_control.h"
+
+#include <gmock/gmock.h>
+
+#include "tessera/ops/array_math.h"
+#include "tessera/ops/broadcast.h"
+#include "tessera/ops/compare.h"
+#include "tessera/ops/control.h"
+#include "tessera/ops/dot_general.h"
+#include "tessera/ops/reduce.h"
+#include "tests/spmd/programs.h"
+#include "tests/trace/control_flow.h"
+
+namespace tessera {
+namespace {
+
+using namespace array_math;
+namespace loops = testing_control;
+using Arrays = std::vector<Array>;
+
+const Mesh& mesh8() {
+  static const Mesh& mesh = *new Mesh(Mesh::abstract({8}, {"x"}));
+  return mesh;
+}
+const Mesh& mesh24() {
+  static const Mesh& mesh = *new Mesh(Mesh::abstract({2, 4}, {"x", "y"}));
+  return mesh;
+}
+
+TEST(PartitionControl, CarriesKeepTheirSharding) {
+  const Partitioned p =
+      partition_and_check(mesh24(), {{{16, 8}, P("x", "y")}, {{5, 8}}}, [](const Arrays& x) {
+        return loops::scan(5, {}, {x[0]}, {x[1]}, [](const Arrays& b) {
+          const Array row = lax::broadcast_in_dim(b[1], {16, 8}, {1});
+          return Arrays{lax::sin(b[0]) + row, b[0] * row};
+        });
+      });
+  EXPECT_EQ(communication(p), "");
+  EXPECT_EQ(p.inputs[1].spec(), P(None, "y")) << "rows are cut as the carry is";
+  EXPECT_EQ(p.outputs[0].spec(), P("x", "y"));
+  EXPECT_EQ(p.outputs[1].spec(), P(None, "x", "y"));
+}
+
+// The carry is free at the start: what the body makes of it decides.
+TEST(PartitionControl, TheBodyDecidesOverTheCarry) {
+  const Partitioned p =
+      partition_and_check(mesh8(), {{{16, 8}}, {{16, 8}, P("x")}}, [](const Arrays& x) {
+        return loops::scan(3, {x[1]}, {x[0]}, {},
+                           [](const Arrays& b) { return Arrays{b[0] * b[1] + 1}; });
+      });
+  EXPECT_EQ(communication(p), "");
+  EXPECT_EQ(p.inputs[0].spec(), P("x"));
+  EXPECT_EQ(p.outputs[0].spec(), P("x"));
+}
+
+TEST(PartitionControl, ACollectiveOfATripCountsEveryTrip) {
+  const Partitioned p =
+      partition_and_check(mesh8(), {{{4, 16}}, {{16, 16}, P("x")}}, [](const Arrays& x) {
+        return loops::scan(7, {x[1]}, {x[0]}, {},
+                           [](const Arrays& b) { return Arrays{lax::tanh(lax::dot(b[1], b[0]))}; });
+      });
+  ASSERT_FALSE(p.collectives.empty());
+  for (const Collective& c : p.collectives)
+    if (c.op == "dot_general") {
+      EXPECT_EQ(c.times, 7);
+    }
+}
+
+TEST(PartitionControl, ConstraintsInsideABody) {
+  const NamedSharding wanted(mesh8(), P(None, "x"));
+  const Partitioned p = partition_and_check(mesh8(), {{{8, 16}, P("x")}}, [&](const Arrays& x) {
+    return loops::scan(2, {}, {x[0]}, {}, [&](const Arrays& b) {
+      return Arrays{lax::sharding_constraint(lax::sin(b[0]), wanted) * 2};
+    });
+  });
+  EXPECT_EQ(p.outputs[0].spec(), P("x")) << "the carry lies as it starts";
+  EXPECT_NE(communication(p).find("all_to_all"), std::string::npos);
+}
+
+TEST(PartitionControl, UnevenShards) {
+  partition_and_check(mesh8(), {{{10, 3}, P("x")}, {{4, 3}}}, [](const Arrays& x) {
+    return loops::scan(4, {}, {x[0]}, {x[1]}, [](const Arrays& b) {
+      const Array sum = lax::reduce_sum(lax::cos(b[0]), {0}) + b[1];
+      return Arrays{b[0] * 0.5 + lax::broadcast_in_dim(sum, {10, 3}, {1}), sum};
+    });
+  });
+}
+
+TEST(PartitionControl, WhileDecidesOnceForAllDevices) {
+  const Partitioned p = partition_and_check(
+      mesh8(), {{{16}, P("x")}, {{}, std::nullopt, int32}}, [](const Arrays& x) {
+        return loops::while_loop(
+            {x[0], x[1] * 0},
+            [](const Arrays& c) {
+              return Arrays{
+                  lax::lt(lax::reduce_sum(c[0] * c[0], {0}), Array(Literal::scalar(500.F)))};
+            },
+            [](const Arrays& c) {
+              return Arrays{c[0] * 2 + 1, c[1] + 1};
+            });
+      });
+  EXPECT_EQ(communication(p), "all_reduce x");
+  EXPECT_EQ(p.collectives[0].times, -1);
+  EXPECT_EQ(p.outputs[0].spec(), P("x"));
+}
+
+TEST(PartitionControl, BranchesAgreeOnTheirResults) {
+  const Partitioned p = partition_and_check(
+      mesh8(), {{{}, std::nullopt, int32}, {{16, 8}, P("x")}, {{16, 8}, P(None, "x")}},
+      [](const Arrays& x) {
+        return loops::branch(x[0], {x[1], x[2]},
+                             {[](const Arrays& b) { return Arrays{b[0]}; },
+                              [](const Arrays& b) { return Arrays{b[1] * 2}; },
+                              [](const Arrays& b) { return Arrays{b[0] + b[1]}; }});
+      });
+  EXPECT_EQ(p.collectives[0].times, 1);
+}
+
+TEST(PartitionControl, NestedLoopsMultiplyTheirTrips) {
+  const Partitioned p = partition_and_check(mesh8(), {{{16}, P("x")}}, [](const Arrays& x) {
+    return loops::scan(3, {}, {x[0]}, {}, [](const Arrays& outer) {
+      return loops::scan(5, {}, {outer[0]}, {}, [](const Arrays& b) {
+        const Array mean = lax::reduce_sum(b[0], {0}) / 16;
+        return Arrays{b[0] * 0.5 + lax::broadcast_in_dim(mean, {16}, {})};
+      });
+    });
+  });
+  EXPECT_EQ(communication(p), "all_reduce x");
+  EXPECT_EQ(p.collectives[0].times, 15);
+}
+
+}  // namespace
+}  // namespace tessera

@@ -60,6 +60,18 @@ Array Conv::forward(const Params& params, None&, Call&, const Array& x) const {
                   geometry(), options_.dtype);
 }
 
+std::pair<Embed::Params, None> Embed::init_at(Scope& scope, const Array&) const {
+  return {{options_.embedding_init(scope.make_param_key(), Shape{num_embeddings_, features_},
+                                   options_.param_dtype)},
+          {}};
+}
+Array Embed::forward(const Params& params, None&, Call&, const Array& tokens) const {
+  return nn::embed(tokens, params.embedding, options_.dtype);
+}
+Array Embed::attend(const Params& params, const Array& x) const {
+  return nn::attend(x, params.embedding, options_.dtype);
+}
+
 std::pair<LayerNorm::Params, None> LayerNorm::init_at(Scope& scope, const Array& x) const {
   const LayerNormOptions& o = options_;
   const Shape shape{features_of("linen::LayerNorm", x)};

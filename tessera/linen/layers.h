@@ -69,6 +69,32 @@ class Conv : public Module<Conv> {
   ConvOptions options_;
 };
 
+struct EmbedOptions {
+  OptionalDType dtype = {};
+  DType param_dtype = float32;
+  initializers::Initializer embedding_init = initializers::embed_normal();
+};
+// The rows of a table at integer tokens; NaN for tokens outside of it.
+class Embed : public Module<Embed> {
+ public:
+  struct Params {
+    Array embedding;
+  };
+  using Stats = None;
+
+  Embed(int64_t num_embeddings, int64_t features, EmbedOptions options = {})
+      : num_embeddings_(num_embeddings), features_(features), options_(std::move(options)) {}
+
+  std::pair<Params, None> init_at(Scope& scope, const Array& tokens) const;
+  Array forward(const Params& params, None&, Call&, const Array& tokens) const;
+  // x @ embedding^T: logits of a model whose input and output share the table.
+  Array attend(const Params& params, const Array& x) const;
+
+ private:
+  int64_t num_embeddings_, features_;
+  EmbedOptions options_;
+};
+
 struct LayerNormOptions {
   double epsilon = 1e-6;
   bool use_bias = true, use_scale = true;

@@ -102,6 +102,9 @@ Initializer variance_scaling(double scale, Fan fan, Distribution distribution,
   };
 }
 
+Initializer embed_normal() {
+  return variance_scaling(1, Fan::kIn, Distribution::kNormal, {.out = 0});
+}
 Initializer lecun_normal(const FanAxes& axes) {
   return variance_scaling(1, Fan::kIn, Distribution::kTruncatedNormal, axes);
 }

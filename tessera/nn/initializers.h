@@ -42,6 +42,8 @@ Initializer glorot_normal(const FanAxes& axes = {});
 Initializer glorot_uniform(const FanAxes& axes = {});
 Initializer he_normal(const FanAxes& axes = {});
 Initializer he_uniform(const FanAxes& axes = {});
+// Of embeddings: normal, variance 1 / features.
+Initializer embed_normal();
 inline Initializer xavier_normal(const FanAxes& axes = {}) { return glorot_normal(axes); }
 inline Initializer xavier_uniform(const FanAxes& axes = {}) { return glorot_uniform(axes); }
 inline Initializer kaiming_normal(const FanAxes& axes = {}) { return he_normal(axes); }

@@ -12,6 +12,7 @@
 #include "tessera/numpy/nn.h"
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/reduce.h"
+#include "tessera/ops/gather.h"
 #include "tessera/random/random.h"
 
 namespace tessera::nn {
@@ -69,6 +70,33 @@ Array dense_general(const Array& x, const Array& kernel, const Array& bias, int6
                          tensordot(as_dtype(a[0], common), as_dtype(a[1], common), axes);
                      return a.size() > 2 ? y + as_dtype(a[2], common) : y;
                    });
+}
+
+Array embed(const Array& tokens, const Array& table, OptionalDType dtype) {
+  if (!is_integer(tokens.dtype()))
+    type_error("Embed", "expected integer tokens, got {}; convert them with astype",
+               describe(tokens.type()));
+  struct EmbedParams {
+    DType dtype;
+  };
+  const DType common = dtype ? canonical_dtype(*dtype) : table.dtype();
+  return composite("nn_embed", EmbedParams{common}, {tokens, table}, [&](std::span<const Array> a) {
+    const Array rows = as_dtype(a[1], common);
+    const int64_t count = rows.shape(0), features = rows.shape(1), rank = a[0].ndim();
+    Shape shape = a[0].shape();
+    shape.push_back(features);
+    if (count == 1) return broadcast_to(rows, shape);
+    const Array wide = itemsize(a[0].dtype()) < 4 ? as_dtype(a[0], int32) : a[0];
+    const Array places = where(wide < 0, wide + count, wide);
+    return lax::gather(rows, expand_dims(places, rank),
+                       {.offset_dims = {rank}, .collapsed_slice_dims = {0}, .start_index_map = {0}},
+                       {1, features});
+  });
+}
+
+Array attend(const Array& x, const Array& table, OptionalDType dtype) {
+  const DType common = common_dtype({x, table}, dtype);
+  return dot(as_dtype(x, common), matrix_transpose(as_dtype(table, common)));
 }
 
 Moments moments(const Array& x, const Dims& axes, const std::string& axis_name) {

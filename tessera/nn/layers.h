@@ -19,6 +19,12 @@ Array dense(const Array& x, const Array& kernel, const Array& bias, OptionalDTyp
 Array dense_general(const Array& x, const Array& kernel, const Array& bias, int64_t axes,
                     OptionalDType dtype);
 
+// Rows of a table (rows, features) at integer places, which negative ones count from the end; NaN
+// for those outside, so that a wrong token is seen. A table of one row is every token's.
+Array embed(const Array& tokens, const Array& table, OptionalDType dtype);
+// x @ table^T: a score for each row.
+Array attend(const Array& x, const Array& table, OptionalDType dtype);
+
 // Mean and variance over the axes, in float32 at least: E[x^2] - E[x]^2, never negative. With an
 // axis name of a mesh or a vmap, over all its members.
 struct Moments {

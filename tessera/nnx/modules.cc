@@ -49,6 +49,13 @@ Array Conv::operator()(const Array& x) const {
   return nn::conv("nnx::Conv", x, kernel, if_used(bias, use_bias), options, dtype);
 }
 
+Embed::Embed(int64_t num_embeddings, int64_t features, Rngs& rngs, const EmbedOptions& o)
+    : embedding(o.embedding_init(rngs.params(), Shape{num_embeddings, features}, o.param_dtype)),
+      dtype(o.dtype) {}
+
+Array Embed::operator()(const Array& tokens) const { return nn::embed(tokens, embedding, dtype); }
+Array Embed::attend(const Array& x) const { return nn::attend(x, embedding, dtype); }
+
 LayerNorm::LayerNorm(int64_t num_features, Rngs& rngs, const LayerNormOptions& o)
     : scale(parameter(o.use_scale, initializers::ones(), rngs, Shape{num_features}, o.param_dtype)),
       bias(parameter(o.use_bias, initializers::zeros(), rngs, Shape{num_features}, o.param_dtype)),

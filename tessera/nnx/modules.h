@@ -81,6 +81,30 @@ struct Conv {
   }
 };
 
+struct EmbedOptions {
+  OptionalDType dtype = {};
+  DType param_dtype = float32;
+  initializers::Initializer embedding_init = initializers::embed_normal();
+};
+// The rows of a table at integer tokens; NaN for tokens outside of it.
+struct Embed {
+  Array embedding;
+  OptionalDType dtype = {};
+
+  Embed() = default;
+  Embed(int64_t num_embeddings, int64_t features, Rngs& rngs, const EmbedOptions& options = {});
+  Embed(int64_t num_embeddings, int64_t features, Rngs&& rngs, const EmbedOptions& options = {})
+      : Embed(num_embeddings, features, rngs, options) {}
+
+  Array operator()(const Array& tokens) const;
+  // x @ embedding^T: logits of a model whose input and output share the table.
+  Array attend(const Array& x) const;
+  template <class Self>
+  static auto fields(Self& self) {
+    return std::tie(self.embedding, self.dtype);
+  }
+};
+
 struct LayerNormOptions {
   double epsilon = 1e-6;
   bool use_bias = true, use_scale = true;

@@ -6,6 +6,8 @@
 #include "tessera/linen/layers.h"
 #include "tessera/linen/sequential.h"
 #include "tessera/mesh/device_mesh.h"
+#include "tessera/numpy/linear.h"
+#include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/math.h"
 #include "tessera/numpy/nn.h"
 #include "tessera/numpy/operators.h"
@@ -108,6 +110,14 @@ TEST(Linen, ConvIsFlaxs) {
   check("conv_groups", Conv(6, {3, 3}, {.feature_group_count = 2}), input("conv_groups"));
   check("conv_causal", Conv(3, {3}, {.padding = Padding::kCausal, .kernel_dilation = {2}}),
         input("conv_causal"));
+}
+TEST(Linen, EmbedIsFlaxs) {
+  const linen::Embed model(5, 3);
+  check("embed", model, input("embed"));
+  const auto params = model.init(random::key(3), input("embed"));
+  const Array x = ones({2, 3});
+  expect_close(model.attend(params, x).to_host(), matmul(x, transpose(params.embedding)).to_host(),
+               1e-6, 1e-6);
 }
 TEST(Linen, NormsAreFlaxs) {
   check("layer_norm", linen::LayerNorm(), input("layer_norm"));

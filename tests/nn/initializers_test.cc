@@ -26,7 +26,7 @@ Initializer by_name(const std::string& name) {
       {"glorot_uniform", glorot_uniform()},
       {"he_normal", he_normal()},
       {"he_uniform", he_uniform()},
-      {"embed", variance_scaling(1, Fan::kIn, Distribution::kNormal, {.out = 0})},
+      {"embed", embed_normal()},
       {"fan_out", variance_scaling(2, Fan::kOut, Distribution::kNormal)},
       {"fan_geo_avg",
        variance_scaling(2, Fan::kGeometric, Distribution::kUniform, {.batch = {0}})}};

@@ -181,6 +181,22 @@ TEST(Conv, MisfitsAreErrors) {
               HasSubstr("no smaller than the kernel"));
 }
 
+TEST(Embed, IsFlaxs) {
+  const golden::Json& c = find("embed");
+  const nnx::Embed m(5, 3, nnx::Rngs(7));
+  expect_parameter(m.embedding, c["params"][0]);
+  const Array tokens = array_of(c["inputs"][0]);
+  expect_result(m(tokens), c["out"]);
+  expect_result(m(astype(tokens, int8)), c["out"]);
+  expect_result(m.attend(ones({2, 3})), c["attend"][0]);
+  expect_result(nnx::Embed(1, 3, nnx::Rngs(7))(tokens), find("embed_one")["out"]);
+  EXPECT_THAT(error_of([&] { m(ones(3)); }), HasSubstr("expected integer tokens"));
+  // Each row's gradient is that of the tokens that took it.
+  const auto f = [](const nnx::Embed& m, const Array& tokens) { return sum(m(tokens)); };
+  EXPECT_EQ(to_vector<float>(grad(f)(m, array({{1, 1}, {-1, 0}})).embedding),
+            (std::vector<float>{1, 1, 1, 2, 2, 2, 0, 0, 0, 0, 0, 0, 1, 1, 1}));
+}
+
 TEST(LayerNorm, IsFlaxs) {
   expect_result(nnx::LayerNorm(4, nnx::Rngs(7))(array_of(find("layer_norm")["inputs"][0])),
                 find("layer_norm")["out"]);

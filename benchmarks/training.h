@@ -1,0 +1,20 @@
+// The peer's training workloads: an MLP and a small transformer, one step of gradient descent each.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+namespace tessera::bench {
+
+using Run = std::function<void()>;
+
+// A step of the classifier with these layer sizes on `batch` rows; on 8 devices the batch is cut.
+Run mlp_step(int64_t batch, const std::vector<int64_t>& sizes, bool sharded);
+// A step of the transformer (d 256, 4 heads, 4 layers, 128 tokens, vocabulary 512) on `batch`
+// texts.
+Run transformer_step(int64_t batch, bool sharded);
+// Seconds to trace, partition and compile the steps, cold, once for each of several batch sizes.
+std::vector<double> compile_mlp(const std::vector<int64_t>& sizes, int times);
+std::vector<double> compile_transformer(int times);
+
+}  // namespace tessera::bench

@@ -131,18 +131,28 @@ Carry while_traced(std::string_view op, const Cond& cond, const Body& body, cons
       init, while_flat(op, condition.flat(), flat, tree::leaves(init), leaf_paths(init, "carry")));
 }
 
-// `branches` callables, `index` as the op takes it.
-template <class... Branches, class... Args>
-auto case_traced(std::string_view op, const Array& index, const std::tuple<Branches...>& branches,
+template <class Branches>
+struct FirstBranch;
+template <class First, class... Rest>
+struct FirstBranch<std::tuple<First, Rest...>> {
+  using type = First;
+};
+template <class F>
+struct FirstBranch<std::vector<F>> {
+  using type = F;
+};
+
+// `branches`: a tuple or a vector of callables; `index` as the op takes it.
+template <class Branches, class... Args>
+auto case_traced(std::string_view op, const Array& index, const Branches& branches,
                  const Args&... args) {
-  using First = std::tuple_element_t<0, std::tuple<Branches...>>;
-  using Result = typename LeafFunction<First, Args...>::Result;
-  static_assert(
-      (std::is_same_v<typename LeafFunction<std::decay_t<Branches>, Args...>::Result, Result> &&
-       ...),
-      "branches return one type");
+  using Result = typename LeafFunction<typename FirstBranch<Branches>::type, Args...>::Result;
   std::optional<Result> result;
   const auto flatten = [&](const auto& branch) -> FlatFn {
+    static_assert(
+        std::is_same_v<typename LeafFunction<std::decay_t<decltype(branch)>, Args...>::Result,
+                       Result>,
+        "branches return one type");
     return [&, call = std::make_shared<LeafFunction<std::decay_t<decltype(branch)>, Args...>>(
                    branch, args...)](const std::vector<Array>& inputs) {
       std::vector<Array> out = (*call)(inputs);
@@ -151,8 +161,12 @@ auto case_traced(std::string_view op, const Array& index, const std::tuple<Branc
       return out;
     };
   };
-  const std::vector<FlatFn> flat = std::apply(
-      [&](const auto&... branch) { return std::vector<FlatFn>{flatten(branch)...}; }, branches);
+  std::vector<FlatFn> flat;
+  if constexpr (requires { branches.begin(); }) {
+    for (const auto& branch : branches) flat.push_back(flatten(branch));
+  } else {
+    std::apply([&](const auto&... branch) { (flat.push_back(flatten(branch)), ...); }, branches);
+  }
   std::vector<Array> leaves;
   (tree::for_each_leaf(args, [&](const Array& leaf) { leaves.push_back(leaf); }), ...);
   const std::vector<Array> out =
@@ -233,11 +247,18 @@ auto cond(const Array& pred, const True& true_fn, const False& false_fn, const A
 
 // branches[index](args...), the index clamped to the branches there are: a tuple of callables, or a
 // vector of one type of callable.
-template <class... Branches, class... Args>
-auto switch_(const Array& index, const std::tuple<Branches...>& branches, const Args&... args) {
+// UserError for no branch.
+template <class Branches, class... Args>
+auto switch_(const Array& index, const Branches& branches, const Args&... args) {
+  size_t count = 0;
+  if constexpr (requires { branches.size(); }) {
+    count = branches.size();
+    if (count == 0) value_error("switch_", "expected at least one branch, got none");
+  } else {
+    count = std::tuple_size_v<Branches>;
+  }
   const auto traced = [&](const Array& i, const auto&... x) {
-    return internal::case_traced("switch_", internal::as_branch_index(i, sizeof...(Branches)),
-                                 branches, x...);
+    return internal::case_traced("switch_", internal::as_branch_index(i, count), branches, x...);
   };
   return internal::under_trace("switch_", traced, index, internal::as_argument<true>(args)...);
 }

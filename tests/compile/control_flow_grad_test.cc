@@ -130,6 +130,12 @@ TEST_F(ControlFlowGrad, CondAndSwitch) {
                          : 0,
                 1e-5);
   }
+  const std::vector<std::function<Array(const Array&)>> listed{
+      [](const Array& v) { return v + 1; }, [](const Array& v) { return v * 10; }};
+  EXPECT_EQ(switch_(Array(1), listed, Array(3.f)).item<float>(), 30);
+  EXPECT_EQ(switch_(Array(7), listed, Array(3.f)).item<float>(), 30);
+  EXPECT_THAT(error_of([&] { switch_(Array(0), decltype(listed){}, Array(3.f)); }),
+              HasSubstr("[switch_] expected at least one branch"));
   const Array x = arange(3.f) + 1;
   expect_close(vmap(f)(arange(3), x), stack({sin(at(x, 0)), Array(8.f), Array(7.f)}));
   const auto scaled = [](const Array& p, const Array& a) {

@@ -1,12 +1,12 @@
-// What an installed Tessera must give a project of its own: headers, libraries and the ops, which
-// register themselves.
-#include <tessera/base/format_array.h>
-#include <tessera/ir/op_def.h>
+// What an installed Tessera must give a project of its own: headers, libraries, the ops and
+// transforms, which register themselves, and the compiler.
+#include <tessera/tessera.h>
 
 #include <iostream>
 
 int main() {
-  std::cout << tessera::repr(tessera::Literal::scalar(2.5f)) << "\n"
-            << (tessera::find_op("stablehlo", "sine") ? "sine is defined" : "sine is missing")
-            << "\n";
+  using namespace tessera;
+  const auto f = jit(grad([](const Array& x) { return sum(x * x); }));
+  std::cout << f(arange(3.f)) << "\n"
+            << (find_op("stablehlo", "sine") ? "sine is defined" : "sine is missing") << "\n";
 }

@@ -2,9 +2,10 @@
 // written for one device; the batch is cut over the mesh, the model is on every device, and the
 // compiler adds the one reduction of gradients that this takes.
 #include <tessera/tessera.h>
-#include <unistd.h>
 
 #include <iostream>
+
+#include "examples/progress.h"
 
 using namespace tessera;
 
@@ -26,16 +27,6 @@ std::pair<Array, Classifier> loss_fn(Classifier model, const Array& images, cons
   const Array log_probability = log_softmax(model(images));
   const Array loss = -mean(sum(one_hot(labels, 10) * log_probability, {.axis = -1}));
   return {loss, model};
-}
-
-void progress(int epoch, int epochs, double loss, double accuracy) {
-  const int width = 30, done = epoch * width / epochs;
-  const bool terminal = isatty(STDOUT_FILENO);
-  if (!terminal && epoch % 5 != 0) return;
-  std::cout << (terminal ? "\r" : "")
-            << fmt::format("epoch {:2} [{}{}] loss {:.4f}, test accuracy {:.3f}", epoch,
-                           std::string(done, '='), std::string(width - done, ' '), loss, accuracy)
-            << (terminal && epoch < epochs ? "" : "\n") << std::flush;
 }
 
 int main(int argc, char** argv) {
@@ -91,7 +82,8 @@ int main(int argc, char** argv) {
       std::tie(model, optimizer, loss) =
           step(model, optimizer, device_put(slice_in_dim(x, i, i + batch), by_rows),
                device_put(slice_in_dim(y, i, i + batch), by_rows));
-    progress(static_cast<int>(epoch) + 1, epochs, loss.item<double>(), evaluate());
+    progress("epoch", static_cast<int>(epoch) + 1, epochs, 5,
+             fmt::format("loss {:.4f}, test accuracy {:.3f}", loss.item<double>(), evaluate()));
   }
   const double final_accuracy = evaluate();
   std::cout << fmt::format("test accuracy {:.1f}% of {} images\n", 100 * final_accuracy,

@@ -34,6 +34,7 @@
 #include "tessera/numpy/creation.h"
 #include "tessera/numpy/dtype_info.h"
 #include "tessera/numpy/index.h"
+#include "tessera/numpy/indexing.h"
 #include "tessera/numpy/linear.h"
 #include "tessera/numpy/logic.h"
 #include "tessera/numpy/manipulation.h"

@@ -244,8 +244,8 @@ Array product_tangent(std::span<const Array> x, std::span<const Array> t, const 
   if (!t[2].defined()) return tangent;
   if (!p.unique_indices)
     type_error("scatter",
-               "expected unique_indices to differentiate a product by its updates; state it where "
-               "no element is multiplied twice");
+               "expected updates without a tangent, or unique_indices, to differentiate a product; "
+               "state the latter where no element is multiplied twice");
   return plus(tangent, x[0] * bind_scatter(p, ScatterKind::kAdd,
                                            lax::full(x[0].shape(), 0, t[2].dtype()), x[1], t[2]));
 }
@@ -365,11 +365,15 @@ std::vector<Sample> scatter_samples() {
   const Literal four = ints({4, 1}, {3, 0, 9, 3});
   for (ScatterKind kind : {ScatterKind::kSet, ScatterKind::kAdd, ScatterKind::kMul,
                            ScatterKind::kMin, ScatterKind::kMax}) {
-    add(float32, {6, 8}, four, {4, 8}, {{1}, {0}, {}, {}, {0}, 1, kind});
+    // A product has a derivative by its updates only where these meet no element twice.
+    const bool unique = kind == ScatterKind::kMul;
+    add(float32, {6, 8}, unique ? ints({4, 1}, {3, 0, 9, 1}) : four, {4, 8},
+        {{1}, {0}, {}, {}, {0}, 1, kind, nullptr, false, unique});
     add(int16, {6, 8}, convert_literal(four, uint8), {4, 8}, {{1}, {0}, {}, {}, {0}, 1, kind});
     add(bool_, {8}, four, {4}, {{}, {0}, {}, {}, {0}, 1, kind});
     // One element of each row.
-    add(float32, {4, 6}, ints({4, 1, 1}, {5, 0, 2, 7}), {4, 1}, {{}, {1}, {0}, {0}, {1}, 2, kind});
+    add(float32, {4, 6}, ints({4, 1, 1}, {5, 0, 2, 7}), {4, 1},
+        {{}, {1}, {0}, {0}, {1}, 2, kind, nullptr, false, unique});
   }
   const ScatterKind kAdd = ScatterKind::kAdd;
   add(bfloat16, {6, 8}, four, {4, 8}, {{1}, {0}, {}, {}, {0}, 1, kAdd});

@@ -443,7 +443,7 @@ std::vector<ValueId> read_top_k(OpReader& reader) {
   return out;
 }
 [[maybe_unused]] const bool registered = register_foreign_op(
-    {.dialect = "chlo", .name = "top_k", .assembly = "{operands}, k = {k}", .build = read_top_k});
+    {.dialect = "chlo", .name = "top_k", .assembly = "({operands}, k = {k})", .build = read_top_k});
 
 }  // namespace
 

@@ -36,7 +36,7 @@ def program(name, op, function, *inputs, exact=True, **attributes):
   lowered = jax.jit(function, keep_unused=True).lower(*inputs)
   outputs = jax.tree.leaves(lowered.compile()(*inputs))
   text = lowered.as_text()
-  assert re.search(rf'stablehlo\.{op}\b', text), f'{name} has no {op}:\n{text}'
+  assert re.search(rf'\b({op})\b', text), f'{name} has no {op}:\n{text}'
   texts[f'{name}.mlir'] = text
   programs.append({
       'name': name,
@@ -291,7 +291,107 @@ def whole_programs():
           exact=False)
 
 
-for group in (dots, reductions, layouts, indexed, whole_programs):
+def gathers():
+  x, wild = quarters(5, 4), np.int32([3, -1, 0, 9, 3])
+
+  def gradient(f):
+    return jax.grad(lambda *a: (f(*a) * jnp.arange(1., 1 + f(*a).size).reshape(f(*a).shape)).sum())
+
+  program('index_rows', 'gather', lambda x, i: x[i], x, wild)
+  program('index_pairs', 'gather', lambda x, i: x[i, i[::-1]], x, wild)
+  program('index_parted', 'gather', lambda x, i: x[i, 1:3, i], quarters(3, 4, 3), np.int32([2, 0]))
+  program('take', 'gather', lambda x, i: jnp.take(x, i, axis=1), x, wild)
+  program('take_along_axis', 'gather', lambda x, i: jnp.take_along_axis(x, i, 1), x, wild[:, None])
+  program('gather_gradient', 'scatter', gradient(lambda x, i: x[i]), x, wild)
+  program('take_along_axis_gradient', 'scatter',
+          gradient(lambda x, i: jnp.take_along_axis(x, i, 1)), x, np.int32([[3], [0], [1], [1], [2]]))
+  program('gather_vmap', 'gather', jax.vmap(lambda x, i: x[i]), x, np.int32([[3, 0]] * 5))
+  u = quarters(5, 4)
+  for kind in ('set', 'add', 'multiply', 'min', 'max'):
+    i = np.int32([3, -1, 0, 9, 1]) if kind == 'set' else wild
+    program(f'scatter_{kind}', 'scatter', lambda x, i, u: getattr(x.at[i], kind)(u), x, i, u)
+    program(f'scatter_{kind}_clip', 'scatter',
+            lambda x, i, u: getattr(x.at[i], kind)(u, mode='clip'), x, i[:3], u[:3])
+  for kind in ('set', 'add', 'min', 'max'):
+    program(f'scatter_{kind}_gradient', 'scatter',
+            jax.grad(lambda x, u, i: (getattr(x.at[i], kind)(u) * x).sum(), (0, 1)), x, u,
+            np.int32([3, 2, 0, 9, 1]), exact=False)
+  program('scatter_vmap', 'scatter', jax.vmap(lambda x, i, u: x.at[i].add(u)), x,
+          np.int32([[3, 0]] * 5), quarters(5, 2))
+  program('scatter_window', 'scatter',
+          lambda x, u: x.at[1:3, ::2].add(u), x, quarters(2, 2))
+
+
+def sorts():
+  x = np.float32([[1, NAN, -0., 0], [-INF, INF, -1, 3], [2, 2, -NAN, 1]])
+  program('sort', 'sort', lambda x: lax.sort(x), x)
+  program('sort_axis0', 'sort', lambda x: jnp.sort(x, axis=0), x)
+  program('argsort', 'sort', jnp.argsort, x)
+  program('argsort_int', 'sort', jnp.argsort, np.int8([5, -3, 5, 0, 127, -128]))
+  program('sort_pairs', 'sort', lambda a, b: lax.sort((a, b), num_keys=2), np.int32([2, 1, 2, 1]),
+          np.float32([0.5, NAN, -1, 2]))
+  program('sort_by_key', 'sort', lambda a, b: lax.sort((a, b), num_keys=1), np.int32([2, 1, 2, 1]),
+          np.float32([0.5, 3, -1, 2]))
+  program('top_k', 'sort|chlo', lambda x: lax.top_k(x, 2), np.abs(x))
+  program('median', 'sort', jnp.median, quarters(3, 5), exact=False)
+  program('sort_gradient', 'sort', jax.grad(lambda x: (jnp.sort(x) * jnp.arange(5.)).sum()),
+          np.float32([3, 1, 2, 5, 4]))
+
+
+def windows():
+  x, inf = quarters(2, 6, 5, 3), np.float32(np.inf)
+
+  def pool(f, init):
+    return lambda x: lax.reduce_window(x, init, f, (1, 2, 3, 1), (1, 2, 1, 1), 'SAME')
+
+  program('max_pool', 'reduce_window', pool(lax.max, -inf), x)
+  program('min_pool', 'reduce_window', pool(lax.min, inf), x)
+  program('sum_pool', 'reduce_window', pool(lax.add, np.float32(0)), x)
+  distinct = rng.permutation(180).reshape(2, 6, 5, 3).astype(np.float32)
+  program('max_pool_gradient', 'select_and_scatter',
+          jax.grad(lambda x: (pool(lax.max, -inf)(x) * jnp.arange(3.)).sum()), distinct)
+  program('sum_pool_gradient', 'reduce_window',
+          jax.grad(lambda x: (pool(lax.add, np.float32(0))(x) * jnp.arange(3.)).sum()), x)
+  program('window_dilated', 'reduce_window', lambda x: lax.reduce_window(
+      x, np.float32(0), lax.add, (2, 2), (2, 1), [(1, 0), (0, 2)], (1, 2), (2, 1)), quarters(6, 5))
+  program('window_product', 'reduce_window', lambda x: lax.reduce_window(
+      x, np.float32(1), lax.mul, (2,), (1,), 'VALID'), quarters(6))
+  for name in ('cumsum', 'cumprod', 'cummax', 'cummin', 'cumlogsumexp'):
+    for reverse in (False, True):
+      program(f'{name}{"_reverse" if reverse else ""}', 'reduce_window',
+              lambda x: getattr(lax, name)(x, 1, reverse), quarters(3, 6), exact=False)
+
+
+def convolutions():
+
+  def conv(name, lhs, rhs, strides, padding, dims=('NHWC', 'HWIO', 'NHWC'), gradient=True, **more):
+    f = lambda x, w: lax.conv_general_dilated(x, w, strides, padding, dimension_numbers=dims, **more)
+    program(f'conv_{name}', 'convolution', f, lhs, rhs)
+    if gradient:
+      program(f'conv_{name}_gradient', 'convolution',
+              jax.grad(lambda x, w: (f(x, w) * f(x, w)).sum(), (0, 1)), lhs, rhs, exact=False)
+
+  image, kernel = quarters(2, 6, 5, 2), quarters(3, 2, 2, 4)
+  conv('same', image, kernel, (1, 1), 'SAME')
+  conv('strided', image, kernel, (2, 1), [(1, 0), (-1, 2)])
+  conv('dilated', image, kernel, (1, 2), [(2, 1), (0, 1)], lhs_dilation=(2, 1), rhs_dilation=(1, 2))
+  conv('nchw', quarters(2, 2, 6, 5), quarters(4, 2, 3, 2), (1, 1), 'VALID', ('NCHW', 'OIHW', 'NCHW'))
+  conv('groups', quarters(2, 5, 5, 4), quarters(3, 3, 2, 6), (1, 1), 'SAME', feature_group_count=2)
+  conv('depthwise', quarters(2, 5, 5, 4), quarters(3, 3, 1, 4), (2, 2), 'SAME', feature_group_count=4)
+  conv('batch_groups', quarters(4, 5, 5, 2), quarters(3, 3, 2, 4), (1, 1), 'SAME',
+       batch_group_count=2)
+  conv('1d', quarters(2, 7, 2), quarters(3, 2, 3), (1,), 'SAME', ('NHC', 'HIO', 'NHC'))
+  conv('0d', quarters(2, 3), quarters(4, 3), (), 'VALID', ('NC', 'OI', 'NC'), gradient=False)
+  program('conv_transpose', 'convolution',
+          lambda x, w: lax.conv_transpose(x, w, (2, 2), 'SAME'), image, kernel)
+  program('conv_vmap', 'convolution',
+          jax.vmap(lambda x, w: lax.conv_general_dilated(
+              x, w, (1, 1), 'SAME', dimension_numbers=('NHWC', 'HWIO', 'NHWC'))),
+          quarters(3, 1, 4, 4, 2), quarters(3, 2, 2, 2, 2))
+
+
+for group in (dots, reductions, layouts, indexed, whole_programs, gathers, sorts, windows,
+              convolutions):
   group()
 TEXTS.mkdir(exist_ok=True, parents=True)
 for old in TEXTS.glob('*.mlir'):

@@ -29,9 +29,7 @@ std::vector<std::string> all_files() {
 
 // Programs with an op that Tessera does not have, and the op.
 const std::map<std::string, std::string>& unsupported() {
-  static const std::map<std::string, std::string> files = {
-      {"cumsum_axis0.mlir", "stablehlo.reduce_window"},
-      {"cumsum_axis0.1.mlir", "stablehlo.reduce_window"}};
+  static const std::map<std::string, std::string> files;
   return files;
 }
 

@@ -1,0 +1,412 @@
+#include "tessera/numpy/indexing.h"
+
+#include <algorithm>
+
+#include "tessera/compile/composite.h"
+#include "tessera/numpy/promotion.h"
+#include "tessera/ops/broadcast.h"
+#include "tessera/ops/concatenate.h"
+#include "tessera/ops/constant.h"
+#include "tessera/ops/convert.h"
+#include "tessera/ops/elementwise.h"
+#include "tessera/ops/reshape.h"
+#include "tessera/ops/scatter.h"
+#include "tessera/ops/select.h"
+#include "tessera/ops/slice.h"
+
+namespace tessera {
+namespace {
+
+DType index_dtype(const Shape& shape) {
+  return std::any_of(shape.begin(), shape.end(), [](int64_t n) { return n > 0x7fffffff; }) ? int64
+                                                                                           : int32;
+}
+
+// Indices in [0, extent), negative ones counted from the end.
+Array wrapped(const Array& indices, int64_t extent, DType dtype) {
+  if (!is_signed(indices.dtype())) return as_dtype(indices, dtype);
+  const Array wide = as_dtype(indices, dtype);
+  return lax::select(lax::lt(wide, lax::full(wide.shape(), 0, dtype)),
+                     lax::add(wide, lax::full(wide.shape(), static_cast<double>(extent), dtype)),
+                     wide);
+}
+
+// What an index expression means for an array of one shape. The elements it names form an array
+//   [strided slices..., the common shape of the index arrays..., whole and contiguous slices...],
+// the layout of gather's result; `order` brings it into NumPy's.
+struct Plan {
+  struct Component {
+    int64_t dim, start = 0;  // of the operand
+    int array = -1;          // which index array
+    int strided = -1;        // which strided slice
+  };
+  struct Strided {
+    int64_t start, step, size;
+  };
+  std::vector<Component> components;
+  std::vector<Strided> strided;
+  IndexDims dims;
+  Shape sizes;          // of a window
+  Shape common;         // of the index arrays
+  Shape layout, shape;  // of gather's result; of NumPy's, without new axes
+  Dims order;           // dimension d of the latter is dimension order[d] of the former
+  Dims new_axes;        // of the result
+  bool basic = true;    // no index arrays
+  Dims starts, limits, strides, dropped, reversed;  // basic: of slice, squeeze, rev
+};
+
+// The elements start, start + step, ... of a slice: Python's rules.
+Plan::Strided resolve(const Slice& s, int64_t extent) {
+  if (s.step == 0) value_error("index", "expected a step other than 0 in a slice");
+  const bool up = s.step > 0;
+  auto bound = [&](std::optional<int64_t> b, int64_t otherwise) {
+    if (!b) return otherwise;
+    const int64_t from_start = *b < 0 ? *b + extent : *b;
+    return up ? std::clamp<int64_t>(from_start, 0, extent)
+              : std::clamp<int64_t>(from_start, -1, extent - 1);
+  };
+  const int64_t start = bound(s.start, up ? 0 : extent - 1), stop = bound(s.stop, up ? extent : -1);
+  const int64_t span = up ? stop - start : start - stop, step = up ? s.step : -s.step;
+  return {start, s.step, span <= 0 ? 0 : ceil_div(span, step)};
+}
+
+std::vector<IndexItem> without_ellipsis(const std::vector<IndexItem>& items, const Type& x) {
+  int64_t used = 0, ellipses = 0;
+  for (const IndexItem& item : items) {
+    ellipses += std::holds_alternative<EllipsisType>(item);
+    used += !std::holds_alternative<EllipsisType>(item) && !std::holds_alternative<NoneType>(item);
+  }
+  if (ellipses > 1) value_error("index", "expected at most one ellipsis, got {}", ellipses);
+  if (used > x.rank())
+    shape_error("index", "expected at most {} indices for {}, got {}", x.rank(), describe(x), used);
+  std::vector<IndexItem> out;
+  auto fill = [&] {
+    for (int64_t d = used; d < x.rank(); ++d) out.emplace_back(std::in_place_type<Slice>);
+  };
+  for (const IndexItem& item : items) {
+    if (std::holds_alternative<EllipsisType>(item)) {
+      fill();
+    } else {
+      out.push_back(item);
+    }
+  }
+  if (ellipses == 0) fill();
+  return out;
+}
+
+Plan make_plan(const Type& x, const std::vector<IndexItem>& given) {
+  const std::vector<IndexItem> items = without_ellipsis(given, x);
+  Plan plan;
+  std::vector<Shape> shapes;
+  for (const IndexItem& item : items) {
+    const Array* array = std::get_if<Array>(&item);
+    if (!array) continue;
+    if (array->dtype() == bool_)
+      type_error("index",
+                 "expected integer indices, got {}: the result's shape would depend on values; use "
+                 "where(), or nonzero() with a size",
+                 describe(array->type()));
+    if (!is_integer(array->dtype()))
+      type_error("index", "expected integer indices, got {}; convert them",
+                 describe(array->type()));
+    shapes.push_back(array->shape());
+    plan.basic = false;
+  }
+  plan.common = broadcast_shapes("index", shapes);
+  // Index arrays stand together at the place of the first, or, where a slice parts them, first.
+  // Integers among them are index arrays.
+  auto advanced = [&](const IndexItem& item) {
+    return std::holds_alternative<Array>(item) ||
+           (!plan.basic && std::holds_alternative<int64_t>(item));
+  };
+  int runs = 0;
+  for (size_t k = 0; k < items.size(); ++k)
+    runs += advanced(items[k]) && (k == 0 || !advanced(items[k - 1]));
+  // Result dimensions in NumPy's order: (0, strided slice), (1, 0) all common ones, (2, operand
+  // dimension).
+  std::vector<std::pair<int, int64_t>> result;
+  if (runs > 1) result.emplace_back(1, 0);
+  bool placed = runs > 1;
+  int64_t d = 0;
+  int arrays = 0;
+  std::vector<size_t> new_after;
+  for (const IndexItem& item : items) {
+    if (std::holds_alternative<NoneType>(item)) {
+      new_after.push_back(result.size());
+      continue;
+    }
+    const int64_t extent = x.shape[d];
+    if (advanced(item)) {
+      if (!placed) result.emplace_back(1, 0);
+      placed = true;
+    }
+    plan.starts.push_back(0);
+    plan.limits.push_back(extent);
+    plan.strides.push_back(1);
+    if (std::holds_alternative<Array>(item)) {
+      plan.components.push_back({.dim = d, .array = arrays++});
+      plan.sizes.push_back(1);
+      plan.dims.collapsed_slice_dims.push_back(d);
+    } else if (const auto* i = std::get_if<int64_t>(&item)) {
+      if (*i < -extent || *i >= extent)
+        value_error("index", "expected an index in [{}, {}) along axis {} of {}, got {}", -extent,
+                    extent, d, describe(x), *i);
+      const int64_t at = *i < 0 ? *i + extent : *i;
+      plan.components.push_back({.dim = d, .start = at});
+      plan.sizes.push_back(1);
+      plan.dims.collapsed_slice_dims.push_back(d);
+      plan.starts.back() = at;
+      plan.limits.back() = at + 1;
+      plan.dropped.push_back(d);
+    } else {
+      const Plan::Strided s = resolve(std::get<Slice>(item), extent);
+      // The same elements ascending.
+      const int64_t low = s.step > 0 || s.size == 0 ? s.start : s.start + (s.size - 1) * s.step;
+      plan.starts.back() = s.size == 0 ? 0 : low;
+      plan.strides.back() = s.size == 0 ? 1 : std::abs(s.step);
+      plan.limits.back() = s.size == 0 ? 0 : low + (s.size - 1) * std::abs(s.step) + 1;
+      if (s.step < 0) plan.reversed.push_back(d);
+      if (s.step == 1) {
+        if (s.size != extent) plan.components.push_back({.dim = d, .start = plan.starts.back()});
+        plan.sizes.push_back(s.size);
+        result.emplace_back(2, d);
+      } else {
+        plan.components.push_back({.dim = d, .strided = static_cast<int>(plan.strided.size())});
+        result.emplace_back(0, static_cast<int64_t>(plan.strided.size()));
+        plan.strided.push_back(s);
+        plan.sizes.push_back(1);
+        plan.dims.collapsed_slice_dims.push_back(d);
+      }
+    }
+    ++d;
+  }
+  for (const Plan::Strided& s : plan.strided) plan.layout.push_back(s.size);
+  plan.layout.insert(plan.layout.end(), plan.common.begin(), plan.common.end());
+  Dims window_place(x.shape.size(), -1);
+  for (int64_t k = 0; k < x.rank(); ++k) {
+    if (std::find(plan.dims.collapsed_slice_dims.begin(), plan.dims.collapsed_slice_dims.end(),
+                  k) != plan.dims.collapsed_slice_dims.end())
+      continue;
+    window_place[k] = plan.layout.rank();
+    plan.dims.offset_dims.push_back(plan.layout.rank());
+    plan.layout.push_back(plan.sizes[k]);
+  }
+  for (const Plan::Component& c : plan.components) plan.dims.start_index_map.push_back(c.dim);
+  const auto strided = static_cast<int64_t>(plan.strided.size());
+  size_t next_new = 0;
+  auto add_new = [&](size_t before) {
+    for (; next_new < new_after.size() && new_after[next_new] <= before; ++next_new)
+      plan.new_axes.push_back(plan.order.rank() + plan.new_axes.rank());
+  };
+  for (size_t k = 0; k < result.size(); ++k) {
+    add_new(k);
+    const auto [kind, which] = result[k];
+    if (kind == 0) plan.order.push_back(which);
+    if (kind == 1)
+      for (int64_t c = 0; c < plan.common.rank(); ++c) plan.order.push_back(strided + c);
+    if (kind == 2) plan.order.push_back(window_place[which]);
+  }
+  add_new(result.size());
+  for (int64_t k : plan.order) plan.shape.push_back(plan.layout[k]);
+  return plan;
+}
+
+// The start of every window: one vector for each place of strided slices and index arrays.
+Array start_vectors(const Plan& plan, const Type& x, std::span<const Array> arrays) {
+  const DType dtype = index_dtype(x.shape);
+  const auto strided = static_cast<int64_t>(plan.strided.size());
+  Shape batch(plan.layout.begin(), plan.layout.begin() + strided);
+  batch.insert(batch.end(), plan.common.begin(), plan.common.end());
+  Shape column = batch;
+  column.push_back(1);
+  std::vector<Array> parts;
+  for (const Plan::Component& c : plan.components) {
+    if (c.array >= 0) {
+      const Array i =
+          broadcast_array("index", wrapped(arrays[c.array], x.shape[c.dim], dtype), plan.common);
+      Dims to;
+      for (int64_t k = 0; k < plan.common.rank(); ++k) to.push_back(strided + k);
+      parts.push_back(lax::broadcast_in_dim(i, column, to));
+    } else if (c.strided >= 0) {
+      const Plan::Strided& s = plan.strided[c.strided];
+      const Array count = lax::iota(dtype, column, c.strided);
+      parts.push_back(
+          lax::add(lax::mul(count, lax::full(column, static_cast<double>(s.step), dtype)),
+                   lax::full(column, static_cast<double>(s.start), dtype)));
+    } else {
+      parts.push_back(lax::full(column, static_cast<double>(c.start), dtype));
+    }
+  }
+  if (parts.empty()) {
+    column.back() = 0;
+    return lax::full(column, 0, dtype);
+  }
+  return parts.size() == 1 ? parts[0] : lax::concatenate(parts, batch.rank());
+}
+
+struct IndexingParams {
+  Dims items;  // kind and fields of each
+  int64_t mode = 0;
+  bool has_fill = false;
+  double fill = 0;
+  int64_t update = -1;  // a ScatterKind
+  bool sorted = false, unique = false;
+};
+
+Dims encoded(const std::vector<IndexItem>& items) {
+  Dims out;
+  for (const IndexItem& item : items) {
+    out.push_back(static_cast<int64_t>(item.index()));
+    if (const auto* i = std::get_if<int64_t>(&item)) out.push_back(*i);
+    if (const auto* s = std::get_if<Slice>(&item))
+      for (int64_t v : {int64_t{s->start.has_value()}, s->start.value_or(0),
+                        int64_t{s->stop.has_value()}, s->stop.value_or(0), s->step})
+        out.push_back(v);
+  }
+  return out;
+}
+
+std::vector<Array> with_arrays(std::vector<Array> args, const std::vector<IndexItem>& items) {
+  for (const IndexItem& item : items)
+    if (const Array* x = std::get_if<Array>(&item)) args.push_back(*x);
+  return args;
+}
+
+Array in_numpy_order(const Plan& plan, const Array& x) {
+  return lax::expand_dims(lax::transpose(x, plan.order), plan.new_axes);
+}
+
+Array get_basic(const Plan& plan, const Array& x) {
+  Array out = lax::slice(x, plan.starts, plan.limits, plan.strides);
+  if (!plan.reversed.empty()) out = lax::rev(out, plan.reversed);
+  return lax::expand_dims(lax::squeeze(out, plan.dropped), plan.new_axes);
+}
+
+Array update(const char* name, const Array& x, const std::vector<IndexItem>& items,
+             const Array& value, ScatterKind kind, const UpdateOptions& options) {
+  const Plan plan = make_plan(x.type(), items);
+  const IndexingParams params{encoded(items),
+                              static_cast<int64_t>(options.mode),
+                              false,
+                              0,
+                              static_cast<int64_t>(kind),
+                              options.indices_are_sorted,
+                              options.unique_indices};
+  return composite(name, params, with_arrays({x, value}, items), [&](std::span<const Array> a) {
+    const Array& operand = a[0];
+    Shape full = plan.shape;
+    for (int64_t axis : plan.new_axes) full.insert(full.begin() + axis, 1);
+    Array v = as_dtype(a[1], operand.dtype(), operand.weak_type());
+    v = broadcast_array(name, v, full);
+    v = lax::squeeze(v, plan.new_axes);
+    const bool contiguous = plan.strided.empty();
+    if (kind == ScatterKind::kSet && plan.basic && contiguous) {
+      v = lax::expand_dims(v, plan.dropped);
+      std::vector<Array> starts;
+      for (int64_t s : plan.starts)
+        starts.push_back(lax::full({}, static_cast<double>(s), index_dtype(operand.shape())));
+      return lax::dynamic_update_slice(operand, v, starts);
+    }
+    Dims back(plan.order.size());
+    for (size_t d = 0; d < plan.order.size(); ++d) back[plan.order[d]] = static_cast<int64_t>(d);
+    v = lax::transpose(v, back);
+    const bool unique = options.unique_indices || plan.basic;
+    return lax::scatter(operand, start_vectors(plan, operand.type(), a.subspan(2)), v, plan.dims,
+                        kind, {options.mode, options.indices_are_sorted, unique});
+  });
+}
+
+}  // namespace
+
+IndexList::IndexList(std::initializer_list<IndexList> items) {
+  for (const IndexList& list : items)
+    items_.insert(items_.end(), list.items_.begin(), list.items_.end());
+}
+
+Array index(const Array& x, const IndexList& list, const GetOptions& options) {
+  const std::vector<IndexItem>& items = list.items();
+  const Plan plan = make_plan(x.type(), items);
+  const IndexingParams params{encoded(items), static_cast<int64_t>(options.mode),
+                              options.fill_value.has_value(), options.fill_value.value_or(0)};
+  return composite("index", params, with_arrays({x}, items), [&](std::span<const Array> a) {
+    if (plan.basic) return get_basic(plan, a[0]);
+    return in_numpy_order(
+        plan, lax::gather(a[0], start_vectors(plan, a[0].type(), a.subspan(1)), plan.dims,
+                          plan.sizes, options.mode, options.fill_value));
+  });
+}
+
+Array IndexedArray::set(const Array& value, const UpdateOptions& options) const {
+  return update("at_set", x_, items_.items(), value, ScatterKind::kSet, options);
+}
+Array IndexedArray::add(const Array& value, const UpdateOptions& options) const {
+  return update("at_add", x_, items_.items(), value, ScatterKind::kAdd, options);
+}
+Array IndexedArray::subtract(const Array& value, const UpdateOptions& options) const {
+  const IndexingParams params{{static_cast<int64_t>(x_.dtype()), x_.weak_type()}};
+  const Array negative = composite("at_subtract", params, {value}, [&](std::span<const Array> a) {
+    return lax::neg(as_dtype(a[0], x_.dtype(), x_.weak_type()));
+  });
+  return add(negative, options);
+}
+Array IndexedArray::multiply(const Array& value, const UpdateOptions& options) const {
+  return update("at_multiply", x_, items_.items(), value, ScatterKind::kMul, options);
+}
+Array IndexedArray::min(const Array& value, const UpdateOptions& options) const {
+  return update("at_min", x_, items_.items(), value, ScatterKind::kMin, options);
+}
+Array IndexedArray::max(const Array& value, const UpdateOptions& options) const {
+  return update("at_max", x_, items_.items(), value, ScatterKind::kMax, options);
+}
+
+Array take(const Array& x, const Array& indices, const TakeOptions& options) {
+  const Shape shape = options.axis ? x.shape() : Shape{x.size()};
+  const int64_t axis = normalize_axis("take", options.axis.value_or(0), shape.rank());
+  if (!is_integer(indices.dtype()))
+    type_error("take", "expected integer indices, got {}; convert them", describe(indices.type()));
+  const IndexingParams params{{axis, options.axis.has_value()},
+                              static_cast<int64_t>(options.mode),
+                              options.fill_value.has_value(),
+                              options.fill_value.value_or(0)};
+  return composite("take", params, {x, indices}, [&](std::span<const Array> a) {
+    const Array operand = lax::reshape(a[0], shape);
+    const Array i = wrapped(a[1], shape[axis], index_dtype(shape));
+    IndexDims dims{.offset_dims = {}, .collapsed_slice_dims = {axis}, .start_index_map = {axis}};
+    for (int64_t d = 0; d < shape.rank(); ++d)
+      if (d != axis) dims.offset_dims.push_back(d < axis ? d : d - 1 + i.ndim());
+    Shape sizes = shape;
+    sizes[axis] = 1;
+    return lax::gather(operand, lax::expand_dims(i, {i.ndim()}), dims, sizes, options.mode,
+                       options.fill_value);
+  });
+}
+
+Array take_along_axis(const Array& x, const Array& indices, int64_t axis,
+                      const GetOptions& options) {
+  if (indices.ndim() != x.ndim())
+    shape_error("take_along_axis", "expected indices of rank {}, got {} for {}", x.ndim(),
+                describe(indices.type()), describe(x.type()));
+  if (!is_integer(indices.dtype()))
+    type_error("take_along_axis", "expected integer indices, got {}; convert them",
+               describe(indices.type()));
+  const int64_t d = normalize_axis("take_along_axis", axis, x.ndim());
+  Shape from = x.shape(), to = indices.shape();
+  from[d] = to[d] = 1;
+  const std::vector<Shape> shapes{from, to};
+  const Shape others = broadcast_shapes("take_along_axis", shapes);
+  const IndexingParams params{{d},
+                              static_cast<int64_t>(options.mode),
+                              options.fill_value.has_value(),
+                              options.fill_value.value_or(0)};
+  return composite("take_along_axis", params, {x, indices}, [&](std::span<const Array> a) {
+    Shape operand = others, wanted = others;
+    operand[d] = a[0].shape()[d];
+    wanted[d] = a[1].shape()[d];
+    const Array i = wrapped(a[1], operand[d], index_dtype(operand));
+    return lax::take_along(broadcast_array("take_along_axis", a[0], operand),
+                           broadcast_array("take_along_axis", i, wanted), d, options.mode,
+                           options.fill_value);
+  });
+}
+
+}  // namespace tessera

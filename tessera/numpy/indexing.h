@@ -1,0 +1,105 @@
+// Indexing as NumPy's x[...]: integers, slices, new axes, an ellipsis, and arrays of integers.
+//
+//   index(x, {tokens})                         x[tokens]: rows
+//   index(x, {Slice(1, 5), None, -1})          x[1:5, None, -1]
+//   at(x)[{rows, columns}].add(1)              x.at[rows, columns].add(1): a new array
+//   take(x, i, {.axis = 1})   take_along_axis(x, i, 1)
+//
+// Negative indices count from the end. What an array of indices finds outside: index() and get()
+// take the nearest element, take() and take_along_axis() give NaN (the smallest integer), updates
+// are dropped; IndexMode chooses. An integer outside is a UserError.
+#pragma once
+
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "tessera/ir/array.h"
+#include "tessera/numpy/axes.h"
+#include "tessera/ops/gather.h"
+
+namespace tessera {
+
+// start:stop:step; absent bounds are the array's.
+struct Slice {
+  std::optional<int64_t> start, stop;
+  int64_t step = 1;
+  Slice() = default;
+  Slice(std::optional<int64_t> begin, std::optional<int64_t> end, int64_t stride = 1)
+      : start(begin), stop(end), step(stride) {}
+};
+struct EllipsisType {};
+inline constexpr EllipsisType Ellipsis{};
+
+using IndexItem = std::variant<int64_t, Slice, NoneType, EllipsisType, Array>;
+class IndexList {
+ public:
+  IndexList(std::initializer_list<IndexList> items);
+  template <std::integral I>
+  requires(!std::same_as<I, bool>) IndexList(I i) : items_{IndexItem(static_cast<int64_t>(i))} {}
+  IndexList(Slice s) : items_{IndexItem(s)} {}
+  IndexList(NoneType n) : items_{IndexItem(n)} {}
+  IndexList(EllipsisType e) : items_{IndexItem(e)} {}
+  IndexList(const Array& x) : items_{IndexItem(x)} {}
+  const std::vector<IndexItem>& items() const { return items_; }
+
+ private:
+  std::vector<IndexItem> items_;
+};
+
+struct GetOptions {
+  IndexMode mode = IndexMode::kClip;
+  std::optional<double> fill_value = std::nullopt;  // of kFill
+};
+struct UpdateOptions {
+  IndexMode mode = IndexMode::kFill;  // drops
+  bool indices_are_sorted = false;
+  bool unique_indices = false;  // no element is named twice
+};
+
+// x[items].
+Array index(const Array& x, const IndexList& items, const GetOptions& options = {});
+
+// Places of an array; each function gives a new array. Values are converted to its dtype and
+// broadcast. Updates of one element are made in the order of the indices; of several set() the last
+// stays.
+class IndexedArray {
+ public:
+  IndexedArray(Array x, IndexList items) : x_(std::move(x)), items_(std::move(items)) {}
+  Array get(const GetOptions& options = {}) const { return index(x_, items_, options); }
+  Array set(const Array& value, const UpdateOptions& options = {}) const;
+  Array add(const Array& value, const UpdateOptions& options = {}) const;
+  Array subtract(const Array& value, const UpdateOptions& options = {}) const;
+  Array multiply(const Array& value, const UpdateOptions& options = {}) const;
+  Array mul(const Array& value, const UpdateOptions& options = {}) const {
+    return multiply(value, options);
+  }
+  Array min(const Array& value, const UpdateOptions& options = {}) const;
+  Array max(const Array& value, const UpdateOptions& options = {}) const;
+
+ private:
+  Array x_;
+  IndexList items_;
+};
+class ArrayPlaces {
+ public:
+  explicit ArrayPlaces(Array x) : x_(std::move(x)) {}
+  IndexedArray operator[](const IndexList& items) const { return {x_, items}; }
+
+ private:
+  Array x_;
+};
+inline ArrayPlaces at(const Array& x) { return ArrayPlaces(x); }
+
+struct TakeOptions {
+  std::optional<int64_t> axis = std::nullopt;  // absent: of the flattened array
+  IndexMode mode = IndexMode::kFill;
+  std::optional<double> fill_value = std::nullopt;
+};
+// The indices' shape in place of the axis.
+Array take(const Array& x, const Array& indices, const TakeOptions& options = {});
+// Element by element along one axis; the other dimensions of x and indices broadcast.
+Array take_along_axis(const Array& x, const Array& indices, int64_t axis,
+                      const GetOptions& options = {.mode = IndexMode::kFill});
+
+}  // namespace tessera

@@ -1,0 +1,205 @@
+// Derivatives and transpose of reduce_window.
+#include <algorithm>
+#include <limits>
+
+#include "tessera/ops/array_math.h"
+#include "tessera/ops/broadcast.h"
+#include "tessera/ops/convert.h"
+#include "tessera/ops/gather.h"
+#include "tessera/ops/pad.h"
+#include "tessera/ops/reduce_window.h"
+#include "tessera/ops/reshape.h"
+#include "tessera/ops/select.h"
+#include "tessera/ops/slice.h"
+#include "tessera/ops/tracer.h"
+
+namespace tessera {
+namespace internal {
+namespace {
+
+using namespace array_math;
+
+// x moved by `by` along `dim`, `fill` coming in.
+Array moved(const Array& x, int64_t dim, int64_t by, bool reverse, double fill) {
+  Dims low(x.shape().size(), 0), high(x.shape().size(), 0);
+  (reverse ? high : low)[dim] = by;
+  (reverse ? low : high)[dim] = -by;
+  return lax::pad(x, lax::full({}, fill, x.dtype(), x.weak_type()), low, high);
+}
+
+// The tangent of a running product or extremum, in log n steps of doubling width: after a step of
+// 2^k every element folds the 2^(k+1) elements that end with it.
+Array running_tangent(Array x, Array t, ReduceKind kind, int dim, bool reverse) {
+  const int64_t n = x.shape()[dim];
+  const bool product = kind == ReduceKind::kProduct;
+  const double identity = product                    ? 1
+                          : kind == ReduceKind::kMax ? -std::numeric_limits<double>::infinity()
+                                                     : std::numeric_limits<double>::infinity();
+  for (int64_t by = 1; by < n; by *= 2) {
+    const Array before = moved(x, dim, by, reverse, identity),
+                t_before = moved(t, dim, by, reverse, 0);
+    if (product) {
+      t = t_before * x + before * t;
+      x = before * x;
+      continue;
+    }
+    const Array wins = kind == ReduceKind::kMax ? lax::gt(x, before) : lax::lt(x, before);
+    const Array even = lax::eq(x, before);
+    t = lax::select(wins, t, lax::select(even, (t + t_before) * 0.5, t_before));
+    x = kind == ReduceKind::kMax ? lax::max(x, before) : lax::min(x, before);
+  }
+  return t;
+}
+
+// The tangent where a window's extremum is better than the initial value, half of it where it is
+// that value.
+Array where_better(const Array& t, const Array& folded, const Array& init, ReduceKind kind) {
+  const Array start = lax::broadcast_in_dim(init, folded.shape(), {});
+  const Array better = kind == ReduceKind::kMax ? lax::gt(folded, start) : lax::lt(folded, start);
+  const Array even = lax::eq(folded, start);
+  const Array otherwise = lax::select(even, t * 0.5, lax::full_like(t, 0));
+  return lax::select(better, t, otherwise);
+}
+
+}  // namespace
+
+JvpResult jvp_reduce_window(std::span<const Array> x, std::span<const Array> t,
+                            const ReduceWindowParams& p) {
+  JvpResult out{.primals = tessera::bind(reduce_window_op, p, x)};
+  out.tangents.resize(out.primals.size());
+  if (!is_inexact(x[0].dtype())) return out;
+  const size_t n = x.size() / 2;
+  for (size_t k = n; k < 2 * n; ++k)
+    if (t[k].defined())
+      type_error("reduce_window",
+                 "expected an initial value without a tangent to differentiate; apply it after "
+                 "the fold");
+  if (!t[0].defined()) return out;
+  const Windows windows = p.windows();
+  bool reverse = false;
+  const int along = cumulative_dim(windows, x[0].shape(), &reverse);
+  switch (p.kind) {
+    case ReduceKind::kSum:
+      out.tangents[0] = lax::reduce_window_of(ReduceKind::kSum, t[0], windows);
+      return out;
+    case ReduceKind::kProduct:
+      if (along < 0) break;
+      out.tangents[0] = running_tangent(x[0], t[0], p.kind, along, reverse) *
+                        lax::broadcast_in_dim(x[1], x[0].shape(), {});
+      return out;
+    case ReduceKind::kMin:
+    case ReduceKind::kMax: {
+      const Array tangent = along >= 0
+                                ? running_tangent(x[0], t[0], p.kind, along, reverse)
+                                : lax::take_window_argument(
+                                      t[0], lax::window_argument(p.kind, x[0], windows), windows);
+      if (const Literal* known = known_value(x[1]);
+          known && *known == reduce_identity(p.kind, x[1].dtype())) {
+        out.tangents[0] = tangent;
+        return out;
+      }
+      const Array folded = lax::reduce_window_of(p.kind, x[0], windows);
+      out.tangents[0] = where_better(tangent, folded, x[1], p.kind);
+      return out;
+    }
+    default:
+      break;
+  }
+  type_error("reduce_window",
+             "expected a sum, min, max or cumulative product to differentiate, got another fold; "
+             "write it as a loop");
+}
+
+// What every element was counted in: windows over the cotangent, strides and dilation exchanged.
+std::vector<Array> transpose_reduce_window(std::span<const Array> cts, std::span<const Array> x,
+                                           const std::vector<bool>& linear,
+                                           const ReduceWindowParams& p) {
+  TESSERA_CHECK(p.kind == ReduceKind::kSum && linear[0], "the fold is not linear");
+  std::vector<Array> out(2);
+  if (!cts[0].defined()) return out;
+  if (linear[1]) out[1] = lax::reduce_sum(cts[0], iota_dims(cts[0].ndim()));
+  const Shape &in = x[0].shape(), &shape = cts[0].shape();
+  if (cts[0].size() == 0 || x[0].size() == 0) {
+    out[0] = lax::full(in, 0, cts[0].dtype());
+    return out;
+  }
+  Windows w = p.windows();
+  std::swap(w.strides, w.base_dilation);
+  auto dilated = [](int64_t extent, int64_t by) { return (extent - 1) * by + 1; };
+  for (int64_t d = 0; d < in.rank(); ++d) {
+    const int64_t window = dilated(p.size[d], p.window_dilation[d]);
+    w.low[d] = window - p.low[d] - 1;
+    w.high[d] = dilated(in[d], p.base_dilation[d]) + window - 1 - dilated(shape[d], p.strides[d]) -
+                w.low[d];
+  }
+  out[0] = lax::reduce_window_of(ReduceKind::kSum, cts[0], w);
+  return out;
+}
+
+}  // namespace internal
+
+namespace lax {
+namespace {
+
+// The windowed dimensions as one, in place of the first of them: `order` brings them together.
+struct Merged {
+  Dims order, back;
+  int64_t at = 0, count = 0;
+  Merged(const Windows& windows, int64_t rank) {
+    Dims windowed;
+    for (int64_t d = 0; d < rank; ++d)
+      if (!windows.trivial(d)) windowed.push_back(d);
+    count = windowed.rank();
+    for (int64_t d = 0; d < rank; ++d) {
+      if (windows.trivial(d)) {
+        order.push_back(d);
+      } else if (count > 0 && d == windowed[0]) {
+        at = order.rank();
+        order.insert(order.end(), windowed.begin(), windowed.end());
+      }
+    }
+    back.resize(order.size());
+    for (size_t d = 0; d < order.size(); ++d) back[order[d]] = static_cast<int64_t>(d);
+  }
+  Shape arranged(const Shape& shape) const {
+    Shape out;
+    for (int64_t d : order) out.push_back(shape[d]);
+    return out;
+  }
+  Array merge(const Array& x) const {
+    Shape shape = arranged(x.shape());
+    int64_t extent = 1;
+    for (int64_t k = 0; k < count; ++k) extent *= shape[at + k];
+    shape.erase(shape.begin() + at, shape.begin() + at + count);
+    shape.insert(shape.begin() + at, extent);
+    return reshape(transpose(x, order), shape);
+  }
+  Array split(const Array& x, const Shape& shape) const {
+    return transpose(reshape(x, arranged(shape)), back);
+  }
+};
+
+}  // namespace
+
+Array window_argument(ReduceKind extremum, const Array& x, const Windows& windows) {
+  const Merged merged(windows, x.ndim());
+  Shape flat = merged.merge(x).shape();
+  const Array place = merged.split(iota(int32, flat, merged.at), x.shape());
+  const std::vector<Array> operands{x, place};
+  const std::vector<Array> inits{Array(reduce_identity(extremum, x.dtype())),
+                                 Array(Literal::scalar(int32_t{-1}))};
+  return reduce_window(operands, inits,
+                       extremum == ReduceKind::kMax ? ReduceKind::kArgMax : ReduceKind::kArgMin,
+                       windows)[1];
+}
+
+Array take_window_argument(const Array& x, const Array& places, const Windows& windows) {
+  const Merged merged(windows, x.ndim());
+  const Array taken = merged.split(
+      take_along(merged.merge(x), merged.merge(max(places, full_like(places, 0))), merged.at),
+      places.shape());
+  return select(ge(places, full_like(places, 0)), taken, full_like(taken, 0));
+}
+
+}  // namespace lax
+}  // namespace tessera

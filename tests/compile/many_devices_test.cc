@@ -28,7 +28,7 @@ TEST_F(ManyDevices, RunTheTutorial) {
   const Array on_line = jit([&](const Array& v) {
     return with_sharding_constraint(contract(v), NamedSharding(line, P("x")));
   })(on_grid);
-  EXPECT_EQ(on_line.sharding().named()->num_shards(0), 512);
+  EXPECT_EQ(on_line.sharding().named().num_shards(0), 512);
   EXPECT_THAT(values(on_line), Pointwise(FloatNear(1e-4), values(contract(x))));
 
   const auto global_sum = shard_map([](const Array& v) { return psum(sum(v), "x"); },

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tessera/ir/axis_env.h"
+#include "tessera/ops/broadcast.h"
 #include "tessera/ops/collectives.h"
 #include "tessera/ops/constant.h"
 #include "tessera/ops/control.h"
@@ -198,8 +199,11 @@ class Partitioner {
     int64_t moved = 0;
     for (const ReshardStep& step : plan) moved += step.bytes;
     if (!plan.empty() && used_atoms(from) && !used_atoms(to) && moved > 0) {
-      // Weights are gathered for a product on purpose; elsewhere it is hardly meant.
-      const bool warning = !std::holds_alternative<Library>(op.def->lower);
+      // Weights are gathered for a product on purpose, and gains or biases to be repeated in
+      // something larger; elsewhere it is hardly meant.
+      const bool repeated = op.def == &broadcast_in_dim_op &&
+                            f_.types[op.results[0]].shape.elements() > global.shape.elements();
+      const bool warning = !repeated && !std::holds_alternative<Library>(op.def->lower);
       notes_.push_back(
           {warning, std::string(op.def->name), op.source,
            fmt::format("{} gathers {} whole on every device ({} bytes each)", why, describe(global),

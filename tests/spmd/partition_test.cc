@@ -187,6 +187,20 @@ TEST(Partition, AConstraintThatGathersEverythingIsAWarning) {
   EXPECT_THAT(p.notes[0].remedy, HasSubstr("('x', None)"));
 }
 
+// Parameters cut over the axis that cuts the batch are gathered on purpose.
+TEST(Partition, GatheringWhatIsRepeatedIsANote) {
+  const Partitioned p =
+      partition_and_check(mesh8(), {{{64, 32}, P("x")}, {{32}, P("x")}},
+                          [](const Arrays& x) {
+                            return Arrays{x[0] * lax::broadcast_in_dim(x[1], {64, 32}, {1})};
+                          },
+                          {P("x")});
+  EXPECT_EQ(communication(p), "all_gather x");
+  ASSERT_EQ(p.notes.size(), 1u);
+  EXPECT_FALSE(p.notes[0].warning);
+  EXPECT_THAT(p.notes[0].text, HasSubstr("gathers float32[32] whole on every device"));
+}
+
 // --- Manual computations ---
 
 FlatShardMapOptions manual(const Mesh& mesh, std::vector<PartitionSpec> in,

@@ -45,6 +45,7 @@
 #include "tessera/numpy/printing.h"
 #include "tessera/numpy/promotion.h"
 #include "tessera/numpy/reduce.h"
+#include "tessera/numpy/sorting.h"
 
 // Transformations.
 #include "tessera/compile/comm_budget.h"

@@ -52,7 +52,7 @@ Array cumulate(const char* name, const Array& x, const CumulativeOptions& option
   });
 }
 
-Array scan(const char* name, const Array& x, const ScanOptions& options,
+Array scan(const char* name, const Array& x, const RunningOptions& options,
            Array (*fold)(const Array&, int64_t, bool)) {
   AxisParams p = axis_params(name, x, options.axis);
   p.flag = options.reverse;
@@ -111,13 +111,13 @@ Array cumsum(const Array& x, const CumulativeOptions& options) {
 Array cumprod(const Array& x, const CumulativeOptions& options) {
   return cumulate("cumprod", x, options, lax::cumprod);
 }
-Array cummax(const Array& x, const ScanOptions& options) {
+Array cummax(const Array& x, const RunningOptions& options) {
   return scan("cummax", x, options, lax::cummax);
 }
-Array cummin(const Array& x, const ScanOptions& options) {
+Array cummin(const Array& x, const RunningOptions& options) {
   return scan("cummin", x, options, lax::cummin);
 }
-Array cumlogsumexp(const Array& x, const ScanOptions& options) {
+Array cumlogsumexp(const Array& x, const RunningOptions& options) {
   return scan("cumlogsumexp", x, options, lax::cumlogsumexp);
 }
 

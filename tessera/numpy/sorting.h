@@ -27,13 +27,13 @@ struct CumulativeOptions {
 };
 Array cumsum(const Array& x, const CumulativeOptions& options = {});
 Array cumprod(const Array& x, const CumulativeOptions& options = {});
-struct ScanOptions {
+struct RunningOptions {
   int64_t axis = 0;
   bool reverse = false;
 };
-Array cummax(const Array& x, const ScanOptions& options = {});
-Array cummin(const Array& x, const ScanOptions& options = {});
-Array cumlogsumexp(const Array& x, const ScanOptions& options = {});
+Array cummax(const Array& x, const RunningOptions& options = {});
+Array cummin(const Array& x, const RunningOptions& options = {});
+Array cumlogsumexp(const Array& x, const RunningOptions& options = {});
 
 struct QuantileOptions {
   std::optional<int64_t> axis = std::nullopt;  // absent: of the flattened array

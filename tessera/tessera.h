@@ -58,6 +58,7 @@
 #include "tessera/compile/vmap.h"
 
 // Random numbers, files.
+#include "tessera/io/checkpoint.h"
 #include "tessera/io/load.h"
 #include "tessera/random/random.h"
 

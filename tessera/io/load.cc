@@ -2,26 +2,42 @@
 
 #include "tessera/io/npy.h"
 #include "tessera/io/npz.h"
+#include "tessera/io/safetensors.h"
 #include "tessera/numpy/creation.h"
 
 namespace tessera {
+namespace {
 
-std::map<std::string, Array> load_npz(const std::filesystem::path& path) {
+std::map<std::string, Array> from_host(const std::map<std::string, Literal>& literals) {
   std::map<std::string, Array> arrays;
-  for (const auto& [name, literal] : read_npz(path)) arrays.emplace(name, from_host(literal));
+  for (const auto& [name, literal] : literals) arrays.emplace(name, tessera::from_host(literal));
   return arrays;
 }
-
-Array load(const std::filesystem::path& path) { return from_host(read_npy(path)); }
-
-void save_npz(const std::filesystem::path& path, const std::map<std::string, Array>& arrays) {
+std::map<std::string, Literal> to_host(const std::map<std::string, Array>& arrays) {
   std::map<std::string, Literal> literals;
   for (const auto& [name, array] : arrays) literals.emplace(name, array.to_host());
-  write_npz(path, literals);
+  return literals;
 }
 
+}  // namespace
+
+std::map<std::string, Array> load_npz(const std::filesystem::path& path) {
+  return from_host(read_npz(path));
+}
+Array load(const std::filesystem::path& path) { return tessera::from_host(read_npy(path)); }
+std::map<std::string, Array> load_safetensors(const std::filesystem::path& path) {
+  return from_host(read_safetensors(path));
+}
+
+void save_npz(const std::filesystem::path& path, const std::map<std::string, Array>& arrays) {
+  write_npz(path, to_host(arrays));
+}
 void save(const std::filesystem::path& path, const Array& array) {
   write_npy(path, array.to_host());
+}
+void save_safetensors(const std::filesystem::path& path,
+                      const std::map<std::string, Array>& arrays) {
+  write_safetensors(path, to_host(arrays));
 }
 
 }  // namespace tessera

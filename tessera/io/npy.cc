@@ -12,13 +12,17 @@
 #include <cstring>
 #include <memory>
 #include <optional>
-#include <system_error>
 #include <utility>
+
+#include "tessera/io/file.h"
 
 namespace tessera {
 namespace {
 
+using internal::error_text;
+using internal::File;
 using internal::NpySource;
+using internal::write_all;
 
 static_assert(std::endian::native == std::endian::little,
               "files are little endian, and written as memory stands");
@@ -288,40 +292,6 @@ std::optional<uint64_t> payload_bytes(const Header& header) {
   return static_cast<uint64_t>(bytes);
 }
 
-// ---- Files
-// ---------------------------------------------------------------------------------------------------------
-
-class File {
- public:
-  File(int fd) : fd_(fd) {}
-  ~File() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  int fd() const { return fd_; }
-  int close() { return ::close(std::exchange(fd_, -1)); }
-
- private:
-  int fd_;
-};
-
-std::string error_text(int error) { return std::generic_category().message(error); }
-
-void write_all(int fd, const void* data, size_t n, std::string_view op,
-               const std::filesystem::path& path) {
-  const char* from = static_cast<const char*>(data);
-  while (n > 0) {
-    const ssize_t done = ::write(fd, from, n);
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0)
-      io_error(op, "expected to write '{}', got: {}; free space or choose another place",
-               path.string(), error_text(errno));
-    from += done;
-    n -= static_cast<size_t>(done);
-  }
-}
-
 }  // namespace
 
 Literal internal::read_npy(const NpySource& source) {
@@ -384,11 +354,8 @@ void internal::write_atomically(std::string_view op, const std::filesystem::path
   if (::fsync(file.fd()) != 0) fail("fsync");
   if (::rename(temporary.c_str(), path.c_str()) != 0) fail("rename");
   remover.armed = false;
-  // The rename itself reaches the disk with the folder. Some file systems cannot flush a folder;
-  // the file is whole anyway.
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  const File directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory.fd() >= 0) ::fsync(directory.fd());
+  // The rename itself reaches the disk with the folder.
+  flush_folder(path.parent_path());
 }
 
 Literal read_npy(const std::filesystem::path& path) {

@@ -1,0 +1,86 @@
+// Checkpoints: trees of Arrays in a folder, a step each, independent of the mesh that wrote them.
+//
+//   save_checkpoint("runs/digits", step, std::tuple(params, opt_state), {.keep = 3});
+//   if (auto last = latest_step("runs/digits"))
+//     std::tie(params, opt_state) = restore_checkpoint("runs/digits", std::tuple(params,
+//     opt_state));
+//
+//   runs/digits/step_00000012/index.json            leaves by path, the slices of each, checksums
+//                             arrays.safetensors    (arrays-00001-of-00008.safetensors, ... of a
+//                             large tree)
+//
+// Each distinct shard of a leaf is written once; restoring assembles the slices that the new
+// placement needs. A step appears under its name only when all of it is on the disk, so whatever
+// kills a save leaves the steps before it as they were; what it left behind (.tmp-*) is never read,
+// and removed by the next save. docs/checkpoints.md has the format.
+//
+// What is static about a tree (numbers, strings, sizes) is part of the program, and not saved.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tessera/base/tree.h"
+#include "tessera/ir/array.h"
+
+namespace tessera {
+
+struct SaveOptions {
+  // How many steps to keep, the new one included; 0: all. Lower steps beyond them are removed once
+  // the new one is in place; higher ones (of a run that was taken back) stay.
+  int64_t keep = 0;
+  // A tree of more bytes than this is written in several files, by the devices that hold its
+  // shards.
+  int64_t single_file_bytes = int64_t{64} << 20;
+};
+
+// The steps that are whole, ascending; none where there is no folder.
+std::vector<int64_t> all_steps(const std::filesystem::path& path);
+std::optional<int64_t> latest_step(const std::filesystem::path& path);
+
+namespace internal {
+
+struct NamedLeaf {
+  std::string path;  // of tree::for_each_leaf_with_path
+  Array array;
+};
+void save_checkpoint(const std::filesystem::path& path, int64_t step,
+                     const std::vector<NamedLeaf>& leaves, const SaveOptions& options);
+std::vector<Array> restore_checkpoint(const std::filesystem::path& path,
+                                      const std::vector<NamedLeaf>& like,
+                                      std::optional<int64_t> step);
+template <class T>
+std::vector<NamedLeaf> named_leaves(const T& tree) {
+  std::vector<NamedLeaf> out;
+  tree::for_each_leaf_with_path(tree, [&](const Array& leaf, const std::string& path) {
+    out.push_back({path, leaf});
+  });
+  return out;
+}
+
+}  // namespace internal
+
+// Writes `tree` as path/step_<step>, and returns when it is on the disk. One save at a time may
+// write to `path`, of all processes. UserError, with nothing changed on the disk: kValue for a
+// negative step, one that is there already, leaves of one path or without data; kTrace for traced
+// leaves; kIo where the folder cannot be written or another save is writing.
+template <class T>
+void save_checkpoint(const std::filesystem::path& path, int64_t step, const T& tree,
+                     const SaveOptions& options = {}) {
+  internal::save_checkpoint(path, step, internal::named_leaves(tree), options);
+}
+
+// The tree of `step` (the latest, if none is given), each leaf placed as that of `like` is: arrays,
+// or abstract_array()s with or without a sharding. `like` gives everything else. UserError naming
+// the leaf: kValue for another structure, kShape, kType; kIo for no such step and for damaged
+// files.
+template <class T>
+T restore_checkpoint(const std::filesystem::path& path, const T& like,
+                     std::optional<int64_t> step = std::nullopt) {
+  return tree::unflatten(like,
+                         internal::restore_checkpoint(path, internal::named_leaves(like), step));
+}
+
+}  // namespace tessera

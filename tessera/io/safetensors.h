@@ -1,0 +1,73 @@
+// The safetensors format (https://github.com/huggingface/safetensors): named arrays in one file.
+// Reads and writes Literals; load.h turns them into Arrays, checkpoint.h keeps trees in several
+// such files.
+//
+//   8 bytes      length of the header, little endian
+//   header       JSON: {"w": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...},
+//   spaces to
+//                a multiple of eight bytes
+//   data         row-major, little endian, one array after the other
+//
+// Read: every dtype of the library but complex128, which the format does not know. The 8, 6 and
+// 4-bit floats of newer files, and damaged files (an early end, offsets that overlap or leave gaps,
+// a shape of another size), are UserErrors (kIo) naming the file, the array and the remedy.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tessera/base/literal.h"
+#include "tessera/io/file.h"
+
+namespace tessera {
+
+std::map<std::string, Literal> read_safetensors(const std::filesystem::path& path);
+
+// Written beside `path`, flushed and renamed: after any failure the old file is as it was. Wide
+// elements first, so that every array is aligned. UserError kType for complex128, kValue for names
+// that are not UTF-8 or are the format's own "__metadata__".
+void write_safetensors(const std::filesystem::path& path,
+                       const std::map<std::string, Literal>& arrays);
+
+namespace internal {
+
+struct SafetensorsEntry {
+  std::string name;
+  DType dtype = float32;
+  Shape shape;
+  uint64_t offset = 0;  // from the start of the data
+
+  uint64_t bytes() const { return static_cast<uint64_t>(shape.elements() * itemsize(dtype)); }
+};
+
+// The length and the header of a file that holds `entries` one after the other; sets their offsets.
+std::string safetensors_header(std::string_view op, std::vector<SafetensorsEntry>& entries);
+
+// A file whose header is read and agrees with its size.
+class SafetensorsFile {
+ public:
+  SafetensorsFile(std::string_view op, const std::filesystem::path& path);
+
+  const std::map<std::string, SafetensorsEntry>& entries() const { return entries_; }
+  // Of the length and the header.
+  uint32_t header_crc32c() const { return header_crc32c_; }
+  uint64_t bytes() const { return bytes_; }
+  Literal read(const SafetensorsEntry& entry) const;
+
+ private:
+  void read_entries(const std::string& header);
+
+  std::string_view op_;
+  std::filesystem::path path_;
+  File file_;
+  uint64_t bytes_ = 0, data_start_ = 0;
+  uint32_t header_crc32c_ = 0;
+  std::map<std::string, SafetensorsEntry> entries_;
+};
+
+}  // namespace internal
+}  // namespace tessera

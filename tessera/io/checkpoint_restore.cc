@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 
 #include "tessera/io/checkpoint.h"
 #include "tessera/io/checkpoint_index.h"
@@ -132,8 +133,7 @@ class Restore {
   Literal assemble(const SavedLeaf& leaf, const ShardIndex& index) {
     for (size_t s = 0; s < leaf.slices.size(); ++s)
       if (leaf.slices[s].index == index) return slice(leaf, s);
-    Shape shape;
-    for (const IndexRange& range : index) shape.push_back(range.size());
+    const Shape shape = shard_shape(index);
     Literal out(leaf.dtype, shape);
     if (out.elements() == 0) return out;
     const int64_t size = itemsize(leaf.dtype);
@@ -142,9 +142,7 @@ class Restore {
       const ShardIndex& have = leaf.slices[s].index;
       Shape overlap;
       int64_t dst = 0, src = 0;
-      Shape have_shape;
-      for (const IndexRange& range : have) have_shape.push_back(range.size());
-      const Dims from = byte_strides(have_shape, size);
+      const Dims from = byte_strides(shard_shape(have), size);
       for (size_t d = 0; d < have.size(); ++d) {
         const int64_t start = std::max(have[d].start, index[d].start);
         overlap.push_back(std::max<int64_t>(std::min(have[d].stop, index[d].stop) - start, 0));
@@ -174,6 +172,7 @@ class Restore {
     if (sum != slice.crc32c)
       damaged(leaf, slice.file,
               fmt::format("bytes with checksum {:08x} instead of {:08x}", sum, slice.crc32c));
+    if (!is_complex(leaf.dtype)) return out.emplace(stored);
     out.emplace(leaf.dtype, shard_shape(slice.index));
     std::memcpy(out->mutable_raw(), stored.raw(), static_cast<size_t>(stored.bytes()));
     return *out;

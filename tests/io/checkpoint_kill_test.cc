@@ -46,7 +46,8 @@ class CheckpointKillTest : public testing::FolderTest {
 };
 
 // The child: saves step after step until it is killed, and writes a byte for each that is done.
-TEST_F(CheckpointKillTest, DISABLED_Child) {
+TEST(CheckpointKillTestChild, DISABLED_Saves) {
+  initialize({.devices = "cpu:8"});
   const char* folder = std::getenv(kFolder);
   ASSERT_TRUE(folder) << "run by SavesThatAreKilled";
   for (int64_t step = latest_step(folder).value_or(0) + 1;; ++step) {
@@ -64,7 +65,7 @@ pid_t start_child(const fs::path& folder, int& out) {
   if (pid == 0) {
     ::dup2(ends[1], STDOUT_FILENO);
     const char* argv[] = {"io_tests",
-                          "--gtest_filter=CheckpointKillTest.DISABLED_Child",
+                          "--gtest_filter=CheckpointKillTestChild.DISABLED_Saves",
                           "--gtest_also_run_disabled_tests",
                           "--gtest_output=",
                           "--gtest_brief=1",

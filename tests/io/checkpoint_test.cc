@@ -215,6 +215,32 @@ TEST_F(CheckpointTest, TrainingResumesBitForBit) {
   EXPECT_NE(got[0].to_host(), params.w.to_host());
 }
 
+// Modules and optimizers are trees too; what a module has not (a bias) is no bytes.
+TEST_F(CheckpointTest, Modules) {
+  struct Model {
+    nnx::Linear in, out;
+  };
+  const auto make = [](int64_t seed) {
+    return Model{nnx::Linear(4, 8, nnx::Rngs(seed)),
+                 nnx::Linear(8, 2, nnx::Rngs(seed + 1), {.use_bias = false})};
+  };
+  Model model = make(0);
+  nnx::Optimizer optimizer(model, optim::adam(0.1));
+  const Array x = reshape(sin(arange(12.0f)), {3, 4});
+  const auto loss = [](const Model& m, const Array& x) { return mean(m.out(tanh(m.in(x)))); };
+  optimizer.update(model, grad(loss)(model, x));
+  save_checkpoint(folder_, 1, std::pair(model, optimizer));
+  Model other = make(7);
+  const nnx::Optimizer fresh(other, optim::adam(0.1));
+  auto [restored, restored_optimizer] = restore_checkpoint(folder_, std::pair(other, fresh));
+  EXPECT_NE(loss(other, x).to_host(), loss(model, x).to_host());
+  EXPECT_EQ(loss(restored, x).to_host(), loss(model, x).to_host());
+  EXPECT_EQ(restored_optimizer.step.item<int>(), 1);
+  optimizer.update(model, grad(loss)(model, x));
+  restored_optimizer.update(restored, grad(loss)(restored, x));
+  EXPECT_EQ(restored.in.kernel.to_host(), model.in.kernel.to_host());
+}
+
 TEST_F(CheckpointTest, StepsAndKeep) {
   EXPECT_TRUE(all_steps(path("absent")).empty());
   EXPECT_EQ(latest_step(path("absent")), std::nullopt);

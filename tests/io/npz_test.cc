@@ -10,6 +10,7 @@
 #include <fstream>
 #include <numeric>
 
+#include "files.h"
 #include "tessera/io/npy.h"
 #include "tests/golden/golden.h"
 
@@ -17,48 +18,23 @@ namespace tessera {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using testing::bytes_of;
+using ::testing::HasSubstr;
 
-// A folder of its own for each test, removed afterwards.
-class NpzTest : public testing::Test {
+class NpzTest : public testing::FolderTest {
  protected:
-  NpzTest() {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ =
-        fs::temp_directory_path() / fmt::format("tessera-npz-{}-{}", test->name(), ::getpid());
-    fs::create_directories(folder_);
-  }
-  ~NpzTest() override {
-    fs::permissions(folder_, fs::perms::owner_all);
-    fs::remove_all(folder_);
-  }
-  fs::path path(const std::string& name) const { return folder_ / name; }
   fs::path write(const std::string& name, const std::string& bytes) const {
-    std::ofstream(path(name), std::ios::binary) << bytes;
+    testing::write_bytes(path(name), bytes);
     return path(name);
   }
   int64_t files() const { return std::distance(fs::directory_iterator(folder_), {}); }
-
-  fs::path folder_;
 };
-
-std::string bytes_of(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 // The text of the kIo error that `f` throws.
 template <class F>
 std::string io_error_of(F&& f) {
-  try {
-    f();
-  } catch (const UserError& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kIo);
-    return error.what();
-  }
-  ADD_FAILURE() << "no error";
-  return "";
+  return testing::error_of(ErrorKind::kIo, f);
 }
 
 std::string npy(const std::string& descr, const std::string& order, const std::string& shape,

@@ -45,6 +45,13 @@ TARGETS = {
     'collective/ppermute_4MiB': 10,
     'collective/psum_4B': 20,
     'random/normal_16M': 7,
+    'train/mlp_1dev': 1.05,
+    'train/mlp_8dev': 1.7,
+    'train/transformer_B32_1dev': 2,
+    'train/transformer_B32_8dev': 2,
+    'compile/mlp3_train_8dev': 5,
+    'compile/mlp50_train_8dev': 4,
+    'compile/transformer_train_8dev': 4,
 }
 BFLOAT16 = {'aat/bf16'}  # promised where the CPU has bfloat16 instructions
 

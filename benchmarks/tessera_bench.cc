@@ -16,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "machine.h"
+#include "training.h"
 
 using namespace tessera;
 
@@ -114,6 +115,11 @@ Workload collective(std::string name, PartitionSpec out, F body) {
       8.0 * (1 << 20) * 4, "GB/s"};
 }
 
+Timing middle(std::vector<double> times) {
+  std::sort(times.begin(), times.end());
+  return {times.front(), times[times.size() / 2]};
+}
+
 // A fresh program each time, kernels included: the cold cost of jit.
 Timing compile_elementwise() {
   Array x = device_put(normal({4, 8}), cut(P(None, "x")));
@@ -122,8 +128,7 @@ Timing compile_elementwise() {
     auto f = jit([i](const Array& v) { return 2 * sin(v) + 1 + i; });
     times.push_back(seconds_of([&] { f.lower(x).compile(); }));
   }
-  std::sort(times.begin(), times.end());
-  return {times.front(), times[times.size() / 2]};
+  return middle(std::move(times));
 }
 
 std::vector<Workload> workloads() {
@@ -167,6 +172,24 @@ std::vector<Workload> workloads() {
                  return [=] { x + 1; };
                }});
   w.push_back({.name = "compile/elementwise_8dev", .make = {}, .time = compile_elementwise});
+  const std::vector<int64_t> mlp3{784, 512, 512, 10}, mlp50(51, 64);
+  w.push_back({.name = "compile/mlp3_train_8dev", .make = {}, .time = [=] {
+                 return middle(bench::compile_mlp(mlp3, 5));
+               }});
+  w.push_back({.name = "compile/mlp50_train_8dev", .make = {}, .time = [=] {
+                 return middle(bench::compile_mlp(mlp50, 5));
+               }});
+  w.push_back({.name = "compile/transformer_train_8dev", .make = {}, .time = [] {
+                 return middle(bench::compile_transformer(5));
+               }});
+  w.push_back({"train/mlp_1dev", [=] { return bench::mlp_step(1024, mlp3, false); }});
+  w.push_back({"train/mlp_8dev", [=] { return bench::mlp_step(1024, mlp3, true); }});
+  w.push_back({.name = "train/transformer_B32_1dev",
+               .make = [] { return bench::transformer_step(32, false); },
+               .budget = 6});
+  w.push_back({.name = "train/transformer_B32_8dev",
+               .make = [] { return bench::transformer_step(32, true); },
+               .budget = 6});
   w.push_back(elementwise("elementwise/2sin+1_1dev", false, both_ways, two_sin));
   w.push_back(elementwise("elementwise/2sin+1_8dev", true, both_ways, two_sin));
   w.push_back(elementwise("elementwise/x*2+1_8dev", true, both_ways, affine));

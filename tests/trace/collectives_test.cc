@@ -264,15 +264,15 @@ TEST(Collectives, InfoAndBytes) {
 
 TEST(Collectives, UnboundAxes) {
   expect_error(ErrorKind::kSharding,
-               "[psum] expected a mesh axis bound by shard_map, got 'x' outside any",
+               "[psum] expected an axis bound by shard_map (or by vmap's axis_name), got 'x' outside any",
                [] { lax::psum(Array(1.0f), "x"); });
-  expect_error(ErrorKind::kSharding, "[axis_index] expected a mesh axis bound by shard_map",
+  expect_error(ErrorKind::kSharding, "[axis_index] expected an axis bound by shard_map",
                [] { lax::axis_index("x"); });
   expect_refused(
-      ErrorKind::kSharding, "[axis_size] expected a bound mesh axis, one of 'x', 'y', got 'z'",
+      ErrorKind::kSharding, "[axis_size] expected a bound axis, one of 'x', 'y', got 'z'",
       [](const Arrays&) { return Arrays{Array(static_cast<int>(lax::axis_size("z")))}; });
   const AxisEnv::Scope partial(mesh(), {"x"}, true);
-  expect_error(ErrorKind::kSharding, "[pmax] expected a bound mesh axis, one of 'x', got 'y'", [] {
+  expect_error(ErrorKind::kSharding, "[pmax] expected a bound axis, one of 'x', got 'y'", [] {
     trace_function([](const Arrays& a) { return Arrays{lax::pmax(a[0], "y")}; },
                    std::vector<Type>{{float32, {4}}});
   });

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "tessera/ir/axis_env.h"
+#include "tessera/ops/batch_axis.h"
 #include "tessera/ops/collectives.h"
 #include "tessera/ops/dot_general.h"
 #include "tessera/ops/reduce.h"
@@ -309,6 +310,7 @@ TEST(Rules, BatchIsTheLoop) {
         std::vector<int> out_dims;
         const Function f = trace_function(
                                [&](const Arrays& a) {
+                                 const BatchAxis::Scope scope({.size = 3});
                                  BatchResult r = def.batch.fn(a, dims, sample.params);
                                  out_dims = r.dims;
                                  return r.results;
@@ -484,6 +486,7 @@ TEST(CollectiveRules, BatchIsTheLoop) {
       std::vector<int> out_dims;
       const Function batched = trace_function(
                                    [&](const Arrays& a) {
+                                     const BatchAxis::Scope scope({.size = 3});
                                      BatchResult r = c.def->batch.fn(a, std::vector{dim}, c.params);
                                      out_dims = r.dims;
                                      return r.results;

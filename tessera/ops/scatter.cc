@@ -173,8 +173,9 @@ std::vector<Array> localize_scatter(std::span<const Array> x, const ScatterParam
                                  : convert_literal(Literal::scalar(1.0f), x[0].dtype());
     Array first;
     for (int64_t b : windows.free_batch_dims()) {
-      if (x[2].shape()[b] == context.global_operand(2).shape[b]) continue;
+      // A dimension of one element may be cut too, so the extents do not tell.
       const Array offset = context.operand_offset(2, static_cast<int>(b));
+      if (known_value(offset)) continue;
       const Array here = lax::eq(offset, Array(Literal(offset.dtype(), {})));
       first = first.defined() ? lax::bitwise_and(first, here) : here;
     }

@@ -43,7 +43,8 @@ Array mask_dim(const AtomMesh& mesh, const Array& x, int64_t dim, const AtomList
 }  // namespace
 
 bool can_mask_padding(const Op& op, const Factors& factors) {
-  return factors.combiner != ReduceKind::kCustom || !std::holds_alternative<Reduce>(op.def->lower);
+  return std::holds_alternative<Reduce>(op.def->lower) ? factors.combiner != ReduceKind::kCustom
+                                                       : factors.combiner == ReduceKind::kSum;
 }
 
 void mask_padding(const AtomMesh& mesh, const Op& op, const Factors& f, const FactorAssignment& a,

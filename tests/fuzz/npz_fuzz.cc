@@ -1,5 +1,7 @@
 // Fuzzes the npz reader: any bytes give arrays or a UserError of kind kIo. scripts/fuzz runs it.
+//
 // folders: base io
+//
 // libraries: -lfmt -lzip
 #include <algorithm>
 #include <cstddef>

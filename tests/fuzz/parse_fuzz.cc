@@ -1,5 +1,9 @@
 // Fuzzes the parser: any text gives a valid program that prints and parses to itself, or a
-// UserError of kind kParse. scripts/fuzz runs it. folders: base mesh ir ops libraries: -lfmt
+// UserError of kind kParse. scripts/fuzz runs it.
+//
+// folders: base mesh ir ops trace transform
+//
+// libraries: -lfmt
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

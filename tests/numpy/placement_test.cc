@@ -103,7 +103,7 @@ TEST_F(PlacementTest, Errors) {
   expect([&] { with_sharding_constraint(x, long_spec); }, ErrorKind::kSharding,
          "[with_sharding_constraint]");
   expect([] { psum(1, "x"); }, ErrorKind::kSharding,
-         "[psum] expected a mesh axis bound by shard_map, got 'x'");
+         "[psum] expected an axis bound by shard_map (or by vmap's axis_name), got 'x'");
   FunctionTrace trace;
   const Array t = trace.add_input(Type{.dtype = float32, .shape = {8}});
   expect([&] { device_put(t, devices()[0]); }, ErrorKind::kTrace,

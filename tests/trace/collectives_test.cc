@@ -263,9 +263,10 @@ TEST(Collectives, InfoAndBytes) {
 }
 
 TEST(Collectives, UnboundAxes) {
-  expect_error(ErrorKind::kSharding,
-               "[psum] expected an axis bound by shard_map (or by vmap's axis_name), got 'x' outside any",
-               [] { lax::psum(Array(1.0f), "x"); });
+  expect_error(
+      ErrorKind::kSharding,
+      "[psum] expected an axis bound by shard_map (or by vmap's axis_name), got 'x' outside any",
+      [] { lax::psum(Array(1.0f), "x"); });
   expect_error(ErrorKind::kSharding, "[axis_index] expected an axis bound by shard_map",
                [] { lax::axis_index("x"); });
   expect_refused(

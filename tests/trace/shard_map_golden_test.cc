@@ -281,7 +281,7 @@ TEST(ShardMapGolden, Refused) {
       {"indivisible", "expected dimension 0 of shape (30,) to be a multiple of 8"},
       {"unknown_axis_in_spec",
        "expected axes that are manual here, of 'x', in in_specs[0], got 'w'"},
-      {"unknown_axis_in_body", "[psum] expected a bound mesh axis, one of 'x', got 'w'"},
+      {"unknown_axis_in_body", "[psum] expected a bound axis, one of 'x', got 'w'"},
       {"spec_beyond_rank", "expected at most 1 entry in in_specs[0]"},
       {"out_spec_beyond_rank", "expected at most 0 entries in out_specs[0]"},
       {"axis_twice", "expected each mesh axis at most once, got 'x' twice"},

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tessera/ops/array_math.h"
+#include "tessera/ops/batch_axis.h"
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/collectives.h"
 #include "tessera/ops/control.h"
@@ -215,6 +216,7 @@ TEST(ShardingConstraint, Rules) {
     std::vector<int> dims;
     const Function batched = trace_function(
                                  [&](const Arrays& a) {
+                                   const BatchAxis::Scope scope({.size = a[0].shape()[dim]});
                                    BatchResult r =
                                        sharding_constraint_op.batch.fn(a, std::vector{dim}, p);
                                    dims = r.dims;

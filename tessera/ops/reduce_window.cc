@@ -69,8 +69,11 @@ Factors reduce_window_factors(std::span<const Type> operands, std::span<const Ty
     const bool same = windows.trivial(d);
     x.push_back(
         {out.add(operands[0].shape[d], same ? FactorKind::kPass : FactorKind::kNeedReplication)});
-    result.push_back(same ? x.back()
-                          : DimFactors{out.add(results[0].shape[d], FactorKind::kNeedReplication)});
+    // A dimension of one length before and after (a cumulative fold) lies in one way.
+    const bool one_factor = same || results[0].shape[d] == operands[0].shape[d];
+    result.push_back(one_factor
+                         ? x.back()
+                         : DimFactors{out.add(results[0].shape[d], FactorKind::kNeedReplication)});
   }
   out.operands.assign(n, x);
   out.operands.resize(2 * n);

@@ -12,6 +12,8 @@ template <class... F>
 struct Overloaded : F... {
   using F::operator()...;
 };
+template <class... F>
+Overloaded(F...) -> Overloaded<F...>;
 
 using ForeignKey = std::pair<std::string_view, std::string_view>;
 std::map<ForeignKey, ForeignOp>& foreign_ops() {

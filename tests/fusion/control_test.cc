@@ -29,6 +29,10 @@ const BranchStep& branch_of(const Schedule& s) {
   __builtin_unreachable();
 }
 
+// Of a schedule that is gone there is no step.
+const LoopStep& loop_of(Schedule&&) = delete;
+const BranchStep& branch_of(Schedule&&) = delete;
+
 TEST(FuseControl, ScanIsOneLoopOverSlices) {
   for (bool reverse : {false, true}) {
     const Function f = trace({f32({3}), f32({3}), f32({5, 3})}, [&](const Arrays& x) {
@@ -62,7 +66,8 @@ TEST(FuseControl, CarriesThatNobodyNeedsAreDropped) {
     });
     return Arrays{out[0], out[4]};
   });
-  const LoopStep& loop = loop_of(check(f));
+  const Schedule s = check(f);
+  const LoopStep& loop = loop_of(s);
   EXPECT_EQ(loop.consts.size(), 1U);
   EXPECT_EQ(loop.in.size(), 1U);
   EXPECT_EQ(loop.ys.size(), 1U);

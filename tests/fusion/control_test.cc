@@ -82,8 +82,9 @@ TEST(FuseControl, InvariantCarriesOfAWhileAreConstants) {
           return Arrays{c[0] * 2 + lax::broadcast_in_dim(c[1], {3}, {}), c[1], c[2] + 1};
         });
   });
-  const LoopStep& loop = loop_of(check(
-      f, {random_literal(f32({3}), 1), random_literal(f32({}), 2), Literal::scalar(int32_t{-3})}));
+  const Schedule s = check(
+      f, {random_literal(f32({3}), 1), random_literal(f32({}), 2), Literal::scalar(int32_t{-3})});
+  const LoopStep& loop = loop_of(s);
   EXPECT_EQ(loop.consts.size(), 1U);
   EXPECT_EQ(loop.in.size(), 2U);
   ASSERT_NE(loop.cond, nullptr);

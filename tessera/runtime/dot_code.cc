@@ -7,6 +7,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/thread_pool.h"
 #include "tessera/runtime/buffer.h"
+#include "tessera/runtime/dot_operand.h"
 #include "tessera/runtime/dot_shape.h"
 #include "tessera/runtime/gemm.h"
 #include "tessera/runtime/halves.h"
@@ -21,7 +22,7 @@ struct Tile {
   bool mirror = false;  // also stored transposed
 };
 
-constexpr int64_t kWantedTiles = 16;      // so many cores can share one dot
+constexpr int64_t kWantedTiles = 8;       // so many cores can share one dot
 constexpr double kLeastTileFlops = 16e6;  // smaller tiles spend their time copying operands
 constexpr int64_t kLargestTile = 1024;
 
@@ -76,43 +77,6 @@ void mirror_tile(T* c, int64_t ldc, const Tile& t) {
           c[j * ldc + i] = c[i * ldc + j];
 }
 
-// Storage types for moving elements without looking at them.
-template <class F>
-void visit_size(int64_t itemsize, F&& f) {
-  struct Sixteen {
-    uint64_t words[2];
-  };
-  switch (itemsize) {
-    case 1:
-      return f(TypeTag<uint8_t>{});
-    case 2:
-      return f(TypeTag<uint16_t>{});
-    case 4:
-      return f(TypeTag<uint32_t>{});
-    case 8:
-      return f(TypeTag<uint64_t>{});
-    default:
-      return f(TypeTag<Sixteen>{});
-  }
-}
-
-// Elements [begin, end) of a dense copy, row-major over `extents`, of an array with these strides.
-template <class T>
-void pack_range(const T* src, T* dst, const Shape& extents, const Dims& strides, int64_t begin,
-                int64_t end) {
-  const int64_t row = extents.back();
-  for (int64_t at = begin; at < end;) {
-    int64_t rest = at / row, offset = 0;
-    for (int64_t d = extents.rank() - 2; d >= 0; --d) {
-      offset += rest % extents[d] * strides[d];
-      rest /= extents[d];
-    }
-    const int64_t first = at % row, count = std::min(row - first, end - at);
-    for (int64_t i = 0; i < count; ++i) dst[at + i] = src[offset + (first + i) * strides.back()];
-    at += count;
-  }
-}
-
 // In what type the products are summed: float32 at least, and no narrower than operands and result.
 DType compute_dtype(DType in, DType out) {
   if (is_complex(out)) return itemsize(in) > itemsize(out) ? in : out;
@@ -148,77 +112,33 @@ void convert_row(Conversion types, const std::byte* in, std::byte* out, int64_t 
   });
 }
 
-struct Operand {
-  int slot;
-  DotOperand shape;
-  InstanceMap map;
-  int64_t instances;
-  int64_t elements;  // of one instance
-  int64_t itemsize;
-  int64_t workspace = 0;  // offset of the packed copies
-
-  // The b-th matrix of the operand at coordinate `i` of the step.
-  MatrixRef matrix(const SlotRef* slots, std::byte* work, int64_t i, int64_t b) const {
-    const int64_t instance = map(i);
-    const std::byte* base = shape.packed() ? work + workspace + instance * elements * itemsize
-                                           : slots[slot].at(instance);
-    return {base + shape.batch_offsets[static_cast<size_t>(b)] * itemsize, shape.row_stride,
-            shape.col_stride};
-  }
-  int64_t packed_bytes() const {
-    return shape.packed() ? ceil_div(instances * elements * itemsize, 64) * 64 : 0;
-  }
-  void pack(const SlotRef* slots, std::byte* work) const {
-    if (!shape.packed() || elements == 0) return;
-    constexpr int64_t kGrain = 1 << 15;
-    const int64_t chunks = ceil_div(elements, kGrain);
-    auto task = [&](int64_t t) {
-      const int64_t instance = t / chunks, begin = t % chunks * kGrain;
-      visit_size(itemsize, [&]<class T>(TypeTag<T>) {
-        pack_range(reinterpret_cast<const T*>(slots[slot].at(instance)),
-                   reinterpret_cast<T*>(work + workspace) + instance * elements, shape.pack_extents,
-                   shape.pack_strides, begin, std::min(elements, begin + kGrain));
-      });
-    };
-    if (instances * elements <= 4096) {
-      for (int64_t t = 0; t < instances * chunks; ++t) task(t);
-    } else {
-      parallel_for(instances * chunks, task);
-    }
-  }
-};
-
 class DotCode final : public StepCode {
  public:
   DotCode(const DotStep& step, const Schedule& s)
-      : lhs_(operand(step, s, step.lhs)),
-        rhs_(operand(step, s, step.rhs)),
+      : DotCode(step, s,
+                dot_shape(step, s.slots[static_cast<size_t>(step.lhs)].shape,
+                          s.slots[static_cast<size_t>(step.rhs)].shape)) {}
+
+  DotCode(const DotStep& step, const Schedule& s, const DotShape& shape)
+      : lhs_(operand(step, s, step.lhs, shape.lhs)),
+        rhs_(operand(step, s, step.rhs, shape.rhs)),
         out_(step.out),
         bias_(step.bias),
         relu_(step.activation == DotStep::Activation::kRelu) {
     const Slot &lhs = s.slots[static_cast<size_t>(step.lhs)],
                &rhs = s.slots[static_cast<size_t>(step.rhs)],
                &out = s.slots[static_cast<size_t>(step.out)];
-    const DotShape shape = dot_shape(step, lhs.shape, rhs.shape);
-    lhs_.shape = shape.lhs;
-    rhs_.shape = shape.rhs;
     batch_ = shape.batch;
     m_ = shape.m;
     n_ = shape.n;
     k_ = shape.k;
     choose_types(lhs.dtype, rhs.dtype, out.dtype);
 
-    // Coordinates of the step: those of the result, then those that are summed.
-    AxisList outer;
-    for (int a : step.axes)
-      if (std::find(step.reduce_axes.begin(), step.reduce_axes.end(), a) == step.reduce_axes.end())
-        outer.push_back(a);
-    AxisList joint = outer;
-    joint.insert(joint.end(), step.reduce_axes.begin(), step.reduce_axes.end());
+    const AxisList outer = outer_axes(step);
+    lhs_slot_ = step.lhs;
     instances_ = axes_size(s.mesh, outer);
     summed_ = axes_size(s.mesh, step.reduce_axes);
-    lhs_.map = InstanceMap(s.mesh, joint, lhs.axes);
-    rhs_.map = InstanceMap(s.mesh, joint, rhs.axes);
+    join_sums();
     out_map_ = InstanceMap(s.mesh, outer, out.axes);
     if (bias_ >= 0)
       bias_map_ = InstanceMap(s.mesh, outer, s.slots[static_cast<size_t>(bias_)].axes);
@@ -233,33 +153,33 @@ class DotCode final : public StepCode {
     }
     // Row-sharded lhs by a replicated rhs: the instances are one taller product (if the data then
     // lies in order).
-    can_merge_ = instances_ > 1 && batch_ == 1 && summed_ == 1 && !step.symmetric &&
-                 !lhs_.shape.packed() && lhs_.map.identity() && out_map_.identity() &&
-                 rhs.instances == 1 && lhs_.shape.col_stride == 1 &&
+    can_merge_ = instances_ > 1 && batch_ == 1 && step.reduce_axes.empty() && !step.symmetric &&
+                 !lhs_.shape().packed() && lhs_.map().identity() && out_map_.identity() &&
+                 rhs.instances == 1 && lhs_.shape().col_stride == 1 &&
                  (bias_ < 0 || s.slots[static_cast<size_t>(bias_)].instances == 1);
     if (can_merge_) merged_tiles_ = rectangle(instances_ * m_, n_, k_, 1);
     choose_splits();
-    workspace_ = lhs_.packed_bytes() + rhs_.packed_bytes();
-    rhs_.workspace = lhs_.packed_bytes();
-    partials_ = workspace_;
+    rhs_work_ = lhs_.workspace_bytes();
+    partials_ = workspace_ = rhs_work_ + rhs_.workspace_bytes();
     if (splits_ > 1) workspace_ += splits_ * instances_ * batch_ * m_ * n_ * itemsize(types_.out);
   }
 
   int64_t workspace_bytes() const override { return workspace_; }
 
   void run(const SlotRef* slots, std::byte* work) const override {
-    lhs_.pack(slots, work);
-    rhs_.pack(slots, work);
-    if (splits_ > 1) return run_split(slots, work);
-    const SlotRef &lhs = slots[lhs_.slot], &out = slots[out_];
+    Spare spare;
+    lhs_.prepare(slots, work, spare.lhs);
+    rhs_.prepare(slots, work + rhs_work_, spare.rhs);
+    if (splits_ > 1) return run_split(slots, work, spare);
+    const SlotRef &lhs = slots[lhs_slot_], &out = slots[out_];
     const bool merge = can_merge_ && !lhs.table && !out.table &&
-                       lhs.stride == m_ * lhs_.shape.row_stride * lhs_.itemsize &&
+                       lhs.stride == m_ * lhs_.shape().row_stride * lhs_.itemsize() &&
                        out.stride == out_bytes_;
     const std::vector<Tile>& tiles = merge ? merged_tiles_ : tiles_;
     const int64_t products = merge ? 1 : instances_ * batch_;
     const auto count = static_cast<int64_t>(tiles.size());
     auto task = [&](int64_t t) {
-      run_tile(slots, work, t / count / batch_, t / count % batch_,
+      run_tile(slots, work, spare, t / count / batch_, t / count % batch_,
                tiles[static_cast<size_t>(t % count)]);
     };
     const double flops = 2.0 * static_cast<double>(instances_ * batch_ * summed_) *
@@ -279,11 +199,51 @@ class DotCode final : public StepCode {
   }
 
  private:
-  static Operand operand(const DotStep& step, const Schedule& s, int slot) {
-    (void)step;
+  // Copies that a run makes because of where its operands happen to lie.
+  struct Spare {
+    Buffer lhs, rhs;
+  };
+
+  // Coordinates of the step: those of the result, then those that are summed.
+  static AxisList outer_axes(const DotStep& step) {
+    AxisList outer;
+    for (int a : step.axes)
+      if (std::find(step.reduce_axes.begin(), step.reduce_axes.end(), a) == step.reduce_axes.end())
+        outer.push_back(a);
+    return outer;
+  }
+  static DotOperandCode operand(const DotStep& step, const Schedule& s, int slot,
+                                const DotOperand& shape) {
     const Slot& v = s.slots[static_cast<size_t>(slot)];
-    return {
-        slot, {}, InstanceMap(s.mesh, {}, {}), v.instances, v.shape.elements(), itemsize(v.dtype)};
+    AxisList joint = outer_axes(step);
+    joint.insert(joint.end(), step.reduce_axes.begin(), step.reduce_axes.end());
+    return {v, slot, shape, InstanceMap(s.mesh, joint, v.axes)};
+  }
+
+  // A sum over instances is one product with a longer k, which is what libraries are fast at, where
+  // the instances lie that way or where copying them pays.
+  void join_sums() {
+    constexpr int64_t kLongK = 1024, kWide = 256;
+    if (summed_ == 1 || batch_ != 1 || m_ == 0 || n_ == 0 || k_ == 0) return;
+    const JoinedSum lhs{.outer = instances_,
+                        .summed = summed_,
+                        .rows = m_,
+                        .k = k_,
+                        .k_slow = k_ == 1 || m_ == 1 || lhs_.shape().row_stride == 1,
+                        .k_is_row = false};
+    const JoinedSum rhs{.outer = instances_,
+                        .summed = summed_,
+                        .rows = n_,
+                        .k = k_,
+                        .k_slow = k_ == 1 || n_ == 1 || rhs_.shape().col_stride == 1,
+                        .k_is_row = true};
+    const bool copies = !lhs.k_slow || !rhs.k_slow;
+    if (copies && (k_ >= kLongK || m_ < kWide || n_ < kWide)) return;
+    if (!lhs_.can_join(lhs) || !rhs_.can_join(rhs)) return;
+    lhs_.join(lhs);
+    rhs_.join(rhs);
+    k_ *= summed_;
+    summed_ = 1;
   }
 
   void choose_types(DType lhs, DType rhs, DType out) {
@@ -309,7 +269,8 @@ class DotCode final : public StepCode {
 
   bool narrows() const { return types_.out != out_dtype_; }
 
-  void run_tile(const SlotRef* slots, std::byte* work, int64_t o, int64_t b, const Tile& t) const {
+  void run_tile(const SlotRef* slots, std::byte* work, const Spare& spare, int64_t o, int64_t b,
+                const Tile& t) const {
     const int64_t size = itemsize(types_.out);
     std::byte* result = slots[out_].at(out_map_(o)) + b * m_ * n_ * itemsize(out_dtype_);
     // Sums in a wider type than the result's are rounded once, at the end.
@@ -323,9 +284,9 @@ class DotCode final : public StepCode {
     }
     for (int64_t r = 0; r < summed_; ++r) {
       const MatrixRef a =
-          lhs_.matrix(slots, work, o * summed_ + r, b).shifted(t.i, 0, lhs_.itemsize);
-      const MatrixRef x =
-          rhs_.matrix(slots, work, o * summed_ + r, b).shifted(0, t.j, rhs_.itemsize);
+          lhs_.matrix(slots, work, spare.lhs, o * summed_ + r, b).shifted(t.i, 0, lhs_.itemsize());
+      const MatrixRef x = rhs_.matrix(slots, work + rhs_work_, spare.rhs, o * summed_ + r, b)
+                              .shifted(0, t.j, rhs_.itemsize());
       gemm(types_, t.m, t.n, k_, a, x, c, ldc, r > 0);
     }
     finish_tile(slots, o, b, t, c, ldc, result);
@@ -376,17 +337,18 @@ class DotCode final : public StepCode {
     }
   }
 
-  void run_split(const SlotRef* slots, std::byte* work) const {
+  void run_split(const SlotRef* slots, std::byte* work, const Spare& spare) const {
     const int64_t size = itemsize(types_.out), elements = m_ * n_;
     auto partial = [&](int64_t product, int64_t split) {
       return work + partials_ + (product * splits_ + split) * elements * size;
     };
     parallel_for(instances_ * batch_ * splits_, [&](int64_t t) {
       const int64_t product = t / splits_, split = t % splits_, k0 = split * split_k_;
-      const MatrixRef a = lhs_.matrix(slots, work, product / batch_, product % batch_)
-                              .shifted(0, k0, lhs_.itemsize);
-      const MatrixRef x = rhs_.matrix(slots, work, product / batch_, product % batch_)
-                              .shifted(k0, 0, rhs_.itemsize);
+      const MatrixRef a = lhs_.matrix(slots, work, spare.lhs, product / batch_, product % batch_)
+                              .shifted(0, k0, lhs_.itemsize());
+      const MatrixRef x =
+          rhs_.matrix(slots, work + rhs_work_, spare.rhs, product / batch_, product % batch_)
+              .shifted(k0, 0, rhs_.itemsize());
       gemm(types_, m_, n_, std::min(split_k_, k_ - k0), a, x, partial(product, split), n_, false);
     });
     for (int64_t product = 0; product < instances_ * batch_; ++product) {
@@ -422,8 +384,8 @@ class DotCode final : public StepCode {
     });
   }
 
-  Operand lhs_, rhs_;
-  int out_, bias_;
+  DotOperandCode lhs_, rhs_;
+  int lhs_slot_ = -1, out_, bias_;
   bool relu_;
   GemmTypes types_{};
   DType out_dtype_{};
@@ -433,7 +395,7 @@ class DotCode final : public StepCode {
   std::vector<Tile> tiles_, merged_tiles_;
   bool can_merge_ = false;
   int64_t splits_ = 1, split_k_ = 0;
-  int64_t workspace_ = 0, partials_ = 0;
+  int64_t workspace_ = 0, rhs_work_ = 0, partials_ = 0;
 };
 
 }  // namespace

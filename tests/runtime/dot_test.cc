@@ -264,6 +264,18 @@ TEST(Dot, Symmetric) {
   }
 }
 
+// The same shards, in memory in reverse order.
+DeviceArrayRef reversed_in_memory(const DeviceArrayRef& in, int64_t n, int64_t bytes) {
+  Buffer reversed = Buffer::allocate(n * bytes);
+  auto table = std::make_shared<std::vector<int64_t>>();
+  for (int64_t i = 0; i < n; ++i) {
+    table->push_back((n - 1 - i) * bytes);
+    std::memcpy(reversed.data() + table->back(), in->instance(i), static_cast<size_t>(bytes));
+  }
+  return std::make_shared<DeviceArray>(in->type, in->layout(), reversed,
+                                       InstanceOffsets{.table = table});
+}
+
 // Rows of lhs over the devices, rhs on all: one product of all rows, or one a device where the rows
 // lie apart.
 TEST(Dot, ShardedRows) {
@@ -285,15 +297,7 @@ TEST(Dot, ShardedRows) {
     const auto in = device_array(lhs, rows), weights = device_array(rhs, all);
     EXPECT_TRUE(same_values(program->run({in, weights})[0]->to_literal(),
                             naive_dot(whole, lhs, rhs, float32)));
-    // The same shards, in memory in reverse order.
-    Buffer reversed = Buffer::allocate(lhs.bytes());
-    auto table = std::make_shared<std::vector<int64_t>>();
-    for (int64_t i = 0; i < n; ++i) {
-      table->push_back((n - 1 - i) * 5 * 33 * 4);
-      std::memcpy(reversed.data() + table->back(), in->instance(i), 5 * 33 * 4);
-    }
-    const auto scattered = std::make_shared<DeviceArray>(in->type, in->layout(), reversed,
-                                                         InstanceOffsets{.table = table});
+    const DeviceArrayRef scattered = reversed_in_memory(in, n, 5 * 33 * 4);
     EXPECT_TRUE(same_values(program->run({scattered, weights})[0]->to_literal(),
                             naive_dot(whole, lhs, rhs, float32)));
   }
@@ -321,6 +325,51 @@ TEST(Dot, SummedOverDevices) {
         same_values(program->run({device_array(lhs, sl), device_array(rhs, sr)})[0]->to_literal(),
                     naive_dot(whole, lhs, rhs, dtype)))
         << dtype;
+  }
+}
+
+// Instances that lie one after the other along k are one product, others are copied together or
+// summed one by one: in every order of dimensions, in memory in order or not.
+TEST(Dot, SummedOverDevicesInEveryLayout) {
+  const Mesh mesh = test_mesh({2, 4}, {"x", "y"});
+  for (int64_t m : {1, 6, 520}) {
+    for (int64_t n : {1, 9, 300}) {
+      for (int layout = 0; layout < 4; ++layout) {
+        const bool lhs_slow = layout % 2 == 1, rhs_fast = layout / 2 == 1;
+        const Case whole{lhs_slow ? Shape{40, m} : Shape{m, 40},
+                         rhs_fast ? Shape{n, 40} : Shape{40, n},
+                         {},
+                         {},
+                         {lhs_slow ? 0 : 1},
+                         {rhs_fast ? 1 : 0}};
+        Shape left = whole.lhs, right = whole.rhs;
+        left[lhs_slow ? 0 : 1] = right[rhs_fast ? 1 : 0] = 5;
+        ScheduleBuilder b{mesh};
+        DotStep d = dot_step(whole);
+        d.lhs = b.input(float32, left, {0, 1});
+        d.rhs = b.input(float32, right, {0, 1});
+        d.out = b.output(float32, {m, n}, {});
+        d.axes = d.reduce_axes = {0, 1};
+        b.add(d);
+        const PartitionSpec k0 = P(joint("x", "y")), k1 = P(None, joint("x", "y"));
+        const NamedSharding sl(mesh, lhs_slow ? k0 : k1), sr(mesh, rhs_fast ? k1 : k0),
+            so(mesh, P());
+        const auto program = b.program({{float32, whole.lhs, sl}, {float32, whole.rhs, sr}},
+                                       {{float32, {m, n}, so}});
+        const Literal lhs = random_literal(float32, whole.lhs, 1),
+                      rhs = random_literal(float32, whole.rhs, 2);
+        const Literal want = naive_dot(whole, lhs, rhs, float32);
+        const DeviceArrayRef x = device_array(lhs, sl), y = device_array(rhs, sr);
+        EXPECT_TRUE(same_values(program->run({x, y})[0]->to_literal(), want))
+            << m << " x " << n << ", layout " << layout;
+        EXPECT_TRUE(same_values(program
+                                    ->run({reversed_in_memory(x, 8, left.elements() * 4),
+                                           reversed_in_memory(y, 8, right.elements() * 4)})[0]
+                                    ->to_literal(),
+                                want))
+            << m << " x " << n << ", layout " << layout << ", scattered";
+      }
+    }
   }
 }
 

@@ -1,0 +1,76 @@
+// One operand of a dot step: where its matrices are, and the copies it needs before they are
+// matrices.
+#pragma once
+
+#include "tessera/base/dtype.h"
+#include "tessera/runtime/buffer.h"
+#include "tessera/runtime/dot_shape.h"
+#include "tessera/runtime/gemm.h"
+#include "tessera/runtime/step_code.h"
+
+namespace tessera {
+
+// Storage types for moving elements without looking at them.
+template <class F>
+void visit_size(int64_t itemsize, F&& f) {
+  struct Sixteen {
+    uint64_t words[2];
+  };
+  switch (itemsize) {
+    case 1:
+      return f(TypeTag<uint8_t>{});
+    case 2:
+      return f(TypeTag<uint16_t>{});
+    case 4:
+      return f(TypeTag<uint32_t>{});
+    case 8:
+      return f(TypeTag<uint64_t>{});
+    default:
+      return f(TypeTag<Sixteen>{});
+  }
+}
+
+// The instances that a step sums over as one matrix, `summed` times as long in k.
+struct JoinedSum {
+  int64_t outer = 0, summed = 0;
+  int64_t rows = 0, k = 0;  // of one instance
+  bool k_slow = false;      // neighbours along k lie `rows` elements apart, else next to each other
+  bool k_is_row = false;    // of the right operand
+};
+
+class DotOperandCode {
+ public:
+  DotOperandCode(const Slot& v, int slot, DotOperand shape, InstanceMap map);
+
+  bool can_join(const JoinedSum& sum) const;
+  // From here on matrix(i) is the i-th sum. Instances that do not follow each other in memory in
+  // the order of k are copied in every run.
+  void join(const JoinedSum& sum);
+
+  const DotOperand& shape() const { return shape_; }
+  const InstanceMap& map() const { return map_; }
+  int64_t itemsize() const { return itemsize_; }
+  // Of the copies that are made in every run.
+  int64_t workspace_bytes() const;
+
+  // Makes the copies that this run needs: those that workspace_bytes() counts in `work`, others in
+  // `spare`.
+  void prepare(const SlotRef* slots, std::byte* work, Buffer& spare) const;
+  // The b-th matrix of the operand at coordinate `i` of the step.
+  MatrixRef matrix(const SlotRef* slots, std::byte* work, const Buffer& spare, int64_t i,
+                   int64_t b) const;
+
+ private:
+  void pack(const SlotRef* slots, std::byte* work) const;
+  void copy_joined(const SlotRef* slots, std::byte* to) const;
+  bool in_order(const SlotRef* slots) const;
+  int64_t joined_bytes() const;
+
+  int slot_;
+  DotOperand shape_;
+  InstanceMap map_;
+  int64_t instances_, elements_, itemsize_;  // elements of one instance
+  JoinedSum joined_;                         // summed == 0: not joined
+};
+
+}  // namespace tessera

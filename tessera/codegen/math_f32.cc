@@ -188,18 +188,19 @@ Vec sin_cos_f32(Vec x, bool cosine) {
   return fix_huge_angles(x, a, value, cosine ? kCosLanes : kSinLanes);
 }
 
-// x + x^3 P near 0, else 1 - 2 / (exp(2x) + 1), where the error of the exponential, taken in base
-// 2, hardly matters.
+// w = m / (m + 2) with m = exp(2|x|) - 1 = 2^n (1 + p) - 1. Near 0, where m must have all its bits,
+// n is 0 and 2|x| is reduced without rounding; there the errors of w count less in m/2 - m/2 w.
 Vec tanh_f32(Vec x) {
-  Vec a = abs(x), t = x * x;
-  Vec p = polynomial(t, {-0.33333284f, 0.13331491f, -0.053743497f, 0.020650586f, -0.005717043f});
-  Vec small = fma(a * t, p, a);
-  Vec y = fast_min(a.like(12), a) * as_f32(2 / 0.693147180559945309417);
-  Vec n = round_even(y);
-  Vec power = polynomial(
-      y - n, {1.0000001f, 0.69314694f, 0.24022098f, 0.055507254f, 0.009676688f, 0.0013275336f});
-  Vec large = 1.0 - 2.0 / (power * power_of_two(n) + 1.0);
-  return copy_sign(select(a < 0.6, small, large), x);
+  Vec y = fast_min(x.like(20), abs(x + x));
+  Vec shifted = fma(y, as_f32(1 / 0.693147180559945309417), kMagic);
+  Vec n = shifted - kMagic;
+  Vec r = fma(-n, as_f32(0.693147180559945309417), y);
+  Vec p = polynomial(r, {0.49999997f, 0.16666546f, 0.041667435f, 0.008366256f, 0.0013870639f});
+  p = fma(r * r, p, r);
+  Vec power = float_of_bits((bits_of(shifted) + bits_of(x).like_int(127)) << 23);
+  Vec m = fma(power, p, power - 1.0);
+  Vec w = m / (m + 2.0), half = m * 0.5;
+  return copy_sign(select(y < 0.75, fma(-half, w, half), w), x);
 }
 
 // q = z / (1 + z) with z = exp(-|x|): logistic(x) is q for negative x, else 1 - q. Numerator and

@@ -6,10 +6,12 @@
 
 #include "tessera/base/warning.h"
 #include "tessera/sharding/atoms.h"
+#include "tessera/sharding/finer_mesh.h"
 #include "tessera/sharding/flatten_regions.h"
 
 namespace tessera {
-Compiled::Compiled(const Function& function, const ShardingRequest& request, const Device& device) {
+Compiled::Compiled(const Function& function, const ShardingRequest& request, const Device& device,
+                   const std::optional<Mesh>& results_mesh) {
   const Stages stages = run_pipeline(function, request);
   if (stages.mesh.rank() > 0 && stages.mesh.is_abstract())
     sharding_error("jit",
@@ -29,6 +31,9 @@ Compiled::Compiled(const Function& function, const ShardingRequest& request, con
   for (size_t i = 0; i < function.outputs.size(); ++i)
     outputs.push_back(spec(output_types_[i], stages.partitioned.outputs, i));
   program_ = std::make_unique<Program>(stages.schedule, std::move(inputs), std::move(outputs));
+  if (results_mesh)
+    for (const NamedSharding& s : stages.partitioned.outputs)
+      results_.emplace_back(on_coarser_mesh(s, *results_mesh));
   for (const Note& note : stages.partitioned.notes)
     if (note.warning)
       warn(fmt::format("[{}] {}; {}{}", note.op, note.text, note.remedy,
@@ -61,7 +66,8 @@ std::vector<Array> Compiled::run(std::span<const Array> args,
       program_->run(std::span<const DeviceArray* const>(inputs.data(), inputs.size()), donate);
   std::vector<Array> out;
   out.reserve(results.size());
-  for (DeviceArrayRef& result : results) out.emplace_back(std::move(result));
+  for (size_t i = 0; i < results.size(); ++i)
+    out.emplace_back(results_.empty() ? std::move(results[i]) : reshard(results[i], results_[i]));
   return out;
 }
 
@@ -136,6 +142,7 @@ struct ProgramKey {
   FunctionRef function;
   ShardingRequest request;
   Device device;
+  std::optional<Mesh> results_mesh;
   size_t hash;
 };
 
@@ -148,25 +155,27 @@ class ProgramCache {
  public:
   static constexpr size_t kMaxPrograms = 4096;
 
-  CompiledRef get(const Function& function, const ShardingRequest& request, const Device& device) {
+  CompiledRef get(const Function& function, const ShardingRequest& request, const Device& device,
+                  const std::optional<Mesh>& results_mesh) {
     size_t hash = hash_combine(hash_value(function), static_cast<size_t>(device.id));
     for (const auto* list : {&request.inputs, &request.outputs})
       for (const std::optional<NamedSharding>& s : *list)
         hash = hash_combine(hash, s ? s->hash() : 0);
     {
       const std::lock_guard lock(mutex_);
-      if (CompiledRef found = find(hash, function, request, device)) {
+      if (CompiledRef found = find(hash, function, request, device, results_mesh)) {
         ++stats_.program_cache_hits;
         return found;
       }
     }
     // Compiled outside the lock: two threads may compile the same program once each, and both get a
     // right one.
-    CompiledRef compiled = std::make_shared<Compiled>(function, request, device);
+    CompiledRef compiled = std::make_shared<Compiled>(function, request, device, results_mesh);
     const std::lock_guard lock(mutex_);
     ++stats_.programs_compiled;
     entries_.push_front(
-        {ProgramKey{std::make_shared<Function>(function), request, device, hash}, compiled});
+        {ProgramKey{std::make_shared<Function>(function), request, device, results_mesh, hash},
+         compiled});
     index_.emplace(hash, entries_.begin());
     if (entries_.size() > kMaxPrograms) evict();
     return compiled;
@@ -186,12 +195,12 @@ class ProgramCache {
   using Entry = std::pair<ProgramKey, CompiledRef>;
 
   CompiledRef find(size_t hash, const Function& function, const ShardingRequest& request,
-                   const Device& device) {
+                   const Device& device, const std::optional<Mesh>& results_mesh) {
     const auto [begin, end] = index_.equal_range(hash);
     for (auto it = begin; it != end; ++it) {
       const ProgramKey& key = it->second->first;
-      if (!(key.device == device) || !same_request(key.request, request) ||
-          !(*key.function == function))
+      if (!(key.device == device) || !(key.results_mesh == results_mesh) ||
+          !same_request(key.request, request) || !(*key.function == function))
         continue;
       entries_.splice(entries_.begin(), entries_, it->second);
       return it->second->second;
@@ -225,7 +234,11 @@ ProgramCache& program_cache() {
 
 CompiledRef compile_cached(const Function& function, const ShardingRequest& request,
                            const Device& device) {
-  return program_cache().get(function, request, device);
+  if (request.compute_as.empty()) return program_cache().get(function, request, device, {});
+  // Programs are told apart on the finer mesh: where an axis has one device, cut along it and not
+  // cut are the same sharding.
+  return program_cache().get(on_finer_mesh(function, request.compute_as), on_finer_mesh(request),
+                             device, program_mesh(function, request));
 }
 CompileStats compile_stats() { return program_cache().stats(); }
 void clear_caches() { program_cache().clear(); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -13,8 +14,10 @@ namespace tessera {
 class Compiled {
  public:
   // `function` with the given placement of its inputs and outputs. UserError where the program's
-  // mesh has no devices.
-  Compiled(const Function& function, const ShardingRequest& request, const Device& device);
+  // mesh has no devices. Results lie on `results_mesh`, if there is one: the mesh that the
+  // program's is finer than.
+  Compiled(const Function& function, const ShardingRequest& request, const Device& device,
+           const std::optional<Mesh>& results_mesh = {});
 
   // Arrays of the function's input types, anywhere: those that lie elsewhere are resharded first.
   // Synchronous.
@@ -22,13 +25,16 @@ class Compiled {
 
   const std::vector<Type>& output_types() const { return output_types_; }
   Sharding input_sharding(size_t i) const { return program_->input_layout(i)->sharding; }
-  Sharding output_sharding(size_t i) const { return program_->output_layout(i)->sharding; }
+  Sharding output_sharding(size_t i) const {
+    return results_.empty() ? program_->output_layout(i)->sharding : results_[i];
+  }
   // Memory for temporaries on all devices together, bytes.
   int64_t arena_bytes() const { return program_->arena_bytes(); }
 
  private:
   std::unique_ptr<Program> program_;
   std::vector<Type> output_types_;
+  std::vector<Sharding> results_;  // where they are moved to; empty: they stay
 };
 using CompiledRef = std::shared_ptr<const Compiled>;
 

@@ -1,5 +1,7 @@
 #include "tessera/compile/jit.h"
 
+#include "tessera/sharding/finer_mesh.h"
+
 namespace tessera::internal {
 
 JitEntryRef JitCache::find(const void* types, std::string_view statics,
@@ -49,8 +51,8 @@ struct Placed {
   ShardingRequest request;
 };
 
-Placed place(const TracedCall& call, std::span<const Array> leaves,
-             const std::vector<NamedSharding>& in_shardings) {
+Placed place_arrays(const TracedCall& call, std::span<const Array> leaves,
+                    const std::vector<NamedSharding>& in_shardings) {
   Placed out;
   out.all.assign(leaves.begin(), leaves.end());
   out.all.insert(out.all.end(), call.traced.captures.begin(), call.traced.captures.end());
@@ -70,13 +72,23 @@ Placed place(const TracedCall& call, std::span<const Array> leaves,
   return out;
 }
 
+Placed place(const TracedCall& call, std::span<const Array> leaves,
+             const std::vector<NamedSharding>& in_shardings, const AxisSizes& compute_as) {
+  Placed out = place_arrays(call, leaves, in_shardings);
+  if (compute_as.empty()) return out;
+  finer_mesh(program_mesh(call.traced.function, out.request), compute_as);  // its errors
+  out.request.compute_as = compute_as;
+  return out;
+}
+
 }  // namespace
 
 JitEntryRef compile_call(TracedCall call, const void* types, std::string_view statics,
                          std::span<const Array> leaves,
                          const std::vector<NamedSharding>& in_shardings,
-                         std::vector<uint8_t> donate, const std::optional<CommBudget>& budget) {
-  const Placed placed = place(call, leaves, in_shardings);
+                         std::vector<uint8_t> donate, const std::optional<CommBudget>& budget,
+                         const AxisSizes& compute_as) {
+  const Placed placed = place(call, leaves, in_shardings, compute_as);
   if (budget)
     expect_within(*budget, run_pipeline(call.traced.function, placed.request, Stage::kPartitioned)
                                .partitioned.collectives);
@@ -97,8 +109,8 @@ JitEntryRef compile_call(TracedCall call, const void* types, std::string_view st
 }
 
 Lowered lower_call(TracedCall call, std::span<const Array> leaves,
-                   const std::vector<NamedSharding>& in_shardings) {
-  Placed placed = place(call, leaves, in_shardings);
+                   const std::vector<NamedSharding>& in_shardings, const AxisSizes& compute_as) {
+  Placed placed = place(call, leaves, in_shardings, compute_as);
   const Device device = device_for("jit", placed.all);
   return Lowered(std::move(call.traced.function), std::move(placed.request),
                  std::move(call.traced.captures), device);

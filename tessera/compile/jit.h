@@ -32,6 +32,10 @@ struct JitOptions {
   // What a call may communicate: checked when it is compiled. Inside another traced function the
   // budget is that function's to give.
   std::optional<CommBudget> comm_budget = std::nullopt;
+  // Mesh axes to compute as if they had so many devices, a multiple of those they have: {{"x", 8}}
+  // gives the same bits on 1, 2, 4 and 8 devices along x. Inside another traced function the choice
+  // is that function's to make.
+  AxisSizes compute_as = {};
 };
 
 namespace internal {
@@ -71,9 +75,11 @@ JitEntryRef compile_call(TracedCall call, const void* types, std::string_view st
                          std::span<const Array> leaves,
                          const std::vector<NamedSharding>& in_shardings,
                          std::vector<uint8_t> donate,
-                         const std::optional<CommBudget>& budget = std::nullopt);
+                         const std::optional<CommBudget>& budget = std::nullopt,
+                         const AxisSizes& compute_as = {});
 Lowered lower_call(TracedCall call, std::span<const Array> leaves,
-                   const std::vector<NamedSharding>& in_shardings);
+                   const std::vector<NamedSharding>& in_shardings,
+                   const AxisSizes& compute_as = {});
 std::vector<Array> run_call(const JitEntry& entry, std::span<const Array> leaves);
 void expect_concrete(std::string_view op, std::span<const Array> leaves);
 Type traced_type(const Array& leaf);
@@ -185,7 +191,7 @@ class Jitted {
       internal::expect_concrete("jit", all);
       entry = internal::compile_call(internal::trace_call(f_, all, options_.out_shardings, args...),
                                      types, key, all, in_shardings(args...), donate_flags(args...),
-                                     options_.comm_budget);
+                                     options_.comm_budget, options_.compute_as);
       cache_->insert(entry);
     }
     std::vector<Array> results = internal::run_call(*entry, all);
@@ -203,7 +209,7 @@ class Jitted {
     const std::span<const Array> all(leaves.data(), leaves.size());
     internal::expect_concrete("jit", all);
     return internal::lower_call(internal::trace_call(f_, all, options_.out_shardings, args...), all,
-                                in_shardings(args...));
+                                in_shardings(args...), options_.compute_as);
   }
 
   // Inside another traced function: the requested shardings are constraints.

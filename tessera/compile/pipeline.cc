@@ -4,6 +4,7 @@
 
 #include "tessera/fusion/fuse.h"
 #include "tessera/sharding/atoms.h"
+#include "tessera/sharding/finer_mesh.h"
 #include "tessera/sharding/flatten_regions.h"
 
 namespace tessera {
@@ -34,6 +35,12 @@ AxisList storage_axes(const NamedSharding& sharding, const Mesh& mesh, int64_t r
 }  // namespace
 
 Stages run_pipeline(const Function& traced, const ShardingRequest& request, Stage last) {
+  if (!request.compute_as.empty()) {
+    Stages finer =
+        run_pipeline(on_finer_mesh(traced, request.compute_as), on_finer_mesh(request), last);
+    finer.traced = traced;
+    return finer;
+  }
   Stages s;
   Timer timer;
   s.traced = traced;

@@ -103,6 +103,14 @@ W widen(T x) {
     return static_cast<W>(x);
   }
 }
+template <class R, class W>
+R narrow(W x) {
+  if constexpr (is_small_float<R>) {
+    return R(static_cast<float>(x));
+  } else {
+    return static_cast<R>(x);
+  }
+}
 
 // Loops over results, input features and window places.
 void convolve(const ConvolutionParams& p, const Type& lhs, const Type& rhs, const Type& result,
@@ -147,11 +155,7 @@ void convolve(const ConvolutionParams& p, const Type& lhs, const Type& rhs, cons
               sum += widen<W>(x[at + (first_input + i) * ls[p.lhs_spec[1]]]) *
                      widen<W>(w[weight + i * rs[p.rhs_spec[1]]]);
           }
-          if constexpr (is_small_float<R>) {
-            out[e] = R(static_cast<float>(sum));
-          } else {
-            out[e] = static_cast<R>(sum);
-          }
+          out[e] = narrow<R>(sum);
         }
       }
     });

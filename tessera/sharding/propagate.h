@@ -13,6 +13,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "tessera/ir/function.h"
@@ -20,9 +22,14 @@
 
 namespace tessera {
 
+// Axes of a mesh, and a number of devices for each.
+using AxisSizes = std::vector<std::pair<std::string, int64_t>>;
+
 struct ShardingRequest {
   // One an input / output of the function; empty: not fixed, propagation chooses.
   std::vector<std::optional<NamedSharding>> inputs, outputs;
+  // Axes that are computed as if they had so many devices (finer_mesh.h); propagate() ignores it.
+  AxisSizes compute_as = {};
 };
 
 // The mesh that all shardings of a program are written on: the finest of those they name, of meshes

@@ -1,16 +1,16 @@
 #include "tessera/fusion/plan.h"
 
 #include <algorithm>
+#include <optional>
 #include <queue>
 
 #include "tessera/fusion/reachability.h"
+#include "tessera/fusion/recompute.h"
 #include "tessera/fusion/reductions.h"
 
 namespace tessera::fusion {
 namespace {
 
-// Recomputing a value costs less than storing and loading it up to about this much work an element.
-constexpr float kCheapWork = 20;
 // Work that is worth a loop of its own rather than being repeated.
 constexpr float kExpensiveWork = 8;
 constexpr float kScalarWork = 50;
@@ -44,14 +44,13 @@ class Planner {
   }
 
   Plan run() {
-    estimate();
+    costs_.emplace(g_, plan_.stored);
     for (int i = static_cast<int>(g_.ops.size()) - 1; i >= 0; --i) place(i);
     sort_groups();
     return std::move(plan_);
   }
 
  private:
-  void estimate();
   void place(int i);
   void place_elementwise(int i, Demands& demands);
   void place_reduction(int i, Demands& demands);
@@ -63,9 +62,10 @@ class Planner {
 
   std::optional<Access> read_access(int user, size_t k, const Placement& at) const;
   bool find_demands(int i, Demands* demands);
+  float work(int v) const { return costs_->work(v); }
   // Whether computing v so many times more takes less time than a step of its own.
   bool is_little(int v, int64_t times) const {
-    return work_[v] <= kScalarWork && static_cast<float>(times) * work_[v] <= kStepWork;
+    return work(v) <= kScalarWork && static_cast<float>(times) * work(v) <= kStepWork;
   }
   bool affordable(int i, const Demand& demand);
   bool structure(Group& group, int parallel_rank);
@@ -91,35 +91,11 @@ class Planner {
   const Graph& g_;
   Plan plan_;
   Reachability reach_;
-  std::vector<float> work_;  // of one element of a value, as far up as it is computed in place
-  std::vector<float> read_bytes_;  // that computing all of it reads
-  Reachability::Set after_;        // of the op being placed
-  std::vector<int> readers_;       // groups that read a result of the op being placed
-  std::vector<int> seen_;          // by group: last op whose readers_ it entered
+  std::optional<RecomputeCosts> costs_;
+  Reachability::Set after_;   // of the op being placed
+  std::vector<int> readers_;  // groups that read a result of the op being placed
+  std::vector<int> seen_;     // by group: last op whose readers_ it entered
 };
-
-void Planner::estimate() {
-  work_.assign(g_.values.size(), 0);
-  read_bytes_.assign(g_.values.size(), 0);
-  for (const GraphOp& op : g_.ops) {
-    if (op.stored()) continue;
-    for (int r : op.results) {
-      const GraphValue& result = g_.values[r];
-      float work = op.work, bytes = 0;
-      for (int v : op.operands) {
-        const float part = std::min<float>(
-            1, static_cast<float>(result.elements()) /
-                   static_cast<float>(std::max<int64_t>(1, g_.values[v].elements())));
-        work += plan_.stored[v] ? 0 : work_[v];
-        bytes +=
-            part * (plan_.stored[v] ? static_cast<float>(g_.values[v].bytes()) : read_bytes_[v]);
-      }
-      if (op.kind == OpKind::kReduce) work = 1e6F;
-      work_[r] = std::min(work, 1e6F);
-      read_bytes_[r] = std::min(bytes, 1e18F);
-    }
-  }
-}
 
 // Nullopt where the group does not read the operand: another piece of a concatenation does.
 std::optional<Access> Planner::read_access(int user, size_t k, const Placement& at) const {
@@ -321,10 +297,10 @@ bool Planner::affordable(int i, const Demand& demand) {
   const GraphOp& op = g_.ops[i];
   const int v = op.results[0];
   const GraphValue& value = g_.values[v];
-  if (value.elements() == 1) return work_[v] <= kScalarWork;
+  if (value.elements() == 1) return work(v) <= kScalarWork;
   if (op.kind == OpKind::kIndexMap && op.mapping.pieces.size() > 4) return false;
-  if ((demand.times - 1) * work_[v] > kCheapWork || demand.times > 16) return false;
-  if (work_[v] <= kExpensiveWork) return true;
+  if ((demand.times - 1) * work(v) > kCheapWork || demand.times > 16) return false;
+  if (work(v) <= kExpensiveWork) return true;
   const int64_t instances = g_.values[group.outputs[0].value].instances;
   const bool same_instances = instances == value.instances;
   if (same_instances && group.structured && covers_parallel(group, demand.access)) return true;
@@ -435,10 +411,13 @@ bool Planner::store_pieces(int i) {
 void Planner::place_elementwise(int i, Demands& demands) {
   const int v = g_.ops[i].results[0];
   bool store = plan_.stored[v];
-  if (!store && demands.size() > 1)
-    store = (work_[v] > kCheapWork ||
-             read_bytes_[v] > 2.0F * static_cast<float>(g_.values[v].bytes()) + 64) &&
+  if (!store && demands.size() > 1) {
+    const auto bytes = static_cast<float>(g_.values[v].bytes());
+    const auto [rest, sources] = costs_->from_sources(v, plan_.stored);
+    const bool costly = work(v) > kCheapWork && (rest > kExpensiveWork || sources > bytes);
+    store = (costly || costs_->read_bytes(v) > 2.0F * bytes + 64) &&
             !is_little(v, g_.values[v].elements() * g_.values[v].instances);
+  }
   for (size_t k = 0; k < demands.size() && !store; ++k) store = !affordable(i, demands[k]);
   if (!store) {
     for (const Demand& demand : demands) put(i, demand.group, demand.access, demand.times);

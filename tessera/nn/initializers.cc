@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tessera/numpy/creation.h"
+#include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/math.h"
 #include "tessera/numpy/operators.h"
 
@@ -99,6 +100,46 @@ Initializer variance_scaling(double scale, Fan fan, Distribution distribution,
         return random::uniform(key, shape, dtype, -1) * sqrt(3 * variance);
     }
     TESSERA_CHECK(false);
+  };
+}
+
+Initializer orthogonal(double scale, int64_t column_axis) {
+  return [=](const random::Key& key, const Shape& shape, DType dtype) -> Array {
+    const char* name = "initializers::orthogonal";
+    check_dtype(name, dtype);
+    if (shape.rank() < 2)
+      shape_error(name, "expected a shape of at least 2 dimensions, got {}", shape);
+    const int64_t axis = normalize_axis(name, column_axis, shape.rank());
+    if (shape.elements() == 0) return tessera::zeros(shape, dtype);
+    const int64_t columns = shape[axis];
+    const Array q = random::orthogonal(key, shape.elements() / columns, {}, dtype, columns);
+    Shape rows_first = shape;
+    rows_first.erase(rows_first.begin() + axis);
+    rows_first.push_back(columns);
+    return rounded(scale, dtype) * moveaxis(reshape(q, rows_first), -1, axis);
+  };
+}
+
+Initializer delta_orthogonal(double scale, int64_t column_axis) {
+  return [=](const random::Key& key, const Shape& shape, DType dtype) -> Array {
+    const char* name = "initializers::delta_orthogonal";
+    check_dtype(name, dtype);
+    if (shape.rank() < 3 || shape.rank() > 5)
+      shape_error(name, "expected a kernel of 3 to 5 dimensions, got {}", shape);
+    const int64_t in = shape[shape.rank() - 2], out = shape[shape.rank() - 1];
+    if (in > out)
+      shape_error(name, "expected no more inputs than outputs, got a kernel of shape {}", shape);
+    std::vector<std::pair<int64_t, int64_t>> around;
+    Shape middle;
+    for (int64_t d = 0; d + 2 < shape.rank(); ++d) {
+      around.emplace_back((shape[d] - 1) / 2, shape[d] / 2);
+      middle.push_back(1);
+    }
+    around.insert(around.end(), 2, {0, 0});
+    middle.push_back(in);
+    middle.push_back(out);
+    if (shape.elements() == 0) return tessera::zeros(shape, dtype);
+    return pad(reshape(orthogonal(scale, column_axis)(key, {in, out}, dtype), middle), around);
   };
 }
 

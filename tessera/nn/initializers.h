@@ -4,8 +4,7 @@
 //   Array kernel = initializers::he_normal()(random::key(0), {784, 128}, float32);
 //
 // Errors, of all: UserError for dtypes that are not real floating-point ones, and for shapes
-// without the axes that a variance is scaled by. orthogonal needs a QR decomposition, which the
-// library does not have; it is not here.
+// without the axes that a variance is scaled by.
 #pragma once
 
 #include <functional>
@@ -42,6 +41,13 @@ Initializer glorot_normal(const FanAxes& axes = {});
 Initializer glorot_uniform(const FanAxes& axes = {});
 Initializer he_normal(const FanAxes& axes = {});
 Initializer he_uniform(const FanAxes& axes = {});
+// scale times a matrix with orthonormal columns, or rows where there are fewer of these: the
+// columns lie along `column_axis`, the rows are all other axes. Shapes of at least 2 dimensions,
+// float32 or float64.
+Initializer orthogonal(double scale = 1, int64_t column_axis = -1);
+// A convolution kernel (spatial..., in, out), in <= out, 3 to 5 dimensions: an orthogonal matrix in
+// its middle, zeros around it.
+Initializer delta_orthogonal(double scale = 1, int64_t column_axis = -1);
 // Of embeddings: normal, variance 1 / features.
 Initializer embed_normal();
 inline Initializer xavier_normal(const FanAxes& axes = {}) { return glorot_normal(axes); }

@@ -5,91 +5,31 @@
 
 #include "tessera/compile/composite.h"
 #include "tessera/numpy/dtype_info.h"
-#include "tessera/numpy/math.h"
 #include "tessera/numpy/promotion.h"
-#include "tessera/numpy/reduce.h"
 #include "tessera/ops/constant.h"
 #include "tessera/ops/elementwise.h"
 #include "tessera/ops/reshape.h"
+#include "tessera/random/sampling.h"
 #include "tessera/random/threefry.h"
 
 namespace tessera::random {
 
+using internal::check_shape;
+using internal::constant_like;
+using internal::floating;
 using internal::key_words;
 using internal::random_bits;
+using internal::real_normal;
+using internal::rounded;
+using internal::SampleParams;
+using internal::scaled_uniform;
+using internal::uint_of_bits;
+using internal::unit_uniform;
 using internal::Words;
 
 namespace {
 
-struct SampleParams {
-  Shape shape;
-  DType dtype = float32;
-};
-
-DType uint_of_bits(int bits) {
-  return bits == 8 ? uint8 : bits == 16 ? uint16 : bits == 32 ? uint32 : uint64;
-}
-
-// An integer constant, exact in every dtype.
-Array constant_like(const Array& x, uint64_t value) {
-  return lax::full(x.shape(), convert_literal(Literal::scalar(value), x.dtype()));
-}
 Array real_like(const Array& x, double value) { return lax::full_like(x, value); }
-
-DType floating(std::string_view op, OptionalDType dtype) {
-  const DType out = canonical_dtype(dtype.value_or(float64));
-  if (!is_floating(out)) type_error(op, "expected a floating-point dtype, got {}", out);
-  return out;
-}
-
-void check_shape(std::string_view op, const Shape& shape) {
-  for (int64_t d : shape)
-    if (d < 0) shape_error(op, "expected extents of at least 0, got {}", shape);
-}
-
-// In [0, 1): a random mantissa under the exponent of 1, less 1.
-Array unit_uniform(const Words& key, const Shape& shape, DType dtype) {
-  const FloatInfo info = finfo(dtype);
-  const int drawn = info.mantissa_bits < 8 ? 8 : info.bits;  // bfloat16 needs 8 bits alone
-  const DType as_bits = uint_of_bits(info.bits);
-  Array bits = lax::convert_element_type(random_bits(key, shape, uint_of_bits(drawn)), as_bits);
-  bits = lax::shift_right_logical(
-      bits, constant_like(bits, static_cast<uint64_t>(drawn - info.mantissa_bits)));
-  const uint64_t one = dtype == float16    ? 0x3c00
-                       : dtype == bfloat16 ? 0x3f80
-                       : dtype == float32  ? 0x3f800000
-                                           : 0x3ff0000000000000;
-  const Array floats =
-      lax::bitcast_convert_type(lax::bitwise_or(bits, constant_like(bits, one)), dtype);
-  return lax::sub(floats, real_like(floats, 1));
-}
-
-// x as its dtype has it. Kernels keep float16 and bfloat16 in float32 between ops, which is more
-// exact than what JAX's streams are made of; converting rounds.
-Array rounded(const Array& x) {
-  const DType dtype = x.dtype();
-  if (dtype != float16 && dtype != bfloat16) return x;
-  return lax::convert_element_type(lax::convert_element_type(x, float32), dtype);
-}
-
-// In [low, high), two arrays of the shape.
-Array scaled_uniform(const Words& key, const Shape& shape, const Array& low, const Array& high) {
-  const Array u = unit_uniform(key, shape, low.dtype());
-  const Array offset = rounded(lax::mul(u, rounded(lax::sub(high, low))));
-  // Rounding could go below low.
-  return lax::max(low, rounded(lax::add(offset, low)));
-}
-Array scaled_uniform(const Words& key, const Shape& shape, DType dtype, double low, double high) {
-  return scaled_uniform(key, shape, lax::full(shape, low, dtype), lax::full(shape, high, dtype));
-}
-
-Array real_normal(const Words& key, const Shape& shape, DType dtype) {
-  // The open interval (-1, 1), where erf_inv is finite: 2^-(mantissa + 1) above -1 is the number
-  // next to it.
-  const double low = -1 + std::ldexp(1, -finfo(dtype).mantissa_bits - 1);
-  const Array u = scaled_uniform(key, shape, dtype, low, 1);
-  return lax::mul(real_like(u, std::numbers::sqrt2), rounded(lax::erf_inv(u)));
-}
 
 // One function of a uniform in [low, 1).
 template <class F>
@@ -229,39 +169,6 @@ Array rademacher(const Key& key, const Shape& shape, OptionalDType dtype) {
                      return lax::select(lax::lt(u, real_like(u, 0.5)), lax::full(shape, 1, result),
                                         lax::full(shape, -1, result));
                    });
-}
-
-Array categorical(const Key& key, const Array& logits, const CategoricalOptions& o) {
-  const char* name = "random::categorical";
-  if (!is_floating(logits.dtype()))
-    type_error(name, "expected floating-point logits, got {}; convert them with astype",
-               describe(logits.type()));
-  if (logits.ndim() == 0)
-    shape_error(name, "expected at least 1 dimension of logits, got {}", describe(logits.type()));
-  const int64_t axis = normalize_axis(name, o.axis, logits.ndim());
-  Shape batch = logits.shape();
-  batch.erase(batch.begin() + axis);
-  const Shape shape = o.shape.value_or(batch);
-  const int64_t added = shape.rank() - batch.rank();
-  const Shape tail = added >= 0 ? Shape(shape.begin() + added, shape.end()) : Shape{};
-  bool fits = added >= 0;
-  for (int64_t d = 0; fits && d < batch.rank(); ++d) fits = batch[d] == tail[d] || batch[d] == 1;
-  if (!fits)
-    shape_error(name, "expected a shape that ends in the logits' {} (without axis {}), got {}",
-                batch, axis, shape);
-  Shape drawn = shape;
-  drawn.insert(drawn.begin() + added + axis, logits.shape()[axis]);
-  struct CategoricalParams {
-    Shape shape;
-    int64_t axis;
-  };
-  return composite(
-      name, CategoricalParams{drawn, added + axis}, {key.data, logits},
-      [&](std::span<const Array> a) {
-        const Array noise = gumbel({a[0]}, drawn, a[1].dtype());
-        return argmax(lax::add(noise, broadcast_array(name, as_dtype(a[1], a[1].dtype()), drawn)),
-                      {.axis = added + axis});
-      });
 }
 
 namespace {

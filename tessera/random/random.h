@@ -42,6 +42,9 @@ struct CategoricalOptions {
   int64_t axis = -1;  // of the logits: the classes
   std::optional<Shape> shape =
       std::nullopt;  // ends in the logits' shape without the axis; absent: is that
+  // false: what stands before that in the shape are draws of different classes (UserError for more
+  // of them than classes).
+  bool replace = true;
 };
 // Class i with probability proportional to exp(logits[i]): default integers.
 Array categorical(const Key& key, const Array& logits, const CategoricalOptions& options = {});
@@ -57,5 +60,58 @@ template <std::integral I>
 Array permutation(const Key& key, I n) {
   return permutation(key, arange(n));
 }
+
+// --- Of a parameter; without a shape that of the parameters, which broadcast to the shape. ---
+
+// Of the gamma distribution with shape parameter a > 0 and scale 1 (0 for a = 0, NaN below about
+// -0.7). Default float32. It moves with `a`: the derivative is that of the sample at a fixed key
+// (implicit reparametrisation); by forward mode it can be differentiated once more.
+Array gamma(const Key& key, const Array& a, std::optional<Shape> shape = {},
+            OptionalDType dtype = {});
+// Their logarithms, exact also where the samples themselves would be 0 (a << 1).
+Array loggamma(const Key& key, const Array& a, std::optional<Shape> shape = {},
+               OptionalDType dtype = {});
+// On (0, 1), of density x^(a - 1) (1 - x)^(b - 1). Derivatives as gamma's.
+Array beta(const Key& key, const Array& a, const Array& b, std::optional<Shape> shape = {},
+           OptionalDType dtype = {});
+// Probabilities of the classes that `alpha`'s last dimension has the concentrations of. The shape
+// is that of the result without this dimension. Derivatives as gamma's.
+Array dirichlet(const Key& key, const Array& alpha, std::optional<Shape> shape = {},
+                OptionalDType dtype = {});
+// How often something happens that happens `lam` times on average: default int32. -1 for a rate
+// that is negative or NaN.
+Array poisson(const Key& key, const Array& lam, std::optional<Shape> shape = {},
+              OptionalDType dtype = {});
+// Vectors of a mean (..., n) and a covariance (..., n, n), of which the lower Cholesky factor is
+// taken; NaN where that is not positive definite. The shape is that of the result without its last
+// dimension. The common inexact dtype of both by default; the covariance float32 or float64. It
+// moves with mean and covariance.
+Array multivariate_normal(const Key& key, const Array& mean, const Array& cov,
+                          std::optional<Shape> shape = {}, OptionalDType dtype = {});
+
+// --- Picked and arranged. ---
+
+struct ChoiceOptions {
+  bool replace = true;
+  Array p = {};  // of each element, as a vector that sums to 1; absent: all alike
+  int64_t axis = 0;
+};
+namespace internal {
+Array choice_of_count(const Key& key, int64_t n, const Shape& shape, const ChoiceOptions& options);
+}
+// Elements of `a` along an axis, in place of which the shape stands. UserError for more draws than
+// elements without replacement, and for p of another shape.
+Array choice(const Key& key, const Array& a, const Shape& shape = {},
+             const ChoiceOptions& options = {});
+// Of 0 ... n - 1: default integers.
+template <std::integral I>
+Array choice(const Key& key, I n, const Shape& shape = {}, const ChoiceOptions& options = {}) {
+  return internal::choice_of_count(key, static_cast<int64_t>(n), shape, options);
+}
+
+// Matrices [shape..., n, m], m absent: n, uniformly of those with orthonormal rows (n <= m) or
+// columns (n >= m). float32 or float64, default float32.
+Array orthogonal(const Key& key, int64_t n, const Shape& shape = {}, OptionalDType dtype = {},
+                 std::optional<int64_t> m = {});
 
 }  // namespace tessera::random

@@ -93,7 +93,8 @@ Array random_bits(const Words& key, const Shape& shape, DType dtype) {
   const Words hash = hash_of_index(key, shape);
   if (dtype == uint64) {
     const Array high = lax::convert_element_type(hash.high, uint64);
-    return lax::bitwise_or(lax::shift_left(high, lax::full(shape, Literal::scalar(uint64_t{32}))),
+    const Array shift = lax::full(high.shape(), Literal::scalar(uint64_t{32}));
+    return lax::bitwise_or(lax::shift_left(high, shift),
                            lax::convert_element_type(hash.low, uint64));
   }
   return lax::convert_element_type(lax::bitwise_xor(hash.high, hash.low), dtype);

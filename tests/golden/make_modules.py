@@ -58,6 +58,15 @@ INITIALIZERS = {
 }
 
 
+# Of the dtypes that LAPACK has, of all sorts of shapes.
+FACTORIZED = {
+    'orthogonal': (init.orthogonal(), [(5, 7), (7, 5), (1, 1), (1, 6), (6, 1), (4, 4), (3, 3, 4, 6),
+                                       (64, 48), (40, 100), (0, 3)]),
+    'orthogonal_scaled': (init.orthogonal(scale=2.5, column_axis=0), [(5, 7), (6, 2, 4)]),
+    'delta_orthogonal': (init.delta_orthogonal(), [(3, 4, 5), (2, 3, 4, 4), (1, 3, 2, 2, 6)]),
+}
+
+
 def initializers():
   for name, f in INITIALIZERS.items():
     for seed, shape, dtype in ((0, (5, 7), 'float32'), (1, (3, 3, 4, 6), 'float32'),
@@ -71,6 +80,17 @@ def initializers():
           'dtype': dtype,
           'out': array(f(jax.random.key(seed), shape, jnp.dtype(dtype)))
       }
+  for name, (f, shapes) in FACTORIZED.items():
+    for seed, shape in enumerate(shapes):
+      for dtype in ('float32', 'float64') if len(shape) == 2 else ('float32',):
+        with jax.enable_x64(dtype == 'float64'):
+          yield {
+              'name': name,
+              'seed': seed,
+              'shape': shape,
+              'dtype': dtype,
+              'out': array(f(jax.random.key(seed), shape, jnp.dtype(dtype)))
+          }
 
 
 def keys():

@@ -28,6 +28,9 @@ Initializer by_name(const std::string& name) {
       {"he_uniform", he_uniform()},
       {"embed", embed_normal()},
       {"fan_out", variance_scaling(2, Fan::kOut, Distribution::kNormal)},
+      {"orthogonal", orthogonal()},
+      {"orthogonal_scaled", orthogonal(2.5, 0)},
+      {"delta_orthogonal", delta_orthogonal()},
       {"fan_geo_avg",
        variance_scaling(2, Fan::kGeometric, Distribution::kUniform, {.batch = {0}})}};
   return all.at(name);
@@ -42,18 +45,22 @@ TEST(Initializers, AreJaxs) {
     Shape shape;
     for (int64_t d : c["shape"]) shape.push_back(d);
     const DType dtype = dtype_from_name(c["dtype"].get<std::string>());
+    const tessera::testing::X64 x64(dtype == float64);
     const Array got = by_name(name)(random::key(c["seed"].get<int>()), shape, dtype);
     // 4 units in the last place: 3 of the normal numbers, 1 of the product. Uniform ones are equal.
     const bool exact = name.find("uniform") != std::string::npos || name == "constant";
     // Half-precision normals are compared on the scale of their distribution, as in random_test.cc.
-    if (dtype == bfloat16) {
+    if (name.find("orthogonal") != std::string::npos) {
+      const double tolerance = dtype == float64 ? 1e-12 : 1e-5;
+      expect_close(got.to_host(), topic.array(c["out"]), tolerance, tolerance);
+    } else if (dtype == bfloat16) {
       expect_close(got.to_host(), topic.array(c["out"]), exact ? 0 : 0x1p-7, exact ? 0 : 4e-3);
     } else {
       expect_close(got.to_host(), topic.array(c["out"]), exact ? 0 : 4 * 0x1p-23, 0);
     }
     ++n;
   }
-  EXPECT_EQ(n, 43);
+  EXPECT_EQ(n, 68);
 }
 
 TEST(Initializers, RefuseWhatTheyCannotScale) {
@@ -69,6 +76,20 @@ TEST(Initializers, RefuseWhatTheyCannotScale) {
   EXPECT_THAT(error([&] { he_normal()(key, {3}, float32); }), HasSubstr("at least 2 dimensions"));
   EXPECT_THAT(error([&] { he_normal()(key, {3, 2}, complex64); }), HasSubstr("complex64"));
   EXPECT_THAT(error([&] { normal()(key, {3, 2}, int32); }), HasSubstr("int32"));
+  EXPECT_THAT(error([&] { orthogonal()(key, {3}, float32); }), HasSubstr("at least 2 dimensions"));
+  EXPECT_THAT(error([&] {
+                orthogonal()(key, {3, 2}, bfloat16);
+              }),
+              HasSubstr("expected a float32 or float64 matrix"));
+  EXPECT_THAT(error([&] { orthogonal(1, 2)(key, {3, 2}, float32); }), HasSubstr("[-2, 2)"));
+  EXPECT_THAT(error([&] {
+                delta_orthogonal()(key, {3, 2}, float32);
+              }),
+              HasSubstr("a kernel of 3 to 5 dimensions"));
+  EXPECT_THAT(error([&] {
+                delta_orthogonal()(key, {3, 3, 2}, float32);
+              }),
+              HasSubstr("no more inputs than outputs"));
   EXPECT_EQ(he_normal()(key, {0, 2}, float32).shape(), (Shape{0, 2}));
 }
 

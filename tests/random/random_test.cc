@@ -7,8 +7,7 @@
 #include <cmath>
 #include <sstream>
 
-#include "../golden/golden.h"
-#include "../numpy/run.h"
+#include "calls.h"
 #include "tessera/compile/jit.h"
 #include "tessera/mesh/device_mesh.h"
 #include "tessera/numpy/dtype_info.h"
@@ -21,160 +20,21 @@ namespace tessera {
 namespace {
 
 using golden::Json;
+using tessera::testing::Call;
+using tessera::testing::expect_within;
+using tessera::testing::key_of;
+using tessera::testing::sample;
+using tessera::testing::tolerance;
 using tessera::testing::X64;
 using ::testing::HasSubstr;
 
-random::Key key_of(const Json& words) {
-  return random::wrap_key_data(Array(Literal::from<uint32_t>(
-      std::vector<uint32_t>{words[0].get<uint32_t>(), words[1].get<uint32_t>()}, {2})));
-}
-
-// A case's parameters.
-struct Call {
-  const Json& params;
-  const std::map<std::string, Array>& inputs;
-  Shape out_shape;
-  DType out_dtype;
-
-  bool has(const char* name) const { return params.contains(name) || inputs.count(name); }
-  Array number(const char* name, Array otherwise = {}) const {
-    if (const auto in = inputs.find(name); in != inputs.end()) return in->second;
-    if (!params.contains(name)) return otherwise;
-    const Json& v = params[name];
-    if (v.is_string()) return v == "inf" ? INFINITY : -INFINITY;
-    if (v.is_number_integer()) return v.get<int64_t>();
-    return v.get<double>();
-  }
-  OptionalDType dtype() const {
-    if (!params.contains("dtype")) return {};
-    return dtype_from_name(params["dtype"].get<std::string>());
-  }
-  std::optional<Shape> shape() const {
-    if (!params.contains("shape")) return {};
-    Shape out;
-    for (int64_t d : params["shape"]) out.push_back(d);
-    return out;
-  }
-  int64_t integer(const char* name, int64_t otherwise) const {
-    return params.contains(name) ? params[name].get<int64_t>() : otherwise;
-  }
-};
-
-Array sample(const std::string& f, const random::Key& key, const Call& c) {
-  const Shape shape = c.shape().value_or(Shape{});
-  if (f == "split") {
-    Shape num = c.out_shape;
-    num.pop_back();
-    return random::key_data(random::split(key, num));
-  }
-  if (f == "fold_in")
-    return random::key_data(random::fold_in(key, c.params["data"].get<int64_t>()));
-  if (f == "bits") return random::bits(key, shape, c.dtype());
-  if (f == "uniform")
-    return random::uniform(key, shape, c.dtype(), c.number("minval", 0.0), c.number("maxval", 1.0));
-  if (f == "normal") return random::normal(key, shape, c.dtype());
-  if (f == "truncated_normal")
-    return random::truncated_normal(key, c.number("lower"), c.number("upper"), c.shape(),
-                                    c.dtype());
-  if (f == "bernoulli") return random::bernoulli(key, c.number("p", 0.5), c.shape());
-  if (f == "randint")
-    return random::randint(key, shape, c.number("minval"), c.number("maxval"), c.dtype());
-  if (f == "gumbel") return random::gumbel(key, shape, c.dtype());
-  if (f == "exponential") return random::exponential(key, shape, c.dtype());
-  if (f == "laplace") return random::laplace(key, shape, c.dtype());
-  if (f == "logistic") return random::logistic(key, shape, c.dtype());
-  if (f == "cauchy") return random::cauchy(key, shape, c.dtype());
-  if (f == "rademacher") return random::rademacher(key, shape, c.dtype());
-  if (f == "categorical")
-    return random::categorical(key, c.number("logits"),
-                               {.axis = c.integer("axis", -1), .shape = c.shape()});
-  if (f == "permutation") {
-    if (!c.inputs.count("x")) return random::permutation(key, c.params["x"].get<int64_t>());
-    const bool independent =
-        c.params.contains("independent") && c.params["independent"].get<bool>();
-    return random::permutation(key, c.number("x"),
-                               {.axis = c.integer("axis", 0), .independent = independent});
-  }
-  ADD_FAILURE() << "no function " << f;
-  return {};
-}
-
-// Numbers of representable values between a and b.
-template <class T>
-int64_t ulps(T a, T b) {
-  using Bits = std::conditional_t<sizeof(T) == 8, int64_t,
-                                  std::conditional_t<sizeof(T) == 4, int32_t, int16_t>>;
-  const auto place = [](T x) {
-    Bits bits;
-    std::memcpy(&bits, &x, sizeof x);
-    return bits < 0 ? std::numeric_limits<Bits>::min() - static_cast<int64_t>(bits)
-                    : static_cast<int64_t>(bits);
-  };
-  return std::abs(place(a) - place(b));
-}
-
-// How far a sample may be from JAX's: in ulp, and for logarithms of numbers near 1 in units of the
-// dtype's epsilon. Nothing where it is made of bits alone.
-struct Tolerance {
-  int64_t ulps = 0;
-  double epsilons = 0;
-};
-
-Tolerance tolerance(const std::string& function, DType dtype, bool compiled) {
-  static const std::map<std::string, Tolerance> all = {
-      {"normal", {3, 0}},      {"truncated_normal", {16, 4}}, {"gumbel", {8, 4}},
-      {"exponential", {4, 4}}, {"laplace", {4, 4}},           {"logistic", {16, 4}},
-      {"cauchy", {16, 4}}};
-  const auto at = all.find(function);
-  if (at == all.end()) return {};
-  // XLA's erf_inv and log1p are not exact: the naive evaluator's libm is, and so are the kernels in
-  // float64.
-  if (dtype == float64 || dtype == complex128) return {64, 32};
-  if (!compiled) return {16, 8};
-  return at->second;
-}
-
-template <class T>
-bool within(T got, T expected, Tolerance t) {
-  const double epsilon = sizeof(T) == 8               ? 0x1p-52
-                         : std::is_same_v<T, float>   ? 0x1p-23
-                         : std::is_same_v<T, Float16> ? 0x1p-10
-                                                      : 0x1p-7;
-  return ulps(got, expected) <= t.ulps ||
-         std::abs(testing::as_double(got) - testing::as_double(expected)) <= t.epsilons * epsilon;
-}
-
-void expect_within(const Literal& got, const Literal& expected, Tolerance t) {
-  ASSERT_EQ(got.dtype(), expected.dtype());
-  ASSERT_EQ(got.shape(), expected.shape());
-  visit_dtype(got.dtype(), [&]<class T>(TypeTag<T>) {
-    const T *g = got.data<T>(), *e = expected.data<T>();
-    for (int64_t i = 0; i < got.elements(); ++i) {
-      if constexpr (std::is_integral_v<T>) {
-        ASSERT_EQ(+g[i], +e[i]) << "element " << i;
-      } else if constexpr (requires { g[i].real(); }) {
-        ASSERT_TRUE(within(g[i].real(), e[i].real(), t) && within(g[i].imag(), e[i].imag(), t))
-            << "element " << i;
-      } else {
-        ASSERT_TRUE(within(g[i], e[i], t))
-            << "element " << i << ": " << testing::as_double(g[i]) << ", expected "
-            << testing::as_double(e[i]) << ", " << ulps(g[i], e[i]) << " ulp away";
-      }
-    }
-  });
-}
-
 class RandomTest : public ::testing::TestWithParam<bool> {};
 
-TEST_P(RandomTest, Streams) {
-  const golden::Topic topic("random");
-  size_t skipped = 0;
+// Every case of a topic, traced and evaluated or eagerly.
+void expect_cases(const char* name, bool eagerly) {
+  const golden::Topic topic(name);
   for (const Json& c : topic["cases"]) {
     const std::string function = c["function"];
-    if (function == "choice") {  // needs gather
-      ++skipped;
-      continue;
-    }
     SCOPED_TRACE(c.dump());
     const X64 x64(c["x64"].get<bool>());
     const Literal expected = topic.array(c["out"]);
@@ -192,14 +52,16 @@ TEST_P(RandomTest, Streams) {
     };
     try {
       const Literal got =
-          (GetParam() ? testing::run_eagerly(call, inputs) : testing::run_traced(call, inputs))[0];
-      expect_within(got, expected, tolerance(function, expected.dtype(), GetParam()));
+          (eagerly ? testing::run_eagerly(call, inputs) : testing::run_traced(call, inputs))[0];
+      expect_within(got, expected, tolerance(function, expected.dtype(), eagerly));
     } catch (const std::exception& e) {
       ADD_FAILURE() << e.what();
     }
   }
-  EXPECT_EQ(skipped, 4u);
 }
+
+TEST_P(RandomTest, Streams) { expect_cases("random", GetParam()); }
+TEST_P(RandomTest, Samplers) { expect_cases("samplers", GetParam()); }
 
 TEST_P(RandomTest, Blocks) {
   const golden::Topic topic("random");

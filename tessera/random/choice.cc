@@ -1,0 +1,180 @@
+#include "tessera/compile/composite.h"
+#include "tessera/numpy/indexing.h"
+#include "tessera/numpy/math.h"
+#include "tessera/numpy/promotion.h"
+#include "tessera/numpy/reduce.h"
+#include "tessera/numpy/sorting.h"
+#include "tessera/ops/broadcast.h"
+#include "tessera/ops/concatenate.h"
+#include "tessera/ops/constant.h"
+#include "tessera/ops/elementwise.h"
+#include "tessera/ops/pad.h"
+#include "tessera/ops/reshape.h"
+#include "tessera/ops/slice.h"
+#include "tessera/ops/sort.h"
+#include "tessera/random/random.h"
+#include "tessera/random/sampling.h"
+
+namespace tessera::random {
+
+namespace {
+
+// Prefix sums of a vector in the order in which XLA's CPU compiler adds them up: one by one within
+// runs of 16, to which the sums of the runs before, likewise, are added. Where a number falls among
+// them decides which element is picked, so they have to round alike.
+Array running_totals(const Array& x) {
+  constexpr int64_t kRun = 16;
+  const int64_t n = x.size(), runs = (n + kRun - 1) / kRun;
+  if (n == 0) return x;
+  const Array zero = lax::full({}, 0, x.dtype());
+  Array rows = lax::reshape(lax::pad(x, zero, {0}, {runs * kRun - n}, {0}), {runs, kRun});
+  std::vector<Array> columns{lax::slice_in_dim(rows, 0, 1, 1, 1)};
+  for (int64_t i = 1; i < kRun; ++i)
+    columns.push_back(lax::add(columns.back(), lax::slice_in_dim(rows, i, i + 1, 1, 1)));
+  rows = lax::concatenate(columns, 1);
+  if (runs > 1) {
+    const Array whole = running_totals(lax::reshape(columns.back(), {runs}));
+    const Array before = lax::pad(lax::slice_in_dim(whole, 0, runs - 1), zero, {1}, {0}, {0});
+    rows = lax::add(rows, lax::broadcast_in_dim(before, rows.shape(), {0}));
+  }
+  return lax::slice_in_dim(lax::reshape(rows, {runs * kRun}), 0, n);
+}
+
+struct ChoiceParams {
+  Shape shape;
+  int64_t population = 0;
+  bool replace = true, weighted = false;
+};
+
+// Places in a population of n. `p` may be undefined.
+Array places(const char* name, const Key& key, int64_t n, const Shape& shape,
+             const ChoiceOptions& o) {
+  internal::check_shape(name, shape);
+  const int64_t draws = shape.elements();
+  const DType index = default_int();
+  if (o.p.defined() && o.p.shape() != Shape{n})
+    shape_error(name, "expected one probability for each of {} elements, got {}", n,
+                describe(o.p.type()));
+  if (o.p.defined() && is_complex(o.p.dtype()))
+    type_error(name, "expected real probabilities, got {}", describe(o.p.type()));
+  if (draws == 0) return zeros(shape, index);
+  if (n <= 0) value_error(name, "expected at least one element to choose from, got {}", n);
+  if (!o.replace && draws > n)
+    value_error(name,
+                "expected at most {} draws from {} elements without replacement, got {}; ask for "
+                "fewer, or replace",
+                n, n, draws);
+  if (!o.p.defined() && o.replace) return randint(key, shape, 0, n, index);
+  std::vector<Array> args{key.data};
+  if (o.p.defined()) args.push_back(o.p);
+  return composite(name, ChoiceParams{shape, n, o.replace, o.p.defined()}, args,
+                   [&](std::span<const Array> a) -> Array {
+                     const Key k{a[0]};
+                     if (a.size() == 1)
+                       return lax::reshape(lax::slice_in_dim(permutation(k, n), 0, draws), shape);
+                     const DType dtype = to_inexact(canonical_dtype(a[1].dtype()));
+                     const Array p = as_dtype(a[1], dtype);
+                     if (o.replace) {
+                       const Array sums = running_totals(p);
+                       const Array all = lax::reshape(lax::slice_in_dim(sums, n - 1, n), {});
+                       const Array u = uniform(k, shape, dtype);
+                       const Array r = lax::mul(broadcast_array(name, all, shape),
+                                                lax::sub(lax::full_like(u, 1), u));
+                       return as_dtype(searchsorted(sums, r), index);
+                     }
+                     // The largest of logits with Gumbel noise are a sample without replacement.
+                     const Array noisy = lax::add(gumbel(k, {n}, dtype), lax::log(p));
+                     return lax::reshape(as_dtype(lax::top_k(noisy, draws).second, index), shape);
+                   });
+}
+
+}  // namespace
+
+namespace internal {
+
+Array choice_of_count(const Key& key, int64_t n, const Shape& shape, const ChoiceOptions& options) {
+  return places("random::choice", key, n, shape, options);
+}
+
+}  // namespace internal
+
+Array choice(const Key& key, const Array& a, const Shape& shape, const ChoiceOptions& options) {
+  const char* name = "random::choice";
+  if (a.ndim() == 0)
+    shape_error(name,
+                "expected an array with an axis to choose along, got {}; pass a C++ integer to "
+                "choose from 0 ... n - 1",
+                describe(a.type()));
+  const int64_t axis = normalize_axis(name, options.axis, a.ndim());
+  const Array at = places(name, key, a.shape()[axis], shape, options);
+  return take(a, at, {.axis = axis, .mode = IndexMode::kPromiseInBounds});
+}
+
+namespace {
+
+// The largest logits with Gumbel noise are a sample without replacement (Kool, van Hoof and
+// Welling, "Stochastic beams and where to find them", ICML 2019). The first `added` extents of the
+// shape are the draws.
+Array distinct_classes(const char* name, const Key& key, const Array& logits, int64_t axis,
+                       const Shape& shape, int64_t added) {
+  const Shape draws(shape.begin(), shape.begin() + added);
+  const int64_t k = draws.elements(), classes = logits.shape()[axis];
+  if (k > classes)
+    value_error(name, "expected at most {} draws of as many classes without replacement, got {}",
+                classes, k);
+  struct DistinctParams {
+    Shape shape;
+    int64_t axis;
+  };
+  return composite("random::categorical_distinct", DistinctParams{shape, axis}, {key.data, logits},
+                   [&](std::span<const Array> a) {
+                     const Array x = as_dtype(a[1], a[1].dtype());
+                     const Array noisy = lax::add(x, gumbel({a[0]}, x.shape(), x.dtype()));
+                     const int64_t last = x.ndim() - 1;
+                     const Array found = lax::top_k(lax::move_dim(noisy, axis, last), k).second;
+                     return lax::reshape(lax::move_to_front(found, last), shape);
+                   });
+}
+
+}  // namespace
+
+Array categorical(const Key& key, const Array& logits, const CategoricalOptions& o) {
+  const char* name = "random::categorical";
+  if (!is_floating(logits.dtype()))
+    type_error(name, "expected floating-point logits, got {}; convert them with astype",
+               describe(logits.type()));
+  if (logits.ndim() == 0)
+    shape_error(name, "expected at least 1 dimension of logits, got {}", describe(logits.type()));
+  const int64_t axis = normalize_axis(name, o.axis, logits.ndim());
+  Shape batch = logits.shape();
+  batch.erase(batch.begin() + axis);
+  const Shape shape = o.shape.value_or(batch);
+  const int64_t added = shape.rank() - batch.rank();
+  const Shape tail = added >= 0 ? Shape(shape.begin() + added, shape.end()) : Shape{};
+  bool fits = added >= 0;
+  for (int64_t d = 0; fits && d < batch.rank(); ++d) fits = batch[d] == tail[d] || batch[d] == 1;
+  if (!fits)
+    shape_error(name, "expected a shape that ends in the logits' {} (without axis {}), got {}",
+                batch, axis, shape);
+  if (!o.replace) {
+    if (batch != tail)
+      shape_error(name, "expected a shape that ends in the logits' {} without replacement, got {}",
+                  batch, shape);
+    return distinct_classes(name, key, logits, axis, shape, added);
+  }
+  Shape drawn = shape;
+  drawn.insert(drawn.begin() + added + axis, logits.shape()[axis]);
+  struct CategoricalParams {
+    Shape shape;
+    int64_t axis;
+  };
+  return composite(
+      name, CategoricalParams{drawn, added + axis}, {key.data, logits},
+      [&](std::span<const Array> a) {
+        const Array noise = gumbel({a[0]}, drawn, a[1].dtype());
+        return argmax(lax::add(noise, broadcast_array(name, as_dtype(a[1], a[1].dtype()), drawn)),
+                      {.axis = added + axis});
+      });
+}
+
+}  // namespace tessera::random

@@ -190,6 +190,12 @@ std::vector<Workload> workloads() {
   w.push_back({.name = "train/transformer_B32_8dev",
                .make = [] { return bench::transformer_step(32, true); },
                .budget = 6});
+  w.push_back({"train/convnet_1dev", [] { return bench::conv_net_step(32, false); }});
+  w.push_back({"train/convnet_8dev", [] { return bench::conv_net_step(32, true); }});
+  const double conv_flop = 2.0 * 32 * 56 * 56 * 64 * 9 * 64;
+  w.push_back({"conv/f32_1dev", [] { return bench::convolution(false); }, conv_flop, "GFLOP/s"});
+  w.push_back(
+      {"conv/f32_grad_1dev", [] { return bench::convolution(true); }, 3 * conv_flop, "GFLOP/s"});
   w.push_back(elementwise("elementwise/2sin+1_1dev", false, both_ways, two_sin));
   w.push_back(elementwise("elementwise/2sin+1_8dev", true, both_ways, two_sin));
   w.push_back(elementwise("elementwise/x*2+1_8dev", true, both_ways, affine));

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cmath>
 
+#include "tessera/ops/convolution.h"
+
 namespace tessera::bench {
 namespace {
 
@@ -122,6 +124,20 @@ Array tokens(int64_t batch, bool sharded) {
                 sharded);
 }
 
+struct ConvNet {
+  Array w1, b1, w2, b2, w3, b3;
+};
+Array convolved(const Array& x, const Array& w) {
+  return lax::conv_general_dilated(
+      x, w, {1, 1}, "SAME", {.lhs_layout = "NHWC", .rhs_layout = "HWIO", .out_layout = "NHWC"});
+}
+Array conv_net(const ConvNet& p, Array x) {
+  const nn::PoolOptions halved{.strides = {2, 2}};
+  x = nn::max_pool(relu(convolved(x, p.w1) + p.b1), {2, 2}, halved);
+  x = nn::max_pool(relu(convolved(x, p.w2) + p.b2), {2, 2}, halved);
+  return matmul(reshape(x, {x.shape(0), -1}), p.w3) + p.b3;
+}
+
 double seconds_of(const Run& run) {
   const auto start = std::chrono::steady_clock::now();
   run();
@@ -141,6 +157,34 @@ Run transformer_step(int64_t batch, bool sharded) {
   const Array text = tokens(batch, sharded);
   auto step = jit(transformer_sgd());
   return [=] { step(params, text); };
+}
+
+Run conv_net_step(int64_t batch, bool sharded) {
+  const ConvNet params =
+      placed(ConvNet{normal({3, 3, 1, 32}, 0) / 3, zeros({32}), normal({3, 3, 32, 64}, 1) / 17,
+                     zeros({64}), normal({7 * 7 * 64, 10}, 2) / 56, zeros({10})},
+             P(), sharded);
+  const Array x = placed(normal({batch, 28, 28, 1}, 100), P("x"), sharded),
+              y = placed(random::randint(random::key(101), {batch}, 0, 10), P("x"), sharded);
+  auto step = jit(descend<ConvNet>(
+      [](const ConvNet& p, const Array& x, const Array& y) {
+        return cross_entropy(conv_net(p, x), y);
+      },
+      0.1f));
+  return [=] { step(params, x, y); };
+}
+
+Run convolution(bool gradients) {
+  const Array x = normal({32, 56, 56, 64}, 0), w = normal({3, 3, 64, 64}, 1) / 24;
+  if (!gradients) {
+    auto f = jit(convolved);
+    return [=] { f(x, w); };
+  }
+  auto f = jit([](const Array& x, const Array& w) {
+    return value_and_grad<0, 1>(
+        [](const Array& x, const Array& w) { return sum(square(convolved(x, w))); })(x, w);
+  });
+  return [=] { f(x, w); };
 }
 
 std::vector<double> compile_mlp(const std::vector<int64_t>& sizes, int times) {

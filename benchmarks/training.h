@@ -13,6 +13,12 @@ Run mlp_step(int64_t batch, const std::vector<int64_t>& sizes, bool sharded);
 // A step of the transformer (d 256, 4 heads, 4 layers, 128 tokens, vocabulary 512) on `batch`
 // texts.
 Run transformer_step(int64_t batch, bool sharded);
+// A step of a small image classifier: (batch, 28, 28, 1), 3 x 3 windows of 32 and of 64 features, each
+// followed by pooling of 2 x 2, and a dense layer.
+Run conv_net_step(int64_t batch, bool sharded);
+// One convolution of (32, 56, 56, 64) by 3 x 3 windows to 64 features; with `gradients`, also those
+// of its sum of squares by image and kernel.
+Run convolution(bool gradients);
 // Seconds to trace, partition and compile the steps, cold, once for each of several batch sizes.
 std::vector<double> compile_mlp(const std::vector<int64_t>& sizes, int times);
 std::vector<double> compile_transformer(int times);

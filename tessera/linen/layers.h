@@ -5,8 +5,15 @@
 #include "tessera/linen/module.h"
 #include "tessera/nn/conv.h"
 #include "tessera/nn/initializers.h"
+#include "tessera/nn/pooling.h"
 
 namespace tessera::linen {
+
+using nn::avg_pool;
+using nn::AvgPoolOptions;
+using nn::max_pool;
+using nn::min_pool;
+using nn::PoolOptions;
 
 struct DenseOptions {
   bool use_bias = true;

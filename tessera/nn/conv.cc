@@ -2,11 +2,9 @@
 
 #include "tessera/compile/composite.h"
 #include "tessera/nn/layers.h"
-#include "tessera/numpy/index.h"
-#include "tessera/numpy/linear.h"
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/operators.h"
-#include "tessera/ops/pad.h"
+#include "tessera/ops/convolution.h"
 
 namespace tessera::nn {
 
@@ -70,68 +68,34 @@ void set_widths(const char* op, const Padding& padding, const Shape& x, Geometry
   }
 }
 
-// x of one batch dimension, dilated and with all that stands around it.
+// x of one batch dimension with its own elements around it, where a mode repeats them.
 Array surrounded(const Array& x, const Geometry& g) {
-  const int64_t rank = g.kernel.rank();
   std::vector<std::pair<int64_t, int64_t>> repeated(1, {0, 0});
-  Dims before{0}, after{0}, interior{0};
-  bool repeats = false, pads = false;
-  for (int64_t d = 0; d < rank; ++d) {
-    const int64_t extent = g.repeated[d];
+  bool repeats = false;
+  for (int64_t extent : g.repeated) {
     repeated.push_back(extent > 0 ? std::pair((extent - 1) / 2, extent / 2)
                                   : std::pair<int64_t, int64_t>(0, 0));
-    before.push_back(g.before[d]);
-    after.push_back(g.after[d]);
-    interior.push_back(g.input_dilation[d] - 1);
     repeats |= extent > 1;
-    pads |= g.before[d] != 0 || g.after[d] != 0 || g.input_dilation[d] != 1;
   }
   repeated.push_back({0, 0});
-  before.push_back(0);
-  after.push_back(0);
-  interior.push_back(0);
-  Array out = x;
-  if (repeats)
-    out = tessera::pad(out, repeated, {.mode = g.reflect ? PadMode::kReflect : PadMode::kWrap});
-  if (pads) out = lax::pad(out, full(Shape{}, 0, out.dtype()), before, after, interior);
-  return out;
+  if (!repeats) return x;
+  return tessera::pad(x, repeated, {.mode = g.reflect ? PadMode::kReflect : PadMode::kWrap});
 }
 
-// The input's elements under each element of the kernel: (batch, out..., kernel elements,
-// features).
-Array windows(const Array& x, const Geometry& g) {
-  const int64_t rank = g.kernel.rank(), elements = Shape(g.kernel).elements();
-  std::vector<Array> parts;
-  Dims at(static_cast<size_t>(rank), 0);
-  for (int64_t n = 0; n < elements; ++n) {
-    Dims start{0}, limit{x.shape(0)}, strides{1};
-    for (int64_t d = 0; d < rank; ++d) {
-      start.push_back(at[d] * g.kernel_dilation[d]);
-      limit.push_back(start.back() + (g.out[d] - 1) * g.strides[d] + 1);
-      strides.push_back(g.strides[d]);
-    }
-    start.push_back(0);
-    limit.push_back(x.shape(-1));
-    strides.push_back(1);
-    parts.push_back(slice(x, start, limit, strides));
-    for (int64_t d = rank - 1; d >= 0 && ++at[d] == g.kernel[d]; --d) at[d] = 0;
-  }
-  return stack(parts, -2);
-}
-
+// x (batch, spatial..., features) with a kernel (spatial..., features / groups, features).
 Array convolved(const Array& x, const Array& kernel, const Geometry& g) {
-  const Array patches = windows(surrounded(x, g), g);
-  const int64_t elements = patches.shape(-2), in = kernel.shape(-2), out = kernel.shape(-1);
-  if (g.groups == 1) return tensordot(patches, reshape(kernel, {elements, in, out}), 2);
-  Shape grouped = patches.shape();
-  grouped.back() = g.groups;
-  grouped.push_back(in);
-  const Array y = einsum(
-      "...kgc,kcgf->...gf",
-      {reshape(patches, grouped), reshape(kernel, {elements, in, g.groups, out / g.groups})});
-  Shape shape(y.shape().begin(), y.shape().end() - 1);
-  shape.back() = out;
-  return reshape(y, shape);
+  static constexpr std::string_view kSpatial = "0123456789abcdefghijklmnopqrstuvwxyz";
+  const std::string spatial(kSpatial.substr(0, g.kernel.size()));
+  const std::string inputs = "N" + spatial + "C", kernels = spatial + "IO";
+  lax::Padding padding;
+  for (size_t d = 0; d < g.kernel.size(); ++d) padding.emplace_back(g.before[d], g.after[d]);
+  return lax::conv_general_dilated(surrounded(x, g), kernel, g.strides, padding,
+                                   {.lhs_dilation = g.input_dilation,
+                                    .rhs_dilation = g.kernel_dilation,
+                                    .lhs_layout = inputs,
+                                    .rhs_layout = kernels,
+                                    .out_layout = inputs,
+                                    .feature_group_count = g.groups});
 }
 
 }  // namespace

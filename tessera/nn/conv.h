@@ -1,6 +1,5 @@
 // Convolution as the layers of linen and nnx have it: inputs (batch..., spatial..., features),
-// kernels (spatial..., features / groups, features). The windows of the input are laid side by side
-// and multiplied by the kernel as a matrix.
+// kernels (spatial..., features / groups, features).
 #pragma once
 
 #include <string>

@@ -15,10 +15,17 @@
 
 #include "tessera/nn/conv.h"
 #include "tessera/nn/initializers.h"
+#include "tessera/nn/pooling.h"
 #include "tessera/nnx/rngs.h"
 #include "tessera/nnx/state.h"
 
 namespace tessera::nnx {
+
+using nn::avg_pool;
+using nn::AvgPoolOptions;
+using nn::max_pool;
+using nn::min_pool;
+using nn::PoolOptions;
 
 struct LinearOptions {
   bool use_bias = true;

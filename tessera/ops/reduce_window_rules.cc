@@ -51,6 +51,54 @@ Array running_tangent(Array x, Array t, ReduceKind kind, int dim, bool reverse) 
   return t;
 }
 
+// So many places of a window are looked at one by one; more through a gather.
+constexpr int64_t kFewPlaces = 16;
+
+// For each place of the window, the elements that all windows have there: strided slices, which
+// fuse with what is around them. `fill` stands in padding and dilation.
+std::vector<Array> by_places(const Array& x, const Windows& w, double fill) {
+  const int64_t rank = x.ndim();
+  const Shape results = window_shape("reduce_window", x.shape(), w);
+  Dims interior;
+  for (int64_t d : w.base_dilation) interior.push_back(d - 1);
+  const Array all =
+      lax::pad(x, lax::full({}, fill, x.dtype(), x.weak_type()), w.low, w.high, interior);
+  std::vector<Array> out;
+  Dims place(static_cast<size_t>(rank), 0);
+  for (int64_t n = w.size.elements(); n-- > 0;) {
+    Dims start, limit;
+    for (int64_t d = 0; d < rank; ++d) {
+      start.push_back(place[d] * w.window_dilation[d]);
+      limit.push_back(start[d] + (results[d] - 1) * w.strides[d] + 1);
+    }
+    out.push_back(lax::slice(all, start, limit, w.strides));
+    for (int64_t d = rank; d-- > 0 && ++place[d] == w.size[d];) place[d] = 0;
+  }
+  return out;
+}
+
+// The tangent at the first place of each window where `folded`, its extremum, stands.
+Array tangent_at_extremum(const Array& x, const Array& t, const Array& folded, ReduceKind kind,
+                          const Windows& w) {
+  const double nothing = kind == ReduceKind::kMax ? -std::numeric_limits<double>::infinity()
+                                                  : std::numeric_limits<double>::infinity();
+  const std::vector<Array> values = by_places(x, w, nothing), tangents = by_places(t, w, 0);
+  Array place = lax::full(folded.shape(), -1, int32);
+  for (size_t k = values.size(); k-- > 0;) {
+    // NaN is the extremum of what it is among.
+    const Array here =
+        lax::bitwise_or(lax::eq(values[k], folded), lax::ne(values[k], values[k]));
+    place = lax::select(here, lax::full_like(place, static_cast<double>(k)), place);
+  }
+  Array out;
+  for (size_t k = 0; k < tangents.size(); ++k) {
+    const Array term = lax::select(lax::eq(place, lax::full_like(place, static_cast<double>(k))),
+                                   tangents[k], lax::full_like(tangents[k], 0));
+    out = out.defined() ? out + term : term;
+  }
+  return out;
+}
+
 // The tangent where a window's extremum is better than the initial value, half of it where it is
 // that value.
 Array where_better(const Array& t, const Array& folded, const Array& init, ReduceKind kind) {
@@ -89,17 +137,20 @@ JvpResult jvp_reduce_window(std::span<const Array> x, std::span<const Array> t,
       return out;
     case ReduceKind::kMin:
     case ReduceKind::kMax: {
-      const Array tangent = along >= 0
-                                ? running_tangent(x[0], t[0], p.kind, along, reverse)
-                                : lax::take_window_argument(
-                                      t[0], lax::window_argument(p.kind, x[0], windows), windows);
-      if (const Literal* known = known_value(x[1]);
-          known && *known == reduce_identity(p.kind, x[1].dtype())) {
-        out.tangents[0] = tangent;
-        return out;
+      const Literal* known = known_value(x[1]);
+      const bool plain = known && *known == reduce_identity(p.kind, x[1].dtype());
+      const Array folded =
+          plain ? out.primals[0] : lax::reduce_window_of(p.kind, x[0], windows);
+      Array tangent;
+      if (along >= 0) {
+        tangent = running_tangent(x[0], t[0], p.kind, along, reverse);
+      } else if (p.size.elements() <= kFewPlaces && folded.size() > 0) {
+        tangent = tangent_at_extremum(x[0], t[0], folded, p.kind, windows);
+      } else {
+        tangent = lax::take_window_argument(t[0], lax::window_argument(p.kind, x[0], windows),
+                                            windows);
       }
-      const Array folded = lax::reduce_window_of(p.kind, x[0], windows);
-      out.tangents[0] = where_better(tangent, folded, x[1], p.kind);
+      out.tangents[0] = plain ? tangent : where_better(tangent, folded, x[1], p.kind);
       return out;
     }
     default:

@@ -77,13 +77,6 @@ void mirror_tile(T* c, int64_t ldc, const Tile& t) {
           c[j * ldc + i] = c[i * ldc + j];
 }
 
-// In what type the products are summed: float32 at least, and no narrower than operands and result.
-DType compute_dtype(DType in, DType out) {
-  if (is_complex(out)) return itemsize(in) > itemsize(out) ? in : out;
-  if (is_floating(out)) return in == float64 || out == float64 ? float64 : float32;
-  return itemsize(in) > itemsize(out) ? in : out;
-}
-
 struct Conversion {
   DType from, to;
 };
@@ -248,7 +241,7 @@ class DotCode final : public StepCode {
 
   void choose_types(DType lhs, DType rhs, DType out) {
     TESSERA_CHECK(lhs == rhs, "a dot of {} and {}", lhs, rhs);
-    types_ = {lhs, compute_dtype(lhs, out)};
+    types_ = {lhs, gemm_sum_dtype(lhs, out)};
     out_dtype_ = out;
     TESSERA_CHECK(gemm_supports(types_), "a dot of {} giving {}", lhs, out);
     TESSERA_CHECK((bias_ < 0 && !relu_) || types_.out == float32 || types_.out == float64,

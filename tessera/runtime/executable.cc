@@ -6,9 +6,16 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/thread_pool.h"
+#include "tessera/runtime/convolution.h"
 #include "tessera/runtime/copy.h"
 
 namespace tessera {
+namespace {
+
+// Here, since every program that runs something links this file.
+[[maybe_unused]] const bool installed = (install_convolution(make_convolution), true);
+
+}  // namespace
 
 // Builds an executable and those nested in it; all kernels are compiled in one call, in parallel.
 class ExecutableBuilder {

@@ -216,6 +216,12 @@ constexpr bool supported() {
 
 }  // namespace
 
+DType gemm_sum_dtype(DType in, DType out) {
+  if (is_complex(out)) return itemsize(in) > itemsize(out) ? in : out;
+  if (is_floating(out)) return in == float64 || out == float64 ? float64 : float32;
+  return itemsize(in) > itemsize(out) ? in : out;
+}
+
 bool gemm_supports(GemmTypes types) {
   return visit_dtype(types.in, [&]<class From>(TypeTag<From>) {
     return visit_dtype(types.out, [&]<class To>(TypeTag<To>) { return supported<From, To>(); });

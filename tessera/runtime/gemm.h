@@ -29,6 +29,9 @@ struct GemmTypes {
   DType in, out;
 };
 bool gemm_supports(GemmTypes types);
+// In what type products of `in` that give `out` are summed: float32 at least, and no narrower than
+// either.
+DType gemm_sum_dtype(DType in, DType out);
 void gemm(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, std::byte* c,
           int64_t ldc, bool accumulate);
 

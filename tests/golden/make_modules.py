@@ -5,6 +5,7 @@
                 the C++ structs' fields. What a name means is in the tests. `train` has the outputs
                 and running statistics of one step in training, `out` those of evaluation
   attention     {name, inputs, out}: jax.nn.dot_product_attention
+  pooling       {name, inputs, out, grad}: flax.linen's, and the gradient of the sum of the squares
   keys          the first keys of streams of nnx.Rngs
 """
 import warnings
@@ -281,10 +282,43 @@ def attention():
     yield {'name': name, 'inputs': arrays(*inputs), 'out': array(out)}
 
 
+def pooling():
+  image, line = draw(2, 6, 7, 3), draw(2, 3, 9, 2)
+  ties = np.float32(rng.integers(0, 3, size=(2, 6, 6, 2)))
+  calls = {
+      'max': (nn.max_pool, image, (2, 2), dict(strides=(2, 2))),
+      'max_overlapping': (nn.max_pool, image, (3, 2), {}),
+      'max_same': (nn.max_pool, image, (3, 3), dict(strides=(2, 2), padding='SAME')),
+      'max_padding': (nn.max_pool, image, (2, 3), dict(strides=(1, 2), padding=((1, 0), (2, 1)))),
+      'max_ties': (nn.max_pool, ties, (2, 2), dict(strides=(2, 2))),
+      'max_ties_large': (nn.max_pool, ties, (5, 4), {}),
+      'max_no_batch': (nn.max_pool, image[0], (2, 2), {}),
+      'max_two_batches': (nn.max_pool, line, (4,), dict(strides=(3,))),
+      'min': (nn.min_pool, image, (2, 2), dict(strides=(2, 2))),
+      'min_same': (nn.min_pool, image, (3, 2), dict(padding='SAME')),
+      'avg': (nn.avg_pool, image, (2, 2), dict(strides=(2, 2))),
+      'avg_same': (nn.avg_pool, image, (3, 3), dict(strides=(2, 2), padding='SAME')),
+      'avg_not_pad': (nn.avg_pool, image, (3, 3),
+                      dict(strides=(2, 1), padding='SAME', count_include_pad=False)),
+      'avg_padding': (nn.avg_pool, image, (2, 3),
+                      dict(padding=((1, 0), (2, 1)), count_include_pad=False)),
+      'avg_two_batches': (nn.avg_pool, line, (4,), dict(strides=(3,), padding='SAME')),
+  }
+  for name, (f, x, window, options) in calls.items():
+    pool = lambda x, f=f, window=window, options=options: f(x, window, **options)
+    yield {
+        'name': name,
+        'inputs': arrays(x),
+        'out': array(pool(x)),
+        'grad': array(jax.grad(lambda x: jnp.sum(pool(x)**2))(x))
+    }
+
+
 topic.write({
     'attention': list(attention()),
     'initializers': list(initializers()),
     'keys': list(keys()),
     'nnx': list(nnx_modules()),
-    'linen': list(linen_modules())
+    'linen': list(linen_modules()),
+    'pooling': list(pooling())
 })

@@ -1,0 +1,181 @@
+#include "tessera/runtime/conv_windows.h"
+
+#include <algorithm>
+
+#include "tessera/base/thread_pool.h"
+#include "tessera/ops/scalar_fold.h"
+#include "tessera/runtime/buffer.h"
+#include "tessera/runtime/gemm.h"
+#include "tessera/runtime/step_code.h"
+
+namespace tessera {
+namespace {
+
+template <class From, class To>
+To number(From x) {
+  if constexpr (std::is_same_v<From, To>) {
+    return x;
+  } else if constexpr (is_small_float<From>) {
+    return number<float, To>(static_cast<float>(x));
+  } else if constexpr (is_small_float<To>) {
+    return To(static_cast<float>(x));
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+template <class From, class To>
+constexpr bool kConverts = is_complex_type<From> == is_complex_type<To> &&
+                           std::is_integral_v<From> == std::is_integral_v<To> &&
+                           !std::is_same_v<From, bool> && !std::is_same_v<To, bool>;
+template <class F>
+void visit_both(DType from, DType to, F&& f) {
+  visit_dtype(from, [&]<class From>(TypeTag<From>) {
+    visit_dtype(to, [&]<class To>(TypeTag<To>) {
+      if constexpr (kConverts<From, To>) f(TypeTag<From>{}, TypeTag<To>{});
+    });
+  });
+}
+
+}  // namespace
+
+ConvWindows::ConvWindows(ConvShape shape, DType in, DType out)
+    : shape_(std::move(shape)), in_(in), sum_(gemm_sum_dtype(in, out)), out_(out) {
+  for (const ConvShape::Dim& d : shape_.dims) {
+    places_ *= d.window;
+    positions_ *= d.out;
+    auto& row = index_.emplace_back();
+    for (int64_t p = 0; p < d.out; ++p)
+      for (int64_t k = 0; k < d.window; ++k) {
+        const int64_t at = p * d.stride + k * d.window_dilation - d.low;
+        const int64_t i = at / d.in_dilation;
+        row.push_back(at >= 0 && at % d.in_dilation == 0 && i < d.in ? i : -1);
+      }
+  }
+  k_ = places_ * shape_.inputs;
+  const int64_t m = shape_.batch * positions_;
+  if (m == 0) return;
+  constexpr int64_t kMostRows = 128, kCacheBytes = int64_t{256} << 10;
+  const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(shape_.outputs) *
+                       static_cast<double>(k_) * static_cast<double>(shape_.groups);
+  const auto wanted = static_cast<int64_t>(std::clamp(flops * 0.04 / kTaskNs, 1.0, 64.0));
+  const int64_t parts = ceil_div(wanted, shape_.groups);
+  const int64_t rows = std::clamp<int64_t>(ceil_div(m, parts), std::min<int64_t>(m, 8),
+                                           std::min(m, kMostRows));
+  block_ = std::clamp<int64_t>(kCacheBytes / (rows * itemsize(sum_)), 64, 1024);
+  for (int64_t g = 0; g < shape_.groups; ++g)
+    for (int64_t row = 0; row < m; row += rows) tiles_.push_back({g, row, std::min(rows, m - row)});
+}
+
+// (groups, places, inputs, outputs), as the products read it.
+template <class From, class To>
+void ConvWindows::pack_kernel(const From* rhs, To* kernel) const {
+  const ConvTensor& r = shape_.rhs;
+  const int64_t outputs = shape_.outputs;
+  parallel_for_ranges(
+      shape_.groups * k_, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, outputs)),
+      [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) {
+          int64_t place = row % k_ / shape_.inputs,
+                  at = row / k_ * r.group + row % shape_.inputs * r.minor;
+          for (size_t d = shape_.dims.size(); d-- > 0;) {
+            const ConvShape::Dim& dim = shape_.dims[d];
+            const int64_t k = place % dim.window;
+            place /= dim.window;
+            at += (dim.reversed ? dim.window - 1 - k : k) * r.spatial[d];
+          }
+          To* out = kernel + row * outputs;
+          for (int64_t o = 0; o < outputs; ++o) out[o] = number<From, To>(rhs[at + o * r.major]);
+        }
+      });
+}
+
+// Elements [begin, end) of the tile's windows, one a row.
+template <class From, class To>
+void ConvWindows::lay_windows(const From* lhs, To* patches, const Tile& tile, int64_t begin,
+                              int64_t end) const {
+  const ConvTensor& l = shape_.lhs;
+  const size_t rank = shape_.dims.size();
+  const int64_t inputs = shape_.inputs;
+  for (int64_t row = 0; row < tile.rows; ++row) {
+    int64_t position = (tile.row + row) % positions_;
+    const From* image = lhs + (tile.row + row) / positions_ * l.major + tile.group * l.group;
+    Dims at(rank, 0);
+    for (size_t d = rank; d-- > 0;) {
+      at[d] = position % shape_.dims[d].out * shape_.dims[d].window;
+      position /= shape_.dims[d].out;
+    }
+    Dims place(rank, 0);
+    for (int64_t rest = begin / inputs, d = static_cast<int64_t>(rank); d-- > 0;) {
+      place[d] = rest % shape_.dims[d].window;
+      rest /= shape_.dims[d].window;
+    }
+    To* out = patches + row * (end - begin);
+    for (int64_t k = begin; k < end;) {
+      const int64_t first = k % inputs, count = std::min(inputs - first, end - k);
+      int64_t offset = 0;
+      bool inside = true;
+      for (size_t d = 0; d < rank; ++d) {
+        const int64_t i = index_[d][static_cast<size_t>(at[d] + place[d])];
+        inside &= i >= 0;
+        offset += i * l.spatial[d];
+      }
+      if (inside) {
+        const From* in = image + offset + first * l.minor;
+        for (int64_t i = 0; i < count; ++i) out[i] = number<From, To>(in[i * l.minor]);
+      } else {
+        std::fill_n(out, count, To{});
+      }
+      out += count;
+      k += count;
+      for (size_t d = rank; d-- > 0 && ++place[d] == shape_.dims[d].window;) place[d] = 0;
+    }
+  }
+}
+
+template <class From, class To>
+void ConvWindows::store(const From* sums, To* out, const Tile& tile) const {
+  const ConvTensor& y = shape_.out;
+  for (int64_t row = 0; row < tile.rows; ++row) {
+    int64_t position = (tile.row + row) % positions_,
+            at = (tile.row + row) / positions_ * y.major + tile.group * y.group;
+    for (size_t d = shape_.dims.size(); d-- > 0;) {
+      at += position % shape_.dims[d].out * y.spatial[d];
+      position /= shape_.dims[d].out;
+    }
+    const From* in = sums + row * shape_.outputs;
+    for (int64_t o = 0; o < shape_.outputs; ++o) out[at + o * y.minor] = number<From, To>(in[o]);
+  }
+}
+
+void ConvWindows::run(const void* lhs, const void* rhs, void* out) const {
+  if (tiles_.empty() || shape_.outputs == 0) return;
+  const int64_t item = itemsize(sum_), outputs = shape_.outputs;
+  const Buffer kernel = Buffer::allocate(shape_.groups * k_ * outputs * item);
+  visit_both(in_, sum_, [&]<class From, class To>(TypeTag<From>, TypeTag<To>) {
+    pack_kernel(static_cast<const From*>(rhs), reinterpret_cast<To*>(kernel.data()));
+  });
+  parallel_for(static_cast<int64_t>(tiles_.size()), [&](int64_t i) {
+    const Tile& tile = tiles_[static_cast<size_t>(i)];
+    const int64_t patch_bytes = ceil_div(tile.rows * std::min(block_, k_) * item, 64) * 64;
+    // Not the scratch memory of the thread, which products use.
+    const Buffer work = Buffer::allocate(patch_bytes + tile.rows * outputs * item);
+    std::byte* sums = work.data() + patch_bytes;
+    for (int64_t k = 0; k < std::max<int64_t>(k_, 1); k += block_) {
+      const int64_t width = std::min(block_, k_ - k);
+      visit_both(in_, sum_, [&]<class From, class To>(TypeTag<From>, TypeTag<To>) {
+        if (width > 0)
+          lay_windows(static_cast<const From*>(lhs), reinterpret_cast<To*>(work.data()), tile, k,
+                      k + width);
+      });
+      gemm({sum_, sum_}, tile.rows, outputs, width, {work.data(), width, 1},
+           {kernel.data() + (tile.group * k_ + k) * outputs * item, outputs, 1}, sums, outputs,
+           k > 0);
+    }
+    visit_both(sum_, out_, [&]<class From, class To>(TypeTag<From>, TypeTag<To>) {
+      store(reinterpret_cast<const From*>(sums), static_cast<To*>(out), tile);
+    });
+  });
+}
+
+}  // namespace tessera

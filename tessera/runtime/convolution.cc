@@ -1,0 +1,83 @@
+#include "tessera/runtime/convolution.h"
+
+#include <memory>
+#include <utility>
+
+#include "tessera/base/thread_pool.h"
+#include "tessera/runtime/buffer.h"
+#include "tessera/runtime/conv_library.h"
+#include "tessera/runtime/conv_shape.h"
+#include "tessera/runtime/conv_windows.h"
+#include "tessera/runtime/halves.h"
+
+namespace tessera {
+namespace {
+
+constexpr int64_t kConvertGrain = 32768;
+
+bool is_half(DType dtype) { return dtype == float16 || dtype == bfloat16; }
+
+Buffer widened(DType dtype, const void* in, int64_t n) {
+  Buffer out = Buffer::allocate(n * static_cast<int64_t>(sizeof(float)));
+  auto* to = reinterpret_cast<float*>(out.data());
+  parallel_for_ranges(n, kConvertGrain, [&](int64_t begin, int64_t end) {
+    if (dtype == float16) {
+      widen(static_cast<const Float16*>(in) + begin, to + begin, end - begin);
+    } else {
+      widen(static_cast<const Bfloat16*>(in) + begin, to + begin, end - begin);
+    }
+  });
+  return out;
+}
+void narrow_all(const float* in, DType dtype, void* out, int64_t n) {
+  parallel_for_ranges(n, kConvertGrain, [&](int64_t begin, int64_t end) {
+    if (dtype == float16) {
+      narrow(in + begin, static_cast<Float16*>(out) + begin, end - begin);
+    } else {
+      narrow(in + begin, static_cast<Bfloat16*>(out) + begin, end - begin);
+    }
+  });
+}
+
+// In float32, whatever the operands and the result are.
+HostCall in_float32(std::shared_ptr<const ConvLibrary> code, const Type& lhs, const Type& rhs,
+                    const Type& result) {
+  return [=, code = std::move(code), from = lhs.dtype, to = result.dtype, ln = lhs.elements(),
+          rn = rhs.elements(), n = result.elements()](std::span<const void* const> in,
+                                                      std::span<void* const> out) {
+    Buffer x, w, y;
+    if (from != float32) {
+      x = widened(from, in[0], ln);
+      w = widened(from, in[1], rn);
+    }
+    if (to != float32) y = Buffer::allocate(n * static_cast<int64_t>(sizeof(float)));
+    code->run(x ? x.data() : in[0], w ? w.data() : in[1], y ? y.data() : out[0]);
+    if (y) narrow_all(reinterpret_cast<const float*>(y.data()), to, out[0], n);
+  };
+}
+
+}  // namespace
+
+HostCall make_convolution(const ConvolutionParams& params, const Type& lhs, const Type& rhs,
+                          const Type& result) {
+  const DType in = lhs.dtype, out = result.dtype;
+  if (result.elements() == 0) return [](auto, auto) {};
+  const ConvShape shape = conv_shape(params, lhs.shape, rhs.shape, result.shape);
+  const bool single = (in == float32 || is_half(in)) && (out == float32 || is_half(out));
+  if (in == bfloat16 && (out == bfloat16 || out == float32)) {
+    if (std::shared_ptr<const ConvLibrary> code = ConvLibrary::make(shape, {in, out}))
+      return [code](std::span<const void* const> x, std::span<void* const> y) {
+        code->run(x[0], x[1], y[0]);
+      };
+  }
+  if (single) {
+    if (std::shared_ptr<const ConvLibrary> code = ConvLibrary::make(shape, {float32, float32}))
+      return in_float32(std::move(code), lhs, rhs, result);
+  }
+  const auto code = std::make_shared<const ConvWindows>(shape, in, out);
+  return [code](std::span<const void* const> x, std::span<void* const> y) {
+    code->run(x[0], x[1], y[0]);
+  };
+}
+
+}  // namespace tessera

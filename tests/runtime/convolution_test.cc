@@ -1,0 +1,305 @@
+// The compiled convolution against the naive one, in all its forms.
+#include "tessera/runtime/convolution.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "tessera/base/thread_pool.h"
+#include "tessera/ops/convert.h"
+#include "tessera/runtime/conv_library.h"
+
+namespace tessera {
+namespace {
+
+struct Case {
+  DType dtype = float32;
+  Shape lhs, rhs;
+  ConvolutionParams params;
+};
+
+const Dims kNhwc{0, 3, 1, 2}, kHwio{3, 2, 0, 1}, kNchw{0, 1, 2, 3};
+
+// One stride, padding and dilation for each of n dimensions.
+ConvolutionParams square(int64_t n, int64_t stride, int64_t low, int64_t high,
+                         int64_t lhs_dilation = 1, int64_t rhs_dilation = 1) {
+  const auto all = [&](int64_t v) { return Dims(static_cast<size_t>(n), v); };
+  ConvolutionParams p{all(stride),       all(low), all(high), all(lhs_dilation),
+                      all(rhs_dilation), all(0)};
+  const Dims last = [&] {
+    Dims d{0, n + 1};
+    for (int64_t i = 1; i <= n; ++i) d.push_back(i);
+    return d;
+  }();
+  p.lhs_spec = p.out_spec = last;
+  p.rhs_spec = {n + 1, n};
+  for (int64_t i = 0; i < n; ++i) p.rhs_spec.push_back(i);
+  return p;
+}
+
+Literal filled(DType dtype, const Shape& shape, int seed) {
+  std::mt19937 rng(static_cast<unsigned>(seed));
+  std::uniform_int_distribution<int> draw(-8, 8);
+  Literal out(float64, shape);
+  for (int64_t i = 0; i < out.elements(); ++i) out.mutable_data<double>()[i] = draw(rng) / 8.0;
+  if (!is_inexact(dtype))
+    for (int64_t i = 0; i < out.elements(); ++i) out.mutable_data<double>()[i] *= 8;
+  return convert_literal(out, dtype);
+}
+
+Type type_of(const Literal& x) { return {.dtype = x.dtype(), .shape = x.shape()}; }
+
+struct Run {
+  Literal x, w;
+  HostCall call;
+  Type result;
+  Literal operator()() const {
+    Literal out(result.dtype, result.shape);
+    if (out.bytes() > 0) std::memset(out.mutable_raw(), 0x7f, static_cast<size_t>(out.bytes()));
+    const void* in[] = {x.raw(), w.raw()};
+    void* to[] = {out.mutable_raw()};
+    call(in, to);
+    return out;
+  }
+};
+Run make_run(const Case& c) {
+  ConvolutionParams p = c.params;
+  if (p.result == float32 && c.dtype != float32) p.result = c.dtype;
+  Run out{filled(c.dtype, c.lhs, 1), filled(c.dtype, c.rhs, 2), {}, {}};
+  const std::vector<Type> types{type_of(out.x), type_of(out.w)};
+  out.result = convolution_op.infer(types, p)[0];
+  out.call = make_convolution(p, types[0], types[1], out.result);
+  return out;
+}
+
+double tolerance(DType dtype) {
+  return dtype == bfloat16 ? 1e-2 : dtype == float16 ? 2e-3 : is_inexact(dtype) ? 2e-5 : 0;
+}
+
+void check(const Case& c) {
+  const ConvolutionParams& q = c.params;
+  SCOPED_TRACE(fmt::format("{} {} {} strides {} padding {} {} dilation {} {} reversal {} specs {} {} "
+                           "{} groups {} {}",
+                           c.dtype, c.lhs, c.rhs, q.strides, q.low, q.high, q.lhs_dilation,
+                           q.rhs_dilation, q.reversal, q.lhs_spec, q.rhs_spec, q.out_spec,
+                           q.feature_group_count, q.batch_group_count));
+  const Run run = make_run(c);
+  ConvolutionParams p = c.params;
+  p.result = run.result.dtype;
+  const std::vector<Literal> operands{run.x, run.w};
+  const Literal want = convolution_op.evaluate(operands, p)[0], got = run();
+  ASSERT_EQ(got.shape(), want.shape());
+  const DType wide = is_complex(want.dtype()) ? complex128 : float64;
+  const Literal a = convert_literal(got, wide), b = convert_literal(want, wide);
+  const auto *g = reinterpret_cast<const double*>(a.raw()),
+             *e = reinterpret_cast<const double*>(b.raw());
+  double scale = 1;
+  for (int64_t i = 0; i < a.elements() * (is_complex(wide) ? 2 : 1); ++i)
+    scale = std::max(scale, std::abs(e[i]));
+  for (int64_t i = 0; i < a.elements() * (is_complex(wide) ? 2 : 1); ++i)
+    ASSERT_LE(std::abs(g[i] - e[i]), tolerance(want.dtype()) * scale)
+        << "element " << i << ": " << g[i] << ", expected " << e[i];
+}
+
+const DType kDtypes[] = {float32, bfloat16, float16, float64, complex64, int32, int8};
+
+TEST(Convolution, LayoutsOfForwardConvolutions) {
+  for (DType dtype : kDtypes) {
+    check({dtype, {3, 9, 8, 16}, {3, 3, 16, 24}, square(2, 1, 1, 1)});
+    ConvolutionParams p = square(2, 1, 1, 1);
+    p.lhs_spec = p.rhs_spec = p.out_spec = kNchw;
+    check({dtype, {3, 16, 9, 8}, {24, 16, 3, 3}, p});
+    p.out_spec = kNhwc;  // in one layout, out another
+    check({dtype, {3, 16, 9, 8}, {24, 16, 3, 3}, p});
+    p.out_spec = {3, 0, 2, 1};  // and one that no library knows
+    check({dtype, {3, 16, 9, 8}, {24, 16, 3, 3}, p});
+  }
+  check({float32, {2, 8, 8, 3}, {3, 3, 3, 5}, square(2, 1, 1, 1)});
+  check({float32, {2, 8, 8, 1}, {3, 3, 1, 32}, square(2, 1, 0, 0)});
+}
+
+TEST(Convolution, RanksStridesPaddingsAndDilations) {
+  for (DType dtype : {float32, bfloat16, float64}) {
+    check({dtype, {2, 17, 8}, {5, 8, 16}, square(1, 2, 2, 1)});
+    check({dtype, {2, 5, 6, 7, 8}, {2, 2, 2, 8, 16}, square(3, 1, 1, 0)});
+    check({dtype, {5, 8}, {8, 16}, square(0, 1, 0, 0)});
+    check({dtype, {2, 3, 3, 3, 3, 2}, {2, 2, 2, 2, 2, 3}, square(4, 1, 0, 1)});
+    for (int64_t stride : {1, 2, 3})
+      for (int64_t low : {-2, 0, 1, 4})
+        for (int64_t high : {-1, 0, 2, 5})
+          for (int64_t dilation : {1, 2})
+            check({dtype, {2, 9, 10, 4}, {3, 3, 4, 8}, square(2, stride, low, high, 1, dilation)});
+  }
+}
+
+TEST(Convolution, GroupsOfFeaturesAndOfTheBatch) {
+  for (DType dtype : {float32, bfloat16, float64, int32}) {
+    for (int64_t groups : {2, 4, 16}) {
+      ConvolutionParams p = square(2, 1, 1, 1);
+      p.feature_group_count = groups;
+      check({dtype, {2, 7, 7, 16}, {3, 3, 16 / groups, 32}, p});
+      p.lhs_spec = p.out_spec = kNchw;
+      check({dtype, {2, 16, 7, 7}, {3, 3, 16 / groups, 32}, p});
+      p = square(2, 1, 1, 1);
+      p.batch_group_count = groups;
+      check({dtype, {16, 7, 7, 4}, {3, 3, 4, 32}, p});
+    }
+  }
+}
+
+TEST(Convolution, DilatedInputsAreGradients) {
+  for (DType dtype : {float32, bfloat16, float64}) {
+    for (int64_t dilation : {2, 3})
+      for (int64_t low : {0, 1, 2, 3, 5})
+        for (int64_t high : {-1, 0, 1, 2, 5})
+          for (int64_t window_dilation : {1, 2}) {
+            Case c{dtype,
+                   {2, 5, 6, 8},
+                   {3, 3, 8, 16},
+                   square(2, 1, low, high, dilation, window_dilation)};
+            check(c);
+            c.params.reversal = {1, 1};
+            check(c);
+          }
+    // Strides besides, groups besides.
+    check({dtype, {2, 5, 6, 8}, {3, 3, 8, 16}, square(2, 2, 1, 1, 3)});
+    ConvolutionParams p = square(2, 1, 1, 1, 2);
+    p.feature_group_count = 4;
+    check({dtype, {2, 5, 6, 8}, {3, 3, 2, 16}, p});
+  }
+}
+
+TEST(Convolution, WindowsAreReversed) {
+  for (const Dims& reversal : {Dims{1, 0}, Dims{0, 1}, Dims{1, 1}})
+    for (DType dtype : {float32, float64}) {
+      ConvolutionParams p = square(2, 1, 1, 2);
+      p.reversal = reversal;
+      check({dtype, {2, 6, 7, 4}, {3, 2, 4, 8}, p});
+      p.rhs_spec = kNchw;
+      check({dtype, {2, 6, 7, 4}, {8, 4, 3, 2}, p});
+    }
+}
+
+// As the transpose of a convolution writes the gradient by its kernel: batch and features of the
+// image exchanged, the cotangent as the window.
+TEST(Convolution, KernelGradients) {
+  for (DType dtype : {float32, bfloat16, float16, float64}) {
+    for (int64_t stride : {1, 2}) {
+      for (int64_t dilation : {1, 2}) {
+        // (n, 12, 12, c) by (3, 3, c, o), padding 1.
+        const int64_t out = (12 + 2 - 2 * dilation - 1) / stride + 1;
+        ConvolutionParams p = square(2, dilation, 1, 0, 1, stride);
+        p.lhs_spec = {3, 0, 1, 2};
+        p.rhs_spec = {3, 0, 1, 2};
+        p.out_spec = {2, 3, 0, 1};
+        for (int64_t d = 0; d < 2; ++d)
+          p.high[d] = (out - 1) * stride + 1 - 12 + 2 * dilation + 1 - 1 - 1;
+        check({dtype, {4, 12, 12, 16}, {4, out, out, 8}, p});
+        p.lhs_spec = {1, 0, 2, 3};
+        p.rhs_spec = {1, 0, 2, 3};
+        check({dtype, {4, 16, 12, 12}, {4, 8, out, out}, p});
+      }
+    }
+    ConvolutionParams p = square(2, 1, 1, 1);
+    p.lhs_spec = p.rhs_spec = {3, 0, 1, 2};
+    p.out_spec = {2, 3, 0, 1};
+    for (int64_t groups : {2, 16}) {
+      p.batch_group_count = groups;
+      check({dtype, {4, 12, 12, 16}, {4, 12, 12, 32}, p});
+    }
+  }
+}
+
+// Large enough to be cut: by images, by rows of one image, by features.
+TEST(Convolution, TilesMakeTheWhole) {
+  check({float32, {16, 20, 20, 16}, {3, 3, 16, 32}, square(2, 1, 1, 1)});
+  check({float32, {1, 66, 64, 16}, {3, 3, 16, 32}, square(2, 1, 1, 1)});
+  check({float32, {1, 65, 64, 16}, {5, 3, 16, 32}, square(2, 2, 2, 2)});
+  check({float32, {1, 8, 8, 64}, {3, 3, 64, 320}, square(2, 1, 1, 1)});
+  check({float32, {1, 9, 9, 64}, {3, 3, 64, 256}, square(2, 1, 1, 2, 2)});
+  check({float32, {1, 3000, 16}, {9, 16, 32}, square(1, 1, 4, 4)});
+  ConvolutionParams p = square(2, 1, 1, 1);
+  p.lhs_spec = p.rhs_spec = {3, 0, 1, 2};
+  p.out_spec = {2, 3, 0, 1};
+  check({float32, {16, 20, 20, 16}, {16, 20, 20, 32}, p});
+  check({float32, {1, 66, 64, 16}, {1, 66, 64, 32}, p});
+  check({float32, {2, 8, 8, 64}, {2, 8, 8, 256}, p});
+}
+
+TEST(Convolution, ResultsOfAnotherDtype) {
+  for (auto [in, out] : {std::pair{bfloat16, float32}, {float16, float32}, {float32, float64},
+                         {float32, bfloat16}, {bfloat16, float64}, {int8, int32}, {int32, int8},
+                         {complex64, complex128}}) {
+    Case c{in, {2, 6, 6, 8}, {3, 3, 8, 16}, square(2, 1, 1, 1)};
+    c.params.result = out;
+    if (out == float32 && in != float32) {
+      // make_run takes float32 for "as the operands".
+      const Literal x = filled(in, c.lhs, 1), w = filled(in, c.rhs, 2);
+      const std::vector<Literal> operands{x, w};
+      const Literal want = convolution_op.evaluate(operands, c.params)[0];
+      Literal got(float32, want.shape());
+      const void* from[] = {x.raw(), w.raw()};
+      void* to[] = {got.mutable_raw()};
+      make_convolution(c.params, type_of(x), type_of(w), type_of(got))(from, to);
+      for (int64_t i = 0; i < got.elements(); ++i)
+        ASSERT_NEAR(got.data<float>()[i], want.data<float>()[i], 1e-4);
+    } else {
+      check(c);
+    }
+  }
+}
+
+TEST(Convolution, EmptyOnes) {
+  check({float32, {0, 6, 6, 8}, {3, 3, 8, 16}, square(2, 1, 1, 1)});
+  check({float32, {2, 6, 6, 0}, {3, 3, 0, 16}, square(2, 1, 1, 1)});
+  check({float32, {2, 2, 2, 8}, {3, 3, 8, 16}, square(2, 1, 0, 0)});
+  check({float32, {2, 0, 6, 8}, {3, 3, 8, 16}, square(2, 1, 3, 3)});
+  check({float32, {2, 1, 1, 8}, {3, 3, 8, 16}, square(2, 1, 7, 7)});
+}
+
+// The same bits on one thread, on many, and from inside tasks that run at once.
+TEST(Convolution, ThreadsDoNotMatter) {
+  ConvolutionParams gradient = square(2, 1, 1, 1);
+  gradient.lhs_spec = gradient.rhs_spec = {3, 0, 1, 2};
+  gradient.out_spec = {2, 3, 0, 1};
+  const int before = num_threads();
+  for (const Case& c :
+       {Case{float32, {8, 20, 20, 16}, {3, 3, 16, 32}, square(2, 1, 1, 1)},
+        Case{float32, {8, 20, 20, 16}, {8, 20, 20, 32}, gradient},
+        Case{float64, {8, 12, 12, 8}, {3, 3, 8, 16}, square(2, 1, 1, 1)}}) {
+    set_num_threads(1);
+    const Run run = make_run(c);
+    const Literal one = run();
+    set_num_threads(4);
+    const Literal four = run();
+    EXPECT_EQ(std::memcmp(one.raw(), four.raw(), static_cast<size_t>(one.bytes())), 0);
+    std::vector<Literal> results(8);
+    parallel_for(8, [&](int64_t i) { results[static_cast<size_t>(i)] = run(); });
+    for (const Literal& r : results)
+      EXPECT_EQ(std::memcmp(one.raw(), r.raw(), static_cast<size_t>(one.bytes())), 0);
+  }
+  set_num_threads(before);
+}
+
+// What a network's training needs is the library's work, not the general code's.
+TEST(Convolution, TheLibraryTakesWhatTrainingNeeds) {
+  const auto taken = [](const Shape& lhs, const Shape& rhs, const ConvolutionParams& p) {
+    const std::vector<Type> types{{.dtype = float32, .shape = lhs}, {.dtype = float32, .shape = rhs}};
+    const Type result = convolution_op.infer(types, p)[0];
+    return ConvLibrary::make(conv_shape(p, lhs, rhs, result.shape), {float32, float32}) != nullptr;
+  };
+  EXPECT_TRUE(taken({32, 28, 28, 1}, {3, 3, 1, 32}, square(2, 1, 1, 1)));
+  EXPECT_TRUE(taken({8, 56, 56, 64}, {3, 3, 64, 64}, square(2, 1, 1, 1)));
+  EXPECT_TRUE(taken({8, 28, 28, 64}, {3, 3, 64, 64}, square(2, 1, 1, 2, 2)));
+  ConvolutionParams p = square(2, 1, 1, 1);
+  p.lhs_spec = p.rhs_spec = {3, 0, 1, 2};
+  p.out_spec = {2, 3, 0, 1};
+  EXPECT_TRUE(taken({8, 28, 28, 64}, {8, 28, 28, 32}, p));
+  EXPECT_EQ(library_conv(conv_shape(p, {8, 28, 28, 64}, {8, 28, 28, 32}, {3, 3, 64, 32}))->direction,
+            ConvDirection::kBackwardWeights);
+}
+
+}  // namespace
+}  // namespace tessera

@@ -48,11 +48,6 @@ Windows windows_of(const char* op, const Shape& x, const Dims& window, const Dim
   return out;
 }
 
-struct Static {
-  Windows windows;
-  bool count_include_pad = true;
-};
-
 Array extremum(const char* op, ReduceKind kind, const Array& x, const Dims& window,
                const PoolOptions& o) {
   if (is_complex(x.dtype()) || x.dtype() == bool_)
@@ -76,16 +71,20 @@ Array avg_pool(const Array& x, const Dims& window_shape, const AvgPoolOptions& o
   if (!is_inexact(x.dtype()))
     type_error("avg_pool", "expected a floating-point or complex array, got {}; convert it",
                describe(x.type()));
-  const Static s{windows_of("avg_pool", x.shape(), window_shape, o.strides, o.padding),
-                 o.count_include_pad};
-  return composite("avg_pool", s, std::span<const Array>(&x, 1), [&](std::span<const Array> a) {
-    const Array sums = lax::reduce_window_of(ReduceKind::kSum, a[0], s.windows);
-    if (s.count_include_pad) return sums / static_cast<double>(s.windows.size.elements());
+  const Windows windows = windows_of("avg_pool", x.shape(), window_shape, o.strides, o.padding);
+  const std::span<const Array> args(&x, 1);
+  if (o.count_include_pad)
+    return composite("avg_pool", windows, args, [&](std::span<const Array> a) {
+      return lax::reduce_window_of(ReduceKind::kSum, a[0], windows) /
+             static_cast<double>(windows.size.elements());
+    });
+  return composite("avg_pool_of_elements", windows, args, [&](std::span<const Array> a) {
     // How many elements each window has, the same for all examples and features.
     Shape shape = a[0].shape();
     for (int64_t d = 0; d < shape.rank(); ++d)
-      if (s.windows.trivial(d)) shape[d] = 1;
-    return sums / lax::reduce_window_of(ReduceKind::kSum, ones(shape, a[0].dtype()), s.windows);
+      if (windows.trivial(d)) shape[d] = 1;
+    return lax::reduce_window_of(ReduceKind::kSum, a[0], windows) /
+           lax::reduce_window_of(ReduceKind::kSum, ones(shape, a[0].dtype()), windows);
   });
 }
 

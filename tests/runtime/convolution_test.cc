@@ -51,7 +51,7 @@ Literal filled(DType dtype, const Shape& shape, int seed) {
 
 Type type_of(const Literal& x) { return {.dtype = x.dtype(), .shape = x.shape()}; }
 
-struct Run {
+struct Ready {
   Literal x, w;
   HostCall call;
   Type result;
@@ -64,10 +64,10 @@ struct Run {
     return out;
   }
 };
-Run make_run(const Case& c) {
+Ready make_ready(const Case& c) {
   ConvolutionParams p = c.params;
   if (p.result == float32 && c.dtype != float32) p.result = c.dtype;
-  Run out{filled(c.dtype, c.lhs, 1), filled(c.dtype, c.rhs, 2), {}, {}};
+  Ready out{filled(c.dtype, c.lhs, 1), filled(c.dtype, c.rhs, 2), {}, {}};
   const std::vector<Type> types{type_of(out.x), type_of(out.w)};
   out.result = convolution_op.infer(types, p)[0];
   out.call = make_convolution(p, types[0], types[1], out.result);
@@ -85,7 +85,7 @@ void check(const Case& c) {
                            c.dtype, c.lhs, c.rhs, q.strides, q.low, q.high, q.lhs_dilation,
                            q.rhs_dilation, q.reversal, q.lhs_spec, q.rhs_spec, q.out_spec,
                            q.feature_group_count, q.batch_group_count));
-  const Run run = make_run(c);
+  const Ready run = make_ready(c);
   ConvolutionParams p = c.params;
   p.result = run.result.dtype;
   const std::vector<Literal> operands{run.x, run.w};
@@ -235,7 +235,7 @@ TEST(Convolution, ResultsOfAnotherDtype) {
     Case c{in, {2, 6, 6, 8}, {3, 3, 8, 16}, square(2, 1, 1, 1)};
     c.params.result = out;
     if (out == float32 && in != float32) {
-      // make_run takes float32 for "as the operands".
+      // make_ready takes float32 for "as the operands".
       const Literal x = filled(in, c.lhs, 1), w = filled(in, c.rhs, 2);
       const std::vector<Literal> operands{x, w};
       const Literal want = convolution_op.evaluate(operands, c.params)[0];
@@ -270,7 +270,7 @@ TEST(Convolution, ThreadsDoNotMatter) {
         Case{float32, {8, 20, 20, 16}, {8, 20, 20, 32}, gradient},
         Case{float64, {8, 12, 12, 8}, {3, 3, 8, 16}, square(2, 1, 1, 1)}}) {
     set_num_threads(1);
-    const Run run = make_run(c);
+    const Ready run = make_ready(c);
     const Literal one = run();
     set_num_threads(4);
     const Literal four = run();

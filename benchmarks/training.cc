@@ -166,11 +166,9 @@ Run conv_net_step(int64_t batch, bool sharded) {
              P(), sharded);
   const Array x = placed(normal({batch, 28, 28, 1}, 100), P("x"), sharded),
               y = placed(random::randint(random::key(101), {batch}, 0, 10), P("x"), sharded);
-  auto step = jit(descend<ConvNet>(
-      [](const ConvNet& p, const Array& x, const Array& y) {
-        return cross_entropy(conv_net(p, x), y);
-      },
-      0.1f));
+  auto step = jit(descend<ConvNet>([](const ConvNet& p, const Array& x,
+                                      const Array& y) { return cross_entropy(conv_net(p, x), y); },
+                                   0.1f));
   return [=] { step(params, x, y); };
 }
 

@@ -13,8 +13,8 @@ Run mlp_step(int64_t batch, const std::vector<int64_t>& sizes, bool sharded);
 // A step of the transformer (d 256, 4 heads, 4 layers, 128 tokens, vocabulary 512) on `batch`
 // texts.
 Run transformer_step(int64_t batch, bool sharded);
-// A step of a small image classifier: (batch, 28, 28, 1), 3 x 3 windows of 32 and of 64 features, each
-// followed by pooling of 2 x 2, and a dense layer.
+// A step of a small image classifier: (batch, 28, 28, 1), 3 x 3 windows of 32 and of 64 features,
+// each followed by pooling of 2 x 2, and a dense layer.
 Run conv_net_step(int64_t batch, bool sharded);
 // One convolution of (32, 56, 56, 64) by 3 x 3 windows to 64 features; with `gradients`, also those
 // of its sum of squares by image and kernel.

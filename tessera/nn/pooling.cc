@@ -42,8 +42,9 @@ Windows windows_of(const char* op, const Shape& x, const Dims& window, const Dim
     case Padding::kCircular:
     case Padding::kReflect:
     case Padding::kCausal:
-      value_error(op, "expected padding kSame, kValid or widths, got one for convolutions; pad the "
-                      "input first");
+      value_error(op,
+                  "expected padding kSame, kValid or widths, got one for convolutions; pad the "
+                  "input first");
   }
   return out;
 }

@@ -7,8 +7,8 @@
 namespace tessera::nn {
 
 struct PoolOptions {
-  Dims strides = {};                   // one a dimension of the window; absent: ones
-  Padding padding = Padding::kValid;   // kSame, kValid or widths: what lies there is not folded
+  Dims strides = {};                  // one a dimension of the window; absent: ones
+  Padding padding = Padding::kValid;  // kSame, kValid or widths: what lies there is not folded
 };
 // The largest and the smallest element of each window of a real or integer array. Where several
 // are the largest, the gradient goes to the first. A window of padding alone gives -inf and inf

@@ -86,8 +86,7 @@ Array tangent_at_extremum(const Array& x, const Array& t, const Array& folded, R
   Array place = lax::full(folded.shape(), -1, int32);
   for (size_t k = values.size(); k-- > 0;) {
     // NaN is the extremum of what it is among.
-    const Array here =
-        lax::bitwise_or(lax::eq(values[k], folded), lax::ne(values[k], values[k]));
+    const Array here = lax::bitwise_or(lax::eq(values[k], folded), lax::ne(values[k], values[k]));
     place = lax::select(here, lax::full_like(place, static_cast<double>(k)), place);
   }
   Array out;
@@ -139,16 +138,15 @@ JvpResult jvp_reduce_window(std::span<const Array> x, std::span<const Array> t,
     case ReduceKind::kMax: {
       const Literal* known = known_value(x[1]);
       const bool plain = known && *known == reduce_identity(p.kind, x[1].dtype());
-      const Array folded =
-          plain ? out.primals[0] : lax::reduce_window_of(p.kind, x[0], windows);
+      const Array folded = plain ? out.primals[0] : lax::reduce_window_of(p.kind, x[0], windows);
       Array tangent;
       if (along >= 0) {
         tangent = running_tangent(x[0], t[0], p.kind, along, reverse);
       } else if (p.size.elements() <= kFewPlaces && folded.size() > 0) {
         tangent = tangent_at_extremum(x[0], t[0], folded, p.kind, windows);
       } else {
-        tangent = lax::take_window_argument(t[0], lax::window_argument(p.kind, x[0], windows),
-                                            windows);
+        tangent =
+            lax::take_window_argument(t[0], lax::window_argument(p.kind, x[0], windows), windows);
       }
       out.tangents[0] = plain ? tangent : where_better(tangent, folded, x[1], p.kind);
       return out;

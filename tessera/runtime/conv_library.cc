@@ -96,8 +96,7 @@ struct Reorder {
   void run(const void* in, void* out, std::byte* work) const {
     memory x(from, engine(), const_cast<void*>(in)), y(to, engine(), out),
         w(scratchpad, engine(), work);
-    primitive.execute(stream(),
-                      {{DNNL_ARG_FROM, x}, {DNNL_ARG_TO, y}, {DNNL_ARG_SCRATCHPAD, w}});
+    primitive.execute(stream(), {{DNNL_ARG_FROM, x}, {DNNL_ARG_TO, y}, {DNNL_ARG_SCRATCHPAD, w}});
   }
 };
 
@@ -122,20 +121,19 @@ void reverse_copy(const std::byte* in, std::byte* out, const Shape& shape,
   while (inner > 0 && !reversed[inner - 1]) --inner;
   int64_t rows = 1, row = itemsize;
   for (int64_t d = 0; d < shape.rank(); ++d) (d < inner ? rows : row) *= shape[d];
-  parallel_for_ranges(
-      rows, std::max<int64_t>(1, 65536 / std::max<int64_t>(1, row)),
-      [&](int64_t begin, int64_t end) {
-        for (int64_t r = begin; r < end; ++r) {
-          int64_t rest = r, from = 0, scale = 1;
-          for (int64_t d = inner; d-- > 0;) {
-            const int64_t i = rest % shape[d];
-            rest /= shape[d];
-            from += (reversed[d] ? shape[d] - 1 - i : i) * scale;
-            scale *= shape[d];
-          }
-          std::memcpy(out + r * row, in + from * row, static_cast<size_t>(row));
-        }
-      });
+  parallel_for_ranges(rows, std::max<int64_t>(1, 65536 / std::max<int64_t>(1, row)),
+                      [&](int64_t begin, int64_t end) {
+                        for (int64_t r = begin; r < end; ++r) {
+                          int64_t rest = r, from = 0, scale = 1;
+                          for (int64_t d = inner; d-- > 0;) {
+                            const int64_t i = rest % shape[d];
+                            rest /= shape[d];
+                            from += (reversed[d] ? shape[d] - 1 - i : i) * scale;
+                            scale *= shape[d];
+                          }
+                          std::memcpy(out + r * row, in + from * row, static_cast<size_t>(row));
+                        }
+                      });
 }
 
 class ConvLibraryCode final : public ConvLibrary {
@@ -157,7 +155,8 @@ class ConvLibraryCode final : public ConvLibrary {
     // Of one feature a group, the distance of features is that of groups.
     if (conv.groups > 1 && conv.inputs == 1) src->minor = src->group;
     if (conv.groups > 1 && conv.outputs == 1) dst->minor = dst->group;
-    tiles_ = cut_tiles(conv_, !side_by_side(*src, conv.inputs) || !side_by_side(*dst, conv.outputs));
+    tiles_ =
+        cut_tiles(conv_, !side_by_side(*src, conv.inputs) || !side_by_side(*dst, conv.outputs));
   }
 
   // Whether the library has fast code for every tile.
@@ -167,9 +166,9 @@ class ConvLibraryCode final : public ConvLibrary {
     for (const ConvTile& t : tiles_) {
       VariantKey key{t.batches, t.groups, t.inputs, t.outputs, {}};
       const std::vector<ConvCut> cuts = cuts_of(t);
-      for (const ConvCut& c : cuts)
-        key.cuts.insert(key.cuts.end(), {c.in, c.low, c.high, c.out});
-      const auto [at, fresh] = known.try_emplace(std::move(key), static_cast<int>(variants_.size()));
+      for (const ConvCut& c : cuts) key.cuts.insert(key.cuts.end(), {c.in, c.low, c.high, c.out});
+      const auto [at, fresh] =
+          known.try_emplace(std::move(key), static_cast<int>(variants_.size()));
       if (fresh) {
         Variant v;
         if (!make_variant(t, cuts, v)) return false;
@@ -262,8 +261,9 @@ class ConvLibraryCode final : public ConvLibrary {
   DType weights_type() const { return sums() ? float32 : types_.in; }
 
   bool make_variant(const ConvTile& t, const std::vector<ConvCut>& cuts, Variant& v) const {
-    memory::dims src_dims{t.batches, t.groups * t.inputs}, dst_dims{t.batches, t.groups * t.outputs},
-        weights_dims{t.outputs, t.inputs}, strides, dilations, low, high;
+    memory::dims src_dims{t.batches, t.groups * t.inputs},
+        dst_dims{t.batches, t.groups * t.outputs}, weights_dims{t.outputs, t.inputs}, strides,
+        dilations, low, high;
     const bool grouped = t.groups > 1;
     if (grouped) weights_dims.insert(weights_dims.begin(), t.groups);
     for (size_t d = 0; d < cuts.size(); ++d) {
@@ -299,8 +299,8 @@ class ConvLibraryCode final : public ConvLibrary {
     v.weights_reorder = sums() ? Reorder(v.weights, plain) : Reorder(plain, v.weights);
     v.src_bytes = v.src_reorder.needed ? bytes_of(v.src) : 0;
     v.dst_bytes = v.dst_reorder.needed ? bytes_of(v.dst) : 0;
-    v.scratch_bytes = std::max({bytes_of(v.scratchpad), v.src_reorder.scratch, v.dst_reorder.scratch,
-                                v.weights_reorder.scratch, int64_t{64}});
+    v.scratch_bytes = std::max({bytes_of(v.scratchpad), v.src_reorder.scratch,
+                                v.dst_reorder.scratch, v.weights_reorder.scratch, int64_t{64}});
     return true;
   }
 
@@ -416,13 +416,15 @@ class ConvLibraryCode final : public ConvLibrary {
     std::byte* work = thread_scratch(v.scratch_bytes + v.src_bytes + v.dst_bytes);
     std::byte *src_work = work + v.scratch_bytes, *dst_work = src_work + v.src_bytes;
     const std::vector<ConvCut> cuts = cuts_of(t);
-    int64_t src_at = t.batch * conv_.src.major + t.group * conv_.src.group +
-                     t.input * conv_.src.minor,
+    int64_t src_at =
+                t.batch * conv_.src.major + t.group * conv_.src.group + t.input * conv_.src.minor,
             dst_at = t.batch * conv_.dst.major + t.group * conv_.dst.group +
                      t.output * conv_.dst.minor + t.row * conv_.dst.spatial[0];
     for (size_t d = 0; d < cuts.size(); ++d) src_at += cuts[d].begin * conv_.src.spatial[d];
-    auto* src = static_cast<std::byte*>(const_cast<void*>(src_data)) + src_at * itemsize(src_type());
-    auto* dst = static_cast<std::byte*>(const_cast<void*>(dst_data)) + dst_at * itemsize(dst_type());
+    auto* src =
+        static_cast<std::byte*>(const_cast<void*>(src_data)) + src_at * itemsize(src_type());
+    auto* dst =
+        static_cast<std::byte*>(const_cast<void*>(dst_data)) + dst_at * itemsize(dst_type());
     if (sums()) {
       const Kernel& k = kernels_[static_cast<size_t>(kernel_of_[static_cast<size_t>(i)])];
       weights += k.offset + (i - k.first) * k.bytes;
@@ -432,8 +434,7 @@ class ConvLibraryCode final : public ConvLibrary {
     if (v.src_reorder.needed && !to_src) v.src_reorder.run(src, src_work, work);
     if (v.dst_reorder.needed && !to_dst) v.dst_reorder.run(dst, dst_work, work);
     memory x(v.src, engine(), v.src_reorder.needed ? src_work : src),
-        w(v.weights, engine(), weights),
-        y(v.dst, engine(), v.dst_reorder.needed ? dst_work : dst),
+        w(v.weights, engine(), weights), y(v.dst, engine(), v.dst_reorder.needed ? dst_work : dst),
         s(v.scratchpad, engine(), work);
     v.primitive.execute(stream(), {{to_src ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, x},
                                    {sums() ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, w},

@@ -181,8 +181,8 @@ std::vector<ConvTile> cut_tiles(const LibraryConv& c, bool alone) {
     for (const auto& [f, fs] : cut)
       for (const auto& [b, bs] : batches)
         for (const auto& [r, rs] : rows)
-          tiles.push_back({b, bs, g, gs, by_rows ? 0 : f, by_rows ? c.inputs : fs,
-                           by_rows ? f : 0, by_rows ? fs : c.outputs, r, rs});
+          tiles.push_back({b, bs, g, gs, by_rows ? 0 : f, by_rows ? c.inputs : fs, by_rows ? f : 0,
+                           by_rows ? fs : c.outputs, r, rs});
   return tiles;
 }
 

@@ -72,9 +72,9 @@ ConvCut cut_conv(const LibraryConv::Dim& dim, int64_t begin, int64_t count);
 struct ConvTile {
   int64_t batch, batches, group, groups, input, inputs, output, outputs, row, rows;
 };
-// Depends on the shape alone. Tiles of kBackwardWeights that differ in batch or rows alone are parts
-// of one sum; such follow one another. `alone`: the groups of some tensor do not lie side by side,
-// so a tile is of one group.
+// Depends on the shape alone. Tiles of kBackwardWeights that differ in batch or rows alone are
+// parts of one sum; such follow one another. `alone`: the groups of some tensor do not lie side by
+// side, so a tile is of one group.
 std::vector<ConvTile> cut_tiles(const LibraryConv& conv, bool alone);
 double conv_flops(const LibraryConv& conv);
 

@@ -25,9 +25,10 @@ To number(From x) {
 }
 
 template <class From, class To>
-constexpr bool kConverts = is_complex_type<From> == is_complex_type<To> &&
-                           std::is_integral_v<From> == std::is_integral_v<To> &&
-                           !std::is_same_v<From, bool> && !std::is_same_v<To, bool>;
+constexpr bool kConverts =
+    is_complex_type<From> == is_complex_type<To>&& std::is_integral_v<From> ==
+        std::is_integral_v<To> &&
+    !std::is_same_v<From, bool> && !std::is_same_v<To, bool>;
 template <class F>
 void visit_both(DType from, DType to, F&& f) {
   visit_dtype(from, [&]<class From>(TypeTag<From>) {
@@ -60,8 +61,8 @@ ConvWindows::ConvWindows(ConvShape shape, DType in, DType out)
                        static_cast<double>(k_) * static_cast<double>(shape_.groups);
   const auto wanted = static_cast<int64_t>(std::clamp(flops * 0.04 / kTaskNs, 1.0, 64.0));
   const int64_t parts = ceil_div(wanted, shape_.groups);
-  const int64_t rows = std::clamp<int64_t>(ceil_div(m, parts), std::min<int64_t>(m, 8),
-                                           std::min(m, kMostRows));
+  const int64_t rows =
+      std::clamp<int64_t>(ceil_div(m, parts), std::min<int64_t>(m, 8), std::min(m, kMostRows));
   block_ = std::clamp<int64_t>(kCacheBytes / (rows * itemsize(sum_)), 64, 1024);
   for (int64_t g = 0; g < shape_.groups; ++g)
     for (int64_t row = 0; row < m; row += rows) tiles_.push_back({g, row, std::min(rows, m - row)});
@@ -72,22 +73,23 @@ template <class From, class To>
 void ConvWindows::pack_kernel(const From* rhs, To* kernel) const {
   const ConvTensor& r = shape_.rhs;
   const int64_t outputs = shape_.outputs;
-  parallel_for_ranges(
-      shape_.groups * k_, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, outputs)),
-      [&](int64_t begin, int64_t end) {
-        for (int64_t row = begin; row < end; ++row) {
-          int64_t place = row % k_ / shape_.inputs,
-                  at = row / k_ * r.group + row % shape_.inputs * r.minor;
-          for (size_t d = shape_.dims.size(); d-- > 0;) {
-            const ConvShape::Dim& dim = shape_.dims[d];
-            const int64_t k = place % dim.window;
-            place /= dim.window;
-            at += (dim.reversed ? dim.window - 1 - k : k) * r.spatial[d];
-          }
-          To* out = kernel + row * outputs;
-          for (int64_t o = 0; o < outputs; ++o) out[o] = number<From, To>(rhs[at + o * r.major]);
-        }
-      });
+  parallel_for_ranges(shape_.groups * k_,
+                      std::max<int64_t>(1, 16384 / std::max<int64_t>(1, outputs)),
+                      [&](int64_t begin, int64_t end) {
+                        for (int64_t row = begin; row < end; ++row) {
+                          int64_t place = row % k_ / shape_.inputs,
+                                  at = row / k_ * r.group + row % shape_.inputs * r.minor;
+                          for (size_t d = shape_.dims.size(); d-- > 0;) {
+                            const ConvShape::Dim& dim = shape_.dims[d];
+                            const int64_t k = place % dim.window;
+                            place /= dim.window;
+                            at += (dim.reversed ? dim.window - 1 - k : k) * r.spatial[d];
+                          }
+                          To* out = kernel + row * outputs;
+                          for (int64_t o = 0; o < outputs; ++o)
+                            out[o] = number<From, To>(rhs[at + o * r.major]);
+                        }
+                      });
 }
 
 // Elements [begin, end) of the tile's windows, one a row.

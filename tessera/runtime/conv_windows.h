@@ -1,5 +1,5 @@
-// ConvWindows: a convolution of any dtypes and geometry as matrix products. The windows of a tile of
-// results are laid side by side as the rows of a matrix, in pieces that stay in the cache, and
+// ConvWindows: a convolution of any dtypes and geometry as matrix products. The windows of a tile
+// of results are laid side by side as the rows of a matrix, in pieces that stay in the cache, and
 // multiplied by the kernel. For what oneDNN has no fast code for: float64, integers, complex
 // numbers, more than three spatial dimensions, strides together with a dilated input.
 //

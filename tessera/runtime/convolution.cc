@@ -43,8 +43,8 @@ void narrow_all(const float* in, DType dtype, void* out, int64_t n) {
 HostCall in_float32(std::shared_ptr<const ConvLibrary> code, const Type& lhs, const Type& rhs,
                     const Type& result) {
   return [=, code = std::move(code), from = lhs.dtype, to = result.dtype, ln = lhs.elements(),
-          rn = rhs.elements(), n = result.elements()](std::span<const void* const> in,
-                                                      std::span<void* const> out) {
+          rn = rhs.elements(),
+          n = result.elements()](std::span<const void* const> in, std::span<void* const> out) {
     Buffer x, w, y;
     if (from != float32) {
       x = widened(from, in[0], ln);

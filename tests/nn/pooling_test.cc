@@ -13,8 +13,8 @@
 namespace tessera {
 namespace {
 
-using ::testing::HasSubstr;
 using tessera::testing::expect_close;
+using ::testing::HasSubstr;
 
 const golden::Topic& topic() {
   static const golden::Topic out("modules");
@@ -81,23 +81,37 @@ TEST(Pooling, OfIntegersAndNothing) {
 
 TEST(Pooling, MisfitsAreErrors) {
   const Array x = ones({1, 5, 5, 4});
-  EXPECT_THAT(error_of([&] { nn::max_pool(x, {2, 2, 2, 2}); }),
+  EXPECT_THAT(error_of([&] {
+                nn::max_pool(x, {2, 2, 2, 2});
+              }),
               HasSubstr("[max_pool] expected inputs of 4 spatial dimensions and features, got "
                         "shape (1, 5, 5, 4)"));
-  EXPECT_THAT(error_of([&] { nn::min_pool(x, {2, 2}, {.strides = {2}}); }),
+  EXPECT_THAT(error_of([&] {
+                nn::min_pool(x, {2, 2}, {.strides = {2}});
+              }),
               HasSubstr("[min_pool] expected strides of 2 dimensions, as the window (2, 2), got "
                         "(2,)"));
-  EXPECT_THAT(error_of([&] { nn::avg_pool(x, {2, 0}); }),
+  EXPECT_THAT(error_of([&] {
+                nn::avg_pool(x, {2, 0});
+              }),
               HasSubstr("[avg_pool] expected a positive window and strides, got (2, 0)"));
   EXPECT_THAT(error_of([&] {
-                nn::max_pool(x, {2, 2}, {.padding = nn::Padding(std::vector<std::pair<int64_t, int64_t>>{{1, 1}})});
+                nn::max_pool(
+                    x, {2, 2},
+                    {.padding = nn::Padding(std::vector<std::pair<int64_t, int64_t>>{{1, 1}})});
               }),
               HasSubstr("expected padding of 2 dimensions, as the window (2, 2), got 1"));
-  EXPECT_THAT(error_of([&] { nn::max_pool(x, {2, 2}, {.padding = nn::Padding::kCausal}); }),
+  EXPECT_THAT(error_of([&] {
+                nn::max_pool(x, {2, 2}, {.padding = nn::Padding::kCausal});
+              }),
               HasSubstr("expected padding kSame, kValid or widths"));
-  EXPECT_THAT(error_of([&] { nn::max_pool(ones({4, 1}, complex64), {2}); }),
+  EXPECT_THAT(error_of([&] {
+                nn::max_pool(ones({4, 1}, complex64), {2});
+              }),
               HasSubstr("expected real numbers, got complex64[4,1]"));
-  EXPECT_THAT(error_of([&] { nn::avg_pool(ones({4, 1}, int32), {2}); }),
+  EXPECT_THAT(error_of([&] {
+                nn::avg_pool(ones({4, 1}, int32), {2});
+              }),
               HasSubstr("[avg_pool] expected a floating-point or complex array, got int32[4,1]"));
 }
 

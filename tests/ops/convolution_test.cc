@@ -60,12 +60,13 @@ TEST_F(Convolution, RefusesResultsOfAnotherKind) {
 }
 
 TEST_F(Convolution, RefusesParamsThatDoNotFit) {
-  for (Dims ConvolutionParams::*spec : {&ConvolutionParams::lhs_spec, &ConvolutionParams::rhs_spec,
-                                        &ConvolutionParams::out_spec}) {
+  for (Dims ConvolutionParams::*spec :
+       {&ConvolutionParams::lhs_spec, &ConvolutionParams::rhs_spec, &ConvolutionParams::out_spec}) {
     ConvolutionParams p = plain();
     p.*spec = {0, 1, 2, 2};
-    EXPECT_USER_ERROR(infer(p, image, kernel),
-                      "expected dimension numbers that name 4 dimensions each (C13, C18, C20), got");
+    EXPECT_USER_ERROR(
+        infer(p, image, kernel),
+        "expected dimension numbers that name 4 dimensions each (C13, C18, C20), got");
     p.*spec = {0, 1, 2};
     EXPECT_USER_ERROR(infer(p, image, kernel), "expected dimension numbers");
   }
@@ -91,8 +92,7 @@ TEST_F(Convolution, RefusesParamsThatDoNotFit) {
 TEST_F(Convolution, RefusesGroupsThatDoNotDivide) {
   ConvolutionParams p = plain();
   p.feature_group_count = 0;
-  EXPECT_USER_ERROR(infer(p, image, kernel),
-                    "expected group counts > 0 (C21, C22), got 0 and 1");
+  EXPECT_USER_ERROR(infer(p, image, kernel), "expected group counts > 0 (C21, C22), got 0 and 1");
   p.feature_group_count = p.batch_group_count = 2;
   EXPECT_USER_ERROR(infer(p, image, kernel),
                     "expected groups of features or of the batch, not both (C23), got 2 and 2");

@@ -25,8 +25,7 @@ TEST_F(ReduceWindow, RefusesOperandsThatDoNotFit) {
                     "[reduce_window] expected arrays and as many initial scalars (C1), got 1");
   EXPECT_USER_ERROR(fold({}, {}), "as many initial scalars (C1), got 0 operands");
   EXPECT_USER_ERROR(fold({f3, zeros(float32, {4})}, {f, f}), "expected operands of one shape");
-  EXPECT_USER_ERROR(fold({f3}, {i}),
-                    "expected an initial scalar of dtype float32, got int32[]");
+  EXPECT_USER_ERROR(fold({f3}, {i}), "expected an initial scalar of dtype float32, got int32[]");
   EXPECT_USER_ERROR(fold({f3}, {zeros(float32, {1})}),
                     "expected an initial scalar of dtype float32, got float32[1]");
   EXPECT_USER_ERROR(fold({f3, f3}, {f, f}), "expected 1 operand(s) for this fold, got 2");
@@ -41,10 +40,10 @@ TEST_F(ReduceWindow, RefusesDtypesThatTheFoldDoesNotTake) {
                     "expected places of int32 or int64, got float32[3]");
   EXPECT_USER_ERROR(fold({f3}, {f}, ReduceKind::kAnd),
                     "expected a bool or integer array, got float32[3]");
-  EXPECT_USER_ERROR(lax::reduce_window(std::vector<Array>{f3}, std::vector<Array>{f},
-                                       select_body(SelectKind::kGe, float32),
-                                       Windows::of_size({2})),
-                    "expected a body of two scalars an operand (C13), got another");
+  EXPECT_USER_ERROR(
+      lax::reduce_window(std::vector<Array>{f3}, std::vector<Array>{f},
+                         select_body(SelectKind::kGe, float32), Windows::of_size({2})),
+      "expected a body of two scalars an operand (C13), got another");
 }
 
 TEST_F(ReduceWindow, RefusesWindowsThatDoNotFit) {
@@ -68,8 +67,7 @@ TEST_F(ReduceWindow, RefusesDerivativesItDoesNotHave) {
     const Windows w = Windows::of_size({2});
     const std::vector<Array> x{f3, f}, tangents{t, t_init};
     return internal::jvp_reduce_window(
-        x, tangents,
-        {w.size, w.strides, w.base_dilation, w.window_dilation, w.low, w.high, kind});
+        x, tangents, {w.size, w.strides, w.base_dilation, w.window_dilation, w.low, w.high, kind});
   };
   EXPECT_USER_ERROR(jvp(ReduceKind::kSum, f3, f),
                     "expected an initial value without a tangent to differentiate; apply it after");

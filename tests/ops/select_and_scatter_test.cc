@@ -29,9 +29,8 @@ TEST_F(SelectAndScatter, RefusesOperandsThatDoNotFit) {
   EXPECT_USER_ERROR(apply(x, source, zeros(float32, {1})), "got float32[2] and float32[1]");
   EXPECT_USER_ERROR(apply(x, zeros(float32, {3}), init),
                     "expected a source of the windows' shape (2,) (C2), got float32[3]");
-  EXPECT_USER_ERROR(
-      apply(zeros(complex64, {4}), zeros(complex64, {2}), zeros(complex64, {})),
-      "expected an array with an order, got complex64[4]");
+  EXPECT_USER_ERROR(apply(zeros(complex64, {4}), zeros(complex64, {2}), zeros(complex64, {})),
+                    "expected an array with an order, got complex64[4]");
   SelectAndScatterParams p = plain();
   p.size = {0};
   EXPECT_USER_ERROR(apply(x, source, init, p), "expected window sizes > 0, got (0,)");

@@ -26,8 +26,8 @@ const Dims kNhwc{0, 3, 1, 2}, kHwio{3, 2, 0, 1}, kNchw{0, 1, 2, 3};
 ConvolutionParams square(int64_t n, int64_t stride, int64_t low, int64_t high,
                          int64_t lhs_dilation = 1, int64_t rhs_dilation = 1) {
   const auto all = [&](int64_t v) { return Dims(static_cast<size_t>(n), v); };
-  ConvolutionParams p{all(stride),       all(low), all(high), all(lhs_dilation),
-                      all(rhs_dilation), all(0)};
+  ConvolutionParams p{all(stride),       all(low),          all(high),
+                      all(lhs_dilation), all(rhs_dilation), all(0)};
   const Dims last = [&] {
     Dims d{0, n + 1};
     for (int64_t i = 1; i <= n; ++i) d.push_back(i);
@@ -80,11 +80,11 @@ double tolerance(DType dtype) {
 
 void check(const Case& c) {
   const ConvolutionParams& q = c.params;
-  SCOPED_TRACE(fmt::format("{} {} {} strides {} padding {} {} dilation {} {} reversal {} specs {} {} "
-                           "{} groups {} {}",
-                           c.dtype, c.lhs, c.rhs, q.strides, q.low, q.high, q.lhs_dilation,
-                           q.rhs_dilation, q.reversal, q.lhs_spec, q.rhs_spec, q.out_spec,
-                           q.feature_group_count, q.batch_group_count));
+  SCOPED_TRACE(fmt::format(
+      "{} {} {} strides {} padding {} {} dilation {} {} reversal {} specs {} {} "
+      "{} groups {} {}",
+      c.dtype, c.lhs, c.rhs, q.strides, q.low, q.high, q.lhs_dilation, q.rhs_dilation, q.reversal,
+      q.lhs_spec, q.rhs_spec, q.out_spec, q.feature_group_count, q.batch_group_count));
   const Ready run = make_ready(c);
   ConvolutionParams p = c.params;
   p.result = run.result.dtype;
@@ -229,8 +229,13 @@ TEST(Convolution, TilesMakeTheWhole) {
 }
 
 TEST(Convolution, ResultsOfAnotherDtype) {
-  for (auto [in, out] : {std::pair{bfloat16, float32}, {float16, float32}, {float32, float64},
-                         {float32, bfloat16}, {bfloat16, float64}, {int8, int32}, {int32, int8},
+  for (auto [in, out] : {std::pair{bfloat16, float32},
+                         {float16, float32},
+                         {float32, float64},
+                         {float32, bfloat16},
+                         {bfloat16, float64},
+                         {int8, int32},
+                         {int32, int8},
                          {complex64, complex128}}) {
     Case c{in, {2, 6, 6, 8}, {3, 3, 8, 16}, square(2, 1, 1, 1)};
     c.params.result = out;
@@ -265,10 +270,9 @@ TEST(Convolution, ThreadsDoNotMatter) {
   gradient.lhs_spec = gradient.rhs_spec = {3, 0, 1, 2};
   gradient.out_spec = {2, 3, 0, 1};
   const int before = num_threads();
-  for (const Case& c :
-       {Case{float32, {8, 20, 20, 16}, {3, 3, 16, 32}, square(2, 1, 1, 1)},
-        Case{float32, {8, 20, 20, 16}, {8, 20, 20, 32}, gradient},
-        Case{float64, {8, 12, 12, 8}, {3, 3, 8, 16}, square(2, 1, 1, 1)}}) {
+  for (const Case& c : {Case{float32, {8, 20, 20, 16}, {3, 3, 16, 32}, square(2, 1, 1, 1)},
+                        Case{float32, {8, 20, 20, 16}, {8, 20, 20, 32}, gradient},
+                        Case{float64, {8, 12, 12, 8}, {3, 3, 8, 16}, square(2, 1, 1, 1)}}) {
     set_num_threads(1);
     const Ready run = make_ready(c);
     const Literal one = run();
@@ -286,7 +290,8 @@ TEST(Convolution, ThreadsDoNotMatter) {
 // What a network's training needs is the library's work, not the general code's.
 TEST(Convolution, TheLibraryTakesWhatTrainingNeeds) {
   const auto taken = [](const Shape& lhs, const Shape& rhs, const ConvolutionParams& p) {
-    const std::vector<Type> types{{.dtype = float32, .shape = lhs}, {.dtype = float32, .shape = rhs}};
+    const std::vector<Type> types{{.dtype = float32, .shape = lhs},
+                                  {.dtype = float32, .shape = rhs}};
     const Type result = convolution_op.infer(types, p)[0];
     return ConvLibrary::make(conv_shape(p, lhs, rhs, result.shape), {float32, float32}) != nullptr;
   };
@@ -297,8 +302,9 @@ TEST(Convolution, TheLibraryTakesWhatTrainingNeeds) {
   p.lhs_spec = p.rhs_spec = {3, 0, 1, 2};
   p.out_spec = {2, 3, 0, 1};
   EXPECT_TRUE(taken({8, 28, 28, 64}, {8, 28, 28, 32}, p));
-  EXPECT_EQ(library_conv(conv_shape(p, {8, 28, 28, 64}, {8, 28, 28, 32}, {3, 3, 64, 32}))->direction,
-            ConvDirection::kBackwardWeights);
+  EXPECT_EQ(
+      library_conv(conv_shape(p, {8, 28, 28, 64}, {8, 28, 28, 32}, {3, 3, 64, 32}))->direction,
+      ConvDirection::kBackwardWeights);
 }
 
 }  // namespace

@@ -258,6 +258,9 @@ std::vector<Array> reduce_window(std::span<const Array> operands, std::span<cons
 }
 
 Array reduce_window_of(ReduceKind kind, const Array& x, const Windows& windows) {
+  // Before the identity is asked for, which a complex extremum does not have.
+  if (is_complex(x.dtype()) && (kind == ReduceKind::kMin || kind == ReduceKind::kMax))
+    type_error(kOp, "expected an array with an order, got {}", describe(x.type()));
   return bind1(reduce_window_op, params_of(windows, kind),
                {x, Array(reduce_identity(kind, x.dtype()))});
 }

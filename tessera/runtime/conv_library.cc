@@ -174,7 +174,12 @@ class ConvLibraryCode final : public ConvLibrary {
         if (!make_variant(t, cuts, v)) return false;
         variants_.push_back(std::move(v));
       }
-      variant_of_.push_back(at->second);
+      int64_t src =
+                  t.batch * conv_.src.major + t.group * conv_.src.group + t.input * conv_.src.minor,
+              dst = t.batch * conv_.dst.major + t.group * conv_.dst.group +
+                    t.output * conv_.dst.minor + t.row * conv_.dst.spatial[0];
+      for (size_t d = 0; d < cuts.size(); ++d) src += cuts[d].begin * conv_.src.spatial[d];
+      work_.push_back({at->second, 0, src * itemsize(src_type()), dst * itemsize(dst_type())});
     }
     find_kernels();
     flops_ = conv_flops(conv_);
@@ -201,14 +206,14 @@ class ConvLibraryCode final : public ConvLibrary {
       }
     };
     if (sums()) {
-      each(count(tiles_), [&](int64_t i) { run_tile(i, x, kernels.data(), w); });
+      each(count(work_), [&](int64_t i) { run_tile(i, x, kernels.data(), w); });
       each(count(kernels_), [&](int64_t k) { finish_sum(k, kernels.data(), y); });
       return;
     }
     each(count(kernels_), [&](int64_t k) { bring_kernel(k, w, kernels.data()); });
     const bool forward = conv_.direction == ConvDirection::kForward;
-    each(count(tiles_), [&](int64_t i) {
-      const Kernel& kernel = kernels_[static_cast<size_t>(kernel_of_[static_cast<size_t>(i)])];
+    each(count(work_), [&](int64_t i) {
+      const Kernel& kernel = kernel_of(work_[static_cast<size_t>(i)]);
       std::byte* weights = kernel.offset < 0 ? const_cast<std::byte*>(w) + kernel.place
                                              : kernels.data() + kernel.offset;
       if (forward) {
@@ -229,6 +234,19 @@ class ConvLibraryCode final : public ConvLibrary {
     int64_t bytes = 0;
     int64_t first = 0, parts = 0;  // tiles that are its sum
   };
+
+  // A tile: which primitive, which kernel or sum, and where it begins, in bytes.
+  struct Work {
+    int variant, kernel;
+    int64_t src, dst;
+  };
+  const Variant& variant_of(const Work& w) const {
+    return variants_[static_cast<size_t>(w.variant)];
+  }
+  const Variant& variant_of(const Kernel& k) const {
+    return variants_[static_cast<size_t>(k.variant)];
+  }
+  const Kernel& kernel_of(const Work& w) const { return kernels_[static_cast<size_t>(w.kernel)]; }
 
   template <class T>
   static int64_t count(const std::vector<T>& x) {
@@ -287,7 +305,7 @@ class ConvLibraryCode final : public ConvLibrary {
     const auto find = [&](const memory::desc& s, const memory::desc& w, const memory::desc& d) {
       return find_primitive(s, w, d, strides, dilations, low, high, v);
     };
-    const bool in_place = is_channels_last(src) && is_channels_last(dst);
+    const bool in_place = is_channels_last(src) || is_channels_last(dst);
     const memory::desc s = is_channels_last(src) ? src : any_like(src),
                        d = is_channels_last(dst) ? dst : any_like(dst);
     if (!find(s, any, d) && !(in_place && find(any_like(src), any, any_like(dst)))) return false;
@@ -373,28 +391,26 @@ class ConvLibraryCode final : public ConvLibrary {
     std::map<std::array<int64_t, 4>, std::vector<int>> known;
     for (size_t i = 0; i < tiles_.size(); ++i) {
       const ConvTile& t = tiles_[i];
-      const Variant& v = variants_[static_cast<size_t>(variant_of_[i])];
+      const Variant& v = variant_of(work_[i]);
       int found = -1;
       std::vector<int>& same = known[{t.group, t.input, t.output, t.outputs}];
       for (int k : same)
-        if (variants_[static_cast<size_t>(kernels_[static_cast<size_t>(k)].variant)].weights ==
-            v.weights)
-          found = k;
+        if (variant_of(kernels_[static_cast<size_t>(k)]).weights == v.weights) found = k;
       if (found < 0) {
         found = static_cast<int>(kernels_.size());
         same.push_back(found);
         const ConvTensor& w = conv_.weights;
-        Kernel kernel{.variant = variant_of_[i],
+        Kernel kernel{.variant = work_[i].variant,
                       .place = (t.group * w.group + t.output * w.major + t.input * w.minor) * item,
                       .bytes = bytes_of(v.weights),
                       .first = static_cast<int64_t>(i)};
         kernels_.push_back(kernel);
       }
       ++kernels_[static_cast<size_t>(found)].parts;
-      kernel_of_.push_back(found);
+      work_[i].kernel = found;
     }
     for (Kernel& k : kernels_) {
-      if (!sums() && !variants_[static_cast<size_t>(k.variant)].weights_reorder.needed) continue;
+      if (!sums() && !variant_of(k).weights_reorder.needed) continue;
       k.offset = kernel_bytes_;
       kernel_bytes_ += k.bytes * (sums() ? k.parts : 1);
     }
@@ -404,29 +420,21 @@ class ConvLibraryCode final : public ConvLibrary {
     const Kernel& k = kernels_[static_cast<size_t>(i)];
     if (k.offset < 0) return;
     const OneThread one_thread;
-    const Variant& v = variants_[static_cast<size_t>(k.variant)];
+    const Variant& v = variant_of(k);
     v.weights_reorder.run(rhs + k.place, kernels + k.offset, thread_scratch(v.scratch_bytes));
   }
 
   // `weights`: the kernel; of a sum, the memory of all parts.
   void run_tile(int64_t i, const void* src_data, std::byte* weights, const void* dst_data) const {
     const OneThread one_thread;
-    const ConvTile& t = tiles_[static_cast<size_t>(i)];
-    const Variant& v = variants_[static_cast<size_t>(variant_of_[static_cast<size_t>(i)])];
+    const Work& tile = work_[static_cast<size_t>(i)];
+    const Variant& v = variant_of(tile);
     std::byte* work = thread_scratch(v.scratch_bytes + v.src_bytes + v.dst_bytes);
     std::byte *src_work = work + v.scratch_bytes, *dst_work = src_work + v.src_bytes;
-    const std::vector<ConvCut> cuts = cuts_of(t);
-    int64_t src_at =
-                t.batch * conv_.src.major + t.group * conv_.src.group + t.input * conv_.src.minor,
-            dst_at = t.batch * conv_.dst.major + t.group * conv_.dst.group +
-                     t.output * conv_.dst.minor + t.row * conv_.dst.spatial[0];
-    for (size_t d = 0; d < cuts.size(); ++d) src_at += cuts[d].begin * conv_.src.spatial[d];
-    auto* src =
-        static_cast<std::byte*>(const_cast<void*>(src_data)) + src_at * itemsize(src_type());
-    auto* dst =
-        static_cast<std::byte*>(const_cast<void*>(dst_data)) + dst_at * itemsize(dst_type());
+    auto* src = static_cast<std::byte*>(const_cast<void*>(src_data)) + tile.src;
+    auto* dst = static_cast<std::byte*>(const_cast<void*>(dst_data)) + tile.dst;
     if (sums()) {
-      const Kernel& k = kernels_[static_cast<size_t>(kernel_of_[static_cast<size_t>(i)])];
+      const Kernel& k = kernel_of(tile);
       weights += k.offset + (i - k.first) * k.bytes;
     }
     const bool to_src = conv_.direction == ConvDirection::kBackwardData;
@@ -447,7 +455,7 @@ class ConvLibraryCode final : public ConvLibrary {
   // Adds the parts, each to its neighbour, and brings the sum into the result's layout.
   void finish_sum(int64_t i, std::byte* parts, std::byte* out) const {
     const Kernel& k = kernels_[static_cast<size_t>(i)];
-    const Variant& v = variants_[static_cast<size_t>(k.variant)];
+    const Variant& v = variant_of(k);
     const int64_t n = k.bytes / static_cast<int64_t>(sizeof(float));
     auto* sums = reinterpret_cast<float*>(parts + k.offset);
     parallel_for_ranges(n, 16384, [&](int64_t begin, int64_t end) {
@@ -472,7 +480,7 @@ class ConvLibraryCode final : public ConvLibrary {
   std::vector<bool> reversed_;  // dimensions of rhs; empty: none
   DType result_;
   std::vector<ConvTile> tiles_;
-  std::vector<int> variant_of_, kernel_of_;  // of each tile
+  std::vector<Work> work_;  // of each tile
   std::vector<Variant> variants_;
   std::vector<Kernel> kernels_;
   int64_t kernel_bytes_ = 0;

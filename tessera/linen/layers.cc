@@ -60,6 +60,24 @@ Array Conv::forward(const Params& params, None&, Call&, const Array& x) const {
                   geometry(), options_.dtype);
 }
 
+std::pair<ConvTranspose::Params, None> ConvTranspose::init_at(Scope& scope, const Array& x) const {
+  const ConvTransposeOptions& o = options_;
+  const int64_t inputs = features_of("linen::ConvTranspose", x);
+  const Shape shape = nn::conv_kernel_shape("linen::ConvTranspose", kernel_size_,
+                                            o.transpose_kernel ? features_ : inputs,
+                                            o.transpose_kernel ? inputs : features_, {});
+  Params out;
+  out.kernel = o.kernel_init(scope.make_param_key(), shape, o.param_dtype);
+  out.bias = parameter(o.use_bias, o.bias_init, scope, Shape{features_}, o.param_dtype);
+  return {std::move(out), {}};
+}
+Array ConvTranspose::forward(const Params& params, None&, Call&, const Array& x) const {
+  const ConvTransposeOptions& o = options_;
+  return nn::conv_transpose("linen::ConvTranspose", x, params.kernel,
+                            if_used(params.bias, o.use_bias),
+                            {o.strides, o.padding, o.kernel_dilation, o.transpose_kernel}, o.dtype);
+}
+
 std::pair<Embed::Params, None> Embed::init_at(Scope& scope, const Array&) const {
   return {{options_.embedding_init(scope.make_param_key(), Shape{num_embeddings_, features_},
                                    options_.param_dtype)},

@@ -76,6 +76,38 @@ class Conv : public Module<Conv> {
   ConvOptions options_;
 };
 
+struct ConvTransposeOptions {
+  // Of one extent for all spatial dimensions, one for each, or none for 1.
+  Dims strides = {};
+  Padding padding = Padding::kSame;  // kSame, kValid or widths
+  Dims kernel_dilation = {};
+  bool use_bias = true;
+  OptionalDType dtype = {};
+  DType param_dtype = float32;
+  initializers::Initializer kernel_init = initializers::lecun_normal();
+  initializers::Initializer bias_init = initializers::zeros();
+  bool transpose_kernel = false;  // the kernel is (spatial..., features, inputs' features)
+};
+// Transposed convolution of (batch..., spatial..., features), which its strides enlarge.
+class ConvTranspose : public Module<ConvTranspose> {
+ public:
+  struct Params {
+    Array kernel, bias;
+  };
+  using Stats = None;
+
+  ConvTranspose(int64_t features, Dims kernel_size, ConvTransposeOptions options = {})
+      : features_(features), kernel_size_(std::move(kernel_size)), options_(std::move(options)) {}
+
+  std::pair<Params, None> init_at(Scope& scope, const Array& x) const;
+  Array forward(const Params& params, None&, Call&, const Array& x) const;
+
+ private:
+  int64_t features_;
+  Dims kernel_size_;
+  ConvTransposeOptions options_;
+};
+
 struct EmbedOptions {
   OptionalDType dtype = {};
   DType param_dtype = float32;

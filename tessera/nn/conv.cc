@@ -5,6 +5,7 @@
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/operators.h"
 #include "tessera/ops/convolution.h"
+#include "tessera/ops/reshape.h"
 
 namespace tessera::nn {
 
@@ -82,19 +83,28 @@ Array surrounded(const Array& x, const Geometry& g) {
   return tessera::pad(x, repeated, {.mode = g.reflect ? PadMode::kReflect : PadMode::kWrap});
 }
 
+// The layouts (batch, spatial..., features) and (spatial..., features, out features).
+struct Layouts {
+  std::string inputs, kernels;
+  explicit Layouts(int64_t rank) {
+    static constexpr std::string_view kSpatial = "0123456789abcdefghijklmnopqrstuvwxyz";
+    const std::string spatial(kSpatial.substr(0, static_cast<size_t>(rank)));
+    inputs = "N" + spatial + "C";
+    kernels = spatial + "IO";
+  }
+};
+
 // x (batch, spatial..., features) with a kernel (spatial..., features / groups, features).
 Array convolved(const Array& x, const Array& kernel, const Geometry& g) {
-  static constexpr std::string_view kSpatial = "0123456789abcdefghijklmnopqrstuvwxyz";
-  const std::string spatial(kSpatial.substr(0, g.kernel.size()));
-  const std::string inputs = "N" + spatial + "C", kernels = spatial + "IO";
+  const Layouts layouts(g.kernel.rank());
   lax::Padding padding;
   for (size_t d = 0; d < g.kernel.size(); ++d) padding.emplace_back(g.before[d], g.after[d]);
   return lax::conv_general_dilated(surrounded(x, g), kernel, g.strides, padding,
                                    {.lhs_dilation = g.input_dilation,
                                     .rhs_dilation = g.kernel_dilation,
-                                    .lhs_layout = inputs,
-                                    .rhs_layout = kernels,
-                                    .out_layout = inputs,
+                                    .lhs_layout = layouts.inputs,
+                                    .rhs_layout = layouts.kernels,
+                                    .out_layout = layouts.inputs,
                                     .feature_group_count = g.groups});
 }
 
@@ -161,6 +171,75 @@ Array conv(const char* op, const Array& x, const Array& kernel, const Array& bia
     result.push_back(y.shape(-1));
     return reshape(y, result);
   });
+}
+
+namespace {
+
+// Everything that is static about a transposed convolution.
+struct TransposedGeometry {
+  Dims strides, kernel_dilation, before, after;
+  bool same, widths, transpose_kernel, has_bias;  // neither same nor widths: valid
+  DType dtype;
+};
+
+Array transposed(const Array& x, const Array& kernel, const TransposedGeometry& g) {
+  const Layouts layouts(g.strides.rank());
+  lax::ConvOptions options{.rhs_dilation = g.kernel_dilation,
+                           .lhs_layout = layouts.inputs,
+                           .rhs_layout = layouts.kernels,
+                           .out_layout = layouts.inputs};
+  if (!g.widths)
+    return lax::conv_transpose(x, kernel, g.strides, g.same ? "SAME" : "VALID", options,
+                               g.transpose_kernel);
+  lax::Padding padding;
+  for (size_t d = 0; d < g.strides.size(); ++d) padding.emplace_back(g.before[d], g.after[d]);
+  options.lhs_dilation = g.strides;
+  const int64_t rank = g.strides.rank();
+  Array window = kernel;
+  if (g.transpose_kernel) window = swapaxes(lax::rev(kernel, iota_dims(rank)), rank, rank + 1);
+  return lax::conv_general_dilated(x, window, Dims(g.strides.size(), 1), padding, options);
+}
+
+}  // namespace
+
+Array conv_transpose(const char* op, const Array& x, const Array& kernel, const Array& bias,
+                     const ConvTransposeOptions& o, OptionalDType dtype) {
+  const int64_t rank = kernel.ndim() - 2, features = kernel.shape(o.transpose_kernel ? -1 : -2);
+  if (rank > 3) value_error(op, "expected a kernel of 1 to 3 dimensions, got {}", rank);
+  if (x.ndim() < rank + 1 || x.shape(-1) != features)
+    shape_error(op,
+                "expected inputs of {} spatial dimensions and {} features, for a kernel {}, got {}",
+                rank, features, describe(kernel.type()), describe(x.type()));
+  TransposedGeometry g{.strides = one_each(op, "strides", o.strides, rank),
+                       .kernel_dilation = one_each(op, "kernel_dilation", o.kernel_dilation, rank),
+                       .same = o.padding.mode() == Padding::kSame,
+                       .widths = o.padding.mode() == Padding::kExplicit,
+                       .transpose_kernel = o.transpose_kernel,
+                       .has_bias = bias.defined(),
+                       .dtype = common_dtype({x, kernel, bias}, dtype)};
+  if (!g.same && !g.widths && o.padding.mode() != Padding::kValid)
+    value_error(op,
+                "expected padding kSame, kValid or widths, got one that repeats the input or is "
+                "causal; pad the input");
+  if (g.widths && static_cast<int64_t>(o.padding.widths().size()) != rank)
+    value_error(op, "expected padding of {} dimensions, got {}", rank, o.padding.widths().size());
+  for (const auto& [before, after] : o.padding.widths()) {
+    g.before.push_back(before);
+    g.after.push_back(after);
+  }
+  std::vector<Array> args{x, kernel};
+  if (bias.defined()) args.push_back(bias);
+  return composite(
+      "nn_conv_transpose", g, std::span<const Array>(args), [&](std::span<const Array> a) {
+        Shape one_batch(a[0].shape().end() - rank - 1, a[0].shape().end()),
+            result(a[0].shape().begin(), a[0].shape().end() - rank - 1);
+        one_batch.insert(one_batch.begin(), result.elements());
+        Array y =
+            transposed(reshape(as_dtype(a[0], g.dtype), one_batch), as_dtype(a[1], g.dtype), g);
+        if (g.has_bias) y = y + as_dtype(a[2], g.dtype);
+        result.insert(result.end(), y.shape().begin() + 1, y.shape().end());
+        return reshape(y, result);
+      });
 }
 
 }  // namespace tessera::nn

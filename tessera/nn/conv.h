@@ -45,4 +45,19 @@ Shape conv_kernel_shape(const char* op, const Dims& kernel_size, int64_t in_feat
 Array conv(const char* op, const Array& x, const Array& kernel, const Array& bias,
            const ConvOptions& options, OptionalDType dtype);
 
+// What jax.lax.conv_transpose makes of inputs (batch..., spatial..., features) and a kernel
+// (spatial..., features, out features): the strides are those of the result. With
+// `transpose_kernel` the kernel is that of the forward convolution, (spatial..., out features,
+// features), of which this is the gradient. Padding is kSame, kValid or widths around the dilated
+// input. UserError naming `op` for any other padding, inputs that do not fit the kernel, extents
+// that are not one a dimension.
+struct ConvTransposeOptions {
+  Dims strides = {};
+  Padding padding = Padding::kSame;
+  Dims kernel_dilation = {};
+  bool transpose_kernel = false;
+};
+Array conv_transpose(const char* op, const Array& x, const Array& kernel, const Array& bias,
+                     const ConvTransposeOptions& options, OptionalDType dtype);
+
 }  // namespace tessera::nn

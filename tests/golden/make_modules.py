@@ -5,6 +5,7 @@
                 the C++ structs' fields. What a name means is in the tests. `train` has the outputs
                 and running statistics of one step in training, `out` those of evaluation
   attention     {name, inputs, out}: jax.nn.dot_product_attention
+  conv_transposes  as linen
   pooling       {name, inputs, out, grad}: flax.linen's, and the gradient of the sum of the squares
   keys          the first keys of streams of nnx.Rngs
 """
@@ -314,11 +315,28 @@ def pooling():
     }
 
 
+CONV_TRANSPOSES = {
+    'conv_transpose': ((2, 4, 5, 4), (3, 2), dict(strides=(2, 3))),
+    'conv_transpose_valid': ((2, 3, 5, 4), (3,), dict(strides=(2,), padding='VALID', use_bias=False)),
+    'conv_transpose_padding': ((2, 4, 5, 4), (3, 2), dict(strides=(2, 2), padding=((2, 1), (0, 1)), kernel_dilation=(1, 2))),
+    'conv_transpose_of_forward': ((2, 4, 5, 4), (3, 2), dict(strides=(2, 2), transpose_kernel=True)),
+    'conv_transpose_of_forward_padding': ((2, 4, 5, 4), (3, 2), dict(padding=((2, 1), (0, 1)), transpose_kernel=True)),
+}
+
+
+def conv_transposes():
+  for name, (shape, size, options) in CONV_TRANSPOSES.items():
+    yield linen_case(name,
+                     nn.ConvTranspose(3, size, **options), (draw(*shape),),
+                     order=('kernel',) if options.get('use_bias') is False else ('kernel', 'bias'))
+
+
 topic.write({
     'attention': list(attention()),
     'initializers': list(initializers()),
     'keys': list(keys()),
     'nnx': list(nnx_modules()),
     'linen': list(linen_modules()),
-    'pooling': list(pooling())
+    'pooling': list(pooling()),
+    'conv_transposes': list(conv_transposes())
 })

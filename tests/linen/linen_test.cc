@@ -26,8 +26,9 @@ const golden::Topic& topic() {
   return out;
 }
 const golden::Json& find(const std::string& name) {
-  for (const golden::Json& c : topic()["linen"])
-    if (c["name"] == name) return c;
+  for (const char* list : {"linen", "conv_transposes"})
+    for (const golden::Json& c : topic()[list])
+      if (c["name"] == name) return c;
   TESSERA_CHECK(false, "no case {}", name);
 }
 Array array_of(const golden::Json& reference) { return Array(topic().array(reference)); }
@@ -110,6 +111,23 @@ TEST(Linen, ConvIsFlaxs) {
   check("conv_groups", Conv(6, {3, 3}, {.feature_group_count = 2}), input("conv_groups"));
   check("conv_causal", Conv(3, {3}, {.padding = Padding::kCausal, .kernel_dilation = {2}}),
         input("conv_causal"));
+}
+TEST(Linen, ConvTransposeIsFlaxs) {
+  using linen::ConvTranspose, linen::Padding;
+  check("conv_transpose", ConvTranspose(3, {3, 2}, {.strides = {2, 3}}), input("conv_transpose"));
+  check("conv_transpose_valid",
+        ConvTranspose(3, {3}, {.strides = {2}, .padding = Padding::kValid, .use_bias = false}),
+        input("conv_transpose_valid"));
+  check("conv_transpose_padding",
+        ConvTranspose(3, {3, 2},
+                      {.strides = {2}, .padding = {{{2, 1}, {0, 1}}}, .kernel_dilation = {1, 2}}),
+        input("conv_transpose_padding"));
+  check("conv_transpose_of_forward",
+        ConvTranspose(3, {3, 2}, {.strides = {2}, .transpose_kernel = true}),
+        input("conv_transpose_of_forward"));
+  check("conv_transpose_of_forward_padding",
+        ConvTranspose(3, {3, 2}, {.padding = {{{2, 1}, {0, 1}}}, .transpose_kernel = true}),
+        input("conv_transpose_of_forward_padding"));
 }
 TEST(Linen, EmbedIsFlaxs) {
   const linen::Embed model(5, 3);
@@ -203,6 +221,24 @@ TEST(Linen, ErrorsSayWhatWasExpected) {
               HasSubstr(".dropout = key"));
   EXPECT_THAT(error_of([&] { linen::MultiHeadAttention(3).init(random::key(0), x); }),
               HasSubstr("divides the 4 features"));
+  const auto up = [](const linen::ConvTransposeOptions& o, const Array& v) {
+    const linen::ConvTranspose module(3, {3}, o);
+    return error_of([&] { module.apply(module.init(random::key(0), ones(Shape{1, 5, 4})), v); });
+  };
+  const Array line = ones(Shape{1, 5, 4});
+  EXPECT_THAT(up({}, ones(Shape{1, 5, 3})),
+              HasSubstr("[linen::ConvTranspose] expected inputs of 1 spatial dimensions and 4"));
+  EXPECT_THAT(up({.strides = {1, 2}}, line), HasSubstr("strides of one extent or 1"));
+  EXPECT_THAT(up({.padding = linen::Padding::kCircular}, line),
+              HasSubstr("expected padding kSame, kValid or widths"));
+  EXPECT_THAT(up({.padding = {{{1, 1}, {1, 1}}}}, line),
+              HasSubstr("padding of 1 dimensions, got 2"));
+  EXPECT_THAT(error_of([&] {
+                const linen::ConvTranspose deep(1, {1, 1, 1, 1});
+                const Array v = ones(Shape{1, 1, 1, 1, 1, 1});
+                deep.apply(deep.init(random::key(0), v), v);
+              }),
+              HasSubstr("expected a kernel of 1 to 3 dimensions, got 4"));
   const linen::BatchNorm norm;
   const auto variables = norm.init(random::key(0), x);
   EXPECT_THAT(error_of([&] {

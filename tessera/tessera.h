@@ -66,6 +66,7 @@
 #include "tessera/linen/layers.h"
 #include "tessera/linen/sequential.h"
 #include "tessera/nn/initializers.h"
+#include "tessera/nnx/attention.h"
 #include "tessera/nnx/modules.h"
 #include "tessera/nnx/optimizer.h"
 #include "tessera/optim/optim.h"

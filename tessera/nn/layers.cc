@@ -172,7 +172,8 @@ Array attention(const Array& query, const Array& key, const Array& value,
   weights = as_dtype(softmax(weights), dtype);
   if (o.dropout_key && o.dropout_rate > 0) {
     Shape shape(weights.shape());
-    for (int64_t d = 0; d + 2 < shape.rank(); ++d) shape[d] = 1;
+    if (o.broadcast_dropout)
+      for (int64_t d = 0; d + 2 < shape.rank(); ++d) shape[d] = 1;
     const Array kept = random::bernoulli(*o.dropout_key, 1 - o.dropout_rate, shape);
     weights = weights * (astype(kept, dtype) / full(Shape{}, 1 - o.dropout_rate, dtype));
   }

@@ -48,11 +48,13 @@ Array dropout(const Array& x, double rate, const random::Key& key, const Dims& b
 
 // softmax(query key^T / sqrt(depth)) value for (..., length, heads, depth) arrays. `mask`, which
 // may be undefined, is bool and broadcasts to (..., heads, query length, key length): true where to
-// look. With a key, dropout of the weights, the same for all of a batch and its heads.
+// look. With a key, dropout of the weights, the same for all of a batch and its heads if
+// `broadcast_dropout`.
 struct AttentionOptions {
   Array mask = {};
   double dropout_rate = 0;
   std::optional<random::Key> dropout_key = std::nullopt;
+  bool broadcast_dropout = true;
   OptionalDType dtype = {};
 };
 Array attention(const Array& query, const Array& key, const Array& value,

@@ -164,12 +164,62 @@ def nnx_modules():
     m = nnx.Conv(shape[-1], features, size, rngs=nnx.Rngs(7), **options)
     leaves = [m.kernel[...]] + ([m.bias[...]] if m.bias is not None else [])
     yield {'name': name, 'params': arrays(*leaves), 'inputs': arrays(x), 'out': array(m(x))}
+  yield from nnx_attention()
   # Two layers of one Rngs, and the gradients of a loss.
   rngs = nnx.Rngs(11)
   first, second = nnx.Linear(4, 3, rngs=rngs), nnx.Linear(3, 2, rngs=rngs)
   yield {
       'name': 'two_layers',
       'params': arrays(first.kernel[...], first.bias[...], second.kernel[...], second.bias[...])
+  }
+
+
+def nnx_attention():
+  x, y = draw(2, 3, 8), draw(2, 4, 6)
+  mask = rng.uniform(size=(2, 1, 3, 3)) < 0.7
+  mask[..., 0] = True
+  leaves = lambda m: arrays(*[
+      v[...] for part in (m.query, m.key, m.value, m.query_ln, m.key_ln, m.out) if part is not None
+      for v in (getattr(part, 'kernel', None), getattr(part, 'scale', None), part.bias)
+      if v is not None
+  ])
+  cases = {
+      'attention': ({}, (x,), {}),
+      'attention_features': (dict(qkv_features=6, out_features=5, in_kv_features=6, num_heads=3),
+                             (x, y), {}),
+      'attention_grouped': (dict(num_heads=4, num_kv_heads=2), (x,), {}),
+      'attention_normalized': (dict(normalize_qk=True, use_bias=False), (x,), {}),
+      'attention_mask': ({}, (x, x, x), dict(mask=mask, is_causal=True)),
+  }
+  for name, (options, inputs, call) in cases.items():
+    m = nnx.MultiHeadAttention(
+        **dict(dict(num_heads=2, in_features=8, decode=False, rngs=nnx.Rngs(7)), **options))
+    yield {
+        'name': name,
+        'params': leaves(m),
+        'inputs': arrays(*inputs, *([mask] if call else [])),
+        'out': array(m(*inputs, **call))
+    }
+  for name, options in (('attention_dropout', {}), ('attention_dropout_each', dict(
+      broadcast_dropout=False, num_kv_heads=1))):
+    m = nnx.MultiHeadAttention(
+        2, 8, dropout_rate=0.5, deterministic=False, decode=False, rngs=nnx.Rngs(7), **options)
+    first, second = m(x), m(x)
+    m.deterministic = True
+    yield {
+        'name': name,
+        'params': leaves(m),
+        'inputs': arrays(x),
+        'out': array(m(x)),
+        'train': arrays(first, second)
+    }
+  m = nnx.MultiHeadAttention(2, 8, decode=True, rngs=nnx.Rngs(7))
+  m.init_cache(x.shape)
+  yield {
+      'name': 'attention_decode',
+      'params': leaves(m),
+      'inputs': arrays(x),
+      'out': array(jnp.concatenate([m(x[:, i:i + 1]) for i in range(3)], axis=1))
   }
 
 

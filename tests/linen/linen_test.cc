@@ -1,6 +1,5 @@
 // Modules of flax.linen: golden/make_modules.py.
-#include "../golden/golden.h"
-#include "../numpy/run.h"
+#include "../nn/cases.h"
 #include "tessera/compile/grad.h"
 #include "tessera/compile/shard_map.h"
 #include "tessera/linen/layers.h"
@@ -18,37 +17,19 @@
 namespace tessera {
 namespace {
 
+using tessera::testing::array_of;
+using tessera::testing::error_of;
 using tessera::testing::expect_close;
+using tessera::testing::expect_parameters;
 using ::testing::HasSubstr;
 
-const golden::Topic& topic() {
-  static const golden::Topic out("modules");
-  return out;
-}
 const golden::Json& find(const std::string& name) {
-  for (const char* list : {"linen", "conv_transposes"})
-    for (const golden::Json& c : topic()[list])
-      if (c["name"] == name) return c;
-  TESSERA_CHECK(false, "no case {}", name);
+  return testing::find_module({"linen", "conv_transposes"}, name);
 }
-Array array_of(const golden::Json& reference) { return Array(topic().array(reference)); }
 // To 1e-6, but for rows whose mean is far larger than their deviation: there E[x^2] - E[x]^2, which
 // flax computes too, loses digits.
 void expect_result(const Array& got, const golden::Json& expected) {
-  expect_close(got.to_host(), topic().array(expected), 4e-6, 1e-6);
-}
-// The leaves, but for the empty ones of parameters that are not there: to 4 units in the last
-// place.
-template <class Params>
-void expect_parameters(const Params& params, const golden::Json& expected) {
-  size_t i = 0;
-  for (const Array& leaf : tree::leaves(params)) {
-    if (leaf.size() == 0) continue;
-    SCOPED_TRACE(i);
-    ASSERT_LT(i, expected.size());
-    expect_close(leaf.to_host(), topic().array(expected[i++]), 4 * 0x1p-23, 0);
-  }
-  EXPECT_EQ(i, expected.size());
+  testing::expect_result(got, expected, 4e-6);
 }
 template <class M, class X>
 void check(const char* name, const M& model, const X& x) {
@@ -75,16 +56,6 @@ void check(const char* name, const M& model, const X& x) {
   }
 }
 Array input(const char* name) { return array_of(find(name)["inputs"][0]); }
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const UserError& e) {
-    return e.what();
-  }
-  return "";
-}
-
 // FIPS 180-4's examples, by their first words.
 TEST(Scope, HashesAsSha1) {
   EXPECT_EQ(linen::internal::sha1_word(""), 0xda39a3eeu);

@@ -1,8 +1,7 @@
 // Modules, streams and the optimizer of flax.nnx: golden/make_modules.py.
 #include <cmath>
 
-#include "../golden/golden.h"
-#include "../numpy/run.h"
+#include "../nn/cases.h"
 #include "tessera/compile/jit.h"
 #include "tessera/compile/shard_map.h"
 #include "tessera/mesh/device_mesh.h"
@@ -20,36 +19,15 @@
 namespace tessera {
 namespace {
 
+using tessera::testing::array_of;
+using tessera::testing::error_of;
 using tessera::testing::expect_close;
+using tessera::testing::expect_parameter;
+using tessera::testing::expect_result;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const golden::Topic& topic() {
-  static const golden::Topic out("modules");
-  return out;
-}
-const golden::Json& find(const std::string& name) {
-  for (const golden::Json& c : topic()["nnx"])
-    if (c["name"] == name) return c;
-  TESSERA_CHECK(false, "no case {}", name);
-}
-Array array_of(const golden::Json& reference) { return Array(topic().array(reference)); }
-// Parameters: to 4 units in the last place. Results: to 1e-6.
-void expect_parameter(const Array& got, const golden::Json& expected) {
-  expect_close(got.to_host(), topic().array(expected), 4 * 0x1p-23, 0);
-}
-void expect_result(const Array& got, const golden::Json& expected, double tolerance = 1e-6) {
-  expect_close(got.to_host(), topic().array(expected), tolerance, tolerance);
-}
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const UserError& e) {
-    return e.what();
-  }
-  return "";
-}
+const golden::Json& find(const std::string& name) { return testing::find_module({"nnx"}, name); }
 
 TEST(Rngs, StreamsAreFlaxs) {
   std::vector<random::Key> keys;
@@ -62,7 +40,8 @@ TEST(Rngs, StreamsAreFlaxs) {
   keys.push_back(two.dropout());
   keys.push_back(two.params());
   for (size_t i = 0; i < keys.size(); ++i)
-    EXPECT_EQ(to_vector<uint32_t>(keys[i].data), topic()["keys"][i].get<std::vector<uint32_t>>());
+    EXPECT_EQ(to_vector<uint32_t>(keys[i].data),
+              testing::modules()["keys"][i].get<std::vector<uint32_t>>());
   EXPECT_THAT(error_of([] {
                 nnx::Rngs rngs({{"params", 0}});
                 rngs.dropout();
@@ -93,7 +72,8 @@ TEST(Linear, IsFlaxs) {
     const nnx::Linear m(4, 5, nnx::Rngs(7), options);
     expect_parameter(m.kernel, c["params"][0]);
     if (options.use_bias) expect_parameter(m.bias, c["params"][1]);
-    expect_result(m(array_of(c["inputs"][0])), c["out"], options.dtype ? 1e-2 : 1e-6);
+    const double tolerance = options.dtype ? 1e-2 : 1e-6;
+    expect_result(m(array_of(c["inputs"][0])), c["out"], tolerance, tolerance);
   }
   EXPECT_THAT(error_of([] {
                 nnx::Linear(4, 5, nnx::Rngs(7))(ones(Shape{2, 3}));

@@ -1,0 +1,117 @@
+// Multi-head attention as a value, with the names, defaults and initial parameters of flax.nnx
+// 0.12.
+#pragma once
+
+#include "tessera/nnx/modules.h"
+
+namespace tessera::nnx {
+
+// What attention looks from, at and for: (..., length, features). Absent key: the query; absent
+// value: the key. `mask` is bool and broadcasts to (..., heads, query length, key length): true
+// where to look. `is_causal`: besides, position i looks at positions up to i.
+struct AttentionInputs {
+  Array query, key = {}, value = {}, mask = {};
+  bool is_causal = false;
+};
+
+struct AttentionOptions {
+  // Of all heads together, of the result, and of the key's and value's inputs; absent: in_features.
+  std::optional<int64_t> qkv_features = std::nullopt, out_features = std::nullopt,
+                         in_kv_features = std::nullopt;
+  // Heads of key and value, each shared by a group of the query's; absent: as many as those.
+  std::optional<int64_t> num_kv_heads = std::nullopt;
+  double dropout_rate = 0;        // of the weights
+  bool broadcast_dropout = true;  // the same for all of a batch and its heads
+  bool deterministic = false;
+  bool use_bias = true;
+  bool normalize_qk = false;  // LayerNorm of each head's query and key
+  bool decode = false;        // one position at a time: see init_cache
+  OptionalDType dtype = {};
+  DType param_dtype = float32;
+  initializers::Initializer kernel_init = initializers::lecun_normal();
+  initializers::Initializer bias_init = initializers::zeros();
+  std::optional<initializers::Initializer> out_kernel_init = std::nullopt,
+                                           out_bias_init = std::nullopt;  // absent: the above
+};
+
+// A kernel of several dimensions: x's last dimensions with the kernel's first.
+struct LinearGeneral {
+  Array kernel, bias;
+  int64_t axes = 1;  // how many of x's
+  bool use_bias = true;
+  OptionalDType dtype = {};
+
+  LinearGeneral() = default;
+  LinearGeneral(const Shape& in_features, const Shape& out_features, Rngs& rngs,
+                const LinearOptions& options = {});
+
+  Array operator()(const Array& x) const;
+  template <class Self>
+  static auto fields(Self& self) {
+    return std::tie(self.kernel, self.bias, self.axes, self.use_bias, self.dtype);
+  }
+};
+
+// The keys and values of the positions that were decoded so far, and how many these are.
+struct AttentionCache {
+  static constexpr bool kIsState = true;
+  Array key, value, index;
+
+  template <class Self>
+  static auto fields(Self& self) {
+    return std::tie(self.key, self.value, self.index);
+  }
+};
+
+// Kernels (features, heads, depth) of query, key and value, (heads, depth, features) of the result.
+// In training with dropout it draws from a stream of its own, which it forks off the rngs.
+struct MultiHeadAttention {
+  LinearGeneral query, key, value;
+  std::optional<LayerNorm> query_ln, key_ln;
+  LinearGeneral out;
+  double dropout_rate = 0;
+  bool broadcast_dropout = true, deterministic = false, decode = false;
+  OptionalDType dtype = {};
+  std::optional<RngStream> rngs;
+  std::optional<AttentionCache> cache;
+
+  MultiHeadAttention() = default;
+  // UserError where the heads do not divide the features, or those of key and value not the
+  // query's.
+  MultiHeadAttention(int64_t num_heads, int64_t in_features, Rngs& rngs,
+                     const AttentionOptions& options = {});
+  MultiHeadAttention(int64_t num_heads, int64_t in_features, Rngs&& rngs,
+                     const AttentionOptions& options = {})
+      : MultiHeadAttention(num_heads, in_features, rngs, options) {}
+
+  // UserErrors: a value without a key; other features than the module has; in decoding, more than
+  // one position, or no cache.
+  Array operator()(const AttentionInputs& inputs);
+  Array operator()(const Array& x) { return (*this)(AttentionInputs{x}); }
+  // UserError in training with dropout and in decoding, where it would have to change.
+  Array operator()(const AttentionInputs& inputs) const;
+  Array operator()(const Array& x) const { return (*this)(AttentionInputs{x}); }
+
+  // An empty cache for inputs of this shape, (batch..., longest length, features). Then, with
+  // decode = true, each call takes the next position, (batch..., 1, features), and looks at all
+  // that were before it.
+  void init_cache(const Shape& input_shape, DType cache_dtype = float32);
+  void set_training(bool training) { deterministic = !training; }
+
+  template <class Self>
+  static auto fields(Self& self) {
+    return std::tie(self.query, self.key, self.value, self.query_ln, self.key_ln, self.out,
+                    self.dropout_rate, self.broadcast_dropout, self.deterministic, self.decode,
+                    self.dtype, self.rngs, self.cache);
+  }
+
+ private:
+  struct Projected {
+    Array query, key, value, mask;
+    bool is_causal;
+  };
+  Projected project(const AttentionInputs& inputs) const;
+  Array attend(const Projected& p, const std::optional<random::Key>& dropout_key) const;
+};
+
+}  // namespace tessera::nnx

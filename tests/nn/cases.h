@@ -1,0 +1,57 @@
+// Cases of golden/make_modules.py, and how close modules have to be to flax's.
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include "../golden/golden.h"
+#include "../numpy/run.h"
+
+namespace tessera::testing {
+
+inline const golden::Topic& modules() {
+  static const golden::Topic out("modules");
+  return out;
+}
+// The case of a name in one of these sections.
+inline const golden::Json& find_module(std::initializer_list<const char*> sections,
+                                       const std::string& name) {
+  for (const char* section : sections)
+    for (const golden::Json& c : modules()[section])
+      if (c["name"] == name) return c;
+  TESSERA_CHECK(false, "no case {}", name);
+}
+inline Array array_of(const golden::Json& reference) { return Array(modules().array(reference)); }
+
+// To 4 units in the last place.
+inline void expect_parameter(const Array& got, const golden::Json& expected) {
+  expect_close(got.to_host(), modules().array(expected), 4 * 0x1p-23, 0);
+}
+// The leaves, but for the empty ones of parameters that are not there.
+template <class Params>
+void expect_parameters(const Params& params, const golden::Json& expected) {
+  size_t i = 0;
+  for (const Array& leaf : tree::leaves(params)) {
+    if (leaf.size() == 0) continue;
+    SCOPED_TRACE(i);
+    ASSERT_LT(i, expected.size());
+    expect_parameter(leaf, expected[i++]);
+  }
+  EXPECT_EQ(i, expected.size());
+}
+inline void expect_result(const Array& got, const golden::Json& expected, double relative = 1e-6,
+                          double absolute = 1e-6) {
+  expect_close(got.to_host(), modules().array(expected), relative, absolute);
+}
+
+// The message of the UserError that f throws, or nothing.
+template <class F>
+std::string error_of(const F& f) {
+  try {
+    f();
+  } catch (const UserError& e) {
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace tessera::testing

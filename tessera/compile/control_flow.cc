@@ -20,12 +20,6 @@
 namespace tessera::internal {
 namespace {
 
-std::vector<Type> types_of(const std::vector<Array>& arrays) {
-  std::vector<Type> out;
-  for (const Array& x : arrays) out.push_back(traced_type(x));
-  return out;
-}
-
 // bool < integers < floats < complex: a weak type yields to one that is not below it.
 int category(DType d) {
   if (d == bool_) return 0;
@@ -145,7 +139,7 @@ FlatLoopResult scan_flat(std::string_view op, const FlatFn& body, std::vector<Ar
   TracedFunction traced;
   std::vector<Type> types;
   do {
-    types = types_of(init);
+    types = traced_types(init);
     std::vector<Type> inputs = types;
     for (const Array& x : xs) {
       Type& slice = inputs.emplace_back(traced_type(x));
@@ -188,7 +182,7 @@ TracedLoop trace_loop(std::string_view op, const FlatFn& cond, const FlatFn& bod
   TracedLoop out;
   std::vector<Type> types;
   do {
-    types = types_of(init);
+    types = traced_types(init);
     out.body = trace_function(
         [&](const std::vector<Array>& args) {
           std::vector<Array> next = body(args);
@@ -294,7 +288,7 @@ std::vector<Array> case_flat(std::string_view op, const Array& index,
                              const std::vector<FlatFn>& branches, const std::vector<Array>& args,
                              const std::function<std::vector<std::string>()>& result_paths) {
   if (branches.size() == 1) return branches[0](args);
-  const std::vector<Type> inputs = types_of(args);
+  const std::vector<Type> inputs = traced_types(args);
   std::vector<TracedFunction> traced;
   std::vector<Type> types;
   bool settled = true;

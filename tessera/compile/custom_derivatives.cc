@@ -3,15 +3,6 @@
 namespace tessera::internal {
 namespace {
 
-std::vector<Type> types_of(std::span<const Array> arrays) {
-  std::vector<Type> out;
-  for (const Array& x : arrays) {
-    out.push_back(x.type());
-    out.back().sharding = nullptr;
-  }
-  return out;
-}
-
 FunctionRef shared(Function function) {
   return std::make_shared<const Function>(std::move(function));
 }
@@ -27,7 +18,7 @@ void add_unused_inputs(Function& f, size_t at, std::span<const Type> types) {
 
 std::vector<Array> checkpoint_flat(const FlatFn& body, std::span<const Array> leaves,
                                    const CheckpointPolicy& policy) {
-  TracedFunction traced = trace_function(body, types_of(leaves), "checkpoint");
+  TracedFunction traced = trace_function(body, traced_types(leaves), "checkpoint");
   std::vector<Array> operands(leaves.begin(), leaves.end());
   operands.insert(operands.end(), traced.captures.begin(), traced.captures.end());
   return tessera::bind(
@@ -39,7 +30,7 @@ std::vector<Array> checkpoint_flat(const FlatFn& body, std::span<const Array> le
 std::vector<Array> custom_jvp_flat(const FlatFn& body, const FlatFn& jvp,
                                    std::span<const Array> leaves) {
   const size_t n = leaves.size();
-  std::vector<Type> types = types_of(leaves), both = types;
+  std::vector<Type> types = traced_types(leaves), both = types;
   both.insert(both.end(), types.begin(), types.end());
   TracedFunction primal = trace_function(body, types, "custom_jvp"),
                  rule = trace_function(jvp, both, "jvp");
@@ -61,7 +52,8 @@ std::vector<Array> custom_jvp_flat(const FlatFn& body, const FlatFn& jvp,
   std::vector<Array> operands(leaves.begin(), leaves.end());
   operands.insert(operands.end(), primal.captures.begin(), primal.captures.end());
   operands.insert(operands.end(), rule.captures.begin(), rule.captures.end());
-  const std::vector<Type> of_primal = types_of(primal.captures), of_rule = types_of(rule.captures);
+  const std::vector<Type> of_primal = traced_types(primal.captures),
+                          of_rule = traced_types(rule.captures);
   add_unused_inputs(primal.function, n + of_primal.size(), of_rule);
   std::vector<ValueId> inputs = rule.function.inputs,
                        ordered(inputs.begin(), inputs.begin() + static_cast<int64_t>(n));
@@ -82,7 +74,7 @@ std::vector<Array> custom_vjp_flat(const FlatFn& body, const FlatFn& fwd, const 
                                    const std::function<size_t()>& num_results,
                                    std::span<const Array> leaves,
                                    const std::vector<std::string>& paths) {
-  const std::vector<Type> types = types_of(leaves);
+  const std::vector<Type> types = traced_types(leaves);
   TracedFunction primal = trace_function(body, types, "custom_vjp"),
                  forward = trace_function(fwd, types, "fwd");
   const std::vector<Type> outs = forward.function.output_types(),
@@ -109,8 +101,9 @@ std::vector<Array> custom_vjp_flat(const FlatFn& body, const FlatFn& fwd, const 
                  describe(types[k]), describe(cts[k]));
   // Operands: the leaves, then what body, fwd and bwd captured. fwd returns the last of these as
   // residuals, which bwd takes before the cotangents.
-  const std::vector<Type> captured[] = {types_of(primal.captures), types_of(forward.captures),
-                                        types_of(backward.captures)};
+  const std::vector<Type> captured[] = {traced_types(primal.captures),
+                                        traced_types(forward.captures),
+                                        traced_types(backward.captures)};
   std::vector<Array> operands(leaves.begin(), leaves.end());
   for (const TracedFunction* part : {&primal, &forward, &backward})
     operands.insert(operands.end(), part->captures.begin(), part->captures.end());

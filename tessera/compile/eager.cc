@@ -19,18 +19,9 @@ EagerCache& eager_cache() {
   return caches[x64_enabled() ? 1 : 0];
 }
 
-std::vector<Type> argument_types(std::span<const Array> args) {
-  std::vector<Type> types;
-  for (const Array& x : args) {
-    types.push_back(x.type());
-    types.back().sharding = nullptr;
-  }
-  return types;
-}
-
 EagerCache::EntryRef compile_eager(const char* name, std::span<const Array> args,
                                    const FlatFn& body) {
-  TracedFunction traced = trace_function(body, argument_types(args), name);
+  TracedFunction traced = trace_function(body, traced_types(args), name);
   std::vector<Array> all(args.begin(), args.end());
   all.insert(all.end(), traced.captures.begin(), traced.captures.end());
   const Device device = device_for(name, all);

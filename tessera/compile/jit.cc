@@ -38,12 +38,6 @@ void expect_concrete(std::string_view op, std::span<const Array> leaves) {
                   describe(x.type()));
 }
 
-Type traced_type(const Array& leaf) {
-  Type type = leaf.type();
-  type.sharding = nullptr;
-  return type;
-}
-
 namespace {
 
 struct Placed {

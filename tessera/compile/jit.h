@@ -82,7 +82,6 @@ Lowered lower_call(TracedCall call, std::span<const Array> leaves,
                    const AxisSizes& compute_as = {});
 std::vector<Array> run_call(const JitEntry& entry, std::span<const Array> leaves);
 void expect_concrete(std::string_view op, std::span<const Array> leaves);
-Type traced_type(const Array& leaf);
 
 template <class... Args>
 inline constexpr char kTypesTag = 0;

@@ -14,11 +14,7 @@ struct TracedBody {
   std::vector<Array> arguments;
 };
 TracedBody trace_body(const FlatFn& body, std::span<const Array> leaves) {
-  std::vector<Type> types;
-  for (const Array& leaf : leaves) {
-    types.push_back(leaf.type());
-    types.back().sharding = nullptr;
-  }
+  const std::vector<Type> types = traced_types(leaves);
   TracedFunction traced = trace_function(body, types);
   TracedBody out{remove_dead_ops(traced.function), {leaves.begin(), leaves.end()}};
   for (Array& captured : traced.captures) out.arguments.push_back(std::move(captured));

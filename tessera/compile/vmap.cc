@@ -52,8 +52,7 @@ std::vector<Array> vmap_flat(const FlatFn& body, std::span<const Array> leaves, 
   const std::string& name = options.axis.name;
   std::vector<Type> examples;
   for (size_t i = 0; i < leaves.size(); ++i) {
-    Type type = leaves[i].type();
-    type.sharding = nullptr;
+    Type type = traced_type(leaves[i]);
     if (dims[i] >= 0) {
       type.shape.erase(type.shape.begin() + dims[i]);
       if (!name.empty()) type.varying = axis_union(type.varying, {name});

@@ -3,19 +3,11 @@
 
 #include "tessera/ir/axis_env.h"
 #include "tessera/ops/collectives.h"
+#include "tessera/ops/constant.h"
 #include "tessera/ops/control_flow_rules.h"
 
 namespace tessera::control_flow {
 namespace {
-
-std::vector<Type> types_of(std::span<const Array> arrays) {
-  std::vector<Type> out;
-  for (const Array& x : arrays) {
-    out.push_back(x.type());
-    out.back().sharding = nullptr;
-  }
-  return out;
-}
 
 // Adds what `results` vary over to `carry`; whether that changed anything.
 bool widen(std::vector<Type>& carry, std::span<const Type> results) {
@@ -68,10 +60,14 @@ Array cast_varying(const Array& x, const AxisNames& axes) {
              : bind1(pcast_op, PcastParams{AxisEnv::current().mesh_of(missing), missing}, {x});
 }
 
+Array zero_of(const Type& type) {
+  return cast_varying(lax::full(type.shape, 0, type.dtype), type.varying);
+}
+
 std::vector<Array> make_scan(const ScanSpec& spec, const FlatFn& body) {
-  std::vector<Type> carry = types_of(spec.carry), slices = types_of(spec.xs);
+  std::vector<Type> carry = traced_types(spec.carry), slices = traced_types(spec.xs);
   for (Type& t : slices) t.shape.erase(t.shape.begin());
-  const TracedFunction traced = trace_loop_body(body, types_of(spec.consts), carry, slices);
+  const TracedFunction traced = trace_loop_body(body, traced_types(spec.consts), carry, slices);
   std::vector<Array> operands = traced.captures;
   operands.insert(operands.end(), spec.consts.begin(), spec.consts.end());
   for (size_t k = 0; k < carry.size(); ++k)
@@ -89,7 +85,7 @@ std::vector<Array> make_scan(const ScanSpec& spec, const FlatFn& body) {
 }
 
 std::vector<Array> make_while(std::vector<Array> carry, const FlatFn& cond, const FlatFn& body) {
-  std::vector<Type> types = types_of(carry);
+  std::vector<Type> types = traced_types(carry);
   const TracedFunction traced = trace_loop_body(body, {}, types, {});
   const TracedFunction test = regions().trace(cond, types, "cond");
   // What either captures is carried along: both take carry, body's captures, cond's captures.
@@ -97,7 +93,7 @@ std::vector<Array> make_while(std::vector<Array> carry, const FlatFn& cond, cons
   for (size_t k = 0; k < n; ++k) carry[k] = cast_varying(carry[k], types[k].varying);
   for (const auto* part : {&traced, &test}) {
     carry.insert(carry.end(), part->captures.begin(), part->captures.end());
-    for (Type& t : types_of(part->captures)) types.push_back(std::move(t));
+    for (Type& t : traced_types(part->captures)) types.push_back(std::move(t));
   }
   Function whole = traced.function, check = test.function;
   whole.inputs.resize(n + traced.captures.size());
@@ -122,14 +118,14 @@ std::vector<Array> make_while(std::vector<Array> carry, const FlatFn& cond, cons
 
 std::vector<Array> make_case(const Array& index, const std::vector<FlatFn>& branches,
                              const std::vector<Array>& operands) {
-  std::vector<Type> types = types_of(operands);
+  std::vector<Type> types = traced_types(operands);
   std::vector<TracedFunction> traced;
   for (const FlatFn& branch : branches) traced.push_back(regions().trace(branch, types, "branch"));
   std::vector<Array> all{index};
   all.insert(all.end(), operands.begin(), operands.end());
   for (const TracedFunction& t : traced) {
     all.insert(all.end(), t.captures.begin(), t.captures.end());
-    for (Type& type : types_of(t.captures)) types.push_back(std::move(type));
+    for (Type& type : traced_types(t.captures)) types.push_back(std::move(type));
   }
   // Every branch takes the operands, then the captures of all branches.
   CaseParams params;

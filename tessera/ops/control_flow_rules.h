@@ -25,6 +25,8 @@ std::vector<Array> make_case(const Array& index, const std::vector<FlatFn>& bran
 
 // x typed as varying over at least `axes`.
 Array cast_varying(const Array& x, const AxisNames& axes);
+// Zeros of this dtype and shape, typed as varying likewise.
+Array zero_of(const Type& type);
 
 JvpResult jvp_while(std::span<const Array> primals, std::span<const Array> tangents,
                     const WhileParams& p);

@@ -16,9 +16,8 @@
 namespace tessera {
 namespace {
 
-Array zero_of(const Type& type) {
-  return control_flow::cast_varying(lax::full(type.shape, 0, type.dtype), type.varying);
-}
+using control_flow::zero_of;
+
 Array or_zero(const Array& x, const Type& type) { return x.defined() ? x : zero_of(type); }
 
 std::vector<Array> part(std::span<const Array> from, size_t begin, size_t count) {
@@ -52,11 +51,7 @@ JvpResult jvp_custom_jvp(std::span<const Array> primals, std::span<const Array> 
 // Mapped over examples: the same op of mapped functions, so that the rule still holds.
 BatchResult batch_custom_jvp(std::span<const Array> operands, std::span<const int> dims,
                              const CustomJvpParams& p) {
-  std::vector<Type> types;
-  for (const Array& x : operands) {
-    types.push_back(x.type());
-    types.back().sharding = nullptr;
-  }
+  const std::vector<Type> types = traced_types(operands);
   BatchResult out;
   const std::vector<int> one(dims.begin(), dims.end());
   std::vector<int> both = one;
@@ -125,11 +120,7 @@ BatchResult batch_custom_vjp(std::span<const Array> operands, std::span<const in
                              const CustomVjpParams& p) {
   const int64_t size = BatchAxis::current().size;
   const std::vector<int> at(dims.begin(), dims.end());
-  std::vector<Type> types;
-  for (const Array& x : operands) {
-    types.push_back(x.type());
-    types.back().sharding = nullptr;
-  }
+  const std::vector<Type> types = traced_types(operands);
   auto mapped = [&](const FunctionRef& f, std::span<const Type> inputs,
                     const std::vector<int>& at) {
     return regions()
@@ -268,11 +259,7 @@ LinearizeResult linearize_checkpoint(std::span<const Array> primals,
   }
   for (size_t k = 0; k < has_tangent.size(); ++k)
     if (has_tangent[k]) linear.args.push_back(static_cast<int64_t>(k));
-  std::vector<Type> types;
-  for (const Array& x : primals) {
-    types.push_back(x.type());
-    types.back().sharding = nullptr;
-  }
+  const std::vector<Type> types = traced_types(primals);
   regions().trace(
       [&](const std::vector<Array>& x) {
         LinearizedFunction at = regions().linearize(*p.primal, x, has_tangent);
@@ -364,11 +351,7 @@ JvpResult jvp_checkpoint(std::span<const Array> primals, std::span<const Array> 
 
 BatchResult batch_checkpoint(std::span<const Array> operands, std::span<const int> dims,
                              const CheckpointParams& p) {
-  std::vector<Type> types;
-  for (const Array& x : operands) {
-    types.push_back(x.type());
-    types.back().sharding = nullptr;
-  }
+  const std::vector<Type> types = traced_types(operands);
   BatchResult out;
   const std::vector<int> at(dims.begin(), dims.end());
   TracedFunction mapped = regions().trace(

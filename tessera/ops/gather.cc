@@ -108,33 +108,13 @@ std::vector<Literal> evaluate_gather(std::span<const Literal> x, const GatherPar
   return {out};
 }
 
-// Window dimensions that are whole pass through, and so do batch dimensions.
-Factors gather_factors(std::span<const Type> operands, std::span<const Type> results,
+Factors gather_factors(std::span<const Type> operands, std::span<const Type>,
                        const GatherParams& p) {
   const IndexedWindows windows = gather_windows(p, operands[0].shape, operands[1].shape);
   Factors out;
-  TensorFactors x(operands[0].shape.size()), indices(operands[1].shape.size()),
-      result(results[0].shape.size());
-  for (size_t k = 0; k < windows.batch_dims.size(); ++k)
-    indices[windows.index_dims[k]] =
-        result[windows.batch_dims[k]] = {out.add(windows.indices[windows.index_dims[k]])};
-  if (windows.index_vector_dim < windows.indices.rank())
-    indices[windows.index_vector_dim] = {
-        out.add(windows.indices[windows.index_vector_dim], FactorKind::kNeedReplication)};
-  for (size_t d = 0; d < windows.dims.size(); ++d) {
-    const IndexedWindows::Dim& dim = windows.dims[d];
-    const int64_t extent = windows.operand[d];
-    if (dim.batch >= 0) {
-      x[d] = result[dim.batch];
-    } else if (dim.window >= 0 && dim.size == extent) {
-      x[d] = result[dim.window] = {out.add(extent)};
-    } else {
-      x[d] = {out.add(extent, FactorKind::kNeedReplication)};
-      if (dim.window >= 0) result[dim.window] = {out.add(dim.size, FactorKind::kNeedReplication)};
-    }
-  }
-  out.operands = {x, indices};
-  out.results = {result};
+  const WindowFactors factors = add_window_factors(windows, FactorKind::kPass, out);
+  out.operands = {factors.operand, factors.indices};
+  out.results = {factors.windows};
   return out;
 }
 

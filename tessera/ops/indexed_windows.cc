@@ -177,6 +177,35 @@ IndexedWindows::Runs IndexedWindows::runs() const {
   return out;
 }
 
+WindowFactors add_window_factors(const IndexedWindows& windows, FactorKind free, Factors& out) {
+  WindowFactors f{TensorFactors(windows.operand.size()), TensorFactors(windows.indices.size()),
+                  TensorFactors(windows.windows.size())};
+  const Dims free_dims = windows.free_batch_dims();
+  for (size_t k = 0; k < windows.batch_dims.size(); ++k) {
+    const int64_t batch = windows.batch_dims[k], index = windows.index_dims[k];
+    const FactorKind kind = contains(free_dims, batch) ? free : FactorKind::kPass;
+    f.indices[index] = f.windows[batch] = {out.add(windows.indices[index], kind)};
+  }
+  const auto replicated = [&](int64_t extent) {
+    return DimFactors{out.add(extent, FactorKind::kNeedReplication)};
+  };
+  if (windows.index_vector_dim < windows.indices.rank())
+    f.indices[windows.index_vector_dim] = replicated(windows.indices[windows.index_vector_dim]);
+  for (size_t d = 0; d < windows.dims.size(); ++d) {
+    const IndexedWindows::Dim& dim = windows.dims[d];
+    const int64_t extent = windows.operand[d];
+    if (dim.batch >= 0) {
+      f.operand[d] = f.windows[dim.batch];
+    } else if (dim.window >= 0 && dim.size == extent) {
+      f.operand[d] = f.windows[dim.window] = {out.add(extent)};
+    } else {
+      f.operand[d] = replicated(extent);
+      if (dim.window >= 0) f.windows[dim.window] = replicated(dim.size);
+    }
+  }
+  return f;
+}
+
 void check_index_dims(const IndexedWindowsNames& n, const IndexDims& p, int64_t index_vector_dim,
                       const Type& operand, const Type& indices, int64_t windows_rank) {
   auto check = [&](bool holds, std::string_view what, const Dims& got, const char* constraint) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tessera/base/literal.h"
+#include "tessera/ir/factors.h"
 #include "tessera/ir/type.h"
 
 namespace tessera {
@@ -58,6 +59,14 @@ struct IndexedWindows {
   };
   Runs runs() const;
 };
+
+// How dimensions correspond: those that a window has whole pass through, and so do batch
+// dimensions, of which the free ones get the kind `free`. A dimension of which a window has a part,
+// and the index vectors, need replication.
+struct WindowFactors {
+  TensorFactors operand, indices, windows;
+};
+WindowFactors add_window_factors(const IndexedWindows& windows, FactorKind free, Factors& out);
 
 // Shape of `windows`; UserError of `op` where StableHLO's constraints do not hold. `constraints`
 // name them: gather's C1..C21 in the order of its text, or scatter's.

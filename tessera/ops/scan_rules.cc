@@ -33,16 +33,11 @@ std::vector<T> slice(const std::vector<T>& from, size_t begin, size_t count) {
   return {at, at + static_cast<int64_t>(count)};
 }
 
-Array zero_of(const Type& type) {
-  return cast_varying(lax::full(type.shape, 0, type.dtype), type.varying);
-}
-
 // The types that the body sees of these operands.
 std::vector<Type> body_types(std::span<const Array> operands, const Parts& parts) {
   std::vector<Type> out;
   for (size_t k = 0; k < operands.size(); ++k) {
-    Type t = operands[k].type();
-    t.sharding = nullptr;
+    Type t = traced_type(operands[k]);
     if (k >= parts.consts + parts.carry) t.shape.erase(t.shape.begin());
     out.push_back(std::move(t));
   }

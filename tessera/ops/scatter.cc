@@ -123,8 +123,8 @@ std::optional<ReduceKind> combiner_of(const ScatterParams& p, DType dtype) {
   return std::nullopt;
 }
 
-// Whole window dimensions pass through, and so do batching dimensions. Updates may be cut among
-// devices where the order in which they are folded does not matter: each has a partial result.
+// Updates may be cut among devices where the order in which they are folded does not matter: each
+// has a partial result.
 Factors scatter_factors(std::span<const Type> operands, std::span<const Type>,
                         const ScatterParams& p) {
   const IndexedWindows windows =
@@ -132,33 +132,10 @@ Factors scatter_factors(std::span<const Type> operands, std::span<const Type>,
   const std::optional<ReduceKind> combiner = combiner_of(p, operands[0].dtype);
   Factors out;
   if (combiner) out.combiner = *combiner;
-  TensorFactors x(operands[0].shape.size()), indices(operands[1].shape.size()),
-      updates(operands[2].shape.size());
-  const Dims free = windows.free_batch_dims();
-  for (size_t k = 0; k < windows.batch_dims.size(); ++k) {
-    const FactorKind kind = !contains(free, windows.batch_dims[k]) ? FactorKind::kPass
-                            : combiner                             ? FactorKind::kReduction
-                                                                   : FactorKind::kNeedReplication;
-    indices[windows.index_dims[k]] =
-        updates[windows.batch_dims[k]] = {out.add(windows.indices[windows.index_dims[k]], kind)};
-  }
-  if (windows.index_vector_dim < windows.indices.rank())
-    indices[windows.index_vector_dim] = {
-        out.add(windows.indices[windows.index_vector_dim], FactorKind::kNeedReplication)};
-  for (size_t d = 0; d < windows.dims.size(); ++d) {
-    const IndexedWindows::Dim& dim = windows.dims[d];
-    const int64_t extent = windows.operand[d];
-    if (dim.batch >= 0) {
-      x[d] = updates[dim.batch];
-    } else if (dim.window >= 0 && dim.size == extent) {
-      x[d] = updates[dim.window] = {out.add(extent)};
-    } else {
-      x[d] = {out.add(extent, FactorKind::kNeedReplication)};
-      if (dim.window >= 0) updates[dim.window] = {out.add(dim.size, FactorKind::kNeedReplication)};
-    }
-  }
-  out.operands = {x, indices, updates};
-  out.results = {x};
+  const FactorKind free = combiner ? FactorKind::kReduction : FactorKind::kNeedReplication;
+  const WindowFactors factors = add_window_factors(windows, free, out);
+  out.operands = {factors.operand, factors.indices, factors.windows};
+  out.results = {factors.operand};
   return out;
 }
 

@@ -12,10 +12,6 @@
 namespace tessera::control_flow {
 namespace {
 
-Array zero_of(const Type& type) {
-  return cast_varying(lax::full(type.shape, 0, type.dtype), type.varying);
-}
-
 std::vector<Array> front(const std::vector<Array>& from, size_t count) {
   return {from.begin(), from.begin() + static_cast<int64_t>(count)};
 }
@@ -23,11 +19,7 @@ std::vector<Array> front(const std::vector<Array>& from, size_t count) {
 // Which results of `function` have a tangent where the inputs in `mask` have one.
 std::vector<bool> nonzero_results(const Function& function, std::span<const Array> primals,
                                   const std::vector<bool>& mask) {
-  std::vector<Type> types;
-  for (const Array& x : primals) {
-    types.push_back(x.type());
-    types.back().sharding = nullptr;
-  }
+  const std::vector<Type> types = traced_types(primals);
   std::vector<bool> nonzero;
   regions().trace(
       [&](const std::vector<Array>& x) {
@@ -42,11 +34,7 @@ std::vector<bool> nonzero_results(const Function& function, std::span<const Arra
 // The forward derivative needs no linear program, so loops in the body may have none.
 std::vector<bool> carries_with_tangents(std::span<const Array> primals, std::vector<bool> mask,
                                         const WhileParams& p) {
-  std::vector<Type> types;
-  for (const Array& x : primals) {
-    types.push_back(x.type());
-    types.back().sharding = nullptr;
-  }
+  const std::vector<Type> types = traced_types(primals);
   for (bool changed = true; changed;) {
     changed = false;
     std::vector<bool> nonzero;
@@ -134,14 +122,7 @@ BatchResult batch_while(std::span<const Array> operands, std::span<const int> di
       out.push_back(mapped[k] ? lax::with_batch_first(operands[k], dims[k], size) : operands[k]);
     return out;
   };
-  auto types = [&] {
-    std::vector<Type> out;
-    for (const Array& x : carry()) {
-      out.push_back(x.type());
-      out.back().sharding = nullptr;
-    }
-    return out;
-  };
+  auto types = [&] { return traced_types(carry()); };
   for (bool changed = true; changed;) {
     changed = false;
     BatchResult body, cond;
@@ -240,11 +221,8 @@ LinearizeResult linearize_case(std::span<const Array> primals, const std::vector
   const size_t num_results = p.branches[0]->outputs.size();
   state->nonzero.resize(num_results);
   // Residuals' types first, so that every branch knows what the others return.
-  std::vector<Type> types, residual_types;
-  for (const Array& a : x) {
-    types.push_back(a.type());
-    types.back().sharding = nullptr;
-  }
+  const std::vector<Type> types = traced_types(x);
+  std::vector<Type> residual_types;
   for (const FunctionRef& branch : p.branches) {
     state->first.push_back(residual_types.size());
     regions().trace(
@@ -358,11 +336,7 @@ BatchResult batch_case(std::span<const Array> operands, std::span<const int> dim
   if (dims[0] < 0) {
     // One branch for all: results are mapped where any branch's are.
     std::vector<char> mapped(p.branches[0]->outputs.size());
-    std::vector<Type> types;
-    for (const Array& a : x) {
-      types.push_back(a.type());
-      types.back().sharding = nullptr;
-    }
+    const std::vector<Type> types = traced_types(x);
     for (const FunctionRef& branch : p.branches)
       regions().trace(
           [&](const std::vector<Array>& in) {

@@ -137,9 +137,7 @@ ValueId FunctionTrace::capture(const Array& array) {
   if (is_new) {
     // How a captured array lies on devices is the caller's to read off captures(): in a region it
     // would be meaningless.
-    Type type = array.type();
-    type.sharding = nullptr;
-    it->second = function_.add_value(std::move(type));
+    it->second = function_.add_value(traced_type(array));
     captured_ids_.push_back(it->second);
     captures_.push_back(array);
   }

@@ -92,9 +92,7 @@ LinearizedFunction linearize_function_with(const Function& f, std::span<const Ar
   FunctionTrace linear(f.name, FunctionTrace::Records::kDependent);
   for (size_t i = 0; i < has_tangent.size(); ++i) {
     if (!has_tangent[i]) continue;
-    Type type = primals[i].type();
-    type.sharding = nullptr;
-    values.tangents[f.inputs[i]] = linear.add_input(std::move(type));
+    values.tangents[f.inputs[i]] = linear.add_input(traced_type(primals[i]));
   }
   std::vector<int> known_at(f.types.size(), -1);
   for (size_t i = 0; i < known.size(); ++i)

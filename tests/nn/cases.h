@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "../errors.h"
 #include "../golden/golden.h"
 #include "../numpy/run.h"
 
@@ -41,17 +42,6 @@ void expect_parameters(const Params& params, const golden::Json& expected) {
 inline void expect_result(const Array& got, const golden::Json& expected, double relative = 1e-6,
                           double absolute = 1e-6) {
   expect_close(got.to_host(), modules().array(expected), relative, absolute);
-}
-
-// The message of the UserError that f throws, or nothing.
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const UserError& e) {
-    return e.what();
-  }
-  return "";
 }
 
 }  // namespace tessera::testing

@@ -1,8 +1,7 @@
 // flax.linen's pooling: golden/make_modules.py.
 #include "tessera/nn/pooling.h"
 
-#include "../golden/golden.h"
-#include "../numpy/run.h"
+#include "cases.h"
 #include "gmock/gmock.h"
 #include "tessera/compile/grad.h"
 #include "tessera/compile/jit.h"
@@ -13,22 +12,10 @@
 namespace tessera {
 namespace {
 
+using tessera::testing::error_of;
 using tessera::testing::expect_close;
+using tessera::testing::modules;
 using ::testing::HasSubstr;
-
-const golden::Topic& topic() {
-  static const golden::Topic out("modules");
-  return out;
-}
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const UserError& e) {
-    return e.what();
-  }
-  return "";
-}
 
 TEST(Pooling, IsFlaxs) {
   const nn::Padding same = nn::Padding::kSame, widths{{{1, 0}, {2, 1}}};
@@ -58,16 +45,16 @@ TEST(Pooling, IsFlaxs) {
        avg({3, 3}, {.strides = {2, 1}, .padding = same, .count_include_pad = false})},
       {"avg_padding", avg({2, 3}, {.padding = widths, .count_include_pad = false})},
       {"avg_two_batches", avg({4}, {.strides = {3}, .padding = same})}};
-  ASSERT_EQ(topic()["pooling"].size(), calls.size());
-  for (const golden::Json& c : topic()["pooling"]) {
+  ASSERT_EQ(modules()["pooling"].size(), calls.size());
+  for (const golden::Json& c : modules()["pooling"]) {
     SCOPED_TRACE(c["name"].get<std::string>());
     const auto& pool = calls.at(c["name"].get<std::string>());
-    const Array x(topic().array(c["inputs"][0]));
-    expect_close(pool(x).to_host(), topic().array(c["out"]), 1e-6, 1e-6);
-    expect_close(jit(pool)(x).to_host(), topic().array(c["out"]), 1e-6, 1e-6);
+    const Array x(modules().array(c["inputs"][0]));
+    expect_close(pool(x).to_host(), modules().array(c["out"]), 1e-6, 1e-6);
+    expect_close(jit(pool)(x).to_host(), modules().array(c["out"]), 1e-6, 1e-6);
     const auto loss = [&](const Array& v) { return sum(square(pool(v))); };
     expect_close(jit([&](const Array& v) { return grad(loss)(v); })(x).to_host(),
-                 topic().array(c["grad"]), 1e-5, 1e-5);
+                 modules().array(c["grad"]), 1e-5, 1e-5);
   }
 }
 

@@ -2,11 +2,13 @@
 // docs/modules.md.
 #include <gmock/gmock.h>
 
+#include "../errors.h"
 #include "tessera/tessera.h"
 
 namespace tessera {
 namespace {
 
+using tessera::testing::error_of;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -37,15 +39,6 @@ class Pitfalls : public ::testing::Test {
   const Array x = random::normal(random::key(0), {16, 4}), y = ones({16, 2});
 };
 
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const UserError& e) {
-    return e.what();
-  }
-  return "";
-}
 const auto kVaries = AllOf(HasSubstr("expected result"), HasSubstr("the same on all devices"),
                            HasSubstr("which varies along it"));
 

@@ -1,6 +1,7 @@
 // Ten steps of every transformation as optax takes them: golden/make_optim.py.
 #include "tessera/optim/optim.h"
 
+#include "../errors.h"
 #include "../golden/golden.h"
 #include "../numpy/run.h"
 #include "tessera/compile/control_flow.h"
@@ -15,6 +16,7 @@
 namespace tessera {
 namespace {
 
+using tessera::testing::error_of;
 using tessera::testing::expect_close;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -238,15 +240,6 @@ TEST(Optim, StatesPassThroughShardMap) {
   expect_close(now.a.to_host(), index_in_dim(expected.a, 2, 0, false).to_host(), 1e-6, 1e-6);
 }
 
-template <class F>
-std::string error_of(const F& f) {
-  try {
-    f();
-  } catch (const UserError& e) {
-    return e.what();
-  }
-  return "";
-}
 TEST(Optim, StateOfAnotherTreeIsAnError) {
   using Tree = std::map<std::string, Array>;
   const auto tx = optim::chain(optim::clip(1.0), optim::adam(0.1));

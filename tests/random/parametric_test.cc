@@ -1,6 +1,7 @@
 // Samplers with parameters: their derivatives, mapping, sharding and errors.
 #include <gmock/gmock.h>
 
+#include "../errors.h"
 #include "calls.h"
 #include "tessera/compile/grad.h"
 #include "tessera/compile/jit.h"
@@ -21,10 +22,10 @@ namespace {
 using golden::Json;
 using tessera::testing::Call;
 using tessera::testing::expect_close;
+using tessera::testing::expect_error;
 using tessera::testing::expect_within;
 using tessera::testing::key_of;
 using tessera::testing::X64;
-using ::testing::HasSubstr;
 
 TEST(RandomDerivatives, AreJaxs) {
   const golden::Topic topic("samplers");
@@ -146,15 +147,6 @@ TEST(RandomOrthogonal, HasOrthonormalRowsOrColumns) {
     const Array q = random::orthogonal(random::key(1), n, {}, {}, m);
     const Array gram = n <= m ? matmul(q, transpose(q)) : matmul(transpose(q), q);
     expect_close(gram.to_host(), identity(std::min(n, m)).to_host(), 0, 2e-6);
-  }
-}
-
-void expect_error(const std::function<void()>& f, const char* text) {
-  try {
-    f();
-    ADD_FAILURE() << "no error; expected: " << text;
-  } catch (const UserError& e) {
-    EXPECT_THAT(e.what(), HasSubstr(text));
   }
 }
 

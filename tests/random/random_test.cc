@@ -7,6 +7,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "../errors.h"
 #include "calls.h"
 #include "tessera/compile/jit.h"
 #include "tessera/mesh/device_mesh.h"
@@ -21,12 +22,12 @@ namespace {
 
 using golden::Json;
 using tessera::testing::Call;
+using tessera::testing::expect_error;
 using tessera::testing::expect_within;
 using tessera::testing::key_of;
 using tessera::testing::sample;
 using tessera::testing::tolerance;
 using tessera::testing::X64;
-using ::testing::HasSubstr;
 
 class RandomTest : public ::testing::TestWithParam<bool> {};
 
@@ -173,15 +174,6 @@ TEST(RandomTest, ShardedStreamsAreTheSame) {
     }
   }
   initialize({.devices = "cpu:1"});
-}
-
-void expect_error(const std::function<void()>& f, const char* text) {
-  try {
-    f();
-    ADD_FAILURE() << "no error; expected: " << text;
-  } catch (const UserError& e) {
-    EXPECT_THAT(e.what(), HasSubstr(text));
-  }
 }
 
 TEST(RandomErrorTest, EachIsAUserError) {

@@ -15,7 +15,7 @@ class CallCache {
  public:
   using EntryRef = std::shared_ptr<const Entry>;
 
-  EntryRef find(const void* id, const Params& params, std::span<const Array> args, size_t hash) {
+  EntryRef find(const void* id, const OpParams& params, std::span<const Array> args, size_t hash) {
     const std::lock_guard lock(mutex_);
     const auto [begin, end] = entries_.equal_range(hash);
     for (auto it = begin; it != end; ++it)
@@ -23,7 +23,7 @@ class CallCache {
     return nullptr;
   }
 
-  void insert(const void* id, const Params& params, std::span<const Array> args, size_t hash,
+  void insert(const void* id, const OpParams& params, std::span<const Array> args, size_t hash,
               EntryRef entry) {
     Slot slot{id, params, {}, std::move(entry)};
     for (const Array& x : args) slot.args.emplace_back(x);
@@ -33,7 +33,7 @@ class CallCache {
     entries_.emplace(hash, std::move(slot));
   }
 
-  static size_t hash(const void* id, const Params& params, std::span<const Array> args) {
+  static size_t hash(const void* id, const OpParams& params, std::span<const Array> args) {
     size_t seed = hash_combine(std::hash<const void*>()(id), params.hash());
     for (const Array& x : args) seed = hash_combine(seed, hash_argument(x));
     return seed;
@@ -43,11 +43,11 @@ class CallCache {
   static constexpr size_t kMaxEntries = 16384;
   struct Slot {
     const void* id;
-    Params params;
+    OpParams params;
     std::vector<ArgKey> args;
     EntryRef entry;
   };
-  static bool matches(const Slot& slot, const void* id, const Params& params,
+  static bool matches(const Slot& slot, const void* id, const OpParams& params,
                       std::span<const Array> args) {
     if (slot.id != id || slot.args.size() != args.size() || !(slot.params == params)) return false;
     for (size_t i = 0; i < args.size(); ++i)

@@ -48,7 +48,7 @@ void expect_concrete(const char* name, std::span<const Array> args) {
 }
 
 // One op on concrete arrays.
-std::vector<Array> execute_op(const OpDef& def, const Params& params,
+std::vector<Array> execute_op(const OpDef& def, const OpParams& params,
                               std::span<const Array> operands) {
   const size_t hash = EagerCache::hash(&def, params, operands);
   EagerCache::EntryRef entry = eager_cache().find(&def, params, operands, hash);
@@ -68,7 +68,7 @@ std::vector<Array> execute_op(const OpDef& def, const Params& params,
 
 namespace internal {
 
-std::vector<Array> run_composite(const char* name, const Params& params,
+std::vector<Array> run_composite(const char* name, const OpParams& params,
                                  std::span<const Array> args, CompositeBody body,
                                  const void* closure) {
   expect_concrete(name, args);

@@ -100,7 +100,7 @@ Array::operator bool() const {
   return item_as_double() != 0;
 }
 
-std::vector<Array> bind(const OpDef& def, Params params, std::span<const Array> operands) {
+std::vector<Array> bind(const OpDef& def, OpParams params, std::span<const Array> operands) {
   if (Trace* trace = Trace::current()) return trace->record(def, std::move(params), operands);
   for (const Array& x : operands) {
     if (x.is_tracer())
@@ -115,7 +115,7 @@ std::vector<Array> bind(const OpDef& def, Params params, std::span<const Array> 
   return execute(def, params, operands);
 }
 
-Array bind1(const OpDef& def, Params params, std::initializer_list<Array> operands) {
+Array bind1(const OpDef& def, OpParams params, std::initializer_list<Array> operands) {
   return bind(def, std::move(params), std::span<const Array>(operands.begin(), operands.size()))[0];
 }
 

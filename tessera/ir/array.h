@@ -115,15 +115,15 @@ void enable_x64(bool enable);
 
 // Applies an op. Under a trace the op is recorded and the results are tracers; otherwise it runs at
 // once.
-std::vector<Array> bind(const OpDef& def, Params params, std::span<const Array> operands);
-Array bind1(const OpDef& def, Params params, std::initializer_list<Array> operands);
+std::vector<Array> bind(const OpDef& def, OpParams params, std::span<const Array> operands);
+Array bind1(const OpDef& def, OpParams params, std::initializer_list<Array> operands);
 
 // The innermost trace records what is bound. Traces stack; arrays of an outer one are captured by
 // the inner.
 class Trace {
  public:
   virtual ~Trace() = default;
-  virtual std::vector<Array> record(const OpDef& def, Params params,
+  virtual std::vector<Array> record(const OpDef& def, OpParams params,
                                     std::span<const Array> operands) = 0;
   static Trace* current();  // of this thread; null outside any trace
 
@@ -132,7 +132,7 @@ class Trace {
 };
 
 // Runs one op on concrete arrays; installed once by compile/.
-using EagerExecutor = std::vector<Array> (*)(const OpDef& def, const Params& params,
+using EagerExecutor = std::vector<Array> (*)(const OpDef& def, const OpParams& params,
                                              std::span<const Array> operands);
 void set_eager_executor(EagerExecutor executor);
 

@@ -4,7 +4,7 @@
 
 namespace tessera {
 
-const ValueIds& Function::add_op(const OpDef& def, Params params, ValueIds operands,
+const ValueIds& Function::add_op(const OpDef& def, OpParams params, ValueIds operands,
                                  std::span<const Type> results, std::string source) {
   Op op{.def = &def,
         .params = std::move(params),

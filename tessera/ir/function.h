@@ -25,7 +25,7 @@ using ValueIds = boost::container::small_vector<ValueId, 4>;
 
 struct Op {
   const OpDef* def = nullptr;
-  Params params;
+  OpParams params;
   ValueIds operands;
   ValueIds results;
   // Where the user's call stands, for messages: "user.cc:42", or what the library was doing. May be
@@ -50,7 +50,7 @@ class Function {
     return inputs.back();
   }
   // Appends an op whose result types are given; the results' ids.
-  const ValueIds& add_op(const OpDef& def, Params params, ValueIds operands,
+  const ValueIds& add_op(const OpDef& def, OpParams params, ValueIds operands,
                          std::span<const Type> results, std::string source = {});
   const Type& type(ValueId id) const { return types[id]; }
   std::vector<Type> types_of(std::span<const ValueId> ids) const;

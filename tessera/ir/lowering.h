@@ -14,7 +14,7 @@ namespace tessera {
 // One element of the result from the same element of every operand (rank-0 operands are read at
 // their only element).
 struct Pointwise {
-  Expr (*emit)(ExprBuilder& b, std::span<const Expr> args, const Params& params,
+  Expr (*emit)(ExprBuilder& b, std::span<const Expr> args, const OpParams& params,
                std::span<const Type> operands, const Type& result) = nullptr;
 };
 
@@ -49,7 +49,7 @@ struct IndexMapping {
   bool reshape = false;  // the one operand in the same linear order (pieces is empty)
 };
 struct IndexMap {
-  IndexMapping (*map)(const Params& params, std::span<const Type> operands,
+  IndexMapping (*map)(const OpParams& params, std::span<const Type> operands,
                       std::span<const Type> results) = nullptr;
 };
 
@@ -61,7 +61,7 @@ struct Reduction {
   FunctionRef body;  // (acc..., x...) -> acc..., pointwise on scalars; always set
 };
 struct Reduce {
-  Reduction (*describe)(const Params& params, std::span<const Type> operands) = nullptr;
+  Reduction (*describe)(const OpParams& params, std::span<const Type> operands) = nullptr;
 };
 
 // What computes one instance on the host: pointers to whole operands and results, row-major.
@@ -75,7 +75,7 @@ enum class LibraryKind : uint8_t {
 };
 struct Library {
   LibraryKind kind;
-  HostCall (*call)(const Params& params, std::span<const Type> operands,
+  HostCall (*call)(const OpParams& params, std::span<const Type> operands,
                    std::span<const Type> results) = nullptr;
 };
 
@@ -108,7 +108,7 @@ enum class ControlKind : uint8_t {
 };
 struct Control {
   ControlKind kind;
-  FunctionRef (*callee)(const Params& params) = nullptr;  // kCall: what is inlined
+  FunctionRef (*callee)(const OpParams& params) = nullptr;  // kCall: what is inlined
 };
 
 using Lowering =

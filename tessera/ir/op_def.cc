@@ -27,7 +27,7 @@ void register_op(const OpDef& def) {
 }
 
 std::vector<Type> infer_types(const OpDef& def, std::span<const Type> operands,
-                              const Params& params) {
+                              const OpParams& params) {
   TESSERA_CHECK(def.infer, "{}.{} has no type rule", def.dialect, def.name);
   std::vector<Type> types = def.infer(operands, params);
   if (std::holds_alternative<CollectiveLowering>(def.lower) ||

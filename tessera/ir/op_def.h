@@ -52,7 +52,7 @@ struct BatchResult {
 // An op instance for the property tests: operands' types (and ranges of their values) and params.
 struct Sample {
   std::vector<Type> operands;
-  Params params;
+  OpParams params;
   double low = -2, high = 2;           // range of float operands
   std::vector<Literal> literals = {};  // where given, the operands themselves
 };
@@ -72,35 +72,35 @@ class LocalContext {
   virtual Array operand_offset(int k, int dim) const = 0;
 };
 
-using InferFn = std::function<std::vector<Type>(std::span<const Type>, const Params&)>;
-using EvaluateFn = std::function<std::vector<Literal>(std::span<const Literal>, const Params&)>;
+using InferFn = std::function<std::vector<Type>(std::span<const Type>, const OpParams&)>;
+using EvaluateFn = std::function<std::vector<Literal>(std::span<const Literal>, const OpParams&)>;
 // operands[k][device] for every device of the mesh, in mesh order; results likewise.
 using EvaluateSpmdFn = std::function<std::vector<std::vector<Literal>>(
-    const std::vector<std::vector<Literal>>& operands, const Params&, const Mesh&)>;
+    const std::vector<std::vector<Literal>>& operands, const OpParams&, const Mesh&)>;
 using FactorsFn = std::function<Factors(std::span<const Type> operands,
-                                        std::span<const Type> results, const Params&)>;
+                                        std::span<const Type> results, const OpParams&)>;
 using LocalizeFn = std::function<std::vector<Array>(std::span<const Array> local_operands,
-                                                    const Params&, const LocalContext&)>;
+                                                    const OpParams&, const LocalContext&)>;
 using JvpFn = std::function<JvpResult(std::span<const Array> primals,
-                                      std::span<const Array> tangents, const Params&)>;
+                                      std::span<const Array> tangents, const OpParams&)>;
 // Only for ops with regions; that of other ops follows from their jvp, by recording what depends on
 // a tangent apart from what does not.
 using LinearizeFn = std::function<LinearizeResult(
-    std::span<const Array> primals, const std::vector<bool>& has_tangent, const Params&)>;
+    std::span<const Array> primals, const std::vector<bool>& has_tangent, const OpParams&)>;
 // Cotangents of the operands marked `linear` (undefined for the others), given those of the
 // results.
 using TransposeFn = std::function<std::vector<Array>(
     std::span<const Array> cotangents, std::span<const Array> operands,
-    const std::vector<bool>& linear, const Params&)>;
+    const std::vector<bool>& linear, const OpParams&)>;
 using BatchFn = std::function<BatchResult(std::span<const Array> operands,
-                                          std::span<const int> dims, const Params&)>;
+                                          std::span<const int> dims, const OpParams&)>;
 using CostFn = std::function<double(std::span<const Type> operands, std::span<const Type> results,
-                                    const Params&)>;
+                                    const OpParams&)>;
 
 struct OpDef {
   std::string_view name;  // StableHLO's ("dot_general"); printed with `dialect` before it
   std::string_view dialect = "stablehlo";
-  Params params;  // default-constructed, of the op's struct: what the parser fills
+  OpParams params;  // default-constructed, of the op's struct: what the parser fills
   std::vector<std::string_view> attributes;  // printed names of the params' fields, in order
   OpFormat format = {};  // how it is printed and parsed, where that does not follow from the above
 
@@ -123,7 +123,7 @@ struct OpDef {
 // the manual axes that any operand varies over; collectives and ops with regions say that
 // themselves.
 std::vector<Type> infer_types(const OpDef& def, std::span<const Type> operands,
-                              const Params& params);
+                              const OpParams& params);
 
 // Every op, by registration; the property tests walk it, the parser looks names up in it.
 void register_op(const OpDef& def);

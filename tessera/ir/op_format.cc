@@ -146,7 +146,7 @@ Dims OpReader::require_dims(std::string_view name) {
   return std::get<Dims>(from_text(require(name), Attribute(Dims()), name, *this));
 }
 
-Params OpReader::read_fields(const OpDef& def) {
+OpParams OpReader::read_fields(const OpDef& def) {
   std::vector<Attribute> fields = def.params.fields();
   size_t region = 0;
   for (size_t i = 0; i < fields.size(); ++i) {

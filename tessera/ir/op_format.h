@@ -103,7 +103,7 @@ class OpReader {
   virtual const Type& type(ValueId value) const = 0;
   std::vector<Type> operand_types() const;
   // Adds an op before this one; its results. Types are infer's.
-  virtual std::vector<ValueId> insert(const OpDef& def, Params params,
+  virtual std::vector<ValueId> insert(const OpDef& def, OpParams params,
                                       std::span<const ValueId> operands) = 0;
   // Of the enclosing manual computation, else the only one of the module.
   virtual const Mesh& mesh() const = 0;
@@ -115,7 +115,7 @@ class OpReader {
   int64_t require_int(std::string_view name);
   Dims require_dims(std::string_view name);
   // Params whose fields are attributes of the same names.
-  Params read_fields(const OpDef& def);
+  OpParams read_fields(const OpDef& def);
 };
 
 // What custom assembly is printed with.
@@ -190,7 +190,7 @@ struct OpFormat {
 
   // Params as text and back, where the fields are not the attributes.
   OpText (*write)(const Op& op, const Function& function) = nullptr;
-  Params (*read)(const OpDef& def, OpReader& reader) = nullptr;
+  OpParams (*read)(const OpDef& def, OpReader& reader) = nullptr;
   // Assembly that no template says: everything after the op's name.
   void (*print)(const OpText& text, const Op& op, const Function& function,
                 OpWriter& writer) = nullptr;

@@ -1,4 +1,5 @@
-// Params: the static parameters of one op instance, a plain struct behind a value-semantic handle.
+// OpParams: the static parameters of one op instance, a plain struct behind a value-semantic
+// handle.
 //
 // Equality, hashing, printing and parsing come from the struct's fields (Boost.PFR), so an op's
 // author writes the struct and nothing else. A field is one of the alternatives of Attribute, an
@@ -24,7 +25,7 @@ using FunctionRef = std::shared_ptr<const Function>;
 size_t hash_value(const FunctionRef& function);                // structural
 bool equal_functions(const FunctionRef&, const FunctionRef&);  // structural
 
-// What a field of a Params struct may hold, and what stands between `<{` and `}>` in the printed
+// What a field of a OpParams struct may hold, and what stands between `<{` and `}>` in the printed
 // form. Enums travel as strings (their StableHLO spelling).
 using Attribute =
     std::variant<bool, int64_t, double, std::string, DType, Dims, std::vector<std::string>,
@@ -147,11 +148,11 @@ const ParamsClass* params_class() {
 // The params of an op that has none.
 struct NoParams {};
 
-class Params {
+class OpParams {
  public:
-  Params() : Params(NoParams{}) {}
+  OpParams() : OpParams(NoParams{}) {}
   template <class P>
-  requires(std::is_aggregate_v<P>) Params(P value)
+  requires(std::is_aggregate_v<P>) OpParams(P value)
       : class_(internal::params_class<P>()), data_(share(std::move(value))) {}
 
   template <class P>
@@ -162,13 +163,13 @@ class Params {
   // The fields in declaration order.
   std::vector<Attribute> fields() const { return class_->fields(data_.get()); }
   // Params of the same struct with these fields; UserError kParse where a kind does not fit.
-  Params with_fields(const std::vector<Attribute>& fields) const {
-    Params out = *this;
+  OpParams with_fields(const std::vector<Attribute>& fields) const {
+    OpParams out = *this;
     out.data_ = class_->make(fields);
     return out;
   }
   size_t hash() const { return class_->hash(data_.get()); }
-  friend bool operator==(const Params& a, const Params& b) {
+  friend bool operator==(const OpParams& a, const OpParams& b) {
     return a.class_ == b.class_ &&
            (a.data_ == b.data_ || a.class_->equal(a.data_.get(), b.data_.get()));
   }

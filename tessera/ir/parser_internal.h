@@ -189,7 +189,7 @@ class Reader final : public OpReader {
       : parser_(parser), scope_(scope), offset_(offset) {}
 
   const Type& type(ValueId value) const override { return scope_.function.type(value); }
-  std::vector<ValueId> insert(const OpDef& def, Params params,
+  std::vector<ValueId> insert(const OpDef& def, OpParams params,
                               std::span<const ValueId> operands) override;
   const Mesh& mesh() const override;
   Mesh find_mesh(std::string_view symbol) const override {

@@ -25,7 +25,7 @@ bool is_terminator(std::string_view name) {
 
 // --- What hooks see ---
 
-std::vector<ValueId> Reader::insert(const OpDef& def, Params params,
+std::vector<ValueId> Reader::insert(const OpDef& def, OpParams params,
                                     std::span<const ValueId> operands) {
   return parser_.located(offset_, [&] {
     Function& f = scope_.function;
@@ -473,7 +473,7 @@ std::vector<ValueId> Parser::finish_op(Scope& scope, Reader& reader, const std::
 
 std::vector<ValueId> Parser::add_op(Scope& scope, Reader& reader, const OpDef& def) {
   return located(reader.offset(), [&] {
-    Params params = def.format.read ? def.format.read(def, reader) : reader.read_fields(def);
+    OpParams params = def.format.read ? def.format.read(def, reader) : reader.read_fields(def);
     std::vector<Type> types = infer_types(def, reader.operand_types(), params);
     for (Type& type : types) type.sharding = nullptr;
     const ValueIds& results = scope.function.add_op(

@@ -69,7 +69,7 @@ Factors broadcast_factors(std::span<const Type> operands, std::span<const Type> 
   return out;
 }
 
-IndexMapping map_broadcast(const Params& params, std::span<const Type> operands,
+IndexMapping map_broadcast(const OpParams& params, std::span<const Type> operands,
                            std::span<const Type>) {
   const auto& p = params.as<BroadcastParams>();
   IndexPiece piece;

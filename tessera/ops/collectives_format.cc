@@ -268,7 +268,7 @@ Found read_own(OpReader& reader) {
   return found;
 }
 
-Params read_collective(const OpDef& def, OpReader& reader) {
+OpParams read_collective(const OpDef& def, OpReader& reader) {
   const bool own = reader.text.find("tessera.axes") && reader.text.find("tessera.mesh");
   Found found = own ? read_own(reader) : read_foreign(def, reader);
   if (reader.text.find("split_count"))

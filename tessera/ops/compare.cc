@@ -105,7 +105,7 @@ ScalarOp scalar_op(Comparison direction) {
   __builtin_unreachable();
 }
 
-Expr emit_compare(ExprBuilder& b, std::span<const Expr> args, const Params& params,
+Expr emit_compare(ExprBuilder& b, std::span<const Expr> args, const OpParams& params,
                   std::span<const Type> operands, const Type&) {
   const CompareParams& p = params.as<CompareParams>();
   if (p.type != CompareType::kTotalOrder) return b.apply(scalar_op(p.direction), bool_, args);

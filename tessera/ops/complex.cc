@@ -23,11 +23,11 @@ std::vector<Type> infer_complex(std::span<const Type> operands, const NoParams&)
   return out;
 }
 
-Expr emit_complex(ExprBuilder& b, std::span<const Expr> args, const Params&, std::span<const Type>,
-                  const Type& result) {
+Expr emit_complex(ExprBuilder& b, std::span<const Expr> args, const OpParams&,
+                  std::span<const Type>, const Type& result) {
   return b.apply(ScalarOp::kComplex, result.dtype, args);
 }
-Expr emit_conj(ExprBuilder& b, std::span<const Expr> args, const Params&, std::span<const Type>,
+Expr emit_conj(ExprBuilder& b, std::span<const Expr> args, const OpParams&, std::span<const Type>,
                const Type&) {
   const emit::Complex z = emit::parts(b, args[0]);
   return emit::join({z.re, -z.im});

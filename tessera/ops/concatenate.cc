@@ -61,7 +61,7 @@ Factors concatenate_factors(std::span<const Type> operands, std::span<const Type
   return out;
 }
 
-IndexMapping map_concatenate(const Params& params, std::span<const Type> operands,
+IndexMapping map_concatenate(const OpParams& params, std::span<const Type> operands,
                              std::span<const Type> results) {
   const int64_t dim = params.as<ConcatenateParams>().dimension;
   IndexMapping out;

@@ -66,7 +66,7 @@ std::vector<Array> localize_constant(std::span<const Array>, const ConstantParam
 }
 
 // Only of splats: fusion gives a dense literal a buffer of its own.
-Expr emit_constant(ExprBuilder& b, std::span<const Expr>, const Params& params,
+Expr emit_constant(ExprBuilder& b, std::span<const Expr>, const OpParams& params,
                    std::span<const Type>, const Type&) {
   const ConstantParams& p = params.as<ConstantParams>();
   TESSERA_CHECK(p.is_splat() || p.shape.elements() == 1, "a dense literal is not an expression");
@@ -105,7 +105,7 @@ std::vector<Literal> evaluate_iota(std::span<const Literal>, const IotaParams& p
   return {convert_literal(out, p.dtype)};
 }
 
-Expr emit_iota(ExprBuilder& b, std::span<const Expr>, const Params& params, std::span<const Type>,
+Expr emit_iota(ExprBuilder& b, std::span<const Expr>, const OpParams& params, std::span<const Type>,
                const Type& result) {
   const IotaParams& p = params.as<IotaParams>();
   const auto dim = static_cast<int>(p.dimension);

@@ -197,7 +197,7 @@ const OpDef& call_op = define<CallParams>({
     .format = {.assembly = "{callee}({operands})"},
     .infer = infer_call,
     .lower = Control{ControlKind::kCall,
-                     [](const Params& params) { return params.as<CallParams>().callee; }},
+                     [](const OpParams& params) { return params.as<CallParams>().callee; }},
     .jvp = {control_rules::jvp_call},
     .linearize = {control_rules::linearize_call},
     .transpose = absent("derivatives inline what is called"),

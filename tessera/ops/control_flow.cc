@@ -253,7 +253,7 @@ std::vector<FunctionRef> control_regions(const Op& op) {
   return {};
 }
 
-Params with_control_regions(const Op& op, std::vector<FunctionRef> regions) {
+OpParams with_control_regions(const Op& op, std::vector<FunctionRef> regions) {
   if (op.def == &while_op) return WhileParams{std::move(regions.at(0)), std::move(regions.at(1))};
   if (op.def == &scan_op) {
     ScanParams params = op.params.as<ScanParams>();
@@ -264,7 +264,8 @@ Params with_control_regions(const Op& op, std::vector<FunctionRef> regions) {
   return CaseParams{std::move(regions)};
 }
 
-Params map_control_regions(const Op& op, const std::function<Function(const Function&)>& rewrite) {
+OpParams map_control_regions(const Op& op,
+                             const std::function<Function(const Function&)>& rewrite) {
   std::vector<FunctionRef> regions = control_regions(op);
   if (regions.empty()) return op.params;
   for (FunctionRef& region : regions) region = std::make_shared<const Function>(rewrite(*region));

@@ -43,8 +43,8 @@ bool is_control_flow(const Op& op);
 // The regions of such an op in the order of its fields (while: cond, body); none for other ops.
 std::vector<FunctionRef> control_regions(const Op& op);
 // Its params with these regions in their place.
-Params with_control_regions(const Op& op, std::vector<FunctionRef> regions);
+OpParams with_control_regions(const Op& op, std::vector<FunctionRef> regions);
 // Its params with every region rewritten; those of another op as they are.
-Params map_control_regions(const Op& op, const std::function<Function(const Function&)>& rewrite);
+OpParams map_control_regions(const Op& op, const std::function<Function(const Function&)>& rewrite);
 
 }  // namespace tessera

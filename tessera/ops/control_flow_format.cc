@@ -99,7 +99,7 @@ void parse_while(OpScanner& scanner, OpReader& reader) {
   }
 }
 
-Params read_while(const OpDef&, OpReader& reader) {
+OpParams read_while(const OpDef&, OpReader& reader) {
   if (reader.text.regions.size() != 2)
     reader.error(
         fmt::format("expected the regions cond and body, got {}", reader.text.regions.size()));
@@ -141,7 +141,7 @@ void print_case(const OpText& text, const Op& op, const Function& function, OpWr
   writer.write(types.size() == 1 ? types[0] : fmt::format("({})", fmt::join(types, ", ")));
 }
 
-Params read_case(const OpDef&, OpReader& reader) {
+OpParams read_case(const OpDef&, OpReader& reader) {
   const std::vector<ValueId> captured = all_captures(reader);
   CaseParams p;
   for (size_t b = 0; b < reader.text.regions.size(); ++b)
@@ -156,7 +156,7 @@ std::vector<ValueId> build_if(OpReader& reader) {
                              reader.text.regions.size()));
   std::swap(reader.text.regions[0], reader.text.regions[1]);
   std::swap(reader.captures[0], reader.captures[1]);
-  Params params = read_case(case_op, reader);
+  OpParams params = read_case(case_op, reader);
   return reader.insert(case_op, std::move(params), reader.operands);
 }
 

@@ -130,7 +130,7 @@ void parse_manual(OpScanner& scanner, OpReader& reader) {
   scanner.signature(reader);
 }
 
-Params read_manual(const OpDef&, OpReader& reader) {
+OpParams read_manual(const OpDef&, OpReader& reader) {
   if (reader.text.regions.size() != 1 || !reader.text.find("manual_axes") ||
       !reader.text.find("manual_axes")->get<TextAttr::List>())
     if (const auto* axes = reader.text.find("manual_axes"); !axes || !axes->get<TextAttr::Array>())

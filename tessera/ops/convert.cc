@@ -53,7 +53,7 @@ std::vector<Type> infer_convert(std::span<const Type> operands, const ConvertPar
 }
 
 // Complex numbers are converted by their parts.
-Expr emit_convert(ExprBuilder& b, std::span<const Expr> args, const Params&,
+Expr emit_convert(ExprBuilder& b, std::span<const Expr> args, const OpParams&,
                   std::span<const Type> operands, const Type& result) {
   const DType from = operands[0].dtype, to = result.dtype;
   if (from == to) return args[0];
@@ -220,7 +220,7 @@ const OpDef& bitcast_convert_op = define<BitcastParams>({
         },
     .factors = [](std::span<const Type> x, std::span<const Type> z,
                   const BitcastParams&) { return pointwise_factors(x, z); },
-    .lower = Pointwise{[](ExprBuilder& b, std::span<const Expr> args, const Params&,
+    .lower = Pointwise{[](ExprBuilder& b, std::span<const Expr> args, const OpParams&,
                           std::span<const Type> operands, const Type& result) {
       return operands[0].dtype == result.dtype ? args[0]
                                                : b.apply(ScalarOp::kBitcast, result.dtype, args);

@@ -174,7 +174,7 @@ std::vector<Literal> evaluate_convolution(std::span<const Literal> x, const Conv
 
 ConvolutionCall installed = nullptr;
 
-HostCall convolution_call(const Params& params, std::span<const Type> operands,
+HostCall convolution_call(const OpParams& params, std::span<const Type> operands,
                           std::span<const Type> results) {
   const auto& p = params.as<ConvolutionParams>();
   if (installed) return installed(p, operands[0], operands[1], results[0]);

@@ -140,7 +140,7 @@ void read_numbers(OpReader& reader, const std::string& text) {
   add_spec(reader, "out_spec", spec_of(specs[2], "b", "f"));
 }
 
-Params read_convolution(const OpDef&, OpReader& reader) {
+OpParams read_convolution(const OpDef&, OpReader& reader) {
   reader.text.take("precision_config");
   if (const TextAttr* numbers = reader.text.take("dimension_numbers")) {
     const auto* record = numbers->get<TextAttr::Record>();

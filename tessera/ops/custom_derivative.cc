@@ -31,7 +31,7 @@ std::vector<Type> infer_call(std::span<const Type> operands, const P& p) {
   return call_op.infer(operands, CallParams{p.primal});
 }
 template <class P>
-FunctionRef primal_of(const Params& params) {
+FunctionRef primal_of(const OpParams& params) {
   return params.as<P>().primal;
 }
 
@@ -177,7 +177,7 @@ std::vector<Type> infer_custom_linear(std::span<const Type> operands, const Cust
                     static_cast<size_t>(p.num_results));
 }
 
-FunctionRef no_forward_derivative(const Params&) {
+FunctionRef no_forward_derivative(const OpParams&) {
   type_error("custom_vjp",
              "expected a reverse derivative (grad, vjp), got a forward one (jvp, jacfwd, "
              "linearize) of a function with a custom_vjp; give it a custom_jvp");
@@ -296,7 +296,7 @@ std::vector<Type> infer_checkpoint_linear(std::span<const Type> operands,
 }
 
 // What the op computes where it is not transposed: inputs are the operands.
-FunctionRef checkpoint_tangents(const Params& params) {
+FunctionRef checkpoint_tangents(const OpParams& params) {
   const auto& p = params.as<CheckpointLinearParams>();
   std::vector<Type> types = p.primal->input_types();
   for (int64_t v : p.saved) types.push_back(p.primal->types[static_cast<size_t>(v)]);

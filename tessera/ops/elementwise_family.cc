@@ -68,7 +68,7 @@ std::vector<Type> infer(std::string_view op, Kinds kinds, ResultIs result, size_
                .varying = varying_union(operands)}};
 }
 
-BatchResult batch_pointwise(const OpDef& def, Params params, std::span<const Array> operands,
+BatchResult batch_pointwise(const OpDef& def, OpParams params, std::span<const Array> operands,
                             std::span<const int> dims, unsigned may_be_scalar) {
   Shape example, batch;  // of the largest operand without the mapped dimension; of the mapped one
   bool alike = true;

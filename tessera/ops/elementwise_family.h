@@ -32,7 +32,7 @@ std::vector<Type> infer(std::string_view op, Kinds kinds, ResultIs result, size_
 // Moves mapped dimensions to one place, broadcasts the operands that have none, and binds the op
 // once. Bit k of `may_be_scalar`: the op takes a scalar as operand k whatever the others' shape
 // (select's predicate, clamp's bounds), so an unmapped one stays as it is.
-BatchResult batch_pointwise(const OpDef& def, Params params, std::span<const Array> operands,
+BatchResult batch_pointwise(const OpDef& def, OpParams params, std::span<const Array> operands,
                             std::span<const int> dims, unsigned may_be_scalar = 0);
 
 // Operand sets of the property tests: every kind's dtypes, ranks 0 to 3, an empty array.
@@ -106,7 +106,7 @@ constexpr ScalarOp of_bool(ScalarOp op) {
 inline constexpr std::nullptr_t native = nullptr;
 
 template <ScalarOp op, auto of_complex>
-Expr emit_op(ExprBuilder& b, std::span<const Expr> args, const Params&, std::span<const Type>,
+Expr emit_op(ExprBuilder& b, std::span<const Expr> args, const OpParams&, std::span<const Type>,
              const Type& result) {
   const DType operand = b.dtype_of(args[0]);
   if (operand == bool_) return b.apply(of_bool(op), result.dtype, args);

@@ -18,7 +18,7 @@ OpText write_compare(const Op& op, const Function&) {
   return text;
 }
 
-Params read_compare(const OpDef& def, OpReader& reader) {
+OpParams read_compare(const OpDef& def, OpReader& reader) {
   std::vector<Attribute> fields = def.params.fields();
   fields[0] =
       from_text(reader.require("comparison_direction"), fields[0], "comparison_direction", reader);
@@ -39,7 +39,7 @@ OpText write_constant(const Op& op, const Function&) {
   return text;
 }
 
-Params read_constant(const OpDef&, OpReader& reader) {
+OpParams read_constant(const OpDef&, OpReader& reader) {
   const auto* tensor = reader.require("value").get<TextAttr::Tensor>();
   if (!tensor) reader.error("expected a dense value, as dense<1.0> : tensor<4xf32>");
   ConstantParams p{tensor->value, tensor->shape};
@@ -67,7 +67,7 @@ OpText write_dot(const Op& op, const Function&) {
 // Assembly gives the dimensions one by one, the generic form as the record #stablehlo.dot<...>.
 // Precision and algorithm say how little is enough; Tessera always multiplies and adds in the
 // operands' precision or better.
-Params read_dot(const OpDef&, OpReader& reader) {
+OpParams read_dot(const OpDef&, OpReader& reader) {
   for (const char* hint : {"precision", "precision_config", "algorithm"}) reader.text.take(hint);
   if (const TextAttr* numbers = reader.text.take("dot_dimension_numbers")) {
     const auto* record = numbers->get<TextAttr::Record>();

@@ -65,7 +65,7 @@ OpText write_gather(const Op& op, const Function&) {
   return text;
 }
 
-Params read_gather(const OpDef&, OpReader& reader) {
+OpParams read_gather(const OpDef&, OpReader& reader) {
   const TextAttr::Entries entries = read_record(reader, "dimension_numbers", "stablehlo.gather");
   auto dims = [&](std::string_view key) { return dims_of(entries, key, reader); };
   return GatherParams{dims("offset_dims"),
@@ -97,7 +97,7 @@ OpText write_scatter(const Op& op, const Function& function) {
   return text;
 }
 
-Params read_scatter(const OpDef&, OpReader& reader) {
+OpParams read_scatter(const OpDef&, OpReader& reader) {
   if (reader.text.regions.size() != 1)
     reader.error(fmt::format("expected one region, got {}", reader.text.regions.size()));
   if (reader.operands.size() != 3)

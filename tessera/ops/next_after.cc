@@ -44,7 +44,7 @@ std::vector<Literal> evaluate(std::span<const Literal> operands, const NoParams&
 }
 
 // Two-byte floats are computed in float32, whose next number is another: step on the bits.
-Expr emit_next(ExprBuilder& b, std::span<const Expr> args, const Params&, std::span<const Type>,
+Expr emit_next(ExprBuilder& b, std::span<const Expr> args, const OpParams&, std::span<const Type>,
                const Type& result) {
   const DType dtype = result.dtype, bits_type = bits_of(dtype);
   if (itemsize(dtype) > 2) return b.apply(ScalarOp::kNextAfter, dtype, args);

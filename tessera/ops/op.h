@@ -50,51 +50,51 @@ const OpDef& define(OpSpec<P> spec) {
   auto* def = new OpDef;
   def->name = spec.name;
   def->dialect = spec.dialect;
-  def->params = Params(P{});
+  def->params = OpParams(P{});
   def->attributes = spec.attributes;
   def->format = spec.format;
   if (spec.infer)
-    def->infer = [f = spec.infer](std::span<const Type> t, const Params& p) {
+    def->infer = [f = spec.infer](std::span<const Type> t, const OpParams& p) {
       return f(t, p.as<P>());
     };
   if (spec.evaluate)
-    def->evaluate = [f = spec.evaluate](std::span<const Literal> x, const Params& p) {
+    def->evaluate = [f = spec.evaluate](std::span<const Literal> x, const OpParams& p) {
       return f(x, p.as<P>());
     };
   if (spec.evaluate_spmd)
     def->evaluate_spmd = [f = spec.evaluate_spmd](const std::vector<std::vector<Literal>>& x,
-                                                  const Params& p, const Mesh& mesh) {
+                                                  const OpParams& p, const Mesh& mesh) {
       return f(x, p.as<P>(), mesh);
     };
   if (spec.factors)
     def->factors = [f = spec.factors](std::span<const Type> o, std::span<const Type> r,
-                                      const Params& p) { return f(o, r, p.as<P>()); };
+                                      const OpParams& p) { return f(o, r, p.as<P>()); };
   if (spec.localize)
-    def->localize = [f = spec.localize](std::span<const Array> x, const Params& p,
+    def->localize = [f = spec.localize](std::span<const Array> x, const OpParams& p,
                                         const LocalContext& c) { return f(x, p.as<P>(), c); };
   def->lower = spec.lower;
   if (spec.flops)
     def->flops = [f = spec.flops](std::span<const Type> o, std::span<const Type> r,
-                                  const Params& p) { return f(o, r, p.as<P>()); };
+                                  const OpParams& p) { return f(o, r, p.as<P>()); };
   if (spec.jvp)
     def->jvp = JvpFn([f = spec.jvp.fn](std::span<const Array> x, std::span<const Array> t,
-                                       const Params& p) { return f(x, t, p.as<P>()); });
+                                       const OpParams& p) { return f(x, t, p.as<P>()); });
   def->jvp.why_absent = spec.jvp.why_absent;
   if (spec.linearize)
     def->linearize = LinearizeFn(
         [f = spec.linearize.fn](std::span<const Array> x, const std::vector<bool>& has_tangent,
-                                const Params& p) { return f(x, has_tangent, p.as<P>()); });
+                                const OpParams& p) { return f(x, has_tangent, p.as<P>()); });
   def->linearize.why_absent = spec.linearize.why_absent;
   if (spec.transpose)
     def->transpose =
         TransposeFn([f = spec.transpose.fn](std::span<const Array> ct, std::span<const Array> x,
-                                            const std::vector<bool>& linear, const Params& p) {
+                                            const std::vector<bool>& linear, const OpParams& p) {
           return f(ct, x, linear, p.as<P>());
         });
   def->transpose.why_absent = spec.transpose.why_absent;
   if (spec.batch)
     def->batch = BatchFn([f = spec.batch.fn](std::span<const Array> x, std::span<const int> dims,
-                                             const Params& p) { return f(x, dims, p.as<P>()); });
+                                             const OpParams& p) { return f(x, dims, p.as<P>()); });
   def->batch.why_absent = spec.batch.why_absent;
   def->samples = spec.samples;
   def->effect = spec.effect;

@@ -86,7 +86,8 @@ Factors pad_factors(std::span<const Type> operands, std::span<const Type> result
   return out;
 }
 
-IndexMapping map_pad(const Params& params, std::span<const Type> operands, std::span<const Type>) {
+IndexMapping map_pad(const OpParams& params, std::span<const Type> operands,
+                     std::span<const Type>) {
   const auto& p = params.as<PadParams>();
   IndexPiece piece;
   for (int64_t d = 0; d < operands[0].rank(); ++d) {

@@ -178,7 +178,7 @@ std::vector<Array> localize_reduce(std::span<const Array> x, const ReduceParams&
   return tessera::bind(reduce_op, p, std::span<const Array>(operands));
 }
 
-Reduction describe_reduce(const Params& params, std::span<const Type> operands) {
+Reduction describe_reduce(const OpParams& params, std::span<const Type> operands) {
   const auto& p = params.as<ReduceParams>();
   const size_t n = operands.size() / 2;
   return {.dims = p.dims,
@@ -251,7 +251,7 @@ class BodyBuilder {
   }
 
  private:
-  ValueId add(const OpDef& def, Params params, std::initializer_list<ValueId> operands) {
+  ValueId add(const OpDef& def, OpParams params, std::initializer_list<ValueId> operands) {
     const std::vector<Type> types = body_.types_of(std::span(operands.begin(), operands.size()));
     const std::vector<Type> results = def.infer(types, params);
     return body_.add_op(def, std::move(params), ValueIds(operands), results)[0];

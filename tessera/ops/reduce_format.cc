@@ -106,7 +106,7 @@ void parse_reduce(OpScanner& scanner, OpReader& reader) {
   reader.text.regions.push_back(scanner.region_body(accs));
 }
 
-Params read_reduce(const OpDef&, OpReader& reader) {
+OpParams read_reduce(const OpDef&, OpReader& reader) {
   if (reader.text.regions.size() != 1)
     reader.error(fmt::format("expected one region, got {}", reader.text.regions.size()));
   const FunctionRef body = plain_body(reader.text.regions[0]);

@@ -59,7 +59,7 @@ namespace internal {
 int cumulative_dim(const Windows& windows, const Shape& shape, bool* reverse);
 std::vector<Literal> evaluate_reduce_window(std::span<const Literal> x,
                                             const ReduceWindowParams& p);
-HostCall reduce_window_call(const Params& params, std::span<const Type> operands,
+HostCall reduce_window_call(const OpParams& params, std::span<const Type> operands,
                             std::span<const Type> results);
 JvpResult jvp_reduce_window(std::span<const Array> x, std::span<const Array> t,
                             const ReduceWindowParams& p);

@@ -257,7 +257,7 @@ std::vector<Literal> evaluate_reduce_window(std::span<const Literal> x,
   return out;
 }
 
-HostCall reduce_window_call(const Params& params, std::span<const Type> operands,
+HostCall reduce_window_call(const OpParams& params, std::span<const Type> operands,
                             std::span<const Type>) {
   const ReduceWindowParams p = params.as<ReduceWindowParams>();
   const auto places = std::make_shared<const Places>(operands[0].shape, p.windows());

@@ -152,7 +152,7 @@ Dims inverse(const Dims& permutation) {
   return out;
 }
 
-IndexMapping map_transpose(const Params& params, std::span<const Type> operands,
+IndexMapping map_transpose(const OpParams& params, std::span<const Type> operands,
                            std::span<const Type>) {
   const Dims to = inverse(params.as<TransposeParams>().permutation);
   IndexPiece piece;
@@ -222,7 +222,7 @@ Factors reverse_factors(std::span<const Type> operands, std::span<const Type> re
   return out;
 }
 
-IndexMapping map_reverse(const Params& params, std::span<const Type> operands,
+IndexMapping map_reverse(const OpParams& params, std::span<const Type> operands,
                          std::span<const Type>) {
   const auto& p = params.as<ReverseParams>();
   IndexPiece piece;
@@ -275,7 +275,7 @@ const OpDef& reshape_op = define<ReshapeParams>({
         [](std::span<const Array> x, const ReshapeParams&, const LocalContext& context) {
           return std::vector{lax::reshape(x[0], context.local_result(0).shape)};
         },
-    .lower = IndexMap{[](const Params&, std::span<const Type>, std::span<const Type>) {
+    .lower = IndexMap{[](const OpParams&, std::span<const Type>, std::span<const Type>) {
       return IndexMapping{.reshape = true};
     }},
     .flops = no_flops,

@@ -158,7 +158,7 @@ std::vector<Literal> evaluate_scatter(std::span<const Literal> x, const ScatterP
   return {out};
 }
 
-HostCall scatter_call(const Params& params, std::span<const Type> operands,
+HostCall scatter_call(const OpParams& params, std::span<const Type> operands,
                       std::span<const Type> results) {
   const auto scatter = std::make_shared<const Scatter>(params.as<ScatterParams>(), operands[0],
                                                        operands[1], operands[2]);

@@ -7,7 +7,7 @@
 namespace tessera::internal {
 
 std::vector<Literal> evaluate_scatter(std::span<const Literal> x, const ScatterParams& p);
-HostCall scatter_call(const Params& params, std::span<const Type> operands,
+HostCall scatter_call(const OpParams& params, std::span<const Type> operands,
                       std::span<const Type> results);
 
 }  // namespace tessera::internal

@@ -114,7 +114,7 @@ std::vector<Literal> evaluate_clamp(std::span<const Literal> x, const NoParams&)
       x[1], spread(x[0], shape), spread(x[2], shape))};
 }
 
-Expr emit_clamp(ExprBuilder& b, std::span<const Expr> args, const Params&, std::span<const Type>,
+Expr emit_clamp(ExprBuilder& b, std::span<const Expr> args, const OpParams&, std::span<const Type>,
                 const Type& result) {
   const DType d = result.dtype;
   if (is_complex(d)) {
@@ -181,7 +181,7 @@ const OpDef& select_op = define<NoParams>({
     .evaluate = evaluate_select,
     .factors = [](std::span<const Type> x, std::span<const Type> z,
                   const NoParams&) { return pointwise_factors(x, z); },
-    .lower = Pointwise{[](ExprBuilder& b, std::span<const Expr> args, const Params&,
+    .lower = Pointwise{[](ExprBuilder& b, std::span<const Expr> args, const OpParams&,
                           std::span<const Type>, const Type& result) {
       return b.apply(ScalarOp::kSelect, result.dtype, args);
     }},

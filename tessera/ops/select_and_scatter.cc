@@ -102,7 +102,7 @@ std::vector<Literal> evaluate_select_and_scatter(std::span<const Literal> x,
   return {out};
 }
 
-HostCall select_and_scatter_call(const Params& params, std::span<const Type> operands,
+HostCall select_and_scatter_call(const OpParams& params, std::span<const Type> operands,
                                  std::span<const Type>) {
   const auto p = params.as<SelectAndScatterParams>();
   const Type x = operands[0];

@@ -84,7 +84,7 @@ std::vector<Array> localize_slice(std::span<const Array> x, const SliceParams& p
   return {lax::slice(x[0], p.start, limit, p.strides)};
 }
 
-IndexMapping map_slice(const Params& params, std::span<const Type> operands,
+IndexMapping map_slice(const OpParams& params, std::span<const Type> operands,
                        std::span<const Type>) {
   const auto& p = params.as<SliceParams>();
   IndexPiece piece;
@@ -204,7 +204,7 @@ Factors dynamic_slice_factors(std::span<const Type> operands, std::span<const Ty
   return out;
 }
 
-IndexMapping map_dynamic_slice(const Params& params, std::span<const Type> operands,
+IndexMapping map_dynamic_slice(const OpParams& params, std::span<const Type> operands,
                                std::span<const Type>) {
   const auto& p = params.as<DynamicSliceParams>();
   IndexPiece piece;
@@ -334,7 +334,7 @@ Factors update_factors(std::span<const Type> operands, std::span<const Type> res
   return out;
 }
 
-IndexMapping map_update(const Params&, std::span<const Type> operands, std::span<const Type>) {
+IndexMapping map_update(const OpParams&, std::span<const Type> operands, std::span<const Type>) {
   IndexPiece update{.operand = 1}, rest{.operand = 0};
   for (int64_t d = 0; d < operands[0].rank(); ++d) {
     const int64_t max = operands[0].shape[d] - operands[1].shape[d];

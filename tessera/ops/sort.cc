@@ -222,7 +222,7 @@ void sort_line(const SortParams& p, std::span<const DType> dtypes, const Lines& 
     });
 }
 
-HostCall sort_call(const Params& params, std::span<const Type> operands, std::span<const Type>) {
+HostCall sort_call(const OpParams& params, std::span<const Type> operands, std::span<const Type>) {
   const SortParams p = params.as<SortParams>();
   const Lines lines(operands[0].shape, dimension_of(p, operands[0].rank()));
   const std::vector<DType> dtypes = dtypes_of(operands);
@@ -361,7 +361,7 @@ class ComparatorBuilder {
   }
 
  private:
-  ValueId op(const OpDef& def, const Params& params, std::initializer_list<ValueId> operands) {
+  ValueId op(const OpDef& def, const OpParams& params, std::initializer_list<ValueId> operands) {
     const std::vector<Type> types = f_.types_of(std::span(operands.begin(), operands.size()));
     return f_.add_op(def, params, ValueIds(operands), def.infer(types, params))[0];
   }
@@ -399,7 +399,7 @@ OpText write_sort(const Op& op, const Function& function) {
   return text;
 }
 
-Params read_sort(const OpDef&, OpReader& reader) {
+OpParams read_sort(const OpDef&, OpReader& reader) {
   if (reader.text.regions.size() != 1)
     reader.error(fmt::format("expected one region, got {}", reader.text.regions.size()));
   const FunctionRef body = formats::plain_body(reader.text.regions[0]);

@@ -25,7 +25,7 @@ OpText write_reduce_window(const Op& op, const Function& function) {
   return text;
 }
 
-Params read_reduce_window(const OpDef&, OpReader& reader) {
+OpParams read_reduce_window(const OpDef&, OpReader& reader) {
   if (reader.text.regions.size() != 1 || reader.operands.empty())
     reader.error(fmt::format("expected operands and one region, got {} and {}",
                              reader.operands.size(), reader.text.regions.size()));
@@ -49,7 +49,7 @@ OpText write_select_and_scatter(const Op& op, const Function& function) {
   return text;
 }
 
-Params read_select_and_scatter(const OpDef&, OpReader& reader) {
+OpParams read_select_and_scatter(const OpDef&, OpReader& reader) {
   if (reader.text.regions.size() != 2 || reader.operands.size() != 3)
     reader.error(fmt::format("expected three operands and two regions, got {} and {}",
                              reader.operands.size(), reader.text.regions.size()));

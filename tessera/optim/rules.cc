@@ -13,7 +13,7 @@ namespace {
 
 // body(the i-th leaf of each list, then the scalars), for all i.
 template <class Body>
-std::vector<Array> each_leaf(const char* name, const Params& params,
+std::vector<Array> each_leaf(const char* name, const OpParams& params,
                              std::initializer_list<const std::vector<Array>*> lists,
                              std::initializer_list<Array> scalars, const Body& body) {
   const size_t n = (*lists.begin())->size();

@@ -44,7 +44,7 @@ class Flattener {
   ValueIds append_manual(const Op& op, ValueIds operands) {
     const auto& p = op.params.as<ManualComputationParams>();
     auto boundary = [&](const OpDef& def, ValueId value, const PartitionSpec& spec) {
-      Params params = ManualBoundaryParams{p.mesh, spec, p.manual_axes};
+      OpParams params = ManualBoundaryParams{p.mesh, spec, p.manual_axes};
       const Type type = out_.types[value];
       const std::vector<Type> result = def.infer(std::span(&type, 1), params);
       return out_.add_op(def, std::move(params), {value}, result, op.source)[0];

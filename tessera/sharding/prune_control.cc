@@ -10,7 +10,7 @@ namespace {
 // What is left of an op: which of its operands and results, and results that are only another name
 // of an operand.
 struct Pruned {
-  Params params;
+  OpParams params;
   std::vector<size_t> operands, results;
   std::vector<std::pair<size_t, size_t>> aliases;  // (result, operand)
 };

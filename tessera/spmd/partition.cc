@@ -372,7 +372,7 @@ class Partitioner {
   };
 
   std::vector<Array> rebuild(const Op& op, const FactorAssignment& a, std::vector<Array> local) {
-    const Params params = on_this_mesh(op);
+    const OpParams params = on_this_mesh(op);
     const bool is_user_collective = std::holds_alternative<CollectiveLowering>(op.def->lower);
     std::optional<SourceScope> scope;
     if (is_user_collective) {
@@ -388,7 +388,7 @@ class Partitioner {
   }
 
   // Collectives of manual computations name the user's mesh: the same axes on the refined one.
-  Params on_this_mesh(const Op& op) const {
+  OpParams on_this_mesh(const Op& op) const {
     if (!std::holds_alternative<CollectiveLowering>(op.def->lower)) return op.params;
     std::vector<Attribute> fields = op.params.fields();
     const Mesh* from = nullptr;

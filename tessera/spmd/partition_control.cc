@@ -28,7 +28,7 @@ Type local_type(const Array& x) {
 
 FunctionRef share(Function f) { return std::make_shared<const Function>(std::move(f)); }
 
-std::vector<Array> bind_at(const Op& op, Params params, std::span<const Array> operands) {
+std::vector<Array> bind_at(const Op& op, OpParams params, std::span<const Array> operands) {
   std::optional<SourceScope> scope;
   if (!op.source.empty()) scope.emplace(op.source);
   return tessera::bind(*op.def, std::move(params), operands);

@@ -49,7 +49,7 @@ Array FunctionTrace::add_input(Type type) {
   return Array(std::make_shared<Tracer>(state_, id, std::move(type)));
 }
 
-std::vector<Array> FunctionTrace::record(const OpDef& def, Params params,
+std::vector<Array> FunctionTrace::record(const OpDef& def, OpParams params,
                                          std::span<const Array> operands) {
   if (records_ == Records::kDependent &&
       std::none_of(operands.begin(), operands.end(), [&](const Array& x) { return owns(x); }))
@@ -120,7 +120,7 @@ ValueId FunctionTrace::value_of(std::string_view op, const Array& array) {
   __builtin_unreachable();
 }
 
-ValueId FunctionTrace::constant(Params params) {
+ValueId FunctionTrace::constant(OpParams params) {
   const size_t hash = params.hash();
   const auto [first, last] = constants_.equal_range(hash);
   for (auto it = first; it != last; ++it)

@@ -40,7 +40,7 @@ class FunctionTrace final : public Trace {
   Array add_input(Type type);
   // Result types are infer's; an ordinary op's results vary over the manual axes that any of its
   // operands varies over.
-  std::vector<Array> record(const OpDef& def, Params params,
+  std::vector<Array> record(const OpDef& def, OpParams params,
                             std::span<const Array> operands) override;
   // Ends the trace: its tracers can no longer be used. Outputs may be tracers, inputs, captured
   // arrays or constants.
@@ -69,7 +69,7 @@ class FunctionTrace final : public Trace {
   // Where `array` stands in the Function: a value of it, a constant made of a small host array, or
   // a captured input.
   ValueId value_of(std::string_view op, const Array& array);
-  ValueId constant(Params params);  // of ConstantParams; equal ones are one value
+  ValueId constant(OpParams params);  // of ConstantParams; equal ones are one value
   Array tracer(ValueId id) const;
   ValueId capture(const Array& array);
   void end();
@@ -82,7 +82,7 @@ class FunctionTrace final : public Trace {
   std::vector<ValueId> captured_ids_;
   std::unordered_map<const ArrayData*, ValueId> captured_;  // captures_ keeps the keys alive
   std::unordered_multimap<size_t, ValueId> constants_;      // by hash of the params
-  std::unordered_map<ValueId, Params> constants_by_id_;
+  std::unordered_map<ValueId, OpParams> constants_by_id_;
 };
 
 // Host arrays of at most so many elements become constants of the Function that uses them; larger

@@ -192,19 +192,19 @@ TEST(Loops, DotOfRows) {
   check(m.k, 1e-5, 2);
 }
 
-Expr emit_less(ExprBuilder& b, std::span<const Expr> args, const Params&, std::span<const Type>,
+Expr emit_less(ExprBuilder& b, std::span<const Expr> args, const OpParams&, std::span<const Type>,
                const Type&) {
   return b.apply(kLt, bool_, args);
 }
-Expr emit_select(ExprBuilder& b, std::span<const Expr> args, const Params&, std::span<const Type>,
+Expr emit_select(ExprBuilder& b, std::span<const Expr> args, const OpParams&, std::span<const Type>,
                  const Type& result) {
   return b.apply(kSelect, result.dtype, args);
 }
-Expr emit_minimum(ExprBuilder& b, std::span<const Expr> args, const Params&, std::span<const Type>,
-                  const Type& result) {
+Expr emit_minimum(ExprBuilder& b, std::span<const Expr> args, const OpParams&,
+                  std::span<const Type>, const Type& result) {
   return b.apply(kMin, result.dtype, args);
 }
-Expr emit_equal(ExprBuilder& b, std::span<const Expr> args, const Params&, std::span<const Type>,
+Expr emit_equal(ExprBuilder& b, std::span<const Expr> args, const OpParams&, std::span<const Type>,
                 const Type&) {
   return b.apply(kEq, bool_, args);
 }
@@ -227,7 +227,7 @@ FunctionRef argmax_body() {
   const ValueId v = f->add_input(value), i = f->add_input(index), x = f->add_input(value),
                 j = f->add_input(index);
   auto add = [&](const OpDef& def, ValueIds operands, const Type& type) {
-    return f->add_op(def, Params(), operands, std::span(&type, 1))[0];
+    return f->add_op(def, OpParams(), operands, std::span(&type, 1))[0];
   };
   const ValueId smaller = add(less, {v, x}, flag);
   const ValueId best = add(select, {smaller, x, v}, value);
@@ -272,13 +272,13 @@ TEST(Loops, ArgmaxOfRowsAndColumns) {
 // A custom reduction need not start from its identity: the initial value counts once.
 TEST(Loops, CustomReductionCountsItsStartOnce) {
   static const OpDef& add = op_of(
-      "add", [](ExprBuilder& b, std::span<const Expr> args, const Params&, std::span<const Type>,
+      "add", [](ExprBuilder& b, std::span<const Expr> args, const OpParams&, std::span<const Type>,
                 const Type& r) { return b.apply(kAdd, r.dtype, args); });
   auto body = std::make_shared<Function>();
   Type t;
   t.dtype = float32;
   const ValueId a = body->add_input(t), x = body->add_input(t);
-  body->outputs = {body->add_op(add, Params(), {a, x}, std::span(&t, 1))[0]};
+  body->outputs = {body->add_op(add, OpParams(), {a, x}, std::span(&t, 1))[0]};
   for (int64_t n : {0, 1, 5, 100}) {
     Kernel kernel = row_reduce(float32, ReduceKind::kSum, 5, n, 10);
     kernel.loops[0].reductions[0].kind = ReduceKind::kCustom;

@@ -54,7 +54,7 @@ void for_each_sample(auto visit) {
 
 TEST_F(LibraryOps, CompiledIsEvaluated) {
   int tested = 0;
-  for_each_sample([&](const OpDef& def, const Params& params, const std::vector<Literal>& x) {
+  for_each_sample([&](const OpDef& def, const OpParams& params, const std::vector<Literal>& x) {
     std::vector<Array> arrays;
     for (const Literal& l : x) arrays.push_back(Array(l));
     const std::vector<Array> got = tessera::bind(def, params, arrays);
@@ -70,7 +70,7 @@ TEST_F(LibraryOps, CompiledIsEvaluated) {
 // Each dimension of each operand over two or four devices.
 TEST_F(LibraryOps, ShardedIsEvaluated) {
   int tested = 0;
-  for_each_sample([&](const OpDef& def, const Params& params, const std::vector<Literal>& x) {
+  for_each_sample([&](const OpDef& def, const OpParams& params, const std::vector<Literal>& x) {
     const std::vector<Literal> want = def.evaluate(x, params);
     for (size_t k = 0; k < x.size(); ++k) {
       for (int64_t d = 0; d < x[k].shape().rank(); ++d) {

@@ -334,7 +334,7 @@ class ScheduleInterpreter {
       return out;
     };
     std::vector<std::vector<Literal>> operands = {on_devices(step.in)};
-    auto run = [&](const OpDef& def, Params params) {
+    auto run = [&](const OpDef& def, OpParams params) {
       return def.evaluate_spmd(operands, params, mesh_)[0];
     };
     std::vector<Literal> result;

@@ -30,7 +30,7 @@ std::shared_ptr<const NamedSharding> sharding(PartitionSpec spec) {
   return std::make_shared<const NamedSharding>(mesh(), std::move(spec));
 }
 
-ValueId add(Function& f, const OpDef& def, Params params, ValueIds operands) {
+ValueId add(Function& f, const OpDef& def, OpParams params, ValueIds operands) {
   const std::vector<Type> types = infer_types(def, f.types_of(operands), params);
   return f.add_op(def, std::move(params), std::move(operands), types)[0];
 }

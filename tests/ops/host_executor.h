@@ -27,7 +27,7 @@ inline Array host_array(const Literal& literal, bool weak = false) {
 }
 
 // Every result must have the type that infer states.
-inline std::vector<Array> execute_on_host(const OpDef& def, const Params& params,
+inline std::vector<Array> execute_on_host(const OpDef& def, const OpParams& params,
                                           std::span<const Array> operands) {
   std::vector<Type> types;
   std::vector<Literal> literals;

@@ -307,7 +307,7 @@ TEST_F(FactorTest, ShardsAlongPassFactorsAreIndependent) {
 
 // The last shard of an uneven dimension reaches beyond the end; its part stays where it belongs.
 TEST_F(FactorTest, UnevenShardsOfALiteral) {
-  const Params params = ConstantParams{literal<float>({5}, {1, 2, 3, 4, 5}), {5}};
+  const OpParams params = ConstantParams{literal<float>({5}, {1, 2, 3, 4, 5}), {5}};
   const std::vector<Type> results = constant_op.infer({}, params), none;
   for (int64_t shard : {0, 1, 2}) {
     HalfContext context(none, results);

@@ -343,7 +343,7 @@ const Mesh& mesh() {
 struct Case {
   const char* name;
   const OpDef* def;
-  Params params;
+  OpParams params;
   Shape shape;
 };
 std::vector<Case> collective_cases() {

@@ -9,6 +9,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/shape.h"
 #include "tessera/runtime/gemm_bfloat16.h"
+#include "tessera/runtime/gemm_tiles.h"
 #include "tessera/runtime/halves.h"
 #include "tessera/runtime/one_thread.h"
 #include "tessera/runtime/step_code.h"
@@ -228,9 +229,10 @@ bool gemm_supports(GemmTypes types) {
   });
 }
 
-void gemm(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, std::byte* c,
-          int64_t ldc, bool accumulate) {
-  if (m == 0 || n == 0) return;
+namespace {
+
+void gemm_without_tiles(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b,
+                        std::byte* c, int64_t ldc, bool accumulate) {
   if (types.in == bfloat16 && types.out == float32 &&
       gemm_bfloat16(m, n, k, a, b, reinterpret_cast<float*>(c), ldc, accumulate))
     return;
@@ -247,6 +249,17 @@ void gemm(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixR
       }
     });
   });
+}
+
+}  // namespace
+
+void gemm(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, std::byte* c,
+          int64_t ldc, bool accumulate) {
+  if (m == 0 || n == 0) return;
+  if (types.out == float32 && gemm_tiles(types, m, n, k, a, b, reinterpret_cast<float*>(c), ldc,
+                                         accumulate, gemm_without_tiles))
+    return;
+  gemm_without_tiles(types, m, n, k, a, b, c, ldc, accumulate);
 }
 
 }  // namespace tessera

@@ -1,0 +1,237 @@
+#include "tessera/runtime/tile_panels.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "tessera/base/error.h"
+#include "tessera/base/shape.h"
+
+#if defined(__x86_64__)
+// GCC 12's own headers read vectors that they mean to leave undefined.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#include <immintrin.h>
+#define TESSERA_TILE_CODE __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
+#endif
+
+namespace tessera {
+
+int64_t panel_bytes(DType dtype, int64_t rows, int64_t k) {
+  return ceil_div(rows, kPanelRows) * ceil_div(k, kPanelStep) * 2 * kTileBytes *
+         panel_pieces(dtype);
+}
+
+#if defined(__x86_64__)
+namespace {
+
+constexpr int64_t kTileRows = 16;
+constexpr int64_t kAhead = 3 * kPanelStep;  // of k: what is fetched before it is needed
+
+// Bits of absolute values: the largest, and the smallest that is not 0 less one.
+struct Magnitudes {
+  __m512i largest, smallest;
+};
+
+TESSERA_TILE_CODE inline __m512 load(const float* p, __mmask16 lanes) {
+  return _mm512_maskz_loadu_ps(lanes, p);
+}
+TESSERA_TILE_CODE inline __m512 load(const Float16* p, __mmask16 lanes) {
+  return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(lanes, p));
+}
+TESSERA_TILE_CODE inline __m512 load(const Bfloat16* p, __mmask16 lanes) {
+  return _mm512_castsi512_ps(
+      _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(lanes, p)), 16));
+}
+
+// Rounded to bfloat16, ties to even.
+TESSERA_TILE_CODE inline __m512 round_to_bfloat16(__m512 x) {
+  const __m512i u = _mm512_castps_si512(x);
+  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(u, 16), _mm512_set1_epi32(1));
+  const __m512i sum = _mm512_add_epi32(_mm512_add_epi32(u, _mm512_set1_epi32(0x7fff)), odd);
+  return _mm512_castsi512_ps(
+      _mm512_and_si512(sum, _mm512_set1_epi32(static_cast<int>(0xffff0000u))));
+}
+
+template <int kPieces>
+TESSERA_TILE_CODE inline void split(__m512 x, __m512 (&pieces)[kPieces]) {
+#pragma GCC unroll 4
+  for (int i = 0; i + 1 < kPieces; ++i) {
+    pieces[i] = round_to_bfloat16(x);
+    x = _mm512_sub_ps(x, pieces[i]);
+  }
+  pieces[kPieces - 1] = x;
+}
+
+template <int kPieces>
+TESSERA_TILE_CODE inline __m512 take(__m512 x, __m512 factor, Magnitudes& seen) {
+  if constexpr (kPieces > 1) {
+    const __m512i bits = _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x7fffffff));
+    seen.largest = _mm512_max_epu32(seen.largest, bits);
+    seen.smallest = _mm512_min_epu32(seen.smallest, _mm512_sub_epi32(bits, _mm512_set1_epi32(1)));
+    x = _mm512_mul_ps(x, factor);
+  }
+  return x;
+}
+
+__mmask16 lanes_of(int64_t count) {
+  return static_cast<__mmask16>((1u << std::clamp<int64_t>(count, 0, 16)) - 1);
+}
+
+// Tiles as one row of 32 neighbours in k an element of the panel.
+template <int kPieces, class T>
+TESSERA_TILE_CODE void pack_rows(const T* source, int64_t stride, int64_t rows, int64_t k,
+                                 __m512 factor, Magnitudes& seen, std::byte* out) {
+  const __mmask16 first = lanes_of(k), second = lanes_of(k - 16);
+  for (int64_t i = 0; i < kTileRows; ++i) {
+    std::byte* row = out + i * 64;
+    if (i >= rows) {
+      for (int q = 0; q < kPieces; ++q)
+        _mm512_store_si512(row + q * 2 * kTileBytes, _mm512_setzero_si512());
+      continue;
+    }
+    const T* p = source + i * stride;
+    __builtin_prefetch(p + kAhead);
+    __builtin_prefetch(p + kAhead + 16);
+    __m512 low[kPieces], high[kPieces];
+    split<kPieces>(take<kPieces>(load(p, first), factor, seen), low);
+    split<kPieces>(take<kPieces>(load(p + (second ? 16 : 0), second), factor, seen), high);
+#pragma GCC unroll 4
+    for (int q = 0; q < kPieces; ++q)
+      _mm512_store_si512(row + q * 2 * kTileBytes,
+                         reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(high[q], low[q])));
+  }
+}
+
+// Tiles as one row of 16 pairs of neighbours in k.
+template <int kPieces, class T>
+TESSERA_TILE_CODE void pack_pairs(const T* source, int64_t stride, int64_t rows, int64_t k,
+                                  __m512 factor, Magnitudes& seen, std::byte* out) {
+  const __mmask16 lanes = lanes_of(rows);
+  for (int64_t i = 0; i < kTileRows; ++i) {
+    std::byte* row = out + i * 64;
+    __m512 even[kPieces], odd[kPieces];
+    const T* p = source + 2 * i * stride;
+    __builtin_prefetch(p + kPanelStep * stride);
+    __builtin_prefetch(p + (kPanelStep + 1) * stride);
+    split<kPieces>(take<kPieces>(2 * i < k ? load(p, lanes) : _mm512_setzero_ps(), factor, seen),
+                   even);
+    split<kPieces>(
+        take<kPieces>(2 * i + 1 < k ? load(p + stride, lanes) : _mm512_setzero_ps(), factor, seen),
+        odd);
+#pragma GCC unroll 4
+    for (int q = 0; q < kPieces; ++q)
+      _mm512_store_si512(
+          row + q * 2 * kTileBytes,
+          _mm512_mask_blend_epi16(0xaaaaaaaau, _mm512_srli_epi32(_mm512_castps_si512(even[q]), 16),
+                                  _mm512_castps_si512(odd[q])));
+  }
+}
+
+// 16 x 16 words of 32 bits, in place.
+TESSERA_TILE_CODE void transpose(std::byte* tile) {
+  __m512i x[16], y[16];
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) x[i] = _mm512_load_si512(tile + i * 64);
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; i += 2) {
+    y[i] = _mm512_unpacklo_epi32(x[i], x[i + 1]);
+    y[i + 1] = _mm512_unpackhi_epi32(x[i], x[i + 1]);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; i += 4) {
+    x[i] = _mm512_unpacklo_epi64(y[i], y[i + 2]);
+    x[i + 1] = _mm512_unpackhi_epi64(y[i], y[i + 2]);
+    x[i + 2] = _mm512_unpacklo_epi64(y[i + 1], y[i + 3]);
+    x[i + 3] = _mm512_unpackhi_epi64(y[i + 1], y[i + 3]);
+  }
+  // Now lane group g of x[4 r + c] holds column 4 g + c of rows 4 r to 4 r + 3.
+#pragma GCC unroll 16
+  for (int c = 0; c < 4; ++c) {
+    y[c] = _mm512_shuffle_i32x4(x[c], x[4 + c], 0x88);
+    y[4 + c] = _mm512_shuffle_i32x4(x[c], x[4 + c], 0xdd);
+    y[8 + c] = _mm512_shuffle_i32x4(x[8 + c], x[12 + c], 0x88);
+    y[12 + c] = _mm512_shuffle_i32x4(x[8 + c], x[12 + c], 0xdd);
+  }
+#pragma GCC unroll 16
+  for (int c = 0; c < 4; ++c) {
+    x[c] = _mm512_shuffle_i32x4(y[c], y[8 + c], 0x88);
+    x[8 + c] = _mm512_shuffle_i32x4(y[c], y[8 + c], 0xdd);
+    x[4 + c] = _mm512_shuffle_i32x4(y[4 + c], y[12 + c], 0x88);
+    x[12 + c] = _mm512_shuffle_i32x4(y[4 + c], y[12 + c], 0xdd);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) _mm512_store_si512(tile + i * 64, x[i]);
+}
+
+struct Seen {
+  uint32_t largest, smallest;
+};
+
+template <int kPieces, class T>
+TESSERA_TILE_CODE Seen pack(const PanelSource& source, PanelSide side, int64_t rows, int64_t k,
+                            float scale, std::byte* out) {
+  const auto* data = reinterpret_cast<const T*>(source.data);
+  const __m512 factor = _mm512_set1_ps(scale);
+  Magnitudes seen{_mm512_setzero_si512(), _mm512_set1_epi32(-1)};
+  const bool k_is_next = source.k_stride == 1;
+  const bool turn = k_is_next != (side == PanelSide::kLeft);
+  for (int64_t i0 = 0; i0 < rows; i0 += kPanelRows) {
+    for (int64_t p0 = 0; p0 < k; p0 += kPanelStep) {
+      for (int64_t half = 0; half < 2; ++half) {
+        const int64_t i = i0 + half * kTileRows;
+        const int64_t height = std::clamp<int64_t>(rows - i, 0, kTileRows);
+        const T* from = height > 0 ? data + i * source.row_stride + p0 * source.k_stride : data;
+        std::byte* tiles = out + half * kTileBytes;
+        if (k_is_next) {
+          pack_rows<kPieces>(from, source.row_stride, height, k - p0, factor, seen, tiles);
+        } else {
+          pack_pairs<kPieces>(from, source.k_stride, height, height > 0 ? k - p0 : 0, factor, seen,
+                              tiles);
+        }
+        if (turn)
+          for (int q = 0; q < kPieces; ++q) transpose(tiles + q * 2 * kTileBytes);
+      }
+      out += kPieces * 2 * kTileBytes;
+    }
+  }
+  return {_mm512_reduce_max_epu32(seen.largest), _mm512_reduce_min_epu32(seen.smallest)};
+}
+
+Seen pack(const PanelSource& source, PanelSide side, int64_t rows, int64_t k, float scale,
+          std::byte* out) {
+  if (source.dtype == float32) return pack<3, float>(source, side, rows, k, scale, out);
+  if (source.dtype == float16) return pack<2, Float16>(source, side, rows, k, scale, out);
+  TESSERA_CHECK(source.dtype == bfloat16, "tiles of {}", source.dtype);
+  return pack<1, Bfloat16>(source, side, rows, k, scale, out);
+}
+
+}  // namespace
+
+PackedPanels pack_panels(const PanelSource& source, PanelSide side, int64_t rows, int64_t k,
+                         std::byte* out) {
+  // Tiles take numbers below 2^-126 for 0, so the last bit of the smallest element must lie above
+  // that; and sums of products must stay finite.
+  constexpr int kLargest = 55, kSmallest = -126 + 24, kMostScale = 120;
+  const Seen seen = pack(source, side, rows, k, 1.f, out);
+  if (source.dtype != float32) return {source.dtype == bfloat16 || seen.largest < 0x7f800000, 0};
+  if (seen.largest == 0) return {true, 0};
+  if (seen.largest >= 0x7f800000) return {false, 0};
+  const int high = std::ilogb(std::bit_cast<float>(seen.largest)),
+            low = std::ilogb(std::bit_cast<float>(seen.smallest + 1));
+  if (high <= kLargest && low >= kSmallest) return {true, 0};
+  const int scale = std::min(kLargest - high, kMostScale);
+  if (low + scale < kSmallest) return {false, 0};
+  pack(source, side, rows, k, std::ldexp(1.f, scale), out);
+  return {true, scale};
+}
+
+#else
+
+PackedPanels pack_panels(const PanelSource&, PanelSide, int64_t, int64_t, std::byte*) {
+  TESSERA_CHECK(false, "a CPU without tiles");
+}
+
+#endif
+
+}  // namespace tessera

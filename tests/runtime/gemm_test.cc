@@ -1,0 +1,257 @@
+// gemm() against sums in float64, over element types, layouts, sizes and magnitudes.
+#include "tessera/runtime/gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "tessera/runtime/gemm_tiles.h"
+#include "tessera/runtime/tile_panels.h"
+
+namespace tessera {
+namespace {
+
+template <class T>
+struct Matrix {
+  int64_t rows, cols;
+  bool by_columns;
+  std::vector<T> data;
+  Matrix(int64_t rows, int64_t cols, bool by_columns)
+      : rows(rows), cols(cols), by_columns(by_columns), data(static_cast<size_t>(rows * cols)) {}
+  T& at(int64_t i, int64_t j) {
+    return data[static_cast<size_t>(by_columns ? j * rows + i : i * cols + j)];
+  }
+  MatrixRef ref() const {
+    return {reinterpret_cast<const std::byte*>(data.data()), by_columns ? 1 : cols,
+            by_columns ? rows : 1};
+  }
+};
+
+float value(float x) { return x; }
+float value(Float16 x) { return static_cast<float>(x); }
+float value(Bfloat16 x) { return static_cast<float>(x); }
+
+template <class T>
+Matrix<T> random_matrix(int64_t rows, int64_t cols, bool by_columns, unsigned seed,
+                        float scale = 1) {
+  std::mt19937 bits(seed);
+  std::normal_distribution<float> normal;
+  Matrix<T> out(rows, cols, by_columns);
+  for (T& x : out.data) x = T(normal(bits) * scale);
+  return out;
+}
+
+constexpr double kEps = 0x1p-24;  // half of float32's last place
+
+// The largest error of c in units of kEps times the sum of the products' absolute values.
+template <class T>
+double error_of(Matrix<T>& a, Matrix<T>& b, const std::vector<float>& c, int64_t ldc,
+                double start = 0) {
+  double worst = 0;
+  for (int64_t i = 0; i < a.rows; ++i)
+    for (int64_t j = 0; j < b.cols; ++j) {
+      double sum = start, size = std::abs(start);
+      for (int64_t p = 0; p < a.cols; ++p) {
+        const double x = static_cast<double>(value(a.at(i, p))) * value(b.at(p, j));
+        sum += x;
+        size += std::abs(x);
+      }
+      const double got = c[static_cast<size_t>(i * ldc + j)];
+      if (!std::isfinite(got)) return std::numeric_limits<double>::infinity();
+      if (size > 0) worst = std::max(worst, std::abs(got - sum) / size / kEps);
+    }
+  return worst;
+}
+
+template <class T>
+std::vector<float> multiply(const Matrix<T>& a, const Matrix<T>& b, int64_t ldc,
+                            bool accumulate = false, float start = 0) {
+  std::vector<float> c(static_cast<size_t>(a.rows * ldc), start);
+  gemm({dtype_of<T>, float32}, a.rows, b.cols, a.cols, a.ref(), b.ref(),
+       reinterpret_cast<std::byte*>(c.data()), ldc, accumulate);
+  return c;
+}
+
+struct Size {
+  int64_t m, n, k;
+};
+
+template <class T>
+void expect_products(double most) {
+  // Whole blocks, edges on every side, several blocks along each dimension, small ones.
+  for (const Size& s :
+       {Size{64, 96, 128}, Size{77, 131, 203}, Size{545, 70, 300}, Size{40, 1100, 64},
+        Size{150, 90, 1601}, Size{9, 12, 17}, Size{1, 200, 90}, Size{200, 1, 90}})
+    for (bool a_turned : {false, true})
+      for (bool b_turned : {false, true}) {
+        auto a = random_matrix<T>(s.m, s.k, a_turned, 1),
+             b = random_matrix<T>(s.k, s.n, b_turned, 2);
+        SCOPED_TRACE(testing::Message()
+                     << s.m << "x" << s.n << "x" << s.k << " " << a_turned << b_turned);
+        const int64_t ldc = s.n + 5;
+        const std::vector<float> c = multiply(a, b, ldc);
+        EXPECT_LT(error_of(a, b, c, ldc), most);
+        for (int64_t i = 0; i < s.m; ++i)
+          for (int64_t j = s.n; j < ldc; ++j) EXPECT_EQ(c[static_cast<size_t>(i * ldc + j)], 0);
+        EXPECT_LT(error_of(a, b, multiply(a, b, s.n, true, 3.f), s.n, 3), most);
+      }
+}
+
+TEST(Gemm, Float32) { expect_products<float>(8); }
+TEST(Gemm, Float16) { expect_products<Float16>(8); }
+TEST(Gemm, Bfloat16) { expect_products<Bfloat16>(8); }
+
+// Sums of integers that float32 holds exactly.
+TEST(Gemm, Float32IsExactOnSmallIntegers) {
+  Matrix<float> a(96, 160, false), b(160, 128, true);
+  for (size_t i = 0; i < a.data.size(); ++i) a.data[i] = static_cast<float>(i * 7919 % 513) - 256;
+  for (size_t i = 0; i < b.data.size(); ++i) b.data[i] = static_cast<float>(i * 104729 % 257) - 128;
+  EXPECT_EQ(error_of(a, b, multiply(a, b, 128), 128), 0);
+}
+
+// Far from 1, and far apart: what is exact in float32 must not be lost in narrower pieces.
+TEST(Gemm, Float32OfAllMagnitudes) {
+  for (auto [x, y] : {std::pair{1e-36f, 1e10f},
+                      {1e-37f, 1e36f},
+                      {1e30f, 1e-20f},
+                      {1e37f, 1e-37f},
+                      {1e18f, 1e18f},
+                      {1e-17f, 1e-17f}}) {
+    SCOPED_TRACE(testing::Message() << x << " " << y);
+    auto a = random_matrix<float>(64, 128, false, 3, x),
+         b = random_matrix<float>(128, 96, false, 4, y);
+    EXPECT_LT(error_of(a, b, multiply(a, b, 96), 96), 8);
+  }
+  // Rows of very different size.
+  auto a = random_matrix<float>(64, 128, false, 5), b = random_matrix<float>(128, 96, false, 6);
+  for (int64_t p = 0; p < 128; ++p) {
+    a.at(3, p) *= 1e-30f;
+    a.at(40, p) *= 1e25f;
+  }
+  EXPECT_LT(error_of(a, b, multiply(a, b, 96), 96), 8);
+  for (int64_t p = 0; p < 128; ++p) a.at(7, p) *= 1e-36f;
+  EXPECT_LT(error_of(a, b, multiply(a, b, 96), 96), 8);
+}
+
+TEST(Gemm, InfinitiesAndNaN) {
+  const float inf = std::numeric_limits<float>::infinity(),
+              nan = std::numeric_limits<float>::quiet_NaN();
+  auto expect = [&]<class T>(T) {
+    auto a = random_matrix<T>(70, 600, false, 7), b = random_matrix<T>(600, 80, true, 8);
+    for (T& x : a.data) x = T(std::abs(value(x)) + 0.5f);
+    for (T& x : b.data) x = T(1.f);
+    a.at(5, 520) = T(inf);
+    a.at(6, 1) = T(-inf);
+    a.at(8, 599) = T(nan);
+    const std::vector<float> c = multiply(a, b, 80);
+    for (int64_t i = 0; i < 70; ++i)
+      for (int64_t j = 0; j < 80; ++j) {
+        const float got = c[static_cast<size_t>(i * 80 + j)];
+        if (i == 5) {
+          EXPECT_EQ(got, inf);
+        } else if (i == 6) {
+          EXPECT_EQ(got, -inf);
+        } else if (i == 8) {
+          EXPECT_TRUE(std::isnan(got));
+        } else {
+          EXPECT_TRUE(std::isfinite(got)) << i << " " << j;
+        }
+      }
+  };
+  expect(float{});
+  expect(Float16{});
+  expect(Bfloat16{});
+}
+
+void not_needed(GemmTypes, int64_t, int64_t, int64_t, MatrixRef, MatrixRef, std::byte*, int64_t,
+                bool) {
+  ADD_FAILURE() << "tiles do for this product";
+}
+
+// No less exact than a library's float32, on the same numbers.
+TEST(GemmTiles, AsExactAsFloat32) {
+  if (!cpu_has_tiles()) GTEST_SKIP() << "no matrix tiles here";
+  for (int64_t k : {64, 500, 2048}) {
+    auto a = random_matrix<float>(128, k, false, 9), b = random_matrix<float>(k, 160, false, 10);
+    for (float& x : a.data) x = std::abs(x);  // sums that grow: their rounding adds up
+    std::vector<float> c(128 * 160), one_by_one(128 * 160);
+    ASSERT_TRUE(gemm_tiles({float32, float32}, 128, 160, k, a.ref(), b.ref(), c.data(), 160, false,
+                           not_needed));
+    for (int64_t i = 0; i < 128; ++i)
+      for (int64_t j = 0; j < 160; ++j)
+        for (int64_t p = 0; p < k; ++p)
+          one_by_one[static_cast<size_t>(i * 160 + j)] += a.at(i, p) * b.at(p, j);
+    EXPECT_LE(error_of(a, b, c, 160), error_of(a, b, one_by_one, 160)) << k;
+    EXPECT_LT(error_of(a, b, c, 160), 3) << k;
+  }
+}
+
+TEST(GemmTiles, LeavesWhatGainsNothingToTheLibraries) {
+  float c[1] = {7};
+  const MatrixRef one{reinterpret_cast<const std::byte*>(c), 1, 1};
+  EXPECT_FALSE(gemm_tiles({float32, float32}, 1, 1, 1, one, one, c, 1, false, not_needed));
+  EXPECT_FALSE(gemm_tiles({float64, float64}, 512, 512, 512, one, one, c, 1, false, not_needed));
+  EXPECT_FALSE(gemm_tiles({int8, int32}, 512, 512, 512, one, one, c, 1, false, not_needed));
+  EXPECT_EQ(c[0], 7);
+}
+
+// Of what is packed, the pieces of an element add up to it times 2^scale.
+TEST(TilePanels, PiecesAddUp) {
+  if (!cpu_has_tiles()) GTEST_SKIP() << "no matrix tiles here";
+  constexpr int64_t kRows = 37, kDepth = 45;
+  for (float size : {1.f, 1e-36f, 1e37f})
+    for (bool by_columns : {false, true})
+      for (PanelSide side : {PanelSide::kLeft, PanelSide::kRight}) {
+        auto x = random_matrix<float>(kRows, kDepth, by_columns, 11, size);
+        const MatrixRef ref = x.ref();
+        const int64_t bytes = panel_bytes(float32, kRows, kDepth);
+        ASSERT_EQ(bytes, 2 * 2 * 3 * 2 * kTileBytes);
+        std::vector<std::byte> memory(static_cast<size_t>(bytes + 64));
+        std::byte* out = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64);
+        const PackedPanels packed = pack_panels({float32, ref.data, ref.row_stride, ref.col_stride},
+                                                side, kRows, kDepth, out);
+        ASSERT_TRUE(packed.fit);
+        EXPECT_EQ(packed.scale == 0, size == 1.f);
+        for (int64_t i = 0; i < 64; ++i)
+          for (int64_t p = 0; p < 64; ++p) {
+            double sum = 0;
+            for (int64_t piece = 0; piece < 3; ++piece) {
+              const std::byte* tile =
+                  out + (((i / 32 * 2 + p / 32) * 3 + piece) * 2 + i % 32 / 16) * kTileBytes;
+              const int64_t row = side == PanelSide::kLeft ? i % 16 : p % 32 / 2,
+                            word = side == PanelSide::kLeft ? p % 32 / 2 : i % 16;
+              Bfloat16 number;
+              std::memcpy(&number, tile + row * 64 + word * 4 + p % 2 * 2, 2);
+              sum += value(number);
+            }
+            const double want = i < kRows && p < kDepth ? x.at(i, p) : 0;
+            EXPECT_EQ(sum, std::ldexp(want, packed.scale)) << i << " " << p;
+          }
+      }
+}
+
+TEST(TilePanels, SaysWhatDoesNotFit) {
+  if (!cpu_has_tiles()) GTEST_SKIP() << "no matrix tiles here";
+  std::vector<float> x(16 * 32, 1.f);
+  std::vector<std::byte> memory(static_cast<size_t>(panel_bytes(float32, 16, 32) + 64));
+  std::byte* out = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64);
+  const auto fits = [&](float first, float second) {
+    x[3] = first;
+    x[100] = second;
+    return pack_panels({float32, reinterpret_cast<const std::byte*>(x.data()), 32, 1},
+                       PanelSide::kLeft, 16, 32, out)
+        .fit;
+  };
+  EXPECT_TRUE(fits(1, 0));
+  EXPECT_TRUE(fits(1e38f, 1e-9f));
+  EXPECT_FALSE(fits(1e38f, 1e-20f));
+  EXPECT_FALSE(fits(std::numeric_limits<float>::infinity(), 1));
+  EXPECT_FALSE(fits(1, std::numeric_limits<float>::quiet_NaN()));
+}
+
+}  // namespace
+}  // namespace tessera

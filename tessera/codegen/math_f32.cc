@@ -188,19 +188,21 @@ Vec sin_cos_f32(Vec x, bool cosine) {
   return fix_huge_angles(x, a, value, cosine ? kCosLanes : kSinLanes);
 }
 
-// w = m / (m + 2) with m = exp(2|x|) - 1 = 2^n (1 + p) - 1. Near 0, where m must have all its bits,
-// n is 0 and 2|x| is reduced without rounding; there the errors of w count less in m/2 - m/2 w.
+// w = h / (h + 1) with h = (exp(2|x|) - 1) / 2 = 2^n p + (2^n - 1) / 2 and p = (exp(2r) - 1) / 2.
+// Near 0 the rounding of h + 1 would cost too much, and w is also h - h w.
 Vec tanh_f32(Vec x) {
-  Vec y = fast_min(x.like(20), abs(x + x));
-  Vec shifted = fma(y, as_f32(1 / 0.693147180559945309417), kMagic);
-  Vec n = shifted - kMagic;
-  Vec r = fma(-n, as_f32(0.693147180559945309417), y);
-  Vec p = polynomial(r, {0.49999997f, 0.16666546f, 0.041667435f, 0.008366256f, 0.0013870639f});
+  constexpr double kShift = kMagic + 127;  // whose low bits are those of 2^n
+  Vec y = fast_min(x.like(10), abs(x));
+  Vec shifted = fma(y, as_f32(2 / 0.693147180559945309417), kShift);
+  Vec n = shifted - kShift;
+  Vec r = fma(-n, as_f32(0.693147180559945309417 / 2), y);
+  Vec p = polynomial(r, {2 * 0.49999997f, 4 * 0.16666546f, 8 * 0.041667435f, 16 * 0.008366256f,
+                         32 * 0.0013870639f});
   p = fma(r * r, p, r);
-  Vec power = float_of_bits((bits_of(shifted) + bits_of(x).like_int(127)) << 23);
-  Vec m = fma(power, p, power - 1.0);
-  Vec w = m / (m + 2.0), half = m * 0.5;
-  return copy_sign(select(y < 0.75, fma(-half, w, half), w), x);
+  Vec power = float_of_bits(bits_of(shifted) << 23);
+  Vec h = fma(power, p, fma(power, 0.5, -0.5));
+  Vec w = h / (h + 1.0);
+  return copy_sign(select(y < 0.375, fma(-h, w, h), w), x);
 }
 
 // q = z / (1 + z) with z = exp(-|x|): logistic(x) is q for negative x, else 1 - q. Numerator and

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <string_view>
 
 #include "tessera/base/error.h"
 #include "tessera/base/shape.h"
@@ -26,6 +28,8 @@ bool ask_for_tiles() {
   constexpr unsigned kBfloat16Tiles = 1u << 22, kTiles = 1u << 24;  // cpuid 7, edx
   constexpr int64_t kRequest = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
   unsigned a = 0, b = 0, c = 0, d = 0;
+  const char* choice = std::getenv("TESSERA_MATRIX_TILES");
+  if (choice && std::string_view(choice) == "off") return false;
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
   if (!(d & kBfloat16Tiles) || !(d & kTiles)) return false;
   if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_supports("avx512dq") ||

@@ -5,15 +5,16 @@
 
 namespace tessera {
 
-// Whether the CPU has tiles for bfloat16 and the system lets this process use them.
+// Whether the CPU has tiles for bfloat16, the system lets this process use them, and
+// TESSERA_MATRIX_TILES is not "off".
 bool cpu_has_tiles();
 
 // As gemm(), in float32, float16 or bfloat16 with sums in float32; false, and c is as it was, where
 // there are no tiles or the product is too small to gain by them. Parts whose elements tiles cannot
 // represent (infinities, NaN, more than 157 powers of two between elements) go to `otherwise`.
 //
-// Errors are no larger than those of sums of float32 products: each product is within 2^-25 of
-// itself of the exact one, and sums are rounded to float32 half as often.
+// Errors are no larger than those of float32 sums: each product is within 2^-25 of itself of the
+// exact one, and long sums are added up in blocks.
 using GemmFunction = void (*)(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a,
                               MatrixRef b, std::byte* c, int64_t ldc, bool accumulate);
 bool gemm_tiles(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b,

@@ -10,6 +10,7 @@
 #include "tessera/runtime/dot_operand.h"
 #include "tessera/runtime/dot_shape.h"
 #include "tessera/runtime/gemm.h"
+#include "tessera/runtime/gemm_tiles.h"
 #include "tessera/runtime/halves.h"
 #include "tessera/runtime/step_code.h"
 
@@ -242,6 +243,7 @@ class DotCode final : public StepCode {
   void choose_types(DType lhs, DType rhs, DType out) {
     TESSERA_CHECK(lhs == rhs, "a dot of {} and {}", lhs, rhs);
     types_ = {lhs, gemm_sum_dtype(lhs, out)};
+    wants_tiles(lhs);  // a setting that nobody can follow is an error here, not in a run
     out_dtype_ = out;
     TESSERA_CHECK(gemm_supports(types_), "a dot of {} giving {}", lhs, out);
     TESSERA_CHECK((bias_ < 0 && !relu_) || types_.out == float32 || types_.out == float64,

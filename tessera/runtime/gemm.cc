@@ -256,8 +256,9 @@ void gemm_without_tiles(GemmTypes types, int64_t m, int64_t n, int64_t k, Matrix
 void gemm(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, std::byte* c,
           int64_t ldc, bool accumulate) {
   if (m == 0 || n == 0) return;
-  if (types.out == float32 && gemm_tiles(types, m, n, k, a, b, reinterpret_cast<float*>(c), ldc,
-                                         accumulate, gemm_without_tiles))
+  if (types.out == float32 && wants_tiles(types.in) &&
+      gemm_tiles(types, m, n, k, a, b, reinterpret_cast<float*>(c), ldc, accumulate,
+                 gemm_without_tiles))
     return;
   gemm_without_tiles(types, m, n, k, a, b, c, ldc, accumulate);
 }

@@ -21,6 +21,21 @@
 
 namespace tessera {
 
+TileChoice tile_choice(const char* text) {
+  const std::string_view choice = text ? text : "";
+  if (choice == "off") return TileChoice::kOff;
+  if (choice == "all") return TileChoice::kAll;
+  if (!choice.empty() && choice != "halves")
+    value_error("TESSERA_MATRIX_TILES", "expected 'off', 'halves' or 'all', got '{}'", choice);
+  return TileChoice::kHalves;
+}
+
+bool wants_tiles(DType dtype) {
+  static const TileChoice choice = tile_choice(std::getenv("TESSERA_MATRIX_TILES"));
+  if (choice == TileChoice::kOff || !cpu_has_tiles()) return false;
+  return dtype == float16 || dtype == bfloat16 || (dtype == float32 && choice == TileChoice::kAll);
+}
+
 #if defined(__x86_64__) && defined(__linux__)
 namespace {
 
@@ -28,8 +43,6 @@ bool ask_for_tiles() {
   constexpr unsigned kBfloat16Tiles = 1u << 22, kTiles = 1u << 24;  // cpuid 7, edx
   constexpr int64_t kRequest = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
   unsigned a = 0, b = 0, c = 0, d = 0;
-  const char* choice = std::getenv("TESSERA_MATRIX_TILES");
-  if (choice && std::string_view(choice) == "off") return false;
   if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
   if (!(d & kBfloat16Tiles) || !(d & kTiles)) return false;
   if (!__builtin_cpu_supports("avx512bf16") || !__builtin_cpu_supports("avx512dq") ||

@@ -5,9 +5,17 @@
 
 namespace tessera {
 
-// Whether the CPU has tiles for bfloat16, the system lets this process use them, and
-// TESSERA_MATRIX_TILES is not "off".
+// Whether the CPU has tiles for bfloat16 and the system lets this process use them.
 bool cpu_has_tiles();
+// Which products go to tiles. Float32 ones do only where the user says so: on a core to itself they
+// are 1.5 times as fast as a library's, on one that shares its tiles with a busy neighbour slower.
+enum class TileChoice { kOff, kHalves, kAll };
+// "off", "halves" (float16 and bfloat16; also null and "") or "all" (float32 too); else UserError
+// kValue.
+TileChoice tile_choice(const char* text);
+// As the environment's TESSERA_MATRIX_TILES has it, where there are tiles. The first call throws as
+// tile_choice().
+bool wants_tiles(DType dtype);
 
 // As gemm(), in float32, float16 or bfloat16 with sums in float32; false, and c is as it was, where
 // there are no tiles or the product is too small to gain by them. Parts whose elements tiles cannot

@@ -11,6 +11,7 @@
 
 #include "tessera/runtime/gemm_tiles.h"
 #include "tessera/runtime/tile_panels.h"
+#include "tests/errors.h"
 
 namespace tessera {
 namespace {
@@ -71,13 +72,30 @@ double error_of(Matrix<T>& a, Matrix<T>& b, const std::vector<float>& c, int64_t
   return worst;
 }
 
+// float32 goes to tiles only where the user asks for that.
+bool g_float32_on_tiles = false;
+
 template <class T>
 std::vector<float> multiply(const Matrix<T>& a, const Matrix<T>& b, int64_t ldc,
                             bool accumulate = false, float start = 0) {
   std::vector<float> c(static_cast<size_t>(a.rows * ldc), start);
-  gemm({dtype_of<T>, float32}, a.rows, b.cols, a.cols, a.ref(), b.ref(),
-       reinterpret_cast<std::byte*>(c.data()), ldc, accumulate);
+  const GemmTypes types{dtype_of<T>, float32};
+  if (g_float32_on_tiles &&
+      gemm_tiles(types, a.rows, b.cols, a.cols, a.ref(), b.ref(), c.data(), ldc, accumulate, gemm))
+    return c;
+  gemm(types, a.rows, b.cols, a.cols, a.ref(), b.ref(), reinterpret_cast<std::byte*>(c.data()), ldc,
+       accumulate);
   return c;
+}
+
+template <class F>
+void on_libraries_and_tiles(F&& f) {
+  f();
+  if (!cpu_has_tiles()) return;
+  SCOPED_TRACE("on tiles");
+  g_float32_on_tiles = true;
+  f();
+  g_float32_on_tiles = false;
 }
 
 struct Size {
@@ -94,7 +112,7 @@ void expect_products(double most) {
       for (bool b_turned : {false, true}) {
         auto a = random_matrix<T>(s.m, s.k, a_turned, 1),
              b = random_matrix<T>(s.k, s.n, b_turned, 2);
-        SCOPED_TRACE(testing::Message()
+        SCOPED_TRACE(::testing::Message()
                      << s.m << "x" << s.n << "x" << s.k << " " << a_turned << b_turned);
         const int64_t ldc = s.n + 5;
         const std::vector<float> c = multiply(a, b, ldc);
@@ -105,7 +123,9 @@ void expect_products(double most) {
       }
 }
 
-TEST(Gemm, Float32) { expect_products<float>(8); }
+TEST(Gemm, Float32) {
+  on_libraries_and_tiles([] { expect_products<float>(8); });
+}
 TEST(Gemm, Float16) { expect_products<Float16>(8); }
 TEST(Gemm, Bfloat16) { expect_products<Bfloat16>(8); }
 
@@ -114,18 +134,18 @@ TEST(Gemm, Float32IsExactOnSmallIntegers) {
   Matrix<float> a(96, 160, false), b(160, 128, true);
   for (size_t i = 0; i < a.data.size(); ++i) a.data[i] = static_cast<float>(i * 7919 % 513) - 256;
   for (size_t i = 0; i < b.data.size(); ++i) b.data[i] = static_cast<float>(i * 104729 % 257) - 128;
-  EXPECT_EQ(error_of(a, b, multiply(a, b, 128), 128), 0);
+  on_libraries_and_tiles([&] { EXPECT_EQ(error_of(a, b, multiply(a, b, 128), 128), 0); });
 }
 
 // Far from 1, and far apart: what is exact in float32 must not be lost in narrower pieces.
-TEST(Gemm, Float32OfAllMagnitudes) {
+void expect_magnitudes() {
   for (auto [x, y] : {std::pair{1e-36f, 1e10f},
                       {1e-37f, 1e36f},
                       {1e30f, 1e-20f},
                       {1e37f, 1e-37f},
                       {1e18f, 1e18f},
                       {1e-17f, 1e-17f}}) {
-    SCOPED_TRACE(testing::Message() << x << " " << y);
+    SCOPED_TRACE(::testing::Message() << x << " " << y);
     auto a = random_matrix<float>(64, 128, false, 3, x),
          b = random_matrix<float>(128, 96, false, 4, y);
     EXPECT_LT(error_of(a, b, multiply(a, b, 96), 96), 8);
@@ -140,6 +160,7 @@ TEST(Gemm, Float32OfAllMagnitudes) {
   for (int64_t p = 0; p < 128; ++p) a.at(7, p) *= 1e-36f;
   EXPECT_LT(error_of(a, b, multiply(a, b, 96), 96), 8);
 }
+TEST(Gemm, Float32OfAllMagnitudes) { on_libraries_and_tiles(expect_magnitudes); }
 
 TEST(Gemm, InfinitiesAndNaN) {
   const float inf = std::numeric_limits<float>::infinity(),
@@ -166,7 +187,7 @@ TEST(Gemm, InfinitiesAndNaN) {
         }
       }
   };
-  expect(float{});
+  on_libraries_and_tiles([&] { expect(float{}); });
   expect(Float16{});
   expect(Bfloat16{});
 }
@@ -192,6 +213,16 @@ TEST(GemmTiles, AsExactAsFloat32) {
     EXPECT_LE(error_of(a, b, c, 160), error_of(a, b, one_by_one, 160)) << k;
     EXPECT_LT(error_of(a, b, c, 160), 3) << k;
   }
+}
+
+TEST(GemmTiles, TheUserChooses) {
+  EXPECT_EQ(tile_choice(nullptr), TileChoice::kHalves);
+  EXPECT_EQ(tile_choice(""), TileChoice::kHalves);
+  EXPECT_EQ(tile_choice("halves"), TileChoice::kHalves);
+  EXPECT_EQ(tile_choice("off"), TileChoice::kOff);
+  EXPECT_EQ(tile_choice("all"), TileChoice::kAll);
+  testing::expect_error([] { tile_choice("on"); },
+                        "[TESSERA_MATRIX_TILES] expected 'off', 'halves' or 'all', got 'on'");
 }
 
 TEST(GemmTiles, LeavesWhatGainsNothingToTheLibraries) {

@@ -20,7 +20,8 @@ namespace {
 // Rows [i, i + m) and columns [j, j + n) of a result.
 struct Tile {
   int64_t i, j, m, n;
-  bool mirror = false;  // also stored transposed
+  bool mirror = false;    // also stored transposed
+  bool diagonal = false;  // its own transpose
 };
 
 constexpr int64_t kWantedTiles = 8;       // so many cores can share one dot
@@ -53,10 +54,10 @@ std::vector<Tile> rectangle(int64_t m, int64_t n, int64_t k, int64_t products) {
 }
 
 // The upper triangle of a symmetric result: large squares off the diagonal, halved towards it.
-void triangle(int64_t begin, int64_t end, std::vector<Tile>& tiles) {
-  constexpr int64_t kOnDiagonal = 144, kOffDiagonal = 528;
-  if (end - begin <= kOnDiagonal) {
-    tiles.push_back({begin, begin, end - begin, end - begin});
+void triangle(int64_t begin, int64_t end, int64_t on_diagonal, std::vector<Tile>& tiles) {
+  constexpr int64_t kOffDiagonal = 528;
+  if (end - begin <= on_diagonal) {
+    tiles.push_back({begin, begin, end - begin, end - begin, false, true});
     return;
   }
   const int64_t middle = begin + cut(end - begin, 2, 48);
@@ -64,8 +65,15 @@ void triangle(int64_t begin, int64_t end, std::vector<Tile>& tiles) {
     for (int64_t j = middle; j < end; j += kOffDiagonal)
       tiles.push_back(
           {i, j, std::min(kOffDiagonal, middle - i), std::min(kOffDiagonal, end - j), true});
-  triangle(begin, middle, tiles);
-  triangle(middle, end, tiles);
+  triangle(begin, middle, on_diagonal, tiles);
+  triangle(middle, end, on_diagonal, tiles);
+}
+
+// The half of a square tile above its diagonal, stored below it too.
+template <class T>
+void fill_below_diagonal(T* c, int64_t ldc, int64_t n) {
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t j = 0; j < i; ++j) c[i * ldc + j] = c[j * ldc + i];
 }
 
 template <class T>
@@ -141,7 +149,8 @@ class DotCode final : public StepCode {
     bias_period_ = out.shape.empty() ? 1 : out.shape.back();
     out_bytes_ = out.bytes();
     if (step.symmetric && bias_ < 0 && n_ == m_) {
-      triangle(0, m_, tiles_);
+      // Where the diagonal's tiles cost half, they may be larger.
+      triangle(0, m_, gemm_knows_symmetric(types_) ? 288 : 144, tiles_);
     } else {
       tiles_ = rectangle(m_, n_, k_, instances_ * batch_);
     }
@@ -277,13 +286,22 @@ class DotCode final : public StepCode {
       c = wide.data();
       ldc = t.n;
     }
+    const bool halved = t.diagonal && gemm_knows_symmetric(types_);
     for (int64_t r = 0; r < summed_; ++r) {
       const MatrixRef a =
           lhs_.matrix(slots, work, spare.lhs, o * summed_ + r, b).shifted(t.i, 0, lhs_.itemsize());
       const MatrixRef x = rhs_.matrix(slots, work + rhs_work_, spare.rhs, o * summed_ + r, b)
                               .shifted(0, t.j, rhs_.itemsize());
-      gemm(types_, t.m, t.n, k_, a, x, c, ldc, r > 0);
+      if (halved) {
+        gemm_symmetric(types_, t.m, k_, a, c, ldc, r > 0);
+      } else {
+        gemm(types_, t.m, t.n, k_, a, x, c, ldc, r > 0);
+      }
     }
+    if (halved)
+      visit_size(size, [&]<class T>(TypeTag<T>) {
+        fill_below_diagonal(reinterpret_cast<T*>(c), ldc, t.m);
+      });
     finish_tile(slots, o, b, t, c, ldc, result);
   }
 

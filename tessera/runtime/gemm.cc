@@ -263,4 +263,17 @@ void gemm(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixR
   gemm_without_tiles(types, m, n, k, a, b, c, ldc, accumulate);
 }
 
+bool gemm_knows_symmetric(GemmTypes types) { return types.in == float64 && types.out == float64; }
+
+void gemm_symmetric(GemmTypes types, int64_t n, int64_t k, MatrixRef a, std::byte* c, int64_t ldc,
+                    bool accumulate) {
+  TESSERA_CHECK(gemm_knows_symmetric(types), "a symmetric product of {}", types.in);
+  prepare_blas();
+  const Leading la = leading(a, n, k);
+  cblas_dsyrk(CblasRowMajor, CblasUpper, cblas(la.transposed), static_cast<int>(n),
+              static_cast<int>(k), 1, reinterpret_cast<const double*>(a.data),
+              static_cast<int>(la.ld), accumulate ? 1 : 0, reinterpret_cast<double*>(c),
+              static_cast<int>(ldc));
+}
+
 }  // namespace tessera

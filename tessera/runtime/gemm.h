@@ -35,4 +35,11 @@ DType gemm_sum_dtype(DType in, DType out);
 void gemm(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, std::byte* c,
           int64_t ldc, bool accumulate);
 
+// Whether gemm_symmetric() is faster than gemm(): float64, where it is nearly twice as fast.
+bool gemm_knows_symmetric(GemmTypes types);
+// c (n x n) = a (n x k) . its transpose, plus c's old content if `accumulate`, on the diagonal and
+// above it. What lies below is left as it was.
+void gemm_symmetric(GemmTypes types, int64_t n, int64_t k, MatrixRef a, std::byte* c, int64_t ldc,
+                    bool accumulate);
+
 }  // namespace tessera

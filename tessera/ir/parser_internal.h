@@ -143,7 +143,7 @@ class Parser {
   bool accept_literal(std::string_view literal);
   void parse_hole(std::string_view hole, Scope& scope, class Reader& reader);
   void parse_ranges(std::string_view hole, class Reader& reader);
-  void parse_signature(class Reader& reader, size_t results);
+  void parse_signature(class Reader& reader, size_t results, bool only_results = false);
   std::vector<ValueId> finish_op(Scope& scope, class Reader& reader, const std::string& dialect,
                                  const std::string& name);
   std::vector<ValueId> add_op(Scope& scope, class Reader& reader, const OpDef& def);

@@ -51,7 +51,7 @@ void Scanner::extra(OpText& text) {
 
 void Scanner::signature(OpReader& reader) {
   auto& mine = static_cast<Reader&>(reader);
-  parser_.parse_signature(mine, mine.result_count);
+  parser_.parse_signature(mine, mine.result_count, true);
 }
 
 RegionInput Scanner::region_input() {
@@ -393,8 +393,8 @@ void Parser::parse_ranges(std::string_view hole, Reader& reader) {
   }
 }
 
-// : (T, U) -> V, : T, U -> V (chlo), or : T, U of which the last ones are the results'.
-void Parser::parse_signature(Reader& reader, size_t results) {
+// : (T, U) -> V, : T, U -> V (chlo), or : T, U of which the last ones, or all, are the results'.
+void Parser::parse_signature(Reader& reader, size_t results, bool only_results) {
   expect(":");
   const size_t offset = position();
   std::vector<Type> types;
@@ -416,8 +416,9 @@ void Parser::parse_signature(Reader& reader, size_t results) {
                                          k, operands[k], types[k]));
     types = parse_type_list();
   } else {
-    const size_t n = std::max<size_t>(results, 1);
-    if (types.size() < n)
+    // Results without names are as many as the types say.
+    const size_t n = results ? results : only_results ? types.size() : 1;
+    if (only_results ? types.size() != n : types.size() < n)
       lexer_.error(offset,
                    fmt::format("expected the types of {} results, got {}", n, types.size()));
     types.erase(types.begin(), types.end() - static_cast<int64_t>(n));

@@ -82,9 +82,14 @@ Type slice_of(std::string_view op, const Type& scanned, size_t index, int64_t le
 
 std::vector<Type> infer_scan(std::span<const Type> operands, const ScanParams& p) {
   constexpr std::string_view kOp = "scan";
+  if (p.length < 0 || p.num_consts < 0 || p.num_carry < 0)
+    value_error(kOp, "expected length, num_consts and num_carry of 0 or more, got {}, {} and {}",
+                p.length, p.num_consts, p.num_carry);
+  const auto count = static_cast<int64_t>(operands.size());
+  if (p.num_consts > count || p.num_carry > count - p.num_consts)
+    value_error(kOp, "expected operands for {} constants and {} carries, got {}", p.num_consts,
+                p.num_carry, count);
   const auto fixed = static_cast<size_t>(p.num_consts + p.num_carry);
-  if (operands.size() < fixed)
-    value_error(kOp, "expected at least {} operands, got {}", fixed, operands.size());
   std::vector<Type> inputs(operands.begin(), operands.begin() + static_cast<int64_t>(fixed));
   for (size_t k = fixed; k < operands.size(); ++k)
     inputs.push_back(slice_of(kOp, operands[k], k, p.length));

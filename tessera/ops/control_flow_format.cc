@@ -1,6 +1,7 @@
 // Text of stablehlo.while, stablehlo.case and stablehlo.if. In text a region may use values around
 // the op; here it gets them as inputs: a loop carries them unchanged, branches take them as
-// operands.
+// operands. Text does not list the operands of branches: read back, they are what the branches use,
+// in the order of first use, without constants, which are copied into the branches.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -18,6 +19,16 @@ std::vector<ValueId> all_captures(const OpReader& reader) {
     for (ValueId v : mine)
       if (std::find(all.begin(), all.end(), v) == all.end()) all.push_back(v);
   return all;
+}
+
+// The number of arguments that the text gives region k.
+size_t num_arguments(const OpReader& reader, size_t k) {
+  const size_t captured = k < reader.captures.size() ? reader.captures[k].size() : 0;
+  return reader.text.regions[k]->inputs.size() - captured;
+}
+
+std::string count_of(size_t n, std::string_view what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
 // Region k, whose last inputs are its own captures, with an input for each of `all` instead; these.
@@ -101,8 +112,18 @@ void parse_while(OpScanner& scanner, OpReader& reader) {
 
 OpParams read_while(const OpDef&, OpReader& reader) {
   if (reader.text.regions.size() != 2)
-    reader.error(
-        fmt::format("expected the regions cond and body, got {}", reader.text.regions.size()));
+    reader.error(fmt::format("[while] expected the regions cond and body, got {}",
+                             reader.text.regions.size()));
+  // Checked here, as the op has a carry more for each captured value.
+  const size_t carries = reader.operands.size(), returned = reader.text.regions[1]->outputs.size();
+  for (size_t k = 0; k < 2; ++k)
+    if (num_arguments(reader, k) != carries)
+      reader.error(fmt::format("[while] expected a {} of {}, one a carry, got one of {}",
+                               k == 0 ? "cond" : "body", count_of(carries, "argument"),
+                               num_arguments(reader, k)));
+  if (returned != carries)
+    reader.error(fmt::format("[while] expected the body to return {}, one a carry, got {}",
+                             count_of(carries, "value"), returned));
   const std::vector<ValueId> captured = all_captures(reader);
   Opened cond = open_region(reader, 0, captured), body = open_region(reader, 1, captured);
   body.function.outputs.insert(body.function.outputs.end(), body.captured.begin(),
@@ -141,7 +162,27 @@ void print_case(const OpText& text, const Op& op, const Function& function, OpWr
   writer.write(types.size() == 1 ? types[0] : fmt::format("({})", fmt::join(types, ", ")));
 }
 
-OpParams read_case(const OpDef&, OpReader& reader) {
+// The one operand is a scalar of `dtype`, regions take no arguments.
+void check_branches(std::string_view op, DType dtype, OpReader& reader) {
+  const std::vector<Type> operands = reader.operand_types();
+  if (operands.size() != 1)
+    reader.error(
+        fmt::format("[{}] expected one operand, which says what branch to take, got {}; "
+                    "branches use values around them by name",
+                    op, operands.size()));
+  if (!operands[0].same_array({.dtype = dtype, .shape = {}}))
+    reader.error(fmt::format(
+        "[{}] expected a scalar of type {}, got {}{}", op, dtype_name(dtype), describe(operands[0]),
+        op == "if" ? "; stablehlo.case takes an int32" : "; stablehlo.if takes a bool"));
+  for (size_t b = 0; b < reader.text.regions.size(); ++b)
+    if (const size_t n = num_arguments(reader, b); n != 0)
+      reader.error(
+          fmt::format("[{}] expected branches without arguments, got {} in branch {}; "
+                      "branches use values around them by name",
+                      op, n, b));
+}
+
+OpParams branch_params(OpReader& reader) {
   const std::vector<ValueId> captured = all_captures(reader);
   CaseParams p;
   for (size_t b = 0; b < reader.text.regions.size(); ++b)
@@ -150,13 +191,31 @@ OpParams read_case(const OpDef&, OpReader& reader) {
   return p;
 }
 
+OpParams read_case(const OpDef&, OpReader& reader) {
+  check_branches("case", int32, reader);
+  return branch_params(reader);
+}
+
 std::vector<ValueId> build_if(OpReader& reader) {
   if (reader.text.regions.size() != 2)
-    reader.error(fmt::format("expected the regions for true and for false, got {}",
+    reader.error(fmt::format("[if] expected the regions for true and for false, got {}",
                              reader.text.regions.size()));
+  check_branches("if", bool_, reader);
+  // Checked here, as the op counts them the other way round.
+  std::vector<std::string> results;
+  for (const FunctionRef& region : reader.text.regions) {
+    std::vector<std::string> types;
+    for (const Type& type : region->output_types()) types.push_back(fmt::format("{}", type));
+    results.push_back(fmt::format("({})", fmt::join(types, ", ")));
+  }
+  if (results[0] != results[1])
+    reader.error(
+        fmt::format("[if] expected both regions to return values of the same types, got "
+                    "{} for true and {} for false",
+                    results[0], results[1]));
   std::swap(reader.text.regions[0], reader.text.regions[1]);
   std::swap(reader.captures[0], reader.captures[1]);
-  OpParams params = read_case(case_op, reader);
+  OpParams params = branch_params(reader);
   return reader.insert(case_op, std::move(params), reader.operands);
 }
 

@@ -4,23 +4,14 @@
 
 #include <algorithm>
 
+#include "../errors.h"
 #include "../golden/golden.h"
-#include "tessera/base/error.h"
 
 namespace tessera {
 namespace {
 
+using tessera::testing::error_of;
 using ::testing::HasSubstr;
-
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 std::string mesh_text(const char* spec, const Shape& shape, bool split = false) {
   return fmt::format("{}", create_device_mesh(shape, {.devices = parse_devices(spec),

@@ -6,21 +6,13 @@
 #include <set>
 #include <thread>
 
-#include "tessera/base/error.h"
+#include "../errors.h"
 
 namespace tessera {
 namespace {
 
+using tessera::testing::error_of;
 using ::testing::HasSubstr;
-
-std::string error_of(const std::string& spec) {
-  try {
-    parse_devices(spec);
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(Device, PrintsAsJax) {
   std::vector<Device> tpus = parse_devices("tpu_v2:2x2");
@@ -110,7 +102,7 @@ TEST(ParseDevices, ErrorsNameTheGrammarAndTheFault) {
            {"cpu:99999999999999999999", "is not a positive integer"},
            {"cpu:9999999999", "more than 1048576 devices"},
            {"tpu_v4:99999999x99999999x99999999", "more than 1048576 devices"}}) {
-    std::string message = error_of(spec);
+    std::string message = error_of([&] { parse_devices(spec); });
     EXPECT_THAT(message, HasSubstr("[initialize] expected a device specification `cpu:N`")) << spec;
     EXPECT_THAT(message, HasSubstr("got \"" + spec + "\"")) << spec;
     EXPECT_THAT(message, HasSubstr(fault)) << spec;

@@ -2,23 +2,14 @@
 
 #include <gmock/gmock.h>
 
-#include "tessera/base/error.h"
+#include "../errors.h"
 
 namespace tessera {
 namespace {
 
+using tessera::testing::error_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 Mesh two_by_four() { return Mesh(DeviceMesh{{2, 4}, parse_devices("cpu:8")}, {"x", "y"}); }
 

@@ -4,22 +4,13 @@
 
 #include <algorithm>
 
-#include "tessera/base/error.h"
+#include "../errors.h"
 
 namespace tessera {
 namespace {
 
+using tessera::testing::error_of;
 using ::testing::HasSubstr;
-
-template <class F>
-std::string error_of(F f) {
-  try {
-    f();
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(PhysicalMesh, IsIndexedByCoordinates) {
   std::vector<Device> devices = parse_devices("tpu_v4:2x3x2");

@@ -5,12 +5,13 @@
 #include <cmath>
 #include <sstream>
 
+#include "../errors.h"
 #include "../golden/golden.h"
-#include "tessera/base/error.h"
 
 namespace tessera {
 namespace {
 
+using tessera::testing::error_of;
 using ::testing::HasSubstr;
 
 const std::vector<Device> tpus = parse_devices("tpu_v2:2x2");
@@ -218,14 +219,6 @@ TEST(ShardingTable, OfAnAbstractMesh) {
 }
 
 TEST(ShardingTable, Errors) {
-  auto error_of = [](auto f) -> std::string {
-    try {
-      f();
-    } catch (const UserError& error) {
-      return error.what();
-    }
-    return "no error";
-  };
   EXPECT_THAT(error_of([] { sharding_table({8}, on_line(8, P(None, "x"))); }),
               HasSubstr("[visualize_array_sharding] expected a spec of at most 1 entry"));
   for (double scale : {0.0, -1.0, 1e9, std::nan("")})

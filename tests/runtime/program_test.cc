@@ -263,25 +263,6 @@ TEST(Program, SeveralThreadsRunOneProgram) {
   for (std::thread& t : threads) t.join();
 }
 
-TEST(Program, CallsRunOnceAnInstance) {
-  const Mesh mesh = test_mesh({4}, {"x"});
-  ScheduleBuilder b{mesh};
-  const int x = b.input(float32, {4}, {0}), y = b.output(float32, {4}, {0});
-  b.add(CallStep{.name = "reverse",
-                 .in = {x},
-                 .out = {y},
-                 .fn =
-                     [](auto in, auto out) {
-                       const auto* from = static_cast<const float*>(in[0]);
-                       std::reverse_copy(from, from + 4, static_cast<float*>(out[0]));
-                     },
-                 .axes = {0}});
-  const NamedSharding s(mesh, P("x"));
-  const auto program = b.program({{float32, {16}, s}}, {{float32, {16}, s}});
-  EXPECT_THAT(values(program->run({device_array(iota_literal({16}), s)})[0]->to_literal()),
-              testing::ElementsAre(3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8, 15, 14, 13, 12));
-}
-
 TEST(Program, TablesGiveEachInstanceItsValue) {
   const Mesh mesh = test_mesh({3}, {"x"});
   ScheduleBuilder b{mesh};

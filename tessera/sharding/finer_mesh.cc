@@ -12,9 +12,16 @@ namespace tessera {
 
 Mesh finer_mesh(const Mesh& mesh, const AxisSizes& sizes) {
   Shape fine = mesh.axis_sizes();
-  for (const auto& [name, size] : sizes) {
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const auto& [name, size] = sizes[i];
     if (!mesh.has_axis(name))
       sharding_error("jit", "expected compute_as to name axes of {}, got '{}'", mesh, name);
+    for (size_t earlier = 0; earlier < i; ++earlier)
+      if (sizes[earlier].first == name)
+        sharding_error("jit",
+                       "expected compute_as to name each axis once, got '{}' with {} and with {}; "
+                       "keep one of them",
+                       name, sizes[earlier].second, size);
     const int64_t d = mesh.axis_index(name), have = mesh.axis_size(name);
     if (size < 1 || size % have != 0)
       sharding_error("jit",

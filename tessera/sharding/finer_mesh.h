@@ -12,7 +12,7 @@
 namespace tessera {
 
 // The mesh with these sizes, of devices that exist only for the program. UserError where the mesh
-// lacks an axis or a size is not a positive multiple of the axis's.
+// lacks an axis, an axis is named twice, or a size is not a positive multiple of the axis's.
 Mesh finer_mesh(const Mesh& mesh, const AxisSizes& sizes);
 NamedSharding on_finer_mesh(const NamedSharding& sharding, const AxisSizes& sizes);
 // All shardings in it, those of loops and branches too; calls are inlined. UserError where it holds

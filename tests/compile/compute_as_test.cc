@@ -119,6 +119,15 @@ TEST_F(ComputeAs, RefusesWhatItCannotCut) {
               HasSubstr("[jit] expected compute_as to give axis 'x' a multiple of its 4 devices, "
                         "got 6"));
   EXPECT_THAT(error_of([&] {
+                jit(f, {.compute_as = {{"x", 4}, {"x", 8}}})(x);
+              }),
+              HasSubstr("[jit] expected compute_as to name each axis once, got 'x' with 4 and with "
+                        "8; keep one of them"));
+  EXPECT_THAT(error_of([&] {
+                jit(f, {.compute_as = {{"x", 8}, {"x", 8}}}).lower(x);
+              }),
+              HasSubstr("[jit] expected compute_as to name each axis once"));
+  EXPECT_THAT(error_of([&] {
                 jit(f, {.compute_as = {{"x", 8}}})(ones({16}));
               }),
               HasSubstr("expected compute_as to name axes of"));

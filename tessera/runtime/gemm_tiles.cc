@@ -253,7 +253,7 @@ bool gemm_tiles(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, M
                                  mb, kb, left);
         if (!packed_a.fit) {
           otherwise(types, mb, nb, kb, y, x, reinterpret_cast<std::byte*>(block), ldc, add);
-          session.configure();
+          session.configure();  // the library may have used tiles too
           continue;
         }
         const int scale = -(packed_a.scale + packed_b.scale);

@@ -343,6 +343,12 @@ namespace lax {
 
 Array dot_general(const Array& lhs, const Array& rhs, const DotDims& dims,
                   std::optional<DType> preferred) {
+  // The op stays within a kind of dtype: integers whose result is to be float are floats before.
+  const auto kind = [](DType t) { return is_complex(t) ? 2 : is_floating(t) ? 1 : 0; };
+  if (preferred && lhs.dtype() == rhs.dtype() && lhs.dtype() != bool_ &&
+      kind(*preferred) > kind(lhs.dtype()))
+    return dot_general(convert_element_type(lhs, *preferred), convert_element_type(rhs, *preferred),
+                       dims, preferred);
   return bind1(dot_general_op,
                DotParams{dims.lhs_batch, dims.rhs_batch, dims.lhs_contract, dims.rhs_contract,
                          preferred.value_or(lhs.dtype())},

@@ -3,11 +3,15 @@
 #include <algorithm>
 
 #include "tessera/ops/broadcast.h"
+#include "tessera/ops/concatenate.h"
 #include "tessera/ops/constant.h"
+#include "tessera/ops/convert.h"
 #include "tessera/ops/elementwise.h"
+#include "tessera/ops/gather.h"
 #include "tessera/ops/op.h"
 #include "tessera/ops/pad.h"
 #include "tessera/ops/reshape.h"
+#include "tessera/ops/scatter.h"
 
 namespace tessera {
 namespace {
@@ -229,29 +233,62 @@ std::vector<Array> dynamic_slice_transpose(std::span<const Array> ct, std::span<
   return out;
 }
 
-// The starts with one of 0 for a mapped dimension at `dim`. Starts that differ between examples
-// would make a gather.
-std::vector<Array> batched_starts(std::string_view op, std::span<const Array> starts,
-                                  std::span<const int> dims, int dim) {
-  for (size_t k = 0; k < starts.size(); ++k)
-    if (dims[k] >= 0)
-      value_error(op,
-                  "expected start indices that are the same for every example of vmap, got one "
-                  "that is mapped "
-                  "(dimension {} of {}); use gather or a mask",
-                  k, describe(starts[k].type()));
+// The starts with one of 0 for a mapped dimension at `dim`.
+std::vector<Array> batched_starts(std::span<const Array> starts, int dim) {
   std::vector<Array> out(starts.begin(), starts.end());
   out.insert(out.begin() + dim, lax::full({}, 0, starts.empty() ? int32 : starts[0].dtype()));
   return out;
 }
 
+bool any_mapped(std::span<const int> dims) {
+  return std::any_of(dims.begin(), dims.end(), [](int d) { return d >= 0; });
+}
+
+// Starts that differ between the examples: an index vector for each, [size, rank].
+Array start_vectors(std::span<const Array> starts, int64_t size) {
+  std::vector<Array> columns;
+  for (const Array& start : starts) {
+    const Array column = lax::convert_element_type(start, starts[0].dtype());
+    columns.push_back(lax::broadcast_in_dim(column, {size, 1}, iota_dims(column.ndim())));
+  }
+  return lax::concatenate(columns, 1);
+}
+
+// Of windows of all of `rank` dimensions, which stand behind the examples in the operand too, or
+// are all of the operand's.
+IndexDims windows_of_examples(int64_t rank, bool operand_mapped) {
+  IndexDims out;
+  for (int64_t d = 0; d < rank; ++d) {
+    out.offset_dims.push_back(d + 1);
+    out.start_index_map.push_back(operand_mapped ? d + 1 : d);
+  }
+  if (operand_mapped) {
+    out.operand_batching_dims = {0};
+    out.start_indices_batching_dims = {0};
+  }
+  return out;
+}
+
+// With a start for each example it is a gather, whose windows are moved inside too.
 BatchResult dynamic_slice_batch(std::span<const Array> x, std::span<const int> dims,
                                 const DynamicSliceParams& p) {
-  const std::vector<Array> starts =
-      batched_starts("dynamic_slice", x.subspan(1), dims.subspan(1), std::max(dims[0], 0));
+  const std::span<const Array> starts = x.subspan(1);
+  const std::span<const int> mapped = dims.subspan(1);
   Shape sizes = p.sizes;
-  sizes.insert(sizes.begin() + dims[0], x[0].shape()[dims[0]]);
-  return {{lax::dynamic_slice(x[0], starts, sizes)}, {dims[0]}};
+  if (!any_mapped(mapped)) {
+    sizes.insert(sizes.begin() + dims[0], x[0].shape()[dims[0]]);
+    return {{lax::dynamic_slice(x[0], batched_starts(starts, dims[0]), sizes)}, {dims[0]}};
+  }
+  const bool operand_mapped = dims[0] >= 0;
+  const size_t first = static_cast<size_t>(
+      std::find_if(mapped.begin(), mapped.end(), [](int d) { return d >= 0; }) - mapped.begin());
+  const int64_t size = starts[first].shape()[0];
+  const Array operand = operand_mapped ? lax::with_batch_first(x[0], dims[0], size) : x[0];
+  if (operand_mapped) sizes.insert(sizes.begin(), 1);
+  return {
+      {lax::gather(operand, start_vectors(starts, size),
+                   windows_of_examples(p.sizes.rank(), operand_mapped), sizes, IndexMode::kClip)},
+      {0}};
 }
 
 std::vector<Sample> dynamic_slice_samples() {
@@ -404,13 +441,20 @@ std::vector<Array> update_transpose(std::span<const Array> ct, std::span<const A
   return out;
 }
 
+// With a start for each example it is a scatter, whose windows are moved inside too.
 BatchResult update_batch(std::span<const Array> x, std::span<const int> dims, const NoParams&) {
-  const std::vector<Array> starts =
-      batched_starts("dynamic_update_slice", x.subspan(2), dims.subspan(2), 0);
-  const int64_t size = dims[0] >= 0 ? x[0].shape(dims[0]) : x[1].shape(dims[1]);
+  const std::span<const Array> starts = x.subspan(2);
+  int64_t size = 0;
+  for (size_t k = 0; k < x.size(); ++k)
+    if (dims[k] >= 0) size = x[k].shape(dims[k]);
   const Array operand = lax::with_batch_first(x[0], dims[0], size),
               update = lax::with_batch_first(x[1], dims[1], size);
-  return {{lax::dynamic_update_slice(operand, update, starts)}, {0}};
+  if (!any_mapped(dims.subspan(2)))
+    return {{lax::dynamic_update_slice(operand, update, batched_starts(starts, 0))}, {0}};
+  return {{lax::scatter(operand, start_vectors(starts, size), update,
+                        windows_of_examples(update.ndim() - 1, true), ScatterKind::kSet,
+                        {.mode = IndexMode::kClip, .unique_indices = true})},
+          {0}};
 }
 
 std::vector<Sample> update_samples() {

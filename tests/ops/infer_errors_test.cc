@@ -218,14 +218,6 @@ TEST_F(InferErrors, Concatenate) {
                     "[concatenate] expected a dimension in [0, 1) (C4), got 1 for float32[3]");
 }
 
-TEST_F(InferErrors, MappedStarts) {
-  const std::vector<Array> operands{f3, i3};
-  const std::vector<int> dims{-1, 0};
-  EXPECT_USER_ERROR(
-      dynamic_slice_op.batch.fn(operands, dims, DynamicSliceParams{{1}}),
-      "[dynamic_slice] expected start indices that are the same for every example of vmap");
-}
-
 TEST_F(InferErrors, WeakTypesMeet) {
   const Array weak = host_array(Literal(float32, {3}), true);
   EXPECT_TRUE(lax::add(weak, weak).weak_type());

@@ -4,6 +4,7 @@
 #include "tessera/nn/layers.h"
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/operators.h"
+#include "tessera/numpy/pad.h"
 #include "tessera/ops/convolution.h"
 #include "tessera/ops/reshape.h"
 

@@ -6,6 +6,7 @@
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/math.h"
 #include "tessera/numpy/operators.h"
+#include "tessera/numpy/pad.h"
 
 namespace tessera::initializers {
 

@@ -3,6 +3,10 @@
 #include <algorithm>
 
 #include "tessera/compile/composite.h"
+#include "tessera/numpy/creation.h"
+#include "tessera/numpy/logic.h"
+#include "tessera/numpy/manipulation.h"
+#include "tessera/numpy/math.h"
 #include "tessera/numpy/promotion.h"
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/concatenate.h"
@@ -282,6 +286,32 @@ Array get_basic(const Plan& plan, const Array& x) {
   return lax::expand_dims(lax::squeeze(out, plan.dropped), plan.new_axes);
 }
 
+// The bool array that is the whole of an index expression, or null.
+const Array* mask_of(const std::vector<IndexItem>& items) {
+  const Array* mask = items.size() == 1 ? std::get_if<Array>(&items[0]) : nullptr;
+  return mask && mask->dtype() == bool_ ? mask : nullptr;
+}
+
+// Where the mask holds, f(element, value). `name` determines f.
+Array update_masked(const char* name, const Array& x, const Array& mask, const Array& value,
+                    Array (*f)(const Array&, const Array&)) {
+  const int64_t rank = mask.ndim();
+  if (rank > x.ndim() || !std::equal(mask.shape().begin(), mask.shape().end(), x.shape().begin()))
+    shape_error("index", "expected a mask of the first dimensions of {}, got {}",
+                describe(x.type()), describe(mask.type()));
+  const Shape rest(x.shape().begin() + rank, x.shape().end());
+  if (value.ndim() > rest.rank())
+    shape_error("index",
+                "expected one value of shape {} for all that a mask holds for, got {}; use "
+                "where(mask, values, x)",
+                rest, describe(value.type()));
+  return composite(name, {}, {x, mask, value}, [&](std::span<const Array> a) -> Array {
+    const Array v = broadcast_array(name, as_dtype(a[2], x.dtype(), x.weak_type()), x.shape());
+    const Array wide = lax::broadcast_in_dim(a[1], x.shape(), iota_dims(rank));
+    return lax::select(wide, f(a[0], v), a[0]);
+  });
+}
+
 Array update(const char* name, const Array& x, const std::vector<IndexItem>& items,
              const Array& value, ScatterKind kind, const UpdateOptions& options) {
   const Plan plan = make_plan(x.type(), items);
@@ -336,13 +366,25 @@ Array index(const Array& x, const IndexList& list, const GetOptions& options) {
   });
 }
 
+namespace {
+
+Array second(const Array&, const Array& y) { return y; }
+
+}  // namespace
+
 Array IndexedArray::set(const Array& value, const UpdateOptions& options) const {
+  if (const Array* mask = mask_of(items_.items()))
+    return update_masked("at_set_masked", x_, *mask, value, second);
   return update("at_set", x_, items_.items(), value, ScatterKind::kSet, options);
 }
 Array IndexedArray::add(const Array& value, const UpdateOptions& options) const {
+  if (const Array* mask = mask_of(items_.items()))
+    return update_masked("at_add_masked", x_, *mask, value, tessera::add);
   return update("at_add", x_, items_.items(), value, ScatterKind::kAdd, options);
 }
 Array IndexedArray::subtract(const Array& value, const UpdateOptions& options) const {
+  if (const Array* mask = mask_of(items_.items()))
+    return update_masked("at_subtract_masked", x_, *mask, value, tessera::subtract);
   const IndexingParams params{{static_cast<int64_t>(x_.dtype()), x_.weak_type()}};
   const Array negative = composite("at_subtract", params, {value}, [&](std::span<const Array> a) {
     return lax::neg(as_dtype(a[0], x_.dtype(), x_.weak_type()));
@@ -350,12 +392,28 @@ Array IndexedArray::subtract(const Array& value, const UpdateOptions& options) c
   return add(negative, options);
 }
 Array IndexedArray::multiply(const Array& value, const UpdateOptions& options) const {
+  if (const Array* mask = mask_of(items_.items()))
+    return update_masked("at_multiply_masked", x_, *mask, value, tessera::multiply);
   return update("at_multiply", x_, items_.items(), value, ScatterKind::kMul, options);
 }
+// By what the places are divided and raised by is collected first: several updates of one element
+// count together.
+Array IndexedArray::divide(const Array& value, const UpdateOptions& options) const {
+  const Array by = IndexedArray(ones_like(x_), items_).multiply(value, options);
+  return tessera::divide(x_, by);
+}
+Array IndexedArray::power(const Array& value, const UpdateOptions& options) const {
+  const Array by = IndexedArray(ones_like(x_), items_).multiply(value, options);
+  return tessera::power(x_, by);
+}
 Array IndexedArray::min(const Array& value, const UpdateOptions& options) const {
+  if (const Array* mask = mask_of(items_.items()))
+    return update_masked("at_min_masked", x_, *mask, value, minimum);
   return update("at_min", x_, items_.items(), value, ScatterKind::kMin, options);
 }
 Array IndexedArray::max(const Array& value, const UpdateOptions& options) const {
+  if (const Array* mask = mask_of(items_.items()))
+    return update_masked("at_max_masked", x_, *mask, value, maximum);
   return update("at_max", x_, items_.items(), value, ScatterKind::kMax, options);
 }
 
@@ -370,15 +428,26 @@ Array take(const Array& x, const Array& indices, const TakeOptions& options) {
                               options.fill_value.value_or(0)};
   return composite("take", params, {x, indices}, [&](std::span<const Array> a) {
     const Array operand = lax::reshape(a[0], shape);
-    const Array i = wrapped(a[1], shape[axis], index_dtype(shape));
+    const DType dtype = index_dtype(shape);
+    const bool wrap = options.mode == IndexMode::kWrap;
+    Array i = as_dtype(a[1], dtype);
+    if (wrap)
+      i = remainder(i,
+                    lax::full({}, static_cast<double>(std::max<int64_t>(1, shape[axis])), dtype));
+    else if (options.mode != IndexMode::kClip)  // which makes 0 of all negative ones
+      i = wrapped(a[1], shape[axis], dtype);
     IndexDims dims{.offset_dims = {}, .collapsed_slice_dims = {axis}, .start_index_map = {axis}};
     for (int64_t d = 0; d < shape.rank(); ++d)
       if (d != axis) dims.offset_dims.push_back(d < axis ? d : d - 1 + i.ndim());
     Shape sizes = shape;
     sizes[axis] = 1;
-    return lax::gather(operand, lax::expand_dims(i, {i.ndim()}), dims, sizes, options.mode,
-                       options.fill_value);
+    return lax::gather(operand, lax::expand_dims(i, {i.ndim()}), dims, sizes,
+                       wrap ? IndexMode::kPromiseInBounds : options.mode, options.fill_value);
   });
+}
+
+Array take_along_axis(const Array& x, const Array& indices, NoneType, const GetOptions& options) {
+  return take_along_axis(ravel(x), ravel(indices), 0, options);
 }
 
 Array take_along_axis(const Array& x, const Array& indices, int64_t axis,

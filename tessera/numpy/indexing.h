@@ -8,6 +8,9 @@
 // Negative indices count from the end. What an array of indices finds outside: index() and get()
 // take the nearest element, take() and take_along_axis() give NaN (the smallest integer), updates
 // are dropped; IndexMode chooses. An integer outside is a UserError.
+//
+// at(x)[mask], a bool array of x's shape or of its first dimensions, takes updates too: of one
+// value for all that it holds for (they are where()s). What it would get has no shape: UserError.
 #pragma once
 
 #include <optional>
@@ -74,6 +77,8 @@ class IndexedArray {
   Array mul(const Array& value, const UpdateOptions& options = {}) const {
     return multiply(value, options);
   }
+  Array divide(const Array& value, const UpdateOptions& options = {}) const;
+  Array power(const Array& value, const UpdateOptions& options = {}) const;
   Array min(const Array& value, const UpdateOptions& options = {}) const;
   Array max(const Array& value, const UpdateOptions& options = {}) const;
 
@@ -96,10 +101,14 @@ struct TakeOptions {
   IndexMode mode = IndexMode::kFill;
   std::optional<double> fill_value = std::nullopt;
 };
-// The indices' shape in place of the axis.
+// The indices' shape in place of the axis. Negative indices count from the end, but for kClip,
+// which makes 0 of them, and kWrap, which counts modulo the extent.
 Array take(const Array& x, const Array& indices, const TakeOptions& options = {});
-// Element by element along one axis; the other dimensions of x and indices broadcast.
+// Element by element along one axis (None: of the flattened array, by a vector); the other
+// dimensions of x and indices broadcast.
 Array take_along_axis(const Array& x, const Array& indices, int64_t axis,
+                      const GetOptions& options = {.mode = IndexMode::kFill});
+Array take_along_axis(const Array& x, const Array& indices, NoneType,
                       const GetOptions& options = {.mode = IndexMode::kFill});
 
 }  // namespace tessera

@@ -4,10 +4,15 @@
 #include <numeric>
 
 #include "tessera/compile/composite.h"
+#include "tessera/numpy/creation.h"
+#include "tessera/numpy/indexing.h"
+#include "tessera/numpy/math.h"
 #include "tessera/numpy/promotion.h"
+#include "tessera/numpy/searching.h"
 #include "tessera/ops/concatenate.h"
 #include "tessera/ops/constant.h"
-#include "tessera/ops/pad.h"
+#include "tessera/ops/elementwise.h"
+#include "tessera/ops/reduce_window.h"
 #include "tessera/ops/reshape.h"
 #include "tessera/ops/slice.h"
 
@@ -322,6 +327,49 @@ Array repeat(const Array& x, int64_t repeats, int64_t axis) {
 
 Array repeat(const Array& x, int64_t repeats, NoneType) { return repeat(ravel(x), repeats, 0); }
 
+Array repeat(const Array& x, const Dims& repeats, int64_t axis) {
+  if (x.ndim() == 0) return repeat(ravel(x), repeats, axis);
+  const int64_t d = normalize_axis("repeat", axis, x.ndim()), extent = x.shape()[d];
+  for (int64_t times : repeats)
+    if (times < 0) value_error("repeat", "expected at least 0 repeats, got {}", times);
+  if (repeats.rank() == 1) return repeat(x, repeats[0], d);
+  if (repeats.rank() != extent)
+    shape_error("repeat", "expected one number for each of {} elements along axis {}, got {}",
+                extent, d, repeats.rank());
+  std::vector<int32_t> places;
+  for (int64_t i = 0; i < extent; ++i)
+    places.insert(places.end(), static_cast<size_t>(repeats[i]), static_cast<int32_t>(i));
+  return take(x, from_host(places), {.axis = d, .mode = IndexMode::kPromiseInBounds});
+}
+Array repeat(const Array& x, const Dims& repeats, NoneType) { return repeat(ravel(x), repeats, 0); }
+
+Array repeat(const Array& x, const Array& repeats, int64_t axis, int64_t total) {
+  if (x.ndim() == 0) return repeat(ravel(x), repeats, axis, total);
+  const int64_t d = normalize_axis("repeat", axis, x.ndim()), extent = x.shape()[d];
+  if (!is_integer(repeats.dtype()) || repeats.ndim() > 1)
+    type_error("repeat", "expected an integer scalar or vector of repeats, got {}",
+               describe(repeats.type()));
+  if (total < 0) value_error("repeat", "expected a total length of at least 0, got {}", total);
+  if (extent == 0)
+    shape_error("repeat", "expected elements along axis {} to repeat, got {}", d,
+                describe(x.type()));
+  struct RepeatParams {
+    int64_t axis, total;
+  };
+  return composite(
+      "repeat_each", RepeatParams{d, total}, {x, repeats}, [&](std::span<const Array> a) {
+        const Array times = broadcast_array("repeat", as_dtype(a[1], int32), {extent});
+        // Where each element's run ends: as many ends as are at or before a place, so many elements
+        // are over there.
+        const Array ends = lax::cumsum(times);
+        const Array place = searchsorted(ends, lax::iota(int32, {total}), {.side = Side::kRight});
+        return take(a[0], place, {.axis = d, .mode = IndexMode::kClip});
+      });
+}
+Array repeat(const Array& x, const Array& repeats, NoneType, int64_t total) {
+  return repeat(ravel(x), repeats, 0, total);
+}
+
 Array flip(const Array& x, const Axes& axis) {
   const Dims axes = axis.ascending("flip", x.ndim());
   return composite("flip", AxesParams{axes}, {x},
@@ -373,6 +421,27 @@ Array roll(const Array& x, const Dims& shifts, const Axes& axis) {
   });
 }
 
+Array roll(const Array& x, const Array& shift, NoneType) {
+  return reshape(roll(ravel(x), shift, 0), x.shape());
+}
+
+Array roll(const Array& x, const Array& shift, const Axes& axis) {
+  const Dims axes = axis.in_order("roll", x.ndim());
+  if (!is_integer(shift.dtype()) || shift.ndim() != 0)
+    type_error("roll", "expected an integer scalar as the shift, got {}", describe(shift.type()));
+  return composite("roll_by", AxesParams{axes}, {x, shift}, [&](std::span<const Array> a) {
+    Array out = a[0];
+    for (int64_t d : axes) {
+      const int64_t extent = out.shape()[d];
+      if (extent == 0) continue;
+      const Array whole = lax::full({}, static_cast<double>(extent), int32);
+      const Array start = lax::sub(whole, remainder(as_dtype(a[1], int32), whole));
+      out = lax::dynamic_slice_in_dim(joined({out, out}, d), start, extent, d);
+    }
+    return out;
+  });
+}
+
 Array rot90(const Array& x, int64_t k, const Dims& axes) {
   const Dims plane = Axes(axes).in_order("rot90", x.ndim());
   if (plane.rank() != 2) value_error("rot90", "expected two axes, got {}", axes);
@@ -386,95 +455,6 @@ Array rot90(const Array& x, int64_t k, const Dims& axes) {
     default:
       return flip(swapaxes(x, plane[0], plane[1]), plane[1]);
   }
-}
-
-namespace {
-
-// Which element stands at place i of a dimension of `extent` elements, where i may be outside of
-// it.
-int64_t padded_source(PadMode mode, int64_t i, int64_t extent) {
-  const auto wrapped = [](int64_t k, int64_t period) { return (k % period + period) % period; };
-  switch (mode) {
-    case PadMode::kConstant:
-    case PadMode::kEdge:
-      return std::clamp<int64_t>(i, 0, extent - 1);
-    case PadMode::kWrap:
-      return wrapped(i, extent);
-    case PadMode::kReflect: {  // 3 2 1 [0 1 2 3] 2 1 0
-      if (extent == 1) return 0;
-      const int64_t k = wrapped(i, 2 * extent - 2);
-      return k < extent ? k : 2 * extent - 2 - k;
-    }
-    case PadMode::kSymmetric: {  // 1 0 [0 1 2 3] 3 2
-      const int64_t k = wrapped(i, 2 * extent);
-      return k < extent ? k : 2 * extent - 1 - k;
-    }
-  }
-  __builtin_unreachable();
-}
-
-// Elements [first, last) of the padded dimension, put together of runs that ascend, descend or
-// stand still.
-Array padded_run(const Array& x, int64_t axis, PadMode mode, int64_t first, int64_t last) {
-  const int64_t extent = x.shape()[axis];
-  std::vector<Array> runs;
-  for (int64_t i = first; i < last;) {
-    const int64_t source = padded_source(mode, i, extent);
-    int64_t stop = i + 1;
-    const int64_t step = stop < last ? padded_source(mode, stop, extent) - source : 0;
-    if (step >= -1 && step <= 1)
-      while (stop < last &&
-             padded_source(mode, stop, extent) - padded_source(mode, stop - 1, extent) == step)
-        ++stop;
-    const int64_t length = stop - i;
-    if (length == 1 || step == 1) {
-      runs.push_back(part(x, axis, source, source + length));
-    } else if (step == -1) {
-      runs.push_back(lax::rev(part(x, axis, source - length + 1, source + 1), {axis}));
-    } else {
-      Shape shape = x.shape();
-      shape[axis] = length;
-      runs.push_back(broadcast_array("pad", part(x, axis, source, source + 1), shape));
-    }
-    i = stop;
-  }
-  return runs.empty() ? part(x, axis, 0, 0) : joined(runs, axis);
-}
-
-}  // namespace
-
-Array pad(const Array& x, const std::vector<std::pair<int64_t, int64_t>>& widths,
-          const PadOptions& options) {
-  struct WidthParams {
-    Dims low, high;
-    int64_t mode;
-  } params;
-  params.mode = static_cast<int64_t>(options.mode);
-  const bool one = widths.size() == 1 && x.ndim() != 1;
-  if (!one && static_cast<int64_t>(widths.size()) != x.ndim())
-    shape_error("pad", "expected one pair of widths or one for each dimension of {}, got {}",
-                describe(x.type()), widths.size());
-  for (int64_t d = 0; d < x.ndim(); ++d) {
-    const auto [low, high] = widths[one ? 0 : static_cast<size_t>(d)];
-    if (low < 0 || high < 0)
-      value_error("pad", "expected widths of at least 0, got ({}, {}); slice cuts", low, high);
-    if (options.mode != PadMode::kConstant && x.shape()[d] == 0 && low + high > 0)
-      shape_error("pad", "expected elements to pad dimension {} with, got {}; pad with a constant",
-                  d, describe(x.type()));
-    params.low.push_back(low);
-    params.high.push_back(high);
-  }
-  return composite("pad", params, {x, options.value}, [&](std::span<const Array> a) -> Array {
-    if (options.mode == PadMode::kConstant)
-      return lax::pad(a[0], as_dtype(a[1], a[0].dtype(), false), params.low, params.high);
-    Array out = a[0];
-    for (int64_t d = 0; d < a[0].ndim(); ++d) {
-      const int64_t extent = out.shape()[d];
-      if (params.low[d] + params.high[d] > 0)
-        out = padded_run(out, d, options.mode, -params.low[d], extent + params.high[d]);
-    }
-    return out;
-  });
 }
 
 }  // namespace tessera

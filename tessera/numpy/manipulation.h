@@ -75,6 +75,13 @@ Array tile(const Array& x, I repetitions) {
 // Each element `repeats` times in a row (None: of the flattened array).
 Array repeat(const Array& x, int64_t repeats, int64_t axis);
 Array repeat(const Array& x, int64_t repeats, NoneType = None);
+// Each its own number of times; one number an element, or one for all.
+Array repeat(const Array& x, const Dims& repeats, int64_t axis);
+Array repeat(const Array& x, const Dims& repeats, NoneType = None);
+// The same by numbers that need not be known: the result has `total_repeat_length` elements, cut,
+// or with the last one repeated.
+Array repeat(const Array& x, const Array& repeats, int64_t axis, int64_t total_repeat_length);
+Array repeat(const Array& x, const Array& repeats, NoneType, int64_t total_repeat_length);
 
 Array flip(const Array& x, const Axes& axis = None);
 Array fliplr(const Array& x);
@@ -84,20 +91,10 @@ Array flipud(const Array& x);
 Array roll(const Array& x, int64_t shift, NoneType = None);
 Array roll(const Array& x, int64_t shift, const Axes& axis);
 Array roll(const Array& x, const Dims& shifts, const Axes& axis);
+// By a shift that need not be known: an integer scalar.
+Array roll(const Array& x, const Array& shift, NoneType = None);
+Array roll(const Array& x, const Array& shift, const Axes& axis);
 // By 90 degrees, k times, from the first towards the second of `axes`.
 Array rot90(const Array& x, int64_t k = 1, const Dims& axes = {0, 1});
-
-enum class PadMode : uint8_t { kConstant, kEdge, kReflect, kSymmetric, kWrap };
-struct PadOptions {
-  PadMode mode = PadMode::kConstant;
-  Array value = 0;  // of kConstant
-};
-// widths[d] = (before, after); one pair is for all dimensions.
-Array pad(const Array& x, const std::vector<std::pair<int64_t, int64_t>>& widths,
-          const PadOptions& options = {});
-template <std::integral I>
-Array pad(const Array& x, I width, const PadOptions& options = {}) {
-  return pad(x, std::vector<std::pair<int64_t, int64_t>>{{width, width}}, options);
-}
 
 }  // namespace tessera

@@ -5,6 +5,7 @@
 
 #include "tessera/numpy/dtype_info.h"
 #include "tessera/numpy/elementwise.h"
+#include "tessera/numpy/logic.h"
 #include "tessera/ops/tracer.h"
 
 namespace tessera {
@@ -167,30 +168,22 @@ Array float_power(const Array& x, const Array& y) {
 Array maximum(const Array& x, const Array& y) { return binary("maximum", x, y, kAny, lax::max); }
 Array minimum(const Array& x, const Array& y) { return binary("minimum", x, y, kAny, lax::min); }
 
+// Of equal ones the second, whose derivative it has then.
 Array fmax(const Array& x, const Array& y) {
   return binary("fmax", x, y, kAny, [](const Array& a, const Array& b) {
-    expect_real("fmax", a);
-    return lax::select(elementwise::is_nan(a), b,
-                       lax::select(elementwise::is_nan(b), a, lax::max(a, b)));
+    return lax::select(lax::bitwise_or(greater(a, b), isnan(b)), a, b);
   });
 }
 
 Array fmin(const Array& x, const Array& y) {
   return binary("fmin", x, y, kAny, [](const Array& a, const Array& b) {
-    expect_real("fmin", a);
-    return lax::select(elementwise::is_nan(a), b,
-                       lax::select(elementwise::is_nan(b), a, lax::min(a, b)));
+    return lax::select(lax::bitwise_or(less(a, b), isnan(b)), a, b);
   });
 }
 
 Array negative(const Array& x) { return unary("negative", x, kAny, lax::neg); }
 
-Array positive(const Array& x) {
-  if (x.dtype() == bool_)
-    type_error("positive", "expected a numeric array, got {}; convert it with astype",
-               describe(x.type()));
-  return x;
-}
+Array positive(const Array& x) { return x; }
 
 Array abs(const Array& x) {
   return unary("abs", x, kAny, [](const Array& a) {

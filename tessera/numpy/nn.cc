@@ -1,6 +1,7 @@
 #include "tessera/numpy/nn.h"
 
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "tessera/numpy/elementwise.h"
@@ -114,38 +115,84 @@ Array glu(const Array& x, int64_t axis) {
   });
 }
 
-Array softmax(const Array& x, const Axes& axis) {
-  const Dims axes = axis.ascending("softmax", x.ndim());
-  return composite("softmax", AxesParams{axes}, {x}, [&](std::span<const Array> a) {
-    const Array powers = exp(a[0] - max(a[0], {.axis = axes, .keepdims = true}));
-    return powers / sum(powers, {.axis = axes, .keepdims = true});
-  });
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+// x, -inf where `where` is given and does not hold; and the largest along the axes.
+struct Logits {
+  Array x, largest;
+};
+Logits logits_of(std::span<const Array> args, const Dims& axes) {
+  const Array x = args.size() == 1 ? args[0] : tessera::where(args[1], args[0], -kInf);
+  ExtremumOptions options{.axis = axes, .keepdims = true};
+  if (x.size() == 0) options.initial = -kInf;  // the largest of none
+  return {x, max(x, options)};
 }
 
-Array log_softmax(const Array& x, const Axes& axis) {
+std::vector<Array> with_mask(const char* name, const Array& x, const Array& where) {
+  if (!where.defined()) return {x};
+  if (where.dtype() != bool_)
+    type_error(name, "expected a bool array for `where`, got {}; compare it with 0 first",
+               describe(where.type()));
+  return {x, where};
+}
+
+}  // namespace
+
+Array softmax(const Array& x, const Axes& axis, const Array& where) {
+  const Dims axes = axis.ascending("softmax", x.ndim());
+  return composite(
+      "softmax", AxesParams{axes}, with_mask("softmax", x, where), [&](std::span<const Array> a) {
+        const Logits logits = logits_of(a, axes);
+        const Array powers = exp(logits.x - logits.largest);
+        if (a.size() == 1) return powers / sum(powers, {.axis = axes, .keepdims = true});
+        const Array total = sum(powers, {.axis = axes, .keepdims = true, .where = a[1]});
+        return tessera::where(a[1], powers / total, 0);
+      });
+}
+
+Array log_softmax(const Array& x, const Axes& axis, const Array& where) {
   const Dims axes = axis.ascending("log_softmax", x.ndim());
-  return composite("log_softmax", AxesParams{axes}, {x}, [&](std::span<const Array> a) {
-    const Array shifted = a[0] - max(a[0], {.axis = axes, .keepdims = true});
-    return shifted - log(sum(exp(shifted), {.axis = axes, .keepdims = true}));
-  });
+  return composite("log_softmax", AxesParams{axes}, with_mask("log_softmax", x, where),
+                   [&](std::span<const Array> a) {
+                     const Logits logits = logits_of(a, axes);
+                     const Array shifted = logits.x - logits.largest;
+                     if (a.size() == 1)
+                       return shifted - log(sum(exp(shifted), {.axis = axes, .keepdims = true}));
+                     const Array total =
+                         sum(exp(shifted), {.axis = axes, .keepdims = true, .where = a[1]});
+                     return tessera::where(a[1], shifted - log(total), -kInf);
+                   });
 }
 
 Array standardize(const Array& x, const StandardizeOptions& o) {
   const Dims axes = o.axis.ascending("standardize", x.ndim());
-  return composite("standardize", AxesParams{axes, o.epsilon}, {x}, [&](std::span<const Array> a) {
-    const Array average = mean(a[0], {.axis = axes, .keepdims = true});
-    // E[x^2] - E[x]^2 needs one pass; rounding can make it negative.
-    const Array variance =
-        maximum(mean(square(a[0]), {.axis = axes, .keepdims = true}) - square(average), 0);
-    return (a[0] - average) * rsqrt(variance + o.epsilon);
-  });
+  std::vector<Array> args = with_mask("standardize", x, o.where);
+  struct StandardizeParams {
+    Dims axes;
+    double epsilon;
+    bool where, mean, variance;
+  };
+  for (const Array* moment : {&o.mean, &o.variance})
+    if (moment->defined()) args.push_back(*moment);
+  return composite(
+      "standardize",
+      StandardizeParams{axes, o.epsilon, o.where.defined(), o.mean.defined(), o.variance.defined()},
+      args, [&](std::span<const Array> a) {
+        size_t next = 1;
+        MeanOptions of{.axis = axes, .keepdims = true};
+        if (o.where.defined()) of.where = a[next++];
+        const Array average = o.mean.defined() ? a[next++] : mean(a[0], of);
+        // E[x^2] - E[x]^2 needs one pass; rounding can make it negative.
+        const Array variance =
+            o.variance.defined() ? a[next] : maximum(mean(square(a[0]), of) - square(average), 0);
+        return (a[0] - average) * rsqrt(variance + o.epsilon);
+      });
 }
 
 Array one_hot(const Array& x, int64_t classes, const OneHotOptions& o) {
   if (classes < 0) value_error("one_hot", "expected at least 0 classes, got {}", classes);
-  if (!is_integer(x.dtype()) && x.dtype() != bool_)
-    type_error("one_hot", "expected integers, got {}; convert them with astype",
-               describe(x.type()));
   const int64_t axis = normalize_axis("one_hot", o.axis, x.ndim() + 1);
   const DType dtype = canonical_dtype(o.dtype.value_or(float64));
   struct OneHotParams {
@@ -158,8 +205,9 @@ Array one_hot(const Array& x, int64_t classes, const OneHotOptions& o) {
             lax::expand_dims(a[0].dtype() == bool_ ? as_dtype(a[0], int32) : a[0], {axis});
         Shape shape = index.shape();
         shape[axis] = classes;
-        // Compared in 32 bits at least: 300 classes do not fit an int8.
-        const DType wide = itemsize(index.dtype()) >= 4 ? index.dtype() : int32;
+        // Integers in 32 bits at least: 300 classes do not fit an int8.
+        const bool narrow = is_integer(index.dtype()) && itemsize(index.dtype()) < 4;
+        const DType wide = narrow ? int32 : index.dtype();
         const Array wanted = broadcast_array("one_hot", as_dtype(index, wide), shape);
         return as_dtype(lax::eq(wanted, lax::iota(wide, shape, axis)), dtype);
       });

@@ -31,13 +31,16 @@ Array hard_silu(const Array& x);
 // The first half along `axis` times sigmoid of the second. UserError for an odd extent.
 Array glu(const Array& x, int64_t axis = -1);
 
-// exp(x) / sum(exp(x)) along the axes, and its logarithm.
-Array softmax(const Array& x, const Axes& axis = -1);
-Array log_softmax(const Array& x, const Axes& axis = -1);
+// exp(x) / sum(exp(x)) along the axes, and its logarithm. `where`: bool, broadcasts to x: elements
+// to take; the others are 0, and -inf. UserError for another dtype of it.
+Array softmax(const Array& x, const Axes& axis = -1, const Array& where = {});
+Array log_softmax(const Array& x, const Axes& axis = -1, const Array& where = {});
 
 struct StandardizeOptions {
   Axes axis = -1;
   double epsilon = 1e-5;
+  Array mean = {}, variance = {};  // broadcast to x; absent: x's own along the axes
+  Array where = {};                // bool, broadcasts to x: elements that these are of; absent: all
 };
 // (x - mean) / sqrt(variance + epsilon) along the axes.
 Array standardize(const Array& x, const StandardizeOptions& options = {});

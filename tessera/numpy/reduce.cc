@@ -7,6 +7,7 @@
 #include "tessera/numpy/elementwise.h"
 #include "tessera/numpy/logic.h"
 #include "tessera/numpy/math.h"
+#include "tessera/ops/identity.h"
 #include "tessera/ops/reduce.h"
 #include "tessera/ops/reshape.h"
 
@@ -39,18 +40,21 @@ struct Arguments {
   }
 };
 
+// `where`, which has to be bool.
+const Array& masking(const char* name, const Array& where) {
+  if (where.dtype() != bool_)
+    type_error(name, "expected a bool array for `where`, got {}; compare it with 0 first",
+               describe(where.type()));
+  return where;
+}
+
 using Body = std::function<Array(const Arguments&, const FoldParams&)>;
 
 Array run(const char* name, const Array& x, FoldParams params, const Array& where,
           const std::optional<Array>& initial, const Body& body) {
   std::vector<Array> args{x};
   params.has_where = where.defined();
-  if (where.defined()) {
-    if (where.dtype() != bool_)
-      type_error(name, "expected a bool array for `where`, got {}; compare it with 0 first",
-                 describe(where.type()));
-    args.push_back(where);
-  }
+  if (where.defined()) args.push_back(masking(name, where));
   params.has_initial = initial.has_value();
   if (initial) {
     if (initial->ndim() != 0)
@@ -409,6 +413,45 @@ Array nanmin(const Array& x, const ExtremumOptions& o) {
   return nan_extremum("nanmin", x, o, kMin);
 }
 
+namespace {
+
+// log(sum(b exp(x))); b may be undefined, or is of x's type.
+Array log_of_sum(const Arguments& args, const Array& b, const FoldParams& p) {
+  const char* name = "logsumexp";
+  const Array x = as_dtype(args.x, to_inexact(args.x.dtype()));
+  const bool complex = is_complex(x.dtype());
+  Array taken;
+  if (args.where.defined()) taken = broadcast_array(name, args.where, x.shape());
+  if (b.defined()) {
+    const Array counts = lax::ne(b, like(b, 0));
+    taken = taken.defined() ? lax::bitwise_and(taken, counts) : counts;
+  }
+  const Array real = complex ? lax::real(x) : x;
+  const Array lowest = taken.defined() ? lax::select(taken, real, like(real, -kInf)) : real;
+  Array largest = lax::reduce_max(lowest, p.dims);
+  // An infinite maximum would make NaN of inf - inf.
+  largest = lax::stop_gradient(lax::select(lax::is_finite(largest), largest, like(largest, 0)));
+  const Array origin = broadcast_array(name, lax::expand_dims(largest, p.dims), x.shape());
+  Array power;
+  if (complex) {
+    power = lax::exp(lax::sub(x, lax::complex(origin, like(origin, 0))));
+    if (taken.defined()) power = lax::select(taken, power, like(power, 0));
+  } else {
+    power = lax::exp(lax::sub(lowest, origin));
+  }
+  if (b.defined()) power = lax::mul(power, b);
+  if (b.defined() && taken.defined()) power = lax::select(taken, power, like(power, 0));
+  const Array total = lax::reduce_sum(power, p.dims);
+  const Array offset = complex ? lax::complex(largest, like(largest, 0)) : largest;
+  const Array out = lax::add(lax::log(total), offset);
+  if (complex || !b.defined()) return keep_dims(out, p);
+  // Selected, since the derivative of NaN is 0 as in JAX.
+  const Array none = like(out, std::numeric_limits<double>::quiet_NaN());
+  return keep_dims(lax::select(lax::lt(total, like(total, 0)), none, out), p);
+}
+
+}  // namespace
+
 Array average(const Array& x, const AverageOptions& o) {
   if (!o.weights.defined()) return mean(x, {.axis = o.axis, .keepdims = o.keepdims});
   const FoldParams params = fold_params("average", x, o);
@@ -448,21 +491,22 @@ Array average(const Array& x, const AverageOptions& o) {
 }
 
 Array logsumexp(const Array& x, const LogsumexpOptions& o) {
-  return run("logsumexp", x, fold_params("logsumexp", x, o), o.where, {},
-             [](const Arguments& args, const FoldParams& p) {
-               const char* name = "logsumexp";
-               expect_real(name, args.x);
-               Array a = as_dtype(args.x, to_inexact(args.x.dtype()));
-               const Array lowest = args.where.defined() ? masked(name, a, args.where, -kInf) : a;
-               Array largest = lax::expand_dims(lax::reduce_max(lowest, p.dims), p.dims);
-               // An infinite maximum would make NaN of inf - inf.
-               largest = lax::select(lax::is_finite(largest), largest, like(largest, 0));
-               const Array power =
-                   lax::exp(lax::sub(lowest, broadcast_array(name, largest, a.shape())));
-               const Array total = lax::expand_dims(lax::reduce_sum(power, p.dims), p.dims);
-               const Array out = lax::add(lax::log(total), largest);
-               return p.keepdims ? out : lax::squeeze(out, p.dims);
-             });
+  const char* name = "logsumexp";
+  FoldParams params = fold_params(name, x, o);
+  if (!o.b.defined())
+    return run(name, x, params, o.where, {},
+               [&](const Arguments& a, const FoldParams& p) { return log_of_sum(a, {}, p); });
+  const Shape shape = broadcast_shapes(name, std::vector<Shape>{x.shape(), o.b.shape()});
+  params.dims = o.axis.ascending(name, shape.rank());
+  std::vector<Array> args{x, o.b};
+  params.has_where = o.where.defined();
+  if (params.has_where) args.push_back(masking(name, o.where));
+  return composite("logsumexp_b", params, args, [&](std::span<const Array> a) -> Array {
+    const std::vector<Array> both = promote_and_broadcast(name, a.first(2), Promotion::kInexact);
+    std::vector<Array> rest{both[0]};
+    rest.insert(rest.end(), a.begin() + 2, a.end());
+    return log_of_sum(Arguments(rest, params), both[1], params);
+  });
 }
 
 }  // namespace tessera

@@ -98,8 +98,9 @@ struct LogsumexpOptions {
   Axes axis = None;
   bool keepdims = false;
   Array where = {};
+  Array b = {};  // factors of the exponentials, broadcast with x; absent: 1
 };
-// log(sum(exp(x))) without overflow; -inf of nothing.
+// log(sum(b exp(x))) without overflow; -inf of nothing, NaN of a negative sum. Complex numbers too.
 Array logsumexp(const Array& x, const LogsumexpOptions& options = {});
 
 }  // namespace tessera

@@ -30,6 +30,8 @@ TESSERA_OPERATOR(/, div)
 TESSERA_OPERATOR(==, eq)
 TESSERA_OPERATOR(<, lt)
 TESSERA_OPERATOR(>, gt)
+TESSERA_OPERATOR(<=, le)
+TESSERA_OPERATOR(>=, ge)
 #undef TESSERA_OPERATOR
 inline Array operator-(const Array& a) { return lax::neg(a); }
 

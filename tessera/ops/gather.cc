@@ -365,6 +365,8 @@ Array clamped_starts(const IndexedWindows& windows, const Array& indices) {
 Array gather(const Array& x, const Array& indices, const IndexDims& dims, const Shape& slice_sizes,
              IndexMode mode, std::optional<double> fill, bool indices_are_sorted) {
   SourceScope source("gather");
+  if (mode == IndexMode::kWrap)
+    value_error("gather", "expected a mode of windows, got kWrap; take remainder(indices, extent)");
   if (indices.ndim() == 0)
     shape_error("gather", "expected indices with a last dimension of index vectors, got {}",
                 describe(indices.type()));

@@ -30,6 +30,7 @@ enum class IndexMode : uint8_t {
   kFill,             // gather: filled with a value; scatter: dropped
   kClip,             // moved inside
   kPromiseInBounds,  // there is none
+  kWrap,             // of numpy's functions alone: indices count modulo the extent
 };
 
 namespace lax {

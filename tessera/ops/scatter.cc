@@ -453,6 +453,9 @@ Array bind_checked(const Array& x, const Array& indices, const Array& updates,
                    const IndexDims& dims, ScatterKind kind, FunctionRef body,
                    const ScatterOptions& options) {
   SourceScope source("scatter");
+  if (options.mode == IndexMode::kWrap)
+    value_error("scatter",
+                "expected a mode of windows, got kWrap; take remainder(indices, extent)");
   if (indices.ndim() == 0)
     shape_error("scatter", "expected indices with a last dimension of index vectors, got {}",
                 describe(indices.type()));

@@ -1,5 +1,7 @@
 #include "tessera/ops/select.h"
 
+#include <functional>
+
 #include "tessera/ops/array_math.h"
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/elementwise_family.h"
@@ -212,6 +214,36 @@ namespace lax {
 
 Array select(const Array& pred, const Array& on_true, const Array& on_false) {
   return bind1(select_op, NoParams{}, {pred, on_true, on_false});
+}
+Array select_n(const Array& which, const std::vector<Array>& cases) {
+  const char* name = "select_n";
+  if (cases.empty()) value_error(name, "expected at least one case, got none");
+  if (which.dtype() != bool_ && which.dtype() != int32)
+    type_error(name, "expected a bool or int32 selector, got {}; convert it with astype",
+               describe(which.type()));
+  if (which.dtype() == bool_ && cases.size() > 2)
+    value_error(name, "expected at most 2 cases for a bool selector, got {}; select by int32",
+                cases.size());
+  if (which.ndim() != 0 && which.shape() != cases[0].shape())
+    shape_error(name, "expected a scalar selector or one of shape {}, got {}; broadcast it",
+                cases[0].shape(), describe(which.type()));
+  for (const Array& x : cases) {
+    if (x.dtype() != cases[0].dtype())
+      type_error(name, "expected cases of one dtype, got {} and {}; convert one of them",
+                 describe(cases[0].type()), describe(x.type()));
+    if (x.shape() != cases[0].shape())
+      shape_error(name, "expected cases of one shape, got {} and {}; broadcast one of them",
+                  describe(cases[0].type()), describe(x.type()));
+  }
+  if (cases.size() == 1) return cases[0];
+  if (which.dtype() == bool_) return select(which, cases[1], cases[0]);
+  // Halves first: as many choices above each other as the number of cases has digits.
+  const std::function<Array(size_t, size_t)> among = [&](size_t first, size_t last) -> Array {
+    if (last - first == 1) return cases[first];
+    const size_t middle = (first + last) / 2;
+    return select(which < middle, among(first, middle), among(middle, last));
+  };
+  return among(0, cases.size());
 }
 Array clamp(const Array& low, const Array& x, const Array& high) {
   return bind1(clamp_op, NoParams{}, {low, x, high});

@@ -3,7 +3,7 @@
 #include "tessera/numpy/math.h"
 #include "tessera/numpy/promotion.h"
 #include "tessera/numpy/reduce.h"
-#include "tessera/numpy/sorting.h"
+#include "tessera/numpy/searching.h"
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/concatenate.h"
 #include "tessera/ops/constant.h"

@@ -6,13 +6,19 @@
 #include "run.h"
 #include "tessera/numpy/dtype_info.h"
 #include "tessera/numpy/index.h"
+#include "tessera/numpy/indexing.h"
+#include "tessera/numpy/lax.h"
 #include "tessera/numpy/linear.h"
 #include "tessera/numpy/logic.h"
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/math.h"
 #include "tessera/numpy/nn.h"
 #include "tessera/numpy/operators.h"
+#include "tessera/numpy/pad.h"
+#include "tessera/numpy/quantile.h"
 #include "tessera/numpy/reduce.h"
+#include "tessera/numpy/searching.h"
+#include "tessera/numpy/sorting.h"
 
 namespace tessera {
 namespace {
@@ -32,6 +38,8 @@ const std::vector<Mistake>& mistakes() {
                      scalar = 1.0, mask = array({true, false, true});
   constexpr ErrorKind kType = ErrorKind::kType, kShape = ErrorKind::kShape,
                       kValue = ErrorKind::kValue;
+  static const IndexDims kScalars{
+      .offset_dims = {}, .collapsed_slice_dims = {0}, .start_index_map = {0}};
   static const std::vector<Mistake> all = {
       {"add_shapes", kShape,
        [] {
@@ -45,7 +53,6 @@ const std::vector<Mistake>& mistakes() {
        "[multiply] expected shapes that broadcast"},
       {"sub_bool", kType, [] { mask - mask; }, "integer or floating-point or complex array"},
       {"negative_bool", kType, [] { -mask; }, "bool[3]"},
-      {"positive_bool", kType, [] { +mask; }, "[positive] expected a numeric array, got bool[3]"},
       {"bits_of_floats", kType, [] { vector& vector; }, "float32[3]"},
       {"shift_of_floats", kType, [] { vector << 1; }, "float32[3]"},
       {"floor_divide_complex", kType, [] { floor_divide(complex, 2); },
@@ -89,7 +96,8 @@ const std::vector<Mistake>& mistakes() {
       {"argmax_complex", kType, [] { argmax(complex); }, "[argmax] expected real arrays"},
       {"average_weights", kShape, [] { average(matrix, {.axis = 0, .weights = vector}); },
        "[average] expected weights"},
-      {"logsumexp_complex", kType, [] { logsumexp(complex); }, "[logsumexp] expected real arrays"},
+      {"logsumexp_where", kType, [] { logsumexp(vector, {.where = ints, .b = vector}); },
+       "[logsumexp] expected a bool array for `where`, got int32[3]"},
       // creation
       {"from_host_count", kShape,
        [] {
@@ -175,6 +183,24 @@ const std::vector<Mistake>& mistakes() {
        "[array_split] expected at least one part"},
       {"tile", kValue, [] { tile(vector, {-1}); }, "[tile] expected repetitions of at least 0"},
       {"repeat", kValue, [] { repeat(vector, -1, 0); }, "[repeat] expected at least 0 repeats"},
+      {"repeat_each_negative", kValue,
+       [] {
+         repeat(vector, {1, -1, 0}, 0);
+       },
+       "[repeat] expected at least 0 repeats, got -1"},
+      {"repeat_each_count", kShape,
+       [] {
+         repeat(vector, {1, 2}, 0);
+       },
+       "[repeat] expected one number for each of 3 elements along axis 0, got 2"},
+      {"repeat_dtype", kType, [] { repeat(vector, vector, 0, 4); },
+       "[repeat] expected an integer scalar or vector of repeats, got float32[3]"},
+      {"repeat_total", kValue, [] { repeat(vector, ints, 0, -1); },
+       "[repeat] expected a total length of at least 0, got -1"},
+      {"repeat_nothing", kShape, [] { repeat(zeros(0), ints, 0, 4); },
+       "[repeat] expected elements along axis 0 to repeat"},
+      {"roll_dtype", kType, [] { roll(vector, Array(1.5), 0); },
+       "[roll] expected an integer scalar as the shift, got float32[]"},
       {"fliplr", kShape, [] { fliplr(vector); }, "[fliplr] expected at least 2 dimensions"},
       {"flipud", kShape, [] { flipud(scalar); }, "[flipud] expected at least 1 dimension"},
       {"roll", kValue,
@@ -191,6 +217,16 @@ const std::vector<Mistake>& mistakes() {
       {"pad_negative", kValue, [] { pad(vector, -1); }, "[pad] expected widths of at least 0"},
       {"pad_empty", kShape, [] { pad(zeros({0}), 1, {.mode = PadMode::kEdge}); },
        "[pad] expected elements to pad dimension 0 with"},
+      {"pad_values_count", kShape,
+       [] {
+         pad(matrix, 1, {.values = {{1, 2}, {3, 4}, {5, 6}}});
+       },
+       "[pad] expected one pair of values or one for each dimension"},
+      {"pad_values_shape", kShape, [] { pad(matrix, 1, {.value = vector}); },
+       "[pad] expected scalars as values, got float32[3]"},
+      {"pad_stat_length", kValue,
+       [] { pad(matrix, 1, {.mode = PadMode::kMean, .stat_length = 0}); },
+       "[pad] expected a stat_length of at least 1, got 0"},
       // linear
       {"matmul", kShape, [] { matmul(matrix, matrix); },
        "[matmul] expected dimension 1 of the first operand as long as dimension 0 of the second"},
@@ -264,11 +300,91 @@ const std::vector<Mistake>& mistakes() {
          dynamic_update_index_in_dim(zeros({2, 2, 2}), vector, 0);
        },
        "[dynamic_update_index_in_dim] expected an update of rank 2 or 3"},
+      {"mask_shape", kShape, [] { at(matrix)[mask].set(1); },
+       "[index] expected a mask of the first dimensions of float32[2,3], got bool[3]"},
+      {"mask_values", kShape, [] { at(vector)[mask].add(vector); }, "use where(mask, values, x)"},
+      {"at_wrap", kValue, [] { at(vector)[ints].set(1, {.mode = IndexMode::kWrap}); },
+       "[scatter] expected a mode of windows, got kWrap"},
+      {"gather_wrap", kValue,
+       [] { lax::gather(vector, array({{0}}), kScalars, {1}, IndexMode::kWrap); },
+       "[gather] expected a mode of windows, got kWrap; take remainder(indices, extent)"},
+      {"scatter_wrap", kValue,
+       [] {
+         lax::scatter(vector, array({{0}}), array({1.}), kScalars, ScatterKind::kAdd,
+                      {.mode = IndexMode::kWrap});
+       },
+       "[scatter] expected a mode of windows, got kWrap; take remainder(indices, extent)"},
+      // lax
+      {"select_n_none", kValue, [] { lax::select_n(mask, {}); },
+       "[select_n] expected at least one case, got none"},
+      {"select_n_dtype", kType, [] { lax::select_n(vector, {vector}); },
+       "[select_n] expected a bool or int32 selector, got float32[3]"},
+      {"select_n_bool", kValue,
+       [] {
+         lax::select_n(mask, {vector, vector, vector});
+       },
+       "[select_n] expected at most 2 cases for a bool selector, got 3"},
+      {"select_n_which", kShape,
+       [] {
+         lax::select_n(mask, {matrix, matrix});
+       },
+       "[select_n] expected a scalar selector or one of shape (2, 3), got bool[3]"},
+      {"select_n_dtypes", kType,
+       [] {
+         lax::select_n(mask, {vector, ints});
+       },
+       "[select_n] expected cases of one dtype, got float32[3] and int32[3]"},
+      {"select_n_shapes", kShape,
+       [] {
+         lax::select_n(Array(true), {vector, matrix});
+       },
+       "[select_n] expected cases of one shape, got float32[3] and float32[2,3]"},
+      // sorting, searching, quantiles
+      {"top_k", kValue, [] { top_k(vector, 4); }, "[top_k]"},
+      {"top_k_axis", kShape, [] { top_k(vector, 1, 1); }, "[top_k]"},
+      {"searchsorted_matrix", kShape, [] { searchsorted(matrix, vector); },
+       "[searchsorted] expected a vector, got float32[2,3]"},
+      {"searchsorted_sorter", kType, [] { searchsorted(vector, 1, {.sorter = vector}); },
+       "[searchsorted] expected an integer sorter of the shape of float32[3], got float32[3]"},
+      {"digitize", kShape, [] { digitize(vector, matrix); },
+       "[digitize] expected a vector, got float32[2,3]"},
+      {"bincount_matrix", kShape, [] { bincount(matrix, 2); }, "[bincount] expected a vector"},
+      {"bincount_dtype", kType, [] { bincount(vector, 2); },
+       "[bincount] expected integers, got float32[3]"},
+      {"bincount_length", kValue, [] { bincount(ints, -1); }, "[bincount] expected a length >= 0"},
+      {"bincount_weights", kShape, [] { bincount(ints, 2, scalar); },
+       "[bincount] expected one weight an element, got float32[] for int32[3]"},
+      {"histogram_bins", kValue, [] { histogram(vector, {.bins = 0}); },
+       "[histogram] expected at least one bin, got 0"},
+      {"histogram_edges", kShape, [] { histogram(vector, {.bins = matrix}); },
+       "[histogram] expected a vector, got float32[2,3]"},
+      {"histogram_nothing", kShape, [] { histogram(zeros(0)); },
+       "[histogram] expected elements or a range, got float32[0]"},
+      {"histogram_weights", kShape, [] { histogram(vector, {.weights = matrix}); },
+       "[histogram] expected one weight an element, got float32[2,3] for float32[3]"},
+      {"histogram_complex", kType, [] { histogram(complex); },
+       "[histogram] expected real numbers, got complex64[2]"},
+      {"nonzero_size", kValue, [] { nonzero(vector, -1); }, "[nonzero] expected a size >= 0"},
+      {"unique_size", kValue, [] { unique(vector, -1); }, "[unique] expected a size >= 0"},
+      {"unique_nothing", kShape, [] { unique(zeros(0), 1); },
+       "[unique] expected at least one element, got float32[0]"},
+      {"unique_axis", kShape, [] { unique_all(vector, 1, {.axis = 1}); }, "[unique_all]"},
+      {"quantile_rank", kShape, [] { quantile(vector, matrix); },
+       "[quantile] expected a scalar or vector of quantiles, got float32[2,3]"},
+      {"quantile_complex", kType, [] { quantile(complex, 0.5); },
+       "[quantile] expected real numbers, got complex64[2]; take abs(z) or real(z)"},
+      {"median_nothing", kShape, [] { median(zeros(0)); },
+       "[median] expected at least one element along the axes, got float32[0]"},
       // nn
       {"sigmoid_int", kType, [] { sigmoid(ints); }, "int32[3]"},
       {"glu", kShape, [] { glu(vector); }, "[glu] expected an even extent along axis 0"},
       {"softmax_axis", kShape, [] { softmax(vector, 1); }, "[softmax]"},
-      {"one_hot_dtype", kType, [] { one_hot(vector, 3); }, "[one_hot] expected integers"},
+      {"softmax_where", kType, [] { softmax(vector, 0, ints); },
+       "[softmax] expected a bool array for `where`, got int32[3]"},
+      {"log_softmax_where", kType, [] { log_softmax(vector, 0, ints); },
+       "[log_softmax] expected a bool array for `where`, got int32[3]"},
+      {"standardize_where", kType, [] { standardize(vector, {.where = ints}); },
+       "[standardize] expected a bool array for `where`, got int32[3]"},
       {"one_hot_count", kValue, [] { one_hot(ints, -1); }, "[one_hot] expected at least 0 classes"},
   };
   return all;

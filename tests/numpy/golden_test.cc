@@ -12,6 +12,7 @@
 #include "tessera/numpy/math.h"
 #include "tessera/numpy/nn.h"
 #include "tessera/numpy/operators.h"
+#include "tessera/numpy/pad.h"
 #include "tessera/numpy/reduce.h"
 #include "tessera/ops/convert.h"
 

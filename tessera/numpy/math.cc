@@ -362,7 +362,7 @@ Array log_add_exp(const Array& a, const Array& b, double base) {
     type_error("logaddexp", "expected real arrays, got {}; use log(exp(x) + exp(y))",
                describe(a.type()));
   const Array delta = lax::sub(a, b), log_base = like(a, std::log(base));
-  Array power = lax::neg(lax::abs(delta));
+  Array power = lax::min(delta, lax::neg(delta));  // unlike that of -abs, its derivative at 0 is 0
   if (base != std::numbers::e) power = lax::mul(power, log_base);
   Array added = lax::log1p(lax::exp(power));
   if (base != std::numbers::e) added = lax::div(added, log_base);

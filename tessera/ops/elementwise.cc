@@ -68,8 +68,9 @@ Rule<Transpose> binary_transpose(const char* name, Linearity linearity, BinaryTa
 
 Array nonzero(const Array& x) { return select(x == 0, full_like(x, 1), x); }
 
+// At 0 it is t, as in JAX.
 Array abs_tangent(const Array& t, const Array& x) {
-  if (!is_complex(x.dtype())) return t * sign(x);
+  if (!is_complex(x.dtype())) return t * select(x >= 0, full_like(x, 1), full_like(x, -1));
   return real(conj(sign(x)) * t);
 }
 

@@ -324,23 +324,18 @@ const Exceptions kRefuses{{"at_max", "complex64"},
                           {"dot_product_attention", "uint8"},
                           {"dot_product_attention", "complex64"},
                           {"take", "bool"}};
-// Other values: digamma at 0 is infinite when it is evaluated naively; JAX's remainder of true by
-// false is true; powers of 0 by complex numbers and an angle on the branch cut differ by the sign
-// of a zero.
+// Other values: JAX's digamma at 0 is NaN, here the pole's infinity where it is evaluated naively;
+// its remainder of true by false is true; powers of 0 by complex numbers and an angle on the branch
+// cut differ by the sign of a zero.
 const Exceptions kDiffers{
     {"digamma", "all"},     {"lax_digamma", "all"},       {"fmod", "bool"},
     {"power", "complex64"}, {"float_power", "complex64"}, {"arctan2", "complex64"}};
-// Derivatives at kinks: JAX's of abs at 0 is 1, here 0; of powers of 0 NaN, here 0. arccosh's is
-// NaN outside of its domain here, cbrt's at 0 too, and that of a bitcast to the same dtype is 1.
-const Exceptions kOtherDerivatives{{"abs", "ties"},
-                                   {"fabs", "ties"},
-                                   {"copysign", "ties"},
-                                   {"hypot", "ties"},
-                                   {"power", "ties"},
+// Other derivatives: of 0 to the power of 0, NaN in JAX; of arccosh outside of its domain, where it
+// is NaN; of a bitcast to the same dtype, which is the identity here.
+const Exceptions kOtherDerivatives{{"power", "ties"},
                                    {"float_power", "ties"},
                                    {"arccosh", "generic"},
                                    {"arccosh", "ties"},
-                                   {"cbrt", "ties"},
                                    {"bitcast_convert_type", "generic"},
                                    {"bitcast_convert_type", "ties"},
                                    {"bitcast_convert_type", "positive"}};

@@ -21,8 +21,8 @@ bool wants_tiles(DType dtype);
 // there are no tiles or the product is too small to gain by them. Parts whose elements tiles cannot
 // represent (infinities, NaN, more than 157 powers of two between elements) go to `otherwise`.
 //
-// Errors are no larger than those of float32 sums: each product is within 2^-25 of itself of the
-// exact one, and long sums are added up in blocks.
+// Errors are of the size of those of float32 sums: each product is within 2^-24 of itself of the
+// exact one, as a rounded one is, and long sums are added up in blocks.
 using GemmFunction = void (*)(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a,
                               MatrixRef b, std::byte* c, int64_t ldc, bool accumulate);
 bool gemm_tiles(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b,

@@ -5,7 +5,7 @@
 // three bfloat16 numbers, and a float16 number of two: the number rounded, what that leaves
 // rounded, and the rest (Henry, Tang and Heinecke, "Leveraging the bfloat16 Artificial Intelligence
 // Datatype For Higher-Precision Computations", ARITH 2019). Six of the nine products of such sums
-// lose less than one rounding to float32 does.
+// lose at most 2^-24 of the whole: no more than one rounding to float32 does.
 #pragma once
 
 #include <cstddef>

@@ -1,12 +1,18 @@
 // What an installed Tessera must give a project of its own: headers, libraries, the ops and
-// transforms, which register themselves, and the compiler.
+// transforms, which register themselves, and the compiler; and room for the project's own names.
 #include <tessera/tessera.h>
 
 #include <iostream>
 
+using namespace tessera;
+
+struct Params {
+  Array w;
+};
+
 int main() {
-  using namespace tessera;
-  const auto f = jit(grad([](const Array& x) { return sum(x * x); }));
-  std::cout << f(arange(3.f)) << "\n"
+  const auto f = jit(grad([](const Params& p) { return sum(p.w * p.w); }));
+  const Params g = f(Params{arange(3.f)});
+  std::cout << g.w << "\n"
             << (find_op("stablehlo", "sine") ? "sine is defined" : "sine is missing") << "\n";
 }

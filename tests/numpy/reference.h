@@ -97,15 +97,10 @@ inline std::vector<Result> eager_results(const ArraysFn& f, const std::vector<Li
 }
 
 inline std::vector<Result> traced_results(const ArraysFn& f, const std::vector<Literal>& inputs) {
-  std::vector<Type> types;
-  for (const Literal& x : inputs) types.push_back(Type{.dtype = x.dtype(), .shape = x.shape()});
-  const TracedFunction traced = trace_function(f, types);
-  std::vector<Literal> all = inputs;
-  for (const Array& x : traced.captures) all.push_back(x.to_host());
-  const std::vector<Literal> values = evaluate(traced.function, all);
+  const TracedRun run = trace_and_evaluate(f, inputs);
   std::vector<Result> out;
-  for (size_t i = 0; i < values.size(); ++i)
-    out.push_back({values[i], traced.function.output_types()[i].weak});
+  for (size_t i = 0; i < run.values.size(); ++i)
+    out.push_back({run.values[i], run.traced.function.output_types()[i].weak});
   return out;
 }
 

@@ -15,13 +15,21 @@ namespace tessera::testing {
 using Arrays = std::vector<Array>;
 using ArraysFn = std::function<Arrays(const Arrays&)>;
 
-inline std::vector<Literal> run_traced(const ArraysFn& f, const std::vector<Literal>& inputs) {
+struct TracedRun {
+  TracedFunction traced;
+  std::vector<Literal> values;
+};
+inline TracedRun trace_and_evaluate(const ArraysFn& f, const std::vector<Literal>& inputs) {
   std::vector<Type> types;
   for (const Literal& x : inputs) types.push_back(Type{.dtype = x.dtype(), .shape = x.shape()});
-  const TracedFunction traced = trace_function(f, types);
+  TracedFunction traced = trace_function(f, types);
   std::vector<Literal> all = inputs;
   for (const Array& x : traced.captures) all.push_back(x.to_host());
-  return evaluate(traced.function, all);
+  std::vector<Literal> values = evaluate(traced.function, all);
+  return {std::move(traced), std::move(values)};
+}
+inline std::vector<Literal> run_traced(const ArraysFn& f, const std::vector<Literal>& inputs) {
+  return trace_and_evaluate(f, inputs).values;
 }
 
 inline std::vector<Literal> run_eagerly(const ArraysFn& f, const std::vector<Literal>& inputs) {

@@ -30,10 +30,14 @@ TileChoice tile_choice(const char* text) {
   return TileChoice::kHalves;
 }
 
+bool takes(TileChoice choice, DType dtype) {
+  if (choice == TileChoice::kOff) return false;
+  return dtype == float16 || dtype == bfloat16 || (dtype == float32 && choice == TileChoice::kAll);
+}
+
 bool wants_tiles(DType dtype) {
   static const TileChoice choice = tile_choice(std::getenv("TESSERA_MATRIX_TILES"));
-  if (choice == TileChoice::kOff || !cpu_has_tiles()) return false;
-  return dtype == float16 || dtype == bfloat16 || (dtype == float32 && choice == TileChoice::kAll);
+  return takes(choice, dtype) && cpu_has_tiles();
 }
 
 #if defined(__x86_64__) && defined(__linux__)

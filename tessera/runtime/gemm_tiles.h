@@ -13,6 +13,7 @@ enum class TileChoice { kOff, kHalves, kAll };
 // "off", "halves" (float16 and bfloat16; also null and "") or "all" (float32 too); else UserError
 // kValue.
 TileChoice tile_choice(const char* text);
+bool takes(TileChoice choice, DType dtype);
 // As the environment's TESSERA_MATRIX_TILES has it, where there are tiles. The first call throws as
 // tile_choice().
 bool wants_tiles(DType dtype);

@@ -225,6 +225,17 @@ TEST(GemmTiles, TheUserChooses) {
                         "[TESSERA_MATRIX_TILES] expected 'off', 'halves' or 'all', got 'on'");
 }
 
+TEST(GemmTiles, Float32OnlyWhereAsked) {
+  for (DType dtype : {float16, bfloat16}) {
+    EXPECT_FALSE(takes(TileChoice::kOff, dtype));
+    EXPECT_TRUE(takes(TileChoice::kHalves, dtype));
+    EXPECT_TRUE(takes(TileChoice::kAll, dtype));
+  }
+  EXPECT_FALSE(takes(TileChoice::kHalves, float32));
+  EXPECT_TRUE(takes(TileChoice::kAll, float32));
+  EXPECT_FALSE(takes(TileChoice::kAll, float64));
+}
+
 TEST(GemmTiles, LeavesWhatGainsNothingToTheLibraries) {
   float c[1] = {7};
   const MatrixRef one{reinterpret_cast<const std::byte*>(c), 1, 1};

@@ -40,6 +40,12 @@ Array running_totals(const Array& x) {
   return lax::slice_in_dim(lax::reshape(rows, {runs * kRun}), 0, n);
 }
 
+// The logits with Gumbel noise. Of equal ones the first is picked, so they have to round as JAX's.
+Array noisy_logits(const Key& key, const Shape& shape, const Array& logits) {
+  const Array noise = internal::rounded(gumbel(key, shape, logits.dtype()));
+  return internal::rounded(lax::add(noise, logits));
+}
+
 struct ChoiceParams {
   Shape shape;
   int64_t population = 0;
@@ -78,12 +84,13 @@ Array places(const char* name, const Key& key, int64_t n, const Shape& shape,
                        const Array sums = running_totals(p);
                        const Array all = lax::reshape(lax::slice_in_dim(sums, n - 1, n), {});
                        const Array u = uniform(k, shape, dtype);
-                       const Array r = lax::mul(broadcast_array(name, all, shape),
-                                                lax::sub(lax::full_like(u, 1), u));
+                       const Array r = internal::rounded(
+                           lax::mul(broadcast_array(name, all, shape),
+                                    internal::rounded(lax::sub(lax::full_like(u, 1), u))));
                        return as_dtype(searchsorted(sums, r), index);
                      }
                      // The largest of logits with Gumbel noise are a sample without replacement.
-                     const Array noisy = lax::add(gumbel(k, {n}, dtype), lax::log(p));
+                     const Array noisy = noisy_logits(k, {n}, internal::rounded(lax::log(p)));
                      return lax::reshape(as_dtype(lax::top_k(noisy, draws).second, index), shape);
                    });
 }
@@ -129,7 +136,7 @@ Array distinct_classes(const char* name, const Key& key, const Array& logits, in
   return composite("random::categorical_distinct", DistinctParams{shape, axis}, {key.data, logits},
                    [&](std::span<const Array> a) {
                      const Array x = as_dtype(a[1], a[1].dtype());
-                     const Array noisy = lax::add(x, gumbel({a[0]}, x.shape(), x.dtype()));
+                     const Array noisy = noisy_logits({a[0]}, x.shape(), x);
                      const int64_t last = x.ndim() - 1;
                      const Array found = lax::top_k(lax::move_dim(noisy, axis, last), k).second;
                      return lax::reshape(lax::move_to_front(found, last), shape);
@@ -168,13 +175,11 @@ Array categorical(const Key& key, const Array& logits, const CategoricalOptions&
     Shape shape;
     int64_t axis;
   };
-  return composite(
-      name, CategoricalParams{drawn, added + axis}, {key.data, logits},
-      [&](std::span<const Array> a) {
-        const Array noise = gumbel({a[0]}, drawn, a[1].dtype());
-        return argmax(lax::add(noise, broadcast_array(name, as_dtype(a[1], a[1].dtype()), drawn)),
-                      {.axis = added + axis});
-      });
+  return composite(name, CategoricalParams{drawn, added + axis}, {key.data, logits},
+                   [&](std::span<const Array> a) {
+                     const Array x = broadcast_array(name, as_dtype(a[1], a[1].dtype()), drawn);
+                     return argmax(noisy_logits({a[0]}, drawn, x), {.axis = added + axis});
+                   });
 }
 
 }  // namespace tessera::random

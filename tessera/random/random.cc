@@ -102,10 +102,10 @@ Array truncated_normal(const Key& key, const Array& lower, const Array& upper,
         const Array low = as_dtype(a[1], result), high = as_dtype(a[2], result);
         const auto full = [&](const Array& x) { return broadcast_array(name, x, out); };
         const auto cdf = [&](const Array& x) {
-          return full(lax::erf(lax::div(x, real_like(x, std::numbers::sqrt2))));
+          return full(rounded(lax::erf(rounded(lax::div(x, real_like(x, std::numbers::sqrt2))))));
         };
         const Array u = scaled_uniform(key_words(name, {a[0]}), out, cdf(low), cdf(high));
-        const Array z = lax::mul(real_like(u, std::numbers::sqrt2), lax::erf_inv(u));
+        const Array z = lax::mul(real_like(u, std::numbers::sqrt2), rounded(lax::erf_inv(u)));
         // Rounding must not leave the open interval.
         return lax::min(full(lax::nextafter(high, real_like(high, -inf))),
                         lax::max(full(lax::nextafter(low, real_like(low, inf))), z));
@@ -123,25 +123,34 @@ Array laplace(const Key& key, const Shape& shape, OptionalDType dtype) {
       [](const Array& u) { return lax::mul(lax::sign(u), lax::log1p(lax::neg(lax::abs(u)))); });
 }
 
+namespace {
+
+// u of [0, 1) in (0, 1): the smallest normal number for 0. Scaling from there to 1 would be this
+// too, but for float16, and there XLA's folding of constants makes it this.
+Array positive(const Array& u) { return lax::max(u, real_like(u, finfo(u.dtype()).tiny)); }
+
+}  // namespace
+
 Array gumbel(const Key& key, const Shape& shape, OptionalDType dtype) {
-  return transformed(
-      "random::gumbel", key, shape, dtype, [](const FloatInfo& info) { return info.tiny; },
-      [](const Array& u) { return lax::neg(lax::log(lax::neg(rounded(lax::log(u))))); });
+  return transformed("random::gumbel", key, shape, dtype, nullptr, [](const Array& u) {
+    return lax::neg(lax::log(lax::neg(rounded(lax::log(positive(u))))));
+  });
 }
 
 Array logistic(const Key& key, const Shape& shape, OptionalDType dtype) {
-  return transformed(
-      "random::logistic", key, shape, dtype, [](const FloatInfo& info) { return info.tiny; },
-      [](const Array& u) {
-        return lax::sub(rounded(lax::log(u)), rounded(lax::log1p(lax::neg(u))));
-      });
+  return transformed("random::logistic", key, shape, dtype, nullptr, [](const Array& u) {
+    const Array x = positive(u);
+    return lax::sub(rounded(lax::log(x)), rounded(lax::log1p(lax::neg(x))));
+  });
 }
 
 Array cauchy(const Key& key, const Shape& shape, OptionalDType dtype) {
   return transformed(
       "random::cauchy", key, shape, dtype, [](const FloatInfo& info) { return info.eps; },
       [](const Array& u) {
-        return lax::tan(lax::mul(real_like(u, std::numbers::pi), lax::sub(u, real_like(u, 0.5))));
+        // Near the poles of tan the rounding of its operand is all that the result is made of.
+        const Array turn = rounded(lax::sub(u, real_like(u, 0.5)));
+        return lax::tan(rounded(lax::mul(real_like(u, std::numbers::pi), turn)));
       });
 }
 

@@ -9,6 +9,12 @@
 "long": {"function", "key", "params", "count", "sum": the wrapping 64-bit sum of the words (decimal
   text), "last": the last four}.
 """
+import os
+
+# CPUs with float16 arithmetic of their own multiply and add in one rounding; all others, and every
+# CPU for bfloat16, round after each op, and so do streams that are to be the same everywhere.
+os.environ['XLA_FLAGS'] = '--xla_cpu_max_isa=AVX2'
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -262,6 +268,60 @@ def more():
        replace=False)
 
 
+# Where the uniform's few bits are all drawn: every mantissa of bfloat16, most of float16's.
+NARROW = 1024
+
+
+def narrow():
+  """What float16 and bfloat16 make of each distribution."""
+  for dtype in (np.float16, jnp.bfloat16):
+    name = np.dtype(dtype).name
+    at = {'positional': {'shape': (NARROW,)}, 'dtype': name}
+    case('uniform', 40, **at)
+    case('uniform', 40, **at, minval=-3.0, maxval=0.1)
+    case('uniform',
+         40,
+         inputs={
+             'minval': np.array([-1, 0, 0.3], dtype),
+             'maxval': np.array([1, 100, 0.7], dtype)
+         },
+         positional={'shape': (64, 3)},
+         dtype=name)
+    for function in ('normal', 'exponential', 'gumbel', 'laplace', 'logistic', 'cauchy'):
+      case(function, 41, **at)
+    for low, high in ((-2.0, 2.0), (0.5, float('inf')), (-0.1, 0.1)):
+      case('truncated_normal',
+           42,
+           positional={
+               'lower': low,
+               'upper': high
+           },
+           shape=(256,),
+           dtype=name)
+    case('bernoulli', 43, inputs={'p': np.array([0, 0.1, 0.5, 0.996, 1], dtype)}, shape=(100, 5))
+    case('rademacher', 43, positional={'shape': (33,)}, dtype=name)
+    logits = np.random.default_rng(44).normal(size=(4, 5)).astype(dtype)
+    case('categorical', 44, inputs={'logits': logits}, shape=(400, 4))
+    case('categorical', 44, inputs={'logits': logits}, axis=0)
+    case('categorical', 44, inputs={'logits': logits}, shape=(3, 4), replace=False)
+    p = np.array([0.1, 0.3, 0.05, 0.35, 0.2], dtype)
+    case('choice', 45, positional={'a': 5}, inputs={'p': p}, shape=(400,))
+    case('choice', 45, positional={'a': 5}, inputs={'p': p}, shape=(3,), replace=False)
+    case('permutation', 45, inputs={'x': np.arange(9).astype(dtype)})
+  for dtype in ('int8', 'int16', 'uint8', 'uint16'):
+    info = np.iinfo(dtype)
+    bounds = {
+        'minval': np.array([info.min, 0, info.max - 3, 5], 'int32'),
+        'maxval': np.array([info.max + 1, info.max, info.max + 1, 5], 'int32')
+    }
+    case('randint', 46, inputs=bounds, positional={'shape': (64, 4)}, dtype=dtype)
+    # Bounds of the dtype itself, and ones beyond it, which are clipped.
+    own = {k: np.array(v[1], dtype) for k, v in bounds.items()}
+    case('randint', 46, inputs=own, positional={'shape': (64,)}, dtype=dtype)
+    far = {'minval': np.int32(-100000), 'maxval': np.int32(100000)}
+    case('randint', 46, inputs=far, positional={'shape': (64,)}, dtype=dtype)
+
+
 def long_streams():
   for dtype, count in (('uint32', 1000003), ('uint8', 100001), ('uint16', 65537)):
     key = jax.random.key(17)
@@ -290,7 +350,7 @@ def long_streams():
   }
 
 
-for group in (keys, streams, parameters, shuffles, more):
+for group in (keys, streams, parameters, shuffles, more, narrow):
   group()
 print(len(cases), 'cases')
 topic.write({

@@ -17,7 +17,7 @@ struct Classifier {
       : first(64, 128, rngs), second(128, 10, rngs), dropout(0.2, rngs) {}
   Array operator()(const Array& x) { return second(dropout(relu(first(x)))); }
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.first, self.second, self.dropout);
   }
 };

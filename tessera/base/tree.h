@@ -1,7 +1,7 @@
 // Trees (pytrees): values whose leaves are Arrays. A function may take and return any of
 //   Array; std::tuple, pair, array, vector, map, optional of trees; a plain struct of trees (its
 //   fields are found by Boost.PFR); a class that lists its fields once:  template <class Self>
-//   static auto fields(Self& self) { return std::tie(self.a, self.b); }
+//   static constexpr auto fields(Self& self) { return std::tie(self.a, self.b); }
 // Every other field (numbers, strings, enums, shapes, dtypes, empty types) is static: it is part of
 // the program, not of its data, and so of the cache key of jit.
 //
@@ -21,6 +21,7 @@
 
 #include "tessera/base/dtype.h"
 #include "tessera/base/error.h"
+#include "tessera/base/field_name.h"
 #include "tessera/base/shape.h"
 
 namespace tessera {
@@ -68,17 +69,20 @@ concept StaticValue = std::is_arithmetic_v<T> || std::is_enum_v<T> ||
   { x.tree_static_key() } -> std::convertible_to<std::string>;
 };
 
+inline std::string step_of(std::string_view name, size_t index) {
+  return name.empty() ? fmt::format(".{}", index) : fmt::format(".{}", name);
+}
+
 // Calls visit(child, name) for every child of an inner node, in order.
 template <class T, class F>
 void for_each_child(T& node, F&& visit) {
   using U = std::remove_const_t<T>;
   if constexpr (ListsFields<U>) {
-    std::apply(
-        [&](auto&... field) {
-          int i = 0;
-          (visit(field, fmt::format(".{}", i++)), ...);
-        },
-        U::fields(node));
+    auto list = U::fields(node);
+    [&]<size_t... I>(std::index_sequence<I...>) {
+      (visit(std::get<I>(list), step_of(listed_field_name<U, I>(), I)), ...);
+    }
+    (std::make_index_sequence<std::tuple_size_v<decltype(list)>>());
   } else if constexpr (IsTuple<U>::value) {
     std::apply(
         [&](auto&... field) {
@@ -96,10 +100,11 @@ void for_each_child(T& node, F&& visit) {
   } else {
     static_assert(std::is_aggregate_v<U>,
                   "not a tree: make it a plain struct, or list its fields once: template <class "
-                  "Self> static auto "
+                  "Self> static constexpr auto "
                   "fields(Self& self) { return std::tie(self.a, self.b); }");
-    boost::pfr::for_each_field(node,
-                               [&](auto& field, size_t i) { visit(field, fmt::format(".{}", i)); });
+    boost::pfr::for_each_field(node, [&](auto& field, auto index) {
+      visit(field, step_of(field_name<U, index>(), index));
+    });
   }
 }
 // The same without names, which cost time on the path of every call.
@@ -119,7 +124,7 @@ void for_each_unnamed_child(T& node, F&& visit) {
   } else {
     static_assert(std::is_aggregate_v<U>,
                   "not a tree: make it a plain struct, or list its fields once: template <class "
-                  "Self> static auto "
+                  "Self> static constexpr auto "
                   "fields(Self& self) { return std::tie(self.a, self.b); }");
     boost::pfr::for_each_field(node, [&](auto& field) { visit(field); });
   }
@@ -137,7 +142,8 @@ void for_each_leaf(T& node, F&& visit) {
   }
 }
 
-// Calls visit(leaf, path): ".0[2]" is the third element of the first field.
+// Calls visit(leaf, path): ".layers[2]" is the third element of the field `layers`. A field whose
+// name the compiler does not tell goes by its index: ".0[2]".
 template <class T, class F>
 void for_each_leaf_with_path(T& node, F&& visit, const std::string& path = {}) {
   if constexpr (Leaf<T>) {

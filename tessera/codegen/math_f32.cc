@@ -205,22 +205,18 @@ Vec tanh_f32(Vec x) {
   return copy_sign(select(y < 0.375, fma(-h, w, h), w), x);
 }
 
-// q = z / (1 + z) with z = exp(-|x|): logistic(x) is q for negative x, else 1 - q. Numerator and
-// denominator carry the part that rounding cut off.
-Vec logistic_f32(Vec x) {
-  Vec a = clamp(-abs(x), -105, 0);
-  auto [n, r] = reduce_exp(a);
-  Vec p = polynomial(r, {0.49999994f, 0.16666509f, 0.041668527f, 0.008370134f, 0.0013811704f});
-  p = fma(r * r, p, r);
-  Vec m = 1.0 + p;
-  Vec m_low = p - (m - 1.0);
-  Vec z = scale(m, n), z_low = scale(m_low, n);
-  Vec d = 1.0 + z;
-  Vec d_low = (z - (d - 1.0)) + z_low;
-  Vec q = z / d;
-  Vec left = fma(-q, d, z) + fma(-q, d_low, z_low);
-  q = fma(left, 1.0 - q, q);
-  return select(x < 0.0, q, 1.0 - q);
+// c / (c + c exp(-x)): with c = 2^-25 nothing overflows before the result leaves the subnormal
+// numbers, and nothing that counts underflows.
+Vec logistic_f32(Vec given) {
+  constexpr double kShift = kMagic + 127 - 25;  // whose low bits are those of c 2^n
+  Vec x = clamp(given, -105, 70);
+  Vec shifted = fma(x, as_f32(-1 / 0.693147180559945309417), kShift);
+  Vec n = shifted - kShift;
+  Vec r = fma(n, kLn2Low, fma(n, kLn2High, x));  // x = r - n ln 2
+  Vec p = polynomial(r, {0.49999994f, -0.16666509f, 0.041668527f, -0.008370134f, 0.0013811704f});
+  p = fma(r * r, p, -r);  // exp(-r) - 1
+  Vec power = float_of_bits(bits_of(shifted) << 23);
+  return 0x1p-25 / (fma(power, p, 0x1p-25) + power);
 }
 
 Vec erf_f32(Vec x) {

@@ -32,7 +32,7 @@ struct Variables {
   S batch_stats;
 
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.params, self.batch_stats);
   }
 };

@@ -47,7 +47,7 @@ struct LinearGeneral {
 
   Array operator()(const Array& x) const;
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.kernel, self.bias, self.axes, self.use_bias, self.dtype);
   }
 };
@@ -58,7 +58,7 @@ struct AttentionCache {
   Array key, value, index;
 
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.key, self.value, self.index);
   }
 };
@@ -99,7 +99,7 @@ struct MultiHeadAttention {
   void set_training(bool training) { deterministic = !training; }
 
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.query, self.key, self.value, self.query_ln, self.key_ln, self.out,
                     self.dropout_rate, self.broadcast_dropout, self.deterministic, self.decode,
                     self.dtype, self.rngs, self.cache);

@@ -6,7 +6,7 @@
 //     nnx::Linear first, second;
 //     explicit Mlp(nnx::Rngs rngs) : first(64, 32, rngs), second(32, 10, rngs) {}
 //     Array operator()(const Array& x) const { return second(relu(first(x))); }
-//     template <class Self> static auto fields(Self& self) { return std::tie(self.first,
+//     template <class Self> static constexpr auto fields(Self& self) { return std::tie(self.first,
 //     self.second); }
 //   };
 //
@@ -47,7 +47,7 @@ struct Linear {
 
   Array operator()(const Array& x) const;
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.kernel, self.bias, self.use_bias, self.dtype);
   }
 };
@@ -81,7 +81,7 @@ struct Conv {
 
   Array operator()(const Array& x) const;
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.kernel, self.bias, self.options.strides, self.options.padding,
                     self.options.input_dilation, self.options.kernel_dilation,
                     self.options.feature_group_count, self.use_bias, self.dtype);
@@ -107,7 +107,7 @@ struct Embed {
   // x @ embedding^T: logits of a model whose input and output share the table.
   Array attend(const Array& x) const;
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.embedding, self.dtype);
   }
 };
@@ -132,7 +132,7 @@ struct LayerNorm {
 
   Array operator()(const Array& x) const;
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.scale, self.bias, self.epsilon, self.use_bias, self.use_scale, self.dtype);
   }
 };
@@ -170,7 +170,7 @@ struct BatchNorm {
   Array operator()(const Array& x) const;
   void set_training(bool training) { use_running_average = !training; }
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.scale, self.bias, self.mean, self.var, self.use_running_average, self.axis,
                     self.momentum, self.epsilon, self.use_bias, self.use_scale, self.axis_name,
                     self.dtype);
@@ -203,7 +203,7 @@ struct Dropout {
   Array operator()(const Array& x) const;
   void set_training(bool training) { deterministic = !training; }
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.rate, self.broadcast_dims, self.deterministic, self.rngs);
   }
 };

@@ -48,7 +48,7 @@ struct Optimizer {
   }
 
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.step, self.tx, self.opt_state);
   }
 };

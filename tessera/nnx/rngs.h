@@ -32,7 +32,7 @@ struct RngStream {
   explicit RngStream(const RngSeed& seed);
 
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.key, self.count);
   }
   // The next key.
@@ -58,7 +58,7 @@ class Rngs {
   random::Key operator()() { return (*this)["default"](); }
 
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.streams_);
   }
 

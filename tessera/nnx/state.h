@@ -17,7 +17,7 @@ struct BatchStat {
   Array value;
 
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.value);
   }
 };

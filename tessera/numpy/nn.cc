@@ -68,9 +68,10 @@ Array gelu(const Array& x, bool approximate) {
   // Never weak, as in JAX.
   const auto strong = [](const Array& a) { return as_dtype(a, a.dtype()); };
   if (approximate) {
+    // (1 + tanh(u)) / 2 is logistic(2 u), which keeps its digits where tanh is close to -1.
     return unary("gelu_tanh", x, kInexact, [&](const Array& a) {
-      const double scale = std::sqrt(2 / std::numbers::pi);
-      return strong(a * (0.5 * (1.0 + tanh(scale * (a + 0.044715 * power(a, 3))))));
+      const double scale = 2 * std::sqrt(2 / std::numbers::pi);
+      return strong(a * lax::logistic(a * (scale + 0.044715 * scale * (a * a))));
     });
   }
   return unary("gelu", x, kInexact,

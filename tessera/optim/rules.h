@@ -37,7 +37,7 @@ struct Stateless {
   static constexpr bool kNeedsParams = false;
 
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.rule);
   }
   template <class P>
@@ -61,7 +61,7 @@ template <class Number>
 struct Scale {
   Number by;
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.by);
   }
   std::vector<Array> apply(const std::vector<Array>& updates) const {
@@ -72,7 +72,7 @@ template <class Number>
 struct Clip {
   Number limit;
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.limit);
   }
   std::vector<Array> apply(const std::vector<Array>& updates) const {
@@ -83,7 +83,7 @@ template <class Number>
 struct ClipByGlobalNorm {
   Number limit;
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.limit);
   }
   std::vector<Array> apply(const std::vector<Array>& updates) const {
@@ -128,7 +128,7 @@ struct ScaleBySchedule {
   static constexpr bool kNeedsParams = false;
 
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.schedule, self.negative);
   }
   template <class P>
@@ -176,7 +176,7 @@ struct TraceState {
   std::optional<P> trace;  // absent without momentum
 
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.trace);
   }
 };
@@ -187,7 +187,7 @@ struct Trace {
   static constexpr bool kNeedsParams = false;
 
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.decay, self.nesterov);
   }
   template <class P>
@@ -229,7 +229,7 @@ struct AdamState {
   P mu, nu;
 
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.count, self.mu, self.nu);
   }
 };
@@ -272,7 +272,7 @@ struct LionState {
   P mu;
 
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.count, self.mu);
   }
 };
@@ -306,7 +306,7 @@ struct RssState {
   P sum_of_squares;
 
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.sum_of_squares);
   }
 };
@@ -351,7 +351,7 @@ struct RmsState {
   P nu;
 
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.count, self.mu, self.nu);
   }
 };
@@ -422,7 +422,7 @@ struct AddDecayedWeights {
   static constexpr bool kNeedsParams = true;
 
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.weight_decay);
   }
   template <class P>

@@ -86,7 +86,7 @@ struct PiecewiseConstantSchedule {
   std::map<int64_t, double> boundaries_and_scales;
 
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.init_value, self.boundaries_and_scales);
   }
   Array operator()(const Array& count) const;

@@ -33,7 +33,7 @@ struct LeafList {
   std::vector<std::string> paths;  // static
 
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.leaves, self.paths);
   }
 };
@@ -96,7 +96,7 @@ struct Transformation {
   Rule rule;
 
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.rule);
   }
 
@@ -129,7 +129,7 @@ struct Chain {
   static constexpr bool kNeedsParams = (Rules::kNeedsParams || ...);
 
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.rules);
   }
   template <class P>

@@ -27,7 +27,7 @@ struct Masked {
   static constexpr bool kNeedsParams = Rule::kNeedsParams;
 
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.rule, self.mask);
   }
   template <class P>
@@ -91,7 +91,7 @@ struct MultiStepsState {
   P accumulated;
 
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.mini_step, self.gradient_step, self.inner, self.accumulated);
   }
   // Whether the last update was one of `inner`: a bool scalar.
@@ -123,7 +123,7 @@ struct MultiSteps {
   static constexpr bool kNeedsParams = Rule::kNeedsParams;
 
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.rule, self.every, self.use_grad_mean);
   }
   template <class P>

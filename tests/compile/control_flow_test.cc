@@ -258,7 +258,7 @@ TEST_F(ControlFlow, Errors) {
                     },
                     State{zeros({3}), zeros({3}), 0}, xs);
               }),
-              AllOf(HasSubstr("[scan] expected carry.1 to keep the type it starts with"),
+              AllOf(HasSubstr("[scan] expected carry.velocity to keep the type it starts with"),
                     HasSubstr("float32[3]"), HasSubstr("float32[2,3]")));
   EXPECT_THAT(error_of([&] {
                 scan([](const Array& c, const Array& x) { return std::pair(c + x, c); },

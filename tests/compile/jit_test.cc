@@ -109,7 +109,7 @@ class Listed {
  public:
   Listed(Array a, Array b) : a_(std::move(a)), b_(std::move(b)) {}
   template <class Self>
-  static auto fields(Self& self) {
+  static constexpr auto fields(Self& self) {
     return std::tie(self.a_, self.b_);
   }
   const Array& a() const { return a_; }

@@ -297,9 +297,9 @@ TEST_F(CheckpointTest, ErrorsOfSaving) {
   EXPECT_THAT(error(ErrorKind::kValue, params(1), 2, {.keep = -1}), HasSubstr("got -1"));
   EXPECT_THAT(error(ErrorKind::kValue, params(2), 1), HasSubstr("a step that"));
   EXPECT_THAT(error(ErrorKind::kValue, Params{arange(2.0f), Array()}),
-              AllOf(HasSubstr("leaf '.1'"), HasSubstr("got none")));
+              AllOf(HasSubstr("leaf '.b'"), HasSubstr("got none")));
   EXPECT_THAT(error(ErrorKind::kValue, Params{abstract_array({2}, int32), arange(2.0f)}),
-              AllOf(HasSubstr("leaf '.0'"), HasSubstr("the abstract int32")));
+              AllOf(HasSubstr("leaf '.w'"), HasSubstr("the abstract int32")));
   EXPECT_THAT(error(ErrorKind::kValue, std::map<std::string, Array>{{"\xff", arange(2.0f)}}),
               HasSubstr("UTF-8"));
   using Nested = std::map<std::string, std::map<std::string, Array>>;
@@ -357,26 +357,26 @@ TEST_F(CheckpointTest, OtherTrees) {
     return text;
   };
   const Array w = zeros({3, 4}, float32), b = zeros({4}, float32);
-  EXPECT_THAT(error(ErrorKind::kValue, std::pair(params(0), b)), HasSubstr("leaf '[0].0'"));
+  EXPECT_THAT(error(ErrorKind::kValue, std::pair(params(0), b)), HasSubstr("leaf '[0].w'"));
   struct More {
     Array w, b, c;
   };
   EXPECT_THAT(error(ErrorKind::kValue, More{w, b, b}),
-              AllOf(HasSubstr("leaf '.2'"), HasSubstr("got none")));
+              AllOf(HasSubstr("leaf '.c'"), HasSubstr("got none")));
   struct Less {
     Array w;
   };
   EXPECT_THAT(error(ErrorKind::kValue, Less{w}),
-              AllOf(HasSubstr("the 1 leaves of `like`"), HasSubstr("leaf '.1' besides")));
+              AllOf(HasSubstr("the 1 leaves of `like`"), HasSubstr("leaf '.b' besides")));
   EXPECT_THAT(error(ErrorKind::kValue, w), HasSubstr("the only leaf"));
   EXPECT_THAT(error(ErrorKind::kShape, Params{w, zeros({5}, float32)}),
-              AllOf(HasSubstr("leaf '.1' of shape (5,)"), HasSubstr("got (4,)")));
-  EXPECT_THAT(error(ErrorKind::kShape, Params{zeros({4, 3}, float32), b}), HasSubstr("'.0'"));
+              AllOf(HasSubstr("leaf '.b' of shape (5,)"), HasSubstr("got (4,)")));
+  EXPECT_THAT(error(ErrorKind::kShape, Params{zeros({4, 3}, float32), b}), HasSubstr("'.w'"));
   EXPECT_THAT(error(ErrorKind::kType, Params{w, zeros({4}, int32)}),
-              AllOf(HasSubstr("leaf '.1' of int32"), HasSubstr("got float32")));
-  EXPECT_THAT(error(ErrorKind::kValue, Params{w, Array()}), HasSubstr("leaf '.1'"));
+              AllOf(HasSubstr("leaf '.b' of int32"), HasSubstr("got float32")));
+  EXPECT_THAT(error(ErrorKind::kValue, Params{w, Array()}), HasSubstr("leaf '.b'"));
   jit([&](const Array& x) {
-    EXPECT_THAT(error(ErrorKind::kTrace, Params{w, x}), HasSubstr("leaf '.1'"));
+    EXPECT_THAT(error(ErrorKind::kTrace, Params{w, x}), HasSubstr("leaf '.b'"));
     return x;
   })(b);
 }
@@ -429,7 +429,7 @@ TEST_F(CheckpointTest, DamagedFiles) {
   std::string bad = bytes_of(file(1));
   bad.back() = static_cast<char>(bad.back() ^ 1);
   write_bytes(file(1), bad);
-  EXPECT_THAT(error(), AllOf(HasSubstr("leaf '.1'"), HasSubstr("checksum")));
+  EXPECT_THAT(error(), AllOf(HasSubstr("leaf '.b'"), HasSubstr("checksum")));
   auto index = nlohmann::json::parse(bytes_of(file(1, "index.json")));
   index["version"] = 2;
   write_bytes(file(1, "index.json"), index.dump());
@@ -444,7 +444,7 @@ TEST_F(CheckpointTest, PlacementsThatCannotBe) {
                          restore_checkpoint(folder_, Params{abstract_array({3, 4}, float32),
                                                             abstract_array({4}, float32, nowhere)});
                        }),
-              HasSubstr("leaf '.1'"));
+              HasSubstr("leaf '.b'"));
 }
 
 }  // namespace

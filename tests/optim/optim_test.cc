@@ -122,7 +122,7 @@ TEST(Optim, ClippingAndDecayAreOptaxs) {
 }
 TEST(Optim, WrappersAreOptaxs) {
   check("masked", optim::masked(optim::adam(0.1), [](const std::string& path, const Array&) {
-          return path == ".0";
+          return path == ".a";
         }));
   check("multi_steps", optim::MultiSteps(optim::adam(0.1), 3));
   check("multi_steps_sum", optim::MultiSteps(optim::sgd(0.1), 4, /*use_grad_mean=*/false));

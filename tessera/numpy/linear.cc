@@ -28,15 +28,6 @@ OptionalDType preferred_of(const ProductParams& p) {
   return p.has_preferred ? OptionalDType(p.preferred) : std::nullopt;
 }
 
-// dot_general; of bool it is whether any pair is true, which int32 sums tell.
-Array product(const Array& x, const Array& y, const lax::DotDims& dims,
-              OptionalDType preferred = {}) {
-  if (x.dtype() != bool_) return lax::dot_general(x, y, dims, preferred);
-  const Array pairs = lax::dot_general(as_dtype(x, int32), as_dtype(y, int32), dims);
-  return preferred && *preferred != bool_ ? as_dtype(pairs, *preferred)
-                                          : lax::ne(pairs, lax::full_like(pairs, 0));
-}
-
 void check_contraction(std::string_view op, const Array& x, int64_t dx, const Array& y,
                        int64_t dy) {
   if (x.shape()[dx] != y.shape()[dy])
@@ -66,9 +57,9 @@ Array matmul_body(const Array& x, const Array& y, OptionalDType preferred) {
   // Without a batch on the right (a layer's weights), its matrix serves all rows of the left: one
   // large product.
   if (batch_y.empty())
-    return product(x, y, {.lhs_contract = {x.ndim() - 1}, .rhs_contract = {0}}, preferred);
+    return lax::dot_general(x, y, {.lhs_contract = {x.ndim() - 1}, .rhs_contract = {0}}, preferred);
   if (batch_x.empty()) {  // likewise; the rows of x then stand before the batch of y
-    const Array out = product(
+    const Array out = lax::dot_general(
         x, y, {.lhs_contract = {x.ndim() - 1}, .rhs_contract = {batch_y.rank()}}, preferred);
     return row ? out : lax::move_dim(out, 0, batch_y.rank());
   }
@@ -76,12 +67,12 @@ Array matmul_body(const Array& x, const Array& y, OptionalDType preferred) {
   const Array right = broadcast_leading("matmul", y, batch, kept_y);
   const Array left = broadcast_leading("matmul", x, batch, kept_x);
   const Dims batch_dims = iota_dims(batch.rank());
-  return product(left, right,
-                 {.lhs_contract = {left.ndim() - 1},
-                  .rhs_contract = {batch.rank()},
-                  .lhs_batch = batch_dims,
-                  .rhs_batch = batch_dims},
-                 preferred);
+  return lax::dot_general(left, right,
+                          {.lhs_contract = {left.ndim() - 1},
+                           .rhs_contract = {batch.rank()},
+                           .lhs_batch = batch_dims,
+                           .rhs_batch = batch_dims},
+                          preferred);
 }
 
 }  // namespace
@@ -110,7 +101,8 @@ Array dot(const Array& x, const Array& y, OptionalDType preferred) {
   const ProductParams params = dot_params(preferred);
   return composite("dot", params, {x, y}, [&](std::span<const Array> a) -> Array {
     const std::vector<Array> p = promote_dtypes(a);
-    return product(p[0], p[1], {.lhs_contract = {dx}, .rhs_contract = {dy}}, preferred_of(params));
+    return lax::dot_general(p[0], p[1], {.lhs_contract = {dx}, .rhs_contract = {dy}},
+                            preferred_of(params));
   });
 }
 
@@ -132,7 +124,7 @@ Array vecdot(const Array& x, const Array& y, int64_t axis) {
     const std::vector<Array> p = promote_and_broadcast("vecdot", a);
     const Dims batch = iota_dims(p[0].ndim() - 1);
     const int64_t last = p[0].ndim() - 1;
-    return product(
+    return lax::dot_general(
         is_complex(p[0].dtype()) ? lax::conj(p[0]) : p[0], p[1],
         {.lhs_contract = {last}, .rhs_contract = {last}, .lhs_batch = batch, .rhs_batch = batch});
   });
@@ -178,8 +170,9 @@ Array tensordot(const Array& x, const Array& y, const std::pair<Dims, Dims>& axe
   return composite("tensordot", TensordotParams{left, right, p.has_preferred, p.preferred}, {x, y},
                    [&](std::span<const Array> a) -> Array {
                      const std::vector<Array> operands = promote_dtypes(a);
-                     return product(operands[0], operands[1],
-                                    {.lhs_contract = left, .rhs_contract = right}, preferred_of(p));
+                     return lax::dot_general(operands[0], operands[1],
+                                             {.lhs_contract = left, .rhs_contract = right},
+                                             preferred_of(p));
                    });
 }
 

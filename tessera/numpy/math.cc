@@ -6,6 +6,7 @@
 #include "tessera/numpy/dtype_info.h"
 #include "tessera/numpy/elementwise.h"
 #include "tessera/numpy/logic.h"
+#include "tessera/ops/log_add.h"
 #include "tessera/ops/tracer.h"
 
 namespace tessera {
@@ -325,13 +326,11 @@ Array sinc(const Array& x) {
 }
 
 Array deg2rad(const Array& x) {
-  expect_real("deg2rad", x);
   return unary("deg2rad", x, kInexact,
                [](const Array& a) { return lax::mul(a, like(a, std::numbers::pi / 180)); });
 }
 
 Array rad2deg(const Array& x) {
-  expect_real("rad2deg", x);
   return unary("rad2deg", x, kInexact,
                [](const Array& a) { return lax::mul(a, like(a, 180 / std::numbers::pi)); });
 }
@@ -358,9 +357,7 @@ namespace {
 
 // max(a, b) + log(1 + base**-|a - b|); where a - b is NaN (infinities of one sign, or NaN), a + b.
 Array log_add_exp(const Array& a, const Array& b, double base) {
-  if (is_complex(a.dtype()))
-    type_error("logaddexp", "expected real arrays, got {}; use log(exp(x) + exp(y))",
-               describe(a.type()));
+  if (is_complex(a.dtype())) return lax::log_add_complex(a, b, base);
   const Array delta = lax::sub(a, b), log_base = like(a, std::log(base));
   Array power = lax::min(delta, lax::neg(delta));  // unlike that of -abs, its derivative at 0 is 0
   if (base != std::numbers::e) power = lax::mul(power, log_base);

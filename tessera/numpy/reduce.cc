@@ -183,14 +183,8 @@ const Extremum kMin{lax::reduce_min, lax::reduce_and, lax::min, kInf};
 
 // The value that never wins, as a scalar of x's dtype.
 Array extremum_identity(const Array& x, const Extremum& e) {
-  const DType dtype = x.dtype();
-  if (is_complex(dtype)) {
-    const Array part = lax::full({}, e.identity, real_dtype(dtype));
-    return lax::complex(part, part);
-  }
-  if (is_inexact(dtype)) return lax::full({}, e.identity, dtype);
   return lax::constant(
-      reduce_identity(e.identity > 0 ? ReduceKind::kMin : ReduceKind::kMax, dtype));
+      reduce_identity(e.identity > 0 ? ReduceKind::kMin : ReduceKind::kMax, x.dtype()));
 }
 
 // Complex numbers are ordered by real, then by imaginary part; with a NaN anywhere the result is

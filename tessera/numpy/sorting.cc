@@ -59,7 +59,8 @@ Array sort(const Array& x, const SortOptions& options) {
   p.flag = options.descending;
   return composite("sort", p, {x}, [&](std::span<const Array> a) {
     const std::vector<Array> operands{arranged(a[0], p)};
-    return lax::sort(operands, p.axis, 1, p.flag)[0];
+    const Array ascending = lax::sort(operands, p.axis)[0];
+    return p.flag ? lax::rev(ascending, {p.axis}) : ascending;
   });
 }
 

@@ -244,7 +244,8 @@ Array convert_element_type(const Array& x, DType dtype, bool weak_type) {
 }
 
 Array bitcast_convert_type(const Array& x, DType dtype) {
-  if (x.dtype() == dtype) return x;
+  // Bits have no derivative, even those of the same dtype.
+  if (x.dtype() == dtype && !is_inexact(dtype)) return x;
   if (same_width(x.dtype(), dtype) || is_complex(x.dtype()) || is_complex(dtype) ||
       x.dtype() == bool_ || dtype == bool_)
     return bind1(bitcast_convert_op, BitcastParams{dtype}, {x});

@@ -356,6 +356,16 @@ Dims or_ones(const Dims& dims, size_t count) { return dims.empty() ? Dims(count,
 Array conv_general_dilated(const Array& lhs, const Array& rhs, const Dims& strides,
                            const Padding& padding, const ConvOptions& options) {
   SourceScope source("conv_general_dilated");
+  if (lhs.dtype() == bool_ && rhs.dtype() == bool_) {
+    // Whether any pair is true; int32 counts of them tell.
+    const DType wanted = options.preferred.value_or(bool_);
+    ConvOptions counting = options;
+    counting.preferred = wanted == bool_ ? int32 : wanted;
+    const Array pairs = conv_general_dilated(convert_element_type(lhs, *counting.preferred),
+                                             convert_element_type(rhs, *counting.preferred),
+                                             strides, padding, counting);
+    return wanted == bool_ ? ne(pairs, full_like(pairs, 0)) : pairs;
+  }
   const ConvDimensionNumbers numbers = numbers_of(lhs.ndim(), options);
   ConvolutionParams p{.strides = strides,
                       .lhs_dilation = or_ones(options.lhs_dilation, strides.size()),

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tessera/ops/constant.h"
+#include "tessera/ops/convert.h"
 #include "tessera/ops/elementwise.h"
 #include "tessera/ops/formats.h"
 #include "tessera/ops/reshape.h"
@@ -343,10 +345,16 @@ namespace lax {
 
 Array dot_general(const Array& lhs, const Array& rhs, const DotDims& dims,
                   std::optional<DType> preferred) {
+  if (lhs.dtype() == bool_ && rhs.dtype() == bool_) {
+    // Whether any pair is true; int32 counts of them tell.
+    const DType counts = preferred && *preferred != bool_ ? *preferred : int32;
+    const Array pairs = dot_general(convert_element_type(lhs, counts),
+                                    convert_element_type(rhs, counts), dims, counts);
+    return counts == preferred ? pairs : ne(pairs, full_like(pairs, 0));
+  }
   // The op stays within a kind of dtype: integers whose result is to be float are floats before.
   const auto kind = [](DType t) { return is_complex(t) ? 2 : is_floating(t) ? 1 : 0; };
-  if (preferred && lhs.dtype() == rhs.dtype() && lhs.dtype() != bool_ &&
-      kind(*preferred) > kind(lhs.dtype()))
+  if (preferred && lhs.dtype() == rhs.dtype() && kind(*preferred) > kind(lhs.dtype()))
     return dot_general(convert_element_type(lhs, *preferred), convert_element_type(rhs, *preferred),
                        dims, preferred);
   return bind1(dot_general_op,

@@ -432,9 +432,21 @@ Literal reduce_identity(ReduceKind kind, DType dtype) {
   return visit_dtype(dtype, [&]<class T>(TypeTag<T>) -> Literal {
     if constexpr (std::is_same_v<T, std::complex<float>> ||
                   std::is_same_v<T, std::complex<double>>) {
-      TESSERA_CHECK(kind == ReduceKind::kSum || kind == ReduceKind::kProduct,
-                    "a complex fold without identity");
-      return Literal::scalar<T>(kind == ReduceKind::kSum ? 0 : 1);
+      using Part = typename T::value_type;
+      constexpr Part kInf = std::numeric_limits<Part>::infinity();
+      switch (kind) {
+        case ReduceKind::kSum:
+          return Literal::scalar<T>(0);
+        case ReduceKind::kProduct:
+          return Literal::scalar<T>(1);
+        case ReduceKind::kMin:
+          return Literal::scalar<T>({kInf, kInf});
+        case ReduceKind::kMax:
+          return Literal::scalar<T>({-kInf, -kInf});
+        default:
+          TESSERA_CHECK(false, "a complex fold without identity");
+          __builtin_unreachable();
+      }
     } else {
       return identity_of<T>(kind);
     }

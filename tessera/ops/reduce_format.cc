@@ -19,6 +19,10 @@ OpText write_reduce(const Op& op, const Function& function) {
   return text;
 }
 
+DType operand_dtype(const Function& body) {
+  return body.inputs.empty() ? float32 : body.type(body.inputs[0]).dtype;
+}
+
 // Whether the body is one op of its two inputs, in order, without params: written by its name.
 bool is_one_op(const Function& body) {
   return body.ops.size() == 1 && body.inputs.size() == 2 && body.outputs.size() == 1 &&
@@ -110,7 +114,10 @@ OpParams read_reduce(const OpDef&, OpReader& reader) {
   if (reader.text.regions.size() != 1)
     reader.error(fmt::format("expected one region, got {}", reader.text.regions.size()));
   const FunctionRef body = plain_body(reader.text.regions[0]);
-  ReduceParams p{reader.require_dims("dimensions"), written_kind(*body)};
+  // Extrema of complex numbers are no kind of reduce's: they stay bodies.
+  ReduceParams p{reader.require_dims("dimensions"), is_complex(operand_dtype(*body))
+                                                        ? classify_reduce_body(*body)
+                                                        : written_kind(*body)};
   std::sort(p.dims.begin(), p.dims.end());
   if (p.kind == ReduceKind::kCustom) p.body = body;
   return p;
@@ -119,7 +126,8 @@ OpParams read_reduce(const OpDef&, OpReader& reader) {
 }  // namespace
 
 ReduceKind written_kind(const Function& body) {
-  if (is_one_op(body) && body.type(body.inputs[0]).dtype == bool_) {
+  const DType dtype = operand_dtype(body);
+  if (is_one_op(body) && (dtype == bool_ || is_complex(dtype))) {
     if (body.ops[0].def->name == "minimum") return ReduceKind::kMin;
     if (body.ops[0].def->name == "maximum") return ReduceKind::kMax;
   }

@@ -1,9 +1,12 @@
 #include "tessera/ops/reduce_window.h"
 
 #include <algorithm>
+#include <numbers>
 
 #include "tessera/ops/array_math.h"
 #include "tessera/ops/broadcast.h"
+#include "tessera/ops/formats.h"
+#include "tessera/ops/log_add.h"
 #include "tessera/ops/pad.h"
 #include "tessera/ops/select.h"
 #include "tessera/ops/source_scope.h"
@@ -32,8 +35,7 @@ std::vector<Type> infer_reduce_window(std::span<const Type> operands, const Redu
   if (p.kind != ReduceKind::kCustom && n != takes)
     type_error(kOp, "expected {} operand(s) for this fold, got {}", takes, n);
   const DType dtype = operands[0].dtype;
-  const bool ordered = p.kind == ReduceKind::kMin || p.kind == ReduceKind::kMax || is_arg(p.kind);
-  if (ordered && is_complex(dtype))
+  if (is_arg(p.kind) && is_complex(dtype))
     type_error(kOp, "expected an array with an order, got {}", describe(operands[0]));
   if (is_arg(p.kind) && operands[1].dtype != int32 && operands[1].dtype != int64)
     type_error(kOp, "expected places of int32 or int64, got {}", describe(operands[1]));
@@ -146,7 +148,8 @@ std::vector<Sample> reduce_window_samples() {
     std::swap(w.low, w.high);
     add(kind, float32, {2, 9, 4}, w);
   }
-  add(ReduceKind::kSum, complex64, {4, 4}, pool({2, 1}, {1, 1}));
+  for (ReduceKind kind : {ReduceKind::kSum, ReduceKind::kMax, ReduceKind::kMin})
+    add(kind, complex64, {4, 4}, pool({2, 1}, {1, 1}));
   add(ReduceKind::kOr, bool_, {8}, pool({2}, {2}));
   add(ReduceKind::kSum, float32, {0, 4}, pool({2, 1}, {1, 1}));
   return out;
@@ -251,16 +254,15 @@ std::vector<Array> reduce_window(std::span<const Array> operands, std::span<cons
 
 std::vector<Array> reduce_window(std::span<const Array> operands, std::span<const Array> inits,
                                  FunctionRef body, const Windows& windows) {
-  const ReduceKind kind = classify_reduce_body(*body);
+  // Unlike reduce, it has kinds for the extrema of complex numbers.
+  const bool complex = !operands.empty() && is_complex(operands[0].dtype());
+  const ReduceKind kind = complex ? formats::written_kind(*body) : classify_reduce_body(*body);
   return bind_windows(
       operands, inits,
       params_of(windows, kind, kind == ReduceKind::kCustom ? std::move(body) : nullptr));
 }
 
 Array reduce_window_of(ReduceKind kind, const Array& x, const Windows& windows) {
-  // Before the identity is asked for, which a complex extremum does not have.
-  if (is_complex(x.dtype()) && (kind == ReduceKind::kMin || kind == ReduceKind::kMax))
-    type_error(kOp, "expected an array with an order, got {}", describe(x.type()));
   return bind1(reduce_window_op, params_of(windows, kind),
                {x, Array(reduce_identity(kind, x.dtype()))});
 }
@@ -283,8 +285,9 @@ Array cumlogsumexp(const Array& x, int64_t axis, bool reverse) {
   using namespace array_math;
   SourceScope source("cumlogsumexp");
   axis = normalize_axis("cumlogsumexp", axis, x.ndim());
-  if (!is_floating(x.dtype()))
-    type_error("cumlogsumexp", "expected a floating-point array, got {}; convert it",
+  const bool complex = is_complex(x.dtype());
+  if (!is_inexact(x.dtype()))
+    type_error("cumlogsumexp", "expected a floating-point or complex array, got {}; convert it",
                describe(x.type()));
   const int64_t n = x.shape()[axis];
   const Array nothing =
@@ -295,6 +298,10 @@ Array cumlogsumexp(const Array& x, int64_t axis, bool reverse) {
     (reverse ? high : low)[axis] = by;
     (reverse ? low : high)[axis] = -by;
     const Array before = pad(out, nothing, low, high);
+    if (complex) {
+      out = log_add_complex(out, before, std::numbers::e);
+      continue;
+    }
     // Where both are -inf their difference is no number.
     const Array largest = max(out, before), smallest = min(out, before);
     const Array finite =

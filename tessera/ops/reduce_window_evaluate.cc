@@ -1,9 +1,10 @@
 // The windows' folds on the host: as plain loops, and as a library call.
+#include <limits>
 #include <numeric>
 
 #include "tessera/base/thread_pool.h"
+#include "tessera/ops/fold_element.h"
 #include "tessera/ops/reduce_window.h"
-#include "tessera/ops/scalar_fold.h"
 
 namespace tessera::internal {
 namespace {
@@ -59,6 +60,19 @@ Dims unflatten(int64_t i, const Shape& shape, int64_t dims) {
 
 bool is_arg(ReduceKind kind) { return kind == ReduceKind::kArgMin || kind == ReduceKind::kArgMax; }
 
+// Of complex numbers NaN wins too, whole: elementwise, the right one of two that do not compare is
+// taken, and then a fold would depend on its order.
+template <ReduceKind kind, class T>
+T folded(T a, T b) {
+  if constexpr (is_complex_type<T> && (kind == ReduceKind::kMin || kind == ReduceKind::kMax)) {
+    if (a != a || b != b) {
+      constexpr auto kNan = std::numeric_limits<typename T::value_type>::quiet_NaN();
+      return {kNan, kNan};
+    }
+  }
+  return fold_element<kind, T>(a, b);
+}
+
 // Results [begin, end) of all but the trailing trivial dimensions; those are a row.
 template <ReduceKind kind, class T>
 void fold_rows(const Places& p, int64_t dims, int64_t row, const T* x, T init, T* out,
@@ -68,7 +82,7 @@ void fold_rows(const Places& p, int64_t dims, int64_t row, const T* x, T init, T
     std::fill(acc, acc + row, init);
     p.each(unflatten(o, p.out, dims), dims, [&](int64_t base) {
       const T* from = x + base;
-      for (int64_t i = 0; i < row; ++i) acc[i] = fold_scalar<kind, T>(acc[i], from[i]);
+      for (int64_t i = 0; i < row; ++i) acc[i] = folded<kind, T>(acc[i], from[i]);
     });
   }
 }
@@ -95,7 +109,7 @@ void run_along(const Shape& shape, int d, bool reverse, const T* x, T init, T* o
       Running<T> acc = wide(init);
       for (int64_t k = 0; k < n; ++k) {
         const int64_t i = first + (reverse ? n - 1 - k : k) * stride;
-        acc = fold_scalar<kind, Running<T>>(acc, wide(x[i]));
+        acc = folded<kind, Running<T>>(acc, wide(x[i]));
         if constexpr (is_small_float<T>) {
           out[i] = T(static_cast<float>(acc));
         } else {

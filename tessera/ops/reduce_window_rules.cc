@@ -27,6 +27,15 @@ Array moved(const Array& x, int64_t dim, int64_t by, bool reverse, double fill) 
   return lax::pad(x, lax::full({}, fill, x.dtype(), x.weak_type()), low, high);
 }
 
+// Whether a comes after b in the order of which the extremum is taken: complex numbers, which
+// comparisons do not order, are ordered by it.
+Array better(ReduceKind kind, const Array& a, const Array& b) {
+  const bool max = kind == ReduceKind::kMax;
+  if (!is_complex(a.dtype())) return max ? lax::gt(a, b) : lax::lt(a, b);
+  const Array extremum = max ? lax::max(a, b) : lax::min(a, b);
+  return lax::bitwise_and(lax::eq(a, extremum), lax::ne(a, b));
+}
+
 // The tangent of a running product or extremum, in log n steps of doubling width: after a step of
 // 2^k every element folds the 2^(k+1) elements that end with it.
 Array running_tangent(Array x, Array t, ReduceKind kind, int dim, bool reverse) {
@@ -43,7 +52,7 @@ Array running_tangent(Array x, Array t, ReduceKind kind, int dim, bool reverse) 
       x = before * x;
       continue;
     }
-    const Array wins = kind == ReduceKind::kMax ? lax::gt(x, before) : lax::lt(x, before);
+    const Array wins = better(kind, x, before);
     const Array even = lax::eq(x, before);
     t = lax::select(wins, t, lax::select(even, (t + t_before) * 0.5, t_before));
     x = kind == ReduceKind::kMax ? lax::max(x, before) : lax::min(x, before);
@@ -102,10 +111,9 @@ Array tangent_at_extremum(const Array& x, const Array& t, const Array& folded, R
 // that value.
 Array where_better(const Array& t, const Array& folded, const Array& init, ReduceKind kind) {
   const Array start = lax::broadcast_in_dim(init, folded.shape(), {});
-  const Array better = kind == ReduceKind::kMax ? lax::gt(folded, start) : lax::lt(folded, start);
   const Array even = lax::eq(folded, start);
   const Array otherwise = lax::select(even, t * 0.5, lax::full_like(t, 0));
-  return lax::select(better, t, otherwise);
+  return lax::select(better(kind, folded, start), t, otherwise);
 }
 
 }  // namespace
@@ -142,7 +150,8 @@ JvpResult jvp_reduce_window(std::span<const Array> x, std::span<const Array> t,
       Array tangent;
       if (along >= 0) {
         tangent = running_tangent(x[0], t[0], p.kind, along, reverse);
-      } else if (p.size.elements() <= kFewPlaces && folded.size() > 0) {
+      } else if ((p.size.elements() <= kFewPlaces || is_complex(x[0].dtype())) &&
+                 folded.size() > 0) {
         tangent = tangent_at_extremum(x[0], t[0], folded, p.kind, windows);
       } else {
         tangent =

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "tessera/base/thread_pool.h"
+#include "tessera/ops/fold_element.h"
 #include "tessera/ops/op.h"
-#include "tessera/ops/scalar_fold.h"
 
 namespace tessera::internal {
 namespace {
@@ -16,7 +16,7 @@ T folded(T old, T update) {
   if constexpr (std::is_same_v<Kind, Set>) {
     return update;
   } else {
-    return fold_scalar<Kind::value, T>(old, update);
+    return fold_element<Kind::value, T>(old, update);
   }
 }
 

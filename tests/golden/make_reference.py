@@ -258,6 +258,9 @@ V = np.float32([3, 1, 2, 2, -1, 5])
 E = np.float32([-1, 0, 0.5, 2, 4])
 W = np.int32([2, -1, 9, 0, -9])
 C = np.complex64([[1 + 2j, -1j], [3, 2 - 1j]])
+# Of one real part; and with NaN in either part.
+Y = np.complex64([1 + 1j, 1 + 3j, 0, 1 + 2j, 4, -9j, 4 - 1j, 4 - 3j, 4 + 2j])
+Z = np.complex64([1 + 1j, 1 + 3j, 0, 1 + 2j, complex(np.nan, 1), 4, complex(1, np.nan), -9j, 4 - 1j])
 METHODS = ['linear', 'lower', 'higher', 'midpoint', 'nearest', 'inverted_cdf']
 
 CALLS = {
@@ -297,8 +300,14 @@ CALLS = {
     'cummax_reverse': (lambda x: lax.cummax(x, axis=1, reverse=True), A),
     'cummin_reverse': (lambda x: lax.cummin(x, axis=0, reverse=True), I),
     'cumlogsumexp_reverse': (lambda x: lax.cumlogsumexp(x, axis=1, reverse=True), A),
+    'cummax_complex': (lax.cummax, Y),
+    'cummin_complex': (lambda x: lax.cummin(x, reverse=True), Y),
+    'cumlogsumexp_complex': (lax.cumlogsumexp, np.complex64([1 + 3j, 2 + 9j, -1 - 3j, -np.inf, 2 - 4j])),
+    'logaddexp_complex': (jnp.logaddexp, np.complex64([1 + 3j, -np.inf, 100 + 2j, 2j, 5 - 40j]),
+                          np.complex64([1.5 - 3j, 1 + 2j, -100j, -np.inf, 5 + 3j])),
     # sorting, searching, counting
     'sort_descending': (lambda x: jnp.sort(x, axis=0, descending=True), N),
+    'sort_descending_ties': (lambda x: jnp.sort(x, descending=True), V),
     'sort_flat': (lambda x: jnp.sort(x, axis=None), N),
     'sort_complex': (jnp.sort, C),
     'argsort_descending': (lambda x: jnp.argsort(x, descending=True), V),
@@ -352,6 +361,8 @@ CALLS = {
     'at_power': (lambda x, i: x.at[i].power(2), V, W),
     'at_min': (lambda x, i: x.at[i, i].min(-9), A, np.int32([0, 2])),
     'at_max': (lambda x, i: x.at[..., i].max(2), A, W),
+    'at_min_complex': (lambda x, i, y: x.at[i].min(y), Z, W, Z[2:7]),
+    'at_max_complex': (lambda x, i, y: x.at[i].max(y), Z, np.int32([0, 0, 1, 5, 6]), Z[1:6]),
     'at_get': (lambda x, i: x.at[i].get(), V, W),
     'at_get_fill': (lambda x, i: x.at[i].get(mode='fill', fill_value=-1), V, W),
     'at_set_clip': (lambda x, i: x.at[i].set(9, mode='clip'), V, W),
@@ -408,6 +419,9 @@ CALLS = {
     # linear
     'einsum_preferred': (lambda x, y: jnp.einsum(
         'ij,kj->ik', x, y, preferred_element_type=jnp.float32), np.int8(I), np.int8(I)),
+    'einsum_bool': (lambda x, y: jnp.einsum('ij,kj->ik', x, y), M, ~M),
+    'dot_bool_preferred': (lambda x, y: lax.dot_general(
+        x, y, (((1,), (1,)), ((), ())), preferred_element_type=jnp.int32), M, M[:2]),
     'matmul_preferred': (lambda x, y: jnp.matmul(x, y, preferred_element_type=jnp.float32),
                          np.float16(A), np.float16(A.T)),
     'trace_dtype': (lambda x: jnp.trace(x, offset=-1, dtype=jnp.float32), I),

@@ -1,0 +1,116 @@
+// Derivatives of functions of complex numbers along random directions, against finite differences
+// in complex128; values are in reference_test.cc and reference_options_test.cc.
+#include <gtest/gtest.h>
+
+#include "run.h"
+#include "tessera/compile/grad.h"
+#include "tessera/numpy/index.h"
+#include "tessera/numpy/math.h"
+#include "tessera/numpy/nn.h"
+#include "tessera/numpy/operators.h"
+#include "tessera/numpy/sorting.h"
+
+namespace tessera {
+namespace {
+
+using namespace tessera::testing;
+using Complex = std::complex<double>;
+
+Array complexes(std::vector<Complex> values) {
+  return Array(Literal::from<Complex>(values, {static_cast<int64_t>(values.size())}));
+}
+
+void expect_derivative(const char* name, const std::function<Array(const Array&)>& f,
+                       const Array& x) {
+  SCOPED_TRACE(name);
+  const Array t = complexes({{0.3, -0.7}, {-1.1, 0.4}, {0.9, 0.2}, {0.1, 1.3}, {-0.5, -0.6}});
+  const double h = 1e-6;
+  const Array by_differences = (f(x + h * t) - f(x - h * t)) / (2 * h);
+  const auto [value, tangent] = jvp(f, std::tuple(x), std::tuple(t));
+  expect_close(value.to_host(), f(x).to_host(), 1e-12, 1e-12);
+  expect_close(tangent.to_host(), by_differences.to_host(), 1e-7, 1e-7);
+}
+
+TEST(Complex, Derivatives) {
+  const X64 x64(true);
+  const Array x = complexes({{1.5, 0.4}, {-0.7, 2.9}, {0.2, -1.3}, {2.1, -0.8}, {0.6, 0.1}}),
+              y = complexes({{0.5, -0.9}, {1.7, -2.4}, {0.3, 1.1}, {-2.6, 0.2}, {0.8, 7.5}});
+  expect_derivative(
+      "logaddexp", [&](const Array& z) { return logaddexp(z, y); }, x);
+  expect_derivative(
+      "logaddexp of y", [&](const Array& z) { return logaddexp(y, z); }, x);
+  expect_derivative(
+      "logaddexp2", [&](const Array& z) { return logaddexp2(z, y); }, x);
+  expect_derivative("softplus", softplus, x);
+  expect_derivative("log_sigmoid", log_sigmoid, x);
+  expect_derivative("mish", mish, x);
+  expect_derivative("deg2rad", deg2rad, x);
+  expect_derivative(
+      "maximum", [&](const Array& z) { return maximum(z, y); }, x);
+  for (const bool reverse : {false, true}) {
+    const RunningOptions options{.reverse = reverse};
+    expect_derivative(
+        "cummax", [&](const Array& z) { return cummax(z, options); }, x);
+    expect_derivative(
+        "cummin", [&](const Array& z) { return cummin(z, options); }, x);
+    expect_derivative(
+        "cumlogsumexp", [&](const Array& z) { return cumlogsumexp(z, options); }, x);
+  }
+  // Elements that are met twice, and one that is better than what meets it.
+  const Array places = array({1, 4, 1, 0, 2});
+  expect_derivative(
+      "at max", [&](const Array& z) { return at(y)[places].max(z); }, x);
+  expect_derivative(
+      "at min", [&](const Array& z) { return at(z)[places].min(y); }, x);
+}
+
+// What is done about infinities that are not numbers in JAX's formula.
+TEST(Complex, LogaddexpOfNothing) {
+  const X64 x64(true);
+  const double inf = std::numeric_limits<double>::infinity();
+  const Array x = complexes({{-inf, 0}, {-inf, 2}, {1, 2}, {NAN, 0}, {1, 0}}),
+              y = complexes({{-inf, 0}, {1, 2}, {-inf, 0}, {1, 0}, {NAN, 0}});
+  for (const auto f : {&logaddexp, &logaddexp2}) {
+    const Literal sums = f(x, y).to_host();
+    const Complex* z = sums.data<Complex>();
+    EXPECT_EQ(z[0].real(), -inf);
+    EXPECT_EQ(z[1], Complex(1, 2));
+    EXPECT_EQ(z[2], Complex(1, 2));
+    EXPECT_TRUE(std::isnan(z[3].real()));
+    EXPECT_TRUE(std::isnan(z[4].real()));
+  }
+}
+
+// Equal real parts: the imaginary ones decide.
+TEST(Complex, RunningExtremaOfEqualOnesShareTheDerivative) {
+  const X64 x64(true);
+  const Array x = complexes({{1, 1}, {1, 2}, {1, 2}}), t = complexes({{1, 0}, {2, 0}, {4, 0}});
+  const auto f = [](const Array& z) { return cummax(z); };
+  const Literal tangent = jvp(f, std::tuple(x), std::tuple(t)).second.to_host();
+  EXPECT_EQ(tangent.data<Complex>()[1], Complex(2));
+  EXPECT_EQ(tangent.data<Complex>()[2], Complex(3));
+}
+
+TEST(Complex, RunningExtremaKeepNan) {
+  const X64 x64(true);
+  const Array x = complexes({{3, 0}, {1, NAN}, {5, 1}, {NAN, 2}, {2, 0}});
+  for (const auto f : {&cummax, &cummin}) {
+    const Literal forward = f(x, {}).to_host(), back = f(x, {.reverse = true}).to_host();
+    EXPECT_EQ(forward.data<Complex>()[0], Complex(3, 0));
+    EXPECT_EQ(back.data<Complex>()[4], Complex(2, 0));
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_TRUE(std::isnan(forward.data<Complex>()[i + 1].real())) << i;
+      EXPECT_TRUE(std::isnan(back.data<Complex>()[i].imag())) << i;
+    }
+  }
+}
+
+// Bits have no derivative, those of the same dtype neither.
+TEST(Bits, HaveNoDerivative) {
+  const auto f = [](const Array& x) { return lax::bitcast_convert_type(x, float32) * x; };
+  EXPECT_EQ(to_vector<float>(jvp(f, std::tuple(array({3.f})), std::tuple(array({1.f}))).second),
+            std::vector<float>{3});
+}
+
+}  // namespace
+}  // namespace tessera

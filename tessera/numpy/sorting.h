@@ -13,7 +13,8 @@ namespace tessera {
 
 struct SortOptions {
   std::optional<int64_t> axis = -1;  // nullopt: of the flattened array
-  bool descending = false;           // equal elements keep their order all the same
+  // sort turns the ascending order over, equal elements with it; argsort keeps the order of these.
+  bool descending = false;
 };
 Array sort(const Array& x, const SortOptions& options = {});
 Array argsort(const Array& x, const SortOptions& options = {});  // default integers
@@ -31,6 +32,7 @@ struct RunningOptions {
   int64_t axis = 0;
   bool reverse = false;
 };
+// Complex numbers by their real, then their imaginary parts; NaN stays.
 Array cummax(const Array& x, const RunningOptions& options = {});
 Array cummin(const Array& x, const RunningOptions& options = {});
 Array cumlogsumexp(const Array& x, const RunningOptions& options = {});

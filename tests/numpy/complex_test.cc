@@ -2,9 +2,14 @@
 // in complex128; values are in reference_test.cc and reference_options_test.cc.
 #include <gtest/gtest.h>
 
+#include <complex>
+#include <functional>
+#include <limits>
+
 #include "run.h"
 #include "tessera/compile/grad.h"
-#include "tessera/numpy/index.h"
+#include "tessera/numpy/indexing.h"
+#include "tessera/numpy/lax.h"
 #include "tessera/numpy/math.h"
 #include "tessera/numpy/nn.h"
 #include "tessera/numpy/operators.h"

@@ -190,10 +190,10 @@ size_t num_leaves(const T& node) {
   return n;
 }
 
-// The leaves in order.
-template <class T>
-std::vector<Array> leaves(const T& node) {
-  std::vector<Array> out;
+// The leaves in order. (Array is complete where this is called: what it returns depends on A.)
+template <class T, class A = Array>
+std::vector<A> leaves(const T& node) {
+  std::vector<A> out;
   for_each_leaf(node, [&](const Array& leaf) { out.push_back(leaf); });
   return out;
 }

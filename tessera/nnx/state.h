@@ -87,13 +87,14 @@ struct OfParameters {
 inline constexpr auto value_and_grad = []<class F>(F f) {
   return [of = tessera::value_and_grad(internal::OfParameters<F>{std::move(f)})](
              const auto& module, const auto&... args) {
-    auto [value, gradients] = of(internal::parameters(module), module, args...);
+    auto result = of(internal::parameters(module), module, args...);
+    const std::vector<Array>& gradients = result.second;
     auto out = module;
     size_t next = 0;
     internal::for_each_variable(out, [&](Array& leaf, const std::string&, bool parameter) {
       leaf = parameter ? gradients[next++] : zeros_like(leaf);
     });
-    return std::pair(std::move(value), std::move(out));
+    return std::pair(std::move(result.first), std::move(out));
   };
 };
 // The gradients alone, or a pair of them and the auxiliary results.

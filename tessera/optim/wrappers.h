@@ -39,13 +39,13 @@ struct Masked {
     const LeafList inner = chosen(gradients);
     std::optional<LeafList> inner_params;
     if (params) inner_params = chosen(*params);
-    auto [updates, next] = rule.update(inner, state, params ? &*inner_params : nullptr);
+    auto updated = rule.update(inner, state, params ? &*inner_params : nullptr);
     P out = gradients;
     size_t i = 0;
     tree::for_each_leaf_with_path(out, [&](Array& leaf, const std::string& path) {
-      if (holds(path, leaf)) leaf = updates.leaves[i++];
+      if (holds(path, leaf)) leaf = updated.first.leaves[i++];
     });
-    return {std::move(out), std::move(next)};
+    return {std::move(out), std::move(updated.second)};
   }
 
  private:

@@ -6,6 +6,7 @@
 #include "../errors.h"
 #include "../golden/golden.h"
 #include "../numpy/run.h"
+#include "tessera/base/tree.h"
 
 namespace tessera::testing {
 

@@ -5,6 +5,7 @@
 #include "tessera/compile/jit.h"
 #include "tessera/numpy/index.h"
 #include "tessera/numpy/manipulation.h"
+#include "tessera/numpy/math.h"
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/reduce.h"
 

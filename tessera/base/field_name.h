@@ -8,6 +8,7 @@
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 namespace tessera {
 namespace internal {
@@ -76,14 +77,33 @@ concept ListsFieldsAtCompileTime = requires {
 };
 }  // namespace internal
 
-// The name of the I-th of the fields that T lists; also empty where T::fields is not constexpr.
+namespace internal {
+template <class T>
+using FieldsOf = decltype(T::fields(unmade<T>.value));
+
+template <class T, size_t I>
+constexpr std::string_view spelled_listed_field() {
+  using Field = std::remove_cvref_t<std::tuple_element_t<I, FieldsOf<T>>>;
+  return last_name(spelled_field<FieldAddress<Field>{&std::get<I>(T::fields(unmade<T>.value))}>());
+}
+
+// How many of the fields that T lists are called `name`: parts of fields may share one.
+template <class T>
+constexpr int times_listed(std::string_view name) {
+  return []<size_t... I>(std::string_view of, std::index_sequence<I...>) {
+    return (0 + ... + (spelled_listed_field<T, I>() == of ? 1 : 0));
+  }
+  (name, std::make_index_sequence<std::tuple_size_v<FieldsOf<T>>>());
+}
+}  // namespace internal
+
+// The name of the I-th of the fields that T lists; also empty where T::fields is not constexpr, and
+// where another one is called the same (std::tie(self.a.kernel, self.b.kernel)).
 template <class T, size_t I>
 constexpr std::string_view listed_field_name() {
   if constexpr (internal::ListsFieldsAtCompileTime<T>) {
-    using List = decltype(T::fields(internal::unmade<T>.value));
-    using Field = std::remove_cvref_t<std::tuple_element_t<I, List>>;
-    return internal::last_name(internal::spelled_field<internal::FieldAddress<Field>{
-                                   &std::get<I>(T::fields(internal::unmade<T>.value))}>());
+    constexpr std::string_view name = internal::spelled_listed_field<T, I>();
+    return internal::times_listed<T>(name) == 1 ? name : std::string_view();
   } else {
     return {};
   }

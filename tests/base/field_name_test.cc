@@ -90,6 +90,14 @@ class Listing {
  private:
   std::vector<Leaf> own_;
 };
+struct ListingPartsOfOneName {
+  Listing first, second;
+  Leaf bias;
+  template <class Self>
+  static constexpr auto fields(Self& self) {
+    return std::tie(self.first.kernel, self.second.kernel, self.bias);
+  }
+};
 struct ListingAtRunTime {
   Leaf kernel;
   template <class Self>
@@ -103,6 +111,12 @@ TEST(FieldName, OfListedFields) {
   EXPECT_EQ((listed_field_name<Listing, 1>()), "scale");
   EXPECT_EQ((listed_field_name<Listing, 2>()), "own_");
   EXPECT_EQ((listed_field_name<ListingAtRunTime, 0>()), "");
+}
+
+TEST(FieldName, EmptyWhereListedFieldsShareIt) {
+  EXPECT_EQ((listed_field_name<ListingPartsOfOneName, 0>()), "");
+  EXPECT_EQ((listed_field_name<ListingPartsOfOneName, 1>()), "");
+  EXPECT_EQ((listed_field_name<ListingPartsOfOneName, 2>()), "bias");
 }
 
 TEST(FieldName, EmptyWhereTheSpellingIsAnother) {

@@ -52,6 +52,7 @@
 #include "tessera/numpy/sorting.h"
 
 // Transformations.
+#include "tessera/compile/caches.h"
 #include "tessera/compile/comm_budget.h"
 #include "tessera/compile/control_flow.h"
 #include "tessera/compile/custom_derivatives.h"

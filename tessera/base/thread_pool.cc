@@ -7,10 +7,13 @@
 #include <exception>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 #include "tessera/base/error.h"
+#include "tessera/base/fork.h"
+#include "tessera/base/warning.h"
 
 namespace tessera {
 namespace {
@@ -39,9 +42,9 @@ int default_threads() {
   if (const char* text = std::getenv("TESSERA_NUM_THREADS"); text && *text) {
     char* end = nullptr;
     const long threads = std::strtol(text, &end, 10);
-    if (*end != '\0' || threads < 1 || threads > 65536)
-      value_error("TESSERA_NUM_THREADS", "expected a number of threads from 1 to 65536, got '{}'",
-                  text);
+    if (*end != '\0' || threads < 1 || threads > ThreadPool::kMaxThreads)
+      value_error("TESSERA_NUM_THREADS", "expected a number of threads from 1 to {}, got '{}'",
+                  ThreadPool::kMaxThreads, text);
     return static_cast<int>(threads);
   }
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
@@ -145,8 +148,18 @@ struct ThreadPool::State {
   }
 
   void start_workers() {
-    while (static_cast<int>(workers.size()) < threads.load() - 1)
-      workers.emplace_back([this] { work(); });
+    while (static_cast<int>(workers.size()) < threads.load() - 1) {
+      try {
+        workers.emplace_back([this] { work(); });
+      } catch (const std::system_error& error) {
+        const int wanted = threads.exchange(static_cast<int>(workers.size()) + 1);
+        warn(
+            fmt::format("[thread_pool] expected to start {} threads, the system starts {} ({}); "
+                        "work goes on with these. Raise the limit on threads (ulimit -u), or set "
+                        "TESSERA_NUM_THREADS",
+                        wanted, threads.load(), error.code().message()));
+      }
+    }
   }
   void stop_workers() {
     {
@@ -160,11 +173,33 @@ struct ThreadPool::State {
   }
 };
 
-ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
+// The child has no workers, and a call that was in progress is never finished there: it gets a
+// fresh state, and leaves the old one alone.
+class ThreadPool::Fork final : public ForkParticipant {
+ public:
+  explicit Fork(ThreadPool& pool) : ForkParticipant(Level::kLeaves), pool_(pool) { join(); }
+  ~Fork() { leave(); }
+  void before_fork() override {}
+  void after_fork(bool child) override {
+    if (!child) return;
+    State* old = pool_.state_.release();
+    pool_.state_ = std::make_unique<State>();
+    pool_.state_->threads = old->threads.load();
+  }
+
+ private:
+  ThreadPool& pool_;
+};
+
+ThreadPool::ThreadPool(int threads)
+    : state_(std::make_unique<State>()), fork_(std::make_unique<Fork>(*this)) {
   TESSERA_CHECK(threads >= 1);
   state_->threads = threads;
 }
-ThreadPool::~ThreadPool() { state_->stop_workers(); }
+ThreadPool::~ThreadPool() {
+  fork_.reset();
+  state_->stop_workers();
+}
 
 int ThreadPool::threads() const { return state_->threads.load(std::memory_order_relaxed); }
 
@@ -194,9 +229,21 @@ ThreadPool& thread_pool() {
 }
 int num_threads() { return thread_pool().threads(); }
 void set_num_threads(int threads) {
-  if (threads < 1 || threads > 65536)
-    value_error("set_num_threads", "expected a number of threads from 1 to 65536, got {}", threads);
+  if (threads < 1 || threads > ThreadPool::kMaxThreads)
+    value_error("set_num_threads", "expected a number of threads from 1 to {}, got {}",
+                ThreadPool::kMaxThreads, threads);
   thread_pool().resize(threads);
+}
+void run_on_threads(int64_t count, const std::function<void()>& work) {
+  const int64_t cores = std::max<int64_t>(1, std::thread::hardware_concurrency());
+  std::vector<std::thread> threads;
+  try {
+    for (int64_t t = 1; t < std::min(cores, count); ++t) threads.emplace_back(work);
+  } catch (const std::system_error&) {
+    // Those that there are do it all.
+  }
+  work();
+  for (std::thread& thread : threads) thread.join();
 }
 bool in_parallel_task() { return inside_task; }
 

@@ -4,11 +4,14 @@
 // The calling thread takes part, so a pool of n threads has n - 1 workers. A call made from inside
 // a task runs inline, and so does one made while another thread's call occupies the pool: nobody
 // ever waits for a free worker, and no deadlock is possible. The split into tasks is the caller's,
-// so results cannot depend on the number of threads.
+// so results cannot depend on the number of threads. Where the system starts fewer threads than
+// were asked for, the pool goes on with those, and a warning says so. After fork() the child's
+// pools start workers of their own.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -34,6 +37,7 @@ class TaskRef {
 
 class ThreadPool {
  public:
+  static constexpr int kMaxThreads = 4096;
   // At least one thread. Workers start with the first call that has use for them.
   explicit ThreadPool(int threads);
   ~ThreadPool();
@@ -50,17 +54,23 @@ class ThreadPool {
 
  private:
   struct State;
+  class Fork;
   std::unique_ptr<State> state_;
+  std::unique_ptr<Fork> fork_;
 };
 
 // The pool of the process: as wide as the machine, or as the environment variable
 // TESSERA_NUM_THREADS says.
 ThreadPool& thread_pool();
 int num_threads();
-// UserError unless positive.
+// UserError unless from 1 to ThreadPool::kMaxThreads.
 void set_num_threads(int threads);
 // Whether the calling thread is inside a task, where parallel_for runs inline.
 bool in_parallel_task();
+
+// Runs `work` here and on up to count - 1 threads of its own, no more than there are cores; returns
+// when all have ended. For work that blocks, or lasts too long for the pool. `work` may not throw.
+void run_on_threads(int64_t count, const std::function<void()>& work);
 
 inline void parallel_for(int64_t tasks, TaskRef fn) { thread_pool().parallel_for(tasks, fn); }
 

@@ -69,6 +69,28 @@ concept StaticValue = std::is_arithmetic_v<T> || std::is_enum_v<T> ||
   { x.tree_static_key() } -> std::convertible_to<std::string>;
 };
 
+// Types may contain themselves, in a vector or a map: every walk over a tree counts how deep it is.
+inline constexpr int kMaxDepth = 1000;
+class Deeper {
+ public:
+  Deeper() {
+    if (++depth() <= kMaxDepth) return;
+    --depth();
+    value_error("tree",
+                "expected a tree at most {} deep, got a deeper one; flatten it into vectors",
+                kMaxDepth);
+  }
+  ~Deeper() { --depth(); }
+  Deeper(const Deeper&) = delete;
+  Deeper& operator=(const Deeper&) = delete;
+
+ private:
+  static int& depth() {
+    static thread_local int depth = 0;
+    return depth;
+  }
+};
+
 inline std::string step_of(std::string_view name, size_t index) {
   return name.empty() ? fmt::format(".{}", index) : fmt::format(".{}", name);
 }
@@ -91,9 +113,11 @@ void for_each_child(T& node, F&& visit) {
         },
         node);
   } else if constexpr (IsVector<U>::value || IsStdArray<U>::value) {
+    const Deeper deeper;
     int i = 0;
     for (auto& child : node) visit(child, fmt::format("[{}]", i++));
   } else if constexpr (IsMap<U>::value) {
+    const Deeper deeper;
     for (auto& [key, child] : node) visit(child, fmt::format("[{}]", key));
   } else if constexpr (IsOptional<U>::value) {
     if (node) visit(*node, std::string());
@@ -116,8 +140,10 @@ void for_each_unnamed_child(T& node, F&& visit) {
   } else if constexpr (IsTuple<U>::value) {
     std::apply([&](auto&... field) { (visit(field), ...); }, node);
   } else if constexpr (IsVector<U>::value || IsStdArray<U>::value) {
+    const Deeper deeper;
     for (auto& child : node) visit(child);
   } else if constexpr (IsMap<U>::value) {
+    const Deeper deeper;
     for (auto& entry : node) visit(entry.second);
   } else if constexpr (IsOptional<U>::value) {
     if (node) visit(*node);

@@ -1,15 +1,16 @@
 #include "tessera/base/warning.h"
 
 #include <cstdio>
-#include <mutex>
 #include <set>
 #include <utility>
+
+#include "tessera/base/fork.h"
 
 namespace tessera {
 namespace {
 
 struct State {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   WarningHandler handler;
   std::set<std::string> printed;
 };

@@ -5,13 +5,15 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <mutex>
-#include <thread>
 #include <unordered_map>
 
+#include "tessera/base/fork.h"
+#include "tessera/base/thread_pool.h"
 #include "tessera/codegen/canonical.h"
+#include "tessera/codegen/compile_gate.h"
 #include "tessera/codegen/disk_cache.h"
 #include "tessera/codegen/emit.h"
+#include "tessera/codegen/kernel_cache.h"
 #include "tessera/codegen/object_code.h"
 
 namespace tessera::codegen {
@@ -20,7 +22,7 @@ struct KernelCompiler::Impl {
   explicit Impl(const CompilerOptions& options)
       : target(options.target ? *options.target : host_target()),
         emitter(target),
-        disk(options.cache_dir ? *options.cache_dir : default_cache_dir()),
+        disk(options.cache_dir ? *options.cache_dir : default_cache_dir(), default_cache_bytes()),
         key_prefix(fmt::format("codegen {} LLVM {} {} {}\n", TESSERA_CODEGEN_VERSION,
                                LLVM_VERSION_STRING, target.cpu, target.features)) {}
 
@@ -29,37 +31,37 @@ struct KernelCompiler::Impl {
   Linker linker;
   DiskCache disk;
   std::string key_prefix;  // of the cache on disk: all but the kernel that object code depends on
-  mutable std::mutex mutex;
-  std::unordered_map<std::string, KernelFn> known;  // by canonical text
+  mutable ForkSafeMutex mutex{ForkParticipant::Level::kKernels};
+  KernelCache known{kMaxKernels};
   CompilerStatistics statistics;
 
-  KernelFn build(const Kernel& kernel, const std::string& text);
+  KernelCode build(const Kernel& kernel, const std::string& text);
 };
 
-KernelFn KernelCompiler::Impl::build(const Kernel& kernel, const std::string& text) {
+KernelCode KernelCompiler::Impl::build(const Kernel& kernel, const std::string& text) {
   static constexpr const char* kSymbol = "kernel";
   const auto start = std::chrono::steady_clock::now();
   const std::string key = key_prefix + text;
-  void* address = nullptr;
+  KernelCode code;
   const std::optional<std::string> stored = disk.load(key);
   if (stored) {
     try {
-      address = linker.link(*stored, kSymbol);
+      code = linker.link(*stored, kSymbol);
     } catch (const RuntimeError&) {
       // Intact, but not what this process can link: replaced below.
     }
   }
-  const bool compiled = !address;
+  const bool compiled = !code.fn;
   if (compiled) {
     std::string object = emitter.emit(kernel, kSymbol, ObjectEmitter::Output::kObject);
-    address = linker.link(object, kSymbol);
+    code = linker.link(object, kSymbol);
     disk.store(key, std::move(object));
   }
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
   std::lock_guard lock(mutex);
   ++(compiled ? statistics.compiled : statistics.from_disk);
   statistics.seconds += spent.count();
-  return reinterpret_cast<KernelFn>(address);
+  return code;
 }
 
 KernelCompiler::KernelCompiler(CompilerOptions options) : impl_(std::make_unique<Impl>(options)) {}
@@ -68,71 +70,79 @@ KernelCompiler::~KernelCompiler() = default;
 KernelCompiler& KernelCompiler::process() {
   static KernelCompiler* const compiler = [] {
     auto* made = new KernelCompiler();
-    // The compiler outlives everything; what it has yet to write does not.
-    std::atexit([] { process().flush(); });
+    // The compiler outlives everything; LLVM and what is yet to be written do not.
+    std::atexit([] {
+      CompileGate::process().close();
+      process().flush();
+    });
     return made;
   }();
   return *compiler;
 }
 
-KernelFn KernelCompiler::compile(const Kernel& kernel) {
+KernelCode KernelCompiler::compile(const Kernel& kernel) {
   const Kernel* const one = &kernel;
   return compile(std::span(&one, 1))[0];
 }
 
-std::vector<KernelFn> KernelCompiler::compile(std::span<const Kernel* const> kernels) {
+std::vector<KernelCode> KernelCompiler::compile(std::span<const Kernel* const> kernels) {
   struct Job {
     Kernel kernel;
     std::string text;
-    KernelFn fn = nullptr;
+    KernelCode code;
     std::exception_ptr error;
   };
   std::vector<Job> jobs;
   std::unordered_map<std::string, size_t> job_of;
   std::vector<std::string> texts;
+  std::vector<KernelCode> codes;
   for (const Kernel* kernel : kernels) {
     verify(*kernel);
     Kernel form = canonical(*kernel);
     texts.push_back(to_string(form));
     std::lock_guard lock(impl_->mutex);
-    if (impl_->known.count(texts.back()) || job_of.count(texts.back())) {
+    codes.push_back(impl_->known.find(texts.back()));
+    if (codes.back().fn || job_of.count(texts.back())) {
       ++impl_->statistics.from_memory;
       continue;
     }
     job_of.emplace(texts.back(), jobs.size());
-    jobs.push_back({std::move(form), texts.back(), nullptr, nullptr});
+    jobs.push_back({std::move(form), texts.back(), {}, nullptr});
   }
   std::atomic<size_t> next{0};
-  auto work = [&] {
+  const CompileGate::Pass pass;
+  run_on_threads(static_cast<int64_t>(jobs.size()), [&] {
     for (size_t i; (i = next++) < jobs.size();) {
       try {
-        jobs[i].fn = impl_->build(jobs[i].kernel, jobs[i].text);
+        jobs[i].code = impl_->build(jobs[i].kernel, jobs[i].text);
       } catch (...) {
         jobs[i].error = std::current_exception();
       }
     }
-  };
-  const size_t cores = std::max(1u, std::thread::hardware_concurrency());
-  std::vector<std::thread> threads;
-  for (size_t t = 1; t < std::min(cores, jobs.size()); ++t) threads.emplace_back(work);
-  work();
-  for (std::thread& thread : threads) thread.join();
+  });
   for (const Job& job : jobs) {
     if (job.error) std::rethrow_exception(job.error);
   }
   std::lock_guard lock(impl_->mutex);
   // Another thread may have compiled the same kernel meanwhile; the first stays.
-  for (const Job& job : jobs) impl_->known.emplace(job.text, job.fn);
-  std::vector<KernelFn> functions;
-  for (const std::string& text : texts) functions.push_back(impl_->known.at(text));
-  return functions;
+  for (Job& job : jobs) job.code = impl_->known.add(job.text, std::move(job.code));
+  for (size_t i = 0; i < codes.size(); ++i)
+    if (!codes[i].fn) codes[i] = jobs[job_of.at(texts[i])].code;
+  return codes;
+}
+
+void KernelCompiler::clear() {
+  std::lock_guard lock(impl_->mutex);
+  impl_->known.clear();
 }
 
 void KernelCompiler::flush() { impl_->disk.flush(); }
 
 CompilerStatistics KernelCompiler::statistics() const {
   std::lock_guard lock(impl_->mutex);
-  return impl_->statistics;
+  CompilerStatistics out = impl_->statistics;
+  out.code_bytes = static_cast<int64_t>(impl_->linker.memory().used_bytes());
+  return out;
 }
 
 std::string KernelCompiler::llvm_ir(const Kernel& kernel) const {

@@ -1,9 +1,10 @@
 // KernelCompiler: kernels -> machine code, each distinct kernel once.
 //
 // Looks for a kernel (in canonical form, so arrays of other sizes often share code) in memory, then
-// on disk, and compiles what is in neither, several at once on several threads. Machine code lives
-// as long as the compiler: some 8 KiB a distinct kernel. The compiler of the process is never
-// destroyed, so that functions may be called during exit.
+// on disk, and compiles what is in neither, several at once on several threads. Machine code (some
+// 8 KiB a kernel) lives as long as the programs that hold it; the compiler itself keeps the
+// kMaxKernels that were asked for last. The compiler of the process is never destroyed, so that
+// programs may run during exit.
 //
 // The cache on disk holds object code in `$TESSERA_CACHE_DIR`, else `$XDG_CACHE_HOME/tessera`, else
 // `~/.cache/tessera`; the value `off` disables it. A file is keyed by the kernel's text, LLVM's
@@ -33,10 +34,13 @@ struct CompilerStatistics {
   int64_t from_disk = 0;    // found in the cache on disk
   int64_t from_memory = 0;  // known already
   double seconds = 0;       // spent compiling or loading, summed over threads
+  int64_t code_bytes = 0;   // of machine code that somebody holds
 };
 
 class KernelCompiler {
  public:
+  static constexpr size_t kMaxKernels = 4096;
+
   explicit KernelCompiler(CompilerOptions options = {});
   ~KernelCompiler();
   KernelCompiler(const KernelCompiler&) = delete;
@@ -47,8 +51,10 @@ class KernelCompiler {
 
   // One function a kernel, in order. Any thread; InternalError for a kernel that breaks the rules
   // of kernel.h.
-  std::vector<KernelFn> compile(std::span<const Kernel* const> kernels);
-  KernelFn compile(const Kernel& kernel);
+  std::vector<KernelCode> compile(std::span<const Kernel* const> kernels);
+  KernelCode compile(const Kernel& kernel);
+  // Keeps no kernel any more; those that programs hold stay with them.
+  void clear();
 
   // Waits until the cache on disk holds what has been compiled.
   void flush();

@@ -104,7 +104,8 @@ const std::vector<std::pair<const char*, void*>>& helper_symbols() {
   { "tessera_f64_" name, address(&lanes_f64<f>) }
 #define TESSERA_BINARY(name, f) \
   { "tessera_f64_" name, address(&lanes2_f64<f>) }
-  static const std::vector<std::pair<const char*, void*>> symbols = {
+  using Symbols = std::vector<std::pair<const char*, void*>>;
+  static const Symbols& symbols = *new Symbols{
       {kCopyBytes, address(&copy_bytes)},
       {kSinLanes, address(&lanes_f32<std::sin>)},
       {kCosLanes, address(&lanes_f32<std::cos>)},

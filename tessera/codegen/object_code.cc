@@ -1,9 +1,8 @@
 #include "tessera/codegen/object_code.h"
 
+#include <dlfcn.h>
+#include <llvm/ExecutionEngine/JITLink/JITLink.h>
 #include <llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h>
-#include <llvm/ExecutionEngine/Orc/Core.h>
-#include <llvm/ExecutionEngine/Orc/ExecutionUtils.h>
-#include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/TargetRegistry.h>
@@ -11,8 +10,6 @@
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Host.h>
-
-#include <atomic>
 
 #include "tessera/base/error.h"
 #include "tessera/codegen/emit.h"
@@ -93,63 +90,154 @@ std::string ObjectEmitter::emit(const Kernel& kernel, const std::string& symbol,
   return text;
 }
 
-struct Linker::Session {
-  std::unique_ptr<llvm::orc::ExecutionSession> orc;
-  std::unique_ptr<llvm::jitlink::JITLinkMemoryManager> memory;
-  std::unique_ptr<llvm::orc::ObjectLinkingLayer> layer;
-  llvm::orc::JITDylib* helpers = nullptr;
-  std::atomic<int> count{0};
+namespace {
 
-  ~Session() {
-    if (auto error = orc->endSession()) llvm::consumeError(std::move(error));
+using llvm::jitlink::JITLinkMemoryManager;
+using llvm::jitlink::LinkGraph;
+
+// All of an object in one block: machine code and its constants, which nothing writes.
+class BlockMemory final : public JITLinkMemoryManager {
+ public:
+  explicit BlockMemory(CodeMemory& memory) : memory_(memory) {}
+
+  void allocate(const llvm::jitlink::JITLinkDylib*, LinkGraph& graph,
+                OnAllocatedFunction on_allocated) override {
+    llvm::jitlink::BasicLayout layout(graph);
+    size_t bytes = 0;
+    for (auto& [group, segment] : layout.segments()) {
+      if (writes(group.getMemProt()))
+        return on_allocated(failure("it has data of its own to write"));
+      bytes = llvm::alignTo(bytes, segment.Alignment) + segment.ContentSize + segment.ZeroFillSize;
+    }
+    if (!graph.allocActions().empty())
+      return on_allocated(failure("it asks for calls when it is loaded"));
+    CodeMemory::Block block;
+    try {
+      block = memory_.allocate(bytes);
+    } catch (const RuntimeError& error) {
+      return on_allocated(failure(error.what()));
+    }
+    size_t at = 0;
+    for (auto& [group, segment] : layout.segments()) {
+      at = llvm::alignTo(at, segment.Alignment);
+      segment.WorkingMem = reinterpret_cast<char*>(block.data + at);
+      segment.Addr = llvm::orc::ExecutorAddr::fromPtr(segment.WorkingMem);
+      at += segment.ContentSize + segment.ZeroFillSize;
+    }
+    if (auto error = layout.apply()) {
+      memory_.free(block);
+      return on_allocated(std::move(error));
+    }
+    on_allocated(std::make_unique<InFlight>(memory_, block, &sealed));
   }
+  void deallocate(std::vector<FinalizedAlloc>, OnDeallocatedFunction on_deallocated) override {
+    on_deallocated(llvm::Error::success());
+  }
+
+  CodeMemory::Block sealed;  // of the last object
+
+ private:
+  class InFlight final : public InFlightAlloc {
+   public:
+    InFlight(CodeMemory& memory, CodeMemory::Block block, CodeMemory::Block* sealed)
+        : memory_(memory), block_(block), sealed_(sealed) {}
+    void abandon(OnAbandonedFunction on_abandoned) override {
+      memory_.free(block_);
+      on_abandoned(llvm::Error::success());
+    }
+    void finalize(OnFinalizedFunction on_finalized) override {
+      try {
+        memory_.seal(block_);
+      } catch (const RuntimeError& error) {
+        memory_.free(block_);
+        return on_finalized(failure(error.what()));
+      }
+      *sealed_ = block_;
+      on_finalized(FinalizedAlloc(llvm::orc::ExecutorAddr::fromPtr(block_.data)));
+    }
+
+   private:
+    CodeMemory& memory_;
+    CodeMemory::Block block_;
+    CodeMemory::Block* sealed_;
+  };
+  static bool writes(llvm::orc::MemProt protection) {
+    using llvm::orc::MemProt;
+    return (static_cast<unsigned>(protection) & static_cast<unsigned>(MemProt::Write)) != 0;
+  }
+  static llvm::Error failure(const std::string& text) {
+    return llvm::createStringError(llvm::inconvertibleErrorCode(), text);
+  }
+
+  CodeMemory& memory_;
 };
 
-Linker::Linker() : session_(std::make_unique<Session>()) {
-  using namespace llvm;
-  initialize_llvm();
-  auto control = orc::SelfExecutorProcessControl::Create();
-  TESSERA_CHECK(static_cast<bool>(control));
-  session_->orc = std::make_unique<orc::ExecutionSession>(std::move(*control));
-  // Failures reach the caller of link(); they need not be printed too.
-  session_->orc->setErrorReporter([](Error error) { consumeError(std::move(error)); });
-  auto memory = jitlink::InProcessMemoryManager::Create();
-  TESSERA_CHECK(static_cast<bool>(memory));
-  session_->memory = std::move(*memory);
-  session_->layer = std::make_unique<orc::ObjectLinkingLayer>(*session_->orc, *session_->memory);
-  session_->helpers = &session_->orc->createBareJITDylib("helpers");
-  orc::SymbolMap symbols;
-  for (const auto& [name, address] : helper_symbols()) {
-    symbols[session_->orc->intern(name)] = {orc::ExecutorAddr::fromPtr(address),
-                                            JITSymbolFlags::Exported | JITSymbolFlags::Callable};
-  }
-  auto error = session_->helpers->define(orc::absoluteSymbols(std::move(symbols)));
-  TESSERA_CHECK(!error, "{}", message_of(std::move(error)));
-  // What LLVM itself calls (memset, fma of a scalar, ...).
-  auto process = orc::DynamicLibrarySearchGenerator::GetForCurrentProcess('\0');
-  TESSERA_CHECK(static_cast<bool>(process));
-  session_->helpers->addGenerator(std::move(*process));
+// What an object calls: the helpers, else what LLVM itself calls (memset, fma of a scalar, ...).
+void* address_of(llvm::StringRef name) {
+  for (const auto& [helper, address] : helper_symbols())
+    if (name == helper) return address;
+  return ::dlsym(RTLD_DEFAULT, name.str().c_str());
 }
 
-Linker::~Linker() = default;
+struct Linked {
+  void* address = nullptr;
+  std::string problem;
+};
 
-void* Linker::link(const std::string& object, const std::string& symbol) {
-  // A library of its own for each object: a damaged one that is linked again later leaves no name
-  // behind.
-  auto& library =
-      session_->orc->createBareJITDylib(fmt::format("{}.{}", symbol, session_->count++));
-  library.addToLinkOrder(*session_->helpers);
-  auto buffer = llvm::MemoryBuffer::getMemBufferCopy(object, symbol);
-  if (auto error = session_->layer->add(library, std::move(buffer))) {
-    throw RuntimeError(
-        fmt::format("[codegen] object code of {}: {}", symbol, message_of(std::move(error))));
+// Links one object, on the spot: everything it asks for is known.
+class LinkOne final : public llvm::jitlink::JITLinkContext {
+ public:
+  LinkOne(BlockMemory& memory, const std::string& symbol, Linked* out)
+      : JITLinkContext(nullptr), memory_(memory), symbol_(symbol), out_(out) {}
+
+  JITLinkMemoryManager& getMemoryManager() override { return memory_; }
+  void notifyFailed(llvm::Error error) override { out_->problem = message_of(std::move(error)); }
+  void lookup(const LookupMap& symbols,
+              std::unique_ptr<llvm::jitlink::JITLinkAsyncLookupContinuation> then) override {
+    llvm::jitlink::AsyncLookupResult found;
+    for (const auto& [name, flags] : symbols) {
+      void* address = address_of(name);
+      if (!address && flags == llvm::jitlink::SymbolLookupFlags::RequiredSymbol)
+        return then->run(llvm::createStringError(llvm::inconvertibleErrorCode(),
+                                                 "nothing is named " + name.str()));
+      found[name] = {llvm::orc::ExecutorAddr::fromPtr(address), llvm::JITSymbolFlags::Exported};
+    }
+    then->run(std::move(found));
   }
-  auto found = session_->orc->lookup({&library}, session_->orc->intern(symbol));
-  if (!found) {
-    throw RuntimeError(
-        fmt::format("[codegen] object code of {}: {}", symbol, message_of(found.takeError())));
+  llvm::Error notifyResolved(LinkGraph& graph) override {
+    for (const auto* symbol : graph.defined_symbols())
+      if (symbol->hasName() && symbol->getName() == symbol_)
+        out_->address = symbol->getAddress().toPtr<void*>();
+    if (out_->address) return llvm::Error::success();
+    return llvm::createStringError(llvm::inconvertibleErrorCode(), "it does not define the symbol");
   }
-  return found->getAddress().toPtr<void*>();
+  void notifyFinalized(JITLinkMemoryManager::FinalizedAlloc memory) override { memory.release(); }
+
+ private:
+  BlockMemory& memory_;
+  const std::string& symbol_;
+  Linked* out_;
+};
+
+}  // namespace
+
+Linker::Linker() : memory_(std::make_shared<CodeMemory>()) { initialize_llvm(); }
+
+KernelCode Linker::link(const std::string& object, const std::string& symbol) {
+  BlockMemory memory(*memory_);
+  Linked linked;
+  auto graph = llvm::jitlink::createLinkGraphFromObject(llvm::MemoryBufferRef(object, symbol));
+  if (graph) {
+    llvm::jitlink::link(std::move(*graph), std::make_unique<LinkOne>(memory, symbol, &linked));
+  } else {
+    linked.problem = message_of(graph.takeError());
+  }
+  if (!linked.problem.empty())
+    throw RuntimeError(fmt::format("[codegen] object code of {}: {}", symbol, linked.problem));
+  const auto free = [owner = memory_, block = memory.sealed](const void*) { owner->free(block); };
+  return {reinterpret_cast<KernelFn>(linked.address),
+          std::shared_ptr<const void>(memory.sealed.data, free),
+          static_cast<int64_t>(memory.sealed.bytes)};
 }
 
 }  // namespace tessera::codegen

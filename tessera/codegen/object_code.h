@@ -2,10 +2,11 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "tessera/base/fork.h"
+#include "tessera/codegen/code_memory.h"
 #include "tessera/codegen/target.h"
 #include "tessera/fusion/kernel.h"
 
@@ -28,21 +29,21 @@ class ObjectEmitter {
   std::unique_ptr<llvm::TargetMachine> borrow();
   void give_back(std::unique_ptr<llvm::TargetMachine> machine);
   Target target_;
-  std::mutex mutex_;
+  ForkSafeMutex mutex_;
   std::vector<std::unique_ptr<llvm::TargetMachine>> idle_;
 };
 
-// Links object files into this process.
+// Links object files into this process. Any thread.
 class Linker {
  public:
   Linker();
-  ~Linker();
-  // The address of `symbol` in `object`; RuntimeError if it is no object file for this machine.
-  void* link(const std::string& object, const std::string& symbol);
+  // The function `symbol` of `object`, whose code lives as long as the result's copies;
+  // RuntimeError if it is no object file for this machine.
+  KernelCode link(const std::string& object, const std::string& symbol);
+  const CodeMemory& memory() const { return *memory_; }
 
  private:
-  struct Session;
-  std::unique_ptr<Session> session_;
+  std::shared_ptr<CodeMemory> memory_;  // held by what lies in it
 };
 
 }  // namespace tessera::codegen

@@ -44,7 +44,7 @@ Target make_target(bool allow_avx512) {
 }  // namespace
 
 const Target& host_target() {
-  static const Target target = make_target(true);
+  static const Target& target = *new Target(make_target(true));
   return target;
 }
 

@@ -1,15 +1,16 @@
 // CallCache: from the arguments of a call to the program that serves it, without tracing again.
 #pragma once
 
-#include <mutex>
+#include <list>
 #include <unordered_map>
 
+#include "tessera/base/fork.h"
 #include "tessera/compile/compiled.h"
 
 namespace tessera {
 
 // Entry: what a call needs, found by (identity, params, arguments). Entries are immutable and live
-// as long as the cache or their users.
+// as long as the cache or their users; the calls that were made last are kept.
 template <class Entry>
 class CallCache {
  public:
@@ -17,20 +18,31 @@ class CallCache {
 
   EntryRef find(const void* id, const OpParams& params, std::span<const Array> args, size_t hash) {
     const std::lock_guard lock(mutex_);
-    const auto [begin, end] = entries_.equal_range(hash);
-    for (auto it = begin; it != end; ++it)
-      if (matches(it->second, id, params, args)) return it->second.entry;
+    const auto [begin, end] = index_.equal_range(hash);
+    for (auto it = begin; it != end; ++it) {
+      if (!matches(*it->second, id, params, args)) continue;
+      calls_.splice(calls_.begin(), calls_, it->second);
+      return it->second->entry;
+    }
     return nullptr;
   }
 
   void insert(const void* id, const OpParams& params, std::span<const Array> args, size_t hash,
               EntryRef entry) {
-    Slot slot{id, params, {}, std::move(entry)};
-    for (const Array& x : args) slot.args.emplace_back(x);
+    Call call{id, params, {}, std::move(entry), hash};
+    for (const Array& x : args) call.args.emplace_back(x);
+    Calls dead;  // destroyed after the lock is released
     const std::lock_guard lock(mutex_);
-    if (entries_.size() >= kMaxEntries)
-      entries_.clear();  // all come back on demand from the program cache
-    entries_.emplace(hash, std::move(slot));
+    calls_.push_front(std::move(call));
+    index_.emplace(hash, calls_.begin());
+    if (calls_.size() > kMaxCalls) evict(dead);
+  }
+
+  void clear() {
+    Calls dead;
+    const std::lock_guard lock(mutex_);
+    dead.swap(calls_);
+    index_.clear();
   }
 
   static size_t hash(const void* id, const OpParams& params, std::span<const Array> args) {
@@ -40,23 +52,37 @@ class CallCache {
   }
 
  private:
-  static constexpr size_t kMaxEntries = 16384;
-  struct Slot {
+  static constexpr size_t kMaxCalls = 4096;
+  struct Call {
     const void* id;
     OpParams params;
     std::vector<ArgKey> args;
     EntryRef entry;
+    size_t hash;
   };
-  static bool matches(const Slot& slot, const void* id, const OpParams& params,
+  using Calls = std::list<Call>;
+
+  static bool matches(const Call& call, const void* id, const OpParams& params,
                       std::span<const Array> args) {
-    if (slot.id != id || slot.args.size() != args.size() || !(slot.params == params)) return false;
+    if (call.id != id || call.args.size() != args.size() || !(call.params == params)) return false;
     for (size_t i = 0; i < args.size(); ++i)
-      if (!slot.args[i].matches(args[i])) return false;
+      if (!call.args[i].matches(args[i])) return false;
     return true;
   }
+  void evict(Calls& dead) {
+    const auto last = std::prev(calls_.end());
+    const auto [begin, end] = index_.equal_range(last->hash);
+    for (auto it = begin; it != end; ++it)
+      if (it->second == last) {
+        index_.erase(it);
+        break;
+      }
+    dead.splice(dead.begin(), calls_, last);
+  }
 
-  std::mutex mutex_;
-  std::unordered_multimap<size_t, Slot> entries_;
+  ForkSafeMutex mutex_{ForkParticipant::Level::kCalls};
+  Calls calls_;  // the latest first
+  std::unordered_multimap<size_t, typename Calls::iterator> index_;
 };
 
 }  // namespace tessera

@@ -1,9 +1,9 @@
 #include "tessera/compile/compiled.h"
 
 #include <list>
-#include <mutex>
 #include <unordered_map>
 
+#include "tessera/base/fork.h"
 #include "tessera/base/warning.h"
 #include "tessera/sharding/atoms.h"
 #include "tessera/sharding/finer_mesh.h"
@@ -44,26 +44,29 @@ std::vector<Array> Compiled::run(std::span<const Array> args,
                                  std::span<const uint8_t> donate) const {
   TESSERA_CHECK(args.size() == program_->num_inputs(), "{} arguments for {} inputs", args.size(),
                 program_->num_inputs());
-  boost::container::small_vector<const DeviceArray*, 16> inputs(args.size());
+  boost::container::small_vector<const DeviceArray*, 16> inputs(args.size()), originals;
   boost::container::small_vector<DeviceArrayRef, 4> moved;
   for (size_t i = 0; i < args.size(); ++i) {
     const ArrayData& data = *args[i].data();
     const ArrayLayoutRef& layout = program_->input_layout(i);
     if (data.kind == ArrayData::Kind::kDevice) {
       const auto& device_array = static_cast<const DeviceArray&>(data);
-      if (device_array.layout() == layout) {
+      if (device_array.layout() == layout || same_placement(*device_array.layout(), *layout)) {
         inputs[i] = &device_array;
         continue;
       }
       moved.push_back(
           reshard(std::static_pointer_cast<const DeviceArray>(args[i].data()), layout->sharding));
+      originals.resize(args.size(), nullptr);
+      originals[i] = &device_array;
     } else {
       moved.push_back(device_array(data.to_literal(), layout->sharding, data.type.weak));
     }
     inputs[i] = moved.back().get();
   }
   std::vector<DeviceArrayRef> results =
-      program_->run(std::span<const DeviceArray* const>(inputs.data(), inputs.size()), donate);
+      program_->run(std::span<const DeviceArray* const>(inputs.data(), inputs.size()), donate,
+                    std::span<const DeviceArray* const>(originals.data(), originals.size()));
   std::vector<Array> out;
   out.reserve(results.size());
   for (size_t i = 0; i < results.size(); ++i)
@@ -154,6 +157,7 @@ bool same_request(const ShardingRequest& a, const ShardingRequest& b) {
 class ProgramCache {
  public:
   static constexpr size_t kMaxPrograms = 4096;
+  static constexpr int64_t kMaxBytes = int64_t{512} << 20;
 
   CompiledRef get(const Function& function, const ShardingRequest& request, const Device& device,
                   const std::optional<Mesh>& results_mesh) {
@@ -170,58 +174,73 @@ class ProgramCache {
     }
     // Compiled outside the lock: two threads may compile the same program once each, and both get a
     // right one.
+    constexpr int64_t kOpBytes = 512;  // of the key
     CompiledRef compiled = std::make_shared<Compiled>(function, request, device, results_mesh);
+    Entry entry{{std::make_shared<Function>(function), request, device, results_mesh, hash},
+                compiled,
+                compiled->code_bytes() + kOpBytes * static_cast<int64_t>(function.ops.size())};
+    std::list<Entry> dead;  // destroyed after the lock is released
     const std::lock_guard lock(mutex_);
     ++stats_.programs_compiled;
-    entries_.push_front(
-        {ProgramKey{std::make_shared<Function>(function), request, device, results_mesh, hash},
-         compiled});
+    bytes_ += entry.bytes;
+    entries_.push_front(std::move(entry));
     index_.emplace(hash, entries_.begin());
-    if (entries_.size() > kMaxPrograms) evict();
+    while (entries_.size() > kMaxPrograms || (bytes_ > kMaxBytes && entries_.size() > 1))
+      evict(dead);
     return compiled;
   }
 
   CompileStats stats() {
     const std::lock_guard lock(mutex_);
-    return stats_;
+    CompileStats out = stats_;
+    out.programs_cached = static_cast<int64_t>(entries_.size());
+    return out;
   }
   void clear() {
+    std::list<Entry> dead;
     const std::lock_guard lock(mutex_);
-    entries_.clear();
+    dead.swap(entries_);
     index_.clear();
+    bytes_ = 0;
   }
 
  private:
-  using Entry = std::pair<ProgramKey, CompiledRef>;
+  struct Entry {
+    ProgramKey key;
+    CompiledRef program;
+    int64_t bytes;
+  };
 
   CompiledRef find(size_t hash, const Function& function, const ShardingRequest& request,
                    const Device& device, const std::optional<Mesh>& results_mesh) {
     const auto [begin, end] = index_.equal_range(hash);
     for (auto it = begin; it != end; ++it) {
-      const ProgramKey& key = it->second->first;
+      const ProgramKey& key = it->second->key;
       if (!(key.device == device) || !(key.results_mesh == results_mesh) ||
           !same_request(key.request, request) || !(*key.function == function))
         continue;
       entries_.splice(entries_.begin(), entries_, it->second);
-      return it->second->second;
+      return it->second->program;
     }
     return nullptr;
   }
 
-  void evict() {
+  void evict(std::list<Entry>& dead) {
     const auto last = std::prev(entries_.end());
-    const auto [begin, end] = index_.equal_range(last->first.hash);
+    const auto [begin, end] = index_.equal_range(last->key.hash);
     for (auto it = begin; it != end; ++it)
       if (it->second == last) {
         index_.erase(it);
         break;
       }
-    entries_.pop_back();
+    bytes_ -= last->bytes;
+    dead.splice(dead.begin(), entries_, last);
   }
 
-  std::mutex mutex_;
+  ForkSafeMutex mutex_{ForkParticipant::Level::kPrograms};
   std::list<Entry> entries_;
   std::unordered_multimap<size_t, std::list<Entry>::iterator> index_;
+  int64_t bytes_ = 0;
   CompileStats stats_;
 };
 
@@ -240,7 +259,9 @@ CompiledRef compile_cached(const Function& function, const ShardingRequest& requ
   return program_cache().get(on_finer_mesh(function, request.compute_as), on_finer_mesh(request),
                              device, program_mesh(function, request));
 }
-CompileStats compile_stats() { return program_cache().stats(); }
-void clear_caches() { program_cache().clear(); }
+namespace internal {
+CompileStats program_stats() { return program_cache().stats(); }
+void clear_programs() { program_cache().clear(); }
+}  // namespace internal
 
 }  // namespace tessera

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "tessera/compile/caches.h"
 #include "tessera/compile/pipeline.h"
 #include "tessera/runtime/program.h"
 
@@ -30,6 +31,8 @@ class Compiled {
   }
   // Memory for temporaries on all devices together, bytes.
   int64_t arena_bytes() const { return program_->arena_bytes(); }
+  // What the program itself takes.
+  int64_t code_bytes() const { return program_->code_bytes(); }
 
  private:
   std::unique_ptr<Program> program_;
@@ -63,10 +66,12 @@ Device device_for(std::string_view op, std::span<const Array> args);
 CompiledRef compile_cached(const Function& function, const ShardingRequest& request,
                            const Device& device);
 
-struct CompileStats {
-  int64_t programs_compiled = 0, program_cache_hits = 0;
-};
-CompileStats compile_stats();
-void clear_caches();
+namespace internal {
+// Of the program cache.
+CompileStats program_stats();
+void clear_programs();
+// Of the cache of eager calls.
+void clear_eager_calls();
+}  // namespace internal
 
 }  // namespace tessera

@@ -14,9 +14,9 @@ struct EagerEntry {
 };
 using EagerCache = CallCache<EagerEntry>;
 // x64 mode decides what a body computes, so each mode has a cache of its own.
-EagerCache& eager_cache() {
+EagerCache& eager_cache(bool x64 = x64_enabled()) {
   static EagerCache* const caches = new EagerCache[2];
-  return caches[x64_enabled() ? 1 : 0];
+  return caches[x64 ? 1 : 0];
 }
 
 EagerCache::EntryRef compile_eager(const char* name, std::span<const Array> args,
@@ -67,6 +67,10 @@ std::vector<Array> execute_op(const OpDef& def, const OpParams& params,
 }  // namespace
 
 namespace internal {
+
+void clear_eager_calls() {
+  for (bool x64 : {false, true}) eager_cache(x64).clear();
+}
 
 std::vector<Array> run_composite(const char* name, const OpParams& params,
                                  std::span<const Array> args, CompositeBody body,

@@ -1,8 +1,45 @@
 #include "tessera/compile/jit.h"
 
+#include <algorithm>
+#include <unordered_set>
+
 #include "tessera/sharding/finer_mesh.h"
 
 namespace tessera::internal {
+
+namespace {
+
+// Never destroyed: jitted functions may be static.
+struct AllCaches {
+  ForkSafeMutex mutex{ForkParticipant::Level::kCompilations};  // before that of any cache
+  std::unordered_set<JitCache*> caches;
+};
+AllCaches& all_caches() {
+  static AllCaches& instance = *new AllCaches;
+  return instance;
+}
+
+}  // namespace
+
+JitCache::JitCache() {
+  const std::lock_guard lock(all_caches().mutex);
+  all_caches().caches.insert(this);
+}
+JitCache::~JitCache() {
+  const std::lock_guard lock(all_caches().mutex);
+  all_caches().caches.erase(this);
+}
+
+void JitCache::clear_all() {
+  // Destroyed after the locks are released: what a function captured may be anything.
+  std::vector<JitEntryRef> dead;
+  const std::lock_guard lock(all_caches().mutex);
+  for (JitCache* cache : all_caches().caches) {
+    const std::lock_guard cache_lock(cache->mutex_);
+    dead.insert(dead.end(), cache->entries_.begin(), cache->entries_.end());
+    cache->entries_.clear();
+  }
+}
 
 JitEntryRef JitCache::find(const void* types, std::string_view statics,
                            std::span<const Array> leaves) {
@@ -15,16 +52,20 @@ JitEntryRef JitCache::find(const void* types, std::string_view statics,
     bool same = true;
     for (size_t k = 0; k < leaves.size() && same; ++k) same = e.args[k].matches(leaves[k]);
     if (!same) continue;
-    if (i > 0) std::swap(entries_[i], entries_[0]);
+    const auto first = entries_.begin();
+    std::rotate(first, first + static_cast<ptrdiff_t>(i), first + static_cast<ptrdiff_t>(i) + 1);
     return entries_[0];
   }
   return nullptr;
 }
 
 void JitCache::insert(JitEntryRef entry) {
-  constexpr size_t kMaxEntries = 1024;
+  JitEntryRef dead;  // destroyed after the lock is released
   const std::lock_guard lock(mutex_);
-  if (entries_.size() >= kMaxEntries) entries_.pop_back();
+  if (entries_.size() >= kMaxEntries) {
+    dead = std::move(entries_.back());
+    entries_.pop_back();
+  }
   entries_.insert(entries_.begin(), std::move(entry));
 }
 

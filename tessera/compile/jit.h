@@ -11,9 +11,10 @@
 #pragma once
 
 #include <any>
-#include <mutex>
 #include <type_traits>
 
+#include "tessera/base/fork.h"
+#include "tessera/base/per_thread.h"
 #include "tessera/compile/comm_budget.h"
 #include "tessera/compile/lowered.h"
 #include "tessera/compile/prefix_tree.h"
@@ -53,14 +54,22 @@ struct JitEntry {
 };
 using JitEntryRef = std::shared_ptr<const JitEntry>;
 
-// The calls one jitted function has seen. Thread-safe.
+// The calls one jitted function has seen, the latest kMaxEntries. Thread-safe.
 class JitCache {
  public:
+  static constexpr size_t kMaxEntries = 1024;
+  JitCache();
+  ~JitCache();
+  JitCache(const JitCache&) = delete;
+  JitCache& operator=(const JitCache&) = delete;
+  // Empties those of all functions.
+  static void clear_all();
+
   JitEntryRef find(const void* types, std::string_view statics, std::span<const Array> leaves);
   void insert(JitEntryRef entry);
 
  private:
-  std::mutex mutex_;
+  ForkSafeMutex mutex_{ForkParticipant::Level::kCalls};
   std::vector<JitEntryRef> entries_;  // the latest found first
 };
 
@@ -179,7 +188,7 @@ class Jitted {
     if (Trace::current()) return call_traced<Result>(args...);
     boost::container::small_vector<Array, 8> leaves;
     (tree::for_each_leaf(args, [&](const Array& leaf) { leaves.push_back(leaf); }), ...);
-    thread_local std::string statics;
+    std::string& statics = per_thread<std::string, internal::JitCache>();
     statics.clear();
     (tree::append_static_key(args, statics), ...);
     const std::span<const Array> all(leaves.data(), leaves.size());

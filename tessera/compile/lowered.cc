@@ -119,7 +119,7 @@ Cost Lowered::cost() const {
     cost.communication_seconds += c.seconds * static_cast<double>(times);
   }
   if (stages_->mesh.rank() == 0 || !stages_->mesh.is_abstract())
-    cost.arena_bytes = compile()->arena_bytes();
+    cost.arena_bytes = arena_bytes(stages_->schedule);
   return cost;
 }
 

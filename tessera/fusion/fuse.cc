@@ -35,6 +35,7 @@ class Scheduler {
   const FuseOptions& options_;
   Schedule out_;
   std::vector<int> slot_of_;
+  std::vector<int> output_of_;  // the first output that a value is
 };
 
 int Scheduler::slot(int v) {
@@ -50,8 +51,7 @@ int Scheduler::slot(int v) {
     slot.literal = *value.constant;
   } else if (value.output) {
     slot.kind = Slot::Kind::kOutput;
-    for (size_t k = g_.outputs.size(); k-- > 0;)
-      if (g_.outputs[k] == v) slot.index = static_cast<int>(k);
+    slot.index = output_of_[v];
   }
   out_.slots.push_back(std::move(slot));
   return slot_of_[v] = static_cast<int>(out_.slots.size()) - 1;
@@ -102,6 +102,8 @@ void Scheduler::add_stored_op(const Group& group) {
 bool Scheduler::run(std::vector<char>& must_store) {
   const Plan plan = make_plan(g_, must_store);
   slot_of_.assign(g_.values.size(), -1);
+  output_of_.assign(g_.values.size(), -1);
+  for (size_t k = g_.outputs.size(); k-- > 0;) output_of_[g_.outputs[k]] = static_cast<int>(k);
   for (int v : g_.inputs) out_.inputs.push_back(slot(v));
   Emitter emitter(g_, plan, options_.last_level_cache);
   bool complete = true;

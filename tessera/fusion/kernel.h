@@ -116,6 +116,16 @@ struct Kernel {
 // the flat parallel index.
 using KernelFn = void (*)(void* const* buffers, int64_t begin, int64_t end);
 
+// Machine code, which lives as long as one of its copies.
+struct KernelCode {
+  KernelFn fn = nullptr;
+  std::shared_ptr<const void> memory = {};  // null: code that is part of the program
+  int64_t bytes = 0;
+  void operator()(void* const* buffers, int64_t begin, int64_t end) const {
+    fn(buffers, begin, end);
+  }
+};
+
 std::string to_string(const Kernel& kernel);
 // Structural; the key of the kernel cache.
 size_t hash_value(const Kernel& kernel);

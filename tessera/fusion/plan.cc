@@ -95,6 +95,7 @@ class Planner {
   Reachability::Set after_;   // of the op being placed
   std::vector<int> readers_;  // groups that read a result of the op being placed
   std::vector<int> seen_;     // by group: last op whose readers_ it entered
+  std::vector<int> demand_;   // by group: its place in the demands for that op, -1 if it has none
 };
 
 // Nullopt where the group does not read the operand: another piece of a concatenation does.
@@ -142,9 +143,13 @@ bool Planner::find_demands(int i, Demands* demands) {
   readers_.clear();
   bool needed = false;
   auto reader = [&](int group) {
-    if (seen_.size() < plan_.groups.size()) seen_.resize(plan_.groups.size() + 16, -1);
+    if (seen_.size() < plan_.groups.size()) {
+      seen_.resize(2 * plan_.groups.size(), -1);
+      demand_.resize(seen_.size());
+    }
     if (seen_[group] == i) return;
     seen_[group] = i;
+    demand_[group] = -1;
     readers_.push_back(group);
     reach_.collect(group, after_);
   };
@@ -162,14 +167,16 @@ bool Planner::find_demands(int i, Demands* demands) {
           if (!read) continue;
           Access& access = *read;
           const size_t tag = tag_of(access);
-          auto it = std::find_if(demands->begin(), demands->end(),
-                                 [&](const Demand& d) { return d.group == at.group; });
-          if (it == demands->end()) {
+          if (demand_[at.group] < 0) {
+            demand_[at.group] = static_cast<int>(demands->size());
             demands->push_back({at.group, std::move(access), at.times, {tag}});
-          } else if (std::find(it->tags.begin(), it->tags.end(), tag) == it->tags.end()) {
-            it->access = opaque_access(it->access, tag);
-            it->times += at.times;
-            it->tags.push_back(tag);
+            continue;
+          }
+          Demand& demand = (*demands)[demand_[at.group]];
+          if (std::find(demand.tags.begin(), demand.tags.end(), tag) == demand.tags.end()) {
+            demand.access = opaque_access(demand.access, tag);
+            demand.times += at.times;
+            demand.tags.push_back(tag);
           }
         }
       }

@@ -232,6 +232,7 @@ class Save {
   static Literal piece_data(const Array& array, int64_t instance) {
     const DeviceArray* data = on_devices(array);
     if (!data) return array.to_host();
+    const ArrayUse use(*data);
     const ArrayLayout& layout = *data->layout();
     Shape shape;
     for (const IndexRange& range : layout.index(instance)) shape.push_back(range.size());

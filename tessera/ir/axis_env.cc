@@ -12,7 +12,7 @@ thread_local AxisEnv* innermost = nullptr;
 }  // namespace
 
 const AxisEnv& AxisEnv::current() {
-  static const AxisEnv none;
+  static const AxisEnv& none = *new AxisEnv;
   return innermost ? *innermost : none;
 }
 

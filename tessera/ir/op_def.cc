@@ -12,7 +12,7 @@ struct Registry {
   std::map<std::pair<std::string_view, std::string_view>, const OpDef*> by_name;
 };
 Registry& registry() {
-  static Registry instance;
+  static Registry& instance = *new Registry;  // programs may be compiled while the process ends
   return instance;
 }
 

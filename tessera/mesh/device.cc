@@ -5,11 +5,11 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <ostream>
 
 #include "tessera/base/error.h"
+#include "tessera/base/fork.h"
 #include "tessera/base/shape.h"
 
 namespace tessera {
@@ -115,7 +115,7 @@ const std::vector<Device>* resolve(const InitOptions& options) {
   }
   // Device lists are kept for ever, so that a reference to one never dangles; the table itself is
   // not destroyed at exit because threads may still run then.
-  static std::mutex mutex;
+  static ForkSafeMutex& mutex = *new ForkSafeMutex;
   static auto& known = *new std::map<std::string, std::vector<Device>>();
   std::lock_guard lock(mutex);
   auto found = known.find(spec);

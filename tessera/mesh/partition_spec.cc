@@ -35,7 +35,7 @@ size_t hash_value(const DimSpec& dim) {
 }
 
 const DimSpec& PartitionSpec::dim(int64_t d) const {
-  static const DimSpec none;
+  static const DimSpec& none = *new DimSpec;
   return d < rank() ? dims_[d] : none;
 }
 

@@ -37,7 +37,7 @@ struct Opened {
   std::vector<ValueId> captured;
 };
 Opened open_region(const OpReader& reader, size_t k, const std::vector<ValueId>& all) {
-  static const std::vector<ValueId> none;
+  static const auto& none = *new std::vector<ValueId>;
   const std::vector<ValueId>& mine = k < reader.captures.size() ? reader.captures[k] : none;
   Opened out{*reader.text.regions[k], {}};
   std::vector<ValueId>& inputs = out.function.inputs;

@@ -4,8 +4,8 @@
 #include <array>
 #include <limits>
 #include <map>
-#include <mutex>
 
+#include "tessera/base/fork.h"
 #include "tessera/ops/constant.h"
 #include "tessera/ops/elementwise.h"
 #include "tessera/ops/formats.h"
@@ -381,7 +381,7 @@ const OpDef& reduce_op = define<ReduceParams>({
 });
 
 FunctionRef reduce_body(ReduceKind kind, DType dtype, DType index) {
-  static std::mutex mutex;
+  static ForkSafeMutex& mutex = *new ForkSafeMutex;
   static auto& cache = *new std::map<std::tuple<ReduceKind, DType, DType>, FunctionRef>;
   if (!is_arg(kind)) index = int32;
   const std::lock_guard lock(mutex);

@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "tessera/ops/array_math.h"
+#include "tessera/ops/associative_scan.h"
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/formats.h"
 #include "tessera/ops/log_add.h"
@@ -280,37 +281,32 @@ Array cummin(const Array& x, int64_t axis, bool reverse) {
   return cumulate("cummin", ReduceKind::kMin, x, axis, reverse);
 }
 
-// In log n steps of doubling width: log(exp(a) + exp(b)) of each element and the one before.
-Array cumlogsumexp(const Array& x, int64_t axis, bool reverse) {
+namespace {
+
+// log(exp(a) + exp(b)).
+Array log_add(const Array& a, const Array& b) {
   using namespace array_math;
+  if (is_complex(a.dtype())) return log_add_complex(a, b, std::numbers::e);
+  // Where both are -inf their difference is no number.
+  const Array largest = max(a, b), smallest = min(a, b);
+  const Array finite = gt(smallest, full_like(smallest, -std::numeric_limits<double>::infinity()));
+  const Array distance = select(finite, smallest - largest, full_like(a, 0));
+  return select(finite, largest + log1p(exp(distance)), largest);
+}
+
+}  // namespace
+
+Array cumlogsumexp(const Array& x, int64_t axis, bool reverse) {
   SourceScope source("cumlogsumexp");
   axis = normalize_axis("cumlogsumexp", axis, x.ndim());
-  const bool complex = is_complex(x.dtype());
   if (!is_inexact(x.dtype()))
     type_error("cumlogsumexp", "expected a floating-point or complex array, got {}; convert it",
                describe(x.type()));
-  const int64_t n = x.shape()[axis];
-  const Array nothing =
-      full({}, -std::numeric_limits<double>::infinity(), x.dtype(), x.weak_type());
-  Array out = x;
-  for (int64_t by = 1; by < n; by *= 2) {
-    Dims low(x.shape().size(), 0), high = low;
-    (reverse ? high : low)[axis] = by;
-    (reverse ? low : high)[axis] = -by;
-    const Array before = pad(out, nothing, low, high);
-    if (complex) {
-      out = log_add_complex(out, before, std::numbers::e);
-      continue;
-    }
-    // Where both are -inf their difference is no number.
-    const Array largest = max(out, before), smallest = min(out, before);
-    const Array finite =
-        gt(smallest, full_like(smallest, -std::numeric_limits<double>::infinity()));
-    const Array distance = select(finite, smallest - largest, full_like(out, 0));
-    const Array sum = largest + log1p(exp(distance));
-    out = select(finite, sum, largest);
-  }
-  return out;
+  if (x.size() == 0) return x;
+  const FoldArrays fold = [](const std::vector<Array>& a, const std::vector<Array>& b) {
+    return std::vector<Array>{log_add(a[0], b[0])};
+  };
+  return associative_scan(fold, {x}, axis, reverse)[0];
 }
 
 }  // namespace lax

@@ -4,33 +4,31 @@
 
 #include "tessera/base/thread_pool.h"
 #include "tessera/ops/fold_element.h"
+#include "tessera/ops/prefix_fold.h"
 #include "tessera/ops/reduce_window.h"
 
 namespace tessera::internal {
 namespace {
 
-// Which element of the operand each place of each window is, dimension by dimension; -1: padding.
+// Which elements of the operand the places of each window are.
 struct Places {
   Shape in, out;
-  Dims size, in_strides, out_strides;
-  std::vector<std::vector<int64_t>> table;  // [dim][out * size + place]
+  Windows windows;
+  Dims in_strides, out_strides;
 
   Places(const Shape& shape, const Windows& w)
       : in(shape),
         out(window_shape("reduce_window", shape, w)),
-        size(w.size),
+        windows(w),
         in_strides(row_major_strides(shape)),
-        out_strides(row_major_strides(out)) {
-    for (int64_t d = 0; d < in.rank(); ++d) {
-      auto& row = table.emplace_back();
-      for (int64_t o = 0; o < out[d]; ++o)
-        for (int64_t k = 0; k < size[d]; ++k) {
-          const int64_t at = o * w.strides[d] + k * w.window_dilation[d] - w.low[d];
-          const bool inside = at >= 0 && at % w.base_dilation[d] == 0;
-          const int64_t i = at / std::max<int64_t>(1, w.base_dilation[d]);
-          row.push_back(inside && i < in[d] ? i : -1);
-        }
-    }
+        out_strides(row_major_strides(out)) {}
+  const Dims& size() const { return windows.size; }
+  // Along dimension d, place k of window o; -1: padding.
+  int64_t source(int64_t d, int64_t o, int64_t k) const {
+    const int64_t at = o * windows.strides[d] + k * windows.window_dilation[d] - windows.low[d];
+    const int64_t by = windows.base_dilation[d];
+    if (at < 0 || at % by != 0 || at / by >= in[d]) return -1;
+    return at / by;
   }
   // Calls visit(offset) for every element of the window at `at` (indices of the first `dims`
   // dimensions), row-major.
@@ -43,9 +41,16 @@ struct Places {
   template <class F>
   void walk(const Dims& at, int64_t d, int64_t dims, int64_t base, F& visit) const {
     if (d == dims) return visit(base);
-    const int64_t* row = table[d].data() + at[d] * size[d];
-    for (int64_t k = 0; k < size[d]; ++k)
-      if (row[k] >= 0) walk(at, d + 1, dims, base + row[k] * in_strides[d], visit);
+    const int64_t by = windows.window_dilation[d];
+    const int64_t first = at[d] * windows.strides[d] - windows.low[d];
+    const int64_t extent = in[d] == 0 ? 0 : (in[d] - 1) * windows.base_dilation[d] + 1;
+    const int64_t begin = first < 0 ? ceil_div(-first, by) : 0;
+    const int64_t end =
+        std::min(windows.size[d], first < extent ? ceil_div(extent - first, by) : 0);
+    for (int64_t k = begin; k < end; ++k) {
+      const int64_t i = source(d, at[d], k);
+      if (i >= 0) walk(at, d + 1, dims, base + i * in_strides[d], visit);
+    }
   }
 };
 
@@ -73,6 +78,11 @@ T folded(T a, T b) {
   return fold_element<kind, T>(a, b);
 }
 
+template <ReduceKind kind, class T>
+struct Folded {
+  Running<T> operator()(Running<T> a, Running<T> b) const { return folded<kind, Running<T>>(a, b); }
+};
+
 // Results [begin, end) of all but the trailing trivial dimensions; those are a row.
 template <ReduceKind kind, class T>
 void fold_rows(const Places& p, int64_t dims, int64_t row, const T* x, T init, T* out,
@@ -87,37 +97,20 @@ void fold_rows(const Places& p, int64_t dims, int64_t row, const T* x, T init, T
   }
 }
 
-// What a running sum or product is kept in.
-template <class T>
-using Running = std::conditional_t<is_small_float<T> || std::is_same_v<T, float>, double, T>;
-
+// All elements up to each one, one after the other.
 template <ReduceKind kind, class T>
-void run_along(const Shape& shape, int d, bool reverse, const T* x, T init, T* out) {
+void fold_in_order(const Shape& shape, int d, bool reverse, const T* x, T init, T* out) {
   const int64_t n = shape[d], stride = row_major_strides(shape)[d];
   const int64_t lines = n == 0 ? 0 : shape.elements() / n;
-  const int64_t grain = std::max<int64_t>(1, 8192 / std::max<int64_t>(1, n));
-  parallel_for_ranges(lines, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t line = begin; line < end; ++line) {
-      const int64_t first = line / stride * stride * n + line % stride;
-      auto wide = [](T value) {
-        if constexpr (is_small_float<T>) {
-          return static_cast<double>(static_cast<float>(value));
-        } else {
-          return static_cast<Running<T>>(value);
-        }
-      };
-      Running<T> acc = wide(init);
-      for (int64_t k = 0; k < n; ++k) {
-        const int64_t i = first + (reverse ? n - 1 - k : k) * stride;
-        acc = folded<kind, Running<T>>(acc, wide(x[i]));
-        if constexpr (is_small_float<T>) {
-          out[i] = T(static_cast<float>(acc));
-        } else {
-          out[i] = static_cast<T>(acc);
-        }
-      }
+  for (int64_t line = 0; line < lines; ++line) {
+    const int64_t first = line / stride * stride * n + line % stride;
+    Running<T> acc = widened(init);
+    for (int64_t k = 0; k < n; ++k) {
+      const int64_t i = first + (reverse ? n - 1 - k : k) * stride;
+      acc = folded<kind, Running<T>>(acc, widened(x[i]));
+      out[i] = narrowed<T>(acc);
     }
-  });
+  }
 }
 
 // Values and where they were; better values, then smaller places.
@@ -160,13 +153,13 @@ std::vector<Literal> fold_custom(const Places& p, const Function& body,
   }
   const int64_t results = p.out.elements();
   std::vector<int64_t> from(static_cast<size_t>(results));
-  for (int64_t place = 0; place < p.size.elements(); ++place) {
-    const Dims k = unflatten(place, p.size, p.size.rank());
+  for (int64_t place = 0; place < p.size().elements(); ++place) {
+    const Dims k = unflatten(place, p.size(), p.in.rank());
     for (int64_t o = 0; o < results; ++o) {
       const Dims at = unflatten(o, p.out, p.out.rank());
       int64_t offset = 0;
       for (int64_t d = 0; d < p.out.rank() && offset >= 0; ++d) {
-        const int64_t i = p.table[d][at[d] * p.size[d] + k[d]];
+        const int64_t i = p.source(d, at[d], k[d]);
         offset = i < 0 ? -1 : offset + i * p.in_strides[d];
       }
       from[o] = offset;
@@ -193,7 +186,66 @@ std::vector<Literal> fold_custom(const Places& p, const Function& body,
   return acc;
 }
 
-// `plainly`: no shortcuts, no threads.
+// One step of fold_prefixes: at each index, what the body makes of the element and the one `by`
+// before it.
+std::vector<Literal> fold_pairs(const Function& body, const std::vector<Literal>& x, int d,
+                                int64_t by, bool reverse) {
+  const int64_t n = x[0].shape()[d], stride = row_major_strides(x[0].shape())[d];
+  std::vector<Literal> before = x;
+  const int64_t kept = (n - by) * stride, line = n * stride;
+  auto each_line = [&](auto&& copy) {
+    for (int64_t at = 0; at < x[0].elements(); at += line) copy(at);
+  };
+  auto move = [&](Literal& to, const Literal& from, int64_t to_at, int64_t from_at, int64_t count) {
+    const auto item = static_cast<size_t>(itemsize(to.dtype()));
+    std::memcpy(to.mutable_raw() + static_cast<size_t>(to_at) * item,
+                from.raw() + static_cast<size_t>(from_at) * item,
+                static_cast<size_t>(count) * item);
+  };
+  const int64_t moved = by * stride;
+  for (size_t r = 0; r < x.size(); ++r)
+    each_line([&](int64_t at) {
+      reverse ? move(before[r], x[r], at, at + moved, kept)
+              : move(before[r], x[r], at + moved, at, kept);
+    });
+  std::vector<Literal> args = reverse ? x : before;
+  const std::vector<Literal>& second = reverse ? before : x;
+  args.insert(args.end(), second.begin(), second.end());
+  std::vector<Literal> out = evaluate_function(body, args);
+  for (size_t r = 0; r < x.size(); ++r)
+    each_line([&](int64_t at) {
+      move(out[r], x[r], reverse ? at + kept : at, reverse ? at + kept : at, moved);
+    });
+  return out;
+}
+
+// A body of its own, of all elements up to each one: in log n steps of doubling width.
+std::vector<Literal> fold_prefixes(const Function& body, std::span<const Literal> x, int d,
+                                   bool reverse) {
+  const size_t n = x.size() / 2;
+  std::vector<Literal> acc(x.begin(), x.begin() + static_cast<ptrdiff_t>(n));
+  for (int64_t by = 1; by < acc[0].shape()[d]; by *= 2) acc = fold_pairs(body, acc, d, by, reverse);
+  std::vector<Literal> args;
+  for (size_t k = 0; k < n; ++k) {
+    Literal all(x[k].dtype(), acc[k].shape());
+    const auto item = static_cast<size_t>(itemsize(all.dtype()));
+    for (int64_t i = 0; i < all.elements(); ++i)
+      std::memcpy(all.mutable_raw() + static_cast<size_t>(i) * item, x[n + k].raw(), item);
+    args.push_back(all);
+  }
+  args.insert(args.end(), acc.begin(), acc.end());
+  return evaluate_function(body, args);
+}
+
+std::vector<Literal> run_custom(const ReduceWindowParams& p, const Places& places,
+                                std::span<const Literal> x) {
+  bool reverse = false;
+  const int along = cumulative_dim(places.windows, places.in, &reverse);
+  if (along >= 0 && places.in.elements() > 0) return fold_prefixes(*p.body, x, along, reverse);
+  return fold_custom(places, *p.body, x);
+}
+
+// `plainly`: no threads, no rows; only what is cumulative is not folded window by window.
 void run(const ReduceWindowParams& p, const Places& places, DType dtype, DType index,
          std::span<const void* const> in, std::span<void* const> out, bool plainly) {
   const Windows windows = p.windows();
@@ -217,7 +269,7 @@ void run(const ReduceWindowParams& p, const Places& places, DType dtype, DType i
     return;
   }
   bool reverse = false;
-  const int along = plainly ? -1 : cumulative_dim(windows, places.in, &reverse);
+  const int along = cumulative_dim(windows, places.in, &reverse);
   int64_t dims = rank, row = 1;
   while (!plainly && dims > 0 && windows.trivial(dims - 1)) row *= places.in[--dims];
   int64_t rows = 1;
@@ -228,7 +280,13 @@ void run(const ReduceWindowParams& p, const Places& places, DType dtype, DType i
       const T* x = static_cast<const T*>(in[0]);
       const T init = *static_cast<const T*>(in[1]);
       T* to = static_cast<T*>(out[0]);
-      if (along >= 0) return run_along<kind, T>(places.in, along, reverse, x, init, to);
+      if (along >= 0 && plainly)
+        return fold_in_order<kind, T>(places.in, along, reverse, x, init, to);
+      if (along >= 0) {
+        const bool divisible = kind != ReduceKind::kProduct || std::is_integral_v<T>;
+        return PrefixFold<T, Folded<kind, T>>(places.in, along, reverse, divisible, x, init, to)
+            .run();
+      }
       const int64_t grain =
           plainly ? std::max<int64_t>(rows, 1)
                   : std::max<int64_t>(1, 16384 / std::max<int64_t>(1, row * p.size.elements()));
@@ -260,7 +318,7 @@ int cumulative_dim(const Windows& w, const Shape& shape, bool* reverse) {
 std::vector<Literal> evaluate_reduce_window(std::span<const Literal> x,
                                             const ReduceWindowParams& p) {
   const Places places(x[0].shape(), p.windows());
-  if (p.kind == ReduceKind::kCustom) return fold_custom(places, *p.body, x);
+  if (p.kind == ReduceKind::kCustom) return run_custom(p, places, x);
   std::vector<Literal> out;
   std::vector<const void*> from;
   std::vector<void*> to;
@@ -287,7 +345,7 @@ HostCall reduce_window_call(const OpParams& params, std::span<const Type> operan
       if (x[k].bytes() > 0)
         std::memcpy(x[k].mutable_raw(), in[k], static_cast<size_t>(x[k].bytes()));
     }
-    const std::vector<Literal> results = fold_custom(*places, *p.body, x);
+    const std::vector<Literal> results = run_custom(p, *places, x);
     for (size_t r = 0; r < results.size(); ++r)
       if (results[r].bytes() > 0)
         std::memcpy(out[r], results[r].raw(), static_cast<size_t>(results[r].bytes()));

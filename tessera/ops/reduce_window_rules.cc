@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "tessera/ops/array_math.h"
+#include "tessera/ops/associative_scan.h"
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/convert.h"
 #include "tessera/ops/gather.h"
@@ -19,14 +20,6 @@ namespace {
 
 using namespace array_math;
 
-// x moved by `by` along `dim`, `fill` coming in.
-Array moved(const Array& x, int64_t dim, int64_t by, bool reverse, double fill) {
-  Dims low(x.shape().size(), 0), high(x.shape().size(), 0);
-  (reverse ? high : low)[dim] = by;
-  (reverse ? low : high)[dim] = -by;
-  return lax::pad(x, lax::full({}, fill, x.dtype(), x.weak_type()), low, high);
-}
-
 // Whether a comes after b in the order of which the extremum is taken: complex numbers, which
 // comparisons do not order, are ordered by it.
 Array better(ReduceKind kind, const Array& a, const Array& b) {
@@ -36,28 +29,16 @@ Array better(ReduceKind kind, const Array& a, const Array& b) {
   return lax::bitwise_and(lax::eq(a, extremum), lax::ne(a, b));
 }
 
-// The tangent of a running product or extremum, in log n steps of doubling width: after a step of
-// 2^k every element folds the 2^(k+1) elements that end with it.
-Array running_tangent(Array x, Array t, ReduceKind kind, int dim, bool reverse) {
-  const int64_t n = x.shape()[dim];
-  const bool product = kind == ReduceKind::kProduct;
-  const double identity = product                    ? 1
-                          : kind == ReduceKind::kMax ? -std::numeric_limits<double>::infinity()
-                                                     : std::numeric_limits<double>::infinity();
-  for (int64_t by = 1; by < n; by *= 2) {
-    const Array before = moved(x, dim, by, reverse, identity),
-                t_before = moved(t, dim, by, reverse, 0);
-    if (product) {
-      t = t_before * x + before * t;
-      x = before * x;
-      continue;
-    }
-    const Array wins = better(kind, x, before);
-    const Array even = lax::eq(x, before);
-    t = lax::select(wins, t, lax::select(even, (t + t_before) * 0.5, t_before));
-    x = kind == ReduceKind::kMax ? lax::max(x, before) : lax::min(x, before);
-  }
-  return t;
+// The tangent of a running product or extremum, through the folds of pairs that JAX makes.
+Array running_tangent(const Array& x, const Array& t, ReduceKind kind, int dim, bool reverse) {
+  using Arrays = std::vector<Array>;
+  const auto fold = [kind](const Arrays& a, const Arrays& b) -> Arrays {
+    if (kind == ReduceKind::kProduct) return {a[0] * b[0], a[1] * b[0] + a[0] * b[1]};
+    const Array wins = better(kind, b[0], a[0]), even = lax::eq(a[0], b[0]);
+    return {kind == ReduceKind::kMax ? lax::max(a[0], b[0]) : lax::min(a[0], b[0]),
+            lax::select(wins, b[1], lax::select(even, (a[1] + b[1]) * 0.5, a[1]))};
+  };
+  return lax::associative_scan(fold, {x, t}, dim, reverse)[1];
 }
 
 // So many places of a window are looked at one by one; more through a gather.

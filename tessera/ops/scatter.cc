@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 
+#include "tessera/base/fork.h"
 #include "tessera/ops/array_math.h"
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/convert.h"
@@ -413,7 +413,7 @@ IndexedWindows scatter_windows(const ScatterParams& p, const Shape& operand, con
 
 FunctionRef scatter_body(ScatterKind kind, DType dtype) {
   TESSERA_CHECK(kind != ScatterKind::kCustom, "a custom update has its own body");
-  static std::mutex mutex;
+  static ForkSafeMutex& mutex = *new ForkSafeMutex(ForkParticipant::Level::kKernels);
   static auto& cache = *new std::map<std::pair<ScatterKind, DType>, FunctionRef>;
   const std::lock_guard lock(mutex);
   FunctionRef& body = cache[{kind, dtype}];

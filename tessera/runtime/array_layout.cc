@@ -1,9 +1,9 @@
 #include "tessera/runtime/array_layout.h"
 
-#include <mutex>
 #include <unordered_map>
 
 #include "tessera/base/error.h"
+#include "tessera/base/fork.h"
 
 namespace tessera {
 namespace {
@@ -40,7 +40,7 @@ ArrayLayoutRef make_layout(DType dtype, const Shape& global, const Sharding& sha
 }
 
 struct Interned {
-  std::mutex mutex;
+  ForkSafeMutex mutex{ForkParticipant::Level::kLayouts};
   std::unordered_multimap<size_t, std::weak_ptr<const ArrayLayout>> layouts;
   size_t next_sweep = 256;
 };

@@ -8,11 +8,11 @@
 #include <bit>
 #include <cstdlib>
 #include <map>
-#include <mutex>
 #include <new>
 #include <vector>
 
 #include "tessera/base/error.h"
+#include "tessera/base/fork.h"
 
 namespace tessera {
 namespace {
@@ -81,7 +81,7 @@ void destroy(BufferBlock* block) {
 // What all threads share. Never destroyed: arrays may outlive static destructors.
 struct Pool {
   std::atomic<int64_t> live{0}, peak{0}, cached{0}, limit{0};
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::array<BufferBlock*, kSmallClasses> small{};
   // By capacity; among equals the one released last is reused first, for its memory may still be in
   // the caches.

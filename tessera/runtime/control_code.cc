@@ -96,6 +96,9 @@ class LoopCode final : public StepCode {
            carry_bytes_;
   }
 
+  int64_t code_bytes() const override {
+    return body_->code_bytes() + (cond_ ? cond_->code_bytes() : 0);
+  }
   void run(const SlotRef* slots, std::byte* workspace) const override {
     Places places(*this, slots, workspace);
     if (!cond_ && trips_ == 0) return copy_slots(out_, places.in.refs, places.out.refs);
@@ -237,6 +240,11 @@ class BranchCode final : public StepCode {
   }
   int64_t workspace_bytes() const override { return arena_; }
 
+  int64_t code_bytes() const override {
+    int64_t bytes = 0;
+    for (const auto& branch : branches_) bytes += branch->code_bytes();
+    return bytes;
+  }
   void run(const SlotRef* slots, std::byte* workspace) const override {
     // Out of range: the last branch, as StableHLO's case.
     int64_t chosen = index_is_bool_

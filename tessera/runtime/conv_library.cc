@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "tessera/base/error.h"
+#include "tessera/base/per_thread.h"
 #include "tessera/base/thread_pool.h"
 #include "tessera/runtime/buffer.h"
 #include "tessera/runtime/one_thread.h"
@@ -19,13 +20,13 @@ using dnnl::memory;
 using Tag = memory::format_tag;
 
 const dnnl::engine& engine() {
-  static const dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
+  static const auto& cpu = *new dnnl::engine(dnnl::engine::kind::cpu, 0);
   return cpu;
 }
-dnnl::stream& stream() {
-  static thread_local dnnl::stream of_thread(engine());
-  return of_thread;
-}
+struct Stream {
+  dnnl::stream of_thread{engine()};
+};
+dnnl::stream& stream() { return per_thread<Stream, Stream>().of_thread; }
 
 memory::data_type type_of(DType dtype) {
   return dtype == bfloat16 ? memory::data_type::bf16 : memory::data_type::f32;

@@ -111,14 +111,20 @@ void DeviceArray::throw_deleted() const {
       describe(type));
 }
 
-Buffer DeviceArray::donate() const {
-  check_alive();
-  deleted_.store(true, std::memory_order_relaxed);
-  return std::exchange(buffer_, Buffer());
+bool ArrayUse::donate() {
+  const uint32_t before = array_->state_.fetch_or(DeviceArray::kDeleted);
+  if ((before & DeviceArray::kDeleted) != 0) array_->throw_deleted();
+  return before == 1;
+}
+void ArrayUse::keep() { array_->state_.fetch_and(~DeviceArray::kDeleted); }
+
+void ArrayUse::end() {
+  // Nobody begins a use of a deleted array, so the last one is alone with it.
+  if (array_->state_.fetch_sub(1) == (DeviceArray::kDeleted | 1)) array_->buffer_ = Buffer();
 }
 
 Literal DeviceArray::to_literal() const {
-  check_alive();
+  const ArrayUse use(*this);
   Literal out(layout_->dtype, layout_->global);
   transfer(layout_->global, itemsize(layout_->dtype), host_side(layout_->global, out.mutable_raw()),
            side_of(*this));
@@ -126,7 +132,7 @@ Literal DeviceArray::to_literal() const {
 }
 
 std::vector<Shard> DeviceArray::addressable_shards() const {
-  check_alive();
+  const ArrayUse use(*this);
   const int64_t size = itemsize(layout_->dtype);
   std::vector<Literal> data;
   for (int64_t i = 0; i < layout_->instances; ++i) {
@@ -180,7 +186,7 @@ DeviceArrayRef device_array_from_callback(DType dtype, const Shape& global,
 
 DeviceArrayRef reshard(const DeviceArrayRef& array, const Sharding& sharding) {
   const ArrayLayout& from = *array->layout();
-  array->check_alive();
+  const ArrayUse use(*array);
   const ArrayLayoutRef to = array_layout(from.dtype, from.global, sharding);
   if (to == array->layout()) return array;
   const bool weak = array->type.weak;

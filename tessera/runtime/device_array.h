@@ -5,8 +5,10 @@
 // Immutable: buffers are shared freely between arrays.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "tessera/ir/array.h"
@@ -63,21 +65,51 @@ class DeviceArray final : public ArrayData {
   std::vector<Shard> addressable_shards() const;
 
   // A donated array gives its memory to the program's results; every later use is a UserError.
-  bool is_deleted() const { return deleted_.load(std::memory_order_relaxed); }
+  bool is_deleted() const { return (state_.load() & kDeleted) != 0; }
   void check_alive() const {
     if (is_deleted()) throw_deleted();
   }
-  Buffer donate() const;  // takes the memory out
 
  private:
+  friend class ArrayUse;
   [[noreturn]] void throw_deleted() const;
+
+  // Uses in progress; kDeleted once donated. The memory of a donated array goes with its last use.
+  static constexpr uint32_t kDeleted = uint32_t{1} << 31;
 
   ArrayLayoutRef layout_;
   mutable Buffer buffer_;
   InstanceOffsets offsets_;
-  mutable std::atomic<bool> deleted_{false};
+  mutable std::atomic<uint32_t> state_{0};
 };
 using DeviceArrayRef = std::shared_ptr<const DeviceArray>;
+
+// A use of an array's memory: as long as it lasts, nobody takes the memory away. UserError if the
+// array was donated. Several threads may use one array; of several that donate it one succeeds.
+class ArrayUse {
+ public:
+  explicit ArrayUse(const DeviceArray& array) : array_(&array) {
+    uint32_t uses = array.state_.load();
+    do {
+      if ((uses & DeviceArray::kDeleted) != 0) array.throw_deleted();
+    } while (!array.state_.compare_exchange_weak(uses, uses + 1));
+  }
+  ArrayUse(ArrayUse&& other) noexcept : array_(std::exchange(other.array_, nullptr)) {}
+  ~ArrayUse() {
+    if (array_) end();
+  }
+  ArrayUse& operator=(ArrayUse&&) = delete;
+
+  // Deletes the array for everybody else: every use that begins from now on is an error, and so is
+  // a second donation, here. Whether this is the only use: then the memory may be overwritten.
+  bool donate();
+  // Takes that back: nothing was overwritten.
+  void keep();
+
+ private:
+  void end();
+  const DeviceArray* array_;
+};
 
 // The type of an array with this layout.
 Type device_array_type(const ArrayLayout& layout, bool weak);

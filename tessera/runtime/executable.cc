@@ -25,10 +25,10 @@ class ExecutableBuilder {
     collect(schedule, steps);
     std::vector<const Kernel*> kernels;
     for (const KernelStep* step : steps) kernels.push_back(&step->kernel);
-    std::vector<KernelFn> codes;
+    std::vector<KernelCode> codes;
     if (!kernels.empty()) codes = compile(kernels);
     TESSERA_CHECK(codes.size() == kernels.size());
-    for (size_t i = 0; i < steps.size(); ++i) kernels_[steps[i]] = codes[i];
+    for (size_t i = 0; i < steps.size(); ++i) kernels_[steps[i]] = std::move(codes[i]);
   }
 
   std::unique_ptr<Executable> build(const Schedule& s, const std::vector<bool>& scattered = {}) {
@@ -162,12 +162,28 @@ class ExecutableBuilder {
     }
   }
 
-  std::unordered_map<const KernelStep*, KernelFn> kernels_;
+  std::unordered_map<const KernelStep*, KernelCode> kernels_;
 };
 
 std::unique_ptr<Executable> Executable::make(const Schedule& schedule,
                                              const KernelSource& compile) {
   return ExecutableBuilder(schedule, compile).build(schedule);
+}
+
+int64_t arena_bytes(const Schedule& schedule) {
+  const KernelSource none = [](std::span<const Kernel* const> kernels) {
+    return std::vector<KernelCode>(kernels.size());
+  };
+  return Executable::make(schedule, none)->arena_bytes();
+}
+
+int64_t Executable::code_bytes() const {
+  constexpr int64_t kSlotBytes = 256, kStepBytes = 512;
+  int64_t bytes = static_cast<int64_t>(num_slots_) * kSlotBytes;
+  for (const Code& code : codes_) bytes += kStepBytes + code.code->code_bytes();
+  for (const Storage& storage : plan_.storages)
+    if (storage.kind == Storage::Kind::kConstant) bytes += storage.total();
+  return bytes;
 }
 
 void Executable::bind(Frame& frame, std::span<const SlotRef> inputs,

@@ -30,6 +30,8 @@ class Executable {
 
   const StoragePlan& plan() const { return plan_; }
   int64_t arena_bytes() const { return plan_.arena_bytes; }
+  // What the executable itself takes: machine code, constants, an estimate of its tables.
+  int64_t code_bytes() const;
   // inputs[i]: the instances of input i, in the order of its slot. own_outputs: memory for each
   // storage of kind kOutput.
   void bind(Frame& frame, std::span<const SlotRef> inputs, std::span<std::byte* const> own_outputs,
@@ -82,6 +84,9 @@ class Executable {
   };
   std::vector<Code> codes_;
 };
+
+// The memory for temporaries that a schedule would need, without the code.
+int64_t arena_bytes(const Schedule& schedule);
 
 std::unique_ptr<StepCode> make_loop_code(const LoopStep& step, const Schedule& schedule,
                                          std::unique_ptr<Executable> cond,

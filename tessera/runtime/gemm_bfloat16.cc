@@ -5,6 +5,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <tuple>
 
+#include "tessera/base/per_thread.h"
 #include "tessera/runtime/one_thread.h"
 #include "tessera/runtime/step_code.h"
 
@@ -80,7 +81,7 @@ bool gemm_bfloat16(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, fl
                    bool accumulate) {
   if (!kHasBfloat16 || m * n * k < kLeastWork) return false;
   const OneThread one_thread;
-  static thread_local Cache cache;
+  Cache& cache = per_thread<Cache, Cache>();
   Product& p = find_product(
       cache, {m, n, k, a.row_stride, a.col_stride, b.row_stride, b.col_stride, ldc, accumulate});
   p.a.set_data_handle(const_cast<std::byte*>(a.data));

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "tessera/base/error.h"
+#include "tessera/base/per_thread.h"
 #include "tessera/base/shape.h"
 #include "tessera/runtime/buffer.h"
 #include "tessera/runtime/tile_panels.h"
@@ -175,7 +176,7 @@ PanelProduct panel_product(int pieces) {
 
 // Memory of a thread for packed operands, which a library's own scratch memory must not overwrite.
 std::byte* panel_memory(int64_t bytes) {
-  static thread_local Buffer memory;
+  Buffer& memory = per_thread<Buffer, PanelProduct>();
   if (memory.capacity() < bytes) memory = Buffer::allocate(bytes);
   return memory.data();
 }

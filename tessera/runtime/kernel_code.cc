@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <boost/container/small_vector.hpp>
 
+#include "tessera/base/per_thread.h"
 #include "tessera/base/thread_pool.h"
 #include "tessera/codegen/compiler.h"
 #include "tessera/runtime/buffer.h"
@@ -84,8 +85,8 @@ struct BufferUse {
 
 class KernelStepCode final : public StepCode {
  public:
-  KernelStepCode(const KernelStep& step, const Schedule& schedule, KernelFn fn)
-      : fn_(fn),
+  KernelStepCode(const KernelStep& step, const Schedule& schedule, KernelCode code)
+      : code_(std::move(code)),
         elements_(step.kernel.parallel_elements()),
         instances_(axes_size(schedule.mesh, step.axes)) {
     for (size_t i = 0; i < step.slots.size(); ++i) {
@@ -113,6 +114,7 @@ class KernelStepCode final : public StepCode {
     tasks_ = ceil_div(instances_ * chunks_, units_);
   }
 
+  int64_t code_bytes() const override { return code_.bytes; }
   void run(const SlotRef* slots, std::byte*) const override {
     if (elements_ == 0) return;
     if (tasks_ <= 1) {
@@ -137,10 +139,10 @@ class KernelStepCode final : public StepCode {
       const BufferUse& use = buffers_[i];
       pointers[i] = use.slot < 0 ? scratch + use.offset : slots[use.slot].at(use.map(instance));
     }
-    fn_(pointers.data(), begin, end);
+    code_(pointers.data(), begin, end);
   }
 
-  KernelFn fn_;
+  KernelCode code_;
   std::vector<BufferUse> buffers_;
   int64_t elements_, instances_, scratch_ = 0;
   int64_t grain_ = 0, chunks_ = 1, units_ = 1, tasks_ = 1;
@@ -188,7 +190,7 @@ InstanceMap::InstanceMap(const Mesh& mesh, const AxisList& step_axes, const Axis
 }
 
 std::byte* thread_scratch(int64_t bytes) {
-  thread_local Buffer scratch;
+  Buffer& scratch = per_thread<Buffer, KernelStepCode>();
   if (scratch.capacity() < bytes) scratch = Buffer::allocate(bytes);
   return scratch.data();
 }
@@ -200,8 +202,8 @@ KernelSource process_kernels() {
 }
 
 std::unique_ptr<StepCode> make_kernel_code(const KernelStep& step, const Schedule& schedule,
-                                           KernelFn fn) {
-  return std::make_unique<KernelStepCode>(step, schedule, fn);
+                                           KernelCode code) {
+  return std::make_unique<KernelStepCode>(step, schedule, std::move(code));
 }
 std::unique_ptr<StepCode> make_call_code(const CallStep& step, const Schedule& schedule) {
   return std::make_unique<CallStepCode>(step, schedule);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/container/small_vector.hpp>
+#include <deque>
 #include <unordered_map>
 
 #include "tessera/base/error.h"
@@ -207,6 +208,7 @@ const ArrayLayoutRef& Program::output_layout(size_t i) const {
 }
 size_t Program::num_inputs() const { return state_->inputs.size(); }
 size_t Program::num_outputs() const { return state_->outputs.size(); }
+int64_t Program::code_bytes() const { return state_->code->code_bytes(); }
 int64_t Program::arena_bytes() const { return state_->code->arena_bytes(); }
 
 std::vector<DeviceArrayRef> Program::run(const std::vector<DeviceArrayRef>& inputs,
@@ -231,37 +233,96 @@ SlotRef input_ref(const Input& expected, const DeviceArray& array,
   return {ref.base, 0, table.data()};
 }
 
-// The memory of an input that the caller gives up, if nobody else holds it.
-Buffer take_donation(const Own& own, std::span<const DeviceArray* const> inputs,
-                     std::span<const uint8_t> donate,
-                     boost::container::small_vector<Buffer, 4>& taken) {
-  for (int donor : own.donors) {
-    if (!donate[static_cast<size_t>(donor)]) continue;
-    const DeviceArray& array = *inputs[static_cast<size_t>(donor)];
-    const bool whole = array.dense() && array.offsets().at(0) == 0;
-    const bool shared = std::count(inputs.begin(), inputs.end(), &array) > 1;
-    if (!whole || shared || !array.buffer().unique()) continue;
-    taken.push_back(array.buffer());
-    return array.buffer();
+// The inputs of one run, and what their owner gives up. Until the run is over nobody takes their
+// memory; a donation that is not completed is taken back.
+class InputUses {
+ public:
+  InputUses(std::span<const DeviceArray* const> inputs, std::span<const uint8_t> donate,
+            std::span<const DeviceArray* const> moved)
+      : inputs_(inputs), donate_(donate) {
+    for (const DeviceArray* input : inputs) uses_.emplace_back(*input);
+    only_.resize(donate.size(), 0);
+    try {
+      for (size_t i = 0; i < donate.size(); ++i)
+        if (donate[i]) only_[i] = give_up(i, moved);
+    } catch (...) {
+      take_back();
+      throw;
+    }
+    if (originals_.empty()) return;
+    // What was moved is not needed any more.
+    done_ = true;
+    originals_.clear();
   }
-  return {};
-}
+  ~InputUses() {
+    if (!done_) take_back();
+  }
+  InputUses(const InputUses&) = delete;
+  InputUses& operator=(const InputUses&) = delete;
+
+  // The donations hold: what was given up is deleted.
+  void complete() { done_ = true; }
+
+  // The memory of an input that nobody else holds.
+  Buffer take(const Own& own) {
+    for (int donor : own.donors) {
+      const auto i = static_cast<size_t>(donor);
+      if (!donate_[i] || !only_[i]) continue;
+      const DeviceArray& array = *inputs_[i];
+      const bool whole = array.dense() && array.offsets().at(0) == 0;
+      if (!whole || !array.buffer().unique()) continue;
+      only_[i] = 0;
+      complete();  // what it holds from now on is neither its value nor a result
+      return array.buffer();
+    }
+    return {};
+  }
+
+ private:
+  // Whether this run alone uses input i.
+  uint8_t give_up(size_t i, std::span<const DeviceArray* const> moved) {
+    const bool copied = !moved.empty() && moved[i];
+    const DeviceArray* given = copied ? moved[i] : inputs_[i];
+    for (const auto& [array, use] : donated_)
+      if (array == given) return 0;  // the same array twice in one call is given up once
+    // An input that was moved is a view or a copy that nobody else knows.
+    if (copied) donate_at(given, originals_.emplace_back(*given));
+    return donate_at(inputs_[i], uses_[i]);
+  }
+  uint8_t donate_at(const DeviceArray* array, ArrayUse& use) {
+    const bool only = use.donate();
+    donated_.emplace_back(array, &use);
+    return only ? 1 : 0;
+  }
+  void take_back() {
+    for (const auto& [array, use] : donated_) use->keep();
+  }
+
+  std::span<const DeviceArray* const> inputs_;
+  std::span<const uint8_t> donate_;
+  boost::container::small_vector<ArrayUse, 16> uses_;
+  std::deque<ArrayUse> originals_;  // does not move them
+  boost::container::small_vector<std::pair<const DeviceArray*, ArrayUse*>, 4> donated_;
+  boost::container::small_vector<uint8_t, 16> only_;
+  bool done_ = false;
+};
 
 }  // namespace
 
 std::vector<DeviceArrayRef> Program::run(std::span<const DeviceArray* const> inputs,
-                                         std::span<const uint8_t> donate) const {
+                                         std::span<const uint8_t> donate,
+                                         std::span<const DeviceArray* const> moved) const {
   const State& p = *state_;
   TESSERA_CHECK(inputs.size() == p.inputs.size(), "{} inputs for a program of {}", inputs.size(),
                 p.inputs.size());
   TESSERA_CHECK(donate.empty() || donate.size() == inputs.size(), "{} donation flags",
                 donate.size());
+  InputUses uses(inputs, donate, moved);
   Executable::Frame frame;
   boost::container::small_vector<SlotRef, 8> refs;
   std::vector<std::vector<int64_t>> tables;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const DeviceArray& array = *inputs[i];
-    array.check_alive();
     if (array.layout() != p.inputs[i].layout)
       TESSERA_CHECK(same_placement(*array.layout(), *p.inputs[i].layout),
                     "input {} is {} on {}, not on {}", i, describe(array.type),
@@ -270,10 +331,10 @@ std::vector<DeviceArrayRef> Program::run(std::span<const DeviceArray* const> inp
   }
 
   // Buffers hold their memory until the results do.
-  boost::container::small_vector<Buffer, 4> own, taken;
+  boost::container::small_vector<Buffer, 4> own;
   boost::container::small_vector<std::byte*, 4> own_data;
   for (const Own& o : p.own) {
-    Buffer buffer = donate.empty() ? Buffer() : take_donation(o, inputs, donate, taken);
+    Buffer buffer = donate.empty() ? Buffer() : uses.take(o);
     if (!buffer) buffer = Buffer::allocate(o.bytes);
     own_data.push_back(buffer.data());
     own.push_back(std::move(buffer));
@@ -281,15 +342,7 @@ std::vector<DeviceArrayRef> Program::run(std::span<const DeviceArray* const> inp
   Buffer arena;
   if (p.code->arena_bytes() > 0) arena = Buffer::allocate(p.code->arena_bytes());
   p.code->bind(frame, {refs.data(), refs.size()}, {own_data.data(), own_data.size()}, arena.data());
-  try {
-    p.code->execute(frame);
-  } catch (...) {
-    // What a donor holds now is neither its value nor a result.
-    if (!taken.empty())
-      for (size_t i = 0; i < donate.size(); ++i)
-        if (donate[i] && !inputs[i]->is_deleted()) inputs[i]->donate();
-    throw;
-  }
+  p.code->execute(frame);
 
   std::vector<DeviceArrayRef> results;
   results.reserve(p.outputs.size());
@@ -322,8 +375,7 @@ std::vector<DeviceArrayRef> Program::run(std::span<const DeviceArray* const> inp
         TESSERA_CHECK(false, "an output in the arena");
     }
   }
-  for (size_t i = 0; i < donate.size(); ++i)
-    if (donate[i] && !inputs[i]->is_deleted()) inputs[i]->donate();
+  uses.complete();
   return results;
 }
 

@@ -36,9 +36,12 @@ class Program {
 
   // The inputs must lie as stated (reshard before). donate[i] != 0 (an empty list: none): the
   // caller will not use input i again; its memory becomes a result's where one fits, and the array
-  // is deleted.
+  // is deleted. `moved`: where given, the arrays that inputs were resharded from, null for the
+  // others; it is they that are donated. UserError where an array is donated that is so already,
+  // by another thread or as another argument; then none is.
   std::vector<DeviceArrayRef> run(std::span<const DeviceArray* const> inputs,
-                                  std::span<const uint8_t> donate = {}) const;
+                                  std::span<const uint8_t> donate = {},
+                                  std::span<const DeviceArray* const> moved = {}) const;
   std::vector<DeviceArrayRef> run(const std::vector<DeviceArrayRef>& inputs,
                                   std::span<const uint8_t> donate = {}) const;
 
@@ -47,6 +50,8 @@ class Program {
   const ArrayLayoutRef& output_layout(size_t i) const;
   size_t num_inputs() const;
   size_t num_outputs() const;
+  // What the program itself takes: machine code, constants, an estimate of its tables.
+  int64_t code_bytes() const;
   // Memory for temporaries during a run.
   int64_t arena_bytes() const;
 

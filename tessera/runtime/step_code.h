@@ -25,18 +25,20 @@ class StepCode {
   virtual ~StepCode() = default;
   // Memory that run() needs for its own use, aligned to 64 bytes.
   virtual int64_t workspace_bytes() const { return 0; }
+  // Memory that the step keeps for itself: machine code, tables.
+  virtual int64_t code_bytes() const { return 0; }
   // `slots` by number. Called from one thread; several threads may run the same code on different
   // slots.
   virtual void run(const SlotRef* slots, std::byte* workspace) const = 0;
 };
 
-// Gives the machine code of kernels, in the order given; it must live as long as the program.
-using KernelSource = std::function<std::vector<KernelFn>(std::span<const Kernel* const>)>;
+// Gives the machine code of kernels, in the order given.
+using KernelSource = std::function<std::vector<KernelCode>(std::span<const Kernel* const>)>;
 // The compiler of the process.
 KernelSource process_kernels();
 
 std::unique_ptr<StepCode> make_kernel_code(const KernelStep& step, const Schedule& schedule,
-                                           KernelFn fn);
+                                           KernelCode code);
 std::unique_ptr<StepCode> make_dot_code(const DotStep& step, const Schedule& schedule);
 std::unique_ptr<StepCode> make_collective_code(const CollectiveStep& step,
                                                const Schedule& schedule);

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <numeric>
 #include <optional>
+#include <queue>
+#include <set>
+#include <utility>
 
 #include "tessera/base/error.h"
 #include "tessera/runtime/rank_map.h"
@@ -219,6 +223,93 @@ struct Block {
   int64_t* result;
 };
 
+// Largest first, each at the lowest address that is free for its whole lifetime (Pisarchyk and Lee,
+// 2020, "greedy by size"). Takes time quadratic in the blocks. Where they end.
+int64_t place_by_size(std::span<Block> blocks) {
+  int64_t end = 0;
+  std::vector<const Block*> placed;  // by offset
+  for (Block& block : blocks) {
+    int64_t offset = 0;
+    for (const Block* other : placed) {
+      if (other->last < block.first || block.last < other->first) continue;
+      if (offset + block.size <= other->offset) break;
+      offset = std::max(offset, other->offset + other->size);
+    }
+    block.offset = offset;
+    end = std::max(end, offset + block.size);
+    placed.insert(
+        std::upper_bound(placed.begin(), placed.end(), &block,
+                         [](const Block* a, const Block* b) { return a->offset < b->offset; }),
+        &block);
+  }
+  return end;
+}
+
+// Free ranges of addresses from some place on, the last without end.
+class FreeRanges {
+ public:
+  explicit FreeRanges(int64_t begin) : end_(begin) {}
+
+  int64_t take(int64_t size) {
+    const auto fit = by_size_.lower_bound({size, 0});
+    if (fit == by_size_.end()) return std::exchange(end_, end_ + size);
+    const auto [have, offset] = *fit;
+    erase(by_offset_.find(offset));
+    if (have > size) insert(offset + size, have - size);
+    return offset;
+  }
+  void give_back(int64_t offset, int64_t size) {
+    auto after = by_offset_.lower_bound(offset);
+    if (after != by_offset_.end() && after->first == offset + size) {
+      size += after->second;
+      after = erase(after);
+    }
+    if (after != by_offset_.begin()) {
+      const auto before = std::prev(after);
+      if (before->first + before->second == offset) {
+        offset = before->first;
+        size += before->second;
+        erase(before);
+      }
+    }
+    insert(offset, size);
+  }
+  int64_t end() const { return end_; }
+
+ private:
+  using ByOffset = std::map<int64_t, int64_t>;
+  void insert(int64_t offset, int64_t size) {
+    by_offset_.emplace(offset, size);
+    by_size_.emplace(size, offset);
+  }
+  ByOffset::iterator erase(ByOffset::iterator it) {
+    by_size_.erase({it->second, it->first});
+    return by_offset_.erase(it);
+  }
+
+  ByOffset by_offset_;
+  std::set<std::pair<int64_t, int64_t>> by_size_;
+  int64_t end_;
+};
+
+// As steps come to need them, each in the smallest range that is free then.
+int64_t place_by_time(std::span<Block> blocks, int64_t begin) {
+  std::sort(blocks.begin(), blocks.end(), [](const Block& a, const Block& b) {
+    return std::pair(a.first, -a.size) < std::pair(b.first, -b.size);
+  });
+  FreeRanges free(begin);
+  const auto ends_later = [](const Block* a, const Block* b) { return a->last > b->last; };
+  std::priority_queue<const Block*, std::vector<const Block*>, decltype(ends_later)> in_use(
+      ends_later);
+  for (Block& block : blocks) {
+    for (; !in_use.empty() && in_use.top()->last < block.first; in_use.pop())
+      free.give_back(in_use.top()->offset, in_use.top()->size);
+    block.offset = free.take(block.size);
+    in_use.push(&block);
+  }
+  return free.end();
+}
+
 }  // namespace
 
 StoragePlan plan_storages(const Schedule& schedule, const std::vector<bool>& scattered) {
@@ -227,10 +318,11 @@ StoragePlan plan_storages(const Schedule& schedule, const std::vector<bool>& sca
   return std::move(planner.plan);
 }
 
-// Largest first, each at the lowest address that is free for its whole lifetime (Pisarchyk and Lee,
-// 2020, "greedy by size").
+// The largest blocks by size, for they decide how large the arena is; the many small ones of a
+// large program behind them, in a time that hardly grows faster than the program.
 void plan_arena(StoragePlan& plan, const Schedule& schedule,
                 const std::vector<int64_t>& workspace_bytes) {
+  constexpr size_t kBySize = 4096;
   plan.workspaces.assign(schedule.steps.size(), 0);
   std::vector<Block> blocks;
   auto add = [&](int64_t bytes, int first, int last, int64_t* result) {
@@ -242,21 +334,11 @@ void plan_arena(StoragePlan& plan, const Schedule& schedule,
     add(workspace_bytes[i], static_cast<int>(i), static_cast<int>(i), &plan.workspaces[i]);
   std::stable_sort(blocks.begin(), blocks.end(),
                    [](const Block& a, const Block& b) { return a.size > b.size; });
-  std::vector<const Block*> placed;  // by offset
-  for (Block& block : blocks) {
-    int64_t offset = 0;
-    for (const Block* other : placed) {
-      if (other->last < block.first || block.last < other->first) continue;
-      if (offset + block.size <= other->offset) break;
-      offset = std::max(offset, other->offset + other->size);
-    }
-    block.offset = *block.result = offset;
-    plan.arena_bytes = std::max(plan.arena_bytes, offset + block.size);
-    placed.insert(
-        std::upper_bound(placed.begin(), placed.end(), &block,
-                         [](const Block* a, const Block* b) { return a->offset < b->offset; }),
-        &block);
-  }
+  const std::span<Block> all(blocks);
+  const size_t large = std::min(kBySize, blocks.size());
+  plan.arena_bytes = std::max(plan.arena_bytes, place_by_size(all.first(large)));
+  if (large < blocks.size()) plan.arena_bytes = place_by_time(all.subspan(large), plan.arena_bytes);
+  for (const Block& block : blocks) *block.result = block.offset;
 }
 
 }  // namespace tessera

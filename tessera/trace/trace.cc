@@ -28,10 +28,20 @@ ConstantParams constant_of(const HostData& host) {
   return {std::move(value), x.shape(), host.type.weak};
 }
 
+// Functions inside functions: each takes some of the stack, here and in every pass.
+constexpr int kMaxDepth = 256;
+thread_local int depth = 0;
+
 }  // namespace
 
 FunctionTrace::FunctionTrace(std::string name, Records records)
     : outer_(Trace::current()), records_(records) {
+  if (depth >= kMaxDepth)
+    trace_error(name,
+                "expected at most {} traced functions inside each other, got more; does a function "
+                "call itself without an end?",
+                kMaxDepth);
+  ++depth;
   function_.name = std::move(name);
   set_current(this);
 }
@@ -41,6 +51,7 @@ FunctionTrace::~FunctionTrace() { end(); }
 void FunctionTrace::end() {
   if (!state_->live) return;
   state_->live = false;
+  --depth;
   set_current(outer_);
 }
 

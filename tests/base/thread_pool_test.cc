@@ -1,13 +1,18 @@
 #include "tessera/base/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <numeric>
+#include <set>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -162,8 +167,59 @@ TEST(ThreadPool, NumberOfThreadsOfTheProcess) {
     set_num_threads(0);
     FAIL() << "no error";
   } catch (const UserError& e) {
-    EXPECT_STREQ(e.what(), "[set_num_threads] expected a number of threads from 1 to 65536, got 0");
+    EXPECT_STREQ(e.what(), "[set_num_threads] expected a number of threads from 1 to 4096, got 0");
   }
+}
+
+// There is no room for a stack of that size.
+TEST(ThreadPoolDeathTest, GoesOnWithTheThreadsThatStart) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        pthread_attr_t attributes;
+        pthread_attr_init(&attributes);
+        pthread_attr_setstacksize(&attributes, size_t{1} << 46);
+        pthread_setattr_default_np(&attributes);
+        ThreadPool pool(4);
+        std::atomic<int> sum = 0;
+        for (int i = 0; i < 3; ++i) pool.parallel_for(10, [&](int64_t task) { sum += task; });
+        run_on_threads(3, [&] { ++sum; });
+        std::_Exit(sum == 3 * 45 + 1 && pool.threads() == 1 ? 3 : 4);
+      },
+      testing::ExitedWithCode(3),
+      "\\[thread_pool\\] expected to start 4 threads, the system starts 1 \\(.*\\); work goes on "
+      "with these");
+}
+
+TEST(ThreadPool, AChildHasWorkersOfItsOwn) {
+  ThreadPool pool(4);
+  const auto works = [&] {
+    std::atomic<int> sum = 0;
+    std::set<std::thread::id> ids;
+    std::mutex mutex;
+    for (int i = 0; i < 20 && ids.size() < 2; ++i) {
+      sum = 0;
+      pool.parallel_for(100, [&](int64_t task) {
+        sum += static_cast<int>(task);
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+        const std::lock_guard lock(mutex);
+        ids.insert(std::this_thread::get_id());
+      });
+    }
+    return sum == 4950 && ids.size() > 1;
+  };
+  EXPECT_TRUE(works());
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::alarm(30);
+    const bool good = works();
+    pool.resize(2);
+    ::_exit(good && works() ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  EXPECT_TRUE(works());
 }
 
 // In processes of their own: the variable is read once.
@@ -181,7 +237,7 @@ TEST(ThreadPoolDeathTest, NumberOfThreadsFromTheEnvironment) {
   EXPECT_EXIT(start("3"), testing::ExitedWithCode(0), "^3 threads");
   for (const char* wrong : {"many", "0", "-2", "4x"})
     EXPECT_EXIT(start(wrong), testing::ExitedWithCode(0),
-                "\\[TESSERA_NUM_THREADS\\] expected a number of threads from 1 to 65536, got '");
+                "\\[TESSERA_NUM_THREADS\\] expected a number of threads from 1 to 4096, got '");
 }
 
 }  // namespace

@@ -5,10 +5,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <fstream>
 #include <iterator>
 
 #include "kernel_builder.h"
+#include "tessera/base/error.h"
 #include "tessera/base/warning.h"
 
 namespace tessera::codegen::testing {
@@ -46,7 +48,7 @@ Kernel scaled(float a) {
   return m.k;
 }
 
-void expect_scales(KernelFn fn, float a) {
+void expect_scales(const KernelCode& fn, float a) {
   std::vector<float> x(100), y(100);
   for (int i = 0; i < 100; ++i) x[i] = static_cast<float>(i);
   void* buffers[] = {x.data(), y.data()};
@@ -171,6 +173,183 @@ TEST_F(DiskCacheTest, UnwritableFolderWarnsOnceAndGoesOn) {
   EXPECT_NE(warnings[0].find("TESSERA_CACHE_DIR"), std::string::npos) << warnings[0];
 }
 
+// What a test warns about while it runs.
+class Warnings {
+ public:
+  Warnings()
+      : before_(set_warning_handler([this](const std::string& text) { texts_.push_back(text); })) {}
+  ~Warnings() { set_warning_handler(before_); }
+  const std::vector<std::string>& texts() const { return texts_; }
+  bool one_says(const std::string& part) const {
+    return texts_.size() == 1 && texts_[0].find(part) != std::string::npos;
+  }
+
+ private:
+  std::vector<std::string> texts_;
+  WarningHandler before_;
+};
+
+// What another user could have planted there would be executed.
+TEST_F(DiskCacheTest, FolderThatOthersMayWriteIsRefused) {
+  DiskCache(folder_.string()).store("key", "object");
+  for (const fs::perms others : {fs::perms::group_write, fs::perms::others_write}) {
+    fs::permissions(folder_, fs::perms::owner_all | others);
+    const Warnings warnings;
+    DiskCache cache(folder_.string());
+    EXPECT_FALSE(cache.load("key"));
+    cache.store("other", "object");
+    cache.flush();
+    EXPECT_EQ(files().size(), 1u);
+    EXPECT_TRUE(warnings.one_says("expected nobody else to be allowed to write it"))
+        << testing::PrintToString(warnings.texts());
+    EXPECT_TRUE(warnings.one_says("TESSERA_CACHE_DIR"));
+  }
+  fs::permissions(folder_, fs::perms::owner_all);
+  EXPECT_EQ(DiskCache(folder_.string()).load("key"), "object");
+}
+
+TEST_F(DiskCacheTest, FolderOfAnotherUserIsRefused) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root gives folders away";
+  DiskCache(folder_.string()).store("key", "object");
+  ASSERT_EQ(::chown(folder_.c_str(), 12345, static_cast<gid_t>(-1)), 0);
+  const Warnings warnings;
+  EXPECT_FALSE(DiskCache(folder_.string()).load("key"));
+  EXPECT_TRUE(warnings.one_says("expected it to belong to user 0, it belongs to user 12345"));
+}
+
+TEST_F(DiskCacheTest, EntriesThatOthersMayWriteAreRefused) {
+  DiskCache cache(folder_.string());
+  cache.store("key", "object");
+  cache.flush();
+  const fs::path path = cache.path_of("key");
+  for (const fs::perms others : {fs::perms::group_write, fs::perms::others_write}) {
+    fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write | others);
+    const Warnings warnings;
+    EXPECT_FALSE(cache.load("key"));
+    EXPECT_TRUE(warnings.one_says("expected nobody else to be allowed to write it"));
+    EXPECT_TRUE(warnings.one_says("remove it"));
+  }
+  if (::geteuid() == 0) {
+    fs::permissions(path, fs::perms::owner_read);
+    ASSERT_EQ(::chown(path.c_str(), 12345, static_cast<gid_t>(-1)), 0);
+    const Warnings warnings;
+    EXPECT_FALSE(cache.load("key"));
+    EXPECT_TRUE(warnings.one_says("it belongs to user 12345"));
+  }
+}
+
+// Opening a FIFO would wait for somebody to write.
+TEST_F(DiskCacheTest, LinksAndFifosAreRefusedAndReplaced) {
+  DiskCache cache(folder_.string());
+  cache.store("key", "object");
+  cache.flush();
+  const fs::path path = cache.path_of("key"), elsewhere = folder_ / "elsewhere";
+  fs::rename(path, elsewhere);
+  fs::create_symlink(elsewhere, path);
+  {
+    const Warnings warnings;
+    EXPECT_FALSE(cache.load("key"));
+    EXPECT_TRUE(warnings.one_says("expected a regular file, it is a link"));
+  }
+  fs::remove(path);
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  {
+    const Warnings warnings;
+    EXPECT_FALSE(cache.load("key"));
+    EXPECT_TRUE(warnings.one_says("expected a regular file, it is none"));
+  }
+  cache.store("key", "object");
+  cache.flush();
+  EXPECT_EQ(cache.load("key"), "object");
+}
+
+TEST_F(DiskCacheTest, FoldersAndEntriesAreTheUsersOwn) {
+  const fs::path inner = folder_ / "a" / "b";
+  DiskCache cache(inner.string());
+  cache.store("key", "object");
+  cache.flush();
+  constexpr fs::perms kOthers = fs::perms::group_all | fs::perms::others_all;
+  EXPECT_EQ(fs::status(inner).permissions() & kOthers, fs::perms::none);
+  EXPECT_EQ(fs::status(cache.path_of("key")).permissions() & kOthers, fs::perms::none);
+  EXPECT_EQ(cache.load("key"), "object");
+}
+
+TEST_F(DiskCacheTest, WhatWasUsedLastStaysWithinTheBound) {
+  constexpr int64_t kBound = 1 << 20;
+  DiskCache cache(folder_.string(), kBound);
+  const std::string object(40000, 'x');
+  auto age = [&](int i, int hours) {
+    const fs::path path = cache.path_of(std::to_string(i));
+    if (fs::exists(path))
+      fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(hours));
+  };
+  std::ofstream(folder_ / "notes.txt") << std::string(2 << 20, 'n');
+  for (int i = 0; i < 100; ++i) {
+    cache.store(std::to_string(i), object);
+    cache.flush();
+    age(i, 1000 - i);
+    EXPECT_TRUE(cache.load("0")) << i;  // which makes it young again
+  }
+  int64_t bytes = 0;
+  for (const fs::path& path : files())
+    if (path.extension() == ".kernel") bytes += static_cast<int64_t>(fs::file_size(path));
+  EXPECT_LE(bytes, kBound + kBound / 8);
+  EXPECT_GE(bytes, kBound / 2);
+  EXPECT_TRUE(cache.load("99"));
+  EXPECT_FALSE(cache.load("1"));
+  EXPECT_TRUE(fs::exists(folder_ / "notes.txt"));
+}
+
+TEST_F(DiskCacheTest, FilesOfKilledWritersAreRemovedWhenTheyAreOld) {
+  const std::string entry = std::string(32, 'a') + ".kernel";
+  const fs::path old = folder_ / ("." + entry + ".4711.0"),
+                 fresh = folder_ / ("." + entry + ".4711.1"), users = folder_ / ".tmp-notes";
+  for (const fs::path& path : {old, fresh, users}) std::ofstream(path) << "half";
+  for (const fs::path& path : {old, users})
+    fs::last_write_time(path, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  DiskCache cache(folder_.string());
+  cache.store("key", "object");
+  cache.flush();
+  EXPECT_FALSE(fs::exists(old));
+  EXPECT_TRUE(fs::exists(fresh));
+  EXPECT_TRUE(fs::exists(users));
+}
+
+TEST_F(DiskCacheTest, BoundFromTheEnvironment) {
+  ::setenv("TESSERA_CACHE_MIB", "3", 1);
+  EXPECT_EQ(default_cache_bytes(), 3 << 20);
+  ::setenv("TESSERA_CACHE_MIB", "many", 1);
+  try {
+    default_cache_bytes();
+    ADD_FAILURE() << "no error";
+  } catch (const UserError& error) {
+    EXPECT_STREQ(error.what(),
+                 "[TESSERA_CACHE_MIB] expected a number of MiB from 1 to 1073741824, got 'many'");
+  }
+  ::unsetenv("TESSERA_CACHE_MIB");
+  EXPECT_EQ(default_cache_bytes(), int64_t{1} << 30);
+}
+
+// The parent writes what is pending, and the child what it compiles itself.
+TEST_F(DiskCacheTest, GoesOnInAChild) {
+  DiskCache cache(folder_.string());
+  cache.store("parent", "object");
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::alarm(20);
+    cache.flush();
+    cache.store("child", "object");
+    cache.flush();
+    ::_exit(cache.load("child") ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  cache.flush();
+  EXPECT_TRUE(cache.load("parent"));
+  EXPECT_TRUE(cache.load("child"));
+}
+
 TEST_F(DiskCacheTest, ManyProcessesShareAFolder) {
   std::vector<pid_t> children;
   for (int c = 0; c < 4; ++c) {
@@ -181,7 +360,7 @@ TEST_F(DiskCacheTest, ManyProcessesShareAFolder) {
         KernelCompiler compiler({std::nullopt, folder_.string()});
         for (int i = 0; i < 5; ++i) {
           const float a = static_cast<float>(i) + 0.5f;
-          const KernelFn fn = compiler.compile(scaled(a));
+          const KernelCode fn = compiler.compile(scaled(a));
           std::vector<float> x(100, 2), y(100);
           void* buffers[] = {x.data(), y.data()};
           fn(buffers, 0, 100);

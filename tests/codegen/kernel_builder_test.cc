@@ -582,7 +582,7 @@ void check(const Kernel& kernel, double tolerance, int pieces,
   if (fill) fill(expected);
   interpret(kernel, expected.pointers(), 0, n);
   for (KernelCompiler* compiler : compilers()) {
-    const KernelFn fn = compiler->compile(kernel);
+    const KernelCode fn = compiler->compile(kernel);
     Buffers actual(kernel);
     if (fill) fill(actual);
     const std::vector<void*> pointers = actual.pointers();

@@ -128,7 +128,7 @@ TEST(Loops, SumsAreTheSameOnEveryTarget) {
   for (KernelCompiler* compiler : compilers()) {
     for (int pieces : {1, 4}) {
       const auto pointers = b.pointers();
-      const KernelFn fn = compiler->compile(kernel);
+      const KernelCode fn = compiler->compile(kernel);
       for (int p = 0; p < pieces; ++p)
         fn(pointers.data(), rows * p / pieces, rows * (p + 1) / pieces);
       results.emplace_back(b.data<float>(1), b.data<float>(1) + rows);

@@ -194,7 +194,7 @@ void sweep(const Function& f, double limit) {
   std::vector<Real> want(x.size());
   for (size_t i = 0; i < x.size(); ++i) want[i] = f.reference(x[i]);
   for (KernelCompiler* compiler : compilers()) {
-    const KernelFn fn = compiler->compile(unary(f.op, dtype_of<T>, n));
+    const KernelCode fn = compiler->compile(unary(f.op, dtype_of<T>, n));
     std::vector<T> y(x.size());
     void* buffers[] = {const_cast<T*>(x.data()), y.data()};
     fn(buffers, 0, n);
@@ -232,7 +232,7 @@ TEST(FullSweep, Float32) {
     const std::string name(scalar_op_name(f.op));
     if ((" " + std::string(wanted) + " ").find(" " + name + " ") == std::string::npos) continue;
     constexpr int64_t kChunk = 1 << 16;
-    const KernelFn fn = KernelCompiler::process().compile(unary(f.op, float32, kChunk));
+    const KernelCode fn = KernelCompiler::process().compile(unary(f.op, float32, kChunk));
     double worst = 0;
     float at = 0;
     std::vector<float> x(kChunk), y(kChunk);

@@ -412,10 +412,10 @@ TEST(Compiler, SizesAndDtypesThatOnlyMoveShareCode) {
     m.store(y, at, m.load(x, at));
     return compiler.compile(m.k);
   };
-  const KernelFn first = copy(float32, {100});
-  EXPECT_EQ(copy(int32, {64, 32}), first);
-  EXPECT_EQ(copy(uint32, {2, 1, 7}), first);
-  EXPECT_NE(copy(float64, {100}), first);
+  const KernelFn first = copy(float32, {100}).fn;
+  EXPECT_EQ(copy(int32, {64, 32}).fn, first);
+  EXPECT_EQ(copy(uint32, {2, 1, 7}).fn, first);
+  EXPECT_NE(copy(float64, {100}).fn, first);
   EXPECT_EQ(compiler.statistics().compiled, 2);
 }
 
@@ -433,7 +433,7 @@ TEST(Compiler, ManyKernelsAtOnce) {
   }
   std::vector<const Kernel*> pointers;
   for (const Kernel& k : kernels) pointers.push_back(&k);
-  const std::vector<KernelFn> functions = compiler.compile(pointers);
+  const std::vector<KernelCode> functions = compiler.compile(pointers);
   EXPECT_EQ(compiler.statistics().compiled, 6);
   for (int i = 0; i < 12; ++i) {
     std::vector<float> x(50, 1), y(50);

@@ -55,6 +55,40 @@ TEST(Tree, PathsSayTheNamesOfFields) {
   EXPECT_THAT(paths(Array()), ElementsAre(""));
 }
 
+struct Nested {
+  Array leaf;
+  std::vector<Nested> inner;
+};
+
+TEST(Tree, DepthHasALimit) {
+  const auto nested = [](int depth) {
+    Nested out;
+    for (int i = 1; i < depth; ++i) {
+      Nested outer;
+      outer.inner.push_back(std::move(out));
+      out = std::move(outer);
+    }
+    return out;
+  };
+  EXPECT_EQ(tree::num_leaves(nested(1000)), 1000u);
+  const Nested deep = nested(20000);
+  std::string key;
+  const auto refuses = [](const auto& body) {
+    try {
+      body();
+      ADD_FAILURE() << "no error";
+    } catch (const UserError& error) {
+      EXPECT_STREQ(error.what(),
+                   "[tree] expected a tree at most 1000 deep, got a deeper one; flatten it into "
+                   "vectors");
+    }
+  };
+  refuses([&] { tree::num_leaves(deep); });
+  refuses([&] { tree::append_static_key(deep, key); });
+  refuses([&] { tree::for_each_leaf_with_path(deep, [](const Array&, const std::string&) {}); });
+  EXPECT_EQ(tree::num_leaves(nested(1000)), 1000u);
+}
+
 TEST(Tree, LeavesAndTheirCountFollowTheSameOrder) {
   const Model model{.layers = {{}, {}}, .heads = {{"left", {}}}};
   EXPECT_EQ(tree::num_leaves(model), 9u);

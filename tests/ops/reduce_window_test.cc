@@ -1,6 +1,7 @@
 // Every constraint of reduce_window and of what is made of it, violated.
 #include "tessera/ops/reduce_window.h"
 
+#include "tessera/base/thread_pool.h"
 #include "tessera/ops/select_and_scatter.h"
 #include "tests/ops/host_executor.h"
 
@@ -82,6 +83,141 @@ TEST_F(ReduceWindow, RefusesInitialValuesOfTheirOwnUnderVmap) {
   const ReduceWindowParams p{w.size, w.strides, w.base_dilation, w.window_dilation, w.low, w.high};
   EXPECT_USER_ERROR(reduce_window_op.batch.fn(x, dims, p),
                     "expected initial values that are the same for every example of vmap");
+}
+
+// Cumulative along `dim`, as the library call and as the evaluator have it.
+struct Folds {
+  Literal called, evaluated;
+};
+Folds cumulate(ReduceKind kind, const Literal& x, int64_t dim, bool reverse,
+               FunctionRef body = nullptr) {
+  Dims size(x.shape().size(), 1);
+  size[dim] = x.shape()[dim];
+  Windows w = Windows::of_size(size);
+  (reverse ? w.high : w.low)[dim] = x.shape()[dim] - 1;
+  const ReduceKind known = kind == ReduceKind::kCustom ? ReduceKind::kSum : kind;
+  const std::vector<Literal> operands{x, reduce_identity(known, x.dtype())};
+  const ReduceWindowParams params{w.size, w.strides, w.base_dilation, w.window_dilation, w.low,
+                                  w.high, kind,      std::move(body)};
+  const std::vector<Type> types{{x.dtype(), x.shape()}, {x.dtype(), {}}};
+  Literal out(x.dtype(), x.shape());
+  const void* in[] = {operands[0].raw(), operands[1].raw()};
+  void* to[] = {out.mutable_raw()};
+  internal::reduce_window_call(OpParams(params), types, {})(in, to);
+  return {out, internal::evaluate_reduce_window(operands, params)[0]};
+}
+
+// Every way the work is cut: lines side by side, strips of columns, blocks of few long lines, with
+// parts of lines and of blocks left over.
+const std::vector<std::pair<Shape, int64_t>>& cuts() {
+  static const auto& all = *new std::vector<std::pair<Shape, int64_t>>{
+      {{5}, 0},        {{16640}, 0},    {{70001}, 0},  {{3, 40000}, 1},  {{70, 601}, 1},
+      {{70, 601}, 0},  {{40000, 3}, 0}, {{9, 700}, 0}, {{2, 300, 5}, 1}, {{2, 3000, 40}, 1},
+      {{300, 257}, 0}, {{1, 1}, 0},     {{0, 3}, 1},   {{3, 0}, 1}};
+  return all;
+}
+
+TEST_F(ReduceWindow, CumulativeFoldsOfWholeNumbersAreExact) {
+  std::mt19937 rng(1);
+  for (const auto& [shape, dim] : cuts())
+    for (DType dtype : {int32, float32})
+      for (ReduceKind kind : {ReduceKind::kSum, ReduceKind::kMax, ReduceKind::kMin})
+        for (bool reverse : {false, true}) {
+          const Literal x = convert_literal(random_literal({int32, shape}, rng), dtype);
+          const Folds folds = cumulate(kind, x, dim, reverse);
+          ASSERT_TRUE(folds.called == folds.evaluated) << shape << " " << dim << " " << reverse;
+        }
+}
+
+// With the windows one longer they are no cumulative ones, and are folded one by one.
+TEST_F(ReduceWindow, CumulativeFoldsAreThoseOfTheirWindows) {
+  std::mt19937 rng(2);
+  for (ReduceKind kind : {ReduceKind::kSum, ReduceKind::kProduct, ReduceKind::kMax}) {
+    const Literal x = random_literal({float64, {3, 50, 2}}, rng, 0.5, 1.5);
+    for (bool reverse : {false, true}) {
+      Windows w = Windows::of_size({1, 51, 1});
+      w.low[1] = reverse ? 0 : 50;
+      w.high[1] = reverse ? 50 : 0;
+      const ReduceWindowParams params{w.size, w.strides, w.base_dilation, w.window_dilation, w.low,
+                                      w.high, kind};
+      const std::vector<Literal> operands{x, reduce_identity(kind, float64)};
+      const Literal expected = internal::evaluate_reduce_window(operands, params)[0];
+      const Folds folds = cumulate(kind, x, 1, reverse);
+      for (const Literal& got : {folds.called, folds.evaluated})
+        for (int64_t i = 0; i < x.elements(); ++i)
+          ASSERT_NEAR(got.data<double>()[i], expected.data<double>()[i],
+                      1e-13 * std::abs(expected.data<double>()[i]));
+    }
+  }
+}
+
+TEST_F(ReduceWindow, CumulativeFoldsDoNotDependOnTheThreads) {
+  std::mt19937 rng(3);
+  const int before = num_threads();
+  for (const Shape& shape : {Shape{200000}, Shape{30000, 3}}) {
+    const Literal x = random_literal({float64, shape}, rng);
+    set_num_threads(1);
+    const Literal alone = cumulate(ReduceKind::kSum, x, 0, false).called;
+    set_num_threads(5);
+    for (int i = 0; i < 5; ++i)
+      ASSERT_TRUE(cumulate(ReduceKind::kSum, x, 0, false).called == alone);
+  }
+  set_num_threads(before);
+}
+
+// A running product is 0 from its first 0 on, whatever comes after it.
+TEST_F(ReduceWindow, CumulativeProductsDoNotOverflowInBetween) {
+  Literal x(float32, {100000});
+  for (int64_t i = 0; i < x.elements(); ++i) x.mutable_data<float>()[i] = i == 0 ? 0.f : 10.f;
+  const Folds folds = cumulate(ReduceKind::kProduct, x, 0, false);
+  for (int64_t i = 0; i < x.elements(); ++i) ASSERT_EQ(folds.called.data<float>()[i], 0.f);
+}
+
+TEST_F(ReduceWindow, CumulativeFoldsByABody) {
+  std::mt19937 rng(4);
+  const FunctionRef body = reduce_body(ReduceKind::kSum, int32);
+  for (const auto& [shape, dim] : {std::pair{Shape{1000}, 0}, std::pair{Shape{3, 70, 2}, 1}})
+    for (bool reverse : {false, true}) {
+      const Literal x = random_literal({int32, shape}, rng);
+      const Folds custom = cumulate(ReduceKind::kCustom, x, dim, reverse, body);
+      ASSERT_TRUE(custom.called == cumulate(ReduceKind::kSum, x, dim, reverse).evaluated);
+      ASSERT_TRUE(custom.called == custom.evaluated);
+    }
+}
+
+TEST_F(ReduceWindow, LongMovingSumsNeedNoTable) {
+  Literal x(int32, {1 << 20});
+  for (int64_t i = 0; i < x.elements(); ++i) x.mutable_data<int32_t>()[i] = 1;
+  Windows w = Windows::of_size({1 << 19});
+  w.strides = {1 << 18};
+  const ReduceWindowParams params{w.size, w.strides, w.base_dilation, w.window_dilation,
+                                  w.low,  w.high,    ReduceKind::kSum};
+  const std::vector<Literal> operands{x, reduce_identity(ReduceKind::kSum, int32)};
+  const Literal out = internal::evaluate_reduce_window(operands, params)[0];
+  ASSERT_EQ(out.shape(), Shape({3}));
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(out.data<int32_t>()[i], 1 << 19);
+}
+
+// JAX: each half of a tie has half of what comes from there, in the tree of its associative_scan.
+TEST_F(ReduceWindow, TangentsOfRunningExtremaAtTies) {
+  const auto tangents = [](bool reverse) {
+    const Literal ones = Literal::from<float>(std::vector<float>{1, 1, 1, 1, 1}, {5});
+    const Literal t = Literal::from<float>(std::vector<float>{1, 10, 100, 1000, 10000}, {5});
+    Windows w = Windows::of_size({5});
+    (reverse ? w.high : w.low)[0] = 4;
+    const std::vector<Array> x{host_array(ones),
+                               host_array(reduce_identity(ReduceKind::kMax, float32))},
+        tangent{host_array(t), {}};
+    const Literal out =
+        internal::jvp_reduce_window(x, tangent,
+                                    {w.size, w.strides, w.base_dilation, w.window_dilation, w.low,
+                                     w.high, ReduceKind::kMax})
+            .tangents[0]
+            .to_host();
+    return std::vector<float>(out.data<float>(), out.data<float>() + 5);
+  };
+  EXPECT_THAT(tangents(false), testing::ElementsAre(1, 5.5f, 52.75f, 277.75f, 5138.875f));
+  EXPECT_THAT(tangents(true), testing::ElementsAre(1389.25f, 2777.5f, 2800, 5500, 10000));
 }
 
 TEST_F(ReduceWindow, CumulativeFoldsRefuseWhatHasNoSum) {

@@ -77,7 +77,9 @@ struct ScheduleBuilder {
   KernelSource source() const {
     return [fns = functions](std::span<const Kernel* const> kernels) {
       TESSERA_CHECK(kernels.size() == fns.size());
-      return fns;
+      std::vector<KernelCode> codes;
+      for (KernelFn fn : fns) codes.push_back({fn});
+      return codes;
     };
   }
   std::unique_ptr<Program> program(std::vector<ArraySpec> inputs,

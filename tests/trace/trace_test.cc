@@ -34,6 +34,19 @@ void expect_error(ErrorKind kind, const std::string& fragment, F f) {
   }
 }
 
+// Functions that call themselves end in an error, not at the end of the stack.
+TEST(Trace, DepthHasALimit) {
+  std::function<void(int)> inside = [&](int depth) {
+    FunctionTrace trace("inner");
+    if (depth > 1) inside(depth - 1);
+  };
+  inside(256);
+  expect_error(ErrorKind::kTrace,
+               "[inner] expected at most 256 traced functions inside each other, got more",
+               [&] { inside(50000); });
+  inside(256);
+}
+
 TEST(Trace, RecordsWhatIsBound) {
   FunctionTrace trace("f");
   const Array x = trace.add_input(kVector), y = trace.add_input(kVector);

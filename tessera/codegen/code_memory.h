@@ -1,0 +1,54 @@
+// CodeMemory: executable memory in few large mappings, given back piece by piece.
+//
+// A process may have some 65,000 mappings, and the pages of each protection are one: machine code
+// in mappings of its own ends after 32,700 kernels. Here a slab of 4 MiB is one mapping, all of it
+// readable and executable; only pages that are being written are, for that time, writable and not
+// executable. No page is ever both.
+#pragma once
+
+#include <cstddef>
+#include <map>
+
+#include "tessera/base/fork.h"
+
+namespace tessera::codegen {
+
+class CodeMemory {
+ public:
+  static constexpr size_t kSlabBytes = size_t{4} << 20;
+
+  CodeMemory();
+  ~CodeMemory();
+  CodeMemory(const CodeMemory&) = delete;
+  CodeMemory& operator=(const CodeMemory&) = delete;
+
+  // Whole pages.
+  struct Block {
+    std::byte* data = nullptr;
+    size_t bytes = 0;
+  };
+  // Writable, zero. RuntimeError where the system gives no memory.
+  Block allocate(size_t bytes);
+  // From now on executable, and no longer writable.
+  void seal(Block block);
+  // Nobody may execute it any more.
+  void free(Block block);
+
+  size_t used_bytes() const;  // in blocks
+  size_t slabs() const;
+
+ private:
+  struct Slab {
+    size_t bytes;
+    std::map<std::byte*, size_t> free;  // by address; none touches another
+  };
+  Block take(size_t bytes);
+  void give_back(Block block);
+
+  const size_t page_;
+  mutable ForkSafeMutex mutex_;
+  std::map<std::byte*, Slab> slabs_;
+  size_t used_ = 0;
+};
+
+}  // namespace tessera::codegen

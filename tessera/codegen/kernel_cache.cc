@@ -1,0 +1,51 @@
+#include "tessera/codegen/kernel_cache.h"
+
+#include <algorithm>
+
+namespace tessera::codegen {
+
+KernelCode KernelCache::use(Entry& entry, std::shared_ptr<const void> memory) {
+  if (entry.held) {
+    latest_.splice(latest_.begin(), latest_, entry.place);
+  } else {
+    latest_.push_front(&entry);
+    entry.place = latest_.begin();
+    entry.held = memory;
+  }
+  while (latest_.size() > max_kernels_) {
+    latest_.back()->held.reset();
+    latest_.pop_back();
+  }
+  return {entry.fn, std::move(memory), entry.bytes};
+}
+
+KernelCode KernelCache::find(const std::string& text) {
+  const auto it = known_.find(text);
+  if (it == known_.end()) return {};
+  std::shared_ptr<const void> memory = it->second.memory.lock();
+  if (memory) return use(it->second, std::move(memory));
+  known_.erase(it);
+  return {};
+}
+
+KernelCode KernelCache::add(const std::string& text, KernelCode code) {
+  if (KernelCode known = find(text); known.fn) return known;
+  if (known_.size() >= next_sweep_) sweep();
+  Entry& entry =
+      known_.emplace(text, Entry{code.fn, code.bytes, code.memory, nullptr}).first->second;
+  return use(entry, std::move(code.memory));
+}
+
+// Texts whose code is gone.
+void KernelCache::sweep() {
+  std::erase_if(known_, [](const auto& entry) { return entry.second.memory.expired(); });
+  next_sweep_ = std::max<size_t>(256, 2 * known_.size());
+}
+
+void KernelCache::clear() {
+  for (Entry* entry : latest_) entry->held.reset();
+  latest_.clear();
+  sweep();
+}
+
+}  // namespace tessera::codegen

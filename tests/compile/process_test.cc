@@ -1,0 +1,117 @@
+// The end of a process, and its children.
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "tests/compile/devices.h"
+
+namespace tessera {
+namespace {
+
+class Process : public DevicesTest {
+ protected:
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+float compute(float c) {
+  return sum(jit([c](const Array& x) { return matmul(x, x) * c; })(
+                 device_put(iota({16, 16}), on8(P("x")))))
+      .item<float>();
+}
+void compile_forever(int thread) {
+  for (int i = 0;; ++i) compute(static_cast<float>(thread * 100000 + i));
+}
+
+// What runs in a child: its exit status, or -1 if it hangs or dies of a signal.
+template <class F>
+int in_child(F&& body) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::alarm(60);
+    body();
+    std::exit(7);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_F(Process, ExitsWhileOtherThreadsCompile) {
+  EXPECT_EXIT(
+      {
+        ::alarm(60);
+        compute(1);
+        for (int t = 0; t < 3; ++t) std::thread(compile_forever, t).detach();
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        std::exit(3);
+      },
+      testing::ExitedWithCode(3), "");
+}
+
+struct ComputesWhenDestroyed {
+  ~ComputesWhenDestroyed() {
+    std::fprintf(stderr, "the sum is %g", static_cast<double>(compute(0.5f)));
+    std::_Exit(5);
+  }
+};
+
+TEST_F(Process, CompilesInADestructorOfAStatic) {
+  for (bool before : {false, true})
+    EXPECT_EXIT(
+        {
+          ::alarm(60);
+          if (before) compute(1);
+          static const ComputesWhenDestroyed last;
+          if (!before) compute(1);
+          std::exit(3);
+        },
+        testing::ExitedWithCode(5), "the sum is ");
+}
+
+TEST_F(Process, ChildrenCompileAndRun) {
+  const float expected = compute(3);
+  EXPECT_EQ(in_child([&] {
+              if (compute(3) != expected || compute(4) == expected) std::exit(1);
+            }),
+            7);
+}
+
+TEST_F(Process, ChildrenCompileAndRunThoughThreadsWereCompiling) {
+  EXPECT_EXIT(
+      {
+        ::alarm(100);
+        const float expected = compute(3);
+        for (int t = 0; t < 2; ++t) std::thread(compile_forever, t).detach();
+        int good = 0;
+        for (int i = 0; i < 5; ++i) {
+          good += in_child([&] {
+                    if (compute(3) != expected || compute(4) == expected) std::exit(1);
+                  }) == 7;
+        }
+        std::fprintf(stderr, "%d children", good);
+        std::exit(3);
+      },
+      testing::ExitedWithCode(3), "5 children");
+}
+
+// There is no room for a stack of that size.
+TEST_F(Process, WorksWithoutThreads) {
+  EXPECT_EXIT(
+      {
+        ::alarm(60);
+        set_num_threads(8);
+        pthread_attr_t attributes;
+        pthread_attr_init(&attributes);
+        pthread_attr_setstacksize(&attributes, size_t{1} << 46);
+        pthread_setattr_default_np(&attributes);
+        const Array x = device_put(iota({512, 512}), on8(P("x")));
+        const float y = sum(jit([](const Array& a) { return matmul(a, a) * 0; })(x)).item<float>();
+        std::exit(y == 0 ? 3 : 4);
+      },
+      testing::ExitedWithCode(3), "expected to start 8 threads, the system starts 1");
+}
+
+}  // namespace
+}  // namespace tessera

@@ -20,11 +20,11 @@ struct Layers {
   Array shift;  // [layers, width], whole on every tensor shard
 };
 
-Layers random_layers(const Array& key) {
-  const std::vector<Array> keys = unstack(random::split(key, 3));
-  return {random::normal(keys[0], {kLayers, kWidth, kHidden}) / std::sqrt(1. * kWidth),
-          random::normal(keys[1], {kLayers, kHidden, kWidth}) / std::sqrt(4. * kHidden),
-          random::normal(keys[2], {kLayers, kWidth}) / 10};
+Layers random_layers(const random::Key& key) {
+  const auto [up, down, shift] = random::split<3>(key);
+  return {random::normal(up, {kLayers, kWidth, kHidden}) / std::sqrt(1. * kWidth),
+          random::normal(down, {kLayers, kHidden, kWidth}) / std::sqrt(4. * kHidden),
+          random::normal(shift, {kLayers, kWidth}) / 10};
 }
 
 // All `layers` one after the other. Where hidden units are cut, `complete` adds up the shards'
@@ -57,10 +57,9 @@ Array on_the_mesh(const Layers& layers, const Array& x, const Array& y) {
         where(place >= 0, dynamic_update_index_in_dim(done, out, maximum(place, 0), 0), done);
     return std::pair(std::pair(ppermute(out, "pp", {{0, 1}, {1, 0}}), kept), std::tuple<>());
   };
-  Array nothing = zeros_like(microbatches);
-  auto [state, unused] = scan(tick, std::pair(zeros_like(microbatches[0]), nothing),
-                              arange(kMicrobatches + kStages - 1));
-  Array error = mean(square(reshape(state.second, y.shape()) - y));
+  std::pair nothing(zeros({microbatches.shape(1), kWidth}), zeros_like(microbatches));
+  Array done = scan(tick, nothing, arange(kMicrobatches + kStages - 1)).first.second;
+  Array error = mean(square(reshape(done, y.shape()) - y));
   return pmean(psum(where(stage == kStages - 1, error, 0.), "pp"), "dp");
 }
 

@@ -83,6 +83,7 @@ class RoundPlanner {
     std::vector<int64_t> target(n_, -1);
     move.send.assign(n_, -1);
     move.place.assign(n_, 0);
+    move.exact.assign(n_, {});
     move.taken.assign(n_, {});
     std::vector<char> placed(n_, 0);
     for (const Parcel& p : parcels) {
@@ -92,6 +93,7 @@ class RoundPlanner {
       move.place[p.to] = p.base + move.send[p.from] - p.to * target_rows_;
       placed[p.to] = 1;
       const RowRange need = needs(p.to);
+      move.exact[p.to] = {p.rows.low - p.to * target_rows_, p.rows.high - p.to * target_rows_};
       // Beside what is wanted it may reach to the edge, which spares comparisons.
       move.taken[p.to] = {
           p.rows.low == need.low ? 0 : p.rows.low - p.to * target_rows_,
@@ -145,6 +147,32 @@ class RoundPlanner {
 std::vector<RowMove> plan_row_moves(const std::vector<RowHolding>& held, int64_t devices,
                                     int64_t source_rows, int64_t target_rows, RowRange wanted) {
   return RoundPlanner(devices, source_rows, target_rows, wanted).run(held);
+}
+
+std::vector<RowRange> common_parts(const std::vector<RowMove>& moves, int64_t target_rows) {
+  std::vector<RowRange> out;
+  std::vector<size_t> order;
+  for (const RowMove& move : moves) {
+    RowRange part{target_rows, 0};
+    for (size_t i = 0; i < move.exact.size(); ++i) {
+      if (move.place[i] != move.place[0]) return {};
+      if (move.exact[i].empty()) continue;
+      part.low = std::min(part.low, move.exact[i].low);
+      part.high = std::max(part.high, move.exact[i].high);
+    }
+    order.push_back(out.size());
+    out.push_back(part);
+  }
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return out[a].low < out[b].low; });
+  for (size_t k = 0; k + 1 < order.size(); ++k)
+    if (out[order[k]].high > out[order[k + 1]].low) return {};
+  // What lies between them is not needed.
+  for (size_t k = 0; k < order.size(); ++k) {
+    out[order[k]].low = k == 0 ? 0 : out[order[k]].low;
+    out[order[k]].high = k + 1 < order.size() ? out[order[k + 1]].low : target_rows;
+  }
+  return out;
 }
 
 }  // namespace tessera

@@ -27,17 +27,23 @@ struct RowHolding {
 };
 
 struct RowMove {
-  bool home = false;                 // the rows are where they are needed: nothing is sent
-  int64_t rows = 0;                  // of each parcel
-  std::vector<Dims> pairs = {};      // from, to: every device is in one pair of each side
-  std::vector<int64_t> send = {};    // of a sender: the first of its rows that it sends
-  std::vector<int64_t> place = {};   // of a receiver: its own row that the parcel's first is
-  std::vector<RowRange> taken = {};  // of a receiver: those of its own rows that it takes from it
+  bool home = false;               // the rows are where they are needed: nothing is sent
+  int64_t rows = 0;                // of each parcel
+  std::vector<Dims> pairs = {};    // from, to: every device is in one pair of each side
+  std::vector<int64_t> send = {};  // of a sender: the first of its rows that it sends
+  // Of a receiver: its own row that the parcel's first is; those of its own rows that are in it;
+  // those that it may take from it, which reach to where no row is needed.
+  std::vector<int64_t> place = {};
+  std::vector<RowRange> exact = {}, taken = {};
 };
 
 // Of `devices` devices, i needs rows [i * target_rows, (i + 1) * target_rows), as far as they are
 // in `wanted`; what lies beside them may become anything. A device holds `source_rows` rows.
 std::vector<RowMove> plan_row_moves(const std::vector<RowHolding>& held, int64_t devices,
                                     int64_t source_rows, int64_t target_rows, RowRange wanted);
+
+// The rows of a receiver that each move fills, where these are the same for all receivers and the
+// parcels lie at the same place: then they are only joined. In the order of `moves`; else empty.
+std::vector<RowRange> common_parts(const std::vector<RowMove>& moves, int64_t target_rows);
 
 }  // namespace tessera

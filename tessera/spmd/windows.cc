@@ -1,6 +1,7 @@
 #include "tessera/spmd/windows.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/collectives.h"
@@ -355,22 +356,49 @@ Array keep_rows(const AtomMesh& mesh, const DimWindow& w, Array x) {
   return slice_dim(x, w.dim, 0, span, w.stride);
 }
 
+// What the device gets in a move; of the rows that are where they are needed, all.
+Array parcel_of(const AtomMesh& mesh, const DimWindow& w, const RowMove& move, const Array& kept) {
+  if (move.home) return kept;
+  return bind1(collective_permute_op,
+               CollectivePermuteParams{
+                   .mesh = mesh.mesh(), .axes = mesh.axis_names(w.atoms), .pairs = move.pairs},
+               {rows_from(kept, w.dim, device_number(mesh, w.atoms, move.send), move.rows)});
+}
+
+// Parcels that lie alike on every device, joined.
+Array join_parts(const AtomMesh& mesh, const DimWindow& w, const std::vector<RowRange>& parts,
+                 const Array& kept) {
+  std::vector<size_t> order(parts.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return parts[a].low < parts[b].low; });
+  std::vector<Array> joined;
+  for (size_t m : order) {
+    if (parts[m].empty()) continue;
+    const int64_t place = w.moves[m].place[0], rows = w.moves[m].rows;
+    const int64_t low = parts[m].low - place, high = parts[m].high - place;
+    const int64_t room = std::max<int64_t>(0, -low);
+    const Array parcel = pad_dim(parcel_of(mesh, w, w.moves[m], kept), w.dim, room,
+                                 std::max<int64_t>(0, high - rows));
+    joined.push_back(slice_dim(parcel, w.dim, low + room, high + room));
+  }
+  return lax::concatenate(joined, w.dim);
+}
+
 Array fetch(const AtomMesh& mesh, const DimWindow& w, const Array& x) {
   Shape shape = x.shape();
   shape[w.dim] = w.shard;
+  if (w.moves.empty() && !w.partial) return lax::full(shape, Literal(x.dtype(), Shape{}));
   const Array kept = w.moves.empty() ? x : keep_rows(mesh, w, x);
   Array out;
-  if (w.partial) out = neutral_to_sum(x.dtype(), shape);
+  if (w.partial) {
+    out = neutral_to_sum(x.dtype(), shape);
+  } else if (const std::vector<RowRange> parts = common_parts(w.moves, w.shard); !parts.empty()) {
+    return join_parts(mesh, w, parts, kept);
+  }
   for (const RowMove& move : w.moves) {
-    Array parcel = kept;
-    if (!move.home)
-      parcel =
-          bind1(collective_permute_op,
-                CollectivePermuteParams{
-                    .mesh = mesh.mesh(), .axes = mesh.axis_names(w.atoms), .pairs = move.pairs},
-                {rows_from(kept, w.dim, device_number(mesh, w.atoms, move.send), move.rows)});
-    parcel = placed(std::move(parcel), w.dim, move.place, device_number(mesh, w.atoms, move.place),
-                    w.shard);
+    const Array parcel = placed(parcel_of(mesh, w, move, kept), w.dim, move.place,
+                                device_number(mesh, w.atoms, move.place), w.shard);
     if (!out.defined()) {
       out = parcel;
       continue;
@@ -378,7 +406,7 @@ Array fetch(const AtomMesh& mesh, const DimWindow& w, const Array& x) {
     const Array taken = in_range(mesh, w.atoms, move.taken, shape, w.dim);
     out = taken.defined() ? lax::select(taken, parcel, out) : parcel;
   }
-  return out.defined() ? out : lax::full(shape, Literal(x.dtype(), Shape{}));
+  return out;
 }
 
 // The start as a number that int32 holds.

@@ -56,20 +56,22 @@ Moved moved(const F& f, Shape shape = {1 << 14, 64}) {
 }
 
 TEST_F(Memory, AFewRowsAreMovedAlone) {
-  for (const Moved& m : {moved([](const Array& x) { return x[Slice(None, 5)]; }),
-                         moved([](const Array& x) { return x[Slice(-5, None)]; }),
-                         moved([](const Array& x) { return x[Slice(None, None, 4000)]; }),
-                         moved([](const Array& x) { return x[7]; })}) {
+  for (const Moved& m :
+       {moved([](const Array& x) { return index(x, {Slice(std::nullopt, 5)}); }),
+        moved([](const Array& x) { return index(x, {Slice(-5, std::nullopt)}); }),
+        moved([](const Array& x) { return index(x, {Slice(std::nullopt, std::nullopt, 4000)}); }),
+        moved([](const Array& x) { return index(x, {7}); })}) {
     EXPECT_LT(m.arena, 0.02);
     EXPECT_LT(m.sent, 0.02);
   }
 }
 
 TEST_F(Memory, PartsOfAnArray) {
-  const Moved half = moved([](const Array& x) { return x[Slice(None, 1 << 13)]; });
+  const Moved half = moved([](const Array& x) { return index(x, {Slice(std::nullopt, 1 << 13)}); });
   EXPECT_LT(half.arena, 1.1);
   EXPECT_LE(half.sent, 1.01);
-  const Moved strided = moved([](const Array& x) { return x[Slice(None, None, 2)]; });
+  const Moved strided =
+      moved([](const Array& x) { return index(x, {Slice(std::nullopt, std::nullopt, 2)}); });
   EXPECT_LT(strided.arena, 1.1);
   EXPECT_LE(strided.sent, 1.01);
   const Moved pieces = moved([](const Array& x) { return split(x, 4); });
@@ -90,7 +92,9 @@ TEST_F(Memory, RollsAndReversals) {
 }
 
 TEST_F(Memory, ConcatenationsAndPads) {
-  const Moved twice = moved([](const Array& x) { return concatenate({x, x * 2}, 0); });
+  const Moved twice = moved([](const Array& x) {
+    return concatenate(std::vector<Array>{x, x * 2}, 0);
+  });
   EXPECT_LT(twice.arena, 3.1);  // of a result of two
   EXPECT_LE(twice.sent, 2.01);
   const Moved padded = moved([](const Array& x) { return pad(x, {{3, 5}, {0, 0}}); });

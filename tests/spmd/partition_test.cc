@@ -315,6 +315,33 @@ TEST(Partition, MeshesOfOtherDevicesAreRefused) {
   }
 }
 
+// Both print as Mesh('x': 4): the message says what differs.
+TEST(Partition, MeshesThatPrintAlikeAreToldApart) {
+  auto mesh_of = [](std::vector<int64_t> ids) {
+    std::vector<Device> devices(ids.size());
+    for (size_t i = 0; i < ids.size(); ++i) devices[i].id = ids[i];
+    return Mesh(devices, {"x"});
+  };
+  const TracedFunction traced =
+      trace_function([](const Arrays& x) { return Arrays{x[0] + x[1]}; },
+                     std::vector<Type>{{float32, {16, 8}}, {float32, {16, 8}}});
+  auto message = [&](const Mesh& a, const Mesh& b) -> std::string {
+    const ShardingRequest request{{NamedSharding(a, P("x")), NamedSharding(b, P("x"))},
+                                  {std::nullopt}};
+    try {
+      propagate(traced.function, program_mesh(traced.function, request), request);
+    } catch (const UserError& e) {
+      return e.what();
+    }
+    return "no error";
+  };
+  EXPECT_THAT(
+      message(mesh_of({0, 1, 2, 3}), mesh_of({4, 5, 6, 7})),
+      HasSubstr("Mesh('x': 4) of devices 0, 1, 2, 3 and Mesh('x': 4) of devices 4, 5, 6, 7"));
+  EXPECT_THAT(message(mesh_of({0, 1, 2, 3}), mesh_of({0, 1, 3, 2})),
+              HasSubstr("of devices 0, 1, 3, 2"));
+}
+
 // --- Cost of compiling ---
 
 // Of this thread's own work, so that a busy machine does not count.

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 
+#include "tessera/base/array_size.h"
 #include "tessera/ops/constant.h"
 
 namespace tessera {
@@ -64,6 +65,7 @@ std::vector<Array> FunctionTrace::record(const OpDef& def, OpParams params,
   }
   TESSERA_CHECK(def.infer, "{}.{} has no type rule", def.dialect, def.name);
   std::vector<Type> result_types = def.infer(types, params);
+  for (const Type& type : result_types) checked_bytes(def.name, type.dtype, type.shape);
   if (!types_its_variance(def)) {
     AxisNames varying;
     for (const Type& t : types) varying = axis_union(varying, t.varying);
@@ -126,6 +128,7 @@ ValueId FunctionTrace::constant(OpParams params) {
   for (auto it = first; it != last; ++it)
     if (constants_by_id_.at(it->second) == params) return it->second;
   const std::vector<Type> types = constant_op.infer({}, params);
+  checked_bytes("full", types[0].dtype, types[0].shape);
   const ValueId id = function_.add_op(constant_op, params, {}, types)[0];
   constants_.emplace(hash, id);
   constants_by_id_.emplace(id, std::move(params));

@@ -1,5 +1,7 @@
 #include "tessera/base/array_size.h"
 
+#include <sys/sysinfo.h>
+
 #include <algorithm>
 
 #include "tessera/base/error.h"
@@ -24,6 +26,15 @@ int64_t checked_bytes(std::string_view op, DType dtype, const Shape& shape) {
                 "expected an array of at most 2^60 bytes, got {} of shape {}; use smaller extents",
                 dtype_name(dtype), shape);
   return shape.elements() == 0 ? 0 : bytes;
+}
+
+bool exceeds_memory(int64_t bytes) {
+  static const int64_t kMemory = [] {
+    struct sysinfo info {};
+    if (sysinfo(&info) != 0) return kMaxArrayBytes;
+    return static_cast<int64_t>((info.totalram + info.totalswap) * info.mem_unit);
+  }();
+  return bytes > kMemory;
 }
 
 int64_t checked_sum(std::string_view op, int64_t a, int64_t b) {

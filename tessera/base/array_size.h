@@ -16,6 +16,10 @@ inline constexpr int64_t kMaxArrayBytes = int64_t{1} << 60;
 // other extents would be: its strides are made of these.
 int64_t checked_bytes(std::string_view op, DType dtype, const Shape& shape);
 
+// Whether that many bytes are more than the machine's memory, swap included: a system that promises
+// memory it has not would end the process later.
+bool exceeds_memory(int64_t bytes);
+
 // a + b, a * b: extents or numbers of elements. UserError naming `op` where the result, or an
 // operand, is of more than kMaxArrayBytes.
 int64_t checked_sum(std::string_view op, int64_t a, int64_t b);

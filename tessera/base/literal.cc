@@ -12,11 +12,12 @@ namespace {
 std::shared_ptr<std::byte[]> host_memory(int64_t bytes, bool zeroed) {
   const auto n = static_cast<size_t>(std::max<int64_t>(bytes, 1));
   try {
-    return std::shared_ptr<std::byte[]>(zeroed ? new std::byte[n]() : new std::byte[n]);
-  } catch (const std::bad_alloc&) {
-    throw RuntimeError(fmt::format(
-        "[array] the system has no memory for {} bytes on the host; use smaller arrays", bytes));
+    if (!exceeds_memory(bytes))
+      return std::shared_ptr<std::byte[]>(zeroed ? new std::byte[n]() : new std::byte[n]);
+  } catch (const std::bad_alloc&) {  // said below
   }
+  throw RuntimeError(fmt::format(
+      "[array] the system has no memory for {} bytes on the host; use smaller arrays", bytes));
 }
 
 }  // namespace

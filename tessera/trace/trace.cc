@@ -4,17 +4,10 @@
 #include <cstring>
 #include <optional>
 
-#include "tessera/base/array_size.h"
 #include "tessera/ops/constant.h"
 
 namespace tessera {
 namespace {
-
-// Collectives and regions type the variance of their results themselves.
-bool types_its_variance(const OpDef& def) {
-  return std::holds_alternative<CollectiveLowering>(def.lower) ||
-         std::holds_alternative<Control>(def.lower);
-}
 
 // A small host array as a constant: a splat where all elements are the same bits.
 ConstantParams constant_of(const HostData& host) {
@@ -63,14 +56,8 @@ std::vector<Array> FunctionTrace::record(const OpDef& def, OpParams params,
     ids.push_back(value_of(def.name, x));
     types.push_back(function_.type(ids.back()));
   }
-  TESSERA_CHECK(def.infer, "{}.{} has no type rule", def.dialect, def.name);
-  std::vector<Type> result_types = def.infer(types, params);
-  for (const Type& type : result_types) checked_bytes(def.name, type.dtype, type.shape);
-  if (!types_its_variance(def)) {
-    AxisNames varying;
-    for (const Type& t : types) varying = axis_union(varying, t.varying);
-    for (Type& t : result_types) t.varying = varying;
-  }
+  params = retyped_params(def, types, params);
+  const std::vector<Type> result_types = infer_types(def, types, params);
   const ValueIds results = function_.add_op(def, std::move(params), std::move(ids), result_types,
                                             SourceScope::current());
   std::vector<Array> out;
@@ -127,8 +114,7 @@ ValueId FunctionTrace::constant(OpParams params) {
   const auto [first, last] = constants_.equal_range(hash);
   for (auto it = first; it != last; ++it)
     if (constants_by_id_.at(it->second) == params) return it->second;
-  const std::vector<Type> types = constant_op.infer({}, params);
-  checked_bytes("full", types[0].dtype, types[0].shape);
+  const std::vector<Type> types = infer_types(constant_op, {}, params);
   const ValueId id = function_.add_op(constant_op, params, {}, types)[0];
   constants_.emplace(hash, id);
   constants_by_id_.emplace(id, std::move(params));

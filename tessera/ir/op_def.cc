@@ -4,6 +4,8 @@
 
 #include <map>
 
+#include "tessera/base/array_size.h"
+
 namespace tessera {
 namespace {
 
@@ -30,6 +32,7 @@ std::vector<Type> infer_types(const OpDef& def, std::span<const Type> operands,
                               const OpParams& params) {
   TESSERA_CHECK(def.infer, "{}.{} has no type rule", def.dialect, def.name);
   std::vector<Type> types = def.infer(operands, params);
+  for (const Type& t : types) checked_bytes(def.name, t.dtype, t.shape);
   if (std::holds_alternative<CollectiveLowering>(def.lower) ||
       std::holds_alternative<Control>(def.lower))
     return types;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tessera/base/array_size.h"
 #include "tessera/compile/composite.h"
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/math.h"
@@ -36,6 +37,7 @@ void check_shape(std::string_view op, const Shape& shape) {
   for (int64_t d : shape)
     if (d < 0)
       shape_error(op, "expected extents of at least 0, got {}; only reshape takes -1", shape);
+  checked_bytes(op, bool_, shape);
 }
 
 struct FullParams {
@@ -147,7 +149,9 @@ Literal steps(int64_t count, T start, T next) {
 
 Array arange_int(int64_t start, int64_t stop, int64_t step, DType dtype) {
   if (step == 0) value_error("arange", "expected a step other than 0, got 0");
-  const int64_t distance = stop - start;
+  int64_t distance = 0;
+  if (__builtin_sub_overflow(stop, start, &distance) || distance < -kMaxArrayBytes)
+    value_error("arange", "expected bounds at most 2^60 apart, got {} and {}", start, stop);
   const int64_t count =
       (step > 0) == (distance > 0) ? ceil_div(std::abs(distance), std::abs(step)) : 0;
   return counted(distance == 0 ? 0 : count, start, step, dtype);

@@ -114,7 +114,7 @@ ValueId FunctionTrace::constant(OpParams params) {
   const auto [first, last] = constants_.equal_range(hash);
   for (auto it = first; it != last; ++it)
     if (constants_by_id_.at(it->second) == params) return it->second;
-  const std::vector<Type> types = constant_op.infer({}, params);
+  const std::vector<Type> types = infer_types(constant_op, {}, params);
   const ValueId id = function_.add_op(constant_op, params, {}, types)[0];
   constants_.emplace(hash, id);
   constants_by_id_.emplace(id, std::move(params));

@@ -64,6 +64,28 @@ void expect_cases(const char* name, bool eagerly) {
 TEST_P(RandomTest, Streams) { expect_cases("random", GetParam()); }
 TEST_P(RandomTest, Samplers) { expect_cases("samplers", GetParam()); }
 
+// One element, or few, are rounded as many are. golden/make_many_keys.py says what a case is.
+TEST(RandomStreams, OfManyKeys) {
+  const golden::Topic topic("many_keys");
+  for (const Json& c : topic["cases"]) {
+    SCOPED_TRACE(c.dump());
+    const X64 x64(c["x64"].get<bool>());
+    const Literal all = topic.array(c["out"]);
+    const std::map<std::string, Array> no_inputs;
+    const auto shape = c["params"]["shape"].get<std::vector<int64_t>>();
+    Literal expected(all.dtype(), Shape(shape));
+    const std::byte* row = all.raw();
+    for (const Json& key : topic["keys"]) {
+      std::copy_n(row, expected.bytes(), expected.mutable_raw());
+      row += expected.bytes();
+      const Call call{c["params"], no_inputs, expected.shape(), expected.dtype()};
+      const std::string function = c["function"];
+      const Literal got = sample(function, key_of(key), call).to_host();
+      expect_within(got, expected, tolerance(function, expected.dtype(), true));
+    }
+  }
+}
+
 TEST_P(RandomTest, Blocks) {
   const golden::Topic topic("random");
   for (const Json& block : topic["blocks"]) {

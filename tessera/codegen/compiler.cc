@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "tessera/codegen/canonical.h"
 #include "tessera/codegen/disk_cache.h"
@@ -33,13 +35,19 @@ struct KernelCompiler::Impl {
   std::unordered_map<std::string, KernelFn> known;  // by canonical text
   CompilerStatistics statistics;
 
-  KernelFn build(const Kernel& kernel, const std::string& text);
+  // What is to be compiled: its text, and what makes its object code.
+  struct Unit {
+    std::string text;
+    std::function<std::string(const char* symbol)> emit;
+  };
+  KernelFn build(const Unit& unit);
+  std::vector<KernelFn> compile(std::vector<Unit> units);
 };
 
-KernelFn KernelCompiler::Impl::build(const Kernel& kernel, const std::string& text) {
+KernelFn KernelCompiler::Impl::build(const Unit& unit) {
   static constexpr const char* kSymbol = "kernel";
   const auto start = std::chrono::steady_clock::now();
-  const std::string key = key_prefix + text;
+  const std::string key = key_prefix + unit.text;
   void* address = nullptr;
   const std::optional<std::string> stored = disk.load(key);
   if (stored) {
@@ -51,7 +59,7 @@ KernelFn KernelCompiler::Impl::build(const Kernel& kernel, const std::string& te
   }
   const bool compiled = !address;
   if (compiled) {
-    std::string object = emitter.emit(kernel, kSymbol, ObjectEmitter::Output::kObject);
+    std::string object = unit.emit(kSymbol);
     address = linker.link(object, kSymbol);
     disk.store(key, std::move(object));
   }
@@ -81,32 +89,47 @@ KernelFn KernelCompiler::compile(const Kernel& kernel) {
 }
 
 std::vector<KernelFn> KernelCompiler::compile(std::span<const Kernel* const> kernels) {
+  std::vector<Impl::Unit> units;
+  for (const Kernel* kernel : kernels) {
+    verify(*kernel);
+    auto form = std::make_shared<const Kernel>(canonical(*kernel));
+    units.push_back({to_string(*form), [this, form](const char* symbol) {
+                       return impl_->emitter.emit(*form, symbol, ObjectEmitter::Output::kObject);
+                     }});
+  }
+  return impl_->compile(std::move(units));
+}
+
+std::vector<KernelFn> KernelCompiler::compile(std::span<const Routine> routines) {
+  std::vector<Impl::Unit> units;
+  for (const Routine& routine : routines)
+    units.push_back({to_string(routine), [this, &routine](const char* symbol) {
+                       return impl_->emitter.emit(routine, symbol, ObjectEmitter::Output::kObject);
+                     }});
+  return impl_->compile(std::move(units));
+}
+
+std::vector<KernelFn> KernelCompiler::Impl::compile(std::vector<Unit> units) {
   struct Job {
-    Kernel kernel;
-    std::string text;
+    const Unit* unit;
     KernelFn fn = nullptr;
     std::exception_ptr error;
   };
   std::vector<Job> jobs;
-  std::unordered_map<std::string, size_t> job_of;
-  std::vector<std::string> texts;
-  for (const Kernel* kernel : kernels) {
-    verify(*kernel);
-    Kernel form = canonical(*kernel);
-    texts.push_back(to_string(form));
-    std::lock_guard lock(impl_->mutex);
-    if (impl_->known.count(texts.back()) || job_of.count(texts.back())) {
-      ++impl_->statistics.from_memory;
+  std::unordered_set<std::string> waiting;
+  for (const Unit& unit : units) {
+    std::lock_guard lock(mutex);
+    if (known.count(unit.text) || !waiting.insert(unit.text).second) {
+      ++statistics.from_memory;
       continue;
     }
-    job_of.emplace(texts.back(), jobs.size());
-    jobs.push_back({std::move(form), texts.back(), nullptr, nullptr});
+    jobs.push_back({&unit, nullptr, nullptr});
   }
   std::atomic<size_t> next{0};
   auto work = [&] {
     for (size_t i; (i = next++) < jobs.size();) {
       try {
-        jobs[i].fn = impl_->build(jobs[i].kernel, jobs[i].text);
+        jobs[i].fn = build(*jobs[i].unit);
       } catch (...) {
         jobs[i].error = std::current_exception();
       }
@@ -120,11 +143,11 @@ std::vector<KernelFn> KernelCompiler::compile(std::span<const Kernel* const> ker
   for (const Job& job : jobs) {
     if (job.error) std::rethrow_exception(job.error);
   }
-  std::lock_guard lock(impl_->mutex);
+  std::lock_guard lock(mutex);
   // Another thread may have compiled the same kernel meanwhile; the first stays.
-  for (const Job& job : jobs) impl_->known.emplace(job.text, job.fn);
+  for (const Job& job : jobs) known.emplace(job.unit->text, job.fn);
   std::vector<KernelFn> functions;
-  for (const std::string& text : texts) functions.push_back(impl_->known.at(text));
+  for (const Unit& unit : units) functions.push_back(known.at(unit.text));
   return functions;
 }
 
@@ -141,6 +164,14 @@ std::string KernelCompiler::llvm_ir(const Kernel& kernel) const {
 
 std::string KernelCompiler::assembly(const Kernel& kernel) const {
   return impl_->emitter.emit(canonical(kernel), "kernel", ObjectEmitter::Output::kAssembly);
+}
+
+std::string KernelCompiler::llvm_ir(const Routine& routine) const {
+  return impl_->emitter.emit(routine, "kernel", ObjectEmitter::Output::kIr);
+}
+
+std::string KernelCompiler::assembly(const Routine& routine) const {
+  return impl_->emitter.emit(routine, "kernel", ObjectEmitter::Output::kAssembly);
 }
 
 int64_t split_unit(const Kernel& kernel) {

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "tessera/codegen/routine.h"
 #include "tessera/codegen/target.h"
 #include "tessera/fusion/kernel.h"
 
@@ -49,6 +50,8 @@ class KernelCompiler {
   // of kernel.h.
   std::vector<KernelFn> compile(std::span<const Kernel* const> kernels);
   KernelFn compile(const Kernel& kernel);
+  // The same of loops as a whole.
+  std::vector<KernelFn> compile(std::span<const Routine> routines);
 
   // Waits until the cache on disk holds what has been compiled.
   void flush();
@@ -56,6 +59,8 @@ class KernelCompiler {
   // LLVM IR and assembly of a kernel, for looking at.
   std::string llvm_ir(const Kernel& kernel) const;
   std::string assembly(const Kernel& kernel) const;
+  std::string llvm_ir(const Routine& routine) const;
+  std::string assembly(const Routine& routine) const;
 
  private:
   struct Impl;

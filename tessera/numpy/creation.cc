@@ -69,6 +69,39 @@ Array from_host(const Literal& literal) {
   return Array(device_array(values, SingleDeviceSharding(devices()[0])));
 }
 
+void MixedNumbers::collect(const Shape& shape, size_t depth, std::vector<long double>& numbers,
+                           DType& common) const {
+  if (is_row_ != (depth < shape.size()))
+    shape_error("array", "expected rows or numbers beside each other, got both; nest all alike");
+  if (!is_row_) {
+    numbers.push_back(number_);
+    common = promote_types({common, false}, {dtype_, false}).dtype;
+    return;
+  }
+  if (static_cast<int64_t>(row_.size()) != shape[depth])
+    internal::ragged(static_cast<size_t>(shape[depth]), row_.size());
+  for (const MixedNumbers& item : row_) item.collect(shape, depth + 1, numbers, common);
+}
+
+Array MixedNumbers::array(const MixedNumbers& row, OptionalDType dtype) {
+  Shape shape;
+  for (const MixedNumbers* at = &row; at->is_row_; at = &at->row_[0]) {
+    shape.push_back(static_cast<int64_t>(at->row_.size()));
+    if (at->row_.empty()) break;
+  }
+  std::vector<long double> numbers;
+  DType common = bool_;
+  row.collect(shape, 0, numbers, common);
+  if (numbers.empty()) common = default_float();
+  const DType result = canonical_dtype(dtype.value_or(common));
+  if (is_integer(common)) {
+    const std::vector<int64_t> values(numbers.begin(), numbers.end());
+    return from_host(internal::converted(Literal::from<int64_t>(values, shape), result));
+  }
+  const std::vector<double> values(numbers.begin(), numbers.end());
+  return from_host(internal::converted(Literal::from<double>(values, shape), result));
+}
+
 Array asarray(const Array& x, OptionalDType dtype) { return dtype ? astype(x, *dtype) : x; }
 
 Array astype(const Array& x, DType dtype) {
@@ -258,10 +291,10 @@ Array index_matrix(const char* name, int64_t n, std::optional<int64_t> m, int64_
 
 }  // namespace
 
-Array eye(int64_t n, std::optional<int64_t> m, int64_t k, OptionalDType dtype) {
+Array eye(int64_t n, OrNone<int64_t> m, int64_t k, OptionalDType dtype) {
   return index_matrix("eye", n, m, k, dtype, lax::eq);
 }
-Array tri(int64_t n, std::optional<int64_t> m, int64_t k, OptionalDType dtype) {
+Array tri(int64_t n, OrNone<int64_t> m, int64_t k, OptionalDType dtype) {
   return index_matrix("tri", n, m, k, dtype.value_or(float32), lax::ge);
 }
 

@@ -24,13 +24,13 @@
 
 namespace tessera {
 
-// start:stop:step; absent bounds are the array's.
+// start:stop:step; where a bound is None it is the array's.
 struct Slice {
   std::optional<int64_t> start, stop;
   int64_t step = 1;
   Slice() = default;
-  Slice(std::optional<int64_t> begin, std::optional<int64_t> end, int64_t stride = 1)
-      : start(begin), stop(end), step(stride) {}
+  Slice(OrNone<int64_t> begin, OrNone<int64_t> end, OrNone<int64_t> stride = 1)
+      : start(begin), stop(end), step(stride.value_or(1)) {}
 };
 struct EllipsisType {};
 inline constexpr EllipsisType Ellipsis{};
@@ -98,7 +98,7 @@ class ArrayPlaces {
 inline ArrayPlaces at(const Array& x) { return ArrayPlaces(x); }
 
 struct TakeOptions {
-  std::optional<int64_t> axis = std::nullopt;  // absent: of the flattened array
+  OrNone<int64_t> axis = std::nullopt;  // None: of the flattened array
   IndexMode mode = IndexMode::kFill;
   std::optional<double> fill_value = std::nullopt;
 };

@@ -154,10 +154,12 @@ class Partitioner {
     for (const ReshardStep& step : plan) moved += step.bytes;
     if (!plan.empty() && used_atoms(from) && !used_atoms(to) && moved > 0) {
       // Weights are gathered for a product on purpose, and gains or biases to be repeated in
-      // something larger; elsewhere it is hardly meant.
+      // something larger; elsewhere it is hardly meant, unless it is small.
       const bool repeated = op.def == &broadcast_in_dim_op &&
                             f_.types[op.results[0]].shape.elements() > global.shape.elements();
-      const bool warning = !repeated && !std::holds_alternative<Library>(op.def->lower);
+      constexpr int64_t kSmall = 64 << 10;
+      const bool warning =
+          !repeated && moved >= kSmall && !std::holds_alternative<Library>(op.def->lower);
       notes_.push_back(
           {warning, std::string(op.def->name), op.source,
            fmt::format("{} gathers {} whole on every device ({} bytes each)", why, describe(global),

@@ -119,6 +119,15 @@ TEST_F(ShardMap, WithoutVmaChecks) {
   EXPECT_THAT(values(f(ones({8}))), ElementsAre(1));
 }
 
+TEST_F(ShardMap, OneSpecForAllArguments) {
+  const auto f = shard_map([](const Array& a, const Array& b) { return a + b; },
+                           {.mesh = mesh8(), .in_specs = P("x"), .out_specs = P("x")});
+  EXPECT_THAT(values(f(iota({8}), ones({8}))), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  const auto g = jit([](const Array& a, const Array& b) { return a + b; },
+                     {.in_shardings = on8(P("x")), .out_shardings = on8(P())});
+  EXPECT_THAT(values(g(iota({8}), ones({8}))), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+}
+
 // --- What is refused ---
 
 template <class F>

@@ -175,16 +175,22 @@ TEST(Partition, PaddingIsNoted) {
 // --- Warnings ---
 
 TEST(Partition, AConstraintThatGathersEverythingIsAWarning) {
-  const Partitioned p = partition_and_check(mesh8(), {{{64, 32}, P("x")}}, [](const Arrays& x) {
+  const auto gathered = [](const Arrays& x) {
     return Arrays{lax::sharding_constraint(x[0] + 1, NamedSharding(mesh8(), P())) * 2};
-  });
+  };
+  const Partitioned p = partition_and_check(mesh8(), {{{64, 512}, P("x")}}, gathered);
   EXPECT_EQ(communication(p), "all_gather x");
   ASSERT_EQ(p.notes.size(), 1u);
   EXPECT_TRUE(p.notes[0].warning);
   EXPECT_EQ(p.notes[0].op, "sharding_constraint");
   EXPECT_THAT(p.notes[0].text,
-              HasSubstr("gathers float32[64,32] whole on every device (7168 bytes each)"));
+              HasSubstr("gathers float32[64,512] whole on every device (114688 bytes each)"));
   EXPECT_THAT(p.notes[0].remedy, HasSubstr("('x', None)"));
+  // What costs little is only noted.
+  const Partitioned small = partition_and_check(mesh8(), {{{64, 32}, P("x")}}, gathered);
+  ASSERT_EQ(small.notes.size(), 1u);
+  EXPECT_FALSE(small.notes[0].warning);
+  EXPECT_THAT(small.notes[0].text, HasSubstr("(7168 bytes each)"));
 }
 
 // Parameters cut over the axis that cuts the batch are gathered on purpose.

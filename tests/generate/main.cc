@@ -16,16 +16,15 @@
 #include <cstring>
 #include <iostream>
 #include <map>
+#include <sstream>
 
 #include "checks.h"
 #include "make.h"
 #include "print.h"
 #include "reduce.h"
 
+namespace tessera::generate {
 namespace {
-
-using namespace tessera;
-using namespace tessera::generate;
 
 constexpr uint32_t kSeedsOfAWorker = 200;
 constexpr unsigned kSecondsOfASeed = 180;
@@ -292,14 +291,13 @@ int reduce_and_print(const Options& options) {
   return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_main(int argc, char** argv) {
   try {
     const Options options = parse(argc, argv);
     setenv("TESSERA_CACHE_DIR", "off", 1);  // nobody compiles these kernels again
     initialize({.devices = "cpu:8"});
     enable_x64(true);
+    set_warning_handler([](const std::string&) {});  // small programs gather a lot
     if (options.print) {
       const Case c = make_case(*options.print);
       std::string checks;
@@ -314,3 +312,8 @@ int main(int argc, char** argv) {
     return 2;
   }
 }
+
+}  // namespace
+}  // namespace tessera::generate
+
+int main(int argc, char** argv) { return tessera::generate::run_main(argc, argv); }

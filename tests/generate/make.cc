@@ -200,7 +200,7 @@ Case Maker::make() {
   if (chance(10) && itemsize(real_) >= 4)
     add_input(real_ == float32 ? complex64 : complex128, random_shape(2), 1.5);
 
-  const int steps = 1 + pick(7);
+  const int steps = 1 + pick(10);
   const int manual_at = pick(std::min(steps, 3));
   bool done = !manual;
   for (int k = 0; k < steps; ++k) {

@@ -144,7 +144,7 @@ void Maker::scan() {
     t.shape.erase(t.shape.begin());
     inputs.emplace_back(std::move(t), most);
   }
-  Body b = body(inputs, 1 + pick(4), [&](const std::vector<int>& ids) {
+  Body b = body(inputs, 1 + pick(5), [&](const std::vector<int>& ids) {
     std::vector<int> out;
     for (size_t k = 0; k < carries.size(); ++k) {
       const int last = find_float().value_or(ids[k]);
@@ -307,7 +307,7 @@ bool Maker::shard_map() {
     node.in_specs.push_back(PartitionSpec(std::move(dims)));
   }
   for (const std::string& name : manual) axes_.push_back({name, mesh_.axis_size(name), true});
-  Body b = body(inputs, 2 + pick(4), [&](const std::vector<int>&) {
+  Body b = body(inputs, 2 + pick(6), [&](const std::vector<int>&) {
     std::vector<int> out;
     for (int id : some_outputs(2, is_anything)) {
       std::vector<std::string> varies(type(id).varying.begin(), type(id).varying.end());

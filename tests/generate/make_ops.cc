@@ -292,12 +292,13 @@ void Maker::place() {
       rows[0] = type(at).shape[0];
       const auto z = find_broadcastable({type(x).dtype, rows, {}});
       if (!z) return;
-      // Of several set() for one element any may stay: by one index alone.
+      // Of several set() for one element any may stay, and products have a derivative only where
+      // no element is named twice: by one index alone.
       if (rows[0] == 1) {
-        op("at_set", {x, at, *z}, {}, std::max(b, bound(*z)));
+        op(chance(60) ? "at_set" : "at_mul", {x, at, *z}, {}, (b + 1) * (bound(*z) + 1));
       } else {
-        static const char* kinds[] = {"at_add", "at_add", "at_mul", "at_max", "at_min"};
-        op(kinds[pick(5)], {x, at, *z}, {}, (b + 4) * std::pow(std::max(bound(*z), 1.0), 3));
+        static const char* kinds[] = {"at_add", "at_add", "at_max", "at_min"};
+        op(kinds[pick(4)], {x, at, *z}, {}, b + 4 * bound(*z));
       }
       return;
     }

@@ -71,7 +71,7 @@ std::vector<OpSpec> make_specs() {
       OP("dynamic_index", dynamic_index_in_dim(x, y, p.j, false)),
       OP("dynamic_update", dynamic_update_slice_in_dim(x, z, y, p.j)), OP("take", take(x, y, {.axis = p.i})),
       OP("take_clip", take(x, y, {.axis = p.i, .mode = IndexMode::kClip})), OP("gather_rows", index(x, {y})),
-      OP("at_set", at(x)[{y}].set(z)), OP("at_add", at(x)[{y}].add(z)), OP("at_mul", at(x)[{y}].multiply(z)),
+      OP("at_set", at(x)[{y}].set(z)), OP("at_add", at(x)[{y}].add(z)), OP("at_mul", at(x)[{y}].multiply(z, {.unique_indices = true})),
       OP("at_max", at(x)[{y}].max(z)), OP("at_min", at(x)[{y}].min(z)), OP("at_slice", at(x)[{Slice(p.i, p.j)}].add(y)),
       OP("take_along", take_along_axis(x, argsort(x, {.axis = p.i}), p.i)), OP("one_hot", one_hot(x, p.i, {.dtype = p.dtype})),
       // --- reductions ---

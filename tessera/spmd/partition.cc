@@ -75,7 +75,7 @@ class Partitioner {
     for (const Op& op : f_.ops) visit(op);
     std::vector<Array> outputs;
     for (ValueId v : f_.outputs) outputs.push_back(locals_[v].array);
-    out.function = merge_equal_ops(remove_dead_ops(finish_trace(outputs)));
+    out.function = merge_equal_ops(finish_trace(outputs));
     out.mesh = mesh_.mesh();
     for (ValueId v : f_.inputs) out.inputs.push_back(*f_.types[v].sharding);
     for (ValueId v : f_.outputs) out.outputs.push_back(*f_.types[v].sharding);
@@ -101,7 +101,7 @@ class Partitioner {
     for (size_t k = 0; k < f_.outputs.size(); ++k)
       results.push_back(as(f_.outputs[k], outputs[k], of,
                            fmt::format("result {} of a region of {}", k, of.def->name)));
-    return remove_dead_ops(finish_trace(results));
+    return finish_trace(results);
   }
 
  private:
@@ -113,7 +113,7 @@ class Partitioner {
   Function finish_trace(std::span<const Array> outputs) {
     Function out = trace_.finish(outputs);
     TESSERA_CHECK(trace_.captures().empty(), "partition captures nothing");
-    return out;
+    return looked_behind_ ? remove_dead_ops(out) : out;
   }
 
   // The sharding that propagation gave to a value, on the refined mesh.
@@ -288,6 +288,7 @@ class Partitioner {
     if (look_behind(composed, behind)) consider(composed, behind, 0);
     if (!best) return false;
     moved_[op.results[0]] = best->cost;
+    looked_behind_ = looked_behind_ || sources != op.operands;
     move_rows(op, *best, request, sources);
     return true;
   }
@@ -643,6 +644,7 @@ class Partitioner {
   std::vector<const Op*> makers_;  // null for inputs
   std::map<std::pair<ValueId, std::vector<AtomList>>, Array> resharded_;
   size_t reason_ = 0;
+  bool looked_behind_ = false;  // what is behind may have no user any more
   FunctionTrace trace_;
 };
 

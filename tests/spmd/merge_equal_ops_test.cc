@@ -5,11 +5,13 @@
 
 #include "tessera/ops/array_math.h"
 #include "tessera/ops/broadcast.h"
+#include "tessera/ops/collectives.h"
 #include "tessera/ops/constant.h"
 #include "tessera/ops/control.h"
 #include "tessera/ops/dot_general.h"
 #include "tessera/ops/identity.h"
 #include "tessera/ops/reduce.h"
+#include "tessera/trace/shard_map_trace.h"
 #include "tests/spmd/programs.h"
 #include "tests/trace/control_flow.h"
 

@@ -26,12 +26,13 @@ namespace tessera::testing_spmd {
 
 class RandomProgram {
  public:
-  explicit RandomProgram(uint32_t seed) : engine_(seed) {
+  using MakeMesh = Mesh (*)(Shape, std::vector<std::string>);
+  explicit RandomProgram(uint32_t seed, MakeMesh make_mesh = Mesh::abstract) : engine_(seed) {
     static const std::vector<Shape>& sizes = *new std::vector<Shape>{
         {2}, {3}, {4}, {8}, {5}, {2, 2}, {2, 4}, {4, 2}, {2, 3}, {1, 4}, {2, 2, 2}};
     const Shape& shape = sizes[pick(sizes.size())];
     const std::vector<std::string> names{"x", "y", "z"};
-    mesh_ = Mesh::abstract(shape, {names.begin(), names.begin() + shape.rank()});
+    mesh_ = make_mesh(shape, {names.begin(), names.begin() + shape.rank()});
     const int64_t count = 1 + pick(3);
     for (int64_t k = 0; k < count; ++k) {
       const Shape s = random_shape();

@@ -107,6 +107,22 @@ TEST_P(RandomTest, Blocks) {
 INSTANTIATE_TEST_SUITE_P(Random, RandomTest, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "Eager" : "Traced"; });
 
+TEST(RandomSizes, ThatOverflowAreUserErrors) {
+  const int64_t n = int64_t{1} << 40, huge = int64_t{1} << 62;
+  const random::Key key = random::key(0);
+  const char* text = "at most 2^60";
+  expect_error([&] { random::normal(key, {huge}); }, text);
+  expect_error([&] { random::uniform(key, {n, n}); }, text);
+  expect_error([&] { random::randint(key, {huge}, 0, 3); }, text);
+  expect_error([&] { random::bits(key, {n, n}); }, text);
+  expect_error([&] { random::gamma(key, 1.0, Shape{huge}); }, text);
+  expect_error([&] { random::poisson(key, 1.0, Shape{n, n}); }, text);
+  expect_error([&] { random::bernoulli(key, 0.5, Shape{huge}); }, text);
+  expect_error([&] { random::truncated_normal(key, -1, 1, Shape{n, n}); }, text);
+  expect_error([&] { random::split(key, Shape{huge}); }, text);
+  EXPECT_THROW(random::normal(key, {int64_t{1} << 44}), RuntimeError);
+}
+
 TEST(RandomKeyTest, Seeds) {
   const golden::Topic topic("random");
   for (const Json& c : topic["seeds"]) {

@@ -61,11 +61,12 @@ auto jacobian_tree(const R& result, const Next& next) {
       return std::array<Part, sizeof...(I)>{jacobian_tree<X>(result[I], next)...};
     }
     (std::make_index_sequence<std::tuple_size_v<R>>());
-  } else if constexpr (t::IsMap<R>::value) {
-    std::map<typename R::key_type, decltype(jacobian_tree<X>(result.begin()->second, next)),
-             typename R::key_compare>
-        out;
-    for (const auto& [key, part] : result) out.emplace(key, jacobian_tree<X>(part, next));
+  } else if constexpr (t::kIsAnyMap<R>) {
+    using Part = decltype(jacobian_tree<X>(result.begin()->second, next));
+    typename t::MapOf<R>::template With<Part> out;
+    t::for_each_entry(result, [&](const auto& entry) {
+      out.emplace(entry.first, jacobian_tree<X>(entry.second, next));
+    });
     return out;
   } else if constexpr (t::IsOptional<R>::value) {
     std::optional<decltype(jacobian_tree<X>(*result, next))> out;

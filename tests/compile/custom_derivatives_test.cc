@@ -181,6 +181,11 @@ TEST_F(CustomDerivatives, JacobiansOfTrees) {
   check(jacfwd<0, 1>(f));
   check(jacrev<0, 1>(f));
   EXPECT_THAT(values(jacrev(f)(a, b).first[0]), ElementsAre(3, 0, 0, 5));
+  const auto by_name = jacrev([](const Layer& p) {
+    return std::unordered_map<std::string, Array>{{"sum", p.w + p.b}, {"product", p.w * p.b}};
+  })(Layer{Array(2.f), Array(5.f)});
+  EXPECT_EQ(by_name.at("product").w.item<float>(), 5);
+  EXPECT_EQ(by_name.at("sum").w.item<float>(), 1);
   // A struct of results by a struct of arguments: one of the latter for each leaf of the former.
   const std::vector<Layer> rows = jacrev([](const Layer& p) {
     return Layer{p.w * p.b, p.b * 3};

@@ -4,6 +4,7 @@
 
 #include "run.h"
 #include "tessera/numpy/indexing.h"
+#include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/math.h"
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/printing.h"
@@ -93,6 +94,13 @@ TEST(CreationTest, ConversionsSaturate) {
   EXPECT_EQ(to_vector<int>(astype(x, int32)), (std::vector<int>{-1, 1, 300, 0}));
   EXPECT_EQ(to_vector<int>(astype(x, int8)), (std::vector<int>{-1, 1, 127, 0}));
   EXPECT_EQ(to_vector<bool>(astype(array({0, 2}), bool_)), (std::vector<bool>{false, true}));
+}
+
+TEST(CreationTest, ShapesOfVectors) {
+  EXPECT_EQ(zeros(std::vector<int64_t>{2, 3}).shape(), Shape({2, 3}));
+  EXPECT_EQ(ones(std::vector<int>{4}).shape(), Shape({4}));
+  EXPECT_EQ(full(std::vector<size_t>{}, 2.0).shape(), Shape({}));
+  EXPECT_EQ(reshape(arange(6), std::vector<int>{3, -1}).shape(), Shape({3, 2}));
 }
 
 // Of several C++ types: the dtype that they have in common.

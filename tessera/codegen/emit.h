@@ -173,6 +173,7 @@ class KernelEmitter {
   std::vector<Val> apply_body(const ScalarProgram& body, std::span<const Val> args);
   std::vector<Val> elements_of(const KernelReduction& r, int u);
   DType accumulator_dtype(const KernelReduction& r, size_t k) const;
+  bool is_negated(const KernelReduction& r) const;
   Val identity(const KernelReduction& r, size_t k);
   Val to_accumulator(const KernelReduction& r, size_t k, Val v);
 

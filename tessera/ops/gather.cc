@@ -74,6 +74,7 @@ std::vector<Type> infer_gather(std::span<const Type> operands, const GatherParam
       indices.rank() - (p.index_vector_dim < indices.rank() && indices.rank() > 0 ? 1 : 0);
   check_index_dims(kNames, p.numbers(), p.index_vector_dim, x, indices,
                    batch_rank + p.offset_dims.rank());
+  const Shape shape = gathered_shape(p, indices.shape);
   for (int64_t d = 0; d < x.rank(); ++d) {
     if (p.slice_sizes[d] < 0 || p.slice_sizes[d] > x.shape[d])
       shape_error("gather", "expected a slice size in [0, {}] in dimension {} (C21), got {} for {}",
@@ -83,11 +84,16 @@ std::vector<Type> infer_gather(std::span<const Type> operands, const GatherParam
       shape_error("gather", "expected a slice size of at most 1 in {} dimension {} ({}), got {}",
                   collapsed ? "collapsed" : "batching", d, collapsed ? "C9" : "C12",
                   p.slice_sizes[d]);
+    // The dimension is missing in the result, so windows of no elements would give some.
+    if ((collapsed || contains(p.operand_batching_dims, d)) && p.slice_sizes[d] == 0 &&
+        shape.elements() > 0)
+      shape_error("gather",
+                  "expected a slice size of 1 in {} dimension {} of a result with elements, got 0 "
+                  "for {}; take no windows from an empty dimension",
+                  collapsed ? "collapsed" : "batching", d, describe(x));
   }
-  return {Type{.dtype = x.dtype,
-               .shape = gathered_shape(p, indices.shape),
-               .weak = x.weak,
-               .varying = varying_union(operands)}};
+  return {
+      Type{.dtype = x.dtype, .shape = shape, .weak = x.weak, .varying = varying_union(operands)}};
 }
 
 std::vector<Literal> evaluate_gather(std::span<const Literal> x, const GatherParams& p) {

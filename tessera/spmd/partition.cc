@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <set>
 
@@ -84,6 +85,18 @@ Mesh refine(const Mesh& mesh, const Function& f) {
 struct Reason {
   std::string op, source, text;
 };
+
+// While partition() runs, the source of an op ends in this byte and the number of its reason.
+constexpr char kReasonMark = '\x01';
+std::string reason_mark(size_t number) { return fmt::format("{}{}", kReasonMark, number); }
+// 0 for an op without one.
+size_t marked_reason(const std::string& source) {
+  const size_t mark = source.rfind(kReasonMark);
+  size_t number = 0;
+  if (mark != std::string::npos)
+    std::from_chars(source.data() + mark + 1, source.data() + source.size(), number);
+  return number;
+}
 
 // What a function and the regions inside it have in common.
 struct Program {
@@ -222,7 +235,7 @@ class Partitioner {
     const size_t outer = reason_;
     reasons_.push_back(std::move(reason));
     reason_ = reasons_.size();
-    const SourceScope scope(fmt::format("#{}", reason_));
+    const SourceScope scope(reason_mark(reason_));
     Array out = bind_ops();
     reason_ = outer;
     return out;
@@ -378,9 +391,11 @@ class Partitioner {
     if (is_user_collective) {
       reasons_.push_back({op.source.empty() ? std::string(op.def->name) : op.source, op.source,
                           "called by the program"});
-      scope.emplace(fmt::format("#{}", reasons_.size()));
+      scope.emplace(reason_mark(reasons_.size()));
     } else if (!op.source.empty()) {
-      scope.emplace(op.source);
+      std::string source = op.source;  // a file may name anything
+      std::erase(source, kReasonMark);
+      scope.emplace(source);
     }
     const Context context(*this, op, a);
     return op.def->localize ? op.def->localize(local, params, context)
@@ -611,9 +626,7 @@ class Partitioner {
         continue;
       }
       const auto* lowering = std::get_if<CollectiveLowering>(&op.def->lower);
-      const size_t mark = op.source.rfind('#');
-      size_t number = 0;
-      if (mark != std::string::npos) number = std::stoul(op.source.substr(mark + 1));
+      const size_t number = marked_reason(op.source);
       if (lowering && lowering->kind != CollectiveKind::kAxisIndex &&
           lowering->kind != CollectiveKind::kCast) {
         Collective c;

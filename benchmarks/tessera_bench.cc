@@ -275,5 +275,9 @@ int main(int argc, char** argv) {
   std::error_code ignored;
   std::filesystem::remove_all(cache, ignored);
   if (status) std::cerr << "no workload contains any of the words; --list prints the names\n";
+  if (!std::cout.flush()) {
+    std::cerr << "the standard output cannot be written\n";
+    return 1;
+  }
   return status;
 }

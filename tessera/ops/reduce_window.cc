@@ -151,6 +151,7 @@ std::vector<Sample> reduce_window_samples() {
   }
   for (ReduceKind kind : {ReduceKind::kSum, ReduceKind::kMax, ReduceKind::kMin})
     add(kind, complex64, {4, 4}, pool({2, 1}, {1, 1}));
+  add(ReduceKind::kProduct, float32, {2, 1}, pool({1, 1}, {1, 1}));
   add(ReduceKind::kOr, bool_, {8}, pool({2}, {2}));
   add(ReduceKind::kSum, float32, {0, 4}, pool({2, 1}, {1, 1}));
   return out;

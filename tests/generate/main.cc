@@ -68,6 +68,12 @@ Options parse(int argc, char** argv) {
   return out;
 }
 
+std::vector<std::string> chosen(const Case& c, const std::string& only) {
+  std::vector<std::string> out = checks_of(c);
+  if (!only.empty()) out.assign(1, only);
+  return out;
+}
+
 std::string one_line(std::string text) {
   for (char& c : text)
     if (c == '\n') c = ' ';
@@ -88,7 +94,7 @@ void work(int fd, uint32_t from, uint32_t to, const std::string& only) {
     try {
       const Case c = make_case(seed);
       bool manual_grad = false;
-      for (const std::string& check : only.empty() ? checks_of(c) : std::vector{only}) {
+      for (const std::string& check : chosen(c, only)) {
         const Outcome outcome = run_check(check, c);
         if (outcome.verdict == Verdict::kDifferent)
           write_line(fd, fmt::format("d {} {} {}", seed, check, one_line(outcome.difference.text)));
@@ -246,7 +252,7 @@ int in_a_process(const std::string& check, const Case& c, std::string* text) {
   const pid_t pid = fork();
   if (pid == 0) {
     alarm(60);
-    for (const std::string& name : check == "signal" ? checks_of(c) : std::vector{check}) {
+    for (const std::string& name : chosen(c, check == "signal" ? "" : check)) {
       const Outcome outcome = run_check(name, c);
       if (outcome.verdict != Verdict::kDifferent || check == "signal") continue;
       write_line(fds[1], outcome.difference.text);

@@ -6,8 +6,9 @@
 //   take(x, i, {.axis = 1})   take_along_axis(x, i, 1)
 //
 // Negative indices count from the end. What an array of indices finds outside: index() and get()
-// take the nearest element, take() and take_along_axis() give NaN (the smallest integer), updates
-// are dropped; IndexMode chooses. An integer outside is a UserError.
+// take the nearest element, to which no gradient comes back; take() and take_along_axis() give NaN
+// (the smallest integer); updates are dropped. IndexMode chooses: with kClip, and by traced numbers
+// alone, as by any slice, the gradient is the nearest element's. An integer outside is a UserError.
 //
 // at(x)[mask], a bool array of x's shape or of its first dimensions, takes updates too: of one
 // value for all that it holds for (they are where()s). What it would get has no shape: UserError.
@@ -51,7 +52,7 @@ class IndexList {
 };
 
 struct GetOptions {
-  IndexMode mode = IndexMode::kClip;
+  IndexMode mode = IndexMode::kPromiseInBounds;
   std::optional<double> fill_value = std::nullopt;  // of kFill
 };
 struct UpdateOptions {

@@ -95,8 +95,9 @@ Complex div(Complex x, Complex y) {
   const Real infinity = infinity_like(y.re);
   const Complex nothing = {0.0 * to.re, 0.0 * to.im};
   const Complex all = {infinity * from.re, infinity * from.im};
+  const Bool lost = !(is_number(quotient.re) | is_number(quotient.im));
   return select(by_zero, over_zero,
-                select(by_infinity, nothing, select(of_infinity, all, quotient)));
+                select(lost & by_infinity, nothing, select(lost & of_infinity, all, quotient)));
 }
 
 Complex max(Complex x, Complex y) {
@@ -247,7 +248,8 @@ Complex tanh(Complex z) {
   const Real small = 4.0 * (sin(z.im) * cos(z.im)) * exp(-2.0 * abs(z.re));
   const Real limit =
       select(is_infinite(z.re) & !is_finite(z.im), copysign(z.re.number(0), z.im), small);
-  const Complex far = {copysign(one, z.re), limit};
+  const Complex far = {
+      select(is_infinite(z.re) | is_finite(z.im), copysign(one, z.re), nan_like(z.re)), limit};
   const Real re = select((z.re == 0.0) & !is_finite(z.im), z.re, plain.re);
   return select(large, far, {re, select(z.im == 0.0, z.im, plain.im)});
 }

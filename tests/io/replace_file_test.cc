@@ -152,7 +152,9 @@ TEST_F(ReplaceFileTest, FilesThatMayNotBeWritten) {
     ASSERT_EQ(::seteuid(kNobody), 0);
   }
   const std::string text = error_of(ErrorKind::kIo, [&] { write_npz(path("file"), kArrays); });
-  if (root) ASSERT_EQ(::seteuid(0), 0);
+  if (root) {
+    ASSERT_EQ(::seteuid(0), 0);
+  }
   EXPECT_THAT(text, AllOf(HasSubstr("Permission denied"), HasSubstr("make it writable")));
   EXPECT_EQ(bytes_of(path("file")), "old");
   EXPECT_EQ(files(), 1);

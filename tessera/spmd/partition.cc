@@ -565,19 +565,23 @@ class Partitioner {
     for (const std::string& name : p.manual_axes)
       manual |=
           atom_set(mesh_.atoms(translate_axes("shard_map", {AxisRef{name}}, p.mesh, mesh_.mesh())));
-    DimAtoms cut(inside.size());
+    // Blocks that each have padding of their own do not lie as the shards of the whole do: there
+    // the block is not cut while it passes the border.
+    DimAtoms cut(inside.size()), block = inside;
     for (size_t d = 0; d < inside.size(); ++d) {
       cut[d] = mesh_.atoms(translate_axes("shard_map", p.spec.dim(static_cast<int64_t>(d)).axes,
                                           p.mesh, mesh_.mesh()));
-      cut[d].insert(cut[d].end(), inside[d].begin(), inside[d].end());
+      if (!cut[d].empty() && f_.types[shard].shape[d] % mesh_.size(inside[d])) block[d].clear();
+      cut[d].insert(cut[d].end(), block[d].begin(), block[d].end());
     }
     const std::string what = fmt::format("{} of shard_map", entering ? "in_spec" : "out_spec");
     if (entering) {
-      locals_[shard] = {as(full, cut, op, what), inside};
+      locals_[shard] = {reshard(as(full, cut, op, what), f_.types[shard], block, inside, op, what),
+                        inside};
     } else {
       const DimAtoms wanted = declared(full);
-      locals_[full] = {reshard(locals_[shard].array, f_.types[full], cut, wanted, op, what),
-                       wanted};
+      const Array x = reshard(locals_[shard].array, f_.types[shard], inside, block, op, what);
+      locals_[full] = {reshard(x, f_.types[full], cut, wanted, op, what), wanted};
       note_padding(full, "shard_map", op.source);
     }
   }

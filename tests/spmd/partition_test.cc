@@ -253,6 +253,22 @@ TEST(Partition, PartialManualStaysAutomaticInside) {
   EXPECT_EQ(communication(p), "all_reduce y; all_reduce x");
 }
 
+// Blocks of 3 rows (or 1) that the body cuts by 4 have padding each; the whole has it at its end.
+TEST(Partition, UnevenBlocksOfPartialManualComputations) {
+  for (const int64_t rows : {2, 6, 10})
+    for (const auto& spec : {P("x"), P("y"), P(joint("x", "y")), P()}) {
+      SCOPED_TRACE(fmt::format("{} rows as {}", rows, spec));
+      partition_and_check(mesh24(), {{{rows, 4}, spec}, {{3}, P("y")}}, [](const Arrays& x) {
+        return shard_map_flat(
+            [&](const Arrays& v) {
+              const Array cut = lax::sharding_constraint(v[0] * 2, NamedSharding(mesh24(), P("y")));
+              return Arrays{cut + like_row(lax::reduce_sum(cut, {1}), cut), v[1] * 3};
+            },
+            manual(mesh24(), {P("x"), P()}, {P("x"), P("x")}, {"x"}), Arrays{x[0], x[1]});
+      });
+    }
+}
+
 TEST(Partition, NestedManualComputations) {
   const Mesh& mesh = mesh24();
   const Partitioned p = partition_and_check(mesh, {{{16, 8}, P("x", "y")}}, [&](const Arrays& x) {

@@ -39,6 +39,10 @@ std::vector<Type> infer_types(const OpDef& def, std::span<const Type> operands,
   return types;
 }
 
+OpParams retyped_params(const OpDef& def, std::span<const Type> operands, const OpParams& params) {
+  return def.retype ? def.retype(operands, params) : params;
+}
+
 const std::vector<const OpDef*>& all_ops() { return registry().all; }
 
 const OpDef* find_op(std::string_view dialect, std::string_view name) {

@@ -475,6 +475,7 @@ std::vector<ValueId> Parser::finish_op(Scope& scope, Reader& reader, const std::
 std::vector<ValueId> Parser::add_op(Scope& scope, Reader& reader, const OpDef& def) {
   return located(reader.offset(), [&] {
     OpParams params = def.format.read ? def.format.read(def, reader) : reader.read_fields(def);
+    params = retyped_params(def, reader.operand_types(), params);
     std::vector<Type> types = infer_types(def, reader.operand_types(), params);
     for (Type& type : types) type.sharding = nullptr;
     const ValueIds& results = scope.function.add_op(

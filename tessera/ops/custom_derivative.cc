@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tessera/ir/retype.h"
 #include "tessera/ops/batch_axis.h"
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/constant.h"
@@ -29,6 +30,14 @@ std::vector<Array> part(std::span<const Array> from, size_t begin, size_t count)
 template <class P>
 std::vector<Type> infer_call(std::span<const Type> operands, const P& p) {
   return call_op.infer(operands, CallParams{p.primal});
+}
+template <class P>
+P retype_primal(std::span<const Type> operands, const P& p) {
+  const size_t n = p.primal->inputs.size();
+  if (operands.size() < n) return p;  // infer says what is wrong
+  P q = p;
+  q.primal = retyped(p.primal, variance_of(operands.subspan(0, n)));
+  return q;
 }
 template <class P>
 FunctionRef primal_of(const OpParams& params) {
@@ -375,6 +384,7 @@ const OpDef& custom_jvp_call_op = define<CustomJvpParams>({
     .dialect = "tessera",
     .attributes = {"primal", "jvp"},
     .infer = infer_call<CustomJvpParams>,
+    .retype = retype_primal<CustomJvpParams>,
     .lower = Control{ControlKind::kCall, primal_of<CustomJvpParams>},
     .jvp = {jvp_custom_jvp},
     .transpose = absent("derivatives apply the function's own rule"),
@@ -386,6 +396,7 @@ const OpDef& custom_vjp_call_op = define<CustomVjpParams>({
     .dialect = "tessera",
     .attributes = {"primal", "fwd", "bwd", "num_args", "num_results"},
     .infer = infer_call<CustomVjpParams>,
+    .retype = retype_primal<CustomVjpParams>,
     .lower = Control{ControlKind::kCall, primal_of<CustomVjpParams>},
     .jvp = absent("a function with a custom_vjp has no forward derivative; give it a custom_jvp"),
     .linearize = {linearize_custom_vjp},
@@ -409,6 +420,7 @@ const OpDef& checkpoint_op = define<CheckpointParams>({
     .dialect = "tessera",
     .attributes = {"primal", "saveable", "names"},
     .infer = infer_call<CheckpointParams>,
+    .retype = retype_primal<CheckpointParams>,
     .lower = Control{ControlKind::kCall, primal_of<CheckpointParams>},
     .jvp = {jvp_checkpoint},
     .linearize = {linearize_checkpoint},
@@ -421,6 +433,7 @@ const OpDef& checkpoint_linear_op = define<CheckpointLinearParams>({
     .dialect = "tessera",
     .attributes = {"primal", "saved", "args", "nonzero"},
     .infer = infer_checkpoint_linear,
+    .retype = retype_primal<CheckpointLinearParams>,
     .lower = Control{ControlKind::kCall, checkpoint_tangents},
     .jvp = absent("the tangent program of a checkpoint is there to be transposed; use jvp"),
     .transpose = {transpose_checkpoint_linear},

@@ -9,12 +9,6 @@
 namespace tessera {
 namespace {
 
-// Collectives and regions type the variance of their results themselves.
-bool types_its_variance(const OpDef& def) {
-  return std::holds_alternative<CollectiveLowering>(def.lower) ||
-         std::holds_alternative<Control>(def.lower);
-}
-
 // A small host array as a constant: a splat where all elements are the same bits.
 ConstantParams constant_of(const HostData& host) {
   const Literal& x = host.literal;
@@ -62,13 +56,8 @@ std::vector<Array> FunctionTrace::record(const OpDef& def, OpParams params,
     ids.push_back(value_of(def.name, x));
     types.push_back(function_.type(ids.back()));
   }
-  TESSERA_CHECK(def.infer, "{}.{} has no type rule", def.dialect, def.name);
-  std::vector<Type> result_types = def.infer(types, params);
-  if (!types_its_variance(def)) {
-    AxisNames varying;
-    for (const Type& t : types) varying = axis_union(varying, t.varying);
-    for (Type& t : result_types) t.varying = varying;
-  }
+  params = retyped_params(def, types, params);
+  const std::vector<Type> result_types = infer_types(def, types, params);
   const ValueIds results = function_.add_op(def, std::move(params), std::move(ids), result_types,
                                             SourceScope::current());
   std::vector<Array> out;

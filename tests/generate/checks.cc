@@ -50,8 +50,7 @@ std::optional<std::string> compare(const Literals& got, const Literals& want, do
     return fmt::format("{} results, expected {}", got.size(), want.size());
   for (size_t k = 0; k < got.size(); ++k) {
     if (got[k].shape() != want[k].shape())
-      return fmt::format("result {} has shape {}, expected {}", k, got[k].shape(),
-                         want[k].shape());
+      return fmt::format("result {} has shape {}, expected {}", k, got[k].shape(), want[k].shape());
     const auto a = numbers(got[k]), b = numbers(want[k]);
     for (size_t e = 0; e < a.size(); ++e) {
       const bool nan_a = std::isnan(a[e].real()) || std::isnan(a[e].imag()),
@@ -88,14 +87,21 @@ class Checker {
 
   Outcome dispatch() {
     if (check_ == "naive") return naive();
-    if (check_ == "jit") return values([](const Case& c, const Arrays& a) {
-      return jit([&](const Arrays& x) { return run(c, x); })(a);
-    }, case_, arrays_of(args_));
-    if (check_ == "eager") return values([](const Case& c, const Arrays& a) { return run(c, a); },
-                                         case_, arrays_of(args_));
-    if (check_ == "sharded") return values([](const Case& c, const Arrays& a) {
-      return jit([&](const Arrays& x) { return run(c, x); })(a);
-    }, case_, placed(args_, case_.placements, case_.mesh()));
+    if (check_ == "jit")
+      return values(
+          [](const Case& c, const Arrays& a) {
+            return jit([&](const Arrays& x) { return run(c, x); })(a);
+          },
+          case_, arrays_of(args_));
+    if (check_ == "eager")
+      return values([](const Case& c, const Arrays& a) { return run(c, a); }, case_,
+                    arrays_of(args_));
+    if (check_ == "sharded")
+      return values(
+          [](const Case& c, const Arrays& a) {
+            return jit([&](const Arrays& x) { return run(c, x); })(a);
+          },
+          case_, placed(args_, case_.placements, case_.mesh()));
     if (check_ == "devices") return devices_check();
     if (check_ == "text") return text();
     if (check_ == "grad_naive") return gradient(true, false, false);
@@ -138,8 +144,8 @@ class Checker {
   Outcome naive() {
     const auto want = expected();
     if (!want) return nothing();
-    return verdict(compare(
-        naively([&](const Arrays& x) { return run(wide_, x); }, wide_, args_), *want, 1e-6));
+    return verdict(compare(naively([&](const Arrays& x) { return run(wide_, x); }, wide_, args_),
+                           *want, 1e-6));
   }
 
   template <class F>
@@ -182,9 +188,11 @@ class Checker {
         if (!dims.empty() && engine() % 4 != 0) dims[engine() % dims.size()].axes.push_back({name});
       specs.push_back(PartitionSpec(std::move(dims)));
     }
-    return values([](const Case& program, const Arrays& a) {
-      return jit([&](const Arrays& x) { return run(program, x); })(a);
-    }, case_, placed(args_, specs, c.mesh()));
+    return values(
+        [](const Case& program, const Arrays& a) {
+          return jit([&](const Arrays& x) { return run(program, x); })(a);
+        },
+        case_, placed(args_, specs, c.mesh()));
   }
 
   Outcome text() {
@@ -196,9 +204,11 @@ class Checker {
     if (to_mlir(parse_mlir(again)) != again) return verdict("prints otherwise once parsed");
     const Literals want = evaluate(traced, args_), got = evaluate(parsed, args_);
     if (auto difference = compare(got, want, 0)) return verdict(difference);
-    return values([&](const Case&, const Arrays& a) {
-      return jit([&](const Arrays& x) { return inline_function(parsed, x); })(a);
-    }, case_, arrays_of(args_));
+    return values(
+        [&](const Case&, const Arrays& a) {
+          return jit([&](const Arrays& x) { return inline_function(parsed, x); })(a);
+        },
+        case_, arrays_of(args_));
   }
 
   bool differentiable(const Case& c) const {
@@ -242,8 +252,7 @@ class Checker {
   // The derivative of the loss along v, by differences of the oracle.
   std::optional<double> difference_quotient(const Literals& v, uint32_t stream = 0) {
     Oracle oracle(wide_);
-    const Literals args =
-        converted_to(wide_, stream == 0 ? args_ : make_arguments(case_, stream));
+    const Literals args = converted_to(wide_, stream == 0 ? args_ : make_arguments(case_, stream));
     oracle.run(args);
     bool steady = true;
     const auto d = derivative(
@@ -275,16 +284,16 @@ class Checker {
     const auto want = difference_quotient(v);
     const auto f = [&](const Arrays& x) { return gradients(wide_, x, with_checkpoint); };
     const Literals args = converted_to(wide_, args_);
-    const Literals got =
-        naive ? naively(f, wide_, args_)
-              : hosted(jit(f)(sharded ? placed(args, wide_.placements, wide_.mesh())
-                                      : arrays_of(args)));
+    const Literals got = naive
+                             ? naively(f, wide_, args_)
+                             : hosted(jit(f)(sharded ? placed(args, wide_.placements, wide_.mesh())
+                                                     : arrays_of(args)));
     if (!want) return nothing();
     double scale = 1;
     const double g = along(got, v, &scale);
     if (std::abs(g - *want) <= 1e-5 * scale) return {};
-    return verdict(fmt::format("the derivative along a direction is {}, by differences {}", g,
-                               *want));
+    return verdict(
+        fmt::format("the derivative along a direction is {}, by differences {}", g, *want));
   }
 
   bool has_forward_derivative() const { return !contains(case_.main, NodeKind::kCustomVjp); }
@@ -306,18 +315,21 @@ class Checker {
     const auto f = [&](const Arrays& x) {
       const Arrays tangents = arrays_of(v);
       const Split parts = split(x), t = split(tangents);
-      const auto loss = [&](const Arrays& a) { return loss_of(run(wide_, joined(a, parts.rest, inexact))); };
+      const auto loss = [&](const Arrays& a) {
+        return loss_of(run(wide_, joined(a, parts.rest, inexact)));
+      };
       return Arrays{jvp(loss, std::tuple(parts.inexact), std::tuple(t.inexact)).second};
     };
-    const Literals got = case_.seed % 2 ? naively(f, wide_, args_) : hosted(jit(f)(arrays_of(args)));
+    const Literals got =
+        case_.seed % 2 ? naively(f, wide_, args_) : hosted(jit(f)(arrays_of(args)));
     if (!steady || oracle.unsteady() || !std::isfinite(want[0])) return nothing();
     const double t = numbers(got[0])[0].real();
     if (std::abs(t - want[0]) <= 1e-5 * (1 + std::abs(t))) return {};
     return verdict(fmt::format("the tangent is {}, by differences {}", t, want[0]));
   }
 
-  // The gradient's derivative along v: forward over reverse, reverse over reverse, and by differences
-  // of the gradient.
+  // The gradient's derivative along v: forward over reverse, reverse over reverse, and by
+  // differences of the gradient.
   Outcome second() {
     if (!differentiable(wide_)) return nothing();
     for (const Var& var : wide_.main.inputs)
@@ -346,23 +358,27 @@ class Checker {
       return out;
     };
     if (!has_forward_derivative()) return nothing();
-    const Literals got = case_.seed % 3 ? naively(f, wide_, args_) : hosted(jit(f)(arrays_of(args)));
+    const Literals got =
+        case_.seed % 3 ? naively(f, wide_, args_) : hosted(jit(f)(arrays_of(args)));
     std::vector<double> x;
     for (const Literal& r : got) x.push_back(numbers(r)[0].real());
     const double scale = 1 + std::abs(x[0]) + std::abs(x[1]);
     if (!std::isfinite(scale)) return nothing();
     if (std::abs(x[0] - x[1]) > 1e-6 * scale)
-      return verdict(fmt::format("reverse over reverse gives {}, forward over reverse {}", x[0], x[1]));
+      return verdict(
+          fmt::format("reverse over reverse gives {}, forward over reverse {}", x[0], x[1]));
     // Differences hold constant what stop_gradient does not.
     bool constants = false;
     for_each_node(wide_.main, [&](const Node& node) {
-      constants = constants || (node.op && node.op->name == "stop_gradient") || node.kind == NodeKind::kGrad;
+      constants = constants || (node.op && node.op->name == "stop_gradient") ||
+                  node.kind == NodeKind::kGrad;
     });
     const double near = (x[2] - x[3]) / 2e-3, far = (x[4] - x[5]) / 4e-3;
     if (constants || !(std::abs(near - far) < 1e-3 * (1 + std::abs(near)))) return {};
     const double difference = (4 * near - far) / 3;
     if (std::abs(x[0] - difference) <= 1e-4 * scale) return {};
-    return verdict(fmt::format("the second derivative is {}, by differences of the first {}", x[0], difference));
+    return verdict(fmt::format("the second derivative is {}, by differences of the first {}", x[0],
+                               difference));
   }
 
   Literals stacked_arguments(const Case& c) const {
@@ -383,7 +399,9 @@ class Checker {
     return out;
   }
   Literals over_examples(const std::function<Arrays(const Arrays&)>& one) {
-    const auto f = [&](const Arrays& x) { return vmap(one, {.indivisible = Indivisible::kReplicate})(x); };
+    const auto f = [&](const Arrays& x) {
+      return vmap(one, {.indivisible = Indivisible::kReplicate})(x);
+    };
     const Literals args = stacked_arguments(wide_);
     if (case_.seed % 2) {
       std::vector<Type> types;
@@ -424,7 +442,8 @@ class Checker {
       double scale = 1;
       const double g = along(mine, v, &scale);
       if (std::abs(g - *want) > 1e-5 * scale)
-        return verdict(fmt::format("example {}: the derivative along a direction is {}, by differences {}", e, g, *want));
+        return verdict(fmt::format(
+            "example {}: the derivative along a direction is {}, by differences {}", e, g, *want));
     }
     return {};
   }
@@ -439,8 +458,8 @@ class Checker {
 
 const std::vector<std::string>& all_checks() {
   static const auto& checks = *new std::vector<std::string>{
-      "naive", "jit", "eager", "sharded", "devices", "text", "grad_naive", "grad",
-      "grad_sharded", "checkpoint", "jvp", "hvp", "vmap", "vmap_grad"};
+      "naive", "jit",          "eager",      "sharded", "devices", "text", "grad_naive",
+      "grad",  "grad_sharded", "checkpoint", "jvp",     "hvp",     "vmap", "vmap_grad"};
   return checks;
 }
 

@@ -98,8 +98,10 @@ void work(int fd, uint32_t from, uint32_t to, const std::string& only) {
         const Outcome outcome = run_check(check, c);
         if (outcome.verdict == Verdict::kDifferent)
           write_line(fd, fmt::format("d {} {} {}", seed, check, one_line(outcome.difference.text)));
-        const bool derives = check.find("grad") != std::string::npos || check == "checkpoint" || check == "hvp";
-        manual_grad = manual_grad || (derives && outcome.verdict == Verdict::kSame && contains(c.main, NodeKind::kShardMap));
+        const bool derives =
+            check.find("grad") != std::string::npos || check == "checkpoint" || check == "hvp";
+        manual_grad = manual_grad || (derives && outcome.verdict == Verdict::kSame &&
+                                      contains(c.main, NodeKind::kShardMap));
       }
       manual_grad = manual_grad || contains_within(c.main, NodeKind::kShardMap, NodeKind::kGrad);
       write_line(fd, fmt::format("n {} {} {}", seed, count_nodes(c.main), manual_grad ? 1 : 0));
@@ -123,7 +125,8 @@ class Supervisor {
 
   int run() {
     while (next_ < end_ || !workers_.empty()) {
-      while (static_cast<int>(workers_.size()) < options_.jobs && next_ < end_) start(next_, std::min(end_, next_ + kSeedsOfAWorker));
+      while (static_cast<int>(workers_.size()) < options_.jobs && next_ < end_)
+        start(next_, std::min(end_, next_ + kSeedsOfAWorker));
       wait_for_lines();
     }
     report(true);
@@ -175,7 +178,9 @@ class Supervisor {
     const Worker ended = w;
     workers_.erase(workers_.begin() + static_cast<int64_t>(k));
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
-    difference(ended.seed, "signal", fmt::format("ended by signal {}", WIFSIGNALED(status) ? WTERMSIG(status) : -WEXITSTATUS(status)));
+    difference(ended.seed, "signal",
+               fmt::format("ended by signal {}",
+                           WIFSIGNALED(status) ? WTERMSIG(status) : -WEXITSTATUS(status)));
     if (ended.seed + 1 < ended.to) start(ended.seed + 1, ended.to);
   }
 
@@ -205,7 +210,8 @@ class Supervisor {
     fmt::print("\nseed {}: {}:{}\n", seed, check, what);
     std::fflush(stdout);
     if (!options_.reduces || check == "make") return;
-    const std::string command = fmt::format("/proc/{}/exe --reduce {} --check {} --seconds {}", getpid(), seed, check, options_.seconds);
+    const std::string command = fmt::format("/proc/{}/exe --reduce {} --check {} --seconds {}",
+                                            getpid(), seed, check, options_.seconds);
     if (std::system(command.c_str()) != 0) fmt::print("(not reduced)\n");
   }
 
@@ -215,9 +221,11 @@ class Supervisor {
     reported_ = now;
     const double seconds = std::chrono::duration<double>(now - start_).count();
     std::string text = fmt::format(
-        "{} of {} programs (next: --from {}), {} with shard_map under grad, {:.1f} ops each, {} differences, {:.0f} s per 1,000",
-        done_, options_.count, oldest(), manual_grad_, done_ ? static_cast<double>(nodes_) / static_cast<double>(done_) : 0.0,
-        different_.size(), done_ ? 1000 * seconds / static_cast<double>(done_) : 0.0);
+        "{} of {} programs (next: --from {}), {} with shard_map under grad, {:.1f} ops each, {} "
+        "differences, {:.0f} s per 1,000",
+        done_, options_.count, oldest(), manual_grad_,
+        done_ ? static_cast<double>(nodes_) / static_cast<double>(done_) : 0.0, different_.size(),
+        done_ ? 1000 * seconds / static_cast<double>(done_) : 0.0);
     if (last) {
       fmt::print("{}\n", text);
     } else if (isatty(2)) {
@@ -263,7 +271,8 @@ int in_a_process(const std::string& check, const Case& c, std::string* text) {
   close(fds[1]);
   std::string all;
   char buffer[4096];
-  for (ssize_t got; (got = read(fds[0], buffer, sizeof buffer)) > 0;) all.append(buffer, static_cast<size_t>(got));
+  for (ssize_t got; (got = read(fds[0], buffer, sizeof buffer)) > 0;)
+    all.append(buffer, static_cast<size_t>(got));
   close(fds[0]);
   int status = 0;
   waitpid(pid, &status, 0);
@@ -288,10 +297,14 @@ int reduce_and_print(const Options& options) {
     return 1;
   }
   const std::string kind = kind_of(difference.text);
-  const Case small = reduce(c, [&](const Case& candidate) {
-    std::string text;
-    return in_a_process(options.check, candidate, &text) == how && (how != 2 || kind_of(text) == kind);
-  }, options.seconds);
+  const Case small = reduce(
+      c,
+      [&](const Case& candidate) {
+        std::string text;
+        return in_a_process(options.check, candidate, &text) == how &&
+               (how != 2 || kind_of(text) == kind);
+      },
+      options.seconds);
   in_a_process(options.check, small, &difference.text);
   fmt::print("{}\n", program_source(small, difference));
   return 0;

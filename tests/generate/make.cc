@@ -24,9 +24,8 @@ std::optional<int> Maker::find(const Predicate& fits) {
   return chance(60) ? all[n - 1 - pick(std::min<int64_t>(n, 3))] : all[pick(n)];
 }
 std::optional<int> Maker::find_float(int64_t least_rank) {
-  return find([&](const ValueType& t) {
-    return is_floating(t.dtype) && t.shape.rank() >= least_rank;
-  });
+  return find(
+      [&](const ValueType& t) { return is_floating(t.dtype) && t.shape.rank() >= least_rank; });
 }
 std::optional<int> Maker::find_shape(const ValueType& like) {
   return find([&](const ValueType& t) { return is_floating(t.dtype) && t.shape == like.shape; });
@@ -49,9 +48,8 @@ int Maker::zeros_like_float(const Shape& shape) {
 }
 
 int Maker::scalar_int(int64_t below) {
-  const auto found = find([](const ValueType& t) {
-    return t.dtype == int32 && t.shape.rank() == 0;
-  });
+  const auto found =
+      find([](const ValueType& t) { return t.dtype == int32 && t.shape.rank() == 0; });
   if (found) return must("int_mod", {*found}, {.i = below}, static_cast<double>(below));
   // Data decide, so that it may differ between devices and examples.
   const auto x = find_float();
@@ -68,15 +66,15 @@ int Maker::indices(int64_t below) {
     return t.dtype == int32 && t.shape.rank() == 1 && t.shape[0] <= 8;
   });
   if (found && chance(80))
-    return must("int_mod", {*found}, {.i = std::max<int64_t>(below, 1)}, static_cast<double>(below));
+    return must("int_mod", {*found}, {.i = std::max<int64_t>(below, 1)},
+                static_cast<double>(below));
   const int counted = must("iota", {}, {.dtype = int32, .dims = {1 + pick(4)}}, 4);
   const int moved = must("int_add", {counted}, {.i = pick(3)}, 6);
   return must("int_mod", {moved}, {.i = std::max<int64_t>(below, 1)}, static_cast<double>(below));
 }
 int Maker::integers(int64_t rank) {
-  const auto found = find([&](const ValueType& t) {
-    return is_integer(t.dtype) && t.shape.rank() >= rank;
-  });
+  const auto found =
+      find([&](const ValueType& t) { return is_integer(t.dtype) && t.shape.rank() >= rank; });
   if (found) return *found;
   Shape shape = random_shape();
   while (shape.rank() < std::max<int64_t>(rank, 1)) shape.push_back(extent());
@@ -84,9 +82,8 @@ int Maker::integers(int64_t rank) {
   return must("iota", {}, {.i = along, .dtype = chance(80) ? int32 : uint8, .dims = shape}, 8);
 }
 int Maker::scalar_bool() {
-  const auto axis = find([](const ValueType& t) {
-    return t.dtype == int32 && t.shape.rank() == 0;
-  });
+  const auto axis =
+      find([](const ValueType& t) { return t.dtype == int32 && t.shape.rank() == 0; });
   if (axis && chance(50)) {
     const int other = must("full", {}, {.f = static_cast<double>(pick(3)), .dtype = int32}, 4);
     return must(chance(50) ? "equal_int" : "less", {*axis, other}, {}, 1);
@@ -161,8 +158,8 @@ Dims Maker::permutation(int64_t rank) {
 
 Case Maker::make() {
   // The mesh: one to three axes, or none.
-  static const std::vector<Shape> meshes = {{2}, {2}, {3},    {4},    {8},    {2, 2}, {2, 2},
-                                            {2, 4}, {4, 2}, {2, 3}, {1, 2}, {2, 2, 2}, {1}};
+  static const std::vector<Shape> meshes = {
+      {2}, {2}, {3}, {4}, {8}, {2, 2}, {2, 2}, {2, 4}, {4, 2}, {2, 3}, {1, 2}, {2, 2, 2}, {1}};
   const bool manual = chance(62);
   if (manual || chance(40)) {
     c_.axis_sizes = meshes[pick(static_cast<int64_t>(meshes.size()))];
@@ -217,9 +214,8 @@ Case Maker::make() {
   for (size_t k = known_.size(); k-- > c_.main.inputs.size() && outputs.size() < 3;) {
     const int id = known_[k].id;
     const bool there = std::find(outputs.begin(), outputs.end(), id) != outputs.end();
-    const bool inexact_missing = std::none_of(outputs.begin(), outputs.end(), [&](int o) {
-      return is_inexact(type(o).dtype);
-    });
+    const bool inexact_missing = std::none_of(outputs.begin(), outputs.end(),
+                                              [&](int o) { return is_inexact(type(o).dtype); });
     if (!there && (chance(30) || (inexact_missing && is_inexact(type(id).dtype))))
       outputs.push_back(id);
   }

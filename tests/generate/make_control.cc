@@ -54,7 +54,8 @@ Maker::Body Maker::body(const std::vector<std::pair<ValueType, double>>& inputs,
 
 std::vector<int> Maker::some_outputs(int most, const Predicate& fits) {
   std::vector<int> out;
-  if (fits(type(known_.back().id)) && known_.size() > visible_from_) out.push_back(known_.back().id);
+  if (fits(type(known_.back().id)) && known_.size() > visible_from_)
+    out.push_back(known_.back().id);
   for (int k = pick(most); k >= 0; --k) {
     const auto x = find(fits);
     if (x && std::find(out.begin(), out.end(), *x) == out.end()) out.push_back(*x);
@@ -65,7 +66,8 @@ std::vector<int> Maker::some_outputs(int most, const Predicate& fits) {
 int Maker::value_of(const ValueType& t, int from, double most) {
   int x = from;
   if (type(x).shape != t.shape) {
-    const auto same = find([&](const ValueType& v) { return is_floating(v.dtype) && v.shape == t.shape; });
+    const auto same =
+        find([&](const ValueType& v) { return is_floating(v.dtype) && v.shape == t.shape; });
     if (same && chance(60)) {
       x = *same;
     } else {
@@ -91,7 +93,9 @@ void Maker::control() {
     case 5:
       return wrap(NodeKind::kCheckpoint);
     case 6:
-      return wrap(chance(50) ? NodeKind::kCustomVjp : chance(60) ? NodeKind::kCustomJvp : NodeKind::kJit);
+      return wrap(chance(50)   ? NodeKind::kCustomVjp
+                  : chance(60) ? NodeKind::kCustomJvp
+                               : NodeKind::kJit);
     case 7:
     case 8:
       return vmap();
@@ -108,7 +112,8 @@ void Maker::control() {
 void Maker::wrap(NodeKind kind) {
   const bool custom = kind == NodeKind::kCustomVjp || kind == NodeKind::kCustomJvp;
   if (kind == NodeKind::kCustomVjp && forward_only_) return;
-  const std::vector<int> in = operands(3, custom ? Predicate(is_plain_float) : Predicate(is_anything));
+  const std::vector<int> in =
+      operands(3, custom ? Predicate(is_plain_float) : Predicate(is_anything));
   if (in.empty()) return;
   // The operands' own values only, for what it captures has no derivative.
   const size_t visible = visible_from_;
@@ -132,10 +137,12 @@ void Maker::scan() {
   for (int& id : carries) id = tamed(id);
   int64_t length = 1 + pick(3);
   std::vector<int> xs;
-  if (const auto first = find([](const ValueType& t) { return t.shape.rank() > 0 && t.shape[0] <= 4; })) {
+  if (const auto first =
+          find([](const ValueType& t) { return t.shape.rank() > 0 && t.shape[0] <= 4; })) {
     length = type(*first).shape[0];
     xs.push_back(*first);
-    if (const auto second = find([&](const ValueType& t) { return t.shape.rank() > 0 && t.shape[0] == length; }))
+    if (const auto second =
+            find([&](const ValueType& t) { return t.shape.rank() > 0 && t.shape[0] == length; }))
       if (*second != *first && chance(50)) xs.push_back(*second);
   }
   auto inputs = typed(carries);
@@ -250,9 +257,8 @@ void Maker::branches() {
 }
 
 void Maker::vmap() {
-  const auto first = find([](const ValueType& t) {
-    return t.shape.rank() > 0 && t.shape[0] <= 4 && t.shape[0] > 0;
-  });
+  const auto first = find(
+      [](const ValueType& t) { return t.shape.rank() > 0 && t.shape[0] <= 4 && t.shape[0] > 0; });
   if (!first) return;
   const int64_t size = type(*first).shape[0];
   Node node{.kind = NodeKind::kVmap, .operands = {*first}, .in_axes = {0}};
@@ -272,7 +278,8 @@ void Maker::vmap() {
       inputs[k].first.shape.erase(inputs[k].first.shape.begin() + node.in_axes[k]);
   axes_.push_back({node.axis_name, size, false});
   ++vmaps_;
-  Body b = body(inputs, 1 + pick(4), [&](const std::vector<int>&) { return some_outputs(2, is_anything); });
+  Body b = body(inputs, 1 + pick(4),
+                [&](const std::vector<int>&) { return some_outputs(2, is_anything); });
   --vmaps_;
   axes_.pop_back();
   node.bodies.push_back(std::move(b.program));
@@ -290,7 +297,8 @@ bool Maker::shard_map() {
   for (const std::string& name : free)
     if (chance(75)) manual.push_back(name);
   if (manual.empty()) manual.push_back(free[0]);
-  Node node{.kind = NodeKind::kShardMap, .operands = operands(4, is_anything), .manual_axes = manual};
+  Node node{
+      .kind = NodeKind::kShardMap, .operands = operands(4, is_anything), .manual_axes = manual};
   node.p.sharding = NamedSharding(mesh_, PartitionSpec());
   node.check_vma = chance(88);
   auto inputs = typed(node.operands);
@@ -375,18 +383,16 @@ void Maker::gradient() {
 
 void Maker::tangent() {
   if (smooth_) return;
-  const auto x = find([](const ValueType& t) {
-    return is_floating(t.dtype) && itemsize(t.dtype) >= 4;
-  });
+  const auto x =
+      find([](const ValueType& t) { return is_floating(t.dtype) && itemsize(t.dtype) >= 4; });
   if (!x) return;
   const int t = must("cos", {*x}, {}, 1);
   const size_t named = named_from_;
   const bool forward = forward_only_;
   forward_only_ = true;
   Body b = body(typed({*x}), 1 + pick(3), [&](const std::vector<int>&) {
-    return some_outputs(1, [](const ValueType& v) {
-      return is_floating(v.dtype) && itemsize(v.dtype) >= 4;
-    });
+    return some_outputs(
+        1, [](const ValueType& v) { return is_floating(v.dtype) && itemsize(v.dtype) >= 4; });
   });
   forward_only_ = forward;
   named_from_ = named;

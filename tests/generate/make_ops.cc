@@ -107,8 +107,7 @@ void Maker::binary() {
     default: {
       const auto z = find_broadcastable(type(x));
       if (!z) return;
-      op(chance(60) ? "fma" : "lerp", {pair[0], pair[1], *z}, {},
-         a * b + bound(*z) + 2 * most);
+      op(chance(60) ? "fma" : "lerp", {pair[0], pair[1], *z}, {}, a * b + bound(*z) + 2 * most);
       return;
     }
   }
@@ -189,20 +188,21 @@ void Maker::shape_op_of_rank(int x) {
           if (k != d && t.shape[k] != shape[k]) return false;
         return true;
       });
-      if (y) op(chance(60) ? "concatenate" : "concatenate3", {x, *y}, {.i = d}, std::max(b, bound(*y)));
+      if (y)
+        op(chance(60) ? "concatenate" : "concatenate3", {x, *y}, {.i = d}, std::max(b, bound(*y)));
       return;
     }
     case 9: {
-      const auto y = find([&](const ValueType& t) {
-        return t.shape == shape && t.dtype == type(x).dtype;
-      });
+      const auto y =
+          find([&](const ValueType& t) { return t.shape == shape && t.dtype == type(x).dtype; });
       if (y && rank < 3) op("stack", {x, *y}, {.i = pick(rank + 1)}, std::max(b, bound(*y)));
       return;
     }
     case 10:
     case 11: {
       if (is_bool) return;
-      Attributes p{.f = 0.25, .dims = Dims(rank, 0), .dims2 = Dims(rank, 0), .dims3 = Dims(rank, 0)};
+      Attributes p{
+          .f = 0.25, .dims = Dims(rank, 0), .dims2 = Dims(rank, 0), .dims3 = Dims(rank, 0)};
       p.dims[d] = pick(4) - 1;
       p.dims2[d] = pick(4) - 1;
       if (chance(30)) p.dims3[d] = pick(3);
@@ -238,14 +238,16 @@ void Maker::shape_op_of_rank(int x) {
       op("swapaxes", {x}, {.i = d, .j = pick(rank)}, b);
       return;
     case 19:
-      if (shape[0] > 0) op("index_row", {x}, {.i = pick(shape[0]) - (chance(30) ? shape[0] : 0)}, b);
+      if (shape[0] > 0)
+        op("index_row", {x}, {.i = pick(shape[0]) - (chance(30) ? shape[0] : 0)}, b);
       return;
     case 20:
       if (shape[rank - 1] > 0) op("index_last", {x}, {.i = pick(shape[rank - 1])}, b);
       return;
     default:
       if (chance(50)) {
-        op("index_slice", {x}, {.i = pick(shape[0] + 1), .j = pick(shape[0] + 2), .k = 1 + pick(2)}, b);
+        op("index_slice", {x}, {.i = pick(shape[0] + 1), .j = pick(shape[0] + 2), .k = 1 + pick(2)},
+           b);
       } else {
         op("index_reverse", {x}, {}, b);
       }
@@ -366,7 +368,8 @@ void Maker::reduction() {
       }
       return;
     case 12:
-      op(chance(50) ? "cumsum" : "lax_cumsum", {x}, p, static_cast<double>(std::max<int64_t>(n, 1)) * b);
+      op(chance(50) ? "cumsum" : "lax_cumsum", {x}, p,
+         static_cast<double>(std::max<int64_t>(n, 1)) * b);
       return;
     case 13:
       if (n <= 8) op("cumprod", {x}, p, std::pow(std::max(b, 1.0), static_cast<double>(n)));
@@ -381,10 +384,12 @@ void Maker::reduction() {
       if (!smooth_) op("sort", {x}, p, b);
       return;
     case 17:
-      if (!smooth_ && n > 0) op(chance(70) ? "top_k" : "median", {x}, {.i = d, .j = 1 + pick(n)}, b);
+      if (!smooth_ && n > 0)
+        op(chance(70) ? "top_k" : "median", {x}, {.i = d, .j = 1 + pick(n)}, b);
       return;
     case 18: {
-      const auto mask = find([&](const ValueType& t) { return t.dtype == bool_ && t.shape == shape; });
+      const auto mask =
+          find([&](const ValueType& t) { return t.dtype == bool_ && t.shape == shape; });
       if (mask) op("sum_where", {x, *mask}, p, many * b);
       return;
     }
@@ -405,8 +410,8 @@ void Maker::product() {
     case 1: {
       const auto y = find([&](const ValueType& t) {
         const int64_t r = t.shape.rank();
-        return is_floating(t.dtype) && ((r == 1 && t.shape[0] == k) ||
-                                        (r >= 2 && t.shape[r - 2] == k));
+        return is_floating(t.dtype) &&
+               ((r == 1 && t.shape[0] == k) || (r >= 2 && t.shape[r - 2] == k));
       });
       if (!y) return;
       const auto out = op("matmul", {x, *y}, {}, terms * b * bound(*y));
@@ -419,7 +424,8 @@ void Maker::product() {
       if (shape.rank() >= 2) op("matmul_self", {x}, {}, terms * b * b);
       return;
     case 3:
-      if (const auto y = find_float(1)) op(chance(80) ? "outer" : "kron", {x, *y}, {}, b * bound(*y));
+      if (const auto y = find_float(1))
+        op(chance(80) ? "outer" : "kron", {x, *y}, {}, b * bound(*y));
       return;
     case 4:
       if (const auto y = find_shape(type(x)))
@@ -501,11 +507,13 @@ void Maker::integer_op() {
       op("int_mod", {x}, {.i = 1 + pick(4)}, 4);
       return;
     case 2: {
-      const auto y = find([&](const ValueType& t) {
-        return t.dtype == type(x).dtype && t.shape == type(x).shape;
-      });
+      const auto y = find(
+          [&](const ValueType& t) { return t.dtype == type(x).dtype && t.shape == type(x).shape; });
       if (y && bound(x) * bound(*y) < 100)
-        op(chance(50) ? "int_mul" : chance(50) ? "int_max" : "int_xor", {x, *y}, {}, bound(x) * bound(*y) + 8);
+        op(chance(50)   ? "int_mul"
+           : chance(50) ? "int_max"
+                        : "int_xor",
+           {x, *y}, {}, bound(x) * bound(*y) + 8);
       return;
     }
     case 3:
@@ -522,7 +530,8 @@ void Maker::integer_op() {
       if (!y || smooth_) return;
       const auto mask = op("greater_than", {*y}, {.f = number(-0.5, 0.5)}, 1);
       const auto z = find_shape(type(*y));
-      if (mask && z && chance(70)) op("select", {*mask, *y, *z}, {}, std::max(bound(*y), bound(*z)));
+      if (mask && z && chance(70))
+        op("select", {*mask, *y, *z}, {}, std::max(bound(*y), bound(*z)));
       return;
     }
     case 7: {
@@ -531,7 +540,10 @@ void Maker::integer_op() {
       if (chance(40)) {
         op("not", {*m}, {}, 1);
       } else {
-        op(chance(50) ? "any" : chance(50) ? "all" : "count", {*m}, {.dims = some_dims(type(*m))}, 8);
+        op(chance(50)   ? "any"
+           : chance(50) ? "all"
+                        : "count",
+           {*m}, {.dims = some_dims(type(*m))}, 8);
       }
       return;
     }
@@ -542,7 +554,8 @@ void Maker::integer_op() {
     }
     case 9:
       if (type(x).shape.rank() > 0 && bound(x) < 20)
-        op(chance(50) ? "int_sum" : "int_cumsum", {x}, {.i = 0, .dims = some_dims(type(x))}, bound(x) * 16);
+        op(chance(50) ? "int_sum" : "int_cumsum", {x}, {.i = 0, .dims = some_dims(type(x))},
+           bound(x) * 16);
       return;
     default: {
       const auto y = find_float(1);
@@ -558,9 +571,11 @@ void Maker::complex_op() {
   if (smooth_) return;
   const auto z = find([](const ValueType& t) { return is_complex(t.dtype); });
   if (!z || chance(25)) {
-    const auto x = find([](const ValueType& t) { return is_floating(t.dtype) && itemsize(t.dtype) >= 4; });
+    const auto x =
+        find([](const ValueType& t) { return is_floating(t.dtype) && itemsize(t.dtype) >= 4; });
     if (!x) return;
-    const auto y = find([&](const ValueType& t) { return t.dtype == type(*x).dtype && t.shape == type(*x).shape; });
+    const auto y = find(
+        [&](const ValueType& t) { return t.dtype == type(*x).dtype && t.shape == type(*x).shape; });
     op("complex", {*x, *y}, {}, bound(*x) + bound(*y));
     return;
   }
@@ -588,7 +603,8 @@ void Maker::complex_op() {
       if (type(*z).shape.rank() > 0) op("sum", {*z}, {.dims = some_dims(type(*z))}, 8 * b);
       return;
     default: {
-      const auto w = find([&](const ValueType& t) { return is_complex(t.dtype) && t.shape == type(*z).shape; });
+      const auto w = find(
+          [&](const ValueType& t) { return is_complex(t.dtype) && t.shape == type(*z).shape; });
       op(chance(60) ? "mul" : chance(50) ? "add" : "complex_div", {*z, *w}, {}, b * bound(*w) + b);
     }
   }
@@ -600,10 +616,15 @@ void Maker::constraint() {
   const Shape& shape = type(*found).shape;
   std::vector<DimSpec> dims(static_cast<size_t>(shape.rank()));
   for (const std::string& name : c_.axis_names) {
-    const bool manual = std::any_of(axes_.begin(), axes_.end(), [&](const Axis& a) { return a.name == name; });
+    const bool manual =
+        std::any_of(axes_.begin(), axes_.end(), [&](const Axis& a) { return a.name == name; });
     const int64_t d = pick(shape.rank());
     if (manual || chance(40)) continue;
-    if (vmaps_ > 0 && shape[d] % (mesh_.axis_size(name) * std::max<int64_t>(1, static_cast<int64_t>(dims[d].axes.size()) * 8)) != 0) continue;
+    if (vmaps_ > 0 &&
+        shape[d] % (mesh_.axis_size(name) *
+                    std::max<int64_t>(1, static_cast<int64_t>(dims[d].axes.size()) * 8)) !=
+            0)
+      continue;
     dims[d].axes.push_back({name});
   }
   for (DimSpec& dim : dims)
@@ -644,7 +665,8 @@ void Maker::collective_of(int x, const std::vector<std::string>& axes, int64_t s
   const double b = bound(x);
   Attributes p{.i = d, .axes = axes};
   const bool manual = std::all_of(axes.begin(), axes.end(), [&](const std::string& name) {
-    return std::any_of(axes_.begin(), axes_.end(), [&](const Axis& a) { return a.manual && a.name == name; });
+    return std::any_of(axes_.begin(), axes_.end(),
+                       [&](const Axis& a) { return a.manual && a.name == name; });
   });
   switch (pick(14)) {
     case 0:
@@ -665,7 +687,8 @@ void Maker::collective_of(int x, const std::vector<std::string>& axes, int64_t s
     case 7:
       p.flag = rank > 0 && chance(60);
       if (!p.flag) p.i = pick(rank + 1);
-      if (rank < 3 || p.flag) op(manual && chance(25) ? "all_gather_invariant" : "all_gather", {x}, p, b);
+      if (rank < 3 || p.flag)
+        op(manual && chance(25) ? "all_gather_invariant" : "all_gather", {x}, p, b);
       return;
     case 8:
     case 9:

@@ -16,14 +16,17 @@ class Maker {
   Case make();
 
  private:
-  // A value that may be read. `bound`: its elements are at most so large, so that programs stay tame.
+  // A value that may be read. `bound`: its elements are at most so large, so that programs stay
+  // tame.
   struct Known {
     int id;
     double bound;
   };
   using Predicate = std::function<bool(const ValueType&)>;
 
-  int pick(int64_t n) { return n <= 0 ? 0 : static_cast<int>(engine_() % static_cast<uint32_t>(n)); }
+  int pick(int64_t n) {
+    return n <= 0 ? 0 : static_cast<int>(engine_() % static_cast<uint32_t>(n));
+  }
   bool chance(int percent) { return pick(100) < percent; }
   double number(double low, double high) {
     return low + (high - low) * (static_cast<double>(engine_() % 1024) / 1024.0) + 0.000137;
@@ -36,9 +39,9 @@ class Maker {
   std::optional<int> find_float(int64_t least_rank = 0);
   std::optional<int> find_shape(const ValueType& like);  // a float of its shape
   std::optional<int> find_broadcastable(const ValueType& to);
-  int any_float();                       // makes one where there is none
-  int scalar_int(int64_t below);         // in [0, below)
-  int indices(int64_t below);            // a vector of integers in [0, below)
+  int any_float();                // makes one where there is none
+  int scalar_int(int64_t below);  // in [0, below)
+  int indices(int64_t below);     // a vector of integers in [0, below)
   int scalar_bool();
   int integers(int64_t rank);
   int zeros_like_float(const Shape& shape);
@@ -108,7 +111,7 @@ class Maker {
   std::vector<int64_t> extents_;
   DType real_ = float32;
   int depth_ = 0;
-  bool smooth_ = false;       // no functions that jump: a coarse dtype would round across
+  bool smooth_ = false;        // no functions that jump: a coarse dtype would round across
   bool forward_only_ = false;  // inside a jvp: nothing without a forward derivative
   int vmaps_ = 0, gradients_ = 0;
 };

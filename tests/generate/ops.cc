@@ -14,15 +14,16 @@ struct Operands {
 };
 
 // The commas of an expression are part of it.
-#define OP_WITH(collective, name, ...)                                         \
-  OpSpec {                                                                     \
-    name, #__VA_ARGS__, [](const Arrays& list, const Attributes& p) {          \
-      [[maybe_unused]] const Operands operands(list);                          \
-      [[maybe_unused]] const Array &x = operands.x, &y = operands.y, &z = operands.z; \
-      [[maybe_unused]] const Attributes& unused = p;                           \
-      return Arrays{__VA_ARGS__};                                              \
-    },                                                                         \
-        Collective::collective                                                 \
+#define OP_WITH(collective, name, ...)                                                    \
+  OpSpec {                                                                                \
+    name, #__VA_ARGS__,                                                                   \
+        [](const Arrays& list, const Attributes& p) {                                     \
+          [[maybe_unused]] const Operands operands(list);                                 \
+          [[maybe_unused]] const Array &x = operands.x, &y = operands.y, &z = operands.z; \
+          [[maybe_unused]] const Attributes& unused = p;                                  \
+          return Arrays{__VA_ARGS__};                                                     \
+        },                                                                                \
+        Collective::collective                                                            \
   }
 #define OP(name, ...) OP_WITH(kNone, name, __VA_ARGS__)
 

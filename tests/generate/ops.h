@@ -1,5 +1,5 @@
-// The functions of tessera.h that programs are made of. An op is one expression, which is called and
-// printed: x, y, z are its operands, `list` all of them, p.<field> its attributes.
+// The functions of tessera.h that programs are made of. An op is one expression, which is called
+// and printed: x, y, z are its operands, `list` all of them, p.<field> its attributes.
 #pragma once
 
 #include "program.h"

@@ -181,7 +181,8 @@ int64_t Oracle::lanes() const {
   return n;
 }
 
-// Axes are appended as the minor ones, so a value of fewer lanes is that of their common major part.
+// Axes are appended as the minor ones, so a value of fewer lanes is that of their common major
+// part.
 const Literal& Oracle::at(int id, int64_t lane) const {
   const Literals& value = values_[id];
   TESSERA_CHECK(!value.empty() || lanes() == 0, "value {} is not there", id);
@@ -299,12 +300,12 @@ std::vector<Literals> Oracle::run_op(const Node& node) {
     for (const Literals& x : in) {
       types.push_back({.dtype = x[0].dtype(), .shape = x[0].shape()});
     }
-    found = functions_
-                .emplace(&node, trace_function(
-                                    [&](const Arrays& x) { return node.op->apply(x, node.p); },
-                                    types)
-                                    .function)
-                .first;
+    found =
+        functions_
+            .emplace(&node, trace_function(
+                                [&](const Arrays& x) { return node.op->apply(x, node.p); }, types)
+                                .function)
+            .first;
   }
   std::vector<Literals> out(node.results.size());
   for (int64_t lane = 0; lane < n; ++lane) {
@@ -443,8 +444,7 @@ std::vector<Literals> Oracle::run_scan(const Node& node) {
     const ValueType& type = node.results[carries + y].type;
     Shape shape(type.shape.begin() + 1, type.shape.end());
     Literals& all = carry.emplace_back();
-    for (int64_t lane = 0; lane < n; ++lane)
-      all.push_back(stacked(ys[y][lane], type.dtype, shape));
+    for (int64_t lane = 0; lane < n; ++lane) all.push_back(stacked(ys[y][lane], type.dtype, shape));
   }
   return carry;
 }
@@ -520,9 +520,9 @@ std::vector<Literals> Oracle::run_vmap(const Node& node) {
     const ValueType& type = node.results[k].type;
     const Shape one(type.shape.begin() + 1, type.shape.end());
     for (int64_t lane = 0; lane < n; ++lane)
-      out[k].push_back(stacked({results[k].begin() + lane * size,
-                                results[k].begin() + (lane + 1) * size},
-                               type.dtype, one));
+      out[k].push_back(
+          stacked({results[k].begin() + lane * size, results[k].begin() + (lane + 1) * size},
+                  type.dtype, one));
   }
   return out;
 }
@@ -572,8 +572,7 @@ std::vector<Literals> Oracle::run_shard_map(const Node& node) {
   std::vector<Literals> out(results.size());
   for (size_t k = 0; k < results.size(); ++k)
     for (int64_t lane = 0; lane < n; ++lane) {
-      Literal& whole =
-          out[k].emplace_back(node.results[k].type.dtype, node.results[k].type.shape);
+      Literal& whole = out[k].emplace_back(node.results[k].type.dtype, node.results[k].type.shape);
       for (int64_t device = 0; device < local; ++device) {
         const Literal& part = results[k][lane * local + device];
         put_block(part, whole, start_of(device, node.out_specs[k], part.shape()));

@@ -1,7 +1,8 @@
-// The oracle: a program on the host, one value a lane. A lane is a device of the shard_maps around a
-// body, or an example of the vmaps around it; lanes go through loops and branches together, and
-// collectives are plain loops over them. Ops are those of the naive evaluator. Nothing of transforms,
-// sharding, partition, fusion, code generation or runtime takes part, and derivatives are differences.
+// The oracle: a program on the host, one value a lane. A lane is a device of the shard_maps around
+// a body, or an example of the vmaps around it; lanes go through loops and branches together, and
+// collectives are plain loops over them. Ops are those of the naive evaluator. Nothing of
+// transforms, sharding, partition, fusion, code generation or runtime takes part, and derivatives
+// are differences.
 #pragma once
 
 #include <unordered_map>
@@ -14,8 +15,8 @@ class Oracle {
  public:
   explicit Oracle(const Case& c) : case_(c), values_(c.next_id) {}
 
-  // Results for these arguments. A later run with `keep_constants` takes for every stop_gradient the
-  // value that it had in the first one.
+  // Results for these arguments. A later run with `keep_constants` takes for every stop_gradient
+  // the value that it had in the first one.
   Literals run(const Literals& args, bool keep_constants = false);
   // Whether a difference quotient inside disagreed with one of another step: a kink was near.
   bool unsteady() const { return unsteady_; }

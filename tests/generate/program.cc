@@ -100,9 +100,8 @@ struct Typer {
       inputs.push_back({.dtype = t.dtype, .shape = t.shape});
       varying = united(varying, t.varying);
     }
-    const Function f = trace_function(
-                           [&](const Arrays& x) { return node.op->apply(x, node.p); }, inputs)
-                           .function;
+    const Function f =
+        trace_function([&](const Arrays& x) { return node.op->apply(x, node.p); }, inputs).function;
     std::vector<ValueType> out;
     for (const Type& t : f.output_types()) out.push_back({t.dtype, t.shape, varying});
     set_results(node, std::move(out));
@@ -243,8 +242,7 @@ struct Typer {
   void type_branches(Node& node) {
     const std::vector<ValueType> in = operands(node, 1);
     const ValueType pred = of(node.operands[0]);
-    expect(pred.shape.rank() == 0 &&
-               pred.dtype == (node.kind == NodeKind::kCond ? bool_ : int32),
+    expect(pred.shape.rank() == 0 && pred.dtype == (node.kind == NodeKind::kCond ? bool_ : int32),
            "predicate");
     std::vector<ValueType> out;
     for (Program& body : node.bodies) {
@@ -378,8 +376,7 @@ void type_case(Case& c) {
   std::vector<Axis> axes;
   const Mesh mesh = c.mesh();
   for_each_node(c.main, [&](Node& node) {
-    if (mesh.rank() > 0)
-      node.p.sharding = NamedSharding(mesh, node.p.sharding.spec());
+    if (mesh.rank() > 0) node.p.sharding = NamedSharding(mesh, node.p.sharding.spec());
   });
   Typer typer{types, axes, c.next_id};
   std::vector<ValueType> inputs;

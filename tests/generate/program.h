@@ -1,8 +1,9 @@
-// A generated program as data: what make.h draws from a seed, run.h calls through the public functions
-// of tessera.h, oracle.h computes on the host, print.h writes as C++ and reduce.h makes smaller.
+// A generated program as data: what make.h draws from a seed, run.h calls through the public
+// functions of tessera.h, oracle.h computes on the host, print.h writes as C++ and reduce.h makes
+// smaller.
 //
-// Every value of a program, in whichever body, has an id of its own. A body may read the values of all
-// bodies around it, as a C++ lambda captures them.
+// Every value of a program, in whichever body, has an id of its own. A body may read the values of
+// all bodies around it, as a C++ lambda captures them.
 #pragma once
 
 #include <tessera/tessera.h>
@@ -70,11 +71,12 @@ struct Program {
 struct Node {
   NodeKind kind = NodeKind::kOp;
   const OpSpec* op = nullptr;
-  Attributes p;  // kScan: i carries, flag: reverse, j: length; kFori: i to j; kCheckpoint: k: policy
+  Attributes
+      p;  // kScan: i carries, flag: reverse, j: length; kFori: i to j; kCheckpoint: k: policy
   std::vector<int> operands;
   std::vector<Program> bodies;
-  std::vector<int> in_axes;  // kVmap: one an operand, -1: not mapped
-  std::string axis_name;     // kVmap; may be empty
+  std::vector<int> in_axes;                        // kVmap: one an operand, -1: not mapped
+  std::string axis_name;                           // kVmap; may be empty
   std::vector<PartitionSpec> in_specs, out_specs;  // kShardMap
   std::vector<std::string> manual_axes;            // kShardMap
   bool check_vma = true;

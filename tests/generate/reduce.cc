@@ -7,8 +7,8 @@
 namespace tessera::generate {
 namespace {
 
-// An edit changes a case, or says that it does not apply. Whether what comes out is a program, typing
-// tells.
+// An edit changes a case, or says that it does not apply. Whether what comes out is a program,
+// typing tells.
 using Edit = std::function<bool(Case&)>;
 
 // The `index`-th node in the order of for_each_node, and the body that it stands in.
@@ -173,8 +173,10 @@ class Editor {
   static bool drop_carry(Case& c, int index, size_t k) {
     Node& n = place_of(c, index).node();
     // Where the carries are among the operands, the body's inputs, its outputs.
-    const size_t first = n.kind == NodeKind::kWhile ? 1 : 0,
-                 inner = n.kind == NodeKind::kFori ? 1 : n.kind == NodeKind::kWhile ? 2 : 0;
+    const size_t first = n.kind == NodeKind::kWhile ? 1 : 0, inner = n.kind == NodeKind::kFori ? 1
+                                                                     : n.kind == NodeKind::kWhile
+                                                                         ? 2
+                                                                         : 0;
     if (k < first) return false;
     const size_t carry = k - first, operand = static_cast<size_t>(n.operands[k]);
     Program& body = n.bodies[0];
@@ -224,13 +226,15 @@ class Editor {
         return true;
       });
     if (node.kind == NodeKind::kCheckpoint)
-      edits_.push_back([index](Case& c) { return std::exchange(place_of(c, index).node().p.k, 0) != 0; });
+      edits_.push_back(
+          [index](Case& c) { return std::exchange(place_of(c, index).node().p.k, 0) != 0; });
     if (node.kind == NodeKind::kVmap)
       edits_.push_back([index](Case& c) {
         return !std::exchange(place_of(c, index).node().axis_name, "").empty();
       });
     if (node.kind == NodeKind::kShardMap) {
-      edits_.push_back([index](Case& c) { return !std::exchange(place_of(c, index).node().check_vma, true); });
+      edits_.push_back(
+          [index](Case& c) { return !std::exchange(place_of(c, index).node().check_vma, true); });
       for (const std::string& name : node.manual_axes)
         edits_.push_back([index, name](Case& c) {
           Node& n = place_of(c, index).node();
@@ -278,13 +282,17 @@ class Editor {
 
   void extents() {
     std::set<int64_t> all;
-    for (const Var& var : case_.main.inputs) all.insert(var.type.shape.begin(), var.type.shape.end());
-    for_each_node(case_.main, [&](const Node& node) { all.insert(node.p.dims.begin(), node.p.dims.end()); });
+    for (const Var& var : case_.main.inputs)
+      all.insert(var.type.shape.begin(), var.type.shape.end());
+    for_each_node(case_.main,
+                  [&](const Node& node) { all.insert(node.p.dims.begin(), node.p.dims.end()); });
     for (int64_t from : all)
       for (int64_t to : {int64_t{1}, int64_t{2}, from - 1})
         if (to >= 1 && to < from)
           edits_.push_back([from, to](Case& c) {
-            const auto shrink = [&](Dims& dims) { std::replace(dims.begin(), dims.end(), from, to); };
+            const auto shrink = [&](Dims& dims) {
+              std::replace(dims.begin(), dims.end(), from, to);
+            };
             for (Var& var : c.main.inputs) shrink(var.type.shape);
             for_each_node(c.main, [&](Node& node) {
               shrink(node.p.dims);
@@ -316,7 +324,8 @@ class Editor {
         if (c.axis_sizes[k] <= 2) return false;
         c.axis_sizes[k] = 2;
         for_each_node(c.main, [](Node& node) {
-          std::erase_if(node.p.pairs, [](const auto& pair) { return pair.first > 1 || pair.second > 1; });
+          std::erase_if(node.p.pairs,
+                        [](const auto& pair) { return pair.first > 1 || pair.second > 1; });
         });
         return true;
       });
@@ -395,7 +404,8 @@ int64_t weight(const Case& c) {
              3 * static_cast<int64_t>(node.p.axes.size() + node.manual_axes.size()) + node.p.flag;
     for (const PartitionSpec& spec : node.in_specs)
       for (const DimSpec& dim : spec.dims()) total += 2 * static_cast<int64_t>(dim.axes.size());
-    for (const DimSpec& dim : node.p.sharding.spec().dims()) total += static_cast<int64_t>(dim.axes.size());
+    for (const DimSpec& dim : node.p.sharding.spec().dims())
+      total += static_cast<int64_t>(dim.axes.size());
     for (const Var& var : node.results) total += var.type.shape.elements();
     if (!node.axis_name.empty() || !node.check_vma) total += 5;
     if (node.kind == NodeKind::kFori) total += node.p.i + node.p.j;

@@ -94,9 +94,9 @@ class Runner {
         return grad([&](const Arrays& x) { return body(node.bodies[0], x)[0]; })(in);
       case NodeKind::kJvp: {
         const size_t half = in.size() / 2;
-        auto [results, tangents] = jvp(
-            function(node.bodies[0]), std::tuple(Arrays(in.begin(), in.begin() + half)),
-            std::tuple(Arrays(in.begin() + half, in.end())));
+        auto [results, tangents] =
+            jvp(function(node.bodies[0]), std::tuple(Arrays(in.begin(), in.begin() + half)),
+                std::tuple(Arrays(in.begin() + half, in.end())));
         results.insert(results.end(), tangents.begin(), tangents.end());
         return results;
       }
@@ -121,9 +121,8 @@ class Runner {
     const Body f = function(node.bodies[0]);
     return custom_vjp(
         f, [f](const Arrays& x) { return std::pair(f(x), x); },
-        [f](const Arrays& x, const Arrays& cotangents) {
-          return vjp(f, x).second(cotangents);
-        })(in);
+        [f](const Arrays& x, const Arrays& cotangents) { return vjp(f, x).second(cotangents); })(
+        in);
   }
 
   Arrays call_scan(const Node& node, const Arrays& in) {
@@ -135,9 +134,9 @@ class Runner {
       return std::pair(Arrays(out.begin(), out.begin() + carries),
                        Arrays(out.begin() + carries, out.end()));
     };
-    auto [carry, ys] = scan(step, Arrays(in.begin(), in.begin() + carries),
-                            Arrays(in.begin() + carries, in.end()),
-                            {.length = node.p.j, .reverse = node.p.flag});
+    auto [carry, ys] =
+        scan(step, Arrays(in.begin(), in.begin() + carries), Arrays(in.begin() + carries, in.end()),
+             {.length = node.p.j, .reverse = node.p.flag});
     carry.insert(carry.end(), ys.begin(), ys.end());
     return carry;
   }

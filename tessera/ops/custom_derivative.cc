@@ -57,6 +57,34 @@ JvpResult jvp_custom_jvp(std::span<const Array> primals, std::span<const Array> 
   return result;
 }
 
+// The rule is linear in the tangents, so its derivative by them, anywhere, is the tangent program:
+// what a loop in the rule has of values and of tangents comes apart as in any other function.
+LinearizeResult linearize_custom_jvp(std::span<const Array> primals,
+                                     const std::vector<bool>& has_tangent,
+                                     const CustomJvpParams& p) {
+  std::vector<Array> inputs(primals.begin(), primals.end());
+  std::vector<bool> mask(primals.size(), false);
+  for (const Array& x : primals) inputs.push_back(zero_of(traced_type(x)));
+  mask.insert(mask.end(), has_tangent.begin(), has_tangent.end());
+  const LinearizedFunction at = regions().linearize(*p.jvp, inputs, mask);
+  const size_t n = p.primal->outputs.size();
+  return {part(at.primals, 0, n), [at, n](std::span<const Array> tangents) {
+            std::vector<Array> operands;
+            for (const Array& t : tangents)
+              if (t.defined()) operands.push_back(t);
+            operands.insert(operands.end(), at.residuals.begin(), at.residuals.end());
+            const std::vector<Array> some = regions().apply(at.linear, operands);
+            std::vector<Array> out(n);
+            size_t next = 0;
+            for (size_t r = 0; r < at.nonzero.size(); ++r) {
+              if (!at.nonzero[r]) continue;
+              if (r >= n && is_inexact(at.primals[r - n].dtype())) out[r - n] = some[next];
+              ++next;
+            }
+            return out;
+          }};
+}
+
 // A function over all examples, and which of its results differ between them: these are mapped in
 // front.
 struct MappedFunction {
@@ -431,6 +459,7 @@ const OpDef& custom_jvp_call_op = define<CustomJvpParams>({
     .retype = retype_primal<CustomJvpParams>,
     .lower = Control{ControlKind::kCall, primal_of<CustomJvpParams>},
     .jvp = {jvp_custom_jvp},
+    .linearize = {linearize_custom_jvp},
     .transpose = absent("derivatives apply the function's own rule"),
     .batch = {batch_custom_jvp},
 });

@@ -47,6 +47,30 @@ TEST_F(CustomDerivatives, CustomJvp) {
               HasSubstr("[custom_jvp] expected tangent 0 of the rule of type float32[]"));
 }
 
+// Values and tangents of one loop in the rule come apart for the reverse derivative.
+TEST_F(CustomDerivatives, CustomJvpWhoseRuleLoops) {
+  const auto loop = [](const Array& x) {
+    return fori_loop(
+        0, 3, [](const Array&, const Array& h) { return tanh(h) + h * h / 4; }, x);
+  };
+  const auto f = custom_jvp(loop, [&](const std::tuple<Array>& x, const std::tuple<Array>& t) {
+    return jvp(loop, x, t);
+  });
+  const Array x = arange(4.f) / 8;
+  const auto total = [](const auto& g) { return [g](const Array& v) { return sum(sin(g(v))); }; };
+  EXPECT_THAT(values(grad(total(f))(x)), Pointwise(FloatNear(1e-5), values(grad(total(loop))(x))));
+  EXPECT_THAT(values(jit(hessian(total(f)))(x)),
+              Pointwise(FloatNear(1e-4), values(hessian(total(loop))(x))));
+  const auto scanned = [&](const auto& g) {
+    return [g](const Array& v) {
+      return sum(fori_loop(
+          0, 2, [&](const Array&, const Array& h) { return g(h); }, v));
+    };
+  };
+  EXPECT_THAT(values(grad(scanned(f))(x)),
+              Pointwise(FloatNear(1e-5), values(grad(scanned(loop))(x))));
+}
+
 TEST_F(CustomDerivatives, CustomVjp) {
   const Array limit = Array(0.5f);
   // A clipped cotangent, with a captured limit.

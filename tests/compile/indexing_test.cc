@@ -65,8 +65,8 @@ TEST_F(Indexing, GradientsOfPlacesOutside) {
   EXPECT_THAT(values(grad(inner)(x)), ElementsAre(2, 0, 26, 0, 6));
   // One number, traced, is a slice, mapped too.
   const auto one = [](const Array& y, const Array& at) { return index(y, at); };
-  EXPECT_THAT(values(jit(grad(one))(x, array<int32_t>(9))), ElementsAre(0, 0, 0, 0, 1));
-  EXPECT_THAT(values(sum(vmap(grad(one), {.in_axes = {None, 0}})(x, i), 0)),
+  EXPECT_THAT(values(jit(grad(one))(x, Array(9))), ElementsAre(0, 0, 0, 0, 1));
+  EXPECT_THAT(values(sum(vmap(grad(one), {.in_axes = {None, 0}})(x, i), {.axis = 0})),
               ElementsAre(3, 0, 2, 0, 3));
 }
 
@@ -78,7 +78,7 @@ TEST_F(Indexing, GradientsOfWindowsOutside) {
   EXPECT_THAT(values(grad(pairs)(x2)), ElementsAre(1, 0, 0, 0, 0, 0, 0, 0, 13, 0, 0, 3));
   const auto slice = [&](int32_t start) {
     return values(grad([&](const Array& y) {
-      return sum(lax::dynamic_slice(y, {array<int32_t>(start)}, {3}) * (iota({3}) + 1));
+      return sum(lax::dynamic_slice(y, std::vector{Array(start)}, {3}) * (iota({3}) + 1));
     })(x));
   };
   EXPECT_THAT(slice(4), ElementsAre(0, 0, 1, 2, 3));

@@ -494,6 +494,7 @@ TEST_F(CheckpointTest, DamagedFiles) {
 
 // An index that somebody else has made, checksums and all.
 TEST_F(CheckpointTest, IndicesThatLie) {
+  initialize({.devices = "cpu:4"});
   const Mesh mesh(create_device_mesh({4}), {"x"});
   const std::vector<Array> tree = {device_put(arange(8.0f), NamedSharding(mesh, P("x")))};
   save_checkpoint(folder_, 1, tree);

@@ -155,14 +155,19 @@ TEST(Complex, FunctionsOfZerosInfinitiesAndNan) {
         SCOPED_TRACE(fmt::format("{} of {} + {}i: {} + {}i, evaluated {} + {}i, JAX {} + {}i",
                                  ops[k]->name, at.real(), at.imag(), x.real(), x.imag(), y.real(),
                                  y.imag(), j.real(), j.imag()));
+        // Of a NaN, Annex G leaves the sign of a zero open.
+        if (std::isnan(at.real()) || std::isnan(at.imag())) {
+          EXPECT_TRUE(same_part(std::abs(x.real()), std::abs(y.real()), tolerance));
+          EXPECT_TRUE(same_part(std::abs(x.imag()), std::abs(y.imag()), tolerance));
+          continue;
+        }
         EXPECT_TRUE(same_part(x.real(), y.real(), tolerance));
         EXPECT_TRUE(same_part(x.imag(), y.imag(), tolerance));
-        if (std::isnan(at.real()) || std::isnan(at.imag())) continue;
         const bool has_zero = at.real() == 0 || at.imag() == 0;
         for (const auto& [ours, theirs] :
              {std::pair(y.real(), j.real()), std::pair(y.imag(), j.imag())})
           EXPECT_TRUE(std::isnan(theirs) || same_part(ours, theirs, tolerance) ||
-                      (ours == 0 && theirs == 0) ||
+                      std::abs(ours - theirs) <= 1e-15 ||
                       (has_zero && same_part(std::abs(ours), std::abs(theirs), tolerance)));
       }
     }

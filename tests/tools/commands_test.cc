@@ -328,7 +328,7 @@ TEST_F(Commands, TourRunsTheTutorial) {
   ASSERT_EQ(o.code, 0) << o.err;
   for (const char* part :
        {"TpuDevice(id=0", "1. Data that lies", "2. Automatic", "3. Semi-automatic", "4. Manual",
-        "5. One layer", "all_reduce", "warning", "[shard_map]", "norm: 102.05"})
+        "5. One layer", "all_reduce", "[shard_map]", "norm: 102.05"})
     EXPECT_THAT(o.out, HasSubstr(part));
 }
 

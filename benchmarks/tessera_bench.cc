@@ -15,6 +15,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "loops.h"
 #include "machine.h"
 #include "training.h"
 
@@ -146,27 +147,7 @@ std::vector<Workload> workloads() {
                  auto f = jit([](const Array& v) { return v + 1; });
                  return [=] { f(x); };
                }});
-  // What a trip of a loop costs: 10,000 trips of a tiny body.
-  w.push_back({"scan/10k_trips_1dev", []() -> Run {
-                 const Array x = device_put(ones({8}), SingleDeviceSharding(devices()[0]));
-                 const auto f = jit([](const Array& v) {
-                   return fori_loop(
-                       0, 10000, [](const Array& i, const Array& c) { return c * 0.5 + i; }, v);
-                 });
-                 return [=] { f(x); };
-               }});
-  w.push_back({"scan/10k_rows_1dev", []() -> Run {
-                 const Array x = device_put(ones({10000, 8}), SingleDeviceSharding(devices()[0]));
-                 const auto f = jit([](const Array& xs) {
-                   return scan(
-                       [](const Array& c, const Array& x) {
-                         Array next = c * 0.5 + x;
-                         return std::pair(next, next + 1);
-                       },
-                       zeros({8}), xs);
-                 });
-                 return [=] { f(x); };
-               }});
+  for (auto& [name, make] : bench::loops()) w.push_back({name, make});
   w.push_back({"dispatch/eager_1dev", []() -> Run {
                  Array x = device_put(zeros({8}), SingleDeviceSharding(devices()[0]));
                  return [=] { x + 1; };
@@ -294,5 +275,9 @@ int main(int argc, char** argv) {
   std::error_code ignored;
   std::filesystem::remove_all(cache, ignored);
   if (status) std::cerr << "no workload contains any of the words; --list prints the names\n";
+  if (!std::cout.flush()) {
+    std::cerr << "the standard output cannot be written\n";
+    return 1;
+  }
   return status;
 }

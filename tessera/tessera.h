@@ -49,6 +49,7 @@
 #include "tessera/numpy/quantile.h"
 #include "tessera/numpy/reduce.h"
 #include "tessera/numpy/searching.h"
+#include "tessera/numpy/segment.h"
 #include "tessera/numpy/sorting.h"
 
 // Transformations.

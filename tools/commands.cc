@@ -10,6 +10,14 @@
 namespace tessera::tools {
 namespace {
 
+// What nobody could write is no success.
+int flushed(const Streams& streams) {
+  if (streams.out.flush()) return 0;
+  streams.err << "[tessera] expected to write the standard output, got a full disk or a closed "
+                 "file; free space or choose another place\n";
+  return 1;
+}
+
 // CLI11 throws for a wrong command line and for --help alike; commands throw their own.
 int guarded(CLI::App& app, std::vector<std::string> arguments, const Streams& streams,
             const std::function<void()>& command) {
@@ -18,14 +26,14 @@ int guarded(CLI::App& app, std::vector<std::string> arguments, const Streams& st
     app.parse(std::move(arguments));
   } catch (const CLI::Success& e) {  // --help, --version
     app.exit(e, streams.out, streams.err);
-    return 0;
+    return flushed(streams);
   } catch (const CLI::ParseError& e) {
     app.exit(e, streams.out, streams.err);
     return 2;
   }
   try {
     command();
-    return 0;
+    return flushed(streams);
   } catch (const UserError& e) {
     streams.err << e.what() << "\n";
     return 1;

@@ -3,20 +3,29 @@
 #include <cstdlib>
 #include <fstream>
 #include <istream>
-#include <iterator>
+#include <vector>
 
 #include "tessera/mesh/device.h"
 
 namespace tessera::tools {
 
+// With read(), unlike an iterator over the buffer, what the system refuses sets badbit.
 std::string read_text(const std::string& file, const Streams& streams) {
-  if (file == "-") return {std::istreambuf_iterator<char>(streams.in), {}};
-  std::ifstream in(file, std::ios::binary);
-  if (!in)
+  std::ifstream opened;
+  if (file != "-") opened.open(file, std::ios::binary);
+  if (file != "-" && !opened)
     io_error("tessera",
              "expected a file that can be read, got '{}'; check its name and permissions", file);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (in.bad()) io_error("tessera", "reading '{}' failed", file);
+  std::istream& in = file == "-" ? streams.in : opened;
+  std::string text;
+  std::vector<char> buffer(1 << 16);
+  do {
+    in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+    text.append(buffer.data(), static_cast<size_t>(in.gcount()));
+  } while (in);
+  if (in.bad())
+    io_error("tessera", "expected to read {}, got a folder or a failing disk; check its name",
+             file == "-" ? "the standard input" : fmt::format("'{}'", file));
   return text;
 }
 

@@ -28,7 +28,7 @@ const Literal& input_array(const std::map<std::string, Literal>& arrays, const P
 void run_file(const RunOptions& options, const Streams& streams) {
   const ParsedModule module = load_program(options.file, options.devices, true, streams);
   for (const Mesh& mesh : module.meshes)
-    if (mesh.is_abstract())
+    if (mesh.rank() > 0 && mesh.is_abstract())
       value_error("run",
                   "expected the {} devices of the program's mesh, got {}; pass --devices cpu:{}",
                   mesh.size(), device_count(), mesh.size());

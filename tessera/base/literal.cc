@@ -1,19 +1,36 @@
 #include "tessera/base/literal.h"
 
+#include <new>
 #include <string_view>
 
+#include "tessera/base/array_size.h"
+
 namespace tessera {
+
+namespace {
+
+std::shared_ptr<std::byte[]> host_memory(int64_t bytes, bool zeroed) {
+  const auto n = static_cast<size_t>(std::max<int64_t>(bytes, 1));
+  try {
+    if (!exceeds_memory(bytes))
+      return std::shared_ptr<std::byte[]>(zeroed ? new std::byte[n]() : new std::byte[n]);
+  } catch (const std::bad_alloc&) {  // said below
+  }
+  throw RuntimeError(fmt::format(
+      "[array] the system has no memory for {} bytes on the host; use smaller arrays", bytes));
+}
+
+}  // namespace
 
 Literal::Literal(DType dtype, Shape shape)
     : dtype_(dtype),
       shape_(std::move(shape)),
-      elements_(shape_.elements()),
-      bytes_(new std::byte[static_cast<size_t>(std::max<int64_t>(bytes(), 1))]()) {}
+      elements_(checked_bytes("array", dtype_, shape_) / itemsize(dtype_)),
+      bytes_(host_memory(bytes(), true)) {}
 
 std::byte* Literal::mutable_raw() {
   if (bytes_.use_count() > 1) {
-    std::shared_ptr<std::byte[]> own(
-        new std::byte[static_cast<size_t>(std::max<int64_t>(bytes(), 1))]);
+    std::shared_ptr<std::byte[]> own = host_memory(bytes(), false);
     std::memcpy(own.get(), bytes_.get(), static_cast<size_t>(bytes()));
     bytes_ = std::move(own);
   }

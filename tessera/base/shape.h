@@ -5,10 +5,12 @@
 #include <fmt/ostream.h>
 
 #include <boost/container/small_vector.hpp>
+#include <concepts>
 #include <cstdint>
 #include <iosfwd>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace tessera {
 
@@ -19,6 +21,9 @@ class Dims : public boost::container::small_vector<int64_t, 6> {
   Dims() = default;
   Dims(std::initializer_list<int64_t> dims) : Base(dims) {}
   Dims(std::span<const int64_t> dims) : Base(dims.begin(), dims.end()) {}
+  template <std::integral I>
+  requires(!std::same_as<I, bool>) Dims(const std::vector<I>& dims)
+      : Base(dims.begin(), dims.end()) {}
 
   int64_t rank() const { return static_cast<int64_t>(size()); }
   // The product of all entries: the number of elements of a shape (1 for rank 0).

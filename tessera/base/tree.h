@@ -1,7 +1,8 @@
 // Trees (pytrees): values whose leaves are Arrays. A function may take and return any of
-//   Array; std::tuple, pair, array, vector, map, optional of trees; a plain struct of trees (its
-//   fields are found by Boost.PFR); a class that lists its fields once:  template <class Self>
-//   static constexpr auto fields(Self& self) { return std::tie(self.a, self.b); }
+//   Array; std::tuple, pair, array, vector, map, unordered_map (its leaves in the order of the
+//   keys), optional of trees; a plain struct of trees (its fields are found by Boost.PFR); a class
+//   that lists its fields once:  template <class Self> static constexpr auto fields(Self& self) {
+//   return std::tie(self.a, self.b); }
 // Every other field (numbers, strings, enums, shapes, dtypes, empty types) is static: it is part of
 // the program, not of its data, and so of the cache key of jit.
 //
@@ -9,6 +10,7 @@
 //   tree::map([](const Array& g) { return g / 2; }, layer)     a Layer of halves
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <boost/pfr.hpp>
 #include <map>
@@ -16,6 +18,7 @@
 #include <string>
 #include <tuple>
 #include <type_traits>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -47,6 +50,25 @@ template <class T>
 struct IsMap : std::false_type {};
 template <class K, class V, class C, class A>
 struct IsMap<std::map<K, V, C, A>> : std::true_type {};
+template <class T>
+struct IsUnorderedMap : std::false_type {};
+template <class K, class V, class H, class E, class A>
+struct IsUnorderedMap<std::unordered_map<K, V, H, E, A>> : std::true_type {};
+// A map of the same keys to other values.
+template <class T>
+struct MapOf;
+template <class K, class V, class C, class A>
+struct MapOf<std::map<K, V, C, A>> {
+  template <class W>
+  using With = std::map<K, W, C>;
+};
+template <class K, class V, class H, class E, class A>
+struct MapOf<std::unordered_map<K, V, H, E, A>> {
+  template <class W>
+  using With = std::unordered_map<K, W, H, E>;
+};
+template <class T>
+inline constexpr bool kIsAnyMap = IsMap<T>::value || IsUnorderedMap<T>::value;
 template <class T>
 struct IsOptional : std::false_type {};
 template <class T>
@@ -95,6 +117,21 @@ inline std::string step_of(std::string_view name, size_t index) {
   return name.empty() ? fmt::format(".{}", index) : fmt::format(".{}", name);
 }
 
+// Calls visit(entry) for every entry of a map, by their keys: an unordered_map has no order that
+// two equal ones share.
+template <class T, class F>
+void for_each_entry(T& map, F&& visit) {
+  if constexpr (IsMap<std::remove_const_t<T>>::value) {
+    for (auto& entry : map) visit(entry);
+  } else {
+    std::vector<decltype(&*map.begin())> entries;
+    for (auto& entry : map) entries.push_back(&entry);
+    std::sort(entries.begin(), entries.end(),
+              [](const auto* a, const auto* b) { return a->first < b->first; });
+    for (auto* entry : entries) visit(*entry);
+  }
+}
+
 // Calls visit(child, name) for every child of an inner node, in order.
 template <class T, class F>
 void for_each_child(T& node, F&& visit) {
@@ -116,9 +153,10 @@ void for_each_child(T& node, F&& visit) {
     const Deeper deeper;
     int i = 0;
     for (auto& child : node) visit(child, fmt::format("[{}]", i++));
-  } else if constexpr (IsMap<U>::value) {
+  } else if constexpr (kIsAnyMap<U>) {
     const Deeper deeper;
-    for (auto& [key, child] : node) visit(child, fmt::format("[{}]", key));
+    for_each_entry(node,
+                   [&](auto& entry) { visit(entry.second, fmt::format("[{}]", entry.first)); });
   } else if constexpr (IsOptional<U>::value) {
     if (node) visit(*node, std::string());
   } else {
@@ -142,9 +180,9 @@ void for_each_unnamed_child(T& node, F&& visit) {
   } else if constexpr (IsVector<U>::value || IsStdArray<U>::value) {
     const Deeper deeper;
     for (auto& child : node) visit(child);
-  } else if constexpr (IsMap<U>::value) {
+  } else if constexpr (kIsAnyMap<U>) {
     const Deeper deeper;
-    for (auto& entry : node) visit(entry.second);
+    for_each_entry(node, [&](auto& entry) { visit(entry.second); });
   } else if constexpr (IsOptional<U>::value) {
     if (node) visit(*node);
   } else {
@@ -199,10 +237,11 @@ void append_static_key(const T& node, std::string& key) {
   } else if constexpr (internal::StaticValue<T>) {
     key += std::string(node.tree_static_key()) + ';';
   } else {
-    if constexpr (internal::IsVector<T>::value || internal::IsMap<T>::value)
+    if constexpr (internal::IsVector<T>::value || internal::kIsAnyMap<T>)
       key += std::to_string(node.size()) + ',';
-    if constexpr (internal::IsMap<T>::value)
-      for (const auto& entry : node) append_static_key(entry.first, key);
+    if constexpr (internal::kIsAnyMap<T>)
+      internal::for_each_entry(node,
+                               [&](const auto& entry) { append_static_key(entry.first, key); });
     if constexpr (internal::IsOptional<T>::value) key += node ? '1' : '0';
     internal::for_each_unnamed_child(node,
                                      [&](const auto& child) { append_static_key(child, key); });

@@ -92,6 +92,7 @@ Kernel canonical(const Kernel& given) {
     if (kernel.loops[l].extents.elements() == 0) {
       extents.assign(1, 0);  // nothing runs
       for (Dims* c : inner[l]) c->assign(1, 0);
+      kernel.loops[l].stores.clear();
     } else {
       merge_dims(extents, inner[l], extents.empty() ? 0 : 1);
     }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
+#include <string_view>
 #include <unordered_map>
 
 #include "tessera/base/fork.h"
@@ -35,13 +37,19 @@ struct KernelCompiler::Impl {
   KernelCache known{kMaxKernels};
   CompilerStatistics statistics;
 
-  KernelCode build(const Kernel& kernel, const std::string& text);
+  // What is to be compiled: its text, and what makes its object code.
+  struct Unit {
+    std::string text;
+    std::function<std::string(const char* symbol)> emit;
+  };
+  KernelCode build(const Unit& unit);
+  std::vector<KernelCode> compile(const std::vector<Unit>& units);
 };
 
-KernelCode KernelCompiler::Impl::build(const Kernel& kernel, const std::string& text) {
+KernelCode KernelCompiler::Impl::build(const Unit& unit) {
   static constexpr const char* kSymbol = "kernel";
   const auto start = std::chrono::steady_clock::now();
-  const std::string key = key_prefix + text;
+  const std::string key = key_prefix + unit.text;
   KernelCode code;
   const std::optional<std::string> stored = disk.load(key);
   if (stored) {
@@ -53,7 +61,7 @@ KernelCode KernelCompiler::Impl::build(const Kernel& kernel, const std::string& 
   }
   const bool compiled = !code.fn;
   if (compiled) {
-    std::string object = emitter.emit(kernel, kSymbol, ObjectEmitter::Output::kObject);
+    std::string object = unit.emit(kSymbol);
     code = linker.link(object, kSymbol);
     disk.store(key, std::move(object));
   }
@@ -86,35 +94,50 @@ KernelCode KernelCompiler::compile(const Kernel& kernel) {
 }
 
 std::vector<KernelCode> KernelCompiler::compile(std::span<const Kernel* const> kernels) {
+  std::vector<Impl::Unit> units;
+  for (const Kernel* kernel : kernels) {
+    verify(*kernel);
+    auto form = std::make_shared<const Kernel>(canonical(*kernel));
+    units.push_back({to_string(*form), [this, form](const char* symbol) {
+                       return impl_->emitter.emit(*form, symbol, ObjectEmitter::Output::kObject);
+                     }});
+  }
+  return impl_->compile(units);
+}
+
+std::vector<KernelCode> KernelCompiler::compile(std::span<const Routine> routines) {
+  std::vector<Impl::Unit> units;
+  for (const Routine& routine : routines)
+    units.push_back({to_string(routine), [this, &routine](const char* symbol) {
+                       return impl_->emitter.emit(routine, symbol, ObjectEmitter::Output::kObject);
+                     }});
+  return impl_->compile(units);
+}
+
+std::vector<KernelCode> KernelCompiler::Impl::compile(const std::vector<Unit>& units) {
   struct Job {
-    Kernel kernel;
-    std::string text;
+    const Unit* unit;
     KernelCode code;
     std::exception_ptr error;
   };
   std::vector<Job> jobs;
-  std::unordered_map<std::string, size_t> job_of;
-  std::vector<std::string> texts;
+  std::unordered_map<std::string_view, size_t> job_of;
   std::vector<KernelCode> codes;
-  for (const Kernel* kernel : kernels) {
-    verify(*kernel);
-    Kernel form = canonical(*kernel);
-    texts.push_back(to_string(form));
-    std::lock_guard lock(impl_->mutex);
-    codes.push_back(impl_->known.find(texts.back()));
-    if (codes.back().fn || job_of.count(texts.back())) {
-      ++impl_->statistics.from_memory;
+  for (const Unit& unit : units) {
+    std::lock_guard lock(mutex);
+    codes.push_back(known.find(unit.text));
+    if (codes.back().fn || !job_of.emplace(unit.text, jobs.size()).second) {
+      ++statistics.from_memory;
       continue;
     }
-    job_of.emplace(texts.back(), jobs.size());
-    jobs.push_back({std::move(form), texts.back(), {}, nullptr});
+    jobs.push_back({&unit, {}, nullptr});
   }
   std::atomic<size_t> next{0};
   const CompileGate::Pass pass;
   run_on_threads(static_cast<int64_t>(jobs.size()), [&] {
     for (size_t i; (i = next++) < jobs.size();) {
       try {
-        jobs[i].code = impl_->build(jobs[i].kernel, jobs[i].text);
+        jobs[i].code = build(*jobs[i].unit);
       } catch (...) {
         jobs[i].error = std::current_exception();
       }
@@ -123,11 +146,11 @@ std::vector<KernelCode> KernelCompiler::compile(std::span<const Kernel* const> k
   for (const Job& job : jobs) {
     if (job.error) std::rethrow_exception(job.error);
   }
-  std::lock_guard lock(impl_->mutex);
+  std::lock_guard lock(mutex);
   // Another thread may have compiled the same kernel meanwhile; the first stays.
-  for (Job& job : jobs) job.code = impl_->known.add(job.text, std::move(job.code));
+  for (Job& job : jobs) job.code = known.add(job.unit->text, std::move(job.code));
   for (size_t i = 0; i < codes.size(); ++i)
-    if (!codes[i].fn) codes[i] = jobs[job_of.at(texts[i])].code;
+    if (!codes[i].fn) codes[i] = jobs[job_of.at(units[i].text)].code;
   return codes;
 }
 
@@ -151,6 +174,14 @@ std::string KernelCompiler::llvm_ir(const Kernel& kernel) const {
 
 std::string KernelCompiler::assembly(const Kernel& kernel) const {
   return impl_->emitter.emit(canonical(kernel), "kernel", ObjectEmitter::Output::kAssembly);
+}
+
+std::string KernelCompiler::llvm_ir(const Routine& routine) const {
+  return impl_->emitter.emit(routine, "kernel", ObjectEmitter::Output::kIr);
+}
+
+std::string KernelCompiler::assembly(const Routine& routine) const {
+  return impl_->emitter.emit(routine, "kernel", ObjectEmitter::Output::kAssembly);
 }
 
 int64_t split_unit(const Kernel& kernel) {

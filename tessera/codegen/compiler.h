@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "tessera/codegen/routine.h"
 #include "tessera/codegen/target.h"
 #include "tessera/fusion/kernel.h"
 
@@ -53,6 +54,8 @@ class KernelCompiler {
   // of kernel.h.
   std::vector<KernelCode> compile(std::span<const Kernel* const> kernels);
   KernelCode compile(const Kernel& kernel);
+  // The same of loops as a whole.
+  std::vector<KernelCode> compile(std::span<const Routine> routines);
   // Keeps no kernel any more; those that programs hold stay with them.
   void clear();
 
@@ -62,6 +65,8 @@ class KernelCompiler {
   // LLVM IR and assembly of a kernel, for looking at.
   std::string llvm_ir(const Kernel& kernel) const;
   std::string assembly(const Kernel& kernel) const;
+  std::string llvm_ir(const Routine& routine) const;
+  std::string assembly(const Routine& routine) const;
 
  private:
   struct Impl;

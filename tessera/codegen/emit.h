@@ -28,6 +28,8 @@ inline constexpr int kCodegenVersion = 2;
 // Adds the function `name` (a KernelFn) for a canonical kernel.
 void emit_kernel(const Kernel& kernel, const Target& target, llvm::Module& module,
                  const std::string& name);
+// What every function has: the CPU, and that it does not throw.
+void set_function_attributes(llvm::Function& function, const Target& target);
 // Lanes of every vector of the kernel.
 int kernel_lanes(const Kernel& kernel, int vector_bytes);
 
@@ -73,7 +75,11 @@ class Memory {
 class KernelEmitter {
  public:
   KernelEmitter(const Kernel& kernel, Ir& ir, llvm::Function* function);
+  // The body of a KernelFn.
   void run();
+  // All `elements` of the parallel index, within a function: begins where the builder stands and
+  // leaves it behind the kernel. padded: buffers that have room for whole vectors behind their end.
+  void run_here(std::vector<llvm::Value*> buffers, std::vector<char> padded, int64_t elements);
 
  private:
   using Value = llvm::Value;
@@ -121,6 +127,7 @@ class KernelEmitter {
   llvm::BasicBlock* new_block(const char* name);
   Value* i64(int64_t value);
 
+  void emit_range();
   void emit_parallel();
   void emit_columns(Value* begin, Value* end);
   void emit_lane_block(int unroll);
@@ -134,6 +141,7 @@ class KernelEmitter {
   // One pass over the innermost body of loop l: values, reductions, stores.
   void emit_body(int l, std::vector<Value*>& accumulators);
   void emit_store(const KernelStore& store, int id);
+  bool may_fill_vectors(const KernelStore& store) const;
   std::vector<int> needed_nodes(int l) const;
   int loop_weight(int l) const;
 
@@ -165,6 +173,7 @@ class KernelEmitter {
   std::vector<Val> apply_body(const ScalarProgram& body, std::span<const Val> args);
   std::vector<Val> elements_of(const KernelReduction& r, int u);
   DType accumulator_dtype(const KernelReduction& r, size_t k) const;
+  bool is_negated(const KernelReduction& r) const;
   Val identity(const KernelReduction& r, size_t k);
   Val to_accumulator(const KernelReduction& r, size_t k, Val v);
 
@@ -187,10 +196,12 @@ class KernelEmitter {
   std::vector<Scope> scopes_;
   std::vector<llvm::BasicBlock*> entries_;  // of the open blocks
   std::vector<Value*> buffers_;
-  std::vector<Value*> parallel_;  // index along each parallel dim but the lanes'
-  int unroll_ = 1;                // vectors in the current lane scope
-  std::vector<LaneMask> masks_;   // one a vector; empty: all lanes
-  int accumulator_unroll_ = 1;    // vectors that the accumulators of the current loop have
+  std::vector<char> padded_;                 // empty: none
+  Value *begin_ = nullptr, *end_ = nullptr;  // of the flat parallel index
+  std::vector<Value*> parallel_;             // index along each parallel dim but the lanes'
+  int unroll_ = 1;                           // vectors in the current lane scope
+  std::vector<LaneMask> masks_;              // one a vector; empty: all lanes
+  int accumulator_unroll_ = 1;  // vectors that the accumulators of the current loop have
 };
 
 }  // namespace tessera::codegen

@@ -73,15 +73,34 @@ void KernelEmitter::run() {
   BasicBlock* work = new_block("work");
   BasicBlock* done = new_block("done");
   b_.SetInsertPoint(entry);
-  Value* begin = function_->getArg(1);
-  Value* end = function_->getArg(2);
-  ir_.alloca_point = b_.CreateCondBr(b_.CreateICmpSLT(begin, end), work, done);
+  begin_ = function_->getArg(1);
+  end_ = function_->getArg(2);
+  ir_.alloca_point = b_.CreateCondBr(b_.CreateICmpSLT(begin_, end_), work, done);
   scopes_.push_back({work, {}, {}, {}, nullptr});
   use_scope(0);
   for (size_t i = 0; i < k_.buffers.size(); ++i) {
     Value* slot = b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), function_->getArg(0), i);
     buffers_.push_back(b_.CreateLoad(b_.getPtrTy(), slot));
   }
+  emit_range();
+  b_.CreateBr(done);
+  b_.SetInsertPoint(done);
+  b_.CreateRetVoid();
+}
+
+void KernelEmitter::run_here(std::vector<Value*> buffers, std::vector<char> padded,
+                             int64_t elements) {
+  buffers_ = std::move(buffers);
+  padded_ = std::move(padded);
+  begin_ = i64(0);
+  end_ = i64(elements);
+  BasicBlock* work = new_block("work");
+  b_.CreateBr(work);
+  scopes_.push_back({work, {}, {}, {}, nullptr});
+  emit_range();
+}
+
+void KernelEmitter::emit_range() {
   parallel_.assign(k_.parallel.size(), nullptr);
   if (along_parallel_) {
     emit_parallel();
@@ -91,9 +110,6 @@ void KernelEmitter::run() {
   use_scope(0);
   // Streamed stores must be visible before the caller says that it is done.
   if (k_.streaming_stores) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
-  b_.CreateBr(done);
-  b_.SetInsertPoint(done);
-  b_.CreateRetVoid();
 }
 
 // Sets parallel_[0 .. dims) from their flat index.
@@ -111,22 +127,20 @@ void KernelEmitter::decompose(Value* flat, size_t dims) {
 // The range [begin, end) as runs within a row of the last dim: the first and the last may be
 // partial.
 void KernelEmitter::emit_parallel() {
-  Value* begin = function_->getArg(1);
-  Value* end = function_->getArg(2);
   if (k_.parallel.size() == 1 || flat_) {
     open_block(nullptr);
-    emit_columns(begin, end);
+    emit_columns(begin_, end_);
     close_block();
     return;
   }
   std::vector<Value*> none;
-  Loop rows = open_loop(begin, none);
-  enter_loop(rows, b_.CreateICmpSLT(rows.index, end));
+  Loop rows = open_loop(begin_, none);
+  enter_loop(rows, b_.CreateICmpSLT(rows.index, end_));
   use_scope(top());
   Value* extent = i64(k_.parallel.back());
   Value* row = b_.CreateUDiv(rows.index, extent);
   Value* column = b_.CreateSub(rows.index, b_.CreateMul(row, extent));
-  Value* left = b_.CreateSub(end, rows.index);
+  Value* left = b_.CreateSub(end_, rows.index);
   Value* count =
       b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateSub(extent, column), left);
   Value* next = b_.CreateAdd(rows.index, count);
@@ -221,10 +235,9 @@ void KernelEmitter::emit_column_loop(int l) {
 }
 
 void KernelEmitter::emit_inner() {
-  Value* end = function_->getArg(2);
   std::vector<Value*> none;
-  Loop rows = open_loop(function_->getArg(1), none);
-  enter_loop(rows, b_.CreateICmpSLT(rows.index, end));
+  Loop rows = open_loop(begin_, none);
+  enter_loop(rows, b_.CreateICmpSLT(rows.index, end_));
   decompose(rows.index, k_.parallel.size());
   for (size_t l = 0; l < k_.loops.size(); ++l) {
     unroll_ = 1;
@@ -361,11 +374,27 @@ void KernelEmitter::emit_store(const KernelStore& store, int id) {
       if (scattered) {
         memory_.scatter(dtype, pointer, scattered, element, mask);
       } else {
+        if (!guard && may_fill_vectors(store)) mask = {};
         memory_.store(dtype, pointer, stride, element, mask, streaming);
       }
     }
     keep_scope(top());
   }
+}
+
+// Whether what lies in the lanes behind the last element may be stored too: a plain vector is a
+// register to whoever reads it, a masked one is memory.
+bool KernelEmitter::may_fill_vectors(const KernelStore& store) const {
+  return !padded_.empty() && padded_[store.buffer] && k_.parallel.size() == 1 &&
+         store.address.offset == 0 && store.address.parallel[0] == 1 &&
+         !is_complex(k_.buffers[store.buffer].dtype);
+}
+
+void set_function_attributes(llvm::Function& function, const Target& target) {
+  function.setDoesNotThrow();
+  function.addFnAttr("target-cpu", target.cpu);
+  function.addFnAttr("target-features", target.features);
+  function.addFnAttr("prefer-vector-width", std::to_string(target.vector_bytes * 8));
 }
 
 void emit_kernel(const Kernel& kernel, const Target& target, llvm::Module& module,
@@ -376,10 +405,7 @@ void emit_kernel(const Kernel& kernel, const Target& target, llvm::Module& modul
   auto* type =
       llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer, index, index}, false);
   auto* function = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module);
-  function->setDoesNotThrow();
-  function->addFnAttr("target-cpu", target.cpu);
-  function->addFnAttr("target-features", target.features);
-  function->addFnAttr("prefer-vector-width", std::to_string(target.vector_bytes * 8));
+  set_function_attributes(*function, target);
   Ir ir(module, target, kernel_lanes(kernel, target.vector_bytes));
   KernelEmitter(kernel, ir, function).run();
 }

@@ -13,15 +13,32 @@ namespace {
 bool is_custom(const KernelReduction& r) { return r.kind >= ReduceKind::kArgMin; }
 
 // Where each piece of a reduction's accumulators lies in the flat list that loops carry.
-struct Layout {
-  int unroll;
-  int parts;  // 2: complex
-  size_t results;
-  size_t first;
-  size_t index(size_t k, int u, int part) const {
-    return first + (k * static_cast<size_t>(unroll) + static_cast<size_t>(u)) * parts + part;
+class Layout {
+ public:
+  Layout(const Kernel& kernel, const KernelReduction& r, int unroll, size_t first, bool flagged)
+      : unroll_(unroll), flagged_(flagged) {
+    starts_.push_back(first);
+    for (int node : r.nodes)
+      starts_.push_back(starts_.back() + static_cast<size_t>(unroll) *
+                                             (is_complex(kernel.nodes[node].dtype) ? 2 : 1));
   }
-  size_t flag(int u) const { return index(results, 0, 0) + static_cast<size_t>(u); }
+  size_t results() const { return starts_.size() - 1; }
+  int parts(size_t k) const { return static_cast<int>(starts_[k + 1] - starts_[k]) / unroll_; }
+  size_t index(size_t k, int u, int part) const {
+    return starts_[k] + static_cast<size_t>(u * parts(k) + part);
+  }
+  size_t flag(int u) const { return starts_.back() + static_cast<size_t>(u); }
+  size_t end() const { return flag(flagged_ ? unroll_ : 0); }
+  // Of result k in vector u.
+  Val value(const std::vector<Value*>& accumulators, size_t k, int u) const {
+    return {accumulators[index(k, u, 0)], parts(k) == 2 ? accumulators[index(k, u, 1)] : nullptr,
+            false};
+  }
+
+ private:
+  int unroll_;
+  bool flagged_;
+  boost::container::small_vector<size_t, 4> starts_;  // of each result; their end
 };
 
 }  // namespace
@@ -36,11 +53,16 @@ DType KernelEmitter::accumulator_dtype(const KernelReduction& r, size_t k) const
              : dtype;
 }
 
+// A maximum of floats is kept negated, as a minimum: see ieee_min.
+bool KernelEmitter::is_negated(const KernelReduction& r) const {
+  return r.kind == ReduceKind::kMax && is_floating(accumulator_dtype(r, 0));
+}
+
 Val KernelEmitter::to_accumulator(const KernelReduction& r, size_t k, Val v) {
   const DType from = k_.nodes[r.nodes[k]].dtype, to = accumulator_dtype(r, k);
-  if (from == to) return v;
-  if (to == float32) return v;  // float16 and bfloat16 are in f32 already
-  return convert_val(ir_, from, to, v);
+  // float16 and bfloat16 are in f32 already.
+  if (from != to && to != float32) v = convert_val(ir_, from, to, v);
+  return is_negated(r) ? Val{(-Vec(ir_, v.re)).v, nullptr, v.rounded} : v;
 }
 
 Val KernelEmitter::identity(const KernelReduction& r, size_t k) {
@@ -67,7 +89,7 @@ Val KernelEmitter::identity(const KernelReduction& r, size_t k) {
     case ReduceKind::kMin:
       return extreme(true);
     case ReduceKind::kMax:
-      return extreme(false);
+      return extreme(is_negated(r));
     case ReduceKind::kAnd:
       return number_val(ir_, dtype, dtype == bool_ ? 1 : -1);
     default:
@@ -108,15 +130,17 @@ std::vector<Val> KernelEmitter::combine(const KernelReduction& r, std::span<cons
     args.insert(args.end(), c.begin(), c.end());
     std::vector<Val> out = apply_body(record_body(*r.body), args);
     for (size_t k = 0; k < out.size(); ++k) {
-      if (a[k].re->getType()->isVectorTy()) out[k] = broadcast_val(ir_, out[k]);
+      const int lanes = Vec(ir_, a[k].re).width();
+      if (lanes > 1) out[k] = broadcast_val(ir_, out[k], lanes);
     }
     return out;
   }
   static constexpr ScalarOp kOps[] = {ScalarOp::kAdd, ScalarOp::kMul, ScalarOp::kMin,
                                       ScalarOp::kMax, ScalarOp::kAnd, ScalarOp::kOr};
+  const ScalarOp op = is_negated(r) ? ScalarOp::kMin : kOps[static_cast<size_t>(r.kind)];
   const DType dtype = accumulator_dtype(r, 0);
   const Val args[] = {c[0], a[0]};
-  return {emit_scalar_op(ir_, kOps[static_cast<size_t>(r.kind)], dtype, dtype, args)};
+  return {emit_scalar_op(ir_, op, dtype, dtype, args)};
 }
 
 std::vector<Val> KernelEmitter::elements_of(const KernelReduction& r, int u) {
@@ -157,17 +181,12 @@ void KernelEmitter::accumulate(int l, std::vector<Value*>& accumulators, int use
   const int unroll = across_lanes ? accumulator_unroll_ : used;
   size_t first = 0;
   for (const KernelReduction& r : k_.loops[l].reductions) {
-    const int parts = is_complex(k_.nodes[r.nodes[0]].dtype) ? 2 : 1;
-    const Layout at{unroll, parts, r.nodes.size(), first};
     const bool flagged = is_custom(r) && across_lanes;
-    first = at.flag(0) + (flagged ? static_cast<size_t>(unroll) : 0);
+    const Layout at(k_, r, unroll, first, flagged);
+    first = at.end();
     for (int u = 0; u < used; ++u) {
       std::vector<Val> sofar;
-      for (size_t k = 0; k < at.results; ++k) {
-        sofar.push_back({accumulators[at.index(k, u, 0)],
-                         parts == 2 ? accumulators[at.index(k, u, 1)] : nullptr});
-        sofar.back().rounded = false;
-      }
+      for (size_t k = 0; k < at.results(); ++k) sofar.push_back(at.value(accumulators, k, u));
       std::vector<Val> next;
       if (r.kind == ReduceKind::kSum && fused_[r.nodes[0]]) {
         const KernelNode& product = k_.nodes[r.nodes[0]];
@@ -197,7 +216,7 @@ void KernelEmitter::accumulate(int l, std::vector<Value*>& accumulators, int use
       }
       const LaneMask mask = mask_of(u);
       for (size_t k = 0; k < next.size(); ++k) {
-        for (int part = 0; part < parts; ++part) {
+        for (int part = 0; part < at.parts(k); ++part) {
           Value* fresh = part ? next[k].im : next[k].re;
           Value*& slot = accumulators[at.index(k, u, part)];
           // Lanes along parallel may compute what nobody reads, lanes along the reduced dim may
@@ -221,24 +240,20 @@ void KernelEmitter::finish_reductions(int l, std::vector<Value*>& accumulators, 
   int result = 0;
   const int scope = top();
   for (const KernelReduction& r : k_.loops[l].reductions) {
-    const int parts = is_complex(k_.nodes[r.nodes[0]].dtype) ? 2 : 1;
-    const Layout at{unroll, parts, r.nodes.size(), first};
     const bool flagged = is_custom(r) && across_lanes;
-    first = at.flag(0) + (flagged ? static_cast<size_t>(unroll) : 0);
+    const Layout at(k_, r, unroll, first, flagged);
+    first = at.end();
     // totals[u][k]
     std::vector<std::vector<Val>> totals(unroll);
     std::vector<Value*> seen(unroll, nullptr);
     for (int u = 0; u < unroll; ++u) {
-      for (size_t k = 0; k < at.results; ++k) {
-        totals[u].push_back({accumulators[at.index(k, u, 0)],
-                             parts == 2 ? accumulators[at.index(k, u, 1)] : nullptr, false});
-      }
+      for (size_t k = 0; k < at.results(); ++k) totals[u].push_back(at.value(accumulators, k, u));
       if (flagged) seen[u] = accumulators[at.flag(u)];
     }
     if (across_lanes) {
       // Halves onto each other: vectors, then lanes.
       std::vector<Val> init;
-      for (size_t k = 0; k < at.results; ++k) {
+      for (size_t k = 0; k < at.results(); ++k) {
         const Val start = value(r.init[k], 0);
         use_scope(scope);
         init.push_back(to_accumulator(r, k, start));
@@ -294,7 +309,7 @@ void KernelEmitter::finish_reductions(int l, std::vector<Value*>& accumulators, 
       totals.assign(1, out);
       keep_scope(scope);
     }
-    for (size_t k = 0; k < at.results; ++k, ++result) {
+    for (size_t k = 0; k < at.results(); ++k, ++result) {
       for (size_t i = 0; i < k_.nodes.size(); ++i) {
         const KernelNode& node = k_.nodes[i];
         if (node.kind != NodeKind::kReduced || node.loop != l || node.reduction != result) continue;
@@ -303,6 +318,7 @@ void KernelEmitter::finish_reductions(int l, std::vector<Value*>& accumulators, 
           Val v = totals[u][k];
           const DType from = accumulator_dtype(r, k);
           use_scope(scope);
+          if (is_negated(r)) v.re = (-Vec(ir_, v.re)).v;
           const bool held_alike =
               register_type(b_.getContext(), from) == register_type(b_.getContext(), node.dtype);
           if (from != node.dtype && !held_alike) v = convert_val(ir_, from, node.dtype, v);

@@ -6,6 +6,7 @@
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/TargetRegistry.h>
+#include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/SmallVectorMemoryBuffer.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
@@ -25,6 +26,25 @@ void initialize_llvm() {
     return true;
   }();
   static_cast<void>(done);
+}
+
+// Loop-invariant code, memory that can be registers, branches on constants. Nothing here reorders
+// arithmetic: no operation has fast-math flags.
+void simplify(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::PassBuilder builder(&machine);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  llvm::FunctionPassManager passes = builder.buildFunctionSimplificationPipeline(
+      llvm::OptimizationLevel::O2, llvm::ThinOrFullLTOPhase::None);
+  for (llvm::Function& function : module)
+    if (!function.isDeclaration()) passes.run(function, functions);
 }
 
 std::string message_of(llvm::Error error) { return llvm::toString(std::move(error)); }
@@ -61,17 +81,28 @@ void ObjectEmitter::give_back(std::unique_ptr<llvm::TargetMachine> machine) {
 }
 
 std::string ObjectEmitter::emit(const Kernel& kernel, const std::string& symbol, Output output) {
+  return emit([&](llvm::Module& module) { emit_kernel(kernel, target_, module, symbol); }, false,
+              output);
+}
+std::string ObjectEmitter::emit(const Routine& routine, const std::string& symbol, Output output) {
+  return emit([&](llvm::Module& module) { emit_routine(routine, target_, module, symbol); }, true,
+              output);
+}
+
+std::string ObjectEmitter::emit(const std::function<void(llvm::Module&)>& fill, bool optimise,
+                                Output output) {
   auto machine = borrow();
   llvm::LLVMContext context;
   llvm::Module module("kernel", context);
   module.setTargetTriple(machine->getTargetTriple().str());
   module.setDataLayout(machine->createDataLayout());
-  emit_kernel(kernel, target_, module, symbol);
+  fill(module);
 #ifndef NDEBUG
   std::string problem;
   llvm::raw_string_ostream problems(problem);
   TESSERA_CHECK(!llvm::verifyModule(module, &problems), "{}", problem);
 #endif
+  if (optimise) simplify(module, *machine);
   std::string text;
   if (output == Output::kIr) {
     llvm::raw_string_ostream out(text);

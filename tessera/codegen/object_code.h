@@ -1,31 +1,38 @@
 // Kernel -> object file -> callable code, by LLVM. What KernelCompiler is made of.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "tessera/base/fork.h"
 #include "tessera/codegen/code_memory.h"
+#include "tessera/codegen/routine.h"
 #include "tessera/codegen/target.h"
 #include "tessera/fusion/kernel.h"
 
 namespace llvm {
+class Module;
 class TargetMachine;
-}
+}  // namespace llvm
 
 namespace tessera::codegen {
 
-// Turns canonical kernels into object files. Threads share one; each compilation borrows a
-// TargetMachine of its own.
+// Turns canonical kernels and routines into object files. Threads share one; each compilation
+// borrows a TargetMachine of its own.
 class ObjectEmitter {
  public:
   explicit ObjectEmitter(const Target& target);
   ~ObjectEmitter();
   enum class Output : uint8_t { kObject, kAssembly, kIr };
   std::string emit(const Kernel& kernel, const std::string& symbol, Output output);
+  std::string emit(const Routine& routine, const std::string& symbol, Output output);
 
  private:
+  // `fill` adds the functions; an emitted kernel is code as it should be, what lies between kernels
+  // is not.
+  std::string emit(const std::function<void(llvm::Module&)>& fill, bool optimise, Output output);
   std::unique_ptr<llvm::TargetMachine> borrow();
   void give_back(std::unique_ptr<llvm::TargetMachine> machine);
   Target target_;

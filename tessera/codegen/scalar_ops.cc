@@ -77,6 +77,12 @@ const llvm::ConstantInt* splat_integer(llvm::Value* v) {
   return llvm::dyn_cast_or_null<llvm::ConstantInt>(constant);
 }
 
+const llvm::ConstantFP* splat_float(llvm::Value* v) {
+  auto* constant = llvm::dyn_cast<llvm::Constant>(v);
+  if (constant && constant->getType()->isVectorTy()) constant = constant->getSplatValue();
+  return llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
+}
+
 // Quotient and remainder as XLA defines them: x / 0 = -1, x rem 0 = x, and the smallest integer by
 // -1 wraps.
 Vec divide_ints(DType dtype, Vec a, Vec d, bool remainder) {
@@ -453,16 +459,19 @@ Val number_val(Ir& ir, DType dtype, double value) {
   return {llvm::ConstantInt::get(type, static_cast<uint64_t>(static_cast<int64_t>(value)), true)};
 }
 
-Val broadcast_val(Ir& ir, Val value) {
+Val broadcast_val(Ir& ir, Val value, int lanes) {
   auto splat = [&](Value* v) -> Value* {
     if (!v || v->getType()->isVectorTy()) return v;
     if (auto* constant = llvm::dyn_cast<llvm::Constant>(v)) {
-      return llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(ir.lanes), constant);
+      const auto count = llvm::ElementCount::getFixed(static_cast<unsigned>(lanes));
+      return llvm::ConstantVector::getSplat(count, constant);
     }
-    return ir.builder.CreateVectorSplat(ir.lanes, v);
+    return ir.builder.CreateVectorSplat(static_cast<unsigned>(lanes), v);
   };
   return {splat(value.re), splat(value.im), value.rounded};
 }
+
+Val broadcast_val(Ir& ir, Val value) { return broadcast_val(ir, value, ir.lanes); }
 
 Val rounded_val(Ir& ir, DType dtype, Val value) {
   if (!is_half(dtype) || value.rounded) return value;
@@ -528,10 +537,11 @@ Val convert_val(Ir& ir, DType from, DType to, Val value) {
 
 Val emit_scalar_op(Ir& ir, ScalarOp op, DType result, DType operand, std::span<const Val> given) {
   boost::container::small_vector<Val, 3> args(given.begin(), given.end());
-  bool vector = false;
-  for (const Val& arg : args) vector = vector || arg.re->getType()->isVectorTy();
-  if (vector) {
-    for (Val& arg : args) arg = broadcast_val(ir, arg);
+  // A vector may be a part of one: reductions fold halves onto each other.
+  int lanes = 1;
+  for (const Val& arg : args) lanes = std::max(lanes, Vec(ir, arg.re).width());
+  if (lanes > 1) {
+    for (Val& arg : args) arg = broadcast_val(ir, arg, lanes);
   }
   auto vec = [&](size_t k) { return k < args.size() ? Vec(ir, args[k].re) : Vec(); };
   switch (op) {
@@ -582,8 +592,16 @@ Vec min_max(bool is_max, DType dtype, Vec a, Vec b) {
   if (dtype == bool_) return is_max ? a | b : a & b;
   if (is_signed(dtype)) return binary(is_max ? Intrinsic::smax : Intrinsic::smin, a, b);
   if (is_unsigned(dtype)) return binary(is_max ? Intrinsic::umax : Intrinsic::umin, a, b);
-  Vec m = is_max ? fast_max(a, b) : fast_min(a, b);
-  return select(is_nan(a), a, m);
+  if (splat_float(a.v)) std::swap(a, b);
+  const ConstantFP* bound = splat_float(b.v);
+  if (bound && !bound->isNaN()) {
+    // Gives `a` where it is NaN or equal, which only the wrong one of two zeros makes a difference
+    // to.
+    Vec m = is_max ? fast_max(b, a) : fast_min(b, a);
+    if (!bound->isZero() || bound->isNegative() == is_max) return m;
+    if (is_max) return m + 0.0;
+  }
+  return is_max ? -ieee_min(-a, -b) : ieee_min(a, b);
 }
 
 int op_weight(ScalarOp op, DType dtype) {

@@ -25,6 +25,8 @@ int64_t register_bytes(DType dtype);
 Val constant_val(Ir& ir, DType dtype, const void* bytes);
 // A small integer as a constant of `dtype`.
 Val number_val(Ir& ir, DType dtype, double value);
+// A scalar in every one of `lanes` lanes, those of a whole vector unless told; a vector as it is.
+Val broadcast_val(Ir& ir, Val value, int lanes);
 Val broadcast_val(Ir& ir, Val value);
 
 // float16 and bfloat16 rounded to nearest even; others as they are.
@@ -38,7 +40,7 @@ Val convert_val(Ir& ir, DType from, DType to, Val value);
 // `operand` is the dtype of the last operand (that of all, but for select's first). Scalars and
 // vectors mix.
 Val emit_scalar_op(Ir& ir, ScalarOp op, DType result, DType operand, std::span<const Val> args);
-// min or max that gives NaN where an operand is one.
+// min or max as base/extremum.h defines them for floats.
 Vec min_max(bool is_max, DType dtype, Vec a, Vec b);
 
 // A rough cost: 1 for an addition.

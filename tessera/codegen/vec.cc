@@ -87,6 +87,9 @@ Vec binary(ID id, Vec a, Vec b) {
 }
 Vec fast_min(Vec a, Vec b) { return select(a < b, a, b); }
 Vec fast_max(Vec a, Vec b) { return select(a > b, a, b); }
+Vec ieee_min(Vec a, Vec b) {
+  return float_of_bits(bits_of(fast_min(a, b)) | bits_of(fast_min(b, a)));
+}
 Vec bits_of(Vec a) { return {*a.ir, a.ir->builder.CreateBitCast(a.v, a.int_type())}; }
 Vec float_of_bits(Vec a) { return {*a.ir, a.ir->builder.CreateBitCast(a.v, a.float_type())}; }
 Vec to_int(Vec a) { return {*a.ir, a.ir->builder.CreateFPToSI(a.v, a.int_type())}; }

@@ -115,6 +115,9 @@ inline Vec copy_sign(Vec magnitude, Vec sign) {
 // b where either is NaN: one instruction.
 Vec fast_min(Vec a, Vec b);
 Vec fast_max(Vec a, Vec b);
+// IEEE 754-2019's minimum (base/extremum.h): three instructions. Negated, of negated operands, it
+// is the maximum.
+Vec ieee_min(Vec a, Vec b);
 Vec bits_of(Vec a);        // the integer of the same width
 Vec float_of_bits(Vec a);  // the float of the same width
 Vec to_int(Vec a);         // float to the signed integer of the same width, in range

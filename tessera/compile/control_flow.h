@@ -98,37 +98,45 @@ auto under_trace(std::string_view op, const F& traced, const Args&... args) {
 template <class F, class Carry, class X>
 auto scan_traced(std::string_view op, const F& f, const Carry& init, const X& xs,
                  const ScanOptions& options) {
-  LeafFunction<F, Carry, X> body(f, init, xs);
-  using Result = typename decltype(body)::Result;
-  static_assert(std::tuple_size_v<Result> == 2, "a scan's body returns a pair (carry, y)");
-  static_assert(std::is_same_v<std::decay_t<std::tuple_element_t<0, Result>>, Carry>,
-                "a scan's body returns a carry of the type it starts with");
-  const auto flat = [&](const std::vector<Array>& inputs) {
-    std::vector<Array> out = body(inputs);
-    expect_structure(op, "carries", init, std::get<0>(body.result()));
-    return out;
-  };
-  FlatLoopResult out = scan_flat(op, flat, tree::leaves(init), tree::leaves(xs),
-                                 leaf_paths(init, "carry"), leaf_paths(xs, "xs"), options);
-  return std::pair(tree::unflatten(std::get<0>(body.result()), out.carry),
-                   tree::unflatten(std::get<1>(body.result()), out.ys));
+  if constexpr (!kCallable<F, Carry, X>) {
+    return std::pair(init, CallResultOf<F, Carry, X>());
+  } else {
+    LeafFunction<F, Carry, X> body(f, init, xs);
+    using Result = typename decltype(body)::Result;
+    static_assert(std::tuple_size_v<Result> == 2, "a scan's body returns a pair (carry, y)");
+    static_assert(std::is_same_v<std::decay_t<std::tuple_element_t<0, Result>>, Carry>,
+                  "a scan's body returns a carry of the type it starts with");
+    const auto flat = [&](const std::vector<Array>& inputs) {
+      std::vector<Array> out = body(inputs);
+      expect_structure(op, "carries", init, std::get<0>(body.result()));
+      return out;
+    };
+    FlatLoopResult out = scan_flat(op, flat, tree::leaves(init), tree::leaves(xs),
+                                   leaf_paths(init, "carry"), leaf_paths(xs, "xs"), options);
+    return std::pair(tree::unflatten(std::get<0>(body.result()), out.carry),
+                     tree::unflatten(std::get<1>(body.result()), out.ys));
+  }
 }
 
 template <class Cond, class Body, class Carry>
 Carry while_traced(std::string_view op, const Cond& cond, const Body& body, const Carry& init) {
-  LeafFunction<Cond, Carry> condition(cond, init);
-  LeafFunction<Body, Carry> step(body, init);
-  static_assert(std::is_same_v<typename decltype(condition)::Result, Array>,
-                "a loop's condition returns an Array");
-  static_assert(std::is_same_v<typename decltype(step)::Result, Carry>,
-                "a loop's body returns a carry of the type it starts with");
-  const auto flat = [&](const std::vector<Array>& inputs) {
-    std::vector<Array> out = step(inputs);
-    expect_structure(op, "carries", init, step.result());
-    return out;
-  };
-  return tree::unflatten(
-      init, while_flat(op, condition.flat(), flat, tree::leaves(init), leaf_paths(init, "carry")));
+  if constexpr (!kCallable<Cond, Carry> || !kCallable<Body, Carry>) {
+    return CallResultOf<Cond, Carry>(), CallResultOf<Body, Carry>(), init;
+  } else {
+    LeafFunction<Cond, Carry> condition(cond, init);
+    LeafFunction<Body, Carry> step(body, init);
+    static_assert(std::is_same_v<typename decltype(condition)::Result, Array>,
+                  "a loop's condition returns an Array");
+    static_assert(std::is_same_v<typename decltype(step)::Result, Carry>,
+                  "a loop's body returns a carry of the type it starts with");
+    const auto flat = [&](const std::vector<Array>& inputs) {
+      std::vector<Array> out = step(inputs);
+      expect_structure(op, "carries", init, step.result());
+      return out;
+    };
+    return tree::unflatten(init, while_flat(op, condition.flat(), flat, tree::leaves(init),
+                                            leaf_paths(init, "carry")));
+  }
 }
 
 template <class Branches>
@@ -207,8 +215,9 @@ auto fori_loop(const Lower& lower, const Upper& upper, const Body& body, const C
         std::max<int64_t>(0, static_cast<int64_t>(upper) - static_cast<int64_t>(lower));
     const auto traced = [&]<class T>(const T& start) {
       const auto step = [&](const std::pair<Array, T>& state, NoneType) {
-        return std::pair(
-            std::pair(internal::increment(state.first), T(body(state.first, state.second))), None);
+        return std::pair(std::pair(internal::increment(state.first),
+                                   T(internal::call(body, state.first, state.second))),
+                         None);
       };
       return internal::scan_traced("fori_loop", step, std::pair(Array(lower), start), None,
                                    {.length = trips})
@@ -222,7 +231,7 @@ auto fori_loop(const Lower& lower, const Upper& upper, const Body& body, const C
       const auto below = [](const State& s) { return lax::lt(std::get<0>(s), std::get<1>(s)); };
       const auto step = [&](const State& s) {
         return State(internal::increment(std::get<0>(s)), std::get<1>(s),
-                     body(std::get<0>(s), std::get<2>(s)));
+                     internal::call(body, std::get<0>(s), std::get<2>(s)));
       };
       return std::get<2>(internal::while_traced("fori_loop", below, step,
                                                 State(bounds.first, bounds.second, start)));
@@ -267,7 +276,9 @@ auto switch_(const Array& index, const Branches& branches, const Args&... args) 
 template <class F, class X>
 auto map(const F& f, const X& xs) {
   const auto traced = [&](const auto& elements) {
-    const auto step = [&](NoneType, const auto& x) { return std::pair(None, f(x)); };
+    const auto step = [&](NoneType, const auto& x) {
+      return std::pair(None, internal::call(f, x));
+    };
     return internal::scan_traced("map", step, None, elements, {}).second;
   };
   return internal::under_trace("map", traced, xs);
@@ -279,7 +290,7 @@ template <class F, class T>
 T associative_scan(const F& fn, const T& elements, const AssociativeScanOptions& options = {}) {
   const auto traced = [&](const T& elems) -> T {
     const auto combine = [&](const std::vector<Array>& a, const std::vector<Array>& b) {
-      const T out = fn(tree::unflatten(elems, a), tree::unflatten(elems, b));
+      const T out = internal::call(fn, tree::unflatten(elems, a), tree::unflatten(elems, b));
       internal::expect_structure("associative_scan", "results and elements", elems, out);
       return tree::leaves(out);
     };

@@ -104,7 +104,7 @@ class CustomJvp {
       size_t next = 0;
       tree::for_each_leaf(primals, [&](Array& leaf) { leaf = inputs[next++]; });
       tree::for_each_leaf(tangents, [&](Array& leaf) { leaf = inputs[next++]; });
-      const auto [value, tangent] = jvp_(std::as_const(primals), std::as_const(tangents));
+      const auto [value, tangent] = internal::call(jvp_, primals, tangents);
       std::vector<Array> out = tree::leaves(value);
       for (Array& t : tree::leaves(tangent)) out.push_back(std::move(t));
       return out;
@@ -133,7 +133,7 @@ class CustomVjp {
   template <class... Args>
   auto traced(const Args&... args) const {
     LeafFunction<F, Args...> f(f_, args...);
-    using Forward = std::decay_t<std::invoke_result_t<const Fwd&, const Args&...>>;
+    using Forward = CallResultOf<Fwd, Args...>;
     using Result = std::decay_t<std::tuple_element_t<0, Forward>>;
     using Residuals = std::decay_t<std::tuple_element_t<1, Forward>>;
     static_assert(std::is_same_v<Result, typename LeafFunction<F, Args...>::Result>,
@@ -145,7 +145,7 @@ class CustomVjp {
       size_t next = 0;
       tree::for_each_leaf(residuals, [&](Array& leaf) { leaf = inputs[next++]; });
       tree::for_each_leaf(cotangent, [&](Array& leaf) { leaf = inputs[next++]; });
-      return tree::leaves(bwd_(std::as_const(residuals), std::as_const(cotangent)));
+      return tree::leaves(internal::call(bwd_, residuals, cotangent));
     };
     const auto num_results = [&] { return tree::num_leaves(std::get<0>(fwd.result())); };
     const std::vector<Array> results =

@@ -1,61 +1,150 @@
-// Whole Jacobians and Hessians, a row or a column of the identity at a time (all at once by vmap).
+// Whole Jacobians and Hessians, a unit vector of the arguments or of the results at a time (all at
+// once by vmap). JAX's jacfwd, jacrev and hessian.
+//
+//   Array j = jacrev(f)(x);                         f from an Array to an Array
+//   auto [jw, jb] = jacfwd<0, 1>(f)(w, b, x);       by arguments 0 and 1
+//   Params j = jacrev(loss)(params);                of an Array by a tree: a tree like the argument
+//
+// The Jacobian of one result array y by one argument array x is of y's dtype (jacfwd) or x's
+// (jacrev) and of shape y.shape + x.shape. Of trees it is a tree of results whose leaves are trees
+// of arguments:
+//   - the result is an Array: like the argument, or a tuple of those of several argnums;
+//   - the argument is an Array: like the result;
+//   - else each Array of a result's tuple, pair, vector, array, map or optional becomes a tree like
+//     the argument, and a struct becomes a vector of them, one a leaf, in order.
 #pragma once
 
 #include "tessera/compile/grad.h"
-#include "tessera/compile/vmap.h"
-#include "tessera/numpy/creation.h"
-#include "tessera/numpy/manipulation.h"
 
 namespace tessera {
 namespace internal {
 
-// The standard basis of arrays like x, along a new leading dimension.
-inline Array basis_like(const Array& x) {
-  Shape shape = x.shape();
-  shape.insert(shape.begin(), x.size());
-  return reshape(eye(x.size(), {}, 0, x.dtype()), shape);
+enum class JacobianMode : uint8_t { kForward, kReverse };
+
+// The Jacobians of every result by every leaf that `wrt` marks: those of the first result first.
+// Under a trace. UserErrors: a differentiated leaf or a result that is no float or complex array.
+std::vector<Array> jacobian_flat(JacobianMode mode, const FlatFn& body,
+                                 std::span<const Array> leaves, const std::vector<bool>& wrt,
+                                 const std::vector<std::string>& paths);
+
+// The tree of a result whose Arrays are replaced by what `next` gives, trees X like the arguments.
+template <class X, class R, class Next>
+auto jacobian_tree(const R& result, const Next& next) {
+  namespace t = tree::internal;
+  if constexpr (tree::Leaf<R>) {
+    return next();
+  } else if constexpr (tree::Leaf<X>) {
+    R out = result;
+    tree::for_each_leaf(out, [&](Array& leaf) { leaf = next(); });
+    return out;
+  } else if constexpr (t::StaticValue<R>) {
+    return result;
+  } else if constexpr (t::IsTuple<R>::value) {
+    return std::apply(
+        [&]<class... Part>(const Part&... part) {  // braces: in this order
+          if constexpr (std::is_same_v<R, std::tuple<Part...>>) {
+            return std::tuple<decltype(jacobian_tree<X>(part, next))...>{
+                jacobian_tree<X>(part, next)...};
+          } else {
+            return std::pair<decltype(jacobian_tree<X>(part, next))...>{
+                jacobian_tree<X>(part, next)...};
+          }
+        },
+        result);
+  } else if constexpr (t::IsVector<R>::value) {
+    std::vector<decltype(jacobian_tree<X>(result[0], next))> out;
+    for (const auto& part : result) out.push_back(jacobian_tree<X>(part, next));
+    return out;
+  } else if constexpr (t::IsStdArray<R>::value) {
+    return [&]<size_t... I>(std::index_sequence<I...>) {
+      using Part = decltype(jacobian_tree<X>(result[0], next));
+      return std::array<Part, sizeof...(I)>{jacobian_tree<X>(result[I], next)...};
+    }
+    (std::make_index_sequence<std::tuple_size_v<R>>());
+  } else if constexpr (t::kIsAnyMap<R>) {
+    using Part = decltype(jacobian_tree<X>(result.begin()->second, next));
+    typename t::MapOf<R>::template With<Part> out;
+    t::for_each_entry(result, [&](const auto& entry) {
+      out.emplace(entry.first, jacobian_tree<X>(entry.second, next));
+    });
+    return out;
+  } else if constexpr (t::IsOptional<R>::value) {
+    std::optional<decltype(jacobian_tree<X>(*result, next))> out;
+    if (result) out.emplace(jacobian_tree<X>(*result, next));
+    return out;
+  } else {
+    std::vector<X> out;
+    tree::for_each_leaf(result, [&](const Array&) { out.push_back(next()); });
+    return out;
+  }
 }
+
+template <JacobianMode mode, class F, size_t... argnums>
+class Jacobian {
+ public:
+  explicit Jacobian(F f) : f_(std::move(f)) {}
+
+  template <class... Args>
+  auto operator()(const Args&... args) const {
+    static_assert(((argnums < sizeof...(Args)) && ...),
+                  "an argument to differentiate by is not there");
+    constexpr bool numbers = numbers_are_arrays<F, Args...>();
+    if (Trace::current()) return traced(as_argument<numbers>(args)...);
+    const auto whole = [this](const auto&... x) { return traced(x...); };
+    return run_once(mode == JacobianMode::kForward ? "jacfwd" : "jacrev", whole,
+                    as_argument<numbers>(args)...);
+  }
+
+ private:
+  template <class... Args>
+  auto traced(const Args&... args) const {
+    LeafFunction<F, Args...> f(f_, args...);
+    const std::vector<bool> wrt = differentiated(f, {argnums...}, sizeof...(Args));
+    const std::vector<Array> blocks = jacobian_flat(mode, f.flat(), f.leaves(), wrt, f.paths());
+    const auto count = static_cast<size_t>(std::count(wrt.begin(), wrt.end(), true));
+    auto at = blocks.begin();
+    const auto next = [&] {
+      const std::vector<Array> row(at, at + static_cast<int64_t>(count));
+      at += static_cast<int64_t>(count);
+      return rebuild_arguments<argnums...>(f.arguments(), row);
+    };
+    return jacobian_tree<decltype(next())>(f.result(), next);
+  }
+
+  F f_;
+};
 
 }  // namespace internal
 
-// The Jacobian of a function from an Array (the first argument) to an Array, forward: shape
-// result.shape + argument.shape. Cheaper than jacrev where the argument is smaller than the result.
-template <class F>
+// The Jacobian of a function by the arguments `argnums` (the first if none is named), forward: one
+// pass for each element of the arguments. Cheaper than jacrev where these are fewer than the
+// result's.
+template <size_t... argnums, class F>
 auto jacfwd(F f) {
-  return [f](const Array& x, const auto&... rest) {
-    const auto column = [&](const Array& t) {
-      return jvp([&](const Array& v) -> Array { return f(v, rest...); }, std::tuple(x),
-                 std::tuple(t))
-          .second;
-    };
-    const auto whole = [&](const Array& at) {
-      // result.shape + (n,), then as the argument
-      const Array columns = vmap(column, {.out_axes = {-1}})(internal::basis_like(at));
-      Shape shape(columns.shape().begin(), columns.shape().end() - 1);
-      shape.insert(shape.end(), at.shape().begin(), at.shape().end());
-      return reshape(columns, shape);
-    };
-    return whole(x);
-  };
+  constexpr auto kMode = internal::JacobianMode::kForward;
+  if constexpr (sizeof...(argnums) == 0) {
+    return internal::Jacobian<kMode, F, 0>(std::move(f));
+  } else {
+    return internal::Jacobian<kMode, F, argnums...>(std::move(f));
+  }
 }
 
-// The Jacobian in reverse: cheaper than jacfwd where the result is smaller than the argument.
-template <class F>
+// The Jacobian in reverse: one pass for each element of the result.
+template <size_t... argnums, class F>
 auto jacrev(F f) {
-  return [f](const Array& x, const auto&... rest) {
-    const auto [value, pullback] = vjp([&](const Array& v) -> Array { return f(v, rest...); }, x);
-    const auto row = [&pullback = pullback](const Array& ct) { return std::get<0>(pullback(ct)); };
-    const Array rows = vmap(row)(internal::basis_like(value));
-    Shape shape = value.shape();
-    shape.insert(shape.end(), x.shape().begin(), x.shape().end());
-    return reshape(rows, shape);
-  };
+  constexpr auto kMode = internal::JacobianMode::kReverse;
+  if constexpr (sizeof...(argnums) == 0) {
+    return internal::Jacobian<kMode, F, 0>(std::move(f));
+  } else {
+    return internal::Jacobian<kMode, F, argnums...>(std::move(f));
+  }
 }
 
-// The second derivatives of a scalar function of an Array: shape argument.shape twice.
-template <class F>
+// The second derivatives: the Jacobian of the Jacobian. Of a scalar function of an Array: shape
+// argument.shape twice.
+template <size_t... argnums, class F>
 auto hessian(F f) {
-  return jacfwd(jacrev(std::move(f)));
+  return jacfwd<argnums...>(jacrev<argnums...>(std::move(f)));
 }
 
 }  // namespace tessera

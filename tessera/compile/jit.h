@@ -15,6 +15,7 @@
 
 #include "tessera/base/fork.h"
 #include "tessera/base/per_thread.h"
+#include "tessera/compile/callable.h"
 #include "tessera/compile/comm_budget.h"
 #include "tessera/compile/lowered.h"
 #include "tessera/compile/prefix_tree.h"
@@ -25,8 +26,9 @@ namespace tessera {
 
 struct JitOptions {
   // Where arguments and results shall lie; empty: arguments as they come, results as propagation
-  // finds. One entry a value, or a tree.
-  std::vector<PrefixTree<NamedSharding>> in_shardings = {}, out_shardings = {};
+  // finds. One for all, or a list of one entry
+  // a value, each a sharding or a tree.
+  PrefixList<NamedSharding> in_shardings = {}, out_shardings = {};
   // Arguments (by position) whose memory the results may take. A donated array is deleted: using it
   // again is an error.
   std::vector<int> donate_argnums = {};
@@ -118,9 +120,8 @@ constexpr bool numbers_are_arrays() {
 // Calls `f` with tracers in place of the leaves.
 template <class F, class... Args>
 TracedCall trace_call(const F& f, std::span<const Array> leaves,
-                      const std::vector<PrefixTree<NamedSharding>>& out_shardings,
-                      const Args&... args) {
-  using Result = std::decay_t<std::invoke_result_t<const F&, const Args&...>>;
+                      const PrefixList<NamedSharding>& out_shardings, const Args&... args) {
+  using Result = CallResultOf<F, Args...>;
   static_assert(!std::is_void_v<Result>, "a traced function returns its results");
   TracedCall call;
   std::vector<Type> types;
@@ -134,14 +135,10 @@ TracedCall trace_call(const F& f, std::span<const Array> leaves,
           return copy;
         };
         std::tuple<std::decay_t<Args>...> traced_args{with_tracers(args)...};
-        auto result = std::make_shared<Result>(std::apply(f, traced_args));
+        auto result = std::make_shared<Result>(internal::apply(f, traced_args));
         call.result = result;
-        if (out_shardings.size() == 1) {
-          call.out_shardings = flatten_prefix(out_shardings, "jit", "out_shardings", *result);
-        } else if (!out_shardings.empty()) {
-          PrefixTree<NamedSharding>(out_shardings)
-              .flatten(*result, "jit", "out_shardings", call.out_shardings);
-        }
+        if (!out_shardings.empty())
+          call.out_shardings = out_shardings.of_result("jit", "out_shardings", *result);
         return tree::leaves(*result);
       },
       types);
@@ -152,7 +149,7 @@ TracedCall trace_call(const F& f, std::span<const Array> leaves,
 // structure.
 template <class F, class... Args>
 auto run_once(std::string_view op, const F& f, const Args&... args) {
-  using Result = std::decay_t<std::invoke_result_t<const F&, const Args&...>>;
+  using Result = CallResultOf<F, Args...>;
   std::vector<Array> leaves;
   (tree::for_each_leaf(args, [&](const Array& leaf) { leaves.push_back(leaf); }), ...);
   expect_concrete(op, leaves);
@@ -184,7 +181,7 @@ class Jitted {
  private:
   template <class... Args>
   auto call(const Args&... args) const {
-    using Result = std::decay_t<std::invoke_result_t<const F&, const Args&...>>;
+    using Result = internal::CallResultOf<F, Args...>;
     if (Trace::current()) return call_traced<Result>(args...);
     boost::container::small_vector<Array, 8> leaves;
     (tree::for_each_leaf(args, [&](const Array& leaf) { leaves.push_back(leaf); }), ...);
@@ -223,7 +220,8 @@ class Jitted {
   // Inside another traced function: the requested shardings are constraints.
   template <class Result, class... Args>
   Result call_traced(const Args&... args) const {
-    if (options_.in_shardings.empty() && options_.out_shardings.empty()) return f_(args...);
+    if (options_.in_shardings.empty() && options_.out_shardings.empty())
+      return internal::call(f_, args...);
     const std::vector<NamedSharding> in = in_shardings(args...);
     size_t next = 0;
     [[maybe_unused]] auto constrained = [&]<class T>(const T& arg) {
@@ -234,15 +232,10 @@ class Jitted {
       return copy;
     };
     std::tuple<std::decay_t<Args>...> inputs{constrained(args)...};
-    Result result = std::apply(f_, inputs);
+    Result result = internal::apply(f_, inputs);
     if (options_.out_shardings.empty()) return result;
-    std::vector<NamedSharding> out;
-    if (options_.out_shardings.size() == 1) {
-      out = flatten_prefix(options_.out_shardings, "jit", "out_shardings", result);
-    } else {
-      PrefixTree<NamedSharding>(options_.out_shardings)
-          .flatten(result, "jit", "out_shardings", out);
-    }
+    const std::vector<NamedSharding> out =
+        options_.out_shardings.of_result("jit", "out_shardings", result);
     size_t i = 0;
     tree::for_each_leaf(result,
                         [&](Array& leaf) { leaf = lax::sharding_constraint(leaf, out[i++]); });
@@ -252,7 +245,7 @@ class Jitted {
   template <class... Args>
   std::vector<NamedSharding> in_shardings(const Args&... args) const {
     if (options_.in_shardings.empty()) return {};
-    return flatten_prefix(options_.in_shardings, "jit", "in_shardings", args...);
+    return options_.in_shardings.of_arguments("jit", "in_shardings", args...);
   }
 
   template <class... Args>
@@ -289,7 +282,7 @@ Jitted<F> jit(F f, JitOptions options = {}) {
 // computed.
 template <class F, class... Args>
 auto eval_shape(const F& f, const Args&... args) {
-  using Result = std::decay_t<std::invoke_result_t<const F&, const Args&...>>;
+  using Result = internal::CallResultOf<F, Args...>;
   std::vector<Array> leaves;
   (tree::for_each_leaf(args, [&](const Array& leaf) { leaves.push_back(leaf); }), ...);
   const internal::TracedCall call = internal::trace_call(f, leaves, {}, args...);

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "tessera/base/tree.h"
+#include "tessera/compile/callable.h"
 #include "tessera/ops/regions.h"
 
 namespace tessera::internal {
@@ -14,7 +15,7 @@ namespace tessera::internal {
 template <class F, class... Args>
 class LeafFunction {
  public:
-  using Result = std::decay_t<std::invoke_result_t<const F&, const Args&...>>;
+  using Result = CallResultOf<F, Args...>;
   static_assert(!std::is_void_v<Result>, "a traced function returns its results");
 
   LeafFunction(const F& f, const Args&... args) : f_(f), args_(args...) {}
@@ -64,7 +65,7 @@ class LeafFunction {
           (tree::for_each_leaf(arg, [&](Array& leaf) { leaf = inputs[next++]; }), ...);
         },
         args);
-    result_.emplace(std::apply(f_, std::as_const(args)));
+    result_.emplace(internal::apply(f_, args));
     return tree::leaves(*result_);
   }
   FlatFn flat() {

@@ -33,6 +33,21 @@ Array zeros_of(const Type& type) {
   return cotangent_of(lax::full(type.shape, 0, type.dtype), type);
 }
 
+Array cast_to(const Array& x, const AxisNames& axes) {
+  return axis_subset(axes, x.type().varying) ? x : lax::pcast_varying(x, axes);
+}
+
+// Casts the arrays marked to vary over `axes`; whether any did not.
+bool cast_all(std::vector<Array>& arrays, const std::vector<bool>& marked, const AxisNames& axes) {
+  bool changed = false;
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    if (!marked[i] || axis_subset(axes, arrays[i].type().varying)) continue;
+    arrays[i] = cast_to(arrays[i], axes);
+    changed = true;
+  }
+  return changed;
+}
+
 Linearization linearize_traced(const TracedBody& body, const std::vector<bool>& wrt) {
   std::vector<bool> mask = wrt;
   mask.resize(body.arguments.size(), false);
@@ -107,8 +122,9 @@ ValueAndGradients value_and_grad_flat(const FlatFn& body, std::span<const Array>
   constexpr std::string_view kOp = "grad";
   for (size_t i = 0; i < leaves.size(); ++i)
     if (wrt[i]) expect_differentiable(kOp, leaves[i], paths[i]);
-  TracedBody traced = trace_body(body, leaves);
-  const Type& value = traced.function.type(traced.function.outputs[0]);
+  std::vector<Array> copies(leaves.begin(), leaves.end());
+  TracedBody traced = trace_body(body, copies);
+  Type value = traced.function.type(traced.function.outputs[0]);
   if (value.rank() != 0)
     shape_error(kOp,
                 "expected a function whose result to differentiate is a scalar, got {}; reduce it "
@@ -118,11 +134,11 @@ ValueAndGradients value_and_grad_flat(const FlatFn& body, std::span<const Array>
     type_error(kOp, "expected a function with a real floating-point result, got {}{}",
                describe(value),
                is_complex(value.dtype) ? "; take its real part" : "; convert it to a float");
-  for (size_t i = 0; i < leaves.size(); ++i) {
-    const AxisNames cast = axis_difference(value.varying, leaves[i].type().varying);
-    if (wrt[i] && !cast.empty())
-      traced.arguments[i] = bind1(pcast_op, PcastParams{AxisEnv::current().mesh_of(cast), cast},
-                                  {traced.arguments[i]});
+  // A loss that differs between devices is differentiated by each device's own copy of the
+  // arguments.
+  while (cast_all(copies, wrt, value.varying)) {
+    traced = trace_body(body, copies);
+    value = traced.function.type(traced.function.outputs[0]);
   }
   Linearization linear = linearize_traced(traced, wrt);
   std::vector<Array> cts(linear.results.size());
@@ -146,7 +162,10 @@ ResultsAndTangents jvp_flat(const FlatFn& body, std::span<const Array> leaves,
       type_error(kOp, "expected a tangent of the type of its primal, {}, got {} at {}", describe(x),
                  describe(given[i].type()), paths[i]);
   }
-  const TracedBody traced = trace_body(body, leaves);
+  std::vector<Array> copies(leaves.begin(), leaves.end());
+  for (size_t i = 0; i < copies.size(); ++i)
+    if (given[i].defined()) copies[i] = cast_to(copies[i], given[i].type().varying);
+  const TracedBody traced = trace_body(body, copies);
   given.resize(traced.arguments.size());
   JvpResult result = jvp_function(traced.function, traced.arguments, given);
   ResultsAndTangents out{std::move(result.primals), std::move(result.tangents)};

@@ -6,6 +6,7 @@
 #include "tessera/sharding/atoms.h"
 #include "tessera/sharding/finer_mesh.h"
 #include "tessera/sharding/flatten_regions.h"
+#include "tessera/sharding/merge_equal_ops.h"
 
 namespace tessera {
 namespace {
@@ -48,7 +49,7 @@ Stages run_pipeline(const Function& traced, const ShardingRequest& request, Stag
   if (last == Stage::kTraced) return s;
 
   const bool sharded = s.mesh.rank() > 0;
-  s.propagated = sharded ? propagate(remove_dead_ops(traced), s.mesh, request)
+  s.propagated = sharded ? propagate(remove_dead_ops(merge_equal_ops(traced)), s.mesh, request)
                          : flatten_regions(remove_dead_ops(traced));
   s.propagate_seconds = timer.seconds();
   if (last == Stage::kPropagated) return s;

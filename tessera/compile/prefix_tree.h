@@ -1,5 +1,5 @@
-// PrefixTree: one value for a whole argument, or a list of them for its children: in_specs,
-// out_specs, in_shardings.
+// PrefixTree: one value for a whole argument, or a list of them for its children. PrefixList: those
+// of all arguments, or results: in_specs, out_specs, in_shardings.
 //
 //   {P(), P("data", None)}                 one spec for each of two arguments, whatever trees these
 //   are
@@ -65,17 +65,52 @@ class PrefixTree {
   std::vector<PrefixTree> children_;
 };
 
-// The values of a list of arguments, or of results.
-template <class T, class... Nodes>
-std::vector<T> flatten_prefix(const std::vector<PrefixTree<T>>& prefix, std::string_view op,
-                              const char* what, const Nodes&... nodes) {
-  if (prefix.size() != sizeof...(Nodes))
-    value_error(op, "expected {} entries in {}, one {}, got {}", sizeof...(Nodes), what,
-                sizeof...(Nodes) == 1 ? "value" : "for each value", prefix.size());
-  std::vector<T> out;
-  [[maybe_unused]] size_t i = 0;
-  ((prefix[i].flatten(nodes, op, fmt::format("{}[{}]", what, i), out), ++i), ...);
-  return out;
-}
+// The values of arguments or of results: one for all of them, or a list of one each.
+//
+//   .in_specs = P("x")              of every argument
+//   .in_specs = {P("x"), P()}       of two arguments
+template <class T>
+class PrefixList {
+ public:
+  PrefixList() = default;
+  template <class U>
+  requires(std::convertible_to<U, T> && !std::same_as<std::remove_cvref_t<U>, PrefixList>)
+      PrefixList(U&& value)
+      : entries_{PrefixTree<T>(T(std::forward<U>(value)))}, for_all_(true) {}
+  PrefixList(std::initializer_list<PrefixTree<T>> entries) : entries_(entries) {}
+  PrefixList(std::vector<PrefixTree<T>> entries) : entries_(std::move(entries)) {}
+
+  bool empty() const { return entries_.empty(); }
+  const std::vector<PrefixTree<T>>& entries() const { return entries_; }
+  // One value a leaf of the arguments. UserError naming `op` and `what` where the list does not
+  // fit.
+  template <class... Nodes>
+  std::vector<T> of_arguments(std::string_view op, const char* what, const Nodes&... nodes) const {
+    std::vector<T> out;
+    if (for_all_) {
+      (entries_[0].flatten(nodes, op, what, out), ...);
+      return out;
+    }
+    if (entries_.size() != sizeof...(Nodes))
+      value_error(op, "expected {} entries in {}, one {}, got {}", sizeof...(Nodes), what,
+                  sizeof...(Nodes) == 1 ? "value" : "for each value", entries_.size());
+    [[maybe_unused]] size_t i = 0;
+    ((entries_[i].flatten(nodes, op, fmt::format("{}[{}]", what, i), out), ++i), ...);
+    return out;
+  }
+
+  // One value a leaf of the result, of which a list of one entry is that of the whole.
+  template <class Node>
+  std::vector<T> of_result(std::string_view op, const char* what, const Node& node) const {
+    if (entries_.size() == 1) return of_arguments(op, what, node);
+    std::vector<T> out;
+    PrefixTree<T>(entries_).flatten(node, op, what, out);
+    return out;
+  }
+
+ private:
+  std::vector<PrefixTree<T>> entries_;
+  bool for_all_ = false;
+};
 
 }  // namespace tessera

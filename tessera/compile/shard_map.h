@@ -20,10 +20,11 @@ namespace tessera {
 
 struct ShardMapOptions {
   Mesh mesh;
-  // One entry an argument (a spec for all its leaves, or a tree of specs).
-  std::vector<PrefixTree<PartitionSpec>> in_specs = {};
-  // One entry for the whole result, or one for each of its parts.
-  std::vector<PrefixTree<PartitionSpec>> out_specs = {};
+  // A spec for all arguments, or a list of one entry an argument (a spec for all its leaves, or a
+  // tree of specs).
+  PrefixList<PartitionSpec> in_specs = {};
+  // A spec for the whole result, or a list of one entry for each of its parts.
+  PrefixList<PartitionSpec> out_specs = {};
   // Axes to be manual over; empty: all of the mesh. The others stay automatic inside.
   std::set<std::string> axis_names = {};
   // Refuse an out_spec that claims replication of a value that varies.
@@ -47,11 +48,11 @@ class ShardMapped {
  private:
   template <class... Args>
   auto map(const Args&... args) const {
-    using Result = std::decay_t<std::invoke_result_t<const F&, const Args&...>>;
+    using Result = internal::CallResultOf<F, Args...>;
     std::vector<Array> leaves;
     (tree::for_each_leaf(args, [&](const Array& leaf) { leaves.push_back(leaf); }), ...);
     const std::vector<PartitionSpec> in_specs =
-        flatten_prefix(options_.in_specs, "shard_map", "in_specs", args...);
+        options_.in_specs.of_arguments("shard_map", "in_specs", args...);
     std::optional<Result> shape;  // the result with the body's tracers for leaves
     std::vector<PartitionSpec> out_specs;
     const FlatFn body = [&](const std::vector<Array>& inputs) {
@@ -62,13 +63,8 @@ class ShardMapped {
         return copy;
       };
       std::tuple<std::decay_t<Args>...> local{with_tracers(args)...};
-      shape.emplace(std::apply(f_, local));
-      if (options_.out_specs.size() == 1) {
-        out_specs = flatten_prefix(options_.out_specs, "shard_map", "out_specs", *shape);
-      } else {
-        PrefixTree<PartitionSpec>(options_.out_specs)
-            .flatten(*shape, "shard_map", "out_specs", out_specs);
-      }
+      shape.emplace(internal::apply(f_, local));
+      out_specs = options_.out_specs.of_result("shard_map", "out_specs", *shape);
       return tree::leaves(*shape);
     };
     const std::vector<Array> results = shard_map_flat(

@@ -2,7 +2,7 @@
 //
 //   vmap(f)(x, y)                                   both mapped at dimension 0
 //   vmap(f, {.in_axes = {0, None}})(x, params)      params are the same for every example
-//   vmap(f, {.in_axes = {0}, .axis_name = "i"})     f may call psum(v, "i")
+//   vmap(f, {.in_axes = 0, .axis_name = "i"})       f may call psum(v, "i")
 #pragma once
 
 #include <optional>
@@ -40,10 +40,11 @@ class SpmdAxisName {
 };
 
 struct VmapOptions {
-  // One entry an argument: where all its leaves are mapped, or a tree. Empty: all at 0.
-  std::vector<PrefixTree<MappedAxis>> in_axes = {};
-  // One entry for the whole result, or one for each of its parts. Empty: 0.
-  std::vector<PrefixTree<MappedAxis>> out_axes = {};
+  // Of all arguments, or a list of one entry an argument: where all its leaves are mapped, or a
+  // tree. Empty: all at 0.
+  PrefixList<MappedAxis> in_axes = {};
+  // Of the whole result, or a list of one for each of its parts. Empty: 0.
+  PrefixList<MappedAxis> out_axes = {};
   // Binds the mapped dimension for collectives inside.
   std::string axis_name = {};
   // The number of examples where no argument is mapped; else it must agree.
@@ -58,10 +59,10 @@ struct VmapOptions {
 namespace internal {
 
 struct FlatVmap {
-  std::vector<std::optional<int>> in_axes;  // one a leaf
-  std::vector<std::string> paths;
-  std::optional<int64_t> axis_size;
-  BatchAxis axis;  // but the size
+  std::vector<std::optional<int>> in_axes = {};  // one a leaf
+  std::vector<std::string> paths = {};
+  std::optional<int64_t> axis_size = std::nullopt;
+  BatchAxis axis = {};  // but the size
 };
 // Under a trace. `out_axes`, one a result, is asked for once the body's results are known.
 std::vector<Array> vmap_flat(const FlatFn& body, std::span<const Array> leaves, FlatVmap options,
@@ -93,24 +94,20 @@ class Vmapped {
                  .indivisible = options_.indivisible};
     if (options_.in_axes.empty()) {
       flat.in_axes.assign(leaves.size(), 0);
-    } else if (options_.in_axes.size() == 1 && sizeof...(Args) != 1 &&
-               options_.in_axes[0].value()) {
-      flat.in_axes.assign(leaves.size(), options_.in_axes[0].value()->axis());
     } else {
-      for (const MappedAxis& axis : flatten_prefix(options_.in_axes, "vmap", "in_axes", args...))
+      // A list of one axis is that of all arguments, too.
+      const std::vector<PrefixTree<MappedAxis>>& entries = options_.in_axes.entries();
+      const bool for_all = entries.size() == 1 && sizeof...(Args) != 1 && entries[0].value();
+      const PrefixList<MappedAxis> axes =
+          for_all ? PrefixList<MappedAxis>(*entries[0].value()) : options_.in_axes;
+      for (const MappedAxis& axis : axes.of_arguments("vmap", "in_axes", args...))
         flat.in_axes.push_back(axis.axis());
     }
     const auto out_axes = [&] {
-      std::vector<MappedAxis> out;
       const auto& result = f.result();
-      if (options_.out_axes.empty()) {
-        out.assign(tree::num_leaves(result), MappedAxis(0));
-      } else if (options_.out_axes.size() == 1) {
-        options_.out_axes[0].flatten(result, "vmap", "out_axes", out);
-      } else {
-        PrefixTree<MappedAxis>(options_.out_axes).flatten(result, "vmap", "out_axes", out);
-      }
-      return out;
+      if (!options_.out_axes.empty())
+        return options_.out_axes.of_result("vmap", "out_axes", result);
+      return std::vector<MappedAxis>(tree::num_leaves(result), MappedAxis(0));
     };
     const std::vector<Array> results =
         internal::vmap_flat(f.flat(), leaves, std::move(flat), out_axes);

@@ -7,6 +7,7 @@
 #include "tessera/fusion/graph.h"
 #include "tessera/fusion/plan.h"
 #include "tessera/fusion/simplify.h"
+#include "tessera/fusion/vector_product.h"
 #include "tessera/sharding/prune_control.h"
 
 namespace tessera {
@@ -29,6 +30,7 @@ class Scheduler {
   int slot(int v);
   void add_output_slots();
   void add_kernel(const Group& group, EmittedKernel emitted);
+  void add_dot(DotStep dot);
   void add_stored_op(const Group& group);
 
   const Graph& g_;
@@ -63,6 +65,14 @@ void Scheduler::add_kernel(const Group& group, EmittedKernel emitted) {
   out_.steps.emplace_back(std::move(step));
 }
 
+void Scheduler::add_dot(DotStep dot) {
+  if (std::optional<KernelStep> small = vector_product(dot, out_.slots)) {
+    out_.steps.emplace_back(std::move(*small));
+  } else {
+    out_.steps.emplace_back(std::move(dot));
+  }
+}
+
 void Scheduler::add_stored_op(const Group& group) {
   const GraphOp& op = g_.ops[group.op];
   std::vector<int> in;
@@ -73,7 +83,7 @@ void Scheduler::add_stored_op(const Group& group) {
       out_.steps.emplace_back(ViewStep{in[0], out});
       return;
     case OpKind::kDot:
-      out_.steps.emplace_back(dot_step(op, in, out, g_.values[op.results[0]].axes));
+      add_dot(dot_step(op, in, out, g_.values[op.results[0]].axes));
       return;
     case OpKind::kCollective:
       out_.steps.emplace_back(collective_step(op, in, out));

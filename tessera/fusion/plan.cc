@@ -297,6 +297,11 @@ bool Planner::structure(Group& group, int parallel_rank) {
   return true;
 }
 
+// Whether the domain of the kernel, those of its reductions included, has one element.
+bool one_element(const Group& group) {
+  return std::all_of(group.extents.begin(), group.extents.end(), [](int64_t e) { return e == 1; });
+}
+
 // Whether op i may be computed where `demand` reads it: the kernel does not repeat expensive work.
 bool Planner::affordable(int i, const Demand& demand) {
   Group& group = plan_.groups[demand.group];
@@ -304,7 +309,10 @@ bool Planner::affordable(int i, const Demand& demand) {
   const GraphOp& op = g_.ops[i];
   const int v = op.results[0];
   const GraphValue& value = g_.values[v];
-  if (value.elements() == 1) return work(v) <= kScalarWork;
+  if (value.elements() == 1) {
+    // A kernel of one element repeats nothing, and what it does not store may be fused.
+    return work(v) <= kScalarWork || (group.axes == value.axes && one_element(group));
+  }
   if (op.kind == OpKind::kIndexMap && op.mapping.pieces.size() > 4) return false;
   if ((demand.times - 1) * work(v) > kCheapWork || demand.times > 16) return false;
   if (work(v) <= kExpensiveWork) return true;

@@ -11,6 +11,7 @@
 #include "tessera/ops/reshape.h"
 #include "tessera/ops/select.h"
 #include "tessera/ops/slice.h"
+#include "tessera/sharding/prune_control.h"
 
 namespace tessera {
 namespace {
@@ -29,7 +30,8 @@ class Simplifier {
       Op copy = op;
       for (ValueId& v : copy.operands) v = number_[v];
       const std::vector<ValueId> results =
-          op.results.size() == 1 && !op.def->effect
+          is_empty(op) ? empty_constants(op)
+          : op.results.size() == 1 && !op.def->effect
               ? std::vector{rewrite(std::move(copy), f_.types[op.results[0]])}
               : append(std::move(copy), f_.types_of(op.results));
       for (size_t r = 0; r < results.size(); ++r) number_[op.results[r]] = results[r];
@@ -39,6 +41,24 @@ class Simplifier {
   }
 
  private:
+  // What has no elements takes no computing, and no kernel has to know of it.
+  bool is_empty(const Op& op) const {
+    return op.def != &constant_op && !op.results.empty() && !has_effect(op) &&
+           std::all_of(op.results.begin(), op.results.end(),
+                       [&](ValueId v) { return f_.types[v].elements() == 0; });
+  }
+  std::vector<ValueId> empty_constants(const Op& op) {
+    std::vector<ValueId> out;
+    for (ValueId v : op.results) {
+      const Type& type = f_.types[v];
+      const Op constant{.def = &constant_op,
+                        .params = ConstantParams{Literal(type.dtype, Shape{}), type.shape},
+                        .source = op.source};
+      out.push_back(append(constant, std::array{type})[0]);
+    }
+    return out;
+  }
+
   // An existing value that equals the op's result, or the result of a simpler op, or of the op
   // itself.
   ValueId rewrite(Op op, const Type& type);

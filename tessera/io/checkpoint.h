@@ -11,8 +11,8 @@
 //
 // Each distinct shard of a leaf is written once; restoring assembles the slices that the new
 // placement needs. A step appears under its name only when all of it is on the disk, so whatever
-// kills a save leaves the steps before it as they were; what it left behind (.tmp-*) is never read,
-// and removed by the next save. docs/checkpoints.md has the format.
+// kills a save leaves the steps before it as they were; what it left behind (.tmp-step_00000012) is
+// never read, and removed by the next save. docs/checkpoints.md has the format.
 //
 // What is static about a tree (numbers, strings, sizes) is part of the program, and not saved.
 #pragma once
@@ -46,8 +46,10 @@ struct NamedLeaf {
   std::string path;  // of tree::for_each_leaf_with_path
   Array array;
 };
+// `max_header`: of a file, in bytes; that of the format where it is not given.
 void save_checkpoint(const std::filesystem::path& path, int64_t step,
-                     const std::vector<NamedLeaf>& leaves, const SaveOptions& options);
+                     const std::vector<NamedLeaf>& leaves, const SaveOptions& options,
+                     std::optional<uint64_t> max_header = std::nullopt);
 std::vector<Array> restore_checkpoint(const std::filesystem::path& path,
                                       const std::vector<NamedLeaf>& like,
                                       std::optional<int64_t> step);

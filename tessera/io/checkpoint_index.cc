@@ -1,13 +1,13 @@
 #include "tessera/io/checkpoint_index.h"
 
+#include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "tessera/io/checkpoint.h"
 #include "tessera/io/crc32c.h"
+#include "tessera/io/file.h"
 
 namespace tessera {
 namespace internal {
@@ -17,6 +17,8 @@ using Json = nlohmann::json;
 
 constexpr std::string_view kFormat = "tessera-checkpoint";
 constexpr int kVersion = 1;
+constexpr std::string_view kArrays = "arrays", kSuffix = ".safetensors";
+constexpr int64_t kMaxDepth = 16;  // an index has six levels; nlohmann's dump() recurses
 
 // Keys come out sorted and numbers are integers, so equal objects have equal text.
 uint32_t checksum(const Json& object) {
@@ -30,15 +32,41 @@ uint32_t checksum(const Json& object) {
            file.string(), what);
 }
 
-CheckpointIndex from_json(const Json& json) {
+// Brackets within brackets, strings aside.
+int64_t nesting(std::string_view json) {
+  int64_t depth = 0, most = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (c == '"') quoted = !quoted;
+    if (quoted) {
+      i += c == '\\';
+    } else if (c == '[' || c == '{') {
+      most = std::max(most, ++depth);
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return most;
+}
+
+CheckpointIndex from_json(const std::filesystem::path& path, const Json& json) {
   CheckpointIndex out;
   json.at("step").get_to(out.step);
-  for (const auto& [name, file] : json.at("files").items())
+  for (const auto& [name, file] : json.at("files").items()) {
+    if (name.find('/') != std::string::npos || name == ".." || name == "." || name.empty())
+      damaged(path, fmt::format("one that names '{}', a file that is not beside it", name));
     out.files[name] = {file.at("bytes").get<uint64_t>(), file.at("header_crc32c").get<uint32_t>()};
+  }
   for (const Json& leaf : json.at("leaves")) {
     SavedLeaf& saved = out.leaves.emplace_back();
     leaf.at("path").get_to(saved.path);
-    saved.dtype = dtype_from_name(leaf.at("dtype").get<std::string>());
+    const auto dtype = leaf.at("dtype").get<std::string>();
+    try {
+      saved.dtype = dtype_from_name(dtype);
+    } catch (const UserError&) {
+      damaged(path, fmt::format("one that names the unknown dtype '{}'", dtype));
+    }
     for (const Json& extent : leaf.at("shape")) saved.shape.push_back(extent.get<int64_t>());
     for (const Json& slice : leaf.at("slices")) {
       SavedSlice& part = saved.slices.emplace_back();
@@ -86,9 +114,10 @@ std::string to_json(const CheckpointIndex& index) {
 }
 
 CheckpointIndex read_index(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) damaged(file, "no file that can be read");
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const PlainFile in = open_plain("restore_checkpoint", file);
+  std::string text(in.bytes, '\0');
+  read_at(in.file.fd(), text.data(), text.size(), 0, "restore_checkpoint", file);
+  if (nesting(text) > kMaxDepth) damaged(file, "a file that is damaged or no index");
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("crc32c") || !json.contains("format") ||
       json["format"] != kFormat)
@@ -100,7 +129,7 @@ CheckpointIndex read_index(const std::filesystem::path& file) {
   json.erase("crc32c");
   if (sum != checksum(json)) damaged(file, "a file whose checksum differs");
   try {
-    return from_json(json);
+    return from_json(file, json);
   } catch (const Json::exception& error) {
     damaged(file, fmt::format("a file without what it must have ({})", error.what()));
   }
@@ -116,6 +145,32 @@ Shape stored_shape(DType dtype, const ShardIndex& index) {
 
 std::string step_name(int64_t step) { return fmt::format("step_{:08}", step); }
 
+std::optional<int64_t> step_of_name(std::string_view name) {
+  constexpr std::string_view kPrefix = "step_";
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  int64_t step = -1;
+  std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), step);
+  if (step < 0 || name != step_name(step)) return std::nullopt;
+  return step;
+}
+
+bool is_leftover(const std::filesystem::path& folder) {
+  namespace fs = std::filesystem;
+  const std::string name = folder.filename().string();
+  if (!name.starts_with(kTemporary) ||
+      !step_of_name(std::string_view(name).substr(kTemporary.size())))
+    return false;
+  std::error_code error;
+  if (!fs::is_directory(fs::symlink_status(folder, error))) return false;
+  fs::directory_iterator entry(folder, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const std::string file = entry->path().filename().string();
+    const bool own = file == kIndexFile || (file.starts_with(kArrays) && file.ends_with(kSuffix));
+    if (!own || !fs::is_regular_file(entry->symlink_status(error))) return false;
+  }
+  return !error;
+}
+
 std::string leaf_text(const std::string& path) {
   return path.empty() ? "the only leaf" : fmt::format("leaf '{}'", path);
 }
@@ -128,14 +183,9 @@ std::vector<int64_t> all_steps(const std::filesystem::path& path) {
   std::filesystem::directory_iterator entries(path, error);
   if (error == std::errc::no_such_file_or_directory) return steps;
   for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
-    const std::string name = entries->path().filename();
-    constexpr std::string_view kPrefix = "step_";
-    if (!name.starts_with(kPrefix)) continue;
-    int64_t step = -1;
-    std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), step);
+    const std::optional<int64_t> step = internal::step_of_name(entries->path().filename().string());
     std::error_code gone;
-    if (step >= 0 && name == internal::step_name(step) && entries->is_directory(gone))
-      steps.push_back(step);
+    if (step && entries->is_directory(gone)) steps.push_back(*step);
   }
   if (error)
     io_error("all_steps", "expected '{}' to be a folder of checkpoints, got: {}; check the path",

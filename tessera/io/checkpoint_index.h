@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,7 +42,8 @@ struct CheckpointIndex {
 
 // UserError kValue naming a path that is not UTF-8.
 std::string to_json(const CheckpointIndex& index);
-// UserError kIo naming the file where it is missing, damaged or of a later version.
+// UserError kIo naming the file where it is missing, damaged or of a later version, or names files
+// that are not beside it.
 CheckpointIndex read_index(const std::filesystem::path& file);
 
 // What files hold of a leaf: safetensors does not have complex128, nor do its older readers have
@@ -51,6 +53,11 @@ Shape stored_shape(DType dtype, const ShardIndex& index);
 
 // step_00000012.
 std::string step_name(int64_t step);
+// The step of such a name.
+std::optional<int64_t> step_of_name(std::string_view name);
+// Of a name that a save gives to what it is writing or removing, and without other files than a
+// save's: what a killed one left, or a save that runs. Other things of such names are the user's.
+bool is_leftover(const std::filesystem::path& folder);
 // "leaf '.0[2]'"; "the only leaf" where the tree is an Array.
 std::string leaf_text(const std::string& path);
 

@@ -23,7 +23,7 @@ int64_t find_step(const fs::path& path, std::optional<int64_t> step) {
   for (fs::directory_iterator entry(path, ignored), end; !ignored && entry != end;
        entry.increment(ignored)) {
     const std::string name = entry->path().filename();
-    if (name.starts_with(kTemporary) && (!step || name.ends_with(step_name(*step))))
+    if (is_leftover(entry->path()) && (!step || name.ends_with(step_name(*step))))
       io_error(kOp,
                "expected {} in '{}', got one that is being written or that a killed save left "
                "('{}'); wait for that save, or save again",
@@ -112,21 +112,36 @@ class Restore {
   }
 
   void check_slices(const SavedLeaf& leaf) const {
-    int64_t elements = 0;
+    std::vector<const ShardIndex*> slices;
     for (const SavedSlice& slice : leaf.slices) {
       bool inside = slice.index.size() == leaf.shape.size();
-      int64_t volume = 1;
       for (size_t d = 0; inside && d < slice.index.size(); ++d) {
         const IndexRange& range = slice.index[d];
         inside = 0 <= range.start && range.start <= range.stop && range.stop <= leaf.shape[d];
-        volume *= range.size();
       }
       if (!inside) damaged(leaf, slice.file, "a slice that lies outside of it");
-      elements += volume;
+      slices.push_back(&slice.index);
     }
-    if (elements != leaf.shape.elements())
-      damaged(leaf, std::string(kIndexFile),
-              fmt::format("slices of {} of its {} elements", elements, leaf.shape.elements()));
+    if (leaf.shape.elements() > 0 && !tile(slices, leaf.shape, 0))
+      damaged(leaf, std::string(kIndexFile), "slices that leave gaps or overlap");
+  }
+
+  // Whether slices that agree in the dimensions before `d` are the cells of a grid, as those of
+  // every sharding are.
+  static bool tile(std::span<const ShardIndex*> slices, const Shape& shape, size_t d) {
+    if (d == shape.size()) return slices.size() == 1;
+    const auto range = [d](const ShardIndex* index) { return (*index)[d]; };
+    std::sort(slices.begin(), slices.end(), [&](const ShardIndex* a, const ShardIndex* b) {
+      return std::pair(range(a).start, range(a).stop) < std::pair(range(b).start, range(b).stop);
+    });
+    int64_t at = 0;
+    for (size_t i = 0, end = 0; i < slices.size(); i = end) {
+      const IndexRange here = range(slices[i]);
+      while (end < slices.size() && range(slices[end]) == here) ++end;
+      if (here.start != at || !tile(slices.subspan(i, end - i), shape, d + 1)) return false;
+      at = here.stop;
+    }
+    return at == shape[d];
   }
 
   // The part of a leaf that `index` says, from the slices that overlap it.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <numeric>
 #include <set>
 
 #include "tessera/base/warning.h"
@@ -20,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr std::string_view kOp = "save_checkpoint";
-constexpr int64_t kMaxFiles = 16;  // all of them are open at once
+constexpr int64_t kMaxFiles = 16;  // unless headers ask for more
 
 [[noreturn]] void failed(const fs::path& path, int error) {
   io_error(kOp,
@@ -64,21 +65,21 @@ struct Piece {
   size_t leaf = 0, slice = 0;  // of the index
   int64_t instance = 0;        // of the array
   int64_t holder = 0;          // position in the mesh of the first device that holds it
-  size_t file = 0;
 };
 
 struct FilePlan {
-  std::string name;
+  std::string name, header;
   std::vector<SafetensorsEntry> entries;
-  File file;
+  std::vector<size_t> pieces;  // one an entry
+  uint64_t header_bytes = 0;   // at most
 };
 
 // One save, step by step; what fails leaves `path` as it was.
 class Save {
  public:
   Save(const fs::path& path, int64_t step, const std::vector<NamedLeaf>& leaves,
-       const SaveOptions& options)
-      : path_(path), leaves_(leaves), options_(options) {
+       const SaveOptions& options, uint64_t max_header)
+      : path_(path), leaves_(leaves), options_(options), max_header_(max_header) {
     index_.step = step;
     temporary_ = path_ / fmt::format("{}{}", kTemporary, step_name(step));
   }
@@ -93,7 +94,8 @@ class Save {
       value_error(kOp,
                   "expected a step that '{}' does not have, got {}; choose another or remove {}",
                   path_.string(), index_.step, place.string());
-    remove_leftovers();
+    if (locked_) remove_leftovers();
+    make_temporary();
     try {
       write();
       if (::rename(temporary_.c_str(), place.c_str()) != 0) failed(place, errno);
@@ -148,67 +150,86 @@ class Save {
     for (const auto& leaf : leaves_) bytes += leaf.array.size() * itemsize(leaf.array.dtype());
     for (const Piece& piece : pieces_) holders = std::max(holders, piece.holder + 1);
     const int64_t count = bytes <= options_.single_file_bytes ? 1 : std::min(holders, kMaxFiles);
-    for (int64_t f = 0; f < count; ++f)
-      files_.push_back({count == 1 ? "arrays.safetensors"
-                                   : fmt::format("arrays-{:05}-of-{:05}.safetensors", f + 1, count),
-                        {},
-                        File()});
-    for (Piece& piece : pieces_) {
-      piece.file = static_cast<size_t>(piece.holder * count / holders);
-      FilePlan& file = files_[piece.file];
-      SavedLeaf& leaf = index_.leaves[piece.leaf];
-      SavedSlice& slice = leaf.slices[piece.slice];
-      slice.file = file.name;
-      // No path ends as these names do.
-      slice.tensor = leaf.slices.size() == 1
-                         ? leaf.path
-                         : fmt::format("{}@{}", leaf.path, fmt::join(slice.index, ","));
-      file.entries.push_back(
-          {slice.tensor, stored_dtype(leaf.dtype), stored_shape(leaf.dtype, slice.index)});
+    files_.resize(static_cast<size_t>(count));
+    std::vector<size_t> open(files_.size());  // which file of a group is still being filled
+    std::iota(open.begin(), open.end(), 0);
+    for (size_t p = 0; p < pieces_.size(); ++p)
+      plan_piece(p, open[static_cast<size_t>(pieces_[p].holder * count / holders)]);
+    for (size_t f = 0; f < files_.size(); ++f) {
+      FilePlan& file = files_[f];
+      file.name = files_.size() == 1
+                      ? "arrays.safetensors"
+                      : fmt::format("arrays-{:05}-of-{:05}.safetensors", f + 1, files_.size());
+      for (size_t p : file.pieces) slice_of(pieces_[p]).file = file.name;
+      file.header = safetensors_header(kOp, file.entries, max_header_);
     }
-    for (FilePlan& file : files_) headers_.push_back(safetensors_header(kOp, file.entries));
   }
+
+  // Into file `f`, or a new one if the header of that is full.
+  void plan_piece(size_t p, size_t& f) {
+    const Piece& piece = pieces_[p];
+    const SavedLeaf& leaf = index_.leaves[piece.leaf];
+    SavedSlice& slice = slice_of(piece);
+    // No path ends as these names do.
+    slice.tensor = leaf.slices.size() == 1
+                       ? leaf.path
+                       : fmt::format("{}@{}", leaf.path, fmt::join(slice.index, ","));
+    SafetensorsEntry entry{slice.tensor, stored_dtype(leaf.dtype),
+                           stored_shape(leaf.dtype, slice.index)};
+    const uint64_t bytes = safetensors_entry_bytes(entry);
+    if (!files_[f].entries.empty() && files_[f].header_bytes + bytes > max_header_) {
+      f = files_.size();
+      files_.emplace_back();
+    }
+    files_[f].header_bytes += bytes;
+    files_[f].entries.push_back(std::move(entry));
+    files_[f].pieces.push_back(p);
+  }
+
+  SavedSlice& slice_of(const Piece& piece) { return index_.leaves[piece.leaf].slices[piece.slice]; }
 
   // Two saves at once would take each other's files for leftovers.
   void lock() {
-    std::error_code error;
-    if (fs::create_directories(path_, error)) flush_folder(fs::absolute(path_).parent_path());
+    std::error_code error, unknown;
+    if (fs::create_directories(path_, error))
+      flush_folder(fs::absolute(path_, unknown).parent_path());
     if (error) failed(path_, error.value());
     lock_ = File(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (lock_.fd() < 0) failed(path_, errno);
-    // File systems without locks leave that to the user.
-    if (::flock(lock_.fd(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    locked_ = ::flock(lock_.fd(), LOCK_EX | LOCK_NB) == 0;
+    if (!locked_ && errno == EWOULDBLOCK)
       io_error(kOp,
                "expected no other save to be writing to '{}', got one; wait for it, or give each "
                "run a folder of its own",
                path_.string());
   }
 
+  // Of saves that were killed: whoever holds the lock is the only one that writes here. What has
+  // other names or holds other files is the user's.
   void remove_leftovers() {
     std::vector<fs::path> left;
     std::error_code error;
     for (fs::directory_iterator entry(path_, error), end; !error && entry != end;
          entry.increment(error))
-      if (entry->path().filename().string().starts_with(kTemporary)) left.push_back(entry->path());
+      if (is_leftover(entry->path())) left.push_back(entry->path());
     for (const fs::path& folder : left) {
       fs::remove_all(folder, error);
       if (error) failed(folder, error.value());
     }
   }
 
+  void make_temporary() {
+    if (::mkdir(temporary_.c_str(), 0777) == 0) return;
+    if (errno != EEXIST) failed(temporary_, errno);
+    io_error(kOp,
+             "expected no '{}', where the step is written first, got one that {}; remove or rename "
+             "it",
+             temporary_.string(),
+             locked_ ? "holds other files than a save" : "another save may be writing");
+  }
+
   void write() {
-    if (::mkdir(temporary_.c_str(), 0777) != 0) failed(temporary_, errno);
-    for (size_t f = 0; f < files_.size(); ++f) {
-      FilePlan& file = files_[f];
-      file.file = create(file.name);
-      const std::string& header = headers_[f];
-      write_all(file.file.fd(), header.data(), header.size(), kOp, temporary_ / file.name);
-      SavedFile& saved = index_.files[file.name];
-      saved = {header.size(), crc32c(header.data(), header.size())};
-      for (const SafetensorsEntry& entry : file.entries) saved.bytes += entry.bytes();
-    }
-    for (const Piece& piece : pieces_) write_piece(piece);
-    for (FilePlan& file : files_) finish(file.file, file.name);
+    for (FilePlan& file : files_) write_file(file);
     const std::string text = to_json(index_);
     File index = create(std::string(kIndexFile));
     write_all(index.fd(), text.data(), text.size(), kOp, temporary_ / kIndexFile);
@@ -216,16 +237,25 @@ class Save {
     flush_folder(temporary_);
   }
 
-  void write_piece(const Piece& piece) {
-    const SavedLeaf& leaf = index_.leaves[piece.leaf];
-    SavedSlice& slice = index_.leaves[piece.leaf].slices[piece.slice];
-    const Literal data = piece_data(leaves_[piece.leaf].array, piece.instance);
-    const auto bytes = static_cast<size_t>(data.bytes());
-    slice.crc32c = crc32c(data.raw(), bytes);
-    const FilePlan& file = files_[piece.file];
-    TESSERA_CHECK(data.elements() * (is_complex(leaf.dtype) ? 2 : 1) ==
-                  stored_shape(leaf.dtype, slice.index).elements());
-    write_all(file.file.fd(), data.raw(), bytes, kOp, temporary_ / file.name);
+  void write_file(FilePlan& plan) {
+    const fs::path path = temporary_ / plan.name;
+    File file = create(plan.name);
+    write_all(file.fd(), plan.header.data(), plan.header.size(), kOp, path);
+    SavedFile& saved = index_.files[plan.name];
+    saved = {plan.header.size(), crc32c(plan.header.data(), plan.header.size())};
+    for (const SafetensorsEntry& entry : plan.entries) saved.bytes += entry.bytes();
+    for (size_t p : plan.pieces) {
+      const Piece& piece = pieces_[p];
+      const SavedLeaf& leaf = index_.leaves[piece.leaf];
+      SavedSlice& slice = slice_of(piece);
+      const Literal data = piece_data(leaves_[piece.leaf].array, piece.instance);
+      const auto bytes = static_cast<size_t>(data.bytes());
+      slice.crc32c = crc32c(data.raw(), bytes);
+      TESSERA_CHECK(data.elements() * (is_complex(leaf.dtype) ? 2 : 1) ==
+                    stored_shape(leaf.dtype, slice.index).elements());
+      write_all(file.fd(), data.raw(), bytes, kOp, path);
+    }
+    finish(file, plan.name);
   }
 
   // Without padding.
@@ -274,24 +304,25 @@ class Save {
   const fs::path path_;
   const std::vector<NamedLeaf>& leaves_;
   const SaveOptions& options_;
+  const uint64_t max_header_;
   fs::path temporary_;
   CheckpointIndex index_;
   std::vector<Piece> pieces_;
   std::vector<FilePlan> files_;
-  std::vector<std::string> headers_;
   File lock_;
+  bool locked_ = false;  // some file systems have no locks
 };
 
 }  // namespace
 
 void save_checkpoint(const fs::path& path, int64_t step, const std::vector<NamedLeaf>& leaves,
-                     const SaveOptions& options) {
+                     const SaveOptions& options, std::optional<uint64_t> max_header) {
   if (step < 0) value_error(kOp, "expected a step of 0 or more, got {}; count from 0", step);
   if (options.keep < 0)
     value_error(kOp, "expected to keep 1 step or more (0: all), got {}; change .keep",
                 options.keep);
   check_leaves(leaves);
-  Save(path, step, leaves, options).run();
+  Save(path, step, leaves, options, max_header.value_or(kMaxSafetensorsHeader)).run();
 }
 
 }  // namespace tessera::internal

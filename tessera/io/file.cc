@@ -1,6 +1,7 @@
 #include "tessera/io/file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -51,6 +52,19 @@ void read_at(int fd, void* data, size_t n, uint64_t offset, std::string_view op,
     offset += static_cast<uint64_t>(got);
     n -= static_cast<size_t>(got);
   }
+}
+
+PlainFile open_plain(std::string_view op, const std::filesystem::path& path) {
+  // Without O_NONBLOCK a pipe that nobody writes to is waited for.
+  PlainFile out{File(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC))};
+  struct stat status {};
+  if (out.file.fd() < 0 || ::fstat(out.file.fd(), &status) != 0)
+    io_error(op, "expected a file '{}', got: {}; check the path", path.string(), error_text(errno));
+  if (!S_ISREG(status.st_mode))
+    io_error(op, "expected '{}' to be a plain file, got {}; check the path", path.string(),
+             S_ISDIR(status.st_mode) ? "a folder" : "a device, a pipe or a socket");
+  out.bytes = static_cast<uint64_t>(status.st_size);
+  return out;
 }
 
 void flush_folder(const std::filesystem::path& folder) {

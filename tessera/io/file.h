@@ -34,6 +34,14 @@ void write_all(int fd, const void* data, size_t n, std::string_view op,
 void read_at(int fd, void* data, size_t n, uint64_t offset, std::string_view op,
              const std::filesystem::path& path);
 
+struct PlainFile {
+  File file;
+  uint64_t bytes = 0;
+};
+// Opens `path` to read it. UserError for what is not there, may not be read, or is a folder, a
+// device or a pipe, which nobody waits for.
+PlainFile open_plain(std::string_view op, const std::filesystem::path& path);
+
 // Makes the names in a folder survive a power failure. Some file systems cannot flush a folder;
 // what the folder holds is whole anyway.
 void flush_folder(const std::filesystem::path& folder);

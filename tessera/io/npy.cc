@@ -1,7 +1,5 @@
 #include "tessera/io/npy.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,14 +13,12 @@
 #include <utility>
 
 #include "tessera/io/file.h"
+#include "tessera/io/replace_file.h"
 
 namespace tessera {
 namespace {
 
-using internal::error_text;
-using internal::File;
 using internal::NpySource;
-using internal::write_all;
 
 static_assert(std::endian::native == std::endian::little,
               "files are little endian, and written as memory stands");
@@ -30,6 +26,8 @@ static_assert(std::endian::native == std::endian::little,
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kMaxHeader = 1 << 16;  // NumPy itself refuses headers beyond 10,000 bytes
 constexpr size_t kMaxRank = 64;         // NumPy's
+// At once: libzip counts in 32 bits what it unpacks.
+constexpr size_t kMaxRead = 1 << 24;
 
 struct Header {
   DType dtype = float32;
@@ -48,7 +46,7 @@ struct Header {
 void read_exactly(const NpySource& source, void* buffer, size_t n) {
   char* out = static_cast<char*>(buffer);
   while (n > 0) {
-    const size_t got = source.read(out, n);
+    const size_t got = source.read(out, std::min(n, kMaxRead));
     if (got == 0) damaged(source, "a file that ends early");
     out += got;
     n -= got;
@@ -331,67 +329,26 @@ std::string internal::npy_header(const Literal& literal) {
   return out + text;
 }
 
-void internal::write_atomically(std::string_view op, const std::filesystem::path& path,
-                                const std::function<void(const std::filesystem::path&)>& write) {
-  std::filesystem::path temporary;
-  for (int attempt = 0; temporary.empty() || std::filesystem::exists(temporary); ++attempt)
-    temporary = path.string() + fmt::format(".{}.{}.tmp", ::getpid(), attempt);
-  struct Remover {
-    const std::filesystem::path& path;
-    bool armed = true;
-    ~Remover() {
-      std::error_code ignored;
-      if (armed) std::filesystem::remove(path, ignored);
-    }
-  } remover{temporary};
-  write(temporary);
-  const auto fail = [&](const char* step) {
-    io_error(op, "expected to write '{}', got: {} ({}); free space or choose another place",
-             path.string(), error_text(errno), step);
-  };
-  const File file(::open(temporary.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.fd() < 0) fail("open");
-  if (::fsync(file.fd()) != 0) fail("fsync");
-  if (::rename(temporary.c_str(), path.c_str()) != 0) fail("rename");
-  remover.armed = false;
-  // The rename itself reaches the disk with the folder.
-  flush_folder(path.parent_path());
-}
-
 Literal read_npy(const std::filesystem::path& path) {
-  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat status {};
-  if (file.fd() < 0 || ::fstat(file.fd(), &status) != 0)
-    io_error("load_npy", "expected a file '{}', got: {}; check the path", path.string(),
-             error_text(errno));
-  if (!S_ISREG(status.st_mode))
-    io_error("load_npy", "expected '{}' to be a plain file; check the path", path.string());
+  const internal::PlainFile plain = internal::open_plain("load_npy", path);
   const auto read = [&](void* buffer, size_t n) -> size_t {
     for (;;) {
-      const ssize_t got = ::read(file.fd(), buffer, std::min<size_t>(n, 1 << 30));
+      const ssize_t got = ::read(plain.file.fd(), buffer, n);
       if (got >= 0) return static_cast<size_t>(got);
       if (errno != EINTR)
         io_error("load_npy", "expected to read '{}', got: {}; check the disk", path.string(),
-                 error_text(errno));
+                 internal::error_text(errno));
     }
   };
-  return internal::read_npy({"load_npy", fmt::format("'{}'", path.string()),
-                             static_cast<uint64_t>(status.st_size), read});
+  return internal::read_npy({"load_npy", fmt::format("'{}'", path.string()), plain.bytes, read});
 }
 
 void write_npy(const std::filesystem::path& path, const Literal& literal) {
-  internal::write_atomically("save_npy", path, [&](const std::filesystem::path& temporary) {
-    File file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-    if (file.fd() < 0)
-      io_error("save_npy",
-               "expected to write '{}', got: {}; check that the folder exists and is writable",
-               path.string(), error_text(errno));
+  constexpr std::string_view kOp = "save_npy";
+  internal::replace_file_by(kOp, path, [&](int fd) {
     const std::string header = internal::npy_header(literal);
-    write_all(file.fd(), header.data(), header.size(), "save_npy", path);
-    write_all(file.fd(), literal.raw(), static_cast<size_t>(literal.bytes()), "save_npy", path);
-    if (file.close() != 0)
-      io_error("save_npy", "expected to write '{}', got: {}; free space or choose another place",
-               path.string(), error_text(errno));
+    internal::write_all(fd, header.data(), header.size(), kOp, path);
+    internal::write_all(fd, literal.raw(), static_cast<size_t>(literal.bytes()), kOp, path);
   });
 }
 

@@ -25,8 +25,7 @@ namespace tessera {
 
 Literal read_npy(const std::filesystem::path& path);
 
-// Writes beside `path`, flushes to the disk, then renames: after any failure the old file is as it
-// was.
+// Through replace_file.h: after any failure the old file is as it was.
 void write_npy(const std::filesystem::path& path, const Literal& literal);
 
 namespace internal {
@@ -44,11 +43,6 @@ Literal read_npy(const NpySource& source);
 
 // Everything that stands before the bytes of `literal` in a file.
 std::string npy_header(const Literal& literal);
-
-// Calls write(temporary) for a fresh name beside `path`, then flushes that file and renames it to
-// `path`. `write` throws if it fails; the temporary file is removed then.
-void write_atomically(std::string_view op, const std::filesystem::path& path,
-                      const std::function<void(const std::filesystem::path& temporary)>& write);
 
 }  // namespace internal
 }  // namespace tessera

@@ -2,13 +2,13 @@
 
 #include <zip.h>
 
-#include <fstream>
 #include <memory>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
+#include "tessera/io/file.h"
 #include "tessera/io/npy.h"
+#include "tessera/io/replace_file.h"
 
 namespace tessera {
 namespace {
@@ -107,29 +107,23 @@ std::map<std::string, Literal> read_archive(zip_t* archive, const std::string& f
 // libzip removes an archive that has no members; as a file, it is the end record of a zip file
 // alone.
 void write_empty_archive(const std::filesystem::path& path) {
-  std::ofstream out(path, std::ios::binary);
-  out << "PK\5\6" << std::string(18, '\0') << std::flush;
-  if (!out)
-    io_error("save_npz",
-             "expected to write '{}'; check that the folder exists, is writable and has space",
-             path.string());
+  internal::replace_file_by("save_npz", path, [&](int fd) {
+    const std::string end = "PK\5\6" + std::string(18, '\0');
+    internal::write_all(fd, end.data(), end.size(), "save_npz", path);
+  });
 }
 
 }  // namespace
 
 std::map<std::string, Literal> read_npz(const std::filesystem::path& path) {
   const std::string file = fmt::format("'{}'", path.string());
+  const uint64_t bytes = internal::open_plain("load_npz", path).bytes;
   int code = 0;
   const Archive archive(zip_open(path.c_str(), ZIP_RDONLY, &code));
   if (!archive && (code == ZIP_ER_NOENT || code == ZIP_ER_OPEN))
     io_error("load_npz", "expected a readable file {}, got: {}; check the path", file,
              ZipError(code).text());
   if (!archive) damaged(file, opening_error(code));
-  std::error_code error;
-  const uintmax_t bytes = std::filesystem::file_size(path, error);
-  if (error)
-    io_error("load_npz", "expected a plain file {}, got: {}; check the path", file,
-             error.message());
   return read_archive(archive.get(), file, bytes);
 }
 
@@ -160,10 +154,10 @@ void write_npz(const std::filesystem::path& path, const std::map<std::string, Li
                "expected names of arrays without zero bytes and up to {} bytes long, got one of "
                "{}; rename it",
                0xff00, name.size());
-  internal::write_atomically("save_npz", path, [&](const std::filesystem::path& temporary) {
-    if (arrays.empty()) return write_empty_archive(temporary);
+  if (arrays.empty()) return write_empty_archive(path);
+  internal::replace_file("save_npz", path, [&](const std::filesystem::path& temporary) {
     int code = 0;
-    Archive archive(zip_open(temporary.c_str(), ZIP_CREATE | ZIP_EXCL, &code));
+    Archive archive(zip_open(temporary.c_str(), ZIP_CREATE | ZIP_TRUNCATE, &code));
     if (!archive) fail(ZipError(code).text());
     std::vector<std::string> headers;
     headers.reserve(arrays.size());  // libzip reads them when it closes

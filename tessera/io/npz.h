@@ -22,8 +22,7 @@ std::map<std::string, Literal> read_npz(const std::filesystem::path& path);
 // The same from memory; `name` stands for the file in errors.
 std::map<std::string, Literal> read_npz(std::span<const std::byte> bytes, const std::string& name);
 
-// Writes beside `path`, flushes to the disk, then renames: after any failure the old file is as it
-// was.
+// Through replace_file.h: after any failure the old file is as it was.
 void write_npz(const std::filesystem::path& path, const std::map<std::string, Literal>& arrays);
 
 }  // namespace tessera

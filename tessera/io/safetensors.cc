@@ -1,16 +1,12 @@
 #include "tessera/io/safetensors.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "tessera/io/crc32c.h"
-#include "tessera/io/npy.h"
+#include "tessera/io/replace_file.h"
 
 namespace tessera {
 namespace {
@@ -18,7 +14,6 @@ namespace {
 using internal::SafetensorsEntry;
 using Json = nlohmann::json;
 
-constexpr uint64_t kMaxHeader = 100'000'000;  // that of the format's own reader
 constexpr std::string_view kMetadata = "__metadata__";
 
 constexpr std::pair<std::string_view, DType> kNames[] = {
@@ -68,7 +63,16 @@ std::optional<int64_t> elements_of(const Json& shape, Shape& out) {
 
 namespace internal {
 
-std::string safetensors_header(std::string_view op, std::vector<SafetensorsEntry>& entries) {
+// "name":{"data_offsets":[0,24],"dtype":"F32","shape":[2,3]}, with numbers of up to 20 digits.
+uint64_t safetensors_entry_bytes(const SafetensorsEntry& entry) {
+  uint64_t bytes = 100 + 21 * static_cast<uint64_t>(entry.shape.rank());
+  for (char c : entry.name)
+    bytes += static_cast<unsigned char>(c) < 0x20 ? 6 : c == '"' || c == '\\' ? 2 : 1;
+  return bytes;
+}
+
+std::string safetensors_header(std::string_view op, std::vector<SafetensorsEntry>& entries,
+                               uint64_t limit) {
   Json header = Json::object();
   uint64_t offset = 0;
   for (SafetensorsEntry& entry : entries) {
@@ -91,23 +95,25 @@ std::string safetensors_header(std::string_view op, std::vector<SafetensorsEntry
   }
   text.append((8 - text.size() % 8) % 8, ' ');
   const uint64_t length = text.size();
+  if (length > limit)
+    value_error(op,
+                "expected arrays whose names and shapes take up to {} bytes, the most that readers "
+                "of the format take, got {} bytes of {} arrays; use shorter names or several files",
+                limit, length, entries.size());
   std::string out(sizeof length, '\0');
   std::memcpy(out.data(), &length, sizeof length);
   return out + text;
 }
 
 SafetensorsFile::SafetensorsFile(std::string_view op, const std::filesystem::path& path)
-    : op_(op), path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-  struct stat status {};
-  if (file_.fd() < 0 || ::fstat(file_.fd(), &status) != 0)
-    io_error(op, "expected a file '{}', got: {}; check the path", path.string(), error_text(errno));
-  if (!S_ISREG(status.st_mode))
-    io_error(op, "expected '{}' to be a plain file; check the path", path.string());
-  bytes_ = static_cast<uint64_t>(status.st_size);
+    : op_(op), path_(path) {
+  PlainFile plain = open_plain(op, path);
+  file_ = std::move(plain.file);
+  bytes_ = plain.bytes;
   uint64_t length = 0;
   if (bytes_ < sizeof length) damaged(op_, path_, fmt::format("{} bytes", bytes_));
   read_at(file_.fd(), &length, sizeof length, 0, op_, path_);
-  if (length > std::min(kMaxHeader, bytes_ - sizeof length))
+  if (length > std::min(kMaxSafetensorsHeader, bytes_ - sizeof length))
     damaged(op_, path_, fmt::format("a header of {} bytes in a file of {}", length, bytes_));
   data_start_ = sizeof length + length;
   std::string header(length, '\0');
@@ -203,18 +209,11 @@ void write_safetensors(const std::filesystem::path& path,
     return itemsize(a.dtype) > itemsize(b.dtype);
   });
   const std::string header = internal::safetensors_header(kOp, entries);
-  internal::write_atomically(kOp, path, [&](const std::filesystem::path& temporary) {
-    internal::File file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-    if (file.fd() < 0)
-      io_error(kOp, "expected to write '{}', got: {}; check that the folder exists and is writable",
-               path.string(), internal::error_text(errno));
-    internal::write_all(file.fd(), header.data(), header.size(), kOp, path);
+  internal::replace_file_by(kOp, path, [&](int fd) {
+    internal::write_all(fd, header.data(), header.size(), kOp, path);
     for (const SafetensorsEntry& entry : entries)
-      internal::write_all(file.fd(), arrays.at(entry.name).raw(),
-                          static_cast<size_t>(entry.bytes()), kOp, path);
-    if (file.close() != 0)
-      io_error(kOp, "expected to write '{}', got: {}; free space or choose another place",
-               path.string(), internal::error_text(errno));
+      internal::write_all(fd, arrays.at(entry.name).raw(), static_cast<size_t>(entry.bytes()), kOp,
+                          path);
   });
 }
 

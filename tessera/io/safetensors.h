@@ -27,9 +27,9 @@ namespace tessera {
 
 std::map<std::string, Literal> read_safetensors(const std::filesystem::path& path);
 
-// Written beside `path`, flushed and renamed: after any failure the old file is as it was. Wide
-// elements first, so that every array is aligned. UserError kType for complex128, kValue for names
-// that are not UTF-8 or are the format's own "__metadata__".
+// Through replace_file.h: after any failure the old file is as it was. Wide elements first, so that
+// every array is aligned. UserError kType for complex128, kValue for names that are not UTF-8 or
+// are the format's own "__metadata__", and for more of them than a header holds.
 void write_safetensors(const std::filesystem::path& path,
                        const std::map<std::string, Literal>& arrays);
 
@@ -44,8 +44,15 @@ struct SafetensorsEntry {
   uint64_t bytes() const { return static_cast<uint64_t>(shape.elements() * itemsize(dtype)); }
 };
 
+// Of a header: the limit of the format's own reader, and so of every file, about 10^6 arrays.
+inline constexpr uint64_t kMaxSafetensorsHeader = 100'000'000;
+
 // The length and the header of a file that holds `entries` one after the other; sets their offsets.
-std::string safetensors_header(std::string_view op, std::vector<SafetensorsEntry>& entries);
+// UserError kValue where that is more than `limit`, which no reader would take.
+std::string safetensors_header(std::string_view op, std::vector<SafetensorsEntry>& entries,
+                               uint64_t limit = kMaxSafetensorsHeader);
+// At least as many bytes as an entry of a header has.
+uint64_t safetensors_entry_bytes(const SafetensorsEntry& entry);
 
 // A file whose header is read and agrees with its size.
 class SafetensorsFile {

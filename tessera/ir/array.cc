@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "tessera/base/array_size.h"
 #include "tessera/ir/op_def.h"
 
 namespace tessera {
@@ -33,9 +34,11 @@ Sharding AbstractData::sharding() const {
   return SingleDeviceSharding(devices()[0]);
 }
 Array abstract_array(const Shape& shape, DType dtype) {
+  checked_bytes("abstract_array", dtype, shape);
   return Array(std::make_shared<AbstractData>(Type{.dtype = dtype, .shape = shape}));
 }
 Array abstract_array(const Shape& shape, DType dtype, const NamedSharding& sharding) {
+  checked_bytes("abstract_array", dtype, shape);
   check_rank("abstract_array", sharding, shape);
   return Array(std::make_shared<AbstractData>(
       Type{.dtype = dtype, .shape = shape, .sharding = std::make_shared<NamedSharding>(sharding)}));

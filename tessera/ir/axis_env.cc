@@ -34,11 +34,24 @@ void AxisEnv::expect_bound(std::string_view op, std::string_view axis) const {
                  axis);
 }
 
+void AxisEnv::add_mapped_to_mesh() {
+  if (sizes_.empty()) return;
+  Shape sizes = mesh_.rank() > 0 ? mesh_.axis_sizes() : Shape{};
+  std::vector<std::string> names =
+      mesh_.rank() > 0 ? mesh_.axis_names() : std::vector<std::string>{};
+  for (const auto& [axis, size] : sizes_) {
+    sizes.push_back(size);
+    names.push_back(axis);
+  }
+  mesh_with_mapped_ = Mesh::abstract(std::move(sizes), std::move(names));
+}
+
 AxisEnv::Scope::Scope(Mesh mesh, const AxisNames& axes, bool check_vma)
     : saved_(innermost), mine_(saved_ ? new AxisEnv(*saved_) : new AxisEnv) {
   AxisNames sorted = axes;
   std::sort(sorted.begin(), sorted.end());
   mine_->mesh_ = std::move(mesh);
+  mine_->add_mapped_to_mesh();
   mine_->manual_ = saved_ ? axis_union(saved_->manual_, sorted) : sorted;
   mine_->check_vma_ = check_vma;
   innermost = mine_;
@@ -58,12 +71,8 @@ AxisEnv::MappedScope::MappedScope(const std::string& axis, int64_t size)
     value_error("vmap", "expected an axis_name that is not bound here, got '{}'", axis);
   mine_ = new AxisEnv(outer);
   mine_->mapped_ = axis_union(outer.mapped_, {axis});
-  const Mesh& wide = outer.mapped_.empty() ? outer.mesh_ : outer.mesh_with_mapped_;
-  Shape sizes = wide.rank() > 0 ? wide.axis_sizes() : Shape{};
-  std::vector<std::string> names = wide.rank() > 0 ? wide.axis_names() : std::vector<std::string>{};
-  sizes.push_back(size);
-  names.push_back(axis);
-  mine_->mesh_with_mapped_ = Mesh::abstract(std::move(sizes), std::move(names));
+  mine_->sizes_.emplace_back(axis, size);
+  mine_->add_mapped_to_mesh();
   innermost = mine_;
 }
 

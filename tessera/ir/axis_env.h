@@ -58,9 +58,12 @@ class AxisEnv {
   };
 
  private:
+  void add_mapped_to_mesh();
+
   Mesh mesh_, mesh_with_mapped_;
   AxisNames manual_, mapped_;
   bool check_vma_ = true;
+  std::vector<std::pair<std::string, int64_t>> sizes_;  // of the mapped axes, outermost first
 };
 
 }  // namespace tessera

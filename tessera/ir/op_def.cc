@@ -4,6 +4,8 @@
 
 #include <map>
 
+#include "tessera/base/array_size.h"
+
 namespace tessera {
 namespace {
 
@@ -30,6 +32,7 @@ std::vector<Type> infer_types(const OpDef& def, std::span<const Type> operands,
                               const OpParams& params) {
   TESSERA_CHECK(def.infer, "{}.{} has no type rule", def.dialect, def.name);
   std::vector<Type> types = def.infer(operands, params);
+  for (const Type& t : types) checked_bytes(def.name, t.dtype, t.shape);
   if (std::holds_alternative<CollectiveLowering>(def.lower) ||
       std::holds_alternative<Control>(def.lower))
     return types;
@@ -37,6 +40,10 @@ std::vector<Type> infer_types(const OpDef& def, std::span<const Type> operands,
   for (const Type& t : operands) varying = axis_union(varying, t.varying);
   for (Type& t : types) t.varying = varying;
   return types;
+}
+
+OpParams retyped_params(const OpDef& def, std::span<const Type> operands, const OpParams& params) {
+  return def.retype ? def.retype(operands, params) : params;
 }
 
 const std::vector<const OpDef*>& all_ops() { return registry().all; }

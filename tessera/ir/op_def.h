@@ -94,6 +94,8 @@ using TransposeFn = std::function<std::vector<Array>(
     const std::vector<bool>& linear, const OpParams&)>;
 using BatchFn = std::function<BatchResult(std::span<const Array> operands,
                                           std::span<const int> dims, const OpParams&)>;
+// The params with regions typed for operands that vary over other manual axes (ir/retype.h).
+using RetypeFn = std::function<OpParams(std::span<const Type>, const OpParams&)>;
 using CostFn = std::function<double(std::span<const Type> operands, std::span<const Type> results,
                                     const OpParams&)>;
 
@@ -105,6 +107,7 @@ struct OpDef {
   OpFormat format = {};  // how it is printed and parsed, where that does not follow from the above
 
   InferFn infer;                 // result types, or UserError with the violated constraint
+  RetypeFn retype;               // ops with regions only
   EvaluateFn evaluate;           // naive loops on host arrays: the oracle
   EvaluateSpmdFn evaluate_spmd;  // collectives only, instead of evaluate
   FactorsFn factors;
@@ -124,6 +127,9 @@ struct OpDef {
 // themselves.
 std::vector<Type> infer_types(const OpDef& def, std::span<const Type> operands,
                               const OpParams& params);
+
+// The params of an op that is bound to these operands: its regions typed for what they vary over.
+OpParams retyped_params(const OpDef& def, std::span<const Type> operands, const OpParams& params);
 
 // Every op, by registration; the property tests walk it, the parser looks names up in it.
 void register_op(const OpDef& def);

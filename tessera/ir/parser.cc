@@ -10,6 +10,12 @@
 
 namespace tessera {
 namespace internal {
+namespace {
+
+// Calls are written out before a program is compiled, so a few of them stand for any number of ops.
+constexpr int64_t kMaxOps = int64_t{1} << 20, kMaxLevels = 250;
+
+}  // namespace
 
 const Token& Parser::peek() {
   if (!peeked_) peeked_ = lexer_.at(offset_);
@@ -60,8 +66,10 @@ void Parser::expected(std::string_view what) {
 // Where functions, meshes and aliases are, so that they may be used before they come.
 void Parser::scan_symbols() {
   for (Token token = next(); token.kind != TokenKind::kEnd; token = next()) {
-    if (token.kind == TokenKind::kWord && token.text == "sdy.mesh" &&
-        peek().kind == TokenKind::kSymbol) {
+    if (token.kind == TokenKind::kWord && token.text == "mhlo.num_partitions" && accept("=")) {
+      one_partition_ = peek().text == "1";
+    } else if (token.kind == TokenKind::kWord && token.text == "sdy.mesh" &&
+               peek().kind == TokenKind::kSymbol) {
       const Token name = next();
       if (!meshes_.emplace(name.text, MeshEntry{offset_, false, {}}).second)
         lexer_.error(name.begin, fmt::format("expected one mesh @{}, got a second one", name.text));
@@ -74,6 +82,9 @@ void Parser::scan_symbols() {
         lexer_.error(name.begin,
                      fmt::format("expected one function @{}, got a second one", name.text));
       function_order_.push_back(name.text);
+    } else if (token.kind == TokenKind::kSymbol && !function_order_.empty() &&
+               !meshes_.contains(token.text)) {
+      functions_[function_order_.back()].mentions.push_back(token.text);
     } else if ((token.kind == TokenKind::kHash || token.kind == TokenKind::kBang) && is_next("=")) {
       next();
       aliases_.emplace((token.kind == TokenKind::kHash ? "#" : "!") + token.text, offset_);
@@ -118,6 +129,7 @@ void Parser::scan_generic_symbol(const Token& op) {
 
 ParsedModule Parser::parse() {
   scan_symbols();
+  parse_functions();
   parse_items(false);
   if (functions_.empty()) error("expected a function, as func.func public @main(...), got none");
   std::string main = "main";
@@ -137,6 +149,34 @@ ParsedModule Parser::parse() {
   out.output_shardings = entry.outputs;
   for (auto& [name, mesh] : meshes_) out.meshes.push_back(find_mesh(name));
   return out;
+}
+
+// Every function after those that it calls, so that calls take no stack however long their chain.
+// Of functions that call themselves any is the first: it will be told where it does.
+void Parser::parse_functions() {
+  std::set<std::string> seen;
+  std::vector<std::pair<FunctionEntry*, size_t>> path;
+  std::vector<std::string> names;
+  const auto enter = [&](const std::string& name) {
+    const auto it = functions_.find(name);
+    if (it == functions_.end() || !seen.insert(name).second) return;
+    path.emplace_back(&it->second, 0);
+    names.push_back(name);
+  };
+  for (const std::string& name : function_order_) {
+    enter(name);
+    while (!path.empty()) {
+      auto& [entry, mention] = path.back();
+      if (mention < entry->mentions.size()) {
+        enter(entry->mentions[mention++]);
+        continue;
+      }
+      if (!entry->function) parse_function(names.back(), *entry);
+      path.pop_back();
+      names.pop_back();
+    }
+  }
+  jump(0);
 }
 
 // Aliases, a module, or what stands in a module.
@@ -246,7 +286,40 @@ void Parser::parse_function(const std::string& name, FunctionEntry& entry) {
   entry.end = position();
   entry.in_progress = false;
   entry.function = std::make_shared<const Function>(std::move(scope.function));
+  check_extent(entry, body);
   jump(resume);
+}
+
+Parser::Extent Parser::extent(const FunctionRef& function) {
+  if (const auto it = extents_.find(function); it != extents_.end()) return it->second;
+  Extent out{.levels = 1};
+  const auto add = [&](const FunctionRef& inner) {
+    if (!inner) return;
+    const Extent e = extent(inner);
+    out.ops += e.ops;
+    out.levels = std::max(out.levels, e.levels + 1);
+  };
+  for (const Op& op : function->ops) {
+    ++out.ops;
+    for (const Attribute& field : op.params.fields()) {
+      if (const auto* one = std::get_if<FunctionRef>(&field)) add(*one);
+      if (const auto* many = std::get_if<std::vector<FunctionRef>>(&field))
+        for (const FunctionRef& inner : *many) add(inner);
+    }
+  }
+  return extents_[function] = out;
+}
+
+void Parser::check_extent(const FunctionEntry& entry, size_t offset) {
+  const Extent e = extent(entry.function);
+  if (e.ops > kMaxOps)
+    lexer_.error(offset, fmt::format("expected at most {} ops once every call is written out, got "
+                                     "{} in @{}; call functions in loops, or less often",
+                                     kMaxOps, e.ops, entry.function->name));
+  if (e.levels > kMaxLevels)
+    lexer_.error(offset, fmt::format("expected at most {} levels of calls and regions, got {} in "
+                                     "@{}; call functions one after the other",
+                                     kMaxLevels, e.levels, entry.function->name));
 }
 
 void Parser::parse_arguments(Scope& scope, FunctionEntry& entry) {
@@ -279,6 +352,7 @@ Type Parser::with_argument_attributes(Type type, const TextAttr::Entries& attrib
       const auto* sharding = value.get<TextAttr::Sharding>();
       if (!sharding) lexer_.error(offset, "expected sdy.sharding to be a sharding");
       located(offset, [&] { check_rank("sdy.sharding", sharding->value, type.shape); });
+      if (sharding->value.mesh().rank() == 0) continue;  // JAX's @empty_mesh: one device
       entry.inputs.back() = sharding->value;
       type.sharding = std::make_shared<const NamedSharding>(sharding->value);
     } else if (key == "mhlo.sharding") {
@@ -303,7 +377,7 @@ std::optional<NamedSharding> Parser::result_sharding(const TextAttr::Entries& at
   for (const auto& [key, value] : attributes)
     if (const auto* sharding = value.get<TextAttr::Sharding>(); sharding && key == "sdy.sharding") {
       located(offset, [&] { check_rank("sdy.sharding", sharding->value, type.shape); });
-      return sharding->value;
+      if (sharding->value.mesh().rank() > 0) return sharding->value;
     }
   return std::nullopt;
 }

@@ -29,6 +29,7 @@ class Parser {
     std::unordered_map<std::string, std::vector<ValueId>> names;
     std::unordered_map<std::string, ValueId>
         copied;  // constants and captured values of the parent, by name and result number
+    std::unordered_map<ValueId, ValueId> constants;  // those among them, by the parent's value
     std::vector<ValueId>* captures = nullptr;  // set: other values of the parent become inputs
   };
   struct FunctionEntry {
@@ -37,7 +38,8 @@ class Parser {
     bool is_public = false, in_progress = false;
     bool generic = false;  // "func.func"() <{sym_name = ...}> ({...})
     FunctionRef function;
-    std::vector<std::string> names;  // of arguments
+    std::vector<std::string> mentions;  // symbols in its text, those that it calls among them
+    std::vector<std::string> names;     // of arguments
     std::vector<std::optional<NamedSharding>> inputs, outputs;
   };
   struct MeshEntry {
@@ -78,6 +80,13 @@ class Parser {
   void scan_symbols();
   void scan_generic_symbol(const Token& op);
   void parse_generic_module();
+  void parse_functions();
+  // What a function is once all calls are written out, which is how it is compiled.
+  struct Extent {
+    int64_t ops = 0, levels = 0;
+  };
+  Extent extent(const FunctionRef& function);
+  void check_extent(const FunctionEntry& entry, size_t offset);
   void parse_items(bool in_module);
   void skip_function(const std::string& name);
   FunctionEntry& find_function(const std::string& name);
@@ -151,6 +160,8 @@ class Parser {
   void check_results(Scope& scope, class Reader& reader, std::span<const ValueId> results);
   std::vector<ValueId> parse_operands(Scope& scope);
   ValueId parse_operand(Scope& scope);
+  std::optional<ValueId> copy_constant(Scope& scope, const Function& f, ValueId value,
+                                       bool computed);
   ValueId lookup(Scope& scope, const std::string& name, int64_t result, size_t offset);
   // Generic: after {, to its }. Inputs are as weak as those of `like`, and vary as they do.
   FunctionRef parse_region(Scope& scope, std::span<const ValueId> like,
@@ -168,7 +179,8 @@ class Parser {
   std::map<std::string, MeshEntry> meshes_;
   std::map<std::string, size_t> aliases_;  // #name and !name, with the mark
   std::set<std::string> aliases_in_progress_;
-  std::vector<Mesh> manual_meshes_;  // of the enclosing manual computations
+  std::map<FunctionRef, Extent> extents_;
+  bool one_partition_ = false;  // what the module says of itself
 };
 
 template <class F>

@@ -38,6 +38,12 @@ std::vector<ValueId> Reader::insert(const OpDef& def, OpParams params,
 
 const Mesh& Reader::mesh() const {
   if (AxisEnv::current().mesh().rank() > 0) return AxisEnv::current().mesh();
+  // JAX writes shard_map over one device without a mesh.
+  if (parser_.meshes_.empty() && parser_.one_partition_)
+    return parser_.meshes_
+        .emplace("one_device",
+                 Parser::MeshEntry{.mesh = parser_.make_mesh({{1}, {"device"}, {0}}, {}, offset_)})
+        .first->second.mesh.value();
   if (parser_.meshes_.size() != 1)
     error(fmt::format("expected a module with one mesh to say which devices take part, got {}",
                       parser_.meshes_.size()));
@@ -78,8 +84,32 @@ ValueId Parser::parse_operand(Scope& scope) {
   return lookup(scope, name.text, result, name.begin);
 }
 
-// Regions are closed: of the values around them they may use constants, which are copied. Those of
-// loops and branches may use others, which become their last inputs.
+// The same value in `scope`, a region of `f`, by copies of the ops that make it; nothing if it
+// depends on f's inputs, or, unless `computed`, has operands.
+std::optional<ValueId> Parser::copy_constant(Scope& scope, const Function& f, ValueId value,
+                                             bool computed) {
+  if (const auto it = scope.constants.find(value); it != scope.constants.end()) return it->second;
+  const Nesting nesting(*this);
+  const auto makes = [&](const Op& op) {
+    return std::find(op.results.begin(), op.results.end(), value) != op.results.end();
+  };
+  const auto op = std::find_if(f.ops.begin(), f.ops.end(), makes);
+  if (op == f.ops.end() || (!computed && !op->operands.empty())) return std::nullopt;
+  ValueIds operands;
+  for (ValueId v : op->operands) {
+    const std::optional<ValueId> copy = copy_constant(scope, f, v, computed);
+    if (!copy) return std::nullopt;
+    operands.push_back(*copy);
+  }
+  const ValueIds ids = scope.function.add_op(*op->def, op->params, std::move(operands),
+                                             f.types_of(op->results), op->source);
+  for (size_t r = 0; r < ids.size(); ++r) scope.constants[op->results[r]] = ids[r];
+  return scope.constants[value];
+}
+
+// Regions are closed: of the values around them they may use constants, and what is computed from
+// these, which are copied. Those of loops and branches may use others, which become their last
+// inputs.
 ValueId Parser::lookup(Scope& scope, const std::string& name, int64_t result, size_t offset) {
   if (const auto it = scope.names.find(name); it != scope.names.end()) {
     if (result >= static_cast<int64_t>(it->second.size()))
@@ -93,14 +123,8 @@ ValueId Parser::lookup(Scope& scope, const std::string& name, int64_t result, si
   if (const auto it = scope.copied.find(key); it != scope.copied.end()) return it->second;
   const ValueId outer = lookup(*scope.parent, name, result, offset);
   const Function& f = scope.parent->function;
-  for (const Op& op : f.ops) {
-    if (std::find(op.results.begin(), op.results.end(), outer) == op.results.end()) continue;
-    if (!op.operands.empty()) break;
-    const ValueIds ids =
-        scope.function.add_op(*op.def, op.params, {}, f.types_of(op.results), op.source);
-    const auto index = std::find(op.results.begin(), op.results.end(), outer) - op.results.begin();
-    return scope.copied[key] = ids[index];
-  }
+  if (const std::optional<ValueId> copy = copy_constant(scope, f, outer, !scope.captures))
+    return scope.copied[key] = *copy;
   if (scope.captures) {
     Type type = f.type(outer);
     type.sharding = nullptr;
@@ -224,7 +248,7 @@ void Parser::parse_pretty_op(Scope& scope, Reader& reader, const Token& name) {
   Signature signature = Signature::kDerived;
   if (def && def->format.parse) {
     Scanner scanner(*this, scope);
-    return def->format.parse(scanner, reader);
+    return located(name.begin, [&] { def->format.parse(scanner, reader); });
   }
   if (!def) {
     parse_assembly(foreign->assembly, scope, reader);
@@ -475,6 +499,7 @@ std::vector<ValueId> Parser::finish_op(Scope& scope, Reader& reader, const std::
 std::vector<ValueId> Parser::add_op(Scope& scope, Reader& reader, const OpDef& def) {
   return located(reader.offset(), [&] {
     OpParams params = def.format.read ? def.format.read(def, reader) : reader.read_fields(def);
+    params = retyped_params(def, reader.operand_types(), params);
     std::vector<Type> types = infer_types(def, reader.operand_types(), params);
     for (Type& type : types) type.sharding = nullptr;
     const ValueIds& results = scope.function.add_op(

@@ -107,6 +107,28 @@ Array LayerNorm::forward(const Params& params, None&, Call&, const Array& x) con
                        if_used(params.bias, o.use_bias), {{last}, last, o.epsilon, o.dtype});
 }
 
+int64_t GroupNorm::groups(const Array& x) const {
+  return nn::groups_of("linen::GroupNorm", features_of("linen::GroupNorm", x), options_.num_groups,
+                       options_.group_size);
+}
+std::pair<GroupNorm::Params, None> GroupNorm::init_at(Scope& scope, const Array& x) const {
+  groups(x);
+  const GroupNormOptions& o = options_;
+  const Shape shape{features_of("linen::GroupNorm", x)};
+  Params out;
+  out.scale = parameter(o.use_scale, initializers::ones(), scope, shape, o.param_dtype);
+  out.bias = parameter(o.use_bias, initializers::zeros(), scope, shape, o.param_dtype);
+  return {std::move(out), {}};
+}
+Array GroupNorm::forward(const Params& params, None&, Call&, const Array& x) const {
+  const GroupNormOptions& o = options_;
+  if (o.use_scale || o.use_bias)
+    check_features("linen::GroupNorm", x, -1, o.use_scale ? params.scale : params.bias);
+  return nn::group_norm("linen::GroupNorm", x, if_used(params.scale, o.use_scale),
+                        if_used(params.bias, o.use_bias),
+                        {groups(x), o.reduction_axes, o.epsilon, o.axis_name, o.dtype});
+}
+
 std::pair<BatchNorm::Params, BatchNorm::Stats> BatchNorm::init_at(Scope& scope,
                                                                   const Array& x) const {
   const BatchNormOptions& o = options_;

@@ -157,6 +157,35 @@ class LayerNorm : public Module<LayerNorm> {
   LayerNormOptions options_;
 };
 
+struct GroupNormOptions {
+  // Of features that are normalised together. For group_size, num_groups is std::nullopt.
+  std::optional<int64_t> num_groups = 32, group_size = std::nullopt;
+  double epsilon = 1e-6;
+  bool use_bias = true, use_scale = true;
+  Dims reduction_axes = {};    // with the last one, the features'; none: all but the first
+  std::string axis_name = {};  // of a shard_map or vmap over whose members statistics are taken
+  OptionalDType dtype = {};
+  DType param_dtype = float32;
+};
+// Normalised over all dimensions but the first, within groups of features.
+class GroupNorm : public Module<GroupNorm> {
+ public:
+  struct Params {
+    Array scale, bias;
+  };
+  using Stats = None;
+
+  explicit GroupNorm(GroupNormOptions options = {}) : options_(std::move(options)) {}
+
+  std::pair<Params, None> init_at(Scope& scope, const Array& x) const;
+  Array forward(const Params& params, None&, Call&, const Array& x) const;
+
+ private:
+  int64_t groups(const Array& x) const;
+
+  GroupNormOptions options_;
+};
+
 struct BatchNormOptions {
   int64_t axis = -1;  // the features
   double momentum = 0.99, epsilon = 1e-5;

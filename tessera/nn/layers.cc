@@ -1,5 +1,6 @@
 #include "tessera/nn/layers.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "tessera/compile/composite.h"
@@ -142,6 +143,46 @@ Array normalize(const Array& x, const Moments& m, const Array& scale, const Arra
                      if (bias.defined()) y = y + reshape(a[next], feature_shape);
                      return as_dtype(y, common);
                    });
+}
+
+int64_t groups_of(const char* op, int64_t features, std::optional<int64_t> num_groups,
+                  std::optional<int64_t> group_size) {
+  if (num_groups.has_value() == group_size.has_value())
+    value_error(op,
+                "expected either num_groups or group_size, got {}; for the latter pass num_groups "
+                "= std::nullopt",
+                num_groups ? "both" : "neither");
+  const int64_t by = num_groups ? *num_groups : *group_size;
+  if (by <= 0 || features % by != 0)
+    value_error(op, "expected a {} that divides the {} features, got {}",
+                num_groups ? "num_groups" : "group_size", features, by);
+  return num_groups ? by : features / by;
+}
+
+Array group_norm(const char* op, const Array& x, const Array& scale, const Array& bias,
+                 const GroupNormOptions& o) {
+  const int64_t last = x.ndim() - 1;
+  Dims axes = o.reduction_axes;
+  if (axes.empty()) {
+    for (int64_t d = 1; d < last; ++d) axes.push_back(d);
+    axes.push_back(last);
+  }
+  axes = Axes(axes).ascending(op, x.ndim());
+  if (axes.back() != last)
+    value_error(op,
+                "expected reduction axes with the last one, that of the features, got {} for {}",
+                axes, describe(x.type()));
+  groups_of(op, x.shape(-1), o.num_groups, std::nullopt);
+  Shape grouped = x.shape();
+  grouped[last] = o.num_groups;
+  grouped.push_back(x.shape(-1) / o.num_groups);
+  Dims within = axes;  // dimensions of `grouped`
+  within.back() = last + 1;
+  Moments m = moments(reshape(x, grouped), within, o.axis_name);
+  const Dims kept(axes.begin(), axes.end() - 1);
+  m.mean = repeat(m.mean, grouped.back(), -1);
+  m.variance = repeat(m.variance, grouped.back(), -1);
+  return normalize(x, m, scale, bias, {kept, last, o.epsilon, o.dtype});
 }
 
 Array dropout(const Array& x, double rate, const random::Key& key, const Dims& broadcast_dims) {

@@ -3,6 +3,7 @@
 // parameters, or to `dtype` where one is given.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "tessera/numpy/creation.h"
@@ -41,6 +42,22 @@ struct NormalizeOptions {
 };
 Array normalize(const Array& x, const Moments& moments, const Array& scale, const Array& bias,
                 const NormalizeOptions& options);
+
+// How many groups of features there are: `num_groups`, or of `group_size` features each; exactly
+// one of them is given. UserError naming `op` where they do not divide the features.
+int64_t groups_of(const char* op, int64_t features, std::optional<int64_t> num_groups,
+                  std::optional<int64_t> group_size);
+// Normalised over `reduction_axes`, of which the last is that of the features, within each of
+// num_groups equal groups of these. No axes: all but the first.
+struct GroupNormOptions {
+  int64_t num_groups;
+  Dims reduction_axes;
+  double epsilon;
+  std::string axis_name;
+  OptionalDType dtype;
+};
+Array group_norm(const char* op, const Array& x, const Array& scale, const Array& bias,
+                 const GroupNormOptions& options);
 
 // Each element kept with probability 1 - rate and divided by it, else 0; along `broadcast_dims` all
 // share their fate. UserError for a rate outside [0, 1].

@@ -72,6 +72,26 @@ Array LayerNorm::operator()(const Array& x) const {
                        if_used(bias, use_bias), {{last}, last, epsilon, dtype});
 }
 
+GroupNorm::GroupNorm(int64_t num_features, Rngs& rngs, const GroupNormOptions& o)
+    : scale(parameter(o.use_scale, initializers::ones(), rngs, Shape{num_features}, o.param_dtype)),
+      bias(parameter(o.use_bias, initializers::zeros(), rngs, Shape{num_features}, o.param_dtype)),
+      num_groups(nn::groups_of("nnx::GroupNorm", num_features, o.num_groups, o.group_size)),
+      epsilon(o.epsilon),
+      use_bias(o.use_bias),
+      use_scale(o.use_scale),
+      reduction_axes(o.reduction_axes),
+      axis_name(o.axis_name),
+      dtype(o.dtype) {}
+
+Array GroupNorm::operator()(const Array& x) const {
+  if (use_scale || use_bias)
+    check_features("nnx::GroupNorm", x, -1, (use_scale ? scale : bias).size());
+  const Array own_scale = if_used(scale, use_scale), own_bias = if_used(bias, use_bias);
+  const Array wide = as_dtype(x, nn::common_dtype({x, own_scale, own_bias}, dtype));
+  return nn::group_norm("nnx::GroupNorm", wide, own_scale, own_bias,
+                        {num_groups, reduction_axes, epsilon, axis_name, dtype});
+}
+
 BatchNorm::BatchNorm(int64_t num_features, Rngs& rngs, const BatchNormOptions& o)
     : scale(parameter(o.use_scale, initializers::ones(), rngs, Shape{num_features}, o.param_dtype)),
       bias(parameter(o.use_bias, initializers::zeros(), rngs, Shape{num_features}, o.param_dtype)),

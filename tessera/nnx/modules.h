@@ -137,6 +137,39 @@ struct LayerNorm {
   }
 };
 
+struct GroupNormOptions {
+  // Of features that are normalised together. For group_size, num_groups is std::nullopt.
+  std::optional<int64_t> num_groups = 32, group_size = std::nullopt;
+  double epsilon = 1e-6;
+  bool use_bias = true, use_scale = true;
+  Dims reduction_axes = {};    // with the last one, the features'; none: all but the first
+  std::string axis_name = {};  // of a shard_map or vmap over whose members statistics are taken
+  OptionalDType dtype = {};
+  DType param_dtype = float32;
+};
+// Normalised over all dimensions but the first, within groups of features.
+struct GroupNorm {
+  Array scale, bias;
+  int64_t num_groups = 1;
+  double epsilon = 1e-6;
+  bool use_bias = true, use_scale = true;
+  Dims reduction_axes;
+  std::string axis_name;
+  OptionalDType dtype = {};
+
+  GroupNorm() = default;
+  GroupNorm(int64_t num_features, Rngs& rngs, const GroupNormOptions& options = {});
+  GroupNorm(int64_t num_features, Rngs&& rngs, const GroupNormOptions& options = {})
+      : GroupNorm(num_features, rngs, options) {}
+
+  Array operator()(const Array& x) const;
+  template <class Self>
+  static constexpr auto fields(Self& self) {
+    return std::tie(self.scale, self.bias, self.num_groups, self.epsilon, self.use_bias,
+                    self.use_scale, self.reduction_axes, self.axis_name, self.dtype);
+  }
+};
+
 struct BatchNormOptions {
   bool use_running_average = false;
   int64_t axis = -1;  // the features

@@ -8,11 +8,22 @@
 #include <initializer_list>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "tessera/base/shape.h"
 #include "tessera/mesh/partition_spec.h"
 
 namespace tessera {
+
+// A T or None.
+template <class T>
+class OrNone : public std::optional<T> {
+ public:
+  using std::optional<T>::optional;
+  OrNone() = default;
+  OrNone(NoneType) {}
+  OrNone(std::optional<T> value) : std::optional<T>(std::move(value)) {}
+};
 
 class Axes {
  public:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tessera/base/array_size.h"
 #include "tessera/compile/composite.h"
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/math.h"
@@ -36,6 +37,7 @@ void check_shape(std::string_view op, const Shape& shape) {
   for (int64_t d : shape)
     if (d < 0)
       shape_error(op, "expected extents of at least 0, got {}; only reshape takes -1", shape);
+  checked_bytes(op, bool_, shape);
 }
 
 struct FullParams {
@@ -65,6 +67,39 @@ Array from_host(const Literal& literal) {
   // use.
   if (values.elements() <= kMaxConstantElements) return Array(std::move(values));
   return Array(device_array(values, SingleDeviceSharding(devices()[0])));
+}
+
+void MixedNumbers::collect(const Shape& shape, size_t depth, std::vector<long double>& numbers,
+                           DType& common) const {
+  if (is_row_ != (depth < shape.size()))
+    shape_error("array", "expected rows or numbers beside each other, got both; nest all alike");
+  if (!is_row_) {
+    numbers.push_back(number_);
+    common = promote_types({common, false}, {dtype_, false}).dtype;
+    return;
+  }
+  if (static_cast<int64_t>(row_.size()) != shape[depth])
+    internal::ragged(static_cast<size_t>(shape[depth]), row_.size());
+  for (const MixedNumbers& item : row_) item.collect(shape, depth + 1, numbers, common);
+}
+
+Array MixedNumbers::array(const MixedNumbers& row, OptionalDType dtype) {
+  Shape shape;
+  for (const MixedNumbers* at = &row; at->is_row_; at = &at->row_[0]) {
+    shape.push_back(static_cast<int64_t>(at->row_.size()));
+    if (at->row_.empty()) break;
+  }
+  std::vector<long double> numbers;
+  DType common = bool_;
+  row.collect(shape, 0, numbers, common);
+  if (numbers.empty()) common = default_float();
+  const DType result = canonical_dtype(dtype.value_or(common));
+  if (is_integer(common)) {
+    const std::vector<int64_t> values(numbers.begin(), numbers.end());
+    return from_host(internal::converted(Literal::from<int64_t>(values, shape), result));
+  }
+  const std::vector<double> values(numbers.begin(), numbers.end());
+  return from_host(internal::converted(Literal::from<double>(values, shape), result));
 }
 
 Array asarray(const Array& x, OptionalDType dtype) { return dtype ? astype(x, *dtype) : x; }
@@ -147,7 +182,9 @@ Literal steps(int64_t count, T start, T next) {
 
 Array arange_int(int64_t start, int64_t stop, int64_t step, DType dtype) {
   if (step == 0) value_error("arange", "expected a step other than 0, got 0");
-  const int64_t distance = stop - start;
+  int64_t distance = 0;
+  if (__builtin_sub_overflow(stop, start, &distance) || distance < -kMaxArrayBytes)
+    value_error("arange", "expected bounds at most 2^60 apart, got {} and {}", start, stop);
   const int64_t count =
       (step > 0) == (distance > 0) ? ceil_div(std::abs(distance), std::abs(step)) : 0;
   return counted(distance == 0 ? 0 : count, start, step, dtype);
@@ -254,10 +291,10 @@ Array index_matrix(const char* name, int64_t n, std::optional<int64_t> m, int64_
 
 }  // namespace
 
-Array eye(int64_t n, std::optional<int64_t> m, int64_t k, OptionalDType dtype) {
+Array eye(int64_t n, OrNone<int64_t> m, int64_t k, OptionalDType dtype) {
   return index_matrix("eye", n, m, k, dtype, lax::eq);
 }
-Array tri(int64_t n, std::optional<int64_t> m, int64_t k, OptionalDType dtype) {
+Array tri(int64_t n, OrNone<int64_t> m, int64_t k, OptionalDType dtype) {
   return index_matrix("tri", n, m, k, dtype.value_or(float32), lax::ge);
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tessera/ir/array.h"
+#include "tessera/numpy/axes.h"
 #include "tessera/numpy/promotion.h"
 
 namespace tessera {
@@ -95,9 +96,34 @@ Array nested_array(const List& list, OptionalDType dtype) {
 }
 }  // namespace internal
 
+// Braces around numbers of several C++ types, to any depth: {{1, 2.5}, {3, 4}}.
+class MixedNumbers {
+ public:
+  template <class T>
+  requires std::is_arithmetic_v<T> MixedNumbers(T number)
+      : number_(static_cast<long double>(number)), dtype_(own_dtype<T>()) {}
+  MixedNumbers(std::initializer_list<MixedNumbers> row) : row_(row), is_row_(true) {}
+
+  static Array array(const MixedNumbers& row, OptionalDType dtype);
+
+ private:
+  template <class T>
+  static DType own_dtype() {
+    if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, float>) return dtype_of<T>;
+    return std::is_floating_point_v<T> ? default_float() : default_int();
+  }
+  void collect(const Shape& shape, size_t depth, std::vector<long double>& numbers,
+               DType& common) const;
+
+  long double number_ = 0;  // holds any integer
+  DType dtype_ = bool_;
+  std::vector<MixedNumbers> row_;
+  bool is_row_ = false;
+};
+
 // array({1., 2.}), array({{1, 2}, {3, 4}}), up to four levels of braces around numbers of one C++
-// type; vectors likewise. UserError for rows of different lengths. A lone number is array(2.0):
-// rank 0, weakly typed.
+// type; vectors likewise. Numbers of several types, {1, 2.5}, have their common dtype. UserError
+// for rows of different lengths. A lone number is array(2.0): rank 0, weakly typed.
 template <Element T>
 Array array(std::initializer_list<T> values, OptionalDType dtype = {}) {
   return internal::nested_array<T, 1>(values, dtype);
@@ -125,6 +151,9 @@ Array array(const std::vector<T>& values, OptionalDType dtype = {}) {
 template <Element T>
 Array array(const std::vector<std::vector<T>>& values, OptionalDType dtype = {}) {
   return internal::nested_array<T, 2>(values, dtype);
+}
+inline Array array(std::initializer_list<MixedNumbers> values, OptionalDType dtype = {}) {
+  return MixedNumbers::array(values, dtype);
 }
 // x as it is, or as `dtype`.
 Array asarray(const Array& x, OptionalDType dtype = {});
@@ -216,11 +245,11 @@ Array logspace(const Array& start, const Array& stop, int64_t num = 50,
                const LogspaceOptions& options = {});
 
 // --- Matrices. ---
-// Ones where column == row + k; n x m, m absent: n.
-Array eye(int64_t n, std::optional<int64_t> m = {}, int64_t k = 0, OptionalDType dtype = {});
+// Ones where column == row + k; n x m, m None: n.
+Array eye(int64_t n, OrNone<int64_t> m = None, int64_t k = 0, OptionalDType dtype = {});
 inline Array identity(int64_t n, OptionalDType dtype = {}) { return eye(n, {}, 0, dtype); }
 // Ones where column <= row + k.
-Array tri(int64_t n, std::optional<int64_t> m = {}, int64_t k = 0, OptionalDType dtype = {});
+Array tri(int64_t n, OrNone<int64_t> m = None, int64_t k = 0, OptionalDType dtype = {});
 
 struct MeshgridOptions {
   bool xy = true;       // the first two dimensions swapped, as numpy's indexing='xy'; false: 'ij'

@@ -353,16 +353,29 @@ IndexList::IndexList(std::initializer_list<IndexList> items) {
     items_.insert(items_.end(), list.items_.begin(), list.items_.end());
 }
 
+namespace {
+
+// By numbers alone a slice is taken, which is moved inside.
+IndexMode mode_of(const std::vector<IndexItem>& items, IndexMode given) {
+  const bool slice = std::all_of(items.begin(), items.end(), [](const IndexItem& item) {
+    const Array* array = std::get_if<Array>(&item);
+    return !array || array->ndim() == 0;
+  });
+  return given == IndexMode::kPromiseInBounds && slice ? IndexMode::kClip : given;
+}
+
+}  // namespace
+
 Array index(const Array& x, const IndexList& list, const GetOptions& options) {
   const std::vector<IndexItem>& items = list.items();
   const Plan plan = make_plan(x.type(), items);
-  const IndexingParams params{encoded(items), static_cast<int64_t>(options.mode),
+  const IndexMode mode = mode_of(items, options.mode);
+  const IndexingParams params{encoded(items), static_cast<int64_t>(mode),
                               options.fill_value.has_value(), options.fill_value.value_or(0)};
   return composite("index", params, with_arrays({x}, items), [&](std::span<const Array> a) {
     if (plan.basic) return get_basic(plan, a[0]);
-    return in_numpy_order(
-        plan, lax::gather(a[0], start_vectors(plan, a[0].type(), a.subspan(1)), plan.dims,
-                          plan.sizes, options.mode, options.fill_value));
+    return in_numpy_order(plan, lax::gather(a[0], start_vectors(plan, a[0].type(), a.subspan(1)),
+                                            plan.dims, plan.sizes, mode, options.fill_value));
   });
 }
 

@@ -6,8 +6,9 @@
 //   take(x, i, {.axis = 1})   take_along_axis(x, i, 1)
 //
 // Negative indices count from the end. What an array of indices finds outside: index() and get()
-// take the nearest element, take() and take_along_axis() give NaN (the smallest integer), updates
-// are dropped; IndexMode chooses. An integer outside is a UserError.
+// take the nearest element, to which no gradient comes back; take() and take_along_axis() give NaN
+// (the smallest integer); updates are dropped. IndexMode chooses: with kClip, and by traced numbers
+// alone, as by any slice, the gradient is the nearest element's. An integer outside is a UserError.
 //
 // at(x)[mask], a bool array of x's shape or of its first dimensions, takes updates too: of one
 // value for all that it holds for (they are where()s). What it would get has no shape: UserError.
@@ -23,13 +24,13 @@
 
 namespace tessera {
 
-// start:stop:step; absent bounds are the array's.
+// start:stop:step; where a bound is None it is the array's.
 struct Slice {
   std::optional<int64_t> start, stop;
   int64_t step = 1;
   Slice() = default;
-  Slice(std::optional<int64_t> begin, std::optional<int64_t> end, int64_t stride = 1)
-      : start(begin), stop(end), step(stride) {}
+  Slice(OrNone<int64_t> begin, OrNone<int64_t> end, OrNone<int64_t> stride = 1)
+      : start(begin), stop(end), step(stride.value_or(1)) {}
 };
 struct EllipsisType {};
 inline constexpr EllipsisType Ellipsis{};
@@ -51,7 +52,7 @@ class IndexList {
 };
 
 struct GetOptions {
-  IndexMode mode = IndexMode::kClip;
+  IndexMode mode = IndexMode::kPromiseInBounds;
   std::optional<double> fill_value = std::nullopt;  // of kFill
 };
 struct UpdateOptions {
@@ -97,7 +98,7 @@ class ArrayPlaces {
 inline ArrayPlaces at(const Array& x) { return ArrayPlaces(x); }
 
 struct TakeOptions {
-  std::optional<int64_t> axis = std::nullopt;  // absent: of the flattened array
+  OrNone<int64_t> axis = std::nullopt;  // None: of the flattened array
   IndexMode mode = IndexMode::kFill;
   std::optional<double> fill_value = std::nullopt;
 };

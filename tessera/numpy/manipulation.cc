@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tessera/base/array_size.h"
 #include "tessera/compile/composite.h"
 #include "tessera/numpy/creation.h"
 #include "tessera/numpy/indexing.h"
@@ -56,7 +57,7 @@ Array reshape(const Array& x, const Shape& shape) {
     } else if (shape[d] < 0) {
       shape_error("reshape", "expected extents of at least 0 and at most one -1, got {}", shape);
     } else {
-      known *= shape[d];
+      known = checked_product("reshape", known, shape[d]);
     }
   }
   Shape target = shape;
@@ -304,7 +305,7 @@ Array tile(const Array& x, const Dims& repetitions) {
     for (int64_t d = 0; d < rank; ++d) {
       narrow.insert(narrow.end(), {1, extents[d]});
       wide.insert(wide.end(), {times[d], extents[d]});
-      out.push_back(times[d] * extents[d]);
+      out.push_back(checked_product("tile", times[d], extents[d]));
     }
     return lax::reshape(broadcast_array("tile", lax::reshape(a[0], narrow), wide), out);
   });
@@ -320,7 +321,7 @@ Array repeat(const Array& x, int64_t repeats, int64_t axis) {
   return composite("repeat", RepeatParams{repeats, d}, {x}, [&](std::span<const Array> a) -> Array {
     Shape wide = a[0].shape(), out = a[0].shape();
     wide.insert(wide.begin() + d + 1, repeats);
-    out[d] *= repeats;
+    out[d] = checked_product("repeat", out[d], repeats);
     return lax::reshape(broadcast_array("repeat", lax::expand_dims(a[0], {d + 1}), wide), out);
   });
 }
@@ -336,9 +337,12 @@ Array repeat(const Array& x, const Dims& repeats, int64_t axis) {
   if (repeats.rank() != extent)
     shape_error("repeat", "expected one number for each of {} elements along axis {}, got {}",
                 extent, d, repeats.rank());
-  std::vector<int32_t> places;
+  int64_t total = 0;
+  for (int64_t times : repeats) total = checked_sum("repeat", total, times);
+  Literal places(int32, {total});
+  int32_t* next = places.mutable_data<int32_t>();
   for (int64_t i = 0; i < extent; ++i)
-    places.insert(places.end(), static_cast<size_t>(repeats[i]), static_cast<int32_t>(i));
+    next = std::fill_n(next, repeats[i], static_cast<int32_t>(i));
   return take(x, from_host(places), {.axis = d, .mode = IndexMode::kPromiseInBounds});
 }
 Array repeat(const Array& x, const Dims& repeats, NoneType) { return repeat(ravel(x), repeats, 0); }

@@ -260,7 +260,7 @@ Array rint(const Array& x) {
   return round(x);
 }
 
-Array clip(const Array& x, const std::optional<Array>& min, const std::optional<Array>& max) {
+Array clip(const Array& x, const OrNone<Array>& min, const OrNone<Array>& max) {
   for (const Array* bound : {&x, min ? &*min : &x, max ? &*max : &x}) expect_real("clip", *bound);
   if (!min && !max) return x;
   if (!max) return maximum(*min, x);

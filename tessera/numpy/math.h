@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tessera/ir/array.h"
+#include "tessera/numpy/axes.h"
 
 namespace tessera {
 
@@ -56,9 +57,8 @@ Array trunc(const Array& x);
 // To `decimals` places, half to even. Integers with negative decimals: UserError.
 Array round(const Array& x, int decimals = 0);
 Array rint(const Array& x);  // integers become float
-// Into [min, max]; either may be absent (std::nullopt). Complex: UserError.
-Array clip(const Array& x, const std::optional<Array>& min = std::nullopt,
-           const std::optional<Array>& max = std::nullopt);
+// Into [min, max]; either may be None. Complex: UserError.
+Array clip(const Array& x, const OrNone<Array>& min = None, const OrNone<Array>& max = None);
 
 // --- Functions of one variable, computed in the inexact dtype of x (integers in float32). ---
 Array sqrt(const Array& x);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tessera/base/array_size.h"
 #include "tessera/compile/composite.h"
 #include "tessera/numpy/creation.h"
 #include "tessera/numpy/manipulation.h"
@@ -166,6 +167,9 @@ Array pad(const Array& x, const std::vector<std::pair<int64_t, int64_t>>& widths
     const auto [low, high] = widths[one ? 0 : static_cast<size_t>(d)];
     if (low < 0 || high < 0)
       value_error("pad", "expected widths of at least 0, got ({}, {}); slice cuts", low, high);
+    Shape wider = x.shape();
+    wider[d] = checked_sum("pad", wider[d], checked_sum("pad", low, high));
+    checked_bytes("pad", x.dtype(), wider);
     if (o.mode != PadMode::kConstant && o.mode != PadMode::kEmpty && x.shape()[d] == 0 &&
         low + high > 0)
       shape_error("pad", "expected elements to pad dimension {} with, got {}; pad with a constant",

@@ -45,38 +45,81 @@ Array elements_at(const Array& sorted, const Array& place) {
   return lax::gather(sorted, lax::expand_dims(i, {i.ndim()}), dims, sizes, IndexMode::kClip);
 }
 
-Array quantile_of_rows(const Array& rows, const Array& q, QuantileMethod method) {
-  const double n = static_cast<double>(rows.shape(-1));
-  const std::vector<Array> operands{rows};
-  const Array sorted = lax::sort(operands, -1)[0];
-  const auto wide = [&](const Array& of_q, const Array& like) {
-    return lax::broadcast_in_dim(of_q, like.shape(), iota_dims(q.ndim()));
-  };
-  const Array at = q * (n - 1), low = lax::floor(at), high = lax::ceil(at), weight = at - low;
+// Sorted rows, [kept..., n], and what an element of theirs is asked for by: q's shape where all
+// rows have the same number of elements, q's and then the rows' where NaNs do not count.
+struct Rows {
+  Array sorted;
+  Array q, last;  // the quantiles, and the place of the last element
+  int64_t q_rank;
+  bool skip_nan;
+
+  Rows(const Array& rows, const Array& quantiles, bool skip)
+      : q(quantiles), q_rank(quantiles.ndim()), skip_nan(skip) {
+    if (!skip_nan) {
+      sorted = in_order(rows);
+      last = lax::full_like(q, static_cast<double>(rows.shape(-1) - 1));
+      return;
+    }
+    const Array nan = lax::ne(rows, rows);
+    sorted = in_order(
+        lax::select(nan, lax::full_like(rows, std::numeric_limits<double>::quiet_NaN()), rows));
+    const Array numbers = lax::reduce_sum(
+        lax::convert_element_type(lax::bitwise_not(nan), q.dtype()), {rows.ndim() - 1});
+    Shape shape = q.shape();
+    shape.insert(shape.end(), numbers.shape().begin(), numbers.shape().end());
+    q = lax::broadcast_in_dim(q, shape, iota_dims(q_rank));
+    Dims kept;
+    for (int64_t d = 0; d < numbers.ndim(); ++d) kept.push_back(q_rank + d);
+    last = lax::broadcast_in_dim(numbers, shape, kept) - 1;
+  }
+
+  // The elements at `place`, one for each q: [q..., kept...].
+  Array at(const Array& place) const {
+    if (!skip_nan) return elements_at(sorted, place);
+    const int64_t axis = sorted.ndim() - 1;
+    const Array i =
+        lax::convert_element_type(lax::max(lax::min(place, last), lax::full_like(place, 0)), int32);
+    if (q_rank == 0)
+      return lax::squeeze(lax::take_along(sorted, lax::expand_dims(i, {axis}), axis), {axis});
+    return lax::move_dim(lax::take_along(sorted, lax::move_dim(i, 0, axis), axis), axis, 0);
+  }
+  Array like_elements(const Array& of_q, const Array& elements) const {
+    return skip_nan ? of_q : lax::broadcast_in_dim(of_q, elements.shape(), iota_dims(of_q.ndim()));
+  }
+
+  static Array in_order(const Array& rows) {
+    const std::vector<Array> operands{rows};
+    return lax::sort(operands, -1)[0];
+  }
+};
+
+Array quantile_of_rows(const Rows& rows, QuantileMethod method) {
+  const Array at = rows.q * rows.last, low = lax::floor(at), high = lax::ceil(at),
+              weight = at - low;
   switch (method) {
     case QuantileMethod::kLinear: {
-      const Array a = lax::convert_element_type(elements_at(sorted, low), q.dtype()),
-                  b = lax::convert_element_type(elements_at(sorted, high), q.dtype());
-      return a * wide(1 - weight, a) + b * wide(weight, b);
+      const Array a = lax::convert_element_type(rows.at(low), at.dtype()),
+                  b = lax::convert_element_type(rows.at(high), at.dtype());
+      return a * rows.like_elements(1 - weight, a) + b * rows.like_elements(weight, b);
     }
     case QuantileMethod::kLower:
-      return elements_at(sorted, low);
+      return rows.at(low);
     case QuantileMethod::kHigher:
-      return elements_at(sorted, high);
+      return rows.at(high);
     case QuantileMethod::kMidpoint:
-      return (elements_at(sorted, low) + elements_at(sorted, high)) * 0.5;
+      return (rows.at(low) + rows.at(high)) * 0.5;
     case QuantileMethod::kNearest: {
-      const Array a = elements_at(sorted, low);
-      return lax::select(wide(weight <= 0.5, a), a, elements_at(sorted, high));
+      const Array a = rows.at(low);
+      return lax::select(rows.like_elements(weight <= 0.5, a), a, rows.at(high));
     }
     case QuantileMethod::kInvertedCdf:
-      return elements_at(sorted, lax::ceil(q * n) - 1);
+      return rows.at(lax::ceil(rows.q * (rows.last + 1)) - 1);
   }
   __builtin_unreachable();
 }
 
 Array quantile_named(const char* name, const Array& x, const Array& q,
-                     const QuantileOptions& options) {
+                     const QuantileOptions& options, bool skip_nan) {
   if (q.ndim() > 1)
     shape_error(name, "expected a scalar or vector of quantiles, got {}", describe(q.type()));
   for (const Array* a : {&x, &q})
@@ -98,12 +141,14 @@ Array quantile_named(const char* name, const Array& x, const Array& q,
           shape_error(name, "expected at least one element along the axes, got {}",
                       describe(a[0].type()));
         const Array at = as_dtype(a[1], to_inexact(canonical_dtype(a[1].dtype())));
-        Array out = as_dtype(quantile_of_rows(rows, at, options.method), dtype);
-        const Array none = lax::reduce_or(lax::ne(rows, rows), {rows.ndim() - 1});
-        Dims kept;
-        for (int64_t d = 0; d < none.ndim(); ++d) kept.push_back(at.ndim() + d);
-        out = lax::select(lax::broadcast_in_dim(none, out.shape(), kept),
-                          lax::full_like(out, std::numeric_limits<double>::quiet_NaN()), out);
+        Array out = as_dtype(quantile_of_rows(Rows(rows, at, skip_nan), options.method), dtype);
+        if (!skip_nan) {
+          const Array none = lax::reduce_or(lax::ne(rows, rows), {rows.ndim() - 1});
+          Dims kept;
+          for (int64_t d = 0; d < none.ndim(); ++d) kept.push_back(at.ndim() + d);
+          out = lax::select(lax::broadcast_in_dim(none, out.shape(), kept),
+                            lax::full_like(out, std::numeric_limits<double>::quiet_NaN()), out);
+        }
         if (!options.keepdims) return out;
         Shape shape = at.shape();
         for (int64_t d = 0; d < a[0].ndim(); ++d)
@@ -113,23 +158,36 @@ Array quantile_named(const char* name, const Array& x, const Array& q,
       });
 }
 
+Array percent(const Array& q) {
+  return composite("percent", {}, {q}, [](std::span<const Array> a) {
+    return promote(a[0], Promotion::kInexact) / 100;
+  });
+}
+
+QuantileOptions middle(const MedianOptions& options) {
+  return {.axis = options.axis, .keepdims = options.keepdims, .method = QuantileMethod::kMidpoint};
+}
+
 }  // namespace
 
 Array quantile(const Array& x, const Array& q, const QuantileOptions& options) {
-  return quantile_named("quantile", x, q, options);
+  return quantile_named("quantile", x, q, options, false);
 }
-
 Array percentile(const Array& x, const Array& q, const QuantileOptions& options) {
-  const Array share = composite("percent", {}, {q}, [](std::span<const Array> a) {
-    return promote(a[0], Promotion::kInexact) / 100;
-  });
-  return quantile_named("percentile", x, share, options);
+  return quantile_named("percentile", x, percent(q), options, false);
+}
+Array median(const Array& x, const MedianOptions& options) {
+  return quantile_named("median", x, 0.5, middle(options), false);
 }
 
-Array median(const Array& x, const MedianOptions& options) {
-  return quantile_named(
-      "median", x, 0.5,
-      {.axis = options.axis, .keepdims = options.keepdims, .method = QuantileMethod::kMidpoint});
+Array nanquantile(const Array& x, const Array& q, const QuantileOptions& options) {
+  return quantile_named("nanquantile", x, q, options, true);
+}
+Array nanpercentile(const Array& x, const Array& q, const QuantileOptions& options) {
+  return quantile_named("nanpercentile", x, percent(q), options, true);
+}
+Array nanmedian(const Array& x, const MedianOptions& options) {
+  return quantile_named("nanmedian", x, 0.5, middle(options), true);
 }
 
 }  // namespace tessera

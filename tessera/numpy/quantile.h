@@ -1,4 +1,4 @@
-// Quantiles, as in jax.numpy. NaN where any element is.
+// Quantiles, as in jax.numpy. NaN where any element is; of nan*, as if NaNs were not there.
 //
 // Errors, of all: UserError for complex numbers, for axes that do not exist or hold nothing, and
 // for quantiles that are neither a scalar nor a vector.
@@ -30,5 +30,10 @@ struct MedianOptions {
   bool keepdims = false;
 };
 Array median(const Array& x, const MedianOptions& options = {});
+
+// NaN where all elements are.
+Array nanquantile(const Array& x, const Array& q, const QuantileOptions& options = {});
+Array nanpercentile(const Array& x, const Array& q, const QuantileOptions& options = {});
+Array nanmedian(const Array& x, const MedianOptions& options = {});
 
 }  // namespace tessera

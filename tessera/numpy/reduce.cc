@@ -262,18 +262,43 @@ struct ArgParams {
   bool keepdims = false;
 };
 
-Array arg_extremum(const char* name, const Array& x, const ArgOptions& o,
-                   Array (*function)(const Array&, int64_t, DType)) {
+using ArgFold = Array (*)(const Array&, int64_t, DType);
+
+ArgParams arg_params(const char* name, const Array& x, const ArgOptions& o) {
   expect_real(name, x);
-  const ArgParams p{!o.axis, o.axis ? normalize_axis(name, *o.axis, x.ndim()) : 0, o.keepdims};
-  return composite(name, p, {x}, [&](std::span<const Array> a) -> Array {
-    const Array flat = p.flat ? lax::reshape(a[0], {a[0].size()}) : a[0];
-    if (flat.shape()[p.axis] == 0)
-      shape_error(name, "expected a non-empty axis, got {}; it has no largest or smallest element",
-                  describe(a[0].type()));
-    const Array out = function(flat, p.axis, default_int());
-    if (!p.keepdims) return out;
-    return lax::expand_dims(out, p.flat ? iota_dims(a[0].ndim()) : Dims{p.axis});
+  return {!o.axis, o.axis ? normalize_axis(name, *o.axis, x.ndim()) : 0, o.keepdims};
+}
+
+Array arg_of(const char* name, const Array& x, const ArgParams& p, ArgFold function) {
+  const Array flat = p.flat ? lax::reshape(x, {x.size()}) : x;
+  if (flat.shape()[p.axis] == 0)
+    shape_error(name, "expected a non-empty axis, got {}; it has no largest or smallest element",
+                describe(x.type()));
+  return function(flat, p.axis, default_int());
+}
+
+// A result of arg_of, or one of its shape, as the options ask for it.
+Array keep_axis(const Array& out, const Array& x, const ArgParams& p) {
+  if (!p.keepdims) return out;
+  return lax::expand_dims(out, p.flat ? iota_dims(x.ndim()) : Dims{p.axis});
+}
+
+Array arg_extremum(const char* name, const Array& x, const ArgOptions& o, ArgFold function) {
+  const ArgParams p = arg_params(name, x, o);
+  return composite(name, p, {x}, [&](std::span<const Array> a) {
+    return keep_axis(arg_of(name, a[0], p, function), a[0], p);
+  });
+}
+
+Array nan_arg_extremum(const char* name, const Array& x, const ArgOptions& o, ArgFold function,
+                       double identity) {
+  const ArgParams p = arg_params(name, x, o);
+  return composite(name, p, {x}, [&](std::span<const Array> a) {
+    if (!is_inexact(a[0].dtype())) return keep_axis(arg_of(name, a[0], p, function), a[0], p);
+    const Array nan = elementwise::is_nan(a[0]);
+    const Array places = arg_of(name, lax::select(nan, like(a[0], identity), a[0]), p, function);
+    const Array all = lax::reduce_and(p.flat ? lax::reshape(nan, {nan.size()}) : nan, {p.axis});
+    return keep_axis(lax::select(all, like(places, -1), places), a[0], p);
   });
 }
 
@@ -351,6 +376,13 @@ Array argmax(const Array& x, const ArgOptions& o) {
 }
 Array argmin(const Array& x, const ArgOptions& o) {
   return arg_extremum("argmin", x, o, lax::argmin);
+}
+
+Array nanargmax(const Array& x, const ArgOptions& o) {
+  return nan_arg_extremum("nanargmax", x, o, lax::argmax, -kInf);
+}
+Array nanargmin(const Array& x, const ArgOptions& o) {
+  return nan_arg_extremum("nanargmin", x, o, lax::argmin, kInf);
 }
 
 Array nansum(const Array& x, const ReduceOptions& o) {

@@ -70,7 +70,7 @@ Array var(const Array& x, const VarOptions& options = {});
 Array std(const Array& x, const VarOptions& options = {});
 
 struct ArgOptions {
-  std::optional<int64_t> axis = std::nullopt;  // absent: of the flattened array
+  OrNone<int64_t> axis = std::nullopt;  // None: of the flattened array
   bool keepdims = false;
 };
 // The index of the first largest (smallest) element, default integers; NaN is largest and smallest.
@@ -86,6 +86,8 @@ Array nanvar(const Array& x, const VarOptions& options = {});
 Array nanstd(const Array& x, const VarOptions& options = {});
 Array nanmax(const Array& x, const ExtremumOptions& options = {});  // NaN where all are
 Array nanmin(const Array& x, const ExtremumOptions& options = {});
+Array nanargmax(const Array& x, const ArgOptions& options = {});  // -1 where all are NaN
+Array nanargmin(const Array& x, const ArgOptions& options = {});
 
 struct AverageOptions {
   Axes axis = None;

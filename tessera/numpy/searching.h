@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tessera/ir/array.h"
+#include "tessera/numpy/axes.h"
 
 namespace tessera {
 
@@ -51,7 +52,7 @@ std::pair<Array, Array> histogram(const Array& x, const HistogramOptions& option
 std::vector<Array> nonzero(const Array& x, int64_t size, int64_t fill = 0);
 
 struct UniqueOptions {
-  std::optional<int64_t> axis = std::nullopt;      // whole slices are compared; absent: elements
+  OrNone<int64_t> axis = std::nullopt;             // whole slices are compared; None: elements
   std::optional<Array> fill_value = std::nullopt;  // behind them; absent: the smallest
   bool equal_nan = true;                           // NaNs count as one
 };

@@ -1,6 +1,7 @@
 #include "tessera/numpy/sorting.h"
 
 #include "tessera/compile/composite.h"
+#include "tessera/numpy/elementwise.h"
 #include "tessera/numpy/promotion.h"
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/concatenate.h"
@@ -35,12 +36,16 @@ Array arranged(const Array& x, const AxisParams& p) {
 }
 
 Array cumulate(const char* name, const Array& x, const CumulativeOptions& options,
-               Array (*fold)(const Array&, int64_t, bool)) {
+               Array (*fold)(const Array&, int64_t, bool),
+               std::optional<double> nan = std::nullopt) {
   AxisParams p = axis_params(name, x, options.axis);
   p.has_dtype = options.dtype.has_value();
   p.dtype = canonical_dtype(options.dtype.value_or(to_numeric(x.dtype())));
   return composite(name, p, {x}, [&](std::span<const Array> a) {
-    return fold(as_dtype(arranged(a[0], p), p.dtype), p.axis, false);
+    Array y = arranged(a[0], p);
+    if (nan && is_inexact(y.dtype()))
+      y = lax::select(elementwise::is_nan(y), elementwise::like(y, *nan), y);
+    return fold(as_dtype(y, p.dtype), p.axis, false);
   });
 }
 
@@ -75,6 +80,22 @@ Array argsort(const Array& x, const SortOptions& options) {
   });
 }
 
+Array lexsort(const std::vector<Array>& keys, int64_t axis) {
+  if (keys.empty()) value_error("lexsort", "expected at least one key, got none");
+  for (const Array& key : keys)
+    if (key.shape() != keys[0].shape())
+      shape_error("lexsort", "expected keys of one shape, got {} and {}", describe(keys[0].type()),
+                  describe(key.type()));
+  if (keys[0].ndim() == 0) return lax::full({}, 0, default_int());
+  AxisParams p = axis_params("lexsort", keys[0], axis);
+  p.dtype = default_int();
+  return composite("lexsort", p, keys, [&](std::span<const Array> a) {
+    std::vector<Array> operands(a.rbegin(), a.rend());
+    operands.push_back(lax::iota(p.dtype, a[0].shape(), p.axis));
+    return lax::sort(operands, p.axis, static_cast<int64_t>(a.size())).back();
+  });
+}
+
 std::pair<Array, Array> top_k(const Array& x, int64_t k, int64_t axis) {
   struct TopParams {
     int64_t k, axis;
@@ -93,6 +114,12 @@ Array cumsum(const Array& x, const CumulativeOptions& options) {
 }
 Array cumprod(const Array& x, const CumulativeOptions& options) {
   return cumulate("cumprod", x, options, lax::cumprod);
+}
+Array nancumsum(const Array& x, const CumulativeOptions& options) {
+  return cumulate("nancumsum", x, options, lax::cumsum, 0);
+}
+Array nancumprod(const Array& x, const CumulativeOptions& options) {
+  return cumulate("nancumprod", x, options, lax::cumprod, 1);
 }
 Array cummax(const Array& x, const RunningOptions& options) {
   return scan("cummax", x, options, lax::cummax);

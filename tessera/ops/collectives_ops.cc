@@ -6,6 +6,7 @@
 #include "tessera/ops/collectives.h"
 #include "tessera/ops/collectives_groups.h"
 #include "tessera/ops/collectives_rules.h"
+#include "tessera/ops/convert.h"
 #include "tessera/ops/formats.h"
 #include "tessera/ops/reduce.h"
 #include "tessera/ops/reduce_internal.h"
@@ -256,6 +257,14 @@ std::vector<const Literal*> pick(const DeviceLiterals& x, const std::vector<int6
   return out;
 }
 
+// Nothing is added to what the devices have: a sum of negative zeros is one.
+Literal neutral_element(ReduceKind kind, DType dtype) {
+  if (kind != ReduceKind::kSum || !is_inexact(dtype)) return reduce_identity(kind, dtype);
+  return convert_literal(
+      is_complex(dtype) ? Literal::scalar(std::complex<double>(-0., -0.)) : Literal::scalar(-0.),
+      dtype);
+}
+
 Literal reduce_group(const DeviceLiterals& x, const std::vector<int64_t>& group, ReduceKind kind) {
   Shape stacked = x[0].shape();
   stacked.insert(stacked.begin(), 1);
@@ -263,7 +272,7 @@ Literal reduce_group(const DeviceLiterals& x, const std::vector<int64_t>& group,
   for (int64_t device : group) rows.push_back(x[device].reshaped(stacked));
   std::vector<const Literal*> parts;
   for (const Literal& row : rows) parts.push_back(&row);
-  return internal::fold(kind, concatenate(parts, 0), reduce_identity(kind, x[0].dtype()), {0});
+  return internal::fold(kind, concatenate(parts, 0), neutral_element(kind, x[0].dtype()), {0});
 }
 
 using Evaluated = std::vector<DeviceLiterals>;

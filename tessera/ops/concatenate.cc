@@ -1,5 +1,6 @@
 #include "tessera/ops/concatenate.h"
 
+#include "tessera/base/array_size.h"
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/constant.h"
 #include "tessera/ops/op.h"
@@ -29,7 +30,8 @@ std::vector<Type> infer_concatenate(std::span<const Type> operands, const Concat
       shape_error("concatenate",
                   "expected shapes that differ in dimension {} only (C2), got {} and {}",
                   p.dimension, describe(first), describe(t));
-    out.shape[p.dimension] += t.shape[p.dimension];
+    out.shape[p.dimension] =
+        checked_sum("concatenate", out.shape[p.dimension], t.shape[p.dimension]);
     out.weak = out.weak && t.weak;
   }
   return {out};

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tessera/ir/axis_env.h"
+#include "tessera/ir/retype.h"
 #include "tessera/ops/batch_axis.h"
 #include "tessera/ops/control_rules.h"
 #include "tessera/ops/formats.h"
@@ -25,6 +26,18 @@ std::vector<Type> infer_constraint(std::span<const Type> operands,
                      "automatic can be constrained",
                      axis, p.sharding.spec());
   return {operands[0]};
+}
+
+ManualComputationParams retype_manual(std::span<const Type> operands,
+                                      const ManualComputationParams& p) {
+  if (operands.size() != p.in_specs.size() || operands.size() != p.body->inputs.size())
+    return p;  // infer says what is wrong
+  std::vector<AxisNames> inputs;
+  for (size_t k = 0; k < operands.size(); ++k)
+    inputs.push_back(axis_union(operands[k].varying, axes_of(p.in_specs[k])));
+  ManualComputationParams q = p;
+  q.body = retyped(p.body, inputs);
+  return q;
 }
 
 std::vector<Type> infer_manual(std::span<const Type> operands, const ManualComputationParams& p) {
@@ -64,21 +77,21 @@ std::vector<Type> infer_manual(std::span<const Type> operands, const ManualCompu
   return results;
 }
 
+CallParams retype_call(std::span<const Type> operands, const CallParams& p) {
+  if (operands.size() != p.callee->inputs.size()) return p;  // infer says what is wrong
+  return {retyped(p.callee, variance_of(operands))};
+}
+
 std::vector<Type> infer_call(std::span<const Type> operands, const CallParams& p) {
   const std::string_view name = p.callee->name;
   expect_operands(name, operands, p.callee->inputs.size());
-  bool typed = true;  // a callee traced outside of the manual computation knows of no variance
   for (size_t k = 0; k < operands.size(); ++k) {
     const Type& input = p.callee->type(p.callee->inputs[k]);
     if (!input.same_array(operands[k]))
       type_error(name, "expected operand {} of type {}, got {}", k, describe(input),
                  describe(operands[k]));
-    typed = typed && input.varying == operands[k].varying;
   }
-  std::vector<Type> results = p.callee->output_types();
-  if (!typed)
-    for (Type& t : results) t.varying = axis_union(t.varying, varying_union(operands));
-  return results;
+  return p.callee->output_types();
 }
 
 std::vector<Literal> evaluate_identity(std::span<const Literal> x,
@@ -182,6 +195,7 @@ const OpDef& manual_computation_op = define<ManualComputationParams>({
     .attributes = {"mesh", "in_shardings", "out_shardings", "manual_axes", "check_vma", "body"},
     .format = formats::manual_computation(),
     .infer = infer_manual,
+    .retype = retype_manual,
     .lower = Control{ControlKind::kManualComputation},
     .jvp =
         {control_rules::jvp_by_linearize<control_rules::linearize_manual, ManualComputationParams>},
@@ -196,6 +210,7 @@ const OpDef& call_op = define<CallParams>({
     .attributes = {"callee"},
     .format = {.assembly = "{callee}({operands})"},
     .infer = infer_call,
+    .retype = retype_call,
     .lower = Control{ControlKind::kCall,
                      [](const OpParams& params) { return params.as<CallParams>().callee; }},
     .jvp = {control_rules::jvp_call},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tessera/ir/retype.h"
 #include "tessera/ops/control_flow_rules.h"
 #include "tessera/ops/formats.h"
 
@@ -21,15 +22,6 @@ void expect_inputs(std::string_view op, const char* what, const Function& functi
                  describe(function.type(function.inputs[k])), what, describe(types[k]));
 }
 
-// The axes that the results of a region vary over beyond what it was traced with: it may have been
-// traced where its operands varied over less.
-AxisNames added_variance(const Function& function, std::span<const Type> types) {
-  bool covered = true;
-  for (size_t k = 0; k < types.size(); ++k)
-    covered = covered && axis_subset(types[k].varying, function.type(function.inputs[k]).varying);
-  return covered ? AxisNames{} : varying_union(types);
-}
-
 void expect_carry(std::string_view op, const Function& body, size_t index, const Type& carry) {
   const Type& out = body.type(body.outputs[index]);
   if (!out.same_array(carry))
@@ -37,6 +29,15 @@ void expect_carry(std::string_view op, const Function& body, size_t index, const
                "expected carry {} to keep its type {}, got {} from the body; convert it in the "
                "body or start with that type",
                index, describe(carry), describe(out));
+}
+
+// The condition takes the carry as the body leaves it.
+WhileParams retype_while(std::span<const Type> operands, const WhileParams& p) {
+  const size_t n = operands.size();
+  if (p.body->inputs.size() != n || p.body->outputs.size() != n || p.cond->inputs.size() != n)
+    return p;  // infer says what is wrong
+  const FunctionRef body = retyped_loop(p.body, variance_of(operands), 0, n);
+  return {retyped(p.cond, variance_of(body->input_types())), body};
 }
 
 std::vector<Type> infer_while(std::span<const Type> operands, const WhileParams& p) {
@@ -51,13 +52,11 @@ std::vector<Type> infer_while(std::span<const Type> operands, const WhileParams&
   if (p.body->outputs.size() != operands.size())
     type_error(kOp, "expected the body to return {} carries, got {}", operands.size(),
                p.body->outputs.size());
-  const AxisNames added = added_variance(*p.body, operands);
   std::vector<Type> results;
   for (size_t k = 0; k < operands.size(); ++k) {
     expect_carry(kOp, *p.body, k, operands[k]);
     const Type& out = p.body->type(p.body->outputs[k]);
-    results.push_back(
-        out.with_varying(axis_union(axis_union(out.varying, operands[k].varying), added)));
+    results.push_back(out.with_varying(p.body->type(p.body->inputs[k]).varying));
     results.back().sharding = nullptr;
   }
   return results;
@@ -80,6 +79,18 @@ Type slice_of(std::string_view op, const Type& scanned, size_t index, int64_t le
   return out;
 }
 
+// What the body takes varies as the operands do, slices included.
+ScanParams retype_scan(std::span<const Type> operands, const ScanParams& p) {
+  if (p.num_consts < 0 || p.num_carry < 0 || p.body->inputs.size() != operands.size() ||
+      p.num_consts + p.num_carry > static_cast<int64_t>(operands.size()) ||
+      p.num_carry > static_cast<int64_t>(p.body->outputs.size()))
+    return p;  // infer says what is wrong
+  ScanParams q = p;
+  q.body = retyped_loop(p.body, variance_of(operands), static_cast<size_t>(p.num_consts),
+                        static_cast<size_t>(p.num_carry));
+  return q;
+}
+
 std::vector<Type> infer_scan(std::span<const Type> operands, const ScanParams& p) {
   constexpr std::string_view kOp = "scan";
   if (p.length < 0 || p.num_consts < 0 || p.num_carry < 0)
@@ -97,15 +108,13 @@ std::vector<Type> infer_scan(std::span<const Type> operands, const ScanParams& p
   if (p.body->outputs.size() < static_cast<size_t>(p.num_carry))
     type_error(kOp, "expected the body to return {} carries first, got {} values", p.num_carry,
                p.body->outputs.size());
-  const AxisNames added = added_variance(*p.body, inputs);
   std::vector<Type> results;
   for (size_t r = 0; r < p.body->outputs.size(); ++r) {
     Type out = p.body->type(p.body->outputs[r]);
-    out.varying = axis_union(out.varying, added);
     if (r < static_cast<size_t>(p.num_carry)) {
-      const Type& carry = operands[static_cast<size_t>(p.num_consts) + r];
-      expect_carry(kOp, *p.body, r, carry);
-      out.varying = axis_union(out.varying, carry.varying);
+      const size_t carry = static_cast<size_t>(p.num_consts) + r;
+      expect_carry(kOp, *p.body, r, operands[carry]);
+      out.varying = p.body->type(p.body->inputs[carry]).varying;
       out.sharding = nullptr;
       results.push_back(std::move(out));
     } else {
@@ -113,6 +122,14 @@ std::vector<Type> infer_scan(std::span<const Type> operands, const ScanParams& p
     }
   }
   return results;
+}
+
+CaseParams retype_case(std::span<const Type> operands, const CaseParams& p) {
+  CaseParams q = p;
+  for (FunctionRef& branch : q.branches)
+    if (operands.size() == branch->inputs.size() + 1)
+      branch = retyped(branch, variance_of(operands.subspan(1)));
+  return q;
 }
 
 std::vector<Type> infer_case(std::span<const Type> operands, const CaseParams& p) {
@@ -128,15 +145,13 @@ std::vector<Type> infer_case(std::span<const Type> operands, const CaseParams& p
   for (size_t b = 0; b < p.branches.size(); ++b) {
     const Function& branch = *p.branches[b];
     expect_inputs(kOp, "branch", branch, operands.subspan(1));
-    const AxisNames added =
-        axis_union(added_variance(branch, operands.subspan(1)), operands[0].varying);
     if (b > 0 && branch.outputs.size() != results.size())
       type_error(kOp,
                  "expected every branch to return {} values as branch 0, got {} from branch {}",
                  results.size(), branch.outputs.size(), b);
     for (size_t r = 0; r < branch.outputs.size(); ++r) {
       Type out = branch.type(branch.outputs[r]);
-      out.varying = axis_union(out.varying, added);
+      out.varying = axis_union(out.varying, operands[0].varying);
       out.sharding = nullptr;
       if (b == 0) {
         results.push_back(std::move(out));
@@ -211,6 +226,7 @@ const OpDef& while_op = define<WhileParams>({
     .attributes = {"cond", "body"},
     .format = formats::while_loop(),
     .infer = infer_while,
+    .retype = retype_while,
     .evaluate = evaluate_while,
     .lower = Control{ControlKind::kWhile},
     .jvp = {control_flow::jvp_while},
@@ -225,6 +241,7 @@ const OpDef& scan_op = define<ScanParams>({
     .attributes = {"body", "length", "num_consts", "num_carry", "reverse"},
     .format = {.typed_inputs = true},
     .infer = infer_scan,
+    .retype = retype_scan,
     .evaluate = evaluate_scan,
     .lower = Control{ControlKind::kScan},
     .jvp = {control_flow::jvp_scan},
@@ -238,6 +255,7 @@ const OpDef& case_op = define<CaseParams>({
     .attributes = {"branches"},
     .format = formats::branches(),
     .infer = infer_case,
+    .retype = retype_case,
     .evaluate = evaluate_case,
     .lower = Control{ControlKind::kCase},
     .jvp = {control_flow::jvp_case},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tessera/ir/retype.h"
 #include "tessera/ops/batch_axis.h"
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/constant.h"
@@ -31,6 +32,14 @@ std::vector<Type> infer_call(std::span<const Type> operands, const P& p) {
   return call_op.infer(operands, CallParams{p.primal});
 }
 template <class P>
+P retype_primal(std::span<const Type> operands, const P& p) {
+  const size_t n = p.primal->inputs.size();
+  if (operands.size() < n) return p;  // infer says what is wrong
+  P q = p;
+  q.primal = retyped(p.primal, variance_of(operands.subspan(0, n)));
+  return q;
+}
+template <class P>
 FunctionRef primal_of(const OpParams& params) {
   return params.as<P>().primal;
 }
@@ -48,40 +57,111 @@ JvpResult jvp_custom_jvp(std::span<const Array> primals, std::span<const Array> 
   return result;
 }
 
-// Mapped over examples: the same op of mapped functions, so that the rule still holds.
+// The rule is linear in the tangents, so its derivative by them, anywhere, is the tangent program:
+// what a loop in the rule has of values and of tangents comes apart as in any other function.
+LinearizeResult linearize_custom_jvp(std::span<const Array> primals,
+                                     const std::vector<bool>& has_tangent,
+                                     const CustomJvpParams& p) {
+  std::vector<Array> inputs(primals.begin(), primals.end());
+  std::vector<bool> mask(primals.size(), false);
+  for (const Array& x : primals) inputs.push_back(zero_of(traced_type(x)));
+  mask.insert(mask.end(), has_tangent.begin(), has_tangent.end());
+  const LinearizedFunction at = regions().linearize(*p.jvp, inputs, mask);
+  const size_t n = p.primal->outputs.size();
+  return {part(at.primals, 0, n), [at, n](std::span<const Array> tangents) {
+            std::vector<Array> operands;
+            for (const Array& t : tangents)
+              if (t.defined()) operands.push_back(t);
+            operands.insert(operands.end(), at.residuals.begin(), at.residuals.end());
+            const std::vector<Array> some = regions().apply(at.linear, operands);
+            std::vector<Array> out(n);
+            size_t next = 0;
+            for (size_t r = 0; r < at.nonzero.size(); ++r) {
+              if (!at.nonzero[r]) continue;
+              if (r >= n && is_inexact(at.primals[r - n].dtype())) out[r - n] = some[next];
+              ++next;
+            }
+            return out;
+          }};
+}
+
+// A function over all examples, and which of its results differ between them: these are mapped in
+// front.
+struct MappedFunction {
+  Function function;
+  std::vector<char> mapped;
+
+  std::vector<int> dims(size_t begin, size_t count) const {
+    std::vector<int> out;
+    for (size_t r = begin; r < begin + count; ++r) out.push_back(mapped[r] ? 0 : -1);
+    return out;
+  }
+};
+
+MappedFunction mapped_function(const Function& f, std::span<const Type> inputs,
+                               const std::vector<int>& at) {
+  MappedFunction out;
+  TracedFunction traced = regions().trace(
+      [&](const std::vector<Array>& x) {
+        BatchResult body = regions().batch(f, x, at);
+        for (size_t r = 0; r < body.results.size(); ++r) {
+          out.mapped.push_back(body.dims[r] >= 0);
+          if (body.dims[r] >= 0)
+            body.results[r] = lax::move_to_front(body.results[r], body.dims[r]);
+        }
+        return body.results;
+      },
+      inputs, f.name);
+  TESSERA_CHECK(traced.captures.empty(), "{}: a closed function captured", f.name);
+  out.function = std::move(traced.function);
+  return out;
+}
+
+// The same with the results that `mapped` names mapped too.
+MappedFunction widened(MappedFunction f, const std::vector<char>& mapped) {
+  if (f.mapped == mapped) return f;
+  const int64_t size = BatchAxis::current().size;
+  const std::vector<Type> inputs = f.function.input_types();
+  f.function = regions()
+                   .trace(
+                       [&](const std::vector<Array>& x) {
+                         std::vector<Array> out = regions().apply(f.function, x);
+                         for (size_t r = 0; r < out.size(); ++r)
+                           if (mapped[r] && !f.mapped[r])
+                             out[r] = lax::with_batch_first(out[r], -1, size);
+                         return out;
+                       },
+                       inputs, f.function.name)
+                   .function;
+  f.mapped = mapped;
+  return f;
+}
+
+FunctionRef shared(Function f) { return std::make_shared<const Function>(std::move(f)); }
+
+// Mapped over examples: the same op of mapped functions, so that the rule still holds. A result is
+// mapped where the function's, the rule's or the tangent is.
 BatchResult batch_custom_jvp(std::span<const Array> operands, std::span<const int> dims,
                              const CustomJvpParams& p) {
   const std::vector<Type> types = traced_types(operands);
-  BatchResult out;
   const std::vector<int> one(dims.begin(), dims.end());
   std::vector<int> both = one;
   both.insert(both.end(), one.begin(), one.end());
-  TracedFunction primal = regions().trace(
-      [&](const std::vector<Array>& x) {
-        BatchResult mapped = regions().batch(*p.primal, x, one);
-        for (size_t r = 0; r < mapped.results.size(); ++r)
-          mapped.results[r] =
-              lax::with_batch_first(mapped.results[r], mapped.dims[r], BatchAxis::current().size);
-        return mapped.results;
-      },
-      types, p.primal->name);
   std::vector<Type> with_tangents = types;
   with_tangents.insert(with_tangents.end(), types.begin(), types.end());
-  TracedFunction jvp = regions().trace(
-      [&](const std::vector<Array>& x) {
-        BatchResult mapped = regions().batch(*p.jvp, x, both);
-        for (size_t r = 0; r < mapped.results.size(); ++r)
-          mapped.results[r] =
-              lax::with_batch_first(mapped.results[r], mapped.dims[r], BatchAxis::current().size);
-        return mapped.results;
-      },
-      with_tangents, p.jvp->name);
-  out.results =
-      tessera::bind(custom_jvp_call_op,
-                    CustomJvpParams{std::make_shared<const Function>(std::move(primal.function)),
-                                    std::make_shared<const Function>(std::move(jvp.function))},
-                    operands);
-  out.dims.assign(out.results.size(), 0);
+  MappedFunction primal = mapped_function(*p.primal, types, one);
+  MappedFunction jvp = mapped_function(*p.jvp, with_tangents, both);
+  const size_t n = primal.mapped.size();
+  std::vector<char> mapped(n);
+  for (size_t r = 0; r < n; ++r) mapped[r] = primal.mapped[r] || jvp.mapped[r] || jvp.mapped[n + r];
+  std::vector<char> twice = mapped;
+  twice.insert(twice.end(), mapped.begin(), mapped.end());
+  primal = widened(std::move(primal), mapped);
+  BatchResult out{.dims = primal.dims(0, n)};
+  out.results = tessera::bind(custom_jvp_call_op,
+                              CustomJvpParams{shared(std::move(primal.function)),
+                                              shared(widened(std::move(jvp), twice).function)},
+                              operands);
   return out;
 }
 
@@ -114,51 +194,52 @@ LinearizeResult linearize_custom_vjp(std::span<const Array> primals,
           }};
 }
 
-// Mapped over examples: the same op of mapped functions. A cotangent of what is the same for all
-// examples is the sum over them.
+// The rule of `f` over examples: from residuals and cotangents, mapped at `at`, to cotangents of
+// the arguments, which are mapped at `args`. Where one differs between examples and its argument
+// does not, it is summed over them.
+Function mapped_backward(const Function& f, std::span<const Type> inputs,
+                         const std::vector<int>& at, const std::vector<int>& args) {
+  const int64_t size = BatchAxis::current().size;
+  return regions()
+      .trace(
+          [&](const std::vector<Array>& x) {
+            BatchResult out = regions().batch(f, x, at);
+            for (size_t k = 0; k < out.results.size(); ++k) {
+              Array& ct = out.results[k];
+              if (args[k] < 0 && out.dims[k] < 0) continue;
+              const Array wide = lax::with_batch_first(ct, out.dims[k], size);
+              ct = args[k] < 0 ? lax::reduce_sum(wide, {0}) : lax::move_dim(wide, 0, args[k]);
+            }
+            return out.results;
+          },
+          inputs, f.name)
+      .function;
+}
+
+// Mapped over examples: the same op of mapped functions.
 BatchResult batch_custom_vjp(std::span<const Array> operands, std::span<const int> dims,
                              const CustomVjpParams& p) {
-  const int64_t size = BatchAxis::current().size;
   const std::vector<int> at(dims.begin(), dims.end());
   const std::vector<Type> types = traced_types(operands);
-  auto mapped = [&](const FunctionRef& f, std::span<const Type> inputs,
-                    const std::vector<int>& at) {
-    return regions()
-        .trace(
-            [&](const std::vector<Array>& x) {
-              BatchResult out = regions().batch(*f, x, at);
-              for (size_t r = 0; r < out.results.size(); ++r)
-                out.results[r] = lax::with_batch_first(out.results[r], out.dims[r], size);
-              return out.results;
-            },
-            inputs, f->name)
-        .function;
-  };
-  CustomVjpParams q = p;
-  q.primal = std::make_shared<const Function>(mapped(p.primal, types, at));
-  q.fwd = std::make_shared<const Function>(mapped(p.fwd, types, at));
+  const auto n = static_cast<size_t>(p.num_results);
+  MappedFunction primal = mapped_function(*p.primal, types, at);
+  MappedFunction fwd = mapped_function(*p.fwd, types, at);
+  std::vector<char> mapped = fwd.mapped;  // the results', then the residuals'
+  for (size_t r = 0; r < n; ++r) mapped[r] = mapped[r] || primal.mapped[r];
+  fwd = widened(std::move(fwd), mapped);
+  primal = widened(std::move(primal), {mapped.begin(), mapped.begin() + p.num_results});
   // bwd takes residuals, then cotangents of the results.
-  const std::vector<Type> fwd = q.fwd->output_types();
-  const auto n = static_cast<int64_t>(p.num_results);
-  std::vector<Type> bwd_inputs(fwd.begin() + n, fwd.end());
-  bwd_inputs.insert(bwd_inputs.end(), fwd.begin(), fwd.begin() + n);
-  const std::vector<int> all(bwd_inputs.size(), 0);
-  q.bwd = std::make_shared<const Function>(
-      regions()
-          .trace(
-              [&](const std::vector<Array>& x) {
-                BatchResult out = regions().batch(*p.bwd, x, all);
-                for (size_t k = 0; k < out.results.size(); ++k) {
-                  const Array wide = lax::with_batch_first(out.results[k], out.dims[k], size);
-                  out.results[k] =
-                      at[k] < 0 ? lax::reduce_sum(wide, {0}) : lax::move_dim(wide, 0, at[k]);
-                }
-                return out.results;
-              },
-              bwd_inputs, p.bwd->name)
-          .function);
-  BatchResult out{tessera::bind(custom_vjp_call_op, std::move(q), operands), {}};
-  out.dims.assign(out.results.size(), 0);
+  const std::vector<Type> forward = fwd.function.output_types();
+  std::vector<Type> bwd_inputs(forward.begin() + p.num_results, forward.end());
+  bwd_inputs.insert(bwd_inputs.end(), forward.begin(), forward.begin() + p.num_results);
+  std::vector<int> bwd_at = fwd.dims(n, mapped.size() - n);
+  BatchResult out{.dims = primal.dims(0, n)};
+  bwd_at.insert(bwd_at.end(), out.dims.begin(), out.dims.end());
+  CustomVjpParams q = p;
+  q.primal = shared(std::move(primal.function));
+  q.fwd = shared(std::move(fwd.function));
+  q.bwd = shared(mapped_backward(*p.bwd, bwd_inputs, bwd_at, at));
+  out.results = tessera::bind(custom_vjp_call_op, std::move(q), operands);
   return out;
 }
 
@@ -375,8 +456,10 @@ const OpDef& custom_jvp_call_op = define<CustomJvpParams>({
     .dialect = "tessera",
     .attributes = {"primal", "jvp"},
     .infer = infer_call<CustomJvpParams>,
+    .retype = retype_primal<CustomJvpParams>,
     .lower = Control{ControlKind::kCall, primal_of<CustomJvpParams>},
     .jvp = {jvp_custom_jvp},
+    .linearize = {linearize_custom_jvp},
     .transpose = absent("derivatives apply the function's own rule"),
     .batch = {batch_custom_jvp},
 });
@@ -386,6 +469,7 @@ const OpDef& custom_vjp_call_op = define<CustomVjpParams>({
     .dialect = "tessera",
     .attributes = {"primal", "fwd", "bwd", "num_args", "num_results"},
     .infer = infer_call<CustomVjpParams>,
+    .retype = retype_primal<CustomVjpParams>,
     .lower = Control{ControlKind::kCall, primal_of<CustomVjpParams>},
     .jvp = absent("a function with a custom_vjp has no forward derivative; give it a custom_jvp"),
     .linearize = {linearize_custom_vjp},
@@ -409,6 +493,7 @@ const OpDef& checkpoint_op = define<CheckpointParams>({
     .dialect = "tessera",
     .attributes = {"primal", "saveable", "names"},
     .infer = infer_call<CheckpointParams>,
+    .retype = retype_primal<CheckpointParams>,
     .lower = Control{ControlKind::kCall, primal_of<CheckpointParams>},
     .jvp = {jvp_checkpoint},
     .linearize = {linearize_checkpoint},
@@ -421,6 +506,7 @@ const OpDef& checkpoint_linear_op = define<CheckpointLinearParams>({
     .dialect = "tessera",
     .attributes = {"primal", "saved", "args", "nonzero"},
     .infer = infer_checkpoint_linear,
+    .retype = retype_primal<CheckpointLinearParams>,
     .lower = Control{ControlKind::kCall, checkpoint_tangents},
     .jvp = absent("the tangent program of a checkpoint is there to be transposed; use jvp"),
     .transpose = {transpose_checkpoint_linear},

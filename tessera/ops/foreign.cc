@@ -5,6 +5,7 @@
 #include "tessera/ops/convert.h"
 #include "tessera/ops/elementwise.h"
 #include "tessera/ops/identity.h"
+#include "tessera/ops/regions.h"
 
 namespace tessera {
 namespace {
@@ -49,6 +50,39 @@ Values optimization_barrier(OpReader& reader) {
   return out;
 }
 
+// Adds the ops of a function; its results.
+Values insert_all(OpReader& reader, const Function& function, const Values& arguments) {
+  Values map(function.types.size(), -1);
+  const auto mapped = [&](const auto& values) {
+    Values out;
+    for (ValueId v : values) out.push_back(map[v]);
+    return out;
+  };
+  for (size_t i = 0; i < function.inputs.size(); ++i) map[function.inputs[i]] = arguments[i];
+  for (const Op& op : function.ops) {
+    const Values results = reader.insert(*op.def, op.params, mapped(op.operands));
+    for (size_t r = 0; r < results.size(); ++r) map[op.results[r]] = results[r];
+  }
+  return mapped(function.outputs);
+}
+
+// Between dtypes of different widths elements are split and joined, by several ops.
+Values bitcast_convert(OpReader& reader) {
+  expect_count(reader, 1);
+  if (reader.result_types.empty()) reader.error("expected the type of the result");
+  const Type operand = reader.operand_types()[0];
+  const DType dtype = reader.result_types[0].dtype;
+  if (itemsize(operand.dtype) == itemsize(dtype) || is_complex(operand.dtype) ||
+      is_complex(dtype) || operand.dtype == bool_ || dtype == bool_)
+    return reader.insert(bitcast_convert_op, BitcastParams{dtype}, reader.operands);
+  const FlatFn split_or_join = [&](const std::vector<Array>& x) {
+    return std::vector{lax::bitcast_convert_type(x[0], dtype)};
+  };
+  return insert_all(
+      reader, regions().trace(split_or_join, std::span(&operand, 1), "bitcast_convert").function,
+      reader.operands);
+}
+
 // An op with a name for those who know it, and a function that says the same.
 Values composite(OpReader& reader) {
   for (const char* about : {"name", "composite_attributes", "version"}) reader.text.take(about);
@@ -59,6 +93,8 @@ Values composite(OpReader& reader) {
 
 [[maybe_unused]] const bool registered[] = {
     register_foreign_op({.dialect = "chlo", .name = "square", .build = square}),
+    register_foreign_op(
+        {.dialect = "stablehlo", .name = "bitcast_convert", .build = bitcast_convert}),
     register_foreign_op({.dialect = "stablehlo",
                          .name = "composite",
                          .assembly = "{name} {operands}",

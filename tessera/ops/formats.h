@@ -18,7 +18,8 @@ OpFormat reduce();
 // The kind that a body of the text is. Unlike classify_reduce_body(), minimum of bool is kMin, not
 // kAnd.
 ReduceKind written_kind(const Function& body);
-// A body without the sharding constraints on scalars that JAX puts there, which mean nothing.
+// A body with its calls written out, and without the sharding constraints on scalars that JAX puts
+// there, which mean nothing.
 FunctionRef plain_body(const FunctionRef& body);
 // %0 <@mesh, [{"x"}, {}]>
 OpFormat sharding_constraint();

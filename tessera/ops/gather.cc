@@ -74,6 +74,7 @@ std::vector<Type> infer_gather(std::span<const Type> operands, const GatherParam
       indices.rank() - (p.index_vector_dim < indices.rank() && indices.rank() > 0 ? 1 : 0);
   check_index_dims(kNames, p.numbers(), p.index_vector_dim, x, indices,
                    batch_rank + p.offset_dims.rank());
+  const Shape shape = gathered_shape(p, indices.shape);
   for (int64_t d = 0; d < x.rank(); ++d) {
     if (p.slice_sizes[d] < 0 || p.slice_sizes[d] > x.shape[d])
       shape_error("gather", "expected a slice size in [0, {}] in dimension {} (C21), got {} for {}",
@@ -83,11 +84,16 @@ std::vector<Type> infer_gather(std::span<const Type> operands, const GatherParam
       shape_error("gather", "expected a slice size of at most 1 in {} dimension {} ({}), got {}",
                   collapsed ? "collapsed" : "batching", d, collapsed ? "C9" : "C12",
                   p.slice_sizes[d]);
+    // The dimension is missing in the result, so windows of no elements would give some.
+    if ((collapsed || contains(p.operand_batching_dims, d)) && p.slice_sizes[d] == 0 &&
+        shape.elements() > 0)
+      shape_error("gather",
+                  "expected a slice size of 1 in {} dimension {} of a result with elements, got 0 "
+                  "for {}; take no windows from an empty dimension",
+                  collapsed ? "collapsed" : "batching", d, describe(x));
   }
-  return {Type{.dtype = x.dtype,
-               .shape = gathered_shape(p, indices.shape),
-               .weak = x.weak,
-               .varying = varying_union(operands)}};
+  return {
+      Type{.dtype = x.dtype, .shape = shape, .weak = x.weak, .varying = varying_union(operands)}};
 }
 
 std::vector<Literal> evaluate_gather(std::span<const Literal> x, const GatherParams& p) {
@@ -153,7 +159,11 @@ bool is_choice(const IndexedWindows& windows) {
   return components == 1;
 }
 
-Array choice_transpose(const IndexedWindows& windows, const Array& ct, const Array& starts) {
+Array choice_transpose(const IndexedWindows& windows, const Array& ct, const Array& indices) {
+  // In a dtype that holds every place.
+  const Array starts = itemsize(indices.dtype()) < itemsize(int32)
+                           ? lax::convert_element_type(indices, int32)
+                           : indices;
   // The dimensions of ct, and of the starts, that the operand's have; the others are 1.
   int64_t chosen = 0;
   Dims kept, ct_to, start_kept, start_to;
@@ -190,16 +200,17 @@ std::vector<Array> transpose_gather(std::span<const Array> cts, std::span<const 
   TESSERA_CHECK(linear[0] && !linear[1], "gather is linear in its operand");
   if (!cts[0].defined()) return {Array(), Array()};
   const IndexedWindows windows = gather_windows(p, x[0].shape(), x[1].shape());
-  const Array starts = lax::clamped_starts(windows, x[1]);
+  // Of a window that is outside nothing comes back, as scatter drops it; kClip has moved its starts
+  // inside before.
   if (is_choice(windows) && windows.operand.elements() > 0)
-    return {choice_transpose(windows, cts[0], starts), Array()};
+    return {choice_transpose(windows, cts[0], x[1]), Array()};
   ScatterParams q{p.offset_dims,           p.collapsed_slice_dims,
                   p.operand_batching_dims, p.start_indices_batching_dims,
                   p.start_index_map,       p.index_vector_dim,
                   ScatterKind::kAdd};
   q.indices_are_sorted = p.indices_are_sorted;
   const Array zeros = lax::full(x[0].shape(), 0, cts[0].dtype(), cts[0].weak_type());
-  return {bind1(scatter_op, q, {zeros, starts, cts[0]}), Array()};
+  return {bind1(scatter_op, q, {zeros, x[1], cts[0]}), Array()};
 }
 
 // Result dimensions from `at` on make room for one.
@@ -378,9 +389,10 @@ Array gather(const Array& x, const Array& indices, const IndexDims& dims, const 
                        indices.ndim() - 1,
                        slice_sizes,
                        indices_are_sorted};
-  const Array taken = bind1(gather_op, p, {x, indices});
-  if (mode != IndexMode::kFill) return taken;
+  if (mode == IndexMode::kPromiseInBounds) return bind1(gather_op, p, {x, indices});
   const IndexedWindows windows = gather_windows(p, x.shape(), indices.shape());
+  if (mode == IndexMode::kClip) return bind1(gather_op, p, {x, clamped_starts(windows, indices)});
+  const Array taken = bind1(gather_op, p, {x, indices});
   const Array inside =
       broadcast_in_dim(windows_inside(windows, indices), taken.shape(), windows.batch_dims);
   const Literal value = visit_dtype(x.dtype(), [&]<class T>(TypeTag<T>) -> Literal {

@@ -29,7 +29,7 @@ IndexedWindows gather_windows(const GatherParams& params, const Shape& operand,
 enum class IndexMode : uint8_t {
   kFill,             // gather: filled with a value; scatter: dropped
   kClip,             // moved inside
-  kPromiseInBounds,  // there is none
+  kPromiseInBounds,  // there is none; if there is: moved inside, its gradient dropped
   kWrap,             // of numpy's functions alone: indices count modulo the extent
 };
 

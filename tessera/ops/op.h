@@ -23,6 +23,8 @@ struct OpSpec {
   std::vector<std::string_view> attributes = {};
   OpFormat format = {};
   std::function<std::vector<Type>(std::span<const Type>, const P&)> infer = {};
+  // Regions typed for these operands (ir/retype.h); `infer` is given what it returns.
+  std::function<P(std::span<const Type>, const P&)> retype = {};
   std::function<std::vector<Literal>(std::span<const Literal>, const P&)> evaluate = {};
   std::function<std::vector<std::vector<Literal>>(const std::vector<std::vector<Literal>>&,
                                                   const P&, const Mesh&)>
@@ -54,7 +56,12 @@ const OpDef& define(OpSpec<P> spec) {
   def->attributes = spec.attributes;
   def->format = spec.format;
   if (spec.infer)
-    def->infer = [f = spec.infer](std::span<const Type> t, const OpParams& p) {
+    def->infer = [f = spec.infer, retype = spec.retype](std::span<const Type> t,
+                                                        const OpParams& p) {
+      return retype ? f(t, retype(t, p.as<P>())) : f(t, p.as<P>());
+    };
+  if (spec.retype)
+    def->retype = [f = spec.retype](std::span<const Type> t, const OpParams& p) -> OpParams {
       return f(t, p.as<P>());
     };
   if (spec.evaluate)

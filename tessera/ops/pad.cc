@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tessera/base/array_size.h"
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/constant.h"
 #include "tessera/ops/elementwise.h"
@@ -14,7 +15,9 @@ namespace tessera {
 namespace {
 
 int64_t padded_extent(int64_t extent, const PadParams& p, int64_t d) {
-  return p.low[d] + extent + std::max<int64_t>(extent - 1, 0) * p.interior[d] + p.high[d];
+  const int64_t between = checked_product("pad", std::max<int64_t>(extent - 1, 0), p.interior[d]);
+  return checked_sum("pad", checked_sum("pad", p.low[d], p.high[d]),
+                     checked_sum("pad", extent, between));
 }
 bool changes(const PadParams& p, int64_t d) {
   return p.low[d] != 0 || p.high[d] != 0 || p.interior[d] != 0;

@@ -65,10 +65,50 @@ void check_body(const Function& body, std::span<const Type> x) {
       type_error(kOp, "expected result {} of the body to be {}, got {} (C6)", k, describe(want),
                  describe(body.type(body.outputs[k])));
   }
+  auto scalars = [&](const auto& values) {
+    return std::all_of(values.begin(), values.end(),
+                       [&](ValueId v) { return body.type(v).shape.empty(); });
+  };
   for (const Op& op : body.ops)
-    if (!std::holds_alternative<Pointwise>(op.def->lower) && !op.operands.empty())
+    if (!std::holds_alternative<Pointwise>(op.def->lower) || !scalars(op.operands) ||
+        !scalars(op.results))
       type_error(kOp, "expected a body of elementwise ops on scalars, got {}.{}", op.def->dialect,
                  op.def->name);
+}
+
+// Appends the ops of `from`, with calls replaced by what they call and without what only reshapes a
+// scalar; its outputs.
+ValueIds append_scalar_ops(const Function& from, const ValueIds& inputs, Function& out) {
+  std::vector<ValueId> number(from.types.size(), -1);
+  auto renamed = [&](const auto& values) {
+    ValueIds ids;
+    for (ValueId v : values) ids.push_back(number[v]);
+    return ids;
+  };
+  for (size_t k = 0; k < inputs.size(); ++k) number[from.inputs[k]] = inputs[k];
+  for (const Op& op : from.ops) {
+    ValueIds results = renamed(op.operands);
+    const auto* control = std::get_if<Control>(&op.def->lower);
+    if (control && control->kind == ControlKind::kCall) {
+      results = append_scalar_ops(*control->callee(op.params), results, out);
+    } else if (!(std::holds_alternative<IndexMap>(op.def->lower) && results.size() == 1 &&
+                 from.type(op.operands[0]).same_array(from.type(op.results[0])) &&
+                 from.type(op.operands[0]).shape.empty())) {
+      results = out.add_op(*op.def, op.params, results, from.types_of(op.results), op.source);
+    }
+    for (size_t r = 0; r < op.results.size(); ++r) number[op.results[r]] = results[r];
+  }
+  return renamed(from.outputs);
+}
+
+FunctionRef scalar_body(const Function& body) {
+  auto out = std::make_shared<Function>();
+  out->name = body.name;
+  ValueIds inputs;
+  for (ValueId v : body.inputs) inputs.push_back(out->add_input(body.type(v)));
+  const ValueIds outputs = append_scalar_ops(body, inputs, *out);
+  out->outputs.assign(outputs.begin(), outputs.end());
+  return out;
 }
 
 std::vector<Type> infer_reduce(std::span<const Type> operands, const ReduceParams& p) {
@@ -524,6 +564,7 @@ std::vector<Array> reduce(std::span<const Array> operands, std::span<const Array
 
 std::vector<Array> reduce(std::span<const Array> operands, std::span<const Array> inits,
                           FunctionRef body, const Dims& dims) {
+  body = scalar_body(*body);
   const ReduceKind kind = classify_reduce_body(*body);
   if (kind != ReduceKind::kCustom) return reduce(operands, inits, kind, dims);
   if (operands.empty()) type_error(kOp, "expected at least one operand");

@@ -134,26 +134,64 @@ ReduceKind written_kind(const Function& body) {
   return classify_reduce_body(body);
 }
 
-FunctionRef plain_body(const FunctionRef& body) {
-  auto is_constraint = [](const Op& op) {
-    const auto* control = std::get_if<Control>(&op.def->lower);
-    return control && control->kind == ControlKind::kConstraint;
-  };
-  if (std::none_of(body->ops.begin(), body->ops.end(), is_constraint)) return body;
-  Function out = *body;
-  std::vector<ValueId> same(out.types.size());
-  for (size_t v = 0; v < same.size(); ++v) same[v] = static_cast<ValueId>(v);
-  out.ops.clear();
-  for (Op op : body->ops) {
-    for (ValueId& v : op.operands) v = same[v];
-    if (is_constraint(op) && body->type(op.results[0]).rank() == 0) {
-      same[op.results[0]] = op.operands[0];
-    } else {
-      out.ops.push_back(std::move(op));
-    }
+namespace {
+
+// Copies ops, calls written out and constraints of scalars left out.
+class PlainBody {
+ public:
+  static bool is_plain(const Function& f) {
+    return std::none_of(f.ops.begin(), f.ops.end(),
+                        [&](const Op& op) { return callee(op) || is_constraint(op, f); });
   }
-  for (ValueId& v : out.outputs) v = same[v];
-  return std::make_shared<const Function>(std::move(out));
+
+  explicit PlainBody(const Function& body) {
+    out_.name = body.name;
+    for (ValueId v : body.inputs) out_.add_input(body.type(v));
+    out_.outputs = append(body, out_.inputs);
+  }
+  FunctionRef take() { return std::make_shared<const Function>(std::move(out_)); }
+
+ private:
+  static FunctionRef callee(const Op& op) {
+    const auto* control = std::get_if<Control>(&op.def->lower);
+    return control && control->kind == ControlKind::kCall ? control->callee(op.params) : nullptr;
+  }
+  static bool is_constraint(const Op& op, const Function& f) {
+    const auto* control = std::get_if<Control>(&op.def->lower);
+    return control && control->kind == ControlKind::kConstraint &&
+           f.type(op.results[0]).rank() == 0;
+  }
+
+  std::vector<ValueId> append(const Function& f, const std::vector<ValueId>& arguments) {
+    std::vector<ValueId> map(f.types.size(), -1);
+    const auto mapped = [&](const auto& values) {
+      std::vector<ValueId> out;
+      for (ValueId v : values) out.push_back(map[v]);
+      return out;
+    };
+    for (size_t i = 0; i < f.inputs.size(); ++i) map[f.inputs[i]] = arguments[i];
+    for (const Op& op : f.ops) {
+      std::vector<ValueId> results = mapped(op.operands);  // a constraint's
+      if (const FunctionRef called = callee(op)) {
+        results = append(*called, results);
+      } else if (!is_constraint(op, f)) {
+        const ValueIds& ids =
+            out_.add_op(*op.def, op.params, ValueIds(results.begin(), results.end()),
+                        f.types_of(op.results), op.source);
+        results.assign(ids.begin(), ids.end());
+      }
+      for (size_t r = 0; r < results.size(); ++r) map[op.results[r]] = results[r];
+    }
+    return mapped(f.outputs);
+  }
+
+  Function out_;
+};
+
+}  // namespace
+
+FunctionRef plain_body(const FunctionRef& body) {
+  return PlainBody::is_plain(*body) ? body : PlainBody(*body).take();
 }
 
 OpFormat reduce() {

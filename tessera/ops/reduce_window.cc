@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numbers>
 
+#include "tessera/base/array_size.h"
 #include "tessera/ops/array_math.h"
 #include "tessera/ops/associative_scan.h"
 #include "tessera/ops/broadcast.h"
@@ -151,6 +152,7 @@ std::vector<Sample> reduce_window_samples() {
   }
   for (ReduceKind kind : {ReduceKind::kSum, ReduceKind::kMax, ReduceKind::kMin})
     add(kind, complex64, {4, 4}, pool({2, 1}, {1, 1}));
+  add(ReduceKind::kProduct, float32, {2, 1}, pool({1, 1}, {1, 1}));
   add(ReduceKind::kOr, bool_, {8}, pool({2}, {2}));
   add(ReduceKind::kSum, float32, {0, 4}, pool({2, 1}, {1, 1}));
   return out;
@@ -184,6 +186,15 @@ Windows Windows::of_size(const Dims& size) {
   return {size, ones, ones, ones, zeros, zeros};
 }
 
+namespace {
+
+// Of `extent` elements that lie `dilation` apart.
+int64_t dilated_extent(std::string_view op, int64_t extent, int64_t dilation) {
+  return extent == 0 ? 0 : checked_product(op, extent - 1, dilation) + 1;
+}
+
+}  // namespace
+
 Shape window_shape(std::string_view op, const Shape& shape, const Windows& w) {
   const int64_t rank = shape.rank();
   for (const auto& [dims, name] :
@@ -201,9 +212,9 @@ Shape window_shape(std::string_view op, const Shape& shape, const Windows& w) {
                 w.low, w.high);
   Shape out;
   for (int64_t d = 0; d < rank; ++d) {
-    const int64_t dilated = shape[d] == 0 ? 0 : (shape[d] - 1) * w.base_dilation[d] + 1;
-    const int64_t padded = dilated + w.low[d] + w.high[d];
-    const int64_t window = (w.size[d] - 1) * w.window_dilation[d] + 1;
+    const int64_t dilated = dilated_extent(op, shape[d], w.base_dilation[d]);
+    const int64_t padded = checked_sum(op, dilated, checked_sum(op, w.low[d], w.high[d]));
+    const int64_t window = dilated_extent(op, w.size[d], w.window_dilation[d]);
     out.push_back(padded < window ? 0 : (padded - window) / w.strides[d] + 1);
   }
   return out;
@@ -212,8 +223,8 @@ Shape window_shape(std::string_view op, const Shape& shape, const Windows& w) {
 std::pair<Dims, Dims> same_padding(const Shape& shape, const Windows& w) {
   Dims low, high;
   for (int64_t d = 0; d < shape.rank(); ++d) {
-    const int64_t dilated = shape[d] == 0 ? 0 : (shape[d] - 1) * w.base_dilation[d] + 1;
-    const int64_t window = (w.size[d] - 1) * w.window_dilation[d] + 1;
+    const int64_t dilated = dilated_extent("same_padding", shape[d], w.base_dilation[d]);
+    const int64_t window = dilated_extent("same_padding", w.size[d], w.window_dilation[d]);
     const int64_t results = ceil_div(dilated, w.strides[d]);
     const int64_t total = std::max<int64_t>(0, (results - 1) * w.strides[d] + window - dilated);
     low.push_back(total / 2);

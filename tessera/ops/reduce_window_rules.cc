@@ -119,6 +119,12 @@ JvpResult jvp_reduce_window(std::span<const Array> x, std::span<const Array> t,
       out.tangents[0] = lax::reduce_window_of(ReduceKind::kSum, t[0], windows);
       return out;
     case ReduceKind::kProduct:
+      if (p.size.elements() == 1) {
+        // The product of one element: a running one along an extent of 1.
+        out.tangents[0] = lax::reduce_window_of(ReduceKind::kSum, t[0], windows) *
+                          lax::broadcast_in_dim(x[1], out.primals[0].shape(), {});
+        return out;
+      }
       if (along < 0) break;
       out.tangents[0] = running_tangent(x[0], t[0], p.kind, along, reverse) *
                         lax::broadcast_in_dim(x[1], x[0].shape(), {});

@@ -1,6 +1,7 @@
 #include "tessera/ops/scalar_emit.h"
 
 #include <limits>
+#include <numbers>
 
 namespace tessera::emit {
 namespace {
@@ -28,6 +29,13 @@ Real copysign(Real magnitude, Real x) {
   const Real m = abs(magnitude);
   return select((x < 0.0) | (1.0 / x < 0.0), -m, m);
 }
+
+Real infinity_like(Real x) { return x.number(std::numeric_limits<double>::infinity()); }
+Bool is_infinite(Real x) { return abs(x) == infinity_like(x); }
+Bool is_number(Real x) { return x == x; }
+// Infinities as 1, all else as 0, with the sign: a direction that C99's Annex G computes with.
+Real boxed(Real x) { return copysign(select(is_infinite(x), x.number(1), x.number(0)), x); }
+Real nan_like(Real x) { return x.number(std::numeric_limits<double>::quiet_NaN()); }
 
 Complex operator-(Complex z) { return {-z.re, -z.im}; }
 Complex operator*(Complex x, Complex y) {
@@ -78,11 +86,18 @@ Complex div(Complex x, Complex y) {
   const Bool by_zero = (y.re == 0.0) & (y.im == 0.0);
   const Real zero = copysign(y.re.number(0), y.re);
   const Complex over_zero = {x.re / zero, x.im / zero};
-  const Real infinity = y.re.number(std::numeric_limits<double>::infinity());
   const Bool by_infinity =
-      ((abs(y.re) == infinity) | (abs(y.im) == infinity)) & is_finite(x.re) & is_finite(x.im);
-  const Complex nothing = {y.re.number(0), y.re.number(0)};
-  return select(by_zero, over_zero, select(by_infinity, nothing, quotient));
+      (is_infinite(y.re) | is_infinite(y.im)) & is_finite(x.re) & is_finite(x.im);
+  const Bool of_infinity =
+      (is_infinite(x.re) | is_infinite(x.im)) & is_finite(y.re) & is_finite(y.im);
+  const Complex to = x * conj({boxed(y.re), boxed(y.im)});
+  const Complex from = Complex{boxed(x.re), boxed(x.im)} * conj(y);
+  const Real infinity = infinity_like(y.re);
+  const Complex nothing = {0.0 * to.re, 0.0 * to.im};
+  const Complex all = {infinity * from.re, infinity * from.im};
+  const Bool lost = !(is_number(quotient.re) | is_number(quotient.im));
+  return select(by_zero, over_zero,
+                select(lost & by_infinity, nothing, select(lost & of_infinity, all, quotient)));
 }
 
 Complex max(Complex x, Complex y) {
@@ -131,11 +146,16 @@ Complex sqrt(Complex z) {
   const Real v = 0.5 * (ys / w);
   const Bool right = z.re >= z.re.number(0);
   const Real re = select(right, w, v) * root, im = select(right, v, w) * root;
-  const Real zero = x.number(0), infinity = x.number(std::numeric_limits<double>::infinity());
+  const Real zero = x.number(0), infinity = infinity_like(x);
   const Complex plain = {re, copysign(im, z.im)};
   const Complex of_zero = {zero, z.im};
-  const Complex of_infinity = {select(right | (y == infinity), infinity, zero),
-                               copysign(select(right & is_finite(y), zero, infinity), z.im)};
+  // Beside a NaN the part that is infinite for every number is.
+  const Real small = select(is_number(y), zero, y);
+  const Complex of_infinity = {
+      select(right | (y == infinity), infinity, small),
+      select(right & (y < infinity), copysign(zero, z.im),
+             select(right & (x == infinity), select(is_number(y), copysign(infinity, z.im), small),
+                    copysign(infinity, z.im)))};
   return select(largest == 0.0, of_zero,
                 select((x == infinity) | (y == infinity), of_infinity, plain));
 }
@@ -155,12 +175,17 @@ Complex exp(Complex z) {
   const Real c = cos(z.im), s = sin(z.im);
   const Complex plain = {select(large, half * c * half, whole * c),
                          select(large, half * s * half, whole * s)};
-  return select(z.im == 0.0, {whole, z.im}, plain);
+  // Of no direction: what is 0 is, and what is infinite.
+  const Bool directed = is_finite(z.im);
+  const Complex of_limits = {whole,
+                             select(z.re < 0.0, copysign(z.re.number(0), z.im), nan_like(z.im))};
+  return select(z.im == 0.0, {whole, z.im},
+                select(is_infinite(z.re) & !directed, of_limits, plain));
 }
 
 Complex expm1(Complex z) {
   const Real s = sin(0.5 * z.im), e = expm1(z.re);
-  return {e * cos(z.im) - 2.0 * (s * s), exp(z).im};
+  return {select(is_infinite(z.re), exp(z).re - 1.0, e * cos(z.im) - 2.0 * (s * s)), exp(z).im};
 }
 
 Complex log(Complex z) {
@@ -192,41 +217,87 @@ Complex logistic(Complex z) {
   return div(select(left, e, {one, zero}), {1.0 + e.re, e.im});
 }
 
-Complex sin(Complex z) { return {sin(z.re) * cosh(z.im), cos(z.re) * sinh(z.im)}; }
-Complex cos(Complex z) { return {cos(z.re) * cosh(z.im), -(sin(z.re) * sinh(z.im))}; }
-Complex tan(Complex z) { return times_minus_i(tanh(times_i(z))); }
-Complex sinh(Complex z) { return {sinh(z.re) * cos(z.im), cosh(z.re) * sin(z.im)}; }
-Complex cosh(Complex z) { return {cosh(z.re) * cos(z.im), sinh(z.re) * sin(z.im)}; }
+// Where the imaginary part is 0 it stays, and where it has no direction the parts do that do not
+// depend on it (C99, Annex G).
+Complex sinh(Complex z) {
+  const Complex plain = {sinh(z.re) * cos(z.im), cosh(z.re) * sin(z.im)};
+  const Real nan = nan_like(z.re);
+  const Complex undirected = {
+      select(z.re == 0.0, z.re, select(is_infinite(z.re), infinity_like(z.re), nan)), nan};
+  return select(z.im == 0.0, {sinh(z.re), z.im}, select(is_finite(z.im), plain, undirected));
+}
+
+Complex cosh(Complex z) {
+  const Complex plain = {cosh(z.re) * cos(z.im), sinh(z.re) * sin(z.im)};
+  const Real zero = z.re.number(0), nan = nan_like(z.re);
+  const Complex undirected = {select(is_infinite(z.re), infinity_like(z.re), nan),
+                              select(z.re == 0.0, zero, nan)};
+  return select(z.im == 0.0, {cosh(z.re), copysign(zero, z.re) * z.im},
+                select(is_finite(z.im), plain, undirected));
+}
 
 Complex tanh(Complex z) {
   // Kahan, "Branch cuts for complex elementary functions" (1987): t = tan y, s = sinh x.
   const Bool large = abs(z.re) > 20.0;
-  const Real x = select(large, z.re.number(1), z.re);
+  const Real one = z.re.number(1), x = select(large, one, z.re);
   const Real t = tan(z.im), beta = 1.0 + t * t, s = sinh(x);
   const Real bottom = 1.0 + beta * (s * s);
   const Real rho = sqrt(1.0 + s * s);
   const Complex plain = {beta * rho * s / bottom, t / bottom};
   // Beyond 20 the real part is 1 and the imaginary 4 sin y cos y exp(-2|x|).
   const Real small = 4.0 * (sin(z.im) * cos(z.im)) * exp(-2.0 * abs(z.re));
-  return select(large, {copysign(x.number(1), z.re), small}, plain);
+  const Real limit =
+      select(is_infinite(z.re) & !is_finite(z.im), copysign(z.re.number(0), z.im), small);
+  const Complex far = {
+      select(is_infinite(z.re) | is_finite(z.im), copysign(one, z.re), nan_like(z.re)), limit};
+  const Real re = select((z.re == 0.0) & !is_finite(z.im), z.re, plain.re);
+  return select(large, far, {re, select(z.im == 0.0, z.im, plain.im)});
 }
+
+Complex sin(Complex z) { return times_minus_i(sinh(times_i(z))); }
+Complex cos(Complex z) { return cosh(times_i(z)); }
+Complex tan(Complex z) { return times_minus_i(tanh(times_i(z))); }
+
+namespace {
+
+Bool has_infinity(Complex z) { return is_infinite(z.re) | is_infinite(z.im); }
+// The angle of an infinite number, seen from the second part: NaN where one part is no number.
+Real angle_at_infinity(Real y, Real x) {
+  return select(is_number(x) & is_number(y), atan2(boxed(y), boxed(x)), nan_like(x));
+}
+// The angle that acos gives beyond the finite: of +-0 + i NaN too it is known.
+Real acos_angle(Complex z, Real finite) {
+  const Real right_angle = z.re.number(std::numbers::pi / 2);
+  return select(has_infinity(z), angle_at_infinity(abs(z.im), z.re),
+                select((z.re == 0.0) & !is_number(z.im), right_angle, finite));
+}
+
+}  // namespace
 
 // The inverse functions are Kahan's (ibid.), from square roots on either side of the cuts.
 Complex asin(Complex z) {
   const Complex minus = sqrt({1.0 - z.re, -z.im}), plus = sqrt({1.0 + z.re, z.im});
   const Real bottom = minus.re * plus.re - minus.im * plus.im;
-  return {atan2(z.re, bottom), asinh(imag_of_product(conj(minus), plus))};
+  const Complex plain = {atan2(z.re, bottom), asinh(imag_of_product(conj(minus), plus))};
+  const Complex far = {angle_at_infinity(z.re, abs(z.im)), copysign(infinity_like(z.re), z.im)};
+  const Real re = select((z.re == 0.0) & !is_number(z.im), z.re, plain.re);
+  return select(has_infinity(z), far, {re, plain.im});
 }
 
 Complex acos(Complex z) {
   const Complex minus = sqrt({1.0 - z.re, -z.im}), plus = sqrt({1.0 + z.re, z.im});
-  return {2.0 * atan2(minus.re, plus.re), asinh(imag_of_product(conj(plus), minus))};
+  const Real im = asinh(imag_of_product(conj(plus), minus));
+  return {acos_angle(z, 2.0 * atan2(minus.re, plus.re)),
+          select(has_infinity(z), -copysign(infinity_like(z.re), z.im), im)};
 }
 
 Complex acosh(Complex z) {
   const Complex minus = sqrt({z.re - 1.0, z.im}), plus = sqrt({z.re + 1.0, z.im});
   const Real product = minus.re * plus.re + minus.im * plus.im;  // of conj(minus) and plus
-  return {asinh(product), 2.0 * atan2(minus.im, plus.re)};
+  const Real angle = 2.0 * atan2(minus.im, plus.re);
+  const Bool finite = is_finite(z.re) & is_finite(z.im);
+  return {select(has_infinity(z), infinity_like(z.re), asinh(product)),
+          select(finite, angle, copysign(acos_angle(z, angle), z.im))};
 }
 
 Complex asinh(Complex z) { return times_minus_i(asin(times_i(z))); }
@@ -237,7 +308,10 @@ Complex atanh(Complex z) {
   const Real left = 1.0 - x;
   const Real re = 0.25 * log1p(4.0 * x / (left * left + y * y));
   const Real im = 0.5 * atan2(2.0 * y, left * (1.0 + x) - y * y);
-  return {copysign(re, z.re), im};
+  const Real right_angle = copysign(x.number(std::numbers::pi / 2), y);
+  const Complex far = {copysign(x.number(0), z.re), select(is_number(y), right_angle, y)};
+  const Complex plain = {select((x == 0.0) & !is_number(y), z.re, copysign(re, z.re)), im};
+  return select(has_infinity(z), far, plain);
 }
 
 }  // namespace tessera::emit

@@ -47,6 +47,7 @@ inline Bool operator==(Real x, double c) { return x == x.number(c); }
 inline Bool operator&(Bool x, Bool y) {
   return {x.b, x.b->apply(ScalarOp::kAnd, bool_, {x.e, y.e})};
 }
+inline Bool operator!(Bool x) { return {x.b, x.b->apply(ScalarOp::kNot, bool_, {x.e})}; }
 inline Bool operator|(Bool x, Bool y) {
   return {x.b, x.b->apply(ScalarOp::kOr, bool_, {x.e, y.e})};
 }

@@ -1,14 +1,15 @@
 // One step of a known fold on elements of any dtype, for the host calls of scatter and the windows:
-// integers wrap, NaN stays, bool is logic, the small floats compute in float32.
+// integers wrap, NaN stays and -0 is less than 0, bool is logic, the small floats compute in
+// float32.
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <complex>
 #include <type_traits>
 
 #include "tessera/base/dtype.h"
 #include "tessera/base/error.h"
+#include "tessera/base/extremum.h"
 #include "tessera/ir/factors.h"
 
 namespace tessera {
@@ -42,7 +43,7 @@ T fold_scalar(T a, T b) {
     return a;
   } else {
     if constexpr (std::is_floating_point_v<T>)
-      if (std::isnan(a) || std::isnan(b)) return a + b;
+      return is_max ? ieee_maximum(a, b) : ieee_minimum(a, b);
     return is_max ? std::max(a, b) : std::min(a, b);
   }
 }

@@ -190,6 +190,7 @@ inline double cube_root(double x) { return std::cbrt(x); }
 inline Complex cube_root(Complex z) { return std::polar(std::cbrt(std::abs(z)), std::arg(z) / 3); }
 inline double expm1(double x) { return std::expm1(x); }
 inline Complex expm1(Complex z) {
+  if (std::isinf(z.real())) return {std::exp(z).real() - 1, std::exp(z).imag()};
   const double s = std::sin(z.imag() / 2);
   return {std::expm1(z.real()) * std::cos(z.imag()) - 2 * s * s, std::exp(z).imag()};
 }

@@ -145,8 +145,8 @@ JvpResult jvp_scan(std::span<const Array> primals, std::span<const Array> tangen
 
 // Values and residuals of every step in one scan, tangents in another. A residual that is a
 // constant or a slice of a scanned operand is read again, not stacked.
-LinearizeResult linearize_scan(std::span<const Array> primals, const std::vector<bool>& has_tangent,
-                               const ScanParams& p) {
+LinearizeResult linearize_scan(std::span<const Array> operands,
+                               const std::vector<bool>& has_tangent, const ScanParams& p) {
   struct Step {
     LinearizedFunction at;
     std::vector<Array> const_residuals, scanned_residuals;
@@ -157,11 +157,17 @@ LinearizeResult linearize_scan(std::span<const Array> primals, const std::vector
   };
   const Parts parts(p);
   auto step = std::make_shared<Step>();
-  step->mask = with_carry_tangents(primals, has_tangent, p);
+  step->mask = with_carry_tangents(operands, has_tangent, p);
+  // A constant's cotangent is summed over devices once, after the loop, where all that comes out of
+  // the loop differs between them: then the loop takes each device's copy.
+  const AxisNames copied = common_variance(scan_op.infer(traced_types(operands), p));
+  std::vector<Array> primals(operands.begin(), operands.end());
+  for (size_t k = 0; k < parts.consts; ++k)
+    if (step->mask[k]) primals[k] = cast_varying(primals[k], copied);
   ScanSpec spec{.length = p.length, .reverse = p.reverse};
-  append(spec.consts, primals.subspan(0, parts.consts));
-  append(spec.carry, primals.subspan(parts.consts, parts.carry));
-  append(spec.xs, primals.subspan(parts.consts + parts.carry, parts.xs));
+  append<Array>(spec.consts, slice(primals, 0, parts.consts));
+  append<Array>(spec.carry, slice(primals, parts.consts, parts.carry));
+  append<Array>(spec.xs, slice(primals, parts.consts + parts.carry, parts.xs));
   std::vector<size_t> stacked;  // scanned residuals that are results of the first scan
   const FlatFn body = [&](const std::vector<Array>& inputs) {
     step->at = regions().linearize(*p.body, inputs, step->mask);
@@ -195,19 +201,15 @@ LinearizeResult linearize_scan(std::span<const Array> primals, const std::vector
   step->primals = results;
   step->primals.insert(step->primals.end(), primals.begin(), primals.end());
 
-  auto tangents = [step, p, parts](std::span<const Array> given) {
+  auto tangents = [step, p, parts, copied](std::span<const Array> given) {
     const std::vector<bool>& mask = step->mask;
     const size_t num_results = parts.carry + parts.ys;
-    // A constant's cotangent is summed over devices once, after the loop, if all that it can reach
-    // differs between them.
-    std::vector<Type> reached;
+    bool any = false;
     for (size_t r = 0; r < num_results; ++r)
-      if (r < parts.carry ? mask[parts.consts + r] : step->at.nonzero[r])
-        reached.push_back(step->primals[r].type());
-    const AxisNames variance = common_variance(reached);
+      any = any || (r < parts.carry ? mask[parts.consts + r] : step->at.nonzero[r]);
     ScanSpec linear{.length = p.length, .reverse = p.reverse};
     for (size_t k = 0; k < parts.consts; ++k)
-      if (mask[k]) linear.consts.push_back(cast_varying(given[k], variance));
+      if (mask[k]) linear.consts.push_back(cast_varying(given[k], copied));
     const size_t const_tangents = linear.consts.size();
     append<Array>(linear.consts, step->const_residuals);
     for (size_t c = 0; c < parts.carry; ++c) {
@@ -244,7 +246,7 @@ LinearizeResult linearize_scan(std::span<const Array> primals, const std::vector
       return out;
     };
     std::vector<Array> out(num_results);
-    if (reached.empty()) return out;
+    if (!any) return out;
     const std::vector<Array> some = make_scan(linear, body);
     size_t next = 0;
     for (size_t r = 0; r < num_results; ++r)

@@ -226,7 +226,7 @@ Array product_tangent(std::span<const Array> x, std::span<const Array> t, const 
                                            lax::full(x[0].shape(), 0, t[2].dtype()), x[1], t[2]));
 }
 
-// The tangents of what equals the extremum, in equal parts.
+// The tangents of what equals the extremum, in equal parts; nothing equals NaN.
 Array extremum_tangent(std::span<const Array> x, std::span<const Array> t, const Array& result,
                        const ScatterParams& p) {
   auto mask = [](const Array& a, const Array& b) {
@@ -237,7 +237,7 @@ Array extremum_tangent(std::span<const Array> x, std::span<const Array> t, const
   const Array count = bind_scatter(p, ScatterKind::kAdd, is_x, x[1], is_update);
   Array tangent = t[0].defined() ? t[0] * is_x : lax::full(x[0].shape(), 0, x[0].dtype());
   if (t[2].defined()) tangent = bind_scatter(p, ScatterKind::kAdd, tangent, x[1], t[2] * is_update);
-  return tangent / count;
+  return tangent / lax::max(count, lax::full_like(count, 1));
 }
 
 JvpResult jvp_scatter(std::span<const Array> x, std::span<const Array> t, const ScatterParams& p) {

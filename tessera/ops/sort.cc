@@ -126,8 +126,9 @@ std::vector<Literal> evaluate_sort(std::span<const Literal> x, const SortParams&
     from.push_back(x[k].raw());
     to.push_back(out[k].mutable_raw());
   }
-  const FunctionRef f =
-      p.comparator ? p.comparator : sort_comparator(p.num_keys, p.descending, dtypes);
+  const FunctionRef f = p.comparator
+                            ? p.comparator
+                            : sort_comparator(p.num_keys, p.descending, p.total_order, dtypes);
   sort_by_comparator(*f, dtypes, lines, from, to);
   return out;
 }
@@ -136,14 +137,14 @@ std::vector<Literal> evaluate_sort(std::span<const Literal> x, const SortParams&
 
 // An unsigned number that orders as the value does.
 template <class T>
-uint64_t key_of(T value) {
+uint64_t key_of(T value, bool total_order) {
   if constexpr (is_small_float<T>) {
-    return key_of(static_cast<float>(value));
+    return key_of(static_cast<float>(value), total_order);
   } else if constexpr (std::is_floating_point_v<T>) {
     using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
     constexpr Bits sign = Bits{1} << (8 * sizeof(T) - 1);
-    if (std::isnan(value)) return ~Bits{0};
-    if (value == 0) return sign;
+    if (!total_order && std::isnan(value)) return ~Bits{0};
+    if (!total_order && value == 0) return sign;
     const Bits bits = std::bit_cast<Bits>(value);
     return bits & sign ? static_cast<Bits>(~bits) : static_cast<Bits>(bits | sign);
   } else if constexpr (std::is_signed_v<T>) {
@@ -157,8 +158,8 @@ inline constexpr bool has_narrow_key = sizeof(T) <= 4 && !is_complex_type<T>;
 
 // Key and place in one number, where both have 32 bits.
 template <class T>
-uint64_t packed(T value, bool descending, int64_t i) {
-  uint64_t key = key_of(value);
+uint64_t packed(T value, bool descending, bool total_order, int64_t i) {
+  uint64_t key = key_of(value, total_order);
   if constexpr (std::is_integral_v<T> && std::is_signed_v<T>)
     key = static_cast<uint32_t>(static_cast<int32_t>(value)) ^ (uint32_t{1} << 31);
   if (descending) key = ~key & 0xffffffffU;
@@ -167,14 +168,14 @@ uint64_t packed(T value, bool descending, int64_t i) {
 
 // All keys of one element, in order.
 void append_keys(DType dtype, const std::byte* x, const Lines& lines, int64_t begin,
-                 bool descending, std::vector<std::vector<uint64_t>>& keys) {
+                 const SortParams& p, std::vector<std::vector<uint64_t>>& keys) {
   visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
     const T* values = reinterpret_cast<const T*>(x) + begin;
     auto add = [&](auto part) {
       auto& column = keys.emplace_back(static_cast<size_t>(lines.size));
       for (int64_t i = 0; i < lines.size; ++i) {
-        const uint64_t key = key_of(part(values[i * lines.stride]));
-        column[i] = descending ? ~key : key;
+        const uint64_t key = key_of(part(values[i * lines.stride]), p.total_order);
+        column[i] = p.descending ? ~key : key;
       }
     };
     if constexpr (is_complex_type<T>) {
@@ -196,7 +197,7 @@ void sort_line(const SortParams& p, std::span<const DType> dtypes, const Lines& 
       if constexpr (has_narrow_key<T>) {
         const T* values = reinterpret_cast<const T*>(x[0]) + begin;
         for (int64_t i = 0; i < n; ++i)
-          order[i] = packed(values[i * lines.stride], p.descending, i);
+          order[i] = packed(values[i * lines.stride], p.descending, p.total_order, i);
         std::sort(order.begin(), order.end());
         for (uint64_t& i : order) i &= 0xffffffffU;
         done = true;
@@ -204,8 +205,7 @@ void sort_line(const SortParams& p, std::span<const DType> dtypes, const Lines& 
     });
   if (!done) {
     std::vector<std::vector<uint64_t>> keys;
-    for (int64_t k = 0; k < p.num_keys; ++k)
-      append_keys(dtypes[k], x[k], lines, begin, p.descending, keys);
+    for (int64_t k = 0; k < p.num_keys; ++k) append_keys(dtypes[k], x[k], lines, begin, p, keys);
     std::iota(order.begin(), order.end(), uint64_t{0});
     std::sort(order.begin(), order.end(), [&](uint64_t a, uint64_t b) {
       for (const auto& column : keys)
@@ -315,9 +315,14 @@ std::vector<Sample> sort_samples() {
   Literal index(int32, {10});
   std::iota(index.mutable_data<int32_t>(), index.mutable_data<int32_t>() + 10, 0);
   for (bool descending : {false, true})
-    out.push_back({.operands = {{float32, {10}}, {int32, {10}}},
-                   .params = SortParams{0, true, 1, descending},
-                   .literals = {Literal::from<float>(odd, {10}), index}});
+    for (bool total_order : {false, true})
+      for (DType dtype : {float32, float64, float16, bfloat16})
+        out.push_back(
+            {.operands = {{dtype, {10}}, {int32, {10}}},
+             .params = SortParams{0, true, 1, descending, total_order},
+             .literals = {convert_literal(Literal::from<float>(odd, {10}), dtype), index}});
+  add({{float32, {2, 5}}, {float64, {2, 5}}}, {1, true, 2, false, true});
+  add({{complex64, {7}}}, {0, true, 1, false, true});
   return out;
 }
 
@@ -325,6 +330,7 @@ std::vector<Sample> sort_samples() {
 
 class ComparatorBuilder {
  public:
+  explicit ComparatorBuilder(bool total_order) : total_order_(total_order) {}
   FunctionRef run(int64_t num_keys, bool descending, std::span<const DType> dtypes) {
     f_.name = "comparator";
     std::vector<std::pair<ValueId, ValueId>> keys;
@@ -377,7 +383,7 @@ class ComparatorBuilder {
   // One zero and one NaN.
   ValueId canonical(ValueId x) {
     const DType dtype = f_.type(x).dtype;
-    if (!is_floating(dtype)) return x;
+    if (!is_floating(dtype) || total_order_) return x;
     const ValueId is_zero = compare(Comparison::kEq, x, number(dtype, 0), false);
     const ValueId zero = number(dtype, 0);
     const ValueId without_sign = op(select_op, NoParams{}, {is_zero, zero, x});
@@ -385,6 +391,7 @@ class ComparatorBuilder {
     const ValueId nan = number(dtype, std::numeric_limits<double>::quiet_NaN());
     return op(select_op, NoParams{}, {is_nan, nan, without_sign});
   }
+  bool total_order_;
   Function f_;
   std::vector<std::pair<ValueId, ValueId>> inputs_;
 };
@@ -394,8 +401,9 @@ OpText write_sort(const Op& op, const Function& function) {
   const std::vector<Type> operands = function.types_of(op.operands);
   OpText text;
   text.attributes = {{"dimension", TextAttr::Integer{p.dimension}}, {"is_stable", p.is_stable}};
-  text.regions = {p.comparator ? p.comparator
-                               : sort_comparator(p.num_keys, p.descending, dtypes_of(operands))};
+  text.regions = {
+      p.comparator ? p.comparator
+                   : sort_comparator(p.num_keys, p.descending, p.total_order, dtypes_of(operands))};
   return text;
 }
 
@@ -415,11 +423,13 @@ OpParams read_sort(const OpDef&, OpReader& reader) {
   const std::vector<DType> dtypes = dtypes_of(reader.operand_types());
   for (int64_t keys = 1; keys <= static_cast<int64_t>(dtypes.size()); ++keys)
     for (bool descending : {false, true})
-      if (*sort_comparator(keys, descending, dtypes) == *body) {
-        p.num_keys = keys;
-        p.descending = descending;
-        return p;
-      }
+      for (bool total_order : {false, true})
+        if (*sort_comparator(keys, descending, total_order, dtypes) == *body) {
+          p.num_keys = keys;
+          p.descending = descending;
+          p.total_order = total_order;
+          return p;
+        }
   p.comparator = body;
   return p;
 }
@@ -431,8 +441,9 @@ std::vector<ValueId> read_top_k(OpReader& reader) {
   if (last < 0 || k < 0 || k > x.shape[last])
     reader.error(fmt::format("expected k in [0, extent of the last dimension], got {}", k));
   const ValueId index = reader.insert(iota_op, IotaParams{int32, x.shape, last}, {})[0];
-  const std::vector<ValueId> sorted = reader.insert(
-      sort_op, SortParams{last, true, 1, true}, std::vector<ValueId>{reader.operands[0], index});
+  const std::vector<ValueId> sorted =
+      reader.insert(sort_op, SortParams{last, true, 1, true, true},
+                    std::vector<ValueId>{reader.operands[0], index});
   Dims limit = x.shape;
   limit[last] = k;
   std::vector<ValueId> out;
@@ -449,7 +460,7 @@ std::vector<ValueId> read_top_k(OpReader& reader) {
 
 const OpDef& sort_op = define<SortParams>({
     .name = "sort",
-    .attributes = {"dimension", "is_stable", "num_keys", "descending", "comparator"},
+    .attributes = {"dimension", "is_stable", "num_keys", "descending", "total_order", "comparator"},
     .format = {.write = write_sort, .read = read_sort},
     .infer = infer_sort,
     .evaluate = evaluate_sort,
@@ -462,8 +473,9 @@ const OpDef& sort_op = define<SortParams>({
     .samples = sort_samples,
 });
 
-FunctionRef sort_comparator(int64_t num_keys, bool descending, std::span<const DType> dtypes) {
-  return ComparatorBuilder().run(num_keys, descending, dtypes);
+FunctionRef sort_comparator(int64_t num_keys, bool descending, bool total_order,
+                            std::span<const DType> dtypes) {
+  return ComparatorBuilder(total_order).run(num_keys, descending, dtypes);
 }
 
 namespace lax {
@@ -487,7 +499,7 @@ std::vector<Array> sort(std::span<const Array> operands, int64_t dimension, int6
 
 std::vector<Array> sort(std::span<const Array> operands, int64_t dimension,
                         FunctionRef comparator) {
-  return bind_sort(operands, {dimension, true, 1, false, std::move(comparator)});
+  return bind_sort(operands, {dimension, true, 1, false, false, std::move(comparator)});
 }
 
 std::pair<Array, Array> top_k(const Array& x, int64_t k) {
@@ -499,7 +511,7 @@ std::pair<Array, Array> top_k(const Array& x, int64_t k) {
     value_error("top_k", "expected k in [0, {}], got {} for {}", x.shape()[last], k,
                 describe(x.type()));
   const std::vector<Array> operands{x, iota(int32, x.shape(), last)};
-  const std::vector<Array> sorted = bind_sort(operands, {last, true, 1, true});
+  const std::vector<Array> sorted = bind_sort(operands, {last, true, 1, true, true});
   return {slice_in_dim(sorted[0], 0, k, 1, last), slice_in_dim(sorted[1], 0, k, 1, last)};
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "tessera/base/array_size.h"
 #include "tessera/numpy/dtype_info.h"
 #include "tessera/numpy/promotion.h"
 #include "tessera/ops/constant.h"
@@ -30,6 +31,7 @@ DType floating(std::string_view op, OptionalDType dtype) {
 void check_shape(std::string_view op, const Shape& shape) {
   for (int64_t d : shape)
     if (d < 0) shape_error(op, "expected extents of at least 0, got {}", shape);
+  checked_bytes(op, uint32, shape);
 }
 
 Shape sample_shape(std::string_view op, const std::optional<Shape>& shape,

@@ -11,6 +11,7 @@
 #include <new>
 #include <vector>
 
+#include "tessera/base/array_size.h"
 #include "tessera/base/error.h"
 #include "tessera/base/fork.h"
 
@@ -44,6 +45,7 @@ int64_t round_large(int64_t bytes) {
 
 BufferBlock* new_large(int64_t capacity) {
   void* data = nullptr;
+  if (exceeds_memory(capacity)) return nullptr;
   if (posix_memalign(&data, static_cast<size_t>(capacity >= kHugePage ? kHugePage : kAlignment),
                      static_cast<size_t>(capacity)) != 0)
     return nullptr;

@@ -145,7 +145,7 @@ class DotCode final : public StepCode {
     if (bias_ >= 0)
       bias_map_ = InstanceMap(s.mesh, outer, s.slots[static_cast<size_t>(bias_)].axes);
 
-    // A bias is added along the last dim of the result, which may be only a part of the columns.
+    // A bias is added along the last dim of the result, wherever that one is in the matrices.
     bias_period_ = out.shape.empty() ? 1 : out.shape.back();
     out_bytes_ = out.bytes();
     if (step.symmetric && bias_ < 0 && n_ == m_) {
@@ -306,7 +306,7 @@ class DotCode final : public StepCode {
   }
 
   // Bias, activation, rounding, the mirrored half.
-  void finish_tile(const SlotRef* slots, int64_t o, int64_t, const Tile& t, std::byte* c,
+  void finish_tile(const SlotRef* slots, int64_t o, int64_t b, const Tile& t, std::byte* c,
                    int64_t ldc, std::byte* result) const {
     if (bias_ >= 0 || relu_) {
       const std::byte* bias = bias_ >= 0 ? slots[bias_].at(bias_map_(o)) : nullptr;
@@ -317,9 +317,9 @@ class DotCode final : public StepCode {
         bias = wide.data();
       }
       if (types_.out == float64) {
-        epilogue(reinterpret_cast<double*>(c), ldc, t, reinterpret_cast<const double*>(bias));
+        epilogue(reinterpret_cast<double*>(c), ldc, b, t, reinterpret_cast<const double*>(bias));
       } else {
-        epilogue(reinterpret_cast<float*>(c), ldc, t, reinterpret_cast<const float*>(bias));
+        epilogue(reinterpret_cast<float*>(c), ldc, b, t, reinterpret_cast<const float*>(bias));
       }
     }
     if (narrows())
@@ -332,11 +332,13 @@ class DotCode final : public StepCode {
   }
 
   template <class T>
-  void epilogue(T* c, int64_t ldc, const Tile& t, const T* bias) const {
+  void epilogue(T* c, int64_t ldc, int64_t b, const Tile& t, const T* bias) const {
     for (int64_t i = 0; i < t.m; ++i) {
       T* row = c + i * ldc;
       if (bias) {
-        int64_t at = t.j % bias_period_;
+        // The last dim of the result is one of the rhs, or where that has no free ones of the lhs,
+        // or a batch dim.
+        int64_t at = ((b * m_ + t.i + i) * n_ + t.j) % bias_period_;
         for (int64_t j = 0; j < t.n;) {
           const int64_t run = std::min(t.n - j, bias_period_ - at);
           for (int64_t q = 0; q < run; ++q) row[j + q] += bias[at + q];
@@ -344,9 +346,9 @@ class DotCode final : public StepCode {
           at = 0;
         }
       }
-      // As maximum(x, 0): NaN stays.
+      // As maximum(x, 0): NaN stays, -0 does not.
       if (relu_)
-        for (int64_t j = 0; j < t.n; ++j) row[j] = row[j] < T{0} ? T{0} : row[j];
+        for (int64_t j = 0; j < t.n; ++j) row[j] = row[j] <= T{0} ? T{0} : row[j];
     }
   }
 

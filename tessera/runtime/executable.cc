@@ -6,8 +6,10 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/thread_pool.h"
+#include "tessera/codegen/compiler.h"
 #include "tessera/runtime/convolution.h"
 #include "tessera/runtime/copy.h"
+#include "tessera/runtime/routine_code.h"
 
 namespace tessera {
 namespace {
@@ -22,13 +24,18 @@ class ExecutableBuilder {
  public:
   ExecutableBuilder(const Schedule& schedule, const KernelSource& compile) {
     std::vector<const KernelStep*> steps;
-    collect(schedule, steps);
+    std::vector<codegen::Routine> loops;
+    collect(schedule, steps, loops);
     std::vector<const Kernel*> kernels;
     for (const KernelStep* step : steps) kernels.push_back(&step->kernel);
     std::vector<KernelCode> codes;
     if (!kernels.empty()) codes = compile(kernels);
     TESSERA_CHECK(codes.size() == kernels.size());
     for (size_t i = 0; i < steps.size(); ++i) kernels_[steps[i]] = std::move(codes[i]);
+    if (loops.empty()) return;
+    codes = codegen::KernelCompiler::process().compile(loops);
+    TESSERA_CHECK(codes.size() == loops.size());
+    for (size_t i = 0; i < loops.size(); ++i) routines_[loops[i].loop] = std::move(codes[i]);
   }
 
   std::unique_ptr<Executable> build(const Schedule& s, const std::vector<bool>& scattered = {}) {
@@ -49,15 +56,21 @@ class ExecutableBuilder {
   }
 
  private:
-  static void collect(const Schedule& s, std::vector<const KernelStep*>& out) {
+  // The kernels, and the loops that are compiled as a whole.
+  static void collect(const Schedule& s, std::vector<const KernelStep*>& out,
+                      std::vector<codegen::Routine>& loops) {
     for (const Step& step : s.steps) {
       if (const auto* k = std::get_if<KernelStep>(&step)) out.push_back(k);
       if (const auto* l = std::get_if<LoopStep>(&step)) {
-        if (l->cond) collect(*l->cond, out);
-        collect(*l->body, out);
+        if (runs_as_routine(*l, s)) {
+          loops.push_back({l, &s});
+          continue;
+        }
+        if (l->cond) collect(*l->cond, out, loops);
+        collect(*l->body, out, loops);
       }
       if (const auto* b = std::get_if<BranchStep>(&step))
-        for (const auto& branch : b->branches) collect(*branch, out);
+        for (const auto& branch : b->branches) collect(*branch, out, loops);
     }
   }
 
@@ -74,6 +87,8 @@ class ExecutableBuilder {
     return make_call_code(c, s);
   }
   std::unique_ptr<StepCode> make(const LoopStep& l, const Schedule& s) {
+    if (const auto found = routines_.find(&l); found != routines_.end())
+      return make_routine_code(l, s, found->second);
     std::vector<bool> scattered(l.body->inputs.size(), false);
     std::fill(scattered.end() - static_cast<ptrdiff_t>(l.xs.size()), scattered.end(), true);
     return make_loop_code(l, s, l.cond ? build(*l.cond) : nullptr, build(*l.body, scattered));
@@ -163,6 +178,7 @@ class ExecutableBuilder {
   }
 
   std::unordered_map<const KernelStep*, KernelCode> kernels_;
+  std::unordered_map<const LoopStep*, KernelCode> routines_;
 };
 
 std::unique_ptr<Executable> Executable::make(const Schedule& schedule,

@@ -6,6 +6,7 @@
 #include "tessera/base/thread_pool.h"
 #include "tessera/codegen/compiler.h"
 #include "tessera/runtime/buffer.h"
+#include "tessera/runtime/routine_code.h"
 #include "tessera/runtime/step_code.h"
 
 namespace tessera {
@@ -180,6 +181,10 @@ class CallStepCode final : public StepCode {
 };
 
 }  // namespace
+
+double kernel_ns(const Kernel& kernel) {
+  return parallel_cost(kernel) * static_cast<double>(kernel.parallel_elements());
+}
 
 InstanceMap::InstanceMap(const Mesh& mesh, const AxisList& step_axes, const AxisList& slot_axes) {
   if (axes_size(mesh, slot_axes) == 1) {

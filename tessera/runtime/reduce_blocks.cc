@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "tessera/base/error.h"
+#include "tessera/base/extremum.h"
 #include "tessera/runtime/halves.h"
 #include "tessera/runtime/step_code.h"
 
@@ -41,17 +42,18 @@ struct Product {
     }
   }
 };
-// NaN wins, as in NumPy.
 struct Min {
   template <class T>
   static T apply(T a, T b) {
-    return a < b || a != a ? a : b;
+    if constexpr (std::is_floating_point_v<T>) return ieee_minimum(a, b);
+    return a < b ? a : b;
   }
 };
 struct Max {
   template <class T>
   static T apply(T a, T b) {
-    return a > b || a != a ? a : b;
+    if constexpr (std::is_floating_point_v<T>) return ieee_maximum(a, b);
+    return a > b ? a : b;
   }
 };
 struct And {

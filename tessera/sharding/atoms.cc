@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "tessera/mesh/contrast.h"
+
 namespace tessera {
 
 AtomSet atom_set(const AtomList& atoms) {
@@ -139,7 +141,7 @@ std::vector<AxisRef> translate_axes(std::string_view op, const std::vector<AxisR
                    "expected meshes that list the same devices in the same order, got {} and {}; "
                    "build both from one device "
                    "list",
-                   from, mesh);
+                   in_contrast(from, mesh), in_contrast(mesh, from));
   // An axis is a range of the flat device number: [stride, stride * size). Each range of `from` is
   // covered by parts of mesh's axes.
   auto stride_of = [](const Mesh& m, int64_t axis) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "tessera/mesh/contrast.h"
 #include "tessera/ops/control.h"
 #include "tessera/ops/control_flow.h"
 #include "tessera/ops/manual_boundary.h"
@@ -11,6 +12,7 @@
 #include "tessera/sharding/open_regions.h"
 #include "tessera/sharding/projection.h"
 #include "tessera/sharding/prune_control.h"
+#include "tessera/sharding/split_constants.h"
 
 namespace tessera {
 namespace {
@@ -343,35 +345,6 @@ class Propagation {
   std::vector<OpState> ops_;                // those of f_, then the ties
 };
 
-// A constant that two ops use would tie their shardings together: each user gets its own.
-Function split_constants(const Function& f) {
-  Function out;
-  out.name = f.name;
-  std::vector<ValueId> map(f.types.size(), -1);
-  std::vector<const Op*> constant(f.types.size(), nullptr);
-  for (ValueId v : f.inputs) map[v] = out.add_input(f.types[v]);
-  auto value = [&](ValueId v) {
-    if (!constant[v]) return map[v];
-    return out.add_op(*constant[v]->def, constant[v]->params, {}, std::span(&f.types[v], 1),
-                      constant[v]->source)[0];
-  };
-  for (const Op& op : f.ops) {
-    if (op.operands.empty() && op.results.size() == 1 && !op.def->effect) {
-      constant[op.results[0]] = &op;
-      continue;
-    }
-    ValueIds operands;
-    for (ValueId v : op.operands) operands.push_back(value(v));
-    std::vector<Type> types;
-    for (ValueId v : op.results) types.push_back(f.types[v]);
-    const ValueIds results = out.add_op(*op.def, map_control_regions(op, split_constants),
-                                        std::move(operands), types, op.source);
-    for (size_t i = 0; i < results.size(); ++i) map[op.results[i]] = results[i];
-  }
-  for (ValueId v : f.outputs) out.outputs.push_back(value(v));
-  return out;
-}
-
 // Constraints written on the one mesh.
 Function on_one_mesh(Function f, const Mesh& mesh) {
   for (Op& op : f.ops) {
@@ -457,7 +430,7 @@ Mesh program_mesh(const Function& function, const ShardingRequest& request) {
       sharding_error("jit",
                      "expected all shardings of one program to be over the same devices, got {} "
                      "and {}; device_put the arrays to one mesh first",
-                     *order, m);
+                     in_contrast(*order, m), in_contrast(m, *order));
   }
   return *finest(all, order);
 }

@@ -15,13 +15,6 @@ struct Pruned {
   std::vector<std::pair<size_t, size_t>> aliases;  // (result, operand)
 };
 
-bool has_effect(const Op& op) {
-  if (op.def->effect) return true;
-  for (const FunctionRef& region : control_regions(op))
-    if (std::any_of(region->ops.begin(), region->ops.end(), has_effect)) return true;
-  return false;
-}
-
 // `f` with only these of its outputs, pruned; its inputs are all there.
 Function with_outputs(const Function& f, const std::vector<size_t>& outputs) {
   Function out = f;
@@ -145,6 +138,13 @@ Pruned prune(const Op& op, const std::vector<char>& live) {
 }
 
 }  // namespace
+
+bool has_effect(const Op& op) {
+  if (op.def->effect) return true;
+  for (const FunctionRef& region : control_regions(op))
+    if (std::any_of(region->ops.begin(), region->ops.end(), has_effect)) return true;
+  return false;
+}
 
 Function prune_control(const Function& f) {
   if (std::none_of(f.ops.begin(), f.ops.end(), is_control_flow)) return remove_dead_ops(f);

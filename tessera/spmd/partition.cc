@@ -16,9 +16,11 @@
 #include "tessera/ops/manual_boundary.h"
 #include "tessera/ops/reduce.h"
 #include "tessera/ops/reshape.h"
+#include "tessera/sharding/merge_equal_ops.h"
 #include "tessera/spmd/assignment.h"
-#include "tessera/spmd/cost.h"
 #include "tessera/spmd/partition_control.h"
+#include "tessera/spmd/reasons.h"
+#include "tessera/spmd/refine_mesh.h"
 #include "tessera/spmd/reshard.h"
 #include "tessera/spmd/shard_masks.h"
 #include "tessera/spmd/windows.h"
@@ -27,68 +29,10 @@
 namespace tessera {
 namespace {
 
-using AxisCuts = std::vector<std::set<int64_t>>;  // of each axis: products of the major parts
-
-// Adds where the function's shardings cut an axis into parts.
-void find_cuts(const Mesh& mesh, const Function& f, AxisCuts& cuts) {
-  auto cut = [&](const AxisRef& axis) {
-    if (axis.is_whole()) return;
-    auto& c = cuts[mesh.axis_index(axis.name)];
-    c.insert(axis.pre_size);
-    c.insert(axis.pre_size * axis.size);
-  };
-  std::set<const NamedSharding*> seen;
-  for (const Type& type : f.types) {
-    if (!type.sharding || !seen.insert(type.sharding.get()).second) continue;
-    for (int64_t d = 0; d < type.rank(); ++d)
-      for (const AxisRef& axis : type.sharding->dim_axes(d)) cut(axis);
-  }
-  for (const Op& op : f.ops) {
-    for (const FunctionRef& region : control_regions(op)) find_cuts(mesh, *region, cuts);
-    if (op.def != &full_to_shard_op && op.def != &shard_to_full_op) continue;
-    const auto& p = op.params.as<ManualBoundaryParams>();
-    std::vector<AxisRef> axes;
-    for (const std::string& name : p.manual_axes) axes.push_back({name});
-    for (const AxisRef& axis : translate_axes("shard_map", axes, p.mesh, mesh)) cut(axis);
-  }
-}
-
-// The mesh with every axis cut where some sharding uses a part of it, so that collectives only name
-// whole axes.
-Mesh refine(const Mesh& mesh, const Function& f) {
-  AxisCuts cuts(mesh.rank());
-  find_cuts(mesh, f, cuts);
-  if (std::all_of(cuts.begin(), cuts.end(), [](const auto& c) { return c.empty(); })) return mesh;
-  Shape sizes;
-  std::vector<std::string> names;
-  for (int64_t a = 0; a < mesh.rank(); ++a) {
-    const int64_t whole = mesh.axis_sizes()[a];
-    cuts[a].insert(1);
-    cuts[a].insert(whole);
-    int part = 0;  // parts of 'x' are called x/0, x/1, ..., major first
-    for (auto it = cuts[a].begin(); std::next(it) != cuts[a].end(); ++it) {
-      const int64_t size = *std::next(it) / *it;
-      sizes.push_back(size);
-      names.push_back(size == whole ? mesh.axis_names()[a]
-                                    : fmt::format("{}/{}", mesh.axis_names()[a], part++));
-    }
-    if (whole == 1) {
-      sizes.push_back(1);
-      names.push_back(mesh.axis_names()[a]);
-    }
-  }
-  if (mesh.is_abstract()) return Mesh::abstract(sizes, names);
-  return Mesh(DeviceMesh{sizes, mesh.devices()}, names);
-}
-
-struct Reason {
-  std::string op, source, text;
-};
-
 // What a function and the regions inside it have in common.
 struct Program {
   Program(const Function& f, const Mesh& mesh)
-      : user_mesh(mesh), user_atoms(mesh), mesh(refine(mesh, f), AtomMesh::Atoms::kAxes) {}
+      : user_mesh(mesh), user_atoms(mesh), mesh(refine_mesh(mesh, f), AtomMesh::Atoms::kAxes) {}
   const Mesh user_mesh;
   const AtomMesh user_atoms;
   const AtomMesh mesh;
@@ -109,7 +53,16 @@ class Partitioner {
         reasons_(program.reasons),
         notes_(program.notes),
         locals_(f.types.size()),
-        trace_(f.name) {}
+        uses_(f.types.size(), 0),
+        moved_(f.types.size(), 0),
+        makers_(f.types.size(), nullptr),
+        trace_(f.name) {
+    for (const Op& op : f.ops) {
+      for (ValueId v : op.operands) ++uses_[v];
+      for (ValueId v : op.results) makers_[v] = &op;
+    }
+    for (ValueId v : f.outputs) ++uses_[v];
+  }
 
   Partitioned run() {
     const AxisEnv::Scope scope(mesh_.mesh(), mesh_.mesh().axis_names(), /*check_vma=*/false);
@@ -122,11 +75,12 @@ class Partitioner {
     for (const Op& op : f_.ops) visit(op);
     std::vector<Array> outputs;
     for (ValueId v : f_.outputs) outputs.push_back(locals_[v].array);
-    out.function = finish_trace(outputs);
+    out.function = merge_equal_ops(finish_trace(outputs));
     out.mesh = mesh_.mesh();
     for (ValueId v : f_.inputs) out.inputs.push_back(*f_.types[v].sharding);
     for (ValueId v : f_.outputs) out.outputs.push_back(*f_.types[v].sharding);
-    collect(out.function, 1, out);
+    out.collectives = list_collectives(out.function, out.mesh, reasons_);
+    for (Collective& c : out.collectives) c.axes = user_names(c.axes);
     // A region may have been partitioned more than once.
     for (Note& note : notes_) {
       const bool told = std::any_of(out.notes.begin(), out.notes.end(), [&](const Note& n) {
@@ -159,7 +113,7 @@ class Partitioner {
   Function finish_trace(std::span<const Array> outputs) {
     Function out = trace_.finish(outputs);
     TESSERA_CHECK(trace_.captures().empty(), "partition captures nothing");
-    return out;
+    return looked_behind_ ? remove_dead_ops(out) : out;
   }
 
   // The sharding that propagation gave to a value, on the refined mesh.
@@ -200,10 +154,12 @@ class Partitioner {
     for (const ReshardStep& step : plan) moved += step.bytes;
     if (!plan.empty() && used_atoms(from) && !used_atoms(to) && moved > 0) {
       // Weights are gathered for a product on purpose, and gains or biases to be repeated in
-      // something larger; elsewhere it is hardly meant.
+      // something larger; elsewhere it is hardly meant, unless it is small.
       const bool repeated = op.def == &broadcast_in_dim_op &&
                             f_.types[op.results[0]].shape.elements() > global.shape.elements();
-      const bool warning = !repeated && !std::holds_alternative<Library>(op.def->lower);
+      constexpr int64_t kSmall = 64 << 10;
+      const bool warning =
+          !repeated && moved >= kSmall && !std::holds_alternative<Library>(op.def->lower);
       notes_.push_back(
           {warning, std::string(op.def->name), op.source,
            fmt::format("{} gathers {} whole on every device ({} bytes each)", why, describe(global),
@@ -222,7 +178,7 @@ class Partitioner {
     const size_t outer = reason_;
     reasons_.push_back(std::move(reason));
     reason_ = reasons_.size();
-    const SourceScope scope(fmt::format("#{}", reason_));
+    const SourceScope scope(reason_mark(reason_));
     Array out = bind_ops();
     reason_ = outer;
     return out;
@@ -288,31 +244,107 @@ class Partitioner {
     partition_control(op, f_, rules);
   }
 
-  // Whether exchanging neighbouring rows is cheaper than what `other` needs; then the op is rebuilt
-  // so.
+  // Whether sending rows where they are needed is cheaper than what `other` does; then the op is
+  // rebuilt so.
   bool visit_windows(const Op& op, const Factors& factors, const std::vector<Type>& operands,
                      const std::vector<Type>& results, const FactorAssignment& other) {
-    if (!std::holds_alternative<IndexMap>(op.def->lower)) return false;
+    const auto* map = std::get_if<IndexMap>(&op.def->lower);
+    if (!map || results.size() != 1) return false;
     const std::vector<TensorSharding> in = shardings(op.operands),
                                       out = declared_shardings(op.results);
     const FactorAssignment a = assign_factors(mesh_, factors, in, out, {.cut_windows = true});
-    const std::optional<WindowPlan> plan =
-        plan_windows(mesh_, op, factors, a, operands, results[0]);
-    if (!plan || plan->cost + assignment_cost(mesh_, factors, a, operands, results, in, out) >
-                     assignment_cost(mesh_, factors, other, operands, results, in, out))
-      return false;
+    if (!cuts_windows(factors, a)) return false;
+    const WindowRequest plain{map->map(op.params, operands, results), operands, a.operands,
+                              results[0], a.results[0]};
+    // What the operands were moved for is not needed where the op looks behind them.
+    int64_t behind_cost = 0;
+    for (ValueId v : op.operands)
+      if (uses_[v] == 1) behind_cost += moved_[v];
+    int64_t least =
+        behind_cost + assignment_cost(mesh_, factors, other, operands, results, in, out);
+    std::optional<WindowPlan> best;
+    WindowRequest request;
+    ValueIds sources;
+    auto consider = [&](const WindowRequest& r, const ValueIds& from, int64_t beside) {
+      std::optional<WindowPlan> plan = plan_windows(mesh_, r);
+      if (!plan) return;
+      FactorAssignment b = a;
+      b.results[0] = plan->result_dims;
+      b.reduced = plan->reduced;
+      const int64_t cost =
+          plan->cost + beside + assignment_cost(mesh_, factors, b, operands, results, in, out);
+      if (cost > least) return;
+      least = cost;
+      best = std::move(plan);
+      request = r;
+      sources = from;
+    };
+    consider(plain, op.operands, behind_cost);
+    WindowRequest summed = plain;
+    summed.partial = true;
+    consider(summed, op.operands, behind_cost);
+    WindowRequest composed = plain;
+    ValueIds behind = op.operands;
+    if (look_behind(composed, behind)) consider(composed, behind, 0);
+    if (!best) return false;
+    moved_[op.results[0]] = best->cost;
+    looked_behind_ = looked_behind_ || sources != op.operands;
+    move_rows(op, *best, request, sources);
+    return true;
+  }
+  static bool cuts_windows(const Factors& factors, const FactorAssignment& a) {
+    for (size_t id = 0; id < factors.factors.size(); ++id)
+      if (!a.axes[id].empty() && (factors.factors[id].kind == FactorKind::kPermutation ||
+                                  factors.factors[id].kind == FactorKind::kNeedReplication))
+        return true;
+    return false;
+  }
+
+  // Slices and reversals that only this op reads become part of its map: roll is a concatenation of
+  // two slices, and moves rows once.
+  bool look_behind(WindowRequest& request, ValueIds& values) {
+    bool found = false;
+    for (IndexPiece& piece : request.mapping.pieces) {
+      const auto k = static_cast<size_t>(piece.operand);
+      while (uses_[values[k]] == 1 && makers_[values[k]]) {
+        const Op& maker = *makers_[values[k]];
+        const auto* map = std::get_if<IndexMap>(&maker.def->lower);
+        if (!map || maker.operands.size() != 1 || maker.results.size() != 1) break;
+        const ValueId source = maker.operands[0];
+        const std::vector<Type> from = f_.types_of(maker.operands), to = f_.types_of(maker.results);
+        const IndexMapping inner = map->map(maker.params, from, to);
+        if (!compose_windows(inner, piece)) break;
+        values[k] = source;
+        request.operands[k] = from[0];
+        request.operand_dims[k] = locals_[source].dims;
+        found = true;
+      }
+      // Halves of one array are pieces of one operand.
+      const auto first = std::find(values.begin(), values.end(), values[k]) - values.begin();
+      if (request.operand_dims[first] == request.operand_dims[k])
+        piece.operand = static_cast<int>(first);
+    }
+    return found;
+  }
+
+  void move_rows(const Op& op, const WindowPlan& plan, const WindowRequest& request,
+                 const ValueIds& sources) {
     std::vector<Array> local;
-    for (size_t k = 0; k < op.operands.size(); ++k)
-      local.push_back(
-          as(op.operands[k], a.operands[k], op, fmt::format("operand {} of {}", k, op.def->name)));
+    for (size_t k = 0; k < sources.size(); ++k)
+      local.push_back(as(sources[k], request.operand_dims[k], op,
+                         fmt::format("operand {} of {}", k, op.def->name)));
     const Reason reason{
         std::string(op.def->name), op.source,
-        fmt::format("neighbouring rows that the shards of {} are made of", op.def->name)};
-    const Array x = with_reason(reason, [&] {
-      return apply_windows(mesh_, *plan, local_type(op.results[0], a.results[0]).shape, local);
+        fmt::format("rows of other shards that the shards of {} are made of", op.def->name)};
+    DimAtoms dims = plan.result_dims;
+    const Type& result = f_.types[op.results[0]];
+    Array x = with_reason(reason, [&] {
+      return apply_windows(mesh_, plan, local_type(op.results[0], dims).shape, local);
     });
-    settle(op, 0, x, a.results[0]);
-    return true;
+    if (plan.reduced)
+      x = complete(reason, window_combiner(result.dtype), result, plan.reduced,
+                   declared(op.results[0]), dims, std::move(x));
+    settle(op, 0, x, dims);
   }
 
   // A fold of unknown kind has no neutral element to fill padding with: its dimension is not cut
@@ -378,7 +410,7 @@ class Partitioner {
     if (is_user_collective) {
       reasons_.push_back({op.source.empty() ? std::string(op.def->name) : op.source, op.source,
                           "called by the program"});
-      scope.emplace(fmt::format("#{}", reasons_.size()));
+      scope.emplace(reason_mark(reasons_.size()));
     } else if (!op.source.empty()) {
       scope.emplace(op.source);
     }
@@ -457,14 +489,18 @@ class Partitioner {
                        fmt::join(user_names(mesh_.axis_names(mesh_.ordered(a.reduced))), "', '"));
   }
 
-  // Partial results over `reduced`: reduce_scatter where the declared sharding cuts a dimension by
-  // these axes next, all_reduce over the rest.
   Array reduce_partial(const Op& op, const Factors& factors, const FactorAssignment& a, size_t r,
                        DimAtoms& dims, Array x) {
-    const Reason reason{std::string(op.def->name), op.source, fold_text(op, factors, a)};
-    const ReduceKind kind = factors.combiner;
-    const PartialPlan plan =
-        plan_partial(mesh_, f_.types[op.results[r]], a.reduced, dims, declared(op.results[r]));
+    return complete({std::string(op.def->name), op.source, fold_text(op, factors, a)},
+                    factors.combiner, f_.types[op.results[r]], a.reduced, declared(op.results[r]),
+                    dims, std::move(x));
+  }
+
+  // Partial results over `reduced`: reduce_scatter where the wanted sharding cuts a dimension by
+  // these axes next, all_reduce over the rest.
+  Array complete(const Reason& reason, ReduceKind kind, const Type& global, AtomSet reduced,
+                 const DimAtoms& wanted, DimAtoms& dims, Array x) {
+    const PartialPlan plan = plan_partial(mesh_, global, reduced, dims, wanted);
     dims = plan.dims;
     return with_reason(reason, [&] {
       for (const PartialPlan::Scatter& scatter : plan.scatters)
@@ -529,19 +565,23 @@ class Partitioner {
     for (const std::string& name : p.manual_axes)
       manual |=
           atom_set(mesh_.atoms(translate_axes("shard_map", {AxisRef{name}}, p.mesh, mesh_.mesh())));
-    DimAtoms cut(inside.size());
+    // Blocks that each have padding of their own do not lie as the shards of the whole do: there
+    // the block is not cut while it passes the border.
+    DimAtoms cut(inside.size()), block = inside;
     for (size_t d = 0; d < inside.size(); ++d) {
       cut[d] = mesh_.atoms(translate_axes("shard_map", p.spec.dim(static_cast<int64_t>(d)).axes,
                                           p.mesh, mesh_.mesh()));
-      cut[d].insert(cut[d].end(), inside[d].begin(), inside[d].end());
+      if (!cut[d].empty() && f_.types[shard].shape[d] % mesh_.size(inside[d])) block[d].clear();
+      cut[d].insert(cut[d].end(), block[d].begin(), block[d].end());
     }
     const std::string what = fmt::format("{} of shard_map", entering ? "in_spec" : "out_spec");
     if (entering) {
-      locals_[shard] = {as(full, cut, op, what), inside};
+      locals_[shard] = {reshard(as(full, cut, op, what), f_.types[shard], block, inside, op, what),
+                        inside};
     } else {
       const DimAtoms wanted = declared(full);
-      locals_[full] = {reshard(locals_[shard].array, f_.types[full], cut, wanted, op, what),
-                       wanted};
+      const Array x = reshard(locals_[shard].array, f_.types[shard], inside, block, op, what);
+      locals_[full] = {reshard(x, f_.types[full], cut, wanted, op, what), wanted};
       note_padding(full, "shard_map", op.source);
     }
   }
@@ -555,7 +595,7 @@ class Partitioner {
           as(op.operands[k], whole, op,
              fmt::format("operand {} of {}, which has no sharding rule", k, op.def->name)));
     }
-    const std::vector<Array> results = tessera::bind(*op.def, op.params, local);
+    const std::vector<Array> results = tessera::bind(*op.def, on_this_mesh(op), local);
     for (size_t r = 0; r < results.size(); ++r)
       settle(op, r, results[r], DimAtoms(f_.types[op.results[r]].rank()));
   }
@@ -595,57 +635,6 @@ class Partitioner {
     return fmt::format("({}{})", fmt::join(parts, ", "), parts.size() == 1 ? "," : "");
   }
 
-  // The list of collectives, from the ops of the finished function and the reasons recorded as
-  // their sources.
-  void collect(Function& f, int64_t times, Partitioned& out) const {
-    for (Op& op : f.ops) {
-      if (is_control_flow(op)) {
-        const int64_t trips = op.def == &scan_op    ? op.params.as<ScanParams>().length
-                              : op.def == &while_op ? -1
-                                                    : 1;
-        const int64_t inside = trips < 0 || times < 0 ? -1 : trips * times;
-        op.params = map_control_regions(op, [&](Function region) {
-          collect(region, inside, out);
-          return region;
-        });
-        continue;
-      }
-      const auto* lowering = std::get_if<CollectiveLowering>(&op.def->lower);
-      const size_t mark = op.source.rfind('#');
-      size_t number = 0;
-      if (mark != std::string::npos) number = std::stoul(op.source.substr(mark + 1));
-      if (lowering && lowering->kind != CollectiveKind::kAxisIndex &&
-          lowering->kind != CollectiveKind::kCast) {
-        Collective c;
-        c.name = op.def->name;
-        int64_t n = 1;
-        for (const Attribute& field : op.params.fields()) {
-          if (const auto* axes = std::get_if<std::vector<std::string>>(&field)) c.axes = *axes;
-          if (const auto* groups = std::get_if<std::vector<Dims>>(&field);
-              groups && !groups->empty() && lowering->kind != CollectiveKind::kPermute)
-            n = static_cast<int64_t>(groups->front().size());
-        }
-        if (n == 1)
-          for (const std::string& axis : c.axes) n *= out.mesh.axis_size(axis);
-        c.group_size = n;
-        for (ValueId v : op.operands)
-          c.bytes_per_device += bytes_sent(lowering->kind, n, f.types[v]);
-        c.seconds = seconds_to_send(out.mesh, c.bytes_per_device,
-                                    lowering->kind == CollectiveKind::kPermute ? 1 : n - 1);
-        c.axes = user_names(c.axes);
-        c.times = times;
-        if (number > 0) {
-          const Reason& reason = reasons_[number - 1];
-          c.op = reason.op;
-          c.source = reason.source;
-          c.reason = reason.text;
-        }
-        out.collectives.push_back(std::move(c));
-      }
-      if (number > 0) op.source = reasons_[number - 1].op;
-    }
-  }
-
   const Function& f_;
   Program& program_;
   const Mesh& user_mesh_;
@@ -654,8 +643,12 @@ class Partitioner {
   std::vector<Reason>& reasons_;
   std::vector<Note>& notes_;
   std::vector<Local> locals_;
+  std::vector<int> uses_;          // of each value
+  std::vector<int64_t> moved_;     // what moving its rows has cost
+  std::vector<const Op*> makers_;  // null for inputs
   std::map<std::pair<ValueId, std::vector<AtomList>>, Array> resharded_;
   size_t reason_ = 0;
+  bool looked_behind_ = false;  // what is behind may have no user any more
   FunctionTrace trace_;
 };
 

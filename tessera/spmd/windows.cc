@@ -1,12 +1,14 @@
 #include "tessera/spmd/windows.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/collectives.h"
 #include "tessera/ops/compare.h"
 #include "tessera/ops/concatenate.h"
 #include "tessera/ops/constant.h"
+#include "tessera/ops/convert.h"
 #include "tessera/ops/elementwise.h"
 #include "tessera/ops/pad.h"
 #include "tessera/ops/reshape.h"
@@ -17,88 +19,257 @@
 namespace tessera {
 namespace {
 
+// --- planning ---
+
 int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
-// The rows of the operand's dimension of `extent` rows that shard i of n of the result needs: [low,
-// high), possibly none.
-struct Needs {
-  std::vector<int64_t> begin;  // unclipped start of each device's window
-  int64_t size;                // rows of a window
-  std::vector<std::pair<int64_t, int64_t>> rows;
-};
-
-Needs needs_of(const IndexTerm& term, int64_t n, int64_t shard, int64_t guard_start,
-               int64_t guard_stop, int64_t result_extent, int64_t extent) {
-  Needs out;
-  out.size = shard == 0 ? 0 : std::abs(term.stride) * (shard - 1) + 1;
+// Where the rows that each device holds stand in the result, once it has reversed, thinned or
+// spread them.
+std::vector<RowHolding> hold_rows(const IndexTerm& term, int64_t start, int64_t extent, int64_t n,
+                                  DimWindow& w) {
+  w.first.clear();
+  w.reversed = term.stride < 0;
+  w.stride = std::abs(term.stride);
+  w.divisor = term.divisor;
+  // Row l of the result is row offset + stride * l of the operand, reversed where that is.
+  const int64_t offset = w.reversed ? extent - 1 - term.offset : term.offset;
+  w.kept = w.divisor > 1 ? (w.own - 1) * w.divisor + 1 : ceil_div(w.own, w.stride);
+  std::vector<RowHolding> out;
   for (int64_t i = 0; i < n; ++i) {
-    const int64_t first = term.offset + term.stride * i * shard;
-    out.begin.push_back(term.stride > 0 ? first : first - (out.size - 1));
-    // Only what the piece copies into result rows that exist.
-    const int64_t low = std::max(i * shard, guard_start),
-                  high = std::min({(i + 1) * shard, guard_stop, result_extent});
-    if (low >= high) {
-      out.rows.emplace_back(0, 0);
+    const int64_t begin = std::min(i * w.own, extent), end = std::min((i + 1) * w.own, extent);
+    const int64_t base = w.reversed ? extent - (i + 1) * w.own : i * w.own;
+    const RowRange rows =
+        w.reversed ? RowRange{extent - end, extent - begin} : RowRange{begin, end};
+    if (w.divisor > 1) {
+      w.first.push_back(0);
+      out.push_back({i,
+                     start + w.divisor * base,
+                     {start + w.divisor * rows.low, start + w.divisor * (rows.high - 1) + 1}});
       continue;
     }
-    const int64_t a = term.offset + term.stride * low, b = term.offset + term.stride * (high - 1);
-    out.rows.emplace_back(std::max<int64_t>(0, std::min(a, b)),
-                          std::min(extent, std::max(a, b) + 1));
+    const auto up = [&](int64_t row) { return -floor_div(offset - row, w.stride); };
+    const int64_t first = up(base);  // of the result, that this device may hold
+    w.first.push_back(offset + w.stride * first - base);
+    out.push_back({i, first, {up(rows.low), rows.empty() ? up(rows.low) : up(rows.high)}});
   }
   return out;
 }
 
-// What travels, and where the windows lie in what arrives. Device i's home is shard i, or, where
-// the dimension is reversed, shard n - 1 - i: hops are counted from there.
-void plan_hops(const Needs& needs, int64_t n, int64_t own, DimWindow& w) {
-  auto home = [&](int64_t i) { return w.stride > 0 ? i : n - 1 - i; };
-  int64_t least = 0, most = 0;
-  bool any = false;
-  for (int64_t i = 0; i < n; ++i) {
-    const auto [low, high] = needs.rows[i];
-    if (low >= high) continue;
-    const int64_t a = floor_div(low, own) - home(i), b = floor_div(high - 1, own) - home(i);
-    least = any ? std::min(least, a) : a;
-    most = any ? std::max(most, b) : b;
-    any = true;
+class WindowPlanner {
+ public:
+  WindowPlanner(const AtomMesh& mesh, const WindowRequest& request) : mesh_(mesh), r_(request) {}
+
+  std::optional<WindowPlan> run() {
+    if (r_.mapping.reshape) return std::nullopt;
+    plan_.fill = r_.mapping.fill;
+    plan_.result_dims = r_.result_dims;
+    if (r_.partial && !may_be_partial()) return std::nullopt;
+    for (const Segments& segments : joined_pieces())
+      if (!add_piece(segments)) return std::nullopt;
+    return std::move(plan_);
   }
-  int64_t rows = 0;
-  for (int64_t shift = least; shift <= most; ++shift) {
-    DimWindow::Hop hop{shift, own, 0, {}};
-    for (int64_t i = 0; i < n; ++i) {
-      const int64_t owner = home(i) + shift;
-      if (owner < 0 || owner >= n) continue;
-      const int64_t low = std::max(needs.rows[i].first, owner * own),
-                    high = std::min(needs.rows[i].second, (owner + 1) * own);
-      if (low >= high) continue;
-      hop.low = std::min(hop.low, low - owner * own);
-      hop.high = std::max(hop.high, high - owner * own);
-      hop.pairs.push_back({owner, i});
-    }
-    // Rows of neighbouring hops join without a gap.
-    if (shift > least) hop.low = 0;
-    if (shift < most) hop.high = own;
-    if (shift > least && shift == most && hop.high < hop.low) hop.high = hop.low;
-    if (w.stride > 0 && shift == 0) hop.pairs.clear();  // at home
-    rows += hop.high - hop.low;
-    w.hops.push_back(std::move(hop));
-  }
-  // Device i's buffer begins at row (home(i) + least) own + low of the operand.
-  auto in_buffer = [&](int64_t i) {
-    return needs.begin[i] - (home(i) + least) * own - w.hops.front().low;
+
+ private:
+  // Pieces that copy from one operand to neighbouring parts of dimension `dim` of the result, as
+  // the two halves of a roll do: their rows travel together.
+  struct Segments {
+    std::vector<const IndexPiece*> pieces;
+    int dim = -1;
   };
-  w.start = in_buffer(0);
-  w.step = n > 1 ? in_buffer(1) - in_buffer(0) : 0;
-  w.size = needs.size;
-  for (int64_t i = 0; i < n; ++i) {
-    if (needs.rows[i].first >= needs.rows[i].second) continue;
-    const int64_t at = w.start + i * w.step;
-    w.pad_low = std::max(w.pad_low, -at);
-    w.pad_high = std::max(w.pad_high, at + w.size - rows);
+  std::vector<Segments> joined_pieces() const {
+    std::vector<Segments> out;
+    for (const IndexPiece& piece : r_.mapping.pieces) {
+      if (!out.empty() && joins(out.back(), piece)) {
+        out.back().pieces.push_back(&piece);
+      } else {
+        out.push_back({{&piece}});
+      }
+    }
+    return out;
   }
-  // A window that nobody needs may lie anywhere, but must fit.
-  w.pad_high = std::max(w.pad_high, w.size - rows - w.pad_low);
-  w.start += w.pad_low;
+  bool joins(Segments& segments, const IndexPiece& next) const {
+    const IndexPiece& last = *segments.pieces.back();
+    if (next.operand != last.operand || last.start.empty() || next.start.empty() ||
+        !last.start_dynamic.empty() || !next.start_dynamic.empty() ||
+        last.terms.size() != r_.result.shape.size())
+      return false;
+    int dim = -1;
+    for (size_t d = 0; d < next.terms.size(); ++d) {
+      const IndexTerm &a = last.terms[d], &b = next.terms[d];
+      if (a.result_dim != b.result_dim || a.stride != b.stride || a.divisor != b.divisor ||
+          a.dynamic >= 0 || b.dynamic >= 0)
+        return false;
+      if (a.offset == b.offset && last.start[d] == next.start[d] && last.stop[d] == next.stop[d])
+        continue;
+      if (dim >= 0 || std::abs(a.stride) != 1 || a.divisor != 1 || last.stop[d] != next.start[d])
+        return false;
+      dim = static_cast<int>(d);
+    }
+    if (dim < 0 || (segments.dim >= 0 && segments.dim != dim)) return false;
+    segments.dim = dim;
+    return true;
+  }
+
+  const Type& operand(const IndexPiece& piece) const { return r_.operands[piece.operand]; }
+  const AtomList& atoms(const IndexPiece& piece, int d) const {
+    return r_.operand_dims[piece.operand][d];
+  }
+  RowRange guard(const IndexPiece& piece, int d) const {
+    const int64_t extent = r_.result.shape[d];
+    if (piece.start.empty()) return {0, extent};
+    return {std::max<int64_t>(0, piece.start[d]), std::min(extent, piece.stop[d])};
+  }
+  bool covers(const IndexPiece& piece, int d) const {
+    const RowRange rows = guard(piece, d);
+    return piece.terms[d].divisor == 1 && rows.low == 0 && rows.high == r_.result.shape[d];
+  }
+  bool is_identity(const IndexPiece& piece, int d) const {
+    const IndexTerm& term = piece.terms[d];
+    const bool fixed = term.dynamic < 0 || term.dynamic_max == 0;  // where all rows are taken
+    return fixed && covers(piece, d) && term.stride == 1 && term.offset == 0 &&
+           operand(piece).shape[d] == r_.result.shape[d];
+  }
+
+  // One copy over all of the result: what lies beside it would be summed too. Numbers that have no
+  // zero of negative sign have nothing that changes no sum.
+  bool may_be_partial() const {
+    if (r_.mapping.pieces.size() != 1) return false;
+    const IndexPiece& piece = r_.mapping.pieces[0];
+    if (operand(piece).rank() != r_.result.rank()) return false;
+    for (int d = 0; d < r_.result.rank(); ++d)
+      if (!covers(piece, d)) return false;
+    return !is_floating(r_.result.dtype) || itemsize(r_.result.dtype) > 1;
+  }
+
+  bool add_piece(const Segments& segments) {
+    const IndexPiece& piece = *segments.pieces[0];
+    const Type& from = operand(piece);
+    if (from.rank() != r_.result.rank() || !piece.start_dynamic.empty()) return false;
+    std::vector<DimWindow> windows;
+    for (int d = 0; d < from.rank(); ++d) {
+      const IndexTerm& term = piece.terms[d];
+      if (term.result_dim != d || term.stride == 0) return false;
+      if (d != segments.dim && is_identity(piece, d)) {
+        if (atoms(piece, d) != r_.result_dims[d]) return false;
+        continue;
+      }
+      std::optional<DimWindow> w =
+          term.dynamic >= 0 ? dynamic_window(piece, d) : window(segments, d);
+      if (!w) return false;
+      windows.push_back(std::move(*w));
+    }
+    // First what shrinks the operand: less is left to be moved along the other dimensions.
+    std::stable_sort(windows.begin(), windows.end(), [](const DimWindow& a, const DimWindow& b) {
+      return a.shard * std::max<int64_t>(1, b.own) < b.shard * std::max<int64_t>(1, a.own);
+    });
+    add_cost(local_shape(mesh_, from.shape, r_.operand_dims[piece.operand]), from.dtype, windows);
+    plan_.pieces.push_back(std::move(windows));
+    plan_.operands.push_back(piece.operand);
+    return true;
+  }
+
+  DimWindow blank(const IndexPiece& piece, int d, int64_t n) const {
+    return {.dim = d,
+            .atoms = atoms(piece, d),
+            .own = ceil_div(operand(piece).shape[d], n),
+            .shard = ceil_div(r_.result.shape[d], n)};
+  }
+
+  std::optional<DimWindow> window(const Segments& segments, int d) {
+    const IndexPiece& piece = *segments.pieces[0];
+    const int64_t n = mesh_.size(atoms(piece, d)), extent = operand(piece).shape[d];
+    // With more rows than a shard has, shards of the result are less memory.
+    const bool sums = r_.partial && n > 1 && r_.result.shape[d] <= ceil_div(extent, n);
+    if (!sums && atoms(piece, d) != r_.result_dims[d]) return std::nullopt;
+    DimWindow w = blank(piece, d, n);
+    RowRange rows = guard(piece, d);
+    if (d == segments.dim) rows.high = guard(*segments.pieces.back(), d).high;
+    w.guard_start = piece.start.empty() ? 0 : piece.start[d];
+    w.guard_stop = rows.high;
+    w.guarded = piece.terms[d].divisor > 1 || rows.low > 0 || rows.high < r_.result.shape[d];
+    if (sums) make_partial(d, w);
+    if (extent == 0 || w.shard == 0) return w;
+    std::vector<RowHolding> held;
+    for (const IndexPiece* part : segments.pieces) {
+      const RowRange own = guard(*part, d);
+      for (RowHolding& h : hold_rows(part->terms[d], w.guard_start, extent, n, w)) {
+        h.range = {std::max(h.range.low, own.low), std::min(h.range.high, own.high)};
+        held.push_back(h);
+      }
+      if (d != segments.dim) break;
+    }
+    w.moves = sums ? std::vector{laid_over_neutral(held, w)}
+                   : plan_row_moves(held, n, w.kept, w.shard, rows);
+    return w;
+  }
+
+  // Every device has all rows of the result, and lays its own where they belong.
+  static RowMove laid_over_neutral(const std::vector<RowHolding>& held, const DimWindow& w) {
+    RowMove move{.home = true, .rows = w.kept};
+    for (const RowHolding& h : held) {
+      move.send.push_back(0);
+      move.place.push_back(std::clamp(h.base, -w.kept, w.shard));
+      RowRange taken{std::max<int64_t>(0, h.range.low), std::min(w.shard, h.range.high)};
+      move.taken.push_back(taken.empty() ? RowRange{} : taken);
+    }
+    return move;
+  }
+
+  // A start that a run decides: any shard may hold any row.
+  std::optional<DimWindow> dynamic_window(const IndexPiece& piece, int d) {
+    const int64_t n = mesh_.size(atoms(piece, d));
+    const IndexTerm& term = piece.terms[d];
+    if (n > 1 && !r_.partial) return std::nullopt;
+    DimWindow w = blank(piece, d, n);
+    w.start = term.dynamic;
+    w.start_max = term.dynamic_max;
+    make_partial(d, w);
+    w.partial = n > 1;
+    return w;
+  }
+
+  void make_partial(int d, DimWindow& w) {
+    w.partial = true;
+    w.shard = r_.result.shape[d];
+    plan_.result_dims[d].clear();
+    plan_.reduced |= atom_set(w.atoms);
+  }
+
+  void add_cost(Shape rows, DType dtype, const std::vector<DimWindow>& windows) {
+    for (const DimWindow& w : windows) {
+      const int64_t row_bytes =
+          rows[w.dim] == 0 ? 0 : rows.elements() / rows[w.dim] * itemsize(dtype);
+      for (const RowMove& move : w.moves)
+        if (!move.home) plan_.cost += move.rows * row_bytes + kReshardStepCost;
+      rows[w.dim] = w.shard;
+    }
+  }
+
+  const AtomMesh& mesh_;
+  const WindowRequest& r_;
+  WindowPlan plan_;
+};
+
+// --- application ---
+
+Array number(int64_t value) { return Array(Literal::scalar(static_cast<int32_t>(value))); }
+
+// A number that may differ between devices.
+struct DeviceNumber {
+  std::optional<int64_t> fixed;
+  Array value;
+};
+
+DeviceNumber device_number(const AtomMesh& mesh, const AtomList& atoms,
+                           const std::vector<int64_t>& values) {
+  if (std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == values[0]; }))
+    return {values[0], number(values[0])};
+  Literal table(int32, Shape{static_cast<int64_t>(values.size())});
+  for (size_t i = 0; i < values.size(); ++i)
+    table.mutable_data<int32_t>()[i] = static_cast<int32_t>(values[i]);
+  const Array mine =
+      lax::dynamic_slice(Array(std::move(table)), std::vector{atom_index(mesh, atoms)}, {1});
+  return {std::nullopt, lax::reshape(mine, {})};
 }
 
 Array slice_dim(const Array& x, int dim, int64_t low, int64_t high, int64_t stride = 1) {
@@ -110,93 +281,201 @@ Array slice_dim(const Array& x, int dim, int64_t low, int64_t high, int64_t stri
   return lax::slice(x, start, limit, strides);
 }
 
+Array pad_dim(const Array& x, int dim, int64_t low, int64_t high, int64_t interior = 0) {
+  if (low == 0 && high == 0 && interior == 0) return x;
+  Dims lows(x.ndim(), 0), highs(x.ndim(), 0), interiors(x.ndim(), 0);
+  lows[dim] = low;
+  highs[dim] = high;
+  interiors[dim] = interior;
+  return lax::pad(x, Array(Literal(x.dtype(), Shape{})), lows, highs, interiors);
+}
+
+Array rows_from(const Array& x, int dim, const DeviceNumber& start, int64_t size) {
+  if (start.fixed) return slice_dim(x, dim, *start.fixed, *start.fixed + size);
+  std::vector<Array> starts(x.ndim(), number(0));
+  starts[dim] = start.value;
+  Shape sizes = x.shape();
+  sizes[dim] = size;
+  return lax::dynamic_slice(x, starts, sizes);
+}
+
+// Rows [0, size) of the device, of which x's first is row `place`.
+Array placed(Array x, int dim, const std::vector<int64_t>& places, const DeviceNumber& place,
+             int64_t size) {
+  const auto [least, most] = std::minmax_element(places.begin(), places.end());
+  const int64_t low = std::max<int64_t>(0, *most),
+                high = std::max<int64_t>(0, size - x.shape()[dim] - *least);
+  x = pad_dim(x, dim, low, high);
+  const DeviceNumber start = place.fixed ? DeviceNumber{low - *place.fixed, {}}
+                                         : DeviceNumber{{}, lax::sub(number(low), place.value)};
+  return rows_from(x, dim, start, size);
+}
+
+// Where low <= row < high, both of this device, along `dim` of `shape`; undefined: everywhere.
+Array in_range(const AtomMesh& mesh, const AtomList& atoms, const std::vector<RowRange>& ranges,
+               const Shape& shape, int dim) {
+  std::vector<int64_t> low, high;
+  for (const RowRange& r : ranges) {
+    low.push_back(r.low);
+    high.push_back(r.high);
+  }
+  const Array row = lax::iota(int32, shape, dim);
+  auto bound = [&](const std::vector<int64_t>& values) {
+    return lax::broadcast_in_dim(device_number(mesh, atoms, values).value, shape, {});
+  };
+  Array out;
+  if (std::any_of(low.begin(), low.end(), [](int64_t v) { return v > 0; }))
+    out = lax::ge(row, bound(low));
+  if (std::any_of(high.begin(), high.end(), [&](int64_t v) { return v < shape[dim]; })) {
+    const Array below = lax::lt(row, bound(high));
+    out = out.defined() ? lax::bitwise_and(out, below) : below;
+  }
+  return out;
+}
+
+// What x + it is x for, bit by bit.
+Array neutral_to_sum(DType dtype, const Shape& shape) {
+  return lax::full(
+      shape,
+      is_inexact(dtype)
+          ? convert_literal(is_complex(dtype) ? Literal::scalar(std::complex<double>(-0., -0.))
+                                              : Literal::scalar(-0.),
+                            dtype)
+          : Literal(dtype, Shape{}));
+}
+
+// A device's own rows as they follow each other in the result.
+Array keep_rows(const AtomMesh& mesh, const DimWindow& w, Array x) {
+  if (w.reversed) x = lax::rev(x, {w.dim});
+  if (w.divisor > 1) return pad_dim(x, w.dim, 0, 0, w.divisor - 1);
+  if (w.stride == 1) return x;
+  const int64_t span = (w.kept - 1) * w.stride + 1,
+                last = *std::max_element(w.first.begin(), w.first.end());
+  x = pad_dim(x, w.dim, 0, std::max<int64_t>(0, last + span - w.own));
+  x = rows_from(x, w.dim, device_number(mesh, w.atoms, w.first), span);
+  return slice_dim(x, w.dim, 0, span, w.stride);
+}
+
+// What the device gets in a move; of the rows that are where they are needed, all.
+Array parcel_of(const AtomMesh& mesh, const DimWindow& w, const RowMove& move, const Array& kept) {
+  if (move.home) return kept;
+  return bind1(collective_permute_op,
+               CollectivePermuteParams{
+                   .mesh = mesh.mesh(), .axes = mesh.axis_names(w.atoms), .pairs = move.pairs},
+               {rows_from(kept, w.dim, device_number(mesh, w.atoms, move.send), move.rows)});
+}
+
+// Parcels that lie alike on every device, joined.
+Array join_parts(const AtomMesh& mesh, const DimWindow& w, const std::vector<RowRange>& parts,
+                 const Array& kept) {
+  std::vector<size_t> order(parts.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return parts[a].low < parts[b].low; });
+  std::vector<Array> joined;
+  for (size_t m : order) {
+    if (parts[m].empty()) continue;
+    const int64_t place = w.moves[m].place[0], rows = w.moves[m].rows;
+    const int64_t low = parts[m].low - place, high = parts[m].high - place;
+    const int64_t room = std::max<int64_t>(0, -low);
+    const Array parcel = pad_dim(parcel_of(mesh, w, w.moves[m], kept), w.dim, room,
+                                 std::max<int64_t>(0, high - rows));
+    joined.push_back(slice_dim(parcel, w.dim, low + room, high + room));
+  }
+  return lax::concatenate(joined, w.dim);
+}
+
 Array fetch(const AtomMesh& mesh, const DimWindow& w, const Array& x) {
-  std::vector<Array> parts;
-  for (const DimWindow::Hop& hop : w.hops) {
-    Array rows = slice_dim(x, w.dim, hop.low, hop.high);
-    if (!hop.pairs.empty())
-      rows = bind1(collective_permute_op,
-                   CollectivePermuteParams{
-                       .mesh = mesh.mesh(), .axes = mesh.axis_names(w.atoms), .pairs = hop.pairs},
-                   {rows});
-    parts.push_back(std::move(rows));
+  Shape shape = x.shape();
+  shape[w.dim] = w.shard;
+  if (w.moves.empty() && !w.partial) return lax::full(shape, Literal(x.dtype(), Shape{}));
+  const Array kept = w.moves.empty() ? x : keep_rows(mesh, w, x);
+  Array out;
+  if (w.partial) {
+    out = neutral_to_sum(x.dtype(), shape);
+  } else if (const std::vector<RowRange> parts = common_parts(w.moves, w.shard); !parts.empty()) {
+    return join_parts(mesh, w, parts, kept);
   }
-  Array buffer = parts.size() == 1 ? parts[0] : lax::concatenate(parts, w.dim);
-  if (w.pad_low > 0 || w.pad_high > 0) {
-    Dims low(x.ndim(), 0), high(x.ndim(), 0);
-    low[w.dim] = w.pad_low;
-    high[w.dim] = w.pad_high;
-    buffer = lax::pad(buffer, Array(Literal(x.dtype(), Shape{})), low, high, Dims(x.ndim(), 0));
+  for (const RowMove& move : w.moves) {
+    const Array parcel = placed(parcel_of(mesh, w, move, kept), w.dim, move.place,
+                                device_number(mesh, w.atoms, move.place), w.shard);
+    if (!out.defined()) {
+      out = parcel;
+      continue;
+    }
+    const Array taken = in_range(mesh, w.atoms, move.taken, shape, w.dim);
+    out = taken.defined() ? lax::select(taken, parcel, out) : parcel;
   }
-  Array window;
-  if (w.step == 0) {
-    window = slice_dim(buffer, w.dim, w.start, w.start + w.size);
-  } else {
-    auto scalar = [](int64_t v) { return Array(Literal::scalar(static_cast<int32_t>(v))); };
-    std::vector<Array> starts(x.ndim(), scalar(0));
-    starts[w.dim] = lax::add(lax::mul(atom_index(mesh, w.atoms), scalar(w.step)), scalar(w.start));
-    Shape sizes = buffer.shape();
-    sizes[w.dim] = w.size;
-    window = lax::dynamic_slice(buffer, starts, sizes);
+  return out;
+}
+
+// The start as a number that int32 holds.
+Array clamped_start(Array start, int64_t max) {
+  auto wide = [](int64_t value) { return Array(Literal::scalar(value)); };
+  if (start.dtype() == uint64) start = lax::min(start, Array(Literal::scalar(uint64_t{INT64_MAX})));
+  start = lax::clamp(wide(0), lax::convert_element_type(start, int64), wide(max));
+  return lax::convert_element_type(start, int32);
+}
+
+// Rows from `start` on, of which a device has its own.
+Array fetch_dynamic(const AtomMesh& mesh, const DimWindow& w, const Array& x, const Array& start) {
+  const Array first = clamped_start(start, w.start_max);
+  if (!w.partial) return rows_from(x, w.dim, {std::nullopt, first}, w.shard);
+  Shape shape = x.shape();
+  shape[w.dim] = w.shard;
+  const Array here = lax::sub(first, lax::mul(atom_index(mesh, w.atoms), number(w.own)));
+  const Array at = lax::clamp(number(-w.shard), here, number(w.own));
+  const Array rows = rows_from(pad_dim(x, w.dim, w.shard, w.shard), w.dim,
+                               {std::nullopt, lax::add(at, number(w.shard))}, w.shard);
+  const Array row = lax::add(lax::iota(int32, shape, w.dim), lax::broadcast_in_dim(at, shape, {}));
+  auto full = [&](int64_t v) { return lax::full(shape, static_cast<double>(v), int32); };
+  const Array inside = lax::bitwise_and(lax::ge(row, full(0)), lax::lt(row, full(w.own)));
+  return lax::select(inside, rows, neutral_to_sum(x.dtype(), shape));
+}
+
+// Which rows of the local result the window copies.
+Array guard_mask(const AtomMesh& mesh, const DimWindow& w, const Shape& shape) {
+  auto full = [&](int64_t v) { return lax::full(shape, static_cast<double>(v), int32); };
+  const Array offset = lax::mul(atom_index(mesh, w.atoms), number(w.shard));
+  const Array row =
+      lax::add(lax::iota(int32, shape, w.dim), lax::broadcast_in_dim(offset, shape, {}));
+  Array inside =
+      lax::bitwise_and(lax::ge(row, full(w.guard_start)), lax::lt(row, full(w.guard_stop)));
+  if (w.divisor > 1) {
+    const Array step = lax::rem(lax::sub(row, full(w.guard_start)), full(w.divisor));
+    inside = lax::bitwise_and(inside, lax::eq(step, full(0)));
   }
-  if (w.stride < 0) window = lax::rev(window, {w.dim});
-  return slice_dim(window, w.dim, 0, w.size, std::abs(w.stride));
+  return inside;
 }
 
 }  // namespace
 
-std::optional<WindowPlan> plan_windows(const AtomMesh& mesh, const Op& op, const Factors& factors,
-                                       const FactorAssignment& a, std::span<const Type> operands,
-                                       const Type& result) {
-  const auto* map = std::get_if<IndexMap>(&op.def->lower);
-  if (!map || op.results.size() != 1) return std::nullopt;
-  bool cuts = false;
-  for (const DimFactors& dim : factors.results[0])
-    for (int id : dim)
-      cuts = cuts ||
-             (!a.axes[id].empty() && (factors.factors[id].kind == FactorKind::kPermutation ||
-                                      factors.factors[id].kind == FactorKind::kNeedReplication));
-  if (!cuts) return std::nullopt;
-  const IndexMapping mapping = map->map(op.params, operands, std::span(&result, 1));
-  if (mapping.reshape) return std::nullopt;
-  WindowPlan plan;
-  plan.fill = mapping.fill;
-  for (const IndexPiece& piece : mapping.pieces) {
-    const Type& operand = operands[piece.operand];
-    if (operand.rank() != result.rank() || !piece.start_dynamic.empty()) return std::nullopt;
-    std::vector<DimWindow>& windows = plan.pieces.emplace_back();
-    plan.operands.push_back(piece.operand);
-    Shape rows = local_shape(mesh, operand.shape, a.operands[piece.operand]);
-    for (int d = 0; d < operand.rank(); ++d) {
-      const IndexTerm& term = piece.terms[d];
-      if (term.result_dim != d || term.dynamic >= 0 || term.divisor != 1 || term.stride == 0)
-        return std::nullopt;
-      if (a.operands[piece.operand][d] != a.results[0][d]) return std::nullopt;
-      DimWindow w{.dim = d, .atoms = a.results[0][d]};
-      const int64_t extent = operand.shape[d], n = mesh.size(w.atoms);
-      if (!piece.start.empty()) {
-        w.guard_start = piece.start[d];
-        w.guard_stop = piece.stop[d];
-        w.guarded = w.guard_start > 0 || w.guard_stop < result.shape[d];
-      } else {
-        w.guard_stop = result.shape[d];
-      }
-      if (!w.guarded && term.stride == 1 && term.offset == 0 && extent == result.shape[d])
-        continue;  // row for row
-      w.shard = ceil_div(result.shape[d], n);
-      w.stride = term.stride;
-      const int64_t own = ceil_div(extent, n);
-      if (own == 0 || w.shard == 0) return std::nullopt;
-      plan_hops(needs_of(term, n, w.shard, w.guard_start, w.guard_stop, result.shape[d], extent), n,
-                own, w);
-      const int64_t row_bytes = rows.elements() / own * itemsize(operand.dtype);
-      for (const DimWindow::Hop& hop : w.hops)
-        if (!hop.pairs.empty()) plan.cost += (hop.high - hop.low) * row_bytes + kReshardStepCost;
-      rows[d] = w.shard;
-      windows.push_back(std::move(w));
-    }
+std::optional<WindowPlan> plan_windows(const AtomMesh& mesh, const WindowRequest& request) {
+  return WindowPlanner(mesh, request).run();
+}
+
+bool compose_windows(const IndexMapping& inner, IndexPiece& piece) {
+  if (inner.reshape || inner.fill >= 0 || inner.pieces.size() != 1) return false;
+  const IndexPiece& behind = inner.pieces[0];
+  if (!behind.start.empty() || behind.terms.size() != piece.terms.size()) return false;
+  for (size_t d = 0; d < piece.terms.size(); ++d) {
+    const IndexTerm &a = behind.terms[d], &b = piece.terms[d];
+    const auto dim = static_cast<int>(d);
+    if (a.result_dim != dim || a.dynamic >= 0 || a.divisor != 1 || a.stride == 0 ||
+        b.result_dim != dim || b.dynamic >= 0 || b.divisor != 1)
+      return false;
   }
-  return plan;
+  for (size_t d = 0; d < piece.terms.size(); ++d) {
+    const IndexTerm& a = behind.terms[d];
+    IndexTerm& b = piece.terms[d];
+    b.offset = a.offset + a.stride * b.offset;
+    b.stride *= a.stride;
+  }
+  return true;
+}
+
+ReduceKind window_combiner(DType dtype) {
+  return dtype == bool_ ? ReduceKind::kOr : ReduceKind::kSum;
 }
 
 Array apply_windows(const AtomMesh& mesh, const WindowPlan& plan, const Shape& local_result,
@@ -207,15 +486,9 @@ Array apply_windows(const AtomMesh& mesh, const WindowPlan& plan, const Shape& l
   for (size_t p = plan.pieces.size(); p-- > 0;) {
     Array x = operands[plan.operands[p]], inside;
     for (const DimWindow& w : plan.pieces[p]) {
-      x = fetch(mesh, w, x);
+      x = w.start >= 0 ? fetch_dynamic(mesh, w, x, operands[w.start]) : fetch(mesh, w, x);
       if (!w.guarded) continue;
-      auto full = [&](int64_t v) { return lax::full(local_result, static_cast<double>(v), int32); };
-      const Array offset = lax::mul(atom_index(mesh, w.atoms),
-                                    Array(Literal::scalar(static_cast<int32_t>(w.shard))));
-      const Array row = lax::add(lax::iota(int32, local_result, w.dim),
-                                 lax::broadcast_in_dim(offset, local_result, {}));
-      const Array here =
-          lax::bitwise_and(lax::ge(row, full(w.guard_start)), lax::lt(row, full(w.guard_stop)));
+      const Array here = guard_mask(mesh, w, local_result);
       inside = inside.defined() ? lax::bitwise_and(inside, here) : here;
     }
     out = out.defined() && inside.defined() ? lax::select(inside, x, out) : x;

@@ -1,57 +1,76 @@
 // Windows: slice, pad, reverse and concatenate along a dimension that is cut. Instead of gathering
-// it, each device fetches from its neighbours what its own shard of the result is made of (a halo
-// exchange).
+// it, each device sends the rows that others need of it, and nothing else.
 //
 // Example: x[1:] - x[:-1] of f32[64] on 8 devices. x[1:] has 63 rows in shards of 8; device i needs
 // rows 8 i + 1 .. 8 i + 8: its own but for the last, which is the first one of device i + 1: one
 // permutation of one row.
+//
+// Where the result is not cut (x[:5]), or begins where a run decides (dynamic_slice), each device
+// lays its rows over what changes no sum, and the results are summed.
 #pragma once
 
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "tessera/ir/op_def.h"
 #include "tessera/spmd/assignment.h"
+#include "tessera/spmd/row_moves.h"
 
 namespace tessera {
 
-// The part of one dimension of one operand that each shard of the result is copied from.
+// One dimension of one operand, and the part of it that the shards of the result are copied from.
 struct DimWindow {
-  // Rows [low, high) of a shard go to the device `shift` shards below.
-  struct Hop {
-    int64_t shift, low, high;
-    std::vector<Dims> pairs;  // from, to: indices along atoms; empty where the rows are at home
-  };
   int dim = 0;
-  AtomList atoms;         // that cut the dimension, of operand and result alike
-  int64_t shard = 0;      // rows of one shard of the result in storage
-  int64_t stride = 1;     // row l of the result's shard is row start + stride l of the operand
-                          // (negative: from the window's end)
-  std::vector<Hop> hops;  // by shift, ascending: their rows, joined, are the buffer
-  int64_t pad_low = 0, pad_high = 0;  // rows beyond the buffer that some window touches
-  int64_t start = 0,
-          step = 0;      // device i's window begins at row start + i step of the padded buffer
-  int64_t size = 0;      // and has so many rows
-  bool guarded = false;  // only result rows [guard_start, guard_stop) are copies
+  AtomList atoms;     // that cut the operand's dimension
+  int64_t own = 0;    // rows of one shard of the operand in storage
+  int64_t shard = 0;  // of the result
+  // What a device does to its own rows before any are sent: they become `kept` rows that follow
+  // each other in the result.
+  bool reversed = false;
+  int64_t stride = 1;               // one row of so many stays
+  std::vector<int64_t> first = {};  // of each device's rows: the first that stays
+  int64_t divisor = 1;              // rows are set so far apart
+  int64_t kept = 0;
+  std::vector<RowMove> moves = {};
+  bool guarded = false;  // only result rows [guard_start, guard_stop) are copies, and of these
+                         // every divisor-th
   int64_t guard_start = 0, guard_stop = 0;
+  bool partial =
+      false;       // the result has all rows on every device, those of others neutral to a sum
+  int start = -1;  // operand that holds the first row (clamped to [0, start_max])
+  int64_t start_max = 0;
 };
 
 struct WindowPlan {
-  std::vector<std::vector<DimWindow>> pieces;  // of the op's index map
+  std::vector<std::vector<DimWindow>> pieces;  // of the index map
   std::vector<int> operands;                   // that each piece copies from
   int fill = -1;                               // operand that fills the rest
+  DimAtoms result_dims;                        // how the result is cut
+  AtomSet reduced = 0;                         // and over what it is partial
   int64_t cost = 0;                            // bytes received by each device, and steps
 };
 
-// For an op that lowers to an index map, under an assignment that cuts dimensions it changes. Empty
-// where the map is not one of windows (dynamic starts, interior padding), or cuts nothing it
-// changes.
-std::optional<WindowPlan> plan_windows(const AtomMesh& mesh, const Op& op, const Factors& factors,
-                                       const FactorAssignment& assignment,
-                                       std::span<const Type> operands, const Type& result);
+// An index map over operands that are cut in some way, to a result that is cut so. `partial`:
+// dimensions that the map changes are not cut in the result, but summed.
+struct WindowRequest {
+  IndexMapping mapping;
+  std::vector<Type> operands;  // global
+  std::vector<DimAtoms> operand_dims;
+  Type result;
+  DimAtoms result_dims;
+  bool partial = false;
+};
 
-// The local result from local operands that have the shardings of the assignment.
+// Empty where the map is not one of windows, or the request does not fit it.
+std::optional<WindowPlan> plan_windows(const AtomMesh& mesh, const WindowRequest& request);
+
+// The piece, which copies from a value that `inner` makes of one operand, as a copy of that
+// operand: a slice of a slice is a slice. False where it is none.
+bool compose_windows(const IndexMapping& inner, IndexPiece& piece);
+
+// The kind by which partial results of a plan combine.
+ReduceKind window_combiner(DType dtype);
+
+// The local result from local operands that are cut as requested.
 Array apply_windows(const AtomMesh& mesh, const WindowPlan& plan, const Shape& local_result,
                     std::span<const Array> operands);
 

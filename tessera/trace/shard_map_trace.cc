@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tessera/ir/axis_env.h"
+#include "tessera/mesh/contrast.h"
 #include "tessera/ops/control.h"
 
 namespace tessera {
@@ -23,7 +24,7 @@ AxisNames choose_manual_axes(const FlatShardMapOptions& options) {
     sharding_error(kOp,
                    "expected the mesh of the enclosing shard_map, {}, got {}; nest over other axes "
                    "of one mesh",
-                   env.mesh(), options.mesh);
+                   in_contrast(env.mesh(), options.mesh), in_contrast(options.mesh, env.mesh()));
   AxisNames axes = options.manual_axes;
   if (axes.empty())
     for (const std::string& axis : options.mesh.axis_names())

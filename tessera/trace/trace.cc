@@ -9,12 +9,6 @@
 namespace tessera {
 namespace {
 
-// Collectives and regions type the variance of their results themselves.
-bool types_its_variance(const OpDef& def) {
-  return std::holds_alternative<CollectiveLowering>(def.lower) ||
-         std::holds_alternative<Control>(def.lower);
-}
-
 // A small host array as a constant: a splat where all elements are the same bits.
 ConstantParams constant_of(const HostData& host) {
   const Literal& x = host.literal;
@@ -31,6 +25,14 @@ ConstantParams constant_of(const HostData& host) {
 // Functions inside functions: each takes some of the stack, here and in every pass.
 constexpr int kMaxDepth = 256;
 thread_local int depth = 0;
+
+// The user's function that traces functions of this name.
+std::string_view caller_of(std::string_view name) {
+  if (name == "example") return "vmap";
+  if (name == "body") return "scan";
+  if (name == "branch") return "cond";
+  return "jit";
+}
 
 }  // namespace
 
@@ -73,13 +75,8 @@ std::vector<Array> FunctionTrace::record(const OpDef& def, OpParams params,
     ids.push_back(value_of(def.name, x));
     types.push_back(function_.type(ids.back()));
   }
-  TESSERA_CHECK(def.infer, "{}.{} has no type rule", def.dialect, def.name);
-  std::vector<Type> result_types = def.infer(types, params);
-  if (!types_its_variance(def)) {
-    AxisNames varying;
-    for (const Type& t : types) varying = axis_union(varying, t.varying);
-    for (Type& t : result_types) t.varying = varying;
-  }
+  params = retyped_params(def, types, params);
+  const std::vector<Type> result_types = infer_types(def, types, params);
   const ValueIds results = function_.add_op(def, std::move(params), std::move(ids), result_types,
                                             SourceScope::current());
   std::vector<Array> out;
@@ -136,7 +133,7 @@ ValueId FunctionTrace::constant(OpParams params) {
   const auto [first, last] = constants_.equal_range(hash);
   for (auto it = first; it != last; ++it)
     if (constants_by_id_.at(it->second) == params) return it->second;
-  const std::vector<Type> types = constant_op.infer({}, params);
+  const std::vector<Type> types = infer_types(constant_op, {}, params);
   const ValueId id = function_.add_op(constant_op, params, {}, types)[0];
   constants_.emplace(hash, id);
   constants_by_id_.emplace(id, std::move(params));
@@ -158,7 +155,8 @@ ValueId FunctionTrace::capture(const Array& array) {
 Function FunctionTrace::finish(std::span<const Array> outputs) {
   TESSERA_CHECK(state_->live, "{} is finished already", function_.name);
   TESSERA_CHECK(Trace::current() == this, "{} ends before a trace inside it", function_.name);
-  for (const Array& x : outputs) function_.outputs.push_back(value_of(function_.name, x));
+  for (const Array& x : outputs)
+    function_.outputs.push_back(value_of(caller_of(function_.name), x));
   function_.inputs.insert(function_.inputs.end(), captured_ids_.begin(), captured_ids_.end());
   end();
   return std::move(function_);

@@ -150,12 +150,47 @@ Array cotangent_of(const Array& ct, const Type& like) {
   return out;
 }
 
+namespace {
+
+// The cotangent of a value, from its uses. A use by something that varies over more axes than the
+// value is a cast of it to these; its transpose is the sum over the devices along them. Uses that
+// cast alike are added up before that sum, which is then one; those that cast otherwise, or not at
+// all, never meet before their own.
+class Cotangent {
+ public:
+  bool defined() const { return !by_variance_.empty(); }
+  void add(const Array& ct) {
+    if (!ct.defined()) return;
+    for (Array& sum : by_variance_)
+      if (sum.type().varying == ct.type().varying) {
+        sum = lax::add(sum, ct);
+        return;
+      }
+    by_variance_.push_back(ct);
+  }
+  // As that of a value of this type.
+  Array at(const Type& like) const {
+    Array out;
+    for (const Array& part : by_variance_) {
+      const Array settled = cotangent_of(part, like);
+      out = out.defined() ? lax::add(out, settled) : settled;
+    }
+    return out;
+  }
+
+ private:
+  std::vector<Array> by_variance_;
+};
+
+}  // namespace
+
 std::vector<Array> transpose_function(const Function& f, const std::vector<bool>& linear,
                                       std::span<const Array> operands,
                                       std::span<const Array> cotangents) {
   TESSERA_CHECK(cotangents.size() == f.outputs.size(), "{}: {} cotangents for {} results", f.name,
                 cotangents.size(), f.outputs.size());
-  std::vector<Array> values(f.types.size()), cts(f.types.size());
+  std::vector<Array> values(f.types.size());
+  std::vector<Cotangent> cts(f.types.size());
   std::vector<char> is_linear(f.types.size(), false);
   for (size_t i = 0; i < f.inputs.size(); ++i) {
     is_linear[f.inputs[i]] = linear[i];
@@ -173,24 +208,9 @@ std::vector<Array> transpose_function(const Function& f, const std::vector<bool>
         tessera::bind(*op.def, op.params, DualValues::pick(values, op.operands));
     for (size_t r = 0; r < results.size(); ++r) values[op.results[r]] = std::move(results[r]);
   }
-  // A cotangent stays as it comes, a sum of parts, until it is used: then it is summed over the
-  // devices once.
-  auto add = [&](ValueId v, const Array& ct) {
-    if (!ct.defined()) return;
-    if (!cts[v].defined()) {
-      cts[v] = ct;
-      return;
-    }
-    // Both parts must vary alike to be added before the sum over devices.
-    const AxisNames all = axis_union(cts[v].type().varying, ct.type().varying);
-    const Type like = f.types[v].with_varying(all);
-    cts[v] = lax::add(cotangent_of(cts[v], like), cotangent_of(ct, like));
-  };
-  auto take = [&](ValueId v) {
-    return cts[v].defined() ? cotangent_of(cts[v], f.types[v]) : Array();
-  };
+  auto take = [&](ValueId v) { return cts[v].at(f.types[v]); };
   for (size_t i = 0; i < cotangents.size(); ++i)
-    if (is_linear[f.outputs[i]]) add(f.outputs[i], cotangents[i]);
+    if (is_linear[f.outputs[i]]) cts[f.outputs[i]].add(cotangents[i]);
   for (size_t i = f.ops.size(); i-- > 0;) {
     const Op& op = f.ops[i];
     if (std::none_of(op.results.begin(), op.results.end(),
@@ -214,7 +234,7 @@ std::vector<Array> transpose_function(const Function& f, const std::vector<bool>
       TESSERA_CHECK(back[k].type().same_array(f.types[op.operands[k]]),
                     "{}: cotangent {} of an operand {}", op.def->name, describe(back[k].type()),
                     describe(f.types[op.operands[k]]));
-      add(op.operands[k], back[k]);
+      cts[op.operands[k]].add(back[k]);
     }
   }
   std::vector<Array> result(f.inputs.size());

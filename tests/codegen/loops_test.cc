@@ -287,6 +287,142 @@ TEST(Loops, CustomReductionCountsItsStartOnce) {
   }
 }
 
+// A body of type (acc..., x...) -> acc..., of one op a result.
+FunctionRef body_of(const std::vector<std::pair<DType, decltype(Pointwise::emit)>>& results) {
+  auto body = std::make_shared<Function>();
+  const size_t n = results.size();
+  std::vector<Type> types(n);
+  for (size_t k = 0; k < n; ++k) types[k].dtype = results[k].first;
+  ValueIds inputs;
+  for (size_t k = 0; k < 2 * n; ++k) inputs.push_back(body->add_input(types[k % n]));
+  for (size_t k = 0; k < n; ++k)
+    body->outputs.push_back(body->add_op(op_of("op", results[k].second), OpParams(),
+                                         {inputs[k], inputs[n + k]}, std::span(&types[k], 1))[0]);
+  return body;
+}
+Expr emit_bounded_sum(ExprBuilder& b, std::span<const Expr> x, const OpParams&,
+                      std::span<const Type>, const Type& r) {
+  return b.apply(kMin, r.dtype, {b.apply(kAdd, r.dtype, x), b.number(r.dtype, 5)});
+}
+// a b / 1, by complex division.
+Expr emit_quotient(ExprBuilder& b, std::span<const Expr> x, const OpParams&, std::span<const Type>,
+                   const Type& r) {
+  const Expr one = b.apply(kComplex, r.dtype,
+                           {b.number(real_dtype(r.dtype), 1), b.number(real_dtype(r.dtype), 0)});
+  return b.apply(kDiv, r.dtype, {b.apply(kMul, r.dtype, x), one});
+}
+Expr emit_sum(ExprBuilder& b, std::span<const Expr> x, const OpParams&, std::span<const Type>,
+              const Type& r) {
+  return b.apply(kAdd, r.dtype, x);
+}
+
+// Folding the lanes of a vector, constants are as wide as what is left of it.
+TEST(Loops, BodiesWithConstants) {
+  for (int64_t n : {1, 5, 16, 40, 257}) {
+    for (DType dtype : {float32, float64, int32, int8, bfloat16}) {
+      Kernel kernel = row_reduce(dtype, ReduceKind::kSum, 3, n, 0);
+      kernel.loops[0].reductions[0].kind = ReduceKind::kCustom;
+      kernel.loops[0].reductions[0].body = body_of({{dtype, emit_bounded_sum}});
+      // Of at most two elements each sum is exact, and all orders give one result.
+      check(kernel, tolerance_of(dtype), 1, [&](Buffers& b) {
+        std::memset(b.raw(0), 0, static_cast<size_t>(3 * n * itemsize(dtype)));
+        visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
+          for (int64_t row : {0, 1, 2}) b.data<T>(0)[row * n + n / 2] = T(row == 2 ? 7 : 2);
+          b.data<T>(0)[n - 1] = T(4);
+        });
+      });
+    }
+    Kernel kernel = row_reduce(complex64, ReduceKind::kSum, 3, n, 1);
+    kernel.loops[0].reductions[0].kind = ReduceKind::kCustom;
+    kernel.loops[0].reductions[0].body = body_of({{complex64, emit_quotient}});
+    check(kernel, 1e-4, 1, [&](Buffers& b) {
+      for (int64_t i = 0; i < 3 * n; ++i)
+        b.data<std::complex<float>>(0)[i] = i % 5 ? 1.f : std::complex<float>(0, 1);
+    });
+  }
+}
+
+TEST(Loops, ComplexAndRealResultsOfOneReduction) {
+  for (auto vectorize : {Kernel::Vectorize::kParallel, kInner}) {
+    for (const auto& dtypes : {std::pair{complex64, float32}, {float32, complex64}}) {
+      for (int64_t n : {1, 7, 100}) {
+        KernelMaker m;
+        const int64_t rows = 9;
+        const bool inner = vectorize == kInner;
+        const auto [first, second] = dtypes;
+        const int x = m.buffer(first, rows * n), y = m.buffer(second, rows * n),
+                  v = m.buffer(first, rows, BufferKind::kOutput),
+                  w = m.buffer(second, rows, BufferKind::kOutput);
+        m.k.parallel = {rows};
+        m.k.vectorize = vectorize;
+        m.loop({n});
+        m.loop({});
+        const Affine at = inner ? Affine{0, {n}, {1}} : Affine{0, {1}, {rows}};
+        m.k.loops[0].reductions.push_back({ReduceKind::kCustom,
+                                           {m.load(x, at), m.load(y, at)},
+                                           {m.number(first, 0), m.number(second, 3)},
+                                           body_of({{first, emit_sum}, {second, emit_sum}}),
+                                           float32});
+        m.store(v, {0, {1}, {}}, m.reduced(first, 0, 0), 1);
+        m.store(w, {0, {1}, {}}, m.reduced(second, 0, 1), 1);
+        check(m.k, 1e-4, 2);
+      }
+    }
+  }
+}
+
+// Of -0 and 0 the latter is larger, wherever they stand.
+TEST(Loops, ZerosHaveAnOrder) {
+  for (DType dtype : {float16, bfloat16, float32, float64}) {
+    visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
+      if constexpr (!std::is_integral_v<T>) {
+        for (int64_t n : {2, 3, 16, 100}) {
+          for (bool is_max : {false, true}) {
+            const ReduceKind kind = is_max ? ReduceKind::kMax : ReduceKind::kMin;
+            const double init = is_max ? -INFINITY : INFINITY;
+            for (const Kernel& kernel :
+                 {row_reduce(dtype, kind, n, n, init), column_reduce(dtype, kind, n, n, init)}) {
+              for (KernelCompiler* compiler : compilers()) {
+                Buffers b(kernel);
+                // One element of each row and column is the larger, or the smaller.
+                const T common = T(is_max ? -0.f : 0.f), odd = T(is_max ? 0.f : -0.f);
+                for (int64_t i = 0; i < n * n; ++i)
+                  b.data<T>(0)[i] = i % (n + 1) == 0 ? odd : common;
+                compiler->compile(kernel)(b.pointers().data(), 0, n);
+                for (int64_t i = 0; i < n; ++i)
+                  EXPECT_EQ(std::memcmp(b.data<T>(1) + i, &odd, sizeof(T)), 0)
+                      << dtype << " " << n << " " << is_max;
+              }
+            }
+          }
+        }
+      }
+    });
+  }
+}
+
+// Nothing is stored by a loop without elements, whatever its addresses are.
+TEST(Loops, EmptyExtents) {
+  for (auto vectorize : {Kernel::Vectorize::kParallel, kInner}) {
+    for (const Dims& extents : {Dims{0}, {3, 0}, {0, 3}}) {
+      KernelMaker m;
+      const int64_t rows = 12;
+      const Dims none(extents.size(), 0);
+      const int x = m.buffer(float32, 1), y = m.buffer(float32, 0, BufferKind::kOutput),
+                z = m.buffer(float32, rows, BufferKind::kOutput);
+      m.k.parallel = {rows};
+      m.k.vectorize = vectorize;
+      m.loop(extents);
+      m.loop({});
+      const int load = m.load(x, {0, {0}, none});
+      m.reduce(0, ReduceKind::kMax, load, m.number(float32, 4));
+      m.store(y, {0, {0}, none}, load);
+      m.store(z, {0, {1}, {}}, m.reduced(float32, 0), 1);
+      check(m.k, 0, 2);
+    }
+  }
+}
+
 // Element i of x, doubled, where i is in [5, 90) and the mask's byte is set; zero elsewhere. Memory
 // outside is not touched.
 TEST(Guards, LoadsAndStores) {

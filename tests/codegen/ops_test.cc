@@ -224,6 +224,54 @@ TEST(Ops, SignsOfZero) {
   }
 }
 
+// IEEE 754-2019's minimum and maximum, of two values in memory and with a constant on either side.
+TEST(Ops, ExtremaOfZerosAndNan) {
+  for (DType dtype : kFloats) {
+    visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
+      if constexpr (!std::is_integral_v<T> && std::is_constructible_v<float, T>) {
+        std::vector<T> v;
+        for (float x : {0.f, -0.f, 1.f, -1.f, INFINITY, -INFINITY, NAN, -NAN}) v.push_back(T(x));
+        const auto n = static_cast<int64_t>(v.size());
+        for (bool is_max : {false, true}) {
+          for (T c : v) {
+            KernelMaker m;
+            const int x = m.buffer(dtype, n), y = m.buffer(dtype, n);
+            m.k.parallel = {n};
+            m.loop({});
+            const int a = m.load(x, {0, {1}, {}}), b = m.load(y, {0, {1}, {}}), k = m.constant(c);
+            const ScalarOp op = is_max ? kMax : kMin;
+            for (auto [p, q] : {std::pair{a, b}, {b, a}, {a, k}, {k, a}})
+              m.store(m.buffer(dtype, n, BufferKind::kOutput), {0, {1}, {}},
+                      m.op(op, dtype, {p, q}));
+            for (KernelCompiler* compiler : compilers()) {
+              Buffers buffers(m.k);
+              std::copy(v.begin(), v.end(), buffers.data<T>(x));
+              std::fill_n(buffers.data<T>(y), n, c);
+              compiler->compile(m.k)(buffers.pointers().data(), 0, n);
+              for (int out : {2, 3, 4, 5}) {
+                for (int64_t i = 0; i < n; ++i) {
+                  const auto left = static_cast<float>(v[static_cast<size_t>(i)]),
+                             right = static_cast<float>(c),
+                             got = static_cast<float>(buffers.data<T>(out)[i]);
+                  SCOPED_TRACE(fmt::format("{} {} {} {} {}", dtype, is_max, left, right, out));
+                  if (std::isnan(left) || std::isnan(right)) {
+                    EXPECT_TRUE(std::isnan(got)) << got;
+                    continue;
+                  }
+                  const bool first =
+                      left != right ? (left < right) != is_max : std::signbit(left) != is_max;
+                  EXPECT_EQ(got, first ? left : right);
+                  EXPECT_EQ(std::signbit(got), std::signbit(first ? left : right));
+                }
+              }
+            }
+          }
+        }
+      }
+    });
+  }
+}
+
 TEST(Ops, ConversionsBetweenAllTypes) {
   for (int from = 0; from < kNumDTypes; ++from) {
     for (int to = 0; to < kNumDTypes; ++to) {

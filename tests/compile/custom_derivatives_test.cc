@@ -47,6 +47,30 @@ TEST_F(CustomDerivatives, CustomJvp) {
               HasSubstr("[custom_jvp] expected tangent 0 of the rule of type float32[]"));
 }
 
+// Values and tangents of one loop in the rule come apart for the reverse derivative.
+TEST_F(CustomDerivatives, CustomJvpWhoseRuleLoops) {
+  const auto loop = [](const Array& x) {
+    return fori_loop(
+        0, 3, [](const Array&, const Array& h) { return tanh(h) + h * h / 4; }, x);
+  };
+  const auto f = custom_jvp(loop, [&](const std::tuple<Array>& x, const std::tuple<Array>& t) {
+    return jvp(loop, x, t);
+  });
+  const Array x = arange(4.f) / 8;
+  const auto total = [](const auto& g) { return [g](const Array& v) { return sum(sin(g(v))); }; };
+  EXPECT_THAT(values(grad(total(f))(x)), Pointwise(FloatNear(1e-5), values(grad(total(loop))(x))));
+  EXPECT_THAT(values(jit(hessian(total(f)))(x)),
+              Pointwise(FloatNear(1e-4), values(hessian(total(loop))(x))));
+  const auto scanned = [&](const auto& g) {
+    return [g](const Array& v) {
+      return sum(fori_loop(
+          0, 2, [&](const Array&, const Array& h) { return g(h); }, v));
+    };
+  };
+  EXPECT_THAT(values(grad(scanned(f))(x)),
+              Pointwise(FloatNear(1e-5), values(grad(scanned(loop))(x))));
+}
+
 TEST_F(CustomDerivatives, CustomVjp) {
   const Array limit = Array(0.5f);
   // A clipped cotangent, with a captured limit.
@@ -140,6 +164,88 @@ TEST_F(CustomDerivatives, JacobiansAndHessian) {
               Pointwise(FloatNear(1e-5), std::vector<float>{6, 1, 0, 1, 12, 0, 0, 0, 18}));
   EXPECT_EQ(jacrev([](const Array& m) { return sum(m, {.axis = 0}); })(ones({2, 3})).shape(),
             (Shape{3, 2, 3}));
+}
+
+struct Layer {
+  Array w, b;
+};
+
+TEST_F(CustomDerivatives, JacobiansByArgumentsAndTrees) {
+  const auto f = [](const Layer& p, const Array& x) { return matmul(p.w, x) * 2 + p.b; };
+  const Layer p{array({{1.f, 2.f, 3.f}, {4.f, 5.f, 6.f}}), ones({2})};
+  const Array x = arange(3.f) + 1;
+  // dy_i / dw_jk = 2 x_k where i = j.
+  const std::vector<float> by_w{2, 4, 6, 0, 0, 0, 0, 0, 0, 2, 4, 6}, by_b{1, 0, 0, 1};
+  const auto check = [&](const auto& jacobian) {
+    const auto [by_p, by_x] = jacobian(p, x);
+    EXPECT_EQ(by_p.w.shape(), (Shape{2, 2, 3}));
+    EXPECT_THAT(values(by_p.w), Pointwise(FloatNear(1e-6), by_w));
+    EXPECT_THAT(values(by_p.b), Pointwise(FloatNear(1e-6), by_b));
+    EXPECT_THAT(values(by_x), Pointwise(FloatNear(1e-6), values(2 * p.w)));
+  };
+  check(jacfwd<0, 1>(f));
+  check(jit(jacrev<0, 1>(f)));
+  EXPECT_THAT(values(jacrev<1>(f)(p, x)), Pointwise(FloatNear(1e-6), values(2 * p.w)));
+  EXPECT_THAT(values(jacfwd(f)(p, x).b), Pointwise(FloatNear(1e-6), by_b));
+}
+
+TEST_F(CustomDerivatives, JacobiansOfTrees) {
+  const auto f = [](const Array& a, const Array& b) {
+    return std::pair(std::vector<Array>{a * b, sum(a)}, std::map<std::string, Array>{{"k", b * b}});
+  };
+  const Array a = arange(2.f) + 1, b = array({3.f, 5.f});
+  const auto check = [&](const auto& jacobian) {
+    const auto [list, map] = jacobian(a, b);
+    EXPECT_THAT(values(std::get<0>(list[0])), ElementsAre(3, 0, 0, 5));
+    EXPECT_THAT(values(std::get<1>(list[0])), ElementsAre(1, 0, 0, 2));
+    EXPECT_THAT(values(std::get<0>(list[1])), ElementsAre(1, 1));
+    EXPECT_THAT(values(std::get<1>(list[1])), ElementsAre(0, 0));
+    EXPECT_THAT(values(std::get<1>(map.at("k"))), ElementsAre(6, 0, 0, 10));
+  };
+  check(jacfwd<0, 1>(f));
+  check(jacrev<0, 1>(f));
+  EXPECT_THAT(values(jacrev(f)(a, b).first[0]), ElementsAre(3, 0, 0, 5));
+  const auto by_name = jacrev([](const Layer& p) {
+    return std::unordered_map<std::string, Array>{{"sum", p.w + p.b}, {"product", p.w * p.b}};
+  })(Layer{Array(2.f), Array(5.f)});
+  EXPECT_EQ(by_name.at("product").w.item<float>(), 5);
+  EXPECT_EQ(by_name.at("sum").w.item<float>(), 1);
+  // A struct of results by a struct of arguments: one of the latter for each leaf of the former.
+  const std::vector<Layer> rows = jacrev([](const Layer& p) {
+    return Layer{p.w * p.b, p.b * 3};
+  })(Layer{Array(2.f), Array(5.f)});
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].w.item<float>(), 5);
+  EXPECT_EQ(rows[0].b.item<float>(), 2);
+  EXPECT_EQ(rows[1].w.item<float>(), 0);
+  EXPECT_EQ(rows[1].b.item<float>(), 3);
+}
+
+TEST_F(CustomDerivatives, HessiansByArguments) {
+  const auto f = [](const Array& a, const Array& b) { return sum(a * a * b); };
+  const Array a = array({1.f, 2.f}), b = array({3.f, 5.f});
+  const auto [aa_ab, ba_bb] = jit(hessian<0, 1>(f))(a, b);
+  EXPECT_THAT(values(std::get<0>(aa_ab)), ElementsAre(6, 0, 0, 10));
+  EXPECT_THAT(values(std::get<1>(aa_ab)), ElementsAre(2, 0, 0, 4));
+  EXPECT_THAT(values(std::get<0>(ba_bb)), ElementsAre(2, 0, 0, 4));
+  EXPECT_THAT(values(std::get<1>(ba_bb)), ElementsAre(0, 0, 0, 0));
+  EXPECT_THAT(values(hessian<1>(f)(a, b)), ElementsAre(0, 0, 0, 0));
+  EXPECT_THAT(values(vmap(hessian([](const Array& v) { return v * v * v; }))(a)),
+              ElementsAre(6, 12));
+}
+
+TEST_F(CustomDerivatives, JacobiansRefuse) {
+  const auto same = [](const Array& x) { return x; };
+  EXPECT_THAT(error_of([&] {
+                jacfwd(same)(array({1, 2}));
+              }),
+              HasSubstr("[jacfwd] expected a float or complex array to differentiate by, got "
+                        "int32[2] at argument 0"));
+  EXPECT_THAT(error_of([&] { jacrev(same)(array({1, 2})); }), HasSubstr("[jacrev]"));
+  const auto places = [](const Array& x) { return argmax(x); };
+  EXPECT_THAT(error_of([&] { jacrev(places)(ones({2})); }),
+              HasSubstr("[jacrev] expected results that are float or complex arrays, got int32[]"));
+  EXPECT_THAT(error_of([&] { jacfwd(places)(ones({2})); }), HasSubstr("[jacfwd]"));
 }
 
 }  // namespace

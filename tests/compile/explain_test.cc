@@ -48,11 +48,11 @@ TEST_F(Explain, TheDenseLayerOfTheTutorial) {
 }
 
 TEST_F(Explain, AConstraintThatGathersIsAWarning) {
-  const Array x = device_put(iota({64, 8}), on8(P("x")));
+  const Array x = device_put(iota({64, 512}), on8(P("x")));
   const auto f = jit([](const Array& v) { return with_sharding_constraint(v + 1, on8(P())) * 2; });
   const std::string text = f.lower(x).explain();
   EXPECT_THAT(text, AllOf(HasSubstr("warning: [sharding_constraint]"),
-                          HasSubstr("gathers float32[64,8] whole on every device"),
+                          HasSubstr("gathers float32[64,512] whole on every device"),
                           HasSubstr("constrain to a spec that keeps the mesh axes")));
   // Compiling warns once; the result is right.
   EXPECT_EQ(values(f(x))[5], 12);
@@ -63,6 +63,36 @@ TEST_F(Explain, PaddingIsNoted) {
   EXPECT_THAT(jit([](const Array& v) { return v * 2; }).lower(x).explain(),
               HasSubstr("dimension 0 of float32[10] is cut into 8 shards of 2: 6 of 16 rows of "
                         "storage are padding; make it a multiple of 8"));
+}
+
+int64_t occurrences(const std::string& text, std::string_view word) {
+  int64_t n = 0;
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++n;
+  return n;
+}
+
+TEST_F(Explain, EqualCollectivesAreOne) {
+  const Array x = device_put(iota({8, 16}), on24(P("x", "y")));
+  const Lowered lowered =
+      jit([](const Array& a) { return std::pair(sum(a), sum(a) + 1); }).lower(x);
+  EXPECT_EQ(lowered.collectives().size(), 1u);
+}
+
+// Loss and logits call the forward function each; so does checkpoint, which shall compute it again.
+TEST_F(Explain, AStepThatReturnsItsLogitsRunsForwardOnce) {
+  const Array x = device_put(ones({16, 8}), on8(P("x"))), w = device_put(ones({8, 4}), on8(P()));
+  const auto dots = [&](const auto& forward) {
+    const auto step = [forward](const Array& weights, const Array& batch) {
+      const auto loss = [&](const Array& v) { return sum(square(forward(v, batch))); };
+      return std::pair(grad(loss)(weights), forward(weights, batch));
+    };
+    return occurrences(jit(step).lower(w, x).text("partitioned"), "stablehlo.dot_general");
+  };
+  const auto forward = [](const Array& v, const Array& batch) { return tanh(matmul(batch, v)); };
+  EXPECT_EQ(dots(forward), 2) << "one forward, one backward";
+  EXPECT_EQ(dots([&](const Array& v, const Array& batch) { return jit(forward)(v, batch); }), 2);
+  EXPECT_EQ(dots([&](const Array& v, const Array& batch) { return checkpoint(forward)(v, batch); }),
+            3);
 }
 
 TEST_F(Explain, OneDevice) {

@@ -37,6 +37,62 @@ TEST_F(Indexing, PartedArraysStandFirst) {
   EXPECT_THAT(values(index(x, {Slice(std::nullopt, std::nullopt, 2), i, i})), ElementsAre(5, 0));
 }
 
+// What JAX gives: an array of indices drops the gradient of what is outside, whatever came from
+// there; a clipped index and a slice have been moved inside before.
+TEST_F(Indexing, GradientsOfPlacesOutside) {
+  const Array x = iota({5}) + 1, w = iota({8}) + 1;
+  const Array i = array<int32_t>({0, 7, -1, -9, 2, 5, -6, 2});
+  const auto by = [&](const auto& f) {
+    return values(grad([&](const Array& y) { return sum(nan_to_num(f(y)) * w); })(x));
+  };
+  EXPECT_THAT(by([&](const Array& y) { return index(y, i); }), ElementsAre(1, 0, 13, 0, 3));
+  EXPECT_THAT(by([&](const Array& y) { return at(y)[i].get(); }), ElementsAre(1, 0, 13, 0, 3));
+  EXPECT_THAT(by([&](const Array& y) { return at(y)[i].get({.mode = IndexMode::kFill}); }),
+              ElementsAre(1, 0, 13, 0, 3));
+  EXPECT_THAT(by([&](const Array& y) { return at(y)[i].get({.mode = IndexMode::kClip}); }),
+              ElementsAre(12, 0, 13, 0, 11));
+  EXPECT_THAT(by([&](const Array& y) { return take(y, i); }), ElementsAre(1, 0, 13, 0, 3));
+  EXPECT_THAT(by([&](const Array& y) { return take(y, i, {.mode = IndexMode::kClip}); }),
+              ElementsAre(15, 0, 13, 0, 8));
+  EXPECT_THAT(by([&](const Array& y) { return take(y, i, {.mode = IndexMode::kWrap}); }),
+              ElementsAre(7, 4, 15, 0, 10));
+  EXPECT_THAT(by([&](const Array& y) { return take_along_axis(y, i, 0); }),
+              ElementsAre(1, 0, 13, 0, 3));
+  // Of gradients.
+  const auto inner = [&](const Array& y) {
+    return sum(grad([&](const Array& z) { return sum(index(z, i) * index(z, i) * w); })(y));
+  };
+  EXPECT_THAT(values(grad(inner)(x)), ElementsAre(2, 0, 26, 0, 6));
+  // One number, traced, is a slice, mapped too.
+  const auto one = [](const Array& y, const Array& at) { return index(y, at); };
+  EXPECT_THAT(values(jit(grad(one))(x, Array(9))), ElementsAre(0, 0, 0, 0, 1));
+  EXPECT_THAT(values(sum(vmap(grad(one), {.in_axes = {None, 0}})(x, i), {.axis = 0})),
+              ElementsAre(3, 0, 2, 0, 3));
+}
+
+TEST_F(Indexing, GradientsOfWindowsOutside) {
+  const Array x = iota({5}) + 1, x2 = iota({4, 3}) + 1,
+              i = array<int32_t>({0, 7, -1, -9, 2, 5, -6, 2});
+  const Array w = iota({8}) + 1;
+  const auto pairs = [&](const Array& y) { return sum(index(y, {i, remainder(i, 3)}) * w); };
+  EXPECT_THAT(values(grad(pairs)(x2)), ElementsAre(1, 0, 0, 0, 0, 0, 0, 0, 13, 0, 0, 3));
+  const auto slice = [&](int32_t start) {
+    return values(grad([&](const Array& y) {
+      return sum(lax::dynamic_slice(y, std::vector{Array(start)}, {3}) * (iota({3}) + 1));
+    })(x));
+  };
+  EXPECT_THAT(slice(4), ElementsAre(0, 0, 1, 2, 3));
+  EXPECT_THAT(slice(-9), ElementsAre(1, 2, 3, 0, 0));
+  // Indices of a dtype that does not hold all places.
+  const Array narrow = array<uint8_t>({3, 200});
+  const auto some = [&](const Array& y) {
+    return sum(
+        lax::gather(y, reshape(narrow, {2, 1}), {{}, {0}, {0}}, {1}, IndexMode::kPromiseInBounds));
+  };
+  const std::vector<float> of_some = values(grad(some)(zeros({600})));
+  EXPECT_EQ(std::accumulate(of_some.begin(), of_some.end(), 0.0F), 2);
+}
+
 TEST_F(Indexing, Updates) {
   const Array x = zeros({4});
   const Array i = array<int32_t>({1, 1, -1, 9});

@@ -325,6 +325,12 @@ TEST_F(Jit, ALeakedTracerIsAnError) {
   EXPECT_THAT(error_of([&] { jit([&](const Array& x) { return x + leaked; })(Array(1.f)); }),
               HasSubstr("leaked"));
   EXPECT_THAT(error_of([&] { leaked.to_host(); }), HasSubstr("traced"));
+  // Returned, it is the transformation that says so.
+  const auto give = [&](const Array&) { return leaked; };
+  EXPECT_THAT(error_of([&] { jit(give)(Array(1.f)); }),
+              HasSubstr("[jit] expected an array of this trace"));
+  EXPECT_THAT(error_of([&] { vmap(give)(ones({2})); }),
+              HasSubstr("[vmap] expected an array of this trace"));
 }
 
 TEST_F(Jit, AFunctionThatThrowsLeavesNoTraceBehind) {

@@ -147,5 +147,199 @@ TEST_F(ShardMapGrad, Jvp) {
   EXPECT_THAT(values(t), ElementsAre(56));
 }
 
+Mesh mesh_of(const Shape& shape, std::vector<std::string> axes) {
+  std::vector<Device> some = devices();
+  some.resize(static_cast<size_t>(shape.elements()));
+  return Mesh(create_device_mesh(shape, {.devices = some}), std::move(axes));
+}
+
+// The gradient of a scalar function of (w, x), taken in shard_map's body and around it.
+struct BothWays {
+  float inside, outside;
+};
+template <class Body>
+BothWays both_ways(const Mesh& mesh, const Body& body, const Array& w, const Array& x,
+                   bool check_vma = true) {
+  const auto map = [&](const auto& f) {
+    return shard_map(
+        f, {.mesh = mesh, .in_specs = {P(), P("a")}, .out_specs = {P()}, .check_vma = check_vma});
+  };
+  return {map(grad(body))(w, x).template item<float>(),
+          grad(map(body))(w, x).template item<float>()};
+}
+void expect_both(const BothWays& got, float want) {
+  EXPECT_FLOAT_EQ(got.inside, want);
+  EXPECT_FLOAT_EQ(got.outside, want);
+}
+
+// A value used by what varies and by what does not: the cotangent of the cast is summed over
+// devices before it meets the other. The figures are JAX's.
+TEST_F(ShardMapGrad, CastAndUncastUsesOfOneValue) {
+  const Mesh two = mesh_of({2}, {"a"});
+  const Array w(0.7f), x = array({.3f, -.5f});
+  const auto at = [](const Array& x) { return sum(x); };  // a shard's only element
+  for (bool check_vma : {true, false}) {
+    SCOPED_TRACE(check_vma);
+    const auto check = [&](const auto& body, float want) {
+      expect_both(both_ways(two, body, w, x, check_vma), want);
+    };
+    check([](const Array& w, const Array& x) { return pmean(mean(w * x), "a") + sum(w * w) / 2; },
+          0.6f);
+    check([&](const Array& w, const Array& x) { return w + psum(w * at(x), "a"); }, 0.8f);
+    check([&](const Array& w, const Array& x) { return psum(w * at(x) + w, "a"); }, 1.8f);
+    check([&](const Array& w, const Array& x) { return psum(w * at(x) + w, "a") * w; },
+          0.7f * 1.8f + 0.7f * 1.8f);
+    check(
+        [&](const Array& w, const Array& x) {
+          return checkpoint([&](const Array& w, const Array& x) {
+                   return psum(w * at(x) + w, "a");
+                 })(w, x) +
+                 w * w;
+        },
+        3.2f);
+  }
+}
+
+TEST_F(ShardMapGrad, SumsOverDifferentAxes) {
+  const Mesh mesh = mesh_of({2, 2}, {"a", "b"});
+  const Array w(0.7f), x = array({.3f, -.5f}), y = array({.1f, .7f});
+  const auto body = [](const Array& w, const Array& x, const Array& y) {
+    return psum(w * sum(x), "a") + psum(w * sum(y), "b");
+  };
+  const auto map = [&](const auto& f) {
+    return shard_map(f, {.mesh = mesh, .in_specs = {P(), P("a"), P("b")}, .out_specs = {P()}});
+  };
+  EXPECT_FLOAT_EQ(map(grad(body))(w, x, y).item<float>(), 0.6f);
+  EXPECT_FLOAT_EQ(grad(map(body))(w, x, y).item<float>(), 0.6f);
+}
+
+// The mean over devices of each device's gradient is the gradient of the mean of their losses.
+TEST_F(ShardMapGrad, MeanOfOwnGradientsIsTheGradientOfTheMean) {
+  const Array w = iota({3}) / 3, x = sin(iota({8, 3}));
+  const auto own = [](const Array& w, const Array& x) {
+    const Array h = tanh(x * w);
+    return sum(h * w) + sum(w * w) + psum(sum(h), "x") * sum(w);
+  };
+  const auto map = [&](const auto& f) {
+    return shard_map(f, {.mesh = mesh8(), .in_specs = {P(), P("x")}, .out_specs = {P()}});
+  };
+  const auto mean_of_gradients =
+      map([&](const Array& w, const Array& x) { return pmean(grad(own)(w, x), "x"); });
+  const auto gradient_of_mean =
+      map(grad([&](const Array& w, const Array& x) { return pmean(own(w, x), "x"); }));
+  const auto plain = grad([](const Array& w, const Array& x) {
+    const Array h = tanh(x * w);
+    return sum(h * w) / 8 + sum(w * w) + sum(h) * sum(w);
+  });
+  EXPECT_THAT(values(mean_of_gradients(w, x)), Pointwise(FloatNear(1e-5), values(plain(w, x))));
+  EXPECT_THAT(values(gradient_of_mean(w, x)), Pointwise(FloatNear(1e-5), values(plain(w, x))));
+}
+
+// Each device's condition is its own where its copy of the weights is.
+TEST_F(ShardMapGrad, BranchOnACopyOfTheWeights) {
+  const Array w(0.5f), x = iota({8});
+  const auto own = shard_map(
+      [](const Array& w, const Array& x) {
+        const auto loss = [&](const Array& w) {
+          return cond(
+                     w > 0, [](const Array& v) { return v * v; },
+                     [](const Array& v) { return psum(v, "x"); }, w) *
+                 sum(x);
+        };
+        return reshape(grad(loss)(w), {1});
+      },
+      {.mesh = mesh8(), .in_specs = {P(), P("x")}, .out_specs = {P("x")}});
+  EXPECT_THAT(values(own(w, x)), Pointwise(FloatEq(), values(x)));
+}
+
+// A loop of layers whose parts are summed over one axis, inside a loop whose carry varies over
+// another.
+class ShardMapLoopGrad : public ShardMapGrad {
+ protected:
+  static Array layers(const Array& w, const Array& h) {
+    return scan(
+               [](const Array& h, const Array& w) {
+                 return std::pair(tanh(h + psum(h * w, "tp")), std::tuple<>());
+               },
+               h, w)
+        .first;
+  }
+  // Every layer twice, on one device.
+  static Array plain(const Array& w, const Array& h) {
+    Array out = h;
+    for (int trip = 0; trip < 3; ++trip)
+      for (int64_t l = 0; l < w.shape(1); ++l)
+        out = tanh(out + out * sum(take(w, static_cast<int>(l), {.axis = 1})));
+    return sum(out);
+  }
+  static Mesh mesh() { return mesh_of({2, 2}, {"pp", "tp"}); }
+};
+
+TEST_F(ShardMapLoopGrad, WeightsCapturedInALoopOfLoops) {
+  const Array w = sin(iota({2, 4})) / 3, h = cos(iota({2, 5}));
+  const auto body = [](const Array& w, const Array& h) {
+    const Array mine = reshape(w, {4});
+    const Array out = fori_loop(
+        0, 3, [&](const Array&, const Array& h) { return layers(mine, h); }, h);
+    return psum(sum(out), "pp");
+  };
+  const auto checkpointed = [](const Array& w, const Array& h) {
+    const Array mine = reshape(w, {4});
+    const auto once = checkpoint([](const Array& w, const Array& h) { return layers(w, h); });
+    const Array out = fori_loop(
+        0, 3, [&](const Array&, const Array& h) { return once(mine, h); }, h);
+    return psum(sum(out), "pp");
+  };
+  const auto branched = [](const Array& w, const Array& h) {
+    const Array mine = reshape(w, {4});
+    const Array out = fori_loop(
+        0, 3,
+        [&](const Array& i, const Array& h) {
+          return cond(
+              i >= 0, [&](const Array& h) { return layers(mine, h); },
+              [](const Array& h) { return psum(h, "tp") * 0; }, h);
+        },
+        h);
+    return psum(sum(out), "pp");
+  };
+  const auto want = grad<0, 1>(plain)(w, h);
+  const auto guarded = [](const Array& w, const Array& h) {
+    const Array mine = reshape(w, {4}), shared = sum(psum(mine, "tp")) * 0 + 1;
+    const Array out = fori_loop(
+        0, 3,
+        [&](const Array&, const Array& h) {
+          return cond(
+              shared > 0, [&](const Array& h) { return layers(mine, h * shared); },
+              [](const Array& h) { return h; }, h);
+        },
+        h);
+    return psum(sum(out), "pp");
+  };
+  const auto check = [&](const char* what, const auto& f) {
+    SCOPED_TRACE(what);
+    const auto map = [&](const auto& g, std::vector<PrefixTree<PartitionSpec>> out) {
+      return shard_map(g, {.mesh = mesh(), .in_specs = {P("tp"), P("pp")}, .out_specs = out});
+    };
+    EXPECT_NEAR(map(f, {P()})(w, h).template item<float>(), plain(w, h).item<float>(), 1e-5);
+    const auto [value, outside] = value_and_grad<0, 1>(map(f, {P()}))(w, h);
+    EXPECT_THAT(values(std::get<0>(outside)),
+                Pointwise(FloatNear(1e-5), values(std::get<0>(want))));
+    EXPECT_THAT(values(std::get<1>(outside)),
+                Pointwise(FloatNear(1e-5), values(std::get<1>(want))));
+    const auto inside = map(grad<0, 1>(f), {P("tp"), P("pp")})(w, h);
+    EXPECT_THAT(values(std::get<0>(inside)), Pointwise(FloatNear(1e-5), values(std::get<0>(want))));
+    EXPECT_THAT(values(std::get<1>(inside)), Pointwise(FloatNear(1e-5), values(std::get<1>(want))));
+    const auto [y, t] = jvp(map(f, {P()}), std::tuple(w, h), std::tuple(cos(w), sin(h)));
+    EXPECT_NEAR(t.template item<float>(),
+                sum(std::get<0>(want) * cos(w)).item<float>() +
+                    sum(std::get<1>(want) * sin(h)).template item<float>(),
+                1e-4);
+  };
+  check("plain", body);
+  check("checkpointed", checkpointed);
+  check("branched", branched);
+  check("guarded by what is the same everywhere", guarded);
+}
+
 }  // namespace
 }  // namespace tessera

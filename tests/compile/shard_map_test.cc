@@ -83,11 +83,49 @@ TEST_F(ShardMap, Nested) {
   EXPECT_THAT(values(y), Each(15.f));  // (1 + 4) + 2 (1 + 4)
 }
 
+// What is bound inside names the user's mesh; a sharding elsewhere cuts one of its axes in two.
+TEST_F(ShardMap, AxisIndexBesideAnAxisThatIsCutFiner) {
+  const Mesh grid(create_device_mesh({2, 2, 2}), {"a", "b", "c"});
+  const auto f = [&](const Array& x) {
+    const Array ranks = shard_map(
+        [](const Array& v) {
+          return shard_map(
+              [](const Array& w) { return w + axis_index("y") + 10 * axis_index("x"); },
+              {.mesh = mesh24(),
+               .in_specs = {P(None, "y")},
+               .out_specs = {P(None, "y")},
+               .axis_names = {"y"}})(v);
+        },
+        {.mesh = mesh24(), .in_specs = {P("x")}, .out_specs = {P("x")}, .axis_names = {"x"}})(x);
+    return with_sharding_constraint(reshape(ranks, {2, 2, 2}), NamedSharding(grid, P("b", "c")));
+  };
+  const Array x = zeros({2, 4});
+  EXPECT_THAT(values(jit(f)(x)), ElementsAre(0, 1, 2, 3, 10, 11, 12, 13));
+  const NamedSharding half(mesh24(), P(None, AxisRef{"y", 1, 2}));
+  const auto g = jit(
+      [](const Array& v) {
+        return shard_map(
+            [](const Array& w) { return w + axis_index("y"); },
+            {.mesh = mesh24(), .in_specs = {P("x", "y")}, .out_specs = {P("x", "y")}})(v);
+      },
+      {.out_shardings = {half}});
+  EXPECT_THAT(values(g(x)), ElementsAre(0, 1, 2, 3, 0, 1, 2, 3));
+}
+
 TEST_F(ShardMap, WithoutVmaChecks) {
   const auto f =
       shard_map([](const Array& x) { return x; },
                 {.mesh = mesh8(), .in_specs = {P("x")}, .out_specs = {P()}, .check_vma = false});
   EXPECT_THAT(values(f(ones({8}))), ElementsAre(1));
+}
+
+TEST_F(ShardMap, OneSpecForAllArguments) {
+  const auto f = shard_map([](const Array& a, const Array& b) { return a + b; },
+                           {.mesh = mesh8(), .in_specs = P("x"), .out_specs = P("x")});
+  EXPECT_THAT(values(f(iota({8}), ones({8}))), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  const auto g = jit([](const Array& a, const Array& b) { return a + b; },
+                     {.in_shardings = on8(P("x")), .out_shardings = on8(P())});
+  EXPECT_THAT(values(g(iota({8}), ones({8}))), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
 }
 
 // --- What is refused ---

@@ -77,6 +77,48 @@ TEST_F(Vmap, InShardMap) {
   EXPECT_THAT(values(f(iota({16}) - 7)), Pointwise(FloatNear(1e-6), values(iota({16}) - 15)));
 }
 
+// A shard_map inside knows the name, alone and together with its own axes.
+TEST_F(Vmap, NamedAxisInsideShardMap) {
+  const auto inner = shard_map(
+      [](const Array& v) {
+        return v - psum(v, {"i", "x"});
+      },
+      {.mesh = mesh24(), .in_specs = P("x"), .out_specs = P("x")});
+  const auto f = vmap(inner, {.axis_name = "i"});
+  EXPECT_THAT(values(f(iota({3, 2}))), ElementsAre(-15, -14, -13, -12, -11, -10));
+}
+
+// What a region computes that no example changes stays the same for all.
+TEST_F(Vmap, ResultsOfRegionsThatAreTheSameForAll) {
+  const auto total = [](const Array& x) { return psum(x, "i"); };
+  const auto none = VmapOptions{.out_axes = None, .axis_name = "i"};
+  const Array x = iota({3});
+  EXPECT_EQ(vmap(checkpoint(total), none)(x).item<float>(), 3);
+  const auto with_vjp = custom_vjp(
+      total, [&](const Array& v) { return std::pair(total(v), v); },
+      [](const Array& v, const Array& ct) { return std::tuple(ct * v); });
+  EXPECT_EQ(vmap(with_vjp, none)(x).item<float>(), 3);
+  EXPECT_THAT(values(grad(vmap(with_vjp, none))(x)), ElementsAre(0, 1, 2));
+  const auto with_jvp =
+      custom_jvp(total, [&](const std::tuple<Array>& v, const std::tuple<Array>& t) {
+        return std::pair(total(std::get<0>(v)), total(std::get<0>(t)));
+      });
+  EXPECT_EQ(vmap(with_jvp, none)(x).item<float>(), 3);
+  const auto looped = [&](const Array& v) {
+    return fori_loop(
+        0, 2, [&](const Array&, const Array& c) { return c + total(v); }, Array(0.f));
+  };
+  EXPECT_EQ(vmap(looped, none)(x).item<float>(), 6);
+}
+
+TEST_F(Vmap, OneAxisForAllArguments) {
+  const auto add = [](const Array& a, const Array& b) { return a + b; };
+  EXPECT_EQ(vmap(add, {.in_axes = 1, .out_axes = 1})(iota({2, 3}), iota({2, 3})).shape(),
+            (Shape{2, 3}));
+  EXPECT_THAT(values(vmap(add, {.in_axes = None, .axis_size = 2})(Array(1.f), Array(2.f))),
+              ElementsAre(3, 3));
+}
+
 TEST_F(Vmap, OfShardMap) {
   const auto inner = shard_map([](const Array& x) { return x - pmean(x, "x"); },
                                {.mesh = mesh24(), .in_specs = {P("x")}, .out_specs = {P("x")}});

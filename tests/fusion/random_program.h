@@ -12,7 +12,8 @@ namespace tessera::fusion_testing {
 
 class RandomProgram {
  public:
-  explicit RandomProgram(uint32_t seed) : engine_(seed) {}
+  explicit RandomProgram(uint32_t seed, std::vector<int64_t> extents = {1, 2, 3, 4, 6, 8, 12})
+      : engine_(seed), extents_(std::move(extents)) {}
 
   Function make(int ops) {
     FunctionTrace recorder("main");
@@ -30,7 +31,7 @@ class RandomProgram {
 
  private:
   int pick(int n) { return static_cast<int>(engine_() % static_cast<uint32_t>(n)); }
-  int64_t random_extent() { return std::array<int64_t, 7>{1, 2, 3, 4, 6, 8, 12}[pick(7)]; }
+  int64_t random_extent() { return extents_[pick(static_cast<int>(extents_.size()))]; }
   Shape random_shape() {
     Shape out;
     for (int d = pick(4); d > 0; --d) out.push_back(random_extent());
@@ -190,6 +191,7 @@ class RandomProgram {
   }
 
   std::mt19937 engine_;
+  std::vector<int64_t> extents_;
   Arrays values_;
   Array start_;
 };

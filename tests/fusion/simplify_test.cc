@@ -44,6 +44,19 @@ TEST(Simplify, NeutralElements) {
   EXPECT_EQ(count(float32, [](const Arrays& x) { return Arrays{x[0] + 0}; }), 2u);
 }
 
+TEST(Simplify, WhatHasNoElementsIsAConstant) {
+  EXPECT_EQ(ops_left({f32({7})},
+                     [](const Arrays& x) {
+                       const Array least = lax::reduce_min(x[0], {0});
+                       return Arrays{lax::exp(lax::broadcast_in_dim(least, {0}, {}))};
+                     }),
+            1u);
+  EXPECT_EQ(ops_left({f32({3, 0})},
+                     [](const Arrays& x) { return Arrays{lax::reduce_sum(lax::exp(x[0]), {1})}; }),
+            3u)
+      << "zeros of an empty sum, over a constant";
+}
+
 TEST(Simplify, ViewsOfViews) {
   EXPECT_EQ(ops_left({f32({2, 6})},
                      [](const Arrays& x) {

@@ -11,6 +11,7 @@
 #include "files.h"
 #include "tessera/compile/grad.h"
 #include "tessera/compile/jit.h"
+#include "tessera/io/crc32c.h"
 #include "tessera/io/safetensors.h"
 #include "tessera/mesh/device_mesh.h"
 #include "tessera/nnx/modules.h"
@@ -273,6 +274,61 @@ TEST_F(CheckpointTest, LeftoversAreIgnoredAndRemoved) {
   EXPECT_THAT(names(), ElementsAre("step_00000001", "step_00000002"));
 }
 
+// Of all that begins with .tmp- only what a save itself has left is removed.
+TEST_F(CheckpointTest, OtherTemporaryFilesStay) {
+  write_bytes(path(".tmp-notes"), "mine");
+  write_bytes(path(".tmp-step_00000003"), "mine");
+  fs::create_directories(path(".tmp-step_3"));
+  fs::create_directories(path(".tmp-data"));
+  fs::create_directories(path("elsewhere"));
+  write_bytes(path("elsewhere/index.json"), "mine");
+  fs::create_directory_symlink("elsewhere", path(".tmp-step_00000004"));
+  fs::create_directories(path(".tmp-step_00000005"));
+  write_bytes(path(".tmp-step_00000005/notes"), "mine");
+  fs::create_directories(path(".tmp-step_00000006/index.json"));
+  auto before = names();
+  save_checkpoint(folder_, 1, params(1), {.keep = 1});
+  save_checkpoint(folder_, 2, params(2), {.keep = 1});
+  before.push_back("step_00000002");
+  EXPECT_EQ(names(), before);
+  EXPECT_EQ(bytes_of(path("elsewhere/index.json")), "mine");
+  // What is in the way is named, and stays.
+  for (int64_t step : {3, 4, 5, 6})
+    EXPECT_THAT(error_of(ErrorKind::kIo, [&] { save_checkpoint(folder_, step, params(1)); }),
+                AllOf(HasSubstr(fmt::format(".tmp-step_{:08}", step)), HasSubstr("rename it")));
+  EXPECT_EQ(names(), before);
+  EXPECT_EQ(bytes_of(path(".tmp-step_00000005/notes")), "mine");
+  EXPECT_THAT(error_of(ErrorKind::kIo, [&] { restore_checkpoint(folder_, params(0), 5); }),
+              HasSubstr("got steps 2"));
+}
+
+TEST_F(CheckpointTest, AHeaderThatIsFullBeginsAnotherFile) {
+  std::map<std::string, Array> tree;
+  for (int i = 0; i < 40; ++i) tree[fmt::format("w{}", i)] = arange(i, i + 3.0f);
+  const Mesh mesh(create_device_mesh({8}), {"x"});
+  tree["w3"] = device_put(arange(16), NamedSharding(mesh, P("x")));
+  constexpr uint64_t kLimit = 1000;
+  internal::save_checkpoint(folder_, 1, internal::named_leaves(tree), {}, kLimit);
+  int64_t files = 0;
+  for (const auto& entry : fs::directory_iterator(path("step_00000001"))) {
+    if (entry.path().extension() != ".safetensors") continue;
+    ++files;
+    uint64_t length = 0;
+    std::memcpy(&length, bytes_of(entry.path()).data(), sizeof length);
+    EXPECT_LE(length, kLimit);
+    EXPECT_FALSE(read_safetensors(entry.path()).empty());
+  }
+  EXPECT_GT(files, 3);
+  const auto back = restore_checkpoint(folder_, tree);
+  for (const auto& [name, value] : tree) EXPECT_EQ(back.at(name).to_host(), value.to_host());
+  EXPECT_THAT(
+      error_of(
+          ErrorKind::kValue,
+          [&] { internal::save_checkpoint(folder_, 2, internal::named_leaves(tree), {}, 50); }),
+      HasSubstr("up to 50 bytes"));
+  EXPECT_THAT(names(), ElementsAre("step_00000001"));
+}
+
 TEST_F(CheckpointTest, OneSaveAtATime) {
   save_checkpoint(folder_, 1, params(1));
   const int other = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -434,6 +490,64 @@ TEST_F(CheckpointTest, DamagedFiles) {
   index["version"] = 2;
   write_bytes(file(1, "index.json"), index.dump());
   EXPECT_THAT(error(), HasSubstr("version 2"));
+}
+
+// An index that somebody else has made, checksums and all.
+TEST_F(CheckpointTest, IndicesThatLie) {
+  initialize({.devices = "cpu:4"});
+  const Mesh mesh(create_device_mesh({4}), {"x"});
+  const std::vector<Array> tree = {device_put(arange(8.0f), NamedSharding(mesh, P("x")))};
+  save_checkpoint(folder_, 1, tree);
+  const auto good = nlohmann::json::parse(bytes_of(file(1, "index.json")));
+  const auto error = [&](const auto& change) {
+    auto index = good;
+    change(index);
+    index.erase("crc32c");
+    const std::string text = index.dump();
+    index["crc32c"] = internal::crc32c(text.data(), text.size());
+    write_bytes(file(1, "index.json"), index.dump());
+    const std::string what = error_of(ErrorKind::kIo, [&] { restore_checkpoint(folder_, tree); });
+    EXPECT_THAT(what, AllOf(HasSubstr("[restore_checkpoint] expected"), HasSubstr("index.json")));
+    return what;
+  };
+  using Json = nlohmann::json;
+  fs::copy(file(1), path("outside.safetensors"));
+  for (const char* name : {"../outside.safetensors", "/etc/passwd", "a/../b", "..", ""})
+    EXPECT_THAT(error([&](Json& index) {
+                  index["files"][name] = index["files"]["arrays.safetensors"];
+                  index["leaves"][0]["slices"][0]["file"] = name;
+                }),
+                HasSubstr("not beside it"));
+  const auto with_ranges = [&](int64_t start, int64_t stop) {
+    return error([&](Json& index) {
+      index["leaves"][0]["slices"][1]["index"] = {Json::array({start, stop})};
+    });
+  };
+  EXPECT_THAT(with_ranges(0, 2), HasSubstr("leave gaps or overlap"));  // the first one again
+  EXPECT_THAT(with_ranges(1, 3), HasSubstr("leave gaps or overlap"));
+  EXPECT_THAT(with_ranges(3, 4), HasSubstr("leave gaps or overlap"));
+  EXPECT_THAT(error([](Json& index) { index["leaves"][0]["slices"].erase(3); }),
+              HasSubstr("leave gaps or overlap"));
+  EXPECT_THAT(error([](Json& index) { index["leaves"][0]["dtype"] = "int9"; }),
+              HasSubstr("unknown dtype 'int9'"));
+  EXPECT_THAT(error([](Json& index) { index["leaves"] = 3; }), HasSubstr("index"));
+  std::string deep(100'000, '[');
+  write_bytes(file(1, "index.json"), deep + std::string(100'000, ']'));
+  EXPECT_THAT(error_of(ErrorKind::kIo, [&] { restore_checkpoint(folder_, tree); }),
+              HasSubstr("damaged or no index"));
+  fs::remove(file(1, "index.json"));
+  fs::create_directory(file(1, "index.json"));
+  EXPECT_THAT(error_of(ErrorKind::kIo, [&] { restore_checkpoint(folder_, tree); }),
+              AllOf(HasSubstr("index.json"), HasSubstr("got a folder")));
+}
+
+TEST_F(CheckpointTest, LongNames) {
+  const fs::path place = path(std::string(300, 'n'));
+  EXPECT_THAT(error_of(ErrorKind::kIo, [&] { save_checkpoint(place, 1, params(1)); }),
+              HasSubstr("File name too long"));
+  EXPECT_THAT(error_of(ErrorKind::kIo, [&] { all_steps(place); }), HasSubstr("File name too long"));
+  EXPECT_THAT(error_of(ErrorKind::kIo, [&] { restore_checkpoint(place, params(1)); }),
+              HasSubstr("File name too long"));
 }
 
 TEST_F(CheckpointTest, PlacementsThatCannotBe) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zip.h>
 
@@ -410,6 +411,32 @@ TEST_F(NpzTest, PlacesThatCannotBeWritten) {
     EXPECT_THAT(io_error_of([&] { write_npz(place, {}); }), HasSubstr("[save_npz]"));
   }
   EXPECT_EQ(files(), 1);  // the folder alone: no temporary file is left
+}
+
+// libzip counts in 32 bits what it unpacks, so an array of 4 GiB must not be asked for at once.
+TEST_F(NpzTest, LargeArraysAreReadInParts) {
+  constexpr size_t kBytes = (size_t{1} << 24) + 3;
+  const std::string file = npy("'|u1'", "False", fmt::format("({},)", kBytes), "");
+  size_t at = 0, most = 0;
+  const auto read = [&](void* buffer, size_t n) {
+    most = std::max(most, n);
+    if (at < file.size()) {
+      n = std::min(n, file.size() - at);
+      std::memcpy(buffer, file.data() + at, n);
+    }
+    at += n;
+    return n;
+  };
+  const Literal out = internal::read_npy({"load_npz", "'w'", file.size() + kBytes, read});
+  EXPECT_EQ(out.shape(), Shape({static_cast<int64_t>(kBytes)}));
+  EXPECT_EQ(at, file.size() + kBytes);
+  EXPECT_LE(most, size_t{1} << 24);
+}
+
+TEST_F(NpzTest, PipesAreNotWaitedFor) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_THAT(io_error_of([&] { read_npz(path("pipe")); }), HasSubstr("a plain file, got a dev"));
+  EXPECT_THAT(io_error_of([&] { read_npy(path("pipe")); }), HasSubstr("a plain file, got a dev"));
 }
 
 }  // namespace

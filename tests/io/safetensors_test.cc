@@ -132,5 +132,29 @@ TEST_F(SafetensorsTest, OtherErrors) {
               HasSubstr("No such file"));
 }
 
+// A header that no reader takes is refused before there is a file.
+TEST_F(SafetensorsTest, HeadersHaveALimit) {
+  std::vector<internal::SafetensorsEntry> entries;
+  for (int i = 0; i < 100; ++i) entries.push_back({fmt::format("w{}", i), float32, {2}});
+  const std::string header = internal::safetensors_header("save", entries);
+  const uint64_t length = header.size() - 8;
+  EXPECT_EQ(internal::safetensors_header("save", entries, length), header);
+  EXPECT_THAT(
+      error_of(ErrorKind::kValue,
+               [&] { internal::safetensors_header("save", entries, length - 1); }),
+      AllOf(HasSubstr(fmt::format("{} bytes of 100 arrays", length)), HasSubstr("several files")));
+}
+
+// What a checkpoint splits its files by is never less than what the header takes.
+TEST_F(SafetensorsTest, EntriesTakeAtMostTheBytesThatAreSaid) {
+  const Shape long_shape{int64_t{1} << 40, int64_t{1} << 20, 1, 1, 1};
+  for (const std::string& name :
+       {std::string("w"), std::string(), std::string("\"\\\n\x01\x7f"), std::string("\xc3\xa9")}) {
+    std::vector<internal::SafetensorsEntry> entries = {{name, bfloat16, long_shape}};
+    EXPECT_LE(internal::safetensors_header("save", entries).size() - 8,
+              internal::safetensors_entry_bytes(entries[0]));
+  }
+}
+
 }  // namespace
 }  // namespace tessera

@@ -337,6 +337,113 @@ TEST(Parser, DeepNestingIsAnError) {
               HasSubstr("at most 100 levels of nesting"));
 }
 
+// f0 calls f1 `calls` times, f1 f2, ...; main is f0.
+std::string chain(int functions, int calls) {
+  std::string text;
+  for (int f = 0; f < functions; ++f) {
+    text += fmt::format("func.func {} @{}(%x: tensor<f32>) -> tensor<f32> {{\n",
+                        f == 0 ? "public" : "private", f == 0 ? "main" : fmt::format("f{}", f));
+    std::string last = "%x";
+    for (int c = 0; c < calls; ++c) {
+      const std::string next = fmt::format("%{}", c);
+      text += f + 1 < functions ? fmt::format("{} = call @f{}({}) : (tensor<f32>) -> tensor<f32>\n",
+                                              next, f + 1, last)
+                                : fmt::format("{} = stablehlo.sine {} : tensor<f32>\n", next, last);
+      last = next;
+    }
+    text += fmt::format("return {} : tensor<f32> }}\n", last);
+  }
+  return text;
+}
+
+// However long a chain of calls is, a call is no nesting of the text.
+TEST(Parser, CallsThatCall) {
+  const Function f = parse_mlir(chain(200, 1));
+  EXPECT_TRUE(parse_mlir(to_mlir(f)) == f);
+  EXPECT_THAT(parse_failure(chain(300, 1)),
+              testing::AllOf(HasSubstr("model.mlir:"), HasSubstr("at most 250 levels of calls")));
+  // The one that is called may stand before or after.
+  for (const char* text :
+       {"func.func @main() { call @f() : () -> () return } func.func private @f() { return }",
+        "func.func private @f() { return } func.func @main() { call @f() : () -> () return }"})
+    EXPECT_EQ(parse_mlir(text).ops.size(), 1u);
+  EXPECT_THAT(
+      parse_failure("func.func @main() { call @f() : () -> () return }\n"
+                    "func.func @f() { call @g() : () -> () return }\n"
+                    "func.func @g() { call @f() : () -> () return }"),
+      testing::AllOf(HasSubstr("model.mlir:2:"), HasSubstr("do not call themselves, got @g")));
+}
+
+// Calls are written out, so that thirty functions may stand for 2^30 ops.
+TEST(Parser, CallsThatStandForTooManyOps) {
+  EXPECT_EQ(parse_mlir(chain(15, 2)).ops.size(), 2u);
+  EXPECT_THAT(
+      parse_failure(chain(30, 2)),
+      testing::AllOf(HasSubstr("model.mlir:"), HasSubstr("at most 1048576 ops once every")));
+}
+
+std::string sum_with(std::string_view reducer, std::string_view before = "") {
+  return fmt::format(
+      "func.func @main(%a: tensor<2x4xf32>, %z: tensor<f32>) -> tensor<2xf32> {{ {}\n"
+      "%0 = stablehlo.reduce(%a init: %z) across dimensions = [1] : (tensor<2x4xf32>, tensor<f32>) "
+      "-> tensor<2xf32> reducer(%x: tensor<f32>, %y: tensor<f32>) {{ {} }}\n"
+      "return %0 : tensor<2xf32> }}\n",
+      before, reducer);
+}
+
+// As JAX writes a reducer that is a jitted function.
+TEST(Parser, ReducersThatCall) {
+  const std::string callee =
+      "func.func private @f(%p: tensor<f32>, %q: tensor<f32>) -> tensor<f32> { %1 = call @g(%p, "
+      "%q) "
+      ": (tensor<f32>, tensor<f32>) -> tensor<f32> return %1 : tensor<f32> }\n"
+      "func.func private @g(%p: tensor<f32>, %q: tensor<f32>) -> tensor<f32> { %1 = stablehlo.add "
+      "%p, %q : tensor<f32> return %1 : tensor<f32> }\n";
+  const std::string call =
+      "%1 = func.call @f(%x, %y) : (tensor<f32>, tensor<f32>) -> tensor<f32>\n";
+  const std::string end = "stablehlo.return %1 : tensor<f32>";
+  const Function sum = parse_mlir(sum_with(call + end) + callee);
+  EXPECT_EQ(sum.ops.at(0).params.as<ReduceParams>().kind, ReduceKind::kSum);
+  const Function custom = parse_mlir(
+      sum_with(call + "%2 = stablehlo.sine %1 : tensor<f32> stablehlo.return %2 : tensor<f32>") +
+      callee);
+  const auto& params = custom.ops.at(0).params.as<ReduceParams>();
+  ASSERT_EQ(params.kind, ReduceKind::kCustom);
+  EXPECT_EQ(params.body->ops.size(), 2u);
+  EXPECT_TRUE(parse_mlir(to_mlir(custom)) == custom);
+}
+
+TEST(Parser, ReducersThatUseConstantsOfOutside) {
+  const std::string reducer =
+      "%1 = stablehlo.add %x, %y : tensor<f32> %2 = stablehlo.minimum %1, %k : tensor<f32> "
+      "stablehlo.return %2 : tensor<f32>";
+  const std::string constant = "%c = stablehlo.constant dense<5> : tensor<i32>\n";
+  const std::string computed =
+      "%h = stablehlo.convert %c : (tensor<i32>) -> tensor<f32>\n"
+      "%k = stablehlo.add %h, %h : tensor<f32>";
+  const Literal a =
+      Literal::from<float>(std::initializer_list<float>{1, 2, 3, 4, 5, 6, 7, 8}, {2, 4});
+  const auto run = [&](const std::string& before) {
+    return evaluate(parse_mlir(sum_with(reducer, before)), std::vector{a, Literal::scalar(0.0f)})
+        .at(0);
+  };
+  EXPECT_EQ(run("%k = stablehlo.constant dense<9.0> : tensor<f32>"),
+            Literal::from<float>(std::initializer_list<float>{9, 9}, {2}));
+  EXPECT_EQ(run(constant + computed),
+            Literal::from<float>(std::initializer_list<float>{10, 10}, {2}));
+  EXPECT_THAT(parse_failure(sum_with(reducer, "%k = stablehlo.sine %z : tensor<f32>")),
+              HasSubstr("expected a value of this region, got %k of outside"));
+}
+
+// What the type rules of ops inside custom assembly refuse has a line, too.
+TEST(Parser, ErrorsOfAssemblyHaveALine) {
+  EXPECT_THAT(
+      parse_failure("func.func @main(%a: tensor<4xf32>, %z: tensor<f32>) -> tensor<f32> {\n"
+                    "%0 = stablehlo.reduce(%a init: %z) applies stablehlo.xor across dimensions = "
+                    "[0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>\nreturn %0 : tensor<f32> }"),
+      testing::AllOf(HasSubstr("[parse] model.mlir:2:6: [xor]"), HasSubstr("stablehlo.reduce")));
+}
+
 TEST(Parser, MeshesTakeTheDevicesOfTheProcess) {
   initialize({.devices = "cpu:4"});
   const auto mesh_of = [](std::string_view mesh) {

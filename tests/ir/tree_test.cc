@@ -89,6 +89,30 @@ TEST(Tree, DepthHasALimit) {
   EXPECT_EQ(tree::num_leaves(nested(1000)), 1000u);
 }
 
+// Two that are equal have their leaves in one order, whatever they went through.
+TEST(Tree, UnorderedMapsGoByTheirKeys) {
+  using Map = std::unordered_map<std::string, Array>;
+  Map one, two;
+  for (int i = 0; i < 20; ++i) one.emplace(std::to_string(10 + i), Array(i));
+  two.reserve(1000);
+  for (int i = 20; i-- > 0;) two.emplace(std::to_string(10 + i), Array(i));
+  std::string key, other;
+  tree::append_static_key(one, key);
+  tree::append_static_key(two, other);
+  EXPECT_EQ(key, other);
+  EXPECT_EQ(paths(one), paths(two));
+  EXPECT_EQ(paths(one)[3], "[13]");
+  const std::vector<Array> a = tree::leaves(one), b = tree::leaves(two);
+  for (size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].item<int>(), static_cast<int>(i));
+    EXPECT_EQ(b[i].item<int>(), static_cast<int>(i));
+  }
+  EXPECT_EQ(tree::unflatten(two, a).at("17").item<int>(), 7);
+  const std::unordered_map<int, Map> nested{{-1, one}, {3, Map()}};
+  EXPECT_EQ(tree::num_leaves(nested), 20u);
+  EXPECT_EQ(paths(nested)[0], "[-1][10]");
+}
+
 TEST(Tree, LeavesAndTheirCountFollowTheSameOrder) {
   const Model model{.layers = {{}, {}}, .heads = {{"left", {}}}};
   EXPECT_EQ(tree::num_leaves(model), 9u);

@@ -6,14 +6,18 @@
 #include <functional>
 #include <limits>
 
+#include "../golden/golden.h"
 #include "run.h"
 #include "tessera/compile/grad.h"
+#include "tessera/compile/jit.h"
+#include "tessera/ir/op_def.h"
 #include "tessera/numpy/indexing.h"
 #include "tessera/numpy/lax.h"
 #include "tessera/numpy/math.h"
 #include "tessera/numpy/nn.h"
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/sorting.h"
+#include "tessera/ops/op.h"
 
 namespace tessera {
 namespace {
@@ -106,6 +110,66 @@ TEST(Complex, RunningExtremaKeepNan) {
     for (int i = 0; i < 4; ++i) {
       EXPECT_TRUE(std::isnan(forward.data<Complex>()[i + 1].real())) << i;
       EXPECT_TRUE(std::isnan(back.data<Complex>()[i].imag())) << i;
+    }
+  }
+}
+
+bool same_part(double a, double b, double tolerance) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  if (a == 0 && b == 0) return std::signbit(a) == std::signbit(b);
+  return a == b || std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
+}
+
+// Annex G of C99, as the naive evaluator has it, in kernels too: signs of zeros and which part is
+// NaN. JAX has the same but for two things, in which it is at odds with itself: it gives NaN for
+// both parts where one is known, for an infinity beside a NaN too (its atan of 1 + i NaN has a real
+// part, its log of inf + i NaN none), and the sign of a zero may get lost on the way, so that
+// sqrt(-1 - 0i) is i, like sqrt(-1 + 0i), where atanh keeps the sides of its cut apart.
+TEST(Complex, FunctionsOfZerosInfinitiesAndNan) {
+  const X64 x64(true);
+  const golden::Topic topic("complex_grid");
+  const Literal z = topic.array(topic["z"]);
+  std::vector<const OpDef*> ops;
+  std::vector<Literal> jax;
+  for (const auto& [name, reference] : topic["functions"].items()) {
+    const OpDef* op = find_op("stablehlo", name);
+    ops.push_back(op ? op : find_op("chlo", name));
+    jax.push_back(convert_literal(topic.array(reference), complex128));
+  }
+  const auto all = [&](const Arrays& x) {
+    Arrays out;
+    for (const OpDef* op : ops) out.push_back(bind1(*op, NoParams{}, {x[0]}));
+    return out;
+  };
+  for (const DType dtype : {complex64, complex128}) {
+    const std::vector<Literal> evaluated = run_traced(all, {convert_literal(z, dtype)});
+    const auto compiled =
+        jit([&](const Array& x) { return all({x}); })(Array(convert_literal(z, dtype)));
+    const double tolerance = dtype == complex64 ? 1e-5 : 1e-12;
+    for (size_t k = 0; k < ops.size(); ++k) {
+      const Literal a = convert_literal(compiled[k].to_host(), complex128),
+                    b = convert_literal(evaluated[k], complex128);
+      for (int64_t i = 0; i < z.elements(); ++i) {
+        const Complex at = z.data<Complex>()[i], x = a.data<Complex>()[i], y = b.data<Complex>()[i],
+                      j = jax[k].data<Complex>()[i];
+        SCOPED_TRACE(fmt::format("{} of {} + {}i: {} + {}i, evaluated {} + {}i, JAX {} + {}i",
+                                 ops[k]->name, at.real(), at.imag(), x.real(), x.imag(), y.real(),
+                                 y.imag(), j.real(), j.imag()));
+        // Of a NaN, Annex G leaves the sign of a zero open.
+        if (std::isnan(at.real()) || std::isnan(at.imag())) {
+          EXPECT_TRUE(same_part(std::abs(x.real()), std::abs(y.real()), tolerance));
+          EXPECT_TRUE(same_part(std::abs(x.imag()), std::abs(y.imag()), tolerance));
+          continue;
+        }
+        EXPECT_TRUE(same_part(x.real(), y.real(), tolerance));
+        EXPECT_TRUE(same_part(x.imag(), y.imag(), tolerance));
+        const bool has_zero = at.real() == 0 || at.imag() == 0;
+        for (const auto& [ours, theirs] :
+             {std::pair(y.real(), j.real()), std::pair(y.imag(), j.imag())})
+          EXPECT_TRUE(std::isnan(theirs) || same_part(ours, theirs, tolerance) ||
+                      std::abs(ours - theirs) <= 1e-15 ||
+                      (has_zero && same_part(std::abs(ours), std::abs(theirs), tolerance)));
+      }
     }
   }
 }

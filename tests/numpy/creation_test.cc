@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "run.h"
+#include "tessera/numpy/indexing.h"
+#include "tessera/numpy/manipulation.h"
+#include "tessera/numpy/math.h"
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/printing.h"
 #include "tessera/numpy/reduce.h"
+#include "tessera/numpy/sorting.h"
 
 namespace tessera {
 namespace {
@@ -90,6 +94,45 @@ TEST(CreationTest, ConversionsSaturate) {
   EXPECT_EQ(to_vector<int>(astype(x, int32)), (std::vector<int>{-1, 1, 300, 0}));
   EXPECT_EQ(to_vector<int>(astype(x, int8)), (std::vector<int>{-1, 1, 127, 0}));
   EXPECT_EQ(to_vector<bool>(astype(array({0, 2}), bool_)), (std::vector<bool>{false, true}));
+}
+
+TEST(CreationTest, ShapesOfVectors) {
+  EXPECT_EQ(zeros(std::vector<int64_t>{2, 3}).shape(), Shape({2, 3}));
+  EXPECT_EQ(ones(std::vector<int>{4}).shape(), Shape({4}));
+  EXPECT_EQ(full(std::vector<size_t>{}, 2.0).shape(), Shape({}));
+  EXPECT_EQ(reshape(arange(6), std::vector<int>{3, -1}).shape(), Shape({3, 2}));
+}
+
+// Of several C++ types: the dtype that they have in common.
+TEST(CreationTest, MixedNumbers) {
+  EXPECT_EQ(repr(array({1, 2.5})), "Array([1. , 2.5], dtype=float32)");
+  EXPECT_EQ(repr(array({{1, 2.5}, {3, 4}})),
+            "Array([[1. , 2.5],\n       [3. , 4. ]], dtype=float32)");
+  EXPECT_EQ(array({true, 2}).dtype(), int32);
+  EXPECT_EQ(array({1, 2.5f}).dtype(), float32);
+  EXPECT_EQ(array({1, 2.5}, int8).dtype(), int8);
+  EXPECT_EQ(array({{{{{1}}}}}).shape(), Shape({1, 1, 1, 1, 1}));
+  {
+    const X64 x64(true);
+    EXPECT_EQ(array({1, 2.5}).dtype(), float64);
+    EXPECT_EQ(array({1, 2.5f}).dtype(), float32);
+    EXPECT_EQ(to_vector<int64_t>(array({1, int64_t{1} << 62}))[1], int64_t{1} << 62);
+  }
+  EXPECT_THROW(array({{1, 2.5}, {3}}), UserError);
+  EXPECT_THROW(array({{1, 2.5}, 3}), UserError);
+}
+
+TEST(CreationTest, NoneStandsForWhatIsAbsent) {
+  const Array x = array({{3., -1.}, {0., 2.}});
+  EXPECT_EQ(to_vector<float>(clip(x, None, 1)), (std::vector<float>{1, -1, 0, 1}));
+  EXPECT_EQ(to_vector<float>(clip(x, 0, None)), (std::vector<float>{3, 0, 0, 2}));
+  EXPECT_EQ(to_vector<float>(clip(x, array({0., 1.}))), (std::vector<float>{3, 1, 0, 2}));
+  EXPECT_EQ(to_vector<float>(index(x, {Slice(None, 1), Slice(1, None)})), (std::vector<float>{-1}));
+  EXPECT_EQ(to_vector<float>(index(x, {0, Slice(None, None, -1)})), (std::vector<float>{-1, 3}));
+  EXPECT_EQ(to_vector<float>(index(x, {Slice(None, None, None), 0})), (std::vector<float>{3, 0}));
+  EXPECT_EQ(argmax(x, {.axis = None}).item<int>(), 0);
+  EXPECT_EQ(to_vector<float>(sort(x, {.axis = None})), (std::vector<float>{-1, 0, 2, 3}));
+  EXPECT_EQ(eye(2, None, 1).shape(), Shape({2, 2}));
 }
 
 }  // namespace

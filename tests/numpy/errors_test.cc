@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "run.h"
+#include "tessera/compile/jit.h"
 #include "tessera/numpy/dtype_info.h"
 #include "tessera/numpy/index.h"
 #include "tessera/numpy/indexing.h"
@@ -388,6 +389,107 @@ const std::vector<Mistake>& mistakes() {
       {"one_hot_count", kValue, [] { one_hot(ints, -1); }, "[one_hot] expected at least 0 classes"},
   };
   return all;
+}
+
+// Arrays of more bytes than a number counts, or than there are.
+TEST(Sizes, ThatOverflowAreUserErrors) {
+  const int64_t n = int64_t{1} << 40, huge = int64_t{1} << 62;
+  const Array two = ones({2}), none = zeros({0});
+  const std::vector<std::pair<const char*, std::function<void()>>> calls = {
+      {"zeros", [&] { zeros({huge}); }},
+      {"ones",
+       [&] {
+         ones({n, n});
+       }},
+      {"full",
+       [&] {
+         full({n, 0, n}, 1);
+       }},
+      {"empty",
+       [&] {
+         zeros({n, n}, int8);
+       }},
+      {"eye", [&] { eye(n); }},
+      {"tri", [&] { tri(n); }},
+      {"arange", [&] { arange(int64_t{0}, std::numeric_limits<int64_t>::max()); }},
+      {"arange by wrapping",
+       [&] { arange(std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()); }},
+      {"arange of floats", [&] { arange(0.0, 4e18); }},
+      {"linspace", [&] { linspace(0, 1, huge); }},
+      {"broadcast_to",
+       [&] {
+         broadcast_to(two, {huge, 2});
+       }},
+      {"tile", [&] { tile(two, Dims{huge}); }},
+      {"tile by parts",
+       [&] {
+         tile(two, Dims{n, n});
+       }},
+      {"repeat", [&] { repeat(two, huge, 0); }},
+      {"repeat each",
+       [&] {
+         repeat(two, Dims{huge, huge}, 0);
+       }},
+      {"repeat to a length",
+       [&] {
+         repeat(two, array({1, 2}), 0, huge);
+       }},
+      {"pad", [&] { pad(two, huge); }},
+      {"pad both",
+       [&] {
+         pad(two, {{huge, huge}});
+       }},
+      {"pad by the edge",
+       [&] {
+         pad(two, {{huge, 1}}, {.mode = PadMode::kEdge});
+       }},
+      {"lax::pad", [&] { lax::pad(two, array(0.f), {huge}, {huge}, {0}); }},
+      {"lax::pad between", [&] { lax::pad(two, array(0.f), {0}, {0}, {huge}); }},
+      {"reshape",
+       [&] {
+         reshape(none, {n, n});
+       }},
+      {"reshape to unknown",
+       [&] {
+         reshape(none, {n, n, -1});
+       }},
+      {"outer",
+       [&] {
+         jit([&](const Array& x) { return outer(broadcast_to(x, {n}), broadcast_to(x, {n})); })(
+             ones({1}));
+       }},
+      {"concatenate",
+       [&] {
+         jit([](const Array& x) {
+           const Array y = broadcast_to(x, {int64_t{1} << 57});
+           return concatenate({y, y, y, y, y, y, y, y}, 0);
+         })(ones({1}));
+       }},
+      {"one_hot", [&] { one_hot(array({1}), huge); }},
+      {"abstract_array", [&] { abstract_array({huge}, float32); }},
+      {"iota",
+       [&] {
+         lax::iota(int32, {n, n}, 0);
+       }},
+  };
+  for (const auto& [name, call] : calls) {
+    SCOPED_TRACE(name);
+    try {
+      call();
+      ADD_FAILURE() << "no error";
+    } catch (const UserError& e) {
+      EXPECT_THAT(e.what(), ::testing::MatchesRegex("\\[.*\\] expected .* at most 2\\^60.*"));
+    }
+  }
+}
+
+TEST(Sizes, BeyondMemoryAreErrors) {
+  const int64_t n = int64_t{1} << 44;
+  const std::vector<std::function<void()>> calls = {
+      [&] { zeros({n}); }, [&] { arange(0.0, 1e13, 0.5); }, [&] { tile(ones({2}), Dims{n}); },
+      [&] { repeat(ones({1}), Dims{n}, 0); }};
+  for (const auto& call : calls) EXPECT_THROW(call(), RuntimeError);
+  EXPECT_EQ(to_vector<int>(array({1, 2}) + 1), (std::vector<int>{2, 3}));
 }
 
 class ErrorTest : public ::testing::TestWithParam<size_t> {};

@@ -2,8 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "run.h"
+#include "tessera/compile/jit.h"
+#include "tessera/numpy/linear.h"
 #include "tessera/numpy/logic.h"
+#include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/math.h"
 #include "tessera/numpy/reduce.h"
 
@@ -81,6 +86,80 @@ TEST(OperatorsTest, X64DoesNotMixPrograms) {
   }
   EXPECT_EQ(abs(x).dtype(), int32);
   EXPECT_EQ(count_nonzero(x).dtype(), int32);
+}
+
+// JAX on a CPU flushes these to zero.
+TEST(OperatorsTest, DenormalsAreKept) {
+  const float tiny = 1e-40F, least = 0x1p-149F;
+  const std::vector<float> x(19, tiny);
+  const auto f = [](const Array& a) {
+    return std::vector<Array>{a * 1,
+                              a + a,
+                              a / 2,
+                              -a,
+                              maximum(a, 0),
+                              sum(a),
+                              sqrt(a),
+                              abs(a),
+                              where(a > 0, a, 1),
+                              matmul(a, ones_like(a))};
+  };
+  const auto expect = [&](const std::vector<Array>& got) {
+    const float expected[] = {tiny,      2 * tiny,        tiny / 2, -tiny, tiny,
+                              19 * tiny, std::sqrt(tiny), tiny,     tiny,  19 * tiny};
+    for (size_t k = 0; k < got.size(); ++k)
+      EXPECT_NEAR(to_vector<float>(got[k])[0], expected[k], 19 * least) << k;
+    for (size_t k = 0; k < 5; ++k) EXPECT_NE(to_vector<float>(got[k])[0], 0) << k;
+  };
+  expect(f(from_host(x)));
+  expect(jit(f)(from_host(x)));
+  // A divisor whose reciprocal is one.
+  const auto quotient = [](const Array& a, const Array& b) { return a / b; };
+  EXPECT_EQ(
+      to_vector<float>(jit(quotient)(from_host(std::vector<float>(19, 3e37F)), array(9e37F)))[3],
+      3e37F / 9e37F);
+  EXPECT_EQ(to_vector<float>(array({least}) * 1)[0], least);
+}
+
+// A long random expression, heavy enough that parts of it are worth storing: each number of a
+// vector is what it is alone, to the last bit.
+TEST(OperatorsTest, OneElementIsRoundedAsManyAre) {
+  for (unsigned seed = 0; seed < 8; ++seed) {
+    const auto f = [seed](const Array& x) {
+      std::mt19937 random(seed);
+      std::vector<Array> values{x, 1.1 - x, x * x};
+      for (int i = 0; i < 60; ++i) {
+        const Array a = values[values.size() - 1 - random() % 3],
+                    b = values[random() % values.size()];
+        switch (random() % 5) {
+          case 0:
+            values.push_back(a * b + x);
+            break;
+          case 1:
+            values.push_back(a * 0.7 - b * x);
+            break;
+          case 2:
+            values.push_back(sin(a) + b);
+            break;
+          case 3:
+            values.push_back(a / (1 + abs(b)));
+            break;
+          default:
+            values.push_back(exp(-abs(a)) * b);
+        }
+      }
+      return values.back();
+    };
+    std::vector<float> x;
+    for (int i = 0; i < 17; ++i) x.push_back(0.1F + 0.1F * static_cast<float>(i));
+    const std::vector<float> together = floats(jit(f)(from_host(x)));
+    const auto alone = jit(f);
+    for (size_t i = 0; i < x.size(); ++i) {
+      EXPECT_EQ(floats(alone(from_host(std::vector<float>{x[i]})))[0], together[i]) << seed;
+      EXPECT_EQ(floats(alone(reshape(from_host(std::vector<float>{x[i]}), {})))[0], together[i])
+          << seed;
+    }
+  }
 }
 
 }  // namespace

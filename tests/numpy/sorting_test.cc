@@ -4,10 +4,15 @@
 #include <gmock/gmock.h>
 
 #include "run.h"
+#include "tessera/numpy/operators.h"
+#include "tessera/ops/constant.h"
+#include "tessera/ops/convert.h"
+#include "tessera/ops/sort.h"
 
 namespace tessera {
 namespace {
 
+using namespace tessera::testing;
 using ::testing::ElementsAre;
 
 TEST(Sorting, SortAndArgsort) {
@@ -21,6 +26,32 @@ TEST(Sorting, SortAndArgsort) {
   EXPECT_THAT(to_vector<float>(values), ElementsAre(3, 2, 5, 4));
   EXPECT_THAT(to_vector<int32_t>(places), ElementsAre(0, 2, 1, 2));
   EXPECT_THROW(top_k(x, 4), UserError);
+}
+
+// As JAX: sort() and argsort() know one NaN and one zero, top_k's order is total.
+TEST(Sorting, NanOfEitherSignAndZeros) {
+  const float nan = std::numeric_limits<float>::quiet_NaN(), inf = INFINITY;
+  const std::vector<float> odd{1, nan, -nan, 0, -0.0F, 0, inf, -inf, -nan, nan, -1, -0.0F};
+  for (const DType dtype : {float32, float16, bfloat16}) {
+    const Literal x = convert_literal(Literal::from<float>(odd, {12}), dtype);
+    const auto places = [](const Array& a) { return to_vector<int32_t>(a); };
+    const auto all = [](const Arrays& a) {
+      return Arrays{argsort(a[0]), argsort(a[0], {.descending = true}), top_k(a[0], 12).second,
+                    top_k(a[0], 4).second,
+                    lax::sort(std::vector<Array>{a[0], -a[0], lax::iota(int32, {12}, 0)}, 0, 2)[2]};
+    };
+    for (const auto& run : {run_eagerly, run_traced}) {
+      const std::vector<Literal> got = run(all, {x});
+      const auto expect = [&](size_t k, const std::vector<int32_t>& expected) {
+        EXPECT_EQ(places(Array(got[k])), expected) << dtype_name(dtype) << ", result " << k;
+      };
+      expect(0, {7, 10, 3, 4, 5, 11, 0, 6, 1, 2, 8, 9});
+      expect(1, {1, 2, 8, 9, 6, 0, 3, 4, 5, 11, 10, 7});
+      expect(2, {1, 9, 6, 0, 3, 5, 4, 11, 10, 7, 2, 8});
+      expect(3, {1, 9, 6, 0});
+      expect(4, {7, 10, 3, 4, 5, 11, 0, 6, 1, 2, 8, 9});
+    }
+  }
 }
 
 TEST(Sorting, RunningTotals) {

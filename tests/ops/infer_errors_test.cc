@@ -3,6 +3,7 @@
 #include "tessera/ops/concatenate.h"
 #include "tessera/ops/constant.h"
 #include "tessera/ops/elementwise.h"
+#include "tessera/ops/gather.h"
 #include "tessera/ops/pad.h"
 #include "tessera/ops/reshape.h"
 #include "tessera/ops/slice.h"
@@ -19,6 +20,21 @@ class InferErrors : public HostTest {
               f = zeros(float32, {}), i = zeros(int32, {}), c3 = zeros(complex64, {3}),
               b3 = zeros(bool_, {3});
 };
+
+// A dimension that the result lacks would give elements of windows that have none.
+TEST_F(InferErrors, GatherOfEmptyWindows) {
+  const GatherParams p{.offset_dims = {1},
+                       .collapsed_slice_dims = {0},
+                       .start_index_map = {0},
+                       .index_vector_dim = 1,
+                       .slice_sizes = {0, 3}};
+  const std::vector<Array> two{zeros(float32, {5, 3}), zeros(int32, {2, 1})},
+      none{zeros(float32, {5, 3}), zeros(int32, {0, 1})};
+  EXPECT_USER_ERROR(tessera::bind(gather_op, p, two),
+                    "[gather] expected a slice size of 1 in collapsed dimension 0 of a result with "
+                    "elements, got 0 for float32[5,3]; take no windows");
+  EXPECT_EQ(tessera::bind(gather_op, p, none)[0].shape(), (Shape{0, 3}));
+}
 
 TEST_F(InferErrors, Elementwise) {
   EXPECT_USER_ERROR(

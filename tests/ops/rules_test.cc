@@ -3,6 +3,7 @@
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/constant.h"
 #include "tessera/ops/elementwise.h"
+#include "tessera/ops/gather.h"
 #include "tessera/ops/reshape.h"
 #include "tessera/ops/slice.h"
 #include "tests/ops/host_executor.h"
@@ -131,6 +132,17 @@ double paired(const Array& a, const Array& b) {
   return sum;
 }
 
+// A gather reads what is outside at the nearest place, and drops its cotangent as JAX does: no
+// adjoint.
+bool reads_outside(const OpDef& def, const OpParams& params, std::span<const Literal> x) {
+  if (&def != &gather_op) return false;
+  const IndexedWindows windows =
+      gather_windows(params.as<GatherParams>(), x[0].shape(), x[1].shape());
+  const Literal inside = lax::windows_inside(windows, Array(x[1])).to_host();
+  return !std::all_of(inside.data<bool>(), inside.data<bool>() + inside.elements(),
+                      [](bool b) { return b; });
+}
+
 TEST_F(RulesTest, TransposesKeepInnerProducts) {
   int tested = 0;
   for (const OpDef* def : all_ops()) {
@@ -139,6 +151,7 @@ TEST_F(RulesTest, TransposesKeepInnerProducts) {
     for (const Sample& sample : wide_samples(*def)) {
       const std::vector<Literal> x = sample_operands(sample, rng);
       const std::vector<Array> all_tangents = random_tangents(x, rng);
+      if (reads_outside(*def, sample.params, x)) continue;
       for (size_t k = 0; k < x.size(); ++k) {
         if (!all_tangents[k].defined()) continue;
         SCOPED_TRACE(

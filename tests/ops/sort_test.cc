@@ -33,7 +33,7 @@ TEST_F(Sort, RefusesParamsThatDoNotFit) {
   EXPECT_USER_ERROR(infer({vector}, {.num_keys = 2}), "expected 1 to 1 keys, got 2");
   EXPECT_USER_ERROR(infer({vector}, {.num_keys = 0}), "expected 1 to 1 keys, got 0");
   const DType dtypes[] = {float32, float32};
-  EXPECT_USER_ERROR(infer({vector}, {.comparator = sort_comparator(1, false, dtypes)}),
+  EXPECT_USER_ERROR(infer({vector}, {.comparator = sort_comparator(1, false, false, dtypes)}),
                     "expected a comparator of two scalars an operand to bool (C5), got another");
 }
 

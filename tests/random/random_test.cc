@@ -64,6 +64,28 @@ void expect_cases(const char* name, bool eagerly) {
 TEST_P(RandomTest, Streams) { expect_cases("random", GetParam()); }
 TEST_P(RandomTest, Samplers) { expect_cases("samplers", GetParam()); }
 
+// One element, or few, are rounded as many are. golden/make_many_keys.py says what a case is.
+TEST(RandomStreams, OfManyKeys) {
+  const golden::Topic topic("many_keys");
+  for (const Json& c : topic["cases"]) {
+    SCOPED_TRACE(c.dump());
+    const X64 x64(c["x64"].get<bool>());
+    const Literal all = topic.array(c["out"]);
+    const std::map<std::string, Array> no_inputs;
+    const auto shape = c["params"]["shape"].get<std::vector<int64_t>>();
+    Literal expected(all.dtype(), Shape(shape));
+    const std::byte* row = all.raw();
+    for (const Json& key : topic["keys"]) {
+      std::copy_n(row, expected.bytes(), expected.mutable_raw());
+      row += expected.bytes();
+      const Call call{c["params"], no_inputs, expected.shape(), expected.dtype()};
+      const std::string function = c["function"];
+      const Literal got = sample(function, key_of(key), call).to_host();
+      expect_within(got, expected, tolerance(function, expected.dtype(), true));
+    }
+  }
+}
+
 TEST_P(RandomTest, Blocks) {
   const golden::Topic topic("random");
   for (const Json& block : topic["blocks"]) {
@@ -84,6 +106,22 @@ TEST_P(RandomTest, Blocks) {
 
 INSTANTIATE_TEST_SUITE_P(Random, RandomTest, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "Eager" : "Traced"; });
+
+TEST(RandomSizes, ThatOverflowAreUserErrors) {
+  const int64_t n = int64_t{1} << 40, huge = int64_t{1} << 62;
+  const random::Key key = random::key(0);
+  const char* text = "at most 2^60";
+  expect_error([&] { random::normal(key, {huge}); }, text);
+  expect_error([&] { random::uniform(key, {n, n}); }, text);
+  expect_error([&] { random::randint(key, {huge}, 0, 3); }, text);
+  expect_error([&] { random::bits(key, {n, n}); }, text);
+  expect_error([&] { random::gamma(key, 1.0, Shape{huge}); }, text);
+  expect_error([&] { random::poisson(key, 1.0, Shape{n, n}); }, text);
+  expect_error([&] { random::bernoulli(key, 0.5, Shape{huge}); }, text);
+  expect_error([&] { random::truncated_normal(key, -1, 1, Shape{n, n}); }, text);
+  expect_error([&] { random::split(key, Shape{huge}); }, text);
+  EXPECT_THROW(random::normal(key, {int64_t{1} << 44}), RuntimeError);
+}
 
 TEST(RandomKeyTest, Seeds) {
   const golden::Topic topic("random");

@@ -204,40 +204,106 @@ TEST(Dot, OtherResultTypes) {
   }
 }
 
-TEST(Dot, BiasAndActivation) {
+// The last dimension of the result, along which a bias lies, is one of the rhs, or without such
+// ones of the lhs, or a batch dimension; each may be long, of extent 1 or empty.
+const std::vector<Case> kBiasCases = {
+    {{5, 7}, {7, 6}, {}, {}, {1}, {0}},
+    {{300, 40}, {40, 200}, {}, {}, {1}, {0}},
+    {{5, 7}, {7, 3, 4}, {}, {}, {1}, {0}},
+    {{5, 7}, {7}, {}, {}, {1}, {0}},  // free in the lhs alone
+    {{4, 5, 7}, {7}, {}, {}, {2}, {0}},
+    {{300, 70}, {70}, {}, {}, {1}, {0}},
+    {{7}, {7, 6}, {}, {}, {0}, {0}},                   // in the rhs alone
+    {{3, 2, 5}, {3, 2, 5}, {0, 1}, {0, 1}, {2}, {2}},  // batch dimensions alone
+    {{32, 16, 64}, {32, 16, 64}, {0, 1}, {0, 1}, {2}, {2}},
+    {{9, 5}, {9, 5}, {0}, {0}, {1}, {1}},
+    {{3, 4, 5}, {3, 5}, {0}, {0}, {2}, {1}},  // batch, and free in the lhs
+    {{3, 5}, {3, 5, 6}, {0}, {0}, {1}, {1}},  // in the rhs
+    {{3, 4, 5}, {3, 5, 6}, {0}, {0}, {2}, {1}},
+    {{3, 4, 5}, {3, 5, 2, 6}, {0}, {0}, {2}, {1}},
+    {{4, 5}, {5, 1}, {}, {}, {1}, {0}},  // extents of 1
+    {{1, 5}, {5, 6}, {}, {}, {1}, {0}},
+    {{4, 1}, {1, 6}, {}, {}, {1}, {0}},
+    {{3, 1, 5}, {3, 1, 5}, {0, 1}, {0, 1}, {2}, {2}},
+    {{1, 4, 5}, {1, 5}, {0}, {0}, {2}, {1}},
+    {{4, 1, 5}, {5}, {}, {}, {2}, {0}},
+    {{4, 0}, {0, 6}, {}, {}, {1}, {0}},  // nothing is summed
+    {{3, 2, 0}, {3, 2, 0}, {0, 1}, {0, 1}, {2}, {2}},
+    {{0, 5}, {5, 6}, {}, {}, {1}, {0}},  // no result
+    {{4, 5}, {5, 0}, {}, {}, {1}, {0}},
+    {{3, 0, 5}, {3, 0, 5}, {0, 1}, {0, 1}, {2}, {2}},
+    {{3, 40000}, {40000}, {}, {}, {1}, {0}},  // cut along what is summed
+    {{2, 40000}, {2, 40000}, {0}, {0}, {1}, {1}}};
+
+// What a product with a bias is: in float64, rounded once at the end, as the runtime rounds half
+// precision.
+Literal biased(const Case& c, const Literal& lhs, const Literal& rhs, const Literal& bias,
+               DType dtype, bool relu) {
+  auto expected = widened(naive_dot(c, lhs, rhs, float64));
+  const auto add = widened(bias);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    expected[i] += add[i % add.size()];
+    if (relu && expected[i].real() < 0) expected[i] = 0;
+  }
+  return narrowed(dtype, result_shape(c), expected);
+}
+
+class DotEpilogues : public ::testing::TestWithParam<size_t> {};
+TEST_P(DotEpilogues, BiasAndActivation) {
+  const Case& c = kBiasCases[GetParam()];
+  const Shape shape = result_shape(c);
   for (DType dtype : {float32, float64, float16, bfloat16}) {
     for (bool relu : {false, true}) {
-      for (const Case& c :
-           {Case{{5, 7}, {7, 6}, {}, {}, {1}, {0}}, Case{{300, 40}, {40, 200}, {}, {}, {1}, {0}},
-            Case{{5, 7}, {7, 3, 4}, {}, {}, {1}, {0}}}) {
-        const Shape shape = result_shape(c);
-        ScheduleBuilder b{Mesh()};
-        DotStep d = dot_step(c);
-        d.lhs = b.input(dtype, c.lhs, {});
-        d.rhs = b.input(dtype, c.rhs, {});
-        d.bias = b.input(dtype, {shape.back()}, {});
-        d.out = b.output(dtype, shape, {});
-        if (relu) d.activation = DotStep::Activation::kRelu;
-        b.add(d);
-        auto spec = [&](const Shape& s) { return ArraySpec{dtype, s, one_device()}; };
-        const auto program =
-            b.program({spec(c.lhs), spec(c.rhs), spec({shape.back()})}, {spec(shape)});
-        const Literal lhs = random_literal(dtype, c.lhs, 1), rhs = random_literal(dtype, c.rhs, 2),
-                      bias = random_literal(dtype, {shape.back()}, 3);
-        // In float64, rounded once at the end, as the runtime rounds half precision.
-        auto expected = widened(naive_dot(c, lhs, rhs, float64));
-        const auto add = widened(bias);
-        for (size_t i = 0; i < expected.size(); ++i) {
-          expected[i] += add[i % add.size()];
-          if (relu && expected[i].real() < 0) expected[i] = 0;
-        }
-        const auto out =
-            program->run({device_array(lhs, one_device()), device_array(rhs, one_device()),
-                          device_array(bias, one_device())});
-        EXPECT_TRUE(same_values(out[0]->to_literal(), narrowed(dtype, shape, expected)))
-            << dtype << " " << relu;
-      }
+      ScheduleBuilder b{Mesh()};
+      DotStep d = dot_step(c);
+      d.lhs = b.input(dtype, c.lhs, {});
+      d.rhs = b.input(dtype, c.rhs, {});
+      d.bias = b.input(dtype, {shape.back()}, {});
+      d.out = b.output(dtype, shape, {});
+      if (relu) d.activation = DotStep::Activation::kRelu;
+      b.add(d);
+      auto spec = [&](const Shape& s) { return ArraySpec{dtype, s, one_device()}; };
+      const auto program =
+          b.program({spec(c.lhs), spec(c.rhs), spec({shape.back()})}, {spec(shape)});
+      const Literal lhs = random_literal(dtype, c.lhs, 1), rhs = random_literal(dtype, c.rhs, 2),
+                    bias = random_literal(dtype, {shape.back()}, 3);
+      const auto out =
+          program->run({device_array(lhs, one_device()), device_array(rhs, one_device()),
+                        device_array(bias, one_device())});
+      EXPECT_TRUE(same_values(out[0]->to_literal(), biased(c, lhs, rhs, bias, dtype, relu)))
+          << dtype << " " << relu;
     }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(All, DotEpilogues, ::testing::Range<size_t>(0, kBiasCases.size()));
+
+TEST(Dot, ActivationOfZeros) {
+  const Case c{{2, 1}, {1, 2}, {}, {}, {1}, {0}};
+  ScheduleBuilder b{Mesh()};
+  DotStep d = dot_step(c);
+  d.lhs = b.input(float32, c.lhs, {});
+  d.rhs = b.input(float32, c.rhs, {});
+  d.bias = b.input(float32, {2}, {});
+  d.out = b.output(float32, {2, 2}, {});
+  d.activation = DotStep::Activation::kRelu;
+  b.add(d);
+  auto spec = [&](const Shape& s) { return ArraySpec{float32, s, one_device()}; };
+  const auto program = b.program({spec(c.lhs), spec(c.rhs), spec({2})}, {spec({2, 2})});
+  auto literal = [](const Shape& shape, float x, float y) {
+    Literal out(float32, shape);
+    out.mutable_data<float>()[0] = x;
+    out.mutable_data<float>()[1] = y;
+    return out;
+  };
+  const Literal out = program
+                          ->run({device_array(literal(c.lhs, 0.f, NAN), one_device()),
+                                 device_array(literal(c.rhs, -1, -1), one_device()),
+                                 device_array(literal({2}, -0.f, -0.f), one_device())})[0]
+                          ->to_literal();
+  for (int i : {0, 1}) {
+    EXPECT_EQ(out.data<float>()[i], 0);
+    EXPECT_FALSE(std::signbit(out.data<float>()[i]));  // maximum(-0, 0)
+    EXPECT_TRUE(std::isnan(out.data<float>()[2 + i]));
   }
 }
 

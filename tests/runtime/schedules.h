@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tessera/runtime/program.h"
+#include "tessera/runtime/routine_code.h"
 
 namespace tessera {
 
@@ -85,6 +86,7 @@ struct ScheduleBuilder {
   std::unique_ptr<Program> program(std::vector<ArraySpec> inputs,
                                    std::vector<ArraySpec> outputs) const {
     verify(schedule);
+    const InterpretLoops interpret;  // the kernels are functions of the tests
     return std::make_unique<Program>(schedule, std::move(inputs), std::move(outputs), source());
   }
 

@@ -175,16 +175,22 @@ TEST(Partition, PaddingIsNoted) {
 // --- Warnings ---
 
 TEST(Partition, AConstraintThatGathersEverythingIsAWarning) {
-  const Partitioned p = partition_and_check(mesh8(), {{{64, 32}, P("x")}}, [](const Arrays& x) {
+  const auto gathered = [](const Arrays& x) {
     return Arrays{lax::sharding_constraint(x[0] + 1, NamedSharding(mesh8(), P())) * 2};
-  });
+  };
+  const Partitioned p = partition_and_check(mesh8(), {{{64, 512}, P("x")}}, gathered);
   EXPECT_EQ(communication(p), "all_gather x");
   ASSERT_EQ(p.notes.size(), 1u);
   EXPECT_TRUE(p.notes[0].warning);
   EXPECT_EQ(p.notes[0].op, "sharding_constraint");
   EXPECT_THAT(p.notes[0].text,
-              HasSubstr("gathers float32[64,32] whole on every device (7168 bytes each)"));
+              HasSubstr("gathers float32[64,512] whole on every device (114688 bytes each)"));
   EXPECT_THAT(p.notes[0].remedy, HasSubstr("('x', None)"));
+  // What costs little is only noted.
+  const Partitioned small = partition_and_check(mesh8(), {{{64, 32}, P("x")}}, gathered);
+  ASSERT_EQ(small.notes.size(), 1u);
+  EXPECT_FALSE(small.notes[0].warning);
+  EXPECT_THAT(small.notes[0].text, HasSubstr("(7168 bytes each)"));
 }
 
 // Parameters cut over the axis that cuts the batch are gathered on purpose.
@@ -245,6 +251,22 @@ TEST(Partition, PartialManualStaysAutomaticInside) {
       },
       {}, 1e-4);
   EXPECT_EQ(communication(p), "all_reduce y; all_reduce x");
+}
+
+// Blocks of 3 rows (or 1) that the body cuts by 4 have padding each; the whole has it at its end.
+TEST(Partition, UnevenBlocksOfPartialManualComputations) {
+  for (const int64_t rows : {2, 6, 10})
+    for (const auto& spec : {P("x"), P("y"), P(joint("x", "y")), P()}) {
+      SCOPED_TRACE(fmt::format("{} rows as {}", rows, spec));
+      partition_and_check(mesh24(), {{{rows, 4}, spec}, {{3}, P("y")}}, [](const Arrays& x) {
+        return shard_map_flat(
+            [&](const Arrays& v) {
+              const Array cut = lax::sharding_constraint(v[0] * 2, NamedSharding(mesh24(), P("y")));
+              return Arrays{cut + like_row(lax::reduce_sum(cut, {1}), cut), v[1] * 3};
+            },
+            manual(mesh24(), {P("x"), P()}, {P("x"), P("x")}, {"x"}), Arrays{x[0], x[1]});
+      });
+    }
 }
 
 TEST(Partition, NestedManualComputations) {
@@ -313,6 +335,33 @@ TEST(Partition, MeshesOfOtherDevicesAreRefused) {
   } catch (const UserError& e) {
     EXPECT_THAT(e.what(), HasSubstr("over the same devices"));
   }
+}
+
+// Both print as Mesh('x': 4): the message says what differs.
+TEST(Partition, MeshesThatPrintAlikeAreToldApart) {
+  auto mesh_of = [](std::vector<int64_t> ids) {
+    std::vector<Device> devices(ids.size());
+    for (size_t i = 0; i < ids.size(); ++i) devices[i].id = ids[i];
+    return Mesh(devices, {"x"});
+  };
+  const TracedFunction traced =
+      trace_function([](const Arrays& x) { return Arrays{x[0] + x[1]}; },
+                     std::vector<Type>{{float32, {16, 8}}, {float32, {16, 8}}});
+  auto message = [&](const Mesh& a, const Mesh& b) -> std::string {
+    const ShardingRequest request{{NamedSharding(a, P("x")), NamedSharding(b, P("x"))},
+                                  {std::nullopt}};
+    try {
+      propagate(traced.function, program_mesh(traced.function, request), request);
+    } catch (const UserError& e) {
+      return e.what();
+    }
+    return "no error";
+  };
+  EXPECT_THAT(
+      message(mesh_of({0, 1, 2, 3}), mesh_of({4, 5, 6, 7})),
+      HasSubstr("Mesh('x': 4) of devices 0, 1, 2, 3 and Mesh('x': 4) of devices 4, 5, 6, 7"));
+  EXPECT_THAT(message(mesh_of({0, 1, 2, 3}), mesh_of({0, 1, 3, 2})),
+              HasSubstr("of devices 0, 1, 3, 2"));
 }
 
 // --- Cost of compiling ---

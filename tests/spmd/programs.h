@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tessera/sharding/merge_equal_ops.h"
 #include "tessera/sharding/propagate.h"
 #include "tessera/spmd/partition.h"
 #include "tessera/trace/trace.h"
@@ -38,7 +39,8 @@ inline Partitioned partition_and_check(
     request.outputs.push_back(spec ? std::optional(NamedSharding(mesh, *spec)) : std::nullopt);
   request.outputs.resize(traced.function.outputs.size());
   const Mesh program = program_mesh(traced.function, request);
-  Partitioned p = partition(propagate(remove_dead_ops(traced.function), program, request), program);
+  const Function merged = remove_dead_ops(merge_equal_ops(traced.function));
+  Partitioned p = partition(propagate(merged, program, request), program);
   std::vector<DeviceLiterals> shards;
   for (size_t k = 0; k < values.size(); ++k) shards.push_back(cut(values[k], p.inputs[k], p.mesh));
   const std::vector<DeviceLiterals> results = evaluate_spmd(p.function, shards, p.mesh);

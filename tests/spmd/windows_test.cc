@@ -6,7 +6,11 @@
 
 #include "tessera/ops/array_math.h"
 #include "tessera/ops/concatenate.h"
+#include "tessera/ops/constant.h"
+#include "tessera/ops/convert.h"
+#include "tessera/ops/elementwise.h"
 #include "tessera/ops/pad.h"
+#include "tessera/ops/reduce.h"
 #include "tessera/ops/reshape.h"
 #include "tessera/ops/slice.h"
 #include "tests/spmd/programs.h"
@@ -15,7 +19,6 @@ namespace tessera {
 namespace {
 
 using namespace array_math;
-using testing::AnyOf;
 using testing::HasSubstr;
 using testing::Not;
 using Arrays = std::vector<Array>;
@@ -109,11 +112,119 @@ TEST(Windows, TwoDimensionsAtOnce) {
   EXPECT_THAT(communication(p), Not(HasSubstr("all_gather")));
 }
 
-TEST(Windows, WhatNoWindowDoesIsGathered) {
-  const Partitioned p = run(64, [](const Arrays& x) {
-    return Arrays{lax::pad(x[0], Array(Literal::scalar(7.f)), {0, 0}, {0, 0}, {1, 0})};
-  });
-  EXPECT_THAT(communication(p), HasSubstr("all_gather"));
+TEST(Windows, InteriorPadding) {
+  for (const int64_t n : {64, 61, 9, 2}) {
+    SCOPED_TRACE(n);
+    const Partitioned p = run(n, [](const Arrays& x) {
+      return Arrays{lax::pad(x[0], Array(Literal::scalar(7.f)), {0, 0}, {0, 0}, {1, 0}),
+                    lax::pad(x[0], Array(Literal::scalar(7.f)), {-3, 0}, {2, 0}, {2, 0})};
+    });
+    if (n == 64) {
+      EXPECT_THAT(communication(p), Not(HasSubstr("all_gather")));
+    }
+  }
+}
+
+// Fewer rows than devices, none at all, and more taken away than a shard has.
+TEST(Windows, PadsThatTakeShardsAway) {
+  for (const int64_t n : {0, 1, 5, 8, 21, 64})
+    for (const auto& [low, high] : {std::pair<int64_t, int64_t>{-20, 0},
+                                    {0, -20},
+                                    {-9, -9},
+                                    {-60, 3},
+                                    {3, -60},
+                                    {-1, 0},
+                                    {-n, 0},
+                                    {0, -n},
+                                    {20, -20 - n},
+                                    {-n, n}}) {
+      if (n + low + high < 0) continue;
+      SCOPED_TRACE(fmt::format("{} by {} and {}", n, low, high));
+      const FlatFn pad = [low = low, high = high](const Arrays& x) {
+        return Arrays{lax::pad(x[0], Array(Literal::scalar(7.f)), {low, 0}, {high, 0}, {0, 0})};
+      };
+      for (const auto& out :
+           {std::optional(P("x")), std::optional(P()), std::optional<PartitionSpec>()})
+        partition_and_check(mesh8(), {{{n, 4}, P("x")}}, pad, {out});
+    }
+}
+
+// Rows for everybody, by one sum that keeps zeros of both signs, NaN and infinities.
+TEST(Windows, AFewRowsAreSummedIntoPlace) {
+  for (const int64_t n : {64, 61, 9})
+    for (const auto& [start, stop] : {std::pair<int64_t, int64_t>{0, 5}, {3, 4}, {4, 9}, {8, 9}}) {
+      SCOPED_TRACE(fmt::format("{}[{}:{}]", n, start, stop));
+      const Partitioned p = partition_and_check(
+          mesh8(), {{{n, kWide}, P("x")}},
+          [start = start, stop = stop](const Arrays& x) { return Arrays{rows(x[0], start, stop)}; },
+          {P()});
+      if (n == 64 && stop - start == 1) {
+        EXPECT_EQ(communication(p), "all_reduce x");
+      }
+    }
+  const Mesh mesh = Mesh::abstract({2}, {"x"});
+  const TracedFunction traced =
+      trace_function([](const Arrays& x) { return Arrays{lax::slice(x[0], {3}, {7}, {1})}; },
+                     std::vector<Type>{{float32, {16}}});
+  const ShardingRequest request{{NamedSharding(mesh, P("x"))}, {NamedSharding(mesh, P())}};
+  const Partitioned p = partition(propagate(traced.function, mesh, request), mesh);
+  EXPECT_THAT(communication(p), HasSubstr("reduce_scatter x"));
+  Literal x(float32, {16});
+  const std::array<float, 4> want{-0.f, 0.f, NAN, -INFINITY};
+  std::copy(want.begin(), want.end(), x.mutable_data<float>() + 3);
+  const Literal got = evaluate_spmd(p.function, {cut(x, p.inputs[0], p.mesh)}, p.mesh)[0][1];
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(std::signbit(got.data<float>()[i]), std::signbit(want[i])) << i;
+    EXPECT_TRUE(got.data<float>()[i] == want[i] || std::isnan(want[i])) << i;
+  }
+}
+
+TEST(Windows, StartsThatARunDecides) {
+  for (const int64_t n : {64, 61, 9, 1})
+    for (const int64_t size : {1, 3, 20})
+      for (const int64_t start : {-4, 0, 5, 17, 63}) {
+        if (size > n) continue;
+        SCOPED_TRACE(fmt::format("{} rows from {} of {}", size, start, n));
+        for (const auto& out : {P("x"), P()}) {
+          const Partitioned p = partition_and_check(
+              mesh8(), {{{n, kWide}, P("x")}},
+              [&](const Arrays& x) {
+                const Array at =
+                    lax::add(lax::full({}, static_cast<double>(start), int32),
+                             lax::convert_element_type(
+                                 lax::mul(lax::reduce_sum(x[0], {0, 1}), Array(0.f)), int32));
+                return Arrays{lax::dynamic_slice_in_dim(x[0], at, size, 0)};
+              },
+              {out});
+          if (n == 64 && size < 20) {
+            EXPECT_THAT(communication(p), Not(HasSubstr("all_gather")));
+          }
+        }
+      }
+}
+
+// Half of the rows: no more than they are is sent, in parcels of what one device lacks.
+TEST(Windows, PartsMoveOnce) {
+  const Partitioned half = run(64, [](const Arrays& x) { return Arrays{rows(x[0], 0, 32)}; });
+  EXPECT_LE(bytes_sent(half), 2 * 4 * kWide * 4);
+  const Partitioned third = run(63, [](const Arrays& x) { return Arrays{rows(x[0], 21, 42)}; });
+  EXPECT_LE(bytes_sent(third), 4 * 3 * kWide * 4);
+  const Partitioned strided = run(64, [](const Arrays& x) { return Arrays{rows(x[0], 0, 64, 8)}; });
+  EXPECT_EQ(communication(strided), "") << "one row of each shard";
+}
+
+TEST(Windows, ARollMovesEveryRowAtMostOnce) {
+  for (const int64_t n : {64, 61, 9, 8, 3})
+    for (const int64_t by : {1, 3, 8, 20, 40}) {
+      if (by >= n) continue;
+      SCOPED_TRACE(fmt::format("{} by {}", n, by));
+      const Partitioned p = run(n, [&](const Arrays& x) {
+        return Arrays{lax::concatenate(std::vector{rows(x[0], by, n), rows(x[0], 0, by)}, 0)};
+      });
+      if (n == 64) {
+        EXPECT_LE(bytes_sent(p), 8 * kWide * 4);
+      }
+    }
 }
 
 }  // namespace

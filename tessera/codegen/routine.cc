@@ -1,0 +1,501 @@
+#include "tessera/codegen/routine.h"
+
+#include <algorithm>
+#include <list>
+
+#include "tessera/codegen/canonical.h"
+#include "tessera/codegen/emit.h"
+
+namespace tessera::codegen {
+namespace {
+
+using llvm::BasicBlock;
+using llvm::Value;
+
+// What is larger lies in the workspace, and a carry of that size is not copied from trip to trip.
+constexpr int64_t kStackBytes = 256;
+constexpr int64_t kConstantBytes = 4096;
+
+template <class... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+template <class... F>
+Overloaded(F...) -> Overloaded<F...>;
+
+int64_t padded_bytes(int64_t bytes) { return ceil_div(bytes, 64) * 64; }
+
+// Calls f for every schedule of the loop, nested ones included.
+template <class F>
+void for_each_schedule(const Schedule& s, const F& f) {
+  f(s);
+  for (const Step& step : s.steps) {
+    if (const auto* loop = std::get_if<LoopStep>(&step)) {
+      if (loop->cond) for_each_schedule(*loop->cond, f);
+      for_each_schedule(*loop->body, f);
+    }
+    if (const auto* branch = std::get_if<BranchStep>(&step))
+      for (const auto& way : branch->branches) for_each_schedule(*way, f);
+  }
+}
+template <class F>
+void for_each_schedule(const LoopStep& loop, const F& f) {
+  if (loop.cond) for_each_schedule(*loop.cond, f);
+  for_each_schedule(*loop.body, f);
+}
+
+bool is_code(const Schedule& s) {
+  for (const Slot& slot : s.slots)
+    if (slot.instances != 1 ||
+        (slot.kind == Slot::Kind::kConstant && slot.literal.bytes() > kConstantBytes))
+      return false;
+  return std::all_of(s.steps.begin(), s.steps.end(), [](const Step& step) {
+    return !std::holds_alternative<DotStep>(step) &&
+           !std::holds_alternative<CollectiveStep>(step) && !std::holds_alternative<CallStep>(step);
+  });
+}
+
+// ---- text ----
+
+void append_numbers(std::string& out, const char* name, const std::vector<int>& numbers) {
+  out += name;
+  for (int n : numbers) fmt::format_to(std::back_inserter(out), " {}", n);
+  out += '\n';
+}
+
+void append_bytes(std::string& out, const Literal& literal) {
+  for (int64_t i = 0; i < literal.bytes(); ++i)
+    fmt::format_to(std::back_inserter(out), "{:02x}", static_cast<unsigned>(literal.raw()[i]));
+}
+
+void append(std::string& out, const Schedule& s);
+
+void append(std::string& out, const LoopStep& loop) {
+  fmt::format_to(std::back_inserter(out), "loop {} {}\n", loop.cond ? -1 : loop.trip_count,
+                 loop.reverse ? "down" : "up");
+  append_numbers(out, "consts", loop.consts);
+  append_numbers(out, "in", loop.in);
+  append_numbers(out, "xs", loop.xs);
+  append_numbers(out, "out", loop.out);
+  append_numbers(out, "ys", loop.ys);
+  if (loop.cond) append(out, *loop.cond);
+  append(out, *loop.body);
+}
+
+void append(std::string& out, const Step& step) {
+  std::visit(Overloaded{
+                 [&](const KernelStep& k) {
+                   fmt::format_to(std::back_inserter(out), "kernel {}\n",
+                                  k.kernel.parallel_elements());
+                   append_numbers(out, "slots", k.slots);
+                   for (const KernelBuffer& buffer : k.kernel.buffers)
+                     fmt::format_to(std::back_inserter(out), "{} ", buffer.elements);
+                   out += to_string(canonical(k.kernel));
+                 },
+                 [&](const ViewStep& v) {
+                   append_numbers(out, "view", {v.in, v.out});
+                 },
+                 [&](const InstanceTableStep& t) {
+                   append_numbers(out, "table", {t.out});
+                   append_bytes(out, t.values.at(0));
+                 },
+                 [&](const LoopStep& l) { append(out, l); },
+                 [&](const BranchStep& b) {
+                   append_numbers(out, "branch", {b.index});
+                   append_numbers(out, "in", b.in);
+                   append_numbers(out, "out", b.out);
+                   for (const auto& way : b.branches) append(out, *way);
+                 },
+                 [&](const auto&) { TESSERA_CHECK(false, "a step that is no code"); },
+             },
+             step);
+  out += '\n';
+}
+
+void append(std::string& out, const Schedule& s) {
+  out += "schedule\n";
+  for (const Slot& slot : s.slots) {
+    fmt::format_to(std::back_inserter(out), "{} {} {} ", slot.dtype, slot.bytes(),
+                   static_cast<int>(slot.kind));
+    if (slot.kind == Slot::Kind::kConstant) append_bytes(out, slot.literal);
+    out += '\n';
+  }
+  append_numbers(out, "inputs", s.inputs);
+  append_numbers(out, "outputs", s.outputs);
+  for (const Step& step : s.steps) append(out, step);
+}
+
+// ---- code ----
+
+// Where a slot is. What the routine made itself is padded to whole vectors.
+struct Place {
+  Value* pointer = nullptr;
+  bool padded = false;
+};
+using Places = std::vector<Place>;
+
+class RoutineEmitter {
+ public:
+  RoutineEmitter(const Routine& routine, const Target& target, llvm::Module& module,
+                 llvm::Function* function);
+  void run();
+
+ private:
+  Value* i64(int64_t value) { return b_.getInt64(static_cast<uint64_t>(value)); }
+  BasicBlock* new_block(const char* name) {
+    return BasicBlock::Create(b_.getContext(), name, function_);
+  }
+  Place local(int64_t bytes);
+  Place constant(const Literal& literal);
+  void copy(Place to, Place from, int64_t bytes);
+  Value* row_of(Value* base, Value* row, int64_t bytes) {
+    return b_.CreateGEP(b_.getInt8Ty(), base, b_.CreateMul(row, i64(bytes)));
+  }
+
+  void emit(const Schedule& s, const Places& inputs, const Places& outputs);
+  void emit(const KernelStep& step, const Places& at);
+  void emit(const LoopStep& loop, const Schedule& around, const Places& at);
+  void emit(const BranchStep& step, const Schedule& around, const Places& at);
+
+  const Routine& routine_;
+  const Target& target_;
+  llvm::Module& module_;
+  llvm::Function* function_;
+  llvm::IRBuilder<> b_;
+  llvm::Instruction* entry_end_ = nullptr;
+  Value* workspace_ = nullptr;
+  int64_t used_ = 0, stack_ = 0;
+};
+
+RoutineEmitter::RoutineEmitter(const Routine& routine, const Target& target, llvm::Module& module,
+                               llvm::Function* function)
+    : routine_(routine),
+      target_(target),
+      module_(module),
+      function_(function),
+      b_(module.getContext()) {}
+
+void RoutineEmitter::run() {
+  BasicBlock *entry = new_block("entry"), *start = new_block("start");
+  b_.SetInsertPoint(entry);
+  entry_end_ = b_.CreateBr(start);
+  b_.SetInsertPoint(start);
+  const std::vector<int> slots = routine_slots(*routine_.loop);
+  Places at(routine_.around->slots.size());
+  for (size_t i = 0; i < slots.size(); ++i)
+    at[static_cast<size_t>(slots[i])] = {function_->getArg(static_cast<unsigned>(i)), false};
+  workspace_ = function_->getArg(static_cast<unsigned>(slots.size()));
+  emit(*routine_.loop, *routine_.around, at);
+  b_.CreateRetVoid();
+  TESSERA_CHECK(used_ <= routine_workspace(routine_), "{} bytes of workspace", used_);
+}
+
+Place RoutineEmitter::local(int64_t bytes) {
+  bytes = std::max<int64_t>(64, padded_bytes(bytes));
+  constexpr int64_t kLargestStack = 32 << 10;
+  if (bytes <= kStackBytes && stack_ + bytes <= kLargestStack) {
+    stack_ += bytes;
+    llvm::IRBuilder<> entry(entry_end_);
+    auto* slot =
+        entry.CreateAlloca(llvm::ArrayType::get(b_.getInt8Ty(), static_cast<uint64_t>(bytes)));
+    slot->setAlignment(llvm::Align(64));
+    return {slot, true};
+  }
+  llvm::IRBuilder<> entry(entry_end_);
+  Value* pointer =
+      entry.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), workspace_, static_cast<uint64_t>(used_));
+  used_ += bytes;
+  return {pointer, true};
+}
+
+Place RoutineEmitter::constant(const Literal& literal) {
+  std::vector<uint8_t> bytes(static_cast<size_t>(std::max<int64_t>(1, literal.bytes())));
+  std::transform(literal.raw(), literal.raw() + literal.bytes(), bytes.begin(),
+                 [](std::byte b) { return static_cast<uint8_t>(b); });
+  auto* data = llvm::ConstantDataArray::get(b_.getContext(), bytes);
+  auto* global = new llvm::GlobalVariable(module_, data->getType(), true,
+                                          llvm::GlobalValue::PrivateLinkage, data);
+  global->setAlignment(llvm::Align(64));
+  return {global, false};
+}
+
+// Between padded places whole lines are copied: they live in vector registers.
+void RoutineEmitter::copy(Place to, Place from, int64_t bytes) {
+  if (to.pointer == from.pointer || bytes == 0) return;
+  const bool whole = to.padded && from.padded;
+  b_.CreateMemCpy(to.pointer, llvm::Align(whole ? 64 : 1), from.pointer,
+                  llvm::Align(whole ? 64 : 1),
+                  static_cast<uint64_t>(whole ? padded_bytes(bytes) : bytes));
+}
+
+void RoutineEmitter::emit(const Schedule& s, const Places& inputs, const Places& outputs) {
+  Places at(s.slots.size());
+  for (size_t i = 0; i < inputs.size(); ++i) at[static_cast<size_t>(s.inputs[i])] = inputs[i];
+  for (size_t i = 0; i < s.slots.size(); ++i)
+    if (s.slots[i].kind == Slot::Kind::kConstant) at[i] = constant(s.slots[i].literal);
+  // A view is the slot that it is a view of.
+  std::vector<size_t> root(s.slots.size());
+  for (size_t i = 0; i < root.size(); ++i) root[i] = i;
+  for (const Step& step : s.steps) {
+    if (const auto* v = std::get_if<ViewStep>(&step))
+      root[static_cast<size_t>(v->out)] = root[static_cast<size_t>(v->in)];
+    if (const auto* t = std::get_if<InstanceTableStep>(&step))
+      at[static_cast<size_t>(t->out)] = constant(t->values.at(0));
+  }
+  // A result is computed where it belongs, if it is computed here and belongs to one place.
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    Place& place = at[root[static_cast<size_t>(s.outputs[k])]];
+    if (!place.pointer) place = outputs[k];
+  }
+  for (const Step& step : s.steps)
+    for (int i : step_slots(step).writes) {
+      const size_t slot = root[static_cast<size_t>(i)];
+      if (!at[slot].pointer) at[slot] = local(s.slots[slot].bytes());
+    }
+  for (size_t i = 0; i < root.size(); ++i) at[i] = at[root[i]];
+  for (const Step& step : s.steps) {
+    if (const auto* k = std::get_if<KernelStep>(&step)) emit(*k, at);
+    if (const auto* l = std::get_if<LoopStep>(&step)) emit(*l, s, at);
+    if (const auto* b = std::get_if<BranchStep>(&step)) emit(*b, s, at);
+  }
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    const auto slot = static_cast<size_t>(s.outputs[k]);
+    copy(outputs[k], at[slot], s.slots[slot].bytes());
+  }
+}
+
+void RoutineEmitter::emit(const KernelStep& step, const Places& at) {
+  const int64_t elements = step.kernel.parallel_elements();
+  if (elements == 0) return;
+  const Kernel kernel = canonical(step.kernel);
+  std::vector<Value*> pointers;
+  std::vector<char> padded;
+  for (size_t i = 0; i < step.slots.size(); ++i) {
+    const KernelBuffer& buffer = step.kernel.buffers[i];
+    const Place place = step.slots[i] < 0 ? local(buffer.elements * itemsize(buffer.dtype))
+                                          : at[static_cast<size_t>(step.slots[i])];
+    pointers.push_back(place.pointer);
+    padded.push_back(place.padded);
+  }
+  // Vectors no wider than what there is: a half full one would live in memory, behind a mask.
+  Target target = target_;
+  if (kernel.vectorize == Kernel::Vectorize::kParallel && kernel.parallel.size() == 1 &&
+      elements <= kernel_lanes(kernel, 32))
+    target.vector_bytes = 32;
+  Ir ir(module_, target, kernel_lanes(kernel, target.vector_bytes));
+  ir.alloca_point = entry_end_;
+  ir.builder.SetInsertPoint(b_.GetInsertBlock());
+  KernelEmitter(kernel, ir, function_).run_here(pointers, padded, elements);
+  b_.SetInsertPoint(ir.builder.GetInsertBlock());
+}
+
+// A small carry has two places: where a trip reads it and where it writes it, which is then copied,
+// so that both can be registers. A larger one is read and written in turn at its final place and at
+// a second one; the first trip reads it where it starts:
+//   trip     0       1        2
+//   reads    start   first    second
+//   writes   first   second   first
+void RoutineEmitter::emit(const LoopStep& loop, const Schedule& around, const Places& at) {
+  const auto place = [&](int slot) { return at[static_cast<size_t>(slot)]; };
+  const auto bytes = [&](int slot) { return around.slots[static_cast<size_t>(slot)].bytes(); };
+  const size_t carries = loop.in.size();
+  struct Carry {
+    Place now, next;
+    llvm::PHINode *reads = nullptr, *writes = nullptr, *spare = nullptr;  // of a large one
+  };
+  std::vector<Carry> carry(carries);
+  std::vector<Place> first(carries), second(carries);
+  const bool to_second = !loop.cond && loop.trip_count % 2 == 0;
+  for (size_t i = 0; i < carries; ++i) {
+    if (bytes(loop.out[i]) <= kStackBytes) {
+      carry[i].now = local(bytes(loop.out[i]));
+      carry[i].next = local(bytes(loop.out[i]));
+      copy(carry[i].now, place(loop.in[i]), bytes(loop.in[i]));
+    } else {
+      first[i] = place(loop.out[i]);
+      second[i] = local(bytes(loop.out[i]));
+      if (to_second) std::swap(first[i], second[i]);
+    }
+  }
+
+  BasicBlock *before = b_.GetInsertBlock(), *header = new_block("trip"), *body = new_block("body"),
+             *exit = new_block("end");
+  b_.CreateBr(header);
+  b_.SetInsertPoint(header);
+  llvm::PHINode* trip = b_.CreatePHI(b_.getInt64Ty(), 2);
+  trip->addIncoming(i64(0), before);
+  for (size_t i = 0; i < carries; ++i) {
+    if (!first[i].pointer) continue;
+    const auto phi = [&](Place start) {
+      llvm::PHINode* node = b_.CreatePHI(b_.getPtrTy(), 2);
+      node->addIncoming(start.pointer, before);
+      return node;
+    };
+    carry[i].reads = phi(place(loop.in[i]));
+    carry[i].writes = phi(first[i]);
+    carry[i].spare = phi(second[i]);
+    carry[i].now = {carry[i].reads, false};
+    carry[i].next = {carry[i].writes, false};
+  }
+  Places inputs;
+  for (int slot : loop.consts) inputs.push_back(place(slot));
+  for (const Carry& c : carry) inputs.push_back(c.now);
+  Value* goes_on = nullptr;
+  if (loop.cond) {
+    const Place result = local(1);
+    emit(*loop.cond, inputs, {result});
+    goes_on = b_.CreateICmpNE(b_.CreateLoad(b_.getInt8Ty(), result.pointer), b_.getInt8(0));
+  } else {
+    goes_on = b_.CreateICmpSLT(trip, i64(loop.trip_count));
+  }
+  b_.CreateCondBr(goes_on, body, exit);
+
+  b_.SetInsertPoint(body);
+  Value* row = loop.reverse ? b_.CreateSub(i64(loop.trip_count - 1), trip) : trip;
+  Places outputs;
+  for (const Carry& c : carry) outputs.push_back(c.next);
+  const auto slices = [&](const std::vector<int>& slots, Places& out) {
+    for (int slot : slots) {
+      const int64_t slice = loop.trip_count ? bytes(slot) / loop.trip_count : 0;
+      out.push_back({row_of(place(slot).pointer, row, slice), false});
+    }
+  };
+  slices(loop.xs, inputs);
+  slices(loop.ys, outputs);
+  emit(*loop.body, inputs, outputs);
+  for (size_t i = 0; i < carries; ++i)
+    if (!carry[i].reads) copy(carry[i].now, carry[i].next, bytes(loop.out[i]));
+  BasicBlock* last = b_.GetInsertBlock();
+  trip->addIncoming(b_.CreateAdd(trip, i64(1)), last);
+  for (const Carry& c : carry) {
+    if (!c.reads) continue;
+    c.reads->addIncoming(c.writes, last);
+    c.writes->addIncoming(c.spare, last);
+    c.spare->addIncoming(c.writes, last);
+  }
+  b_.CreateBr(header);
+
+  b_.SetInsertPoint(exit);
+  for (size_t i = 0; i < carries; ++i) {
+    const Place out = place(loop.out[i]);
+    if (!carry[i].reads) {
+      copy(out, carry[i].now, bytes(loop.out[i]));
+      continue;
+    }
+    BasicBlock *move = new_block("move"), *there = new_block("there");
+    b_.CreateCondBr(b_.CreateICmpEQ(carry[i].reads, out.pointer), there, move);
+    b_.SetInsertPoint(move);
+    copy(out, carry[i].now, bytes(loop.out[i]));
+    b_.CreateBr(there);
+    b_.SetInsertPoint(there);
+  }
+}
+
+void RoutineEmitter::emit(const BranchStep& step, const Schedule& around, const Places& at) {
+  const auto index = static_cast<size_t>(step.index);
+  const bool truth = around.slots[index].dtype == bool_;
+  Value* chosen = b_.CreateLoad(truth ? b_.getInt8Ty() : b_.getInt32Ty(), at[index].pointer);
+  if (truth) chosen = b_.CreateICmpNE(chosen, b_.getInt8(0));
+  const auto places = [&](const std::vector<int>& slots) {
+    Places out;
+    for (int slot : slots) out.push_back(at[static_cast<size_t>(slot)]);
+    return out;
+  };
+  const Places inputs = places(step.in), outputs = places(step.out);
+  BasicBlock* join = new_block("join");
+  std::vector<BasicBlock*> ways;
+  for (size_t k = 0; k < step.branches.size(); ++k) ways.push_back(new_block("way"));
+  // Out of range: the last branch, as StableHLO's case.
+  auto* choice = b_.CreateSwitch(chosen, ways.back());
+  auto* type = llvm::cast<llvm::IntegerType>(chosen->getType());
+  for (size_t k = 0; k + 1 < ways.size() && (!truth || k < 2); ++k)
+    choice->addCase(llvm::ConstantInt::get(type, k), ways[k]);
+  for (size_t k = 0; k < ways.size(); ++k) {
+    b_.SetInsertPoint(ways[k]);
+    emit(*step.branches[k], inputs, outputs);
+    b_.CreateBr(join);
+  }
+  b_.SetInsertPoint(join);
+}
+
+}  // namespace
+
+bool can_be_routine(const Routine& routine) {
+  for (int slot : routine_slots(*routine.loop))
+    if (routine.around->slots[static_cast<size_t>(slot)].instances != 1) return false;
+  bool code = true;
+  for_each_schedule(*routine.loop, [&](const Schedule& s) { code = code && is_code(s); });
+  return code;
+}
+
+std::vector<int> routine_slots(const LoopStep& loop) {
+  std::vector<int> out;
+  for (const auto* slots : {&loop.consts, &loop.in, &loop.xs, &loop.out, &loop.ys})
+    for (int slot : *slots)
+      if (std::find(out.begin(), out.end(), slot) == out.end()) out.push_back(slot);
+  return out;
+}
+
+// No less than what is asked for: room for every slot of every schedule, second copies of carries
+// and scratch.
+int64_t routine_workspace(const Routine& routine) {
+  int64_t bytes = 0;
+  const auto room = [&](int64_t size) { bytes += std::max<int64_t>(64, padded_bytes(size)); };
+  const auto carries = [&](const LoopStep& loop, const Schedule& around) {
+    for (int slot : loop.out)
+      for (int copies = 0; copies < 2; ++copies)
+        room(around.slots[static_cast<size_t>(slot)].bytes());
+    room(1);
+  };
+  carries(*routine.loop, *routine.around);
+  for_each_schedule(*routine.loop, [&](const Schedule& s) {
+    for (const Slot& slot : s.slots) room(slot.bytes());
+    for (const Step& step : s.steps) {
+      if (const auto* loop = std::get_if<LoopStep>(&step)) carries(*loop, s);
+      if (const auto* k = std::get_if<KernelStep>(&step))
+        for (const KernelBuffer& buffer : k->kernel.buffers)
+          if (buffer.kind == BufferKind::kScratch) room(buffer.elements * itemsize(buffer.dtype));
+    }
+  });
+  return bytes;
+}
+
+std::string to_string(const Routine& routine) {
+  std::string out = "routine\n";
+  for (int slot : routine_slots(*routine.loop)) {
+    const Slot& s = routine.around->slots[static_cast<size_t>(slot)];
+    fmt::format_to(std::back_inserter(out), "%{} {} {}\n", slot, s.dtype, s.bytes());
+  }
+  append(out, *routine.loop);
+  return out;
+}
+
+void emit_routine(const Routine& routine, const Target& target, llvm::Module& module,
+                  const std::string& name) {
+  auto& context = module.getContext();
+  llvm::Type* pointer = llvm::PointerType::get(context, 0);
+  llvm::Type* index = llvm::Type::getInt64Ty(context);
+  llvm::Type* nothing = llvm::Type::getVoidTy(context);
+  const size_t count = routine_slots(*routine.loop).size() + 1;
+  // What a loop reads and what it writes do not overlap: the inner function's arguments say so.
+  auto* inner = llvm::Function::Create(
+      llvm::FunctionType::get(nothing, std::vector<llvm::Type*>(count, pointer), false),
+      llvm::Function::InternalLinkage, name + ".loop", module);
+  auto* outer =
+      llvm::Function::Create(llvm::FunctionType::get(nothing, {pointer, index, index}, false),
+                             llvm::Function::ExternalLinkage, name, module);
+  for (auto* function : {inner, outer}) set_function_attributes(*function, target);
+  for (auto& arg : inner->args()) arg.addAttr(llvm::Attribute::NoAlias);
+  inner->addFnAttr(llvm::Attribute::NoInline);
+  RoutineEmitter(routine, target, module, inner).run();
+
+  llvm::IRBuilder<> b(llvm::BasicBlock::Create(context, "entry", outer));
+  std::vector<Value*> args;
+  for (size_t i = 0; i < count; ++i)
+    args.push_back(
+        b.CreateLoad(pointer, b.CreateConstInBoundsGEP1_64(pointer, outer->getArg(0), i)));
+  b.CreateCall(inner, args);
+  b.CreateRetVoid();
+}
+
+}  // namespace tessera::codegen

@@ -1,0 +1,47 @@
+// Calls of users' functions by the transformations, and why one cannot be called, in one line: a
+// function is called with const references to its arguments, and is itself const.
+#pragma once
+
+#include <tuple>
+#include <type_traits>
+
+#include "tessera/ir/array.h"
+
+namespace tessera::internal {
+
+template <class F, class... Args>
+inline constexpr bool kCallable = std::is_invocable_v<const F&, const Args&...>;
+
+// What the function returns; an Array where it cannot be called, so that nothing more is said.
+template <class F, class... Args>
+struct CallResult {
+  static_assert(
+      kCallable<F, Args...>,
+      "the function cannot be called with these arguments: it takes them by value or const "
+      "reference (Array&: return the new value), is no `mutable` lambda (return the state, or pass "
+      "it as an argument), and its name alone has no default arguments (of sum pass [](const "
+      "Array& x) { return sum(x); })");
+  using type = Array;
+};
+template <class F, class... Args>
+requires kCallable<F, Args...>
+struct CallResult<F, Args...> {
+  using type = std::decay_t<std::invoke_result_t<const F&, const Args&...>>;
+};
+template <class F, class... Args>
+using CallResultOf = typename CallResult<F, Args...>::type;
+
+template <class F, class... Args>
+CallResultOf<F, Args...> call(const F& f, const Args&... args) {
+  if constexpr (kCallable<F, Args...>) {
+    return f(args...);
+  } else {
+    return {};
+  }
+}
+template <class F, class... Args>
+CallResultOf<F, Args...> apply(const F& f, const std::tuple<Args...>& args) {
+  return std::apply([&](const auto&... arg) { return internal::call(f, arg...); }, args);
+}
+
+}  // namespace tessera::internal

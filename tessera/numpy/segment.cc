@@ -1,0 +1,144 @@
+#include "tessera/numpy/segment.h"
+
+#include <algorithm>
+
+#include "tessera/compile/composite.h"
+#include "tessera/numpy/elementwise.h"
+#include "tessera/numpy/promotion.h"
+#include "tessera/numpy/reduce.h"
+#include "tessera/ops/broadcast.h"
+#include "tessera/ops/constant.h"
+#include "tessera/ops/convert.h"
+#include "tessera/ops/reduce.h"
+#include "tessera/ops/reshape.h"
+#include "tessera/ops/scatter.h"
+#include "tessera/ops/select.h"
+
+namespace tessera {
+namespace {
+
+struct Fold {
+  const char* name;
+  ScatterKind kind;
+  ReduceKind identity;
+  Array (*runs)(const Array&);  // over the first dimension
+};
+
+struct SegmentParams {
+  int64_t num_segments = 0;
+  bool indices_are_sorted = false, unique_indices = false;
+  int64_t bucket_size = 0;  // 0: none
+  int64_t mode = 0;
+};
+
+void expect_rows(const char* name, const Array& x, const Array& ids) {
+  if (x.ndim() == 0 || ids.shape() != Shape{x.shape()[0]})
+    shape_error(name,
+                "expected an array and one segment id for each of its rows, got {} and {}; reshape "
+                "the array so that the ids are along its first dimension",
+                describe(x.type()), describe(ids.type()));
+  if (!is_integer(ids.dtype()))
+    type_error(name, "expected integer segment ids, got {}; convert them", describe(ids.type()));
+}
+
+int64_t largest(const char* name, const Array& ids) {
+  if (ids.is_tracer())
+    value_error(name,
+                "expected num_segments for traced segment ids, since the result's shape depends on "
+                "it, got none; pass it as the third argument");
+  if (ids.size() == 0)
+    value_error(name, "expected num_segments for an empty array of segment ids, got none");
+  const Literal host = convert_literal(ids.to_host(), int64);
+  return *std::max_element(host.data<int64_t>(), host.data<int64_t>() + host.elements());
+}
+
+SegmentParams params_of(const char* name, const Array& ids, OrNone<int64_t> num_segments,
+                        const SegmentOptions& options) {
+  const int64_t count = num_segments ? *num_segments : largest(name, ids) + 1;
+  if (count < 0) value_error(name, "expected num_segments of 0 or more, got {}", count);
+  if (options.bucket_size && *options.bucket_size <= 0)
+    value_error(name, "expected a bucket_size of 1 or more, got {}", *options.bucket_size);
+  return {count, options.indices_are_sorted, options.unique_indices,
+          options.bucket_size.value_or(0), static_cast<int64_t>(options.mode)};
+}
+
+// The rows of x folded into `count` rows at `ids`.
+Array scattered(const Array& x, const Array& ids, int64_t count, const Fold& fold,
+                const lax::ScatterOptions& options) {
+  Shape shape = x.shape();
+  shape[0] = count;
+  const Array nothing = lax::full(shape, reduce_identity(fold.identity, x.dtype()));
+  IndexDims dims{.offset_dims = {}, .collapsed_slice_dims = {0}, .start_index_map = {0}};
+  for (int64_t d = 1; d < x.ndim(); ++d) dims.offset_dims.push_back(d);
+  return lax::scatter(nothing, lax::expand_dims(ids, {1}), x, dims, fold.kind, options);
+}
+
+// Each run of bucket_size rows in segments of its own, then the runs folded.
+Array in_buckets(const Array& x, const Array& segment_ids, const SegmentParams& p, const Fold& fold,
+                 const lax::ScatterOptions& options) {
+  const int64_t rows = x.shape()[0], n = p.num_segments;
+  const int64_t buckets = std::max<int64_t>(1, (rows + p.bucket_size - 1) / p.bucket_size);
+  // int64 as far as the dtypes reach: buckets * n segments.
+  const DType dtype = buckets * n < (int64_t{1} << 31) ? int32 : int64;
+  Array ids = lax::convert_element_type(segment_ids, dtype);
+  const auto constant = [&](int64_t value) {
+    return lax::full_like(ids, static_cast<double>(value));
+  };
+  if (options.mode == IndexMode::kClip) ids = lax::max(constant(0), lax::min(ids, constant(n - 1)));
+  const Array bucket = lax::div(lax::iota(dtype, {rows}, 0), constant(p.bucket_size));
+  const Array inside = lax::bitwise_and(lax::ge(ids, constant(0)), lax::lt(ids, constant(n)));
+  const Array own = lax::add(lax::mul(bucket, constant(n)), ids);
+  lax::ScatterOptions apart = options;
+  apart.indices_are_sorted = false;
+  apart.mode = IndexMode::kFill;
+  const Array all = scattered(x, lax::select(inside, own, constant(-1)), buckets * n, fold, apart);
+  Shape shape = x.shape();
+  shape[0] = n;
+  shape.insert(shape.begin(), buckets);
+  return lax::convert_element_type(fold.runs(lax::reshape(all, shape)), x.dtype());
+}
+
+Array segments(const Fold& fold, const Array& x, const Array& ids, OrNone<int64_t> num_segments,
+               const SegmentOptions& options) {
+  expect_rows(fold.name, x, ids);
+  const bool adds = fold.kind == ScatterKind::kAdd || fold.kind == ScatterKind::kMul;
+  if (adds && x.dtype() == bool_)
+    type_error(fold.name, "expected numbers, got {}; convert it to int32, or use segment_{}",
+               describe(x.type()), fold.kind == ScatterKind::kAdd ? "max" : "min");
+  if (!adds) elementwise::expect_real(fold.name, x);
+  const SegmentParams p = params_of(fold.name, ids, num_segments, options);
+  return composite(fold.name, p, {x, ids}, [&](std::span<const Array> a) {
+    const lax::ScatterOptions scatter{options.mode, p.indices_are_sorted, p.unique_indices};
+    return p.bucket_size > 0 ? in_buckets(a[0], a[1], p, fold, scatter)
+                             : scattered(a[0], a[1], p.num_segments, fold, scatter);
+  });
+}
+
+}  // namespace
+
+Array segment_sum(const Array& x, const Array& segment_ids, OrNone<int64_t> num_segments,
+                  const SegmentOptions& options) {
+  return segments({"segment_sum", ScatterKind::kAdd, ReduceKind::kSum,
+                   [](const Array& y) { return sum(y, {.axis = 0}); }},
+                  x, segment_ids, num_segments, options);
+}
+Array segment_prod(const Array& x, const Array& segment_ids, OrNone<int64_t> num_segments,
+                   const SegmentOptions& options) {
+  return segments({"segment_prod", ScatterKind::kMul, ReduceKind::kProduct,
+                   [](const Array& y) { return prod(y, {.axis = 0}); }},
+                  x, segment_ids, num_segments, options);
+}
+Array segment_max(const Array& x, const Array& segment_ids, OrNone<int64_t> num_segments,
+                  const SegmentOptions& options) {
+  return segments({"segment_max", ScatterKind::kMax, ReduceKind::kMax,
+                   [](const Array& y) { return max(y, {.axis = 0}); }},
+                  x, segment_ids, num_segments, options);
+}
+Array segment_min(const Array& x, const Array& segment_ids, OrNone<int64_t> num_segments,
+                  const SegmentOptions& options) {
+  return segments({"segment_min", ScatterKind::kMin, ReduceKind::kMin,
+                   [](const Array& y) { return min(y, {.axis = 0}); }},
+                  x, segment_ids, num_segments, options);
+}
+
+}  // namespace tessera

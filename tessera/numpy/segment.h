@@ -1,0 +1,38 @@
+// Folds of an array's rows into segments that an array of integers names, as in jax.ops.
+//
+//   segment_sum(x, ids, 3)      rows 0, 1, 2: the sum of x's rows whose id is 0, 1, 2
+//
+// Ids outside of [0, num_segments), negative ones too, are dropped. A segment without rows is the
+// fold of nothing: 0, 1, the smallest or the largest value of the dtype. Without num_segments there
+// is one segment for each id up to the largest, which must be known: UserError under jit.
+//
+// Errors, of all: UserError for an array without rows' dimension, for ids that are not one integer
+// a row, for a negative num_segments or a bucket_size that is not positive.
+#pragma once
+
+#include <optional>
+
+#include "tessera/ir/array.h"
+#include "tessera/numpy/axes.h"
+#include "tessera/ops/gather.h"
+
+namespace tessera {
+
+struct SegmentOptions {
+  bool indices_are_sorted = false;
+  bool unique_indices = false;  // no segment has two rows; needed to differentiate segment_prod
+  // Folds each run of so many rows apart, and then the runs: sums that round less.
+  OrNone<int64_t> bucket_size = None;
+  IndexMode mode = IndexMode::kFill;  // kClip: ids outside count as the nearest segment
+};
+Array segment_sum(const Array& x, const Array& segment_ids, OrNone<int64_t> num_segments = None,
+                  const SegmentOptions& options = {});
+Array segment_prod(const Array& x, const Array& segment_ids, OrNone<int64_t> num_segments = None,
+                   const SegmentOptions& options = {});
+// NaN wins.
+Array segment_max(const Array& x, const Array& segment_ids, OrNone<int64_t> num_segments = None,
+                  const SegmentOptions& options = {});
+Array segment_min(const Array& x, const Array& segment_ids, OrNone<int64_t> num_segments = None,
+                  const SegmentOptions& options = {});
+
+}  // namespace tessera

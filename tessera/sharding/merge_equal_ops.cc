@@ -1,0 +1,110 @@
+#include "tessera/sharding/merge_equal_ops.h"
+
+#include <unordered_map>
+
+#include "tessera/ops/constant.h"
+#include "tessera/ops/control.h"
+#include "tessera/ops/control_flow.h"
+#include "tessera/sharding/prune_control.h"
+
+namespace tessera {
+namespace {
+
+constexpr int64_t kLargeBytes = 1 << 16;
+
+class Merger {
+ public:
+  explicit Merger(Function& out) : out_(out) {}
+
+  // Appends the body of `f` with its inputs bound to `values`; the values of its outputs.
+  ValueIds append(const Function& f, std::span<const ValueId> values) {
+    std::vector<ValueId> map(f.types.size(), -1);
+    for (size_t i = 0; i < f.inputs.size(); ++i) map[f.inputs[i]] = values[i];
+    for (const Op& op : f.ops) {
+      ValueIds operands;
+      for (ValueId v : op.operands) operands.push_back(map[v]);
+      const ValueIds results = append_op(op, f, std::move(operands));
+      for (size_t i = 0; i < results.size(); ++i) map[op.results[i]] = results[i];
+    }
+    ValueIds outputs;
+    for (ValueId v : f.outputs) outputs.push_back(map[v]);
+    return outputs;
+  }
+
+ private:
+  ValueIds append_op(const Op& op, const Function& f, ValueIds operands) {
+    const auto* control = std::get_if<Control>(&op.def->lower);
+    if (control && control->kind == ControlKind::kCall)
+      return append(*control->callee(op.params), operands);
+    Op merged{.def = op.def,
+              .params = with_merged_regions(op),
+              .operands = std::move(operands),
+              .source = op.source};
+    const std::vector<Type> types = f.types_of(op.results);
+    if (has_effect(merged)) return add(std::move(merged), types);
+    const Literal* large = large_constant(merged);
+    size_t key =
+        hash_combine(std::hash<const void*>()(op.def),
+                     large ? std::hash<const void*>()(large->raw()) : merged.params.hash());
+    for (ValueId v : merged.operands) key = hash_combine(key, static_cast<size_t>(v));
+    const auto [begin, end] = seen_.equal_range(key);
+    for (auto it = begin; it != end; ++it) {
+      const Op& other = out_.ops[it->second];
+      if (other.def == merged.def && other.operands == merged.operands &&
+          same_results(other, types) && same_params(other, merged, large))
+        return other.results;
+    }
+    seen_.emplace(key, out_.ops.size());
+    return add(std::move(merged), types);
+  }
+
+  // A constant that takes longer to compare than it is worth; it is one with itself alone.
+  static const Literal* large_constant(const Op& op) {
+    if (op.def != &constant_op) return nullptr;
+    const Literal& value = op.params.as<ConstantParams>().value;
+    return value.bytes() > kLargeBytes ? &value : nullptr;
+  }
+
+  static bool same_params(const Op& a, const Op& b, const Literal* large) {
+    if (!large) return a.params == b.params;
+    const Literal* other = large_constant(a);
+    return other && other->raw() == large->raw();
+  }
+
+  static OpParams with_merged_regions(const Op& op) {
+    if (op.def != &manual_computation_op) return map_control_regions(op, merge_equal_ops);
+    auto params = op.params.as<ManualComputationParams>();
+    params.body = std::make_shared<const Function>(merge_equal_ops(*params.body));
+    return params;
+  }
+
+  ValueIds add(Op op, std::span<const Type> types) {
+    return out_.add_op(*op.def, std::move(op.params), std::move(op.operands), types,
+                       std::move(op.source));
+  }
+
+  // Operands and params do not say whether a scalar is weak, or what a foreign program calls it.
+  bool same_results(const Op& op, std::span<const Type> types) const {
+    for (size_t r = 0; r < types.size(); ++r)
+      if (!(out_.types[op.results[r]] == types[r])) return false;
+    return op.results.size() == types.size();
+  }
+
+  Function& out_;
+  std::unordered_multimap<size_t, size_t> seen_;  // indices of out_.ops by hash
+};
+
+}  // namespace
+
+Function merge_equal_ops(const Function& function) {
+  Function out;
+  out.name = function.name;
+  out.types.reserve(function.types.size());
+  out.ops.reserve(function.ops.size());
+  for (ValueId v : function.inputs) out.add_input(function.types[v]);
+  const ValueIds outputs = Merger(out).append(function, out.inputs);
+  out.outputs.assign(outputs.begin(), outputs.end());
+  return out;
+}
+
+}  // namespace tessera

@@ -1,0 +1,178 @@
+#include "tessera/spmd/row_moves.h"
+
+#include <algorithm>
+
+namespace tessera {
+namespace {
+
+struct Parcel {
+  int64_t from, to;
+  int64_t base;   // the row that the sender's first is
+  RowRange rows;  // numbered as all are
+  int64_t size() const { return rows.high - rows.low; }
+};
+
+class RoundPlanner {
+ public:
+  RoundPlanner(int64_t devices, int64_t source_rows, int64_t target_rows, RowRange wanted)
+      : n_(devices), source_rows_(source_rows), target_rows_(target_rows), wanted_(wanted) {}
+
+  std::vector<RowMove> run(const std::vector<RowHolding>& held) const {
+    std::vector<Parcel> home, away;
+    for (const Parcel& parcel : parcels(held))
+      (parcel.from == parcel.to ? home : away).push_back(parcel);
+    std::vector<RowMove> out;
+    for (const std::vector<Parcel>& round : rounds(home))
+      out.push_back(make_move(round, source_rows_));
+    // Parcels of like size share a round: each is as long as the longest of its round. Those that
+    // go equally far never get into each other's way.
+    auto distance = [&](const Parcel& p) { return (p.to - p.from + n_) % n_; };
+    std::stable_sort(away.begin(), away.end(), [&](const Parcel& a, const Parcel& b) {
+      return a.size() != b.size() ? a.size() > b.size() : distance(a) < distance(b);
+    });
+    for (const std::vector<Parcel>& round : rounds(away))
+      out.push_back(make_move(round, round.front().size()));
+    return out;
+  }
+
+ private:
+  RowRange needs(int64_t i) const {
+    return {std::max(i * target_rows_, wanted_.low),
+            std::min((i + 1) * target_rows_, wanted_.high)};
+  }
+
+  // Each parcel is in the first round in which its sender and its receiver are free.
+  std::vector<std::vector<Parcel>> rounds(const std::vector<Parcel>& parcels) const {
+    std::vector<std::vector<Parcel>> out;
+    std::vector<std::vector<char>> sends, receives;
+    for (const Parcel& parcel : parcels) {
+      size_t r = 0;
+      while (r < out.size() && (sends[r][parcel.from] || receives[r][parcel.to])) ++r;
+      if (r == out.size()) {
+        out.emplace_back();
+        sends.emplace_back(n_, 0);
+        receives.emplace_back(n_, 0);
+      }
+      sends[r][parcel.from] = receives[r][parcel.to] = 1;
+      out[r].push_back(parcel);
+    }
+    return out;
+  }
+
+  // Each device holds runs of rows: so many devices as a run touches need some of it.
+  std::vector<Parcel> parcels(const std::vector<RowHolding>& held) const {
+    std::vector<Parcel> out;
+    for (const RowHolding& h : held) {
+      const RowRange have = h.range;
+      if (have.empty() || target_rows_ == 0) continue;
+      const int64_t first = std::max<int64_t>(0, have.low / target_rows_),
+                    last = std::min(n_ - 1, (have.high - 1) / target_rows_);
+      for (int64_t i = first; i <= last; ++i) {
+        const RowRange need = needs(i),
+                       both{std::max(have.low, need.low), std::min(have.high, need.high)};
+        if (!both.empty()) out.push_back({h.device, i, h.base, both});
+      }
+    }
+    return out;
+  }
+
+  RowMove make_move(const std::vector<Parcel>& parcels, int64_t rows) const {
+    RowMove move;
+    move.home = parcels.front().from == parcels.front().to;
+    move.rows = rows;
+    std::vector<int64_t> target(n_, -1);
+    move.send.assign(n_, -1);
+    move.place.assign(n_, 0);
+    move.exact.assign(n_, {});
+    move.taken.assign(n_, {});
+    std::vector<char> placed(n_, 0);
+    for (const Parcel& p : parcels) {
+      target[p.from] = p.to;
+      // A parcel is as long as the round's: it may begin earlier, but not end behind its holder.
+      move.send[p.from] = std::min(p.rows.low - p.base, source_rows_ - rows);
+      move.place[p.to] = p.base + move.send[p.from] - p.to * target_rows_;
+      placed[p.to] = 1;
+      const RowRange need = needs(p.to);
+      move.exact[p.to] = {p.rows.low - p.to * target_rows_, p.rows.high - p.to * target_rows_};
+      // Beside what is wanted it may reach to the edge, which spares comparisons.
+      move.taken[p.to] = {
+          p.rows.low == need.low ? 0 : p.rows.low - p.to * target_rows_,
+          p.rows.high == need.high ? target_rows_ : p.rows.high - p.to * target_rows_};
+    }
+    // Devices that take no part do what the first parcel's do.
+    for (int64_t i = 0; i < n_; ++i) {
+      if (move.send[i] < 0) move.send[i] = move.send[parcels.front().from];
+      if (!placed[i]) move.place[i] = move.place[parcels.front().to];
+    }
+    fill_empty(move.taken);
+    if (!move.home) move.pairs = whole_permutation(std::move(target));
+    return move;
+  }
+
+  // Empty ranges stand where the others have an edge in common.
+  void fill_empty(std::vector<RowRange>& taken) const {
+    const bool to_the_end = std::all_of(taken.begin(), taken.end(), [&](const RowRange& r) {
+      return r.empty() || r.high == target_rows_;
+    });
+    for (RowRange& r : taken)
+      if (r.empty()) r = to_the_end ? RowRange{target_rows_, target_rows_} : RowRange{0, 0};
+  }
+
+  // Who has nothing to send keeps it, or sends what nobody reads: a permutation of all devices is a
+  // matter of addresses.
+  static std::vector<Dims> whole_permutation(std::vector<int64_t> target) {
+    const auto n = static_cast<int64_t>(target.size());
+    std::vector<char> reached(n, 0);
+    for (int64_t t : target)
+      if (t >= 0) reached[t] = 1;
+    for (int64_t j = 0; j < n; ++j)
+      if (target[j] < 0 && !reached[j]) reached[target[j] = j] = 1;
+    int64_t next = 0;
+    for (int64_t j = 0; j < n; ++j) {
+      if (target[j] >= 0) continue;
+      while (reached[next]) ++next;
+      reached[target[j] = next] = 1;
+    }
+    std::vector<Dims> pairs;
+    for (int64_t j = 0; j < n; ++j) pairs.push_back({j, target[j]});
+    return pairs;
+  }
+
+  const int64_t n_, source_rows_, target_rows_;
+  const RowRange wanted_;
+};
+
+}  // namespace
+
+std::vector<RowMove> plan_row_moves(const std::vector<RowHolding>& held, int64_t devices,
+                                    int64_t source_rows, int64_t target_rows, RowRange wanted) {
+  return RoundPlanner(devices, source_rows, target_rows, wanted).run(held);
+}
+
+std::vector<RowRange> common_parts(const std::vector<RowMove>& moves, int64_t target_rows) {
+  std::vector<RowRange> out;
+  std::vector<size_t> order;
+  for (const RowMove& move : moves) {
+    RowRange part{target_rows, 0};
+    for (size_t i = 0; i < move.exact.size(); ++i) {
+      if (move.place[i] != move.place[0]) return {};
+      if (move.exact[i].empty()) continue;
+      part.low = std::min(part.low, move.exact[i].low);
+      part.high = std::max(part.high, move.exact[i].high);
+    }
+    order.push_back(out.size());
+    out.push_back(part);
+  }
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return out[a].low < out[b].low; });
+  for (size_t k = 0; k + 1 < order.size(); ++k)
+    if (out[order[k]].high > out[order[k + 1]].low) return {};
+  // What lies between them is not needed.
+  for (size_t k = 0; k < order.size(); ++k) {
+    out[order[k]].low = k == 0 ? 0 : out[order[k]].low;
+    out[order[k]].high = k + 1 < order.size() ? out[order[k + 1]].low : target_rows;
+  }
+  return out;
+}
+
+}  // namespace tessera

@@ -1,0 +1,26 @@
+// What is compared: each check computes a program in two ways.
+#pragma once
+
+#include <optional>
+
+#include "program.h"
+
+namespace tessera::generate {
+
+struct Difference {
+  std::string check;
+  bool is_error = false;  // an exception, not another value
+  std::string text;
+};
+enum class Verdict : uint8_t { kSame, kDifferent, kNothing };  // kNothing: not applicable
+struct Outcome {
+  Verdict verdict = Verdict::kSame;
+  Difference difference;
+};
+
+const std::vector<std::string>& all_checks();
+// Those that a case of this seed goes through.
+std::vector<std::string> checks_of(const Case& c);
+Outcome run_check(const std::string& check, const Case& c);
+
+}  // namespace tessera::generate

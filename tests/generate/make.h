@@ -1,0 +1,10 @@
+// A random program from a seed. The same seed gives the same program on every machine.
+#pragma once
+
+#include "program.h"
+
+namespace tessera::generate {
+
+Case make_case(uint32_t seed);
+
+}  // namespace tessera::generate

@@ -1,0 +1,119 @@
+// The state of make.h: what is visible where the next node is drawn. make_ops.cc draws ops,
+// make_control.cc loops, branches and transforms.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "make.h"
+#include "ops.h"
+
+namespace tessera::generate {
+
+class Maker {
+ public:
+  explicit Maker(uint32_t seed) : engine_(seed) { c_.seed = seed; }
+  Case make();
+
+ private:
+  // A value that may be read. `bound`: its elements are at most so large, so that programs stay
+  // tame.
+  struct Known {
+    int id;
+    double bound;
+  };
+  using Predicate = std::function<bool(const ValueType&)>;
+
+  int pick(int64_t n) {
+    return n <= 0 ? 0 : static_cast<int>(engine_() % static_cast<uint32_t>(n));
+  }
+  bool chance(int percent) { return pick(100) < percent; }
+  double number(double low, double high) {
+    return low + (high - low) * (static_cast<double>(engine_() % 1024) / 1024.0) + 0.000137;
+  }
+  const ValueType& type(int id) const { return types_[id]; }
+  double bound(int id) const;
+
+  // A visible value, later ones likelier; nullopt without one.
+  std::optional<int> find(const Predicate& fits);
+  std::optional<int> find_float(int64_t least_rank = 0);
+  std::optional<int> find_shape(const ValueType& like);  // a float of its shape
+  std::optional<int> find_broadcastable(const ValueType& to);
+  int any_float();                // makes one where there is none
+  int scalar_int(int64_t below);  // in [0, below)
+  int indices(int64_t below);     // a vector of integers in [0, below)
+  int scalar_bool();
+  int integers(int64_t rank);
+  int zeros_like_float(const Shape& shape);
+
+  // Appends a node; its first result, or nullopt where it has no type.
+  std::optional<int> emit(Node node, std::vector<double> bounds);
+  std::optional<int> op(const char* name, std::vector<int> operands, Attributes p, double bound);
+  int must(const char* name, std::vector<int> operands, Attributes p, double bound);
+  // The value itself, or squashed where it may be large.
+  int tamed(int id, double most = 4);
+
+  int64_t extent() { return extents_[pick(static_cast<int64_t>(extents_.size()))]; }
+  Shape random_shape(int64_t most_rank = 3);
+  Dims some_dims(const ValueType& t);
+  Dims permutation(int64_t rank);
+
+  // --- make_ops.cc ---
+  void step();
+  void unary();
+  void binary();
+  void shape_op();
+  void shape_op_of_rank(int x);
+  void place();
+  void reduction();
+  void product();
+  void random_einsum();
+  void integer_op();
+  void complex_op();
+  void constraint();
+  void collective();
+  void collective_of(int x, const std::vector<std::string>& axes, int64_t size);
+
+  // --- make_control.cc ---
+  void control();
+  void wrap(NodeKind kind);
+  void scan();
+  void fori();
+  void while_loop();
+  void branches();
+  void vmap();
+  bool shard_map();
+  void gradient();
+  void tangent();
+  struct Body {
+    Program program;
+    std::vector<double> bounds;  // of its outputs
+  };
+  // A body with these inputs; `finish` names its outputs once steps are drawn.
+  Body body(const std::vector<std::pair<ValueType, double>>& inputs, int steps,
+            const std::function<std::vector<int>(const std::vector<int>& inputs)>& finish);
+  std::vector<int> some_outputs(int most, const Predicate& fits);
+  // A float of this type within `bound`, made of what this body has, best of `from`.
+  int value_of(const ValueType& t, int from, double most);
+  std::vector<int> operands(int most, const Predicate& fits);
+  std::vector<std::pair<ValueType, double>> typed(const std::vector<int>& ids);
+
+  std::mt19937 engine_;
+  Case c_;
+  Mesh mesh_;
+  Types types_;
+  std::vector<Axis> axes_;
+  std::vector<Known> known_;
+  size_t visible_from_ = 0;         // of known_
+  size_t floats_visible_from_ = 0;  // where floats of outside are hidden
+  size_t named_from_ = 0;           // of axes_: whose names collectives may use
+  std::vector<Program*> scopes_;
+  std::vector<int64_t> extents_;
+  DType real_ = float32;
+  int depth_ = 0;
+  bool smooth_ = false;        // no functions that jump: a coarse dtype would round across
+  bool forward_only_ = false;  // inside a jvp: nothing without a forward derivative
+  int vmaps_ = 0, gradients_ = 0;
+};
+
+}  // namespace tessera::generate

@@ -1,0 +1,138 @@
+// A generated program as data: what make.h draws from a seed, run.h calls through the public
+// functions of tessera.h, oracle.h computes on the host, print.h writes as C++ and reduce.h makes
+// smaller.
+//
+// Every value of a program, in whichever body, has an id of its own. A body may read the values of
+// all bodies around it, as a C++ lambda captures them.
+#pragma once
+
+#include <tessera/tessera.h>
+
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace tessera::generate {
+
+using Arrays = std::vector<Array>;
+using Literals = std::vector<Literal>;
+
+struct ValueType {
+  DType dtype = float32;
+  Shape shape;
+  std::set<std::string> varying;  // the manual mesh axes it differs along
+
+  friend bool operator==(const ValueType&, const ValueType&) = default;
+};
+struct Var {
+  int id = 0;
+  ValueType type;
+};
+
+// What an op is told beside its operands. Which fields count is the op's matter.
+struct Attributes {
+  int64_t i = 0, j = 0, k = 0;
+  double f = 0;
+  bool flag = false;
+  DType dtype = float32;
+  Dims dims, dims2, dims3, dims4;
+  std::string text;
+  std::vector<std::string> axes;           // of a collective
+  std::vector<std::pair<int, int>> pairs;  // of ppermute
+  NamedSharding sharding;                  // of a constraint
+};
+
+struct OpSpec;
+
+enum class NodeKind : uint8_t {
+  kOp,
+  kJit,         // body(operands...)
+  kCheckpoint,  // the same
+  kCustomVjp,   // the same, its backward pass being its own vjp; captures nothing
+  kCustomJvp,   // likewise
+  kScan,        // body(carries..., slices...) -> (carries..., rows...)
+  kFori,        // body(index, carries...)
+  kWhile,       // body(count, limit, carries...): while count < limit
+  kCond,        // bodies[operand 0 ? 1 : 0](other operands...)
+  kSwitch,      // bodies[operand 0]
+  kVmap,        // body over operands mapped at in_axes
+  kShardMap,
+  kGrad,  // gradients of body, a scalar, by all operands
+  kJvp,   // results and tangents: operands, then as many tangents
+};
+
+struct Node;
+struct Program {
+  std::vector<Var> inputs;
+  std::vector<Node> nodes;
+  std::vector<int> outputs;
+};
+struct Node {
+  NodeKind kind = NodeKind::kOp;
+  const OpSpec* op = nullptr;
+  Attributes
+      p;  // kScan: i carries, flag: reverse, j: length; kFori: i to j; kCheckpoint: k: policy
+  std::vector<int> operands;
+  std::vector<Program> bodies;
+  std::vector<int> in_axes;                        // kVmap: one an operand, -1: not mapped
+  std::string axis_name;                           // kVmap; may be empty
+  std::vector<PartitionSpec> in_specs, out_specs;  // kShardMap
+  std::vector<std::string> manual_axes;            // kShardMap
+  bool check_vma = true;
+  std::vector<Var> results;
+};
+
+// A program with the mesh that it names and where its arguments lie.
+struct Case {
+  uint32_t seed = 0;
+  std::vector<std::string> axis_names;
+  Shape axis_sizes;  // no axes: no mesh
+  Program main;
+  std::vector<PartitionSpec> placements;  // of the inputs, on the mesh
+  int next_id = 0;
+
+  Mesh mesh() const;
+};
+
+// Finds the types of all results anew, from those of main's inputs. Throws UserError, or Untypable,
+// where the program is none.
+struct Untypable : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+void type_case(Case& c);
+// Types the results of one node under the axes bound around it.
+struct Axis {
+  std::string name;
+  int64_t size = 1;
+  bool manual = false;  // of a shard_map; else of a vmap
+};
+using Types = std::vector<ValueType>;  // by id
+void type_node(Node& node, Types& types, std::vector<Axis>& axes, int& next_id);
+
+// The same program with all floats as float64 (complex128).
+Case widened(Case c);
+DType widened(DType dtype);
+// The coarsest inexact dtype that a value of it has; float64 without any.
+DType coarsest(const Case& c);
+
+// Arguments, by the case's seed and `stream`.
+Literals make_arguments(const Case& c, uint32_t stream = 0);
+
+// Every node of the program and its bodies.
+template <class P, class F>
+void for_each_node(P& program, const F& f) {
+  for (auto& node : program.nodes) {
+    f(node);
+    for (auto& body : node.bodies) for_each_node(body, f);
+  }
+}
+bool contains(const Program& program, NodeKind kind);
+int count_nodes(const Program& program);
+// Whether a body of kind `inner` stands within one of kind `outer`.
+bool contains_within(const Program& program, NodeKind outer, NodeKind inner);
+
+// Drops nodes that nobody reads; ops have no effects.
+void remove_dead(Program& program);
+
+}  // namespace tessera::generate

@@ -72,13 +72,16 @@ class Memory {
   llvm::AllocaInst* zeros_ = nullptr;
 };
 
+// What a routine makes itself has room up to the next multiple of so many bytes.
+inline constexpr int64_t kPaddedBytes = 64;
+
 class KernelEmitter {
  public:
   KernelEmitter(const Kernel& kernel, Ir& ir, llvm::Function* function);
   // The body of a KernelFn.
   void run();
   // All `elements` of the parallel index, within a function: begins where the builder stands and
-  // leaves it behind the kernel. padded: buffers that have room for whole vectors behind their end.
+  // leaves it behind the kernel. padded: buffers that have room up to a multiple of kPaddedBytes.
   void run_here(std::vector<llvm::Value*> buffers, std::vector<char> padded, int64_t elements);
 
  private:
@@ -197,6 +200,7 @@ class KernelEmitter {
   std::vector<llvm::BasicBlock*> entries_;  // of the open blocks
   std::vector<Value*> buffers_;
   std::vector<char> padded_;                 // empty: none
+  int64_t elements_ = 0;                     // of the parallel index, with padded_
   Value *begin_ = nullptr, *end_ = nullptr;  // of the flat parallel index
   std::vector<Value*> parallel_;             // index along each parallel dim but the lanes'
   int unroll_ = 1;                           // vectors in the current lane scope

@@ -92,6 +92,7 @@ void KernelEmitter::run_here(std::vector<Value*> buffers, std::vector<char> padd
                              int64_t elements) {
   buffers_ = std::move(buffers);
   padded_ = std::move(padded);
+  elements_ = elements;
   begin_ = i64(0);
   end_ = i64(elements);
   BasicBlock* work = new_block("work");
@@ -383,11 +384,15 @@ void KernelEmitter::emit_store(const KernelStore& store, int id) {
 }
 
 // Whether what lies in the lanes behind the last element may be stored too: a plain vector is a
-// register to whoever reads it, a masked one is memory.
+// register to whoever reads it, a masked one is memory. The last block must end within the padding.
 bool KernelEmitter::may_fill_vectors(const KernelStore& store) const {
-  return !padded_.empty() && padded_[store.buffer] && k_.parallel.size() == 1 &&
-         store.address.offset == 0 && store.address.parallel[0] == 1 &&
-         !is_complex(k_.buffers[store.buffer].dtype);
+  const DType dtype = k_.buffers[store.buffer].dtype;
+  if (padded_.empty() || !padded_[store.buffer] || !along_parallel_ || k_.parallel.size() != 1 ||
+      store.address.offset != 0 || store.address.parallel[0] != 1 || is_complex(dtype))
+    return false;
+  const int64_t block = int64_t{unroll_} * lanes_;
+  const int64_t stored = ceil_div(elements_, block) * block * itemsize(dtype);
+  return stored <= ceil_div(elements_ * itemsize(dtype), kPaddedBytes) * kPaddedBytes;
 }
 
 void set_function_attributes(llvm::Function& function, const Target& target) {

@@ -23,7 +23,7 @@ struct Overloaded : F... {
 template <class... F>
 Overloaded(F...) -> Overloaded<F...>;
 
-int64_t padded_bytes(int64_t bytes) { return ceil_div(bytes, 64) * 64; }
+int64_t padded_bytes(int64_t bytes) { return ceil_div(bytes, kPaddedBytes) * kPaddedBytes; }
 
 // Calls f for every schedule of the loop, nested ones included.
 template <class F>

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <boost/container/small_vector.hpp>
-#include <cstdlib>
-#include <string_view>
 
 namespace tessera {
 namespace {
@@ -15,12 +13,6 @@ constexpr double kLongestTripNs = 20000;
 constexpr size_t kMostNodes = 6000;
 
 thread_local int interpreting = 0;
-
-// Off unless asked for: docs/runtime.md says why.
-bool asked_for() {
-  const char* value = std::getenv("TESSERA_LOOP_FUNCTIONS");
-  return value && std::string_view(value) == "1";
-}
 
 struct Weight {
   double ns = 0;
@@ -77,8 +69,7 @@ InterpretLoops::InterpretLoops() { ++interpreting; }
 InterpretLoops::~InterpretLoops() { --interpreting; }
 
 bool runs_as_routine(const LoopStep& step, const Schedule& schedule) {
-  if (!asked_for() || interpreting > 0 || !codegen::can_be_routine({&step, &schedule}))
-    return false;
+  if (interpreting > 0 || !codegen::can_be_routine({&step, &schedule})) return false;
   Weight weight;
   weigh(step, weight);
   return !weight.parallel && weight.ns <= kLongestTripNs && weight.nodes <= kMostNodes;

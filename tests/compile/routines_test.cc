@@ -8,11 +8,7 @@
 namespace tessera {
 namespace {
 
-class Routines : public DevicesTest {
- protected:
-  void SetUp() override { setenv("TESSERA_LOOP_FUNCTIONS", "1", 1); }
-  void TearDown() override { unsetenv("TESSERA_LOOP_FUNCTIONS"); }
-};
+class Routines : public DevicesTest {};
 
 int64_t code_units() {
   const auto s = codegen::KernelCompiler::process().statistics();

@@ -19,10 +19,14 @@ namespace {
 
 }  // namespace
 
+using RoutineSource =
+    std::function<std::vector<KernelCode>(std::span<const codegen::Routine> loops)>;
+
 // Builds an executable and those nested in it; all kernels are compiled in one call, in parallel.
 class ExecutableBuilder {
  public:
-  ExecutableBuilder(const Schedule& schedule, const KernelSource& compile) {
+  ExecutableBuilder(const Schedule& schedule, const KernelSource& compile,
+                    const RoutineSource& compile_loops) {
     std::vector<const KernelStep*> steps;
     std::vector<codegen::Routine> loops;
     collect(schedule, steps, loops);
@@ -33,7 +37,7 @@ class ExecutableBuilder {
     TESSERA_CHECK(codes.size() == kernels.size());
     for (size_t i = 0; i < steps.size(); ++i) kernels_[steps[i]] = std::move(codes[i]);
     if (loops.empty()) return;
-    codes = codegen::KernelCompiler::process().compile(loops);
+    codes = compile_loops(loops);
     TESSERA_CHECK(codes.size() == loops.size());
     for (size_t i = 0; i < loops.size(); ++i) routines_[loops[i].loop] = std::move(codes[i]);
   }
@@ -183,14 +187,16 @@ class ExecutableBuilder {
 
 std::unique_ptr<Executable> Executable::make(const Schedule& schedule,
                                              const KernelSource& compile) {
-  return ExecutableBuilder(schedule, compile).build(schedule);
+  return ExecutableBuilder(schedule, compile,
+                           [](std::span<const codegen::Routine> loops) {
+                             return codegen::KernelCompiler::process().compile(loops);
+                           })
+      .build(schedule);
 }
 
 int64_t arena_bytes(const Schedule& schedule) {
-  const KernelSource none = [](std::span<const Kernel* const> kernels) {
-    return std::vector<KernelCode>(kernels.size());
-  };
-  return Executable::make(schedule, none)->arena_bytes();
+  const auto none = [](const auto& pieces) { return std::vector<KernelCode>(pieces.size()); };
+  return ExecutableBuilder(schedule, none, none).build(schedule)->arena_bytes();
 }
 
 int64_t Executable::code_bytes() const {

@@ -44,21 +44,22 @@ void weigh(const Schedule& s, Weight& weight) {
 
 class RoutineStepCode final : public StepCode {
  public:
-  RoutineStepCode(const LoopStep& step, const Schedule& schedule, KernelFn fn)
-      : fn_(fn),
+  RoutineStepCode(const LoopStep& step, const Schedule& schedule, KernelCode code)
+      : code_(std::move(code)),
         slots_(codegen::routine_slots(step)),
         workspace_(codegen::routine_workspace({&step, &schedule})) {}
 
   int64_t workspace_bytes() const override { return workspace_; }
+  int64_t code_bytes() const override { return code_.bytes; }
   void run(const SlotRef* slots, std::byte* workspace) const override {
     boost::container::small_vector<void*, 24> pointers;
     for (int slot : slots_) pointers.push_back(slots[slot].at(0));
     pointers.push_back(workspace);
-    fn_(pointers.data(), 0, 1);
+    code_.fn(pointers.data(), 0, 1);
   }
 
  private:
-  KernelFn fn_;
+  KernelCode code_;
   std::vector<int> slots_;
   int64_t workspace_;
 };
@@ -76,8 +77,8 @@ bool runs_as_routine(const LoopStep& step, const Schedule& schedule) {
 }
 
 std::unique_ptr<StepCode> make_routine_code(const LoopStep& step, const Schedule& schedule,
-                                            KernelFn fn) {
-  return std::make_unique<RoutineStepCode>(step, schedule, fn);
+                                            KernelCode code) {
+  return std::make_unique<RoutineStepCode>(step, schedule, std::move(code));
 }
 
 }  // namespace tessera

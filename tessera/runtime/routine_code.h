@@ -12,7 +12,7 @@ namespace tessera {
 
 bool runs_as_routine(const LoopStep& step, const Schedule& schedule);
 std::unique_ptr<StepCode> make_routine_code(const LoopStep& step, const Schedule& schedule,
-                                            KernelFn fn);
+                                            KernelCode code);
 
 // What one instance of a kernel takes on one thread, in ns, roughly.
 double kernel_ns(const Kernel& kernel);

@@ -1,3 +1,7 @@
+  const auto count = static_cast<int64_t>(operands.size());
+  if (p.num_consts < 0 || p.num_carry < 0 || p.body->inputs.size() != operands.size() ||
+      p.num_consts > count || p.num_carry > count - p.num_consts ||
+      p.num_carry > static_cast<int64_t>(p.body->outputs.size()))
 #include "tessera/ops/control_flow.h"
 
 #include <algorithm>

@@ -209,10 +209,11 @@ Expr emit_equal(ExprBuilder& b, std::span<const Expr> args, const OpParams&, std
   return b.apply(kEq, bool_, args);
 }
 const OpDef& op_of(std::string_view name, decltype(Pointwise::emit) emit) {
-  auto* def = new OpDef;
-  def->name = name;
-  def->lower = Pointwise{emit};
-  return *def;
+  static std::deque<OpDef> ops;  // operations refer to theirs
+  OpDef& def = ops.emplace_back();
+  def.name = name;
+  def.lower = Pointwise{emit};
+  return def;
 }
 
 // (value, index, x, i) -> the larger value; the smaller index where equal.

@@ -2,6 +2,8 @@
 // scratch, odd sizes.
 #include <gtest/gtest.h>
 
+#include <deque>
+
 #include "kernel_builder.h"
 #include "tessera/ir/op_def.h"
 

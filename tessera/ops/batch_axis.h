@@ -8,6 +8,9 @@
 
 namespace tessera {
 
+class Function;
+struct Op;
+
 // What vmap of a sharding constraint does with mesh axes that the per-example dimension cannot be
 // cut by.
 enum class Indivisible : uint8_t { kError, kHoist, kReplicate };
@@ -22,6 +25,11 @@ struct BatchAxis {
   static const BatchAxis& current();
   class Scope;
 };
+
+// Whether a collective over the current axis is in the op, or in its regions, or in the function:
+// it moves data between examples, whether what it is given is mapped or not.
+bool names_batch_axis(const Op& op);
+bool names_batch_axis(const Function& function);
 
 // While alive, `axis` is the current one.
 class BatchAxis::Scope {

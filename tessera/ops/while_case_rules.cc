@@ -5,6 +5,7 @@
 #include "tessera/ops/batch_axis.h"
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/control_flow_rules.h"
+#include "tessera/ops/identity.h"
 #include "tessera/ops/reduce.h"
 #include "tessera/ops/reshape.h"
 #include "tessera/ops/select.h"
@@ -328,6 +329,42 @@ std::vector<Array> transpose_case(std::span<const Array> cotangents,
   return out;
 }
 
+namespace {
+
+// Which examples take branch b of n. Out of range is the last branch.
+Array chooses(const Array& index, size_t b, size_t n) {
+  using namespace array_math;
+  if (index.dtype() == bool_) return b == 1 ? index : lax::bitwise_not(index);
+  const Array at = lax::full_like(index, static_cast<double>(b));
+  if (b + 1 < n) return lax::eq(index, at);
+  return lax::bitwise_or(lax::ge(index, at), lax::lt(index, lax::full_like(index, 0)));
+}
+
+// A branch that only the examples `chosen` take: to the others its operands are constants, so that
+// a derivative that is infinite or NaN there does not come back as 0 * inf.
+BatchResult batch_chosen(const Function& branch, const std::vector<Array>& operands,
+                         const std::vector<int>& dims, const Array& chosen) {
+  std::vector<Array> x = operands;
+  std::vector<int> x_dims = dims;
+  Array any;
+  for (size_t k = 0; k < x.size(); ++k) {
+    if (!is_inexact(x[k].dtype())) continue;
+    Array takes;
+    if (dims[k] >= 0) {
+      x[k] = lax::move_to_front(x[k], dims[k]);
+      x_dims[k] = 0;
+      takes = lax::broadcast_in_dim(chosen, x[k].shape(), {0});
+    } else {
+      if (!any.defined()) any = lax::reduce_or(chosen, {0});
+      takes = lax::broadcast_in_dim(any, x[k].shape(), {});
+    }
+    x[k] = lax::select(takes, x[k], lax::stop_gradient(x[k]));
+  }
+  return regions().batch(branch, x, x_dims);
+}
+
+}  // namespace
+
 BatchResult batch_case(std::span<const Array> operands, std::span<const int> dims,
                        const CaseParams& p) {
   const int64_t size = BatchAxis::current().size;
@@ -358,26 +395,19 @@ BatchResult batch_case(std::span<const Array> operands, std::span<const int> dim
     return out;
   }
   // Every example its own branch: all are computed, each takes its own.
-  BatchResult out;
   const Array index = lax::move_to_front(operands[0], dims[0]);
+  BatchResult out;
   for (size_t b = 0; b < p.branches.size(); ++b) {
-    const BatchResult branch = regions().batch(*p.branches[b], x, x_dims);
+    const Array chosen = chooses(index, b, p.branches.size());
+    BatchResult branch = names_batch_axis(*p.branches[b])
+                             ? regions().batch(*p.branches[b], x, x_dims)
+                             : batch_chosen(*p.branches[b], x, x_dims, chosen);
     for (size_t r = 0; r < branch.results.size(); ++r) {
       const Array value = lax::with_batch_first(branch.results[r], branch.dims[r], size);
       if (b == 0) {
-        // Out of range is the last branch, so the first is taken only by its index.
         out.results.push_back(value);
         out.dims.push_back(0);
         continue;
-      }
-      using namespace array_math;
-      Array chosen = index;
-      if (index.dtype() != bool_) {
-        const bool last = b + 1 == p.branches.size();
-        const Array at = lax::full_like(index, static_cast<double>(b));
-        chosen = lax::eq(index, at);
-        if (last)
-          chosen = lax::bitwise_or(lax::ge(index, at), lax::lt(index, lax::full_like(index, 0)));
       }
       const Array wide = lax::broadcast_in_dim(chosen, value.shape(), {0});
       out.results[r] = lax::select(wide, value, out.results[r]);

@@ -1,43 +1,8 @@
 #include "tessera/transform/batch.h"
 
-#include <algorithm>
-
 #include "tessera/ops/source_scope.h"
 
 namespace tessera {
-namespace {
-
-bool names_axis(const Function& function, const std::string& axis);
-
-// Whether the op, or one in its regions, is a collective over `axis`.
-bool names_axis(const Op& op, const std::string& axis) {
-  const bool region = std::holds_alternative<Control>(op.def->lower);
-  if (!region && !std::holds_alternative<CollectiveLowering>(op.def->lower)) return false;
-  for (const Attribute& field : op.params.fields()) {
-    if (const auto* axes = std::get_if<std::vector<std::string>>(&field)) {
-      if (!region && std::find(axes->begin(), axes->end(), axis) != axes->end()) return true;
-    } else if (const auto* body = std::get_if<FunctionRef>(&field)) {
-      if (*body && names_axis(**body, axis)) return true;
-    } else if (const auto* bodies = std::get_if<std::vector<FunctionRef>>(&field)) {
-      for (const FunctionRef& each : *bodies)
-        if (names_axis(*each, axis)) return true;
-    }
-  }
-  return false;
-}
-bool names_axis(const Function& function, const std::string& axis) {
-  return std::any_of(function.ops.begin(), function.ops.end(),
-                     [&](const Op& op) { return names_axis(op, axis); });
-}
-
-// A collective over the mapped axis moves data between examples, whether its operand is mapped or
-// not, and so does an op with one in its regions, whatever it captures.
-bool names_batch_axis(const Op& op) {
-  const std::string& name = BatchAxis::current().name;
-  return !name.empty() && names_axis(op, name);
-}
-
-}  // namespace
 
 BatchResult batch_function(const Function& f, std::span<const Array> operands,
                            std::span<const int> dims) {

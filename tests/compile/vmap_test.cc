@@ -111,6 +111,28 @@ TEST_F(Vmap, ResultsOfRegionsThatAreTheSameForAll) {
   EXPECT_EQ(vmap(looped, none)(x).item<float>(), 6);
 }
 
+// The branch that an example does not take adds nothing to its gradient, not even 0 * inf.
+TEST_F(Vmap, GradientsOfBranchesThatAreNotTaken) {
+  const auto root = [](const Array& v) {
+    return cond(
+        v > 0, [](const Array& a) { return sqrt(a); }, [](const Array& a) { return a * 0; }, v);
+  };
+  const auto total = [&](const Array& x) { return sum(vmap(root)(x)); };
+  EXPECT_THAT(values(grad(total)(array({0.f, 4.f}))), ElementsAre(0, 0.25));
+  const auto scaled = [](const Array& v, const Array& u) {
+    return switch_(astype(v, int32),
+                   std::tuple([](const Array& a, const Array& b) { return a * b; },
+                              [](const Array& a, const Array& b) { return a * sqrt(b); }),
+                   v, u);
+  };
+  const auto both = [&](const Array& x, const Array& u) {
+    return sum(vmap(scaled, {.in_axes = {0, None}})(x, u));
+  };
+  const auto [gx, gu] = grad<0, 1>(both)(array({0.f, 0.5f}), Array(0.f));
+  EXPECT_THAT(values(gx), ElementsAre(0, 0));
+  EXPECT_EQ(gu.item<float>(), 0.5f);
+}
+
 TEST_F(Vmap, OneAxisForAllArguments) {
   const auto add = [](const Array& a, const Array& b) { return a + b; };
   EXPECT_EQ(vmap(add, {.in_axes = 1, .out_axes = 1})(iota({2, 3}), iota({2, 3})).shape(),

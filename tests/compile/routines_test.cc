@@ -130,6 +130,30 @@ TEST_F(Routines, LanesThatStopByThemselves) {
       linspace(0.5, 40, 21));
 }
 
+// Narrow dtypes make vectors of many lanes, in which the last of the wider ones is stored in part:
+// not a byte behind a carry's own place may change.
+TEST_F(Routines, CarriesOfNarrowAndWideDTypesBesideEachOther) {
+  for (int64_t n : {1, 2, 3, 7, 15, 16, 17, 31, 33, 50}) {
+    SCOPED_TRACE(n);
+    expect_same_bits(
+        Expected::kRoutine,
+        [](const Array& x) {
+          using State = std::tuple<Array, Array, Array, Array, Array, Array>;
+          const Array steps = astype(x, int8);
+          return fori_loop(
+              0, 9,
+              [](const Array& i, const State& s) {
+                const auto& [a, b, done, count, c, d] = s;
+                const Array now = done || a > 3;
+                return State(where(now, a, a * 1.25f + b), where(now, b, b + 0.125f), now,
+                             count + astype(!now, int8), c + astype(i, float64), roll(d, 1) + a);
+              },
+              State(x, x * 0.5f, x > 100, steps, astype(x, float64), x));
+        },
+        linspace(-1, 2, n));
+  }
+}
+
 TEST_F(Routines, EveryDType) {
   for (DType dtype : {bool_, int8, uint16, int32, int64, float16, bfloat16, float32, complex64}) {
     SCOPED_TRACE(dtype_name(dtype));

@@ -47,7 +47,8 @@ Dims iota_dims(int64_t n);
 int64_t normalize_axis(std::string_view op, int64_t axis, int64_t rank);
 size_t hash_value(const Dims& dims);
 
-inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+// a / b rounded up, for b > 0.
+inline int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b > 0); }
 inline size_t hash_combine(size_t seed, size_t value) {
   return seed ^ (value + 0x9e3779b97f4a7c15ULL + (seed << 6) + (seed >> 2));
 }

@@ -104,7 +104,6 @@ class Builder {
 
  private:
   void lower(const Op& op);
-  bool lower_nothing(const Op& op);
   int result(const Op& op, size_t r, const AxisList& axes);
   AxisList union_axes(const GraphOp& op) const;
   int64_t instances(const AxisList& axes) const {
@@ -146,23 +145,7 @@ int Builder::result(const Op& op, size_t r, const AxisList& axes) {
   return v;
 }
 
-// An op none of whose results has an element is no step and no part of a kernel, whose loops,
-// places of stores and libraries are all for elements that exist: its results are constants.
-bool Builder::lower_nothing(const Op& op) {
-  if (op.def->effect || std::holds_alternative<Control>(op.def->lower) || op.results.empty())
-    return false;
-  for (ValueId v : op.results)
-    if (f_.types[v].shape.elements() > 0) return false;
-  for (ValueId v : op.results) {
-    const Type& type = f_.types[v];
-    number_[v] = g_.add_value(type.dtype, type.shape, {}, 1, -1);
-    g_.values[number_[v]].constant = std::make_shared<const Literal>(type.dtype, type.shape);
-  }
-  return true;
-}
-
 void Builder::lower(const Op& op) {
-  if (lower_nothing(op)) return;
   GraphOp out;
   out.op = &op;
   for (ValueId v : op.operands) out.operands.push_back(number_[v]);
@@ -178,9 +161,12 @@ void Builder::lower(const Op& op) {
     bool operator()(const Pointwise& lowering) {
       if (op.def == &constant_op) {
         const ConstantParams& params = op.params.as<ConstantParams>();
-        if (!params.is_splat() && params.shape.elements() != 1) {
-          const int v = b.g_.add_value(params.value.dtype(), params.shape, {}, 1, -1);
-          b.g_.values[v].constant = std::make_shared<const Literal>(params.value);
+        // What has no elements (simplify made it so) is no part of a kernel either.
+        if (params.shape.elements() == 0 || (!params.is_splat() && params.shape.elements() != 1)) {
+          const DType dtype = params.value.dtype();
+          const int v = b.g_.add_value(dtype, params.shape, {}, 1, -1);
+          b.g_.values[v].constant = std::make_shared<const Literal>(
+              params.is_splat() ? Literal(dtype, params.shape) : params.value);
           b.number_[op.results[0]] = v;
           return false;
         }

@@ -1,4 +1,5 @@
 // Ops of StableHLO and CHLO text that Tessera says with its own.
+#include "tessera/ir/append_ops.h"
 #include "tessera/ops/collectives.h"
 #include "tessera/ops/constant.h"
 #include "tessera/ops/control.h"
@@ -52,18 +53,9 @@ Values optimization_barrier(OpReader& reader) {
 
 // Adds the ops of a function; its results.
 Values insert_all(OpReader& reader, const Function& function, const Values& arguments) {
-  Values map(function.types.size(), -1);
-  const auto mapped = [&](const auto& values) {
-    Values out;
-    for (ValueId v : values) out.push_back(map[v]);
-    return out;
-  };
-  for (size_t i = 0; i < function.inputs.size(); ++i) map[function.inputs[i]] = arguments[i];
-  for (const Op& op : function.ops) {
-    const Values results = reader.insert(*op.def, op.params, mapped(op.operands));
-    for (size_t r = 0; r < results.size(); ++r) map[op.results[r]] = results[r];
-  }
-  return mapped(function.outputs);
+  return append_ops(function, arguments, [&](const Op& op, const Values& operands) {
+    return reader.insert(*op.def, op.params, operands);
+  });
 }
 
 // Between dtypes of different widths elements are split and joined, by several ops.

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "tessera/base/fork.h"
+#include "tessera/ir/append_ops.h"
 #include "tessera/ops/constant.h"
 #include "tessera/ops/elementwise.h"
 #include "tessera/ops/formats.h"
@@ -79,26 +80,17 @@ void check_body(const Function& body, std::span<const Type> x) {
 // Appends the ops of `from`, with calls replaced by what they call and without what only reshapes a
 // scalar; its outputs.
 ValueIds append_scalar_ops(const Function& from, const ValueIds& inputs, Function& out) {
-  std::vector<ValueId> number(from.types.size(), -1);
-  auto renamed = [&](const auto& values) {
-    ValueIds ids;
-    for (ValueId v : values) ids.push_back(number[v]);
-    return ids;
-  };
-  for (size_t k = 0; k < inputs.size(); ++k) number[from.inputs[k]] = inputs[k];
-  for (const Op& op : from.ops) {
-    ValueIds results = renamed(op.operands);
+  return append_ops(from, inputs, [&](const Op& op, ValueIds operands) {
     const auto* control = std::get_if<Control>(&op.def->lower);
-    if (control && control->kind == ControlKind::kCall) {
-      results = append_scalar_ops(*control->callee(op.params), results, out);
-    } else if (!(std::holds_alternative<IndexMap>(op.def->lower) && results.size() == 1 &&
-                 from.type(op.operands[0]).same_array(from.type(op.results[0])) &&
-                 from.type(op.operands[0]).shape.empty())) {
-      results = out.add_op(*op.def, op.params, results, from.types_of(op.results), op.source);
-    }
-    for (size_t r = 0; r < op.results.size(); ++r) number[op.results[r]] = results[r];
-  }
-  return renamed(from.outputs);
+    if (control && control->kind == ControlKind::kCall)
+      return append_scalar_ops(*control->callee(op.params), operands, out);
+    if (std::holds_alternative<IndexMap>(op.def->lower) && operands.size() == 1 &&
+        from.type(op.operands[0]).same_array(from.type(op.results[0])) &&
+        from.type(op.operands[0]).shape.empty())
+      return operands;
+    return out.add_op(*op.def, op.params, std::move(operands), from.types_of(op.results),
+                      op.source);
+  });
 }
 
 FunctionRef scalar_body(const Function& body) {

@@ -1,6 +1,7 @@
 // Text of stablehlo.reduce.
 #include <algorithm>
 
+#include "tessera/ir/append_ops.h"
 #include "tessera/ops/formats.h"
 #include "tessera/ops/reduce.h"
 
@@ -147,7 +148,8 @@ class PlainBody {
   explicit PlainBody(const Function& body) {
     out_.name = body.name;
     for (ValueId v : body.inputs) out_.add_input(body.type(v));
-    out_.outputs = append(body, out_.inputs);
+    const ValueIds outputs = append(body, {out_.inputs.begin(), out_.inputs.end()});
+    out_.outputs.assign(outputs.begin(), outputs.end());
   }
   FunctionRef take() { return std::make_shared<const Function>(std::move(out_)); }
 
@@ -162,27 +164,13 @@ class PlainBody {
            f.type(op.results[0]).rank() == 0;
   }
 
-  std::vector<ValueId> append(const Function& f, const std::vector<ValueId>& arguments) {
-    std::vector<ValueId> map(f.types.size(), -1);
-    const auto mapped = [&](const auto& values) {
-      std::vector<ValueId> out;
-      for (ValueId v : values) out.push_back(map[v]);
-      return out;
-    };
-    for (size_t i = 0; i < f.inputs.size(); ++i) map[f.inputs[i]] = arguments[i];
-    for (const Op& op : f.ops) {
-      std::vector<ValueId> results = mapped(op.operands);  // a constraint's
-      if (const FunctionRef called = callee(op)) {
-        results = append(*called, results);
-      } else if (!is_constraint(op, f)) {
-        const ValueIds& ids =
-            out_.add_op(*op.def, op.params, ValueIds(results.begin(), results.end()),
-                        f.types_of(op.results), op.source);
-        results.assign(ids.begin(), ids.end());
-      }
-      for (size_t r = 0; r < results.size(); ++r) map[op.results[r]] = results[r];
-    }
-    return mapped(f.outputs);
+  ValueIds append(const Function& f, const ValueIds& arguments) {
+    return append_ops(f, arguments, [&](const Op& op, ValueIds operands) {
+      if (const FunctionRef called = callee(op)) return append(*called, operands);
+      if (is_constraint(op, f)) return operands;
+      return out_.add_op(*op.def, op.params, std::move(operands), f.types_of(op.results),
+                         op.source);
+    });
   }
 
   Function out_;

@@ -1,5 +1,6 @@
 #include "tessera/sharding/flatten_regions.h"
 
+#include "tessera/ir/append_ops.h"
 #include "tessera/ops/control.h"
 #include "tessera/ops/control_flow.h"
 #include "tessera/ops/manual_boundary.h"
@@ -12,18 +13,10 @@ class Flattener {
   explicit Flattener(Function& out) : out_(out) {}
 
   // Appends the body of `f` with its inputs bound to `values`; the values of its outputs.
-  ValueIds append(const Function& f, std::span<const ValueId> values) {
-    std::vector<ValueId> map(f.types.size(), -1);
-    for (size_t i = 0; i < f.inputs.size(); ++i) map[f.inputs[i]] = values[i];
-    for (const Op& op : f.ops) {
-      ValueIds operands;
-      for (ValueId v : op.operands) operands.push_back(map[v]);
-      const ValueIds results = append_op(op, f, std::move(operands));
-      for (size_t i = 0; i < results.size(); ++i) map[op.results[i]] = results[i];
-    }
-    ValueIds outputs;
-    for (ValueId v : f.outputs) outputs.push_back(map[v]);
-    return outputs;
+  ValueIds append(const Function& f, const ValueIds& values) {
+    return append_ops(f, values, [&](const Op& op, ValueIds operands) {
+      return append_op(op, f, std::move(operands));
+    });
   }
 
  private:
@@ -67,7 +60,7 @@ Function flatten_regions(const Function& function) {
   Function out;
   out.name = function.name;
   for (ValueId v : function.inputs) out.add_input(function.types[v]);
-  const ValueIds outputs = Flattener(out).append(function, out.inputs);
+  const ValueIds outputs = Flattener(out).append(function, {out.inputs.begin(), out.inputs.end()});
   out.outputs.assign(outputs.begin(), outputs.end());
   return out;
 }

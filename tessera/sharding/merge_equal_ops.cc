@@ -2,6 +2,7 @@
 
 #include <unordered_map>
 
+#include "tessera/ir/append_ops.h"
 #include "tessera/ops/constant.h"
 #include "tessera/ops/control.h"
 #include "tessera/ops/control_flow.h"
@@ -17,18 +18,10 @@ class Merger {
   explicit Merger(Function& out) : out_(out) {}
 
   // Appends the body of `f` with its inputs bound to `values`; the values of its outputs.
-  ValueIds append(const Function& f, std::span<const ValueId> values) {
-    std::vector<ValueId> map(f.types.size(), -1);
-    for (size_t i = 0; i < f.inputs.size(); ++i) map[f.inputs[i]] = values[i];
-    for (const Op& op : f.ops) {
-      ValueIds operands;
-      for (ValueId v : op.operands) operands.push_back(map[v]);
-      const ValueIds results = append_op(op, f, std::move(operands));
-      for (size_t i = 0; i < results.size(); ++i) map[op.results[i]] = results[i];
-    }
-    ValueIds outputs;
-    for (ValueId v : f.outputs) outputs.push_back(map[v]);
-    return outputs;
+  ValueIds append(const Function& f, const ValueIds& values) {
+    return append_ops(f, values, [&](const Op& op, ValueIds operands) {
+      return append_op(op, f, std::move(operands));
+    });
   }
 
  private:
@@ -102,7 +95,7 @@ Function merge_equal_ops(const Function& function) {
   out.types.reserve(function.types.size());
   out.ops.reserve(function.ops.size());
   for (ValueId v : function.inputs) out.add_input(function.types[v]);
-  const ValueIds outputs = Merger(out).append(function, out.inputs);
+  const ValueIds outputs = Merger(out).append(function, {out.inputs.begin(), out.inputs.end()});
   out.outputs.assign(outputs.begin(), outputs.end());
   return out;
 }

@@ -7,7 +7,7 @@
 
 #include <unordered_map>
 
-#include "ops.h"
+#include "literals.h"
 
 namespace tessera::generate {
 
@@ -53,15 +53,5 @@ class Oracle {
   size_t next_constant_ = 0;
   bool keep_constants_ = false, unsteady_ = false;
 };
-
-// a + t * b of arrays of any inexact dtype; others are a.
-Literal moved(const Literal& a, double t, const Literal& b);
-// Elements as complex numbers, whatever the dtype.
-std::vector<std::complex<double>> numbers(const Literal& x);
-
-// The derivative at 0 of `f`, vectors of numbers, by differences of the fourth order. `steady`
-// becomes false where steps of h and 2h disagree.
-std::vector<double> derivative(const std::function<std::vector<double>(double)>& f, bool* steady,
-                               double h = 1e-3);
 
 }  // namespace tessera::generate

@@ -40,7 +40,7 @@ AxisRef parse_axis_ref(std::string_view text) {
   const auto pre = std::from_chars(at, end, ref.pre_size);
   if (pre.ec == std::errc() && pre.ptr < end && *pre.ptr == ')') {
     const auto size = std::from_chars(pre.ptr + 1, end, ref.size);
-    if (size.ec == std::errc() && size.ptr == end && ref.size > 0) return ref;
+    if (size.ec == std::errc() && size.ptr == end && ref.size > 0 && ref.pre_size > 0) return ref;
   }
   sharding_error("collective", "expected an axis or a part of one as x:(1)2, got '{}'", text);
 }

@@ -1,7 +1,6 @@
 // The definitions of the collectives: type rules, and their naive evaluation on all devices at
 // once.
 #include <algorithm>
-#include <set>
 
 #include "tessera/ops/collectives.h"
 #include "tessera/ops/collectives_groups.h"
@@ -21,13 +20,29 @@ AxisNames sorted(std::vector<std::string> axes) {
   return axes;
 }
 
+// Parts of one axis overlap where the ranges of factors do that they stand for.
+bool overlap(const AxisRef& a, const AxisRef& b) {
+  if (a.name != b.name) return false;
+  if (a.is_whole() || b.is_whole()) return true;
+  return std::max(a.pre_size, b.pre_size) < std::min(a.pre_size * a.size, b.pre_size * b.size);
+}
+
+// Axes of the mesh, or parts of them, that have nothing in common.
 void check_axes(std::string_view op, const Mesh& mesh, const std::vector<std::string>& axes) {
-  std::set<std::string> seen;
+  std::vector<AxisRef> seen;
   for (const std::string& axis : axes) {
-    const AxisRef ref = parse_axis_ref(axis);
+    AxisRef ref = parse_axis_ref(axis);
     if (!mesh.has_axis(ref.name)) sharding_error(op, "expected axes of {}, got '{}'", mesh, axis);
-    if (!seen.insert(axis).second)
-      sharding_error(op, "expected distinct axes, got '{}' twice", axis);
+    const int64_t full = mesh.axis_size(ref.name);
+    if (!ref.is_whole() && (full % ref.pre_size != 0 || full / ref.pre_size % ref.size != 0))
+      sharding_error(op, "expected a part that divides axis '{}' of size {}, got '{}'", ref.name,
+                     full, axis);
+    for (size_t k = 0; k < seen.size(); ++k) {
+      if (axes[k] == axis) sharding_error(op, "expected distinct axes, got '{}' twice", axis);
+      if (overlap(seen[k], ref))
+        sharding_error(op, "expected axes that do not overlap, got '{}' and '{}'", axes[k], axis);
+    }
+    seen.push_back(std::move(ref));
   }
 }
 

@@ -279,6 +279,28 @@ TEST(Collectives, UnboundAxes) {
   });
 }
 
+TEST(Collectives, RefuseAxesThatOverlap) {
+  const auto infer = [](std::vector<std::string> axes) {
+    Type x{float32, {4}};
+    x.varying = {"x", "y"};
+    return all_reduce_op.infer(std::span(&x, 1), AllReduceParams{mesh(), std::move(axes)});
+  };
+  EXPECT_NO_THROW(infer({"y:(1)2", "x", "y:(2)2"}));
+  expect_error(ErrorKind::kSharding,
+               "[all_reduce] expected axes that do not overlap, got 'y' and 'y:(1)2'", [&] {
+                 infer({"y", "y:(1)2"});
+               });
+  expect_error(ErrorKind::kSharding,
+               "[all_reduce] expected axes that do not overlap, got 'y:(2)2' and 'y:(1)4'", [&] {
+                 infer({"y:(2)2", "y:(1)4"});
+               });
+  expect_error(ErrorKind::kSharding,
+               "[all_reduce] expected a part that divides axis 'y' of size 4, got 'y:(2)4'",
+               [&] { infer({"y:(2)4"}); });
+  expect_error(ErrorKind::kSharding, "expected an axis or a part of one as x:(1)2, got 'y:(0)2'",
+               [&] { infer({"y:(0)2"}); });
+}
+
 TEST(Collectives, Errors) {
   expect_refused(ErrorKind::kValue, "[psum] expected at least one mesh axis", [](const Arrays& a) {
     return Arrays{lax::psum(a[0], std::vector<std::string>{})};

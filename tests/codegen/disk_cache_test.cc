@@ -201,7 +201,7 @@ TEST_F(DiskCacheTest, FolderThatOthersMayWriteIsRefused) {
     cache.flush();
     EXPECT_EQ(files().size(), 1u);
     EXPECT_TRUE(warnings.one_says("expected nobody else to be allowed to write it"))
-        << testing::PrintToString(warnings.texts());
+        << ::testing::PrintToString(warnings.texts());
     EXPECT_TRUE(warnings.one_says("TESSERA_CACHE_DIR"));
   }
   fs::permissions(folder_, fs::perms::owner_all);

@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "tessera/base/thread_pool.h"
 #include "tests/compile/devices.h"
 
 namespace tessera {

@@ -12,10 +12,10 @@
 #include "tessera/base/fork.h"
 #include "tessera/base/thread_pool.h"
 #include "tessera/codegen/canonical.h"
-#include "tessera/codegen/compile_gate.h"
 #include "tessera/codegen/disk_cache.h"
 #include "tessera/codegen/emit.h"
 #include "tessera/codegen/kernel_cache.h"
+#include "tessera/codegen/library_gate.h"
 #include "tessera/codegen/object_code.h"
 
 namespace tessera::codegen {
@@ -80,7 +80,7 @@ KernelCompiler& KernelCompiler::process() {
     auto* made = new KernelCompiler();
     // The compiler outlives everything; LLVM and what is yet to be written do not.
     std::atexit([] {
-      CompileGate::process().close();
+      LibraryGate::process().close();
       process().flush();
     });
     return made;
@@ -133,7 +133,7 @@ std::vector<KernelCode> KernelCompiler::Impl::compile(const std::vector<Unit>& u
     jobs.push_back({&unit, {}, nullptr});
   }
   std::atomic<size_t> next{0};
-  const CompileGate::Pass pass;
+  const LibraryGate::Pass pass;
   run_on_threads(static_cast<int64_t>(jobs.size()), [&] {
     for (size_t i; (i = next++) < jobs.size();) {
       try {

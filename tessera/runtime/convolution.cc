@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tessera/base/thread_pool.h"
+#include "tessera/codegen/library_gate.h"
 #include "tessera/runtime/buffer.h"
 #include "tessera/runtime/conv_library.h"
 #include "tessera/runtime/conv_shape.h"
@@ -56,9 +57,7 @@ HostCall in_float32(std::shared_ptr<const ConvLibrary> code, const Type& lhs, co
   };
 }
 
-}  // namespace
-
-HostCall make_convolution(const ConvolutionParams& params, const Type& lhs, const Type& rhs,
+HostCall convolution_call(const ConvolutionParams& params, const Type& lhs, const Type& rhs,
                           const Type& result) {
   const DType in = lhs.dtype, out = result.dtype;
   if (result.elements() == 0) return [](auto, auto) {};
@@ -77,6 +76,18 @@ HostCall make_convolution(const ConvolutionParams& params, const Type& lhs, cons
   const auto code = std::make_shared<const ConvWindows>(shape, in, out);
   return [code](std::span<const void* const> x, std::span<void* const> y) {
     code->run(x[0], x[1], y[0]);
+  };
+}
+
+}  // namespace
+
+HostCall make_convolution(const ConvolutionParams& params, const Type& lhs, const Type& rhs,
+                          const Type& result) {
+  const codegen::LibraryGate::Pass making;
+  return [call = convolution_call(params, lhs, rhs, result)](std::span<const void* const> x,
+                                                             std::span<void* const> y) {
+    const codegen::LibraryGate::Pass pass;
+    call(x, y);
   };
 }
 

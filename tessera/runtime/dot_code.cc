@@ -6,6 +6,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/thread_pool.h"
+#include "tessera/codegen/library_gate.h"
 #include "tessera/runtime/buffer.h"
 #include "tessera/runtime/dot_operand.h"
 #include "tessera/runtime/dot_shape.h"
@@ -170,6 +171,7 @@ class DotCode final : public StepCode {
   int64_t workspace_bytes() const override { return workspace_; }
 
   void run(const SlotRef* slots, std::byte* work) const override {
+    const codegen::LibraryGate::Pass pass;
     Spare spare;
     lhs_.prepare(slots, work, spare.lhs);
     rhs_.prepare(slots, work + rhs_work_, spare.rhs);

@@ -144,9 +144,10 @@ TEST_F(Routines, CarriesOfNarrowAndWideDTypesBesideEachOther) {
               0, 9,
               [](const Array& i, const State& s) {
                 const auto& [a, b, done, count, c, d] = s;
-                const Array now = done || a > 3;
+                const Array now = logical_or(done, a > 3);
                 return State(where(now, a, a * 1.25f + b), where(now, b, b + 0.125f), now,
-                             count + astype(!now, int8), c + astype(i, float64), roll(d, 1) + a);
+                             count + astype(logical_not(now), int8), c + astype(i, float64),
+                             roll(d, 1) + a);
               },
               State(x, x * 0.5f, x > 100, steps, astype(x, float64), x));
         },

@@ -257,17 +257,22 @@ bool Planner::covers_elements(const Group& group, const Access& access) const {
     while (next < dims.size() && group.extents[dims[next]] == 1) ++next;
     return next == dims.size();
   };
-  boost::container::small_vector<int, 8> dims;
-  for (int d = 0; d < group.root_rank; ++d) dims.push_back(d);
-  if (covers(dims)) return true;
+  using Dimensions = boost::container::small_vector<int, 8>;
+  const auto first = [](int rank) {
+    Dimensions dims;
+    for (int d = 0; d < rank; ++d) dims.push_back(d);
+    return dims;
+  };
+  if (covers(first(group.root_rank))) return true;
   if (!group.structured) return false;
+  const Dimensions parallel = first(group.parallel_rank);
   for (const auto& family : group.families) {
-    dims.resize(group.parallel_rank);
+    Dimensions dims = parallel;
     dims.insert(dims.end(), family.begin(), family.end());
     // A reduction over major dimensions reads them before the parallel ones.
     if (covers(dims)) return true;
     dims.assign(family.begin(), family.end());
-    for (int d = 0; d < group.parallel_rank; ++d) dims.push_back(d);
+    dims.insert(dims.end(), parallel.begin(), parallel.end());
     if (covers(dims)) return true;
   }
   return false;

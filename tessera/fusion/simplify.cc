@@ -8,6 +8,7 @@
 #include "tessera/ops/constant.h"
 #include "tessera/ops/convert.h"
 #include "tessera/ops/elementwise.h"
+#include "tessera/ops/identity.h"
 #include "tessera/ops/reshape.h"
 #include "tessera/ops/select.h"
 #include "tessera/ops/slice.h"
@@ -181,6 +182,7 @@ ValueId Simplifier::rewrite(Op op, const Type& type) {
   if (!op.operands.empty() && same_array(op.operands[0], type)) {
     const ValueId x = op.operands[0];
     if (op.def == &reshape_op || op.def == &convert_op) return x;
+    if (op.def == &stop_gradient_op || op.def == &checkpoint_name_op) return x;
     if (op.def == &broadcast_in_dim_op &&
         op.params.as<BroadcastParams>().dims == iota_dims(type.rank()))
       return x;

@@ -1,6 +1,8 @@
 #include "tessera/fusion/simplify.h"
 
 #include "fusion_testing.h"
+#include "tessera/ops/identity.h"
+#include "tessera/ops/select.h"
 
 namespace tessera::fusion_testing {
 namespace {
@@ -42,6 +44,18 @@ TEST(Simplify, NeutralElements) {
   EXPECT_EQ(count(float32, [](const Arrays& x) { return Arrays{-(-x[0])}; }), 0u);
   // -0 + 0 is 0.
   EXPECT_EQ(count(float32, [](const Arrays& x) { return Arrays{x[0] + 0}; }), 2u);
+}
+
+// A mapped cond keeps derivatives out of the branch that is not taken; its values it has for
+// nothing.
+TEST(Simplify, WhatOnlyDerivativesSeeIsGone) {
+  EXPECT_EQ(ops_left({f32({4})},
+                     [](const Arrays& x) {
+                       const Array taken = lax::gt(x[0], lax::full_like(x[0], 0));
+                       const Array named = lax::checkpoint_name(x[0], "x");
+                       return Arrays{lax::exp(lax::select(taken, named, lax::stop_gradient(x[0])))};
+                     }),
+            1u);
 }
 
 TEST(Simplify, WhatHasNoElementsIsAConstant) {

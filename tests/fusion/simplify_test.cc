@@ -2,7 +2,6 @@
 
 #include "fusion_testing.h"
 #include "tessera/ops/identity.h"
-#include "tessera/ops/select.h"
 
 namespace tessera::fusion_testing {
 namespace {

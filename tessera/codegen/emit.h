@@ -137,7 +137,7 @@ class KernelEmitter {
   void emit_column_loop(int l);
   void emit_inner();
   void emit_row_loop(int l);
-  void emit_lanes(int l, int64_t extent, std::vector<Value*>& accumulators);
+  void prefetch_next_row(int l);
   void emit_once(int l);
   void decompose(Value* flat, size_t dims);
   void set_masks(int unroll, Value* count);

@@ -348,6 +348,47 @@ void KernelEmitter::emit_body(int l, std::vector<Value*>& accumulators) {
   for (int earlier = 0; earlier < l; ++earlier)
     id += static_cast<int>(k_.loops[earlier].stores.size());
   for (const KernelStore& store : k_.loops[l].stores) emit_store(store, id++);
+  prefetch_next_row(l);
+}
+
+// While the later loops over a row compute, what the first will read of the next row is on its way:
+// alone, it would wait for memory. The later loops share the lines.
+void KernelEmitter::prefetch_next_row(int l) {
+  constexpr int64_t kLine = 64, kLeastBytes = 1 << 10, kMostBytes = 1 << 18;
+  constexpr int kIntoSecondLevel = 2, kData = 1;
+  if (along_parallel_ || !padded_.empty() || !masks_.empty() || k_.parallel.empty()) return;
+  const auto same_rows = [&](int other) { return k_.loops[other].extents == k_.loops[l].extents; };
+  int first = 0;
+  while (!same_rows(first)) ++first;
+  if (first == l) return;
+  int later = 0, turn = 0;
+  for (int other = first + 1; other < static_cast<int>(k_.loops.size()); ++other) {
+    if (other == l) turn = later;
+    later += same_rows(other);
+  }
+  int id = 0;
+  for (int node : needed_nodes(first)) {
+    const KernelNode& load = k_.nodes[node];
+    if (load.kind != NodeKind::kLoad || !load.dynamic.empty() || load.guard >= 0 ||
+        lane_stride(load.address) != 1 || load.address.parallel.back() == 0)
+      continue;
+    const KernelBuffer& buffer = k_.buffers[load.buffer];
+    int64_t bytes = itemsize(buffer.dtype);
+    const int64_t vector = lanes_ * bytes;
+    for (int64_t extent : k_.loops[l].extents) bytes *= extent;
+    if (buffer.kind != BufferKind::kInput || bytes < kLeastBytes || bytes > kMostBytes) continue;
+    Affine next = load.address;
+    next.offset += next.parallel.back();
+    --id;
+    for (int u = 0; u < unroll_; ++u) {
+      if (u * vector % kLine != 0 || (unroll_ >= later && u % later != turn)) continue;
+      Value* pointer = pointer_to(load.buffer, next, id, top(), u);
+      use_scope(top());
+      b_.CreateIntrinsic(
+          llvm::Intrinsic::prefetch, {pointer->getType()},
+          {pointer, b_.getInt32(0), b_.getInt32(kIntoSecondLevel), b_.getInt32(kData)});
+    }
+  }
 }
 
 void KernelEmitter::emit_store(const KernelStore& store, int id) {

@@ -160,6 +160,27 @@ TEST(Loops, Softmax) {
   }
 }
 
+// While a row is computed the next one comes from memory; a row that is read once needs no help.
+TEST(Loops, RowsAreFetchedAhead) {
+  const auto fetches = [](int loops, int64_t n) {
+    KernelMaker m;
+    const int x = m.buffer(float32, 4 * n), y = m.buffer(float32, 4 * n, BufferKind::kOutput);
+    m.k.parallel = {4};
+    m.k.vectorize = kInner;
+    for (int l = 0; l < loops; ++l) m.loop({n});
+    m.reduce(0, ReduceKind::kMax, m.load(x, {0, {n}, {1}}), m.number(float32, -INFINITY));
+    if (loops > 1) {
+      const int shifted = m.op(kSub, float32, {m.load(x, {0, {n}, {1}}, 1), m.reduced(float32, 0)});
+      m.store(y, {0, {n}, {1}}, shifted, 1);
+    }
+    return KernelCompiler::process().llvm_ir(m.k).find("llvm.prefetch") != std::string::npos;
+  };
+  EXPECT_TRUE(fetches(2, 1000));
+  EXPECT_FALSE(fetches(2, 100)) << "short rows";
+  EXPECT_FALSE(fetches(2, 1 << 20)) << "rows that do not fit the cache";
+  EXPECT_FALSE(fetches(1, 1000));
+}
+
 // Sums over two extents at once, contiguous and not; lanes along the last.
 TEST(Loops, NestedExtents) {
   for (auto vectorize : {Kernel::Vectorize::kParallel, kInner}) {

@@ -1,0 +1,108 @@
+// Programs that the generator found and reduced, each with the cause that was mended: what one
+// device, or the arithmetic by hand, gives.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tessera/tessera.h"
+
+namespace tessera {
+namespace {
+
+class Found : public testing::Test {
+ protected:
+  void SetUp() override {
+    initialize({.devices = "cpu:8"});
+    enable_x64(true);
+  }
+  void TearDown() override { enable_x64(false); }
+  Mesh two_by_two() { return make_mesh({2, 2}, {"a", "b"}); }
+};
+
+std::vector<double> elements(const Array& x) {
+  const Literal wide = astype(x, float64).to_host();
+  return {wide.data<double>(), wide.data<double>() + wide.elements()};
+}
+using Numbers = std::vector<double>;
+
+// A block of a manual axis is padded for the automatic axis that cuts it unevenly: the whole was
+// laid out as one list of shards, with the padding at its end.
+TEST_F(Found, ManualBlocksThatAnAutomaticAxisCutsUnevenly) {
+  const Mesh mesh = two_by_two();
+  const auto f = jit([&](const Array& x) {
+    return shard_map(
+        [](const Array& v) { return v * 2; },
+        {.mesh = mesh, .in_specs = {P()}, .out_specs = {P("a")}, .axis_names = {"a"}})(x);
+  });
+  EXPECT_EQ(elements(f(device_put(array({-0.5}), NamedSharding(mesh, P("b"))))), (Numbers{-1, -1}));
+  EXPECT_EQ(elements(f(device_put(array({1., 2., 3.}), NamedSharding(mesh, P("b"))))),
+            (Numbers{2, 4, 6, 2, 4, 6}));
+}
+
+TEST_F(Found, AutomaticAxesThatCutAManualBlockUnevenly) {
+  const Mesh mesh = two_by_two();
+  const auto f = jit([&](const Array& x) {
+    return shard_map([](const Array& v) { return v + 1; }, {.mesh = mesh,
+                                                            .in_specs = {P(None, "b")},
+                                                            .out_specs = {P(None, "b")},
+                                                            .axis_names = {"b"}})(x);
+  });
+  const Array x = reshape(arange(12.), {2, 6});
+  const Array cut = device_put(x, NamedSharding(mesh, P(None, joint("a", "b"))));
+  EXPECT_EQ(elements(f(cut)), elements(x + 1));
+}
+
+// The rule carried its values beside the tangents, so that they were recorded in the linear
+// program.
+TEST_F(Found, RulesOfCustomJvpWithALoop) {
+  const auto f = [](const Array& x) {
+    return fori_loop(
+        0, 3, [](const Array&, const Array& c) { return sin(c); }, x);
+  };
+  const auto g = custom_jvp(
+      f, [&](const std::tuple<Array>& x, const std::tuple<Array>& t) { return jvp(f, x, t); });
+  const auto loss = [&](const Array& x) { return sin(g(x)); };
+  const double a = std::sin(0.3), b = std::sin(a), c = std::sin(b);
+  EXPECT_NEAR(grad(loss)(Array(0.3)).item<double>(),
+              std::cos(c) * std::cos(b) * std::cos(a) * std::cos(0.3), 1e-12);
+}
+
+// Inside a loop the axis of the vmap was looked for in the mesh.
+TEST_F(Found, AxisOfAVmapInsideALoop) {
+  const auto f = [](const Array& x) {
+    return fori_loop(
+        0, 2,
+        [&](const Array&, const Array& c) {
+          return c + psum(x, "i") * astype(axis_index("i"), float64);
+        },
+        x);
+  };
+  const Array x = array({1., 2., 3.});
+  EXPECT_EQ(elements(vmap(f, {.axis_name = "i"})(x)), (Numbers{1, 14, 27}));
+  const auto total = [&](const Array& v) { return sum(vmap(f, {.axis_name = "i"})(v)); };
+  EXPECT_EQ(elements(grad(total)(x)), (Numbers{7, 7, 7}));
+}
+
+// The product of all others of one element is empty.
+TEST_F(Found, RunningProductsAlongAnExtentOfOne) {
+  const auto loss = [](const Array& x) {
+    return sum(cumprod(x, {.axis = 1}) * array({{2.}, {3.}}));
+  };
+  EXPECT_EQ(elements(grad(loss)(array({{5.}, {7.}}))), (Numbers{2, 3}));
+}
+
+// Values that are used both ways, as they are and varying: each use is summed by itself.
+TEST_F(Found, ParametersThatAreUsedBothWays) {
+  const Mesh mesh = make_mesh({2}, {"a"});
+  const Array w = Array(0.7), x = array({0.3, -0.5});
+  const auto loss = [&](const Array& v) {
+    return shard_map(
+        [](const Array& w, const Array& x) { return w * w / 2 + psum(sum(w * x), "a"); },
+        {.mesh = mesh, .in_specs = {P(), P("a")}, .out_specs = {P()}})(v, x);
+  };
+  EXPECT_NEAR(grad(loss)(w).item<double>(), 0.7 - 0.2, 1e-12);
+  EXPECT_NEAR(jit(grad(loss))(w).item<double>(), 0.7 - 0.2, 1e-12);
+}
+
+}  // namespace
+}  // namespace tessera

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "tessera/base/error.h"
+#include "tessera/base/thread_pool.h"
 
 namespace tessera::codegen {
 namespace {
@@ -35,6 +36,7 @@ LibraryGate& LibraryGate::process() {
 }
 
 LibraryGate::Pass::Pass() {
+  thread_pool();  // takes part in forks, so it is not made while one may wait for the gate
   close_at_exit_of_this_thread();
   if (passes == 0) process().enter();
   ++passes;

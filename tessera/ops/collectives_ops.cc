@@ -222,6 +222,16 @@ std::vector<Type> infer_axis_index(std::span<const Type> x, const AxisIndexParam
   return {Type{.dtype = int32, .shape = {}, .varying = sorted(p.axes)}};
 }
 
+// What varies already is not cast again: a cotangent is summed over the axes that are added alone.
+PcastParams retype_pcast(std::span<const Type> x, const PcastParams& p) {
+  PcastParams q = p;
+  if (x.size() == 1)
+    std::erase_if(q.axes, [&](const std::string& axis) {
+      return std::count(x[0].varying.begin(), x[0].varying.end(), axis) > 0;
+    });
+  return q;
+}
+
 std::vector<Type> infer_pcast(std::span<const Type> x, const PcastParams& p) {
   expect_operands("pcast", x, 1);
   check_axes("pcast", p.mesh, p.axes);
@@ -570,6 +580,7 @@ const OpDef& pcast_op = define<PcastParams>({
     .dialect = "tessera",
     .attributes = {"mesh", "axes"},
     .infer = infer_pcast,
+    .retype = retype_pcast,
     .evaluate_spmd = evaluate_pcast,
     .factors = same_shape_factors<PcastParams>,
     .lower = CollectiveLowering{CollectiveKind::kCast},

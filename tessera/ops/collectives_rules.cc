@@ -84,6 +84,7 @@ Array transposed(const Array& ct, const CollectiveBroadcastParams& p) {
 }
 
 Array transposed(const Array& ct, const PcastParams& p) {
+  if (p.axes.empty()) return ct;
   return bind1(all_reduce_op, AllReduceParams{p.mesh, p.axes, {}, ReduceKind::kSum},
                {varying(ct, p.mesh, p.axes)});
 }

@@ -83,10 +83,11 @@ Array sign_tangent(const Array& t, const Array& x, const Array& z) {
   return select(x == 0, full_like(x, 0), across / radius);
 }
 
-// At a tie both operands get half.
-Array share_of_extremum(const Array& x, const Array& other, const Array& z) {
-  const Array one = full_like(z, 1), nothing = full_like(z, 0);
-  return select(x == z, select(other == z, full_like(z, 0.5), one), nothing);
+// 1 where x is the greater, 0 where y is, at a tie half to both. By the operands alone: they may be
+// computed again, with other roundings than those of the extremum, which then equals neither.
+Array share_of_greater(const Array& x, const Array& y) {
+  const Array one = full_like(x, 1), nothing = full_like(x, 0);
+  return select(x > y, one, select(x == y, full_like(x, 0.5), nothing));
 }
 
 // d(x**y)/dx, without 0 * inf where y is 0.

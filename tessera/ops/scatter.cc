@@ -244,6 +244,7 @@ JvpResult jvp_scatter(std::span<const Array> x, std::span<const Array> t, const 
   JvpResult out{.primals = tessera::bind(scatter_op, p, x)};
   out.tangents.resize(1);
   if ((!t[0].defined() && !t[2].defined()) || !is_inexact(x[0].dtype())) return out;
+  if (x[0].type().elements() == 0) return out;  // nothing is updated, wherever the indices point
   switch (p.kind) {
     case ScatterKind::kSet:
       out.tangents[0] = set_tangent(x, t, p);

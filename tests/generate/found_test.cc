@@ -12,7 +12,7 @@ namespace {
 class Found : public testing::Test {
  protected:
   void SetUp() override {
-    initialize({.devices = "cpu:8"});
+    initialize({.devices = "cpu:4"});
     enable_x64(true);
   }
   void TearDown() override { enable_x64(false); }
@@ -93,8 +93,8 @@ TEST_F(Found, RunningProductsAlongAnExtentOfOne) {
 
 // Values that are used both ways, as they are and varying: each use is summed by itself.
 TEST_F(Found, ParametersThatAreUsedBothWays) {
-  const Mesh mesh = make_mesh({2}, {"a"});
-  const Array w = Array(0.7), x = array({0.3, -0.5});
+  const Mesh mesh = make_mesh({4}, {"a"});
+  const Array w = Array(0.7), x = array({0.3, -0.5, 0.1, -0.1});
   const auto loss = [&](const Array& v) {
     return shard_map(
         [](const Array& w, const Array& x) { return w * w / 2 + psum(sum(w * x), "a"); },
@@ -102,6 +102,54 @@ TEST_F(Found, ParametersThatAreUsedBothWays) {
   };
   EXPECT_NEAR(grad(loss)(w).item<double>(), 0.7 - 0.2, 1e-12);
   EXPECT_NEAR(jit(grad(loss))(w).item<double>(), 0.7 - 0.2, 1e-12);
+}
+
+// all_to_all casts its operand where the body's types say so; where the loop casts its constants
+// already, the cast adds nothing, and its cotangent was summed a second time.
+TEST_F(Found, CastsOfWhatVariesAlready) {
+  const Mesh mesh = make_mesh({4}, {"a"});
+  const Array w = reshape(arange(16.), {4, 4});
+  const auto loss = [&](const Array& x) {
+    const auto body = [&](const Array&) {
+      return scan(
+                 [&](const std::vector<Array>& carry, const std::vector<Array>&) {
+                   return std::pair(carry, std::vector{all_to_all(x, "a", 0, 0, {.tiled = true})});
+                 },
+                 std::vector<Array>{}, std::vector<Array>{}, {.length = 1})
+          .second[0];
+    };
+    const auto f =
+        shard_map(body, {.mesh = mesh, .in_specs = {P()}, .out_specs = {P(None, None, "a")}});
+    return sum(f(Array(0.)) * w);
+  };
+  // Device d gets row d of each device: column d of the result.
+  EXPECT_EQ(elements(grad(loss)(array({{1.}, {2.}, {3.}, {4.}}))), (Numbers{24, 28, 32, 36}));
+}
+
+// The second kernel computed the operands again with another rounding, so that none of them was
+// equal to the maximum of the first.
+TEST_F(Found, ExtremaOfWhatIsComputedAgain) {
+  const auto loss = [](const Array& x) {
+    const Array y = rsqrt(square(x) + 0.7), h = hypot(y, square(y) + 0.3);
+    return sum(sin(flip(h, 0) + 0.3)) + sum(sin(lgamma(square(y) + 0.5) + 0.6));
+  };
+  const std::vector<double> at = {-0.6088687181472778, -0.9010280966758728};
+  const std::vector<double> g = elements(jit(grad(loss))(from_host(at, Shape{2})));
+  for (size_t k = 0; k < 2; ++k) {
+    std::vector<double> up = at, down = at;
+    up[k] += 1e-6;
+    down[k] -= 1e-6;
+    const double rise = loss(from_host(up, Shape{2})).item<double>() -
+                        loss(from_host(down, Shape{2})).item<double>();
+    EXPECT_NEAR(g[k], rise / 2e-6, 1e-6);
+  }
+}
+
+TEST_F(Found, ExtremaScatteredIntoNothing) {
+  const auto loss = [](const Array& x, const Array& v) { return sum(at(x)[{arange(1)}].max(v)); };
+  const auto [gx, gv] = grad<0, 1>(loss)(zeros({0}, float64), Array(0.5));
+  EXPECT_EQ(gx.shape(), Shape{0});
+  EXPECT_EQ(gv.item<double>(), 0);
 }
 
 }  // namespace

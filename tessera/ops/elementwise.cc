@@ -87,7 +87,10 @@ Array sign_tangent(const Array& t, const Array& x, const Array& z) {
 // computed again, with other roundings than those of the extremum, which then equals neither.
 Array share_of_greater(const Array& x, const Array& y) {
   const Array one = full_like(x, 1), nothing = full_like(x, 0);
-  return select(x > y, one, select(x == y, full_like(x, 0.5), nothing));
+  const Array greater = is_complex(x.dtype())  // by the real parts, then by the imaginary ones
+                            ? select(real(x) == real(y), imag(x) > imag(y), real(x) > real(y))
+                            : x > y;
+  return select(greater, one, select(x == y, full_like(x, 0.5), nothing));
 }
 
 // d(x**y)/dx, without 0 * inf where y is 0.

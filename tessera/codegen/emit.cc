@@ -56,7 +56,6 @@ void KernelEmitter::analyse() {
   depth_.assign(n, 0);
   by_lane_.assign(n, 0);
   fused_.assign(n, 0);
-  product_of_.assign(n, -1);
   std::vector<int> uses(n, 0);
   for (size_t i = 0; i < n; ++i) {
     const KernelNode& node = k_.nodes[i];
@@ -92,30 +91,19 @@ void KernelEmitter::analyse() {
       if (store.guard >= 0) ++uses[store.guard];
     }
   }
-  // a * b + c is one fused operation, as in XLA, wherever the product has no other use: decided
-  // here, so that it is the same in every copy of the body.
-  auto absorbable = [&](int arg, int user_depth) {
+  // A product that only a sum over it reads is added with one rounding: decided here, so that it is
+  // the same in every copy of the body.
+  auto absorbable = [&](int arg) {
     const KernelNode& p = k_.nodes[arg];
     return p.kind == NodeKind::kScalarOp && p.op == ScalarOp::kMul && is_floating(p.dtype) &&
-           uses[arg] == 1 && depth_[arg] == user_depth;
+           uses[arg] == 1;
   };
-  for (size_t i = 0; i < n; ++i) {
-    const KernelNode& node = k_.nodes[i];
-    if (node.kind != NodeKind::kScalarOp || !is_floating(node.dtype)) continue;
-    if (node.op != ScalarOp::kAdd && node.op != ScalarOp::kSub) continue;
-    for (int side = 0; side < 2 && product_of_[i] < 0; ++side) {
-      if (!absorbable(node.args[side], depth_[i])) continue;
-      product_of_[i] = side;
-      fused_[node.args[side]] = 1;
-    }
-  }
   for (const KernelLoop& loop : k_.loops) {
     for (const KernelReduction& r : loop.reductions) {
       const int node = r.nodes[0];
       const bool held_alike =
           register_bytes(accumulator_dtype(r, 0)) == register_bytes(k_.nodes[node].dtype);
-      if (r.kind == ReduceKind::kSum && held_alike && absorbable(node, depth_[node]))
-        fused_[node] = 1;
+      if (r.kind == ReduceKind::kSum && held_alike && absorbable(node)) fused_[node] = 1;
     }
   }
 }
@@ -169,33 +157,11 @@ Val KernelEmitter::compute(int node, int u) {
   const KernelNode& n = k_.nodes[node];
   if (n.kind == NodeKind::kLoad) return compute_load(node, u);
   if (n.kind == NodeKind::kIndex) return compute_index(node, u);
-  if (product_of_[node] >= 0) return compute_fused(node, u);
   boost::container::small_vector<Val, 3> args;
   for (int arg : n.args) args.push_back(value(arg, u));
   const int scope = depth_[node];
   use_scope(scope);
   const Val result = emit_scalar_op(ir_, n.op, n.dtype, k_.nodes[n.args.back()].dtype, args);
-  keep_scope(scope);
-  return result;
-}
-
-// a * b + c and its relatives, with one rounding.
-Val KernelEmitter::compute_fused(int node, int u) {
-  const KernelNode& n = k_.nodes[node];
-  const int side = product_of_[node];
-  const KernelNode& product = k_.nodes[n.args[side]];
-  const Val a = value(product.args[0], u), c = value(product.args[1], u);
-  const Val other = value(n.args[1 - side], u);
-  const int scope = depth_[node];
-  use_scope(scope);
-  const bool subtract = n.op == ScalarOp::kSub;
-  auto maybe_lanes = [&](Val v) {
-    return Vec(ir_, by_lane_[node] ? broadcast_val(ir_, v).re : v.re);
-  };
-  Vec x = maybe_lanes(a), y = maybe_lanes(c), z = maybe_lanes(other);
-  if (subtract && side == 0) z = -z;
-  if (subtract && side == 1) x = -x;
-  const Val result{fma(x, y, z).v, nullptr, n.dtype == float32 || n.dtype == float64};
   keep_scope(scope);
   return result;
 }

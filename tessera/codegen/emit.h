@@ -153,7 +153,6 @@ class KernelEmitter {
   Val compute(int node, int u);
   Val compute_load(int node, int u);
   Val compute_index(int node, int u);
-  Val compute_fused(int node, int u);
   Value* address_sum(const Affine& address, int id, int scope);
   Value* pointer_sum(int buffer, const Affine& address, int id, int scope);
   std::vector<std::pair<Value*, int64_t>> terms_of(const Affine& address, int scope) const;
@@ -190,11 +189,10 @@ class KernelEmitter {
   bool single_ = false;  // one element: no vectors
   int lanes_;
 
-  std::vector<int> depth_;       // of a node: see scope_of
-  std::vector<char> by_lane_;    // of a node
-  std::vector<char> fused_;      // a product that its only user absorbs
-  std::vector<int> product_of_;  // the operand that is such a product, or -1
-  std::vector<char> written_;    // buffers that the kernel stores to
+  std::vector<int> depth_;     // of a node: see scope_of
+  std::vector<char> by_lane_;  // of a node
+  std::vector<char> fused_;    // a product that the sum over it, its only user, absorbs
+  std::vector<char> written_;  // buffers that the kernel stores to
 
   std::vector<Scope> scopes_;
   std::vector<llvm::BasicBlock*> entries_;  // of the open blocks

@@ -401,6 +401,22 @@ Val bitcast(Ir& ir, DType from, DType to, Val value) {
   return {b.CreateBitCast(bits.v, bits.with(register_type(b.getContext(), to)))};
 }
 
+// Whether elements that are nearly the same may give results that are not.
+bool jumps(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::kRem:
+    case ScalarOp::kSign:
+    case ScalarOp::kFloor:
+    case ScalarOp::kCeil:
+    case ScalarOp::kRoundEven:
+    case ScalarOp::kRoundAway:
+    case ScalarOp::kIsFinite:
+      return true;
+    default:
+      return op >= ScalarOp::kEq && op <= ScalarOp::kGe;
+  }
+}
+
 }  // namespace
 
 llvm::Type* register_type(llvm::LLVMContext& context, DType dtype) {
@@ -575,6 +591,9 @@ Val emit_scalar_op(Ir& ir, ScalarOp op, DType result, DType operand, std::span<c
     Vec value{ir, from_half_bits(ir, operand, r.v).re};
     return {select(is_nan(fx) | is_nan(fy), fx + fy, value).v};
   }
+  // Results that jump are those of the elements as they would be stored.
+  if (is_half(operand) && jumps(op))
+    for (Val& arg : args) arg = rounded_val(ir, operand, arg);
   const bool rounds = is_half(operand) && is_half(result);
   const bool exact = op == ScalarOp::kNeg || op == ScalarOp::kAbs || op == ScalarOp::kMin ||
                      op == ScalarOp::kMax || op == ScalarOp::kSign || op == ScalarOp::kFloor ||

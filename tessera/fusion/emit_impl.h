@@ -29,11 +29,13 @@ class Emitter::Impl final : public ExprBuilder {
         level_of_(graph.ops.size(), 0),
         reduced_(graph.ops.size()) {
     estimate_work();
+    find_joined();
   }
 
   std::variant<EmittedKernel, int> emit(int group);
 
   Expr apply(ScalarOp op, DType result, std::span<const Expr> args) override {
+    if (const int joined = join_product(op, result, args); joined >= 0) return {joined};
     KernelNode node{.kind = NodeKind::kScalarOp, .dtype = result, .op = op, .loop = loop_};
     for (Expr e : args) node.args.push_back(e.id);
     return {add(std::move(node))};
@@ -62,6 +64,9 @@ class Emitter::Impl final : public ExprBuilder {
   };
 
   void estimate_work();
+  void find_joined();
+  bool is_joined(int v) const;
+  int join_product(ScalarOp op, DType result, std::span<const Expr> args);
   EmittedKernel attempt();
   void block_transposes();
   void choose_lanes();
@@ -111,7 +116,8 @@ class Emitter::Impl final : public ExprBuilder {
   const Graph& g_;
   const Plan& plan_;
   const int64_t last_level_cache_;
-  std::vector<float> work_;  // of one element of a value, computed from what is stored
+  std::vector<float> work_;   // of one element of a value, computed from what is stored
+  std::vector<char> joined_;  // a product that the sum which alone reads it takes in
 
   int group_ = 0;
   const Group* plan_group_ = nullptr;
@@ -126,6 +132,9 @@ class Emitter::Impl final : public ExprBuilder {
   std::vector<LoopKey> loops_;
 
   int stamp_ = 0, loop_ = 0, pointwise_index_ = 0;
+  // Of the pointwise op that is emitted: its first node, and which earlier ones it may take in.
+  int first_of_op_ = 0;
+  boost::container::small_vector<int, 2> products_;
   Kernel kernel_;
   std::vector<int> values_;                              // of the buffers
   std::vector<IndexExpr> addresses_;                     // of the nodes

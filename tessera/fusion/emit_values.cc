@@ -19,6 +19,51 @@ DType index_dtype(int64_t max) {
 
 }  // namespace
 
+// a * b + c is one operation with one rounding, as in XLA, where the sum alone reads the product.
+// What is computed again in another kernel has to have the same bits (the derivative of a maximum
+// compares it with the maximum that was stored): so the graph and what is stored decide, not what a
+// kernel happens to hold.
+void Emitter::Impl::find_joined() {
+  joined_.assign(g_.values.size(), 0);
+  for (size_t v = 0; v < g_.values.size(); ++v) joined_[v] = is_joined(static_cast<int>(v));
+}
+
+bool Emitter::Impl::is_joined(int v) const {
+  const int64_t elements = g_.values[v].elements();
+  while (true) {
+    const GraphValue& value = g_.values[v];
+    if (plan_.stored[v] || value.users.size() != 1 || value.elements() != elements) return false;
+    const GraphOp& user = g_.ops[value.users[0]];
+    if (std::count(user.operands.begin(), user.operands.end(), v) != 1) return false;
+    const bool moves = user.kind == OpKind::kReshape ||
+                       (user.kind == OpKind::kIndexMap && user.mapping.pieces.size() == 1);
+    if (!moves)
+      return user.kind == OpKind::kPointwise && g_.values[user.results[0]].elements() == elements;
+    v = user.results[0];
+  }
+}
+
+// The sum or difference as one node with a product among its operands, or -1. Products within the
+// emitted op are always joined; beyond it, those of `joined_`.
+int Emitter::Impl::join_product(ScalarOp op, DType result, std::span<const Expr> args) {
+  if ((op != ScalarOp::kAdd && op != ScalarOp::kSub) || !is_floating(result)) return -1;
+  if (args[0].id == args[1].id) return -1;
+  const auto joins = [&](int id) {
+    const KernelNode& node = kernel_.nodes[id];
+    return node.kind == NodeKind::kScalarOp && node.op == ScalarOp::kMul &&
+           (id >= first_of_op_ || std::count(products_.begin(), products_.end(), id) > 0);
+  };
+  const int side = joins(args[0].id) ? 0 : joins(args[1].id) ? 1 : -1;
+  if (side < 0) return -1;
+  int a = kernel_.nodes[args[side].id].args[0], b = kernel_.nodes[args[side].id].args[1],
+      c = args[1 - side].id;
+  if (op == ScalarOp::kSub) {
+    int& negated = side == 0 ? c : a;
+    negated = apply1(ScalarOp::kNeg, result, {negated});
+  }
+  return apply1(ScalarOp::kFma, result, {a, b, c});
+}
+
 bool Emitter::Impl::depends_on_loop(const Index& index) const {
   const int family = loops_[loop_].family;
   if (family < 0) return false;
@@ -53,7 +98,7 @@ int Emitter::Impl::pull(int v, int index, int guard) {
     if (memo.index == index && memo.loop == loop && memo.guard == guard) return memo.node;
   int node = -1;
   if (varies && guard < 0 && kernel_.vectorize == Kernel::Vectorize::kInner &&
-      work_[v] >= kScratchWork && here(v)) {
+      work_[v] >= kScratchWork && !joined_[v] && here(v)) {
     for (const Memo& memo : slot.entries) {
       if (memo.index != index || memo.loop < 0 || memo.guard >= 0 ||
           loops_[memo.loop].family != loops_[loop_].family)
@@ -63,6 +108,11 @@ int Emitter::Impl::pull(int v, int index, int guard) {
     }
   }
   if (node < 0) node = pull_fresh(v, index, guard);
+  // What is stored is read here as it is read elsewhere.
+  const DType dtype = g_.values[v].dtype;
+  if ((dtype == float16 || dtype == bfloat16) && plan_.stored[v] &&
+      kernel_.nodes[node].kind != NodeKind::kLoad)
+    node = apply1(ScalarOp::kConvert, dtype, {node});
   memo_[v].entries.push_back({index, loop, guard, node});
   return node;
 }
@@ -146,10 +196,14 @@ int Emitter::Impl::pull_fresh(int v, int index, int guard) {
     }
     case OpKind::kPointwise: {
       boost::container::small_vector<Expr, 4> args;
+      boost::container::small_vector<int, 2> products;
       for (int operand : op.operands) {
         const bool broadcast = g_.values[operand].shape.empty() && scalar < 0;
         args.push_back({pull(operand, broadcast ? kScalarIndex : index, guard)});
+        if (joined_[operand]) products.push_back(args.back().id);
       }
+      products_ = std::move(products);
+      first_of_op_ = static_cast<int>(kernel_.nodes.size());
       // Only iota asks for its place.
       pointwise_index_ = args.empty() ? index_under(v, index) : index;
       Type result;

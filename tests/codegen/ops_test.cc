@@ -385,8 +385,7 @@ TEST(Ops, TwoArgumentFunctions) {
   check_two_arguments<double>(kNextAfter, [](double x, double y) { return std::nextafter(x, y); });
 }
 
-// a * b + c is rounded once, everywhere alike.
-TEST(Ops, ProductsAndSumsAreFused) {
+TEST(Ops, FmaRoundsOnce) {
   KernelMaker m;
   const int64_t n = 45;
   const int x = m.buffer(float32, n), z = m.buffer(float32, n, BufferKind::kOutput),
@@ -395,8 +394,8 @@ TEST(Ops, ProductsAndSumsAreFused) {
   m.loop({});
   const int a = m.load(x, {0, {1}, {}});
   const int c = m.constant(-1.0f);
-  m.store(z, {0, {1}, {}}, m.op(kAdd, float32, {m.op(kMul, float32, {a, a}), c}));
-  m.store(w, {0, {1}, {}}, m.op(kSub, float32, {c, m.op(kMul, float32, {a, a})}));
+  m.store(z, {0, {1}, {}}, m.op(ScalarOp::kFma, float32, {a, a, c}));
+  m.store(w, {0, {1}, {}}, m.op(ScalarOp::kFma, float32, {m.op(kNeg, float32, {a}), a, c}));
   for (KernelCompiler* compiler : compilers()) {
     Buffers b(m.k);
     for (int64_t i = 0; i < n; ++i) b.data<float>(x)[i] = 1 + 1e-4f * static_cast<float>(i);

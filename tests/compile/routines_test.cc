@@ -130,8 +130,20 @@ TEST_F(Routines, LanesThatStopByThemselves) {
       linspace(0.5, 40, 21));
 }
 
-// Narrow dtypes make vectors of many lanes, in which the last of the wider ones is stored in part:
-// not a byte behind a carry's own place may change.
+// Flags make vectors of more lanes than the padding of a small carry has room for: what lies behind
+// it, the routine's own variables, stays as it is.
+TEST_F(Routines, StoresEndWithinThePaddingOfACarry) {
+  const random::Key keys = random::split(random::key(3), 4);
+  expect_same_bits(
+      Expected::kRoutine,
+      [](const Array& words, const Array& a) {
+        return vmap([](const Array& key, const Array& alpha) {
+          return random::gamma(random::Key{key}, alpha, Shape{2});
+        })(words, a);
+      },
+      keys.data, array({0.2, 1., 3., 50.}));
+}
+
 TEST_F(Routines, CarriesOfNarrowAndWideDTypesBesideEachOther) {
   for (int64_t n : {1, 2, 3, 7, 15, 16, 17, 31, 33, 50}) {
     SCOPED_TRACE(n);

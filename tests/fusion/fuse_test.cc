@@ -113,6 +113,46 @@ TEST(Fuse, RowsOfATransposeAreColumns) {
   EXPECT_EQ(outline(s), "kernel (40,) lanes; loop (20,) sum; loop () store\n");
 }
 
+std::string kernels(const Schedule& s) {
+  std::string out;
+  for (const Step& step : s.steps)
+    if (const auto* k = std::get_if<KernelStep>(&step)) out += to_string(k->kernel);
+  return out;
+}
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Fuse, ProductsJoinTheSumThatAloneReadsThem) {
+  auto text = [](auto f) {
+    return kernels(check(
+        trace({f32({4, 6}), f32({4, 6})}, [&](const Arrays& x) { return f(x[0] * x[1], x[1]); })));
+  };
+  const auto alone = [](const Array& p, const Array& c) { return Arrays{p + c}; };
+  EXPECT_TRUE(has(text(alone), "fma"));
+  EXPECT_TRUE(has(text([](const Array& p, const Array& c) { return Arrays{c - p}; }), "fma"));
+  const auto moved = [](const Array& p, const Array& c) {
+    return Arrays{lax::reshape(p, {24}) - lax::reshape(c, {24})};
+  };
+  EXPECT_TRUE(has(text(moved), "fma"));
+  // Another kernel may need the sum again, beside the product.
+  const auto shared = [](const Array& p, const Array& c) { return Arrays{p + c, lax::sin(p)}; };
+  EXPECT_FALSE(has(text(shared), "fma"));
+  const auto stored = [](const Array& p, const Array& c) { return Arrays{p + c, p}; };
+  EXPECT_FALSE(has(text(stored), "fma"));
+  EXPECT_FALSE(has(text([](const Array& p, const Array&) { return Arrays{p + p}; }), "fma"));
+}
+
+TEST(Fuse, StoredHalvesAreReadAsStored) {
+  Type type = f32({40});
+  type.dtype = bfloat16;
+  auto text = [&](auto f) {
+    return kernels(check(trace({type}, [&](const Arrays& x) { return f(lax::exp(x[0])); })));
+  };
+  EXPECT_TRUE(has(text([](const Array& e) { return Arrays{e, lax::sin(e)}; }), "convert"));
+  EXPECT_FALSE(has(text([](const Array& e) { return Arrays{lax::sin(e)}; }), "convert"));
+}
+
 TEST(Fuse, ReshapeOfAnInputIsAView) {
   const Schedule s = check(trace({f32({4, 6})}, [](const Arrays& x) {
     return Arrays{lax::reshape(x[0], {2, 12})};

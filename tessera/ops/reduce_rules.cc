@@ -40,6 +40,9 @@ Array plus(const Array& a, const Array& b) { return !a.defined() ? b : !b.define
 // is one of them.
 Array extremum_tangent(std::span<const Array> x, std::span<const Array> t, const Array& result,
                        const ReduceParams& p) {
+  // Of no elements it is the initial value, even where a division of 0 by 0 would say otherwise.
+  if (x[0].size() == 0)
+    return t[1].defined() ? lax::broadcast_in_dim(t[1], result.shape(), {}) : Array();
   auto mask = [](const Array& a, const Array& b) {
     return lax::convert_element_type(lax::eq(a, b), a.dtype());
   };

@@ -117,6 +117,25 @@ TEST_F(ShardedControlFlow, BranchesOnShards) {
                  f(i, x, y), 1e-4F);
 }
 
+// The block of a manual computation is put in a new order of devices, after which it lies along one
+// axis only: what is summed along it is the same on all devices.
+TEST_F(ShardedControlFlow, AnIndexComputedFromReorderedShards) {
+  const Mesh mesh(
+      create_device_mesh({2, 2}, {.devices = {devices().begin(), devices().begin() + 4}}),
+      {"a", "b"});
+  const auto f = [&](const Array& x) {
+    const Array y = shard_map(
+        [](const Array& v) { return v; },
+        {.mesh = mesh, .in_specs = {P("a")}, .out_specs = {P("a")}, .axis_names = {"a"}})(x);
+    return switch_(astype(round(sum(y)), int32),
+                   std::vector<std::function<Array(const Array&)>>{
+                       [](const Array& v) { return v; }, [](const Array& v) { return -v; }},
+                   x);
+  };
+  const Array x = array({0.25, 0.75});
+  EXPECT_EQ(values(jit(f)(device_put(x, NamedSharding(mesh, P("b"))))), values(-x));
+}
+
 TEST_F(ShardedControlFlow, NestedLoops) {
   const auto f = jit([](const Array& x) {
     return fori_loop(

@@ -98,6 +98,25 @@ TEST(FuseSpmd, EveryCollective) {
   EXPECT_EQ(instances, (std::vector<int64_t>{4, 1, 1, 2, 8, 8, 8, 4, 2, 8, 8}));
 }
 
+TEST(FuseSpmd, PermutedShardsAreStoredOnceForDevicesThatHoldTheSame) {
+  const Mesh square = Mesh::abstract({2, 2}, {"x", "y"});
+  const auto axes = [&](const AxisNames& over, const std::vector<Dims>& pairs) {
+    const Function f = trace_on(square, {varying(f32({6}), {"y"})}, [&](const Arrays& x) {
+      return Arrays{
+          bind1(collective_permute_op, CollectivePermuteParams{square, over, pairs}, {x[0]})};
+    });
+    const Schedule s = check_on(square, f, {{1}});
+    return s.slots[s.outputs[0]].axes;
+  };
+  EXPECT_EQ(axes({"y"}, {{0, 1}, {1, 0}}), (AxisList{1}));
+  EXPECT_EQ(axes({"x", "y"}, {{0, 0}, {1, 1}, {2, 2}, {3, 3}}), (AxisList{1}));
+  EXPECT_EQ(axes({"x", "y"}, {{0, 0}, {1, 2}, {2, 1}, {3, 3}}), (AxisList{0}));
+  EXPECT_EQ(axes({"x", "y"}, {{0, 0}, {3, 2}, {2, 1}, {1, 3}}), (AxisList{0}));
+  // Rank 3 receives zeros, or another shard than rank 2.
+  EXPECT_EQ(axes({"x", "y"}, {{0, 0}, {1, 2}, {2, 1}}), (AxisList{0, 1}));
+  EXPECT_EQ(axes({"x", "y"}, {{0, 0}, {1, 1}, {2, 3}, {3, 2}}), (AxisList{0, 1}));
+}
+
 TEST(FuseSpmd, StorageOrderFollowsTheInput) {
   const Function f =
       trace_on(grid, {varying(f32({6}), {"x", "y"}), varying(f32({6}), {"x"})},

@@ -152,5 +152,15 @@ TEST_F(Found, ExtremaScatteredIntoNothing) {
   EXPECT_EQ(gv.item<double>(), 0);
 }
 
+// The share of an element was one of as many as there are: 0 / 0 of none (JAX says NaN).
+TEST_F(Found, TangentsOfExtremaOfNothing) {
+  const auto f = [](const Array& x) { return max(x, {.axis = 1, .initial = -0.5}); };
+  const Array x = zeros({2, 0});
+  const auto [value, tangent] =
+      jit([&](const Array& a) { return jvp(f, std::tuple(a), std::tuple(a)); })(x);
+  EXPECT_EQ(elements(value), (Numbers{-0.5, -0.5}));
+  EXPECT_EQ(elements(tangent), (Numbers{0, 0}));
+}
+
 }  // namespace
 }  // namespace tessera

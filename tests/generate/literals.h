@@ -1,6 +1,8 @@
 // Arithmetic on whole arrays of the host, one element after the other: what the oracle is made of.
 #pragma once
 
+#include <array>
+
 #include "ops.h"
 
 namespace tessera::generate {
@@ -24,8 +26,10 @@ Literal moved(const Literal& a, double t, const Literal& b);
 // Elements as complex numbers, whatever the dtype.
 std::vector<std::complex<double>> numbers(const Literal& x);
 
-// The derivative at 0 of `f`, vectors of numbers, by differences of the fourth order. `steady`
-// becomes false where steps of h and 2h disagree.
+// The derivative at 0 of a function that is `f` at -2h, -h, 0, h and 2h, by differences of the
+// fourth order. `steady` becomes false where it has a kink there or is too steep for them.
+double derivative(const std::array<double, 5>& f, double h, bool* steady);
+// Of a function whose results are vectors.
 std::vector<double> derivative(const std::function<std::vector<double>(double)>& f, bool* steady,
                                double h = 1e-3);
 

@@ -27,6 +27,13 @@ std::optional<int> Maker::find_float(int64_t least_rank) {
   return find(
       [&](const ValueType& t) { return is_floating(t.dtype) && t.shape.rank() >= least_rank; });
 }
+std::optional<Maker::AlongDim> Maker::find_along_dim() {
+  const auto x = find_float(1);
+  if (!x) return std::nullopt;
+  const Shape shape = type(*x).shape;
+  const int64_t rank = shape.rank(), d = pick(rank);
+  return AlongDim{*x, shape, rank, d, shape[d], bound(*x)};
+}
 std::optional<int> Maker::find_shape(const ValueType& like) {
   return find([&](const ValueType& t) { return is_floating(t.dtype) && t.shape == like.shape; });
 }
@@ -77,7 +84,7 @@ int Maker::integers(int64_t rank) {
       find([&](const ValueType& t) { return is_integer(t.dtype) && t.shape.rank() >= rank; });
   if (found) return *found;
   Shape shape = random_shape();
-  while (shape.rank() < std::max<int64_t>(rank, 1)) shape.push_back(extent());
+  while (shape.rank() < std::max<int64_t>(rank, 1)) append_extent(shape);
   const int64_t along = pick(shape.rank());
   return must("iota", {}, {.i = along, .dtype = chance(80) ? int32 : uint8, .dims = shape}, 8);
 }
@@ -104,7 +111,7 @@ std::optional<int> Maker::emit(Node node, std::vector<double> bounds) {
     return std::nullopt;
   }
   for (const Var& var : node.results)
-    if (var.type.shape.elements() > 96) return std::nullopt;
+    if (var.type.shape.elements() > kMostElements) return std::nullopt;
   for (size_t k = 0; k < node.results.size(); ++k)
     known_.push_back({node.results[k].id, k < bounds.size() ? bounds[k] : bounds.back()});
   const int first = node.results[0].id;
@@ -140,8 +147,12 @@ int Maker::tamed(int id, double most) {
 Shape Maker::random_shape(int64_t most_rank) {
   Shape out;
   for (int64_t d = pick(most_rank + 1); d > 0; --d)
-    if (out.elements() * extent() <= 32) out.push_back(extent());
+    if (out.elements() * extent() <= 32) append_extent(out);
   return out;
+}
+void Maker::append_extent(Shape& shape) {
+  const int64_t n = extent();
+  shape.push_back(shape.elements() * n <= kMostElements ? n : 1);
 }
 Dims Maker::some_dims(const ValueType& t) {
   Dims out;

@@ -255,12 +255,9 @@ void Maker::shape_op_of_rank(int x) {
 }
 
 void Maker::place() {
-  const auto found = find_float(1);
+  const auto found = find_along_dim();
   if (!found) return;
-  const int x = *found;
-  const Shape shape = type(x).shape;
-  const int64_t rank = shape.rank(), d = pick(rank), n = shape[d];
-  const double b = bound(x);
+  const auto& [x, shape, rank, d, n, b] = *found;
   switch (pick(12)) {
     case 0:
     case 1:
@@ -271,7 +268,7 @@ void Maker::place() {
       return;
     case 3:
     case 4: {
-      const auto z = find([&](const ValueType& t) {
+      const auto z = find([&, &shape = shape, rank = rank](const ValueType& t) {
         if (!is_floating(t.dtype) || t.shape.rank() != rank) return false;
         for (int64_t k = 0; k < rank; ++k)
           if (t.shape[k] > shape[k]) return false;

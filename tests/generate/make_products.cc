@@ -6,12 +6,9 @@
 namespace tessera::generate {
 
 void Maker::reduction() {
-  const auto found = find_float(1);
+  const auto found = find_along_dim();
   if (!found) return;
-  const int x = *found;
-  const Shape shape = type(x).shape;
-  const int64_t rank = shape.rank(), d = pick(rank), n = shape[d];
-  const double b = bound(x);
+  const auto& [x, shape, rank, d, n, b] = *found;
   const Attributes p{.i = d, .flag = chance(40), .dims = some_dims(type(x))};
   int64_t count = 1;
   for (int64_t k : p.dims) count *= shape[k];
@@ -76,8 +73,8 @@ void Maker::reduction() {
         op(chance(70) ? "top_k" : "median", {x}, {.i = d, .j = 1 + pick(n)}, b);
       return;
     case 18: {
-      const auto mask =
-          find([&](const ValueType& t) { return t.dtype == bool_ && t.shape == shape; });
+      const auto mask = find(
+          [&shape = shape](const ValueType& t) { return t.dtype == bool_ && t.shape == shape; });
       if (mask) op("sum_where", {x, *mask}, p, many * b);
       return;
     }

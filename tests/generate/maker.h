@@ -12,6 +12,8 @@ namespace tessera::generate {
 
 class Maker {
  public:
+  static constexpr int64_t kMostElements = 96;  // of a value
+
   explicit Maker(uint32_t seed) : engine_(seed) { c_.seed = seed; }
   Case make();
 
@@ -39,6 +41,14 @@ class Maker {
   std::optional<int> find_float(int64_t least_rank = 0);
   std::optional<int> find_shape(const ValueType& like);  // a float of its shape
   std::optional<int> find_broadcastable(const ValueType& to);
+  // A float of rank 1 or more, and one of its dimensions.
+  struct AlongDim {
+    int x;
+    Shape shape;
+    int64_t rank, d, n;  // n: the extent of dimension d
+    double b;            // the bound of x
+  };
+  std::optional<AlongDim> find_along_dim();
   int any_float();                // makes one where there is none
   int scalar_int(int64_t below);  // in [0, below)
   int indices(int64_t below);     // a vector of integers in [0, below)
@@ -55,6 +65,7 @@ class Maker {
 
   int64_t extent() { return extents_[pick(static_cast<int64_t>(extents_.size()))]; }
   Shape random_shape(int64_t most_rank = 3);
+  void append_extent(Shape& shape);
   Dims some_dims(const ValueType& t);
   Dims permutation(int64_t rank);
 

@@ -107,6 +107,7 @@ class Checker {
     if (check_ == "grad_naive") return gradient(true, false, false);
     if (check_ == "grad") return gradient(false, false, false);
     if (check_ == "grad_sharded") return gradient(false, true, false);
+    if (check_ == "grad_dtypes") return gradient_in_its_dtypes();
     if (check_ == "checkpoint") return gradient(case_.seed % 3 != 0, false, true);
     if (check_ == "jvp") return forward();
     if (check_ == "hvp") return second();
@@ -296,6 +297,29 @@ class Checker {
         fmt::format("the derivative along a direction is {}, by differences {}", g, *want));
   }
 
+  // Compiled in the dtypes that the program has.
+  Outcome gradient_in_its_dtypes() {
+    const DType dtype = coarsest(case_);
+    if (dtype == float64 || !differentiable(case_)) return nothing();
+    const Literals v = directions(1);
+    const auto want = difference_quotient(v);
+    const auto f = [&](const Arrays& x) { return gradients(case_, x, false); };
+    const Literals got = hosted(jit(f)(placed(args_, case_.placements, case_.mesh())));
+    if (!want) return nothing();
+    double scale = 1, ignored = 0;
+    const double g = along(got, v, &scale), close = 3 * tolerance(dtype) * scale;
+    if (std::abs(g - *want) <= close) return {};
+    // Rounded elements may change places, so that another one is the largest: then the naive
+    // evaluation decides, and in 16 bits only what is not finite is a difference.
+    const double rounded = along(naively(f, case_, args_), v, &ignored);
+    if (std::abs(g - rounded) <= close) return {};
+    const bool coarse = itemsize(dtype) < 4 || std::abs(rounded - *want) > close;
+    if (!std::isfinite(rounded) || (std::isfinite(g) && coarse)) return nothing();
+    return verdict(
+        fmt::format("the derivative along a direction is {}, evaluated {}, by differences {}", g,
+                    rounded, *want));
+  }
+
   bool has_forward_derivative() const { return !contains(case_.main, NodeKind::kCustomVjp); }
 
   Outcome forward() {
@@ -458,9 +482,10 @@ class Checker {
 }  // namespace
 
 const std::vector<std::string>& all_checks() {
-  static const auto& checks = *new std::vector<std::string>{
-      "naive", "jit",          "eager",      "sharded", "devices", "text", "grad_naive",
-      "grad",  "grad_sharded", "checkpoint", "jvp",     "hvp",     "vmap", "vmap_grad"};
+  static const auto& checks =
+      *new std::vector<std::string>{"naive", "jit",        "eager", "sharded",      "devices",
+                                    "text",  "grad_naive", "grad",  "grad_sharded", "checkpoint",
+                                    "jvp",   "hvp",        "vmap",  "vmap_grad",    "grad_dtypes"};
   return checks;
 }
 
@@ -473,8 +498,10 @@ std::vector<std::string> checks_of(const Case& c) {
   const bool manual = contains(c.main, NodeKind::kShardMap);
   if (manual || chance(60))
     out.push_back(chance(55) ? "grad_naive" : on_mesh && chance(60) ? "grad_sharded" : "grad");
-  static const char* others[] = {"eager", "text", "checkpoint", "jvp", "hvp", "vmap", "vmap_grad"};
-  out.push_back(others[engine() % std::size(others)]);
+  static const char* others[] = {"eager", "text", "checkpoint", "jvp",
+                                 "hvp",   "vmap", "vmap_grad",  "grad_dtypes"};
+  // No other check differentiates in 16 bits.
+  out.push_back(itemsize(coarsest(c)) == 2 ? "grad_dtypes" : others[engine() % std::size(others)]);
   return out;
 }
 

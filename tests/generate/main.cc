@@ -80,7 +80,8 @@ std::string one_line(std::string text) {
   return text;
 }
 
-// --- A worker: writes lines `s SEED`, `d SEED CHECK TEXT`, `n SEED NODES MANUAL_GRAD`. ---
+// --- A worker: writes lines `s SEED`, `d SEED CHECK TEXT`, `n SEED NODES MANUAL_GRAD CHECKS SAID`.
+// ---
 
 void write_line(int fd, const std::string& line) {
   const std::string text = line + "\n";
@@ -94,8 +95,11 @@ void work(int fd, uint32_t from, uint32_t to, const std::string& only) {
     try {
       const Case c = make_case(seed);
       bool manual_grad = false;
+      int checks = 0, said = 0;  // those that could compare
       for (const std::string& check : chosen(c, only)) {
         const Outcome outcome = run_check(check, c);
+        ++checks;
+        said += outcome.verdict != Verdict::kNothing;
         if (outcome.verdict == Verdict::kDifferent)
           write_line(fd, fmt::format("d {} {} {}", seed, check, one_line(outcome.difference.text)));
         const bool derives =
@@ -104,7 +108,8 @@ void work(int fd, uint32_t from, uint32_t to, const std::string& only) {
                                       contains(c.main, NodeKind::kShardMap));
       }
       manual_grad = manual_grad || contains_within(c.main, NodeKind::kShardMap, NodeKind::kGrad);
-      write_line(fd, fmt::format("n {} {} {}", seed, count_nodes(c.main), manual_grad ? 1 : 0));
+      write_line(fd, fmt::format("n {} {} {} {} {}", seed, count_nodes(c.main), manual_grad ? 1 : 0,
+                                 checks, said));
     } catch (const std::exception& error) {
       write_line(fd, fmt::format("d {} make {}", seed, one_line(error.what())));
     }
@@ -191,12 +196,13 @@ class Supervisor {
     if (text[0] == 's') {
       w.seed = seed;
     } else if (text[0] == 'n') {
-      int64_t nodes = 0;
-      int manual_grad = 0;
-      in >> nodes >> manual_grad;
+      int64_t nodes = 0, manual_grad = 0, checks = 0, said = 0;
+      in >> nodes >> manual_grad >> checks >> said;
       ++done_;
       nodes_ += nodes;
       manual_grad_ += manual_grad;
+      checks_ += checks;
+      said_ += said;
     } else {
       std::string check, what;
       in >> check;
@@ -221,9 +227,10 @@ class Supervisor {
     reported_ = now;
     const double seconds = std::chrono::duration<double>(now - start_).count();
     std::string text = fmt::format(
-        "{} of {} programs (next: --from {}), {} with shard_map under grad, {:.1f} ops each, {} "
-        "differences, {:.0f} s per 1,000",
-        done_, options_.count, oldest(), manual_grad_,
+        "{} of {} programs (next: --from {}), {} with shard_map under grad, {} of {} checks "
+        "compared, "
+        "{:.1f} ops each, {} differences, {:.0f} s per 1,000",
+        done_, options_.count, oldest(), manual_grad_, said_, checks_,
         done_ ? static_cast<double>(nodes_) / static_cast<double>(done_) : 0.0, different_.size(),
         done_ ? 1000 * seconds / static_cast<double>(done_) : 0.0);
     if (last) {
@@ -246,7 +253,7 @@ class Supervisor {
   uint32_t next_, end_;
   std::vector<Worker> workers_;
   std::map<uint32_t, std::string> different_;
-  int64_t done_ = 0, nodes_ = 0, manual_grad_ = 0;
+  int64_t done_ = 0, nodes_ = 0, manual_grad_ = 0, checks_ = 0, said_ = 0;
   const Time start_ = std::chrono::steady_clock::now();
   Time reported_{}, logged_ = start_;
 };

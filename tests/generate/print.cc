@@ -312,10 +312,11 @@ std::string function_source(const Case& c, int indent) {
 }
 
 std::string program_source(const Case& c, const Difference& difference) {
-  const bool wide = difference.check.find("grad") != std::string::npos ||
-                    difference.check == "checkpoint" || difference.check == "jvp" ||
-                    difference.check == "hvp";
-  const Case shown = wide ? widened(c) : c;
+  const bool derives = difference.check.find("grad") != std::string::npos ||
+                       difference.check == "checkpoint" || difference.check == "jvp" ||
+                       difference.check == "hvp";
+  const bool in_its_dtypes = difference.check == "grad_dtypes";
+  const Case shown = derives && !in_its_dtypes ? widened(c) : c;
   Printer printer;
   std::string comment = difference.text;
   for (size_t at = 0; (at = comment.find('\n', at)) != std::string::npos; at += 4)
@@ -333,7 +334,8 @@ std::string program_source(const Case& c, const Difference& difference) {
   printer.lambda(shown.main, 2, "const auto f = ", ";");
   printer.line(2, "Arrays args;");
   const Literals args = make_arguments(c);
-  const bool placed = difference.check.find("sharded") != std::string::npos;
+  const bool placed = !c.axis_sizes.empty() &&
+                      (in_its_dtypes || difference.check.find("sharded") != std::string::npos);
   for (size_t k = 0; k < args.size(); ++k) {
     Literal value = args[k];
     std::string source = literal_source(value);
@@ -344,7 +346,7 @@ std::string program_source(const Case& c, const Difference& difference) {
                            spec_source(c.placements[k]));
     printer.line(2, "args.push_back(" + source + ");");
   }
-  if (wide) {
+  if (derives) {
     printer.line(2, "// The loss that is differentiated; by all inexact arguments.");
     printer.line(2,
                  "const auto loss = [&](const Arrays& x) {\n    Array total = 0.0;\n    double "

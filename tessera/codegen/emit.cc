@@ -157,11 +157,38 @@ Val KernelEmitter::compute(int node, int u) {
   const KernelNode& n = k_.nodes[node];
   if (n.kind == NodeKind::kLoad) return compute_load(node, u);
   if (n.kind == NodeKind::kIndex) return compute_index(node, u);
+  if (n.op == ScalarOp::kDiv && is_shared_divisor(n.args[1], node))
+    return compute_quotient(node, u);
   boost::container::small_vector<Val, 3> args;
   for (int arg : n.args) args.push_back(value(arg, u));
   const int scope = depth_[node];
   use_scope(scope);
   const Val result = emit_scalar_op(ir_, n.op, n.dtype, k_.nodes[n.args.back()].dtype, args);
+  keep_scope(scope);
+  return result;
+}
+
+// Whether `node` divides its lanes by one number, which an outer scope knows. Worth it where
+// vectors are so wide that their division takes longer than ten other operations.
+bool KernelEmitter::is_shared_divisor(int divisor, int node) const {
+  return ir_.target.avx512 && is_floating(k_.nodes[node].dtype) && by_lane_[node] &&
+         !by_lane_[divisor] && depth_[divisor] < depth_[node] &&
+         k_.nodes[divisor].kind != NodeKind::kConstant;
+}
+
+Val KernelEmitter::compute_quotient(int node, int u) {
+  const KernelNode& n = k_.nodes[node];
+  const Val dividend = value(n.args[0], u), divisor = value(n.args[1], 0);
+  auto& known = scopes_[depth_[n.args[1]]].divisors;
+  if (!known.contains(n.args[1])) {
+    use_scope(depth_[n.args[1]]);
+    known.emplace(n.args[1], SharedDivisor({ir_, divisor.re}));
+  }
+  const int scope = depth_[node];
+  use_scope(scope);
+  const Vec lanes{ir_, broadcast_val(ir_, dividend).re};
+  const Val result{known.at(n.args[1]).divide(lanes).v, nullptr,
+                   n.dtype == float32 || n.dtype == float64};
   keep_scope(scope);
   return result;
 }

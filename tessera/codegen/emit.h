@@ -16,6 +16,7 @@
 #include <functional>
 #include <unordered_map>
 
+#include "tessera/codegen/quotient.h"
 #include "tessera/codegen/scalar_ops.h"
 #include "tessera/fusion/kernel.h"
 #include "tessera/fusion/kernel_body.h"
@@ -97,6 +98,8 @@ class KernelEmitter {
         addresses;  // id -> its sum (index) or pointer (load, store) here
     std::vector<std::vector<Value*>> flat_indices;  // flat mode: [vector][parallel dim]
     Value* index = nullptr;                         // of the loop that made the scope
+    std::unordered_map<int, SharedDivisor> divisors =
+        {};  // nodes of it by which inner lanes divide
   };
   struct Loop {
     llvm::BasicBlock *header, *body, *exit;
@@ -151,6 +154,8 @@ class KernelEmitter {
   // Values (emit.cc): of node, in vector u of the block.
   Val value(int node, int u);
   Val compute(int node, int u);
+  Val compute_quotient(int node, int u);
+  bool is_shared_divisor(int divisor, int node) const;
   Val compute_load(int node, int u);
   Val compute_index(int node, int u);
   Value* address_sum(const Affine& address, int id, int scope);

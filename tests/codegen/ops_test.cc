@@ -1,7 +1,10 @@
 // Every scalar operation on every dtype it exists for, at the values where it goes wrong.
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
 #include <limits>
+#include <random>
 
 #include "kernel_builder.h"
 #include "tessera/fusion/kernel_body.h"
@@ -406,6 +409,66 @@ TEST(Ops, FmaRoundsOnce) {
       EXPECT_EQ(b.data<float>(w)[i], std::fma(-v, v, -1.0f));
     }
   }
+}
+
+// Rows divided by one number each are multiplied by its reciprocal where that is exact: random
+// mantissas, exponents at the ends of the ranges, zeros, denormals, infinities and NaN.
+template <class T>
+void check_rows_divided(DType dtype) {
+  using Bits = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+  constexpr int kMantissa = std::numeric_limits<T>::digits - 1;
+  std::mt19937_64 random(5);
+  const auto numbers = [&](int count) {
+    std::vector<T> out{T(0),
+                       -T(0),
+                       T(1),
+                       T(-3),
+                       std::numeric_limits<T>::min(),
+                       std::numeric_limits<T>::denorm_min(),
+                       std::numeric_limits<T>::max(),
+                       std::numeric_limits<T>::infinity(),
+                       -std::numeric_limits<T>::infinity(),
+                       std::numeric_limits<T>::quiet_NaN(),
+                       std::nextafter(T(2), T(0)),
+                       std::nextafter(T(1), T(2))};
+    while (static_cast<int>(out.size()) < count) {
+      const bool near = random() % 2;
+      const int far = std::numeric_limits<T>::max_exponent + kMantissa;
+      const int exponent =
+          static_cast<int>(random() % static_cast<uint64_t>(near ? 8 : 2 * far)) - (near ? 4 : far);
+      const T mantissa =
+          T(1) + std::ldexp(static_cast<T>(random() >> (64 - kMantissa)), -kMantissa);
+      out.push_back((random() % 2 ? T(-1) : T(1)) * std::ldexp(mantissa, exponent));
+    }
+    return out;
+  };
+  const int64_t rows = 400, n = 1031;
+  KernelMaker m;
+  const int x = m.buffer(dtype, n), d = m.buffer(dtype, rows),
+            z = m.buffer(dtype, rows * n, BufferKind::kOutput);
+  m.k.parallel = {rows};
+  m.k.vectorize = Kernel::Vectorize::kInner;
+  m.loop({n});
+  m.store(z, {0, {n}, {1}},
+          m.op(kDiv, dtype, {m.load(x, {0, {0}, {1}}), m.load(d, {0, {1}, {0}})}));
+  for (KernelCompiler* compiler : compilers()) {
+    Buffers b(m.k);
+    const std::vector<T> dividends = numbers(n), divisors = numbers(rows);
+    std::copy(dividends.begin(), dividends.end(), b.data<T>(x));
+    std::copy(divisors.begin(), divisors.end(), b.data<T>(d));
+    compiler->compile(m.k)(b.pointers().data(), 0, rows);
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < n; ++j) {
+        const T want = dividends[j] / divisors[i], got = b.data<T>(z)[i * n + j];
+        if (std::isnan(want) && std::isnan(got)) continue;
+        ASSERT_EQ(std::bit_cast<Bits>(got), std::bit_cast<Bits>(want))
+            << dividends[j] << " / " << divisors[i];
+      }
+  }
+}
+TEST(Ops, RowsAreDividedExactly) {
+  check_rows_divided<float>(float32);
+  check_rows_divided<double>(float64);
 }
 
 TEST(Verify, RefusesBrokenKernels) {

@@ -1,0 +1,26 @@
+// Quotients by a number that many elements share (the sum of a row): multiplications by its
+// reciprocal in place of divisions, with the same bits.
+//
+// P. Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor" (1990),
+// theorem 7: with y = 1 / d rounded to nearest and q at most an ulp off, q + (a - q d) y, both
+// fused, is the rounded a / d. Where exponents are so far out that a remainder or quotient may be
+// denormal, and for zeros, infinities and NaN, lanes are divided.
+#pragma once
+
+#include "tessera/codegen/vec.h"
+
+namespace tessera::codegen {
+
+class SharedDivisor {
+ public:
+  SharedDivisor() = default;
+  // Of a scalar float or double; code that uses it must lie behind.
+  explicit SharedDivisor(Vec d);
+  Vec divide(Vec a) const;
+
+ private:
+  Vec divisor_, reciprocal_;  // in every lane
+  Vec span_;  // of the bits of dividends that may be multiplied; 0 where the divisor is far out
+};
+
+}  // namespace tessera::codegen

@@ -52,6 +52,16 @@ std::optional<uint64_t> parse_unsigned(std::string_view text) {
   return value;
 }
 
+std::string Lexer::place(size_t offset) {
+  const auto lines = [&](size_t from, size_t to) {
+    return std::count(text_.begin() + static_cast<int64_t>(from),
+                      text_.begin() + static_cast<int64_t>(to), '\n');
+  };
+  lines_ += offset >= placed_ ? lines(placed_, offset) : -lines(offset, placed_);
+  placed_ = offset;
+  return fmt::format("{}:{}", file_, lines_ + 1);
+}
+
 size_t Lexer::skip_blanks(size_t i) const {
   while (i < text_.size()) {
     if (std::isspace(static_cast<unsigned char>(text_[i]))) {

@@ -61,6 +61,8 @@ class Lexer {
   [[noreturn]] void error(size_t offset, const std::string& message) const {
     parse_error(file_, text_, offset, message);
   }
+  // "file:line". Counts from the place that was asked for last.
+  std::string place(size_t offset);
 
  private:
   size_t skip_blanks(size_t offset) const;
@@ -68,6 +70,8 @@ class Lexer {
   Token number(size_t begin) const;
   char peek(size_t i) const { return i < text_.size() ? text_[i] : '\0'; }
   std::string_view text_, file_;
+  size_t placed_ = 0;  // an offset, and the lines before it
+  int64_t lines_ = 0;
 };
 
 }  // namespace tessera::internal

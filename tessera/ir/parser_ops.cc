@@ -188,6 +188,7 @@ bool Parser::parse_op(Scope& scope) {
     parse_pretty_op(scope, reader, {name.kind, op_name, name.begin, name.end});
   }
   skip_location(&reader.source);
+  if (reader.source.empty()) reader.source = lexer_.place(name.begin);
   const size_t dot = op_name.find('.');
   const std::vector<ValueId> results =
       finish_op(scope, reader, op_name.substr(0, dot),

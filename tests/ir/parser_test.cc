@@ -179,6 +179,32 @@ TEST(Parser, AliasesLocationsAndComments) {
   EXPECT_EQ(m.main.ops[0].source, "jit(f)/transpose");
 }
 
+// What goes wrong after parsing can say where the op stands.
+TEST(Parser, OpsWithoutALocationHaveTheirLine) {
+  const ParsedModule m = parse_module(R"(
+func.func @g(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = stablehlo.sine %x : tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = stablehlo.cosine
+    %x : tensor<2xf32>
+  %1 = stablehlo.tanh %0 : tensor<2xf32> loc("f/tanh")
+  %2 = call @g(%1) : (tensor<2xf32>) -> tensor<2xf32>
+  %3 = stablehlo.negate %2 : tensor<2xf32>
+  return %3 : tensor<2xf32>
+}
+)",
+                                      "a.mlir");
+  std::vector<std::string> sources;
+  for (const Op& op : m.main.ops) sources.push_back(op.source);
+  ASSERT_EQ(sources.size(), 4u);
+  EXPECT_EQ(sources[0], "a.mlir:7");
+  EXPECT_EQ(sources[1], "f/tanh");
+  EXPECT_EQ(sources[2], "a.mlir:10");
+  EXPECT_EQ(sources[3], "a.mlir:11");
+}
+
 TEST(Parser, ConstantsOfOutsideAreCopiedIntoRegions) {
   const Function f = parse_body("%x: tensor<4xf32>", R"(
     %two = stablehlo.constant dense<2.0> : tensor<f32>

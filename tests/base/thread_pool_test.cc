@@ -192,6 +192,9 @@ TEST(ThreadPoolDeathTest, GoesOnWithTheThreadsThatStart) {
 }
 
 TEST(ThreadPool, AChildHasWorkersOfItsOwn) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "the thread sanitizer allows no threads in a child of a fork";
+#endif
   ThreadPool pool(4);
   const auto works = [&] {
     std::atomic<int> sum = 0;

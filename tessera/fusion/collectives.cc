@@ -20,37 +20,22 @@ AxisList without(AxisList axes, const AxisList& fewer) {
   return axes;
 }
 
-// The coordinates of a rank along `over`, the last fastest.
-std::vector<int64_t> coordinates(int64_t rank, const AxisList& over, const Mesh& mesh) {
-  std::vector<int64_t> out(over.size());
-  for (size_t k = over.size(); k-- > 0;) {
-    out[k] = rank % mesh.axis_sizes()[over[k]];
-    rank /= mesh.axis_sizes()[over[k]];
-  }
-  return out;
-}
-
 // The axes of `over` along which what a permutation gives differs: where ranks that differ along no
 // other axis have different shards. A new order of devices leaves shards that lie along fewer axes
 // than it runs over.
 AxisList permuted_axes(const CollectiveInfo& info, const Mesh& mesh, const AxisList& over,
                        const AxisList& operand_axes) {
-  const auto ranks = static_cast<size_t>(axes_size(mesh, over));
-  // What a rank receives: the coordinates of its source along the operand's axes; zeros from none.
-  std::vector<std::vector<int64_t>> received(ranks);
-  for (const Dims& pair : info.pairs) {
-    std::vector<int64_t> source = coordinates(pair[0], over, mesh);
-    for (size_t k = 0; k < over.size(); ++k)
-      if (std::find(operand_axes.begin(), operand_axes.end(), over[k]) == operand_axes.end())
-        source[k] = 0;
-    received[static_cast<size_t>(pair[1])] = std::move(source);
-  }
+  const std::vector<int32_t> shard_of =
+      instance_map(mesh, over, without(over, without(over, operand_axes)));
+  std::vector<int32_t> received(shard_of.size(), -1);  // the shard a rank has; zeros from none
+  for (const Dims& pair : info.pairs)
+    received[static_cast<size_t>(pair[1])] = shard_of[static_cast<size_t>(pair[0])];
   AxisList out;
   int64_t stride = 1;
   for (size_t k = over.size(); k-- > 0;) {
     const int64_t size = mesh.axis_sizes()[over[k]];
     bool differs = false;
-    for (int64_t r = 0; r < static_cast<int64_t>(ranks); ++r)
+    for (int64_t r = 0; r < static_cast<int64_t>(received.size()); ++r)
       differs = differs || received[r] != received[r - r / stride % size * stride];
     if (differs) out.insert(out.begin(), over[k]);
     stride *= size;

@@ -65,7 +65,7 @@ class Emitter::Impl final : public ExprBuilder {
 
   void estimate_work();
   void find_joined();
-  bool is_joined(int v) const;
+  bool is_read_once(int v, boost::container::small_vector<int, 4>& moved) const;
   int join_product(ScalarOp op, DType result, std::span<const Expr> args);
   EmittedKernel attempt();
   void block_transposes();

@@ -25,16 +25,23 @@ DType index_dtype(int64_t max) {
 // kernel happens to hold.
 void Emitter::Impl::find_joined() {
   joined_.assign(g_.values.size(), 0);
-  for (size_t v = 0; v < g_.values.size(); ++v) joined_[v] = is_joined(static_cast<int>(v));
+  for (const GraphOp& op : g_.ops) {
+    if (op.kind != OpKind::kPointwise) continue;
+    // The product, and the same elements moved to other places, up to the one reader.
+    boost::container::small_vector<int, 4> moved;
+    if (!is_read_once(op.results[0], moved)) continue;
+    for (int v : moved) joined_[v] = 1;
+  }
 }
 
-bool Emitter::Impl::is_joined(int v) const {
+bool Emitter::Impl::is_read_once(int v, boost::container::small_vector<int, 4>& moved) const {
   const int64_t elements = g_.values[v].elements();
   while (true) {
     const GraphValue& value = g_.values[v];
     if (plan_.stored[v] || value.users.size() != 1 || value.elements() != elements) return false;
     const GraphOp& user = g_.ops[value.users[0]];
     if (std::count(user.operands.begin(), user.operands.end(), v) != 1) return false;
+    moved.push_back(v);
     const bool moves = user.kind == OpKind::kReshape ||
                        (user.kind == OpKind::kIndexMap && user.mapping.pieces.size() == 1);
     if (!moves)

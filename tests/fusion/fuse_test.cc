@@ -140,6 +140,10 @@ TEST(Fuse, ProductsJoinTheSumThatAloneReadsThem) {
   EXPECT_FALSE(has(text(shared), "fma"));
   const auto stored = [](const Array& p, const Array& c) { return Arrays{p + c, p}; };
   EXPECT_FALSE(has(text(stored), "fma"));
+  const auto moved_and_stored = [](const Array& p, const Array& c) {
+    return Arrays{lax::reshape(lax::reshape(p, {24}) + lax::reshape(c, {24}), {4, 6}), p};
+  };
+  EXPECT_FALSE(has(text(moved_and_stored), "fma"));
   EXPECT_FALSE(has(text([](const Array& p, const Array&) { return Arrays{p + p}; }), "fma"));
 }
 

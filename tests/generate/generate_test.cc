@@ -96,6 +96,21 @@ TEST_F(Generate, OracleDifferentiates) {
   EXPECT_NEAR(d[0], std::cos(0.3), 1e-10);
 }
 
+// f at 0, with steps of 1e-3: kinks between the points, at the middle and beyond them.
+TEST_F(Generate, DifferencesTellKinks) {
+  const auto is_steady = [](const std::function<double(double)>& f) {
+    bool steady = true;
+    derivative([&](double h) { return std::vector<double>{f(h)}; }, &steady);
+    return steady;
+  };
+  EXPECT_TRUE(is_steady([](double h) { return std::exp(h) + 40 * std::sin(3 * h); }));
+  EXPECT_TRUE(is_steady([](double h) { return std::abs(h + 0.0021); }));
+  for (double at : {0., 1e-6, -3e-4, 6e-4, -1e-3, 1.5e-3})
+    for (double slope : {1., 1e-3, -2.})
+      EXPECT_FALSE(is_steady([&](double h) { return h + slope * std::abs(h - at); }))
+          << at << ", " << slope;
+}
+
 TEST_F(Generate, OracleRunsDevicesAsLanes) {
   Case c;
   c.axis_names = {"a"};

@@ -228,8 +228,7 @@ class Supervisor {
     const double seconds = std::chrono::duration<double>(now - start_).count();
     std::string text = fmt::format(
         "{} of {} programs (next: --from {}), {} with shard_map under grad, {} of {} checks "
-        "compared, "
-        "{:.1f} ops each, {} differences, {:.0f} s per 1,000",
+        "compared, {:.1f} ops each, {} differences, {:.0f} s per 1,000",
         done_, options_.count, oldest(), manual_grad_, said_, checks_,
         done_ ? static_cast<double>(nodes_) / static_cast<double>(done_) : 0.0, different_.size(),
         done_ ? 1000 * seconds / static_cast<double>(done_) : 0.0);

@@ -12,12 +12,12 @@ namespace tessera::generate {
 
 class Maker {
  public:
-  static constexpr int64_t kMostElements = 96;  // of a value
-
   explicit Maker(uint32_t seed) : engine_(seed) { c_.seed = seed; }
   Case make();
 
  private:
+  static constexpr int64_t kMostElements = 96;  // of a value
+
   // A value that may be read. `bound`: its elements are at most so large, so that programs stay
   // tame.
   struct Known {

@@ -8,9 +8,11 @@
 namespace tessera {
 
 // Bytes that each device sends when `kind` runs once over groups of n devices; `operand` is the
-// local operand.
-//   all_reduce 2 (n-1)/n b, all_gather (n-1) b, reduce_scatter (n-1)/n b, all_to_all (n-1)/n b,
-//   permute b, broadcast b.
+// local operand, of b bytes.
+//   all_reduce                   2 (n-1)/n b
+//   all_gather                   (n-1) b
+//   reduce_scatter, all_to_all   (n-1)/n b
+//   permute, broadcast           b
 int64_t bytes_sent(CollectiveKind kind, int64_t n, const Type& operand);
 
 // Seconds for sending `bytes` from every device of the mesh at once: latency a message and

@@ -13,8 +13,9 @@ function(tessera_install)
     list(APPEND targets tessera_${folder})
   endforeach()
   install(TARGETS ${targets} EXPORT tessera-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/tessera/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tessera
-          FILES_MATCHING PATTERN "*.h" PATTERN "*.def")
+  install(CODE "set(TESSERA_SOURCE \"${PROJECT_SOURCE_DIR}\")
+set(TESSERA_INCLUDEDIR \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}\")
+include(\"${PROJECT_SOURCE_DIR}/cmake/TesseraHeaders.cmake\")")
   install(EXPORT tessera-targets NAMESPACE tessera:: DESTINATION ${package})
   export(EXPORT tessera-targets NAMESPACE tessera:: FILE ${PROJECT_BINARY_DIR}/tessera-targets.cmake)
 

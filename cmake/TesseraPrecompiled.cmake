@@ -2,8 +2,8 @@
 # that everything in reach includes, so that an edit recompiles little that it would not have. They save a third of a build.
 
 set(TESSERA_HEADERS <algorithm> <array> <cmath> <complex> <cstdint> <cstring> <functional> <map> <memory> <mutex> <optional> <set>
-  <span> <string> <string_view> <tuple> <type_traits> <unordered_map> <utility> <variant> <vector> <fmt/format.h> <fmt/ranges.h>
-  <boost/container/small_vector.hpp> <boost/pfr.hpp>)
+  <span> <string> <string_view> <tuple> <type_traits> <unordered_map> <utility> <variant> <vector> <fmt/format.h> <fmt/ostream.h> <fmt/ranges.h>
+  <boost/container/small_vector.hpp> <boost/pfr/core.hpp>)
 
 # tessera_precompile(TARGET): tessera_base makes those of packages, tessera_ir the same with the definition of an op, which the
 # folders above ir use.
@@ -15,7 +15,7 @@ function(tessera_precompile target)
   elseif(target STREQUAL "tessera_mesh")
     target_precompile_headers(tessera_mesh REUSE_FROM tessera_base)
   elseif(target STREQUAL "tessera_ir")
-    target_precompile_headers(tessera_ir PRIVATE ${TESSERA_HEADERS} <tessera/ir/array.h> <tessera/ir/op_def.h>)
+    target_precompile_headers(tessera_ir PRIVATE ${TESSERA_HEADERS} <tessera/ir/array.h> <tessera/ir/format.h> <tessera/ir/op_def.h>)
   else()
     target_precompile_headers(${target} REUSE_FROM tessera_ir)
   endif()

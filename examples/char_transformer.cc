@@ -8,6 +8,8 @@
 // Each way prints what a training step communicates, and must give the losses of the first.
 #include <tessera/tessera.h>
 
+#include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <iostream>
 #include <iterator>

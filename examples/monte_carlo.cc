@@ -2,6 +2,7 @@
 // one device and on 64.
 #include <tessera/tessera.h>
 
+#include <cmath>
 #include <iostream>
 
 using namespace tessera;

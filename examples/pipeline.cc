@@ -3,6 +3,8 @@
 // gradient is taken through all of it. Equal to the same layers on one device.
 #include <tessera/tessera.h>
 
+#include <algorithm>
+#include <cmath>
 #include <iostream>
 
 #include "progress.h"

@@ -1,6 +1,7 @@
 #include "tools/commands.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <functional>
 #include <ostream>
 

@@ -2,6 +2,7 @@
 #include <ostream>
 
 #include "tessera/base/error.h"
+#include "tessera/ir/format.h"
 #include "tessera/mesh/device_mesh.h"
 #include "tessera/mesh/mesh.h"
 #include "tessera/mesh/visualize.h"

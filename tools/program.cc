@@ -1,5 +1,6 @@
 #include "tools/program.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <istream>

@@ -1,6 +1,7 @@
 #include <ostream>
 
 #include "tessera/compile/compiled.h"
+#include "tessera/compile/program_cache.h"
 #include "tessera/io/npz.h"
 #include "tools/program.h"
 

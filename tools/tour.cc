@@ -1,5 +1,6 @@
 // The tutorial "Introduction to sharded computation" on eight emulated TPU cores: sharded data,
 // then the three ways to compute with it, each with what it communicates.
+#include <algorithm>
 #include <ostream>
 
 #include "tessera/tessera.h"

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tessera/base/error.h"
+#include "tessera/base/format.h"
 
 namespace tessera {
 namespace {

@@ -4,6 +4,8 @@
 #include <bit>
 #include <ostream>
 
+#include "tessera/base/format.h"
+
 namespace tessera {
 namespace {
 

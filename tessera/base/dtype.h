@@ -1,15 +1,9 @@
 // Element types: names, sizes, kinds, and the C++ type of each.
 #pragma once
 
-#include <fmt/ostream.h>
-
-#include <complex>
 #include <cstdint>
-#include <cstring>
 #include <iosfwd>
 #include <string_view>
-
-#include "tessera/base/error.h"
 
 namespace tessera {
 
@@ -81,45 +75,44 @@ std::ostream& operator<<(std::ostream& out, DType dtype);
 
 template <class T>
 struct DTypeOf;
-// The formatter never settles on the continuation marks of this macro.
-// clang-format off
-#define TESSERA_FOR_EACH_DTYPE(X)                                                      \
-  X(bool, kBool) X(int8_t, kInt8) X(int16_t, kInt16) X(int32_t, kInt32)                \
-  X(int64_t, kInt64) X(uint8_t, kUint8) X(uint16_t, kUint16) X(uint32_t, kUint32)      \
-  X(uint64_t, kUint64) X(::tessera::Float16, kFloat16) X(::tessera::Bfloat16, kBfloat16) \
-  X(float, kFloat32) X(double, kFloat64) X(std::complex<float>, kComplex64)            \
-  X(std::complex<double>, kComplex128)
-// clang-format on
-#define TESSERA_DTYPE_OF(T, k)               \
-  template <>                                \
-  struct DTypeOf<T> {                        \
-    static constexpr DType value = DType::k; \
-  };
-TESSERA_FOR_EACH_DTYPE(TESSERA_DTYPE_OF)
-#undef TESSERA_DTYPE_OF
+template <DType dtype>
+struct DTypeIs {
+  static constexpr DType value = dtype;
+};
+template <>
+struct DTypeOf<bool> : DTypeIs<bool_> {};
+template <>
+struct DTypeOf<int8_t> : DTypeIs<int8> {};
+template <>
+struct DTypeOf<int16_t> : DTypeIs<int16> {};
+template <>
+struct DTypeOf<int32_t> : DTypeIs<int32> {};
+template <>
+struct DTypeOf<int64_t> : DTypeIs<int64> {};
+template <>
+struct DTypeOf<uint8_t> : DTypeIs<uint8> {};
+template <>
+struct DTypeOf<uint16_t> : DTypeIs<uint16> {};
+template <>
+struct DTypeOf<uint32_t> : DTypeIs<uint32> {};
+template <>
+struct DTypeOf<uint64_t> : DTypeIs<uint64> {};
+template <>
+struct DTypeOf<Float16> : DTypeIs<float16> {};
+template <>
+struct DTypeOf<Bfloat16> : DTypeIs<bfloat16> {};
+template <>
+struct DTypeOf<float> : DTypeIs<float32> {};
+template <>
+struct DTypeOf<double> : DTypeIs<float64> {};
+// std::complex, whose header a program includes only if it has complex numbers of its own.
+template <template <class> class Complex>
+requires requires(const Complex<float>& z) { Complex<float>(z.real(), z.imag()); }
+struct DTypeOf<Complex<float>> : DTypeIs<complex64> {};
+template <template <class> class Complex>
+requires requires(const Complex<double>& z) { Complex<double>(z.real(), z.imag()); }
+struct DTypeOf<Complex<double>> : DTypeIs<complex128> {};
 template <class T>
 inline constexpr DType dtype_of = DTypeOf<T>::value;
 
-template <class T>
-struct TypeTag {
-  using type = T;
-};
-
-// Calls f(TypeTag<T>{}) for the C++ element type T of `dtype`.
-template <class F>
-decltype(auto) visit_dtype(DType dtype, F&& f) {
-  switch (dtype) {
-#define TESSERA_CASE(T, k) \
-  case DType::k:           \
-    return f(TypeTag<T>{});
-    TESSERA_FOR_EACH_DTYPE(TESSERA_CASE)
-#undef TESSERA_CASE
-  }
-  TESSERA_CHECK(false, "dtype {}", static_cast<int>(dtype));
-  __builtin_unreachable();
-}
-
 }  // namespace tessera
-
-template <>
-struct fmt::formatter<tessera::DType> : fmt::ostream_formatter {};

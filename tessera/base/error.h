@@ -2,11 +2,10 @@
 //   UserError      the caller's mistake: `[op]` expected, got, remedy. Nothing has changed when it
 //                  is thrown.
 //   RuntimeError   the world's: a file, memory, a broken cache.
-//   InternalError  what cannot happen, stated by TESSERA_CHECK: a bug in Tessera.
+//   InternalError  what cannot happen, stated by TESSERA_CHECK (base/format.h): a bug in Tessera.
 #pragma once
 
-#include <fmt/format.h>
-
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -38,41 +37,8 @@ class InternalError : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-// Throws UserError("[op] message").
-template <class... Args>
-[[noreturn]] void fail(ErrorKind kind, std::string_view op, fmt::format_string<Args...> text,
-                       Args&&... args) {
-  throw UserError(kind, fmt::format("[{}] {}", op, fmt::format(text, std::forward<Args>(args)...)));
-}
-template <class... Args>
-[[noreturn]] void type_error(std::string_view op, fmt::format_string<Args...> text,
-                             Args&&... args) {
-  fail(ErrorKind::kType, op, text, std::forward<Args>(args)...);
-}
-template <class... Args>
-[[noreturn]] void shape_error(std::string_view op, fmt::format_string<Args...> text,
-                              Args&&... args) {
-  fail(ErrorKind::kShape, op, text, std::forward<Args>(args)...);
-}
-template <class... Args>
-[[noreturn]] void sharding_error(std::string_view op, fmt::format_string<Args...> text,
-                                 Args&&... args) {
-  fail(ErrorKind::kSharding, op, text, std::forward<Args>(args)...);
-}
-template <class... Args>
-[[noreturn]] void value_error(std::string_view op, fmt::format_string<Args...> text,
-                              Args&&... args) {
-  fail(ErrorKind::kValue, op, text, std::forward<Args>(args)...);
-}
-template <class... Args>
-[[noreturn]] void trace_error(std::string_view op, fmt::format_string<Args...> text,
-                              Args&&... args) {
-  fail(ErrorKind::kTrace, op, text, std::forward<Args>(args)...);
-}
-template <class... Args>
-[[noreturn]] void io_error(std::string_view op, fmt::format_string<Args...> text, Args&&... args) {
-  fail(ErrorKind::kIo, op, text, std::forward<Args>(args)...);
-}
+// Throws UserError("[op] message"). Source files say it with a format string: base/format.h.
+[[noreturn]] void throw_user_error(ErrorKind kind, std::string_view op, std::string_view message);
 
 namespace internal {
 [[noreturn]] void check_failed(const char* condition, const char* file, int line,
@@ -80,10 +46,3 @@ namespace internal {
 }
 
 }  // namespace tessera
-
-// Always on: states what Tessera itself guarantees. An optional fmt message follows the condition.
-#define TESSERA_CHECK(condition, ...)                                      \
-  (static_cast<bool>(condition)                                            \
-       ? void()                                                            \
-       : ::tessera::internal::check_failed(#condition, __FILE__, __LINE__, \
-                                           ::fmt::format("" __VA_ARGS__)))

@@ -3,7 +3,7 @@
 // argument that is the field's address.
 #pragma once
 
-#include <boost/pfr.hpp>
+#include <boost/pfr/core.hpp>
 #include <cstddef>
 #include <string_view>
 #include <tuple>

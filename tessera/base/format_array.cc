@@ -7,7 +7,9 @@
 #include <iterator>
 #include <type_traits>
 
+#include "tessera/base/format.h"
 #include "tessera/base/format_number.h"
+#include "tessera/base/visit_dtype.h"
 
 namespace tessera {
 namespace {

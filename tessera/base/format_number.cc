@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "tessera/base/format.h"
+
 namespace tessera {
 namespace {
 

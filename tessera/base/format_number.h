@@ -2,6 +2,7 @@
 // dtype, as NumPy and Python write them. format_array.h lays whole arrays out with it.
 #pragma once
 
+#include <complex>
 #include <string>
 
 #include "tessera/base/dtype.h"

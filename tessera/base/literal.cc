@@ -1,9 +1,12 @@
 #include "tessera/base/literal.h"
 
+#include <cstring>
+#include <functional>
 #include <new>
 #include <string_view>
 
 #include "tessera/base/array_size.h"
+#include "tessera/base/format.h"
 
 namespace tessera {
 
@@ -27,6 +30,11 @@ Literal::Literal(DType dtype, Shape shape)
       shape_(std::move(shape)),
       elements_(checked_bytes("array", dtype_, shape_) / itemsize(dtype_)),
       bytes_(host_memory(bytes(), true)) {}
+
+void Literal::throw_dtype() const {
+  internal::check_failed("dtype_ == dtype_of<T>", __FILE__, __LINE__,
+                         fmt::format("literal of {}", dtype_name(dtype_)));
+}
 
 std::byte* Literal::mutable_raw() {
   if (bytes_.use_count() > 1) {

@@ -2,6 +2,7 @@
 // evaluator computes with.
 #pragma once
 
+#include <cstring>
 #include <memory>
 #include <span>
 #include <vector>
@@ -29,7 +30,7 @@ class Literal {
   static Literal from(std::span<const T> values, const Shape& shape) {
     Literal out(dtype_of<T>, shape);
     out.check_count(static_cast<int64_t>(values.size()));
-    std::copy(values.begin(), values.end(), out.mutable_data<T>());
+    if (!values.empty()) std::memcpy(out.mutable_raw(), values.data(), values.size_bytes());
     return out;
   }
 
@@ -42,12 +43,12 @@ class Literal {
   std::byte* mutable_raw();
   template <class T>
   const T* data() const {
-    TESSERA_CHECK(dtype_ == dtype_of<T>, "literal of {}", dtype_name(dtype_));
+    check_dtype(dtype_of<T>);
     return reinterpret_cast<const T*>(bytes_.get());
   }
   template <class T>
   T* mutable_data() {
-    TESSERA_CHECK(dtype_ == dtype_of<T>, "literal of {}", dtype_name(dtype_));
+    check_dtype(dtype_of<T>);
     return reinterpret_cast<T*>(mutable_raw());
   }
 
@@ -58,6 +59,10 @@ class Literal {
 
  private:
   void check_count(int64_t count) const;
+  void check_dtype(DType expected) const {
+    if (dtype_ != expected) throw_dtype();
+  }
+  [[noreturn]] void throw_dtype() const;
 
   DType dtype_;
   Shape shape_;

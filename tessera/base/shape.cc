@@ -1,10 +1,15 @@
 #include "tessera/base/shape.h"
 
+#include <functional>
 #include <ostream>
 
 #include "tessera/base/error.h"
+#include "tessera/base/format.h"
 
 namespace tessera {
+
+Dims::Dims(std::initializer_list<int64_t> dims) : Base(dims) {}
+Dims::Dims(std::span<const int64_t> dims) : Base(dims.begin(), dims.end()) {}
 
 std::ostream& operator<<(std::ostream& out, const Dims& dims) {
   out << '(';

@@ -2,8 +2,6 @@
 // Prints as Python's tuple.
 #pragma once
 
-#include <fmt/ostream.h>
-
 #include <boost/container/small_vector.hpp>
 #include <concepts>
 #include <cstdint>
@@ -19,8 +17,8 @@ class Dims : public boost::container::small_vector<int64_t, 6> {
   using Base = boost::container::small_vector<int64_t, 6>;
   using Base::Base;
   Dims() = default;
-  Dims(std::initializer_list<int64_t> dims) : Base(dims) {}
-  Dims(std::span<const int64_t> dims) : Base(dims.begin(), dims.end()) {}
+  Dims(std::initializer_list<int64_t> dims);
+  Dims(std::span<const int64_t> dims);
   template <std::integral I>
   requires(!std::same_as<I, bool>) Dims(const std::vector<I>& dims)
       : Base(dims.begin(), dims.end()) {}
@@ -54,6 +52,3 @@ inline size_t hash_combine(size_t seed, size_t value) {
 }
 
 }  // namespace tessera
-
-template <>
-struct fmt::formatter<tessera::Dims> : fmt::ostream_formatter {};

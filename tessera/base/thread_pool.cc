@@ -13,6 +13,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/fork.h"
+#include "tessera/base/format.h"
 #include "tessera/base/warning.h"
 
 namespace tessera {

@@ -13,20 +13,17 @@
 //   tree::map([](const Array& g) { return g / 2; }, layer);    // a Layer of halves
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <boost/pfr.hpp>
-#include <map>
+#include <boost/pfr/core.hpp>
+#include <concepts>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "tessera/base/dtype.h"
-#include "tessera/base/error.h"
 #include "tessera/base/field_name.h"
 #include "tessera/base/shape.h"
 
@@ -49,29 +46,34 @@ template <class T>
 struct IsStdArray : std::false_type {};
 template <class T, size_t N>
 struct IsStdArray<std::array<T, N>> : std::true_type {};
+// std::map and std::unordered_map, told by what they name: their headers take longer to compile
+// than this one, and a program that has none need not include them.
 template <class T>
-struct IsMap : std::false_type {};
-template <class K, class V, class C, class A>
-struct IsMap<std::map<K, V, C, A>> : std::true_type {};
+concept AnyMap = requires {
+  typename T::key_type;
+  typename T::mapped_type;
+  typename T::node_type;
+};
 template <class T>
-struct IsUnorderedMap : std::false_type {};
-template <class K, class V, class H, class E, class A>
-struct IsUnorderedMap<std::unordered_map<K, V, H, E, A>> : std::true_type {};
+concept OrderedMap = AnyMap<T> && requires {
+  typename T::key_compare;
+};
 // A map of the same keys to other values.
 template <class T>
 struct MapOf;
-template <class K, class V, class C, class A>
-struct MapOf<std::map<K, V, C, A>> {
+template <template <class, class, class, class> class Map, class K, class V, class C, class A>
+struct MapOf<Map<K, V, C, A>> {
   template <class W>
-  using With = std::map<K, W, C>;
+  using With =
+      Map<K, W, C, typename std::allocator_traits<A>::template rebind_alloc<std::pair<const K, W>>>;
 };
-template <class K, class V, class H, class E, class A>
-struct MapOf<std::unordered_map<K, V, H, E, A>> {
+template <template <class, class, class, class, class> class Map, class K, class V, class H,
+          class E, class A>
+struct MapOf<Map<K, V, H, E, A>> {
   template <class W>
-  using With = std::unordered_map<K, W, H, E>;
+  using With = Map<K, W, H, E,
+                   typename std::allocator_traits<A>::template rebind_alloc<std::pair<const K, W>>>;
 };
-template <class T>
-inline constexpr bool kIsAnyMap = IsMap<T>::value || IsUnorderedMap<T>::value;
 template <class T>
 struct IsOptional : std::false_type {};
 template <class T>
@@ -98,40 +100,56 @@ concept StaticValue = std::is_arithmetic_v<T> || std::is_enum_v<T> ||
 inline constexpr int kMaxDepth = 1000;
 class Deeper {
  public:
-  Deeper() {
-    if (++depth() <= kMaxDepth) return;
-    --depth();
-    value_error("tree",
-                "expected a tree at most {} deep, got a deeper one; flatten it into vectors",
-                kMaxDepth);
-  }
-  ~Deeper() { --depth(); }
+  Deeper();
+  ~Deeper();
   Deeper(const Deeper&) = delete;
   Deeper& operator=(const Deeper&) = delete;
-
- private:
-  static int& depth() {
-    static thread_local int depth = 0;
-    return depth;
-  }
 };
 
-inline std::string step_of(std::string_view name, size_t index) {
-  return name.empty() ? fmt::format(".{}", index) : fmt::format(".{}", name);
+// The step to a child in a path: `.name` or `.2` of a field, `[2]` of an element.
+std::string field_step(std::string_view name, size_t index);
+std::string element_step(size_t index);
+// `[key]`.
+std::string key_step(std::string_view key);
+std::string key_step(bool key);
+std::string key_step(char key);
+std::string key_step(int64_t key);
+std::string key_step(uint64_t key);
+std::string key_step(float key);
+std::string key_step(double key);
+template <class K>
+std::string step_of_key(const K& key) {
+  if constexpr (std::is_same_v<K, bool> || std::is_same_v<K, char> || std::is_same_v<K, float> ||
+                std::is_same_v<K, double>) {
+    return key_step(key);
+  } else if constexpr (std::signed_integral<K>) {
+    return key_step(static_cast<int64_t>(key));
+  } else if constexpr (std::unsigned_integral<K>) {
+    return key_step(static_cast<uint64_t>(key));
+  } else {
+    return key_step(std::string_view(key));
+  }
 }
+void sort_pointers(std::vector<const void*>& pointers, bool (*less)(const void*, const void*));
+// Throws UserError: trees of tree::map have different structures.
+[[noreturn]] void throw_structures_differ();
+// Throws InternalError: unflatten() was given another number of arrays.
+[[noreturn]] void throw_leaves_differ(size_t leaves, size_t arrays);
 
 // Calls visit(entry) for every entry of a map, by their keys: an unordered_map has no order that
 // two equal ones share.
 template <class T, class F>
 void for_each_entry(T& map, F&& visit) {
-  if constexpr (IsMap<std::remove_const_t<T>>::value) {
+  if constexpr (OrderedMap<std::remove_const_t<T>>) {
     for (auto& entry : map) visit(entry);
   } else {
-    std::vector<decltype(&*map.begin())> entries;
+    using Entry = std::remove_reference_t<decltype(*map.begin())>;
+    std::vector<const void*> entries;
     for (auto& entry : map) entries.push_back(&entry);
-    std::sort(entries.begin(), entries.end(),
-              [](const auto* a, const auto* b) { return a->first < b->first; });
-    for (auto* entry : entries) visit(*entry);
+    sort_pointers(entries, [](const void* a, const void* b) {
+      return static_cast<const Entry*>(a)->first < static_cast<const Entry*>(b)->first;
+    });
+    for (const void* entry : entries) visit(*static_cast<Entry*>(const_cast<void*>(entry)));
   }
 }
 
@@ -142,24 +160,23 @@ void for_each_child(T& node, F&& visit) {
   if constexpr (ListsFields<U>) {
     auto list = U::fields(node);
     [&]<size_t... I>(std::index_sequence<I...>) {
-      (visit(std::get<I>(list), step_of(listed_field_name<U, I>(), I)), ...);
+      (visit(std::get<I>(list), field_step(listed_field_name<U, I>(), I)), ...);
     }
     (std::make_index_sequence<std::tuple_size_v<decltype(list)>>());
   } else if constexpr (IsTuple<U>::value) {
     std::apply(
         [&](auto&... field) {
-          int i = 0;
-          (visit(field, fmt::format("[{}]", i++)), ...);
+          size_t i = 0;
+          (visit(field, element_step(i++)), ...);
         },
         node);
   } else if constexpr (IsVector<U>::value || IsStdArray<U>::value) {
     const Deeper deeper;
-    int i = 0;
-    for (auto& child : node) visit(child, fmt::format("[{}]", i++));
-  } else if constexpr (kIsAnyMap<U>) {
+    size_t i = 0;
+    for (auto& child : node) visit(child, element_step(i++));
+  } else if constexpr (AnyMap<U>) {
     const Deeper deeper;
-    for_each_entry(node,
-                   [&](auto& entry) { visit(entry.second, fmt::format("[{}]", entry.first)); });
+    for_each_entry(node, [&](auto& entry) { visit(entry.second, step_of_key(entry.first)); });
   } else if constexpr (IsOptional<U>::value) {
     if (node) visit(*node, std::string());
   } else {
@@ -168,7 +185,7 @@ void for_each_child(T& node, F&& visit) {
                   "Self> static constexpr auto "
                   "fields(Self& self) { return std::tie(self.a, self.b); }");
     boost::pfr::for_each_field(node, [&](auto& field, auto index) {
-      visit(field, step_of(field_name<U, index>(), index));
+      visit(field, field_step(field_name<U, index>(), index));
     });
   }
 }
@@ -183,7 +200,7 @@ void for_each_unnamed_child(T& node, F&& visit) {
   } else if constexpr (IsVector<U>::value || IsStdArray<U>::value) {
     const Deeper deeper;
     for (auto& child : node) visit(child);
-  } else if constexpr (kIsAnyMap<U>) {
+  } else if constexpr (AnyMap<U>) {
     const Deeper deeper;
     for_each_entry(node, [&](auto& entry) { visit(entry.second); });
   } else if constexpr (IsOptional<U>::value) {
@@ -240,9 +257,9 @@ void append_static_key(const T& node, std::string& key) {
   } else if constexpr (internal::StaticValue<T>) {
     key += std::string(node.tree_static_key()) + ';';
   } else {
-    if constexpr (internal::IsVector<T>::value || internal::kIsAnyMap<T>)
+    if constexpr (internal::IsVector<T>::value || internal::AnyMap<T>)
       key += std::to_string(node.size()) + ',';
-    if constexpr (internal::kIsAnyMap<T>)
+    if constexpr (internal::AnyMap<T>)
       internal::for_each_entry(node,
                                [&](const auto& entry) { append_static_key(entry.first, key); });
     if constexpr (internal::IsOptional<T>::value) key += node ? '1' : '0';
@@ -250,6 +267,40 @@ void append_static_key(const T& node, std::string& key) {
                                      [&](const auto& child) { append_static_key(child, key); });
   }
 }
+
+// A tree without its types: what messages and options say of its parts.
+struct Outline {
+  enum class Kind : uint8_t { kLeaf, kStatic, kNode };
+  Outline(Kind kind, std::string step);
+  Outline(const Outline&);
+  Outline(Outline&&) noexcept;
+  Outline& operator=(const Outline&);
+  Outline& operator=(Outline&&) noexcept;
+  ~Outline();
+  void append(Outline child);
+
+  Kind kind;
+  std::string step;  // from its parent: ".layers", "[2]"
+  std::vector<Outline> children;
+};
+template <class T>
+Outline outline(const T& node, std::string step = {}) {
+  if constexpr (Leaf<T>) {
+    return Outline(Outline::Kind::kLeaf, std::move(step));
+  } else if constexpr (internal::StaticValue<T>) {
+    return Outline(Outline::Kind::kStatic, std::move(step));
+  } else {
+    Outline out(Outline::Kind::kNode, std::move(step));
+    internal::for_each_child(node, [&](const auto& child, std::string name) {
+      out.append(outline(child, std::move(name)));
+    });
+    return out;
+  }
+}
+size_t num_leaves(const Outline& outline);
+// Appends `prefix` and the path of every leaf.
+void append_leaf_paths(const Outline& outline, const std::string& prefix,
+                       std::vector<std::string>& out);
 
 template <class T>
 size_t num_leaves(const T& node) {
@@ -272,7 +323,7 @@ T unflatten(const T& like, const Arrays& arrays) {
   T out = like;
   size_t i = 0;
   for_each_leaf(out, [&](Array& leaf) { leaf = arrays[i++]; });
-  TESSERA_CHECK(i == arrays.size(), "{} leaves for {} arrays", i, arrays.size());
+  if (i != arrays.size()) internal::throw_leaves_differ(i, arrays.size());
   return out;
 }
 
@@ -285,10 +336,7 @@ T map(F&& f, const T& first, const Rest&... rest) {
   [[maybe_unused]] auto check = [&](const auto& r) {
     other.clear();
     append_static_key(r, other);
-    if (key != other)
-      value_error(
-          "tree::map",
-          "expected trees of one structure, got different ones (sizes, keys or static fields)");
+    if (key != other) internal::throw_structures_differ();
   };
   (check(rest), ...);
   std::array<std::vector<Array>, sizeof...(Rest)> others{leaves(rest)...};

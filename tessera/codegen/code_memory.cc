@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "tessera/base/error.h"
+#include "tessera/ir/format.h"
 
 namespace tessera::codegen {
 namespace {

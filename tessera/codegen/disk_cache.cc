@@ -19,6 +19,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/warning.h"
+#include "tessera/ir/format.h"
 
 namespace tessera::codegen {
 namespace {

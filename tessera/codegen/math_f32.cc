@@ -2,6 +2,7 @@
 // (Remez, relative error).
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "tessera/base/error.h"
 #include "tessera/codegen/helpers.h"

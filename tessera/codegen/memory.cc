@@ -1,4 +1,7 @@
 // Loads and stores of vectors: contiguous, reversed, strided, scattered, masked.
+#include <algorithm>
+#include <cmath>
+
 #include "tessera/codegen/emit.h"
 #include "tessera/codegen/helpers.h"
 

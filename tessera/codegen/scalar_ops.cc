@@ -2,8 +2,14 @@
 
 #include <llvm/IR/Constants.h>
 
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
 #include "tessera/base/error.h"
+#include "tessera/base/visit_dtype.h"
 #include "tessera/codegen/math.h"
+#include "tessera/ir/format.h"
 
 namespace tessera::codegen {
 namespace {

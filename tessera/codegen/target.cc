@@ -6,6 +6,7 @@
 #include <map>
 
 #include "tessera/base/error.h"
+#include "tessera/ir/format.h"
 
 namespace tessera::codegen {
 namespace {

@@ -1,7 +1,7 @@
 #include "tessera/compile/caches.h"
 
 #include "tessera/codegen/compiler.h"
-#include "tessera/compile/jit.h"
+#include "tessera/compile/jit_cache.h"
 
 namespace tessera {
 

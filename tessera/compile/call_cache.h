@@ -5,7 +5,8 @@
 #include <unordered_map>
 
 #include "tessera/base/fork.h"
-#include "tessera/compile/compiled.h"
+#include "tessera/compile/program_cache.h"
+#include "tessera/ir/params.h"
 
 namespace tessera {
 

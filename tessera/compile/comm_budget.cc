@@ -6,6 +6,7 @@
 #include <array>
 
 #include "tessera/base/error.h"
+#include "tessera/ir/format.h"
 
 namespace tessera {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "tessera/spmd/partition.h"
+#include "tessera/spmd/collective.h"
 
 namespace tessera {
 

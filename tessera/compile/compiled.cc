@@ -5,11 +5,16 @@
 
 #include "tessera/base/fork.h"
 #include "tessera/base/warning.h"
+#include "tessera/compile/pipeline.h"
+#include "tessera/compile/program_cache.h"
+#include "tessera/ir/format.h"
+#include "tessera/runtime/program.h"
 #include "tessera/sharding/atoms.h"
 #include "tessera/sharding/finer_mesh.h"
 #include "tessera/sharding/flatten_regions.h"
 
 namespace tessera {
+
 Compiled::Compiled(const Function& function, const ShardingRequest& request, const Device& device,
                    const std::optional<Mesh>& results_mesh) {
   const Stages stages = run_pipeline(function, request);
@@ -39,6 +44,15 @@ Compiled::Compiled(const Function& function, const ShardingRequest& request, con
       warn(fmt::format("[{}] {}; {}{}", note.op, note.text, note.remedy,
                        note.source.empty() ? "" : " (" + note.source + ")"));
 }
+
+Compiled::~Compiled() = default;
+
+Sharding Compiled::input_sharding(size_t i) const { return program_->input_layout(i)->sharding; }
+Sharding Compiled::output_sharding(size_t i) const {
+  return results_.empty() ? program_->output_layout(i)->sharding : results_[i];
+}
+int64_t Compiled::arena_bytes() const { return program_->arena_bytes(); }
+int64_t Compiled::code_bytes() const { return program_->code_bytes(); }
 
 std::vector<Array> Compiled::run(std::span<const Array> args,
                                  std::span<const uint8_t> donate) const {

@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "tessera/ir/array.h"
+#include "tessera/ir/params.h"
 
 namespace tessera {
 

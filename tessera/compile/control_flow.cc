@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "tessera/ir/axis_env.h"
+#include "tessera/ir/format.h"
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/collectives.h"
 #include "tessera/ops/compare.h"
@@ -16,6 +17,7 @@
 #include "tessera/ops/reshape.h"
 #include "tessera/ops/select.h"
 #include "tessera/ops/slice.h"
+#include "tessera/trace/trace.h"
 
 namespace tessera::internal {
 namespace {
@@ -353,6 +355,13 @@ std::vector<Array> case_flat(std::string_view op, const Array& index,
   const SourceScope source(op);
   return tessera::bind(case_op, std::move(params), operands);
 }
+
+void throw_structures_differ(std::string_view op, const char* what) {
+  value_error(op, "expected {} of one structure, got different ones (sizes, keys or static fields)",
+              what);
+}
+
+void throw_no_branch() { value_error("switch_", "expected at least one branch, got none"); }
 
 Array as_predicate(const Array& pred) {
   if (pred.ndim() != 0)

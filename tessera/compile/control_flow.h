@@ -22,7 +22,6 @@
 #include <utility>
 #include <vector>
 
-#include "tessera/compile/jit.h"
 #include "tessera/compile/leaf_function.h"
 #include "tessera/mesh/partition_spec.h"
 #include "tessera/ops/compare.h"
@@ -71,10 +70,11 @@ Array increment(const Array& i);
 template <class T>
 std::vector<std::string> leaf_paths(const T& tree, const std::string& name) {
   std::vector<std::string> out;
-  tree::for_each_leaf_with_path(
-      tree, [&](const Array&, const std::string& path) { out.push_back(name + path); });
+  tree::append_leaf_paths(tree::outline(tree), name, out);
   return out;
 }
+[[noreturn]] void throw_structures_differ(std::string_view op, const char* what);
+[[noreturn]] void throw_no_branch();
 
 // UserError unless the two trees have one structure.
 template <class T>
@@ -82,10 +82,7 @@ void expect_structure(std::string_view op, const char* what, const T& expected, 
   std::string a, b;
   tree::append_static_key(expected, a);
   tree::append_static_key(got, b);
-  if (a != b)
-    value_error(op,
-                "expected {} of one structure, got different ones (sizes, keys or static fields)",
-                what);
+  if (a != b) throw_structures_differ(op, what);
 }
 
 // Calls `traced` under a trace: the current one, or one of its own that is compiled and run.
@@ -176,7 +173,7 @@ auto case_traced(std::string_view op, const Array& index, const Branches& branch
     std::apply([&](const auto&... branch) { (flat.push_back(flatten(branch)), ...); }, branches);
   }
   std::vector<Array> leaves;
-  (tree::for_each_leaf(args, [&](const Array& leaf) { leaves.push_back(leaf); }), ...);
+  append_leaves(leaves, args...);
   const std::vector<Array> out =
       case_flat(op, index, flat, leaves, [&] { return leaf_paths(*result, "result"); });
   return tree::unflatten(*result, out);
@@ -211,8 +208,8 @@ auto while_loop(const Cond& cond, const Body& body, const Carry& init) {
 template <class Lower, class Upper, class Body, class Carry>
 auto fori_loop(const Lower& lower, const Upper& upper, const Body& body, const Carry& init) {
   if constexpr (std::is_integral_v<Lower> && std::is_integral_v<Upper>) {
-    const auto trips =
-        std::max<int64_t>(0, static_cast<int64_t>(upper) - static_cast<int64_t>(lower));
+    const auto above = static_cast<int64_t>(upper) - static_cast<int64_t>(lower);
+    const int64_t trips = above > 0 ? above : 0;
     const auto traced = [&]<class T>(const T& start) {
       const auto step = [&](const std::pair<Array, T>& state, NoneType) {
         return std::pair(std::pair(internal::increment(state.first),
@@ -261,7 +258,7 @@ auto switch_(const Array& index, const Branches& branches, const Args&... args) 
   size_t count = 0;
   if constexpr (requires { branches.size(); }) {
     count = branches.size();
-    if (count == 0) value_error("switch_", "expected at least one branch, got none");
+    if (count == 0) internal::throw_no_branch();
   } else {
     count = std::tuple_size_v<Branches>;
   }

@@ -1,6 +1,26 @@
 #include "tessera/compile/custom_derivatives.h"
 
-namespace tessera::internal {
+#include <algorithm>
+
+#include "tessera/ir/format.h"
+#include "tessera/ir/function.h"
+#include "tessera/ops/op.h"
+#include "tessera/trace/trace.h"
+
+namespace tessera {
+
+namespace checkpoint_policies {
+
+CheckpointPolicy save_only_these_names(std::vector<std::string> names) {
+  return {Saveable::kNames, std::move(names)};
+}
+CheckpointPolicy save_anything_except_these_names(std::vector<std::string> names) {
+  return {Saveable::kAllButNames, std::move(names)};
+}
+
+}  // namespace checkpoint_policies
+
+namespace internal {
 namespace {
 
 FunctionRef shared(Function function) {
@@ -16,15 +36,24 @@ void add_unused_inputs(Function& f, size_t at, std::span<const Type> types) {
 
 }  // namespace
 
-std::vector<Array> checkpoint_flat(const FlatFn& body, std::span<const Array> leaves,
-                                   const CheckpointPolicy& policy) {
-  TracedFunction traced = trace_function(body, traced_types(leaves), "checkpoint");
-  std::vector<Array> operands(leaves.begin(), leaves.end());
-  operands.insert(operands.end(), traced.captures.begin(), traced.captures.end());
-  return tessera::bind(
-      checkpoint_op,
-      CheckpointParams{shared(remove_dead_ops(traced.function)), policy.saveable, policy.names},
-      operands);
+ErasedResult checkpoint_erased(const CheckpointPolicy& policy, const ErasedCall& call,
+                               const std::vector<Array>& leaves) {
+  const ErasedFn traced = [&](const std::vector<Array>& x) {
+    ErasedResult result;  // its tree has the body's tracers for leaves
+    const FlatFn body = [&](const std::vector<Array>& inputs) {
+      result = call(inputs);
+      return result.leaves;
+    };
+    TracedFunction function = trace_function(body, traced_types(x), "checkpoint");
+    std::vector<Array> operands = x;
+    operands.insert(operands.end(), function.captures.begin(), function.captures.end());
+    result.leaves = tessera::bind(
+        checkpoint_op,
+        CheckpointParams{shared(remove_dead_ops(function.function)), policy.saveable, policy.names},
+        operands);
+    return result;
+  };
+  return run_under_trace("checkpoint", traced, leaves);
 }
 
 std::vector<Array> custom_jvp_flat(const FlatFn& body, const FlatFn& jvp,
@@ -127,4 +156,5 @@ std::vector<Array> custom_vjp_flat(const FlatFn& body, const FlatFn& fwd, const 
                        operands);
 }
 
-}  // namespace tessera::internal
+}  // namespace internal
+}  // namespace tessera

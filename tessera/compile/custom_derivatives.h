@@ -9,7 +9,13 @@
 //   auto block = checkpoint(layer);          // its values are computed again for the gradient
 #pragma once
 
-#include "tessera/compile/grad.h"
+#include <functional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tessera/compile/leaf_function.h"
 #include "tessera/ops/custom_derivative.h"
 #include "tessera/ops/identity.h"
 
@@ -33,22 +39,18 @@ struct CheckpointPolicy {
   std::vector<std::string> names = {};
 };
 namespace checkpoint_policies {
-inline const CheckpointPolicy nothing_saveable{Saveable::kNothing};
-inline const CheckpointPolicy everything_saveable{Saveable::kEverything};
-inline const CheckpointPolicy dots_saveable{Saveable::kDots};
-inline const CheckpointPolicy dots_with_no_batch_dims_saveable{Saveable::kDotsWithNoBatchDims};
-inline CheckpointPolicy save_only_these_names(std::vector<std::string> names) {
-  return {Saveable::kNames, std::move(names)};
-}
-inline CheckpointPolicy save_anything_except_these_names(std::vector<std::string> names) {
-  return {Saveable::kAllButNames, std::move(names)};
-}
+inline constexpr CheckpointPolicy nothing_saveable{Saveable::kNothing};
+inline constexpr CheckpointPolicy everything_saveable{Saveable::kEverything};
+inline constexpr CheckpointPolicy dots_saveable{Saveable::kDots};
+inline constexpr CheckpointPolicy dots_with_no_batch_dims_saveable{Saveable::kDotsWithNoBatchDims};
+CheckpointPolicy save_only_these_names(std::vector<std::string> names);
+CheckpointPolicy save_anything_except_these_names(std::vector<std::string> names);
 }  // namespace checkpoint_policies
 
 namespace internal {
 
-std::vector<Array> checkpoint_flat(const FlatFn& body, std::span<const Array> leaves,
-                                   const CheckpointPolicy& policy);
+ErasedResult checkpoint_erased(const CheckpointPolicy& policy, const ErasedCall& call,
+                               const std::vector<Array>& leaves);
 // jvp: (leaves..., tangents...) -> (results..., tangents...).
 std::vector<Array> custom_jvp_flat(const FlatFn& body, const FlatFn& jvp,
                                    std::span<const Array> leaves);
@@ -66,19 +68,14 @@ class Checkpointed {
 
   template <class... Args>
   auto operator()(const Args&... args) const {
-    if (Trace::current()) return traced(args...);
-    const auto whole = [this](const auto&... x) { return traced(x...); };
-    return run_once("checkpoint", whole, args...);
+    std::vector<Array> leaves;
+    append_leaves(leaves, args...);
+    const std::tuple<const Args&...> arguments(args...);
+    return typed_result<CallResultOf<F, Args...>>(
+        checkpoint_erased(policy_, erase_call(f_, arguments), leaves));
   }
 
  private:
-  template <class... Args>
-  auto traced(const Args&... args) const {
-    LeafFunction<F, Args...> f(f_, args...);
-    const std::vector<Array> results = checkpoint_flat(f.flat(), f.leaves(), policy_);
-    return tree::unflatten(f.result(), results);
-  }
-
   F f_;
   CheckpointPolicy policy_;
 };

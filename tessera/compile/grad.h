@@ -12,9 +12,8 @@
 #include <tuple>
 #include <utility>
 
-#include "tessera/compile/jit.h"
+#include "tessera/compile/derivatives.h"
 #include "tessera/compile/leaf_function.h"
-#include "tessera/compile/linearization.h"
 
 namespace tessera {
 namespace internal {
@@ -36,29 +35,14 @@ struct LossResult<std::tuple<Array, Aux>> {
   static constexpr bool kHasAux = true;
 };
 
-template <class Leaf>
-std::vector<bool> differentiated(const Leaf& leaf, const std::vector<size_t>& argnums,
-                                 size_t num_arguments) {
-  for (size_t n : argnums) TESSERA_CHECK(n < num_arguments, "argument {} of {}", n, num_arguments);
-  std::vector<bool> wrt;
-  for (int position : leaf.positions())
-    wrt.push_back(std::find(argnums.begin(), argnums.end(), static_cast<size_t>(position)) !=
-                  argnums.end());
-  return wrt;
-}
-
 // The differentiated arguments with these leaves: one tree, or a tuple of several.
 template <size_t... argnums, class... Args>
 auto rebuild_arguments(const std::tuple<Args...>& args, const std::vector<Array>& leaves) {
-  size_t next = 0;
-  [[maybe_unused]] auto rebuild = [&](auto tree) {
-    tree::for_each_leaf(tree, [&](Array& leaf) { leaf = leaves[next++]; });
-    return tree;
-  };
+  const Array* next = leaves.data();
   if constexpr (sizeof...(argnums) == 1) {
-    return rebuild(std::get<argnums...>(args));
+    return with_leaves(std::get<argnums...>(args), next);
   } else {
-    return std::tuple{rebuild(std::get<argnums>(args))...};  // braces: in this order
+    return std::tuple{with_leaves(std::get<argnums>(args), next)...};  // braces: in this order
   }
 }
 
@@ -73,24 +57,23 @@ class ValueAndGrad {
   auto operator()(const Args&... args) const {
     static_assert(((argnums < sizeof...(Args)) && ...),
                   "an argument to differentiate by is not there");
-    constexpr bool numbers = numbers_are_arrays<F, Args...>();
-    if (Trace::current()) return traced(as_argument<numbers>(args)...);
-    const auto whole = [this](const auto&... x) { return traced(x...); };
-    return run_once("grad", whole, as_argument<numbers>(args)...);
+    return compute(as_argument<numbers_are_arrays<F, Args...>()>(args)...);
   }
 
  private:
   template <class... Args>
-  auto traced(const Args&... args) const {
-    LeafFunction<F, Args...> f(f_, args...);
-    using Result = typename decltype(f)::Result;
-    ValueAndGradients out = value_and_grad_flat(
-        f.flat(), f.leaves(), differentiated(f, {argnums...}, sizeof...(Args)), f.paths());
-    auto gradients = rebuild_arguments<argnums...>(f.arguments(), out.gradients);
-    if constexpr (LossResult<Result>::kHasAux) {
-      return std::pair(tree::unflatten(f.result(), out.results), std::move(gradients));
+  auto compute(const Args&... args) const {
+    using Result = CallResultOf<F, Args...>;
+    constexpr bool has_aux = LossResult<Result>::kHasAux;
+    std::vector<Array> leaves;
+    append_leaves(leaves, args...);
+    const std::tuple<const Args&...> arguments(args...);
+    ValueAndGradients out = value_and_grad_erased(erase_call(f_, arguments), {argnums...}, leaves);
+    auto gradients = rebuild_arguments<argnums...>(arguments, out.gradients);
+    if constexpr (has_aux) {
+      return std::pair(typed_result<Result>(out.value), std::move(gradients));
     } else {
-      return std::pair(std::move(out.results[0]), std::move(gradients));
+      return std::pair(std::move(out.value.leaves[0]), std::move(gradients));
     }
   }
   F f_;
@@ -147,32 +130,21 @@ auto grad(F f) {
 template <class Result, class... Args>
 class Pullback {
  public:
-  Pullback(internal::Linearization at, Result result, std::tuple<Args...> args)
-      : at_(std::move(at)), result_(std::move(result)), args_(std::move(args)) {}
+  Pullback(internal::LinearizationRef at, std::tuple<Args...> args)
+      : at_(std::move(at)), args_(std::move(args)) {}
 
   std::tuple<Args...> operator()(const Result& cotangent) const {
-    const std::vector<Array> cts = tree::leaves(cotangent), like = tree::leaves(result_);
-    if (cts.size() != like.size())
-      value_error("vjp", "expected a cotangent of the result's structure, {} leaves, got {}",
-                  like.size(), cts.size());
-    for (size_t i = 0; i < cts.size(); ++i)
-      if (!cts[i].type().same_array(at_.result_types[i]))
-        type_error("vjp", "expected a cotangent of the type of result {}, {}, got {}", i,
-                   describe(at_.result_types[i]), describe(cts[i].type()));
-    const std::vector<Array> out = at_.pull(cts);
-    std::tuple<Args...> back = args_;
-    size_t next = 0;
-    std::apply(
-        [&](auto&... arg) {
-          (tree::for_each_leaf(arg, [&](Array& leaf) { leaf = out[next++]; }), ...);
+    const std::vector<Array> out = internal::pull_back(*at_, tree::leaves(cotangent));
+    const Array* next = out.data();
+    return std::apply(
+        [&](const auto&... arg) {  // braces: in this order
+          return std::tuple<Args...>{internal::with_leaves(arg, next)...};
         },
-        back);
-    return back;
+        args_);
   }
 
  private:
-  internal::Linearization at_;
-  Result result_;
+  internal::LinearizationRef at_;
   std::tuple<Args...> args_;
 };
 
@@ -180,24 +152,17 @@ class Pullback {
 template <class Result, class... Args>
 class Pushforward {
  public:
-  Pushforward(internal::Linearization at, Result result)
+  Pushforward(internal::LinearizationRef at, Result result)
       : at_(std::move(at)), result_(std::move(result)) {}
 
   Result operator()(const Args&... tangents) const {
     std::vector<Array> leaves;
-    (tree::for_each_leaf(tangents, [&](const Array& leaf) { leaves.push_back(leaf); }), ...);
-    if (leaves.size() != at_.arguments.size())
-      value_error("linearize", "expected tangents of the arguments' structure, {} leaves, got {}",
-                  at_.arguments.size(), leaves.size());
-    for (size_t i = 0; i < leaves.size(); ++i)
-      if (!leaves[i].type().same_array(at_.arguments[i]))
-        type_error("linearize", "expected a tangent of the type of leaf {}, {}, got {}", i,
-                   describe(at_.arguments[i]), describe(leaves[i].type()));
-    return tree::unflatten(result_, at_.push(leaves));
+    internal::append_leaves(leaves, tangents...);
+    return tree::unflatten(result_, internal::push_forward(*at_, leaves));
   }
 
  private:
-  internal::Linearization at_;
+  internal::LinearizationRef at_;
   Result result_;
 };
 
@@ -207,21 +172,18 @@ namespace internal {
 // program.
 template <class F, class... Args>
 auto linearize_all(std::string_view op, const F& f, const Args&... args) {
-  Linearization at;
+  LinearizationRef at;
   const auto traced = [&](const auto&... x) {
     LeafFunction<F, std::decay_t<decltype(x)>...> leaf(f, x...);
-    const std::vector<Array> leaves = leaf.leaves();
-    at = linearize_flat(op, leaf.flat(), leaves, std::vector<bool>(leaves.size(), true),
-                        leaf.paths());
-    return std::pair(tree::unflatten(leaf.result(), at.results), at.residuals);
+    at = linearize_all_flat(op, leaf.flat(), leaf.leaves(), leaf.paths());
+    return std::pair(tree::unflatten(leaf.result(), results_of(*at)), residuals_of(*at));
   };
   if (Trace::current()) {
     auto result = traced(args...).first;
     return std::pair(std::move(result), std::move(at));
   }
   auto [result, residuals] = run_once(op, traced, args...);
-  at.residuals = std::move(residuals);
-  at.results = tree::leaves(result);
+  at = computed(*at, tree::leaves(result), std::move(residuals));
   return std::pair(std::move(result), std::move(at));
 }
 
@@ -232,7 +194,7 @@ template <class F, class... Args>
 auto vjp(const F& f, const Args&... args) {
   auto [result, at] = internal::linearize_all("vjp", f, args...);
   using Result = std::decay_t<decltype(result)>;
-  Pullback<Result, Args...> pullback(std::move(at), result, std::tuple<Args...>(args...));
+  Pullback<Result, Args...> pullback(std::move(at), std::tuple<Args...>(args...));
   return std::pair(std::move(result), std::move(pullback));
 }
 
@@ -259,9 +221,7 @@ auto jvp(const F& f, const std::tuple<Args...>& primals, const std::tuple<Args..
         },
         x);
   };
-  if (tree::num_leaves(primals) != tree::num_leaves(tangents))
-    value_error("jvp", "expected tangents of the primals' structure, {} leaves, got {}",
-                tree::num_leaves(primals), tree::num_leaves(tangents));
+  internal::expect_tangents(tree::num_leaves(primals), tree::num_leaves(tangents));
   if (Trace::current()) return traced(primals, tangents);
   return internal::run_once("jvp", traced, primals, tangents);
 }

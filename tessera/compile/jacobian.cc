@@ -1,6 +1,11 @@
 #include "tessera/compile/jacobian.h"
 
-#include "tessera/compile/vmap.h"
+#include <algorithm>
+
+#include "tessera/compile/leaf_function.h"
+#include "tessera/compile/linearization.h"
+#include "tessera/compile/vmap_flat.h"
+#include "tessera/ir/format.h"
 #include "tessera/ops/compare.h"
 #include "tessera/ops/constant.h"
 #include "tessera/ops/control_flow_rules.h"
@@ -125,8 +130,6 @@ std::vector<Array> reverse(const FlatFn& body, std::span<const Array> leaves,
   return out;
 }
 
-}  // namespace
-
 std::vector<Array> jacobian_flat(JacobianMode mode, const FlatFn& body,
                                  std::span<const Array> leaves, const std::vector<bool>& wrt,
                                  const std::vector<std::string>& paths) {
@@ -142,6 +145,29 @@ std::vector<Array> jacobian_flat(JacobianMode mode, const FlatFn& body,
   }
   return mode == JacobianMode::kForward ? forward(body, leaves, x, wrt, paths)
                                         : reverse(body, leaves, wrt, paths);
+}
+
+}  // namespace
+
+Jacobians jacobian_erased(JacobianMode mode, const ErasedCall& call,
+                          const std::vector<size_t>& argnums, const std::vector<Array>& leaves) {
+  const std::vector<tree::Outline> outlines = call.argument_outlines();
+  const std::vector<bool> wrt = leaves_of_arguments(outlines, argnums);
+  const std::vector<std::string> paths = argument_paths(outlines);
+  const ErasedFn traced = [&](const std::vector<Array>& x) {
+    ErasedResult result;
+    const FlatFn body = [&](const std::vector<Array>& inputs) {
+      result = call(inputs);
+      return result.leaves;
+    };
+    std::vector<Array> blocks = jacobian_flat(mode, body, x, wrt, paths);
+    result.leaves = std::move(blocks);
+    return result;
+  };
+  const char* op = mode == JacobianMode::kForward ? "jacfwd" : "jacrev";
+  ErasedResult out = run_under_trace(op, traced, leaves);
+  return {std::move(out.tree), std::move(out.leaves),
+          static_cast<size_t>(std::count(wrt.begin(), wrt.end(), true))};
 }
 
 }  // namespace tessera::internal

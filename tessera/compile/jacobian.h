@@ -21,11 +21,16 @@ namespace internal {
 
 enum class JacobianMode : uint8_t { kForward, kReverse };
 
-// The Jacobians of every result by every leaf that `wrt` marks: those of the first result first.
-// Under a trace. UserErrors: a differentiated leaf or a result that is no float or complex array.
-std::vector<Array> jacobian_flat(JacobianMode mode, const FlatFn& body,
-                                 std::span<const Array> leaves, const std::vector<bool>& wrt,
-                                 const std::vector<std::string>& paths);
+// The tree of a call's result, and the Jacobians of every leaf of it by every leaf of the arguments
+// `argnums`: those of the first result first. UserErrors: a differentiated leaf or a result that is
+// no float or complex array.
+struct Jacobians {
+  std::shared_ptr<const void> tree;
+  std::vector<Array> blocks;
+  size_t num_arguments;  // leaves
+};
+Jacobians jacobian_erased(JacobianMode mode, const ErasedCall& call,
+                          const std::vector<size_t>& argnums, const std::vector<Array>& leaves);
 
 // The tree of a result whose Arrays are replaced by what `next` gives, trees X like the arguments.
 template <class X, class R, class Next>
@@ -61,7 +66,7 @@ auto jacobian_tree(const R& result, const Next& next) {
       return std::array<Part, sizeof...(I)>{jacobian_tree<X>(result[I], next)...};
     }
     (std::make_index_sequence<std::tuple_size_v<R>>());
-  } else if constexpr (t::kIsAnyMap<R>) {
+  } else if constexpr (t::AnyMap<R>) {
     using Part = decltype(jacobian_tree<X>(result.begin()->second, next));
     typename t::MapOf<R>::template With<Part> out;
     t::for_each_entry(result, [&](const auto& entry) {
@@ -88,27 +93,24 @@ class Jacobian {
   auto operator()(const Args&... args) const {
     static_assert(((argnums < sizeof...(Args)) && ...),
                   "an argument to differentiate by is not there");
-    constexpr bool numbers = numbers_are_arrays<F, Args...>();
-    if (Trace::current()) return traced(as_argument<numbers>(args)...);
-    const auto whole = [this](const auto&... x) { return traced(x...); };
-    return run_once(mode == JacobianMode::kForward ? "jacfwd" : "jacrev", whole,
-                    as_argument<numbers>(args)...);
+    return compute(as_argument<numbers_are_arrays<F, Args...>()>(args)...);
   }
 
  private:
   template <class... Args>
-  auto traced(const Args&... args) const {
-    LeafFunction<F, Args...> f(f_, args...);
-    const std::vector<bool> wrt = differentiated(f, {argnums...}, sizeof...(Args));
-    const std::vector<Array> blocks = jacobian_flat(mode, f.flat(), f.leaves(), wrt, f.paths());
-    const auto count = static_cast<size_t>(std::count(wrt.begin(), wrt.end(), true));
-    auto at = blocks.begin();
+  auto compute(const Args&... args) const {
+    std::vector<Array> leaves;
+    append_leaves(leaves, args...);
+    const std::tuple<const Args&...> arguments(args...);
+    const Jacobians out = jacobian_erased(mode, erase_call(f_, arguments), {argnums...}, leaves);
+    auto at = out.blocks.begin();
     const auto next = [&] {
-      const std::vector<Array> row(at, at + static_cast<int64_t>(count));
-      at += static_cast<int64_t>(count);
-      return rebuild_arguments<argnums...>(f.arguments(), row);
+      const std::vector<Array> row(at, at + static_cast<ptrdiff_t>(out.num_arguments));
+      at += static_cast<ptrdiff_t>(out.num_arguments);
+      return rebuild_arguments<argnums...>(arguments, row);
     };
-    return jacobian_tree<decltype(next())>(f.result(), next);
+    using Result = CallResultOf<F, Args...>;
+    return jacobian_tree<decltype(next())>(*static_cast<const Result*>(out.tree.get()), next);
   }
 
   F f_;

@@ -3,7 +3,12 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "tessera/compile/jit_cache.h"
+#include "tessera/compile/pipeline.h"
+#include "tessera/ir/format.h"
+#include "tessera/ops/control.h"
 #include "tessera/sharding/finer_mesh.h"
+#include "tessera/trace/trace.h"
 
 namespace tessera::internal {
 
@@ -69,6 +74,8 @@ void JitCache::insert(JitEntryRef entry) {
   entries_.insert(entries_.begin(), std::move(entry));
 }
 
+namespace {
+
 void expect_concrete(std::string_view op, std::span<const Array> leaves) {
   for (const Array& x : leaves)
     if (x.is_tracer())
@@ -79,7 +86,27 @@ void expect_concrete(std::string_view op, std::span<const Array> leaves) {
                   describe(x.type()));
 }
 
-namespace {
+// A function traced with its arguments' types.
+struct TracedCall {
+  TracedFunction traced;
+  ErasedResult result;
+  std::vector<NamedSharding> out_shardings;
+};
+
+TracedCall trace_call(const ErasedFn& call, std::span<const Array> leaves,
+                      const PrefixList<NamedSharding>& out_shardings = {}) {
+  TracedCall out;
+  out.traced = trace_function(
+      [&](const std::vector<Array>& inputs) {
+        out.result = call(inputs);
+        if (!out_shardings.empty())
+          out.out_shardings = out_shardings.of_result("jit", "out_shardings",
+                                                      out.result.outline(out.result.tree.get()));
+        return std::move(out.result.leaves);
+      },
+      traced_types(leaves));
+  return out;
+}
 
 struct Placed {
   std::vector<Array> all;  // arguments, then captures
@@ -116,46 +143,131 @@ Placed place(const TracedCall& call, std::span<const Array> leaves,
   return out;
 }
 
-}  // namespace
-
-JitEntryRef compile_call(TracedCall call, const void* types, std::string_view statics,
-                         std::span<const Array> leaves,
-                         const std::vector<NamedSharding>& in_shardings,
-                         std::vector<uint8_t> donate, const std::optional<CommBudget>& budget,
-                         const AxisSizes& compute_as) {
-  const Placed placed = place(call, leaves, in_shardings, compute_as);
-  if (budget)
-    expect_within(*budget, run_pipeline(call.traced.function, placed.request, Stage::kPartitioned)
-                               .partitioned.collectives);
+// The program of a traced call. What the call is found by, and what it donates, the caller adds.
+std::shared_ptr<JitEntry> compile_call(TracedCall call, std::span<const Array> leaves,
+                                       const Placed& placed) {
   auto entry = std::make_shared<JitEntry>();
-  entry->types = types;
-  entry->statics = statics;
-  entry->x64 = x64_enabled();
   for (const Array& leaf : leaves) entry->args.emplace_back(leaf);
   entry->program =
       compile_cached(call.traced.function, placed.request, device_for("jit", placed.all));
   entry->captures = std::move(call.traced.captures);
-  if (!donate.empty())
-    donate.resize(placed.all.size(),
-                  0);  // what a function captured is not the caller's to give away
-  entry->donate = std::move(donate);
-  entry->result = std::move(call.result);
+  entry->result = std::move(call.result.tree);
   return entry;
 }
 
-Lowered lower_call(TracedCall call, std::span<const Array> leaves,
-                   const std::vector<NamedSharding>& in_shardings, const AxisSizes& compute_as) {
-  Placed placed = place(call, leaves, in_shardings, compute_as);
-  const Device device = device_for("jit", placed.all);
-  return Lowered(std::move(call.traced.function), std::move(placed.request),
-                 std::move(call.traced.captures), device);
-}
+}  // namespace
 
 std::vector<Array> run_call(const JitEntry& entry, std::span<const Array> leaves) {
   if (entry.captures.empty()) return entry.program->run(leaves, entry.donate);
   std::vector<Array> all(leaves.begin(), leaves.end());
   all.insert(all.end(), entry.captures.begin(), entry.captures.end());
   return entry.program->run(all, entry.donate);
+}
+
+const void* result_of(const JitEntry& entry) { return entry.result.get(); }
+
+ErasedResult run_erased(std::string_view op, const ErasedFn& function,
+                        const std::vector<Array>& leaves) {
+  expect_concrete(op, leaves);
+  TracedCall traced = trace_call(function, leaves);
+  ErasedResult out = traced.result;
+  const Placed placed = place(traced, leaves, {}, {});
+  out.leaves = run_call(*compile_call(std::move(traced), leaves, placed), leaves);
+  return out;
+}
+
+ErasedResult run_under_trace(std::string_view op, const ErasedFn& function,
+                             const std::vector<Array>& leaves) {
+  return Trace::current() ? function(leaves) : run_erased(op, function, leaves);
+}
+
+ErasedResult eval_shape_erased(const ErasedCall& call, const std::vector<Array>& leaves) {
+  TracedCall traced = trace_call(call, leaves);
+  ErasedResult out = std::move(traced.result);
+  out.leaves.clear();
+  for (const Type& type : traced.traced.function.output_types())
+    out.leaves.push_back(abstract_array(type.shape, type.dtype));
+  return out;
+}
+
+JitCore::JitCore(JitOptions options)
+    : options_(std::move(options)), cache_(std::make_unique<JitCache>()) {}
+JitCore::~JitCore() = default;
+
+std::shared_ptr<const JitCore> make_jit_core(JitOptions options) {
+  return std::make_shared<JitCore>(std::move(options));
+}
+
+JitEntryRef JitCore::find(const void* types, std::string_view statics,
+                          std::span<const Array> leaves) const {
+  return cache_->find(types, statics, leaves);
+}
+
+JitEntryRef JitCore::compile(const ErasedCall& call, const void* types, const std::string& statics,
+                             std::span<const Array> leaves) const {
+  expect_concrete("jit", leaves);
+  std::vector<uint8_t> donate = donate_flags(call);
+  const std::vector<NamedSharding> in = in_shardings(call);
+  TracedCall traced = trace_call(call, leaves, options_.out_shardings);
+  const Placed placed = place(traced, leaves, in, options_.compute_as);
+  if (options_.comm_budget)
+    expect_within(*options_.comm_budget,
+                  run_pipeline(traced.traced.function, placed.request, Stage::kPartitioned)
+                      .partitioned.collectives);
+  const std::shared_ptr<JitEntry> entry = compile_call(std::move(traced), leaves, placed);
+  entry->types = types;
+  entry->statics = statics;
+  entry->x64 = x64_enabled();
+  // What a function captured is not the caller's to give away.
+  if (!donate.empty()) donate.resize(placed.all.size(), 0);
+  entry->donate = std::move(donate);
+  cache_->insert(entry);
+  return entry;
+}
+
+Lowered JitCore::lower(const ErasedCall& call, std::span<const Array> leaves) const {
+  expect_concrete("jit", leaves);
+  const std::vector<NamedSharding> in = in_shardings(call);
+  TracedCall traced = trace_call(call, leaves, options_.out_shardings);
+  Placed placed = place(traced, leaves, in, options_.compute_as);
+  const Device device = device_for("jit", placed.all);
+  return Lowered(std::move(traced.traced.function), std::move(placed.request),
+                 std::move(traced.traced.captures), device);
+}
+
+bool JitCore::constrains() const {
+  return !options_.in_shardings.empty() || !options_.out_shardings.empty();
+}
+
+ErasedResult JitCore::call_constrained(const ErasedCall& call, std::vector<Array> leaves) const {
+  const std::vector<NamedSharding> in = in_shardings(call);
+  for (size_t i = 0; i < in.size(); ++i) leaves[i] = lax::sharding_constraint(leaves[i], in[i]);
+  ErasedResult result = call(leaves);
+  if (options_.out_shardings.empty()) return result;
+  const std::vector<NamedSharding> out =
+      options_.out_shardings.of_result("jit", "out_shardings", result.outline(result.tree.get()));
+  for (size_t i = 0; i < out.size(); ++i)
+    result.leaves[i] = lax::sharding_constraint(result.leaves[i], out[i]);
+  return result;
+}
+
+std::vector<NamedSharding> JitCore::in_shardings(const ErasedCall& call) const {
+  if (options_.in_shardings.empty()) return {};
+  return options_.in_shardings.of_arguments("jit", "in_shardings", call.argument_outlines());
+}
+
+std::vector<uint8_t> JitCore::donate_flags(const ErasedCall& call) const {
+  const std::vector<int>& donated = options_.donate_argnums;
+  if (donated.empty()) return {};
+  std::vector<uint8_t> flags;
+  int position = 0;
+  for (const tree::Outline& argument : call.argument_outlines())
+    flags.insert(flags.end(), tree::num_leaves(argument),
+                 std::find(donated.begin(), donated.end(), position++) != donated.end());
+  for (int n : donated)
+    if (n < 0 || n >= position)
+      value_error("jit", "expected donate_argnums in [0, {}), got {}", position, n);
+  return flags;
 }
 
 }  // namespace tessera::internal

@@ -10,17 +10,19 @@
 // traced function, jit(f) is f.
 #pragma once
 
-#include <any>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
-#include "tessera/base/fork.h"
 #include "tessera/base/per_thread.h"
-#include "tessera/compile/callable.h"
 #include "tessera/compile/comm_budget.h"
+#include "tessera/compile/erased_call.h"
 #include "tessera/compile/lowered.h"
 #include "tessera/compile/prefix_tree.h"
-#include "tessera/ops/control.h"
-#include "tessera/trace/trace.h"
 
 namespace tessera {
 
@@ -42,128 +44,57 @@ struct JitOptions {
 
 namespace internal {
 
-// What a call of a jitted function needs to know of the program that serves it.
-struct JitEntry {
-  const void* types;  // identifies the C++ types of the arguments
-  std::string statics;
-  bool x64;
-  std::vector<ArgKey> args;
-  CompiledRef program;
-  std::vector<Array> captures;
-  std::vector<uint8_t> donate;
-  std::shared_ptr<const void> result;  // the function's result, with tracers for leaves
-};
+// The program that serves a call (jit_cache.h).
+struct JitEntry;
 using JitEntryRef = std::shared_ptr<const JitEntry>;
+class JitCache;
 
-// The calls one jitted function has seen, the latest kMaxEntries. Thread-safe.
-class JitCache {
+std::vector<Array> run_call(const JitEntry& entry, std::span<const Array> leaves);
+// The function's result, with tracers for leaves.
+const void* result_of(const JitEntry& entry);
+
+// A jitted function but its types: the options, and the programs of the calls it has seen.
+class JitCore {
  public:
-  static constexpr size_t kMaxEntries = 1024;
-  JitCache();
-  ~JitCache();
-  JitCache(const JitCache&) = delete;
-  JitCache& operator=(const JitCache&) = delete;
-  // Empties those of all functions.
-  static void clear_all();
+  explicit JitCore(JitOptions options);
+  ~JitCore();
 
-  JitEntryRef find(const void* types, std::string_view statics, std::span<const Array> leaves);
-  void insert(JitEntryRef entry);
+  // Null for a call that has not been seen. `types` identifies the C++ types of the arguments,
+  // `statics` is what is static about them.
+  JitEntryRef find(const void* types, std::string_view statics,
+                   std::span<const Array> leaves) const;
+  JitEntryRef compile(const ErasedCall& call, const void* types, const std::string& statics,
+                      std::span<const Array> leaves) const;
+  Lowered lower(const ErasedCall& call, std::span<const Array> leaves) const;
+
+  // Whether shardings were requested, which inside another traced function are constraints.
+  bool constrains() const;
+  // Under a trace: the call between these constraints.
+  ErasedResult call_constrained(const ErasedCall& call, std::vector<Array> leaves) const;
 
  private:
-  ForkSafeMutex mutex_{ForkParticipant::Level::kCalls};
-  std::vector<JitEntryRef> entries_;  // the latest found first
+  std::vector<NamedSharding> in_shardings(const ErasedCall& call) const;
+  std::vector<uint8_t> donate_flags(const ErasedCall& call) const;
+
+  const JitOptions options_;
+  const std::unique_ptr<JitCache> cache_;
 };
 
-// A function traced with its arguments' types.
-struct TracedCall {
-  TracedFunction traced;
-  std::shared_ptr<const void> result;
-  std::vector<NamedSharding> out_shardings;
-};
-
-JitEntryRef compile_call(TracedCall call, const void* types, std::string_view statics,
-                         std::span<const Array> leaves,
-                         const std::vector<NamedSharding>& in_shardings,
-                         std::vector<uint8_t> donate,
-                         const std::optional<CommBudget>& budget = std::nullopt,
-                         const AxisSizes& compute_as = {});
-Lowered lower_call(TracedCall call, std::span<const Array> leaves,
-                   const std::vector<NamedSharding>& in_shardings,
-                   const AxisSizes& compute_as = {});
-std::vector<Array> run_call(const JitEntry& entry, std::span<const Array> leaves);
-void expect_concrete(std::string_view op, std::span<const Array> leaves);
+std::shared_ptr<const JitCore> make_jit_core(JitOptions options);
 
 template <class... Args>
 inline constexpr char kTypesTag = 0;
 
-// An argument as the function sees it: numbers become Arrays where the function accepts that.
-template <bool kNumbersAreArrays, class T>
-decltype(auto) as_argument(const T& x) {
-  if constexpr (kNumbersAreArrays && std::is_arithmetic_v<T>) {
-    return Array(x);
-  } else {
-    return x;
-  }
-}
-template <class T>
-using ArrayIfNumber = std::conditional_t<std::is_arithmetic_v<T>, Array, T>;
-template <class F, class... Args>
-constexpr bool numbers_are_arrays() {
-  if constexpr ((std::is_arithmetic_v<Args> || ...)) {
-    return std::is_invocable_v<const F&, const ArrayIfNumber<Args>&...>;
-  } else {
-    return false;
-  }
-}
-
-// Calls `f` with tracers in place of the leaves.
-template <class F, class... Args>
-TracedCall trace_call(const F& f, std::span<const Array> leaves,
-                      const PrefixList<NamedSharding>& out_shardings, const Args&... args) {
-  using Result = CallResultOf<F, Args...>;
-  static_assert(!std::is_void_v<Result>, "a traced function returns its results");
-  TracedCall call;
-  std::vector<Type> types;
-  for (const Array& leaf : leaves) types.push_back(traced_type(leaf));
-  call.traced = trace_function(
-      [&](const std::vector<Array>& inputs) {
-        size_t next = 0;
-        [[maybe_unused]] auto with_tracers = [&]<class T>(const T& arg) {
-          T copy = arg;
-          tree::for_each_leaf(copy, [&](Array& leaf) { leaf = inputs[next++]; });
-          return copy;
-        };
-        std::tuple<std::decay_t<Args>...> traced_args{with_tracers(args)...};
-        auto result = std::make_shared<Result>(internal::apply(f, traced_args));
-        call.result = result;
-        if (!out_shardings.empty())
-          call.out_shardings = out_shardings.of_result("jit", "out_shardings", *result);
-        return tree::leaves(*result);
-      },
-      types);
-  return call;
-}
-
-// Traces `f` with these concrete arguments, runs it and forgets it; the program is cached by its
-// structure.
-template <class F, class... Args>
-auto run_once(std::string_view op, const F& f, const Args&... args) {
-  using Result = CallResultOf<F, Args...>;
-  std::vector<Array> leaves;
-  (tree::for_each_leaf(args, [&](const Array& leaf) { leaves.push_back(leaf); }), ...);
-  expect_concrete(op, leaves);
-  const JitEntryRef entry =
-      compile_call(trace_call(f, leaves, {}, args...), nullptr, {}, leaves, {}, {});
-  return tree::unflatten(*static_cast<const Result*>(entry->result.get()),
-                         run_call(*entry, leaves));
-}
+// The results of a call as abstract arrays.
+ErasedResult eval_shape_erased(const ErasedCall& call, const std::vector<Array>& leaves);
 
 }  // namespace internal
 
 template <class F>
 class Jitted {
  public:
-  Jitted(F f, JitOptions options) : f_(std::move(f)), options_(std::move(options)) {}
+  Jitted(F f, JitOptions options)
+      : f_(std::move(f)), core_(internal::make_jit_core(std::move(options))) {}
 
   template <class... Args>
   auto operator()(const Args&... args) const {
@@ -182,91 +113,47 @@ class Jitted {
   auto call(const Args&... args) const {
     using Result = internal::CallResultOf<F, Args...>;
     if (Trace::current()) return call_traced<Result>(args...);
-    boost::container::small_vector<Array, 8> leaves;
-    (tree::for_each_leaf(args, [&](const Array& leaf) { leaves.push_back(leaf); }), ...);
-    std::string& statics = per_thread<std::string, internal::JitCache>();
+    internal::CallLeaves leaves;
+    internal::append_leaves(leaves, args...);
+    std::string& statics = per_thread<std::string, internal::JitCore>();
     statics.clear();
     (tree::append_static_key(args, statics), ...);
-    const std::span<const Array> all(leaves.data(), leaves.size());
+    const std::span<const Array> all = leaves;
     const void* types = &internal::kTypesTag<Args...>;
-    internal::JitEntryRef entry = cache_->find(types, statics, all);
+    internal::JitEntryRef entry = core_->find(types, statics, all);
     if (!entry) {
+      const std::tuple<const Args&...> arguments(args...);
       const std::string key = statics;  // tracing may call other jitted functions
-      internal::expect_concrete("jit", all);
-      entry = internal::compile_call(internal::trace_call(f_, all, options_.out_shardings, args...),
-                                     types, key, all, in_shardings(args...), donate_flags(args...),
-                                     options_.comm_budget, options_.compute_as);
-      cache_->insert(entry);
+      entry = core_->compile(internal::erase_call(f_, arguments), types, key, all);
     }
     std::vector<Array> results = internal::run_call(*entry, all);
     if constexpr (std::is_same_v<Result, Array>) {
       return std::move(results[0]);
     } else {
-      return tree::unflatten(*static_cast<const Result*>(entry->result.get()), results);
+      return tree::unflatten(*static_cast<const Result*>(internal::result_of(*entry)), results);
     }
   }
 
   template <class... Args>
   Lowered lower_arguments(const Args&... args) const {
-    boost::container::small_vector<Array, 8> leaves;
-    (tree::for_each_leaf(args, [&](const Array& leaf) { leaves.push_back(leaf); }), ...);
-    const std::span<const Array> all(leaves.data(), leaves.size());
-    internal::expect_concrete("jit", all);
-    return internal::lower_call(internal::trace_call(f_, all, options_.out_shardings, args...), all,
-                                in_shardings(args...), options_.compute_as);
+    internal::CallLeaves leaves;
+    internal::append_leaves(leaves, args...);
+    const std::tuple<const Args&...> arguments(args...);
+    return core_->lower(internal::erase_call(f_, arguments), leaves);
   }
 
-  // Inside another traced function: the requested shardings are constraints.
   template <class Result, class... Args>
   Result call_traced(const Args&... args) const {
-    if (options_.in_shardings.empty() && options_.out_shardings.empty())
-      return internal::call(f_, args...);
-    const std::vector<NamedSharding> in = in_shardings(args...);
-    size_t next = 0;
-    [[maybe_unused]] auto constrained = [&]<class T>(const T& arg) {
-      T copy = arg;
-      tree::for_each_leaf(copy, [&](Array& leaf) {
-        if (!in.empty()) leaf = lax::sharding_constraint(leaf, in[next++]);
-      });
-      return copy;
-    };
-    std::tuple<std::decay_t<Args>...> inputs{constrained(args)...};
-    Result result = internal::apply(f_, inputs);
-    if (options_.out_shardings.empty()) return result;
-    const std::vector<NamedSharding> out =
-        options_.out_shardings.of_result("jit", "out_shardings", result);
-    size_t i = 0;
-    tree::for_each_leaf(result,
-                        [&](Array& leaf) { leaf = lax::sharding_constraint(leaf, out[i++]); });
-    return result;
-  }
-
-  template <class... Args>
-  std::vector<NamedSharding> in_shardings(const Args&... args) const {
-    if (options_.in_shardings.empty()) return {};
-    return options_.in_shardings.of_arguments("jit", "in_shardings", args...);
-  }
-
-  template <class... Args>
-  std::vector<uint8_t> donate_flags(const Args&... args) const {
-    if (options_.donate_argnums.empty()) return {};
-    std::vector<uint8_t> flags;
-    int position = 0;
-    [[maybe_unused]] auto add = [&](const auto& arg) {
-      const bool donated = std::find(options_.donate_argnums.begin(), options_.donate_argnums.end(),
-                                     position++) != options_.donate_argnums.end();
-      flags.insert(flags.end(), tree::num_leaves(arg), donated);
-    };
-    (add(args), ...);
-    for (int n : options_.donate_argnums)
-      if (n < 0 || n >= position)
-        value_error("jit", "expected donate_argnums in [0, {}), got {}", position, n);
-    return flags;
+    if (!core_->constrains()) return internal::call(f_, args...);
+    std::vector<Array> leaves;
+    internal::append_leaves(leaves, args...);
+    const std::tuple<const Args&...> arguments(args...);
+    return internal::typed_result<Result>(
+        core_->call_constrained(internal::erase_call(f_, arguments), std::move(leaves)));
   }
 
   F f_;
-  JitOptions options_;
-  std::shared_ptr<internal::JitCache> cache_ = std::make_shared<internal::JitCache>();
+  std::shared_ptr<const internal::JitCore> core_;
 };
 
 // `f` compiled for the structure of its arguments at each first call. `f` must be pure: it is
@@ -283,14 +170,10 @@ template <class F, class... Args>
 auto eval_shape(const F& f, const Args&... args) {
   using Result = internal::CallResultOf<F, Args...>;
   std::vector<Array> leaves;
-  (tree::for_each_leaf(args, [&](const Array& leaf) { leaves.push_back(leaf); }), ...);
-  const internal::TracedCall call = internal::trace_call(f, leaves, {}, args...);
-  Result out = *static_cast<const Result*>(call.result.get());
-  const std::vector<Type> types = call.traced.function.output_types();
-  size_t i = 0;
-  tree::for_each_leaf(
-      out, [&](Array& leaf) { leaf = abstract_array(types[i].shape, types[i].dtype), ++i; });
-  return out;
+  internal::append_leaves(leaves, args...);
+  const std::tuple<const Args&...> arguments(args...);
+  return internal::typed_result<Result>(
+      internal::eval_shape_erased(internal::erase_call(f, arguments), leaves));
 }
 
 }  // namespace tessera

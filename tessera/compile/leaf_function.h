@@ -2,15 +2,21 @@
 // which is what the transforms take.
 #pragma once
 
-#include <array>
 #include <optional>
+#include <string>
 #include <tuple>
+#include <vector>
 
 #include "tessera/base/tree.h"
-#include "tessera/compile/callable.h"
-#include "tessera/ops/regions.h"
+#include "tessera/compile/erased_call.h"
 
 namespace tessera::internal {
+
+// Of every leaf of these arguments: the path to it, "argument 0.kernel".
+std::vector<std::string> argument_paths(const std::vector<tree::Outline>& arguments);
+// Of every leaf: whether it is in one of the arguments `argnums`.
+std::vector<bool> leaves_of_arguments(const std::vector<tree::Outline>& arguments,
+                                      const std::vector<size_t>& argnums);
 
 template <class F, class... Args>
 class LeafFunction {
@@ -22,49 +28,24 @@ class LeafFunction {
 
   std::vector<Array> leaves() const {
     std::vector<Array> out;
-    std::apply(
-        [&](const auto&... arg) {
-          (tree::for_each_leaf(arg, [&](const Array& leaf) { out.push_back(leaf); }), ...);
-        },
-        args_);
+    std::apply([&](const auto&... arg) { append_leaves(out, arg...); }, args_);
     return out;
   }
-  // Of every leaf: the argument it is in, and "argument 0.kernel", for messages.
-  std::vector<int> positions() const {
-    std::vector<int> out;
-    int position = 0;
-    std::apply(
-        [&](const auto&... arg) {
-          ((out.insert(out.end(), tree::num_leaves(arg), position), ++position), ...);
-        },
+  std::vector<tree::Outline> outlines() const {
+    return std::apply(
+        [](const auto&... arg) { return std::vector<tree::Outline>{tree::outline(arg)...}; },
         args_);
-    return out;
   }
-  std::vector<std::string> paths() const {
-    std::vector<std::string> out;
-    int position = 0;
-    std::apply(
-        [&](const auto&... arg) {
-          ((tree::for_each_leaf_with_path(arg,
-                                          [&](const Array&, const std::string& path) {
-                                            out.push_back(
-                                                fmt::format("argument {}{}", position, path));
-                                          }),
-            ++position),
-           ...);
-        },
-        args_);
-    return out;
-  }
+  // Of every leaf: "argument 0.kernel", for messages.
+  std::vector<std::string> paths() const { return argument_paths(outlines()); }
   // The leaves of the result for these leaves of the arguments; result() is the tree they are of.
   std::vector<Array> operator()(const std::vector<Array>& inputs) {
-    size_t next = 0;
-    std::tuple<std::decay_t<Args>...> args = args_;
-    std::apply(
-        [&](auto&... arg) {
-          (tree::for_each_leaf(arg, [&](Array& leaf) { leaf = inputs[next++]; }), ...);
+    const Array* next = inputs.data();
+    const std::tuple<std::decay_t<Args>...> args = std::apply(
+        [&](const auto&... arg) {  // braces: in this order
+          return std::tuple<std::decay_t<Args>...>{with_leaves(arg, next)...};
         },
-        args);
+        args_);
     result_.emplace(internal::apply(f_, args));
     return tree::leaves(*result_);
   }

@@ -1,9 +1,12 @@
 #include "tessera/compile/linearization.h"
 
-#include "tessera/compile/jit.h"
+#include "tessera/compile/leaf_function.h"
 #include "tessera/ir/axis_env.h"
+#include "tessera/ir/format.h"
 #include "tessera/ops/collectives.h"
 #include "tessera/ops/constant.h"
+#include "tessera/trace/trace.h"
+#include "tessera/transform/derivative.h"
 
 namespace tessera::internal {
 namespace {
@@ -116,9 +119,62 @@ Linearization linearize_flat(std::string_view op, const FlatFn& body, std::span<
   return linearize_traced(trace_body(body, leaves), wrt);
 }
 
-ValueAndGradients value_and_grad_flat(const FlatFn& body, std::span<const Array> leaves,
-                                      const std::vector<bool>& wrt,
-                                      const std::vector<std::string>& paths) {
+LinearizationRef linearize_all_flat(std::string_view op, const FlatFn& body,
+                                    std::span<const Array> leaves,
+                                    const std::vector<std::string>& paths) {
+  return std::make_shared<const Linearization>(
+      linearize_flat(op, body, leaves, std::vector<bool>(leaves.size(), true), paths));
+}
+
+const std::vector<Array>& results_of(const Linearization& at) { return at.results; }
+const std::vector<Array>& residuals_of(const Linearization& at) { return at.residuals; }
+
+LinearizationRef computed(const Linearization& at, std::vector<Array> results,
+                          std::vector<Array> residuals) {
+  auto out = std::make_shared<Linearization>(at);
+  out->results = std::move(results);
+  out->residuals = std::move(residuals);
+  return out;
+}
+
+std::vector<Array> push_forward(const Linearization& at, const std::vector<Array>& tangents) {
+  if (tangents.size() != at.arguments.size())
+    value_error("linearize", "expected tangents of the arguments' structure, {} leaves, got {}",
+                at.arguments.size(), tangents.size());
+  for (size_t i = 0; i < tangents.size(); ++i)
+    if (!tangents[i].type().same_array(at.arguments[i]))
+      type_error("linearize", "expected a tangent of the type of leaf {}, {}, got {}", i,
+                 describe(at.arguments[i]), describe(tangents[i].type()));
+  return at.push(tangents);
+}
+
+std::vector<Array> pull_back(const Linearization& at, const std::vector<Array>& cotangents) {
+  if (cotangents.size() != at.result_types.size())
+    value_error("vjp", "expected a cotangent of the result's structure, {} leaves, got {}",
+                at.result_types.size(), cotangents.size());
+  for (size_t i = 0; i < cotangents.size(); ++i)
+    if (!cotangents[i].type().same_array(at.result_types[i]))
+      type_error("vjp", "expected a cotangent of the type of result {}, {}, got {}", i,
+                 describe(at.result_types[i]), describe(cotangents[i].type()));
+  return at.pull(cotangents);
+}
+
+void expect_tangents(size_t primals, size_t tangents) {
+  if (primals != tangents)
+    value_error("jvp", "expected tangents of the primals' structure, {} leaves, got {}", primals,
+                tangents);
+}
+
+namespace {
+
+// Results of `body`, whose first is the scalar to differentiate, and its gradients by the leaves
+// that `wrt` marks.
+struct FlatGradients {
+  std::vector<Array> results, gradients;
+};
+FlatGradients value_and_grad_flat(const FlatFn& body, std::span<const Array> leaves,
+                                  const std::vector<bool>& wrt,
+                                  const std::vector<std::string>& paths) {
   constexpr std::string_view kOp = "grad";
   for (size_t i = 0; i < leaves.size(); ++i)
     if (wrt[i]) expect_differentiable(kOp, leaves[i], paths[i]);
@@ -145,6 +201,34 @@ ValueAndGradients value_and_grad_flat(const FlatFn& body, std::span<const Array>
   const Type& result = linear.result_types[0];
   cts[0] = cotangent_of(lax::full(Shape{}, 1, result.dtype), result);
   return {std::move(linear.results), linear.pull(cts)};
+}
+
+}  // namespace
+
+ValueAndGradients value_and_grad_erased(const ErasedCall& call, const std::vector<size_t>& argnums,
+                                        const std::vector<Array>& leaves) {
+  const std::vector<tree::Outline> outlines = call.argument_outlines();
+  const std::vector<bool> wrt = leaves_of_arguments(outlines, argnums);
+  const std::vector<std::string> paths = argument_paths(outlines);
+  size_t num_results = 0;
+  // The gradients follow the results.
+  const ErasedFn traced = [&](const std::vector<Array>& x) {
+    ErasedResult result;
+    const FlatFn body = [&](const std::vector<Array>& inputs) {
+      result = call(inputs);
+      return result.leaves;
+    };
+    FlatGradients flat = value_and_grad_flat(body, x, wrt, paths);
+    num_results = flat.results.size();
+    result.leaves = std::move(flat.results);
+    result.leaves.insert(result.leaves.end(), flat.gradients.begin(), flat.gradients.end());
+    return result;
+  };
+  ValueAndGradients out{run_under_trace("grad", traced, leaves), {}};
+  const auto first = out.value.leaves.begin() + static_cast<ptrdiff_t>(num_results);
+  out.gradients.assign(first, out.value.leaves.end());
+  out.value.leaves.erase(first, out.value.leaves.end());
+  return out;
 }
 
 ResultsAndTangents jvp_flat(const FlatFn& body, std::span<const Array> leaves,

@@ -1,8 +1,8 @@
-// The flat core of grad, vjp, jvp and linearize: functions of lists of arrays, under a trace.
+// Linearization: a function at a point, with its tangent program. Behind derivatives.h.
 #pragma once
 
-#include "tessera/ops/regions.h"
-#include "tessera/transform/derivative.h"
+#include "tessera/compile/derivatives.h"
+#include "tessera/ir/function.h"
 
 namespace tessera::internal {
 
@@ -27,22 +27,5 @@ struct Linearization {
 // complex array.
 Linearization linearize_flat(std::string_view op, const FlatFn& body, std::span<const Array> leaves,
                              const std::vector<bool>& wrt, const std::vector<std::string>& paths);
-
-// Results of `body`, whose first is the scalar to differentiate, and its gradients by the leaves
-// that `wrt` marks. Inside a manual computation a gradient varies over what the scalar varies over:
-// of a loss that every device has for itself, each device gets its own gradient.
-struct ValueAndGradients {
-  std::vector<Array> results, gradients;
-};
-ValueAndGradients value_and_grad_flat(const FlatFn& body, std::span<const Array> leaves,
-                                      const std::vector<bool>& wrt,
-                                      const std::vector<std::string>& paths);
-
-// Results and tangents; `tangents` one a leaf.
-struct ResultsAndTangents {
-  std::vector<Array> results, tangents;
-};
-ResultsAndTangents jvp_flat(const FlatFn& body, std::span<const Array> leaves,
-                            std::span<const Array> tangents, const std::vector<std::string>& paths);
 
 }  // namespace tessera::internal

@@ -2,17 +2,29 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
+#include "tessera/compile/pipeline.h"
+#include "tessera/compile/program_cache.h"
+#include "tessera/ir/format.h"
 #include "tessera/ir/printer.h"
 #include "tessera/ops/control_flow.h"
+#include "tessera/runtime/executable.h"
 
 namespace tessera {
 
 Lowered::Lowered(Function traced, ShardingRequest request, std::vector<Array> captures,
                  Device device)
     : stages_(std::make_shared<Stages>(run_pipeline(traced, request))),
-      request_(std::move(request)),
+      request_(std::make_shared<ShardingRequest>(std::move(request))),
       captures_(std::move(captures)),
       device_(device) {}
+
+Lowered::Lowered(const Lowered&) = default;
+Lowered::Lowered(Lowered&&) noexcept = default;
+Lowered& Lowered::operator=(const Lowered&) = default;
+Lowered& Lowered::operator=(Lowered&&) noexcept = default;
+Lowered::~Lowered() = default;
 
 std::string Lowered::text(std::string_view stage) const {
   if (stage == "traced") return to_mlir(stages_->traced);
@@ -161,6 +173,6 @@ std::string Lowered::explain() const {
   return out;
 }
 
-CompiledRef Lowered::compile() const { return compile_cached(stages_->traced, request_, device_); }
+CompiledRef Lowered::compile() const { return compile_cached(stages_->traced, *request_, device_); }
 
 }  // namespace tessera

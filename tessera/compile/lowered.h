@@ -7,8 +7,11 @@
 #include <vector>
 
 #include "tessera/compile/compiled.h"
+#include "tessera/spmd/collective.h"
 
 namespace tessera {
+
+struct Stages;
 
 // Of one device, for one run.
 struct Cost {
@@ -22,6 +25,11 @@ struct Cost {
 class Lowered {
  public:
   Lowered(Function traced, ShardingRequest request, std::vector<Array> captures, Device device);
+  Lowered(const Lowered&);
+  Lowered(Lowered&&) noexcept;
+  Lowered& operator=(const Lowered&);
+  Lowered& operator=(Lowered&&) noexcept;
+  ~Lowered();
 
   // The program as StableHLO text, or as a schedule: "traced", "propagated", "partitioned",
   // "fused". UserError for another name.
@@ -37,12 +45,12 @@ class Lowered {
   std::vector<NamedSharding> output_shardings() const;
   CompiledRef compile() const;
 
-  const Stages& stages() const { return *stages_; }
-  const ShardingRequest& request() const { return request_; }
+  const Stages& stages() const { return *stages_; }             // compile/pipeline.h
+  const ShardingRequest& request() const { return *request_; }  // sharding/propagate.h
 
  private:
   std::shared_ptr<const Stages> stages_;
-  ShardingRequest request_;
+  std::shared_ptr<const ShardingRequest> request_;
   std::vector<Array> captures_;
   Device device_;
 };

@@ -8,56 +8,41 @@
 #include <concepts>
 #include <initializer_list>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "tessera/base/tree.h"
+#include "tessera/mesh/named_sharding.h"
 
 namespace tessera {
 
 template <class T>
 class PrefixTree {
  public:
-  PrefixTree() = default;
-  PrefixTree(T value) : value_(std::move(value)) {}
+  PrefixTree();
+  PrefixTree(T value);
   // What makes a T: 0 and None for vmap's axes.
   template <class U>
   requires(std::convertible_to<U, T> && !std::same_as<std::remove_cvref_t<U>, T> &&
            !std::same_as<std::remove_cvref_t<U>, PrefixTree>) PrefixTree(U&& value)
-      : value_(T(std::forward<U>(value))) {}
-  PrefixTree(std::initializer_list<PrefixTree> children) : children_(children) {}
-  PrefixTree(std::vector<PrefixTree> children) : children_(std::move(children)) {}
+      : PrefixTree(T(std::forward<U>(value))) {}
+  PrefixTree(std::initializer_list<PrefixTree> children);
+  PrefixTree(std::vector<PrefixTree> children);
+  PrefixTree(const PrefixTree&);
+  PrefixTree(PrefixTree&&) noexcept;
+  PrefixTree& operator=(const PrefixTree&);
+  PrefixTree& operator=(PrefixTree&&) noexcept;
+  ~PrefixTree();
 
   const std::optional<T>& value() const { return value_; }
   const std::vector<PrefixTree>& children() const { return children_; }
 
-  // Appends one value a leaf of `node`. UserError naming `op` and `what` where the trees do not
+  // Appends one value a leaf of the tree. UserError naming `op` and `what` where the trees do not
   // fit.
-  template <class Node>
-  void flatten(const Node& node, std::string_view op, const std::string& what,
-               std::vector<T>& out) const {
-    if (value_) {
-      out.insert(out.end(), tree::num_leaves(node), *value_);
-      return;
-    }
-    if constexpr (tree::Leaf<Node>) {
-      value_error(op, "expected one value for {}, an array, got a list of {}", what,
-                  children_.size());
-    } else if constexpr (tree::internal::StaticValue<Node>) {
-      return;
-    } else {
-      size_t count = 0;
-      tree::internal::for_each_unnamed_child(node, [&](const auto&) { ++count; });
-      if (count != children_.size())
-        value_error(op,
-                    "expected {} values for {}, one a child, got {}; give one for the whole or one "
-                    "for each",
-                    count, what, children_.size());
-      size_t i = 0;
-      tree::internal::for_each_child(node, [&](const auto& child, const std::string& name) {
-        children_[i++].flatten(child, op, what + name, out);
-      });
-    }
-  }
+  void flatten(const tree::Outline& outline, std::string_view op, const std::string& what,
+               std::vector<T>& out) const;
 
  private:
   std::optional<T> value_;
@@ -71,45 +56,40 @@ class PrefixTree {
 template <class T>
 class PrefixList {
  public:
-  PrefixList() = default;
+  PrefixList();
   template <class U>
   requires(std::convertible_to<U, T> && !std::same_as<std::remove_cvref_t<U>, PrefixList>)
       PrefixList(U&& value)
-      : entries_{PrefixTree<T>(T(std::forward<U>(value)))}, for_all_(true) {}
-  PrefixList(std::initializer_list<PrefixTree<T>> entries) : entries_(entries) {}
-  PrefixList(std::vector<PrefixTree<T>> entries) : entries_(std::move(entries)) {}
+      : PrefixList(for_all(T(std::forward<U>(value)))) {}
+  PrefixList(std::initializer_list<PrefixTree<T>> entries);
+  PrefixList(std::vector<PrefixTree<T>> entries);
+  PrefixList(const PrefixList&);
+  PrefixList(PrefixList&&) noexcept;
+  PrefixList& operator=(const PrefixList&);
+  PrefixList& operator=(PrefixList&&) noexcept;
+  ~PrefixList();
 
-  bool empty() const { return entries_.empty(); }
+  bool empty() const;
   const std::vector<PrefixTree<T>>& entries() const { return entries_; }
   // One value a leaf of the arguments. UserError naming `op` and `what` where the list does not
   // fit.
-  template <class... Nodes>
-  std::vector<T> of_arguments(std::string_view op, const char* what, const Nodes&... nodes) const {
-    std::vector<T> out;
-    if (for_all_) {
-      (entries_[0].flatten(nodes, op, what, out), ...);
-      return out;
-    }
-    if (entries_.size() != sizeof...(Nodes))
-      value_error(op, "expected {} entries in {}, one {}, got {}", sizeof...(Nodes), what,
-                  sizeof...(Nodes) == 1 ? "value" : "for each value", entries_.size());
-    [[maybe_unused]] size_t i = 0;
-    ((entries_[i].flatten(nodes, op, fmt::format("{}[{}]", what, i), out), ++i), ...);
-    return out;
-  }
-
+  std::vector<T> of_arguments(std::string_view op, const char* what,
+                              std::span<const tree::Outline> arguments) const;
   // One value a leaf of the result, of which a list of one entry is that of the whole.
-  template <class Node>
-  std::vector<T> of_result(std::string_view op, const char* what, const Node& node) const {
-    if (entries_.size() == 1) return of_arguments(op, what, node);
-    std::vector<T> out;
-    PrefixTree<T>(entries_).flatten(node, op, what, out);
-    return out;
-  }
+  std::vector<T> of_result(std::string_view op, const char* what,
+                           const tree::Outline& result) const;
 
  private:
+  static PrefixList for_all(T value);
+
   std::vector<PrefixTree<T>> entries_;
   bool for_all_ = false;
 };
+
+// Compiled once, in prefix_tree.cc.
+extern template class PrefixTree<NamedSharding>;
+extern template class PrefixList<NamedSharding>;
+extern template class PrefixTree<PartitionSpec>;
+extern template class PrefixList<PartitionSpec>;
 
 }  // namespace tessera

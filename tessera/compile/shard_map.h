@@ -13,8 +13,9 @@
 #include <set>
 #include <string>
 
-#include "tessera/compile/jit.h"
-#include "tessera/trace/shard_map_trace.h"
+#include "tessera/compile/erased_call.h"
+#include "tessera/compile/prefix_tree.h"
+#include "tessera/mesh/mesh.h"
 
 namespace tessera {
 
@@ -31,6 +32,13 @@ struct ShardMapOptions {
   bool check_vma = true;
 };
 
+namespace internal {
+
+ErasedResult shard_map_erased(const ShardMapOptions& options, const ErasedCall& call,
+                              const std::vector<Array>& leaves);
+
+}  // namespace internal
+
 template <class F>
 class ShardMapped {
  public:
@@ -38,45 +46,17 @@ class ShardMapped {
 
   template <class... Args>
   auto operator()(const Args&... args) const {
-    constexpr bool numbers = internal::numbers_are_arrays<F, Args...>();
-    if (Trace::current()) return map(internal::as_argument<numbers>(args)...);
-    // Outside any trace: one program, traced now.
-    const auto traced = [this](const auto&... x) { return map(x...); };
-    return internal::run_once("shard_map", traced, internal::as_argument<numbers>(args)...);
+    return map(internal::as_argument<internal::numbers_are_arrays<F, Args...>()>(args)...);
   }
 
  private:
   template <class... Args>
   auto map(const Args&... args) const {
-    using Result = internal::CallResultOf<F, Args...>;
     std::vector<Array> leaves;
-    (tree::for_each_leaf(args, [&](const Array& leaf) { leaves.push_back(leaf); }), ...);
-    const std::vector<PartitionSpec> in_specs =
-        options_.in_specs.of_arguments("shard_map", "in_specs", args...);
-    std::optional<Result> shape;  // the result with the body's tracers for leaves
-    std::vector<PartitionSpec> out_specs;
-    const FlatFn body = [&](const std::vector<Array>& inputs) {
-      size_t next = 0;
-      [[maybe_unused]] auto with_tracers = [&]<class T>(const T& arg) {
-        T copy = arg;
-        tree::for_each_leaf(copy, [&](Array& leaf) { leaf = inputs[next++]; });
-        return copy;
-      };
-      std::tuple<std::decay_t<Args>...> local{with_tracers(args)...};
-      shape.emplace(internal::apply(f_, local));
-      out_specs = options_.out_specs.of_result("shard_map", "out_specs", *shape);
-      return tree::leaves(*shape);
-    };
-    const std::vector<Array> results = shard_map_flat(
-        body,
-        FlatShardMapOptions{.mesh = options_.mesh,
-                            .in_specs = in_specs,
-                            .out_specs = [&](std::span<const Array>) { return out_specs; },
-                            .manual_axes = std::vector<std::string>(options_.axis_names.begin(),
-                                                                    options_.axis_names.end()),
-                            .check_vma = options_.check_vma},
-        leaves);
-    return tree::unflatten(*shape, results);
+    internal::append_leaves(leaves, args...);
+    const std::tuple<const Args&...> arguments(args...);
+    return internal::typed_result<internal::CallResultOf<F, Args...>>(
+        internal::shard_map_erased(options_, internal::erase_call(f_, arguments), leaves));
   }
 
   F f_;

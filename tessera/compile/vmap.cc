@@ -1,8 +1,12 @@
 #include "tessera/compile/vmap.h"
 
+#include "tessera/compile/leaf_function.h"
+#include "tessera/compile/vmap_flat.h"
 #include "tessera/ir/axis_env.h"
+#include "tessera/ir/format.h"
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/reshape.h"
+#include "tessera/trace/trace.h"
 #include "tessera/transform/batch.h"
 
 namespace tessera::internal {
@@ -92,6 +96,50 @@ std::vector<Array> vmap_flat(const FlatFn& body, std::span<const Array> leaves, 
                       *axis < 0 ? *axis + rank : *axis);
   }
   return out.results;
+}
+
+namespace {
+
+ErasedResult vmap_traced(const VmapOptions& options, const ErasedCall& call,
+                         const std::vector<Array>& leaves) {
+  const std::vector<tree::Outline> arguments = call.argument_outlines();
+  FlatVmap flat{.paths = argument_paths(arguments), .axis_size = options.axis_size};
+  flat.axis = {.name = options.axis_name,
+               .spmd_axes = options.spmd_axis_name.axes(),
+               .indivisible = options.indivisible};
+  if (options.in_axes.empty()) {
+    flat.in_axes.assign(leaves.size(), 0);
+  } else {
+    // A list of one axis is that of all arguments, too.
+    const std::vector<PrefixTree<MappedAxis>>& entries = options.in_axes.entries();
+    const bool for_all = entries.size() == 1 && arguments.size() != 1 && entries[0].value();
+    const PrefixList<MappedAxis> axes =
+        for_all ? PrefixList<MappedAxis>(*entries[0].value()) : options.in_axes;
+    for (const MappedAxis& axis : axes.of_arguments("vmap", "in_axes", arguments))
+      flat.in_axes.push_back(axis.axis());
+  }
+  ErasedResult result;  // its tree has the body's tracers for leaves
+  const FlatFn body = [&](const std::vector<Array>& inputs) {
+    result = call(inputs);
+    return result.leaves;
+  };
+  const auto out_axes = [&] {
+    if (options.out_axes.empty())
+      return std::vector<MappedAxis>(result.leaves.size(), MappedAxis(0));
+    return options.out_axes.of_result("vmap", "out_axes", result.outline(result.tree.get()));
+  };
+  result.leaves = vmap_flat(body, leaves, std::move(flat), out_axes);
+  return result;
+}
+
+}  // namespace
+
+ErasedResult vmap_erased(const VmapOptions& options, const ErasedCall& call,
+                         const std::vector<Array>& leaves) {
+  const ErasedFn traced = [&](const std::vector<Array>& x) {
+    return vmap_traced(options, call, x);
+  };
+  return run_under_trace("vmap", traced, leaves);
 }
 
 }  // namespace tessera::internal

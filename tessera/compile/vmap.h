@@ -8,23 +8,11 @@
 #include <optional>
 #include <string>
 
-#include "tessera/compile/jit.h"
-#include "tessera/compile/leaf_function.h"
-#include "tessera/mesh/partition_spec.h"
+#include "tessera/compile/erased_call.h"
+#include "tessera/compile/mapped_axis.h"
 #include "tessera/ops/batch_axis.h"
 
 namespace tessera {
-
-// Where an argument or a result is mapped: a dimension (negative ones count from the end), or None.
-class MappedAxis {
- public:
-  MappedAxis(int axis) : axis_(axis) {}
-  MappedAxis(NoneType) {}
-  const std::optional<int>& axis() const { return axis_; }
-
- private:
-  std::optional<int> axis_;
-};
 
 // A mesh axis or several, major first.
 class SpmdAxisName {
@@ -58,15 +46,8 @@ struct VmapOptions {
 
 namespace internal {
 
-struct FlatVmap {
-  std::vector<std::optional<int>> in_axes = {};  // one a leaf
-  std::vector<std::string> paths = {};
-  std::optional<int64_t> axis_size = std::nullopt;
-  BatchAxis axis = {};  // but the size
-};
-// Under a trace. `out_axes`, one a result, is asked for once the body's results are known.
-std::vector<Array> vmap_flat(const FlatFn& body, std::span<const Array> leaves, FlatVmap options,
-                             const std::function<std::vector<MappedAxis>()>& out_axes);
+ErasedResult vmap_erased(const VmapOptions& options, const ErasedCall& call,
+                         const std::vector<Array>& leaves);
 
 }  // namespace internal
 
@@ -77,41 +58,17 @@ class Vmapped {
 
   template <class... Args>
   auto operator()(const Args&... args) const {
-    constexpr bool numbers = internal::numbers_are_arrays<F, Args...>();
-    if (Trace::current()) return traced(internal::as_argument<numbers>(args)...);
-    const auto whole = [this](const auto&... x) { return traced(x...); };
-    return internal::run_once("vmap", whole, internal::as_argument<numbers>(args)...);
+    return map(internal::as_argument<internal::numbers_are_arrays<F, Args...>()>(args)...);
   }
 
  private:
   template <class... Args>
-  auto traced(const Args&... args) const {
-    internal::LeafFunction<F, Args...> f(f_, args...);
-    const std::vector<Array> leaves = f.leaves();
-    internal::FlatVmap flat{.paths = f.paths(), .axis_size = options_.axis_size};
-    flat.axis = {.name = options_.axis_name,
-                 .spmd_axes = options_.spmd_axis_name.axes(),
-                 .indivisible = options_.indivisible};
-    if (options_.in_axes.empty()) {
-      flat.in_axes.assign(leaves.size(), 0);
-    } else {
-      // A list of one axis is that of all arguments, too.
-      const std::vector<PrefixTree<MappedAxis>>& entries = options_.in_axes.entries();
-      const bool for_all = entries.size() == 1 && sizeof...(Args) != 1 && entries[0].value();
-      const PrefixList<MappedAxis> axes =
-          for_all ? PrefixList<MappedAxis>(*entries[0].value()) : options_.in_axes;
-      for (const MappedAxis& axis : axes.of_arguments("vmap", "in_axes", args...))
-        flat.in_axes.push_back(axis.axis());
-    }
-    const auto out_axes = [&] {
-      const auto& result = f.result();
-      if (!options_.out_axes.empty())
-        return options_.out_axes.of_result("vmap", "out_axes", result);
-      return std::vector<MappedAxis>(tree::num_leaves(result), MappedAxis(0));
-    };
-    const std::vector<Array> results =
-        internal::vmap_flat(f.flat(), leaves, std::move(flat), out_axes);
-    return tree::unflatten(f.result(), results);
+  auto map(const Args&... args) const {
+    std::vector<Array> leaves;
+    internal::append_leaves(leaves, args...);
+    const std::tuple<const Args&...> arguments(args...);
+    return internal::typed_result<internal::CallResultOf<F, Args...>>(
+        internal::vmap_erased(options_, internal::erase_call(f_, arguments), leaves));
   }
 
   F f_;

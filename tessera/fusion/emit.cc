@@ -1,5 +1,6 @@
 // The loops of a kernel: dimensions and their cuts, reductions, stores.
 #include <algorithm>
+#include <limits>
 
 #include "tessera/fusion/collapse.h"
 #include "tessera/fusion/emit_impl.h"

@@ -1,5 +1,6 @@
 // What an element of a value is made of: operands, loads, index maps as arithmetic on addresses.
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "tessera/fusion/emit_impl.h"

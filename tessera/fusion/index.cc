@@ -1,6 +1,7 @@
 #include "tessera/fusion/index.h"
 
 #include "tessera/base/error.h"
+#include "tessera/ir/format.h"
 
 namespace tessera::fusion {
 

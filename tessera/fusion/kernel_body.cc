@@ -1,5 +1,7 @@
 #include "tessera/fusion/kernel_body.h"
 
+#include <cstring>
+
 #include "tessera/ir/op_def.h"
 
 namespace tessera {

@@ -17,12 +17,12 @@
 // What is static about a tree (numbers, strings, sizes) is part of the program, and not saved.
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "tessera/base/tree.h"
+#include "tessera/io/file_path.h"
 #include "tessera/ir/array.h"
 
 namespace tessera {
@@ -37,8 +37,8 @@ struct SaveOptions {
 };
 
 // The steps that are whole, ascending; none where there is no folder.
-std::vector<int64_t> all_steps(const std::filesystem::path& path);
-std::optional<int64_t> latest_step(const std::filesystem::path& path);
+std::vector<int64_t> all_steps(const FilePath& path);
+std::optional<int64_t> latest_step(const FilePath& path);
 
 namespace internal {
 
@@ -47,11 +47,9 @@ struct NamedLeaf {
   Array array;
 };
 // `max_header`: of a file, in bytes; that of the format where it is not given.
-void save_checkpoint(const std::filesystem::path& path, int64_t step,
-                     const std::vector<NamedLeaf>& leaves, const SaveOptions& options,
-                     std::optional<uint64_t> max_header = std::nullopt);
-std::vector<Array> restore_checkpoint(const std::filesystem::path& path,
-                                      const std::vector<NamedLeaf>& like,
+void save_checkpoint(const FilePath& path, int64_t step, const std::vector<NamedLeaf>& leaves,
+                     const SaveOptions& options, std::optional<uint64_t> max_header = std::nullopt);
+std::vector<Array> restore_checkpoint(const FilePath& path, const std::vector<NamedLeaf>& like,
                                       std::optional<int64_t> step);
 template <class T>
 std::vector<NamedLeaf> named_leaves(const T& tree) {
@@ -69,7 +67,7 @@ std::vector<NamedLeaf> named_leaves(const T& tree) {
 // negative step, one that is there already, leaves of one path or without data; kTrace for traced
 // leaves; kIo where the folder cannot be written or another save is writing.
 template <class T>
-void save_checkpoint(const std::filesystem::path& path, int64_t step, const T& tree,
+void save_checkpoint(const FilePath& path, int64_t step, const T& tree,
                      const SaveOptions& options = {}) {
   internal::save_checkpoint(path, step, internal::named_leaves(tree), options);
 }
@@ -79,7 +77,7 @@ void save_checkpoint(const std::filesystem::path& path, int64_t step, const T& t
 // the leaf: kValue for another structure, kShape, kType; kIo for no such step and for damaged
 // files.
 template <class T>
-T restore_checkpoint(const std::filesystem::path& path, const T& like,
+T restore_checkpoint(const FilePath& path, const T& like,
                      std::optional<int64_t> step = std::nullopt) {
   return tree::unflatten(like,
                          internal::restore_checkpoint(path, internal::named_leaves(like), step));

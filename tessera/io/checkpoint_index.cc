@@ -8,6 +8,7 @@
 #include "tessera/io/checkpoint.h"
 #include "tessera/io/crc32c.h"
 #include "tessera/io/file.h"
+#include "tessera/ir/format.h"
 
 namespace tessera {
 namespace internal {
@@ -177,10 +178,10 @@ std::string leaf_text(const std::string& path) {
 
 }  // namespace internal
 
-std::vector<int64_t> all_steps(const std::filesystem::path& path) {
+std::vector<int64_t> all_steps(const FilePath& path) {
   std::vector<int64_t> steps;
   std::error_code error;
-  std::filesystem::directory_iterator entries(path, error);
+  std::filesystem::directory_iterator entries(path.text(), error);
   if (error == std::errc::no_such_file_or_directory) return steps;
   for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
     const std::optional<int64_t> step = internal::step_of_name(entries->path().filename().string());
@@ -189,12 +190,12 @@ std::vector<int64_t> all_steps(const std::filesystem::path& path) {
   }
   if (error)
     io_error("all_steps", "expected '{}' to be a folder of checkpoints, got: {}; check the path",
-             path.string(), error.message());
+             path.text(), error.message());
   std::sort(steps.begin(), steps.end());
   return steps;
 }
 
-std::optional<int64_t> latest_step(const std::filesystem::path& path) {
+std::optional<int64_t> latest_step(const FilePath& path) {
   const std::vector<int64_t> steps = all_steps(path);
   if (steps.empty()) return std::nullopt;
   return steps.back();

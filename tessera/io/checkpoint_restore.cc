@@ -5,6 +5,7 @@
 #include "tessera/io/checkpoint_index.h"
 #include "tessera/io/crc32c.h"
 #include "tessera/io/safetensors.h"
+#include "tessera/ir/format.h"
 #include "tessera/runtime/copy.h"
 #include "tessera/runtime/device_array.h"
 
@@ -223,10 +224,10 @@ class Restore {
 
 }  // namespace
 
-std::vector<Array> restore_checkpoint(const fs::path& path, const std::vector<NamedLeaf>& like,
+std::vector<Array> restore_checkpoint(const FilePath& path, const std::vector<NamedLeaf>& like,
                                       std::optional<int64_t> wanted) {
-  const int64_t step = find_step(path, wanted);
-  const fs::path folder = path / step_name(step);
+  const int64_t step = find_step(path.text(), wanted);
+  const fs::path folder = fs::path(path.text()) / step_name(step);
   Restore restore(folder, read_index(folder / kIndexFile));
   const std::vector<const SavedLeaf*> saved = match(restore.index(), like, folder);
   std::vector<Array> out;

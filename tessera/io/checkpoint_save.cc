@@ -13,6 +13,7 @@
 #include "tessera/io/checkpoint_index.h"
 #include "tessera/io/crc32c.h"
 #include "tessera/io/safetensors.h"
+#include "tessera/ir/format.h"
 #include "tessera/runtime/copy.h"
 #include "tessera/runtime/device_array.h"
 
@@ -315,14 +316,14 @@ class Save {
 
 }  // namespace
 
-void save_checkpoint(const fs::path& path, int64_t step, const std::vector<NamedLeaf>& leaves,
+void save_checkpoint(const FilePath& path, int64_t step, const std::vector<NamedLeaf>& leaves,
                      const SaveOptions& options, std::optional<uint64_t> max_header) {
   if (step < 0) value_error(kOp, "expected a step of 0 or more, got {}; count from 0", step);
   if (options.keep < 0)
     value_error(kOp, "expected to keep 1 step or more (0: all), got {}; change .keep",
                 options.keep);
   check_leaves(leaves);
-  Save(path, step, leaves, options, max_header.value_or(kMaxSafetensorsHeader)).run();
+  Save(path.text(), step, leaves, options, max_header.value_or(kMaxSafetensorsHeader)).run();
 }
 
 }  // namespace tessera::internal

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tessera/base/error.h"
+#include "tessera/ir/format.h"
 
 namespace tessera::internal {
 

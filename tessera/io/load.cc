@@ -21,23 +21,20 @@ std::map<std::string, Literal> to_host(const std::map<std::string, Array>& array
 
 }  // namespace
 
-std::map<std::string, Array> load_npz(const std::filesystem::path& path) {
-  return from_host(read_npz(path));
+std::map<std::string, Array> load_npz(const FilePath& path) {
+  return from_host(read_npz(path.text()));
 }
-Array load(const std::filesystem::path& path) { return tessera::from_host(read_npy(path)); }
-std::map<std::string, Array> load_safetensors(const std::filesystem::path& path) {
-  return from_host(read_safetensors(path));
+Array load(const FilePath& path) { return tessera::from_host(read_npy(path.text())); }
+std::map<std::string, Array> load_safetensors(const FilePath& path) {
+  return from_host(read_safetensors(path.text()));
 }
 
-void save_npz(const std::filesystem::path& path, const std::map<std::string, Array>& arrays) {
-  write_npz(path, to_host(arrays));
+void save_npz(const FilePath& path, const std::map<std::string, Array>& arrays) {
+  write_npz(path.text(), to_host(arrays));
 }
-void save(const std::filesystem::path& path, const Array& array) {
-  write_npy(path, array.to_host());
-}
-void save_safetensors(const std::filesystem::path& path,
-                      const std::map<std::string, Array>& arrays) {
-  write_safetensors(path, to_host(arrays));
+void save(const FilePath& path, const Array& array) { write_npy(path.text(), array.to_host()); }
+void save_safetensors(const FilePath& path, const std::map<std::string, Array>& arrays) {
+  write_safetensors(path.text(), to_host(arrays));
 }
 
 }  // namespace tessera

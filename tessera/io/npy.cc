@@ -14,6 +14,7 @@
 
 #include "tessera/io/file.h"
 #include "tessera/io/replace_file.h"
+#include "tessera/ir/format.h"
 
 namespace tessera {
 namespace {

@@ -9,6 +9,7 @@
 #include "tessera/io/file.h"
 #include "tessera/io/npy.h"
 #include "tessera/io/replace_file.h"
+#include "tessera/ir/format.h"
 
 namespace tessera {
 namespace {

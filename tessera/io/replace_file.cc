@@ -13,6 +13,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/io/file.h"
+#include "tessera/ir/format.h"
 
 namespace tessera::internal {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "tessera/io/crc32c.h"
 #include "tessera/io/replace_file.h"
+#include "tessera/ir/format.h"
 
 namespace tessera {
 namespace {

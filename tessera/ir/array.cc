@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "tessera/base/array_size.h"
+#include "tessera/base/visit_dtype.h"
 #include "tessera/ir/op_def.h"
 
 namespace tessera {

@@ -9,17 +9,17 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
 #include "tessera/base/literal.h"
-#include "tessera/ir/params.h"
+#include "tessera/ir/forward.h"
 #include "tessera/ir/type.h"
 #include "tessera/mesh/sharding.h"
 
 namespace tessera {
 
-struct OpDef;
 class Trace;
 
 // The content of an Array. Subclasses: Tracer (trace/), HostData and AbstractData (below),
@@ -47,8 +47,8 @@ class Array {
   // Host data; dtype as given, not weak. Lives on the host until an op uses it.
   explicit Array(Literal literal);
 
-  explicit operator bool()
-      const;  // the value of a one-element array; UserError kTrace for a traced one
+  // The value of a one-element array; UserError kTrace for a traced one.
+  explicit operator bool() const;
   bool defined() const { return data_ != nullptr; }
 
   const Type& type() const { return data()->type; }
@@ -117,6 +117,8 @@ void enable_x64(bool enable);
 // once.
 std::vector<Array> bind(const OpDef& def, OpParams params, std::span<const Array> operands);
 Array bind1(const OpDef& def, OpParams params, std::initializer_list<Array> operands);
+// The op of this name; null if there is none.
+const OpDef* find_op(std::string_view dialect, std::string_view name);
 
 // The innermost trace records what is bound. Traces stack; arrays of an outer one are captured by
 // the inner.

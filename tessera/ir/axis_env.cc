@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "tessera/ir/format.h"
+
 namespace tessera {
 namespace {
 

@@ -17,8 +17,6 @@
 
 namespace tessera {
 
-struct OpDef;
-
 // Index of a value in Function::types.
 using ValueId = int32_t;
 using ValueIds = boost::container::small_vector<ValueId, 4>;

@@ -64,9 +64,6 @@ struct Reduce {
   Reduction (*describe)(const OpParams& params, std::span<const Type> operands) = nullptr;
 };
 
-// What computes one instance on the host: pointers to whole operands and results, row-major.
-using HostCall = std::function<void(std::span<const void* const> in, std::span<void* const> out)>;
-
 // What no element of a kernel says by itself.
 enum class LibraryKind : uint8_t {
   kDot,

@@ -2,9 +2,11 @@
 
 #include <fmt/ranges.h>
 
+#include <cstring>
 #include <map>
 
 #include "tessera/base/array_size.h"
+#include "tessera/base/visit_dtype.h"
 
 namespace tessera {
 namespace {

@@ -134,6 +134,5 @@ OpParams retyped_params(const OpDef& def, std::span<const Type> operands, const 
 // Every op, by registration; the property tests walk it, the parser looks names up in it.
 void register_op(const OpDef& def);
 const std::vector<const OpDef*>& all_ops();
-const OpDef* find_op(std::string_view dialect, std::string_view name);  // null if there is none
 
 }  // namespace tessera

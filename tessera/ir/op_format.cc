@@ -1,8 +1,10 @@
 #include "tessera/ir/op_format.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 
+#include "tessera/base/visit_dtype.h"
 #include "tessera/ir/op_def.h"
 
 namespace tessera {

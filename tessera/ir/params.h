@@ -7,21 +7,19 @@
 #pragma once
 
 #include <array>
-#include <boost/pfr.hpp>
+#include <boost/pfr/core.hpp>
 #include <memory>
 #include <string>
 #include <variant>
 #include <vector>
 
-#include "tessera/base/dtype.h"
 #include "tessera/base/literal.h"
-#include "tessera/base/shape.h"
+#include "tessera/ir/format.h"
+#include "tessera/ir/forward.h"
 #include "tessera/mesh/named_sharding.h"
 
 namespace tessera {
 
-class Function;
-using FunctionRef = std::shared_ptr<const Function>;
 size_t hash_value(const FunctionRef& function);                // structural
 bool equal_functions(const FunctionRef&, const FunctionRef&);  // structural
 

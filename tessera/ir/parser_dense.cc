@@ -3,6 +3,7 @@
 #include <cctype>
 #include <cstring>
 
+#include "tessera/base/visit_dtype.h"
 #include "tessera/ir/parser_internal.h"
 
 namespace tessera::internal {

@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "tessera/base/error.h"
+#include "tessera/ir/format.h"
 
 namespace tessera::internal {
 namespace {

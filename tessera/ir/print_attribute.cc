@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tessera/base/visit_dtype.h"
 #include "tessera/ir/parser_lexer.h"
 #include "tessera/ir/printer.h"
 

@@ -3,7 +3,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <ostream>
+
+#include "tessera/ir/format.h"
 
 namespace tessera {
 

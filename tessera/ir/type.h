@@ -49,6 +49,3 @@ std::ostream& operator<<(std::ostream& out, const Type& type);
 std::string describe(const Type& type);
 
 }  // namespace tessera
-
-template <>
-struct fmt::formatter<tessera::Type> : fmt::ostream_formatter {};

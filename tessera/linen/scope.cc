@@ -3,6 +3,8 @@
 #include <array>
 #include <bit>
 
+#include "tessera/ir/format.h"
+
 namespace tessera::linen {
 
 Scope Scope::child(const std::string& name) const {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "tessera/mesh/format.h"
+
 namespace tessera {
 
 std::string in_contrast(const Mesh& mesh, const Mesh& other) {

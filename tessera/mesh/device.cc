@@ -1,5 +1,6 @@
 #include "tessera/mesh/device.h"
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/fork.h"
 #include "tessera/base/shape.h"
+#include "tessera/mesh/format.h"
 
 namespace tessera {
 namespace {

@@ -4,8 +4,6 @@
 // they stand for, so that meshes and collectives are planned as there.
 #pragma once
 
-#include <fmt/ostream.h>
-
 #include <array>
 #include <cstdint>
 #include <iosfwd>
@@ -81,6 +79,3 @@ const std::vector<Device>& devices();
 int64_t device_count();
 
 }  // namespace tessera
-
-template <>
-struct fmt::formatter<tessera::Device> : fmt::ostream_formatter {};

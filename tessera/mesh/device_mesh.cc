@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "tessera/base/error.h"
+#include "tessera/mesh/format.h"
 #include "tessera/mesh/torus.h"
 
 namespace tessera {

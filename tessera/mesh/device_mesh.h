@@ -3,8 +3,6 @@
 // device list and Mesh, which adds axis names.
 #pragma once
 
-#include <fmt/ostream.h>
-
 #include <iosfwd>
 #include <vector>
 
@@ -60,6 +58,3 @@ DeviceMesh create_hybrid_device_mesh(const Shape& ici_shape, const Shape& dcn_sh
 std::ostream& operator<<(std::ostream& out, const DeviceMesh& mesh);
 
 }  // namespace tessera
-
-template <>
-struct fmt::formatter<tessera::DeviceMesh> : fmt::ostream_formatter {};

@@ -1,11 +1,13 @@
 #include "tessera/mesh/mesh.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <ostream>
 #include <unordered_set>
 
 #include "tessera/base/error.h"
+#include "tessera/mesh/format.h"
 
 namespace tessera {
 

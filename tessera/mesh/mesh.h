@@ -3,14 +3,13 @@
 // programs can be partitioned for it, not run on it.
 #pragma once
 
-#include <fmt/ostream.h>
-
 #include <cstdint>
 #include <iosfwd>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tessera/base/shape.h"
@@ -18,6 +17,9 @@
 #include "tessera/mesh/device_mesh.h"
 
 namespace tessera {
+
+// Axes of a mesh, and a number of devices for each.
+using AxisSizes = std::vector<std::pair<std::string, int64_t>>;
 
 class Mesh {
  public:
@@ -72,6 +74,3 @@ Mesh make_mesh(const Shape& axis_sizes, std::vector<std::string> axis_names,
                const DeviceMeshOptions& options = {});
 
 }  // namespace tessera
-
-template <>
-struct fmt::formatter<tessera::Mesh> : fmt::ostream_formatter {};

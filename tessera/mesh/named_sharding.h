@@ -3,8 +3,6 @@
 // runtime read it.
 #pragma once
 
-#include <fmt/ostream.h>
-
 #include <cstdint>
 #include <iosfwd>
 #include <memory>
@@ -100,8 +98,3 @@ void check_rank(std::string_view op, const NamedSharding& sharding, const Shape&
 void check_divisible(std::string_view op, const NamedSharding& sharding, const Shape& shape);
 
 }  // namespace tessera
-
-template <>
-struct fmt::formatter<tessera::IndexRange> : fmt::ostream_formatter {};
-template <>
-struct fmt::formatter<tessera::NamedSharding> : fmt::ostream_formatter {};

@@ -1,6 +1,7 @@
 #include "tessera/mesh/partition_spec.h"
 
 #include <algorithm>
+#include <functional>
 #include <ostream>
 
 #include "tessera/base/shape.h"
@@ -33,6 +34,40 @@ size_t hash_value(const DimSpec& dim) {
   for (const AxisRef& axis : dim.axes) seed = hash_combine(seed, hash_value(axis));
   return seed;
 }
+
+DimSpec::DimSpec() = default;
+DimSpec::DimSpec(NoneType) {}
+DimSpec::DimSpec(UnconstrainedType) : open(true) {}
+DimSpec::DimSpec(const char* axis) : axes{{axis}} {}
+DimSpec::DimSpec(std::string axis) : axes{{std::move(axis)}} {}
+DimSpec::DimSpec(std::string_view axis) : axes{{std::string(axis)}} {}
+DimSpec::DimSpec(AxisRef axis) : axes{std::move(axis)} {}
+DimSpec::DimSpec(std::vector<AxisRef> joint_axes, bool is_open)
+    : axes(std::move(joint_axes)), open(is_open) {}
+DimSpec::DimSpec(const DimSpec&) = default;
+DimSpec::DimSpec(DimSpec&&) noexcept = default;
+DimSpec& DimSpec::operator=(const DimSpec&) = default;
+DimSpec& DimSpec::operator=(DimSpec&&) noexcept = default;
+DimSpec::~DimSpec() = default;
+
+DimSpec joint(const std::vector<std::string>& axes) {
+  std::vector<AxisRef> refs;
+  for (const std::string& axis : axes) refs.push_back({axis});
+  return DimSpec(std::move(refs));
+}
+
+PartitionSpec::PartitionSpec(std::vector<DimSpec> dims, std::vector<AxisRef> replicated)
+    : dims_(std::move(dims)), replicated_(std::move(replicated)) {}
+PartitionSpec::PartitionSpec(const std::vector<std::string>& axes)
+    : dims_(axes.begin(), axes.end()) {}
+PartitionSpec::PartitionSpec(const PartitionSpec&) = default;
+PartitionSpec::PartitionSpec(PartitionSpec&&) noexcept = default;
+PartitionSpec& PartitionSpec::operator=(const PartitionSpec&) = default;
+PartitionSpec& PartitionSpec::operator=(PartitionSpec&&) noexcept = default;
+PartitionSpec::~PartitionSpec() = default;
+
+void PartitionSpec::reserve(size_t rank) { dims_.reserve(rank); }
+void PartitionSpec::append(DimSpec dim) { dims_.push_back(std::move(dim)); }
 
 const DimSpec& PartitionSpec::dim(int64_t d) const {
   static const DimSpec& none = *new DimSpec;

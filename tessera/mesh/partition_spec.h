@@ -2,8 +2,6 @@
 // NamedSharding joins the two and checks them against each other.
 #pragma once
 
-#include <fmt/ostream.h>
-
 #include <concepts>
 #include <cstdint>
 #include <iosfwd>
@@ -46,15 +44,19 @@ struct DimSpec {
   std::vector<AxisRef> axes;
   bool open = false;
 
-  DimSpec() = default;
-  DimSpec(NoneType) {}
-  DimSpec(UnconstrainedType) : open(true) {}
-  DimSpec(const char* axis) : axes{{axis}} {}
-  DimSpec(std::string axis) : axes{{std::move(axis)}} {}
-  DimSpec(std::string_view axis) : axes{{std::string(axis)}} {}
-  DimSpec(AxisRef axis) : axes{std::move(axis)} {}
-  explicit DimSpec(std::vector<AxisRef> joint_axes, bool is_open = false)
-      : axes(std::move(joint_axes)), open(is_open) {}
+  DimSpec();
+  DimSpec(NoneType);
+  DimSpec(UnconstrainedType);
+  DimSpec(const char* axis);
+  DimSpec(std::string axis);
+  DimSpec(std::string_view axis);
+  DimSpec(AxisRef axis);
+  explicit DimSpec(std::vector<AxisRef> joint_axes, bool is_open = false);
+  DimSpec(const DimSpec&);
+  DimSpec(DimSpec&&) noexcept;
+  DimSpec& operator=(const DimSpec&);
+  DimSpec& operator=(DimSpec&&) noexcept;
+  ~DimSpec();
 
   // Closed and without axes: None.
   bool is_none() const { return axes.empty() && !open; }
@@ -82,11 +84,7 @@ requires((std::convertible_to<Axes, std::string_view> ||
   (add(axes), ...);
   return DimSpec(std::move(refs));
 }
-inline DimSpec joint(const std::vector<std::string>& axes) {
-  std::vector<AxisRef> refs;
-  for (const std::string& axis : axes) refs.push_back({axis});
-  return DimSpec(std::move(refs));
-}
+DimSpec joint(const std::vector<std::string>& axes);
 
 class PartitionSpec {
  public:
@@ -95,14 +93,18 @@ class PartitionSpec {
   template <class... Entries>
   requires(std::convertible_to<Entries, DimSpec>&&...) explicit(sizeof...(Entries) == 1)
       PartitionSpec(Entries&&... entries) {
-    dims_.reserve(sizeof...(entries));
-    (dims_.push_back(DimSpec(std::forward<Entries>(entries))), ...);
+    reserve(sizeof...(entries));
+    (append(DimSpec(std::forward<Entries>(entries))), ...);
   }
   // `replicated`: axes that propagation must not use for this value.
-  PartitionSpec(std::vector<DimSpec> dims, std::vector<AxisRef> replicated = {})
-      : dims_(std::move(dims)), replicated_(std::move(replicated)) {}
+  PartitionSpec(std::vector<DimSpec> dims, std::vector<AxisRef> replicated = {});
   // One name a dimension.
-  PartitionSpec(const std::vector<std::string>& axes) : dims_(axes.begin(), axes.end()) {}
+  PartitionSpec(const std::vector<std::string>& axes);
+  PartitionSpec(const PartitionSpec&);
+  PartitionSpec(PartitionSpec&&) noexcept;
+  PartitionSpec& operator=(const PartitionSpec&);
+  PartitionSpec& operator=(PartitionSpec&&) noexcept;
+  ~PartitionSpec();
 
   // The number of entries written; an array may have more dimensions.
   int64_t rank() const { return static_cast<int64_t>(dims_.size()); }
@@ -117,6 +119,9 @@ class PartitionSpec {
   friend bool operator==(const PartitionSpec& a, const PartitionSpec& b);
 
  private:
+  void reserve(size_t rank);
+  void append(DimSpec dim);
+
   std::vector<DimSpec> dims_;
   std::vector<AxisRef> replicated_;
 };
@@ -127,10 +132,3 @@ std::ostream& operator<<(std::ostream& out, const PartitionSpec& spec);
 size_t hash_value(const PartitionSpec& spec);
 
 }  // namespace tessera
-
-template <>
-struct fmt::formatter<tessera::AxisRef> : fmt::ostream_formatter {};
-template <>
-struct fmt::formatter<tessera::DimSpec> : fmt::ostream_formatter {};
-template <>
-struct fmt::formatter<tessera::PartitionSpec> : fmt::ostream_formatter {};

@@ -2,8 +2,6 @@
 // over a mesh. What Array::sharding() returns.
 #pragma once
 
-#include <fmt/ostream.h>
-
 #include <iosfwd>
 #include <variant>
 #include <vector>
@@ -61,8 +59,3 @@ std::ostream& operator<<(std::ostream& out, const Sharding& sharding);
 inline size_t hash_value(const Sharding& sharding) { return sharding.hash(); }
 
 }  // namespace tessera
-
-template <>
-struct fmt::formatter<tessera::SingleDeviceSharding> : fmt::ostream_formatter {};
-template <>
-struct fmt::formatter<tessera::Sharding> : fmt::ostream_formatter {};

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "tessera/base/error.h"
+#include "tessera/mesh/format.h"
 
 namespace tessera {
 namespace {

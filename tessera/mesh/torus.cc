@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "tessera/base/error.h"
+#include "tessera/mesh/format.h"
 
 namespace tessera {
 namespace {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "tessera/base/error.h"
+#include "tessera/mesh/format.h"
 #include "tessera/mesh/text_grid.h"
 
 namespace tessera {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "tessera/ir/format.h"
 #include "tessera/numpy/creation.h"
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/math.h"

@@ -1,5 +1,6 @@
 #include "tessera/nnx/attention.h"
 
+#include "tessera/ir/format.h"
 #include "tessera/nn/layers.h"
 #include "tessera/numpy/attention.h"
 #include "tessera/numpy/index.h"

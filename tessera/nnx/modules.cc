@@ -1,5 +1,7 @@
 #include "tessera/nnx/modules.h"
 
+#include "tessera/ir/format.h"
+#include "tessera/ir/op_def.h"
 #include "tessera/nn/layers.h"
 #include "tessera/numpy/operators.h"
 

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include "tessera/ir/format.h"
 #include "tessera/numpy/creation.h"
 #include "tessera/numpy/operators.h"
 

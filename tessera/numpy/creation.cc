@@ -20,6 +20,12 @@ namespace tessera {
 
 namespace internal {
 
+void expect_count(int64_t values, const Shape& shape) {
+  if (values != shape.elements())
+    shape_error("from_host", "expected {} values for the shape {}, got {}", shape.elements(), shape,
+                values);
+}
+
 Literal converted(const Literal& literal, DType dtype) {
   return literal.dtype() == dtype ? literal : convert_literal(literal, dtype);
 }

@@ -26,6 +26,11 @@ concept Element = requires {
 
 // --- From host data. ---
 
+namespace internal {
+// UserError where these are not the elements of a shape.
+void expect_count(int64_t values, const Shape& shape);
+}  // namespace internal
+
 // The values, row-major, as an array of `shape`; their dtype, canonical (double becomes float32
 // unless x64 is enabled). UserError where their number is not that of the shape.
 Array from_host(const Literal& literal);
@@ -37,10 +42,9 @@ template <Element T>
 Array from_host(const std::vector<T>& values, const Shape& shape) {
   if constexpr (std::is_same_v<T, bool>) {
     Literal out(bool_, shape);
-    if (static_cast<int64_t>(values.size()) != out.elements())
-      shape_error("from_host", "expected {} values for the shape {}, got {}", out.elements(), shape,
-                  values.size());
-    std::copy(values.begin(), values.end(), out.mutable_data<bool>());
+    internal::expect_count(static_cast<int64_t>(values.size()), shape);
+    bool* to = out.mutable_data<bool>();
+    for (const bool value : values) *to++ = value;
     return from_host(out);
   } else {
     return from_host(std::span<const T>(values), shape);

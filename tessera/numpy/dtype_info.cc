@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "tessera/ir/format.h"
+
 namespace tessera {
 
 FloatInfo finfo(DType dtype) {

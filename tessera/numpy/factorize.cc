@@ -7,6 +7,7 @@
 #include "tessera/compile/control_flow.h"
 #include "tessera/compile/custom_derivatives.h"
 #include "tessera/compile/vmap.h"
+#include "tessera/ir/format.h"
 #include "tessera/numpy/creation.h"
 #include "tessera/numpy/linear.h"
 #include "tessera/ops/array_math.h"

@@ -1,6 +1,7 @@
 #include "tessera/numpy/indexing.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "tessera/compile/composite.h"
 #include "tessera/numpy/creation.h"
@@ -347,6 +348,22 @@ Array update(const char* name, const Array& x, const std::vector<IndexItem>& ite
 }
 
 }  // namespace
+
+IndexList::IndexList(Slice s) : items_{IndexItem(s)} {}
+IndexList::IndexList(NoneType n) : items_{IndexItem(n)} {}
+IndexList::IndexList(EllipsisType e) : items_{IndexItem(e)} {}
+IndexList::IndexList(const Array& x) : items_{IndexItem(x)} {}
+IndexList::IndexList(const IndexList&) = default;
+IndexList::IndexList(IndexList&&) noexcept = default;
+IndexList& IndexList::operator=(const IndexList&) = default;
+IndexList& IndexList::operator=(IndexList&&) noexcept = default;
+IndexList::~IndexList() = default;
+
+IndexList IndexList::of_integer(int64_t i) {
+  IndexList out;
+  out.items_.emplace_back(i);
+  return out;
+}
 
 IndexList::IndexList(std::initializer_list<IndexList> items) {
   for (const IndexList& list : items)

@@ -39,16 +39,24 @@ inline constexpr EllipsisType Ellipsis{};
 using IndexItem = std::variant<int64_t, Slice, NoneType, EllipsisType, Array>;
 class IndexList {
  public:
+  IndexList() = default;
   IndexList(std::initializer_list<IndexList> items);
   template <std::integral I>
-  requires(!std::same_as<I, bool>) IndexList(I i) : items_{IndexItem(static_cast<int64_t>(i))} {}
-  IndexList(Slice s) : items_{IndexItem(s)} {}
-  IndexList(NoneType n) : items_{IndexItem(n)} {}
-  IndexList(EllipsisType e) : items_{IndexItem(e)} {}
-  IndexList(const Array& x) : items_{IndexItem(x)} {}
+  requires(!std::same_as<I, bool>) IndexList(I i)
+      : IndexList(of_integer(static_cast<int64_t>(i))) {}
+  IndexList(Slice s);
+  IndexList(NoneType n);
+  IndexList(EllipsisType e);
+  IndexList(const Array& x);
+  IndexList(const IndexList&);
+  IndexList(IndexList&&) noexcept;
+  IndexList& operator=(const IndexList&);
+  IndexList& operator=(IndexList&&) noexcept;
+  ~IndexList();
   const std::vector<IndexItem>& items() const { return items_; }
 
  private:
+  static IndexList of_integer(int64_t i);
   std::vector<IndexItem> items_;
 };
 

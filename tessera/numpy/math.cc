@@ -1,6 +1,7 @@
 #include "tessera/numpy/math.h"
 
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "tessera/numpy/dtype_info.h"

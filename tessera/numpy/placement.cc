@@ -2,7 +2,9 @@
 
 #include <iostream>
 
+#include "tessera/ir/format.h"
 #include "tessera/ops/control.h"
+#include "tessera/runtime/device_array.h"
 
 namespace tessera {
 

@@ -9,7 +9,7 @@
 #include "tessera/base/tree.h"
 #include "tessera/ir/array.h"
 #include "tessera/mesh/visualize.h"
-#include "tessera/runtime/device_array.h"
+#include "tessera/runtime/shard.h"
 
 namespace tessera {
 

@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "tessera/base/format_array.h"
+#include "tessera/ir/format.h"
 
 namespace tessera {
 

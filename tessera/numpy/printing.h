@@ -1,8 +1,6 @@
 // Arrays as text, digit for digit as NumPy and JAX with their default options.
 #pragma once
 
-#include <fmt/ostream.h>
-
 #include <iosfwd>
 #include <string>
 
@@ -19,6 +17,3 @@ std::string str(const Array& x);
 std::string repr(const Array& x);
 
 }  // namespace tessera
-
-template <>
-struct fmt::formatter<tessera::Array> : fmt::ostream_formatter {};

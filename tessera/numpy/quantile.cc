@@ -1,6 +1,7 @@
 #include "tessera/numpy/quantile.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "tessera/compile/composite.h"
 #include "tessera/numpy/promotion.h"

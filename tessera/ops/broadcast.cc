@@ -1,6 +1,7 @@
 #include "tessera/ops/broadcast.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "tessera/ops/op.h"
 #include "tessera/ops/reduce.h"

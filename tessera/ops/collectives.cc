@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tessera/ir/axis_env.h"
+#include "tessera/ir/op_def.h"
 #include "tessera/ops/collectives_groups.h"
 #include "tessera/ops/constant.h"
 #include "tessera/ops/elementwise.h"

@@ -11,7 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "tessera/ops/op.h"
+#include "tessera/ir/array.h"
+#include "tessera/ir/factors.h"
 
 namespace tessera {
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tessera/ir/axis_env.h"
+#include "tessera/ir/op_def.h"
 #include "tessera/ops/collectives.h"
 #include "tessera/ops/collectives_groups.h"
 #include "tessera/ops/formats.h"

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <map>
 
+#include "tessera/ir/op_def.h"
 #include "tessera/ops/collectives.h"
 
 namespace tessera {

@@ -1,12 +1,15 @@
 // The definitions of the collectives: type rules, and their naive evaluation on all devices at
 // once.
 #include <algorithm>
+#include <cstring>
 
+#include "tessera/base/visit_dtype.h"
 #include "tessera/ops/collectives.h"
 #include "tessera/ops/collectives_groups.h"
 #include "tessera/ops/collectives_rules.h"
 #include "tessera/ops/convert.h"
 #include "tessera/ops/formats.h"
+#include "tessera/ops/op.h"
 #include "tessera/ops/reduce.h"
 #include "tessera/ops/reduce_internal.h"
 

@@ -7,6 +7,7 @@
 //   pbroadcast                    ->  psum, kept at the source
 #pragma once
 
+#include "tessera/ir/op_def.h"
 #include "tessera/ops/collectives.h"
 
 namespace tessera::internal {

@@ -1,5 +1,7 @@
 #include "tessera/ops/concatenate.h"
 
+#include <cstring>
+
 #include "tessera/base/array_size.h"
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/constant.h"

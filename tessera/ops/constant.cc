@@ -1,5 +1,8 @@
 #include "tessera/ops/constant.h"
 
+#include <cstring>
+#include <limits>
+
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/convert.h"
 #include "tessera/ops/elementwise.h"

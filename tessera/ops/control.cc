@@ -9,6 +9,7 @@
 #include "tessera/ops/batch_axis.h"
 #include "tessera/ops/control_rules.h"
 #include "tessera/ops/formats.h"
+#include "tessera/ops/op.h"
 
 namespace tessera {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tessera/ops/op.h"
+#include "tessera/ir/array.h"
 
 namespace tessera {
 

@@ -2,6 +2,7 @@
 // computations. Each rule makes the same op of a transformed region, or inlines it.
 #pragma once
 
+#include "tessera/ir/op_def.h"
 #include "tessera/ops/control.h"
 
 namespace tessera::control_rules {

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tessera/base/visit_dtype.h"
 #include "tessera/ops/array_math.h"
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/convert.h"
 #include "tessera/ops/convolution_rules.h"
+#include "tessera/ops/op.h"
 #include "tessera/ops/reshape.h"
 #include "tessera/ops/scalar_fold.h"
 #include "tessera/ops/source_scope.h"

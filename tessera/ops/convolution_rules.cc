@@ -1,5 +1,7 @@
 #include "tessera/ops/convolution_rules.h"
 
+#include <algorithm>
+
 #include "tessera/ops/array_math.h"
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/convert.h"

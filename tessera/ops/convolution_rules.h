@@ -1,6 +1,7 @@
 // The parts of convolution that stand in files of their own: its rules and its text.
 #pragma once
 
+#include "tessera/ir/op_def.h"
 #include "tessera/ops/convolution.h"
 
 namespace tessera::internal {

@@ -2,7 +2,7 @@
 // calls whose rules are in their params. The pipeline inlines `primal`.
 #pragma once
 
-#include "tessera/ops/op.h"
+#include "tessera/ir/array.h"
 
 namespace tessera {
 

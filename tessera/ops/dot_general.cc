@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tessera/base/visit_dtype.h"
 #include "tessera/ops/constant.h"
 #include "tessera/ops/convert.h"
 #include "tessera/ops/elementwise.h"
 #include "tessera/ops/formats.h"
+#include "tessera/ops/op.h"
 #include "tessera/ops/reshape.h"
 #include "tessera/ops/source_scope.h"
 

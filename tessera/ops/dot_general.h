@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "tessera/ops/op.h"
+#include "tessera/ir/array.h"
 
 namespace tessera {
 

@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/reshape.h"
 

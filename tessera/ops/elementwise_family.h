@@ -2,8 +2,10 @@
 // params) says what is particular to an op; the functions here make the rest of its definition.
 #pragma once
 
+#include <cstring>
 #include <memory>
 
+#include "tessera/base/visit_dtype.h"
 #include "tessera/ops/op.h"
 #include "tessera/ops/scalar_emit.h"
 #include "tessera/ops/scalar_math.h"

@@ -4,6 +4,7 @@
 
 #include "tessera/ir/factors.h"
 #include "tessera/ir/op_format.h"
+#include "tessera/ops/control.h"
 
 namespace tessera::formats {
 

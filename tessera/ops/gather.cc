@@ -1,9 +1,11 @@
 #include "tessera/ops/gather.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <numeric>
 
+#include "tessera/base/visit_dtype.h"
 #include "tessera/ops/array_math.h"
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/convert.h"

@@ -1,5 +1,7 @@
 #include "tessera/ops/identity.h"
 
+#include "tessera/ops/op.h"
+
 namespace tessera {
 namespace {
 

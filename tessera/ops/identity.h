@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "tessera/ops/op.h"
+#include "tessera/ir/array.h"
 
 namespace tessera {
 

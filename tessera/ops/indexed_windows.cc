@@ -4,6 +4,8 @@
 #include <limits>
 
 #include "tessera/base/error.h"
+#include "tessera/base/visit_dtype.h"
+#include "tessera/ir/format.h"
 
 namespace tessera {
 namespace {

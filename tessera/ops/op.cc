@@ -1,5 +1,7 @@
 #include "tessera/ops/op.h"
 
+#include <cstring>
+
 namespace tessera {
 namespace {
 

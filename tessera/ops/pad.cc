@@ -1,6 +1,7 @@
 #include "tessera/ops/pad.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "tessera/base/array_size.h"
 #include "tessera/ops/broadcast.h"

@@ -6,10 +6,12 @@
 #include <map>
 
 #include "tessera/base/fork.h"
+#include "tessera/base/visit_dtype.h"
 #include "tessera/ir/append_ops.h"
 #include "tessera/ops/constant.h"
 #include "tessera/ops/elementwise.h"
 #include "tessera/ops/formats.h"
+#include "tessera/ops/op.h"
 #include "tessera/ops/reduce_internal.h"
 #include "tessera/ops/source_scope.h"
 #include "tessera/ops/tracer.h"

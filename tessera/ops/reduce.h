@@ -5,7 +5,8 @@
 // fold of (values, indices); any other is kCustom with a body.
 #pragma once
 
-#include "tessera/ops/op.h"
+#include "tessera/ir/array.h"
+#include "tessera/ir/factors.h"
 
 namespace tessera {
 

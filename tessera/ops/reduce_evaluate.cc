@@ -1,7 +1,9 @@
 // The naive evaluation of reduce: plain loops, sums of floats in the next wider type.
 #include <cmath>
+#include <cstring>
 #include <limits>
 
+#include "tessera/base/visit_dtype.h"
 #include "tessera/ops/reduce_internal.h"
 
 namespace tessera::internal {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tessera/ir/append_ops.h"
+#include "tessera/ir/op_def.h"
 #include "tessera/ops/formats.h"
 #include "tessera/ops/reduce.h"
 

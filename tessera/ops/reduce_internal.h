@@ -2,6 +2,7 @@
 // collectives share), and the rules.
 #pragma once
 
+#include "tessera/ir/op_def.h"
 #include "tessera/ops/reduce.h"
 
 namespace tessera::internal {

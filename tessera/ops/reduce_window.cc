@@ -1,6 +1,7 @@
 #include "tessera/ops/reduce_window.h"
 
 #include <algorithm>
+#include <limits>
 #include <numbers>
 
 #include "tessera/base/array_size.h"
@@ -9,6 +10,7 @@
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/formats.h"
 #include "tessera/ops/log_add.h"
+#include "tessera/ops/op.h"
 #include "tessera/ops/pad.h"
 #include "tessera/ops/select.h"
 #include "tessera/ops/source_scope.h"

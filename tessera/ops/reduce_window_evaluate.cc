@@ -1,8 +1,11 @@
 // The windows' folds on the host: as plain loops, and as a library call.
+#include <cstring>
 #include <limits>
 #include <numeric>
 
 #include "tessera/base/thread_pool.h"
+#include "tessera/base/visit_dtype.h"
+#include "tessera/ir/params.h"
 #include "tessera/ops/fold_element.h"
 #include "tessera/ops/prefix_fold.h"
 #include "tessera/ops/reduce_window.h"

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "tessera/ir/op_def.h"
 #include "tessera/ops/array_math.h"
 #include "tessera/ops/associative_scan.h"
 #include "tessera/ops/broadcast.h"

@@ -13,8 +13,6 @@
 
 namespace tessera {
 
-using FlatFn = std::function<std::vector<Array>(const std::vector<Array>&)>;
-
 // The type of an array as a trace sees it: without a sharding, which is found anew there.
 Type traced_type(const Array& x);
 std::vector<Type> traced_types(std::span<const Array> arrays);

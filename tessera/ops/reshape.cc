@@ -1,6 +1,7 @@
 #include "tessera/ops/reshape.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "tessera/ops/op.h"

@@ -11,6 +11,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/extremum.h"
 #include "tessera/ir/factors.h"
+#include "tessera/ir/format.h"
 
 namespace tessera {
 

@@ -1,8 +1,10 @@
 #include "tessera/ops/scatter_evaluate.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "tessera/base/thread_pool.h"
+#include "tessera/base/visit_dtype.h"
 #include "tessera/ops/fold_element.h"
 #include "tessera/ops/op.h"
 

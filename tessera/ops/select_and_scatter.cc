@@ -1,9 +1,13 @@
 #include "tessera/ops/select_and_scatter.h"
 
+#include <cstring>
+
+#include "tessera/base/visit_dtype.h"
 #include "tessera/ops/array_math.h"
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/compare.h"
 #include "tessera/ops/convert.h"
+#include "tessera/ops/op.h"
 #include "tessera/ops/scalar_fold.h"
 #include "tessera/ops/source_scope.h"
 #include "tessera/ops/window_format.h"

@@ -1,7 +1,9 @@
 #include "tessera/ops/slice.h"
 
 #include <algorithm>
+#include <cstring>
 
+#include "tessera/base/visit_dtype.h"
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/concatenate.h"
 #include "tessera/ops/constant.h"

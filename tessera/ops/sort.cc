@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numeric>
 
 #include "tessera/base/thread_pool.h"
+#include "tessera/base/visit_dtype.h"
 #include "tessera/ops/array_math.h"
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/compare.h"
@@ -14,6 +16,7 @@
 #include "tessera/ops/convert.h"
 #include "tessera/ops/formats.h"
 #include "tessera/ops/gather.h"
+#include "tessera/ops/op.h"
 #include "tessera/ops/reshape.h"
 #include "tessera/ops/scalar_fold.h"
 #include "tessera/ops/select.h"

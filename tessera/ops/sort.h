@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "tessera/ops/op.h"
+#include "tessera/ir/array.h"
 
 namespace tessera {
 

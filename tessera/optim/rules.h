@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "tessera/base/error.h"
 #include "tessera/optim/schedule.h"
 #include "tessera/optim/transformation.h"
 
@@ -200,9 +201,9 @@ struct Trace {
                                      const P*) const {
     if (!decay) return {gradients, state};
     if (!state.trace)
-      value_error("optim::trace",
-                  "expected a state with momenta, got one of a transformation "
-                  "without momentum; make it with init(params) of this one");
+      throw_user_error(ErrorKind::kValue, "optim::trace",
+                       "expected a state with momenta, got one of a transformation "
+                       "without momentum; make it with init(params) of this one");
     const std::vector<Array> updates = tree::leaves(gradients);
     const std::vector<Array> momenta = internal::traced(
         updates, leaves_like("optim::trace", gradients, "the momenta", *state.trace), *decay);
@@ -375,9 +376,9 @@ struct ScaleByRms {
     const char* op = "optim::scale_by_rms";
     if (state.count.has_value() != options.bias_correction ||
         state.mu.has_value() != options.centered)
-      value_error(op,
-                  "expected a state made with these options (centered, bias_correction); make "
-                  "it with init(params) of this transformation");
+      throw_user_error(ErrorKind::kValue, op,
+                       "expected a state made with these options (centered, bias_correction); make "
+                       "it with init(params) of this transformation");
     const std::vector<Array> g = tree::leaves(gradients);
     RmsState<P> next = state;
     std::vector<Array> nu =

@@ -2,6 +2,7 @@
 
 #include <numbers>
 
+#include "tessera/ir/format.h"
 #include "tessera/numpy/creation.h"
 #include "tessera/numpy/logic.h"
 #include "tessera/numpy/math.h"

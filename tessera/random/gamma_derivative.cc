@@ -6,6 +6,7 @@
 #include "tessera/random/gamma_derivative.h"
 
 #include <cmath>
+#include <limits>
 
 #include "tessera/compile/control_flow.h"
 #include "tessera/numpy/dtype_info.h"

@@ -7,8 +7,6 @@
 //   Array x = random::normal(k1, {3}), y = random::uniform(k2, {3});
 #pragma once
 
-#include <fmt/ostream.h>
-
 #include <array>
 #include <concepts>
 #include <iosfwd>
@@ -76,6 +74,3 @@ inline Array key_data(const Key& key) { return key.data; }
 Key wrap_key_data(const Array& data);
 
 }  // namespace tessera::random
-
-template <>
-struct fmt::formatter<tessera::random::Key> : fmt::ostream_formatter {};

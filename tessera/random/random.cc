@@ -1,6 +1,8 @@
 #include "tessera/random/random.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "tessera/compile/composite.h"

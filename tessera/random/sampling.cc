@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "tessera/base/array_size.h"
+#include "tessera/ir/format.h"
 #include "tessera/numpy/dtype_info.h"
 #include "tessera/numpy/promotion.h"
 #include "tessera/ops/constant.h"

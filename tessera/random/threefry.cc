@@ -1,5 +1,6 @@
 #include "tessera/random/threefry.h"
 
+#include "tessera/ir/format.h"
 #include "tessera/numpy/promotion.h"
 #include "tessera/ops/constant.h"
 #include "tessera/ops/elementwise.h"

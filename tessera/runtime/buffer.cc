@@ -14,6 +14,7 @@
 #include "tessera/base/array_size.h"
 #include "tessera/base/error.h"
 #include "tessera/base/fork.h"
+#include "tessera/ir/format.h"
 
 namespace tessera {
 namespace {

@@ -1,4 +1,5 @@
 // Loops and branches: nested executables on slots of the schedule around them.
+#include <algorithm>
 #include <cstring>
 #include <span>
 #include <utility>

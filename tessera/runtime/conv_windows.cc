@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tessera/base/thread_pool.h"
+#include "tessera/base/visit_dtype.h"
 #include "tessera/ops/scalar_fold.h"
 #include "tessera/runtime/buffer.h"
 #include "tessera/runtime/gemm.h"

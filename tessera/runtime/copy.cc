@@ -9,6 +9,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/thread_pool.h"
+#include "tessera/ir/format.h"
 
 namespace tessera {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/thread_pool.h"
+#include "tessera/ir/format.h"
 #include "tessera/runtime/copy.h"
 
 namespace tessera {

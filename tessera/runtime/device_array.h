@@ -14,6 +14,7 @@
 #include "tessera/ir/array.h"
 #include "tessera/runtime/array_layout.h"
 #include "tessera/runtime/buffer.h"
+#include "tessera/runtime/shard.h"
 
 namespace tessera {
 
@@ -26,13 +27,6 @@ struct InstanceOffsets {
   int64_t at(int64_t i) const {
     return offset + (table ? (*table)[static_cast<size_t>(i)] : i * stride);
   }
-};
-
-// What one device holds.
-struct Shard {
-  Device device;
-  ShardIndex index;  // its part of the global array, without padding
-  Literal data;
 };
 
 class DeviceArray final : public ArrayData {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/base/dtype.h"
+#include "tessera/base/visit_dtype.h"
 #include "tessera/runtime/buffer.h"
 #include "tessera/runtime/dot_shape.h"
 #include "tessera/runtime/gemm.h"

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "tessera/ir/op_def.h"
 #include "tessera/runtime/step_code.h"
 #include "tessera/runtime/storage_plan.h"
 

@@ -8,6 +8,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/shape.h"
+#include "tessera/base/visit_dtype.h"
 #include "tessera/runtime/gemm_bfloat16.h"
 #include "tessera/runtime/gemm_tiles.h"
 #include "tessera/runtime/halves.h"

@@ -8,6 +8,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/per_thread.h"
 #include "tessera/base/shape.h"
+#include "tessera/ir/format.h"
 #include "tessera/runtime/buffer.h"
 #include "tessera/runtime/tile_panels.h"
 

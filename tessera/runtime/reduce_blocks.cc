@@ -6,6 +6,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/extremum.h"
+#include "tessera/base/visit_dtype.h"
 #include "tessera/runtime/halves.h"
 #include "tessera/runtime/step_code.h"
 

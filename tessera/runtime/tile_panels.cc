@@ -6,6 +6,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/shape.h"
+#include "tessera/ir/format.h"
 
 #if defined(__x86_64__)
 // GCC 12's own headers read vectors that they mean to leave undefined.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tessera/ir/format.h"
 #include "tessera/mesh/contrast.h"
 
 namespace tessera {

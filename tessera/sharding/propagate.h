@@ -16,13 +16,11 @@
 #include <utility>
 #include <vector>
 
+#include "tessera/ir/forward.h"
 #include "tessera/ir/function.h"
-#include "tessera/ir/op_def.h"
+#include "tessera/mesh/named_sharding.h"
 
 namespace tessera {
-
-// Axes of a mesh, and a number of devices for each.
-using AxisSizes = std::vector<std::pair<std::string, int64_t>>;
 
 struct ShardingRequest {
   // One an input / output of the function; empty: not fixed, propagation chooses.

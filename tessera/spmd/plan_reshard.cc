@@ -3,6 +3,7 @@
 #include <queue>
 #include <unordered_map>
 
+#include "tessera/ir/format.h"
 #include "tessera/spmd/reshard.h"
 
 namespace tessera {

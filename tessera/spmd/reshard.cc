@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "tessera/ir/format.h"
+#include "tessera/ir/op_def.h"
 #include "tessera/ops/collectives.h"
 #include "tessera/ops/constant.h"
 #include "tessera/ops/elementwise.h"

@@ -1,6 +1,8 @@
 #include "tessera/spmd/windows.h"
 
 #include <algorithm>
+#include <cmath>
+#include <complex>
 #include <numeric>
 
 #include "tessera/ops/broadcast.h"

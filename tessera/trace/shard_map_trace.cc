@@ -5,8 +5,11 @@
 #include <algorithm>
 
 #include "tessera/ir/axis_env.h"
+#include "tessera/ir/format.h"
+#include "tessera/ir/op_def.h"
 #include "tessera/mesh/contrast.h"
 #include "tessera/ops/control.h"
+#include "tessera/trace/trace.h"
 
 namespace tessera {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "tessera/ir/array.h"
 #include "tessera/mesh/mesh.h"
-#include "tessera/trace/trace.h"
 
 namespace tessera {
 

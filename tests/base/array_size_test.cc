@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "../errors.h"
+#include "tessera/base/error.h"
 #include "tessera/base/literal.h"
 
 namespace tessera {

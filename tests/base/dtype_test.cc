@@ -5,9 +5,13 @@
 
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <random>
 #include <set>
 #include <sstream>
+
+#include "tessera/base/format.h"
+#include "tessera/base/visit_dtype.h"
 
 namespace tessera {
 namespace {

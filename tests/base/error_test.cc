@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tessera/base/format.h"
+
 namespace tessera {
 namespace {
 

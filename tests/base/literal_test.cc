@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
+#include "tessera/base/error.h"
+
 namespace tessera {
 namespace {
 

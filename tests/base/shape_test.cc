@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "tessera/base/error.h"
+#include "tessera/base/format.h"
 
 namespace tessera {
 namespace {

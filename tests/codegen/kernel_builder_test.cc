@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "tessera/base/visit_dtype.h"
 #include "tessera/fusion/kernel_body.h"
 
 namespace tessera::codegen::testing {

@@ -1,12 +1,14 @@
 // Every scalar operation on every dtype it exists for, at the values where it goes wrong.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <random>
 
 #include "kernel_builder.h"
+#include "tessera/base/visit_dtype.h"
 #include "tessera/fusion/kernel_body.h"
 
 namespace tessera::codegen::testing {

@@ -1,6 +1,7 @@
 // What the caches of compilation keep, and that they give it back.
 #include "tessera/compile/caches.h"
 
+#include <atomic>
 #include <fstream>
 #include <thread>
 

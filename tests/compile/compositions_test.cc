@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 
+#include "tessera/ir/format.h"
 #include "tests/compile/devices.h"
 
 namespace tessera {

@@ -1,4 +1,7 @@
 // Derivatives and vmap of loops and branches.
+#include <cmath>
+
+#include "tessera/ir/lowering.h"
 #include "tests/compile/devices.h"
 
 namespace tessera {

@@ -1,5 +1,9 @@
 // Loops and branches on eight devices: sharded carries, collectives inside of bodies, shard_map. A
 // program on one device is what each is compared with.
+#include <algorithm>
+#include <cmath>
+
+#include "tessera/ir/lowering.h"
 #include "tests/compile/devices.h"
 
 namespace tessera {

@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "tessera/ir/lowering.h"
 #include "tests/compile/devices.h"
 
 namespace tessera {

@@ -1,4 +1,8 @@
 // custom_jvp, custom_vjp, stop_gradient, checkpoint, jacfwd, jacrev, hessian.
+#include <cmath>
+#include <unordered_map>
+
+#include "tessera/ir/lowering.h"
 #include "tests/compile/devices.h"
 
 namespace tessera {

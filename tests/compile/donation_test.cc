@@ -1,6 +1,7 @@
 // Donated arguments: whose memory becomes a result's, and who gets the error.
 #include <thread>
 
+#include "tessera/runtime/device_array.h"
 #include "tests/compile/devices.h"
 
 namespace tessera {

@@ -1,6 +1,9 @@
 // Compiled programs beside the naive evaluation of what was traced.
 #pragma once
 
+#include <cmath>
+
+#include "tessera/compile/pipeline.h"
 #include "tessera/ops/convert.h"
 #include "tessera/trace/evaluate.h"
 #include "tests/compile/devices.h"

@@ -1,6 +1,9 @@
 // grad, value_and_grad, vjp, jvp, linearize: values, trees, nesting, and what is refused.
 #include "tessera/compile/grad.h"
 
+#include <cmath>
+
+#include "tessera/ir/lowering.h"
 #include "tests/compile/devices.h"
 
 namespace tessera {

@@ -1,6 +1,9 @@
 // Indexing by integers, slices and arrays; values as jax.numpy gives them.
 #include "tessera/numpy/indexing.h"
 
+#include <cmath>
+#include <numeric>
+
 #include "tests/compile/devices.h"
 
 namespace tessera {

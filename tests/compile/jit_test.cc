@@ -1,6 +1,7 @@
 // jit: what is traced and compiled when, what its arguments may be, and what is refused.
 #include "tessera/compile/jit.h"
 
+#include <atomic>
 #include <thread>
 
 #include "tests/compile/devices.h"

@@ -1,6 +1,8 @@
 // Compiled programs against their naive evaluation, class by class: extents of 0 and 1 in every
 // dimension (functions, and every op of the registry; on one device and cut over several), what a
 // product takes in, bodies of reductions, branches under vmap.
+#include <algorithm>
+
 #include "tessera/trace/region.h"
 #include "tests/compile/evaluated.h"
 

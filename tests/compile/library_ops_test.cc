@@ -1,5 +1,9 @@
 // Ops that become library calls or indexed loads: compiled, on one device and sharded, they compute
 // what their naive evaluation does.
+#include <cmath>
+
+#include "tessera/ir/format.h"
+#include "tessera/ir/op_def.h"
 #include "tessera/ops/convert.h"
 #include "tests/compile/devices.h"
 

@@ -1,5 +1,6 @@
 // Derivatives of and inside shard_map: the transposes of collectives by the typing of variance.
 #include "tessera/compile/grad.h"
+#include "tessera/ir/lowering.h"
 #include "tests/compile/devices.h"
 
 namespace tessera {

@@ -1,6 +1,10 @@
 // The whole pipeline against JAX: every program of golden/sharding.json, compiled and run on eight
 // devices. tests/spmd/partition_golden_test.cc lists where shardings and collectives differ from
 // JAX's, and why.
+#include <algorithm>
+#include <cmath>
+
+#include "tessera/compile/program_cache.h"
 #include "tessera/ir/parser.h"
 #include "tests/compile/devices.h"
 #include "tests/golden/golden.h"

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "tessera/trace/evaluate.h"
+#include "tessera/trace/trace.h"
 #include "tests/compile/devices.h"
 #include "tests/golden/golden.h"
 

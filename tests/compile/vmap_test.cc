@@ -2,6 +2,7 @@
 #include "tessera/compile/vmap.h"
 
 #include "tessera/compile/grad.h"
+#include "tessera/ir/lowering.h"
 #include "tests/compile/devices.h"
 
 namespace tessera {

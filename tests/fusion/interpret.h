@@ -3,6 +3,7 @@
 // nothing is vectorised, hoisted or shared.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <vector>
 

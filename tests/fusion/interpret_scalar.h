@@ -2,8 +2,11 @@
 #pragma once
 
 #include <array>
+#include <cstring>
 #include <span>
 
+#include "tessera/base/visit_dtype.h"
+#include "tessera/ir/format.h"
 #include "tessera/ir/scalar_expr.h"
 #include "tessera/ops/convert.h"
 #include "tessera/ops/scalar_math.h"

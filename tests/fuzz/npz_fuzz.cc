@@ -11,6 +11,7 @@
 
 #include "tessera/io/npy.h"
 #include "tessera/io/npz.h"
+#include "tessera/ir/format.h"
 
 namespace {
 

@@ -20,6 +20,7 @@
 #include <string>
 #include <string_view>
 
+#include "tessera/base/visit_dtype.h"
 #include "tessera/compile/lowered.h"
 #include "tessera/ir/parser.h"
 #include "tessera/ir/printer.h"
@@ -29,6 +30,7 @@
 #include "tessera/ops/constant.h"
 #include "tessera/ops/control_flow.h"
 #include "tessera/ops/elementwise.h"
+#include "tessera/sharding/propagate.h"
 
 namespace tessera {
 namespace {

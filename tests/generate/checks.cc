@@ -1,6 +1,7 @@
 #include "checks.h"
 
 #include <cmath>
+#include <cstring>
 
 #include "oracle.h"
 #include "run.h"
@@ -8,6 +9,7 @@
 #include "tessera/ir/printer.h"
 #include "tessera/ops/convert.h"
 #include "tessera/trace/evaluate.h"
+#include "tessera/trace/trace.h"
 
 namespace tessera::generate {
 namespace {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "tessera/base/visit_dtype.h"
 #include "tessera/ops/convert.h"
 
 namespace tessera::generate {

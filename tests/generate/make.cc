@@ -1,5 +1,6 @@
 #include "make.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "maker.h"

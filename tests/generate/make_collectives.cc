@@ -1,4 +1,6 @@
 // Collectives and sharding constraints.
+#include <algorithm>
+
 #include "maker.h"
 
 namespace tessera::generate {

@@ -1,4 +1,5 @@
 // Loops, branches, transforms and shard_maps around bodies.
+#include <algorithm>
 #include <cmath>
 
 #include "maker.h"

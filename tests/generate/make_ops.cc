@@ -1,4 +1,5 @@
 // Which op comes next, of what.
+#include <algorithm>
 #include <cmath>
 
 #include "maker.h"

@@ -1,4 +1,5 @@
 // Reductions, products and einsums of random letters.
+#include <algorithm>
 #include <cmath>
 
 #include "maker.h"

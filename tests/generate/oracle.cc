@@ -1,6 +1,10 @@
 #include "oracle.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "tessera/trace/evaluate.h"
+#include "tessera/trace/trace.h"
 
 namespace tessera::generate {
 namespace {

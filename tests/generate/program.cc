@@ -1,8 +1,11 @@
 #include "program.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ops.h"
+#include "tessera/base/visit_dtype.h"
+#include "tessera/trace/trace.h"
 
 namespace tessera::generate {
 namespace {

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "tessera/ops/op.h"
+
 namespace tessera::generate {
 
 using Arrays = std::vector<Array>;

@@ -1,5 +1,6 @@
 #include "reduce.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "ops.h"

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -19,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tessera/base/format.h"
 #include "tessera/base/literal.h"
 
 namespace tessera::golden {

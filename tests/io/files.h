@@ -11,6 +11,7 @@
 #include <string>
 
 #include "tessera/base/error.h"
+#include "tessera/ir/format.h"
 
 namespace tessera::testing {
 

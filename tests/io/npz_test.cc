@@ -6,6 +6,8 @@
 #include <unistd.h>
 #include <zip.h>
 
+#include <algorithm>
+#include <complex>
 #include <cstring>
 #include <filesystem>
 #include <fstream>

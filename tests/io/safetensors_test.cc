@@ -1,6 +1,9 @@
 #include "tessera/io/safetensors.h"
 
+#include <cstring>
+
 #include "files.h"
+#include "tessera/base/visit_dtype.h"
 #include "tessera/io/load.h"
 #include "tessera/numpy/creation.h"
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <complex>
 
 #include "tessera/ir/printer.h"
 #include "tessera/ops/constant.h"

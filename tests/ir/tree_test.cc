@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <unordered_map>
+
+#include "tessera/base/error.h"
 #include "tessera/ir/array.h"
 
 namespace tessera {

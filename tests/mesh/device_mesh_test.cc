@@ -6,6 +6,7 @@
 
 #include "../errors.h"
 #include "../golden/golden.h"
+#include "tessera/mesh/format.h"
 
 namespace tessera {
 namespace {

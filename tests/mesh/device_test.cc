@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "../errors.h"
+#include "tessera/mesh/format.h"
 
 namespace tessera {
 namespace {

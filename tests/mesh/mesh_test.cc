@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "../errors.h"
+#include "tessera/mesh/format.h"
 
 namespace tessera {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tessera/mesh/format.h"
+
 namespace tessera {
 namespace {
 

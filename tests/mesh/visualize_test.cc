@@ -2,11 +2,13 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 
 #include "../errors.h"
 #include "../golden/golden.h"
+#include "tessera/mesh/format.h"
 
 namespace tessera {
 namespace {

@@ -7,6 +7,7 @@
 #include "../golden/golden.h"
 #include "../numpy/run.h"
 #include "tessera/base/tree.h"
+#include "tessera/ir/format.h"
 
 namespace tessera::testing {
 

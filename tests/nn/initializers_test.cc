@@ -1,8 +1,11 @@
 // jax.nn.initializers' numbers: golden/make_modules.py.
 #include "tessera/nn/initializers.h"
 
+#include <map>
+
 #include "../golden/golden.h"
 #include "../numpy/run.h"
+#include "tessera/base/error.h"
 #include "tessera/numpy/creation.h"
 
 namespace tessera {

@@ -1,6 +1,8 @@
 // flax.linen's pooling: golden/make_modules.py.
 #include "tessera/nn/pooling.h"
 
+#include <map>
+
 #include "cases.h"
 #include "gmock/gmock.h"
 #include "tessera/compile/grad.h"

@@ -2,6 +2,8 @@
 // docs/modules.md.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "../errors.h"
 #include "tessera/tessera.h"
 

@@ -2,6 +2,7 @@
 // in complex128; values are in reference_test.cc and reference_options_test.cc.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <complex>
 #include <functional>
 #include <limits>

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "run.h"
 #include "tessera/compile/jit.h"
 #include "tessera/numpy/dtype_info.h"

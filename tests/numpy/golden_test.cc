@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+
 #include "run.h"
 #include "tessera/numpy/index.h"
 #include "tessera/numpy/linear.h"

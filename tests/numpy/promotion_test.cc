@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "../golden/golden.h"
 #include "run.h"
 #include "tessera/numpy/creation.h"

@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 
+#include "tessera/base/visit_dtype.h"
 #include "tessera/numpy/creation.h"
 #include "tessera/trace/evaluate.h"
 #include "tessera/trace/trace.h"

@@ -7,6 +7,7 @@
 #include "../golden/golden.h"
 #include "run.h"
 #include "tessera/compile/grad.h"
+#include "tessera/compile/jit.h"
 #include "tessera/compile/vmap.h"
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/math.h"
@@ -14,6 +15,7 @@
 #include "tessera/numpy/quantile.h"
 #include "tessera/numpy/reduce.h"
 #include "tessera/numpy/sorting.h"
+#include "tessera/ops/control.h"
 
 namespace tessera {
 namespace {

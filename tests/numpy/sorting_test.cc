@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <limits>
+
 #include "run.h"
 #include "tessera/numpy/operators.h"
 #include "tessera/ops/constant.h"

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "tessera/ir/factors.h"
 #include "tests/golden/golden.h"
 
 namespace tessera {

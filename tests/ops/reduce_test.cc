@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <map>
 
+#include "tessera/ir/format.h"
+#include "tessera/ir/function.h"
+#include "tessera/ir/lowering.h"
 #include "tessera/ops/elementwise.h"
 #include "tests/golden/golden.h"
 

@@ -7,6 +7,7 @@
 #include "tessera/compile/control_flow.h"
 #include "tessera/compile/jit.h"
 #include "tessera/compile/shard_map.h"
+#include "tessera/ir/format.h"
 #include "tessera/mesh/device_mesh.h"
 #include "tessera/numpy/index.h"
 #include "tessera/numpy/manipulation.h"

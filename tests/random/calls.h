@@ -5,11 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
+#include <limits>
 #include <map>
 #include <set>
 
 #include "../golden/golden.h"
 #include "../numpy/run.h"
+#include "tessera/base/visit_dtype.h"
 #include "tessera/random/random.h"
 
 namespace tessera::testing {

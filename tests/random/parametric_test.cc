@@ -1,6 +1,8 @@
 // Samplers with parameters: their derivatives, mapping, sharding and errors.
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "../errors.h"
 #include "calls.h"
 #include "tessera/compile/grad.h"

@@ -1,6 +1,9 @@
 // Collectives against their definition, on the per-device values.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "tessera/base/thread_pool.h"
 #include "tests/runtime/schedules.h"
 

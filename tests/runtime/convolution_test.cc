@@ -8,6 +8,7 @@
 #include <random>
 
 #include "tessera/base/thread_pool.h"
+#include "tessera/ir/format.h"
 #include "tessera/ops/convert.h"
 #include "tessera/runtime/conv_library.h"
 

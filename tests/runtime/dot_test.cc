@@ -2,6 +2,9 @@
 // same result.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
+
 #include "tessera/base/thread_pool.h"
 #include "tests/runtime/schedules.h"
 

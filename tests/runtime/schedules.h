@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "tessera/base/visit_dtype.h"
 #include "tessera/runtime/program.h"
 #include "tessera/runtime/routine_code.h"
 

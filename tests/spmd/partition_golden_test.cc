@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "tessera/ir/parser.h"
 #include "tessera/ops/control.h"
 #include "tessera/ops/op.h"

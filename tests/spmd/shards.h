@@ -1,7 +1,9 @@
 // Shards of host arrays, and comparison of what devices hold.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <string>
 

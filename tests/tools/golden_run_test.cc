@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <complex>
 #include <set>
 
 #include "tessera/compile/compiled.h"
+#include "tessera/compile/program_cache.h"
 #include "tessera/ir/parser.h"
 #include "tessera/ops/convert.h"
 #include "tests/golden/golden.h"

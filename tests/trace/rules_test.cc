@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <random>
 
+#include "tessera/base/visit_dtype.h"
 #include "tessera/ir/axis_env.h"
 #include "tessera/ops/batch_axis.h"
 #include "tessera/ops/collectives.h"

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 
+#include "tessera/base/visit_dtype.h"
 #include "tessera/ops/array_math.h"
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/collectives.h"
@@ -15,6 +16,7 @@
 #include "tessera/ops/reshape.h"
 #include "tessera/trace/evaluate.h"
 #include "tessera/trace/shard_map_trace.h"
+#include "tessera/trace/trace.h"
 #include "tests/golden/golden.h"
 
 namespace tessera {

@@ -1,0 +1,158 @@
+// ErasedCall: a callable over trees and its arguments without their C++ types: the thin part of jit
+// and of what runs at once that is compiled for each of a user's functions. The rest (jit.cc) sees
+// flat lists of leaves, and trees as outlines.
+#pragma once
+
+#include <boost/container/small_vector.hpp>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "tessera/base/tree.h"
+#include "tessera/compile/callable.h"
+
+namespace tessera::internal {
+
+// The result of a call: its leaves, and the tree they are of.
+struct ErasedResult {
+  std::vector<Array> leaves;
+  std::shared_ptr<const void> tree;
+  tree::Outline (*outline)(const void* tree);
+
+  ErasedResult();
+  ErasedResult(std::vector<Array> leaves, std::shared_ptr<const void> tree,
+               tree::Outline (*outline)(const void* tree));
+  ErasedResult(const ErasedResult&);
+  ErasedResult(ErasedResult&&) noexcept;
+  ErasedResult& operator=(const ErasedResult&);
+  ErasedResult& operator=(ErasedResult&&) noexcept;
+  ~ErasedResult();
+};
+
+struct ErasedCall {
+  const void* function;
+  const void* arguments;  // a std::tuple<const Args&...>
+  ErasedResult (*call)(const ErasedCall& self, const std::vector<Array>& leaves);
+  std::vector<tree::Outline> (*outlines)(const void* arguments);
+
+  // Calls the function with these leaves in the arguments' place.
+  ErasedResult operator()(const std::vector<Array>& leaves) const { return call(*this, leaves); }
+  std::vector<tree::Outline> argument_outlines() const { return outlines(arguments); }
+};
+
+template <class T>
+tree::Outline erased_outline(const void* tree) {
+  return tree::outline(*static_cast<const T*>(tree));
+}
+template <class... Args>
+std::vector<tree::Outline> erased_outlines(const void* arguments) {
+  tree::Outline out(tree::Outline::Kind::kNode, {});
+  std::apply([&](const Args&... arg) { (out.append(tree::outline(arg)), ...); },
+             *static_cast<const std::tuple<const Args&...>*>(arguments));
+  return std::move(out.children);
+}
+
+// The results of a call as the tree that it gave.
+template <class Result>
+Result typed_result(const ErasedResult& result) {
+  if constexpr (tree::Leaf<Result>) {
+    return result.leaves[0];
+  } else {
+    return tree::unflatten(*static_cast<const Result*>(result.tree.get()), result.leaves);
+  }
+}
+
+// The leaves of a call's arguments: inline where they are few.
+class CallLeaves {
+ public:
+  CallLeaves();
+  CallLeaves(const CallLeaves&) = delete;
+  CallLeaves& operator=(const CallLeaves&) = delete;
+  ~CallLeaves();
+  void push_back(const Array& leaf);
+  operator std::span<const Array>() const { return {leaves_.data(), leaves_.size()}; }
+
+ private:
+  boost::container::small_vector<Array, 8> leaves_;
+};
+
+// The leaves of several trees, one after the other.
+template <class Leaves, class... Args>
+void append_leaves(Leaves& out, const Args&... args) {
+  (tree::for_each_leaf(args, [&](const Array& leaf) { out.push_back(leaf); }), ...);
+}
+// A tree like `like` with the leaves from `next` on, which moves behind them.
+template <class T>
+T with_leaves(const T& like, const Array*& next) {
+  if constexpr (tree::Leaf<T>) {
+    return *next++;
+  } else {
+    T out = like;
+    tree::for_each_leaf(out, [&](Array& leaf) { leaf = *next++; });
+    return out;
+  }
+}
+
+template <class F, class... Args>
+ErasedResult call_erased(const ErasedCall& self, const std::vector<Array>& leaves) {
+  using Result = CallResultOf<F, Args...>;
+  static_assert(!std::is_void_v<Result>, "a traced function returns its results");
+  const Array* next = leaves.data();
+  // Braces: in this order.
+  const std::tuple<Args...> args =
+      std::apply([&](const Args&... arg) { return std::tuple<Args...>{with_leaves(arg, next)...}; },
+                 *static_cast<const std::tuple<const Args&...>*>(self.arguments));
+  auto result =
+      std::make_shared<Result>(internal::apply(*static_cast<const F*>(self.function), args));
+  std::vector<Array> out = tree::leaves(*result);
+  return {std::move(out), std::move(result), erased_outline<Result>};
+}
+
+template <class F, class... Args>
+ErasedCall erase_call(const F& f, const std::tuple<const Args&...>& args) {
+  return {&f, &args, call_erased<F, Args...>, erased_outlines<Args...>};
+}
+
+// From leaves of the arguments to the result: an ErasedCall, or a transform of one.
+using ErasedFn = std::function<ErasedResult(const std::vector<Array>&)>;
+// Traces the function with these concrete leaves, runs it and forgets it; the program is cached by
+// its structure. The results' leaves take the place of the tracers.
+ErasedResult run_erased(std::string_view op, const ErasedFn& function,
+                        const std::vector<Array>& leaves);
+// Calls the function under a trace: the current one, or one of its own that is compiled and run.
+ErasedResult run_under_trace(std::string_view op, const ErasedFn& function,
+                             const std::vector<Array>& leaves);
+
+template <class F, class... Args>
+auto run_once(std::string_view op, const F& f, const Args&... args) {
+  using Result = CallResultOf<F, Args...>;
+  std::vector<Array> leaves;
+  append_leaves(leaves, args...);
+  const std::tuple<const Args&...> arguments(args...);
+  return typed_result<Result>(run_erased(op, erase_call(f, arguments), leaves));
+}
+
+// An argument as the function sees it: numbers become Arrays where the function accepts that.
+template <bool kNumbersAreArrays, class T>
+decltype(auto) as_argument(const T& x) {
+  if constexpr (kNumbersAreArrays && std::is_arithmetic_v<T>) {
+    return Array(x);
+  } else {
+    return x;
+  }
+}
+template <class T>
+using ArrayIfNumber = std::conditional_t<std::is_arithmetic_v<T>, Array, T>;
+template <class F, class... Args>
+constexpr bool numbers_are_arrays() {
+  if constexpr ((std::is_arithmetic_v<Args> || ...)) {
+    return std::is_invocable_v<const F&, const ArrayIfNumber<Args>&...>;
+  } else {
+    return false;
+  }
+}
+
+}  // namespace tessera::internal

@@ -1,0 +1,47 @@
+// The programs that were compiled, by function, placement and device, and what of a call decides
+// which one it needs: what jit, eager ops and composites look programs up with.
+#pragma once
+
+#include <span>
+
+#include "tessera/compile/caches.h"
+#include "tessera/compile/compiled.h"
+#include "tessera/runtime/array_layout.h"
+#include "tessera/sharding/propagate.h"
+
+namespace tessera {
+
+// What decides which program a call needs, of one argument: where it lies, its type, whether it is
+// weak.
+struct ArgKey {
+  ArrayLayoutRef layout;  // of device arrays: equal layouts are one object
+  Type type;              // of host arrays
+  bool weak = false;
+
+  explicit ArgKey(const Array& x);
+  bool matches(const Array& x) const;
+  size_t hash() const;
+};
+size_t hash_argument(const Array& x);
+
+// The placements of arguments as a request: arrays on a mesh are taken as they lie; single-device
+// and host arrays go where propagation wants them.
+ShardingRequest request_for(const Function& function, std::span<const Array> args);
+// The device of a program that no mesh takes part in. UserError naming `op` where arguments lie on
+// several.
+Device device_for(std::string_view op, std::span<const Array> args);
+
+// The program of this function, requests and device; compiled once for all that are structurally
+// equal. Thread-safe.
+CompiledRef compile_cached(const Function& function, const ShardingRequest& request,
+                           const Device& device);
+
+namespace internal {
+// Of the program cache.
+CompileStats program_stats();
+void clear_programs();
+// Of the cache of eager calls.
+void clear_eager_calls();
+}  // namespace internal
+
+}  // namespace tessera

@@ -1,0 +1,17 @@
+// Types and arrays in fmt's format strings (base/format.h), and what the folders below print: what
+// the source files of ir/ and the folders above it say errors with.
+#pragma once
+
+#include "tessera/mesh/format.h"
+
+namespace tessera {
+
+class Array;  // numpy/printing.h has its operator<<
+struct Type;
+
+}  // namespace tessera
+
+template <>
+struct fmt::formatter<tessera::Array> : fmt::ostream_formatter {};
+template <>
+struct fmt::formatter<tessera::Type> : fmt::ostream_formatter {};

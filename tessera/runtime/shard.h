@@ -1,0 +1,16 @@
+// Shard: the part of an array that one device holds, as users look at it.
+#pragma once
+
+#include "tessera/base/literal.h"
+#include "tessera/mesh/named_sharding.h"
+
+namespace tessera {
+
+// What one device holds.
+struct Shard {
+  Device device;
+  ShardIndex index;  // its part of the global array, without padding
+  Literal data;
+};
+
+}  // namespace tessera

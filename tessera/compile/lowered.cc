@@ -2,8 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include "tessera/ir/control_flow.h"
 #include "tessera/ir/printer.h"
-#include "tessera/ops/control_flow.h"
 
 namespace tessera {
 
@@ -88,15 +88,14 @@ double flops_of(const Function& f) {
   for (const Op& op : f.ops) {
     const std::vector<Type> operands = f.types_of(op.operands), results = f.types_of(op.results);
     if (is_control_flow(op)) {
+      const ControlFlow flow = control_flow_of(op);
       double sum = 0, most = 0;
-      for (const FunctionRef& region : control_regions(op)) {
+      for (const FunctionRef& region : flow.regions) {
         const double mine = flops_of(*region);
         sum += mine;
         most = std::max(most, mine);
       }
-      flops += op.def == &case_op   ? most
-               : op.def == &scan_op ? sum * static_cast<double>(op.params.as<ScanParams>().length)
-                                    : sum;
+      flops += flow.is_loop() ? sum * static_cast<double>(flow.trip_count.value_or(1)) : most;
     } else if (op.def->flops) {
       flops += op.def->flops(operands, results, op.params);
     } else if (std::holds_alternative<Pointwise>(op.def->lower) && !operands.empty() &&

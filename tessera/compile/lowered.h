@@ -33,6 +33,8 @@ class Lowered {
   Cost cost() const;
   // Collectives with axes, bytes and reasons, notes and cost, for people.
   std::string explain() const;
+  // What each pass took, in order (compile/pipeline.h); 0 where it was skipped.
+  const std::vector<PassTime>& pass_times() const { return stages_->pass_times; }
   // Shardings of results, as propagation chose them.
   std::vector<NamedSharding> output_shardings() const;
   CompiledRef compile() const;

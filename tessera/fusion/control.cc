@@ -5,9 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tessera/fusion/simplify.h"
-#include "tessera/ops/control_flow.h"
-#include "tessera/sharding/prune_control.h"
+#include "tessera/ir/control_flow.h"
 
 namespace tessera::fusion {
 namespace {
@@ -18,8 +16,6 @@ AxisList with(AxisList axes, const AxisList& more) {
     if (std::find(axes.begin(), axes.end(), a) == axes.end()) axes.push_back(a);
   return axes;
 }
-
-Function simple(const FunctionRef& f) { return simplify(prune_control(*f)); }
 
 // What the outputs of `f` vary over where its inputs do so.
 std::vector<AxisList> output_axes(const Function& f, const Mesh& mesh,
@@ -57,80 +53,82 @@ std::vector<T> chosen(const std::vector<T>& from, const std::vector<size_t>& whi
   return out;
 }
 
-// The body's inputs are consts, carry, scanned; its outputs carry, stacked.
-ControlLowering lower_loop(GraphControl control, const Mesh& mesh, std::vector<AxisList> inputs) {
+// The least axes that carries vary over, which those of `inputs` become, and what the outputs do.
+std::vector<AxisList> settle_carries(const GraphControl& control, const Function& body,
+                                     const Mesh& mesh, std::vector<AxisList>& inputs) {
   const auto consts = static_cast<size_t>(control.num_consts),
              carries = static_cast<size_t>(control.num_carry);
-  Region& body = control.regions[0];
-  ControlLowering out;
+  std::vector<AxisList> outputs;
   for (bool grown = true; grown;) {
     grown = false;
-    out.result_axes = output_axes(body.function, mesh, inputs);
+    outputs = output_axes(body, mesh, inputs);
     for (size_t c = 0; c < carries; ++c) {
       AxisList& carry = inputs[consts + c];
-      const AxisList wider = with(carry, out.result_axes[c]);
+      const AxisList wider = with(carry, outputs[c]);
       grown = grown || wider != carry;
       carry = wider;
     }
   }
-  for (size_t c = 0; c < carries; ++c) out.result_axes[c] = inputs[consts + c];
-  body.inputs = inputs;
-  body.outputs = out.result_axes;
-  out.control = std::make_shared<GraphControl>(std::move(control));
+  std::copy_n(inputs.begin() + static_cast<ptrdiff_t>(consts), carries, outputs.begin());
+  return outputs;
+}
+
+// Carries that every trip hands on as they came become constants, and their results other names of
+// the operands.
+ControlLowering lower_loop(const Op& op, const ControlFlow& flow, const Mesh& mesh,
+                           const std::vector<AxisList>& operands) {
+  Function body = flow.body();
+  ControlLowering out;
+  std::vector<size_t> carried;
+  out.operands = range(0, flow.num_consts);
+  for (size_t c = 0; c < flow.num_carry; ++c) {
+    const size_t k = flow.num_consts + c;
+    const bool invariant = body.outputs[c] == body.inputs[k];
+    (invariant ? out.operands : carried).push_back(k);
+    if (invariant) {
+      out.aliases.emplace_back(c, k);
+    } else {
+      out.results.push_back(c);
+    }
+  }
+  auto control = std::make_shared<GraphControl>();
+  control->trip_count = flow.trip_count.value_or(0);
+  control->reverse = flow.reverse;
+  control->num_consts = static_cast<int64_t>(out.operands.size());
+  control->num_carry = static_cast<int64_t>(carried.size());
+  out.operands.insert(out.operands.end(), carried.begin(), carried.end());
+  const std::vector<size_t> fixed = out.operands;
+  for (size_t k = fixed.size(); k < operands.size(); ++k) out.operands.push_back(k);
+  for (size_t r = flow.num_carry; r < op.results.size(); ++r) out.results.push_back(r);
+
+  body.inputs = chosen(body.inputs, out.operands);
+  body.outputs = chosen(body.outputs, out.results);
+  std::vector<AxisList> inputs = chosen(operands, out.operands);
+  out.result_axes = settle_carries(*control, body, mesh, inputs);
+  control->regions.push_back({std::move(body), inputs, out.result_axes});
+  if (flow.has_condition()) {
+    Function condition = *flow.regions[0];
+    condition.inputs = chosen(condition.inputs, fixed);
+    inputs.resize(fixed.size());
+    const std::vector<AxisList> decision = output_axes(condition, mesh, inputs);
+    expect_same_everywhere(op, "a condition", mesh, decision[0]);
+    control->regions.push_back({std::move(condition), std::move(inputs), decision});
+  }
+  out.control = std::move(control);
   return out;
 }
 
-ControlLowering lower_scan(const Op& op, const Mesh& mesh, const std::vector<AxisList>& operands) {
-  const auto& p = op.params.as<ScanParams>();
-  GraphControl control;
-  control.trip_count = p.length;
-  control.num_consts = p.num_consts;
-  control.num_carry = p.num_carry;
-  control.reverse = p.reverse;
-  control.regions.push_back({.function = simple(p.body)});
-  ControlLowering out = lower_loop(std::move(control), mesh, operands);
-  out.operands = range(0, operands.size());
-  out.results = range(0, op.results.size());
-  return out;
-}
-
-ControlLowering lower_while(const Op& op, const Mesh& mesh, const std::vector<AxisList>& operands) {
-  const auto& p = op.params.as<WhileParams>();
-  Function cond = simple(p.cond), body = simple(p.body);
-  std::vector<size_t> consts, carries;
-  for (size_t k = 0; k < operands.size(); ++k)
-    (body.outputs[k] == body.inputs[k] ? consts : carries).push_back(k);
-  std::vector<size_t> order = consts;
-  order.insert(order.end(), carries.begin(), carries.end());
-  for (Function* f : {&cond, &body}) f->inputs = chosen(f->inputs, order);
-  body.outputs = chosen(body.outputs, carries);
-  GraphControl control;
-  control.num_consts = static_cast<int64_t>(consts.size());
-  control.num_carry = static_cast<int64_t>(carries.size());
-  control.regions.push_back({.function = std::move(body)});
-  ControlLowering out = lower_loop(std::move(control), mesh, chosen(operands, order));
-  Region decision{.function = std::move(cond), .inputs = out.control->regions[0].inputs};
-  decision.outputs = output_axes(decision.function, mesh, decision.inputs);
-  expect_same_everywhere(op, "a condition", mesh, decision.outputs[0]);
-  out.control->regions.push_back(std::move(decision));
-  out.operands = std::move(order);
-  out.results = std::move(carries);
-  for (size_t k : consts) out.aliases.emplace_back(k, k);
-  return out;
-}
-
-ControlLowering lower_case(const Op& op, const Mesh& mesh, const std::vector<AxisList>& operands) {
-  const auto& p = op.params.as<CaseParams>();
+ControlLowering lower_branch(const Op& op, const ControlFlow& flow, const Mesh& mesh,
+                             const std::vector<AxisList>& operands) {
   expect_same_everywhere(op, "an index", mesh, operands[0]);
   const std::vector<AxisList> inputs(operands.begin() + 1, operands.end());
   ControlLowering out;
   out.control = std::make_shared<GraphControl>();
   out.control->loop = false;
   out.result_axes.resize(op.results.size());
-  for (const FunctionRef& branch : p.branches) {
-    Region& region =
-        out.control->regions.emplace_back(Region{.function = simple(branch), .inputs = inputs});
-    const std::vector<AxisList> axes = output_axes(region.function, mesh, inputs);
+  for (const FunctionRef& way : flow.regions) {
+    out.control->regions.push_back({.function = *way, .inputs = inputs});
+    const std::vector<AxisList> axes = output_axes(*way, mesh, inputs);
     for (size_t r = 0; r < axes.size(); ++r)
       out.result_axes[r] = with(std::move(out.result_axes[r]), axes[r]);
   }
@@ -149,9 +147,9 @@ std::vector<int> part(const std::vector<int>& slots, size_t first, size_t count)
 
 ControlLowering lower_control(const Op& op, const Mesh& mesh,
                               const std::vector<AxisList>& operand_axes) {
-  if (op.def == &scan_op) return lower_scan(op, mesh, operand_axes);
-  if (op.def == &while_op) return lower_while(op, mesh, operand_axes);
-  return lower_case(op, mesh, operand_axes);
+  const ControlFlow flow = control_flow_of(op);
+  return flow.is_loop() ? lower_loop(op, flow, mesh, operand_axes)
+                        : lower_branch(op, flow, mesh, operand_axes);
 }
 
 Step control_step(const GraphControl& control, std::vector<int> in, std::vector<int> out) {

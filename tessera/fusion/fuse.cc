@@ -6,9 +6,7 @@
 #include "tessera/fusion/emit.h"
 #include "tessera/fusion/graph.h"
 #include "tessera/fusion/plan.h"
-#include "tessera/fusion/simplify.h"
 #include "tessera/fusion/vector_product.h"
-#include "tessera/sharding/prune_control.h"
 
 namespace tessera {
 namespace {
@@ -161,8 +159,7 @@ std::shared_ptr<const Schedule> fuse_region(const Region& region, const Mesh& me
 }  // namespace
 
 Schedule fuse(const Function& local, const Mesh& mesh, const FuseOptions& options) {
-  const Function simple = simplify(prune_control(local));
-  Graph graph = build_graph(simple, mesh, options.input_axes);
+  Graph graph = build_graph(local, mesh, options.input_axes);
   absorb_into_dots(graph);
   for (GraphOp& op : graph.ops)
     if (op.kind == OpKind::kControl)

@@ -6,7 +6,6 @@
 #include "tessera/fusion/control.h"
 #include "tessera/fusion/reductions.h"
 #include "tessera/ops/constant.h"
-#include "tessera/ops/control_flow.h"
 #include "tessera/ops/dot_general.h"
 
 namespace tessera::fusion {
@@ -159,8 +158,8 @@ void Builder::lower(const Op& op) {
     // True where an op was made; false where the results are names of other values.
     bool operator()(const std::monostate&) { b.no_place(op, "without a lowering"); }
     bool operator()(const Pointwise& lowering) {
-      if (op.def == &constant_op) {
-        const ConstantParams& params = op.params.as<ConstantParams>();
+      if (const ConstantParams* constant = as_constant(op)) {
+        const ConstantParams& params = *constant;
         // What has no elements (simplify made it so) is no part of a kernel either.
         if (params.shape.elements() == 0 || (!params.is_splat() && params.shape.elements() != 1)) {
           const DType dtype = params.value.dtype();
@@ -226,13 +225,13 @@ void Builder::lower(const Op& op) {
       axes = collective_result_axes(op, b.mesh_, axes);
       return true;
     }
-    bool operator()(const Control& lowering) {
-      if (lowering.kind == ControlKind::kConstraint || lowering.kind == ControlKind::kIdentity)
-        return alias();
-      if (is_control_flow(op)) return control();
-      b.no_place(op, "that the pipeline expands before fusion");
-    }
-    bool control() {
+    bool operator()(const Constraint&) { return alias(); }
+    bool operator()(const Identity&) { return alias(); }
+    bool operator()(const Inlined&) { return expanded(); }
+    bool operator()(const ManualRegion&) { return expanded(); }
+    bool operator()(const ManualBorder&) { return expanded(); }
+    bool expanded() { b.no_place(op, "that the pipeline expands before fusion"); }
+    bool operator()(const ControlFlowLowering&) {
       std::vector<AxisList> operands;
       for (int v : out.operands) operands.push_back(b.g_.values[v].axes);
       ControlLowering lowered = lower_control(op, b.mesh_, operands);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/constant.h"
@@ -29,6 +30,7 @@ class Simplifier {
     maker_.assign(out_.types.size(), -1);
     for (const Op& op : f_.ops) {
       Op copy = op;
+      copy.params = map_control_regions(op, simplify);
       for (ValueId& v : copy.operands) v = number_[v];
       const std::vector<ValueId> results =
           is_empty(op) ? empty_constants(op)

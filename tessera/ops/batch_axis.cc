@@ -13,7 +13,7 @@ thread_local const BatchAxis* innermost = nullptr;
 bool names_axis(const Function& function, const std::string& axis);
 
 bool names_axis(const Op& op, const std::string& axis) {
-  const bool region = std::holds_alternative<Control>(op.def->lower);
+  const bool region = !is_computed(op.def->lower);
   if (!region && !std::holds_alternative<CollectiveLowering>(op.def->lower)) return false;
   for (const Attribute& field : op.params.fields()) {
     if (const auto* axes = std::get_if<std::vector<std::string>>(&field)) {

@@ -88,46 +88,60 @@ std::vector<std::vector<int64_t>> device_groups(const Mesh& mesh,
   return out;
 }
 
-CollectiveInfo collective_info(const Op& op) {
+namespace {
+
+// use(the params as their own struct).
+template <class Use>
+auto visit_collective(const Op& op, Use&& use) {
   const auto* lowering = std::get_if<CollectiveLowering>(&op.def->lower);
   TESSERA_CHECK(lowering, "{}.{} is no collective", op.def->dialect, op.def->name);
-  CollectiveInfo info{.kind = lowering->kind};
-  auto common = [&](const auto& p) {
-    info.mesh = p.mesh;
-    info.axes = p.axes;
-    if constexpr (requires { p.groups; }) info.groups = p.groups;
-    if constexpr (requires { p.kind; }) info.reduce = p.kind;
-    if constexpr (requires { p.dim; }) info.dim = p.dim;
-    return info;
-  };
   switch (lowering->kind) {
     case CollectiveKind::kAllReduce:
-      return common(op.params.as<AllReduceParams>());
+      return use(op.params.as<AllReduceParams>());
     case CollectiveKind::kAllGather:
-      return common(op.params.as<AllGatherParams>());
+      return use(op.params.as<AllGatherParams>());
     case CollectiveKind::kReduceScatter:
-      return common(op.params.as<ReduceScatterParams>());
-    case CollectiveKind::kAllToAll: {
-      const auto& p = op.params.as<AllToAllParams>();
-      info.dim = p.split_dim;
-      info.concat_dim = p.concat_dim;
-      return common(p);
-    }
+      return use(op.params.as<ReduceScatterParams>());
+    case CollectiveKind::kAllToAll:
+      return use(op.params.as<AllToAllParams>());
     case CollectiveKind::kPermute:
-      info.pairs = op.params.as<CollectivePermuteParams>().pairs;
-      return common(op.params.as<CollectivePermuteParams>());
+      return use(op.params.as<CollectivePermuteParams>());
     case CollectiveKind::kBroadcast:
-      info.root = op.params.as<CollectiveBroadcastParams>().root;
-      return common(op.params.as<CollectiveBroadcastParams>());
+      return use(op.params.as<CollectiveBroadcastParams>());
     case CollectiveKind::kRaggedAllToAll:
-      return common(op.params.as<RaggedAllToAllParams>());
+      return use(op.params.as<RaggedAllToAllParams>());
     case CollectiveKind::kAxisIndex:
-      return common(op.params.as<AxisIndexParams>());
+      return use(op.params.as<AxisIndexParams>());
     case CollectiveKind::kCast:
-      return common(op.params.as<PcastParams>());
+      return use(op.params.as<PcastParams>());
   }
   TESSERA_CHECK(false, "collective kind");
   __builtin_unreachable();
+}
+
+}  // namespace
+
+CollectiveInfo collective_info(const Op& op) {
+  return visit_collective(op, [&](const auto& p) {
+    CollectiveInfo info{
+        .kind = std::get<CollectiveLowering>(op.def->lower).kind, .mesh = p.mesh, .axes = p.axes};
+    if constexpr (requires { p.groups; }) info.groups = p.groups;
+    if constexpr (requires { p.kind; }) info.reduce = p.kind;
+    if constexpr (requires { p.dim; }) info.dim = p.dim;
+    if constexpr (requires { p.split_dim; }) info.dim = p.split_dim;
+    if constexpr (requires { p.concat_dim; }) info.concat_dim = p.concat_dim;
+    if constexpr (requires { p.pairs; }) info.pairs = p.pairs;
+    if constexpr (requires { p.root; }) info.root = p.root;
+    return info;
+  });
+}
+
+OpParams with_axes(const Op& op, const Mesh& mesh, const std::vector<std::string>& axes) {
+  return visit_collective(op, [&](auto p) -> OpParams {
+    p.mesh = mesh;
+    p.axes = axes;
+    return p;
+  });
 }
 
 int64_t collective_bytes_per_device(const CollectiveInfo& info, const Type& operand) {

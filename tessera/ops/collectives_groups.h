@@ -40,6 +40,8 @@ struct CollectiveInfo {
 };
 // The op must have a CollectiveLowering.
 CollectiveInfo collective_info(const Op& op);
+// Its params over these axes of this mesh.
+OpParams with_axes(const Op& op, const Mesh& mesh, const std::vector<std::string>& axes);
 
 // Bytes that one device sends, as a ring does it (2 (n - 1) / n of the operand for an all_reduce
 // over n ranks), rounded up.

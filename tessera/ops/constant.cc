@@ -192,6 +192,10 @@ const OpDef& iota_op = define<IotaParams>({
     .samples = iota_samples,
 });
 
+const ConstantParams* as_constant(const Op& op) {
+  return op.def == &constant_op ? &op.params.as<ConstantParams>() : nullptr;
+}
+
 namespace lax {
 
 Array constant(const Literal& value, bool weak_type) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tessera/ir/array.h"
+#include "tessera/ir/function.h"
 
 namespace tessera {
 
@@ -20,6 +21,9 @@ struct IotaParams {
 };
 extern const OpDef& constant_op;
 extern const OpDef& iota_op;
+
+// The params of a constant; null for other ops.
+const ConstantParams* as_constant(const Op& op);
 
 namespace lax {
 

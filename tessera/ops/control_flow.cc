@@ -1,8 +1,5 @@
 #include "tessera/ops/control_flow.h"
 
-#include <algorithm>
-#include <cstring>
-
 #include "tessera/ir/retype.h"
 #include "tessera/ops/control_flow_rules.h"
 #include "tessera/ops/formats.h"
@@ -168,57 +165,38 @@ std::vector<Type> infer_case(std::span<const Type> operands, const CaseParams& p
   return results;
 }
 
-std::vector<Literal> evaluate_while(std::span<const Literal> operands, const WhileParams& p) {
-  std::vector<Literal> carry(operands.begin(), operands.end());
-  while (*evaluate_function(*p.cond, carry)[0].data<bool>())
-    carry = evaluate_function(*p.body, carry);
-  return carry;
+// A carried value that the body returns as it came stays carried: the op has no constants.
+ControlFlow describe_while(const WhileParams& p) {
+  return {.regions = {p.cond, p.body},
+          .num_carry = p.body->inputs.size(),
+          .trip_count = std::nullopt,
+          .has_constants = false};
+}
+WhileParams while_of(const WhileParams&, const ControlFlow& flow) {
+  return {flow.regions.at(0), flow.regions.at(1)};
 }
 
-Literal row(const Literal& x, int64_t index) {
-  Shape shape = x.shape();
-  shape.erase(shape.begin());
-  Literal out(x.dtype(), shape);
-  const auto bytes = static_cast<size_t>(out.elements() * itemsize(x.dtype()));
-  std::memcpy(out.mutable_raw(), x.raw() + static_cast<size_t>(index) * bytes, bytes);
-  return out;
+ControlFlow describe_scan(const ScanParams& p) {
+  return {.regions = {p.body},
+          .num_consts = static_cast<size_t>(p.num_consts),
+          .num_carry = static_cast<size_t>(p.num_carry),
+          .trip_count = p.length,
+          .reverse = p.reverse};
+}
+ScanParams scan_of(const ScanParams&, const ControlFlow& flow) {
+  return {.body = flow.regions.at(0),
+          .length = flow.trip_count.value(),
+          .num_consts = static_cast<int64_t>(flow.num_consts),
+          .num_carry = static_cast<int64_t>(flow.num_carry),
+          .reverse = flow.reverse};
 }
 
-std::vector<Literal> evaluate_scan(std::span<const Literal> operands, const ScanParams& p) {
-  const auto consts = static_cast<size_t>(p.num_consts), carries = static_cast<size_t>(p.num_carry);
-  std::vector<Literal> state(operands.begin(), operands.end());
-  std::vector<Literal> ys;
-  for (size_t r = carries; r < p.body->outputs.size(); ++r) {
-    const Type type = stacked(p.body->type(p.body->outputs[r]), p.length);
-    ys.emplace_back(type.dtype, type.shape);
-  }
-  for (int64_t i = 0; i < p.length; ++i) {
-    const int64_t at = p.reverse ? p.length - 1 - i : i;
-    std::vector<Literal> args(state.begin(),
-                              state.begin() + static_cast<int64_t>(consts + carries));
-    for (size_t k = consts + carries; k < operands.size(); ++k)
-      args.push_back(row(operands[k], at));
-    const std::vector<Literal> out = evaluate_function(*p.body, args);
-    for (size_t c = 0; c < carries; ++c) state[consts + c] = out[c];
-    for (size_t y = 0; y < ys.size(); ++y) {
-      const Literal& value = out[carries + y];
-      const auto bytes = static_cast<size_t>(value.elements() * itemsize(value.dtype()));
-      std::memcpy(ys[y].mutable_raw() + static_cast<size_t>(at) * bytes, value.raw(), bytes);
-    }
-  }
-  std::vector<Literal> results(state.begin() + static_cast<int64_t>(consts),
-                               state.begin() + static_cast<int64_t>(consts + carries));
-  results.insert(results.end(), ys.begin(), ys.end());
-  return results;
+ControlFlow describe_case(const CaseParams& p) {
+  return {.kind = ControlFlow::Kind::kBranch,
+          .regions = p.branches,
+          .num_consts = p.branches.empty() ? 0 : p.branches[0]->inputs.size()};
 }
-
-std::vector<Literal> evaluate_case(std::span<const Literal> operands, const CaseParams& p) {
-  int64_t index = operands[0].dtype() == bool_ ? static_cast<int64_t>(*operands[0].data<bool>())
-                                               : *operands[0].data<int32_t>();
-  const auto last = static_cast<int64_t>(p.branches.size()) - 1;
-  if (index < 0 || index > last) index = last;
-  return evaluate_function(*p.branches[static_cast<size_t>(index)], operands.subspan(1));
-}
+CaseParams case_of(const CaseParams&, const ControlFlow& flow) { return {flow.regions}; }
 
 }  // namespace
 
@@ -228,8 +206,7 @@ const OpDef& while_op = define<WhileParams>({
     .format = formats::while_loop(),
     .infer = infer_while,
     .retype = retype_while,
-    .evaluate = evaluate_while,
-    .lower = Control{ControlKind::kWhile},
+    .regions = {describe_while, while_of},
     .jvp = {control_flow::jvp_while},
     .linearize = {control_flow::linearize_while},
     .transpose = absent("how often a while loop runs is not known when it is taken backwards"),
@@ -243,8 +220,7 @@ const OpDef& scan_op = define<ScanParams>({
     .format = {.typed_inputs = true},
     .infer = infer_scan,
     .retype = retype_scan,
-    .evaluate = evaluate_scan,
-    .lower = Control{ControlKind::kScan},
+    .regions = {describe_scan, scan_of},
     .jvp = {control_flow::jvp_scan},
     .linearize = {control_flow::linearize_scan},
     .transpose = {control_flow::transpose_scan},
@@ -257,43 +233,11 @@ const OpDef& case_op = define<CaseParams>({
     .format = formats::branches(),
     .infer = infer_case,
     .retype = retype_case,
-    .evaluate = evaluate_case,
-    .lower = Control{ControlKind::kCase},
+    .regions = {describe_case, case_of},
     .jvp = {control_flow::jvp_case},
     .linearize = {control_flow::linearize_case},
     .transpose = {control_flow::transpose_case},
     .batch = {control_flow::batch_case},
 });
-
-bool is_control_flow(const Op& op) {
-  return op.def == &while_op || op.def == &scan_op || op.def == &case_op;
-}
-
-std::vector<FunctionRef> control_regions(const Op& op) {
-  if (op.def == &while_op)
-    return {op.params.as<WhileParams>().cond, op.params.as<WhileParams>().body};
-  if (op.def == &scan_op) return {op.params.as<ScanParams>().body};
-  if (op.def == &case_op) return op.params.as<CaseParams>().branches;
-  return {};
-}
-
-OpParams with_control_regions(const Op& op, std::vector<FunctionRef> regions) {
-  if (op.def == &while_op) return WhileParams{std::move(regions.at(0)), std::move(regions.at(1))};
-  if (op.def == &scan_op) {
-    ScanParams params = op.params.as<ScanParams>();
-    params.body = std::move(regions.at(0));
-    return params;
-  }
-  TESSERA_CHECK(op.def == &case_op, "{} is no control flow", op.def->name);
-  return CaseParams{std::move(regions)};
-}
-
-OpParams map_control_regions(const Op& op,
-                             const std::function<Function(const Function&)>& rewrite) {
-  std::vector<FunctionRef> regions = control_regions(op);
-  if (regions.empty()) return op.params;
-  for (FunctionRef& region : regions) region = std::make_shared<const Function>(rewrite(*region));
-  return with_control_regions(op, std::move(regions));
-}
 
 }  // namespace tessera

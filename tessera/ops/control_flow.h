@@ -3,7 +3,6 @@
 // while loop a carried value that its body returns as it came.
 #pragma once
 
-#include <functional>
 #include <vector>
 
 #include "tessera/ir/function.h"
@@ -37,14 +36,5 @@ struct CaseParams {
   std::vector<FunctionRef> branches;
 };
 extern const OpDef& case_op;
-
-// Whether `op` is one of the above.
-bool is_control_flow(const Op& op);
-// The regions of such an op in the order of its fields (while: cond, body); none for other ops.
-std::vector<FunctionRef> control_regions(const Op& op);
-// Its params with these regions in their place.
-OpParams with_control_regions(const Op& op, std::vector<FunctionRef> regions);
-// Its params with every region rewritten; those of another op as they are.
-OpParams map_control_regions(const Op& op, const std::function<Function(const Function&)>& rewrite);
 
 }  // namespace tessera

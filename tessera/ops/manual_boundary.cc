@@ -78,7 +78,7 @@ const OpDef& full_to_shard_op = define<ManualBoundaryParams>({
     .infer = infer_full_to_shard,
     .factors = [](std::span<const Type> o, std::span<const Type> r,
                   const ManualBoundaryParams& p) { return boundary_factors(o, r, p, true); },
-    .lower = Control{ControlKind::kManualComputation},
+    .lower = ManualBorder{.entering = true},
 });
 
 const OpDef& shard_to_full_op = define<ManualBoundaryParams>({
@@ -88,7 +88,7 @@ const OpDef& shard_to_full_op = define<ManualBoundaryParams>({
     .infer = infer_shard_to_full,
     .factors = [](std::span<const Type> o, std::span<const Type> r,
                   const ManualBoundaryParams& p) { return boundary_factors(o, r, p, false); },
-    .lower = Control{ControlKind::kManualComputation},
+    .lower = ManualBorder{.entering = false},
 });
 
 }  // namespace tessera

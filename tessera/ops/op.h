@@ -25,6 +25,12 @@ struct OpSpec {
   std::function<std::vector<Type>(std::span<const Type>, const P&)> infer = {};
   // Regions typed for these operands (ir/retype.h); `infer` is given what it returns.
   std::function<P(std::span<const Type>, const P&)> retype = {};
+  // A loop or a branch says what it is (ir/control_flow.h), and is made again as another one. Its
+  // lowering is that.
+  struct {
+    std::function<ControlFlow(const P&)> read = {};
+    std::function<P(const P& like, const ControlFlow&)> write = {};
+  } regions = {};
   std::function<std::vector<Literal>(std::span<const Literal>, const P&)> evaluate = {};
   std::function<std::vector<std::vector<Literal>>(const std::vector<std::vector<Literal>>&,
                                                   const P&, const Mesh&)>
@@ -80,6 +86,14 @@ const OpDef& define(OpSpec<P> spec) {
     def->localize = [f = spec.localize](std::span<const Array> x, const OpParams& p,
                                         const LocalContext& c) { return f(x, p.as<P>(), c); };
   def->lower = spec.lower;
+  if (spec.regions.read) {
+    def->regions.read = [f = spec.regions.read](const OpParams& p) { return f(p.as<P>()); };
+    def->regions.write = [f = spec.regions.write](const OpParams& like,
+                                                  const ControlFlow& flow) -> OpParams {
+      return f(like.as<P>(), flow);
+    };
+    def->lower = ControlFlowLowering{};
+  }
   if (spec.flops)
     def->flops = [f = spec.flops](std::span<const Type> o, std::span<const Type> r,
                                   const OpParams& p) { return f(o, r, p.as<P>()); };

@@ -81,9 +81,7 @@ void check_body(const Function& body, std::span<const Type> x) {
 // scalar; its outputs.
 ValueIds append_scalar_ops(const Function& from, const ValueIds& inputs, Function& out) {
   return append_ops(from, inputs, [&](const Op& op, ValueIds operands) {
-    const auto* control = std::get_if<Control>(&op.def->lower);
-    if (control && control->kind == ControlKind::kCall)
-      return append_scalar_ops(*control->callee(op.params), operands, out);
+    if (const FunctionRef callee = callee_of(op)) return append_scalar_ops(*callee, operands, out);
     if (std::holds_alternative<IndexMap>(op.def->lower) && operands.size() == 1 &&
         from.type(op.operands[0]).same_array(from.type(op.results[0])) &&
         from.type(op.operands[0]).shape.empty())
@@ -218,6 +216,12 @@ Reduction describe_reduce(const OpParams& params, std::span<const Type> operands
           .body = p.body
                       ? p.body
                       : reduce_body(p.kind, operands[0].dtype, n == 2 ? operands[1].dtype : int32)};
+}
+
+OpParams over_dims(const OpParams& params, const Dims& dims) {
+  ReduceParams p = params.as<ReduceParams>();
+  p.dims = dims;
+  return p;
 }
 
 double reduce_flops(std::span<const Type> operands, std::span<const Type>, const ReduceParams&) {
@@ -404,7 +408,7 @@ const OpDef& reduce_op = define<ReduceParams>({
     .evaluate = evaluate_reduce,
     .factors = reduce_factors,
     .localize = localize_reduce,
-    .lower = Reduce{describe_reduce},
+    .lower = Reduce{describe_reduce, over_dims},
     .flops = reduce_flops,
     .jvp = {internal::jvp_reduce},
     .transpose = {internal::transpose_reduce},

@@ -142,7 +142,7 @@ class PlainBody {
  public:
   static bool is_plain(const Function& f) {
     return std::none_of(f.ops.begin(), f.ops.end(),
-                        [&](const Op& op) { return callee(op) || is_constraint(op, f); });
+                        [&](const Op& op) { return callee_of(op) || is_constraint(op, f); });
   }
 
   explicit PlainBody(const Function& body) {
@@ -154,19 +154,13 @@ class PlainBody {
   FunctionRef take() { return std::make_shared<const Function>(std::move(out_)); }
 
  private:
-  static FunctionRef callee(const Op& op) {
-    const auto* control = std::get_if<Control>(&op.def->lower);
-    return control && control->kind == ControlKind::kCall ? control->callee(op.params) : nullptr;
-  }
   static bool is_constraint(const Op& op, const Function& f) {
-    const auto* control = std::get_if<Control>(&op.def->lower);
-    return control && control->kind == ControlKind::kConstraint &&
-           f.type(op.results[0]).rank() == 0;
+    return std::holds_alternative<Constraint>(op.def->lower) && f.type(op.results[0]).rank() == 0;
   }
 
   ValueIds append(const Function& f, const ValueIds& arguments) {
     return append_ops(f, arguments, [&](const Op& op, ValueIds operands) {
-      if (const FunctionRef called = callee(op)) return append(*called, operands);
+      if (const FunctionRef called = callee_of(op)) return append(*called, operands);
       if (is_constraint(op, f)) return operands;
       return out_.add_op(*op.def, op.params, std::move(operands), f.types_of(op.results),
                          op.source);

@@ -77,8 +77,12 @@ std::vector<Array> FunctionTrace::record(const OpDef& def, OpParams params,
   }
   params = retyped_params(def, types, params);
   const std::vector<Type> result_types = infer_types(def, types, params);
-  const ValueIds results = function_.add_op(def, std::move(params), std::move(ids), result_types,
-                                            SourceScope::current());
+  const ValueIds results = function_.add_op({.def = &def,
+                                             .params = std::move(params),
+                                             .operands = std::move(ids),
+                                             .source = SourceScope::current(),
+                                             .reason = reason_},
+                                            result_types);
   std::vector<Array> out;
   out.reserve(results.size());
   for (ValueId id : results) out.push_back(tracer(id));

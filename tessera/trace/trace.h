@@ -53,6 +53,8 @@ class FunctionTrace final : public Trace {
     return fn();
   }
   bool owns(const Array& array) const;
+  // The ops recorded from here on are there for this reason (Op::reason).
+  void set_reason(int32_t reason) { reason_ = reason; }
 
   // Arrays of outside that were used: the inputs after the declared ones.
   const std::vector<Array>& captures() const { return captures_; }
@@ -77,6 +79,7 @@ class FunctionTrace final : public Trace {
   std::shared_ptr<TraceState> state_ = std::make_shared<TraceState>();
   Trace* outer_;
   const Records records_;
+  int32_t reason_ = 0;
   Function function_;
   std::vector<Array> captures_;
   std::vector<ValueId> captured_ids_;

@@ -129,7 +129,7 @@ const Mesh line = Mesh::abstract({4}, {"x"});
 
 // Input k varies over axes[k].
 Schedule check_on(const Function& f, const std::vector<AxisList>& axes) {
-  const Schedule schedule = fuse(f, line, {.input_axes = axes});
+  const Schedule schedule = fuse(simplified(f), line, {.input_axes = axes});
   std::vector<std::vector<Literal>> instances;
   std::vector<DeviceLiterals> devices;
   uint32_t seed = 1;
@@ -192,7 +192,7 @@ TEST(FuseControl, RefusesConditionsThatDifferBetweenDevices) {
   });
   auto message = [](const Function& f, std::vector<AxisList> axes) -> std::string {
     try {
-      fuse(f, line, {.input_axes = std::move(axes)});
+      fuse(simplified(f), line, {.input_axes = std::move(axes)});
     } catch (const UserError& e) {
       return e.what();
     }

@@ -8,6 +8,7 @@
 
 #include "interpret.h"
 #include "tessera/fusion/fuse.h"
+#include "tessera/fusion/simplify.h"
 #include "tessera/ops/array_math.h"
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/compare.h"
@@ -19,6 +20,7 @@
 #include "tessera/ops/reshape.h"
 #include "tessera/ops/select.h"
 #include "tessera/ops/slice.h"
+#include "tessera/sharding/prune_control.h"
 #include "tessera/trace/evaluate.h"
 #include "tessera/trace/trace.h"
 
@@ -95,10 +97,13 @@ inline std::vector<Literal> random_inputs(const Function& f, uint32_t seed = 1) 
   return out;
 }
 
+// The passes before fuse() (compile/pipeline.cc).
+inline Function simplified(const Function& f) { return simplify(prune_control(f)); }
+
 // Fuses f for one device, runs the schedule, and compares with the evaluator; the schedule.
 inline Schedule check(const Function& f, std::vector<Literal> inputs = {}) {
   if (inputs.empty()) inputs = random_inputs(f);
-  Schedule schedule = fuse(f, Mesh());
+  Schedule schedule = fuse(simplified(f), Mesh());
   std::vector<std::vector<Literal>> instances;
   for (const Literal& input : inputs) instances.push_back({input});
   const std::vector<Literal> want = evaluate(f, inputs);

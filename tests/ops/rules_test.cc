@@ -15,7 +15,7 @@ class RulesTest : public HostTest {};
 
 bool is_array_op(const OpDef& def) {
   return def.samples && def.evaluate && !std::holds_alternative<CollectiveLowering>(def.lower) &&
-         !std::holds_alternative<Control>(def.lower);
+         is_computed(def.lower);
 }
 
 // The op's samples over floats, in float64 and complex128, where finite differences have digits to

@@ -317,7 +317,7 @@ TEST(Partition, MeshesOfOneDeviceOrderMix) {
   ShardingRequest request{{NamedSharding(flat, P("x")), std::nullopt}, {std::nullopt}};
   const Mesh mesh = program_mesh(traced.function, request);
   EXPECT_EQ(mesh, grid);
-  const Partitioned p = partition(propagate(traced.function, mesh, request), mesh);
+  const Partitioned p = partition(propagated_program(traced.function, mesh, request), mesh);
   EXPECT_EQ(p.inputs[0], NamedSharding(grid, P(joint("a", "b", "c"))));
   EXPECT_EQ(communication(p), "all_to_all c");
 }
@@ -351,7 +351,7 @@ TEST(Partition, MeshesThatPrintAlikeAreToldApart) {
     const ShardingRequest request{{NamedSharding(a, P("x")), NamedSharding(b, P("x"))},
                                   {std::nullopt}};
     try {
-      propagate(traced.function, program_mesh(traced.function, request), request);
+      propagated_program(traced.function, program_mesh(traced.function, request), request);
     } catch (const UserError& e) {
       return e.what();
     }
@@ -399,7 +399,7 @@ double partition_seconds(int layers, const Shape& mesh_shape, size_t* collective
   for (int round = 0; round < 3; ++round) {
     const double start = thread_seconds();
     const Partitioned p = partition(
-        propagate(traced.function, program_mesh(traced.function, request), request), mesh);
+        propagated_program(traced.function, program_mesh(traced.function, request), request), mesh);
     best = std::min(best, thread_seconds() - start);
     if (collectives) *collectives = p.collectives.size();
   }

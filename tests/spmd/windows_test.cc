@@ -167,7 +167,7 @@ TEST(Windows, AFewRowsAreSummedIntoPlace) {
       trace_function([](const Arrays& x) { return Arrays{lax::slice(x[0], {3}, {7}, {1})}; },
                      std::vector<Type>{{float32, {16}}});
   const ShardingRequest request{{NamedSharding(mesh, P("x"))}, {NamedSharding(mesh, P())}};
-  const Partitioned p = partition(propagate(traced.function, mesh, request), mesh);
+  const Partitioned p = partition(propagated_program(traced.function, mesh, request), mesh);
   EXPECT_THAT(communication(p), HasSubstr("reduce_scatter x"));
   Literal x(float32, {16});
   const std::array<float, 4> want{-0.f, 0.f, NAN, -INFINITY};

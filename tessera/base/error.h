@@ -1,7 +1,8 @@
 // Errors. Three different things:
 //   UserError      the caller's mistake: `[op]` expected, got, remedy. Nothing has changed when it
-//   is thrown. RuntimeError   the world's: a file, memory, a broken cache. TESSERA_CHECK  what
-//   cannot happen: a bug in Tessera.
+//                  is thrown.
+//   RuntimeError   the world's: a file, memory, a broken cache.
+//   InternalError  what cannot happen, stated by TESSERA_CHECK: a bug in Tessera.
 #pragma once
 
 #include <fmt/format.h>

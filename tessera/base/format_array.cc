@@ -353,9 +353,8 @@ std::string repr(const Literal& literal, bool weak_type) {
   const std::string dtype =
       fmt::format("dtype={}{}", literal.dtype(), weak_type ? ", weak_type=True" : "");
   // JAX leaves a gap as wide as the prefix where the dtype would not fit on the last line; it never
-  // breaks the line.
-  const int64_t last_line =
-      std::ssize(body) - static_cast<int64_t>(body.rfind('\n') + 1) + 2;  // npos + 1 is 0
+  // breaks the line. (npos + 1 is 0.)
+  const int64_t last_line = std::ssize(body) - static_cast<int64_t>(body.rfind('\n') + 1) + 2;
   return prefix + body + "," +
          spaces(std::ssize(dtype) + last_line + 2 > kLineWidth ? prefix.size() : 1) + dtype + ")";
 }

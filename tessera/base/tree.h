@@ -1,13 +1,16 @@
 // Trees (pytrees): values whose leaves are Arrays. A function may take and return any of
-//   Array; std::tuple, pair, array, vector, map, unordered_map (its leaves in the order of the
-//   keys), optional of trees; a plain struct of trees (its fields are found by Boost.PFR); a class
-//   that lists its fields once:  template <class Self> static constexpr auto fields(Self& self) {
-//   return std::tie(self.a, self.b); }
+//   - Array;
+//   - std::tuple, pair, array, vector, map, unordered_map (its leaves in the order of the keys) and
+//     optional of trees;
+//   - a plain struct of trees (its fields are found by Boost.PFR);
+//   - a class that lists its fields once:
+//       template <class Self>
+//       static constexpr auto fields(Self& self) { return std::tie(self.a, self.b); }
 // Every other field (numbers, strings, enums, shapes, dtypes, empty types) is static: it is part of
 // the program, not of its data, and so of the cache key of jit.
 //
-//   struct Layer { Array kernel, bias; bool use_bias; };       leaves kernel, bias; static use_bias
-//   tree::map([](const Array& g) { return g / 2; }, layer)     a Layer of halves
+//   struct Layer { Array kernel, bias; bool use_bias; };       // leaves kernel, bias
+//   tree::map([](const Array& g) { return g / 2; }, layer);    // a Layer of halves
 #pragma once
 
 #include <algorithm>

@@ -7,10 +7,11 @@
 // Order of summation of a row reduction, the same on AVX2 and AVX-512 (a granule is 64 bytes of the
 // widest dtype, that is one or two vectors; K is 1, 2 or 4 granules, chosen by the weight of the
 // loop's arithmetic):
-//   element i of the innermost extent goes to partial result i mod K, in order of i, while a whole
-//   run of K is left; the rest to partial result i mod granule. Partial results j and j + K/2 are
-//   combined, then j and j + K/4, ... and the initial value comes first: init + total. Column
-//   reductions go row by row.
+//   - element i of the innermost extent goes to partial result i mod K, in order of i, while a
+//     whole run of K is left; the rest to partial result i mod granule;
+//   - partial results j and j + K/2 are combined, then j and j + K/4, ...;
+//   - the initial value comes first: init + total.
+// Column reductions go row by row.
 #pragma once
 
 #include <functional>
@@ -92,14 +93,13 @@ class KernelEmitter {
   // the loop that interrupts it is closed.
   struct Scope {
     llvm::BasicBlock* tail;
-    std::unordered_map<int, boost::container::small_vector<Val, 4>>
-        values;  // node -> one, or one a vector
-    std::unordered_map<int, Value*>
-        addresses;  // id -> its sum (index) or pointer (load, store) here
-    std::vector<std::vector<Value*>> flat_indices;  // flat mode: [vector][parallel dim]
-    Value* index = nullptr;                         // of the loop that made the scope
-    std::unordered_map<int, SharedDivisor> divisors =
-        {};  // nodes of it by which inner lanes divide
+    // Node -> one, or one a vector.
+    std::unordered_map<int, boost::container::small_vector<Val, 4>> values;
+    // Id -> its sum (index) or pointer (load, store) here.
+    std::unordered_map<int, Value*> addresses;
+    std::vector<std::vector<Value*>> flat_indices;         // flat mode: [vector][parallel dim]
+    Value* index = nullptr;                                // of the loop that made the scope
+    std::unordered_map<int, SharedDivisor> divisors = {};  // nodes by which inner lanes divide
   };
   struct Loop {
     llvm::BasicBlock *header, *body, *exit;
@@ -169,6 +169,7 @@ class KernelEmitter {
   LaneMask with_guard(LaneMask mask, Val guard);
 
   // Reductions (emit_reduce.cc).
+
   // Accumulators are a flat list that loops carry: of each reduction, each result, each vector: the
   // value, or its real and imaginary parts; then of a custom reduction across lanes, each vector:
   // whether a lane has seen an element.

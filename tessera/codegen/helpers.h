@@ -8,8 +8,8 @@
 
 namespace tessera::codegen {
 
-inline constexpr const char* kCopyBytes =
-    "tessera_copy_bytes";  // (void* to, const void* from, int64 bytes)
+// (void* to, const void* from, int64 bytes)
+inline constexpr const char* kCopyBytes = "tessera_copy_bytes";
 // Functions of n lanes, (T* out, const T* x, const T* y, int32 n); y is unused by functions of one
 // argument. In f32:
 inline constexpr const char* kSinLanes = "tessera_f32_sin";

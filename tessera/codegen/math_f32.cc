@@ -76,8 +76,8 @@ Vec log_of(Vec e, Vec f) {
 }
 
 struct Angle {
-  Vec quadrant,
-      r;  // a = quadrant * pi/2 + r for a >= 0; the sign goes on the result, also that of -0
+  // a = quadrant * pi/2 + r for a >= 0; the sign goes on the result, also that of -0.
+  Vec quadrant, r;
 };
 Angle reduce_angle(Vec x) {
   Vec shifted = fma(x, as_f32(2 / kPi), kMagic);

@@ -2,9 +2,9 @@
 // reciprocal in place of divisions, with the same bits.
 //
 // P. Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor" (1990):
-// with y = 1 / d rounded to nearest and q at most an ulp off, q + (a - q d) y, both
-// fused, is the rounded a / d. Where exponents are so far out that a remainder or quotient may be
-// denormal, and for zeros, infinities and NaN, lanes are divided.
+// with y = 1 / d rounded to nearest and q at most an ulp off, q + (a - q d) y, both fused, is the
+// rounded a / d. Where exponents are so far out that a remainder or quotient may be denormal, and
+// for zeros, infinities and NaN, lanes are divided.
 #pragma once
 
 #include "tessera/codegen/vec.h"

@@ -1,6 +1,9 @@
 // One scalar operation on values in registers. How each dtype is held there:
-//   bool i1; integers iN; float16 and bfloat16 as f32 (perhaps with excess precision); complex as
-//   two floats.
+//   bool               i1
+//   integers           iN
+//   float16, bfloat16  f32 (perhaps with excess precision)
+//   float32, float64   themselves
+//   complex            two floats
 #pragma once
 
 #include <span>

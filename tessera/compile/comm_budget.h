@@ -1,9 +1,9 @@
 // CommBudget: what a program may communicate. A program over its budget is an error when it is
 // compiled, which names the op that communicates, where it was called, and why.
 //
-//   auto step = jit(train_step, {.comm_budget = CommBudget{.bytes_per_device = 4 << 20, .forbid =
-//   {"all_gather"}}});
-//   expect_within(CommBudget{.forbid = {"all_to_all"}}, jit(f).lower(x).collectives());   in tests
+//   const CommBudget budget{.bytes_per_device = 4 << 20, .forbid = {"all_gather"}};
+//   auto step = jit(train_step, {.comm_budget = budget});
+//   expect_within(budget, jit(f).lower(x).collectives());      // in tests
 #pragma once
 
 #include <optional>

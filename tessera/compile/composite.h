@@ -2,8 +2,10 @@
 // compiled program.
 //
 //   Array add(const Array& x, const Array& y) {
-//     return composite("add", {}, {x, y}, [](std::span<const Array> a) { ...promote, broadcast,
-//     lax::add... });
+//     return composite("add", {}, {x, y}, [](std::span<const Array> a) {
+//       const std::vector<Array> p = promote_and_broadcast("add", a);
+//       return lax::add(p[0], p[1]);
+//     });
 //   }
 //
 // Under a trace the body is called and its ops are recorded, as if composite were not there.

@@ -255,8 +255,7 @@ auto cond(const Array& pred, const True& true_fn, const False& false_fn, const A
 }
 
 // branches[index](args...), the index clamped to the branches there are: a tuple of callables, or a
-// vector of one type of callable.
-// UserError for no branch.
+// vector of one type of callable. UserError for no branch.
 template <class Branches, class... Args>
 auto switch_(const Array& index, const Branches& branches, const Args&... args) {
   size_t count = 0;

@@ -2,10 +2,11 @@
 // kept.
 //
 //   auto safe_log = custom_jvp(f, [](const std::tuple<Array>& x, const std::tuple<Array>& t) {
-//     return std::pair(f(std::get<0>(x)), std::get<0>(t) / std::get<0>(x)); });
-//   auto clipped = custom_vjp(f, fwd, bwd);    fwd(args...) -> (result, residuals)
-//                                              bwd(residuals, cotangent) -> tuple of cotangents
-//   auto block = checkpoint(layer);            its values are computed again for the gradient
+//     return std::pair(f(std::get<0>(x)), std::get<0>(t) / std::get<0>(x));
+//   });
+//   auto clipped = custom_vjp(f, fwd, bwd);  // fwd(args...) -> (result, residuals)
+//                                            // bwd(residuals, cotangent) -> tuple of cotangents
+//   auto block = checkpoint(layer);          // its values are computed again for the gradient
 #pragma once
 
 #include "tessera/compile/grad.h"

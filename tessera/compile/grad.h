@@ -1,8 +1,8 @@
 // Derivatives of callables over trees: grad, value_and_grad, vjp, jvp, linearize, jacfwd, jacrev,
 // hessian. JAX's names and meaning, but that gradients have the C++ types of what they are of.
 //
-//   auto [loss, grads] = value_and_grad(loss_fn)(params, x, y);     grads: a Params
-//   auto [dx, dy] = grad<1, 2>(loss_fn)(params, x, y);              by arguments 1 and 2
+//   auto [loss, grads] = value_and_grad(loss_fn)(params, x, y);     // grads: a Params
+//   auto [dx, dy] = grad<1, 2>(loss_fn)(params, x, y);              // by arguments 1 and 2
 //
 // Each works on concrete arrays (one compiled program), inside jit, shard_map and vmap, and of
 // functions that use any of them. Arrays that the callable captures count as constants.

@@ -1,9 +1,9 @@
 // Whole Jacobians and Hessians, a unit vector of the arguments or of the results at a time (all at
 // once by vmap). JAX's jacfwd, jacrev and hessian.
 //
-//   Array j = jacrev(f)(x);                         f from an Array to an Array
-//   auto [jw, jb] = jacfwd<0, 1>(f)(w, b, x);       by arguments 0 and 1
-//   Params j = jacrev(loss)(params);                of an Array by a tree: a tree like the argument
+//   Array j = jacrev(f)(x);                      // f from an Array to an Array
+//   auto [jw, jb] = jacfwd<0, 1>(f)(w, b, x);    // by arguments 0 and 1
+//   Params j = jacrev(loss)(params);             // of an Array by a tree: a tree like the argument
 //
 // The Jacobian of one result array y by one argument array x is of y's dtype (jacfwd) or x's
 // (jacrev) and of shape y.shape + x.shape. Of trees it is a tree of results whose leaves are trees

@@ -1,9 +1,9 @@
 // jit: a function traced once for every structure of its arguments, compiled, and run from then on.
 //
 //   auto f = jit([](const Array& x) { return 2 * sin(x) + 1; });
-//   Array y = f(x);                          // traced, compiled and run; the next call with
-//   arguments of these types only runs std::cout << f.lower(x).explain();       // what would be
-//   communicated, and why
+//   Array y = f(x);                          // traced, compiled and run
+//   Array z = f(y);                          // an argument of the same type: only run
+//   std::cout << f.lower(x).explain();       // what would be communicated, and why
 //
 // Arguments and results are trees (base/tree.h). C++ numbers are traced as weakly typed scalars
 // where the function takes Arrays in their place, and are static otherwise. Called inside another
@@ -26,8 +26,7 @@ namespace tessera {
 
 struct JitOptions {
   // Where arguments and results shall lie; empty: arguments as they come, results as propagation
-  // finds. One for all, or a list of one entry
-  // a value, each a sharding or a tree.
+  // finds. One for all, or a list of one entry a value, each a sharding or a tree.
   PrefixList<NamedSharding> in_shardings = {}, out_shardings = {};
   // Arguments (by position) whose memory the results may take. A donated array is deleted: using it
   // again is an error.

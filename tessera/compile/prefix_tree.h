@@ -1,9 +1,8 @@
 // PrefixTree: one value for a whole argument, or a list of them for its children. PrefixList: those
 // of all arguments, or results: in_specs, out_specs, in_shardings.
 //
-//   {P(), P("data", None)}                 one spec for each of two arguments, whatever trees these
-//   are
-//   {{P("x"), P("y")}, P()}                the first argument is a pair, each with its own
+//   {P(), P("data", None)}     one spec for each of two arguments, whatever trees these are
+//   {{P("x"), P("y")}, P()}    the first argument is a pair, each with its own
 #pragma once
 
 #include <concepts>

@@ -2,8 +2,8 @@
 // jax.shard_map.
 //
 //   Mesh mesh(devices(), {"x"});
-//   auto f = shard_map([](const Array& x) { return psum(sum(x), "x"); }, {.mesh = mesh, .in_specs =
-//   {P("x")}, .out_specs = {P()}});
+//   auto f = shard_map([](const Array& x) { return psum(sum(x), "x"); },
+//                      {.mesh = mesh, .in_specs = {P("x")}, .out_specs = {P()}});
 //
 // in_specs cut each argument; out_specs say how results are put together. Inside, collectives over
 // the mesh's axes move data between devices. Works eagerly, inside jit, and nested over different

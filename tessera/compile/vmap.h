@@ -1,8 +1,8 @@
 // vmap: a function of one example over every example of mapped dimensions at once. JAX's vmap.
 //
-//   vmap(f)(x, y)                                   both mapped at dimension 0
-//   vmap(f, {.in_axes = {0, None}})(x, params)      params are the same for every example
-//   vmap(f, {.in_axes = 0, .axis_name = "i"})       f may call psum(v, "i")
+//   vmap(f)(x, y);                                    // both mapped at dimension 0
+//   vmap(f, {.in_axes = {0, None}})(x, params);       // params are the same for every example
+//   vmap(f, {.in_axes = 0, .axis_name = "i"})(x);     // f may call psum(v, "i")
 #pragma once
 
 #include <optional>

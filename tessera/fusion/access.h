@@ -10,8 +10,8 @@ namespace tessera::fusion {
 
 // Dimension of the kernel for each dimension of a value, -1 where the index is always 0.
 struct Access {
-  bool plain = true;  // false: some other function of the loop dimensions, which `tag` names;
-                      // `dims` is empty
+  // False: some other function of the loop dimensions, which `tag` names; `dims` is empty.
+  bool plain = true;
   size_t tag = 0;
   boost::container::small_vector<int8_t, 6> dims;
   friend bool operator==(const Access&, const Access&) = default;

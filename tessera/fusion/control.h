@@ -11,8 +11,8 @@ struct ControlLowering {
   std::shared_ptr<GraphControl> control;
   std::vector<size_t> operands, results;  // of the op, in the order of the graph's op
   std::vector<AxisList> result_axes;      // one of `results`
-  std::vector<std::pair<size_t, size_t>>
-      aliases;  // (result, operand): a while's carry that its body returns as it came
+  // (result, operand): a while's carry that its body returns as it came.
+  std::vector<std::pair<size_t, size_t>> aliases;
 };
 
 // UserError where what decides the way differs between devices.

@@ -1,8 +1,9 @@
 // Dots take in what surrounds them, before kernels are planned:
-//   transpose of an operand          other dimension numbers
-//   f16, bf16 -> f32 of operands     the narrow operands themselves: products and sums are float32
-//   either way all_reduce (sum) of the result   the sum over instances (DotStep::reduce_axes)
-//   + bias along the last dimension, max(., 0): the epilogue
+//   transpose of an operand                     other dimension numbers
+//   f16, bf16 -> f32 of operands                the narrow operands themselves: products and sums
+//                                               are float32 either way
+//   all_reduce (sum) of the result              the sum over instances (DotStep::reduce_axes)
+//   + bias along the last dimension, max(., 0)  the epilogue
 // each where the value in between has no other reader.
 #pragma once
 

@@ -1,16 +1,17 @@
 // Fusion: from a partitioned Function to a Schedule of few steps.
 //
 // Before: a closed Function of local shapes on one mesh whose only communication are collective ops
-// (spmd/partition.h). After:  kernels, library calls, collectives and views over slots, in an order
-// that defines before use. A value that is the
-//         same on every device along an axis is computed and stored once along it, whatever the
-//         typing says.
+//         (spmd/partition.h).
+// After:  kernels, library calls, collectives and views over slots, in an order that defines before
+//         use. A value that is the same on every device along an axis is computed and stored once
+//         along it, whatever the typing says.
 //
 // Stages, each a file:
-//   simplify   Function -> Function: dead code, common subexpressions, rules that keep every bit
-//   graph      every op as what fusion needs to know of it; physical variance; long reductions cut
-//   into blocks plan       which values are stored, and which kernel computes each emit       one
-//   kernel as a loop nest, pulled from its outputs
+//   simplify    Function -> Function: dead code, common subexpressions, rules that keep every bit
+//   graph       every op as what fusion needs to know of it; physical variance
+//   reductions  long reductions cut into blocks
+//   plan        which values are stored, and which kernel computes each
+//   emit        one kernel as a loop nest, pulled from its outputs
 #pragma once
 
 #include <vector>

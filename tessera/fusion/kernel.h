@@ -1,22 +1,25 @@
 // Kernel: a loop nest over elements, the unit of code generation. Fusion makes it, codegen compiles
 // it, nothing else reads it.
 //
-//   for p in parallel[0] x parallel[1] x ...            (split between threads and devices: [begin,
-//   end) of the flat index)
+//   for p in parallel[0] x parallel[1] x ...         (split between threads and devices:
+//                                                     [begin, end) of the flat index)
 //     for each loop l, in order:
-//       for i in l.extents[0] x l.extents[1] x ...       (empty extents: once)
+//       for i in l.extents[0] x l.extents[1] x ...   (empty extents: once)
 //         the stores of l; the reductions of l take one more element
 //
 // Three shapes of kernel follow from where the vector lanes lie:
-//   elementwise    one loop without extents; lanes along the last parallel dim (vectorize =
-//   kParallel) column reduce  a loop over the reduced dims, accumulators per lane; lanes likewise
-//   (vectorize = kParallel) row reduce     loops over the minor dims, lanes along the last inner
-//   extent; results of a loop's reductions are scalars
-//                  that later loops use: softmax is three loops in one kernel (vectorize = kInner)
+//   elementwise    one loop without extents; lanes along the last parallel dim
+//                  (vectorize = kParallel)
+//   column reduce  a loop over the reduced dims, accumulators per lane; lanes likewise
+//                  (vectorize = kParallel)
+//   row reduce     loops over the minor dims, lanes along the last inner extent; results of a
+//                  loop's reductions are scalars that later loops use: softmax is three loops in
+//                  one kernel (vectorize = kInner)
 //
 // Example, softmax of f32[n, m]: parallel {n};
-//   loop 0 extents {m}: reduce max of x;  loop 1 extents {m}: e = exp(x - max), store e to scratch,
-//   reduce sum of e; loop 2 extents {m}: store scratch / sum.
+//   loop 0, extents {m}: reduce max of x
+//   loop 1, extents {m}: e = exp(x - max), store e to scratch, reduce sum of e
+//   loop 2, extents {m}: store scratch / sum
 #pragma once
 
 #include <string>
@@ -40,8 +43,8 @@ struct Affine {
 enum class NodeKind : uint8_t {
   kConstant,  // immediate
   kIndex,     // the value of `address`, as an integer of the node's dtype
-  kLoad,  // buffer[address + sum of dynamic], where the guard holds (0 elsewhere; the memory is not
-          // touched)
+  // buffer[address + sum of dynamic] where the guard holds; 0 elsewhere, the memory not touched.
+  kLoad,
   kScalarOp,  // op(args)
   kReduced,   // result `reduction` of an earlier loop
 };
@@ -54,10 +57,10 @@ struct KernelNode {
   std::array<std::byte, 16> immediate{};        // kConstant: the bytes of one element
   int buffer = -1;                              // kLoad
   Affine address;                               // kLoad, kIndex; of the loop below
-  std::vector<std::pair<int, int64_t>>
-      dynamic;     // kLoad: (int32/int64 node, stride in elements), uniform or per lane (a gather)
-  int guard = -1;  // kLoad: a bool node, or -1
-  int loop = 0;    // the loop whose indices the addresses use; kReduced: the loop that reduces
+  // kLoad: (int32/int64 node, stride in elements), uniform or per lane (a gather).
+  std::vector<std::pair<int, int64_t>> dynamic;
+  int guard = -1;     // kLoad: a bool node, or -1
+  int loop = 0;       // the loop whose indices the addresses use; kReduced: the loop that reduces
   int reduction = 0;  // kReduced
 };
 
@@ -73,13 +76,11 @@ struct KernelStore {
 struct KernelReduction {
   ReduceKind kind = ReduceKind::kSum;
   std::vector<int> nodes;  // the elements folded
-  std::vector<int>
-      init;  // nodes that do not depend on the loop (constants, loads, earlier results)
+  std::vector<int> init;   // nodes that do not depend on the loop (constants, loads, results)
   // kCustom, kArgMin and kArgMax: the scalar function (acc..., x...) -> acc... whose ops are all
   // Pointwise, which is associative and commutative.
   FunctionRef body;
-  DType accumulate =
-      float32;  // dtype in which the accumulator is kept (float32 for f16 and bf16 sums)
+  DType accumulate = float32;  // of the accumulator (float32 for f16 and bf16 sums)
 };
 
 struct KernelLoop {
@@ -88,11 +89,8 @@ struct KernelLoop {
   std::vector<KernelStore> stores;
 };
 
-enum class BufferKind : uint8_t {
-  kInput,
-  kOutput,
-  kScratch
-};  // scratch: one a task, in the caller's memory, kept in cache
+// Scratch: one a task, in the caller's memory, kept in cache.
+enum class BufferKind : uint8_t { kInput, kOutput, kScratch };
 struct KernelBuffer {
   DType dtype;
   BufferKind kind;

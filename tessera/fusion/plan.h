@@ -45,8 +45,8 @@ struct Group {
   // leading parallel_rank root dimensions are parallel, the others inner.
   bool structured = false;
   int parallel_rank = 0;
-  std::vector<boost::container::small_vector<int, 3>>
-      families;  // the dimensions of one kind of inner loop
+  // The dimensions of one kind of inner loop.
+  std::vector<boost::container::small_vector<int, 3>> families;
   std::vector<GroupOutput> outputs;
   std::vector<int> ops;                         // computed in it, descending
   std::vector<std::pair<int, int>> reductions;  // (op, family it folds over)

@@ -5,7 +5,7 @@
 //
 //   sum of f32[1048576]        -> view (64, 16384), sum over 1, sum over 0
 //   sum of f32[1000000, 3], 0  -> view (250, 200, 20, 3), sum over 1 (60 lanes side by side), sum
-//   over 0 and 1
+//                                 over 0 and 1
 #pragma once
 
 #include "tessera/fusion/graph.h"

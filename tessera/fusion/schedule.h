@@ -24,9 +24,9 @@ using AxisList = std::vector<int>;
 
 struct Slot {
   DType dtype;
-  Shape shape;    // of one instance, row-major
-  AxisList axes;  // what it varies over; instance number = mixed-radix coordinate over these, major
-                  // first
+  Shape shape;  // of one instance, row-major
+  // What it varies over; instance number = mixed-radix coordinate over these, major first.
+  AxisList axes;
   int64_t instances = 1;
   enum class Kind : uint8_t { kInput, kOutput, kTemporary, kConstant } kind = Kind::kTemporary;
   int index = -1;   // kInput: which input. kOutput: which output (the first, if it is several).
@@ -63,8 +63,8 @@ struct CollectiveStep {
   ReduceKind reduce = ReduceKind::kSum;
   int64_t dim = 0;         // all_gather: concatenated; reduce_scatter: scattered; all_to_all: split
   int64_t concat_dim = 0;  // all_to_all
-  std::vector<Dims>
-      pairs;         // permute: (source rank, target rank); ranks that are no target get zeros
+  // Permute: (source rank, target rank); ranks that are no target get zeros.
+  std::vector<Dims> pairs;
   int64_t root = 0;  // broadcast: source rank
   int in = -1, out = -1;
   // ragged_all_to_all: slots of input_offsets, send_sizes, output_offsets, recv_sizes (one entry a
@@ -99,8 +99,8 @@ struct Schedule;
 // away); its outputs: carry, one slice of each of ys. Inputs of `cond`: consts, carry. The carry
 // starts as `in` and ends in `out`.
 struct LoopStep {
-  std::shared_ptr<const Schedule>
-      cond;  // outputs one bool, the same on every device; null: runs `trip_count` times
+  // Outputs one bool, the same on every device; null: runs `trip_count` times.
+  std::shared_ptr<const Schedule> cond;
   std::shared_ptr<const Schedule> body;
   int64_t trip_count = 0;
   bool reverse = false;  // slices are taken and written from the last to the first

@@ -2,12 +2,12 @@
 //
 //   save_checkpoint("runs/digits", step, std::tuple(params, opt_state), {.keep = 3});
 //   if (auto last = latest_step("runs/digits"))
-//     std::tie(params, opt_state) = restore_checkpoint("runs/digits", std::tuple(params,
-//     opt_state));
+//     std::tie(params, opt_state) =
+//         restore_checkpoint("runs/digits", std::tuple(params, opt_state));
 //
-//   runs/digits/step_00000012/index.json            leaves by path, the slices of each, checksums
-//                             arrays.safetensors    (arrays-00001-of-00008.safetensors, ... of a
-//                             large tree)
+// What is in runs/digits/step_00000012:
+//   index.json            leaves by path, the slices of each, checksums
+//   arrays.safetensors    the slices (arrays-00001-of-00008.safetensors, ... of a large tree)
 //
 // Each distinct shard of a leaf is written once; restoring assembles the slices that the new
 // placement needs. A step appears under its name only when all of it is on the disk, so whatever

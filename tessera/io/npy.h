@@ -8,9 +8,8 @@
 // byte what numpy.save writes.
 //
 // NumPy has no bfloat16. What ml_dtypes (and so JAX) hands to numpy.save arrives in the file as two
-// raw bytes, descr
-// '<V2'. This library writes the same, and reads two raw bytes as bfloat16; in Python,
-// `numpy.load(f).view(ml_dtypes.bfloat16)`.
+// raw bytes, descr '<V2'. This library writes the same, and reads two raw bytes as bfloat16; in
+// Python, `numpy.load(f).view(ml_dtypes.bfloat16)`.
 #pragma once
 
 #include <cstdint>

@@ -2,11 +2,10 @@
 // Reads and writes Literals; load.h turns them into Arrays, checkpoint.h keeps trees in several
 // such files.
 //
-//   8 bytes      length of the header, little endian
-//   header       JSON: {"w": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...},
-//   spaces to
-//                a multiple of eight bytes
-//   data         row-major, little endian, one array after the other
+//   8 bytes   length of the header, little endian
+//   header    JSON: {"w": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...}, spaces
+//             to a multiple of eight bytes
+//   data      row-major, little endian, one array after the other
 //
 // Read: every dtype of the library but complex128, which the format does not know. The 8, 6 and
 // 4-bit floats of newer files, and damaged files (an early end, offsets that overlap or leave gaps,

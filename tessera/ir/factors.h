@@ -1,8 +1,8 @@
 // Factors: an op's sharding rule, as in einsum. Propagation, partition and cost read nothing else
 // of an op.
 //
-// Each dimension of each operand and result is a list of factors, major first. `dot_general` of (i,
-// k) by (k, j):
+// Each dimension of each operand and result is a list of factors, major first. `dot_general` of
+// (i, k) by (k, j):
 //   operands {{i}, {k}}, {{k}, {j}}; results {{i}, {j}}; i, j pass through, k is a reduction.
 // A reshape (6, 4) -> (2, 12) is operands {{a, b}, {c}}, results {{a}, {b, c}} with sizes 2, 3, 4.
 #pragma once

@@ -20,14 +20,14 @@ struct Pointwise {
 };
 
 // One operand dimension's index as a function of the result's index:
-//   offset + dynamic_stride * dynamic start + stride * (result_index[result_dim] / divisor), no
-//   term if result_dim < 0.
+//   offset + dynamic_stride * dynamic start + stride * (result_index[result_dim] / divisor)
+// The last term is absent if result_dim < 0, the one before it if dynamic < 0.
 struct IndexTerm {
   int result_dim = -1;
   int64_t stride = 1;
   int64_t offset = 0;
-  int64_t divisor =
-      1;             // interior padding: only multiples of it (relative to the piece's start) exist
+  // Interior padding: only multiples of it (relative to the piece's start) exist.
+  int64_t divisor = 1;
   int dynamic = -1;  // operand that holds a scalar start, clamped to [0, dynamic_max]
   int64_t dynamic_max = 0;
   int64_t dynamic_stride = 1;  // -1 where the start is the result's (dynamic_update_slice)
@@ -37,8 +37,8 @@ struct IndexPiece {
   int operand = 0;
   std::vector<IndexTerm> terms;  // one a dimension of the operand
   // Where the piece applies (start may be negative: the divisor counts from it): start <= result
-  // index < stop in every result dimension (empty: everywhere). With start_dynamic[d]
-  // >= 0 both bounds are shifted by that operand's scalar, clamped to [0, start_dynamic_max[d]].
+  // index < stop in every result dimension (empty: everywhere). With start_dynamic[d] >= 0 both
+  // bounds are shifted by that operand's scalar, clamped to [0, start_dynamic_max[d]].
   Dims start, stop;
   std::vector<int> start_dynamic;
   Dims start_dynamic_max;

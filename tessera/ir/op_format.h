@@ -6,10 +6,11 @@
 // nested function a region:
 //   "stablehlo.op"(%0) <{dimension = 1 : i64}> ({...}) : (tensor<4xf32>) -> tensor<4xf32>
 // Fields called `shape`, `dtype`, `result_dtype` and `weak_type` repeat the type of the first
-// result and are not written. An op with nothing else is written as `stablehlo.op %0, %1 :
-// tensor<4xf32>`. Ops of dialect "tessera" without regions are custom calls:
+// result and are not written. An op with nothing else is written as
+//   stablehlo.op %0, %1 : tensor<4xf32>
+// Ops of dialect "tessera" without regions are custom calls:
 //   stablehlo.custom_call @tessera.op(%0) {api_version = 4 : i32, backend_config = {axes = ["x"]}}
-//   : (...) -> ...
+//       : (...) -> ...
 #pragma once
 
 #include <string>
@@ -123,8 +124,8 @@ class OpWriter {
  public:
   virtual ~OpWriter() = default;
   virtual void write(std::string_view text) = 0;
-  virtual void write_attribute(
-      const TextAttr& attribute) = 0;  // as in assembly: [0, 1], EQ, <@mesh, [{"x"}]>
+  // As in assembly: [0, 1], EQ, <@mesh, [{"x"}]>.
+  virtual void write_attribute(const TextAttr& attribute) = 0;
   virtual void write_operand(int k) = 0;
   virtual void write_extra() = 0;      // ` {sdy.sharding = ...}`, nothing if there is nothing
   virtual void write_signature() = 0;  // ` : (tensor<4xf32>) -> tensor<4xf32>`
@@ -152,8 +153,8 @@ struct RegionInput {
 class OpScanner {
  public:
   virtual ~OpScanner() = default;
-  virtual bool accept(
-      std::string_view token) = 0;  // a word or a punctuation mark; whether it stood here
+  // A word or a punctuation mark; whether it stood here.
+  virtual bool accept(std::string_view token) = 0;
   virtual void expect(std::string_view token) = 0;
   virtual ValueId operand() = 0;                 // %0
   virtual std::string word() = 0;                // an identifier

@@ -59,8 +59,8 @@ void Parser::parse_elements(Elements& elements, int64_t depth) {
   const Nesting nesting(*this);
   if (!accept("[")) return parse_element(elements);
   int64_t count = 0;
-  const bool first = static_cast<int64_t>(elements.shape.size()) ==
-                     depth;  // the first list of this depth says how long all are
+  // The first list of a depth says how long all are.
+  const bool first = static_cast<int64_t>(elements.shape.size()) == depth;
   if (first) elements.shape.push_back(0);
   while (!accept("]")) {
     if (count++) expect(",");
@@ -132,8 +132,8 @@ void Parser::convert_element(size_t offset, DType dtype, std::byte* to) {
         const float magnitude = parse_real<float>(token.text);
         store(T(negative ? -magnitude : magnitude), to);
       } else {
-        const T magnitude =
-            parse_real<T>(token.text);  // in its own type: through double it would be rounded twice
+        // In its own type: through double it would be rounded twice.
+        const T magnitude = parse_real<T>(token.text);
         store(negative ? -magnitude : magnitude, to);
       }
     }

@@ -27,8 +27,8 @@ class Parser {
     Scope* parent = nullptr;
     Function function;
     std::unordered_map<std::string, std::vector<ValueId>> names;
-    std::unordered_map<std::string, ValueId>
-        copied;  // constants and captured values of the parent, by name and result number
+    // Constants and captured values of the parent, by name and result number.
+    std::unordered_map<std::string, ValueId> copied;
     std::unordered_map<ValueId, ValueId> constants;  // those among them, by the parent's value
     std::vector<ValueId>* captures = nullptr;  // set: other values of the parent become inputs
   };
@@ -142,6 +142,7 @@ class Parser {
   Literal parse_blob(const std::string& hex, const Type& type, size_t offset, bool* splat);
 
   // parser_ops.cc
+
   // False after the op that ends the region; its operands are then the function's outputs.
   bool parse_op(Scope& scope);
   void parse_pretty_op(Scope& scope, class Reader& reader, const Token& name);

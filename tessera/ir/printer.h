@@ -3,11 +3,11 @@
 // in the order in which its branches use them (ops/control_flow_format.cc).
 //
 //   module @jit_f attributes {mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32} {
-//     sdy.mesh @mesh = <["x"=2, "y"=4]>
-//     func.func public @main(%arg0: tensor<4x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"},
-//     {"y"}]>}) -> tensor<4x8xf32> {
-//       %0 = stablehlo.sine %arg0 : tensor<4x8xf32>
-//       return %0 : tensor<4x8xf32>
+//     sdy.mesh @mesh = <["x"=8]>
+//     func.func public @main(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>})
+//         -> tensor<8xf32> {
+//       %0 = stablehlo.sine %arg0 : tensor<8xf32>
+//       return %0 : tensor<8xf32>
 //     }
 //   }
 //

@@ -2,19 +2,21 @@
 // names, defaults and initial values are those of flax.linen.
 //
 //   linen::Dense model(10);
-//   auto params = model.init(random::key(0), x);           linen::Dense::Params
+//   auto params = model.init(random::key(0), x);           // linen::Dense::Params
 //   Array y = model.apply(params, x);
 //
 // A model with running statistics (BatchNorm, or a Sequential with one) has both as its variables:
 //
-//   auto variables = model.init(random::key(0), x);        .params and .batch_stats
-//   Array y = model.apply(variables, x);                   in evaluation
+//   auto variables = model.init(random::key(0), x);        // .params and .batch_stats
+//   Array y = model.apply(variables, x);                   // in evaluation
 //   auto [y, stats] = model.apply(variables, x, linen::Train{.dropout = key});
 //
 // A module of one's own derives from Module<itself> and has
-//   struct Params; struct Stats;                            trees; Stats may be linen::None
+//
+//   struct Params; struct Stats;                           // trees; Stats may be linen::None
 //   std::pair<Params, Stats> init_at(Scope& scope, const Array& x) const;
-//   Array forward(const Params&, Stats&, Call&, const Array& x) const;    which may move the Stats
+//   Array forward(const Params&, Stats&, Call&, const Array& x) const;   // may move the Stats
+//
 // For modules inside it hands on scope.child(name) and call.child(name).
 #pragma once
 

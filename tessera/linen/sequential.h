@@ -4,7 +4,7 @@
 //
 //   linen::Sequential model(linen::Dense(64), relu, linen::Dropout(0.1), linen::Dense(10));
 //   auto params = model.init(key, x);
-//   std::get<3>(params).kernel
+//   Array kernel = std::get<3>(params).kernel;
 #pragma once
 
 #include "tessera/linen/module.h"

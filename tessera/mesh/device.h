@@ -36,8 +36,8 @@ struct Device {
   int64_t id = 0;             // unique among devices()
   int64_t process_index = 0;  // an emulated slice counts as one process
   DeviceKind kind = DeviceKind::kCpu;
-  std::array<int64_t, 3>
-      coords{};  // of the chip in its slice's torus, x first; zero where there is no torus
+  // Of the chip in its slice's torus, x first; zero where there is no torus.
+  std::array<int64_t, 3> coords{};
   int64_t core_on_chip = 0;
   int64_t slice_index = 0;  // slices are joined by the slower network
 
@@ -47,9 +47,10 @@ struct Device {
   friend bool operator==(const Device&, const Device&) = default;
 };
 
-// `CpuDevice(id=0)`, `CudaDevice(id=0)`,
-// `TpuDevice(id=0, process_index=0, coords=(0,0,0), core_on_chip=0)`; with more than one slice a
-// TPU's line ends in `slice_index=1`.
+//   CpuDevice(id=0)
+//   CudaDevice(id=0)
+//   TpuDevice(id=0, process_index=0, coords=(0,0,0), core_on_chip=0)
+// With more than one slice a TPU's line ends in `slice_index=1`.
 std::ostream& operator<<(std::ostream& out, const Device& device);
 size_t hash_value(const Device& device);
 

@@ -31,10 +31,11 @@ struct DeviceMeshOptions {
 
 // The arrangement of `devices` in a logical mesh of `shape`, axes ordered by increasing traffic. By
 // kind of the devices:
-//   TPU v2, v3    rings over the eight cores of a tray
+//   TPU v2, v3          rings over the eight cores of a tray
 //   TPU v5e, v6e, v5p   rings over the small topologies that have one
-//   other TPUs, and what the above leave   each logical axis, last first, takes whole axes of the
-//   torus GPU           by id CPU           in the order given
+//   TPUs else           each logical axis, last first, takes whole axes of the torus
+//   GPU                 by id
+//   CPU                 in the order given
 // UserError where the number of devices is not the product of `shape`, where the devices of a torus
 // do not fill a cuboid, and where the logical axes do not match the torus and splitting is not
 // allowed.

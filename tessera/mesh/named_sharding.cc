@@ -106,8 +106,8 @@ struct NamedSharding::State {
   Mesh mesh;
   PartitionSpec spec;
   PartitionSpec joined;  // spec with parts joined
-  PartitionSpec
-      canonical;  // joined without axes of size 1 and trailing Nones: what equality compares
+  // Joined, without axes of size 1 and trailing Nones: what equality compares.
+  PartitionSpec canonical;
   std::vector<std::vector<AxisPosition>> positions;  // of joined, a list a dimension
   Dims num_shards;
   size_t hash = 0;

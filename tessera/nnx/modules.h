@@ -6,8 +6,8 @@
 //     nnx::Linear first, second;
 //     explicit Mlp(nnx::Rngs rngs) : first(64, 32, rngs), second(32, 10, rngs) {}
 //     Array operator()(const Array& x) const { return second(relu(first(x))); }
-//     template <class Self> static constexpr auto fields(Self& self) { return std::tie(self.first,
-//     self.second); }
+//     template <class Self>
+//     static constexpr auto fields(Self& self) { return std::tie(self.first, self.second); }
 //   };
 //
 // A module without bias (or scale) has an empty array, of shape (0), in its place.

@@ -1,9 +1,9 @@
 // Streams of random keys that count how many they gave, as flax.nnx has them: the n-th key of a
 // stream is fold_in(its key, n). A stream is a value and a tree; calling it moves it on.
 //
-//   nnx::Rngs rngs(0);                                 one stream, which serves every name
+//   nnx::Rngs one(0);                                   // one stream, which serves every name
 //   nnx::Rngs rngs({{"params", 0}, {"dropout", 1}});
-//   nnx::Linear layer(4, 2, rngs);                     takes rngs.params() twice
+//   nnx::Linear layer(4, 2, rngs);                      // takes rngs.params() twice
 #pragma once
 
 #include <concepts>

@@ -1,7 +1,10 @@
 // Axes: which dimensions a function works on: all of them (None), one, or several. Negative ones
 // count from the end.
 //
-//   sum(x)   sum(x, {.axis = 0})   sum(x, {.axis = {0, -1}})   sum(x, {.axis = None})
+//   sum(x);
+//   sum(x, {.axis = 0});
+//   sum(x, {.axis = {0, -1}});
+//   sum(x, {.axis = None});
 #pragma once
 
 #include <concepts>
@@ -37,8 +40,7 @@ class Axes {
   // How many of `rank` dimensions.
   int64_t count(int64_t rank) const { return axes_ ? axes_->rank() : rank; }
   // The dimensions in [0, rank) in the order given (all of them for None). UserError naming `op`
-  // where one is outside of
-  // [-rank, rank) or given twice.
+  // where one is outside of [-rank, rank) or given twice.
   Dims in_order(std::string_view op, int64_t rank) const;
   // The same, ascending.
   Dims ascending(std::string_view op, int64_t rank) const;

@@ -245,6 +245,7 @@ Array logspace(const Array& start, const Array& stop, int64_t num = 50,
                const LogspaceOptions& options = {});
 
 // --- Matrices. ---
+
 // Ones where column == row + k; n x m, m None: n.
 Array eye(int64_t n, OrNone<int64_t> m = None, int64_t k = 0, OptionalDType dtype = {});
 inline Array identity(int64_t n, OptionalDType dtype = {}) { return eye(n, {}, 0, dtype); }

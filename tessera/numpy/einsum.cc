@@ -3,8 +3,8 @@
 // pair first.
 //
 //   einsum("bij,bjk->ik", {x, y})   labels {b, i, j} {b, j, k} -> {i, k}
-//   b and j are in both operands and not in the result: both contract; one dot_general, no
-//   transpose
+//     b and j are in both operands and not in the result: both contract; one dot_general, no
+//     transpose
 #include <fmt/ranges.h>
 
 #include <algorithm>

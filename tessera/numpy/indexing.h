@@ -1,9 +1,10 @@
 // Indexing as NumPy's x[...]: integers, slices, new axes, an ellipsis, and arrays of integers.
 //
-//   index(x, {tokens})                         x[tokens]: rows
-//   index(x, {Slice(1, 5), None, -1})          x[1:5, None, -1]
-//   at(x)[{rows, columns}].add(1)              x.at[rows, columns].add(1): a new array
-//   take(x, i, {.axis = 1})   take_along_axis(x, i, 1)
+//   index(x, {tokens});                        // x[tokens]: rows
+//   index(x, {Slice(1, 5), None, -1});         // x[1:5, None, -1]
+//   at(x)[{rows, columns}].add(1);             // x.at[rows, columns].add(1): a new array
+//   take(x, i, {.axis = 1});
+//   take_along_axis(x, i, 1);
 //
 // Negative indices count from the end. What an array of indices finds outside: index() and get()
 // take the nearest element, to which no gradient comes back; take() and take_along_axis() give NaN

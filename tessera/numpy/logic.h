@@ -54,6 +54,7 @@ Array isneginf(const Array& x);
 Array signbit(const Array& x);  // of -0. and NaN too
 
 // --- Choice. ---
+
 // x where condition holds, else y; all three broadcast. A condition of another dtype holds where it
 // is not 0.
 Array where(const Array& condition, const Array& x, const Array& y);

@@ -1,10 +1,11 @@
 // Operators of arrays, as Python's on jax.numpy arrays. A C++ number on either side is weakly
 // typed: x * 2 has x's dtype.
 //
-// Arrays are immutable: x += y binds x to a new array, and other handles of the old one keep it. /
-// divides integers as floats (floor_divide floors), % is Python's, == and its kin compare element
-// by element and give a bool array (array_equal gives one answer). && and || are the language's
-// own: they ask for one value, logical_and and & work on elements.
+// Arrays are immutable: x += y binds x to a new array, and other handles of the old one keep it.
+//   /           divides integers as floats (floor_divide floors)
+//   %           is Python's
+//   ==, <, ...  compare element by element and give a bool array (array_equal gives one answer)
+//   &&, ||      are the language's own: they ask for one value; logical_and and & work on elements
 #pragma once
 
 #include "tessera/ir/array.h"

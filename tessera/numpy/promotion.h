@@ -16,8 +16,8 @@ struct ResultType {
 };
 
 // The join of two types in the lattice
-//   bool -> int* -> {uint8, int8} -> ... -> int64 | uint64 -> float* -> {complex*, bfloat16,
-//   float16} -> float32 -> float64 | complex64 -> complex128
+//   bool -> int* -> {uint8, int8} -> ... -> int64 | uint64
+//        -> float* -> {complex*, bfloat16, float16} -> float32 -> float64 | complex64 -> complex128
 // where int*, float* and complex* are the weak types. Without x64, 64-bit results become their
 // 32-bit kin.
 ResultType promote_types(ResultType a, ResultType b);

@@ -1,7 +1,9 @@
 // Reductions, as in jax.numpy: over all dimensions or over `axis`, which they remove, or with
 // .keepdims leave at extent 1.
 //
-//   sum(x)   sum(x, {.axis = 0})   mean(x, {.axis = {0, -1}, .keepdims = true})
+//   sum(x);
+//   sum(x, {.axis = 0});
+//   mean(x, {.axis = {0, -1}, .keepdims = true});
 //
 // Errors, of all: UserError for an axis outside of [-ndim, ndim) or named twice, and for a dtype
 // the function does not take.

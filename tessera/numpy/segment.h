@@ -1,6 +1,6 @@
 // Folds of an array's rows into segments that an array of integers names, as in jax.ops.
 //
-//   segment_sum(x, ids, 3)      rows 0, 1, 2: the sum of x's rows whose id is 0, 1, 2
+//   segment_sum(x, ids, 3);      // rows 0, 1, 2: the sums of x's rows whose id is 0, 1, 2
 //
 // Ids outside of [0, num_segments), negative ones too, are dropped. A segment without rows is the
 // fold of nothing: 0, 1, the smallest or the largest value of the dtype. Without num_segments there

@@ -19,7 +19,7 @@ namespace tessera {
 //   mesh    whose axes are named
 //   axes    whole axes ("x") or parts ("x:(1)2", see AxisRef), major first: the order of ranks
 //   groups  partition of the ranks; a collective runs in each by itself, in the order listed.
-//   Empty: one group of all.
+//           Empty: one group of all.
 struct AllReduceParams {
   Mesh mesh;
   std::vector<std::string> axes;
@@ -32,8 +32,8 @@ struct AllGatherParams {
   std::vector<std::string> axes;
   std::vector<Dims> groups;
   int64_t dim = 0;
-  bool invariant = false;  // the result is typed as the same on all ranks, which it is; JAX's
-                           // all_gather says it varies
+  // The result is typed as the same on all ranks, which it is; JAX's all_gather says it varies.
+  bool invariant = false;
 };
 // The reduction cut along dim; each rank keeps its part.
 struct ReduceScatterParams {
@@ -111,8 +111,8 @@ class AxisArg {
 using AxisGroups = std::vector<std::vector<int>>;
 
 struct AllGatherOptions {
-  int64_t axis =
-      0;  // where the result is concatenated (tiled), or the new dimension stands (not tiled)
+  // Where the result is concatenated (tiled), or the new dimension stands (not tiled).
+  int64_t axis = 0;
   bool tiled = false;  // false: a new dimension of the size of the mesh axis
   AxisGroups groups = {};
   bool invariant = false;  // type the result as not varying
@@ -123,8 +123,8 @@ struct PsumScatterOptions {
   AxisGroups groups = {};
 };
 struct AllToAllOptions {
-  bool tiled =
-      false;  // false: the split dimension is as long as the mesh axis, and moves to concat_axis
+  // False: the split dimension is as long as the mesh axis, and moves to concat_axis.
+  bool tiled = false;
   AxisGroups groups = {};
 };
 

@@ -19,9 +19,10 @@ int64_t axes_size(const Mesh& mesh, const std::vector<std::string>& axes);
 // may differ is all_reduce).
 int64_t group_size(const Mesh& mesh, const std::vector<std::string>& axes,
                    const std::vector<Dims>& groups);
-// All groups of devices (positions in the mesh) of a collective, each in the order of ranks.
-//   ('x': 2, 'y': 4), axes {"y"}: {0 1 2 3}, {4 5 6 7}; with groups {0 2}, {1 3}: {0 2}, {1 3}, {4
-//   6}, {5 7}
+// All groups of devices (positions in the mesh) of a collective, each in the order of ranks. On
+// ('x': 2, 'y': 4) with axes {"y"}:
+//   no groups              {0 1 2 3}, {4 5 6 7}
+//   groups {0 2}, {1 3}    {0 2}, {1 3}, {4 6}, {5 7}
 std::vector<std::vector<int64_t>> device_groups(const Mesh& mesh,
                                                 const std::vector<std::string>& axes,
                                                 const std::vector<Dims>& groups);

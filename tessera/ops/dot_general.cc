@@ -197,8 +197,8 @@ double dot_flops(std::span<const Type> operands, std::span<const Type> results,
 
 // The cotangent of one operand: the result's, contracted with the other operand over the dimensions
 // that came from it.
-//   lhs (b, i, k), rhs (b, k, j), ct (b, i, j): wrt lhs: ct, rhs over j -> (b, i, k), then
-//   transposed to lhs's order.
+//   lhs (b, i, k), rhs (b, k, j), ct (b, i, j): wrt lhs: ct, rhs over j -> (b, i, k)
+// Then it is transposed to the operand's order.
 Array dot_wrt(const Array& ct, const Array& other, const DotParams& p, bool lhs) {
   const Dims &my_batch = lhs ? p.lhs_batch : p.rhs_batch,
              &my_contract = lhs ? p.lhs_contract : p.rhs_contract;

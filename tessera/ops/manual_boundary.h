@@ -2,7 +2,8 @@
 // function.
 //
 //   full_to_shard   a global value -> what each device holds of it: dimension d shrinks by the
-//   manual axes of spec dim d shard_to_full   the other way
+//                   manual axes of spec dim d
+//   shard_to_full   the other way
 //
 // Neither moves data once its operand is cut along the manual axes as `spec` says.
 // flatten_regions() (sharding/) makes them.

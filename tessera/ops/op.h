@@ -7,8 +7,9 @@
 //       .name = "transpose", .attributes = {"permutation"},
 //       .infer = infer_transpose, .evaluate = evaluate_transpose, .factors = transpose_factors,
 //       .lower = IndexMap{map_transpose}, .samples = transpose_samples});
-//   Array transpose(const Array& x, Dims permutation) { return bind1(transpose_op,
-//   TransposeParams{permutation}, {x}); }
+//   Array transpose(const Array& x, Dims permutation) {
+//     return bind1(transpose_op, TransposeParams{permutation}, {x});
+//   }
 #pragma once
 
 #include "tessera/ir/op_def.h"

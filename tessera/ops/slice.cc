@@ -390,9 +390,8 @@ IndexMapping map_update(const OpParams&, std::span<const Type> operands, std::sp
 
 // Where a shard holds a part of a dimension that is updated in part: the start relative to the
 // shard, and room for the whole update on either side, so that an update that misses the shard
-// falls beside it.
-//   shard of 4 at offset 4, update of 2 at 3:  __....__ with the update at 3 - 4 + 2 = 1, cut to
-//   ....
+// falls beside it. Example: a shard of 4 at offset 4 and an update of 2 at 3 are __....__ with the
+// update at 3 - 4 + 2 = 1, cut to the .... in the middle.
 std::vector<Array> localize_update(std::span<const Array> x, const NoParams&,
                                    const LocalContext& context) {
   const Shape &global = context.global_operand(0).shape, &local = x[0].shape(),

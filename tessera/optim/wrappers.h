@@ -9,7 +9,7 @@ namespace tessera::optim {
 // leaf's type. Without captures it is part of the type of the transformation, which then passes
 // through jit.
 //
-//   optim::adamw(1e-3, {}, [](const Array& p) { return p.ndim() > 1; })     no decay of biases
+//   optim::adamw(1e-3, {}, [](const Array& p) { return p.ndim() > 1; });    // no decay of biases
 template <class M>
 concept Mask = std::is_invocable_r_v<bool, const M&, const Array&> ||
     std::is_invocable_r_v<bool, const M&, const std::string&, const Array&>;

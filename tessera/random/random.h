@@ -40,8 +40,8 @@ Array rademacher(const Key& key, const Shape& shape = {}, OptionalDType dtype = 
 
 struct CategoricalOptions {
   int64_t axis = -1;  // of the logits: the classes
-  std::optional<Shape> shape =
-      std::nullopt;  // ends in the logits' shape without the axis; absent: is that
+  // Ends in the logits' shape without the axis; absent: is that.
+  std::optional<Shape> shape = std::nullopt;
   // false: what stands before that in the shape are draws of different classes (UserError for more
   // of them than classes).
   bool replace = true;

@@ -116,8 +116,8 @@ Type device_array_type(const ArrayLayout& layout, bool weak);
 
 // device_put of host data.
 DeviceArrayRef device_array(const Literal& literal, const Sharding& sharding, bool weak = false);
-// Each distinct shard from `data(index)`; UserError where it returns another
-// shape or dtype than the shard's.
+// Each distinct shard from `data(index)`; UserError where it returns another shape or dtype than
+// the shard's.
 DeviceArrayRef device_array_from_callback(DType dtype, const Shape& global,
                                           const Sharding& sharding,
                                           const std::function<Literal(const ShardIndex&)>& data);

@@ -213,8 +213,8 @@ void Executable::bind(Frame& frame, std::span<const SlotRef> inputs,
   frame.arena = arena;
   frame.refs.resize(num_slots_);
   boost::container::small_vector<std::byte*, 24> bases(plan_.storages.size());
-  boost::container::small_vector<size_t, 4>
-      scattered;  // inputs whose instances do not lie one after the other
+  // Inputs whose instances do not lie one after the other.
+  boost::container::small_vector<size_t, 4> scattered;
   for (size_t i = 0; i < bases.size(); ++i) {
     const Storage& s = plan_.storages[i];
     switch (s.kind) {
@@ -279,8 +279,8 @@ void Executable::execute(const Frame& frame) const {
 void Executable::bind_nested(Frame& frame, std::span<const SlotRef> inputs,
                              std::span<const SlotRef> outputs, std::byte* arena) const {
   boost::container::small_vector<std::byte*, 8> own(nested_offsets_.size(), nullptr);
-  boost::container::small_vector<int, 4>
-      scattered;  // outputs in place, but not one after the other
+  // Outputs in place, but not one after the other.
+  boost::container::small_vector<int, 4> scattered;
   frame.outputs.assign(outputs.begin(), outputs.end());
   for (size_t i = 0; i < outputs.size(); ++i) {
     const OutputSlot& out = outputs_[i];

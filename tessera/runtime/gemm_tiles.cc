@@ -90,9 +90,8 @@ class TileSession {
   _tile_dpbf16ps(3, 5, 7);
 }
 
-// out (32 x 32, rows `row_bytes` apart) = one panel by another. The products of
-// pieces are taken in an order that loads few tiles; those of float32 of which both pieces are
-// small are left out.
+// out (32 x 32, rows `row_bytes` apart) = one panel by another. The products of pieces are taken in
+// an order that loads few tiles; those of float32 of which both pieces are small are left out.
 template <int kPieces>
 TESSERA_TILE_CODE void multiply_panels(const std::byte* a, const std::byte* b, int64_t steps,
                                        float* out, int64_t row_bytes) {

@@ -32,8 +32,8 @@ class RankMap {
  private:
   int64_t ranks_, group_size_;
   std::vector<int32_t> rank_, outer_, to_in_;
-  std::vector<int64_t> position_, group_,
-      members_;  // of ranks; members of the groups one after the other
+  std::vector<int64_t> position_, group_;  // of ranks
+  std::vector<int64_t> members_;           // of the groups, one after the other
 };
 
 inline RankMap::RankMap(const Mesh& mesh, const Slot& out, const Slot& in,

@@ -22,11 +22,11 @@ struct Storage {
   int index = -1;     // kInput: which input; kOutput: number among the storages of this kind
   int64_t bytes = 0;  // of one instance
   int64_t instances = 1;
-  int first = -1, last = -1;  // steps of the first and the last use; -1 before the first step,
-                              // steps.size() after the last
-  int64_t offset = 0;         // kArena
-  Buffer constant;            // kConstant
-  bool spanned = false;       // a view spans several instances: they must lie one after the other
+  // Steps of the first and the last use; -1 before the first step, steps.size() after the last.
+  int first = -1, last = -1;
+  int64_t offset = 0;    // kArena
+  Buffer constant;       // kConstant
+  bool spanned = false;  // a view spans several instances: they must lie one after the other
   int64_t total() const { return bytes * instances; }
 };
 
@@ -42,8 +42,8 @@ struct StoragePlan {
   std::vector<Placement> slots;
   std::vector<Storage> storages;
   std::vector<bool> is_view;  // of steps: nothing is left to run
-  std::vector<int>
-      dense_inputs;  // inputs whose instances must lie one after the other, for a view spans them
+  // Inputs whose instances must lie one after the other, for a view spans them.
+  std::vector<int> dense_inputs;
   int64_t arena_bytes = 0;
   std::vector<int64_t> workspaces;  // of steps: offset in the arena
   int own_outputs = 0;              // storages of kind kOutput

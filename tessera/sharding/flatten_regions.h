@@ -3,9 +3,8 @@
 //
 // Before: ops with regions (func.call, sdy.manual_computation), nested in any way.
 // After:  no such op; the borders of a manual computation are tessera.full_to_shard and
-// tessera.shard_to_full, and between them
-//         shapes are those that one device sees along the manual axes. Loops and branches keep
-//         their regions, flat in the same way.
+//         tessera.shard_to_full, and between them shapes are those that one device sees along the
+//         manual axes. Loops and branches keep their regions, flat in the same way.
 #pragma once
 
 #include "tessera/ir/function.h"

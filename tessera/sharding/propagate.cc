@@ -20,8 +20,8 @@ struct ValueState {
   DimAtoms dims;
   std::vector<char> open;  // a dimension: may propagation add axes
   AtomSet replicated = 0;  // axes the user keeps it replicated over
-  AtomSet manual =
-      0;  // manual axes of the region the value is in: no dimension is cut along them there
+  // Manual axes of the region the value is in: no dimension is cut along them there.
+  AtomSet manual = 0;
 };
 
 // Which ops take part when; see the reference in docs/sharding.md.

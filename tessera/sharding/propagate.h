@@ -2,11 +2,10 @@
 // every value.
 //
 // Before: a traced Function with global shapes; some inputs, outputs and sharding_constraint ops
-// carry shardings, on meshes that
-//         hold the same devices.
+//         carry shardings, on meshes that hold the same devices.
 // After:  every type of the function has a closed `sharding` on one mesh, program_mesh(); nothing
-// else has changed. Values inside
-//         manual computations are sharded over the axes that are not manual there.
+//         else has changed. Values inside manual computations are sharded over the axes that are
+//         not manual there.
 //
 // The algorithm is Shardy's (aggressive strategy, tiers over op priorities), over the factors of
 // each op: see docs/sharding.md.
@@ -34,10 +33,9 @@ struct ShardingRequest {
 
 // The mesh that all shardings of a program are written on: the finest of those they name, of meshes
 // of equal rank the inputs' first. A mesh of the same device order is another way to name its axes:
-// with
-// ('x': 8) and ('a': 2, 'b': 4), 'x' reads as ('a', 'b'); with ('x': 2, 'y': 4) and ('a': 4, 'b':
-// 2), 'a' is 'x' and a part of 'y'. UserError where meshes hold different devices, or (from
-// propagate) the same in another order.
+// with ('x': 8) and ('a': 2, 'b': 4), 'x' reads as ('a', 'b'); with ('x': 2, 'y': 4) and
+// ('a': 4, 'b': 2), 'a' is 'x' and a part of 'y'. UserError where meshes hold different devices, or
+// (from propagate) the same in another order.
 Mesh program_mesh(const Function& function, const ShardingRequest& request);
 
 // The function with its constraints written on `mesh`, and a constraint on each output that the

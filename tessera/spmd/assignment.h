@@ -25,8 +25,8 @@ struct TensorSharding {
 struct AssignmentOrder {
   int first = -1;  // tensor (operands, then results) whose sharding is kept before all others
   bool cut_reductions = true;  // whether reduction factors may be cut
-  bool cut_windows =
-      false;  // whether need-replication and permutation factors may be cut, for windows.h
+  // Whether need-replication and permutation factors may be cut, for windows.h.
+  bool cut_windows = false;
 };
 
 // Keeps what the tensors agree on. Where they disagree, (factor, axes) pairs are taken greedily:

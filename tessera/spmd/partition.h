@@ -2,9 +2,8 @@
 //
 // Before: a propagated Function: every type has a sharding on `mesh`.
 // After:  a Function of local shapes; data moves between devices only through collective ops over
-// axes of `mesh`; manual
-//         computations, constraints and calls are gone. Every type's `varying` lists the axes it
-//         really differs over.
+//         axes of `mesh`; manual computations, constraints and calls are gone. Every type's
+//         `varying` lists the axes it really differs over.
 #pragma once
 
 #include <string>
@@ -17,12 +16,11 @@ namespace tessera {
 
 // One communication of the partitioned program.
 struct Collective {
-  std::string name;  // StableHLO's: all_reduce, all_gather, reduce_scatter, all_to_all,
-                     // collective_permute, ...
+  std::string name;  // StableHLO's: all_reduce, all_gather, reduce_scatter, all_to_all, ...
   std::vector<std::string> axes;  // mesh axes it runs over
   int64_t group_size = 1;         // devices that take part together
-  int64_t bytes_per_device =
-      0;  // sent by each device (ring algorithms: all_reduce 2 (n-1)/n of its operand, ...)
+  // Sent by each device (ring algorithms: all_reduce 2 (n-1)/n of its operand, ...).
+  int64_t bytes_per_device = 0;
   double seconds = 0;  // estimated on the mesh's links
   // How often it happens in a run: the trips of the loops around it; -1 where a condition decides.
   int64_t times = 1;
@@ -41,8 +39,8 @@ struct Note {
 struct Partitioned {
   Function function;
   Mesh mesh;
-  std::vector<NamedSharding> inputs,
-      outputs;                          // how global inputs and outputs are cut into the local ones
+  // How global inputs and outputs are cut into the local ones.
+  std::vector<NamedSharding> inputs, outputs;
   std::vector<Collective> collectives;  // in program order
   std::vector<Note> notes;
 };

@@ -3,9 +3,11 @@
 //
 // The planner searches the shardings in between (A* over the bytes a device receives), so it never
 // replicates what a cheaper path can move in pieces. Uneven dimensions are padded where they are
-// cut; their shards move whole where storage lines up. Example, f32[64, 64] on ('x': 2, 'y': 4):
-//   ["x", -] -> ["y", -]: slice dim 0 by "y" (local), permute ["x","y"] -> ["y","x"], all_gather
-//   "x": 1/4 of the bytes of gather + slice.
+// cut; their shards move whole where storage lines up. Example, f32[64, 64] on ('x': 2, 'y': 4),
+// ["x", -] -> ["y", -], at 1/4 of the bytes of gather and slice:
+//   slice dim 0 by "y" (local)
+//   permute ["x","y"] -> ["y","x"]
+//   all_gather "x"
 #pragma once
 
 #include <string>

@@ -31,11 +31,11 @@ struct DimWindow {
   int64_t divisor = 1;              // rows are set so far apart
   int64_t kept = 0;
   std::vector<RowMove> moves = {};
-  bool guarded = false;  // only result rows [guard_start, guard_stop) are copies, and of these
-                         // every divisor-th
+  // Only result rows [guard_start, guard_stop) are copies, and of these every divisor-th.
+  bool guarded = false;
   int64_t guard_start = 0, guard_stop = 0;
-  bool partial =
-      false;       // the result has all rows on every device, those of others neutral to a sum
+  // The result has all rows on every device, those of others neutral to a sum.
+  bool partial = false;
   int start = -1;  // operand that holds the first row (clamped to [0, start_max])
   int64_t start_max = 0;
 };

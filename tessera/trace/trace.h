@@ -3,11 +3,12 @@
 //
 //   FunctionTrace trace("main");
 //   Array x = trace.add_input(type);
-//   Function f = trace.finish(std::vector{sine(x) + y});   // y, of outside, is now input 1;
-//   trace.captures()[0] is y
+//   Function f = trace.finish(std::vector{sine(x) + y});   // y, of outside, is now input 1:
+//   trace.captures()[0];                                   // y
 //
-// Before: nothing but a callable. After: a closed Function of global shapes; its inputs are the
-// declared ones, then what it captured, in the order of first use.
+// Before: nothing but a callable.
+// After:  a closed Function of global shapes; its inputs are the declared ones, then what it
+//         captured, in the order of first use.
 #pragma once
 
 #include <functional>

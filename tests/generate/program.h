@@ -71,8 +71,8 @@ struct Program {
 struct Node {
   NodeKind kind = NodeKind::kOp;
   const OpSpec* op = nullptr;
-  Attributes
-      p;  // kScan: i carries, flag: reverse, j: length; kFori: i to j; kCheckpoint: k: policy
+  // kScan: i carries, flag: reverse, j: length; kFori: i to j; kCheckpoint: k: policy.
+  Attributes p;
   std::vector<int> operands;
   std::vector<Program> bodies;
   std::vector<int> in_axes;                        // kVmap: one an operand, -1: not mapped

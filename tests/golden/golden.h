@@ -57,8 +57,8 @@ class Topic {
     Shape shape;
     for (int64_t d : reference.at("shape")) shape.push_back(d);
     Literal out(dtype_from_name(reference.at("dtype").get<std::string>()), shape);
-    const size_t header =
-        10 + read<uint16_t>(npy, 8);  // npy 1.0: magic, version, the length of the text, the text
+    // npy 1.0: magic, version, the length of the text, the text.
+    const size_t header = 10 + read<uint16_t>(npy, 8);
     TESSERA_CHECK(npy.size() == header + static_cast<size_t>(out.bytes()), "{} holds {} bytes", key,
                   npy.size() - header);
     if (out.bytes() > 0)

@@ -170,8 +170,8 @@ TEST_F(RulesTest, TransposesKeepInnerProducts) {
         const Array& out = forward.tangents[0];
         if (!out.defined()) continue;
         const Array ct(random_literal(out.type(), rng, -1, 1));
-        operands[k] = abstract_array(
-            x[k].shape(), x[k].dtype());  // no rule needs the value of what it is linear in
+        // No rule needs the value of what it is linear in.
+        operands[k] = abstract_array(x[k].shape(), x[k].dtype());
         std::vector<Array> back;
         try {
           back = def->transpose.fn(std::vector<Array>{ct}, operands, linear, sample.params);

@@ -82,6 +82,149 @@ AxisNames common_variance(std::span<const Type> types) {
   return common;
 }
 
+// A scan at given primals, and the scan of its tangents, which reads what the first one kept.
+class LinearizedScan {
+ public:
+  LinearizedScan(std::span<const Array> operands, const std::vector<bool>& has_tangent,
+                 const ScanParams& p)
+      : p_(p),
+        parts_(p),
+        mask_(with_carry_tangents(operands, has_tangent, p)),
+        copied_(common_variance(scan_op.infer(traced_types(operands), p))),
+        primals_(operands.begin(), operands.end()) {
+    for (size_t k = 0; k < parts_.consts; ++k)
+      if (mask_[k]) primals_[k] = cast_varying(primals_[k], copied_);
+  }
+
+  // The scan with what its tangents need beside; its results.
+  std::vector<Array> run() {
+    ScanSpec spec{.length = p_.length, .reverse = p_.reverse};
+    append<Array>(spec.consts, slice(primals_, 0, parts_.consts));
+    append<Array>(spec.carry, slice(primals_, parts_.consts, parts_.carry));
+    append<Array>(spec.xs, slice(primals_, parts_.consts + parts_.carry, parts_.xs));
+    std::vector<Array> results =
+        make_scan(spec, [&](const std::vector<Array>& inputs) { return trip(inputs); });
+    for (size_t i = 0; i < stacked_.size(); ++i)
+      scanned_residuals_[stacked_[i]] = results[num_results() + i];
+    results.resize(num_results());
+    return results;
+  }
+
+  std::vector<Array> tangents(std::span<const Array> given) const {
+    std::vector<Array> out(num_results());
+    if (!any_tangent()) return out;
+    const TangentScan scan = tangent_scan(given);
+    const std::vector<Array> some = make_scan(
+        scan.spec, [&](const std::vector<Array>& inputs) { return tangent_trip(scan, inputs); });
+    size_t next = 0;
+    for (size_t r = 0; r < out.size(); ++r)
+      if (has_result_tangent(r)) out[r] = some[next++];
+    return out;
+  }
+
+ private:
+  // Its operands: tangents, then residuals, in each part but the carry, which has tangents only.
+  struct TangentScan {
+    ScanSpec spec;
+    size_t const_tangents = 0, xs_tangents = 0;
+  };
+  // Where a residual of a trip is found.
+  struct Place {
+    bool is_const;
+    size_t index;  // into const_residuals_ or scanned_residuals_
+  };
+
+  size_t num_results() const { return parts_.carry + parts_.ys; }
+  // Whether the carry, or a trip's result, has a tangent.
+  bool has_result_tangent(size_t r) const {
+    return r < parts_.carry ? mask_[parts_.consts + r] : at_.nonzero[r];
+  }
+  bool any_tangent() const {
+    for (size_t r = 0; r < num_results(); ++r)
+      if (has_result_tangent(r)) return true;
+    return false;
+  }
+
+  // A trip of the first scan: results of the body, then the residuals that no operand is. It may be
+  // traced several times.
+  std::vector<Array> trip(const std::vector<Array>& inputs) {
+    at_ = regions().linearize(*p_.body, inputs, mask_);
+    const_residuals_.clear();
+    scanned_residuals_.clear();
+    places_.clear();
+    stacked_.clear();
+    std::vector<Array> out = at_.primals;
+    for (const Array& residual : at_.residuals) {
+      const int k = index_of(residual, inputs);
+      if (k >= 0 && static_cast<size_t>(k) < parts_.consts) {
+        places_.push_back({true, const_residuals_.size()});
+        const_residuals_.push_back(primals_[static_cast<size_t>(k)]);
+        continue;
+      }
+      places_.push_back({false, scanned_residuals_.size()});
+      if (k >= 0 && !parts_.is_carry(static_cast<size_t>(k))) {
+        scanned_residuals_.push_back(primals_[static_cast<size_t>(k)]);
+      } else {
+        stacked_.push_back(scanned_residuals_.size());
+        scanned_residuals_.emplace_back();
+        out.push_back(residual);
+      }
+    }
+    return out;
+  }
+
+  TangentScan tangent_scan(std::span<const Array> given) const {
+    TangentScan out{.spec = {.length = p_.length, .reverse = p_.reverse}};
+    for (size_t k = 0; k < parts_.consts; ++k)
+      if (mask_[k]) out.spec.consts.push_back(cast_varying(given[k], copied_));
+    out.const_tangents = out.spec.consts.size();
+    append<Array>(out.spec.consts, const_residuals_);
+    for (size_t k = parts_.consts; k < parts_.consts + parts_.carry; ++k)
+      if (mask_[k])
+        out.spec.carry.push_back(given[k].defined() ? given[k] : zero_of(primals_[k].type()));
+    for (size_t k = parts_.consts + parts_.carry; k < parts_.operands(); ++k)
+      if (mask_[k]) out.spec.xs.push_back(given[k]);
+    out.xs_tangents = out.spec.xs.size();
+    append<Array>(out.spec.xs, scanned_residuals_);
+    return out;
+  }
+
+  std::vector<Array> tangent_trip(const TangentScan& scan, const std::vector<Array>& inputs) const {
+    const size_t carry_at = scan.spec.consts.size(), xs_at = carry_at + scan.spec.carry.size();
+    std::vector<Array> x = slice(inputs, 0, scan.const_tangents);
+    append<Array>(x, slice(inputs, carry_at, scan.spec.carry.size()));
+    append<Array>(x, slice(inputs, xs_at, scan.xs_tangents));
+    for (const Place& place : places_)
+      x.push_back(inputs[place.is_const ? scan.const_tangents + place.index
+                                        : xs_at + scan.xs_tangents + place.index]);
+    const std::vector<Array> some = regions().apply(at_.linear, x);
+    std::vector<Array> out;
+    size_t next = 0, carry = carry_at;
+    for (size_t r = 0; r < num_results(); ++r) {
+      const bool is_carry = r < parts_.carry && mask_[parts_.consts + r];
+      if (at_.nonzero[r]) {
+        out.push_back(some[next++]);
+      } else if (is_carry) {
+        out.push_back(zero_of(inputs[carry].type()));
+      }
+      if (is_carry) ++carry;
+    }
+    return out;
+  }
+
+  const ScanParams p_;
+  const Parts parts_;
+  const std::vector<bool> mask_;  // of the operands: which have a tangent
+  // A constant's cotangent is summed over devices once, after the loop, where all that comes out of
+  // the loop differs between them: then the loop takes each device's copy.
+  const AxisNames copied_;
+  std::vector<Array> primals_;
+  LinearizedFunction at_;
+  std::vector<Array> const_residuals_, scanned_residuals_;
+  std::vector<Place> places_;    // of every residual
+  std::vector<size_t> stacked_;  // scanned residuals that are results of the first scan
+};
+
 }  // namespace
 
 JvpResult jvp_scan(std::span<const Array> primals, std::span<const Array> tangents,
@@ -147,113 +290,10 @@ JvpResult jvp_scan(std::span<const Array> primals, std::span<const Array> tangen
 // constant or a slice of a scanned operand is read again, not stacked.
 LinearizeResult linearize_scan(std::span<const Array> operands,
                                const std::vector<bool>& has_tangent, const ScanParams& p) {
-  struct Step {
-    LinearizedFunction at;
-    std::vector<Array> const_residuals, scanned_residuals;
-    // Of every residual: whether it is a constant, and which of these or of the scanned ones.
-    std::vector<std::pair<bool, size_t>> places;
-    std::vector<bool> mask;
-    std::vector<Array> primals;  // of the scan
-  };
-  const Parts parts(p);
-  auto step = std::make_shared<Step>();
-  step->mask = with_carry_tangents(operands, has_tangent, p);
-  // A constant's cotangent is summed over devices once, after the loop, where all that comes out of
-  // the loop differs between them: then the loop takes each device's copy.
-  const AxisNames copied = common_variance(scan_op.infer(traced_types(operands), p));
-  std::vector<Array> primals(operands.begin(), operands.end());
-  for (size_t k = 0; k < parts.consts; ++k)
-    if (step->mask[k]) primals[k] = cast_varying(primals[k], copied);
-  ScanSpec spec{.length = p.length, .reverse = p.reverse};
-  append<Array>(spec.consts, slice(primals, 0, parts.consts));
-  append<Array>(spec.carry, slice(primals, parts.consts, parts.carry));
-  append<Array>(spec.xs, slice(primals, parts.consts + parts.carry, parts.xs));
-  std::vector<size_t> stacked;  // scanned residuals that are results of the first scan
-  const FlatFn body = [&](const std::vector<Array>& inputs) {
-    step->at = regions().linearize(*p.body, inputs, step->mask);
-    step->const_residuals.clear();
-    step->scanned_residuals.clear();
-    step->places.clear();
-    stacked.clear();
-    std::vector<Array> out = step->at.primals;
-    for (const Array& residual : step->at.residuals) {
-      const int k = index_of(residual, inputs);
-      if (k >= 0 && static_cast<size_t>(k) < parts.consts) {
-        step->places.emplace_back(true, step->const_residuals.size());
-        step->const_residuals.push_back(primals[static_cast<size_t>(k)]);
-        continue;
-      }
-      step->places.emplace_back(false, step->scanned_residuals.size());
-      if (k >= 0 && !parts.is_carry(static_cast<size_t>(k))) {
-        step->scanned_residuals.push_back(primals[static_cast<size_t>(k)]);
-      } else {
-        stacked.push_back(step->scanned_residuals.size());
-        step->scanned_residuals.emplace_back();
-        out.push_back(residual);
-      }
-    }
-    return out;
-  };
-  std::vector<Array> results = make_scan(spec, body);
-  for (size_t i = 0; i < stacked.size(); ++i)
-    step->scanned_residuals[stacked[i]] = results[parts.carry + parts.ys + i];
-  results.resize(parts.carry + parts.ys);
-  step->primals = results;
-  step->primals.insert(step->primals.end(), primals.begin(), primals.end());
-
-  auto tangents = [step, p, parts, copied](std::span<const Array> given) {
-    const std::vector<bool>& mask = step->mask;
-    const size_t num_results = parts.carry + parts.ys;
-    bool any = false;
-    for (size_t r = 0; r < num_results; ++r)
-      any = any || (r < parts.carry ? mask[parts.consts + r] : step->at.nonzero[r]);
-    ScanSpec linear{.length = p.length, .reverse = p.reverse};
-    for (size_t k = 0; k < parts.consts; ++k)
-      if (mask[k]) linear.consts.push_back(cast_varying(given[k], copied));
-    const size_t const_tangents = linear.consts.size();
-    append<Array>(linear.consts, step->const_residuals);
-    for (size_t c = 0; c < parts.carry; ++c) {
-      const size_t k = parts.consts + c;
-      if (mask[k])
-        linear.carry.push_back(given[k].defined() ? given[k]
-                                                  : zero_of(step->primals[num_results + k].type()));
-    }
-    const size_t carry_tangents = linear.carry.size();
-    for (size_t k = parts.consts + parts.carry; k < parts.operands(); ++k)
-      if (mask[k]) linear.xs.push_back(given[k]);
-    const size_t xs_tangents = linear.xs.size();
-    append<Array>(linear.xs, step->scanned_residuals);
-    const FlatFn body = [&](const std::vector<Array>& inputs) {
-      const size_t carry_at = linear.consts.size(), xs_at = carry_at + carry_tangents;
-      std::vector<Array> x = slice(inputs, 0, const_tangents);
-      append<Array>(x, slice(inputs, carry_at, carry_tangents));
-      append<Array>(x, slice(inputs, xs_at, xs_tangents));
-      for (const auto& [is_const, place] : step->places)
-        x.push_back(inputs[is_const ? const_tangents + place : xs_at + xs_tangents + place]);
-      const std::vector<Array> some = regions().apply(step->at.linear, x);
-      std::vector<Array> out;
-      size_t next = 0, carry = 0;
-      for (size_t r = 0; r < num_results; ++r) {
-        const bool is_carry = r < parts.carry;
-        const bool has = step->at.nonzero[r];
-        if (has) {
-          out.push_back(some[next++]);
-        } else if (is_carry && mask[parts.consts + r]) {
-          out.push_back(zero_of(inputs[carry_at + carry].type()));
-        }
-        if (is_carry && mask[parts.consts + r]) ++carry;
-      }
-      return out;
-    };
-    std::vector<Array> out(num_results);
-    if (!any) return out;
-    const std::vector<Array> some = make_scan(linear, body);
-    size_t next = 0;
-    for (size_t r = 0; r < num_results; ++r)
-      if (r < parts.carry ? mask[parts.consts + r] : step->at.nonzero[r]) out[r] = some[next++];
-    return out;
-  };
-  return {std::move(results), std::move(tangents)};
+  auto scan = std::make_shared<LinearizedScan>(operands, has_tangent, p);
+  std::vector<Array> results = scan->run();
+  return {std::move(results),
+          [scan](std::span<const Array> given) { return scan->tangents(given); }};
 }
 
 // The other way: cotangents are carried, those of constants added up beside them.

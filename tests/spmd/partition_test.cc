@@ -8,8 +8,10 @@
 #include "tessera/ops/array_math.h"
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/collectives.h"
+#include "tessera/ops/constant.h"
 #include "tessera/ops/control.h"
 #include "tessera/ops/dot_general.h"
+#include "tessera/ops/identity.h"
 #include "tessera/ops/reduce.h"
 #include "tessera/ops/reshape.h"
 #include "tessera/trace/shard_map_trace.h"
@@ -322,46 +324,55 @@ TEST(Partition, MeshesOfOneDeviceOrderMix) {
   EXPECT_EQ(communication(p), "all_to_all c");
 }
 
-TEST(Partition, MeshesOfOtherDevicesAreRefused) {
-  std::vector<Type> types{{float32, {16, 8}}, {float32, {16, 8}}};
-  const TracedFunction traced =
-      trace_function([&](const Arrays& x) { return Arrays{x[0] + x[1]}; }, types);
-  const ShardingRequest request{
-      {NamedSharding(mesh8(), P("x")), NamedSharding(Mesh::abstract({4}, {"x"}), P("x"))},
-      {std::nullopt}};
-  try {
-    program_mesh(traced.function, request);
-    FAIL();
-  } catch (const UserError& e) {
-    EXPECT_THAT(e.what(), HasSubstr("over the same devices"));
-  }
+// --- What is equal ---
+
+TEST(Partition, EqualSumsAreCommunicatedOnce) {
+  const Partitioned p = partition_and_check(mesh8(), {{{16, 4}, P("x")}}, [](const Arrays& x) {
+    return Arrays{lax::reduce_sum(x[0], {0, 1}), lax::reduce_sum(x[0], {0, 1}) + 1};
+  });
+  EXPECT_EQ(communication(p), "all_reduce x");
 }
 
-// Both print as Mesh('x': 4): the message says what differs.
-TEST(Partition, MeshesThatPrintAlikeAreToldApart) {
-  auto mesh_of = [](std::vector<int64_t> ids) {
-    std::vector<Device> devices(ids.size());
-    for (size_t i = 0; i < ids.size(); ++i) devices[i].id = ids[i];
-    return Mesh(devices, {"x"});
-  };
-  const TracedFunction traced =
-      trace_function([](const Arrays& x) { return Arrays{x[0] + x[1]}; },
-                     std::vector<Type>{{float32, {16, 8}}, {float32, {16, 8}}});
-  auto message = [&](const Mesh& a, const Mesh& b) -> std::string {
-    const ShardingRequest request{{NamedSharding(a, P("x")), NamedSharding(b, P("x"))},
-                                  {std::nullopt}};
-    try {
-      propagate(traced.function, program_mesh(traced.function, request), request);
-    } catch (const UserError& e) {
-      return e.what();
-    }
-    return "no error";
-  };
-  EXPECT_THAT(
-      message(mesh_of({0, 1, 2, 3}), mesh_of({4, 5, 6, 7})),
-      HasSubstr("Mesh('x': 4) of devices 0, 1, 2, 3 and Mesh('x': 4) of devices 4, 5, 6, 7"));
-  EXPECT_THAT(message(mesh_of({0, 1, 2, 3}), mesh_of({0, 1, 3, 2})),
-              HasSubstr("of devices 0, 1, 3, 2"));
+TEST(Partition, EqualCollectivesOfAShardMapAreOne) {
+  const Partitioned p = partition_and_check(mesh8(), {{{16, 4}, P("x")}}, [](const Arrays& x) {
+    return shard_map_flat(
+        [](const Arrays& v) {
+          return Arrays{lax::psum(v[0], "x") * 2, lax::sin(lax::psum(v[0], "x"))};
+        },
+        {.mesh = mesh8(),
+         .in_specs = {P("x")},
+         .out_specs =
+             [](std::span<const Array>) {
+               return std::vector<PartitionSpec>{P(), P()};
+             }},
+        Arrays{x[0]});
+  });
+  EXPECT_EQ(communication(p), "all_reduce x");
+}
+
+// Weights gathered again for a backward pass are not kept from the forward pass.
+TEST(Partition, CollectivesBehindABarrierAreDoneAgain) {
+  const Partitioned p = partition_and_check(
+      mesh8(), {{{64, 8}, P(None, "x")}, {{8, 8}, P("x")}}, [](const Arrays& x) {
+        const Array w = lax::sharding_constraint(x[1], NamedSharding(mesh8(), P()));
+        const Array again =
+            lax::sharding_constraint(lax::optimization_barrier(x[1]), NamedSharding(mesh8(), P()));
+        return Arrays{lax::sin(w), lax::cos(again)};
+      });
+  EXPECT_EQ(communication(p), "all_gather x; all_gather x");
+}
+
+// One array of zeros is the same constant to both, but does not tie their shardings together.
+TEST(Partition, ConstantsBelongToTheirUsers) {
+  const Partitioned p = partition_and_check(
+      mesh8(), {{{64, 64}, P("x")}, {{64, 64}, P(None, "x")}, {{}, P()}}, [](const Arrays& x) {
+        const auto mask = [&] {
+          return lax::sin(lax::broadcast_in_dim(lax::iota(float32, {64}, 0), {64, 64}, {0}));
+        };
+        const Array rows = lax::broadcast_in_dim(x[2], {64, 64}, {});
+        return Arrays{x[0] + mask(), x[1] + mask(), x[0] * rows, x[1] * rows};
+      });
+  EXPECT_EQ(communication(p), "");
 }
 
 // --- Cost of compiling ---

@@ -9,7 +9,7 @@
 #include "tessera/spmd/partition.h"
 #include "tessera/trace/evaluate.h"
 #include "tests/golden/golden.h"
-#include "tests/spmd/passes.h"
+#include "tests/sharding/passes.h"
 #include "tests/spmd/shards.h"
 
 namespace tessera {

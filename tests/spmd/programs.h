@@ -8,7 +8,7 @@
 #include "tessera/spmd/partition.h"
 #include "tessera/trace/trace.h"
 #include "tests/ops/host_executor.h"
-#include "tests/spmd/passes.h"
+#include "tests/sharding/passes.h"
 #include "tests/spmd/shards.h"
 
 namespace tessera {

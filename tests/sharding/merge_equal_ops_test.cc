@@ -1,7 +1,4 @@
-// What is computed twice from the same values is computed, and communicated, once.
 #include "tessera/sharding/merge_equal_ops.h"
-
-#include <gmock/gmock.h>
 
 #include "tessera/ops/array_math.h"
 #include "tessera/ops/broadcast.h"
@@ -11,8 +8,7 @@
 #include "tessera/ops/dot_general.h"
 #include "tessera/ops/identity.h"
 #include "tessera/ops/reduce.h"
-#include "tessera/trace/shard_map_trace.h"
-#include "tests/spmd/programs.h"
+#include "tests/pass_text.h"
 #include "tests/trace/control_flow.h"
 
 namespace tessera {
@@ -21,11 +17,6 @@ namespace {
 using namespace array_math;
 namespace loops = testing_control;
 using Arrays = std::vector<Array>;
-
-const Mesh& mesh8() {
-  static const Mesh& mesh = *new Mesh(Mesh::abstract({8}, {"x"}));
-  return mesh;
-}
 
 int64_t count(const Function& f, const OpDef& def) {
   return std::count_if(f.ops.begin(), f.ops.end(), [&](const Op& op) { return op.def == &def; });
@@ -37,11 +28,31 @@ Array apply(const FlatFn& body, const Array& x) {
   return bind1(call_op, CallParams{loops::region(body, {x.type()})}, {x});
 }
 
-TEST(MergeEqualOps, OneSumOfOneValue) {
-  const Partitioned p = partition_and_check(mesh8(), {{{16, 4}, P("x")}}, [](const Arrays& x) {
-    return Arrays{lax::reduce_sum(x[0], {0, 1}), lax::reduce_sum(x[0], {0, 1}) + 1};
-  });
-  EXPECT_EQ(communication(p), "all_reduce x");
+TEST(MergeEqualOps, TheFirstOfEqualOpsIsLeft) {
+  EXPECT_EQ(testing::after(merge_equal_ops, R"(
+func.func public @main(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = stablehlo.add %arg0, %arg1 : tensor<4xf32>
+  %1 = stablehlo.sine %0 : tensor<4xf32>
+  %2 = func.call @f(%arg0, %arg1) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %3 = stablehlo.add %arg1, %arg0 : tensor<4xf32>
+  return %1, %2 : tensor<4xf32>, tensor<4xf32>
+}
+func.func private @f(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>) -> (tensor<4xf32>) {
+  %0 = stablehlo.add %arg0, %arg1 : tensor<4xf32>
+  %1 = stablehlo.sine %0 : tensor<4xf32>
+  %2 = stablehlo.multiply %1, %0 : tensor<4xf32>
+  return %2 : tensor<4xf32>
+}
+)"),
+            R"(
+func.func public @main(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = stablehlo.add %arg0, %arg1 : tensor<4xf32>
+  %1 = stablehlo.sine %0 : tensor<4xf32>
+  %2 = stablehlo.multiply %1, %0 : tensor<4xf32>
+  %3 = stablehlo.add %arg1, %arg0 : tensor<4xf32>
+  return %1, %2 : tensor<4xf32>, tensor<4xf32>
+}
+)");
 }
 
 TEST(MergeEqualOps, CallsOfOneFunctionAreComputedOnce) {
@@ -74,16 +85,6 @@ TEST(MergeEqualOps, WhatStandsBehindABarrierIsComputedAgain) {
       },
       {{float32, {8}}});
   EXPECT_EQ(count(f, sin_op), 2);
-  // Nor are its collectives: weights gathered again for a backward pass are not kept from the
-  // forward pass.
-  const Partitioned p = partition_and_check(
-      mesh8(), {{{64, 8}, P(None, "x")}, {{8, 8}, P("x")}}, [](const Arrays& x) {
-        const Array w = lax::sharding_constraint(x[1], NamedSharding(mesh8(), P()));
-        const Array again =
-            lax::sharding_constraint(lax::optimization_barrier(x[1]), NamedSharding(mesh8(), P()));
-        return Arrays{lax::sin(w), lax::cos(again)};
-      });
-  EXPECT_EQ(communication(p), "all_gather x; all_gather x");
 }
 
 TEST(MergeEqualOps, RegionsAreMergedInsideAndAsAWhole) {
@@ -100,34 +101,31 @@ TEST(MergeEqualOps, RegionsAreMergedInsideAndAsAWhole) {
   EXPECT_EQ(count(*f.ops[0].params.as<ScanParams>().body, sin_op), 1);
 }
 
-TEST(MergeEqualOps, CollectivesOfAShardMap) {
-  const Partitioned p = partition_and_check(mesh8(), {{{16, 4}, P("x")}}, [](const Arrays& x) {
-    return shard_map_flat(
-        [](const Arrays& v) {
-          return Arrays{lax::psum(v[0], "x") * 2, lax::sin(lax::psum(v[0], "x"))};
-        },
-        {.mesh = mesh8(),
-         .in_specs = {P("x")},
-         .out_specs =
-             [](std::span<const Array>) {
-               return std::vector<PartitionSpec>{P(), P()};
-             }},
-        Arrays{x[0]});
-  });
-  EXPECT_EQ(communication(p), "all_reduce x");
+// Large constants are compared by where they lie, not by what they hold.
+TEST(MergeEqualOps, LargeConstantsAreEqualToThemselvesOnly) {
+  const auto constants = [](int64_t n) {
+    const Literal one = Literal(float32, {n}), same = Literal(float32, {n});
+    Function f;
+    const std::vector<Type> type{{float32, {n}}};
+    for (const Literal& value : {one, one, same})
+      f.outputs.push_back(f.add_op(constant_op, ConstantParams{value, {n}}, {}, type)[0]);
+    return merge_equal_ops(f).ops.size();
+  };
+  EXPECT_EQ(constants(1 << 14), 1u);
+  EXPECT_EQ(constants((1 << 14) + 1), 2u);
 }
 
-// One array of zeros is the same constant to both, but does not tie their shardings together.
-TEST(MergeEqualOps, ConstantsBelongToTheirUsers) {
-  const Partitioned p = partition_and_check(
-      mesh8(), {{{64, 64}, P("x")}, {{64, 64}, P(None, "x")}, {{}, P()}}, [](const Arrays& x) {
-        const auto mask = [&] {
-          return lax::sin(lax::broadcast_in_dim(lax::iota(float32, {64}, 0), {64, 64}, {0}));
-        };
-        const Array rows = lax::broadcast_in_dim(x[2], {64, 64}, {});
-        return Arrays{x[0] + mask(), x[1] + mask(), x[0] * rows, x[1] * rows};
-      });
-  EXPECT_EQ(communication(p), "");
+// A weak scalar and a strong one are the same value of two types.
+TEST(MergeEqualOps, ResultTypesCount) {
+  Function f;
+  for (const bool weak : {true, false, true}) {
+    const std::vector<Type> type{{.dtype = float32, .shape = {}, .weak = weak}};
+    f.outputs.push_back(
+        f.add_op(constant_op, ConstantParams{Literal::scalar(2.0f), {}, weak}, {}, type)[0]);
+  }
+  const Function out = merge_equal_ops(f);
+  EXPECT_EQ(out.ops.size(), 2u);
+  EXPECT_EQ(out.outputs[0], out.outputs[2]);
 }
 
 }  // namespace

@@ -192,8 +192,10 @@ const OpDef& iota_op = define<IotaParams>({
     .samples = iota_samples,
 });
 
+bool is_constant(const OpDef& def) { return &def == &constant_op; }
+
 const ConstantParams* as_constant(const Op& op) {
-  return op.def == &constant_op ? &op.params.as<ConstantParams>() : nullptr;
+  return is_constant(*op.def) ? &op.params.as<ConstantParams>() : nullptr;
 }
 
 namespace lax {

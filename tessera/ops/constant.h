@@ -22,6 +22,7 @@ struct IotaParams {
 extern const OpDef& constant_op;
 extern const OpDef& iota_op;
 
+bool is_constant(const OpDef& def);
 // The params of a constant; null for other ops.
 const ConstantParams* as_constant(const Op& op);
 

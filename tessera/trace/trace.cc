@@ -67,7 +67,7 @@ std::vector<Array> FunctionTrace::record(const OpDef& def, OpParams params,
   if (records_ == Records::kDependent &&
       std::none_of(operands.begin(), operands.end(), [&](const Array& x) { return owns(x); }))
     return outside([&] { return tessera::bind(def, std::move(params), operands); });
-  if (&def == &constant_op) return {tracer(constant(std::move(params)))};
+  if (is_constant(def)) return {tracer(constant(std::move(params)))};
   ValueIds ids;
   std::vector<Type> types;
   types.reserve(operands.size());

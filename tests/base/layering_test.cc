@@ -34,7 +34,6 @@ const std::set<std::string>& known_long_files() {
   static const auto& files = *new std::set<std::string>{
       "tessera/codegen/scalar_ops.cc",
       "tessera/fusion/plan.cc",
-      "tessera/ir/parser.cc",
   };
   return files;
 }

@@ -401,8 +401,8 @@ Size partitioned_mlp(int layers, const Shape& mesh_shape) {
         return Arrays{h};
       },
       types);
-  const Partitioned p =
-      partition(propagated_program(traced.function, program_mesh(traced.function, request), request), mesh);
+  const Partitioned p = partition(
+      propagated_program(traced.function, program_mesh(traced.function, request), request), mesh);
   return {p.function.ops.size(), p.collectives.size()};
 }
 

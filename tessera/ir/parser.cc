@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "tessera/ir/parser_internal.h"
 #include "tessera/mesh/device_mesh.h"

@@ -1,4 +1,6 @@
 // Meshes of the parser: sdy.mesh, and the same in generic form.
+#include <numeric>
+
 #include "tessera/ir/parser_internal.h"
 
 namespace tessera::internal {

@@ -18,10 +18,10 @@ std::string pass_names() {
 
 void optimize_file(const OptOptions& options, const Streams& streams) {
   const ParsedModule module = load_program(options.file, options.devices, false, streams);
-  Program program{.function = module.main, .request = request_of(module)};
-  program.function.name = module.name;
-  verify(program.function);
-  program.mesh = program_mesh(program.function, program.request);
+  PassState state{.function = module.main, .request = request_of(module)};
+  state.function.name = module.name;
+  verify(state.function);
+  state.mesh = program_mesh(state.function, state.request);
   bool fused = false;
   for (const std::string& name : options.passes) {
     const auto all = passes();
@@ -31,17 +31,17 @@ void optimize_file(const OptOptions& options, const Streams& streams) {
       value_error("tessera-opt", "expected passes among {}, got '{}'", pass_names(), name);
     if (fused)
       value_error("tessera-opt", "expected fuse to be the last pass, got '{}' after it", name);
-    const PassTime time = run_pass(*pass, program);
+    const PassTime time = run_pass(*pass, state);
     if (options.timings)
       streams.err << fmt::format("{:<16} {:8.3f} ms\n", time.name, time.seconds * 1e3);
-    verify(program.function);
+    verify(state.function);
     fused = name == all.back().name;
   }
   if (fused) {
-    verify(program.schedule);
-    streams.out << to_string(program.schedule);
+    verify(state.schedule);
+    streams.out << to_string(state.schedule);
   } else {
-    streams.out << to_mlir(program.function, {.locations = options.locations});
+    streams.out << to_mlir(state.function, {.locations = options.locations});
   }
 }
 

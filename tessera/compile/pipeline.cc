@@ -19,15 +19,15 @@ namespace tessera {
 namespace {
 
 template <Function (*rewrite)(const Function&)>
-void apply(Program& p) {
+void apply(PassState& p) {
   p.function = rewrite(p.function);
 }
 
-void pin_pass(Program& p) { p.function = pin_shardings(p.function, p.mesh, p.request); }
+void pin_pass(PassState& p) { p.function = pin_shardings(p.function, p.mesh, p.request); }
 
-void propagate_pass(Program& p) { p.function = propagate(p.function, p.mesh, p.request); }
+void propagate_pass(PassState& p) { p.function = propagate(p.function, p.mesh, p.request); }
 
-void partition_pass(Program& p) {
+void partition_pass(PassState& p) {
   for (const Type& type : p.function.types)
     if (!type.sharding)
       value_error("partition",
@@ -48,7 +48,7 @@ AxisList storage_axes(const NamedSharding& sharding, const Mesh& mesh, int64_t r
   return out;
 }
 
-void fuse_pass(Program& p) {
+void fuse_pass(PassState& p) {
   FuseOptions options;
   for (size_t i = 0; i < p.partitioned.inputs.size(); ++i)
     options.input_axes.push_back(storage_axes(p.partitioned.inputs[i], p.partitioned.mesh,
@@ -86,9 +86,9 @@ bool prints_after(const Pass& pass) {
   return wanted && (wanted == pass.name || std::string_view(wanted) == "all");
 }
 
-void print(const Pass& pass, const Program& program, double seconds) {
+void print(const Pass& pass, const PassState& state, double seconds) {
   const std::string text =
-      pass.run == fuse_pass ? to_string(program.schedule) : to_mlir(program.function);
+      pass.run == fuse_pass ? to_string(state.schedule) : to_mlir(state.function);
   fmt::print(stderr, "// after {} ({:.3f} ms)\n{}\n", pass.name, seconds * 1e3, text);
 }
 
@@ -100,16 +100,16 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 std::span<const Pass> passes() { return kPasses; }
 
-PassTime run_pass(const Pass& pass, Program& program) {
-  if (pass.sharded_only && program.mesh.rank() == 0) return {pass.name};
+PassTime run_pass(const Pass& pass, PassState& state) {
+  if (pass.sharded_only && state.mesh.rank() == 0) return {pass.name};
   const auto start = std::chrono::steady_clock::now();
-  pass.run(program);
+  pass.run(state);
   const PassTime time{pass.name, seconds_since(start)};
   if (verifies()) {
-    verify(program.function);
-    if (pass.run == fuse_pass) verify(program.schedule);
+    verify(state.function);
+    if (pass.run == fuse_pass) verify(state.schedule);
   }
-  if (prints_after(pass)) print(pass, program, time.seconds);
+  if (prints_after(pass)) print(pass, state, time.seconds);
   return time;
 }
 
@@ -123,18 +123,18 @@ Stages run_pipeline(const Function& traced, const ShardingRequest& request, Stag
   Stages s;
   s.traced = traced;
   s.mesh = program_mesh(traced, request);
-  Program program{.function = traced, .request = request, .mesh = s.mesh};
+  PassState state{.function = traced, .request = request, .mesh = s.mesh};
   for (size_t i = 0; i < std::size(kPasses) && kPasses[i].stage <= last; ++i) {
-    s.pass_times.push_back(run_pass(kPasses[i], program));
+    s.pass_times.push_back(run_pass(kPasses[i], state));
     const bool ends_stage = i + 1 == std::size(kPasses) || kPasses[i + 1].stage != kPasses[i].stage;
     if (!ends_stage) continue;
     if (kPasses[i].stage == Stage::kPropagated) {
-      s.propagated = program.function;
+      s.propagated = state.function;
     } else if (kPasses[i].stage == Stage::kPartitioned) {
-      s.partitioned = program.partitioned;
-      s.partitioned.function = program.function;
+      s.partitioned = state.partitioned;
+      s.partitioned.function = state.function;
     } else {
-      s.schedule = std::move(program.schedule);
+      s.schedule = std::move(state.schedule);
     }
   }
   return s;

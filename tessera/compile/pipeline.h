@@ -24,7 +24,7 @@ namespace tessera {
 enum class Stage : uint8_t { kTraced, kPropagated, kPartitioned, kFused };
 
 // A program between passes.
-struct Program {
+struct PassState {
   Function function;
   ShardingRequest request;
   Mesh mesh;                // empty for one device
@@ -36,7 +36,7 @@ struct Pass {
   std::string_view name;
   Stage stage;        // that it belongs to
   bool sharded_only;  // skipped for programs of one device
-  void (*run)(Program& program);
+  void (*run)(PassState& state);
 };
 // In order.
 std::span<const Pass> passes();
@@ -46,7 +46,7 @@ struct PassTime {
   double seconds = 0;
 };
 // Runs the pass, or skips it; verifies and prints.
-PassTime run_pass(const Pass& pass, Program& program);
+PassTime run_pass(const Pass& pass, PassState& state);
 
 struct Stages {
   Function traced;

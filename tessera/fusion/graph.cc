@@ -15,53 +15,11 @@ namespace {
 // Clamping the starts and a load whose place depends on them.
 constexpr float kGatherWork = 6;
 
-float work_of(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::kDiv:
-    case ScalarOp::kSqrt:
-    case ScalarOp::kRsqrt:
-      return 4;
-    case ScalarOp::kRem:
-      return 6;
-    case ScalarOp::kExp:
-    case ScalarOp::kExpm1:
-    case ScalarOp::kLog:
-    case ScalarOp::kLog1p:
-    case ScalarOp::kSin:
-    case ScalarOp::kCos:
-    case ScalarOp::kTanh:
-    case ScalarOp::kLogistic:
-    case ScalarOp::kErf:
-    case ScalarOp::kCbrt:
-      return 10;
-    case ScalarOp::kTan:
-    case ScalarOp::kAsin:
-    case ScalarOp::kAcos:
-    case ScalarOp::kAtan:
-    case ScalarOp::kAtan2:
-    case ScalarOp::kSinh:
-    case ScalarOp::kCosh:
-    case ScalarOp::kAsinh:
-    case ScalarOp::kAcosh:
-    case ScalarOp::kAtanh:
-    case ScalarOp::kErfc:
-      return 20;
-    case ScalarOp::kPow:
-    case ScalarOp::kErfInv:
-      return 30;
-    case ScalarOp::kLgamma:
-    case ScalarOp::kDigamma:
-      return 60;
-    default:
-      return 1;
-  }
-}
-
 // Adds up the work of what an op emits.
 class WorkCounter final : public ExprBuilder {
  public:
   Expr apply(ScalarOp op, DType result, std::span<const Expr>) override {
-    work += work_of(op);
+    work += scalar_op_info(op).cost.work;
     return add(result);
   }
   Expr constant(DType dtype, const void*) override { return add(dtype); }
@@ -215,7 +173,7 @@ void Builder::lower(const Op& op) {
       out.dot->rhs_batch = params.rhs_batch;
       out.dot->lhs_contract = params.lhs_contract;
       out.dot->rhs_contract = params.rhs_contract;
-      out.dot->accumulate = dot_accumulate_dtype(params.result);
+      out.dot->accumulate = accumulation_dtype(params.result);
       return true;
     }
     bool operator()(const CollectiveLowering& lowering) {

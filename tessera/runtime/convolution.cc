@@ -16,8 +16,6 @@ namespace {
 
 constexpr int64_t kConvertGrain = 32768;
 
-bool is_half(DType dtype) { return dtype == float16 || dtype == bfloat16; }
-
 Buffer widened(DType dtype, const void* in, int64_t n) {
   Buffer out = Buffer::allocate(n * static_cast<int64_t>(sizeof(float)));
   auto* to = reinterpret_cast<float*>(out.data());

@@ -6,11 +6,11 @@
 #include <map>
 #include <vector>
 
-#include "interpret_scalar.h"
 #include "tessera/fusion/schedule.h"
 #include "tessera/ops/collectives.h"
 #include "tessera/ops/dot_general.h"
 #include "tessera/ops/op.h"
+#include "tests/ops/apply_scalar.h"
 
 namespace tessera {
 

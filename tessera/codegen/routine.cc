@@ -51,6 +51,7 @@ bool is_code(const Schedule& s) {
       return false;
   return std::all_of(s.steps.begin(), s.steps.end(), [](const Step& step) {
     return !std::holds_alternative<DotStep>(step) &&
+           !std::holds_alternative<ConvolutionStep>(step) &&
            !std::holds_alternative<CollectiveStep>(step) && !std::holds_alternative<CallStep>(step);
   });
 }

@@ -166,6 +166,10 @@ void Builder::lower(const Op& op) {
         out.call = lowering.call(op.params, operands, results);
         return true;
       }
+      if (lowering.kind == LibraryKind::kConvolution) {
+        out.kind = OpKind::kConvolution;
+        return true;
+      }
       out.kind = OpKind::kDot;
       const DotParams& params = op.params.as<DotParams>();
       out.dot = std::make_shared<DotStep>();

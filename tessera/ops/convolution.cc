@@ -145,18 +145,6 @@ std::vector<Literal> evaluate_convolution(std::span<const Literal> x, const Conv
   return {out};
 }
 
-ConvolutionCall installed = nullptr;
-
-HostCall convolution_call(const OpParams& params, std::span<const Type> operands,
-                          std::span<const Type> results) {
-  const auto& p = params.as<ConvolutionParams>();
-  if (installed) return installed(p, operands[0], operands[1], results[0]);
-  const Type lhs = operands[0], rhs = operands[1], result = results[0];
-  return [=](std::span<const void* const> in, std::span<void* const> out) {
-    convolve(p, lhs, rhs, result, in[0], in[1], out[0]);
-  };
-}
-
 // Batch and output features pass through, input features are summed over; groups stand before the
 // features in them.
 Factors convolution_factors(std::span<const Type> operands, std::span<const Type> results,
@@ -267,15 +255,13 @@ const OpDef& convolution_op = define<ConvolutionParams>({
     .evaluate = evaluate_convolution,
     .factors = convolution_factors,
     .localize = localize_convolution,
-    .lower = Library{LibraryKind::kCall, convolution_call},
+    .lower = Library{LibraryKind::kConvolution},
     .flops = convolution_flops,
     .jvp = {internal::jvp_convolution},
     .transpose = {internal::transpose_convolution},
     .batch = {internal::batch_convolution},
     .samples = convolution_samples,
 });
-
-void install_convolution(ConvolutionCall call) { installed = call; }
 
 namespace lax {
 namespace {

@@ -312,6 +312,16 @@ class ScheduleInterpreter {
     }
   }
 
+  void run_step(const ConvolutionStep& step) {
+    const auto at = [&](int slot, int64_t run) -> Literal& {
+      return slots_[slot][instance_map(mesh_, step.axes, s_.slots[slot].axes)[run]];
+    };
+    for (int64_t run = 0; run < axes_size(mesh_, step.axes); ++run) {
+      const std::vector<Literal> args = {at(step.lhs, run), at(step.rhs, run)};
+      at(step.out, run) = convolution_op.evaluate(args, step.params)[0];
+    }
+  }
+
   static Literal add_bias(const Literal& x, const Literal& bias, const OpDef& add) {
     Literal wide(x.dtype(), x.shape());
     const int64_t item = itemsize(x.dtype());

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <iosfwd>
 #include <string_view>
+#include <type_traits>
 
 #include "tessera/base/error.h"
 
@@ -74,8 +75,11 @@ inline bool is_integer(DType d) {
 }
 inline bool is_signed(DType d) { return kind(d) == DTypeKind::kSigned; }
 inline bool is_unsigned(DType d) { return kind(d) == DTypeKind::kUnsigned; }
+inline bool is_half(DType d) { return d == DType::kFloat16 || d == DType::kBfloat16; }
 // complex64 -> float32, complex128 -> float64, others unchanged.
 DType real_dtype(DType dtype);
+// In what sums of it are kept: float32 for float16 and bfloat16, others unchanged.
+inline DType accumulation_dtype(DType d) { return is_half(d) ? DType::kFloat32 : d; }
 
 std::ostream& operator<<(std::ostream& out, DType dtype);
 
@@ -99,6 +103,32 @@ TESSERA_FOR_EACH_DTYPE(TESSERA_DTYPE_OF)
 #undef TESSERA_DTYPE_OF
 template <class T>
 inline constexpr DType dtype_of = DTypeOf<T>::value;
+
+template <class T>
+inline constexpr bool is_half_type = std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>;
+template <class T>
+inline constexpr bool is_complex_type =
+    std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+
+// static_cast between types of elements and wider ones; float16 and bfloat16 by way of float.
+template <class To, class From>
+To element_cast(From x) {
+  if constexpr (is_half_type<From>) {
+    return static_cast<To>(static_cast<float>(x));
+  } else if constexpr (is_half_type<To>) {
+    return To(static_cast<float>(x));
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+// In what the naive evaluations sum T, so that their sums are nearer than any that they judge.
+// Integers wrap: they are added as unsigned numbers.
+template <class T>
+using NaiveSum = std::conditional_t<
+    std::is_integral_v<T>, uint64_t,
+    std::conditional_t<is_complex_type<T>, std::complex<long double>,
+                       std::conditional_t<std::is_same_v<T, double>, long double, double>>>;
 
 template <class T>
 struct TypeTag {

@@ -176,6 +176,17 @@ class KernelEmitter {
   std::vector<Value*> initial_accumulators(int l, int unroll, bool across_lanes);
   void accumulate(int l, std::vector<Value*>& accumulators, int unroll, bool across_lanes);
   void finish_reductions(int l, std::vector<Value*>& accumulators, int unroll, bool across_lanes);
+  // One vector's results so far; of a custom reduction across lanes, whether a lane has seen an
+  // element.
+  struct Partial {
+    std::vector<Val> values;
+    Value* seen = nullptr;
+  };
+  Partial fold(const KernelReduction& r, const Partial& a, const Partial& c);
+  Partial fold_lanes(const KernelReduction& r, Partial total);
+  std::vector<Val> total_of(const KernelReduction& r, std::vector<Partial> parts);
+  void keep_result(int l, int result, const KernelReduction& r, size_t k,
+                   std::span<const Partial> totals);
   std::vector<Val> combine(const KernelReduction& r, std::span<const Val> a,
                            std::span<const Val> b);
   std::vector<Val> apply_body(const ScalarProgram& body, std::span<const Val> args);

@@ -1,13 +1,33 @@
-// Dispatch of elementary functions, and what f32 and f64 share.
+// Functions that f32 and f64 share.
 #include "tessera/codegen/math.h"
 
-#include <string>
+#include <llvm/IR/Constants.h>
 
-#include "tessera/base/error.h"
-#include "tessera/codegen/helpers.h"
-#include "tessera/fusion/kernel_body.h"
+#include <limits>
 
 namespace tessera::codegen {
+namespace {
+
+const llvm::ConstantFP* splat_float(llvm::Value* v) {
+  auto* constant = llvm::dyn_cast<llvm::Constant>(v);
+  if (constant && constant->getType()->isVectorTy()) constant = constant->getSplatValue();
+  return llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
+}
+
+Vec extremum(bool is_max, Vec a, Vec b) {
+  if (splat_float(a.v)) std::swap(a, b);
+  const llvm::ConstantFP* bound = splat_float(b.v);
+  if (bound && !bound->isNaN()) {
+    // Gives `a` where it is NaN or equal, which only the wrong one of two zeros makes a difference
+    // to.
+    Vec m = is_max ? fast_max(b, a) : fast_min(b, a);
+    if (!bound->isZero() || bound->isNegative() == is_max) return m;
+    if (is_max) return m + 0.0;
+  }
+  return is_max ? -ieee_min(-a, -b) : ieee_min(a, b);
+}
+
+}  // namespace
 
 Vec call_lanes(const char* helper, Vec x, Vec y) {
   Ir& ir = *x.ir;
@@ -34,86 +54,9 @@ Vec next_after(Vec x, Vec y) {
   return select(is_nan(x) | is_nan(y), x + y, next);
 }
 
-Vec emit_math(ScalarOp op, Vec x, Vec y) {
-  if (op == ScalarOp::kNextAfter) return next_after(x, y);
-  if (op == ScalarOp::kRsqrt) return 1.0 / sqrt(x);
-  if (x.is_f64()) {
-    switch (op) {
-      case ScalarOp::kExp:
-        return exp_f64(x);
-      case ScalarOp::kExpm1:
-        return expm1_f64(x);
-      case ScalarOp::kLog:
-        return log_f64(x);
-      case ScalarOp::kSin:
-        return sin_cos_f64(x, false);
-      case ScalarOp::kCos:
-        return sin_cos_f64(x, true);
-      case ScalarOp::kTanh:
-        return tanh_f64(x);
-      case ScalarOp::kLogistic:
-        return logistic_f64(x);
-      default:
-        return call_lanes(("tessera_f64_" + std::string(scalar_op_name(op))).c_str(), x, y);
-    }
-  }
-  switch (op) {
-    case ScalarOp::kRem:
-      return call_lanes(kRemLanes, x, y);
-    case ScalarOp::kPow:
-      return pow_f32(x, y);
-    case ScalarOp::kAtan2:
-      return atan2_f32(x, y);
-    case ScalarOp::kCbrt:
-      return cbrt_f32(x);
-    case ScalarOp::kExp:
-      return exp_f32(x);
-    case ScalarOp::kExpm1:
-      return expm1_f32(x);
-    case ScalarOp::kLog:
-      return log_f32(x);
-    case ScalarOp::kLog1p:
-      return log1p_f32(x);
-    case ScalarOp::kSin:
-      return sin_cos_f32(x, false);
-    case ScalarOp::kCos:
-      return sin_cos_f32(x, true);
-    case ScalarOp::kTan:
-      return tan_f32(x);
-    case ScalarOp::kAsin:
-      return asin_f32(x);
-    case ScalarOp::kAcos:
-      return acos_f32(x);
-    case ScalarOp::kAtan:
-      return atan_f32(x);
-    case ScalarOp::kSinh:
-      return sinh_f32(x);
-    case ScalarOp::kCosh:
-      return cosh_f32(x);
-    case ScalarOp::kTanh:
-      return tanh_f32(x);
-    case ScalarOp::kAsinh:
-      return asinh_f32(x);
-    case ScalarOp::kAcosh:
-      return acosh_f32(x);
-    case ScalarOp::kAtanh:
-      return atanh_f32(x);
-    case ScalarOp::kLogistic:
-      return logistic_f32(x);
-    case ScalarOp::kErf:
-      return erf_f32(x);
-    case ScalarOp::kErfc:
-      return erfc_f32(x);
-    case ScalarOp::kErfInv:
-      return erf_inv_f32(x);
-    case ScalarOp::kLgamma:
-      return lgamma_f32(x);
-    case ScalarOp::kDigamma:
-      return digamma_f32(x);
-    default:
-      TESSERA_CHECK(false, "no elementary function {}", scalar_op_name(op));
-      return {};
-  }
-}
+Vec sign(Vec x) { return select(is_nan(x) | (x == 0.0), x, copy_sign(x.like(1), x)); }
+Vec is_finite(Vec x) { return abs(x) < std::numeric_limits<double>::infinity(); }
+Vec minimum(Vec x, Vec y) { return extremum(false, x, y); }
+Vec maximum(Vec x, Vec y) { return extremum(true, x, y); }
 
 }  // namespace tessera::codegen

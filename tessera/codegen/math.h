@@ -1,4 +1,5 @@
-// Elementary functions on vectors of f32 and f64, emitted in line.
+// Elementary functions on vectors of f32 and f64, emitted in line: what rows of ir/scalar_ops.def
+// name as their code.
 //
 // float32: at most 2 ulp over the whole range, with IEEE's special values (erf_inv: Giles's
 // approximation, as JAX). Functions that are common are computed in f32; rarer ones (pow, tan,
@@ -8,13 +9,8 @@
 #pragma once
 
 #include "tessera/codegen/vec.h"
-#include "tessera/ir/scalar_expr.h"
 
 namespace tessera::codegen {
-
-// Any of kRem, kPow, kAtan2, kNextAfter, kRsqrt .. kDigamma on floats; `y` is the second operand of
-// those that have one.
-Vec emit_math(ScalarOp op, Vec x, Vec y = {});
 
 // float32.
 Vec exp_f32(Vec x);
@@ -54,6 +50,11 @@ Vec tanh_f64(Vec x);
 Vec logistic_f64(Vec x);
 
 // Either.
+Vec sign(Vec x);  // NaN and the zeros are their own
+Vec is_finite(Vec x);
+// As base/extremum.h defines them.
+Vec minimum(Vec x, Vec y);
+Vec maximum(Vec x, Vec y);
 Vec next_after(Vec x, Vec y);
 // Lane by lane through a C++ helper: out[i] = helper(x[i], y[i]).
 Vec call_lanes(const char* helper, Vec x, Vec y = {});

@@ -10,7 +10,7 @@ using llvm::Value;
 llvm::Type* Memory::storage(DType dtype) const {
   auto& b = ir_.builder;
   if (dtype == bool_) return b.getInt8Ty();
-  if (dtype == float16 || dtype == bfloat16) return b.getInt16Ty();
+  if (is_half(dtype)) return b.getInt16Ty();
   return register_type(b.getContext(), dtype);
 }
 
@@ -19,15 +19,14 @@ Val Memory::from_storage(DType dtype, Value* bits) {
     Vec byte{ir_, bits};
     return {(byte != byte.like_int(0)).v};
   }
-  if (dtype == float16 || dtype == bfloat16) return from_half_bits(ir_, dtype, bits);
+  if (is_half(dtype)) return from_half_bits(ir_, dtype, bits);
   return {bits};
 }
 
 Value* Memory::to_storage(DType dtype, Value* value, bool rounded) {
   Vec x{ir_, value};
   if (dtype == bool_) return ir_.builder.CreateZExt(value, x.with(ir_.builder.getInt8Ty()));
-  if (dtype == float16 || dtype == bfloat16)
-    return half_bits(ir_, dtype, {value, nullptr, rounded});
+  if (is_half(dtype)) return half_bits(ir_, dtype, {value, nullptr, rounded});
   return value;
 }
 

@@ -50,6 +50,8 @@ int64_t bytes_of_steps(const Schedule& s) {
     if (const auto* kernel = std::get_if<KernelStep>(&step)) total += all(kernel->slots);
     if (const auto* dot = std::get_if<DotStep>(&step))
       total += bytes({dot->lhs, dot->rhs, dot->out, dot->bias});
+    if (const auto* convolution = std::get_if<ConvolutionStep>(&step))
+      total += bytes({convolution->lhs, convolution->rhs, convolution->out});
     if (const auto* collective = std::get_if<CollectiveStep>(&step))
       total += bytes({collective->in, collective->out});
     if (const auto* call = std::get_if<CallStep>(&step)) total += all(call->in) + all(call->out);

@@ -283,9 +283,8 @@ void Emitter::Impl::emit_reduction(int i) {
   for (size_t k = 0; k < n; ++k) reduction.nodes.push_back(pull(op.operands[k], index, -1));
   if (reduction.kind >= ReduceKind::kArgMin) reduction.body = op.reduction.body;
   const DType dtype = g_.values[op.operands[0]].dtype;
-  const bool half = dtype == float16 || dtype == bfloat16;
   const bool adds = reduction.kind == ReduceKind::kSum || reduction.kind == ReduceKind::kProduct;
-  reduction.accumulate = half && adds ? float32 : dtype;
+  reduction.accumulate = adds ? accumulation_dtype(dtype) : dtype;
   result.loop = loop_;
   for (const KernelReduction& earlier : kernel_.loops[loop_].reductions)
     result.first += static_cast<int>(earlier.nodes.size());

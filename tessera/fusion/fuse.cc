@@ -83,6 +83,13 @@ void Scheduler::add_stored_op(const Group& group) {
     case OpKind::kDot:
       add_dot(dot_step(op, in, out, g_.values[op.results[0]].axes));
       return;
+    case OpKind::kConvolution:
+      out_.steps.emplace_back(ConvolutionStep{.params = op.op->params.as<ConvolutionParams>(),
+                                              .lhs = in[0],
+                                              .rhs = in[1],
+                                              .out = out,
+                                              .axes = group.axes});
+      return;
     case OpKind::kCollective:
       out_.steps.emplace_back(collective_step(op, in, out));
       return;

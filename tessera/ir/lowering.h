@@ -73,6 +73,7 @@ using HostCall = std::function<void(std::span<const void* const> in, std::span<v
 // What no element of a kernel says by itself.
 enum class LibraryKind : uint8_t {
   kDot,
+  kConvolution,
   kGather,  // an element of the first operand at indices that the second holds: fuses as a load
   kCall,    // `call` makes it
 };

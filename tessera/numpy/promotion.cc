@@ -88,10 +88,6 @@ DType to_inexact(DType dtype) {
 
 DType to_numeric(DType dtype) { return dtype == bool_ ? int32 : dtype; }
 
-DType accumulation_dtype(DType dtype) {
-  return dtype == float16 || dtype == bfloat16 ? float32 : dtype;
-}
-
 ResultType promote_types(ResultType a, ResultType b) {
   if (a.dtype == b.dtype) return {a.dtype, a.weak && b.weak};
   const Set common = kAbove[lattice_node(a)] & kAbove[lattice_node(b)];

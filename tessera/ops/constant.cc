@@ -1,5 +1,6 @@
 #include "tessera/ops/constant.h"
 
+#include "tessera/ir/scalar_op.h"
 #include "tessera/ops/broadcast.h"
 #include "tessera/ops/convert.h"
 #include "tessera/ops/elementwise.h"

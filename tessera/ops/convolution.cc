@@ -85,33 +85,6 @@ std::vector<Type> infer_convolution(std::span<const Type> operands, const Convol
                .varying = varying_union(operands)}};
 }
 
-template <class T>
-auto accumulator() {
-  if constexpr (std::is_integral_v<T>) {
-    return uint64_t{};
-  } else if constexpr (is_complex_type<T>) {
-    return std::complex<double>{};
-  } else {
-    return double{};
-  }
-}
-template <class W, class T>
-W widen(T x) {
-  if constexpr (is_small_float<T>) {
-    return static_cast<W>(static_cast<float>(x));
-  } else {
-    return static_cast<W>(x);
-  }
-}
-template <class R, class W>
-R narrow(W x) {
-  if constexpr (is_small_float<R>) {
-    return R(static_cast<float>(x));
-  } else {
-    return static_cast<R>(x);
-  }
-}
-
 // Loops over results, input features and window places.
 void convolve(const ConvolutionParams& p, const Type& lhs, const Type& rhs, const Type& result,
               const void* lhs_data, const void* rhs_data, void* out_data) {
@@ -123,7 +96,7 @@ void convolve(const ConvolutionParams& p, const Type& lhs, const Type& rhs, cons
   const Dims window_strides = row_major_strides(window), result_strides = os;
   const int64_t places = window.elements();
   visit_dtype(lhs.dtype, [&]<class T>(TypeTag<T>) {
-    using W = decltype(accumulator<T>());
+    using W = NaiveSum<T>;
     const T *x = static_cast<const T*>(lhs_data), *w = static_cast<const T*>(rhs_data);
     visit_dtype(p.result, [&]<class R>(TypeTag<R>) {
       if constexpr (is_complex_type<T> == is_complex_type<R> &&
@@ -152,10 +125,10 @@ void convolve(const ConvolutionParams& p, const Type& lhs, const Type& rhs, cons
             }
             if (!inside) continue;
             for (int64_t i = 0; i < inputs; ++i)
-              sum += widen<W>(x[at + (first_input + i) * ls[p.lhs_spec[1]]]) *
-                     widen<W>(w[weight + i * rs[p.rhs_spec[1]]]);
+              sum += element_cast<W>(x[at + (first_input + i) * ls[p.lhs_spec[1]]]) *
+                     element_cast<W>(w[weight + i * rs[p.rhs_spec[1]]]);
           }
-          out[e] = narrow<R>(sum);
+          out[e] = element_cast<R>(sum);
         }
       }
     });
@@ -170,18 +143,6 @@ std::vector<Literal> evaluate_convolution(std::span<const Literal> x, const Conv
   Literal out(result.dtype, result.shape);
   convolve(p, types[0], types[1], result, x[0].raw(), x[1].raw(), out.mutable_raw());
   return {out};
-}
-
-ConvolutionCall installed = nullptr;
-
-HostCall convolution_call(const OpParams& params, std::span<const Type> operands,
-                          std::span<const Type> results) {
-  const auto& p = params.as<ConvolutionParams>();
-  if (installed) return installed(p, operands[0], operands[1], results[0]);
-  const Type lhs = operands[0], rhs = operands[1], result = results[0];
-  return [=](std::span<const void* const> in, std::span<void* const> out) {
-    convolve(p, lhs, rhs, result, in[0], in[1], out[0]);
-  };
 }
 
 // Batch and output features pass through, input features are summed over; groups stand before the
@@ -294,15 +255,13 @@ const OpDef& convolution_op = define<ConvolutionParams>({
     .evaluate = evaluate_convolution,
     .factors = convolution_factors,
     .localize = localize_convolution,
-    .lower = Library{LibraryKind::kCall, convolution_call},
+    .lower = Library{LibraryKind::kConvolution},
     .flops = convolution_flops,
     .jvp = {internal::jvp_convolution},
     .transpose = {internal::transpose_convolution},
     .batch = {internal::batch_convolution},
     .samples = convolution_samples,
 });
-
-void install_convolution(ConvolutionCall call) { installed = call; }
 
 namespace lax {
 namespace {

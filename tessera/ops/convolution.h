@@ -21,12 +21,6 @@ struct ConvolutionParams {
 };
 extern const OpDef& convolution_op;
 
-// The library that computes convolutions stands above ops/ and installs itself here; without it
-// plain loops do.
-using ConvolutionCall = HostCall (*)(const ConvolutionParams& params, const Type& lhs,
-                                     const Type& rhs, const Type& result);
-void install_convolution(ConvolutionCall call);
-
 namespace lax {
 
 struct ConvOptions {

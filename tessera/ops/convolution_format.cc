@@ -26,26 +26,11 @@ OpText write_convolution(const Op& op, const Function&) {
 }
 
 void print_convolution(const OpText&, const Op& op, const Function&, OpWriter& writer) {
-  const auto& p = op.params.as<ConvolutionParams>();
   writer.write("(");
   writer.write_operand(0);
   writer.write(", ");
   writer.write_operand(1);
-  std::vector<std::string> pads, reversal;
-  for (size_t d = 0; d < p.low.size(); ++d) {
-    pads.push_back(fmt::format("[{}, {}]", p.low[d], p.high[d]));
-    reversal.push_back(p.reversal[d] ? "true" : "false");
-  }
-  auto list = [](const Dims& dims) { return fmt::format("[{}]", fmt::join(dims, ", ")); };
-  writer.write(fmt::format(") dim_numbers = {}x{}->{}, window = {{",
-                           spec_text(p.lhs_spec, 'b', 'f'), spec_text(p.rhs_spec, 'o', 'i'),
-                           spec_text(p.out_spec, 'b', 'f')));
-  if (!p.strides.empty())
-    writer.write(
-        fmt::format("stride = {}, pad = [{}], lhs_dilate = {}, rhs_dilate = {}, reverse = [{}]",
-                    list(p.strides), fmt::join(pads, ", "), list(p.lhs_dilation),
-                    list(p.rhs_dilation), fmt::join(reversal, ", ")));
-  writer.write("}");
+  writer.write(") " + convolution_text(op.params.as<ConvolutionParams>()));
   writer.write_extra();
   writer.write_signature();
 }
@@ -215,6 +200,23 @@ OpParams read_convolution(const OpDef&, OpReader& reader) {
 }
 
 }  // namespace
+
+std::string convolution_text(const ConvolutionParams& p) {
+  std::vector<std::string> pads, reversal;
+  for (size_t d = 0; d < p.low.size(); ++d) {
+    pads.push_back(fmt::format("[{}, {}]", p.low[d], p.high[d]));
+    reversal.push_back(p.reversal[d] ? "true" : "false");
+  }
+  auto list = [](const Dims& dims) { return fmt::format("[{}]", fmt::join(dims, ", ")); };
+  std::string window;
+  if (!p.strides.empty())
+    window =
+        fmt::format("stride = {}, pad = [{}], lhs_dilate = {}, rhs_dilate = {}, reverse = [{}]",
+                    list(p.strides), fmt::join(pads, ", "), list(p.lhs_dilation),
+                    list(p.rhs_dilation), fmt::join(reversal, ", "));
+  return fmt::format("dim_numbers = {}x{}->{}, window = {{{}}}", spec_text(p.lhs_spec, 'b', 'f'),
+                     spec_text(p.rhs_spec, 'o', 'i'), spec_text(p.out_spec, 'b', 'f'), window);
+}
 
 OpFormat convolution() {
   return {.write = write_convolution,

@@ -17,6 +17,8 @@ BatchResult batch_convolution(std::span<const Array> x, std::span<const int> dim
 
 namespace tessera::formats {
 
+// dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1], ...}
+std::string convolution_text(const ConvolutionParams& params);
 // %0, %1) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1], ...}
 OpFormat convolution();
 

@@ -97,32 +97,9 @@ Dims offsets(const Shape& shape, const Dims& dims) {
   return all;
 }
 
-template <class W, class T>
-W widen(T x) {
-  if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) {
-    return static_cast<W>(static_cast<float>(x));
-  } else {
-    return static_cast<W>(x);
-  }
-}
-
-template <class T>
-auto accumulator() {
-  if constexpr (std::is_integral_v<T>) {
-    return uint64_t{};  // integers wrap
-  } else if constexpr (std::is_same_v<T, double>) {
-    return static_cast<long double>(0);
-  } else if constexpr (std::is_same_v<T, std::complex<float>> ||
-                       std::is_same_v<T, std::complex<double>>) {
-    return std::complex<long double>{};
-  } else {
-    return double{};
-  }
-}
-
 template <class T>
 Literal evaluate_as(const Literal& lhs, const Literal& rhs, const DotParams& p) {
-  using W = decltype(accumulator<T>());
+  using W = NaiveSum<T>;
   const Dims lhs_free = dot_free_dims(lhs.shape().rank(), p.lhs_batch, p.lhs_contract),
              rhs_free = dot_free_dims(rhs.shape().rank(), p.rhs_batch, p.rhs_contract);
   const Dims lb = offsets(lhs.shape(), p.lhs_batch), rb = offsets(rhs.shape(), p.rhs_batch),
@@ -136,7 +113,7 @@ Literal evaluate_as(const Literal& lhs, const Literal& rhs, const DotParams& p) 
       for (int64_t j : rf) {
         W sum{};
         for (size_t k = 0; k < lc.size(); ++k)
-          sum += widen<W>(x[lb[b] + i + lc[k]]) * widen<W>(y[rb[b] + j + rc[k]]);
+          sum += element_cast<W>(x[lb[b] + i + lc[k]]) * element_cast<W>(y[rb[b] + j + rc[k]]);
         sums.push_back(sum);
       }
   Shape shape;
@@ -335,10 +312,6 @@ Dims dot_free_dims(int64_t rank, const Dims& batch, const Dims& contract) {
   for (int64_t d = 0; d < rank; ++d)
     if (!contains(batch, d) && !contains(contract, d)) free.push_back(d);
   return free;
-}
-
-DType dot_accumulate_dtype(DType result) {
-  return result == float16 || result == bfloat16 ? float32 : result;
 }
 
 namespace lax {

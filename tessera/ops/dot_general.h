@@ -12,14 +12,12 @@ namespace tessera {
 struct DotParams {
   Dims lhs_batch, rhs_batch;        // paired by position
   Dims lhs_contract, rhs_contract;  // paired by position
-  DType result = float32;           // of the result; sums are kept in dot_accumulate_dtype()
+  DType result = float32;           // of the result; sums are kept in its accumulation_dtype()
 };
 extern const OpDef& dot_general_op;
 
 // Dimensions of one operand that are neither batch nor contracting, ascending.
 Dims dot_free_dims(int64_t rank, const Dims& batch, const Dims& contract);
-// float32 for float16 and bfloat16, else the result's dtype.
-DType dot_accumulate_dtype(DType result);
 
 namespace lax {
 

@@ -24,8 +24,6 @@ std::string kind_names(Kinds kinds) {
 
 }  // namespace
 
-bool contains(Kinds kinds, DType dtype) { return (kinds & bit(kind(dtype))) != 0; }
-
 void expect_kind(std::string_view op, Kinds kinds, const Type& operand) {
   if (!contains(kinds, operand.dtype))
     type_error(op, "expected a {} array (I1), got {}; convert it with convert_element_type",

@@ -4,21 +4,15 @@
 
 #include <memory>
 
+#include "tessera/base/dtype_kinds.h"
 #include "tessera/ops/op.h"
 #include "tessera/ops/scalar_emit.h"
 #include "tessera/ops/scalar_math.h"
 
 namespace tessera::elementwise {
 
-// Sets of kinds of dtypes.
-using Kinds = unsigned;
-constexpr Kinds bit(DTypeKind kind) { return 1u << static_cast<unsigned>(kind); }
-inline constexpr Kinds kBools = bit(DTypeKind::kBool), kSigned = bit(DTypeKind::kSigned),
-                       kUnsigned = bit(DTypeKind::kUnsigned), kFloat = bit(DTypeKind::kFloat),
-                       kComplex = bit(DTypeKind::kComplex), kInt = kSigned | kUnsigned,
-                       kInexact = kFloat | kComplex, kReal = kInt | kFloat,
-                       kNumber = kInt | kInexact, kBits = kBools | kInt, kAny = kBools | kNumber;
-bool contains(Kinds kinds, DType dtype);
+using namespace dtype_kinds;
+
 // UserError unless the operand's dtype is one of `kinds`.
 void expect_kind(std::string_view op, Kinds kinds, const Type& operand);
 

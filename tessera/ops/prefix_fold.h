@@ -22,24 +22,7 @@ namespace tessera::internal {
 
 // What a running sum or product is kept in.
 template <class T>
-using Running = std::conditional_t<is_small_float<T> || std::is_same_v<T, float>, double, T>;
-
-template <class T>
-Running<T> widened(T value) {
-  if constexpr (is_small_float<T>) {
-    return static_cast<double>(static_cast<float>(value));
-  } else {
-    return static_cast<Running<T>>(value);
-  }
-}
-template <class T>
-T narrowed(Running<T> value) {
-  if constexpr (is_small_float<T>) {
-    return T(static_cast<float>(value));
-  } else {
-    return static_cast<T>(value);
-  }
-}
+using Running = std::conditional_t<is_half_type<T> || std::is_same_v<T, float>, double, T>;
 
 // Step: a fold of two Running<T>.
 template <class T, class Step>
@@ -47,7 +30,11 @@ class PrefixFold {
  public:
   // Along dimension d of `shape`; with `reverse` the folds of all elements from each one on.
   PrefixFold(const Shape& shape, int d, bool reverse, bool divisible, const T* x, T init, T* out)
-      : x_(x), out_(out), init_(widened(init)), rows_(shape[d]), reverse_(reverse) {
+      : x_(x),
+        out_(out),
+        init_(element_cast<Running<T>>(init)),
+        rows_(shape[d]),
+        reverse_(reverse) {
     columns_ = row_major_strides(shape)[d];
     width_ = std::min(columns_, kMaxWidth);
     strips_ = ceil_div(columns_, std::max<int64_t>(1, width_));
@@ -100,8 +87,8 @@ class PrefixFold {
       const T* from = x_ + start + row(k) * columns_;
       T* to = out_ + start + row(k) * columns_;
       for (int64_t i = 0; i < width; ++i) {
-        acc[i] = step_(acc[i], widened(from[i]));
-        if constexpr (kStore) to[i] = narrowed<T>(acc[i]);
+        acc[i] = step_(acc[i], element_cast<Running<T>>(from[i]));
+        if constexpr (kStore) to[i] = element_cast<T>(acc[i]);
       }
     }
   }
@@ -115,8 +102,8 @@ class PrefixFold {
     for (int c = 0; c < kCount; ++c) a[c] = acc[c];
     for (int64_t k = 0; k < length; ++k, from += by, to += by) {
       for (int c = 0; c < kCount; ++c) {
-        a[c] = step_(a[c], widened(from[c * apart]));
-        if constexpr (kStore) to[c * apart] = narrowed<T>(a[c]);
+        a[c] = step_(a[c], element_cast<Running<T>>(from[c * apart]));
+        if constexpr (kStore) to[c * apart] = element_cast<T>(a[c]);
       }
     }
     for (int c = 0; c < kCount; ++c) acc[c] = a[c];
@@ -162,7 +149,7 @@ class PrefixFold {
     const int64_t start = line_start(l), width = line_width(l);
     R sum[kMaxWidth], acc[kMaxWidth];
     const T* first = x_ + start + row(begin) * columns_;
-    for (int64_t i = 0; i < width; ++i) sum[i] = widened(first[i]);
+    for (int64_t i = 0; i < width; ++i) sum[i] = element_cast<Running<T>>(first[i]);
     fold_rows<false>(start, width, begin + 1, end, sum);
     take_over(b, handed, width, acc, sum);
     fold_rows<true>(start, width, begin, end, acc);
@@ -170,7 +157,7 @@ class PrefixFold {
   void run_parts(int64_t l, int64_t b, Handed& handed) const {
     const int64_t by = direction(), start = line_start(l) + row(b * kBlock), apart = by * kPart;
     R sums[kChains], acc[kChains];
-    for (int64_t c = 0; c < kChains; ++c) sums[c] = widened(x_[start + c * apart]);
+    for (int64_t c = 0; c < kChains; ++c) sums[c] = element_cast<Running<T>>(x_[start + c * apart]);
     fold_parts<false, kChains>(start + by, apart, kPart - 1, sums);
     R sum = sums[0];
     for (int64_t c = 1; c < kChains; ++c) sum = step_(sum, sums[c]);

@@ -7,48 +7,10 @@
 namespace tessera::internal {
 namespace {
 
-template <class T>
-inline constexpr bool is_small_float = std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>;
-template <class T>
-inline constexpr bool is_complex_type =
-    std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
-
-// What a sum or product of T is accumulated in. Integers wrap, so they are added as unsigned.
-template <class T>
-auto widened() {
-  if constexpr (is_small_float<T> || std::is_same_v<T, float>) {
-    return double{};
-  } else if constexpr (std::is_same_v<T, double>) {
-    return static_cast<long double>(0);
-  } else if constexpr (is_complex_type<T>) {
-    return std::complex<long double>{};
-  } else {
-    return uint64_t{};
-  }
-}
-
-template <class T, class W>
-W widen(T x) {
-  if constexpr (is_small_float<T>) {
-    return static_cast<W>(static_cast<float>(x));
-  } else {
-    return static_cast<W>(x);
-  }
-}
-
-template <class T, class W>
-T narrow(W x) {
-  if constexpr (is_small_float<T>) {
-    return T(static_cast<float>(x));
-  } else {
-    return static_cast<T>(x);
-  }
-}
-
 // A value that orders as T does.
 template <class T>
 auto ordered(T x) {
-  if constexpr (is_small_float<T>) {
+  if constexpr (is_half_type<T>) {
     return static_cast<float>(x);
   } else {
     return x;
@@ -57,7 +19,7 @@ auto ordered(T x) {
 
 template <class T>
 bool is_nan(T x) {
-  if constexpr (is_small_float<T> || std::is_floating_point_v<T>) {
+  if constexpr (is_half_type<T> || std::is_floating_point_v<T>) {
     return std::isnan(ordered(x));
   } else {
     return false;
@@ -82,16 +44,16 @@ T fold_one(ReduceKind kind, const T* x, const Dims& offsets, T init) {
   switch (kind) {
     case ReduceKind::kSum:
     case ReduceKind::kProduct: {
-      using W = decltype(widened<T>());
-      W acc = widen<T, W>(init);
+      using W = NaiveSum<T>;
+      W acc = element_cast<W>(init);
       for (int64_t o : offsets) {
         if (kind == ReduceKind::kSum) {
-          acc += widen<T, W>(x[o]);
+          acc += element_cast<W>(x[o]);
         } else {
-          acc *= widen<T, W>(x[o]);
+          acc *= element_cast<W>(x[o]);
         }
       }
-      return narrow<T, W>(acc);
+      return element_cast<T>(acc);
     }
     case ReduceKind::kMin:
     case ReduceKind::kMax:

@@ -104,11 +104,11 @@ void fold_in_order(const Shape& shape, int d, bool reverse, const T* x, T init, 
   const int64_t lines = n == 0 ? 0 : shape.elements() / n;
   for (int64_t line = 0; line < lines; ++line) {
     const int64_t first = line / stride * stride * n + line % stride;
-    Running<T> acc = widened(init);
+    Running<T> acc = element_cast<Running<T>>(init);
     for (int64_t k = 0; k < n; ++k) {
       const int64_t i = first + (reverse ? n - 1 - k : k) * stride;
-      acc = folded<kind, Running<T>>(acc, widened(x[i]));
-      out[i] = narrowed<T>(acc);
+      acc = folded<kind, Running<T>>(acc, element_cast<Running<T>>(x[i]));
+      out[i] = element_cast<T>(acc);
     }
   }
 }
@@ -118,7 +118,7 @@ template <class T, class I>
 void fold_places(const Places& p, bool largest, const T* x, const I* ix, T init, I init_place,
                  T* out, I* out_place, int64_t begin, int64_t end) {
   auto number = [](T v) {
-    if constexpr (is_small_float<T>) {
+    if constexpr (is_half_type<T>) {
       return static_cast<float>(v);
     } else {
       return v;

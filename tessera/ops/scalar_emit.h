@@ -3,7 +3,7 @@
 // code generation sees of complex numbers only their arithmetic, selection and parts.
 #pragma once
 
-#include "tessera/ir/scalar_expr.h"
+#include "tessera/ir/scalar_op.h"
 
 namespace tessera::emit {
 

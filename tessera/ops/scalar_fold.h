@@ -14,17 +14,11 @@
 
 namespace tessera {
 
-template <class T>
-inline constexpr bool is_small_float = std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>;
-template <class T>
-inline constexpr bool is_complex_type =
-    std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
-
 template <ReduceKind kind, class T>
 T fold_scalar(T a, T b) {
   constexpr bool is_sum = kind == ReduceKind::kSum, is_product = kind == ReduceKind::kProduct,
                  is_max = kind == ReduceKind::kMax;
-  if constexpr (is_small_float<T>) {
+  if constexpr (is_half_type<T>) {
     return T(fold_scalar<kind, float>(static_cast<float>(a), static_cast<float>(b)));
   } else if constexpr (std::is_same_v<T, bool>) {
     return is_sum || is_max || kind == ReduceKind::kOr ? a || b : a && b;

@@ -35,7 +35,7 @@ std::vector<Type> infer_select_and_scatter(std::span<const Type> operands,
 
 template <class T>
 bool keeps(SelectKind kind, T a, T b) {
-  if constexpr (is_small_float<T>) {
+  if constexpr (is_half_type<T>) {
     return keeps(kind, static_cast<float>(a), static_cast<float>(b));
   } else if constexpr (is_complex_type<T>) {
     return true;

@@ -138,7 +138,7 @@ std::vector<Literal> evaluate_sort(std::span<const Literal> x, const SortParams&
 // An unsigned number that orders as the value does.
 template <class T>
 uint64_t key_of(T value, bool total_order) {
-  if constexpr (is_small_float<T>) {
+  if constexpr (is_half_type<T>) {
     return key_of(static_cast<float>(value), total_order);
   } else if constexpr (std::is_floating_point_v<T>) {
     using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;

@@ -119,7 +119,7 @@ Array by_fraction(const Array& a, const Array& x, const Array& enabled) {
 
 Array gamma_sample_derivative(const Array& alpha, const Array& sample) {
   const DType dtype = alpha.dtype();
-  if (dtype == float16 || dtype == bfloat16)
+  if (is_half(dtype))
     return lax::convert_element_type(
         gamma_sample_derivative(lax::convert_element_type(alpha, float32),
                                 lax::convert_element_type(sample, float32)),

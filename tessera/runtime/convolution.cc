@@ -10,13 +10,12 @@
 #include "tessera/runtime/conv_shape.h"
 #include "tessera/runtime/conv_windows.h"
 #include "tessera/runtime/halves.h"
+#include "tessera/runtime/step_code.h"
 
 namespace tessera {
 namespace {
 
 constexpr int64_t kConvertGrain = 32768;
-
-bool is_half(DType dtype) { return dtype == float16 || dtype == bfloat16; }
 
 Buffer widened(DType dtype, const void* in, int64_t n) {
   Buffer out = Buffer::allocate(n * static_cast<int64_t>(sizeof(float)));
@@ -79,7 +78,50 @@ HostCall convolution_call(const ConvolutionParams& params, const Type& lhs, cons
   };
 }
 
+class ConvolutionCode final : public StepCode {
+ public:
+  ConvolutionCode(const ConvolutionStep& step, const Schedule& s)
+      : lhs_(use(step, s, step.lhs)),
+        rhs_(use(step, s, step.rhs)),
+        out_(use(step, s, step.out)),
+        call_(
+            make_convolution(step.params, type(s, step.lhs), type(s, step.rhs), type(s, step.out))),
+        instances_(axes_size(s.mesh, step.axes)) {}
+
+  // Worth a task an instance; a lone one has the threads for itself.
+  void run(const SlotRef* slots, std::byte*) const override {
+    const auto call = [&](int64_t i) {
+      const void* const in[] = {slots[lhs_.slot].at(lhs_.map(i)), slots[rhs_.slot].at(rhs_.map(i))};
+      void* const out[] = {slots[out_.slot].at(out_.map(i))};
+      call_(in, out);
+    };
+    instances_ == 1 ? call(0) : parallel_for(instances_, call);
+  }
+
+ private:
+  struct Use {
+    int slot;
+    InstanceMap map;
+  };
+  static const Slot& slot(const Schedule& s, int i) { return s.slots[static_cast<size_t>(i)]; }
+  static Use use(const ConvolutionStep& step, const Schedule& s, int i) {
+    return {i, InstanceMap(s.mesh, step.axes, slot(s, i).axes)};
+  }
+  static Type type(const Schedule& s, int i) {
+    return {.dtype = slot(s, i).dtype, .shape = slot(s, i).shape};
+  }
+
+  Use lhs_, rhs_, out_;
+  HostCall call_;
+  int64_t instances_;
+};
+
 }  // namespace
+
+std::unique_ptr<StepCode> make_convolution_code(const ConvolutionStep& step,
+                                                const Schedule& schedule) {
+  return std::make_unique<ConvolutionCode>(step, schedule);
+}
 
 HostCall make_convolution(const ConvolutionParams& params, const Type& lhs, const Type& rhs,
                           const Type& result) {

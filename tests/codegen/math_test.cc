@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "kernel_builder.h"
-#include "tessera/fusion/kernel_body.h"
+#include "tessera/ir/scalar_op.h"
 
 namespace tessera::codegen::testing {
 namespace {

@@ -79,9 +79,7 @@ inline void expect_close(const Literal& got, const Literal& want, const std::str
         ASSERT_EQ(a, b) << what << " at " << i;
       } else {
         const auto x = interpreter::widen(a), y = interpreter::widen(b);
-        const double tolerance = interpreter::is_half<T>      ? 2e-2
-                                 : sizeof(T) == sizeof(float) ? 2e-5
-                                                              : 1e-5;
+        const double tolerance = is_half_type<T> ? 2e-2 : sizeof(T) == sizeof(float) ? 2e-5 : 1e-5;
         const bool equal =
             (x == y) || (x != x && y != y) || std::abs(x - y) <= tolerance * (1 + std::abs(y));
         ASSERT_TRUE(equal) << what << " at " << i << ": got " << std::abs(x) << ", want "

@@ -1,5 +1,5 @@
 // Scalar operations on complex numbers, which are pairs of floats in registers. Most functions of
-// complex numbers are formulas of real ones before they come here (ops/scalar_emit.h).
+// complex numbers are formulas of real ones before they come here (ops/core/scalar_emit.h).
 #pragma once
 
 #include <span>

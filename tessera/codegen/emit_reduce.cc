@@ -3,7 +3,7 @@
 #include <limits>
 #include <numeric>
 
-#include "tessera/codegen/emit.h"
+#include "tessera/codegen/emitter.h"
 
 namespace tessera::codegen {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "tessera/base/error.h"
+#include "tessera/codegen/elementary.h"
 #include "tessera/codegen/helpers.h"
-#include "tessera/codegen/math.h"
 
 namespace tessera::codegen {
 namespace {

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "tessera/codegen/elementary.h"
 #include "tessera/codegen/helpers.h"
-#include "tessera/codegen/math.h"
 
 namespace tessera::codegen {
 namespace {

@@ -1,5 +1,5 @@
 // Loads and stores of vectors: contiguous, reversed, strided, scattered, masked.
-#include "tessera/codegen/emit.h"
+#include "tessera/codegen/emitter.h"
 #include "tessera/codegen/helpers.h"
 
 namespace tessera::codegen {

@@ -4,7 +4,7 @@
 #include <list>
 
 #include "tessera/codegen/canonical.h"
-#include "tessera/codegen/emit.h"
+#include "tessera/codegen/emitter.h"
 
 namespace tessera::codegen {
 namespace {

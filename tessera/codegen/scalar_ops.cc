@@ -4,9 +4,9 @@
 
 #include "tessera/base/error.h"
 #include "tessera/codegen/complex_ops.h"
+#include "tessera/codegen/elementary.h"
 #include "tessera/codegen/helpers.h"
 #include "tessera/codegen/integer_ops.h"
-#include "tessera/codegen/math.h"
 
 namespace tessera::codegen {
 namespace {

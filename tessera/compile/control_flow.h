@@ -25,7 +25,7 @@
 #include "tessera/compile/jit.h"
 #include "tessera/compile/leaf_function.h"
 #include "tessera/mesh/partition_spec.h"
-#include "tessera/ops/compare.h"
+#include "tessera/ops/core/compare.h"
 
 namespace tessera {
 

@@ -10,8 +10,8 @@
 #pragma once
 
 #include "tessera/compile/grad.h"
-#include "tessera/ops/custom_derivative.h"
-#include "tessera/ops/identity.h"
+#include "tessera/ops/control/custom_derivative.h"
+#include "tessera/ops/core/identity.h"
 
 namespace tessera {
 

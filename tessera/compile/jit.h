@@ -19,7 +19,7 @@
 #include "tessera/compile/comm_budget.h"
 #include "tessera/compile/lowered.h"
 #include "tessera/compile/prefix_tree.h"
-#include "tessera/ops/control.h"
+#include "tessera/ops/control/control.h"
 #include "tessera/trace/trace.h"
 
 namespace tessera {

@@ -8,7 +8,7 @@
 
 #include "tessera/base/tree.h"
 #include "tessera/compile/callable.h"
-#include "tessera/ops/regions.h"
+#include "tessera/ops/control/region_transforms.h"
 
 namespace tessera::internal {
 

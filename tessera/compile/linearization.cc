@@ -2,8 +2,8 @@
 
 #include "tessera/compile/jit.h"
 #include "tessera/ir/axis_env.h"
-#include "tessera/ops/collectives.h"
-#include "tessera/ops/constant.h"
+#include "tessera/ops/collectives/collectives.h"
+#include "tessera/ops/core/constant.h"
 
 namespace tessera::internal {
 namespace {

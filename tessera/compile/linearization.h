@@ -1,7 +1,7 @@
 // The flat core of grad, vjp, jvp and linearize: functions of lists of arrays, under a trace.
 #pragma once
 
-#include "tessera/ops/regions.h"
+#include "tessera/ops/control/region_transforms.h"
 #include "tessera/transform/derivative.h"
 
 namespace tessera::internal {

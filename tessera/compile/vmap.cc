@@ -1,8 +1,8 @@
 #include "tessera/compile/vmap.h"
 
 #include "tessera/ir/axis_env.h"
-#include "tessera/ops/broadcast.h"
-#include "tessera/ops/reshape.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/reshape.h"
 #include "tessera/transform/batch.h"
 
 namespace tessera::internal {

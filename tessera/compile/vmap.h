@@ -11,7 +11,7 @@
 #include "tessera/compile/jit.h"
 #include "tessera/compile/leaf_function.h"
 #include "tessera/mesh/partition_spec.h"
-#include "tessera/ops/batch_axis.h"
+#include "tessera/ops/core/batch_axis.h"
 
 namespace tessera {
 

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "tessera/fusion/emit_impl.h"
-#include "tessera/ops/gather.h"
+#include "tessera/ops/indexing/gather.h"
 
 namespace tessera::fusion {
 namespace {

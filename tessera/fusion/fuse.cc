@@ -1,9 +1,9 @@
 #include "tessera/fusion/fuse.h"
 
-#include "tessera/fusion/collectives.h"
-#include "tessera/fusion/control.h"
+#include "tessera/fusion/collective_steps.h"
+#include "tessera/fusion/control_steps.h"
 #include "tessera/fusion/dots.h"
-#include "tessera/fusion/emit.h"
+#include "tessera/fusion/emit_kernel.h"
 #include "tessera/fusion/graph.h"
 #include "tessera/fusion/plan.h"
 #include "tessera/fusion/vector_product.h"

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "tessera/fusion/collectives.h"
-#include "tessera/fusion/control.h"
+#include "tessera/fusion/collective_steps.h"
+#include "tessera/fusion/control_steps.h"
 #include "tessera/fusion/reductions.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/dot_general.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/linear/dot_general.h"
 
 namespace tessera::fusion {
 namespace {

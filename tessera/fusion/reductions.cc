@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "tessera/ops/reduce.h"
+#include "tessera/ops/reductions/reduce.h"
 
 namespace tessera::fusion {
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "tessera/base/error.h"
-#include "tessera/ops/convolution_rules.h"
+#include "tessera/ops/linear/convolution_rules.h"
 
 namespace tessera {
 namespace {

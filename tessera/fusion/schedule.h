@@ -16,7 +16,7 @@
 #include "tessera/fusion/kernel.h"
 #include "tessera/ir/lowering.h"
 #include "tessera/mesh/mesh.h"
-#include "tessera/ops/convolution.h"
+#include "tessera/ops/linear/convolution.h"
 
 namespace tessera {
 

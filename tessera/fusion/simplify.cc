@@ -5,14 +5,14 @@
 
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
-#include "tessera/ops/broadcast.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/convert.h"
-#include "tessera/ops/elementwise.h"
-#include "tessera/ops/identity.h"
-#include "tessera/ops/reshape.h"
-#include "tessera/ops/select.h"
-#include "tessera/ops/slice.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/core/identity.h"
+#include "tessera/ops/core/select.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/slice.h"
 #include "tessera/sharding/prune_control.h"
 
 namespace tessera {

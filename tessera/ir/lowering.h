@@ -105,13 +105,13 @@ struct ControlFlowLowering {};
 struct Inlined {
   FunctionRef (*callee)(const OpParams& params) = nullptr;
 };
-// The params are ManualComputationParams (ops/control.h); flatten_regions makes two borders of it,
-// whose params are ManualBoundaryParams (ops/manual_boundary.h).
+// The params are ManualComputationParams (ops/control/control.h); flatten_regions makes two borders of it,
+// whose params are ManualBoundaryParams (ops/control/manual_boundary.h).
 struct ManualRegion {};
 struct ManualBorder {
   bool entering;
 };
-// The operand, laid out as the params (ShardingConstraintParams, ops/control.h) say.
+// The operand, laid out as the params (ShardingConstraintParams, ops/control/control.h) say.
 struct Constraint {};
 // The operand; what it means to transforms, fusion no longer needs.
 struct Identity {};

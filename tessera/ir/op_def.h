@@ -1,5 +1,5 @@
 // OpDef: all there is to know about an op, in one place. ops/ defines one value of it an op (see
-// ops/op.h); every stage of the compiler reads the slot it needs and never asks which op it is.
+// ops/core/op.h); every stage of the compiler reads the slot it needs and never asks which op it is.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 #include "tessera/nnx/modules.h"
 
-#include "tessera/nn/layers.h"
+#include "tessera/nn/layer_math.h"
 #include "tessera/numpy/operators.h"
 
 namespace tessera::nnx {

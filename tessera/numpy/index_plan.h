@@ -5,7 +5,7 @@
 
 #include "tessera/ir/type.h"
 #include "tessera/numpy/indexing.h"
-#include "tessera/ops/gather.h"
+#include "tessera/ops/indexing/gather.h"
 
 namespace tessera {
 

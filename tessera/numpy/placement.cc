@@ -2,7 +2,7 @@
 
 #include <iostream>
 
-#include "tessera/ops/control.h"
+#include "tessera/ops/control/control.h"
 
 namespace tessera {
 

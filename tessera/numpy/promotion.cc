@@ -4,10 +4,10 @@
 
 #include <array>
 
-#include "tessera/ops/broadcast.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/convert.h"
-#include "tessera/ops/tracer.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/tracer.h"
+#include "tessera/ops/structural/broadcast.h"
 
 namespace tessera {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "tessera/optim/schedule.h"
+#include "tessera/optim/schedules.h"
 #include "tessera/optim/transformation.h"
 
 namespace tessera::optim {

@@ -9,9 +9,9 @@
 
 #include "tessera/compile/control_flow.h"
 #include "tessera/numpy/dtype_info.h"
-#include "tessera/ops/array_math.h"
-#include "tessera/ops/broadcast.h"
-#include "tessera/ops/reduce.h"
+#include "tessera/ops/core/array_math.h"
+#include "tessera/ops/reductions/reduce.h"
+#include "tessera/ops/structural/broadcast.h"
 
 namespace tessera::random::internal {
 

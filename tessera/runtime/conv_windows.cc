@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "tessera/base/thread_pool.h"
-#include "tessera/ops/scalar_fold.h"
+#include "tessera/ops/core/scalar_fold.h"
 #include "tessera/runtime/buffer.h"
 #include "tessera/runtime/gemm.h"
 #include "tessera/runtime/step_code.h"

@@ -4,7 +4,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/ir/control_flow.h"
-#include "tessera/ops/control.h"
+#include "tessera/ops/control/control.h"
 #include "tessera/sharding/flatten_regions.h"
 
 namespace tessera {

@@ -2,8 +2,8 @@
 
 #include "tessera/ir/append_ops.h"
 #include "tessera/ir/control_flow.h"
-#include "tessera/ops/control.h"
-#include "tessera/ops/manual_boundary.h"
+#include "tessera/ops/control/control.h"
+#include "tessera/ops/control/manual_boundary.h"
 
 namespace tessera {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "tessera/ir/append_ops.h"
 #include "tessera/ir/control_flow.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/control.h"
+#include "tessera/ops/control/control.h"
+#include "tessera/ops/core/constant.h"
 #include "tessera/sharding/prune_control.h"
 
 namespace tessera {

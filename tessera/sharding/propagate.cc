@@ -5,8 +5,8 @@
 
 #include "tessera/ir/control_flow.h"
 #include "tessera/mesh/contrast.h"
-#include "tessera/ops/control.h"
-#include "tessera/ops/manual_boundary.h"
+#include "tessera/ops/control/control.h"
+#include "tessera/ops/control/manual_boundary.h"
 #include "tessera/sharding/atoms.h"
 #include "tessera/sharding/flatten_regions.h"
 #include "tessera/sharding/open_regions.h"

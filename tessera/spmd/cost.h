@@ -1,5 +1,5 @@
 // How long communication takes on the links of the mesh's devices; how much it is says
-// ops/collectives_groups.h.
+// ops/collectives/collectives_groups.h.
 #pragma once
 
 #include "tessera/mesh/mesh.h"

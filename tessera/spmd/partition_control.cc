@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "tessera/ir/control_flow.h"
-#include "tessera/ops/source_scope.h"
+#include "tessera/ops/core/source_scope.h"
 
 namespace tessera {
 namespace {

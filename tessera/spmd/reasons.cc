@@ -1,7 +1,7 @@
 #include "tessera/spmd/reasons.h"
 
 #include "tessera/ir/control_flow.h"
-#include "tessera/ops/collectives_groups.h"
+#include "tessera/ops/collectives/collectives_groups.h"
 #include "tessera/spmd/cost.h"
 
 namespace tessera {

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "tessera/ir/control_flow.h"
-#include "tessera/ops/manual_boundary.h"
+#include "tessera/ops/control/manual_boundary.h"
 #include "tessera/sharding/atoms.h"
 
 namespace tessera {

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "tessera/ops/collectives.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/elementwise.h"
-#include "tessera/ops/pad.h"
-#include "tessera/ops/slice.h"
+#include "tessera/ops/collectives/collectives.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/structural/pad.h"
+#include "tessera/ops/structural/slice.h"
 
 namespace tessera {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "tessera/ir/control_flow.h"
-#include "tessera/ops/control.h"
+#include "tessera/ops/control/control.h"
 
 namespace tessera {
 namespace {

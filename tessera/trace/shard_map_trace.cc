@@ -6,7 +6,7 @@
 
 #include "tessera/ir/axis_env.h"
 #include "tessera/mesh/contrast.h"
-#include "tessera/ops/control.h"
+#include "tessera/ops/control/control.h"
 
 namespace tessera {
 namespace {

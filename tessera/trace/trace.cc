@@ -4,7 +4,7 @@
 #include <cstring>
 #include <optional>
 
-#include "tessera/ops/constant.h"
+#include "tessera/ops/core/constant.h"
 
 namespace tessera {
 namespace {

@@ -20,9 +20,9 @@
 #include "tessera/ir/array.h"
 #include "tessera/ir/function.h"
 #include "tessera/ir/op_def.h"
-#include "tessera/ops/regions.h"
-#include "tessera/ops/source_scope.h"
-#include "tessera/ops/tracer.h"
+#include "tessera/ops/control/region_transforms.h"
+#include "tessera/ops/core/source_scope.h"
+#include "tessera/ops/core/tracer.h"
 
 namespace tessera {
 

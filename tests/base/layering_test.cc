@@ -43,9 +43,7 @@ TEST(Layering, FoldersIncludeWhatTheyName) { EXPECT_THAT(wrong_includes(sources(
 
 TEST(Layering, NoFileIncludesItself) { EXPECT_THAT(include_circles(sources()), IsEmpty()); }
 
-TEST(Layering, FilesHoldOneConcept) {
-  EXPECT_THAT(long_files(sources(), kTooLong), IsEmpty());
-}
+TEST(Layering, FilesHoldOneConcept) { EXPECT_THAT(long_files(sources(), kTooLong), IsEmpty()); }
 
 TEST(Layering, StagesDoNotAskWhichOpTheyHave) {
   std::set<std::string> found = files_that_ask(sources(), "ops");

@@ -1,7 +1,7 @@
 // Compiled programs beside the naive evaluation of what was traced.
 #pragma once
 
-#include "tessera/ops/convert.h"
+#include "tessera/ops/core/convert.h"
 #include "tessera/trace/evaluate.h"
 #include "tests/compile/devices.h"
 

@@ -1,6 +1,6 @@
 // Ops that become library calls or indexed loads: compiled, on one device and sharded, they compute
 // what their naive evaluation does.
-#include "tessera/ops/convert.h"
+#include "tessera/ops/core/convert.h"
 #include "tests/compile/devices.h"
 
 namespace tessera {

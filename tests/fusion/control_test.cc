@@ -1,12 +1,11 @@
 // Fusion of loops and branches: what becomes constant, what varies between devices, what is
 // dropped. Every schedule is run by the interpreter and compared with the evaluator.
-#include "tessera/fusion/control.h"
-
 #include <gmock/gmock.h>
 
 #include "fusion_testing.h"
+#include "tessera/fusion/control_steps.h"
 #include "tessera/ir/axis_env.h"
-#include "tessera/ops/collectives.h"
+#include "tessera/ops/collectives/collectives.h"
 #include "tests/trace/control_flow.h"
 
 namespace tessera::fusion_testing {

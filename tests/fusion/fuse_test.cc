@@ -3,7 +3,7 @@
 #include <ctime>
 
 #include "fusion_testing.h"
-#include "tessera/ops/concatenate.h"
+#include "tessera/ops/structural/concatenate.h"
 
 namespace tessera::fusion_testing {
 namespace {

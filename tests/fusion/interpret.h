@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "tessera/fusion/schedule.h"
-#include "tessera/ops/collectives.h"
-#include "tessera/ops/dot_general.h"
-#include "tessera/ops/op.h"
+#include "tessera/ops/collectives/collectives.h"
+#include "tessera/ops/core/op.h"
+#include "tessera/ops/linear/dot_general.h"
 #include "tests/ops/apply_scalar.h"
 
 namespace tessera {

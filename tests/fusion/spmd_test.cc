@@ -2,7 +2,7 @@
 // devices.
 #include "fusion_testing.h"
 #include "tessera/ir/axis_env.h"
-#include "tessera/ops/collectives.h"
+#include "tessera/ops/collectives/collectives.h"
 
 namespace tessera::fusion_testing {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "tessera/ops/convert.h"
+#include "tessera/ops/core/convert.h"
 
 namespace tessera::generate {
 namespace {

@@ -1,5 +1,5 @@
 // One scalar operation on one element: the interpreter that the tests of ops, fusion and codegen
-// share. The value of an elementwise op is its row's (ops/elementwise.def), so a new one has it.
+// share. The value of an elementwise op is its row's (ops/core/elementwise.def), so a new one has it.
 #pragma once
 
 #include <array>
@@ -7,8 +7,8 @@
 
 #include "tessera/base/dtype_kinds.h"
 #include "tessera/ir/scalar_op.h"
-#include "tessera/ops/convert.h"
-#include "tessera/ops/scalar_math.h"
+#include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/scalar_math.h"
 
 namespace tessera {
 
@@ -71,7 +71,7 @@ W row_value(ScalarOp op, const W& first, const W& second) {
       return W(value);                                                        \
     }                                                                         \
     break;
-#include "tessera/ops/elementwise.def"
+#include "tessera/ops/core/elementwise.def"
 #undef UNARY
 #undef BINARY
     default:

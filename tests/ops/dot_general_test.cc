@@ -1,4 +1,4 @@
-#include "tessera/ops/dot_general.h"
+#include "tessera/ops/linear/dot_general.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

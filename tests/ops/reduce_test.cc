@@ -1,11 +1,11 @@
-#include "tessera/ops/reduce.h"
+#include "tessera/ops/reductions/reduce.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "tessera/ops/elementwise.h"
+#include "tessera/ops/core/elementwise.h"
 #include "tests/golden/golden.h"
 
 namespace tessera {

@@ -1,8 +1,8 @@
 // Walks the registry: what every op promises the stages of the compiler, on the op's own samples.
 #include <algorithm>
 
-#include "tessera/ops/constant.h"
-#include "tessera/ops/slice.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/structural/slice.h"
 #include "tests/ops/host_executor.h"
 #include "tests/ops/scalar_interpreter.h"
 

@@ -1,11 +1,11 @@
 // The rules of ops in the array language, on every op's samples: jvp against finite differences,
 // transpose against the inner product, batch against a loop.
-#include "tessera/ops/broadcast.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/elementwise.h"
-#include "tessera/ops/gather.h"
-#include "tessera/ops/reshape.h"
-#include "tessera/ops/slice.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/indexing/gather.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/slice.h"
 #include "tests/ops/host_executor.h"
 
 namespace tessera::testing_ops {

@@ -1,6 +1,4 @@
 // The compiled convolution against the naive one, in all its forms.
-#include "tessera/runtime/convolution.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,8 +6,9 @@
 #include <random>
 
 #include "tessera/base/thread_pool.h"
-#include "tessera/ops/convert.h"
+#include "tessera/ops/core/convert.h"
 #include "tessera/runtime/conv_library.h"
+#include "tessera/runtime/convolution_code.h"
 #include "tests/runtime/schedules.h"
 
 namespace tessera {

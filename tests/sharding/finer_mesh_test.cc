@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "tessera/ops/control.h"
+#include "tessera/ops/control/control.h"
 #include "tests/errors.h"
 #include "tests/pass_text.h"
 

@@ -1,8 +1,8 @@
 #include "tessera/sharding/split_constants.h"
 
-#include "tessera/ops/array_math.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/elementwise.h"
+#include "tessera/ops/core/array_math.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/elementwise.h"
 #include "tessera/trace/trace.h"
 #include "tests/pass_text.h"
 

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "tessera/ir/parser.h"
-#include "tessera/ops/control.h"
-#include "tessera/ops/op.h"
+#include "tessera/ops/control/control.h"
+#include "tessera/ops/core/op.h"
 #include "tessera/sharding/propagate.h"
 #include "tessera/spmd/partition.h"
 #include "tessera/trace/evaluate.h"

@@ -3,15 +3,15 @@
 
 #include <gmock/gmock.h>
 
-#include "tessera/ops/array_math.h"
-#include "tessera/ops/broadcast.h"
-#include "tessera/ops/collectives.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/control.h"
-#include "tessera/ops/dot_general.h"
-#include "tessera/ops/identity.h"
-#include "tessera/ops/reduce.h"
-#include "tessera/ops/reshape.h"
+#include "tessera/ops/collectives/collectives.h"
+#include "tessera/ops/control/control.h"
+#include "tessera/ops/core/array_math.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/identity.h"
+#include "tessera/ops/linear/dot_general.h"
+#include "tessera/ops/reductions/reduce.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/reshape.h"
 #include "tessera/trace/shard_map_trace.h"
 #include "tests/spmd/programs.h"
 

@@ -4,15 +4,15 @@
 
 #include <gmock/gmock.h>
 
-#include "tessera/ops/array_math.h"
-#include "tessera/ops/concatenate.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/convert.h"
-#include "tessera/ops/elementwise.h"
-#include "tessera/ops/pad.h"
-#include "tessera/ops/reduce.h"
-#include "tessera/ops/reshape.h"
-#include "tessera/ops/slice.h"
+#include "tessera/ops/core/array_math.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/reductions/reduce.h"
+#include "tessera/ops/structural/concatenate.h"
+#include "tessera/ops/structural/pad.h"
+#include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/slice.h"
 #include "tests/spmd/programs.h"
 
 namespace tessera {

@@ -1,9 +1,9 @@
 #include "tessera/transform/batch.h"
 
-#include "tessera/ops/array_math.h"
-#include "tessera/ops/dot_general.h"
-#include "tessera/ops/op.h"
-#include "tessera/ops/reduce.h"
+#include "tessera/ops/core/array_math.h"
+#include "tessera/ops/core/op.h"
+#include "tessera/ops/linear/dot_general.h"
+#include "tessera/ops/reductions/reduce.h"
 #include "tessera/trace/evaluate.h"
 #include "tessera/trace/trace.h"
 #include "tests/errors.h"

@@ -1,0 +1,52 @@
+// reduce: folds dimensions of one or several arrays with an associative function.
+//
+// n operands of one shape, then n initial scalars; n results without the reduced dimensions
+// (StableHLO's reduce). The usual folds are named by `kind`; argmin and argmax are the two-operand
+// fold of (values, indices); any other is kCustom with a body.
+#pragma once
+
+#include "tessera/ops/core/op.h"
+
+namespace tessera {
+
+struct ReduceParams {
+  Dims dims;  // reduced, ascending
+  ReduceKind kind = ReduceKind::kSum;
+  FunctionRef body;  // kCustom only: (acc..., x...) -> acc..., pointwise on scalars, associative
+};
+extern const OpDef& reduce_op;
+
+// The body of a known kind on scalars of `dtype` (argmin, argmax: and indices of `index`); one
+// object for each.
+FunctionRef reduce_body(ReduceKind kind, DType dtype, DType index = int32);
+// The kind whose body `body` is, kCustom where it is none of them.
+ReduceKind classify_reduce_body(const Function& body);
+// The scalar that a fold starts from: 0, 1, the largest or smallest value, all bits. Not for
+// argmin, argmax (see reduce_identities).
+Literal reduce_identity(ReduceKind kind, DType dtype);
+// One scalar an operand.
+std::vector<Literal> reduce_identities(ReduceKind kind, std::span<const Type> operands);
+
+namespace lax {
+
+// Each folds `dims` (negative ones count from the end) of x; none leaves x as it is. Sums of bool
+// are UserErrors: convert first.
+Array reduce_sum(const Array& x, const Dims& dims);
+Array reduce_prod(const Array& x, const Dims& dims);
+Array reduce_min(const Array& x, const Dims& dims);
+Array reduce_max(const Array& x, const Dims& dims);
+Array reduce_and(const Array& x, const Dims& dims);
+Array reduce_or(const Array& x, const Dims& dims);
+// The index along `axis` of the smallest or largest element, the first of equal ones; NaN counts as
+// both. UserError where the axis is empty.
+Array argmin(const Array& x, int64_t axis, DType index_dtype = int32);
+Array argmax(const Array& x, int64_t axis, DType index_dtype = int32);
+// Any fold; `body` is (acc..., x...) -> acc... on scalars. One whose body is a known kind's becomes
+// that kind.
+std::vector<Array> reduce(std::span<const Array> operands, std::span<const Array> inits,
+                          FunctionRef body, const Dims& dims);
+std::vector<Array> reduce(std::span<const Array> operands, std::span<const Array> inits,
+                          ReduceKind kind, const Dims& dims);
+
+}  // namespace lax
+}  // namespace tessera

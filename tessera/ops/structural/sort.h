@@ -1,0 +1,41 @@
+// sort: orders several arrays along one dimension by a comparator, StableHLO's.
+//
+// n operands of one shape, n results. The usual order is named by `num_keys` and `descending`: the
+// first num_keys operands are compared one after the other, numbers by size with NaN the largest
+// and 0 equal to -0, complex numbers by real, then imaginary part. With `total_order` bits tell
+// floating-point numbers apart: -NaN < -inf < -0 < 0 < inf < NaN. Any other has a comparator.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "tessera/ops/core/op.h"
+
+namespace tessera {
+
+struct SortParams {
+  int64_t dimension = 0;
+  bool is_stable = true;
+  int64_t num_keys = 1;
+  bool descending = false;
+  bool total_order = false;
+  FunctionRef comparator = {};  // (a0, b0, a1, b1, ...) -> bool: a before b; null: the usual one
+};
+extern const OpDef& sort_op;
+
+// The comparator of the usual order on scalars of these dtypes, spelled as JAX does.
+FunctionRef sort_comparator(int64_t num_keys, bool descending, bool total_order,
+                            std::span<const DType> dtypes);
+
+namespace lax {
+
+// Stable either way: equal elements keep their order.
+std::vector<Array> sort(std::span<const Array> operands, int64_t dimension = -1,
+                        int64_t num_keys = 1, bool descending = false);
+std::vector<Array> sort(std::span<const Array> operands, int64_t dimension, FunctionRef comparator);
+// The k largest along the last dimension, descending, and where they were (int32). Of equal ones
+// the first. The order is total, as in XLA: NaN is the largest, -NaN the smallest, -0 < 0.
+std::pair<Array, Array> top_k(const Array& x, int64_t k);
+
+}  // namespace lax
+}  // namespace tessera

@@ -44,8 +44,9 @@ auto widen(T x) {
     return x;
   }
 }
+
 // The kinds whose rows of elementwise.def have a value in W. Signed and unsigned integers alike:
-// what a row does not let in, there is no scalar operation for either.
+// the absolute value is no op of unsigned ones, but a scalar operation.
 template <class W>
 constexpr dtype_kinds::Kinds kinds_of = std::is_same_v<W, bool>              ? dtype_kinds::kBools
                                         : std::is_integral_v<W>              ? dtype_kinds::kInt
@@ -132,7 +133,7 @@ inline Scalar convert(const Scalar& x, DType to) {
   return result;
 }
 
-// x * y + z, rounded once to T; from float to a half twice.
+// x * y + z, rounded once; a half by way of double.
 template <class T>
 T multiply_add(T x, T y, T z) {
   if constexpr (std::is_floating_point_v<T>) {

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "tessera/ops/convolution.h"
+#include "tessera/ops/linear/convolution.h"
 
 namespace tessera::bench {
 namespace {

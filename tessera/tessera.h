@@ -58,10 +58,10 @@
 #include "tessera/compile/control_flow.h"
 #include "tessera/compile/custom_derivatives.h"
 #include "tessera/compile/grad.h"
-#include "tessera/compile/jacobian.h"
 #include "tessera/compile/jit.h"
 #include "tessera/compile/shard_map.h"
 #include "tessera/compile/vmap.h"
+#include "tessera/numpy/jacobian.h"
 
 // Random numbers, files.
 #include "tessera/io/checkpoint.h"
@@ -72,7 +72,7 @@
 #include "tessera/linen/layers.h"
 #include "tessera/linen/sequential.h"
 #include "tessera/nn/initializers.h"
-#include "tessera/nnx/attention.h"
 #include "tessera/nnx/modules.h"
+#include "tessera/nnx/multi_head_attention.h"
 #include "tessera/nnx/optimizer.h"
 #include "tessera/optim/optim.h"

@@ -115,6 +115,7 @@ int run_tessera_opt(const std::vector<std::string>& arguments, const Streams& st
   app.add_option("--passes", options.passes, "Passes, in order: " + pass_names())->delimiter(',');
   app.add_option("--devices", options.devices, kSpecHelp);
   app.add_flag("--locations", options.locations, "Print where each op was called");
+  app.add_flag("--timings", options.timings, "Print what each pass took");
   app.footer(
       "fuse ends in a schedule; every other pass in StableHLO text. Without passes the program is "
       "read, verified and printed.");

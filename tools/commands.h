@@ -44,6 +44,7 @@ struct OptOptions {
   std::string file, devices;
   std::vector<std::string> passes;
   bool locations = false;
+  bool timings = false;  // what each pass took, to the error stream
 };
 // The program after the passes, as text.
 void optimize_file(const OptOptions& options, const Streams& streams);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <iosfwd>
 #include <string_view>
+#include <type_traits>
 
 namespace tessera {
 
@@ -68,8 +69,11 @@ inline bool is_integer(DType d) {
 }
 inline bool is_signed(DType d) { return kind(d) == DTypeKind::kSigned; }
 inline bool is_unsigned(DType d) { return kind(d) == DTypeKind::kUnsigned; }
+inline bool is_half(DType d) { return d == DType::kFloat16 || d == DType::kBfloat16; }
 // complex64 -> float32, complex128 -> float64, others unchanged.
 DType real_dtype(DType dtype);
+// In what sums of it are kept: float32 for float16 and bfloat16, others unchanged.
+inline DType accumulation_dtype(DType d) { return is_half(d) ? DType::kFloat32 : d; }
 
 std::ostream& operator<<(std::ostream& out, DType dtype);
 

@@ -60,9 +60,6 @@ std::vector<int64_t> shown_elements(const Literal& literal) {
 // ---- One column format for all floats of an array
 // -----------------------------------------------------------------
 
-double widen(double value) { return value; }
-double widen(Float16 value) { return static_cast<float>(value); }
-
 // The array's own arithmetic decides about notation: 60000 / 0.001 is infinite in float16.
 double ratio(double a, double b) { return a / b; }
 float ratio(float a, float b) { return a / b; }
@@ -74,7 +71,7 @@ double ratio(Float16 a, Float16 b) {
 template <class T>
 double rounded_to(double value) {
   if constexpr (std::is_same_v<T, Float16>)
-    return widen(Float16(static_cast<float>(value)));
+    return element_cast<double>(Float16(static_cast<float>(value)));
   else
     return static_cast<T>(value);
 }
@@ -112,7 +109,7 @@ std::string fixed_digits(double value, std::chars_format format, int digits) {
 template <class T>
 Parts number_parts(T value, bool scientific, int min_digits) {
   const Decimal decimal = shortest_decimal(value);
-  const double wide = widen(value);
+  const double wide = element_cast<double>(value);
   Parts parts = split(scientific ? scientific_text(decimal) : positional_text(decimal));
   const int digits = static_cast<int>(parts.fraction.size());
   const auto format = scientific ? std::chars_format::scientific : std::chars_format::fixed;
@@ -132,7 +129,7 @@ class FloatFormat {
     choose_notation(values);
     bool all_finite = true, negative_inf = false;
     for (T value : values) {
-      const double wide = widen(value);
+      const double wide = element_cast<double>(value);
       all_finite &= std::isfinite(wide);
       negative_inf |= std::isinf(wide) && wide < 0;
       if (!std::isfinite(wide)) continue;
@@ -148,7 +145,7 @@ class FloatFormat {
   }
 
   std::string operator()(T value) const {
-    const double wide = widen(value);
+    const double wide = element_cast<double>(value);
     if (!std::isfinite(wide)) {
       std::string text = std::isnan(wide) ? "nan" : wide < 0 ? "-inf" : "inf";
       if (always_sign_ && text[0] != '-') text = "+" + text;
@@ -170,15 +167,16 @@ class FloatFormat {
     bool found = false;
     T largest{}, smallest{};
     for (T value : values) {
-      const double magnitude = std::abs(widen(value));
+      const double magnitude = std::abs(element_cast<double>(value));
       if (!std::isfinite(magnitude) || magnitude == 0) continue;
-      const T absolute = widen(value) < 0 ? negated(value) : value;
-      if (!found || magnitude > widen(largest)) largest = absolute;
-      if (!found || magnitude < widen(smallest)) smallest = absolute;
+      const T absolute = element_cast<double>(value) < 0 ? negated(value) : value;
+      if (!found || magnitude > element_cast<double>(largest)) largest = absolute;
+      if (!found || magnitude < element_cast<double>(smallest)) smallest = absolute;
       found = true;
     }
     if (!found) return;
-    scientific_ = widen(largest) >= kPlainLimit<T> || widen(smallest) < rounded_to<T>(1e-4) ||
+    scientific_ = element_cast<double>(largest) >= kPlainLimit<T> ||
+                  element_cast<double>(smallest) < rounded_to<T>(1e-4) ||
                   ratio(largest, smallest) > 1000;
   }
   static double negated(double value) { return -value; }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "tessera/base/format.h"
+#include "tessera/base/visit_dtype.h"
 
 namespace tessera {
 namespace {
@@ -48,9 +49,6 @@ struct Thresholds {
 constexpr Thresholds kFloat64Thresholds{1e-4, 1e16}, kFloat32Thresholds{1e-4, 1e6},
     kFloat16Thresholds{1e-4, 1e3};
 
-double widen(double value) { return value; }
-double widen(Float16 value) { return static_cast<float>(value); }
-
 std::string non_finite(double value) {
   if (std::isnan(value)) return "nan";
   return value < 0 ? "-inf" : "inf";
@@ -59,7 +57,7 @@ std::string non_finite(double value) {
 // Without ".0": what complex numbers use for their parts.
 template <class T>
 std::string bare_text(T value, Thresholds limits) {
-  const double wide = widen(value), magnitude = std::abs(wide);
+  const double wide = element_cast<double>(value), magnitude = std::abs(wide);
   if (!std::isfinite(wide)) return non_finite(wide);
   const Decimal decimal = shortest_decimal(value);
   const bool plain = magnitude == 0 || (magnitude >= limits.small && magnitude < limits.large);

@@ -1,8 +1,10 @@
-// visit_dtype: from a dtype to the C++ type of its elements. For source files, which have to tell
-// dtypes apart.
+// visit_dtype: from a dtype to the C++ type of its elements, and what these types are to arithmetic.
+// For source files, which have to tell dtypes apart.
 #pragma once
 
 #include <complex>
+#include <string>
+#include <type_traits>
 
 #include "tessera/base/dtype.h"
 #include "tessera/base/error.h"
@@ -18,6 +20,32 @@ namespace tessera {
   X(float, kFloat32) X(double, kFloat64) X(std::complex<float>, kComplex64)            \
   X(std::complex<double>, kComplex128)
 // clang-format on
+
+template <class T>
+inline constexpr bool is_half_type = std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>;
+template <class T>
+inline constexpr bool is_complex_type =
+    std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+
+// static_cast between types of elements and wider ones; float16 and bfloat16 by way of float.
+template <class To, class From>
+To element_cast(From x) {
+  if constexpr (is_half_type<From>) {
+    return static_cast<To>(static_cast<float>(x));
+  } else if constexpr (is_half_type<To>) {
+    return To(static_cast<float>(x));
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+// In what the naive evaluations sum T, so that their sums are nearer than any that they judge.
+// Integers wrap: they are added as unsigned numbers.
+template <class T>
+using NaiveSum = std::conditional_t<
+    std::is_integral_v<T>, uint64_t,
+    std::conditional_t<is_complex_type<T>, std::complex<long double>,
+                       std::conditional_t<std::is_same_v<T, double>, long double, double>>>;
 
 template <class T>
 struct TypeTag {

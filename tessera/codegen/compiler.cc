@@ -13,7 +13,7 @@
 #include "tessera/base/thread_pool.h"
 #include "tessera/codegen/canonical.h"
 #include "tessera/codegen/disk_cache.h"
-#include "tessera/codegen/emit.h"
+#include "tessera/codegen/emitter.h"
 #include "tessera/codegen/kernel_cache.h"
 #include "tessera/codegen/library_gate.h"
 #include "tessera/codegen/object_code.h"

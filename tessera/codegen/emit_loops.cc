@@ -1,7 +1,7 @@
 // The loops of a kernel.
 #include <algorithm>
 
-#include "tessera/codegen/emit.h"
+#include "tessera/codegen/emitter.h"
 
 namespace tessera::codegen {
 

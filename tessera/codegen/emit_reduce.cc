@@ -1,8 +1,9 @@
 // Reductions: accumulators, how they combine, and their results.
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
-#include "tessera/codegen/emit.h"
+#include "tessera/codegen/emitter.h"
 
 namespace tessera::codegen {
 
@@ -234,100 +235,111 @@ void KernelEmitter::accumulate(int l, std::vector<Value*>& accumulators, int use
   }
 }
 
+// A body of a custom reduction need not have an identity: where only one side has seen an element,
+// it is the result.
+KernelEmitter::Partial KernelEmitter::fold(const KernelReduction& r, const Partial& a,
+                                           const Partial& c) {
+  Partial both{combine(r, a.values, c.values)};
+  if (!a.seen) return both;
+  for (size_t k = 0; k < both.values.size(); ++k) {
+    const DType dtype = accumulator_dtype(r, k);
+    const Val pick_c[] = {{a.seen}, both.values[k], c.values[k]};
+    both.values[k] = emit_scalar_op(ir_, ScalarOp::kSelect, dtype, dtype, pick_c);
+    const Val pick_a[] = {{c.seen}, both.values[k], a.values[k]};
+    both.values[k] = emit_scalar_op(ir_, ScalarOp::kSelect, dtype, dtype, pick_a);
+  }
+  both.seen = b_.CreateOr(a.seen, c.seen);
+  return both;
+}
+
+// Halves of a vector onto each other, until one lane is left.
+KernelEmitter::Partial KernelEmitter::fold_lanes(const KernelReduction& r, Partial total) {
+  for (int half = lanes_ / 2; half > 0; half /= 2) {
+    const auto part = [&](Value* v, int first) -> Value* {
+      if (!v) return nullptr;
+      if (half == 1) return b_.CreateExtractElement(v, static_cast<uint64_t>(first));
+      std::vector<int> lanes(static_cast<size_t>(half));
+      std::iota(lanes.begin(), lanes.end(), first);
+      return b_.CreateShuffleVector(v, lanes);
+    };
+    Partial low, high;
+    for (const Val& v : total.values) {
+      low.values.push_back({part(v.re, 0), part(v.im, 0), false});
+      high.values.push_back({part(v.re, half), part(v.im, half), false});
+    }
+    low.seen = part(total.seen, 0);
+    high.seen = part(total.seen, half);
+    total = fold(r, low, high);
+  }
+  return total;
+}
+
+// The initial values and all lanes of all vectors.
+std::vector<Val> KernelEmitter::total_of(const KernelReduction& r, std::vector<Partial> parts) {
+  std::vector<Val> init;
+  for (size_t k = 0; k < r.nodes.size(); ++k) {
+    const Val start = value(r.init[k], 0);
+    use_scope(top());
+    init.push_back(to_accumulator(r, k, start));
+    keep_scope(top());
+  }
+  use_scope(top());
+  for (size_t half = parts.size() / 2; half > 0; half /= 2)
+    for (size_t u = 0; u < half; ++u) parts[u] = fold(r, parts[u], parts[u + half]);
+  const Partial total = fold_lanes(r, std::move(parts[0]));
+  std::vector<Val> out = combine(r, init, total.values);
+  for (size_t k = 0; total.seen && k < out.size(); ++k) {
+    const DType dtype = accumulator_dtype(r, k);
+    const Val args[] = {{total.seen}, out[k], init[k]};
+    out[k] = emit_scalar_op(ir_, ScalarOp::kSelect, dtype, dtype, args);
+  }
+  keep_scope(top());
+  return out;
+}
+
+// Result k of `r`, number `result` of loop l, as the values of the nodes that read it.
+void KernelEmitter::keep_result(int l, int result, const KernelReduction& r, size_t k,
+                                std::span<const Partial> totals) {
+  const int scope = top();
+  const DType from = accumulator_dtype(r, k);
+  for (size_t i = 0; i < k_.nodes.size(); ++i) {
+    const KernelNode& node = k_.nodes[i];
+    if (node.kind != NodeKind::kReduced || node.loop != l || node.reduction != result) continue;
+    auto& values = scopes_[scope].values[static_cast<int>(i)];
+    for (const Partial& total : totals) {
+      Val v = total.values[k];
+      use_scope(scope);
+      if (is_negated(r)) v.re = (-Vec(ir_, v.re)).v;
+      const bool held_alike =
+          register_type(b_.getContext(), from) == register_type(b_.getContext(), node.dtype);
+      if (from != node.dtype && !held_alike) v = convert_val(ir_, from, node.dtype, v);
+      keep_scope(scope);
+      v.rounded = register_bytes(node.dtype) == itemsize(real_dtype(node.dtype));
+      values.push_back(v);
+    }
+  }
+}
+
 void KernelEmitter::finish_reductions(int l, std::vector<Value*>& accumulators, int unroll,
                                       bool across_lanes) {
   size_t first = 0;
   int result = 0;
-  const int scope = top();
   for (const KernelReduction& r : k_.loops[l].reductions) {
     const bool flagged = is_custom(r) && across_lanes;
     const Layout at(k_, r, unroll, first, flagged);
     first = at.end();
-    // totals[u][k]
-    std::vector<std::vector<Val>> totals(unroll);
-    std::vector<Value*> seen(unroll, nullptr);
+    std::vector<Partial> totals(static_cast<size_t>(unroll));
     for (int u = 0; u < unroll; ++u) {
-      for (size_t k = 0; k < at.results(); ++k) totals[u].push_back(at.value(accumulators, k, u));
-      if (flagged) seen[u] = accumulators[at.flag(u)];
+      Partial& total = totals[static_cast<size_t>(u)];
+      for (size_t k = 0; k < at.results(); ++k)
+        total.values.push_back(at.value(accumulators, k, u));
+      if (flagged) total.seen = accumulators[at.flag(u)];
     }
     if (across_lanes) {
-      // Halves onto each other: vectors, then lanes.
-      std::vector<Val> init;
-      for (size_t k = 0; k < at.results(); ++k) {
-        const Val start = value(r.init[k], 0);
-        use_scope(scope);
-        init.push_back(to_accumulator(r, k, start));
-        keep_scope(scope);
-      }
-      use_scope(scope);
-      auto fold = [&](std::vector<Val> a, std::vector<Val> c, Value* has_a, Value* has_c) {
-        std::vector<Val> both = combine(r, a, c);
-        if (!flagged) return both;
-        for (size_t k = 0; k < both.size(); ++k) {
-          const DType dtype = accumulator_dtype(r, k);
-          const Val pick_c[] = {{has_a}, both[k], c[k]};
-          both[k] = emit_scalar_op(ir_, ScalarOp::kSelect, dtype, dtype, pick_c);
-          const Val pick_a[] = {{has_c}, both[k], a[k]};
-          both[k] = emit_scalar_op(ir_, ScalarOp::kSelect, dtype, dtype, pick_a);
-        }
-        return both;
-      };
-      for (int half = unroll / 2; half > 0; half /= 2) {
-        for (int u = 0; u < half; ++u) {
-          totals[u] = fold(totals[u], totals[u + half], seen[u], seen[u + half]);
-          if (flagged) seen[u] = b_.CreateOr(seen[u], seen[u + half]);
-        }
-      }
-      std::vector<Val> total = totals[0];
-      Value* has = seen[0];
-      for (int half = lanes_ / 2; half > 0; half /= 2) {
-        std::vector<int> low, high;
-        for (int i = 0; i < half; ++i) {
-          low.push_back(i);
-          high.push_back(half + i);
-        }
-        auto part = [&](Value* v, const std::vector<int>& lanes) -> Value* {
-          if (!v) return nullptr;
-          if (half == 1) return b_.CreateExtractElement(v, static_cast<uint64_t>(lanes[0]));
-          return b_.CreateShuffleVector(v, lanes);
-        };
-        std::vector<Val> a, c;
-        for (const Val& v : total) {
-          a.push_back({part(v.re, low), part(v.im, low), false});
-          c.push_back({part(v.re, high), part(v.im, high), false});
-        }
-        Value *has_a = part(has, low), *has_c = part(has, high);
-        total = fold(a, c, has_a, has_c);
-        if (flagged) has = b_.CreateOr(has_a, has_c);
-      }
-      std::vector<Val> out = combine(r, init, total);
-      for (size_t k = 0; flagged && k < out.size(); ++k) {
-        const DType dtype = accumulator_dtype(r, k);
-        const Val args[] = {{has}, out[k], init[k]};
-        out[k] = emit_scalar_op(ir_, ScalarOp::kSelect, dtype, dtype, args);
-      }
-      totals.assign(1, out);
-      keep_scope(scope);
+      Partial total{total_of(r, std::move(totals))};
+      totals.assign(1, std::move(total));
     }
-    for (size_t k = 0; k < at.results(); ++k, ++result) {
-      for (size_t i = 0; i < k_.nodes.size(); ++i) {
-        const KernelNode& node = k_.nodes[i];
-        if (node.kind != NodeKind::kReduced || node.loop != l || node.reduction != result) continue;
-        auto& values = scopes_[scope].values[static_cast<int>(i)];
-        for (size_t u = 0; u < totals.size(); ++u) {
-          Val v = totals[u][k];
-          const DType from = accumulator_dtype(r, k);
-          use_scope(scope);
-          if (is_negated(r)) v.re = (-Vec(ir_, v.re)).v;
-          const bool held_alike =
-              register_type(b_.getContext(), from) == register_type(b_.getContext(), node.dtype);
-          if (from != node.dtype && !held_alike) v = convert_val(ir_, from, node.dtype, v);
-          keep_scope(scope);
-          v.rounded = register_bytes(node.dtype) == itemsize(real_dtype(node.dtype));
-          values.push_back(v);
-        }
-      }
-    }
+    for (size_t k = 0; k < at.results(); ++k, ++result) keep_result(l, result, r, k, totals);
   }
 }
 

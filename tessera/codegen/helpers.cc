@@ -1,6 +1,10 @@
 #include "tessera/codegen/helpers.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -12,21 +16,21 @@ void copy_bytes(void* to, const void* from, int64_t bytes) {
   std::memcpy(to, from, static_cast<size_t>(bytes));
 }
 
+// F on each lane; in T where F has a form for it, else in double.
+template <class T, class F>
+void lanes(T* out, const T* x, [[maybe_unused]] const T* y, int32_t n) {
+  for (int32_t i = 0; i < n; ++i) {
+    if constexpr (std::invocable<F, T>) {
+      out[i] = static_cast<T>(F()(x[i]));
+    } else {
+      out[i] = static_cast<T>(F()(x[i], y[i]));
+    }
+  }
+}
 // In double, then rounded: libm reduces any argument exactly.
 template <double (*F)(double)>
-void lanes_f32(float* out, const float* x, const float*, int32_t lanes) {
-  for (int32_t i = 0; i < lanes; ++i) out[i] = static_cast<float>(F(static_cast<double>(x[i])));
-}
-template <double (*F)(double)>
-void lanes_f64(double* out, const double* x, const double*, int32_t lanes) {
-  for (int32_t i = 0; i < lanes; ++i) out[i] = F(x[i]);
-}
-template <double (*F)(double, double)>
-void lanes2_f64(double* out, const double* x, const double* y, int32_t lanes) {
-  for (int32_t i = 0; i < lanes; ++i) out[i] = F(x[i], y[i]);
-}
-void rem_f32(float* out, const float* x, const float* y, int32_t lanes) {
-  for (int32_t i = 0; i < lanes; ++i) out[i] = std::fmod(x[i], y[i]);
+void lanes_by_f64(float* out, const float* x, const float*, int32_t n) {
+  for (int32_t i = 0; i < n; ++i) out[i] = static_cast<float>(F(static_cast<double>(x[i])));
 }
 
 // Halley's method from the leading terms of the inverse.
@@ -47,10 +51,6 @@ double erf_inv(double x) {
     if (std::fabs(change) < 1e-9 * y) break;  // the next one would be below rounding
   }
   return std::copysign(y, x);
-}
-
-double logistic(double x) {
-  return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x));
 }
 
 // Recurrence up to 10, then the asymptotic series; reflection below 0.
@@ -97,46 +97,48 @@ void* address(F* f) {
   return reinterpret_cast<void*>(f);
 }
 
+using Symbols = std::vector<std::pair<std::string, void*>>;
+
+template <class T, class F>
+void add_lanes(Symbols& symbols, std::string_view name, F) {
+  symbols.emplace_back(lanes_symbol(std::same_as<T, double>, name), address(&lanes<T, F>));
+}
+// A row whose code is not a C function.
+template <class T>
+void add_lanes(Symbols&, std::string_view, std::nullptr_t) {}
+
+Symbols make_symbols() {
+  Symbols symbols{
+      {kCopyBytes, address(&copy_bytes)},
+      {kSinLanes, address(&lanes_by_f64<std::sin>)},
+      {kCosLanes, address(&lanes_by_f64<std::cos>)},
+      {kTanLanes, address(&lanes_by_f64<std::tan>)},
+  };
+#define LANES(function) [](auto... x) -> decltype(function(x...)) { return function(x...); }
+  add_lanes<double>(symbols, "sin", LANES(std::sin));
+  add_lanes<double>(symbols, "cos", LANES(std::cos));
+#define VECTOR(expression) nullptr
+#define SPECIAL nullptr
+#define SCALAR_OP(op, name, signature, kinds, cost, halves, float32, float64) \
+  add_lanes<float>(symbols, name, float32);                                   \
+  add_lanes<double>(symbols, name, float64);
+#include "tessera/ir/format.h"
+#include "tessera/ir/scalar_ops.def"
+#undef SCALAR_OP
+#undef SPECIAL
+#undef VECTOR
+#undef LANES
+  return symbols;
+}
+
 }  // namespace
 
-const std::vector<std::pair<const char*, void*>>& helper_symbols() {
-#define TESSERA_UNARY(name, f) \
-  { "tessera_f64_" name, address(&lanes_f64<f>) }
-#define TESSERA_BINARY(name, f) \
-  { "tessera_f64_" name, address(&lanes2_f64<f>) }
-  using Symbols = std::vector<std::pair<const char*, void*>>;
-  static const Symbols& symbols = *new Symbols{
-      {kCopyBytes, address(&copy_bytes)},
-      {kSinLanes, address(&lanes_f32<std::sin>)},
-      {kCosLanes, address(&lanes_f32<std::cos>)},
-      {kTanLanes, address(&lanes_f32<std::tan>)},
-      {kRemLanes, address(&rem_f32)},
-      TESSERA_BINARY("rem", std::fmod),
-      TESSERA_BINARY("pow", std::pow),
-      TESSERA_BINARY("atan2", std::atan2),
-      TESSERA_UNARY("cbrt", std::cbrt),
-      TESSERA_UNARY("expm1", std::expm1),
-      TESSERA_UNARY("log1p", std::log1p),
-      TESSERA_UNARY("sin", std::sin),
-      TESSERA_UNARY("cos", std::cos),
-      TESSERA_UNARY("tan", std::tan),
-      TESSERA_UNARY("asin", std::asin),
-      TESSERA_UNARY("acos", std::acos),
-      TESSERA_UNARY("atan", std::atan),
-      TESSERA_UNARY("sinh", std::sinh),
-      TESSERA_UNARY("cosh", std::cosh),
-      TESSERA_UNARY("asinh", std::asinh),
-      TESSERA_UNARY("acosh", std::acosh),
-      TESSERA_UNARY("atanh", std::atanh),
-      TESSERA_UNARY("logistic", logistic),
-      TESSERA_UNARY("erf", std::erf),
-      TESSERA_UNARY("erfc", std::erfc),
-      TESSERA_UNARY("erf_inv", erf_inv),
-      TESSERA_UNARY("lgamma", lgamma_any),
-      TESSERA_UNARY("digamma", digamma),
-  };
-#undef TESSERA_UNARY
-#undef TESSERA_BINARY
+std::string lanes_symbol(bool is_f64, std::string_view name) {
+  return fmt::format("tessera_{}_{}", is_f64 ? "f64" : "f32", name);
+}
+
+const Symbols& helper_symbols() {
+  static const Symbols& symbols = *new Symbols(make_symbols());
   return symbols;
 }
 

@@ -2,6 +2,7 @@
 // symbols.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -11,14 +12,16 @@ namespace tessera::codegen {
 // (void* to, const void* from, int64 bytes)
 inline constexpr const char* kCopyBytes = "tessera_copy_bytes";
 // Functions of n lanes, (T* out, const T* x, const T* y, int32 n); y is unused by functions of one
-// argument. In f32:
+// argument. Those that the functions of math.h fall back to:
 inline constexpr const char* kSinLanes = "tessera_f32_sin";
 inline constexpr const char* kCosLanes = "tessera_f32_cos";
 inline constexpr const char* kTanLanes = "tessera_f32_tan";
-inline constexpr const char* kRemLanes = "tessera_f32_rem";
-// In f64: "tessera_f64_" and the scalar operation's name, for instance "tessera_f64_log1p".
+inline constexpr const char* kSinLanesF64 = "tessera_f64_sin";
+inline constexpr const char* kCosLanesF64 = "tessera_f64_cos";
+// And those that rows of ir/scalar_ops.def name, by the row's name: "tessera_f64_log1p".
+std::string lanes_symbol(bool is_f64, std::string_view name);
 
 // Every helper's name and address.
-const std::vector<std::pair<const char*, void*>>& helper_symbols();
+const std::vector<std::pair<std::string, void*>>& helper_symbols();
 
 }  // namespace tessera::codegen

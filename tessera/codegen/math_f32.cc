@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "tessera/base/error.h"
+#include "tessera/codegen/elementary.h"
 #include "tessera/codegen/helpers.h"
-#include "tessera/codegen/math.h"
 
 namespace tessera::codegen {
 namespace {

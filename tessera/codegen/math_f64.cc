@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "tessera/codegen/elementary.h"
 #include "tessera/codegen/helpers.h"
-#include "tessera/codegen/math.h"
 
 namespace tessera::codegen {
 namespace {
@@ -138,7 +138,7 @@ Vec sin_cos_f64(Vec x, bool cosine) {
   value = float_of_bits(bits_of(value) ^ (sign & sign.like_int(1ULL << 63)));
   Vec huge = a >= kHugeAngle;
   return unlikely(any(huge), value, [&] {
-    return select(huge, call_lanes(cosine ? "tessera_f64_cos" : "tessera_f64_sin", x), value);
+    return select(huge, call_lanes(cosine ? kCosLanesF64 : kSinLanesF64, x), value);
   });
 }
 

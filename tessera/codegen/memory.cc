@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tessera/codegen/emit.h"
+#include "tessera/codegen/emitter.h"
 #include "tessera/codegen/helpers.h"
 
 namespace tessera::codegen {
@@ -13,7 +13,7 @@ using llvm::Value;
 llvm::Type* Memory::storage(DType dtype) const {
   auto& b = ir_.builder;
   if (dtype == bool_) return b.getInt8Ty();
-  if (dtype == float16 || dtype == bfloat16) return b.getInt16Ty();
+  if (is_half(dtype)) return b.getInt16Ty();
   return register_type(b.getContext(), dtype);
 }
 
@@ -22,15 +22,14 @@ Val Memory::from_storage(DType dtype, Value* bits) {
     Vec byte{ir_, bits};
     return {(byte != byte.like_int(0)).v};
   }
-  if (dtype == float16 || dtype == bfloat16) return from_half_bits(ir_, dtype, bits);
+  if (is_half(dtype)) return from_half_bits(ir_, dtype, bits);
   return {bits};
 }
 
 Value* Memory::to_storage(DType dtype, Value* value, bool rounded) {
   Vec x{ir_, value};
   if (dtype == bool_) return ir_.builder.CreateZExt(value, x.with(ir_.builder.getInt8Ty()));
-  if (dtype == float16 || dtype == bfloat16)
-    return half_bits(ir_, dtype, {value, nullptr, rounded});
+  if (is_half(dtype)) return half_bits(ir_, dtype, {value, nullptr, rounded});
   return value;
 }
 

@@ -13,7 +13,7 @@
 #include <llvm/TargetParser/Host.h>
 
 #include "tessera/base/error.h"
-#include "tessera/codegen/emit.h"
+#include "tessera/codegen/emitter.h"
 #include "tessera/codegen/helpers.h"
 
 namespace tessera::codegen {

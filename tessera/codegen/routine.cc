@@ -4,7 +4,7 @@
 #include <list>
 
 #include "tessera/codegen/canonical.h"
-#include "tessera/codegen/emit.h"
+#include "tessera/codegen/emitter.h"
 
 namespace tessera::codegen {
 namespace {
@@ -51,6 +51,7 @@ bool is_code(const Schedule& s) {
       return false;
   return std::all_of(s.steps.begin(), s.steps.end(), [](const Step& step) {
     return !std::holds_alternative<DotStep>(step) &&
+           !std::holds_alternative<ConvolutionStep>(step) &&
            !std::holds_alternative<CollectiveStep>(step) && !std::holds_alternative<CallStep>(step);
   });
 }
@@ -156,6 +157,28 @@ class RoutineEmitter {
   void emit(const KernelStep& step, const Places& at);
   void emit(const LoopStep& loop, const Schedule& around, const Places& at);
   void emit(const BranchStep& step, const Schedule& around, const Places& at);
+
+  // A small carry has two places: where a trip reads it and where it writes it, which is then
+  // copied, so that both can be registers. A larger one is read and written in turn at its final
+  // place and at a second one; the first trip reads it where it starts:
+  //   trip     0       1        2
+  //   reads    start   first    second
+  //   writes   first   second   first
+  struct Carry {
+    Place start, end;
+    int64_t bytes = 0;
+    Place now, next;      // of the trip whose code this is
+    Place first, second;  // of a large one, and which of all is read, written, neither:
+    llvm::PHINode *reads = nullptr, *writes = nullptr, *spare = nullptr;
+    bool is_large() const { return first.pointer != nullptr; }
+  };
+  std::vector<Carry> place_carries(const LoopStep& loop, const Schedule& around, const Places& at);
+  void open_carry(Carry& carry, BasicBlock* before);
+  void turn_carry(Carry& carry, BasicBlock* last);
+  void close_carry(const Carry& carry);
+  Value* goes_on(const LoopStep& loop, Value* trip, const Places& inputs);
+  void add_slices(const LoopStep& loop, const std::vector<int>& slots, Value* trip,
+                  const Schedule& around, const Places& at, Places& out);
 
   const Routine& routine_;
   const Target& target_;
@@ -289,106 +312,111 @@ void RoutineEmitter::emit(const KernelStep& step, const Places& at) {
   b_.SetInsertPoint(ir.builder.GetInsertBlock());
 }
 
-// A small carry has two places: where a trip reads it and where it writes it, which is then copied,
-// so that both can be registers. A larger one is read and written in turn at its final place and at
-// a second one; the first trip reads it where it starts:
-//   trip     0       1        2
-//   reads    start   first    second
-//   writes   first   second   first
-void RoutineEmitter::emit(const LoopStep& loop, const Schedule& around, const Places& at) {
-  const auto place = [&](int slot) { return at[static_cast<size_t>(slot)]; };
-  const auto bytes = [&](int slot) { return around.slots[static_cast<size_t>(slot)].bytes(); };
-  const size_t carries = loop.in.size();
-  struct Carry {
-    Place now, next;
-    llvm::PHINode *reads = nullptr, *writes = nullptr, *spare = nullptr;  // of a large one
-  };
-  std::vector<Carry> carry(carries);
-  std::vector<Place> first(carries), second(carries);
+std::vector<RoutineEmitter::Carry> RoutineEmitter::place_carries(const LoopStep& loop,
+                                                                 const Schedule& around,
+                                                                 const Places& at) {
+  std::vector<Carry> carries(loop.in.size());
   const bool to_second = !loop.cond && loop.trip_count % 2 == 0;
-  for (size_t i = 0; i < carries; ++i) {
-    if (bytes(loop.out[i]) <= kStackBytes) {
-      carry[i].now = local(bytes(loop.out[i]));
-      carry[i].next = local(bytes(loop.out[i]));
-      copy(carry[i].now, place(loop.in[i]), bytes(loop.in[i]));
+  for (size_t i = 0; i < carries.size(); ++i) {
+    Carry& carry = carries[i];
+    carry.start = at[static_cast<size_t>(loop.in[i])];
+    carry.end = at[static_cast<size_t>(loop.out[i])];
+    carry.bytes = around.slots[static_cast<size_t>(loop.out[i])].bytes();
+    if (carry.bytes <= kStackBytes) {
+      carry.now = local(carry.bytes);
+      carry.next = local(carry.bytes);
+      copy(carry.now, carry.start, carry.bytes);
     } else {
-      first[i] = place(loop.out[i]);
-      second[i] = local(bytes(loop.out[i]));
-      if (to_second) std::swap(first[i], second[i]);
+      carry.first = carry.end;
+      carry.second = local(carry.bytes);
+      if (to_second) std::swap(carry.first, carry.second);
     }
   }
+  return carries;
+}
 
+// The places of a large carry in the trip whose block this is, coming from `before`.
+void RoutineEmitter::open_carry(Carry& carry, BasicBlock* before) {
+  if (!carry.is_large()) return;
+  const auto phi = [&](Place start) {
+    llvm::PHINode* node = b_.CreatePHI(b_.getPtrTy(), 2);
+    node->addIncoming(start.pointer, before);
+    return node;
+  };
+  carry.reads = phi(carry.start);
+  carry.writes = phi(carry.first);
+  carry.spare = phi(carry.second);
+  carry.now = {carry.reads, false};
+  carry.next = {carry.writes, false};
+}
+
+// Those of the next trip, which comes from `last`.
+void RoutineEmitter::turn_carry(Carry& carry, BasicBlock* last) {
+  if (!carry.is_large()) return;
+  carry.reads->addIncoming(carry.writes, last);
+  carry.writes->addIncoming(carry.spare, last);
+  carry.spare->addIncoming(carry.writes, last);
+}
+
+// After the last trip: where the loop's result belongs.
+void RoutineEmitter::close_carry(const Carry& carry) {
+  if (!carry.is_large()) return copy(carry.end, carry.now, carry.bytes);
+  BasicBlock *move = new_block("move"), *there = new_block("there");
+  b_.CreateCondBr(b_.CreateICmpEQ(carry.reads, carry.end.pointer), there, move);
+  b_.SetInsertPoint(move);
+  copy(carry.end, carry.now, carry.bytes);
+  b_.CreateBr(there);
+  b_.SetInsertPoint(there);
+}
+
+Value* RoutineEmitter::goes_on(const LoopStep& loop, Value* trip, const Places& inputs) {
+  if (!loop.cond) return b_.CreateICmpSLT(trip, i64(loop.trip_count));
+  const Place result = local(1);
+  emit(*loop.cond, inputs, {result});
+  return b_.CreateICmpNE(b_.CreateLoad(b_.getInt8Ty(), result.pointer), b_.getInt8(0));
+}
+
+// Rows of scanned and stacked slots, behind what the body reads and writes of the carry.
+void RoutineEmitter::add_slices(const LoopStep& loop, const std::vector<int>& slots, Value* trip,
+                                const Schedule& around, const Places& at, Places& out) {
+  Value* row = loop.reverse ? b_.CreateSub(i64(loop.trip_count - 1), trip) : trip;
+  for (int slot : slots) {
+    const auto i = static_cast<size_t>(slot);
+    const int64_t slice = loop.trip_count ? around.slots[i].bytes() / loop.trip_count : 0;
+    out.push_back({row_of(at[i].pointer, row, slice), false});
+  }
+}
+
+void RoutineEmitter::emit(const LoopStep& loop, const Schedule& around, const Places& at) {
+  std::vector<Carry> carries = place_carries(loop, around, at);
   BasicBlock *before = b_.GetInsertBlock(), *header = new_block("trip"), *body = new_block("body"),
              *exit = new_block("end");
   b_.CreateBr(header);
   b_.SetInsertPoint(header);
   llvm::PHINode* trip = b_.CreatePHI(b_.getInt64Ty(), 2);
   trip->addIncoming(i64(0), before);
-  for (size_t i = 0; i < carries; ++i) {
-    if (!first[i].pointer) continue;
-    const auto phi = [&](Place start) {
-      llvm::PHINode* node = b_.CreatePHI(b_.getPtrTy(), 2);
-      node->addIncoming(start.pointer, before);
-      return node;
-    };
-    carry[i].reads = phi(place(loop.in[i]));
-    carry[i].writes = phi(first[i]);
-    carry[i].spare = phi(second[i]);
-    carry[i].now = {carry[i].reads, false};
-    carry[i].next = {carry[i].writes, false};
+  for (Carry& carry : carries) open_carry(carry, before);
+  Places inputs, outputs;
+  for (int slot : loop.consts) inputs.push_back(at[static_cast<size_t>(slot)]);
+  for (const Carry& carry : carries) {
+    inputs.push_back(carry.now);
+    outputs.push_back(carry.next);
   }
-  Places inputs;
-  for (int slot : loop.consts) inputs.push_back(place(slot));
-  for (const Carry& c : carry) inputs.push_back(c.now);
-  Value* goes_on = nullptr;
-  if (loop.cond) {
-    const Place result = local(1);
-    emit(*loop.cond, inputs, {result});
-    goes_on = b_.CreateICmpNE(b_.CreateLoad(b_.getInt8Ty(), result.pointer), b_.getInt8(0));
-  } else {
-    goes_on = b_.CreateICmpSLT(trip, i64(loop.trip_count));
-  }
-  b_.CreateCondBr(goes_on, body, exit);
+  b_.CreateCondBr(goes_on(loop, trip, inputs), body, exit);
 
   b_.SetInsertPoint(body);
-  Value* row = loop.reverse ? b_.CreateSub(i64(loop.trip_count - 1), trip) : trip;
-  Places outputs;
-  for (const Carry& c : carry) outputs.push_back(c.next);
-  const auto slices = [&](const std::vector<int>& slots, Places& out) {
-    for (int slot : slots) {
-      const int64_t slice = loop.trip_count ? bytes(slot) / loop.trip_count : 0;
-      out.push_back({row_of(place(slot).pointer, row, slice), false});
-    }
-  };
-  slices(loop.xs, inputs);
-  slices(loop.ys, outputs);
+  add_slices(loop, loop.xs, trip, around, at, inputs);
+  add_slices(loop, loop.ys, trip, around, at, outputs);
   emit(*loop.body, inputs, outputs);
-  for (size_t i = 0; i < carries; ++i)
-    if (!carry[i].reads) copy(carry[i].now, carry[i].next, bytes(loop.out[i]));
+  for (const Carry& carry : carries)
+    if (!carry.is_large()) copy(carry.now, carry.next, carry.bytes);
   BasicBlock* last = b_.GetInsertBlock();
   trip->addIncoming(b_.CreateAdd(trip, i64(1)), last);
-  for (const Carry& c : carry) {
-    if (!c.reads) continue;
-    c.reads->addIncoming(c.writes, last);
-    c.writes->addIncoming(c.spare, last);
-    c.spare->addIncoming(c.writes, last);
-  }
+  for (Carry& carry : carries) turn_carry(carry, last);
   b_.CreateBr(header);
 
   b_.SetInsertPoint(exit);
-  for (size_t i = 0; i < carries; ++i) {
-    const Place out = place(loop.out[i]);
-    if (!carry[i].reads) {
-      copy(out, carry[i].now, bytes(loop.out[i]));
-      continue;
-    }
-    BasicBlock *move = new_block("move"), *there = new_block("there");
-    b_.CreateCondBr(b_.CreateICmpEQ(carry[i].reads, out.pointer), there, move);
-    b_.SetInsertPoint(move);
-    copy(out, carry[i].now, bytes(loop.out[i]));
-    b_.CreateBr(there);
-    b_.SetInsertPoint(there);
-  }
+  for (const Carry& carry : carries) close_carry(carry);
 }
 
 void RoutineEmitter::emit(const BranchStep& step, const Schedule& around, const Places& at) {

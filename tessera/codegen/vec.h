@@ -107,6 +107,9 @@ Vec unary(llvm::Intrinsic::ID id, Vec a);
 Vec binary(llvm::Intrinsic::ID id, Vec a, Vec b);
 inline Vec abs(Vec a) { return unary(llvm::Intrinsic::fabs, a); }
 inline Vec sqrt(Vec a) { return unary(llvm::Intrinsic::sqrt, a); }
+inline Vec floor(Vec a) { return unary(llvm::Intrinsic::floor, a); }
+inline Vec ceil(Vec a) { return unary(llvm::Intrinsic::ceil, a); }
+inline Vec round_away(Vec a) { return unary(llvm::Intrinsic::round, a); }
 inline Vec round_even(Vec a) { return unary(llvm::Intrinsic::roundeven, a); }
 inline Vec truncate(Vec a) { return unary(llvm::Intrinsic::trunc, a); }
 inline Vec copy_sign(Vec magnitude, Vec sign) {

@@ -24,7 +24,7 @@
 
 #include "tessera/compile/leaf_function.h"
 #include "tessera/mesh/partition_spec.h"
-#include "tessera/ops/compare.h"
+#include "tessera/ops/core/compare.h"
 
 namespace tessera {
 

@@ -4,7 +4,7 @@
 
 #include "tessera/ir/format.h"
 #include "tessera/ir/function.h"
-#include "tessera/ops/op.h"
+#include "tessera/ops/core/op.h"
 #include "tessera/trace/trace.h"
 
 namespace tessera {

@@ -9,15 +9,9 @@
 //   auto block = checkpoint(layer);          // its values are computed again for the gradient
 #pragma once
 
-#include <functional>
-#include <string>
-#include <tuple>
-#include <utility>
-#include <vector>
-
-#include "tessera/compile/leaf_function.h"
-#include "tessera/ops/custom_derivative.h"
-#include "tessera/ops/identity.h"
+#include "tessera/compile/grad.h"
+#include "tessera/ops/control/custom_derivative.h"
+#include "tessera/ops/core/identity.h"
 
 namespace tessera {
 

@@ -2,9 +2,8 @@
 
 #include "tessera/compile/leaf_function.h"
 #include "tessera/ir/axis_env.h"
-#include "tessera/ir/format.h"
-#include "tessera/ops/collectives.h"
-#include "tessera/ops/constant.h"
+#include "tessera/ops/collectives/collectives.h"
+#include "tessera/ops/core/constant.h"
 #include "tessera/trace/trace.h"
 #include "tessera/transform/derivative.h"
 

@@ -6,10 +6,9 @@
 
 #include "tessera/compile/pipeline.h"
 #include "tessera/compile/program_cache.h"
-#include "tessera/ir/format.h"
+#include "tessera/ir/control_flow.h"
+#include "tessera/ir/op_def.h"
 #include "tessera/ir/printer.h"
-#include "tessera/ops/control_flow.h"
-#include "tessera/runtime/executable.h"
 
 namespace tessera {
 
@@ -35,6 +34,7 @@ std::string Lowered::text(std::string_view stage) const {
               stage);
 }
 
+const std::vector<PassTime>& Lowered::pass_times() const { return stages_->pass_times; }
 std::vector<Collective> Lowered::collectives() const { return stages_->partitioned.collectives; }
 std::vector<Note> Lowered::notes() const { return stages_->partitioned.notes; }
 std::vector<NamedSharding> Lowered::output_shardings() const {
@@ -62,6 +62,8 @@ int64_t bytes_of_steps(const Schedule& s) {
     if (const auto* kernel = std::get_if<KernelStep>(&step)) total += all(kernel->slots);
     if (const auto* dot = std::get_if<DotStep>(&step))
       total += bytes({dot->lhs, dot->rhs, dot->out, dot->bias});
+    if (const auto* convolution = std::get_if<ConvolutionStep>(&step))
+      total += bytes({convolution->lhs, convolution->rhs, convolution->out});
     if (const auto* collective = std::get_if<CollectiveStep>(&step))
       total += bytes({collective->in, collective->out});
     if (const auto* call = std::get_if<CallStep>(&step)) total += all(call->in) + all(call->out);
@@ -100,15 +102,14 @@ double flops_of(const Function& f) {
   for (const Op& op : f.ops) {
     const std::vector<Type> operands = f.types_of(op.operands), results = f.types_of(op.results);
     if (is_control_flow(op)) {
+      const ControlFlow flow = control_flow_of(op);
       double sum = 0, most = 0;
-      for (const FunctionRef& region : control_regions(op)) {
+      for (const FunctionRef& region : flow.regions) {
         const double mine = flops_of(*region);
         sum += mine;
         most = std::max(most, mine);
       }
-      flops += op.def == &case_op   ? most
-               : op.def == &scan_op ? sum * static_cast<double>(op.params.as<ScanParams>().length)
-                                    : sum;
+      flops += flow.is_loop() ? sum * static_cast<double>(flow.trip_count.value_or(1)) : most;
     } else if (op.def->flops) {
       flops += op.def->flops(operands, results, op.params);
     } else if (std::holds_alternative<Pointwise>(op.def->lower) && !operands.empty() &&

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tessera/compile/compiled.h"
+#include "tessera/compile/pass_time.h"
 #include "tessera/spmd/collective.h"
 
 namespace tessera {
@@ -41,12 +42,15 @@ class Lowered {
   Cost cost() const;
   // Collectives with axes, bytes and reasons, notes and cost, for people.
   std::string explain() const;
+  // What each pass took, in order (compile/pipeline.h); 0 where it was skipped.
+  const std::vector<PassTime>& pass_times() const;
   // Shardings of results, as propagation chose them.
   std::vector<NamedSharding> output_shardings() const;
   CompiledRef compile() const;
 
-  const Stages& stages() const { return *stages_; }             // compile/pipeline.h
-  const ShardingRequest& request() const { return *request_; }  // sharding/propagate.h
+  // For those who include compile/pipeline.h and sharding/propagate.h.
+  const Stages& stages() const { return *stages_; }
+  const ShardingRequest& request() const { return *request_; }
 
  private:
   std::shared_ptr<const Stages> stages_;

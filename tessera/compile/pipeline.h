@@ -4,15 +4,46 @@
 //   propagated   every value has a sharding
 //   partitioned  local shapes, explicit collectives
 //   fused        a schedule of kernels, library calls and collectives
+//
+// After each pass the function is verified, in debug builds and where the environment variable
+// TESSERA_VERIFY_PASSES is 1, and printed to standard error where TESSERA_PRINT_AFTER names the
+// pass (or is "all").
 #pragma once
 
-#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "tessera/compile/pass_time.h"
 #include "tessera/fusion/schedule.h"
 #include "tessera/sharding/propagate.h"
 #include "tessera/spmd/partition.h"
 
 namespace tessera {
+
+enum class Stage : uint8_t { kTraced, kPropagated, kPartitioned, kFused };
+
+// A program between passes.
+struct PassState {
+  Function function;
+  ShardingRequest request;
+  Mesh mesh;                // empty for one device
+  Partitioned partitioned;  // what partition() says besides the function
+  Schedule schedule;        // once fused
+};
+
+struct Pass {
+  std::string_view name;
+  Stage stage;        // that it belongs to
+  bool sharded_only;  // skipped for programs of one device
+  void (*run)(PassState& state);
+};
+// In order.
+std::span<const Pass> passes();
+
+// Runs the pass, or skips it; verifies and prints.
+PassTime run_pass(const Pass& pass, PassState& state);
 
 struct Stages {
   Function traced;
@@ -20,12 +51,10 @@ struct Stages {
   Function propagated;
   Partitioned partitioned;
   Schedule schedule;
-  double trace_seconds = 0, propagate_seconds = 0, partition_seconds = 0, fuse_seconds = 0;
+  std::vector<PassTime> pass_times;
 };
 
-// Which passes to run; later fields of Stages stay empty.
-enum class Stage : uint8_t { kTraced, kPropagated, kPartitioned, kFused };
-
+// Runs the passes up to the stage `last`; later fields of Stages stay empty.
 Stages run_pipeline(const Function& traced, const ShardingRequest& request,
                     Stage last = Stage::kFused);
 

@@ -3,9 +3,8 @@
 #include "tessera/compile/leaf_function.h"
 #include "tessera/compile/vmap_flat.h"
 #include "tessera/ir/axis_env.h"
-#include "tessera/ir/format.h"
-#include "tessera/ops/broadcast.h"
-#include "tessera/ops/reshape.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/reshape.h"
 #include "tessera/trace/trace.h"
 #include "tessera/transform/batch.h"
 

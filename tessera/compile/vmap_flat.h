@@ -10,7 +10,7 @@
 
 #include "tessera/compile/mapped_axis.h"
 #include "tessera/ir/array.h"
-#include "tessera/ops/batch_axis.h"
+#include "tessera/ops/core/batch_axis.h"
 
 namespace tessera::internal {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tessera/ops/gather.h"
+#include "tessera/ops/indexing/gather.h"
 
 namespace tessera::fusion {
 namespace {

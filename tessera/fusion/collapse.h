@@ -3,7 +3,7 @@
 // over contiguous arrays is a single loop.
 #pragma once
 
-#include "tessera/fusion/index.h"
+#include "tessera/fusion/index_expr.h"
 #include "tessera/fusion/kernel.h"
 
 namespace tessera::fusion {

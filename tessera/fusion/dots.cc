@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "tessera/fusion/access.h"
-#include "tessera/ops/collectives_groups.h"
-#include "tessera/ops/dot_general.h"
+#include "tessera/ops/collectives/collectives_groups.h"
+#include "tessera/ops/linear/dot_general.h"
 
 namespace tessera::fusion {
 namespace {

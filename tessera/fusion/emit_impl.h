@@ -2,8 +2,8 @@
 // emit_values.cc (what an element of a value is made of).
 #pragma once
 
-#include "tessera/fusion/emit.h"
-#include "tessera/fusion/index.h"
+#include "tessera/fusion/emit_kernel.h"
+#include "tessera/fusion/index_expr.h"
 
 namespace tessera::fusion {
 

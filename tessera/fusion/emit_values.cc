@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "tessera/fusion/emit_impl.h"
-#include "tessera/ops/gather.h"
+#include "tessera/ops/indexing/gather.h"
 
 namespace tessera::fusion {
 namespace {
@@ -118,8 +118,7 @@ int Emitter::Impl::pull(int v, int index, int guard) {
   if (node < 0) node = pull_fresh(v, index, guard);
   // What is stored is read here as it is read elsewhere.
   const DType dtype = g_.values[v].dtype;
-  if ((dtype == float16 || dtype == bfloat16) && plan_.stored[v] &&
-      kernel_.nodes[node].kind != NodeKind::kLoad)
+  if (is_half(dtype) && plan_.stored[v] && kernel_.nodes[node].kind != NodeKind::kLoad)
     node = apply1(ScalarOp::kConvert, dtype, {node});
   memo_[v].entries.push_back({index, loop, guard, node});
   return node;

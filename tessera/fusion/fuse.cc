@@ -1,14 +1,12 @@
 #include "tessera/fusion/fuse.h"
 
-#include "tessera/fusion/collectives.h"
-#include "tessera/fusion/control.h"
+#include "tessera/fusion/collective_steps.h"
+#include "tessera/fusion/control_steps.h"
 #include "tessera/fusion/dots.h"
-#include "tessera/fusion/emit.h"
+#include "tessera/fusion/emit_kernel.h"
 #include "tessera/fusion/graph.h"
 #include "tessera/fusion/plan.h"
-#include "tessera/fusion/simplify.h"
 #include "tessera/fusion/vector_product.h"
-#include "tessera/sharding/prune_control.h"
 
 namespace tessera {
 namespace {
@@ -84,6 +82,13 @@ void Scheduler::add_stored_op(const Group& group) {
       return;
     case OpKind::kDot:
       add_dot(dot_step(op, in, out, g_.values[op.results[0]].axes));
+      return;
+    case OpKind::kConvolution:
+      out_.steps.emplace_back(ConvolutionStep{.params = op.op->params.as<ConvolutionParams>(),
+                                              .lhs = in[0],
+                                              .rhs = in[1],
+                                              .out = out,
+                                              .axes = group.axes});
       return;
     case OpKind::kCollective:
       out_.steps.emplace_back(collective_step(op, in, out));
@@ -161,8 +166,7 @@ std::shared_ptr<const Schedule> fuse_region(const Region& region, const Mesh& me
 }  // namespace
 
 Schedule fuse(const Function& local, const Mesh& mesh, const FuseOptions& options) {
-  const Function simple = simplify(prune_control(local));
-  Graph graph = build_graph(simple, mesh, options.input_axes);
+  Graph graph = build_graph(local, mesh, options.input_axes);
   absorb_into_dots(graph);
   for (GraphOp& op : graph.ops)
     if (op.kind == OpKind::kControl)

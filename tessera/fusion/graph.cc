@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
-#include "tessera/fusion/collectives.h"
-#include "tessera/fusion/control.h"
+#include "tessera/fusion/collective_steps.h"
+#include "tessera/fusion/control_steps.h"
 #include "tessera/fusion/reductions.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/control_flow.h"
-#include "tessera/ops/dot_general.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/linear/dot_general.h"
 
 namespace tessera::fusion {
 namespace {
@@ -15,53 +14,11 @@ namespace {
 // Clamping the starts and a load whose place depends on them.
 constexpr float kGatherWork = 6;
 
-float work_of(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::kDiv:
-    case ScalarOp::kSqrt:
-    case ScalarOp::kRsqrt:
-      return 4;
-    case ScalarOp::kRem:
-      return 6;
-    case ScalarOp::kExp:
-    case ScalarOp::kExpm1:
-    case ScalarOp::kLog:
-    case ScalarOp::kLog1p:
-    case ScalarOp::kSin:
-    case ScalarOp::kCos:
-    case ScalarOp::kTanh:
-    case ScalarOp::kLogistic:
-    case ScalarOp::kErf:
-    case ScalarOp::kCbrt:
-      return 10;
-    case ScalarOp::kTan:
-    case ScalarOp::kAsin:
-    case ScalarOp::kAcos:
-    case ScalarOp::kAtan:
-    case ScalarOp::kAtan2:
-    case ScalarOp::kSinh:
-    case ScalarOp::kCosh:
-    case ScalarOp::kAsinh:
-    case ScalarOp::kAcosh:
-    case ScalarOp::kAtanh:
-    case ScalarOp::kErfc:
-      return 20;
-    case ScalarOp::kPow:
-    case ScalarOp::kErfInv:
-      return 30;
-    case ScalarOp::kLgamma:
-    case ScalarOp::kDigamma:
-      return 60;
-    default:
-      return 1;
-  }
-}
-
 // Adds up the work of what an op emits.
 class WorkCounter final : public ExprBuilder {
  public:
   Expr apply(ScalarOp op, DType result, std::span<const Expr>) override {
-    work += work_of(op);
+    work += scalar_op_info(op).cost.work;
     return add(result);
   }
   Expr constant(DType dtype, const void*) override { return add(dtype); }
@@ -103,7 +60,16 @@ class Builder {
   Graph run(const std::vector<AxisList>& input_axes);
 
  private:
-  void lower(const Op& op);
+  void add(const Op& op);
+  bool lower(const Op& op, GraphOp& out, AxisList& axes);
+  bool lower_pointwise(const Op& op, const Pointwise& lowering, GraphOp& out);
+  bool lower_index_map(const Op& op, const IndexMap& lowering, GraphOp& out);
+  bool lower_reduce(const Op& op, const Reduce& lowering, GraphOp& out, const AxisList& axes);
+  bool lower_library(const Op& op, const Library& lowering, GraphOp& out);
+  bool lower_collective(const Op& op, const CollectiveLowering& lowering, GraphOp& out,
+                        AxisList& axes);
+  bool lower_control(const Op& op, GraphOp& out);
+  bool alias(const Op& op, const GraphOp& out);
   int result(const Op& op, size_t r, const AxisList& axes);
   AxisList union_axes(const GraphOp& op) const;
   int64_t instances(const AxisList& axes) const {
@@ -145,117 +111,139 @@ int Builder::result(const Op& op, size_t r, const AxisList& axes) {
   return v;
 }
 
-void Builder::lower(const Op& op) {
-  GraphOp out;
-  out.op = &op;
-  for (ValueId v : op.operands) out.operands.push_back(number_[v]);
-  AxisList axes = union_axes(out);
+// True where `out` became an op; false where the results are named already.
+bool Builder::lower(const Op& op, GraphOp& out, AxisList& axes) {
   struct Visitor {
     Builder& b;
     const Op& op;
     GraphOp& out;
     AxisList& axes;
-
-    // True where an op was made; false where the results are names of other values.
     bool operator()(const std::monostate&) { b.no_place(op, "without a lowering"); }
-    bool operator()(const Pointwise& lowering) {
-      if (op.def == &constant_op) {
-        const ConstantParams& params = op.params.as<ConstantParams>();
-        // What has no elements (simplify made it so) is no part of a kernel either.
-        if (params.shape.elements() == 0 || (!params.is_splat() && params.shape.elements() != 1)) {
-          const DType dtype = params.value.dtype();
-          const int v = b.g_.add_value(dtype, params.shape, {}, 1, -1);
-          b.g_.values[v].constant = std::make_shared<const Literal>(
-              params.is_splat() ? Literal(dtype, params.shape) : params.value);
-          b.number_[op.results[0]] = v;
-          return false;
-        }
-        out.splat = std::make_shared<const Literal>(params.value);
-      }
-      out.kind = OpKind::kPointwise;
-      for (ValueId v : op.operands) out.operand_types.push_back(plain(b.f_.types[v]));
-      out.work = pointwise_work(lowering, out, b.f_.types[op.results[0]]);
-      return true;
+    bool operator()(const Pointwise& lowering) { return b.lower_pointwise(op, lowering, out); }
+    bool operator()(const IndexMap& lowering) { return b.lower_index_map(op, lowering, out); }
+    bool operator()(const Reduce& lowering) { return b.lower_reduce(op, lowering, out, axes); }
+    bool operator()(const Library& lowering) { return b.lower_library(op, lowering, out); }
+    bool operator()(const CollectiveLowering& lowering) {
+      return b.lower_collective(op, lowering, out, axes);
     }
-    bool operator()(const IndexMap& lowering) {
-      const std::vector<Type> operands = b.f_.types_of(op.operands),
-                              results = b.f_.types_of(op.results);
-      out.mapping = lowering.map(op.params, operands, results);
-      out.kind = out.mapping.reshape ? OpKind::kReshape : OpKind::kIndexMap;
-      out.work =
-          out.kind == OpKind::kReshape ? 0 : static_cast<float>(2 * out.mapping.pieces.size() - 1);
-      return true;
-    }
-    bool operator()(const Reduce& lowering) {
-      const std::vector<Type> operands = b.f_.types_of(op.operands);
-      out.reduction = lowering.describe(op.params, operands);
-      out.kind = OpKind::kReduce;
-      out.work = 1;
-      std::vector<int> results = add_reduction(b.g_, std::move(out), axes, b.instances(axes));
-      for (size_t r = 0; r < op.results.size(); ++r) b.number_[op.results[r]] = results[r];
+    bool operator()(const ControlFlowLowering&) { return b.lower_control(op, out); }
+    bool operator()(const Constraint&) { return b.alias(op, out); }
+    bool operator()(const Identity&) { return b.alias(op, out); }
+    bool operator()(const Inlined&) { return expanded(); }
+    bool operator()(const ManualRegion&) { return expanded(); }
+    bool operator()(const ManualBorder&) { return expanded(); }
+    bool expanded() { b.no_place(op, "that the pipeline expands before fusion"); }
+  };
+  return std::visit(Visitor{*this, op, out, axes}, op.def->lower);
+}
+
+void Builder::add(const Op& op) {
+  GraphOp out;
+  out.op = &op;
+  for (ValueId v : op.operands) out.operands.push_back(number_[v]);
+  AxisList axes = union_axes(out);
+  if (!lower(op, out, axes)) return;
+  for (size_t r = 0; r < op.results.size(); ++r) out.results.push_back(result(op, r, axes));
+  g_.ops.push_back(std::move(out));
+}
+
+bool Builder::lower_pointwise(const Op& op, const Pointwise& lowering, GraphOp& out) {
+  if (const ConstantParams* constant = as_constant(op)) {
+    const ConstantParams& params = *constant;
+    // What has no elements (simplify made it so) is no part of a kernel either.
+    if (params.shape.elements() == 0 || (!params.is_splat() && params.shape.elements() != 1)) {
+      const DType dtype = params.value.dtype();
+      const int v = g_.add_value(dtype, params.shape, {}, 1, -1);
+      g_.values[v].constant = std::make_shared<const Literal>(
+          params.is_splat() ? Literal(dtype, params.shape) : params.value);
+      number_[op.results[0]] = v;
       return false;
     }
-    bool operator()(const Library& lowering) {
-      if (lowering.kind == LibraryKind::kGather) {
-        out.kind = OpKind::kGather;
-        out.work = kGatherWork;
-        return true;
-      }
-      if (lowering.kind == LibraryKind::kCall) {
-        const std::vector<Type> operands = b.f_.types_of(op.operands),
-                                results = b.f_.types_of(op.results);
-        out.kind = OpKind::kCall;
-        out.call = lowering.call(op.params, operands, results);
-        return true;
-      }
-      out.kind = OpKind::kDot;
+    out.splat = std::make_shared<const Literal>(params.value);
+  }
+  out.kind = OpKind::kPointwise;
+  for (ValueId v : op.operands) out.operand_types.push_back(plain(f_.types[v]));
+  out.work = pointwise_work(lowering, out, f_.types[op.results[0]]);
+  return true;
+}
+
+bool Builder::lower_index_map(const Op& op, const IndexMap& lowering, GraphOp& out) {
+  const std::vector<Type> operands = f_.types_of(op.operands), results = f_.types_of(op.results);
+  out.mapping = lowering.map(op.params, operands, results);
+  out.kind = out.mapping.reshape ? OpKind::kReshape : OpKind::kIndexMap;
+  out.work =
+      out.kind == OpKind::kReshape ? 0 : static_cast<float>(2 * out.mapping.pieces.size() - 1);
+  return true;
+}
+
+bool Builder::lower_reduce(const Op& op, const Reduce& lowering, GraphOp& out,
+                           const AxisList& axes) {
+  const std::vector<Type> operands = f_.types_of(op.operands);
+  out.reduction = lowering.describe(op.params, operands);
+  out.kind = OpKind::kReduce;
+  out.work = 1;
+  const std::vector<int> results = add_reduction(g_, std::move(out), axes, instances(axes));
+  for (size_t r = 0; r < op.results.size(); ++r) number_[op.results[r]] = results[r];
+  return false;
+}
+
+bool Builder::lower_library(const Op& op, const Library& lowering, GraphOp& out) {
+  switch (lowering.kind) {
+    case LibraryKind::kGather:
+      out.kind = OpKind::kGather;
+      out.work = kGatherWork;
+      return true;
+    case LibraryKind::kDot: {
       const DotParams& params = op.params.as<DotParams>();
+      out.kind = OpKind::kDot;
       out.dot = std::make_shared<DotStep>();
       out.dot->lhs_batch = params.lhs_batch;
       out.dot->rhs_batch = params.rhs_batch;
       out.dot->lhs_contract = params.lhs_contract;
       out.dot->rhs_contract = params.rhs_contract;
-      out.dot->accumulate = dot_accumulate_dtype(params.result);
+      out.dot->accumulate = accumulation_dtype(params.result);
       return true;
     }
-    bool operator()(const CollectiveLowering& lowering) {
-      if (lowering.kind == CollectiveKind::kCast) return alias();
-      out.kind =
-          lowering.kind == CollectiveKind::kAxisIndex ? OpKind::kAxisIndex : OpKind::kCollective;
-      out.over = collective_axes(op, b.mesh_);
-      axes = collective_result_axes(op, b.mesh_, axes);
+    case LibraryKind::kConvolution:
+      out.kind = OpKind::kConvolution;
       return true;
-    }
-    bool operator()(const Control& lowering) {
-      if (lowering.kind == ControlKind::kConstraint || lowering.kind == ControlKind::kIdentity)
-        return alias();
-      if (is_control_flow(op)) return control();
-      b.no_place(op, "that the pipeline expands before fusion");
-    }
-    bool control() {
-      std::vector<AxisList> operands;
-      for (int v : out.operands) operands.push_back(b.g_.values[v].axes);
-      ControlLowering lowered = lower_control(op, b.mesh_, operands);
-      boost::container::small_vector<int, 3> values = std::move(out.operands);
-      out.operands.clear();
-      for (size_t k : lowered.operands) out.operands.push_back(values[k]);
-      for (const auto& [r, k] : lowered.aliases) b.number_[op.results[r]] = values[k];
-      if (lowered.results.empty()) return false;
-      out.kind = OpKind::kControl;
-      out.control = std::move(lowered.control);
-      for (size_t r = 0; r < lowered.results.size(); ++r)
-        out.results.push_back(b.result(op, lowered.results[r], lowered.result_axes[r]));
-      b.g_.ops.push_back(std::move(out));
-      return false;
-    }
-    bool alias() {
-      for (size_t r = 0; r < op.results.size(); ++r) b.number_[op.results[r]] = out.operands[r];
-      return false;
-    }
-  };
-  if (!std::visit(Visitor{*this, op, out, axes}, op.def->lower)) return;
-  for (size_t r = 0; r < op.results.size(); ++r) out.results.push_back(result(op, r, axes));
+    case LibraryKind::kCall:
+      out.kind = OpKind::kCall;
+      out.call = lowering.call(op.params, f_.types_of(op.operands), f_.types_of(op.results));
+      return true;
+  }
+  __builtin_unreachable();
+}
+
+bool Builder::lower_collective(const Op& op, const CollectiveLowering& lowering, GraphOp& out,
+                               AxisList& axes) {
+  if (lowering.kind == CollectiveKind::kCast) return alias(op, out);
+  out.kind = lowering.kind == CollectiveKind::kAxisIndex ? OpKind::kAxisIndex : OpKind::kCollective;
+  out.over = collective_axes(op, mesh_);
+  axes = collective_result_axes(op, mesh_, axes);
+  return true;
+}
+
+bool Builder::lower_control(const Op& op, GraphOp& out) {
+  std::vector<AxisList> operands;
+  for (int v : out.operands) operands.push_back(g_.values[v].axes);
+  ControlLowering lowered = fusion::lower_control(op, mesh_, operands);
+  boost::container::small_vector<int, 3> values = std::move(out.operands);
+  out.operands.clear();
+  for (size_t k : lowered.operands) out.operands.push_back(values[k]);
+  for (const auto& [r, k] : lowered.aliases) number_[op.results[r]] = values[k];
+  if (lowered.results.empty()) return false;
+  out.kind = OpKind::kControl;
+  out.control = std::move(lowered.control);
+  for (size_t r = 0; r < lowered.results.size(); ++r)
+    out.results.push_back(result(op, lowered.results[r], lowered.result_axes[r]));
   g_.ops.push_back(std::move(out));
+  return false;
+}
+
+bool Builder::alias(const Op& op, const GraphOp& out) {
+  for (size_t r = 0; r < op.results.size(); ++r) number_[op.results[r]] = out.operands[r];
+  return false;
 }
 
 Graph Builder::run(const std::vector<AxisList>& input_axes) {
@@ -271,7 +259,7 @@ Graph Builder::run(const std::vector<AxisList>& input_axes) {
     number_[f_.inputs[i]] = v;
     g_.inputs.push_back(v);
   }
-  for (const Op& op : f_.ops) lower(op);
+  for (const Op& op : f_.ops) add(op);
   for (ValueId v : f_.outputs) {
     g_.outputs.push_back(number_[v]);
     g_.values[number_[v]].output = true;

@@ -22,6 +22,7 @@ enum class OpKind : uint8_t {
   kReduce,     // `reduction`; n operands, then n initial scalars
   kGather,     // `op` says which element of its first operand, by the second's
   kDot,        // from here on: what they read and write is stored
+  kConvolution,
   kCollective,
   kAxisIndex,
   kCall,     // `call` computes all results

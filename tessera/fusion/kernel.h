@@ -27,7 +27,7 @@
 
 #include "tessera/ir/factors.h"
 #include "tessera/ir/function.h"
-#include "tessera/ir/scalar_expr.h"
+#include "tessera/ir/scalar_op.h"
 
 namespace tessera {
 

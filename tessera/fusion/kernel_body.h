@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tessera/ir/function.h"
-#include "tessera/ir/scalar_expr.h"
+#include "tessera/ir/scalar_op.h"
 
 namespace tessera {
 
@@ -31,12 +31,5 @@ struct ScalarProgram {
 // Replays the Pointwise lowering of every op of `body`, all of whose values are scalars.
 // InternalError if an op has another lowering.
 ScalarProgram record_body(const Function& body);
-
-std::string_view scalar_op_name(ScalarOp op);
-// Checks dtypes and count of the operands of `op`; InternalError otherwise. Shared by kernels and
-// bodies.
-void verify_scalar_op(ScalarOp op, DType result, std::span<const DType> args);
-// Whether two operations give the same dtype as their operands, one operand, and so on.
-int scalar_op_arity(ScalarOp op);
 
 }  // namespace tessera

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "tessera/ops/reduce.h"
+#include "tessera/ops/reductions/reduce.h"
 
 namespace tessera::fusion {
 namespace {
@@ -191,9 +191,8 @@ std::vector<int> add_reduction(Graph& g, GraphOp op, const AxisList& axes, int64
 
   // float16 and bfloat16 are summed in float32, so the partial results stay in it.
   const DType dtype = g.values[op.operands[0]].dtype;
-  const bool widen =
-      (dtype == float16 || dtype == bfloat16) &&
-      (op.reduction.kind == ReduceKind::kSum || op.reduction.kind == ReduceKind::kProduct);
+  const bool widen = is_half(dtype) && (op.reduction.kind == ReduceKind::kSum ||
+                                        op.reduction.kind == ReduceKind::kProduct);
   if (widen)
     for (int& v : op.operands) v = add_convert(g, v, float32);
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tessera/base/error.h"
+#include "tessera/ops/linear/convolution_rules.h"
 
 namespace tessera {
 namespace {
@@ -89,6 +90,15 @@ std::string step_text(const Schedule& s, const Step& step) {
             if (d.activation == DotStep::Activation::kRelu) out += " relu";
             if (d.symmetric) out += " symmetric";
             return out + "\n";
+          },
+          [&](const ConvolutionStep& c) {
+            std::string out = fmt::format("%{} = convolution(%{}, %{}) {}", c.out, c.lhs, c.rhs,
+                                          formats::convolution_text(c.params));
+            if (c.params.feature_group_count != 1)
+              out += fmt::format(" feature groups {}", c.params.feature_group_count);
+            if (c.params.batch_group_count != 1)
+              out += fmt::format(" batch groups {}", c.params.batch_group_count);
+            return out + fmt::format(" over {}\n", axes_text(mesh, c.axes));
           },
           [&](const CollectiveStep& c) {
             std::string out = fmt::format("%{} = {}(%{}) over {}", c.out, name(c.kind), c.in,
@@ -221,6 +231,20 @@ struct Verifier {
                     "step {}: bias %{}", at, d.bias);
     if (d.symmetric)
       TESSERA_CHECK(d.lhs == d.rhs && d.lhs_contract == d.rhs_contract, "step {}: symmetric", at);
+  }
+  void check(const ConvolutionStep& c) const {
+    axes(c.axes);
+    const Slot &lhs = slot(c.lhs), &rhs = slot(c.rhs), &out = slot(c.out);
+    const Type operands[] = {{lhs.dtype, lhs.shape}, {rhs.dtype, rhs.shape}};
+    const Type expected = convolution_op.infer(operands, c.params)[0];
+    TESSERA_CHECK(out.dtype == expected.dtype && out.shape == expected.shape,
+                  "step {}: convolution of {} and {} is {}, not {}", at, lhs.shape, rhs.shape,
+                  expected.shape, out.shape);
+    for (int operand : {c.lhs, c.rhs})
+      TESSERA_CHECK(subset(slot(operand).axes, c.axes),
+                    "step {}: %{} varies over more axes than the step", at, operand);
+    TESSERA_CHECK(subset(out.axes, c.axes) && subset(c.axes, out.axes),
+                  "step {}: axes of the result", at);
   }
   void check(const CollectiveStep& c) const {
     axes(c.over);
@@ -361,6 +385,9 @@ StepSlots step_slots(const Step& step) {
                      },
                      [](const DotStep& d) {
                        return StepSlots{{d.lhs, d.rhs, d.bias}, {d.out}};
+                     },
+                     [](const ConvolutionStep& c) {
+                       return StepSlots{{c.lhs, c.rhs}, {c.out}};
                      },
                      [](const CollectiveStep& c) {
                        StepSlots slots{{c.in}, {c.out}};

@@ -16,6 +16,7 @@
 #include "tessera/fusion/kernel.h"
 #include "tessera/ir/lowering.h"
 #include "tessera/mesh/mesh.h"
+#include "tessera/ops/linear/convolution.h"
 
 namespace tessera {
 
@@ -54,6 +55,13 @@ struct DotStep {
   AxisList axes, reduce_axes;
 };
 
+// out = lhs convolved with rhs. Runs once a coordinate of `axes`.
+struct ConvolutionStep {
+  ConvolutionParams params;
+  int lhs = -1, rhs = -1, out = -1;
+  AxisList axes;
+};
+
 // Data movement between instances along mesh axes. `kind` says which; the fields it does not need
 // are empty.
 struct CollectiveStep {
@@ -86,7 +94,7 @@ struct ViewStep {
   int in = -1, out = -1;
 };
 
-// Other library calls on one instance (convolution, sort, ...).
+// Other library calls on one instance (sort, scatter, ...).
 struct CallStep {
   std::string name;
   std::vector<int> in, out;
@@ -114,8 +122,8 @@ struct BranchStep {
   std::vector<int> in, out;
 };
 
-using Step = std::variant<KernelStep, DotStep, CollectiveStep, InstanceTableStep, ViewStep,
-                          CallStep, LoopStep, BranchStep>;
+using Step = std::variant<KernelStep, DotStep, ConvolutionStep, CollectiveStep, InstanceTableStep,
+                          ViewStep, CallStep, LoopStep, BranchStep>;
 
 struct Schedule {
   Mesh mesh;  // of the program; its axes are what AxisList counts

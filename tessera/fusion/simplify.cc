@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
-#include "tessera/ops/broadcast.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/convert.h"
-#include "tessera/ops/elementwise.h"
-#include "tessera/ops/identity.h"
-#include "tessera/ops/reshape.h"
-#include "tessera/ops/select.h"
-#include "tessera/ops/slice.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/core/identity.h"
+#include "tessera/ops/core/select.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/slice.h"
 #include "tessera/sharding/prune_control.h"
 
 namespace tessera {
@@ -29,6 +30,7 @@ class Simplifier {
     maker_.assign(out_.types.size(), -1);
     for (const Op& op : f_.ops) {
       Op copy = op;
+      copy.params = map_control_regions(op, simplify);
       for (ValueId& v : copy.operands) v = number_[v];
       const std::vector<ValueId> results =
           is_empty(op) ? empty_constants(op)

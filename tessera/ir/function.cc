@@ -6,10 +6,15 @@ namespace tessera {
 
 const ValueIds& Function::add_op(const OpDef& def, OpParams params, ValueIds operands,
                                  std::span<const Type> results, std::string source) {
-  Op op{.def = &def,
-        .params = std::move(params),
-        .operands = std::move(operands),
-        .source = std::move(source)};
+  return add_op(Op{.def = &def,
+                   .params = std::move(params),
+                   .operands = std::move(operands),
+                   .source = std::move(source)},
+                results);
+}
+
+const ValueIds& Function::add_op(Op op, std::span<const Type> results) {
+  op.results.clear();
   for (const Type& type : results) op.results.push_back(add_value(type));
   ops.push_back(std::move(op));
   return ops.back().results;

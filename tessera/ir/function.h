@@ -29,6 +29,9 @@ struct Op {
   // Where the user's call stands, for messages: "user.cc:42", or what the library was doing. May be
   // empty.
   std::string source;
+  // Why the partitioner added it: the number of a reason (spmd/reasons.h), 0 for none. Equal ops
+  // may have different reasons.
+  int32_t reason = 0;
 };
 
 class Function {
@@ -50,6 +53,8 @@ class Function {
   // Appends an op whose result types are given; the results' ids.
   const ValueIds& add_op(const OpDef& def, OpParams params, ValueIds operands,
                          std::span<const Type> results, std::string source = {});
+  // The same; the op's own `results` are not read.
+  const ValueIds& add_op(Op op, std::span<const Type> results);
   const Type& type(ValueId id) const { return types[id]; }
   std::vector<Type> types_of(std::span<const ValueId> ids) const;
   std::vector<Type> input_types() const { return types_of(inputs); }

@@ -1,4 +1,5 @@
-// How an op becomes code: one of six kinds. Fusion switches over them exhaustively.
+// How an op becomes code, or what takes its place before. Fusion switches over the kinds
+// exhaustively.
 #pragma once
 
 #include <functional>
@@ -62,11 +63,14 @@ struct Reduction {
 };
 struct Reduce {
   Reduction (*describe)(const OpParams& params, std::span<const Type> operands) = nullptr;
+  // The params of the same fold over other dimensions.
+  OpParams (*over)(const OpParams& params, const Dims& dims) = nullptr;
 };
 
 // What no element of a kernel says by itself.
 enum class LibraryKind : uint8_t {
   kDot,
+  kConvolution,
   kGather,  // an element of the first operand at indices that the second holds: fuses as a load
   kCall,    // `call` makes it
 };
@@ -91,24 +95,37 @@ struct CollectiveLowering {
   CollectiveKind kind;
 };
 
-// Ops with regions: the pipeline handles each (call is inlined, manual_computation is partitioned
-// away, ...).
-enum class ControlKind : uint8_t {
-  kCall,
-  kManualComputation,
-  kWhile,
-  kScan,
-  kCase,
-  kCallback,
-  kConstraint,
-  kIdentity  // the operand; what it means to transforms, fusion no longer needs
+// A loop or a branch, which OpDef::regions describes; define() fills it in.
+struct ControlFlowLowering {};
+
+// What stands for a function, which takes its place before anything is compiled.
+struct Inlined {
+  FunctionRef (*callee)(const OpParams& params) = nullptr;
 };
-struct Control {
-  ControlKind kind;
-  FunctionRef (*callee)(const OpParams& params) = nullptr;  // kCall: what is inlined
+// The params are ManualComputationParams (ops/control/control.h); flatten_regions makes two borders of it,
+// whose params are ManualBoundaryParams (ops/control/manual_boundary.h).
+struct ManualRegion {};
+struct ManualBorder {
+  bool entering;
 };
+// The operand, laid out as the params (ShardingConstraintParams, ops/control/control.h) say.
+struct Constraint {};
+// The operand; what it means to transforms, fusion no longer needs.
+struct Identity {};
 
 using Lowering =
-    std::variant<std::monostate, Pointwise, IndexMap, Reduce, Library, CollectiveLowering, Control>;
+    std::variant<std::monostate, Pointwise, IndexMap, Reduce, Library, CollectiveLowering,
+                 ControlFlowLowering, Inlined, ManualRegion, ManualBorder, Constraint, Identity>;
+
+// Whether the op computes something by itself, or exchanges it; all others stand for regions, or
+// say something of their operand.
+inline bool is_computed(const Lowering& lowering) {
+  return !std::holds_alternative<ControlFlowLowering>(lowering) &&
+         !std::holds_alternative<Inlined>(lowering) &&
+         !std::holds_alternative<ManualRegion>(lowering) &&
+         !std::holds_alternative<ManualBorder>(lowering) &&
+         !std::holds_alternative<Constraint>(lowering) &&
+         !std::holds_alternative<Identity>(lowering);
+}
 
 }  // namespace tessera

@@ -35,8 +35,7 @@ std::vector<Type> infer_types(const OpDef& def, std::span<const Type> operands,
   TESSERA_CHECK(def.infer, "{}.{} has no type rule", def.dialect, def.name);
   std::vector<Type> types = def.infer(operands, params);
   for (const Type& t : types) checked_bytes(def.name, t.dtype, t.shape);
-  if (std::holds_alternative<CollectiveLowering>(def.lower) ||
-      std::holds_alternative<Control>(def.lower))
+  if (std::holds_alternative<CollectiveLowering>(def.lower) || !is_computed(def.lower))
     return types;
   AxisNames varying;
   for (const Type& t : operands) varying = axis_union(varying, t.varying);

@@ -1,5 +1,5 @@
 // OpDef: all there is to know about an op, in one place. ops/ defines one value of it an op (see
-// ops/op.h); every stage of the compiler reads the slot it needs and never asks which op it is.
+// ops/core/op.h); every stage of the compiler reads the slot it needs and never asks which op it is.
 #pragma once
 
 #include <functional>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tessera/ir/array.h"
+#include "tessera/ir/control_flow.h"
 #include "tessera/ir/factors.h"
 #include "tessera/ir/function.h"
 #include "tessera/ir/lowering.h"
@@ -96,6 +97,12 @@ using BatchFn = std::function<BatchResult(std::span<const Array> operands,
                                           std::span<const int> dims, const OpParams&)>;
 // The params with regions typed for operands that vary over other manual axes (ir/retype.h).
 using RetypeFn = std::function<OpParams(std::span<const Type>, const OpParams&)>;
+// What loop or branch the params say, and params like these of another one (ir/control_flow.h).
+struct RegionRules {
+  std::function<ControlFlow(const OpParams&)> read;
+  std::function<OpParams(const OpParams& like, const ControlFlow&)> write;
+  explicit operator bool() const { return static_cast<bool>(read); }
+};
 using CostFn = std::function<double(std::span<const Type> operands, std::span<const Type> results,
                                     const OpParams&)>;
 
@@ -108,6 +115,7 @@ struct OpDef {
 
   InferFn infer;                 // result types, or UserError with the violated constraint
   RetypeFn retype;               // ops with regions only
+  RegionRules regions;           // loops and branches only, instead of evaluate and factors
   EvaluateFn evaluate;           // naive loops on host arrays: the oracle
   EvaluateSpmdFn evaluate_spmd;  // collectives only, instead of evaluate
   FactorsFn factors;

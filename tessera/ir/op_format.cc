@@ -234,110 +234,92 @@ TextAttr to_text(const Attribute& field, const Mesh* mesh) {
                     field);
 }
 
+namespace {
+
+// An attribute of each kind, read from its text.
+class FromText {
+  // What a pointer or an optional holds; UserError where it holds nothing.
+  template <class Maybe>
+  const auto& found(const Maybe& value, const char* what) const {
+    if (!value) reader_.error(fmt::format("expected '{}' to be {}", name_, what));
+    return *value;
+  }
+
+ public:
+  FromText(const TextAttr& text, std::string_view name, const OpReader& reader)
+      : text_(text), name_(name), reader_(reader) {}
+
+  Attribute operator()(bool) const {
+    if (text_.get<TextAttr::Unit>()) return true;
+    return found(text_.get<bool>(), "true or false");
+  }
+  Attribute operator()(int64_t) const {
+    return found(text_.get<TextAttr::Integer>(), "an integer").value;
+  }
+  Attribute operator()(double) const {
+    return found(text_.get<TextAttr::Float>(), "a number").value;
+  }
+  Attribute operator()(const std::string&) const {
+    if (const auto* v = text_.get<std::string>()) return *v;
+    return found(text_.get<TextAttr::Keyword>(), "a string or a keyword").name;
+  }
+  Attribute operator()(DType) const { return found(text_.get<DType>(), "an element type"); }
+  Attribute operator()(const Dims&) const {
+    return found(as_dims(text_), "a list of integers, as array<i64: 0, 1>");
+  }
+  Attribute operator()(const std::vector<std::string>&) const {
+    return found(as_strings(text_), "a list of strings");
+  }
+  Attribute operator()(const std::vector<Dims>&) const {
+    return found(as_dims_list(text_), "a list of lists of integers");
+  }
+  Attribute operator()(const Literal&) const { return found(as_literal(text_), "a dense tensor"); }
+  Attribute operator()(const FunctionRef&) const {
+    if (const auto* v = text_.get<TextAttr::Symbol>())
+      reader_.error(
+          fmt::format("expected the name of a function of this module, got @{}", v->name));
+    return found(text_.get<FunctionRef>(), "a function");
+  }
+  Attribute operator()(const std::vector<FunctionRef>&) const {
+    std::vector<FunctionRef> out;
+    if (const auto* list = text_.get<TextAttr::List>())
+      for (const TextAttr& item : list->items)
+        out.push_back(found(item.get<FunctionRef>(), "a list of functions"));
+    return out;
+  }
+  Attribute operator()(const Mesh&) const {
+    if (const auto* v = text_.get<TextAttr::Symbol>()) return reader_.find_mesh(v->name);
+    return found(text_.get<Mesh>(), "the name of a mesh");
+  }
+  Attribute operator()(const NamedSharding&) const {
+    return found(text_.get<TextAttr::Sharding>(), "a sharding").value;
+  }
+  Attribute operator()(const PartitionSpec&) const {
+    return found(text_.get<TextAttr::Sharding>(), "a sharding").value.spec();
+  }
+  Attribute operator()(const std::vector<PartitionSpec>&) const {
+    std::vector<PartitionSpec> out;
+    if (const auto* shardings = text_.get<TextAttr::Shardings>()) {
+      for (const NamedSharding& s : shardings->values) out.push_back(s.spec());
+      return out;
+    }
+    if (const auto* values = integers(text_); values && values->empty()) return out;
+    for (const TextAttr& item : found(text_.get<TextAttr::List>(), "a list of shardings").items)
+      out.push_back(found(item.get<TextAttr::Sharding>(), "a list of shardings").value.spec());
+    return out;
+  }
+
+ private:
+  const TextAttr& text_;
+  const std::string_view name_;
+  const OpReader& reader_;
+};
+
+}  // namespace
+
 Attribute from_text(const TextAttr& attribute, const Attribute& like, std::string_view name,
                     const OpReader& reader) {
-  auto wrong = [&](const char* what) {
-    reader.error(fmt::format("expected '{}' to be {}", name, what));
-  };
-  return std::visit(
-      Overloaded{
-          [&](bool) -> Attribute {
-            if (attribute.get<TextAttr::Unit>()) return true;
-            if (const auto* v = attribute.get<bool>()) return *v;
-            wrong("true or false");
-            return false;
-          },
-          [&](int64_t) -> Attribute {
-            if (const auto* v = attribute.get<TextAttr::Integer>()) return v->value;
-            wrong("an integer");
-            return int64_t{0};
-          },
-          [&](double) -> Attribute {
-            if (const auto* v = attribute.get<TextAttr::Float>()) return v->value;
-            wrong("a number");
-            return 0.0;
-          },
-          [&](const std::string&) -> Attribute {
-            if (const auto* v = attribute.get<std::string>()) return *v;
-            if (const auto* v = attribute.get<TextAttr::Keyword>()) return v->name;
-            wrong("a string or a keyword");
-            return std::string();
-          },
-          [&](DType) -> Attribute {
-            if (const auto* v = attribute.get<DType>()) return *v;
-            wrong("an element type");
-            return float32;
-          },
-          [&](const Dims&) -> Attribute {
-            if (std::optional<Dims> v = as_dims(attribute)) return *v;
-            wrong("a list of integers, as array<i64: 0, 1>");
-            return Dims();
-          },
-          [&](const std::vector<std::string>&) -> Attribute {
-            if (auto v = as_strings(attribute)) return *v;
-            wrong("a list of strings");
-            return std::vector<std::string>();
-          },
-          [&](const std::vector<Dims>&) -> Attribute {
-            if (auto v = as_dims_list(attribute)) return *v;
-            wrong("a list of lists of integers");
-            return std::vector<Dims>();
-          },
-          [&](const Literal&) -> Attribute {
-            if (auto v = as_literal(attribute)) return *v;
-            wrong("a dense tensor");
-            return Literal();
-          },
-          [&](const FunctionRef&) -> Attribute {
-            if (const auto* v = attribute.get<FunctionRef>()) return *v;
-            if (const auto* v = attribute.get<TextAttr::Symbol>())
-              reader.error(
-                  fmt::format("expected the name of a function of this module, got @{}", v->name));
-            wrong("a function");
-            return FunctionRef();
-          },
-          [&](const std::vector<FunctionRef>&) -> Attribute {
-            std::vector<FunctionRef> out;
-            if (const auto* list = attribute.get<TextAttr::List>())
-              for (const TextAttr& item : list->items) {
-                if (!item.get<FunctionRef>()) wrong("a list of functions");
-                out.push_back(*item.get<FunctionRef>());
-              }
-            return out;
-          },
-          [&](const Mesh&) -> Attribute {
-            if (const auto* v = attribute.get<Mesh>()) return *v;
-            if (const auto* v = attribute.get<TextAttr::Symbol>()) return reader.find_mesh(v->name);
-            wrong("the name of a mesh");
-            return Mesh();
-          },
-          [&](const NamedSharding&) -> Attribute {
-            if (const auto* v = attribute.get<TextAttr::Sharding>()) return v->value;
-            wrong("a sharding");
-            return NamedSharding();
-          },
-          [&](const PartitionSpec&) -> Attribute {
-            if (const auto* v = attribute.get<TextAttr::Sharding>()) return v->value.spec();
-            wrong("a sharding");
-            return PartitionSpec();
-          },
-          [&](const std::vector<PartitionSpec>&) -> Attribute {
-            std::vector<PartitionSpec> out;
-            if (const auto* shardings = attribute.get<TextAttr::Shardings>()) {
-              for (const NamedSharding& s : shardings->values) out.push_back(s.spec());
-              return out;
-            }
-            if (const auto* values = integers(attribute); values && values->empty()) return out;
-            const auto* list = attribute.get<TextAttr::List>();
-            if (!list) wrong("a list of shardings");
-            for (const TextAttr& item : list->items) {
-              if (!item.get<TextAttr::Sharding>()) wrong("a list of shardings");
-              out.push_back(item.get<TextAttr::Sharding>()->value.spec());
-            }
-            return out;
-          },
-      },
-      like);
+  return std::visit(FromText(attribute, name, reader), like);
 }
 
 std::vector<int64_t> logical_device_ids(const Mesh& mesh) {

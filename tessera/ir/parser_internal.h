@@ -98,6 +98,7 @@ class Parser {
                                 Scope& scope, FunctionEntry& entry);
   std::optional<NamedSharding> result_sharding(const TextAttr::Entries& attributes,
                                                const Type& type, size_t offset);
+  // parser_meshes.cc
   const Mesh& find_mesh(const std::string& name);
   Mesh parse_mesh();
   Mesh parse_generic_mesh();

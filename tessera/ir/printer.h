@@ -1,6 +1,6 @@
 // Printer: a Function as StableHLO and Shardy text, which every tool of that ecosystem reads and
 // parser.h reads back: parse_mlir(to_mlir(f)) == f, but that the operands of a case or if are read
-// in the order in which its branches use them (ops/control_flow_format.cc).
+// in the order in which its branches use them (ops/text/control_flow_format.cc).
 //
 //   module @jit_f attributes {mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32} {
 //     sdy.mesh @mesh = <["x"=8]>

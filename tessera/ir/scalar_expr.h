@@ -1,5 +1,8 @@
 // The scalar language: what happens to one element. Pointwise ops emit it, fusion strings it
 // together, codegen turns it into vector instructions, and nothing else is ever vectorised.
+//
+// The dtype of a node decides between integer, signed, unsigned, float and complex forms. float16
+// and bfloat16 are computed in float32 and rounded where they are stored or converted.
 #pragma once
 
 #include <cstdint>
@@ -10,85 +13,9 @@
 
 namespace tessera {
 
-// Closed: code generation switches over it exhaustively. The dtype of a node decides between
-// integer, signed, unsigned, float and complex forms. float16 and bfloat16 are computed in float32
-// and rounded where they are stored or converted.
-enum class ScalarOp : uint8_t {
-  // two operands of the result's dtype
-  kAdd,
-  kSub,
-  kMul,
-  kDiv,
-  kRem,
-  kMin,
-  kMax,
-  kPow,
-  kAtan2,
-  kNextAfter,
-  kAnd,
-  kOr,
-  kXor,
-  kShl,
-  kShrLogical,
-  kShrArithmetic,  // shifts by >= width give 0 or the sign
-  // one operand of the result's dtype
-  kNeg,
-  kAbs,
-  kNot,
-  kSign,
-  kSqrt,
-  kRsqrt,
-  kCbrt,
-  kFloor,
-  kCeil,
-  kRoundEven,
-  kRoundAway,
-  kPopcnt,
-  kClz,
-  kExp,
-  kExpm1,
-  kLog,
-  kLog1p,
-  kSin,
-  kCos,
-  kTan,
-  kAsin,
-  kAcos,
-  kAtan,
-  kSinh,
-  kCosh,
-  kTanh,
-  kAsinh,
-  kAcosh,
-  kAtanh,
-  kLogistic,
-  kErf,
-  kErfc,
-  kErfInv,
-  kLgamma,
-  kDigamma,
-  // a fused multiply-add: a * b + c, rounded once
-  kFma,
-  // two operands of one dtype, a bool result; float comparisons are IEEE's (ne is true for NaN)
-  kEq,
-  kNe,
-  kLt,
-  kLe,
-  kGt,
-  kGe,
-  // bool result
-  kIsFinite,
-  // (bool, a, b)
-  kSelect,
-  // another dtype: value-preserving as JAX converts (float to int truncates and saturates, NaN
-  // gives 0), or the same bits
-  kConvert,
-  kBitcast,
-  // complex from and to its parts
-  kComplex,
-  kReal,
-  kImag,
-};
+// What a node computes: a row of scalar_ops.def (scalar_op.h). Declared only, so that a new row
+// compiles the few files again that read rows, and not all that see an op's definition.
+enum class ScalarOp : uint8_t;
 
 // A handle to a node under construction.
 struct Expr {

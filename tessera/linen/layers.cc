@@ -1,7 +1,6 @@
 #include "tessera/linen/layers.h"
 
-#include "tessera/ir/format.h"
-#include "tessera/nn/layers.h"
+#include "tessera/nn/layer_math.h"
 #include "tessera/numpy/linear.h"
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/operators.h"

@@ -1,12 +1,12 @@
 #include "tessera/nn/conv.h"
 
 #include "tessera/compile/composite.h"
-#include "tessera/nn/layers.h"
+#include "tessera/nn/layer_math.h"
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/pad.h"
-#include "tessera/ops/convolution.h"
-#include "tessera/ops/reshape.h"
+#include "tessera/ops/linear/convolution.h"
+#include "tessera/ops/structural/reshape.h"
 
 namespace tessera::nn {
 

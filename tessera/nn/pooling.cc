@@ -3,7 +3,7 @@
 #include "tessera/compile/composite.h"
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/operators.h"
-#include "tessera/ops/reduce_window.h"
+#include "tessera/ops/reductions/reduce_window.h"
 
 namespace tessera::nn {
 namespace {

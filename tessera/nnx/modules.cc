@@ -2,7 +2,7 @@
 
 #include "tessera/ir/format.h"
 #include "tessera/ir/op_def.h"
-#include "tessera/nn/layers.h"
+#include "tessera/nn/layer_math.h"
 #include "tessera/numpy/operators.h"
 
 namespace tessera::nnx {

@@ -1,5 +1,5 @@
 // Collectives along named mesh axes, for the inside of shard_map: jax.lax's names.
-// ops/collectives.h says what each does; here they also take trees, of which they treat every leaf.
+// ops/collectives/collectives.h says what each does; here they also take trees, of which they treat every leaf.
 // A C++ number is an array of one: psum(1, "x") is the size of the axis.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tessera/base/tree.h"
-#include "tessera/ops/collectives.h"
+#include "tessera/ops/collectives/collectives.h"
 
 namespace tessera {
 

@@ -13,10 +13,10 @@
 #include "tessera/compile/composite.h"
 #include "tessera/numpy/linear.h"
 #include "tessera/numpy/manipulation.h"
-#include "tessera/ops/dot_general.h"
-#include "tessera/ops/elementwise.h"
-#include "tessera/ops/reduce.h"
-#include "tessera/ops/reshape.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/linear/dot_general.h"
+#include "tessera/ops/reductions/reduce.h"
+#include "tessera/ops/structural/reshape.h"
 
 namespace tessera {
 

@@ -4,8 +4,8 @@
 
 #include "tessera/compile/composite.h"
 #include "tessera/numpy/promotion.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/elementwise.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/elementwise.h"
 
 namespace tessera::elementwise {
 

@@ -10,13 +10,13 @@
 #include "tessera/ir/format.h"
 #include "tessera/numpy/creation.h"
 #include "tessera/numpy/linear.h"
-#include "tessera/ops/array_math.h"
-#include "tessera/ops/broadcast.h"
-#include "tessera/ops/dot_general.h"
-#include "tessera/ops/pad.h"
-#include "tessera/ops/reduce.h"
-#include "tessera/ops/reshape.h"
-#include "tessera/ops/slice.h"
+#include "tessera/ops/core/array_math.h"
+#include "tessera/ops/linear/dot_general.h"
+#include "tessera/ops/reductions/reduce.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/pad.h"
+#include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/slice.h"
 
 namespace tessera::internal {
 

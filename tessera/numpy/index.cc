@@ -2,12 +2,12 @@
 
 #include "tessera/compile/composite.h"
 #include "tessera/numpy/promotion.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/convert.h"
-#include "tessera/ops/elementwise.h"
-#include "tessera/ops/reshape.h"
-#include "tessera/ops/slice.h"
-#include "tessera/ops/tracer.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/core/tracer.h"
+#include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/slice.h"
 
 namespace tessera {
 

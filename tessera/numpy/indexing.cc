@@ -5,19 +5,20 @@
 
 #include "tessera/compile/composite.h"
 #include "tessera/numpy/creation.h"
+#include "tessera/numpy/index_plan.h"
 #include "tessera/numpy/logic.h"
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/math.h"
 #include "tessera/numpy/promotion.h"
-#include "tessera/ops/broadcast.h"
-#include "tessera/ops/concatenate.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/convert.h"
-#include "tessera/ops/elementwise.h"
-#include "tessera/ops/reshape.h"
-#include "tessera/ops/scatter.h"
-#include "tessera/ops/select.h"
-#include "tessera/ops/slice.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/core/select.h"
+#include "tessera/ops/indexing/scatter.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/concatenate.h"
+#include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/slice.h"
 
 namespace tessera {
 namespace {
@@ -36,188 +37,8 @@ Array wrapped(const Array& indices, int64_t extent, DType dtype) {
                      wide);
 }
 
-// What an index expression means for an array of one shape. The elements it names form an array
-//   [strided slices..., the common shape of the index arrays..., whole and contiguous slices...],
-// the layout of gather's result; `order` brings it into NumPy's.
-struct Plan {
-  struct Component {
-    int64_t dim, start = 0;  // of the operand
-    int array = -1;          // which index array
-    int strided = -1;        // which strided slice
-  };
-  struct Strided {
-    int64_t start, step, size;
-  };
-  std::vector<Component> components;
-  std::vector<Strided> strided;
-  IndexDims dims;
-  Shape sizes;          // of a window
-  Shape common;         // of the index arrays
-  Shape layout, shape;  // of gather's result; of NumPy's, without new axes
-  Dims order;           // dimension d of the latter is dimension order[d] of the former
-  Dims new_axes;        // of the result
-  bool basic = true;    // no index arrays
-  Dims starts, limits, strides, dropped, reversed;  // basic: of slice, squeeze, rev
-};
-
-// The elements start, start + step, ... of a slice: Python's rules.
-Plan::Strided resolve(const Slice& s, int64_t extent) {
-  if (s.step == 0) value_error("index", "expected a step other than 0 in a slice");
-  const bool up = s.step > 0;
-  auto bound = [&](std::optional<int64_t> b, int64_t otherwise) {
-    if (!b) return otherwise;
-    const int64_t from_start = *b < 0 ? *b + extent : *b;
-    return up ? std::clamp<int64_t>(from_start, 0, extent)
-              : std::clamp<int64_t>(from_start, -1, extent - 1);
-  };
-  const int64_t start = bound(s.start, up ? 0 : extent - 1), stop = bound(s.stop, up ? extent : -1);
-  const int64_t span = up ? stop - start : start - stop, step = up ? s.step : -s.step;
-  return {start, s.step, span <= 0 ? 0 : ceil_div(span, step)};
-}
-
-std::vector<IndexItem> without_ellipsis(const std::vector<IndexItem>& items, const Type& x) {
-  int64_t used = 0, ellipses = 0;
-  for (const IndexItem& item : items) {
-    ellipses += std::holds_alternative<EllipsisType>(item);
-    used += !std::holds_alternative<EllipsisType>(item) && !std::holds_alternative<NoneType>(item);
-  }
-  if (ellipses > 1) value_error("index", "expected at most one ellipsis, got {}", ellipses);
-  if (used > x.rank())
-    shape_error("index", "expected at most {} indices for {}, got {}", x.rank(), describe(x), used);
-  std::vector<IndexItem> out;
-  auto fill = [&] {
-    for (int64_t d = used; d < x.rank(); ++d) out.emplace_back(std::in_place_type<Slice>);
-  };
-  for (const IndexItem& item : items) {
-    if (std::holds_alternative<EllipsisType>(item)) {
-      fill();
-    } else {
-      out.push_back(item);
-    }
-  }
-  if (ellipses == 0) fill();
-  return out;
-}
-
-Plan make_plan(const Type& x, const std::vector<IndexItem>& given) {
-  const std::vector<IndexItem> items = without_ellipsis(given, x);
-  Plan plan;
-  std::vector<Shape> shapes;
-  for (const IndexItem& item : items) {
-    const Array* array = std::get_if<Array>(&item);
-    if (!array) continue;
-    if (array->dtype() == bool_)
-      type_error("index",
-                 "expected integer indices, got {}: the result's shape would depend on values; use "
-                 "where(), or nonzero() with a size",
-                 describe(array->type()));
-    if (!is_integer(array->dtype()))
-      type_error("index", "expected integer indices, got {}; convert them",
-                 describe(array->type()));
-    shapes.push_back(array->shape());
-    plan.basic = false;
-  }
-  plan.common = broadcast_shapes("index", shapes);
-  // Index arrays stand together at the place of the first, or, where a slice parts them, first.
-  // Integers among them are index arrays.
-  auto advanced = [&](const IndexItem& item) {
-    return std::holds_alternative<Array>(item) ||
-           (!plan.basic && std::holds_alternative<int64_t>(item));
-  };
-  int runs = 0;
-  for (size_t k = 0; k < items.size(); ++k)
-    runs += advanced(items[k]) && (k == 0 || !advanced(items[k - 1]));
-  // Result dimensions in NumPy's order: (0, strided slice), (1, 0) all common ones, (2, operand
-  // dimension).
-  std::vector<std::pair<int, int64_t>> result;
-  if (runs > 1) result.emplace_back(1, 0);
-  bool placed = runs > 1;
-  int64_t d = 0;
-  int arrays = 0;
-  std::vector<size_t> new_after;
-  for (const IndexItem& item : items) {
-    if (std::holds_alternative<NoneType>(item)) {
-      new_after.push_back(result.size());
-      continue;
-    }
-    const int64_t extent = x.shape[d];
-    if (advanced(item)) {
-      if (!placed) result.emplace_back(1, 0);
-      placed = true;
-    }
-    plan.starts.push_back(0);
-    plan.limits.push_back(extent);
-    plan.strides.push_back(1);
-    if (std::holds_alternative<Array>(item)) {
-      plan.components.push_back({.dim = d, .array = arrays++});
-      plan.sizes.push_back(1);
-      plan.dims.collapsed_slice_dims.push_back(d);
-    } else if (const auto* i = std::get_if<int64_t>(&item)) {
-      if (*i < -extent || *i >= extent)
-        value_error("index", "expected an index in [{}, {}) along axis {} of {}, got {}", -extent,
-                    extent, d, describe(x), *i);
-      const int64_t at = *i < 0 ? *i + extent : *i;
-      plan.components.push_back({.dim = d, .start = at});
-      plan.sizes.push_back(1);
-      plan.dims.collapsed_slice_dims.push_back(d);
-      plan.starts.back() = at;
-      plan.limits.back() = at + 1;
-      plan.dropped.push_back(d);
-    } else {
-      const Plan::Strided s = resolve(std::get<Slice>(item), extent);
-      // The same elements ascending.
-      const int64_t low = s.step > 0 || s.size == 0 ? s.start : s.start + (s.size - 1) * s.step;
-      plan.starts.back() = s.size == 0 ? 0 : low;
-      plan.strides.back() = s.size == 0 ? 1 : std::abs(s.step);
-      plan.limits.back() = s.size == 0 ? 0 : low + (s.size - 1) * std::abs(s.step) + 1;
-      if (s.step < 0) plan.reversed.push_back(d);
-      if (s.step == 1) {
-        if (s.size != extent) plan.components.push_back({.dim = d, .start = plan.starts.back()});
-        plan.sizes.push_back(s.size);
-        result.emplace_back(2, d);
-      } else {
-        plan.components.push_back({.dim = d, .strided = static_cast<int>(plan.strided.size())});
-        result.emplace_back(0, static_cast<int64_t>(plan.strided.size()));
-        plan.strided.push_back(s);
-        plan.sizes.push_back(1);
-        plan.dims.collapsed_slice_dims.push_back(d);
-      }
-    }
-    ++d;
-  }
-  for (const Plan::Strided& s : plan.strided) plan.layout.push_back(s.size);
-  plan.layout.insert(plan.layout.end(), plan.common.begin(), plan.common.end());
-  Dims window_place(x.shape.size(), -1);
-  for (int64_t k = 0; k < x.rank(); ++k) {
-    if (std::find(plan.dims.collapsed_slice_dims.begin(), plan.dims.collapsed_slice_dims.end(),
-                  k) != plan.dims.collapsed_slice_dims.end())
-      continue;
-    window_place[k] = plan.layout.rank();
-    plan.dims.offset_dims.push_back(plan.layout.rank());
-    plan.layout.push_back(plan.sizes[k]);
-  }
-  for (const Plan::Component& c : plan.components) plan.dims.start_index_map.push_back(c.dim);
-  const auto strided = static_cast<int64_t>(plan.strided.size());
-  size_t next_new = 0;
-  auto add_new = [&](size_t before) {
-    for (; next_new < new_after.size() && new_after[next_new] <= before; ++next_new)
-      plan.new_axes.push_back(plan.order.rank() + plan.new_axes.rank());
-  };
-  for (size_t k = 0; k < result.size(); ++k) {
-    add_new(k);
-    const auto [kind, which] = result[k];
-    if (kind == 0) plan.order.push_back(which);
-    if (kind == 1)
-      for (int64_t c = 0; c < plan.common.rank(); ++c) plan.order.push_back(strided + c);
-    if (kind == 2) plan.order.push_back(window_place[which]);
-  }
-  add_new(result.size());
-  for (int64_t k : plan.order) plan.shape.push_back(plan.layout[k]);
-  return plan;
-}
-
 // The start of every window: one vector for each place of strided slices and index arrays.
-Array start_vectors(const Plan& plan, const Type& x, std::span<const Array> arrays) {
+Array start_vectors(const IndexPlan& plan, const Type& x, std::span<const Array> arrays) {
   const DType dtype = index_dtype(x.shape);
   const auto strided = static_cast<int64_t>(plan.strided.size());
   Shape batch(plan.layout.begin(), plan.layout.begin() + strided);
@@ -225,7 +46,7 @@ Array start_vectors(const Plan& plan, const Type& x, std::span<const Array> arra
   Shape column = batch;
   column.push_back(1);
   std::vector<Array> parts;
-  for (const Plan::Component& c : plan.components) {
+  for (const IndexPlan::Component& c : plan.components) {
     if (c.array >= 0) {
       const Array i =
           broadcast_array("index", wrapped(arrays[c.array], x.shape[c.dim], dtype), plan.common);
@@ -233,7 +54,7 @@ Array start_vectors(const Plan& plan, const Type& x, std::span<const Array> arra
       for (int64_t k = 0; k < plan.common.rank(); ++k) to.push_back(strided + k);
       parts.push_back(lax::broadcast_in_dim(i, column, to));
     } else if (c.strided >= 0) {
-      const Plan::Strided& s = plan.strided[c.strided];
+      const IndexPlan::Strided& s = plan.strided[c.strided];
       const Array count = lax::iota(dtype, column, c.strided);
       parts.push_back(
           lax::add(lax::mul(count, lax::full(column, static_cast<double>(s.step), dtype)),
@@ -277,11 +98,11 @@ std::vector<Array> with_arrays(std::vector<Array> args, const std::vector<IndexI
   return args;
 }
 
-Array in_numpy_order(const Plan& plan, const Array& x) {
+Array in_numpy_order(const IndexPlan& plan, const Array& x) {
   return lax::expand_dims(lax::transpose(x, plan.order), plan.new_axes);
 }
 
-Array get_basic(const Plan& plan, const Array& x) {
+Array get_basic(const IndexPlan& plan, const Array& x) {
   Array out = lax::slice(x, plan.starts, plan.limits, plan.strides);
   if (!plan.reversed.empty()) out = lax::rev(out, plan.reversed);
   return lax::expand_dims(lax::squeeze(out, plan.dropped), plan.new_axes);
@@ -315,7 +136,7 @@ Array update_masked(const char* name, const Array& x, const Array& mask, const A
 
 Array update(const char* name, const Array& x, const std::vector<IndexItem>& items,
              const Array& value, ScatterKind kind, const UpdateOptions& options) {
-  const Plan plan = make_plan(x.type(), items);
+  const IndexPlan plan = make_index_plan(x.type(), items);
   const IndexingParams params{encoded(items),
                               static_cast<int64_t>(options.mode),
                               false,
@@ -385,7 +206,7 @@ IndexMode mode_of(const std::vector<IndexItem>& items, IndexMode given) {
 
 Array index(const Array& x, const IndexList& list, const GetOptions& options) {
   const std::vector<IndexItem>& items = list.items();
-  const Plan plan = make_plan(x.type(), items);
+  const IndexPlan plan = make_index_plan(x.type(), items);
   const IndexMode mode = mode_of(items, options.mode);
   const IndexingParams params{encoded(items), static_cast<int64_t>(mode),
                               options.fill_value.has_value(), options.fill_value.value_or(0)};

@@ -21,7 +21,7 @@
 
 #include "tessera/ir/array.h"
 #include "tessera/numpy/axes.h"
-#include "tessera/ops/gather.h"
+#include "tessera/ops/indexing/gather.h"
 
 namespace tessera {
 

@@ -6,12 +6,12 @@
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/math.h"
 #include "tessera/numpy/reduce.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/dot_general.h"
-#include "tessera/ops/elementwise.h"
-#include "tessera/ops/pad.h"
-#include "tessera/ops/reshape.h"
-#include "tessera/ops/slice.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/linear/dot_general.h"
+#include "tessera/ops/structural/pad.h"
+#include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/slice.h"
 
 namespace tessera {
 

@@ -10,12 +10,12 @@
 #include "tessera/numpy/math.h"
 #include "tessera/numpy/promotion.h"
 #include "tessera/numpy/searching.h"
-#include "tessera/ops/concatenate.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/elementwise.h"
-#include "tessera/ops/reduce_window.h"
-#include "tessera/ops/reshape.h"
-#include "tessera/ops/slice.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/reductions/reduce_window.h"
+#include "tessera/ops/structural/concatenate.h"
+#include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/slice.h"
 
 namespace tessera {
 

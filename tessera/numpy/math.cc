@@ -7,8 +7,8 @@
 #include "tessera/numpy/dtype_info.h"
 #include "tessera/numpy/elementwise.h"
 #include "tessera/numpy/logic.h"
-#include "tessera/ops/log_add.h"
-#include "tessera/ops/tracer.h"
+#include "tessera/ops/core/log_add.h"
+#include "tessera/ops/core/tracer.h"
 
 namespace tessera {
 

@@ -10,7 +10,7 @@
 #include "tessera/numpy/math.h"
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/reduce.h"
-#include "tessera/ops/reshape.h"
+#include "tessera/ops/structural/reshape.h"
 
 namespace tessera {
 

@@ -3,7 +3,7 @@
 #include <iostream>
 
 #include "tessera/ir/format.h"
-#include "tessera/ops/control.h"
+#include "tessera/ops/control/control.h"
 #include "tessera/runtime/device_array.h"
 
 namespace tessera {

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 
-#include "tessera/ops/broadcast.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/convert.h"
-#include "tessera/ops/tracer.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/tracer.h"
+#include "tessera/ops/structural/broadcast.h"
 
 namespace tessera {
 namespace {
@@ -88,10 +88,6 @@ DType to_inexact(DType dtype) {
 }
 
 DType to_numeric(DType dtype) { return dtype == bool_ ? int32 : dtype; }
-
-DType accumulation_dtype(DType dtype) {
-  return dtype == float16 || dtype == bfloat16 ? float32 : dtype;
-}
 
 ResultType promote_types(ResultType a, ResultType b) {
   if (a.dtype == b.dtype) return {a.dtype, a.weak && b.weak};

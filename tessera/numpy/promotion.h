@@ -37,8 +37,6 @@ DType to_inexact(DType dtype);
 // In which + of bool computes where NumPy has no such operation on bool: bool gives int32, others
 // themselves.
 DType to_numeric(DType dtype);
-// float16 and bfloat16 give float32, in which their sums are kept; others themselves.
-DType accumulation_dtype(DType dtype);
 
 // What the common dtype is turned into before the operation.
 enum class Promotion : uint8_t { kAny, kNumeric, kInexact };

@@ -5,12 +5,12 @@
 
 #include "tessera/compile/composite.h"
 #include "tessera/numpy/promotion.h"
-#include "tessera/ops/array_math.h"
-#include "tessera/ops/broadcast.h"
-#include "tessera/ops/gather.h"
-#include "tessera/ops/reduce.h"
-#include "tessera/ops/reshape.h"
-#include "tessera/ops/sort.h"
+#include "tessera/ops/core/array_math.h"
+#include "tessera/ops/indexing/gather.h"
+#include "tessera/ops/reductions/reduce.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/sort.h"
 
 namespace tessera {
 namespace {

@@ -7,9 +7,9 @@
 #include "tessera/numpy/elementwise.h"
 #include "tessera/numpy/logic.h"
 #include "tessera/numpy/math.h"
-#include "tessera/ops/identity.h"
-#include "tessera/ops/reduce.h"
-#include "tessera/ops/reshape.h"
+#include "tessera/ops/core/identity.h"
+#include "tessera/ops/reductions/reduce.h"
+#include "tessera/ops/structural/reshape.h"
 
 namespace tessera {
 

@@ -6,13 +6,13 @@
 #include "tessera/numpy/elementwise.h"
 #include "tessera/numpy/promotion.h"
 #include "tessera/numpy/reduce.h"
-#include "tessera/ops/broadcast.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/convert.h"
-#include "tessera/ops/reduce.h"
-#include "tessera/ops/reshape.h"
-#include "tessera/ops/scatter.h"
-#include "tessera/ops/select.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/select.h"
+#include "tessera/ops/indexing/scatter.h"
+#include "tessera/ops/reductions/reduce.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/reshape.h"
 
 namespace tessera {
 namespace {

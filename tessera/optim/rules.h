@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "tessera/base/error.h"
-#include "tessera/optim/schedule.h"
+#include "tessera/optim/schedules.h"
 #include "tessera/optim/transformation.h"
 
 namespace tessera::optim {

@@ -10,9 +10,9 @@
 
 #include "tessera/compile/control_flow.h"
 #include "tessera/numpy/dtype_info.h"
-#include "tessera/ops/array_math.h"
-#include "tessera/ops/broadcast.h"
-#include "tessera/ops/reduce.h"
+#include "tessera/ops/core/array_math.h"
+#include "tessera/ops/reductions/reduce.h"
+#include "tessera/ops/structural/broadcast.h"
 
 namespace tessera::random::internal {
 
@@ -120,7 +120,7 @@ Array by_fraction(const Array& a, const Array& x, const Array& enabled) {
 
 Array gamma_sample_derivative(const Array& alpha, const Array& sample) {
   const DType dtype = alpha.dtype();
-  if (dtype == float16 || dtype == bfloat16)
+  if (is_half(dtype))
     return lax::convert_element_type(
         gamma_sample_derivative(lax::convert_element_type(alpha, float32),
                                 lax::convert_element_type(sample, float32)),

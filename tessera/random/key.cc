@@ -10,10 +10,10 @@
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/printing.h"
 #include "tessera/numpy/promotion.h"
-#include "tessera/ops/concatenate.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/elementwise.h"
-#include "tessera/ops/reshape.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/structural/concatenate.h"
+#include "tessera/ops/structural/reshape.h"
 #include "tessera/random/threefry.h"
 
 namespace tessera::random {

@@ -7,7 +7,7 @@
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/promotion.h"
-#include "tessera/ops/elementwise.h"
+#include "tessera/ops/core/elementwise.h"
 #include "tessera/random/random.h"
 #include "tessera/random/sampling.h"
 

@@ -4,8 +4,8 @@
 #include "tessera/compile/composite.h"
 #include "tessera/numpy/indexing.h"
 #include "tessera/numpy/promotion.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/sort.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/structural/sort.h"
 #include "tessera/random/random.h"
 #include "tessera/random/threefry.h"
 

@@ -7,8 +7,8 @@
 #include "tessera/compile/control_flow.h"
 #include "tessera/numpy/dtype_info.h"
 #include "tessera/numpy/promotion.h"
-#include "tessera/ops/array_math.h"
-#include "tessera/ops/reduce.h"
+#include "tessera/ops/core/array_math.h"
+#include "tessera/ops/reductions/reduce.h"
 #include "tessera/random/random.h"
 #include "tessera/random/sampling.h"
 

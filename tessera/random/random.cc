@@ -8,9 +8,9 @@
 #include "tessera/compile/composite.h"
 #include "tessera/numpy/dtype_info.h"
 #include "tessera/numpy/promotion.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/elementwise.h"
-#include "tessera/ops/reshape.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/structural/reshape.h"
 #include "tessera/random/sampling.h"
 #include "tessera/random/threefry.h"
 

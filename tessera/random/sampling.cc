@@ -7,8 +7,8 @@
 #include "tessera/ir/format.h"
 #include "tessera/numpy/dtype_info.h"
 #include "tessera/numpy/promotion.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/elementwise.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/elementwise.h"
 
 namespace tessera::random::internal {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "tessera/ops/convolution.h"
+#include "tessera/ops/linear/convolution.h"
 
 namespace tessera {
 

@@ -3,27 +3,13 @@
 #include <algorithm>
 
 #include "tessera/base/thread_pool.h"
-#include "tessera/base/visit_dtype.h"
-#include "tessera/ops/scalar_fold.h"
+#include "tessera/ops/core/scalar_fold.h"
 #include "tessera/runtime/buffer.h"
 #include "tessera/runtime/gemm.h"
 #include "tessera/runtime/step_code.h"
 
 namespace tessera {
 namespace {
-
-template <class From, class To>
-To number(From x) {
-  if constexpr (std::is_same_v<From, To>) {
-    return x;
-  } else if constexpr (is_small_float<From>) {
-    return number<float, To>(static_cast<float>(x));
-  } else if constexpr (is_small_float<To>) {
-    return To(static_cast<float>(x));
-  } else {
-    return static_cast<To>(x);
-  }
-}
 
 template <class From, class To>
 constexpr bool kConverts =
@@ -88,7 +74,7 @@ void ConvWindows::pack_kernel(const From* rhs, To* kernel) const {
                           }
                           To* out = kernel + row * outputs;
                           for (int64_t o = 0; o < outputs; ++o)
-                            out[o] = number<From, To>(rhs[at + o * r.major]);
+                            out[o] = element_cast<To>(rhs[at + o * r.major]);
                         }
                       });
 }
@@ -125,7 +111,7 @@ void ConvWindows::lay_windows(const From* lhs, To* patches, const Tile& tile, in
       }
       if (inside) {
         const From* in = image + offset + first * l.minor;
-        for (int64_t i = 0; i < count; ++i) out[i] = number<From, To>(in[i * l.minor]);
+        for (int64_t i = 0; i < count; ++i) out[i] = element_cast<To>(in[i * l.minor]);
       } else {
         std::fill_n(out, count, To{});
       }
@@ -147,7 +133,7 @@ void ConvWindows::store(const From* sums, To* out, const Tile& tile) const {
       position /= shape_.dims[d].out;
     }
     const From* in = sums + row * shape_.outputs;
-    for (int64_t o = 0; o < shape_.outputs; ++o) out[at + o * y.minor] = number<From, To>(in[o]);
+    for (int64_t o = 0; o < shape_.outputs; ++o) out[at + o * y.minor] = element_cast<To>(in[o]);
   }
 }
 

@@ -7,17 +7,10 @@
 #include "tessera/base/error.h"
 #include "tessera/base/thread_pool.h"
 #include "tessera/codegen/compiler.h"
-#include "tessera/runtime/convolution.h"
 #include "tessera/runtime/copy.h"
 #include "tessera/runtime/routine_code.h"
 
 namespace tessera {
-namespace {
-
-// Here, since every program that runs something links this file.
-[[maybe_unused]] const bool installed = (install_convolution(make_convolution), true);
-
-}  // namespace
 
 using RoutineSource =
     std::function<std::vector<KernelCode>(std::span<const codegen::Routine> loops)>;
@@ -83,6 +76,9 @@ class ExecutableBuilder {
   }
   std::unique_ptr<StepCode> make(const DotStep& d, const Schedule& s) {
     return make_dot_code(d, s);
+  }
+  std::unique_ptr<StepCode> make(const ConvolutionStep& c, const Schedule& s) {
+    return make_convolution_code(c, s);
   }
   std::unique_ptr<StepCode> make(const CollectiveStep& c, const Schedule& s) {
     return make_collective_code(c, s);

@@ -34,7 +34,7 @@ TileChoice tile_choice(const char* text) {
 
 bool takes(TileChoice choice, DType dtype) {
   if (choice == TileChoice::kOff) return false;
-  return dtype == float16 || dtype == bfloat16 || (dtype == float32 && choice == TileChoice::kAll);
+  return is_half(dtype) || (dtype == float32 && choice == TileChoice::kAll);
 }
 
 bool wants_tiles(DType dtype) {

@@ -12,54 +12,6 @@
 namespace tessera {
 namespace {
 
-// Time of one result of a scalar op in a vectorised loop, roughly, in ns.
-double op_cost(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::kAdd:
-    case ScalarOp::kSub:
-    case ScalarOp::kMul:
-    case ScalarOp::kMin:
-    case ScalarOp::kMax:
-    case ScalarOp::kAnd:
-    case ScalarOp::kOr:
-    case ScalarOp::kXor:
-    case ScalarOp::kShl:
-    case ScalarOp::kShrLogical:
-    case ScalarOp::kShrArithmetic:
-    case ScalarOp::kNeg:
-    case ScalarOp::kAbs:
-    case ScalarOp::kNot:
-    case ScalarOp::kSign:
-    case ScalarOp::kFloor:
-    case ScalarOp::kCeil:
-    case ScalarOp::kRoundEven:
-    case ScalarOp::kRoundAway:
-    case ScalarOp::kFma:
-    case ScalarOp::kEq:
-    case ScalarOp::kNe:
-    case ScalarOp::kLt:
-    case ScalarOp::kLe:
-    case ScalarOp::kGt:
-    case ScalarOp::kGe:
-    case ScalarOp::kIsFinite:
-    case ScalarOp::kSelect:
-    case ScalarOp::kConvert:
-    case ScalarOp::kBitcast:
-    case ScalarOp::kComplex:
-    case ScalarOp::kReal:
-    case ScalarOp::kImag:
-    case ScalarOp::kPopcnt:
-    case ScalarOp::kClz:
-      return 0.04;
-    case ScalarOp::kDiv:
-    case ScalarOp::kSqrt:
-    case ScalarOp::kRsqrt:
-      return 0.25;
-    default:  // elementary functions, remainders, powers
-      return 1.0;
-  }
-}
-
 // Of one parallel index, in ns.
 double parallel_cost(const Kernel& kernel) {
   double inner = 0;
@@ -67,7 +19,7 @@ double parallel_cost(const Kernel& kernel) {
   inner /= static_cast<double>(std::max<size_t>(1, kernel.loops.size()));
   double ns = 0;
   for (const KernelNode& node : kernel.nodes) {
-    if (node.kind == NodeKind::kScalarOp) ns += op_cost(node.op);
+    if (node.kind == NodeKind::kScalarOp) ns += scalar_op_info(node.op).cost.ns;
     if (node.kind == NodeKind::kLoad)
       ns += 0.06 * static_cast<double>(itemsize(node.dtype)) + (node.dynamic.empty() ? 0 : 1);
   }

@@ -13,11 +13,9 @@
 namespace tessera {
 namespace {
 
-template <class T>
-inline constexpr bool kHalf = std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>;
 // What T is folded in.
 template <class T>
-using Wide = std::conditional_t<kHalf<T>, float, T>;
+using Wide = std::conditional_t<is_half_type<T>, float, T>;
 
 template <class T>
 using Bits = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
@@ -119,11 +117,11 @@ void reduce_block(std::byte* out, std::span<const std::byte* const> sources, int
   const auto count = static_cast<int64_t>(sources.size());
   // Scratch: pointers, the spare blocks of the tree, and the widened sources.
   const int64_t pointers = (count * 8 + 63) / 64 * 64;
-  const int64_t blocks = levels + (kHalf<T> ? count + 1 : 0);
+  const int64_t blocks = levels + (is_half_type<T> ? count + 1 : 0);
   std::byte* scratch = thread_scratch(pointers + blocks * n * static_cast<int64_t>(sizeof(W)));
   auto** in = reinterpret_cast<const W**>(scratch);
   auto* spare = reinterpret_cast<W*>(scratch + pointers);
-  if constexpr (kHalf<T>) {
+  if constexpr (is_half_type<T>) {
     W* wide = spare + levels * n;
     for (int64_t k = 0; k < count; ++k) {
       widen(reinterpret_cast<const T*>(sources[static_cast<size_t>(k)]), wide + k * n, n);
@@ -141,7 +139,7 @@ void reduce_block(std::byte* out, std::span<const std::byte* const> sources, int
 
 template <class T>
 BlockReducer choose(DType dtype, ReduceKind kind) {
-  constexpr bool kComplex = !std::is_arithmetic_v<T> && !kHalf<T>;
+  constexpr bool kComplex = !std::is_arithmetic_v<T> && !is_half_type<T>;
   constexpr bool kBitwise = std::is_integral_v<T>;
   using B = Bits<T>;
   switch (kind) {

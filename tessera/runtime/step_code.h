@@ -40,6 +40,8 @@ KernelSource process_kernels();
 std::unique_ptr<StepCode> make_kernel_code(const KernelStep& step, const Schedule& schedule,
                                            KernelCode code);
 std::unique_ptr<StepCode> make_dot_code(const DotStep& step, const Schedule& schedule);
+std::unique_ptr<StepCode> make_convolution_code(const ConvolutionStep& step,
+                                                const Schedule& schedule);
 std::unique_ptr<StepCode> make_collective_code(const CollectiveStep& step,
                                                const Schedule& schedule);
 std::unique_ptr<StepCode> make_call_code(const CallStep& step, const Schedule& schedule);

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "tessera/base/error.h"
-#include "tessera/ops/control.h"
-#include "tessera/ops/control_flow.h"
-#include "tessera/ops/manual_boundary.h"
+#include "tessera/ir/control_flow.h"
+#include "tessera/ir/op_def.h"
+#include "tessera/ops/control/control.h"
 #include "tessera/sharding/flatten_regions.h"
 
 namespace tessera {
@@ -49,12 +49,12 @@ Function on_finer_mesh(const Function& function, const AxisSizes& sizes) {
     if (type.sharding)
       type.sharding = std::make_shared<NamedSharding>(on_finer_mesh(*type.sharding, sizes));
   for (Op& op : out.ops) {
-    if (op.def == &full_to_shard_op || op.def == &shard_to_full_op)
+    if (std::holds_alternative<ManualBorder>(op.def->lower))
       sharding_error("jit",
                      "expected a program without shard_map where compute_as is given, got one{}; "
                      "give its mesh the wanted size instead",
                      op.source.empty() ? "" : " at " + op.source);
-    if (op.def == &sharding_constraint_op)
+    if (std::holds_alternative<Constraint>(op.def->lower))
       op.params = ShardingConstraintParams{
           on_finer_mesh(op.params.as<ShardingConstraintParams>().sharding, sizes)};
     op.params = map_control_regions(

@@ -1,9 +1,9 @@
 #include "tessera/sharding/flatten_regions.h"
 
 #include "tessera/ir/append_ops.h"
-#include "tessera/ops/control.h"
-#include "tessera/ops/control_flow.h"
-#include "tessera/ops/manual_boundary.h"
+#include "tessera/ir/control_flow.h"
+#include "tessera/ops/control/control.h"
+#include "tessera/ops/control/manual_boundary.h"
 
 namespace tessera {
 namespace {
@@ -21,13 +21,9 @@ class Flattener {
 
  private:
   ValueIds append_op(const Op& op, const Function& f, ValueIds operands) {
-    if (const auto* control = std::get_if<Control>(&op.def->lower)) {
-      if (control->kind == ControlKind::kCall) {
-        const FunctionRef callee = control->callee(op.params);
-        return append(*callee, operands);
-      }
-      if (op.def == &manual_computation_op) return append_manual(op, std::move(operands));
-    }
+    if (const FunctionRef callee = callee_of(op)) return append(*callee, operands);
+    if (std::holds_alternative<ManualRegion>(op.def->lower))
+      return append_manual(op, std::move(operands));
     std::vector<Type> types;
     for (ValueId v : op.results) types.push_back(f.types[v]);
     return out_.add_op(*op.def, map_control_regions(op, flatten_regions), std::move(operands),

@@ -3,9 +3,10 @@
 #include <unordered_map>
 
 #include "tessera/ir/append_ops.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/control.h"
-#include "tessera/ops/control_flow.h"
+#include "tessera/ir/control_flow.h"
+#include "tessera/ir/op_def.h"
+#include "tessera/ops/control/control.h"
+#include "tessera/ops/core/constant.h"
 #include "tessera/sharding/prune_control.h"
 
 namespace tessera {
@@ -26,15 +27,14 @@ class Merger {
 
  private:
   ValueIds append_op(const Op& op, const Function& f, ValueIds operands) {
-    const auto* control = std::get_if<Control>(&op.def->lower);
-    if (control && control->kind == ControlKind::kCall)
-      return append(*control->callee(op.params), operands);
+    if (const FunctionRef callee = callee_of(op)) return append(*callee, operands);
     Op merged{.def = op.def,
               .params = with_merged_regions(op),
               .operands = std::move(operands),
-              .source = op.source};
+              .source = op.source,
+              .reason = op.reason};
     const std::vector<Type> types = f.types_of(op.results);
-    if (has_effect(merged)) return add(std::move(merged), types);
+    if (has_effect(merged)) return out_.add_op(std::move(merged), types);
     const Literal* large = large_constant(merged);
     size_t key =
         hash_combine(std::hash<const void*>()(op.def),
@@ -48,14 +48,13 @@ class Merger {
         return other.results;
     }
     seen_.emplace(key, out_.ops.size());
-    return add(std::move(merged), types);
+    return out_.add_op(std::move(merged), types);
   }
 
   // A constant that takes longer to compare than it is worth; it is one with itself alone.
   static const Literal* large_constant(const Op& op) {
-    if (op.def != &constant_op) return nullptr;
-    const Literal& value = op.params.as<ConstantParams>().value;
-    return value.bytes() > kLargeBytes ? &value : nullptr;
+    const ConstantParams* constant = as_constant(op);
+    return constant && constant->value.bytes() > kLargeBytes ? &constant->value : nullptr;
   }
 
   static bool same_params(const Op& a, const Op& b, const Literal* large) {
@@ -65,15 +64,11 @@ class Merger {
   }
 
   static OpParams with_merged_regions(const Op& op) {
-    if (op.def != &manual_computation_op) return map_control_regions(op, merge_equal_ops);
+    if (!std::holds_alternative<ManualRegion>(op.def->lower))
+      return map_control_regions(op, merge_equal_ops);
     auto params = op.params.as<ManualComputationParams>();
     params.body = std::make_shared<const Function>(merge_equal_ops(*params.body));
     return params;
-  }
-
-  ValueIds add(Op op, std::span<const Type> types) {
-    return out_.add_op(*op.def, std::move(op.params), std::move(op.operands), types,
-                       std::move(op.source));
   }
 
   // Operands and params do not say whether a scalar is weak, or what a foreign program calls it.

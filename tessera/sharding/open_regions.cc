@@ -1,6 +1,6 @@
 #include "tessera/sharding/open_regions.h"
 
-#include "tessera/ops/control_flow.h"
+#include "tessera/ir/control_flow.h"
 
 namespace tessera {
 namespace {
@@ -24,13 +24,6 @@ class Opener {
   }
 
  private:
-  std::vector<Level> open_op(const Op& op) {
-    if (op.def == &scan_op) return open_scan(op);
-    if (op.def == &while_op) return open_while(op);
-    if (op.def == &case_op) return open_case(op);
-    return {};
-  }
-
   // A region whose inputs are entered by `from`.
   Level open_region(const Function& f, std::span<const ValueId> from) {
     std::vector<ValueId> values;
@@ -47,55 +40,38 @@ class Opener {
   static ValueId output(const Level& level, size_t k) {
     return level.values[level.function->outputs[k]];
   }
-  void tie(std::vector<ValueId> values, bool first_is_stacked = false) {
+  // What the values have in common they are; `first_is_stacked`: of the first only a row.
+  void tie(std::vector<ValueId> values, bool first_is_stacked) {
     std::vector<char> stacked(values.size(), false);
     stacked[0] = first_is_stacked;
     out_.ties.push_back({std::move(values), std::move(stacked)});
   }
 
-  std::vector<Level> open_scan(const Op& op) {
-    const auto& p = op.params.as<ScanParams>();
-    const auto consts = static_cast<size_t>(p.num_consts),
-               carries = static_cast<size_t>(p.num_carry);
-    Level body = open_region(*p.body, op.operands);
-    for (size_t k = 0; k < consts; ++k) tie({op.operands[k], input(body, k)});
-    for (size_t c = 0; c < carries; ++c)
-      tie({op.operands[consts + c], input(body, consts + c), output(body, c), op.results[c]});
-    for (size_t k = consts + carries; k < op.operands.size(); ++k)
-      tie({op.operands[k], input(body, k)}, true);
-    for (size_t r = carries; r < op.results.size(); ++r)
-      tie({op.results[r], output(body, r)}, true);
-    std::vector<Level> out;
-    out.push_back(std::move(body));
-    return out;
-  }
-
-  std::vector<Level> open_while(const Op& op) {
-    const auto& p = op.params.as<WhileParams>();
-    std::vector<Level> out;
-    out.push_back(open_region(*p.cond, op.operands));
-    out.push_back(open_region(*p.body, op.operands));
-    for (size_t c = 0; c < op.operands.size(); ++c)
-      tie({op.operands[c], input(out[0], c), input(out[1], c), output(out[1], c), op.results[c]});
-    return out;
-  }
-
-  std::vector<Level> open_case(const Op& op) {
-    const std::span<const ValueId> from(op.operands.begin() + 1, op.operands.end());
-    std::vector<Level> out;
-    for (const FunctionRef& branch : op.params.as<CaseParams>().branches)
-      out.push_back(open_region(*branch, from));
-    for (size_t k = 0; k < from.size(); ++k) {
-      std::vector<ValueId> values = {from[k]};
-      for (const Level& branch : out) values.push_back(input(branch, k));
-      tie(std::move(values));
+  std::vector<Level> open_op(const Op& op) {
+    if (!is_control_flow(op)) return {};
+    const ControlFlow flow = control_flow_of(op);
+    const std::span<const ValueId> entering =
+        std::span<const ValueId>(op.operands).subspan(flow.first_entering());
+    std::vector<Level> regions;
+    for (const FunctionRef& region : flow.regions)
+      regions.push_back(open_region(*region, entering.first(region->inputs.size())));
+    for (size_t k = 0; k < entering.size(); ++k) {
+      std::vector<ValueId> same = {entering[k]};
+      for (const Level& region : regions)
+        if (k < region.function->inputs.size()) same.push_back(input(region, k));
+      if (k >= flow.num_consts && !flow.is_scanned(k)) {
+        same.push_back(output(regions.back(), k - flow.num_consts));
+        same.push_back(op.results[k - flow.num_consts]);
+      }
+      tie(std::move(same), flow.is_scanned(k));
     }
-    for (size_t r = 0; r < op.results.size(); ++r) {
-      std::vector<ValueId> values = {op.results[r]};
-      for (const Level& branch : out) values.push_back(output(branch, r));
-      tie(std::move(values));
+    for (size_t r = flow.num_carry; r < op.results.size(); ++r) {
+      std::vector<ValueId> same = {op.results[r]};
+      for (size_t k = 0; k < regions.size(); ++k)
+        if (!flow.decides(k)) same.push_back(output(regions[k], r));
+      tie(std::move(same), flow.is_stacked(r));
     }
-    return out;
+    return regions;
   }
 
   OpenedRegions& out_;

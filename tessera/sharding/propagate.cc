@@ -3,16 +3,14 @@
 #include <algorithm>
 #include <deque>
 
+#include "tessera/ir/control_flow.h"
 #include "tessera/mesh/contrast.h"
-#include "tessera/ops/control.h"
-#include "tessera/ops/control_flow.h"
-#include "tessera/ops/manual_boundary.h"
+#include "tessera/ops/control/control.h"
+#include "tessera/ops/control/manual_boundary.h"
 #include "tessera/sharding/atoms.h"
 #include "tessera/sharding/flatten_regions.h"
 #include "tessera/sharding/open_regions.h"
 #include "tessera/sharding/projection.h"
-#include "tessera/sharding/prune_control.h"
-#include "tessera/sharding/split_constants.h"
 
 namespace tessera {
 namespace {
@@ -84,8 +82,7 @@ class Propagation {
     for (size_t i = 0; i < f_.ops.size(); ++i) {
       const Op& op = f_.ops[i];
       block_manual_axes(op);
-      if (const auto* constraint = std::get_if<Control>(&op.def->lower);
-          constraint && constraint->kind == ControlKind::kConstraint)
+      if (std::holds_alternative<Constraint>(op.def->lower))
         pin(op.results[0], op.params.as<ShardingConstraintParams>().sharding);
       if (op.def->factors && !op.operands.empty()) ops_[i] = make_op_state(op, uses);
     }
@@ -127,12 +124,12 @@ class Propagation {
   void block_manual_axes(const Op& op) {
     AtomSet manual = 0;
     for (ValueId v : op.operands) manual |= enter_region(v);
-    if (op.def == &full_to_shard_op || op.def == &shard_to_full_op) {
+    if (const auto* border = std::get_if<ManualBorder>(&op.def->lower)) {
       const auto& p = op.params.as<ManualBoundaryParams>();
       AtomSet axes = 0;
       for (const std::string& name : p.manual_axes)
         axes |= atom_set(mesh_.atoms(translate_axes("shard_map", {{name}}, p.mesh, mesh_.mesh())));
-      manual = op.def == &full_to_shard_op ? manual | axes : manual & ~axes;
+      manual = border->entering ? manual | axes : manual & ~axes;
     }
     for (ValueId v : op.results) values_[v].manual = manual;
   }
@@ -158,7 +155,7 @@ class Propagation {
       all_pass = all_pass && state.factors.factors[id].kind == FactorKind::kPass;
       state.broadcast = state.broadcast || (!in_operands[id] && state.factors.factors[id].size > 1);
     }
-    const bool border = op.def == &full_to_shard_op || op.def == &shard_to_full_op;
+    const auto* border = std::get_if<ManualBorder>(&op.def->lower);
     state.elementwise =
         all_pass && !state.broadcast && !op.operands.empty() &&
         (op.operands.size() == 1 || std::holds_alternative<Pointwise>(op.def->lower)) &&
@@ -170,7 +167,7 @@ class Propagation {
     if (border) {
       const auto& p = op.params.as<ManualBoundaryParams>();
       const TensorFactors& full =
-          op.def == &full_to_shard_op ? state.factors.operands[0] : state.factors.results[0];
+          border->entering ? state.factors.operands[0] : state.factors.results[0];
       for (size_t d = 0; d < full.size(); ++d)
         if (full[d].size() > 1)
           state.pinned[full[d][0]] = mesh_.atoms(translate_axes(
@@ -348,7 +345,7 @@ class Propagation {
 // Constraints written on the one mesh.
 Function on_one_mesh(Function f, const Mesh& mesh) {
   for (Op& op : f.ops) {
-    if (op.def == &sharding_constraint_op) {
+    if (std::holds_alternative<Constraint>(op.def->lower)) {
       const NamedSharding& sharding = op.params.as<ShardingConstraintParams>().sharding;
       if (!(sharding.mesh() == mesh))
         op.params = ShardingConstraintParams{translate("with_sharding_constraint", sharding, mesh)};
@@ -375,15 +372,17 @@ Function pin_outputs(Function f, const Mesh& mesh, const ShardingRequest& reques
 
 }  // namespace
 
+Function pin_shardings(const Function& function, const Mesh& mesh, const ShardingRequest& request) {
+  return pin_outputs(on_one_mesh(function, mesh), mesh, request);
+}
+
 Function propagate(const Function& function, const Mesh& mesh, const ShardingRequest& request) {
   const AtomMesh atoms(mesh);
-  const Function flat = pin_outputs(
-      on_one_mesh(split_constants(prune_control(flatten_regions(function))), mesh), mesh, request);
-  OpenedRegions opened = open_regions(flat);
+  OpenedRegions opened = open_regions(function);
   Propagation propagation(opened, atoms);
   for (size_t i = 0; i < request.inputs.size(); ++i)
     if (request.inputs[i])
-      propagation.pin(flat.inputs[i], translate("jit", *request.inputs[i], mesh));
+      propagation.pin(function.inputs[i], translate("jit", *request.inputs[i], mesh));
   propagation.run();
   for (size_t v = 0; v < opened.flat.types.size(); ++v)
     opened.flat.types[v].sharding = propagation.sharding(v);
@@ -400,9 +399,9 @@ Mesh program_mesh(const Function& function, const ShardingRequest& request) {
   };
   const std::function<void(const Function&)> collect = [&](const Function& f) {
     for (const Op& op : f.ops) {
-      if (op.def == &sharding_constraint_op)
+      if (std::holds_alternative<Constraint>(op.def->lower))
         add(inside, op.params.as<ShardingConstraintParams>().sharding.mesh());
-      if (op.def == &full_to_shard_op || op.def == &shard_to_full_op)
+      if (std::holds_alternative<ManualBorder>(op.def->lower))
         add(inside, op.params.as<ManualBoundaryParams>().mesh);
       for (const FunctionRef& region : control_regions(op)) collect(*region);
     }

@@ -36,6 +36,11 @@ struct ShardingRequest {
 // (from propagate) the same in another order.
 Mesh program_mesh(const Function& function, const ShardingRequest& request);
 
+// The function with its constraints written on `mesh`, and a constraint on each output that the
+// request gives a sharding. Before: flat (flatten_regions.h).
+Function pin_shardings(const Function& function, const Mesh& mesh, const ShardingRequest& request);
+
+// Before: flat, its constraints on `mesh` (pin_shardings).
 Function propagate(const Function& function, const Mesh& mesh, const ShardingRequest& request);
 
 }  // namespace tessera

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "tessera/ops/control_flow.h"
+#include "tessera/ir/control_flow.h"
+#include "tessera/ir/op_def.h"
 
 namespace tessera {
 namespace {
@@ -42,99 +43,65 @@ Function with_inputs(Function f, const std::vector<size_t>& inputs) {
 
 FunctionRef share(Function f) { return std::make_shared<const Function>(std::move(f)); }
 
-Pruned prune_scan(const Op& op, const std::vector<char>& live) {
-  const auto& p = op.params.as<ScanParams>();
-  const auto consts = static_cast<size_t>(p.num_consts), carries = static_cast<size_t>(p.num_carry);
-  const size_t outputs = p.body->outputs.size(), inputs = p.body->inputs.size();
+// The regions with only these results, and which of what enters them is read.
+struct Regions {
+  std::vector<Function> functions;
+  std::vector<char> used;
+};
+Regions prune_regions(const ControlFlow& flow, const std::vector<size_t>& results) {
+  Regions out;
+  out.used.assign(flow.body().inputs.size(), 0);
+  for (size_t k = 0; k < flow.regions.size(); ++k) {
+    out.functions.push_back(flow.decides(k) ? prune_control(*flow.regions[k])
+                                            : with_outputs(*flow.regions[k], results));
+    const std::vector<char> used = used_inputs(out.functions.back());
+    for (size_t i = 0; i < used.size(); ++i) out.used[i] = out.used[i] || used[i];
+  }
+  return out;
+}
+
+// A carry stays where its result is live or a trip reads it; what a trip reads for the carries that
+// stay is found by growing.
+Pruned prune(const Op& op, const std::vector<char>& live) {
+  ControlFlow flow = control_flow_of(op);
+  const size_t consts = flow.num_consts, carries = flow.num_carry;
   Pruned out;
   std::vector<char> invariant(carries, 0), kept(carries, 0);
   for (size_t c = 0; c < carries; ++c) {
-    invariant[c] = p.body->outputs[c] == p.body->inputs[consts + c];
+    invariant[c] = flow.has_constants && flow.body().outputs[c] == flow.body().inputs[consts + c];
     if (invariant[c] && live[c]) out.aliases.emplace_back(c, consts + c);
     kept[c] = !invariant[c] && live[c];
   }
-  Function body;
-  std::vector<char> used;
-  while (true) {
+  Regions regions;
+  for (bool grown = true; grown;) {
     out.results.clear();
-    for (size_t r = 0; r < outputs; ++r)
+    for (size_t r = 0; r < live.size(); ++r)
       if (r < carries ? kept[r] : live[r]) out.results.push_back(r);
-    body = with_outputs(*p.body, out.results);
-    used = used_inputs(body);
-    bool grown = false;
+    regions = prune_regions(flow, out.results);
+    grown = false;
     for (size_t c = 0; c < carries; ++c)
-      if (used[consts + c] && !invariant[c] && !kept[c]) kept[c] = 1, grown = true;
-    if (!grown) break;
+      if (regions.used[consts + c] && !invariant[c] && !kept[c]) kept[c] = 1, grown = true;
   }
-  ScanParams params = p;
+  std::vector<size_t> entering;
   for (size_t k = 0; k < consts; ++k)
-    if (used[k]) out.operands.push_back(k);
+    if (regions.used[k]) entering.push_back(k);
   for (size_t c = 0; c < carries; ++c)
-    if (invariant[c] && used[consts + c]) out.operands.push_back(consts + c);
-  params.num_consts = static_cast<int64_t>(out.operands.size());
+    if (invariant[c] && regions.used[consts + c]) entering.push_back(consts + c);
+  flow.num_consts = entering.size();
   for (size_t c = 0; c < carries; ++c)
-    if (kept[c]) out.operands.push_back(consts + c);
-  params.num_carry = static_cast<int64_t>(out.operands.size()) - params.num_consts;
-  for (size_t k = consts + carries; k < inputs; ++k)
-    if (used[k]) out.operands.push_back(k);
-  params.body = share(with_inputs(std::move(body), out.operands));
-  out.params = params;
-  return out;
-}
-
-Pruned prune_while(const Op& op, const std::vector<char>& live) {
-  const auto& p = op.params.as<WhileParams>();
-  const Function cond = prune_control(*p.cond);
-  std::vector<char> kept = used_inputs(cond);
-  for (size_t c = 0; c < kept.size(); ++c) kept[c] = kept[c] || live[c];
-  Pruned out;
-  Function body;
-  while (true) {
-    out.results.clear();
-    for (size_t c = 0; c < kept.size(); ++c)
-      if (kept[c]) out.results.push_back(c);
-    body = with_outputs(*p.body, out.results);
-    const std::vector<char> used = used_inputs(body);
-    bool grown = false;
-    for (size_t c = 0; c < kept.size(); ++c)
-      if (used[c] && !kept[c]) kept[c] = 1, grown = true;
-    if (!grown) break;
+    if (kept[c]) entering.push_back(consts + c);
+  flow.num_carry = entering.size() - flow.num_consts;
+  for (size_t k = consts + carries; k < regions.used.size(); ++k)
+    if (regions.used[k]) entering.push_back(k);
+  for (size_t k = 0; k < flow.regions.size(); ++k) {
+    std::vector<size_t> inputs = entering;
+    if (flow.decides(k)) inputs.resize(flow.num_consts + flow.num_carry);
+    flow.regions[k] = share(with_inputs(std::move(regions.functions[k]), inputs));
   }
-  out.operands = out.results;
-  out.params = WhileParams{share(with_inputs(cond, out.operands)),
-                           share(with_inputs(std::move(body), out.operands))};
+  out.params = with_control_flow(op, flow);
+  for (size_t k = 0; k < flow.first_entering(); ++k) out.operands.push_back(k);
+  for (size_t k : entering) out.operands.push_back(flow.first_entering() + k);
   return out;
-}
-
-Pruned prune_case(const Op& op, const std::vector<char>& live) {
-  const auto& p = op.params.as<CaseParams>();
-  Pruned out;
-  for (size_t r = 0; r < live.size(); ++r)
-    if (live[r]) out.results.push_back(r);
-  std::vector<Function> branches;
-  std::vector<char> used(op.operands.size() - 1, 0);
-  for (const FunctionRef& branch : p.branches) {
-    branches.push_back(with_outputs(*branch, out.results));
-    const std::vector<char> mine = used_inputs(branches.back());
-    for (size_t k = 0; k < used.size(); ++k) used[k] = used[k] || mine[k];
-  }
-  out.operands = {0};
-  std::vector<size_t> inputs;
-  for (size_t k = 0; k < used.size(); ++k) {
-    if (!used[k]) continue;
-    inputs.push_back(k);
-    out.operands.push_back(k + 1);
-  }
-  CaseParams params;
-  for (Function& branch : branches)
-    params.branches.push_back(share(with_inputs(std::move(branch), inputs)));
-  out.params = params;
-  return out;
-}
-
-Pruned prune(const Op& op, const std::vector<char>& live) {
-  if (op.def == &while_op) return prune_while(op, live);
-  return op.def == &scan_op ? prune_scan(op, live) : prune_case(op, live);
 }
 
 }  // namespace

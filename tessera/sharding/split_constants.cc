@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
-#include "tessera/ops/control_flow.h"
 
 namespace tessera {
 namespace {

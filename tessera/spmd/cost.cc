@@ -33,27 +33,6 @@ Link link_of(const Mesh& mesh) {
 
 }  // namespace
 
-int64_t bytes_sent(CollectiveKind kind, int64_t n, const Type& operand) {
-  const int64_t b = operand.bytes();
-  switch (kind) {
-    case CollectiveKind::kAllReduce:
-      return 2 * b * (n - 1) / n;
-    case CollectiveKind::kAllGather:
-      return b * (n - 1);
-    case CollectiveKind::kReduceScatter:
-    case CollectiveKind::kAllToAll:
-    case CollectiveKind::kRaggedAllToAll:
-      return b * (n - 1) / n;
-    case CollectiveKind::kPermute:
-    case CollectiveKind::kBroadcast:
-      return n > 1 ? b : 0;
-    case CollectiveKind::kAxisIndex:
-    case CollectiveKind::kCast:
-      return 0;
-  }
-  return 0;
-}
-
 double seconds_to_send(const Mesh& mesh, int64_t bytes, int64_t messages) {
   const Link link = link_of(mesh);
   return static_cast<double>(bytes) / link.bandwidth + static_cast<double>(messages) * link.latency;

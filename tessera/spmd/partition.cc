@@ -4,65 +4,70 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
+#include <optional>
+#include <utility>
 
 #include "tessera/ir/axis_env.h"
-#include "tessera/ops/broadcast.h"
-#include "tessera/ops/collectives.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/control.h"
-#include "tessera/ops/control_flow.h"
-#include "tessera/ops/elementwise.h"
-#include "tessera/ops/manual_boundary.h"
-#include "tessera/ops/reduce.h"
-#include "tessera/ops/reshape.h"
+#include "tessera/ir/control_flow.h"
+#include "tessera/ops/collectives/collectives.h"
+#include "tessera/ops/collectives/collectives_groups.h"
+#include "tessera/ops/control/manual_boundary.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/structural/reshape.h"
 #include "tessera/sharding/merge_equal_ops.h"
 #include "tessera/spmd/assignment.h"
 #include "tessera/spmd/partition_control.h"
-#include "tessera/spmd/reasons.h"
-#include "tessera/spmd/refine_mesh.h"
+#include "tessera/spmd/partition_state.h"
 #include "tessera/spmd/reshard.h"
 #include "tessera/spmd/shard_masks.h"
-#include "tessera/spmd/windows.h"
+#include "tessera/spmd/window_choice.h"
 #include "tessera/trace/trace.h"
 
 namespace tessera {
 namespace {
 
-// What a function and the regions inside it have in common.
-struct Program {
-  Program(const Function& f, const Mesh& mesh)
-      : user_mesh(mesh), user_atoms(mesh), mesh(refine_mesh(mesh, f), AtomMesh::Atoms::kAxes) {}
-  const Mesh user_mesh;
-  const AtomMesh user_atoms;
-  const AtomMesh mesh;
-  std::map<std::pair<const NamedSharding*, int64_t>, DimAtoms> declared;
-  std::vector<Reason> reasons;
-  std::vector<Note> notes;
-  std::set<std::string> noted;  // padding is told once
+// Where the shards of an op's operands and results are.
+class ShardContext final : public LocalContext {
+ public:
+  ShardContext(const PartitionedProgram& program, const Function& f, const Op& op,
+               const FactorAssignment& a)
+      : program_(program), f_(f), op_(op), a_(a) {
+    for (size_t r = 0; r < op.results.size(); ++r)
+      types_.push_back(program.local_type(f.types[op.results[r]], a.results[r]));
+  }
+  const Type& local_result(int r) const override { return types_[r]; }
+  const Type& global_operand(int k) const override { return f_.types[op_.operands[k]]; }
+  const Type& global_result(int r) const override { return f_.types[op_.results[r]]; }
+  Array result_offset(int r, int dim) const override {
+    return offset(types_[r].shape[dim], a_.results[r][dim]);
+  }
+  Array operand_offset(int k, int dim) const override {
+    const int64_t n = program_.mesh().size(a_.operands[k][dim]);
+    return offset(ceil_div(global_operand(k).shape[dim], n), a_.operands[k][dim]);
+  }
+
+ private:
+  Array offset(int64_t size, const AtomList& atoms) const {
+    if (atoms.empty()) return Array(Literal::scalar<int32_t>(0));
+    return lax::mul(atom_index(program_.mesh(), atoms),
+                    Array(Literal::scalar(static_cast<int32_t>(std::max<int64_t>(size, 1)))));
+  }
+  const PartitionedProgram& program_;
+  const Function& f_;
+  const Op& op_;
+  const FactorAssignment& a_;
+  std::vector<Type> types_;
 };
 
 class Partitioner {
  public:
-  Partitioner(const Function& f, Program& program)
+  Partitioner(const Function& f, PartitionedProgram& program)
       : f_(f),
         program_(program),
-        user_mesh_(program.user_mesh),
-        user_atoms_(program.user_atoms),
-        mesh_(program.mesh),
-        reasons_(program.reasons),
-        notes_(program.notes),
-        locals_(f.types.size()),
-        uses_(f.types.size(), 0),
-        moved_(f.types.size(), 0),
-        makers_(f.types.size(), nullptr),
-        trace_(f.name) {
-    for (const Op& op : f.ops) {
-      for (ValueId v : op.operands) ++uses_[v];
-      for (ValueId v : op.results) makers_[v] = &op;
-    }
-    for (ValueId v : f.outputs) ++uses_[v];
-  }
+        mesh_(program.mesh()),
+        values_(f),
+        locals_(values_.locals),
+        trace_(f.name) {}
 
   Partitioned run() {
     const AxisEnv::Scope scope(mesh_.mesh(), mesh_.mesh().axis_names(), /*check_vma=*/false);
@@ -79,15 +84,9 @@ class Partitioner {
     out.mesh = mesh_.mesh();
     for (ValueId v : f_.inputs) out.inputs.push_back(*f_.types[v].sharding);
     for (ValueId v : f_.outputs) out.outputs.push_back(*f_.types[v].sharding);
-    out.collectives = list_collectives(out.function, out.mesh, reasons_);
-    for (Collective& c : out.collectives) c.axes = user_names(c.axes);
-    // A region may have been partitioned more than once.
-    for (Note& note : notes_) {
-      const bool told = std::any_of(out.notes.begin(), out.notes.end(), [&](const Note& n) {
-        return n.op == note.op && n.source == note.source && n.text == note.text;
-      });
-      if (!told) out.notes.push_back(std::move(note));
-    }
+    out.collectives = list_collectives(out.function, out.mesh, program_.reasons);
+    for (Collective& c : out.collectives) c.axes = program_.user_names(c.axes);
+    out.notes = program_.take_notes();
     return out;
   }
 
@@ -105,39 +104,20 @@ class Partitioner {
   }
 
  private:
-  struct Local {
-    Array array;
-    DimAtoms dims;
-  };
-
   Function finish_trace(std::span<const Array> outputs) {
     Function out = trace_.finish(outputs);
     TESSERA_CHECK(trace_.captures().empty(), "partition captures nothing");
     return looked_behind_ ? remove_dead_ops(out) : out;
   }
 
-  // The sharding that propagation gave to a value, on the refined mesh.
-  DimAtoms declared(ValueId v) { return declared(f_.types[v]); }
-  DimAtoms declared(const Type& type) {
-    TESSERA_CHECK(type.sharding != nullptr, "partition needs a propagated function");
-    auto [it, is_new] = program_.declared.try_emplace({type.sharding.get(), type.rank()});
-    if (is_new)
-      it->second = mesh_.dims(translate("partition", *type.sharding, mesh_.mesh()), type.rank());
-    return it->second;
-  }
-
+  const DimAtoms& declared(ValueId v) { return program_.declared(f_.types[v]); }
   Type local_type(ValueId v, const DimAtoms& dims) const {
-    Type t = f_.types[v];
-    t.shape = local_shape(mesh_, t.shape, dims);
-    t.sharding = nullptr;
-    t.varying = mesh_.axis_names(mesh_.ordered(used_atoms(dims)));
-    std::sort(t.varying.begin(), t.varying.end());
-    return t;
+    return program_.local_type(f_.types[v], dims);
   }
 
   // The value under another sharding; equal requests share one resharding.
   Array as(ValueId v, const DimAtoms& dims, const Op& op, const std::string& why) {
-    const Local& local = locals_[v];
+    const LocalValues::Local& local = locals_[v];
     if (local.dims == dims) return local.array;
     auto [it, is_new] =
         resharded_.try_emplace({v, std::vector<AtomList>(dims.begin(), dims.end())});
@@ -149,25 +129,12 @@ class Partitioner {
                 const Op& op, const std::string& why) {
     if (from == to) return x;
     const std::vector<ReshardStep> plan = plan_reshard(mesh_, global.shape, global.dtype, from, to);
-    const std::string text = fmt::format("{}: {} to {}", why, spec_text(from), spec_text(to));
+    const std::string text =
+        fmt::format("{}: {} to {}", why, program_.spec_text(from), program_.spec_text(to));
     int64_t moved = 0;
     for (const ReshardStep& step : plan) moved += step.bytes;
-    if (!plan.empty() && used_atoms(from) && !used_atoms(to) && moved > 0) {
-      // Weights are gathered for a product on purpose, and gains or biases to be repeated in
-      // something larger; elsewhere it is hardly meant, unless it is small.
-      const bool repeated = op.def == &broadcast_in_dim_op &&
-                            f_.types[op.results[0]].shape.elements() > global.shape.elements();
-      constexpr int64_t kSmall = 64 << 10;
-      const bool warning =
-          !repeated && moved >= kSmall && !std::holds_alternative<Library>(op.def->lower);
-      notes_.push_back(
-          {warning, std::string(op.def->name), op.source,
-           fmt::format("{} gathers {} whole on every device ({} bytes each)", why, describe(global),
-                       moved),
-           op.def == &sharding_constraint_op
-               ? "constrain to a spec that keeps the mesh axes, such as " + spec_text(from)
-               : "keep the dimension unsharded, or constrain the operand to another sharding"});
-    }
+    if (!plan.empty() && used_atoms(from) && !used_atoms(to) && moved > 0)
+      program_.note_gather(op, f_, global, from, moved, why);
     return with_reason({std::string(op.def->name), op.source, text},
                        [&] { return apply_reshard(mesh_, global.shape, plan, x); });
   }
@@ -175,42 +142,33 @@ class Partitioner {
   // Collectives bound by `bind_ops` are there for this reason.
   template <class F>
   Array with_reason(Reason reason, F&& bind_ops) {
-    const size_t outer = reason_;
-    reasons_.push_back(std::move(reason));
-    reason_ = reasons_.size();
-    const SourceScope scope(reason_mark(reason_));
+    const int32_t outer = std::exchange(reason_, add_reason(std::move(reason)));
+    trace_.set_reason(reason_);
     Array out = bind_ops();
-    reason_ = outer;
+    trace_.set_reason(reason_ = outer);
     return out;
+  }
+  int32_t add_reason(Reason reason) {
+    program_.reasons.push_back(std::move(reason));
+    return static_cast<int32_t>(program_.reasons.size());
   }
 
   void visit(const Op& op) {
-    if (const auto* control = std::get_if<Control>(&op.def->lower)) {
-      switch (control->kind) {
-        case ControlKind::kConstraint:
-          return visit_constraint(op);
-        case ControlKind::kManualComputation:
-          return visit_border(op);
-        case ControlKind::kIdentity:
-          break;
-        case ControlKind::kWhile:
-        case ControlKind::kScan:
-        case ControlKind::kCase:
-          return visit_control(op);
-        default:
-          sharding_error(
-              op.def->name,
-              "expected an op that can be partitioned over {}, got {}; run it on one device",
-              user_mesh_, op.def->name);
-      }
-    }
+    if (std::holds_alternative<Constraint>(op.def->lower)) return visit_constraint(op);
+    if (std::holds_alternative<ManualBorder>(op.def->lower)) return visit_border(op);
+    if (is_control_flow(op)) return visit_control(op);
+    TESSERA_CHECK(!callee_of(op) && !std::holds_alternative<ManualRegion>(op.def->lower),
+                  "partition needs a function without calls and manual computations");
     if (!op.def->factors) return visit_replicated(op);
     const std::vector<Type> operands = f_.types_of(op.operands), results = f_.types_of(op.results);
     Factors factors = op.def->factors(operands, results, op.params);
     forbid_uneven(op, factors);
-    const FactorAssignment a = choose_assignment(
-        mesh_, factors, operands, results, shardings(op.operands), declared_shardings(op.results));
-    if (visit_windows(op, factors, operands, results, a)) return;
+    const std::vector<TensorSharding> wanted = declared_shardings(op.results);
+    const FactorAssignment a = choose_assignment(mesh_, factors, operands, results,
+                                                 values_.shardings(op.operands), wanted);
+    if (std::optional<WindowChoice> windows =
+            choose_windows(mesh_, values_, op, factors, a, wanted))
+      return move_rows(op, *windows);
     std::vector<Array> local;
     for (size_t k = 0; k < op.operands.size(); ++k)
       local.push_back(
@@ -226,7 +184,7 @@ class Partitioner {
       Array operand(size_t k, const DimAtoms& dims) override {
         return p_.as(op_.operands[k], dims, op_, fmt::format("operand {} of {}", k, op_.def->name));
       }
-      DimAtoms declared(const Type& type) override { return p_.declared(type); }
+      DimAtoms declared(const Type& type) override { return p_.program_.declared(type); }
       Function region(const Function& region, std::span<const Type> types,
                       const std::vector<DimAtoms>& inputs,
                       const std::vector<DimAtoms>& outputs) override {
@@ -244,91 +202,10 @@ class Partitioner {
     partition_control(op, f_, rules);
   }
 
-  // Whether sending rows where they are needed is cheaper than what `other` does; then the op is
-  // rebuilt so.
-  bool visit_windows(const Op& op, const Factors& factors, const std::vector<Type>& operands,
-                     const std::vector<Type>& results, const FactorAssignment& other) {
-    const auto* map = std::get_if<IndexMap>(&op.def->lower);
-    if (!map || results.size() != 1) return false;
-    const std::vector<TensorSharding> in = shardings(op.operands),
-                                      out = declared_shardings(op.results);
-    const FactorAssignment a = assign_factors(mesh_, factors, in, out, {.cut_windows = true});
-    if (!cuts_windows(factors, a)) return false;
-    const WindowRequest plain{map->map(op.params, operands, results), operands, a.operands,
-                              results[0], a.results[0]};
-    // What the operands were moved for is not needed where the op looks behind them.
-    int64_t behind_cost = 0;
-    for (ValueId v : op.operands)
-      if (uses_[v] == 1) behind_cost += moved_[v];
-    int64_t least =
-        behind_cost + assignment_cost(mesh_, factors, other, operands, results, in, out);
-    std::optional<WindowPlan> best;
-    WindowRequest request;
-    ValueIds sources;
-    auto consider = [&](const WindowRequest& r, const ValueIds& from, int64_t beside) {
-      std::optional<WindowPlan> plan = plan_windows(mesh_, r);
-      if (!plan) return;
-      FactorAssignment b = a;
-      b.results[0] = plan->result_dims;
-      b.reduced = plan->reduced;
-      const int64_t cost =
-          plan->cost + beside + assignment_cost(mesh_, factors, b, operands, results, in, out);
-      if (cost > least) return;
-      least = cost;
-      best = std::move(plan);
-      request = r;
-      sources = from;
-    };
-    consider(plain, op.operands, behind_cost);
-    WindowRequest summed = plain;
-    summed.partial = true;
-    consider(summed, op.operands, behind_cost);
-    WindowRequest composed = plain;
-    ValueIds behind = op.operands;
-    if (look_behind(composed, behind)) consider(composed, behind, 0);
-    if (!best) return false;
-    moved_[op.results[0]] = best->cost;
+  void move_rows(const Op& op, const WindowChoice& choice) {
+    const auto& [plan, request, sources] = choice;
+    values_.moved[op.results[0]] = plan.cost;
     looked_behind_ = looked_behind_ || sources != op.operands;
-    move_rows(op, *best, request, sources);
-    return true;
-  }
-  static bool cuts_windows(const Factors& factors, const FactorAssignment& a) {
-    for (size_t id = 0; id < factors.factors.size(); ++id)
-      if (!a.axes[id].empty() && (factors.factors[id].kind == FactorKind::kPermutation ||
-                                  factors.factors[id].kind == FactorKind::kNeedReplication))
-        return true;
-    return false;
-  }
-
-  // Slices and reversals that only this op reads become part of its map: roll is a concatenation of
-  // two slices, and moves rows once.
-  bool look_behind(WindowRequest& request, ValueIds& values) {
-    bool found = false;
-    for (IndexPiece& piece : request.mapping.pieces) {
-      const auto k = static_cast<size_t>(piece.operand);
-      while (uses_[values[k]] == 1 && makers_[values[k]]) {
-        const Op& maker = *makers_[values[k]];
-        const auto* map = std::get_if<IndexMap>(&maker.def->lower);
-        if (!map || maker.operands.size() != 1 || maker.results.size() != 1) break;
-        const ValueId source = maker.operands[0];
-        const std::vector<Type> from = f_.types_of(maker.operands), to = f_.types_of(maker.results);
-        const IndexMapping inner = map->map(maker.params, from, to);
-        if (!compose_windows(inner, piece)) break;
-        values[k] = source;
-        request.operands[k] = from[0];
-        request.operand_dims[k] = locals_[source].dims;
-        found = true;
-      }
-      // Halves of one array are pieces of one operand.
-      const auto first = std::find(values.begin(), values.end(), values[k]) - values.begin();
-      if (request.operand_dims[first] == request.operand_dims[k])
-        piece.operand = static_cast<int>(first);
-    }
-    return found;
-  }
-
-  void move_rows(const Op& op, const WindowPlan& plan, const WindowRequest& request,
-                 const ValueIds& sources) {
     std::vector<Array> local;
     for (size_t k = 0; k < sources.size(); ++k)
       local.push_back(as(sources[k], request.operand_dims[k], op,
@@ -363,82 +240,38 @@ class Partitioner {
     }
   }
 
-  std::vector<TensorSharding> shardings(std::span<const ValueId> values) const {
-    std::vector<TensorSharding> out;
-    for (ValueId v : values) out.push_back({locals_[v].dims, f_.types[v].elements()});
-    return out;
-  }
   std::vector<TensorSharding> declared_shardings(std::span<const ValueId> values) {
     std::vector<TensorSharding> out;
     for (ValueId v : values) out.push_back({declared(v), f_.types[v].elements()});
     return out;
   }
 
-  class Context final : public LocalContext {
-   public:
-    Context(const Partitioner& p, const Op& op, const FactorAssignment& a) : p_(p), op_(op), a_(a) {
-      for (size_t r = 0; r < op.results.size(); ++r)
-        types_.push_back(p.local_type(op.results[r], a.results[r]));
-    }
-    const Type& local_result(int r) const override { return types_[r]; }
-    const Type& global_operand(int k) const override { return p_.f_.types[op_.operands[k]]; }
-    const Type& global_result(int r) const override { return p_.f_.types[op_.results[r]]; }
-    Array result_offset(int r, int dim) const override {
-      return offset(types_[r].shape[dim], a_.results[r][dim]);
-    }
-    Array operand_offset(int k, int dim) const override {
-      const int64_t n = p_.mesh_.size(a_.operands[k][dim]);
-      return offset(ceil_div(global_operand(k).shape[dim], n), a_.operands[k][dim]);
-    }
-
-   private:
-    Array offset(int64_t size, const AtomList& atoms) const {
-      if (atoms.empty()) return Array(Literal::scalar<int32_t>(0));
-      return lax::mul(atom_index(p_.mesh_, atoms),
-                      Array(Literal::scalar(static_cast<int32_t>(std::max<int64_t>(size, 1)))));
-    }
-    const Partitioner& p_;
-    const Op& op_;
-    const FactorAssignment& a_;
-    std::vector<Type> types_;
-  };
-
   std::vector<Array> rebuild(const Op& op, const FactorAssignment& a, std::vector<Array> local) {
     const OpParams params = on_this_mesh(op);
-    const bool is_user_collective = std::holds_alternative<CollectiveLowering>(op.def->lower);
     std::optional<SourceScope> scope;
-    if (is_user_collective) {
-      reasons_.push_back({op.source.empty() ? std::string(op.def->name) : op.source, op.source,
-                          "called by the program"});
-      scope.emplace(reason_mark(reasons_.size()));
-    } else if (!op.source.empty()) {
-      scope.emplace(op.source);
-    }
-    const Context context(*this, op, a);
-    return op.def->localize ? op.def->localize(local, params, context)
-                            : tessera::bind(*op.def, params, local);
+    const bool is_user_collective = std::holds_alternative<CollectiveLowering>(op.def->lower);
+    if (is_user_collective)
+      trace_.set_reason(add_reason({op.source.empty() ? std::string(op.def->name) : op.source,
+                                    op.source, "called by the program"}));
+    if (!op.source.empty()) scope.emplace(op.source);
+    const ShardContext context(program_, f_, op, a);
+    std::vector<Array> out = op.def->localize ? op.def->localize(local, params, context)
+                                              : tessera::bind(*op.def, params, local);
+    trace_.set_reason(reason_);
+    return out;
   }
 
   // Collectives of manual computations name the user's mesh: the same axes on the refined one.
   OpParams on_this_mesh(const Op& op) const {
     if (!std::holds_alternative<CollectiveLowering>(op.def->lower)) return op.params;
-    std::vector<Attribute> fields = op.params.fields();
-    const Mesh* from = nullptr;
-    for (const Attribute& field : fields)
-      if (const auto* mesh = std::get_if<Mesh>(&field)) from = mesh;
-    if (!from || *from == mesh_.mesh()) return op.params;
-    for (Attribute& field : fields)
-      if (auto* axes = std::get_if<std::vector<std::string>>(&field)) {
-        std::vector<AxisRef> refs;
-        for (const std::string& name : *axes) refs.push_back({name});
-        std::vector<std::string> names;
-        for (const AxisRef& ref : translate_axes(op.def->name, refs, *from, mesh_.mesh()))
-          names.push_back(ref.name);
-        *axes = names;
-      }
-    for (Attribute& field : fields)
-      if (std::holds_alternative<Mesh>(field)) field = mesh_.mesh();
-    return op.params.with_fields(fields);
+    const CollectiveInfo info = collective_info(op);
+    if (info.mesh == mesh_.mesh()) return op.params;
+    std::vector<AxisRef> refs;
+    for (const std::string& name : info.axes) refs.push_back({name});
+    std::vector<std::string> names;
+    for (const AxisRef& ref : translate_axes(op.def->name, refs, info.mesh, mesh_.mesh()))
+      names.push_back(ref.name);
+    return with_axes(op, mesh_.mesh(), names);
   }
 
   // Completes partial results, and gives each result the sharding it was declared with.
@@ -485,8 +318,7 @@ class Partitioner {
           dims.push_back(std::to_string(d));
     return fmt::format("{} {} dimension{} {} of operand 0, cut over '{}'", op.def->name,
                        kVerbs[static_cast<size_t>(factors.combiner)], dims.size() == 1 ? "" : "s",
-                       fmt::join(dims, " and "),
-                       fmt::join(user_names(mesh_.axis_names(mesh_.ordered(a.reduced))), "', '"));
+                       fmt::join(dims, " and "), fmt::join(program_.user_names(a.reduced), "', '"));
   }
 
   Array reduce_partial(const Op& op, const Factors& factors, const FactorAssignment& a, size_t r,
@@ -524,7 +356,6 @@ class Partitioner {
   std::vector<Array> reduce_gathered(const Op& op, const FactorAssignment& a,
                                      std::vector<Array> partial) {
     const AtomList over = mesh_.ordered(a.reduced);
-    const auto& p = op.params.as<ReduceParams>();
     std::vector<Array> operands;
     for (const Array& x : partial) {
       const Reason reason{std::string(op.def->name), op.source,
@@ -540,13 +371,12 @@ class Partitioner {
     }
     for (size_t k = partial.size(); k < op.operands.size(); ++k)
       operands.push_back(locals_[op.operands[k]].array);
-    ReduceParams again = p;
-    again.dims = {0};
-    return tessera::bind(reduce_op, again, operands);
+    const auto& fold = std::get<Reduce>(op.def->lower);
+    return tessera::bind(*op.def, fold.over(op.params, {0}), operands);
   }
 
   void visit_constraint(const Op& op) {
-    const Local& x = locals_[op.operands[0]];
+    const LocalValues::Local& x = locals_[op.operands[0]];
     const DimAtoms wanted = declared(op.results[0]);
     locals_[op.results[0]] = {
         reshard(x.array, f_.types[op.operands[0]], x.dims, wanted, op, "constraint"), wanted};
@@ -557,7 +387,7 @@ class Partitioner {
   // axes first.
   void visit_border(const Op& op) {
     const auto& p = op.params.as<ManualBoundaryParams>();
-    const bool entering = op.def == &full_to_shard_op;
+    const bool entering = std::get<ManualBorder>(op.def->lower).entering;
     const ValueId full = entering ? op.operands[0] : op.results[0],
                   shard = entering ? op.results[0] : op.operands[0];
     const DimAtoms inside = entering ? declared(shard) : locals_[shard].dims;
@@ -601,53 +431,16 @@ class Partitioner {
   }
 
   void note_padding(ValueId v, std::string_view op, const std::string& source) {
-    const Type& global = f_.types[v];
-    const DimAtoms& dims = locals_[v].dims;
-    for (size_t d = 0; d < dims.size(); ++d) {
-      const int64_t n = mesh_.size(dims[d]), extent = global.shape[d],
-                    padded = ceil_div(extent, n) * n;
-      if (padded == extent) continue;
-      const std::string text = fmt::format(
-          "dimension {} of {} is cut into {} shards of {}: {} of {} rows of storage are padding", d,
-          describe(global), n, padded / n, padded - extent, padded);
-      if (program_.noted.insert(text).second)
-        notes_.push_back(
-            {false, std::string(op), source, text, fmt::format("make it a multiple of {}", n)});
-    }
-  }
-
-  // Axes of the refined mesh by the names of the user's: "x/0" is "x:(1)2".
-  std::vector<std::string> user_names(const std::vector<std::string>& axes) const {
-    std::vector<AxisRef> refs;
-    for (const std::string& axis : axes) refs.push_back({axis});
-    return user_atoms_.axis_names(
-        user_atoms_.atoms(translate_axes("partition", refs, mesh_.mesh(), user_mesh_)));
-  }
-
-  std::string spec_text(const DimAtoms& dims) const {
-    std::vector<std::string> parts;
-    for (const AtomList& d : dims) {
-      const std::vector<std::string> names = user_names(mesh_.axis_names(d));
-      parts.push_back(names.empty()       ? "None"
-                      : names.size() == 1 ? "'" + names[0] + "'"
-                                          : fmt::format("('{}')", fmt::join(names, "', '")));
-    }
-    return fmt::format("({}{})", fmt::join(parts, ", "), parts.size() == 1 ? "," : "");
+    program_.note_padding(f_.types[v], locals_[v].dims, op, source);
   }
 
   const Function& f_;
-  Program& program_;
-  const Mesh& user_mesh_;
-  const AtomMesh& user_atoms_;
+  PartitionedProgram& program_;
   const AtomMesh& mesh_;
-  std::vector<Reason>& reasons_;
-  std::vector<Note>& notes_;
-  std::vector<Local> locals_;
-  std::vector<int> uses_;          // of each value
-  std::vector<int64_t> moved_;     // what moving its rows has cost
-  std::vector<const Op*> makers_;  // null for inputs
+  LocalValues values_;
+  std::vector<LocalValues::Local>& locals_;
   std::map<std::pair<ValueId, std::vector<AtomList>>, Array> resharded_;
-  size_t reason_ = 0;
+  int32_t reason_ = 0;
   bool looked_behind_ = false;  // what is behind may have no user any more
   FunctionTrace trace_;
 };
@@ -655,7 +448,7 @@ class Partitioner {
 }  // namespace
 
 Partitioned partition(const Function& propagated, const Mesh& mesh) {
-  Program program(propagated, mesh);
+  PartitionedProgram program(propagated, mesh);
   return Partitioner(propagated, program).run();
 }
 

@@ -2,8 +2,9 @@
 
 #include <optional>
 
-#include "tessera/ops/control_flow.h"
-#include "tessera/ops/source_scope.h"
+#include "tessera/ir/control_flow.h"
+#include "tessera/ir/op_def.h"
+#include "tessera/ops/core/source_scope.h"
 
 namespace tessera {
 namespace {
@@ -52,67 +53,54 @@ Function settled_region(const Function& region, ControlPartition& partition,
   }
 }
 
-void partition_scan(const Op& op, ControlPartition& partition) {
-  ScanParams p = op.params.as<ScanParams>();
-  const auto consts = static_cast<size_t>(p.num_consts), carries = static_cast<size_t>(p.num_carry);
-  const Function& body = *p.body;
-  const std::vector<DimAtoms> inputs = declared(partition, body, body.inputs);
-  std::vector<DimAtoms> outputs = declared(partition, body, body.outputs);
-  for (size_t c = 0; c < carries; ++c) outputs[c] = inputs[consts + c];
-  std::vector<Array> operands;
+// What an operand of the regions is cut like, and its type on a shard.
+struct Entering {
+  std::vector<DimAtoms> dims;
   std::vector<Type> types;
-  for (size_t k = 0; k < inputs.size(); ++k) {
-    const bool scanned = k >= consts + carries;
-    operands.push_back(partition.operand(k, scanned ? with_rows(inputs[k]) : inputs[k]));
-    types.push_back(local_type(operands.back()));
-    if (scanned) types.back().shape.erase(types.back().shape.begin());
-  }
-  p.body = share(settled_region(body, partition, types, consts, carries, inputs, outputs));
-  const std::vector<Array> results = bind_at(op, p, operands);
-  for (size_t r = 0; r < results.size(); ++r)
-    partition.settle(r, results[r], r < carries ? outputs[r] : with_rows(outputs[r]));
-}
+};
 
-void partition_while(const Op& op, ControlPartition& partition) {
-  const auto& p = op.params.as<WhileParams>();
-  const std::vector<DimAtoms> carry = declared(partition, *p.body, p.body->inputs);
-  std::vector<Array> operands;
-  std::vector<Type> types;
-  for (size_t k = 0; k < carry.size(); ++k) {
-    operands.push_back(partition.operand(k, carry[k]));
-    types.push_back(local_type(operands.back()));
-  }
-  Function body = settled_region(*p.body, partition, types, 0, carry.size(), carry, carry);
-  Function cond = partition.region(*p.cond, types, carry, {DimAtoms{}});
-  const std::vector<Array> results =
-      bind_at(op, WhileParams{share(std::move(cond)), share(std::move(body))}, operands);
-  for (size_t r = 0; r < results.size(); ++r) partition.settle(r, results[r], carry[r]);
-}
-
-void partition_case(const Op& op, const Function& f, ControlPartition& partition) {
-  const auto& p = op.params.as<CaseParams>();
-  const std::vector<DimAtoms> inputs = declared(partition, *p.branches[0], p.branches[0]->inputs),
-                              outputs = declared(partition, f, op.results);
-  std::vector<Array> operands = {partition.operand(0, {})};
-  std::vector<Type> types;
-  for (size_t k = 0; k < inputs.size(); ++k) {
-    operands.push_back(partition.operand(k + 1, inputs[k]));
-    types.push_back(local_type(operands.back()));
-  }
-  CaseParams local;
-  for (const FunctionRef& branch : p.branches)
-    local.branches.push_back(share(partition.region(*branch, types, inputs, outputs)));
-  const std::vector<Array> results = bind_at(op, local, operands);
-  for (size_t r = 0; r < results.size(); ++r) partition.settle(r, results[r], outputs[r]);
+// The body first: its carries may vary over more than what they start with.
+void partition_loop(ControlFlow& flow, ControlPartition& partition, Entering& entering,
+                    const std::vector<DimAtoms>& outputs) {
+  flow.regions.back() =
+      share(settled_region(flow.body(), partition, entering.types, flow.num_consts, flow.num_carry,
+                           entering.dims, outputs));
+  if (!flow.has_condition()) return;
+  const size_t inputs = flow.regions[0]->inputs.size();
+  flow.regions[0] = share(partition.region(
+      *flow.regions[0], std::span(entering.types).first(inputs),
+      {entering.dims.begin(), entering.dims.begin() + static_cast<int64_t>(inputs)}, {DimAtoms{}}));
 }
 
 }  // namespace
 
 void partition_control(const Op& op, const Function& f, ControlPartition& partition) {
-  if (op.def == &scan_op) return partition_scan(op, partition);
-  if (op.def == &while_op) return partition_while(op, partition);
-  TESSERA_CHECK(op.def == &case_op, "{} is no control flow", op.def->name);
-  partition_case(op, f, partition);
+  ControlFlow flow = control_flow_of(op);
+  const Function& body = flow.body();
+  Entering entering{.dims = declared(partition, body, body.inputs)};
+  std::vector<Array> operands;
+  for (size_t k = 0; k < flow.first_entering(); ++k)  // a branch's index
+    operands.push_back(partition.operand(k, {}));
+  for (size_t k = 0; k < entering.dims.size(); ++k) {
+    const DimAtoms& dims = entering.dims[k];
+    operands.push_back(
+        partition.operand(flow.first_entering() + k, flow.is_scanned(k) ? with_rows(dims) : dims));
+    Type& type = entering.types.emplace_back(local_type(operands.back()));
+    if (flow.is_scanned(k)) type.shape.erase(type.shape.begin());
+  }
+  // The ways of a branch come to the sharding of its results; a loop's results to that of its body.
+  std::vector<DimAtoms> outputs =
+      flow.is_loop() ? declared(partition, body, body.outputs) : declared(partition, f, op.results);
+  for (size_t c = 0; c < flow.num_carry; ++c) outputs[c] = entering.dims[flow.num_consts + c];
+  if (flow.is_loop()) {
+    partition_loop(flow, partition, entering, outputs);
+  } else {
+    for (FunctionRef& way : flow.regions)
+      way = share(partition.region(*way, entering.types, entering.dims, outputs));
+  }
+  const std::vector<Array> results = bind_at(op, with_control_flow(op, flow), operands);
+  for (size_t r = 0; r < results.size(); ++r)
+    partition.settle(r, results[r], flow.is_stacked(r) ? with_rows(outputs[r]) : outputs[r]);
 }
 
 }  // namespace tessera

@@ -1,6 +1,6 @@
-// Reasons: why each collective of a partitioned program is there. While ops are bound for a reason,
-// their source holds its number; when the function is finished the collectives are listed, each
-// with its reason, and sources are those of the user's program again.
+// Reasons: why each collective of a partitioned program is there. What the partitioner adds for a
+// reason has its number (Op::reason); when the function is finished its collectives are listed,
+// each with its reason.
 #pragma once
 
 #include <string>
@@ -14,10 +14,8 @@ struct Reason {
   std::string op, source, text;
 };
 
-// What a SourceScope says while ops are bound for reasons[number - 1].
-std::string reason_mark(size_t number);
-
 // The collectives of the function and its regions, in program order; `axes` of the function's mesh.
+// Ops with a reason, reasons[number - 1], get its op as their source, and lose the number.
 std::vector<Collective> list_collectives(Function& function, const Mesh& mesh,
                                          const std::vector<Reason>& reasons);
 

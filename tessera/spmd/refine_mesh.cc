@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "tessera/ops/control_flow.h"
-#include "tessera/ops/manual_boundary.h"
+#include "tessera/ir/control_flow.h"
+#include "tessera/ops/control/manual_boundary.h"
 #include "tessera/sharding/atoms.h"
 
 namespace tessera {
@@ -28,7 +28,7 @@ void find_cuts(const Mesh& mesh, const Function& f, AxisCuts& cuts) {
   }
   for (const Op& op : f.ops) {
     for (const FunctionRef& region : control_regions(op)) find_cuts(mesh, *region, cuts);
-    if (op.def != &full_to_shard_op && op.def != &shard_to_full_op) continue;
+    if (!std::holds_alternative<ManualBorder>(op.def->lower)) continue;
     const auto& p = op.params.as<ManualBoundaryParams>();
     std::vector<AxisRef> axes;
     for (const std::string& name : p.manual_axes) axes.push_back({name});

@@ -4,13 +4,12 @@
 
 #include <algorithm>
 
-#include "tessera/ir/format.h"
 #include "tessera/ir/op_def.h"
-#include "tessera/ops/collectives.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/elementwise.h"
-#include "tessera/ops/pad.h"
-#include "tessera/ops/slice.h"
+#include "tessera/ops/collectives/collectives.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/structural/pad.h"
+#include "tessera/ops/structural/slice.h"
 
 namespace tessera {
 

@@ -2,12 +2,12 @@
 
 #include <limits>
 
-#include "tessera/ops/broadcast.h"
-#include "tessera/ops/compare.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/elementwise.h"
-#include "tessera/ops/reduce.h"
-#include "tessera/ops/select.h"
+#include "tessera/ops/core/compare.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/core/select.h"
+#include "tessera/ops/reductions/reduce.h"
+#include "tessera/ops/structural/broadcast.h"
 #include "tessera/spmd/reshard.h"
 
 namespace tessera {

@@ -5,17 +5,17 @@
 #include <complex>
 #include <numeric>
 
-#include "tessera/ops/broadcast.h"
-#include "tessera/ops/collectives.h"
-#include "tessera/ops/compare.h"
-#include "tessera/ops/concatenate.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/convert.h"
-#include "tessera/ops/elementwise.h"
-#include "tessera/ops/pad.h"
-#include "tessera/ops/reshape.h"
-#include "tessera/ops/select.h"
-#include "tessera/ops/slice.h"
+#include "tessera/ops/collectives/collectives.h"
+#include "tessera/ops/core/compare.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/core/select.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/concatenate.h"
+#include "tessera/ops/structural/pad.h"
+#include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/slice.h"
 #include "tessera/spmd/reshard.h"
 
 namespace tessera {

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tessera/ops/control.h"
-#include "tessera/ops/control_flow.h"
+#include "tessera/ir/control_flow.h"
+#include "tessera/ir/op_def.h"
+#include "tessera/ops/control/control.h"
 
 namespace tessera {
 namespace {
@@ -80,39 +81,25 @@ class Evaluator {
 
   std::vector<DeviceLiterals> run_op(const Op& op, const std::vector<DeviceLiterals>& operands) {
     if (is_control_flow(op)) return run_control_flow(op, operands);
+    if (const FunctionRef callee = callee_of(op)) return run(*callee, operands);
+    if (std::holds_alternative<ManualRegion>(op.def->lower))
+      return run_manual(op.params.as<ManualComputationParams>(), operands);
     if (op.def->evaluate_spmd) return op.def->evaluate_spmd(operands, op.params, mesh_);
-    if (op.def->evaluate) return run_each(op, operands);
-    const auto* control = std::get_if<Control>(&op.def->lower);
-    TESSERA_CHECK(control != nullptr, "{}.{} has no evaluation", op.def->dialect, op.def->name);
-    switch (control->kind) {
-      case ControlKind::kCall:
-        return run(*control->callee(op.params), operands);
-      case ControlKind::kManualComputation:
-        return run_manual(op.params.as<ManualComputationParams>(), operands);
-      case ControlKind::kWhile:
-      case ControlKind::kScan:
-      case ControlKind::kCase:
-      case ControlKind::kCallback:
-      case ControlKind::kConstraint:
-      case ControlKind::kIdentity:
-        break;
-    }
-    TESSERA_CHECK(false, "{}.{} has no evaluation", op.def->dialect, op.def->name);
-    __builtin_unreachable();
+    TESSERA_CHECK(op.def->evaluate, "{}.{} has no evaluation", op.def->dialect, op.def->name);
+    return run_each(op, operands);
   }
 
   // Devices walk through loops and branches together, for a region may hold collectives.
   std::vector<DeviceLiterals> run_control_flow(const Op& op,
                                                const std::vector<DeviceLiterals>& operands) {
-    if (op.def == &while_op) return run_while(op.params.as<WhileParams>(), operands);
-    if (op.def == &scan_op) return run_scan(op.params.as<ScanParams>(), operands);
-    const auto& p = op.params.as<CaseParams>();
+    const ControlFlow flow = control_flow_of(op);
+    if (flow.is_loop()) return run_loop(op, flow, operands);
     const Literal index = agreed(op, operands[0]);
     int64_t chosen =
         index.dtype() == bool_ ? static_cast<int64_t>(*index.data<bool>()) : *index.data<int32_t>();
-    const auto last = static_cast<int64_t>(p.branches.size()) - 1;
+    const auto last = static_cast<int64_t>(flow.regions.size()) - 1;
     if (chosen < 0 || chosen > last) chosen = last;
-    return run(*p.branches[static_cast<size_t>(chosen)], {operands.begin() + 1, operands.end()});
+    return run(*flow.regions[static_cast<size_t>(chosen)], {operands.begin() + 1, operands.end()});
   }
 
   // What decides where a program goes on is the same on every device.
@@ -125,42 +112,38 @@ class Evaluator {
     return value[0];
   }
 
-  std::vector<DeviceLiterals> run_while(const WhileParams& p, std::vector<DeviceLiterals> carry) {
-    const Op op{.def = &while_op};
-    while (*agreed(op, run(*p.cond, carry)[0]).data<bool>()) carry = run(*p.body, carry);
-    return carry;
+  std::vector<DeviceLiterals> run_loop(const Op& op, const ControlFlow& flow,
+                                       const std::vector<DeviceLiterals>& operands) {
+    const Function& body = flow.body();
+    const size_t fixed = flow.num_consts + flow.num_carry;
+    // What a trip is given: constants, carry, rows.
+    std::vector<DeviceLiterals> state(operands.begin(), operands.begin() + fixed);
+    std::vector<DeviceLiterals> stacked;
+    for (size_t r = flow.num_carry; r < body.outputs.size(); ++r) {
+      Type type = body.type(body.outputs[r]);
+      type.shape.insert(type.shape.begin(), flow.trip_count.value());
+      DeviceLiterals& rows = stacked.emplace_back();
+      for (int64_t d = 0; d < devices_; ++d) rows.emplace_back(type.dtype, type.shape);
+    }
+    for (int64_t trip = 0; !flow.trip_count || trip < *flow.trip_count; ++trip) {
+      if (flow.has_condition() && !*agreed(op, run(*flow.regions[0], state)[0]).data<bool>()) break;
+      const int64_t at = flow.reverse ? *flow.trip_count - 1 - trip : trip;
+      std::vector<DeviceLiterals> inputs = state;
+      for (size_t k = fixed; k < operands.size(); ++k) inputs.push_back(rows(operands[k], at));
+      std::vector<DeviceLiterals> out = run(body, inputs);
+      for (size_t c = 0; c < flow.num_carry; ++c) state[flow.num_consts + c] = std::move(out[c]);
+      for (size_t y = 0; y < stacked.size(); ++y) set_rows(stacked[y], at, out[flow.num_carry + y]);
+    }
+    state.erase(state.begin(), state.begin() + flow.num_consts);
+    state.insert(state.end(), stacked.begin(), stacked.end());
+    return state;
   }
 
-  std::vector<DeviceLiterals> run_scan(const ScanParams& p,
-                                       const std::vector<DeviceLiterals>& operands) {
-    const auto consts = static_cast<int64_t>(p.num_consts), carries = p.num_carry;
-    std::vector<DeviceLiterals> carry(operands.begin() + consts,
-                                      operands.begin() + consts + carries);
-    std::vector<DeviceLiterals> ys;
-    for (size_t r = static_cast<size_t>(carries); r < p.body->outputs.size(); ++r) {
-      Type type = p.body->type(p.body->outputs[r]);
-      type.shape.insert(type.shape.begin(), p.length);
-      DeviceLiterals& y = ys.emplace_back();
-      for (int64_t d = 0; d < devices_; ++d) y.emplace_back(type.dtype, type.shape);
+  void set_rows(DeviceLiterals& x, int64_t at, const DeviceLiterals& rows) const {
+    for (int64_t d = 0; d < devices_; ++d) {
+      const int64_t bytes = rows[d].elements() * itemsize(rows[d].dtype());
+      std::memcpy(x[d].mutable_raw() + at * bytes, rows[d].raw(), static_cast<size_t>(bytes));
     }
-    for (int64_t i = 0; i < p.length; ++i) {
-      const int64_t at = p.reverse ? p.length - 1 - i : i;
-      std::vector<DeviceLiterals> args(operands.begin(), operands.begin() + consts);
-      args.insert(args.end(), carry.begin(), carry.end());
-      for (size_t k = static_cast<size_t>(consts + carries); k < operands.size(); ++k)
-        args.push_back(rows(operands[k], at));
-      std::vector<DeviceLiterals> out = run(*p.body, args);
-      for (size_t y = 0; y < ys.size(); ++y)
-        for (int64_t d = 0; d < devices_; ++d) {
-          const Literal& row = out[static_cast<size_t>(carries) + y][d];
-          const int64_t bytes = row.elements() * itemsize(row.dtype());
-          std::memcpy(ys[y][d].mutable_raw() + at * bytes, row.raw(), static_cast<size_t>(bytes));
-        }
-      out.resize(static_cast<size_t>(carries));
-      carry = std::move(out);
-    }
-    carry.insert(carry.end(), ys.begin(), ys.end());
-    return carry;
   }
 
   // Row `at` of every device's array; devices that share an array share its rows.

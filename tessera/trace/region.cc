@@ -1,6 +1,6 @@
 #include "tessera/trace/region.h"
 
-#include "tessera/ops/reduce.h"
+#include "tessera/ops/reductions/reduce.h"
 
 namespace tessera::lax {
 

@@ -8,7 +8,7 @@
 #include "tessera/ir/format.h"
 #include "tessera/ir/op_def.h"
 #include "tessera/mesh/contrast.h"
-#include "tessera/ops/control.h"
+#include "tessera/ops/control/control.h"
 #include "tessera/trace/trace.h"
 
 namespace tessera {

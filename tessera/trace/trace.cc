@@ -4,7 +4,7 @@
 #include <cstring>
 #include <optional>
 
-#include "tessera/ops/constant.h"
+#include "tessera/ops/core/constant.h"
 
 namespace tessera {
 namespace {
@@ -67,7 +67,7 @@ std::vector<Array> FunctionTrace::record(const OpDef& def, OpParams params,
   if (records_ == Records::kDependent &&
       std::none_of(operands.begin(), operands.end(), [&](const Array& x) { return owns(x); }))
     return outside([&] { return tessera::bind(def, std::move(params), operands); });
-  if (&def == &constant_op) return {tracer(constant(std::move(params)))};
+  if (is_constant(def)) return {tracer(constant(std::move(params)))};
   ValueIds ids;
   std::vector<Type> types;
   types.reserve(operands.size());
@@ -77,8 +77,12 @@ std::vector<Array> FunctionTrace::record(const OpDef& def, OpParams params,
   }
   params = retyped_params(def, types, params);
   const std::vector<Type> result_types = infer_types(def, types, params);
-  const ValueIds results = function_.add_op(def, std::move(params), std::move(ids), result_types,
-                                            SourceScope::current());
+  const ValueIds results = function_.add_op({.def = &def,
+                                             .params = std::move(params),
+                                             .operands = std::move(ids),
+                                             .source = SourceScope::current(),
+                                             .reason = reason_},
+                                            result_types);
   std::vector<Array> out;
   out.reserve(results.size());
   for (ValueId id : results) out.push_back(tracer(id));

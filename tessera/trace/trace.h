@@ -20,9 +20,9 @@
 #include "tessera/ir/array.h"
 #include "tessera/ir/function.h"
 #include "tessera/ir/op_def.h"
-#include "tessera/ops/regions.h"
-#include "tessera/ops/source_scope.h"
-#include "tessera/ops/tracer.h"
+#include "tessera/ops/control/region_transforms.h"
+#include "tessera/ops/core/source_scope.h"
+#include "tessera/ops/core/tracer.h"
 
 namespace tessera {
 
@@ -54,6 +54,8 @@ class FunctionTrace final : public Trace {
     return fn();
   }
   bool owns(const Array& array) const;
+  // The ops recorded from here on are there for this reason (Op::reason).
+  void set_reason(int32_t reason) { reason_ = reason; }
 
   // Arrays of outside that were used: the inputs after the declared ones.
   const std::vector<Array>& captures() const { return captures_; }
@@ -78,6 +80,7 @@ class FunctionTrace final : public Trace {
   std::shared_ptr<TraceState> state_ = std::make_shared<TraceState>();
   Trace* outer_;
   const Records records_;
+  int32_t reason_ = 0;
   Function function_;
   std::vector<Array> captures_;
   std::vector<ValueId> captured_ids_;

@@ -1,6 +1,6 @@
 #include "tessera/transform/batch.h"
 
-#include "tessera/ops/source_scope.h"
+#include "tessera/ops/core/source_scope.h"
 
 namespace tessera {
 

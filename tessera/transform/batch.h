@@ -1,8 +1,8 @@
 // Batching: a Function over every example of a mapped dimension at once, by the rules of its ops.
 #pragma once
 
-#include "tessera/ops/batch_axis.h"
-#include "tessera/ops/regions.h"
+#include "tessera/ops/control/region_transforms.h"
+#include "tessera/ops/core/batch_axis.h"
 
 namespace tessera {
 

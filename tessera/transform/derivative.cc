@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "tessera/ir/axis_env.h"
-#include "tessera/ops/collectives.h"
-#include "tessera/ops/elementwise.h"
+#include "tessera/ops/collectives/collectives.h"
+#include "tessera/ops/core/elementwise.h"
 #include "tessera/trace/trace.h"
 
 namespace tessera {

@@ -6,7 +6,7 @@
 // transpose_function walks that one backwards. An undefined Array is a symbolic zero everywhere.
 #pragma once
 
-#include "tessera/ops/regions.h"
+#include "tessera/ops/control/region_transforms.h"
 
 namespace tessera {
 

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
 
 #include "tessera/base/visit_dtype.h"
 #include "tessera/fusion/kernel_body.h"
+#include "tests/ops/apply_scalar.h"
 
 namespace tessera::codegen::testing {
 namespace {
@@ -160,238 +160,25 @@ Num convert(Num n, DType to) {
   return rounded(r);
 }
 
-int64_t integer_op(ScalarOp op, DType dtype, int64_t a, int64_t b) {
-  const int bits = static_cast<int>(itemsize(dtype)) * 8;
-  const bool is_signed = tessera::is_signed(dtype);
-  const uint64_t mask = bits == 64 ? ~0ULL : (1ULL << bits) - 1;
-  const uint64_t ua = static_cast<uint64_t>(a) & mask, ub = static_cast<uint64_t>(b) & mask;
-  auto less = [&](int64_t x, int64_t y) {
-    return is_signed ? x < y : static_cast<uint64_t>(x) < static_cast<uint64_t>(y);
-  };
-  switch (op) {
-    case ScalarOp::kAdd:
-      return static_cast<int64_t>(ua + ub);
-    case ScalarOp::kSub:
-      return static_cast<int64_t>(ua - ub);
-    case ScalarOp::kMul:
-      return static_cast<int64_t>(ua * ub);
-    case ScalarOp::kDiv:
-      if (b == 0) return -1;
-      if (is_signed && b == -1) return static_cast<int64_t>(0 - ua);
-      return is_signed ? a / b : static_cast<int64_t>(ua / ub);
-    case ScalarOp::kRem:
-      if (b == 0) return a;
-      if (is_signed && b == -1) return 0;
-      return is_signed ? a % b : static_cast<int64_t>(ua % ub);
-    case ScalarOp::kMin:
-      return less(a, b) ? a : b;
-    case ScalarOp::kMax:
-      return less(a, b) ? b : a;
-    case ScalarOp::kPow: {
-      if (is_signed && b < 0) return a == 1 ? 1 : a == -1 ? (b % 2 ? -1 : 1) : 0;
-      uint64_t r = 1, s = ua;
-      for (uint64_t e = ub; e; e >>= 1, s *= s) r = e & 1 ? r * s : r;
-      return static_cast<int64_t>(r);
-    }
-    case ScalarOp::kAnd:
-      return a & b;
-    case ScalarOp::kOr:
-      return a | b;
-    case ScalarOp::kXor:
-      return a ^ b;
-    case ScalarOp::kShl:
-      return ub >= static_cast<uint64_t>(bits) ? 0 : static_cast<int64_t>(ua << ub);
-    case ScalarOp::kShrLogical:
-      return ub >= static_cast<uint64_t>(bits) ? 0 : static_cast<int64_t>(ua >> ub);
-    case ScalarOp::kShrArithmetic: {
-      int64_t s = bits == 64 ? static_cast<int64_t>(ua)
-                             : static_cast<int64_t>(ua << (64 - bits)) >> (64 - bits);
-      return s >> std::min<uint64_t>(ub, 63);
-    }
-    case ScalarOp::kNeg:
-      return static_cast<int64_t>(0 - ua);
-    case ScalarOp::kNot:
-      return dtype == bool_ ? !a : ~a;
-    case ScalarOp::kAbs:
-      return is_signed && a < 0 ? static_cast<int64_t>(0 - ua) : a;
-    case ScalarOp::kSign:
-      return is_signed ? (a > 0) - (a < 0) : a != 0;
-    case ScalarOp::kPopcnt:
-      return __builtin_popcountll(ua);
-    case ScalarOp::kClz:
-      return ua ? __builtin_clzll(ua) - (64 - bits) : bits;
-    case ScalarOp::kEq:
-      return a == b;
-    case ScalarOp::kNe:
-      return a != b;
-    case ScalarOp::kLt:
-      return less(a, b);
-    case ScalarOp::kLe:
-      return !less(b, a);
-    case ScalarOp::kGt:
-      return less(b, a);
-    case ScalarOp::kGe:
-      return !less(a, b);
-    default:
-      ADD_FAILURE() << "integer " << scalar_op_name(op);
-      return 0;
-  }
-}
-
-Real sign_of(Real x) { return std::isnan(x) || x == 0 ? x : std::copysign(Real{1}, x); }
-
-// The rules of IEEE 754 for float64: in long double first, the result would be rounded twice.
-std::optional<double> float64_op(ScalarOp op, double a, double b) {
-  switch (op) {
-    case ScalarOp::kAdd:
-      return a + b;
-    case ScalarOp::kSub:
-      return a - b;
-    case ScalarOp::kMul:
-      return a * b;
-    case ScalarOp::kDiv:
-      return a / b;
-    case ScalarOp::kSqrt:
-      return std::sqrt(a);
-    default:
-      return std::nullopt;
-  }
-}
-
-Real real_op(ScalarOp op, Real a, Real b, Real c) {
-  switch (op) {
-    case ScalarOp::kAdd:
-      return a + b;
-    case ScalarOp::kSub:
-      return a - b;
-    case ScalarOp::kMul:
-      return a * b;
-    case ScalarOp::kDiv:
-      return a / b;
-    case ScalarOp::kRem:
-      return std::fmod(a, b);
-    case ScalarOp::kMin:
-      return std::isnan(a) ? a : std::isnan(b) ? b : std::min(a, b);
-    case ScalarOp::kMax:
-      return std::isnan(a) ? a : std::isnan(b) ? b : std::max(a, b);
-    case ScalarOp::kPow:
-      return std::pow(a, b);
-    case ScalarOp::kAtan2:
-      return std::atan2(a, b);
-    case ScalarOp::kNeg:
-      return -a;
-    case ScalarOp::kAbs:
-      return std::fabs(a);
-    case ScalarOp::kSign:
-      return sign_of(a);
-    case ScalarOp::kSqrt:
-      return std::sqrt(a);
-    case ScalarOp::kRsqrt:
-      return 1 / std::sqrt(a);
-    case ScalarOp::kFloor:
-      return std::floor(a);
-    case ScalarOp::kCeil:
-      return std::ceil(a);
-    case ScalarOp::kRoundEven:
-      return std::nearbyint(a);
-    case ScalarOp::kRoundAway:
-      return std::round(a);
-    case ScalarOp::kExp:
-      return std::exp(a);
-    case ScalarOp::kLog:
-      return std::log(a);
-    case ScalarOp::kLog1p:
-      return std::log1p(a);
-    case ScalarOp::kSin:
-      return std::sin(a);
-    case ScalarOp::kCos:
-      return std::cos(a);
-    case ScalarOp::kTanh:
-      return std::tanh(a);
-    case ScalarOp::kErf:
-      return std::erf(a);
-    case ScalarOp::kFma:
-      return std::fma(a, b, c);
-    default:
-      ADD_FAILURE() << "float " << scalar_op_name(op);
-      return 0;
-  }
-}
+// float16 and bfloat16 are float32 in registers.
+DType held_as(DType dtype) { return is_half(dtype) ? float32 : dtype; }
 
 Num apply(ScalarOp op, DType result, std::span<const Num> args) {
-  Num r{result};
-  const Num& a = args[0];
-  const Num& b = args[args.size() > 1 ? 1 : 0];
-  switch (op) {
-    case ScalarOp::kSelect:
-      return a.i ? args[1] : args[2];
-    case ScalarOp::kConvert:
-      return convert(a, result);
-    case ScalarOp::kBitcast: {
-      std::byte bytes[16];
-      write(a, bytes);
-      return read(result, bytes);
-    }
-    case ScalarOp::kComplex:
-      r.re = a.re;
-      r.im = b.re;
-      return r;
-    case ScalarOp::kReal:
-    case ScalarOp::kImag:
-      r.re = op == ScalarOp::kReal ? a.re : a.im;
-      return r;
-    case ScalarOp::kIsFinite:
-      r.i = std::isfinite(a.re);
-      return r;
-    default:
-      break;
+  if (op == ScalarOp::kConvert) return convert(args[0], result);
+  if (op == ScalarOp::kBitcast) {
+    std::byte bytes[16];
+    write(args[0], bytes);
+    return read(result, bytes);
   }
-  if (!is_real(a.dtype)) {
-    if (a.dtype == bool_ && (op == ScalarOp::kAdd || op == ScalarOp::kMax)) op = ScalarOp::kOr;
-    if (a.dtype == bool_ && (op == ScalarOp::kMul || op == ScalarOp::kMin)) op = ScalarOp::kAnd;
-    r.i = integer_op(op, a.dtype, a.i, b.i);
-    return rounded(r);
+  std::vector<Scalar> held;
+  for (Num arg : args) {
+    arg.dtype = held_as(arg.dtype);
+    held.push_back({.dtype = arg.dtype});
+    write(arg, held.back().bytes.data());
   }
-  switch (op) {
-    case ScalarOp::kEq:
-    case ScalarOp::kNe:
-      r.i = (a.re == b.re && a.im == b.im) == (op == ScalarOp::kEq);
-      return r;
-    case ScalarOp::kLt:
-      r.i = a.re < b.re;
-      return r;
-    case ScalarOp::kLe:
-      r.i = a.re <= b.re;
-      return r;
-    case ScalarOp::kGt:
-      r.i = a.re > b.re;
-      return r;
-    case ScalarOp::kGe:
-      r.i = a.re >= b.re;
-      return r;
-    default:
-      break;
-  }
-  if (is_complex(a.dtype)) {
-    const std::complex<Real> x(a.re, a.im), y(b.re, b.im);
-    const std::complex<Real> z = op == ScalarOp::kAdd   ? x + y
-                                 : op == ScalarOp::kSub ? x - y
-                                 : op == ScalarOp::kMul ? x * y
-                                 : op == ScalarOp::kDiv ? x / y
-                                                        : -x;
-    r.re = z.real();
-    r.im = z.imag();
-    return rounded(r);
-  }
-  if (a.dtype == float64 && result == float64) {
-    const auto exact = float64_op(op, static_cast<double>(a.re), static_cast<double>(b.re));
-    if (exact) {
-      r.re = *exact;
-      return r;
-    }
-  }
-  r.re = real_op(op, a.re, b.re, args.size() > 2 ? args[2].re : 0);
-  return rounded(r);
+  Num out = read(held_as(result), apply_scalar(op, held_as(result), held).bytes.data());
+  out.dtype = result;
+  return out;
 }
 
 class Interpreter {
@@ -453,12 +240,15 @@ class Interpreter {
                                         ScalarOp::kMax, ScalarOp::kAnd, ScalarOp::kOr};
     if (r.kind < ReduceKind::kArgMin) {
       const Num args[] = {acc[0], x[0]};
-      if (!is_real(acc[0].dtype))
-        return {apply(kOps[static_cast<int>(r.kind)], acc[0].dtype, args)};
-      // Sums are exact to long double: the kernel's order is its own.
       Num out = acc[0];
-      if (is_complex(out.dtype)) return {apply(kOps[static_cast<int>(r.kind)], out.dtype, args)};
-      out.re = real_op(kOps[static_cast<int>(r.kind)], acc[0].re, x[0].re, 0);
+      // Sums are exact to long double: the kernel's order is its own.
+      if (is_floating(out.dtype) && r.kind == ReduceKind::kSum) {
+        out.re = acc[0].re + x[0].re;
+      } else if (is_floating(out.dtype) && r.kind == ReduceKind::kProduct) {
+        out.re = acc[0].re * x[0].re;
+      } else {
+        out = apply(kOps[static_cast<int>(r.kind)], out.dtype, args);
+      }
       return {out};
     }
     const ScalarProgram body = record_body(*r.body);

@@ -11,7 +11,7 @@
 #include <limits>
 
 #include "kernel_builder.h"
-#include "tessera/fusion/kernel_body.h"
+#include "tessera/ir/scalar_op.h"
 
 namespace tessera::codegen::testing {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "kernel_builder.h"
 #include "tessera/base/visit_dtype.h"
-#include "tessera/fusion/kernel_body.h"
+#include "tessera/ir/scalar_op.h"
 
 namespace tessera::codegen::testing {
 namespace {
@@ -187,10 +187,42 @@ TEST(Ops, Comparisons) {
   for (ScalarOp op : {kEq, kNe, kLt, kLe, kGt, kGe}) {
     for (int d = 0; d < kNumDTypes; ++d) {
       const DType dtype = static_cast<DType>(d);
-      if (!is_complex(dtype) || op <= kNe) check_op(op, dtype, bool_, 2);
+      if (dtype_kinds::contains(scalar_op_info(op).kinds, dtype)) check_op(op, dtype, bool_, 2);
     }
   }
   for (DType d : kFloats) check_op(kIsFinite, d, bool_, 1);
+}
+
+// No row of scalar_ops.def says of a kind of dtype that it has no code for.
+TEST(Ops, EveryRowHasCodeForItsKinds) {
+  constexpr ScalarOp kAll[] = {
+#define SCALAR_OP(op, ...) op,
+#include "tessera/ir/scalar_ops.def"
+#undef SCALAR_OP
+  };
+  for (ScalarOp op : kAll) {
+    const ScalarOpInfo& info = scalar_op_info(op);
+    const bool tests = info.signature == ScalarSignature::kPredicate ||
+                       info.signature == ScalarSignature::kComparison;
+    const bool maps = info.signature == ScalarSignature::kUnary ||
+                      info.signature == ScalarSignature::kBinary ||
+                      info.signature == ScalarSignature::kTernary;
+    for (int d = 0; d < kNumDTypes && (tests || maps); ++d) {
+      const auto dtype = static_cast<DType>(d);
+      if (!dtype_kinds::contains(info.kinds, dtype)) continue;
+      const DType result = tests ? bool_ : dtype;
+      KernelMaker m;
+      const int x = m.buffer(dtype, 16), z = m.buffer(result, 16, BufferKind::kOutput);
+      m.k.parallel = {16};
+      m.loop({});
+      const int a = m.load(x, {0, {1}, {}});
+      KernelNode node{NodeKind::kScalarOp, result, op};
+      node.args.assign(static_cast<size_t>(info.arity()), a);
+      m.store(z, {0, {1}, {}}, m.add(std::move(node)));
+      verify(m.k);
+      EXPECT_NO_THROW(compilers()[0]->compile(m.k)) << info.name << " of " << dtype;
+    }
+  }
 }
 
 TEST(Ops, Bools) {

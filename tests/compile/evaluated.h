@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "tessera/compile/pipeline.h"
-#include "tessera/ops/convert.h"
+#include "tessera/ops/core/convert.h"
 #include "tessera/trace/evaluate.h"
 #include "tests/compile/devices.h"
 

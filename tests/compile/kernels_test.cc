@@ -199,8 +199,7 @@ int for_each_extent(auto visit) {
   int count = 0;
   for (const OpDef* def : all_ops()) {
     if (!def->samples || !def->evaluate || !def->factors ||
-        std::holds_alternative<CollectiveLowering>(def->lower) ||
-        std::holds_alternative<Control>(def->lower))
+        std::holds_alternative<CollectiveLowering>(def->lower) || !is_computed(def->lower))
       continue;
     // Elementwise ops are one op to everything but the code of an element.
     const size_t most = std::holds_alternative<Pointwise>(def->lower) ? 1 : 3;

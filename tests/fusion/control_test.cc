@@ -1,12 +1,11 @@
 // Fusion of loops and branches: what becomes constant, what varies between devices, what is
 // dropped. Every schedule is run by the interpreter and compared with the evaluator.
-#include "tessera/fusion/control.h"
-
 #include <gmock/gmock.h>
 
 #include "fusion_testing.h"
+#include "tessera/fusion/control_steps.h"
 #include "tessera/ir/axis_env.h"
-#include "tessera/ops/collectives.h"
+#include "tessera/ops/collectives/collectives.h"
 #include "tests/trace/control_flow.h"
 
 namespace tessera::fusion_testing {
@@ -129,7 +128,7 @@ const Mesh line = Mesh::abstract({4}, {"x"});
 
 // Input k varies over axes[k].
 Schedule check_on(const Function& f, const std::vector<AxisList>& axes) {
-  const Schedule schedule = fuse(f, line, {.input_axes = axes});
+  const Schedule schedule = fuse(simplified(f), line, {.input_axes = axes});
   std::vector<std::vector<Literal>> instances;
   std::vector<DeviceLiterals> devices;
   uint32_t seed = 1;
@@ -192,7 +191,7 @@ TEST(FuseControl, RefusesConditionsThatDifferBetweenDevices) {
   });
   auto message = [](const Function& f, std::vector<AxisList> axes) -> std::string {
     try {
-      fuse(f, line, {.input_axes = std::move(axes)});
+      fuse(simplified(f), line, {.input_axes = std::move(axes)});
     } catch (const UserError& e) {
       return e.what();
     }

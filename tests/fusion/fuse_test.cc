@@ -3,7 +3,7 @@
 #include <ctime>
 
 #include "fusion_testing.h"
-#include "tessera/ops/concatenate.h"
+#include "tessera/ops/structural/concatenate.h"
 
 namespace tessera::fusion_testing {
 namespace {
@@ -327,9 +327,10 @@ TEST(Fuse, ConstantsAndPassedThroughInputs) {
 
 TEST(Fuse, LargeOutputsAreStreamed) {
   const Function f = trace({f32({1024, 1024})}, [](const Arrays& x) { return Arrays{x[0] * 2}; });
-  EXPECT_FALSE(std::get<KernelStep>(fuse(f, Mesh()).steps[0]).kernel.streaming_stores);
-  EXPECT_TRUE(std::get<KernelStep>(fuse(f, Mesh(), {.last_level_cache = 4 << 20}).steps[0])
-                  .kernel.streaming_stores);
+  EXPECT_FALSE(std::get<KernelStep>(fuse(simplified(f), Mesh()).steps[0]).kernel.streaming_stores);
+  EXPECT_TRUE(
+      std::get<KernelStep>(fuse(simplified(f), Mesh(), {.last_level_cache = 4 << 20}).steps[0])
+          .kernel.streaming_stores);
 }
 
 TEST(Fuse, OpsWithoutAPlaceAreErrors) {
@@ -338,7 +339,7 @@ TEST(Fuse, OpsWithoutAPlaceAreErrors) {
   static const OpDef nameless{.name = "nowhere"};
   f.outputs = {f.add_op(nameless, NoParams{}, {x}, std::array{f32({3})}, "user.cc:7")[0]};
   try {
-    fuse(f, Mesh());
+    fuse(simplified(f), Mesh());
     FAIL();
   } catch (const UserError& error) {
     EXPECT_STREQ(error.what(),
@@ -362,7 +363,7 @@ TEST(Fuse, ManyOpsTakeMilliseconds) {
     return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
   };
   const double start = thread_seconds();
-  const Schedule s = fuse(f, Mesh());
+  const Schedule s = fuse(simplified(f), Mesh());
   const double seconds = thread_seconds() - start;
   EXPECT_LT(seconds, 0.2);
   RecordProperty("milliseconds", std::to_string(1e3 * seconds));

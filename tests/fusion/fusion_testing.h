@@ -8,17 +8,19 @@
 
 #include "interpret.h"
 #include "tessera/fusion/fuse.h"
-#include "tessera/ops/array_math.h"
-#include "tessera/ops/broadcast.h"
-#include "tessera/ops/compare.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/convert.h"
-#include "tessera/ops/dot_general.h"
-#include "tessera/ops/elementwise.h"
-#include "tessera/ops/reduce.h"
-#include "tessera/ops/reshape.h"
-#include "tessera/ops/select.h"
-#include "tessera/ops/slice.h"
+#include "tessera/fusion/simplify.h"
+#include "tessera/ops/core/array_math.h"
+#include "tessera/ops/core/compare.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/core/select.h"
+#include "tessera/ops/linear/dot_general.h"
+#include "tessera/ops/reductions/reduce.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/slice.h"
+#include "tessera/sharding/prune_control.h"
 #include "tessera/trace/evaluate.h"
 #include "tessera/trace/trace.h"
 
@@ -77,9 +79,7 @@ inline void expect_close(const Literal& got, const Literal& want, const std::str
         ASSERT_EQ(a, b) << what << " at " << i;
       } else {
         const auto x = interpreter::widen(a), y = interpreter::widen(b);
-        const double tolerance = interpreter::is_half<T>      ? 2e-2
-                                 : sizeof(T) == sizeof(float) ? 2e-5
-                                                              : 1e-5;
+        const double tolerance = is_half_type<T> ? 2e-2 : sizeof(T) == sizeof(float) ? 2e-5 : 1e-5;
         const bool equal =
             (x == y) || (x != x && y != y) || std::abs(x - y) <= tolerance * (1 + std::abs(y));
         ASSERT_TRUE(equal) << what << " at " << i << ": got " << std::abs(x) << ", want "
@@ -95,10 +95,13 @@ inline std::vector<Literal> random_inputs(const Function& f, uint32_t seed = 1) 
   return out;
 }
 
+// The passes before fuse() (compile/pipeline.cc).
+inline Function simplified(const Function& f) { return simplify(prune_control(f)); }
+
 // Fuses f for one device, runs the schedule, and compares with the evaluator; the schedule.
 inline Schedule check(const Function& f, std::vector<Literal> inputs = {}) {
   if (inputs.empty()) inputs = random_inputs(f);
-  Schedule schedule = fuse(f, Mesh());
+  Schedule schedule = fuse(simplified(f), Mesh());
   std::vector<std::vector<Literal>> instances;
   for (const Literal& input : inputs) instances.push_back({input});
   const std::vector<Literal> want = evaluate(f, inputs);

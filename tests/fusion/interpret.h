@@ -7,11 +7,11 @@
 #include <map>
 #include <vector>
 
-#include "interpret_scalar.h"
 #include "tessera/fusion/schedule.h"
-#include "tessera/ops/collectives.h"
-#include "tessera/ops/dot_general.h"
-#include "tessera/ops/op.h"
+#include "tessera/ops/collectives/collectives.h"
+#include "tessera/ops/core/op.h"
+#include "tessera/ops/linear/dot_general.h"
+#include "tests/ops/apply_scalar.h"
 
 namespace tessera {
 
@@ -310,6 +310,16 @@ class ScheduleInterpreter {
         sum = find_op("stablehlo", "maximum")
                   ->evaluate(std::vector{sum, Literal(sum.dtype(), sum.shape())}, NoParams{})[0];
       slots_[step.out][out] = sum;
+    }
+  }
+
+  void run_step(const ConvolutionStep& step) {
+    const auto at = [&](int slot, int64_t run) -> Literal& {
+      return slots_[slot][instance_map(mesh_, step.axes, s_.slots[slot].axes)[run]];
+    };
+    for (int64_t run = 0; run < axes_size(mesh_, step.axes); ++run) {
+      const std::vector<Literal> args = {at(step.lhs, run), at(step.rhs, run)};
+      at(step.out, run) = convolution_op.evaluate(args, step.params)[0];
     }
   }
 

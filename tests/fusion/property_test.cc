@@ -6,7 +6,7 @@ namespace {
 
 bool is_fusable(const OpDef& def) {
   if (const auto* library = std::get_if<Library>(&def.lower))
-    return library->kind == LibraryKind::kDot;
+    return library->kind == LibraryKind::kDot || library->kind == LibraryKind::kConvolution;
   return std::holds_alternative<Pointwise>(def.lower) ||
          std::holds_alternative<IndexMap>(def.lower) || std::holds_alternative<Reduce>(def.lower);
 }

@@ -5,8 +5,8 @@
 #include <random>
 
 #include "fusion_testing.h"
-#include "tessera/ops/concatenate.h"
-#include "tessera/ops/pad.h"
+#include "tessera/ops/structural/concatenate.h"
+#include "tessera/ops/structural/pad.h"
 
 namespace tessera::fusion_testing {
 

@@ -71,6 +71,41 @@ TEST(Schedule, PrintsNestedSchedules) {
                                       "      return %0\n"));
 }
 
+// %2 = %0 convolved with %1, over x.
+Schedule convolution() {
+  Schedule s;
+  s.mesh = test_mesh();
+  s.slots = {{float32, {2, 8, 6}, {0}, 2, Slot::Kind::kInput, 0},
+             {float32, {4, 4, 3}, {}, 1, Slot::Kind::kInput, 1},
+             {float32, {2, 4, 6}, {0}, 2, Slot::Kind::kOutput, 0}};
+  ConvolutionParams params{.strides = {1},
+                           .low = {1},
+                           .high = {1},
+                           .lhs_dilation = {1},
+                           .rhs_dilation = {1},
+                           .reversal = {0},
+                           .lhs_spec = {0, 1, 2},
+                           .rhs_spec = {0, 1, 2},
+                           .out_spec = {0, 1, 2},
+                           .feature_group_count = 2};
+  s.steps = {
+      ConvolutionStep{.params = std::move(params), .lhs = 0, .rhs = 1, .out = 2, .axes = {0}}};
+  s.inputs = {0, 1};
+  s.outputs = {2};
+  return s;
+}
+
+TEST(Schedule, PrintsConvolutions) {
+  verify(convolution());
+  EXPECT_THAT(to_string(convolution()),
+              HasSubstr("  %2 = convolution(%0, %1) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], "
+                        "window = {stride = [1], pad = [[1, 1]], lhs_dilate = [1], rhs_dilate = "
+                        "[1], reverse = [false]} feature groups 2 over {x}\n"));
+  const StepSlots slots = step_slots(convolution().steps[0]);
+  EXPECT_THAT(slots.reads, ElementsAre(0, 1));
+  EXPECT_THAT(slots.writes, ElementsAre(2));
+}
+
 TEST(Schedule, InstanceMaps) {
   const Mesh mesh = test_mesh();
   EXPECT_THAT(instance_map(mesh, {1, 0}, {0, 1}), ElementsAre(0, 4, 1, 5, 2, 6, 3, 7));
@@ -104,6 +139,17 @@ TEST(Schedule, BrokenRules) {
          s.slots[1].shape = {6, 5};
        }},
       {"axis 1 of the result", [](Schedule& s) { std::get<DotStep>(s.steps[0]).reduce_axes = {}; }},
+      {"convolution of (2, 8, 6) and (4, 4, 3) is (2, 4, 6), not (2, 4, 5)",
+       [](Schedule& s) {
+         s = convolution();
+         s.slots[2].shape = {2, 4, 5};
+       }},
+      {"axes of the result",
+       [](Schedule& s) {
+         s = convolution();
+         s.slots[2].axes = {};
+         s.slots[2].instances = 1;
+       }},
       {"slot 9 of 4", [](Schedule& s) { std::get<CollectiveStep>(s.steps[1]).out = 9; }},
       {"reads %2 before it is written", [](Schedule& s) { std::swap(s.steps[0], s.steps[1]); }},
       {"writes %0, which is constant or an input",

@@ -1,7 +1,7 @@
 #include "tessera/fusion/simplify.h"
 
 #include "fusion_testing.h"
-#include "tessera/ops/identity.h"
+#include "tessera/ops/core/identity.h"
 
 namespace tessera::fusion_testing {
 namespace {

@@ -2,7 +2,7 @@
 // devices.
 #include "fusion_testing.h"
 #include "tessera/ir/axis_env.h"
-#include "tessera/ops/collectives.h"
+#include "tessera/ops/collectives/collectives.h"
 
 namespace tessera::fusion_testing {
 namespace {
@@ -26,7 +26,7 @@ Function trace_on(const Mesh& mesh, const std::vector<Type>& types, F body) {
 // Fuses f for `mesh`, input k varying over axes[k], and compares with the evaluator on every
 // device.
 Schedule check_on(const Mesh& mesh, const Function& f, const std::vector<AxisList>& axes) {
-  const Schedule schedule = fuse(f, mesh, {.input_axes = axes});
+  const Schedule schedule = fuse(simplified(f), mesh, {.input_axes = axes});
   AxisList all;
   for (int a = 0; a < static_cast<int>(mesh.rank()); ++a) all.push_back(a);
   std::vector<std::vector<Literal>> instances;

@@ -26,10 +26,10 @@
 #include "tessera/ir/printer.h"
 #include "tessera/ir/verifier.h"
 #include "tessera/mesh/device.h"
-#include "tessera/ops/compare.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/control_flow.h"
-#include "tessera/ops/elementwise.h"
+#include "tessera/ops/control/control_flow_ops.h"
+#include "tessera/ops/core/compare.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/elementwise.h"
 #include "tessera/sharding/propagate.h"
 
 namespace tessera {

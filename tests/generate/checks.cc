@@ -7,7 +7,7 @@
 #include "run.h"
 #include "tessera/ir/parser.h"
 #include "tessera/ir/printer.h"
-#include "tessera/ops/convert.h"
+#include "tessera/ops/core/convert.h"
 #include "tessera/trace/evaluate.h"
 #include "tessera/trace/trace.h"
 

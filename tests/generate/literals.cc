@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "tessera/base/visit_dtype.h"
-#include "tessera/ops/convert.h"
+#include "tessera/ops/core/convert.h"
 
 namespace tessera::generate {
 namespace {

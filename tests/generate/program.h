@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "tessera/ops/op.h"
+#include "tessera/ops/core/op.h"
 
 namespace tessera::generate {
 

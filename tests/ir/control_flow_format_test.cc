@@ -5,9 +5,9 @@
 #include "tessera/ir/parser.h"
 #include "tessera/ir/printer.h"
 #include "tessera/ir/verifier.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/control_flow.h"
-#include "tessera/ops/elementwise.h"
+#include "tessera/ops/control/control_flow_ops.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/elementwise.h"
 #include "tessera/trace/evaluate.h"
 #include "tests/errors.h"
 

@@ -7,10 +7,10 @@
 #include <complex>
 
 #include "tessera/ir/printer.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/control.h"
-#include "tessera/ops/dot_general.h"
-#include "tessera/ops/reduce.h"
+#include "tessera/ops/control/control.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/linear/dot_general.h"
+#include "tessera/ops/reductions/reduce.h"
 #include "tessera/trace/evaluate.h"
 
 namespace tessera {

@@ -10,12 +10,12 @@
 
 #include "tessera/ir/parser.h"
 #include "tessera/ir/verifier.h"
-#include "tessera/ops/collectives.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/control.h"
-#include "tessera/ops/elementwise.h"
-#include "tessera/ops/manual_boundary.h"
-#include "tessera/ops/reduce.h"
+#include "tessera/ops/collectives/collectives.h"
+#include "tessera/ops/control/control.h"
+#include "tessera/ops/control/manual_boundary.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/reductions/reduce.h"
 
 namespace tessera {
 namespace {

@@ -12,7 +12,7 @@
 #include "tessera/ir/parser.h"
 #include "tessera/ir/printer.h"
 #include "tessera/ir/verifier.h"
-#include "tessera/ops/convert.h"
+#include "tessera/ops/core/convert.h"
 #include "tessera/trace/evaluate.h"
 #include "tests/golden/golden.h"
 

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tessera/ops/elementwise.h"
-#include "tessera/ops/reduce.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/reductions/reduce.h"
 
 namespace tessera {
 namespace {

@@ -1,8 +1,7 @@
 // flax.nnx's MultiHeadAttention: golden/make_modules.py.
-#include "tessera/nnx/attention.h"
-
 #include "../nn/cases.h"
 #include "tessera/compile/jit.h"
+#include "tessera/nnx/multi_head_attention.h"
 #include "tessera/numpy/index.h"
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/math.h"

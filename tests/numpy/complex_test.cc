@@ -18,7 +18,7 @@
 #include "tessera/numpy/nn.h"
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/sorting.h"
-#include "tessera/ops/op.h"
+#include "tessera/ops/core/op.h"
 
 namespace tessera {
 namespace {

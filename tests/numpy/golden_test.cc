@@ -17,7 +17,7 @@
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/pad.h"
 #include "tessera/numpy/reduce.h"
-#include "tessera/ops/convert.h"
+#include "tessera/ops/core/convert.h"
 
 namespace tessera {
 namespace {

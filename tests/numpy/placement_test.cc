@@ -8,7 +8,7 @@
 #include "tessera/numpy/collectives.h"
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/operators.h"
-#include "tessera/ops/control.h"
+#include "tessera/ops/control/control.h"
 
 namespace tessera {
 namespace {

@@ -15,7 +15,7 @@
 #include "tessera/numpy/quantile.h"
 #include "tessera/numpy/reduce.h"
 #include "tessera/numpy/sorting.h"
-#include "tessera/ops/control.h"
+#include "tessera/ops/control/control.h"
 
 namespace tessera {
 namespace {

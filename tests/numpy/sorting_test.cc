@@ -7,9 +7,9 @@
 
 #include "run.h"
 #include "tessera/numpy/operators.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/convert.h"
-#include "tessera/ops/sort.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/convert.h"
+#include "tessera/ops/structural/sort.h"
 
 namespace tessera {
 namespace {

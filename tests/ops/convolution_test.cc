@@ -1,5 +1,5 @@
 // Every constraint of convolutions, violated; paddings by name.
-#include "tessera/ops/convolution.h"
+#include "tessera/ops/linear/convolution.h"
 
 #include "tests/ops/host_executor.h"
 

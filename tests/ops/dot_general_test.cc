@@ -1,4 +1,4 @@
-#include "tessera/ops/dot_general.h"
+#include "tessera/ops/linear/dot_general.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -73,8 +73,8 @@ TEST(DotGeneral, TypesWeaknessAndVariance) {
   EXPECT_EQ(c.dtype, float64);
   EXPECT_FALSE(c.weak);
   EXPECT_EQ(c.varying, (AxisNames{"x", "y"}));
-  EXPECT_EQ(dot_accumulate_dtype(bfloat16), float32);
-  EXPECT_EQ(dot_accumulate_dtype(int8), int8);
+  EXPECT_EQ(accumulation_dtype(bfloat16), float32);
+  EXPECT_EQ(accumulation_dtype(int8), int8);
 }
 
 TEST(DotGeneral, Errors) {

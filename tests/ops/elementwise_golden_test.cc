@@ -1,6 +1,6 @@
 // The naive evaluation of elementwise ops against real JAX and exact values
 // (tests/golden/make_elementwise.py).
-#include "tessera/ops/elementwise.h"
+#include "tessera/ops/core/elementwise.h"
 #include "tests/golden/golden.h"
 #include "tests/ops/host_executor.h"
 

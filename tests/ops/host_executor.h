@@ -11,8 +11,8 @@
 #include <random>
 
 #include "tessera/base/format_array.h"
-#include "tessera/ops/convert.h"
-#include "tessera/ops/op.h"
+#include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/op.h"
 
 namespace tessera {
 

@@ -1,12 +1,12 @@
 // Every constraint an elementwise op or an op on shapes checks, violated.
-#include "tessera/ops/broadcast.h"
-#include "tessera/ops/concatenate.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/elementwise.h"
-#include "tessera/ops/gather.h"
-#include "tessera/ops/pad.h"
-#include "tessera/ops/reshape.h"
-#include "tessera/ops/slice.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/indexing/gather.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/concatenate.h"
+#include "tessera/ops/structural/pad.h"
+#include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/slice.h"
 #include "tests/ops/host_executor.h"
 
 namespace tessera::testing_ops {

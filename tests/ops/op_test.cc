@@ -1,11 +1,11 @@
-#include "tessera/ops/op.h"
+#include "tessera/ops/core/op.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tessera/ops/constant.h"
-#include "tessera/ops/elementwise.h"
-#include "tessera/ops/source_scope.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/core/source_scope.h"
 
 namespace tessera {
 namespace {

@@ -1,4 +1,4 @@
-#include "tessera/ops/reduce.h"
+#include "tessera/ops/reductions/reduce.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include "tessera/ir/format.h"
 #include "tessera/ir/function.h"
 #include "tessera/ir/lowering.h"
-#include "tessera/ops/elementwise.h"
+#include "tessera/ops/core/elementwise.h"
 #include "tests/golden/golden.h"
 
 namespace tessera {

@@ -1,8 +1,8 @@
 // Every constraint of reduce_window and of what is made of it, violated.
-#include "tessera/ops/reduce_window.h"
+#include "tessera/ops/reductions/reduce_window.h"
 
 #include "tessera/base/thread_pool.h"
-#include "tessera/ops/select_and_scatter.h"
+#include "tessera/ops/reductions/select_and_scatter.h"
 #include "tests/ops/host_executor.h"
 
 namespace tessera::testing_ops {

@@ -1,11 +1,11 @@
 // The rules of ops in the array language, on every op's samples: jvp against finite differences,
 // transpose against the inner product, batch against a loop.
-#include "tessera/ops/broadcast.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/elementwise.h"
-#include "tessera/ops/gather.h"
-#include "tessera/ops/reshape.h"
-#include "tessera/ops/slice.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/indexing/gather.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/slice.h"
 #include "tests/ops/host_executor.h"
 
 namespace tessera::testing_ops {
@@ -15,7 +15,7 @@ class RulesTest : public HostTest {};
 
 bool is_array_op(const OpDef& def) {
   return def.samples && def.evaluate && !std::holds_alternative<CollectiveLowering>(def.lower) &&
-         !std::holds_alternative<Control>(def.lower);
+         is_computed(def.lower);
 }
 
 // The op's samples over floats, in float64 and complex128, where finite differences have digits to

@@ -3,8 +3,7 @@
 // with it because both agree with evaluate.
 #pragma once
 
-#include "tessera/ops/elementwise.h"
-#include "tessera/ops/elementwise_family.h"
+#include "tests/ops/apply_scalar.h"
 
 namespace tessera::testing_ops {
 
@@ -18,11 +17,20 @@ class ScalarInterpreter final : public ExprBuilder {
 
   using ExprBuilder::apply;
   Expr apply(ScalarOp op, DType result, std::span<const Expr> args) override {
-    std::vector<Literal> x;
-    for (Expr e : args) x.push_back(value(e));
-    Literal out = compute(op, result, x);
-    TESSERA_CHECK(out.dtype() == result, "op {} gives {}, not {}", static_cast<int>(op),
-                  out.dtype(), result);
+    verify_scalar_op(op, result, dtypes(args));
+    TESSERA_CHECK(
+        op != ScalarOp::kConvert || !(is_complex(result) || is_complex(dtype_of(args[0]))),
+        "complex numbers are converted by parts");
+    Literal out(result, shape_);
+    std::vector<Scalar> x(args.size());
+    for (int64_t i = 0; i < out.elements(); ++i) {
+      for (size_t k = 0; k < args.size(); ++k) x[k] = element(value(args[k]), i);
+      const Scalar one = apply_scalar(op, result, x);
+      TESSERA_CHECK(one.dtype == result, "{} gives {}, not {}", scalar_op_name(op), one.dtype,
+                    result);
+      const auto item = static_cast<size_t>(itemsize(result));
+      std::memcpy(out.mutable_raw() + static_cast<size_t>(i) * item, one.bytes.data(), item);
+    }
     return add(std::move(out));
   }
   Expr constant(DType dtype, const void* bytes) override {
@@ -54,170 +62,20 @@ class ScalarInterpreter final : public ExprBuilder {
     return out;
   }
 
-  static Literal compute(ScalarOp op, DType result, const std::vector<Literal>& x);
+  std::vector<DType> dtypes(std::span<const Expr> args) const {
+    std::vector<DType> out;
+    for (Expr e : args) out.push_back(dtype_of(e));
+    return out;
+  }
+  static Scalar element(const Literal& x, int64_t i) {
+    Scalar out{.dtype = x.dtype()};
+    const auto item = static_cast<size_t>(itemsize(x.dtype()));
+    std::memcpy(out.bytes.data(), x.raw() + static_cast<size_t>(i) * item, item);
+    return out;
+  }
 
   Shape shape_;
   std::vector<Literal> nodes_;
 };
-
-inline Literal ScalarInterpreter::compute(ScalarOp op, DType result,
-                                          const std::vector<Literal>& x) {
-  using namespace elementwise;
-  auto unary = [&]<Kinds kinds>(auto f) { return map_literals<kinds>(result, f, x.at(0)); };
-  auto real = [&](auto f) { return map_literals<kFloat>(result, f, x.at(0)); };
-#define BINARY_OF(kinds, expression) \
-  return map_literals<(kinds)>(      \
-      result, [](auto a, decltype(a) b) -> decltype(a) { return expression; }, x.at(0), x.at(1))
-#define COMPARE_OF(kinds, sign) \
-  return map_literals<(kinds)>( \
-      result, [](auto a, decltype(a) b) { return a sign b; }, x.at(0), x.at(1))
-  switch (op) {
-    case ScalarOp::kAdd:
-      BINARY_OF(kNumber, scalar::add(a, b));
-    case ScalarOp::kSub:
-      BINARY_OF(kNumber, scalar::subtract(a, b));
-    case ScalarOp::kMul:
-      BINARY_OF(kNumber, scalar::multiply(a, b));
-    case ScalarOp::kDiv:
-      BINARY_OF(kReal, scalar::divide(a, b));
-    case ScalarOp::kRem:
-      BINARY_OF(kReal, scalar::remainder(a, b));
-    case ScalarOp::kMin:
-      BINARY_OF(kReal, scalar::minimum(a, b));
-    case ScalarOp::kMax:
-      BINARY_OF(kReal, scalar::maximum(a, b));
-    case ScalarOp::kPow:
-      BINARY_OF(kReal, scalar::power(a, b));
-    case ScalarOp::kAtan2:
-      BINARY_OF(kFloat, scalar::atan2(a, b));
-    case ScalarOp::kNextAfter:
-      return nextafter_op.evaluate(x, NoParams{})[0];
-    case ScalarOp::kAnd:
-      BINARY_OF(kBits, static_cast<decltype(a)>(a & b));
-    case ScalarOp::kOr:
-      BINARY_OF(kBits, static_cast<decltype(a)>(a | b));
-    case ScalarOp::kXor:
-      BINARY_OF(kBits, static_cast<decltype(a)>(a ^ b));
-    case ScalarOp::kShl:
-      BINARY_OF(kInt, scalar::shift_left(a, b));
-    case ScalarOp::kShrLogical:
-      BINARY_OF(kInt, scalar::shift_right_logical(a, b));
-    case ScalarOp::kShrArithmetic:
-      BINARY_OF(kInt, scalar::shift_right_arithmetic(a, b));
-    case ScalarOp::kNeg:
-      return unary.operator()<kNumber>([](auto a) { return scalar::negate(a); });
-    case ScalarOp::kAbs:
-      return unary.operator()<kSigned | kFloat>([](auto a) { return scalar::absolute(a); });
-    case ScalarOp::kNot:
-      return unary.operator()<kBits>([](auto a) { return scalar::bitwise_not(a); });
-    case ScalarOp::kSign:
-      return unary.operator()<kSigned | kFloat>([](auto a) { return scalar::sign(a); });
-    case ScalarOp::kPopcnt:
-      return unary.operator()<kInt>([](auto a) { return scalar::popcount(a); });
-    case ScalarOp::kClz:
-      return unary.operator()<kInt>([](auto a) { return scalar::leading_zeros(a); });
-    case ScalarOp::kSqrt:
-      return real([](double a) { return std::sqrt(a); });
-    case ScalarOp::kRsqrt:
-      return real([](double a) { return 1 / std::sqrt(a); });
-    case ScalarOp::kCbrt:
-      return real([](double a) { return std::cbrt(a); });
-    case ScalarOp::kFloor:
-      return real([](double a) { return std::floor(a); });
-    case ScalarOp::kCeil:
-      return real([](double a) { return std::ceil(a); });
-    case ScalarOp::kRoundEven:
-      return real([](double a) { return std::nearbyint(a); });
-    case ScalarOp::kRoundAway:
-      return real([](double a) { return std::round(a); });
-    case ScalarOp::kExp:
-      return real([](double a) { return std::exp(a); });
-    case ScalarOp::kExpm1:
-      return real([](double a) { return std::expm1(a); });
-    case ScalarOp::kLog:
-      return real([](double a) { return std::log(a); });
-    case ScalarOp::kLog1p:
-      return real([](double a) { return std::log1p(a); });
-    case ScalarOp::kSin:
-      return real([](double a) { return std::sin(a); });
-    case ScalarOp::kCos:
-      return real([](double a) { return std::cos(a); });
-    case ScalarOp::kTan:
-      return real([](double a) { return std::tan(a); });
-    case ScalarOp::kAsin:
-      return real([](double a) { return std::asin(a); });
-    case ScalarOp::kAcos:
-      return real([](double a) { return std::acos(a); });
-    case ScalarOp::kAtan:
-      return real([](double a) { return std::atan(a); });
-    case ScalarOp::kSinh:
-      return real([](double a) { return std::sinh(a); });
-    case ScalarOp::kCosh:
-      return real([](double a) { return std::cosh(a); });
-    case ScalarOp::kTanh:
-      return real([](double a) { return std::tanh(a); });
-    case ScalarOp::kAsinh:
-      return real([](double a) { return std::asinh(a); });
-    case ScalarOp::kAcosh:
-      return real([](double a) { return std::acosh(a); });
-    case ScalarOp::kAtanh:
-      return real([](double a) { return std::atanh(a); });
-    case ScalarOp::kLogistic:
-      return real([](double a) { return scalar::logistic(a); });
-    case ScalarOp::kErf:
-      return real([](double a) { return std::erf(a); });
-    case ScalarOp::kErfc:
-      return real([](double a) { return std::erfc(a); });
-    case ScalarOp::kErfInv:
-      return real([](double a) { return scalar::erf_inv(a); });
-    case ScalarOp::kLgamma:
-      return real([](double a) { return scalar::lgamma(a); });
-    case ScalarOp::kDigamma:
-      return real([](double a) { return scalar::digamma(a); });
-    case ScalarOp::kFma:
-      return map_literals<kFloat>(
-          result, [](double a, double b, double c) { return std::fma(a, b, c); }, x.at(0), x.at(1),
-          x.at(2));
-    case ScalarOp::kEq:
-      COMPARE_OF(kAny, ==);
-    case ScalarOp::kNe:
-      COMPARE_OF(kAny, !=);
-    case ScalarOp::kLt:
-      COMPARE_OF(kReal | kBools, <);
-    case ScalarOp::kLe:
-      COMPARE_OF(kReal | kBools, <=);
-    case ScalarOp::kGt:
-      COMPARE_OF(kReal | kBools, >);
-    case ScalarOp::kGe:
-      COMPARE_OF(kReal | kBools, >=);
-    case ScalarOp::kIsFinite:
-      return real([](double a) { return std::isfinite(a); });
-    case ScalarOp::kSelect:
-      return select_op.evaluate(x, NoParams{})[0];
-    case ScalarOp::kConvert:
-      TESSERA_CHECK(!is_complex(result) && !is_complex(x.at(0).dtype()),
-                    "complex numbers are converted by parts");
-      return convert_literal(x.at(0), result);
-    case ScalarOp::kBitcast: {
-      TESSERA_CHECK(itemsize(result) == itemsize(x.at(0).dtype()), "a bitcast keeps the width");
-      Literal out(result, x[0].shape());
-      std::memcpy(out.mutable_raw(), x[0].raw(), static_cast<size_t>(out.bytes()));
-      return out;
-    }
-    case ScalarOp::kComplex:
-      return map_literals<kFloat>(
-          result, [](double a, double b) { return scalar::Complex(a, b); }, x.at(0), x.at(1));
-    case ScalarOp::kReal:
-      return map_literals<kComplex>(
-          result, [](scalar::Complex a) { return a.real(); }, x.at(0));
-    case ScalarOp::kImag:
-      return map_literals<kComplex>(
-          result, [](scalar::Complex a) { return a.imag(); }, x.at(0));
-  }
-#undef BINARY_OF
-#undef COMPARE_OF
-  TESSERA_CHECK(false, "op {}", static_cast<int>(op));
-  return {};
-}
 
 }  // namespace tessera::testing_ops

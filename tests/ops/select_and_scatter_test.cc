@@ -1,5 +1,5 @@
 // Every constraint of select_and_scatter, violated.
-#include "tessera/ops/select_and_scatter.h"
+#include "tessera/ops/reductions/select_and_scatter.h"
 
 #include "tests/ops/host_executor.h"
 

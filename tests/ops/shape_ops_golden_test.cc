@@ -1,11 +1,11 @@
 // Ops on shapes against real JAX (tests/golden/make_ops.py).
-#include "tessera/ops/broadcast.h"
-#include "tessera/ops/concatenate.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/pad.h"
-#include "tessera/ops/reshape.h"
-#include "tessera/ops/select.h"
-#include "tessera/ops/slice.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/select.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/concatenate.h"
+#include "tessera/ops/structural/pad.h"
+#include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/slice.h"
 #include "tests/golden/golden.h"
 #include "tests/ops/host_executor.h"
 

@@ -1,5 +1,5 @@
 // Every constraint of sort and top_k, violated.
-#include "tessera/ops/sort.h"
+#include "tessera/ops/structural/sort.h"
 
 #include "tests/ops/host_executor.h"
 

@@ -149,7 +149,7 @@ inline Tolerance tolerance(const std::string& function, DType dtype, bool compil
   const auto at = all.find(function);
   if (at == all.end()) return {};
   // JAX rounds to these after each op, and so do the samplers where it matters.
-  if (dtype == float16 || dtype == bfloat16) return {2, 0};
+  if (is_half(dtype)) return {2, 0};
   // XLA's erf_inv and log1p are not exact: the naive evaluator's libm is, and so are the kernels in
   // float64.
   if (dtype == float64 || dtype == complex128) return {64, 32};

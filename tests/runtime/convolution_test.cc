@@ -1,6 +1,4 @@
 // The compiled convolution against the naive one, in all its forms.
-#include "tessera/runtime/convolution.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,9 +6,10 @@
 #include <random>
 
 #include "tessera/base/thread_pool.h"
-#include "tessera/ir/format.h"
-#include "tessera/ops/convert.h"
+#include "tessera/ops/core/convert.h"
 #include "tessera/runtime/conv_library.h"
+#include "tessera/runtime/convolution_code.h"
+#include "tests/runtime/schedules.h"
 
 namespace tessera {
 namespace {
@@ -263,6 +262,28 @@ TEST(Convolution, EmptyOnes) {
   check({float32, {2, 2, 2, 8}, {3, 3, 8, 16}, square(2, 1, 0, 0)});
   check({float32, {2, 0, 6, 8}, {3, 3, 8, 16}, square(2, 1, 3, 3)});
   check({float32, {2, 1, 1, 8}, {3, 3, 8, 16}, square(2, 1, 7, 7)});
+}
+
+// As a step: once a coordinate of its axes, a kernel that varies over fewer read by all.
+TEST(Convolution, AStepRunsOnceAnInstance) {
+  const Mesh mesh = test_mesh({4}, {"x"});
+  const Case c{float32, {2, 6, 5, 3}, {3, 3, 3, 4}, square(2, 1, 1, 1)};
+  ScheduleBuilder b{mesh};
+  const int x = b.input(float32, c.lhs, {0}), w = b.input(float32, c.rhs, {}),
+            y = b.output(float32, {2, 6, 5, 4}, {0});
+  b.add(ConvolutionStep{.params = c.params, .lhs = x, .rhs = w, .out = y, .axes = {0}});
+  const NamedSharding rows(mesh, P("x")), whole(mesh, P());
+  const Shape all{8, 6, 5, 3}, out{8, 6, 5, 4};
+  const auto program =
+      b.program({{float32, all, rows}, {float32, c.rhs, whole}}, {{float32, out, rows}});
+  const std::vector<Literal> operands{filled(float32, all, 1), filled(float32, c.rhs, 2)};
+  const Literal want = convolution_op.evaluate(operands, c.params)[0];
+  const Literal got =
+      program->run({device_array(operands[0], rows), device_array(operands[1], whole)})[0]
+          ->to_literal();
+  ASSERT_EQ(got.shape(), want.shape());
+  for (int64_t i = 0; i < got.elements(); ++i)
+    ASSERT_NEAR(got.data<float>()[i], want.data<float>()[i], 1e-4) << i;
 }
 
 // The same bits on one thread, on many, and from inside tasks that run at once.

@@ -3,12 +3,12 @@
 
 #include <gmock/gmock.h>
 
-#include "tessera/ops/array_math.h"
-#include "tessera/ops/broadcast.h"
-#include "tessera/ops/compare.h"
-#include "tessera/ops/control.h"
-#include "tessera/ops/dot_general.h"
-#include "tessera/ops/reduce.h"
+#include "tessera/ops/control/control.h"
+#include "tessera/ops/core/array_math.h"
+#include "tessera/ops/core/compare.h"
+#include "tessera/ops/linear/dot_general.h"
+#include "tessera/ops/reductions/reduce.h"
+#include "tessera/ops/structural/broadcast.h"
 #include "tests/spmd/programs.h"
 #include "tests/trace/control_flow.h"
 

@@ -5,12 +5,13 @@
 #include <set>
 
 #include "tessera/ir/parser.h"
-#include "tessera/ops/control.h"
-#include "tessera/ops/op.h"
+#include "tessera/ops/control/control.h"
+#include "tessera/ops/core/op.h"
 #include "tessera/sharding/propagate.h"
 #include "tessera/spmd/partition.h"
 #include "tessera/trace/evaluate.h"
 #include "tests/golden/golden.h"
+#include "tests/sharding/passes.h"
 #include "tests/spmd/shards.h"
 
 namespace tessera {
@@ -107,7 +108,8 @@ Outcome run_case(const golden::Json& c, const std::string& text) {
   request.outputs.resize(module.main.outputs.size());
   if (!c["text"].is_null()) request.outputs = module.output_shardings;
   const Mesh found = program_mesh(module.main, request);
-  const Partitioned p = partition(propagate(remove_dead_ops(module.main), found, request), found);
+  const Partitioned p =
+      partition(propagated_program(remove_dead_ops(module.main), found, request), found);
 
   Outcome out;
   const golden::Json& program = topic()["programs"][c["program"].get<std::string>()];

@@ -3,11 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tessera/ops/manual_boundary.h"
+#include "tessera/ops/control/manual_boundary.h"
 #include "tessera/sharding/projection.h"
 #include "tessera/sharding/propagate.h"
 #include "tessera/spmd/partition.h"
 #include "tests/ops/host_executor.h"
+#include "tests/sharding/passes.h"
 #include "tests/spmd/shards.h"
 
 namespace tessera {
@@ -19,9 +20,7 @@ std::string label(const OpDef& def, const Sample& sample) {
   return text;
 }
 
-bool is_ordinary(const OpDef& def) {
-  return def.samples && def.evaluate && !std::holds_alternative<Control>(def.lower);
-}
+bool is_ordinary(const OpDef& def) { return def.samples && def.evaluate && is_computed(def.lower); }
 
 Function one_op(const OpDef& def, const Sample& sample) {
   Function f;
@@ -47,7 +46,7 @@ double tolerance_of(DType dtype) {
 // value.
 std::string run(const Function& f, const Mesh& mesh, const ShardingRequest& request,
                 const std::vector<Literal>& operands, const std::vector<Literal>& expected) {
-  const Function propagated = propagate(f, mesh, request);
+  const Function propagated = propagated_program(f, mesh, request);
   const Partitioned p = partition(propagated, mesh);
   std::vector<DeviceLiterals> inputs;
   for (size_t k = 0; k < operands.size(); ++k) {

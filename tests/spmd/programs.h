@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 
 #include "tessera/sharding/merge_equal_ops.h"
-#include "tessera/sharding/propagate.h"
 #include "tessera/spmd/partition.h"
 #include "tessera/trace/trace.h"
 #include "tests/ops/host_executor.h"
+#include "tests/sharding/passes.h"
 #include "tests/spmd/shards.h"
 
 namespace tessera {
@@ -40,7 +40,7 @@ inline Partitioned partition_and_check(
   request.outputs.resize(traced.function.outputs.size());
   const Mesh program = program_mesh(traced.function, request);
   const Function merged = remove_dead_ops(merge_equal_ops(traced.function));
-  Partitioned p = partition(propagate(merged, program, request), program);
+  Partitioned p = partition(propagated_program(merged, program, request), program);
   std::vector<DeviceLiterals> shards;
   for (size_t k = 0; k < values.size(); ++k) shards.push_back(cut(values[k], p.inputs[k], p.mesh));
   const std::vector<DeviceLiterals> results = evaluate_spmd(p.function, shards, p.mesh);

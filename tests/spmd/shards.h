@@ -8,7 +8,7 @@
 #include <string>
 
 #include "tessera/mesh/named_sharding.h"
-#include "tessera/ops/convert.h"
+#include "tessera/ops/core/convert.h"
 #include "tessera/trace/evaluate.h"
 
 namespace tessera {

@@ -4,15 +4,15 @@
 
 #include <gmock/gmock.h>
 
-#include "tessera/ops/array_math.h"
-#include "tessera/ops/concatenate.h"
-#include "tessera/ops/constant.h"
-#include "tessera/ops/convert.h"
-#include "tessera/ops/elementwise.h"
-#include "tessera/ops/pad.h"
-#include "tessera/ops/reduce.h"
-#include "tessera/ops/reshape.h"
-#include "tessera/ops/slice.h"
+#include "tessera/ops/core/array_math.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/reductions/reduce.h"
+#include "tessera/ops/structural/concatenate.h"
+#include "tessera/ops/structural/pad.h"
+#include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/slice.h"
 #include "tests/spmd/programs.h"
 
 namespace tessera {
@@ -167,7 +167,7 @@ TEST(Windows, AFewRowsAreSummedIntoPlace) {
       trace_function([](const Arrays& x) { return Arrays{lax::slice(x[0], {3}, {7}, {1})}; },
                      std::vector<Type>{{float32, {16}}});
   const ShardingRequest request{{NamedSharding(mesh, P("x"))}, {NamedSharding(mesh, P())}};
-  const Partitioned p = partition(propagate(traced.function, mesh, request), mesh);
+  const Partitioned p = partition(propagated_program(traced.function, mesh, request), mesh);
   EXPECT_THAT(communication(p), HasSubstr("reduce_scatter x"));
   Literal x(float32, {16});
   const std::array<float, 4> want{-0.f, 0.f, NAN, -INFINITY};

@@ -283,13 +283,16 @@ TEST_F(Commands, ExplainNeedsNoDevices) {
               Not(HasSubstr("schedule:")));
 }
 
+// The passes that end in a sharding for every value.
+const std::string kFront = "flatten_regions,prune_control,split_constants,pin_shardings,propagate";
+
 TEST_F(Commands, OptPrintsTheProgramAfterEachPass) {
   const Outcome read = opt_command({"-"}, kProduct);
   ASSERT_EQ(read.code, 0) << read.err;
   EXPECT_THAT(read.out, StartsWith("module @jit_product"));
   EXPECT_TRUE(parse_mlir(read.out) == parse_mlir(kProduct));
 
-  const Outcome propagated = opt_command({"-", "--passes=flatten,propagate"}, kProduct);
+  const Outcome propagated = opt_command({"-", "--passes=" + kFront}, kProduct);
   ASSERT_EQ(propagated.code, 0) << propagated.err;
   EXPECT_THAT(
       propagated.out,
@@ -297,7 +300,7 @@ TEST_F(Commands, OptPrintsTheProgramAfterEachPass) {
                 "#sdy.sharding_per_value<[<@mesh, [{}, {}]>]>}"));
 
   // In one go or read back in between.
-  const Outcome partitioned = opt_command({"-", "--passes=flatten,propagate,partition"}, kProduct);
+  const Outcome partitioned = opt_command({"-", "--passes=" + kFront + ",partition"}, kProduct);
   ASSERT_EQ(partitioned.code, 0) << partitioned.err;
   EXPECT_THAT(partitioned.out, HasSubstr("(tensor<4x2xf32>, tensor<2x2xf32>) -> tensor<4x2xf32>"));
   EXPECT_THAT(partitioned.out,
@@ -305,9 +308,12 @@ TEST_F(Commands, OptPrintsTheProgramAfterEachPass) {
   EXPECT_EQ(opt_command({"-", "--passes=partition"}, propagated.out).out, partitioned.out);
 
   const Outcome fused =
-      opt_command({"-", "--passes=flatten,propagate,partition,simplify,fuse"}, kProduct);
+      opt_command({"-", "--passes=" + kFront + ",partition,simplify,fuse"}, kProduct);
   ASSERT_EQ(fused.code, 0) << fused.err;
   EXPECT_THAT(fused.out, Not(HasSubstr("module")));
+
+  const Outcome timed = opt_command({"-", "--timings", "--passes=remove_dead_ops"}, kProduct);
+  EXPECT_THAT(timed.err, ContainsRegex("remove_dead_ops +[0-9.]+ ms"));
 }
 
 TEST_F(Commands, OptErrors) {
@@ -317,9 +323,10 @@ TEST_F(Commands, OptErrors) {
     EXPECT_THAT(o.err, HasSubstr(what));
   };
   fails("polish",
-        "expected passes among flatten, propagate, partition, simplify, fuse, got 'polish'");
+        "expected passes among merge_equal_ops, remove_dead_ops, flatten_regions, prune_control, "
+        "split_constants, pin_shardings, propagate, partition, simplify, fuse, got 'polish'");
   fails("partition", "run the pass propagate first");
-  fails("flatten,propagate,partition,fuse,simplify", "expected fuse to be the last pass");
+  fails((kFront + ",partition,fuse,simplify").c_str(), "expected fuse to be the last pass");
   EXPECT_EQ(opt_command({}).code, 2);
 }
 

@@ -8,7 +8,7 @@
 #include "tessera/compile/compiled.h"
 #include "tessera/compile/program_cache.h"
 #include "tessera/ir/parser.h"
-#include "tessera/ops/convert.h"
+#include "tessera/ops/core/convert.h"
 #include "tests/golden/golden.h"
 
 namespace tessera {

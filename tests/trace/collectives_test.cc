@@ -1,13 +1,13 @@
 // Collectives bound inside manual computations: types, errors, and what the golden programs do not
 // show.
-#include "tessera/ops/collectives.h"
+#include "tessera/ops/collectives/collectives.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tessera/ir/axis_env.h"
-#include "tessera/ops/array_math.h"
-#include "tessera/ops/collectives_groups.h"
+#include "tessera/ops/collectives/collectives_groups.h"
+#include "tessera/ops/core/array_math.h"
 #include "tessera/trace/evaluate.h"
 #include "tessera/trace/trace.h"
 

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "tessera/ir/axis_env.h"
-#include "tessera/ops/array_math.h"
-#include "tessera/ops/collectives.h"
-#include "tessera/ops/control.h"
+#include "tessera/ops/collectives/collectives.h"
+#include "tessera/ops/control/control.h"
+#include "tessera/ops/core/array_math.h"
 #include "tessera/trace/shard_map_trace.h"
 #include "tessera/trace/trace.h"
 

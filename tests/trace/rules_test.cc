@@ -10,10 +10,10 @@
 
 #include "tessera/base/visit_dtype.h"
 #include "tessera/ir/axis_env.h"
-#include "tessera/ops/batch_axis.h"
-#include "tessera/ops/collectives.h"
-#include "tessera/ops/dot_general.h"
-#include "tessera/ops/reduce.h"
+#include "tessera/ops/collectives/collectives.h"
+#include "tessera/ops/core/batch_axis.h"
+#include "tessera/ops/linear/dot_general.h"
+#include "tessera/ops/reductions/reduce.h"
 #include "tessera/trace/evaluate.h"
 #include "tessera/trace/trace.h"
 

@@ -8,12 +8,12 @@
 #include <map>
 
 #include "tessera/base/visit_dtype.h"
-#include "tessera/ops/array_math.h"
-#include "tessera/ops/broadcast.h"
-#include "tessera/ops/collectives.h"
-#include "tessera/ops/dot_general.h"
-#include "tessera/ops/reduce.h"
-#include "tessera/ops/reshape.h"
+#include "tessera/ops/collectives/collectives.h"
+#include "tessera/ops/core/array_math.h"
+#include "tessera/ops/linear/dot_general.h"
+#include "tessera/ops/reductions/reduce.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/reshape.h"
 #include "tessera/trace/evaluate.h"
 #include "tessera/trace/shard_map_trace.h"
 #include "tessera/trace/trace.h"

@@ -3,12 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tessera/ir/op_def.h"
-#include "tessera/ops/array_math.h"
-#include "tessera/ops/batch_axis.h"
-#include "tessera/ops/broadcast.h"
-#include "tessera/ops/collectives.h"
-#include "tessera/ops/control.h"
+#include "tessera/ops/collectives/collectives.h"
+#include "tessera/ops/control/control.h"
+#include "tessera/ops/core/array_math.h"
+#include "tessera/ops/core/batch_axis.h"
+#include "tessera/ops/structural/broadcast.h"
 #include "tessera/trace/evaluate.h"
 #include "tessera/trace/trace.h"
 

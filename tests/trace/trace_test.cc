@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tessera/ops/array_math.h"
-#include "tessera/ops/broadcast.h"
-#include "tessera/ops/control.h"
-#include "tessera/ops/reduce.h"
+#include "tessera/ops/control/control.h"
+#include "tessera/ops/core/array_math.h"
+#include "tessera/ops/reductions/reduce.h"
+#include "tessera/ops/structural/broadcast.h"
 #include "tessera/trace/evaluate.h"
 #include "tessera/trace/region.h"
 

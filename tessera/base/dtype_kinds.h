@@ -1,0 +1,18 @@
+// Sets of kinds of dtypes: what a column of a table of operations says of those that a row is for.
+#pragma once
+
+#include "tessera/base/dtype.h"
+
+namespace tessera::dtype_kinds {
+
+using Kinds = unsigned;
+constexpr Kinds bit(DTypeKind kind) { return 1u << static_cast<unsigned>(kind); }
+inline constexpr Kinds kBools = bit(DTypeKind::kBool), kSigned = bit(DTypeKind::kSigned),
+                       kUnsigned = bit(DTypeKind::kUnsigned), kFloat = bit(DTypeKind::kFloat),
+                       kComplex = bit(DTypeKind::kComplex), kInt = kSigned | kUnsigned,
+                       kInexact = kFloat | kComplex, kReal = kInt | kFloat,
+                       kNumber = kInt | kInexact, kBits = kBools | kInt, kOrdered = kBools | kReal,
+                       kAny = kBools | kNumber;
+inline bool contains(Kinds kinds, DType dtype) { return (kinds & bit(kind(dtype))) != 0; }
+
+}  // namespace tessera::dtype_kinds

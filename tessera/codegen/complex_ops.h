@@ -1,0 +1,15 @@
+// Scalar operations on complex numbers, which are pairs of floats in registers. Most functions of
+// complex numbers are formulas of real ones before they come here (ops/core/scalar_emit.h).
+#pragma once
+
+#include <span>
+
+#include "tessera/codegen/val.h"
+#include "tessera/ir/scalar_op.h"
+
+namespace tessera::codegen {
+
+// InternalError if `op` does not exist for complex operands.
+Val emit_complex_op(Ir& ir, ScalarOp op, std::span<const Val> args);
+
+}  // namespace tessera::codegen

@@ -1,0 +1,62 @@
+// Functions that f32 and f64 share.
+#include "tessera/codegen/elementary.h"
+
+#include <llvm/IR/Constants.h>
+
+#include <limits>
+
+namespace tessera::codegen {
+namespace {
+
+const llvm::ConstantFP* splat_float(llvm::Value* v) {
+  auto* constant = llvm::dyn_cast<llvm::Constant>(v);
+  if (constant && constant->getType()->isVectorTy()) constant = constant->getSplatValue();
+  return llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
+}
+
+Vec extremum(bool is_max, Vec a, Vec b) {
+  if (splat_float(a.v)) std::swap(a, b);
+  const llvm::ConstantFP* bound = splat_float(b.v);
+  if (bound && !bound->isNaN()) {
+    // Gives `a` where it is NaN or equal, which only the wrong one of two zeros makes a difference
+    // to.
+    Vec m = is_max ? fast_max(b, a) : fast_min(b, a);
+    if (!bound->isZero() || bound->isNegative() == is_max) return m;
+    if (is_max) return m + 0.0;
+  }
+  return is_max ? -ieee_min(-a, -b) : ieee_min(a, b);
+}
+
+}  // namespace
+
+Vec call_lanes(const char* helper, Vec x, Vec y) {
+  Ir& ir = *x.ir;
+  auto& b = ir.builder;
+  llvm::AllocaInst *out = ir.stack_slot(x.type()), *in = ir.stack_slot(x.type()), *in2 = in;
+  b.CreateAlignedStore(x.v, in, in->getAlign());
+  if (y.v) {
+    in2 = ir.stack_slot(y.type());
+    b.CreateAlignedStore(y.v, in2, in2->getAlign());
+  }
+  ir.call_helper(helper, {out, in, in2, b.getInt32(static_cast<uint32_t>(x.width()))});
+  return {ir, b.CreateAlignedLoad(x.type(), out, out->getAlign())};
+}
+
+Vec next_after(Vec x, Vec y) {
+  Vec ix = bits_of(x), iy = bits_of(y);
+  Vec one = ix.like_int(1);
+  // Away from zero is up in the bits.
+  Vec outward = (x < y) == (x > 0.0);
+  Vec stepped = select(outward, ix + one, ix - one);
+  Vec sign = iy & iy.like_int(1ULL << (iy.bits() - 1));
+  Vec next = float_of_bits(select(x == 0.0, sign | one, stepped));
+  next = select(x == y, y, next);
+  return select(is_nan(x) | is_nan(y), x + y, next);
+}
+
+Vec sign(Vec x) { return select(is_nan(x) | (x == 0.0), x, copy_sign(x.like(1), x)); }
+Vec is_finite(Vec x) { return abs(x) < std::numeric_limits<double>::infinity(); }
+Vec minimum(Vec x, Vec y) { return extremum(false, x, y); }
+Vec maximum(Vec x, Vec y) { return extremum(true, x, y); }
+
+}  // namespace tessera::codegen

@@ -1,0 +1,226 @@
+// Kernel -> LLVM IR with explicit fixed-width vectors.
+//
+// A vector has vector_bytes / (widest element) lanes, the same for all values of a kernel; `unroll`
+// vectors are in flight. Rows longer than a block run in a main loop without masks, the rest in a
+// loop of masked vectors.
+//
+// Order of summation of a row reduction, the same on AVX2 and AVX-512 (a granule is 64 bytes of the
+// widest dtype, that is one or two vectors; K is 1, 2 or 4 granules, chosen by the weight of the
+// loop's arithmetic):
+//   - element i of the innermost extent goes to partial result i mod K, in order of i, while a
+//     whole run of K is left; the rest to partial result i mod granule;
+//   - partial results j and j + K/2 are combined, then j and j + K/4, ...;
+//   - the initial value comes first: init + total.
+// Column reductions go row by row.
+#pragma once
+
+#include <functional>
+#include <unordered_map>
+
+#include "tessera/codegen/quotient.h"
+#include "tessera/codegen/scalar_ops.h"
+#include "tessera/fusion/kernel.h"
+#include "tessera/fusion/kernel_body.h"
+
+namespace tessera::codegen {
+
+// Increase whenever the same kernel would give other code: part of the key of the on-disk cache.
+inline constexpr int kCodegenVersion = 2;
+
+// Adds the function `name` (a KernelFn) for a canonical kernel.
+void emit_kernel(const Kernel& kernel, const Target& target, llvm::Module& module,
+                 const std::string& name);
+// What every function has: the CPU, and that it does not throw.
+void set_function_attributes(llvm::Function& function, const Target& target);
+// Lanes of every vector of the kernel.
+int kernel_lanes(const Kernel& kernel, int vector_bytes);
+
+// Which lanes of a vector are wanted.
+struct LaneMask {
+  llvm::Value* lanes = nullptr;  // <L x i1>; null: all
+  llvm::Value* count = nullptr;  // i64: the first `count` lanes, where that is what the mask says
+  llvm::Value* full = nullptr;   // i1: all lanes, where masks are used for full vectors too
+};
+
+// Loads and stores of lanes. Addresses are pointers to lane 0.
+class Memory {
+ public:
+  explicit Memory(Ir& ir) : ir_(ir) {}
+  // Lanes `stride` elements apart; zero where the mask is not set.
+  Val load(DType dtype, llvm::Value* pointer, int64_t stride, const LaneMask& mask);
+  // Lane i at pointer + offsets[i] elements.
+  Val gather(DType dtype, llvm::Value* pointer, llvm::Value* offsets, const LaneMask& mask);
+  // One element; zero unless `guard` (may be null).
+  Val load_scalar(DType dtype, llvm::Value* pointer, llvm::Value* guard);
+  void store(DType dtype, llvm::Value* pointer, int64_t stride, Val value, const LaneMask& mask,
+             bool streaming);
+  void scatter(DType dtype, llvm::Value* pointer, llvm::Value* offsets, Val value,
+               const LaneMask& mask);
+  void store_scalar(DType dtype, llvm::Value* pointer, Val value, llvm::Value* guard);
+  llvm::Value* advance(DType dtype, llvm::Value* pointer, llvm::Value* elements);
+
+ private:
+  llvm::Type* storage(DType dtype) const;  // of the (real part's) element
+  Val from_storage(DType dtype, llvm::Value* bits);
+  llvm::Value* to_storage(DType dtype, llvm::Value* value, bool rounded);
+  llvm::Value* load_lanes(llvm::Type* element, llvm::Value* pointer, int lanes,
+                          const LaneMask& mask);
+  void store_lanes(llvm::Value* value, llvm::Value* pointer, const LaneMask& mask, bool streaming);
+  bool maskable(llvm::Type* element) const;
+  llvm::Value* lane_pointers(DType dtype, llvm::Value* pointer, llvm::Value* offsets);
+  llvm::Value* strided_offsets(int64_t stride);
+
+  Ir& ir_;
+  llvm::AllocaInst* zeros_ = nullptr;
+};
+
+// What a routine makes itself has room up to the next multiple of so many bytes.
+inline constexpr int64_t kPaddedBytes = 64;
+
+class KernelEmitter {
+ public:
+  KernelEmitter(const Kernel& kernel, Ir& ir, llvm::Function* function);
+  // The body of a KernelFn.
+  void run();
+  // All `elements` of the parallel index, within a function: begins where the builder stands and
+  // leaves it behind the kernel. padded: buffers that have room up to a multiple of kPaddedBytes.
+  void run_here(std::vector<llvm::Value*> buffers, std::vector<char> padded, int64_t elements);
+
+ private:
+  using Value = llvm::Value;
+  // Straight-line code that goes on while loops inside it are being emitted: values that do not
+  // change in an inner loop are added to an outer scope's tail. A scope's last branch is made when
+  // the loop that interrupts it is closed.
+  struct Scope {
+    llvm::BasicBlock* tail;
+    // Node -> one, or one a vector.
+    std::unordered_map<int, boost::container::small_vector<Val, 4>> values;
+    // Id -> its sum (index) or pointer (load, store) here.
+    std::unordered_map<int, Value*> addresses;
+    std::vector<std::vector<Value*>> flat_indices;         // flat mode: [vector][parallel dim]
+    Value* index = nullptr;                                // of the loop that made the scope
+    std::unordered_map<int, SharedDivisor> divisors = {};  // nodes by which inner lanes divide
+  };
+  struct Loop {
+    llvm::BasicBlock *header, *body, *exit;
+    llvm::PHINode* index;
+    Value* start;
+    std::vector<llvm::PHINode*> carried;
+    std::vector<Value*> initial;
+  };
+
+  // Scopes: 0 the function; 1 a row (the parallel dims but the lanes'); then, lanes along parallel:
+  // 2 a block of columns, 3.. the loop's extents; lanes along inner: 2.. the loop's extents, the
+  // last is the lanes'.
+  enum class LaneKind : uint8_t { kUniform, kStrided, kScattered };
+  int address_depth(const Affine& address) const;
+  LaneKind lane_kind(const Affine& address) const;
+  int64_t lane_stride(const Affine& address) const;  // elements from lane to lane, where kStrided
+  void analyse();
+
+  // Loop plumbing (emit_loops.cc).
+  Loop open_loop(Value* start, std::vector<Value*>& carried);
+  void enter_loop(Loop& loop, Value* condition);
+  void close_loop(Loop& loop, Value* next, std::vector<Value*>& carried);
+  void use_scope(int scope) { b_.SetInsertPoint(scopes_[scope].tail); }
+  void keep_scope(int scope) {
+    scopes_[scope].tail = b_.GetInsertBlock();
+  }  // after code that may branch
+  int top() const { return static_cast<int>(scopes_.size()) - 1; }
+  // A scope that runs once.
+  void open_block(Value* index);
+  void close_block();
+  llvm::BasicBlock* new_block(const char* name);
+  Value* i64(int64_t value);
+
+  void emit_range();
+  void emit_parallel();
+  void emit_columns(Value* begin, Value* end);
+  void emit_lane_block(int unroll);
+  void emit_column_loop(int l);
+  void emit_inner();
+  void emit_row_loop(int l);
+  void prefetch_next_row(int l);
+  void emit_once(int l);
+  void decompose(Value* flat, size_t dims);
+  void set_masks(int unroll, Value* count);
+  // One pass over the innermost body of loop l: values, reductions, stores.
+  void emit_body(int l, std::vector<Value*>& accumulators);
+  void emit_store(const KernelStore& store, int id);
+  bool may_fill_vectors(const KernelStore& store) const;
+  std::vector<int> needed_nodes(int l) const;
+  int loop_weight(int l) const;
+
+  // Values (emit.cc): of node, in vector u of the block.
+  Val value(int node, int u);
+  Val compute(int node, int u);
+  Val compute_quotient(int node, int u);
+  bool is_shared_divisor(int divisor, int node) const;
+  Val compute_load(int node, int u);
+  Val compute_index(int node, int u);
+  Value* address_sum(const Affine& address, int id, int scope);
+  Value* pointer_sum(int buffer, const Affine& address, int id, int scope);
+  std::vector<std::pair<Value*, int64_t>> terms_of(const Affine& address, int scope) const;
+  Value* pointer_to(int buffer, const Affine& address, int id, int scope, int u);
+  Value* iota(llvm::Type* element, int64_t scale);
+  Value* scattered_offsets(const Affine& address, int u, llvm::Type* element);
+  Value* flat_index(int d, int u);
+  LaneMask mask_of(int u) const;
+  LaneMask with_guard(LaneMask mask, Val guard);
+
+  // Reductions (emit_reduce.cc).
+
+  // Accumulators are a flat list that loops carry: of each reduction, each result, each vector: the
+  // value, or its real and imaginary parts; then of a custom reduction across lanes, each vector:
+  // whether a lane has seen an element.
+  std::vector<Value*> initial_accumulators(int l, int unroll, bool across_lanes);
+  void accumulate(int l, std::vector<Value*>& accumulators, int unroll, bool across_lanes);
+  void finish_reductions(int l, std::vector<Value*>& accumulators, int unroll, bool across_lanes);
+  // One vector's results so far; of a custom reduction across lanes, whether a lane has seen an
+  // element.
+  struct Partial {
+    std::vector<Val> values;
+    Value* seen = nullptr;
+  };
+  Partial fold(const KernelReduction& r, const Partial& a, const Partial& c);
+  Partial fold_lanes(const KernelReduction& r, Partial total);
+  std::vector<Val> total_of(const KernelReduction& r, std::vector<Partial> parts);
+  void keep_result(int l, int result, const KernelReduction& r, size_t k,
+                   std::span<const Partial> totals);
+  std::vector<Val> combine(const KernelReduction& r, std::span<const Val> a,
+                           std::span<const Val> b);
+  std::vector<Val> apply_body(const ScalarProgram& body, std::span<const Val> args);
+  std::vector<Val> elements_of(const KernelReduction& r, int u);
+  DType accumulator_dtype(const KernelReduction& r, size_t k) const;
+  bool is_negated(const KernelReduction& r) const;
+  Val identity(const KernelReduction& r, size_t k);
+  Val to_accumulator(const KernelReduction& r, size_t k, Val v);
+
+  const Kernel& k_;
+  Ir& ir_;
+  llvm::IRBuilder<>& b_;
+  Memory memory_;
+  llvm::Function* function_;
+  bool along_parallel_;
+  bool flat_ = false;    // lanes along the flat parallel index, not its last dim
+  bool single_ = false;  // one element: no vectors
+  int lanes_;
+
+  std::vector<int> depth_;     // of a node: see scope_of
+  std::vector<char> by_lane_;  // of a node
+  std::vector<char> fused_;    // a product that the sum over it, its only user, absorbs
+  std::vector<char> written_;  // buffers that the kernel stores to
+
+  std::vector<Scope> scopes_;
+  std::vector<llvm::BasicBlock*> entries_;  // of the open blocks
+  std::vector<Value*> buffers_;
+  std::vector<char> padded_;                 // empty: none
+  int64_t elements_ = 0;                     // of the parallel index, with padded_
+  Value *begin_ = nullptr, *end_ = nullptr;  // of the flat parallel index
+  std::vector<Value*> parallel_;             // index along each parallel dim but the lanes'
+  int unroll_ = 1;                           // vectors in the current lane scope
+  std::vector<LaneMask> masks_;              // one a vector; empty: all lanes
+  int accumulator_unroll_ = 1;  // vectors that the accumulators of the current loop have
+};
+
+}  // namespace tessera::codegen

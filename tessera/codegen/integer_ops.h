@@ -1,0 +1,17 @@
+// Scalar operations on bool and integers, as XLA defines them where C++ does not: x / 0 = -1, x rem
+// 0 = x, arithmetic wraps, and shifts by the width or more give 0 or the sign.
+#pragma once
+
+#include "tessera/base/dtype.h"
+#include "tessera/codegen/vec.h"
+#include "tessera/ir/scalar_op.h"
+
+namespace tessera::codegen {
+
+// `y` is the second operand of those that have one. InternalError if `op` does not exist for the
+// dtype.
+Vec emit_bool_op(ScalarOp op, Vec x, Vec y);
+Vec emit_int_op(ScalarOp op, DType dtype, Vec x, Vec y);
+Vec int_extremum(bool is_max, DType dtype, Vec x, Vec y);
+
+}  // namespace tessera::codegen

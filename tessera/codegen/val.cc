@@ -1,0 +1,219 @@
+#include "tessera/codegen/val.h"
+
+#include <llvm/IR/Constants.h>
+
+#include <cstring>
+
+#include "tessera/base/visit_dtype.h"
+
+namespace tessera::codegen {
+namespace {
+
+using llvm::Value;
+
+// f64 -> f32 rounded to odd: rounding the result once more to a narrower format gives what rounding
+// once would.
+Vec narrow_to_odd(Vec wide) {
+  Vec near = narrow(wide);
+  Vec back = widen(near);
+  Vec bits = bits_of(near);
+  auto& b = wide.ir->builder;
+  Vec inexact{*wide.ir, b.CreateFCmpONE(back.v, wide.v)};
+  Vec away = abs(back) > abs(wide);
+  bits = select(away, bits - bits.like_int(1), bits);
+  return float_of_bits(select(inexact, bits | bits.like_int(1), bits));
+}
+
+Vec round_half(DType dtype, Vec x) {
+  auto& b = x.ir->builder;
+  if (dtype == float16) {
+    Value* half = b.CreateFPTrunc(x.v, x.with(b.getHalfTy()));
+    return {*x.ir, b.CreateFPExt(half, x.type())};
+  }
+  Vec bits = bits_of(x);
+  Vec even = shr(bits, 16) & bits.like_int(1);
+  Vec up = (bits + bits.like_int(0x7fff)) + even;
+  Vec r = select(is_nan(x), bits | bits.like_int(0x400000), up);
+  return float_of_bits(r & r.like_int(0xffff0000));
+}
+
+// Integer to f32 or f64; to f32 for a half type without double rounding.
+Vec int_to_float(DType from, DType to, Vec x) {
+  auto& b = x.ir->builder;
+  const bool is_signed = kind(from) == DTypeKind::kSigned;
+  auto cast = [&](Vec value, llvm::Type* type) {
+    Value* v = is_signed ? b.CreateSIToFP(value.v, value.with(type))
+                         : b.CreateUIToFP(value.v, value.with(type));
+    return Vec(*x.ir, v);
+  };
+  if (to == float64) return cast(x, b.getDoubleTy());
+  if (!is_half(to) || itemsize(from) <= 2) return cast(x, b.getFloatTy());
+  if (itemsize(from) == 8) {
+    // Beyond 2^53 the low bits only matter as "not zero".
+    Vec low = x & x.like_int(0xffff);
+    Vec coarse = (x & x.like_int(~0xffffULL)) | x.like_int(0x8000);
+    Vec magnitude =
+        is_signed ? Vec(*x.ir, b.CreateBinaryIntrinsic(llvm::Intrinsic::abs, x.v, b.getFalse()))
+                  : x;
+    Vec large = ult(x.like_int(1ULL << 53), magnitude);
+    x = select(large & (low != x.like_int(0)), coarse, x);
+  }
+  return narrow_to_odd(cast(x, b.getDoubleTy()));
+}
+
+Vec float_to_int(DType to, Vec x) {
+  auto& b = x.ir->builder;
+  const bool is_signed = kind(to) == DTypeKind::kSigned;
+  llvm::Type* type = x.with(register_type(b.getContext(), to));
+  return {*x.ir,
+          b.CreateIntrinsic(is_signed ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
+                            {type, x.type()}, {x.v})};
+}
+
+}  // namespace
+
+llvm::Type* register_type(llvm::LLVMContext& context, DType dtype) {
+  switch (dtype) {
+    case DType::kBool:
+      return llvm::Type::getInt1Ty(context);
+    case DType::kFloat16:
+    case DType::kBfloat16:
+    case DType::kFloat32:
+    case DType::kComplex64:
+      return llvm::Type::getFloatTy(context);
+    case DType::kFloat64:
+    case DType::kComplex128:
+      return llvm::Type::getDoubleTy(context);
+    default:
+      return llvm::Type::getIntNTy(context, static_cast<unsigned>(itemsize(dtype) * 8));
+  }
+}
+
+int64_t register_bytes(DType dtype) {
+  if (dtype == bool_) return 0;
+  if (is_half(dtype)) return 4;
+  return itemsize(real_dtype(dtype));
+}
+
+Val constant_val(Ir& ir, DType dtype, const void* bytes) {
+  auto& b = ir.builder;
+  return visit_dtype(dtype, [&]<class T>(TypeTag<T>) -> Val {
+    T value;
+    std::memcpy(&value, bytes, sizeof(T));
+    if constexpr (std::is_same_v<T, bool>) {
+      return {b.getInt1(value)};
+    } else if constexpr (std::is_integral_v<T>) {
+      return {llvm::ConstantInt::get(register_type(b.getContext(), dtype),
+                                     static_cast<uint64_t>(value))};
+    } else if constexpr (std::is_same_v<T, std::complex<float>> ||
+                         std::is_same_v<T, std::complex<double>>) {
+      llvm::Type* type = register_type(b.getContext(), dtype);
+      return {llvm::ConstantFP::get(type, llvm::APFloat(value.real())),
+              llvm::ConstantFP::get(type, llvm::APFloat(value.imag()))};
+    } else if constexpr (std::is_same_v<T, double>) {
+      return {llvm::ConstantFP::get(b.getDoubleTy(), llvm::APFloat(value))};
+    } else {
+      return {llvm::ConstantFP::get(b.getFloatTy(), llvm::APFloat(static_cast<float>(value)))};
+    }
+  });
+}
+
+Val number_val(Ir& ir, DType dtype, double value) {
+  auto& b = ir.builder;
+  llvm::Type* type = register_type(b.getContext(), dtype);
+  if (type->isFloatingPointTy()) {
+    llvm::Value* re = llvm::ConstantFP::get(type, value);
+    return {re, is_complex(dtype) ? llvm::ConstantFP::get(type, 0.0) : nullptr};
+  }
+  return {llvm::ConstantInt::get(type, static_cast<uint64_t>(static_cast<int64_t>(value)), true)};
+}
+
+Val broadcast_val(Ir& ir, Val value, int lanes) {
+  auto splat = [&](Value* v) -> Value* {
+    if (!v || v->getType()->isVectorTy()) return v;
+    if (auto* constant = llvm::dyn_cast<llvm::Constant>(v)) {
+      const auto count = llvm::ElementCount::getFixed(static_cast<unsigned>(lanes));
+      return llvm::ConstantVector::getSplat(count, constant);
+    }
+    return ir.builder.CreateVectorSplat(static_cast<unsigned>(lanes), v);
+  };
+  return {splat(value.re), splat(value.im), value.rounded};
+}
+
+Val broadcast_val(Ir& ir, Val value) { return broadcast_val(ir, value, ir.lanes); }
+
+Val rounded_val(Ir& ir, DType dtype, Val value) {
+  if (!is_half(dtype) || value.rounded) return value;
+  return {round_half(dtype, {ir, value.re}).v};
+}
+
+Value* half_bits(Ir& ir, DType dtype, Val value) {
+  auto& b = ir.builder;
+  Vec x{ir, value.re};
+  if (dtype == float16) {
+    Value* half = b.CreateFPTrunc(x.v, x.with(b.getHalfTy()));
+    return b.CreateBitCast(half, x.with(b.getInt16Ty()));
+  }
+  Vec bits = bits_of(Vec(ir, rounded_val(ir, dtype, value).re));
+  return b.CreateTrunc(shr(bits, 16).v, x.with(b.getInt16Ty()));
+}
+
+Val from_half_bits(Ir& ir, DType dtype, Value* bits) {
+  auto& b = ir.builder;
+  Vec x{ir, bits};
+  if (dtype == float16) {
+    Value* half = b.CreateBitCast(bits, x.with(b.getHalfTy()));
+    return {b.CreateFPExt(half, x.with(b.getFloatTy()))};
+  }
+  Vec wide{ir, b.CreateZExt(bits, x.with(b.getInt32Ty()))};
+  return {float_of_bits(wide << 16).v};
+}
+
+Val convert_val(Ir& ir, DType from, DType to, Val value) {
+  if (from == to) return rounded_val(ir, to, value);
+  value = rounded_val(ir, from, value);
+  auto& b = ir.builder;
+  Vec x{ir, value.re};
+  if (is_complex(to)) {
+    const DType part = real_dtype(to);
+    Val re = convert_val(ir, real_dtype(from), part, {value.re});
+    Val im = is_complex(from) ? convert_val(ir, real_dtype(from), part, {value.im})
+                              : Val{llvm::Constant::getNullValue(re.re->getType())};
+    return {re.re, im.re};
+  }
+  if (is_complex(from)) {
+    if (to == bool_) return {((x != 0.0) | (Vec(ir, value.im) != 0.0)).v};
+    return convert_val(ir, real_dtype(from), to, {value.re});
+  }
+  llvm::Type* type = x.with(register_type(b.getContext(), to));
+  if (to == bool_) return {is_floating(from) ? (x != 0.0).v : (x != x.like_int(0)).v};
+  if (from == bool_) {
+    return {is_floating(to) ? b.CreateUIToFP(x.v, type) : b.CreateZExt(x.v, type)};
+  }
+  if (is_integer(from) && is_integer(to)) return {b.CreateIntCast(x.v, type, is_signed(from))};
+  if (is_integer(to)) return {float_to_int(to, x).v};
+  Vec result = x;
+  if (is_integer(from)) {
+    result = int_to_float(from, to, x);
+  } else if (from == float64) {
+    result = is_half(to) ? narrow_to_odd(x) : narrow(x);
+  } else if (to == float64) {
+    result = widen(x);
+  }
+  // float16 and bfloat16 fit into f32, into each other not.
+  return rounded_val(ir, to, {result.v, nullptr, !is_half(to)});
+}
+
+Val bitcast_val(Ir& ir, DType from, DType to, Val value) {
+  if (is_complex(from)) return value;
+  if (from == bool_) value = convert_val(ir, bool_, uint8, value);
+  auto& b = ir.builder;
+  Vec bits{ir, is_half(from) ? half_bits(ir, from, value) : value.re};
+  if (is_half(to)) {
+    return from_half_bits(ir, to, b.CreateBitCast(bits.v, bits.with(b.getInt16Ty())));
+  }
+  if (to == bool_) return {(bits != bits.like_int(0)).v};
+  return {b.CreateBitCast(bits.v, bits.with(register_type(b.getContext(), to)))};
+}
+
+}  // namespace tessera::codegen

@@ -1,0 +1,13 @@
+// PassTime: what a pass of the pipeline took, as users ask for it (Lowered::pass_times).
+#pragma once
+
+#include <string_view>
+
+namespace tessera {
+
+struct PassTime {
+  std::string_view name;
+  double seconds = 0;
+};
+
+}  // namespace tessera

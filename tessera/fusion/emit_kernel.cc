@@ -1,0 +1,317 @@
+// The loops of a kernel: dimensions and their cuts, reductions, stores.
+#include <algorithm>
+#include <limits>
+
+#include "tessera/fusion/collapse.h"
+#include "tessera/fusion/emit_impl.h"
+#include "tessera/fusion/reductions.h"
+
+namespace tessera::fusion {
+namespace {
+
+// Rows of a block fill a cache line of four-byte elements; smaller arrays stay in the cache anyway.
+constexpr int64_t kBlockRows = 16, kBlockColumns = 64, kBlockedElements = 1 << 16;
+
+}  // namespace
+
+void Emitter::Impl::estimate_work() {
+  work_.assign(g_.values.size(), 0);
+  for (const GraphOp& op : g_.ops) {
+    if (op.stored()) continue;
+    float work = op.work;
+    for (int v : op.operands) work += plan_.stored[v] ? 0 : work_[v];
+    if (op.kind == OpKind::kReduce) work = 0;
+    for (int v : op.results) work_[v] = std::min(work, 1e6F);
+  }
+}
+
+bool Emitter::Impl::here(int v) const {
+  const int op = g_.values[v].op;
+  if (op < 0) return false;
+  for (const Placement& at : plan_.placements[op])
+    if (at.group == group_) return true;
+  return false;
+}
+
+std::variant<EmittedKernel, int> Emitter::Impl::emit(int group) {
+  group_ = group;
+  plan_group_ = &plan_.groups[group];
+  cuts_.clear();
+  block_.clear();
+  for (int64_t extent : plan_group_->extents) cuts_.push_back({extent});
+  while (true) {
+    try {
+      return attempt();
+    } catch (const NeedCut& need) {
+      if (need.cut.dim < 0) continue;  // the cuts are made already
+      size_t dim = 0;
+      int place = need.cut.dim;
+      while (place >= static_cast<int>(cuts_[dim].size()))
+        place -= static_cast<int>(cuts_[dim++].size());
+      cuts_[dim][place] /= need.cut.minor;
+      cuts_[dim].insert(cuts_[dim].begin() + place + 1, need.cut.minor);
+    } catch (const NeedStored& need) {
+      return need.value;
+    }
+  }
+}
+
+void Emitter::Impl::set_dimensions() {
+  const Group& group = *plan_group_;
+  extents_.clear();
+  base_.clear();
+  parallel_.clear();
+  families_.assign(group.families.size(), {});
+  for (const Dims& parts : cuts_) {
+    base_.push_back(static_cast<int>(extents_.size()));
+    extents_.insert(extents_.end(), parts.begin(), parts.end());
+  }
+  auto append = [&](std::vector<int>& to, int dim) {
+    for (size_t k = 0; k < cuts_[dim].size(); ++k) to.push_back(base_[dim] + static_cast<int>(k));
+  };
+  const int parallel_rank = group.structured ? group.parallel_rank : group.root_rank;
+  for (int d = 0; d < parallel_rank; ++d) append(parallel_, d);
+  for (size_t f = 0; f < group.families.size(); ++f)
+    for (int d : group.families[f]) append(families_[f], d);
+  // Inside of blocks last.
+  for (int d : block_) {
+    const int inside = base_[d] + static_cast<int>(cuts_[d].size()) - 1;
+    std::erase(parallel_, inside);
+    parallel_.push_back(inside);
+  }
+}
+
+int Emitter::Impl::level_of_value(int v) const {
+  if (!here(v)) return 0;
+  const int op = g_.values[v].op;
+  return level_of_[op] + (g_.ops[op].kind == OpKind::kReduce ? 1 : 0);
+}
+
+int Emitter::Impl::output_family(const Access& access) const {
+  const Group& group = *plan_group_;
+  if (!group.structured) return -1;
+  for (int d : access.dims) {
+    if (d < group.parallel_rank) continue;
+    for (size_t f = 0; f < group.families.size(); ++f)
+      if (std::find(group.families[f].begin(), group.families[f].end(), d) !=
+          group.families[f].end())
+        return static_cast<int>(f);
+  }
+  return -1;
+}
+
+// A loop folds or stores what needs results of loops of lower levels only. Stores join a loop that
+// runs anyway.
+void Emitter::Impl::order_loops() {
+  const Group& group = *plan_group_;
+  for (size_t k = group.ops.size(); k-- > 0;) {
+    const int i = group.ops[k];
+    int level = 0;
+    for (int v : g_.ops[i].operands) level = std::max(level, level_of_value(v));
+    level_of_[i] = level;
+  }
+  loops_.clear();
+  for (const auto& [op, family] : group.reductions) loops_.push_back({level_of_[op], family});
+  for (const GroupOutput& output : group.outputs) {
+    const LoopKey key{level_of_value(output.value), output_family(output.access)};
+    bool found = false;
+    for (const LoopKey& loop : loops_)
+      found = found || (loop.family == key.family && loop.level >= key.level);
+    if (!found) loops_.push_back(key);
+  }
+  std::sort(loops_.begin(), loops_.end());
+  loops_.erase(std::unique(loops_.begin(), loops_.end()), loops_.end());
+}
+
+EmittedKernel Emitter::Impl::attempt() {
+  const Group& group = *plan_group_;
+  ++stamp_;
+  kernel_ = {};
+  values_.clear();
+  addresses_.clear();
+  table_.clear();
+  hashes_.clear();
+  TESSERA_CHECK(intern({}) == kScalarIndex, "the first index is a scalar's");
+  constants_.clear();
+  indices_.clear();
+  scratch_bytes_ = 0;
+  set_dimensions();
+  order_loops();
+  bool rows = group.structured && group.reductions.empty();
+  for (const auto& [op, family] : group.reductions)
+    rows = rows || reduces_rows(g_.values[g_.ops[op].operands[0]].shape, g_.ops[op].reduction.dims);
+  kernel_.vectorize = rows ? Kernel::Vectorize::kInner : Kernel::Vectorize::kParallel;
+  kernel_.loops.resize(loops_.size());
+  store_addresses_.assign(loops_.size(), {});
+  for (loop_ = 0; loop_ < static_cast<int>(loops_.size()); ++loop_) {
+    const LoopKey key = loops_[loop_];
+    // Ops of a group are listed from the last to the first.
+    for (size_t k = group.reductions.size(); k-- > 0;) {
+      const auto& [op, family] = group.reductions[k];
+      if (LoopKey{level_of_[op], family} == key) emit_reduction(op);
+    }
+    for (const GroupOutput& output : group.outputs) {
+      const int level = level_of_value(output.value), family = output_family(output.access);
+      int first = 0;
+      while (loops_[first].family != family || loops_[first].level < level) ++first;
+      if (first == loop_) emit_store(output);
+    }
+  }
+  int64_t written = 0;
+  for (const GroupOutput& output : group.outputs)
+    written += g_.values[output.value].bytes() * g_.values[output.value].instances;
+  kernel_.streaming_stores = 2 * written > last_level_cache_;
+  block_transposes();
+  std::vector<int> loop_family;
+  for (const LoopKey& loop : loops_) loop_family.push_back(loop.family);
+  collapse(kernel_, {extents_, parallel_, families_, loop_family}, addresses_, store_addresses_);
+  choose_lanes();
+  return {std::move(kernel_), values_};
+}
+
+// A large transpose moves blocks of kBlockRows x kBlockColumns, so that the cache lines it reads
+// across are used up while they are in the cache.
+void Emitter::Impl::block_transposes() {
+  const Group& group = *plan_group_;
+  if (group.structured || !block_.empty() || group.root_rank < 2) return;
+  if (g_.values[group.outputs[0].value].elements() < kBlockedElements) return;
+  const int column = group.root_rank - 1;
+  if (cuts_[column].size() != 1 || extents_[base_[column]] % kBlockColumns != 0) return;
+  for (size_t i = 0; i < kernel_.nodes.size(); ++i) {
+    if (kernel_.nodes[i].kind != NodeKind::kLoad || addresses_[i].coefficients[base_[column]] <= 1)
+      continue;
+    for (int row = 0; row < column; ++row) {
+      if (cuts_[row].size() != 1 || addresses_[i].coefficients[base_[row]] != 1 ||
+          extents_[base_[row]] % kBlockRows != 0)
+        continue;
+      block_ = {row, column};
+      cuts_[row] = {extents_[base_[row]] / kBlockRows, kBlockRows};
+      cuts_[column] = {extents_[base_[column]] / kBlockColumns, kBlockColumns};
+      throw NeedCut{{-1, 0}};
+    }
+  }
+}
+
+// Lanes lie where memory is contiguous: what looks like a reduction over rows may be one over
+// columns of a transposed operand.
+void Emitter::Impl::choose_lanes() {
+  if (scratch_bytes_ > 0) return;
+  const bool folds = std::any_of(kernel_.loops.begin(), kernel_.loops.end(),
+                                 [](const KernelLoop& l) { return !l.reductions.empty(); });
+  if (!folds) return;
+  int strided_parallel = 0, strided_inner = 0;
+  auto count = [&](const Affine& address) {
+    strided_parallel += address.parallel.back() != 0 && address.parallel.back() != 1;
+    strided_inner +=
+        !address.inner.empty() && address.inner.back() != 0 && address.inner.back() != 1;
+  };
+  for (const KernelNode& node : kernel_.nodes)
+    if (node.kind == NodeKind::kLoad) count(node.address);
+  for (const KernelLoop& loop : kernel_.loops)
+    for (const KernelStore& store : loop.stores) count(store.address);
+  int64_t shortest = std::numeric_limits<int64_t>::max();
+  for (const KernelLoop& loop : kernel_.loops)
+    if (!loop.reductions.empty())
+      shortest = std::min(shortest, loop.extents.empty() ? 1 : loop.extents.back());
+  if (strided_inner > strided_parallel && kernel_.parallel.back() >= 8) {
+    kernel_.vectorize = Kernel::Vectorize::kParallel;
+  } else if (strided_parallel > strided_inner && shortest >= 8) {
+    kernel_.vectorize = Kernel::Vectorize::kInner;
+  }
+}
+
+IndexExpr Emitter::Impl::dim_expr(int dim) const {
+  IndexExpr out = IndexExpr::constant(0, extents_.size());
+  if (dim < 0) return out;
+  int64_t stride = 1;
+  for (size_t k = cuts_[dim].size(); k-- > 0;) {
+    out.coefficients[base_[dim] + k] = stride;
+    stride *= cuts_[dim][k];
+  }
+  return out;
+}
+
+Index Emitter::Impl::index_of(const Access& access, const Shape& shape) const {
+  Index out;
+  out.shape = shape;
+  for (int d : access.dims) out.dims.push_back(dim_expr(d));
+  return out;
+}
+
+int Emitter::Impl::intern(Index index) {
+  const size_t hash = hash_value(index);
+  for (size_t k = 0; k < table_.size(); ++k)
+    if (hashes_[k] == hash && table_[k] == index) return static_cast<int>(k);
+  table_.push_back(std::move(index));
+  hashes_.push_back(hash);
+  return static_cast<int>(table_.size()) - 1;
+}
+
+void Emitter::Impl::emit_reduction(int i) {
+  const GraphOp& op = g_.ops[i];
+  const size_t n = op.operands.size() / 2;
+  const Access* access = nullptr;
+  for (const Placement& at : plan_.placements[i])
+    if (at.group == group_) access = &at.access;
+  const Shape& shape = g_.values[op.operands[0]].shape;
+  Index at;
+  at.shape = shape;
+  const Group& group = *plan_group_;
+  const auto it = std::find_if(group.reductions.begin(), group.reductions.end(),
+                               [&](const auto& r) { return r.first == i; });
+  size_t kept = 0, folded = 0;
+  int64_t elements = 1;
+  for (int d = 0; d < static_cast<int>(shape.size()); ++d) {
+    const Dims& reduced = op.reduction.dims;
+    if (std::find(reduced.begin(), reduced.end(), d) == reduced.end()) {
+      at.dims.push_back(dim_expr(access->dims[kept++]));
+    } else {
+      at.dims.push_back(dim_expr(shape[d] == 1 ? -1 : group.families[it->second][folded++]));
+      elements *= shape[d];
+    }
+  }
+  KernelReduction reduction;
+  reduction.kind = op.reduction.kind;
+  for (size_t k = 0; k < n; ++k)
+    reduction.init.push_back(pull(op.operands[n + k], kScalarIndex, -1));
+  ReducedAt& result = reduced_[i];
+  result = {};
+  if (elements == 0) {
+    result.init = reduction.init;
+    return;
+  }
+  const int index = intern(std::move(at));
+  for (size_t k = 0; k < n; ++k) reduction.nodes.push_back(pull(op.operands[k], index, -1));
+  if (reduction.kind >= ReduceKind::kArgMin) reduction.body = op.reduction.body;
+  const DType dtype = g_.values[op.operands[0]].dtype;
+  const bool adds = reduction.kind == ReduceKind::kSum || reduction.kind == ReduceKind::kProduct;
+  reduction.accumulate = adds ? accumulation_dtype(dtype) : dtype;
+  result.loop = loop_;
+  for (const KernelReduction& earlier : kernel_.loops[loop_].reductions)
+    result.first += static_cast<int>(earlier.nodes.size());
+  kernel_.loops[loop_].reductions.push_back(std::move(reduction));
+}
+
+void Emitter::Impl::emit_store(const GroupOutput& output) {
+  const GraphValue& value = g_.values[output.value];
+  Index at = index_of(output.access, value.shape);
+  KernelStore store;
+  if (output.piece < 0) {
+    store.node = pull(output.value, intern(at), -1);
+  } else {
+    const GraphOp& op = g_.ops[value.op];
+    const IndexPiece& piece = op.mapping.pieces[output.piece];
+    for (size_t d = 0; d < at.dims.size(); ++d) at.dims[d].offset += piece.start[d];
+    store.node = pull(op.operands[piece.operand], intern(piece_index(op, piece, at)), -1);
+  }
+  store.buffer = buffer(output.value, BufferKind::kOutput);
+  kernel_.loops[loop_].stores.push_back(store);
+  store_addresses_[loop_].push_back(linear_index(at, extents_.size()));
+}
+
+Emitter::Emitter(const Graph& graph, const Plan& plan, int64_t last_level_cache)
+    : impl_(std::make_unique<Impl>(graph, plan, last_level_cache)) {}
+Emitter::~Emitter() = default;
+std::variant<EmittedKernel, int> Emitter::emit(int group) { return impl_->emit(group); }
+
+}  // namespace tessera::fusion

@@ -1,0 +1,46 @@
+#include "tessera/ir/control_flow.h"
+
+#include "tessera/ir/op_def.h"
+
+namespace tessera {
+
+bool is_control_flow(const Op& op) { return static_cast<bool>(op.def->regions); }
+
+ControlFlow control_flow_of(const Op& op) {
+  TESSERA_CHECK(is_control_flow(op), "{} is no loop and no branch", op.def->name);
+  return op.def->regions.read(op.params);
+}
+
+OpParams with_control_flow(const Op& op, const ControlFlow& flow) {
+  TESSERA_CHECK(is_control_flow(op), "{} is no loop and no branch", op.def->name);
+  return op.def->regions.write(op.params, flow);
+}
+
+std::vector<FunctionRef> control_regions(const Op& op) {
+  if (!is_control_flow(op)) return {};
+  return control_flow_of(op).regions;
+}
+
+OpParams with_control_regions(const Op& op, std::vector<FunctionRef> regions) {
+  ControlFlow flow = control_flow_of(op);
+  TESSERA_CHECK(flow.regions.size() == regions.size(), "{}: {} regions for {}", op.def->name,
+                regions.size(), flow.regions.size());
+  flow.regions = std::move(regions);
+  return with_control_flow(op, flow);
+}
+
+OpParams map_control_regions(const Op& op,
+                             const std::function<Function(const Function&)>& rewrite) {
+  if (!is_control_flow(op)) return op.params;
+  ControlFlow flow = control_flow_of(op);
+  for (FunctionRef& region : flow.regions)
+    region = std::make_shared<const Function>(rewrite(*region));
+  return with_control_flow(op, flow);
+}
+
+FunctionRef callee_of(const Op& op) {
+  const auto* inlined = std::get_if<Inlined>(&op.def->lower);
+  return inlined ? inlined->callee(op.params) : nullptr;
+}
+
+}  // namespace tessera

@@ -1,0 +1,131 @@
+// Meshes of the parser: sdy.mesh, and the same in generic form.
+#include <algorithm>
+#include <numeric>
+
+#include "tessera/ir/parser_internal.h"
+
+namespace tessera::internal {
+
+const Mesh& Parser::find_mesh(const std::string& name) {
+  const auto it = meshes_.find(name);
+  if (it == meshes_.end())
+    error(fmt::format("expected the name of a mesh of this module, got @{}", name));
+  if (!it->second.mesh) {
+    const size_t resume = position();
+    jump(it->second.offset);
+    it->second.mesh = it->second.generic ? parse_generic_mesh() : parse_mesh();
+    jump(resume);
+  }
+  return *it->second.mesh;
+}
+
+void Parser::parse_mesh_item() {
+  expect(TokenKind::kSymbol, "the name of the mesh");
+  parse_mesh();
+  skip_location(nullptr);
+}
+
+// = <["x"=2, "y"=4], device_ids=[...]> {...}
+Mesh Parser::parse_mesh() {
+  const size_t offset = position();
+  accept("=");
+  MeshParts parts = parse_mesh_parts();
+  return make_mesh(std::move(parts), accept("{") ? parse_dictionary() : TextAttr::Entries(),
+                   offset);
+}
+
+// () <{mesh = #sdy.mesh<...>, sym_name = "mesh"}> {...} : () -> ()
+Mesh Parser::parse_generic_mesh() {
+  const size_t offset = position();
+  expect("(");
+  expect(")");
+  expect("<");
+  expect("{");
+  std::optional<MeshParts> parts;
+  while (!accept("}")) {
+    const Token key = expect(TokenKind::kWord, "mesh or sym_name");
+    expect("=");
+    if (key.text == "mesh") {
+      if (peek().kind != TokenKind::kHash || peek().text != "sdy.mesh") expected("#sdy.mesh<...>");
+      next();
+      parts = parse_mesh_parts();
+    } else {
+      parse_attribute(false);
+    }
+    if (!is_next("}")) expect(",");
+  }
+  expect(">");
+  if (!parts) lexer_.error(offset, "expected the attribute 'mesh'");
+  const TextAttr::Entries extra = accept("{") ? parse_dictionary() : TextAttr::Entries();
+  expect(":");
+  parse_type_list();
+  expect("->");
+  parse_type_list();
+  skip_location(nullptr);
+  return make_mesh(std::move(*parts), extra, offset);
+}
+
+Parser::MeshParts Parser::parse_mesh_parts() {
+  MeshParts parts;
+  expect("<");
+  expect("[");
+  while (!accept("]")) {
+    if (!parts.names.empty()) expect(",");
+    parts.names.push_back(expect(TokenKind::kString, "the name of an axis, as \"x\"").text);
+    expect("=");
+    const int64_t size = parse_int();
+    if (size < 1 || size > (1 << 20) || size * parts.sizes.elements() > (1 << 20))
+      error("expected axes of sizes from 1 on, 2^20 devices at most");
+    parts.sizes.push_back(size);
+  }
+  parts.ids.resize(static_cast<size_t>(parts.sizes.elements()));
+  std::iota(parts.ids.begin(), parts.ids.end(), 0);
+  if (accept(",")) {
+    expect("device_ids");
+    expect("=");
+    const size_t offset = position();
+    const TextAttr list = parse_attribute(true);
+    const auto* array = list.get<TextAttr::Array>();
+    if (!array || array->values.size() != parts.ids.size())
+      lexer_.error(offset,
+                   fmt::format("expected a device id for each of the {} positions of the mesh",
+                               parts.ids.size()));
+    parts.ids = array->values;
+  }
+  expect(">");
+  return parts;
+}
+
+Mesh Parser::make_mesh(MeshParts parts, const TextAttr::Entries& extra, size_t offset) {
+  const bool ordered = std::is_sorted(parts.ids.begin(), parts.ids.end());
+  bool abstract = false;
+  for (const auto& [key, value] : extra) {
+    if (key == "tessera.abstract") abstract = true;
+    if (const auto* array = value.get<TextAttr::Array>(); array && key == "tessera.device_ids") {
+      if (array->values.size() != parts.ids.size())
+        lexer_.error(offset,
+                     fmt::format("expected a device id for each of the {} positions of the mesh",
+                                 parts.ids.size()));
+      parts.ids = array->values;
+    }
+  }
+  if (parts.names.empty()) return Mesh();
+  std::map<int64_t, const Device*> by_id;
+  for (const Device& device : devices()) by_id[device.id] = &device;
+  std::vector<Device> found;
+  for (int64_t id : parts.ids)
+    if (const auto it = by_id.find(id); it != by_id.end() && !abstract)
+      found.push_back(*it->second);
+  return located(offset, [&] {
+    if (found.size() == parts.ids.size())
+      return Mesh(DeviceMesh{parts.sizes, std::move(found)}, parts.names);
+    if (!ordered && !abstract)
+      lexer_.error(offset, fmt::format("expected the devices that this mesh puts in an order of "
+                                       "its own to be there, got {} of {}; "
+                                       "start with devices cpu:{}, say",
+                                       found.size(), parts.ids.size(), parts.ids.size()));
+    return Mesh::abstract(parts.sizes, parts.names);
+  });
+}
+
+}  // namespace tessera::internal

@@ -1,0 +1,51 @@
+// Who talks to whom: the devices that a collective joins, what it moves, and one view of all
+// collectives' params.
+#pragma once
+
+#include <vector>
+
+#include "tessera/ir/function.h"
+#include "tessera/ir/lowering.h"
+#include "tessera/mesh/mesh.h"
+
+namespace tessera {
+
+// "x" or "x:(1)2" as AxisRef prints; UserError otherwise.
+AxisRef parse_axis_ref(std::string_view text);
+
+// The product of the axes' sizes: the number of ranks.
+int64_t axes_size(const Mesh& mesh, const std::vector<std::string>& axes);
+// Ranks in a group: of all if `groups` is empty, of the first otherwise (a collective whose groups
+// may differ is all_reduce).
+int64_t group_size(const Mesh& mesh, const std::vector<std::string>& axes,
+                   const std::vector<Dims>& groups);
+// All groups of devices (positions in the mesh) of a collective, each in the order of ranks. On
+// ('x': 2, 'y': 4) with axes {"y"}:
+//   no groups              {0 1 2 3}, {4 5 6 7}
+//   groups {0 2}, {1 3}    {0 2}, {1 3}, {4 6}, {5 7}
+std::vector<std::vector<int64_t>> device_groups(const Mesh& mesh,
+                                                const std::vector<std::string>& axes,
+                                                const std::vector<Dims>& groups);
+
+// Any collective's params; fields that its kind does not have keep their defaults.
+struct CollectiveInfo {
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  Mesh mesh;
+  std::vector<std::string> axes;
+  std::vector<Dims> groups;
+  ReduceKind reduce = ReduceKind::kSum;
+  int64_t dim = 0;         // gathered, scattered or split
+  int64_t concat_dim = 0;  // all_to_all
+  std::vector<Dims> pairs;
+  int64_t root = 0;
+};
+// The op must have a CollectiveLowering.
+CollectiveInfo collective_info(const Op& op);
+// Its params over these axes of this mesh.
+OpParams with_axes(const Op& op, const Mesh& mesh, const std::vector<std::string>& axes);
+
+// Bytes that one device sends, as a ring does it (2 (n - 1) / n of the operand for an all_reduce
+// over n ranks), rounded up.
+int64_t collective_bytes_per_device(const CollectiveInfo& info, const Type& operand);
+
+}  // namespace tessera

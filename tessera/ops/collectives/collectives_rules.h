@@ -1,0 +1,83 @@
+// Derivatives, transposes and batching of the collectives. All but max and min are linear. Their
+// transposes follow from the typing by variance:
+//   psum (varying -> invariant)  <->  pcast (invariant -> varying)
+//   all_gather                   <->  psum_scatter
+//   all_to_all(split, concat)    <->  all_to_all(concat, split)
+//   ppermute                     <->  ppermute by the inverse
+//   pbroadcast                    ->  psum, kept at the source
+#pragma once
+
+#include "tessera/ir/op_def.h"
+#include "tessera/ops/collectives/collectives.h"
+
+namespace tessera::internal {
+
+inline const OpDef& op_of(const AllReduceParams&) { return all_reduce_op; }
+inline const OpDef& op_of(const AllGatherParams&) { return all_gather_op; }
+inline const OpDef& op_of(const ReduceScatterParams&) { return reduce_scatter_op; }
+inline const OpDef& op_of(const AllToAllParams&) { return all_to_all_op; }
+inline const OpDef& op_of(const CollectivePermuteParams&) { return collective_permute_op; }
+inline const OpDef& op_of(const CollectiveBroadcastParams&) { return collective_broadcast_op; }
+inline const OpDef& op_of(const PcastParams&) { return pcast_op; }
+
+// UserError for a reduction that is not a sum.
+void expect_linear(const AllReduceParams& p);
+void expect_linear(const ReduceScatterParams& p);
+template <class P>
+void expect_linear(const P&) {}
+
+template <class P>
+JvpResult jvp_collective(std::span<const Array> x, std::span<const Array> t, const P& p) {
+  JvpResult out{{bind1(op_of(p), p, {x[0]})}, {Array()}};
+  if (!t[0].defined()) return out;
+  expect_linear(p);
+  out.tangents[0] = bind1(op_of(p), p, {t[0]});
+  return out;
+}
+
+// The cotangent of the operand, given that of the result.
+Array transposed(const Array& ct, const AllReduceParams& p);
+Array transposed(const Array& ct, const AllGatherParams& p);
+Array transposed(const Array& ct, const ReduceScatterParams& p);
+Array transposed(const Array& ct, const AllToAllParams& p);
+Array transposed(const Array& ct, const CollectivePermuteParams& p);
+Array transposed(const Array& ct, const CollectiveBroadcastParams& p);
+Array transposed(const Array& ct, const PcastParams& p);
+template <class P>
+std::vector<Array> transpose_collective(std::span<const Array> ct, std::span<const Array>,
+                                        const std::vector<bool>&, const P& p) {
+  if (!ct[0].defined()) return {Array()};
+  expect_linear(p);
+  return {transposed(ct[0], p)};
+}
+
+// Under vmap with axis_name, a collective over that axis is a computation along the mapped
+// dimension. Where `p` names other axes too, only sums and casts are over both.
+bool over_batch_axis(const std::vector<std::string>& axes);
+BatchResult batched_over_axis(const Array& x, int dim, const AllReduceParams& p);
+BatchResult batched_over_axis(const Array& x, int dim, const AllGatherParams& p);
+BatchResult batched_over_axis(const Array& x, int dim, const ReduceScatterParams& p);
+BatchResult batched_over_axis(const Array& x, int dim, const AllToAllParams& p);
+BatchResult batched_over_axis(const Array& x, int dim, const CollectivePermuteParams& p);
+BatchResult batched_over_axis(const Array& x, int dim, const CollectiveBroadcastParams& p);
+BatchResult batched_over_axis(const Array& x, int dim, const PcastParams& p);
+BatchResult batch_axis_index(std::span<const Array> x, std::span<const int> dims,
+                             const AxisIndexParams& p);
+
+// With the mapped dimension first all others move up by one.
+Array front(const Array& x, int dim);
+template <class P>
+BatchResult batch_collective(std::span<const Array> x, std::span<const int> dims, const P& p) {
+  if (over_batch_axis(p.axes)) return batched_over_axis(x[0], dims[0], p);
+  if constexpr (
+      requires { p.dim; } || requires { p.split_dim; }) {
+    P q = p;
+    if constexpr (requires { p.dim; }) ++q.dim;
+    if constexpr (requires { p.split_dim; }) ++q.split_dim, ++q.concat_dim;
+    return {{bind1(op_of(p), q, {front(x[0], dims[0])})}, {0}};
+  } else {
+    return {{bind1(op_of(p), p, {x[0]})}, {dims[0]}};
+  }
+}
+
+}  // namespace tessera::internal

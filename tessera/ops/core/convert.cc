@@ -1,0 +1,256 @@
+#include "tessera/ops/core/convert.h"
+
+#include "tessera/ops/core/array_math.h"
+#include "tessera/ops/core/elementwise_family.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/slice.h"
+
+namespace tessera {
+namespace {
+
+using namespace elementwise;
+
+template <class To, class From>
+To convert_value(From x) {
+  if constexpr (std::is_same_v<From, Float16> || std::is_same_v<From, Bfloat16>) {
+    return convert_value<To>(static_cast<float>(x));
+  } else if constexpr (std::is_same_v<From, std::complex<float>> ||
+                       std::is_same_v<From, std::complex<double>>) {
+    if constexpr (std::is_same_v<To, std::complex<float>> ||
+                  std::is_same_v<To, std::complex<double>>) {
+      return To(static_cast<typename To::value_type>(x.real()),
+                static_cast<typename To::value_type>(x.imag()));
+    } else if constexpr (std::is_same_v<To, bool>) {
+      return x != From(0);
+    } else {
+      return convert_value<To>(x.real());
+    }
+  } else if constexpr (std::is_same_v<To, std::complex<float>> ||
+                       std::is_same_v<To, std::complex<double>>) {
+    return To(static_cast<typename To::value_type>(x), 0);
+  } else if constexpr (std::is_same_v<To, Float16> || std::is_same_v<To, Bfloat16>) {
+    return To(static_cast<float>(x));
+  } else if constexpr (std::is_same_v<To, bool>) {
+    return x != From(0);
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    if (std::isnan(x)) return 0;
+    // 2^bits is exact in From where the largest integer is not.
+    const From limit = std::ldexp(From(1), std::numeric_limits<To>::digits);
+    if (x >= limit) return std::numeric_limits<To>::max();
+    if (x <= (std::is_signed_v<To> ? -limit : From(0))) return std::numeric_limits<To>::min();
+    return static_cast<To>(x);
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+std::vector<Type> infer_convert(std::span<const Type> operands, const ConvertParams& params) {
+  std::vector<Type> out = infer("convert", kAny, ResultIs::kSame, 1, operands);
+  out[0].dtype = params.dtype;
+  out[0].weak = params.weak;
+  return out;
+}
+
+// Complex numbers are converted by their parts.
+Expr emit_convert(ExprBuilder& b, std::span<const Expr> args, const OpParams&,
+                  std::span<const Type> operands, const Type& result) {
+  const DType from = operands[0].dtype, to = result.dtype;
+  if (from == to) return args[0];
+  auto convert = [&](Expr x, DType dtype) {
+    return b.dtype_of(x) == dtype ? x : b.apply(ScalarOp::kConvert, dtype, {x});
+  };
+  if (!is_complex(from) && !is_complex(to)) return convert(args[0], to);
+  const DType part = real_dtype(to);
+  if (!is_complex(from))
+    return b.apply(ScalarOp::kComplex, to, {convert(args[0], part), b.number(part, 0)});
+  const emit::Complex z = emit::parts(b, args[0]);
+  if (is_complex(to))
+    return b.apply(ScalarOp::kComplex, to, {convert(z.re.e, part), convert(z.im.e, part)});
+  if (to == bool_)
+    return ((z.re.compare(ScalarOp::kNe, z.re.number(0))) |
+            (z.im.compare(ScalarOp::kNe, z.re.number(0))))
+        .e;
+  return convert(z.re.e, to);
+}
+
+// A cotangent goes back to the operand's dtype; a dtype without fractions has no tangents.
+JvpResult convert_jvp(std::span<const Array> x, std::span<const Array> t, const ConvertParams& p) {
+  const Array y = bind1(convert_op, p, {x[0]});
+  if (!t[0].defined() || !is_inexact(p.dtype) || !is_inexact(x[0].dtype())) return {{y}, {Array()}};
+  return {{y}, {bind1(convert_op, p, {t[0]})}};
+}
+
+std::vector<Array> convert_transpose(std::span<const Array> ct, std::span<const Array> x,
+                                     const std::vector<bool>&, const ConvertParams&) {
+  return {lax::convert_element_type(ct[0], x[0].dtype(), x[0].weak_type())};
+}
+
+std::vector<Sample> convert_samples() {
+  std::vector<Sample> out;
+  for (int from = 0; from < kNumDTypes; ++from) {
+    for (int to = 0; to < kNumDTypes; ++to)
+      out.push_back({.operands = {Type{.dtype = static_cast<DType>(from), .shape = {3, 5}}},
+                     .params = ConvertParams{static_cast<DType>(to)},
+                     .low = -300,
+                     .high = 300});
+  }
+  out.push_back({.operands = {Type{.dtype = int32, .shape = {}, .weak = true}},
+                 .params = ConvertParams{float32, true}});
+  return out;
+}
+
+bool same_width(DType a, DType b) { return itemsize(a) == itemsize(b); }
+
+std::vector<Type> infer_bitcast(std::span<const Type> operands, const BitcastParams& params) {
+  std::vector<Type> out = infer("bitcast_convert", kAny, ResultIs::kSame, 1, operands);
+  const DType from = operands[0].dtype;
+  if (is_complex(from) != is_complex(params.dtype) || (from == bool_) != (params.dtype == bool_))
+    type_error("bitcast_convert", "expected {} both or neither (C2), got {} as {}",
+               from == bool_ || params.dtype == bool_ ? "bool" : "complex", describe(operands[0]),
+               params.dtype);
+  if (!same_width(from, params.dtype))
+    type_error("bitcast_convert",
+               "expected a dtype as wide as the operand's (C1), got {} as {}; "
+               "lax::bitcast_convert_type splits and joins elements",
+               describe(operands[0]), params.dtype);
+  out[0].dtype = params.dtype;
+  out[0].weak = false;
+  return out;
+}
+
+std::vector<Sample> bitcast_samples() {
+  std::vector<Sample> out;
+  for (auto [from, to] : {std::pair{float32, int32},
+                          {int32, float32},
+                          {uint32, float32},
+                          {float16, uint16},
+                          {uint16, bfloat16},
+                          {float64, uint64},
+                          {int8, uint8},
+                          {float32, float32}})
+    out.push_back(
+        {.operands = {Type{.dtype = from, .shape = {3, 5}}}, .params = BitcastParams{to}});
+  return out;
+}
+
+DType unsigned_of(int64_t bytes) {
+  return bytes == 1 ? uint8 : bytes == 2 ? uint16 : bytes == 4 ? uint32 : uint64;
+}
+
+// Each element as `count` narrower ones, in a new last dimension.
+Array split_bits(const Array& x, DType dtype) {
+  const int64_t bytes = itemsize(dtype), count = itemsize(x.dtype()) / bytes;
+  const DType wide = unsigned_of(itemsize(x.dtype()));
+  Shape shape = x.shape();
+  shape.push_back(count);
+  const Array bits =
+      lax::broadcast_in_dim(lax::bitcast_convert_type(x, wide), shape, iota_dims(x.ndim()));
+  const Array offset = lax::mul(lax::iota(wide, shape, x.ndim()),
+                                lax::full(shape, static_cast<double>(8 * bytes), wide));
+  return lax::bitcast_convert_type(
+      lax::convert_element_type(lax::shift_right_logical(bits, offset), unsigned_of(bytes)), dtype);
+}
+
+// The elements of the last dimension as one wider element.
+Array join_bits(const Array& x, DType dtype) {
+  const int64_t bytes = itemsize(x.dtype()), count = itemsize(dtype) / bytes;
+  if (x.ndim() == 0 || x.shape(-1) != count)
+    shape_error("bitcast_convert", "expected a last dimension of {} to make {} (C1), got {}", count,
+                dtype, describe(x.type()));
+  const DType wide = unsigned_of(itemsize(dtype));
+  const Array bits =
+      lax::convert_element_type(lax::bitcast_convert_type(x, unsigned_of(bytes)), wide);
+  Shape shape = x.shape();
+  shape.pop_back();
+  Array out;
+  for (int64_t i = 0; i < count; ++i) {
+    Dims start(x.ndim(), 0), limit = x.shape();
+    start.back() = i;
+    limit.back() = i + 1;
+    const Array piece = lax::reshape(lax::slice(bits, start, limit), shape);
+    const Array shifted =
+        lax::shift_left(piece, lax::full(shape, static_cast<double>(8 * bytes * i), wide));
+    out = out.defined() ? lax::bitwise_or(out, shifted) : shifted;
+  }
+  return lax::bitcast_convert_type(out, dtype);
+}
+
+}  // namespace
+
+Literal convert_literal(const Literal& x, DType dtype) {
+  if (x.dtype() == dtype) return x;
+  Literal out(dtype, x.shape());
+  visit_dtype(x.dtype(), [&]<class From>(TypeTag<From>) {
+    visit_dtype(dtype, [&]<class To>(TypeTag<To>) {
+      const From* from = x.data<From>();
+      To* to = out.mutable_data<To>();
+      for (int64_t i = 0; i < x.elements(); ++i) to[i] = convert_value<To>(from[i]);
+    });
+  });
+  return out;
+}
+
+const OpDef& convert_op = define<ConvertParams>({
+    .name = "convert",
+    .attributes = {"dtype", "weak_type"},
+    .infer = infer_convert,
+    .evaluate = [](std::span<const Literal> x,
+                   const ConvertParams& p) { return std::vector{convert_literal(x[0], p.dtype)}; },
+    .factors = [](std::span<const Type> x, std::span<const Type> z,
+                  const ConvertParams&) { return pointwise_factors(x, z); },
+    .lower = Pointwise{emit_convert},
+    .jvp = {convert_jvp},
+    .transpose = {convert_transpose},
+    .batch = {[](std::span<const Array> x, std::span<const int> dims, const ConvertParams& p) {
+      return batch_pointwise(convert_op, p, x, dims);
+    }},
+    .samples = convert_samples,
+});
+
+const OpDef& bitcast_convert_op = define<BitcastParams>({
+    .name = "bitcast_convert",
+    .attributes = {"dtype"},
+    .infer = infer_bitcast,
+    .evaluate =
+        [](std::span<const Literal> x, const BitcastParams& p) {
+          Literal out(p.dtype, x[0].shape());
+          std::memcpy(out.mutable_raw(), x[0].raw(), static_cast<size_t>(out.bytes()));
+          return std::vector{out};
+        },
+    .factors = [](std::span<const Type> x, std::span<const Type> z,
+                  const BitcastParams&) { return pointwise_factors(x, z); },
+    .lower = Pointwise{[](ExprBuilder& b, std::span<const Expr> args, const OpParams&,
+                          std::span<const Type> operands, const Type& result) {
+      return operands[0].dtype == result.dtype ? args[0]
+                                               : b.apply(ScalarOp::kBitcast, result.dtype, args);
+    }},
+    .jvp = {[](std::span<const Array> x, std::span<const Array>, const BitcastParams& p) {
+      return JvpResult{{lax::bitcast_convert_type(x[0], p.dtype)},
+                       {Array()}};  // bits have no derivative
+    }},
+    .transpose = absent("the op is not linear"),
+    .batch = {[](std::span<const Array> x, std::span<const int> dims, const BitcastParams& p) {
+      return batch_pointwise(bitcast_convert_op, p, x, dims);
+    }},
+    .samples = bitcast_samples,
+});
+
+namespace lax {
+
+Array convert_element_type(const Array& x, DType dtype, bool weak_type) {
+  if (x.dtype() == dtype && x.weak_type() == weak_type) return x;
+  return bind1(convert_op, ConvertParams{dtype, weak_type}, {x});
+}
+
+Array bitcast_convert_type(const Array& x, DType dtype) {
+  // Bits have no derivative, even those of the same dtype.
+  if (x.dtype() == dtype && !is_inexact(dtype)) return x;
+  if (same_width(x.dtype(), dtype) || is_complex(x.dtype()) || is_complex(dtype) ||
+      x.dtype() == bool_ || dtype == bool_)
+    return bind1(bitcast_convert_op, BitcastParams{dtype}, {x});
+  return itemsize(dtype) < itemsize(x.dtype()) ? split_bits(x, dtype) : join_bits(x, dtype);
+}
+
+}  // namespace lax
+}  // namespace tessera

@@ -1,0 +1,46 @@
+// Elementwise functions with jax.lax's names, strict as these are: operands of one dtype and one
+// shape, no promotion, no broadcasting (numpy/ has both). Each binds the op of its row in
+// elementwise.def. A dtype or shape that does not fit is a UserError.
+#pragma once
+
+#include "tessera/ir/array.h"
+#include "tessera/ops/core/compare.h"
+#include "tessera/ops/core/complex.h"
+#include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/select.h"
+
+namespace tessera {
+
+#define UNARY(function, ...)         \
+  extern const OpDef& function##_op; \
+  namespace lax {                    \
+  Array function(const Array& x);    \
+  }
+#define BINARY(function, ...)                     \
+  extern const OpDef& function##_op;              \
+  namespace lax {                                 \
+  Array function(const Array& x, const Array& y); \
+  }
+#include "tessera/ops/core/elementwise.def"
+#undef UNARY
+#undef BINARY
+
+extern const OpDef& nextafter_op;
+
+namespace lax {
+
+enum class RoundingMethod : uint8_t { kAwayFromZero, kToNearestEven };
+Array round(const Array& x, RoundingMethod method = RoundingMethod::kAwayFromZero);
+
+// The next number of the dtype after x towards y.
+Array nextafter(const Array& x, const Array& y);
+
+// Compositions of the above.
+Array exp2(const Array& x);
+Array square(const Array& x);
+Array reciprocal(const Array& x);
+// x**n by repeated multiplication; n may be negative where the dtype has fractions.
+Array integer_pow(const Array& x, int64_t n);
+
+}  // namespace lax
+}  // namespace tessera

@@ -1,0 +1,22 @@
+// One step of a known fold, of every dtype that the fold takes: that of scalar_fold.h, and for
+// complex numbers the extremum by real, then imaginary part. For the host calls of scatter and the
+// windows.
+#pragma once
+
+#include "tessera/ops/core/scalar_fold.h"
+#include "tessera/ops/core/scalar_math.h"
+
+namespace tessera {
+
+template <ReduceKind kind, class T>
+T fold_element(T a, T b) {
+  constexpr bool is_max = kind == ReduceKind::kMax;
+  if constexpr (is_complex_type<T> && (is_max || kind == ReduceKind::kMin)) {
+    const scalar::Complex x(a), y(b);
+    return T(is_max ? scalar::maximum(x, y) : scalar::minimum(x, y));
+  } else {
+    return fold_scalar<kind, T>(a, b);
+  }
+}
+
+}  // namespace tessera

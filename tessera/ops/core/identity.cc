@@ -1,0 +1,108 @@
+#include "tessera/ops/core/identity.h"
+
+#include "tessera/ops/core/op.h"
+
+namespace tessera {
+namespace {
+
+template <class P>
+std::vector<Type> infer(std::span<const Type> operands, const P&) {
+  expect_operands("identity", operands, 1);
+  return {operands[0]};
+}
+template <class P>
+std::vector<Literal> evaluate(std::span<const Literal> x, const P&) {
+  return {x[0]};
+}
+template <class P>
+Factors factors(std::span<const Type> operands, std::span<const Type> results, const P&) {
+  return pointwise_factors(operands, results);
+}
+template <class P>
+double no_flops(std::span<const Type>, std::span<const Type>, const P&) {
+  return 0;
+}
+template <class P>
+std::vector<Sample> samples() {
+  return {{.operands = {{float32, {2, 3}}}, .params = P{}},
+          {.operands = {{int32, {}}}, .params = P{}}};
+}
+
+template <const OpDef& (*def)(), class P>
+JvpResult jvp(std::span<const Array> x, std::span<const Array> t, const P& p) {
+  return {{bind1(def(), p, {x[0]})}, {t[0].defined() ? bind1(def(), p, {t[0]}) : Array()}};
+}
+template <const OpDef& (*def)(), class P>
+std::vector<Array> transpose(std::span<const Array> ct, std::span<const Array>,
+                             const std::vector<bool>&, const P& p) {
+  return {ct[0].defined() ? bind1(def(), p, {ct[0]}) : Array()};
+}
+template <const OpDef& (*def)(), class P>
+BatchResult batch(std::span<const Array> x, std::span<const int> dims, const P& p) {
+  return {{bind1(def(), p, {x[0]})}, {dims[0]}};
+}
+
+const OpDef& stop() { return stop_gradient_op; }
+const OpDef& named() { return checkpoint_name_op; }
+const OpDef& barrier() { return optimization_barrier_op; }
+
+JvpResult jvp_stop(std::span<const Array> x, std::span<const Array>, const StopGradientParams& p) {
+  return {{bind1(stop_gradient_op, p, {x[0]})}, {Array()}};
+}
+
+}  // namespace
+
+const OpDef& stop_gradient_op = define<StopGradientParams>({
+    .name = "stop_gradient",
+    .dialect = "tessera",
+    .infer = infer<StopGradientParams>,
+    .evaluate = evaluate<StopGradientParams>,
+    .factors = factors<StopGradientParams>,
+    .lower = Identity{},
+    .flops = no_flops<StopGradientParams>,
+    .jvp = {jvp_stop},
+    .transpose = absent("no tangent passes it"),
+    .batch = {batch<stop, StopGradientParams>},
+    .samples = samples<StopGradientParams>,
+});
+
+const OpDef& checkpoint_name_op = define<CheckpointNameParams>({
+    .name = "checkpoint_name",
+    .dialect = "tessera",
+    .attributes = {"name"},
+    .infer = infer<CheckpointNameParams>,
+    .evaluate = evaluate<CheckpointNameParams>,
+    .factors = factors<CheckpointNameParams>,
+    .lower = Identity{},
+    .flops = no_flops<CheckpointNameParams>,
+    .jvp = {jvp<named, CheckpointNameParams>},
+    .transpose = {transpose<named, CheckpointNameParams>},
+    .batch = {batch<named, CheckpointNameParams>},
+    .samples = samples<CheckpointNameParams>,
+});
+
+const OpDef& optimization_barrier_op = define<OptimizationBarrierParams>({
+    .name = "optimization_barrier",
+    .infer = infer<OptimizationBarrierParams>,
+    .evaluate = evaluate<OptimizationBarrierParams>,
+    .factors = factors<OptimizationBarrierParams>,
+    .lower = Identity{},
+    .flops = no_flops<OptimizationBarrierParams>,
+    .jvp = {jvp<barrier, OptimizationBarrierParams>},
+    .transpose = {transpose<barrier, OptimizationBarrierParams>},
+    .batch = {batch<barrier, OptimizationBarrierParams>},
+    .samples = samples<OptimizationBarrierParams>,
+});
+
+namespace lax {
+
+Array stop_gradient(const Array& x) { return bind1(stop_gradient_op, StopGradientParams{}, {x}); }
+Array checkpoint_name(const Array& x, const std::string& name) {
+  return bind1(checkpoint_name_op, CheckpointNameParams{name}, {x});
+}
+Array optimization_barrier(const Array& x) {
+  return bind1(optimization_barrier_op, OptimizationBarrierParams{}, {x});
+}
+
+}  // namespace lax
+}  // namespace tessera

@@ -1,0 +1,98 @@
+// chlo.next_after: a step on the bits of a float.
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/core/elementwise_family.h"
+
+namespace tessera {
+namespace {
+
+using namespace elementwise;
+
+DType bits_of(DType dtype) {
+  return itemsize(dtype) == 2 ? int16 : itemsize(dtype) == 4 ? int32 : int64;
+}
+
+template <class T>
+T next(T x, T y) {
+  using Bits = std::conditional_t<sizeof(T) == 2, uint16_t,
+                                  std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>;
+  using Value = std::conditional_t<sizeof(T) == 8, double, float>;
+  const Value a = static_cast<Value>(x), b = static_cast<Value>(y);
+  if (std::isnan(a)) return x;
+  if (std::isnan(b) || a == b) return y;
+  Bits bits = std::bit_cast<Bits>(x);
+  constexpr Bits kSign = static_cast<Bits>(Bits{1} << (sizeof(T) * 8 - 1));
+  if (a == 0) {
+    bits = static_cast<Bits>((std::bit_cast<Bits>(y) & kSign) | 1);
+  } else {
+    bits = static_cast<Bits>((a < b) == (a > 0) ? bits + 1 : bits - 1);
+  }
+  return std::bit_cast<T>(bits);
+}
+
+std::vector<Literal> evaluate(std::span<const Literal> operands, const NoParams&) {
+  Literal out(operands[0].dtype(), operands[0].shape());
+  visit_dtype(out.dtype(), [&]<class T>(TypeTag<T>) {
+    if constexpr (dtype_of<T> == float16 || dtype_of<T> == bfloat16 ||
+                  std::is_floating_point_v<T>) {
+      for (int64_t i = 0; i < out.elements(); ++i)
+        out.mutable_data<T>()[i] = next(operands[0].data<T>()[i], operands[1].data<T>()[i]);
+    } else {
+      TESSERA_CHECK(false, "{} is not floating-point", dtype_name(out.dtype()));
+    }
+  });
+  return {out};
+}
+
+// Two-byte floats are computed in float32, whose next number is another: step on the bits.
+Expr emit_next(ExprBuilder& b, std::span<const Expr> args, const OpParams&, std::span<const Type>,
+               const Type& result) {
+  const DType dtype = result.dtype, bits_type = bits_of(dtype);
+  if (itemsize(dtype) > 2) return b.apply(ScalarOp::kNextAfter, dtype, args);
+  const Expr x = args[0], y = args[1];
+  auto select = [&](Expr p, Expr yes, Expr no) {
+    return b.apply(ScalarOp::kSelect, b.dtype_of(yes), {p, yes, no});
+  };
+  auto compare = [&](ScalarOp op, Expr left, Expr right) {
+    return b.apply(op, bool_, {left, right});
+  };
+  auto bits = [&](Expr e) { return b.apply(ScalarOp::kBitcast, bits_type, {e}); };
+  const Expr zero = b.number(dtype, 0), one = b.integer(bits_type, 1);
+  const Expr up = compare(ScalarOp::kLt, x, y), positive = compare(ScalarOp::kGt, x, zero);
+  const Expr away = compare(ScalarOp::kEq, up, positive);
+  const Expr step = select(away, one, b.integer(bits_type, -1));
+  const Expr moved = b.apply(ScalarOp::kAdd, bits_type, {bits(x), step});
+  const Expr sign = b.apply(ScalarOp::kAnd, bits_type, {bits(y), b.integer(bits_type, -32768)});
+  const Expr smallest = b.apply(ScalarOp::kOr, bits_type, {sign, one});
+  const Expr stepped = select(compare(ScalarOp::kEq, x, zero), smallest, moved);
+  const Expr next = b.apply(ScalarOp::kBitcast, dtype, {stepped});
+  const Expr same = compare(ScalarOp::kEq, x, y);
+  const Expr y_nan = compare(ScalarOp::kNe, y, y), x_nan = compare(ScalarOp::kNe, x, x);
+  return select(x_nan, x, select(b.apply(ScalarOp::kOr, bool_, {y_nan, same}), y, next));
+}
+
+}  // namespace
+
+const OpDef& nextafter_op = define<NoParams>({
+    .name = "next_after",
+    .dialect = "chlo",
+    .infer = [](std::span<const Type> x,
+                const NoParams&) { return infer("next_after", kFloat, ResultIs::kSame, 2, x); },
+    .evaluate = evaluate,
+    .factors = [](std::span<const Type> x, std::span<const Type> z,
+                  const NoParams&) { return pointwise_factors(x, z); },
+    .lower = Pointwise{emit_next},
+    .jvp = {[](std::span<const Array> x, std::span<const Array> t, const NoParams&) {
+      return JvpResult{{lax::nextafter(x[0], x[1])}, {t[0]}};  // the result follows x
+    }},
+    .transpose = absent("the op is not linear"),
+    .batch = {[](std::span<const Array> x, std::span<const int> dims, const NoParams& p) {
+      return batch_pointwise(nextafter_op, p, x, dims);
+    }},
+    .samples = [] { return samples(kFloat, 2, -2, 2); },
+});
+
+Array lax::nextafter(const Array& x, const Array& y) {
+  return bind1(nextafter_op, NoParams{}, {x, y});
+}
+
+}  // namespace tessera

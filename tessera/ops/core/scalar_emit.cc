@@ -1,0 +1,317 @@
+#include "tessera/ops/core/scalar_emit.h"
+
+#include <limits>
+#include <numbers>
+
+namespace tessera::emit {
+namespace {
+
+Real sqrt(Real x) { return x.apply(ScalarOp::kSqrt); }
+Real cbrt(Real x) { return x.apply(ScalarOp::kCbrt); }
+Real exp(Real x) { return x.apply(ScalarOp::kExp); }
+Real expm1(Real x) { return x.apply(ScalarOp::kExpm1); }
+Real log(Real x) { return x.apply(ScalarOp::kLog); }
+Real log1p(Real x) { return x.apply(ScalarOp::kLog1p); }
+Real sin(Real x) { return x.apply(ScalarOp::kSin); }
+Real cos(Real x) { return x.apply(ScalarOp::kCos); }
+Real tan(Real x) { return x.apply(ScalarOp::kTan); }
+Real sinh(Real x) { return x.apply(ScalarOp::kSinh); }
+Real cosh(Real x) { return x.apply(ScalarOp::kCosh); }
+Real asinh(Real x) { return x.apply(ScalarOp::kAsinh); }
+Real abs(Real x) { return x.apply(ScalarOp::kAbs); }
+Real max(Real x, Real y) { return x.apply(ScalarOp::kMax, y); }
+Real min(Real x, Real y) { return x.apply(ScalarOp::kMin, y); }
+Real atan2(Real y, Real x) { return y.apply(ScalarOp::kAtan2, x); }
+Bool is_finite(Real x) { return {x.b, x.b->apply(ScalarOp::kIsFinite, bool_, {x.e})}; }
+
+// `magnitude` with the sign of `x`, that of -0 included: 1/x tells the zeros apart.
+Real copysign(Real magnitude, Real x) {
+  const Real m = abs(magnitude);
+  return select((x < 0.0) | (1.0 / x < 0.0), -m, m);
+}
+
+Real infinity_like(Real x) { return x.number(std::numeric_limits<double>::infinity()); }
+Bool is_infinite(Real x) { return abs(x) == infinity_like(x); }
+Bool is_number(Real x) { return x == x; }
+// Infinities as 1, all else as 0, with the sign: a direction that C99's Annex G computes with.
+Real boxed(Real x) { return copysign(select(is_infinite(x), x.number(1), x.number(0)), x); }
+Real nan_like(Real x) { return x.number(std::numeric_limits<double>::quiet_NaN()); }
+
+Complex operator-(Complex z) { return {-z.re, -z.im}; }
+Complex operator*(Complex x, Complex y) {
+  return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
+}
+Complex conj(Complex z) { return {z.re, -z.im}; }
+// i * z and -i * z.
+Complex times_i(Complex z) { return {-z.im, z.re}; }
+Complex times_minus_i(Complex z) { return {z.im, -z.re}; }
+// The imaginary part of x * y.
+Real imag_of_product(Complex x, Complex y) { return x.re * y.im + x.im * y.re; }
+
+}  // namespace
+
+Complex parts(ExprBuilder& b, Expr complex) {
+  const DType part = real_dtype(b.dtype_of(complex));
+  return {{&b, b.apply(ScalarOp::kReal, part, {complex})},
+          {&b, b.apply(ScalarOp::kImag, part, {complex})}};
+}
+
+Expr join(Complex z) {
+  ExprBuilder& b = *z.re.b;
+  const DType dtype = b.dtype_of(z.re.e) == float64 ? complex128 : complex64;
+  return b.apply(ScalarOp::kComplex, dtype, {z.re.e, z.im.e});
+}
+
+Real abs(Complex z) {
+  const Real x = abs(z.re), y = abs(z.im);
+  const Real big = max(x, y), small = min(x, y);
+  const Real ratio = small / big;
+  // 0/0 and inf/inf are the exceptions: there the larger part is the answer. A NaN next to an
+  // infinity is an infinity.
+  const Real plain = big * sqrt(1.0 + ratio * ratio);
+  const Real infinity = x.number(std::numeric_limits<double>::infinity());
+  return select((x == infinity) | (y == infinity), infinity, select(big == 0.0, big, plain));
+}
+
+Complex div(Complex x, Complex y) {
+  // Smith's algorithm: divide by the larger part first.
+  const Bool re_larger = abs(y.re) >= abs(y.im);
+  const Real large = select(re_larger, y.re, y.im), small = select(re_larger, y.im, y.re);
+  const Real ratio = small / large, scale = large + small * ratio;
+  const Complex by_re = {x.re + x.im * ratio, x.im - x.re * ratio};
+  const Complex by_im = {x.re * ratio + x.im, x.im * ratio - x.re};
+  const Complex top = select(re_larger, by_re, by_im);
+  const Complex quotient = {top.re / scale, top.im / scale};
+  // By zero: each part of the dividend over a signed zero; a finite number by infinity: zero.
+  const Bool by_zero = (y.re == 0.0) & (y.im == 0.0);
+  const Real zero = copysign(y.re.number(0), y.re);
+  const Complex over_zero = {x.re / zero, x.im / zero};
+  const Bool by_infinity =
+      (is_infinite(y.re) | is_infinite(y.im)) & is_finite(x.re) & is_finite(x.im);
+  const Bool of_infinity =
+      (is_infinite(x.re) | is_infinite(x.im)) & is_finite(y.re) & is_finite(y.im);
+  const Complex to = x * conj({boxed(y.re), boxed(y.im)});
+  const Complex from = Complex{boxed(x.re), boxed(x.im)} * conj(y);
+  const Real infinity = infinity_like(y.re);
+  const Complex nothing = {0.0 * to.re, 0.0 * to.im};
+  const Complex all = {infinity * from.re, infinity * from.im};
+  const Bool lost = !(is_number(quotient.re) | is_number(quotient.im));
+  return select(by_zero, over_zero,
+                select(lost & by_infinity, nothing, select(lost & of_infinity, all, quotient)));
+}
+
+Complex max(Complex x, Complex y) {
+  const Bool first = (x.re > y.re) | ((x.re == y.re) & (x.im > y.im));
+  return select(first, x, y);
+}
+
+Complex min(Complex x, Complex y) {
+  const Bool first = (x.re < y.re) | ((x.re == y.re) & (x.im < y.im));
+  return select(first, x, y);
+}
+
+Complex pow(Complex x, Complex y) {
+  const Complex power = exp(y * log(x));
+  // 0**0 is 1; 0**y is 0 where the real part of y is positive.
+  const Bool base_zero = (x.re == 0.0) & (x.im == 0.0);
+  const Bool exponent_zero = (y.re == 0.0) & (y.im == 0.0);
+  const Real zero = x.re.number(0);
+  const Complex of_zero = select(exponent_zero, Complex{x.re.number(1), zero}, Complex{zero, zero});
+  return select(base_zero & (exponent_zero | (y.re > 0.0)), of_zero, power);
+}
+
+Complex atan2(Complex y, Complex x) {
+  // -i log((x + iy) / sqrt(x^2 + y^2)).
+  const Complex xx = x * x, yy = y * y, iy = times_i(y);
+  const Complex norm = sqrt({xx.re + yy.re, xx.im + yy.im});
+  return times_minus_i(log(div({x.re + iy.re, x.im + iy.im}, norm)));
+}
+
+Complex sign(Complex z) {
+  const Real r = abs(z);
+  const Bool zero = r == 0.0;
+  return select(zero, z, {z.re / r, z.im / r});
+}
+
+Complex sqrt(Complex z) {
+  // w = sqrt((|x| + |z|) / 2), scaled by powers of 4 where the sum would overflow or lose bits.
+  const Real x = abs(z.re), y = abs(z.im);
+  const Real largest = max(x, y);
+  const Bool huge = largest > 1e18, tiny = largest < 1e-18;
+  const Real down = x.number(0x1p-64), up = x.number(0x1p64), one = x.number(1);
+  const Real scale = select(huge, down, select(tiny, up, one));
+  const Real root = select(huge, x.number(0x1p32), select(tiny, x.number(0x1p-32), one));
+  const Real xs = x * scale, ys = y * scale;
+  const Real w = sqrt(0.5 * (xs + abs(Complex{xs, ys})));
+  const Real v = 0.5 * (ys / w);
+  const Bool right = z.re >= z.re.number(0);
+  const Real re = select(right, w, v) * root, im = select(right, v, w) * root;
+  const Real zero = x.number(0), infinity = infinity_like(x);
+  const Complex plain = {re, copysign(im, z.im)};
+  const Complex of_zero = {zero, z.im};
+  // Beside a NaN the part that is infinite for every number is.
+  const Real small = select(is_number(y), zero, y);
+  const Complex of_infinity = {
+      select(right | (y == infinity), infinity, small),
+      select(right & (y < infinity), copysign(zero, z.im),
+             select(right & (x == infinity), select(is_number(y), copysign(infinity, z.im), small),
+                    copysign(infinity, z.im)))};
+  return select(largest == 0.0, of_zero,
+                select((x == infinity) | (y == infinity), of_infinity, plain));
+}
+
+Complex rsqrt(Complex z) { return div({z.re.number(1), z.re.number(0)}, sqrt(z)); }
+
+Complex cbrt(Complex z) {
+  const Real r = cbrt(abs(z)), angle = atan2(z.im, z.re) * (1.0 / 3.0);
+  return {r * cos(angle), r * sin(angle)};
+}
+
+Complex exp(Complex z) {
+  // exp(x/2)^2: a product that overflows only where the result does.
+  const Real half = exp(0.5 * z.re);
+  const Real whole = exp(z.re);
+  const Bool large = z.re > 80.0;
+  const Real c = cos(z.im), s = sin(z.im);
+  const Complex plain = {select(large, half * c * half, whole * c),
+                         select(large, half * s * half, whole * s)};
+  // Of no direction: what is 0 is, and what is infinite.
+  const Bool directed = is_finite(z.im);
+  const Complex of_limits = {whole,
+                             select(z.re < 0.0, copysign(z.re.number(0), z.im), nan_like(z.im))};
+  return select(z.im == 0.0, {whole, z.im},
+                select(is_infinite(z.re) & !directed, of_limits, plain));
+}
+
+Complex expm1(Complex z) {
+  const Real s = sin(0.5 * z.im), e = expm1(z.re);
+  return {select(is_infinite(z.re), exp(z).re - 1.0, e * cos(z.im) - 2.0 * (s * s)), exp(z).im};
+}
+
+Complex log(Complex z) {
+  const Real x = abs(z.re), y = abs(z.im);
+  const Real big = max(x, y), small = min(x, y);
+  // Near the unit circle (b-1)(b+1) + s^2 keeps what log(b) would cancel.
+  const Real near = 0.5 * log1p((big - 1.0) * (big + 1.0) + small * small);
+  const Real ratio = select(small == big, x.number(1), small / big);
+  const Real far = log(big) + 0.5 * log1p(ratio * ratio);
+  const Bool is_near = (big > 0.5) & (big < 2.0);
+  const Real infinity = x.number(std::numeric_limits<double>::infinity());
+  const Real norm = select((x == infinity) | (y == infinity), infinity,
+                           select(big == 0.0, -infinity, select(is_near, near, far)));
+  return {norm, atan2(z.im, z.re)};
+}
+
+Complex log1p(Complex z) {
+  const Complex shifted = {1.0 + z.re, z.im};
+  const Real near = 0.5 * log1p(z.re * (2.0 + z.re) + z.im * z.im);
+  const Bool is_near = (abs(z.re) < 0.5) & (abs(z.im) < 0.5);
+  return {select(is_near, near, log(shifted).re), atan2(z.im, 1.0 + z.re)};
+}
+
+Complex logistic(Complex z) {
+  // 1 / (1 + e^-z) on the right, e^z / (1 + e^z) on the left: neither overflows.
+  const Real one = z.re.number(1), zero = z.re.number(0);
+  const Bool left = z.re < 0.0;
+  const Complex e = exp(select(left, z, -z));
+  return div(select(left, e, {one, zero}), {1.0 + e.re, e.im});
+}
+
+// Where the imaginary part is 0 it stays, and where it has no direction the parts do that do not
+// depend on it (C99, Annex G).
+Complex sinh(Complex z) {
+  const Complex plain = {sinh(z.re) * cos(z.im), cosh(z.re) * sin(z.im)};
+  const Real nan = nan_like(z.re);
+  const Complex undirected = {
+      select(z.re == 0.0, z.re, select(is_infinite(z.re), infinity_like(z.re), nan)), nan};
+  return select(z.im == 0.0, {sinh(z.re), z.im}, select(is_finite(z.im), plain, undirected));
+}
+
+Complex cosh(Complex z) {
+  const Complex plain = {cosh(z.re) * cos(z.im), sinh(z.re) * sin(z.im)};
+  const Real zero = z.re.number(0), nan = nan_like(z.re);
+  const Complex undirected = {select(is_infinite(z.re), infinity_like(z.re), nan),
+                              select(z.re == 0.0, zero, nan)};
+  return select(z.im == 0.0, {cosh(z.re), copysign(zero, z.re) * z.im},
+                select(is_finite(z.im), plain, undirected));
+}
+
+Complex tanh(Complex z) {
+  // Kahan, "Branch cuts for complex elementary functions" (1987): t = tan y, s = sinh x.
+  const Bool large = abs(z.re) > 20.0;
+  const Real one = z.re.number(1), x = select(large, one, z.re);
+  const Real t = tan(z.im), beta = 1.0 + t * t, s = sinh(x);
+  const Real bottom = 1.0 + beta * (s * s);
+  const Real rho = sqrt(1.0 + s * s);
+  const Complex plain = {beta * rho * s / bottom, t / bottom};
+  // Beyond 20 the real part is 1 and the imaginary 4 sin y cos y exp(-2|x|).
+  const Real small = 4.0 * (sin(z.im) * cos(z.im)) * exp(-2.0 * abs(z.re));
+  const Real limit =
+      select(is_infinite(z.re) & !is_finite(z.im), copysign(z.re.number(0), z.im), small);
+  const Complex far = {
+      select(is_infinite(z.re) | is_finite(z.im), copysign(one, z.re), nan_like(z.re)), limit};
+  const Real re = select((z.re == 0.0) & !is_finite(z.im), z.re, plain.re);
+  return select(large, far, {re, select(z.im == 0.0, z.im, plain.im)});
+}
+
+Complex sin(Complex z) { return times_minus_i(sinh(times_i(z))); }
+Complex cos(Complex z) { return cosh(times_i(z)); }
+Complex tan(Complex z) { return times_minus_i(tanh(times_i(z))); }
+
+namespace {
+
+Bool has_infinity(Complex z) { return is_infinite(z.re) | is_infinite(z.im); }
+// The angle of an infinite number, seen from the second part: NaN where one part is no number.
+Real angle_at_infinity(Real y, Real x) {
+  return select(is_number(x) & is_number(y), atan2(boxed(y), boxed(x)), nan_like(x));
+}
+// The angle that acos gives beyond the finite: of +-0 + i NaN too it is known.
+Real acos_angle(Complex z, Real finite) {
+  const Real right_angle = z.re.number(std::numbers::pi / 2);
+  return select(has_infinity(z), angle_at_infinity(abs(z.im), z.re),
+                select((z.re == 0.0) & !is_number(z.im), right_angle, finite));
+}
+
+}  // namespace
+
+// The inverse functions are Kahan's (ibid.), from square roots on either side of the cuts.
+Complex asin(Complex z) {
+  const Complex minus = sqrt({1.0 - z.re, -z.im}), plus = sqrt({1.0 + z.re, z.im});
+  const Real bottom = minus.re * plus.re - minus.im * plus.im;
+  const Complex plain = {atan2(z.re, bottom), asinh(imag_of_product(conj(minus), plus))};
+  const Complex far = {angle_at_infinity(z.re, abs(z.im)), copysign(infinity_like(z.re), z.im)};
+  const Real re = select((z.re == 0.0) & !is_number(z.im), z.re, plain.re);
+  return select(has_infinity(z), far, {re, plain.im});
+}
+
+Complex acos(Complex z) {
+  const Complex minus = sqrt({1.0 - z.re, -z.im}), plus = sqrt({1.0 + z.re, z.im});
+  const Real im = asinh(imag_of_product(conj(plus), minus));
+  return {acos_angle(z, 2.0 * atan2(minus.re, plus.re)),
+          select(has_infinity(z), -copysign(infinity_like(z.re), z.im), im)};
+}
+
+Complex acosh(Complex z) {
+  const Complex minus = sqrt({z.re - 1.0, z.im}), plus = sqrt({z.re + 1.0, z.im});
+  const Real product = minus.re * plus.re + minus.im * plus.im;  // of conj(minus) and plus
+  const Real angle = 2.0 * atan2(minus.im, plus.re);
+  const Bool finite = is_finite(z.re) & is_finite(z.im);
+  return {select(has_infinity(z), infinity_like(z.re), asinh(product)),
+          select(finite, angle, copysign(acos_angle(z, angle), z.im))};
+}
+
+Complex asinh(Complex z) { return times_minus_i(asin(times_i(z))); }
+Complex atan(Complex z) { return times_minus_i(atanh(times_i(z))); }
+
+Complex atanh(Complex z) {
+  const Real x = abs(z.re), y = z.im;
+  const Real left = 1.0 - x;
+  const Real re = 0.25 * log1p(4.0 * x / (left * left + y * y));
+  const Real im = 0.5 * atan2(2.0 * y, left * (1.0 + x) - y * y);
+  const Real right_angle = copysign(x.number(std::numbers::pi / 2), y);
+  const Complex far = {copysign(x.number(0), z.re), select(is_number(y), right_angle, y)};
+  const Complex plain = {select((x == 0.0) & !is_number(y), z.re, copysign(re, z.re)), im};
+  return select(has_infinity(z), far, plain);
+}
+
+}  // namespace tessera::emit

@@ -1,0 +1,37 @@
+#include "tessera/ops/core/tracer.h"
+
+namespace tessera {
+
+Literal Tracer::to_literal() const {
+  trace_error("to_host",
+              "expected a concrete array, got the traced {}: while a function is traced its values "
+              "are not known; "
+              "return it from the function and read it outside",
+              describe(type));
+}
+
+Sharding Tracer::sharding() const {
+  trace_error("sharding",
+              "expected a concrete array, got the traced {}: shardings are decided when the "
+              "function is compiled; "
+              "constrain it with with_sharding_constraint, or see jit(f).lower(x).text()",
+              describe(type));
+}
+
+const Literal* known_value(const Array& array) {
+  if (!array.defined()) return nullptr;
+  switch (array.data()->kind) {
+    case ArrayData::Kind::kHost:
+      return &static_cast<const HostData*>(array.data().get())->literal;
+    case ArrayData::Kind::kTracer: {
+      const auto* tracer = static_cast<const Tracer*>(array.data().get());
+      return tracer->known ? &*tracer->known : nullptr;
+    }
+    case ArrayData::Kind::kDevice:
+    case ArrayData::Kind::kAbstract:
+      return nullptr;
+  }
+  return nullptr;
+}
+
+}  // namespace tessera

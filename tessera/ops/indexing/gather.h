@@ -1,0 +1,56 @@
+// gather: windows of an array at places known at run time, StableHLO's dimension numbers and
+// semantics: a start that would take its window outside is moved inside.
+#pragma once
+
+#include <optional>
+
+#include "tessera/ir/array.h"
+#include "tessera/ops/indexing/indexed_windows.h"
+
+namespace tessera {
+
+struct GatherParams {
+  Dims offset_dims, collapsed_slice_dims, operand_batching_dims, start_indices_batching_dims,
+      start_index_map;
+  int64_t index_vector_dim = 0;
+  Shape slice_sizes;
+  bool indices_are_sorted = false;
+  IndexDims numbers() const {
+    return {offset_dims, collapsed_slice_dims, start_index_map, operand_batching_dims,
+            start_indices_batching_dims};
+  }
+};
+extern const OpDef& gather_op;
+
+IndexedWindows gather_windows(const GatherParams& params, const Shape& operand,
+                              const Shape& indices);
+
+// What becomes of a window that is not inside.
+enum class IndexMode : uint8_t {
+  kFill,             // gather: filled with a value; scatter: dropped
+  kClip,             // moved inside
+  kPromiseInBounds,  // there is none; if there is: moved inside, its gradient dropped
+  kWrap,             // of numpy's functions alone: indices count modulo the extent
+};
+
+namespace lax {
+
+// The last dimension of `indices` is that of the index vectors, as in jax.lax. `fill`: a number of
+// any dtype, NaN for float arrays if none is given, the smallest integer (largest unsigned, true).
+Array gather(const Array& x, const Array& indices, const IndexDims& dims, const Shape& slice_sizes,
+             IndexMode mode = IndexMode::kFill, std::optional<double> fill = std::nullopt,
+             bool indices_are_sorted = false);
+
+// Along `dim` the elements that `indices` names, all other dimensions walked together: x and
+// indices have one shape but for that dimension.
+Array take_along(const Array& x, const Array& indices, int64_t dim,
+                 IndexMode mode = IndexMode::kPromiseInBounds,
+                 std::optional<double> fill = std::nullopt);
+
+// Which windows are inside, bool: the shape of the indices without their vectors.
+Array windows_inside(const IndexedWindows& windows, const Array& indices);
+// The starts, moved so that each window is inside.
+Array clamped_starts(const IndexedWindows& windows, const Array& indices);
+
+}  // namespace lax
+}  // namespace tessera

@@ -1,0 +1,52 @@
+// scatter: an array with updates folded into windows at places known at run time, StableHLO's
+// dimension numbers. A window that is not inside is dropped whole, as XLA does. Updates are folded
+// in row-major order of the windows, so of several that set one element the last stays.
+#pragma once
+
+#include "tessera/ops/indexing/gather.h"
+
+namespace tessera {
+
+enum class ScatterKind : uint8_t { kSet, kAdd, kMul, kMin, kMax, kCustom };
+inline std::array<std::string_view, 6> enum_names(ScatterKind) {
+  return {"set", "add", "mul", "min", "max", "custom"};
+}
+
+struct ScatterParams {
+  Dims update_window_dims, inserted_window_dims, input_batching_dims, scatter_indices_batching_dims,
+      scatter_dims_to_operand_dims;
+  int64_t index_vector_dim = 0;
+  ScatterKind kind = ScatterKind::kSet;
+  FunctionRef body = {};  // kCustom only: (old, update) -> new, pointwise on scalars
+  bool indices_are_sorted = false;
+  bool unique_indices = false;  // no two windows have an element in common
+  IndexDims numbers() const {
+    return {update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims,
+            input_batching_dims, scatter_indices_batching_dims};
+  }
+};
+// Operands: the array, the start indices, the updates.
+extern const OpDef& scatter_op;
+
+IndexedWindows scatter_windows(const ScatterParams& params, const Shape& operand,
+                               const Shape& indices, const Shape& updates);
+// The body of a known kind on scalars of `dtype`, and back.
+FunctionRef scatter_body(ScatterKind kind, DType dtype);
+ScatterKind classify_scatter_body(const Function& body);
+
+namespace lax {
+
+struct ScatterOptions {
+  IndexMode mode = IndexMode::kFill;
+  bool indices_are_sorted = false;
+  bool unique_indices = false;
+};
+// The last dimension of `indices` is that of the index vectors, as in jax.lax.
+Array scatter(const Array& x, const Array& indices, const Array& updates, const IndexDims& dims,
+              ScatterKind kind, const ScatterOptions& options = {});
+// `body`: (old, update) -> new on scalars. Interpreted element by element.
+Array scatter(const Array& x, const Array& indices, const Array& updates, const IndexDims& dims,
+              FunctionRef body, const ScatterOptions& options = {});
+
+}  // namespace lax
+}  // namespace tessera

@@ -1,0 +1,71 @@
+// reduce_window: folds every window of an array, StableHLO's; pooling and cumulative sums are.
+//
+// n operands of one shape, then n initial scalars; n results. Folds are named as reduce's are.
+#pragma once
+
+#include "tessera/ops/reductions/reduce.h"
+
+namespace tessera {
+
+// One entry a dimension. Dilations put space between elements (base) or between what a window takes
+// (window); low and high pad, negative ones cut.
+struct Windows {
+  Dims size, strides, base_dilation, window_dilation, low, high;
+  // A window is one element, as it stands.
+  bool trivial(int64_t d) const {
+    return size[d] == 1 && strides[d] == 1 && base_dilation[d] == 1 && low[d] == 0 && high[d] == 0;
+  }
+  static Windows of_size(const Dims& size);
+};
+// UserError of `op` where the entries are not one a dimension, or not positive.
+Shape window_shape(std::string_view op, const Shape& shape, const Windows& windows);
+// Padding as XLA's SAME: ceil(extent / stride) results; (low, high).
+std::pair<Dims, Dims> same_padding(const Shape& shape, const Windows& windows);
+
+struct ReduceWindowParams {
+  Dims size, strides, base_dilation, window_dilation, low, high;
+  ReduceKind kind = ReduceKind::kSum;
+  FunctionRef body = {};  // kCustom only
+  Windows windows() const { return {size, strides, base_dilation, window_dilation, low, high}; }
+};
+extern const OpDef& reduce_window_op;
+
+namespace lax {
+
+std::vector<Array> reduce_window(std::span<const Array> operands, std::span<const Array> inits,
+                                 ReduceKind kind, const Windows& windows);
+std::vector<Array> reduce_window(std::span<const Array> operands, std::span<const Array> inits,
+                                 FunctionRef body, const Windows& windows);
+// From the fold's identity.
+Array reduce_window_of(ReduceKind kind, const Array& x, const Windows& windows);
+// Where in the flattened windowed dimensions (those that are not trivial) the extremum of each
+// window stands: int32, the first of equal ones, -1 where a window has nothing.
+Array window_argument(ReduceKind extremum, const Array& x, const Windows& windows);
+// The elements of x at those places, and its transpose.
+Array take_window_argument(const Array& x, const Array& places, const Windows& windows);
+
+// Folds of all elements up to each one (from each one on with `reverse`).
+Array cumsum(const Array& x, int64_t axis = 0, bool reverse = false);
+Array cumprod(const Array& x, int64_t axis = 0, bool reverse = false);
+Array cummax(const Array& x, int64_t axis = 0, bool reverse = false);
+Array cummin(const Array& x, int64_t axis = 0, bool reverse = false);
+Array cumlogsumexp(const Array& x, int64_t axis = 0, bool reverse = false);
+
+}  // namespace lax
+
+namespace internal {
+// The dimension along which the windows are all elements up to each one, -1 if they are not that;
+// `reverse`: from each one on.
+int cumulative_dim(const Windows& windows, const Shape& shape, bool* reverse);
+std::vector<Literal> evaluate_reduce_window(std::span<const Literal> x,
+                                            const ReduceWindowParams& p);
+HostCall reduce_window_call(const OpParams& params, std::span<const Type> operands,
+                            std::span<const Type> results);
+JvpResult jvp_reduce_window(std::span<const Array> x, std::span<const Array> t,
+                            const ReduceWindowParams& p);
+std::vector<Array> transpose_reduce_window(std::span<const Array> cts, std::span<const Array> x,
+                                           const std::vector<bool>& linear,
+                                           const ReduceWindowParams& p);
+}  // namespace internal
+
+}  // namespace tessera

@@ -1,0 +1,31 @@
+// select_and_scatter: from every window of an array one element is selected, and the window's value
+// of `source` folded into its place; the rest has the initial value. The derivative of max-pooling.
+#pragma once
+
+#include "tessera/ops/reductions/reduce_window.h"
+
+namespace tessera {
+
+enum class SelectKind : uint8_t { kGe, kLe, kCustom };
+inline std::array<std::string_view, 3> enum_names(SelectKind) { return {"GE", "LE", "custom"}; }
+
+struct SelectAndScatterParams {
+  Dims size, strides, low, high;
+  SelectKind kind = SelectKind::kGe;
+  FunctionRef select = {};   // kCustom only: (a, b) -> bool: whether a is kept
+  FunctionRef scatter = {};  // (old, value) -> new; null: their sum
+  Windows windows() const;
+};
+// Operands: the array, the source (of the windows' shape), the initial scalar.
+extern const OpDef& select_and_scatter_op;
+FunctionRef select_body(SelectKind kind, DType dtype);
+
+namespace lax {
+
+// Sums into the largest (kGe) or smallest (kLe) element, the first of equal ones.
+Array select_and_scatter_add(const Array& source, const Array& x, SelectKind kind,
+                             const Dims& window, const Dims& strides, const Dims& low,
+                             const Dims& high);
+
+}  // namespace lax
+}  // namespace tessera

@@ -1,0 +1,521 @@
+#include "tessera/ops/structural/sort.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+
+#include "tessera/base/thread_pool.h"
+#include "tessera/ops/core/array_math.h"
+#include "tessera/ops/core/compare.h"
+#include "tessera/ops/core/complex.h"
+#include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/op.h"
+#include "tessera/ops/core/scalar_fold.h"
+#include "tessera/ops/core/select.h"
+#include "tessera/ops/core/source_scope.h"
+#include "tessera/ops/indexing/gather.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/slice.h"
+#include "tessera/ops/text/formats.h"
+
+namespace tessera {
+namespace {
+
+constexpr std::string_view kOp = "sort";
+
+std::vector<DType> dtypes_of(std::span<const Type> types) {
+  std::vector<DType> out;
+  for (const Type& t : types) out.push_back(t.dtype);
+  return out;
+}
+
+std::vector<Type> infer_sort(std::span<const Type> operands, const SortParams& p) {
+  if (operands.empty()) type_error(kOp, "expected at least one operand (C1)");
+  expect_same_shape(kOp, operands);
+  const int64_t rank = operands[0].rank();
+  if (p.dimension < -rank || p.dimension >= std::max<int64_t>(rank, 1))
+    shape_error(kOp, "expected a dimension in [{}, {}) (C4), got {} for {}", -rank, rank,
+                p.dimension, describe(operands[0]));
+  if (rank == 0)
+    shape_error(kOp, "expected arrays of rank 1 or more, got {}", describe(operands[0]));
+  if (!p.comparator && (p.num_keys < 1 || p.num_keys > static_cast<int64_t>(operands.size())))
+    value_error(kOp, "expected 1 to {} keys, got {}", operands.size(), p.num_keys);
+  if (p.comparator) {
+    const Function& f = *p.comparator;
+    bool fits = f.inputs.size() == 2 * operands.size() && f.outputs.size() == 1 &&
+                f.type(f.outputs[0]).same_array(Type{bool_, {}});
+    for (size_t k = 0; fits && k < f.inputs.size(); ++k)
+      fits = f.type(f.inputs[k]).same_array(Type{operands[k / 2].dtype, {}});
+    if (!fits)
+      type_error(kOp, "expected a comparator of two scalars an operand to bool (C5), got another");
+  }
+  const AxisNames varying = varying_union(operands);
+  std::vector<Type> out;
+  for (const Type& t : operands)
+    out.push_back({.dtype = t.dtype, .shape = t.shape, .weak = t.weak, .varying = varying});
+  return out;
+}
+
+int64_t dimension_of(const SortParams& p, int64_t rank) {
+  return p.dimension < 0 ? p.dimension + rank : p.dimension;
+}
+
+// The lines along the sorted dimension: `count` of `size` elements, `stride` apart.
+struct Lines {
+  int64_t size, stride, count;
+  Lines(const Shape& shape, int64_t dimension)
+      : size(shape[dimension]), stride(row_major_strides(shape)[dimension]) {
+    count = size == 0 ? 0 : shape.elements() / size;
+  }
+  int64_t begin(int64_t line) const { return line / stride * stride * size + line % stride; }
+};
+
+// a before b, by the comparator on scalars.
+class Comparator {
+ public:
+  Comparator(const Function& f, std::span<const DType> dtypes, std::span<const std::byte* const> x)
+      : f_(f), x_(x) {
+    for (DType dtype : dtypes) {
+      args_.emplace_back(dtype, Shape{});
+      args_.emplace_back(dtype, Shape{});
+    }
+  }
+  bool operator()(int64_t a, int64_t b) {
+    for (size_t k = 0; k < args_.size(); ++k) {
+      const auto item = static_cast<size_t>(itemsize(args_[k].dtype()));
+      std::memcpy(args_[k].mutable_raw(), x_[k / 2] + static_cast<size_t>(k % 2 ? b : a) * item,
+                  item);
+    }
+    return evaluate_function(f_, args_)[0].data<bool>()[0];
+  }
+
+ private:
+  const Function& f_;
+  std::span<const std::byte* const> x_;
+  std::vector<Literal> args_;
+};
+
+void sort_by_comparator(const Function& f, std::span<const DType> dtypes, const Lines& lines,
+                        std::span<const std::byte* const> x, std::span<std::byte* const> out) {
+  Comparator before(f, dtypes, x);
+  std::vector<int64_t> order(static_cast<size_t>(lines.size));
+  for (int64_t line = 0; line < lines.count; ++line) {
+    const int64_t begin = lines.begin(line);
+    for (int64_t i = 0; i < lines.size; ++i) order[i] = begin + i * lines.stride;
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int64_t a, int64_t b) { return before(a, b); });
+    for (size_t k = 0; k < x.size(); ++k) {
+      const auto item = static_cast<size_t>(itemsize(dtypes[k]));
+      for (int64_t i = 0; i < lines.size; ++i)
+        std::memcpy(out[k] + static_cast<size_t>(begin + i * lines.stride) * item,
+                    x[k] + static_cast<size_t>(order[i]) * item, item);
+    }
+  }
+}
+
+std::vector<Literal> evaluate_sort(std::span<const Literal> x, const SortParams& p) {
+  const Lines lines(x[0].shape(), dimension_of(p, x[0].shape().rank()));
+  std::vector<DType> dtypes;
+  std::vector<Literal> out(x.begin(), x.end());
+  std::vector<const std::byte*> from;
+  std::vector<std::byte*> to;
+  for (size_t k = 0; k < x.size(); ++k) {
+    dtypes.push_back(x[k].dtype());
+    from.push_back(x[k].raw());
+    to.push_back(out[k].mutable_raw());
+  }
+  const FunctionRef f = p.comparator
+                            ? p.comparator
+                            : sort_comparator(p.num_keys, p.descending, p.total_order, dtypes);
+  sort_by_comparator(*f, dtypes, lines, from, to);
+  return out;
+}
+
+// --- The usual order, by keys ---
+
+// An unsigned number that orders as the value does.
+template <class T>
+uint64_t key_of(T value, bool total_order) {
+  if constexpr (is_half_type<T>) {
+    return key_of(static_cast<float>(value), total_order);
+  } else if constexpr (std::is_floating_point_v<T>) {
+    using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+    constexpr Bits sign = Bits{1} << (8 * sizeof(T) - 1);
+    if (!total_order && std::isnan(value)) return ~Bits{0};
+    if (!total_order && value == 0) return sign;
+    const Bits bits = std::bit_cast<Bits>(value);
+    return bits & sign ? static_cast<Bits>(~bits) : static_cast<Bits>(bits | sign);
+  } else if constexpr (std::is_signed_v<T>) {
+    return static_cast<uint64_t>(static_cast<int64_t>(value)) ^ (uint64_t{1} << 63);
+  } else {
+    return static_cast<uint64_t>(value);
+  }
+}
+template <class T>
+inline constexpr bool has_narrow_key = sizeof(T) <= 4 && !is_complex_type<T>;
+
+// Key and place in one number, where both have 32 bits.
+template <class T>
+uint64_t packed(T value, bool descending, bool total_order, int64_t i) {
+  uint64_t key = key_of(value, total_order);
+  if constexpr (std::is_integral_v<T> && std::is_signed_v<T>)
+    key = static_cast<uint32_t>(static_cast<int32_t>(value)) ^ (uint32_t{1} << 31);
+  if (descending) key = ~key & 0xffffffffU;
+  return key << 32 | static_cast<uint64_t>(i);
+}
+
+// All keys of one element, in order.
+void append_keys(DType dtype, const std::byte* x, const Lines& lines, int64_t begin,
+                 const SortParams& p, std::vector<std::vector<uint64_t>>& keys) {
+  visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
+    const T* values = reinterpret_cast<const T*>(x) + begin;
+    auto add = [&](auto part) {
+      auto& column = keys.emplace_back(static_cast<size_t>(lines.size));
+      for (int64_t i = 0; i < lines.size; ++i) {
+        const uint64_t key = key_of(part(values[i * lines.stride]), p.total_order);
+        column[i] = p.descending ? ~key : key;
+      }
+    };
+    if constexpr (is_complex_type<T>) {
+      add([](const T& z) { return z.real(); });
+      add([](const T& z) { return z.imag(); });
+    } else {
+      add([](const T& value) { return value; });
+    }
+  });
+}
+
+void sort_line(const SortParams& p, std::span<const DType> dtypes, const Lines& lines, int64_t line,
+               std::span<const std::byte* const> x, std::span<std::byte* const> out) {
+  const int64_t begin = lines.begin(line), n = lines.size;
+  std::vector<uint64_t> order(static_cast<size_t>(n));
+  bool done = false;
+  if (p.num_keys == 1 && n < (int64_t{1} << 32))
+    visit_dtype(dtypes[0], [&]<class T>(TypeTag<T>) {
+      if constexpr (has_narrow_key<T>) {
+        const T* values = reinterpret_cast<const T*>(x[0]) + begin;
+        for (int64_t i = 0; i < n; ++i)
+          order[i] = packed(values[i * lines.stride], p.descending, p.total_order, i);
+        std::sort(order.begin(), order.end());
+        for (uint64_t& i : order) i &= 0xffffffffU;
+        done = true;
+      }
+    });
+  if (!done) {
+    std::vector<std::vector<uint64_t>> keys;
+    for (int64_t k = 0; k < p.num_keys; ++k) append_keys(dtypes[k], x[k], lines, begin, p, keys);
+    std::iota(order.begin(), order.end(), uint64_t{0});
+    std::sort(order.begin(), order.end(), [&](uint64_t a, uint64_t b) {
+      for (const auto& column : keys)
+        if (column[a] != column[b]) return column[a] < column[b];
+      return a < b;
+    });
+  }
+  for (size_t k = 0; k < x.size(); ++k)
+    visit_dtype(dtypes[k], [&]<class T>(TypeTag<T>) {
+      const T* from = reinterpret_cast<const T*>(x[k]) + begin;
+      T* to = reinterpret_cast<T*>(out[k]) + begin;
+      for (int64_t i = 0; i < n; ++i)
+        to[i * lines.stride] = from[static_cast<int64_t>(order[i]) * lines.stride];
+    });
+}
+
+HostCall sort_call(const OpParams& params, std::span<const Type> operands, std::span<const Type>) {
+  const SortParams p = params.as<SortParams>();
+  const Lines lines(operands[0].shape, dimension_of(p, operands[0].rank()));
+  const std::vector<DType> dtypes = dtypes_of(operands);
+  return [=](std::span<const void* const> in, std::span<void* const> out) {
+    std::vector<const std::byte*> from;
+    std::vector<std::byte*> to;
+    for (size_t k = 0; k < in.size(); ++k) {
+      from.push_back(static_cast<const std::byte*>(in[k]));
+      to.push_back(static_cast<std::byte*>(out[k]));
+    }
+    if (p.comparator) {
+      sort_by_comparator(*p.comparator, dtypes, lines, from, to);
+      return;
+    }
+    const int64_t grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(1, lines.size));
+    parallel_for_ranges(lines.count, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t line = begin; line < end; ++line) sort_line(p, dtypes, lines, line, from, to);
+    });
+  };
+}
+
+// --- Rules ---
+
+Factors sort_factors(std::span<const Type> operands, std::span<const Type> results,
+                     const SortParams& p) {
+  Factors out = pointwise_factors(operands, results);
+  const int64_t d = dimension_of(p, operands[0].rank());
+  out.factors[out.results[0][d][0]].kind = FactorKind::kNeedReplication;
+  return out;
+}
+
+double sort_flops(std::span<const Type> operands, std::span<const Type>, const SortParams& p) {
+  const auto n = static_cast<double>(
+      std::max<int64_t>(2, operands[0].shape[dimension_of(p, operands[0].rank())]));
+  return static_cast<double>(operands[0].elements()) * std::log2(n);
+}
+
+// The tangents move with their elements.
+JvpResult jvp_sort(std::span<const Array> x, std::span<const Array> t, const SortParams& p) {
+  const int64_t d = dimension_of(p, x[0].ndim());
+  if (x[0].size() == 0) return {tessera::bind(sort_op, p, x), {t.begin(), t.end()}};
+  SortParams q = p;
+  const DType index = x[0].shape()[d] < (int64_t{1} << 31) ? int32 : int64;
+  std::vector<Array> operands(x.begin(), x.end());
+  operands.push_back(lax::iota(index, x[0].shape(), d));
+  if (p.comparator) {
+    Function f = *p.comparator;
+    f.add_input({index, {}});
+    f.add_input({index, {}});
+    q.comparator = std::make_shared<const Function>(std::move(f));
+  }
+  JvpResult out{.primals = tessera::bind(sort_op, q, operands)};
+  const Array order = out.primals.back();
+  out.primals.pop_back();
+  for (const Array& tangent : t)
+    out.tangents.push_back(tangent.defined() ? lax::take_along(tangent, order, d) : Array());
+  return out;
+}
+
+BatchResult batch_sort(std::span<const Array> x, std::span<const int> dims, const SortParams& p) {
+  int64_t size = -1;
+  for (size_t k = 0; k < x.size(); ++k)
+    if (dims[k] >= 0) size = x[k].shape()[dims[k]];
+  std::vector<Array> operands;
+  for (size_t k = 0; k < x.size(); ++k)
+    operands.push_back(lax::with_batch_first(x[k], dims[k], size));
+  SortParams q = p;
+  q.dimension = dimension_of(p, operands[0].ndim() - 1) + 1;
+  return {tessera::bind(sort_op, q, operands), std::vector<int>(x.size(), 0)};
+}
+
+std::vector<Sample> sort_samples() {
+  std::vector<Sample> out;
+  auto add = [&](std::vector<Type> types, SortParams p) {
+    out.push_back({.operands = std::move(types), .params = p});
+  };
+  for (DType dtype :
+       {float32, float64, float16, bfloat16, int8, int32, int64, uint16, uint64, bool_, complex64})
+    add({{dtype, {4, 12}}}, {1});
+  add({{float32, {12, 4}}}, {0, true, 1, true});
+  add({{int32, {12, 4}}}, {0, true, 1, true});
+  add({{float32, {2, 8, 2}}, {float32, {2, 8, 2}}}, {1});
+  add({{int32, {32}}, {float32, {32}}, {uint8, {32}}}, {0, true, 2});
+  add({{int64, {32}}, {float32, {32}}}, {-1, true, 2, true});
+  add({{float32, {0}}}, {0});
+  add({{float32, {3, 1}}}, {1});
+  const float nan = std::numeric_limits<float>::quiet_NaN(),
+              inf = std::numeric_limits<float>::infinity();
+  const std::vector<float> odd{1, nan, -0.0F, 0, -inf, inf, -1, 0, -0.0F, -nan};
+  Literal index(int32, {10});
+  std::iota(index.mutable_data<int32_t>(), index.mutable_data<int32_t>() + 10, 0);
+  for (bool descending : {false, true})
+    for (bool total_order : {false, true})
+      for (DType dtype : {float32, float64, float16, bfloat16})
+        out.push_back(
+            {.operands = {{dtype, {10}}, {int32, {10}}},
+             .params = SortParams{0, true, 1, descending, total_order},
+             .literals = {convert_literal(Literal::from<float>(odd, {10}), dtype), index}});
+  add({{float32, {2, 5}}, {float64, {2, 5}}}, {1, true, 2, false, true});
+  add({{complex64, {7}}}, {0, true, 1, false, true});
+  return out;
+}
+
+// --- The comparator, and its text ---
+
+class ComparatorBuilder {
+ public:
+  explicit ComparatorBuilder(bool total_order) : total_order_(total_order) {}
+  FunctionRef run(int64_t num_keys, bool descending, std::span<const DType> dtypes) {
+    f_.name = "comparator";
+    std::vector<std::pair<ValueId, ValueId>> keys;
+    for (DType dtype : dtypes) {
+      const ValueId a = f_.add_input({dtype, {}});
+      inputs_.emplace_back(a, f_.add_input({dtype, {}}));
+    }
+    for (int64_t k = 0; k < num_keys; ++k) {
+      const auto [a, b] = inputs_[k];
+      if (is_complex(dtypes[k])) {
+        for (const OpDef* part : {find_op("stablehlo", "real"), find_op("stablehlo", "imag")}) {
+          const ValueId x = op(*part, part->params, {a}), y = op(*part, part->params, {b});
+          keys.emplace_back(canonical(x), canonical(y));
+        }
+      } else {
+        const ValueId x = canonical(a);
+        keys.emplace_back(x, canonical(b));
+      }
+    }
+    ValueId before = -1;
+    for (size_t k = keys.size(); k-- > 0;) {
+      const auto [x, y] = keys[k];
+      const ValueId less = compare(descending ? Comparison::kGt : Comparison::kLt, x, y, true);
+      if (before < 0) {
+        before = less;
+        continue;
+      }
+      const ValueId equal = compare(Comparison::kEq, x, y, true);
+      const ValueId later = op(bitwise_and_op, NoParams{}, {equal, before});
+      before = op(bitwise_or_op, NoParams{}, {less, later});
+    }
+    f_.outputs = {before};
+    return std::make_shared<const Function>(std::move(f_));
+  }
+
+ private:
+  ValueId op(const OpDef& def, const OpParams& params, std::initializer_list<ValueId> operands) {
+    const std::vector<Type> types = f_.types_of(std::span(operands.begin(), operands.size()));
+    return f_.add_op(def, params, ValueIds(operands), def.infer(types, params))[0];
+  }
+  ValueId compare(Comparison direction, ValueId a, ValueId b, bool total) {
+    const DType dtype = f_.type(a).dtype;
+    const CompareType type =
+        total && is_floating(dtype) ? CompareType::kTotalOrder : default_compare_type(dtype);
+    return op(compare_op, CompareParams{direction, type}, {a, b});
+  }
+  ValueId number(DType dtype, double value) {
+    return op(constant_op, ConstantParams{convert_literal(Literal::scalar(value), dtype), {}}, {});
+  }
+  // One zero and one NaN.
+  ValueId canonical(ValueId x) {
+    const DType dtype = f_.type(x).dtype;
+    if (!is_floating(dtype) || total_order_) return x;
+    const ValueId is_zero = compare(Comparison::kEq, x, number(dtype, 0), false);
+    const ValueId zero = number(dtype, 0);
+    const ValueId without_sign = op(select_op, NoParams{}, {is_zero, zero, x});
+    const ValueId is_nan = compare(Comparison::kNe, x, x, false);
+    const ValueId nan = number(dtype, std::numeric_limits<double>::quiet_NaN());
+    return op(select_op, NoParams{}, {is_nan, nan, without_sign});
+  }
+  bool total_order_;
+  Function f_;
+  std::vector<std::pair<ValueId, ValueId>> inputs_;
+};
+
+OpText write_sort(const Op& op, const Function& function) {
+  const SortParams& p = op.params.as<SortParams>();
+  const std::vector<Type> operands = function.types_of(op.operands);
+  OpText text;
+  text.attributes = {{"dimension", TextAttr::Integer{p.dimension}}, {"is_stable", p.is_stable}};
+  text.regions = {
+      p.comparator ? p.comparator
+                   : sort_comparator(p.num_keys, p.descending, p.total_order, dtypes_of(operands))};
+  return text;
+}
+
+OpParams read_sort(const OpDef&, OpReader& reader) {
+  if (reader.text.regions.size() != 1)
+    reader.error(fmt::format("expected one region, got {}", reader.text.regions.size()));
+  const FunctionRef body = formats::plain_body(reader.text.regions[0]);
+  SortParams p;
+  if (reader.text.find("dimension")) {
+    p.dimension = reader.require_int("dimension");
+  } else {
+    p.dimension = -1;
+  }
+  const TextAttr* stable = reader.text.take("is_stable");
+  const bool* is_stable = stable ? stable->get<bool>() : nullptr;
+  p.is_stable = is_stable && *is_stable;
+  const std::vector<DType> dtypes = dtypes_of(reader.operand_types());
+  for (int64_t keys = 1; keys <= static_cast<int64_t>(dtypes.size()); ++keys)
+    for (bool descending : {false, true})
+      for (bool total_order : {false, true})
+        if (*sort_comparator(keys, descending, total_order, dtypes) == *body) {
+          p.num_keys = keys;
+          p.descending = descending;
+          p.total_order = total_order;
+          return p;
+        }
+  p.comparator = body;
+  return p;
+}
+
+std::vector<ValueId> read_top_k(OpReader& reader) {
+  if (reader.operands.size() != 1) reader.error("expected one operand");
+  const Type x = reader.type(reader.operands[0]);
+  const int64_t k = reader.require_int("k"), last = x.rank() - 1;
+  if (last < 0 || k < 0 || k > x.shape[last])
+    reader.error(fmt::format("expected k in [0, extent of the last dimension], got {}", k));
+  const ValueId index = reader.insert(iota_op, IotaParams{int32, x.shape, last}, {})[0];
+  const std::vector<ValueId> sorted =
+      reader.insert(sort_op, SortParams{last, true, 1, true, true},
+                    std::vector<ValueId>{reader.operands[0], index});
+  Dims limit = x.shape;
+  limit[last] = k;
+  std::vector<ValueId> out;
+  for (ValueId v : sorted)
+    out.push_back(reader.insert(
+        slice_op, SliceParams{Dims(x.shape.size(), 0), limit, Dims(x.shape.size(), 1)},
+        std::vector<ValueId>{v})[0]);
+  return out;
+}
+[[maybe_unused]] const bool registered = register_foreign_op(
+    {.dialect = "chlo", .name = "top_k", .assembly = "({operands}, k = {k})", .build = read_top_k});
+
+}  // namespace
+
+const OpDef& sort_op = define<SortParams>({
+    .name = "sort",
+    .attributes = {"dimension", "is_stable", "num_keys", "descending", "total_order", "comparator"},
+    .format = {.write = write_sort, .read = read_sort},
+    .infer = infer_sort,
+    .evaluate = evaluate_sort,
+    .factors = sort_factors,
+    .lower = Library{LibraryKind::kCall, sort_call},
+    .flops = sort_flops,
+    .jvp = {jvp_sort},
+    .transpose = absent("sorting is not linear"),
+    .batch = {batch_sort},
+    .samples = sort_samples,
+});
+
+FunctionRef sort_comparator(int64_t num_keys, bool descending, bool total_order,
+                            std::span<const DType> dtypes) {
+  return ComparatorBuilder(total_order).run(num_keys, descending, dtypes);
+}
+
+namespace lax {
+namespace {
+
+std::vector<Array> bind_sort(std::span<const Array> operands, SortParams p) {
+  SourceScope source("sort");
+  if (operands.empty()) type_error("sort", "expected at least one operand");
+  if (operands[0].ndim() == 0)
+    shape_error("sort", "expected arrays of rank 1 or more, got {}", describe(operands[0].type()));
+  p.dimension = normalize_axis("sort", p.dimension, operands[0].ndim());
+  return tessera::bind(sort_op, std::move(p), operands);
+}
+
+}  // namespace
+
+std::vector<Array> sort(std::span<const Array> operands, int64_t dimension, int64_t num_keys,
+                        bool descending) {
+  return bind_sort(operands, {dimension, true, num_keys, descending});
+}
+
+std::vector<Array> sort(std::span<const Array> operands, int64_t dimension,
+                        FunctionRef comparator) {
+  return bind_sort(operands, {dimension, true, 1, false, false, std::move(comparator)});
+}
+
+std::pair<Array, Array> top_k(const Array& x, int64_t k) {
+  SourceScope source("top_k");
+  const int64_t last = x.ndim() - 1;
+  if (last < 0)
+    shape_error("top_k", "expected an array of rank 1 or more, got {}", describe(x.type()));
+  if (k < 0 || k > x.shape()[last])
+    value_error("top_k", "expected k in [0, {}], got {} for {}", x.shape()[last], k,
+                describe(x.type()));
+  const std::vector<Array> operands{x, iota(int32, x.shape(), last)};
+  const std::vector<Array> sorted = bind_sort(operands, {last, true, 1, true, true});
+  return {slice_in_dim(sorted[0], 0, k, 1, last), slice_in_dim(sorted[1], 0, k, 1, last)};
+}
+
+}  // namespace lax
+}  // namespace tessera

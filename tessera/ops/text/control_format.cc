@@ -1,0 +1,174 @@
+// Text of sdy.manual_computation.
+#include <algorithm>
+
+#include "tessera/ir/axis_env.h"
+#include "tessera/ops/control/control.h"
+#include "tessera/ops/text/formats.h"
+
+namespace tessera::formats {
+namespace {
+
+TextAttr shardings(const Mesh& mesh, const std::vector<PartitionSpec>& specs,
+                   const std::vector<Type>& types) {
+  TextAttr::List list;
+  for (size_t i = 0; i < specs.size(); ++i)
+    list.items.push_back(TextAttr::Sharding{NamedSharding(mesh, specs[i]), types[i].rank()});
+  return list;
+}
+
+OpText write_manual(const Op& op, const Function& function) {
+  const ManualComputationParams& p = op.params.as<ManualComputationParams>();
+  OpText text;
+  text.attributes = {
+      {"in_shardings", shardings(p.mesh, p.in_specs, function.types_of(op.operands))},
+      {"out_shardings", shardings(p.mesh, p.out_specs, function.types_of(op.results))}};
+  text.regions = {p.body};
+  if (p.check_vma) text.extra.emplace_back("tessera.check_vma", TextAttr::Unit{});
+  if (p.in_specs.empty() && p.out_specs.empty()) text.extra.emplace_back("tessera.mesh", p.mesh);
+  return text;
+}
+
+void print_manual(const OpText& text, const Op& op, const Function&, OpWriter& writer) {
+  const ManualComputationParams& p = op.params.as<ManualComputationParams>();
+  writer.write("(");
+  for (size_t k = 0; k < op.operands.size(); ++k) {
+    if (k) writer.write(", ");
+    writer.write_operand(static_cast<int>(k));
+  }
+  writer.write(") in_shardings=");
+  writer.write_attribute(*text.find("in_shardings"));
+  writer.write(" out_shardings=");
+  writer.write_attribute(*text.find("out_shardings"));
+  writer.write(" manual_axes={");
+  const char* separator = "";
+  for (const std::string& axis :
+       p.mesh.axis_names()) {  // in the mesh's order, as Shardy wants them
+    if (std::find(p.manual_axes.begin(), p.manual_axes.end(), axis) == p.manual_axes.end())
+      continue;
+    writer.write(separator);
+    writer.write_attribute(axis);
+    separator = ", ";
+  }
+  writer.write("} (");
+  const std::vector<std::string> names = writer.region_inputs(*p.body);
+  for (size_t k = 0; k < names.size(); ++k)
+    writer.write(fmt::format("{}{}: {}", k ? ", " : "", names[k], p.body->type(p.body->inputs[k])));
+  writer.write(") {\n");
+  writer.write_region_body(*p.body);
+  writer.write("}");
+  writer.write_extra();
+  writer.write_signature();
+}
+
+std::vector<PartitionSpec> specs_of(const TextAttr& attribute, std::string_view name,
+                                    OpReader& reader) {
+  return std::get<std::vector<PartitionSpec>>(
+      from_text(attribute, Attribute(std::vector<PartitionSpec>()), name, reader));
+}
+
+const Mesh* mesh_of(const TextAttr& attribute) {
+  const auto* list = attribute.get<TextAttr::List>();
+  if (!list || list->items.empty()) return nullptr;
+  const auto* sharding = list->items[0].get<TextAttr::Sharding>();
+  return sharding ? &sharding->value.mesh() : nullptr;
+}
+
+void parse_manual(OpScanner& scanner, OpReader& reader) {
+  scanner.expect("(");
+  while (!scanner.accept(")")) {
+    if (!reader.operands.empty()) scanner.expect(",");
+    reader.operands.push_back(scanner.operand());
+  }
+  auto named = [&](const char* name) {
+    scanner.expect(name);
+    scanner.expect("=");
+    reader.text.attributes.emplace_back(name, scanner.attribute());
+    return &reader.text.attributes.back().second;
+  };
+  const std::vector<PartitionSpec> in_specs =
+      specs_of(*named("in_shardings"), "in_shardings", reader);
+  named("out_shardings");
+  const Mesh* found = mesh_of(reader.text.attributes[0].second);
+  if (!found) found = mesh_of(reader.text.attributes[1].second);
+  const Mesh mesh = found ? *found : reader.mesh();
+  scanner.expect("manual_axes");
+  scanner.expect("=");
+  scanner.expect("{");
+  TextAttr::List axes;
+  AxisNames names;
+  while (!scanner.accept("}")) {
+    if (!axes.items.empty()) scanner.expect(",");
+    const TextAttr axis = scanner.attribute();
+    const auto* name = axis.get<std::string>();
+    if (!name || !mesh.has_axis(*name)) scanner.error("expected an axis of the mesh, as \"x\"");
+    names.push_back(*name);
+    axes.items.push_back(axis);
+  }
+  std::sort(names.begin(), names.end());
+  if (std::adjacent_find(names.begin(), names.end()) != names.end())
+    scanner.error("expected distinct manual axes");
+  reader.text.attributes.emplace_back("manual_axes", std::move(axes));
+  scanner.expect("(");
+  std::vector<RegionInput> inputs;
+  while (!scanner.accept(")")) {
+    if (!inputs.empty()) scanner.expect(",");
+    RegionInput input = scanner.region_input();
+    const size_t k = inputs.size();
+    if (k < reader.operands.size() && k < in_specs.size()) {  // others are errors of the type rule
+      const Type& outer = scanner.type(reader.operands[k]);
+      input.type.weak = outer.weak;
+      input.type.varying = axis_union(outer.varying, axes_of(in_specs[k]));
+    }
+    inputs.push_back(std::move(input));
+  }
+  scanner.expect("{");
+  {
+    const AxisEnv::Scope scope(mesh, names, false);
+    reader.text.regions.push_back(scanner.region_body(inputs));
+  }
+  scanner.extra(reader.text);
+  scanner.signature(reader);
+}
+
+OpParams read_manual(const OpDef&, OpReader& reader) {
+  if (reader.text.regions.size() != 1 || !reader.text.find("manual_axes") ||
+      !reader.text.find("manual_axes")->get<TextAttr::List>())
+    if (const auto* axes = reader.text.find("manual_axes"); !axes || !axes->get<TextAttr::Array>())
+      reader.error(
+          "expected the pretty form, sdy.manual_computation(...) in_shardings=[...] "
+          "out_shardings=[...] "
+          "manual_axes={...} (...) {...}");
+  ManualComputationParams p;
+  const TextAttr &in = reader.require("in_shardings"), &out = reader.require("out_shardings");
+  p.in_specs = specs_of(in, "in_shardings", reader);
+  p.out_specs = specs_of(out, "out_shardings", reader);
+  const TextAttr* written = reader.text.take("tessera.mesh");
+  if (const Mesh* mesh = mesh_of(in) ? mesh_of(in) : mesh_of(out)) {
+    p.mesh = *mesh;
+  } else {
+    p.mesh = written
+                 ? std::get<Mesh>(from_text(*written, Attribute(Mesh()), "tessera.mesh", reader))
+                 : reader.mesh();
+  }
+  p.manual_axes = std::get<std::vector<std::string>>(from_text(
+      reader.require("manual_axes"), Attribute(std::vector<std::string>()), "manual_axes", reader));
+  std::sort(p.manual_axes.begin(), p.manual_axes.end());
+  for (const auto* specs : {&p.in_specs, &p.out_specs})
+    for (const PartitionSpec& spec : *specs)
+      if (const AxisNames free = axis_difference(axes_of(spec), p.manual_axes); !free.empty())
+        reader.error(
+            fmt::format("expected shardings over the manual axes only, got '{}'; constrain a value "
+                        "inside instead",
+                        free[0]));
+  p.check_vma = reader.text.take("tessera.check_vma") != nullptr;
+  p.body = reader.text.regions[0];
+  return p;
+}
+
+}  // namespace
+
+OpFormat manual_computation() {
+  return {.write = write_manual, .read = read_manual, .print = print_manual, .parse = parse_manual};
+}
+
+}  // namespace tessera::formats

@@ -1,0 +1,90 @@
+#include "tessera/spmd/window_choice.h"
+
+#include <algorithm>
+
+namespace tessera {
+namespace {
+
+bool cuts_windows(const Factors& factors, const FactorAssignment& a) {
+  for (size_t id = 0; id < factors.factors.size(); ++id)
+    if (!a.axes[id].empty() && (factors.factors[id].kind == FactorKind::kPermutation ||
+                                factors.factors[id].kind == FactorKind::kNeedReplication))
+      return true;
+  return false;
+}
+
+// Slices and reversals that only this op reads become part of its map: roll is a concatenation of
+// two slices, and moves rows once.
+bool look_behind(const LocalValues& all, WindowRequest& request, ValueIds& values) {
+  bool found = false;
+  for (IndexPiece& piece : request.mapping.pieces) {
+    const auto k = static_cast<size_t>(piece.operand);
+    while (all.uses[values[k]] == 1 && all.makers[values[k]]) {
+      const Op& maker = *all.makers[values[k]];
+      const auto* map = std::get_if<IndexMap>(&maker.def->lower);
+      if (!map || maker.operands.size() != 1 || maker.results.size() != 1) break;
+      const ValueId source = maker.operands[0];
+      const std::vector<Type> from = all.f.types_of(maker.operands),
+                              to = all.f.types_of(maker.results);
+      const IndexMapping inner = map->map(maker.params, from, to);
+      if (!compose_windows(inner, piece)) break;
+      values[k] = source;
+      request.operands[k] = from[0];
+      request.operand_dims[k] = all.locals[source].dims;
+      found = true;
+    }
+    // Halves of one array are pieces of one operand.
+    const auto first = std::find(values.begin(), values.end(), values[k]) - values.begin();
+    if (request.operand_dims[first] == request.operand_dims[k])
+      piece.operand = static_cast<int>(first);
+  }
+  return found;
+}
+
+}  // namespace
+
+std::optional<WindowChoice> choose_windows(const AtomMesh& mesh, const LocalValues& values,
+                                           const Op& op, const Factors& factors,
+                                           const FactorAssignment& other,
+                                           const std::vector<TensorSharding>& results) {
+  const auto* map = std::get_if<IndexMap>(&op.def->lower);
+  if (!map || op.results.size() != 1) return std::nullopt;
+  const std::vector<Type> operand_types = values.f.types_of(op.operands),
+                          result_types = values.f.types_of(op.results);
+  const std::vector<TensorSharding> in = values.shardings(op.operands);
+  const FactorAssignment a = assign_factors(mesh, factors, in, results, {.cut_windows = true});
+  if (!cuts_windows(factors, a)) return std::nullopt;
+  auto cost_of = [&](const FactorAssignment& b) {
+    return assignment_cost(mesh, factors, b, operand_types, result_types, in, results);
+  };
+  // What the operands were moved for is not needed where the op looks behind them.
+  int64_t behind_cost = 0;
+  for (ValueId v : op.operands)
+    if (values.uses[v] == 1) behind_cost += values.moved[v];
+
+  int64_t least = behind_cost + cost_of(other);
+  std::optional<WindowChoice> best;
+  auto consider = [&](const WindowRequest& request, const ValueIds& sources, int64_t beside) {
+    std::optional<WindowPlan> plan = plan_windows(mesh, request);
+    if (!plan) return;
+    FactorAssignment b = a;
+    b.results[0] = plan->result_dims;
+    b.reduced = plan->reduced;
+    const int64_t cost = plan->cost + beside + cost_of(b);
+    if (cost > least) return;
+    least = cost;
+    best = WindowChoice{std::move(*plan), request, sources};
+  };
+  const WindowRequest plain{map->map(op.params, operand_types, result_types), operand_types,
+                            a.operands, result_types[0], a.results[0]};
+  consider(plain, op.operands, behind_cost);
+  WindowRequest summed = plain;
+  summed.partial = true;
+  consider(summed, op.operands, behind_cost);
+  WindowRequest composed = plain;
+  ValueIds behind = op.operands;
+  if (look_behind(values, composed, behind)) consider(composed, behind, 0);
+  return best;
+}
+
+}  // namespace tessera

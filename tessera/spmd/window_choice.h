@@ -1,0 +1,27 @@
+// Whether an op that moves rows across the shards of a dimension (slice, pad, reverse, concatenate)
+// is rebuilt by sending rows where they are needed (windows.h), or as any other op.
+#pragma once
+
+#include <optional>
+
+#include "tessera/spmd/partition_state.h"
+#include "tessera/spmd/windows.h"
+
+namespace tessera {
+
+struct WindowChoice {
+  WindowPlan plan;
+  WindowRequest request;
+  // Values that the request's operands are: those of the op, or of the slices and reversals that
+  // only this op reads.
+  ValueIds sources;
+};
+
+// The cheapest way to send rows, if it costs no more than the op under the assignment `other`.
+// `results`: the shardings that propagation gave to the op's.
+std::optional<WindowChoice> choose_windows(const AtomMesh& mesh, const LocalValues& values,
+                                           const Op& op, const Factors& factors,
+                                           const FactorAssignment& other,
+                                           const std::vector<TensorSharding>& results);
+
+}  // namespace tessera

@@ -1,0 +1,18 @@
+// The passes from a traced function to one in which every value has a sharding, for tests below the
+// pipeline that lists them (compile/pipeline.cc).
+#pragma once
+
+#include "tessera/sharding/flatten_regions.h"
+#include "tessera/sharding/propagate.h"
+#include "tessera/sharding/prune_control.h"
+#include "tessera/sharding/split_constants.h"
+
+namespace tessera {
+
+inline Function propagated_program(const Function& traced, const Mesh& mesh,
+                                   const ShardingRequest& request) {
+  const Function flat = split_constants(prune_control(flatten_regions(traced)));
+  return propagate(pin_shardings(flat, mesh, request), mesh, request);
+}
+
+}  // namespace tessera

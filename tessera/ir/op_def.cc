@@ -118,6 +118,9 @@ std::string to_string(const Factors& f) {
         break;
       case FactorKind::kReduction:
         out += fmt::format(" reduction={{{}}}", fmt::join(names, ", "));
+        if (f.combiner != ReduceKind::kSum)
+          out +=
+              fmt::format(" combiner={}", enum_names(f.combiner)[static_cast<size_t>(f.combiner)]);
         break;
       case FactorKind::kNeedReplication:
         out += fmt::format(" need_replication={{{}}}", fmt::join(names, ", "));

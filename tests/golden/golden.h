@@ -27,6 +27,13 @@ namespace tessera::golden {
 
 using Json = nlohmann::json;
 
+// A list of extents, or of dimensions.
+inline Shape dims(const Json& list) {
+  Shape out;
+  for (int64_t d : list) out.push_back(d);
+  return out;
+}
+
 // The bytes of a file below tests/golden/, e.g. "stablehlo/softmax.mlir".
 inline std::string read_file(std::string_view path) {
   const std::filesystem::path full = std::filesystem::path(TESSERA_GOLDEN_DIR) / path;
@@ -56,9 +63,8 @@ class Topic {
     const auto member = members_.find(key + ".npy");
     TESSERA_CHECK(member != members_.end(), "no array {}", key);
     const std::string_view npy = member->second;
-    Shape shape;
-    for (int64_t d : reference.at("shape")) shape.push_back(d);
-    Literal out(dtype_from_name(reference.at("dtype").get<std::string>()), shape);
+    Literal out(dtype_from_name(reference.at("dtype").get<std::string>()),
+                dims(reference.at("shape")));
     // npy 1.0: magic, version, the length of the text, the text.
     const size_t header = 10 + read<uint16_t>(npy, 8);
     TESSERA_CHECK(npy.size() == header + static_cast<size_t>(out.bytes()), "{} holds {} bytes", key,

@@ -66,8 +66,7 @@ TEST(CreateDeviceMesh, OfJax) {
   int64_t refused = 0;
   for (const golden::Json& c : topic["meshes"]) {
     std::string spec = c.at("devices");
-    Shape shape;
-    for (int64_t d : c.at("shape")) shape.push_back(d);
+    const Shape shape = golden::dims(c.at("shape"));
     DeviceMeshOptions options{parse_devices(spec), c.at("split")};
     if (c.at("ids").is_null()) {
       EXPECT_THAT(error_of([&] { create_device_mesh(shape, options); }),
@@ -139,9 +138,7 @@ TEST(CreateHybridDeviceMesh, OfJax) {
   golden::Topic topic("device_mesh");
   for (const golden::Json& c : topic["hybrid"]) {
     std::string spec = c.at("devices");
-    Shape ici, dcn;
-    for (int64_t d : c.at("ici")) ici.push_back(d);
-    for (int64_t d : c.at("dcn")) dcn.push_back(d);
+    const Shape ici = golden::dims(c.at("ici")), dcn = golden::dims(c.at("dcn"));
     // An emulated slice is one process, so both ways of grouping agree.
     for (bool process : {false, true}) {
       HybridDeviceMeshOptions options{parse_devices(spec), c.at("split"), process};

@@ -20,17 +20,11 @@ Mesh mesh_of(const Shape& shape, std::vector<std::string> names) {
 const Mesh line = mesh_of({8}, {"x"});
 const Mesh grid = mesh_of({2, 4}, {"x", "y"});
 
-Shape shape_of(const golden::Json& json) {
-  Shape shape;
-  for (int64_t d : json) shape.push_back(d);
-  return shape;
-}
-
 NamedSharding sharding_of(const golden::Json& c) {
   std::vector<DimSpec> dims;
   for (const golden::Json& axes : c.at("spec"))
     dims.push_back(joint(axes.get<std::vector<std::string>>()));
-  return NamedSharding(mesh_of(shape_of(c.at("mesh").at("shape")), c.at("mesh").at("names")),
+  return NamedSharding(mesh_of(golden::dims(c.at("mesh").at("shape")), c.at("mesh").at("names")),
                        P(dims));
 }
 
@@ -38,8 +32,8 @@ TEST(NamedSharding, PlacesAsJax) {
   golden::Topic topic("named_sharding");
   for (const golden::Json& c : topic["cases"]) {
     NamedSharding sharding = sharding_of(c);
-    Shape shape = shape_of(topic["shapes"].at(std::to_string(sharding.spec().rank())));
-    EXPECT_EQ(sharding.shard_shape(shape), shape_of(c.at("shard_shape"))) << sharding;
+    Shape shape = golden::dims(topic["shapes"].at(std::to_string(sharding.spec().rank())));
+    EXPECT_EQ(sharding.shard_shape(shape), golden::dims(c.at("shard_shape"))) << sharding;
     EXPECT_EQ(sharding.is_fully_replicated(), c.at("replicated").get<bool>()) << sharding;
     std::vector<DeviceIndex> map = sharding.devices_indices_map(shape);
     ASSERT_EQ(map.size(), 8u);
@@ -57,8 +51,8 @@ TEST(NamedSharding, PlacesAsJaxInRanksOneToThree) {
   golden::Topic topic("reshard");
   for (const golden::Json& c : topic["placements"]) {
     NamedSharding sharding = sharding_of(c);
-    Shape shape = shape_of(c.at("shape"));
-    EXPECT_EQ(sharding.shard_shape(shape), shape_of(c.at("shard_shape"))) << sharding;
+    Shape shape = golden::dims(c.at("shape"));
+    EXPECT_EQ(sharding.shard_shape(shape), golden::dims(c.at("shard_shape"))) << sharding;
     EXPECT_EQ(sharding.is_fully_replicated(), c.at("replicated").get<bool>()) << sharding;
     for (const DeviceIndex& device : sharding.devices_indices_map(shape)) {
       const golden::Json& ranges = c.at("map").at(device.device_id);

@@ -80,13 +80,12 @@ TEST(ShardingTable, OfJax) {
   for (const golden::Json& c : topic["cases"]) {
     const golden::Json& mesh_json = topic["meshes"].at(c.at("mesh").get<size_t>());
     DeviceMesh mesh;
-    for (int64_t size : mesh_json.at("shape")) mesh.shape.push_back(size);
+    mesh.shape = golden::dims(mesh_json.at("shape"));
     for (int64_t id : mesh_json.at("ids")) mesh.devices.push_back(devices[id]);
     std::vector<DimSpec> dims;
     for (const golden::Json& axes : c.at("spec"))
       dims.push_back(joint(axes.get<std::vector<std::string>>()));
-    Shape shape;
-    for (int64_t d : c.at("shape")) shape.push_back(d);
+    const Shape shape = golden::dims(c.at("shape"));
     VisualizeOptions options;
     options.scale = c.at("options").value("scale", options.scale);
     options.min_width = c.at("options").value("min_width", options.min_width);

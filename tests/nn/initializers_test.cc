@@ -45,8 +45,7 @@ TEST(Initializers, AreJaxs) {
   for (const golden::Json& c : topic["initializers"]) {
     const std::string name = c["name"];
     SCOPED_TRACE(name);
-    Shape shape;
-    for (int64_t d : c["shape"]) shape.push_back(d);
+    const Shape shape = golden::dims(c["shape"]);
     const DType dtype = dtype_from_name(c["dtype"].get<std::string>());
     const tessera::testing::X64 x64(dtype == float64);
     const Array got = by_name(name)(random::key(c["seed"].get<int>()), shape, dtype);

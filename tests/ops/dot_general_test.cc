@@ -13,12 +13,6 @@ namespace {
 
 using testing::HasSubstr;
 
-Dims dims_of(const golden::Json& json) {
-  Dims out;
-  for (int64_t d : json) out.push_back(d);
-  return out;
-}
-
 TEST(DotGeneral, Golden) {
   const golden::Topic topic("ops");
   int count = 0;
@@ -27,10 +21,10 @@ TEST(DotGeneral, Golden) {
     if (!attributes.contains("lhs_contracting_dimensions")) continue;
     SCOPED_TRACE(c["name"].get<std::string>());
     const std::vector<Literal> x = topic.arrays(c["inputs"]), want = topic.arrays(c["outputs"]);
-    const DotParams p{dims_of(attributes["lhs_batching_dimensions"]),
-                      dims_of(attributes["rhs_batching_dimensions"]),
-                      dims_of(attributes["lhs_contracting_dimensions"]),
-                      dims_of(attributes["rhs_contracting_dimensions"]), want[0].dtype()};
+    const DotParams p{golden::dims(attributes["lhs_batching_dimensions"]),
+                      golden::dims(attributes["rhs_batching_dimensions"]),
+                      golden::dims(attributes["lhs_contracting_dimensions"]),
+                      golden::dims(attributes["rhs_contracting_dimensions"]), want[0].dtype()};
     const std::vector<Type> types{{x[0].dtype(), x[0].shape()}, {x[1].dtype(), x[1].shape()}};
     const Literal got = dot_general_op.evaluate(x, p)[0];
     const Type inferred = dot_general_op.infer(types, p)[0];

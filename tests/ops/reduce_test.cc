@@ -100,8 +100,7 @@ TEST(Reduce, Golden) {
     const std::string name = c["name"];
     if (c["op"] != "reduce" || name == "softmax") continue;
     SCOPED_TRACE(name);
-    Dims dims;
-    for (int64_t d : c["attributes"]["dimensions"]) dims.push_back(d);
+    const Dims dims = golden::dims(c["attributes"]["dimensions"]);
     std::vector<Literal> inputs = topic.arrays(c["inputs"]);
     const std::vector<Literal> want = topic.arrays(c["outputs"]);
     const ReduceParams p = golden_params(name, dims, inputs[0].dtype());
@@ -197,7 +196,7 @@ TEST(Reduce, Factors) {
   const std::vector<Type> sum{{float32, {4, 6, 8}}, {float32, {}}};
   const ReduceParams p{{0, 2}, ReduceKind::kMax};
   const Factors f = reduce_op.factors(sum, reduce_op.infer(sum, p), p);
-  EXPECT_EQ(to_string(f), "([i, j, k], [])->([j]) {i=4, j=6, k=8} reduction={i, k}");
+  EXPECT_EQ(to_string(f), "([i, j, k], [])->([j]) {i=4, j=6, k=8} reduction={i, k} combiner=max");
   EXPECT_EQ(f.combiner, ReduceKind::kMax);
   const ReduceParams custom{{1}, ReduceKind::kCustom, region_body(float32, true)};
   EXPECT_EQ(to_string(reduce_op.factors(sum, reduce_op.infer(sum, custom), custom)),

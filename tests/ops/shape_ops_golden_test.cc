@@ -12,34 +12,29 @@
 namespace tessera::testing_ops {
 namespace {
 
-Dims dims_of(const golden::Json& list) {
-  Dims out;
-  for (int64_t d : list) out.push_back(d);
-  return out;
-}
-
 // The program's result, by the lax function of its op; undefined for the ops of other files.
 Array run(const std::string& op, const golden::Json& a, const std::vector<Array>& x) {
   if (op == "pad")
-    return lax::pad(x[0], x[1], dims_of(a["edge_padding_low"]), dims_of(a["edge_padding_high"]),
-                    dims_of(a["interior_padding"]));
+    return lax::pad(x[0], x[1], golden::dims(a["edge_padding_low"]),
+                    golden::dims(a["edge_padding_high"]), golden::dims(a["interior_padding"]));
   if (op == "slice")
-    return lax::slice(x[0], dims_of(a["start_indices"]), dims_of(a["limit_indices"]),
-                      dims_of(a["strides"]));
-  if (op == "reverse") return lax::rev(x[0], dims_of(a["dimensions"]));
-  if (op == "transpose") return lax::transpose(x[0], dims_of(a["permutation"]));
+    return lax::slice(x[0], golden::dims(a["start_indices"]), golden::dims(a["limit_indices"]),
+                      golden::dims(a["strides"]));
+  if (op == "reverse") return lax::rev(x[0], golden::dims(a["dimensions"]));
+  if (op == "transpose") return lax::transpose(x[0], golden::dims(a["permutation"]));
   if (op == "concatenate") return lax::concatenate(x, a["dimension"]);
   if (op == "broadcast_in_dim")
-    return lax::broadcast_in_dim(x[0], dims_of(a["shape"]), dims_of(a["broadcast_dimensions"]));
-  if (op == "reshape") return lax::reshape(x[0], dims_of(a["shape"]));
+    return lax::broadcast_in_dim(x[0], golden::dims(a["shape"]),
+                                 golden::dims(a["broadcast_dimensions"]));
+  if (op == "reshape") return lax::reshape(x[0], golden::dims(a["shape"]));
   if (op == "iota")
-    return lax::iota(dtype_from_name(a["dtype"].get<std::string>()), dims_of(a["shape"]),
+    return lax::iota(dtype_from_name(a["dtype"].get<std::string>()), golden::dims(a["shape"]),
                      a["iota_dimension"]);
   if (op == "select" && x.size() == 3) return lax::select(x[0], x[1], x[2]);
   if (op == "dynamic_slice") {
     // Programs with one start use it for every dimension.
     const std::vector<Array> starts = {x[1], x.back()};
-    return lax::dynamic_slice(x[0], starts, dims_of(a["slice_sizes"]));
+    return lax::dynamic_slice(x[0], starts, golden::dims(a["slice_sizes"]));
   }
   if (op == "dynamic_update_slice")
     return lax::dynamic_update_slice(x[0], x[1], std::span<const Array>(x).subspan(2));

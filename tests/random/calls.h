@@ -46,9 +46,7 @@ struct Call {
   }
   std::optional<Shape> shape() const {
     if (!params.contains("shape")) return {};
-    Shape out;
-    for (int64_t d : params["shape"]) out.push_back(d);
-    return out;
+    return golden::dims(params["shape"]);
   }
   int64_t integer(const char* name, int64_t otherwise) const {
     return params.contains(name) ? params[name].get<int64_t>() : otherwise;

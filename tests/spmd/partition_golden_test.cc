@@ -11,6 +11,7 @@
 #include "tessera/spmd/partition.h"
 #include "tessera/trace/evaluate.h"
 #include "tests/golden/golden.h"
+#include "tests/golden/sharding.h"
 #include "tests/sharding/passes.h"
 #include "tests/spmd/shards.h"
 
@@ -20,16 +21,6 @@ namespace {
 const golden::Topic& topic() {
   static const golden::Topic& t = *new golden::Topic("sharding");
   return t;
-}
-
-PartitionSpec spec_of(const golden::Json& json) {
-  std::vector<DimSpec> dims;
-  for (const golden::Json& axes : json) {
-    std::vector<AxisRef> refs;
-    for (const auto& axis : axes) refs.push_back({axis.get<std::string>()});
-    dims.emplace_back(std::move(refs));
-  }
-  return PartitionSpec(std::move(dims));
 }
 
 // A text of the program: the case's own, or, where the program itself names no mesh, any.
@@ -98,13 +89,11 @@ struct Outcome {
 
 Outcome run_case(const golden::Json& c, const std::string& text) {
   const ParsedModule module = parse_module(text, c["program"].get<std::string>());
-  Shape sizes;
-  for (int64_t n : c["mesh"]["shape"]) sizes.push_back(n);
-  const Mesh mesh = Mesh::abstract(sizes, c["mesh"]["names"].get<std::vector<std::string>>());
+  const Mesh mesh = golden::abstract_mesh(c["mesh"]);
   ShardingRequest request;
   for (const golden::Json& in : c["in"])
     request.inputs.push_back(in.is_null() ? std::nullopt
-                                          : std::optional(NamedSharding(mesh, spec_of(in))));
+                                          : std::optional(NamedSharding(mesh, golden::spec(in))));
   request.outputs.resize(module.main.outputs.size());
   if (!c["text"].is_null()) request.outputs = module.output_shardings;
   const Mesh found = program_mesh(module.main, request);

@@ -313,7 +313,7 @@ TEST_F(Commands, OptPrintsTheProgramAfterEachPass) {
   EXPECT_THAT(fused.out, Not(HasSubstr("module")));
 
   const Outcome timed = opt_command({"-", "--timings", "--passes=remove_dead_ops"}, kProduct);
-  EXPECT_THAT(timed.err, ContainsRegex("remove_dead_ops +[0-9.]+ ms"));
+  EXPECT_THAT(timed.err, ::testing::ContainsRegex("remove_dead_ops +[0-9.]+ ms"));
 }
 
 TEST_F(Commands, OptErrors) {

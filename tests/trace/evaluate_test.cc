@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include "tessera/ir/axis_env.h"
+#include "tessera/ir/verifier.h"
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/control/control.h"
+#include "tessera/ops/control/manual_boundary.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/trace/shard_map_trace.h"
 #include "tessera/trace/trace.h"
+#include "tests/ops/host_executor.h"
 
 namespace tessera {
 namespace {
@@ -63,6 +66,36 @@ TEST(Evaluate, CallsInsideManualComputations) {
           std::vector<Type>{{float32, {4}}})
           .function;
   EXPECT_EQ(evaluate(f, std::vector{vector({1, 2, 3, 6})})[0], vector({2, 4}));
+}
+
+// Every op of the registry alone, those with regions too; collectives need devices, and the borders
+// of a manual computation stand in no function that is evaluated.
+TEST(Evaluate, EveryOpGivesTheTypesItInfers) {
+  int tested = 0;
+  std::mt19937 rng(9);
+  for (const OpDef* def : all_ops()) {
+    if (!def->samples || std::holds_alternative<CollectiveLowering>(def->lower) ||
+        def == &full_to_shard_op || def == &shard_to_full_op)
+      continue;
+    for (const Sample& sample : def->samples()) {
+      SCOPED_TRACE(fmt::format("{}.{}", def->dialect, def->name));
+      Function f;
+      for (const Type& t : sample.operands) f.add_input(t);
+      const std::vector<Type> types = infer_types(*def, sample.operands, sample.params);
+      const ValueIds results =
+          f.add_op(*def, sample.params, ValueIds(f.inputs.begin(), f.inputs.end()), types);
+      f.outputs.assign(results.begin(), results.end());
+      verify(f);
+      const std::vector<Literal> got = evaluate(f, testing_ops::sample_operands(sample, rng));
+      ASSERT_EQ(got.size(), types.size());
+      for (size_t r = 0; r < got.size(); ++r) {
+        EXPECT_EQ(got[r].dtype(), types[r].dtype);
+        EXPECT_EQ(got[r].shape(), types[r].shape);
+      }
+      ++tested;
+    }
+  }
+  EXPECT_GT(tested, 1000);
 }
 
 TEST(Evaluate, SpmdKeepsDevicesApart) {

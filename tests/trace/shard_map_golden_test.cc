@@ -16,8 +16,7 @@
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/trace/evaluate.h"
 #include "tessera/trace/shard_map_trace.h"
-#include "tessera/trace/trace.h"
-#include "tests/golden/golden.h"
+#include "tests/golden/sharding.h"
 
 namespace tessera {
 namespace {
@@ -25,23 +24,9 @@ namespace {
 using namespace array_math;
 using Arrays = std::vector<Array>;
 
-Mesh golden_mesh(const golden::Json& json) {
-  Shape sizes;
-  for (int64_t n : json.at("shape")) sizes.push_back(n);
-  return Mesh::abstract(sizes, json.at("names").get<std::vector<std::string>>());
-}
-
 std::vector<PartitionSpec> golden_specs(const golden::Json& json) {
   std::vector<PartitionSpec> out;
-  for (const golden::Json& spec : json) {
-    std::vector<DimSpec> dims;
-    for (const golden::Json& axes : spec) {
-      std::vector<AxisRef> refs;
-      for (const auto& axis : axes) refs.push_back({axis.get<std::string>()});
-      dims.emplace_back(std::move(refs));
-    }
-    out.emplace_back(std::move(dims));
-  }
+  for (const golden::Json& spec : json) out.push_back(golden::spec(spec));
   return out;
 }
 
@@ -230,7 +215,7 @@ FlatFn body_of(const std::string& name, const Mesh& mesh) {
 }
 
 Function trace_program(const golden::Json& c, const std::vector<Type>& inputs) {
-  const Mesh mesh = golden_mesh(c.at("mesh"));
+  const Mesh mesh = golden::abstract_mesh(c.at("mesh"));
   const FlatFn body = body_of(c.at("name"), mesh);
   TESSERA_CHECK(body, "no body for {}", c.at("name").get<std::string>());
   FlatShardMapOptions options{.mesh = mesh,

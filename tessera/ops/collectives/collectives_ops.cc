@@ -409,51 +409,19 @@ Evaluated evaluate_axis_index(const Evaluated&, const AxisIndexParams& p, const 
 
 Evaluated evaluate_pcast(const Evaluated& x, const PcastParams&, const Mesh&) { return {x[0]}; }
 
-// Along the axes that are automatic inside a partial manual computation, a collective over the
-// manual ones is pointwise but in the dimensions it cuts or joins.
 template <class P>
 Factors same_shape_factors(std::span<const Type> operands, std::span<const Type> results,
                            const P&) {
   return pointwise_factors(operands, results);
 }
-Factors changed_dims_factors(const Type& operand, const Type& result,
-                             std::initializer_list<int64_t> changed) {
-  Factors out;
-  TensorFactors from, to;
-  for (int64_t d = 0; d < operand.rank(); ++d) {
-    if (std::find(changed.begin(), changed.end(), d) == changed.end()) {
-      from.push_back({out.add(operand.shape[d])});
-      to.push_back(from.back());
-    } else {
-      from.push_back({out.add(operand.shape[d], FactorKind::kNeedReplication)});
-      to.push_back({out.add(result.shape[d], FactorKind::kNeedReplication)});
-    }
-  }
-  out.operands = {from};
-  out.results = {to};
-  return out;
-}
 template <class P>
 Factors dim_factors(std::span<const Type> operands, std::span<const Type> results, const P& p) {
-  return changed_dims_factors(operands[0], results[0], {p.dim});
+  return internal::changed_dims_factors(operands[0], results[0], {p.dim});
 }
 Factors all_to_all_factors(std::span<const Type> operands, std::span<const Type> results,
                            const AllToAllParams& p) {
-  return changed_dims_factors(operands[0], results[0], {p.split_dim, p.concat_dim});
+  return internal::changed_dims_factors(operands[0], results[0], {p.split_dim, p.concat_dim});
 }
-Factors ragged_factors(std::span<const Type> operands, std::span<const Type> results,
-                       const RaggedAllToAllParams&) {
-  Factors out;
-  auto whole = [&](const Type& t) {
-    TensorFactors dims;
-    for (int64_t d : t.shape) dims.push_back({out.add(d, FactorKind::kNeedReplication)});
-    return dims;
-  };
-  for (const Type& t : operands) out.operands.push_back(whole(t));
-  out.results = {whole(results[0])};
-  return out;
-}
-
 template <class P>
 double no_flops(std::span<const Type>, std::span<const Type>, const P&) {
   return 0;
@@ -477,6 +445,7 @@ const OpDef& all_reduce_op = define<AllReduceParams>({
     .jvp = {internal::jvp_collective<AllReduceParams>},
     .transpose = {internal::transpose_collective<AllReduceParams>},
     .batch = {internal::batch_collective<AllReduceParams>},
+    .samples = internal::all_reduce_samples,
 });
 
 const OpDef& all_gather_op = define<AllGatherParams>({
@@ -491,6 +460,7 @@ const OpDef& all_gather_op = define<AllGatherParams>({
     .jvp = {internal::jvp_collective<AllGatherParams>},
     .transpose = {internal::transpose_collective<AllGatherParams>},
     .batch = {internal::batch_collective<AllGatherParams>},
+    .samples = internal::all_gather_samples,
 });
 
 const OpDef& reduce_scatter_op = define<ReduceScatterParams>({
@@ -505,6 +475,7 @@ const OpDef& reduce_scatter_op = define<ReduceScatterParams>({
     .jvp = {internal::jvp_collective<ReduceScatterParams>},
     .transpose = {internal::transpose_collective<ReduceScatterParams>},
     .batch = {internal::batch_collective<ReduceScatterParams>},
+    .samples = internal::reduce_scatter_samples,
 });
 
 const OpDef& all_to_all_op = define<AllToAllParams>({
@@ -519,6 +490,7 @@ const OpDef& all_to_all_op = define<AllToAllParams>({
     .jvp = {internal::jvp_collective<AllToAllParams>},
     .transpose = {internal::transpose_collective<AllToAllParams>},
     .batch = {internal::batch_collective<AllToAllParams>},
+    .samples = internal::all_to_all_samples,
 });
 
 const OpDef& collective_permute_op = define<CollectivePermuteParams>({
@@ -533,6 +505,7 @@ const OpDef& collective_permute_op = define<CollectivePermuteParams>({
     .jvp = {internal::jvp_collective<CollectivePermuteParams>},
     .transpose = {internal::transpose_collective<CollectivePermuteParams>},
     .batch = {internal::batch_collective<CollectivePermuteParams>},
+    .samples = internal::permute_samples,
 });
 
 const OpDef& collective_broadcast_op = define<CollectiveBroadcastParams>({
@@ -547,6 +520,7 @@ const OpDef& collective_broadcast_op = define<CollectiveBroadcastParams>({
     .jvp = {internal::jvp_collective<CollectiveBroadcastParams>},
     .transpose = {internal::transpose_collective<CollectiveBroadcastParams>},
     .batch = {internal::batch_collective<CollectiveBroadcastParams>},
+    .samples = internal::broadcast_samples,
 });
 
 const OpDef& ragged_all_to_all_op = define<RaggedAllToAllParams>({
@@ -555,12 +529,13 @@ const OpDef& ragged_all_to_all_op = define<RaggedAllToAllParams>({
     .attributes = {"mesh", "axes", "groups"},
     .infer = infer_ragged,
     .evaluate_spmd = evaluate_ragged,
-    .factors = ragged_factors,
+    .factors = internal::ragged_factors,
     .lower = CollectiveLowering{CollectiveKind::kRaggedAllToAll},
     .flops = no_flops<RaggedAllToAllParams>,
     .jvp = absent("its offsets and sizes say at run time what moves where"),
     .transpose = absent("its offsets and sizes say at run time what moves where"),
     .batch = absent("the rows that it moves are its first dimension"),
+    .samples = internal::ragged_samples,
 });
 
 const OpDef& axis_index_op = define<AxisIndexParams>({
@@ -576,6 +551,7 @@ const OpDef& axis_index_op = define<AxisIndexParams>({
     }},
     .transpose = absent("the op has no operands"),
     .batch = {internal::batch_axis_index},
+    .samples = internal::axis_index_samples,
 });
 
 const OpDef& pcast_op = define<PcastParams>({
@@ -591,6 +567,7 @@ const OpDef& pcast_op = define<PcastParams>({
     .jvp = {internal::jvp_collective<PcastParams>},
     .transpose = {internal::transpose_collective<PcastParams>},
     .batch = {internal::batch_collective<PcastParams>},
+    .samples = internal::pcast_samples,
 });
 
 }  // namespace tessera

@@ -1,5 +1,5 @@
-// Derivatives, transposes and batching of the collectives. All but max and min are linear. Their
-// transposes follow from the typing by variance:
+// Derivatives, transposes, batching, factors and samples of the collectives. All but max and min
+// are linear. Their transposes follow from the typing by variance:
 //   psum (varying -> invariant)  <->  pcast (invariant -> varying)
 //   all_gather                   <->  psum_scatter
 //   all_to_all(split, concat)    <->  all_to_all(concat, split)
@@ -79,5 +79,21 @@ BatchResult batch_collective(std::span<const Array> x, std::span<const int> dims
     return {{bind1(op_of(p), p, {x[0]})}, {dims[0]}};
   }
 }
+
+// Pointwise, but that the dimensions `changed` are needed whole.
+Factors changed_dims_factors(const Type& operand, const Type& result,
+                             std::initializer_list<int64_t> changed);
+Factors ragged_factors(std::span<const Type> operands, std::span<const Type> results,
+                       const RaggedAllToAllParams& p);
+
+std::vector<Sample> all_reduce_samples();
+std::vector<Sample> all_gather_samples();
+std::vector<Sample> reduce_scatter_samples();
+std::vector<Sample> all_to_all_samples();
+std::vector<Sample> permute_samples();
+std::vector<Sample> broadcast_samples();
+std::vector<Sample> ragged_samples();
+std::vector<Sample> axis_index_samples();
+std::vector<Sample> pcast_samples();
 
 }  // namespace tessera::internal

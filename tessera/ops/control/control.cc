@@ -7,6 +7,7 @@
 #include "tessera/ir/axis_env.h"
 #include "tessera/ir/retype.h"
 #include "tessera/ops/control/control_rules.h"
+#include "tessera/ops/control/control_samples.h"
 #include "tessera/ops/core/batch_axis.h"
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/text/formats.h"
@@ -203,6 +204,7 @@ const OpDef& manual_computation_op = define<ManualComputationParams>({
     .linearize = {control_rules::linearize_manual},
     .transpose = {control_rules::transpose_manual},
     .batch = {control_rules::batch_manual},
+    .samples = control_samples::manual_computation_samples,
 });
 
 const OpDef& call_op = define<CallParams>({
@@ -217,6 +219,7 @@ const OpDef& call_op = define<CallParams>({
     .linearize = {control_rules::linearize_call},
     .transpose = absent("derivatives inline what is called"),
     .batch = {control_rules::batch_call},
+    .samples = control_samples::call_samples,
 });
 
 AxisNames axes_of(const PartitionSpec& spec) {

@@ -2,6 +2,7 @@
 
 #include "tessera/ir/retype.h"
 #include "tessera/ops/control/control_flow_rules.h"
+#include "tessera/ops/control/control_samples.h"
 #include "tessera/ops/text/formats.h"
 
 namespace tessera {
@@ -211,6 +212,7 @@ const OpDef& while_op = define<WhileParams>({
     .linearize = {control_flow::linearize_while},
     .transpose = absent("how often a while loop runs is not known when it is taken backwards"),
     .batch = {control_flow::batch_while},
+    .samples = control_samples::while_samples,
 });
 
 const OpDef& scan_op = define<ScanParams>({
@@ -225,6 +227,7 @@ const OpDef& scan_op = define<ScanParams>({
     .linearize = {control_flow::linearize_scan},
     .transpose = {control_flow::transpose_scan},
     .batch = {control_flow::batch_scan},
+    .samples = control_samples::scan_samples,
 });
 
 const OpDef& case_op = define<CaseParams>({
@@ -238,6 +241,7 @@ const OpDef& case_op = define<CaseParams>({
     .linearize = {control_flow::linearize_case},
     .transpose = {control_flow::transpose_case},
     .batch = {control_flow::batch_case},
+    .samples = control_samples::case_samples,
 });
 
 }  // namespace tessera

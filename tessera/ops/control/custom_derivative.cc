@@ -5,6 +5,7 @@
 #include "tessera/ir/retype.h"
 #include "tessera/ops/control/control_flow_rules.h"
 #include "tessera/ops/control/control_rules.h"
+#include "tessera/ops/control/control_samples.h"
 #include "tessera/ops/control/region_transforms.h"
 #include "tessera/ops/core/batch_axis.h"
 #include "tessera/ops/core/constant.h"
@@ -462,6 +463,7 @@ const OpDef& custom_jvp_call_op = define<CustomJvpParams>({
     .linearize = {linearize_custom_jvp},
     .transpose = absent("derivatives apply the function's own rule"),
     .batch = {batch_custom_jvp},
+    .samples = control_samples::custom_jvp_samples,
 });
 
 const OpDef& custom_vjp_call_op = define<CustomVjpParams>({
@@ -475,6 +477,7 @@ const OpDef& custom_vjp_call_op = define<CustomVjpParams>({
     .linearize = {linearize_custom_vjp},
     .transpose = absent("derivatives apply the function's own rule"),
     .batch = {batch_custom_vjp},
+    .samples = control_samples::custom_vjp_samples,
 });
 
 const OpDef& custom_linear_op = define<CustomLinearParams>({
@@ -499,6 +502,7 @@ const OpDef& checkpoint_op = define<CheckpointParams>({
     .linearize = {linearize_checkpoint},
     .transpose = absent("derivatives inline what is called"),
     .batch = {batch_checkpoint},
+    .samples = control_samples::checkpoint_samples,
 });
 
 const OpDef& checkpoint_linear_op = define<CheckpointLinearParams>({

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tessera/ops/control/control_samples.h"
+
 namespace tessera {
 namespace {
 
@@ -79,6 +81,7 @@ const OpDef& full_to_shard_op = define<ManualBoundaryParams>({
     .factors = [](std::span<const Type> o, std::span<const Type> r,
                   const ManualBoundaryParams& p) { return boundary_factors(o, r, p, true); },
     .lower = ManualBorder{.entering = true},
+    .samples = control_samples::full_to_shard_samples,
 });
 
 const OpDef& shard_to_full_op = define<ManualBoundaryParams>({
@@ -89,6 +92,7 @@ const OpDef& shard_to_full_op = define<ManualBoundaryParams>({
     .factors = [](std::span<const Type> o, std::span<const Type> r,
                   const ManualBoundaryParams& p) { return boundary_factors(o, r, p, false); },
     .lower = ManualBorder{.entering = false},
+    .samples = control_samples::shard_to_full_samples,
 });
 
 }  // namespace tessera

@@ -1,0 +1,390 @@
+// What every op says of its dimensions, read as einsums: propagation and partition know nothing
+// else of it.
+//
+// ([i, k], [k, j])->([i, j]) {i=8, j=4, k=16} reduction={k}
+//
+// are operands, results, the extent of each factor, and those that are no plain pass-through:
+// `reduction` leaves partial results that `combiner` (sum, where none is named) completes,
+// `need_replication` must be whole on every device, `permutation` needs rows of other devices. A
+// dimension that is empty between its commas has nothing to do with the others; [ij] is one
+// dimension of two factors, major first.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tessera/ops/core/op.h"
+
+namespace tessera {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+// The distinct texts of an op's samples, in their order.
+Lines factors_of(const OpDef& def) {
+  Lines out;
+  for (const Sample& sample : def.samples()) {
+    const std::vector<Type> results = def.infer(sample.operands, sample.params);
+    std::string text = to_string(def.factors(sample.operands, results, sample.params));
+    if (std::find(out.begin(), out.end(), text) == out.end()) out.push_back(std::move(text));
+  }
+  return out;
+}
+
+struct Rule {
+  std::vector<std::string> ops;  // that have the same
+  Lines factors;
+};
+
+const std::vector<Rule>& rules() {
+  static const auto& all = *new std::vector<Rule>{
+      // One operand, element by element.
+      {{"stablehlo.abs",
+        "stablehlo.not",
+        "stablehlo.cbrt",
+        "stablehlo.ceil",
+        "stablehlo.count_leading_zeros",
+        "stablehlo.cosine",
+        "stablehlo.exponential",
+        "stablehlo.exponential_minus_one",
+        "stablehlo.floor",
+        "stablehlo.is_finite",
+        "stablehlo.log",
+        "stablehlo.log_plus_one",
+        "stablehlo.logistic",
+        "stablehlo.negate",
+        "stablehlo.popcnt",
+        "stablehlo.round_nearest_afz",
+        "stablehlo.round_nearest_even",
+        "stablehlo.rsqrt",
+        "stablehlo.sign",
+        "stablehlo.sine",
+        "stablehlo.sqrt",
+        "stablehlo.tan",
+        "stablehlo.tanh",
+        "chlo.acos",
+        "chlo.acosh",
+        "chlo.asin",
+        "chlo.asinh",
+        "chlo.atan",
+        "chlo.atanh",
+        "chlo.cosh",
+        "chlo.sinh",
+        "chlo.digamma",
+        "chlo.erf",
+        "chlo.erfc",
+        "chlo.erf_inv",
+        "chlo.lgamma"},
+       {"([])->([]) {}", "([i, j])->([i, j]) {i=3, j=5}", "([i, j])->([i, j]) {i=2, j=3}",
+        "([i, j, k])->([i, j, k]) {i=2, j=1, k=37}", "([i, j])->([i, j]) {i=0, j=3}"}},
+      {{"stablehlo.real", "stablehlo.imag", "chlo.conj"},
+       {"([])->([]) {}", "([i, j])->([i, j]) {i=3, j=5}", "([i, j])->([i, j]) {i=2, j=3}"}},
+      {{"tessera.stop_gradient", "tessera.checkpoint_name", "stablehlo.optimization_barrier"},
+       {"([i, j])->([i, j]) {i=2, j=3}", "([])->([]) {}"}},
+      {{"stablehlo.convert"}, {"([i, j])->([i, j]) {i=3, j=5}", "([])->([]) {}"}},
+      {{"stablehlo.bitcast_convert"}, {"([i, j])->([i, j]) {i=3, j=5}"}},
+      {{"sdy.sharding_constraint"}, {"([i, j])->([i, j]) {i=8, j=4}", "([i])->([i]) {i=8}"}},
+      // Two operands, element by element.
+      {{"stablehlo.compare", "stablehlo.complex", "stablehlo.add", "stablehlo.atan2",
+        "stablehlo.and", "stablehlo.or", "stablehlo.xor", "stablehlo.divide", "stablehlo.maximum",
+        "stablehlo.minimum", "stablehlo.multiply", "stablehlo.power", "stablehlo.remainder",
+        "stablehlo.shift_left", "stablehlo.shift_right_arithmetic", "stablehlo.shift_right_logical",
+        "stablehlo.subtract", "chlo.next_after"},
+       {"([], [])->([]) {}", "([i, j], [i, j])->([i, j]) {i=3, j=5}",
+        "([i, j], [i, j])->([i, j]) {i=2, j=3}",
+        "([i, j, k], [i, j, k])->([i, j, k]) {i=2, j=1, k=37}",
+        "([i, j], [i, j])->([i, j]) {i=0, j=3}"}},
+      // A predicate or bound that is one number has no factors.
+      {{"stablehlo.select"},
+       {"([], [], [])->([]) {}", "([i, j], [i, j], [i, j])->([i, j]) {i=3, j=5}",
+        "([], [i, j], [i, j])->([i, j]) {i=3, j=5}",
+        "([i, j], [i, j], [i, j])->([i, j]) {i=2, j=3}",
+        "([], [i, j], [i, j])->([i, j]) {i=2, j=3}",
+        "([i, j, k], [i, j, k], [i, j, k])->([i, j, k]) {i=2, j=1, k=37}",
+        "([i, j], [i, j], [i, j])->([i, j]) {i=0, j=3}",
+        "([], [i, j], [i, j])->([i, j]) {i=0, j=3}"}},
+      {{"stablehlo.clamp"},
+       {"([], [], [])->([]) {}", "([i, j], [i, j], [i, j])->([i, j]) {i=3, j=5}",
+        "([], [i, j], [])->([i, j]) {i=3, j=5}", "([i, j], [i, j], [i, j])->([i, j]) {i=2, j=3}",
+        "([], [i, j], [])->([i, j]) {i=2, j=3}",
+        "([i, j, k], [i, j, k], [i, j, k])->([i, j, k]) {i=2, j=1, k=37}",
+        "([i, j], [i, j], [i, j])->([i, j]) {i=0, j=3}", "([], [i, j], [])->([i, j]) {i=0, j=3}"}},
+      // A device makes its own part.
+      {{"stablehlo.constant"},
+       {"()->([i, j]) {i=3, j=5}", "()->([]) {}", "()->([i, j]) {i=2, j=3}",
+        "()->([i, j]) {i=0, j=4}"}},
+      {{"stablehlo.iota"},
+       {"()->([i, j]) {i=3, j=300}", "()->([i, j, k]) {i=2, j=3, k=4}", "()->([i]) {i=0}"}},
+      // Dimensions that the operand lacks, or has one element of, are of the result alone.
+      {{"stablehlo.broadcast_in_dim"},
+       {"([])->([i, j]) {i=3, j=4}", "([j])->([i, j]) {i=3, j=4}", "([i])->([i, j]) {i=3, j=4}",
+        "([i, ])->([i, j]) {i=3, j=4}", "([k, i])->([i, j, k]) {i=4, j=2, k=3}",
+        "([, ])->([i, j, k]) {i=2, j=1, k=3}", "([i, j])->([i, j]) {i=2, j=3}",
+        "([i])->([i, j]) {i=2, j=0}", "([j])->([i, j]) {i=2, j=2}"}},
+      {{"stablehlo.transpose"},
+       {"([j, i])->([i, j]) {i=5, j=3}", "([j, k, i])->([i, j, k]) {i=4, j=2, k=3}",
+        "([i, k, j])->([i, j, k]) {i=2, j=4, k=3}", "([])->([]) {}",
+        "([k, i, j])->([i, j, k]) {i=0, j=2, k=4}", "([j, i])->([i, j]) {i=3, j=2}",
+        "([l, j, k, i])->([i, j, k, l]) {i=2, j=2, k=3, l=2}"}},
+      // Runs of dimensions whose extents multiply to the same are told apart; what is left over of
+      // a dimension that does not split into whole factors is not cut.
+      {{"stablehlo.reshape"},
+       {"([ij, k])->([i, jk]) {i=2, j=3, k=4}",
+        "([i, k])->([j, l]) {i=2, j=3, k=3, l=2} need_replication={i, j, k, l}",
+        "([i, j])->([ij]) {i=4, j=6}", "([ijk])->([i, j, k]) {i=2, j=3, k=4}", "([])->([]) {}",
+        "([])->([, ]) {}", "([i, , j])->([i, j]) {i=4, j=6}",
+        "([i, j])->([k, l, m]) {i=3, j=0, k=0, l=5, m=2} need_replication={i, j, k, l, m}",
+        "([ij, l])->([ik, m]) {i=2, j=2, k=3, l=3, m=2} need_replication={j, k, l, m}",
+        "([i, jk])->([ij, k]) {i=2, j=2, k=4}", "([i, j])->([ij]) {i=2, j=2}"}},
+      // The joined dimension has one factor of the result's extent.
+      {{"stablehlo.concatenate"},
+       {"([i], [i], [i])->([i]) {i=9} need_replication={i}",
+        "([i, j], [i, j])->([i, j]) {i=2, j=4} need_replication={j}",
+        "([i, j], [i, j])->([i, j]) {i=6, j=3} need_replication={i}",
+        "([i, j, k], [i, j, k], [i, j, k])->([i, j, k]) {i=2, j=4, k=2} need_replication={j}",
+        "([i])->([i]) {i=4} need_replication={i}",
+        "([i, j], [i, j])->([i, j]) {i=2, j=2} need_replication={i}"}},
+      // A dimension that is cut out, padded or turned around has one factor, of the longer extent;
+      // one that is whole passes.
+      {{"stablehlo.slice"},
+       {"([i])->([i]) {i=10} permutation={i}", "([i, j])->([i, j]) {i=4, j=6} permutation={j}",
+        "([i, j])->([i, j]) {i=4, j=6} permutation={i, j}",
+        "([i, j, k])->([i, j, k]) {i=3, j=2, k=2} permutation={i, k}", "([])->([]) {}"}},
+      {{"stablehlo.pad"},
+       {"([i], [])->([i]) {i=8} permutation={i}", "([i], [])->([i]) {i=5} permutation={i}",
+        "([i], [])->([i]) {i=14} permutation={i}", "([i], [])->([i]) {i=7} permutation={i}",
+        "([i, j], [])->([i, j]) {i=4, j=9} permutation={i, j}",
+        "([i, j], [])->([i, j]) {i=6, j=3} permutation={i, j}", "([i, j], [])->([i, j]) {i=2, j=2}",
+        "([], [])->([]) {}"}},
+      {{"stablehlo.reverse"},
+       {"([i])->([i]) {i=7} permutation={i}", "([i, j])->([i, j]) {i=3, j=5} permutation={j}",
+        "([i, j])->([i, j]) {i=3, j=5} permutation={i, j}",
+        "([i, j, k])->([i, j, k]) {i=2, j=3, k=4} permutation={i, k}", "([])->([]) {}",
+        "([i, j])->([i, j]) {i=0, j=2} permutation={i}"}},
+      // Where the start is computed, the window's extent has nothing to do with the operand's.
+      {{"stablehlo.dynamic_slice"},
+       {"([i], [])->([j]) {i=10, j=4} need_replication={i, j}",
+        "([i, j], [], [])->([i, k]) {i=4, j=6, k=3} need_replication={j, k}",
+        "([i, k], [], [])->([j, l]) {i=4, j=1, k=6, l=0} need_replication={i, j, k, l}",
+        "([])->([]) {}"}},
+      // A device looks for the update's rows in its own part.
+      {{"stablehlo.dynamic_update_slice"},
+       {"([i], [j], [])->([i]) {i=10, j=3} need_replication={j}",
+        "([i, j], [i, k], [], [])->([i, j]) {i=4, j=6, k=2} need_replication={k}",
+        "([i, j], [k, l], [], [])->([i, j]) {i=4, j=6, k=1, l=0} need_replication={k, l}",
+        "([], [])->([]) {}"}},
+      // (operand, indices) -> result. Indexed dimensions and those of an index are whole; windows
+      // that span a dimension and batching dimensions pass.
+      {{"stablehlo.gather"},
+       {"([k, l], [i, j])->([i, l]) {i=4, j=1, k=6, l=8} need_replication={j, k}",
+        "([k, l], [i, j])->([k, i]) {i=4, j=1, k=8, l=6} need_replication={j, l}",
+        "([k, m], [j, i])->([l, i, n]) {i=4, j=2, k=6, l=2, m=8, n=3} need_replication={j, k, l, "
+        "m, n}",
+        "([l, m, n], [i, j, k])->([i, j, n]) {i=2, j=3, k=2, l=4, m=6, n=2} need_replication={k, "
+        "l, m}",
+        "([j], [i])->([i]) {i=4, j=10} need_replication={j}",
+        "([i], [])->([j]) {i=10, j=3} need_replication={i, j}",
+        "([i, l], [i, j, k])->([i, j]) {i=4, j=1, k=1, l=6} need_replication={k, l}",
+        "([j, k], [i, j])->([i, j]) {i=3, j=4, k=6} need_replication={k}",
+        "([j, k, i, l], [i, j])->([i, l, j]) {i=4, j=2, k=5, l=3} need_replication={k}",
+        "([k, l], [i, j])->([i, l]) {i=4, j=1, k=6, l=0} need_replication={j, k}",
+        "([k, l], [i, j])->([i, l]) {i=0, j=1, k=6, l=4} need_replication={j, k}"}},
+      // (operand, indices, updates) -> operand. Updates that are added up may lie on several
+      // devices, those that replace may not: the last one wins.
+      {{"stablehlo.scatter"},
+       {"([k, l], [i, j], [i, l])->([k, l]) {i=4, j=1, k=6, l=8} need_replication={i, j, k}",
+        "([k], [i, j], [i])->([k]) {i=4, j=1, k=8} need_replication={i, j, k}",
+        "([k, l], [i, j], [i, l])->([k, l]) {i=2, j=1, k=6, l=2} need_replication={i, j, k}",
+        "([i, l], [i, j, k], [i, j])->([i, l]) {i=4, j=1, k=1, l=6} need_replication={j, k, l}",
+        "([k, l], [i, j], [i, l])->([k, l]) {i=4, j=1, k=6, l=8} reduction={i} "
+        "need_replication={j, k}",
+        "([k, l], [i, j], [i, l])->([k, l]) {i=2, j=1, k=6, l=2} reduction={i} "
+        "need_replication={j, k}",
+        "([i, l], [i, j, k], [i, j])->([i, l]) {i=4, j=1, k=1, l=6} reduction={j} "
+        "need_replication={k, l}",
+        "([k, l], [i, j], [i, l])->([k, l]) {i=4, j=1, k=6, l=8} reduction={i} combiner=product "
+        "need_replication={j, k}",
+        "([k, l], [i, j], [i, l])->([k, l]) {i=2, j=1, k=6, l=2} reduction={i} combiner=product "
+        "need_replication={j, k}",
+        "([i, l], [i, j, k], [i, j])->([i, l]) {i=4, j=1, k=1, l=6} reduction={j} combiner=product "
+        "need_replication={k, l}",
+        "([k, l], [i, j], [i, l])->([k, l]) {i=4, j=1, k=6, l=8} reduction={i} combiner=min "
+        "need_replication={j, k}",
+        "([i, l], [i, j, k], [i, j])->([i, l]) {i=4, j=1, k=1, l=6} reduction={j} combiner=min "
+        "need_replication={k, l}",
+        "([k, l], [i, j], [i, l])->([k, l]) {i=4, j=1, k=6, l=8} reduction={i} combiner=max "
+        "need_replication={j, k}",
+        "([i, l], [i, j, k], [i, j])->([i, l]) {i=4, j=1, k=1, l=6} reduction={j} combiner=max "
+        "need_replication={k, l}",
+        "([k, l], [i, j], [k, i])->([k, l]) {i=4, j=1, k=8, l=6} reduction={i} "
+        "need_replication={j, l}",
+        "([k, m], [j, i], [l, i, n])->([k, m]) {i=4, j=2, k=6, l=2, m=8, n=3} reduction={i} "
+        "need_replication={j, k, l, m, n}",
+        "([j, k, i, l], [i, j], [i, l, j])->([j, k, i, l]) {i=4, j=2, k=5, l=3} "
+        "need_replication={k}",
+        "([j], [i], [i])->([j]) {i=4, j=10} reduction={i} need_replication={j}",
+        "([i], [], [j])->([i]) {i=10, j=3} need_replication={i, j}",
+        "([k, l], [i, j], [i, l])->([k, l]) {i=0, j=1, k=6, l=4} reduction={i} "
+        "need_replication={j, k}"}},
+      // Initial values have no factors.
+      {{"stablehlo.reduce"},
+       {"([i, j], [])->([j]) {i=8, j=12} reduction={i}",
+        "([i, j], [])->([i]) {i=8, j=12} reduction={j}",
+        "([i, j, k], [])->([j]) {i=4, j=6, k=8} reduction={i, k}",
+        "([i, j], [])->([]) {i=8, j=4} reduction={i, j}",
+        "([i, j], [])->([j]) {i=16, j=8} reduction={i}",
+        "([i, j], [])->([j]) {i=8, j=12} reduction={i} combiner=min",
+        "([i, j], [])->([i]) {i=8, j=12} reduction={j} combiner=min",
+        "([i, j, k], [])->([j]) {i=4, j=6, k=8} reduction={i, k} combiner=min",
+        "([i, j], [])->([]) {i=8, j=4} reduction={i, j} combiner=min",
+        "([i, j], [])->([j]) {i=16, j=8} reduction={i} combiner=min",
+        "([i, j], [])->([j]) {i=8, j=12} reduction={i} combiner=max",
+        "([i, j], [])->([i]) {i=8, j=12} reduction={j} combiner=max",
+        "([i, j, k], [])->([j]) {i=4, j=6, k=8} reduction={i, k} combiner=max",
+        "([i, j], [])->([]) {i=8, j=4} reduction={i, j} combiner=max",
+        "([i, j], [])->([j]) {i=16, j=8} reduction={i} combiner=max",
+        "([i], [])->([]) {i=1000} reduction={i}",
+        "([i, j], [])->([i]) {i=4, j=64} reduction={j}",
+        "([i, j], [])->([j]) {i=8, j=3} reduction={i}",
+        "([i, j], [])->([j]) {i=0, j=4} reduction={i}",
+        "([i, j], [])->([j]) {i=4, j=0} reduction={i}",
+        "([i], [])->([]) {i=300} reduction={i}",
+        "([i, j], [])->([i]) {i=4, j=8} reduction={j} combiner=product",
+        "([i], [])->([]) {i=8} reduction={i} combiner=product",
+        "([i, j], [])->([j]) {i=8, j=8} reduction={i} combiner=and",
+        "([i, j], [])->([i]) {i=8, j=8} reduction={j} combiner=or",
+        "([i, j], [i, j], [], [])->([i], [i]) {i=8, j=16} reduction={j} combiner=argmin",
+        "([i, j], [i, j], [], [])->([i], [i]) {i=8, j=16} reduction={j} combiner=argmax"}},
+      {{"stablehlo.dot_general"},
+       {"([i, k], [k, j])->([i, j]) {i=8, j=4, k=16} reduction={k}",
+        "([k, i], [j, k])->([i, j]) {i=8, j=4, k=16} reduction={k}",
+        "([i], [i])->([]) {i=16} reduction={i}", "([i], [j])->([i, j]) {i=8, j=4}",
+        "([i, j, l], [i, l, k])->([i, j, k]) {i=2, j=8, k=8, l=4} reduction={l}",
+        "([j, l, i], [k, i, l])->([i, j, k]) {i=2, j=3, k=5, l=4} reduction={l}",
+        "([k, i, l], [l, k, j])->([i, j]) {i=3, j=5, k=2, l=4} reduction={k, l}",
+        "([i, k], [k, j])->([i, j]) {i=4, j=4, k=0} reduction={k}",
+        "([i, k], [k, j])->([i, j]) {i=0, j=2, k=4} reduction={k}",
+        "([i, k], [k, j])->([i, j]) {i=8, j=8, k=8} reduction={k}",
+        "([i, k], [k, j])->([i, j]) {i=8, j=8, k=16} reduction={k}",
+        "([i, k], [k, j])->([i, j]) {i=4, j=4, k=8} reduction={k}"}},
+      // Spatial extents of input, kernel and result are three factors of which each is whole; [kj]
+      // are groups and the features of one.
+      {{"stablehlo.convolution"},
+       {"([i, j, l, o], [k, j, m, p])->([i, k, n, q]) {i=2, j=4, k=4, l=6, m=3, n=6, o=5, p=2, "
+        "q=5} reduction={j} need_replication={l, m, n, o, p, q}",
+        "([i, l, o, j], [m, p, j, k])->([i, n, q, k]) {i=2, j=4, k=6, l=8, m=3, n=4, o=8, p=3, "
+        "q=8} reduction={j} need_replication={l, m, n, o, p, q}",
+        "([i, l, o, j], [m, p, j, k])->([i, n, q, k]) {i=2, j=2, k=4, l=7, m=3, n=12, o=6, p=2, "
+        "q=3} reduction={j} need_replication={l, m, n, o, p, q}",
+        "([i, l, o, j], [m, p, j, k])->([i, n, q, k]) {i=2, j=2, k=4, l=7, m=3, n=5, o=6, p=2, "
+        "q=5} reduction={j} need_replication={l, m, n, o, p, q}",
+        "([i, m, p, kj], [n, q, j, kl])->([i, o, r, kl]) {i=2, j=2, k=2, l=4, m=6, n=3, o=6, p=6, "
+        "q=3, r=6} reduction={j} need_replication={m, n, o, p, q, r}",
+        "([i, m, p, kj], [n, q, j, kl])->([i, o, r, kl]) {i=2, j=1, k=4, l=1, m=6, n=3, o=6, p=6, "
+        "q=3, r=6} reduction={j} need_replication={m, n, o, p, q, r}",
+        "([i, m, p, k], [n, q, k, l])->([j, o, r, l]) {i=4, j=2, k=2, l=4, m=6, n=3, o=6, p=6, "
+        "q=3, r=6} reduction={k} need_replication={i, j, l, m, n, o, p, q, r}",
+        "([i, l, j], [m, j, k])->([i, n, k]) {i=2, j=2, k=4, l=9, m=3, n=9} reduction={j} "
+        "need_replication={l, m, n}",
+        "([i, j, l, o, r], [k, j, m, p, s])->([i, k, n, q, t]) {i=1, j=2, k=2, l=4, m=2, n=3, o=3, "
+        "p=2, q=2, r=3, s=2, t=2} reduction={j} need_replication={l, m, n, o, p, q, r, s, t}",
+        "([i, j], [k, j])->([i, k]) {i=4, j=6, k=8} reduction={j}",
+        "([i, l, j], [m, j, k])->([i, n, k]) {i=2, j=4, k=2, l=6, m=3, n=6} reduction={j} "
+        "need_replication={l, m, n}",
+        "([i, j, l], [k, j, m])->([i, k, n]) {i=0, j=2, k=4, l=6, m=3, n=4} reduction={j} "
+        "need_replication={l, m, n}"}},
+      // Windows reach beyond a shard's rows; a dimension whose window is one element passes.
+      {{"stablehlo.reduce_window"},
+       {"([i, j, l, n], [])->([i, k, m, n]) {i=2, j=8, k=4, l=6, m=3, n=4} need_replication={j, k, "
+        "l, m}",
+        "([i, j, k, m], [])->([i, j, l, n]) {i=2, j=4, k=8, l=3, m=6, n=5} need_replication={k, l, "
+        "m, n}",
+        "([i, j], [])->([i, k]) {i=4, j=9, k=7} need_replication={j, k}",
+        "([i, k], [])->([j, l]) {i=6, j=3, k=5, l=9} need_replication={i, j, k, l}",
+        "([i, k], [])->([j, l]) {i=8, j=3, k=5, l=9} need_replication={i, j, k, l}",
+        "([i], [])->([j]) {i=8, j=3} need_replication={i, j}",
+        "([i, j, k], [])->([i, j, k]) {i=2, j=9, k=4} need_replication={j}",
+        "([i, k], [])->([j, k]) {i=4, j=3, k=4} need_replication={i, j}",
+        "([i, j], [])->([i, j]) {i=2, j=1}", "([i], [])->([j]) {i=8, j=4} need_replication={i, j}",
+        "([i, j], [])->([i, j]) {i=0, j=4} need_replication={i}"}},
+      {{"stablehlo.select_and_scatter"},
+       {"([i, j, l, n], [i, k, m, n], [])->([i, j, l, n]) {i=2, j=8, k=4, l=6, m=3, n=4} "
+        "need_replication={j, k, l, m}",
+        "([i, j], [i, k], [])->([i, j]) {i=2, j=9, k=5} need_replication={j, k}",
+        "([i], [j], [])->([i]) {i=8, j=7} need_replication={i, j}",
+        "([i], [j], [])->([i]) {i=8, j=4} need_replication={i, j}"}},
+      {{"stablehlo.sort"},
+       {"([i, j])->([i, j]) {i=4, j=12} need_replication={j}",
+        "([i, j])->([i, j]) {i=12, j=4} need_replication={i}",
+        "([i, j, k], [i, j, k])->([i, j, k], [i, j, k]) {i=2, j=8, k=2} need_replication={j}",
+        "([i], [i], [i])->([i], [i], [i]) {i=32} need_replication={i}",
+        "([i], [i])->([i], [i]) {i=32} need_replication={i}",
+        "([i])->([i]) {i=0} need_replication={i}",
+        "([i, j])->([i, j]) {i=3, j=1} need_replication={j}",
+        "([i], [i])->([i], [i]) {i=10} need_replication={i}",
+        "([i, j], [i, j])->([i, j], [i, j]) {i=2, j=5} need_replication={j}",
+        "([i])->([i]) {i=7} need_replication={i}"}},
+      // Collectives, along axes that are not manual: dimensions that are cut or joined are whole.
+      {{"stablehlo.all_reduce"},
+       {"([i, j])->([i, j]) {i=4, j=3}", "([])->([]) {}", "([i])->([i]) {i=4}",
+        "([i])->([i]) {i=2}", "([i, j])->([i, j]) {i=2, j=3}", "([i])->([i]) {i=5}",
+        "([i])->([i]) {i=3}", "([i, j])->([i, j]) {i=0, j=3}"}},
+      {{"stablehlo.collective_permute"},
+       {"([i, j])->([i, j]) {i=3, j=2}", "([i])->([i]) {i=3}", "([])->([]) {}",
+        "([i])->([i]) {i=0}"}},
+      {{"stablehlo.collective_broadcast"},
+       {"([i, j])->([i, j]) {i=3, j=2}", "([i])->([i]) {i=3}", "([])->([]) {}",
+        "([i, j])->([i, j]) {i=0, j=2}"}},
+      {{"tessera.pcast"},
+       {"([i, j])->([i, j]) {i=3, j=2}", "([])->([]) {}", "([i, j])->([i, j]) {i=0, j=2}"}},
+      {{"stablehlo.all_gather"},
+       {"([i, j])->([i, k]) {i=2, j=3, k=12} need_replication={j, k}",
+        "([i, k])->([j, k]) {i=2, j=16, k=3} need_replication={i, j}",
+        "([i, k])->([j, k]) {i=2, j=4, k=3} need_replication={i, j}",
+        "([i])->([j]) {i=2, j=4} need_replication={i, j}",
+        "([i, k])->([j, k]) {i=0, j=0, k=3} need_replication={i, j}"}},
+      {{"stablehlo.reduce_scatter"},
+       {"([i, j])->([i, k]) {i=2, j=8, k=2} need_replication={j, k}",
+        "([i])->([j]) {i=8, j=1} need_replication={i, j}",
+        "([i, k])->([j, k]) {i=2, j=1, k=3} need_replication={i, j}",
+        "([i])->([j]) {i=4, j=2} need_replication={i, j}",
+        "([i, k])->([j, k]) {i=4, j=2, k=0} need_replication={i, j}"}},
+      {{"stablehlo.all_to_all"},
+       {"([i, k])->([j, l]) {i=2, j=8, k=8, l=2} need_replication={i, j, k, l}",
+        "([i, j])->([i, k]) {i=2, j=8, k=8} need_replication={j, k}",
+        "([i, k])->([j, l]) {i=2, j=1, k=3, l=6} need_replication={i, j, k, l}",
+        "([i, k, l])->([j, k, m]) {i=8, j=1, k=1, l=2, m=16} need_replication={i, j, l, m}",
+        "([i, k])->([j, l]) {i=0, j=0, k=4, l=1} need_replication={i, j, k, l}"}},
+      {{"tessera.ragged_all_to_all"},
+       {"([i, j], [k, l], [m], [n], [o], [p])->([q, r]) {i=6, j=2, k=8, l=2, m=4, n=4, o=4, p=4, "
+        "q=8, r=2} need_replication={i, j, k, l, m, n, o, p, q, r}"}},
+      // The borders of a manual computation: the major factor of a dimension is the manual axes'
+      // and stands outside alone.
+      {{"tessera.full_to_shard"},
+       {"([ij, k])->([j, k]) {i=2, j=4, k=4}", "([i, jk])->([i, k]) {i=3, j=8, k=2}",
+        "([])->([]) {}", "([ij, k])->([j, k]) {i=2, j=0, k=4}"}},
+      {{"tessera.shard_to_full"},
+       {"([j, k])->([ij, k]) {i=2, j=4, k=4}", "([i, k])->([i, jk]) {i=8, j=8, k=1}",
+        "([])->([]) {}", "([j, k])->([ij, k]) {i=2, j=0, k=4}"}},
+  };
+  return all;
+}
+
+TEST(Factors, OfEveryOp) {
+  std::map<std::string, Lines> expected;
+  for (const Rule& rule : rules())
+    for (const std::string& op : rule.ops)
+      EXPECT_TRUE(expected.emplace(op, rule.factors).second) << op;
+  for (const OpDef* def : all_ops()) {
+    if (!def->factors) continue;
+    const std::string name = fmt::format("{}.{}", def->dialect, def->name);
+    EXPECT_EQ(factors_of(*def), expected[name]) << name;
+    expected.erase(name);
+  }
+  for (const auto& [op, lines] : expected) ADD_FAILURE() << "no op " << op;
+}
+
+}  // namespace
+}  // namespace tessera

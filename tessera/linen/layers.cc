@@ -1,5 +1,6 @@
 #include "tessera/linen/layers.h"
 
+#include "tessera/ir/format.h"
 #include "tessera/nn/layer_math.h"
 #include "tessera/numpy/linear.h"
 #include "tessera/numpy/manipulation.h"

@@ -2,6 +2,8 @@
 // what their naive evaluation does.
 #include <cmath>
 
+#include "tessera/ir/format.h"
+#include "tessera/ir/op_def.h"
 #include "tessera/ops/core/convert.h"
 #include "tests/compile/devices.h"
 

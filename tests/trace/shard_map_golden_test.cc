@@ -16,6 +16,7 @@
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/trace/evaluate.h"
 #include "tessera/trace/shard_map_trace.h"
+#include "tessera/trace/trace.h"
 #include "tests/golden/sharding.h"
 
 namespace tessera {

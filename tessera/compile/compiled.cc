@@ -35,7 +35,8 @@ Compiled::Compiled(const Function& function, const ShardingRequest& request, con
     inputs.push_back(spec(function.types[function.inputs[i]], stages.partitioned.inputs, i));
   for (size_t i = 0; i < function.outputs.size(); ++i)
     outputs.push_back(spec(output_types_[i], stages.partitioned.outputs, i));
-  program_ = std::make_unique<Program>(stages.schedule, std::move(inputs), std::move(outputs));
+  program_ =
+      std::make_shared<const Program>(stages.schedule, std::move(inputs), std::move(outputs));
   if (results_mesh)
     for (const NamedSharding& s : stages.partitioned.outputs)
       results_.emplace_back(on_coarser_mesh(s, *results_mesh));
@@ -44,8 +45,6 @@ Compiled::Compiled(const Function& function, const ShardingRequest& request, con
       warn(fmt::format("[{}] {}; {}{}", note.op, note.text, note.remedy,
                        note.source.empty() ? "" : " (" + note.source + ")"));
 }
-
-Compiled::~Compiled() = default;
 
 Sharding Compiled::input_sharding(size_t i) const { return program_->input_layout(i)->sharding; }
 Sharding Compiled::output_sharding(size_t i) const {

@@ -20,7 +20,6 @@ class Compiled {
   // program's is finer than.
   Compiled(const Function& function, const ShardingRequest& request, const Device& device,
            const std::optional<Mesh>& results_mesh = {});
-  ~Compiled();
 
   // Arrays of the function's input types, anywhere: those that lie elsewhere are resharded first.
   // Synchronous.
@@ -35,7 +34,7 @@ class Compiled {
   int64_t code_bytes() const;
 
  private:
-  std::unique_ptr<Program> program_;
+  std::shared_ptr<const Program> program_;
   std::vector<Type> output_types_;
   std::vector<Sharding> results_;  // where they are moved to; empty: they stay
 };

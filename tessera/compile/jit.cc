@@ -191,7 +191,7 @@ ErasedResult eval_shape_erased(const ErasedCall& call, const std::vector<Array>&
 }
 
 JitCore::JitCore(JitOptions options)
-    : options_(std::move(options)), cache_(std::make_unique<JitCache>()) {}
+    : options_(std::move(options)), cache_(std::make_shared<JitCache>()) {}
 JitCore::~JitCore() = default;
 
 std::shared_ptr<const JitCore> make_jit_core(JitOptions options) {

@@ -77,7 +77,7 @@ class JitCore {
   std::vector<uint8_t> donate_flags(const ErasedCall& call) const;
 
   const JitOptions options_;
-  const std::unique_ptr<JitCache> cache_;
+  const std::shared_ptr<JitCache> cache_;
 };
 
 std::shared_ptr<const JitCore> make_jit_core(JitOptions options);

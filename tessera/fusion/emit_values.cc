@@ -5,6 +5,7 @@
 
 #include "tessera/fusion/emit_impl.h"
 #include "tessera/ops/indexing/gather.h"
+#include "tessera/ops/indexing/indexed_windows.h"
 
 namespace tessera::fusion {
 namespace {

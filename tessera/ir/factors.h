@@ -10,24 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "tessera/ir/reduce_kind.h"
 #include "tessera/ir/type.h"
 
 namespace tessera {
-
-enum class ReduceKind : uint8_t {
-  kSum,
-  kProduct,
-  kMin,
-  kMax,
-  kAnd,
-  kOr,
-  kArgMin,
-  kArgMax,
-  kCustom
-};
-inline std::array<std::string_view, 9> enum_names(ReduceKind) {
-  return {"sum", "product", "min", "max", "and", "or", "argmin", "argmax", "custom"};
-}
 
 enum class FactorKind : uint8_t {
   kPass,             // each shard of the result needs the same shard of the operands

@@ -22,6 +22,17 @@ std::ostream& operator<<(std::ostream& out, const SingleDeviceSharding& sharding
 
 size_t hash_value(const SingleDeviceSharding& sharding) { return hash_value(sharding.device()); }
 
+Sharding::Sharding(SingleDeviceSharding sharding) : value_(std::move(sharding)) {}
+Sharding::Sharding(NamedSharding sharding) : value_(std::move(sharding)) {}
+Sharding::Sharding(const Sharding&) = default;
+Sharding::Sharding(Sharding&&) noexcept = default;
+Sharding& Sharding::operator=(const Sharding&) = default;
+Sharding& Sharding::operator=(Sharding&&) noexcept = default;
+Sharding::~Sharding() = default;
+
+bool Sharding::is_named() const { return std::holds_alternative<NamedSharding>(value_); }
+bool operator==(const Sharding& a, const Sharding& b) { return a.value_ == b.value_; }
+
 const NamedSharding& Sharding::named() const {
   if (!is_named())
     sharding_error("Sharding", "expected a NamedSharding, got {}; device_put it on a mesh", *this);

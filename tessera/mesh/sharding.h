@@ -27,10 +27,15 @@ size_t hash_value(const SingleDeviceSharding& sharding);
 
 class Sharding {
  public:
-  Sharding(SingleDeviceSharding sharding) : value_(std::move(sharding)) {}
-  Sharding(NamedSharding sharding) : value_(std::move(sharding)) {}
+  Sharding(SingleDeviceSharding sharding);
+  Sharding(NamedSharding sharding);
+  Sharding(const Sharding&);
+  Sharding(Sharding&&) noexcept;
+  Sharding& operator=(const Sharding&);
+  Sharding& operator=(Sharding&&) noexcept;
+  ~Sharding();
 
-  bool is_named() const { return std::holds_alternative<NamedSharding>(value_); }
+  bool is_named() const;
   // UserError where it is the other one.
   const NamedSharding& named() const;
   const SingleDeviceSharding& single() const;
@@ -49,7 +54,7 @@ class Sharding {
   // Also of the two kinds: a mesh of one device is that device.
   bool is_equivalent_to(const Sharding& other, int64_t rank) const;
 
-  friend bool operator==(const Sharding& a, const Sharding& b) { return a.value_ == b.value_; }
+  friend bool operator==(const Sharding& a, const Sharding& b);
   size_t hash() const;
 
  private:

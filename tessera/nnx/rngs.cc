@@ -18,6 +18,12 @@ random::Key RngStream::operator()() {
 
 RngStream RngStream::fork() { return RngStream(RngSeed((*this)())); }
 
+Rngs::Rngs() = default;
+Rngs::Rngs(const Rngs&) = default;
+Rngs::Rngs(Rngs&&) noexcept = default;
+Rngs& Rngs::operator=(const Rngs&) = default;
+Rngs& Rngs::operator=(Rngs&&) noexcept = default;
+Rngs::~Rngs() = default;
 Rngs::Rngs(const RngSeed& seed) { streams_.emplace("default", RngStream(seed)); }
 
 Rngs::Rngs(const std::map<std::string, RngSeed>& streams) {

@@ -43,7 +43,12 @@ struct RngStream {
 
 class Rngs {
  public:
-  Rngs() = default;
+  Rngs();
+  Rngs(const Rngs&);
+  Rngs(Rngs&&) noexcept;
+  Rngs& operator=(const Rngs&);
+  Rngs& operator=(Rngs&&) noexcept;
+  ~Rngs();
   // The default stream, which every name that has none of its own uses.
   template <std::integral T>
   explicit Rngs(T seed) : Rngs(RngSeed(seed)) {}

@@ -3,6 +3,7 @@
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/indexing/gather.h"
+#include "tessera/ops/indexing/indexed_windows.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tessera/ir/array.h"
-#include "tessera/ir/factors.h"
+#include "tessera/ir/reduce_kind.h"
 
 namespace tessera {
 

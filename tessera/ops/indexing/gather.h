@@ -5,9 +5,11 @@
 #include <optional>
 
 #include "tessera/ir/array.h"
-#include "tessera/ops/indexing/indexed_windows.h"
+#include "tessera/ops/indexing/index_dims.h"
 
 namespace tessera {
+
+struct IndexedWindows;
 
 struct GatherParams {
   Dims offset_dims, collapsed_slice_dims, operand_batching_dims, start_indices_batching_dims,

@@ -10,17 +10,9 @@
 #include "tessera/base/literal.h"
 #include "tessera/ir/factors.h"
 #include "tessera/ir/type.h"
+#include "tessera/ops/indexing/index_dims.h"
 
 namespace tessera {
-
-// StableHLO's dimension numbers under gather's names; scatter's mean the same.
-struct IndexDims {
-  Dims offset_dims;           // of windows: the window dimensions (scatter: update_window_dims)
-  Dims collapsed_slice_dims;  // of the operand: extent 1 in a window, missing in windows
-  Dims start_index_map;       // of the operand: what each entry of an index vector is a start in
-  Dims operand_batching_dims = {};  // of the operand: walked together with those of the indices
-  Dims start_indices_batching_dims = {};
-};
 
 struct IndexedWindows {
   // What an operand dimension's index is: start[component] + windows index [window], or the windows

@@ -10,6 +10,7 @@
 #include "tessera/ops/core/select.h"
 #include "tessera/ops/core/source_scope.h"
 #include "tessera/ops/core/tracer.h"
+#include "tessera/ops/indexing/indexed_windows.h"
 #include "tessera/ops/indexing/scatter_evaluate.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"

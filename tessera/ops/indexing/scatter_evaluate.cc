@@ -6,6 +6,7 @@
 #include "tessera/base/thread_pool.h"
 #include "tessera/ops/core/fold_element.h"
 #include "tessera/ops/core/op.h"
+#include "tessera/ops/indexing/indexed_windows.h"
 
 namespace tessera::internal {
 namespace {

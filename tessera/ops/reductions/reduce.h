@@ -6,7 +6,7 @@
 #pragma once
 
 #include "tessera/ir/array.h"
-#include "tessera/ir/factors.h"
+#include "tessera/ir/reduce_kind.h"
 
 namespace tessera {
 

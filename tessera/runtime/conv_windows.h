@@ -8,7 +8,6 @@
 #pragma once
 
 #include "tessera/base/dtype.h"
-#include "tessera/ops/indexing/indexed_windows.h"
 #include "tessera/runtime/conv_shape.h"
 
 namespace tessera {

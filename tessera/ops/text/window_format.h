@@ -2,7 +2,6 @@
 #pragma once
 
 #include "tessera/ir/op_format.h"
-#include "tessera/ops/indexing/indexed_windows.h"
 #include "tessera/ops/reductions/reduce_window.h"
 
 namespace tessera::formats {

@@ -87,8 +87,7 @@ TEST_F(Commands, HelpAndVersion) {
     EXPECT_THAT(o.err, IsEmpty());
   }
   EXPECT_THAT(tessera_command({"--version"}).out, StartsWith("tessera "));
-  EXPECT_THAT(opt_command({"--help"}).out,
-              HasSubstr("flatten, propagate, partition, simplify, fuse"));
+  EXPECT_THAT(opt_command({"--help"}).out, HasSubstr("merge_equal_ops"));
 }
 
 TEST_F(Commands, AWrongCommandLineIsExitCode2) {

@@ -1,0 +1,27 @@
+// What the examples of the pages find: the library, eight devices, and an empty folder to work in.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <tessera/tessera.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <iostream>
+
+class Docs : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (tessera::device_count() != 8) tessera::initialize({.devices = "cpu:8"});
+    folder_ = std::filesystem::path(::testing::TempDir()) / ("docs." + std::to_string(getpid()));
+    std::filesystem::create_directories(folder_);
+    before_ = std::filesystem::current_path();
+    std::filesystem::current_path(folder_);
+  }
+  void TearDown() override {
+    std::filesystem::current_path(before_);
+    std::filesystem::remove_all(folder_);
+  }
+
+ private:
+  std::filesystem::path folder_, before_;
+};

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "tessera/base/dtype.h"
+#include "tessera/ops/indexing/indexed_windows.h"
 #include "tessera/runtime/conv_shape.h"
 
 namespace tessera {

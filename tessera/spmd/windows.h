@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tessera/ir/op_def.h"
+#include "tessera/ops/indexing/indexed_windows.h"
 #include "tessera/spmd/assignment.h"
 #include "tessera/spmd/row_moves.h"
 

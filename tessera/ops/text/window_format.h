@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tessera/ir/op_format.h"
+#include "tessera/ops/indexing/indexed_windows.h"
 #include "tessera/ops/reductions/reduce_window.h"
 
 namespace tessera::formats {

@@ -203,7 +203,9 @@ class Partitioner {
   }
 
   void move_rows(const Op& op, const WindowChoice& choice) {
-    const auto& [plan, request, sources] = choice;
+    const WindowPlan& plan = choice.plan;
+    const WindowRequest& request = choice.request;
+    const ValueIds& sources = choice.sources;
     values_.moved[op.results[0]] = plan.cost;
     looked_behind_ = looked_behind_ || sources != op.operands;
     std::vector<Array> local;

@@ -21,6 +21,7 @@
 #include "training.h"
 
 using namespace tessera;
+using namespace tessera::runtime;
 
 namespace {
 

@@ -11,6 +11,8 @@
 
 namespace tessera::testing {
 
+using namespace compile;
+
 // The text of a function that holds, less the frame of its module: lines from `func.func` to its
 // last brace, two columns to the left.
 inline std::string text_of(const Function& f) {

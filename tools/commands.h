@@ -10,6 +10,8 @@
 
 namespace tessera::tools {
 
+using namespace compile;
+
 struct Streams {
   std::istream& in;
   std::ostream& out;

@@ -5,6 +5,8 @@
 
 namespace tessera::tools {
 
+using namespace ir;
+
 void explain_file(const ExplainOptions& options, const Streams& streams) {
   const ParsedModule module = load_program(options.file, options.devices, false, streams);
   const Lowered lowered(module.main, request_of(module), {}, devices()[0]);

@@ -10,6 +10,8 @@
 
 namespace tessera::tools {
 
+using namespace compile;
+
 std::string pass_names() {
   std::vector<std::string_view> names;
   for (const Pass& pass : passes()) names.push_back(pass.name);

@@ -10,6 +10,8 @@
 
 namespace tessera::tools {
 
+using namespace sharding;
+
 // With read(), unlike an iterator over the buffer, what the system refuses sets badbit.
 std::string read_text(const std::string& file, const Streams& streams) {
   std::ifstream opened;

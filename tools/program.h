@@ -9,6 +9,8 @@
 
 namespace tessera::tools {
 
+using namespace sharding;
+
 // The text of `file`, - for the standard input. UserError kIo.
 std::string read_text(const std::string& file, const Streams& streams);
 

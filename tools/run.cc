@@ -6,6 +6,9 @@
 #include "tools/program.h"
 
 namespace tessera::tools {
+
+using namespace compile;
+
 namespace {
 
 // The array of input `i`: called as the argument is, or arr_i as NumPy's savez calls what it is

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <limits>
 
+#include "tessera/ir/format.h"
+
 namespace tessera::codegen {
 namespace {
 
@@ -122,7 +124,6 @@ Symbols make_symbols() {
 #define SCALAR_OP(op, name, signature, kinds, cost, halves, float32, float64) \
   add_lanes<float>(symbols, name, float32);                                   \
   add_lanes<double>(symbols, name, float64);
-#include "tessera/ir/format.h"
 #include "tessera/ir/scalar_ops.def"
 #undef SCALAR_OP
 #undef SPECIAL

@@ -10,6 +10,7 @@
 #include "tessera/codegen/elementary.h"
 #include "tessera/codegen/helpers.h"
 #include "tessera/codegen/integer_ops.h"
+#include "tessera/ir/format.h"
 
 namespace tessera::codegen {
 namespace {
@@ -27,7 +28,6 @@ Vec emit_float_op(ScalarOp op, Vec x, Vec y, Vec z) {
 #define SCALAR_OP(op_, name, signature, kinds, cost, halves, float32, float64) \
   case ScalarOp::op_:                                                          \
     return x.is_f64() ? (float64) : (float32);
-#include "tessera/ir/format.h"
 #include "tessera/ir/scalar_ops.def"
 #undef SCALAR_OP
 #undef SPECIAL

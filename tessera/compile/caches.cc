@@ -5,6 +5,8 @@
 
 namespace tessera {
 
+using namespace compile;
+
 // From those who hold programs to what programs hold.
 void clear_caches() {
   internal::JitCache::clear_all();

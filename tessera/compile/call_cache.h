@@ -8,7 +8,7 @@
 #include "tessera/compile/program_cache.h"
 #include "tessera/ir/params.h"
 
-namespace tessera {
+namespace tessera::compile {
 
 // Entry: what a call needs, found by (identity, params, arguments). Entries are immutable and live
 // as long as the cache or their users; the calls that were made last are kept.
@@ -86,4 +86,4 @@ class CallCache {
   std::unordered_multimap<size_t, typename Calls::iterator> index_;
 };
 
-}  // namespace tessera
+}  // namespace tessera::compile

@@ -15,6 +15,8 @@
 
 namespace tessera {
 
+using namespace compile;
+
 Compiled::Compiled(const Function& function, const ShardingRequest& request, const Device& device,
                    const std::optional<Mesh>& results_mesh) {
   const Stages stages = run_pipeline(function, request);
@@ -86,6 +88,10 @@ std::vector<Array> Compiled::run(std::span<const Array> args,
     out.emplace_back(results_.empty() ? std::move(results[i]) : reshard(results[i], results_[i]));
   return out;
 }
+
+}  // namespace tessera
+
+namespace tessera::compile {
 
 ArgKey::ArgKey(const Array& x) : weak(x.type().weak) {
   if (x.data()->kind == ArrayData::Kind::kDevice) {
@@ -272,9 +278,14 @@ CompiledRef compile_cached(const Function& function, const ShardingRequest& requ
   return program_cache().get(on_finer_mesh(function, request.compute_as), on_finer_mesh(request),
                              device, program_mesh(function, request));
 }
-namespace internal {
+
+}  // namespace tessera::compile
+
+namespace tessera::internal {
+
+using namespace compile;
+
 CompileStats program_stats() { return program_cache().stats(); }
 void clear_programs() { program_cache().clear(); }
-}  // namespace internal
 
-}  // namespace tessera
+}  // namespace tessera::internal

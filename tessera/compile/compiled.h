@@ -8,24 +8,28 @@
 
 #include "tessera/ir/array.h"
 
-namespace tessera {
-
+namespace tessera::runtime {
 class Program;
+}
+namespace tessera::sharding {
 struct ShardingRequest;
+}
+
+namespace tessera {
 
 class Compiled {
  public:
   // `function` with the given placement of its inputs and outputs. UserError where the program's
   // mesh has no devices. Results lie on `results_mesh`, if there is one: the mesh that the
   // program's is finer than.
-  Compiled(const Function& function, const ShardingRequest& request, const Device& device,
-           const std::optional<Mesh>& results_mesh = {});
+  Compiled(const ir::Function& function, const sharding::ShardingRequest& request,
+           const Device& device, const std::optional<Mesh>& results_mesh = {});
 
   // Arrays of the function's input types, anywhere: those that lie elsewhere are resharded first.
   // Synchronous.
   std::vector<Array> run(std::span<const Array> args, std::span<const uint8_t> donate = {}) const;
 
-  const std::vector<Type>& output_types() const { return output_types_; }
+  const std::vector<ir::Type>& output_types() const { return output_types_; }
   Sharding input_sharding(size_t i) const;
   Sharding output_sharding(size_t i) const;
   // Memory for temporaries on all devices together, bytes.
@@ -34,8 +38,8 @@ class Compiled {
   int64_t code_bytes() const;
 
  private:
-  std::shared_ptr<const Program> program_;
-  std::vector<Type> output_types_;
+  std::shared_ptr<const runtime::Program> program_;
+  std::vector<ir::Type> output_types_;
   std::vector<Sharding> results_;  // where they are moved to; empty: they stay
 };
 using CompiledRef = std::shared_ptr<const Compiled>;

@@ -23,7 +23,7 @@ namespace tessera {
 
 namespace internal {
 using CompositeBody = std::vector<Array> (*)(const void* closure, std::span<const Array> args);
-std::vector<Array> run_composite(const char* name, const OpParams& params,
+std::vector<Array> run_composite(const char* name, const ir::OpParams& params,
                                  std::span<const Array> args, CompositeBody body,
                                  const void* closure);
 }  // namespace internal
@@ -32,15 +32,15 @@ std::vector<Array> run_composite(const char* name, const OpParams& params,
 // same function. `name` is a string literal. The body takes std::span<const Array> and returns
 // Array or std::vector<Array>.
 template <class Body>
-auto composite(const char* name, const OpParams& params, std::initializer_list<Array> args,
+auto composite(const char* name, const ir::OpParams& params, std::initializer_list<Array> args,
                const Body& body) {
   return composite(name, params, std::span<const Array>(args.begin(), args.size()), body);
 }
 template <class Body>
-auto composite(const char* name, const OpParams& params, std::span<const Array> args,
+auto composite(const char* name, const ir::OpParams& params, std::span<const Array> args,
                const Body& body) {
   using Result = std::invoke_result_t<const Body&, std::span<const Array>>;
-  if (Trace::current()) return body(args);
+  if (ir::Trace::current()) return body(args);
   const auto call = [](const void* closure, std::span<const Array> x) -> std::vector<Array> {
     if constexpr (std::is_same_v<Result, Array>) {
       return {(*static_cast<const Body*>(closure))(x)};

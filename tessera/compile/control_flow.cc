@@ -19,6 +19,9 @@
 #include "tessera/trace/trace.h"
 
 namespace tessera::internal {
+
+using namespace compile;
+
 namespace {
 
 // bool < integers < floats < complex: a weak type yields to one that is not below it.
@@ -167,7 +170,7 @@ FlatLoopResult scan_flat(std::string_view op, const FlatFn& body, std::vector<Ar
   append(operands, init);
   append(operands, xs);
   const SourceScope source(op);
-  std::vector<Array> results = tessera::bind(scan_op, std::move(params), operands);
+  std::vector<Array> results = bind_op(scan_op, std::move(params), operands);
   const auto middle = results.begin() + static_cast<int64_t>(carries);
   return {{results.begin(), middle}, {middle, results.end()}};
 }
@@ -248,7 +251,7 @@ std::vector<Array> while_flat(std::string_view op, const FlatFn& cond, const Fla
   std::vector<Array> operands = init;
   append(operands, captures.all());
   const SourceScope source(op);
-  std::vector<Array> results = tessera::bind(
+  std::vector<Array> results = bind_op(
       while_op, WhileParams{share(loop.cond.function), share(loop.body.function)}, operands);
   results.resize(init.size());
   return results;
@@ -352,7 +355,7 @@ std::vector<Array> case_flat(std::string_view op, const Array& index,
   append(operands, args);
   append(operands, captures.all());
   const SourceScope source(op);
-  return tessera::bind(case_op, std::move(params), operands);
+  return bind_op(case_op, std::move(params), operands);
 }
 
 void throw_structures_differ(std::string_view op, const char* what) {

@@ -45,15 +45,16 @@ namespace internal {
 struct FlatLoopResult {
   std::vector<Array> carry, ys;
 };
-FlatLoopResult scan_flat(std::string_view op, const FlatFn& body, std::vector<Array> init,
+FlatLoopResult scan_flat(std::string_view op, const ir::FlatFn& body, std::vector<Array> init,
                          const std::vector<Array>& xs, const std::vector<std::string>& carry_paths,
                          const std::vector<std::string>& xs_paths, const ScanOptions& options);
-std::vector<Array> while_flat(std::string_view op, const FlatFn& cond, const FlatFn& body,
+std::vector<Array> while_flat(std::string_view op, const ir::FlatFn& cond, const ir::FlatFn& body,
                               std::vector<Array> init, const std::vector<std::string>& paths);
 // `index`: bool or integer scalar, as the op takes it. Paths of the results are asked for once a
 // branch has been called.
 std::vector<Array> case_flat(std::string_view op, const Array& index,
-                             const std::vector<FlatFn>& branches, const std::vector<Array>& args,
+                             const std::vector<ir::FlatFn>& branches,
+                             const std::vector<Array>& args,
                              const std::function<std::vector<std::string>()>& result_paths);
 std::vector<Array> associative_scan_flat(
     const std::function<std::vector<Array>(const std::vector<Array>&, const std::vector<Array>&)>&
@@ -88,7 +89,7 @@ void expect_structure(std::string_view op, const char* what, const T& expected, 
 // Calls `traced` under a trace: the current one, or one of its own that is compiled and run.
 template <class F, class... Args>
 auto under_trace(std::string_view op, const F& traced, const Args&... args) {
-  if (Trace::current()) return traced(args...);
+  if (ir::Trace::current()) return traced(args...);
   return run_once(op, traced, args...);
 }
 
@@ -153,7 +154,7 @@ auto case_traced(std::string_view op, const Array& index, const Branches& branch
                  const Args&... args) {
   using Result = typename LeafFunction<typename FirstBranch<Branches>::type, Args...>::Result;
   std::optional<Result> result;
-  const auto flatten = [&](const auto& branch) -> FlatFn {
+  const auto flatten = [&](const auto& branch) -> ir::FlatFn {
     static_assert(
         std::is_same_v<typename LeafFunction<std::decay_t<decltype(branch)>, Args...>::Result,
                        Result>,
@@ -166,7 +167,7 @@ auto case_traced(std::string_view op, const Array& index, const Branches& branch
       return out;
     };
   };
-  std::vector<FlatFn> flat;
+  std::vector<ir::FlatFn> flat;
   if constexpr (requires { branches.begin(); }) {
     for (const auto& branch : branches) flat.push_back(flatten(branch));
   } else {

@@ -9,6 +9,8 @@
 
 namespace tessera {
 
+using namespace compile;
+
 namespace checkpoint_policies {
 
 CheckpointPolicy save_only_these_names(std::vector<std::string> names) {
@@ -47,7 +49,7 @@ ErasedResult checkpoint_erased(const CheckpointPolicy& policy, const ErasedCall&
     TracedFunction function = trace_function(body, traced_types(x), "checkpoint");
     std::vector<Array> operands = x;
     operands.insert(operands.end(), function.captures.begin(), function.captures.end());
-    result.leaves = tessera::bind(
+    result.leaves = bind_op(
         checkpoint_op,
         CheckpointParams{shared(remove_dead_ops(function.function)), policy.saveable, policy.names},
         operands);
@@ -93,7 +95,7 @@ std::vector<Array> custom_jvp_flat(const FlatFn& body, const FlatFn& jvp,
   for (const auto* captured : {&of_primal, &of_rule})
     for (const Type& t : *captured) ordered.push_back(rule.function.add_value(t));
   rule.function.inputs = std::move(ordered);
-  return tessera::bind(
+  return bind_op(
       custom_jvp_call_op,
       CustomJvpParams{shared(std::move(primal.function)), shared(std::move(rule.function))},
       operands);
@@ -147,13 +149,13 @@ std::vector<Array> custom_vjp_flat(const FlatFn& body, const FlatFn& fwd, const 
   const auto num_residuals = static_cast<int64_t>(outs.size() - n);
   std::rotate(b.inputs.begin() + num_residuals,
               b.inputs.end() - static_cast<int64_t>(captured[2].size()), b.inputs.end());
-  return tessera::bind(custom_vjp_call_op,
-                       CustomVjpParams{.primal = shared(std::move(primal.function)),
-                                       .fwd = shared(std::move(forward.function)),
-                                       .bwd = shared(std::move(backward.function)),
-                                       .num_args = static_cast<int64_t>(leaves.size()),
-                                       .num_results = static_cast<int64_t>(n)},
-                       operands);
+  return bind_op(custom_vjp_call_op,
+                 CustomVjpParams{.primal = shared(std::move(primal.function)),
+                                 .fwd = shared(std::move(forward.function)),
+                                 .bwd = shared(std::move(backward.function)),
+                                 .num_args = static_cast<int64_t>(leaves.size()),
+                                 .num_results = static_cast<int64_t>(n)},
+                 operands);
 }
 
 }  // namespace internal

@@ -46,11 +46,12 @@ namespace internal {
 ErasedResult checkpoint_erased(const CheckpointPolicy& policy, const ErasedCall& call,
                                const std::vector<Array>& leaves);
 // jvp: (leaves..., tangents...) -> (results..., tangents...).
-std::vector<Array> custom_jvp_flat(const FlatFn& body, const FlatFn& jvp,
+std::vector<Array> custom_jvp_flat(const ir::FlatFn& body, const ir::FlatFn& jvp,
                                    std::span<const Array> leaves);
 // fwd: leaves -> (results..., residuals...); bwd: (residuals..., cotangents...) -> cotangents of
 // the leaves. `num_results` is asked for once fwd is traced.
-std::vector<Array> custom_vjp_flat(const FlatFn& body, const FlatFn& fwd, const FlatFn& bwd,
+std::vector<Array> custom_vjp_flat(const ir::FlatFn& body, const ir::FlatFn& fwd,
+                                   const ir::FlatFn& bwd,
                                    const std::function<size_t()>& num_results,
                                    std::span<const Array> leaves,
                                    const std::vector<std::string>& paths);
@@ -81,7 +82,7 @@ class CustomJvp {
 
   template <class... Args>
   auto operator()(const Args&... args) const {
-    if (Trace::current()) return traced(args...);
+    if (ir::Trace::current()) return traced(args...);
     const auto whole = [this](const auto&... x) { return traced(x...); };
     return run_once("custom_jvp", whole, args...);
   }
@@ -91,7 +92,7 @@ class CustomJvp {
   auto traced(const Args&... args) const {
     LeafFunction<F, Args...> f(f_, args...);
     const std::vector<Array> leaves = f.leaves();
-    const FlatFn rule = [&](const std::vector<Array>& inputs) {
+    const ir::FlatFn rule = [&](const std::vector<Array>& inputs) {
       std::tuple<Args...> primals(args...), tangents(args...);
       size_t next = 0;
       tree::for_each_leaf(primals, [&](Array& leaf) { leaf = inputs[next++]; });
@@ -116,7 +117,7 @@ class CustomVjp {
 
   template <class... Args>
   auto operator()(const Args&... args) const {
-    if (Trace::current()) return traced(args...);
+    if (ir::Trace::current()) return traced(args...);
     const auto whole = [this](const auto&... x) { return traced(x...); };
     return run_once("custom_vjp", whole, args...);
   }
@@ -131,7 +132,7 @@ class CustomVjp {
     static_assert(std::is_same_v<Result, typename LeafFunction<F, Args...>::Result>,
                   "fwd returns (result, residuals), the result as the function returns it");
     LeafFunction<Fwd, Args...> fwd(fwd_, args...);
-    const FlatFn bwd = [&](const std::vector<Array>& inputs) {
+    const ir::FlatFn bwd = [&](const std::vector<Array>& inputs) {
       Result cotangent = std::get<0>(fwd.result());
       Residuals residuals = std::get<1>(fwd.result());
       size_t next = 0;

@@ -27,7 +27,7 @@ ValueAndGradients value_and_grad_erased(const ErasedCall& call, const std::vecto
 struct ResultsAndTangents {
   std::vector<Array> results, tangents;
 };
-ResultsAndTangents jvp_flat(const FlatFn& body, std::span<const Array> leaves,
+ResultsAndTangents jvp_flat(const ir::FlatFn& body, std::span<const Array> leaves,
                             std::span<const Array> tangents, const std::vector<std::string>& paths);
 
 // A function at a point, with its tangent program.
@@ -35,7 +35,7 @@ struct Linearization;
 using LinearizationRef = std::shared_ptr<const Linearization>;
 
 // By all leaves, under a trace. UserError for a leaf that is no float or complex array.
-LinearizationRef linearize_all_flat(std::string_view op, const FlatFn& body,
+LinearizationRef linearize_all_flat(std::string_view op, const ir::FlatFn& body,
                                     std::span<const Array> leaves,
                                     const std::vector<std::string>& paths);
 const std::vector<Array>& results_of(const Linearization& at);

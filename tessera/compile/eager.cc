@@ -6,6 +6,9 @@
 #include "tessera/trace/trace.h"
 
 namespace tessera {
+
+using namespace compile;
+
 namespace {
 
 struct EagerEntry {
@@ -54,9 +57,8 @@ std::vector<Array> execute_op(const OpDef& def, const OpParams& params,
   EagerCache::EntryRef entry = eager_cache().find(&def, params, operands, hash);
   if (!entry) {
     const std::string name(def.name);
-    entry = compile_eager(name.c_str(), operands, [&](const std::vector<Array>& x) {
-      return tessera::bind(def, params, x);
-    });
+    entry = compile_eager(name.c_str(), operands,
+                          [&](const std::vector<Array>& x) { return bind_op(def, params, x); });
     eager_cache().insert(&def, params, operands, hash, entry);
   }
   return run(*entry, operands);

@@ -2,6 +2,8 @@
 
 namespace tessera::internal {
 
+using namespace compile;
+
 ErasedResult::ErasedResult() : outline(nullptr) {}
 ErasedResult::ErasedResult(std::vector<Array> leaves, std::shared_ptr<const void> tree,
                            tree::Outline (*outline)(const void* tree))

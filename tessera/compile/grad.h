@@ -178,7 +178,7 @@ auto linearize_all(std::string_view op, const F& f, const Args&... args) {
     at = linearize_all_flat(op, leaf.flat(), leaf.leaves(), leaf.paths());
     return std::pair(tree::unflatten(leaf.result(), results_of(*at)), residuals_of(*at));
   };
-  if (Trace::current()) {
+  if (ir::Trace::current()) {
     auto result = traced(args...).first;
     return std::pair(std::move(result), std::move(at));
   }
@@ -222,7 +222,7 @@ auto jvp(const F& f, const std::tuple<Args...>& primals, const std::tuple<Args..
         x);
   };
   internal::expect_tangents(tree::num_leaves(primals), tree::num_leaves(tangents));
-  if (Trace::current()) return traced(primals, tangents);
+  if (ir::Trace::current()) return traced(primals, tangents);
   return internal::run_once("jvp", traced, primals, tangents);
 }
 

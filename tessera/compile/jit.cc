@@ -12,6 +12,8 @@
 
 namespace tessera::internal {
 
+using namespace compile;
+
 namespace {
 
 // Never destroyed: jitted functions may be static.

@@ -112,7 +112,7 @@ class Jitted {
   template <class... Args>
   auto call(const Args&... args) const {
     using Result = internal::CallResultOf<F, Args...>;
-    if (Trace::current()) return call_traced<Result>(args...);
+    if (ir::Trace::current()) return call_traced<Result>(args...);
     internal::CallLeaves leaves;
     internal::append_leaves(leaves, args...);
     std::string& statics = per_thread<std::string, internal::JitCore>();

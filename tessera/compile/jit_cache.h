@@ -19,7 +19,7 @@ struct JitEntry {
   const void* types = nullptr;  // identifies the C++ types of the arguments
   std::string statics;
   bool x64 = false;
-  std::vector<ArgKey> args;
+  std::vector<compile::ArgKey> args;
   CompiledRef program;
   std::vector<Array> captures;
   std::vector<uint8_t> donate;

@@ -7,6 +7,8 @@
 
 namespace tessera::internal {
 
+using namespace compile;
+
 std::vector<std::string> argument_paths(const std::vector<tree::Outline>& arguments) {
   std::vector<std::string> out;
   for (size_t i = 0; i < arguments.size(); ++i)

@@ -49,7 +49,7 @@ class LeafFunction {
     result_.emplace(internal::apply(f_, args));
     return tree::leaves(*result_);
   }
-  FlatFn flat() {
+  ir::FlatFn flat() {
     return [this](const std::vector<Array>& inputs) { return (*this)(inputs); };
   }
   const Result& result() const { return *result_; }

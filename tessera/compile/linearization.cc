@@ -8,6 +8,9 @@
 #include "tessera/transform/derivative.h"
 
 namespace tessera::internal {
+
+using namespace compile;
+
 namespace {
 
 // The body traced with the leaves' types, and its arguments: the leaves, then what it captured.

@@ -10,12 +10,12 @@ namespace tessera::internal {
 // out of one (residuals concrete), outside.
 struct Linearization {
   std::vector<Array> results;
-  Function linear;
+  ir::Function linear;
   std::vector<Array> residuals;
-  std::vector<bool> has_tangent;  // which arguments are differentiated
-  std::vector<bool> nonzero;      // which results have a tangent
-  std::vector<Type> arguments;    // types of the differentiated arguments
-  std::vector<Type> result_types;
+  std::vector<bool> has_tangent;    // which arguments are differentiated
+  std::vector<bool> nonzero;        // which results have a tangent
+  std::vector<ir::Type> arguments;  // types of the differentiated arguments
+  std::vector<ir::Type> result_types;
 
   // Tangents of all results from those of the differentiated arguments.
   std::vector<Array> push(std::span<const Array> tangents) const;
@@ -25,7 +25,8 @@ struct Linearization {
 
 // `paths` name the leaves in messages. UserErrors: a differentiated argument that is no float or
 // complex array.
-Linearization linearize_flat(std::string_view op, const FlatFn& body, std::span<const Array> leaves,
-                             const std::vector<bool>& wrt, const std::vector<std::string>& paths);
+Linearization linearize_flat(std::string_view op, const ir::FlatFn& body,
+                             std::span<const Array> leaves, const std::vector<bool>& wrt,
+                             const std::vector<std::string>& paths);
 
 }  // namespace tessera::internal

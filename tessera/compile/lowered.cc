@@ -9,8 +9,11 @@
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
 #include "tessera/ir/printer.h"
+#include "tessera/runtime/executable.h"
 
 namespace tessera {
+
+using namespace compile;
 
 Lowered::Lowered(Function traced, ShardingRequest request, std::vector<Array> captures,
                  Device device)

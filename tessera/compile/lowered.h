@@ -10,9 +10,11 @@
 #include "tessera/compile/pass_time.h"
 #include "tessera/spmd/collective.h"
 
-namespace tessera {
-
+namespace tessera::compile {
 struct Stages;
+}
+
+namespace tessera {
 
 // Of one device, for one run.
 struct Cost {
@@ -25,7 +27,8 @@ struct Cost {
 
 class Lowered {
  public:
-  Lowered(Function traced, ShardingRequest request, std::vector<Array> captures, Device device);
+  Lowered(ir::Function traced, sharding::ShardingRequest request, std::vector<Array> captures,
+          Device device);
   Lowered(const Lowered&);
   Lowered(Lowered&&) noexcept;
   Lowered& operator=(const Lowered&);
@@ -49,12 +52,12 @@ class Lowered {
   CompiledRef compile() const;
 
   // For those who include compile/pipeline.h and sharding/propagate.h.
-  const Stages& stages() const { return *stages_; }
-  const ShardingRequest& request() const { return *request_; }
+  const compile::Stages& stages() const { return *stages_; }
+  const sharding::ShardingRequest& request() const { return *request_; }
 
  private:
-  std::shared_ptr<const Stages> stages_;
-  std::shared_ptr<const ShardingRequest> request_;
+  std::shared_ptr<const compile::Stages> stages_;
+  std::shared_ptr<const sharding::ShardingRequest> request_;
   std::vector<Array> captures_;
   Device device_;
 };

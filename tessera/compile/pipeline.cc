@@ -15,7 +15,7 @@
 #include "tessera/sharding/prune_control.h"
 #include "tessera/sharding/split_constants.h"
 
-namespace tessera {
+namespace tessera::compile {
 namespace {
 
 template <Function (*rewrite)(const Function&)>
@@ -140,4 +140,4 @@ Stages run_pipeline(const Function& traced, const ShardingRequest& request, Stag
   return s;
 }
 
-}  // namespace tessera
+}  // namespace tessera::compile

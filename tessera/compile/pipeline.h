@@ -20,7 +20,7 @@
 #include "tessera/sharding/propagate.h"
 #include "tessera/spmd/partition.h"
 
-namespace tessera {
+namespace tessera::compile {
 
 enum class Stage : uint8_t { kTraced, kPropagated, kPartitioned, kFused };
 
@@ -58,4 +58,4 @@ struct Stages {
 Stages run_pipeline(const Function& traced, const ShardingRequest& request,
                     Stage last = Stage::kFused);
 
-}  // namespace tessera
+}  // namespace tessera::compile

@@ -9,7 +9,7 @@
 #include "tessera/runtime/array_layout.h"
 #include "tessera/sharding/propagate.h"
 
-namespace tessera {
+namespace tessera::compile {
 
 // What decides which program a call needs, of one argument: where it lies, its type, whether it is
 // weak.
@@ -36,12 +36,12 @@ Device device_for(std::string_view op, std::span<const Array> args);
 CompiledRef compile_cached(const Function& function, const ShardingRequest& request,
                            const Device& device);
 
-namespace internal {
+}  // namespace tessera::compile
+
+namespace tessera::internal {
 // Of the program cache.
 CompileStats program_stats();
 void clear_programs();
 // Of the cache of eager calls.
 void clear_eager_calls();
-}  // namespace internal
-
-}  // namespace tessera
+}  // namespace tessera::internal

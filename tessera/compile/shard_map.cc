@@ -3,6 +3,9 @@
 #include "tessera/trace/shard_map_trace.h"
 
 namespace tessera::internal {
+
+using namespace compile;
+
 namespace {
 
 ErasedResult shard_map_traced(const ShardMapOptions& options, const ErasedCall& call,

@@ -9,6 +9,9 @@
 #include "tessera/transform/batch.h"
 
 namespace tessera::internal {
+
+using namespace compile;
+
 namespace {
 
 constexpr std::string_view kOp = "vmap";

@@ -18,10 +18,11 @@ struct FlatVmap {
   std::vector<std::optional<int>> in_axes = {};  // one a leaf
   std::vector<std::string> paths = {};
   std::optional<int64_t> axis_size = std::nullopt;
-  BatchAxis axis = {};  // but the size
+  ops::BatchAxis axis = {};  // but the size
 };
 // Under a trace. `out_axes`, one a result, is asked for once the body's results are known.
-std::vector<Array> vmap_flat(const FlatFn& body, std::span<const Array> leaves, FlatVmap options,
+std::vector<Array> vmap_flat(const ir::FlatFn& body, std::span<const Array> leaves,
+                             FlatVmap options,
                              const std::function<std::vector<MappedAxis>()>& out_axes);
 
 }  // namespace tessera::internal

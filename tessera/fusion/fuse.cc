@@ -8,7 +8,7 @@
 #include "tessera/fusion/plan.h"
 #include "tessera/fusion/vector_product.h"
 
-namespace tessera {
+namespace tessera::fusion {
 namespace {
 
 using namespace fusion;
@@ -179,4 +179,4 @@ Schedule fuse(const Function& local, const Mesh& mesh, const FuseOptions& option
   }
 }
 
-}  // namespace tessera
+}  // namespace tessera::fusion

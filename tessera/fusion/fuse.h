@@ -18,7 +18,7 @@
 
 #include "tessera/fusion/schedule.h"
 
-namespace tessera {
+namespace tessera::fusion {
 
 struct FuseOptions {
   // The axes each input varies over, in the order its instances are stored (major first). One an
@@ -32,4 +32,4 @@ struct FuseOptions {
 // expanded, an op without a lowering), naming the op and its source.
 Schedule fuse(const Function& local, const Mesh& mesh, const FuseOptions& options = {});
 
-}  // namespace tessera
+}  // namespace tessera::fusion

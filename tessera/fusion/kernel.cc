@@ -5,7 +5,7 @@
 
 #include "tessera/fusion/kernel_body.h"
 
-namespace tessera {
+namespace tessera::fusion {
 namespace {
 
 void append_affine(std::string& out, const Affine& address) {
@@ -283,4 +283,4 @@ size_t hash_value(const Kernel& kernel) { return std::hash<std::string>()(to_str
 
 void verify(const Kernel& kernel) { Verifier(kernel).run(); }
 
-}  // namespace tessera
+}  // namespace tessera::fusion

@@ -29,7 +29,7 @@
 #include "tessera/ir/function.h"
 #include "tessera/ir/scalar_op.h"
 
-namespace tessera {
+namespace tessera::fusion {
 
 // offset + sum over all loop dims (parallel dims first, then the current loop's extents) of
 // coefficient * index. Elements.
@@ -130,4 +130,4 @@ size_t hash_value(const Kernel& kernel);
 // Throws InternalError if the kernel breaks a rule above.
 void verify(const Kernel& kernel);
 
-}  // namespace tessera
+}  // namespace tessera::fusion

@@ -4,7 +4,7 @@
 
 #include "tessera/ir/op_def.h"
 
-namespace tessera {
+namespace tessera::fusion {
 namespace {
 
 class Recorder final : public ExprBuilder {
@@ -58,4 +58,4 @@ ScalarProgram record_body(const Function& body) {
   return std::move(recorder.program);
 }
 
-}  // namespace tessera
+}  // namespace tessera::fusion

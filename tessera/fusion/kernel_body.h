@@ -12,7 +12,7 @@
 #include "tessera/ir/function.h"
 #include "tessera/ir/scalar_op.h"
 
-namespace tessera {
+namespace tessera::fusion {
 
 struct ScalarNode {
   enum class Kind : uint8_t { kInput, kConstant, kOp } kind;
@@ -32,4 +32,4 @@ struct ScalarProgram {
 // InternalError if an op has another lowering.
 ScalarProgram record_body(const Function& body);
 
-}  // namespace tessera
+}  // namespace tessera::fusion

@@ -8,7 +8,7 @@
 #include "tessera/base/error.h"
 #include "tessera/ops/linear/convolution_rules.h"
 
-namespace tessera {
+namespace tessera::fusion {
 namespace {
 
 template <class... F>
@@ -509,4 +509,4 @@ std::string to_string(const Schedule& s) {
   return out + fmt::format("  return {}\n", slots_text(s.outputs));
 }
 
-}  // namespace tessera
+}  // namespace tessera::fusion

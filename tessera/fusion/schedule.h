@@ -18,7 +18,7 @@
 #include "tessera/mesh/mesh.h"
 #include "tessera/ops/linear/convolution.h"
 
-namespace tessera {
+namespace tessera::fusion {
 
 // Axis indices into the program's mesh, in storage order, major first.
 using AxisList = std::vector<int>;
@@ -148,4 +148,4 @@ std::vector<int32_t> instance_map(const Mesh& mesh, const AxisList& from, const 
 // Throws InternalError if the schedule breaks a rule of this header.
 void verify(const Schedule& schedule);
 
-}  // namespace tessera
+}  // namespace tessera::fusion

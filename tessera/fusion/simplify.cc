@@ -15,7 +15,7 @@
 #include "tessera/ops/structural/slice.h"
 #include "tessera/sharding/prune_control.h"
 
-namespace tessera {
+namespace tessera::fusion {
 namespace {
 
 class Simplifier {
@@ -207,4 +207,4 @@ ValueId Simplifier::rewrite(Op op, const Type& type) {
 
 Function simplify(const Function& function) { return Simplifier(function).run(); }
 
-}  // namespace tessera
+}  // namespace tessera::fusion

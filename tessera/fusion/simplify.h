@@ -5,8 +5,8 @@
 
 #include "tessera/ir/function.h"
 
-namespace tessera {
+namespace tessera::fusion {
 
 Function simplify(const Function& function);
 
-}  // namespace tessera
+}  // namespace tessera::fusion

@@ -10,6 +10,9 @@
 #include "tessera/runtime/device_array.h"
 
 namespace tessera::internal {
+
+using namespace runtime;
+
 namespace {
 
 namespace fs = std::filesystem;

@@ -3,7 +3,7 @@
 
 #include "tessera/ir/function.h"
 
-namespace tessera {
+namespace tessera::ir {
 
 // add(op, operands) adds what stands for an op of `f` and gives the values of its results. `inputs`
 // are those of f's inputs; returns those of its outputs. Values: of ValueId.
@@ -23,4 +23,4 @@ Values append_ops(const Function& f, const Values& inputs, Add&& add) {
   return mapped(f.outputs);
 }
 
-}  // namespace tessera
+}  // namespace tessera::ir

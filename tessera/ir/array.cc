@@ -6,17 +6,13 @@
 #include "tessera/base/visit_dtype.h"
 #include "tessera/ir/op_def.h"
 
-namespace tessera {
+namespace tessera::ir {
 namespace {
 
-std::atomic<bool> x64{false};
 std::atomic<EagerExecutor> eager_executor{nullptr};
 thread_local Trace* current_trace = nullptr;
 
 }  // namespace
-
-bool x64_enabled() { return x64.load(std::memory_order_relaxed); }
-void enable_x64(bool enable) { x64 = enable; }
 
 Trace* Trace::current() { return current_trace; }
 void Trace::set_current(Trace* trace) { current_trace = trace; }
@@ -34,6 +30,40 @@ Sharding AbstractData::sharding() const {
   if (type.sharding) return *type.sharding;
   return SingleDeviceSharding(devices()[0]);
 }
+
+std::vector<Array> bind_op(const OpDef& def, OpParams params, std::span<const Array> operands) {
+  if (Trace* trace = Trace::current()) return trace->record(def, std::move(params), operands);
+  for (const Array& x : operands) {
+    if (x.is_tracer())
+      trace_error(def.name,
+                  "expected concrete arrays, got the traced {} after its trace has ended (a leaked "
+                  "tracer): return it from the "
+                  "traced function instead of storing it",
+                  describe(x.type()));
+  }
+  const EagerExecutor execute = eager_executor.load();
+  TESSERA_CHECK(execute != nullptr, "no eager executor is installed");
+  return execute(def, params, operands);
+}
+
+Array bind_op1(const OpDef& def, OpParams params, std::initializer_list<Array> operands) {
+  return bind_op(def, std::move(params),
+                 std::span<const Array>(operands.begin(), operands.size()))[0];
+}
+
+}  // namespace tessera::ir
+
+namespace tessera {
+
+using namespace ir;
+
+namespace {
+std::atomic<bool> x64{false};
+}
+
+bool x64_enabled() { return x64.load(std::memory_order_relaxed); }
+void enable_x64(bool enable) { x64 = enable; }
+
 Array abstract_array(const Shape& shape, DType dtype) {
   checked_bytes("abstract_array", dtype, shape);
   return Array(std::make_shared<AbstractData>(Type{.dtype = dtype, .shape = shape}));
@@ -46,7 +76,7 @@ Array abstract_array(const Shape& shape, DType dtype, const NamedSharding& shard
 }
 
 Array::Array(Literal literal) {
-  Type type{.dtype = literal.dtype(), .shape = literal.shape()};
+  ir::Type type{.dtype = literal.dtype(), .shape = literal.shape()};
   data_ = std::make_shared<HostData>(std::move(literal), std::move(type));
 }
 
@@ -60,14 +90,14 @@ Array Array::from_scalar(int64_t value) {
         value);
   Literal literal =
       x64_enabled() ? Literal::scalar(value) : Literal::scalar(static_cast<int32_t>(value));
-  Type type{.dtype = literal.dtype(), .shape = {}, .weak = true};
+  ir::Type type{.dtype = literal.dtype(), .shape = {}, .weak = true};
   return Array(std::make_shared<HostData>(std::move(literal), std::move(type)));
 }
 
 Array Array::from_scalar(double value) {
   Literal literal =
       x64_enabled() ? Literal::scalar(value) : Literal::scalar(static_cast<float>(value));
-  Type type{.dtype = literal.dtype(), .shape = {}, .weak = true};
+  ir::Type type{.dtype = literal.dtype(), .shape = {}, .weak = true};
   return Array(std::make_shared<HostData>(std::move(literal), std::move(type)));
 }
 
@@ -102,25 +132,6 @@ Array::operator bool() const {
                 "where(), cond() or while_loop(), or compute the condition outside",
                 describe(type()));
   return item_as_double() != 0;
-}
-
-std::vector<Array> bind(const OpDef& def, OpParams params, std::span<const Array> operands) {
-  if (Trace* trace = Trace::current()) return trace->record(def, std::move(params), operands);
-  for (const Array& x : operands) {
-    if (x.is_tracer())
-      trace_error(def.name,
-                  "expected concrete arrays, got the traced {} after its trace has ended (a leaked "
-                  "tracer): return it from the "
-                  "traced function instead of storing it",
-                  describe(x.type()));
-  }
-  const EagerExecutor execute = eager_executor.load();
-  TESSERA_CHECK(execute != nullptr, "no eager executor is installed");
-  return execute(def, params, operands);
-}
-
-Array bind1(const OpDef& def, OpParams params, std::initializer_list<Array> operands) {
-  return bind(def, std::move(params), std::span<const Array>(operands.begin(), operands.size()))[0];
 }
 
 }  // namespace tessera

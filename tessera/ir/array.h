@@ -1,7 +1,7 @@
 // Array: the user's handle. Either a traced value of a Function under construction, or data on
 // devices.
 //
-// An Array is immutable and cheap to copy. bind() hands an op to the innermost trace, or, outside
+// An Array is immutable and cheap to copy. bind_op() hands an op to the innermost trace, or, outside
 // any trace, to the eager executor that compile/ installs; so lax-level functions, rules and users
 // all write the same language.
 #pragma once
@@ -18,9 +18,7 @@
 #include "tessera/ir/type.h"
 #include "tessera/mesh/sharding.h"
 
-namespace tessera {
-
-class Trace;
+namespace tessera::ir {
 
 // The content of an Array. Subclasses: Tracer (trace/), HostData and AbstractData (below),
 // DeviceArray (runtime/).
@@ -37,10 +35,14 @@ class ArrayData {
   const Type type;
 };
 
+}  // namespace tessera::ir
+
+namespace tessera {
+
 class Array {
  public:
   Array() = default;  // no array; every use of it is an error. In rules: a symbolic zero.
-  explicit Array(std::shared_ptr<const ArrayData> data) : data_(std::move(data)) {}
+  explicit Array(std::shared_ptr<const ir::ArrayData> data) : data_(std::move(data)) {}
   // A C++ scalar: rank 0, weakly typed (but bool), as a Python scalar is in JAX.
   template <class T>
   requires std::is_arithmetic_v<T> Array(T value) : Array(from_scalar(value)) {}
@@ -51,14 +53,14 @@ class Array {
   explicit operator bool() const;
   bool defined() const { return data_ != nullptr; }
 
-  const Type& type() const { return data()->type; }
+  const ir::Type& type() const { return data()->type; }
   const Shape& shape() const { return type().shape; }
   int64_t shape(int64_t axis) const { return shape()[normalize_axis("shape", axis, ndim())]; }
   DType dtype() const { return type().dtype; }
   int64_t ndim() const { return type().rank(); }
   int64_t size() const { return type().elements(); }
   bool weak_type() const { return type().weak; }
-  bool is_tracer() const { return data_ && data_->kind == ArrayData::Kind::kTracer; }
+  bool is_tracer() const { return data_ && data_->kind == ir::ArrayData::Kind::kTracer; }
   // Where the array lies. For a traced value: UserError kTrace.
   Sharding sharding() const { return data()->sharding(); }
 
@@ -71,7 +73,7 @@ class Array {
   }
   double item_as_double() const;
 
-  const std::shared_ptr<const ArrayData>& data() const;
+  const std::shared_ptr<const ir::ArrayData>& data() const;
 
  private:
   static Array from_scalar(bool value);
@@ -85,8 +87,19 @@ class Array {
       return from_scalar(static_cast<int64_t>(value));
     }
   }
-  std::shared_ptr<const ArrayData> data_;
+  std::shared_ptr<const ir::ArrayData> data_;
 };
+
+Array abstract_array(const Shape& shape, DType dtype);
+Array abstract_array(const Shape& shape, DType dtype, const NamedSharding& sharding);
+
+// Whether 64-bit types exist for defaults and promotion, as jax_enable_x64. Off by default.
+bool x64_enabled();
+void enable_x64(bool enable);
+
+}  // namespace tessera
+
+namespace tessera::ir {
 
 // A small array on the host that has not met an op yet: C++ scalars and literals.
 class HostData final : public ArrayData {
@@ -106,17 +119,11 @@ class AbstractData final : public ArrayData {
   Literal to_literal() const override;  // UserError: there is no data
   Sharding sharding() const override;
 };
-Array abstract_array(const Shape& shape, DType dtype);
-Array abstract_array(const Shape& shape, DType dtype, const NamedSharding& sharding);
-
-// Whether 64-bit types exist for defaults and promotion, as jax_enable_x64. Off by default.
-bool x64_enabled();
-void enable_x64(bool enable);
 
 // Applies an op. Under a trace the op is recorded and the results are tracers; otherwise it runs at
 // once.
-std::vector<Array> bind(const OpDef& def, OpParams params, std::span<const Array> operands);
-Array bind1(const OpDef& def, OpParams params, std::initializer_list<Array> operands);
+std::vector<Array> bind_op(const OpDef& def, OpParams params, std::span<const Array> operands);
+Array bind_op1(const OpDef& def, OpParams params, std::initializer_list<Array> operands);
 // The op of this name; null if there is none.
 const OpDef* find_op(std::string_view dialect, std::string_view name);
 
@@ -138,4 +145,4 @@ using EagerExecutor = std::vector<Array> (*)(const OpDef& def, const OpParams& p
                                              std::span<const Array> operands);
 void set_eager_executor(EagerExecutor executor);
 
-}  // namespace tessera
+}  // namespace tessera::ir

@@ -6,7 +6,7 @@
 
 #include "tessera/ir/format.h"
 
-namespace tessera {
+namespace tessera::ir {
 namespace {
 
 thread_local AxisEnv* innermost = nullptr;
@@ -83,4 +83,4 @@ AxisEnv::MappedScope::~MappedScope() {
   delete mine_;
 }
 
-}  // namespace tessera
+}  // namespace tessera::ir

@@ -10,7 +10,7 @@
 #include "tessera/ir/type.h"
 #include "tessera/mesh/mesh.h"
 
-namespace tessera {
+namespace tessera::ir {
 
 class AxisEnv {
  public:
@@ -66,4 +66,4 @@ class AxisEnv {
   std::vector<std::pair<std::string, int64_t>> sizes_;  // of the mapped axes, outermost first
 };
 
-}  // namespace tessera
+}  // namespace tessera::ir

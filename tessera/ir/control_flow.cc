@@ -2,7 +2,7 @@
 
 #include "tessera/ir/op_def.h"
 
-namespace tessera {
+namespace tessera::ir {
 
 bool is_control_flow(const Op& op) { return static_cast<bool>(op.def->regions); }
 
@@ -43,4 +43,4 @@ FunctionRef callee_of(const Op& op) {
   return inlined ? inlined->callee(op.params) : nullptr;
 }
 
-}  // namespace tessera
+}  // namespace tessera::ir

@@ -19,7 +19,7 @@
 
 #include "tessera/ir/function.h"
 
-namespace tessera {
+namespace tessera::ir {
 
 struct ControlFlow {
   enum class Kind : uint8_t { kLoop, kBranch };
@@ -63,4 +63,4 @@ OpParams map_control_regions(const Op& op, const std::function<Function(const Fu
 // What the op stands for (a call, a function with a derivative of its own); null for other ops.
 FunctionRef callee_of(const Op& op);
 
-}  // namespace tessera
+}  // namespace tessera::ir

@@ -13,7 +13,7 @@
 #include "tessera/ir/reduce_kind.h"
 #include "tessera/ir/type.h"
 
-namespace tessera {
+namespace tessera::ir {
 
 enum class FactorKind : uint8_t {
   kPass,             // each shard of the result needs the same shard of the operands
@@ -50,4 +50,4 @@ Factors pointwise_factors(std::span<const Type> operands, std::span<const Type> 
 // `([i, k],[k, j])->([i, j]) {i=4, k=8, j=16} reduction={k}`.
 std::string to_string(const Factors& factors);
 
-}  // namespace tessera
+}  // namespace tessera::ir

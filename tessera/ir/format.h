@@ -5,13 +5,13 @@
 #include "tessera/mesh/format.h"
 
 namespace tessera {
-
 class Array;  // numpy/printing.h has its operator<<
+}
+namespace tessera::ir {
 struct Type;
-
-}  // namespace tessera
+}
 
 template <>
 struct fmt::formatter<tessera::Array> : fmt::ostream_formatter {};
 template <>
-struct fmt::formatter<tessera::Type> : fmt::ostream_formatter {};
+struct fmt::formatter<tessera::ir::Type> : fmt::ostream_formatter {};

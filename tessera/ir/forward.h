@@ -7,9 +7,14 @@
 #include <span>
 #include <vector>
 
-namespace tessera {
+#include "tessera/base/namespaces.h"
 
+namespace tessera {
 class Array;
+}
+
+namespace tessera::ir {
+
 class Function;
 class OpParams;
 struct Op;
@@ -25,4 +30,4 @@ using FlatFn = std::function<std::vector<Array>(const std::vector<Array>&)>;
 // What computes one instance on the host: pointers to whole operands and results, row-major.
 using HostCall = std::function<void(std::span<const void* const> in, std::span<void* const> out)>;
 
-}  // namespace tessera
+}  // namespace tessera::ir

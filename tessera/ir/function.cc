@@ -2,7 +2,7 @@
 
 #include "tessera/ir/op_def.h"
 
-namespace tessera {
+namespace tessera::ir {
 
 const ValueIds& Function::add_op(const OpDef& def, OpParams params, ValueIds operands,
                                  std::span<const Type> results, std::string source) {
@@ -128,4 +128,4 @@ Function remove_dead_ops(const Function& f) {
   return out;
 }
 
-}  // namespace tessera
+}  // namespace tessera::ir

@@ -15,7 +15,7 @@
 #include "tessera/ir/params.h"
 #include "tessera/ir/type.h"
 
-namespace tessera {
+namespace tessera::ir {
 
 // Index of a value in Function::types.
 using ValueId = int32_t;
@@ -73,4 +73,4 @@ size_t hash_value(const Function& function);
 // renumbers values.
 Function remove_dead_ops(const Function& function);
 
-}  // namespace tessera
+}  // namespace tessera::ir

@@ -10,7 +10,7 @@
 #include "tessera/ir/params.h"
 #include "tessera/ir/scalar_expr.h"
 
-namespace tessera {
+namespace tessera::ir {
 
 // One element of the result from the same element of every operand (rank-0 operands are read at
 // their only element).
@@ -128,4 +128,4 @@ inline bool is_computed(const Lowering& lowering) {
          !std::holds_alternative<Identity>(lowering);
 }
 
-}  // namespace tessera
+}  // namespace tessera::ir

@@ -8,7 +8,7 @@
 #include "tessera/base/array_size.h"
 #include "tessera/base/visit_dtype.h"
 
-namespace tessera {
+namespace tessera::ir {
 namespace {
 
 struct Registry {
@@ -133,4 +133,4 @@ std::string to_string(const Factors& f) {
   return out;
 }
 
-}  // namespace tessera
+}  // namespace tessera::ir

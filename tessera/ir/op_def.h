@@ -13,7 +13,7 @@
 #include "tessera/ir/lowering.h"
 #include "tessera/ir/op_format.h"
 
-namespace tessera {
+namespace tessera::ir {
 
 // A rule, or the stated reason why there is none.
 template <class F>
@@ -143,4 +143,4 @@ OpParams retyped_params(const OpDef& def, std::span<const Type> operands, const 
 void register_op(const OpDef& def);
 const std::vector<const OpDef*>& all_ops();
 
-}  // namespace tessera
+}  // namespace tessera::ir

@@ -7,7 +7,7 @@
 #include "tessera/base/visit_dtype.h"
 #include "tessera/ir/op_def.h"
 
-namespace tessera {
+namespace tessera::ir {
 namespace {
 
 template <class... F>
@@ -365,4 +365,4 @@ const ForeignOp* find_foreign_op(std::string_view dialect, std::string_view name
   return it == foreign_ops().end() ? nullptr : &it->second;
 }
 
-}  // namespace tessera
+}  // namespace tessera::ir

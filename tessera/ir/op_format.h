@@ -21,7 +21,7 @@
 
 #include "tessera/ir/function.h"
 
-namespace tessera {
+namespace tessera::ir {
 
 struct OpDef;
 
@@ -226,4 +226,4 @@ std::vector<int64_t> logical_device_ids(const Mesh& mesh);
 // The op as the default rule, or its format, writes it.
 OpText op_text(const Op& op, const Function& function);
 
-}  // namespace tessera
+}  // namespace tessera::ir

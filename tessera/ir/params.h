@@ -18,7 +18,7 @@
 #include "tessera/ir/forward.h"
 #include "tessera/mesh/named_sharding.h"
 
-namespace tessera {
+namespace tessera::ir {
 
 size_t hash_value(const FunctionRef& function);                // structural
 bool equal_functions(const FunctionRef&, const FunctionRef&);  // structural
@@ -29,8 +29,6 @@ using Attribute =
     std::variant<bool, int64_t, double, std::string, DType, Dims, std::vector<std::string>,
                  std::vector<Dims>, Literal, FunctionRef, std::vector<FunctionRef>, Mesh,
                  NamedSharding, PartitionSpec, std::vector<PartitionSpec>>;
-
-namespace internal {
 
 template <class T>
 Attribute to_attribute(const T& field) {
@@ -141,8 +139,6 @@ const ParamsClass* params_class() {
   return &cls;
 }
 
-}  // namespace internal
-
 // The params of an op that has none.
 struct NoParams {};
 
@@ -151,11 +147,11 @@ class OpParams {
   OpParams() : OpParams(NoParams{}) {}
   template <class P>
   requires(std::is_aggregate_v<P>) OpParams(P value)
-      : class_(internal::params_class<P>()), data_(share(std::move(value))) {}
+      : class_(params_class<P>()), data_(share(std::move(value))) {}
 
   template <class P>
   const P& as() const {
-    TESSERA_CHECK(class_ == internal::params_class<P>(), "params of another op");
+    TESSERA_CHECK(class_ == params_class<P>(), "params of another op");
     return *static_cast<const P*>(data_.get());
   }
   // The fields in declaration order.
@@ -182,8 +178,8 @@ class OpParams {
       return std::make_shared<P>(std::move(value));
     }
   }
-  const internal::ParamsClass* class_;
+  const ParamsClass* class_;
   std::shared_ptr<const void> data_;
 };
 
-}  // namespace tessera
+}  // namespace tessera::ir

@@ -7,8 +7,8 @@
 #include "tessera/ir/parser_internal.h"
 #include "tessera/mesh/device_mesh.h"
 
-namespace tessera {
-namespace internal {
+namespace tessera::ir {
+
 namespace {
 
 // Calls are written out before a program is compiled, so a few of them stand for any number of ops.
@@ -475,14 +475,12 @@ void Parser::parse_generic_module() {
   skip_location(nullptr);
 }
 
-}  // namespace internal
-
 ParsedModule parse_module(std::string_view text, std::string_view filename) {
-  return internal::Parser(text, filename).parse();
+  return Parser(text, filename).parse();
 }
 
 Function parse_mlir(std::string_view text, std::string_view filename) {
   return parse_module(text, filename).main;
 }
 
-}  // namespace tessera
+}  // namespace tessera::ir

@@ -14,7 +14,7 @@
 
 #include "tessera/ir/function.h"
 
-namespace tessera {
+namespace tessera::ir {
 
 struct ParsedModule {
   std::string name;
@@ -30,4 +30,4 @@ struct ParsedModule {
 ParsedModule parse_module(std::string_view text, std::string_view filename = "<text>");
 Function parse_mlir(std::string_view text, std::string_view filename = "<text>");
 
-}  // namespace tessera
+}  // namespace tessera::ir

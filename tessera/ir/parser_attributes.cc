@@ -5,7 +5,7 @@
 
 #include "tessera/ir/parser_internal.h"
 
-namespace tessera::internal {
+namespace tessera::ir {
 namespace {
 
 constexpr int64_t kMaxElements = int64_t{1} << 46;
@@ -401,4 +401,4 @@ std::vector<AxisRef> Parser::parse_axes(bool* open) {
   return axes;
 }
 
-}  // namespace tessera::internal
+}  // namespace tessera::ir

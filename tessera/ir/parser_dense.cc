@@ -6,7 +6,7 @@
 #include "tessera/base/visit_dtype.h"
 #include "tessera/ir/parser_internal.h"
 
-namespace tessera::internal {
+namespace tessera::ir {
 namespace {
 
 template <class T>
@@ -177,4 +177,4 @@ Literal Parser::parse_blob(const std::string& hex, const Type& type, size_t offs
   return out;
 }
 
-}  // namespace tessera::internal
+}  // namespace tessera::ir

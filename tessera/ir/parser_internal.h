@@ -11,7 +11,7 @@
 #include "tessera/ir/parser.h"
 #include "tessera/ir/parser_lexer.h"
 
-namespace tessera::internal {
+namespace tessera::ir {
 
 class Parser {
  public:
@@ -250,4 +250,4 @@ class Scanner final : public OpScanner {
   Parser::Scope& scope_;
 };
 
-}  // namespace tessera::internal
+}  // namespace tessera::ir

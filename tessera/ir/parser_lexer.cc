@@ -6,7 +6,7 @@
 #include "tessera/base/error.h"
 #include "tessera/ir/format.h"
 
-namespace tessera::internal {
+namespace tessera::ir {
 namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -166,4 +166,4 @@ Token Lexer::quoted(size_t begin, size_t quote, TokenKind kind) const {
   return {kind, std::move(content), begin, i + 1};
 }
 
-}  // namespace tessera::internal
+}  // namespace tessera::ir

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace tessera::internal {
+namespace tessera::ir {
 
 enum class TokenKind : uint8_t {
   kEnd,
@@ -74,4 +74,4 @@ class Lexer {
   int64_t lines_ = 0;
 };
 
-}  // namespace tessera::internal
+}  // namespace tessera::ir

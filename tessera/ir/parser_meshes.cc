@@ -4,7 +4,7 @@
 
 #include "tessera/ir/parser_internal.h"
 
-namespace tessera::internal {
+namespace tessera::ir {
 
 const Mesh& Parser::find_mesh(const std::string& name) {
   const auto it = meshes_.find(name);
@@ -128,4 +128,4 @@ Mesh Parser::make_mesh(MeshParts parts, const TextAttr::Entries& extra, size_t o
   });
 }
 
-}  // namespace tessera::internal
+}  // namespace tessera::ir

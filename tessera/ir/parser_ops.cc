@@ -5,7 +5,7 @@
 #include "tessera/ir/axis_env.h"
 #include "tessera/ir/parser_internal.h"
 
-namespace tessera::internal {
+namespace tessera::ir {
 namespace {
 
 using Signature = OpFormat::Signature;
@@ -565,4 +565,4 @@ void Parser::check_results(Scope& scope, Reader& reader, std::span<const ValueId
                       scope.function.type(results[r]), reader.result_types[r]));
 }
 
-}  // namespace tessera::internal
+}  // namespace tessera::ir

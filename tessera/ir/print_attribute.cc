@@ -8,7 +8,7 @@
 #include "tessera/ir/parser_lexer.h"
 #include "tessera/ir/printer.h"
 
-namespace tessera {
+namespace tessera::ir {
 namespace {
 
 // More elements than these are printed as the hexadecimal bytes of all.
@@ -39,8 +39,8 @@ std::string float_text(T value) {
   for (int digits = 6;; ++digits) {
     std::string text = fmt::format("{:.{}e}", wide, digits);
     const bool same = std::is_same_v<T, double>
-                          ? internal::parse_real<double>(text) == wide
-                          : internal::parse_real<float>(text) == static_cast<float>(wide);
+                          ? parse_real<double>(text) == wide
+                          : parse_real<float>(text) == static_cast<float>(wide);
     if (same || digits == 17) return text;
   }
 }
@@ -143,4 +143,4 @@ std::string mlir_spec(const PartitionSpec& spec, int64_t rank) {
   return out;
 }
 
-}  // namespace tessera
+}  // namespace tessera::ir

@@ -9,7 +9,7 @@
 
 #include "tessera/ir/op_def.h"
 
-namespace tessera {
+namespace tessera::ir {
 namespace {
 
 using Signature = OpFormat::Signature;
@@ -493,4 +493,4 @@ std::string to_mlir(const Function& function, const PrintOptions& options) {
       mlir_symbol(name.empty() ? "main" : name), partitions, meshes, functions);
 }
 
-}  // namespace tessera
+}  // namespace tessera::ir

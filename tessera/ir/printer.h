@@ -20,7 +20,7 @@
 
 #include "tessera/ir/function.h"
 
-namespace tessera {
+namespace tessera::ir {
 
 struct PrintOptions {
   std::string module_name;  // empty: the function's name
@@ -38,4 +38,4 @@ std::string mlir_string(std::string_view text);  // "..." with escapes
 // [{"x"}, {?}], replicated={"y"}; entries for `rank` dimensions.
 std::string mlir_spec(const PartitionSpec& spec, int64_t rank);
 
-}  // namespace tessera
+}  // namespace tessera::ir

@@ -2,7 +2,7 @@
 
 #include "tessera/ir/op_def.h"
 
-namespace tessera {
+namespace tessera::ir {
 namespace {
 
 bool inputs_vary_over(const Function& f, std::span<const AxisNames> inputs) {
@@ -64,4 +64,4 @@ FunctionRef retyped_loop(const FunctionRef& body, std::vector<AxisNames> inputs,
   }
 }
 
-}  // namespace tessera
+}  // namespace tessera::ir

@@ -12,7 +12,7 @@
 
 #include "tessera/ir/function.h"
 
-namespace tessera {
+namespace tessera::ir {
 
 // What each of the types varies over.
 std::vector<AxisNames> variance_of(std::span<const Type> types);
@@ -26,4 +26,4 @@ FunctionRef retyped(const FunctionRef& region, std::span<const AxisNames> inputs
 FunctionRef retyped_loop(const FunctionRef& body, std::vector<AxisNames> inputs, size_t first_carry,
                          size_t num_carry);
 
-}  // namespace tessera
+}  // namespace tessera::ir

@@ -11,7 +11,7 @@
 #include "tessera/base/dtype.h"
 #include "tessera/base/shape.h"
 
-namespace tessera {
+namespace tessera::ir {
 
 // What a node computes: a row of scalar_ops.def (scalar_op.h). Declared only, so that a new row
 // compiles the few files again that read rows, and not all that see an op's definition.
@@ -43,4 +43,4 @@ class ExprBuilder {
   Expr integer(DType dtype, int64_t value);
 };
 
-}  // namespace tessera
+}  // namespace tessera::ir

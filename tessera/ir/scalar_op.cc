@@ -2,7 +2,9 @@
 
 #include <fmt/ranges.h>
 
-namespace tessera {
+#include "tessera/ir/format.h"
+
+namespace tessera::ir {
 namespace {
 
 bool signature_fits(ScalarSignature signature, DType result, std::span<const DType> args) {
@@ -57,7 +59,6 @@ const ScalarOpInfo& scalar_op_info(ScalarOp op) {
   static constexpr ScalarOpInfo kTable[] = {
 #define SCALAR_OP(op, name, signature, kinds, cost, halves, ...) \
   {name, ScalarSignature::signature, kinds, scalar_cost::cost, ScalarHalves::halves},
-#include "tessera/ir/format.h"
 #include "tessera/ir/scalar_ops.def"
 #undef SCALAR_OP
   };
@@ -74,4 +75,4 @@ void verify_scalar_op(ScalarOp op, DType result, std::span<const DType> args) {
                 info.name, args.back());
 }
 
-}  // namespace tessera
+}  // namespace tessera::ir

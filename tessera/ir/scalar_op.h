@@ -6,9 +6,10 @@
 #include <string_view>
 
 #include "tessera/base/dtype_kinds.h"
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/scalar_expr.h"
 
-namespace tessera {
+namespace tessera::ir {
 
 enum class ScalarOp : uint8_t {
 #define SCALAR_OP(op, ...) op,
@@ -70,4 +71,4 @@ inline std::string_view scalar_op_name(ScalarOp op) { return scalar_op_info(op).
 // Checks dtypes and count of the operands of `op`; InternalError otherwise.
 void verify_scalar_op(ScalarOp op, DType result, std::span<const DType> args);
 
-}  // namespace tessera
+}  // namespace tessera::ir

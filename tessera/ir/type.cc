@@ -8,7 +8,7 @@
 
 #include "tessera/ir/format.h"
 
-namespace tessera {
+namespace tessera::ir {
 
 AxisNames axis_union(const AxisNames& a, const AxisNames& b) {
   if (b.empty() || a == b) return a;
@@ -75,4 +75,4 @@ std::string describe(const Type& type) {
   return text;
 }
 
-}  // namespace tessera
+}  // namespace tessera::ir

@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "tessera/base/dtype.h"
+#include "tessera/base/namespaces.h"
 #include "tessera/base/shape.h"
 #include "tessera/mesh/named_sharding.h"
 
-namespace tessera {
+namespace tessera::ir {
 
 // Names of manual mesh axes, sorted, each once.
 using AxisNames = std::vector<std::string>;
@@ -48,4 +49,4 @@ std::ostream& operator<<(std::ostream& out, const Type& type);
 // is one.
 std::string describe(const Type& type);
 
-}  // namespace tessera
+}  // namespace tessera::ir

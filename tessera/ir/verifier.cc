@@ -4,7 +4,7 @@
 
 #include "tessera/ir/op_def.h"
 
-namespace tessera {
+namespace tessera::ir {
 namespace {
 
 class Verifier {
@@ -94,4 +94,4 @@ class Verifier {
 
 void verify(const Function& function) { Verifier(function).run(); }
 
-}  // namespace tessera
+}  // namespace tessera::ir

@@ -4,7 +4,7 @@
 
 #include "tessera/ir/function.h"
 
-namespace tessera {
+namespace tessera::ir {
 
 // Throws InternalError, naming the op and its source, unless
 //   - all ids are in range, and every value has exactly one definition (an input or one result),
@@ -15,4 +15,4 @@ namespace tessera {
 //   - the same holds of nested functions.
 void verify(const Function& function);
 
-}  // namespace tessera
+}  // namespace tessera::ir

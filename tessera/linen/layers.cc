@@ -8,6 +8,8 @@
 
 namespace tessera::linen {
 
+using namespace ir;
+
 namespace {
 
 // As in flax, an unused parameter takes no number.

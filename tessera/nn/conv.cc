@@ -10,6 +10,8 @@
 
 namespace tessera::nn {
 
+using namespace ir;
+
 namespace {
 
 // Everything that is static about a convolution, one entry a spatial dimension. The widths are

@@ -18,6 +18,8 @@
 
 namespace tessera::nn {
 
+using namespace ir;
+
 namespace {
 
 // Only the arrays that are there: composites take no undefined ones.

@@ -6,6 +6,9 @@
 #include "tessera/ops/reductions/reduce_window.h"
 
 namespace tessera::nn {
+
+using namespace ops;
+
 namespace {
 
 Windows windows_of(const char* op, const Shape& x, const Dims& window, const Dims& strides,

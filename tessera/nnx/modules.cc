@@ -7,6 +7,8 @@
 
 namespace tessera::nnx {
 
+using namespace ir;
+
 namespace {
 
 Array absent(DType dtype) { return zeros(Shape{0}, dtype); }

@@ -12,6 +12,8 @@
 
 namespace tessera::nnx {
 
+using namespace ir;
+
 namespace {
 
 constexpr const char* kName = "nnx::MultiHeadAttention";

@@ -14,6 +14,8 @@
 
 namespace tessera {
 
+using namespace ir;
+
 namespace {
 
 constexpr const char* kName = "dot_product_attention";

@@ -18,6 +18,8 @@
 
 namespace tessera {
 
+using namespace runtime;
+
 namespace internal {
 
 void expect_count(int64_t values, const Shape& shape) {

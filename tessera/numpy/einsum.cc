@@ -20,6 +20,8 @@
 
 namespace tessera {
 
+using namespace runtime;
+
 namespace {
 
 // A label: its letter; the k-th dimension of an ellipsis, counted from its last one, is 256 + k.

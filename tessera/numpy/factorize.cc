@@ -20,9 +20,11 @@
 
 namespace tessera::internal {
 
+using namespace ir;
+
 namespace {
 
-using namespace array_math;
+using namespace ops::array_math;
 
 // Columns that are reflected one by one before what is right of them is, by matrix products.
 constexpr int64_t kPanel = 32;

@@ -11,6 +11,8 @@
 
 namespace tessera {
 
+using namespace ops;
+
 namespace {
 
 struct SliceInDimParams {

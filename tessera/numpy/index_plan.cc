@@ -8,6 +8,9 @@
 #include "tessera/numpy/promotion.h"
 
 namespace tessera {
+
+using namespace ir;
+
 namespace {
 
 // The elements start, start + step, ... of a slice: Python's rules.

@@ -34,6 +34,6 @@ struct IndexPlan {
 };
 
 // UserError where the items do not fit an array of this type.
-IndexPlan make_index_plan(const Type& x, const std::vector<IndexItem>& items);
+IndexPlan make_index_plan(const ir::Type& x, const std::vector<IndexItem>& items);
 
 }  // namespace tessera

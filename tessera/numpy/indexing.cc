@@ -21,6 +21,9 @@
 #include "tessera/ops/structural/slice.h"
 
 namespace tessera {
+
+using namespace ops;
+
 namespace {
 
 DType index_dtype(const Shape& shape) {

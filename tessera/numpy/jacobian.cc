@@ -15,6 +15,9 @@
 #include "tessera/ops/structural/slice.h"
 
 namespace tessera::internal {
+
+using namespace ir;
+
 namespace {
 
 int64_t total_size(std::span<const Array> arrays) {
@@ -117,7 +120,7 @@ std::vector<Array> reverse(const FlatFn& body, std::span<const Array> leaves,
   const FlatFn pull = [&](const std::vector<Array>& unit) {
     std::vector<Array> cts;
     for (size_t r = 0; r < unit.size(); ++r)
-      cts.push_back(control_flow::cast_varying(unit[r], at.result_types[r].varying));
+      cts.push_back(ops::control_flow::cast_varying(unit[r], at.result_types[r].varying));
     return at.pull(cts);
   };
   const std::vector<Array> rows = for_each_unit(pull, at.results);

@@ -15,6 +15,8 @@
 
 namespace tessera {
 
+using namespace ir;
+
 namespace {
 
 struct ProductParams {

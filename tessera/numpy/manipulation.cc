@@ -19,6 +19,8 @@
 
 namespace tessera {
 
+using namespace runtime;
+
 namespace {
 
 struct ShapeParams {

@@ -12,6 +12,8 @@
 
 namespace tessera {
 
+using namespace ir;
+
 using elementwise::binary;
 using elementwise::expect_real;
 using elementwise::like;

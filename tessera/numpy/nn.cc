@@ -14,6 +14,8 @@
 
 namespace tessera {
 
+using namespace runtime;
+
 namespace {
 
 constexpr Promotion kAny = Promotion::kAny, kInexact = Promotion::kInexact;

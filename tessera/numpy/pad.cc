@@ -18,6 +18,8 @@
 
 namespace tessera {
 
+using namespace ops;
+
 namespace {
 
 // The part [start, stop) along one dimension.

@@ -8,6 +8,8 @@
 
 namespace tessera {
 
+using namespace runtime;
+
 namespace {
 
 DeviceArrayRef on_devices(const Array& x) {

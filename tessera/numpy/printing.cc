@@ -7,6 +7,8 @@
 
 namespace tessera {
 
+using namespace ir;
+
 namespace {
 
 std::string traced(const Array& x) { return fmt::format("Traced<{}>", describe(x.type())); }

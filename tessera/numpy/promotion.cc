@@ -11,6 +11,9 @@
 #include "tessera/ops/structural/broadcast.h"
 
 namespace tessera {
+
+using namespace ops;
+
 namespace {
 
 // Nodes of the lattice: the dtypes in enum order, then the weak types.

@@ -13,9 +13,12 @@
 #include "tessera/ops/structural/sort.h"
 
 namespace tessera {
+
+using namespace ops;
+
 namespace {
 
-using namespace array_math;
+using namespace ops::array_math;
 
 // The axes last, as one dimension: [kept..., n].
 Array rows_of(const Array& x, const Dims& axes) {

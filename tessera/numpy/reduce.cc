@@ -13,6 +13,8 @@
 
 namespace tessera {
 
+using namespace ops;
+
 using elementwise::expect_real;
 using elementwise::like;
 

@@ -21,9 +21,12 @@
 #include "tessera/ops/structural/sort.h"
 
 namespace tessera {
+
+using namespace ops;
+
 namespace {
 
-using namespace array_math;
+using namespace ops::array_math;
 
 // Elements of a vector, and windows of one of them, by integer places.
 const IndexDims kElements{.offset_dims = {}, .collapsed_slice_dims = {0}, .start_index_map = {0}};

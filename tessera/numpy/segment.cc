@@ -15,6 +15,9 @@
 #include "tessera/ops/structural/reshape.h"
 
 namespace tessera {
+
+using namespace ops;
+
 namespace {
 
 struct Fold {

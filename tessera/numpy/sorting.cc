@@ -17,6 +17,9 @@
 #include "tessera/ops/structural/sort.h"
 
 namespace tessera {
+
+using namespace ir;
+
 namespace {
 
 struct AxisParams {

@@ -9,6 +9,8 @@
 
 namespace tessera::optim::internal {
 
+using namespace ir;
+
 namespace {
 
 // body(the i-th leaf of each list, then the scalars), for all i.

@@ -12,6 +12,8 @@
 
 namespace tessera::optim::internal {
 
+using namespace ir;
+
 void structures_differ(std::string_view op, std::string_view what,
                        const std::vector<std::string>& gradients,
                        const std::vector<std::string>& other) {

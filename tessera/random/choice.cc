@@ -17,6 +17,8 @@
 
 namespace tessera::random {
 
+using namespace ir;
+
 namespace {
 
 // Prefix sums of a vector in the order in which XLA's CPU compiler adds them up: one by one within

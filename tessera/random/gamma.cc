@@ -18,9 +18,11 @@
 
 namespace tessera::random {
 
+using namespace ir;
+
 namespace {
 
-using namespace array_math;
+using namespace ops::array_math;
 using internal::SampleParams;
 using internal::split_words;
 using internal::unit_uniform;

@@ -18,7 +18,7 @@ namespace tessera::random::internal {
 
 namespace {
 
-using namespace array_math;
+using namespace ops::array_math;
 
 Array any(const Array& x) { return lax::reduce_or(x, iota_dims(x.ndim())); }
 

@@ -18,6 +18,8 @@
 
 namespace tessera::random {
 
+using namespace ir;
+
 namespace {
 
 // Words as the data of keys.

@@ -13,6 +13,8 @@
 
 namespace tessera::random {
 
+using namespace ir;
+
 Array multivariate_normal(const Key& key, const Array& mean, const Array& cov,
                           std::optional<Shape> shape, OptionalDType dtype) {
   const char* name = "random::multivariate_normal";

@@ -11,6 +11,8 @@
 
 namespace tessera::random {
 
+using namespace ir;
+
 namespace {
 
 // Each vector of x along the axis in an order of its own.

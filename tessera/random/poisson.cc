@@ -16,7 +16,7 @@ namespace tessera::random {
 
 namespace {
 
-using namespace array_math;
+using namespace ops::array_math;
 using internal::split_words;
 using internal::unit_uniform;
 using internal::Words;

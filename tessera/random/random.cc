@@ -16,6 +16,8 @@
 
 namespace tessera::random {
 
+using namespace ops;
+
 using internal::check_shape;
 using internal::constant_like;
 using internal::floating;

@@ -12,6 +12,8 @@
 
 namespace tessera::random::internal {
 
+using namespace ops;
+
 namespace {
 
 // u of [0, 1) in [low, high).

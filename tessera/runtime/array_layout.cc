@@ -6,7 +6,7 @@
 #include "tessera/base/fork.h"
 #include "tessera/ir/format.h"
 
-namespace tessera {
+namespace tessera::runtime {
 namespace {
 
 // As Sharding's ==, and printed alike: an array shows the spec it was given, P("x", None) or
@@ -118,4 +118,4 @@ bool same_placement(const ArrayLayout& a, const ArrayLayout& b) {
          a.sharding.device_ids() == b.sharding.device_ids();
 }
 
-}  // namespace tessera
+}  // namespace tessera::runtime

@@ -12,9 +12,10 @@
 #include <vector>
 
 #include "tessera/base/dtype.h"
+#include "tessera/base/namespaces.h"
 #include "tessera/mesh/sharding.h"
 
-namespace tessera {
+namespace tessera::runtime {
 
 struct ArrayLayout {
   DType dtype;
@@ -44,4 +45,4 @@ ArrayLayoutRef array_layout(DType dtype, const Shape& global, const Sharding& sh
 // The same parts of the same array on the same devices.
 bool same_placement(const ArrayLayout& a, const ArrayLayout& b);
 
-}  // namespace tessera
+}  // namespace tessera::runtime

@@ -16,10 +16,8 @@
 #include "tessera/base/fork.h"
 #include "tessera/ir/format.h"
 
-namespace tessera {
+namespace tessera::runtime {
 namespace {
-
-using internal::BufferBlock;
 
 constexpr int64_t kAlignment = 64;
 constexpr int64_t kHugePage = int64_t{2} << 20;
@@ -274,8 +272,6 @@ BufferBlock* allocate_large(int64_t bytes) {
 
 }  // namespace
 
-namespace internal {
-
 BufferBlock* allocate_block(int64_t bytes) {
   TESSERA_CHECK(bytes >= 0, "a buffer of {} bytes", bytes);
   BufferBlock* block = nullptr;
@@ -306,8 +302,6 @@ void release_block(BufferBlock* block) {
   pool().put_large(block);
 }
 
-}  // namespace internal
-
 MemoryStats memory_stats() {
   if (ThreadCache* cache = thread_cache()) cache->flush_counters();
   return {pool().live.load(), pool().cached.load(), pool().peak.load()};
@@ -326,4 +320,4 @@ void set_buffer_cache_limit(int64_t bytes) {
 }
 int64_t buffer_cache_limit() { return pool().limit.load(); }
 
-}  // namespace tessera
+}  // namespace tessera::runtime

@@ -12,9 +12,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace tessera {
-
-namespace internal {
+namespace tessera::runtime {
 
 // One allocation. The same block is handed out again and again.
 struct BufferBlock {
@@ -27,13 +25,11 @@ struct BufferBlock {
 BufferBlock* allocate_block(int64_t bytes);
 void release_block(BufferBlock* block);
 
-}  // namespace internal
-
 class Buffer {
  public:
   Buffer() = default;  // no memory
   // Uninitialised. Throws RuntimeError if the system has no more memory.
-  static Buffer allocate(int64_t bytes) { return Buffer(internal::allocate_block(bytes)); }
+  static Buffer allocate(int64_t bytes) { return Buffer(allocate_block(bytes)); }
 
   Buffer(const Buffer& other) : block_(other.block_) {
     if (block_) block_->owners.fetch_add(1, std::memory_order_relaxed);
@@ -46,7 +42,7 @@ class Buffer {
   ~Buffer() {
     if (block_ && (block_->owners.load(std::memory_order_acquire) == 1 ||
                    block_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1))
-      internal::release_block(block_);
+      release_block(block_);
   }
 
   explicit operator bool() const { return block_ != nullptr; }
@@ -58,8 +54,8 @@ class Buffer {
   friend bool operator==(const Buffer& a, const Buffer& b) { return a.block_ == b.block_; }
 
  private:
-  explicit Buffer(internal::BufferBlock* block) : block_(block) {}
-  internal::BufferBlock* block_ = nullptr;
+  explicit Buffer(BufferBlock* block) : block_(block) {}
+  BufferBlock* block_ = nullptr;
 };
 
 struct MemoryStats {
@@ -74,4 +70,4 @@ void reset_peak_memory();
 void set_buffer_cache_limit(int64_t bytes);
 int64_t buffer_cache_limit();
 
-}  // namespace tessera
+}  // namespace tessera::runtime

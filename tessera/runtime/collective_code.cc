@@ -10,7 +10,7 @@
 #include "tessera/runtime/reduce_blocks.h"
 #include "tessera/runtime/step_code.h"
 
-namespace tessera {
+namespace tessera::runtime {
 namespace {
 
 const Slot& slot_at(const Schedule& s, int i) { return s.slots[static_cast<size_t>(i)]; }
@@ -302,4 +302,4 @@ std::unique_ptr<StepCode> make_collective_code(const CollectiveStep& step,
   return nullptr;
 }
 
-}  // namespace tessera
+}  // namespace tessera::runtime

@@ -8,7 +8,7 @@
 #include "tessera/runtime/copy.h"
 #include "tessera/runtime/executable.h"
 
-namespace tessera {
+namespace tessera::runtime {
 namespace {
 
 int64_t aligned(int64_t bytes) { return ceil_div(bytes, 64) * 64; }
@@ -179,8 +179,8 @@ class LoopCode final : public StepCode {
     Executable::Frame& body(int place) {
       if (!bound_[place]) {
         bound_[place] = true;
-        bind(*code_.body_, body_[place], places_.consts, carry(place), &places_.xs.refs,
-             carry(target(place)), &places_.ys.refs, workspace_);
+        bind_op(*code_.body_, body_[place], places_.consts, carry(place), &places_.xs.refs,
+                carry(target(place)), &places_.ys.refs, workspace_);
       }
       return body_[place];
     }
@@ -188,18 +188,18 @@ class LoopCode final : public StepCode {
       if (!cond_bound_[place]) {
         cond_bound_[place] = true;
         const SlotRef result{places_.result, 1, nullptr};
-        bind(*code_.cond_, cond_[place], places_.cond_consts, carry(place), nullptr,
-             std::span(&result, 1), nullptr, workspace_ + code_.body_->nested_bytes());
+        bind_op(*code_.cond_, cond_[place], places_.cond_consts, carry(place), nullptr,
+                std::span(&result, 1), nullptr, workspace_ + code_.body_->nested_bytes());
       }
       return cond_[place];
     }
     int64_t row[kPlaces] = {0, 0, 0};  // of the slices that a frame is bound to
 
    private:
-    static void bind(const Executable& code, Executable::Frame& frame, const PassedRefs& consts,
-                     std::span<const SlotRef> carry, const std::vector<SlotRef>* xs,
-                     std::span<const SlotRef> outputs, const std::vector<SlotRef>* ys,
-                     std::byte* arena) {
+    static void bind_op(const Executable& code, Executable::Frame& frame, const PassedRefs& consts,
+                        std::span<const SlotRef> carry, const std::vector<SlotRef>* xs,
+                        std::span<const SlotRef> outputs, const std::vector<SlotRef>* ys,
+                        std::byte* arena) {
       std::vector<SlotRef> in(consts.refs), out(outputs.begin(), outputs.end());
       in.insert(in.end(), carry.begin(), carry.end());
       if (xs) in.insert(in.end(), xs->begin(), xs->end());
@@ -285,4 +285,4 @@ std::unique_ptr<StepCode> make_branch_code(const BranchStep& step, const Schedul
   return std::make_unique<BranchCode>(step, schedule, std::move(branches));
 }
 
-}  // namespace tessera
+}  // namespace tessera::runtime

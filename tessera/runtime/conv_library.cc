@@ -13,7 +13,7 @@
 #include "tessera/runtime/one_thread.h"
 #include "tessera/runtime/step_code.h"
 
-namespace tessera {
+namespace tessera::runtime {
 namespace {
 
 using dnnl::memory;
@@ -498,4 +498,4 @@ std::unique_ptr<const ConvLibrary> ConvLibrary::make(const ConvShape& shape, Typ
   return out;
 }
 
-}  // namespace tessera
+}  // namespace tessera::runtime

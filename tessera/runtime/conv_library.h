@@ -13,7 +13,7 @@
 #include "tessera/base/dtype.h"
 #include "tessera/runtime/conv_shape.h"
 
-namespace tessera {
+namespace tessera::runtime {
 
 class ConvLibrary {
  public:
@@ -27,4 +27,4 @@ class ConvLibrary {
   virtual void run(const void* lhs, const void* rhs, void* out) const = 0;
 };
 
-}  // namespace tessera
+}  // namespace tessera::runtime

@@ -6,7 +6,7 @@
 #include "tessera/base/error.h"
 #include "tessera/runtime/step_code.h"
 
-namespace tessera {
+namespace tessera::runtime {
 namespace {
 
 Dims spatial_strides(const Dims& spec, const Dims& strides) {
@@ -186,4 +186,4 @@ std::vector<ConvTile> cut_tiles(const LibraryConv& c, bool alone) {
   return tiles;
 }
 
-}  // namespace tessera
+}  // namespace tessera::runtime

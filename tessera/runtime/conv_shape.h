@@ -10,7 +10,7 @@
 
 #include "tessera/ops/linear/convolution.h"
 
-namespace tessera {
+namespace tessera::runtime {
 
 // Elements from one entry of a dimension to the next. lhs and result: batch, group, feature of a
 // group; rhs: output feature, group, input feature.
@@ -78,4 +78,4 @@ struct ConvTile {
 std::vector<ConvTile> cut_tiles(const LibraryConv& conv, bool alone);
 double conv_flops(const LibraryConv& conv);
 
-}  // namespace tessera
+}  // namespace tessera::runtime

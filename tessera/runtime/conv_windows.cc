@@ -8,7 +8,7 @@
 #include "tessera/runtime/gemm.h"
 #include "tessera/runtime/step_code.h"
 
-namespace tessera {
+namespace tessera::runtime {
 namespace {
 
 template <class From, class To>
@@ -167,4 +167,4 @@ void ConvWindows::run(const void* lhs, const void* rhs, void* out) const {
   });
 }
 
-}  // namespace tessera
+}  // namespace tessera::runtime

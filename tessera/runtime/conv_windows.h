@@ -11,7 +11,7 @@
 #include "tessera/ops/indexing/indexed_windows.h"
 #include "tessera/runtime/conv_shape.h"
 
-namespace tessera {
+namespace tessera::runtime {
 
 class ConvWindows {
  public:
@@ -40,4 +40,4 @@ class ConvWindows {
   int64_t block_ = 0;  // of k
 };
 
-}  // namespace tessera
+}  // namespace tessera::runtime

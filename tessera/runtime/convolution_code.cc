@@ -12,7 +12,7 @@
 #include "tessera/runtime/halves.h"
 #include "tessera/runtime/step_code.h"
 
-namespace tessera {
+namespace tessera::runtime {
 namespace {
 
 constexpr int64_t kConvertGrain = 32768;
@@ -133,4 +133,4 @@ HostCall make_convolution(const ConvolutionParams& params, const Type& lhs, cons
   };
 }
 
-}  // namespace tessera
+}  // namespace tessera::runtime

@@ -5,11 +5,11 @@
 
 #include "tessera/ops/linear/convolution.h"
 
-namespace tessera {
+namespace tessera::runtime {
 
 // Operands and result row-major; uses all threads where the caller is not
 // one of several tasks.
 HostCall make_convolution(const ConvolutionParams& params, const Type& lhs, const Type& rhs,
                           const Type& result);
 
-}  // namespace tessera
+}  // namespace tessera::runtime

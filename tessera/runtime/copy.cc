@@ -11,7 +11,7 @@
 #include "tessera/base/thread_pool.h"
 #include "tessera/ir/format.h"
 
-namespace tessera {
+namespace tessera::runtime {
 namespace {
 
 #if defined(__x86_64__)
@@ -193,4 +193,4 @@ void run_copies(const std::vector<RegionCopy>& copies) {
   });
 }
 
-}  // namespace tessera
+}  // namespace tessera::runtime

@@ -7,7 +7,7 @@
 
 #include "tessera/base/shape.h"
 
-namespace tessera {
+namespace tessera::runtime {
 
 // How a box of elements lies in its destination and in its source: `run` contiguous bytes in both,
 // repeated along `extents`.
@@ -42,4 +42,4 @@ struct RegionCopy {
 // All of them, in parallel. The destinations must not overlap.
 void run_copies(const std::vector<RegionCopy>& copies);
 
-}  // namespace tessera
+}  // namespace tessera::runtime

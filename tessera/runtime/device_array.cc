@@ -7,7 +7,7 @@
 #include "tessera/ir/format.h"
 #include "tessera/runtime/copy.h"
 
-namespace tessera {
+namespace tessera::runtime {
 namespace {
 
 // The overlap of one dimension of two arrays cut differently: both shards, and where the common
@@ -209,4 +209,4 @@ DeviceArrayRef reshard(const DeviceArrayRef& array, const Sharding& sharding) {
   return make_dense(to, std::move(buffer), weak);
 }
 
-}  // namespace tessera
+}  // namespace tessera::runtime

@@ -16,7 +16,7 @@
 #include "tessera/runtime/buffer.h"
 #include "tessera/runtime/shard.h"
 
-namespace tessera {
+namespace tessera::runtime {
 
 // Byte offsets of the instances of an array within its buffer: `offset + i * stride`, or `offset +
 // (*table)[i]`.
@@ -120,4 +120,4 @@ DeviceArrayRef device_array_from_callback(DType dtype, const Shape& global,
 // copies of the overlapping regions in parallel.
 DeviceArrayRef reshard(const DeviceArrayRef& array, const Sharding& sharding);
 
-}  // namespace tessera
+}  // namespace tessera::runtime

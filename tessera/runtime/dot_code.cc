@@ -15,7 +15,7 @@
 #include "tessera/runtime/halves.h"
 #include "tessera/runtime/step_code.h"
 
-namespace tessera {
+namespace tessera::runtime {
 namespace {
 
 // Rows [i, i + m) and columns [j, j + n) of a result.
@@ -421,4 +421,4 @@ std::unique_ptr<StepCode> make_dot_code(const DotStep& step, const Schedule& sch
   return std::make_unique<DotCode>(step, schedule);
 }
 
-}  // namespace tessera
+}  // namespace tessera::runtime

@@ -6,7 +6,7 @@
 #include "tessera/base/thread_pool.h"
 #include "tessera/runtime/copy.h"
 
-namespace tessera {
+namespace tessera::runtime {
 namespace {
 
 // Elements [begin, end) of a dense copy, row-major over `extents`, of an array with these strides.
@@ -128,4 +128,4 @@ MatrixRef DotOperandCode::matrix(const SlotRef* slots, std::byte* work, const Bu
   return k_is_row == joined_.k_slow ? MatrixRef{base, slow, 1} : MatrixRef{base, 1, slow};
 }
 
-}  // namespace tessera
+}  // namespace tessera::runtime

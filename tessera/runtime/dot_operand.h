@@ -9,7 +9,7 @@
 #include "tessera/runtime/gemm.h"
 #include "tessera/runtime/step_code.h"
 
-namespace tessera {
+namespace tessera::runtime {
 
 // Storage types for moving elements without looking at them.
 template <class F>
@@ -74,4 +74,4 @@ class DotOperandCode {
   JoinedSum joined_;                         // summed == 0: not joined
 };
 
-}  // namespace tessera
+}  // namespace tessera::runtime

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-namespace tessera {
+namespace tessera::runtime {
 namespace {
 
 // Some dimensions of an operand as one.
@@ -108,4 +108,4 @@ DotShape dot_shape(const DotStep& step, const Shape& lhs, const Shape& rhs) {
   return out;
 }
 
-}  // namespace tessera
+}  // namespace tessera::runtime

@@ -9,7 +9,7 @@
 
 #include "tessera/fusion/schedule.h"
 
-namespace tessera {
+namespace tessera::runtime {
 
 // One operand as `batch` matrices of rows x cols. Strides in elements; one of row_stride and
 // col_stride is 1.
@@ -30,4 +30,4 @@ struct DotShape {
 
 DotShape dot_shape(const DotStep& step, const Shape& lhs, const Shape& rhs);
 
-}  // namespace tessera
+}  // namespace tessera::runtime

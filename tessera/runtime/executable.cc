@@ -10,7 +10,7 @@
 #include "tessera/runtime/copy.h"
 #include "tessera/runtime/routine_code.h"
 
-namespace tessera {
+namespace tessera::runtime {
 
 using RoutineSource =
     std::function<std::vector<KernelCode>(std::span<const codegen::Routine> loops)>;
@@ -341,4 +341,4 @@ void Executable::execute_nested(const Frame& frame) const {
   if (!large.empty()) run_copies(large);
 }
 
-}  // namespace tessera
+}  // namespace tessera::runtime

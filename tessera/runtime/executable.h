@@ -11,7 +11,7 @@
 #include "tessera/runtime/step_code.h"
 #include "tessera/runtime/storage_plan.h"
 
-namespace tessera {
+namespace tessera::runtime {
 
 class Executable {
  public:
@@ -95,4 +95,4 @@ std::unique_ptr<StepCode> make_loop_code(const LoopStep& step, const Schedule& s
 std::unique_ptr<StepCode> make_branch_code(const BranchStep& step, const Schedule& schedule,
                                            std::vector<std::unique_ptr<Executable>> branches);
 
-}  // namespace tessera
+}  // namespace tessera::runtime

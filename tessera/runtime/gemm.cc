@@ -15,7 +15,7 @@
 #include "tessera/runtime/one_thread.h"
 #include "tessera/runtime/step_code.h"
 
-namespace tessera {
+namespace tessera::runtime {
 namespace {
 
 // Below this many multiplications a library's call costs more than its work.
@@ -277,4 +277,4 @@ void gemm_symmetric(GemmTypes types, int64_t n, int64_t k, MatrixRef a, std::byt
               static_cast<int>(ldc));
 }
 
-}  // namespace tessera
+}  // namespace tessera::runtime

@@ -7,7 +7,7 @@
 
 #include "tessera/base/dtype.h"
 
-namespace tessera {
+namespace tessera::runtime {
 
 // A matrix in memory: element (i, j) at data + (i * row_stride + j * col_stride) elements. One of
 // the strides is 1, but for matrices of one row or column.
@@ -42,4 +42,4 @@ bool gemm_knows_symmetric(GemmTypes types);
 void gemm_symmetric(GemmTypes types, int64_t n, int64_t k, MatrixRef a, std::byte* c, int64_t ldc,
                     bool accumulate);
 
-}  // namespace tessera
+}  // namespace tessera::runtime

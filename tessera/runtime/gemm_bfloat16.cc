@@ -9,7 +9,7 @@
 #include "tessera/runtime/one_thread.h"
 #include "tessera/runtime/step_code.h"
 
-namespace tessera {
+namespace tessera::runtime {
 namespace {
 
 #if defined(__x86_64__)
@@ -95,4 +95,4 @@ bool gemm_bfloat16(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, fl
   return true;
 }
 
-}  // namespace tessera
+}  // namespace tessera::runtime

@@ -3,11 +3,11 @@
 
 #include "tessera/runtime/gemm.h"
 
-namespace tessera {
+namespace tessera::runtime {
 
 // As gemm() for bfloat16 into float32. False, and nothing done, where the CPU has no such
 // instructions or the product is too small to gain.
 bool gemm_bfloat16(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, float* c, int64_t ldc,
                    bool accumulate);
 
-}  // namespace tessera
+}  // namespace tessera::runtime

@@ -21,7 +21,7 @@
   __attribute__((target("amx-tile,amx-bf16,avx512f,avx512bw,avx512vl,avx512dq")))
 #endif
 
-namespace tessera {
+namespace tessera::runtime {
 
 TileChoice tile_choice(const char* text) {
   const std::string_view choice = text ? text : "";
@@ -293,4 +293,4 @@ bool gemm_tiles(GemmTypes, int64_t, int64_t, int64_t, MatrixRef, MatrixRef, floa
 
 #endif
 
-}  // namespace tessera
+}  // namespace tessera::runtime

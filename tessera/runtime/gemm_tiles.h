@@ -3,7 +3,7 @@
 
 #include "tessera/runtime/gemm.h"
 
-namespace tessera {
+namespace tessera::runtime {
 
 // Whether the CPU has tiles for bfloat16 and the system lets this process use them.
 bool cpu_has_tiles();
@@ -29,4 +29,4 @@ using GemmFunction = void (*)(GemmTypes types, int64_t m, int64_t n, int64_t k, 
 bool gemm_tiles(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b,
                 float* c, int64_t ldc, bool accumulate, GemmFunction otherwise);
 
-}  // namespace tessera
+}  // namespace tessera::runtime

@@ -6,7 +6,7 @@
 #include <immintrin.h>
 #endif
 
-namespace tessera {
+namespace tessera::runtime {
 namespace {
 
 #if defined(__x86_64__)
@@ -54,4 +54,4 @@ void narrow(const float* in, Bfloat16* out, int64_t n) {
   }
 }
 
-}  // namespace tessera
+}  // namespace tessera::runtime

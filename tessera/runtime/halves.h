@@ -6,11 +6,11 @@
 
 #include "tessera/base/dtype.h"
 
-namespace tessera {
+namespace tessera::runtime {
 
 void widen(const Float16* in, float* out, int64_t n);
 void widen(const Bfloat16* in, float* out, int64_t n);
 void narrow(const float* in, Float16* out, int64_t n);
 void narrow(const float* in, Bfloat16* out, int64_t n);
 
-}  // namespace tessera
+}  // namespace tessera::runtime

@@ -9,7 +9,7 @@
 #include "tessera/runtime/routine_code.h"
 #include "tessera/runtime/step_code.h"
 
-namespace tessera {
+namespace tessera::runtime {
 namespace {
 
 // Of one parallel index, in ns.
@@ -166,4 +166,4 @@ std::unique_ptr<StepCode> make_call_code(const CallStep& step, const Schedule& s
   return std::make_unique<CallStepCode>(step, schedule);
 }
 
-}  // namespace tessera
+}  // namespace tessera::runtime

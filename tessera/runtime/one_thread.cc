@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-namespace tessera {
+namespace tessera::runtime {
 namespace {
 
 // The OpenMP runtime that oneDNN brought along, if it is built with one.
@@ -80,4 +80,4 @@ void prepare_blas() {
   (void)once;
 }
 
-}  // namespace tessera
+}  // namespace tessera::runtime

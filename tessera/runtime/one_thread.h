@@ -2,7 +2,7 @@
 // their own.
 #pragma once
 
-namespace tessera {
+namespace tessera::runtime {
 
 // oneDNN asks OpenMP how many threads the calling thread may use; for the life of this object the
 // answer is one.
@@ -23,4 +23,4 @@ class OneThread {
 // environment variable OPENBLAS_CORETYPE overrides either choice.
 void prepare_blas();
 
-}  // namespace tessera
+}  // namespace tessera::runtime

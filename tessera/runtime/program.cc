@@ -7,7 +7,7 @@
 
 #include "tessera/base/error.h"
 
-namespace tessera {
+namespace tessera::runtime {
 namespace {
 
 bool is_identity(const std::vector<int32_t>& map) {
@@ -379,4 +379,4 @@ std::vector<DeviceArrayRef> Program::run(std::span<const DeviceArray* const> inp
   return results;
 }
 
-}  // namespace tessera
+}  // namespace tessera::runtime

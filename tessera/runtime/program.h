@@ -15,7 +15,7 @@
 #include "tessera/runtime/device_array.h"
 #include "tessera/runtime/executable.h"
 
-namespace tessera {
+namespace tessera::runtime {
 
 // How an input or output of a program lies on devices.
 struct ArraySpec {
@@ -60,4 +60,4 @@ class Program {
   std::unique_ptr<const State> state_;
 };
 
-}  // namespace tessera
+}  // namespace tessera::runtime

@@ -7,7 +7,7 @@
 
 #include "tessera/fusion/schedule.h"
 
-namespace tessera {
+namespace tessera::runtime {
 
 class RankMap {
  public:
@@ -64,4 +64,4 @@ inline RankMap::RankMap(const Mesh& mesh, const Slot& out, const Slot& in,
   }
 }
 
-}  // namespace tessera
+}  // namespace tessera::runtime

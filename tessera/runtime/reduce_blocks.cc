@@ -10,7 +10,7 @@
 #include "tessera/runtime/halves.h"
 #include "tessera/runtime/step_code.h"
 
-namespace tessera {
+namespace tessera::runtime {
 namespace {
 
 // What T is folded in.
@@ -177,4 +177,4 @@ BlockReducer block_reducer(DType dtype, ReduceKind kind) {
   return visit_dtype(dtype, [&]<class T>(TypeTag<T>) { return choose<T>(dtype, kind); });
 }
 
-}  // namespace tessera
+}  // namespace tessera::runtime

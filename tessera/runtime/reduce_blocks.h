@@ -8,7 +8,7 @@
 #include "tessera/base/dtype.h"
 #include "tessera/ir/factors.h"
 
-namespace tessera {
+namespace tessera::runtime {
 
 // Elements of one block; at most this many in a call of a BlockReducer.
 inline constexpr int64_t kReduceBlock = 4096;
@@ -19,4 +19,4 @@ using BlockReducer = void (*)(std::byte* out, std::span<const std::byte* const> 
 // InternalError for argmin, argmax and custom reductions, and for an order of complex numbers.
 BlockReducer block_reducer(DType dtype, ReduceKind kind);
 
-}  // namespace tessera
+}  // namespace tessera::runtime

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <boost/container/small_vector.hpp>
 
-namespace tessera {
+namespace tessera::runtime {
 namespace {
 
 // Trips that take longer hardly notice what is between their kernels, and large kernels are for all
@@ -81,4 +81,4 @@ std::unique_ptr<StepCode> make_routine_code(const LoopStep& step, const Schedule
   return std::make_unique<RoutineStepCode>(step, schedule, std::move(code));
 }
 
-}  // namespace tessera
+}  // namespace tessera::runtime

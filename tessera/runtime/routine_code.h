@@ -8,7 +8,7 @@
 #include "tessera/codegen/routine.h"
 #include "tessera/runtime/step_code.h"
 
-namespace tessera {
+namespace tessera::runtime {
 
 bool runs_as_routine(const LoopStep& step, const Schedule& schedule);
 std::unique_ptr<StepCode> make_routine_code(const LoopStep& step, const Schedule& schedule,
@@ -27,4 +27,4 @@ class InterpretLoops {
   InterpretLoops& operator=(const InterpretLoops&) = delete;
 };
 
-}  // namespace tessera
+}  // namespace tessera::runtime

@@ -10,7 +10,7 @@
 
 #include "tessera/fusion/schedule.h"
 
-namespace tessera {
+namespace tessera::runtime {
 
 // Where the instances of a slot are during a run.
 struct SlotRef {
@@ -68,4 +68,4 @@ inline constexpr double kInlineNs = 6000;
 // What one task should take, long enough to hide the cost of taking it, short enough to balance.
 inline constexpr double kTaskNs = 25000;
 
-}  // namespace tessera
+}  // namespace tessera::runtime

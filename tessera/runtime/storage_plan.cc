@@ -12,7 +12,7 @@
 #include "tessera/base/error.h"
 #include "tessera/runtime/rank_map.h"
 
-namespace tessera {
+namespace tessera::runtime {
 namespace {
 
 // How a collective's result can be its operand's memory: for each instance of out, the instance of
@@ -341,4 +341,4 @@ void plan_arena(StoragePlan& plan, const Schedule& schedule,
   for (const Block& block : blocks) *block.result = block.offset;
 }
 
-}  // namespace tessera
+}  // namespace tessera::runtime

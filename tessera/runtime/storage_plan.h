@@ -8,7 +8,7 @@
 #include "tessera/fusion/schedule.h"
 #include "tessera/runtime/buffer.h"
 
-namespace tessera {
+namespace tessera::runtime {
 
 // A block of instances one after the other.
 struct Storage {
@@ -56,4 +56,4 @@ StoragePlan plan_storages(const Schedule& schedule, const std::vector<bool>& sca
 void plan_arena(StoragePlan& plan, const Schedule& schedule,
                 const std::vector<int64_t>& workspace_bytes);
 
-}  // namespace tessera
+}  // namespace tessera::runtime

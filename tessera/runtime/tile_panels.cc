@@ -16,7 +16,7 @@
 #define TESSERA_TILE_CODE __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
 #endif
 
-namespace tessera {
+namespace tessera::runtime {
 
 int64_t panel_bytes(DType dtype, int64_t rows, int64_t k) {
   return ceil_div(rows, kPanelRows) * ceil_div(k, kPanelStep) * 2 * kTileBytes *
@@ -235,4 +235,4 @@ PackedPanels pack_panels(const PanelSource&, PanelSide, int64_t, int64_t, std::b
 
 #endif
 
-}  // namespace tessera
+}  // namespace tessera::runtime

@@ -13,7 +13,7 @@
 
 #include "tessera/base/dtype.h"
 
-namespace tessera {
+namespace tessera::runtime {
 
 constexpr int64_t kPanelRows = 32;  // two tiles of 16 rows
 constexpr int64_t kPanelStep = 32;  // of k: what one tile holds of a row, in bfloat16
@@ -45,4 +45,4 @@ struct PackedPanels {
 PackedPanels pack_panels(const PanelSource& source, PanelSide side, int64_t rows, int64_t k,
                          std::byte* out);
 
-}  // namespace tessera
+}  // namespace tessera::runtime

@@ -7,7 +7,7 @@
 #include "tessera/ir/format.h"
 #include "tessera/mesh/contrast.h"
 
-namespace tessera {
+namespace tessera::sharding {
 
 AtomSet atom_set(const AtomList& atoms) {
   AtomSet out = 0;
@@ -184,4 +184,4 @@ NamedSharding translate(std::string_view op, const NamedSharding& sharding, cons
                           translate_axes(op, sharding.spec().replicated(), sharding.mesh(), mesh)));
 }
 
-}  // namespace tessera
+}  // namespace tessera::sharding

@@ -13,7 +13,7 @@
 #include "tessera/ir/type.h"
 #include "tessera/mesh/named_sharding.h"
 
-namespace tessera {
+namespace tessera::sharding {
 
 using Atom = uint8_t;
 // Atoms of one dimension, major first.
@@ -76,4 +76,4 @@ std::vector<AxisRef> translate_axes(std::string_view op, const std::vector<AxisR
                                     const Mesh& from, const Mesh& mesh);
 bool same_device_order(const Mesh& a, const Mesh& b);
 
-}  // namespace tessera
+}  // namespace tessera::sharding

@@ -8,7 +8,7 @@
 #include "tessera/ops/control/control.h"
 #include "tessera/sharding/flatten_regions.h"
 
-namespace tessera {
+namespace tessera::sharding {
 
 Mesh finer_mesh(const Mesh& mesh, const AxisSizes& sizes) {
   Shape fine = mesh.axis_sizes();
@@ -82,4 +82,4 @@ NamedSharding on_coarser_mesh(const NamedSharding& sharding, const Mesh& mesh) {
   return NamedSharding(mesh, PartitionSpec(std::move(dims)));
 }
 
-}  // namespace tessera
+}  // namespace tessera::sharding

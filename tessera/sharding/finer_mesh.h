@@ -9,7 +9,7 @@
 #include "tessera/ir/function.h"
 #include "tessera/sharding/propagate.h"
 
-namespace tessera {
+namespace tessera::sharding {
 
 // The mesh with these sizes, of devices that exist only for the program. UserError where the mesh
 // lacks an axis, an axis is named twice, or a size is not a positive multiple of the axis's.
@@ -23,4 +23,4 @@ ShardingRequest on_finer_mesh(const ShardingRequest& request);
 // Back again. Dimensions that are cut over a part of a finer axis are not cut.
 NamedSharding on_coarser_mesh(const NamedSharding& sharding, const Mesh& mesh);
 
-}  // namespace tessera
+}  // namespace tessera::sharding

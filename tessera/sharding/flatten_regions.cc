@@ -5,7 +5,7 @@
 #include "tessera/ops/control/control.h"
 #include "tessera/ops/control/manual_boundary.h"
 
-namespace tessera {
+namespace tessera::sharding {
 namespace {
 
 class Flattener {
@@ -61,4 +61,4 @@ Function flatten_regions(const Function& function) {
   return out;
 }
 
-}  // namespace tessera
+}  // namespace tessera::sharding

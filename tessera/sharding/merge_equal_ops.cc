@@ -9,7 +9,7 @@
 #include "tessera/ops/core/constant.h"
 #include "tessera/sharding/prune_control.h"
 
-namespace tessera {
+namespace tessera::sharding {
 namespace {
 
 constexpr int64_t kLargeBytes = 1 << 16;
@@ -95,4 +95,4 @@ Function merge_equal_ops(const Function& function) {
   return out;
 }
 
-}  // namespace tessera
+}  // namespace tessera::sharding

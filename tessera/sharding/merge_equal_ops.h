@@ -13,8 +13,8 @@
 
 #include "tessera/ir/function.h"
 
-namespace tessera {
+namespace tessera::sharding {
 
 Function merge_equal_ops(const Function& function);
 
-}  // namespace tessera
+}  // namespace tessera::sharding

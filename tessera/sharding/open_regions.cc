@@ -2,7 +2,7 @@
 
 #include "tessera/ir/control_flow.h"
 
-namespace tessera {
+namespace tessera::sharding {
 namespace {
 
 using Level = OpenedRegions::Level;
@@ -108,4 +108,4 @@ OpenedRegions open_regions(const Function& f) {
 
 Function close_regions(const OpenedRegions& opened) { return close(opened.top, opened.flat); }
 
-}  // namespace tessera
+}  // namespace tessera::sharding

@@ -11,7 +11,7 @@
 
 #include "tessera/ir/function.h"
 
-namespace tessera {
+namespace tessera::sharding {
 
 // Values of one layout. `stacked`: the value has one dimension more, the first, which is not cut.
 struct Tie {
@@ -40,4 +40,4 @@ OpenedRegions open_regions(const Function& f);
 // `f` with the shardings of the types of `opened.flat`.
 Function close_regions(const OpenedRegions& opened);
 
-}  // namespace tessera
+}  // namespace tessera::sharding

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tessera {
+namespace tessera::sharding {
 
 Projection::Projection(const Factors& factors, const TensorFactors& tensor, const DimAtoms& dims,
                        const std::vector<char>& open, const AtomMesh& mesh)
@@ -27,4 +27,4 @@ Projection::Projection(const Factors& factors, const TensorFactors& tensor, cons
   }
 }
 
-}  // namespace tessera
+}  // namespace tessera::sharding

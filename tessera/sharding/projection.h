@@ -6,7 +6,7 @@
 #include "tessera/ir/factors.h"
 #include "tessera/sharding/atoms.h"
 
-namespace tessera {
+namespace tessera::sharding {
 
 // A dimension's axes go to its factors, major first. A factor inside a dimension takes only axes
 // that divide it; the minor-most takes the rest. Example: dimension (a: 2, b: 6) cut by axes of
@@ -30,4 +30,4 @@ class Projection {
   bool complete_ = true;
 };
 
-}  // namespace tessera
+}  // namespace tessera::sharding

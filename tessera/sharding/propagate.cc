@@ -12,7 +12,7 @@
 #include "tessera/sharding/open_regions.h"
 #include "tessera/sharding/projection.h"
 
-namespace tessera {
+namespace tessera::sharding {
 namespace {
 
 // What is known of one value.
@@ -434,4 +434,4 @@ Mesh program_mesh(const Function& function, const ShardingRequest& request) {
   return *finest(all, order);
 }
 
-}  // namespace tessera
+}  // namespace tessera::sharding

@@ -20,7 +20,7 @@
 #include "tessera/ir/function.h"
 #include "tessera/mesh/named_sharding.h"
 
-namespace tessera {
+namespace tessera::sharding {
 
 struct ShardingRequest {
   // One an input / output of the function; empty: not fixed, propagation chooses.
@@ -43,4 +43,4 @@ Function pin_shardings(const Function& function, const Mesh& mesh, const Shardin
 // Before: flat, its constraints on `mesh` (pin_shardings).
 Function propagate(const Function& function, const Mesh& mesh, const ShardingRequest& request);
 
-}  // namespace tessera
+}  // namespace tessera::sharding

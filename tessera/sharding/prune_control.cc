@@ -5,7 +5,7 @@
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
 
-namespace tessera {
+namespace tessera::sharding {
 namespace {
 
 // What is left of an op: which of its operands and results, and results that are only another name
@@ -160,4 +160,4 @@ Function prune_control(const Function& f) {
   return out;
 }
 
-}  // namespace tessera
+}  // namespace tessera::sharding

@@ -9,10 +9,10 @@
 
 #include "tessera/ir/function.h"
 
-namespace tessera {
+namespace tessera::sharding {
 
 Function prune_control(const Function& function);
 // Whether the op, or one in its loops and branches, is kept though its results are unused.
 bool has_effect(const Op& op);
 
-}  // namespace tessera
+}  // namespace tessera::sharding

@@ -6,7 +6,7 @@
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
 
-namespace tessera {
+namespace tessera::sharding {
 namespace {
 
 // Larger expressions than a mask is are shared: their users are tied together.
@@ -88,4 +88,4 @@ class Splitter {
 
 Function split_constants(const Function& function) { return Splitter(function).run(); }
 
-}  // namespace tessera
+}  // namespace tessera::sharding

@@ -9,8 +9,8 @@
 
 #include "tessera/ir/function.h"
 
-namespace tessera {
+namespace tessera::sharding {
 
 Function split_constants(const Function& function);
 
-}  // namespace tessera
+}  // namespace tessera::sharding

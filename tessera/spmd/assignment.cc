@@ -5,7 +5,7 @@
 #include "tessera/sharding/projection.h"
 #include "tessera/spmd/reshard.h"
 
-namespace tessera {
+namespace tessera::spmd {
 namespace {
 
 bool may_be_cut(FactorKind kind, const AssignmentOrder& order) {
@@ -209,4 +209,4 @@ FactorAssignment choose_assignment(const AtomMesh& mesh, const Factors& f,
   return best;
 }
 
-}  // namespace tessera
+}  // namespace tessera::spmd

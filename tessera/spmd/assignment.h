@@ -7,7 +7,7 @@
 #include "tessera/ir/factors.h"
 #include "tessera/sharding/atoms.h"
 
-namespace tessera {
+namespace tessera::spmd {
 
 struct FactorAssignment {
   std::vector<AtomList> axes;               // of each factor
@@ -69,4 +69,4 @@ FactorAssignment choose_assignment(const AtomMesh& mesh, const Factors& factors,
                                    const std::vector<TensorSharding>& operands,
                                    const std::vector<TensorSharding>& results);
 
-}  // namespace tessera
+}  // namespace tessera::spmd

@@ -1,6 +1,6 @@
 #include "tessera/spmd/cost.h"
 
-namespace tessera {
+namespace tessera::spmd {
 namespace {
 
 // Bytes a second out of one device, and seconds a message. Vendors' published figures for one
@@ -38,4 +38,4 @@ double seconds_to_send(const Mesh& mesh, int64_t bytes, int64_t messages) {
   return static_cast<double>(bytes) / link.bandwidth + static_cast<double>(messages) * link.latency;
 }
 
-}  // namespace tessera
+}  // namespace tessera::spmd

@@ -2,12 +2,13 @@
 // ops/collectives/collectives_groups.h.
 #pragma once
 
+#include "tessera/base/namespaces.h"
 #include "tessera/mesh/mesh.h"
 
-namespace tessera {
+namespace tessera::spmd {
 
 // Seconds for sending `bytes` from every device of the mesh at once: latency a message and
 // bandwidth of the device's links.
 double seconds_to_send(const Mesh& mesh, int64_t bytes, int64_t messages);
 
-}  // namespace tessera
+}  // namespace tessera::spmd

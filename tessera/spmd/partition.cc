@@ -23,7 +23,7 @@
 #include "tessera/spmd/window_choice.h"
 #include "tessera/trace/trace.h"
 
-namespace tessera {
+namespace tessera::spmd {
 namespace {
 
 // Where the shards of an op's operands and results are.
@@ -258,7 +258,7 @@ class Partitioner {
     if (!op.source.empty()) scope.emplace(op.source);
     const ShardContext context(program_, f_, op, a);
     std::vector<Array> out = op.def->localize ? op.def->localize(local, params, context)
-                                              : tessera::bind(*op.def, params, local);
+                                              : bind_op(*op.def, params, local);
     trace_.set_reason(reason_);
     return out;
   }
@@ -338,18 +338,18 @@ class Partitioner {
     dims = plan.dims;
     return with_reason(reason, [&] {
       for (const PartialPlan::Scatter& scatter : plan.scatters)
-        x = bind1(reduce_scatter_op,
-                  ReduceScatterParams{.mesh = mesh_.mesh(),
-                                      .axes = mesh_.axis_names(scatter.atoms),
-                                      .kind = kind,
-                                      .dim = scatter.dim},
-                  {x});
+        x = bind_op1(reduce_scatter_op,
+                     ReduceScatterParams{.mesh = mesh_.mesh(),
+                                         .axes = mesh_.axis_names(scatter.atoms),
+                                         .kind = kind,
+                                         .dim = scatter.dim},
+                     {x});
       if (!plan.all_reduced) return x;
-      return bind1(all_reduce_op,
-                   AllReduceParams{.mesh = mesh_.mesh(),
-                                   .axes = mesh_.axis_names(mesh_.ordered(plan.all_reduced)),
-                                   .kind = kind},
-                   {x});
+      return bind_op1(all_reduce_op,
+                      AllReduceParams{.mesh = mesh_.mesh(),
+                                      .axes = mesh_.axis_names(mesh_.ordered(plan.all_reduced)),
+                                      .kind = kind},
+                      {x});
     });
   }
 
@@ -365,7 +365,7 @@ class Partitioner {
       operands.push_back(with_reason(reason, [&] {
         Shape shape = x.shape();
         shape.insert(shape.begin(), 1);
-        return bind1(
+        return bind_op1(
             all_gather_op,
             AllGatherParams{.mesh = mesh_.mesh(), .axes = mesh_.axis_names(over), .dim = 0},
             {lax::reshape(x, shape)});
@@ -374,7 +374,7 @@ class Partitioner {
     for (size_t k = partial.size(); k < op.operands.size(); ++k)
       operands.push_back(locals_[op.operands[k]].array);
     const auto& fold = std::get<Reduce>(op.def->lower);
-    return tessera::bind(*op.def, fold.over(op.params, {0}), operands);
+    return bind_op(*op.def, fold.over(op.params, {0}), operands);
   }
 
   void visit_constraint(const Op& op) {
@@ -427,7 +427,7 @@ class Partitioner {
           as(op.operands[k], whole, op,
              fmt::format("operand {} of {}, which has no sharding rule", k, op.def->name)));
     }
-    const std::vector<Array> results = tessera::bind(*op.def, on_this_mesh(op), local);
+    const std::vector<Array> results = bind_op(*op.def, on_this_mesh(op), local);
     for (size_t r = 0; r < results.size(); ++r)
       settle(op, r, results[r], DimAtoms(f_.types[op.results[r]].rank()));
   }
@@ -454,4 +454,4 @@ Partitioned partition(const Function& propagated, const Mesh& mesh) {
   return Partitioner(propagated, program).run();
 }
 
-}  // namespace tessera
+}  // namespace tessera::spmd

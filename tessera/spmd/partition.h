@@ -13,7 +13,7 @@
 #include "tessera/ir/op_def.h"
 #include "tessera/spmd/collective.h"
 
-namespace tessera {
+namespace tessera::spmd {
 
 struct Partitioned {
   Function function;
@@ -26,4 +26,4 @@ struct Partitioned {
 
 Partitioned partition(const Function& propagated, const Mesh& mesh);
 
-}  // namespace tessera
+}  // namespace tessera::spmd

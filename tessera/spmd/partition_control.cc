@@ -6,7 +6,7 @@
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/core/source_scope.h"
 
-namespace tessera {
+namespace tessera::spmd {
 namespace {
 
 DimAtoms with_rows(DimAtoms dims) {
@@ -32,7 +32,7 @@ FunctionRef share(Function f) { return std::make_shared<const Function>(std::mov
 std::vector<Array> bind_at(const Op& op, OpParams params, std::span<const Array> operands) {
   std::optional<SourceScope> scope;
   if (!op.source.empty()) scope.emplace(op.source);
-  return tessera::bind(*op.def, std::move(params), operands);
+  return bind_op(*op.def, std::move(params), operands);
 }
 
 // The region whose carries, `carries` inputs from `first` on, vary over what a trip makes them vary
@@ -103,4 +103,4 @@ void partition_control(const Op& op, const Function& f, ControlPartition& partit
     partition.settle(r, results[r], flow.is_stacked(r) ? with_rows(outputs[r]) : outputs[r]);
 }
 
-}  // namespace tessera
+}  // namespace tessera::spmd

@@ -7,7 +7,7 @@
 #include "tessera/ir/function.h"
 #include "tessera/sharding/atoms.h"
 
-namespace tessera {
+namespace tessera::spmd {
 
 // What the rules below ask of the partitioner of the function that holds the op.
 class ControlPartition {
@@ -27,4 +27,4 @@ class ControlPartition {
 
 void partition_control(const Op& op, const Function& f, ControlPartition& partition);
 
-}  // namespace tessera
+}  // namespace tessera::spmd

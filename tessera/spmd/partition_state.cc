@@ -8,7 +8,7 @@
 #include "tessera/spmd/refine_mesh.h"
 #include "tessera/spmd/reshard.h"
 
-namespace tessera {
+namespace tessera::spmd {
 namespace {
 
 // Whether the op gives elements of an operand to several elements of its result.
@@ -132,4 +132,4 @@ std::vector<TensorSharding> LocalValues::shardings(std::span<const ValueId> valu
   return out;
 }
 
-}  // namespace tessera
+}  // namespace tessera::spmd

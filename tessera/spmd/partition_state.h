@@ -15,7 +15,7 @@
 #include "tessera/spmd/partition.h"
 #include "tessera/spmd/reasons.h"
 
-namespace tessera {
+namespace tessera::spmd {
 
 // What a function and the regions inside it have in common.
 class PartitionedProgram {
@@ -73,4 +73,4 @@ struct LocalValues {
   std::vector<const Op*> makers;  // null for inputs
 };
 
-}  // namespace tessera
+}  // namespace tessera::spmd

@@ -6,7 +6,7 @@
 #include "tessera/ir/format.h"
 #include "tessera/spmd/reshard.h"
 
-namespace tessera {
+namespace tessera::spmd {
 namespace {
 
 using Kind = ReshardStep::Kind;
@@ -266,4 +266,4 @@ std::vector<ReshardStep> plan_reshard(const AtomMesh& mesh, const Shape& global,
   return plan;
 }
 
-}  // namespace tessera
+}  // namespace tessera::spmd

@@ -4,7 +4,7 @@
 #include "tessera/ops/collectives/collectives_groups.h"
 #include "tessera/spmd/cost.h"
 
-namespace tessera {
+namespace tessera::spmd {
 namespace {
 
 class Lister {
@@ -69,4 +69,4 @@ std::vector<Collective> list_collectives(Function& function, const Mesh& mesh,
   return lister.take();
 }
 
-}  // namespace tessera
+}  // namespace tessera::spmd

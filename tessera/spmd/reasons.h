@@ -8,7 +8,7 @@
 
 #include "tessera/spmd/partition.h"
 
-namespace tessera {
+namespace tessera::spmd {
 
 struct Reason {
   std::string op, source, text;
@@ -19,4 +19,4 @@ struct Reason {
 std::vector<Collective> list_collectives(Function& function, const Mesh& mesh,
                                          const std::vector<Reason>& reasons);
 
-}  // namespace tessera
+}  // namespace tessera::spmd

@@ -7,7 +7,7 @@
 #include "tessera/ops/control/manual_boundary.h"
 #include "tessera/sharding/atoms.h"
 
-namespace tessera {
+namespace tessera::spmd {
 namespace {
 
 using AxisCuts = std::vector<std::set<int64_t>>;  // of each axis: products of the major parts
@@ -64,4 +64,4 @@ Mesh refine_mesh(const Mesh& mesh, const Function& f) {
   return Mesh(DeviceMesh{sizes, mesh.devices()}, names);
 }
 
-}  // namespace tessera
+}  // namespace tessera::spmd

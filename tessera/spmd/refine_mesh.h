@@ -5,8 +5,8 @@
 
 #include "tessera/ir/function.h"
 
-namespace tessera {
+namespace tessera::spmd {
 
 Mesh refine_mesh(const Mesh& mesh, const Function& propagated);
 
-}  // namespace tessera
+}  // namespace tessera::spmd

@@ -11,7 +11,7 @@
 #include "tessera/ops/structural/pad.h"
 #include "tessera/ops/structural/slice.h"
 
-namespace tessera {
+namespace tessera::spmd {
 
 Shape local_shape(const AtomMesh& mesh, const Shape& global, const DimAtoms& dims) {
   Shape out = global;
@@ -21,7 +21,7 @@ Shape local_shape(const AtomMesh& mesh, const Shape& global, const DimAtoms& dim
 
 Array atom_index(const AtomMesh& mesh, const AtomList& atoms) {
   if (atoms.empty()) return Array(Literal::scalar<int32_t>(0));
-  return bind1(axis_index_op, AxisIndexParams{mesh.mesh(), mesh.axis_names(atoms)}, {});
+  return bind_op1(axis_index_op, AxisIndexParams{mesh.mesh(), mesh.axis_names(atoms)}, {});
 }
 
 namespace {
@@ -94,30 +94,30 @@ Array apply_reshard(const AtomMesh& mesh, const Shape& global, const std::vector
         x = apply_slice(mesh, step, after[step.dim], x);
         break;
       case ReshardStep::Kind::kAllGather:
-        x = bind1(all_gather_op,
-                  AllGatherParams{
-                      .mesh = mesh.mesh(), .axes = mesh.axis_names(step.atoms), .dim = step.dim},
-                  {x});
+        x = bind_op1(all_gather_op,
+                     AllGatherParams{
+                         .mesh = mesh.mesh(), .axes = mesh.axis_names(step.atoms), .dim = step.dim},
+                     {x});
         x = with_extent(x, step.dim, after[step.dim]);
         break;
       case ReshardStep::Kind::kAllToAll:
         x = with_extent(x, step.to_dim, after[step.to_dim] * mesh.size(step.atoms));
-        x = bind1(all_to_all_op,
-                  AllToAllParams{.mesh = mesh.mesh(),
-                                 .axes = mesh.axis_names(step.atoms),
-                                 .split_dim = step.to_dim,
-                                 .concat_dim = step.dim},
-                  {x});
+        x = bind_op1(all_to_all_op,
+                     AllToAllParams{.mesh = mesh.mesh(),
+                                    .axes = mesh.axis_names(step.atoms),
+                                    .split_dim = step.to_dim,
+                                    .concat_dim = step.dim},
+                     {x});
         x = with_extent(x, step.dim, after[step.dim]);
         break;
       case ReshardStep::Kind::kPermute: {
         const AtomList over = mesh.ordered(used_atoms(step.before) | used_atoms(step.after));
-        x = bind1(collective_permute_op,
-                  CollectivePermuteParams{
-                      .mesh = mesh.mesh(),
-                      .axes = mesh.axis_names(over),
-                      .pairs = permutation_pairs(mesh, over, step.before, step.after)},
-                  {x});
+        x = bind_op1(collective_permute_op,
+                     CollectivePermuteParams{
+                         .mesh = mesh.mesh(),
+                         .axes = mesh.axis_names(over),
+                         .pairs = permutation_pairs(mesh, over, step.before, step.after)},
+                     {x});
         break;
       }
     }
@@ -140,4 +140,4 @@ std::string to_string(const AtomMesh& mesh, const ReshardStep& step) {
   return {};
 }
 
-}  // namespace tessera
+}  // namespace tessera::spmd

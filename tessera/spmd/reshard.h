@@ -16,7 +16,7 @@
 #include "tessera/ir/array.h"
 #include "tessera/sharding/atoms.h"
 
-namespace tessera {
+namespace tessera::spmd {
 
 // What a step costs beside its bytes: about the latency of a link, so that fewer steps win between
 // equal plans.
@@ -47,4 +47,4 @@ Array atom_index(const AtomMesh& mesh, const AtomList& atoms);
 
 std::string to_string(const AtomMesh& mesh, const ReshardStep& step);
 
-}  // namespace tessera
+}  // namespace tessera::spmd

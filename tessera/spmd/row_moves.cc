@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tessera {
+namespace tessera::spmd {
 namespace {
 
 struct Parcel {
@@ -175,4 +175,4 @@ std::vector<RowRange> common_parts(const std::vector<RowMove>& moves, int64_t ta
   return out;
 }
 
-}  // namespace tessera
+}  // namespace tessera::spmd

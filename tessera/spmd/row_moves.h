@@ -10,7 +10,7 @@
 
 #include "tessera/base/shape.h"
 
-namespace tessera {
+namespace tessera::spmd {
 
 struct RowRange {
   int64_t low = 0, high = 0;
@@ -46,4 +46,4 @@ std::vector<RowMove> plan_row_moves(const std::vector<RowHolding>& held, int64_t
 // parcels lie at the same place: then they are only joined. In the order of `moves`; else empty.
 std::vector<RowRange> common_parts(const std::vector<RowMove>& moves, int64_t target_rows);
 
-}  // namespace tessera
+}  // namespace tessera::spmd

@@ -10,7 +10,7 @@
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/spmd/reshard.h"
 
-namespace tessera {
+namespace tessera::spmd {
 namespace {
 
 // What a fold of the combiner's kind ignores. argmin and argmax look at values that can never win.
@@ -67,4 +67,4 @@ void mask_padding(const AtomMesh& mesh, const Op& op, const Factors& f, const Fa
   }
 }
 
-}  // namespace tessera
+}  // namespace tessera::spmd

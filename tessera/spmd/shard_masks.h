@@ -7,7 +7,7 @@
 #include "tessera/ir/op_def.h"
 #include "tessera/spmd/assignment.h"
 
-namespace tessera {
+namespace tessera::spmd {
 
 // Whether padding along this op's reduction factors can be masked: it folds with a known kind, or
 // is a product of sums.
@@ -20,4 +20,4 @@ void mask_padding(const AtomMesh& mesh, const Op& op, const Factors& factors,
                   const FactorAssignment& assignment, const std::vector<Type>& operands,
                   std::vector<Array>& local);
 
-}  // namespace tessera
+}  // namespace tessera::spmd

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tessera {
+namespace tessera::spmd {
 namespace {
 
 bool cuts_windows(const Factors& factors, const FactorAssignment& a) {
@@ -87,4 +87,4 @@ std::optional<WindowChoice> choose_windows(const AtomMesh& mesh, const LocalValu
   return best;
 }
 
-}  // namespace tessera
+}  // namespace tessera::spmd

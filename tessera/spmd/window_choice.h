@@ -7,7 +7,7 @@
 #include "tessera/spmd/partition_state.h"
 #include "tessera/spmd/windows.h"
 
-namespace tessera {
+namespace tessera::spmd {
 
 struct WindowChoice {
   WindowPlan plan;
@@ -24,4 +24,4 @@ std::optional<WindowChoice> choose_windows(const AtomMesh& mesh, const LocalValu
                                            const FactorAssignment& other,
                                            const std::vector<TensorSharding>& results);
 
-}  // namespace tessera
+}  // namespace tessera::spmd

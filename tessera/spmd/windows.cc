@@ -18,7 +18,7 @@
 #include "tessera/ops/structural/slice.h"
 #include "tessera/spmd/reshard.h"
 
-namespace tessera {
+namespace tessera::spmd {
 namespace {
 
 // --- planning ---
@@ -361,10 +361,10 @@ Array keep_rows(const AtomMesh& mesh, const DimWindow& w, Array x) {
 // What the device gets in a move; of the rows that are where they are needed, all.
 Array parcel_of(const AtomMesh& mesh, const DimWindow& w, const RowMove& move, const Array& kept) {
   if (move.home) return kept;
-  return bind1(collective_permute_op,
-               CollectivePermuteParams{
-                   .mesh = mesh.mesh(), .axes = mesh.axis_names(w.atoms), .pairs = move.pairs},
-               {rows_from(kept, w.dim, device_number(mesh, w.atoms, move.send), move.rows)});
+  return bind_op1(collective_permute_op,
+                  CollectivePermuteParams{
+                      .mesh = mesh.mesh(), .axes = mesh.axis_names(w.atoms), .pairs = move.pairs},
+                  {rows_from(kept, w.dim, device_number(mesh, w.atoms, move.send), move.rows)});
 }
 
 // Parcels that lie alike on every device, joined.
@@ -498,4 +498,4 @@ Array apply_windows(const AtomMesh& mesh, const WindowPlan& plan, const Shape& l
   return out;
 }
 
-}  // namespace tessera
+}  // namespace tessera::spmd

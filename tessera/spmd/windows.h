@@ -16,7 +16,7 @@
 #include "tessera/spmd/assignment.h"
 #include "tessera/spmd/row_moves.h"
 
-namespace tessera {
+namespace tessera::spmd {
 
 // One dimension of one operand, and the part of it that the shards of the result are copied from.
 struct DimWindow {
@@ -75,4 +75,4 @@ ReduceKind window_combiner(DType dtype);
 Array apply_windows(const AtomMesh& mesh, const WindowPlan& plan, const Shape& local_result,
                     std::span<const Array> operands);
 
-}  // namespace tessera
+}  // namespace tessera::spmd

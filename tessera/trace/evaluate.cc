@@ -7,7 +7,7 @@
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/control/control.h"
 
-namespace tessera {
+namespace tessera::tracing {
 namespace {
 
 // Copies the block of `shape` between two row-major arrays: element `from_start` + i of `from` to
@@ -293,4 +293,4 @@ std::vector<DeviceLiterals> evaluate_spmd(const Function& function,
   return Evaluator(mesh).run(function, inputs);
 }
 
-}  // namespace tessera
+}  // namespace tessera::tracing

@@ -8,7 +8,7 @@
 #include "tessera/ir/function.h"
 #include "tessera/mesh/mesh.h"
 
-namespace tessera {
+namespace tessera::tracing {
 
 // A Function of global shapes. Manual computations in it are simulated on every device of their
 // mesh (which may be abstract).
@@ -23,4 +23,4 @@ std::vector<DeviceLiterals> evaluate_spmd(const Function& function,
                                           const std::vector<DeviceLiterals>& inputs,
                                           const Mesh& mesh);
 
-}  // namespace tessera
+}  // namespace tessera::tracing

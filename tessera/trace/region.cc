@@ -4,6 +4,8 @@
 
 namespace tessera::lax {
 
+using namespace tracing;
+
 std::vector<Array> reduce(std::span<const Array> operands, std::span<const Array> inits,
                           const FlatFn& computation, const Dims& dims) {
   std::vector<Type> scalars;

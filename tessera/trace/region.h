@@ -9,6 +9,6 @@ namespace tessera::lax {
 // scalars, elementwise, associative; one initial scalar an operand. UserError where the computation
 // uses arrays of outside.
 std::vector<Array> reduce(std::span<const Array> operands, std::span<const Array> inits,
-                          const FlatFn& computation, const Dims& dims);
+                          const ir::FlatFn& computation, const Dims& dims);
 
 }  // namespace tessera::lax

@@ -11,7 +11,7 @@
 #include "tessera/ops/control/control.h"
 #include "tessera/trace/trace.h"
 
-namespace tessera {
+namespace tessera::tracing {
 namespace {
 
 constexpr std::string_view kOp = "shard_map";
@@ -115,7 +115,7 @@ std::vector<Array> shard_map_flat(const FlatFn& body, const FlatShardMapOptions&
     params.in_specs.emplace_back();
   }
   const SourceScope source(kOp);
-  return tessera::bind(manual_computation_op, std::move(params), operands);
+  return bind_op(manual_computation_op, std::move(params), operands);
 }
 
-}  // namespace tessera
+}  // namespace tessera::tracing

@@ -11,7 +11,7 @@
 #include "tessera/ir/array.h"
 #include "tessera/mesh/mesh.h"
 
-namespace tessera {
+namespace tessera::tracing {
 
 struct FlatShardMapOptions {
   Mesh mesh;
@@ -35,4 +35,4 @@ struct FlatShardMapOptions {
 std::vector<Array> shard_map_flat(const FlatFn& body, const FlatShardMapOptions& options,
                                   std::span<const Array> args);
 
-}  // namespace tessera
+}  // namespace tessera::tracing

@@ -6,7 +6,7 @@
 
 #include "tessera/ops/core/constant.h"
 
-namespace tessera {
+namespace tessera::tracing {
 namespace {
 
 // A small host array as a constant: a splat where all elements are the same bits.
@@ -66,7 +66,7 @@ std::vector<Array> FunctionTrace::record(const OpDef& def, OpParams params,
                                          std::span<const Array> operands) {
   if (records_ == Records::kDependent &&
       std::none_of(operands.begin(), operands.end(), [&](const Array& x) { return owns(x); }))
-    return outside([&] { return tessera::bind(def, std::move(params), operands); });
+    return outside([&] { return bind_op(def, std::move(params), operands); });
   if (is_constant(def)) return {tracer(constant(std::move(params)))};
   ValueIds ids;
   std::vector<Type> types;
@@ -194,7 +194,7 @@ std::vector<Array> inline_function(const Function& function, std::span<const Arr
     for (ValueId v : op.operands) operands.push_back(values[v]);
     std::optional<SourceScope> source;
     if (!op.source.empty()) source.emplace(op.source);
-    std::vector<Array> results = tessera::bind(*op.def, op.params, operands);
+    std::vector<Array> results = bind_op(*op.def, op.params, operands);
     for (size_t r = 0; r < op.results.size(); ++r) values[op.results[r]] = std::move(results[r]);
   }
   std::vector<Array> out;
@@ -202,4 +202,4 @@ std::vector<Array> inline_function(const Function& function, std::span<const Arr
   return out;
 }
 
-}  // namespace tessera
+}  // namespace tessera::tracing

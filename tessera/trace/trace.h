@@ -24,7 +24,7 @@
 #include "tessera/ops/core/source_scope.h"
 #include "tessera/ops/core/tracer.h"
 
-namespace tessera {
+namespace tessera::tracing {
 
 // Records what is bound on this thread from its construction until finish() or its destruction.
 class FunctionTrace final : public Trace {
@@ -102,4 +102,4 @@ TracedFunction trace_function(const FlatFn& body, std::span<const Type> inputs,
 // are not of the input types.
 std::vector<Array> inline_function(const Function& function, std::span<const Array> args);
 
-}  // namespace tessera
+}  // namespace tessera::tracing

@@ -2,7 +2,7 @@
 
 #include "tessera/ops/core/source_scope.h"
 
-namespace tessera {
+namespace tessera::transforms {
 
 BatchResult batch_function(const Function& f, std::span<const Array> operands,
                            std::span<const int> dims) {
@@ -29,7 +29,7 @@ BatchResult batch_function(const Function& f, std::span<const Array> operands,
     }
     BatchResult result;
     if (!mapped && !names_batch_axis(op)) {
-      result.results = tessera::bind(*op.def, op.params, x);
+      result.results = bind_op(*op.def, op.params, x);
       result.dims.assign(result.results.size(), -1);
     } else {
       if (!op.def->batch)
@@ -55,4 +55,4 @@ BatchResult batch_function(const Function& f, std::span<const Array> operands,
   return out;
 }
 
-}  // namespace tessera
+}  // namespace tessera::transforms

@@ -4,7 +4,7 @@
 #include "tessera/ops/control/region_transforms.h"
 #include "tessera/ops/core/batch_axis.h"
 
-namespace tessera {
+namespace tessera::transforms {
 
 // Results of `function` on operands that are mapped at `dims` (-1: the same for every example), and
 // where the results are mapped. Under a BatchAxis::Scope; binds under the current trace. UserError
@@ -12,4 +12,4 @@ namespace tessera {
 BatchResult batch_function(const Function& function, std::span<const Array> operands,
                            std::span<const int> dims);
 
-}  // namespace tessera
+}  // namespace tessera::transforms

@@ -8,7 +8,7 @@
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/trace/trace.h"
 
-namespace tessera {
+namespace tessera::transforms {
 namespace {
 
 [[noreturn]] void no_derivative(const Op& op, const char* kind, const char* why) {
@@ -63,7 +63,7 @@ JvpResult jvp_function(const Function& f, std::span<const Array> primals,
     if (!op.source.empty()) source.emplace(op.source);
     const std::vector<Array> x = DualValues::pick(values.primals, op.operands);
     if (!values.any_tangent(op)) {
-      values.set(op, tessera::bind(*op.def, op.params, x), {});
+      values.set(op, bind_op(*op.def, op.params, x), {});
       continue;
     }
     if (!op.def->jvp) no_derivative(op, "forward derivative", op.def->jvp.why_absent);
@@ -106,7 +106,7 @@ LinearizedFunction linearize_function_with(const Function& f, std::span<const Ar
     if (!op.source.empty()) source.emplace(op.source);
     const std::vector<Array> x = DualValues::pick(values.primals, op.operands);
     if (!values.any_tangent(op)) {
-      values.set(op, linear.outside([&] { return tessera::bind(*op.def, op.params, x); }), {});
+      values.set(op, linear.outside([&] { return bind_op(*op.def, op.params, x); }), {});
       use_known(op);
       continue;
     }
@@ -145,8 +145,9 @@ Array cotangent_of(const Array& ct, const Type& like) {
   const AxisEnv& env = AxisEnv::current();
   Array out = ct;
   if (!summed.empty())
-    out = bind1(all_reduce_op, AllReduceParams{.mesh = env.mesh_of(summed), .axes = summed}, {out});
-  if (!cast.empty()) out = bind1(pcast_op, PcastParams{env.mesh_of(cast), cast}, {out});
+    out = bind_op1(all_reduce_op, AllReduceParams{.mesh = env.mesh_of(summed), .axes = summed},
+                   {out});
+  if (!cast.empty()) out = bind_op1(pcast_op, PcastParams{env.mesh_of(cast), cast}, {out});
   return out;
 }
 
@@ -204,8 +205,7 @@ std::vector<Array> transpose_function(const Function& f, const std::vector<bool>
       for (ValueId v : op.results) is_linear[v] = true;
       continue;
     }
-    std::vector<Array> results =
-        tessera::bind(*op.def, op.params, DualValues::pick(values, op.operands));
+    std::vector<Array> results = bind_op(*op.def, op.params, DualValues::pick(values, op.operands));
     for (size_t r = 0; r < results.size(); ++r) values[op.results[r]] = std::move(results[r]);
   }
   auto take = [&](ValueId v) { return cts[v].at(f.types[v]); };
@@ -243,4 +243,4 @@ std::vector<Array> transpose_function(const Function& f, const std::vector<bool>
   return result;
 }
 
-}  // namespace tessera
+}  // namespace tessera::transforms

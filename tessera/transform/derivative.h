@@ -8,7 +8,7 @@
 
 #include "tessera/ops/control/region_transforms.h"
 
-namespace tessera {
+namespace tessera::transforms {
 
 // Results of `function` at `primals` and their tangents. UserError for an op without a derivative.
 JvpResult jvp_function(const Function& function, std::span<const Array> primals,
@@ -34,4 +34,4 @@ std::vector<Array> transpose_function(const Function& function, const std::vecto
 // cast to varying over those that only the value varies over.
 Array cotangent_of(const Array& ct, const Type& like);
 
-}  // namespace tessera
+}  // namespace tessera::transforms

@@ -4,7 +4,7 @@
 #include "tessera/transform/batch.h"
 #include "tessera/transform/derivative.h"
 
-namespace tessera {
+namespace tessera::transforms {
 namespace {
 
 [[maybe_unused]] const bool installed =
@@ -18,4 +18,4 @@ namespace {
      true);
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::transforms

@@ -4,6 +4,9 @@
 #include "tests/compile/devices.h"
 
 namespace tessera {
+
+using namespace fusion;
+
 namespace {
 
 using testing::HasSubstr;

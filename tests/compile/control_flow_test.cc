@@ -8,6 +8,9 @@
 #include "tests/compile/devices.h"
 
 namespace tessera {
+
+using namespace ir;
+
 namespace {
 
 using testing::AllOf;

@@ -6,6 +6,9 @@
 #include "tests/compile/devices.h"
 
 namespace tessera {
+
+using namespace ir;
+
 namespace {
 
 using testing::ElementsAre;

@@ -5,6 +5,9 @@
 #include "tests/compile/devices.h"
 
 namespace tessera {
+
+using namespace runtime;
+
 namespace {
 
 using testing::HasSubstr;

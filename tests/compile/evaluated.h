@@ -10,6 +10,8 @@
 
 namespace tessera {
 
+using namespace tracing;
+
 using ArraysFn = std::function<std::vector<Array>(const std::vector<Array>&)>;
 
 // Numbers of both signs and a few equal ones, the same for a seed.

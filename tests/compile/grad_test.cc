@@ -7,6 +7,9 @@
 #include "tests/compile/devices.h"
 
 namespace tessera {
+
+using namespace ir;
+
 namespace {
 
 using testing::ElementsAre;

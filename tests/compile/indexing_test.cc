@@ -7,6 +7,9 @@
 #include "tests/compile/devices.h"
 
 namespace tessera {
+
+using namespace runtime;
+
 namespace {
 
 using testing::ElementsAre;

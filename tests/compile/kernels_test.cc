@@ -7,6 +7,9 @@
 #include "tests/compile/evaluated.h"
 
 namespace tessera {
+
+using namespace ir;
+
 namespace {
 
 class Extents : public DevicesTest {};
@@ -243,7 +246,7 @@ TEST_F(Extents, EveryOp) {
       arrays.push_back(Array(test_values(t.dtype, t.shape, static_cast<int64_t>(arrays.size()))));
     // Its result also as an operand of a kernel and under a sum.
     const ArraysFn f = [&](const std::vector<Array>& a) {
-      std::vector<Array> out = tessera::bind(def, params, a);
+      std::vector<Array> out = bind_op(def, params, a);
       if (is_floating(out[0].dtype())) {
         out.push_back(tanh(out[0]) + sum(out[0]));
         out.push_back(sum(out[0], {.axis = out[0].ndim() > 0 ? Axes(-1) : Axes(None)}));
@@ -268,9 +271,7 @@ TEST_F(Extents, EveryOpCutOverDevices) {
         spec[d] = "x";
         if (spec.size() > 1) spec[(d + 1) % spec.size()] = "y";
         arrays[k] = device_put(arrays[k], on24(PartitionSpec(spec)));
-        const ArraysFn f = [&](const std::vector<Array>& a) {
-          return tessera::bind(def, params, a);
-        };
+        const ArraysFn f = [&](const std::vector<Array>& a) { return bind_op(def, params, a); };
         EXPECT_EQ(check_evaluated(f, arrays), "")
             << label(def, types) << ", operand " << k << " cut in dimension " << d;
       }

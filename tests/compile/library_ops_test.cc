@@ -8,6 +8,9 @@
 #include "tests/compile/devices.h"
 
 namespace tessera {
+
+using namespace ops;
+
 namespace {
 
 class LibraryOps : public DevicesTest {};
@@ -61,7 +64,7 @@ TEST_F(LibraryOps, CompiledIsEvaluated) {
   for_each_sample([&](const OpDef& def, const OpParams& params, const std::vector<Literal>& x) {
     std::vector<Array> arrays;
     for (const Literal& l : x) arrays.push_back(Array(l));
-    const std::vector<Array> got = tessera::bind(def, params, arrays);
+    const std::vector<Array> got = bind_op(def, params, arrays);
     const std::vector<Literal> want = def.evaluate(x, params);
     ASSERT_EQ(got.size(), want.size());
     for (size_t r = 0; r < want.size(); ++r)
@@ -85,7 +88,7 @@ TEST_F(LibraryOps, ShardedIsEvaluated) {
         for (const Literal& l : x) arrays.push_back(Array(l));
         arrays[k] = device_put(arrays[k], on24(PartitionSpec(dims)));
         const std::vector<Array> got =
-            jit([&](const std::vector<Array>& a) { return tessera::bind(def, params, a); })(arrays);
+            jit([&](const std::vector<Array>& a) { return bind_op(def, params, a); })(arrays);
         for (size_t r = 0; r < want.size(); ++r) {
           SCOPED_TRACE(fmt::format("operand {} dimension {} result {}", k, d, r));
           expect_near(got[r].to_host(), want[r], 2 * tolerance_of(want[r].dtype()));

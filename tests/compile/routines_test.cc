@@ -6,6 +6,9 @@
 #include "tests/compile/devices.h"
 
 namespace tessera {
+
+using namespace runtime;
+
 namespace {
 
 class Routines : public DevicesTest {};

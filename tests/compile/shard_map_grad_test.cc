@@ -4,6 +4,9 @@
 #include "tests/compile/devices.h"
 
 namespace tessera {
+
+using namespace ir;
+
 namespace {
 
 using testing::Each;

@@ -10,6 +10,9 @@
 #include "tests/golden/sharding.h"
 
 namespace tessera {
+
+using namespace compile;
+
 namespace {
 
 const golden::Topic& topic() {

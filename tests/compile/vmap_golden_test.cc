@@ -10,6 +10,9 @@
 #include "tests/golden/golden.h"
 
 namespace tessera {
+
+using namespace tracing;
+
 namespace {
 
 using Collective = std::function<Array(const Array&, const AxisArg&)>;

@@ -103,7 +103,7 @@ TEST(FuseSpmd, PermutedShardsAreStoredOnceForDevicesThatHoldTheSame) {
   const auto axes = [&](const AxisNames& over, const std::vector<Dims>& pairs) {
     const Function f = trace_on(square, {varying(f32({6}), {"y"})}, [&](const Arrays& x) {
       return Arrays{
-          bind1(collective_permute_op, CollectivePermuteParams{square, over, pairs}, {x[0]})};
+          bind_op1(collective_permute_op, CollectivePermuteParams{square, over, pairs}, {x[0]})};
     });
     const Schedule s = check_on(square, f, {{1}});
     return s.slots[s.outputs[0]].axes;

@@ -33,6 +33,9 @@
 #include "tessera/sharding/propagate.h"
 
 namespace tessera {
+
+using namespace sharding;
+
 namespace {
 
 constexpr int64_t kMaxOps = 200, kMaxElements = 1 << 12, kMaxTrips = 4;

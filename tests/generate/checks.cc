@@ -12,6 +12,9 @@
 #include "tessera/trace/trace.h"
 
 namespace tessera::generate {
+
+using namespace fusion;
+
 namespace {
 
 constexpr int64_t kExamples = 3;

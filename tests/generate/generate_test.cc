@@ -12,6 +12,9 @@
 #include "run.h"
 
 namespace tessera::generate {
+
+using namespace fusion;
+
 namespace {
 
 using testing::HasSubstr;

@@ -7,6 +7,9 @@
 #include "tessera/ops/core/convert.h"
 
 namespace tessera::generate {
+
+using namespace ops;
+
 namespace {
 
 // Element-by-element access that any dtype allows.

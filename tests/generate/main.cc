@@ -25,6 +25,9 @@
 #include "reduce.h"
 
 namespace tessera::generate {
+
+using namespace fusion;
+
 namespace {
 
 constexpr uint32_t kSeedsOfAWorker = 200;

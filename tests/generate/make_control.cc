@@ -5,6 +5,9 @@
 #include "maker.h"
 
 namespace tessera::generate {
+
+using namespace fusion;
+
 namespace {
 
 bool is_anything(const ValueType&) { return true; }

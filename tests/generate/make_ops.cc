@@ -5,6 +5,9 @@
 #include "maker.h"
 
 namespace tessera::generate {
+
+using namespace ops;
+
 namespace {
 
 struct Unary {

@@ -10,6 +10,8 @@
 
 namespace tessera::generate {
 
+using namespace runtime;
+
 class Maker {
  public:
   explicit Maker(uint32_t seed) : engine_(seed) { c_.seed = seed; }

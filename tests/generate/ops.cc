@@ -3,6 +3,9 @@
 #include <unordered_map>
 
 namespace tessera::generate {
+
+using namespace ops;
+
 namespace {
 
 struct Operands {

@@ -6,6 +6,8 @@
 
 namespace tessera::generate {
 
+using namespace ops;
+
 // How an op joins the lanes of a manual axis or of a vmap's; all others work lane by lane.
 enum class Collective : uint8_t {
   kNone,

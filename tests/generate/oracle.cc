@@ -7,6 +7,9 @@
 #include "tessera/trace/trace.h"
 
 namespace tessera::generate {
+
+using namespace runtime;
+
 namespace {
 
 constexpr int64_t kMostTrips = 64;

@@ -11,6 +11,8 @@
 
 namespace tessera::generate {
 
+using namespace runtime;
+
 class Oracle {
  public:
   explicit Oracle(const Case& c) : case_(c), values_(c.next_id) {}

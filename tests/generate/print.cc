@@ -10,6 +10,9 @@
 #include "oracle.h"
 
 namespace tessera::generate {
+
+using namespace runtime;
+
 namespace {
 
 std::string braced(const Dims& dims) { return fmt::format("{{{}}}", fmt::join(dims, ", ")); }

@@ -8,6 +8,9 @@
 #include "tessera/trace/trace.h"
 
 namespace tessera::generate {
+
+using namespace runtime;
+
 namespace {
 
 const char* const kUndefined = "(undefined)";  // varies over it what no node has made

@@ -17,6 +17,8 @@
 
 namespace tessera::generate {
 
+using namespace runtime;
+
 using Arrays = std::vector<Array>;
 using Literals = std::vector<Literal>;
 

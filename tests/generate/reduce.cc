@@ -6,6 +6,9 @@
 #include "ops.h"
 
 namespace tessera::generate {
+
+using namespace runtime;
+
 namespace {
 
 // An edit changes a case, or says that it does not apply. Whether what comes out is a program,

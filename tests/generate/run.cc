@@ -5,6 +5,9 @@
 #include "oracle.h"
 
 namespace tessera::generate {
+
+using namespace runtime;
+
 namespace {
 
 class Runner {

@@ -5,6 +5,7 @@
 #include <iostream>
 
 using namespace tessera;
+using namespace tessera::ir;
 
 struct Params {
   Array w;

@@ -28,6 +28,9 @@
 #include "tessera/optim/optim.h"
 
 namespace tessera {
+
+using namespace ir;
+
 namespace {
 
 namespace fs = std::filesystem;

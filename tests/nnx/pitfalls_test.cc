@@ -8,6 +8,9 @@
 #include "tessera/tessera.h"
 
 namespace tessera {
+
+using namespace ir;
+
 namespace {
 
 using tessera::testing::error_of;

@@ -21,6 +21,9 @@
 #include "tessera/ops/core/op.h"
 
 namespace tessera {
+
+using namespace ops;
+
 namespace {
 
 using namespace tessera::testing;
@@ -139,7 +142,7 @@ TEST(Complex, FunctionsOfZerosInfinitiesAndNan) {
   }
   const auto all = [&](const Arrays& x) {
     Arrays out;
-    for (const OpDef* op : ops) out.push_back(bind1(*op, NoParams{}, {x[0]}));
+    for (const OpDef* op : ops) out.push_back(bind_op1(*op, NoParams{}, {x[0]}));
     return out;
   };
   for (const DType dtype : {complex64, complex128}) {

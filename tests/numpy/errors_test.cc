@@ -24,6 +24,9 @@
 #include "tessera/numpy/sorting.h"
 
 namespace tessera {
+
+using namespace ops;
+
 namespace {
 
 using ::testing::HasSubstr;

@@ -20,6 +20,9 @@
 #include "tessera/ops/core/convert.h"
 
 namespace tessera {
+
+using namespace ops;
+
 namespace {
 
 using tessera::testing::Arrays;

@@ -13,6 +13,9 @@
 #include "tessera/numpy/reduce.h"
 
 namespace tessera {
+
+using namespace tracing;
+
 namespace {
 
 std::vector<int> ints(const Array& x) { return to_vector<int>(x); }

@@ -11,6 +11,9 @@
 #include "tessera/ops/control/control.h"
 
 namespace tessera {
+
+using namespace tracing;
+
 namespace {
 
 using ::testing::HasSubstr;

@@ -9,6 +9,9 @@
 #include "tessera/numpy/operators.h"
 
 namespace tessera {
+
+using namespace tracing;
+
 namespace {
 
 std::string printed(const Array& x) {

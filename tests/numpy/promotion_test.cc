@@ -17,6 +17,9 @@
 #include "tessera/trace/trace.h"
 
 namespace tessera {
+
+using namespace tracing;
+
 namespace {
 
 using ::testing::HasSubstr;

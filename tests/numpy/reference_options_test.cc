@@ -5,6 +5,9 @@
 #include "reference.h"
 
 namespace tessera {
+
+using namespace ops;
+
 namespace {
 
 using namespace tessera::testing;

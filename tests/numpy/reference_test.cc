@@ -8,6 +8,9 @@
 #include "tessera/numpy/attention.h"
 
 namespace tessera {
+
+using namespace ops;
+
 namespace {
 
 using namespace tessera::testing;

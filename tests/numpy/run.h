@@ -14,6 +14,8 @@
 
 namespace tessera::testing {
 
+using namespace tracing;
+
 using Arrays = std::vector<Array>;
 using ArraysFn = std::function<Arrays(const Arrays&)>;
 

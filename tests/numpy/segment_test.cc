@@ -18,6 +18,9 @@
 #include "tessera/ops/control/control.h"
 
 namespace tessera {
+
+using namespace ops;
+
 namespace {
 
 using golden::Json;

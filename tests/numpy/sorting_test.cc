@@ -12,6 +12,9 @@
 #include "tessera/ops/structural/sort.h"
 
 namespace tessera {
+
+using namespace ops;
+
 namespace {
 
 using namespace tessera::testing;

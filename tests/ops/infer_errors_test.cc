@@ -30,10 +30,10 @@ TEST_F(InferErrors, GatherOfEmptyWindows) {
                        .slice_sizes = {0, 3}};
   const std::vector<Array> two{zeros(float32, {5, 3}), zeros(int32, {2, 1})},
       none{zeros(float32, {5, 3}), zeros(int32, {0, 1})};
-  EXPECT_USER_ERROR(tessera::bind(gather_op, p, two),
+  EXPECT_USER_ERROR(bind_op(gather_op, p, two),
                     "[gather] expected a slice size of 1 in collapsed dimension 0 of a result with "
                     "elements, got 0 for float32[5,3]; take no windows");
-  EXPECT_EQ(tessera::bind(gather_op, p, none)[0].shape(), (Shape{0, 3}));
+  EXPECT_EQ(bind_op(gather_op, p, none)[0].shape(), (Shape{0, 3}));
 }
 
 TEST_F(InferErrors, Elementwise) {
@@ -51,7 +51,7 @@ TEST_F(InferErrors, Elementwise) {
                     "[add] expected operands of one shape (C1), got float32[3] and float32[2,3]");
   EXPECT_USER_ERROR(lax::mul(f3, f), "expected operands of one shape (C1)");
   const std::vector<Array> one{f3};
-  EXPECT_USER_ERROR(tessera::bind(add_op, NoParams{}, one), "[add] expected 2 operands, got 1");
+  EXPECT_USER_ERROR(bind_op(add_op, NoParams{}, one), "[add] expected 2 operands, got 1");
   EXPECT_USER_ERROR(lax::integer_pow(i3, -1),
                     "[integer_pow] expected an exponent >= 0 for int32[3], got -1");
   EXPECT_USER_ERROR(lax::nextafter(i3, i3), "[next_after] expected a floating-point array");
@@ -118,7 +118,7 @@ TEST_F(InferErrors, ComplexAndConvert) {
                     "[bitcast_convert] expected complex both or neither (C2)");
   EXPECT_USER_ERROR(lax::bitcast_convert_type(f3, bool_),
                     "[bitcast_convert] expected bool both or neither (C2)");
-  EXPECT_USER_ERROR(bind1(bitcast_convert_op, BitcastParams{int64}, {f3}),
+  EXPECT_USER_ERROR(bind_op1(bitcast_convert_op, BitcastParams{int64}, {f3}),
                     "[bitcast_convert] expected a dtype as wide");
   EXPECT_USER_ERROR(lax::bitcast_convert_type(f3, float64),
                     "[bitcast_convert] expected a last dimension of 2 to make float64 (C1)");
@@ -127,7 +127,7 @@ TEST_F(InferErrors, ComplexAndConvert) {
 
 TEST_F(InferErrors, ConstantAndIota) {
   EXPECT_USER_ERROR(
-      bind1(constant_op, ConstantParams{Literal(float32, {2}), {3}}, {}),
+      bind_op1(constant_op, ConstantParams{Literal(float32, {2}), {3}}, {}),
       "[constant] expected a scalar or a value of shape (3,) (C1), got one of shape (2,)");
   EXPECT_USER_ERROR(lax::full({2}, Literal(float32, {2})),
                     "[full] expected a fill value of one element, got shape (2,)");
@@ -193,7 +193,7 @@ TEST_F(InferErrors, Slices) {
                     "expected integer scalars as start indices, got int32[3]");
   EXPECT_USER_ERROR(lax::dynamic_slice(f23, floats, {1, 1}),
                     "expected integer scalars as start indices, got float32[]");
-  EXPECT_USER_ERROR(tessera::bind(dynamic_slice_op, DynamicSliceParams{}, none),
+  EXPECT_USER_ERROR(bind_op(dynamic_slice_op, DynamicSliceParams{}, none),
                     "expected an operand and its start indices");
   EXPECT_USER_ERROR(lax::dynamic_update_slice(f23, i3, two),
                     "[dynamic_update_slice] expected an update of the operand's dtype (C2)");
@@ -203,7 +203,7 @@ TEST_F(InferErrors, Slices) {
   EXPECT_USER_ERROR(lax::dynamic_update_slice(f23, f23, mixed), "(C5)");
   EXPECT_USER_ERROR(lax::dynamic_update_slice(f23, zeros(float32, {3, 1}), two),
                     "[dynamic_update_slice] expected an update within the operand (C6)");
-  EXPECT_USER_ERROR(tessera::bind(dynamic_update_slice_op, NoParams{}, one),
+  EXPECT_USER_ERROR(bind_op(dynamic_update_slice_op, NoParams{}, one),
                     "expected an operand, an update and start indices, got 1 operands");
 }
 

@@ -67,7 +67,7 @@ TEST_F(ReduceWindow, RefusesDerivativesItDoesNotHave) {
   const auto jvp = [&](ReduceKind kind, const Array& t, const Array& t_init) {
     const Windows w = Windows::of_size({2});
     const std::vector<Array> x{f3, f}, tangents{t, t_init};
-    return internal::jvp_reduce_window(
+    return jvp_reduce_window(
         x, tangents, {w.size, w.strides, w.base_dilation, w.window_dilation, w.low, w.high, kind});
   };
   EXPECT_USER_ERROR(jvp(ReduceKind::kSum, f3, f),
@@ -103,8 +103,8 @@ Folds cumulate(ReduceKind kind, const Literal& x, int64_t dim, bool reverse,
   Literal out(x.dtype(), x.shape());
   const void* in[] = {operands[0].raw(), operands[1].raw()};
   void* to[] = {out.mutable_raw()};
-  internal::reduce_window_call(OpParams(params), types, {})(in, to);
-  return {out, internal::evaluate_reduce_window(operands, params)[0]};
+  reduce_window_call(OpParams(params), types, {})(in, to);
+  return {out, evaluate_reduce_window(operands, params)[0]};
 }
 
 // Every way the work is cut: lines side by side, strips of columns, blocks of few long lines, with
@@ -141,7 +141,7 @@ TEST_F(ReduceWindow, CumulativeFoldsAreThoseOfTheirWindows) {
       const ReduceWindowParams params{w.size, w.strides, w.base_dilation, w.window_dilation, w.low,
                                       w.high, kind};
       const std::vector<Literal> operands{x, reduce_identity(kind, float64)};
-      const Literal expected = internal::evaluate_reduce_window(operands, params)[0];
+      const Literal expected = evaluate_reduce_window(operands, params)[0];
       const Folds folds = cumulate(kind, x, 1, reverse);
       for (const Literal& got : {folds.called, folds.evaluated})
         for (int64_t i = 0; i < x.elements(); ++i)
@@ -193,7 +193,7 @@ TEST_F(ReduceWindow, LongMovingSumsNeedNoTable) {
   const ReduceWindowParams params{w.size, w.strides, w.base_dilation, w.window_dilation,
                                   w.low,  w.high,    ReduceKind::kSum};
   const std::vector<Literal> operands{x, reduce_identity(ReduceKind::kSum, int32)};
-  const Literal out = internal::evaluate_reduce_window(operands, params)[0];
+  const Literal out = evaluate_reduce_window(operands, params)[0];
   ASSERT_EQ(out.shape(), Shape({3}));
   for (int i = 0; i < 3; ++i) EXPECT_EQ(out.data<int32_t>()[i], 1 << 19);
 }
@@ -208,12 +208,11 @@ TEST_F(ReduceWindow, TangentsOfRunningExtremaAtTies) {
     const std::vector<Array> x{host_array(ones),
                                host_array(reduce_identity(ReduceKind::kMax, float32))},
         tangent{host_array(t), {}};
-    const Literal out =
-        internal::jvp_reduce_window(x, tangent,
-                                    {w.size, w.strides, w.base_dilation, w.window_dilation, w.low,
-                                     w.high, ReduceKind::kMax})
-            .tangents[0]
-            .to_host();
+    const Literal out = jvp_reduce_window(x, tangent,
+                                          {w.size, w.strides, w.base_dilation, w.window_dilation,
+                                           w.low, w.high, ReduceKind::kMax})
+                            .tangents[0]
+                            .to_host();
     return std::vector<float>(out.data<float>(), out.data<float>() + 5);
   };
   EXPECT_THAT(tangents(false), testing::ElementsAre(1, 5.5f, 52.75f, 277.75f, 5138.875f));

@@ -365,7 +365,7 @@ TEST_F(FactorTest, ShardsAlongPassFactorsAreIndependent) {
           context.local_results.push_back(results[r].with_shape(expected.back().shape()));
         }
         const std::vector<Array> got = def.localize ? def.localize(local, sample.params, context)
-                                                    : tessera::bind(def, sample.params, local);
+                                                    : bind_op(def, sample.params, local);
         ASSERT_EQ(got.size(), expected.size());
         for (size_t r = 0; r < got.size(); ++r)
           EXPECT_LE(largest_error(got[r].to_host(), expected[r]), 4 * epsilon(expected[r].dtype()))

@@ -12,7 +12,7 @@ class SelectAndScatter : public HostTest {
   static SelectAndScatterParams plain() { return {{2}, {2}, {0}, {0}}; }
   static Array apply(const Array& x, const Array& source, const Array& init,
                      const SelectAndScatterParams& p = plain()) {
-    return bind1(select_and_scatter_op, p, {x, source, init});
+    return bind_op1(select_and_scatter_op, p, {x, source, init});
   }
   const Array x = zeros(float32, {4}), source = zeros(float32, {2}), init = zeros(float32, {});
 };
@@ -20,7 +20,7 @@ class SelectAndScatter : public HostTest {
 TEST_F(SelectAndScatter, RefusesOperandsThatDoNotFit) {
   EXPECT_EQ(apply(x, source, init).shape(), Shape({4}));
   const std::vector<Array> two{x, source};
-  EXPECT_USER_ERROR(tessera::bind(select_and_scatter_op, plain(), two),
+  EXPECT_USER_ERROR(bind_op(select_and_scatter_op, plain(), two),
                     "[select_and_scatter] expected 3 operands, got 2");
   EXPECT_USER_ERROR(apply(x, zeros(int32, {2}), init),
                     "expected a source and an initial scalar of dtype float32 (C3), got int32[2] "

@@ -27,7 +27,7 @@ Function merged(const FlatFn& body, const std::vector<Type>& types) {
   return merge_equal_ops(trace_function(body, types).function);
 }
 Array apply(const FlatFn& body, const Array& x) {
-  return bind1(call_op, CallParams{loops::region(body, {x.type()})}, {x});
+  return bind_op1(call_op, CallParams{loops::region(body, {x.type()})}, {x});
 }
 
 TEST(MergeEqualOps, TheFirstOfEqualOpsIsLeft) {

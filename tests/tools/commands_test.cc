@@ -14,6 +14,9 @@
 #include "tessera/ir/parser.h"
 
 namespace tessera::tools {
+
+using namespace compile;
+
 namespace {
 
 using ::testing::AllOf;

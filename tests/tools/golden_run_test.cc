@@ -12,6 +12,9 @@
 #include "tests/golden/golden.h"
 
 namespace tessera {
+
+using namespace compile;
+
 namespace {
 
 // |got - want| <= tolerance * (1 + |want|); NaN equals NaN.

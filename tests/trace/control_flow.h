@@ -35,25 +35,25 @@ inline Arrays scan(int64_t length, const Arrays& consts, const Arrays& carry, co
   std::vector<Type> types = types_of(joined(joined(consts, carry), xs));
   for (size_t k = consts.size() + carry.size(); k < types.size(); ++k)
     types[k].shape.erase(types[k].shape.begin());
-  return tessera::bind(scan_op,
-                       ScanParams{.body = region(body, types),
-                                  .length = length,
-                                  .num_consts = static_cast<int64_t>(consts.size()),
-                                  .num_carry = static_cast<int64_t>(carry.size()),
-                                  .reverse = reverse},
-                       joined(joined(consts, carry), xs));
+  return bind_op(scan_op,
+                 ScanParams{.body = region(body, types),
+                            .length = length,
+                            .num_consts = static_cast<int64_t>(consts.size()),
+                            .num_carry = static_cast<int64_t>(carry.size()),
+                            .reverse = reverse},
+                 joined(joined(consts, carry), xs));
 }
 
 inline Arrays while_loop(const Arrays& carry, const FlatFn& cond, const FlatFn& body) {
   const std::vector<Type> types = types_of(carry);
-  return tessera::bind(while_op, WhileParams{region(cond, types), region(body, types)}, carry);
+  return bind_op(while_op, WhileParams{region(cond, types), region(body, types)}, carry);
 }
 
 inline Arrays branch(const Array& index, const Arrays& operands,
                      const std::vector<FlatFn>& branches) {
   CaseParams params;
   for (const FlatFn& f : branches) params.branches.push_back(region(f, types_of(operands)));
-  return tessera::bind(case_op, params, joined({index}, operands));
+  return bind_op(case_op, params, joined({index}, operands));
 }
 
 }  // namespace tessera::testing_control

@@ -33,8 +33,8 @@ TEST(Evaluate, CallsRunTheirCallee) {
                                                            .function);
   const Function f = trace_function(
                          [&](const Arrays& x) {
-                           const Arrays once = tessera::bind(call_op, CallParams{twice}, x);
-                           return tessera::bind(call_op, CallParams{twice}, Arrays{once[0]});
+                           const Arrays once = bind_op(call_op, CallParams{twice}, x);
+                           return bind_op(call_op, CallParams{twice}, Arrays{once[0]});
                          },
                          std::vector{t})
                          .function;
@@ -55,7 +55,7 @@ TEST(Evaluate, CallsInsideManualComputations) {
                       trace_function([](const Arrays& v) { return Arrays{lax::pmean(v[0], "x")}; },
                                      std::vector{x[0].type()})
                           .function);
-                  return tessera::bind(call_op, CallParams{mean}, x);
+                  return bind_op(call_op, CallParams{mean}, x);
                 },
                 {.mesh = mesh,
                  .in_specs = {P("x")},

@@ -428,7 +428,7 @@ TEST(CollectiveRules, TransposeIsTheAdjoint) {
                   .shape = c.shape,
                   .varying = c.def == &pcast_op ? AxisNames{"y"} : AxisNames{"x", "y"}};
     const Function forward =
-        trace_function([&](const Arrays& a) { return tessera::bind(*c.def, c.params, a); },
+        trace_function([&](const Arrays& a) { return bind_op(*c.def, c.params, a); },
                        std::vector{in})
             .function;
     const Type out = forward.type(forward.outputs[0]);
@@ -496,7 +496,7 @@ TEST(CollectiveRules, BatchIsTheLoop) {
                                    std::vector{in})
                                    .function;
       const Function single =
-          trace_function([&](const Arrays& a) { return tessera::bind(*c.def, c.params, a); },
+          trace_function([&](const Arrays& a) { return bind_op(*c.def, c.params, a); },
                          std::vector{one})
               .function;
       const DeviceLiterals x = random_on_devices(in, rng),

@@ -121,7 +121,7 @@ TEST(Trace, InnerTraceCapturesOuterTracers) {
   Arrays operands{x};
   operands.insert(operands.end(), inner.captures.begin(), inner.captures.end());
   const Arrays result =
-      tessera::bind(call_op, CallParams{std::make_shared<Function>(inner.function)}, operands);
+      bind_op(call_op, CallParams{std::make_shared<Function>(inner.function)}, operands);
   const Function f = outer.finish(result);
   EXPECT_EQ(f.ops.back().def, &call_op);
   EXPECT_EQ(evaluate(f, std::vector{vector({0, 0, 0})})[0], vector({0, 0, 0}));

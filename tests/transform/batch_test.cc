@@ -115,8 +115,9 @@ const OpDef& silent_batch_op =
 
 TEST(Batch, Errors) {
   const auto error = [](const OpDef& op, int dim) {
-    const Function f = traced(
-        [&](const Arrays& x) { return Arrays{bind1(op, NoParams{}, {x[0]})}; }, {{float32, {3}}});
+    const Function f =
+        traced([&](const Arrays& x) { return Arrays{bind_op1(op, NoParams{}, {x[0]})}; },
+               {{float32, {3}}});
     std::vector<int> out_dims;
     return error_of([&] { batched(f, {dim}, out_dims); });
   };

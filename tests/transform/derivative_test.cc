@@ -292,7 +292,7 @@ TEST(Derivative, Errors) {
     return traced(
         [&](const Arrays& x) {
           const SourceScope source("softmax");
-          return Arrays{bind1(op, NoParams{}, {x[0]})};
+          return Arrays{bind_op1(op, NoParams{}, {x[0]})};
         },
         {kVector});
   };

@@ -13,6 +13,9 @@
 #include "tessera/ops/structural/reshape.h"
 
 namespace tessera::lax {
+
+using namespace ops;
+
 namespace {
 
 std::vector<Dims> as_dims(const AxisGroups& groups) {
@@ -34,15 +37,15 @@ Array varying(const Array& x, const AxisArg& axis, const Mesh& mesh) {
   const AxisNames& have = x.type().varying;
   for (const std::string& name : axis.axes())
     if (std::find(have.begin(), have.end(), name) == have.end()) missing.push_back(name);
-  return missing.empty() ? x : bind1(pcast_op, PcastParams{mesh, missing}, {x});
+  return missing.empty() ? x : bind_op1(pcast_op, PcastParams{mesh, missing}, {x});
 }
 
 Array all_reduce(const char* name, ReduceKind kind, const Array& x, const AxisArg& axis,
                  const AxisGroups& groups) {
   const SourceScope source(name);
   const Mesh& mesh = bound_mesh(name, axis);
-  return bind1(all_reduce_op, AllReduceParams{mesh, axis.axes(), as_dims(groups), kind},
-               {varying(x, axis, mesh)});
+  return bind_op1(all_reduce_op, AllReduceParams{mesh, axis.axes(), as_dims(groups), kind},
+                  {varying(x, axis, mesh)});
 }
 
 int64_t ranks(const Mesh& mesh, const AxisArg& axis, const AxisGroups& groups) {
@@ -105,9 +108,10 @@ Array all_gather(const Array& x, const AxisArg& axis, const AllGatherOptions& op
   const int64_t dim =
       normalize_axis("all_gather", options.axis, x.ndim() + (options.tiled ? 0 : 1));
   const Array y = options.tiled ? x : with_dim(x, dim);
-  return bind1(all_gather_op,
-               AllGatherParams{mesh, axis.axes(), as_dims(options.groups), dim, options.invariant},
-               {varying(y, axis, mesh)});
+  return bind_op1(
+      all_gather_op,
+      AllGatherParams{mesh, axis.axes(), as_dims(options.groups), dim, options.invariant},
+      {varying(y, axis, mesh)});
 }
 
 Array psum_scatter(const Array& x, const AxisArg& axis, const PsumScatterOptions& options) {
@@ -116,10 +120,10 @@ Array psum_scatter(const Array& x, const AxisArg& axis, const PsumScatterOptions
   const int64_t dim = normalize_axis("psum_scatter", options.scatter_dimension, x.ndim());
   if (!options.tiled)
     check_as_long_as_axis("psum_scatter", x, dim, ranks(mesh, axis, options.groups), axis);
-  const Array y =
-      bind1(reduce_scatter_op,
-            ReduceScatterParams{mesh, axis.axes(), as_dims(options.groups), ReduceKind::kSum, dim},
-            {varying(x.dtype() == bool_ ? convert_element_type(x, int32) : x, axis, mesh)});
+  const Array y = bind_op1(
+      reduce_scatter_op,
+      ReduceScatterParams{mesh, axis.axes(), as_dims(options.groups), ReduceKind::kSum, dim},
+      {varying(x.dtype() == bool_ ? convert_element_type(x, int32) : x, axis, mesh)});
   return options.tiled ? y : without_dim(y, dim);
 }
 
@@ -129,8 +133,8 @@ Array ppermute(const Array& x, const AxisArg& axis,
   const Mesh& mesh = bound_mesh("ppermute", axis);
   std::vector<Dims> pairs;
   for (const auto& [from, to] : permutation) pairs.push_back({from, to});
-  return bind1(collective_permute_op, CollectivePermuteParams{mesh, axis.axes(), pairs},
-               {varying(x, axis, mesh)});
+  return bind_op1(collective_permute_op, CollectivePermuteParams{mesh, axis.axes(), pairs},
+                  {varying(x, axis, mesh)});
 }
 
 Array pshuffle(const Array& x, const AxisArg& axis, const std::vector<int>& permutation) {
@@ -155,9 +159,9 @@ Array all_to_all(const Array& x, const AxisArg& axis, int64_t split_axis, int64_
   int64_t split = normalize_axis("all_to_all", split_axis, x.ndim()),
           concat = normalize_axis("all_to_all", concat_axis, x.ndim());
   auto exchange = [&](const Array& y) {
-    return bind1(all_to_all_op,
-                 AllToAllParams{mesh, axis.axes(), as_dims(options.groups), split, concat},
-                 {varying(y, axis, mesh)});
+    return bind_op1(all_to_all_op,
+                    AllToAllParams{mesh, axis.axes(), as_dims(options.groups), split, concat},
+                    {varying(y, axis, mesh)});
   };
   if (options.tiled) return exchange(x);
   // The split dimension disappears, and concat_axis counts the dimensions without it: a new one is
@@ -181,8 +185,8 @@ Array pswapaxes(const Array& x, const AxisArg& axis, int64_t dim, const AxisGrou
 Array pbroadcast(const Array& x, const AxisArg& axis, int root) {
   const SourceScope source("pbroadcast");
   const Mesh& mesh = bound_mesh("pbroadcast", axis);
-  return bind1(collective_broadcast_op, CollectiveBroadcastParams{mesh, axis.axes(), {}, root},
-               {varying(x, axis, mesh)});
+  return bind_op1(collective_broadcast_op, CollectiveBroadcastParams{mesh, axis.axes(), {}, root},
+                  {varying(x, axis, mesh)});
 }
 
 Array ragged_all_to_all(const Array& operand, const Array& output, const Array& input_offsets,
@@ -190,15 +194,15 @@ Array ragged_all_to_all(const Array& operand, const Array& output, const Array& 
                         const Array& recv_sizes, const AxisArg& axis, const AxisGroups& groups) {
   const SourceScope source("ragged_all_to_all");
   const Mesh& mesh = bound_mesh("ragged_all_to_all", axis);
-  return bind1(ragged_all_to_all_op, RaggedAllToAllParams{mesh, axis.axes(), as_dims(groups)},
-               {varying(operand, axis, mesh), varying(output, axis, mesh),
-                varying(input_offsets, axis, mesh), varying(send_sizes, axis, mesh),
-                varying(output_offsets, axis, mesh), varying(recv_sizes, axis, mesh)});
+  return bind_op1(ragged_all_to_all_op, RaggedAllToAllParams{mesh, axis.axes(), as_dims(groups)},
+                  {varying(operand, axis, mesh), varying(output, axis, mesh),
+                   varying(input_offsets, axis, mesh), varying(send_sizes, axis, mesh),
+                   varying(output_offsets, axis, mesh), varying(recv_sizes, axis, mesh)});
 }
 
 Array axis_index(const AxisArg& axis) {
   const Mesh& mesh = bound_mesh("axis_index", axis);
-  return bind1(axis_index_op, AxisIndexParams{mesh, axis.axes()}, {});
+  return bind_op1(axis_index_op, AxisIndexParams{mesh, axis.axes()}, {});
 }
 
 int64_t axis_size(const AxisArg& axis) {

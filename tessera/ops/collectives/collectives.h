@@ -14,7 +14,7 @@
 #include "tessera/ir/array.h"
 #include "tessera/ir/reduce_kind.h"
 
-namespace tessera {
+namespace tessera::ops {
 
 // The fields that all have:
 //   mesh    whose axes are named
@@ -95,6 +95,10 @@ extern const OpDef& ragged_all_to_all_op;
 extern const OpDef& axis_index_op;
 extern const OpDef& pcast_op;
 
+}  // namespace tessera::ops
+
+namespace tessera {
+
 // One axis name, or several, major first.
 class AxisArg {
  public:
@@ -129,7 +133,9 @@ struct AllToAllOptions {
   AxisGroups groups = {};
 };
 
-namespace lax {
+}  // namespace tessera
+
+namespace tessera::lax {
 
 // Of every element, over all devices along `axis`. Each is a UserError where the axis is not bound
 // by a shard_map around the call. psum of bool counts (int32); pmean of integers is float. With
@@ -162,5 +168,4 @@ int64_t axis_size(const AxisArg& axis);
 Array pcast(const Array& x, const AxisArg& axis, std::string_view to);
 Array pcast_varying(const Array& x, const AxisArg& axis);
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

@@ -12,7 +12,7 @@
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
 
-namespace tessera::internal {
+namespace tessera::ops {
 namespace {
 
 std::vector<std::string> other_axes(const std::vector<std::string>& axes) {
@@ -87,7 +87,7 @@ BatchResult batched_over_axis(const Array& x, int dim, const AllReduceParams& p)
   rest.axes = other_axes(p.axes);
   if (!rest.axes.empty()) {
     rest.mesh = AxisEnv::current().mesh_of(rest.axes);
-    out = bind1(all_reduce_op, rest, {out});
+    out = bind_op1(all_reduce_op, rest, {out});
   }
   return {{out}, {-1}};
 }
@@ -133,13 +133,13 @@ BatchResult batched_over_axis(const Array& x, int dim, const CollectiveBroadcast
 BatchResult batched_over_axis(const Array& x, int dim, const PcastParams& p) {
   const std::vector<std::string> rest = other_axes(p.axes);
   if (rest.empty()) return {{x}, {dim}};
-  return {{bind1(pcast_op, PcastParams{AxisEnv::current().mesh_of(rest), rest}, {x})}, {dim}};
+  return {{bind_op1(pcast_op, PcastParams{AxisEnv::current().mesh_of(rest), rest}, {x})}, {dim}};
 }
 
 // The axes major first: rank = rank along each, as digits.
 BatchResult batch_axis_index(std::span<const Array>, std::span<const int>,
                              const AxisIndexParams& p) {
-  if (!over_batch_axis(p.axes)) return {{bind1(axis_index_op, p, {})}, {-1}};
+  if (!over_batch_axis(p.axes)) return {{bind_op1(axis_index_op, p, {})}, {-1}};
   const int64_t n = BatchAxis::current().size;
   Array rank = lax::full({n}, 0, int32);
   for (const std::string& axis : p.axes) {
@@ -147,8 +147,8 @@ BatchResult batch_axis_index(std::span<const Array>, std::span<const int>,
     const Array digit =
         mapped ? lax::iota(int32, {n})
                : lax::broadcast_in_dim(
-                     bind1(axis_index_op,
-                           AxisIndexParams{AxisEnv::current().mesh_of({axis}), {axis}}, {}),
+                     bind_op1(axis_index_op,
+                              AxisIndexParams{AxisEnv::current().mesh_of({axis}), {axis}}, {}),
                      {n}, {});
     const double size = static_cast<double>(p.mesh.axis_size(axis));
     rank = lax::add(lax::mul(rank, lax::full_like(rank, size)), digit);
@@ -156,4 +156,4 @@ BatchResult batch_axis_index(std::span<const Array>, std::span<const int>,
   return {{rank}, {0}};
 }
 
-}  // namespace tessera::internal
+}  // namespace tessera::ops

@@ -4,7 +4,7 @@
 
 #include "tessera/ops/collectives/collectives_rules.h"
 
-namespace tessera::internal {
+namespace tessera::ops {
 
 Factors changed_dims_factors(const Type& operand, const Type& result,
                              std::initializer_list<int64_t> changed) {
@@ -37,4 +37,4 @@ Factors ragged_factors(std::span<const Type> operands, std::span<const Type> res
   return out;
 }
 
-}  // namespace tessera::internal
+}  // namespace tessera::ops

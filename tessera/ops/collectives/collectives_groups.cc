@@ -6,7 +6,7 @@
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/collectives/collectives.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 // Where a whole or partial axis stands: (coordinate / minor) % size is the position along it.
@@ -167,4 +167,4 @@ int64_t collective_bytes_per_device(const CollectiveInfo& info, const Type& oper
   __builtin_unreachable();
 }
 
-}  // namespace tessera
+}  // namespace tessera::ops

@@ -8,7 +8,7 @@
 #include "tessera/ir/lowering.h"
 #include "tessera/mesh/mesh.h"
 
-namespace tessera {
+namespace tessera::ops {
 
 // "x" or "x:(1)2" as AxisRef prints; UserError otherwise.
 AxisRef parse_axis_ref(std::string_view text);
@@ -48,4 +48,4 @@ OpParams with_axes(const Op& op, const Mesh& mesh, const std::vector<std::string
 // over n ranks), rounded up.
 int64_t collective_bytes_per_device(const CollectiveInfo& info, const Type& operand);
 
-}  // namespace tessera
+}  // namespace tessera::ops

@@ -13,7 +13,7 @@
 #include "tessera/ops/reductions/reduce_internal.h"
 #include "tessera/ops/text/formats.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 using DeviceLiterals = std::vector<Literal>;
@@ -300,7 +300,7 @@ Literal reduce_group(const DeviceLiterals& x, const std::vector<int64_t>& group,
   for (int64_t device : group) rows.push_back(x[device].reshaped(stacked));
   std::vector<const Literal*> parts;
   for (const Literal& row : rows) parts.push_back(&row);
-  return internal::fold(kind, concatenate(parts, 0), neutral_element(kind, x[0].dtype()), {0});
+  return fold(kind, concatenate(parts, 0), neutral_element(kind, x[0].dtype()), {0});
 }
 
 using Evaluated = std::vector<DeviceLiterals>;
@@ -416,11 +416,11 @@ Factors same_shape_factors(std::span<const Type> operands, std::span<const Type>
 }
 template <class P>
 Factors dim_factors(std::span<const Type> operands, std::span<const Type> results, const P& p) {
-  return internal::changed_dims_factors(operands[0], results[0], {p.dim});
+  return changed_dims_factors(operands[0], results[0], {p.dim});
 }
 Factors all_to_all_factors(std::span<const Type> operands, std::span<const Type> results,
                            const AllToAllParams& p) {
-  return internal::changed_dims_factors(operands[0], results[0], {p.split_dim, p.concat_dim});
+  return changed_dims_factors(operands[0], results[0], {p.split_dim, p.concat_dim});
 }
 template <class P>
 double no_flops(std::span<const Type>, std::span<const Type>, const P&) {
@@ -442,10 +442,10 @@ const OpDef& all_reduce_op = define<AllReduceParams>({
     .factors = same_shape_factors<AllReduceParams>,
     .lower = CollectiveLowering{CollectiveKind::kAllReduce},
     .flops = reduction_flops<AllReduceParams>,
-    .jvp = {internal::jvp_collective<AllReduceParams>},
-    .transpose = {internal::transpose_collective<AllReduceParams>},
-    .batch = {internal::batch_collective<AllReduceParams>},
-    .samples = internal::all_reduce_samples,
+    .jvp = {jvp_collective<AllReduceParams>},
+    .transpose = {transpose_collective<AllReduceParams>},
+    .batch = {batch_collective<AllReduceParams>},
+    .samples = all_reduce_samples,
 });
 
 const OpDef& all_gather_op = define<AllGatherParams>({
@@ -457,10 +457,10 @@ const OpDef& all_gather_op = define<AllGatherParams>({
     .factors = dim_factors<AllGatherParams>,
     .lower = CollectiveLowering{CollectiveKind::kAllGather},
     .flops = no_flops<AllGatherParams>,
-    .jvp = {internal::jvp_collective<AllGatherParams>},
-    .transpose = {internal::transpose_collective<AllGatherParams>},
-    .batch = {internal::batch_collective<AllGatherParams>},
-    .samples = internal::all_gather_samples,
+    .jvp = {jvp_collective<AllGatherParams>},
+    .transpose = {transpose_collective<AllGatherParams>},
+    .batch = {batch_collective<AllGatherParams>},
+    .samples = all_gather_samples,
 });
 
 const OpDef& reduce_scatter_op = define<ReduceScatterParams>({
@@ -472,10 +472,10 @@ const OpDef& reduce_scatter_op = define<ReduceScatterParams>({
     .factors = dim_factors<ReduceScatterParams>,
     .lower = CollectiveLowering{CollectiveKind::kReduceScatter},
     .flops = reduction_flops<ReduceScatterParams>,
-    .jvp = {internal::jvp_collective<ReduceScatterParams>},
-    .transpose = {internal::transpose_collective<ReduceScatterParams>},
-    .batch = {internal::batch_collective<ReduceScatterParams>},
-    .samples = internal::reduce_scatter_samples,
+    .jvp = {jvp_collective<ReduceScatterParams>},
+    .transpose = {transpose_collective<ReduceScatterParams>},
+    .batch = {batch_collective<ReduceScatterParams>},
+    .samples = reduce_scatter_samples,
 });
 
 const OpDef& all_to_all_op = define<AllToAllParams>({
@@ -487,10 +487,10 @@ const OpDef& all_to_all_op = define<AllToAllParams>({
     .factors = all_to_all_factors,
     .lower = CollectiveLowering{CollectiveKind::kAllToAll},
     .flops = no_flops<AllToAllParams>,
-    .jvp = {internal::jvp_collective<AllToAllParams>},
-    .transpose = {internal::transpose_collective<AllToAllParams>},
-    .batch = {internal::batch_collective<AllToAllParams>},
-    .samples = internal::all_to_all_samples,
+    .jvp = {jvp_collective<AllToAllParams>},
+    .transpose = {transpose_collective<AllToAllParams>},
+    .batch = {batch_collective<AllToAllParams>},
+    .samples = all_to_all_samples,
 });
 
 const OpDef& collective_permute_op = define<CollectivePermuteParams>({
@@ -502,10 +502,10 @@ const OpDef& collective_permute_op = define<CollectivePermuteParams>({
     .factors = same_shape_factors<CollectivePermuteParams>,
     .lower = CollectiveLowering{CollectiveKind::kPermute},
     .flops = no_flops<CollectivePermuteParams>,
-    .jvp = {internal::jvp_collective<CollectivePermuteParams>},
-    .transpose = {internal::transpose_collective<CollectivePermuteParams>},
-    .batch = {internal::batch_collective<CollectivePermuteParams>},
-    .samples = internal::permute_samples,
+    .jvp = {jvp_collective<CollectivePermuteParams>},
+    .transpose = {transpose_collective<CollectivePermuteParams>},
+    .batch = {batch_collective<CollectivePermuteParams>},
+    .samples = permute_samples,
 });
 
 const OpDef& collective_broadcast_op = define<CollectiveBroadcastParams>({
@@ -517,10 +517,10 @@ const OpDef& collective_broadcast_op = define<CollectiveBroadcastParams>({
     .factors = same_shape_factors<CollectiveBroadcastParams>,
     .lower = CollectiveLowering{CollectiveKind::kBroadcast},
     .flops = no_flops<CollectiveBroadcastParams>,
-    .jvp = {internal::jvp_collective<CollectiveBroadcastParams>},
-    .transpose = {internal::transpose_collective<CollectiveBroadcastParams>},
-    .batch = {internal::batch_collective<CollectiveBroadcastParams>},
-    .samples = internal::broadcast_samples,
+    .jvp = {jvp_collective<CollectiveBroadcastParams>},
+    .transpose = {transpose_collective<CollectiveBroadcastParams>},
+    .batch = {batch_collective<CollectiveBroadcastParams>},
+    .samples = broadcast_samples,
 });
 
 const OpDef& ragged_all_to_all_op = define<RaggedAllToAllParams>({
@@ -529,13 +529,13 @@ const OpDef& ragged_all_to_all_op = define<RaggedAllToAllParams>({
     .attributes = {"mesh", "axes", "groups"},
     .infer = infer_ragged,
     .evaluate_spmd = evaluate_ragged,
-    .factors = internal::ragged_factors,
+    .factors = ragged_factors,
     .lower = CollectiveLowering{CollectiveKind::kRaggedAllToAll},
     .flops = no_flops<RaggedAllToAllParams>,
     .jvp = absent("its offsets and sizes say at run time what moves where"),
     .transpose = absent("its offsets and sizes say at run time what moves where"),
     .batch = absent("the rows that it moves are its first dimension"),
-    .samples = internal::ragged_samples,
+    .samples = ragged_samples,
 });
 
 const OpDef& axis_index_op = define<AxisIndexParams>({
@@ -547,11 +547,11 @@ const OpDef& axis_index_op = define<AxisIndexParams>({
     .lower = CollectiveLowering{CollectiveKind::kAxisIndex},
     .flops = no_flops<AxisIndexParams>,
     .jvp = {[](std::span<const Array>, std::span<const Array>, const AxisIndexParams& p) {
-      return JvpResult{{bind1(axis_index_op, p, {})}, {Array()}};
+      return JvpResult{{bind_op1(axis_index_op, p, {})}, {Array()}};
     }},
     .transpose = absent("the op has no operands"),
-    .batch = {internal::batch_axis_index},
-    .samples = internal::axis_index_samples,
+    .batch = {batch_axis_index},
+    .samples = axis_index_samples,
 });
 
 const OpDef& pcast_op = define<PcastParams>({
@@ -564,10 +564,10 @@ const OpDef& pcast_op = define<PcastParams>({
     .factors = same_shape_factors<PcastParams>,
     .lower = CollectiveLowering{CollectiveKind::kCast},
     .flops = no_flops<PcastParams>,
-    .jvp = {internal::jvp_collective<PcastParams>},
-    .transpose = {internal::transpose_collective<PcastParams>},
-    .batch = {internal::batch_collective<PcastParams>},
-    .samples = internal::pcast_samples,
+    .jvp = {jvp_collective<PcastParams>},
+    .transpose = {transpose_collective<PcastParams>},
+    .batch = {batch_collective<PcastParams>},
+    .samples = pcast_samples,
 });
 
-}  // namespace tessera
+}  // namespace tessera::ops

@@ -9,7 +9,7 @@
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
 
-namespace tessera::internal {
+namespace tessera::ops {
 namespace {
 
 void expect_sum(const char* op, ReduceKind kind) {
@@ -27,7 +27,7 @@ Array varying(const Array& x, const Mesh& mesh, const std::vector<std::string>& 
   const AxisNames& have = x.type().varying;
   for (const std::string& axis : axes)
     if (std::find(have.begin(), have.end(), axis) == have.end()) missing.push_back(axis);
-  return missing.empty() ? x : bind1(pcast_op, PcastParams{mesh, missing}, {x});
+  return missing.empty() ? x : bind_op1(pcast_op, PcastParams{mesh, missing}, {x});
 }
 
 }  // namespace
@@ -37,43 +37,43 @@ void expect_linear(const ReduceScatterParams& p) { expect_sum("reduce_scatter", 
 
 Array transposed(const Array& ct, const AllReduceParams& p) {
   const Array all = varying(ct, p.mesh, p.axes);
-  return p.groups.empty() ? all : bind1(all_reduce_op, p, {all});
+  return p.groups.empty() ? all : bind_op1(all_reduce_op, p, {all});
 }
 
 Array transposed(const Array& ct, const AllGatherParams& p) {
   if (!p.invariant)
-    return bind1(reduce_scatter_op,
-                 ReduceScatterParams{p.mesh, p.axes, p.groups, ReduceKind::kSum, p.dim},
-                 {varying(ct, p.mesh, p.axes)});
+    return bind_op1(reduce_scatter_op,
+                    ReduceScatterParams{p.mesh, p.axes, p.groups, ReduceKind::kSum, p.dim},
+                    {varying(ct, p.mesh, p.axes)});
   // Every device has the whole cotangent: it takes its part.
   const int64_t size = ct.shape()[p.dim] / axes_size(p.mesh, p.axes);
-  const Array start = lax::mul(bind1(axis_index_op, AxisIndexParams{p.mesh, p.axes}, {}),
+  const Array start = lax::mul(bind_op1(axis_index_op, AxisIndexParams{p.mesh, p.axes}, {}),
                                Array(Literal::scalar(static_cast<int32_t>(size))));
   return lax::dynamic_slice_in_dim(ct, start, size, p.dim);
 }
 
 Array transposed(const Array& ct, const ReduceScatterParams& p) {
-  return bind1(all_gather_op, AllGatherParams{p.mesh, p.axes, p.groups, p.dim},
-               {varying(ct, p.mesh, p.axes)});
+  return bind_op1(all_gather_op, AllGatherParams{p.mesh, p.axes, p.groups, p.dim},
+                  {varying(ct, p.mesh, p.axes)});
 }
 
 Array transposed(const Array& ct, const AllToAllParams& p) {
   AllToAllParams q = p;
   std::swap(q.split_dim, q.concat_dim);
-  return bind1(all_to_all_op, q, {varying(ct, p.mesh, p.axes)});
+  return bind_op1(all_to_all_op, q, {varying(ct, p.mesh, p.axes)});
 }
 
 Array transposed(const Array& ct, const CollectivePermuteParams& p) {
   CollectivePermuteParams q = p;
   for (Dims& pair : q.pairs) std::swap(pair[0], pair[1]);
-  return bind1(collective_permute_op, q, {varying(ct, p.mesh, p.axes)});
+  return bind_op1(collective_permute_op, q, {varying(ct, p.mesh, p.axes)});
 }
 
 Array transposed(const Array& ct, const CollectiveBroadcastParams& p) {
   const Array sum =
-      bind1(all_reduce_op, AllReduceParams{p.mesh, p.axes, p.groups, ReduceKind::kSum},
-            {varying(ct, p.mesh, p.axes)});
-  const Array rank = bind1(axis_index_op, AxisIndexParams{p.mesh, p.axes}, {});
+      bind_op1(all_reduce_op, AllReduceParams{p.mesh, p.axes, p.groups, ReduceKind::kSum},
+               {varying(ct, p.mesh, p.axes)});
+  const Array rank = bind_op1(axis_index_op, AxisIndexParams{p.mesh, p.axes}, {});
   Array is_root;
   for (const Dims& group :
        p.groups.empty() ? std::vector<Dims>{iota_dims(axes_size(p.mesh, p.axes))} : p.groups) {
@@ -85,10 +85,10 @@ Array transposed(const Array& ct, const CollectiveBroadcastParams& p) {
 
 Array transposed(const Array& ct, const PcastParams& p) {
   if (p.axes.empty()) return ct;
-  return bind1(all_reduce_op, AllReduceParams{p.mesh, p.axes, {}, ReduceKind::kSum},
-               {varying(ct, p.mesh, p.axes)});
+  return bind_op1(all_reduce_op, AllReduceParams{p.mesh, p.axes, {}, ReduceKind::kSum},
+                  {varying(ct, p.mesh, p.axes)});
 }
 
 Array front(const Array& x, int dim) { return lax::move_to_front(x, dim); }
 
-}  // namespace tessera::internal
+}  // namespace tessera::ops

@@ -10,7 +10,7 @@
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/collectives/collectives.h"
 
-namespace tessera::internal {
+namespace tessera::ops {
 
 inline const OpDef& op_of(const AllReduceParams&) { return all_reduce_op; }
 inline const OpDef& op_of(const AllGatherParams&) { return all_gather_op; }
@@ -28,10 +28,10 @@ void expect_linear(const P&) {}
 
 template <class P>
 JvpResult jvp_collective(std::span<const Array> x, std::span<const Array> t, const P& p) {
-  JvpResult out{{bind1(op_of(p), p, {x[0]})}, {Array()}};
+  JvpResult out{{bind_op1(op_of(p), p, {x[0]})}, {Array()}};
   if (!t[0].defined()) return out;
   expect_linear(p);
-  out.tangents[0] = bind1(op_of(p), p, {t[0]});
+  out.tangents[0] = bind_op1(op_of(p), p, {t[0]});
   return out;
 }
 
@@ -74,9 +74,9 @@ BatchResult batch_collective(std::span<const Array> x, std::span<const int> dims
     P q = p;
     if constexpr (requires { p.dim; }) ++q.dim;
     if constexpr (requires { p.split_dim; }) ++q.split_dim, ++q.concat_dim;
-    return {{bind1(op_of(p), q, {front(x[0], dims[0])})}, {0}};
+    return {{bind_op1(op_of(p), q, {front(x[0], dims[0])})}, {0}};
   } else {
-    return {{bind1(op_of(p), p, {x[0]})}, {dims[0]}};
+    return {{bind_op1(op_of(p), p, {x[0]})}, {dims[0]}};
   }
 }
 
@@ -96,4 +96,4 @@ std::vector<Sample> ragged_samples();
 std::vector<Sample> axis_index_samples();
 std::vector<Sample> pcast_samples();
 
-}  // namespace tessera::internal
+}  // namespace tessera::ops

@@ -2,7 +2,7 @@
 // and of tensors without dimensions or elements.
 #include "tessera/ops/collectives/collectives_rules.h"
 
-namespace tessera::internal {
+namespace tessera::ops {
 namespace {
 
 const Mesh& mesh() {
@@ -133,4 +133,4 @@ std::vector<Sample> pcast_samples() {
            .params = PcastParams{mesh(), {"x"}}}};
 }
 
-}  // namespace tessera::internal
+}  // namespace tessera::ops

@@ -12,7 +12,7 @@
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/text/formats.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 std::vector<Type> infer_constraint(std::span<const Type> operands,
@@ -109,13 +109,13 @@ Factors constraint_factors(std::span<const Type> operands, std::span<const Type>
 // Tangents and cotangents lie as the value does.
 JvpResult jvp_constraint(std::span<const Array> x, std::span<const Array> t,
                          const ShardingConstraintParams& p) {
-  return {{bind1(sharding_constraint_op, p, {x[0]})},
-          {t[0].defined() ? bind1(sharding_constraint_op, p, {t[0]}) : Array()}};
+  return {{bind_op1(sharding_constraint_op, p, {x[0]})},
+          {t[0].defined() ? bind_op1(sharding_constraint_op, p, {t[0]}) : Array()}};
 }
 std::vector<Array> transpose_constraint(std::span<const Array> ct, std::span<const Array>,
                                         const std::vector<bool>&,
                                         const ShardingConstraintParams& p) {
-  return {ct[0].defined() ? bind1(sharding_constraint_op, p, {ct[0]}) : Array()};
+  return {ct[0].defined() ? bind_op1(sharding_constraint_op, p, {ct[0]}) : Array()};
 }
 // The mapped dimension is cut by vmap's spmd axes, else as propagation finds. Mesh axes that one
 // example's dimension cannot be divided by were meant for the dimension of examples: BatchAxis says
@@ -158,7 +158,7 @@ BatchResult batch_constraint(std::span<const Array> x, std::span<const int> dims
   entries.insert(entries.begin() + dims[0], mapped);
   const NamedSharding batched(mesh,
                               PartitionSpec(std::move(entries), p.sharding.spec().replicated()));
-  return {{bind1(sharding_constraint_op, ShardingConstraintParams{batched}, {x[0]})}, {dims[0]}};
+  return {{bind_op1(sharding_constraint_op, ShardingConstraintParams{batched}, {x[0]})}, {dims[0]}};
 }
 
 std::vector<Sample> constraint_samples() {
@@ -247,11 +247,14 @@ Type manual_global_type(const Type& local, const Mesh& mesh, const PartitionSpec
   return global;
 }
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
+
+using namespace ops;
 
 Array sharding_constraint(const Array& x, const NamedSharding& sharding) {
-  return bind1(sharding_constraint_op, ShardingConstraintParams{sharding}, {x});
+  return bind_op1(sharding_constraint_op, ShardingConstraintParams{sharding}, {x});
 }
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

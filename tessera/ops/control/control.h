@@ -8,7 +8,7 @@
 
 #include "tessera/ir/array.h"
 
-namespace tessera {
+namespace tessera::ops {
 
 // The identity; propagation may not change the sharding of its result where the spec is closed.
 struct ShardingConstraintParams {
@@ -44,11 +44,12 @@ Type manual_local_type(const Type& global, const Mesh& mesh, const PartitionSpec
 Type manual_global_type(const Type& local, const Mesh& mesh, const PartitionSpec& spec,
                         const AxisNames& manual_axes);
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
 
 // x laid out as `sharding` says, from here on. UserError where the spec is longer than x has
 // dimensions.
 Array sharding_constraint(const Array& x, const NamedSharding& sharding);
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

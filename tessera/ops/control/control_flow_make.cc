@@ -6,7 +6,7 @@
 #include "tessera/ops/control/control_flow_rules.h"
 #include "tessera/ops/core/constant.h"
 
-namespace tessera::control_flow {
+namespace tessera::ops::control_flow {
 namespace {
 
 // Adds what `results` vary over to `carry`; whether that changed anything.
@@ -57,7 +57,7 @@ Array cast_varying(const Array& x, const AxisNames& axes) {
   const AxisNames missing = axis_difference(axes, x.type().varying);
   return missing.empty()
              ? x
-             : bind1(pcast_op, PcastParams{AxisEnv::current().mesh_of(missing), missing}, {x});
+             : bind_op1(pcast_op, PcastParams{AxisEnv::current().mesh_of(missing), missing}, {x});
 }
 
 Array zero_of(const Type& type) {
@@ -74,14 +74,13 @@ std::vector<Array> make_scan(const ScanSpec& spec, const FlatFn& body) {
     operands.push_back(cast_varying(spec.carry[k], carry[k].varying));
   operands.insert(operands.end(), spec.xs.begin(), spec.xs.end());
   const auto num_consts = static_cast<int64_t>(traced.captures.size() + spec.consts.size());
-  return tessera::bind(
-      scan_op,
-      ScanParams{.body = shared(captures_first(traced.function, traced.captures.size())),
-                 .length = spec.length,
-                 .num_consts = num_consts,
-                 .num_carry = static_cast<int64_t>(carry.size()),
-                 .reverse = spec.reverse},
-      operands);
+  return bind_op(scan_op,
+                 ScanParams{.body = shared(captures_first(traced.function, traced.captures.size())),
+                            .length = spec.length,
+                            .num_consts = num_consts,
+                            .num_carry = static_cast<int64_t>(carry.size()),
+                            .reverse = spec.reverse},
+                 operands);
 }
 
 std::vector<Array> make_while(std::vector<Array> carry, const FlatFn& cond, const FlatFn& body) {
@@ -110,8 +109,8 @@ std::vector<Array> make_while(std::vector<Array> carry, const FlatFn& cond, cons
       check.inputs.push_back(check_captures[k - n - traced.captures.size()]);
     }
   }
-  std::vector<Array> results = tessera::bind(
-      while_op, WhileParams{shared(std::move(check)), shared(std::move(whole))}, carry);
+  std::vector<Array> results =
+      bind_op(while_op, WhileParams{shared(std::move(check)), shared(std::move(whole))}, carry);
   results.resize(n);
   return results;
 }
@@ -145,7 +144,7 @@ std::vector<Array> make_case(const Array& index, const std::vector<FlatFn>& bran
     first += own.size();
     params.branches.push_back(shared(std::move(f)));
   }
-  return tessera::bind(case_op, std::move(params), all);
+  return bind_op(case_op, std::move(params), all);
 }
 
-}  // namespace tessera::control_flow
+}  // namespace tessera::ops::control_flow

@@ -5,7 +5,7 @@
 #include "tessera/ops/control/control_samples.h"
 #include "tessera/ops/text/formats.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 // Checks that `function` takes operands of these types; `what` is "body" or so.
@@ -244,4 +244,4 @@ const OpDef& case_op = define<CaseParams>({
     .samples = control_samples::case_samples,
 });
 
-}  // namespace tessera
+}  // namespace tessera::ops

@@ -8,7 +8,7 @@
 #include "tessera/ir/function.h"
 #include "tessera/ops/core/op.h"
 
-namespace tessera {
+namespace tessera::ops {
 
 // Results: the carry for which `cond` is false. cond: carry... -> bool[]; body: carry... ->
 // carry...
@@ -37,4 +37,4 @@ struct CaseParams {
 };
 extern const OpDef& case_op;
 
-}  // namespace tessera
+}  // namespace tessera::ops

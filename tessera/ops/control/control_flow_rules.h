@@ -5,7 +5,7 @@
 #include "tessera/ops/control/control_flow_ops.h"
 #include "tessera/ops/control/region_transforms.h"
 
-namespace tessera::control_flow {
+namespace tessera::ops::control_flow {
 
 // A scan whose body is a callable: (consts..., carry..., slices...) -> (carry..., y...). It may be
 // called several times, and may capture. Results: the last carry..., every y stacked.
@@ -55,4 +55,4 @@ std::vector<Array> transpose_case(std::span<const Array> cotangents,
 BatchResult batch_case(std::span<const Array> operands, std::span<const int> dims,
                        const CaseParams& p);
 
-}  // namespace tessera::control_flow
+}  // namespace tessera::ops::control_flow

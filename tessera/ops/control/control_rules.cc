@@ -10,7 +10,7 @@
 #include "tessera/ops/core/tracer.h"
 #include "tessera/ops/structural/reshape.h"
 
-namespace tessera::control_rules {
+namespace tessera::ops::control_rules {
 namespace {
 
 using SharedLinear = std::shared_ptr<const LinearizedFunction>;
@@ -63,7 +63,7 @@ struct ManualBuilder {
       params.in_specs.emplace_back();
     }
     params.body = std::make_shared<const Function>(remove_dead_ops(traced.function));
-    return tessera::bind(manual_computation_op, std::move(params), operands);
+    return bind_op(manual_computation_op, std::move(params), operands);
   }
 };
 
@@ -276,4 +276,4 @@ BatchResult batch_manual(std::span<const Array> operands, std::span<const int> d
   return out;
 }
 
-}  // namespace tessera::control_rules
+}  // namespace tessera::ops::control_rules

@@ -5,7 +5,7 @@
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/control/control.h"
 
-namespace tessera::control_rules {
+namespace tessera::ops::control_rules {
 
 // A function's derivative where it is called.
 LinearizeResult linearize_inline(const Function& function, std::span<const Array> primals,
@@ -37,4 +37,4 @@ std::vector<Array> transpose_manual(std::span<const Array> cotangents,
 BatchResult batch_manual(std::span<const Array> operands, std::span<const int> dims,
                          const ManualComputationParams& p);
 
-}  // namespace tessera::control_rules
+}  // namespace tessera::ops::control_rules

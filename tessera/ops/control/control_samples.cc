@@ -8,7 +8,7 @@
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/elementwise.h"
 
-namespace tessera::control_samples {
+namespace tessera::ops::control_samples {
 namespace {
 
 // A region on the way: inputs, then ops, then outputs.
@@ -189,4 +189,4 @@ std::vector<Sample> checkpoint_samples() {
            .params = CheckpointParams{elementwise(cos_op, empty), Saveable::kNames, {"kept"}}}};
 }
 
-}  // namespace tessera::control_samples
+}  // namespace tessera::ops::control_samples

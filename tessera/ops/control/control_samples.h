@@ -5,7 +5,7 @@
 
 #include "tessera/ops/core/op.h"
 
-namespace tessera::control_samples {
+namespace tessera::ops::control_samples {
 
 std::vector<Sample> while_samples();
 std::vector<Sample> scan_samples();
@@ -18,4 +18,4 @@ std::vector<Sample> custom_jvp_samples();
 std::vector<Sample> custom_vjp_samples();
 std::vector<Sample> checkpoint_samples();
 
-}  // namespace tessera::control_samples
+}  // namespace tessera::ops::control_samples

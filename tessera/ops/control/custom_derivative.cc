@@ -15,7 +15,7 @@
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 using control_flow::zero_of;
@@ -159,10 +159,10 @@ BatchResult batch_custom_jvp(std::span<const Array> operands, std::span<const in
   twice.insert(twice.end(), mapped.begin(), mapped.end());
   primal = widened(std::move(primal), mapped);
   BatchResult out{.dims = primal.dims(0, n)};
-  out.results = tessera::bind(custom_jvp_call_op,
-                              CustomJvpParams{shared(std::move(primal.function)),
-                                              shared(widened(std::move(jvp), twice).function)},
-                              operands);
+  out.results = bind_op(custom_jvp_call_op,
+                        CustomJvpParams{shared(std::move(primal.function)),
+                                        shared(widened(std::move(jvp), twice).function)},
+                        operands);
   return out;
 }
 
@@ -188,7 +188,7 @@ LinearizeResult linearize_custom_vjp(std::span<const Array> primals,
             std::vector<Array> operands = residuals;
             operands.insert(operands.end(), out.begin(), out.end());
             for (int64_t k : linear.args) operands.push_back(tangents[static_cast<size_t>(k)]);
-            std::vector<Array> t = tessera::bind(custom_linear_op, linear, operands);
+            std::vector<Array> t = bind_op(custom_linear_op, linear, operands);
             for (size_t r = 0; r < t.size(); ++r)
               if (!is_inexact(out[r].dtype())) t[r] = Array();
             return t;
@@ -240,7 +240,7 @@ BatchResult batch_custom_vjp(std::span<const Array> operands, std::span<const in
   q.primal = shared(std::move(primal.function));
   q.fwd = shared(std::move(fwd.function));
   q.bwd = shared(mapped_backward(*p.bwd, bwd_inputs, bwd_at, at));
-  out.results = tessera::bind(custom_vjp_call_op, std::move(q), operands);
+  out.results = bind_op(custom_vjp_call_op, std::move(q), operands);
   return out;
 }
 
@@ -309,7 +309,7 @@ std::vector<Array> apply_and_keep(const Function& f, std::span<const Array> oper
   for (const Op& op : f.ops) {
     std::vector<Array> x;
     for (ValueId v : op.operands) x.push_back(values[v]);
-    const std::vector<Array> results = tessera::bind(*op.def, op.params, x);
+    const std::vector<Array> results = bind_op(*op.def, op.params, x);
     for (size_t r = 0; r < results.size(); ++r) values[op.results[r]] = results[r];
   }
   std::vector<Array> out;
@@ -356,7 +356,7 @@ LinearizeResult linearize_checkpoint(std::span<const Array> primals,
             std::vector<Array> inputs = operands, t(n);
             for (int64_t k : linear.args) inputs.push_back(tangents[static_cast<size_t>(k)]);
             if (linear.nonzero.empty()) return t;
-            const std::vector<Array> some = tessera::bind(checkpoint_linear_op, linear, inputs);
+            const std::vector<Array> some = bind_op(checkpoint_linear_op, linear, inputs);
             for (size_t i = 0; i < some.size(); ++i)
               t[static_cast<size_t>(linear.nonzero[i])] = some[i];
             return t;
@@ -446,7 +446,7 @@ BatchResult batch_checkpoint(std::span<const Array> operands, std::span<const in
   CheckpointParams params = p;
   params.primal = std::make_shared<const Function>(remove_dead_ops(mapped.function));
   TESSERA_CHECK(mapped.captures.empty(), "checkpoint: a closed function captured");
-  out.results = tessera::bind(checkpoint_op, std::move(params), operands);
+  out.results = bind_op(checkpoint_op, std::move(params), operands);
   return out;
 }
 
@@ -517,4 +517,4 @@ const OpDef& checkpoint_linear_op = define<CheckpointLinearParams>({
     .batch = absent("the tangent program of a checkpoint is there to be transposed"),
 });
 
-}  // namespace tessera
+}  // namespace tessera::ops

@@ -4,7 +4,7 @@
 
 #include "tessera/ir/array.h"
 
-namespace tessera {
+namespace tessera::ops {
 
 // jvp: (primals..., tangents of all of them...) -> (results..., tangents of all of them...).
 struct CustomJvpParams {
@@ -30,6 +30,10 @@ struct CustomLinearParams {
 };
 extern const OpDef& custom_linear_op;
 
+}  // namespace tessera::ops
+
+namespace tessera {
+
 // What of a checkpointed function is kept for its derivative: values whose `kind` or name is
 // listed.
 enum class Saveable : uint8_t {
@@ -43,6 +47,10 @@ enum class Saveable : uint8_t {
 inline constexpr std::array<std::string_view, 6> enum_names(Saveable) {
   return {"nothing", "everything", "dots", "dots_with_no_batch_dims", "names", "all_but_names"};
 }
+
+}  // namespace tessera
+
+namespace tessera::ops {
 struct CheckpointParams {
   FunctionRef primal;
   Saveable saveable = Saveable::kNothing;
@@ -62,4 +70,4 @@ struct CheckpointLinearParams {
 };
 extern const OpDef& checkpoint_linear_op;
 
-}  // namespace tessera
+}  // namespace tessera::ops

@@ -4,7 +4,7 @@
 
 #include "tessera/ops/control/control_samples.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 // How many shards the manual axes make of dimension `d`.
@@ -95,4 +95,4 @@ const OpDef& shard_to_full_op = define<ManualBoundaryParams>({
     .samples = control_samples::shard_to_full_samples,
 });
 
-}  // namespace tessera
+}  // namespace tessera::ops

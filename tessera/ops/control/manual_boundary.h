@@ -11,7 +11,7 @@
 
 #include "tessera/ops/core/op.h"
 
-namespace tessera {
+namespace tessera::ops {
 
 struct ManualBoundaryParams {
   Mesh mesh;
@@ -22,4 +22,4 @@ struct ManualBoundaryParams {
 extern const OpDef& full_to_shard_op;
 extern const OpDef& shard_to_full_op;
 
-}  // namespace tessera
+}  // namespace tessera::ops

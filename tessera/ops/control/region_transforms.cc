@@ -1,6 +1,6 @@
 #include "tessera/ops/control/region_transforms.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 RegionTransforms installed{};
 }  // namespace
@@ -24,4 +24,4 @@ const RegionTransforms& regions() {
 
 void install_region_transforms(const RegionTransforms& transforms) { installed = transforms; }
 
-}  // namespace tessera
+}  // namespace tessera::ops

@@ -1,5 +1,5 @@
 // What the rules of ops with regions ask of tracing and of the transforms. Those stand above ops/
-// and install themselves here (transform/install_regions.cc), as the eager executor does for bind().
+// and install themselves here (transform/install_regions.cc), as the eager executor does for bind_op().
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 #include "tessera/ir/function.h"
 #include "tessera/ir/op_def.h"
 
-namespace tessera {
+namespace tessera::ops {
 
 // The type of an array as a trace sees it: without a sharding, which is found anew there.
 Type traced_type(const Array& x);
@@ -57,4 +57,4 @@ struct RegionTransforms {
 const RegionTransforms& regions();
 void install_region_transforms(const RegionTransforms& transforms);
 
-}  // namespace tessera
+}  // namespace tessera::ops

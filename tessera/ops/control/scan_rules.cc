@@ -8,7 +8,7 @@
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
 
-namespace tessera::control_flow {
+namespace tessera::ops::control_flow {
 namespace {
 
 // The operands of a scan by their part.
@@ -422,4 +422,4 @@ BatchResult batch_scan(std::span<const Array> operands, std::span<const int> dim
   return out;
 }
 
-}  // namespace tessera::control_flow
+}  // namespace tessera::ops::control_flow

@@ -10,7 +10,7 @@
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
 
-namespace tessera::control_flow {
+namespace tessera::ops::control_flow {
 namespace {
 
 std::vector<Array> front(const std::vector<Array>& from, size_t count) {
@@ -100,7 +100,7 @@ LinearizeResult linearize_while(std::span<const Array> primals,
                  "while_loop whose carry {} depends on what is differentiated; use scan, fori_loop "
                  "with bounds that are C++ integers, or forward mode (jvp)",
                  k);
-  return {tessera::bind(while_op, p, primals), [](std::span<const Array> tangents) {
+  return {bind_op(while_op, p, primals), [](std::span<const Array> tangents) {
             return std::vector<Array>(tangents.begin(), tangents.end());
           }};
 }
@@ -416,4 +416,4 @@ BatchResult batch_case(std::span<const Array> operands, std::span<const int> dim
   return out;
 }
 
-}  // namespace tessera::control_flow
+}  // namespace tessera::ops::control_flow

@@ -8,7 +8,7 @@
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/elementwise.h"
 
-namespace tessera::array_math {
+namespace tessera::ops::array_math {
 
 template <class T>
 concept Number = std::is_arithmetic_v<T>;
@@ -35,4 +35,4 @@ TESSERA_OPERATOR(>=, ge)
 #undef TESSERA_OPERATOR
 inline Array operator-(const Array& a) { return lax::neg(a); }
 
-}  // namespace tessera::array_math
+}  // namespace tessera::ops::array_math

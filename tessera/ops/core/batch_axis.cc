@@ -5,7 +5,7 @@
 #include "tessera/base/error.h"
 #include "tessera/ir/op_def.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 thread_local const BatchAxis* innermost = nullptr;
@@ -53,4 +53,4 @@ BatchAxis::Scope::Scope(BatchAxis axis) : saved_(innermost), axis_(std::move(axi
 }
 BatchAxis::Scope::~Scope() { innermost = saved_; }
 
-}  // namespace tessera
+}  // namespace tessera::ops

@@ -5,16 +5,19 @@
 #include <vector>
 
 #include "tessera/base/shape.h"
+#include "tessera/ir/forward.h"
+
+namespace tessera::ops {}  // namespace tessera::ops
 
 namespace tessera {
-
-class Function;
-struct Op;
 
 // What vmap of a sharding constraint does with mesh axes that the per-example dimension cannot be
 // cut by.
 enum class Indivisible : uint8_t { kError, kHoist, kReplicate };
 
+}  // namespace tessera
+
+namespace tessera::ops {
 struct BatchAxis {
   int64_t size = 0;
   std::string name;                         // axis_name; may be empty
@@ -44,4 +47,4 @@ class BatchAxis::Scope {
   BatchAxis axis_;
 };
 
-}  // namespace tessera
+}  // namespace tessera::ops

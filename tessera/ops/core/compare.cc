@@ -3,7 +3,7 @@
 #include "tessera/ops/core/elementwise_family.h"
 #include "tessera/ops/text/formats.h"
 
-namespace tessera {
+namespace tessera::ops {
 
 CompareType default_compare_type(DType dtype) {
   switch (kind(dtype)) {
@@ -159,10 +159,14 @@ const OpDef& compare_op = define<CompareParams>({
     .samples = compare_samples,
 });
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
+
+using namespace ops;
 
 Array compare(const Array& x, const Array& y, Comparison direction, CompareType type) {
-  return bind1(compare_op, CompareParams{direction, type}, {x, y});
+  return bind_op1(compare_op, CompareParams{direction, type}, {x, y});
 }
 Array compare(const Array& x, const Array& y, Comparison direction) {
   return compare(x, y, direction, default_compare_type(x.dtype()));
@@ -174,5 +178,4 @@ Array gt(const Array& x, const Array& y) { return compare(x, y, Comparison::kGt)
 Array le(const Array& x, const Array& y) { return compare(x, y, Comparison::kLe); }
 Array lt(const Array& x, const Array& y) { return compare(x, y, Comparison::kLt); }
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

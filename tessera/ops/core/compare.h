@@ -16,6 +16,9 @@ inline std::array<std::string_view, 4> enum_names(CompareType) {
   return {"FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"};
 }
 
+}  // namespace tessera
+
+namespace tessera::ops {
 struct CompareParams {
   Comparison direction = Comparison::kEq;
   CompareType type = CompareType::kFloat;
@@ -24,7 +27,9 @@ extern const OpDef& compare_op;
 // The comparison type of a dtype: kFloat of real and complex floats.
 CompareType default_compare_type(DType dtype);
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
 
 Array compare(const Array& x, const Array& y, Comparison direction);
 Array compare(const Array& x, const Array& y, Comparison direction, CompareType type);
@@ -35,5 +40,4 @@ Array gt(const Array& x, const Array& y);
 Array le(const Array& x, const Array& y);
 Array lt(const Array& x, const Array& y);
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

@@ -3,7 +3,7 @@
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/elementwise_family.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 using namespace array_math;
@@ -151,14 +151,19 @@ const OpDef& conj_op = define<NoParams>({
     .samples = [] { return samples(kComplex, 1, -2, 2); },
 });
 
-namespace lax {
+}  // namespace tessera::ops
 
-Array complex(const Array& re, const Array& im) { return bind1(complex_op, NoParams{}, {re, im}); }
-Array real(const Array& z) { return bind1(real_op, NoParams{}, {z}); }
-Array imag(const Array& z) { return bind1(imag_op, NoParams{}, {z}); }
+namespace tessera::lax {
+
+using namespace ops;
+
+Array complex(const Array& re, const Array& im) {
+  return bind_op1(complex_op, NoParams{}, {re, im});
+}
+Array real(const Array& z) { return bind_op1(real_op, NoParams{}, {z}); }
+Array imag(const Array& z) { return bind_op1(imag_op, NoParams{}, {z}); }
 Array conj(const Array& z) {
-  return bind1(conj_op, NoParams{}, {is_complex(z.dtype()) ? z : complex(z, full_like(z, 0))});
+  return bind_op1(conj_op, NoParams{}, {is_complex(z.dtype()) ? z : complex(z, full_like(z, 0))});
 }
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

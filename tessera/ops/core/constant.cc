@@ -10,7 +10,7 @@
 #include "tessera/ops/structural/slice.h"
 #include "tessera/ops/text/formats.h"
 
-namespace tessera {
+namespace tessera::ops {
 
 Literal ConstantParams::dense() const {
   if (value.shape() == shape) return value;
@@ -42,7 +42,7 @@ std::vector<Array> localize_constant(std::span<const Array>, const ConstantParam
                                      const LocalContext& context) {
   const Shape& local = context.local_result(0).shape;
   if (p.is_splat() || local == p.shape)
-    return {bind1(constant_op, ConstantParams{p.value, local, p.weak}, {})};
+    return {bind_op1(constant_op, ConstantParams{p.value, local, p.weak}, {})};
   Shape padded = p.shape;
   std::vector<Array> starts;
   for (int d = 0; d < static_cast<int>(local.size()); ++d) {
@@ -64,8 +64,8 @@ std::vector<Array> localize_constant(std::span<const Array>, const ConstantParam
     std::memcpy(value.mutable_raw() + to * item, p.value.raw() + i * item,
                 static_cast<size_t>(row * item));
   }
-  return {lax::dynamic_slice(bind1(constant_op, ConstantParams{value, padded, p.weak}, {}), starts,
-                             local)};
+  return {lax::dynamic_slice(bind_op1(constant_op, ConstantParams{value, padded, p.weak}, {}),
+                             starts, local)};
 }
 
 // Only of splats: fusion gives a dense literal a buffer of its own.
@@ -142,11 +142,11 @@ std::vector<Sample> iota_samples() {
 // Without operands nothing is mapped and nothing has a tangent.
 template <class P>
 JvpResult no_tangent(const OpDef& def, const P& p) {
-  return {{bind1(def, p, {})}, {Array()}};
+  return {{bind_op1(def, p, {})}, {Array()}};
 }
 template <class P>
 BatchResult not_mapped(const OpDef& def, const P& p) {
-  return {{bind1(def, p, {})}, {-1}};
+  return {{bind_op1(def, p, {})}, {-1}};
 }
 
 }  // namespace
@@ -201,24 +201,28 @@ const ConstantParams* as_constant(const Op& op) {
   return is_constant(*op.def) ? &op.params.as<ConstantParams>() : nullptr;
 }
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
+
+using namespace ops;
 
 Array constant(const Literal& value, bool weak_type) {
   const auto item = static_cast<size_t>(itemsize(value.dtype()));
   bool splat = value.elements() > 0;
   for (int64_t i = 1; splat && i < value.elements(); ++i)
     splat = std::memcmp(value.raw(), value.raw() + i * item, item) == 0;
-  if (!splat) return bind1(constant_op, ConstantParams{value, value.shape(), weak_type}, {});
+  if (!splat) return bind_op1(constant_op, ConstantParams{value, value.shape(), weak_type}, {});
   Literal one(value.dtype(), {});
   std::memcpy(one.mutable_raw(), value.raw(), item);
-  return bind1(constant_op, ConstantParams{one, value.shape(), weak_type}, {});
+  return bind_op1(constant_op, ConstantParams{one, value.shape(), weak_type}, {});
 }
 
 Array full(const Shape& shape, const Literal& value, bool weak_type) {
   if (value.elements() != 1)
     shape_error("full", "expected a fill value of one element, got shape {}; use broadcast_in_dim",
                 value.shape());
-  return bind1(constant_op, ConstantParams{value.reshaped({}), shape, weak_type}, {});
+  return bind_op1(constant_op, ConstantParams{value.reshaped({}), shape, weak_type}, {});
 }
 
 Array full(const Shape& shape, double value, DType dtype, bool weak_type) {
@@ -230,8 +234,7 @@ Array full_like(const Array& x, double value) {
 }
 Array zeros_like(const Type& type) { return full(type.shape, 0, type.dtype, type.weak); }
 Array iota(DType dtype, const Shape& shape, int64_t dimension) {
-  return bind1(iota_op, IotaParams{dtype, shape, dimension}, {});
+  return bind_op1(iota_op, IotaParams{dtype, shape, dimension}, {});
 }
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

@@ -3,7 +3,7 @@
 
 #include "tessera/ir/array.h"
 
-namespace tessera {
+namespace tessera::ops {
 
 // A rank-0 value stands at every place of `shape`; any other value has that shape.
 struct ConstantParams {
@@ -25,7 +25,9 @@ bool is_constant(const OpDef& def);
 // The params of a constant; null for other ops.
 const ConstantParams* as_constant(const Op& op);
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
 
 // The literal as an array of the current trace; one value repeated is stored once.
 Array constant(const Literal& value, bool weak_type = false);
@@ -35,9 +37,8 @@ Array full(const Shape& shape, double value, DType dtype, bool weak_type = false
 Array full(const Shape& shape, const Literal& value, bool weak_type = false);
 // Dtype, shape and weakness of x.
 Array full_like(const Array& x, double value);
-Array zeros_like(const Type& type);
+Array zeros_like(const ir::Type& type);
 // The index along `dimension`.
 Array iota(DType dtype, const Shape& shape, int64_t dimension = 0);
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

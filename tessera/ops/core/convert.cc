@@ -6,7 +6,7 @@
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 using namespace elementwise;
@@ -76,9 +76,9 @@ Expr emit_convert(ExprBuilder& b, std::span<const Expr> args, const OpParams&,
 
 // A cotangent goes back to the operand's dtype; a dtype without fractions has no tangents.
 JvpResult convert_jvp(std::span<const Array> x, std::span<const Array> t, const ConvertParams& p) {
-  const Array y = bind1(convert_op, p, {x[0]});
+  const Array y = bind_op1(convert_op, p, {x[0]});
   if (!t[0].defined() || !is_inexact(p.dtype) || !is_inexact(x[0].dtype())) return {{y}, {Array()}};
-  return {{y}, {bind1(convert_op, p, {t[0]})}};
+  return {{y}, {bind_op1(convert_op, p, {t[0]})}};
 }
 
 std::vector<Array> convert_transpose(std::span<const Array> ct, std::span<const Array> x,
@@ -236,11 +236,15 @@ const OpDef& bitcast_convert_op = define<BitcastParams>({
     .samples = bitcast_samples,
 });
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
+
+using namespace ops;
 
 Array convert_element_type(const Array& x, DType dtype, bool weak_type) {
   if (x.dtype() == dtype && x.weak_type() == weak_type) return x;
-  return bind1(convert_op, ConvertParams{dtype, weak_type}, {x});
+  return bind_op1(convert_op, ConvertParams{dtype, weak_type}, {x});
 }
 
 Array bitcast_convert_type(const Array& x, DType dtype) {
@@ -248,9 +252,8 @@ Array bitcast_convert_type(const Array& x, DType dtype) {
   if (x.dtype() == dtype && !is_inexact(dtype)) return x;
   if (same_width(x.dtype(), dtype) || is_complex(x.dtype()) || is_complex(dtype) ||
       x.dtype() == bool_ || dtype == bool_)
-    return bind1(bitcast_convert_op, BitcastParams{dtype}, {x});
+    return bind_op1(bitcast_convert_op, BitcastParams{dtype}, {x});
   return itemsize(dtype) < itemsize(x.dtype()) ? split_bits(x, dtype) : join_bits(x, dtype);
 }
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

@@ -3,7 +3,7 @@
 
 #include "tessera/ir/array.h"
 
-namespace tessera {
+namespace tessera::ops {
 
 struct ConvertParams {
   DType dtype = float32;
@@ -19,7 +19,9 @@ extern const OpDef& bitcast_convert_op;
 // integers wrap; complex to real drops the imaginary part; to bool: whether it is not 0.
 Literal convert_literal(const Literal& x, DType dtype);
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
 
 // No op where nothing changes.
 Array convert_element_type(const Array& x, DType dtype, bool weak_type = false);
@@ -27,5 +29,4 @@ Array convert_element_type(const Array& x, DType dtype, bool weak_type = false);
 // (first element lowest), a narrower one adds a last dimension.
 Array bitcast_convert_type(const Array& x, DType dtype);
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

@@ -5,7 +5,7 @@
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/elementwise_family.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 using namespace array_math;
@@ -168,8 +168,7 @@ Array trigamma(const Array& x) {
         return batch_pointwise(function##_op, p, x, dims);                                    \
       }},                                                                                     \
       .samples = [] { return samples(kinds, 1, low, high); },                                 \
-  });                                                                                         \
-  Array lax::function(const Array& x) { return bind1(function##_op, NoParams{}, {x}); }
+  });
 #define BINARY(function, name_, dialect_, kinds, op, complex_form, element, low, high, linearity,  \
                tangent_x, tangent_y)                                                               \
   const OpDef& function##_op = define<NoParams>({                                                  \
@@ -193,15 +192,26 @@ Array trigamma(const Array& x) {
         return batch_pointwise(function##_op, p, x, dims);                                         \
       }},                                                                                          \
       .samples = [] { return samples(kinds, 2, low, high); },                                      \
-  });                                                                                              \
-  Array lax::function(const Array& x, const Array& y) {                                            \
-    return bind1(function##_op, NoParams{}, {x, y});                                               \
-  }
+  });
 #include "tessera/ops/core/elementwise.def"
 #undef UNARY
 #undef BINARY
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
+
+using namespace ops;
+
+#define UNARY(function, ...) \
+  Array function(const Array& x) { return bind_op1(function##_op, NoParams{}, {x}); }
+#define BINARY(function, ...)                           \
+  Array function(const Array& x, const Array& y) {      \
+    return bind_op1(function##_op, NoParams{}, {x, y}); \
+  }
+#include "tessera/ops/core/elementwise.def"
+#undef UNARY
+#undef BINARY
 
 Array round(const Array& x, RoundingMethod method) {
   switch (method) {
@@ -236,5 +246,4 @@ Array integer_pow(const Array& x, int64_t n) {
   }
 }
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

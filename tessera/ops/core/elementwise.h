@@ -9,25 +9,25 @@
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/select.h"
 
-namespace tessera {
+namespace tessera::ops {
 
-#define UNARY(function, ...)         \
-  extern const OpDef& function##_op; \
-  namespace lax {                    \
-  Array function(const Array& x);    \
-  }
-#define BINARY(function, ...)                     \
-  extern const OpDef& function##_op;              \
-  namespace lax {                                 \
-  Array function(const Array& x, const Array& y); \
-  }
+#define UNARY(function, ...) extern const OpDef& function##_op;
+#define BINARY UNARY
 #include "tessera/ops/core/elementwise.def"
 #undef UNARY
 #undef BINARY
 
 extern const OpDef& nextafter_op;
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
+
+#define UNARY(function, ...) Array function(const Array& x);
+#define BINARY(function, ...) Array function(const Array& x, const Array& y);
+#include "tessera/ops/core/elementwise.def"
+#undef UNARY
+#undef BINARY
 
 enum class RoundingMethod : uint8_t { kAwayFromZero, kToNearestEven };
 Array round(const Array& x, RoundingMethod method = RoundingMethod::kAwayFromZero);
@@ -42,5 +42,4 @@ Array reciprocal(const Array& x);
 // x**n by repeated multiplication; n may be negative where the dtype has fractions.
 Array integer_pow(const Array& x, int64_t n);
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

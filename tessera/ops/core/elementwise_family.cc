@@ -7,7 +7,7 @@
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
 
-namespace tessera::elementwise {
+namespace tessera::ops::elementwise {
 namespace {
 
 std::string kind_names(Kinds kinds) {
@@ -95,7 +95,7 @@ BatchResult batch_pointwise(const OpDef& def, OpParams params, std::span<const A
       moved[k] = lax::broadcast_in_dim(moved[k], full, into);
     }
   }
-  std::vector<Array> results = tessera::bind(def, std::move(params), moved);
+  std::vector<Array> results = bind_op(def, std::move(params), moved);
   return {results, std::vector<int>(results.size(), alike ? dims[0] : 0)};
 }
 
@@ -167,4 +167,4 @@ Literal narrow(const scalar::Complex* values, DType dtype, const Shape& shape) {
   return out;
 }
 
-}  // namespace tessera::elementwise
+}  // namespace tessera::ops::elementwise

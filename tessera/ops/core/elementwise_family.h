@@ -11,7 +11,7 @@
 #include "tessera/ops/core/scalar_emit.h"
 #include "tessera/ops/core/scalar_math.h"
 
-namespace tessera::elementwise {
+namespace tessera::ops::elementwise {
 
 using namespace dtype_kinds;
 
@@ -126,4 +126,4 @@ Expr emit_op(ExprBuilder& b, std::span<const Expr> args, const OpParams&, std::s
   return b.apply(op, result.dtype, args);
 }
 
-}  // namespace tessera::elementwise
+}  // namespace tessera::ops::elementwise

@@ -6,7 +6,7 @@
 #include "tessera/ops/core/scalar_fold.h"
 #include "tessera/ops/core/scalar_math.h"
 
-namespace tessera {
+namespace tessera::ops {
 
 template <ReduceKind kind, class T>
 T fold_element(T a, T b) {
@@ -19,4 +19,4 @@ T fold_element(T a, T b) {
   }
 }
 
-}  // namespace tessera
+}  // namespace tessera::ops

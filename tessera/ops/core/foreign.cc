@@ -8,7 +8,7 @@
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/core/identity.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 using Values = std::vector<ValueId>;
@@ -98,4 +98,4 @@ Values composite(OpReader& reader) {
 };
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::ops

@@ -2,7 +2,7 @@
 
 #include "tessera/ops/core/op.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 template <class P>
@@ -30,16 +30,16 @@ std::vector<Sample> samples() {
 
 template <const OpDef& (*def)(), class P>
 JvpResult jvp(std::span<const Array> x, std::span<const Array> t, const P& p) {
-  return {{bind1(def(), p, {x[0]})}, {t[0].defined() ? bind1(def(), p, {t[0]}) : Array()}};
+  return {{bind_op1(def(), p, {x[0]})}, {t[0].defined() ? bind_op1(def(), p, {t[0]}) : Array()}};
 }
 template <const OpDef& (*def)(), class P>
 std::vector<Array> transpose(std::span<const Array> ct, std::span<const Array>,
                              const std::vector<bool>&, const P& p) {
-  return {ct[0].defined() ? bind1(def(), p, {ct[0]}) : Array()};
+  return {ct[0].defined() ? bind_op1(def(), p, {ct[0]}) : Array()};
 }
 template <const OpDef& (*def)(), class P>
 BatchResult batch(std::span<const Array> x, std::span<const int> dims, const P& p) {
-  return {{bind1(def(), p, {x[0]})}, {dims[0]}};
+  return {{bind_op1(def(), p, {x[0]})}, {dims[0]}};
 }
 
 const OpDef& stop() { return stop_gradient_op; }
@@ -47,7 +47,7 @@ const OpDef& named() { return checkpoint_name_op; }
 const OpDef& barrier() { return optimization_barrier_op; }
 
 JvpResult jvp_stop(std::span<const Array> x, std::span<const Array>, const StopGradientParams& p) {
-  return {{bind1(stop_gradient_op, p, {x[0]})}, {Array()}};
+  return {{bind_op1(stop_gradient_op, p, {x[0]})}, {Array()}};
 }
 
 }  // namespace
@@ -94,15 +94,20 @@ const OpDef& optimization_barrier_op = define<OptimizationBarrierParams>({
     .samples = samples<OptimizationBarrierParams>,
 });
 
-namespace lax {
+}  // namespace tessera::ops
 
-Array stop_gradient(const Array& x) { return bind1(stop_gradient_op, StopGradientParams{}, {x}); }
+namespace tessera::lax {
+
+using namespace ops;
+
+Array stop_gradient(const Array& x) {
+  return bind_op1(stop_gradient_op, StopGradientParams{}, {x});
+}
 Array checkpoint_name(const Array& x, const std::string& name) {
-  return bind1(checkpoint_name_op, CheckpointNameParams{name}, {x});
+  return bind_op1(checkpoint_name_op, CheckpointNameParams{name}, {x});
 }
 Array optimization_barrier(const Array& x) {
-  return bind1(optimization_barrier_op, OptimizationBarrierParams{}, {x});
+  return bind_op1(optimization_barrier_op, OptimizationBarrierParams{}, {x});
 }
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

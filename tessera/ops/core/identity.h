@@ -5,7 +5,7 @@
 
 #include "tessera/ir/array.h"
 
-namespace tessera {
+namespace tessera::ops {
 
 // A constant to differentiation: neither tangents nor cotangents pass.
 struct StopGradientParams {};
@@ -22,7 +22,9 @@ extern const OpDef& checkpoint_name_op;
 struct OptimizationBarrierParams {};
 extern const OpDef& optimization_barrier_op;
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
 
 // x, as a constant to differentiation.
 Array stop_gradient(const Array& x);
@@ -30,5 +32,4 @@ Array stop_gradient(const Array& x);
 Array checkpoint_name(const Array& x, const std::string& name);
 Array optimization_barrier(const Array& x);
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

@@ -9,6 +9,9 @@
 #include "tessera/ops/core/select.h"
 
 namespace tessera::lax {
+
+using namespace ops;
+
 namespace {
 
 using namespace array_math;

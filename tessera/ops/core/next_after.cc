@@ -2,7 +2,7 @@
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/core/elementwise_family.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 using namespace elementwise;
@@ -91,8 +91,14 @@ const OpDef& nextafter_op = define<NoParams>({
     .samples = [] { return samples(kFloat, 2, -2, 2); },
 });
 
-Array lax::nextafter(const Array& x, const Array& y) {
-  return bind1(nextafter_op, NoParams{}, {x, y});
+}  // namespace tessera::ops
+
+namespace tessera::lax {
+
+using namespace ops;
+
+Array nextafter(const Array& x, const Array& y) {
+  return bind_op1(nextafter_op, NoParams{}, {x, y});
 }
 
-}  // namespace tessera
+}  // namespace tessera::lax

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 // A scalar's value at every place of `shape`.
@@ -66,4 +66,4 @@ std::vector<Literal> evaluate_function(const Function& function, std::span<const
   return out;
 }
 
-}  // namespace tessera
+}  // namespace tessera::ops

@@ -8,13 +8,13 @@
 //       .infer = infer_transpose, .evaluate = evaluate_transpose, .factors = transpose_factors,
 //       .lower = IndexMap{map_transpose}, .samples = transpose_samples});
 //   Array transpose(const Array& x, Dims permutation) {
-//     return bind1(transpose_op, TransposeParams{permutation}, {x});
+//     return bind_op1(transpose_op, TransposeParams{permutation}, {x});
 //   }
 #pragma once
 
 #include "tessera/ir/op_def.h"
 
-namespace tessera {
+namespace tessera::ops {
 
 // The slots of OpDef over the op's own params; every function may be a lambda or a plain function.
 template <class P>
@@ -134,4 +134,4 @@ AxisNames varying_union(std::span<const Type> operands);
 // one shape, element by element.
 std::vector<Literal> evaluate_function(const Function& function, std::span<const Literal> inputs);
 
-}  // namespace tessera
+}  // namespace tessera::ops

@@ -3,7 +3,7 @@
 #include <limits>
 #include <numbers>
 
-namespace tessera::emit {
+namespace tessera::ops::emit {
 namespace {
 
 Real sqrt(Real x) { return x.apply(ScalarOp::kSqrt); }
@@ -314,4 +314,4 @@ Complex atanh(Complex z) {
   return select(has_infinity(z), far, plain);
 }
 
-}  // namespace tessera::emit
+}  // namespace tessera::ops::emit

@@ -5,7 +5,7 @@
 
 #include "tessera/ir/scalar_op.h"
 
-namespace tessera::emit {
+namespace tessera::ops::emit {
 
 struct Bool {
   ExprBuilder* b;
@@ -93,4 +93,4 @@ Complex asinh(Complex z);
 Complex acosh(Complex z);
 Complex atanh(Complex z);
 
-}  // namespace tessera::emit
+}  // namespace tessera::ops::emit

@@ -14,7 +14,7 @@
 #include "tessera/ir/factors.h"
 #include "tessera/ir/format.h"
 
-namespace tessera {
+namespace tessera::ops {
 
 template <ReduceKind kind, class T>
 T fold_scalar(T a, T b) {
@@ -65,4 +65,4 @@ void visit_fold(ReduceKind kind, F&& f) {
   }
 }
 
-}  // namespace tessera
+}  // namespace tessera::ops

@@ -2,7 +2,7 @@
 
 #include <numbers>
 
-namespace tessera::scalar {
+namespace tessera::ops::scalar {
 
 Complex atan2(Complex y, Complex x) {
   const Complex i(0, 1);
@@ -70,4 +70,4 @@ double digamma(double x) {
   return static_cast<double>(digamma_of(x));
 }
 
-}  // namespace tessera::scalar
+}  // namespace tessera::ops::scalar

@@ -10,7 +10,7 @@
 #include <limits>
 #include <type_traits>
 
-namespace tessera::scalar {
+namespace tessera::ops::scalar {
 
 using Complex = std::complex<double>;
 template <class T>
@@ -212,4 +212,4 @@ Complex atan2(Complex y, Complex x);
 double erf_inv(double x);
 double lgamma(double x);
 double digamma(double x);
-}  // namespace tessera::scalar
+}  // namespace tessera::ops::scalar

@@ -6,7 +6,7 @@
 #include "tessera/ops/core/elementwise_family.h"
 #include "tessera/ops/structural/broadcast.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 using namespace array_math;
@@ -210,10 +210,14 @@ const OpDef& clamp_op = define<NoParams>({
     .samples = clamp_samples,
 });
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
+
+using namespace ops;
 
 Array select(const Array& pred, const Array& on_true, const Array& on_false) {
-  return bind1(select_op, NoParams{}, {pred, on_true, on_false});
+  return bind_op1(select_op, NoParams{}, {pred, on_true, on_false});
 }
 Array select_n(const Array& which, const std::vector<Array>& cases) {
   const char* name = "select_n";
@@ -246,8 +250,7 @@ Array select_n(const Array& which, const std::vector<Array>& cases) {
   return among(0, cases.size());
 }
 Array clamp(const Array& low, const Array& x, const Array& high) {
-  return bind1(clamp_op, NoParams{}, {low, x, high});
+  return bind_op1(clamp_op, NoParams{}, {low, x, high});
 }
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

@@ -5,12 +5,14 @@
 
 #include "tessera/ir/array.h"
 
-namespace tessera {
+namespace tessera::ops {
 
 extern const OpDef& select_op;
 extern const OpDef& clamp_op;
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
 
 // on_true where pred holds, else on_false. pred: bool, a scalar or of the others' shape.
 Array select(const Array& pred, const Array& on_true, const Array& on_false);
@@ -21,5 +23,4 @@ Array select_n(const Array& which, const std::vector<Array>& cases);
 // min(max(x, low), high). The bounds: x's dtype, scalars or of x's shape. NaN stays.
 Array clamp(const Array& low, const Array& x, const Array& high);
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

@@ -2,7 +2,7 @@
 
 #include "tessera/base/per_thread.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 std::string& source() { return per_thread<std::string, SourceScope>(); }
@@ -19,4 +19,4 @@ SourceScope::~SourceScope() { source().resize(saved_length_); }
 
 const std::string& SourceScope::current() { return source(); }
 
-}  // namespace tessera
+}  // namespace tessera::ops

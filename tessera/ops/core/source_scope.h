@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace tessera {
+namespace tessera::ops {
 
 // While alive, ops of this thread are recorded with this source; scopes nest as "softmax/max".
 class SourceScope {
@@ -23,4 +23,4 @@ class SourceScope {
   size_t saved_length_;
 };
 
-}  // namespace tessera
+}  // namespace tessera::ops

@@ -1,6 +1,6 @@
 #include "tessera/ops/core/tracer.h"
 
-namespace tessera {
+namespace tessera::ops {
 
 Literal Tracer::to_literal() const {
   trace_error("to_host",
@@ -34,4 +34,4 @@ const Literal* known_value(const Array& array) {
   return nullptr;
 }
 
-}  // namespace tessera
+}  // namespace tessera::ops

@@ -8,7 +8,7 @@
 #include "tessera/ir/array.h"
 #include "tessera/ir/function.h"
 
-namespace tessera {
+namespace tessera::ops {
 
 // What the tracers of a trace know of it. It outlives the trace, so that a leaked tracer is found
 // out.
@@ -37,4 +37,4 @@ class Tracer final : public ArrayData {
 // the array.
 const Literal* known_value(const Array& array);
 
-}  // namespace tessera
+}  // namespace tessera::ops

@@ -19,7 +19,7 @@
 #include "tessera/ops/structural/slice.h"
 #include "tessera/ops/text/indexed_format.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 using namespace array_math;
@@ -136,12 +136,12 @@ std::vector<Array> localize_gather(std::span<const Array> x, const GatherParams&
     TESSERA_CHECK(p.slice_sizes[d] == global[d], "gather from a sharded dimension");
     q.slice_sizes[d] = local[d];
   }
-  return {bind1(gather_op, q, {x[0], x[1]})};
+  return {bind_op1(gather_op, q, {x[0], x[1]})};
 }
 
 JvpResult jvp_gather(std::span<const Array> x, std::span<const Array> t, const GatherParams& p) {
-  return {{bind1(gather_op, p, {x[0], x[1]})},
-          {t[0].defined() ? bind1(gather_op, p, {t[0], x[1]}) : Array()}};
+  return {{bind_op1(gather_op, p, {x[0], x[1]})},
+          {t[0].defined() ? bind_op1(gather_op, p, {t[0], x[1]}) : Array()}};
 }
 
 // Where every row of the operand gives at most one element of one dimension, its cotangent is a
@@ -213,7 +213,7 @@ std::vector<Array> transpose_gather(std::span<const Array> cts, std::span<const 
                   ScatterKind::kAdd};
   q.indices_are_sorted = p.indices_are_sorted;
   const Array zeros = lax::full(x[0].shape(), 0, cts[0].dtype(), cts[0].weak_type());
-  return {bind1(scatter_op, q, {zeros, x[1], cts[0]}), Array()};
+  return {bind_op1(scatter_op, q, {zeros, x[1], cts[0]}), Array()};
 }
 
 // Result dimensions from `at` on make room for one.
@@ -243,7 +243,7 @@ BatchResult batch_gather(std::span<const Array> x, std::span<const int> dims,
         windows_before < p.offset_dims.rank() ? p.offset_dims[windows_before] : rank;
     q.offset_dims = shifted(p.offset_dims, place);
     q.offset_dims.insert(q.offset_dims.begin() + windows_before, place);
-    return {{bind1(gather_op, q, {x[0], x[1]})}, {static_cast<int>(place)}};
+    return {{bind_op1(gather_op, q, {x[0], x[1]})}, {static_cast<int>(place)}};
   }
   // The mapped dimension of the indices goes first, there and in the result.
   const Array indices = lax::move_to_front(x[1], dims[1]);
@@ -261,7 +261,7 @@ BatchResult batch_gather(std::span<const Array> x, std::span<const int> dims,
     q.start_indices_batching_dims.insert(q.start_indices_batching_dims.begin(), 0);
     q.slice_sizes.insert(q.slice_sizes.begin(), 1);
   }
-  return {{bind1(gather_op, q, {operand, indices})}, {0}};
+  return {{bind_op1(gather_op, q, {operand, indices})}, {0}};
 }
 
 std::vector<Sample> gather_samples() {
@@ -333,7 +333,12 @@ IndexedWindows gather_windows(const GatherParams& p, const Shape& operand, const
           indices,     gathered_shape(p, indices), p.slice_sizes};
 }
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
+
+using namespace ops;
+
 namespace {
 
 // A constant vector of index starts, spread over all index vectors.
@@ -392,10 +397,11 @@ Array gather(const Array& x, const Array& indices, const IndexDims& dims, const 
                        indices.ndim() - 1,
                        slice_sizes,
                        indices_are_sorted};
-  if (mode == IndexMode::kPromiseInBounds) return bind1(gather_op, p, {x, indices});
+  if (mode == IndexMode::kPromiseInBounds) return bind_op1(gather_op, p, {x, indices});
   const IndexedWindows windows = gather_windows(p, x.shape(), indices.shape());
-  if (mode == IndexMode::kClip) return bind1(gather_op, p, {x, clamped_starts(windows, indices)});
-  const Array taken = bind1(gather_op, p, {x, indices});
+  if (mode == IndexMode::kClip)
+    return bind_op1(gather_op, p, {x, clamped_starts(windows, indices)});
+  const Array taken = bind_op1(gather_op, p, {x, indices});
   const Array inside =
       broadcast_in_dim(windows_inside(windows, indices), taken.shape(), windows.batch_dims);
   const Literal value = visit_dtype(x.dtype(), [&]<class T>(TypeTag<T>) -> Literal {
@@ -425,5 +431,4 @@ Array take_along(const Array& x, const Array& indices, int64_t dim, IndexMode mo
   return gather(x, reshape(indices, vectors), dims, Shape(x.shape().size(), 1), mode, fill);
 }
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

@@ -7,7 +7,7 @@
 #include "tessera/ir/array.h"
 #include "tessera/ops/indexing/index_dims.h"
 
-namespace tessera {
+namespace tessera::ops {
 
 struct IndexedWindows;
 
@@ -27,6 +27,10 @@ extern const OpDef& gather_op;
 IndexedWindows gather_windows(const GatherParams& params, const Shape& operand,
                               const Shape& indices);
 
+}  // namespace tessera::ops
+
+namespace tessera {
+
 // What becomes of a window that is not inside.
 enum class IndexMode : uint8_t {
   kFill,             // gather: filled with a value; scatter: dropped
@@ -35,7 +39,9 @@ enum class IndexMode : uint8_t {
   kWrap,             // of numpy's functions alone: indices count modulo the extent
 };
 
-namespace lax {
+}  // namespace tessera
+
+namespace tessera::lax {
 
 // The last dimension of `indices` is that of the index vectors, as in jax.lax. `fill`: a number of
 // any dtype, NaN for float arrays if none is given, the smallest integer (largest unsigned, true).
@@ -50,9 +56,8 @@ Array take_along(const Array& x, const Array& indices, int64_t dim,
                  std::optional<double> fill = std::nullopt);
 
 // Which windows are inside, bool: the shape of the indices without their vectors.
-Array windows_inside(const IndexedWindows& windows, const Array& indices);
+Array windows_inside(const ops::IndexedWindows& windows, const Array& indices);
 // The starts, moved so that each window is inside.
-Array clamped_starts(const IndexedWindows& windows, const Array& indices);
+Array clamped_starts(const ops::IndexedWindows& windows, const Array& indices);
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

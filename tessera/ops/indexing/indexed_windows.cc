@@ -7,7 +7,7 @@
 #include "tessera/base/visit_dtype.h"
 #include "tessera/ir/format.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 bool contains(const Dims& dims, int64_t d) {
@@ -273,4 +273,4 @@ void check_index_dims(const IndexedWindowsNames& n, const IndexDims& p, int64_t 
         fmt::format("{} in [0, {})", n.map, operand.rank()), p.start_index_map, n.map_range);
 }
 
-}  // namespace tessera
+}  // namespace tessera::ops

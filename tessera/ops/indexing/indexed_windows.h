@@ -12,7 +12,7 @@
 #include "tessera/ir/type.h"
 #include "tessera/ops/indexing/index_dims.h"
 
-namespace tessera {
+namespace tessera::ops {
 
 struct IndexedWindows {
   // What an operand dimension's index is: start[component] + windows index [window], or the windows
@@ -74,4 +74,4 @@ void check_index_dims(const IndexedWindowsNames& names, const IndexDims& dims,
                       int64_t index_vector_dim, const Type& operand, const Type& indices,
                       int64_t windows_rank);
 
-}  // namespace tessera
+}  // namespace tessera::ops

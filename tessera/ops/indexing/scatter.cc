@@ -18,7 +18,7 @@
 #include "tessera/ops/text/formats.h"
 #include "tessera/ops/text/indexed_format.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 using namespace array_math;
@@ -160,7 +160,7 @@ std::vector<Array> localize_scatter(std::span<const Array> x, const ScatterParam
     if (first.defined() && !neutral)
       operands[0] = lax::select(first, x[0], lax::full(x[0].shape(), identity));
   }
-  return tessera::bind(scatter_op, p, std::span<const Array>(operands));
+  return bind_op(scatter_op, p, std::span<const Array>(operands));
 }
 
 double scatter_flops(std::span<const Type> operands, std::span<const Type>, const ScatterParams&) {
@@ -174,13 +174,13 @@ Array bind_scatter(const ScatterParams& p, ScatterKind kind, const Array& x, con
   ScatterParams q = p;
   q.kind = kind;
   q.body = nullptr;
-  return bind1(scatter_op, q, {x, indices, updates});
+  return bind_op1(scatter_op, q, {x, indices, updates});
 }
 
 // The elements that the updates meet.
 Array gather_windows_of(const ScatterParams& p, const Array& x, const Array& indices,
                         const Shape& updates) {
-  return bind1(
+  return bind_op1(
       gather_op,
       GatherParams{p.update_window_dims, p.inserted_window_dims, p.input_batching_dims,
                    p.scatter_indices_batching_dims, p.scatter_dims_to_operand_dims,
@@ -242,7 +242,7 @@ Array extremum_tangent(std::span<const Array> x, std::span<const Array> t, const
 }
 
 JvpResult jvp_scatter(std::span<const Array> x, std::span<const Array> t, const ScatterParams& p) {
-  JvpResult out{.primals = tessera::bind(scatter_op, p, x)};
+  JvpResult out{.primals = bind_op(scatter_op, p, x)};
   out.tangents.resize(1);
   if ((!t[0].defined() && !t[2].defined()) || !is_inexact(x[0].dtype())) return out;
   if (x[0].type().elements() == 0) return out;  // nothing is updated, wherever the indices point
@@ -311,7 +311,7 @@ BatchResult batch_scatter(std::span<const Array> x, std::span<const int> dims,
   if (dims[1] < 0) {
     // One more whole dimension of every window.
     q.update_window_dims.insert(q.update_window_dims.begin(), 0);
-    return {{bind1(scatter_op, q, {operand, x[1], updates})}, {0}};
+    return {{bind_op1(scatter_op, q, {operand, x[1], updates})}, {0}};
   }
   const Array indices = lax::move_to_front(x[1], dims[1]);
   q.scatter_indices_batching_dims = shifted(p.scatter_indices_batching_dims);
@@ -319,7 +319,7 @@ BatchResult batch_scatter(std::span<const Array> x, std::span<const int> dims,
   q.input_batching_dims.insert(q.input_batching_dims.begin(), 0);
   q.scatter_indices_batching_dims.insert(q.scatter_indices_batching_dims.begin(), 0);
   q.indices_are_sorted = false;
-  return {{bind1(scatter_op, q, {operand, indices, updates})}, {0}};
+  return {{bind_op1(scatter_op, q, {operand, indices, updates})}, {0}};
 }
 
 std::vector<Sample> scatter_samples() {
@@ -395,10 +395,10 @@ const OpDef& scatter_op = define<ScatterParams>({
                    "index_vector_dim", "kind", "body", "indices_are_sorted", "unique_indices"},
     .format = formats::scatter(),
     .infer = infer_scatter,
-    .evaluate = internal::evaluate_scatter,
+    .evaluate = evaluate_scatter,
     .factors = scatter_factors,
     .localize = localize_scatter,
-    .lower = Library{LibraryKind::kCall, internal::scatter_call},
+    .lower = Library{LibraryKind::kCall, scatter_call},
     .flops = scatter_flops,
     .jvp = {jvp_scatter},
     .transpose = {transpose_scatter},
@@ -447,7 +447,12 @@ ScatterKind classify_scatter_body(const Function& body) {
   }
 }
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
+
+using namespace ops;
+
 namespace {
 
 Array bind_checked(const Array& x, const Array& indices, const Array& updates,
@@ -477,7 +482,7 @@ Array bind_checked(const Array& x, const Array& indices, const Array& updates,
     starts =
         clamped_starts(scatter_windows(p, x.shape(), indices.shape(), updates.shape()), indices);
   }
-  return bind1(scatter_op, p, {x, starts, updates});
+  return bind_op1(scatter_op, p, {x, starts, updates});
 }
 
 }  // namespace
@@ -494,5 +499,4 @@ Array scatter(const Array& x, const Array& indices, const Array& updates, const 
                       kind == ScatterKind::kCustom ? std::move(body) : nullptr, options);
 }
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

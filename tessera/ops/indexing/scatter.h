@@ -12,6 +12,9 @@ inline std::array<std::string_view, 6> enum_names(ScatterKind) {
   return {"set", "add", "mul", "min", "max", "custom"};
 }
 
+}  // namespace tessera
+
+namespace tessera::ops {
 struct ScatterParams {
   Dims update_window_dims, inserted_window_dims, input_batching_dims, scatter_indices_batching_dims,
       scatter_dims_to_operand_dims;
@@ -34,7 +37,9 @@ IndexedWindows scatter_windows(const ScatterParams& params, const Shape& operand
 FunctionRef scatter_body(ScatterKind kind, DType dtype);
 ScatterKind classify_scatter_body(const Function& body);
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
 
 struct ScatterOptions {
   IndexMode mode = IndexMode::kFill;
@@ -46,7 +51,6 @@ Array scatter(const Array& x, const Array& indices, const Array& updates, const 
               ScatterKind kind, const ScatterOptions& options = {});
 // `body`: (old, update) -> new on scalars. Interpreted element by element.
 Array scatter(const Array& x, const Array& indices, const Array& updates, const IndexDims& dims,
-              FunctionRef body, const ScatterOptions& options = {});
+              ir::FunctionRef body, const ScatterOptions& options = {});
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

@@ -8,7 +8,7 @@
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/indexing/indexed_windows.h"
 
-namespace tessera::internal {
+namespace tessera::ops {
 namespace {
 
 struct Set {};
@@ -177,4 +177,4 @@ HostCall scatter_call(const OpParams& params, std::span<const Type> operands,
   };
 }
 
-}  // namespace tessera::internal
+}  // namespace tessera::ops

@@ -4,10 +4,10 @@
 #include "tessera/ir/lowering.h"
 #include "tessera/ops/indexing/scatter.h"
 
-namespace tessera::internal {
+namespace tessera::ops {
 
 std::vector<Literal> evaluate_scatter(std::span<const Literal> x, const ScatterParams& p);
 HostCall scatter_call(const OpParams& params, std::span<const Type> operands,
                       std::span<const Type> results);
 
-}  // namespace tessera::internal
+}  // namespace tessera::ops

@@ -12,7 +12,7 @@
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 constexpr std::string_view kOp = "convolution";
@@ -188,7 +188,7 @@ std::vector<Array> localize_convolution(std::span<const Array> x, const Convolut
   const int64_t inputs = x[1].shape()[p.rhs_spec[1]];
   if (p.feature_group_count > 1 && inputs > 0)
     q.feature_group_count = x[0].shape()[p.lhs_spec[1]] / inputs;
-  return {bind1(convolution_op, q, {x[0], x[1]})};
+  return {bind_op1(convolution_op, q, {x[0], x[1]})};
 }
 
 double convolution_flops(std::span<const Type> operands, std::span<const Type> results,
@@ -258,13 +258,18 @@ const OpDef& convolution_op = define<ConvolutionParams>({
     .localize = localize_convolution,
     .lower = Library{LibraryKind::kConvolution},
     .flops = convolution_flops,
-    .jvp = {internal::jvp_convolution},
-    .transpose = {internal::transpose_convolution},
-    .batch = {internal::batch_convolution},
+    .jvp = {jvp_convolution},
+    .transpose = {transpose_convolution},
+    .batch = {batch_convolution},
     .samples = convolution_samples,
 });
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
+
+using namespace ops;
+
 namespace {
 
 // "NHWC" of batch 'N' and feature 'C' as (batch, feature, spatial...), the latter in the order in
@@ -341,7 +346,7 @@ Array conv_general_dilated(const Array& lhs, const Array& rhs, const Dims& strid
     p.low.push_back(low);
     p.high.push_back(high);
   }
-  return bind1(convolution_op, p, {lhs, rhs});
+  return bind_op1(convolution_op, p, {lhs, rhs});
 }
 
 Array conv_general_dilated(const Array& lhs, const Array& rhs, const Dims& strides,
@@ -415,5 +420,4 @@ Array conv_transpose(const Array& lhs, const Array& rhs, const Dims& strides,
   return conv_general_dilated(lhs, kernel, Dims(n, 1), pads, o);
 }
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

@@ -5,7 +5,7 @@
 
 #include "tessera/ops/reductions/reduce_window.h"
 
-namespace tessera {
+namespace tessera::ops {
 
 // Where batch (rhs: output feature), feature (rhs: input feature) and the spatial dimensions stand,
 // in this order, as in jax.lax.
@@ -21,7 +21,9 @@ struct ConvolutionParams {
 };
 extern const OpDef& convolution_op;
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
 
 struct ConvOptions {
   Dims lhs_dilation = {}, rhs_dilation = {};  // ones
@@ -47,5 +49,4 @@ Array conv_transpose(const Array& lhs, const Array& rhs, const Dims& strides,
                      std::string_view padding, const ConvOptions& options = {},
                      bool transpose_kernel = false);
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

@@ -7,7 +7,7 @@
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
 
-namespace tessera::internal {
+namespace tessera::ops {
 namespace {
 
 // Dimension `d` as (groups, rest).
@@ -56,7 +56,7 @@ Array by_lhs(const Array& ct, const Array& rhs, const Shape& lhs, const Convolut
   }
   q.reversal = Dims(p.strides.size(), 0);
   if (!reversed.empty()) kernel = lax::rev(kernel, reversed);
-  const Array out = bind1(convolution_op, q, {ct, kernel});
+  const Array out = bind_op1(convolution_op, q, {ct, kernel});
   if (p.batch_group_count == 1) return out;
   return join_dim(split_dim(out, p.lhs_spec[1], groups), p.lhs_spec[1], p.lhs_spec[0]);
 }
@@ -79,7 +79,7 @@ Array by_rhs(const Array& ct, const Array& lhs, const Shape& rhs, const Convolut
                 dilated(lhs.shape()[p.lhs_spec[d + 2]], p.lhs_dilation[d]) + window - p.low[d] - 1;
     if (p.reversal[d]) reversed.push_back(p.rhs_spec[d + 2]);
   }
-  const Array out = bind1(convolution_op, q, {lhs, ct});
+  const Array out = bind_op1(convolution_op, q, {lhs, ct});
   return reversed.empty() ? out : lax::rev(out, reversed);
 }
 
@@ -90,11 +90,11 @@ JvpResult jvp_convolution(std::span<const Array> x, std::span<const Array> t,
   Array tangent;
   for (int k = 0; k < 2; ++k) {
     if (!t[k].defined()) continue;
-    const Array term =
-        k == 0 ? bind1(convolution_op, p, {t[0], x[1]}) : bind1(convolution_op, p, {x[0], t[1]});
+    const Array term = k == 0 ? bind_op1(convolution_op, p, {t[0], x[1]})
+                              : bind_op1(convolution_op, p, {x[0], t[1]});
     tangent = tangent.defined() ? lax::add(tangent, term) : term;
   }
-  return {{bind1(convolution_op, p, {x[0], x[1]})}, {tangent}};
+  return {{bind_op1(convolution_op, p, {x[0], x[1]})}, {tangent}};
 }
 
 std::vector<Array> transpose_convolution(std::span<const Array> cts, std::span<const Array> x,
@@ -123,13 +123,13 @@ BatchResult batch_convolution(std::span<const Array> x, std::span<const int> dim
   if (dims[1] < 0 && p.batch_group_count == 1) {
     const int64_t size = x[0].shape()[dims[0]];
     const Array lhs = join_dim(x[0], dims[0], p.lhs_spec[0]);
-    const Array out = bind1(convolution_op, p, {lhs, x[1]});
+    const Array out = bind_op1(convolution_op, p, {lhs, x[1]});
     return {{split_dim(out, p.out_spec[0], size)}, {static_cast<int>(p.out_spec[0])}};
   }
   if (dims[0] < 0 && !grouped) {
     const int64_t size = x[1].shape()[dims[1]];
     const Array rhs = join_dim(x[1], dims[1], p.rhs_spec[0]);
-    const Array out = bind1(convolution_op, p, {x[0], rhs});
+    const Array out = bind_op1(convolution_op, p, {x[0], rhs});
     return {{split_dim(out, p.out_spec[1], size)}, {static_cast<int>(p.out_spec[1])}};
   }
   const int64_t size = dims[0] >= 0 ? x[0].shape()[dims[0]] : x[1].shape()[dims[1]];
@@ -139,8 +139,8 @@ BatchResult batch_convolution(std::span<const Array> x, std::span<const int> dim
   const Array lhs =
       join_dim(lax::with_batch_first(x[0], dims[0], size), 0, p.lhs_spec[by_batch ? 0 : 1]);
   const Array rhs = join_dim(lax::with_batch_first(x[1], dims[1], size), 0, p.rhs_spec[0]);
-  const Array out = bind1(convolution_op, q, {lhs, rhs});
+  const Array out = bind_op1(convolution_op, q, {lhs, rhs});
   return {{split_dim(out, p.out_spec[1], size)}, {static_cast<int>(p.out_spec[1])}};
 }
 
-}  // namespace tessera::internal
+}  // namespace tessera::ops

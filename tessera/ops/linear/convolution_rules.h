@@ -4,7 +4,7 @@
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/linear/convolution.h"
 
-namespace tessera::internal {
+namespace tessera::ops {
 
 JvpResult jvp_convolution(std::span<const Array> x, std::span<const Array> t,
                           const ConvolutionParams& p);
@@ -14,13 +14,13 @@ std::vector<Array> transpose_convolution(std::span<const Array> cts, std::span<c
 BatchResult batch_convolution(std::span<const Array> x, std::span<const int> dims,
                               const ConvolutionParams& p);
 
-}  // namespace tessera::internal
+}  // namespace tessera::ops
 
-namespace tessera::formats {
+namespace tessera::ops::formats {
 
 // dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1], ...}
 std::string convolution_text(const ConvolutionParams& params);
 // %0, %1) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1], ...}
 OpFormat convolution();
 
-}  // namespace tessera::formats
+}  // namespace tessera::ops::formats

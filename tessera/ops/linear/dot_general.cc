@@ -12,7 +12,7 @@
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/text/formats.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 constexpr std::string_view kOp = "dot_general";
@@ -191,8 +191,8 @@ Array dot_wrt(const Array& ct, const Array& other, const DotParams& p, bool lhs)
   Dims ct_contract, ct_batch = iota_dims(batches);
   for (int64_t i = 0; i < its_free.rank(); ++i) ct_contract.push_back(its_first + i);
   const Array product =
-      bind1(dot_general_op, DotParams{ct_batch, its_batch, ct_contract, its_free, other.dtype()},
-            {ct, other});
+      bind_op1(dot_general_op, DotParams{ct_batch, its_batch, ct_contract, its_free, other.dtype()},
+               {ct, other});
   // Its dimensions: batch, my free ones, then the other's contracted ones, ascending; here as
   // dimensions of mine.
   Dims order = my_batch;
@@ -225,11 +225,11 @@ JvpResult jvp_dot(std::span<const Array> x, std::span<const Array> t, const DotP
   Array tangent;
   for (int k = 0; k < 2; ++k) {
     if (!t[k].defined()) continue;
-    const Array term =
-        k == 0 ? bind1(dot_general_op, p, {t[0], x[1]}) : bind1(dot_general_op, p, {x[0], t[1]});
+    const Array term = k == 0 ? bind_op1(dot_general_op, p, {t[0], x[1]})
+                              : bind_op1(dot_general_op, p, {x[0], t[1]});
     tangent = tangent.defined() ? lax::add(tangent, term) : term;
   }
-  return {{bind1(dot_general_op, p, {x[0], x[1]})}, {tangent}};
+  return {{bind_op1(dot_general_op, p, {x[0], x[1]})}, {tangent}};
 }
 
 // `dims` after a dimension was put in at `at`.
@@ -262,7 +262,7 @@ BatchResult batch_dot(std::span<const Array> x, std::span<const int> dims, const
                           dot_free_dims(x[0].ndim(), q.lhs_batch, q.lhs_contract).rank() +
                           free_position(x[1].ndim(), q.rhs_batch, q.rhs_contract, dims[1]));
   }
-  return {{bind1(dot_general_op, q, {x[0], x[1]})}, {at}};
+  return {{bind_op1(dot_general_op, q, {x[0], x[1]})}, {at}};
 }
 
 std::vector<Sample> dot_samples() {
@@ -316,7 +316,11 @@ Dims dot_free_dims(int64_t rank, const Dims& batch, const Dims& contract) {
   return free;
 }
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
+
+using namespace ops;
 
 Array dot_general(const Array& lhs, const Array& rhs, const DotDims& dims,
                   std::optional<DType> preferred) {
@@ -332,10 +336,10 @@ Array dot_general(const Array& lhs, const Array& rhs, const DotDims& dims,
   if (preferred && lhs.dtype() == rhs.dtype() && kind(*preferred) > kind(lhs.dtype()))
     return dot_general(convert_element_type(lhs, *preferred), convert_element_type(rhs, *preferred),
                        dims, preferred);
-  return bind1(dot_general_op,
-               DotParams{dims.lhs_batch, dims.rhs_batch, dims.lhs_contract, dims.rhs_contract,
-                         preferred.value_or(lhs.dtype())},
-               {lhs, rhs});
+  return bind_op1(dot_general_op,
+                  DotParams{dims.lhs_batch, dims.rhs_batch, dims.lhs_contract, dims.rhs_contract,
+                            preferred.value_or(lhs.dtype())},
+                  {lhs, rhs});
 }
 
 Array dot(const Array& lhs, const Array& rhs, std::optional<DType> preferred) {
@@ -354,5 +358,4 @@ Array batch_matmul(const Array& lhs, const Array& rhs, std::optional<DType> pref
   return dot_general(lhs, rhs, {{rank - 1}, {rank - 2}, batch, batch}, preferred);
 }
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

@@ -7,7 +7,7 @@
 
 #include "tessera/ir/array.h"
 
-namespace tessera {
+namespace tessera::ops {
 
 struct DotParams {
   Dims lhs_batch, rhs_batch;        // paired by position
@@ -19,7 +19,9 @@ extern const OpDef& dot_general_op;
 // Dimensions of one operand that are neither batch nor contracting, ascending.
 Dims dot_free_dims(int64_t rank, const Dims& batch, const Dims& contract);
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
 
 struct DotDims {
   Dims lhs_contract, rhs_contract;
@@ -35,5 +37,4 @@ Array dot(const Array& lhs, const Array& rhs, std::optional<DType> preferred = s
 Array batch_matmul(const Array& lhs, const Array& rhs,
                    std::optional<DType> preferred = std::nullopt);
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

@@ -8,6 +8,9 @@
 #include "tessera/ops/structural/slice.h"
 
 namespace tessera::lax {
+
+using namespace ops;
+
 namespace {
 
 using Arrays = std::vector<Array>;

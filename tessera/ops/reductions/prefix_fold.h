@@ -18,7 +18,7 @@
 #include "tessera/base/thread_pool.h"
 #include "tessera/ops/core/fold_element.h"
 
-namespace tessera::internal {
+namespace tessera::ops {
 
 // What a running sum or product is kept in.
 template <class T>
@@ -186,4 +186,4 @@ class PrefixFold {
   bool reverse_;
 };
 
-}  // namespace tessera::internal
+}  // namespace tessera::ops

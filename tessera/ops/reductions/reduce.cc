@@ -16,7 +16,7 @@
 #include "tessera/ops/reductions/reduce_internal.h"
 #include "tessera/ops/text/formats.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 constexpr std::string_view kOp = "reduce";
@@ -154,12 +154,12 @@ std::vector<Literal> evaluate_reduce(std::span<const Literal> x, const ReducePar
     case ReduceKind::kMax:
     case ReduceKind::kAnd:
     case ReduceKind::kOr:
-      return {internal::fold(p.kind, x[0], x[1], p.dims)};
+      return {fold(p.kind, x[0], x[1], p.dims)};
     case ReduceKind::kArgMin:
     case ReduceKind::kArgMax:
-      return internal::fold_arg(p.kind, x, p.dims);
+      return fold_arg(p.kind, x, p.dims);
     case ReduceKind::kCustom:
-      return internal::fold_custom(*p.body, x, p.dims);
+      return fold_custom(*p.body, x, p.dims);
   }
   TESSERA_CHECK(false, "reduce kind");
   __builtin_unreachable();
@@ -207,7 +207,7 @@ std::vector<Array> localize_reduce(std::span<const Array> x, const ReduceParams&
       if (first.defined()) operands[1] = lax::select(first, x[1], Array(identity));
     }
   }
-  return tessera::bind(reduce_op, p, std::span<const Array>(operands));
+  return bind_op(reduce_op, p, std::span<const Array>(operands));
 }
 
 Reduction describe_reduce(const OpParams& params, std::span<const Type> operands) {
@@ -412,9 +412,9 @@ const OpDef& reduce_op = define<ReduceParams>({
     .localize = localize_reduce,
     .lower = Reduce{describe_reduce, over_dims},
     .flops = reduce_flops,
-    .jvp = {internal::jvp_reduce},
-    .transpose = {internal::transpose_reduce},
-    .batch = {internal::batch_reduce},
+    .jvp = {jvp_reduce},
+    .transpose = {transpose_reduce},
+    .batch = {batch_reduce},
     .samples = reduce_samples,
 });
 
@@ -497,7 +497,12 @@ std::vector<Literal> reduce_identities(ReduceKind kind, std::span<const Type> op
   return out;
 }
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
+
+using namespace ops;
+
 namespace {
 
 Array fold(const char* name, ReduceKind kind, const Array& x, const Dims& dims) {
@@ -505,7 +510,8 @@ Array fold(const char* name, ReduceKind kind, const Array& x, const Dims& dims) 
   check_dtype(kind, x.type());
   const Dims normal = normalize_dims(name, dims, x.ndim());
   if (normal.empty()) return x;
-  return bind1(reduce_op, ReduceParams{normal, kind}, {x, Array(reduce_identity(kind, x.dtype()))});
+  return bind_op1(reduce_op, ReduceParams{normal, kind},
+                  {x, Array(reduce_identity(kind, x.dtype()))});
 }
 
 Array fold_arg(const char* name, ReduceKind kind, const Array& x, int64_t axis, DType index_dtype) {
@@ -520,8 +526,8 @@ Array fold_arg(const char* name, ReduceKind kind, const Array& x, int64_t axis, 
   const Array index = iota(index_dtype, x.shape(), axis);
   const std::vector<Type> types{x.type(), index.type()};
   const std::vector<Literal> inits = reduce_identities(kind, types);
-  return tessera::bind(reduce_op, ReduceParams{{axis}, kind},
-                       std::vector<Array>{x, index, Array(inits[0]), Array(inits[1])})[1];
+  return bind_op(reduce_op, ReduceParams{{axis}, kind},
+                 std::vector<Array>{x, index, Array(inits[0]), Array(inits[1])})[1];
 }
 
 }  // namespace
@@ -557,7 +563,7 @@ std::vector<Array> reduce(std::span<const Array> operands, std::span<const Array
   ReduceParams params{normalize_dims(kOp, dims, operands[0].ndim()), kind};
   std::vector<Array> all(operands.begin(), operands.end());
   all.insert(all.end(), inits.begin(), inits.end());
-  return tessera::bind(reduce_op, std::move(params), all);
+  return bind_op(reduce_op, std::move(params), all);
 }
 
 std::vector<Array> reduce(std::span<const Array> operands, std::span<const Array> inits,
@@ -569,8 +575,7 @@ std::vector<Array> reduce(std::span<const Array> operands, std::span<const Array
   ReduceParams params{normalize_dims(kOp, dims, operands[0].ndim()), kind, std::move(body)};
   std::vector<Array> all(operands.begin(), operands.end());
   all.insert(all.end(), inits.begin(), inits.end());
-  return tessera::bind(reduce_op, std::move(params), all);
+  return bind_op(reduce_op, std::move(params), all);
 }
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

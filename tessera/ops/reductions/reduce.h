@@ -8,7 +8,7 @@
 #include "tessera/ir/array.h"
 #include "tessera/ir/reduce_kind.h"
 
-namespace tessera {
+namespace tessera::ops {
 
 struct ReduceParams {
   Dims dims;  // reduced, ascending
@@ -28,7 +28,9 @@ Literal reduce_identity(ReduceKind kind, DType dtype);
 // One scalar an operand.
 std::vector<Literal> reduce_identities(ReduceKind kind, std::span<const Type> operands);
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
 
 // Each folds `dims` (negative ones count from the end) of x; none leaves x as it is. Sums of bool
 // are UserErrors: convert first.
@@ -45,9 +47,8 @@ Array argmax(const Array& x, int64_t axis, DType index_dtype = int32);
 // Any fold; `body` is (acc..., x...) -> acc... on scalars. One whose body is a known kind's becomes
 // that kind.
 std::vector<Array> reduce(std::span<const Array> operands, std::span<const Array> inits,
-                          FunctionRef body, const Dims& dims);
+                          ir::FunctionRef body, const Dims& dims);
 std::vector<Array> reduce(std::span<const Array> operands, std::span<const Array> inits,
                           ReduceKind kind, const Dims& dims);
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

@@ -4,9 +4,10 @@
 #include <limits>
 
 #include "tessera/base/visit_dtype.h"
+#include "tessera/ops/core/op.h"
 #include "tessera/ops/reductions/reduce_internal.h"
 
-namespace tessera::internal {
+namespace tessera::ops {
 namespace {
 
 // A value that orders as T does.
@@ -192,4 +193,4 @@ std::vector<Literal> fold_custom(const Function& body, std::span<const Literal> 
   return args;
 }
 
-}  // namespace tessera::internal
+}  // namespace tessera::ops

@@ -5,7 +5,7 @@
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/reductions/reduce.h"
 
-namespace tessera::internal {
+namespace tessera::ops {
 
 // Where the elements of a fold lie: element `kept[i] + reduced[j]` is the j-th that goes into
 // result i, both row-major.
@@ -29,4 +29,4 @@ std::vector<Array> transpose_reduce(std::span<const Array> cts, std::span<const 
 BatchResult batch_reduce(std::span<const Array> x, std::span<const int> dims,
                          const ReduceParams& p);
 
-}  // namespace tessera::internal
+}  // namespace tessera::ops

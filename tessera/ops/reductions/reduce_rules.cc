@@ -8,7 +8,7 @@
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
 
-namespace tessera::internal {
+namespace tessera::ops {
 namespace {
 
 using namespace array_math;
@@ -105,7 +105,7 @@ std::vector<Array> apply_body(const Function& body, std::span<const Array> args)
   for (const Op& op : body.ops) {
     operands.clear();
     for (ValueId v : op.operands) operands.push_back(values[v]);
-    const std::vector<Array> results = tessera::bind(*op.def, op.params, operands);
+    const std::vector<Array> results = bind_op(*op.def, op.params, operands);
     for (size_t r = 0; r < op.results.size(); ++r)
       values[op.results[r]] =
           operands.empty() ? lax::broadcast_in_dim(results[r], args[0].shape(), {}) : results[r];
@@ -118,7 +118,7 @@ std::vector<Array> apply_body(const Function& body, std::span<const Array> args)
 }  // namespace
 
 JvpResult jvp_reduce(std::span<const Array> x, std::span<const Array> t, const ReduceParams& p) {
-  JvpResult out{.primals = tessera::bind(reduce_op, p, x)};
+  JvpResult out{.primals = bind_op(reduce_op, p, x)};
   out.tangents.resize(out.primals.size());
   if (!is_inexact(x[0].dtype())) return out;
   const Array& result = out.primals[0];
@@ -191,7 +191,7 @@ BatchResult batch_reduce(std::span<const Array> x, std::span<const int> dims,
   for (int64_t& d : q.dims) ++d;
   if (!mapped_inits) {
     operands.insert(operands.end(), x.begin() + n, x.end());
-    return {tessera::bind(reduce_op, q, operands), std::vector<int>(n, 0)};
+    return {bind_op(reduce_op, q, operands), std::vector<int>(n, 0)};
   }
   // Mapped initial values: fold from the identity, then fold these in.
   if (p.kind == ReduceKind::kCustom)
@@ -202,7 +202,7 @@ BatchResult batch_reduce(std::span<const Array> x, std::span<const int> dims,
   for (const Array& a : operands) types.push_back(a.type());
   for (const Literal& identity : reduce_identities(p.kind, types))
     operands.push_back(Array(identity));
-  const std::vector<Array> folded = tessera::bind(reduce_op, q, operands);
+  const std::vector<Array> folded = bind_op(reduce_op, q, operands);
   std::vector<Array> args;
   for (size_t k = 0; k < n; ++k)
     args.push_back(dims[n + k] >= 0 ? lax::broadcast_in_dim(x[n + k], folded[k].shape(), {0})
@@ -212,4 +212,4 @@ BatchResult batch_reduce(std::span<const Array> x, std::span<const int> dims,
   return {apply_body(*body, args), std::vector<int>(n, 0)};
 }
 
-}  // namespace tessera::internal
+}  // namespace tessera::ops

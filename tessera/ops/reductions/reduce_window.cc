@@ -16,7 +16,7 @@
 #include "tessera/ops/text/formats.h"
 #include "tessera/ops/text/window_format.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 constexpr std::string_view kOp = "reduce_window";
@@ -90,7 +90,7 @@ Factors reduce_window_factors(std::span<const Type> operands, std::span<const Ty
 double reduce_window_flops(std::span<const Type> operands, std::span<const Type> results,
                            const ReduceWindowParams& p) {
   bool reverse = false;
-  if (internal::cumulative_dim(p.windows(), operands[0].shape, &reverse) >= 0)
+  if (cumulative_dim(p.windows(), operands[0].shape, &reverse) >= 0)
     return static_cast<double>(results[0].elements());
   return static_cast<double>(results[0].elements()) * static_cast<double>(p.size.elements());
 }
@@ -112,7 +112,7 @@ BatchResult batch_reduce_window(std::span<const Array> x, std::span<const int> d
   for (Dims* one : {&q.size, &q.strides, &q.base_dilation, &q.window_dilation})
     one->insert(one->begin(), 1);
   for (Dims* zero : {&q.low, &q.high}) zero->insert(zero->begin(), 0);
-  return {tessera::bind(reduce_window_op, q, operands), std::vector<int>(n, 0)};
+  return {bind_op(reduce_window_op, q, operands), std::vector<int>(n, 0)};
 }
 
 std::vector<Sample> reduce_window_samples() {
@@ -173,15 +173,19 @@ const OpDef& reduce_window_op = define<ReduceWindowParams>({
                    "low", "high", "kind", "body"},
     .format = formats::reduce_window(),
     .infer = infer_reduce_window,
-    .evaluate = internal::evaluate_reduce_window,
+    .evaluate = evaluate_reduce_window,
     .factors = reduce_window_factors,
-    .lower = Library{LibraryKind::kCall, internal::reduce_window_call},
+    .lower = Library{LibraryKind::kCall, reduce_window_call},
     .flops = reduce_window_flops,
-    .jvp = {internal::jvp_reduce_window},
-    .transpose = {internal::transpose_reduce_window},
+    .jvp = {jvp_reduce_window},
+    .transpose = {transpose_reduce_window},
     .batch = {batch_reduce_window},
     .samples = reduce_window_samples,
 });
+
+}  // namespace tessera::ops
+
+namespace tessera {
 
 Windows Windows::of_size(const Dims& size) {
   const Dims ones(size.size(), 1), zeros(size.size(), 0);
@@ -233,9 +237,16 @@ std::pair<Dims, Dims> same_padding(const Shape& shape, const Windows& w) {
     high.push_back(total - total / 2);
   }
   return {low, high};
-}
+}  // namespace tessera
 
-namespace lax {
+namespace tessera::ops {}
+
+}  // namespace tessera
+
+namespace tessera::lax {
+
+using namespace ops;
+
 namespace {
 
 std::vector<Array> bind_windows(std::span<const Array> operands, std::span<const Array> inits,
@@ -243,7 +254,7 @@ std::vector<Array> bind_windows(std::span<const Array> operands, std::span<const
   SourceScope source("reduce_window");
   std::vector<Array> all(operands.begin(), operands.end());
   all.insert(all.end(), inits.begin(), inits.end());
-  return tessera::bind(reduce_window_op, std::move(p), all);
+  return bind_op(reduce_window_op, std::move(p), all);
 }
 
 Array cumulate(const char* name, ReduceKind kind, const Array& x, int64_t axis, bool reverse) {
@@ -277,8 +288,8 @@ std::vector<Array> reduce_window(std::span<const Array> operands, std::span<cons
 }
 
 Array reduce_window_of(ReduceKind kind, const Array& x, const Windows& windows) {
-  return bind1(reduce_window_op, params_of(windows, kind),
-               {x, Array(reduce_identity(kind, x.dtype()))});
+  return bind_op1(reduce_window_op, params_of(windows, kind),
+                  {x, Array(reduce_identity(kind, x.dtype()))});
 }
 
 Array cumsum(const Array& x, int64_t axis, bool reverse) {
@@ -322,5 +333,4 @@ Array cumlogsumexp(const Array& x, int64_t axis, bool reverse) {
   return associative_scan(fold, {x}, axis, reverse)[0];
 }
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

@@ -22,6 +22,9 @@ Shape window_shape(std::string_view op, const Shape& shape, const Windows& windo
 // Padding as XLA's SAME: ceil(extent / stride) results; (low, high).
 std::pair<Dims, Dims> same_padding(const Shape& shape, const Windows& windows);
 
+}  // namespace tessera
+
+namespace tessera::ops {
 struct ReduceWindowParams {
   Dims size, strides, base_dilation, window_dilation, low, high;
   ReduceKind kind = ReduceKind::kSum;
@@ -30,12 +33,14 @@ struct ReduceWindowParams {
 };
 extern const OpDef& reduce_window_op;
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
 
 std::vector<Array> reduce_window(std::span<const Array> operands, std::span<const Array> inits,
                                  ReduceKind kind, const Windows& windows);
 std::vector<Array> reduce_window(std::span<const Array> operands, std::span<const Array> inits,
-                                 FunctionRef body, const Windows& windows);
+                                 ir::FunctionRef body, const Windows& windows);
 // From the fold's identity.
 Array reduce_window_of(ReduceKind kind, const Array& x, const Windows& windows);
 // Where in the flattened windowed dimensions (those that are not trivial) the extremum of each
@@ -51,9 +56,10 @@ Array cummax(const Array& x, int64_t axis = 0, bool reverse = false);
 Array cummin(const Array& x, int64_t axis = 0, bool reverse = false);
 Array cumlogsumexp(const Array& x, int64_t axis = 0, bool reverse = false);
 
-}  // namespace lax
+}  // namespace tessera::lax
 
-namespace internal {
+namespace tessera::ops {
+
 // The dimension along which the windows are all elements up to each one, -1 if they are not that;
 // `reverse`: from each one on.
 int cumulative_dim(const Windows& windows, const Shape& shape, bool* reverse);
@@ -66,6 +72,5 @@ JvpResult jvp_reduce_window(std::span<const Array> x, std::span<const Array> t,
 std::vector<Array> transpose_reduce_window(std::span<const Array> cts, std::span<const Array> x,
                                            const std::vector<bool>& linear,
                                            const ReduceWindowParams& p);
-}  // namespace internal
 
-}  // namespace tessera
+}  // namespace tessera::ops

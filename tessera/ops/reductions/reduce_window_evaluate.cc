@@ -6,10 +6,11 @@
 #include "tessera/base/thread_pool.h"
 #include "tessera/ir/params.h"
 #include "tessera/ops/core/fold_element.h"
+#include "tessera/ops/core/op.h"
 #include "tessera/ops/reductions/prefix_fold.h"
 #include "tessera/ops/reductions/reduce_window.h"
 
-namespace tessera::internal {
+namespace tessera::ops {
 namespace {
 
 // Which elements of the operand the places of each window are.
@@ -354,4 +355,4 @@ HostCall reduce_window_call(const OpParams& params, std::span<const Type> operan
   };
 }
 
-}  // namespace tessera::internal
+}  // namespace tessera::ops

@@ -15,8 +15,8 @@
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
 
-namespace tessera {
-namespace internal {
+namespace tessera::ops {
+
 namespace {
 
 using namespace array_math;
@@ -102,7 +102,7 @@ Array where_better(const Array& t, const Array& folded, const Array& init, Reduc
 
 JvpResult jvp_reduce_window(std::span<const Array> x, std::span<const Array> t,
                             const ReduceWindowParams& p) {
-  JvpResult out{.primals = tessera::bind(reduce_window_op, p, x)};
+  JvpResult out{.primals = bind_op(reduce_window_op, p, x)};
   out.tangents.resize(out.primals.size());
   if (!is_inexact(x[0].dtype())) return out;
   const size_t n = x.size() / 2;
@@ -182,9 +182,12 @@ std::vector<Array> transpose_reduce_window(std::span<const Array> cts, std::span
   return out;
 }
 
-}  // namespace internal
+}  // namespace tessera::ops
 
-namespace lax {
+namespace tessera::lax {
+
+using namespace ops;
+
 namespace {
 
 // The windowed dimensions as one, in place of the first of them: `order` brings them together.
@@ -247,5 +250,4 @@ Array take_window_argument(const Array& x, const Array& places, const Windows& w
   return select(ge(places, full_like(places, 0)), taken, full_like(taken, 0));
 }
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

@@ -9,7 +9,7 @@
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/text/window_format.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 using namespace array_math;
@@ -138,12 +138,12 @@ double select_and_scatter_flops(std::span<const Type> operands, std::span<const 
 // What is selected does not change under small steps: linear in the source and the initial value.
 JvpResult jvp_select_and_scatter(std::span<const Array> x, std::span<const Array> t,
                                  const SelectAndScatterParams& p) {
-  JvpResult out{.primals = tessera::bind(select_and_scatter_op, p, x)};
+  JvpResult out{.primals = bind_op(select_and_scatter_op, p, x)};
   if (p.scatter && (t[1].defined() || t[2].defined()))
     type_error(kOp, "expected a sum to differentiate, got a scatter computation of its own");
   Array tangent;
   if (t[1].defined())
-    tangent = bind1(select_and_scatter_op, p, {x[0], t[1], Array(Literal(x[0].dtype(), {}))});
+    tangent = bind_op1(select_and_scatter_op, p, {x[0], t[1], Array(Literal(x[0].dtype(), {}))});
   if (t[2].defined()) {
     const Array everywhere = lax::broadcast_in_dim(t[2], x[0].shape(), {});
     tangent = tangent.defined() ? tangent + everywhere : everywhere;
@@ -182,9 +182,9 @@ BatchResult batch_select_and_scatter(std::span<const Array> x, std::span<const i
   SelectAndScatterParams q = p;
   for (Dims* one : {&q.size, &q.strides}) one->insert(one->begin(), 1);
   for (Dims* zero : {&q.low, &q.high}) zero->insert(zero->begin(), 0);
-  return {{bind1(select_and_scatter_op, q,
-                 {lax::with_batch_first(x[0], dims[0], size),
-                  lax::with_batch_first(x[1], dims[1], size), x[2]})},
+  return {{bind_op1(select_and_scatter_op, q,
+                    {lax::with_batch_first(x[0], dims[0], size),
+                     lax::with_batch_first(x[1], dims[1], size), x[2]})},
           {0}};
 }
 
@@ -248,15 +248,18 @@ FunctionRef select_body(SelectKind kind, DType dtype) {
   return std::make_shared<const Function>(std::move(f));
 }
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
+
+using namespace ops;
 
 Array select_and_scatter_add(const Array& source, const Array& x, SelectKind kind,
                              const Dims& window, const Dims& strides, const Dims& low,
                              const Dims& high) {
   SourceScope scope("select_and_scatter_add");
-  return bind1(select_and_scatter_op, SelectAndScatterParams{window, strides, low, high, kind},
-               {x, source, Array(Literal(x.dtype(), {}))});
+  return bind_op1(select_and_scatter_op, SelectAndScatterParams{window, strides, low, high, kind},
+                  {x, source, Array(Literal(x.dtype(), {}))});
 }
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

@@ -9,6 +9,9 @@ namespace tessera {
 enum class SelectKind : uint8_t { kGe, kLe, kCustom };
 inline std::array<std::string_view, 3> enum_names(SelectKind) { return {"GE", "LE", "custom"}; }
 
+}  // namespace tessera
+
+namespace tessera::ops {
 struct SelectAndScatterParams {
   Dims size, strides, low, high;
   SelectKind kind = SelectKind::kGe;
@@ -20,12 +23,13 @@ struct SelectAndScatterParams {
 extern const OpDef& select_and_scatter_op;
 FunctionRef select_body(SelectKind kind, DType dtype);
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
 
 // Sums into the largest (kGe) or smallest (kLe) element, the first of equal ones.
 Array select_and_scatter_add(const Array& source, const Array& x, SelectKind kind,
                              const Dims& window, const Dims& strides, const Dims& low,
                              const Dims& high);
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

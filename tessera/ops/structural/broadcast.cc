@@ -7,7 +7,7 @@
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/reshape.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 std::vector<Type> infer_broadcast(std::span<const Type> operands, const BroadcastParams& p) {
@@ -160,10 +160,14 @@ const OpDef& broadcast_in_dim_op = define<BroadcastParams>({
     .samples = broadcast_samples,
 });
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
+
+using namespace ops;
 
 Array broadcast_in_dim(const Array& x, const Shape& shape, const Dims& broadcast_dimensions) {
-  return bind1(broadcast_in_dim_op, BroadcastParams{shape, broadcast_dimensions}, {x});
+  return bind_op1(broadcast_in_dim_op, BroadcastParams{shape, broadcast_dimensions}, {x});
 }
 
 Array with_batch_first(const Array& x, int dim, int64_t size) {
@@ -177,5 +181,4 @@ Array with_batch_first(const Array& x, int dim, int64_t size) {
   return broadcast_in_dim(x, shape, into);
 }
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

@@ -3,7 +3,7 @@
 
 #include "tessera/ir/array.h"
 
-namespace tessera {
+namespace tessera::ops {
 
 struct BroadcastParams {
   Shape shape;
@@ -11,12 +11,13 @@ struct BroadcastParams {
 };
 extern const OpDef& broadcast_in_dim_op;
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
 
 Array broadcast_in_dim(const Array& x, const Shape& shape, const Dims& broadcast_dimensions);
 // For batching rules: x with its mapped dimension first, or repeated along a new first one where
 // `dim` is -1.
 Array with_batch_first(const Array& x, int dim, int64_t size);
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

@@ -9,7 +9,7 @@
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 std::vector<Type> infer_concatenate(std::span<const Type> operands, const ConcatenateParams& p) {
@@ -155,9 +155,15 @@ const OpDef& concatenate_op = define<ConcatenateParams>({
     .samples = concatenate_samples,
 });
 
-Array lax::concatenate(std::span<const Array> operands, int64_t dimension) {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
+
+using namespace ops;
+
+Array concatenate(std::span<const Array> operands, int64_t dimension) {
   if (operands.size() == 1) return operands[0];
-  return tessera::bind(concatenate_op, ConcatenateParams{dimension}, operands)[0];
+  return bind_op(concatenate_op, ConcatenateParams{dimension}, operands)[0];
 }
 
-}  // namespace tessera
+}  // namespace tessera::lax

@@ -5,17 +5,18 @@
 
 #include "tessera/ir/array.h"
 
-namespace tessera {
+namespace tessera::ops {
 
 struct ConcatenateParams {
   int64_t dimension = 0;
 };
 extern const OpDef& concatenate_op;
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
 
 // Operands of one dtype, and of one shape but for `dimension`. One operand is returned as it is.
 Array concatenate(std::span<const Array> operands, int64_t dimension);
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

@@ -12,7 +12,7 @@
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 int64_t padded_extent(int64_t extent, const PadParams& p, int64_t d) {
@@ -187,11 +187,17 @@ const OpDef& pad_op = define<PadParams>({
     .samples = pad_samples,
 });
 
-Array lax::pad(const Array& x, const Array& value, const Dims& low, const Dims& high,
-               const Dims& interior) {
-  return bind1(pad_op,
-               PadParams{low, high, interior.empty() ? Dims(x.shape().size(), 0) : interior},
-               {x, value});
+}  // namespace tessera::ops
+
+namespace tessera::lax {
+
+using namespace ops;
+
+Array pad(const Array& x, const Array& value, const Dims& low, const Dims& high,
+          const Dims& interior) {
+  return bind_op1(pad_op,
+                  PadParams{low, high, interior.empty() ? Dims(x.shape().size(), 0) : interior},
+                  {x, value});
 }
 
-}  // namespace tessera
+}  // namespace tessera::lax

@@ -3,18 +3,19 @@
 
 #include "tessera/ir/array.h"
 
-namespace tessera {
+namespace tessera::ops {
 
 struct PadParams {
   Dims low, high, interior;
 };
 extern const OpDef& pad_op;
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
 
 // `value`: a scalar of x's dtype. `interior` elements of it go between neighbours.
 Array pad(const Array& x, const Array& value, const Dims& low, const Dims& high,
           const Dims& interior = {});
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

@@ -6,7 +6,7 @@
 
 #include "tessera/ops/core/op.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 double no_flops(std::span<const Type>, std::span<const Type>, const ReshapeParams&) { return 0; }
@@ -328,18 +328,22 @@ const OpDef& reverse_op = define<ReverseParams>({
     .samples = reverse_samples,
 });
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
+
+using namespace ops;
 
 Array reshape(const Array& x, const Shape& shape) {
-  return shape == x.shape() ? x : bind1(reshape_op, ReshapeParams{shape}, {x});
+  return shape == x.shape() ? x : bind_op1(reshape_op, ReshapeParams{shape}, {x});
 }
 Array transpose(const Array& x, const Dims& permutation) {
   return permutation == iota_dims(x.ndim())
              ? x
-             : bind1(transpose_op, TransposeParams{permutation}, {x});
+             : bind_op1(transpose_op, TransposeParams{permutation}, {x});
 }
 Array rev(const Array& x, const Dims& dimensions) {
-  return bind1(reverse_op, ReverseParams{dimensions}, {x});
+  return bind_op1(reverse_op, ReverseParams{dimensions}, {x});
 }
 
 Array move_dim(const Array& x, int64_t from, int64_t to) {
@@ -380,5 +384,4 @@ Array squeeze(const Array& x, const Dims& dimensions) {
   return reshape(x, shape);
 }
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

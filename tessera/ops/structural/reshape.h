@@ -3,7 +3,7 @@
 
 #include "tessera/ir/array.h"
 
-namespace tessera {
+namespace tessera::ops {
 
 struct ReshapeParams {
   Shape shape;
@@ -18,7 +18,9 @@ extern const OpDef& reshape_op;
 extern const OpDef& transpose_op;
 extern const OpDef& reverse_op;
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
 
 // The same elements in row-major order; no op where the shape is x's.
 Array reshape(const Array& x, const Shape& shape);
@@ -33,5 +35,4 @@ inline Array move_to_front(const Array& x, int64_t dim) { return move_dim(x, dim
 Array expand_dims(const Array& x, const Dims& dimensions);
 Array squeeze(const Array& x, const Dims& dimensions);
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

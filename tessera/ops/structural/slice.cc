@@ -15,7 +15,7 @@
 #include "tessera/ops/structural/pad.h"
 #include "tessera/ops/structural/reshape.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 // Factors of an op that changes some dimensions: the others pass through; a changed one is one
@@ -538,13 +538,17 @@ const OpDef& dynamic_update_slice_op = define<NoParams>({
     .samples = update_samples,
 });
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
+
+using namespace ops;
 
 Array slice(const Array& x, const Dims& start, const Dims& limit, const Dims& strides) {
   const Dims steps = strides.empty() ? Dims(x.shape().size(), 1) : strides;
   const Dims all(x.shape().size(), 0), ones(x.shape().size(), 1);
   if (start == all && limit == x.shape() && steps == ones) return x;
-  return bind1(slice_op, SliceParams{start, limit, steps}, {x});
+  return bind_op1(slice_op, SliceParams{start, limit, steps}, {x});
 }
 
 Array slice_in_dim(const Array& x, int64_t start, int64_t limit, int64_t stride, int64_t dim) {
@@ -559,13 +563,13 @@ Array slice_in_dim(const Array& x, int64_t start, int64_t limit, int64_t stride,
 Array dynamic_slice(const Array& x, std::span<const Array> starts, const Shape& sizes) {
   std::vector<Array> operands{x};
   operands.insert(operands.end(), starts.begin(), starts.end());
-  return tessera::bind(dynamic_slice_op, DynamicSliceParams{sizes}, operands)[0];
+  return bind_op(dynamic_slice_op, DynamicSliceParams{sizes}, operands)[0];
 }
 
 Array dynamic_update_slice(const Array& x, const Array& update, std::span<const Array> starts) {
   std::vector<Array> operands{x, update};
   operands.insert(operands.end(), starts.begin(), starts.end());
-  return tessera::bind(dynamic_update_slice_op, NoParams{}, operands)[0];
+  return bind_op(dynamic_update_slice_op, NoParams{}, operands)[0];
 }
 
 namespace {
@@ -589,5 +593,4 @@ Array dynamic_update_slice_in_dim(const Array& x, const Array& update, const Arr
   return dynamic_update_slice(x, update, starts_in_dim(start, x.ndim(), dim));
 }
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

@@ -6,7 +6,7 @@
 
 #include "tessera/ir/array.h"
 
-namespace tessera {
+namespace tessera::ops {
 
 struct SliceParams {
   Dims start, limit, strides;
@@ -18,7 +18,9 @@ extern const OpDef& slice_op;
 extern const OpDef& dynamic_slice_op;
 extern const OpDef& dynamic_update_slice_op;
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
 
 // Elements start, start + stride, ... below limit, in each dimension; no op where that is all of x.
 Array slice(const Array& x, const Dims& start, const Dims& limit, const Dims& strides = {});
@@ -34,5 +36,4 @@ Array dynamic_update_slice(const Array& x, const Array& update, std::span<const 
 Array dynamic_update_slice_in_dim(const Array& x, const Array& update, const Array& start,
                                   int64_t dim = 0);
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

@@ -22,7 +22,7 @@
 #include "tessera/ops/structural/slice.h"
 #include "tessera/ops/text/formats.h"
 
-namespace tessera {
+namespace tessera::ops {
 namespace {
 
 constexpr std::string_view kOp = "sort";
@@ -265,7 +265,7 @@ double sort_flops(std::span<const Type> operands, std::span<const Type>, const S
 // The tangents move with their elements.
 JvpResult jvp_sort(std::span<const Array> x, std::span<const Array> t, const SortParams& p) {
   const int64_t d = dimension_of(p, x[0].ndim());
-  if (x[0].size() == 0) return {tessera::bind(sort_op, p, x), {t.begin(), t.end()}};
+  if (x[0].size() == 0) return {bind_op(sort_op, p, x), {t.begin(), t.end()}};
   SortParams q = p;
   const DType index = x[0].shape()[d] < (int64_t{1} << 31) ? int32 : int64;
   std::vector<Array> operands(x.begin(), x.end());
@@ -276,7 +276,7 @@ JvpResult jvp_sort(std::span<const Array> x, std::span<const Array> t, const Sor
     f.add_input({index, {}});
     q.comparator = std::make_shared<const Function>(std::move(f));
   }
-  JvpResult out{.primals = tessera::bind(sort_op, q, operands)};
+  JvpResult out{.primals = bind_op(sort_op, q, operands)};
   const Array order = out.primals.back();
   out.primals.pop_back();
   for (const Array& tangent : t)
@@ -293,7 +293,7 @@ BatchResult batch_sort(std::span<const Array> x, std::span<const int> dims, cons
     operands.push_back(lax::with_batch_first(x[k], dims[k], size));
   SortParams q = p;
   q.dimension = dimension_of(p, operands[0].ndim() - 1) + 1;
-  return {tessera::bind(sort_op, q, operands), std::vector<int>(x.size(), 0)};
+  return {bind_op(sort_op, q, operands), std::vector<int>(x.size(), 0)};
 }
 
 std::vector<Sample> sort_samples() {
@@ -480,7 +480,12 @@ FunctionRef sort_comparator(int64_t num_keys, bool descending, bool total_order,
   return ComparatorBuilder(total_order).run(num_keys, descending, dtypes);
 }
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
+
+using namespace ops;
+
 namespace {
 
 std::vector<Array> bind_sort(std::span<const Array> operands, SortParams p) {
@@ -489,7 +494,7 @@ std::vector<Array> bind_sort(std::span<const Array> operands, SortParams p) {
   if (operands[0].ndim() == 0)
     shape_error("sort", "expected arrays of rank 1 or more, got {}", describe(operands[0].type()));
   p.dimension = normalize_axis("sort", p.dimension, operands[0].ndim());
-  return tessera::bind(sort_op, std::move(p), operands);
+  return bind_op(sort_op, std::move(p), operands);
 }
 
 }  // namespace
@@ -517,5 +522,4 @@ std::pair<Array, Array> top_k(const Array& x, int64_t k) {
   return {slice_in_dim(sorted[0], 0, k, 1, last), slice_in_dim(sorted[1], 0, k, 1, last)};
 }
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

@@ -11,7 +11,7 @@
 
 #include "tessera/ir/array.h"
 
-namespace tessera {
+namespace tessera::ops {
 
 struct SortParams {
   int64_t dimension = 0;
@@ -27,15 +27,17 @@ extern const OpDef& sort_op;
 FunctionRef sort_comparator(int64_t num_keys, bool descending, bool total_order,
                             std::span<const DType> dtypes);
 
-namespace lax {
+}  // namespace tessera::ops
+
+namespace tessera::lax {
 
 // Stable either way: equal elements keep their order.
 std::vector<Array> sort(std::span<const Array> operands, int64_t dimension = -1,
                         int64_t num_keys = 1, bool descending = false);
-std::vector<Array> sort(std::span<const Array> operands, int64_t dimension, FunctionRef comparator);
+std::vector<Array> sort(std::span<const Array> operands, int64_t dimension,
+                        ir::FunctionRef comparator);
 // The k largest along the last dimension, descending, and where they were (int32). Of equal ones
 // the first. The order is total, as in XLA: NaN is the largest, -NaN the smallest, -0 < 0.
 std::pair<Array, Array> top_k(const Array& x, int64_t k);
 
-}  // namespace lax
-}  // namespace tessera
+}  // namespace tessera::lax

@@ -11,7 +11,7 @@
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/text/formats.h"
 
-namespace tessera::formats {
+namespace tessera::ops::formats {
 namespace {
 
 using Groups = std::vector<std::vector<int64_t>>;
@@ -315,4 +315,4 @@ OpParams read_collective(const OpDef& def, OpReader& reader) {
 
 OpFormat collective() { return {.write = write_collective, .read = read_collective}; }
 
-}  // namespace tessera::formats
+}  // namespace tessera::ops::formats

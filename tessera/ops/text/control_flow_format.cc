@@ -9,7 +9,7 @@
 #include "tessera/ops/control/control_flow_ops.h"
 #include "tessera/ops/text/formats.h"
 
-namespace tessera::formats {
+namespace tessera::ops::formats {
 namespace {
 
 // What the regions of the op use of outside, each value once, in the order of first use.
@@ -240,4 +240,4 @@ OpFormat branches() {
           .captures = true};
 }
 
-}  // namespace tessera::formats
+}  // namespace tessera::ops::formats

@@ -5,7 +5,7 @@
 #include "tessera/ops/control/control.h"
 #include "tessera/ops/text/formats.h"
 
-namespace tessera::formats {
+namespace tessera::ops::formats {
 namespace {
 
 TextAttr shardings(const Mesh& mesh, const std::vector<PartitionSpec>& specs,
@@ -171,4 +171,4 @@ OpFormat manual_computation() {
   return {.write = write_manual, .read = read_manual, .print = print_manual, .parse = parse_manual};
 }
 
-}  // namespace tessera::formats
+}  // namespace tessera::ops::formats

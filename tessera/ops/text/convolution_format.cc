@@ -5,7 +5,7 @@
 #include "tessera/ops/linear/convolution_rules.h"
 #include "tessera/ops/text/window_format.h"
 
-namespace tessera::formats {
+namespace tessera::ops::formats {
 namespace {
 
 // [b, 0, 1, f] of (batch, feature, spatial...): each dimension's letter or spatial number.
@@ -225,4 +225,4 @@ OpFormat convolution() {
           .parse = parse_convolution};
 }
 
-}  // namespace tessera::formats
+}  // namespace tessera::ops::formats

@@ -1,11 +1,12 @@
 #include "tessera/ops/text/formats.h"
 
+#include "tessera/ir/op_def.h"
 #include "tessera/ops/control/control.h"
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/linear/dot_general.h"
 
-namespace tessera::formats {
+namespace tessera::ops::formats {
 namespace {
 
 OpText write_compare(const Op& op, const Function&) {
@@ -123,4 +124,4 @@ OpFormat sharding_constraint() {
           .write = write_constraint};
 }
 
-}  // namespace tessera::formats
+}  // namespace tessera::ops::formats

@@ -6,7 +6,7 @@
 #include "tessera/ir/op_format.h"
 #include "tessera/ops/control/control.h"
 
-namespace tessera::formats {
+namespace tessera::ops::formats {
 
 // EQ, %0, %1, FLOAT; the comparison type may be missing.
 OpFormat compare();
@@ -36,4 +36,4 @@ OpFormat branches();
 // along.
 OpFormat collective();
 
-}  // namespace tessera::formats
+}  // namespace tessera::ops::formats

@@ -4,7 +4,7 @@
 #include "tessera/ops/indexing/scatter.h"
 #include "tessera/ops/text/formats.h"
 
-namespace tessera::formats {
+namespace tessera::ops::formats {
 namespace {
 
 TextAttr record(const char* name, std::initializer_list<std::pair<const char*, Dims>> lists,
@@ -122,4 +122,4 @@ OpParams read_scatter(const OpDef&, OpReader& reader) {
 OpFormat gather() { return {.write = write_gather, .read = read_gather}; }
 OpFormat scatter() { return {.write = write_scatter, .read = read_scatter}; }
 
-}  // namespace tessera::formats
+}  // namespace tessera::ops::formats

@@ -6,7 +6,7 @@
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/text/formats.h"
 
-namespace tessera::formats {
+namespace tessera::ops::formats {
 namespace {
 
 OpText write_reduce(const Op& op, const Function& function) {
@@ -181,4 +181,4 @@ OpFormat reduce() {
   return {.write = write_reduce, .read = read_reduce, .print = print_reduce, .parse = parse_reduce};
 }
 
-}  // namespace tessera::formats
+}  // namespace tessera::ops::formats

@@ -4,7 +4,7 @@
 #include "tessera/ops/reductions/select_and_scatter.h"
 #include "tessera/ops/text/formats.h"
 
-namespace tessera::formats {
+namespace tessera::ops::formats {
 namespace {
 
 TextAttr array(const Dims& dims) { return TextAttr::Array{{dims.begin(), dims.end()}}; }
@@ -106,4 +106,4 @@ OpFormat select_and_scatter() {
   return {.write = write_select_and_scatter, .read = read_select_and_scatter};
 }
 
-}  // namespace tessera::formats
+}  // namespace tessera::ops::formats

@@ -5,7 +5,7 @@
 #include "tessera/ops/indexing/indexed_windows.h"
 #include "tessera/ops/reductions/reduce_window.h"
 
-namespace tessera::formats {
+namespace tessera::ops::formats {
 
 TextAttr window_padding(const Dims& low, const Dims& high);
 // Absent attributes are ones, absent padding zeros. `rank`: of the array.
@@ -13,4 +13,4 @@ Windows read_windows(OpReader& reader, int64_t rank);
 OpFormat reduce_window();
 OpFormat select_and_scatter();
 
-}  // namespace tessera::formats
+}  // namespace tessera::ops::formats

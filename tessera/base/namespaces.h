@@ -1,0 +1,41 @@
+// The namespaces of the compiler, in the order data takes. What users write is in `tessera` (and
+// lax, random, nn, linen, nnx, optim, io's formats); what they do not is in the namespace of its
+// folder, which sees those of the folders above it in docs/architecture.md. Public headers name
+// these with their namespace; source files of the users' functions open the lowest that they use.
+//
+// trace/ and transform/ are `tracing` and `transforms`: numpy has a function trace, std a transform.
+#pragma once
+
+namespace tessera {
+
+namespace ir {}  // namespace ir
+namespace ops {
+using namespace ir;
+}
+namespace tracing {
+using namespace ops;
+}
+namespace transforms {
+using namespace tracing;
+}
+namespace sharding {
+using namespace tracing;
+}
+namespace spmd {
+using namespace sharding;
+}
+namespace fusion {
+using namespace spmd;
+}
+namespace codegen {
+using namespace fusion;
+}
+namespace runtime {
+using namespace codegen;
+}
+namespace compile {
+using namespace runtime;
+using namespace transforms;
+}  // namespace compile
+
+}  // namespace tessera

@@ -3,6 +3,7 @@
 //   tessera-bench                    all workloads
 //   tessera-bench gemm/ collective   those whose name contains a word
 //   tessera-bench --list             names only
+#include <fmt/format.h>
 #include <tessera/tessera.h>
 #include <unistd.h>
 

@@ -10,8 +10,6 @@
 
 namespace tessera::tools {
 
-using namespace compile;
-
 struct Streams {
   std::istream& in;
   std::ostream& out;

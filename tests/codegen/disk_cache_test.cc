@@ -14,6 +14,9 @@
 #include "tessera/base/warning.h"
 
 namespace tessera::codegen::testing {
+
+using namespace runtime;
+
 namespace {
 
 namespace fs = std::filesystem;

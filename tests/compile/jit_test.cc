@@ -340,7 +340,7 @@ TEST_F(Jit, AFunctionThatThrowsLeavesNoTraceBehind) {
     return x;
   });
   EXPECT_THROW(f(iota({3})), std::runtime_error);
-  EXPECT_EQ(Trace::current(), nullptr);
+  EXPECT_EQ(ir::Trace::current(), nullptr);
   EXPECT_EQ(values(f(iota({1, 1})))[0], 0);
 }
 

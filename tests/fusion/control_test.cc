@@ -9,6 +9,9 @@
 #include "tests/trace/control_flow.h"
 
 namespace tessera::fusion_testing {
+
+using namespace fusion;
+
 namespace {
 
 using namespace array_math;

@@ -26,6 +26,8 @@
 
 namespace tessera::fusion_testing {
 
+using namespace fusion;
+
 using Arrays = std::vector<Array>;
 
 inline Type array_type(DType dtype, const Shape& shape) {

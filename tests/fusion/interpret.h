@@ -15,6 +15,8 @@
 
 namespace tessera {
 
+using namespace runtime;
+
 class KernelInterpreter {
  public:
   // `buffers` as the machine code gets them; scratch entries are ignored. Runs the whole parallel

@@ -2,6 +2,9 @@
 #include "random_program.h"
 
 namespace tessera::fusion_testing {
+
+using namespace fusion;
+
 namespace {
 
 bool is_fusable(const OpDef& def) {

@@ -10,6 +10,8 @@
 
 namespace tessera::fusion_testing {
 
+using namespace fusion;
+
 class RandomProgram {
  public:
   explicit RandomProgram(uint32_t seed, std::vector<int64_t> extents = {1, 2, 3, 4, 6, 8, 12})

@@ -6,6 +6,9 @@
 #include "tessera/base/error.h"
 
 namespace tessera {
+
+using namespace fusion;
+
 namespace {
 
 using testing::ElementsAre;

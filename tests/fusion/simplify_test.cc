@@ -4,6 +4,9 @@
 #include "tessera/ops/core/identity.h"
 
 namespace tessera::fusion_testing {
+
+using namespace fusion;
+
 namespace {
 
 using namespace array_math;

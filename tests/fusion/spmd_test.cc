@@ -5,6 +5,9 @@
 #include "tessera/ops/collectives/collectives.h"
 
 namespace tessera::fusion_testing {
+
+using namespace fusion;
+
 namespace {
 
 using namespace array_math;

@@ -13,16 +13,16 @@
 #include "tessera/ir/verifier.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  tessera::Function program;
+  tessera::ir::Function program;
   try {
-    program =
-        tessera::parse_mlir(std::string_view(reinterpret_cast<const char*>(data), size), "fuzz");
+    program = tessera::ir::parse_mlir(std::string_view(reinterpret_cast<const char*>(data), size),
+                                      "fuzz");
   } catch (const tessera::UserError& error) {
     TESSERA_CHECK(error.kind() == tessera::ErrorKind::kParse, "{}", error.what());
     return 0;
   }
-  tessera::verify(program);
-  const std::string text = tessera::to_mlir(program);
-  TESSERA_CHECK(tessera::parse_mlir(text, "printed") == program, "{}", text);
+  tessera::ir::verify(program);
+  const std::string text = tessera::ir::to_mlir(program);
+  TESSERA_CHECK(tessera::ir::parse_mlir(text, "printed") == program, "{}", text);
   return 0;
 }

@@ -7,6 +7,9 @@
 #include "tests/errors.h"
 
 namespace tessera {
+
+using namespace ir;
+
 namespace {
 
 using tessera::testing::error_of;

@@ -12,6 +12,9 @@
 #include "tests/errors.h"
 
 namespace tessera {
+
+using namespace tracing;
+
 namespace {
 
 using tessera::testing::error_of;

@@ -14,6 +14,9 @@
 #include "tessera/trace/evaluate.h"
 
 namespace tessera {
+
+using namespace tracing;
+
 namespace {
 
 using ::testing::HasSubstr;

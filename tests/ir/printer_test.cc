@@ -18,6 +18,9 @@
 #include "tessera/ops/reductions/reduce.h"
 
 namespace tessera {
+
+using namespace ops;
+
 namespace {
 
 using ::testing::HasSubstr;

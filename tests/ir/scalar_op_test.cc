@@ -8,6 +8,9 @@
 #include "tessera/base/error.h"
 
 namespace tessera {
+
+using namespace ir;
+
 namespace {
 
 using enum ScalarOp;

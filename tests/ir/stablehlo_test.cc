@@ -17,6 +17,9 @@
 #include "tests/golden/golden.h"
 
 namespace tessera {
+
+using namespace tracing;
+
 namespace {
 
 std::vector<std::string> all_files() {

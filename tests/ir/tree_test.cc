@@ -10,6 +10,9 @@
 #include "tessera/ir/array.h"
 
 namespace tessera {
+
+using namespace ir;
+
 namespace {
 
 using testing::ElementsAre;

@@ -7,6 +7,9 @@
 #include "tessera/ops/reductions/reduce.h"
 
 namespace tessera {
+
+using namespace ops;
+
 namespace {
 
 using ::testing::HasSubstr;

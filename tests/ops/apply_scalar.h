@@ -15,6 +15,8 @@
 
 namespace tessera {
 
+using namespace ops;
+
 struct Scalar {
   DType dtype = float32;
   std::array<std::byte, 16> bytes{};

@@ -6,9 +6,13 @@
 #include <cmath>
 
 #include "tessera/ir/factors.h"
+#include "tessera/ops/core/op.h"
 #include "tests/golden/golden.h"
 
 namespace tessera {
+
+using namespace ops;
+
 namespace {
 
 using testing::HasSubstr;

@@ -5,6 +5,9 @@
 #include "tests/ops/host_executor.h"
 
 namespace tessera::testing_ops {
+
+using namespace ops;
+
 namespace {
 
 const golden::Topic& topic() {

@@ -18,6 +18,9 @@
 #include "tessera/ops/core/op.h"
 
 namespace tessera {
+
+using namespace ops;
+
 namespace {
 
 using Lines = std::vector<std::string>;

@@ -16,6 +16,8 @@
 
 namespace tessera {
 
+using namespace ops;
+
 // How a literal stands in a failure.
 inline void PrintTo(const Literal& literal, std::ostream* out) { *out << repr(literal); }
 

@@ -10,6 +10,9 @@
 #include "tests/ops/host_executor.h"
 
 namespace tessera::testing_ops {
+
+using namespace ops;
+
 namespace {
 
 Array zeros(DType dtype, const Shape& shape) { return Array(Literal(dtype, shape)); }

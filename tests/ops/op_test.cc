@@ -8,6 +8,9 @@
 #include "tessera/ops/core/source_scope.h"
 
 namespace tessera {
+
+using namespace ops;
+
 namespace {
 
 using testing::HasSubstr;

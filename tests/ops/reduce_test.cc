@@ -10,9 +10,13 @@
 #include "tessera/ir/function.h"
 #include "tessera/ir/lowering.h"
 #include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/core/op.h"
 #include "tests/golden/golden.h"
 
 namespace tessera {
+
+using namespace ops;
+
 namespace {
 
 using testing::HasSubstr;

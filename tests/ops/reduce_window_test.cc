@@ -6,6 +6,9 @@
 #include "tests/ops/host_executor.h"
 
 namespace tessera::testing_ops {
+
+using namespace ops;
+
 namespace {
 
 class ReduceWindow : public HostTest {

@@ -8,6 +8,9 @@
 #include "tests/ops/scalar_interpreter.h"
 
 namespace tessera::testing_ops {
+
+using namespace ops;
+
 namespace {
 
 std::string label(const OpDef& def, const Sample& sample) {

@@ -10,6 +10,9 @@
 #include "tests/ops/host_executor.h"
 
 namespace tessera::testing_ops {
+
+using namespace ops;
+
 namespace {
 
 class RulesTest : public HostTest {};

@@ -7,6 +7,8 @@
 
 namespace tessera::testing_ops {
 
+using namespace ops;
+
 class ScalarInterpreter final : public ExprBuilder {
  public:
   explicit ScalarInterpreter(Shape shape) : shape_(std::move(shape)) {}

@@ -4,6 +4,9 @@
 #include "tests/ops/host_executor.h"
 
 namespace tessera::testing_ops {
+
+using namespace ops;
+
 namespace {
 
 class SelectAndScatter : public HostTest {

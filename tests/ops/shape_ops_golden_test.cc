@@ -10,6 +10,9 @@
 #include "tests/ops/host_executor.h"
 
 namespace tessera::testing_ops {
+
+using namespace ops;
+
 namespace {
 
 // The program's result, by the lax function of its op; undefined for the ops of other files.

@@ -14,6 +14,9 @@ extern "C" const char* __tsan_default_options() { return "allocator_may_return_n
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 
 namespace tessera {
+
+using namespace runtime;
+
 namespace {
 
 uintptr_t address(const Buffer& b) { return reinterpret_cast<uintptr_t>(b.data()); }

@@ -9,6 +9,9 @@
 #include "tests/runtime/schedules.h"
 
 namespace tessera {
+
+using namespace runtime;
+
 namespace {
 
 using tessera::testing::expect_error;

@@ -8,6 +8,9 @@
 #include "tests/runtime/schedules.h"
 
 namespace tessera {
+
+using namespace runtime;
+
 namespace {
 
 using Values = std::vector<std::vector<float>>;  // of each rank, row-major

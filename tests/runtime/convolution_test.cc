@@ -12,6 +12,9 @@
 #include "tests/runtime/schedules.h"
 
 namespace tessera {
+
+using namespace runtime;
+
 namespace {
 
 struct Case {

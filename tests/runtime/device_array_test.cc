@@ -8,6 +8,9 @@
 #include "tests/runtime/schedules.h"
 
 namespace tessera {
+
+using namespace runtime;
+
 namespace {
 
 SingleDeviceSharding one_device(int64_t id = 0) {

@@ -9,6 +9,9 @@
 #include "tests/runtime/schedules.h"
 
 namespace tessera {
+
+using namespace runtime;
+
 namespace {
 
 template <class T>

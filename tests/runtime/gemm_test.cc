@@ -15,6 +15,9 @@
 #include "tests/errors.h"
 
 namespace tessera {
+
+using namespace runtime;
+
 namespace {
 
 template <class T>

@@ -9,6 +9,9 @@
 #include "tests/runtime/schedules.h"
 
 namespace tessera {
+
+using namespace runtime;
+
 namespace {
 
 void add_one(void* const* buffers, int64_t begin, int64_t end) {

@@ -12,6 +12,8 @@
 
 namespace tessera {
 
+using namespace runtime;
+
 // `count` emulated devices with ids 0, 1, ...
 inline std::vector<Device> test_devices(int64_t count) {
   std::vector<Device> out(static_cast<size_t>(count));

@@ -6,6 +6,9 @@
 #include <random>
 
 namespace tessera {
+
+using namespace runtime;
+
 namespace {
 
 // Storages of the arena with random sizes and lifetimes; every step has a workspace too.

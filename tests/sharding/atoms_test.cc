@@ -7,6 +7,9 @@
 #include "tests/errors.h"
 
 namespace tessera {
+
+using namespace sharding;
+
 namespace {
 
 using tessera::testing::error_of;

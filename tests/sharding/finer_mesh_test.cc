@@ -7,6 +7,9 @@
 #include "tests/pass_text.h"
 
 namespace tessera {
+
+using namespace sharding;
+
 namespace {
 
 using ::testing::ElementsAre;

@@ -3,6 +3,9 @@
 #include "tests/pass_text.h"
 
 namespace tessera {
+
+using namespace sharding;
+
 namespace {
 
 using testing::after;

@@ -14,6 +14,9 @@
 #include "tests/trace/control_flow.h"
 
 namespace tessera {
+
+using namespace sharding;
+
 namespace {
 
 using namespace array_math;

@@ -9,6 +9,8 @@
 
 namespace tessera {
 
+using namespace sharding;
+
 inline Function propagated_program(const Function& traced, const Mesh& mesh,
                                    const ShardingRequest& request) {
   const Function flat = split_constants(prune_control(flatten_regions(traced)));

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 namespace tessera {
+
+using namespace sharding;
+
 namespace {
 
 using ::testing::ElementsAre;

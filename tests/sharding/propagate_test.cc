@@ -11,6 +11,9 @@
 #include "tests/sharding/passes.h"
 
 namespace tessera {
+
+using namespace sharding;
+
 namespace {
 
 using namespace array_math;

@@ -13,6 +13,9 @@
 #include "tests/trace/control_flow.h"
 
 namespace tessera {
+
+using namespace spmd;
+
 namespace {
 
 using namespace array_math;

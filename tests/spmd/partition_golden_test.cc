@@ -16,6 +16,9 @@
 #include "tests/spmd/shards.h"
 
 namespace tessera {
+
+using namespace spmd;
+
 namespace {
 
 const golden::Topic& topic() {

@@ -12,6 +12,9 @@
 #include "tests/spmd/shards.h"
 
 namespace tessera {
+
+using namespace spmd;
+
 namespace {
 
 std::string label(const OpDef& def, const Sample& sample) {

@@ -16,6 +16,9 @@
 #include "tests/spmd/programs.h"
 
 namespace tessera {
+
+using namespace spmd;
+
 namespace {
 
 using namespace array_math;

@@ -13,6 +13,8 @@
 
 namespace tessera {
 
+using namespace spmd;
+
 struct Input {
   Shape shape;
   std::optional<PartitionSpec> spec = std::nullopt;  // empty: free

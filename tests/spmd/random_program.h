@@ -24,6 +24,8 @@
 
 namespace tessera::testing_spmd {
 
+using namespace spmd;
+
 class RandomProgram {
  public:
   using MakeMesh = Mesh (*)(Shape, std::vector<std::string>);

@@ -2,6 +2,9 @@
 #include "tests/spmd/random_program.h"
 
 namespace tessera {
+
+using namespace spmd;
+
 namespace {
 
 TEST(RandomPrograms, ComputeWhatOneDeviceDoes) {

@@ -12,6 +12,9 @@
 #include "tessera/trace/trace.h"
 
 namespace tessera {
+
+using namespace spmd;
+
 namespace {
 
 using Kind = ReshardStep::Kind;

@@ -13,6 +13,8 @@
 
 namespace tessera {
 
+using namespace spmd;
+
 // Visits (offset in the shard's storage, offset in the array) of the elements a device holds.
 template <class Visit>
 void for_each_element(const NamedSharding& sharding, int64_t device, const Shape& shape,

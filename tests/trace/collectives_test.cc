@@ -12,6 +12,9 @@
 #include "tessera/trace/trace.h"
 
 namespace tessera {
+
+using namespace fusion;
+
 namespace {
 
 using testing::ElementsAre;

@@ -6,6 +6,8 @@
 
 namespace tessera::testing_control {
 
+using namespace tracing;
+
 using Arrays = std::vector<Array>;
 
 inline FunctionRef region(const FlatFn& body, const std::vector<Type>& types) {

@@ -13,6 +13,9 @@
 #include "tests/ops/host_executor.h"
 
 namespace tessera {
+
+using namespace tracing;
+
 namespace {
 
 using namespace array_math;

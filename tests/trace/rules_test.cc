@@ -18,6 +18,9 @@
 #include "tessera/trace/trace.h"
 
 namespace tessera {
+
+using namespace tracing;
+
 namespace {
 
 using Arrays = std::vector<Array>;

@@ -20,6 +20,9 @@
 #include "tests/golden/sharding.h"
 
 namespace tessera {
+
+using namespace tracing;
+
 namespace {
 
 using namespace array_math;

@@ -12,6 +12,9 @@
 #include "tessera/trace/trace.h"
 
 namespace tessera {
+
+using namespace tracing;
+
 namespace {
 
 using namespace array_math;

@@ -11,6 +11,9 @@
 #include "tessera/trace/region.h"
 
 namespace tessera {
+
+using namespace tracing;
+
 namespace {
 
 using namespace array_math;

@@ -10,6 +10,9 @@
 #include "tests/pass_text.h"
 
 namespace tessera {
+
+using namespace transforms;
+
 namespace {
 
 using namespace array_math;

@@ -15,6 +15,9 @@
 #include "tests/pass_text.h"
 
 namespace tessera {
+
+using namespace transforms;
+
 namespace {
 
 using namespace array_math;

@@ -13,9 +13,14 @@ function(tessera_install)
     list(APPEND targets tessera_${folder})
   endforeach()
   install(TARGETS ${targets} EXPORT tessera-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  install(CODE "set(TESSERA_SOURCE \"${PROJECT_SOURCE_DIR}\")
-set(TESSERA_INCLUDEDIR \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}\")
-include(\"${PROJECT_SOURCE_DIR}/cmake/TesseraHeaders.cmake\")")
+  install(CODE "
+include(\"${PROJECT_SOURCE_DIR}/cmake/TesseraHeaders.cmake\")
+tessera_public_headers(\"${PROJECT_SOURCE_DIR}\" headers)
+foreach(header IN LISTS headers)
+  cmake_path(GET header PARENT_PATH folder)
+  file(INSTALL DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}/\${folder}\" TYPE FILE
+       FILES \"${PROJECT_SOURCE_DIR}/\${header}\")
+endforeach()")
   install(EXPORT tessera-targets NAMESPACE tessera:: DESTINATION ${package})
   export(EXPORT tessera-targets NAMESPACE tessera:: FILE ${PROJECT_BINARY_DIR}/tessera-targets.cmake)
 

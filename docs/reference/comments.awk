@@ -1,0 +1,68 @@
+# Turns a header's comments into those that Doxygen reads, on the way to it (INPUT_FILTER). The rule is the one that readers
+# of the header follow: what stands at its head describes the file; a comment describes all the declarations below it up to
+# the next empty line; what follows a declaration on its line is about that one; what has neither, the head speaks for.
+
+function indent(line) { match(line, /^ */); return RLENGTH }
+
+# A line of a comment's text, after `prefix`: what is indented below an empty line or a colon is code, and what stands in angle
+# brackets elsewhere is no markup.
+function text(prefix, line,   out) {
+  deep = match(line, /[^ ]/) - 1
+  if (!code && deep >= 2 && before ~ /(^|:)$/ && line !~ /^ *- /) {
+    out = prefix "\\code\n"
+    code = deep
+  } else if (code && deep >= 0 && deep < code) {
+    out = prefix "\\endcode\n"
+    code = 0
+  }
+  before = line
+  if (!code) gsub(/</, "\\<", line)
+  return out prefix line "\n"
+}
+function end_of_text(prefix,   was) {
+  was = code
+  code = 0
+  before = ""
+  return was ? prefix "\\endcode\n" : ""
+}
+
+# The comment that holds for the declaration on this line.
+function describe(line) {
+  if (described != "" && depth == indent(line)) {
+    printf "%s", described
+  } else if (indent(line) == 0 && line !~ /^(namespace|extern|class [A-Za-z]+;|struct [A-Za-z]+;)/) {
+    print "/// " heading
+  }
+}
+
+FNR == 1 { head = 1; heading = described = ""; within = ended = 0; print "/** \\file" }
+head && /^\/\// {
+  sub(/^\/\/ ?/, "")
+  printf "%s", text(" * ", $0)
+  if (!ended) heading = heading (heading == "" ? "" : " ") $0  # its first sentence
+  if ($0 ~ /[.:]( |$)|^$/) ended = 1
+  if (match(heading, /[.:] /)) heading = substr(heading, 1, RSTART)
+  next
+}
+head { head = 0; printf "%s", end_of_text(" * "); print " */" }
+
+/^ *$/ { end_of_text(""); described = ""; within = 0; print; next }
+/^ *\/\// {
+  if (!within) { described = ""; depth = indent($0) }
+  within = 1
+  match($0, /\/\/ ?/)
+  described = described text(substr($0, 1, RSTART - 1) "/// ", substr($0, RSTART + RLENGTH))
+  next
+}
+{
+  started = !open
+  if (within) described = described end_of_text(substr($0, 1, indent($0)) "/// ")
+  within = 0
+  line = $0
+  if (line ~ /[^:"]\/\/ /) sub(/\/\/ /, "///< ", line)
+  if (started && line !~ /^ *[#}]/ && line !~ /^ *(public|private|protected):/) describe(line)
+  print line
+  # A declaration goes on while its line does not end it.
+  sub(/ *\/\/.*/, "", line)
+  open = (line !~ /[;{}:>]$/ || line ~ /^ *template .*>$/) && line !~ /^ *#/ && line != ""
+}

@@ -40,8 +40,8 @@ head && /^\/\// {
   sub(/^\/\/ ?/, "")
   printf "%s", text(" * ", $0)
   if (!ended) heading = heading (heading == "" ? "" : " ") $0  # its first sentence
-  if ($0 ~ /[.:]( |$)|^$/) ended = 1
-  if (match(heading, /[.:] /)) heading = substr(heading, 1, RSTART)
+  if ($0 ~ /[.]( |$)|^$/) ended = 1
+  if (match(heading, /[.] /)) heading = substr(heading, 1, RSTART)
   next
 }
 head { head = 0; printf "%s", end_of_text(" * "); print " */" }

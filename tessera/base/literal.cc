@@ -7,6 +7,7 @@
 
 #include "tessera/base/array_size.h"
 #include "tessera/base/format.h"
+#include "tessera/base/hash.h"
 
 namespace tessera {
 

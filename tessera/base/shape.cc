@@ -5,6 +5,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/format.h"
+#include "tessera/base/hash.h"
 
 namespace tessera {
 

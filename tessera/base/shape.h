@@ -47,8 +47,5 @@ size_t hash_value(const Dims& dims);
 
 // a / b rounded up, for b > 0.
 inline int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b > 0); }
-inline size_t hash_combine(size_t seed, size_t value) {
-  return seed ^ (value + 0x9e3779b97f4a7c15ULL + (seed << 6) + (seed >> 2));
-}
 
 }  // namespace tessera

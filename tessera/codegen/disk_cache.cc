@@ -3,12 +3,16 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <llvm/ADT/StringRef.h>
+#include <llvm/Support/BLAKE3.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -24,14 +28,7 @@
 namespace tessera::codegen {
 namespace {
 
-constexpr std::string_view kMagic = "tessera-kernel-1";
-
-// FNV-1a; `seed` makes independent hashes.
-uint64_t hash_bytes(std::string_view bytes, uint64_t seed = 0xcbf29ce484222325) {
-  uint64_t h = seed;
-  for (char c : bytes) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return h;
-}
+constexpr std::string_view kMagic = "tessera-kernel-2";
 
 // magic, sizes of key and object, checksum of both, key, object.
 struct Header {
@@ -40,8 +37,14 @@ struct Header {
 };
 static_assert(sizeof(Header) == 40);
 
+template <size_t kBytes>
+std::array<uint8_t, kBytes> digest(std::initializer_list<std::string_view> parts) {
+  llvm::BLAKE3 hash;
+  for (std::string_view part : parts) hash.update(llvm::StringRef(part));
+  return hash.final<kBytes>();
+}
 uint64_t checksum_of(std::string_view key, std::string_view object) {
-  return hash_bytes(object, hash_bytes(key, 0x9ae16a3b2f90404f));
+  return std::bit_cast<uint64_t>(digest<sizeof(uint64_t)>({key, object}));
 }
 
 // What others may write could hold anything. Empty, or what is wrong with it.
@@ -103,7 +106,7 @@ class TemporaryFile {
 };
 
 std::string entry_name(std::string_view key) {
-  return fmt::format("{:016x}{:016x}.kernel", hash_bytes(key), hash_bytes(key, 0x2545f4914f6cdd1d));
+  return fmt::format("{:02x}.kernel", fmt::join(digest<16>({key}), ""));
 }
 constexpr std::string_view kSuffix = ".kernel";
 constexpr size_t kEntryName = 32 + kSuffix.size();

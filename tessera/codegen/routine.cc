@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <list>
 
+#include "tessera/base/overloaded.h"
 #include "tessera/codegen/canonical.h"
 #include "tessera/codegen/emitter.h"
 
@@ -15,13 +16,6 @@ using llvm::Value;
 // What is larger lies in the workspace, and a carry of that size is not copied from trip to trip.
 constexpr int64_t kStackBytes = 256;
 constexpr int64_t kConstantBytes = 4096;
-
-template <class... F>
-struct Overloaded : F... {
-  using F::operator()...;
-};
-template <class... F>
-Overloaded(F...) -> Overloaded<F...>;
 
 int64_t padded_bytes(int64_t bytes) { return ceil_div(bytes, kPaddedBytes) * kPaddedBytes; }
 

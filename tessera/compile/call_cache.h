@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "tessera/base/fork.h"
+#include "tessera/base/hash.h"
 #include "tessera/compile/program_cache.h"
 #include "tessera/ir/params.h"
 

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "tessera/base/fork.h"
+#include "tessera/base/hash.h"
 #include "tessera/base/warning.h"
 #include "tessera/compile/pipeline.h"
 #include "tessera/compile/program_cache.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tessera/base/hash.h"
 #include "tessera/ops/indexing/gather.h"
 
 namespace tessera::fusion {

@@ -1,6 +1,7 @@
 #include "tessera/fusion/index_expr.h"
 
 #include "tessera/base/error.h"
+#include "tessera/base/hash.h"
 #include "tessera/ir/format.h"
 
 namespace tessera::fusion {

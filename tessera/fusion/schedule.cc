@@ -6,17 +6,11 @@
 #include <set>
 
 #include "tessera/base/error.h"
+#include "tessera/base/overloaded.h"
 #include "tessera/ops/linear/convolution_rules.h"
 
 namespace tessera::fusion {
 namespace {
-
-template <class... F>
-struct Overloaded : F... {
-  using F::operator()...;
-};
-template <class... F>
-Overloaded(F...) -> Overloaded<F...>;
 
 std::vector<int> each_once(std::vector<int> slots) {
   std::sort(slots.begin(), slots.end());

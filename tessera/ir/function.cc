@@ -1,5 +1,6 @@
 #include "tessera/ir/function.h"
 
+#include "tessera/base/hash.h"
 #include "tessera/ir/op_def.h"
 
 namespace tessera::ir {

@@ -4,18 +4,12 @@
 #include <cstring>
 #include <map>
 
+#include "tessera/base/overloaded.h"
 #include "tessera/base/visit_dtype.h"
 #include "tessera/ir/op_def.h"
 
 namespace tessera::ir {
 namespace {
-
-template <class... F>
-struct Overloaded : F... {
-  using F::operator()...;
-};
-template <class... F>
-Overloaded(F...) -> Overloaded<F...>;
 
 using ForeignKey = std::pair<std::string_view, std::string_view>;
 std::map<ForeignKey, ForeignOp>& foreign_ops() {

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "tessera/base/hash.h"
 #include "tessera/base/literal.h"
 #include "tessera/ir/format.h"
 #include "tessera/ir/forward.h"

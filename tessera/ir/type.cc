@@ -6,6 +6,7 @@
 #include <functional>
 #include <ostream>
 
+#include "tessera/base/hash.h"
 #include "tessera/ir/format.h"
 
 namespace tessera::ir {

@@ -3,8 +3,7 @@
 #pragma once
 
 #include "tessera/linen/module.h"
-#include "tessera/nn/conv.h"
-#include "tessera/nn/initializers.h"
+#include "tessera/nn/options.h"
 #include "tessera/nn/pooling.h"
 
 namespace tessera::linen {
@@ -15,13 +14,7 @@ using nn::max_pool;
 using nn::min_pool;
 using nn::PoolOptions;
 
-struct DenseOptions {
-  bool use_bias = true;
-  OptionalDType dtype = {};  // of the computation; absent: that of inputs and parameters
-  DType param_dtype = float32;
-  initializers::Initializer kernel_init = initializers::lecun_normal();
-  initializers::Initializer bias_init = initializers::zeros();
-};
+using DenseOptions = nn::DenseOptions;
 // x @ kernel + bias over the last dimension.
 class Dense : public Module<Dense> {
  public:
@@ -42,18 +35,7 @@ class Dense : public Module<Dense> {
 };
 
 using nn::Padding;
-struct ConvOptions {
-  // Of one extent for all spatial dimensions, one for each, or none for 1.
-  Dims strides = {};
-  Padding padding = Padding::kSame;
-  Dims input_dilation = {}, kernel_dilation = {};
-  int64_t feature_group_count = 1;
-  bool use_bias = true;
-  OptionalDType dtype = {};
-  DType param_dtype = float32;
-  initializers::Initializer kernel_init = initializers::lecun_normal();
-  initializers::Initializer bias_init = initializers::zeros();
-};
+using ConvOptions = nn::ConvLayerOptions;
 // Convolution of (batch..., spatial..., features) with a kernel of the size's dimensions.
 class Conv : public Module<Conv> {
  public:
@@ -108,11 +90,7 @@ class ConvTranspose : public Module<ConvTranspose> {
   ConvTransposeOptions options_;
 };
 
-struct EmbedOptions {
-  OptionalDType dtype = {};
-  DType param_dtype = float32;
-  initializers::Initializer embedding_init = initializers::embed_normal();
-};
+using EmbedOptions = nn::EmbedOptions;
 // The rows of a table at integer tokens; NaN for tokens outside of it.
 class Embed : public Module<Embed> {
  public:
@@ -134,12 +112,7 @@ class Embed : public Module<Embed> {
   EmbedOptions options_;
 };
 
-struct LayerNormOptions {
-  double epsilon = 1e-6;
-  bool use_bias = true, use_scale = true;
-  OptionalDType dtype = {};
-  DType param_dtype = float32;
-};
+using LayerNormOptions = nn::LayerNormOptions;
 // Normalised over the last dimension, in float32 at least.
 class LayerNorm : public Module<LayerNorm> {
  public:
@@ -157,16 +130,7 @@ class LayerNorm : public Module<LayerNorm> {
   LayerNormOptions options_;
 };
 
-struct GroupNormOptions {
-  // Of features that are normalised together. For group_size, num_groups is std::nullopt.
-  std::optional<int64_t> num_groups = 32, group_size = std::nullopt;
-  double epsilon = 1e-6;
-  bool use_bias = true, use_scale = true;
-  Dims reduction_axes = {};    // with the last one, the features'; none: all but the first
-  std::string axis_name = {};  // of a shard_map or vmap over whose members statistics are taken
-  OptionalDType dtype = {};
-  DType param_dtype = float32;
-};
+using GroupNormOptions = nn::GroupNormLayerOptions;
 // Normalised over all dimensions but the first, within groups of features.
 class GroupNorm : public Module<GroupNorm> {
  public:

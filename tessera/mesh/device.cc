@@ -11,6 +11,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/fork.h"
+#include "tessera/base/hash.h"
 #include "tessera/base/shape.h"
 #include "tessera/mesh/format.h"
 

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "tessera/base/error.h"
+#include "tessera/base/hash.h"
 #include "tessera/mesh/format.h"
 
 namespace tessera {

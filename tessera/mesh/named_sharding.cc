@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "tessera/base/error.h"
+#include "tessera/base/hash.h"
 #include "tessera/mesh/format.h"
 
 namespace tessera {

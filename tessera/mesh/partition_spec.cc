@@ -4,6 +4,7 @@
 #include <functional>
 #include <ostream>
 
+#include "tessera/base/hash.h"
 #include "tessera/base/shape.h"
 
 namespace tessera {

@@ -13,8 +13,7 @@
 // A module without bias (or scale) has an empty array, of shape (0), in its place.
 #pragma once
 
-#include "tessera/nn/conv.h"
-#include "tessera/nn/initializers.h"
+#include "tessera/nn/options.h"
 #include "tessera/nn/pooling.h"
 #include "tessera/nnx/rngs.h"
 #include "tessera/nnx/state.h"
@@ -27,13 +26,7 @@ using nn::max_pool;
 using nn::min_pool;
 using nn::PoolOptions;
 
-struct LinearOptions {
-  bool use_bias = true;
-  OptionalDType dtype = {};  // of the computation; absent: that of inputs and parameters
-  DType param_dtype = float32;
-  initializers::Initializer kernel_init = initializers::lecun_normal();
-  initializers::Initializer bias_init = initializers::zeros();
-};
+using LinearOptions = nn::DenseOptions;
 // x @ kernel + bias over the last dimension.
 struct Linear {
   Array kernel, bias;
@@ -53,18 +46,7 @@ struct Linear {
 };
 
 using nn::Padding;
-struct ConvOptions {
-  // Of one extent for all spatial dimensions, one for each, or none for 1.
-  Dims strides = {};
-  Padding padding = Padding::kSame;
-  Dims input_dilation = {}, kernel_dilation = {};
-  int64_t feature_group_count = 1;
-  bool use_bias = true;
-  OptionalDType dtype = {};
-  DType param_dtype = float32;
-  initializers::Initializer kernel_init = initializers::lecun_normal();
-  initializers::Initializer bias_init = initializers::zeros();
-};
+using ConvOptions = nn::ConvLayerOptions;
 // Convolution of (batch..., spatial..., features) with a kernel of the size's dimensions.
 struct Conv {
   Array kernel, bias;
@@ -88,11 +70,7 @@ struct Conv {
   }
 };
 
-struct EmbedOptions {
-  OptionalDType dtype = {};
-  DType param_dtype = float32;
-  initializers::Initializer embedding_init = initializers::embed_normal();
-};
+using EmbedOptions = nn::EmbedOptions;
 // The rows of a table at integer tokens; NaN for tokens outside of it.
 struct Embed {
   Array embedding;
@@ -112,12 +90,7 @@ struct Embed {
   }
 };
 
-struct LayerNormOptions {
-  double epsilon = 1e-6;
-  bool use_bias = true, use_scale = true;
-  OptionalDType dtype = {};
-  DType param_dtype = float32;
-};
+using LayerNormOptions = nn::LayerNormOptions;
 // Normalised over the last dimension, in float32 at least.
 struct LayerNorm {
   Array scale, bias;
@@ -137,16 +110,7 @@ struct LayerNorm {
   }
 };
 
-struct GroupNormOptions {
-  // Of features that are normalised together. For group_size, num_groups is std::nullopt.
-  std::optional<int64_t> num_groups = 32, group_size = std::nullopt;
-  double epsilon = 1e-6;
-  bool use_bias = true, use_scale = true;
-  Dims reduction_axes = {};    // with the last one, the features'; none: all but the first
-  std::string axis_name = {};  // of a shard_map or vmap over whose members statistics are taken
-  OptionalDType dtype = {};
-  DType param_dtype = float32;
-};
+using GroupNormOptions = nn::GroupNormLayerOptions;
 // Normalised over all dimensions but the first, within groups of features.
 struct GroupNorm {
   Array scale, bias;

@@ -4,6 +4,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/fork.h"
+#include "tessera/base/hash.h"
 #include "tessera/ir/format.h"
 
 namespace tessera::runtime {

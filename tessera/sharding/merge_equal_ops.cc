@@ -2,6 +2,7 @@
 
 #include <unordered_map>
 
+#include "tessera/base/hash.h"
 #include "tessera/ir/append_ops.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tessera/base/contains.h"
 #include "tessera/ir/axis_env.h"
 #include "tessera/ir/format.h"
 #include "tessera/ir/op_def.h"
@@ -15,10 +16,6 @@ namespace tessera::tracing {
 namespace {
 
 constexpr std::string_view kOp = "shard_map";
-
-bool contains(const std::vector<std::string>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 // The axes this call makes manual, sorted.
 AxisNames choose_manual_axes(const FlatShardMapOptions& options) {

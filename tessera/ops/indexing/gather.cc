@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "tessera/base/contains.h"
 #include "tessera/base/visit_dtype.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/convert.h"
@@ -47,10 +48,6 @@ constexpr IndexedWindowsNames kNames = {.op = "gather",
                                         .map_unique = "C18",
                                         .map_range = "C19",
                                         .vector_range = "C2"};
-
-bool contains(const Dims& dims, int64_t d) {
-  return std::find(dims.begin(), dims.end(), d) != dims.end();
-}
 
 // Batch dimensions in the order of the indices, window dimensions at offset_dims.
 Shape gathered_shape(const GatherParams& p, const Shape& indices) {

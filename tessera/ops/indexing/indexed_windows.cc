@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "tessera/base/contains.h"
 #include "tessera/base/error.h"
 #include "tessera/base/visit_dtype.h"
 #include "tessera/ir/format.h"
@@ -10,9 +11,6 @@
 namespace tessera::ops {
 namespace {
 
-bool contains(const Dims& dims, int64_t d) {
-  return std::find(dims.begin(), dims.end(), d) != dims.end();
-}
 int position(const Dims& dims, int64_t d) {
   const auto it = std::find(dims.begin(), dims.end(), d);
   return it == dims.end() ? -1 : static_cast<int>(it - dims.begin());

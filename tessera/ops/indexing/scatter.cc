@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "tessera/base/contains.h"
 #include "tessera/base/fork.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/convert.h"
@@ -46,10 +47,6 @@ constexpr IndexedWindowsNames kNames = {.op = "scatter",
                                         .map_unique = "C20",
                                         .map_range = "C21",
                                         .vector_range = "C22"};
-
-bool contains(const Dims& dims, int64_t d) {
-  return std::find(dims.begin(), dims.end(), d) != dims.end();
-}
 
 Shape window_sizes(const ScatterParams& p, int64_t rank, const Shape& updates) {
   Shape sizes;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tessera/base/contains.h"
 #include "tessera/base/visit_dtype.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"
@@ -16,10 +17,6 @@ namespace tessera::ops {
 namespace {
 
 constexpr std::string_view kOp = "dot_general";
-
-bool contains(const Dims& dims, int64_t d) {
-  return std::find(dims.begin(), dims.end(), d) != dims.end();
-}
 
 void check_dims(const Dims& batch, const Dims& contract, const Type& x, const char* side,
                 const char* unique, const char* batch_range, const char* contract_range) {

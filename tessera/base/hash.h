@@ -1,0 +1,14 @@
+// Hashes of several things, for hash tables: Boost's.
+#pragma once
+
+#include <boost/container_hash/hash.hpp>
+#include <cstddef>
+
+namespace tessera {
+
+inline size_t hash_combine(size_t seed, size_t value) {
+  boost::hash_combine(seed, value);
+  return seed;
+}
+
+}  // namespace tessera

@@ -1,0 +1,57 @@
+// Options that a layer has in linen and in nnx alike; both name them as their own.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "tessera/nn/conv.h"
+#include "tessera/nn/initializers.h"
+
+namespace tessera::nn {
+
+struct DenseOptions {
+  bool use_bias = true;
+  OptionalDType dtype = {};  // of the computation; absent: that of inputs and parameters
+  DType param_dtype = float32;
+  initializers::Initializer kernel_init = initializers::lecun_normal();
+  initializers::Initializer bias_init = initializers::zeros();
+};
+
+struct ConvLayerOptions {
+  // Of one extent for all spatial dimensions, one for each, or none for 1.
+  Dims strides = {};
+  Padding padding = Padding::kSame;
+  Dims input_dilation = {}, kernel_dilation = {};
+  int64_t feature_group_count = 1;
+  bool use_bias = true;
+  OptionalDType dtype = {};
+  DType param_dtype = float32;
+  initializers::Initializer kernel_init = initializers::lecun_normal();
+  initializers::Initializer bias_init = initializers::zeros();
+};
+
+struct EmbedOptions {
+  OptionalDType dtype = {};
+  DType param_dtype = float32;
+  initializers::Initializer embedding_init = initializers::embed_normal();
+};
+
+struct LayerNormOptions {
+  double epsilon = 1e-6;
+  bool use_bias = true, use_scale = true;
+  OptionalDType dtype = {};
+  DType param_dtype = float32;
+};
+
+struct GroupNormLayerOptions {
+  // Of features that are normalised together. For group_size, num_groups is std::nullopt.
+  std::optional<int64_t> num_groups = 32, group_size = std::nullopt;
+  double epsilon = 1e-6;
+  bool use_bias = true, use_scale = true;
+  Dims reduction_axes = {};    // with the last one, the features'; none: all but the first
+  std::string axis_name = {};  // of a shard_map or vmap over whose members statistics are taken
+  OptionalDType dtype = {};
+  DType param_dtype = float32;
+};
+
+}  // namespace tessera::nn

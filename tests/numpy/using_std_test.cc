@@ -1,0 +1,71 @@
+// Users open both namespaces: what tessera.h says must mean the same beside all of the standard library. Names that JAX and
+// the standard library give to different things (array, any, map, ...) need theirs, as docs/arrays.md says.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <tessera/tessera.h>
+
+#include <algorithm>
+#include <any>
+#include <array>
+#include <bitset>
+#include <cmath>
+#include <complex>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <numeric>
+#include <random>
+#include <stack>
+#include <string>
+#include <valarray>
+#include <vector>
+
+// At file scope, as in a user's program.
+using namespace std;
+using namespace tessera;
+
+namespace {
+
+using ::testing::ElementsAre;
+
+struct Model {
+  Array w, b;
+};
+
+Array loss(const Model& m, const Array& x) { return mean(square(tanh(matmul(x, m.w)) + m.b)); }
+
+TEST(UsingStd, ATrainingStepReadsAsItDoesWithout) {
+  const Model m{full({3, 2}, 0.5), zeros({2})};
+  const auto [value, g] = jit(value_and_grad(loss))(m, ones({4, 3}));
+  EXPECT_NEAR(value.item<float>(), pow(tanh(1.5f), 2), 1e-6);
+  EXPECT_EQ(g.w.shape(), (Shape{3, 2}));
+}
+
+TEST(UsingStd, FunctionsOfBothAreToldApartByTheirArguments) {
+  const Array x = arange(4.0f);
+  EXPECT_EQ(max(x).item<float>(), max(3.0f, 2.0f));
+  EXPECT_EQ(abs(-x).to_host().data<float>()[2], abs(-2.0f));
+  EXPECT_EQ(exp(x).shape(), cos(x).shape());
+  EXPECT_EQ(sort(-x).to_host().data<float>()[0], -3.0f);
+  vector<int> v{3, 1, 2};
+  sort(v.begin(), v.end());
+  transform(v.begin(), v.end(), v.begin(), [](int i) { return 2 * i; });
+  EXPECT_THAT(v, ElementsAre(2, 4, 6));
+}
+
+TEST(UsingStd, StandardCallablesAreBound) {
+  const auto twice = bind(multiplies<int>(), placeholders::_1, 2);
+  EXPECT_EQ(twice(4), 8);
+  const function<Array(const Array&)> f =
+      bind([](const Array& x, float by) { return x * by; }, placeholders::_1, 3.0f);
+  EXPECT_EQ(jit(f)(ones({2})).to_host().data<float>()[1], 3.0f);
+}
+
+TEST(UsingStd, NamesOfBothNeedTheirs) {
+  const std::array<int, 2> two{1, 2};
+  const std::map<string, Array> tree{{"x", tessera::array({1, 2})}};
+  EXPECT_EQ(two.size(), static_cast<size_t>(tree.at("x").size()));
+  EXPECT_TRUE(tessera::any(tree.at("x") == 2).item<bool>());
+}
+
+}  // namespace

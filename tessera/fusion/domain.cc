@@ -14,7 +14,7 @@ constexpr int64_t kMinParallel = 16;
 bool covers_parallel(const Group& group, const Access& access) {
   if (!access.plain) return false;
   int next = 0;
-  for (int d : access.dims) {
+  for (int8_t d : access.dims) {
     if (d < 0) continue;
     while (next < group.parallel_rank && group.extents[next] == 1) ++next;
     if (d != next || next >= group.parallel_rank) return false;
@@ -28,7 +28,7 @@ bool covers_elements(const Group& group, const Access& access) {
   if (!access.plain) return false;
   auto covers = [&](std::span<const int> dims) {
     size_t next = 0;
-    for (int d : access.dims) {
+    for (int8_t d : access.dims) {
       if (d < 0) continue;
       while (next < dims.size() && group.extents[dims[next]] == 1) ++next;
       if (next == dims.size() || d != dims[next]) return false;

@@ -161,56 +161,18 @@ class Printer {
         break;
       }
       case NodeKind::kCustomVjp:
-      case NodeKind::kCustomJvp: {
-        const std::string f = "f" + name;
-        lambda(node.bodies[0], indent, "const auto " + f + " = ", ";");
-        if (node.kind == NodeKind::kCustomVjp) {
-          line(indent,
-               fmt::format(
-                   "{}custom_vjp({}, [&](const Arrays& x) {{ return std::pair({}(x), x); }},", is,
-                   f, f));
-          line(indent + 4, fmt::format("[&](const Arrays& x, const Arrays& ct) {{ return vjp({}, "
-                                       "x).second(ct); }})({});",
-                                       f, in));
-        } else {
-          line(indent, fmt::format("{}custom_jvp({}, [&](const std::tuple<Arrays>& x, const "
-                                   "std::tuple<Arrays>& t) {{",
-                                   is, f));
-          line(indent + 4, fmt::format("return jvp({}, x, t); }})({});", f, in));
-        }
+      case NodeKind::kCustomJvp:
+        custom_rule(node, indent, name);
         break;
-      }
       case NodeKind::kScan:
         scan(node, indent, name);
         break;
       case NodeKind::kFori:
-        line(
-            indent,
-            fmt::format("{}fori_loop({}, {}, [&](const Array& i, const Arrays& carry) -> Arrays {{",
-                        is, node.p.i, node.p.j));
-        line(indent + 2,
-             fmt::format("const Array {} = astype(i, int32);", var(node.bodies[0].inputs[0].id)));
-        for (size_t k = 1; k < node.bodies[0].inputs.size(); ++k)
-          line(indent + 2,
-               fmt::format("const Array {} = carry[{}];", var(node.bodies[0].inputs[k].id), k - 1));
-        for (const Node& inner : node.bodies[0].nodes) statement(inner, indent + 2);
-        line(indent + 2, "return " + list(node.bodies[0].outputs) + ";");
-        line(indent, "}, " + in + ");");
+        fori(node, indent, name);
         break;
-      case NodeKind::kWhile: {
-        line(indent, fmt::format("const Arrays w{} = while_loop([](const Arrays& c) {{ return c[0] "
-                                 "< c[1]; }}, [&](const Arrays& c) -> Arrays {{",
-                                 name));
-        body(node.bodies[0], indent + 2, {{"c", node.bodies[0].inputs.size()}});
-        std::string next = "c[0] + 1, c[1]";
-        for (int id : node.bodies[0].outputs) next += ", " + var(id);
-        line(indent + 2, "return {" + next + "};");
-        std::string init = "astype(0, int32)";
-        for (int id : node.operands) init += ", " + var(id);
-        line(indent, "}, Arrays{" + init + "});");
-        line(indent, fmt::format("{}Arrays(w{}.begin() + 2, w{}.end());", is, name, name));
+      case NodeKind::kWhile:
+        while_loop(node, indent, name);
         break;
-      }
       case NodeKind::kCond:
         lambda(node.bodies[1], indent, fmt::format("{}cond({}, ", is, var(node.operands[0])), ",");
         lambda(node.bodies[0], indent, "", ", " + list(node.operands, 1) + ");");
@@ -223,51 +185,113 @@ class Printer {
         line(indent, "}, " + list(node.operands, 1) + ");");
         break;
       }
-      case NodeKind::kVmap: {
-        std::string axes;
-        for (int axis : node.in_axes)
-          axes += (axes.empty() ? "" : ", ") +
-                  (axis < 0 ? std::string("None") : fmt::format("{}", axis));
-        const std::string named =
-            node.axis_name.empty() ? "" : fmt::format(", .axis_name = \"{}\"", node.axis_name);
-        lambda(node.bodies[0], indent, is + "vmap(",
-               fmt::format(", {{.in_axes = {{std::vector<PrefixTree<MappedAxis>>{{{}}}}}{}}})({});",
-                           axes, named, in));
+      case NodeKind::kVmap:
+        mapped(node, indent, name);
         break;
-      }
-      case NodeKind::kShardMap: {
-        const auto specs = [](const std::vector<PartitionSpec>& all) {
-          std::string text;
-          for (const PartitionSpec& spec : all)
-            text += (text.empty() ? "" : ", ") + spec_source(spec);
-          return "{std::vector<PrefixTree<PartitionSpec>>{" + text + "}}";
-        };
-        lambda(node.bodies[0], indent, is + "shard_map(",
-               fmt::format(", {{.mesh = mesh, .in_specs = {}, .out_specs = {}, .axis_names = "
-                           "{{{}}}, .check_vma = {}}})({});",
-                           specs(node.in_specs), specs(node.out_specs), quoted(node.manual_axes),
-                           node.check_vma ? "true" : "false", in));
+      case NodeKind::kShardMap:
+        manual(node, indent, name);
         break;
-      }
       case NodeKind::kGrad:
         line(indent, is + "grad([&](const Arrays& in) -> Array {");
         body(node.bodies[0], indent + 2, {{"in", node.bodies[0].inputs.size()}});
         line(indent + 2, "return " + var(node.bodies[0].outputs[0]) + ";");
         line(indent, "})(" + in + ");");
         break;
-      case NodeKind::kJvp: {
-        const size_t half = node.operands.size() / 2;
-        lambda(node.bodies[0], indent, fmt::format("const auto t{} = jvp(", name),
-               fmt::format(", std::tuple({}), std::tuple({}));", list(node.operands, 0, half),
-                           list(node.operands, half)));
-        const size_t count = node.results.size() / 2;
-        for (size_t k = 0; k < node.results.size(); ++k)
-          line(indent, fmt::format("const Array {} = t{}.{}[{}];", var(node.results[k].id), name,
-                                   k < count ? "first" : "second", k % count));
-        return;
-      }
+      case NodeKind::kJvp:
+        return tangents(node, indent, name);
     }
     results(node, indent, name);
+  }
+
+  void custom_rule(const Node& node, int indent, const std::string& name) {
+    const std::string is = "const Arrays " + name + " = ";
+    const std::string in = list(node.operands);
+    const std::string f = "f" + name;
+    lambda(node.bodies[0], indent, "const auto " + f + " = ", ";");
+    if (node.kind == NodeKind::kCustomVjp) {
+      line(indent,
+           fmt::format("{}custom_vjp({}, [&](const Arrays& x) {{ return std::pair({}(x), x); }},",
+                       is, f, f));
+      line(indent + 4, fmt::format("[&](const Arrays& x, const Arrays& ct) {{ return vjp({}, "
+                                   "x).second(ct); }})({});",
+                                   f, in));
+    } else {
+      line(indent, fmt::format("{}custom_jvp({}, [&](const std::tuple<Arrays>& x, const "
+                               "std::tuple<Arrays>& t) {{",
+                               is, f));
+      line(indent + 4, fmt::format("return jvp({}, x, t); }})({});", f, in));
+    }
+  }
+
+  void fori(const Node& node, int indent, const std::string& name) {
+    const std::string is = "const Arrays " + name + " = ";
+    const std::string in = list(node.operands);
+    line(indent,
+         fmt::format("{}fori_loop({}, {}, [&](const Array& i, const Arrays& carry) -> Arrays {{",
+                     is, node.p.i, node.p.j));
+    line(indent + 2,
+         fmt::format("const Array {} = astype(i, int32);", var(node.bodies[0].inputs[0].id)));
+    for (size_t k = 1; k < node.bodies[0].inputs.size(); ++k)
+      line(indent + 2,
+           fmt::format("const Array {} = carry[{}];", var(node.bodies[0].inputs[k].id), k - 1));
+    for (const Node& inner : node.bodies[0].nodes) statement(inner, indent + 2);
+    line(indent + 2, "return " + list(node.bodies[0].outputs) + ";");
+    line(indent, "}, " + in + ");");
+  }
+
+  void while_loop(const Node& node, int indent, const std::string& name) {
+    const std::string is = "const Arrays " + name + " = ";
+    line(indent, fmt::format("const Arrays w{} = while_loop([](const Arrays& c) {{ return c[0] "
+                             "< c[1]; }}, [&](const Arrays& c) -> Arrays {{",
+                             name));
+    body(node.bodies[0], indent + 2, {{"c", node.bodies[0].inputs.size()}});
+    std::string next = "c[0] + 1, c[1]";
+    for (int id : node.bodies[0].outputs) next += ", " + var(id);
+    line(indent + 2, "return {" + next + "};");
+    std::string init = "astype(0, int32)";
+    for (int id : node.operands) init += ", " + var(id);
+    line(indent, "}, Arrays{" + init + "});");
+    line(indent, fmt::format("{}Arrays(w{}.begin() + 2, w{}.end());", is, name, name));
+  }
+
+  void mapped(const Node& node, int indent, const std::string& name) {
+    const std::string is = "const Arrays " + name + " = ";
+    const std::string in = list(node.operands);
+    std::string axes;
+    for (int axis : node.in_axes)
+      axes +=
+          (axes.empty() ? "" : ", ") + (axis < 0 ? std::string("None") : fmt::format("{}", axis));
+    const std::string named =
+        node.axis_name.empty() ? "" : fmt::format(", .axis_name = \"{}\"", node.axis_name);
+    lambda(node.bodies[0], indent, is + "vmap(",
+           fmt::format(", {{.in_axes = {{std::vector<PrefixTree<MappedAxis>>{{{}}}}}{}}})({});",
+                       axes, named, in));
+  }
+
+  void manual(const Node& node, int indent, const std::string& name) {
+    const std::string is = "const Arrays " + name + " = ";
+    const std::string in = list(node.operands);
+    const auto specs = [](const std::vector<PartitionSpec>& all) {
+      std::string text;
+      for (const PartitionSpec& spec : all) text += (text.empty() ? "" : ", ") + spec_source(spec);
+      return "{std::vector<PrefixTree<PartitionSpec>>{" + text + "}}";
+    };
+    lambda(node.bodies[0], indent, is + "shard_map(",
+           fmt::format(", {{.mesh = mesh, .in_specs = {}, .out_specs = {}, .axis_names = "
+                       "{{{}}}, .check_vma = {}}})({});",
+                       specs(node.in_specs), specs(node.out_specs), quoted(node.manual_axes),
+                       node.check_vma ? "true" : "false", in));
+  }
+
+  void tangents(const Node& node, int indent, const std::string& name) {
+    const size_t half = node.operands.size() / 2;
+    lambda(node.bodies[0], indent, fmt::format("const auto t{} = jvp(", name),
+           fmt::format(", std::tuple({}), std::tuple({}));", list(node.operands, 0, half),
+                       list(node.operands, half)));
+    const size_t count = node.results.size() / 2;
+    for (size_t k = 0; k < node.results.size(); ++k)
+      line(indent, fmt::format("const Array {} = t{}.{}[{}];", var(node.results[k].id), name,
+                               k < count ? "first" : "second", k % count));
   }
 
   void scan(const Node& node, int indent, const std::string& name) {

@@ -49,8 +49,7 @@ class ShardContext final : public LocalContext {
  private:
   Array offset(int64_t size, const AtomList& atoms) const {
     if (atoms.empty()) return Array(Literal::scalar<int32_t>(0));
-    return lax::mul(atom_index(program_.mesh(), atoms),
-                    Array(Literal::scalar(static_cast<int32_t>(std::max<int64_t>(size, 1)))));
+    return shard_start(program_.mesh(), atoms, std::max<int64_t>(size, 1));
   }
   const PartitionedProgram& program_;
   const Function& f_;

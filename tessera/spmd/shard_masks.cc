@@ -31,11 +31,7 @@ Literal neutral_element(ReduceKind combiner, DType dtype) {
 // x where the element's global index along `dim` is below `extent`, `fill` beyond.
 Array mask_dim(const AtomMesh& mesh, const Array& x, int64_t dim, const AtomList& atoms,
                int64_t extent, const Literal& fill) {
-  const int64_t size = x.shape()[dim];
-  const Array offset =
-      lax::mul(atom_index(mesh, atoms), Array(Literal::scalar(static_cast<int32_t>(size))));
-  const Array index =
-      lax::add(lax::iota(int32, x.shape(), dim), lax::broadcast_in_dim(offset, x.shape(), {}));
+  const Array index = global_rows(mesh, atoms, x.shape(), dim);
   const Array inside = lax::lt(index, lax::full(x.shape(), static_cast<double>(extent), int32));
   return lax::select(inside, x, lax::full(x.shape(), fill));
 }

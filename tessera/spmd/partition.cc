@@ -159,20 +159,23 @@ class Partitioner {
     TESSERA_CHECK(!callee_of(op) && !std::holds_alternative<ManualRegion>(op.def->lower),
                   "partition needs a function without calls and manual computations");
     if (!op.def->factors) return visit_replicated(op);
-    const std::vector<Type> operands = f_.types_of(op.operands), results = f_.types_of(op.results);
+    std::vector<Type> operands = f_.types_of(op.operands), results = f_.types_of(op.results);
     Factors factors = op.def->factors(operands, results, op.params);
     forbid_uneven(op, factors);
-    const std::vector<TensorSharding> wanted = declared_shardings(op.results);
-    const FactorAssignment a = choose_assignment(mesh_, factors, operands, results,
-                                                 values_.shardings(op.operands), wanted);
-    if (std::optional<WindowChoice> windows =
-            choose_windows(mesh_, values_, op, factors, a, wanted))
+    const ShardedOp sharded{mesh_,
+                            factors,
+                            std::move(operands),
+                            std::move(results),
+                            values_.dims(op.operands),
+                            declared_dims(f_, op.results)};
+    const FactorAssignment a = choose_assignment(sharded);
+    if (std::optional<WindowChoice> windows = choose_windows(values_, op, sharded, a))
       return move_rows(op, *windows);
     std::vector<Array> local;
     for (size_t k = 0; k < op.operands.size(); ++k)
       local.push_back(
           as(op.operands[k], a.operands[k], op, fmt::format("operand {} of {}", k, op.def->name)));
-    mask_padding(mesh_, op, factors, a, operands, local);
+    mask_padding(op, sharded, a, local);
     finish(op, factors, a, rebuild(op, a, std::move(local)));
   }
 
@@ -229,21 +232,19 @@ class Partitioner {
   // unevenly.
   void forbid_uneven(const Op& op, Factors& factors) {
     if (can_mask_padding(op, factors)) return;
-    std::vector<AtomList> used(factors.factors.size());
-    for (size_t id = 0; id < factors.factors.size(); ++id) {
-      Factor& f = factors.factors[id];
-      if (f.kind != FactorKind::kReduction) continue;
-      for (size_t k = 0; k < op.operands.size(); ++k)
-        for (size_t d = 0; d < factors.operands[k].size(); ++d)
-          for (int g : factors.operands[k][d])
-            if (g == static_cast<int>(id) && f.size % mesh_.size(locals_[op.operands[k]].dims[d]))
-              f.kind = FactorKind::kNeedReplication;
-    }
+    for (size_t k = 0; k < op.operands.size(); ++k)
+      for (size_t d = 0; d < factors.operands[k].size(); ++d)
+        for (int id : factors.operands[k][d]) {
+          Factor& f = factors.factors[id];
+          if (f.kind == FactorKind::kReduction &&
+              f.size % mesh_.size(locals_[op.operands[k]].dims[d]))
+            f.kind = FactorKind::kNeedReplication;
+        }
   }
 
-  std::vector<TensorSharding> declared_shardings(std::span<const ValueId> values) {
-    std::vector<TensorSharding> out;
-    for (ValueId v : values) out.push_back({declared(v), f_.types[v].elements()});
+  std::vector<DimAtoms> declared_dims(const Function& f, std::span<const ValueId> values) {
+    std::vector<DimAtoms> out;
+    for (ValueId v : values) out.push_back(program_.declared(f.types[v]));
     return out;
   }
 
@@ -392,10 +393,6 @@ class Partitioner {
     const ValueId full = entering ? op.operands[0] : op.results[0],
                   shard = entering ? op.results[0] : op.operands[0];
     const DimAtoms inside = entering ? declared(shard) : locals_[shard].dims;
-    AtomSet manual = 0;
-    for (const std::string& name : p.manual_axes)
-      manual |=
-          atom_set(mesh_.atoms(translate_axes("shard_map", {AxisRef{name}}, p.mesh, mesh_.mesh())));
     // Blocks that each have padding of their own do not lie as the shards of the whole do: there
     // the block is not cut while it passes the border.
     DimAtoms cut(inside.size()), block = inside;

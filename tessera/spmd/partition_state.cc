@@ -126,9 +126,9 @@ LocalValues::LocalValues(const Function& f)
   for (ValueId v : f.outputs) ++uses[v];
 }
 
-std::vector<TensorSharding> LocalValues::shardings(std::span<const ValueId> values) const {
-  std::vector<TensorSharding> out;
-  for (ValueId v : values) out.push_back({locals[v].dims, f.types[v].elements()});
+std::vector<DimAtoms> LocalValues::dims(std::span<const ValueId> values) const {
+  std::vector<DimAtoms> out;
+  for (ValueId v : values) out.push_back(locals[v].dims);
   return out;
 }
 

@@ -64,7 +64,7 @@ struct LocalValues {
   };
   explicit LocalValues(const Function& f);
 
-  std::vector<TensorSharding> shardings(std::span<const ValueId> values) const;
+  std::vector<DimAtoms> dims(std::span<const ValueId> values) const;
 
   const Function& f;
   std::vector<Local> locals;      // of each value, once it is there

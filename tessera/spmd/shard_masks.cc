@@ -43,22 +43,25 @@ bool can_mask_padding(const Op& op, const Factors& factors) {
                                                        : factors.combiner == ReduceKind::kSum;
 }
 
-void mask_padding(const AtomMesh& mesh, const Op& op, const Factors& f, const FactorAssignment& a,
-                  const std::vector<Type>& operands, std::vector<Array>& local) {
+void mask_padding(const Op& op, const ShardedOp& sharded, const FactorAssignment& a,
+                  std::vector<Array>& local) {
   if (!a.reduced) return;
+  const Factors& f = sharded.factors;
   for (size_t k = 0; k < local.size(); ++k) {
     for (size_t d = 0; d < f.operands[k].size(); ++d) {
       const DimFactors& dim = f.operands[k][d];
       if (dim.size() != 1 || f.factors[dim[0]].kind != FactorKind::kReduction) continue;
-      const int64_t extent = operands[k].shape[d];
-      if (extent % mesh.size(a.axes[dim[0]]) == 0) continue;
+      const Type& type = sharded.operand_types[k];
+      const int64_t extent = type.shape[d];
+      if (extent % sharded.mesh.size(a.axes[dim[0]]) == 0) continue;
       // The index operand of an argmax is left alone: its value cannot win.
       const bool is_arg = f.combiner == ReduceKind::kArgMin || f.combiner == ReduceKind::kArgMax;
       if (is_arg && k > 0) continue;
       const Literal fill = std::holds_alternative<Reduce>(op.def->lower)
-                               ? neutral_element(f.combiner, operands[k].dtype)
-                               : Literal(operands[k].dtype, Shape{});
-      local[k] = mask_dim(mesh, local[k], static_cast<int64_t>(d), a.axes[dim[0]], extent, fill);
+                               ? neutral_element(f.combiner, type.dtype)
+                               : Literal(type.dtype, Shape{});
+      local[k] =
+          mask_dim(sharded.mesh, local[k], static_cast<int64_t>(d), a.axes[dim[0]], extent, fill);
     }
   }
 }

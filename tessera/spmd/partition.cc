@@ -16,7 +16,6 @@
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/sharding/merge_equal_ops.h"
 #include "tessera/spmd/assignment.h"
-#include "tessera/spmd/partition_control.h"
 #include "tessera/spmd/partition_state.h"
 #include "tessera/spmd/reshard.h"
 #include "tessera/spmd/shard_masks.h"
@@ -58,6 +57,17 @@ class ShardContext final : public LocalContext {
   std::vector<Type> types_;
 };
 
+DimAtoms with_rows(DimAtoms dims) {
+  dims.insert(dims.begin(), AtomList{});
+  return dims;
+}
+
+// What the operands of a loop's or branch's regions are cut like, and their types on a shard.
+struct Entering {
+  std::vector<DimAtoms> dims;
+  std::vector<Type> types;
+};
+
 class Partitioner {
  public:
   Partitioner(const Function& f, PartitionedProgram& program)
@@ -89,11 +99,12 @@ class Partitioner {
     return out;
   }
 
-  // The function as a region of the op `of`.
-  Function run_region(const Op& of, std::span<const Type> types,
-                      const std::vector<DimAtoms>& inputs, const std::vector<DimAtoms>& outputs) {
+  // The function as a region of the op `of`. What enters the body of a loop, in part also enters
+  // its condition.
+  Function run_region(const Op& of, const Entering& entering,
+                      const std::vector<DimAtoms>& outputs) {
     for (size_t k = 0; k < f_.inputs.size(); ++k)
-      locals_[f_.inputs[k]] = {trace_.add_input(types[k]), inputs[k]};
+      locals_[f_.inputs[k]] = {trace_.add_input(entering.types[k]), entering.dims[k]};
     for (const Op& op : f_.ops) visit(op);
     std::vector<Array> results;
     for (size_t k = 0; k < f_.outputs.size(); ++k)
@@ -122,6 +133,10 @@ class Partitioner {
         resharded_.try_emplace({v, std::vector<AtomList>(dims.begin(), dims.end())});
     if (is_new) it->second = reshard(local.array, f_.types[v], local.dims, dims, op, why);
     return it->second;
+  }
+
+  Array operand(const Op& op, size_t k, const DimAtoms& dims) {
+    return as(op.operands[k], dims, op, fmt::format("operand {} of {}", k, op.def->name));
   }
 
   Array reshard(const Array& x, const Type& global, const DimAtoms& from, const DimAtoms& to,
@@ -172,36 +187,73 @@ class Partitioner {
     if (std::optional<WindowChoice> windows = choose_windows(values_, op, sharded, a))
       return move_rows(op, *windows);
     std::vector<Array> local;
-    for (size_t k = 0; k < op.operands.size(); ++k)
-      local.push_back(
-          as(op.operands[k], a.operands[k], op, fmt::format("operand {} of {}", k, op.def->name)));
+    for (size_t k = 0; k < op.operands.size(); ++k) local.push_back(operand(op, k, a.operands[k]));
     mask_padding(op, sharded, a, local);
     finish(op, factors, a, rebuild(op, a, std::move(local)));
   }
 
+  // Loops and branches: operands and what comes out of a region are brought to the shardings that
+  // propagation tied together; the regions are partitioned like the function around them.
   void visit_control(const Op& op) {
-    class Rules final : public ControlPartition {
-     public:
-      Rules(Partitioner& p, const Op& op) : p_(p), op_(op) {}
-      Array operand(size_t k, const DimAtoms& dims) override {
-        return p_.as(op_.operands[k], dims, op_, fmt::format("operand {} of {}", k, op_.def->name));
-      }
-      DimAtoms declared(const Type& type) override { return p_.program_.declared(type); }
-      Function region(const Function& region, std::span<const Type> types,
-                      const std::vector<DimAtoms>& inputs,
-                      const std::vector<DimAtoms>& outputs) override {
-        return Partitioner(region, p_.program_).run_region(op_, types, inputs, outputs);
-      }
-      void settle(size_t r, const Array& x, const DimAtoms& dims) override {
-        p_.settle(op_, r, x, dims);
-      }
+    ControlFlow flow = control_flow_of(op);
+    const Function& body = flow.body();
+    Entering entering{.dims = declared_dims(body, body.inputs)};
+    std::vector<Array> operands;
+    for (size_t k = 0; k < flow.first_entering(); ++k)  // a branch's index
+      operands.push_back(operand(op, k, {}));
+    for (size_t k = 0; k < entering.dims.size(); ++k) {
+      const DimAtoms& dims = entering.dims[k];
+      operands.push_back(
+          operand(op, flow.first_entering() + k, flow.is_scanned(k) ? with_rows(dims) : dims));
+      Type& type = entering.types.emplace_back(operands.back().type());
+      type.sharding = nullptr;
+      if (flow.is_scanned(k)) type.shape.erase(type.shape.begin());
+    }
+    // The ways of a branch come to the sharding of its results; a loop's results to that of its
+    // body.
+    std::vector<DimAtoms> outputs =
+        flow.is_loop() ? declared_dims(body, body.outputs) : declared_dims(f_, op.results);
+    for (size_t c = 0; c < flow.num_carry; ++c) outputs[c] = entering.dims[flow.num_consts + c];
+    if (flow.is_loop()) {
+      flow.regions.back() = settled_body(op, flow, entering, outputs);
+      if (flow.has_condition())
+        flow.regions[0] = region(op, *flow.regions[0], entering, {DimAtoms{}});
+    } else {
+      for (FunctionRef& way : flow.regions) way = region(op, *way, entering, outputs);
+    }
+    const std::vector<Array> results = bind_at(op, with_control_flow(op, flow), operands);
+    for (size_t r = 0; r < results.size(); ++r)
+      settle(op, r, results[r], flow.is_stacked(r) ? with_rows(outputs[r]) : outputs[r]);
+  }
 
-     private:
-      Partitioner& p_;
-      const Op& op_;
-    };
-    Rules rules(*this, op);
-    partition_control(op, f_, rules);
+  FunctionRef region(const Op& op, const Function& f, const Entering& entering,
+                     const std::vector<DimAtoms>& outputs) {
+    return std::make_shared<const Function>(
+        Partitioner(f, program_).run_region(op, entering, outputs));
+  }
+
+  // The body of a loop, whose carries vary over what a trip makes them vary over, which may be more
+  // than what they start with; `entering` is adapted.
+  FunctionRef settled_body(const Op& op, const ControlFlow& flow, Entering& entering,
+                           const std::vector<DimAtoms>& outputs) {
+    while (true) {
+      FunctionRef out = region(op, flow.body(), entering, outputs);
+      bool grown = false;
+      for (size_t c = 0; c < flow.num_carry; ++c) {
+        AxisNames& varying = entering.types[flow.num_consts + c].varying;
+        const AxisNames wider = axis_union(varying, out->type(out->outputs[c]).varying);
+        grown = grown || wider != varying;
+        varying = wider;
+      }
+      if (!grown) return out;
+    }
+  }
+
+  static std::vector<Array> bind_at(const Op& op, OpParams params,
+                                    std::span<const Array> operands) {
+    std::optional<SourceScope> scope;
+    if (!op.source.empty()) scope.emplace(op.source);
+    return bind_op(*op.def, std::move(params), operands);
   }
 
   void move_rows(const Op& op, const WindowChoice& choice) {

@@ -30,4 +30,7 @@ class Projection {
   bool complete_ = true;
 };
 
+// Whether a factor stands in results alone: elements of the operands are repeated along it.
+bool repeats_operands(const Factors& factors);
+
 }  // namespace tessera::sharding

@@ -320,10 +320,9 @@ class Partitioner {
     if (!std::holds_alternative<CollectiveLowering>(op.def->lower)) return op.params;
     const CollectiveInfo info = collective_info(op);
     if (info.mesh == mesh_.mesh()) return op.params;
-    std::vector<AxisRef> refs;
-    for (const std::string& name : info.axes) refs.push_back({name});
     std::vector<std::string> names;
-    for (const AxisRef& ref : translate_axes(op.def->name, refs, info.mesh, mesh_.mesh()))
+    for (const AxisRef& ref :
+         translate_axes(op.def->name, whole_axes(info.axes), info.mesh, mesh_.mesh()))
       names.push_back(ref.name);
     return with_axes(op, mesh_.mesh(), names);
   }
@@ -449,8 +448,7 @@ class Partitioner {
     // the block is not cut while it passes the border.
     DimAtoms cut(inside.size()), block = inside;
     for (size_t d = 0; d < inside.size(); ++d) {
-      cut[d] = mesh_.atoms(translate_axes("shard_map", p.spec.dim(static_cast<int64_t>(d)).axes,
-                                          p.mesh, mesh_.mesh()));
+      cut[d] = mesh_.atoms("shard_map", p.spec.dim(static_cast<int64_t>(d)).axes, p.mesh);
       if (!cut[d].empty() && f_.types[shard].shape[d] % mesh_.size(inside[d])) block[d].clear();
       cut[d].insert(cut[d].end(), block[d].begin(), block[d].end());
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tessera/ir/op_def.h"
+#include "tessera/sharding/projection.h"
 #include "tessera/spmd/refine_mesh.h"
 #include "tessera/spmd/reshard.h"
 
@@ -14,15 +15,8 @@ namespace {
 // Whether the op gives elements of an operand to several elements of its result.
 bool repeats_operand(const Op& op, const Function& f) {
   if (!op.def->factors || !std::holds_alternative<IndexMap>(op.def->lower)) return false;
-  const Factors factors =
-      op.def->factors(f.types_of(op.operands), f.types_of(op.results), op.params);
-  std::vector<char> in_operands(factors.factors.size(), 0);
-  for (const TensorFactors& t : factors.operands)
-    for (const DimFactors& d : t)
-      for (int id : d) in_operands[static_cast<size_t>(id)] = 1;
-  for (size_t id = 0; id < in_operands.size(); ++id)
-    if (!in_operands[id] && factors.factors[id].size > 1) return true;
-  return false;
+  return repeats_operands(
+      op.def->factors(f.types_of(op.operands), f.types_of(op.results), op.params));
 }
 
 }  // namespace
@@ -49,10 +43,7 @@ Type PartitionedProgram::local_type(const Type& global, const DimAtoms& dims) co
 
 std::vector<std::string> PartitionedProgram::user_names(
     const std::vector<std::string>& axes) const {
-  std::vector<AxisRef> refs;
-  for (const std::string& axis : axes) refs.push_back({axis});
-  return user_atoms_.axis_names(
-      user_atoms_.atoms(translate_axes("partition", refs, mesh_.mesh(), user_mesh_)));
+  return user_atoms_.axis_names(user_atoms_.atoms("partition", whole_axes(axes), mesh_.mesh()));
 }
 
 std::vector<std::string> PartitionedProgram::user_names(AtomSet atoms) const {

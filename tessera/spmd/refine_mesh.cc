@@ -30,9 +30,8 @@ void find_cuts(const Mesh& mesh, const Function& f, AxisCuts& cuts) {
     for (const FunctionRef& region : control_regions(op)) find_cuts(mesh, *region, cuts);
     if (!std::holds_alternative<ManualBorder>(op.def->lower)) continue;
     const auto& p = op.params.as<ManualBoundaryParams>();
-    std::vector<AxisRef> axes;
-    for (const std::string& name : p.manual_axes) axes.push_back({name});
-    for (const AxisRef& axis : translate_axes("shard_map", axes, p.mesh, mesh)) cut(axis);
+    for (const AxisRef& axis : translate_axes("shard_map", whole_axes(p.manual_axes), p.mesh, mesh))
+      cut(axis);
   }
 }
 

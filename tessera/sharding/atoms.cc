@@ -125,8 +125,7 @@ DimAtoms AtomMesh::dims(const NamedSharding& sharding, int64_t rank) const {
 }
 
 std::shared_ptr<const NamedSharding> AtomMesh::sharding(const DimAtoms& dims) const {
-  auto [it, is_new] =
-      interned_.try_emplace(std::vector<AtomList>(dims.begin(), dims.end()), nullptr);
+  auto [it, is_new] = interned_.try_emplace(dims);
   if (is_new) {
     std::vector<DimSpec> spec;
     for (const AtomList& d : dims) spec.push_back(DimSpec(axes(d)));

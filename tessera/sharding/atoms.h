@@ -67,7 +67,7 @@ class AtomMesh {
   };
   std::vector<Part> parts_;
   std::vector<AtomList> axis_atoms_;
-  mutable std::map<std::vector<AtomList>, std::shared_ptr<const NamedSharding>> interned_;
+  mutable std::map<DimAtoms, std::shared_ptr<const NamedSharding>> interned_;
 };
 
 // `sharding`, of a mesh that holds the same devices in the same order, written on `mesh`: its axes

@@ -23,7 +23,6 @@ Projection::Projection(const Factors& factors, const TensorFactors& tensor, cons
       usable_[f] = reachable && next == list.size() && open[d];
       reachable = reachable && rest == 1;
     }
-    complete_ = complete_ && next == list.size();
   }
 }
 

@@ -340,8 +340,10 @@ Function on_one_mesh(Function f, const Mesh& mesh) {
   return f;
 }
 
-// Shardings asked of outputs become constraints.
-Function pin_outputs(Function f, const Mesh& mesh, const ShardingRequest& request) {
+}  // namespace
+
+Function pin_shardings(const Function& function, const Mesh& mesh, const ShardingRequest& request) {
+  Function f = on_one_mesh(function, mesh);
   for (size_t i = 0; i < request.outputs.size(); ++i) {
     if (!request.outputs[i]) continue;
     const Type type = f.types[f.outputs[i]];
@@ -352,12 +354,6 @@ Function pin_outputs(Function f, const Mesh& mesh, const ShardingRequest& reques
                  {f.outputs[i]}, std::span(&type, 1), "out_shardings")[0];
   }
   return f;
-}
-
-}  // namespace
-
-Function pin_shardings(const Function& function, const Mesh& mesh, const ShardingRequest& request) {
-  return pin_outputs(on_one_mesh(function, mesh), mesh, request);
 }
 
 Function propagate(const Function& function, const Mesh& mesh, const ShardingRequest& request) {

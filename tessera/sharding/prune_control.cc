@@ -40,8 +40,6 @@ Function with_inputs(Function f, const std::vector<size_t>& inputs) {
   return remove_dead_ops(f);
 }
 
-FunctionRef share(Function f) { return std::make_shared<const Function>(std::move(f)); }
-
 // The regions with only these results, and which of what enters them is read.
 struct Regions {
   std::vector<Function> functions;
@@ -96,7 +94,8 @@ Pruned prune(const Op& op, const std::vector<char>& live) {
   for (size_t k = 0; k < flow.regions.size(); ++k) {
     std::vector<size_t> inputs = entering;
     if (flow.decides(k)) inputs.resize(flow.num_consts + flow.num_carry);
-    flow.regions[k] = share(with_inputs(std::move(regions.functions[k]), inputs));
+    flow.regions[k] =
+        std::make_shared<const Function>(with_inputs(std::move(regions.functions[k]), inputs));
   }
   out.op.params = with_control_flow(op, flow);
   for (size_t k = 0; k < flow.first_entering(); ++k) out.op.operands.push_back(op.operands[k]);

@@ -129,8 +129,7 @@ class Partitioner {
   Array as(ValueId v, const DimAtoms& dims, const Op& op, const std::string& why) {
     const LocalValues::Local& local = locals_[v];
     if (local.dims == dims) return local.array;
-    auto [it, is_new] =
-        resharded_.try_emplace({v, std::vector<AtomList>(dims.begin(), dims.end())});
+    auto [it, is_new] = resharded_.try_emplace({v, dims});
     if (is_new) it->second = reshard(local.array, f_.types[v], local.dims, dims, op, why);
     return it->second;
   }
@@ -270,13 +269,12 @@ class Partitioner {
         std::string(op.def->name), op.source,
         fmt::format("rows of other shards that the shards of {} are made of", op.def->name)};
     DimAtoms dims = plan.result_dims;
-    const Type& result = f_.types[op.results[0]];
     Array x = with_reason(reason, [&] {
       return apply_windows(mesh_, plan, local_type(op.results[0], dims).shape, local);
     });
     if (plan.reduced)
-      x = complete(reason, window_combiner(result.dtype), result, plan.reduced,
-                   declared(op.results[0]), dims, std::move(x));
+      x = complete(reason, window_combiner(f_.types[op.results[0]].dtype), op.results[0],
+                   plan.reduced, dims, std::move(x));
     settle(op, 0, x, dims);
   }
 
@@ -336,8 +334,9 @@ class Partitioner {
     } else if (a.reduced) {
       for (size_t r = 0; r < results.size(); ++r) {
         DimAtoms dims = a.results[r];
-        results[r] = reduce_partial(op, factors, a, r, dims, results[r]);
-        settle(op, r, results[r], dims);
+        const Array x = complete({std::string(op.def->name), op.source, fold_text(op, factors, a)},
+                                 factors.combiner, op.results[r], a.reduced, dims, results[r]);
+        settle(op, r, x, dims);
       }
       return;
     }
@@ -374,18 +373,11 @@ class Partitioner {
                        fmt::join(dims, " and "), fmt::join(program_.user_names(a.reduced), "', '"));
   }
 
-  Array reduce_partial(const Op& op, const Factors& factors, const FactorAssignment& a, size_t r,
-                       DimAtoms& dims, Array x) {
-    return complete({std::string(op.def->name), op.source, fold_text(op, factors, a)},
-                    factors.combiner, f_.types[op.results[r]], a.reduced, declared(op.results[r]),
-                    dims, std::move(x));
-  }
-
-  // Partial results over `reduced`: reduce_scatter where the wanted sharding cuts a dimension by
+  // Partial results over `reduced`: reduce_scatter where the sharding of `v` cuts a dimension by
   // these axes next, all_reduce over the rest.
-  Array complete(const Reason& reason, ReduceKind kind, const Type& global, AtomSet reduced,
-                 const DimAtoms& wanted, DimAtoms& dims, Array x) {
-    const PartialPlan plan = plan_partial(mesh_, global, reduced, dims, wanted);
+  Array complete(const Reason& reason, ReduceKind kind, ValueId v, AtomSet reduced, DimAtoms& dims,
+                 Array x) {
+    const PartialPlan plan = plan_partial(mesh_, f_.types[v], reduced, dims, declared(v));
     dims = plan.dims;
     return with_reason(reason, [&] {
       for (const PartialPlan::Scatter& scatter : plan.scatters)
@@ -487,7 +479,7 @@ class Partitioner {
   const AtomMesh& mesh_;
   LocalValues values_;
   std::vector<LocalValues::Local>& locals_;
-  std::map<std::pair<ValueId, std::vector<AtomList>>, Array> resharded_;
+  std::map<std::pair<ValueId, DimAtoms>, Array> resharded_;
   int32_t reason_ = 0;
   bool looked_behind_ = false;  // what is behind may have no user any more
   FunctionTrace trace_;

@@ -108,7 +108,7 @@ class Propagation {
       dims.push_back({state.factors.add(extent)});
     for (size_t k = 0; k < tie.values.size(); ++k) {
       TensorFactors mine = dims;
-      if (tie.stacked[k]) {
+      if (k == 0 && tie.first_is_stacked) {
         const int64_t rows = f_.types[tie.values[k]].shape[0];
         mine.insert(mine.begin(), {state.factors.add(rows, FactorKind::kNeedReplication)});
       }

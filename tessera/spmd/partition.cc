@@ -12,7 +12,6 @@
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/collectives/collectives_groups.h"
 #include "tessera/ops/control/manual_boundary.h"
-#include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/sharding/merge_equal_ops.h"
 #include "tessera/spmd/assignment.h"

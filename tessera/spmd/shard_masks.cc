@@ -4,10 +4,8 @@
 
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/constant.h"
-#include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/core/select.h"
 #include "tessera/ops/reductions/reduce.h"
-#include "tessera/ops/structural/broadcast.h"
 #include "tessera/spmd/reshard.h"
 
 namespace tessera::spmd {

@@ -13,7 +13,6 @@
 #include "tessera/ops/core/select.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/concatenate.h"
-#include "tessera/ops/structural/pad.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
 #include "tessera/spmd/reshard.h"

@@ -25,6 +25,12 @@ bool is_prefix(const AtomList& prefix, const AtomList& list) {
   return prefix.size() <= list.size() && std::equal(prefix.begin(), prefix.end(), list.begin());
 }
 
+std::vector<AxisRef> whole_axes(const std::vector<std::string>& names) {
+  std::vector<AxisRef> out;
+  for (const std::string& name : names) out.push_back({name});
+  return out;
+}
+
 AtomMesh::AtomMesh(Mesh mesh, Atoms atoms_are) : mesh_(std::move(mesh)) {
   for (int axis = 0; axis < mesh_.rank(); ++axis) {
     AtomList atoms;
@@ -52,12 +58,7 @@ int64_t AtomMesh::size(const AtomList& atoms) const {
   return n;
 }
 
-int64_t AtomMesh::size(AtomSet atoms) const {
-  int64_t n = 1;
-  for (int a = 0; a < num_atoms(); ++a)
-    if (atoms >> a & 1) n *= sizes_[a];
-  return n;
-}
+int64_t AtomMesh::size(AtomSet atoms) const { return size(ordered(atoms)); }
 
 AtomList AtomMesh::atoms(const AxisRef& axis) const {
   const AtomList& all = axis_atoms_[mesh_.axis_index(axis.name)];
@@ -77,6 +78,11 @@ AtomList AtomMesh::atoms(const std::vector<AxisRef>& axes) const {
     out.insert(out.end(), part.begin(), part.end());
   }
   return out;
+}
+
+AtomList AtomMesh::atoms(std::string_view op, const std::vector<AxisRef>& axes,
+                         const Mesh& from) const {
+  return atoms(translate_axes(op, axes, from, mesh_));
 }
 
 std::vector<AxisRef> AtomMesh::axes(const AtomList& atoms) const {
@@ -119,8 +125,7 @@ DimAtoms AtomMesh::dims(const NamedSharding& sharding, int64_t rank) const {
 }
 
 std::shared_ptr<const NamedSharding> AtomMesh::sharding(const DimAtoms& dims) const {
-  auto [it, is_new] =
-      interned_.try_emplace(std::vector<AtomList>(dims.begin(), dims.end()), nullptr);
+  auto [it, is_new] = interned_.try_emplace(dims);
   if (is_new) {
     std::vector<DimSpec> spec;
     for (const AtomList& d : dims) spec.push_back(DimSpec(axes(d)));

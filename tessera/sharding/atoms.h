@@ -27,6 +27,7 @@ AtomSet atom_set(const AtomList& atoms);
 using DimAtoms = boost::container::small_vector<AtomList, 4>;
 AtomSet used_atoms(const DimAtoms& dims);
 bool is_prefix(const AtomList& prefix, const AtomList& list);
+std::vector<AxisRef> whole_axes(const std::vector<std::string>& names);
 
 class AtomMesh {
  public:
@@ -44,6 +45,8 @@ class AtomMesh {
   // The atoms of an axis of this mesh, or of a part of one, major first.
   AtomList atoms(const AxisRef& axis) const;
   AtomList atoms(const std::vector<AxisRef>& axes) const;
+  // The same for axes of `from`, a mesh of the same device order (translate_axes).
+  AtomList atoms(std::string_view op, const std::vector<AxisRef>& axes, const Mesh& from) const;
   // The names back; adjacent parts of an axis joined.
   std::vector<AxisRef> axes(const AtomList& atoms) const;
   // "x", or "x:(1)2" for a part: what collectives of the partitioned program name.
@@ -64,7 +67,7 @@ class AtomMesh {
   };
   std::vector<Part> parts_;
   std::vector<AtomList> axis_atoms_;
-  mutable std::map<std::vector<AtomList>, std::shared_ptr<const NamedSharding>> interned_;
+  mutable std::map<DimAtoms, std::shared_ptr<const NamedSharding>> interned_;
 };
 
 // `sharding`, of a mesh that holds the same devices in the same order, written on `mesh`: its axes

@@ -24,10 +24,8 @@ class Flattener {
     if (const FunctionRef callee = callee_of(op)) return append(*callee, operands);
     if (std::holds_alternative<ManualRegion>(op.def->lower))
       return append_manual(op, std::move(operands));
-    std::vector<Type> types;
-    for (ValueId v : op.results) types.push_back(f.types[v]);
     return out_.add_op(*op.def, map_control_regions(op, flatten_regions), std::move(operands),
-                       types, op.source);
+                       f.types_of(op.results), op.source);
   }
 
   ValueIds append_manual(const Op& op, ValueIds operands) {

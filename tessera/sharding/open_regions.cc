@@ -40,12 +40,6 @@ class Opener {
   static ValueId output(const Level& level, size_t k) {
     return level.values[level.function->outputs[k]];
   }
-  // What the values have in common they are; `first_is_stacked`: of the first only a row.
-  void tie(std::vector<ValueId> values, bool first_is_stacked) {
-    std::vector<char> stacked(values.size(), false);
-    stacked[0] = first_is_stacked;
-    out_.ties.push_back({std::move(values), std::move(stacked)});
-  }
 
   std::vector<Level> open_op(const Op& op) {
     if (!is_control_flow(op)) return {};
@@ -63,13 +57,13 @@ class Opener {
         same.push_back(output(regions.back(), k - flow.num_consts));
         same.push_back(op.results[k - flow.num_consts]);
       }
-      tie(std::move(same), flow.is_scanned(k));
+      out_.ties.push_back({std::move(same), flow.is_scanned(k)});
     }
     for (size_t r = flow.num_carry; r < op.results.size(); ++r) {
       std::vector<ValueId> same = {op.results[r]};
       for (size_t k = 0; k < regions.size(); ++k)
         if (!flow.decides(k)) same.push_back(output(regions[k], r));
-      tie(std::move(same), flow.is_stacked(r));
+      out_.ties.push_back({std::move(same), flow.is_stacked(r)});
     }
     return regions;
   }

@@ -13,10 +13,10 @@
 
 namespace tessera::sharding {
 
-// Values of one layout. `stacked`: the value has one dimension more, the first, which is not cut.
+// Values of one layout.
 struct Tie {
   std::vector<ValueId> values;
-  std::vector<char> stacked;
+  bool first_is_stacked;  // has one dimension more, its first, which is not cut
 };
 
 struct OpenedRegions {

@@ -23,8 +23,17 @@ Projection::Projection(const Factors& factors, const TensorFactors& tensor, cons
       usable_[f] = reachable && next == list.size() && open[d];
       reachable = reachable && rest == 1;
     }
-    complete_ = complete_ && next == list.size();
   }
+}
+
+bool repeats_operands(const Factors& factors) {
+  std::vector<char> in_operands(factors.factors.size(), false);
+  for (const TensorFactors& tensor : factors.operands)
+    for (const DimFactors& dim : tensor)
+      for (int id : dim) in_operands[id] = true;
+  for (size_t id = 0; id < in_operands.size(); ++id)
+    if (!in_operands[id] && factors.factors[id].size > 1) return true;
+  return false;
 }
 
 }  // namespace tessera::sharding

@@ -21,13 +21,13 @@ class Projection {
   // Whether axes may follow: the factors before it in its dimension are cut to single elements and
   // those behind are whole.
   bool usable(int factor) const { return usable_[factor]; }
-  // Every axis of the tensor belongs to a factor.
-  bool complete() const { return complete_; }
 
  private:
   std::vector<AtomList> atoms_;
   std::vector<char> usable_;
-  bool complete_ = true;
 };
+
+// Whether a factor stands in results alone: elements of the operands are repeated along it.
+bool repeats_operands(const Factors& factors);
 
 }  // namespace tessera::sharding

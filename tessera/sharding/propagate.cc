@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "tessera/base/contains.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/mesh/contrast.h"
 #include "tessera/ops/control/control.h"
@@ -107,7 +108,7 @@ class Propagation {
       dims.push_back({state.factors.add(extent)});
     for (size_t k = 0; k < tie.values.size(); ++k) {
       TensorFactors mine = dims;
-      if (tie.stacked[k]) {
+      if (k == 0 && tie.first_is_stacked) {
         const int64_t rows = f_.types[tie.values[k]].shape[0];
         mine.insert(mine.begin(), {state.factors.add(rows, FactorKind::kNeedReplication)});
       }
@@ -126,9 +127,7 @@ class Propagation {
     for (ValueId v : op.operands) manual |= enter_region(v);
     if (const auto* border = std::get_if<ManualBorder>(&op.def->lower)) {
       const auto& p = op.params.as<ManualBoundaryParams>();
-      AtomSet axes = 0;
-      for (const std::string& name : p.manual_axes)
-        axes |= atom_set(mesh_.atoms(translate_axes("shard_map", {{name}}, p.mesh, mesh_.mesh())));
+      const AtomSet axes = atom_set(mesh_.atoms("shard_map", whole_axes(p.manual_axes), p.mesh));
       manual = border->entering ? manual | axes : manual & ~axes;
     }
     for (ValueId v : op.results) values_[v].manual = manual;
@@ -146,15 +145,10 @@ class Propagation {
                   op.def->name);
     state.pinned.resize(state.factors.factors.size());
 
-    std::vector<char> in_operands(state.factors.factors.size(), false);
-    bool all_pass = true;
-    for (const TensorFactors& t : state.factors.operands)
-      for (const DimFactors& d : t)
-        for (int id : d) in_operands[id] = true;
-    for (size_t id = 0; id < in_operands.size(); ++id) {
-      all_pass = all_pass && state.factors.factors[id].kind == FactorKind::kPass;
-      state.broadcast = state.broadcast || (!in_operands[id] && state.factors.factors[id].size > 1);
-    }
+    state.broadcast = repeats_operands(state.factors);
+    const bool all_pass =
+        std::all_of(state.factors.factors.begin(), state.factors.factors.end(),
+                    [](const Factor& factor) { return factor.kind == FactorKind::kPass; });
     const auto* border = std::get_if<ManualBorder>(&op.def->lower);
     state.elementwise =
         all_pass && !state.broadcast && !op.operands.empty() &&
@@ -170,8 +164,8 @@ class Propagation {
           border->entering ? state.factors.operands[0] : state.factors.results[0];
       for (size_t d = 0; d < full.size(); ++d)
         if (full[d].size() > 1)
-          state.pinned[full[d][0]] = mesh_.atoms(translate_axes(
-              "shard_map", p.spec.dim(static_cast<int64_t>(d)).axes, p.mesh, mesh_.mesh()));
+          state.pinned[full[d][0]] =
+              mesh_.atoms("shard_map", p.spec.dim(static_cast<int64_t>(d)).axes, p.mesh);
     }
     return state;
   }
@@ -188,38 +182,30 @@ class Propagation {
       if (ops_[i].tensors.empty() || !takes_part(ops_[i], tier)) continue;
       changed.clear();
       step(ops_[i], tier, changed);
-      auto push = [&](int k) {
-        if (queued[k]) return;
-        queued[k] = true;
-        worklist.push_back(k);
-      };
       for (ValueId v : changed)
-        for (int k : touching_[v]) push(k);
+        for (int k : touching_[v]) {
+          if (queued[k]) continue;
+          queued[k] = true;
+          worklist.push_back(k);
+        }
     }
   }
 
   static bool takes_part(const OpState& op, Tier tier) {
-    switch (tier) {
-      case kElementwiseSingleUse:
-        return op.elementwise && op.single_use;
-      case kElementwise:
-        return op.elementwise;
-      case kPassThrough:
-      case kAllFactors:
-        return true;
-      case kNumTiers:
-        break;
-    }
-    return false;
+    if (tier >= kPassThrough) return true;
+    return op.elementwise && (op.single_use || tier == kElementwise);
+  }
+
+  Projection project(const OpState& op, size_t t) const {
+    const ValueState& value = values_[op.tensors[t]];
+    return Projection(op.factors, op.dims[t], value.dims, value.open, mesh_);
   }
 
   // One step: every factor takes the best axes that one of the tensors has for it, and gives them
   // to the others where they fit.
   void step(const OpState& op, Tier tier, std::vector<ValueId>& changed) {
     std::vector<Projection> projections;
-    for (size_t t = 0; t < op.tensors.size(); ++t)
-      projections.emplace_back(op.factors, op.dims[t], values_[op.tensors[t]].dims,
-                               values_[op.tensors[t]].open, mesh_);
+    for (size_t t = 0; t < op.tensors.size(); ++t) projections.push_back(project(op, t));
 
     // Larger sources first; of equal ones results come before operands, earlier factors before
     // later.
@@ -244,12 +230,10 @@ class Propagation {
       const AtomList best = best_axes(op, projections, source.factor);
       for (size_t t = 0; t < op.tensors.size(); ++t) {
         if (backward_only && t < num_results) continue;
-        if (extend(op, t, source.factor, best)) {
+        if (extend(op, t, projections[t], source.factor, best)) {
           changed.push_back(op.tensors[t]);
           for (size_t k = 0; k < op.tensors.size(); ++k)  // the same value may be several operands
-            if (op.tensors[k] == op.tensors[t])
-              projections[k] = Projection(op.factors, op.dims[k], values_[op.tensors[k]].dims,
-                                          values_[op.tensors[k]].open, mesh_);
+            if (op.tensors[k] == op.tensors[t]) projections[k] = project(op, k);
         }
       }
     }
@@ -274,9 +258,9 @@ class Propagation {
 
   // Gives tensor `t` the axes of `target` that it lacks for `factor`, as far as they are free
   // there.
-  bool extend(const OpState& op, size_t t, int factor, const AtomList& target) {
+  bool extend(const OpState& op, size_t t, const Projection& now, int factor,
+              const AtomList& target) {
     ValueState& state = values_[op.tensors[t]];
-    const Projection now(op.factors, op.dims[t], state.dims, state.open, mesh_);
     const AtomList& have = now.atoms(factor);
     if (!now.usable(factor) || have.size() >= target.size() || !is_prefix(have, target))
       return false;
@@ -356,8 +340,10 @@ Function on_one_mesh(Function f, const Mesh& mesh) {
   return f;
 }
 
-// Shardings asked of outputs become constraints.
-Function pin_outputs(Function f, const Mesh& mesh, const ShardingRequest& request) {
+}  // namespace
+
+Function pin_shardings(const Function& function, const Mesh& mesh, const ShardingRequest& request) {
+  Function f = on_one_mesh(function, mesh);
   for (size_t i = 0; i < request.outputs.size(); ++i) {
     if (!request.outputs[i]) continue;
     const Type type = f.types[f.outputs[i]];
@@ -368,12 +354,6 @@ Function pin_outputs(Function f, const Mesh& mesh, const ShardingRequest& reques
                  {f.outputs[i]}, std::span(&type, 1), "out_shardings")[0];
   }
   return f;
-}
-
-}  // namespace
-
-Function pin_shardings(const Function& function, const Mesh& mesh, const ShardingRequest& request) {
-  return pin_outputs(on_one_mesh(function, mesh), mesh, request);
 }
 
 Function propagate(const Function& function, const Mesh& mesh, const ShardingRequest& request) {
@@ -395,7 +375,7 @@ Mesh program_mesh(const Function& function, const ShardingRequest& request) {
   std::vector<Mesh> inside, outside;  // each mesh once: a program names one in many places
   auto add = [](std::vector<Mesh>& meshes, const Mesh& mesh) {
     if (mesh.rank() == 0) return;  // the empty mesh of a scalar says nothing
-    if (std::find(meshes.begin(), meshes.end(), mesh) == meshes.end()) meshes.push_back(mesh);
+    if (!contains(meshes, mesh)) meshes.push_back(mesh);
   };
   const std::function<void(const Function&)> collect = [&](const Function& f) {
     for (const Op& op : f.ops) {
@@ -410,12 +390,6 @@ Mesh program_mesh(const Function& function, const ShardingRequest& request) {
   for (const auto* list : {&request.inputs, &request.outputs})
     for (const std::optional<NamedSharding>& s : *list)
       if (s) add(outside, s->mesh());
-  auto finest = [](const std::vector<Mesh>& meshes, const Mesh* order) {
-    const Mesh* best = nullptr;
-    for (const Mesh& m : meshes)
-      if ((!order || same_device_order(*order, m)) && (!best || m.rank() > best->rank())) best = &m;
-    return best;
-  };
   const Mesh* order = !inside.empty() ? &inside[0] : !outside.empty() ? &outside[0] : nullptr;
   if (!order) return Mesh();
   std::vector<Mesh> all = outside;  // inputs' names come first: results then compare equal to them
@@ -431,7 +405,10 @@ Mesh program_mesh(const Function& function, const ShardingRequest& request) {
                      "and {}; device_put the arrays to one mesh first",
                      in_contrast(*order, m), in_contrast(m, *order));
   }
-  return *finest(all, order);
+  const Mesh* finest = nullptr;
+  for (const Mesh& m : all)
+    if (same_device_order(*order, m) && (!finest || m.rank() > finest->rank())) finest = &m;
+  return *finest;
 }
 
 }  // namespace tessera::sharding

@@ -2,18 +2,17 @@
 
 #include <algorithm>
 
+#include "tessera/base/contains.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
 
 namespace tessera::sharding {
 namespace {
 
-// What is left of an op: which of its operands and results, and results that are only another name
-// of an operand.
+// What is left of an op, and those of its results that are only another name of an operand.
 struct Pruned {
-  OpParams params;
-  std::vector<size_t> operands, results;
-  std::vector<std::pair<size_t, size_t>> aliases;  // (result, operand)
+  Op op;
+  std::vector<std::pair<ValueId, ValueId>> aliases;  // (result, operand)
 };
 
 // `f` with only these of its outputs, pruned; its inputs are all there.
@@ -41,8 +40,6 @@ Function with_inputs(Function f, const std::vector<size_t>& inputs) {
   return remove_dead_ops(f);
 }
 
-FunctionRef share(Function f) { return std::make_shared<const Function>(std::move(f)); }
-
 // The regions with only these results, and which of what enters them is read.
 struct Regions {
   std::vector<Function> functions;
@@ -65,19 +62,20 @@ Regions prune_regions(const ControlFlow& flow, const std::vector<size_t>& result
 Pruned prune(const Op& op, const std::vector<char>& live) {
   ControlFlow flow = control_flow_of(op);
   const size_t consts = flow.num_consts, carries = flow.num_carry;
-  Pruned out;
+  Pruned out{.op = {.def = op.def, .source = op.source, .reason = op.reason}};
   std::vector<char> invariant(carries, 0), kept(carries, 0);
   for (size_t c = 0; c < carries; ++c) {
     invariant[c] = flow.has_constants && flow.body().outputs[c] == flow.body().inputs[consts + c];
-    if (invariant[c] && live[c]) out.aliases.emplace_back(c, consts + c);
+    if (invariant[c] && live[c]) out.aliases.emplace_back(op.results[c], op.operands[consts + c]);
     kept[c] = !invariant[c] && live[c];
   }
   Regions regions;
+  std::vector<size_t> results;
   for (bool grown = true; grown;) {
-    out.results.clear();
+    results.clear();
     for (size_t r = 0; r < live.size(); ++r)
-      if (r < carries ? kept[r] : live[r]) out.results.push_back(r);
-    regions = prune_regions(flow, out.results);
+      if (r < carries ? kept[r] : live[r]) results.push_back(r);
+    regions = prune_regions(flow, results);
     grown = false;
     for (size_t c = 0; c < carries; ++c)
       if (regions.used[consts + c] && !invariant[c] && !kept[c]) kept[c] = 1, grown = true;
@@ -96,11 +94,13 @@ Pruned prune(const Op& op, const std::vector<char>& live) {
   for (size_t k = 0; k < flow.regions.size(); ++k) {
     std::vector<size_t> inputs = entering;
     if (flow.decides(k)) inputs.resize(flow.num_consts + flow.num_carry);
-    flow.regions[k] = share(with_inputs(std::move(regions.functions[k]), inputs));
+    flow.regions[k] =
+        std::make_shared<const Function>(with_inputs(std::move(regions.functions[k]), inputs));
   }
-  out.params = with_control_flow(op, flow);
-  for (size_t k = 0; k < flow.first_entering(); ++k) out.operands.push_back(k);
-  for (size_t k : entering) out.operands.push_back(flow.first_entering() + k);
+  out.op.params = with_control_flow(op, flow);
+  for (size_t k = 0; k < flow.first_entering(); ++k) out.op.operands.push_back(op.operands[k]);
+  for (size_t k : entering) out.op.operands.push_back(op.operands[flow.first_entering() + k]);
+  for (size_t r : results) out.op.results.push_back(op.results[r]);
   return out;
 }
 
@@ -117,40 +117,26 @@ Function prune_control(const Function& f) {
   if (std::none_of(f.ops.begin(), f.ops.end(), is_control_flow)) return remove_dead_ops(f);
   std::vector<char> live(f.types.size(), 0);
   for (ValueId v : f.outputs) live[v] = 1;
-  std::vector<Op> kept;                                           // from the last to the first
-  std::vector<std::vector<std::pair<ValueId, ValueId>>> aliases;  // of each, before it
+  std::vector<Pruned> kept;  // from the last to the first
   for (size_t i = f.ops.size(); i-- > 0;) {
     const Op& op = f.ops[i];
     std::vector<char> wanted;
     for (ValueId v : op.results) wanted.push_back(live[v]);
     const bool effect = has_effect(op);
-    if (!effect && std::find(wanted.begin(), wanted.end(), 1) == wanted.end()) continue;
-    Op copy = op;
-    auto& names = aliases.emplace_back();
-    if (is_control_flow(op)) {
-      if (effect) std::fill(wanted.begin(), wanted.end(), 1);
-      Pruned pruned = prune(op, wanted);
-      copy.params = std::move(pruned.params);
-      copy.operands.clear();
-      copy.results.clear();
-      for (size_t k : pruned.operands) copy.operands.push_back(op.operands[k]);
-      for (size_t r : pruned.results) copy.results.push_back(op.results[r]);
-      for (const auto& [r, k] : pruned.aliases) {
-        names.emplace_back(op.results[r], op.operands[k]);
-        live[op.operands[k]] = 1;
-      }
-      if (copy.results.empty() && !effect) copy.operands.clear();
-    }
-    for (ValueId v : copy.operands) live[v] = 1;
-    kept.push_back(std::move(copy));
+    if (!effect && !contains(wanted, 1)) continue;
+    if (effect) std::fill(wanted.begin(), wanted.end(), 1);
+    Pruned& pruned = kept.emplace_back(is_control_flow(op) ? prune(op, wanted) : Pruned{.op = op});
+    if (pruned.op.results.empty() && !effect) pruned.op.operands.clear();
+    for (const auto& [result, operand] : pruned.aliases) live[operand] = 1;
+    for (ValueId v : pruned.op.operands) live[v] = 1;
   }
   Function out;
   out.name = f.name;
   std::vector<ValueId> number(f.types.size(), -1);
   for (ValueId v : f.inputs) number[v] = out.add_input(f.types[v]);
   for (size_t i = kept.size(); i-- > 0;) {
-    Op& op = kept[i];
-    for (const auto& [result, operand] : aliases[i]) number[result] = number[operand];
+    auto& [op, aliases] = kept[i];
+    for (const auto& [result, operand] : aliases) number[result] = number[operand];
     if (op.results.empty() && !has_effect(op)) continue;
     for (ValueId& v : op.operands) v = number[v];
     for (ValueId& v : op.results) v = number[v] = out.add_value(f.types[v]);

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 
+#include "tessera/base/contains.h"
 #include "tessera/sharding/projection.h"
 #include "tessera/spmd/reshard.h"
 
 namespace tessera::spmd {
 namespace {
+
+// Multiply-adds that take a device as long as receiving a byte: about 5 TFLOP/s to 100 GB/s.
+constexpr int64_t kWorkPerByte = 50;
 
 bool may_be_cut(FactorKind kind, const AssignmentOrder& order) {
   switch (kind) {
@@ -60,14 +64,14 @@ DimAtoms dims_of(const TensorFactors& tensor, const std::vector<AtomList>& axes)
 
 }  // namespace
 
-FactorAssignment assign_factors(const AtomMesh& mesh, const Factors& f,
-                                const std::vector<TensorSharding>& operands,
-                                const std::vector<TensorSharding>& results,
-                                const AssignmentOrder& order) {
+FactorAssignment assign_factors(const ShardedOp& op, const AssignmentOrder& order) {
+  const AtomMesh& mesh = op.mesh;
+  const Factors& f = op.factors;
   std::vector<Candidate> candidates;
-  auto collect = [&](const TensorFactors& tensor, const TensorSharding& sharding, bool first) {
+  auto collect = [&](const TensorFactors& tensor, const Type& type, const DimAtoms& dims,
+                     bool first) {
     const std::vector<char> open(tensor.size(), true);
-    const Projection projection(f, tensor, sharding.dims, open, mesh);
+    const Projection projection(f, tensor, dims, open, mesh);
     for (const DimFactors& dim : tensor) {
       for (int id : dim) {
         const AtomList& axes = projection.atoms(id);
@@ -76,15 +80,15 @@ FactorAssignment assign_factors(const AtomMesh& mesh, const Factors& f,
           return c.factor == id && c.axes == axes;
         });
         if (it == candidates.end()) it = candidates.insert(it, Candidate{id, axes});
-        it->carried += first ? int64_t{1} << 60 : sharding.elements;
+        it->carried += first ? int64_t{1} << 60 : type.elements();
       }
     }
   };
   int tensor = 0;
-  for (size_t i = 0; i < operands.size(); ++i)
-    collect(f.operands[i], operands[i], tensor++ == order.first);
-  for (size_t i = 0; i < results.size(); ++i)
-    collect(f.results[i], results[i], tensor++ == order.first);
+  for (size_t i = 0; i < op.operands.size(); ++i)
+    collect(f.operands[i], op.operand_types[i], op.operands[i], tensor++ == order.first);
+  for (size_t i = 0; i < op.results.size(); ++i)
+    collect(f.results[i], op.result_types[i], op.results[i], tensor++ == order.first);
   std::stable_sort(candidates.begin(), candidates.end(),
                    [&](const Candidate& a, const Candidate& b) {
                      if (a.carried != b.carried) return a.carried > b.carried;
@@ -149,59 +153,44 @@ PartialPlan plan_partial(const AtomMesh& mesh, const Type& global, AtomSet reduc
   return plan;
 }
 
-namespace {
-
-// Multiply-adds that take a device as long as receiving a byte: about 5 TFLOP/s to 100 GB/s.
-constexpr int64_t kWorkPerByte = 50;
-
-}  // namespace
-
-int64_t assignment_cost(const AtomMesh& mesh, const Factors& f, const FactorAssignment& a,
-                        std::span<const Type> operand_types, std::span<const Type> result_types,
-                        const std::vector<TensorSharding>& operands,
-                        const std::vector<TensorSharding>& results) {
+int64_t assignment_cost(const ShardedOp& op, const FactorAssignment& a) {
   int64_t cost = 0;
   auto reshard = [&](const Type& type, const DimAtoms& from, const DimAtoms& to) {
-    for (const ReshardStep& step : plan_reshard(mesh, type.shape, type.dtype, from, to))
+    for (const ReshardStep& step : plan_reshard(op.mesh, type.shape, type.dtype, from, to))
       cost += step.bytes + kReshardStepCost;
   };
-  for (size_t k = 0; k < operands.size(); ++k)
-    reshard(operand_types[k], operands[k].dims, a.operands[k]);
-  for (size_t r = 0; r < results.size(); ++r) {
+  for (size_t k = 0; k < op.operands.size(); ++k)
+    reshard(op.operand_types[k], op.operands[k], a.operands[k]);
+  for (size_t r = 0; r < op.results.size(); ++r) {
     const PartialPlan partial =
-        plan_partial(mesh, result_types[r], a.reduced, a.results[r], results[r].dims);
+        plan_partial(op.mesh, op.result_types[r], a.reduced, a.results[r], op.results[r]);
     for (const PartialPlan::Scatter& scatter : partial.scatters)
       cost += scatter.bytes + kReshardStepCost;
     if (partial.all_reduced) cost += partial.all_reduce_bytes + kReshardStepCost;
-    reshard(result_types[r], partial.dims, results[r].dims);
+    reshard(op.result_types[r], partial.dims, op.results[r]);
   }
   double work = 1;
-  for (size_t id = 0; id < f.factors.size(); ++id)
-    work *= static_cast<double>(ceil_div(f.factors[id].size, mesh.size(a.axes[id])));
+  for (size_t id = 0; id < a.axes.size(); ++id)
+    work *= static_cast<double>(ceil_div(op.factors.factors[id].size, op.mesh.size(a.axes[id])));
   return cost + static_cast<int64_t>(std::min(work / kWorkPerByte, 1e17));
 }
 
-FactorAssignment choose_assignment(const AtomMesh& mesh, const Factors& f,
-                                   std::span<const Type> operand_types,
-                                   std::span<const Type> result_types,
-                                   const std::vector<TensorSharding>& operands,
-                                   const std::vector<TensorSharding>& results) {
-  FactorAssignment best = assign_factors(mesh, f, operands, results);
+FactorAssignment choose_assignment(const ShardedOp& op) {
+  FactorAssignment best = assign_factors(op);
   bool moves = false;  // by more than a local slice
-  for (size_t k = 0; k < operands.size(); ++k)
-    for (size_t d = 0; d < operands[k].dims.size(); ++d)
-      moves = moves || !is_prefix(operands[k].dims[d], best.operands[k][d]);
+  for (size_t k = 0; k < op.operands.size(); ++k)
+    for (size_t d = 0; d < op.operands[k].size(); ++d)
+      moves = moves || !is_prefix(op.operands[k][d], best.operands[k][d]);
   if (!moves) return best;
-  int64_t least = assignment_cost(mesh, f, best, operand_types, result_types, operands, results);
+  int64_t least = assignment_cost(op, best);
   std::vector<std::vector<AtomList>> seen{best.axes};
-  const int tensors = static_cast<int>(operands.size() + results.size());
+  const int tensors = static_cast<int>(op.operands.size() + op.results.size());
   for (const bool cut_reductions : {true, false})
     for (int first = -1; first < tensors; ++first) {
-      FactorAssignment a = assign_factors(mesh, f, operands, results, {first, cut_reductions});
-      if (std::find(seen.begin(), seen.end(), a.axes) != seen.end()) continue;
+      FactorAssignment a = assign_factors(op, {first, cut_reductions});
+      if (contains(seen, a.axes)) continue;
       seen.push_back(a.axes);
-      const int64_t cost =
-          assignment_cost(mesh, f, a, operand_types, result_types, operands, results);
+      const int64_t cost = assignment_cost(op, a);
       if (cost >= least) continue;
       least = cost;
       best = std::move(a);

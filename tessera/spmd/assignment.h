@@ -1,7 +1,6 @@
 // Assignment: the axes of each factor under which one op runs on shards.
 #pragma once
 
-#include <span>
 #include <vector>
 
 #include "tessera/ir/factors.h"
@@ -15,10 +14,13 @@ struct FactorAssignment {
   AtomSet reduced = 0;  // axes of sharded reduction factors: the results are partial over these
 };
 
-// The current shardings of an op's tensors, and how large these are.
-struct TensorSharding {
-  DimAtoms dims;
-  int64_t elements = 1;
+// An op's tensors: their global types, and how they are cut, the operands as they lie, the results
+// as propagation wants them.
+struct ShardedOp {
+  const AtomMesh& mesh;
+  const Factors& factors;
+  std::vector<Type> operand_types, result_types;
+  std::vector<DimAtoms> operands, results;
 };
 
 // Which (factor, axes) pairs assign_factors takes first.
@@ -32,10 +34,7 @@ struct AssignmentOrder {
 // Keeps what the tensors agree on. Where they disagree, (factor, axes) pairs are taken greedily:
 // those that the largest total of tensors already carries, then pass-through before reduction
 // factors; need-replication and permutation factors stay whole.
-FactorAssignment assign_factors(const AtomMesh& mesh, const Factors& factors,
-                                const std::vector<TensorSharding>& operands,
-                                const std::vector<TensorSharding>& results,
-                                const AssignmentOrder& order = {});
+FactorAssignment assign_factors(const ShardedOp& op, const AssignmentOrder& order = {});
 
 // How partial results over some axes become the wanted sharding: reduce_scatter into the dimensions
 // that it cuts by these axes next, all_reduce over the rest.
@@ -54,19 +53,11 @@ PartialPlan plan_partial(const AtomMesh& mesh, const Type& global, AtomSet reduc
                          const DimAtoms& dims, const DimAtoms& wanted);
 
 // What an assignment costs: bytes each device receives, steps, and a share of its work.
-int64_t assignment_cost(const AtomMesh& mesh, const Factors& factors,
-                        const FactorAssignment& assignment, std::span<const Type> operand_types,
-                        std::span<const Type> result_types,
-                        const std::vector<TensorSharding>& operands,
-                        const std::vector<TensorSharding>& results);
+int64_t assignment_cost(const ShardedOp& op, const FactorAssignment& assignment);
 
 // The assignment under which the op costs least: bytes of resharding operands, of completing
 // partial results and of giving results the shardings they shall have, and the work each device
 // does. Where no operand has to move, that of assign_factors.
-FactorAssignment choose_assignment(const AtomMesh& mesh, const Factors& factors,
-                                   std::span<const Type> operand_types,
-                                   std::span<const Type> result_types,
-                                   const std::vector<TensorSharding>& operands,
-                                   const std::vector<TensorSharding>& results);
+FactorAssignment choose_assignment(const ShardedOp& op);
 
 }  // namespace tessera::spmd

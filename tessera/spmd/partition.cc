@@ -12,11 +12,9 @@
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/collectives/collectives_groups.h"
 #include "tessera/ops/control/manual_boundary.h"
-#include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/sharding/merge_equal_ops.h"
 #include "tessera/spmd/assignment.h"
-#include "tessera/spmd/partition_control.h"
 #include "tessera/spmd/partition_state.h"
 #include "tessera/spmd/reshard.h"
 #include "tessera/spmd/shard_masks.h"
@@ -49,14 +47,24 @@ class ShardContext final : public LocalContext {
  private:
   Array offset(int64_t size, const AtomList& atoms) const {
     if (atoms.empty()) return Array(Literal::scalar<int32_t>(0));
-    return lax::mul(atom_index(program_.mesh(), atoms),
-                    Array(Literal::scalar(static_cast<int32_t>(std::max<int64_t>(size, 1)))));
+    return shard_start(program_.mesh(), atoms, std::max<int64_t>(size, 1));
   }
   const PartitionedProgram& program_;
   const Function& f_;
   const Op& op_;
   const FactorAssignment& a_;
   std::vector<Type> types_;
+};
+
+DimAtoms with_rows(DimAtoms dims) {
+  dims.insert(dims.begin(), AtomList{});
+  return dims;
+}
+
+// What the operands of a loop's or branch's regions are cut like, and their types on a shard.
+struct Entering {
+  std::vector<DimAtoms> dims;
+  std::vector<Type> types;
 };
 
 class Partitioner {
@@ -90,11 +98,12 @@ class Partitioner {
     return out;
   }
 
-  // The function as a region of the op `of`.
-  Function run_region(const Op& of, std::span<const Type> types,
-                      const std::vector<DimAtoms>& inputs, const std::vector<DimAtoms>& outputs) {
+  // The function as a region of the op `of`. What enters the body of a loop, in part also enters
+  // its condition.
+  Function run_region(const Op& of, const Entering& entering,
+                      const std::vector<DimAtoms>& outputs) {
     for (size_t k = 0; k < f_.inputs.size(); ++k)
-      locals_[f_.inputs[k]] = {trace_.add_input(types[k]), inputs[k]};
+      locals_[f_.inputs[k]] = {trace_.add_input(entering.types[k]), entering.dims[k]};
     for (const Op& op : f_.ops) visit(op);
     std::vector<Array> results;
     for (size_t k = 0; k < f_.outputs.size(); ++k)
@@ -119,10 +128,13 @@ class Partitioner {
   Array as(ValueId v, const DimAtoms& dims, const Op& op, const std::string& why) {
     const LocalValues::Local& local = locals_[v];
     if (local.dims == dims) return local.array;
-    auto [it, is_new] =
-        resharded_.try_emplace({v, std::vector<AtomList>(dims.begin(), dims.end())});
+    auto [it, is_new] = resharded_.try_emplace({v, dims});
     if (is_new) it->second = reshard(local.array, f_.types[v], local.dims, dims, op, why);
     return it->second;
+  }
+
+  Array operand(const Op& op, size_t k, const DimAtoms& dims) {
+    return as(op.operands[k], dims, op, fmt::format("operand {} of {}", k, op.def->name));
   }
 
   Array reshard(const Array& x, const Type& global, const DimAtoms& from, const DimAtoms& to,
@@ -160,46 +172,86 @@ class Partitioner {
     TESSERA_CHECK(!callee_of(op) && !std::holds_alternative<ManualRegion>(op.def->lower),
                   "partition needs a function without calls and manual computations");
     if (!op.def->factors) return visit_replicated(op);
-    const std::vector<Type> operands = f_.types_of(op.operands), results = f_.types_of(op.results);
+    std::vector<Type> operands = f_.types_of(op.operands), results = f_.types_of(op.results);
     Factors factors = op.def->factors(operands, results, op.params);
     forbid_uneven(op, factors);
-    const std::vector<TensorSharding> wanted = declared_shardings(op.results);
-    const FactorAssignment a = choose_assignment(mesh_, factors, operands, results,
-                                                 values_.shardings(op.operands), wanted);
-    if (std::optional<WindowChoice> windows =
-            choose_windows(mesh_, values_, op, factors, a, wanted))
+    const ShardedOp sharded{mesh_,
+                            factors,
+                            std::move(operands),
+                            std::move(results),
+                            values_.dims(op.operands),
+                            declared_dims(f_, op.results)};
+    const FactorAssignment a = choose_assignment(sharded);
+    if (std::optional<WindowChoice> windows = choose_windows(values_, op, sharded, a))
       return move_rows(op, *windows);
     std::vector<Array> local;
-    for (size_t k = 0; k < op.operands.size(); ++k)
-      local.push_back(
-          as(op.operands[k], a.operands[k], op, fmt::format("operand {} of {}", k, op.def->name)));
-    mask_padding(mesh_, op, factors, a, operands, local);
+    for (size_t k = 0; k < op.operands.size(); ++k) local.push_back(operand(op, k, a.operands[k]));
+    mask_padding(op, sharded, a, local);
     finish(op, factors, a, rebuild(op, a, std::move(local)));
   }
 
+  // Loops and branches: operands and what comes out of a region are brought to the shardings that
+  // propagation tied together; the regions are partitioned like the function around them.
   void visit_control(const Op& op) {
-    class Rules final : public ControlPartition {
-     public:
-      Rules(Partitioner& p, const Op& op) : p_(p), op_(op) {}
-      Array operand(size_t k, const DimAtoms& dims) override {
-        return p_.as(op_.operands[k], dims, op_, fmt::format("operand {} of {}", k, op_.def->name));
-      }
-      DimAtoms declared(const Type& type) override { return p_.program_.declared(type); }
-      Function region(const Function& region, std::span<const Type> types,
-                      const std::vector<DimAtoms>& inputs,
-                      const std::vector<DimAtoms>& outputs) override {
-        return Partitioner(region, p_.program_).run_region(op_, types, inputs, outputs);
-      }
-      void settle(size_t r, const Array& x, const DimAtoms& dims) override {
-        p_.settle(op_, r, x, dims);
-      }
+    ControlFlow flow = control_flow_of(op);
+    const Function& body = flow.body();
+    Entering entering{.dims = declared_dims(body, body.inputs)};
+    std::vector<Array> operands;
+    for (size_t k = 0; k < flow.first_entering(); ++k)  // a branch's index
+      operands.push_back(operand(op, k, {}));
+    for (size_t k = 0; k < entering.dims.size(); ++k) {
+      const DimAtoms& dims = entering.dims[k];
+      operands.push_back(
+          operand(op, flow.first_entering() + k, flow.is_scanned(k) ? with_rows(dims) : dims));
+      Type& type = entering.types.emplace_back(operands.back().type());
+      type.sharding = nullptr;
+      if (flow.is_scanned(k)) type.shape.erase(type.shape.begin());
+    }
+    // The ways of a branch come to the sharding of its results; a loop's results to that of its
+    // body.
+    std::vector<DimAtoms> outputs =
+        flow.is_loop() ? declared_dims(body, body.outputs) : declared_dims(f_, op.results);
+    for (size_t c = 0; c < flow.num_carry; ++c) outputs[c] = entering.dims[flow.num_consts + c];
+    if (flow.is_loop()) {
+      flow.regions.back() = settled_body(op, flow, entering, outputs);
+      if (flow.has_condition())
+        flow.regions[0] = region(op, *flow.regions[0], entering, {DimAtoms{}});
+    } else {
+      for (FunctionRef& way : flow.regions) way = region(op, *way, entering, outputs);
+    }
+    const std::vector<Array> results = bind_at(op, with_control_flow(op, flow), operands);
+    for (size_t r = 0; r < results.size(); ++r)
+      settle(op, r, results[r], flow.is_stacked(r) ? with_rows(outputs[r]) : outputs[r]);
+  }
 
-     private:
-      Partitioner& p_;
-      const Op& op_;
-    };
-    Rules rules(*this, op);
-    partition_control(op, f_, rules);
+  FunctionRef region(const Op& op, const Function& f, const Entering& entering,
+                     const std::vector<DimAtoms>& outputs) {
+    return std::make_shared<const Function>(
+        Partitioner(f, program_).run_region(op, entering, outputs));
+  }
+
+  // The body of a loop, whose carries vary over what a trip makes them vary over, which may be more
+  // than what they start with; `entering` is adapted.
+  FunctionRef settled_body(const Op& op, const ControlFlow& flow, Entering& entering,
+                           const std::vector<DimAtoms>& outputs) {
+    while (true) {
+      FunctionRef out = region(op, flow.body(), entering, outputs);
+      bool grown = false;
+      for (size_t c = 0; c < flow.num_carry; ++c) {
+        AxisNames& varying = entering.types[flow.num_consts + c].varying;
+        const AxisNames wider = axis_union(varying, out->type(out->outputs[c]).varying);
+        grown = grown || wider != varying;
+        varying = wider;
+      }
+      if (!grown) return out;
+    }
+  }
+
+  static std::vector<Array> bind_at(const Op& op, OpParams params,
+                                    std::span<const Array> operands) {
+    std::optional<SourceScope> scope;
+    if (!op.source.empty()) scope.emplace(op.source);
+    return bind_op(*op.def, std::move(params), operands);
   }
 
   void move_rows(const Op& op, const WindowChoice& choice) {
@@ -216,13 +268,12 @@ class Partitioner {
         std::string(op.def->name), op.source,
         fmt::format("rows of other shards that the shards of {} are made of", op.def->name)};
     DimAtoms dims = plan.result_dims;
-    const Type& result = f_.types[op.results[0]];
     Array x = with_reason(reason, [&] {
       return apply_windows(mesh_, plan, local_type(op.results[0], dims).shape, local);
     });
     if (plan.reduced)
-      x = complete(reason, window_combiner(result.dtype), result, plan.reduced,
-                   declared(op.results[0]), dims, std::move(x));
+      x = complete(reason, window_combiner(f_.types[op.results[0]].dtype), op.results[0],
+                   plan.reduced, dims, std::move(x));
     settle(op, 0, x, dims);
   }
 
@@ -230,21 +281,19 @@ class Partitioner {
   // unevenly.
   void forbid_uneven(const Op& op, Factors& factors) {
     if (can_mask_padding(op, factors)) return;
-    std::vector<AtomList> used(factors.factors.size());
-    for (size_t id = 0; id < factors.factors.size(); ++id) {
-      Factor& f = factors.factors[id];
-      if (f.kind != FactorKind::kReduction) continue;
-      for (size_t k = 0; k < op.operands.size(); ++k)
-        for (size_t d = 0; d < factors.operands[k].size(); ++d)
-          for (int g : factors.operands[k][d])
-            if (g == static_cast<int>(id) && f.size % mesh_.size(locals_[op.operands[k]].dims[d]))
-              f.kind = FactorKind::kNeedReplication;
-    }
+    for (size_t k = 0; k < op.operands.size(); ++k)
+      for (size_t d = 0; d < factors.operands[k].size(); ++d)
+        for (int id : factors.operands[k][d]) {
+          Factor& f = factors.factors[id];
+          if (f.kind == FactorKind::kReduction &&
+              f.size % mesh_.size(locals_[op.operands[k]].dims[d]))
+            f.kind = FactorKind::kNeedReplication;
+        }
   }
 
-  std::vector<TensorSharding> declared_shardings(std::span<const ValueId> values) {
-    std::vector<TensorSharding> out;
-    for (ValueId v : values) out.push_back({declared(v), f_.types[v].elements()});
+  std::vector<DimAtoms> declared_dims(const Function& f, std::span<const ValueId> values) {
+    std::vector<DimAtoms> out;
+    for (ValueId v : values) out.push_back(program_.declared(f.types[v]));
     return out;
   }
 
@@ -268,10 +317,9 @@ class Partitioner {
     if (!std::holds_alternative<CollectiveLowering>(op.def->lower)) return op.params;
     const CollectiveInfo info = collective_info(op);
     if (info.mesh == mesh_.mesh()) return op.params;
-    std::vector<AxisRef> refs;
-    for (const std::string& name : info.axes) refs.push_back({name});
     std::vector<std::string> names;
-    for (const AxisRef& ref : translate_axes(op.def->name, refs, info.mesh, mesh_.mesh()))
+    for (const AxisRef& ref :
+         translate_axes(op.def->name, whole_axes(info.axes), info.mesh, mesh_.mesh()))
       names.push_back(ref.name);
     return with_axes(op, mesh_.mesh(), names);
   }
@@ -285,8 +333,9 @@ class Partitioner {
     } else if (a.reduced) {
       for (size_t r = 0; r < results.size(); ++r) {
         DimAtoms dims = a.results[r];
-        results[r] = reduce_partial(op, factors, a, r, dims, results[r]);
-        settle(op, r, results[r], dims);
+        const Array x = complete({std::string(op.def->name), op.source, fold_text(op, factors, a)},
+                                 factors.combiner, op.results[r], a.reduced, dims, results[r]);
+        settle(op, r, x, dims);
       }
       return;
     }
@@ -323,18 +372,11 @@ class Partitioner {
                        fmt::join(dims, " and "), fmt::join(program_.user_names(a.reduced), "', '"));
   }
 
-  Array reduce_partial(const Op& op, const Factors& factors, const FactorAssignment& a, size_t r,
-                       DimAtoms& dims, Array x) {
-    return complete({std::string(op.def->name), op.source, fold_text(op, factors, a)},
-                    factors.combiner, f_.types[op.results[r]], a.reduced, declared(op.results[r]),
-                    dims, std::move(x));
-  }
-
-  // Partial results over `reduced`: reduce_scatter where the wanted sharding cuts a dimension by
+  // Partial results over `reduced`: reduce_scatter where the sharding of `v` cuts a dimension by
   // these axes next, all_reduce over the rest.
-  Array complete(const Reason& reason, ReduceKind kind, const Type& global, AtomSet reduced,
-                 const DimAtoms& wanted, DimAtoms& dims, Array x) {
-    const PartialPlan plan = plan_partial(mesh_, global, reduced, dims, wanted);
+  Array complete(const Reason& reason, ReduceKind kind, ValueId v, AtomSet reduced, DimAtoms& dims,
+                 Array x) {
+    const PartialPlan plan = plan_partial(mesh_, f_.types[v], reduced, dims, declared(v));
     dims = plan.dims;
     return with_reason(reason, [&] {
       for (const PartialPlan::Scatter& scatter : plan.scatters)
@@ -393,16 +435,11 @@ class Partitioner {
     const ValueId full = entering ? op.operands[0] : op.results[0],
                   shard = entering ? op.results[0] : op.operands[0];
     const DimAtoms inside = entering ? declared(shard) : locals_[shard].dims;
-    AtomSet manual = 0;
-    for (const std::string& name : p.manual_axes)
-      manual |=
-          atom_set(mesh_.atoms(translate_axes("shard_map", {AxisRef{name}}, p.mesh, mesh_.mesh())));
     // Blocks that each have padding of their own do not lie as the shards of the whole do: there
     // the block is not cut while it passes the border.
     DimAtoms cut(inside.size()), block = inside;
     for (size_t d = 0; d < inside.size(); ++d) {
-      cut[d] = mesh_.atoms(translate_axes("shard_map", p.spec.dim(static_cast<int64_t>(d)).axes,
-                                          p.mesh, mesh_.mesh()));
+      cut[d] = mesh_.atoms("shard_map", p.spec.dim(static_cast<int64_t>(d)).axes, p.mesh);
       if (!cut[d].empty() && f_.types[shard].shape[d] % mesh_.size(inside[d])) block[d].clear();
       cut[d].insert(cut[d].end(), block[d].begin(), block[d].end());
     }
@@ -441,7 +478,7 @@ class Partitioner {
   const AtomMesh& mesh_;
   LocalValues values_;
   std::vector<LocalValues::Local>& locals_;
-  std::map<std::pair<ValueId, std::vector<AtomList>>, Array> resharded_;
+  std::map<std::pair<ValueId, DimAtoms>, Array> resharded_;
   int32_t reason_ = 0;
   bool looked_behind_ = false;  // what is behind may have no user any more
   FunctionTrace trace_;

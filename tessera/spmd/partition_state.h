@@ -22,9 +22,8 @@ class PartitionedProgram {
  public:
   PartitionedProgram(const Function& f, const Mesh& mesh);
 
-  // The axes of the user's mesh, cut where shardings cut them (refine_mesh.h).
+  // The axes of the user's mesh, cut where shardings cut them.
   const AtomMesh& mesh() const { return mesh_; }
-  const Mesh& user_mesh() const { return user_mesh_; }
 
   // The sharding that propagation gave to a value of this type, on the refined mesh.
   const DimAtoms& declared(const Type& type);
@@ -48,7 +47,6 @@ class PartitionedProgram {
   std::vector<Note> take_notes();
 
  private:
-  const Mesh user_mesh_;
   const AtomMesh user_atoms_;
   const AtomMesh mesh_;
   std::map<std::pair<const NamedSharding*, int64_t>, DimAtoms> declared_;
@@ -64,7 +62,7 @@ struct LocalValues {
   };
   explicit LocalValues(const Function& f);
 
-  std::vector<TensorSharding> shardings(std::span<const ValueId> values) const;
+  std::vector<DimAtoms> dims(std::span<const ValueId> values) const;
 
   const Function& f;
   std::vector<Local> locals;      // of each value, once it is there

@@ -8,6 +8,7 @@
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/pad.h"
 #include "tessera/ops/structural/slice.h"
 
@@ -24,32 +25,38 @@ Array atom_index(const AtomMesh& mesh, const AtomList& atoms) {
   return bind_op1(axis_index_op, AxisIndexParams{mesh.mesh(), mesh.axis_names(atoms)}, {});
 }
 
+Array shard_start(const AtomMesh& mesh, const AtomList& atoms, int64_t rows) {
+  return lax::mul(atom_index(mesh, atoms), Array(Literal::scalar(static_cast<int32_t>(rows))));
+}
+
+Array global_rows(const AtomMesh& mesh, const AtomList& atoms, const Shape& shape, int64_t dim) {
+  const Array start = shard_start(mesh, atoms, shape[dim]);
+  return lax::add(lax::iota(int32, shape, dim), lax::broadcast_in_dim(start, shape, {}));
+}
+
+Array pad_dim(const Array& x, int dim, int64_t low, int64_t high, int64_t interior) {
+  if (low == 0 && high == 0 && interior == 0) return x;
+  Dims lows(x.ndim(), 0), highs(x.ndim(), 0), interiors(x.ndim(), 0);
+  lows[dim] = low;
+  highs[dim] = high;
+  interiors[dim] = interior;
+  return lax::pad(x, Array(Literal(x.dtype(), Shape{})), lows, highs, interiors);
+}
+
+Array dynamic_rows(const Array& x, int dim, const Array& start, int64_t size) {
+  std::vector<Array> starts(x.ndim(), Array(Literal::scalar<int32_t>(0)));
+  starts[dim] = start;
+  Shape sizes = x.shape();
+  sizes[dim] = size;
+  return lax::dynamic_slice(x, starts, sizes);
+}
+
 namespace {
 
 // Storage of dimension `dim` grown or shrunk at its end; what is added is padding.
 Array with_extent(const Array& x, int dim, int64_t extent) {
   const int64_t now = x.shape()[dim];
-  if (now < extent) {
-    Dims low(x.ndim(), 0), high(x.ndim(), 0), interior(x.ndim(), 0);
-    high[dim] = extent - now;
-    return lax::pad(x, Array(Literal(x.dtype(), Shape{})), low, high, interior);
-  }
-  if (now > extent) {
-    Dims start(x.ndim(), 0), limit = x.shape(), strides(x.ndim(), 1);
-    limit[dim] = extent;
-    return lax::slice(x, start, limit, strides);
-  }
-  return x;
-}
-
-Array apply_slice(const AtomMesh& mesh, const ReshardStep& step, int64_t size, Array x) {
-  x = with_extent(x, step.dim, size * mesh.size(step.atoms));
-  std::vector<Array> starts(x.ndim(), Array(Literal::scalar<int32_t>(0)));
-  starts[step.dim] =
-      lax::mul(atom_index(mesh, step.atoms), Array(Literal::scalar(static_cast<int32_t>(size))));
-  Shape sizes = x.shape();
-  sizes[step.dim] = size;
-  return lax::dynamic_slice(x, starts, sizes);
+  return extent < now ? lax::slice_in_dim(x, 0, extent, 1, dim) : pad_dim(x, dim, 0, extent - now);
 }
 
 // The devices over all axes in play, by rank: who sends its shard to whom.
@@ -91,7 +98,9 @@ Array apply_reshard(const AtomMesh& mesh, const Shape& global, const std::vector
     const Shape after = local_shape(mesh, global, step.after);
     switch (step.kind) {
       case ReshardStep::Kind::kSlice:
-        x = apply_slice(mesh, step, after[step.dim], x);
+        x = with_extent(x, step.dim, after[step.dim] * mesh.size(step.atoms));
+        x = dynamic_rows(x, step.dim, shard_start(mesh, step.atoms, after[step.dim]),
+                         after[step.dim]);
         break;
       case ReshardStep::Kind::kAllGather:
         x = bind_op1(all_gather_op,

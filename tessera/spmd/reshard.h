@@ -44,6 +44,15 @@ Array apply_reshard(const AtomMesh& mesh, const Shape& global, const std::vector
 
 // The device's index along `atoms`, major first, as an int32 scalar.
 Array atom_index(const AtomMesh& mesh, const AtomList& atoms);
+// The first row of the device's shard of a dimension that is cut by `atoms` into shards of `rows`.
+Array shard_start(const AtomMesh& mesh, const AtomList& atoms, int64_t rows);
+// Of a shard of this shape: where each element stands along `dim` of the whole.
+Array global_rows(const AtomMesh& mesh, const AtomList& atoms, const Shape& shape, int64_t dim);
+
+// Of one dimension: more elements (zeros) at its ends and between its elements; `size` elements
+// from `start`, an int32 scalar, on.
+Array pad_dim(const Array& x, int dim, int64_t low, int64_t high, int64_t interior = 0);
+Array dynamic_rows(const Array& x, int dim, const Array& start, int64_t size);
 
 std::string to_string(const AtomMesh& mesh, const ReshardStep& step);
 

@@ -4,10 +4,8 @@
 
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/constant.h"
-#include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/core/select.h"
 #include "tessera/ops/reductions/reduce.h"
-#include "tessera/ops/structural/broadcast.h"
 #include "tessera/spmd/reshard.h"
 
 namespace tessera::spmd {
@@ -31,11 +29,7 @@ Literal neutral_element(ReduceKind combiner, DType dtype) {
 // x where the element's global index along `dim` is below `extent`, `fill` beyond.
 Array mask_dim(const AtomMesh& mesh, const Array& x, int64_t dim, const AtomList& atoms,
                int64_t extent, const Literal& fill) {
-  const int64_t size = x.shape()[dim];
-  const Array offset =
-      lax::mul(atom_index(mesh, atoms), Array(Literal::scalar(static_cast<int32_t>(size))));
-  const Array index =
-      lax::add(lax::iota(int32, x.shape(), dim), lax::broadcast_in_dim(offset, x.shape(), {}));
+  const Array index = global_rows(mesh, atoms, x.shape(), dim);
   const Array inside = lax::lt(index, lax::full(x.shape(), static_cast<double>(extent), int32));
   return lax::select(inside, x, lax::full(x.shape(), fill));
 }
@@ -47,22 +41,25 @@ bool can_mask_padding(const Op& op, const Factors& factors) {
                                                        : factors.combiner == ReduceKind::kSum;
 }
 
-void mask_padding(const AtomMesh& mesh, const Op& op, const Factors& f, const FactorAssignment& a,
-                  const std::vector<Type>& operands, std::vector<Array>& local) {
+void mask_padding(const Op& op, const ShardedOp& sharded, const FactorAssignment& a,
+                  std::vector<Array>& local) {
   if (!a.reduced) return;
+  const Factors& f = sharded.factors;
   for (size_t k = 0; k < local.size(); ++k) {
     for (size_t d = 0; d < f.operands[k].size(); ++d) {
       const DimFactors& dim = f.operands[k][d];
       if (dim.size() != 1 || f.factors[dim[0]].kind != FactorKind::kReduction) continue;
-      const int64_t extent = operands[k].shape[d];
-      if (extent % mesh.size(a.axes[dim[0]]) == 0) continue;
+      const Type& type = sharded.operand_types[k];
+      const int64_t extent = type.shape[d];
+      if (extent % sharded.mesh.size(a.axes[dim[0]]) == 0) continue;
       // The index operand of an argmax is left alone: its value cannot win.
       const bool is_arg = f.combiner == ReduceKind::kArgMin || f.combiner == ReduceKind::kArgMax;
       if (is_arg && k > 0) continue;
       const Literal fill = std::holds_alternative<Reduce>(op.def->lower)
-                               ? neutral_element(f.combiner, operands[k].dtype)
-                               : Literal(operands[k].dtype, Shape{});
-      local[k] = mask_dim(mesh, local[k], static_cast<int64_t>(d), a.axes[dim[0]], extent, fill);
+                               ? neutral_element(f.combiner, type.dtype)
+                               : Literal(type.dtype, Shape{});
+      local[k] =
+          mask_dim(sharded.mesh, local[k], static_cast<int64_t>(d), a.axes[dim[0]], extent, fill);
     }
   }
 }

@@ -14,10 +14,8 @@ namespace tessera::spmd {
 bool can_mask_padding(const Op& op, const Factors& factors);
 
 // Replaces the padding of each local operand along unevenly cut reduction factors: by the fold's
-// identity (0 for a contraction). Local operands have the shardings of `assignment`; `operands` are
-// their global types.
-void mask_padding(const AtomMesh& mesh, const Op& op, const Factors& factors,
-                  const FactorAssignment& assignment, const std::vector<Type>& operands,
+// identity (0 for a contraction). Local operands have the shardings of `assignment`.
+void mask_padding(const Op& op, const ShardedOp& sharded, const FactorAssignment& assignment,
                   std::vector<Array>& local);
 
 }  // namespace tessera::spmd

@@ -43,40 +43,35 @@ bool look_behind(const LocalValues& all, WindowRequest& request, ValueIds& value
 
 }  // namespace
 
-std::optional<WindowChoice> choose_windows(const AtomMesh& mesh, const LocalValues& values,
-                                           const Op& op, const Factors& factors,
-                                           const FactorAssignment& other,
-                                           const std::vector<TensorSharding>& results) {
+std::optional<WindowChoice> choose_windows(const LocalValues& values, const Op& op,
+                                           const ShardedOp& sharded,
+                                           const FactorAssignment& other) {
   const auto* map = std::get_if<IndexMap>(&op.def->lower);
   if (!map || op.results.size() != 1) return std::nullopt;
-  const std::vector<Type> operand_types = values.f.types_of(op.operands),
-                          result_types = values.f.types_of(op.results);
-  const std::vector<TensorSharding> in = values.shardings(op.operands);
-  const FactorAssignment a = assign_factors(mesh, factors, in, results, {.cut_windows = true});
-  if (!cuts_windows(factors, a)) return std::nullopt;
-  auto cost_of = [&](const FactorAssignment& b) {
-    return assignment_cost(mesh, factors, b, operand_types, result_types, in, results);
-  };
+  const FactorAssignment a = assign_factors(sharded, {.cut_windows = true});
+  if (!cuts_windows(sharded.factors, a)) return std::nullopt;
   // What the operands were moved for is not needed where the op looks behind them.
   int64_t behind_cost = 0;
   for (ValueId v : op.operands)
     if (values.uses[v] == 1) behind_cost += values.moved[v];
 
-  int64_t least = behind_cost + cost_of(other);
+  int64_t least = behind_cost + assignment_cost(sharded, other);
   std::optional<WindowChoice> best;
   auto consider = [&](const WindowRequest& request, const ValueIds& sources, int64_t beside) {
-    std::optional<WindowPlan> plan = plan_windows(mesh, request);
+    std::optional<WindowPlan> plan = plan_windows(sharded.mesh, request);
     if (!plan) return;
     FactorAssignment b = a;
     b.results[0] = plan->result_dims;
     b.reduced = plan->reduced;
-    const int64_t cost = plan->cost + beside + cost_of(b);
+    const int64_t cost = plan->cost + beside + assignment_cost(sharded, b);
     if (cost > least) return;
     least = cost;
     best = WindowChoice{std::move(*plan), request, sources};
   };
-  const WindowRequest plain{map->map(op.params, operand_types, result_types), operand_types,
-                            a.operands, result_types[0], a.results[0]};
+  const std::vector<Type>& operands = sharded.operand_types;
+  const std::vector<Type>& results = sharded.result_types;
+  const WindowRequest plain{map->map(op.params, operands, results), operands, a.operands,
+                            results[0], a.results[0]};
   consider(plain, op.operands, behind_cost);
   WindowRequest summed = plain;
   summed.partial = true;

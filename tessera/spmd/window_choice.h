@@ -18,10 +18,7 @@ struct WindowChoice {
 };
 
 // The cheapest way to send rows, if it costs no more than the op under the assignment `other`.
-// `results`: the shardings that propagation gave to the op's.
-std::optional<WindowChoice> choose_windows(const AtomMesh& mesh, const LocalValues& values,
-                                           const Op& op, const Factors& factors,
-                                           const FactorAssignment& other,
-                                           const std::vector<TensorSharding>& results);
+std::optional<WindowChoice> choose_windows(const LocalValues& values, const Op& op,
+                                           const ShardedOp& sharded, const FactorAssignment& other);
 
 }  // namespace tessera::spmd

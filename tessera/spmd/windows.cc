@@ -13,7 +13,6 @@
 #include "tessera/ops/core/select.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/concatenate.h"
-#include "tessera/ops/structural/pad.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
 #include "tessera/spmd/reshard.h"
@@ -274,31 +273,9 @@ DeviceNumber device_number(const AtomMesh& mesh, const AtomList& atoms,
   return {std::nullopt, lax::reshape(mine, {})};
 }
 
-Array slice_dim(const Array& x, int dim, int64_t low, int64_t high, int64_t stride = 1) {
-  if (low == 0 && high == x.shape()[dim] && stride == 1) return x;
-  Dims start(x.ndim(), 0), limit = x.shape(), strides(x.ndim(), 1);
-  start[dim] = low;
-  limit[dim] = high;
-  strides[dim] = stride;
-  return lax::slice(x, start, limit, strides);
-}
-
-Array pad_dim(const Array& x, int dim, int64_t low, int64_t high, int64_t interior = 0) {
-  if (low == 0 && high == 0 && interior == 0) return x;
-  Dims lows(x.ndim(), 0), highs(x.ndim(), 0), interiors(x.ndim(), 0);
-  lows[dim] = low;
-  highs[dim] = high;
-  interiors[dim] = interior;
-  return lax::pad(x, Array(Literal(x.dtype(), Shape{})), lows, highs, interiors);
-}
-
 Array rows_from(const Array& x, int dim, const DeviceNumber& start, int64_t size) {
-  if (start.fixed) return slice_dim(x, dim, *start.fixed, *start.fixed + size);
-  std::vector<Array> starts(x.ndim(), number(0));
-  starts[dim] = start.value;
-  Shape sizes = x.shape();
-  sizes[dim] = size;
-  return lax::dynamic_slice(x, starts, sizes);
+  if (start.fixed) return lax::slice_in_dim(x, *start.fixed, *start.fixed + size, 1, dim);
+  return dynamic_rows(x, dim, start.value, size);
 }
 
 // Rows [0, size) of the device, of which x's first is row `place`.
@@ -355,7 +332,7 @@ Array keep_rows(const AtomMesh& mesh, const DimWindow& w, Array x) {
                 last = *std::max_element(w.first.begin(), w.first.end());
   x = pad_dim(x, w.dim, 0, std::max<int64_t>(0, last + span - w.own));
   x = rows_from(x, w.dim, device_number(mesh, w.atoms, w.first), span);
-  return slice_dim(x, w.dim, 0, span, w.stride);
+  return lax::slice_in_dim(x, 0, span, w.stride, w.dim);
 }
 
 // What the device gets in a move; of the rows that are where they are needed, all.
@@ -382,7 +359,7 @@ Array join_parts(const AtomMesh& mesh, const DimWindow& w, const std::vector<Row
     const int64_t room = std::max<int64_t>(0, -low);
     const Array parcel = pad_dim(parcel_of(mesh, w, w.moves[m], kept), w.dim, room,
                                  std::max<int64_t>(0, high - rows));
-    joined.push_back(slice_dim(parcel, w.dim, low + room, high + room));
+    joined.push_back(lax::slice_in_dim(parcel, low + room, high + room, 1, w.dim));
   }
   return lax::concatenate(joined, w.dim);
 }
@@ -422,13 +399,13 @@ Array clamped_start(Array start, int64_t max) {
 // Rows from `start` on, of which a device has its own.
 Array fetch_dynamic(const AtomMesh& mesh, const DimWindow& w, const Array& x, const Array& start) {
   const Array first = clamped_start(start, w.start_max);
-  if (!w.partial) return rows_from(x, w.dim, {std::nullopt, first}, w.shard);
+  if (!w.partial) return dynamic_rows(x, w.dim, first, w.shard);
   Shape shape = x.shape();
   shape[w.dim] = w.shard;
-  const Array here = lax::sub(first, lax::mul(atom_index(mesh, w.atoms), number(w.own)));
+  const Array here = lax::sub(first, shard_start(mesh, w.atoms, w.own));
   const Array at = lax::clamp(number(-w.shard), here, number(w.own));
-  const Array rows = rows_from(pad_dim(x, w.dim, w.shard, w.shard), w.dim,
-                               {std::nullopt, lax::add(at, number(w.shard))}, w.shard);
+  const Array rows = dynamic_rows(pad_dim(x, w.dim, w.shard, w.shard), w.dim,
+                                  lax::add(at, number(w.shard)), w.shard);
   const Array row = lax::add(lax::iota(int32, shape, w.dim), lax::broadcast_in_dim(at, shape, {}));
   auto full = [&](int64_t v) { return lax::full(shape, static_cast<double>(v), int32); };
   const Array inside = lax::bitwise_and(lax::ge(row, full(0)), lax::lt(row, full(w.own)));
@@ -438,9 +415,7 @@ Array fetch_dynamic(const AtomMesh& mesh, const DimWindow& w, const Array& x, co
 // Which rows of the local result the window copies.
 Array guard_mask(const AtomMesh& mesh, const DimWindow& w, const Shape& shape) {
   auto full = [&](int64_t v) { return lax::full(shape, static_cast<double>(v), int32); };
-  const Array offset = lax::mul(atom_index(mesh, w.atoms), number(w.shard));
-  const Array row =
-      lax::add(lax::iota(int32, shape, w.dim), lax::broadcast_in_dim(offset, shape, {}));
+  const Array row = global_rows(mesh, w.atoms, shape, w.dim);
   Array inside =
       lax::bitwise_and(lax::ge(row, full(w.guard_start)), lax::lt(row, full(w.guard_stop)));
   if (w.divisor > 1) {

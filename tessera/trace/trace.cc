@@ -1,26 +1,12 @@
 #include "tessera/trace/trace.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 
 #include "tessera/ops/core/constant.h"
 
 namespace tessera::tracing {
 namespace {
-
-// A small host array as a constant: a splat where all elements are the same bits.
-ConstantParams constant_of(const HostData& host) {
-  const Literal& x = host.literal;
-  const auto item = static_cast<size_t>(itemsize(x.dtype()));
-  bool same = x.elements() > 0;
-  for (int64_t i = 1; same && i < x.elements(); ++i)
-    same = std::memcmp(x.raw(), x.raw() + i * item, item) == 0;
-  if (!same) return {x, x.shape(), host.type.weak};
-  Literal value(x.dtype(), {});
-  std::memcpy(value.mutable_raw(), x.raw(), item);
-  return {std::move(value), x.shape(), host.type.weak};
-}
 
 // Functions inside functions: each takes some of the stack, here and in every pass.
 constexpr int kMaxDepth = 256;
@@ -116,12 +102,13 @@ ValueId FunctionTrace::value_of(std::string_view op, const Array& array) {
             describe(tracer->type));
       // What a tangent is multiplied by is often a constant of the trace outside.
       if (records_ == Records::kDependent && tracer->known)
-        return constant(constant_of(HostData(*tracer->known, tracer->type)));
+        return constant(constant_params(*tracer->known, tracer->type.weak));
       return capture(array);
     }
     case ArrayData::Kind::kHost: {
       const auto* host = static_cast<const HostData*>(data);
-      if (host->literal.elements() <= kMaxConstantElements) return constant(constant_of(*host));
+      if (host->literal.elements() <= kMaxConstantElements)
+        return constant(constant_params(host->literal, host->type.weak));
       return capture(array);
     }
     case ArrayData::Kind::kDevice:

@@ -5,8 +5,8 @@
 
 #include "tessera/compile/pipeline.h"
 #include "tessera/ops/core/convert.h"
-#include "tessera/trace/evaluate.h"
 #include "tests/compile/devices.h"
+#include "tests/evaluate/evaluate.h"
 
 namespace tessera {
 

@@ -4,9 +4,9 @@
 #include <functional>
 #include <map>
 
-#include "tessera/trace/evaluate.h"
 #include "tessera/trace/trace.h"
 #include "tests/compile/devices.h"
+#include "tests/evaluate/evaluate.h"
 #include "tests/golden/golden.h"
 
 namespace tessera {

@@ -8,8 +8,8 @@
 #include "tessera/ir/parser.h"
 #include "tessera/ir/printer.h"
 #include "tessera/ops/core/convert.h"
-#include "tessera/trace/evaluate.h"
 #include "tessera/trace/trace.h"
+#include "tests/evaluate/evaluate.h"
 
 namespace tessera::generate {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tessera/trace/evaluate.h"
 #include "tessera/trace/trace.h"
+#include "tests/evaluate/evaluate.h"
 
 namespace tessera::generate {
 

@@ -8,8 +8,8 @@
 #include "tessera/ops/control/control_flow_ops.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/elementwise.h"
-#include "tessera/trace/evaluate.h"
 #include "tests/errors.h"
+#include "tests/evaluate/evaluate.h"
 
 namespace tessera {
 

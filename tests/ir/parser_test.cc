@@ -11,7 +11,7 @@
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/linear/dot_general.h"
 #include "tessera/ops/reductions/reduce.h"
-#include "tessera/trace/evaluate.h"
+#include "tests/evaluate/evaluate.h"
 
 namespace tessera {
 

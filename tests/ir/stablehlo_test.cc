@@ -13,7 +13,7 @@
 #include "tessera/ir/printer.h"
 #include "tessera/ir/verifier.h"
 #include "tessera/ops/core/convert.h"
-#include "tessera/trace/evaluate.h"
+#include "tests/evaluate/evaluate.h"
 #include "tests/golden/golden.h"
 
 namespace tessera {

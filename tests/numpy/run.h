@@ -9,8 +9,8 @@
 
 #include "tessera/base/visit_dtype.h"
 #include "tessera/numpy/creation.h"
-#include "tessera/trace/evaluate.h"
 #include "tessera/trace/trace.h"
+#include "tests/evaluate/evaluate.h"
 
 namespace tessera::testing {
 

@@ -29,7 +29,6 @@ TEST_F(ProjectionTest, AxesGoToTheFactorsMajorFirst) {
   EXPECT_THAT(p.atoms(a_), ElementsAre(0));
   EXPECT_THAT(p.atoms(b_), ElementsAre(2));
   EXPECT_THAT(p.atoms(c_), ElementsAre(3));
-  EXPECT_TRUE(p.complete());
 }
 
 // Three does not divide a = 2, so the dimension's axes reach no factor at all.
@@ -40,7 +39,6 @@ TEST_F(ProjectionTest, AFactorInsideADimensionTakesOnlyWhatDividesIt) {
   EXPECT_FALSE(p.usable(a_));
   EXPECT_FALSE(p.usable(b_));
   EXPECT_TRUE(p.usable(c_));
-  EXPECT_FALSE(p.complete());
 }
 
 TEST_F(ProjectionTest, TheMinorMostTakesTheRestHoweverUneven) {
@@ -48,7 +46,6 @@ TEST_F(ProjectionTest, TheMinorMostTakesTheRestHoweverUneven) {
   EXPECT_THAT(p.atoms(a_), ElementsAre(0));
   EXPECT_THAT(p.atoms(b_), ElementsAre(1, 3));     // 4 of 6
   EXPECT_THAT(p.atoms(c_), ElementsAre(0, 1, 2));  // 12 of 5
-  EXPECT_TRUE(p.complete());
 }
 
 TEST_F(ProjectionTest, OnlyTheFactorAtTheEndOfTheCutIsUsable) {

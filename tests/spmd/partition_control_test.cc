@@ -1,6 +1,4 @@
 // Loops and branches under partition: shardings of carries, what is communicated in a trip.
-#include "tessera/spmd/partition_control.h"
-
 #include <gmock/gmock.h>
 
 #include "tessera/ops/control/control.h"
@@ -9,6 +7,7 @@
 #include "tessera/ops/linear/dot_general.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
+#include "tessera/spmd/partition.h"
 #include "tests/spmd/programs.h"
 #include "tests/trace/control_flow.h"
 

@@ -9,7 +9,7 @@
 #include "tessera/ops/core/op.h"
 #include "tessera/sharding/propagate.h"
 #include "tessera/spmd/partition.h"
-#include "tessera/trace/evaluate.h"
+#include "tests/evaluate/evaluate.h"
 #include "tests/golden/golden.h"
 #include "tests/golden/sharding.h"
 #include "tests/sharding/passes.h"

@@ -8,8 +8,8 @@
 #include <set>
 
 #include "tessera/ir/axis_env.h"
-#include "tessera/trace/evaluate.h"
 #include "tessera/trace/trace.h"
+#include "tests/evaluate/evaluate.h"
 
 namespace tessera {
 

@@ -9,7 +9,7 @@
 
 #include "tessera/mesh/named_sharding.h"
 #include "tessera/ops/core/convert.h"
-#include "tessera/trace/evaluate.h"
+#include "tests/evaluate/evaluate.h"
 
 namespace tessera {
 

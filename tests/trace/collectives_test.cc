@@ -8,8 +8,8 @@
 #include "tessera/ir/axis_env.h"
 #include "tessera/ops/collectives/collectives_groups.h"
 #include "tessera/ops/core/array_math.h"
-#include "tessera/trace/evaluate.h"
 #include "tessera/trace/trace.h"
+#include "tests/evaluate/evaluate.h"
 
 namespace tessera {
 

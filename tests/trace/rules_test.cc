@@ -14,8 +14,8 @@
 #include "tessera/ops/core/batch_axis.h"
 #include "tessera/ops/linear/dot_general.h"
 #include "tessera/ops/reductions/reduce.h"
-#include "tessera/trace/evaluate.h"
 #include "tessera/trace/trace.h"
+#include "tests/evaluate/evaluate.h"
 
 namespace tessera {
 

@@ -14,9 +14,9 @@
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
-#include "tessera/trace/evaluate.h"
 #include "tessera/trace/shard_map_trace.h"
 #include "tessera/trace/trace.h"
+#include "tests/evaluate/evaluate.h"
 #include "tests/golden/sharding.h"
 
 namespace tessera {

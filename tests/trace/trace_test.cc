@@ -7,8 +7,8 @@
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
-#include "tessera/trace/evaluate.h"
 #include "tessera/trace/region.h"
+#include "tests/evaluate/evaluate.h"
 
 namespace tessera {
 

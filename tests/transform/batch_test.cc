@@ -4,9 +4,9 @@
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/linear/dot_general.h"
 #include "tessera/ops/reductions/reduce.h"
-#include "tessera/trace/evaluate.h"
 #include "tessera/trace/trace.h"
 #include "tests/errors.h"
+#include "tests/evaluate/evaluate.h"
 #include "tests/pass_text.h"
 
 namespace tessera {

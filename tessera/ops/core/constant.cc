@@ -201,6 +201,17 @@ const ConstantParams* as_constant(const Op& op) {
   return is_constant(*op.def) ? &op.params.as<ConstantParams>() : nullptr;
 }
 
+ConstantParams constant_params(const Literal& value, bool weak) {
+  const auto item = static_cast<size_t>(itemsize(value.dtype()));
+  bool splat = value.elements() > 0;
+  for (int64_t i = 1; splat && i < value.elements(); ++i)
+    splat = std::memcmp(value.raw(), value.raw() + i * item, item) == 0;
+  if (!splat) return {value, value.shape(), weak};
+  Literal one(value.dtype(), {});
+  std::memcpy(one.mutable_raw(), value.raw(), item);
+  return {std::move(one), value.shape(), weak};
+}
+
 }  // namespace tessera::ops
 
 namespace tessera::lax {
@@ -208,14 +219,7 @@ namespace tessera::lax {
 using namespace ops;
 
 Array constant(const Literal& value, bool weak_type) {
-  const auto item = static_cast<size_t>(itemsize(value.dtype()));
-  bool splat = value.elements() > 0;
-  for (int64_t i = 1; splat && i < value.elements(); ++i)
-    splat = std::memcmp(value.raw(), value.raw() + i * item, item) == 0;
-  if (!splat) return bind_op1(constant_op, ConstantParams{value, value.shape(), weak_type}, {});
-  Literal one(value.dtype(), {});
-  std::memcpy(one.mutable_raw(), value.raw(), item);
-  return bind_op1(constant_op, ConstantParams{one, value.shape(), weak_type}, {});
+  return bind_op1(constant_op, constant_params(value, weak_type), {});
 }
 
 Array full(const Shape& shape, const Literal& value, bool weak_type) {

@@ -21,6 +21,8 @@ struct IotaParams {
 extern const OpDef& constant_op;
 extern const OpDef& iota_op;
 
+// Those of this literal: a splat where all elements are the same bits.
+ConstantParams constant_params(const Literal& value, bool weak = false);
 bool is_constant(const OpDef& def);
 // The params of a constant; null for other ops.
 const ConstantParams* as_constant(const Op& op);

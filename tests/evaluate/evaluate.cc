@@ -1,4 +1,4 @@
-#include "tessera/trace/evaluate.h"
+#include "tests/evaluate/evaluate.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,7 +7,10 @@
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/control/control.h"
 
-namespace tessera::tracing {
+namespace tessera {
+
+using namespace ops;
+
 namespace {
 
 // Copies the block of `shape` between two row-major arrays: element `from_start` + i of `from` to
@@ -293,4 +296,4 @@ std::vector<DeviceLiterals> evaluate_spmd(const Function& function,
   return Evaluator(mesh).run(function, inputs);
 }
 
-}  // namespace tessera::tracing
+}  // namespace tessera

@@ -1,4 +1,4 @@
-#include "tessera/trace/evaluate.h"
+#include "tests/evaluate/evaluate.h"
 
 #include <gtest/gtest.h>
 

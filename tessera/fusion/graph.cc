@@ -53,7 +53,7 @@ class Tally final : public ExprBuilder {
 class Builder {
  public:
   Builder(const Function& function, const Mesh& mesh)
-      : f_(function), mesh_(mesh), number_(function.types.size(), -1) {}
+      : f_(function), g_{.mesh = mesh}, number_(function.types.size(), -1) {}
 
   Graph run(const std::vector<AxisList>& input_axes);
 
@@ -78,7 +78,6 @@ class Builder {
   }
 
   const Function& f_;
-  const Mesh& mesh_;
   Graph g_;
   std::vector<int> number_;  // of a value of f_ in g_
 };
@@ -96,8 +95,7 @@ AxisList Builder::union_axes(const GraphOp& op) const {
 
 int Builder::result(const Op& op, size_t r, const AxisList& axes) {
   const Type& type = f_.types[op.results[r]];
-  const int v = g_.add_value(type.dtype, type.shape, axes, axes_size(mesh_, axes),
-                             static_cast<int>(g_.ops.size()));
+  const int v = g_.add_value(type.dtype, type.shape, axes, static_cast<int>(g_.ops.size()));
   number_[op.results[r]] = v;
   return v;
 }
@@ -142,7 +140,7 @@ bool Builder::lower_pointwise(const Op& op, const Pointwise& lowering, GraphOp& 
     const bool splat = constant->is_splat();
     // What has no elements (simplify made it so) is no part of a kernel either.
     if (shape.elements() == 0 || (!splat && shape.elements() != 1)) {
-      const int v = g_.add_value(value.dtype(), shape, {}, 1, -1);
+      const int v = g_.add_value(value.dtype(), shape, {});
       g_.values[v].constant =
           std::make_shared<const Literal>(splat ? Literal(value.dtype(), shape) : value);
       number_[op.results[0]] = v;
@@ -174,7 +172,7 @@ bool Builder::lower_reduce(const Op& op, const Reduce& lowering, GraphOp& out,
   out.reduction = lowering.describe(op.params, operands);
   out.kind = OpKind::kReduce;
   out.work = 1;
-  const std::vector<int> results = add_reduction(g_, std::move(out), axes, axes_size(mesh_, axes));
+  const std::vector<int> results = add_reduction(g_, std::move(out), axes);
   for (size_t r = 0; r < op.results.size(); ++r) number_[op.results[r]] = results[r];
   return false;
 }
@@ -211,15 +209,15 @@ bool Builder::lower_collective(const Op& op, const CollectiveLowering& lowering,
                                AxisList& axes) {
   if (lowering.kind == CollectiveKind::kCast) return alias(op, out);
   out.kind = lowering.kind == CollectiveKind::kAxisIndex ? OpKind::kAxisIndex : OpKind::kCollective;
-  out.over = collective_axes(op, mesh_);
-  axes = collective_result_axes(op, mesh_, out.over, axes);
+  out.over = collective_axes(op, g_.mesh);
+  axes = collective_result_axes(op, g_.mesh, out.over, axes);
   return true;
 }
 
 bool Builder::lower_control(const Op& op, GraphOp& out) {
   std::vector<AxisList> operands;
   for (int v : out.operands) operands.push_back(g_.values[v].axes);
-  ControlLowering lowered = fusion::lower_control(op, mesh_, operands);
+  ControlLowering lowered = fusion::lower_control(op, g_.mesh, operands);
   boost::container::small_vector<int, 3> values = std::move(out.operands);
   out.operands.clear();
   for (size_t k : lowered.operands) out.operands.push_back(values[k]);
@@ -246,7 +244,7 @@ Graph Builder::run(const std::vector<AxisList>& input_axes) {
   for (size_t i = 0; i < f_.inputs.size(); ++i) {
     const Type& type = f_.types[f_.inputs[i]];
     const AxisList axes = input_axes.empty() ? AxisList{} : input_axes[i];
-    const int v = g_.add_value(type.dtype, type.shape, axes, axes_size(mesh_, axes), -1);
+    const int v = g_.add_value(type.dtype, type.shape, axes);
     g_.values[v].input = static_cast<int>(i);
     number_[f_.inputs[i]] = v;
     g_.inputs.push_back(v);
@@ -262,10 +260,9 @@ Graph Builder::run(const std::vector<AxisList>& input_axes) {
 
 }  // namespace
 
-int Graph::add_value(DType dtype, const Shape& shape, const AxisList& axes, int64_t instances,
-                     int op) {
+int Graph::add_value(DType dtype, const Shape& shape, const AxisList& axes, int op) {
   values.push_back(
-      {.dtype = dtype, .shape = shape, .axes = axes, .instances = instances, .op = op});
+      {.dtype = dtype, .shape = shape, .axes = axes, .instances = axes_size(mesh, axes), .op = op});
   return static_cast<int>(values.size()) - 1;
 }
 

@@ -85,13 +85,14 @@ struct GraphValue {
 };
 
 struct Graph {
+  Mesh mesh;
   std::vector<GraphValue> values;
   std::vector<GraphOp> ops;  // define before use
   std::vector<int> inputs, outputs;
 
   // Fills in GraphValue::users.
   void find_users();
-  int add_value(DType dtype, const Shape& shape, const AxisList& axes, int64_t instances, int op);
+  int add_value(DType dtype, const Shape& shape, const AxisList& axes, int op = -1);
 };
 
 Graph build_graph(const Function& function, const Mesh& mesh,

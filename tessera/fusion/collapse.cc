@@ -19,21 +19,18 @@ struct Merged {
 Merged merge(const std::vector<int>& dims, const Dims& extents,
              const std::vector<const IndexExpr*>& users) {
   Merged out;
-  int last = -1;
   for (size_t k = dims.size(); k-- > 0;) {  // from the minor end
     const int d = dims[k];
     if (extents[d] == 1) continue;
-    bool even = last >= 0;
-    for (size_t u = 0; u < users.size() && even; ++u)
-      even = users[u]->coefficients[d] ==
-             users[u]->coefficients[out.minor.back()] * out.extents.back();
+    const bool even = !out.minor.empty() && std::ranges::all_of(users, [&](const IndexExpr* user) {
+      return user->coefficients[d] == user->coefficients[out.minor.back()] * out.extents.back();
+    });
     if (even) {
       out.extents.back() *= extents[d];
     } else {
       out.extents.push_back(extents[d]);
       out.minor.push_back(d);
     }
-    last = d;
   }
   std::reverse(out.extents.begin(), out.extents.end());
   std::reverse(out.minor.begin(), out.minor.end());

@@ -158,8 +158,7 @@ bool Builder::lower_pointwise(const Op& op, const Pointwise& lowering, GraphOp& 
 }
 
 bool Builder::lower_index_map(const Op& op, const IndexMap& lowering, GraphOp& out) {
-  const std::vector<Type> operands = f_.types_of(op.operands), results = f_.types_of(op.results);
-  out.mapping = lowering.map(op.params, operands, results);
+  out.mapping = lowering.map(op.params, f_.types_of(op.operands), f_.types_of(op.results));
   out.kind = out.mapping.reshape ? OpKind::kReshape : OpKind::kIndexMap;
   out.work =
       out.kind == OpKind::kReshape ? 0 : static_cast<float>(2 * out.mapping.pieces.size() - 1);
@@ -168,8 +167,7 @@ bool Builder::lower_index_map(const Op& op, const IndexMap& lowering, GraphOp& o
 
 bool Builder::lower_reduce(const Op& op, const Reduce& lowering, GraphOp& out,
                            const AxisList& axes) {
-  const std::vector<Type> operands = f_.types_of(op.operands);
-  out.reduction = lowering.describe(op.params, operands);
+  out.reduction = lowering.describe(op.params, f_.types_of(op.operands));
   out.kind = OpKind::kReduce;
   out.work = 1;
   const std::vector<int> results = add_reduction(g_, std::move(out), axes);

@@ -29,9 +29,7 @@ void IndexExpr::add(const IndexExpr& other, int64_t times) {
 }
 
 bool IndexExpr::is_constant() const {
-  for (int64_t c : coefficients)
-    if (c) return false;
-  return dynamic.empty();
+  return dynamic.empty() && std::ranges::all_of(coefficients, [](int64_t c) { return c == 0; });
 }
 
 size_t hash_value(const Index& index) {

@@ -48,9 +48,8 @@ ScalarProgram record_body(const Function& body) {
                   op.def->name);
     std::vector<Expr> args;
     for (ValueId operand : op.operands) args.push_back(values[operand]);
-    const std::vector<Type> types = body.types_of(op.operands);
-    values[op.results[0]] =
-        pointwise->emit(recorder, args, op.params, types, body.type(op.results[0]));
+    values[op.results[0]] = pointwise->emit(recorder, args, op.params, body.types_of(op.operands),
+                                            body.type(op.results[0]));
   }
   for (ValueId output : body.outputs) recorder.program.outputs.push_back(values[output].id);
   return std::move(recorder.program);

@@ -1,7 +1,6 @@
 #include "tessera/fusion/access.h"
 
-#include <algorithm>
-
+#include "tessera/base/contains.h"
 #include "tessera/base/hash.h"
 #include "tessera/ops/indexing/gather.h"
 
@@ -51,8 +50,7 @@ std::optional<Access> gathered_access(const GraphOp& op, size_t k, const Access&
       out.dims.push_back(-1);
       continue;
     }
-    while (std::find(p.offset_dims.begin(), p.offset_dims.end(), batch) != p.offset_dims.end())
-      ++batch;
+    while (contains(p.offset_dims, batch)) ++batch;
     out.dims.push_back(result[batch] == 1 ? int8_t{-1} : access.dims[batch]);
     ++batch;
   }
@@ -92,10 +90,7 @@ size_t tag_of(const Access& access) {
 }
 
 Access opaque_access(const Access& of, size_t maker) {
-  Access out;
-  out.plain = false;
-  out.tag = hash_combine(tag_of(of), maker);
-  return out;
+  return {.plain = false, .tag = hash_combine(tag_of(of), maker), .dims = {}};
 }
 
 std::optional<Access> operand_access(const GraphOp& op, size_t k, const Access& access,
@@ -121,9 +116,8 @@ bool is_tiling(const GraphOp& op, const Shape& result) {
   int64_t elements = 0;
   for (const IndexPiece& piece : op.mapping.pieces) {
     if (!piece.start_dynamic.empty() || piece.start.size() != result.size() ||
-        piece.stop.size() != result.size())
+        piece.stop.size() != result.size() || piece.terms.size() != result.size())
       return false;
-    if (piece.terms.size() != result.size()) return false;
     for (int d = 0; d < static_cast<int>(result.size()); ++d) {
       const IndexTerm& term = piece.terms[d];
       if (term.result_dim != d || term.stride != 1 || term.divisor != 1 || term.dynamic >= 0)

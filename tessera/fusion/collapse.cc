@@ -5,9 +5,12 @@
 namespace tessera::fusion {
 namespace {
 
-bool has_address(const KernelNode& node) {
-  return node.kind == NodeKind::kLoad || node.kind == NodeKind::kIndex;
-}
+// An address under construction, the loop it is used in, and where its final form belongs.
+struct Use {
+  const IndexExpr* address;
+  int loop;
+  Affine* final_form;
+};
 
 // Runs of dimensions that become one: its extent, and the dimension whose coefficient it takes (the
 // minor one).
@@ -16,24 +19,24 @@ struct Merged {
   std::vector<int> minor;
 };
 
-Merged merge(const std::vector<int>& dims, const Dims& extents,
-             const std::vector<const IndexExpr*>& users) {
+// As the addresses in `loop` allow; -1: those in all loops.
+Merged merge(const std::vector<int>& dims, const Dims& extents, const std::vector<Use>& uses,
+             int loop) {
   Merged out;
-  int last = -1;
   for (size_t k = dims.size(); k-- > 0;) {  // from the minor end
     const int d = dims[k];
     if (extents[d] == 1) continue;
-    bool even = last >= 0;
-    for (size_t u = 0; u < users.size() && even; ++u)
-      even = users[u]->coefficients[d] ==
-             users[u]->coefficients[out.minor.back()] * out.extents.back();
+    const bool even = !out.minor.empty() && std::ranges::all_of(uses, [&](const Use& use) {
+      const auto& along = use.address->coefficients;
+      return (loop >= 0 && use.loop != loop) ||
+             along[d] == along[out.minor.back()] * out.extents.back();
+    });
     if (even) {
       out.extents.back() *= extents[d];
     } else {
       out.extents.push_back(extents[d]);
       out.minor.push_back(d);
     }
-    last = d;
   }
   std::reverse(out.extents.begin(), out.extents.end());
   std::reverse(out.minor.begin(), out.minor.end());
@@ -50,42 +53,32 @@ Dims pick(const IndexExpr& expr, const Merged& merged) {
 
 void collapse(Kernel& kernel, const LoopDims& dims, const std::vector<IndexExpr>& addresses,
               const std::vector<std::vector<IndexExpr>>& store_addresses) {
-  const size_t loops = kernel.loops.size();
-  std::vector<const IndexExpr*> all;
-  std::vector<std::vector<const IndexExpr*>> of_loop(loops);
+  const int loops = static_cast<int>(kernel.loops.size());
+  std::vector<Use> uses;
   for (size_t i = 0; i < kernel.nodes.size(); ++i) {
-    if (!has_address(kernel.nodes[i])) continue;
-    all.push_back(&addresses[i]);
-    of_loop[kernel.nodes[i].loop].push_back(&addresses[i]);
+    KernelNode& node = kernel.nodes[i];
+    if (node.kind == NodeKind::kLoad || node.kind == NodeKind::kIndex)
+      uses.push_back({&addresses[i], node.loop, &node.address});
   }
-  for (size_t l = 0; l < loops; ++l) {
-    for (const IndexExpr& expr : store_addresses[l]) {
-      all.push_back(&expr);
-      of_loop[l].push_back(&expr);
-    }
-  }
-  Merged parallel = merge(dims.parallel, dims.extents, all);
+  for (int l = 0; l < loops; ++l)
+    for (size_t s = 0; s < store_addresses[l].size(); ++s)
+      uses.push_back({&store_addresses[l][s], l, &kernel.loops[l].stores[s].address});
+  const Merged parallel = merge(dims.parallel, dims.extents, uses, -1);
   const bool scalar = parallel.minor.empty();
   kernel.parallel = parallel.extents;
   if (scalar) kernel.parallel.push_back(1);
   std::vector<Merged> inner(loops);
-  for (size_t l = 0; l < loops; ++l) {
+  for (int l = 0; l < loops; ++l) {
     if (dims.loop_family[l] >= 0)
-      inner[l] = merge(dims.families[dims.loop_family[l]], dims.extents, of_loop[l]);
+      inner[l] = merge(dims.families[dims.loop_family[l]], dims.extents, uses, l);
     kernel.loops[l].extents = inner[l].extents;
   }
-  auto affine = [&](const IndexExpr& expr, size_t loop) {
-    Affine out{
-        .offset = expr.offset, .parallel = pick(expr, parallel), .inner = pick(expr, inner[loop])};
-    if (scalar) out.parallel.push_back(0);
-    return out;
-  };
-  for (size_t i = 0; i < kernel.nodes.size(); ++i)
-    if (has_address(kernel.nodes[i]))
-      kernel.nodes[i].address = affine(addresses[i], kernel.nodes[i].loop);
-  for (size_t l = 0; l < loops; ++l)
-    for (size_t s = 0; s < store_addresses[l].size(); ++s)
-      kernel.loops[l].stores[s].address = affine(store_addresses[l][s], l);
+  for (const auto& [address, loop, final_form] : uses) {
+    *final_form = {.offset = address->offset,
+                   .parallel = pick(*address, parallel),
+                   .inner = pick(*address, inner[loop])};
+    if (scalar) final_form->parallel.push_back(0);
+  }
 }
 
 }  // namespace tessera::fusion

@@ -1,22 +1,14 @@
 #include "tessera/fusion/collective_steps.h"
 
-#include <algorithm>
-
+#include "tessera/base/contains.h"
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/collectives/collectives_groups.h"
 
 namespace tessera::fusion {
 namespace {
 
-AxisList with(AxisList axes, const AxisList& more) {
-  for (int a : more)
-    if (std::find(axes.begin(), axes.end(), a) == axes.end()) axes.push_back(a);
-  return axes;
-}
-
 AxisList without(AxisList axes, const AxisList& fewer) {
-  std::erase_if(axes,
-                [&](int a) { return std::find(fewer.begin(), fewer.end(), a) != fewer.end(); });
+  std::erase_if(axes, [&](int a) { return contains(fewer, a); });
   return axes;
 }
 
@@ -45,6 +37,12 @@ AxisList permuted_axes(const CollectiveInfo& info, const Mesh& mesh, const AxisL
 
 }  // namespace
 
+AxisList axes_union(AxisList axes, const AxisList& more) {
+  for (int a : more)
+    if (!contains(axes, a)) axes.push_back(a);
+  return axes;
+}
+
 AxisList collective_axes(const Op& op, const Mesh& mesh) {
   AxisList out;
   for (const std::string& text : collective_info(op).axes) {
@@ -60,21 +58,21 @@ AxisList collective_axes(const Op& op, const Mesh& mesh) {
   return out;
 }
 
-AxisList collective_result_axes(const Op& op, const Mesh& mesh, const AxisList& operand_axes) {
+AxisList collective_result_axes(const Op& op, const Mesh& mesh, const AxisList& over,
+                                const AxisList& operand_axes) {
   const CollectiveInfo info = collective_info(op);
-  const AxisList over = collective_axes(op, mesh);
   switch (info.kind) {
     case CollectiveKind::kAllReduce:
     case CollectiveKind::kAllGather:
     case CollectiveKind::kBroadcast:
       // Groups may have different results.
-      return info.groups.size() <= 1 ? without(operand_axes, over) : with(operand_axes, over);
+      return info.groups.size() <= 1 ? without(operand_axes, over) : axes_union(operand_axes, over);
     case CollectiveKind::kPermute:
-      return with(without(operand_axes, over), permuted_axes(info, mesh, over, operand_axes));
+      return axes_union(without(operand_axes, over), permuted_axes(info, mesh, over, operand_axes));
     case CollectiveKind::kReduceScatter:
     case CollectiveKind::kAllToAll:
     case CollectiveKind::kRaggedAllToAll:
-      return with(operand_axes, over);
+      return axes_union(operand_axes, over);
     case CollectiveKind::kAxisIndex:
       return over;
     case CollectiveKind::kCast:
@@ -107,20 +105,8 @@ CollectiveStep collective_step(const GraphOp& op, std::span<const int> in, int o
 InstanceTableStep axis_index_step(const GraphOp& op, const Mesh& mesh, const AxisList& axes,
                                   int out) {
   InstanceTableStep step{.out = out};
-  const int64_t instances = axes_size(mesh, axes);
-  for (int64_t i = 0; i < instances; ++i) {
-    int64_t rest = i, rank = 0, stride = 1;
-    std::vector<int64_t> coordinate(mesh.axis_sizes().size(), 0);
-    for (size_t k = axes.size(); k-- > 0;) {
-      coordinate[axes[k]] = rest % mesh.axis_sizes()[axes[k]];
-      rest /= mesh.axis_sizes()[axes[k]];
-    }
-    for (size_t k = op.over.size(); k-- > 0;) {
-      rank += stride * coordinate[op.over[k]];
-      stride *= mesh.axis_sizes()[op.over[k]];
-    }
-    step.values.push_back(Literal::scalar(static_cast<int32_t>(rank)));
-  }
+  for (int32_t rank : instance_map(mesh, axes, op.over))
+    step.values.push_back(Literal::scalar(rank));
   return step;
 }
 

@@ -5,17 +5,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tessera/fusion/collective_steps.h"
 #include "tessera/ir/control_flow.h"
 
 namespace tessera::fusion {
 namespace {
-
-// `axes`, then those of `more` that it lacks.
-AxisList with(AxisList axes, const AxisList& more) {
-  for (int a : more)
-    if (std::find(axes.begin(), axes.end(), a) == axes.end()) axes.push_back(a);
-  return axes;
-}
 
 // What the outputs of `f` vary over where its inputs do so.
 std::vector<AxisList> output_axes(const Function& f, const Mesh& mesh,
@@ -56,20 +50,19 @@ std::vector<T> chosen(const std::vector<T>& from, const std::vector<size_t>& whi
 // The least axes that carries vary over, which those of `inputs` become, and what the outputs do.
 std::vector<AxisList> settle_carries(const GraphControl& control, const Function& body,
                                      const Mesh& mesh, std::vector<AxisList>& inputs) {
-  const auto consts = static_cast<size_t>(control.num_consts),
-             carries = static_cast<size_t>(control.num_carry);
+  const size_t consts = control.num_consts, carries = control.num_carry;
   std::vector<AxisList> outputs;
   for (bool grown = true; grown;) {
     grown = false;
     outputs = output_axes(body, mesh, inputs);
     for (size_t c = 0; c < carries; ++c) {
       AxisList& carry = inputs[consts + c];
-      const AxisList wider = with(carry, outputs[c]);
+      const AxisList wider = axes_union(carry, outputs[c]);
       grown = grown || wider != carry;
       carry = wider;
     }
   }
-  std::copy_n(inputs.begin() + static_cast<ptrdiff_t>(consts), carries, outputs.begin());
+  std::copy_n(inputs.begin() + consts, carries, outputs.begin());
   return outputs;
 }
 
@@ -94,8 +87,8 @@ ControlLowering lower_loop(const Op& op, const ControlFlow& flow, const Mesh& me
   auto control = std::make_shared<GraphControl>();
   control->trip_count = flow.trip_count.value_or(0);
   control->reverse = flow.reverse;
-  control->num_consts = static_cast<int64_t>(out.operands.size());
-  control->num_carry = static_cast<int64_t>(carried.size());
+  control->num_consts = out.operands.size();
+  control->num_carry = carried.size();
   out.operands.insert(out.operands.end(), carried.begin(), carried.end());
   const std::vector<size_t> fixed = out.operands;
   for (size_t k = fixed.size(); k < operands.size(); ++k) out.operands.push_back(k);
@@ -130,7 +123,7 @@ ControlLowering lower_branch(const Op& op, const ControlFlow& flow, const Mesh& 
     out.control->regions.push_back({.function = *way, .inputs = inputs});
     const std::vector<AxisList> axes = output_axes(*way, mesh, inputs);
     for (size_t r = 0; r < axes.size(); ++r)
-      out.result_axes[r] = with(std::move(out.result_axes[r]), axes[r]);
+      out.result_axes[r] = axes_union(std::move(out.result_axes[r]), axes[r]);
   }
   for (Region& region : out.control->regions) region.outputs = out.result_axes;
   out.operands = range(0, operands.size());
@@ -139,8 +132,7 @@ ControlLowering lower_branch(const Op& op, const ControlFlow& flow, const Mesh& 
 }
 
 std::vector<int> part(const std::vector<int>& slots, size_t first, size_t count) {
-  return {slots.begin() + static_cast<ptrdiff_t>(first),
-          slots.begin() + static_cast<ptrdiff_t>(first + count)};
+  return {slots.begin() + first, slots.begin() + first + count};
 }
 
 }  // namespace
@@ -158,8 +150,7 @@ Step control_step(const GraphControl& control, std::vector<int> in, std::vector<
     for (const Region& region : control.regions) step.branches.push_back(region.schedule);
     return step;
   }
-  const auto consts = static_cast<size_t>(control.num_consts),
-             carries = static_cast<size_t>(control.num_carry);
+  const size_t consts = control.num_consts, carries = control.num_carry;
   return LoopStep{.cond = control.regions.size() > 1 ? control.regions[1].schedule : nullptr,
                   .body = control.regions[0].schedule,
                   .trip_count = control.trip_count,

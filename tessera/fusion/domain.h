@@ -9,8 +9,8 @@
 
 namespace tessera::fusion {
 
-// Non-unit dimensions that `access` tells apart are exactly the parallel ones, in order.
-bool covers_parallel(const Group& group, const Access& access);
+// Non-unit dimensions that `access` tells apart are exactly the leading `rank` ones, in order.
+bool covers_leading(const Group& group, int rank, const Access& access);
 // Each element of the domain (the root's, or that of one of its reductions) is read once, in order.
 bool covers_elements(const Group& group, const Access& access);
 // Whether the domain, those of its reductions included, has one element.
@@ -22,5 +22,9 @@ bool structure(Group& group, int parallel_rank, int64_t instances);
 // The family of the dimensions `reduced` of an operand: one that folds the same extents, else a new
 // one, over dimensions of its own.
 int family_of(Group& group, const Shape& operand, const Dims& reduced);
+// The access of an operand of `op`, a reduction of the group over `family`, given that of its
+// result.
+Access reduced_access(const Group& group, const GraphOp& op, int family, const Shape& operand,
+                      const Access& access);
 
 }  // namespace tessera::fusion

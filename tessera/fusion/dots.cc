@@ -3,37 +3,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "tessera/base/contains.h"
 #include "tessera/fusion/access.h"
 #include "tessera/ops/collectives/collectives_groups.h"
 #include "tessera/ops/linear/dot_general.h"
 
 namespace tessera::fusion {
 namespace {
-
-// Records what a pointwise op emits, as long as it is a single operation on its operands and
-// constants.
-class SingleOp final : public ExprBuilder {
- public:
-  Expr apply(ScalarOp op, DType dtype, std::span<const Expr> args) override {
-    ++count;
-    kind = op;
-    operands.assign(args.begin(), args.end());
-    return add(dtype);
-  }
-  Expr constant(DType dtype, const void*) override { return add(dtype); }
-  Expr index(int, DType dtype) override { return add(dtype); }
-  DType dtype_of(Expr expr) const override { return dtypes_[expr.id]; }
-  Expr add(DType dtype) {
-    dtypes_.push_back(dtype);
-    return {static_cast<int>(dtypes_.size()) - 1};
-  }
-  int count = 0;
-  ScalarOp kind = ScalarOp::kAdd;
-  std::vector<Expr> operands;
-
- private:
-  boost::container::small_vector<DType, 8> dtypes_;
-};
 
 bool has_activation(const GraphOp& dot) {
   return dot.dot->activation != DotStep::Activation::kNone;
@@ -58,7 +34,6 @@ class Absorber {
   bool fold_bias(int* at);
   bool fold_relu(int* at);
   void move(int* from, int to);
-  bool emits(const GraphOp& op, ScalarOp kind) const;
   bool is_zero(int v) const;
   int row_vector(int v) const;
 
@@ -113,32 +88,13 @@ void Absorber::fold_converts(GraphOp& dot) {
     const GraphValue& value = g_.values[dot.operands[k]];
     if (value.dtype != float32 || value.op < 0) return;
     const GraphOp& maker = g_.ops[value.op];
-    if (maker.kind != OpKind::kPointwise || maker.operands.size() != 1 ||
-        !emits(maker, ScalarOp::kConvert))
-      return;
+    if (maker.single != ScalarOp::kConvert) return;
     source[k] = maker.operands[0];
   }
   const DType dtype = g_.values[source[0]].dtype;
   if ((dtype != float16 && dtype != bfloat16) || g_.values[source[1]].dtype != dtype) return;
   for (int k = 0; k < 2; ++k) dot.operands[k] = source[k];
   changed_ = true;
-}
-
-bool Absorber::emits(const GraphOp& op, ScalarOp kind) const {
-  if (op.kind != OpKind::kPointwise) return false;
-  SingleOp builder;
-  boost::container::small_vector<Expr, 4> args;
-  for (const Type& type : op.operand_types) args.push_back(builder.add(type.dtype));
-  Type result;
-  result.dtype = g_.values[op.results[0]].dtype;
-  result.shape = g_.values[op.results[0]].shape;
-  std::get<Pointwise>(op.op->def->lower)
-      .emit(builder, args, op.op->params, op.operand_types, result);
-  if (builder.count != 1 || builder.kind != kind || builder.operands.size() != args.size())
-    return false;
-  for (size_t k = 0; k < args.size(); ++k)
-    if (builder.operands[k].id != args[k].id) return false;
-  return true;
 }
 
 // v is 0 (not -0) everywhere.
@@ -198,9 +154,9 @@ bool Absorber::fold_all_reduce(int* at) {
   if (!is_floating(g_.values[dot.results[0]].dtype)) return false;
   // Along an axis on which all products are equal there is nothing to sum but the same product.
   const AxisList& varies = g_.values[dot.results[0]].axes;
-  for (int a : g_.ops[user].over)
-    if (std::find(varies.begin(), varies.end(), a) == varies.end()) return false;
   const AxisList over = g_.ops[user].over;
+  for (int a : over)
+    if (!contains(varies, a)) return false;
   move(at, user);
   g_.ops[*at].dot->reduce_axes = over;
   return true;
@@ -210,7 +166,7 @@ bool Absorber::fold_bias(int* at) {
   const GraphOp& dot = g_.ops[*at];
   if (dot.operands.size() > 2 || has_activation(dot)) return false;
   const int v = dot.results[0], user = only_user(v);
-  if (user < 0 || g_.values[v].shape.empty() || !emits(g_.ops[user], ScalarOp::kAdd)) return false;
+  if (user < 0 || g_.values[v].shape.empty() || g_.ops[user].single != ScalarOp::kAdd) return false;
   const GraphOp& add = g_.ops[user];
   const int other = add.operands[0] == v ? add.operands[1] : add.operands[0];
   if (other == v || g_.values[add.results[0]].axes != g_.values[v].axes) return false;
@@ -224,7 +180,7 @@ bool Absorber::fold_bias(int* at) {
 bool Absorber::fold_relu(int* at) {
   if (has_activation(g_.ops[*at])) return false;
   const int v = g_.ops[*at].results[0], user = only_user(v);
-  if (user < 0 || !emits(g_.ops[user], ScalarOp::kMax)) return false;
+  if (user < 0 || g_.ops[user].single != ScalarOp::kMax) return false;
   const GraphOp& max = g_.ops[user];
   const int other = max.operands[0] == v ? max.operands[1] : max.operands[0];
   if (other == v || !is_zero(other)) return false;

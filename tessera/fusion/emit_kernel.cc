@@ -1,9 +1,12 @@
 // The loops of a kernel: dimensions and their cuts, reductions, stores.
+#include "tessera/fusion/emit_kernel.h"
+
 #include <algorithm>
 #include <limits>
 
+#include "tessera/base/contains.h"
 #include "tessera/fusion/collapse.h"
-#include "tessera/fusion/emit_impl.h"
+#include "tessera/fusion/domain.h"
 #include "tessera/fusion/reductions.h"
 
 namespace tessera::fusion {
@@ -14,7 +17,7 @@ constexpr int64_t kBlockRows = 16, kBlockColumns = 64, kBlockedElements = 1 << 1
 
 }  // namespace
 
-void Emitter::Impl::estimate_work() {
+void Emitter::estimate_work() {
   work_.assign(g_.values.size(), 0);
   for (const GraphOp& op : g_.ops) {
     if (op.stored()) continue;
@@ -25,15 +28,15 @@ void Emitter::Impl::estimate_work() {
   }
 }
 
-bool Emitter::Impl::here(int v) const {
-  const int op = g_.values[v].op;
-  if (op < 0) return false;
+const Placement* Emitter::placement(int op) const {
   for (const Placement& at : plan_.placements[op])
-    if (at.group == group_) return true;
-  return false;
+    if (at.group == group_) return &at;
+  return nullptr;
 }
 
-std::variant<EmittedKernel, int> Emitter::Impl::emit(int group) {
+bool Emitter::here(int v) const { return g_.values[v].op >= 0 && placement(g_.values[v].op); }
+
+std::variant<EmittedKernel, int> Emitter::emit(int group) {
   group_ = group;
   plan_group_ = &plan_.groups[group];
   cuts_.clear();
@@ -56,7 +59,7 @@ std::variant<EmittedKernel, int> Emitter::Impl::emit(int group) {
   }
 }
 
-void Emitter::Impl::set_dimensions() {
+void Emitter::set_dimensions() {
   const Group& group = *plan_group_;
   extents_.clear();
   base_.clear();
@@ -81,28 +84,26 @@ void Emitter::Impl::set_dimensions() {
   }
 }
 
-int Emitter::Impl::level_of_value(int v) const {
+int Emitter::level_of_value(int v) const {
   if (!here(v)) return 0;
   const int op = g_.values[v].op;
   return level_of_[op] + (g_.ops[op].kind == OpKind::kReduce ? 1 : 0);
 }
 
-int Emitter::Impl::output_family(const Access& access) const {
+int Emitter::output_family(const Access& access) const {
   const Group& group = *plan_group_;
   if (!group.structured) return -1;
   for (int d : access.dims) {
     if (d < group.parallel_rank) continue;
     for (size_t f = 0; f < group.families.size(); ++f)
-      if (std::find(group.families[f].begin(), group.families[f].end(), d) !=
-          group.families[f].end())
-        return static_cast<int>(f);
+      if (contains(group.families[f], d)) return static_cast<int>(f);
   }
   return -1;
 }
 
 // A loop folds or stores what needs results of loops of lower levels only. Stores join a loop that
 // runs anyway.
-void Emitter::Impl::order_loops() {
+void Emitter::order_loops() {
   const Group& group = *plan_group_;
   for (size_t k = group.ops.size(); k-- > 0;) {
     const int i = group.ops[k];
@@ -114,16 +115,16 @@ void Emitter::Impl::order_loops() {
   for (const auto& [op, family] : group.reductions) loops_.push_back({level_of_[op], family});
   for (const GroupOutput& output : group.outputs) {
     const LoopKey key{level_of_value(output.value), output_family(output.access)};
-    bool found = false;
-    for (const LoopKey& loop : loops_)
-      found = found || (loop.family == key.family && loop.level >= key.level);
-    if (!found) loops_.push_back(key);
+    if (std::none_of(loops_.begin(), loops_.end(), [&](const LoopKey& loop) {
+          return loop.family == key.family && loop.level >= key.level;
+        }))
+      loops_.push_back(key);
   }
   std::sort(loops_.begin(), loops_.end());
   loops_.erase(std::unique(loops_.begin(), loops_.end()), loops_.end());
 }
 
-EmittedKernel Emitter::Impl::attempt() {
+EmittedKernel Emitter::attempt() {
   const Group& group = *plan_group_;
   ++stamp_;
   kernel_ = {};
@@ -171,7 +172,7 @@ EmittedKernel Emitter::Impl::attempt() {
 
 // A large transpose moves blocks of kBlockRows x kBlockColumns, so that the cache lines it reads
 // across are used up while they are in the cache.
-void Emitter::Impl::block_transposes() {
+void Emitter::block_transposes() {
   const Group& group = *plan_group_;
   if (group.structured || !block_.empty() || group.root_rank < 2) return;
   if (g_.values[group.outputs[0].value].elements() < kBlockedElements) return;
@@ -194,7 +195,7 @@ void Emitter::Impl::block_transposes() {
 
 // Lanes lie where memory is contiguous: what looks like a reduction over rows may be one over
 // columns of a transposed operand.
-void Emitter::Impl::choose_lanes() {
+void Emitter::choose_lanes() {
   if (scratch_bytes_ > 0) return;
   const bool folds = std::any_of(kernel_.loops.begin(), kernel_.loops.end(),
                                  [](const KernelLoop& l) { return !l.reductions.empty(); });
@@ -220,8 +221,8 @@ void Emitter::Impl::choose_lanes() {
   }
 }
 
-IndexExpr Emitter::Impl::dim_expr(int dim) const {
-  IndexExpr out = IndexExpr::constant(0, extents_.size());
+IndexExpr Emitter::dim_expr(int dim) const {
+  IndexExpr out = constant_expr(0);
   if (dim < 0) return out;
   int64_t stride = 1;
   for (size_t k = cuts_[dim].size(); k-- > 0;) {
@@ -231,14 +232,13 @@ IndexExpr Emitter::Impl::dim_expr(int dim) const {
   return out;
 }
 
-Index Emitter::Impl::index_of(const Access& access, const Shape& shape) const {
-  Index out;
-  out.shape = shape;
+Index Emitter::index_of(const Access& access, const Shape& shape) const {
+  Index out{.shape = shape};
   for (int d : access.dims) out.dims.push_back(dim_expr(d));
   return out;
 }
 
-int Emitter::Impl::intern(Index index) {
+int Emitter::intern(Index index) {
   const size_t hash = hash_value(index);
   for (size_t k = 0; k < table_.size(); ++k)
     if (hashes_[k] == hash && table_[k] == index) return static_cast<int>(k);
@@ -247,40 +247,24 @@ int Emitter::Impl::intern(Index index) {
   return static_cast<int>(table_.size()) - 1;
 }
 
-void Emitter::Impl::emit_reduction(int i) {
+void Emitter::emit_reduction(int i) {
   const GraphOp& op = g_.ops[i];
   const size_t n = op.operands.size() / 2;
-  const Access* access = nullptr;
-  for (const Placement& at : plan_.placements[i])
-    if (at.group == group_) access = &at.access;
-  const Shape& shape = g_.values[op.operands[0]].shape;
-  Index at;
-  at.shape = shape;
-  const Group& group = *plan_group_;
-  const auto it = std::find_if(group.reductions.begin(), group.reductions.end(),
-                               [&](const auto& r) { return r.first == i; });
-  size_t kept = 0, folded = 0;
-  int64_t elements = 1;
-  for (int d = 0; d < static_cast<int>(shape.size()); ++d) {
-    const Dims& reduced = op.reduction.dims;
-    if (std::find(reduced.begin(), reduced.end(), d) == reduced.end()) {
-      at.dims.push_back(dim_expr(access->dims[kept++]));
-    } else {
-      at.dims.push_back(dim_expr(shape[d] == 1 ? -1 : group.families[it->second][folded++]));
-      elements *= shape[d];
-    }
-  }
-  KernelReduction reduction;
-  reduction.kind = op.reduction.kind;
+  KernelReduction reduction{.kind = op.reduction.kind};
   for (size_t k = 0; k < n; ++k)
     reduction.init.push_back(pull(op.operands[n + k], kScalarIndex, -1));
   ReducedAt& result = reduced_[i];
   result = {};
-  if (elements == 0) {
+  const Shape& shape = g_.values[op.operands[0]].shape;
+  const bool empty = std::any_of(op.reduction.dims.begin(), op.reduction.dims.end(),
+                                 [&](int64_t d) { return shape[d] == 0; });
+  if (empty) {
     result.init = reduction.init;
     return;
   }
-  const int index = intern(std::move(at));
+  const Access access =
+      reduced_access(*plan_group_, op, loops_[loop_].family, shape, placement(i)->access);
+  const int index = intern(index_of(access, shape));
   for (size_t k = 0; k < n; ++k) reduction.nodes.push_back(pull(op.operands[k], index, -1));
   if (reduction.kind >= ReduceKind::kArgMin) reduction.body = op.reduction.body;
   const DType dtype = g_.values[op.operands[0]].dtype;
@@ -292,7 +276,7 @@ void Emitter::Impl::emit_reduction(int i) {
   kernel_.loops[loop_].reductions.push_back(std::move(reduction));
 }
 
-void Emitter::Impl::emit_store(const GroupOutput& output) {
+void Emitter::emit_store(const GroupOutput& output) {
   const GraphValue& value = g_.values[output.value];
   Index at = index_of(output.access, value.shape);
   KernelStore store;
@@ -308,10 +292,5 @@ void Emitter::Impl::emit_store(const GroupOutput& output) {
   kernel_.loops[loop_].stores.push_back(store);
   store_addresses_[loop_].push_back(linear_index(at, extents_.size()));
 }
-
-Emitter::Emitter(const Graph& graph, const Plan& plan, int64_t last_level_cache)
-    : impl_(std::make_unique<Impl>(graph, plan, last_level_cache)) {}
-Emitter::~Emitter() = default;
-std::variant<EmittedKernel, int> Emitter::emit(int group) { return impl_->emit(group); }
 
 }  // namespace tessera::fusion

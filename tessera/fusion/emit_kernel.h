@@ -4,9 +4,9 @@
 // allow, so that what is contiguous is one loop.
 #pragma once
 
-#include <memory>
 #include <variant>
 
+#include "tessera/fusion/index_expr.h"
 #include "tessera/fusion/plan.h"
 
 namespace tessera::fusion {
@@ -16,17 +16,157 @@ struct EmittedKernel {
   std::vector<int> values;  // of the graph, one a buffer; -1 for scratch
 };
 
-class Emitter {
+// Of the index of a scalar, in the table of every attempt.
+inline constexpr int kScalarIndex = 0;
+
+// A loop has to be cut, or a value stored; the attempt at this kernel is given up.
+struct NeedCut {
+  Cut cut;
+};
+struct NeedStored {
+  int value;
+};
+
+class Emitter final : public ExprBuilder {
  public:
-  Emitter(const Graph& graph, const Plan& plan, int64_t last_level_cache);
-  ~Emitter();
+  Emitter(const Graph& graph, const Plan& plan, int64_t last_level_cache)
+      : g_(graph),
+        plan_(plan),
+        last_level_cache_(last_level_cache),
+        memo_(graph.values.size()),
+        buffer_of_(graph.values.size(), {-1, -1}),
+        level_of_(graph.ops.size(), 0),
+        reduced_(graph.ops.size()) {
+    estimate_work();
+    find_joined();
+  }
+
   // Otherwise the value that has to be stored: an index of it that no affine function of the loops
   // gives would be needed.
   std::variant<EmittedKernel, int> emit(int group);
 
+  Expr apply(ScalarOp op, DType result, std::span<const Expr> args) override {
+    if (const int joined = join_product(op, result, args); joined >= 0) return {joined};
+    KernelNode node{.kind = NodeKind::kScalarOp, .dtype = result, .op = op, .loop = loop_};
+    for (Expr e : args) node.args.push_back(e.id);
+    return {add(std::move(node))};
+  }
+  Expr constant(DType dtype, const void* bytes) override { return {constant_node(dtype, bytes)}; }
+  Expr index(int dim, DType dtype) override {
+    return {index_node(table_[pointwise_index_].dims[dim], dtype)};
+  }
+  DType dtype_of(Expr expr) const override { return kernel_.nodes[expr.id].dtype; }
+
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  struct LoopKey {
+    int level, family;  // family -1: no extents
+    friend auto operator<=>(const LoopKey&, const LoopKey&) = default;
+  };
+  struct Memo {
+    int index, loop, guard, node;
+  };
+  struct MemoSlot {
+    int stamp = -1;
+    boost::container::small_vector<Memo, 2> entries;
+  };
+  struct ReducedAt {
+    int loop = -1, first = 0;
+    std::vector<int> init;  // where nothing is folded: the results
+  };
+
+  void estimate_work();
+  void find_joined();
+  bool is_read_once(int v, boost::container::small_vector<int, 4>& moved) const;
+  int join_product(ScalarOp op, DType result, std::span<const Expr> args);
+  EmittedKernel attempt();
+  void block_transposes();
+  void choose_lanes();
+  void set_dimensions();
+  void order_loops();
+  int output_family(const Access& access) const;
+  void emit_reduction(int i);
+  void emit_store(const GroupOutput& output);
+  int level_of_value(int v) const;
+  const Placement* placement(int op) const;  // in the group; null if it is not part of it
+  bool here(int v) const;
+
+  int pull(int v, int index, int guard);
+  int pull_fresh(int v, int index, int guard);
+  int pull_pieces(int v, int index, int guard);
+  int piece_guard(const GraphOp& op, const IndexPiece& piece, const Index& at, int guard);
+  int gathered_index(const GraphOp& op, int index, int guard);
+  Index piece_index(const GraphOp& op, const IndexPiece& piece, const Index& at);
+  int load(int v, int index, int guard);
+  int from_scratch(int v, int index, int earlier_loop, int node);
+  int index_under(int v, int index);
+  int intern(Index index);
+  Index index_of(const Access& access, const Shape& shape) const;
+  IndexExpr constant_expr(int64_t value) const {
+    return IndexExpr::constant(value, extents_.size());
+  }
+  IndexExpr node_expr(int node) const {
+    IndexExpr expr = constant_expr(0);
+    expr.dynamic.emplace_back(node, 1);
+    return expr;
+  }
+  IndexExpr dim_expr(int dim) const;
+  bool depends_on_loop(const Index& index) const;
+
+  int add(KernelNode node) {
+    kernel_.nodes.push_back(std::move(node));
+    addresses_.emplace_back();
+    return static_cast<int>(kernel_.nodes.size()) - 1;
+  }
+  int apply1(ScalarOp op, DType result, std::initializer_list<int> args) {
+    KernelNode node{
+        .kind = NodeKind::kScalarOp, .dtype = result, .op = op, .args = args, .loop = loop_};
+    return add(std::move(node));
+  }
+  int constant_node(DType dtype, const void* bytes);
+  int integer_node(DType dtype, int64_t value) { return ExprBuilder::integer(dtype, value).id; }
+  int index_node(const IndexExpr& expr, DType dtype);
+  int start_node(int v, int64_t max);
+  int clamped_node(int node, int64_t max);
+  int convert_node(int node, DType dtype) {
+    return kernel_.nodes[node].dtype == dtype ? node : apply1(ScalarOp::kConvert, dtype, {node});
+  }
+  int both(int a, int b) { return a < 0 ? b : b < 0 ? a : apply1(ScalarOp::kAnd, bool_, {a, b}); }
+  int buffer(int v, BufferKind kind);
+
+  const Graph& g_;
+  const Plan& plan_;
+  const int64_t last_level_cache_;
+  std::vector<float> work_;   // of one element of a value, computed from what is stored
+  std::vector<char> joined_;  // a product that the sum which alone reads it takes in
+
+  int group_ = 0;
+  const Group* plan_group_ = nullptr;
+  // Cuts: the extents into which each dimension of the group falls, major first; and all of them in
+  // one row.
+  std::vector<Dims> cuts_;
+  Dims extents_;
+  std::vector<int> block_;  // dimensions whose last part is walked inside of blocks
+  std::vector<int> base_;   // of a dimension, in extents_
+  std::vector<int> parallel_;
+  std::vector<std::vector<int>> families_;
+  std::vector<LoopKey> loops_;
+
+  int stamp_ = 0, loop_ = 0, pointwise_index_ = 0;
+  // Of the pointwise op that is emitted: its first node, and which earlier ones it may take in.
+  int first_of_op_ = 0;
+  boost::container::small_vector<int, 2> products_;
+  Kernel kernel_;
+  std::vector<int> values_;                              // of the buffers
+  std::vector<IndexExpr> addresses_;                     // of the nodes
+  std::vector<std::vector<IndexExpr>> store_addresses_;  // of the loops' stores
+  std::vector<Index> table_;
+  std::vector<size_t> hashes_;
+  std::vector<int> constants_, indices_;  // nodes
+  std::vector<MemoSlot> memo_;
+  std::vector<std::pair<int, int>> buffer_of_;  // (stamp, buffer)
+  std::vector<int> level_of_;
+  std::vector<ReducedAt> reduced_;
+  int64_t scratch_bytes_ = 0;
 };
 
 }  // namespace tessera::fusion

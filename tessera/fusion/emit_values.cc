@@ -3,7 +3,8 @@
 #include <cstring>
 #include <limits>
 
-#include "tessera/fusion/emit_impl.h"
+#include "tessera/base/contains.h"
+#include "tessera/fusion/emit_kernel.h"
 #include "tessera/ops/indexing/gather.h"
 #include "tessera/ops/indexing/indexed_windows.h"
 
@@ -25,7 +26,7 @@ DType index_dtype(int64_t max) {
 // What is computed again in another kernel has to have the same bits (the derivative of a maximum
 // compares it with the maximum that was stored): so the graph and what is stored decide, not what a
 // kernel happens to hold.
-void Emitter::Impl::find_joined() {
+void Emitter::find_joined() {
   joined_.assign(g_.values.size(), 0);
   for (const GraphOp& op : g_.ops) {
     if (op.kind != OpKind::kPointwise) continue;
@@ -36,7 +37,7 @@ void Emitter::Impl::find_joined() {
   }
 }
 
-bool Emitter::Impl::is_read_once(int v, boost::container::small_vector<int, 4>& moved) const {
+bool Emitter::is_read_once(int v, boost::container::small_vector<int, 4>& moved) const {
   const int64_t elements = g_.values[v].elements();
   while (true) {
     const GraphValue& value = g_.values[v];
@@ -54,13 +55,13 @@ bool Emitter::Impl::is_read_once(int v, boost::container::small_vector<int, 4>& 
 
 // The sum or difference as one node with a product among its operands, or -1. Products within the
 // emitted op are always joined; beyond it, those of `joined_`.
-int Emitter::Impl::join_product(ScalarOp op, DType result, std::span<const Expr> args) {
+int Emitter::join_product(ScalarOp op, DType result, std::span<const Expr> args) {
   if ((op != ScalarOp::kAdd && op != ScalarOp::kSub) || !is_floating(result)) return -1;
   if (args[0].id == args[1].id) return -1;
   const auto joins = [&](int id) {
     const KernelNode& node = kernel_.nodes[id];
     return node.kind == NodeKind::kScalarOp && node.op == ScalarOp::kMul &&
-           (id >= first_of_op_ || std::count(products_.begin(), products_.end(), id) > 0);
+           (id >= first_of_op_ || contains(products_, id));
   };
   const int side = joins(args[0].id) ? 0 : joins(args[1].id) ? 1 : -1;
   if (side < 0) return -1;
@@ -73,7 +74,7 @@ int Emitter::Impl::join_product(ScalarOp op, DType result, std::span<const Expr>
   return apply1(ScalarOp::kFma, result, {a, b, c});
 }
 
-bool Emitter::Impl::depends_on_loop(const Index& index) const {
+bool Emitter::depends_on_loop(const Index& index) const {
   const int family = loops_[loop_].family;
   if (family < 0) return false;
   for (const IndexExpr& expr : index.dims) {
@@ -84,17 +85,13 @@ bool Emitter::Impl::depends_on_loop(const Index& index) const {
   return false;
 }
 
-int Emitter::Impl::pull(int v, int index, int guard) {
+int Emitter::pull(int v, int index, int guard) {
   if (g_.values[v].elements() == 1) {
     // Its only element, also where a guarded index would lie outside.
     guard = -1;
     index = kScalarIndex;
-    if (const Shape& shape = g_.values[v].shape; !shape.empty()) {
-      Index first;
-      first.shape = shape;
-      first.dims.resize(shape.size(), IndexExpr::constant(0, extents_.size()));
-      index = intern(std::move(first));
-    }
+    if (const Shape& shape = g_.values[v].shape; !shape.empty())
+      index = intern({shape, IndexExprs(shape.size(), constant_expr(0))});
   }
   const bool varies = guard >= 0 || depends_on_loop(table_[index]);
   const int loop = varies ? loop_ : -1;
@@ -125,19 +122,17 @@ int Emitter::Impl::pull(int v, int index, int guard) {
   return node;
 }
 
-int Emitter::Impl::from_scratch(int v, int index, int earlier_loop, int node) {
+int Emitter::from_scratch(int v, int index, int earlier_loop, int node) {
   const std::vector<int>& family = families_[loops_[loop_].family];
   // The row must tell all elements of the loop apart.
   int64_t elements = 1;
   for (int d : family) elements *= extents_[d];
   const DType dtype = g_.values[v].dtype;
   const int64_t bytes = elements * itemsize(dtype);
-  if (!table_[index].dims.empty()) {
-    for (const IndexExpr& expr : table_[index].dims)
-      if (!expr.dynamic.empty()) return -1;
-  }
+  for (const IndexExpr& expr : table_[index].dims)
+    if (!expr.dynamic.empty()) return -1;
   int id = -1;
-  IndexExpr address = IndexExpr::constant(0, extents_.size());
+  IndexExpr address = constant_expr(0);
   int64_t stride = 1;
   for (size_t k = family.size(); k-- > 0;) {
     address.coefficients[family[k]] = stride;
@@ -153,10 +148,7 @@ int Emitter::Impl::from_scratch(int v, int index, int earlier_loop, int node) {
     id = static_cast<int>(kernel_.buffers.size());
     kernel_.buffers.push_back({dtype, BufferKind::kScratch, elements});
     values_.push_back(-1);
-    KernelStore store;
-    store.buffer = id;
-    store.node = node;
-    stores.push_back(store);
+    stores.push_back({.buffer = id, .node = node});
     store_addresses_[earlier_loop].push_back(address);
   }
   const int out = add({.kind = NodeKind::kLoad, .dtype = dtype, .buffer = id, .loop = loop_});
@@ -165,7 +157,7 @@ int Emitter::Impl::from_scratch(int v, int index, int earlier_loop, int node) {
 }
 
 // `index` under the shape of v itself.
-int Emitter::Impl::index_under(int v, int index) {
+int Emitter::index_under(int v, int index) {
   const Shape& shape = g_.values[v].shape;
   if (table_[index].shape == shape) return index;
   Cut cut;
@@ -175,7 +167,7 @@ int Emitter::Impl::index_under(int v, int index) {
   return intern(std::move(*out));
 }
 
-int Emitter::Impl::pull_fresh(int v, int index, int guard) {
+int Emitter::pull_fresh(int v, int index, int guard) {
   if (!here(v)) return load(v, index, guard);
   const GraphValue& value = g_.values[v];
   const GraphOp& op = g_.ops[value.op];
@@ -214,11 +206,8 @@ int Emitter::Impl::pull_fresh(int v, int index, int guard) {
       first_of_op_ = static_cast<int>(kernel_.nodes.size());
       // Only iota asks for its place.
       pointwise_index_ = args.empty() ? index_under(v, index) : index;
-      Type result;
-      result.dtype = value.dtype;
-      result.shape = value.shape;
       return std::get<Pointwise>(op.op->def->lower)
-          .emit(*this, args, op.op->params, op.operand_types, result)
+          .emit(*this, args, op.op->params, op.operand_types, {value.dtype, value.shape})
           .id;
     }
     default:
@@ -227,7 +216,7 @@ int Emitter::Impl::pull_fresh(int v, int index, int guard) {
   }
 }
 
-int Emitter::Impl::buffer(int v, BufferKind kind) {
+int Emitter::buffer(int v, BufferKind kind) {
   auto& [stamp, id] = buffer_of_[v];
   if (stamp == stamp_) return id;
   stamp = stamp_;
@@ -237,20 +226,19 @@ int Emitter::Impl::buffer(int v, BufferKind kind) {
   return id;
 }
 
-int Emitter::Impl::load(int v, int index, int guard) {
+int Emitter::load(int v, int index, int guard) {
   const GraphValue& value = g_.values[v];
   KernelNode node{.kind = NodeKind::kLoad, .dtype = value.dtype, .guard = guard, .loop = loop_};
   node.buffer = buffer(v, BufferKind::kInput);
-  IndexExpr address = value.elements() == 1 ? IndexExpr::constant(0, extents_.size())
-                                            : linear_index(table_[index], extents_.size());
-  for (const auto& [index_id, stride] : address.dynamic)
-    node.dynamic.emplace_back(index_id, stride);
+  IndexExpr address =
+      value.elements() == 1 ? constant_expr(0) : linear_index(table_[index], extents_.size());
+  node.dynamic.assign(address.dynamic.begin(), address.dynamic.end());
   const int id = add(std::move(node));
   addresses_[id] = std::move(address);
   return id;
 }
 
-int Emitter::Impl::constant_node(DType dtype, const void* bytes) {
+int Emitter::constant_node(DType dtype, const void* bytes) {
   std::array<std::byte, 16> immediate{};
   std::memcpy(immediate.data(), bytes, static_cast<size_t>(itemsize(dtype)));
   for (int id : constants_)
@@ -260,7 +248,7 @@ int Emitter::Impl::constant_node(DType dtype, const void* bytes) {
   return id;
 }
 
-int Emitter::Impl::index_node(const IndexExpr& expr, DType dtype) {
+int Emitter::index_node(const IndexExpr& expr, DType dtype) {
   int out = -1;
   IndexExpr affine = expr;
   affine.dynamic.clear();
@@ -287,11 +275,9 @@ int Emitter::Impl::index_node(const IndexExpr& expr, DType dtype) {
 }
 
 // A scalar operand clamped to [0, max], as int32 or int64.
-int Emitter::Impl::start_node(int v, int64_t max) {
-  return clamped_node(pull(v, kScalarIndex, -1), max);
-}
+int Emitter::start_node(int v, int64_t max) { return clamped_node(pull(v, kScalarIndex, -1), max); }
 
-int Emitter::Impl::clamped_node(int node, int64_t max) {
+int Emitter::clamped_node(int node, int64_t max) {
   const DType dtype = kernel_.nodes[node].dtype;
   const int64_t bits = 8 * itemsize(dtype) - (is_signed(dtype) ? 1 : 0);
   if (is_signed(dtype)) node = apply1(ScalarOp::kMax, dtype, {node, integer_node(dtype, 0)});
@@ -300,50 +286,42 @@ int Emitter::Impl::clamped_node(int node, int64_t max) {
   return convert_node(node, index_dtype(max));
 }
 
-Index Emitter::Impl::piece_index(const GraphOp& op, const IndexPiece& piece, const Index& at) {
-  Index out;
-  out.shape = g_.values[op.operands[piece.operand]].shape;
+Index Emitter::piece_index(const GraphOp& op, const IndexPiece& piece, const Index& at) {
+  Index out{.shape = g_.values[op.operands[piece.operand]].shape};
   for (const IndexTerm& term : piece.terms) {
-    IndexExpr expr = IndexExpr::constant(term.offset, extents_.size());
+    IndexExpr expr = constant_expr(term.offset);
     if (term.result_dim >= 0) {
       IndexExpr from = at.dims[term.result_dim];
       if (term.divisor != 1) {
         if (!piece.start.empty()) from.offset -= piece.start[term.result_dim];
         const DType dtype = index_dtype(at.shape[term.result_dim]);
         const int dividend = index_node(from, dtype);
-        const int quotient =
-            apply1(ScalarOp::kDiv, dtype, {dividend, integer_node(dtype, term.divisor)});
-        from = IndexExpr::constant(0, extents_.size());
-        from.dynamic.emplace_back(quotient, 1);
+        from =
+            node_expr(apply1(ScalarOp::kDiv, dtype, {dividend, integer_node(dtype, term.divisor)}));
       }
       expr.add(from, term.stride);
     }
-    if (term.dynamic >= 0) {
-      IndexExpr start = IndexExpr::constant(0, extents_.size());
-      start.dynamic.emplace_back(start_node(op.operands[term.dynamic], term.dynamic_max), 1);
-      expr.add(start, term.dynamic_stride);
-    }
+    if (term.dynamic >= 0)
+      expr.add(node_expr(start_node(op.operands[term.dynamic], term.dynamic_max)),
+               term.dynamic_stride);
     out.dims.push_back(std::move(expr));
   }
   return out;
 }
 
 // Where the element at `index` (of the result's own shape) of a gather comes from.
-int Emitter::Impl::gathered_index(const GraphOp& op, int index, int guard) {
+int Emitter::gathered_index(const GraphOp& op, int index, int guard) {
   const Index at = table_[index];
   const IndexedWindows windows =
       gather_windows(op.op->params.as<GatherParams>(), g_.values[op.operands[0]].shape,
                      g_.values[op.operands[1]].shape);
-  Index start;
-  start.shape = windows.indices;
-  start.dims.resize(windows.indices.size(), IndexExpr::constant(0, extents_.size()));
+  Index start{windows.indices, IndexExprs(windows.indices.size(), constant_expr(0))};
   for (size_t k = 0; k < windows.index_dims.size(); ++k)
     start.dims[windows.index_dims[k]] = at.dims[windows.batch_dims[k]];
-  Index out;
-  out.shape = windows.operand;
+  Index out{.shape = windows.operand};
   for (size_t d = 0; d < windows.dims.size(); ++d) {
     const IndexedWindows::Dim& dim = windows.dims[d];
-    IndexExpr expr = IndexExpr::constant(0, extents_.size());
+    IndexExpr expr = constant_expr(0);
     if (dim.window >= 0) expr.add(at.dims[dim.window], 1);
     if (dim.batch >= 0) expr.add(at.dims[dim.batch], 1);
     const int64_t largest = windows.operand[d] - dim.size;
@@ -359,40 +337,37 @@ int Emitter::Impl::gathered_index(const GraphOp& op, int index, int guard) {
 }
 
 // Whether `piece` applies at `at`, and `guard` holds; -1 where it always does.
-int Emitter::Impl::piece_guard(const GraphOp& op, const IndexPiece& piece, const Index& at,
-                               int guard) {
+int Emitter::piece_guard(const GraphOp& op, const IndexPiece& piece, const Index& at, int guard) {
+  const auto require = [&](ScalarOp comparison, int node, int64_t bound) {
+    const int number = integer_node(kernel_.nodes[node].dtype, bound);
+    guard = both(guard, apply1(comparison, bool_, {node, number}));
+  };
   for (size_t d = 0; d < at.shape.size(); ++d) {
     const int64_t start = piece.start.empty() ? 0 : piece.start[d];
     const int64_t stop = piece.stop.empty() ? at.shape[d] : piece.stop[d];
     const DType dtype = index_dtype(at.shape[d] + std::max<int64_t>(0, stop));
     IndexExpr from = at.dims[d];
     const bool shifts = !piece.start_dynamic.empty() && piece.start_dynamic[d] >= 0;
-    if (shifts) {
-      const int shift = start_node(op.operands[piece.start_dynamic[d]], piece.start_dynamic_max[d]);
-      IndexExpr expr = IndexExpr::constant(0, extents_.size());
-      expr.dynamic.emplace_back(shift, 1);
-      from.add(expr, -1);
-    }
-    if (start > 0 || shifts)
-      guard = both(guard, apply1(ScalarOp::kGe, bool_,
-                                 {index_node(from, dtype), integer_node(dtype, start)}));
-    if (stop < at.shape[d] || shifts)
-      guard = both(guard, apply1(ScalarOp::kLt, bool_,
-                                 {index_node(from, dtype), integer_node(dtype, stop)}));
+    if (shifts)
+      from.add(
+          node_expr(start_node(op.operands[piece.start_dynamic[d]], piece.start_dynamic_max[d])),
+          -1);
+    if (start > 0 || shifts) require(ScalarOp::kGe, index_node(from, dtype), start);
+    if (stop < at.shape[d] || shifts) require(ScalarOp::kLt, index_node(from, dtype), stop);
   }
   for (const IndexTerm& term : piece.terms) {
     if (term.result_dim < 0 || term.divisor == 1) continue;
     IndexExpr from = at.dims[term.result_dim];
     if (!piece.start.empty()) from.offset -= piece.start[term.result_dim];
     const DType dtype = index_dtype(at.shape[term.result_dim]);
-    const int rest =
-        apply1(ScalarOp::kRem, dtype, {index_node(from, dtype), integer_node(dtype, term.divisor)});
-    guard = both(guard, apply1(ScalarOp::kEq, bool_, {rest, integer_node(dtype, 0)}));
+    const int dividend = index_node(from, dtype);
+    require(ScalarOp::kEq,
+            apply1(ScalarOp::kRem, dtype, {dividend, integer_node(dtype, term.divisor)}), 0);
   }
   return guard;
 }
 
-int Emitter::Impl::pull_pieces(int v, int index, int guard) {
+int Emitter::pull_pieces(int v, int index, int guard) {
   const GraphOp& op = g_.ops[g_.values[v].op];
   const std::vector<IndexPiece>& pieces = op.mapping.pieces;
   const Index at = table_[index];

@@ -11,14 +11,10 @@
 namespace tessera::fusion {
 namespace {
 
-using namespace fusion;
-
 class Scheduler {
  public:
-  Scheduler(const Graph& graph, const Mesh& mesh, const FuseOptions& options)
-      : g_(graph), options_(options) {
-    out_.mesh = mesh;
-  }
+  Scheduler(const Graph& graph, const FuseOptions& options)
+      : g_(graph), options_(options), out_{.mesh = graph.mesh} {}
 
   // False if more values have to be stored; they are marked in `must_store`.
   bool run(std::vector<char>& must_store);
@@ -26,10 +22,9 @@ class Scheduler {
 
  private:
   int slot(int v);
-  void add_output_slots();
-  void add_kernel(const Group& group, EmittedKernel emitted);
-  void add_dot(DotStep dot);
-  void add_stored_op(const Group& group);
+  std::vector<int> slots(std::span<const int> values);
+  // Of a stored op, or of a view of its operand.
+  Step stored_step(const Group& group);
 
   const Graph& g_;
   const FuseOptions& options_;
@@ -57,60 +52,43 @@ int Scheduler::slot(int v) {
   return slot_of_[v] = static_cast<int>(out_.slots.size()) - 1;
 }
 
-void Scheduler::add_kernel(const Group& group, EmittedKernel emitted) {
-  KernelStep step{.kernel = std::move(emitted.kernel), .axes = group.axes};
-  for (int v : emitted.values) step.slots.push_back(v < 0 ? -1 : slot(v));
-  out_.steps.emplace_back(std::move(step));
+std::vector<int> Scheduler::slots(std::span<const int> values) {
+  std::vector<int> out;
+  for (int v : values) out.push_back(v < 0 ? -1 : slot(v));
+  return out;
 }
 
-void Scheduler::add_dot(DotStep dot) {
-  if (std::optional<KernelStep> small = vector_product(dot, out_.slots)) {
-    out_.steps.emplace_back(std::move(*small));
-  } else {
-    out_.steps.emplace_back(std::move(dot));
-  }
-}
-
-void Scheduler::add_stored_op(const Group& group) {
+Step Scheduler::stored_step(const Group& group) {
   const GraphOp& op = g_.ops[group.op];
-  std::vector<int> in;
-  for (int v : op.operands) in.push_back(slot(v));
-  const int out = slot(op.results[0]);
+  const AxisList& axes = g_.values[op.results[0]].axes;
+  const std::vector<int> in = slots(op.operands), out = slots(op.results);
   switch (op.kind) {
     case OpKind::kReshape:
-      out_.steps.emplace_back(ViewStep{in[0], out});
-      return;
-    case OpKind::kDot:
-      add_dot(dot_step(op, in, out, g_.values[op.results[0]].axes));
-      return;
+      return ViewStep{in[0], out[0]};
+    case OpKind::kDot: {
+      DotStep dot = dot_step(op, in, out[0], axes);
+      if (std::optional<KernelStep> small = vector_product(dot, out_.slots))
+        return std::move(*small);
+      return dot;
+    }
     case OpKind::kConvolution:
-      out_.steps.emplace_back(ConvolutionStep{.params = op.op->params.as<ConvolutionParams>(),
-                                              .lhs = in[0],
-                                              .rhs = in[1],
-                                              .out = out,
-                                              .axes = group.axes});
-      return;
+      return ConvolutionStep{.params = op.op->params.as<ConvolutionParams>(),
+                             .lhs = in[0],
+                             .rhs = in[1],
+                             .out = out[0],
+                             .axes = axes};
     case OpKind::kCollective:
-      out_.steps.emplace_back(collective_step(op, in, out));
-      return;
-    case OpKind::kCall: {
-      CallStep step{
-          .name = std::string(op.op->def->name), .in = in, .fn = op.call, .axes = group.axes};
-      for (int v : op.results) step.out.push_back(slot(v));
-      out_.steps.emplace_back(std::move(step));
-      return;
-    }
+      return collective_step(op, in, out[0]);
+    case OpKind::kCall:
+      return CallStep{
+          .name = std::string(op.op->def->name), .in = in, .out = out, .fn = op.call, .axes = axes};
     case OpKind::kAxisIndex:
-      out_.steps.emplace_back(axis_index_step(op, out_.mesh, g_.values[op.results[0]].axes, out));
-      return;
-    case OpKind::kControl: {
-      std::vector<int> results;
-      for (int v : op.results) results.push_back(slot(v));
-      out_.steps.emplace_back(control_step(*op.control, in, results));
-      return;
-    }
+      return axis_index_step(op, g_.mesh, axes, out[0]);
+    case OpKind::kControl:
+      return control_step(*op.control, in, out);
     default:
       TESSERA_CHECK(false, "a fusable op as a step");
+      __builtin_unreachable();
   }
 }
 
@@ -125,7 +103,7 @@ bool Scheduler::run(std::vector<char>& must_store) {
   for (int k : plan.order) {
     const Group& group = plan.groups[k];
     if (!group.kernel) {
-      add_stored_op(group);
+      out_.steps.push_back(stored_step(group));
       continue;
     }
     std::variant<EmittedKernel, int> emitted = emitter.emit(k);
@@ -135,7 +113,8 @@ bool Scheduler::run(std::vector<char>& must_store) {
       complete = false;
       continue;
     }
-    add_kernel(group, std::move(std::get<EmittedKernel>(emitted)));
+    EmittedKernel& made = std::get<EmittedKernel>(emitted);
+    out_.steps.emplace_back(KernelStep{std::move(made.kernel), slots(made.values), group.axes});
   }
   for (int v : g_.outputs) out_.outputs.push_back(slot(v));
   return complete;
@@ -174,7 +153,7 @@ Schedule fuse(const Function& local, const Mesh& mesh, const FuseOptions& option
         region.schedule = fuse_region(region, mesh, options);
   std::vector<char> must_store(graph.values.size(), 0);
   while (true) {
-    Scheduler scheduler(graph, mesh, options);
+    Scheduler scheduler(graph, options);
     if (scheduler.run(must_store)) return scheduler.take();
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tessera/base/overloaded.h"
 #include "tessera/fusion/collective_steps.h"
 #include "tessera/fusion/control_steps.h"
 #include "tessera/fusion/reductions.h"
@@ -14,11 +15,19 @@ namespace {
 // Clamping the starts and a load whose place depends on them.
 constexpr float kGatherWork = 6;
 
-// Adds up the work of what an op emits.
-class WorkCounter final : public ExprBuilder {
+// What an op emits: its work, and which operation it is if it is a single one.
+class Tally final : public ExprBuilder {
  public:
-  Expr apply(ScalarOp op, DType result, std::span<const Expr>) override {
+  explicit Tally(std::span<const Type> operands) {
+    for (const Type& type : operands) operands_.push_back(add(type.dtype));
+  }
+  std::span<const Expr> operands() const { return operands_; }
+  Expr apply(ScalarOp op, DType result, std::span<const Expr> args) override {
     work += scalar_op_info(op).cost.work;
+    const bool of_operands =
+        std::equal(args.begin(), args.end(), operands_.begin(), operands_.end(),
+                   [](Expr a, Expr b) { return a.id == b.id; });
+    single = ++applied_ == 1 && of_operands ? std::optional(op) : std::nullopt;
     return add(result);
   }
   Expr constant(DType dtype, const void*) override { return add(dtype); }
@@ -27,35 +36,24 @@ class WorkCounter final : public ExprBuilder {
     return add(dtype);
   }
   DType dtype_of(Expr expr) const override { return dtypes_[expr.id]; }
+
+  float work = 0;
+  std::optional<ScalarOp> single;
+
+ private:
   Expr add(DType dtype) {
     dtypes_.push_back(dtype);
     return {static_cast<int>(dtypes_.size()) - 1};
   }
-  float work = 0;
-
- private:
+  int applied_ = 0;
+  boost::container::small_vector<Expr, 4> operands_;
   boost::container::small_vector<DType, 32> dtypes_;
 };
-
-float pointwise_work(const Pointwise& lowering, const GraphOp& op, const Type& result) {
-  WorkCounter counter;
-  boost::container::small_vector<Expr, 4> args;
-  for (const Type& type : op.operand_types) args.push_back(counter.add(type.dtype));
-  lowering.emit(counter, args, op.op->params, op.operand_types, result);
-  return counter.work;
-}
-
-Type plain(const Type& type) {
-  Type out;
-  out.dtype = type.dtype;
-  out.shape = type.shape;
-  return out;
-}
 
 class Builder {
  public:
   Builder(const Function& function, const Mesh& mesh)
-      : f_(function), mesh_(mesh), number_(function.types.size(), -1) {}
+      : f_(function), g_{.mesh = mesh}, number_(function.types.size(), -1) {}
 
   Graph run(const std::vector<AxisList>& input_axes);
 
@@ -72,11 +70,6 @@ class Builder {
   bool alias(const Op& op, const GraphOp& out);
   int result(const Op& op, size_t r, const AxisList& axes);
   AxisList union_axes(const GraphOp& op) const;
-  int64_t instances(const AxisList& axes) const {
-    int64_t n = 1;
-    for (int a : axes) n *= mesh_.axis_sizes()[a];
-    return n;
-  }
   [[noreturn]] void no_place(const Op& op, std::string_view why) const {
     const std::string name = fmt::format("{}.{}", op.def->dialect, op.def->name);
     fail(ErrorKind::kType, name,
@@ -85,7 +78,6 @@ class Builder {
   }
 
   const Function& f_;
-  const Mesh& mesh_;
   Graph g_;
   std::vector<int> number_;  // of a value of f_ in g_
 };
@@ -97,44 +89,38 @@ AxisList Builder::union_axes(const GraphOp& op) const {
   for (int v : op.operands)
     if (!largest || g_.values[v].instances > largest->instances) largest = &g_.values[v];
   AxisList axes = largest ? largest->axes : AxisList{};
-  for (int v : op.operands)
-    for (int a : g_.values[v].axes)
-      if (std::find(axes.begin(), axes.end(), a) == axes.end()) axes.push_back(a);
+  for (int v : op.operands) axes = axes_union(std::move(axes), g_.values[v].axes);
   return axes;
 }
 
 int Builder::result(const Op& op, size_t r, const AxisList& axes) {
   const Type& type = f_.types[op.results[r]];
-  const int v =
-      g_.add_value(type.dtype, type.shape, axes, instances(axes), static_cast<int>(g_.ops.size()));
+  const int v = g_.add_value(type.dtype, type.shape, axes, static_cast<int>(g_.ops.size()));
   number_[op.results[r]] = v;
   return v;
 }
 
 // True where `out` became an op; false where the results are named already.
 bool Builder::lower(const Op& op, GraphOp& out, AxisList& axes) {
-  struct Visitor {
-    Builder& b;
-    const Op& op;
-    GraphOp& out;
-    AxisList& axes;
-    bool operator()(const std::monostate&) { b.no_place(op, "without a lowering"); }
-    bool operator()(const Pointwise& lowering) { return b.lower_pointwise(op, lowering, out); }
-    bool operator()(const IndexMap& lowering) { return b.lower_index_map(op, lowering, out); }
-    bool operator()(const Reduce& lowering) { return b.lower_reduce(op, lowering, out, axes); }
-    bool operator()(const Library& lowering) { return b.lower_library(op, lowering, out); }
-    bool operator()(const CollectiveLowering& lowering) {
-      return b.lower_collective(op, lowering, out, axes);
-    }
-    bool operator()(const ControlFlowLowering&) { return b.lower_control(op, out); }
-    bool operator()(const Constraint&) { return b.alias(op, out); }
-    bool operator()(const Identity&) { return b.alias(op, out); }
-    bool operator()(const Inlined&) { return expanded(); }
-    bool operator()(const ManualRegion&) { return expanded(); }
-    bool operator()(const ManualBorder&) { return expanded(); }
-    bool expanded() { b.no_place(op, "that the pipeline expands before fusion"); }
-  };
-  return std::visit(Visitor{*this, op, out, axes}, op.def->lower);
+  const auto expanded = [&]() -> bool { no_place(op, "that the pipeline expands before fusion"); };
+  return std::visit(
+      Overloaded{
+          [&](std::monostate) -> bool { no_place(op, "without a lowering"); },
+          [&](const Pointwise& lowering) { return lower_pointwise(op, lowering, out); },
+          [&](const IndexMap& lowering) { return lower_index_map(op, lowering, out); },
+          [&](const Reduce& lowering) { return lower_reduce(op, lowering, out, axes); },
+          [&](const Library& lowering) { return lower_library(op, lowering, out); },
+          [&](const CollectiveLowering& lowering) {
+            return lower_collective(op, lowering, out, axes);
+          },
+          [&](const ControlFlowLowering&) { return lower_control(op, out); },
+          [&](const Constraint&) { return alias(op, out); },
+          [&](const Identity&) { return alias(op, out); },
+          [&](const Inlined&) { return expanded(); },
+          [&](const ManualRegion&) { return expanded(); },
+          [&](const ManualBorder&) { return expanded(); },
+      },
+      op.def->lower);
 }
 
 void Builder::add(const Op& op) {
@@ -149,27 +135,30 @@ void Builder::add(const Op& op) {
 
 bool Builder::lower_pointwise(const Op& op, const Pointwise& lowering, GraphOp& out) {
   if (const ConstantParams* constant = as_constant(op)) {
-    const ConstantParams& params = *constant;
+    const Literal& value = constant->value;
+    const Shape& shape = constant->shape;
+    const bool splat = constant->is_splat();
     // What has no elements (simplify made it so) is no part of a kernel either.
-    if (params.shape.elements() == 0 || (!params.is_splat() && params.shape.elements() != 1)) {
-      const DType dtype = params.value.dtype();
-      const int v = g_.add_value(dtype, params.shape, {}, 1, -1);
-      g_.values[v].constant = std::make_shared<const Literal>(
-          params.is_splat() ? Literal(dtype, params.shape) : params.value);
+    if (shape.elements() == 0 || (!splat && shape.elements() != 1)) {
+      const int v = g_.add_value(value.dtype(), shape, {});
+      g_.values[v].constant =
+          std::make_shared<const Literal>(splat ? Literal(value.dtype(), shape) : value);
       number_[op.results[0]] = v;
       return false;
     }
-    out.splat = std::make_shared<const Literal>(params.value);
+    out.splat = std::make_shared<const Literal>(value);
   }
   out.kind = OpKind::kPointwise;
-  for (ValueId v : op.operands) out.operand_types.push_back(plain(f_.types[v]));
-  out.work = pointwise_work(lowering, out, f_.types[op.results[0]]);
+  for (ValueId v : op.operands) out.operand_types.push_back({f_.types[v].dtype, f_.types[v].shape});
+  Tally tally(out.operand_types);
+  lowering.emit(tally, tally.operands(), op.params, out.operand_types, f_.types[op.results[0]]);
+  out.work = tally.work;
+  out.single = tally.single;
   return true;
 }
 
 bool Builder::lower_index_map(const Op& op, const IndexMap& lowering, GraphOp& out) {
-  const std::vector<Type> operands = f_.types_of(op.operands), results = f_.types_of(op.results);
-  out.mapping = lowering.map(op.params, operands, results);
+  out.mapping = lowering.map(op.params, f_.types_of(op.operands), f_.types_of(op.results));
   out.kind = out.mapping.reshape ? OpKind::kReshape : OpKind::kIndexMap;
   out.work =
       out.kind == OpKind::kReshape ? 0 : static_cast<float>(2 * out.mapping.pieces.size() - 1);
@@ -178,11 +167,10 @@ bool Builder::lower_index_map(const Op& op, const IndexMap& lowering, GraphOp& o
 
 bool Builder::lower_reduce(const Op& op, const Reduce& lowering, GraphOp& out,
                            const AxisList& axes) {
-  const std::vector<Type> operands = f_.types_of(op.operands);
-  out.reduction = lowering.describe(op.params, operands);
+  out.reduction = lowering.describe(op.params, f_.types_of(op.operands));
   out.kind = OpKind::kReduce;
   out.work = 1;
-  const std::vector<int> results = add_reduction(g_, std::move(out), axes, instances(axes));
+  const std::vector<int> results = add_reduction(g_, std::move(out), axes);
   for (size_t r = 0; r < op.results.size(); ++r) number_[op.results[r]] = results[r];
   return false;
 }
@@ -219,15 +207,15 @@ bool Builder::lower_collective(const Op& op, const CollectiveLowering& lowering,
                                AxisList& axes) {
   if (lowering.kind == CollectiveKind::kCast) return alias(op, out);
   out.kind = lowering.kind == CollectiveKind::kAxisIndex ? OpKind::kAxisIndex : OpKind::kCollective;
-  out.over = collective_axes(op, mesh_);
-  axes = collective_result_axes(op, mesh_, axes);
+  out.over = collective_axes(op, g_.mesh);
+  axes = collective_result_axes(op, g_.mesh, out.over, axes);
   return true;
 }
 
 bool Builder::lower_control(const Op& op, GraphOp& out) {
   std::vector<AxisList> operands;
   for (int v : out.operands) operands.push_back(g_.values[v].axes);
-  ControlLowering lowered = fusion::lower_control(op, mesh_, operands);
+  ControlLowering lowered = fusion::lower_control(op, g_.mesh, operands);
   boost::container::small_vector<int, 3> values = std::move(out.operands);
   out.operands.clear();
   for (size_t k : lowered.operands) out.operands.push_back(values[k]);
@@ -254,7 +242,7 @@ Graph Builder::run(const std::vector<AxisList>& input_axes) {
   for (size_t i = 0; i < f_.inputs.size(); ++i) {
     const Type& type = f_.types[f_.inputs[i]];
     const AxisList axes = input_axes.empty() ? AxisList{} : input_axes[i];
-    const int v = g_.add_value(type.dtype, type.shape, axes, instances(axes), -1);
+    const int v = g_.add_value(type.dtype, type.shape, axes);
     g_.values[v].input = static_cast<int>(i);
     number_[f_.inputs[i]] = v;
     g_.inputs.push_back(v);
@@ -270,15 +258,9 @@ Graph Builder::run(const std::vector<AxisList>& input_axes) {
 
 }  // namespace
 
-int Graph::add_value(DType dtype, const Shape& shape, const AxisList& axes, int64_t instances,
-                     int op) {
-  GraphValue value;
-  value.dtype = dtype;
-  value.shape = shape;
-  value.axes = axes;
-  value.instances = instances;
-  value.op = op;
-  values.push_back(std::move(value));
+int Graph::add_value(DType dtype, const Shape& shape, const AxisList& axes, int op) {
+  values.push_back(
+      {.dtype = dtype, .shape = shape, .axes = axes, .instances = axes_size(mesh, axes), .op = op});
   return static_cast<int>(values.size()) - 1;
 }
 

@@ -4,6 +4,7 @@
 // are cut into blocks of a fixed size, whose partial results a second reduction combines.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "tessera/fusion/schedule.h"
@@ -42,8 +43,9 @@ struct Region {
 struct GraphControl {
   bool loop = true;
   std::vector<Region> regions;  // a loop's body, then its condition if it has one
-  int64_t trip_count = 0, num_consts = 0, num_carry = 0;
+  int64_t trip_count = 0;
   bool reverse = false;
+  size_t num_consts = 0, num_carry = 0;
 };
 
 struct GraphOp {
@@ -56,6 +58,8 @@ struct GraphOp {
   // kDot: dimension numbers and what it took in; a third operand is the bias.
   std::shared_ptr<DotStep> dot;
   std::shared_ptr<const Literal> splat;  // kConstant, kPointwise: the scalar it is everywhere
+  // kPointwise: what it emits if that is one operation on its operands, in their order.
+  std::optional<ScalarOp> single;
   // Scalar instructions an element, roughly; an elementary function counts about ten.
   float work = 0;
   AxisList over;                          // kCollective, kAxisIndex: the axes it runs along
@@ -81,13 +85,14 @@ struct GraphValue {
 };
 
 struct Graph {
+  Mesh mesh;
   std::vector<GraphValue> values;
   std::vector<GraphOp> ops;  // define before use
   std::vector<int> inputs, outputs;
 
   // Fills in GraphValue::users.
   void find_users();
-  int add_value(DType dtype, const Shape& shape, const AxisList& axes, int64_t instances, int op);
+  int add_value(DType dtype, const Shape& shape, const AxisList& axes, int op = -1);
 };
 
 Graph build_graph(const Function& function, const Mesh& mesh,

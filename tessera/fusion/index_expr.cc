@@ -1,5 +1,7 @@
 #include "tessera/fusion/index_expr.h"
 
+#include <algorithm>
+
 #include "tessera/base/error.h"
 #include "tessera/base/hash.h"
 #include "tessera/ir/format.h"
@@ -17,20 +19,17 @@ void IndexExpr::add(const IndexExpr& other, int64_t times) {
   offset += times * other.offset;
   for (size_t d = 0; d < coefficients.size(); ++d) coefficients[d] += times * other.coefficients[d];
   for (const auto& [node, coefficient] : other.dynamic) {
-    bool found = false;
-    for (auto& term : dynamic) {
-      if (term.first != node) continue;
-      term.second += times * coefficient;
-      found = true;
+    const auto term = std::ranges::find(dynamic, node, &std::pair<int, int64_t>::first);
+    if (term != dynamic.end()) {
+      term->second += times * coefficient;
+    } else {
+      dynamic.emplace_back(node, times * coefficient);
     }
-    if (!found) dynamic.emplace_back(node, times * coefficient);
   }
 }
 
 bool IndexExpr::is_constant() const {
-  for (int64_t c : coefficients)
-    if (c) return false;
-  return dynamic.empty();
+  return dynamic.empty() && std::ranges::all_of(coefficients, [](int64_t c) { return c == 0; });
 }
 
 size_t hash_value(const Index& index) {
@@ -44,17 +43,18 @@ size_t hash_value(const Index& index) {
   return seed;
 }
 
-IndexExpr linear_index(const Index& index, size_t loop_dims) {
+namespace {
+
+// The linear index in dimensions [first, last) of `index`.
+IndexExpr linear_part(const Index& index, size_t first, size_t last, size_t loop_dims) {
   IndexExpr out = IndexExpr::constant(0, loop_dims);
   int64_t stride = 1;
-  for (size_t d = index.dims.size(); d-- > 0;) {
+  for (size_t d = last; d-- > first;) {
     out.add(index.dims[d], stride);
     stride *= index.shape[d];
   }
   return out;
 }
-
-namespace {
 
 // value = quotient * divisor + remainder with 0 <= remainder < divisor at every index.
 struct Division {
@@ -98,14 +98,16 @@ std::optional<Division> divide(const IndexExpr& value, int64_t divisor, const Di
 
 }  // namespace
 
+IndexExpr linear_index(const Index& index, size_t loop_dims) {
+  return linear_part(index, 0, index.dims.size(), loop_dims);
+}
+
 std::optional<Index> reshape_index(const Index& index, const Shape& shape, const Dims& extents,
                                    Cut* cut) {
   *cut = {-1, 0};
   if (index.shape == shape) return index;
   const size_t loop_dims = extents.size();
-  Index out;
-  out.shape = shape;
-  out.dims.resize(shape.size(), IndexExpr::constant(0, loop_dims));
+  Index out{shape, IndexExprs(shape.size(), IndexExpr::constant(0, loop_dims))};
   if (shape.elements() == 0) return out;
   // Runs of dimensions with equal products on both sides are independent of each other.
   size_t from = 0, to = 0;
@@ -125,12 +127,8 @@ std::optional<Index> reshape_index(const Index& index, const Shape& shape, const
       out.dims[to_start] = index.dims[from_start];
       continue;
     }
-    IndexExpr rest = IndexExpr::constant(0, loop_dims);
-    int64_t stride = 1;
-    for (size_t d = from; d-- > from_start;) {
-      rest.add(index.dims[d], stride);
-      stride *= index.shape[d];
-    }
+    IndexExpr rest = linear_part(index, from_start, from, loop_dims);
+    int64_t stride = have;
     for (size_t d = to; d-- > to_start;) {
       if (shape[d] == 1) continue;
       stride /= shape[d];

@@ -245,16 +245,6 @@ void Verifier::loop(int l) {
 
 }  // namespace
 
-int64_t Kernel::scratch_bytes() const {
-  int64_t total = 0;
-  for (const KernelBuffer& buffer : buffers) {
-    if (buffer.kind == BufferKind::kScratch) {
-      total += ceil_div(buffer.elements * itemsize(buffer.dtype), 64) * 64;
-    }
-  }
-  return total;
-}
-
 std::string to_string(const Kernel& kernel) {
   static constexpr std::string_view kKinds[] = {"input", "output", "scratch"};
   std::string out;
@@ -278,8 +268,6 @@ std::string to_string(const Kernel& kernel) {
   }
   return out;
 }
-
-size_t hash_value(const Kernel& kernel) { return std::hash<std::string>()(to_string(kernel)); }
 
 void verify(const Kernel& kernel) { Verifier(kernel).run(); }
 

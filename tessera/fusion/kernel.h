@@ -37,7 +37,6 @@ struct Affine {
   int64_t offset = 0;
   Dims parallel;  // one a parallel dim
   Dims inner;     // one an extent of the loop it is used in
-  friend bool operator==(const Affine&, const Affine&) = default;
 };
 
 enum class NodeKind : uint8_t {
@@ -106,8 +105,6 @@ struct Kernel {
   bool streaming_stores = false;  // outputs much larger than the caches: non-temporal stores
 
   int64_t parallel_elements() const { return parallel.elements(); }
-  // Bytes of scratch one task needs, each scratch buffer aligned to 64.
-  int64_t scratch_bytes() const;
 };
 
 // What the machine code is called with: one pointer a buffer (scratch included), and the range of
@@ -124,9 +121,8 @@ struct KernelCode {
   }
 };
 
+// Of equal kernels alone it is equal.
 std::string to_string(const Kernel& kernel);
-// Structural; the key of the kernel cache.
-size_t hash_value(const Kernel& kernel);
 // Throws InternalError if the kernel breaks a rule above.
 void verify(const Kernel& kernel);
 

@@ -13,12 +13,12 @@ class Recorder final : public ExprBuilder {
 
   using ExprBuilder::apply;
   Expr apply(ScalarOp op, DType result, std::span<const Expr> args) override {
-    ScalarNode node{ScalarNode::Kind::kOp, result, op, {}, {}};
+    ScalarNode node{.kind = ScalarNode::Kind::kOp, .dtype = result, .op = op};
     for (Expr arg : args) node.args.push_back(arg.id);
     return add(std::move(node));
   }
   Expr constant(DType dtype, const void* bytes) override {
-    ScalarNode node{ScalarNode::Kind::kConstant, dtype, ScalarOp::kAdd, {}, {}};
+    ScalarNode node{.kind = ScalarNode::Kind::kConstant, .dtype = dtype};
     std::memcpy(node.immediate.data(), bytes, static_cast<size_t>(itemsize(dtype)));
     return add(std::move(node));
   }
@@ -39,20 +39,17 @@ class Recorder final : public ExprBuilder {
 ScalarProgram record_body(const Function& body) {
   Recorder recorder;
   std::vector<Expr> values(body.types.size());
-  for (ValueId input : body.inputs) {
+  for (ValueId input : body.inputs)
     values[input] =
-        recorder.add({ScalarNode::Kind::kInput, body.type(input).dtype, ScalarOp::kAdd, {}, {}});
-  }
-  recorder.program.inputs = static_cast<int>(body.inputs.size());
+        recorder.add({.kind = ScalarNode::Kind::kInput, .dtype = body.type(input).dtype});
   for (const Op& op : body.ops) {
     const Pointwise* pointwise = std::get_if<Pointwise>(&op.def->lower);
     TESSERA_CHECK(pointwise && op.results.size() == 1, "{} in the body of a reduction",
                   op.def->name);
     std::vector<Expr> args;
     for (ValueId operand : op.operands) args.push_back(values[operand]);
-    const std::vector<Type> types = body.types_of(op.operands);
-    values[op.results[0]] =
-        pointwise->emit(recorder, args, op.params, types, body.type(op.results[0]));
+    values[op.results[0]] = pointwise->emit(recorder, args, op.params, body.types_of(op.operands),
+                                            body.type(op.results[0]));
   }
   for (ValueId output : body.outputs) recorder.program.outputs.push_back(values[output].id);
   return std::move(recorder.program);

@@ -24,7 +24,6 @@ struct ScalarNode {
 
 struct ScalarProgram {
   std::vector<ScalarNode> nodes;  // the inputs first, in order
-  int inputs = 0;
   std::vector<int> outputs;
 };
 

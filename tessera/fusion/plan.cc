@@ -4,6 +4,7 @@
 #include <optional>
 #include <queue>
 
+#include "tessera/base/contains.h"
 #include "tessera/fusion/domain.h"
 #include "tessera/fusion/reachability.h"
 #include "tessera/fusion/recompute.h"
@@ -27,15 +28,20 @@ struct Demand {
 };
 using Demands = boost::container::small_vector<Demand, 4>;
 
+// The least number of leading dimensions that has all that `access` tells apart.
+int told_apart(const Access& access) {
+  int rank = 0;
+  for (int d : access.dims) rank = std::max(rank, d + 1);
+  return rank;
+}
+
 class Planner {
  public:
   Planner(const Graph& graph, const std::vector<char>& must_store) : g_(graph) {
-    plan_.stored.assign(graph.values.size(), 0);
+    plan_.stored = must_store;
     plan_.placements.resize(graph.ops.size());
     for (size_t v = 0; v < graph.values.size(); ++v)
-      if (graph.values[v].op < 0 || graph.values[v].output ||
-          (!must_store.empty() && must_store[v]))
-        plan_.stored[v] = 1;
+      if (graph.values[v].op < 0 || graph.values[v].output) plan_.stored[v] = 1;
     for (const GraphOp& op : graph.ops) {
       if (!op.stored()) continue;
       for (int v : op.operands) plan_.stored[v] = 1;
@@ -55,6 +61,8 @@ class Planner {
   void place_elementwise(int i, Demands& demands);
   void place_reduction(int i, Demands& demands);
   bool store_in_reader(int i, const Demands& demands);
+  template <class Fits>
+  int find_beside(int i, int v, const Fits& fits);
   bool store_beside(int i);
   bool store_pieces(int i);
   int new_group(int i);
@@ -74,9 +82,6 @@ class Planner {
   bool can_join_rows(int i, const Demand& demand);
   static bool full(const Group& group) {
     return static_cast<int64_t>(group.ops.size()) >= kMaxGroupOps;
-  }
-  bool reads(int group) const {
-    return std::find(readers_.begin(), readers_.end(), group) != readers_.end();
   }
   // Whether group may get another stored value that the readers in after_ wait for.
   bool acyclic(int group) const {
@@ -106,34 +111,20 @@ std::optional<Access> Planner::read_access(int user, size_t k, const Placement& 
     if (operand.empty()) return Access{};
     const auto it = std::find_if(group.reductions.begin(), group.reductions.end(),
                                  [&](const auto& reduction) { return reduction.first == user; });
-    const auto& family = group.families[it->second];
-    Access out;
-    size_t kept = 0, folded = 0;
-    const Dims& reduced = op.reduction.dims;
-    for (int d = 0; d < static_cast<int>(operand.size()); ++d) {
-      if (std::find(reduced.begin(), reduced.end(), d) == reduced.end()) {
-        out.dims.push_back(at.access.dims[kept++]);
-      } else {
-        out.dims.push_back(operand[d] == 1 ? -1 : static_cast<int8_t>(family[folded++]));
-      }
-    }
-    return out;
+    return reduced_access(group, op, it->second, operand, at.access);
   }
+  const size_t maker = static_cast<size_t>(user) * 64 + k;
   if (group.op == user && group.piece >= 0) {
     const IndexPiece& piece = op.mapping.pieces[group.piece];
     if (piece.operand != static_cast<int>(k)) return std::nullopt;
     for (size_t d = 0; d < operand.size(); ++d)
-      if (piece.terms[d].offset != -piece.start[d])
-        return opaque_access({}, static_cast<size_t>(user) * 64 + k);
+      if (piece.terms[d].offset != -piece.start[d]) return opaque_access({}, maker);
     return identity_access(group.extents);
   }
-  std::optional<Access> out =
-      operand_access(op, k, at.access, operand, g_.values[op.results[0]].shape);
-  // A view keeps the order of elements, so all views of one access are one access.
-  if (!out)
-    out = opaque_access(
-        at.access, op.kind == OpKind::kReshape ? user * 64 : static_cast<size_t>(user) * 64 + k);
-  return out;
+  if (std::optional<Access> out =
+          operand_access(op, k, at.access, operand, g_.values[op.results[0]].shape))
+    return out;
+  return opaque_access(at.access, maker);
 }
 
 // Readers of op i by kernel; false if it has none at all. All steps after it are left in after_.
@@ -172,7 +163,7 @@ bool Planner::find_demands(int i, Demands* demands) {
             continue;
           }
           Demand& demand = (*demands)[demand_[at.group]];
-          if (std::find(demand.tags.begin(), demand.tags.end(), tag) == demand.tags.end()) {
+          if (!contains(demand.tags, tag)) {
             demand.access = opaque_access(demand.access, tag);
             demand.times += at.times;
             demand.tags.push_back(tag);
@@ -196,7 +187,6 @@ int Planner::new_group(int i) {
   Group& group = plan_.groups.emplace_back();
   const GraphValue& result = g_.values[g_.ops[i].results[0]];
   group.op = i;
-  group.order = i;
   group.axes = result.axes;
   group.extents = result.shape;
   group.root_rank = static_cast<int>(result.shape.size());
@@ -243,7 +233,9 @@ bool Planner::affordable(int i, const Demand& demand) {
   if (work(v) <= kExpensiveWork) return true;
   const int64_t instances = g_.values[group.outputs[0].value].instances;
   const bool same_instances = instances == value.instances;
-  if (same_instances && group.structured && covers_parallel(group, demand.access)) return true;
+  if (same_instances && group.structured &&
+      covers_leading(group, group.parallel_rank, demand.access))
+    return true;
   int64_t evaluations = instances, folded = 1;
   for (int d = 0; d < group.root_rank; ++d) evaluations *= group.extents[d];
   for (const auto& family : group.families) {
@@ -256,12 +248,8 @@ bool Planner::affordable(int i, const Demand& demand) {
   if (repeated <= value.elements() * value.instances / 2 || is_little(v, repeated)) return true;
   if (!demand.access.plain || group.structured || !same_instances) return false;
   // Rows: what does not depend on the inner dimensions is computed once a row.
-  int rank = 0;
-  for (int d : demand.access.dims) rank = std::max(rank, d + 1);
-  Group trial;
-  trial.extents = group.extents;
-  trial.parallel_rank = rank;
-  return covers_parallel(trial, demand.access) && structure(group, rank);
+  const int rank = told_apart(demand.access);
+  return covers_leading(group, rank, demand.access) && structure(group, rank);
 }
 
 bool Planner::store_in_reader(int i, const Demands& demands) {
@@ -270,7 +258,7 @@ bool Planner::store_in_reader(int i, const Demands& demands) {
     const Group& group = plan_.groups[demand.group];
     if (group.axes != value.axes || full(group)) continue;
     if (!covers_elements(group, demand.access) &&
-        !(group.structured && covers_parallel(group, demand.access)))
+        !(group.structured && covers_leading(group, group.parallel_rank, demand.access)))
       continue;
     if (!acyclic(demand.group)) continue;
     reach_.extend(demand.group, after_);
@@ -279,6 +267,25 @@ bool Planner::store_in_reader(int i, const Demands& demands) {
     return true;
   }
   return false;
+}
+
+// A kernel over elements of the shape of op i, which an op after i that reads v is part of; -1 if
+// there is none that fits among the first.
+template <class Fits>
+int Planner::find_beside(int i, int v, const Fits& fits) {
+  const Shape& shape = g_.values[g_.ops[i].results[0]].shape;
+  int tried = 0;
+  for (int user : g_.values[v].users) {
+    if (user <= i || ++tried > 8) continue;
+    for (const Placement& at : plan_.placements[user]) {
+      const Group& group = plan_.groups[at.group];
+      if (!group.kernel || !std::equal(shape.begin(), shape.end(), group.extents.begin(),
+                                       group.extents.begin() + group.root_rank))
+        continue;
+      if (!contains(readers_, at.group) && acyclic(at.group) && fits(user, at)) return at.group;
+    }
+  }
+  return -1;
 }
 
 // Stores op i in a kernel over the same domain that reads, at the same place, something that op i
@@ -298,26 +305,21 @@ bool Planner::store_beside(int i) {
   };
   add_operands(i, access);
   for (size_t s = 0; s < sources.size(); ++s) {
-    const auto [v, read] = sources[s];
-    int tried = 0;
-    for (int user : g_.values[v].users) {
-      if (user <= i || ++tried > 8) continue;
-      for (const Placement& at : plan_.placements[user]) {
-        const Group& group = plan_.groups[at.group];
-        if (!group.kernel || group.piece >= 0 || group.axes != value.axes || full(group)) continue;
-        if (!std::equal(value.shape.begin(), value.shape.end(), group.extents.begin(),
-                        group.extents.begin() + group.root_rank))
-          continue;
-        bool same = false;
-        for (size_t j = 0; j < g_.ops[user].operands.size(); ++j)
-          same = same || (g_.ops[user].operands[j] == v && read_access(user, j, at) == read);
-        if (!same || reads(at.group) || !acyclic(at.group)) continue;
-        const int target = at.group;
-        reach_.extend(target, after_);
-        store_results(i, target, access);
-        put(i, target, access);
-        return true;
-      }
+    const int v = sources[s].first;
+    const Access read = sources[s].second;
+    const int target = find_beside(i, v, [&](int user, const Placement& at) {
+      const Group& group = plan_.groups[at.group];
+      if (group.piece >= 0 || group.axes != value.axes || full(group)) return false;
+      const auto& operands = g_.ops[user].operands;
+      for (size_t k = 0; k < operands.size(); ++k)
+        if (operands[k] == v && read_access(user, k, at) == read) return true;
+      return false;
+    });
+    if (target >= 0) {
+      reach_.extend(target, after_);
+      store_results(i, target, access);
+      put(i, target, access);
+      return true;
     }
     const int maker = g_.values[v].op;
     if (maker >= 0 && !g_.ops[maker].stored() && g_.ops[maker].kind != OpKind::kReduce)
@@ -378,12 +380,8 @@ bool Planner::can_join_rows(int i, const Demand& demand) {
   Group& group = plan_.groups[demand.group];
   if (!demand.access.plain || group.axes != value.axes) return false;
   if (full(group) || group.extents.size() > 100) return false;
-  int rank = 0;
-  for (int d : demand.access.dims) rank = std::max(rank, d + 1);
-  Group trial;
-  trial.extents = group.extents;
-  trial.parallel_rank = rank;
-  if (rank > group.root_rank || !covers_parallel(trial, demand.access)) return false;
+  const int rank = told_apart(demand.access);
+  if (rank > group.root_rank || !covers_leading(group, rank, demand.access)) return false;
   int64_t inner = 1;
   for (int d = rank; d < group.root_rank; ++d) inner *= group.extents[d];
   const bool rows = reduces_rows(operand.shape, op.reduction.dims);
@@ -417,36 +415,21 @@ void Planner::place_reduction(int i, Demands& demands) {
     return join(demand.group, demand.access);
   }
   // A kernel that folds another function of the same operand over the same rows.
-  Access access = identity_access(shape);
-  auto beside = [&](int v) {
-    int tried = 0;
-    for (int user : g_.values[v].users) {
-      if (user <= i || ++tried > 8) continue;
-      for (const Placement& at : plan_.placements[user]) {
-        Group& group = plan_.groups[at.group];
-        if (!group.kernel || group.reductions.empty() || group.parallel_rank != group.root_rank)
-          continue;
-        if (!std::equal(shape.begin(), shape.end(), group.extents.begin(),
-                        group.extents.begin() + group.root_rank))
-          continue;
-        const GraphOp& other = g_.ops[group.reductions[0].first];
-        if (other.reduction.dims != op.reduction.dims ||
-            g_.values[other.operands[0]].shape != operand)
-          continue;
-        if (reads(at.group) || !acyclic(at.group) || !can_join_rows(i, {at.group, access}))
-          continue;
-        return at.group;
-      }
-    }
-    return -1;
+  const Access access = identity_access(shape);
+  auto folds_alike = [&](int, const Placement& at) {
+    const Group& group = plan_.groups[at.group];
+    if (group.reductions.empty() || group.parallel_rank != group.root_rank) return false;
+    const GraphOp& other = g_.ops[group.reductions[0].first];
+    return other.reduction.dims == op.reduction.dims &&
+           g_.values[other.operands[0]].shape == operand && can_join_rows(i, {at.group, access});
   };
   int group = -1;
   for (size_t k = 0; k < op.operands.size() / 2 && group < 0; ++k) {
     const int v = op.operands[k];
-    group = beside(v);
+    group = find_beside(i, v, folds_alike);
     if (group >= 0 || plan_.stored[v]) continue;
     for (int u : g_.ops[g_.values[v].op].operands)
-      if (group < 0 && !g_.values[u].shape.empty()) group = beside(u);
+      if (group < 0 && !g_.values[u].shape.empty()) group = find_beside(i, u, folds_alike);
   }
   if (group >= 0) {
     reach_.extend(group, after_);
@@ -486,13 +469,13 @@ void Planner::sort_groups() {
   }
   std::priority_queue<std::pair<int, int>, std::vector<std::pair<int, int>>, std::greater<>> ready;
   for (int k = 0; k < n; ++k)
-    if (waiting[k] == 0) ready.emplace(plan_.groups[k].order, k);
+    if (waiting[k] == 0) ready.emplace(plan_.groups[k].op, k);
   while (!ready.empty()) {
     const int k = ready.top().second;
     ready.pop();
     plan_.order.push_back(k);
     for (int reader : next[k])
-      if (--waiting[reader] == 0) ready.emplace(plan_.groups[reader].order, reader);
+      if (--waiting[reader] == 0) ready.emplace(plan_.groups[reader].op, reader);
   }
   TESSERA_CHECK(static_cast<int>(plan_.order.size()) == n, "steps that wait for each other");
 }

@@ -35,12 +35,13 @@ struct GroupOutput {
 // What becomes one step.
 struct Group {
   bool kernel = true;  // false: the stored op `op`, or a view of its operand
-  int op = -1;         // the op that opened the group
-  int piece = -1;      // the group computes only this piece of the index map `op`
-  int order = 0;       // steps keep the order of the program where dependencies leave a choice
-  Dims extents;        // of the dimensions; those of the first output, then those of reductions
-  int root_rank = 0;   // the number of the former
-  AxisList axes;       // one run for each coordinate along these
+  // The op that opened the group; steps keep the order of the program where dependencies leave a
+  // choice.
+  int op = -1;
+  int piece = -1;     // the group computes only this piece of the index map `op`
+  Dims extents;       // of the dimensions; those of the first output, then those of reductions
+  int root_rank = 0;  // the number of the former
+  AxisList axes;      // one run for each coordinate along these
   // Set once a reduction joined (or an expensive value that only some dimensions tell apart): the
   // leading parallel_rank root dimensions are parallel, the others inner.
   bool structured = false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "tessera/base/contains.h"
 #include "tessera/ops/reductions/reduce.h"
 
 namespace tessera::fusion {
@@ -50,7 +51,7 @@ Blocking minor_blocking(const Shape& shape, const Dims& dims, int64_t target, in
     out.dim = static_cast<int>(dims[k]);
     out.fold = block_size(extent, std::max<int64_t>(1, target / fold), factor);
     out.blocks = ceil_div(extent, out.fold);
-    return out;
+    break;
   }
   return out;
 }
@@ -58,9 +59,8 @@ Blocking minor_blocking(const Shape& shape, const Dims& dims, int64_t target, in
 Blocking column_blocking(const Shape& shape, const Dims& dims, int64_t lanes) {
   Blocking out;
   out.first.resize(shape.size());
-  out.dim = static_cast<int>(dims[0]);
-  for (int64_t d : dims)
-    if (shape[d] > shape[out.dim]) out.dim = static_cast<int>(d);
+  out.dim =
+      static_cast<int>(*std::ranges::max_element(dims, {}, [&](int64_t d) { return shape[d]; }));
   for (int64_t d : dims) out.first[d] = d != out.dim;
   const int64_t extent = shape[out.dim];
   int64_t side_by_side = 1;
@@ -98,48 +98,32 @@ std::optional<Blocking> find_blocking(const Shape& shape, const Dims& dims, DTyp
 }
 
 int add_op(Graph& g, GraphOp op, DType dtype, const Shape& shape) {
-  AxisList axes;
-  int64_t instances = 1;
-  if (!op.operands.empty()) {
-    axes = g.values[op.operands[0]].axes;
-    instances = g.values[op.operands[0]].instances;
-  }
-  const int v = g.add_value(dtype, shape, axes, instances, static_cast<int>(g.ops.size()));
+  const AxisList axes = op.operands.empty() ? AxisList{} : g.values[op.operands[0]].axes;
+  const int v = g.add_value(dtype, shape, axes, static_cast<int>(g.ops.size()));
   op.results.push_back(v);
   g.ops.push_back(std::move(op));
   return v;
 }
 
 int add_constant(Graph& g, const Literal& literal) {
-  GraphOp op;
-  op.kind = OpKind::kConstant;
-  op.splat = std::make_shared<const Literal>(literal);
-  return add_op(g, std::move(op), literal.dtype(), {});
+  return add_op(g, {.kind = OpKind::kConstant, .splat = std::make_shared<const Literal>(literal)},
+                literal.dtype(), {});
 }
 
 int add_convert(Graph& g, int v, DType dtype) {
   if (g.values[v].dtype == dtype) return v;
-  GraphOp op;
-  op.kind = OpKind::kConvert;
-  op.operands.push_back(v);
-  op.work = 1;
-  return add_op(g, std::move(op), dtype, Shape(g.values[v].shape));
+  return add_op(g, {.kind = OpKind::kConvert, .operands = {v}, .work = 1}, dtype,
+                Shape(g.values[v].shape));
 }
 
 int add_reshape(Graph& g, int v, const Shape& shape) {
-  GraphOp op;
-  op.kind = OpKind::kReshape;
-  op.operands.push_back(v);
-  return add_op(g, std::move(op), g.values[v].dtype, shape);
+  return add_op(g, {.kind = OpKind::kReshape, .operands = {v}}, g.values[v].dtype, shape);
 }
 
 // Elements `fill` after the end of dimension `dim`.
 int add_padding(Graph& g, int v, int dim, int64_t extent, int fill) {
   Shape shape = g.values[v].shape;
-  GraphOp op;
-  op.kind = OpKind::kIndexMap;
-  op.operands = {v, fill};
-  op.work = 1;
+  GraphOp op{.kind = OpKind::kIndexMap, .operands = {v, fill}, .work = 1};
   op.mapping.fill = 1;
   IndexPiece& piece = op.mapping.pieces.emplace_back();
   piece.stop = shape;
@@ -149,18 +133,15 @@ int add_padding(Graph& g, int v, int dim, int64_t extent, int fill) {
   return add_op(g, std::move(op), g.values[v].dtype, shape);
 }
 
-std::vector<int> add_plain(Graph& g, GraphOp op, const AxisList& axes, int64_t instances) {
+std::vector<int> add_plain(Graph& g, GraphOp op, const AxisList& axes) {
   const size_t n = op.operands.size() / 2;
   std::vector<int> results;
   for (size_t k = 0; k < n; ++k) {
     const GraphValue& operand = g.values[op.operands[k]];
     Shape shape;
     for (int d = 0; d < static_cast<int>(operand.shape.size()); ++d)
-      if (std::find(op.reduction.dims.begin(), op.reduction.dims.end(), d) ==
-          op.reduction.dims.end())
-        shape.push_back(operand.shape[d]);
-    results.push_back(
-        g.add_value(operand.dtype, shape, axes, instances, static_cast<int>(g.ops.size())));
+      if (!contains(op.reduction.dims, d)) shape.push_back(operand.shape[d]);
+    results.push_back(g.add_value(operand.dtype, shape, axes, static_cast<int>(g.ops.size())));
     op.results.push_back(results.back());
   }
   g.ops.push_back(std::move(op));
@@ -175,22 +156,20 @@ bool reduces_rows(const Shape& operand, const Dims& reduced) {
   int64_t last = operand.rank() - 1;
   while (last >= 0 && operand[last] == 1) --last;
   int64_t run = 1;  // elements of the reduced dimensions that end the shape
-  while (last >= 0 && std::find(reduced.begin(), reduced.end(), last) != reduced.end())
-    run *= operand[last--];
+  while (last >= 0 && contains(reduced, last)) run *= operand[last--];
   while (last >= 0 && operand[last] == 1) --last;
   return last < 0 || run >= 8;
 }
 
-std::vector<int> add_reduction(Graph& g, GraphOp op, const AxisList& axes, int64_t instances) {
+std::vector<int> add_reduction(Graph& g, GraphOp op, const AxisList& axes) {
   const size_t n = op.operands.size() / 2;
   const Shape shape = g.values[op.operands[0]].shape;
   std::sort(op.reduction.dims.begin(), op.reduction.dims.end());
-  const std::optional<Blocking> cut =
-      find_blocking(shape, op.reduction.dims, g.values[op.operands[0]].dtype);
-  if (!cut) return add_plain(g, std::move(op), axes, instances);
+  const DType dtype = g.values[op.operands[0]].dtype;
+  const std::optional<Blocking> cut = find_blocking(shape, op.reduction.dims, dtype);
+  if (!cut) return add_plain(g, std::move(op), axes);
 
   // float16 and bfloat16 are summed in float32, so the partial results stay in it.
-  const DType dtype = g.values[op.operands[0]].dtype;
   const bool widen = is_half(dtype) && (op.reduction.kind == ReduceKind::kSum ||
                                         op.reduction.kind == ReduceKind::kProduct);
   if (widen)
@@ -202,10 +181,6 @@ std::vector<int> add_reduction(Graph& g, GraphOp op, const AxisList& axes, int64
   partial.reduction.dims.clear();
   combine.reduction.dims.clear();
   int64_t kept = 0;  // rank of the partial result so far
-  auto reduced = [&](int64_t d) {
-    return std::find(op.reduction.dims.begin(), op.reduction.dims.end(), d) !=
-           op.reduction.dims.end();
-  };
   for (int d = 0; d < static_cast<int>(shape.size()); ++d) {
     if (d == cut->dim) {
       combine.reduction.dims.push_back(kept++);
@@ -221,7 +196,7 @@ std::vector<int> add_reduction(Graph& g, GraphOp op, const AxisList& axes, int64
     if (cut->first[d]) {
       partial.reduction.dims.push_back(view.rank());
     } else {
-      if (reduced(d)) combine.reduction.dims.push_back(kept);
+      if (contains(op.reduction.dims, d)) combine.reduction.dims.push_back(kept);
       ++kept;
     }
     view.push_back(shape[d]);
@@ -236,9 +211,9 @@ std::vector<int> add_reduction(Graph& g, GraphOp op, const AxisList& axes, int64
     partial.operands[k] = add_reshape(g, v, view);
     partial.operands[n + k] = neutral;
   }
-  const std::vector<int> partials = add_plain(g, std::move(partial), axes, instances);
+  const std::vector<int> partials = add_plain(g, std::move(partial), axes);
   std::copy(partials.begin(), partials.end(), combine.operands.begin());
-  std::vector<int> results = add_plain(g, std::move(combine), axes, instances);
+  std::vector<int> results = add_plain(g, std::move(combine), axes);
   if (widen)
     for (int& v : results) v = add_convert(g, v, dtype);
   return results;

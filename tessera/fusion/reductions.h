@@ -13,7 +13,7 @@
 namespace tessera::fusion {
 
 // Appends the kReduce op `op` (without results), or what computes the same in blocks; its results.
-std::vector<int> add_reduction(Graph& graph, GraphOp op, const AxisList& axes, int64_t instances);
+std::vector<int> add_reduction(Graph& graph, GraphOp op, const AxisList& axes);
 
 // Whether lanes of a vector should lie along the reduced dimensions: the last one (of more than one
 // element) is reduced, and is long enough.

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <set>
 
+#include "tessera/base/contains.h"
 #include "tessera/base/error.h"
 #include "tessera/base/overloaded.h"
 #include "tessera/ops/linear/convolution_rules.h"
+#include "tessera/ops/linear/dot_general.h"
 
 namespace tessera::fusion {
 namespace {
@@ -19,33 +21,46 @@ std::vector<int> each_once(std::vector<int> slots) {
   return slots;
 }
 
-std::string_view name(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::kAllReduce:
-      return "all_reduce";
-    case CollectiveKind::kAllGather:
-      return "all_gather";
-    case CollectiveKind::kReduceScatter:
-      return "reduce_scatter";
-    case CollectiveKind::kAllToAll:
-      return "all_to_all";
-    case CollectiveKind::kPermute:
-      return "collective_permute";
-    case CollectiveKind::kBroadcast:
-      return "broadcast";
-    case CollectiveKind::kRaggedAllToAll:
-      return "ragged_all_to_all";
-    case CollectiveKind::kAxisIndex:
-      return "axis_index";
-    case CollectiveKind::kCast:
-      return "cast";
+// What each kind of step reads and writes; -1 where it does without.
+StepSlots slots_of(const KernelStep& k) {
+  StepSlots out;
+  for (size_t i = 0; i < k.slots.size(); ++i) {
+    if (k.kernel.buffers[i].kind == BufferKind::kInput) out.reads.push_back(k.slots[i]);
+    if (k.kernel.buffers[i].kind == BufferKind::kOutput) out.writes.push_back(k.slots[i]);
   }
-  __builtin_unreachable();
+  return out;
 }
+StepSlots slots_of(const DotStep& d) { return {{d.lhs, d.rhs, d.bias}, {d.out}}; }
+StepSlots slots_of(const ConvolutionStep& c) { return {{c.lhs, c.rhs}, {c.out}}; }
+StepSlots slots_of(const CollectiveStep& c) {
+  StepSlots out{{c.in}, {c.out}};
+  out.reads.insert(out.reads.end(), c.sizes.begin(), c.sizes.end());
+  return out;
+}
+StepSlots slots_of(const InstanceTableStep& t) { return {{}, {t.out}}; }
+StepSlots slots_of(const ViewStep& v) { return {{v.in}, {v.out}}; }
+StepSlots slots_of(const CallStep& c) { return {c.in, c.out}; }
+StepSlots slots_of(const LoopStep& l) {
+  StepSlots out{l.in, l.out};
+  for (const auto* list : {&l.consts, &l.xs})
+    out.reads.insert(out.reads.end(), list->begin(), list->end());
+  out.writes.insert(out.writes.end(), l.ys.begin(), l.ys.end());
+  return out;
+}
+StepSlots slots_of(const BranchStep& b) {
+  StepSlots out{b.in, b.out};
+  out.reads.push_back(b.index);
+  return out;
+}
+
+// In the order of CollectiveKind.
+constexpr std::string_view kCollectiveNames[] = {
+    "all_reduce", "all_gather",        "reduce_scatter", "all_to_all", "collective_permute",
+    "broadcast",  "ragged_all_to_all", "axis_index",     "cast"};
 
 std::string axes_text(const Mesh& mesh, const AxisList& axes) {
   std::vector<std::string> names;
-  for (int a : axes) names.push_back(mesh.axis_names()[static_cast<size_t>(a)]);
+  for (int a : axes) names.push_back(mesh.axis_names()[a]);
   return fmt::format("{{{}}}", fmt::join(names, ", "));
 }
 
@@ -95,7 +110,8 @@ std::string step_text(const Schedule& s, const Step& step) {
             return out + fmt::format(" over {}\n", axes_text(mesh, c.axes));
           },
           [&](const CollectiveStep& c) {
-            std::string out = fmt::format("%{} = {}(%{}) over {}", c.out, name(c.kind), c.in,
+            std::string out = fmt::format("%{} = {}(%{}) over {}", c.out,
+                                          kCollectiveNames[static_cast<size_t>(c.kind)], c.in,
                                           axes_text(mesh, c.over));
             if (c.kind == CollectiveKind::kAllReduce || c.kind == CollectiveKind::kReduceScatter)
               out += fmt::format(" {}", enum_names(c.reduce)[static_cast<size_t>(c.reduce)]);
@@ -139,10 +155,10 @@ std::string step_text(const Schedule& s, const Step& step) {
 }
 
 bool subset(const AxisList& inner, const AxisList& outer) {
-  return std::all_of(inner.begin(), inner.end(), [&](int a) {
-    return std::find(outer.begin(), outer.end(), a) != outer.end();
-  });
+  return std::ranges::all_of(inner, [&](int a) { return contains(outer, a); });
 }
+
+bool same_axes(const AxisList& a, const AxisList& b) { return subset(a, b) && subset(b, a); }
 
 // Checks of one schedule, each naming the step.
 struct Verifier {
@@ -152,13 +168,19 @@ struct Verifier {
   const Slot& slot(int i) const {
     TESSERA_CHECK(i >= 0 && static_cast<size_t>(i) < s.slots.size(), "step {}: slot {} of {}", at,
                   i, s.slots.size());
-    return s.slots[static_cast<size_t>(i)];
+    return s.slots[i];
   }
   void axes(const AxisList& list) const {
     std::set<int> seen;
     for (int a : list)
       TESSERA_CHECK(a >= 0 && a < s.mesh.rank() && seen.insert(a).second, "step {}: axis {} of {}",
                     at, a, s.mesh);
+  }
+
+  void within(std::initializer_list<int> operands, const AxisList& step) const {
+    for (int operand : operands)
+      TESSERA_CHECK(subset(slot(operand).axes, step),
+                    "step {}: %{} varies over more axes than the step", at, operand);
   }
 
   void check(const KernelStep& k) const {
@@ -189,7 +211,6 @@ struct Verifier {
         d.lhs_batch.size() == d.rhs_batch.size() && d.lhs_contract.size() == d.rhs_contract.size(),
         "step {}", at);
     Shape expected;
-    std::set<int64_t> lhs_used, rhs_used;
     for (size_t i = 0; i < d.lhs_batch.size(); ++i) {
       TESSERA_CHECK(lhs.shape.at(d.lhs_batch[i]) == rhs.shape.at(d.rhs_batch[i]),
                     "step {}: batch dim {}", at, i);
@@ -198,24 +219,16 @@ struct Verifier {
     for (size_t i = 0; i < d.lhs_contract.size(); ++i)
       TESSERA_CHECK(lhs.shape.at(d.lhs_contract[i]) == rhs.shape.at(d.rhs_contract[i]),
                     "step {}: contracting dim {}", at, i);
-    lhs_used.insert(d.lhs_batch.begin(), d.lhs_batch.end());
-    lhs_used.insert(d.lhs_contract.begin(), d.lhs_contract.end());
-    rhs_used.insert(d.rhs_batch.begin(), d.rhs_batch.end());
-    rhs_used.insert(d.rhs_contract.begin(), d.rhs_contract.end());
-    for (int64_t i = 0; i < lhs.shape.rank(); ++i)
-      if (!lhs_used.count(i)) expected.push_back(lhs.shape[i]);
-    for (int64_t i = 0; i < rhs.shape.rank(); ++i)
-      if (!rhs_used.count(i)) expected.push_back(rhs.shape[i]);
+    for (int64_t i : dot_free_dims(lhs.shape.rank(), d.lhs_batch, d.lhs_contract))
+      expected.push_back(lhs.shape[i]);
+    for (int64_t i : dot_free_dims(rhs.shape.rank(), d.rhs_batch, d.rhs_contract))
+      expected.push_back(rhs.shape[i]);
     TESSERA_CHECK(out.shape == expected, "step {}: dot of {} and {} is {}, not {}", at, lhs.shape,
                   rhs.shape, expected, out.shape);
-    for (int operand : {d.lhs, d.rhs})
-      TESSERA_CHECK(subset(slot(operand).axes, d.axes),
-                    "step {}: %{} varies over more axes than the step", at, operand);
+    within({d.lhs, d.rhs}, d.axes);
     TESSERA_CHECK(subset(d.reduce_axes, d.axes), "step {}: reduce_axes", at);
     for (int a : d.axes) {
-      const bool summed =
-          std::find(d.reduce_axes.begin(), d.reduce_axes.end(), a) != d.reduce_axes.end();
-      const bool varies = std::find(out.axes.begin(), out.axes.end(), a) != out.axes.end();
+      const bool summed = contains(d.reduce_axes, a), varies = contains(out.axes, a);
       TESSERA_CHECK(summed != varies, "step {}: axis {} of the result", at, a);
     }
     TESSERA_CHECK(subset(out.axes, d.axes), "step {}: axes of the result", at);
@@ -234,11 +247,8 @@ struct Verifier {
     TESSERA_CHECK(out.dtype == expected.dtype && out.shape == expected.shape,
                   "step {}: convolution of {} and {} is {}, not {}", at, lhs.shape, rhs.shape,
                   expected.shape, out.shape);
-    for (int operand : {c.lhs, c.rhs})
-      TESSERA_CHECK(subset(slot(operand).axes, c.axes),
-                    "step {}: %{} varies over more axes than the step", at, operand);
-    TESSERA_CHECK(subset(out.axes, c.axes) && subset(c.axes, out.axes),
-                  "step {}: axes of the result", at);
+    within({c.lhs, c.rhs}, c.axes);
+    TESSERA_CHECK(same_axes(out.axes, c.axes), "step {}: axes of the result", at);
   }
   void check(const CollectiveStep& c) const {
     axes(c.over);
@@ -277,9 +287,7 @@ struct Verifier {
   void check(const CallStep& c) const {
     axes(c.axes);
     for (int i : c.in) TESSERA_CHECK(subset(slot(i).axes, c.axes), "step {}: %{}", at, i);
-    for (int i : c.out)
-      TESSERA_CHECK(subset(slot(i).axes, c.axes) && subset(c.axes, slot(i).axes), "step {}: %{}",
-                    at, i);
+    for (int i : c.out) TESSERA_CHECK(same_axes(slot(i).axes, c.axes), "step {}: %{}", at, i);
     TESSERA_CHECK(static_cast<bool>(c.fn), "step {}: call {} without a function", at, c.name);
   }
   // Slots of this schedule as the inputs or outputs of a nested one, from `first` on; `slices`:
@@ -291,7 +299,7 @@ struct Verifier {
                   outer_slots.size(), inner_slots.size());
     for (size_t i = 0; i < outer_slots.size(); ++i) {
       const int inside = inner_slots[first + i];
-      const Slot &a = slot(outer_slots[i]), &b = inner.slots[static_cast<size_t>(inside)];
+      const Slot &a = slot(outer_slots[i]), &b = inner.slots[inside];
       const bool rows = slices < 0 || (!a.shape.empty() && a.shape[0] == slices);
       TESSERA_CHECK(
           a.dtype == b.dtype && rows && a.bytes() == b.bytes() * (slices < 0 ? 1 : slices),
@@ -323,8 +331,8 @@ struct Verifier {
     match(l.out, body, body.outputs, 0, true);
     match(l.ys, body, body.outputs, l.out.size(), true, l.trip_count);
     for (size_t c = 0; c < l.in.size(); ++c) {
-      const Slot &in = body.slots[static_cast<size_t>(body.inputs[l.consts.size() + c])],
-                 &out = body.slots[static_cast<size_t>(body.outputs[c])];
+      const Slot &in = body.slots[body.inputs[l.consts.size() + c]],
+                 &out = body.slots[body.outputs[c]];
       TESSERA_CHECK(in.axes == out.axes, "step {}: carry {} varies over other axes after a trip",
                     at, c);
     }
@@ -341,7 +349,7 @@ struct Verifier {
     match(l.out, *l.cond, l.cond->inputs, l.consts.size(), false);
     TESSERA_CHECK(l.cond->outputs.size() == 1, "step {}: a condition of {} results", at,
                   l.cond->outputs.size());
-    const Slot& result = l.cond->slots[static_cast<size_t>(l.cond->outputs[0])];
+    const Slot& result = l.cond->slots[l.cond->outputs[0]];
     TESSERA_CHECK(result.dtype == bool_ && result.shape.elements() == 1 && result.instances == 1,
                   "step {}: the condition", at);
   }
@@ -365,70 +373,25 @@ struct Verifier {
 }  // namespace
 
 StepSlots step_slots(const Step& step) {
-  StepSlots out =
-      std::visit(Overloaded{
-                     [](const KernelStep& k) {
-                       StepSlots slots;
-                       for (size_t i = 0; i < k.slots.size(); ++i) {
-                         if (k.kernel.buffers[i].kind == BufferKind::kInput)
-                           slots.reads.push_back(k.slots[i]);
-                         if (k.kernel.buffers[i].kind == BufferKind::kOutput)
-                           slots.writes.push_back(k.slots[i]);
-                       }
-                       return slots;
-                     },
-                     [](const DotStep& d) {
-                       return StepSlots{{d.lhs, d.rhs, d.bias}, {d.out}};
-                     },
-                     [](const ConvolutionStep& c) {
-                       return StepSlots{{c.lhs, c.rhs}, {c.out}};
-                     },
-                     [](const CollectiveStep& c) {
-                       StepSlots slots{{c.in}, {c.out}};
-                       slots.reads.insert(slots.reads.end(), c.sizes.begin(), c.sizes.end());
-                       return slots;
-                     },
-                     [](const InstanceTableStep& t) {
-                       return StepSlots{{}, {t.out}};
-                     },
-                     [](const ViewStep& v) {
-                       return StepSlots{{v.in}, {v.out}};
-                     },
-                     [](const CallStep& c) {
-                       return StepSlots{c.in, c.out};
-                     },
-                     [](const LoopStep& l) {
-                       StepSlots slots{l.in, l.out};
-                       for (const auto* list : {&l.consts, &l.xs})
-                         slots.reads.insert(slots.reads.end(), list->begin(), list->end());
-                       slots.writes.insert(slots.writes.end(), l.ys.begin(), l.ys.end());
-                       return slots;
-                     },
-                     [](const BranchStep& b) {
-                       StepSlots slots{b.in, b.out};
-                       slots.reads.push_back(b.index);
-                       return slots;
-                     },
-                 },
-                 step);
+  StepSlots out = std::visit([](const auto& s) { return slots_of(s); }, step);
   return {each_once(std::move(out.reads)), each_once(std::move(out.writes))};
 }
 
 int64_t axes_size(const Mesh& mesh, const AxisList& axes) {
   int64_t n = 1;
-  for (int a : axes) n *= mesh.axis_sizes()[static_cast<size_t>(a)];
+  for (int a : axes) n *= mesh.axis_sizes()[a];
   return n;
 }
 
 std::vector<int32_t> instance_map(const Mesh& mesh, const AxisList& from, const AxisList& to) {
   // Of each axis of `from`: how much a step along it adds to the instance number of `to`.
-  std::vector<int64_t> weight(static_cast<size_t>(mesh.rank()), 0);
+  std::vector<int64_t> weight(mesh.rank(), 0);
   int64_t stride = 1;
   for (size_t i = to.size(); i-- > 0;) {
-    weight[static_cast<size_t>(to[i])] = stride;
-    stride *= mesh.axis_sizes()[static_cast<size_t>(to[i])];
+    weight[to[i]] = stride;
+    stride *= mesh.axis_sizes()[to[i]];
   }
-  std::vector<int32_t> map(static_cast<size_t>(axes_size(mesh, from)));
+  std::vector<int32_t> map(axes_size(mesh, from));
   for (size_t n = 0; n < map.size(); ++n) {
     auto rest = static_cast<int64_t>(n);
     int64_t instance = 0;
@@ -457,7 +420,7 @@ void verify(const Schedule& s) {
   std::vector<bool> written(s.slots.size(), false);
   for (int i : s.inputs) {
     TESSERA_CHECK(v.slot(i).kind == Slot::Kind::kInput, "input %{}", i);
-    written[static_cast<size_t>(i)] = true;
+    written[i] = true;
   }
   for (size_t i = 0; i < s.slots.size(); ++i)
     if (s.slots[i].kind == Slot::Kind::kConstant) written[i] = true;
@@ -465,17 +428,15 @@ void verify(const Schedule& s) {
     std::visit([&](const auto& step) { v.check(step); }, s.steps[v.at]);
     const StepSlots slots = step_slots(s.steps[v.at]);
     for (int i : slots.reads)
-      TESSERA_CHECK(written[static_cast<size_t>(i)], "step {} reads %{} before it is written", v.at,
-                    i);
+      TESSERA_CHECK(written[i], "step {} reads %{} before it is written", v.at, i);
     for (int i : slots.writes) {
       const Slot::Kind kind = v.slot(i).kind;
       TESSERA_CHECK(kind == Slot::Kind::kOutput || kind == Slot::Kind::kTemporary,
                     "step {} writes %{}, which is constant or an input", v.at, i);
-      written[static_cast<size_t>(i)] = true;
+      written[i] = true;
     }
   }
-  for (int i : s.outputs)
-    TESSERA_CHECK(written[static_cast<size_t>((v.slot(i), i))], "output %{} is never written", i);
+  for (int i : s.outputs) TESSERA_CHECK(written[(v.slot(i), i)], "output %{} is never written", i);
 }
 
 std::string to_string(const Schedule& s) {

@@ -115,85 +115,66 @@ std::vector<ValueId> Simplifier::append(Op op, std::span<const Type> types) {
 
 // x for x + 0, x * 1 and the like; -1 if there is none.
 ValueId Simplifier::neutral_operand(const Op& op, const Type& type) const {
-  const bool exact = !is_inexact(type.dtype);
   auto either = [&](double value) -> ValueId {
     if (is_splat(op.operands[1], value)) return op.operands[0];
     if (is_splat(op.operands[0], value)) return op.operands[1];
     return -1;
   };
-  if (op.def == &add_op && exact) return either(0);
-  if (op.def == &mul_op && !is_complex(type.dtype)) return either(1);
-  if (op.def == &sub_op && !is_complex(type.dtype) && is_splat(op.operands[1], 0))
-    return op.operands[0];
-  if (op.def == &div_op && !is_complex(type.dtype) && is_splat(op.operands[1], 1))
+  if (op.def == &add_op && !is_inexact(type.dtype)) return either(0);
+  if (is_complex(type.dtype)) return -1;
+  if (op.def == &mul_op) return either(1);
+  if ((op.def == &sub_op && is_splat(op.operands[1], 0)) ||
+      (op.def == &div_op && is_splat(op.operands[1], 1)))
     return op.operands[0];
   return -1;
 }
 
-// Views of views; true if something changed.
+// Views of views, and of constants; true if something changed.
 bool Simplifier::shorten_view(Op& op, const Type& type) {
-  if (op.def == &reshape_op) {
-    if (const Op* inner = maker(op.operands[0], reshape_op)) {
-      op.operands[0] = inner->operands[0];
-      return true;
-    }
-    if (const Op* inner = maker(op.operands[0], constant_op);
-        inner && inner->params.as<ConstantParams>().is_splat()) {
-      ConstantParams params = inner->params.as<ConstantParams>();
-      params.shape = type.shape;
-      op.operands.clear();
-      op.params = params;
-      op.def = &constant_op;
-      return true;
-    }
-  } else if (op.def == &transpose_op) {
-    if (const Op* inner = maker(op.operands[0], transpose_op)) {
-      const Dims &outer_dims = op.params.as<TransposeParams>().permutation,
-                 &inner_dims = inner->params.as<TransposeParams>().permutation;
-      Dims both;
-      for (int64_t d : outer_dims) both.push_back(inner_dims[d]);
-      op.operands[0] = inner->operands[0];
-      op.params = TransposeParams{both};
-      return true;
-    }
-  } else if (op.def == &broadcast_in_dim_op) {
-    if (const Op* inner = maker(op.operands[0], broadcast_in_dim_op)) {
-      const Dims &outer_dims = op.params.as<BroadcastParams>().dims,
-                 &inner_dims = inner->params.as<BroadcastParams>().dims;
-      Dims both;
-      for (int64_t d : inner_dims) both.push_back(outer_dims[d]);
-      op.operands[0] = inner->operands[0];
-      op.params = BroadcastParams{type.shape, both};
-      return true;
-    }
-    if (const Op* inner = maker(op.operands[0], constant_op);
-        inner && inner->params.as<ConstantParams>().is_splat()) {
-      ConstantParams params = inner->params.as<ConstantParams>();
-      params.shape = type.shape;
-      op.operands.clear();
-      op.params = params;
-      op.def = &constant_op;
-      return true;
-    }
+  if (op.def != &reshape_op && op.def != &transpose_op && op.def != &broadcast_in_dim_op)
+    return false;
+  const Op* inner = maker(op.operands[0]);
+  if (!inner) return false;
+  if (op.def != &transpose_op && inner->def == &constant_op &&
+      inner->params.as<ConstantParams>().is_splat()) {
+    ConstantParams params = inner->params.as<ConstantParams>();
+    params.shape = type.shape;
+    op.operands.clear();
+    op.params = params;
+    op.def = &constant_op;
+    return true;
   }
-  return false;
+  if (inner->def != op.def) return false;
+  Dims both;
+  if (op.def == &transpose_op) {
+    const Dims& inner_dims = inner->params.as<TransposeParams>().permutation;
+    for (int64_t d : op.params.as<TransposeParams>().permutation) both.push_back(inner_dims[d]);
+    op.params = TransposeParams{both};
+  } else if (op.def == &broadcast_in_dim_op) {
+    const Dims& outer_dims = op.params.as<BroadcastParams>().dims;
+    for (int64_t d : inner->params.as<BroadcastParams>().dims) both.push_back(outer_dims[d]);
+    op.params = BroadcastParams{type.shape, both};
+  }
+  op.operands[0] = inner->operands[0];
+  return true;
+}
+
+// Whether the op, whose result has its operand's type, gives the operand itself.
+bool gives_operand(const Op& op, const Type& type) {
+  if (op.def == &broadcast_in_dim_op)
+    return op.params.as<BroadcastParams>().dims == iota_dims(type.rank());
+  if (op.def == &transpose_op)
+    return op.params.as<TransposeParams>().permutation == iota_dims(type.rank());
+  // A slice of as many elements as its operand has all of them.
+  return op.def == &reshape_op || op.def == &convert_op || op.def == &slice_op ||
+         op.def == &stop_gradient_op || op.def == &checkpoint_name_op;
 }
 
 ValueId Simplifier::rewrite(Op op, const Type& type) {
   while (shorten_view(op, type)) {
   }
-  if (!op.operands.empty() && same_array(op.operands[0], type)) {
-    const ValueId x = op.operands[0];
-    if (op.def == &reshape_op || op.def == &convert_op) return x;
-    if (op.def == &stop_gradient_op || op.def == &checkpoint_name_op) return x;
-    if (op.def == &broadcast_in_dim_op &&
-        op.params.as<BroadcastParams>().dims == iota_dims(type.rank()))
-      return x;
-    if (op.def == &transpose_op &&
-        op.params.as<TransposeParams>().permutation == iota_dims(type.rank()))
-      return x;
-    if (op.def == &slice_op) return x;  // as many elements as the operand: all of them
-  }
+  if (!op.operands.empty() && same_array(op.operands[0], type) && gives_operand(op, type))
+    return op.operands[0];
   if (op.operands.size() == 2) {
     const ValueId x = neutral_operand(op, type);
     if (x >= 0 && same_array(x, type)) return x;

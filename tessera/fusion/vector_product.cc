@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tessera/ops/linear/dot_general.h"
+
 namespace tessera::fusion {
 namespace {
 
@@ -11,18 +13,14 @@ struct Operand {
   Dims free, free_strides, contract, contract_strides;
 
   Operand(const Shape& shape, const Dims& contracted) {
-    Dims strides(shape.size(), 1);
-    for (size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
-    for (size_t d = 0; d < shape.size(); ++d) {
-      if (std::find(contracted.begin(), contracted.end(), static_cast<int64_t>(d)) !=
-          contracted.end())
-        continue;
+    const Dims strides = row_major_strides(shape);
+    for (int64_t d : dot_free_dims(shape.rank(), {}, contracted)) {
       free.push_back(shape[d]);
       free_strides.push_back(strides[d]);
     }
     for (int64_t d : contracted) {
-      contract.push_back(shape[static_cast<size_t>(d)]);
-      contract_strides.push_back(strides[static_cast<size_t>(d)]);
+      contract.push_back(shape[d]);
+      contract_strides.push_back(strides[d]);
     }
   }
   int64_t rows() const { return free.elements(); }
@@ -33,7 +31,7 @@ bool is_contiguous(const Dims& strides) { return strides.empty() || strides.back
 }  // namespace
 
 std::optional<KernelStep> vector_product(const DotStep& dot, const std::vector<Slot>& slots) {
-  const auto slot = [&](int s) -> const Slot& { return slots[static_cast<size_t>(s)]; };
+  const auto slot = [&](int s) -> const Slot& { return slots[s]; };
   const DType dtype = slot(dot.out).dtype;
   if (!dot.lhs_batch.empty() || dot.lhs_contract.empty() || dot.bias >= 0 ||
       !dot.reduce_axes.empty() || dot.activation != DotStep::Activation::kNone)
@@ -67,31 +65,20 @@ std::optional<KernelStep> vector_product(const DotStep& dot, const std::vector<S
   kernel.nodes.push_back({NodeKind::kConstant, dtype});
   for (int side = 0; side < 2; ++side) {
     const Operand& o = side == 0 ? lhs : rhs;
-    KernelNode load{NodeKind::kLoad, dtype};
-    load.buffer = side;
-    load.address.parallel.assign(kernel.parallel.size(), 0);
-    std::copy(
-        o.free_strides.begin(), o.free_strides.end(),
-        load.address.parallel.begin() + static_cast<ptrdiff_t>(side == 0 ? 0 : lhs.free.size()));
-    load.address.inner = o.contract_strides;
-    kernel.nodes.push_back(std::move(load));
+    Affine address{.parallel = Dims(kernel.parallel.size(), 0), .inner = o.contract_strides};
+    std::copy(o.free_strides.begin(), o.free_strides.end(),
+              address.parallel.begin() + (side == 0 ? 0 : lhs.free.size()));
+    kernel.nodes.push_back(
+        {.kind = NodeKind::kLoad, .dtype = dtype, .buffer = side, .address = std::move(address)});
   }
-  KernelNode product{NodeKind::kScalarOp, dtype, ScalarOp::kMul};
-  product.args = {1, 2};
-  kernel.nodes.push_back(std::move(product));
-  KernelNode total{NodeKind::kReduced, dtype};
-  kernel.nodes.push_back(std::move(total));
-
-  KernelReduction sum;
-  sum.nodes = {3};
-  sum.init = {0};
-  sum.accumulate = dtype;
-  Affine address;
-  address.parallel.assign(kernel.parallel.size(), 1);
-  for (size_t d = kernel.parallel.size(); d-- > 1;)
-    address.parallel[d - 1] = address.parallel[d] * kernel.parallel[d];
-  kernel.loops.push_back({lhs.contract, {std::move(sum)}, {}});
-  kernel.loops.push_back({{}, {}, {{2, std::move(address), 4, -1}}});
+  kernel.nodes.push_back(
+      {.kind = NodeKind::kScalarOp, .dtype = dtype, .op = ScalarOp::kMul, .args = {1, 2}});
+  kernel.nodes.push_back({.kind = NodeKind::kReduced, .dtype = dtype});
+  kernel.loops.push_back(
+      {.extents = lhs.contract, .reductions = {{.nodes = {3}, .init = {0}, .accumulate = dtype}}});
+  kernel.loops.push_back(
+      {.stores = {
+           {.buffer = 2, .address = {.parallel = row_major_strides(kernel.parallel)}, .node = 4}}});
   return step;
 }
 

@@ -3,6 +3,10 @@
 // top_k, cummax, stop_gradient, ...) the namespace tessera has too, with promotion.
 #pragma once
 
+#include <functional>
+#include <span>
+#include <vector>
+
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/elementwise.h"
@@ -20,3 +24,14 @@
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
 #include "tessera/ops/structural/sort.h"
+
+namespace tessera::lax {
+
+using ArraysFunction = std::function<std::vector<Array>(const std::vector<Array>&)>;
+// Folds `dims` of the operands (of one shape) with `computation`: (acc..., x...) -> acc... on
+// scalars, elementwise, associative; one initial scalar an operand. UserError where the computation
+// uses arrays of outside.
+std::vector<Array> reduce(std::span<const Array> operands, std::span<const Array> inits,
+                          const ArraysFunction& computation, const Dims& dims);
+
+}  // namespace tessera::lax

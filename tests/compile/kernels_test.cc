@@ -3,7 +3,7 @@
 // product takes in, bodies of reductions, branches under vmap.
 #include <algorithm>
 
-#include "tessera/trace/region.h"
+#include "tessera/numpy/lax.h"
 #include "tests/compile/evaluated.h"
 
 namespace tessera {

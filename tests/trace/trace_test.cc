@@ -6,8 +6,6 @@
 #include "tessera/ops/control/control.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/reductions/reduce.h"
-#include "tessera/ops/structural/broadcast.h"
-#include "tessera/trace/region.h"
 #include "tests/evaluate/evaluate.h"
 
 namespace tessera {
@@ -201,44 +199,6 @@ TEST(Trace, InlineReplaysOps) {
   });
   expect_error(ErrorKind::kValue, "expected 2 arguments, got 1",
                [&] { inline_function(f.function, Arrays{wrong}); });
-}
-
-TEST(Region, ReduceWithACallable) {
-  const TracedFunction f = trace_function(
-      [](const Arrays& x) {
-        // a + b - a b, a probabilistic or
-        auto region = [](const Arrays& v) { return Arrays{v[0] + v[1] - v[0] * v[1]}; };
-        auto sum = [](const Arrays& v) { return Arrays{v[1] + v[0]}; };
-        const Array zero(Literal::scalar(0.0f));
-        return Arrays{lax::reduce(x, Arrays{zero}, region, {0})[0],
-                      lax::reduce(x, Arrays{zero}, sum, {0})[0]};
-      },
-      std::vector{kVector});
-  std::vector<ReduceKind> kinds;
-  for (const Op& op : f.function.ops)
-    if (op.def == &reduce_op) kinds.push_back(op.params.as<ReduceParams>().kind);
-  EXPECT_THAT(kinds, testing::ElementsAre(ReduceKind::kCustom, ReduceKind::kSum));
-  const std::vector<Literal> got = evaluate(f.function, std::vector{vector({0.5, 0.5, 0.25})});
-  EXPECT_EQ(got[0], Literal::scalar(0.8125f));
-  EXPECT_EQ(got[1], Literal::scalar(1.25f));
-}
-
-TEST(Region, ReduceErrors) {
-  FunctionTrace trace;
-  const Array x = trace.add_input(kVector);
-  const Array zero(Literal::scalar(0.0f));
-  expect_error(ErrorKind::kTrace, "uses an array of outside", [&] {
-    const Array outside = lax::reduce_sum(x, {0});
-    lax::reduce(Arrays{x}, Arrays{zero},
-                [&](const Arrays& v) { return Arrays{v[0] + v[1] * outside}; }, {0});
-  });
-  expect_error(ErrorKind::kType, "expected a body of elementwise ops on scalars", [&] {
-    lax::reduce(Arrays{x}, Arrays{zero},
-                [&](const Arrays& v) {
-                  return Arrays{lax::reduce_sum(lax::broadcast_in_dim(v[0] + v[1], {2}, {}), {0})};
-                },
-                {0});
-  });
 }
 
 }  // namespace

@@ -1,13 +1,13 @@
-#include "tessera/trace/region.h"
+#include "tessera/numpy/lax.h"
 
-#include "tessera/ops/reductions/reduce.h"
+#include "tessera/trace/trace.h"
 
 namespace tessera::lax {
 
 using namespace tracing;
 
 std::vector<Array> reduce(std::span<const Array> operands, std::span<const Array> inits,
-                          const FlatFn& computation, const Dims& dims) {
+                          const ArraysFunction& computation, const Dims& dims) {
   std::vector<Type> scalars;
   for (int side = 0; side < 2; ++side)
     for (const Array& x : operands) scalars.push_back({x.dtype(), {}});

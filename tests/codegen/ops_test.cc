@@ -17,97 +17,107 @@ namespace {
 using enum ScalarOp;
 
 template <class T>
-std::vector<T> edge_values() {
+std::vector<T> edge_integers() {
   using L = std::numeric_limits<T>;
+  std::vector<T> v = {0,
+                      1,
+                      2,
+                      3,
+                      5,
+                      7,
+                      8,
+                      15,
+                      16,
+                      31,
+                      32,
+                      33,
+                      63,
+                      64,
+                      65,
+                      100,
+                      L::min(),
+                      L::max(),
+                      static_cast<T>(L::min() + 1),
+                      static_cast<T>(L::max() - 1),
+                      static_cast<T>(L::max() / 2)};
+  if constexpr (std::is_signed_v<T>)
+    v.insert(v.end(), {-1, -2, -3, -7, -8, -31, -32, -33, -64, -100});
+  if constexpr (sizeof(T) >= 4) {
+    for (int64_t x : {65519LL, 65520LL, 16777217LL, 2147483648LL, 4294967295LL, 9007199254740993LL,
+                      576460752303423489LL, 33587201LL, 2049LL, 257LL, 259LL, 131328LL, 131329LL}) {
+      v.push_back(static_cast<T>(x));
+      v.push_back(static_cast<T>(-x));
+    }
+  }
+  return v;
+}
+
+template <class T>
+std::vector<T> edge_floats() {
+  using L = std::numeric_limits<T>;
+  return {0,
+          -T(0),
+          1,
+          -1,
+          T(0.5),
+          T(-0.5),
+          T(1.5),
+          T(2.5),
+          T(-2.5),
+          T(0.49999997),
+          3,
+          100,
+          T(-100.75),
+          T(127.5),
+          T(128),
+          T(255.5),
+          T(256),
+          T(-129),
+          T(32767.5),
+          T(65535.5),
+          T(-32769),
+          T(2147483648.0),
+          T(2147483520.0),
+          T(4294967296.0),
+          T(-2147483648.0),
+          T(9.3e18),
+          T(1.9e19),
+          T(-9.3e18),
+          T(1e30),
+          L::infinity(),
+          -L::infinity(),
+          L::quiet_NaN(),
+          L::denorm_min(),
+          -L::denorm_min(),
+          L::min(),
+          L::max(),
+          L::lowest(),
+          T(65504),
+          T(65519.99),
+          T(65520),
+          T(6e-8),
+          T(2.98e-8),
+          T(1.0009765625),
+          T(1.00048828125),
+          T(1.00048828126),
+          T(1.0019531251),
+          T(1.00390625),
+          T(1.00390625001),
+          T(3.39e38),
+          T(1e-40),
+          T(33.0),
+          T(8388608.5),
+          T(-8388607.5)};
+}
+
+template <class T>
+std::vector<T> edge_values() {
   if constexpr (std::is_same_v<T, bool>) {
     return {false, true};
   } else if constexpr (std::is_integral_v<T>) {
-    std::vector<T> v = {0,
-                        1,
-                        2,
-                        3,
-                        5,
-                        7,
-                        8,
-                        15,
-                        16,
-                        31,
-                        32,
-                        33,
-                        63,
-                        64,
-                        65,
-                        100,
-                        L::min(),
-                        L::max(),
-                        static_cast<T>(L::min() + 1),
-                        static_cast<T>(L::max() - 1),
-                        static_cast<T>(L::max() / 2)};
-    if constexpr (std::is_signed_v<T>)
-      v.insert(v.end(), {-1, -2, -3, -7, -8, -31, -32, -33, -64, -100});
-    if constexpr (sizeof(T) >= 4) {
-      for (int64_t x :
-           {65519LL, 65520LL, 16777217LL, 2147483648LL, 4294967295LL, 9007199254740993LL,
-            576460752303423489LL, 33587201LL, 2049LL, 257LL, 259LL, 131328LL, 131329LL}) {
-        v.push_back(static_cast<T>(x));
-        v.push_back(static_cast<T>(-x));
-      }
-    }
-    return v;
+    return edge_integers<T>();
   } else if constexpr (std::is_floating_point_v<T>) {
-    return {0,
-            -T(0),
-            1,
-            -1,
-            T(0.5),
-            T(-0.5),
-            T(1.5),
-            T(2.5),
-            T(-2.5),
-            T(0.49999997),
-            3,
-            100,
-            T(-100.75),
-            T(127.5),
-            T(128),
-            T(255.5),
-            T(256),
-            T(-129),
-            T(32767.5),
-            T(65535.5),
-            T(-32769),
-            T(2147483648.0),
-            T(2147483520.0),
-            T(4294967296.0),
-            T(-2147483648.0),
-            T(9.3e18),
-            T(1.9e19),
-            T(-9.3e18),
-            T(1e30),
-            L::infinity(),
-            -L::infinity(),
-            L::quiet_NaN(),
-            L::denorm_min(),
-            -L::denorm_min(),
-            L::min(),
-            L::max(),
-            L::lowest(),
-            T(65504),
-            T(65519.99),
-            T(65520),
-            T(6e-8),
-            T(2.98e-8),
-            T(1.0009765625),
-            T(1.00048828125),
-            T(1.00048828126),
-            T(1.0019531251),
-            T(1.00390625),
-            T(1.00390625001),
-            T(3.39e38),
-            T(1e-40),
-            T(33.0),
-            T(8388608.5),
-            T(-8388607.5)};
+    return edge_floats<T>();
   } else if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>) {
     std::vector<T> v;
     for (float x : edge_values<float>()) v.push_back(T(x));

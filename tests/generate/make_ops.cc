@@ -156,6 +156,51 @@ void Maker::shape_op() {
   }
 }
 
+void Maker::concatenate_op(int x, int64_t d) {
+  const Shape shape = type(x).shape;
+  const int64_t rank = shape.rank();
+  const double b = bound(x);
+  const auto y = find([&](const ValueType& t) {
+    if (t.shape.rank() != rank || t.dtype != type(x).dtype) return false;
+    for (int64_t k = 0; k < rank; ++k)
+      if (k != d && t.shape[k] != shape[k]) return false;
+    return true;
+  });
+  if (y) op(chance(60) ? "concatenate" : "concatenate3", {x, *y}, {.i = d}, std::max(b, bound(*y)));
+}
+
+void Maker::stack_op(int x) {
+  const Shape shape = type(x).shape;
+  const int64_t rank = shape.rank();
+  const double b = bound(x);
+  const auto y =
+      find([&](const ValueType& t) { return t.shape == shape && t.dtype == type(x).dtype; });
+  if (y && rank < 3) op("stack", {x, *y}, {.i = pick(rank + 1)}, std::max(b, bound(*y)));
+}
+
+void Maker::pad_op(int x, int64_t d) {
+  const int64_t rank = type(x).shape.rank();
+  if (type(x).dtype == bool_) return;
+  Attributes p{.f = 0.25, .dims = Dims(rank, 0), .dims2 = Dims(rank, 0), .dims3 = Dims(rank, 0)};
+  p.dims[d] = pick(4) - 1;
+  p.dims2[d] = pick(4) - 1;
+  if (chance(30)) p.dims3[d] = pick(3);
+  op("lax_pad", {x}, p, std::max(bound(x), 1.0));
+}
+
+void Maker::slice_op(int x) {
+  const Shape shape = type(x).shape;
+  const int64_t rank = shape.rank();
+  Attributes p{.dims = Dims(rank, 0), .dims2 = shape, .dims3 = Dims(rank, 1)};
+  for (int64_t k = 0; k < rank; ++k) {
+    if (chance(50)) continue;
+    p.dims[k] = pick(shape[k] + 1);
+    p.dims2[k] = p.dims[k] + pick(shape[k] - p.dims[k] + 1);
+    p.dims3[k] = 1 + pick(2);
+  }
+  op("slice", {x}, p, bound(x));
+}
+
 void Maker::shape_op_of_rank(int x) {
   const Shape shape = type(x).shape;
   const double b = bound(x);
@@ -185,50 +230,20 @@ void Maker::shape_op_of_rank(int x) {
       op("repeat", {x}, {.i = pick(3), .j = d}, b);
       return;
     case 7:
-    case 8: {
-      const auto y = find([&](const ValueType& t) {
-        if (t.shape.rank() != rank || t.dtype != type(x).dtype) return false;
-        for (int64_t k = 0; k < rank; ++k)
-          if (k != d && t.shape[k] != shape[k]) return false;
-        return true;
-      });
-      if (y)
-        op(chance(60) ? "concatenate" : "concatenate3", {x, *y}, {.i = d}, std::max(b, bound(*y)));
-      return;
-    }
-    case 9: {
-      const auto y =
-          find([&](const ValueType& t) { return t.shape == shape && t.dtype == type(x).dtype; });
-      if (y && rank < 3) op("stack", {x, *y}, {.i = pick(rank + 1)}, std::max(b, bound(*y)));
-      return;
-    }
+    case 8:
+      return concatenate_op(x, d);
+    case 9:
+      return stack_op(x);
     case 10:
-    case 11: {
-      if (is_bool) return;
-      Attributes p{
-          .f = 0.25, .dims = Dims(rank, 0), .dims2 = Dims(rank, 0), .dims3 = Dims(rank, 0)};
-      p.dims[d] = pick(4) - 1;
-      p.dims2[d] = pick(4) - 1;
-      if (chance(30)) p.dims3[d] = pick(3);
-      op("lax_pad", {x}, p, std::max(b, 1.0));
-      return;
-    }
+    case 11:
+      return pad_op(x, d);
     case 12:
       if (shape.elements() > 0)
         op(chance(50) ? "pad_edge" : "pad_wrap", {x}, {.i = 1 + pick(2)}, b);
       return;
     case 13:
-    case 14: {
-      Attributes p{.dims = Dims(rank, 0), .dims2 = shape, .dims3 = Dims(rank, 1)};
-      for (int64_t k = 0; k < rank; ++k) {
-        if (chance(50)) continue;
-        p.dims[k] = pick(shape[k] + 1);
-        p.dims2[k] = p.dims[k] + pick(shape[k] - p.dims[k] + 1);
-        p.dims3[k] = 1 + pick(2);
-      }
-      op("slice", {x}, p, b);
-      return;
-    }
+    case 14:
+      return slice_op(x);
     case 15:
       if (n > 0 && n % 2 == 0) op("split", {x}, {.i = 2, .j = d}, b);
       return;

@@ -77,6 +77,10 @@ class Maker {
   void binary();
   void shape_op();
   void shape_op_of_rank(int x);
+  void concatenate_op(int x, int64_t d);
+  void stack_op(int x);
+  void pad_op(int x, int64_t d);
+  void slice_op(int x);
   void place();
   void reduction();
   void product();

@@ -16,6 +16,61 @@ constexpr int64_t kMostTrips = 64;
 
 bool truth(const Literal& x) { return *x.data<bool>(); }
 
+// What one lane, of rank `rank`, gets of the values of its group (in the order of ranks).
+Literal collective_result(const Node& node, const Literal& own, Literals group, int64_t rank,
+                          int64_t size) {
+  const int64_t i = node.p.i, j = node.p.j;
+  // The lane's part of dimension i.
+  const auto part = [&](const Literal& whole) {
+    Shape shape = whole.shape();
+    shape[i] /= size;
+    Dims start(shape.rank(), 0);
+    start[i] = rank * shape[i];
+    return block(whole, start, shape);
+  };
+  switch (node.op->collective) {
+    case Collective::kNone:
+      break;
+    case Collective::kPsum:
+    case Collective::kPmean:
+    case Collective::kPmax:
+    case Collective::kPmin:
+      return reduced(group, node.op->collective);
+    case Collective::kAllGather:
+    case Collective::kAllGatherInvariant:
+      if (!node.p.flag)
+        for (Literal& g : group) {
+          Shape shape = g.shape();
+          shape.insert(shape.begin() + i, 1);
+          g = g.reshaped(shape);
+        }
+      return concatenated(group, i);
+    case Collective::kPsumScatter: {
+      const Literal total = part(reduced(group, Collective::kPsum));
+      Shape shape = total.shape();
+      if (!node.p.flag) shape.erase(shape.begin() + i);
+      return total.reshaped(shape);
+    }
+    case Collective::kAllToAll: {
+      Literals parts;
+      for (const Literal& g : group) parts.push_back(part(g));
+      return concatenated(parts, j);
+    }
+    case Collective::kPpermute:
+      for (const auto& [from, to] : node.p.pairs)
+        if (to == rank) return group[from];
+      return Literal(group[0].dtype(), group[0].shape());
+    case Collective::kPbroadcast:
+      return group[i];
+    case Collective::kAxisIndex:
+      return Literal::scalar(static_cast<int32_t>(rank));
+    case Collective::kPcast:
+      return own;
+  }
+  TESSERA_CHECK(false, "no collective");
+  return {};
+}
+
 }  // namespace
 
 int64_t Oracle::lanes() const {
@@ -183,7 +238,7 @@ std::vector<Literals> Oracle::run_collective(const Node& node) {
     }
   }
   const Literals x = node.operands.empty() ? Literals() : operands(node)[0];
-  Literals out(static_cast<size_t>(n));
+  Literals out;
   for (int64_t lane = 0; lane < n; ++lane) {
     int64_t rank = 0, size = 1, base = lane;
     for (const auto& [stride, extent] : named) {
@@ -202,64 +257,8 @@ std::vector<Literals> Oracle::run_collective(const Node& node) {
     };
     Literals group;
     for (int64_t r = 0; r < size && !x.empty(); ++r) group.push_back(x[lane_of(r)]);
-    const int64_t i = node.p.i, j = node.p.j;
-    // Part `r` of `parts` of dimension i.
-    const auto part = [&](const Literal& whole, int64_t r) {
-      Shape shape = whole.shape();
-      shape[i] /= size;
-      Dims start(shape.rank(), 0);
-      start[i] = r * shape[i];
-      return block(whole, start, shape);
-    };
-    switch (node.op->collective) {
-      case Collective::kNone:
-        break;
-      case Collective::kPsum:
-      case Collective::kPmean:
-      case Collective::kPmax:
-      case Collective::kPmin:
-        out[lane] = reduced(group, node.op->collective);
-        break;
-      case Collective::kAllGather:
-      case Collective::kAllGatherInvariant: {
-        if (!node.p.flag)
-          for (Literal& g : group) {
-            Shape shape = g.shape();
-            shape.insert(shape.begin() + i, 1);
-            g = g.reshaped(shape);
-          }
-        out[lane] = concatenated(group, i);
-        break;
-      }
-      case Collective::kPsumScatter: {
-        const Literal total = part(reduced(group, Collective::kPsum), rank);
-        Shape shape = total.shape();
-        if (!node.p.flag) shape.erase(shape.begin() + i);
-        out[lane] = total.reshaped(shape);
-        break;
-      }
-      case Collective::kAllToAll: {
-        Literals parts;
-        for (const Literal& g : group) parts.push_back(part(g, rank));
-        out[lane] = concatenated(parts, j);
-        break;
-      }
-      case Collective::kPpermute: {
-        out[lane] = Literal(group[0].dtype(), group[0].shape());
-        for (const auto& [from, to] : node.p.pairs)
-          if (to == rank) out[lane] = group[from];
-        break;
-      }
-      case Collective::kPbroadcast:
-        out[lane] = group[i];
-        break;
-      case Collective::kAxisIndex:
-        out[lane] = Literal::scalar(static_cast<int32_t>(rank));
-        break;
-      case Collective::kPcast:
-        out[lane] = x[lane];
-        break;
-    }
+    out.push_back(
+        collective_result(node, x.empty() ? Literal() : x[lane], std::move(group), rank, size));
   }
   return {out};
 }

@@ -53,10 +53,29 @@ StepSlots slots_of(const BranchStep& b) {
   return out;
 }
 
-// In the order of CollectiveKind.
-constexpr std::string_view kCollectiveNames[] = {
-    "all_reduce", "all_gather",        "reduce_scatter", "all_to_all", "collective_permute",
-    "broadcast",  "ragged_all_to_all", "axis_index",     "cast"};
+std::string_view name(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::kAllReduce:
+      return "all_reduce";
+    case CollectiveKind::kAllGather:
+      return "all_gather";
+    case CollectiveKind::kReduceScatter:
+      return "reduce_scatter";
+    case CollectiveKind::kAllToAll:
+      return "all_to_all";
+    case CollectiveKind::kPermute:
+      return "collective_permute";
+    case CollectiveKind::kBroadcast:
+      return "broadcast";
+    case CollectiveKind::kRaggedAllToAll:
+      return "ragged_all_to_all";
+    case CollectiveKind::kAxisIndex:
+      return "axis_index";
+    case CollectiveKind::kCast:
+      return "cast";
+  }
+  __builtin_unreachable();
+}
 
 std::string axes_text(const Mesh& mesh, const AxisList& axes) {
   std::vector<std::string> names;
@@ -110,8 +129,7 @@ std::string step_text(const Schedule& s, const Step& step) {
             return out + fmt::format(" over {}\n", axes_text(mesh, c.axes));
           },
           [&](const CollectiveStep& c) {
-            std::string out = fmt::format("%{} = {}(%{}) over {}", c.out,
-                                          kCollectiveNames[static_cast<size_t>(c.kind)], c.in,
+            std::string out = fmt::format("%{} = {}(%{}) over {}", c.out, name(c.kind), c.in,
                                           axes_text(mesh, c.over));
             if (c.kind == CollectiveKind::kAllReduce || c.kind == CollectiveKind::kReduceScatter)
               out += fmt::format(" {}", enum_names(c.reduce)[static_cast<size_t>(c.reduce)]);

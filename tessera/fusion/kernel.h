@@ -37,6 +37,7 @@ struct Affine {
   int64_t offset = 0;
   Dims parallel;  // one a parallel dim
   Dims inner;     // one an extent of the loop it is used in
+  friend bool operator==(const Affine&, const Affine&) = default;
 };
 
 enum class NodeKind : uint8_t {

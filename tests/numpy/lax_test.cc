@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "../errors.h"
-#include "tessera/ops/core/array_math.h"
+#include "tessera/numpy/operators.h"
 #include "tessera/trace/trace.h"
 #include "tests/evaluate/evaluate.h"
 
@@ -14,7 +14,6 @@ using namespace tracing;
 
 namespace {
 
-using namespace array_math;
 using tessera::testing::expect_error;
 using Arrays = std::vector<Array>;
 

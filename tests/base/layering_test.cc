@@ -72,6 +72,22 @@ TEST(Layering, TheTableOfFoldersIsInOrder) {
   for (const auto& [folder, deps] : sources().deps) EXPECT_TRUE(above.contains(folder)) << folder;
 }
 
+// Files that documents name are there, from the root or from a folder on.
+TEST(Layering, DocumentsNameFilesThatExist) {
+  static const std::regex mention(R"(`((?:\w+/)*\w+\.(?:h|cc|def))`)");
+  const auto exists = [](const std::string& path) {
+    if (std::filesystem::exists(root() / path)) return true;
+    if (std::filesystem::exists(root() / "tessera" / path)) return true;
+    return std::any_of(sources().files.begin(), sources().files.end(),
+                       [&](const auto& file) { return file.first.ends_with("/" + path); });
+  };
+  for (const char* document : {"README.md", "CONTRIBUTING.md", "docs/architecture.md"}) {
+    const std::string text = file_text(root() / document);
+    for (std::sregex_iterator it(text.begin(), text.end(), mention), end; it != end; ++it)
+      EXPECT_TRUE(exists((*it)[1])) << document << " names " << (*it)[1];
+  }
+}
+
 // --- The scanner, on a tree that breaks every rule ---
 
 class SourceTreeTest : public ::testing::Test {

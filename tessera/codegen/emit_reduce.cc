@@ -336,8 +336,8 @@ void KernelEmitter::finish_reductions(int l, std::vector<Value*>& accumulators, 
       if (flagged) total.seen = accumulators[at.flag(u)];
     }
     if (across_lanes) {
-      Partial total{total_of(r, std::move(totals))};
-      totals.assign(1, std::move(total));
+      const Partial total{total_of(r, std::move(totals))};
+      totals.assign(1, total);
     }
     for (size_t k = 0; k < at.results(); ++k, ++result) keep_result(l, result, r, k, totals);
   }

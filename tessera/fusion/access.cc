@@ -85,7 +85,7 @@ Access identity_access(const Shape& shape) {
 size_t tag_of(const Access& access) {
   size_t tag = access.tag;
   if (access.plain)
-    for (int d : access.dims) tag = hash_combine(tag, static_cast<size_t>(d + 2));
+    for (int8_t d : access.dims) tag = hash_combine(tag, static_cast<size_t>(d) + 2);
   return tag;
 }
 

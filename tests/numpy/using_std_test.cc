@@ -24,6 +24,18 @@
 using namespace std;
 using namespace tessera;
 
+// Names of the compiler that a user's program may give to its own things.
+struct Function {
+  int id = 1;
+};
+struct Type : Function {};
+struct Op : Function {};
+struct Trace : Function {};
+struct Factor : Function {};
+struct Reduction : Function {};
+int describe(const Function& f) { return f.id; }
+int verify(int x) { return x; }
+
 namespace {
 
 using ::testing::ElementsAre;
@@ -59,6 +71,11 @@ TEST(UsingStd, StandardCallablesAreBound) {
   const function<Array(const Array&)> f =
       bind([](const Array& x, float by) { return x * by; }, placeholders::_1, 3.0f);
   EXPECT_EQ(jit(f)(ones({2})).to_host().data<float>()[1], 3.0f);
+}
+
+TEST(UsingStd, TheCompilersNamesAreTheUsers) {
+  EXPECT_EQ(describe(Type()) + describe(Op()) + describe(Trace()), 3);
+  EXPECT_EQ(describe(Factor()) + describe(Reduction()) + verify(1), 3);
 }
 
 TEST(UsingStd, NamesOfBothNeedTheirs) {

@@ -4,80 +4,25 @@
 
 #include <algorithm>
 
-#include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
-#include "tessera/ops/control/manual_boundary.h"
 #include "tessera/sharding/projection.h"
+#include "tessera/spmd/refine_mesh.h"
 #include "tessera/spmd/reshard.h"
 
 namespace tessera::spmd {
 namespace {
 
 // Whether the op gives elements of an operand to several elements of its result.
-bool repeats_elements(const Op& op, const Function& f) {
+bool repeats_operand(const Op& op, const Function& f) {
   if (!op.def->factors || !std::holds_alternative<IndexMap>(op.def->lower)) return false;
   return repeats_operands(
       op.def->factors(f.types_of(op.operands), f.types_of(op.results), op.params));
 }
 
-using AxisCuts = std::vector<std::set<int64_t>>;  // of each axis: products of the major parts
-
-// Adds where the function's shardings cut an axis into parts.
-void find_cuts(const Mesh& mesh, const Function& f, AxisCuts& cuts) {
-  auto cut = [&](const AxisRef& axis) {
-    if (axis.is_whole()) return;
-    auto& c = cuts[mesh.axis_index(axis.name)];
-    c.insert(axis.pre_size);
-    c.insert(axis.pre_size * axis.size);
-  };
-  std::set<const NamedSharding*> seen;
-  for (const Type& type : f.types) {
-    if (!type.sharding || !seen.insert(type.sharding.get()).second) continue;
-    for (int64_t d = 0; d < type.rank(); ++d)
-      for (const AxisRef& axis : type.sharding->dim_axes(d)) cut(axis);
-  }
-  for (const Op& op : f.ops) {
-    for (const FunctionRef& region : control_regions(op)) find_cuts(mesh, *region, cuts);
-    if (!std::holds_alternative<ManualBorder>(op.def->lower)) continue;
-    const auto& p = op.params.as<ManualBoundaryParams>();
-    for (const AxisRef& axis : translate_axes("shard_map", whole_axes(p.manual_axes), p.mesh, mesh))
-      cut(axis);
-  }
-}
-
-// The mesh that a partitioned program runs on. Every axis that some sharding of the propagated
-// function uses a part of is cut there ('x' becomes 'x/0', 'x/1', ..., major first), so that
-// collectives name whole axes only.
-Mesh refine_mesh(const Mesh& mesh, const Function& f) {
-  AxisCuts cuts(mesh.rank());
-  find_cuts(mesh, f, cuts);
-  if (std::all_of(cuts.begin(), cuts.end(), [](const auto& c) { return c.empty(); })) return mesh;
-  Shape sizes;
-  std::vector<std::string> names;
-  for (int64_t a = 0; a < mesh.rank(); ++a) {
-    const int64_t whole = mesh.axis_sizes()[a];
-    cuts[a].insert(1);
-    cuts[a].insert(whole);
-    int part = 0;  // parts of 'x' are called x/0, x/1, ..., major first
-    for (auto it = cuts[a].begin(); std::next(it) != cuts[a].end(); ++it) {
-      const int64_t size = *std::next(it) / *it;
-      sizes.push_back(size);
-      names.push_back(size == whole ? mesh.axis_names()[a]
-                                    : fmt::format("{}/{}", mesh.axis_names()[a], part++));
-    }
-    if (whole == 1) {
-      sizes.push_back(1);
-      names.push_back(mesh.axis_names()[a]);
-    }
-  }
-  if (mesh.is_abstract()) return Mesh::abstract(sizes, names);
-  return Mesh(DeviceMesh{sizes, mesh.devices()}, names);
-}
-
 }  // namespace
 
 PartitionedProgram::PartitionedProgram(const Function& f, const Mesh& mesh)
-    : user_atoms_(mesh), mesh_(refine_mesh(mesh, f), AtomMesh::Atoms::kAxes) {}
+    : user_mesh_(mesh), user_atoms_(mesh), mesh_(refine_mesh(mesh, f), AtomMesh::Atoms::kAxes) {}
 
 const DimAtoms& PartitionedProgram::declared(const Type& type) {
   TESSERA_CHECK(type.sharding != nullptr, "partition needs a propagated function");
@@ -136,8 +81,8 @@ void PartitionedProgram::note_gather(const Op& op, const Function& f, const Type
   // Weights are gathered for a product on purpose, and gains or biases to be repeated in something
   // larger; elsewhere it is hardly meant, unless it is small.
   constexpr int64_t kSmall = 64 << 10;
-  const bool warning = bytes >= kSmall && !std::holds_alternative<Library>(op.def->lower) &&
-                       !repeats_elements(op, f);
+  const bool warning =
+      bytes >= kSmall && !std::holds_alternative<Library>(op.def->lower) && !repeats_operand(op, f);
   notes_.push_back(
       {warning, std::string(op.def->name), op.source,
        fmt::format("{} gathers {} whole on every device ({} bytes each)", why, describe(global),

@@ -22,8 +22,9 @@ class PartitionedProgram {
  public:
   PartitionedProgram(const Function& f, const Mesh& mesh);
 
-  // The axes of the user's mesh, cut where shardings cut them.
+  // The axes of the user's mesh, cut where shardings cut them (refine_mesh.h).
   const AtomMesh& mesh() const { return mesh_; }
+  const Mesh& user_mesh() const { return user_mesh_; }
 
   // The sharding that propagation gave to a value of this type, on the refined mesh.
   const DimAtoms& declared(const Type& type);
@@ -47,6 +48,7 @@ class PartitionedProgram {
   std::vector<Note> take_notes();
 
  private:
+  const Mesh user_mesh_;
   const AtomMesh user_atoms_;
   const AtomMesh mesh_;
   std::map<std::pair<const NamedSharding*, int64_t>, DimAtoms> declared_;

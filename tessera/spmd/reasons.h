@@ -1,7 +1,6 @@
 // Reasons: why each collective of a partitioned program is there. What the partitioner adds for a
 // reason has its number (Op::reason); when the function is finished its collectives are listed,
-// each with its reason, what it sends (ops/collectives/collectives_groups.h) and how long that takes
-// on the links of the mesh's devices.
+// each with its reason.
 #pragma once
 
 #include <string>

@@ -1,0 +1,66 @@
+#include "tessera/spmd/refine_mesh.h"
+
+#include <algorithm>
+#include <set>
+
+#include "tessera/ir/control_flow.h"
+#include "tessera/ops/control/manual_boundary.h"
+#include "tessera/sharding/atoms.h"
+
+namespace tessera::spmd {
+namespace {
+
+using AxisCuts = std::vector<std::set<int64_t>>;  // of each axis: products of the major parts
+
+// Adds where the function's shardings cut an axis into parts.
+void find_cuts(const Mesh& mesh, const Function& f, AxisCuts& cuts) {
+  auto cut = [&](const AxisRef& axis) {
+    if (axis.is_whole()) return;
+    auto& c = cuts[mesh.axis_index(axis.name)];
+    c.insert(axis.pre_size);
+    c.insert(axis.pre_size * axis.size);
+  };
+  std::set<const NamedSharding*> seen;
+  for (const Type& type : f.types) {
+    if (!type.sharding || !seen.insert(type.sharding.get()).second) continue;
+    for (int64_t d = 0; d < type.rank(); ++d)
+      for (const AxisRef& axis : type.sharding->dim_axes(d)) cut(axis);
+  }
+  for (const Op& op : f.ops) {
+    for (const FunctionRef& region : control_regions(op)) find_cuts(mesh, *region, cuts);
+    if (!std::holds_alternative<ManualBorder>(op.def->lower)) continue;
+    const auto& p = op.params.as<ManualBoundaryParams>();
+    for (const AxisRef& axis : translate_axes("shard_map", whole_axes(p.manual_axes), p.mesh, mesh))
+      cut(axis);
+  }
+}
+
+}  // namespace
+
+Mesh refine_mesh(const Mesh& mesh, const Function& f) {
+  AxisCuts cuts(mesh.rank());
+  find_cuts(mesh, f, cuts);
+  if (std::all_of(cuts.begin(), cuts.end(), [](const auto& c) { return c.empty(); })) return mesh;
+  Shape sizes;
+  std::vector<std::string> names;
+  for (int64_t a = 0; a < mesh.rank(); ++a) {
+    const int64_t whole = mesh.axis_sizes()[a];
+    cuts[a].insert(1);
+    cuts[a].insert(whole);
+    int part = 0;  // parts of 'x' are called x/0, x/1, ..., major first
+    for (auto it = cuts[a].begin(); std::next(it) != cuts[a].end(); ++it) {
+      const int64_t size = *std::next(it) / *it;
+      sizes.push_back(size);
+      names.push_back(size == whole ? mesh.axis_names()[a]
+                                    : fmt::format("{}/{}", mesh.axis_names()[a], part++));
+    }
+    if (whole == 1) {
+      sizes.push_back(1);
+      names.push_back(mesh.axis_names()[a]);
+    }
+  }
+  if (mesh.is_abstract()) return Mesh::abstract(sizes, names);
+  return Mesh(DeviceMesh{sizes, mesh.devices()}, names);
+}
+
+}  // namespace tessera::spmd

@@ -50,6 +50,9 @@ struct RegionTransforms {
   std::vector<Array> (*transpose)(const Function& function, const std::vector<bool>& linear,
                                   std::span<const Array> operands,
                                   std::span<const Array> cotangents);
+  // The same as far as what examples share, and not through it (transform/uses.h).
+  Uses (*uses)(const Function& function, const std::vector<Sharing>& sharing,
+               std::span<const Array> operands, std::span<const Array> cotangents);
   // `function` over every example: operands mapped at `dims` (-1: the same for all).
   BatchResult (*batch)(const Function& function, std::span<const Array> operands,
                        std::span<const int> dims);

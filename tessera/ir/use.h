@@ -1,0 +1,53 @@
+// Uses: where a linear program reads what all examples of a batch share (a parameter's tangent) and
+// gives what differs between them. Per-example gradients are made of them: transposed as far as its
+// uses and not through them, a program gives for each example what a use reads of the example and
+// the cotangent of what it gives; norms and weighted sums of per-example gradients come from these
+// without one gradient being there (transform/uses.h).
+//
+//   shared W [p, q], examples x [t, p]:   y = x W   is a use: operands {x}, cotangents {ct_y},
+//   and W's gradient of one example is    x' ct_y
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "tessera/ir/array.h"
+#include "tessera/ir/function.h"
+
+namespace tessera::ir {
+
+// What an input of a linear program is: the same for all examples or one of each, read as it is or
+// linear (a tangent).
+enum class Sharing : uint8_t { kShared, kExample, kSharedLinear, kExampleLinear };
+constexpr bool is_linear(Sharing s) {
+  return s == Sharing::kSharedLinear || s == Sharing::kExampleLinear;
+}
+constexpr bool is_shared(Sharing s) { return s == Sharing::kShared || s == Sharing::kSharedLinear; }
+
+struct Use {
+  std::vector<size_t> inputs;  // the program's linear inputs that it reads, ascending
+  // (those inputs..., operands...) -> what it gives; linear in the inputs.
+  Function apply;
+  std::vector<Array> operands, cotangents;
+};
+struct Uses {
+  std::vector<Use> uses;
+  // Of the program's inputs that are kExampleLinear, undefined for the others and where zero.
+  std::vector<Array> cotangents;
+};
+
+// The cotangent of a linear operand as a sum of outer products: one matrix of rows and columns for
+// each index of its `batch` dimensions, the sum over T of x[d, t, :] y[d, t, :]'. The operand's
+// dimensions are `batch`, `rows` and `columns`, each once, in the order in which x and y have them.
+//
+//   operand W [p, q] of x [t, p] W:   x {1, t, p}, y {1, t, q} = ct; rows {0}, columns {1}
+struct OuterProduct {
+  Array x;  // [D, T, P]; with x_is_index, [D, T] of int32: the row that is 1, all others 0
+  Array y;  // [D, T, Q]
+  bool x_is_index = false;
+  Dims batch, rows, columns;
+};
+
+}  // namespace tessera::ir

@@ -5,8 +5,8 @@
 
 #include "tessera/ir/axis_env.h"
 #include "tessera/ops/collectives/collectives.h"
-#include "tessera/ops/core/elementwise.h"
 #include "tessera/trace/trace.h"
+#include "tessera/transform/cotangent.h"
 
 namespace tessera::transforms {
 namespace {
@@ -150,40 +150,6 @@ Array cotangent_of(const Array& ct, const Type& like) {
   if (!cast.empty()) out = bind_op1(pcast_op, PcastParams{env.mesh_of(cast), cast}, {out});
   return out;
 }
-
-namespace {
-
-// The cotangent of a value, from its uses. A use by something that varies over more axes than the
-// value is a cast of it to these; its transpose is the sum over the devices along them. Uses that
-// cast alike are added up before that sum, which is then one; those that cast otherwise, or not at
-// all, never meet before their own.
-class Cotangent {
- public:
-  bool defined() const { return !by_variance_.empty(); }
-  void add(const Array& ct) {
-    if (!ct.defined()) return;
-    for (Array& sum : by_variance_)
-      if (sum.type().varying == ct.type().varying) {
-        sum = lax::add(sum, ct);
-        return;
-      }
-    by_variance_.push_back(ct);
-  }
-  // As that of a value of this type.
-  Array at(const Type& like) const {
-    Array out;
-    for (const Array& part : by_variance_) {
-      const Array settled = cotangent_of(part, like);
-      out = out.defined() ? lax::add(out, settled) : settled;
-    }
-    return out;
-  }
-
- private:
-  std::vector<Array> by_variance_;
-};
-
-}  // namespace
 
 std::vector<Array> transpose_function(const Function& f, const std::vector<bool>& linear,
                                       std::span<const Array> operands,

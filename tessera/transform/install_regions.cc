@@ -3,6 +3,7 @@
 #include "tessera/trace/trace.h"
 #include "tessera/transform/batch.h"
 #include "tessera/transform/derivative.h"
+#include "tessera/transform/uses.h"
 
 namespace tessera::transforms {
 namespace {
@@ -14,6 +15,7 @@ namespace {
                                 .linearize = linearize_function,
                                 .linearize_with = linearize_function_with,
                                 .transpose = transpose_function,
+                                .uses = transpose_to_uses,
                                 .batch = batch_function}),
      true);
 

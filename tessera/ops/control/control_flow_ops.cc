@@ -226,6 +226,7 @@ const OpDef& scan_op = define<ScanParams>({
     .jvp = {control_flow::jvp_scan},
     .linearize = {control_flow::linearize_scan},
     .transpose = {control_flow::transpose_scan},
+    .uses = control_flow::uses_scan,
     .batch = {control_flow::batch_scan},
     .samples = control_samples::scan_samples,
 });

@@ -42,6 +42,8 @@ LinearizeResult linearize_scan(std::span<const Array> primals, const std::vector
 std::vector<Array> transpose_scan(std::span<const Array> cotangents,
                                   std::span<const Array> operands, const std::vector<bool>& linear,
                                   const ScanParams& p);
+Uses uses_scan(std::span<const Array> cotangents, std::span<const Array> operands,
+               const std::vector<Sharing>& sharing, const ScanParams& p);
 BatchResult batch_scan(std::span<const Array> operands, std::span<const int> dims,
                        const ScanParams& p);
 

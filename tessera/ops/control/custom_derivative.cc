@@ -281,6 +281,20 @@ std::vector<Array> transpose_custom_linear(std::span<const Array> cotangents,
   return out;
 }
 
+// The rule gives the cotangents themselves: of each example, whole.
+Uses uses_custom_linear(std::span<const Array> cotangents, std::span<const Array> operands,
+                        const std::vector<Sharing>& sharing, const CustomLinearParams& p) {
+  std::vector<bool> linear;
+  for (Sharing s : sharing) linear.push_back(is_linear(s));
+  Uses out{{}, transpose_custom_linear(cotangents, operands, linear, p)};
+  for (size_t k = 0; k < operands.size(); ++k) {
+    if (sharing[k] != Sharing::kSharedLinear) continue;
+    out.uses.push_back(identity_use(k, out.cotangents[k]));
+    out.cotangents[k] = Array();
+  }
+  return out;
+}
+
 bool is_saved(const Op& op, const CheckpointParams& p) {
   switch (p.saveable) {
     case Saveable::kNothing:
@@ -425,6 +439,33 @@ std::vector<Array> transpose_checkpoint_linear(std::span<const Array> cotangents
   return out;
 }
 
+// The function is opened: what its uses read is kept until they are summed.
+Uses uses_checkpoint_linear(std::span<const Array> cotangents, std::span<const Array> operands,
+                            const std::vector<Sharing>& sharing, const CheckpointLinearParams& p) {
+  const size_t first_tangent = p.primal->inputs.size() + p.saved.size() + p.nonzero.size();
+  const LinearizedFunction at = linearize_again(operands, p);
+  std::vector<Sharing> inner(sharing.begin() + static_cast<ptrdiff_t>(first_tangent),
+                             sharing.end());
+  std::vector<Array> inputs(p.args.size()), cts;
+  for (const Array& residual : at.residuals) {
+    // What was computed again counts as the example's.
+    Sharing s = Sharing::kExample;
+    for (size_t k = 0; k < first_tangent; ++k)
+      if (operands[k].data() == residual.data()) s = sharing[k];
+    inner.push_back(s);
+    inputs.push_back(residual);
+  }
+  size_t next = 0;
+  for (bool nonzero : at.nonzero)
+    if (nonzero) cts.push_back(cotangents[next++]);
+  Uses body = regions().uses(at.linear, inner, inputs, cts);
+  Uses out{std::move(body.uses), std::vector<Array>(operands.size())};
+  for (Use& use : out.uses)
+    for (size_t& input : use.inputs) input += first_tangent;
+  for (size_t i = 0; i < p.args.size(); ++i) out.cotangents[first_tangent + i] = body.cotangents[i];
+  return out;
+}
+
 // Forward, there is nothing to save.
 JvpResult jvp_checkpoint(std::span<const Array> primals, std::span<const Array> tangents,
                          const CheckpointParams& p) {
@@ -488,6 +529,7 @@ const OpDef& custom_linear_op = define<CustomLinearParams>({
     .lower = Inlined{no_forward_derivative},
     .jvp = absent("a function with a custom_vjp has no forward derivative; give it a custom_jvp"),
     .transpose = {transpose_custom_linear},
+    .uses = uses_custom_linear,
     .batch = absent("a function with a custom_vjp has no forward derivative"),
 });
 
@@ -514,6 +556,7 @@ const OpDef& checkpoint_linear_op = define<CheckpointLinearParams>({
     .lower = Inlined{checkpoint_tangents},
     .jvp = absent("the tangent program of a checkpoint is there to be transposed; use jvp"),
     .transpose = {transpose_checkpoint_linear},
+    .uses = uses_checkpoint_linear,
     .batch = absent("the tangent program of a checkpoint is there to be transposed"),
 });
 

@@ -22,6 +22,16 @@ const RegionTransforms& regions() {
   return installed;
 }
 
+Use identity_use(size_t input, const Array& cotangent) {
+  return {.inputs = {input},
+          .apply = regions()
+                       .trace([](const std::vector<Array>& x) { return x; },
+                              std::vector<Type>{traced_type(cotangent)}, "use")
+                       .function,
+          .operands = {},
+          .cotangents = {cotangent}};
+}
+
 void install_region_transforms(const RegionTransforms& transforms) { installed = transforms; }
 
 }  // namespace tessera::ops

@@ -58,6 +58,8 @@ struct RegionTransforms {
                        std::span<const int> dims);
 };
 const RegionTransforms& regions();
+// A use that hands its input on: `cotangent` is the input's, of each example.
+Use identity_use(size_t input, const Array& cotangent);
 void install_region_transforms(const RegionTransforms& transforms);
 
 }  // namespace tessera::ops

@@ -1,7 +1,8 @@
-// Derivatives, transpose and batching of scan.
+// Derivatives and batching of scan; scan_transpose.cc has its transpose.
 #include <algorithm>
 
 #include "tessera/ops/control/control_flow_rules.h"
+#include "tessera/ops/control/scan_parts.h"
 #include "tessera/ops/core/batch_axis.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/elementwise.h"
@@ -10,39 +11,6 @@
 
 namespace tessera::ops::control_flow {
 namespace {
-
-// The operands of a scan by their part.
-struct Parts {
-  size_t consts, carry, xs, ys;
-  explicit Parts(const ScanParams& p)
-      : consts(static_cast<size_t>(p.num_consts)),
-        carry(static_cast<size_t>(p.num_carry)),
-        xs(p.body->inputs.size() - consts - carry),
-        ys(p.body->outputs.size() - carry) {}
-  size_t operands() const { return consts + carry + xs; }
-  bool is_carry(size_t k) const { return k >= consts && k < consts + carry; }
-};
-
-template <class T>
-void append(std::vector<T>& to, std::span<const T> from) {
-  to.insert(to.end(), from.begin(), from.end());
-}
-template <class T>
-std::vector<T> slice(const std::vector<T>& from, size_t begin, size_t count) {
-  const auto at = from.begin() + static_cast<int64_t>(begin);
-  return {at, at + static_cast<int64_t>(count)};
-}
-
-// The types that the body sees of these operands.
-std::vector<Type> body_types(std::span<const Array> operands, const Parts& parts) {
-  std::vector<Type> out;
-  for (size_t k = 0; k < operands.size(); ++k) {
-    Type t = traced_type(operands[k]);
-    if (k >= parts.consts + parts.carry) t.shape.erase(t.shape.begin());
-    out.push_back(std::move(t));
-  }
-  return out;
-}
 
 // Which operands have a tangent once those that the body gives the carry count too.
 std::vector<bool> with_carry_tangents(std::span<const Array> primals, std::vector<bool> mask,
@@ -66,12 +34,6 @@ std::vector<bool> with_carry_tangents(std::span<const Array> primals, std::vecto
     }
   }
   return mask;
-}
-
-int index_of(const Array& x, const std::vector<Array>& inputs) {
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (inputs[i].data() == x.data()) return static_cast<int>(i);
-  return -1;
 }
 
 // Axes that every array varies over.
@@ -294,75 +256,6 @@ LinearizeResult linearize_scan(std::span<const Array> operands,
   std::vector<Array> results = scan->run();
   return {std::move(results),
           [scan](std::span<const Array> given) { return scan->tangents(given); }};
-}
-
-// The other way: cotangents are carried, those of constants added up beside them.
-std::vector<Array> transpose_scan(std::span<const Array> cotangents,
-                                  std::span<const Array> operands, const std::vector<bool>& linear,
-                                  const ScanParams& p) {
-  const Parts parts(p);
-  // A carry that starts at a constant zero is one all the same.
-  std::vector<bool> body_linear = linear;
-  for (size_t c = 0; c < parts.carry; ++c) body_linear[parts.consts + c] = true;
-  const std::vector<Type> types = p.body->input_types();
-  ScanSpec spec{.length = p.length, .reverse = !p.reverse};
-  std::vector<size_t> linear_consts, linear_xs;
-  for (size_t k = 0; k < parts.consts; ++k) {
-    if (linear[k]) {
-      linear_consts.push_back(k);
-    } else {
-      spec.consts.push_back(operands[k]);
-    }
-  }
-  for (size_t c = 0; c < parts.carry; ++c)
-    spec.carry.push_back(cotangents[c].defined()
-                             ? cast_varying(cotangents[c], types[parts.consts + c].varying)
-                             : zero_of(types[parts.consts + c]));
-  for (size_t k : linear_consts) spec.carry.push_back(zero_of(types[k]));
-  for (size_t k = parts.consts + parts.carry; k < parts.operands(); ++k) {
-    if (linear[k]) {
-      linear_xs.push_back(k);
-    } else {
-      spec.xs.push_back(operands[k]);
-    }
-  }
-  const size_t residual_xs = spec.xs.size();
-  std::vector<int> ct_at(parts.ys, -1);
-  for (size_t y = 0; y < parts.ys; ++y) {
-    if (!cotangents[parts.carry + y].defined()) continue;
-    ct_at[y] = static_cast<int>(spec.xs.size());
-    spec.xs.push_back(cotangents[parts.carry + y]);
-  }
-  const FlatFn body = [&](const std::vector<Array>& inputs) {
-    const size_t carry_at = spec.consts.size(), xs_at = carry_at + spec.carry.size();
-    std::vector<Array> x(parts.operands()), ct = slice(inputs, carry_at, parts.carry);
-    size_t next_const = 0, next_xs = xs_at;
-    for (size_t k = 0; k < parts.operands(); ++k) {
-      if (body_linear[k]) continue;
-      x[k] = k < parts.consts ? inputs[next_const++] : inputs[next_xs++];
-    }
-    TESSERA_CHECK(next_xs == xs_at + residual_xs, "scan: residuals");
-    for (size_t y = 0; y < parts.ys; ++y)
-      ct.push_back(ct_at[y] < 0 ? Array() : inputs[xs_at + static_cast<size_t>(ct_at[y])]);
-    const std::vector<Array> back = regions().transpose(*p.body, body_linear, x, ct);
-    auto defined = [&](size_t k) { return back[k].defined() ? back[k] : zero_of(types[k]); };
-    std::vector<Array> out;
-    for (size_t c = 0; c < parts.carry; ++c) out.push_back(defined(parts.consts + c));
-    for (size_t i = 0; i < linear_consts.size(); ++i) {
-      const Array& sum = inputs[carry_at + parts.carry + i];
-      const Array& ct_const = back[linear_consts[i]];
-      out.push_back(ct_const.defined() ? lax::add(sum, ct_const) : sum);
-    }
-    for (size_t k : linear_xs) out.push_back(defined(k));
-    return out;
-  };
-  const std::vector<Array> some = make_scan(spec, body);
-  std::vector<Array> out(parts.operands());
-  size_t next = 0;
-  for (size_t c = 0; c < parts.carry; ++c) out[parts.consts + c] = some[next++];
-  for (size_t k : linear_consts) out[k] = some[next++];
-  for (size_t k : linear_xs) out[k] = some[next++];
-  return out;
 }
 
 // Slices are mapped in front, so scanned operands at dimension 1.

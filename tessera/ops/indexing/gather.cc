@@ -8,6 +8,7 @@
 #include "tessera/base/contains.h"
 #include "tessera/base/visit_dtype.h"
 #include "tessera/ops/core/array_math.h"
+#include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/core/select.h"
@@ -213,6 +214,36 @@ std::vector<Array> transpose_gather(std::span<const Array> cts, std::span<const 
   return {bind_op1(scatter_op, q, {zeros, x[1], cts[0]}), Array()};
 }
 
+// Of rows along one dimension, each whole: a row's index stands for the row of the identity. One
+// that is outside gives nothing back.
+std::optional<OuterProduct> gather_outer_product(const Array& ct, std::span<const Array> x,
+                                                 const std::vector<bool>&, const GatherParams& p) {
+  const IndexedWindows windows = gather_windows(p, x[0].shape(), x[1].shape());
+  OuterProduct out{.x_is_index = true};
+  Dims order = windows.free_batch_dims();
+  if (order.rank() != windows.batch_dims.rank()) return std::nullopt;
+  for (int64_t d = 0; d < windows.operand.rank(); ++d) {
+    const IndexedWindows::Dim& dim = windows.dims[static_cast<size_t>(d)];
+    if (dim.component >= 0 && dim.window < 0 && dim.size == 1) {
+      out.rows.push_back(d);
+    } else if (dim.component < 0 && dim.window >= 0 && dim.size == windows.operand[d]) {
+      out.columns.push_back(d);
+      order.push_back(dim.window);
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (out.rows.rank() != 1 || x[0].size() == 0) return std::nullopt;
+  const Array inside =
+      lax::broadcast_in_dim(lax::windows_inside(windows, x[1]), ct.shape(), windows.batch_dims);
+  const int64_t sum = windows.count();
+  out.x =
+      lax::convert_element_type(lax::reshape(lax::clamped_starts(windows, x[1]), {1, sum}), int32);
+  out.y = lax::reshape(lax::transpose(lax::select(inside, ct, lax::full_like(ct, 0)), order),
+                       {1, sum, sum == 0 ? 0 : ct.size() / sum});
+  return out;
+}
+
 // Result dimensions from `at` on make room for one.
 Dims shifted(Dims dims, int64_t at) {
   for (int64_t& d : dims) d += d >= at;
@@ -321,6 +352,7 @@ const OpDef& gather_op = define<GatherParams>({
     .lower = Library{LibraryKind::kGather},
     .jvp = {jvp_gather},
     .transpose = {transpose_gather},
+    .outer_product = gather_outer_product,
     .batch = {batch_gather},
     .samples = gather_samples,
 });

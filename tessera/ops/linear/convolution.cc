@@ -260,6 +260,7 @@ const OpDef& convolution_op = define<ConvolutionParams>({
     .flops = convolution_flops,
     .jvp = {jvp_convolution},
     .transpose = {transpose_convolution},
+    .outer_product = convolution_outer_product,
     .batch = {batch_convolution},
     .samples = convolution_samples,
 });

@@ -3,9 +3,13 @@
 #include <algorithm>
 
 #include "tessera/ops/core/array_math.h"
+#include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/concatenate.h"
+#include "tessera/ops/structural/pad.h"
 #include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/slice.h"
 
 namespace tessera::ops {
 namespace {
@@ -112,6 +116,70 @@ std::vector<Array> transpose_convolution(std::span<const Array> cts, std::span<c
   } else {
     out[mine] = mine == 0 ? by_lhs(ct, other, x[0].shape(), p) : by_rhs(ct, other, x[1].shape(), p);
   }
+  return out;
+}
+
+namespace {
+
+// The windows of lhs as rows: (batch and positions, kernel places and features), the places in the
+// kernel's order.
+Array window_rows(const Array& lhs, const Shape& rhs, const Shape& out,
+                  const ConvolutionParams& p) {
+  Dims low(lhs.ndim(), 0), high(lhs.ndim(), 0), interior(lhs.ndim(), 0);
+  const size_t spatial = p.strides.size();
+  for (size_t d = 0; d < spatial; ++d) {
+    const int64_t at = p.lhs_spec[d + 2];
+    low[at] = p.low[d], high[at] = p.high[d], interior[at] = p.lhs_dilation[d] - 1;
+  }
+  const Array padded = lax::pad(lhs, lax::full({}, 0, lhs.dtype()), low, high, interior);
+  Dims order{p.lhs_spec[0]};
+  for (size_t d = 0; d < spatial; ++d) order.push_back(p.lhs_spec[d + 2]);
+  order.push_back(p.lhs_spec[1]);
+  int64_t places = 1, positions = out[p.out_spec[0]];
+  for (size_t d = 0; d < spatial; ++d) {
+    places *= rhs[p.rhs_spec[d + 2]];
+    positions *= out[p.out_spec[d + 2]];
+  }
+  const int64_t features = lhs.shape()[p.lhs_spec[1]];
+  std::vector<Array> parts;
+  for (int64_t place = 0; place < places; ++place) {
+    Dims start(lhs.ndim(), 0), limit(padded.shape().begin(), padded.shape().end()),
+        strides(lhs.ndim(), 1);
+    int64_t rest = place;
+    for (size_t d = spatial; d-- > 0;) {
+      const int64_t extent = rhs[p.rhs_spec[d + 2]], k = rest % extent, at = p.lhs_spec[d + 2];
+      rest /= extent;
+      start[at] = (p.reversal[d] ? extent - 1 - k : k) * p.rhs_dilation[d];
+      strides[at] = p.strides[d];
+      limit[at] = start[at] + (out[p.out_spec[d + 2]] - 1) * strides[at] + 1;
+    }
+    parts.push_back(lax::reshape(lax::transpose(lax::slice(padded, start, limit, strides), order),
+                                 {positions, 1, features}));
+  }
+  return lax::reshape(lax::concatenate(parts, 1), {positions, places * features});
+}
+
+}  // namespace
+
+// The kernel's, not in groups: windows by cotangent.
+std::optional<OuterProduct> convolution_outer_product(const Array& ct, std::span<const Array> x,
+                                                      const std::vector<bool>& linear,
+                                                      const ConvolutionParams& p) {
+  if (linear[0] || p.feature_group_count > 1 || p.batch_group_count > 1 || ct.size() == 0 ||
+      x[1].size() == 0)
+    return std::nullopt;
+  const Shape& rhs = x[1].shape();
+  OuterProduct out{.rows = {}, .columns = {p.rhs_spec[0]}};
+  Dims order{p.out_spec[0]};
+  for (size_t d = 0; d < p.strides.size(); ++d) {
+    out.rows.push_back(p.rhs_spec[d + 2]);
+    order.push_back(p.out_spec[d + 2]);
+  }
+  out.rows.push_back(p.rhs_spec[1]);
+  order.push_back(p.out_spec[1]);
+  const Array rows = window_rows(x[0], rhs, ct.shape(), p);
+  out.x = lax::reshape(rows, {1, rows.shape()[0], rows.shape()[1]});
+  out.y = lax::reshape(lax::transpose(ct, order), {1, rows.shape()[0], rhs[p.rhs_spec[0]]});
   return out;
 }
 

@@ -11,6 +11,9 @@ JvpResult jvp_convolution(std::span<const Array> x, std::span<const Array> t,
 std::vector<Array> transpose_convolution(std::span<const Array> cts, std::span<const Array> x,
                                          const std::vector<bool>& linear,
                                          const ConvolutionParams& p);
+std::optional<OuterProduct> convolution_outer_product(const Array& ct, std::span<const Array> x,
+                                                      const std::vector<bool>& linear,
+                                                      const ConvolutionParams& p);
 BatchResult batch_convolution(std::span<const Array> x, std::span<const int> dims,
                               const ConvolutionParams& p);
 

@@ -218,6 +218,39 @@ std::vector<Array> transpose_dot(std::span<const Array> cts, std::span<const Arr
   return out;
 }
 
+// x by ct for every index of the batch: the other operand's contracting dimensions are mine, its
+// free ones are summed over.
+std::optional<OuterProduct> dot_outer_product(const Array& ct, std::span<const Array> operands,
+                                              const std::vector<bool>& linear, const DotParams& p) {
+  const bool lhs = linear[0];
+  const Array &mine = operands[lhs ? 0 : 1], &other = operands[lhs ? 1 : 0];
+  const Dims &my_batch = lhs ? p.lhs_batch : p.rhs_batch,
+             &my_contract = lhs ? p.lhs_contract : p.rhs_contract,
+             &its_batch = lhs ? p.rhs_batch : p.lhs_batch,
+             &its_contract = lhs ? p.rhs_contract : p.lhs_contract;
+  const Dims my_free = dot_free_dims(mine.ndim(), my_batch, my_contract),
+             its_free = dot_free_dims(other.ndim(), its_batch, its_contract);
+  const auto count = [](const Array& x, const Dims& dims) {
+    int64_t n = 1;
+    for (int64_t d : dims) n *= x.shape()[d];
+    return n;
+  };
+  const int64_t batch = count(mine, my_batch), sum = count(other, its_free);
+  Dims x_order = its_batch, y_order = iota_dims(my_batch.rank());
+  for (const Dims* dims : {&its_free, &its_contract})
+    x_order.insert(x_order.end(), dims->begin(), dims->end());
+  const int64_t lhs_free = my_batch.rank(),
+                rhs_free = lhs_free + (lhs ? my_free.rank() : its_free.rank());
+  for (int64_t d = 0; d < its_free.rank(); ++d) y_order.push_back((lhs ? rhs_free : lhs_free) + d);
+  for (int64_t d = 0; d < my_free.rank(); ++d) y_order.push_back((lhs ? lhs_free : rhs_free) + d);
+  return OuterProduct{
+      .x = lax::reshape(lax::transpose(other, x_order), {batch, sum, count(mine, my_contract)}),
+      .y = lax::reshape(lax::transpose(ct, y_order), {batch, sum, count(mine, my_free)}),
+      .batch = my_batch,
+      .rows = my_contract,
+      .columns = my_free};
+}
+
 JvpResult jvp_dot(std::span<const Array> x, std::span<const Array> t, const DotParams& p) {
   Array tangent;
   for (int k = 0; k < 2; ++k) {
@@ -302,6 +335,7 @@ const OpDef& dot_general_op = define<DotParams>({
     .flops = dot_flops,
     .jvp = {jvp_dot},
     .transpose = {transpose_dot},
+    .outer_product = dot_outer_product,
     .batch = {batch_dot},
     .samples = dot_samples,
 });

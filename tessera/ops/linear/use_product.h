@@ -1,0 +1,30 @@
+// Uses of a parameter (ir/use.h) as outer products of what each example has: the form in which the
+// norm of a per-example gradient is known without the gradient.
+#pragma once
+
+#include <optional>
+
+#include "tessera/ir/op_def.h"
+
+namespace tessera::ops {
+
+// A use whose parameter only passes through a slice, transposes, reshapes and conversions on its way
+// to one op that has an outer product.
+struct UseProduct {
+  OuterProduct product;  // `batch`, `rows`, `columns` are dimensions of what `views` make of it
+  Shape shape;           // of that
+  // The part of the parameter that is read.
+  Dims start, limit, strides;
+  // The reshapes on the way: dimensions of two uses correspond where these are equal.
+  std::vector<Shape> views;
+};
+
+// Of one example, by the use's operands and cotangents; nothing where it is no such use. Binds
+// under the current trace.
+std::optional<UseProduct> product_of(const Use& use);
+
+// How the parts of one parameter that two uses read lie to each other.
+enum class Overlap : uint8_t { kNone, kSame, kPart };
+Overlap overlap(const UseProduct& a, const UseProduct& b);
+
+}  // namespace tessera::ops

@@ -77,7 +77,9 @@ std::optional<UseProduct> product_of(const Use& use) {
     const Type& result = f.type(op.results[0]);
     std::vector<bool> linear;
     for (ValueId v : op.operands) linear.push_back(v == at);
-    if (op.operands.size() == 1 && op.operands[0] == at && view.take(op, result)) {
+    if (op.operands.empty()) {
+      values[op.results[0]] = bind_op1(*op.def, op.params, {});
+    } else if (op.operands.size() == 1 && op.operands[0] == at && view.take(op, result)) {
       at = op.results[0];
     } else if (op.results[0] == f.outputs[0] && op.def->outer_product) {
       std::vector<Array> x;

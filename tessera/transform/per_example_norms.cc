@@ -1,0 +1,313 @@
+#include "tessera/transform/per_example_norms.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "tessera/ops/control/control_flow_rules.h"
+#include "tessera/ops/core/compare.h"
+#include "tessera/ops/core/complex.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/core/select.h"
+#include "tessera/ops/indexing/gather.h"
+#include "tessera/ops/linear/dot_general.h"
+#include "tessera/ops/reductions/reduce.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/concatenate.h"
+#include "tessera/ops/structural/reshape.h"
+
+namespace tessera::transforms {
+namespace {
+
+// Bytes of gradients that a tile may have: what stays in cache while it is squared.
+constexpr int64_t kTileBytes = 1 << 20;
+// What gradients of a whole batch may take where there is no cheaper way.
+constexpr int64_t kKeepBytes = 1 << 16;
+// Rounding errors of a Gram sum, in units of float32's last place of the sum of |x_t| |y_t|, squared.
+constexpr double kGramUlps = 4;
+
+// Terms of one part of the parameter: those of its uses, one after the other. At most one list of
+// vectors and one of looked-up rows.
+struct Terms {
+  Array x, y;            // [batch, D, T, P], [batch, D, T, Q]
+  Array index, index_y;  // [batch, D, T], [batch, D, T, Q]
+  const UseProduct* like = nullptr;
+};
+
+Array appended(const Array& list, const Array& more) {
+  return list.defined() ? lax::concatenate(std::vector<Array>{list, more}, 2) : more;
+}
+
+bool same_space(const UseProduct& a, const UseProduct& b) {
+  return a.views == b.views && a.shape == b.shape && a.product.batch == b.product.batch;
+}
+
+// Adds a use of the same part; false where its rows and columns are not those of the others.
+bool add_terms(Terms& terms, const BatchUse& use) {
+  const UseProduct& product = *use.use->product;
+  if (!terms.like) terms.like = &product;
+  const UseProduct& like = *terms.like;
+  if (!same_space(like, product)) return false;
+  const bool same =
+      like.product.rows == product.product.rows && like.product.columns == product.product.columns;
+  const bool swapped =
+      like.product.rows == product.product.columns && like.product.columns == product.product.rows;
+  if (!same && !swapped) return false;
+  if (product.product.x_is_index) {
+    if (!same) return false;
+    terms.index = appended(terms.index, use.x);
+    terms.index_y = appended(terms.index_y, use.y);
+  } else {
+    terms.x = appended(terms.x, same ? use.x : use.y);
+    terms.y = appended(terms.y, same ? use.y : use.x);
+  }
+  return true;
+}
+
+// The uses as terms by parts that have no element in common; nothing where they are not.
+std::optional<std::vector<Terms>> terms_of(std::vector<const BatchUse*> uses) {
+  // Looked-up rows decide which dimension is the rows'.
+  std::stable_partition(uses.begin(), uses.end(), [](const BatchUse* u) {
+    return u->use->product && u->use->product->product.x_is_index;
+  });
+  std::vector<Terms> out;
+  for (const BatchUse* use : uses) {
+    if (!use->use->product || !use->x.defined()) return std::nullopt;
+    bool added = false;
+    for (Terms& terms : out) {
+      const Overlap common = overlap(*terms.like, *use->use->product);
+      if (common == Overlap::kNone) continue;
+      if (common == Overlap::kPart || !add_terms(terms, *use)) return std::nullopt;
+      added = true;
+    }
+    if (!added && !add_terms(out.emplace_back(), *use)) return std::nullopt;
+  }
+  return out;
+}
+
+// Sums a [batch, ...] array over all but the batch.
+Array sum_examples(const Array& x) {
+  Dims dims;
+  for (int64_t d = 1; d < x.ndim(); ++d) dims.push_back(d);
+  return dims.empty() ? x : lax::reduce_sum(x, dims);
+}
+// |x|^2 of the last dimension.
+Array squares(const Array& x) { return lax::reduce_sum(lax::mul(x, x), {x.ndim() - 1}); }
+// [batch, D, T, K] -> x x', [batch, D, T, T].
+Array gram(const Array& x) { return lax::dot_general(x, x, {{3}, {3}, {0, 1}, {0, 1}}); }
+
+// The sum of x y plus the bound of its rounding: of each matrix' sum over t of |x_t| |y_t|, squared.
+Array raised(const Array& sum, const Array& lengths) {
+  const double ulp = sum.dtype() == float64 ? std::numeric_limits<double>::epsilon()
+                                            : std::numeric_limits<float>::epsilon();
+  const Array longest = squares(lengths);
+  const Array bound = lax::mul(longest, lax::full_like(longest, kGramUlps * ulp));
+  return lax::add(lax::max(sum, lax::full_like(sum, 0)), bound);
+}
+
+Array by_vectors(const Terms& t) { return sum_examples(lax::mul(squares(t.x), squares(t.y))); }
+
+// <x x', y y'> with all cross terms: of vectors, of looked-up rows, and of both.
+Array by_gram(const Terms& t) {
+  Array sum, lengths;
+  const auto add = [](Array& to, const Array& term) {
+    to = to.defined() ? lax::add(to, term) : term;
+  };
+  if (t.x.defined()) {
+    add(sum, sum_examples(lax::mul(gram(t.x), gram(t.y))));
+    add(lengths, lax::reduce_sum(lax::sqrt(lax::mul(squares(t.x), squares(t.y))), {2}));
+  }
+  if (t.index.defined()) {
+    Shape square = t.index.shape();
+    square.push_back(square.back());
+    const Array same = lax::eq(lax::broadcast_in_dim(t.index, square, {0, 1, 2}),
+                               lax::broadcast_in_dim(t.index, square, {0, 1, 3}));
+    const Array products = gram(t.index_y);
+    add(sum, sum_examples(lax::select(same, products, lax::full_like(products, 0))));
+    add(lengths, lax::reduce_sum(lax::sqrt(squares(t.index_y)), {2}));
+  }
+  if (t.x.defined() && t.index.defined()) {
+    // <e_i y_i', x_t y_t'> = x_t[i] <y_i, y_t>, twice.
+    const Array products = lax::dot_general(t.index_y, t.y, {{3}, {3}, {0, 1}, {0, 1}});
+    const Array columns = lax::transpose(t.x, {0, 1, 3, 2});  // [batch, D, P, T]
+    Shape starts = t.index.shape();
+    starts.push_back(1);
+    const Array entries = lax::gather(columns, lax::reshape(t.index, starts),
+                                      {.offset_dims = {3},
+                                       .collapsed_slice_dims = {2},
+                                       .start_index_map = {2},
+                                       .operand_batching_dims = {0, 1},
+                                       .start_indices_batching_dims = {0, 1}},
+                                      {1, 1, 1, t.x.shape()[2]}, IndexMode::kPromiseInBounds);
+    const Array cross = sum_examples(lax::mul(entries, products));
+    add(sum, lax::add(cross, cross));
+  }
+  return raised(sum, lengths);
+}
+
+Array squared(const Array& gradients) {
+  if (is_complex(gradients.dtype())) {
+    const Array re = lax::real(gradients), im = lax::imag(gradients);
+    return sum_examples(lax::add(lax::mul(re, re), lax::mul(im, im)));
+  }
+  return sum_examples(lax::mul(gradients, gradients));
+}
+
+// x' y of every example, where the uses are products of the parameter as it is.
+std::optional<Array> gradients_by_products(const std::vector<const BatchUse*>& uses,
+                                           const Type& type) {
+  const std::optional<std::vector<Terms>> parts = terms_of(uses);
+  if (!parts || parts->size() != 1 || (*parts)[0].index.defined()) return std::nullopt;
+  const Terms& t = (*parts)[0];
+  const UseProduct& like = *t.like;
+  if (like.shape != type.shape || !like.views.empty()) return std::nullopt;
+  Dims order = like.product.batch;
+  for (const Dims* dims : {&like.product.rows, &like.product.columns})
+    order.insert(order.end(), dims->begin(), dims->end());
+  Shape shape{t.x.shape()[0]};
+  Dims back(order.size() + 1, 0);
+  for (int64_t d = 0; d < order.rank(); ++d) {
+    shape.push_back(type.shape[order[d]]);
+    back[order[d] + 1] = d + 1;
+  }
+  const Array products = lax::dot_general(t.x, t.y, {{2}, {2}, {0, 1}, {0, 1}});
+  return lax::transpose(lax::reshape(products, shape), back);
+}
+
+// Gradients of a tile of examples at a time. Tiles are strided, so that each has examples of every
+// device.
+Array by_tiles(const ExampleBatch& batch, size_t input) {
+  const Type& type = batch.program().inputs[input];
+  const int64_t size = batch.size();
+  const int64_t tile =
+      tile_size(size, std::max<int64_t>(1, kTileBytes / std::max<int64_t>(1, type.elements() * 4)));
+  const auto in_tile = [&](std::span<const Array> mapped) {
+    return squared(batch.with_mapped(mapped).gradients(input));
+  };
+  const std::vector<Array> mapped = batch.mapped();
+  if (tile == size) return in_tile(mapped);
+  control_flow::ScanSpec spec{.length = size / tile};
+  for (const Array& x : mapped) {
+    Shape shape = x.shape();
+    shape[0] = size / tile;
+    shape.insert(shape.begin(), tile);
+    spec.xs.push_back(lax::move_to_front(lax::reshape(x, shape), 1));
+  }
+  const Array norms = control_flow::make_scan(
+      spec, [&](const std::vector<Array>& x) { return std::vector<Array>{in_tile(x)}; })[0];
+  return lax::reshape(lax::transpose(norms, {1, 0}), {size});
+}
+
+struct Extents {
+  double terms = 0, rows = 0, columns = 0, matrices = 0;
+};
+Extents extents(const Terms& t) {
+  Extents out;
+  if (t.x.defined()) {
+    out = {static_cast<double>(t.x.shape()[2]), static_cast<double>(t.x.shape()[3]),
+           static_cast<double>(t.y.shape()[3]), static_cast<double>(t.x.shape()[1])};
+  }
+  if (t.index.defined()) {
+    out.terms += static_cast<double>(t.index.shape()[2]);
+    out.rows = std::max(out.rows, 1.0);
+    out.columns = static_cast<double>(t.index_y.shape()[3]);
+    out.matrices = static_cast<double>(t.index.shape()[1]);
+  }
+  return out;
+}
+
+NormPlan product_plan(const std::vector<Terms>& parts) {
+  NormPlan out{.way = NormWay::kVectors};
+  for (const Terms& t : parts) {
+    const Extents e = extents(t);
+    if (t.x.defined() && !t.index.defined() && e.terms == 1) {
+      out.flops += 2 * e.matrices * (e.rows + e.columns);
+      out.bytes += 4 * e.matrices * (e.rows + e.columns);
+      continue;
+    }
+    const bool lookup = !t.x.defined();
+    if (out.way != NormWay::kGram) out.way = lookup ? NormWay::kLookup : NormWay::kGram;
+    const double width = lookup ? e.columns : e.rows + e.columns + 1;
+    out.flops += 2 * e.matrices * e.terms * e.terms * width;
+    out.bytes += 4 * e.matrices * (e.terms * width + 2 * e.terms * e.terms);
+  }
+  return out;
+}
+
+}  // namespace
+
+int64_t tile_size(int64_t size, int64_t at_most) {
+  for (int64_t t = std::min(size, at_most); t > 1; --t)
+    if (size % t == 0) return t;
+  return 1;
+}
+
+std::vector<NormPlan> norm_plans(const ExampleBatch& batch, size_t input) {
+  const std::vector<const BatchUse*> uses = batch.uses_of(input);
+  const Type& type = batch.program().inputs[input];
+  const auto elements = static_cast<double>(type.elements());
+  double factors = 0, products = 0;
+  for (const BatchUse* use : uses) {
+    double read = 0;
+    if (use->x.defined()) {
+      Terms terms;
+      add_terms(terms, *use);
+      const Extents e = extents(terms);
+      products += 2 * e.matrices * e.terms * e.rows * e.columns;
+      read = static_cast<double>(use->x.size() + use->y.size());
+    } else {
+      for (const Array& ct : use->cotangents) read += static_cast<double>(ct.size());
+      products += 2 * elements;
+    }
+    factors += read / static_cast<double>(std::max<int64_t>(1, batch.size()));
+  }
+  std::vector<NormPlan> out;
+  const std::optional<std::vector<Terms>> parts =
+      is_complex(type.dtype) || uses.empty() ? std::nullopt : terms_of(uses);
+  if (parts) out.push_back(product_plan(*parts));
+  NormPlan tiles{NormWay::kTiles, products + 2 * elements, 4 * elements};
+  NormPlan keep{NormWay::kKeep, 2 * elements, 8 * elements};
+  const bool small =
+      elements <= factors || elements * static_cast<double>(batch.size()) * 4 <= double{kKeepBytes};
+  if (small && !(parts && out[0].way == NormWay::kVectors)) {
+    out.insert(out.begin(), keep);
+    out.push_back(tiles);
+  } else {
+    out.push_back(tiles);
+    out.push_back(keep);
+    if (out[0].way != NormWay::kTiles && out[0].flops > tiles.flops) std::swap(out[0], out[1]);
+  }
+  return out;
+}
+
+SquaredNorms squared_norms(const ExampleBatch& batch, size_t input, NormWay way) {
+  switch (way) {
+    case NormWay::kVectors:
+    case NormWay::kGram:
+    case NormWay::kLookup: {
+      const std::optional<std::vector<Terms>> parts = terms_of(batch.uses_of(input));
+      TESSERA_CHECK(parts, "input {} is not of products alone", input);
+      Array sum;
+      for (const Terms& t : *parts) {
+        const bool vectors = !t.index.defined() && t.x.shape()[2] == 1;
+        const Array norms = vectors ? by_vectors(t) : by_gram(t);
+        sum = sum.defined() ? lax::add(sum, norms) : norms;
+      }
+      return {sum, Array()};
+    }
+    case NormWay::kTiles:
+      return {by_tiles(batch, input), Array()};
+    case NormWay::kKeep: {
+      std::optional<Array> gradients;
+      if (!is_complex(batch.program().inputs[input].dtype))
+        gradients = gradients_by_products(batch.uses_of(input), batch.program().inputs[input]);
+      if (!gradients) gradients = batch.gradients(input);
+      return {squared(*gradients), *gradients};
+    }
+  }
+  TESSERA_CHECK(false, "way");
+  __builtin_unreachable();
+}
+
+}  // namespace tessera::transforms

@@ -1,0 +1,53 @@
+#include "tessera/transform/widen.h"
+
+#include <algorithm>
+
+#include "tessera/base/overloaded.h"
+#include "tessera/ir/op_def.h"
+#include "tessera/ops/core/convert.h"
+
+namespace tessera::transforms {
+namespace {
+
+Attribute widened_attribute(const Attribute& attribute) {
+  const auto region = [](const FunctionRef& f) -> FunctionRef {
+    return f ? std::make_shared<const Function>(widened(*f)) : f;
+  };
+  return std::visit(
+      Overloaded{
+          [](DType d) -> Attribute { return accumulation_dtype(d); },
+          [](const Literal& x) -> Attribute {
+            return is_half(x.dtype()) ? convert_literal(x, accumulation_dtype(x.dtype())) : x;
+          },
+          [&](const FunctionRef& f) -> Attribute { return region(f); },
+          [&](const std::vector<FunctionRef>& all) -> Attribute {
+            std::vector<FunctionRef> out;
+            for (const FunctionRef& f : all) out.push_back(region(f));
+            return out;
+          },
+          [](const auto& other) -> Attribute { return other; },
+      },
+      attribute);
+}
+
+}  // namespace
+
+bool has_halves(const Function& function) {
+  return std::any_of(function.types.begin(), function.types.end(),
+                     [](const Type& t) { return is_half(t.dtype); });
+}
+
+Function widened(const Function& function) {
+  Function out = function;
+  for (ValueId v : out.inputs) out.types[v].dtype = accumulation_dtype(out.types[v].dtype);
+  for (Op& op : out.ops) {
+    std::vector<Attribute> fields = op.params.fields();
+    for (Attribute& field : fields) field = widened_attribute(field);
+    op.params = op.params.with_fields(fields);
+    const std::vector<Type> results = infer_types(*op.def, out.types_of(op.operands), op.params);
+    for (size_t r = 0; r < results.size(); ++r) out.types[op.results[r]] = results[r];
+  }
+  return out;
+}
+
+}  // namespace tessera::transforms

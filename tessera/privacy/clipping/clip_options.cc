@@ -1,0 +1,32 @@
+#include "tessera/privacy/clipping/clip_options.h"
+
+#include <cmath>
+#include <limits>
+
+#include "tessera/base/format.h"
+
+namespace tessera::privacy {
+
+ClipNorm::ClipNorm(double norm) : number_(norm) {
+  if (!(norm >= 0)) value_error("privacy", "expected an l2_clip_norm of at least 0, got {}", norm);
+}
+
+ClipNorm::ClipNorm(Array norm)
+    : number_(std::numeric_limits<double>::infinity()), array_(std::move(norm)) {
+  if (array_->ndim() != 0 || !is_floating(array_->dtype()))
+    shape_error("privacy",
+                "expected an l2_clip_norm that is a real scalar, got an array of {} dimensions",
+                array_->ndim());
+}
+
+double sensitivity(const ClipOptions& options, NeighboringRelation relation) {
+  if (options.l2_clip_norm.array() && !options.rescale_to_unit_norm)
+    value_error("privacy",
+                "expected an l2_clip_norm that is a number, got an Array; set "
+                "rescale_to_unit_norm, or give the sensitivity yourself");
+  const double one =
+      (options.rescale_to_unit_norm ? 1.0 : options.l2_clip_norm.number()) / options.normalize_by;
+  return relation == NeighboringRelation::kReplaceOne ? 2 * one : one;
+}
+
+}  // namespace tessera::privacy

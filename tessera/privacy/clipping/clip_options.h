@@ -1,0 +1,86 @@
+// What clipping of per-example values and gradients can be told.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "tessera/compile/vmap.h"
+#include "tessera/numpy/creation.h"
+#include "tessera/privacy/neighboring_relation.h"
+
+namespace tessera::privacy {
+
+// What becomes of an example whose gradient has elements that are NaN or infinite.
+enum class NanSafe : uint8_t {
+  kNo,       // they make the sum so; the guarantee does not hold then
+  kElement,  // such elements count as 0, all others as they are
+  kExample,  // the example counts as 0
+};
+
+// How the squared norm of a parameter's per-example gradients is computed (docs/privacy.md).
+enum class NormWay : uint8_t {
+  kFactors,  // from what its uses read and their cotangents; UserError where they do not say it
+  kTiles,    // the gradients of some examples at a time
+  kKeep,     // the gradients of all examples, which are then summed
+};
+
+// A call's last argument: which examples are padding ([batch] of bool). They contribute nothing, and
+// microbatches at the end that are padding alone are not computed.
+struct Padding {
+  Array mask;
+};
+
+// The L2 norm that a value is clipped to: a number, or an Array that a program reads, so that
+// another one does not compile anew. UserError for a negative or NaN number; an Array that is so
+// clips to 0.
+class ClipNorm {
+ public:
+  ClipNorm(double norm);
+  ClipNorm(Array norm);
+
+  // Infinity for an Array.
+  double number() const { return number_; }
+  const std::optional<Array>& array() const { return array_; }
+
+ private:
+  double number_;
+  std::optional<Array> array_;
+};
+
+struct ClipOptions {
+  ClipNorm l2_clip_norm = 1.0;
+  // Clipped values are divided by the clip norm: each has a norm of at most 1 then.
+  bool rescale_to_unit_norm = false;
+  // The sum is divided by it, last.
+  double normalize_by = 1;
+  // The arguments whose leaves have an example for each index of their first dimension. Empty: the
+  // first argument of clipped_fun, the second of clipped_grad.
+  std::vector<size_t> batch_argnums = {};
+  // The function sees an example as a batch of one: [1, ...]. Otherwise without that dimension,
+  // which is for losses of one example, and for users or groups as the unit: then each index is
+  // all the examples of one.
+  bool keep_batch_dim = true;
+  // So many examples (or users) are computed at a time: microbatch i of M has examples i, i + M,
+  // i + 2 M, ... UserError unless it divides the batch.
+  std::optional<int64_t> microbatch_size = std::nullopt;
+  NanSafe nan_safe = NanSafe::kElement;
+  // Of the result. Absent: float32 or wider. Norms, scales and sums are float32 or wider always.
+  OptionalDType dtype = std::nullopt;
+  // The argument that is a random key: example b gets split(key, batch)[b].
+  std::optional<size_t> prng_argnum = std::nullopt;
+  // As vmap's: the mesh axes that cut the batch where the function says nothing of it, and what
+  // becomes of a constraint inside that one example's dimension cannot be cut by.
+  SpmdAxisName spmd_axis_name = {};
+  Indivisible indivisible = Indivisible::kHoist;
+  // One way for all parameters. Absent: the cheapest for each, never with the gradients of all
+  // examples where these are larger than what they are made of.
+  std::optional<NormWay> norm_way = std::nullopt;
+};
+
+// What one example (or user) can change of the result, as an L2 norm: the clip norm, 1 where
+// rescaled, by normalize_by; twice that where an example is replaced by another.
+double sensitivity(const ClipOptions& options, NeighboringRelation relation);
+
+}  // namespace tessera::privacy

@@ -1,0 +1,353 @@
+// Sums of clipped per-example gradients, the core of differentially private training, as a
+// transformation like grad. jax_privacy's clipped_grad, clipped_fun; what they cost is about what
+// grad of the sum costs (docs/privacy.md).
+//
+//   auto loss = [](const Params& p, const Array& x, const Array& y) { ...; return mean(...); };
+//   auto g = privacy::clipped_grad(loss, {.l2_clip_norm = 1.0, .batch_argnums = {1, 2}});
+//   Params sum = g(params, x, y);                  // x: [batch, ...]; loss sees [1, ...]
+//   g.sensitivity(NeighboringRelation::kAddOrRemoveOne);  // 1
+//
+// Guarantee: adding or removing one example changes the sum by an L2 norm of at most sensitivity().
+// Nothing of that kind holds for values, norms and auxiliary results, which are by example.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "tessera/compile/grad.h"
+#include "tessera/compile/leaf_function.h"
+#include "tessera/nnx/rngs.h"
+#include "tessera/nnx/state.h"
+#include "tessera/optim/transformation.h"
+#include "tessera/privacy/clipping/clipped_sum.h"
+
+namespace tessera::privacy {
+
+// What clipped_value_and_grad returns. Values, norms (before clipping) and aux are by example:
+// [batch, ...].
+template <class Gradients, class Aux = std::tuple<>>
+struct ClippedGradients {
+  Gradients grads;
+  Array values, grad_norms;
+  Aux aux;
+};
+
+namespace internal {
+
+// Of every leaf of an argument: `role`, but for the state of modules inside.
+template <class T>
+void append_roles(const T& node, LeafRole role, bool in_stream, std::vector<LeafRole>& out,
+                  bool parameter = true) {
+  if constexpr (tree::Leaf<T>) {
+    if (in_stream && node.dtype() == uint32 && node.ndim() == 1) {
+      out.push_back(LeafRole::kStream);
+    } else {
+      out.push_back(role == LeafRole::kParameter && !parameter ? LeafRole::kShared : role);
+    }
+  } else if constexpr (!tree::internal::StaticValue<T>) {
+    constexpr bool stream = std::is_same_v<T, nnx::RngStream>;
+    tree::internal::for_each_unnamed_child(node, [&](const auto& child) {
+      append_roles(child, role, stream || in_stream, out, parameter && !nnx::internal::State<T>);
+    });
+  }
+}
+
+template <class... Args>
+std::vector<LeafRole> roles_of(const ClipOptions& options, const std::vector<size_t>& argnums,
+                               const std::tuple<const Args&...>& args) {
+  std::vector<LeafRole> out;
+  [&]<size_t... i>(std::index_sequence<i...>) {
+    (
+        [&] {
+          LeafRole role = LeafRole::kShared;
+          for (size_t a : argnums)
+            if (a == i) role = LeafRole::kParameter;
+          for (size_t b : options.batch_argnums)
+            if (b == i) role = LeafRole::kBatch;
+          if (options.prng_argnum == i) role = LeafRole::kKey;
+          append_roles(std::get<i>(args), role, false, out);
+        }(),
+        ...);
+  }
+  (std::index_sequence_for<Args...>());
+  return out;
+}
+
+template <size_t... argnums, class... Args>
+ClipRequest request_of(std::string_view op, const ClipOptions& options,
+                       const std::optional<Array>& padding,
+                       const std::tuple<const Args&...>& args) {
+  expect_clip_options(op, options, sizeof...(Args), {argnums...});
+  return {.options = options,
+          .roles = roles_of(options, {argnums...}, args),
+          .paths =
+              tessera::internal::argument_paths(tessera::internal::erased_outlines<Args...>(&args)),
+          .padding = padding};
+}
+
+// The argument with gradients in place of its parameters, and 0 in place of state.
+template <class T>
+T with_gradients(const T& argument, const Array*& next) {
+  T out = argument;
+  if constexpr (tree::Leaf<T>) {
+    out = *next++;
+  } else {
+    nnx::internal::for_each_variable(out, [&](Array& leaf, const std::string&, bool parameter) {
+      leaf = parameter ? *next++ : zeros_like(leaf);
+    });
+  }
+  return out;
+}
+template <size_t... argnums, class... Args>
+auto gradients_of(const std::tuple<const Args&...>& args, const std::vector<Array>& sums) {
+  const Array* next = sums.data();
+  if constexpr (sizeof...(argnums) == 1) {
+    return with_gradients(std::get<argnums...>(args), next);
+  } else {
+    return std::tuple{with_gradients(std::get<argnums>(args), next)...};  // braces: in this order
+  }
+}
+
+// Splits a call's last argument off where it is a Padding.
+template <class F, class... Args>
+auto without_padding(const F& f, const Args&... args) {
+  constexpr size_t n = sizeof...(Args);
+  const std::tuple<const Args&...> all(args...);
+  if constexpr (n > 0 &&
+                std::is_same_v<std::decay_t<std::tuple_element_t<n - 1, std::tuple<Args...>>>,
+                               Padding>) {
+    return [&]<size_t... i>(std::index_sequence<i...>) {
+      return f(std::optional<Array>(std::get<n - 1>(all).mask), std::get<i>(all)...);
+    }
+    (std::make_index_sequence<n - 1>());
+  } else {
+    return f(std::optional<Array>(), args...);
+  }
+}
+
+template <class F, size_t... argnums>
+class ClippedValueAndGrad {
+  static_assert(sizeof...(argnums) > 0);
+
+ public:
+  ClippedValueAndGrad(F f, ClipOptions options) : f_(std::move(f)), options_(std::move(options)) {
+    if (options_.batch_argnums.empty()) options_.batch_argnums = {1};
+  }
+
+  // As privacy::sensitivity of the options.
+  double sensitivity(NeighboringRelation relation = NeighboringRelation::kReplaceSpecial) const {
+    return privacy::sensitivity(options_, relation);
+  }
+
+  template <class... Args>
+  auto operator()(const Args&... args) const {
+    return without_padding(
+        [&](const std::optional<Array>& padding, const auto&... rest) {
+          constexpr bool numbers =
+              tessera::internal::numbers_are_arrays<F, std::decay_t<decltype(rest)>...>();
+          return compute(padding, tessera::internal::as_argument<numbers>(rest)...);
+        },
+        args...);
+  }
+
+ private:
+  template <class... Args>
+  auto compute(const std::optional<Array>& padding, const Args&... args) const {
+    static_assert(((argnums < sizeof...(Args)) && ...),
+                  "an argument to differentiate by is not there");
+    using Result = tessera::internal::CallResultOf<F, Args...>;
+    constexpr bool has_aux = tessera::internal::LossResult<Result>::kHasAux;
+    const std::tuple<const Args&...> arguments(args...);
+    std::vector<Array> leaves;
+    tessera::internal::append_leaves(leaves, args...);
+    const ClipRequest request =
+        request_of<argnums...>("clipped_grad", options_, padding, arguments);
+    ClippedSum out =
+        clipped_gradients(tessera::internal::erase_call(f_, arguments), request, leaves);
+    auto gradients = gradients_of<argnums...>(arguments, out.sums);
+    if constexpr (has_aux) {
+      Result values = tessera::internal::typed_result<Result>(out.results);
+      using Aux = std::decay_t<decltype(std::get<1>(values))>;
+      return ClippedGradients<decltype(gradients), Aux>{std::move(gradients), std::get<0>(values),
+                                                        out.norms, std::move(std::get<1>(values))};
+    } else {
+      return ClippedGradients<decltype(gradients)>{
+          std::move(gradients), out.results.leaves[0], out.norms, {}};
+    }
+  }
+
+  F f_;
+  ClipOptions options_;
+};
+
+template <class F, size_t... argnums>
+class ClippedGrad {
+ public:
+  ClippedGrad(F f, ClipOptions options) : of_(std::move(f), std::move(options)) {}
+  double sensitivity(NeighboringRelation relation = NeighboringRelation::kReplaceSpecial) const {
+    return of_.sensitivity(relation);
+  }
+  template <class... Args>
+  auto operator()(const Args&... args) const {
+    auto out = of_(args...);
+    if constexpr (std::is_same_v<decltype(out.aux), std::tuple<>>) {
+      return std::move(out.grads);
+    } else {
+      return std::pair(std::move(out.grads), std::move(out.aux));
+    }
+  }
+
+ private:
+  ClippedValueAndGrad<F, argnums...> of_;
+};
+
+template <class F>
+class ClippedFun {
+ public:
+  ClippedFun(F f, ClipOptions options) : f_(std::move(f)), options_(std::move(options)) {
+    if (options_.batch_argnums.empty()) options_.batch_argnums = {0};
+  }
+  double sensitivity(NeighboringRelation relation = NeighboringRelation::kReplaceSpecial) const {
+    return privacy::sensitivity(options_, relation);
+  }
+  template <class... Args>
+  auto operator()(const Args&... args) const {
+    return without_padding([&](const std::optional<Array>& padding,
+                               const auto&... rest) { return compute(padding, rest...); },
+                           args...);
+  }
+
+ private:
+  template <class T>
+  struct ValueOf {
+    using type = T;
+  };
+  template <class A, class B>
+  struct ValueOf<std::pair<A, B>> {
+    using type = A;
+  };
+
+  template <class... Args>
+  auto compute(const std::optional<Array>& padding, const Args&... args) const {
+    using Result = tessera::internal::CallResultOf<F, Args...>;
+    const std::tuple<const Args&...> arguments(args...);
+    std::vector<Array> leaves;
+    tessera::internal::append_leaves(leaves, args...);
+    const ClipRequest request = request_of<>("clipped_fun", options_, padding, arguments);
+    // How many leaves are clipped is known once the function has been called.
+    size_t num_values = 0;
+    const auto counting = [&](const Args&... x) {
+      Result result = tessera::internal::call(f_, x...);
+      if constexpr (std::is_same_v<typename ValueOf<Result>::type, Result>) {
+        num_values = tree::num_leaves(result);
+      } else {
+        num_values = tree::num_leaves(std::get<0>(result));
+      }
+      return result;
+    };
+    const ClippedSum out = clipped_values(tessera::internal::erase_call(counting, arguments),
+                                          request, leaves, num_values);
+    return tessera::internal::typed_result<Result>(out.results);
+  }
+
+  F f_;
+  ClipOptions options_;
+};
+
+// (args...) -> (the transformed gradient, (value, the gradient's norm, what the loss returns
+// beside)): what is clipped where the gradient is transformed first.
+template <class F, class Transform, size_t... argnums>
+struct TransformedGradient {
+  F f;
+  Transform transform;
+  template <class... Args>
+  auto operator()(const Args&... args) const {
+    auto [value, gradients] = value_and_grad<argnums...>(f)(args...);
+    const Array norm = optim::global_norm(gradients);
+    if constexpr (std::is_same_v<decltype(value), Array>) {
+      return std::pair(transform(gradients), std::tuple(value, norm, std::tuple<>()));
+    } else {
+      return std::pair(transform(gradients),
+                       std::tuple(std::get<0>(value), norm, std::get<1>(value)));
+    }
+  }
+};
+
+template <class F, class Transform, size_t... argnums>
+class TransformedClippedGrad {
+ public:
+  TransformedClippedGrad(F f, ClipOptions options, Transform transform)
+      : of_({std::move(f), std::move(transform)}, with_microbatch(std::move(options))) {}
+  double sensitivity(NeighboringRelation relation = NeighboringRelation::kReplaceSpecial) const {
+    return of_.sensitivity(relation);
+  }
+  template <class... Args>
+  auto operator()(const Args&... args) const {
+    auto [gradients, rest] = of_(args...);
+    auto& [values, norms, aux] = rest;
+    return ClippedGradients<std::decay_t<decltype(gradients)>, std::decay_t<decltype(aux)>>{
+        std::move(gradients), std::move(values), std::move(norms), std::move(aux)};
+  }
+
+ private:
+  static ClipOptions with_microbatch(ClipOptions options) {
+    if (options.batch_argnums.empty()) options.batch_argnums = {1};
+    return options;
+  }
+  ClippedFun<TransformedGradient<F, Transform, argnums...>> of_;
+};
+
+}  // namespace internal
+
+// The sums of clipped gradients by the arguments `argnums` (the first if none is named), with what
+// the loss, its norm and its aux are for each example. `loss` returns a real scalar, or a pair of it
+// and auxiliary results. Leaves of the gradients are float32 or wider unless `dtype` says another.
+// In modules of nnx the parameters alone are differentiated (state gets 0), and a stream of random
+// keys gives each example its own.
+//
+// A call's last argument may be a Padding. UserErrors: options as their comments say; a loss of an
+// example that is no real scalar; batch arguments without, or with different, first dimensions; an op
+// without derivative or batching rule.
+template <size_t... argnums, class F>
+auto clipped_value_and_grad(F loss, ClipOptions options) {
+  if constexpr (sizeof...(argnums) == 0) {
+    return internal::ClippedValueAndGrad<F, 0>(std::move(loss), std::move(options));
+  } else {
+    return internal::ClippedValueAndGrad<F, argnums...>(std::move(loss), std::move(options));
+  }
+}
+
+// The gradients alone, or a pair of them and the auxiliary results by example.
+template <size_t... argnums, class F>
+auto clipped_grad(F loss, ClipOptions options) {
+  if constexpr (sizeof...(argnums) == 0) {
+    return internal::ClippedGrad<F, 0>(std::move(loss), std::move(options));
+  } else {
+    return internal::ClippedGrad<F, argnums...>(std::move(loss), std::move(options));
+  }
+}
+
+// Clips transform(gradients of one example), any tree, in place of the gradients; grad_norms are of
+// the gradients. The gradients of a microbatch are all there: give a microbatch_size where they are
+// large.
+template <size_t... argnums, class F, class Transform>
+auto clipped_value_and_grad(F loss, ClipOptions options, Transform pre_clipping_transform) {
+  if constexpr (sizeof...(argnums) == 0) {
+    return internal::TransformedClippedGrad<F, Transform, 0>(std::move(loss), std::move(options),
+                                                             std::move(pre_clipping_transform));
+  } else {
+    return internal::TransformedClippedGrad<F, Transform, argnums...>(
+        std::move(loss), std::move(options), std::move(pre_clipping_transform));
+  }
+}
+
+// The sum over examples of fun's clipped results; of a pair, of the first, and the second by example.
+//
+//   auto clipped_mean = privacy::clipped_fun([](const Array& x) { return mean(x); });
+//   clipped_mean(Array{0.f, 1.f, 2.f, 3.f, 4.f, 5.f});   // 5
+template <class F>
+auto clipped_fun(F fun, ClipOptions options = {}) {
+  return internal::ClippedFun<F>(std::move(fun), std::move(options));
+}
+
+}  // namespace tessera::privacy

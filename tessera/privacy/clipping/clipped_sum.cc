@@ -1,0 +1,301 @@
+#include "tessera/privacy/clipping/clipped_sum.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "tessera/base/contains.h"
+#include "tessera/compile/leaf_function.h"
+#include "tessera/ir/axis_env.h"
+#include "tessera/numpy/creation.h"
+#include "tessera/numpy/logic.h"
+#include "tessera/numpy/manipulation.h"
+#include "tessera/numpy/math.h"
+#include "tessera/numpy/operators.h"
+#include "tessera/numpy/reduce.h"
+#include "tessera/ops/control/control_flow_rules.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/privacy/clipping/clip_pytree.h"
+#include "tessera/privacy/clipping/example_arguments.h"
+#include "tessera/transform/batch.h"
+#include "tessera/transform/per_example_norms.h"
+
+namespace tessera::privacy::internal {
+
+using namespace compile;
+using tessera::internal::ErasedFn;
+using tessera::internal::run_under_trace;
+
+namespace {
+
+constexpr std::string_view kOp = "clipped_grad";
+// What per-example gradients may take where they are made one by one.
+constexpr int64_t kCarefulBytes = 1 << 22;
+
+ops::BatchAxis batch_axis(const ClipOptions& options, int64_t size) {
+  return {.size = size,
+          .name = {},
+          .spmd_axes = options.spmd_axis_name.axes(),
+          .indivisible = options.indivisible};
+}
+
+transforms::NormWay way_of(const ClipOptions& options, const transforms::ExampleBatch& batch,
+                           size_t input) {
+  const std::vector<transforms::NormPlan> plans = transforms::norm_plans(batch, input);
+  if (!options.norm_way) return plans[0].way;
+  for (const transforms::NormPlan& plan : plans) {
+    switch (plan.way) {
+      case transforms::NormWay::kVectors:
+      case transforms::NormWay::kGram:
+      case transforms::NormWay::kLookup:
+        if (*options.norm_way == NormWay::kFactors) return plan.way;
+        break;
+      case transforms::NormWay::kTiles:
+        if (*options.norm_way == NormWay::kTiles) return plan.way;
+        break;
+      case transforms::NormWay::kKeep:
+        if (*options.norm_way == NormWay::kKeep) return plan.way;
+        break;
+    }
+  }
+  value_error(kOp,
+              "expected parameters whose uses are products of what each example has, as "
+              "NormWay::kFactors needs, got one of {} that has another use; leave norm_way out",
+              describe(batch.program().inputs[input]));
+}
+
+// Scales of the clipped gradients: 0 for padding.
+Array scales_of(const ClipOptions& options, const Array& norms, const Array& padding) {
+  const Array scales = clip_scales(norms, options.l2_clip_norm, options.rescale_to_unit_norm);
+  return padding.defined() ? where(padding, zeros_like(scales), scales) : scales;
+}
+
+Dims all_but_first(const Array& x) {
+  Dims dims;
+  for (int64_t d = 1; d < x.ndim(); ++d) dims.push_back(d);
+  return dims;
+}
+
+// Values by example, [batch, ...], clipped together and summed; their norms before.
+struct ClippedValues {
+  std::vector<Array> sums;
+  Array norms;
+};
+ClippedValues clip_values(const ClipOptions& options, std::vector<Array> values,
+                          const Array& padding) {
+  ClippedValues out;
+  Array squares;
+  for (Array& x : values) {
+    if (is_half(x.dtype())) x = astype(x, float32);
+    if (options.nan_safe == NanSafe::kElement) x = finite_elements(x);
+    const Array size = square(abs(x));
+    const Array s = x.ndim() == 1 ? size : sum(size, {.axis = all_but_first(x)});
+    squares = squares.defined() ? squares + s : s;
+  }
+  out.norms = sqrt(squares);
+  const Array scales = scales_of(options, out.norms, padding);
+  // An example that counts as nothing is left out, whatever its elements.
+  const bool leave_out = options.nan_safe != NanSafe::kNo || padding.defined();
+  for (Array& x : values) {
+    const Array scale = x.ndim() == 1 ? scales : expand_dims(scales, all_but_first(x));
+    Array clipped = x * astype(scale, x.dtype());
+    if (leave_out) clipped = where(scale == 0.0f, zeros_like(x), clipped);
+    out.sums.push_back(sum(clipped, {.axis = 0}));
+  }
+  return out;
+}
+
+// The sums where some gradient is not finite: the gradients of some examples at a time, with 0 for
+// such elements, or for such examples.
+std::vector<Array> careful_sums(const ClipOptions& options, const transforms::ExampleBatch& batch,
+                                const Array& padding) {
+  const size_t n = batch.program().inputs.size();
+  int64_t elements = 1;
+  for (const Type& t : batch.program().inputs) elements += t.elements();
+  const int64_t tile =
+      transforms::tile_size(batch.size(), std::max<int64_t>(1, kCarefulBytes / (4 * elements)));
+  ExampleArguments examples{.size = batch.size(), .operands = batch.mapped()};
+  examples.dims.assign(examples.operands.size(), 0);
+  examples.padding = padding;
+  return over_microbatches(examples, tile, n, [&](std::span<const Array> x, const Array& pad) {
+    const transforms::ExampleBatch some = batch.with_mapped(x);
+    std::vector<Array> gradients;
+    for (size_t i = 0; i < n; ++i) gradients.push_back(some.gradients(i));
+    return clip_values(options, std::move(gradients), pad).sums;
+  });
+}
+
+// The clipped sums of a (micro)batch, then the loss's results and the norms by example.
+std::vector<Array> clip_batch(const ClipOptions& options, const transforms::ExampleProgram& program,
+                              std::span<const Array> operands, std::span<const int> dims,
+                              int64_t size, const Array& padding) {
+  const ops::BatchAxis::Scope scope(batch_axis(options, size));
+  const transforms::ExampleBatch batch(program, operands, dims);
+  const size_t n = program.inputs.size();
+  std::vector<Array> kept(n);
+  Array squares;
+  for (size_t i = 0; i < n; ++i) {
+    const transforms::SquaredNorms part =
+        transforms::squared_norms(batch, i, way_of(options, batch, i));
+    kept[i] = part.gradients;
+    squares = squares.defined() ? squares + part.norms : part.norms;
+  }
+  const Array norms = sqrt(squares);
+  const Array scales = scales_of(options, norms, padding);
+  const FlatFn fast = [&](const std::vector<Array>&) {
+    std::vector<Array> sums = batch.weighted_sums(scales);
+    for (size_t i = 0; i < n; ++i)
+      if (kept[i].defined()) sums[i] = transforms::ExampleBatch::weighted_sum(kept[i], scales);
+    return sums;
+  };
+  std::vector<Array> out;
+  if (options.nan_safe == NanSafe::kNo) {
+    out = fast({});
+  } else {
+    const FlatFn careful = [&](const std::vector<Array>&) {
+      return careful_sums(options, batch, padding);
+    };
+    out = control_flow::make_case(all(isfinite(squares)), {careful, fast}, {});
+  }
+  out.insert(out.end(), batch.results().begin(), batch.results().end());
+  out.push_back(norms);
+  return out;
+}
+
+void expect_loss(const Function& f) {
+  const Type& value = f.type(f.outputs[0]);
+  if (value.elements() != 1 || value.rank() != 0)
+    shape_error(kOp,
+                "expected a loss of one example that is a scalar, got {}; reduce it (sum, mean)",
+                describe(value));
+  if (!is_floating(value.dtype))
+    type_error(kOp, "expected a loss that is a real floating-point number, got {}",
+               describe(value));
+}
+
+// A result by example as the caller wants it: without the dimension of one that the function had.
+Array by_example(const Array& x, bool keep_batch_dim) {
+  if (keep_batch_dim && x.ndim() >= 2 && x.shape()[1] == 1) return squeeze(x, {.axis = 1});
+  return x;
+}
+
+// `arrays`: the sums, what is by example, the norms. With `values_are_sums` the call's first results
+// are the sums themselves.
+ClippedSum finished(const ClipOptions& options, const std::vector<Array>& arrays, size_t num_sums,
+                    bool values_are_sums, ErasedResult results) {
+  ClippedSum out{std::move(results), {}, arrays.back()};
+  for (size_t i = 0; i < num_sums; ++i) {
+    Array sum = arrays[i];
+    if (options.normalize_by != 1) sum = sum / full({}, options.normalize_by, sum.dtype());
+    out.sums.push_back(options.dtype ? astype(sum, *options.dtype) : sum);
+  }
+  std::vector<Array>& leaves = out.results.leaves;
+  for (size_t r = 0; r < leaves.size(); ++r)
+    leaves[r] = !values_are_sums ? by_example(arrays[num_sums + r], options.keep_batch_dim)
+                : r < num_sums   ? out.sums[r]
+                                 : by_example(arrays[r], options.keep_batch_dim);
+  return out;
+}
+
+}  // namespace
+
+void expect_clip_options(std::string_view op, const ClipOptions& options, size_t num_arguments,
+                         const std::vector<size_t>& argnums) {
+  if (!(options.normalize_by > 0))
+    value_error(op, "expected normalize_by above 0, got {}", options.normalize_by);
+  for (size_t i : options.batch_argnums) {
+    if (i >= num_arguments)
+      value_error(op, "expected batch_argnums below the number of arguments, {}, got {}",
+                  num_arguments, i);
+    if (contains(argnums, i))
+      value_error(op,
+                  "expected arguments that are differentiated or of the batch, got argument {} as "
+                  "both; a gradient by what each example has of its own is not summed: use vmap",
+                  i);
+  }
+  if (options.prng_argnum && (*options.prng_argnum >= num_arguments ||
+                              contains(options.batch_argnums, *options.prng_argnum) ||
+                              contains(argnums, *options.prng_argnum)))
+    value_error(op, "expected a prng_argnum of an argument of its own, got {}",
+                *options.prng_argnum);
+}
+
+namespace {
+
+// Runs `sum` on the leaves, under a trace: arrays that are the clipped sums, what is by example, and
+// the norms.
+ClippedSum run_clipped(std::string_view op, const ErasedCall& call, const ClipRequest& request,
+                       const std::vector<Array>& leaves, bool values_are_sums,
+                       const std::function<std::vector<Array>(const ExampleArguments&)>& sum,
+                       size_t& num_sums) {
+  const ErasedFn traced = [&](const std::vector<Array>& x) {
+    ErasedResult results;
+    ClipRequest local = request;
+    std::vector<Array> given = x;
+    if (request.padding) {
+      local.padding = given.back();
+      given.pop_back();
+    }
+    const ExampleArguments arguments = example_arguments(op, call, local, given, results);
+    ClippedSum out =
+        finished(request.options, sum(arguments), num_sums, values_are_sums, std::move(results));
+    ErasedResult all = std::move(out.results);
+    all.leaves.push_back(out.norms);
+    all.leaves.insert(all.leaves.end(), out.sums.begin(), out.sums.end());
+    return all;
+  };
+  std::vector<Array> given = leaves;
+  if (request.padding) given.push_back(*request.padding);
+  ClippedSum out{run_under_trace(op, traced, given), {}, {}};
+  const auto first = out.results.leaves.end() - static_cast<ptrdiff_t>(num_sums);
+  out.sums.assign(first, out.results.leaves.end());
+  out.results.leaves.erase(first, out.results.leaves.end());
+  out.norms = out.results.leaves.back();
+  out.results.leaves.pop_back();
+  return out;
+}
+
+}  // namespace
+
+ClippedSum clipped_gradients(const ErasedCall& call, const ClipRequest& request,
+                             const std::vector<Array>& leaves) {
+  size_t num_sums = 0;
+  const auto sum = [&](const ExampleArguments& arguments) {
+    expect_loss(arguments.function);
+    const transforms::ExampleProgram program =
+        transforms::example_program(arguments.function, arguments.wrt, arguments.differs());
+    num_sums = program.inputs.size();
+    const int64_t microbatch = request.options.microbatch_size.value_or(arguments.size);
+    return over_microbatches(arguments, microbatch, num_sums,
+                             [&](std::span<const Array> operands, const Array& padding) {
+                               return clip_batch(request.options, program, operands, arguments.dims,
+                                                 microbatch, padding);
+                             });
+  };
+  return run_clipped(kOp, call, request, leaves, false, sum, num_sums);
+}
+
+ClippedSum clipped_values(const ErasedCall& call, const ClipRequest& request,
+                          const std::vector<Array>& leaves, size_t& num_values) {
+  const auto sum = [&](const ExampleArguments& arguments) {
+    const int64_t microbatch = request.options.microbatch_size.value_or(arguments.size);
+    return over_microbatches(
+        arguments, microbatch, num_values,
+        [&](std::span<const Array> operands, const Array& padding) {
+          const ops::BatchAxis::Scope scope(batch_axis(request.options, microbatch));
+          const BatchResult batch =
+              transforms::batch_function(arguments.function, operands, arguments.dims);
+          std::vector<Array> results;
+          for (size_t r = 0; r < batch.results.size(); ++r)
+            results.push_back(lax::with_batch_first(batch.results[r], batch.dims[r], microbatch));
+          const auto values = results.begin() + static_cast<ptrdiff_t>(num_values);
+          ClippedValues clipped = clip_values(request.options, {results.begin(), values}, padding);
+          std::vector<Array> out = std::move(clipped.sums);
+          out.insert(out.end(), values, results.end());
+          out.push_back(clipped.norms);
+          return out;
+        });
+  };
+  return run_clipped("clipped_fun", call, request, leaves, true, sum, num_values);
+}
+
+}  // namespace tessera::privacy::internal

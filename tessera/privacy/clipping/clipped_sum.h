@@ -1,0 +1,50 @@
+// The flat cores of clipped_grad and clipped_fun: calls of lists of leaves, of which the caller says
+// what each is. Behind clipped_grad.h.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tessera/compile/erased_call.h"
+#include "tessera/privacy/clipping/clip_options.h"
+
+namespace tessera::privacy::internal {
+
+using tessera::internal::ErasedCall;
+using tessera::internal::ErasedResult;
+
+// What a leaf of the arguments is to clipping.
+enum class LeafRole : uint8_t {
+  kShared,     // the same for every example
+  kParameter,  // the same, and differentiated by
+  kBatch,      // an example for each index of its first dimension
+  kKey,        // the words of a key that is split for the examples
+  kStream,     // the words of the key of a stream inside a module: folded with the example's index
+};
+
+struct ClipRequest {
+  ClipOptions options;
+  std::vector<LeafRole> roles;     // one a leaf
+  std::vector<std::string> paths;  // of the leaves, for messages
+  std::optional<Array> padding;    // Padding::mask
+};
+
+struct ClippedSum {
+  ErasedResult results;     // of the call, by example: [batch, ...] each
+  std::vector<Array> sums;  // of what is clipped
+  Array norms;              // [batch]: of each example before clipping
+};
+// The sums are of the gradients by the parameters, in order; the call's first result is the loss.
+ClippedSum clipped_gradients(const ErasedCall& call, const ClipRequest& request,
+                             const std::vector<Array>& leaves);
+
+// The first `num_values` result leaves of the call (which may set it) are clipped together and summed; the results have
+// the sums in their place, and the others by example.
+ClippedSum clipped_values(const ErasedCall& call, const ClipRequest& request,
+                          const std::vector<Array>& leaves, size_t& num_values);
+
+// UserErrors of options that do not fit together or not the number of arguments.
+void expect_clip_options(std::string_view op, const ClipOptions& options, size_t num_arguments,
+                         const std::vector<size_t>& argnums);
+
+}  // namespace tessera::privacy::internal

@@ -1,0 +1,199 @@
+#include "tessera/privacy/clipping/example_arguments.h"
+
+#include <algorithm>
+
+#include "tessera/base/contains.h"
+#include "tessera/base/warning.h"
+#include "tessera/compile/leaf_function.h"
+#include "tessera/numpy/manipulation.h"
+#include "tessera/ops/control/control_flow_rules.h"
+#include "tessera/ops/core/compare.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/reductions/reduce.h"
+#include "tessera/ops/structural/reshape.h"
+#include "tessera/random/key.h"
+#include "tessera/trace/trace.h"
+
+namespace tessera::privacy::internal {
+
+using namespace compile;
+using tessera::internal::ErasedCall;
+
+namespace {
+
+int64_t batch_size(std::string_view op, const ClipRequest& request,
+                   const std::vector<Array>& leaves) {
+  int64_t size = -1;
+  std::string from;
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    if (request.roles[i] != LeafRole::kBatch) continue;
+    if (leaves[i].ndim() == 0)
+      shape_error(op, "expected a first dimension of examples of {}, got the scalar {}",
+                  request.paths[i], describe(leaves[i].type()));
+    const int64_t extent = leaves[i].shape()[0];
+    if (size < 0) {
+      size = extent;
+      from = request.paths[i];
+    } else if (size != extent) {
+      shape_error(op, "expected batch arguments of one size, got {} of {} and {} of {}", size, from,
+                  extent, request.paths[i]);
+    }
+  }
+  if (size < 0) value_error(op, "expected batch arguments with an array, got none");
+  if (request.options.microbatch_size) {
+    const int64_t m = *request.options.microbatch_size;
+    if (m <= 0 || size % m != 0)
+      value_error(op, "expected a microbatch_size that divides the batch of {}, got {}", size, m);
+  }
+  if (request.padding) {
+    const Array& mask = *request.padding;
+    if (mask.dtype() != bool_ || mask.shape() != Shape{size})
+      shape_error(op, "expected a padding mask bool[{}], one for each example, got {}", size,
+                  describe(mask.type()));
+  }
+  return size;
+}
+
+// Sets keys of examples apart from the keys that a stream gives itself.
+constexpr uint32_t kExamples = 0x9e3779b9;
+
+// The leaf as what differs between examples is taken from.
+Array spread(const Array& leaf, LeafRole role, int64_t size, bool keep_batch_dim) {
+  switch (role) {
+    case LeafRole::kShared:
+    case LeafRole::kParameter:
+      return leaf;
+    case LeafRole::kBatch:
+      return keep_batch_dim ? expand_dims(leaf, {1}) : leaf;
+    case LeafRole::kKey:
+      return random::split(random::Key{leaf}, size).data;
+    case LeafRole::kStream: {
+      return random::split(random::fold_in(random::Key{leaf}, kExamples), size).data;
+    }
+  }
+  return leaf;
+}
+
+void warn_of_captures(const std::vector<Array>& captures, int64_t size) {
+  if (size <= 1) return;
+  for (const Array& x : captures)
+    if (x.ndim() > 0 && x.shape()[0] == size)
+      warn(fmt::format(
+          "privacy: the function captures an array as long as the batch, {}; every example sees "
+          "all of it: pass it as a batch argument if each is to have its own part",
+          describe(x.type())));
+}
+
+}  // namespace
+
+ExampleArguments example_arguments(std::string_view op, const ErasedCall& call,
+                                   const ClipRequest& request, const std::vector<Array>& leaves,
+                                   ErasedResult& call_result) {
+  ExampleArguments out;
+  out.size = batch_size(op, request, leaves);
+  if (request.padding) out.padding = *request.padding;
+  std::vector<Type> example;
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const LeafRole role = request.roles[i];
+    const bool mapped = role != LeafRole::kShared && role != LeafRole::kParameter;
+    out.operands.push_back(spread(leaves[i], role, out.size, request.options.keep_batch_dim));
+    out.dims.push_back(mapped ? 0 : -1);
+    out.wrt.push_back(role == LeafRole::kParameter);
+    Type type = traced_type(out.operands.back());
+    if (mapped) type.shape.erase(type.shape.begin());
+    example.push_back(std::move(type));
+  }
+  TracedFunction traced = trace_function(
+      [&](const std::vector<Array>& inputs) {
+        call_result = call(inputs);
+        return call_result.leaves;
+      },
+      example, "example");
+  warn_of_captures(traced.captures, out.size);
+  for (Array& captured : traced.captures) {
+    out.operands.push_back(std::move(captured));
+    out.dims.push_back(-1);
+    out.wrt.push_back(false);
+  }
+  out.function = remove_dead_ops(traced.function);
+  return out;
+}
+
+namespace {
+
+// [batch, ...] as [batches, microbatch, ...]: microbatch i has examples i, i + batches, ...
+Array strided(const Array& x, int64_t microbatch) {
+  Shape shape = x.shape();
+  shape[0] /= microbatch;
+  shape.insert(shape.begin(), microbatch);
+  return lax::move_to_front(lax::reshape(x, shape), 1);
+}
+Array in_order(const Array& x) {
+  Shape shape = x.shape();
+  shape[1] *= shape[0];
+  shape.erase(shape.begin());
+  return lax::reshape(lax::move_to_front(x, 1), shape);
+}
+
+}  // namespace
+
+std::vector<Array> over_microbatches(
+    const ExampleArguments& arguments, const std::optional<int64_t>& microbatch_size,
+    size_t num_sums,
+    const std::function<std::vector<Array>(std::span<const Array> operands, const Array& padding)>&
+        fn) {
+  const int64_t size = arguments.size, microbatch = microbatch_size.value_or(size);
+  if (microbatch == size) return fn(arguments.operands, arguments.padding);
+  control_flow::ScanSpec spec{.length = size / microbatch};
+  std::vector<Type> types;
+  for (size_t i = 0; i < arguments.operands.size(); ++i) {
+    types.push_back(traced_type(arguments.operands[i]));
+    if (arguments.dims[i] < 0) {
+      spec.consts.push_back(arguments.operands[i]);
+      continue;
+    }
+    spec.xs.push_back(strided(arguments.operands[i], microbatch));
+    types.back().shape[0] = microbatch;
+  }
+  const bool padded = arguments.padding.defined();
+  if (padded) {
+    spec.xs.push_back(strided(arguments.padding, microbatch));
+    types.push_back({bool_, {microbatch}});
+  }
+  const FlatFn trip = [&](const std::vector<Array>& x) {
+    return fn(std::span(x).first(arguments.operands.size()), padded ? x.back() : Array());
+  };
+  // Sums start at zeros of their types.
+  const TracedFunction one = trace_function(trip, types, "microbatch");
+  const std::vector<Type> results = one.function.output_types();
+  for (size_t s = 0; s < num_sums; ++s) spec.carry.push_back(control_flow::zero_of(results[s]));
+  std::vector<Array> out = control_flow::make_scan(spec, [&](const std::vector<Array>& inputs) {
+    std::vector<Array> x;
+    size_t next_const = 0, next_row = spec.consts.size() + spec.carry.size();
+    for (int dim : arguments.dims) x.push_back(inputs[dim < 0 ? next_const++ : next_row++]);
+    if (padded) x.push_back(inputs[next_row]);
+    std::vector<Array> results_of_trip;
+    if (padded) {
+      // A microbatch of padding alone gives zeros.
+      results_of_trip = control_flow::make_case(lax::reduce_and(x.back(), {0}),
+                                                {trip,
+                                                 [&](const std::vector<Array>&) {
+                                                   std::vector<Array> zeros;
+                                                   for (const Type& t : results)
+                                                     zeros.push_back(control_flow::zero_of(t));
+                                                   return zeros;
+                                                 }},
+                                                x);
+    } else {
+      results_of_trip = trip(x);
+    }
+    for (size_t s = 0; s < num_sums; ++s)
+      results_of_trip[s] = lax::add(inputs[spec.consts.size() + s], results_of_trip[s]);
+    return results_of_trip;
+  });
+  for (size_t r = num_sums; r < out.size(); ++r) out[r] = in_order(out[r]);
+  return out;
+}
+
+}  // namespace tessera::privacy::internal

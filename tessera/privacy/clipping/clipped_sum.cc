@@ -236,8 +236,9 @@ ClippedSum run_clipped(std::string_view op, const ErasedCall& call, const ClipRe
       given.pop_back();
     }
     const ExampleArguments arguments = example_arguments(op, call, local, given, results);
+    const std::vector<Array> arrays = sum(arguments);  // sets num_sums
     ClippedSum out =
-        finished(request.options, sum(arguments), num_sums, values_are_sums, std::move(results));
+        finished(request.options, arrays, num_sums, values_are_sums, std::move(results));
     ErasedResult all = std::move(out.results);
     all.leaves.push_back(out.norms);
     all.leaves.insert(all.leaves.end(), out.sums.begin(), out.sums.end());

@@ -176,6 +176,20 @@ std::vector<Workload> workloads() {
                .budget = 6});
   w.push_back({"train/convnet_1dev", [] { return bench::conv_net_step(32, false); }});
   w.push_back({"train/convnet_8dev", [] { return bench::conv_net_step(32, true); }});
+  for (const int64_t batch : {256, 1024}) {
+    const auto name = [&](const char* kind) {
+      return "dp/mlp_" + std::string(kind) + "_B" + std::to_string(batch) + "_1dev";
+    };
+    w.push_back({name("plain"), [=] { return bench::mlp_step(batch, mlp3, false); }});
+    w.push_back({name("vmapped"), [=] { return bench::per_example_mlp_step(batch, mlp3); }});
+    w.push_back({name("clipped"), [=] { return bench::private_mlp_step(batch, mlp3, false); }});
+  }
+  w.push_back(
+      {"dp/mlp_clipped_B1024_8dev", [=] { return bench::private_mlp_step(1024, mlp3, true); }});
+  w.push_back({.name = "dp/transformer_clipped_B32_1dev",
+               .make = [] { return bench::private_transformer_step(32, false); },
+               .budget = 6});
+  w.push_back({"dp/convnet_clipped_1dev", [] { return bench::private_conv_net_step(32, false); }});
   const double conv_flop = 2.0 * 32 * 56 * 56 * 64 * 9 * 64;
   w.push_back({"conv/f32_1dev", [] { return bench::convolution(false); }, conv_flop, "GFLOP/s"});
   w.push_back(

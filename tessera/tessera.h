@@ -76,3 +76,4 @@
 #include "tessera/nnx/multi_head_attention.h"
 #include "tessera/nnx/optimizer.h"
 #include "tessera/optim/optim.h"
+#include "tessera/privacy/privacy.h"

@@ -50,6 +50,12 @@ JvpResult jvp_stop(std::span<const Array> x, std::span<const Array>, const StopG
   return {{bind_op1(stop_gradient_op, p, {x[0]})}, {Array()}};
 }
 
+// A linear function has one where it is run for all examples: the way that an example does not take.
+std::vector<Array> transpose_stop(std::span<const Array>, std::span<const Array>,
+                                  const std::vector<bool>&, const StopGradientParams&) {
+  return {Array()};
+}
+
 }  // namespace
 
 const OpDef& stop_gradient_op = define<StopGradientParams>({
@@ -61,7 +67,7 @@ const OpDef& stop_gradient_op = define<StopGradientParams>({
     .lower = Identity{},
     .flops = no_flops<StopGradientParams>,
     .jvp = {jvp_stop},
-    .transpose = absent("no tangent passes it"),
+    .transpose = {transpose_stop},
     .batch = {batch<stop, StopGradientParams>},
     .samples = samples<StopGradientParams>,
 });

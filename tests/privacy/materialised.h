@@ -1,0 +1,75 @@
+// The oracle of clipping: gradients of every example one by one, clipped and summed.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "tessera/privacy/clipping/clip_pytree.h"
+#include "tessera/privacy/clipping/clipped_grad.h"
+#include "tessera/tessera.h"
+
+namespace tessera::privacy::testing {
+
+// Largest difference of two trees' leaves, in units of the largest element of `expected`.
+template <class P>
+double difference(const P& got, const P& expected) {
+  const std::vector<Array> a = tree::leaves(got), b = tree::leaves(expected);
+  double worst = 0, size = 1e-30;
+  for (size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].shape(), b[i].shape());
+    worst = std::max(
+        worst,
+        astype(max(abs(astype(a[i], float32) - astype(b[i], float32))), float32).item<double>());
+    size = std::max(size, astype(max(abs(b[i])), float32).item<double>());
+  }
+  return worst / size;
+}
+
+template <class P>
+struct Materialised {
+  P sum;
+  std::vector<double> norms;
+};
+template <class Loss, class P, class... Batch>
+Materialised<P> materialised(const Loss& loss, const P& params, int64_t size, double clip,
+                             const Batch&... batch) {
+  Materialised<P> out{tree::map([](const Array& x) { return zeros_like(x); }, params), {}};
+  const auto gradient = jit([&](const P& p, const Batch&... x) { return grad(loss)(p, x...); });
+  for (int64_t b = 0; b < size; ++b) {
+    const P g = gradient(params, slice_in_dim(batch, b, b + 1, 0)...);
+    auto [clipped, norm] = clip_pytree(g, clip);
+    out.norms.push_back(norm.template item<double>());
+    out.sum = tree::map([](const Array& x, const Array& y) { return x + y; }, out.sum, clipped);
+  }
+  return out;
+}
+
+// Of every way that works for these parameters; some clipped and some not.
+template <class Loss, class P, class... Batch>
+void expect_clipped_like_materialised(const Loss& loss, const P& params, int64_t size,
+                                      const Batch&... batch) {
+  const Materialised<P> raw = materialised(loss, params, size, 1e30, batch...);
+  std::vector<double> sorted = raw.norms;
+  std::sort(sorted.begin(), sorted.end());
+  const double clip = sorted[sorted.size() / 2];
+  const Materialised<P> expected = materialised(loss, params, size, clip, batch...);
+  std::vector<size_t> argnums;
+  for (size_t i = 1; i <= sizeof...(batch); ++i) argnums.push_back(i);
+  for (std::optional<NormWay> way :
+       {std::optional<NormWay>(), std::optional(NormWay::kTiles), std::optional(NormWay::kKeep)})
+    for (std::optional<int64_t> microbatch :
+         {std::optional<int64_t>(), std::optional<int64_t>(size % 2 == 0 ? 2 : 1)}) {
+      const auto out = clipped_value_and_grad(loss, {.l2_clip_norm = clip,
+                                                     .batch_argnums = argnums,
+                                                     .microbatch_size = microbatch,
+                                                     .norm_way = way})(params, batch...);
+      const std::string label = std::string("way ") + (way ? std::to_string(int(*way)) : "chosen") +
+                                " microbatch " + std::to_string(microbatch.value_or(0));
+      EXPECT_LT(difference(out.grads, expected.sum), 1e-5) << label;
+      for (size_t b = 0; b < expected.norms.size(); ++b)
+        EXPECT_NEAR(out.grad_norms.to_host().template data<float>()[b] / raw.norms[b],
+                    1, 1e-5)
+            << label << " example " << b;
+    }
+}
+
+}  // namespace tessera::privacy::testing

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
+#include "tessera/mesh/device.h"
 #include "tessera/ops/control/control_flow_rules.h"
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/complex.h"
@@ -237,10 +239,12 @@ NormPlan product_plan(const std::vector<Terms>& parts) {
 
 }  // namespace
 
-int64_t tile_size(int64_t size, int64_t at_most) {
-  for (int64_t t = std::min(size, at_most); t > 1; --t)
-    if (size % t == 0) return t;
-  return 1;
+int64_t tile_size(int64_t size, int64_t bytes, int64_t at_most) {
+  const int64_t shards = std::gcd(size, static_cast<int64_t>(devices().size()));
+  const int64_t most = std::max<int64_t>(1, at_most / std::max<int64_t>(1, bytes)) / shards;
+  for (int64_t t = std::min(size / shards, most); t > 1; --t)
+    if (size / shards % t == 0) return t * shards;
+  return shards;
 }
 
 std::vector<NormPlan> norm_plans(const ExampleBatch& batch, size_t input) {

@@ -109,7 +109,7 @@ ClippedValues clip_values(const ClipOptions& options, std::vector<Array> values,
 std::vector<Array> careful_sums(const ClipOptions& options, const transforms::ExampleBatch& batch,
                                 const Array& padding) {
   const size_t n = batch.program().inputs.size();
-  int64_t elements = 1;
+  int64_t elements = 0;
   for (const Type& t : batch.program().inputs) elements += t.elements();
   const int64_t tile =
       transforms::tile_size(batch.size(), std::max<int64_t>(1, kCarefulBytes / (4 * elements)));

@@ -182,8 +182,7 @@ std::optional<Array> gradients_by_products(const std::vector<const BatchUse*>& u
 Array by_tiles(const ExampleBatch& batch, size_t input) {
   const Type& type = batch.program().inputs[input];
   const int64_t size = batch.size();
-  const int64_t tile =
-      tile_size(size, std::max<int64_t>(1, kTileBytes / std::max<int64_t>(1, type.elements() * 4)));
+  const int64_t tile = tile_size(size, 4 * type.elements(), kTileBytes);
   const auto in_tile = [&](std::span<const Array> mapped) {
     return squared(batch.with_mapped(mapped).gradients(input));
   };
@@ -239,8 +238,12 @@ NormPlan product_plan(const std::vector<Terms>& parts) {
 
 }  // namespace
 
+int64_t device_parts(int64_t size) {
+  return std::max<int64_t>(1, std::gcd(size, static_cast<int64_t>(devices().size())));
+}
+
 int64_t tile_size(int64_t size, int64_t bytes, int64_t at_most) {
-  const int64_t shards = std::gcd(size, static_cast<int64_t>(devices().size()));
+  const int64_t shards = device_parts(size);
   const int64_t most = std::max<int64_t>(1, at_most / std::max<int64_t>(1, bytes)) / shards;
   for (int64_t t = std::min(size / shards, most); t > 1; --t)
     if (size / shards % t == 0) return t * shards;

@@ -75,13 +75,14 @@ Dims all_but_first(const Array& x) {
   return dims;
 }
 
-// Values by example, [batch, ...], clipped together and summed; their norms before.
+// Values by example, [batch, ...], clipped together and summed in so many parts, [parts, ...]; their
+// norms before.
 struct ClippedValues {
   std::vector<Array> sums;
   Array norms;
 };
 ClippedValues clip_values(const ClipOptions& options, std::vector<Array> values,
-                          const Array& padding) {
+                          const Array& padding, int64_t parts) {
   ClippedValues out;
   Array squares;
   for (Array& x : values) {
@@ -99,7 +100,10 @@ ClippedValues clip_values(const ClipOptions& options, std::vector<Array> values,
     const Array scale = x.ndim() == 1 ? scales : expand_dims(scales, all_but_first(x));
     Array clipped = x * astype(scale, x.dtype());
     if (leave_out) clipped = where(scale == 0.0f, zeros_like(x), clipped);
-    out.sums.push_back(sum(clipped, {.axis = 0}));
+    Shape shape = x.shape();
+    shape[0] /= parts;
+    shape.insert(shape.begin(), parts);
+    out.sums.push_back(sum(reshape(clipped, shape), {.axis = 1}));
   }
   return out;
 }
@@ -111,17 +115,21 @@ std::vector<Array> careful_sums(const ClipOptions& options, const transforms::Ex
   const size_t n = batch.program().inputs.size();
   int64_t elements = 0;
   for (const Type& t : batch.program().inputs) elements += t.elements();
-  const int64_t tile =
-      transforms::tile_size(batch.size(), std::max<int64_t>(1, kCarefulBytes / (4 * elements)));
+  const int64_t tile = transforms::tile_size(batch.size(), 4 * elements, kCarefulBytes);
   ExampleArguments examples{.size = batch.size(), .operands = batch.mapped()};
   examples.dims.assign(examples.operands.size(), 0);
   examples.padding = padding;
-  return over_microbatches(examples, tile, n, [&](std::span<const Array> x, const Array& pad) {
-    const transforms::ExampleBatch some = batch.with_mapped(x);
-    std::vector<Array> gradients;
-    for (size_t i = 0; i < n; ++i) gradients.push_back(some.gradients(i));
-    return clip_values(options, std::move(gradients), pad).sums;
-  });
+  // Each device adds up its own examples; devices, once.
+  const int64_t parts = transforms::device_parts(batch.size());
+  std::vector<Array> sums =
+      over_microbatches(examples, tile, n, [&](std::span<const Array> x, const Array& pad) {
+        const transforms::ExampleBatch some = batch.with_mapped(x);
+        std::vector<Array> gradients;
+        for (size_t i = 0; i < n; ++i) gradients.push_back(some.gradients(i));
+        return clip_values(options, std::move(gradients), pad, parts).sums;
+      });
+  for (Array& x : sums) x = sum(x, {.axis = 0});
+  return sums;
 }
 
 // The clipped sums of a (micro)batch, then the loss's results and the norms by example.
@@ -289,8 +297,10 @@ ClippedSum clipped_values(const ErasedCall& call, const ClipRequest& request,
           for (size_t r = 0; r < batch.results.size(); ++r)
             results.push_back(lax::with_batch_first(batch.results[r], batch.dims[r], microbatch));
           const auto values = results.begin() + static_cast<ptrdiff_t>(num_values);
-          ClippedValues clipped = clip_values(request.options, {results.begin(), values}, padding);
-          std::vector<Array> out = std::move(clipped.sums);
+          ClippedValues clipped =
+              clip_values(request.options, {results.begin(), values}, padding, 1);
+          std::vector<Array> out;
+          for (const Array& x : clipped.sums) out.push_back(squeeze(x, {.axis = 0}));
           out.insert(out.end(), values, results.end());
           out.push_back(clipped.norms);
           return out;

@@ -14,22 +14,56 @@ bool is_all_reduce(const Op& op) {
   return lowering && lowering->kind == CollectiveKind::kAllReduce && op.operands.size() == 1;
 }
 
-// The all_reduce that makes output `r` of a region and serves nothing else.
-const Op* ending(const Function& region, size_t r) {
-  const ValueId v = region.outputs[r];
-  const int at = region.producers()[v];
-  if (at < 0 || !is_all_reduce(region.ops[at]) || !region.users()[v].empty()) return nullptr;
-  if (std::count(region.outputs.begin(), region.outputs.end(), v) != 1) return nullptr;
-  return &region.ops[at];
+// Whether the op only arranges its operand's elements anew.
+bool arranges(const Function& f, const Op& op) {
+  return std::holds_alternative<IndexMap>(op.def->lower) && op.operands.size() == 1 &&
+         f.type(op.operands[0]).elements() == f.type(op.results[0]).elements();
 }
 
-// What all regions end output `r` with: the first region's.
+// The all_reduce that output `r` of a region comes from and that serves nothing else, and the ops
+// between, which arrange its elements: indices of ops, the all_reduce last. Empty: there is none.
+std::vector<int> ending(const Function& region, size_t r) {
+  std::vector<int> out;
+  ValueId v = region.outputs[r];
+  if (std::count(region.outputs.begin(), region.outputs.end(), v) != 1) return {};
+  const std::vector<int> producers = region.producers();
+  const std::vector<std::vector<int>> users = region.users();
+  for (int at = producers[v]; at >= 0; at = producers[v]) {
+    const Op& op = region.ops[at];
+    if (users[v].size() != (out.empty() ? 0 : 1)) return {};
+    if (!out.empty() && std::count(region.outputs.begin(), region.outputs.end(), v)) return {};
+    out.push_back(at);
+    if (is_all_reduce(op)) return out;
+    if (!arranges(region, op)) return {};
+    v = op.operands[0];
+  }
+  return {};
+}
+
+// The region with what is summed in place of the sum.
+Function without(Function region, const std::vector<int>& ending) {
+  const ValueId summed = region.ops[ending.back()].operands[0];
+  const AxisNames varying = region.type(summed).varying;
+  for (size_t i = 0; i + 1 < ending.size(); ++i) {
+    Op& op = region.ops[ending[i]];
+    region.types[op.results[0]].varying = varying;
+    if (i + 2 == ending.size()) op.operands[0] = summed;
+  }
+  const ValueId was = region.ops[ending.back()].results[0];
+  for (ValueId& v : region.outputs)
+    if (v == was) v = summed;
+  return remove_dead_ops(region);
+}
+
+// The all_reduce that all regions end output `r` with: the first region's.
 std::optional<Op> common_ending(const ControlFlow& flow, size_t r) {
   std::optional<Op> out;
   for (const FunctionRef& region : flow.regions) {
-    const Op* op = ending(*region, r);
-    if (!op || (out && !(op->def == out->def && op->params == out->params))) return std::nullopt;
-    if (!out) out = *op;
+    const std::vector<int> last = ending(*region, r);
+    if (last.empty()) return std::nullopt;
+    const Op& op = region->ops[last.back()];
+    if (out && !(op.def == out->def && op.params == out->params)) return std::nullopt;
+    if (!out) out = op;
   }
   return out;
 }
@@ -51,11 +85,8 @@ Function sums_after_branches(const Function& function) {
     for (size_t r = 0; !flow.is_loop() && r < op.results.size(); ++r) {
       std::optional<Op> sum = common_ending(flow, r);
       if (!sum) continue;
-      for (FunctionRef& region : flow.regions) {
-        Function part = *region;
-        part.outputs[r] = ending(part, r)->operands[0];
-        region = std::make_shared<const Function>(remove_dead_ops(part));
-      }
+      for (FunctionRef& region : flow.regions)
+        region = std::make_shared<const Function>(without(*region, ending(*region, r)));
       const Function& first = *flow.regions[0];
       next.results[r] = out.add_value(first.type(first.outputs[r]));
       sum->operands = {next.results[r]};

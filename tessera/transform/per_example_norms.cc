@@ -2,14 +2,9 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
-#include "tessera/mesh/device.h"
-#include "tessera/ops/control/control_flow_rules.h"
 #include "tessera/ops/core/compare.h"
-#include "tessera/ops/core/complex.h"
 #include "tessera/ops/core/constant.h"
-#include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/core/select.h"
 #include "tessera/ops/indexing/gather.h"
@@ -18,12 +13,11 @@
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/concatenate.h"
 #include "tessera/ops/structural/reshape.h"
+#include "tessera/transform/example_tiles.h"
 
 namespace tessera::transforms {
 namespace {
 
-// Bytes of gradients that a tile may have: what stays in cache while it is squared.
-constexpr int64_t kTileBytes = 1 << 20;
 // What gradients of a whole batch may take where there is no cheaper way.
 constexpr int64_t kKeepBytes = 1 << 16;
 // Rounding errors of a Gram sum, in units of float32's last place of the sum of |x_t| |y_t|, squared.
@@ -148,14 +142,6 @@ Array by_gram(const Terms& t) {
   return raised(sum, lengths);
 }
 
-Array squared(const Array& gradients) {
-  if (is_complex(gradients.dtype())) {
-    const Array re = lax::real(gradients), im = lax::imag(gradients);
-    return sum_examples(lax::add(lax::mul(re, re), lax::mul(im, im)));
-  }
-  return sum_examples(lax::mul(gradients, gradients));
-}
-
 // x' y of every example, where the uses are products of the parameter as it is.
 std::optional<Array> gradients_by_products(const std::vector<const BatchUse*>& uses,
                                            const Type& type) {
@@ -175,29 +161,6 @@ std::optional<Array> gradients_by_products(const std::vector<const BatchUse*>& u
   }
   const Array products = lax::dot_general(t.x, t.y, {{2}, {2}, {0, 1}, {0, 1}});
   return lax::transpose(lax::reshape(products, shape), back);
-}
-
-// Gradients of a tile of examples at a time. Tiles are strided, so that each has examples of every
-// device.
-Array by_tiles(const ExampleBatch& batch, size_t input) {
-  const Type& type = batch.program().inputs[input];
-  const int64_t size = batch.size();
-  const int64_t tile = tile_size(size, 4 * type.elements(), kTileBytes);
-  const auto in_tile = [&](std::span<const Array> mapped) {
-    return squared(batch.with_mapped(mapped).gradients(input));
-  };
-  const std::vector<Array> mapped = batch.mapped();
-  if (tile == size) return in_tile(mapped);
-  control_flow::ScanSpec spec{.length = size / tile};
-  for (const Array& x : mapped) {
-    Shape shape = x.shape();
-    shape[0] = size / tile;
-    shape.insert(shape.begin(), tile);
-    spec.xs.push_back(lax::move_to_front(lax::reshape(x, shape), 1));
-  }
-  const Array norms = control_flow::make_scan(
-      spec, [&](const std::vector<Array>& x) { return std::vector<Array>{in_tile(x)}; })[0];
-  return lax::reshape(lax::transpose(norms, {1, 0}), {size});
 }
 
 struct Extents {
@@ -237,18 +200,6 @@ NormPlan product_plan(const std::vector<Terms>& parts) {
 }
 
 }  // namespace
-
-int64_t device_parts(int64_t size) {
-  return std::max<int64_t>(1, std::gcd(size, static_cast<int64_t>(devices().size())));
-}
-
-int64_t tile_size(int64_t size, int64_t bytes, int64_t at_most) {
-  const int64_t shards = device_parts(size);
-  const int64_t most = std::max<int64_t>(1, at_most / std::max<int64_t>(1, bytes)) / shards;
-  for (int64_t t = std::min(size / shards, most); t > 1; --t)
-    if (size / shards % t == 0) return t * shards;
-  return shards;
-}
 
 std::vector<NormPlan> norm_plans(const ExampleBatch& batch, size_t input) {
   const std::vector<const BatchUse*> uses = batch.uses_of(input);
@@ -304,13 +255,13 @@ SquaredNorms squared_norms(const ExampleBatch& batch, size_t input, NormWay way)
       return {sum, Array()};
     }
     case NormWay::kTiles:
-      return {by_tiles(batch, input), Array()};
+      return {tiled_squares(batch, input, [](const Array& g) { return g; }), Array()};
     case NormWay::kKeep: {
       std::optional<Array> gradients;
       if (!is_complex(batch.program().inputs[input].dtype))
         gradients = gradients_by_products(batch.uses_of(input), batch.program().inputs[input]);
       if (!gradients) gradients = batch.gradients(input);
-      return {squared(*gradients), *gradients};
+      return {squared_gradients(*gradients), *gradients};
     }
   }
   TESSERA_CHECK(false, "way");

@@ -42,11 +42,4 @@ struct SquaredNorms {
 };
 SquaredNorms squared_norms(const ExampleBatch& batch, size_t input, NormWay way);
 
-// The devices that may have a part each of `size` examples.
-int64_t device_parts(int64_t size);
-
-// How many of `size` examples are made one by one at a time where one takes `bytes` and all
-// may take `at_most`: a divisor of the size, and such that every device has its part of them.
-int64_t tile_size(int64_t size, int64_t bytes, int64_t at_most);
-
 }  // namespace tessera::transforms

@@ -17,6 +17,7 @@
 #include "tessera/privacy/clipping/clip_pytree.h"
 #include "tessera/privacy/clipping/example_arguments.h"
 #include "tessera/transform/batch.h"
+#include "tessera/transform/example_tiles.h"
 #include "tessera/transform/per_example_norms.h"
 
 namespace tessera::privacy::internal {
@@ -28,8 +29,6 @@ using tessera::internal::run_under_trace;
 namespace {
 
 constexpr std::string_view kOp = "clipped_grad";
-// What per-example gradients may take where they are made one by one.
-constexpr int64_t kCarefulBytes = 1 << 22;
 
 ops::BatchAxis batch_axis(const ClipOptions& options, int64_t size) {
   return {.size = size,
@@ -75,14 +74,13 @@ Dims all_but_first(const Array& x) {
   return dims;
 }
 
-// Values by example, [batch, ...], clipped together and summed in so many parts, [parts, ...]; their
-// norms before.
+// Values by example, [batch, ...], clipped together and summed; their norms before.
 struct ClippedValues {
   std::vector<Array> sums;
   Array norms;
 };
 ClippedValues clip_values(const ClipOptions& options, std::vector<Array> values,
-                          const Array& padding, int64_t parts) {
+                          const Array& padding) {
   ClippedValues out;
   Array squares;
   for (Array& x : values) {
@@ -100,35 +98,27 @@ ClippedValues clip_values(const ClipOptions& options, std::vector<Array> values,
     const Array scale = x.ndim() == 1 ? scales : expand_dims(scales, all_but_first(x));
     Array clipped = x * astype(scale, x.dtype());
     if (leave_out) clipped = where(scale == 0.0f, zeros_like(x), clipped);
-    Shape shape = x.shape();
-    shape[0] /= parts;
-    shape.insert(shape.begin(), parts);
-    out.sums.push_back(sum(reshape(clipped, shape), {.axis = 1}));
+    out.sums.push_back(sum(clipped, {.axis = 0}));
   }
   return out;
 }
 
-// The sums where some gradient is not finite: the gradients of some examples at a time, with 0 for
-// such elements, or for such examples.
+// The sums where some gradient is not finite: gradients one by one, with 0 for such elements, or for
+// such examples.
 std::vector<Array> careful_sums(const ClipOptions& options, const transforms::ExampleBatch& batch,
                                 const Array& padding) {
+  const transforms::GradientMap map = [&](const Array& g) {
+    return options.nan_safe == NanSafe::kElement ? finite_elements(g) : g;
+  };
   const size_t n = batch.program().inputs.size();
-  int64_t elements = 0;
-  for (const Type& t : batch.program().inputs) elements += t.elements();
-  const int64_t tile = transforms::tile_size(batch.size(), 4 * elements, kCarefulBytes);
-  ExampleArguments examples{.size = batch.size(), .operands = batch.mapped()};
-  examples.dims.assign(examples.operands.size(), 0);
-  examples.padding = padding;
-  // Each device adds up its own examples; devices, once.
-  const int64_t parts = transforms::device_parts(batch.size());
-  std::vector<Array> sums =
-      over_microbatches(examples, tile, n, [&](std::span<const Array> x, const Array& pad) {
-        const transforms::ExampleBatch some = batch.with_mapped(x);
-        std::vector<Array> gradients;
-        for (size_t i = 0; i < n; ++i) gradients.push_back(some.gradients(i));
-        return clip_values(options, std::move(gradients), pad, parts).sums;
-      });
-  for (Array& x : sums) x = sum(x, {.axis = 0});
+  Array squares;
+  for (size_t i = 0; i < n; ++i) {
+    const Array part = transforms::tiled_squares(batch, i, map);
+    squares = squares.defined() ? squares + part : part;
+  }
+  const Array scales = scales_of(options, sqrt(squares), padding);
+  std::vector<Array> sums;
+  for (size_t i = 0; i < n; ++i) sums.push_back(transforms::tiled_sum(batch, i, scales, map));
   return sums;
 }
 
@@ -297,10 +287,8 @@ ClippedSum clipped_values(const ErasedCall& call, const ClipRequest& request,
           for (size_t r = 0; r < batch.results.size(); ++r)
             results.push_back(lax::with_batch_first(batch.results[r], batch.dims[r], microbatch));
           const auto values = results.begin() + static_cast<ptrdiff_t>(num_values);
-          ClippedValues clipped =
-              clip_values(request.options, {results.begin(), values}, padding, 1);
-          std::vector<Array> out;
-          for (const Array& x : clipped.sums) out.push_back(squeeze(x, {.axis = 0}));
+          ClippedValues clipped = clip_values(request.options, {results.begin(), values}, padding);
+          std::vector<Array> out = std::move(clipped.sums);
           out.insert(out.end(), values, results.end());
           out.push_back(clipped.norms);
           return out;

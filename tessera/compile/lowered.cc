@@ -9,6 +9,7 @@
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
 #include "tessera/ir/printer.h"
+#include "tessera/ops/core/norm_choice.h"
 #include "tessera/runtime/executable.h"
 
 namespace tessera {
@@ -139,6 +140,21 @@ Cost Lowered::cost() const {
   return cost;
 }
 
+namespace {
+
+// How norms of per-example gradients are computed, a line each.
+void explain_norms(const Function& f, std::string& out) {
+  for (const Op& op : f.ops) {
+    for (const FunctionRef& region : control_regions(op)) explain_norms(*region, out);
+    if (const FunctionRef callee = callee_of(op)) explain_norms(*callee, out);
+    if (const NormChoiceParams* p = norm_choice_of(op))
+      out += fmt::format("norms of {}: {}, {:.4g} flop, {} for {} examples\n", p->parameter, p->way,
+                         p->flops, bytes_text(p->bytes), f.type(op.results[0]).elements());
+  }
+}
+
+}  // namespace
+
 std::string Lowered::explain() const {
   const Partitioned& p = stages_->partitioned;
   std::string out;
@@ -169,6 +185,7 @@ std::string Lowered::explain() const {
   for (const Note& note : p.notes)
     out += fmt::format("{}: [{}] {}; {}{}\n", note.warning ? "warning" : "note", note.op, note.text,
                        note.remedy, note.source.empty() ? "" : " (" + note.source + ")");
+  explain_norms(f, out);
   const Cost c = cost();
   out += fmt::format("a device: {:.4g} flop, {} accessed, {} sent in about {}; {} steps\n", c.flops,
                      bytes_text(static_cast<double>(c.bytes_accessed)),

@@ -1,5 +1,6 @@
 #include "tessera/ops/core/identity.h"
 
+#include "tessera/ops/core/norm_choice.h"
 #include "tessera/ops/core/op.h"
 
 namespace tessera::ops {
@@ -45,6 +46,7 @@ BatchResult batch(std::span<const Array> x, std::span<const int> dims, const P& 
 const OpDef& stop() { return stop_gradient_op; }
 const OpDef& named() { return checkpoint_name_op; }
 const OpDef& barrier() { return optimization_barrier_op; }
+const OpDef& choice() { return norm_choice_op; }
 
 JvpResult jvp_stop(std::span<const Array> x, std::span<const Array>, const StopGradientParams& p) {
   return {{bind_op1(stop_gradient_op, p, {x[0]})}, {Array()}};
@@ -87,6 +89,21 @@ const OpDef& checkpoint_name_op = define<CheckpointNameParams>({
     .samples = samples<CheckpointNameParams>,
 });
 
+const OpDef& norm_choice_op = define<NormChoiceParams>({
+    .name = "norm_choice",
+    .dialect = "tessera",
+    .attributes = {"parameter", "way", "flops", "bytes"},
+    .infer = infer<NormChoiceParams>,
+    .evaluate = evaluate<NormChoiceParams>,
+    .factors = factors<NormChoiceParams>,
+    .lower = Identity{},
+    .flops = no_flops<NormChoiceParams>,
+    .jvp = {jvp<choice, NormChoiceParams>},
+    .transpose = {transpose<choice, NormChoiceParams>},
+    .batch = {batch<choice, NormChoiceParams>},
+    .samples = samples<NormChoiceParams>,
+});
+
 const OpDef& optimization_barrier_op = define<OptimizationBarrierParams>({
     .name = "optimization_barrier",
     .infer = infer<OptimizationBarrierParams>,
@@ -99,6 +116,10 @@ const OpDef& optimization_barrier_op = define<OptimizationBarrierParams>({
     .batch = {batch<barrier, OptimizationBarrierParams>},
     .samples = samples<OptimizationBarrierParams>,
 });
+
+const NormChoiceParams* norm_choice_of(const Op& op) {
+  return op.def == &norm_choice_op ? &op.params.as<NormChoiceParams>() : nullptr;
+}
 
 }  // namespace tessera::ops
 

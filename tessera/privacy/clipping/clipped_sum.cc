@@ -13,6 +13,7 @@
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/reduce.h"
 #include "tessera/ops/control/control_flow_rules.h"
+#include "tessera/ops/core/norm_choice.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/privacy/clipping/clip_pytree.h"
 #include "tessera/privacy/clipping/example_arguments.h"
@@ -37,29 +38,40 @@ ops::BatchAxis batch_axis(const ClipOptions& options, int64_t size) {
           .indivisible = options.indivisible};
 }
 
-transforms::NormWay way_of(const ClipOptions& options, const transforms::ExampleBatch& batch,
-                           size_t input) {
-  const std::vector<transforms::NormPlan> plans = transforms::norm_plans(batch, input);
-  if (!options.norm_way) return plans[0].way;
-  for (const transforms::NormPlan& plan : plans) {
-    switch (plan.way) {
-      case transforms::NormWay::kVectors:
-      case transforms::NormWay::kGram:
-      case transforms::NormWay::kLookup:
-        if (*options.norm_way == NormWay::kFactors) return plan.way;
-        break;
-      case transforms::NormWay::kTiles:
-        if (*options.norm_way == NormWay::kTiles) return plan.way;
-        break;
-      case transforms::NormWay::kKeep:
-        if (*options.norm_way == NormWay::kKeep) return plan.way;
-        break;
-    }
+bool is(transforms::NormWay way, NormWay asked) {
+  switch (way) {
+    case transforms::NormWay::kVectors:
+    case transforms::NormWay::kGram:
+    case transforms::NormWay::kLookup:
+      return asked == NormWay::kFactors;
+    case transforms::NormWay::kTiles:
+      return asked == NormWay::kTiles;
+    case transforms::NormWay::kKeep:
+      return asked == NormWay::kKeep;
   }
+  return false;
+}
+
+transforms::NormPlan plan_of(const ClipOptions& options, const transforms::ExampleBatch& batch,
+                             size_t input, const std::string& path) {
+  const std::vector<transforms::NormPlan> plans = transforms::norm_plans(batch, input);
+  if (!options.norm_way) return plans[0];
+  for (const transforms::NormPlan& plan : plans)
+    if (is(plan.way, *options.norm_way)) return plan;
   value_error(kOp,
               "expected parameters whose uses are products of what each example has, as "
-              "NormWay::kFactors needs, got one of {} that has another use; leave norm_way out",
-              describe(batch.program().inputs[input]));
+              "NormWay::kFactors needs, got {} with another use; leave norm_way out",
+              path);
+}
+
+// The norms with what was chosen for them, for explain().
+Array marked(const Array& norms, const transforms::NormPlan& plan, const std::string& path,
+             int64_t size) {
+  const auto examples = static_cast<double>(size);
+  return bind_op1(norm_choice_op,
+                  NormChoiceParams{path, std::string(enum_names(plan.way)[size_t(plan.way)]),
+                                   plan.flops * examples, plan.bytes * examples},
+                  {norms});
 }
 
 // Scales of the clipped gradients: 0 for padding.
@@ -125,15 +137,17 @@ std::vector<Array> careful_sums(const ClipOptions& options, const transforms::Ex
 // The clipped sums of a (micro)batch, then the loss's results and the norms by example.
 std::vector<Array> clip_batch(const ClipOptions& options, const transforms::ExampleProgram& program,
                               std::span<const Array> operands, std::span<const int> dims,
-                              int64_t size, const Array& padding) {
+                              int64_t size, const Array& padding,
+                              const std::vector<std::string>& paths) {
   const ops::BatchAxis::Scope scope(batch_axis(options, size));
   const transforms::ExampleBatch batch(program, operands, dims);
   const size_t n = program.inputs.size();
   std::vector<Array> kept(n);
   Array squares;
   for (size_t i = 0; i < n; ++i) {
-    const transforms::SquaredNorms part =
-        transforms::squared_norms(batch, i, way_of(options, batch, i));
+    const transforms::NormPlan plan = plan_of(options, batch, i, paths[i]);
+    transforms::SquaredNorms part = transforms::squared_norms(batch, i, plan.way);
+    part.norms = marked(part.norms, plan, paths[i], size);
     kept[i] = part.gradients;
     squares = squares.defined() ? squares + part.norms : part.norms;
   }
@@ -258,6 +272,9 @@ ClippedSum run_clipped(std::string_view op, const ErasedCall& call, const ClipRe
 ClippedSum clipped_gradients(const ErasedCall& call, const ClipRequest& request,
                              const std::vector<Array>& leaves) {
   size_t num_sums = 0;
+  std::vector<std::string> paths;
+  for (size_t i = 0; i < leaves.size(); ++i)
+    if (request.roles[i] == LeafRole::kParameter) paths.push_back(request.paths[i]);
   const auto sum = [&](const ExampleArguments& arguments) {
     expect_loss(arguments.function);
     const transforms::ExampleProgram program =
@@ -267,7 +284,7 @@ ClippedSum clipped_gradients(const ErasedCall& call, const ClipRequest& request,
     return over_microbatches(arguments, microbatch, num_sums,
                              [&](std::span<const Array> operands, const Array& padding) {
                                return clip_batch(request.options, program, operands, arguments.dims,
-                                                 microbatch, padding);
+                                                 microbatch, padding, paths);
                              });
   };
   return run_clipped(kOp, call, request, leaves, false, sum, num_sums);

@@ -43,26 +43,44 @@ Array tile_of(const Array& x, int64_t tile, const Array& at) {
   return lax::squeeze(lax::dynamic_slice_in_dim(lax::reshape(x, shape), at, 1, 1), {1});
 }
 
-using TileFn = std::function<Array(const Array& gradients, const Array& weights)>;
+// Examples in a tile of gradients by the largest of the inputs; one input's are there at a time.
+int64_t tile_size(const ExampleBatch& batch, const std::vector<size_t>& inputs) {
+  int64_t bytes = 1;
+  for (size_t input : inputs) bytes = std::max(bytes, 4 * batch.program().inputs[input].elements());
+  return tile_size(batch.size(), bytes);
+}
 
-// fn of each tile: added up where `sum` says of which type, or one after the other, [tiles, ...].
-Array over_tiles(const ExampleBatch& batch, size_t input, const Array& weights, int64_t tile,
-                 const std::optional<Type>& sum, const TileFn& fn) {
+using TileFn = std::function<std::vector<Array>(const ExampleBatch& tile, const Array& weights)>;
+
+// fn of each tile: added up where `sums` says of which types, else one after the other,
+// [tiles, ...].
+std::vector<Array> over_tiles(const ExampleBatch& batch, const Array& weights, int64_t tile,
+                              const std::vector<Type>& sums, const TileFn& fn) {
   const std::vector<Array> mapped = batch.mapped();
-  const auto of_tile = [&](const Array& at) {
-    std::vector<Array> some;
-    for (const Array& x : mapped) some.push_back(tile_of(x, tile, at));
-    return fn(batch.with_mapped(some).gradients(input),
-              weights.defined() ? tile_of(weights, tile, at) : Array());
-  };
   const int64_t count = batch.size() / tile;
   control_flow::ScanSpec spec{.length = count};
   spec.xs = {lax::iota(int32, {count})};
-  if (sum) spec.carry = {control_flow::zero_of(*sum)};
+  for (const Type& type : sums) spec.carry.push_back(control_flow::zero_of(type));
   return control_flow::make_scan(spec, [&](const std::vector<Array>& x) {
-    const Array result = of_tile(x.back());
-    return std::vector<Array>{sum ? lax::add(x[0], result) : result};
-  })[0];
+    std::vector<Array> some;
+    for (const Array& of_all : mapped) some.push_back(tile_of(of_all, tile, x.back()));
+    std::vector<Array> out =
+        fn(batch.with_mapped(some), weights.defined() ? tile_of(weights, tile, x.back()) : Array());
+    for (size_t s = 0; s < sums.size(); ++s) out[s] = lax::add(x[s], out[s]);
+    return out;
+  });
+}
+
+// The sum of weights times gradients, a part for each device: [parts, ...].
+Array parts_sum(const Array& gradients, const Array& weights, int64_t parts) {
+  const Array scales = lax::convert_element_type(
+      lax::broadcast_in_dim(weights, gradients.shape(), {0}), gradients.dtype());
+  const Array zeros = lax::full_like(gradients, 0);
+  const Array taken = lax::select(lax::ne(scales, zeros), lax::mul(gradients, scales), zeros);
+  Shape shape = gradients.shape();
+  shape[0] /= parts;
+  shape.insert(shape.begin(), parts);
+  return lax::reduce_sum(lax::reshape(taken, shape), {1});
 }
 
 }  // namespace
@@ -78,38 +96,44 @@ Array squared_gradients(const Array& gradients) {
   return dims.empty() ? squares : lax::reduce_sum(squares, dims);
 }
 
-Array tiled_squares(const ExampleBatch& batch, size_t input, const GradientMap& map) {
-  const int64_t size = batch.size(),
-                tile = tile_size(size, 4 * batch.program().inputs[input].elements());
-  if (tile == size) return squared_gradients(map(batch.gradients(input)));
-  const Array norms =
-      over_tiles(batch, input, Array(), tile, std::nullopt,
-                 [&](const Array& g, const Array&) { return squared_gradients(map(g)); });
+Array tiled_squares(const ExampleBatch& batch, const std::vector<size_t>& inputs,
+                    const GradientMap& map) {
+  const ExampleBatch used = batch.only(inputs);
+  const TileFn squares = [&](const ExampleBatch& tile, const Array&) {
+    Array sum;
+    for (size_t input : inputs) {
+      const Array part = squared_gradients(map(tile.gradients(input)));
+      sum = sum.defined() ? lax::add(sum, part) : part;
+    }
+    return std::vector<Array>{sum};
+  };
+  const int64_t size = batch.size(), tile = tile_size(batch, inputs);
+  if (tile == size) return squares(used, Array())[0];
+  const Array norms = over_tiles(used, Array(), tile, {}, squares)[0];
   return lax::reshape(lax::transpose(norms, {1, 0}), {size});
 }
 
-Array tiled_sum(const ExampleBatch& batch, size_t input, const Array& weights,
-                const GradientMap& map) {
-  const Type& type = batch.program().inputs[input];
-  const DType dtype = accumulation_dtype(type.dtype);
-  const int64_t size = batch.size(), parts = device_parts(size),
-                tile = tile_size(size, 4 * type.elements());
-  // Each device adds up its own examples; the devices' sums are added once.
-  const TileFn part = [&](const Array& g, const Array& w) {
-    const Array scales = lax::broadcast_in_dim(w, g.shape(), {0});
-    const Array scaled = lax::mul(map(g), lax::convert_element_type(scales, dtype));
-    const Array taken =
-        lax::select(lax::eq(scales, lax::full_like(scales, 0)), lax::full_like(scaled, 0), scaled);
-    Shape shape = g.shape();
-    shape[0] /= parts;
-    shape.insert(shape.begin(), parts);
-    return lax::reduce_sum(lax::reshape(taken, shape), {1});
+std::vector<Array> tiled_sums(const ExampleBatch& batch, const std::vector<size_t>& inputs,
+                              const Array& weights, const GradientMap& map) {
+  const ExampleBatch used = batch.only(inputs);
+  const int64_t size = batch.size(), parts = device_parts(size), tile = tile_size(batch, inputs);
+  const TileFn part = [&](const ExampleBatch& some, const Array& w) {
+    std::vector<Array> out;
+    for (size_t input : inputs) out.push_back(parts_sum(map(some.gradients(input)), w, parts));
+    return out;
   };
-  Type sum{.dtype = dtype, .shape = type.shape};
-  sum.shape.insert(sum.shape.begin(), parts);
-  const Array sums = tile == size ? part(batch.gradients(input), weights)
-                                  : over_tiles(batch, input, weights, tile, sum, part);
-  return lax::reduce_sum(sums, {0});
+  std::vector<Type> types;
+  for (size_t input : inputs) {
+    const Type& type = batch.program().inputs[input];
+    Type sum{.dtype = accumulation_dtype(type.dtype), .shape = type.shape};
+    sum.shape.insert(sum.shape.begin(), parts);
+    types.push_back(std::move(sum));
+  }
+  // Each device adds up its own examples; the devices' sums are added once.
+  std::vector<Array> out =
+      tile == size ? part(used, weights) : over_tiles(used, weights, tile, types, part);
+  for (Array& sum : out) sum = lax::reduce_sum(sum, {0});
+  return out;
 }
 
 }  // namespace tessera::transforms

@@ -10,12 +10,14 @@ namespace tessera::transforms {
 // What becomes of gradients, [examples, ...], before they are used; of the same shape.
 using GradientMap = std::function<Array(const Array&)>;
 
-// [batch]: the squared norm of each example's gradient of this input.
-Array tiled_squares(const ExampleBatch& batch, size_t input, const GradientMap& map);
+// [batch]: the squared norm of each example's gradient by these inputs, together.
+Array tiled_squares(const ExampleBatch& batch, const std::vector<size_t>& inputs,
+                    const GradientMap& map);
 
-// The sum of weights[b] times the gradient of b, without those of weight 0, whatever they are.
-Array tiled_sum(const ExampleBatch& batch, size_t input, const Array& weights,
-                const GradientMap& map);
+// For each of these inputs the sum of weights[b] times the gradient of b, without those of weight 0,
+// whatever they are.
+std::vector<Array> tiled_sums(const ExampleBatch& batch, const std::vector<size_t>& inputs,
+                              const Array& weights, const GradientMap& map);
 
 // Squared norms of gradients that are there, [batch, ...].
 Array squared_gradients(const Array& gradients);

@@ -150,6 +150,16 @@ ExampleBatch ExampleBatch::with_mapped(std::span<const Array> mapped) const {
   return out;
 }
 
+ExampleBatch ExampleBatch::only(const std::vector<size_t>& inputs) const {
+  ExampleBatch out = *this;
+  out.results_.clear();
+  std::erase_if(out.uses_, [&](const BatchUse& use) {
+    return std::none_of(inputs.begin(), inputs.end(),
+                        [&](size_t input) { return contains(use.use->inputs, input); });
+  });
+  return out;
+}
+
 std::vector<const BatchUse*> ExampleBatch::uses_of(size_t input) const {
   std::vector<const BatchUse*> out;
   for (const BatchUse& use : uses_)

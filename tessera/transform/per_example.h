@@ -62,6 +62,8 @@ class ExampleBatch {
   // that in its place.
   std::vector<Array> mapped() const;
   ExampleBatch with_mapped(std::span<const Array> mapped) const;
+  // The same batch with the uses of these inputs alone, without the loss's results.
+  ExampleBatch only(const std::vector<size_t>& inputs) const;
   // The uses of a differentiated input.
   std::vector<const BatchUse*> uses_of(size_t input) const;
 

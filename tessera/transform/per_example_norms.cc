@@ -255,7 +255,7 @@ SquaredNorms squared_norms(const ExampleBatch& batch, size_t input, NormWay way)
       return {sum, Array()};
     }
     case NormWay::kTiles:
-      return {tiled_squares(batch, input, [](const Array& g) { return g; }), Array()};
+      return {tiled_squares(batch, {input}, [](const Array& g) { return g; }), Array()};
     case NormWay::kKeep: {
       std::optional<Array> gradients;
       if (!is_complex(batch.program().inputs[input].dtype))

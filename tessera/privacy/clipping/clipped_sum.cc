@@ -122,16 +122,10 @@ std::vector<Array> careful_sums(const ClipOptions& options, const transforms::Ex
   const transforms::GradientMap map = [&](const Array& g) {
     return options.nan_safe == NanSafe::kElement ? finite_elements(g) : g;
   };
-  const size_t n = batch.program().inputs.size();
-  Array squares;
-  for (size_t i = 0; i < n; ++i) {
-    const Array part = transforms::tiled_squares(batch, i, map);
-    squares = squares.defined() ? squares + part : part;
-  }
-  const Array scales = scales_of(options, sqrt(squares), padding);
-  std::vector<Array> sums;
-  for (size_t i = 0; i < n; ++i) sums.push_back(transforms::tiled_sum(batch, i, scales, map));
-  return sums;
+  std::vector<size_t> all;
+  for (size_t i = 0; i < batch.program().inputs.size(); ++i) all.push_back(i);
+  const Array norms = sqrt(transforms::tiled_squares(batch, all, map));
+  return transforms::tiled_sums(batch, all, scales_of(options, norms, padding), map);
 }
 
 // The clipped sums of a (micro)batch, then the loss's results and the norms by example.

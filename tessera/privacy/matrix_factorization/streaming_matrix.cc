@@ -69,16 +69,15 @@ std::string key_of(const Node& node) {
 
 std::optional<int64_t> rows_of(const Node& node) {
   return std::visit(
-      Overloaded{[](const auto&) { return std::optional<int64_t>(); },
-                 [](const Diagonal& m) {
-                   return m.ends ? std::optional(ssize(m.values)) : std::nullopt;
-                 },
-                 [](const BandedInverse& m) { return std::optional(ssize(m.params) / m.bands); },
-                 [](const Dense& m) { return std::optional(m.rows); },
-                 [](const Product& m) {
-                   const std::optional<int64_t> a = m.a.rows(), b = m.b.rows();
-                   return a && b ? std::optional(std::min(*a, *b)) : a ? a : b;
-                 }},
+      Overloaded{
+          [](const auto&) { return std::optional<int64_t>(); },
+          [](const Diagonal& m) { return m.ends ? std::optional(ssize(m.values)) : std::nullopt; },
+          [](const BandedInverse& m) { return std::optional(ssize(m.params) / m.bands); },
+          [](const Dense& m) { return std::optional(m.rows); },
+          [](const Product& m) {
+            const std::optional<int64_t> a = m.a.rows(), b = m.b.rows();
+            return a && b ? std::optional(std::min(*a, *b)) : a ? a : b;
+          }},
       node.matrix);
 }
 
@@ -177,8 +176,8 @@ StreamingMatrix momentum_sgd_matrix(double momentum, std::vector<double> learnin
   expect_finite("learning rates", learning_rates);
   for (const double rate : learning_rates)
     if (!(rate > 0))
-      value_error(kOp,
-                  "expected positive learning rates, got {}; the matrix must have an inverse", rate);
+      value_error(kOp, "expected positive learning rates, got {}; the matrix must have an inverse",
+                  rate);
   return made(Momentum{momentum, std::move(learning_rates)});
 }
 
@@ -241,7 +240,8 @@ StreamingMatrix scale_rows_and_columns(const StreamingMatrix& a, const ScaleOpti
 }
 
 Array multiply_array(const StreamingMatrix& a, const Array& x) {
-  if (x.ndim() == 0) shape_error(kOp, "expected a sequence along the first dimension, got a scalar");
+  if (x.ndim() == 0)
+    shape_error(kOp, "expected a sequence along the first dimension, got a scalar");
   if (a.rows() && x.shape(0) > *a.rows())
     value_error(kOp, "expected a sequence of at most {} elements, the rows of the matrix, got {}",
                 *a.rows(), x.shape(0));

@@ -104,9 +104,7 @@ Square rows_of(const Node& node, int64_t n) {
       Overloaded{[&](const Identity&) {
                    return lower(n, [](int64_t i, int64_t j) { return i == j ? 1.0 : 0.0; });
                  },
-                 [&](const PrefixSum&) {
-                   return lower(n, [](int64_t, int64_t) { return 1.0; });
-                 },
+                 [&](const PrefixSum&) { return lower(n, [](int64_t, int64_t) { return 1.0; }); },
                  [&](const Diagonal& m) {
                    return lower(n, [&](int64_t i, int64_t j) {
                      return i == j ? clamped(m.values, i) : 0.0;

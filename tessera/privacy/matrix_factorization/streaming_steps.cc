@@ -102,8 +102,8 @@ Array Leaf::toeplitz_inverse(const ToeplitzInverse& m, const Array& x) {
   std::vector<double> turned;
   for (int64_t i = 0; i < 2 * size; ++i)
     turned.push_back(m.coef[static_cast<size_t>(size - i % size)]);
-  const Array start = (static_cast<int>(size) - step % static_cast<int>(size)) %
-                      static_cast<int>(size);
+  const Array start =
+      (static_cast<int>(size) - step % static_cast<int>(size)) % static_cast<int>(size);
   return solved(x, dynamic_slice_in_dim(constant(turned, {2 * size}, x.dtype()), start, size, 0),
                 lead);
 }
@@ -117,8 +117,7 @@ Array Leaf::banded_inverse(const BandedInverse& m, const Array& x) {
       weights[static_cast<size_t>(t * size + (t - k) % size)] =
           m.params[static_cast<size_t>((t - k) * m.bands + k)];
   }
-  const Array norm = element(row_norms(m), step, x.dtype()),
-              first = element(lead, step, x.dtype());
+  const Array norm = element(row_norms(m), step, x.dtype()), first = element(lead, step, x.dtype());
   if (size == 0) return x / first * norm;
   const Array table = constant(weights, {n, size}, x.dtype());
   return solved(x, dynamic_index_in_dim(table, step, 0, false), first) * norm;
@@ -298,12 +297,11 @@ FlatStep multiply_next(const StreamingMatrix& matrix, const FlatStep& given) {
     int64_t leaves;
   };
   const std::vector<Array> args = given.arrays();
-  return given.like(
-      composite("streaming_matrix_next",
-                MatrixParams{matrix.tree_static_key(), static_cast<int64_t>(given.values.size())},
-                std::span<const Array>(args), [&](std::span<const Array> a) {
-                  return next_row(matrix, given.like(a)).arrays();
-                }));
+  return given.like(composite(
+      "streaming_matrix_next",
+      MatrixParams{matrix.tree_static_key(), static_cast<int64_t>(given.values.size())},
+      std::span<const Array>(args),
+      [&](std::span<const Array> a) { return next_row(matrix, given.like(a)).arrays(); }));
 }
 
 }  // namespace tessera::privacy::matrix_factorization::internal

@@ -43,8 +43,8 @@ DType computation_dtype(OptionalDType result, DType leaf) {
 
 // The sum over j of row[j] z_j, where z_j is drawn with fold_in(key, j): of the elements between the
 // first and the last that are not 0.
-Array drawn_row(const Dense& matrix, const random::Key& key, const Array& step,
-                const Array& stddev, const Shape& shape) {
+Array drawn_row(const Dense& matrix, const random::Key& key, const Array& step, const Array& stddev,
+                const Shape& shape) {
   const DType dtype = stddev.dtype();
   std::vector<double> values = matrix.values;
   std::vector<int32_t> first, last;
@@ -78,7 +78,8 @@ Stddev::Stddev(double number) : number_(number) {
 }
 Stddev::Stddev(Array array) : array_(std::move(array)) {
   if (array_->ndim() != 0 || !is_floating(array_->dtype()))
-    type_error(kOp, "expected a number or a floating-point scalar as the standard deviation, got {}",
+    type_error(kOp,
+               "expected a number or a floating-point scalar as the standard deviation, got {}",
                describe(array_->type()));
 }
 Array Stddev::as(DType dtype) const { return as_dtype(array_ ? *array_ : Array(number_), dtype); }
@@ -147,14 +148,13 @@ FlatUpdate add_noise(const Noise& noise, const streaming::FlatStep& given, const
   args.push_back(noise.stddev.as(float64));
   const NoiseParams params{matrix.tree_static_key(), static_cast<int64_t>(given.values.size()),
                            noise.dtype.has_value(), noise.dtype.value_or(float32)};
-  std::vector<Array> out =
-      composite("privacy_add_noise", params, std::span<const Array>(args),
-                [&](std::span<const Array> a) {
-                  FlatUpdate next = noised(noise, given.like(a.first(n)), {a[n]}, a[n + 1]);
-                  std::vector<Array> results = next.row.arrays();
-                  results.push_back(next.key.data);
-                  return results;
-                });
+  std::vector<Array> out = composite(
+      "privacy_add_noise", params, std::span<const Array>(args), [&](std::span<const Array> a) {
+        FlatUpdate next = noised(noise, given.like(a.first(n)), {a[n]}, a[n + 1]);
+        std::vector<Array> results = next.row.arrays();
+        results.push_back(next.key.data);
+        return results;
+      });
   const random::Key next{out.back()};
   return {given.like(out), next};
 }

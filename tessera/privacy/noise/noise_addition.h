@@ -119,10 +119,10 @@ struct Privatizer {
   std::pair<P, NoiseState<P>> update(const P& gradients, const NoiseState<P>& state,
                                      const P*) const {
     namespace streaming = matrix_factorization::internal;
-    const FlatUpdate next = add_noise(noise,
-                                      {tree::leaves(gradients), state.matrix.step,
-                                       streaming::leaves_of(state.matrix.buffers)},
-                                      state.key);
+    const FlatUpdate next = add_noise(
+        noise,
+        {tree::leaves(gradients), state.matrix.step, streaming::leaves_of(state.matrix.buffers)},
+        state.key);
     return {tree::unflatten(gradients, next.row.values),
             {next.key, {next.row.step, streaming::trees_of(gradients, next.row.buffers)}}};
   }

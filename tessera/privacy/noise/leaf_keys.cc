@@ -68,4 +68,11 @@ random::Key checked_key(std::string_view op, const std::optional<random::Key>& k
   return out;
 }
 
+OptionalDType checked_dtype(std::string_view op, OptionalDType dtype) {
+  if (!dtype) return dtype;
+  if (!is_floating(*dtype))
+    type_error(op, "expected a floating-point dtype for the result, got {}", *dtype);
+  return canonical_dtype(*dtype);
+}
+
 }  // namespace tessera::privacy::internal

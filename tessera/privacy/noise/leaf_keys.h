@@ -1,11 +1,12 @@
-// Keys of the leaves of a tree that is noised: which no two steps, leaves or shards share. For
-// source files.
+// What privatizers share: keys of the leaves of a tree, which no two steps, leaves or shards share,
+// and the checks of what they are given. For source files.
 #pragma once
 
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "tessera/numpy/creation.h"
 #include "tessera/random/key.h"
 
 namespace tessera::privacy::internal {
@@ -30,5 +31,9 @@ void expect_real(std::string_view op, const std::vector<Array>& leaves);
 random::Key key_of_entropy(std::string_view op);
 // The key, or that of entropy. UserError naming `op` for an array of keys.
 random::Key checked_key(std::string_view op, const std::optional<random::Key>& key);
+
+// The dtype as arrays have it (without x64: 32 bits). UserError naming `op` unless it is real
+// floating-point.
+OptionalDType checked_dtype(std::string_view op, OptionalDType dtype);
 
 }  // namespace tessera::privacy::internal

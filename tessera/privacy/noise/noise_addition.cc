@@ -83,15 +83,15 @@ Stddev::Stddev(Array array) : array_(std::move(array)) {
                describe(array_->type()));
 }
 Array Stddev::as(DType dtype) const { return as_dtype(array_ ? *array_ : Array(number_), dtype); }
+std::optional<double> Stddev::number() const {
+  return array_ ? std::nullopt : std::optional(number_);
+}
 
 namespace internal {
 
 Noise checked_noise(StreamingMatrix noising_matrix, const NoiseOptions& options) {
-  if (options.dtype && !is_floating(*options.dtype))
-    type_error(kOp, "expected a floating-point dtype for the result, got {}", *options.dtype);
-  OptionalDType dtype = options.dtype;
-  if (dtype) dtype = canonical_dtype(*dtype);
-  return {std::move(noising_matrix), options.stddev, checked_key(kOp, options.key), dtype};
+  return {std::move(noising_matrix), options.stddev, checked_key(kOp, options.key),
+          checked_dtype(kOp, options.dtype)};
 }
 
 Buffers noise_buffers(const Noise& noise, const std::vector<Array>& leaves) {

@@ -44,6 +44,8 @@ class Stddev {
 
   // A scalar of `dtype`.
   Array as(DType dtype) const;
+  // Absent where it is an Array.
+  std::optional<double> number() const;
 
   template <class Self>
   static constexpr auto fields(Self& self) {

@@ -139,6 +139,22 @@ std::vector<double> joined(std::vector<double> first, const std::vector<double>&
   return first;
 }
 
+// Decays are searched as -log(1 - decay): the good ones come as near to 1 as n is large, each at
+// its own scale, where steps of one length in the decays themselves stall.
+std::vector<double> searched(std::vector<double> decays) {
+  for (double& d : decays) d = -std::log1p(-d);
+  return decays;
+}
+std::vector<double> decays_of(std::vector<double> coordinates) {
+  for (double& z : coordinates) z = -std::expm1(-z);
+  return coordinates;
+}
+std::vector<double> by_coordinates(const std::vector<double>& decays,
+                                   std::vector<double> gradient) {
+  for (size_t j = 0; j < decays.size(); ++j) gradient[j] *= 1 - decays[j];
+  return gradient;
+}
+
 // The decays l of the inverse are zeros of sum_j omega_j / (theta_j - l) - 1, by which they move.
 void pull_back_inverse_decays(const BufferedToeplitz& blt, const BufferedToeplitz& inverse,
                               const std::vector<double>& by_inverse_decay, BltGradient& by_blt) {
@@ -186,9 +202,9 @@ std::vector<double> params_from_blt(Parameterization parameterization,
                                     const BufferedToeplitz& blt) {
   switch (parameterization) {
     case Parameterization::kBufDecayPair:
-      return joined(blt.buf_decay, blt.inverse().buf_decay);
+      return joined(searched(blt.buf_decay), searched(blt.inverse().buf_decay));
     case Parameterization::kStrategyBlt:
-      return joined(blt.buf_decay, blt.output_scale);
+      return joined(searched(blt.buf_decay), blt.output_scale);
   }
   return {};
 }
@@ -197,10 +213,13 @@ std::vector<double> params_from_blt(Parameterization parameterization,
 std::pair<BufferedToeplitz, BufferedToeplitz> blt_and_inverse_from_params(
     Parameterization parameterization, const std::vector<double>& params) {
   const auto middle = params.begin() + static_cast<std::ptrdiff_t>(params.size() / 2);
-  const std::vector<double> first(params.begin(), middle), second(middle, params.end());
+  const std::vector<double> first = decays_of({params.begin(), middle}),
+                            second(middle, params.end());
   switch (parameterization) {
-    case Parameterization::kBufDecayPair:
-      return {{first, scales_of_pair(first, second)}, {second, scales_of_pair(second, first)}};
+    case Parameterization::kBufDecayPair: {
+      const std::vector<double> hat = decays_of(second);
+      return {{first, scales_of_pair(first, hat)}, {hat, scales_of_pair(hat, first)}};
+    }
     case Parameterization::kStrategyBlt:
       return {{first, second}, BufferedToeplitz{first, second}.inverse()};
   }
@@ -217,10 +236,11 @@ std::vector<double> pull_back_pair(Parameterization parameterization, const Buff
     case Parameterization::kBufDecayPair:
       pull_back_scales(blt, inverse.buf_decay, loss.by_blt.by_scale, by_blt.by_decay,
                        by_inverse_decay);
-      return joined(by_blt.by_decay, by_inverse_decay);
+      return joined(by_coordinates(blt.buf_decay, by_blt.by_decay),
+                    by_coordinates(inverse.buf_decay, by_inverse_decay));
     case Parameterization::kStrategyBlt:
       pull_back_inverse_decays(blt, inverse, by_inverse_decay, by_blt);
-      return joined(by_blt.by_decay, by_blt.by_scale);
+      return joined(by_coordinates(blt.buf_decay, by_blt.by_decay), by_blt.by_scale);
   }
   return {};
 }

@@ -53,7 +53,7 @@ struct LossFn {
   int64_t max_participations() const;  // for which n has room
   double error_for_inv(const BufferedToeplitz& inv_blt) const;
   double sensitivity_squared(const BufferedToeplitz& blt) const;
-  // Infinite or NaN beyond a barrier.
+  // NaN or infinite beyond a barrier.
   Penalties compute_penalties(const BufferedToeplitz& blt, const BufferedToeplitz& inv_blt) const;
   // By default relative to a rough estimate of the optimum, which makes barriers count alike.
   double penalized_loss(const BufferedToeplitz& blt, const BufferedToeplitz& inv_blt,
@@ -62,8 +62,9 @@ struct LossFn {
   double loss(const BufferedToeplitz& blt) const;
 };
 
-// What L-BFGS moves: the decays of the strategy and of its inverse, or the parameters of the
-// strategy, whose inverse is then computed.
+// What L-BFGS moves: the decays of the strategy and of its inverse, or the decays and scales of the
+// strategy, whose inverse is then computed. Decays stand in its vectors, which callbacks see, as
+// -log(1 - decay).
 enum class Parameterization : uint8_t { kBufDecayPair, kStrategyBlt };
 
 // 1 buffer or more: `init_blt`, which then has as many, or a rational approximation within the

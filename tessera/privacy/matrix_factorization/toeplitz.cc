@@ -176,14 +176,15 @@ Coefs optimize_banded_toeplitz(const BandedOptions& options) {
   if (static_cast<int64_t>(start.size()) != bands)
     shape_error(kOp, "expected strategy_coef of bands = {} entries, got {}", bands, start.size());
   expect_invertible(sized(start, n, kOp).first, kOp);
-  const Objective objective = [&](const Coefs& c, Coefs& gradient) {
-    const ValueAndGradient error = strategy_error(c, n, reduction);
+  const auto objective = [&options](const Coefs& c) {
+    ValueAndGradient error = strategy_error(c, options.n, options.reduction);
     const double sensitivity = sensitivity_squared(c);
     for (size_t k = 0; k < c.size(); ++k)
-      gradient[k] = error.gradient[k] * sensitivity + error.value * 2 * c[k];
-    return error.value * sensitivity;
+      error.gradient[k] = error.gradient[k] * sensitivity + error.value * 2 * c[k];
+    error.value *= sensitivity;
+    return error;
   };
-  const Coefs best = optimize(objective, start, {.max_optimizer_steps = steps});
+  const Coefs best = optimize_up_to_scale(objective, start, steps);
   return times(1 / std::sqrt(sensitivity_squared(best)), best);
 }
 

@@ -88,6 +88,24 @@ ValueAndGradient spaced_columns(const Coefs& coef, int64_t n, int64_t min_sep,
   return {value, std::move(gradient)};
 }
 
+// The first coefficient stays 1: along the scale there is nothing but rounding to follow, and
+// nothing to keep a step from a singular matrix.
+Coefs optimize_up_to_scale(const std::function<ValueAndGradient(const Coefs&)>& loss, Coefs start,
+                           int64_t max_optimizer_steps) {
+  for (size_t k = start.size(); k-- > 0;) start[k] /= start[0];
+  const auto whole = [](Coefs tail) {
+    tail.insert(tail.begin(), 1.0);
+    return tail;
+  };
+  const Objective objective = [&](const Coefs& tail, Coefs& gradient) {
+    const ValueAndGradient at = loss(whole(tail));
+    gradient.assign(at.gradient.begin() + 1, at.gradient.end());
+    return at.value;
+  };
+  return whole(optimize(objective, {start.begin() + 1, start.end()},
+                        {.max_optimizer_steps = max_optimizer_steps}));
+}
+
 // d(c^-1) = -c^-1 dc c^-1: correlations with c^-1 twice.
 Coefs pull_back_inverse(const Coefs& inverse, const Coefs& gradient) {
   const Coefs once = correlate(gradient, inverse, gradient.size());

@@ -2,7 +2,7 @@
 jax_privacy==2.0.0 and dp-accounting==0.6.0; ten minutes).
 
 Matrices are lists of rows. "toeplitz", "sensitivity", "dense", "banded", "blt": inputs beside what
-comes of them. Optima are losses: those of strategies that are not unique, or not found to all
+comes of them. Infinities and NaNs are null. Optima are losses: those of strategies that are not unique, or not found to all
 digits, agree where the strategies themselves need not. "amplification": the noise multiplier of
 each number of bands, and what comes of them.
 """
@@ -195,9 +195,7 @@ def blt_cases():
         'max_participations': k,
         'loss': float(loss)
     })
-  finite = lambda c: {k: v if k != 'penalties' else [x if np.isfinite(x) else None for x in v]
-                      for k, v in c.items()}
-  return {'approximations': [finite(a) for a in approximations], 'optima': optima}
+  return {'approximations': approximations, 'optima': optima}
 
 
 def amplification_cases():
@@ -216,15 +214,23 @@ def amplification_cases():
   }
 
 
+def without_infinities(value):
+  if isinstance(value, dict):
+    return {k: without_infinities(v) for k, v in value.items()}
+  if isinstance(value, list):
+    return [without_infinities(v) for v in value]
+  return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
 def main():
-  golden.Topic('matrix_factorization').write({
+  golden.Topic('matrix_factorization').write(without_infinities({
       'toeplitz': toeplitz_cases(),
       'sensitivity': sensitivity_cases(),
       'dense': dense_cases(),
       'banded': banded_cases(),
       'amplification': amplification_cases(),
       'blt': blt_cases(),
-  })
+  }))
 
 
 main()

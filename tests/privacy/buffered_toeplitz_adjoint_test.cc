@@ -7,33 +7,28 @@ namespace {
 
 using BltFunction = std::function<BltValue(const BufferedToeplitz&)>;
 
-// Differences by -log(1 - decay), which are fine near 1 as well.
+// Differences by -log(1 - decay), which are fine near 1 as well: in steps that 1 - decay has digits
+// for, and of which the error is the square.
 void expect_gradient(const BltFunction& f, const BufferedToeplitz& at) {
-  const auto by_decay = differences(
-      [&](const std::vector<double>& z) {
-        BufferedToeplitz moved = at;
-        for (size_t j = 0; j < z.size(); ++j) moved.buf_decay[j] = -std::expm1(-z[j]);
-        return f(moved).value;
-      },
-      [&] {
-        std::vector<double> z;
-        for (double d : at.buf_decay) z.push_back(-std::log1p(-d));
-        return z;
-      }());
-  const auto by_scale = differences(
-      [&](const std::vector<double>& s) {
-        return f({at.buf_decay, s}).value;
-      },
-      at.output_scale);
-  BltGradient gradient = f(at).gradient;
-  for (size_t j = 0; j < by_decay.size(); ++j) gradient.by_decay[j] *= 1 - at.buf_decay[j];
-  expect_relative(gradient.by_decay, by_decay, 1e-6);
-  expect_relative(gradient.by_scale, by_scale, 1e-6);
+  const size_t m = at.buf_decay.size();
+  std::vector<double> moved;
+  for (double d : at.buf_decay) moved.push_back(-std::log1p(-d));
+  moved.insert(moved.end(), at.output_scale.begin(), at.output_scale.end());
+  const auto value = [&](const std::vector<double>& x) {
+    BufferedToeplitz blt{{x.begin(), x.begin() + int64_t(m)}, {x.begin() + int64_t(m), x.end()}};
+    for (double& d : blt.buf_decay) d = -std::expm1(-d);
+    return f(blt).value;
+  };
+  const BltGradient gradient = f(at).gradient;
+  std::vector<double> actual;
+  for (size_t j = 0; j < m; ++j) actual.push_back(gradient.by_decay[j] * (1 - at.buf_decay[j]));
+  actual.insert(actual.end(), gradient.by_scale.begin(), gradient.by_scale.end());
+  expect_relative(actual, differences(value, moved, 1e-3), 1e-5);
 }
 
 TEST(BltAdjoint, OfSensitivities) {
   for (double decay : {.9, .999, 1 - 1e-7})
-    for (double n : {1., 2., 300., 1e5})
+    for (double n : {2., 300., 1e5})
       expect_gradient(
           [&](const BufferedToeplitz& blt) { return sensitivity_squared_with_gradient(blt, n); },
           {{decay, .2}, {.1, .3}});
@@ -44,7 +39,7 @@ TEST(BltAdjoint, OfErrors) {
   for (const BufferedToeplitz& inverse :
        {BufferedToeplitz{{.9, .2}, {-.05, -.3}}, BufferedToeplitz{{.999, .2}, {-.0005, -.3}},
         BufferedToeplitz{{1 - 1e-6, .2}, {-.05, -.3}}})
-    for (int64_t n : {1, 2, 300, 10000}) {
+    for (int64_t n : {2, 300, 10000}) {
       SCOPED_TRACE(::testing::Message() << inverse.buf_decay[0] << " " << n);
       expect_gradient([&](const BufferedToeplitz& blt) { return max_error_with_gradient(blt, n); },
                       inverse);
@@ -52,7 +47,7 @@ TEST(BltAdjoint, OfErrors) {
 }
 
 TEST(BltAdjoint, OfCoefficients) {
-  for (int64_t n : {1, 2, 20})
+  for (int64_t n : {2, 20})
     expect_gradient(
         [&](const BufferedToeplitz& blt) {
           const toeplitz::Coefs coefs = blt.toeplitz_coefs(n);

@@ -127,7 +127,7 @@ TEST(BufferedToeplitz, RefusesParametersThatAreNone) {
 
 TEST(BufferedToeplitz, RefusesWhatHasNoRealInverse) {
   expect_error([] { BufferedToeplitz{{.5, .5}, {.1, .1}}.inverse(); }, "at least 1e-09 apart");
-  expect_error([] { BufferedToeplitz{{.5, .4}, {-3, 3}}.inverse(); }, "real decays");
+  expect_error([] { BufferedToeplitz{{.5, .4}, {3, -3}}.inverse(); }, "real decays");
   expect_error([] { blt_pair_from_theta_pair({.5}, {}); }, "got 1 and 0");
   expect_error([] { blt_pair_from_theta_pair({.5, .5}, {.1, .2}); }, "expected distinct decays");
 }

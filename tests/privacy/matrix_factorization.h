@@ -75,4 +75,31 @@ inline std::vector<double> differences(const std::function<double(const std::vec
   return out;
 }
 
+// The sensitivity, by all sets of iterations with all signs.
+inline double by_definition(const Matrix& C, const Participation& participation) {
+  const int64_t min_sep = participation.min_sep;
+  const int64_t most = participation.max_participations.value_or(C.cols);
+  const Matrix X = gram(C);
+  double best = 0;
+  std::vector<int64_t> chosen, signs;
+  const std::function<void(int64_t)> visit = [&](int64_t from) {
+    double sum = 0;
+    for (size_t a = 0; a < chosen.size(); ++a)
+      for (size_t b = 0; b < chosen.size(); ++b)
+        sum += static_cast<double>(signs[a] * signs[b]) * X(chosen[a], chosen[b]);
+    best = std::max(best, sum);
+    if (static_cast<int64_t>(chosen.size()) == most) return;
+    for (int64_t i = from; i < X.rows; ++i)
+      for (int64_t sign : {1, -1}) {
+        chosen.push_back(i);
+        signs.push_back(sign);
+        visit(i + min_sep);
+        chosen.pop_back();
+        signs.pop_back();
+      }
+  };
+  visit(0);
+  return std::sqrt(best);
+}
+
 }  // namespace tessera::privacy::matrix_factorization

@@ -39,11 +39,19 @@ TEST_F(Toeplitz, MinSepSensitivitiesAgreeWithJaxPrivacy) {
     const Participation participation = participation_of(c);
     expect_relative(minsep_sensitivity_squared(coef, participation, n), c["short"]);
     expect_relative(minsep_sensitivity_squared(full, participation), c["full"]);
-    // The general bound for matrices is the exact value here.
-    const double bound = sensitivity::get_min_sep_sensitivity_upper_bound(
-        materialize_lower_triangular(full), participation);
-    expect_relative(bound * bound, c["full"]);
   }
+}
+
+TEST(ToeplitzMinSep, IsExact) {
+  for (int64_t n : {6, 9})
+    for (int64_t min_sep : {1, 2, 3, 7})
+      for (const std::optional<int64_t> most :
+           {std::optional<int64_t>(), std::optional<int64_t>(2)}) {
+        const Coefs coef = optimal_max_error_strategy_coefs(n);
+        const Participation participation{min_sep, most};
+        const double exact = by_definition(materialize_lower_triangular(coef), participation);
+        expect_relative(minsep_sensitivity_squared(coef, participation), exact * exact);
+      }
 }
 
 TEST(ToeplitzReference, HasItsValues) {
@@ -95,9 +103,8 @@ TEST(ToeplitzBound, IsThatOfAMajorantForAnyCoefficients) {
   const Participation participation{2, 3};
   EXPECT_EQ(minsep_sensitivity_squared_upper_bound(rising, participation, 8),
             minsep_sensitivity_squared({1, .6, .6, .1}, participation, 8));
-  const double bound = sensitivity::get_min_sep_sensitivity_upper_bound(
-      materialize_lower_triangular({1, .2, .6, .1}, 8), participation);
-  EXPECT_GE(minsep_sensitivity_squared_upper_bound(rising, participation, 8), bound * bound);
+  const double exact = by_definition(materialize_lower_triangular(rising, 8), participation);
+  EXPECT_GE(minsep_sensitivity_squared_upper_bound(rising, participation, 8), exact * exact);
 }
 
 TEST(ToeplitzErrors, OfCoefficientsAndSizes) {

@@ -2,11 +2,10 @@
 jax_privacy==2.0.0 and dp-accounting==0.6.0; ten minutes).
 
 Matrices are lists of rows. "toeplitz", "sensitivity", "dense", "banded", "blt": inputs beside what
-comes of them. Infinities and NaNs are null. Optima are losses: those of strategies that are not unique, or not found to all
-digits, agree where the strategies themselves need not. "amplification": the noise multiplier of
-each number of bands, and what comes of them.
+comes of them. Infinities and NaNs are null. Optima are losses: those of strategies that are not
+unique, or not found to all digits, agree where the strategies themselves need not. "amplification":
+the noise multiplier of each number of bands, and what comes of them.
 """
-import dp_accounting
 import jax
 import jax.numpy as jnp
 import numpy as np

@@ -148,6 +148,7 @@ Array BatchNorm::forward(const Params& params, Stats& stats, Call& call, const A
   const Dims reduced = nn::all_axes_but(feature, x.ndim());
   nn::Moments moments{stats.mean, stats.var};
   if (call.train) {
+    nn::expect_batch("linen::BatchNorm");
     moments = nn::moments(x, reduced, o.axis_name);
     stats.mean = o.momentum * stats.mean + (1 - o.momentum) * moments.mean;
     stats.var = o.momentum * stats.var + (1 - o.momentum) * moments.variance;

@@ -15,6 +15,7 @@
 #include "tessera/numpy/reduce.h"
 #include "tessera/ops/indexing/gather.h"
 #include "tessera/random/random.h"
+#include "tessera/trace/example_scope.h"
 
 namespace tessera::nn {
 
@@ -100,6 +101,13 @@ Array embed(const Array& tokens, const Array& table, OptionalDType dtype) {
 Array attend(const Array& x, const Array& table, OptionalDType dtype) {
   const DType common = common_dtype({x, table}, dtype);
   return dot(as_dtype(x, common), matrix_transpose(as_dtype(table, common)));
+}
+
+void expect_batch(const char* op) {
+  if (!tracing::ExampleScope::active()) return;
+  value_error(op,
+              "expected a batch to take statistics of, got one example, whose gradient is clipped "
+              "by itself; use LayerNorm or GroupNorm, or running averages (nnx::eval(model))");
 }
 
 Moments moments(const Array& x, const Dims& axes, const std::string& axis_name) {

@@ -32,6 +32,9 @@ struct Moments {
   Array mean, variance;
 };
 Moments moments(const Array& x, const Dims& axes, const std::string& axis_name);
+// UserError of a layer that takes statistics over a batch, in a function of one example whose
+// gradient is clipped by itself (privacy/clipping/clipped_grad.h).
+void expect_batch(const char* op);
 // (x - mean) / sqrt(variance + epsilon) * scale + bias. `mean` and `variance` lack the axes
 // `reduced`; scale and bias, which may be undefined, are of the dimension `feature_axis`.
 struct NormalizeOptions {

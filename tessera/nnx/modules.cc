@@ -118,6 +118,7 @@ Array BatchNorm::normalized(const Array& x, const Array& mean_, const Array& var
 
 Array BatchNorm::operator()(const Array& x) {
   if (use_running_average) return std::as_const(*this)(x);
+  nn::expect_batch("nnx::BatchNorm");
   check_features("nnx::BatchNorm", x, axis, mean.value.size());
   const int64_t feature = normalize_axis("nnx::BatchNorm", axis, x.ndim());
   const nn::Moments batch = nn::moments(x, nn::all_axes_but(feature, x.ndim()), axis_name);

@@ -4,4 +4,7 @@
 
 #include "tessera/privacy/clipping/clip_pytree.h"
 #include "tessera/privacy/clipping/clipped_grad.h"
+#include "tessera/privacy/matrix_factorization/streaming_matrix.h"
 #include "tessera/privacy/neighboring_relation.h"
+#include "tessera/privacy/noise/discrete_gaussian.h"
+#include "tessera/privacy/noise/noise_addition.h"

@@ -13,6 +13,7 @@
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/random/key.h"
+#include "tessera/trace/example_scope.h"
 #include "tessera/trace/trace.h"
 
 namespace tessera::privacy::internal {
@@ -106,6 +107,8 @@ ExampleArguments example_arguments(std::string_view op, const ErasedCall& call,
   }
   TracedFunction traced = trace_function(
       [&](const std::vector<Array>& inputs) {
+        std::optional<ExampleScope> scope;
+        if (request.options.keep_batch_dim) scope.emplace();
         call_result = call(inputs);
         return call_result.leaves;
       },

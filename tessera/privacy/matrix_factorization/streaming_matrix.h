@@ -1,0 +1,201 @@
+// StreamingMatrix: a lower-triangular matrix A that is multiplied from the left with a sequence of
+// trees, one at a time: (A x)[t] needs x[t] and a state, never all of x. The noising matrices
+// C^{-1} of matrix factorisation are applied so (Section 4.4 of "Correlated Noise Mechanisms for
+// Differentially Private Learning", arXiv:2506.08201).
+//
+//   const auto a = privacy::matrix_factorization::prefix_sum();
+//   auto state = a.init_multiply(x0);                     // a tree, as x0 is
+//   auto [y0, next] = a.multiply_next(x0, state);         // y0 = x0
+//   auto [y1, last] = a.multiply_next(x1, next);          // y1 = x0 + x1
+//
+// The matrix itself is static: its coefficients, double on the host, are constants of the programs
+// that use it. The state is a tree of Arrays (buffers of the leaves' shapes, or a dimension more in
+// front of these, and the number of rows given), so it passes through jit, scan, shard_map and
+// checkpoints. Buffers are cut as the leaves are; nothing is communicated.
+//
+// Buffers and products are of the leaves' dtype, float32 at least.
+//
+// Some matrices end (rows()). A row past the last one would be no part of the factorisation whose
+// sensitivity was computed: outside of a trace it is a UserError. A running program cannot throw;
+// there every element of such a row is NaN.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tessera/base/tree.h"
+#include "tessera/ir/array.h"
+
+namespace tessera::privacy::matrix_factorization {
+
+template <class P>
+struct StreamingState {
+  Array step;  // int32: rows given so far; it stays at the largest
+  std::vector<P> buffers;
+
+  template <class Self>
+  static constexpr auto fields(Self& self) {
+    return std::tie(self.step, self.buffers);
+  }
+};
+
+class StreamingMatrix;
+
+namespace internal {
+
+struct Node;
+// By buffer, then by leaf.
+using Buffers = std::vector<std::vector<Array>>;
+Array first_step();
+// Zeros for leaves of these shapes, in these dtypes, placed as the leaves are.
+Buffers zero_buffers(const StreamingMatrix& matrix, const std::vector<Array>& leaves,
+                     const std::vector<DType>& dtypes);
+// Elements of a sequence and a state, by leaves.
+struct FlatStep {
+  std::vector<Array> values;
+  Array step;
+  Buffers buffers;
+
+  // All of them, the step last, and these of such a list.
+  std::vector<Array> arrays() const;
+  FlatStep like(std::span<const Array> arrays) const;
+};
+// The next row, and the state after it; as one program where it runs eagerly.
+FlatStep multiply_next(const StreamingMatrix& matrix, const FlatStep& given);
+FlatStep next_row(const StreamingMatrix& matrix, const FlatStep& given);
+// A row as it leaves the matrix: of NaN where that has ended, and with the next step.
+FlatStep ended(const StreamingMatrix& matrix, FlatStep row);
+// The dtype that a leaf is noised and accumulated in: its own, float32 at least. UserError naming
+// `op` for complex leaves.
+DType wide_dtype(std::string_view op, DType leaf);
+// UserError where the step is known and the matrix has no such row.
+void expect_row(std::string_view op, const StreamingMatrix& matrix, const Array& step);
+// UserError unless there are as many buffers as the matrix has, of the values' shapes.
+void expect_buffers(std::string_view op, const StreamingMatrix& matrix, const FlatStep& given);
+
+template <class P>
+Buffers leaves_of(const std::vector<P>& buffers) {
+  Buffers out;
+  for (const P& buffer : buffers) out.push_back(tree::leaves(buffer));
+  return out;
+}
+template <class P>
+std::vector<P> trees_of(const P& like, const Buffers& buffers) {
+  std::vector<P> out;
+  for (const std::vector<Array>& leaves : buffers) out.push_back(tree::unflatten(like, leaves));
+  return out;
+}
+
+}  // namespace internal
+
+class StreamingMatrix {
+ public:
+  explicit StreamingMatrix(internal::Node node);
+
+  // The number of rows; absent: it goes on for ever.
+  std::optional<int64_t> rows() const;
+
+  // The state before the first row, for trees of these shapes.
+  template <class P>
+  StreamingState<P> init_multiply(const P& like) const;
+  // The next row of A x, and the state after it. UserError for a state of another matrix or of
+  // trees of other shapes, and past the last row.
+  template <class P>
+  std::pair<P, StreamingState<P>> multiply_next(const P& value,
+                                                const StreamingState<P>& state) const;
+
+  // The leading n x n part, row-major: on the host, in double. UserError for n < 0, and for more
+  // rows than there are.
+  std::vector<double> materialize(int64_t n) const;
+  // The squared L2 norm of each of its rows: for B = A C^{-1}, the expected squared error of each
+  // query of the factorisation A = B C. O(n^2) memory.
+  std::vector<double> row_norms_squared(int64_t n) const;
+
+  // Equal keys: equal matrices. A matrix in a tree is static.
+  const std::string& tree_static_key() const;
+  const internal::Node& node() const { return *node_; }
+
+ private:
+  std::shared_ptr<const internal::Node> node_;
+};
+
+StreamingMatrix identity();
+// Ones on and below the diagonal.
+StreamingMatrix prefix_sum();
+// The last element goes on for ever. UserError for none.
+StreamingMatrix diagonal(std::vector<double> diag);
+// The iterates of SGD with momentum on a sequence of gradients: A[i][j] is the sum over k of j ...
+// i of learning_rates[k] momentum^(k - j). No learning rates: all 1; the last goes on for ever.
+// UserError unless they are positive.
+StreamingMatrix momentum_sgd_matrix(double momentum = 0, std::vector<double> learning_rates = {});
+
+struct ToeplitzInverseOptions {
+  // C is n x n with columns of norm 1; absent: Toeplitz, without end.
+  std::optional<int64_t> column_normalize_for_n = std::nullopt;
+};
+// C^{-1} of the banded lower-triangular Toeplitz C whose first column begins with `coef`
+// (Algorithm 9 of arXiv:2306.08153). It keeps coef.size() - 1 buffers. UserError for no
+// coefficients and a first one that is 0. For column_normalize_for_n the coefficients beyond n do
+// not count.
+StreamingMatrix toeplitz_inverse(std::vector<double> coef,
+                                 const ToeplitzInverseOptions& options = {});
+// C^{-1} of the banded C with C[i + k][i] = params[i * bands + k] / (norm of the i-th row of
+// params): columns of norm 1, as jax_privacy's ColumnNormalizedBanded. What of params lies below
+// the last row of C counts for its norm alone. UserError for a 0 on the diagonal.
+StreamingMatrix column_normalized_banded_inverse(std::vector<double> params, int64_t bands);
+
+// The buffered linear Toeplitz matrix C with ones on its diagonal and below it
+// sum over j of output_scale[j] buf_decay[j]^(k - 1) at distance k (arXiv:2404.16706), and its
+// inverse: Algorithms 2 and 3 of arXiv:2408.08868, one buffer each decay.
+StreamingMatrix buffered_toeplitz(std::vector<double> buf_decay, std::vector<double> output_scale);
+StreamingMatrix buffered_toeplitz_inverse(std::vector<double> buf_decay,
+                                          std::vector<double> output_scale);
+
+// A matrix of `rows` rows, row-major, as it stands. As a StreamingMatrix it keeps all it was given:
+// as many buffers as rows; a privatizer draws its noise again instead (noise_addition.h).
+// UserError where the values do not make rows. multiply_next and materialize take square
+// lower-triangular ones only.
+StreamingMatrix dense(std::vector<double> values, int64_t rows);
+
+// A B.
+StreamingMatrix operator*(const StreamingMatrix& a, const StreamingMatrix& b);
+StreamingMatrix operator*(const StreamingMatrix& a, double scale);
+struct ScaleOptions {
+  std::vector<double> row_scale = {};  // empty: all 1
+  std::vector<double> col_scale = {};
+};
+// diag(row_scale) A diag(col_scale); their last elements go on for ever.
+StreamingMatrix scale_rows_and_columns(const StreamingMatrix& a, const ScaleOptions& scales);
+
+// A x for all of x at once: its first dimension is the sequence. UserError for more than A has rows.
+Array multiply_array(const StreamingMatrix& a, const Array& x);
+
+template <class P>
+StreamingState<P> StreamingMatrix::init_multiply(const P& like) const {
+  const std::vector<Array> leaves = tree::leaves(like);
+  std::vector<DType> dtypes;
+  for (const Array& leaf : leaves)
+    dtypes.push_back(internal::wide_dtype("privacy::StreamingMatrix", leaf.dtype()));
+  return {internal::first_step(),
+          internal::trees_of(like, internal::zero_buffers(*this, leaves, dtypes))};
+}
+
+template <class P>
+std::pair<P, StreamingState<P>> StreamingMatrix::multiply_next(
+    const P& value, const StreamingState<P>& state) const {
+  const char* op = "privacy::StreamingMatrix";
+  const internal::FlatStep given{tree::leaves(value), state.step,
+                                 internal::leaves_of(state.buffers)};
+  internal::expect_row(op, *this, state.step);
+  internal::expect_buffers(op, *this, given);
+  internal::FlatStep next = internal::multiply_next(*this, given);
+  return {tree::unflatten(value, next.values),
+          {std::move(next.step), internal::trees_of(value, next.buffers)}};
+}
+
+}  // namespace tessera::privacy::matrix_factorization

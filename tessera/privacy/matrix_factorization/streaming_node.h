@@ -1,0 +1,74 @@
+// What a StreamingMatrix is made of: one of a closed list of matrices, with its coefficients. For
+// source files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tessera/base/overloaded.h"
+#include "tessera/privacy/matrix_factorization/streaming_matrix.h"
+
+namespace tessera::privacy::matrix_factorization::internal {
+
+struct Identity {};
+struct PrefixSum {};
+struct Diagonal {
+  std::vector<double> values;
+  bool ends;  // after the last value; else that goes on
+};
+struct Momentum {
+  double momentum;
+  std::vector<double> learning_rates;
+};
+// x_t = (y_t - sum over k of coef[k] x_{t - k}) / coef[0].
+struct ToeplitzInverse {
+  std::vector<double> coef;
+};
+// x_t = (y_t - sum over k of params[t - k][k] x_{t - k}) / params[t][0], given times the norm of
+// params[t].
+struct BandedInverse {
+  std::vector<double> params;
+  int64_t bands;
+};
+struct Buffered {
+  std::vector<double> decay, scale;
+  bool inverse;
+};
+struct Dense {
+  std::vector<double> values;
+  int64_t rows, columns;
+  bool lower_triangular;
+
+  double at(int64_t row, int64_t column) const {
+    return values[static_cast<size_t>(row * columns + column)];
+  }
+};
+struct Product {
+  StreamingMatrix a, b;
+};
+
+struct Node {
+  std::variant<Identity, PrefixSum, Diagonal, Momentum, ToeplitzInverse, BandedInverse, Buffered,
+               Dense, Product>
+      matrix;
+  std::string key = {};  // of all of the above
+};
+
+// UserError for a dense matrix with elements above the diagonal, which is no streaming one.
+void expect_lower_triangular(const Node& node);
+// The norms of the rows of params.
+std::vector<double> row_norms(const BandedInverse& matrix);
+
+// How many buffers there are, and for each how many arrays of a leaf's shape are stacked in it; 0:
+// the leaf's shape itself.
+std::vector<int64_t> buffer_depths(const Node& node);
+
+inline int64_t ssize(const std::vector<double>& x) { return static_cast<int64_t>(x.size()); }
+// Element i; the last one from there on.
+inline double clamped(const std::vector<double>& x, int64_t i) {
+  return i < ssize(x) ? x[static_cast<size_t>(i)] : x.back();
+}
+
+}  // namespace tessera::privacy::matrix_factorization::internal

@@ -1,0 +1,307 @@
+// Streaming matrices on Arrays: the next row of a product, leaf by leaf.
+//
+// Where a row needs the last k results (or inputs), they lie in a ring, an array with a dimension of
+// k in front: what was made in step t is in slot t % k, and the coefficients are turned to them. So
+// a step writes one slot, and reads the ring once, in a sum over its first dimension that no
+// sharding of the leaf cuts: its order is the same on any mesh.
+#include <algorithm>
+#include <limits>
+
+#include "tessera/base/format.h"
+#include "tessera/compile/composite.h"
+#include "tessera/numpy/creation.h"
+#include "tessera/numpy/index.h"
+#include "tessera/numpy/logic.h"
+#include "tessera/numpy/manipulation.h"
+#include "tessera/numpy/math.h"
+#include "tessera/numpy/operators.h"
+#include "tessera/numpy/placement.h"
+#include "tessera/numpy/reduce.h"
+#include "tessera/optim/transformation.h"
+#include "tessera/privacy/matrix_factorization/streaming_node.h"
+
+namespace tessera::privacy::matrix_factorization::internal {
+
+using namespace ir;
+
+namespace {
+
+constexpr const char* kOp = "privacy::StreamingMatrix";
+
+// A constant of the program.
+Array constant(const std::vector<double>& values, const Shape& shape, DType dtype) {
+  return Array(tessera::internal::converted(Literal::from<double>(values, shape), dtype));
+}
+// Element `step`, the last one from there on.
+Array element(const std::vector<double>& values, const Array& step, DType dtype) {
+  if (values.size() == 1) return constant(values, {}, dtype);
+  return dynamic_index_in_dim(constant(values, {ssize(values)}, dtype), step, 0, false);
+}
+
+// One leaf's step.
+struct Leaf {
+  const Array& step;
+  std::vector<Array> buffers;  // of this leaf, in the order of buffer_depths
+  size_t at = 0;               // the next one to be used
+
+  Array next(const Node& node, const Array& x);
+
+ private:
+  // sum over s of weights[s] ring[s].
+  static Array weighted(const Array& ring, const Array& weights);
+  // The ring with x in this step's slot.
+  Array written(const Array& ring, const Array& x) const;
+
+  Array summed(const Array& x);
+  Array momentum(const Momentum& m, const Array& x);
+  Array solved(const Array& x, const Array& weights, const Array& lead);
+  Array toeplitz_inverse(const ToeplitzInverse& m, const Array& x);
+  Array banded_inverse(const BandedInverse& m, const Array& x);
+  Array buffered(const Buffered& m, const Array& x);
+  Array dense(const Dense& m, const Array& x);
+};
+
+Array Leaf::weighted(const Array& ring, const Array& weights) {
+  Shape column(static_cast<size_t>(ring.ndim()), 1);
+  column[0] = ring.shape(0);
+  return sum(ring * reshape(weights, column), {.axis = 0});
+}
+
+Array Leaf::written(const Array& ring, const Array& x) const {
+  const Array slot = step % static_cast<int>(ring.shape(0));
+  return dynamic_update_index_in_dim(ring, x, slot, 0);
+}
+
+Array Leaf::summed(const Array& x) {
+  Array& total = buffers[at++];
+  return total = total + x;
+}
+
+Array Leaf::momentum(const Momentum& m, const Array& x) {
+  Array& velocity = buffers[at++];
+  Array& result = buffers[at++];
+  velocity = m.momentum * velocity + x;
+  return result = result + element(m.learning_rates, step, x.dtype()) * velocity;
+}
+
+// (x - what the ring of results adds) / lead, which goes into the ring.
+Array Leaf::solved(const Array& x, const Array& weights, const Array& lead) {
+  Array& ring = buffers[at++];
+  const Array result = (x - weighted(ring, weights)) / lead;
+  ring = written(ring, result);
+  return result;
+}
+
+// Row t of the table: the weights of the ring's slots in a step that is t modulo the ring's size.
+Array Leaf::toeplitz_inverse(const ToeplitzInverse& m, const Array& x) {
+  const Array lead = constant({m.coef[0]}, {}, x.dtype());
+  const int64_t size = ssize(m.coef) - 1;
+  if (size == 0) return x / lead;
+  // coef[1 ...] twice, backwards: weights of a turned ring are a part of it. Slot s holds what was
+  // made k = 1 + (t - 1 - s) mod size steps ago.
+  std::vector<double> turned;
+  for (int64_t i = 0; i < 2 * size; ++i)
+    turned.push_back(m.coef[static_cast<size_t>(size - i % size)]);
+  const Array start =
+      (static_cast<int>(size) - step % static_cast<int>(size)) % static_cast<int>(size);
+  return solved(x, dynamic_slice_in_dim(constant(turned, {2 * size}, x.dtype()), start, size, 0),
+                lead);
+}
+
+Array Leaf::banded_inverse(const BandedInverse& m, const Array& x) {
+  const int64_t n = ssize(m.params) / m.bands, size = m.bands - 1;
+  std::vector<double> lead, weights(static_cast<size_t>(n * size));
+  for (int64_t t = 0; t < n; ++t) {
+    lead.push_back(m.params[static_cast<size_t>(t * m.bands)]);
+    for (int64_t k = 1; k <= std::min(t, size); ++k)
+      weights[static_cast<size_t>(t * size + (t - k) % size)] =
+          m.params[static_cast<size_t>((t - k) * m.bands + k)];
+  }
+  const Array norm = element(row_norms(m), step, x.dtype()), first = element(lead, step, x.dtype());
+  if (size == 0) return x / first * norm;
+  const Array table = constant(weights, {n, size}, x.dtype());
+  return solved(x, dynamic_index_in_dim(table, step, 0, false), first) * norm;
+}
+
+Array Leaf::buffered(const Buffered& m, const Array& x) {
+  if (m.decay.empty()) return x;
+  Array& all = buffers[at++];
+  Shape column(static_cast<size_t>(all.ndim()), 1);
+  column[0] = all.shape(0);
+  const Array read = weighted(all, constant(m.scale, {all.shape(0)}, x.dtype()));
+  const Array result = m.inverse ? x - read : x + read;
+  all = all * constant(m.decay, column, x.dtype()) + (m.inverse ? result : x);
+  return result;
+}
+
+Array Leaf::dense(const Dense& m, const Array& x) {
+  Array& ring = buffers[at++];
+  ring = written(ring, x);
+  const Array rows = constant(m.values, {m.rows, m.columns}, x.dtype());
+  return weighted(ring, dynamic_index_in_dim(rows, step, 0, false));
+}
+
+Array Leaf::next(const Node& node, const Array& x) {
+  return std::visit(
+      Overloaded{[&](const Identity&) { return x; }, [&](const PrefixSum&) { return summed(x); },
+                 [&](const Diagonal& m) { return x * element(m.values, step, x.dtype()); },
+                 [&](const Momentum& m) { return momentum(m, x); },
+                 [&](const ToeplitzInverse& m) { return toeplitz_inverse(m, x); },
+                 [&](const BandedInverse& m) { return banded_inverse(m, x); },
+                 [&](const Buffered& m) { return buffered(m, x); },
+                 [&](const Dense& m) { return dense(m, x); },
+                 [&](const Product& m) {
+                   // The buffers of a stand before those of b, whose result it takes.
+                   const size_t first = at;
+                   at += buffer_depths(m.a.node()).size();
+                   const Array inner = next(m.b.node(), x);
+                   const size_t end = at;
+                   at = first;
+                   const Array outer = next(m.a.node(), inner);
+                   at = end;
+                   return outer;
+                 }},
+      node.matrix);
+}
+
+Array placed_zeros(const Array& leaf, int64_t depth, DType dtype) {
+  Shape shape = leaf.shape();
+  if (depth > 0) shape.insert(shape.begin(), depth);
+  const Array out = zeros(shape, dtype);
+  if (leaf.is_tracer() || leaf.data()->kind == ArrayData::Kind::kAbstract) return out;
+  const Sharding sharding = leaf.sharding();
+  if (!sharding.is_named()) return out;
+  const NamedSharding& named = sharding.named();
+  std::vector<DimSpec> dims = named.spec().dims();
+  if (depth > 0) dims.insert(dims.begin(), DimSpec());
+  return device_put(out, NamedSharding(named.mesh(), PartitionSpec(std::move(dims))));
+}
+
+}  // namespace
+
+std::vector<int64_t> buffer_depths(const Node& node) {
+  using Depths = std::vector<int64_t>;
+  const auto ring = [](int64_t size) { return size > 0 ? Depths{size} : Depths{}; };
+  return std::visit(
+      Overloaded{[](const auto&) { return Depths{}; }, [](const PrefixSum&) { return Depths{0}; },
+                 [](const Momentum&) {
+                   return Depths{0, 0};
+                 },
+                 [&](const ToeplitzInverse& m) { return ring(ssize(m.coef) - 1); },
+                 [&](const BandedInverse& m) { return ring(m.bands - 1); },
+                 [&](const Buffered& m) { return ring(ssize(m.decay)); },
+                 [&](const Dense& m) { return ring(m.rows); },
+                 [&](const Product& m) {
+                   Depths out = buffer_depths(m.a.node());
+                   const Depths b = buffer_depths(m.b.node());
+                   out.insert(out.end(), b.begin(), b.end());
+                   return out;
+                 }},
+      node.matrix);
+}
+
+Array first_step() { return zeros(Shape{}, int32); }
+
+DType wide_dtype(std::string_view op, DType leaf) {
+  if (is_complex(leaf))
+    type_error(op, "expected real leaves, got {}; give real and imaginary parts", leaf);
+  return leaf == float64 ? float64 : float32;
+}
+
+Buffers zero_buffers(const StreamingMatrix& matrix, const std::vector<Array>& leaves,
+                     const std::vector<DType>& dtypes) {
+  expect_lower_triangular(matrix.node());
+  Buffers out;
+  for (const int64_t depth : buffer_depths(matrix.node())) {
+    out.emplace_back();
+    for (size_t i = 0; i < leaves.size(); ++i)
+      out.back().push_back(placed_zeros(leaves[i], depth, dtypes[i]));
+  }
+  return out;
+}
+
+void expect_buffers(std::string_view op, const StreamingMatrix& matrix, const FlatStep& given) {
+  const std::vector<Array>& leaves = given.values;
+  const Buffers& buffers = given.buffers;
+  const std::vector<int64_t> depths = buffer_depths(matrix.node());
+  if (buffers.size() != depths.size())
+    value_error(op, "expected a state of {} buffers, got {}; make it with init of this one",
+                depths.size(), buffers.size());
+  for (size_t b = 0; b < depths.size(); ++b) {
+    if (buffers[b].size() != leaves.size())
+      value_error(op, "expected a state for {} leaves, got {}; make it with init for this tree",
+                  leaves.size(), buffers[b].size());
+    for (size_t i = 0; i < leaves.size(); ++i) {
+      Shape expected = leaves[i].shape();
+      if (depths[b] > 0) expected.insert(expected.begin(), depths[b]);
+      if (buffers[b][i].shape() != expected)
+        shape_error(op,
+                    "expected a buffer of shape {} for leaf {}, got {}; make the state with init "
+                    "for trees of these shapes",
+                    expected, i, buffers[b][i].shape());
+    }
+  }
+}
+
+namespace {
+
+// In a program that cannot throw: whether the matrix has this row.
+Array has_row(const StreamingMatrix& matrix, const Array& step) {
+  const int64_t rows = std::min<int64_t>(*matrix.rows(), std::numeric_limits<int32_t>::max());
+  return step < static_cast<int32_t>(rows);
+}
+
+}  // namespace
+
+FlatStep ended(const StreamingMatrix& matrix, FlatStep row) {
+  if (matrix.rows())
+    for (Array& x : row.values)
+      x = where(has_row(matrix, row.step), x, std::numeric_limits<double>::quiet_NaN());
+  row.step = optim::internal::next_count(row.step);
+  return row;
+}
+
+FlatStep next_row(const StreamingMatrix& matrix, const FlatStep& given) {
+  FlatStep out = given;
+  for (size_t i = 0; i < given.values.size(); ++i) {
+    Leaf leaf{given.step, {}};
+    for (const std::vector<Array>& buffer : given.buffers) leaf.buffers.push_back(buffer[i]);
+    const DType dtype = wide_dtype(kOp, given.values[i].dtype());
+    out.values[i] = leaf.next(matrix.node(), astype(given.values[i], dtype));
+    for (size_t b = 0; b < given.buffers.size(); ++b) out.buffers[b][i] = leaf.buffers[b];
+  }
+  return ended(matrix, std::move(out));
+}
+
+std::vector<Array> FlatStep::arrays() const {
+  std::vector<Array> out = values;
+  for (const std::vector<Array>& buffer : buffers)
+    out.insert(out.end(), buffer.begin(), buffer.end());
+  out.push_back(step);
+  return out;
+}
+
+FlatStep FlatStep::like(std::span<const Array> arrays) const {
+  FlatStep out = *this;
+  size_t at = 0;
+  for (Array& x : out.values) x = arrays[at++];
+  for (std::vector<Array>& buffer : out.buffers)
+    for (Array& x : buffer) x = arrays[at++];
+  out.step = arrays[at];
+  return out;
+}
+
+FlatStep multiply_next(const StreamingMatrix& matrix, const FlatStep& given) {
+  struct MatrixParams {
+    std::string matrix;
+    int64_t leaves;
+  };
+  const std::vector<Array> args = given.arrays();
+  return given.like(composite(
+      "streaming_matrix_next",
+      MatrixParams{matrix.tree_static_key(), static_cast<int64_t>(given.values.size())},
+      std::span<const Array>(args),
+      [&](std::span<const Array> a) { return next_row(matrix, given.like(a)).arrays(); }));
+}
+
+}  // namespace tessera::privacy::matrix_factorization::internal

@@ -1,0 +1,173 @@
+#include "tessera/privacy/noise/noise_addition.h"
+
+#include <cmath>
+
+#include "tessera/compile/composite.h"
+#include "tessera/compile/control_flow.h"
+#include "tessera/numpy/index.h"
+#include "tessera/numpy/manipulation.h"
+#include "tessera/numpy/math.h"
+#include "tessera/numpy/operators.h"
+#include "tessera/privacy/matrix_factorization/streaming_node.h"
+#include "tessera/privacy/noise/leaf_keys.h"
+#include "tessera/random/random.h"
+
+namespace tessera::privacy {
+
+using namespace ir;
+
+namespace streaming = matrix_factorization::internal;
+using matrix_factorization::StreamingMatrix;
+using streaming::Dense;
+
+namespace {
+
+constexpr const char* kOp = "privacy::privatizer";
+
+const Dense* dense_of(const StreamingMatrix& matrix) {
+  return std::get_if<Dense>(&matrix.node().matrix);
+}
+
+struct NoiseParams {
+  std::string matrix;
+  int64_t leaves;
+  bool has_dtype;
+  DType dtype = float32;
+};
+
+// Of leaf i of the result and of everything before it.
+DType computation_dtype(OptionalDType result, DType leaf) {
+  const DType wide = streaming::wide_dtype(kOp, leaf);
+  return result == float64 ? float64 : wide;
+}
+
+// The sum over j of row[j] z_j, where z_j is drawn with fold_in(key, j): of the elements between the
+// first and the last that are not 0.
+Array drawn_row(const Dense& matrix, const random::Key& key, const Array& step, const Array& stddev,
+                const Shape& shape) {
+  const DType dtype = stddev.dtype();
+  std::vector<double> values = matrix.values;
+  std::vector<int32_t> first, last;
+  for (int64_t i = 0; i < matrix.rows; ++i) {
+    int64_t begin = 0, end = matrix.columns;
+    while (begin < end && matrix.at(i, begin) == 0) ++begin;
+    while (end > begin && matrix.at(i, end - 1) == 0) --end;
+    first.push_back(static_cast<int32_t>(begin));
+    last.push_back(static_cast<int32_t>(end));
+  }
+  const auto at_step = [&](const Array& table) {
+    return dynamic_index_in_dim(table, step, 0, false);
+  };
+  const Array table(tessera::internal::converted(
+      Literal::from<double>(values, {matrix.rows, matrix.columns}), dtype));
+  const Array row = at_step(table) * stddev;
+  return fori_loop(
+      at_step(from_host(first)), at_step(from_host(last)),
+      [&](const Array& j, const Array& sum) {
+        const Array z = random::normal(random::fold_in(key, j), shape, dtype);
+        return sum + dynamic_index_in_dim(row, j, 0, false) * z;
+      },
+      zeros(shape, dtype));
+}
+
+}  // namespace
+
+Stddev::Stddev(double number) : number_(number) {
+  if (!(number >= 0) || std::isinf(number))
+    value_error(kOp, "expected a finite standard deviation of at least 0, got {}", number);
+}
+Stddev::Stddev(Array array) : array_(std::move(array)) {
+  if (array_->ndim() != 0 || !is_floating(array_->dtype()))
+    type_error(kOp,
+               "expected a number or a floating-point scalar as the standard deviation, got {}",
+               describe(array_->type()));
+}
+Array Stddev::as(DType dtype) const { return as_dtype(array_ ? *array_ : Array(number_), dtype); }
+std::optional<double> Stddev::number() const {
+  return array_ ? std::nullopt : std::optional(number_);
+}
+
+namespace internal {
+
+Noise checked_noise(StreamingMatrix noising_matrix, const NoiseOptions& options) {
+  return {std::move(noising_matrix), options.stddev, checked_key(kOp, options.key),
+          checked_dtype(kOp, options.dtype)};
+}
+
+Buffers noise_buffers(const Noise& noise, const std::vector<Array>& leaves) {
+  if (dense_of(noise.noising_matrix)) return {};
+  std::vector<DType> dtypes;
+  for (const Array& leaf : leaves) dtypes.push_back(computation_dtype(noise.dtype, leaf.dtype()));
+  return streaming::zero_buffers(noise.noising_matrix, leaves, dtypes);
+}
+
+namespace {
+
+// z times stddev, or of a dense matrix the row of this step.
+std::vector<Array> drawn(const Noise& noise, const streaming::FlatStep& given,
+                         const std::vector<random::Key>& keys, const Array& stddev) {
+  const Dense* dense = dense_of(noise.noising_matrix);
+  std::vector<Array> out;
+  for (size_t i = 0; i < given.values.size(); ++i) {
+    const DType dtype = computation_dtype(noise.dtype, given.values[i].dtype());
+    const Shape& shape = given.values[i].shape();
+    const Array scale = as_dtype(stddev, dtype);
+    out.push_back(dense ? drawn_row(*dense, keys[i], given.step, scale, shape)
+                        : random::normal(keys[i], shape, dtype) * scale);
+  }
+  return out;
+}
+
+FlatUpdate noised(const Noise& noise, const streaming::FlatStep& given, const random::Key& key,
+                  const Array& stddev) {
+  const bool keeps_key = dense_of(noise.noising_matrix) != nullptr;
+  const StepKeys keys = keeps_key ? StepKeys{key, leaf_keys(kOp, key, given.values)}
+                                  : step_keys(kOp, key, given.values);
+  streaming::FlatStep row = given;
+  row.values = drawn(noise, given, keys.leaves, stddev);
+  row = keeps_key ? streaming::ended(noise.noising_matrix, row)
+                  : streaming::next_row(noise.noising_matrix, row);
+  for (size_t i = 0; i < row.values.size(); ++i) {
+    Array& z = row.values[i];
+    const DType result = noise.dtype.value_or(z.dtype());
+    z = astype(astype(given.values[i], z.dtype()) + z, result);
+  }
+  return {std::move(row), keys.next};
+}
+
+}  // namespace
+
+FlatUpdate add_noise(const Noise& noise, const streaming::FlatStep& given, const random::Key& key) {
+  const StreamingMatrix& matrix = noise.noising_matrix;
+  streaming::expect_row(kOp, matrix, given.step);
+  if (!dense_of(matrix)) streaming::expect_buffers(kOp, matrix, given);
+  expect_real(kOp, given.values);
+  std::vector<Array> args = given.arrays();
+  const size_t n = args.size();
+  args.push_back(key.data);
+  args.push_back(noise.stddev.as(float64));
+  const NoiseParams params{matrix.tree_static_key(), static_cast<int64_t>(given.values.size()),
+                           noise.dtype.has_value(), noise.dtype.value_or(float32)};
+  std::vector<Array> out = composite(
+      "privacy_add_noise", params, std::span<const Array>(args), [&](std::span<const Array> a) {
+        FlatUpdate next = noised(noise, given.like(a.first(n)), {a[n]}, a[n + 1]);
+        std::vector<Array> results = next.row.arrays();
+        results.push_back(next.key.data);
+        return results;
+      });
+  const random::Key next{out.back()};
+  return {given.like(out), next};
+}
+
+}  // namespace internal
+
+optim::Transformation<internal::Privatizer> gaussian_privatizer(const NoiseOptions& options) {
+  return matrix_factorization_privatizer(matrix_factorization::identity(), options);
+}
+
+optim::Transformation<internal::Privatizer> matrix_factorization_privatizer(
+    const StreamingMatrix& noising_matrix, const NoiseOptions& options) {
+  return {{internal::checked_noise(noising_matrix, options)}};
+}
+
+}  // namespace tessera::privacy

@@ -1,0 +1,87 @@
+#include "tessera/privacy/matrix_factorization/banded_inverse.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tessera/base/format.h"
+#include "tessera/privacy/matrix_factorization/toeplitz_adjoint.h"
+
+namespace tessera::privacy::matrix_factorization::banded_inverse {
+namespace {
+
+// The smallest non-increasing list that is not below |coef|, and which coefficient each entry is.
+struct Majorant {
+  toeplitz::Coefs values;
+  std::vector<size_t> from;
+
+  explicit Majorant(const toeplitz::Coefs& coef) : values(coef.size()), from(coef.size()) {
+    size_t largest = coef.size() - 1;
+    for (size_t i = coef.size(); i-- > 0;) {
+      if (std::abs(coef[i]) >= std::abs(coef[largest])) largest = i;
+      values[i] = std::abs(coef[largest]);
+      from[i] = largest;
+    }
+  }
+
+  toeplitz::Coefs pull_back(const toeplitz::Coefs& coef, const toeplitz::Coefs& gradient) const {
+    toeplitz::Coefs out(coef.size());
+    for (size_t i = 0; i < coef.size(); ++i)
+      out[from[i]] += std::copysign(gradient[i], gradient[i] * coef[from[i]]);
+    return out;
+  }
+};
+
+toeplitz::ValueAndGradient loss_with_gradient(const toeplitz::Coefs& noising_coef, int64_t n,
+                                              const Participation& participation,
+                                              const Reduction& reduction) {
+  const toeplitz::Coefs inverse = toeplitz::pad_coefs_to_n(noising_coef, n);
+  const toeplitz::Coefs coef = toeplitz::inverse_coef(inverse);
+  const Majorant majorant(coef);
+  const toeplitz::ValueAndGradient sensitivity =
+      toeplitz::spaced_columns(majorant.values, n, participation.min_sep,
+                               sensitivity::minsep_true_max_participations(n, participation));
+  toeplitz::ValueAndGradient error = toeplitz::noising_error(noising_coef, n, reduction);
+  const toeplitz::Coefs through_inverse =
+      toeplitz::pull_back_inverse(coef, majorant.pull_back(coef, sensitivity.gradient));
+  for (size_t k = 0; k < error.gradient.size(); ++k)
+    error.gradient[k] = error.gradient[k] * sensitivity.value + error.value * through_inverse[k];
+  error.value *= sensitivity.value;
+  return error;
+}
+
+}  // namespace
+
+toeplitz::Coefs square_root_coefs(int64_t bands) {
+  return toeplitz::optimal_max_error_noising_coefs(bands);
+}
+
+double minsep_sensitivity_squared(const toeplitz::Coefs& noising_coef,
+                                  const Participation& participation, int64_t n) {
+  return toeplitz::minsep_sensitivity_squared_upper_bound(toeplitz::inverse_coef(noising_coef, n),
+                                                          participation);
+}
+
+double loss(const toeplitz::Coefs& noising_coef, const Participation& participation, int64_t n,
+            const Reduction& reduction) {
+  const std::vector<double> errors =
+      toeplitz::per_query_error({.noising_coef = noising_coef, .n = n});
+  return reduction(errors).value * minsep_sensitivity_squared(noising_coef, participation, n);
+}
+
+toeplitz::Coefs optimize(const Options& options) {
+  constexpr const char* kOp = "privacy::banded_inverse::optimize";
+  const auto& [n, bands, participation, initial, steps, reduction] = options;
+  if (bands < 1 || bands > n)
+    value_error(kOp, "expected a number of bands between 1 and n = {}, got {}", n, bands);
+  const toeplitz::Coefs start = initial.empty() ? square_root_coefs(bands) : initial;
+  if (static_cast<int64_t>(start.size()) != bands)
+    shape_error(kOp, "expected noising_coef of bands = {} entries, got {}", bands, start.size());
+  if (start[0] == 0) value_error(kOp, "expected a first noising_coef other than 0, got 0");
+  return toeplitz::optimize_up_to_scale(
+      [&options](const toeplitz::Coefs& coef) {
+        return loss_with_gradient(coef, options.n, options.participation, options.reduction);
+      },
+      start, steps);
+}
+
+}  // namespace tessera::privacy::matrix_factorization::banded_inverse

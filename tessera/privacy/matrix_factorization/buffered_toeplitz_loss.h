@@ -1,0 +1,24 @@
+// LossFn::penalized_loss with its gradient. Internal.
+#pragma once
+
+#include "tessera/privacy/matrix_factorization/buffered_toeplitz_adjoint.h"
+#include "tessera/privacy/matrix_factorization/buffered_toeplitz_optimization.h"
+
+namespace tessera::privacy::matrix_factorization::buffered_toeplitz {
+
+struct PenalizedLoss {
+  double value = 0;
+  BltGradient by_blt, by_inverse;  // as if both were chosen apart from each other
+};
+
+PenalizedLoss penalized_loss_with_gradient(const LossFn& loss_fn, const BufferedToeplitz& blt,
+                                           const BufferedToeplitz& inv_blt, bool normalize);
+
+// Coordinates of the search <-> a BLT and its inverse; gradients the other way.
+std::vector<double> params_from_blt(Parameterization parameterization, const BufferedToeplitz& blt);
+std::pair<BufferedToeplitz, BufferedToeplitz> blt_and_inverse_from_params(
+    Parameterization parameterization, const std::vector<double>& params);
+std::vector<double> pull_back_pair(Parameterization parameterization, const BufferedToeplitz& blt,
+                                   const BufferedToeplitz& inverse, const PenalizedLoss& loss);
+
+}  // namespace tessera::privacy::matrix_factorization::buffered_toeplitz

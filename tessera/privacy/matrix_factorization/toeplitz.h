@@ -1,0 +1,87 @@
+// Strategies C that are lower-triangular Toeplitz matrices, as the list of the leading entries of
+// their first column: coef[0] is on the diagonal, coef[k] is k below it. Entries beyond the list
+// are 0, so a short list is a banded matrix of any size. Products and inverses of such matrices are
+// such matrices, and everything here takes O(n bands) time.
+//
+//   coef = [a, b, c], n = 5:   [a        ]
+//                              [b a      ]
+//                              [c b a    ]
+//                              [  c b a  ]
+//                              [    c b a]
+//
+// Where a function takes an optional n, it is the size of the matrix: coef.size() if absent, and
+// coefficients from the n-th on are not read.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tessera/privacy/matrix_factorization/matrix.h"
+#include "tessera/privacy/matrix_factorization/optimization.h"
+#include "tessera/privacy/matrix_factorization/reduction.h"
+#include "tessera/privacy/matrix_factorization/sensitivity.h"
+
+namespace tessera::privacy::matrix_factorization::toeplitz {
+
+using Coefs = std::vector<double>;
+using Size = std::optional<int64_t>;
+
+// Of length n: cut, or with zeros behind.
+Coefs pad_coefs_to_n(const Coefs& coef, Size n = std::nullopt);
+
+// 1, 1/2, 3/8, 5/16, ...: the C with C C = prefix sum, of all Toeplitz matrices the best for the
+// largest error where each user takes part once (Fichtenberger et al., arXiv:2202.11205; Dvijotham
+// et al., arXiv:2404.16706). The noising coefficients are those of its inverse.
+Coefs optimal_max_error_strategy_coefs(int64_t n);
+Coefs optimal_max_error_noising_coefs(int64_t n);
+
+Matrix materialize_lower_triangular(const Coefs& coef, Size n = std::nullopt);
+
+// x with C x = rhs, of rhs.size() equations. coef[0] may not be 0.
+Coefs solve_banded(const Coefs& coef, const std::vector<double>& rhs);
+// The coefficients of L R. Without n both have the same length.
+Coefs multiply(const Coefs& lhs_coef, const Coefs& rhs_coef, Size n = std::nullopt);
+// The n coefficients of C^-1.
+Coefs inverse_coef(const Coefs& coef, Size n = std::nullopt);
+// The norms of the columns of C. Rows of C^-1 times these make the inverse of C with columns of
+// norm 1 (`column_normalize_for_n` of jax_privacy), where the norm of coef is 1.
+std::vector<double> column_norms(const Coefs& coef, Size n = std::nullopt);
+
+// Where every user takes part at most once.
+double sensitivity_squared(const Coefs& coef, Size n = std::nullopt);
+// Exact for coefficients that are not negative and do not increase (others are an error): the worst
+// user then takes part every min_sep iterations from the first on (arXiv:2405.13763, Theorem 2).
+double minsep_sensitivity_squared(const Coefs& coef, const Participation& participation,
+                                  Size n = std::nullopt);
+// A bound for any coefficients: the sensitivity of the smallest non-increasing ones that are not
+// below |coef|. Equal to the above where that is defined.
+double minsep_sensitivity_squared_upper_bound(const Coefs& coef, const Participation& participation,
+                                              Size n = std::nullopt);
+
+// Either the strategy C or the noising matrix C^-1 is given, the other one left empty.
+struct Mechanism {
+  Coefs strategy_coef = {};
+  Coefs noising_coef = {};
+  Size n = std::nullopt;
+  Coefs workload_coef = {};  // empty: prefix sums
+};
+// The expected squared error of each of the n queries at unit noise: the squared norms of the rows
+// of A C^-1. They do not decrease.
+std::vector<double> per_query_error(const Mechanism& mechanism);
+
+// The error on prefix sums times the squared sensitivity of one participation (arXiv:2405.15913).
+double loss(const Coefs& coef, Size n = std::nullopt, const Reduction& reduction = mean_error);
+
+struct BandedOptions {
+  int64_t n = 0;
+  int64_t bands = 0;
+  Coefs strategy_coef = {};  // where to begin; empty: the optimal ones for the largest error
+  int64_t max_optimizer_steps = 250;
+  Reduction reduction = mean_error;
+};
+// The coefficients of norm 1 that minimise `loss`. They serve one participation and several alike
+// that are at least `bands` apart.
+Coefs optimize_banded_toeplitz(const BandedOptions& options);
+
+}  // namespace tessera::privacy::matrix_factorization::toeplitz

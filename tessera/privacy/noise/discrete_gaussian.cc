@@ -1,9 +1,11 @@
 #include "tessera/privacy/noise/discrete_gaussian.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "tessera/compile/composite.h"
+#include "tessera/compile/control_flow.h"
 #include "tessera/ir/format.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/indexing/gather.h"
@@ -40,36 +42,68 @@ Array looked_up(const Array& table, const Array& index) {
                      IndexMode::kPromiseInBounds);
 }
 
-// One table's draws. The greatest k with U < P(|X| >= k) is found from its highest bit down.
-Array drawn_level(double stddev, const Words& first, const Words& second, const Shape& shape) {
-  const internal::TailTable table = internal::tail_table(stddev);
-  const int64_t size = static_cast<int64_t>(table.high.size());
-  const Array table_high = lax::constant(Literal::from<uint64_t>(table.high, {size})),
-              table_low = lax::constant(Literal::from<uint64_t>(table.low, {size}));
-  const Words words = random::internal::hash_of_index(second, shape);
-  const Array high = joined(random::internal::hash_of_index(first, shape)),
+// One level of a draw: its table, scale, and two keys.
+struct LevelData {
+  Array high, low;  // uint64, of a power of two
+  Array scale;      // int32
+  Array keys;       // uint32 [2, 2]
+};
+
+Words key_of(const Array& keys, int64_t i) {
+  return random::internal::key_words(kOp, random::Key{keys}[i]);
+}
+
+// The greatest k with U < P(|X| >= k), found from its highest bit down; with a sign, times the scale.
+Array drawn_level(const LevelData& level, const Shape& shape) {
+  const Words words = random::internal::hash_of_index(key_of(level.keys, 1), shape);
+  const Array high = joined(random::internal::hash_of_index(key_of(level.keys, 0), shape)),
               low = shifted_right(joined(words), 1);
   Array found = lax::full(shape, 0, int32);
-  for (int64_t bit = size / 2; bit > 0; bit /= 2) {
+  for (int64_t bit = level.high.size() / 2; bit > 0; bit /= 2) {
     const Array next = found + bit;
-    const Array next_high = looked_up(table_high, next), next_low = looked_up(table_low, next);
+    const Array next_high = looked_up(level.high, next), next_low = looked_up(level.low, next);
     const Array below =
         lax::bitwise_or(high < next_high, lax::bitwise_and(high == next_high, low < next_low));
     found = lax::select(below, next, found);
   }
   const Array sign = lax::bitwise_and(words.low, constant_like(words.low, 1));
-  return lax::select(sign == 0, found, -found);
+  return lax::select(sign == 0, found, -found) * broadcast_array(kOp, level.scale, shape);
 }
 
-Array drawn(const Words& key, double stddev, const Shape& shape) {
-  const std::vector<internal::Level> levels = internal::levels(stddev);
-  const std::vector<Words> keys =
-      random::internal::split_words(key, 2 * static_cast<int64_t>(levels.size()));
-  Array sum = lax::full(shape, 0, int32);
-  for (size_t i = 0; i < levels.size(); ++i)
-    sum =
-        sum + drawn_level(levels[i].stddev, keys[2 * i], keys[2 * i + 1], shape) * levels[i].scale;
-  return sum;
+// All levels, stacked; their tables of one size.
+LevelData stacked_levels(const random::Key& key, double stddev) {
+  std::vector<uint64_t> high, low;
+  std::vector<int32_t> scales;
+  size_t size = 0;
+  std::vector<internal::TailTable> tables;
+  for (const internal::Level& level : internal::levels(stddev)) {
+    tables.push_back(internal::tail_table(level.stddev));
+    size = std::max(size, tables.back().high.size());
+    scales.push_back(static_cast<int32_t>(level.scale));
+  }
+  for (internal::TailTable& table : tables) {
+    table.high.resize(size);
+    table.low.resize(size);
+    high.insert(high.end(), table.high.begin(), table.high.end());
+    low.insert(low.end(), table.low.begin(), table.low.end());
+  }
+  const int64_t count = static_cast<int64_t>(scales.size());
+  const Shape shape{count, static_cast<int64_t>(size)};
+  return {lax::constant(Literal::from<uint64_t>(high, shape)),
+          lax::constant(Literal::from<uint64_t>(low, shape)),
+          lax::constant(Literal::from<int32_t>(scales, {count})),
+          random::split(key, Shape{count, 2}).data};
+}
+
+// A loop over the levels: each is one kernel, and all of them in one would keep more than there are
+// registers for.
+Array drawn(const random::Key& key, double stddev, const Shape& shape) {
+  return scan(
+             [&](const Array& sum, const LevelData& level) {
+               return std::pair(sum + drawn_level(level, shape), std::tuple<>());
+             },
+             lax::full(shape, 0, int32), stacked_levels(key, stddev))
+      .first;
 }
 
 void expect_parameter(std::string_view what, double stddev) {
@@ -90,8 +124,7 @@ Array noised(const Array& gradient, const Array& granularity, double steps, cons
              DType result) {
   const Array step = broadcast_array(kOp, granularity, gradient.shape());
   const Array x = lax::convert_element_type(gradient, float64);
-  const Array grid =
-      rounded(x / step) + drawn(random::internal::key_words(kOp, key), steps, x.shape());
+  const Array grid = rounded(x / step) + drawn(key, steps, x.shape());
   const Array noisy = lax::convert_element_type(grid, float64) * step;
   return lax::convert_element_type(lax::select(lax::eq(x, x), noisy, x), result);
 }
@@ -106,9 +139,7 @@ Array discrete_gaussian(const random::Key& key, double stddev, const Shape& shap
     Shape shape;
   };
   return composite("privacy_discrete_gaussian", DrawParams{stddev, shape}, {key.data},
-                   [&](std::span<const Array> a) {
-                     return drawn(random::internal::key_words(kOp, {a[0]}), stddev, shape);
-                   });
+                   [&](std::span<const Array> a) { return drawn({a[0]}, stddev, shape); });
 }
 
 namespace internal {

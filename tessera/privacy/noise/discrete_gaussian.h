@@ -17,7 +17,7 @@
 //     by Poisson summation is constant up to a factor 1 +- 2 exp(-2 pi^2 v) with
 //     v = 1 / (c^2 / b^2 + c^2 / (s^2 - b^2)) >= 4.68: 1 +- 2^-132.
 // So a draw is of the stated distribution within 2^-113 in total variation: tables cut and rounded at
-// 2^-127, at most 2200 entries in each of at most 4. A release of d elements adds at most
+// 2^-127, at most 2047 entries in each of at most 4. A release of d elements adds at most
 // d (1 + e^epsilon) 2^-113 to delta; of all draws of a training run that is below 2^-60. (The
 // parameter itself is s rounded to a double.)
 //
@@ -40,7 +40,7 @@ struct DiscreteGaussianOptions {
   std::optional<random::Key> key = std::nullopt;  // as of NoiseOptions
   // The granularity of the grid is stddev / steps_per_stddev. In [1, 2^24]; part of the program. Finer
   // costs less sensitivity (rounded_sensitivity) and more time: a table more at 128, and from there on
-  // at every factor of 64.
+  // at every factor of 60.
   double steps_per_stddev = 65536;
   OptionalDType dtype = std::nullopt;  // of the result
 };

@@ -44,7 +44,8 @@ TailTable tail_table(double stddev) {
 }
 
 std::vector<Level> levels(double stddev) {
-  constexpr double kTable = 128, kMost = 64;
+  // Of 2048 entries at most: one kernel looks them all up in the first-level cache.
+  constexpr double kTable = 128, kMost = 60;
   std::vector<Level> out;
   int64_t scale = 1;
   while (stddev > kTable) {

@@ -21,6 +21,15 @@ TEST(Reduction, ANanIsTheLargestError) {
   EXPECT_TRUE(std::isnan(max_error({1, std::nan(""), 2}).value));
 }
 
+TEST(Reduction, RefusesFunctionsThatAreNone) {
+  using tessera::testing::expect_error;
+  expect_error([] { reduce({}, {1}); }, "expected a function, got none");
+  const Reduction no_gradient = [](const std::vector<double>& errors) {
+    return Reduced{errors[0], {}};
+  };
+  expect_error([&] { reduce(no_gradient, {1, 2}); }, "of the errors' length 2, got 0");
+}
+
 TEST(Reduction, RefusesNoErrors) {
   for (const auto& reduce : {mean_error, max_error, last_error})
     tessera::testing::expect_error([&] { reduce({}); }, "at least one query, got none");

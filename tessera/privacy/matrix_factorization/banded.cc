@@ -161,7 +161,7 @@ ErrorAndGradient reduced_error(const ColumnNormalizedBanded& strategy,
                                const std::optional<Matrix>& workload, const Reduction& reduction) {
   const Matrix columns = strategy.normalized();
   Decoder decoder(columns, workload);
-  const Reduced reduced = reduction(errors_of(decoder, columns.rows));
+  const Reduced reduced = reduce(reduction, errors_of(decoder, columns.rows));
   ErrorAndGradient out{reduced.value, Matrix::zeros(columns.rows, columns.cols)};
   for (int64_t k = 0; k < columns.rows; ++k)
     if (reduced.gradient[k] != 0) decoder.pull_back(k, reduced.gradient[k], out.gradient);

@@ -65,7 +65,8 @@ double loss(const toeplitz::Coefs& noising_coef, const Participation& participat
             const Reduction& reduction) {
   const std::vector<double> errors =
       toeplitz::per_query_error({.noising_coef = noising_coef, .n = n});
-  return reduction(errors).value * minsep_sensitivity_squared(noising_coef, participation, n);
+  return reduce(reduction, errors).value *
+         minsep_sensitivity_squared(noising_coef, participation, n);
 }
 
 toeplitz::Coefs optimize(const Options& options) {

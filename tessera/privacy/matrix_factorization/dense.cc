@@ -48,7 +48,7 @@ class Problem {
     std::vector<double> errors(static_cast<size_t>(A_.rows));
     Eigen::Map<Eigen::VectorXd>(errors.data(), A_.rows) =
         as_eigen(A_).cwiseProduct(H.transpose()).rowwise().sum();
-    const Reduced reduced = reduction_(errors);
+    const Reduced reduced = reduce(reduction_, errors);
     const Eigen::Map<const Eigen::VectorXd> weights(reduced.gradient.data(), A_.rows);
     Eigen::Map<RowMajor> dX(gradient.data(), A_.rows, A_.rows);
     dX.noalias() = -(H * weights.asDiagonal()) * H.transpose();

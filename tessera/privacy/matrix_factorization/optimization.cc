@@ -48,8 +48,10 @@ class Search {
   std::vector<double> run() {
     while (!stopped_ && step_ < options_.max_optimizer_steps) {
       const double before = best_loss_;
+      const int64_t steps_before = step_;
       search_once();
       if (thrown_) std::rethrow_exception(thrown_);
+      if (step_ == steps_before) ++step_;  // a line search alone may find something better
       if (!(best_loss_ < before)) break;
     }
     return best_;
@@ -65,7 +67,8 @@ class Search {
     lbfgs_parameter_init(&parameters);
     parameters.m = options_.memory_size;
     parameters.epsilon = 0;
-    parameters.max_iterations = static_cast<int>(options_.max_optimizer_steps - step_);
+    parameters.max_iterations = static_cast<int>(
+        std::min<int64_t>(options_.max_optimizer_steps - step_, std::numeric_limits<int>::max()));
     // Backtracking looks at values before it looks at gradients: it alone can bear infinities.
     parameters.linesearch = LBFGS_LINESEARCH_BACKTRACKING_STRONG_WOLFE;
     parameters.max_linesearch = 60;

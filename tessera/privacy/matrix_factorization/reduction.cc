@@ -42,4 +42,14 @@ Reduced last_error(const std::vector<double>& errors) {
   return one_of(errors, errors.size() - 1);
 }
 
+Reduced reduce(const Reduction& reduction, const std::vector<double>& errors) {
+  if (!reduction)
+    value_error("privacy::Reduction", "expected a function, got none; mean_error is the usual one");
+  Reduced out = reduction(errors);
+  if (out.gradient.size() != errors.size())
+    shape_error("privacy::Reduction", "expected a gradient of the errors' length {}, got {}",
+                errors.size(), out.gradient.size());
+  return out;
+}
+
 }  // namespace tessera::privacy::matrix_factorization

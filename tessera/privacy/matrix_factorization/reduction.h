@@ -21,4 +21,7 @@ Reduced mean_error(const std::vector<double>& errors);
 Reduced max_error(const std::vector<double>& errors);
 Reduced last_error(const std::vector<double>& errors);
 
+// What the reduction gives. Errors: an empty function, a gradient of another length.
+Reduced reduce(const Reduction& reduction, const std::vector<double>& errors);
+
 }  // namespace tessera::privacy::matrix_factorization

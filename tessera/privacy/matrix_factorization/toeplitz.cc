@@ -163,7 +163,7 @@ std::vector<double> per_query_error(const Mechanism& mechanism) {
 
 double loss(const Coefs& coef, Size n, const Reduction& reduction) {
   const auto [c, rows] = sized(coef, n, "privacy::toeplitz::loss");
-  return reduction(per_query_error({.strategy_coef = c, .n = rows})).value *
+  return reduce(reduction, per_query_error({.strategy_coef = c, .n = rows})).value *
          sensitivity_squared(c, rows);
 }
 

@@ -17,7 +17,7 @@ PrefixError prefix_error(const Coefs& decoder, const Reduction& reduction) {
   std::vector<double> errors(decoder.size());
   std::transform_inclusive_scan(decoder.begin(), decoder.end(), errors.begin(), std::plus<>(),
                                 [](double b) { return b * b; });
-  Reduced reduced = reduction(errors);
+  Reduced reduced = reduce(reduction, errors);
   double later = 0;
   for (size_t i = decoder.size(); i-- > 0;) {
     later += reduced.gradient[i];

@@ -45,16 +45,19 @@ class Schedule {
 using BatchingScaleSchedule = std::map<int64_t, double>;
 
 struct DpParams {
-  std::optional<Schedule<double>> noise_multipliers;  // without clip norm and batch size
+  std::optional<Schedule<double>> noise_multipliers =
+      std::nullopt;  // without clip norm and batch size
   int64_t num_samples = 0;
   double delta = 0;
   Schedule<int64_t> batch_size = int64_t{0};
-  BatchingScaleSchedule batch_size_scale_schedule;
+  BatchingScaleSchedule batch_size_scale_schedule = {};
   bool is_finite_guarantee = true;  // false, for one, where the clip norm is infinite
-  std::optional<int64_t> examples_per_user;
-  std::optional<int64_t> cycle_length;  // of cyclic Poisson sampling; at least the number of bands
+  std::optional<int64_t> examples_per_user = std::nullopt;
+  std::optional<int64_t> cycle_length =
+      std::nullopt;  // of cyclic Poisson sampling; at least the number of bands
   SamplingMethod sampling_method = SamplingMethod::kPoisson;
-  std::optional<int64_t> truncated_batch_size;  // Poisson samples are cut to this size
+  std::optional<int64_t> truncated_batch_size =
+      std::nullopt;  // Poisson samples are cut to this size
 
   // The batch size with its factors.
   Schedule<int64_t> batch_sizes() const;

@@ -57,10 +57,10 @@ optim::Transformation<privacy::internal::Privatizer> named(const std::string& na
   if (name == "gaussian") return gaussian_privatizer(options);
   if (name == "dense")
     return matrix_factorization_privatizer(
-        matrix_factorization::dense(golden_numbers("dense_rows"), 6), options);
+        matrix_factorization::dense_matrix(golden_numbers("dense_rows"), 6), options);
   if (name == "general")
     return matrix_factorization_privatizer(
-        matrix_factorization::dense(golden_numbers("general_rows"), 3), options);
+        matrix_factorization::dense_matrix(golden_numbers("general_rows"), 3), options);
   return matrix_factorization_privatizer(streaming_matrices().at(name), options);
 }
 

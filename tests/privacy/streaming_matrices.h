@@ -33,7 +33,7 @@ inline std::map<std::string, privacy::matrix_factorization::StreamingMatrix> str
       {"one_band", toeplitz_inverse({2.0})},
       {"column_normalized", toeplitz_inverse(coef, {.column_normalize_for_n = 6})},
       {"banded_inverse", column_normalized_banded_inverse(golden_numbers("params"), 3)},
-      {"buffered", buffered_toeplitz(decay, scale)},
+      {"buffered", buffered_toeplitz_matrix(decay, scale)},
       {"buffered_inverse", buffered_toeplitz_inverse(decay, scale)},
       {"product", prefix_sum() * toeplitz_inverse(coef)},
       {"scaled", scale_rows_and_columns(prefix_sum(), {.row_scale = diag, .col_scale = rates})},

@@ -43,11 +43,12 @@ TEST(StreamingMatrix, KeysTellMatricesApart) {
 TEST(StreamingMatrix, RowsEndWithTheShorterFactor) {
   EXPECT_EQ(prefix_sum().rows(), std::nullopt);
   EXPECT_EQ(diagonal({1, 2}).rows(), std::nullopt);
-  EXPECT_EQ(dense({1, 0, 0, 1}, 2).rows(), 2);
-  EXPECT_EQ((prefix_sum() * dense({1, 0, 0, 1}, 2)).rows(), 2);
+  EXPECT_EQ(dense_matrix({1, 0, 0, 1}, 2).rows(), 2);
+  EXPECT_EQ((prefix_sum() * dense_matrix({1, 0, 0, 1}, 2)).rows(), 2);
   EXPECT_EQ(toeplitz_inverse({1, .5, .25}, {.column_normalize_for_n = 2}).rows(), 2);
-  EXPECT_EQ((dense({1}, 1) * toeplitz_inverse({1, .5, .25}, {.column_normalize_for_n = 2})).rows(),
-            1);
+  EXPECT_EQ(
+      (dense_matrix({1}, 1) * toeplitz_inverse({1, .5, .25}, {.column_normalize_for_n = 2})).rows(),
+      1);
   EXPECT_EQ(column_normalized_banded_inverse({1, 1, 1, 1, 1, 1}, 2).rows(), 3);
 }
 
@@ -69,14 +70,23 @@ TEST(StreamingMatrix, ImpossibleCoefficientsAreErrors) {
       "expected rows of as many parameters as there are bands, got 3 for 2 bands");
   expect_error([] { column_normalized_banded_inverse({1, 2, 3}, 0); }, "for 0 bands");
   expect_error([] { column_normalized_banded_inverse({1, 2, 0, 1}, 2); }, "got 0 in row 1");
-  expect_error([] { buffered_toeplitz({1}, {}); }, "expected a decay and a scale for each buffer");
+  expect_error([] { buffered_toeplitz_matrix({1}, {}); },
+               "expected a decay and a scale for each buffer");
   expect_error([&] { buffered_toeplitz_inverse({nan}, {1}); }, "expected finite decays, got nan");
-  expect_error([] { dense({1, 2, 3}, 2); }, "expected elements of whole rows, got 3 for 2 rows");
-  expect_error([] { dense({1, 2, 3}, 1) * identity(); }, "got 1 x 3 with elements elsewhere");
+  expect_error(
+      [] {
+        dense_matrix({1, 2, 3}, 2);
+      },
+      "expected elements of whole rows, got 3 for 2 rows");
+  expect_error(
+      [] {
+        dense_matrix({1, 2, 3}, 1) * identity();
+      },
+      "got 1 x 3 with elements elsewhere");
   expect_error([] { multiply_array(identity(), Array(1.0f)); }, "got a scalar");
   expect_error(
       [] {
-        multiply_array(dense({1}, 1), ones({2, 3}));
+        multiply_array(dense_matrix({1}, 1), ones({2, 3}));
       },
       "expected a sequence of at most 1 elements");
 }

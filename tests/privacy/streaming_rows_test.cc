@@ -25,15 +25,15 @@ TEST(StreamingRows, AreThoseOfJaxPrivacy) {
 }
 
 TEST(StreamingRows, InversesAreInverses) {
-  const StreamingMatrix one =
-      buffered_toeplitz({0.9, 0.3}, {0.4, 0.2}) * buffered_toeplitz_inverse({0.9, 0.3}, {0.4, 0.2});
+  const StreamingMatrix one = buffered_toeplitz_matrix({0.9, 0.3}, {0.4, 0.2}) *
+                              buffered_toeplitz_inverse({0.9, 0.3}, {0.4, 0.2});
   const std::vector<double> got = one.materialize(50), expected = identity().materialize(50);
   for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-13) << i;
 }
 
 TEST(StreamingRows, NormsAreThoseOfTheRows) {
   EXPECT_EQ(prefix_sum().row_norms_squared(4), (std::vector<double>{1, 2, 3, 4}));
-  EXPECT_EQ(dense({3, 0, 4, 5}, 2).row_norms_squared(2), (std::vector<double>{9, 41}));
+  EXPECT_EQ(dense_matrix({3, 0, 4, 5}, 2).row_norms_squared(2), (std::vector<double>{9, 41}));
   EXPECT_EQ(identity().row_norms_squared(0), std::vector<double>{});
 }
 
@@ -42,12 +42,12 @@ TEST(StreamingRows, ThereMustBeAsMany) {
                "expected a number of rows in [0, ...], got -1");
   expect_error(
       [] {
-        dense({3, 0, 4, 5}, 2).materialize(3);
+        dense_matrix({3, 0, 4, 5}, 2).materialize(3);
       },
       "expected a number of rows in [0, 2], got 3");
   expect_error(
       [] {
-        dense({3, 1, 4, 5}, 2).materialize(2);
+        dense_matrix({3, 1, 4, 5}, 2).materialize(2);
       },
       "expected a square lower-triangular matrix, got 2 x 2 with elements elsewhere");
 }

@@ -62,8 +62,8 @@ TEST(StreamingSteps, RowsAreThoseOfTheMatrix) {
     for (size_t j = 0; j <= i; ++j) values[12 * i + j] = std::cos(static_cast<double>(12 * i + j));
   matrices.emplace("long", toeplitz_inverse(coef));
   matrices.emplace("normalized", toeplitz_inverse(coef, {.column_normalize_for_n = 12}));
-  matrices.emplace("dense", dense(values, 12));
-  matrices.emplace("deep", toeplitz_inverse({1, -.5}) * dense(values, 12) * prefix_sum());
+  matrices.emplace("dense", dense_matrix(values, 12));
+  matrices.emplace("deep", toeplitz_inverse({1, -.5}) * dense_matrix(values, 12) * prefix_sum());
   const Array x = random::normal(random::key(1), {12, 2, 3});
   for (const auto& [name, a] : matrices) {
     SCOPED_TRACE(name);
@@ -101,7 +101,7 @@ TEST(StreamingSteps, NothingIsBelowFloat32) {
 }
 
 TEST(StreamingSteps, PastTheLastRow) {
-  const StreamingMatrix a = dense({1, 0, 1, 1}, 2);
+  const StreamingMatrix a = dense_matrix({1, 0, 1, 1}, 2);
   const Array x = ones(3);
   auto state = a.init_multiply(x);
   const auto step = jit([&](const Array& x, const StreamingState<Array>& state) {

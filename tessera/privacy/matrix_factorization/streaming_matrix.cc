@@ -206,7 +206,8 @@ StreamingMatrix column_normalized_banded_inverse(std::vector<double> params, int
   return made(BandedInverse{std::move(params), bands});
 }
 
-StreamingMatrix buffered_toeplitz(std::vector<double> buf_decay, std::vector<double> output_scale) {
+StreamingMatrix buffered_toeplitz_matrix(std::vector<double> buf_decay,
+                                         std::vector<double> output_scale) {
   expect_pairs(buf_decay, output_scale);
   return made(Buffered{std::move(buf_decay), std::move(output_scale), false});
 }
@@ -216,7 +217,7 @@ StreamingMatrix buffered_toeplitz_inverse(std::vector<double> buf_decay,
   return made(Buffered{std::move(buf_decay), std::move(output_scale), true});
 }
 
-StreamingMatrix dense(std::vector<double> values, int64_t rows) {
+StreamingMatrix dense_matrix(std::vector<double> values, int64_t rows) {
   expect_some("elements", values);
   if (rows < 1 || ssize(values) % rows != 0)
     value_error(kOp, "expected elements of whole rows, got {} for {} rows", values.size(), rows);

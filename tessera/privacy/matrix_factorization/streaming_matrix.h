@@ -152,7 +152,8 @@ StreamingMatrix column_normalized_banded_inverse(std::vector<double> params, int
 // The buffered linear Toeplitz matrix C with ones on its diagonal and below it
 // sum over j of output_scale[j] buf_decay[j]^(k - 1) at distance k (arXiv:2404.16706), and its
 // inverse: Algorithms 2 and 3 of arXiv:2408.08868, one buffer each decay.
-StreamingMatrix buffered_toeplitz(std::vector<double> buf_decay, std::vector<double> output_scale);
+StreamingMatrix buffered_toeplitz_matrix(std::vector<double> buf_decay,
+                                         std::vector<double> output_scale);
 StreamingMatrix buffered_toeplitz_inverse(std::vector<double> buf_decay,
                                           std::vector<double> output_scale);
 
@@ -160,7 +161,7 @@ StreamingMatrix buffered_toeplitz_inverse(std::vector<double> buf_decay,
 // as many buffers as rows; a privatizer draws its noise again instead (noise_addition.h).
 // UserError where the values do not make rows. multiply_next and materialize take square
 // lower-triangular ones only.
-StreamingMatrix dense(std::vector<double> values, int64_t rows);
+StreamingMatrix dense_matrix(std::vector<double> values, int64_t rows);
 
 // A B.
 StreamingMatrix operator*(const StreamingMatrix& a, const StreamingMatrix& b);

@@ -139,7 +139,7 @@ optim::Transformation<internal::Privatizer> gaussian_privatizer(const NoiseOptio
 // independent. Of a factorisation A = B C of the workload this is the mechanism with strategy C;
 // its guarantee is that of the Gaussian mechanism with the sensitivity of C.
 //
-// For a dense() matrix nothing is kept: the rows of Z are drawn again at each step (the state's key
+// For a dense_matrix() nothing is kept: the rows of Z are drawn again at each step (the state's key
 // stays, row j of a leaf is drawn with fold_in(the leaf's key, j)), so step t costs a draw for each
 // nonzero of row t; it need not be lower-triangular. Every other matrix keeps its buffers.
 //

@@ -1,0 +1,53 @@
+// A distribution of losses on a grid, which is never better than the one it stands for; and what
+// composing many of these gives. The numbers of a PLD (pld.h). For the source files of accounting/.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tessera/privacy/accounting/privacy_loss.h"
+
+namespace tessera::privacy::accounting::internal {
+
+// The loss (lowest + i) * interval has the probability probs[i]; an infinite loss has infinity_mass.
+struct PldPmf {
+  double interval;
+  int64_t lowest;
+  std::vector<double> probs;
+  double infinity_mass;
+};
+
+// The number of grid points that connect_the_dots would take.
+double grid_points(const PrivacyLoss& loss, double interval);
+
+// In either direction the least distribution on the grid whose delta is at no epsilon below the loss's,
+// and equals it on the grid (Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022, algorithm 1). The same
+// object twice where the loss is symmetric.
+struct BothDirections {
+  std::shared_ptr<const PldPmf> remove, add;
+};
+BothDirections connect_the_dots(const PrivacyLoss& loss, double interval);
+
+// A distribution, composed with itself `count` times (at least once).
+struct RepeatedPmf {
+  std::shared_ptr<const PldPmf> pmf;
+  int64_t count;
+};
+
+// The delta, or the least epsilon, of all of these together; of none, that of perfect privacy. All have
+// the same interval.
+//
+// The distributions are convolved by one FFT after multiplying each by exp(theta loss), which moves the
+// bulk of the sum to the losses that decide (a saddle point): what is asked for is computed to its own
+// relative accuracy, not to the largest probability's, so that a delta of 1e-30 is as good as one of
+// 1e-3. The window of the FFT is bounded by Chernoff's inequality; what lies above it counts as
+// infinite, and what it folds in only adds to delta.
+double delta_of_composition(std::span<const RepeatedPmf> parts, double epsilon);
+double epsilon_of_composition(std::span<const RepeatedPmf> parts, double delta);
+
+// The number of grid points of the sum that its FFT would take, about, from the variance.
+double composition_points(std::span<const RepeatedPmf> parts);
+
+}  // namespace tessera::privacy::accounting::internal

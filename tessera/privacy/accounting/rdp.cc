@@ -1,0 +1,346 @@
+#include "tessera/privacy/accounting/rdp.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tessera/base/format.h"
+#include "tessera/privacy/accounting/checks.h"
+#include "tessera/privacy/accounting/special_functions.h"
+
+namespace tessera::privacy::accounting {
+
+namespace {
+
+using internal::log_add;
+using internal::log_binomial;
+using internal::log_expm1;
+using internal::log_normal_cdf;
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kMinConversionOrder = 1.01;  // below it the conversion is unstable, and useless
+constexpr double kLogMomentNoise = 1e-11;     // below it the sum of a series near 1 is rounding
+
+bool is_integer(double order) { return order == std::floor(order); }
+
+// log E_Q[(P/Q)^order] of a Poisson-sampled Gaussian. The binomial weights sum to 1, so that what
+// exceeds 1 is a sum of positive terms: nothing cancels, however small q is.
+double log_moment_integer(double q, double sigma, int64_t order) {
+  double excess = -kInf;
+  for (int64_t i = 2; i <= order; ++i) {
+    const double k = static_cast<double>(i), rest = static_cast<double>(order - i);
+    excess =
+        log_add(excess, log_binomial(static_cast<double>(order), i) + k * std::log(q) +
+                            rest * std::log1p(-q) + log_expm1(k * (k - 1) / (2 * sigma * sigma)));
+  }
+  return excess > 30 ? excess + std::log1p(std::exp(-excess)) : std::log1p(std::exp(excess));
+}
+
+// An upper bound between integer orders: the logarithm of the moment is convex in the order, and 0 at 1.
+double log_moment_between(double q, double sigma, double order) {
+  const double below = std::floor(order), fraction = order - below;
+  const auto moment = [&](double o) {
+    return o <= 1 ? 0 : log_moment_integer(q, sigma, static_cast<int64_t>(o));
+  };
+  return (1 - fraction) * moment(below) + fraction * moment(below + 1);
+}
+
+// The two halves of the integral, split at z0 where both densities agree, each as a binomial series.
+double log_moment_fractional(double q, double sigma, double order) {
+  const double z0 = sigma * sigma * std::log(1 / q - 1) + 0.5;
+  const double log_q = std::log(q), log_1mq = std::log1p(-q);
+  double total = -kInf, last_low = -kInf, last_high = -kInf;
+  for (int64_t i = 0; i < 1000; ++i) {
+    const double k = static_cast<double>(i), rest = order - k;
+    const double binomial = log_binomial(order, i);
+    const double low = binomial + k * log_q + rest * log_1mq + k * (k - 1) / (2 * sigma * sigma) +
+                       log_normal_cdf((z0 - k) / sigma);
+    const double high = binomial + rest * log_q + k * log_1mq +
+                        rest * (rest - 1) / (2 * sigma * sigma) +
+                        log_normal_cdf((rest - z0) / sigma);
+    total = log_add(total, log_add(low, high));
+    if (low < last_low && high < last_high && std::max(low, high) < total - 30)
+      return total > kLogMomentNoise ? total : log_moment_between(q, sigma, order);
+    last_low = low, last_high = high;
+  }
+  return kInf;
+}
+
+double rdp_poisson(double q, double sigma, double order) {
+  if (q == 0 || std::isinf(sigma)) return 0;
+  if (std::isinf(order) || sigma == 0) return kInf;
+  if (q == 1) return order / (2 * sigma * sigma);
+  order = std::max(order, kMinConversionOrder);  // divergences grow with the order
+  return (is_integer(order) ? log_moment_integer(q, sigma, static_cast<int64_t>(order))
+                            : log_moment_fractional(q, sigma, order)) /
+         (order - 1);
+}
+
+// A number as its sign and the logarithm of its size.
+struct SignedLog {
+  double log = -kInf;
+  bool positive = true;
+};
+
+SignedLog subtract(SignedLog a, SignedLog b) {
+  if (a.positive != b.positive) return {log_add(a.log, b.log), a.positive};
+  const double high = std::max(a.log, b.log), low = std::min(a.log, b.log);
+  if (high == low) return {-kInf, true};
+  return {high + std::log1p(-std::exp(low - high)), (a.log > b.log) == a.positive};
+}
+
+// The differences of the orders 1 to n at -1 of exp(x (x + 1) / (2 sigma^2)), x the order less 1: the
+// terms Delta^l of theorem 27, as logarithms of their sizes.
+std::vector<double> forward_differences(double sigma, int64_t n) {
+  std::vector<SignedLog> row;
+  for (int64_t i = 0; i <= n; ++i) {
+    const double x = static_cast<double>(i - 1);
+    row.push_back({x * (x + 1) / (2 * sigma * sigma), true});
+  }
+  std::vector<double> out{0.0};
+  for (int64_t level = 1; level <= n; ++level) {
+    for (size_t i = 0; i + 1 < row.size(); ++i) row[i] = subtract(row[i + 1], row[i]);
+    row.pop_back();
+    out.push_back(row[0].log);
+  }
+  return out;
+}
+
+constexpr int64_t kMaxOrderOfDifferences = 256;  // above it the simpler bound of each term alone
+
+// log E[(P/Q)^order], theorem 27, where differences[l] is that of order l (empty: not used).
+double log_moment_without_replacement(double q, double sigma, int64_t order,
+                                      const std::vector<double>& differences) {
+  if (order <= 1) return 0;
+  const double step = 1 / (sigma * sigma);  // the Gaussian's own divergence at order 2
+  double excess = -kInf;
+  for (int64_t i = 2; i <= order; ++i) {
+    const double k = static_cast<double>(i);
+    double term = std::log(2.0) + k * (k - 1) / 2 * step;
+    if (i == 2)
+      term = std::min(term, std::log(4.0) + log_expm1(step));
+    else if (order <= kMaxOrderOfDifferences)
+      term =
+          std::min(term, std::log(4.0) + 0.5 * (differences[static_cast<size_t>(i / 2 * 2)] +
+                                                differences[static_cast<size_t>((i + 1) / 2 * 2)]));
+    excess = log_add(excess, term + k * std::log(q) + log_binomial(static_cast<double>(order), i));
+  }
+  return log_add(0, excess);
+}
+
+double rdp_without_replacement(double q, double sigma, double order,
+                               const std::vector<double>& differences) {
+  if (q == 0 || std::isinf(sigma)) return 0;
+  if (std::isinf(order) || sigma == 0) return kInf;
+  if (q == 1) return order / (2 * sigma * sigma);
+  order = std::max(order, kMinConversionOrder);
+  const double below = std::floor(order), fraction = order - below;
+  const auto moment = [&](double o) {
+    return log_moment_without_replacement(q, sigma, static_cast<int64_t>(o), differences);
+  };
+  const double value =
+      fraction == 0 ? moment(below) : (1 - fraction) * moment(below) + fraction * moment(below + 1);
+  return value / (order - 1);
+}
+
+double laplace(double epsilon, double order) {
+  if (std::isinf(epsilon) || std::isinf(order)) return epsilon;
+  const double x = std::expm1(epsilon * (1 - 2 * order)) / (2 * order - 1);
+  return order == 1 ? epsilon + std::expm1(-epsilon)
+                    : epsilon + std::log1p((order - 1) * x) / (order - 1);
+}
+
+void expect_orders(std::span<const double> orders) {
+  for (double order : orders)
+    if (!(order >= 1))
+      value_error("privacy::rdp", "expected orders of at least 1, got {}; see default_rdp_orders()",
+                  order);
+}
+
+template <class F>
+std::vector<double> at_each(std::span<const double> orders, F&& f) {
+  expect_orders(orders);
+  std::vector<double> out;
+  for (double order : orders) out.push_back(f(order));
+  return out;
+}
+
+void expect_sampling(double q, double sigma) {
+  if (!(q >= 0 && q <= 1))
+    value_error("privacy::rdp",
+                "expected a sampling probability in [0, 1], got {}; it is the part of "
+                "the examples that a step sees",
+                q);
+  if (!(sigma >= 0))
+    value_error("privacy::rdp",
+                "expected a noise multiplier that is not negative, got {}; 0 is no "
+                "noise",
+                sigma);
+}
+
+double epsilon_at(double order, double rdp, double delta) {
+  if (delta * delta + std::expm1(-rdp) > 0) return 0;  // delta <= sqrt(1 - exp(-KL))
+  if (order <= kMinConversionOrder) return kInf;
+  if (std::isinf(order)) return rdp;
+  return rdp + std::log1p(-1 / order) - std::log(delta * order) / (order - 1);
+}
+
+double log_delta_at(double order, double rdp, double epsilon) {
+  const double by_divergence = rdp == 0 ? -kInf : 0.5 * std::log1p(-std::exp(-rdp));
+  if (order <= kMinConversionOrder || std::isinf(rdp)) return by_divergence;
+  if (std::isinf(order)) return rdp <= epsilon ? -kInf : by_divergence;
+  return std::min(by_divergence,
+                  (order - 1) * (rdp - epsilon + std::log1p(-1 / order)) - std::log(order));
+}
+
+void expect_as_many(std::span<const double> orders, std::span<const double> rdp) {
+  expect_orders(orders);
+  if (orders.empty() || orders.size() != rdp.size())
+    value_error("privacy::rdp",
+                "expected a divergence for each of one or more orders, got {} of {}; "
+                "give as many",
+                rdp.size(), orders.size());
+  for (double value : rdp)
+    if (!(value >= 0))
+      value_error("privacy::rdp",
+                  "expected divergences that are not negative, got {}; they start at 0", value);
+}
+
+}  // namespace
+
+const std::vector<double>& default_rdp_orders() {
+  static const std::vector<double> orders = [] {
+    std::vector<double> out;
+    for (int x = 1; x < 100; ++x) out.push_back(1 + x / 10.0);
+    for (int x = 11; x < 64; ++x) out.push_back(x);
+    for (int x = 128; x <= 1024; x *= 2) out.push_back(x);
+    return out;
+  }();
+  return orders;
+}
+
+std::vector<double> rdp_poisson_subsampled_gaussian(double sampling_probability, double sigma,
+                                                    std::span<const double> orders) {
+  expect_sampling(sampling_probability, sigma);
+  return at_each(orders,
+                 [&](double order) { return rdp_poisson(sampling_probability, sigma, order); });
+}
+
+std::vector<double> rdp_sample_without_replacement_gaussian(double fraction, double sigma,
+                                                            std::span<const double> orders) {
+  expect_sampling(fraction, sigma);
+  double largest = 2;
+  for (double order : orders)
+    if (order <= static_cast<double>(kMaxOrderOfDifferences))
+      largest = std::max(largest, std::ceil(order));
+  // The terms read the differences of even orders up to the next even one.
+  const std::vector<double> differences =
+      sigma > 0 ? forward_differences(sigma, static_cast<int64_t>(largest) + 1)
+                : std::vector<double>{};
+  return at_each(orders, [&](double order) {
+    return rdp_without_replacement(fraction, sigma, order, differences);
+  });
+}
+
+std::vector<double> rdp_laplace(double noise_multiplier, std::span<const double> orders) {
+  expect_sampling(1, noise_multiplier);
+  return at_each(orders, [&](double order) { return laplace(1 / noise_multiplier, order); });
+}
+
+EpsilonAndOrder rdp_to_epsilon(std::span<const double> orders, std::span<const double> rdp,
+                               double delta) {
+  expect_as_many(orders, rdp);
+  internal::expect_delta("privacy::rdp_to_epsilon", delta);
+  if (delta == 0) {
+    const bool none = std::all_of(rdp.begin(), rdp.end(), [](double r) { return r == 0; });
+    return {none ? 0 : kInf, 0};
+  }
+  EpsilonAndOrder best{kInf, orders[0]};
+  for (size_t i = 0; i < orders.size(); ++i) {
+    const double epsilon = epsilon_at(orders[i], rdp[i], delta);
+    if (epsilon < best.epsilon) best = {epsilon, orders[i]};
+  }
+  best.epsilon = std::max(best.epsilon, 0.0);
+  return best;
+}
+
+DeltaAndOrder rdp_to_delta(std::span<const double> orders, std::span<const double> rdp,
+                           double epsilon) {
+  expect_as_many(orders, rdp);
+  internal::expect_epsilon("privacy::rdp_to_delta", epsilon);
+  double least = kInf, order = orders[0];
+  for (size_t i = 0; i < orders.size(); ++i) {
+    const double log_delta = log_delta_at(orders[i], rdp[i], epsilon);
+    if (log_delta < least) least = log_delta, order = orders[i];
+  }
+  return {std::min(std::exp(least), 1.0), order};
+}
+
+RdpAccountant::RdpAccountant(NeighboringRelation relation, std::vector<double> orders)
+    : relation_(relation), orders_(std::move(orders)), rdp_(orders_.size(), 0.0) {
+  expect_as_many(orders_, rdp_);
+}
+
+std::string RdpAccountant::unsupported(const DpEvent& leaf) const {
+  const bool replaces = relation_ == NeighboringRelation::kReplaceOne;
+  if (const auto* sampled = std::get_if<PoissonSampledDpEvent>(&leaf)) {
+    if (replaces) return "Poisson samples take add_or_remove_one or replace_special";
+    if (std::isnan(effective_noise_multiplier(*sampled->event)))
+      return "only Gaussian mechanisms on a sample have a known divergence";
+    return "";
+  }
+  if (const auto* sampled = std::get_if<SampledWithoutReplacementDpEvent>(&leaf)) {
+    if (!replaces) return "samples without replacement take replace_one";
+    if (std::isnan(effective_noise_multiplier(*sampled->event)))
+      return "only Gaussian mechanisms on a sample have a known divergence";
+    return "";
+  }
+  if (std::holds_alternative<LaplaceDpEvent>(leaf) && replaces)
+    return "Laplace noise takes add_or_remove_one or replace_special";
+  const bool known = std::holds_alternative<GaussianDpEvent>(leaf) ||
+                     std::holds_alternative<LaplaceDpEvent>(leaf) ||
+                     std::holds_alternative<ZCDpEvent>(leaf) ||
+                     std::holds_alternative<NonPrivateDpEvent>(leaf);
+  return known ? "" : "its Renyi divergence is not known; PldAccountant may support it";
+}
+
+bool RdpAccountant::supports(const DpEvent& event) const {
+  return internal::all_supported(event, *this);
+}
+
+std::vector<double> RdpAccountant::divergences(const DpEvent& leaf) const {
+  const double unit = relation_ == NeighboringRelation::kReplaceOne ? 2 : 1;  // of the largest norm
+  if (const auto* gaussian = std::get_if<GaussianDpEvent>(&leaf))
+    return rdp_poisson_subsampled_gaussian(1, gaussian->noise_multiplier / unit, orders_);
+  if (const auto* sampled = std::get_if<PoissonSampledDpEvent>(&leaf))
+    return rdp_poisson_subsampled_gaussian(sampled->sampling_probability,
+                                           effective_noise_multiplier(*sampled->event), orders_);
+  if (const auto* sampled = std::get_if<SampledWithoutReplacementDpEvent>(&leaf))
+    return rdp_sample_without_replacement_gaussian(
+        static_cast<double>(sampled->sample_size) /
+            static_cast<double>(sampled->source_dataset_size),
+        effective_noise_multiplier(*sampled->event) / unit, orders_);
+  if (const auto* laplace_event = std::get_if<LaplaceDpEvent>(&leaf))
+    return rdp_laplace(laplace_event->noise_multiplier, orders_);
+  if (const auto* zcdp = std::get_if<ZCDpEvent>(&leaf))
+    return at_each(orders_, [&](double order) { return zcdp->xi + zcdp->rho * order; });
+  return at_each(orders_, [](double) { return kInf; });
+}
+
+RdpAccountant& RdpAccountant::compose(const DpEvent& event, int64_t count) {
+  for (const auto& [leaf, times] :
+       internal::checked_leaves("privacy::RdpAccountant::compose", event, count, *this)) {
+    const std::vector<double> one = divergences(leaf);
+    for (size_t i = 0; i < rdp_.size(); ++i) rdp_[i] += static_cast<double>(times) * one[i];
+  }
+  return *this;
+}
+
+EpsilonAndOrder RdpAccountant::get_epsilon_and_optimal_order(double target_delta) const {
+  return rdp_to_epsilon(orders_, rdp_, target_delta);
+}
+
+DeltaAndOrder RdpAccountant::get_delta_and_optimal_order(double target_epsilon) const {
+  return rdp_to_delta(orders_, rdp_, target_epsilon);
+}
+
+}  // namespace tessera::privacy::accounting

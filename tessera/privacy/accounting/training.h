@@ -1,0 +1,132 @@
+// The guarantee of a training run from the numbers that users set (jax_privacy.accounting):
+//
+//   const DpParams params{.noise_multipliers = 1.0, .num_samples = 60'000, .delta = 1e-5, .batch_size = 600};
+//   DpsgdTrainingAccountant{}.compute_epsilon(1000, params);
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tessera/privacy/accounting/accountant.h"
+
+namespace tessera::privacy::accounting {
+
+enum class SamplingMethod : uint8_t {
+  // Each example is in the batch with probability batch_size / num_samples. Add-or-remove and zero-out.
+  kPoisson,
+  // A random subset of this size. Replace-one (and zero-out): accounted for as Poisson sampling where an
+  // example counts twice.
+  kFixedBatchSize,
+};
+
+// A value, or the values that hold from given steps on.
+template <class T>
+class Schedule {
+ public:
+  Schedule(T value) : changes_{{0, value}} {}  // NOLINT(google-explicit-constructor)
+  Schedule(std::initializer_list<std::pair<int64_t, T>> changes) : changes_(changes) {}
+  explicit Schedule(std::vector<std::pair<int64_t, T>> changes) : changes_(std::move(changes)) {}
+
+  const std::vector<std::pair<int64_t, T>>& changes() const { return changes_; }
+  bool is_constant() const { return changes_.size() == 1; }
+  bool operator==(const Schedule&) const = default;
+
+ private:
+  std::vector<std::pair<int64_t, T>> changes_;
+};
+
+// At each of these steps the batch size is multiplied by the factor, as optax's
+// piecewise_constant_schedule does: 16 with {{100, 4}, {200, 2}} is 64 from step 100 and 128 from 200.
+using BatchingScaleSchedule = std::map<int64_t, double>;
+
+struct DpParams {
+  std::optional<Schedule<double>> noise_multipliers =
+      std::nullopt;  // without clip norm and batch size
+  int64_t num_samples = 0;
+  double delta = 0;
+  Schedule<int64_t> batch_size = int64_t{0};
+  BatchingScaleSchedule batch_size_scale_schedule = {};
+  bool is_finite_guarantee = true;  // false, for one, where the clip norm is infinite
+  std::optional<int64_t> examples_per_user = std::nullopt;
+  std::optional<int64_t> cycle_length =
+      std::nullopt;  // of cyclic Poisson sampling; at least the number of bands
+  SamplingMethod sampling_method = SamplingMethod::kPoisson;
+  std::optional<int64_t> truncated_batch_size =
+      std::nullopt;  // Poisson samples are cut to this size
+
+  // The batch size with its factors.
+  Schedule<int64_t> batch_sizes() const;
+  bool operator==(const DpParams&) const = default;
+};
+
+// DP-SGD, and banded matrix factorisation with cyclic Poisson sampling (Choquette-Choo et al. 2023): of
+// num_samples examples, num_samples mod cycle_length are left out.
+struct DpsgdTrainingAccountant {
+  DpAccountantConfig config = PldAccountantConfig{};
+  DpEvent event(int64_t num_updates, const DpParams& params) const;
+  double compute_epsilon(int64_t num_updates, const DpParams& params) const;
+};
+// DP-SGD where one user has several examples (Charles et al. 2024). PLD alone.
+struct DpsgdTrainingUserLevelAccountant {
+  DpAccountantConfig config = PldAccountantConfig{};
+  DpEvent event(int64_t num_updates, const DpParams& params) const;
+  double compute_epsilon(int64_t num_updates, const DpParams& params) const;
+};
+// Matrix factorisation without amplification: the whole run is one Gaussian mechanism (Denisov et al.
+// 2022), or one for each noise multiplier of the schedule.
+struct SingleReleaseTrainingAccountant {
+  DpAccountantConfig config = PldAccountantConfig{};
+  DpEvent event(int64_t num_updates, const DpParams& params) const;
+  double compute_epsilon(int64_t num_updates, const DpParams& params) const;
+};
+
+// One of these.
+class DpTrainingAccountant {
+ public:
+  DpTrainingAccountant(DpsgdTrainingAccountant a) : accountant_(std::move(a)) {}           // NOLINT
+  DpTrainingAccountant(DpsgdTrainingUserLevelAccountant a) : accountant_(std::move(a)) {}  // NOLINT
+  DpTrainingAccountant(SingleReleaseTrainingAccountant a) : accountant_(std::move(a)) {}   // NOLINT
+
+  // All that a run of so many updates does to the data.
+  DpEvent event(int64_t num_updates, const DpParams& params) const;
+  // Its epsilon at params.delta; infinite without a finite guarantee, 0 for no updates.
+  double compute_epsilon(int64_t num_updates, const DpParams& params) const;
+
+  bool can_calibrate_steps() const { return !is_single_release(); }
+  bool can_calibrate_batch_size() const { return !is_single_release(); }
+  bool can_calibrate_noise_multipliers() const { return !is_single_release(); }
+
+ private:
+  bool is_single_release() const {
+    return std::holds_alternative<SingleReleaseTrainingAccountant>(accountant_);
+  }
+  std::variant<DpsgdTrainingAccountant, DpsgdTrainingUserLevelAccountant,
+               SingleReleaseTrainingAccountant>
+      accountant_;
+};
+
+// Computes epsilon beforehand at num_cached_points numbers of updates; asked approximately, it answers
+// with that of the next of these, which is no less. Other parameters make the points anew.
+class CachedExperimentAccountant {
+ public:
+  CachedExperimentAccountant(DpTrainingAccountant training_accountant, int64_t max_num_updates,
+                             int64_t num_cached_points = 100);
+  double compute_epsilon(int64_t num_updates, const DpParams& params,
+                         bool allow_approximate_cache = false);
+
+ private:
+  double cached(int64_t num_updates, const DpParams& params);
+
+  DpTrainingAccountant accountant_;
+  int64_t max_num_updates_;
+  int64_t num_cached_points_;
+  std::optional<DpParams> params_;  // of the values
+  std::vector<double> values_;      // NaN: not computed yet
+};
+
+}  // namespace tessera::privacy::accounting

@@ -1,0 +1,54 @@
+// Random words that are a function of a key and a counter: threefry2x32 with 20 rounds (Salmon et
+// al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011) on the host. Word i of a key's stream
+// is element i of random::bits(key, {n}, uint64). Integer arithmetic alone: the same on every
+// machine. For source files of privacy/.
+//
+// A stream's children have keys of their own, from counters that no word has (those with the
+// highest bit), so (key, purpose, step, example) name a word without those before it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "tessera/random/key.h"
+
+namespace tessera::privacy::batch_selection::internal {
+
+class CounterStream {
+ public:
+  CounterStream(uint32_t high, uint32_t low) : key_{high, low} {}
+
+  uint64_t word(uint64_t counter) const;  // counter < 2^63
+  // Words first, first + 1, ...: several times as fast as one by one.
+  void words(uint64_t first, std::span<uint64_t> out) const;
+  CounterStream child(uint64_t index) const;  // index < 2^63
+
+ private:
+  uint32_t key_[2];
+};
+
+// What selection draws from a user's key, apart from every other use of that key: the draws of
+// Arrays and split() count from 0. UserError naming `op` for an array of keys or a traced one.
+CounterStream stream_of(std::string_view op, const random::Key& key);
+
+// Words of one stream whose counters mostly increase, made many at a time.
+class BufferedWords {
+ public:
+  explicit BufferedWords(const CounterStream& stream) : stream_(stream) {}
+
+  // Uniform in [0, n), n > 0, without bias: a product in 128 bits, drawn again in the few cases that
+  // are one too many (Lemire, "Fast random integer generation in an interval", 2019).
+  uint64_t below(uint64_t n, uint64_t counter);
+
+ private:
+  static constexpr uint64_t kWords = 64;
+  uint64_t word(uint64_t counter);
+
+  CounterStream stream_;
+  uint64_t block_ = ~uint64_t{0};
+  std::array<uint64_t, kWords> buffer_;
+};
+
+}  // namespace tessera::privacy::batch_selection::internal

@@ -1,0 +1,121 @@
+#include "tessera/privacy/batch_selection/min_separation.h"
+
+#include <algorithm>
+
+namespace tessera::privacy::batch_selection::internal {
+namespace {
+
+// Examples whose past is looked at together.
+constexpr int64_t kChunk = 1024;
+
+// The states that an example may be in: it becomes eligible at some step from `early` to `late`.
+// Where `ahead`, the early one has been sampled once more than the late one, and the times are of
+// their next turns.
+struct Bounds {
+  int64_t early, late;
+  bool ahead = false;
+
+  void coin(int64_t step, int64_t min_sep) {
+    const bool early_sampled = early <= step, late_sampled = late <= step;
+    if (early_sampled) early = step + min_sep;
+    if (late_sampled) late = step + min_sep;
+    if (early_sampled != late_sampled) ahead = early_sampled;
+  }
+  bool met(int64_t step) const { return !ahead && (early == late || late <= step); }
+};
+
+}  // namespace
+
+MinSeparationProcess::MinSeparationProcess(const MinSeparation& law, const CounterStream& start,
+                                           const CounterStream& coins)
+    : law_(law), start_(start), coins_(coins), eligible_(initial_states(0, law.num_examples)) {}
+
+std::vector<int64_t> MinSeparationProcess::sampled(int64_t step) {
+  if (step != next_) seek(step);
+  return advance(step);
+}
+
+Bernoulli MinSeparationProcess::coins_of(int64_t step) const {
+  return {coins_.child(static_cast<uint64_t>(step)), law_.sampling_prob};
+}
+
+std::vector<int64_t> MinSeparationProcess::advance(int64_t step) {
+  std::vector<int64_t> heads, out;
+  coins_of(step).successes(0, law_.num_examples, heads);
+  for (const int64_t i : heads) {
+    int64_t& eligible = eligible_[static_cast<size_t>(i)];
+    if (eligible > step) continue;
+    eligible = step + law_.min_sep;
+    out.push_back(i);
+  }
+  next_ = step + 1;
+  return out;
+}
+
+void MinSeparationProcess::seek(int64_t step) {
+  for (int64_t first = 0; first < law_.num_examples; first += kChunk)
+    find_states(first, std::min(first + kChunk, law_.num_examples), step);
+  next_ = step;
+}
+
+std::vector<int64_t> MinSeparationProcess::initial_states(int64_t first, int64_t last) const {
+  std::vector<int64_t> out(static_cast<size_t>(last - first), 0);
+  if (!law_.warm_start || law_.min_sep == 1) return out;
+  // In the long run a share p / (1 + (b - 1) p) of the examples is sampled in each step.
+  const double waits = static_cast<double>(law_.min_sep - 1) * law_.sampling_prob;
+  std::vector<int64_t> waiting;
+  Bernoulli(start_.child(0), waits / (1 + waits)).successes(first, last, waiting);
+  BufferedWords words(start_.child(1));
+  for (const int64_t i : waiting)
+    out[static_cast<size_t>(i - first)] = 1 + static_cast<int64_t>(words.below(
+        static_cast<uint64_t>(law_.min_sep - 1), static_cast<uint64_t>(i)));
+  return out;
+}
+
+void MinSeparationProcess::find_states(int64_t first, int64_t last, int64_t step) {
+  if (law_.sampling_prob == 1) return rotate(first, last, step);
+  for (int64_t back = 2 * law_.min_sep; back < step; back *= 2)
+    if (couple(first, last, step - back, step)) return;
+  replay(first, last, step);
+}
+
+bool MinSeparationProcess::couple(int64_t first, int64_t last, int64_t from, int64_t step) {
+  std::vector<Bounds> states(static_cast<size_t>(last - first),
+                             Bounds{.early = from, .late = from + law_.min_sep - 1});
+  std::vector<int64_t> heads;
+  for (int64_t s = from; s < step; ++s) {
+    heads.clear();
+    coins_of(s).successes(first, last, heads);
+    for (const int64_t i : heads) states[static_cast<size_t>(i - first)].coin(s, law_.min_sep);
+  }
+  if (!std::all_of(states.begin(), states.end(), [&](const Bounds& b) { return b.met(step); }))
+    return false;
+  for (size_t i = 0; i < states.size(); ++i)
+    eligible_[static_cast<size_t>(first) + i] = states[i].late;
+  return true;
+}
+
+// From the first step.
+void MinSeparationProcess::replay(int64_t first, int64_t last, int64_t step) {
+  std::vector<int64_t> states = initial_states(first, last), heads;
+  for (int64_t s = 0; s < step; ++s) {
+    heads.clear();
+    coins_of(s).successes(first, last, heads);
+    for (const int64_t i : heads) {
+      int64_t& eligible = states[static_cast<size_t>(i - first)];
+      if (eligible <= s) eligible = s + law_.min_sep;
+    }
+  }
+  std::copy(states.begin(), states.end(), eligible_.begin() + first);
+}
+
+// p = 1: every min_sep steps from the first state on, which coins never change.
+void MinSeparationProcess::rotate(int64_t first, int64_t last, int64_t step) {
+  const std::vector<int64_t> states = initial_states(first, last);
+  for (size_t i = 0; i < states.size(); ++i) {
+    const int64_t past = std::max<int64_t>(step - states[i] + law_.min_sep - 1, 0);
+    eligible_[static_cast<size_t>(first) + i] = states[i] + past / law_.min_sep * law_.min_sep;
+  }
+}
+
+}  // namespace tessera::privacy::batch_selection::internal

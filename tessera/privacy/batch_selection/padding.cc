@@ -1,0 +1,126 @@
+#include "tessera/privacy/batch_selection/padding.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "tessera/base/format.h"
+
+namespace tessera::privacy::batch_selection {
+namespace {
+
+// A batch of rows; of single examples, rows of one.
+struct Rows {
+  std::span<const int64_t> indices;
+  int64_t width = 1;
+
+  int64_t count() const { return static_cast<int64_t>(indices.size()) / width; }
+};
+
+void check_positive(const char* op, const char* what, int64_t value) {
+  if (value < 1 || value > std::numeric_limits<int32_t>::max())
+    value_error(op, "expected a {} in [1, 2^31), got {}; batches are padded up to it", what, value);
+}
+
+// Rows first, ..., first + size - 1, those after the end padding, in the order of microbatches.
+std::vector<int64_t> padded_rows(const Rows& rows, int64_t first, int64_t size,
+                                 std::optional<int64_t> microbatch_size) {
+  std::vector<int64_t> out;
+  out.reserve(static_cast<size_t>(size * rows.width));
+  for (const int64_t place : compute_early_stopping_order(size, microbatch_size)) {
+    const int64_t row = first + place;
+    for (int64_t i = 0; i < rows.width; ++i)
+      out.push_back(row < rows.count() ? rows.indices[static_cast<size_t>(row * rows.width + i)]
+                                       : kPaddingIndex);
+  }
+  return out;
+}
+
+std::vector<std::vector<int64_t>> split(const Rows& rows, int64_t size,
+                                        std::optional<int64_t> microbatch_size) {
+  check_positive("split_and_pad_global_batch", "minibatch_size", size);
+  std::vector<std::vector<int64_t>> out;
+  int64_t first = 0;
+  for (; first + size < rows.count(); first += size)
+    out.push_back(padded_rows(rows, first, size, std::nullopt));
+  out.push_back(padded_rows(rows, first, size, microbatch_size));
+  return out;
+}
+
+template <class T>
+Array array_of(const std::vector<T>& values, const Shape& shape) {
+  return Array(Literal::from<T>(std::span<const T>(values), shape));
+}
+
+int32_t narrowed(int64_t index) {
+  if (index > std::numeric_limits<int32_t>::max())
+    value_error("padded_batch",
+                "expected indices of examples below 2^31, got {}; split the training set", index);
+  return static_cast<int32_t>(index);
+}
+
+// `shape` of one row.
+PaddedBatch padded(const Rows& rows, const PaddedBatchOptions& o, Shape shape) {
+  check_positive("padded_batch", "multiple", o.multiple);
+  const int64_t size = (std::max<int64_t>(rows.count(), 1) + o.multiple - 1) / o.multiple * o.multiple;
+  std::vector<int32_t> indices;
+  for (const int64_t index : padded_rows(rows, 0, size, o.microbatch_size))
+    indices.push_back(narrowed(index));
+  Literal mask(bool_, {size});
+  for (int64_t i = 0; i < size; ++i)
+    mask.mutable_data<bool>()[i] = indices[static_cast<size_t>(i * rows.width)] == kPaddingIndex;
+  shape.insert(shape.begin(), size);
+  return {.indices = array_of(indices, shape), .is_padding = Array(std::move(mask))};
+}
+
+}  // namespace
+
+std::vector<int64_t> pad_to_multiple_of(std::span<const int64_t> indices, int64_t multiple) {
+  check_positive("pad_to_multiple_of", "multiple", multiple);
+  std::vector<int64_t> out(indices.begin(), indices.end());
+  const auto size = static_cast<int64_t>(out.size());
+  out.resize(static_cast<size_t>((size + multiple - 1) / multiple * multiple), kPaddingIndex);
+  return out;
+}
+
+std::vector<int64_t> compute_early_stopping_order(int64_t batch_size,
+                                                  std::optional<int64_t> microbatch_size) {
+  const int64_t size = microbatch_size.value_or(1);
+  if (size < 1 || batch_size % size != 0)
+    value_error("compute_early_stopping_order",
+                "expected a microbatch_size that divides the batch of {}, got {}; pad the batch to "
+                "a multiple of it",
+                batch_size, size);
+  const int64_t microbatches = batch_size / size;
+  std::vector<int64_t> out;
+  out.reserve(static_cast<size_t>(batch_size));
+  for (int64_t place = 0; place < size; ++place)
+    for (int64_t m = 0; m < microbatches; ++m) out.push_back(m * size + place);
+  return out;
+}
+
+std::vector<std::vector<int64_t>> split_and_pad_global_batch(
+    std::span<const int64_t> indices, int64_t minibatch_size,
+    std::optional<int64_t> microbatch_size) {
+  return split({.indices = indices}, minibatch_size, microbatch_size);
+}
+
+std::vector<UserBatch> split_and_pad_global_batch(const UserBatch& batch, int64_t minibatch_size,
+                                                  std::optional<int64_t> microbatch_size) {
+  const int64_t width = batch.examples_per_user;
+  std::vector<UserBatch> out;
+  for (std::vector<int64_t>& indices :
+       split({.indices = batch.indices, .width = width}, minibatch_size, microbatch_size))
+    out.push_back({.indices = std::move(indices), .examples_per_user = width});
+  return out;
+}
+
+PaddedBatch padded_batch(std::span<const int64_t> indices, const PaddedBatchOptions& options) {
+  return padded({.indices = indices}, options, {});
+}
+
+PaddedBatch padded_batch(const UserBatch& batch, const PaddedBatchOptions& options) {
+  const int64_t width = batch.examples_per_user;
+  return padded({.indices = batch.indices, .width = width}, options, {width});
+}
+
+}  // namespace tessera::privacy::batch_selection

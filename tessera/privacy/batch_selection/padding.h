@@ -1,0 +1,55 @@
+// Batches of random sizes as arrays of few sizes: what is missing is padding, of index -1, which a
+// mask takes out of the clipped sum.
+//
+//   const auto [indices, is_padding] = batch_selection::padded_batch(batch, {.multiple = 32});
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "tessera/ir/array.h"
+#include "tessera/privacy/batch_selection/user_selection.h"
+
+namespace tessera::privacy::batch_selection {
+
+constexpr int64_t kPaddingIndex = -1;
+
+// The batch and padding up to the next multiple: none for an empty batch. UserError unless
+// `multiple` is in [1, 2^31).
+std::vector<int64_t> pad_to_multiple_of(std::span<const int64_t> indices, int64_t multiple);
+
+// The order of a batch that microbatches, which are strided (microbatch i holds i, i + M, i + 2M,
+// ...), put right again: so padding at the end of the batch is in the last microbatches, which may
+// then be skipped. UserError unless microbatch_size divides batch_size. 10 by twos: 0, 2, 4, 6, 8,
+// 1, 3, 5, 7, 9.
+std::vector<int64_t> compute_early_stopping_order(int64_t batch_size,
+                                                  std::optional<int64_t> microbatch_size);
+
+// A large batch as minibatches of one size, at least one, the last of them padded and, with a
+// microbatch_size, in the order above. UserError unless minibatch_size is positive and a multiple
+// of it.
+std::vector<std::vector<int64_t>> split_and_pad_global_batch(
+    std::span<const int64_t> indices, int64_t minibatch_size,
+    std::optional<int64_t> microbatch_size = std::nullopt);
+// By rows: minibatches of so many users.
+std::vector<UserBatch> split_and_pad_global_batch(
+    const UserBatch& batch, int64_t minibatch_size,
+    std::optional<int64_t> microbatch_size = std::nullopt);
+
+struct PaddedBatch {
+  Array indices;     // int32 [n], or [n, examples_per_user]; -1 in padding
+  Array is_padding;  // bool [n]
+};
+
+struct PaddedBatchOptions {
+  int64_t multiple = 1;  // of examples, or users; what comes is at least one multiple
+  std::optional<int64_t> microbatch_size = std::nullopt;  // a divisor of it
+};
+
+// Take padding's row from anywhere: index -1 reads the last example, whose gradient the mask drops.
+PaddedBatch padded_batch(std::span<const int64_t> indices, const PaddedBatchOptions& options = {});
+PaddedBatch padded_batch(const UserBatch& batch, const PaddedBatchOptions& options = {});
+
+}  // namespace tessera::privacy::batch_selection

@@ -1,0 +1,108 @@
+// Samplers: which examples take part in which step of private training. Plain values with the names
+// and laws of jax_privacy.batch_selection.
+//
+//   batch_selection::CyclicPoissonSampling sampler{
+//       .num_examples = 60000, .sampling_prob = 256.0 / 60000, .iterations = 14062};
+//   for (const auto& batch : sampler.batches(random::key(0))) ...  // indices, increasing
+//   sampler.batch(random::key(0), 5000)                            // those of one step
+//   sampler.description()                                          // for the accountant
+//
+// A batch is a function of key and step, the same on every machine: a run resumes from its step
+// count alone. Probabilities are exact: every draw compares as many random bits as it takes. An
+// empty batch is a step as any other. Which examples are in a batch is secret, as the examples are.
+//
+// UserError (kValue), from every method: an option outside its range, a step outside [0,
+// iterations), a key that is traced or an array of keys.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+
+#include "tessera/privacy/batch_selection/batch_range.h"
+#include "tessera/privacy/batch_selection/sampling_description.h"
+#include "tessera/random/key.h"
+
+namespace tessera::privacy::batch_selection {
+
+// Poisson sampling (Abadi et al., arXiv 1607.00133). With a cycle_length above 1 the examples are
+// dealt into as many groups once, and step i samples from group i mod cycle_length (Choquette-Choo
+// et al., arXiv 2306.08153). Of a batch above truncated_batch_size that many remain, at random
+// (Chua et al., arXiv 2411.04205).
+struct CyclicPoissonSampling {
+  int64_t num_examples = 0;
+  double sampling_prob = 1;  // in the steps of an example's group
+  int64_t iterations = 0;
+  std::optional<int64_t> truncated_batch_size = std::nullopt;
+  int64_t cycle_length = 1;
+  PartitionType partition = PartitionType::kEqualSplit;
+
+  SamplingDescription description() const;
+  Batches batches(const random::Key& key, int64_t first_step = 0) const;
+  Batch batch(const random::Key& key, int64_t step) const;
+};
+
+// batch_size of the examples in each step, every choice of them as likely (Balle et al., arXiv
+// 1807.01647). With `replace` an example may stand several times in a batch.
+struct FixedBatchSampling {
+  int64_t num_examples = 0;
+  int64_t batch_size = 0;
+  int64_t iterations = 0;
+  bool replace = false;
+
+  SamplingDescription description() const;
+  Batches batches(const random::Key& key, int64_t first_step = 0) const;
+  Batch batch(const random::Key& key, int64_t step) const;
+};
+
+// Each example draws one of cycle_length bins, and is in all the steps of that bin: step i is of bin
+// i mod cycle_length (Chua et al., arXiv 2412.16802; Choquette-Choo et al., arXiv 2410.06266).
+struct BallsInBinsSampling {
+  int64_t num_examples = 0;
+  int64_t iterations = 0;
+  int64_t cycle_length = 1;
+
+  SamplingDescription description() const;
+  Batches batches(const random::Key& key, int64_t first_step = 0) const;
+  Batch batch(const random::Key& key, int64_t step) const;
+};
+
+// Poisson sampling from the examples that were not sampled in the min_sep - 1 steps before (arXiv
+// 2602.09338). The mean batch is num_examples / (min_sep - 1 + 1 / sampling_prob). With warm_start
+// the first steps are as all others, else all examples are eligible at first. Those that truncation
+// drops sit out as if they had been used, so that examples remain independent.
+struct BMinSepSampling {
+  int64_t num_examples = 0;
+  double sampling_prob = 1;
+  int64_t iterations = 0;
+  int64_t min_sep = 1;
+  bool warm_start = true;
+  std::optional<int64_t> truncated_batch_size = std::nullopt;
+
+  SamplingDescription description() const;
+  Batches batches(const random::Key& key, int64_t first_step = 0) const;
+  Batch batch(const random::Key& key, int64_t step) const;
+};
+
+// Each example in exactly steps_per_example of the steps, every choice of them as likely, examples
+// independent (Feldman and Shenfeld, "Privacy amplification by random allocation", arXiv
+// 2502.08202). The mean batch is num_examples * steps_per_example / iterations.
+struct RandomAllocationSampling {
+  int64_t num_examples = 0;
+  int64_t iterations = 0;
+  int64_t steps_per_example = 1;
+
+  SamplingDescription description() const;
+  Batches batches(const random::Key& key, int64_t first_step = 0) const;
+  Batch batch(const random::Key& key, int64_t step) const;
+};
+
+using BatchSelectionStrategy =
+    std::variant<CyclicPoissonSampling, FixedBatchSampling, BallsInBinsSampling, BMinSepSampling,
+                 RandomAllocationSampling>;
+
+SamplingDescription description(const BatchSelectionStrategy& strategy);
+Batches batches(const BatchSelectionStrategy& strategy, const random::Key& key,
+                int64_t first_step = 0);
+
+}  // namespace tessera::privacy::batch_selection

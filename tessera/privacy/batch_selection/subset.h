@@ -1,0 +1,22 @@
+// Uniform subsets and permutations: every one exactly as likely as any other. For source files of
+// privacy/.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tessera/privacy/batch_selection/counter_stream.h"
+
+namespace tessera::privacy::batch_selection::internal {
+
+// k of 0, ..., n - 1, in increasing order; 0 <= k <= n. Floyd's algorithm (Bentley and Floyd, "A
+// sample of brilliance", CACM 1987).
+std::vector<int64_t> uniform_subset(int64_t n, int64_t k, const CounterStream& stream);
+
+// k of 0, ..., n - 1 with replacement, in increasing order.
+std::vector<int64_t> uniform_draws(int64_t n, int64_t k, const CounterStream& stream);
+
+// 0, ..., n - 1 in a random order (Fisher and Yates).
+std::vector<int64_t> permutation(int64_t n, const CounterStream& stream);
+
+}  // namespace tessera::privacy::batch_selection::internal

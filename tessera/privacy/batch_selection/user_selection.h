@@ -1,0 +1,63 @@
+// Sampling of users, for user-level privacy: a strategy selects users, each of whom gives some of
+// the examples that they own. And training sets whose examples have several owners.
+//
+//   batch_selection::UserSelectionStrategy strategy{
+//       .base_strategy = batch_selection::CyclicPoissonSampling{
+//           .num_examples = 1000, .sampling_prob = .1, .iterations = 500},  // of 1,000 users
+//       .examples_per_user_per_batch = 4};
+//   for (const auto& batch : strategy.batches(user_ids, key)) ...
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tessera/privacy/batch_selection/batch_range.h"
+#include "tessera/privacy/batch_selection/strategies.h"
+
+namespace tessera::privacy::batch_selection {
+
+// A row for each user of a step: examples_per_user indices of examples. A gradient is clipped for
+// each row.
+struct UserBatch {
+  std::vector<int64_t> indices;  // row-major
+  int64_t examples_per_user = 1;
+
+  int64_t num_users() const { return static_cast<int64_t>(indices.size()) / examples_per_user; }
+  std::span<const int64_t> operator[](int64_t user) const {
+    return std::span(indices).subspan(static_cast<size_t>(user * examples_per_user),
+                                      static_cast<size_t>(examples_per_user));
+  }
+};
+
+using UserBatches = BatchRange<UserBatch>;
+
+// Whenever a user is selected, the batch gets the next examples_per_user_per_batch of their
+// examples, over and over: of [0, 5, 10] by twos first 0 and 5, then 10 and 0. In the order of the
+// training set, or with shuffle_per_user in a random one.
+//
+// A batch is a function of key and step, but whose turn it is how often takes the steps before: a
+// range that begins at a late step selects the users of all before it once.
+struct UserSelectionStrategy {
+  BatchSelectionStrategy base_strategy;  // its num_examples is the number of users
+  int64_t examples_per_user_per_batch = 1;
+  bool shuffle_per_user = false;
+
+  // user_ids[i] owns example i; any numbers. Users are sorted by these. UserError unless there are
+  // as many users as the base strategy says.
+  UserBatches batches(std::span<const int64_t> user_ids, const random::Key& key,
+                      int64_t first_step = 0) const;
+  UserBatch batch(std::span<const int64_t> user_ids, const random::Key& key, int64_t step) const;
+  SamplingDescription description() const;  // of users
+};
+
+// Of examples with several owners: those that can be used so that no user owns more than
+// examples_per_user of them, taken greedily in a random order (Ganesh et al., "It's my data too:
+// private ML for datasets with multi-user training examples", arXiv 2503.03622). owners[i] are the
+// users of example i; an example without any is kept. Returned in increasing order: samplers then
+// select among them, and the plan accounts for groups of examples_per_user. Who owns what must be
+// public: the guarantee is for what the examples say, not for who took part.
+std::vector<int64_t> bound_contributions(std::span<const std::vector<int64_t>> owners,
+                                         int64_t examples_per_user, const random::Key& key);
+
+}  // namespace tessera::privacy::batch_selection

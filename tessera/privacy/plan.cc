@@ -1,0 +1,377 @@
+#include "tessera/privacy/plan.h"
+
+#include <cmath>
+#include <limits>
+
+#include "tessera/base/format.h"
+#include "tessera/base/overloaded.h"
+#include "tessera/privacy/accounting/events.h"
+#include "tessera/privacy/matrix_factorization/buffered_toeplitz_optimization.h"
+#include "tessera/privacy/matrix_factorization/sensitivity.h"
+#include "tessera/privacy/matrix_factorization/toeplitz.h"
+
+namespace tessera::privacy {
+namespace {
+
+namespace mf = matrix_factorization;
+using batch_selection::SamplingDescription;
+using batch_selection::SamplingMethod;
+using mf::toeplitz::Coefs;
+
+constexpr const char* kOp = "privacy::make_plan";
+
+void expect_positive(const char* what, double value) {
+  if (!(value > 0 && std::isfinite(value)))
+    value_error(kOp, "expected a finite {} above 0, got {}", what, value);
+}
+
+void expect_one_of(const char* a, bool has_a, const char* b, bool has_b) {
+  if (has_a != has_b) return;
+  value_error(kOp, "expected one of {} and {}, got {}; the other one follows from it", a, b,
+              has_a ? "both" : "neither");
+}
+
+int64_t bands_of(const NoiseMechanism& mechanism) {
+  const auto* banded = std::get_if<BandedNoise>(&mechanism);
+  if (!banded) return 1;
+  return banded->strategy.empty() ? banded->bands : static_cast<int64_t>(banded->strategy.size());
+}
+
+// The probability within a group: in steps of the group's turn.
+double sampling_prob(const PlanOptions& o, int64_t groups, bool equal) {
+  if (o.sampling_prob) return *o.sampling_prob;
+  expect_positive("expected_batch_size", *o.expected_batch_size);
+  const double group = equal ? static_cast<double>(o.num_examples / groups)
+                             : static_cast<double>(o.num_examples) / static_cast<double>(groups);
+  const double p = *o.expected_batch_size / group;
+  if (!(p <= 1))
+    value_error(kOp,
+                "expected an expected_batch_size of at most {}, the examples of one of {} groups, "
+                "got {}; take a smaller one, or fewer bands",
+                group, groups, *o.expected_batch_size);
+  return p;
+}
+
+batch_selection::BatchSelectionStrategy poisson_sampler(const PlanOptions& o) {
+  expect_one_of("expected_batch_size", o.expected_batch_size.has_value(), "sampling_prob",
+                o.sampling_prob.has_value());
+  const int64_t groups = bands_of(o.mechanism);
+  if (o.num_examples < 1 || o.steps < 1 || groups < 1)
+    value_error(kOp,
+                "expected num_examples, steps and bands of at least 1, got {}, {} and {}; or give "
+                "a sampler",
+                o.num_examples, o.steps, groups);
+  const bool equal = groups > 1 && o.relation != NeighboringRelation::kAddOrRemoveOne;
+  return batch_selection::CyclicPoissonSampling{
+      .num_examples = o.num_examples,
+      .sampling_prob = sampling_prob(o, groups, equal),
+      .iterations = o.steps,
+      .truncated_batch_size = o.truncated_batch_size,
+      .cycle_length = groups,
+      .partition = equal ? batch_selection::PartitionType::kEqualSplit
+                         : batch_selection::PartitionType::kIndependent};
+}
+
+// What a sampler says itself is not said beside it in another way.
+void expect_same_numbers(const PlanOptions& o, const SamplingDescription& d) {
+  const bool others = o.expected_batch_size || o.sampling_prob || o.truncated_batch_size;
+  if (others || (o.num_examples != 0 && o.num_examples != d.num_examples) ||
+      (o.steps != 0 && o.steps != d.iterations))
+    value_error(kOp,
+                "expected the sampler alone, which says num_examples ({}), steps ({}), sampling "
+                "probability and truncation, got others beside it; leave them out",
+                d.num_examples, d.iterations);
+}
+
+mf::Participation participation_of(const SamplingDescription& d) {
+  return {.min_sep = std::max<int64_t>(d.min_sep, 1),
+          .max_participations = batch_selection::max_participations(d)};
+}
+
+void expect_lower_triangular(const mf::Matrix& c) {
+  if (c.rows != c.cols || static_cast<int64_t>(c.values.size()) != c.rows * c.cols)
+    value_error(kOp, "expected a square strategy, got {} x {} of {} values", c.rows, c.cols,
+                c.values.size());
+  for (int64_t i = 0; i < c.rows; ++i)
+    for (int64_t j = 0; j < c.cols; ++j)
+      if (!std::isfinite(c(i, j)) || (j > i && c(i, j) != 0) || (i == j && c(i, i) == 0))
+        value_error(kOp,
+                    "expected a lower-triangular strategy of finite numbers with a diagonal other "
+                    "than 0, got {} in row {}, column {}",
+                    c(i, j), i, j);
+}
+
+// By forward substitution, a column at a time.
+mf::Matrix inverse_of_lower(const mf::Matrix& c) {
+  mf::Matrix out = mf::Matrix::zeros(c.rows, c.cols);
+  for (int64_t j = 0; j < c.cols; ++j)
+    for (int64_t i = j; i < c.rows; ++i) {
+      double sum = i == j ? 1 : 0;
+      for (int64_t k = j; k < i; ++k) sum -= c(i, k) * out(k, j);
+      out(i, j) = sum / c(i, i);
+    }
+  return out;
+}
+
+mf::Matrix leading(const mf::Matrix& c, int64_t n) {
+  mf::Matrix out = mf::Matrix::zeros(n, n);
+  for (int64_t i = 0; i < n; ++i)
+    for (int64_t j = 0; j < n; ++j) out(i, j) = c(i, j);
+  return out;
+}
+
+Coefs banded_strategy(const BandedNoise& noise, int64_t steps) {
+  if (!noise.strategy.empty()) return noise.strategy;
+  if (noise.bands < 1 || noise.bands > steps)
+    value_error(kOp, "expected between 1 and {} bands (the steps), got {}", steps, noise.bands);
+  return mf::toeplitz::optimize_banded_toeplitz({.n = steps, .bands = noise.bands});
+}
+
+mf::buffered_toeplitz::BufferedToeplitz buffered_strategy(const BufferedNoise& noise,
+                                                          const SamplingDescription& d) {
+  if (noise.strategy) return *noise.strategy;
+  const mf::Participation p = participation_of(d);
+  return mf::buffered_toeplitz::optimize(
+      {.n = d.iterations, .min_sep = p.min_sep, .max_participations = p.max_participations});
+}
+
+void expect_toeplitz(const Coefs& coefs) {
+  for (double c : coefs)
+    if (!std::isfinite(c))
+      value_error(kOp, "expected a strategy of finite numbers, got {} among them", c);
+  if (coefs[0] == 0)
+    value_error(kOp, "expected a strategy with a first coefficient other than 0, got 0");
+}
+
+// Two streams of FNV-1a, with the second one's bytes complemented.
+std::string hashed(const std::string& text) {
+  constexpr uint64_t kPrime = 0x100000001b3;
+  uint64_t a = 0xcbf29ce484222325, b = 0x6c62272e07bb0142;
+  for (unsigned char c : text) {
+    a = (a ^ c) * kPrime;
+    b = (b ^ static_cast<unsigned char>(~c) ^ (b >> 29)) * kPrime;
+  }
+  return fmt::format("{:016x}{:016x}", a, b);
+}
+
+// All of a description, exactly.
+std::string exact_text(const SamplingDescription& d) {
+  return fmt::format("{} {} {} {:a} {} {} {} {} {} {} {} {} {}", name(d.method), d.num_examples,
+                     d.iterations, d.sampling_prob, d.cycle_length, d.min_sep,
+                     d.truncated_batch_size.value_or(-1), static_cast<int>(d.partition),
+                     d.batch_size, d.replace, d.warm_start, d.steps_per_example,
+                     d.examples_per_user);
+}
+
+}  // namespace
+
+Plan::Plan(PlanOptions options)
+    : options_(std::move(options)), noising_matrix_(mf::identity()) {
+  if (!options_.sampler) {
+    options_.sampler = poisson_sampler(options_);
+    sampling_ = description(*options_.sampler);
+  } else {
+    sampling_ = description(*options_.sampler);
+    expect_same_numbers(options_, sampling_);
+  }
+  if (sampling_.iterations < 1 || sampling_.num_examples < 1)
+    value_error(kOp, "expected a sampler of at least one step and example, got {} and {}",
+                sampling_.iterations, sampling_.num_examples);
+  check_supports(kOp, sampling_, options_.relation);
+  expect_positive("l2_clip_norm", options_.l2_clip_norm);
+  if (!options_.normalize_by) options_.normalize_by = expected_batch_size();
+  expect_positive("normalize_by", *options_.normalize_by);
+  if (options_.nan_safe == NanSafe::kNo)
+    value_error(kOp,
+                "expected NanSafe::kElement or kExample, got kNo, under which one example can make "
+                "all parameters NaN");
+  resolve_mechanism();
+  resolve_noise();
+}
+
+void Plan::resolve_mechanism() {
+  const int64_t steps = sampling_.iterations;
+  std::visit(
+      Overloaded{
+          [&](const IndependentNoise&) { toeplitz_ = {1}; },
+          [&](const BandedNoise& noise) {
+            toeplitz_ = banded_strategy(noise, steps);
+            expect_toeplitz(toeplitz_);
+            noising_matrix_ = mf::toeplitz_inverse(toeplitz_);
+          },
+          [&](const BufferedNoise& noise) {
+            const auto blt = buffered_strategy(noise, sampling_);
+            toeplitz_ = blt.toeplitz_coefs(steps);
+            expect_toeplitz(toeplitz_);
+            noising_matrix_ = mf::buffered_toeplitz_inverse(blt.buf_decay, blt.output_scale);
+          },
+          [&](const DenseNoise& noise) {
+            expect_lower_triangular(noise.strategy);
+            if (noise.strategy.rows < steps)
+              value_error(kOp,
+                          "expected a factorisation of at least {} rows, one a step, got {}; noise "
+                          "of a row that is used twice cancels",
+                          steps, noise.strategy.rows);
+            dense_ = leading(noise.strategy, steps);
+            noising_matrix_ = mf::dense_matrix(inverse_of_lower(*dense_).values, steps);
+          },
+      },
+      options_.mechanism);
+}
+
+void Plan::resolve_noise() {
+  const auto& o = options_;
+  if (!(o.delta > 0 && o.delta < 1))
+    value_error(kOp, "expected a delta in (0, 1), got {}; well below 1 / num_examples", o.delta);
+  expect_one_of("epsilon", o.epsilon.has_value(), "noise_multiplier",
+                o.noise_multiplier.has_value());
+  if (o.noise_multiplier && !(*o.noise_multiplier >= 0 && std::isfinite(*o.noise_multiplier)))
+    value_error(kOp, "expected a finite noise_multiplier of at least 0, got {}",
+                *o.noise_multiplier);
+  sensitivity_ = strategy_sensitivity(steps());
+  const accounting::DpEvent run = event(steps(), 1);  // which says that there is an accountant
+  if (!create_accountant(accountant()).supports(run))
+    value_error(kOp,
+                "expected a sampler that the accountant supports under {}, got {} with {}; take "
+                "Accountant::{}, CyclicPoissonSampling, or amplified = false",
+                name(o.relation), name(sampling_.method),
+                o.accountant == Accountant::kPld ? "PLD" : "RDP",
+                o.accountant == Accountant::kPld ? "kRdp" : "kPld");
+  if (!o.epsilon) return;
+  expect_positive("epsilon", *o.epsilon);
+  options_.noise_multiplier = calibrate_dp_mechanism(
+      accountant(), [&](double multiplier) { return event(steps(), multiplier); },
+      {.target_epsilon = *o.epsilon, .target_delta = o.delta});
+}
+
+accounting::DpAccountantConfig Plan::accountant() const {
+  if (options_.accountant == Accountant::kPld)
+    return accounting::PldAccountantConfig{.neighboring_relation = options_.relation};
+  return accounting::RdpAccountantConfig{.neighboring_relation = options_.relation};
+}
+
+// Amplified: a round of the cycle samples an example once at most, and bands of different rounds do
+// not overlap (Choquette-Choo et al., arXiv 2306.08153, Theorem 4). Otherwise the whole run is one
+// Gaussian mechanism (Denisov et al., arXiv 2202.08312), and its first steps too, as the strategy is
+// lower-triangular.
+double Plan::strategy_sensitivity(int64_t steps) const {
+  if (options_.amplified && dense_) return mf::sensitivity::single_participation_sensitivity(*dense_);
+  if (options_.amplified) return std::sqrt(mf::toeplitz::sensitivity_squared(toeplitz_, steps));
+  const mf::Participation participation = participation_of(sampling_);
+  if (dense_)
+    return mf::sensitivity::get_min_sep_sensitivity_upper_bound(leading(*dense_, steps),
+                                                                participation);
+  return std::sqrt(
+      mf::toeplitz::minsep_sensitivity_squared_upper_bound(toeplitz_, participation, steps));
+}
+
+accounting::DpEvent Plan::amplified_event(int64_t steps, double noise_multiplier) const {
+  const SamplingDescription& d = sampling_;
+  const char* remedy = "amplified = false accounts for all of them";
+  if (dense_ || std::holds_alternative<BufferedNoise>(options_.mechanism))
+    value_error(kOp, "expected independent or banded noise in an amplified plan, got another; {}",
+                remedy);
+  const int64_t bands = bands_of(options_.mechanism);
+  const bool fixed = d.method == SamplingMethod::kFixedBatchSize;
+  if (!fixed && d.method != SamplingMethod::kPoisson)
+    value_error(kOp,
+                "expected Poisson or fixed-size batches in an amplified plan, got {}, for which "
+                "accounting::privacy_loss_samples has an estimate alone; {}",
+                name(d.method), remedy);
+  const int64_t cycle = fixed ? 1 : d.cycle_length;
+  if (bands > cycle)
+    value_error(kOp, "expected at most {} bands, the cycle of the sampler, got {}; {}", cycle,
+                bands, remedy);
+  if (fixed)
+    return accounting::fixed_dpsgd_event(
+        noise_multiplier, steps,
+        {.dataset_size = d.num_examples, .batch_size = d.batch_size, .replace = d.replace});
+  if (d.truncated_batch_size)
+    return accounting::truncated_amplified_bandmf_event(
+        noise_multiplier, steps,
+        {.num_bands = cycle,
+         .sampling_prob = d.sampling_prob,
+         .largest_group_size = batch_selection::group_size(d),
+         .truncated_batch_size = *d.truncated_batch_size});
+  return accounting::amplified_bandmf_event(
+      noise_multiplier, steps, {.num_bands = cycle, .sampling_prob = d.sampling_prob});
+}
+
+accounting::DpEvent Plan::event(int64_t steps, double noise_multiplier) const {
+  if (steps == 0) return accounting::NoOpDpEvent{};
+  if (options_.amplified) return amplified_event(steps, noise_multiplier);
+  if (sampling_.replace)
+    value_error(kOp,
+                "expected a sampler that has an example at most once in a batch, got {} with "
+                "replacement; take replace = false",
+                name(sampling_.method));
+  const double of_steps = strategy_sensitivity(steps);
+  return accounting::GaussianDpEvent{noise_multiplier * (sensitivity_ / of_steps)};
+}
+
+accounting::DpEvent Plan::event(int64_t steps) const {
+  if (steps < 0 || steps > this->steps())
+    value_error("privacy::Plan::event", "expected between 0 and {} steps, those of the plan, got {}",
+                this->steps(), steps);
+  return event(steps, noise_multiplier());
+}
+
+double Plan::epsilon(int64_t steps) const {
+  const accounting::DpEvent run = event(steps);
+  if (steps == 0) return 0;
+  if (noise_multiplier() == 0) return std::numeric_limits<double>::infinity();
+  return create_accountant(accountant()).compose(run).get_epsilon(delta());
+}
+
+ClipOptions Plan::clip_options() const {
+  return {.l2_clip_norm = options_.l2_clip_norm,
+          .rescale_to_unit_norm = options_.rescale_to_unit_norm,
+          .normalize_by = *options_.normalize_by,
+          .nan_safe = options_.nan_safe};
+}
+
+double Plan::clipped_norm() const {
+  return privacy::sensitivity(clip_options(), NeighboringRelation::kAddOrRemoveOne);
+}
+
+double Plan::sensitivity() const { return clipped_norm() * sensitivity_; }
+
+optim::Transformation<internal::Privatizer> Plan::privatizer(const random::Key& key) const {
+  const NoiseOptions noise{.stddev = stddev(), .key = key};
+  if (std::holds_alternative<IndependentNoise>(options_.mechanism))
+    return gaussian_privatizer(noise);
+  return matrix_factorization_privatizer(noising_matrix_, noise);
+}
+
+void Plan::check_sampler(const SamplingDescription& d) const {
+  if (d == sampling_) return;
+  value_error("privacy::Plan::check_sampler",
+              "expected the sampler that is accounted for ({}), got another ({}); take "
+              "plan.sampler(), or make a plan of yours",
+              exact_text(sampling_), exact_text(d));
+}
+
+std::string Plan::fingerprint() const {
+  std::string strategy;
+  for (double c : dense_ ? dense_->values : toeplitz_) strategy += fmt::format(" {:a}", c);
+  const PlanOptions& o = options_;
+  return hashed(fmt::format("{} | {:a} {:a} {} {} {} | {} {:a} {} {:a} {} | {}{}",
+                            exact_text(sampling_), noise_multiplier(), o.delta,
+                            static_cast<int>(o.relation), static_cast<int>(o.accountant),
+                            o.amplified, noising_matrix_.tree_static_key(), o.l2_clip_norm,
+                            o.rescale_to_unit_norm, *o.normalize_by, static_cast<int>(o.nan_safe),
+                            o.mechanism.index(), strategy));
+}
+
+std::string to_string(const Plan& plan) {
+  const char* relation = name(plan.relation());
+  return fmt::format(
+      "epsilon {:.4g} at delta {:.3g} ({}) for {} steps of {} batches of {:.4g} on average; noise "
+      "multiplier {:.4g}, stddev {:.4g}",
+      plan.epsilon(), plan.delta(), relation, plan.steps(), name(plan.sampling().method),
+      plan.expected_batch_size(), plan.noise_multiplier(), plan.stddev());
+}
+
+Plan make_plan(const PlanOptions& options) { return Plan(options); }
+
+}  // namespace tessera::privacy

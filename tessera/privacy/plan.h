@@ -1,0 +1,151 @@
+// A plan of private training: sampler, clipping, noise and guarantee as one value, so that they
+// cannot disagree. jax_privacy's DPExecutionPlan.
+//
+//   const privacy::Plan plan = privacy::make_plan({.num_examples = 60'000, .steps = 1000,
+//       .expected_batch_size = 600, .epsilon = 3, .delta = 1e-5, .l2_clip_norm = 1.0});
+//   plan.noise_multiplier();  // the least that gives epsilon 3
+//   plan.epsilon(100);        // what the first 100 steps spend
+//
+// privacy::Trainer (trainer.h) trains by a plan. Who writes the loop takes its parts: sampler(),
+// clip_options() for clipped_grad, privatizer() for the noise. Nothing may come between the clipped
+// sum and the noise; whatever follows is post-processing.
+//
+// The guarantee is for the parameters of all steps, where the sampler's draws stay secret. The
+// sampling probability and normalize_by count as public, also where they were made of num_examples.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tessera/privacy/accounting/accountant.h"
+#include "tessera/privacy/batch_selection/strategies.h"
+#include "tessera/privacy/clipping/clip_options.h"
+#include "tessera/privacy/matrix_factorization/buffered_toeplitz.h"
+#include "tessera/privacy/noise/noise_addition.h"
+
+namespace tessera::privacy {
+
+// How the noise of a step depends on that of others: row t of C^-1 Z, where Z is independent and C
+// the strategy of a matrix factorisation (matrix_factorization/).
+struct IndependentNoise {};
+struct BandedNoise {
+  int64_t bands = 1;
+  // The first column of the Toeplitz strategy. Empty: the optimal one for the mean error.
+  matrix_factorization::toeplitz::Coefs strategy = {};
+};
+struct BufferedNoise {
+  // Absent: the best for the largest error, for an example that takes part as often as the sampler
+  // lets it.
+  std::optional<matrix_factorization::buffered_toeplitz::BufferedToeplitz> strategy = std::nullopt;
+};
+struct DenseNoise {
+  matrix_factorization::Matrix strategy;  // lower-triangular, a row for each step
+};
+using NoiseMechanism = std::variant<IndependentNoise, BandedNoise, BufferedNoise, DenseNoise>;
+
+enum class Accountant : uint8_t { kPld, kRdp };
+
+struct PlanOptions {
+  // Poisson sampling of num_examples, by one of expected_batch_size and sampling_prob (within the
+  // group whose turn it is). Banded noise deals them into as many groups as bands: equal ones, or
+  // under kAddOrRemoveOne independent ones.
+  int64_t num_examples = 0;
+  int64_t steps = 0;
+  std::optional<double> expected_batch_size = std::nullopt;
+  std::optional<double> sampling_prob = std::nullopt;
+  std::optional<int64_t> truncated_batch_size = std::nullopt;
+  // Or any sampler, which says all of these itself.
+  std::optional<batch_selection::BatchSelectionStrategy> sampler = std::nullopt;
+
+  // One of them follows from the other. In units of sensitivity().
+  std::optional<double> epsilon = std::nullopt;
+  std::optional<double> noise_multiplier = std::nullopt;
+  double delta = 0;
+  NeighboringRelation relation = NeighboringRelation::kAddOrRemoveOne;
+  Accountant accountant = Accountant::kPld;
+  // That it is secret which examples a step has counts (privacy amplification by sampling): with
+  // Poisson samples, and batches of one size under Accountant::kRdp and kReplaceOne. Noise: no more
+  // bands than the sampler's cycle has steps. false: only how often, and in which distance, an
+  // example can take part; for every sampler and noise.
+  bool amplified = true;
+  NoiseMechanism mechanism = IndependentNoise{};
+
+  double l2_clip_norm = 1;
+  bool rescale_to_unit_norm = false;
+  // What the clipped sum is divided by. Absent: the expected batch size.
+  std::optional<double> normalize_by = std::nullopt;
+  NanSafe nan_safe = NanSafe::kElement;
+};
+
+class Plan {
+ public:
+  // As make_plan.
+  explicit Plan(PlanOptions options);
+
+  const batch_selection::BatchSelectionStrategy& sampler() const { return *options_.sampler; }
+  const batch_selection::SamplingDescription& sampling() const { return sampling_; }
+  // Those that the guarantee depends on; which arguments are batches is the loss function's to say.
+  ClipOptions clip_options() const;
+
+  int64_t steps() const { return sampling_.iterations; }
+  double expected_batch_size() const { return batch_selection::expected_batch_size(sampling_); }
+  double delta() const { return options_.delta; }
+  NeighboringRelation relation() const { return options_.relation; }
+  double noise_multiplier() const { return *options_.noise_multiplier; }
+  // By how much one participation moves the clipped sum: l2_clip_norm, 1 where rescaled, by
+  // normalize_by. (Of an example that is replaced by another one: twice that; accountants know.)
+  double clipped_norm() const;
+  // clipped_norm() times the sensitivity of the noise's strategy: to one participation where the
+  // plan is amplified, else to all that the sampler lets an example have.
+  double sensitivity() const;
+  // Of the noise before it is mixed over steps: noise_multiplier * sensitivity.
+  double stddev() const { return noise_multiplier() * sensitivity(); }
+
+  // What the first `steps` steps spend, at delta(). Infinite without noise; 0 for 0 steps. Some
+  // milliseconds each. UserError outside [0, steps()].
+  double epsilon(int64_t steps) const;
+  double epsilon() const { return epsilon(steps()); }
+  // What the first `steps` steps do to the data.
+  accounting::DpEvent event(int64_t steps) const;
+
+  const matrix_factorization::StreamingMatrix& noising_matrix() const { return noising_matrix_; }
+  optim::Transformation<internal::Privatizer> privatizer(const random::Key& key) const;
+
+  // UserError unless batches of this sampler are those that are accounted for.
+  void check_sampler(const batch_selection::SamplingDescription& description) const;
+
+  // 32 hexadecimal digits, of all that the guarantee depends on: equal plans have equal ones.
+  std::string fingerprint() const;
+
+ private:
+  void resolve_mechanism();
+  double strategy_sensitivity(int64_t steps) const;
+  accounting::DpEvent event(int64_t steps, double noise_multiplier) const;
+  accounting::DpEvent amplified_event(int64_t steps, double noise_multiplier) const;
+  accounting::DpAccountantConfig accountant() const;
+  void resolve_noise();
+
+  PlanOptions options_;  // with nothing left out
+  batch_selection::SamplingDescription sampling_;
+  // The strategy: its first column where it is Toeplitz (of BufferedNoise for all steps), else
+  // whole.
+  matrix_factorization::toeplitz::Coefs toeplitz_;
+  std::optional<matrix_factorization::Matrix> dense_;
+  matrix_factorization::StreamingMatrix noising_matrix_;
+  double sensitivity_ = 0;  // of the strategy
+};
+
+// "3.00-DP ..., 1000 steps of poisson samples, ...": in one line, for people.
+std::string to_string(const Plan& plan);
+
+// A checked plan. UserError (kValue): numbers outside their range (NaN too, an infinite clip norm),
+// neither or both of expected_batch_size and sampling_prob, of epsilon and noise_multiplier, of a
+// sampler and numbers of another one; a sampler that does not fit the neighbouring relation, or has
+// no accountant; more bands than the cycle has steps; a strategy of fewer rows than there are steps,
+// or that is not lower-triangular with a diagonal other than 0; an epsilon that no noise reaches.
+Plan make_plan(const PlanOptions& options);
+
+}  // namespace tessera::privacy

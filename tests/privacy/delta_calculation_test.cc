@@ -1,0 +1,85 @@
+#include "tessera/privacy/accounting/delta_calculation.h"
+
+#include <cmath>
+#include <random>
+
+#include "../golden/golden.h"
+#include "tessera/base/error.h"
+
+namespace tessera::privacy::accounting {
+namespace {
+
+TEST(DeltaCalculation, IsTheMeanOfWhatExceedsEpsilon) {
+  const std::vector<double> losses{0, 1, 2}, counts{1, 2, 1};
+  const double one = 1 - std::exp(-0.5), two = 1 - std::exp(-1.5);
+  EXPECT_DOUBLE_EQ(delta_from_epsilon_and_samples(0.5, losses), (one + two) / 3);
+  EXPECT_DOUBLE_EQ(delta_from_epsilon_and_samples(0.5, losses, counts), (2 * one + two) / 4);
+}
+
+// The oracle's minimum is that of one local search: ours is no larger.
+TEST(DeltaCalculation, OverallDeltasAreJaxPrivacys) {
+  const golden::Topic topic("accounting");
+  for (const golden::Json& c : topic["overall_delta"]) {
+    const double delta = get_overall_delta(c["samples"], c["base"]), expected = c["delta"];
+    EXPECT_LE(delta, expected * (1 + 1e-9)) << c.dump();
+    EXPECT_GE(delta, expected * 0.999) << c.dump();
+  }
+}
+
+TEST(DeltaCalculation, BaseAndOverallAreInverse) {
+  const double base = get_base_delta(1000000, 1e-4);
+  EXPECT_LT(base, 1e-4);
+  EXPECT_LE(get_overall_delta(1000000, base), 1e-4);
+  EXPECT_NEAR(get_overall_delta(1000000, base), 1e-4, 1e-9);
+  const int64_t samples = minimum_samples_to_calibrate(5e-5, 1e-4);
+  EXPECT_LE(get_overall_delta(samples, 5e-5), 1e-4);
+  EXPECT_GT(get_overall_delta(samples - 1, 5e-5), 1e-4);
+}
+
+// A coin that shows heads with probability 0.011 shows at most 0.01 of 100,000 with probability 1e-3.
+TEST(DeltaCalculation, UpperBoundsHoldWithTheirConfidence) {
+  const double bound = delta_upper_bound(0.01, 100000, 1e-3);
+  EXPECT_GT(bound, 0.0110);
+  EXPECT_LT(bound, 0.0125);
+  EXPECT_NEAR(delta_upper_bound(0, 1000, 0.05), -std::expm1(std::log(0.05) / 1000), 1e-12);
+  EXPECT_EQ(delta_upper_bound(1, 10, 0.1), 1);
+  EXPECT_EQ(delta_upper_bound(0.5, 10, 1), 0.5);
+}
+
+// jax_privacy's example: three noise multipliers of the Gaussian mechanism for epsilon 4, delta 1e-3.
+TEST(DeltaCalculation, TheLastMechanismThatPassesIsFound) {
+  std::mt19937_64 random(1);
+  std::vector<VerificationSamples> mechanisms;
+  for (const double noise : {2.0, 1.0, 0.5}) {
+    std::normal_distribution<double> loss(0.5 / (noise * noise), 1 / noise);
+    mechanisms.emplace_back();
+    for (int i = 0; i < 100000; ++i) mechanisms.back().positive.push_back(loss(random));
+  }
+  const Verification found = perform_calibration_from_samples(4, 1e-3, mechanisms);
+  EXPECT_TRUE(found.passes);
+  EXPECT_EQ(found.index, 1u);
+  mechanisms[1].negative = mechanisms[2].positive;
+  EXPECT_EQ(perform_calibration_from_samples(4, 1e-3, mechanisms).index, 0u);
+  const Verification none = perform_calibration_from_samples(4, 1e-3, std::vector{mechanisms[2]});
+  EXPECT_FALSE(none.passes);
+  EXPECT_LT(none.base_delta, 1e-3);
+}
+
+TEST(DeltaCalculation, BadNumbersAreRefused) {
+  const std::vector<double> losses{1}, none, two{1, 2};
+  EXPECT_THROW(delta_from_epsilon_and_samples(-1, losses), UserError);
+  EXPECT_THROW(delta_from_epsilon_and_samples(1, none), UserError);
+  EXPECT_THROW(delta_from_epsilon_and_samples(1, losses, two), UserError);
+  EXPECT_THROW(delta_upper_bound(2, 10, 0.1), UserError);
+  EXPECT_THROW(delta_upper_bound(0.1, 0, 0.1), UserError);
+  EXPECT_THROW(delta_upper_bound(0.1, 10, 0), UserError);
+  EXPECT_THROW(get_overall_delta(0, 0.1), UserError);
+  EXPECT_THROW(get_overall_delta(10, 0), UserError);
+  EXPECT_THROW(get_base_delta(10, 1e-6), UserError);
+  EXPECT_THROW(minimum_samples_to_calibrate(0.1, 0.1), UserError);
+  EXPECT_THROW(minimum_samples_to_calibrate(1e-9, std::nextafter(1e-9, 1)), UserError);
+  EXPECT_THROW(perform_calibration_from_samples(1, 0.1, {}), UserError);
+}
+
+}  // namespace
+}  // namespace tessera::privacy::accounting

@@ -110,6 +110,9 @@ def trainings():
     given = {**base, **{k: v for k, v in params.items() if k != 'fixed'}}
     if params.get('fixed'):
       given['sampling_method'] = accounting.SamplingMethod.FIXED_BATCH_SIZE
+    if 'batch_size_scale_schedule' in given:  # jax arrays otherwise, with which dp_accounting takes minutes
+      given['batch_size'] = [(step, int(size)) for step, size in accounting.DpParams(**given).batch_sizes]
+      del given['batch_size_scale_schedule']
     epsilon = kinds[kind](config).compute_epsilon(updates, accounting.DpParams(**given))
     if 'batch_size_scale_schedule' in params:
       params['batch_size_scale_schedule'] = sorted(params['batch_size_scale_schedule'].items())

@@ -19,7 +19,8 @@ using internal::PrivacyLoss;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kMinNoise = 1e-6;                // in units of the sensitivity; less is none
 constexpr double kMaxGridPoints = 1 << 26;        // of one mechanism, by the functions
-constexpr double kMaxAccountantPoints = 1 << 22;  // and in the accountant, of a sum too
+constexpr double kMaxAccountantPoints = 1 << 20;  // and in the accountant
+constexpr double kMaxSumPoints = 1 << 21;         // of what it composes
 
 PrivacyLoss sampled(PrivacyLoss loss, double q) {
   return q == 1 ? loss : internal::subsampled(std::move(loss), q);
@@ -307,8 +308,8 @@ PrivacyLossDistribution PldAccountant::distribution() const {
   };
   std::vector<PrivacyLossDistribution::Part> parts = on_grids();
   double sum_points = worse(parts, [](const auto& p) { return composition_points(p); });
-  if (sum_points > kMaxAccountantPoints) {
-    for (; sum_points > kMaxAccountantPoints; sum_points /= 2) interval *= 2;
+  if (sum_points > kMaxSumPoints) {
+    for (; sum_points > kMaxSumPoints; sum_points /= 2) interval *= 2;
     parts = on_grids();
   }
   return PrivacyLossDistribution(std::move(parts));

@@ -74,8 +74,8 @@ PrivacyLossDistribution from_truncated_subsampled_gaussian_mechanism(
 // Gaussian and Laplace ones Poisson-sampled; under kReplaceOne those of Gaussians alone.
 //
 // Gaussian mechanisms compose to one, without a grid; where nothing else was composed the result is
-// exact. Where losses are so large that a grid of the given interval would pass four million points,
-// the interval is doubled until it does not.
+// exact. Where losses are so large that a grid of the given interval would pass a million points (two
+// for the sum), the interval is doubled until it does not.
 class PldAccountant {
  public:
   explicit PldAccountant(NeighboringRelation relation = NeighboringRelation::kAddOrRemoveOne,

@@ -225,18 +225,18 @@ struct Scan {
 // upper - exp(epsilon) lower = delta for the masses of both neighbours above epsilon.
 Scan scan(const Composition& sum, const Composition::Range& range, double delta) {
   const std::vector<double> tilted = sum.tilted(range);
-  const auto loss = [&](size_t i) {
-    return static_cast<double>(range.lowest + static_cast<int64_t>(i)) * sum.interval();
-  };
-  const double reference = loss(range.size / 2);  // exp(-loss) of very large losses would vanish
-  double upper = sum.infinity_mass() + range.mass_above, lower = 0;
-  const auto epsilon = [&] { return reference + std::log((upper - delta) / lower); };
+  const double step = std::exp(-sum.interval());
+  // `lower` is relative to exp(-loss), which may be too large or too small for a number.
+  double upper = sum.infinity_mass() + range.mass_above, lower = 0, loss = 0;
+  const auto epsilon = [&] { return loss + std::log((upper - delta) / lower); };
   for (size_t i = range.size; i-- > 0;) {
-    if (upper > delta && lower > 0 && epsilon() >= loss(i)) return {epsilon(), true};
-    if (tilted[i] == 0) continue;
-    const double probability = tilted[i] * std::exp(range.log_mgf - range.theta * loss(i));
+    const double next =
+        static_cast<double>(range.lowest + static_cast<int64_t>(i)) * sum.interval();
+    if (upper > delta && lower > 0 && epsilon() >= next) return {epsilon(), true};
+    loss = next;
+    const double probability = tilted[i] * std::exp(range.log_mgf - range.theta * loss);
     upper += probability;
-    lower += probability * std::exp(reference - loss(i));
+    lower = lower * step + probability;
   }
   if (upper > delta && lower > 0) return {epsilon(), range.complete};
   return {-kInf, range.complete};
@@ -268,7 +268,8 @@ double epsilon_of_composition(std::span<const RepeatedPmf> parts, double delta) 
   if (parts.empty() || delta == 1) return 0;
   const Composition sum(parts);
   if (sum.infinity_mass() > delta) return kInf;
-  const double log_delta = std::log(std::max(delta - sum.infinity_mass(), 1e-300));
+  if (sum.infinity_mass() == delta) return std::max(sum.highest_loss(), 0.0);
+  const double log_delta = std::log(delta - sum.infinity_mass());
   double saddle = find_tilt(sum.max_theta(), [&](double t) {
     const Cumulants here = sum.at(t);
     return t * here.mean - here.log_mgf + log_delta;  // of Chernoff's bound (K - log delta) / t

@@ -15,8 +15,8 @@ ClipNorm::ClipNorm(Array norm)
     : number_(std::numeric_limits<double>::infinity()), array_(std::move(norm)) {
   if (array_->ndim() != 0 || !is_floating(array_->dtype()))
     shape_error("privacy",
-                "expected an l2_clip_norm that is a real scalar, got an array of {} dimensions",
-                array_->ndim());
+                "expected an l2_clip_norm that is a real floating-point scalar, got {}",
+                describe(array_->type()));
 }
 
 double sensitivity(const ClipOptions& options, NeighboringRelation relation) {

@@ -1,5 +1,6 @@
 #include "tessera/privacy/clipping/clip_pytree.h"
 
+#include "tessera/base/format.h"
 #include "tessera/numpy/creation.h"
 #include "tessera/numpy/elementwise.h"
 #include "tessera/numpy/logic.h"
@@ -24,6 +25,12 @@ Array clip_scales(const Array& norms, const ClipNorm& clip, bool rescale) {
   return where(isfinite(scales), scales, zeros_like(scales));
 }
 
+void expect_clippable(std::string_view op, const ir::Type& type) {
+  if (!is_inexact(type.dtype))
+    type_error(op, "expected floating-point or complex numbers to clip, got {}; use astype",
+               describe(type));
+}
+
 Array finite_elements(const Array& x) { return where(isfinite(x), x, zeros_like(x)); }
 
 ClippedLeaves clip_leaves(const std::vector<Array>& leaves, const ClipNorm& clip, bool rescale,
@@ -31,6 +38,7 @@ ClippedLeaves clip_leaves(const std::vector<Array>& leaves, const ClipNorm& clip
   ClippedLeaves out;
   std::vector<Array> wide;
   for (const Array& leaf : leaves) {
+    expect_clippable("clip_pytree", leaf.type());
     const DType dtype = is_half(leaf.dtype()) ? float32 : leaf.dtype();
     Array x = astype(leaf, dtype);
     if (nan_safe == NanSafe::kElement) x = finite_elements(x);

@@ -13,6 +13,8 @@ namespace internal {
 Array clip_scales(const Array& norms, const ClipNorm& clip, bool rescale);
 // The dtype that norms, scales and sums of arrays of this dtype are kept in.
 DType clip_dtype(DType dtype);
+// UserError unless numbers of this type can be scaled.
+void expect_clippable(std::string_view op, const ir::Type& type);
 // x, with 0 for what is NaN or infinite.
 Array finite_elements(const Array& x);
 

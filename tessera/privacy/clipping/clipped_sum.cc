@@ -287,6 +287,8 @@ ClippedSum clipped_gradients(const ErasedCall& call, const ClipRequest& request,
 ClippedSum clipped_values(const ErasedCall& call, const ClipRequest& request,
                           const std::vector<Array>& leaves, size_t& num_values) {
   const auto sum = [&](const ExampleArguments& arguments) {
+    for (size_t r = 0; r < num_values; ++r)
+      expect_clippable("clipped_fun", arguments.function.type(arguments.function.outputs[r]));
     const int64_t microbatch = request.options.microbatch_size.value_or(arguments.size);
     return over_microbatches(
         arguments, microbatch, num_values,

@@ -2,6 +2,22 @@
 // docs/privacy.md.
 #pragma once
 
+#include "tessera/privacy/accounting/accountant.h"
+#include "tessera/privacy/accounting/calibrate.h"
+#include "tessera/privacy/accounting/dp_event.h"
+#include "tessera/privacy/accounting/events.h"
+#include "tessera/privacy/accounting/gaussian_mechanism.h"
+#include "tessera/privacy/accounting/monte_carlo.h"
+#include "tessera/privacy/accounting/pld.h"
+#include "tessera/privacy/accounting/rdp.h"
+#include "tessera/privacy/accounting/training.h"
+#include "tessera/privacy/accounting/zcdp.h"
+#include "tessera/privacy/batch_selection/batch_range.h"
+#include "tessera/privacy/batch_selection/padding.h"
+#include "tessera/privacy/batch_selection/partition.h"
+#include "tessera/privacy/batch_selection/sampling_description.h"
+#include "tessera/privacy/batch_selection/strategies.h"
+#include "tessera/privacy/batch_selection/user_selection.h"
 #include "tessera/privacy/clipping/clip_pytree.h"
 #include "tessera/privacy/clipping/clipped_grad.h"
 #include "tessera/privacy/matrix_factorization/amplification.h"
@@ -19,3 +35,4 @@
 #include "tessera/privacy/neighboring_relation.h"
 #include "tessera/privacy/noise/discrete_gaussian.h"
 #include "tessera/privacy/noise/noise_addition.h"
+#include "tessera/privacy/plan.h"

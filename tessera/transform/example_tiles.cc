@@ -71,12 +71,14 @@ std::vector<Array> over_tiles(const ExampleBatch& batch, const Array& weights, i
   });
 }
 
-// The sum of weights times gradients, a part for each device: [parts, ...].
+// The sum of weights times gradients, a part for each device: [parts, ...], or the sum where there is
+// one.
 Array parts_sum(const Array& gradients, const Array& weights, int64_t parts) {
   const Array scales = lax::convert_element_type(
       lax::broadcast_in_dim(weights, gradients.shape(), {0}), gradients.dtype());
   const Array zeros = lax::full_like(gradients, 0);
   const Array taken = lax::select(lax::ne(scales, zeros), lax::mul(gradients, scales), zeros);
+  if (parts == 1) return lax::reduce_sum(taken, {0});
   Shape shape = gradients.shape();
   shape[0] /= parts;
   shape.insert(shape.begin(), parts);
@@ -126,13 +128,14 @@ std::vector<Array> tiled_sums(const ExampleBatch& batch, const std::vector<size_
   for (size_t input : inputs) {
     const Type& type = batch.program().inputs[input];
     Type sum{.dtype = accumulation_dtype(type.dtype), .shape = type.shape};
-    sum.shape.insert(sum.shape.begin(), parts);
+    if (parts > 1) sum.shape.insert(sum.shape.begin(), parts);
     types.push_back(std::move(sum));
   }
   // Each device adds up its own examples; the devices' sums are added once.
   std::vector<Array> out =
       tile == size ? part(used, weights) : over_tiles(used, weights, tile, types, part);
-  for (Array& sum : out) sum = lax::reduce_sum(sum, {0});
+  if (parts > 1)
+    for (Array& sum : out) sum = lax::reduce_sum(sum, {0});
   return out;
 }
 

@@ -70,7 +70,8 @@ TEST(EqualSplitPartition, IsUniform) {
 
 TEST(Allocate, EachExampleIsInKGroups) {
   for (const int64_t k : {1, 2, 5, 6, 7}) {
-    const Groups groups = allocate({.examples = 50, .k = k, .groups = 7}, 0, 7, CounterStream(1, 1));
+    const Groups groups =
+        allocate({.examples = 50, .k = k, .groups = 7}, 0, 7, CounterStream(1, 1));
     std::map<int64_t, int64_t> counts;
     for (int64_t g = 0; g < 7; ++g) {
       EXPECT_TRUE(std::is_sorted(groups[g].begin(), groups[g].end()));
@@ -85,8 +86,7 @@ TEST(Allocate, AWindowIsAPartOfTheWhole) {
   const Allocation what{.examples = 200, .k = 3, .groups = 20};
   const Groups all = allocate(what, 0, 20, CounterStream(1, 1));
   const Groups window = allocate(what, 7, 12, CounterStream(1, 1));
-  for (int64_t g = 7; g < 12; ++g)
-    EXPECT_TRUE(std::ranges::equal(all[g], window[g])) << g;
+  for (int64_t g = 7; g < 12; ++g) EXPECT_TRUE(std::ranges::equal(all[g], window[g])) << g;
   EXPECT_FALSE(window.holds(12));
 }
 

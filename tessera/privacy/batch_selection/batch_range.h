@@ -65,7 +65,7 @@ class BatchRange {
     void operator++(int) { ++*this; }
     int64_t step() const { return step_; }
     friend bool operator==(const Iterator& it, std::default_sentinel_t) {
-      return it.step_ >= it.range_->iterations_;
+      return it.step_ >= it.range_->iterations();
     }
 
    private:

@@ -33,6 +33,8 @@ bool Bernoulli::succeeds(int64_t trial, uint32_t chunk) const {
 }
 
 void Bernoulli::successes(int64_t first, int64_t last, std::vector<int64_t>& out) const {
+  const double expected = static_cast<double>(last - first) * (threshold_ + 1) * 0x1p-16;
+  out.reserve(out.size() + static_cast<size_t>(expected + 8 * std::sqrt(expected)));
   uint64_t words[kWords];
   int64_t found[kTrials];
   for (int64_t at = first - first % 4; at < last; at += kTrials) {

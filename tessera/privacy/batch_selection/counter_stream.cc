@@ -11,45 +11,63 @@ constexpr uint64_t kChild = uint64_t{1} << 63;
 // "batches" and a zero.
 constexpr uint64_t kDomain = 0x6261746368657300;
 
-// Threefry on kLanes counters at a time; loops over lanes that the compiler makes vectors of.
-template <size_t kLanes>
-void threefry(const uint32_t (&key)[2], uint64_t first, uint64_t* out) {
+// Four vectors of four words at a time: enough in flight to hide the latency of each.
+constexpr size_t kLanes = 4, kVectors = 4, kBlock = kLanes * kVectors;
+typedef uint32_t Vector __attribute__((vector_size(4 * kLanes)));
+
+// The counters (a, b) become their hashes. T is a word, or a vector of them.
+template <class T, size_t kCount>
+void threefry(const uint32_t (&key)[2], T (&a)[kCount], T (&b)[kCount]) {
   constexpr int kRotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
   const uint32_t schedule[3] = {key[0], key[1], key[0] ^ key[1] ^ 0x1BD11BDA};
-  uint32_t a[kLanes], b[kLanes];
-  for (size_t i = 0; i < kLanes; ++i) {
-    const uint64_t counter = first + i;
-    a[i] = static_cast<uint32_t>(counter >> 32) + schedule[0];
-    b[i] = static_cast<uint32_t>(counter) + schedule[1];
-  }
+  const auto inject = [&](uint32_t group) {
+    for (size_t i = 0; i < kCount; ++i) {
+      a[i] += schedule[group % 3];
+      b[i] += schedule[(group + 1) % 3] + group;
+    }
+  };
+  inject(0);
+#pragma GCC unroll 5
   for (uint32_t group = 1; group <= 5; ++group) {
-    for (int bits : kRotations[(group - 1) % 2]) {
-      for (size_t i = 0; i < kLanes; ++i) {
+#pragma GCC unroll 4
+    for (size_t round = 0; round < 4; ++round) {
+      const int bits = kRotations[(group - 1) % 2][round];
+#pragma GCC unroll 4
+      for (size_t i = 0; i < kCount; ++i) {
         a[i] += b[i];
         b[i] = ((b[i] << bits) | (b[i] >> (32 - bits))) ^ a[i];
       }
     }
-    for (size_t i = 0; i < kLanes; ++i) {
-      a[i] += schedule[group % 3];
-      b[i] += schedule[(group + 1) % 3] + group;
-    }
+    inject(group);
   }
-  for (size_t i = 0; i < kLanes; ++i) out[i] = uint64_t{a[i]} << 32 | b[i];
+}
+
+uint64_t joined(uint32_t high, uint32_t low) { return uint64_t{high} << 32 | low; }
+
+void block_of_words(const uint32_t (&key)[2], uint64_t first, uint64_t* out) {
+  Vector high[kVectors], low[kVectors];
+  for (size_t i = 0; i < kBlock; ++i) {
+    high[i / kLanes][i % kLanes] = static_cast<uint32_t>((first + i) >> 32);
+    low[i / kLanes][i % kLanes] = static_cast<uint32_t>(first + i);
+  }
+  threefry(key, high, low);
+  for (size_t i = 0; i < kBlock; ++i)
+    out[i] = joined(high[i / kLanes][i % kLanes], low[i / kLanes][i % kLanes]);
 }
 
 }  // namespace
 
 uint64_t CounterStream::word(uint64_t counter) const {
-  uint64_t out;
-  threefry<1>(key_, counter, &out);
-  return out;
+  uint32_t high[] = {static_cast<uint32_t>(counter >> 32)};
+  uint32_t low[] = {static_cast<uint32_t>(counter)};
+  threefry(key_, high, low);
+  return joined(high[0], low[0]);
 }
 
 void CounterStream::words(uint64_t first, std::span<uint64_t> out) const {
-  constexpr size_t kLanes = 16;
   size_t done = 0;
-  for (; done + kLanes <= out.size(); done += kLanes)
-    threefry<kLanes>(key_, first + done, out.data() + done);
+  for (; done + kBlock <= out.size(); done += kBlock)
+    block_of_words(key_, first + done, out.data() + done);
   for (; done < out.size(); ++done) out[done] = word(first + done);
 }
 

@@ -1,27 +1,49 @@
 #include "tessera/privacy/batch_selection/min_separation.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace tessera::privacy::batch_selection::internal {
 namespace {
 
-// Examples whose past is looked at together.
-constexpr int64_t kChunk = 1024;
+// Examples whose past is looked at together; as many trials as one reading of the stream makes.
+constexpr int64_t kChunk = 256;
 
-// The states that an example may be in: it becomes eligible at some step from `early` to `late`.
-// Where `ahead`, the early one has been sampled once more than the late one, and the times are of
-// their next turns.
-struct Bounds {
-  int64_t early, late;
-  bool ahead = false;
+// The states that an example may be in: the steps from which on it may be sampled.
+class States {
+ public:
+  // Before step `from`: any of the min_sep steps from it on.
+  States(int64_t from, int64_t min_sep)
+      : first_(from), last_(from + min_sep - 1), min_sep_(min_sep) {}
 
-  void coin(int64_t step, int64_t min_sep) {
-    const bool early_sampled = early <= step, late_sampled = late <= step;
-    if (early_sampled) early = step + min_sep;
-    if (late_sampled) late = step + min_sep;
-    if (early_sampled != late_sampled) ahead = early_sampled;
+  void coin(int64_t step) {
+    const size_t waited = waited_;
+    const bool sampled = first_ <= std::min(step, last_);
+    first_ = std::max(first_, step + 1);
+    while (waited_ < later_.size() && later_[waited_] <= step) ++waited_;
+    if (sampled || waited_ > waited) later_.push_back(step + min_sep_);
   }
-  bool met(int64_t step) const { return !ahead && (early == late || late <= step); }
+
+  // The only state before `step`, if only one is left: those eligible by then are alike.
+  std::optional<int64_t> only(int64_t step) const {
+    std::optional<int64_t> out;
+    const auto take = [&](int64_t state) {
+      state = std::max(state, step);
+      const bool alike = !out || *out == state;
+      out = state;
+      return alike;
+    };
+    if (first_ <= last_ && !(take(first_) && take(last_))) return std::nullopt;
+    for (size_t i = waited_; i < later_.size(); ++i)
+      if (!take(later_[i])) return std::nullopt;
+    return out;
+  }
+
+ private:
+  int64_t first_, last_;  // of those at the start: the ones not sampled since
+  const int64_t min_sep_;
+  std::vector<int64_t> later_;  // those of examples sampled since, increasing, after last_
+  size_t waited_ = 0;           // of later_, those sampled again
 };
 
 }  // namespace
@@ -67,8 +89,9 @@ std::vector<int64_t> MinSeparationProcess::initial_states(int64_t first, int64_t
   Bernoulli(start_.child(0), waits / (1 + waits)).successes(first, last, waiting);
   BufferedWords words(start_.child(1));
   for (const int64_t i : waiting)
-    out[static_cast<size_t>(i - first)] = 1 + static_cast<int64_t>(words.below(
-        static_cast<uint64_t>(law_.min_sep - 1), static_cast<uint64_t>(i)));
+    out[static_cast<size_t>(i - first)] =
+        1 + static_cast<int64_t>(
+                words.below(static_cast<uint64_t>(law_.min_sep - 1), static_cast<uint64_t>(i)));
   return out;
 }
 
@@ -80,18 +103,18 @@ void MinSeparationProcess::find_states(int64_t first, int64_t last, int64_t step
 }
 
 bool MinSeparationProcess::couple(int64_t first, int64_t last, int64_t from, int64_t step) {
-  std::vector<Bounds> states(static_cast<size_t>(last - first),
-                             Bounds{.early = from, .late = from + law_.min_sep - 1});
+  std::vector<States> states(static_cast<size_t>(last - first), States(from, law_.min_sep));
   std::vector<int64_t> heads;
   for (int64_t s = from; s < step; ++s) {
     heads.clear();
     coins_of(s).successes(first, last, heads);
-    for (const int64_t i : heads) states[static_cast<size_t>(i - first)].coin(s, law_.min_sep);
+    for (const int64_t i : heads) states[static_cast<size_t>(i - first)].coin(s);
   }
-  if (!std::all_of(states.begin(), states.end(), [&](const Bounds& b) { return b.met(step); }))
-    return false;
-  for (size_t i = 0; i < states.size(); ++i)
-    eligible_[static_cast<size_t>(first) + i] = states[i].late;
+  for (size_t i = 0; i < states.size(); ++i) {
+    const std::optional<int64_t> only = states[i].only(step);
+    if (!only) return false;
+    eligible_[static_cast<size_t>(first) + i] = *only;
+  }
   return true;
 }
 

@@ -3,10 +3,9 @@
 //
 // Whether step s would sample example i is a coin, a function of (key, s, i); the state is when each
 // example may be sampled again. To find it at a step without all steps before, the coins of some
-// steps before are run from the earliest and the latest that an example can be eligible. What the
-// coins make of an earlier one never comes later, so where both meet, in the same turn, so does
-// every state between, the true one among them: coupling from the past (Propp and Wilson, 1996).
-// Else the look goes back twice as far, at most to the first step, where the state is drawn.
+// steps before are run from every state that there is: where they lead all of them to one, it is
+// the true one. This is coupling from the past (Propp and Wilson, 1996). Else the look goes back
+// twice as far, at most to the first step, where the state is drawn.
 #pragma once
 
 #include <cstdint>

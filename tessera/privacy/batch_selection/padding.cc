@@ -61,7 +61,8 @@ int32_t narrowed(int64_t index) {
 // `shape` of one row.
 PaddedBatch padded(const Rows& rows, const PaddedBatchOptions& o, Shape shape) {
   check_positive("padded_batch", "multiple", o.multiple);
-  const int64_t size = (std::max<int64_t>(rows.count(), 1) + o.multiple - 1) / o.multiple * o.multiple;
+  const int64_t size =
+      (std::max<int64_t>(rows.count(), 1) + o.multiple - 1) / o.multiple * o.multiple;
   std::vector<int32_t> indices;
   for (const int64_t index : padded_rows(rows, 0, size, o.microbatch_size))
     indices.push_back(narrowed(index));

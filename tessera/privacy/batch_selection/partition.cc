@@ -34,8 +34,8 @@ class Chooser {
 
   int64_t draw(int64_t example, int64_t i) {
     const int64_t end = what_.groups - drawn_ + i;
-    auto group = static_cast<int64_t>(words_.below(static_cast<uint64_t>(end) + 1,
-                                                   static_cast<uint64_t>(example * drawn_ + i)));
+    auto group = static_cast<int64_t>(
+        words_.below(static_cast<uint64_t>(end) + 1, static_cast<uint64_t>(example * drawn_ + i)));
     if (drawn_by(group) == example) group = end;
     drawn_by(group) = example;
     return group;

@@ -29,7 +29,8 @@ bool groups_are_random(const SamplingDescription& d) {
 // Why not, and what to do; null if the relation is supported.
 const char* objection(const SamplingDescription& d, NeighboringRelation relation) {
   if (d.truncated_batch_size && groups_are_random(d))
-    return "without truncated_batch_size, as the sizes of the groups of PartitionType::kIndependent "
+    return "without truncated_batch_size, as the sizes of the groups of "
+           "PartitionType::kIndependent "
            "are random; leave it out, or use PartitionType::kEqualSplit";
   if (relation != NeighboringRelation::kAddOrRemoveOne) return nullptr;
   if (d.truncated_batch_size)

@@ -46,8 +46,7 @@ class PoissonSource final : public internal::BatchSource<Batch> {
   }
 
   Batch at(int64_t step) override {
-    return truncated(sampled(step), sampler_.truncated_batch_size,
-                     of_step(root_, kTruncate, step));
+    return truncated(sampled(step), sampler_.truncated_batch_size, of_step(root_, kTruncate, step));
   }
 
  private:

@@ -127,8 +127,7 @@ std::vector<int64_t> bound_contributions(std::span<const std::vector<int64_t>> o
   std::unordered_map<int64_t, int64_t> used;
   std::vector<int64_t> out;
   const auto count = static_cast<int64_t>(owners.size());
-  for (const int64_t i :
-       internal::permutation(count, internal::stream_of(op, key).child(kOrder))) {
+  for (const int64_t i : internal::permutation(count, internal::stream_of(op, key).child(kOrder))) {
     std::vector<int64_t> users = owners[static_cast<size_t>(i)];
     std::sort(users.begin(), users.end());
     users.erase(std::unique(users.begin(), users.end()), users.end());

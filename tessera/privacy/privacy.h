@@ -12,6 +12,7 @@
 #include "tessera/privacy/accounting/rdp.h"
 #include "tessera/privacy/accounting/training.h"
 #include "tessera/privacy/accounting/zcdp.h"
+#include "tessera/privacy/auditing/canary_score_auditor.h"
 #include "tessera/privacy/batch_selection/batch_range.h"
 #include "tessera/privacy/batch_selection/padding.h"
 #include "tessera/privacy/batch_selection/partition.h"

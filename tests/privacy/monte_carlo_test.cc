@@ -34,7 +34,7 @@ TEST(MonteCarlo, LossesOfGivenOutputsAreJaxPrivacys) {
 // The likelihood ratio of the run with the example has the mean 1 under the run without it, and its inverse
 // the other way: the sampler and the loss are of the same two laws. Mean of exp(-loss) over `samples`.
 void expect_ratio_of_mean_one(const SelectionLaw& law, const std::vector<double>& c_col) {
-  constexpr int64_t kSamples = 100000;
+  constexpr int64_t kSamples = 30000;
   for (const bool positive : {true, false}) {
     const std::vector<double> losses = privacy_loss_samples(
         law, kSamples,
@@ -70,7 +70,7 @@ TEST(MonteCarlo, SamplersAndLossesAgree) {
 // b-min-sep with a separation of 1 is Poisson sampling, and one ball in one bin the Gaussian mechanism: of
 // which the distribution is known.
 TEST(MonteCarlo, KnownLawsAreFound) {
-  constexpr int64_t kSamples = 200000;
+  constexpr int64_t kSamples = 50000;
   const auto expect_delta = [](const SelectionLaw& law, const DpEvent& event, int64_t count,
                                double epsilon) {
     const std::vector<double> losses = privacy_loss_samples(law, kSamples, {.noise_multiplier = 1});

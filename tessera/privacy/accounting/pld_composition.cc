@@ -15,8 +15,11 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr int64_t kBlock = 32;  // grid points whose powers of exp(theta interval) do not overflow
 constexpr double kMaxTilt = 6;  // times the interval
-constexpr double kMaxPoints = 1 << 27;  // of an FFT: 4 GiB
-constexpr double kTailMass = 1e-14;  // of the tilted distribution, beyond either end of the window
+constexpr int64_t kMaxPoints = 1 << 27;  // of an FFT: 4 GiB
+constexpr double kTailMass = 1e-14;      // left out beyond either end of the window
+const double kLogTailMass = std::log(kTailMass);
+constexpr double kMaxSlack =
+    11;  // digits of the FFT that a smaller window may cost, as a logarithm
 
 // K and its first two derivatives by theta: the mean and the variance of the tilted distribution.
 struct Cumulants {
@@ -97,15 +100,16 @@ class Composition {
     return sum;
   }
 
-  // Where the sum lies when tilted by theta, but for kTailMass on either side.
+  // Where the sum lies when tilted by theta, but for kTailMass on either side; and, without the tilt, but
+  // for kTailMass exp(log_tail) above.
   struct Range {
     double theta, log_mgf;
     int64_t lowest;     // grid point
-    size_t size;        // a length of the FFT
+    int64_t size;       // a length of the FFT
     double mass_above;  // a bound of the probability, not tilted, above it
     bool complete;      // nothing lies below it
   };
-  Range range(double theta) const;
+  Range range(double theta, double log_tail) const;
 
   // The tilted probabilities in the range, not negative: probability times exp(theta loss - log_mgf).
   // What lies beyond is folded in. Each part is moved to its tilted mean: the coefficients that matter
@@ -134,7 +138,12 @@ std::complex<double> power(std::complex<double> value, int64_t count) {
 }
 
 std::vector<double> Composition::tilted(const Range& range) const {
-  const size_t size = range.size;
+  if (range.size == kMaxPoints)
+    value_error("privacy::PrivacyLossDistribution",
+                "expected a composition of at most 2^27 grid points, got more; take a larger "
+                "value_discretization_interval than {}",
+                interval_);
+  const size_t size = fast_fft_size(static_cast<size_t>(range.size));
   const int64_t n = static_cast<int64_t>(size);
   const RealFft fft(size);
   std::vector<std::complex<double>> product(size / 2 + 1, 1.0);
@@ -163,35 +172,28 @@ std::vector<double> Composition::tilted(const Range& range) const {
   return folded;
 }
 
-Composition::Range Composition::range(double theta) const {
+Composition::Range Composition::range(double theta, double log_tail) const {
   const Cumulants here = at(theta);
   const double deviation = std::max(std::sqrt(here.variance), interval_);
-  const double log_tail = std::log(kTailMass);
-  double high = highest_loss(), low = lowest_loss();
-  bool bounded = false;
+  double high = kInf, high_untilted = kInf, low = lowest_loss();
   for (const double step : {1.0, 2.0, 4.0, 8.0, 16.0}) {
     const double u = std::min(step / deviation, kMaxTilt / interval_);
-    const double above = (at(theta + u).log_mgf - here.log_mgf - log_tail) / u;
-    if (above < high) high = above, bounded = true;
-    low = std::max(low, (here.log_mgf - at(theta - u).log_mgf + log_tail) / u);
+    const double log_mgf = at(theta + u).log_mgf;
+    high = std::min(high, (log_mgf - here.log_mgf - kLogTailMass) / u);
+    high_untilted = std::min(high_untilted, (log_mgf - log_tail - kLogTailMass) / (theta + u));
+    low = std::max(low, (here.log_mgf - at(theta - u).log_mgf + kLogTailMass) / u);
   }
+  high = std::max(high, high_untilted);
+  const bool all = high >= highest_loss();
+  if (all) high = highest_loss();
   const double points = (high - std::min(low, high)) / interval_;
-  if (!(points < kMaxPoints))
-    value_error("privacy::PrivacyLossDistribution",
-                "expected a composition of at most {} grid points, got {}; take a larger "
-                "value_discretization_interval than {}",
-                kMaxPoints, points, interval_);
   const int64_t lowest = static_cast<int64_t>(std::floor(std::min(low, high) / interval_));
-  const int64_t highest = static_cast<int64_t>(std::ceil(high / interval_));
-  const size_t size =
-      fast_fft_size(static_cast<size_t>(std::max<int64_t>(highest - lowest + 1, 64)));
-  const bool complete = static_cast<double>(lowest) <= lowest_;
   return {theta,
           here.log_mgf,
           lowest,
-          size,
-          bounded ? std::exp(here.log_mgf - theta * high + log_tail) : 0,
-          complete};
+          points < kMaxPoints ? std::max<int64_t>(std::llround(points) + 3, 64) : kMaxPoints,
+          all ? 0 : std::exp(log_tail + kLogTailMass),
+          static_cast<double>(lowest) <= lowest_};
 }
 
 // The tilt at which `slope`, increasing, changes its sign; to a few percent, which is all it needs.
@@ -208,12 +210,19 @@ double find_tilt(double max_theta, F&& slope) {
   return std::sqrt(lower * theta);
 }
 
-// The window to read a tail from whose probability is about exp(log_tail), theta being its saddle point.
-// Half the saddle point's tilt needs a smaller range, as it does not move the bulk all the way; what it
-// loses in digits it can spare but for the smallest tails.
-Composition::Range window_for(const Composition& sum, double theta, double log_tail) {
-  const Composition::Range half = sum.range(theta / 2);
-  return half.mass_above <= 1e-12 * std::exp(log_tail) ? half : sum.range(theta);
+// The window to read a tail from whose probability is about exp(log_tail). The saddle point keeps all of
+// the FFT's digits, but where there are rare large losses it weighs them up so that its window is long: of
+// smaller tilts, that of the smallest window whose loss of digits is bounded.
+Composition::Range window_for(const Composition& sum, double saddle, double log_tail) {
+  const Cumulants there = sum.at(saddle);
+  Composition::Range best = sum.range(saddle, log_tail);
+  for (double theta = saddle / 2; theta > saddle / 100; theta /= 2) {
+    const double slack = sum.at(theta).log_mgf - there.log_mgf + (saddle - theta) * there.mean;
+    if (slack > kMaxSlack) break;
+    const Composition::Range range = sum.range(theta, log_tail);
+    if (range.size < best.size) best = range;
+  }
+  return best;
 }
 
 struct Scan {
@@ -229,7 +238,7 @@ Scan scan(const Composition& sum, const Composition::Range& range, double delta)
   // `lower` is relative to exp(-loss), which may be too large or too small for a number.
   double upper = sum.infinity_mass() + range.mass_above, lower = 0, loss = 0;
   const auto epsilon = [&] { return loss + std::log((upper - delta) / lower); };
-  for (size_t i = range.size; i-- > 0;) {
+  for (size_t i = tilted.size(); i-- > 0;) {
     const double next =
         static_cast<double>(range.lowest + static_cast<int64_t>(i)) * sum.interval();
     if (upper > delta && lower > 0 && epsilon() >= next) return {epsilon(), true};

@@ -132,5 +132,26 @@ TEST(PartitionControl, NestedLoopsMultiplyTheirTrips) {
   EXPECT_EQ(p.collectives[0].times, 15);
 }
 
+// Both ways end in a sum over devices, one of them turned around after it.
+TEST(PartitionControl, SumsOverDevicesLeaveBranches) {
+  const auto ways = [](bool alike) {
+    return partition_and_check(
+        mesh8(), {{{16, 4}, P("x")}, {{16, 6}, P("x")}}, [=](const Arrays& x) {
+          const Array index = lax::full({}, 1, int32);
+          return loops::branch(index, {x[0], x[1]},
+                               {[](const Arrays& b) {
+                                  return Arrays{lax::dot_general(b[0], b[1], {{0}, {0}})};
+                                },
+                                [=](const Arrays& b) {
+                                  const Array turned = lax::transpose(
+                                      lax::dot_general(b[1], b[0], {{0}, {0}}), {1, 0});
+                                  return Arrays{alike ? turned : turned + 1};
+                                }});
+        });
+  };
+  EXPECT_EQ(communication(ways(true)), "all_reduce x");
+  EXPECT_EQ(communication(ways(false)), "all_reduce x; all_reduce x");
+}
+
 }  // namespace
 }  // namespace tessera

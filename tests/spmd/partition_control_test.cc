@@ -7,6 +7,7 @@
 #include "tessera/ops/linear/dot_general.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/reshape.h"
 #include "tessera/spmd/partition.h"
 #include "tests/spmd/programs.h"
 #include "tests/trace/control_flow.h"

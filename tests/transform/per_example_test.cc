@@ -7,6 +7,7 @@
 #include "tessera/ops/linear/dot_general.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/reshape.h"
 #include "tessera/trace/trace.h"
 #include "tessera/transform/derivative.h"
 #include "tessera/transform/example_tiles.h"

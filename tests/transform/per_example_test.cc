@@ -204,23 +204,23 @@ TEST(ExampleBatch, SequencesAreGramMatrices) {
                       return Arrays{total(lax::sin(lax::dot(lax::tanh(lax::dot(x[1], x[0])),
                                                             lax::transpose(x[0], {1, 0}))))};
                     },
-                    {{64, 48}},
-                    {{3, 64}}},
+                    {{96, 64}},
+                    {{3, 96}}},
                    {NormWay::kGram});
 }
 
 TEST(ExampleBatch, UsesLeaveLoops) {
   const Model over_time{[](const Arrays& x) {
                           const Arrays out =
-                              loops::scan(5, {x[0]}, {lax::full({1, 40}, 0.1, float64)}, {x[1]},
+                              loops::scan(5, {x[0]}, {lax::full({1, 72}, 0.1, float64)}, {x[1]},
                                           [](const Arrays& b) {
-                                            const Array row = lax::reshape(b[2], {1, 40});
+                                            const Array row = lax::reshape(b[2], {1, 72});
                                             return Arrays{lax::tanh(lax::dot(b[1] + row, b[0]))};
                                           });
                           return Arrays{total(out[0])};
                         },
-                        {{40, 40}},
-                        {{5, 40}}};
+                        {{72, 72}},
+                        {{5, 72}}};
   EXPECT_EQ(over_time.program().uses.size(), 1u) << "of all trips, not one a trip";
   expect_gradients(over_time, {NormWay::kGram});
   const Model over_layers{[](const Arrays& x) {
@@ -230,8 +230,8 @@ TEST(ExampleBatch, UsesLeaveLoops) {
                                 });
                             return Arrays{total(out[0])};
                           },
-                          {{3, 40, 40}},
-                          {{1, 40}}};
+                          {{3, 48, 48}},
+                          {{1, 48}}};
   expect_gradients(over_layers, {NormWay::kVectors});
 }
 
@@ -239,8 +239,8 @@ TEST(ExampleBatch, OtherUsesAreMadeInTiles) {
   expect_gradients({[](const Arrays& x) {
                       return Arrays{total(lax::dot(x[1], lax::exp(x[0]))) + total(x[0] * x[0])};
                     },
-                    {{50, 51}},
-                    {{2, 50}}},
+                    {{70, 71}},
+                    {{2, 70}}},
                    {NormWay::kTiles});
 }
 

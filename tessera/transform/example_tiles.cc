@@ -27,8 +27,9 @@ int64_t device_parts(int64_t size) {
   return std::max<int64_t>(1, std::gcd(size, static_cast<int64_t>(devices().size())));
 }
 
-// Examples in a tile: a divisor of `size`, some of every device.
+// Examples in a tile: a divisor of `size`, some of every device; 0 of none.
 int64_t tile_size(int64_t size, int64_t bytes) {
+  if (size == 0) return 0;
   const int64_t parts = device_parts(size), each = size / parts;
   for (int64_t t = std::min(each, kTileBytes / std::max<int64_t>(1, bytes) / parts); t > 1; --t)
     if (each % t == 0) return t * parts;

@@ -62,9 +62,8 @@ TEST(ClipPytree, EdgesOfClipNorms) {
 }
 
 TEST(ClipPytree, TakesAnArrayAsClipNorm) {
-  const auto clipped = jit([](const Array& x, const Array& clip) {
-    return clip_pytree(x, clip).first;
-  });
+  const auto clipped =
+      jit([](const Array& x, const Array& clip) { return clip_pytree(x, clip).first; });
   const Array x = array({3.0f, 4.0f});
   EXPECT_THAT(elements(clipped(x, Array(2.5f))), ElementsAre(1.5, 2));
   EXPECT_THAT(elements(clipped(x, Array(10.0f))), ElementsAre(3, 4));
@@ -95,7 +94,8 @@ TEST(ClipPytree, OrTheyStay) {
   const Array clipped = clip_pytree(array({3.0f, kNan}), 2.5, false, NanSafe::kNo).first;
   EXPECT_TRUE(std::isnan(elements(clipped)[1]));
   // An infinite element is NaN then, as infinity times 0 is.
-  EXPECT_TRUE(std::isnan(elements(clip_pytree(array({3.0f, kInf}), 2.5, false, NanSafe::kNo).first)[1]));
+  EXPECT_TRUE(
+      std::isnan(elements(clip_pytree(array({3.0f, kInf}), 2.5, false, NanSafe::kNo).first)[1]));
 }
 
 // Squares of finite elements may overflow: such a tree is longer than any clip norm.
@@ -127,7 +127,8 @@ TEST(ClipPytree, Float64) {
 }
 
 TEST(ClipPytree, ComplexElementsCountByAbsoluteValue) {
-  const auto [clipped, norm] = clip_pytree(array(std::vector<std::complex<float>>{{3, 4}, {0, 12}}), 6.5);
+  const auto [clipped, norm] =
+      clip_pytree(array(std::vector<std::complex<float>>{{3, 4}, {0, 12}}), 6.5);
   EXPECT_EQ(norm.item<float>(), 13);
   EXPECT_EQ(clipped.dtype(), complex64);
   EXPECT_THAT(to_vector<std::complex<float>>(clipped),
@@ -161,15 +162,22 @@ TEST(ClipPytree, RefusesClipNormsThatAreNone) {
                "[privacy] expected an l2_clip_norm of at least 0, got -1");
   expect_error([] { clip_pytree(tree_of_13(), std::nan("")); },
                "[privacy] expected an l2_clip_norm of at least 0, got nan");
-  expect_error([] { clip_pytree(tree_of_13(), array({1.0f, 2.0f})); },
-               "[privacy] expected an l2_clip_norm that is a real floating-point scalar, got float32[2]");
-  expect_error([] { clip_pytree(tree_of_13(), Array(1)); },
-               "[privacy] expected an l2_clip_norm that is a real floating-point scalar, got int32[]");
+  expect_error(
+      [] {
+        clip_pytree(tree_of_13(), array({1.0f, 2.0f}));
+      },
+      "[privacy] expected an l2_clip_norm that is a real floating-point scalar, got float32[2]");
+  expect_error(
+      [] { clip_pytree(tree_of_13(), Array(1)); },
+      "[privacy] expected an l2_clip_norm that is a real floating-point scalar, got int32[]");
 }
 
 TEST(ClipPytree, RefusesIntegers) {
-  expect_error([] { clip_pytree(array({3, 4}), 1); },
-               "[clip_pytree] expected floating-point or complex numbers to clip, got int32[2]; use astype");
+  expect_error(
+      [] {
+        clip_pytree(array({3, 4}), 1);
+      },
+      "[clip_pytree] expected floating-point or complex numbers to clip, got int32[2]; use astype");
 }
 
 }  // namespace

@@ -38,15 +38,21 @@ struct Mlp {
 };
 Mlp reference_mlp(DType dtype = float64) {
   const auto row = [&](int64_t n, const auto& f) {
-    return reshape(table(1, n, [&](int64_t, int64_t j) { return f(j); }, dtype), {n});
+    return reshape(table(
+                       1, n, [&](int64_t, int64_t j) { return f(j); }, dtype),
+                   {n});
   };
-  return {table(5, 4, [](int64_t i, int64_t j) { return .5 * std::sin(.3 * (4 * i + j) + .1); }, dtype),
-          row(4, [](int64_t j) { return .1 * std::cos(j); }),
-          table(4, 3, [](int64_t i, int64_t j) { return .5 * std::cos(.2 * (3 * i + j)); }, dtype),
-          row(3, [](int64_t j) { return .05 * j; })};
+  return {
+      table(
+          5, 4, [](int64_t i, int64_t j) { return .5 * std::sin(.3 * (4 * i + j) + .1); }, dtype),
+      row(4, [](int64_t j) { return .1 * std::cos(j); }),
+      table(
+          4, 3, [](int64_t i, int64_t j) { return .5 * std::cos(.2 * (3 * i + j)); }, dtype),
+      row(3, [](int64_t j) { return .05 * j; })};
 }
 Array reference_x(DType dtype = float64) {
-  return table(6, 5, [](int64_t b, int64_t i) { return std::sin(5 * b + i + 1); }, dtype);
+  return table(
+      6, 5, [](int64_t b, int64_t i) { return std::sin(5 * b + i + 1); }, dtype);
 }
 Array reference_loss(const Mlp& p, const Array& x, const Array& y) {
   const Array logits = matmul(tanh(matmul(x, p.w1) + p.b1), p.w2) + p.b2;
@@ -161,8 +167,9 @@ TEST(ClippedFun, OfATreeAndWhatIsBeside) {
 }
 
 TEST(ClippedFun, OfTwoBatchesWithSharedArguments) {
-  const auto f = clipped_fun([](const Array& x, const Array& w, const Array& y) { return sum(x * w) - sum(y); },
-                             {.l2_clip_norm = 2.0, .normalize_by = 2, .batch_argnums = {0, 2}});
+  const auto f = clipped_fun(
+      [](const Array& x, const Array& w, const Array& y) { return sum(x * w) - sum(y); },
+      {.l2_clip_norm = 2.0, .normalize_by = 2, .batch_argnums = {0, 2}});
   EXPECT_EQ(f(array({1.0f, 4.0f}), Array(3.0f), array({2.0f, 2.0f})).item<float>(), 1.5f);
 }
 
@@ -308,8 +315,8 @@ TEST(ClippedGrad, TransformsBeforeItClips) {
   const auto plain = clipped_value_and_grad(two_loss, options)(d.p, d.q, d.x, d.y);
   Array w = zeros({4, 5});
   for (int64_t b = 0; b < 8; ++b) {
-    const Two g = grad(two_loss)(d.p, d.q, slice_in_dim(d.x, b, b + 1, 0),
-                                 slice_in_dim(d.y, b, b + 1, 0));
+    const Two g =
+        grad(two_loss)(d.p, d.q, slice_in_dim(d.x, b, b + 1, 0), slice_in_dim(d.y, b, b + 1, 0));
     w = w + clip_pytree(transform(g), 2).first.first;
   }
   EXPECT_LT(testing::difference(out.grads.first, w), 1e-5);
@@ -329,7 +336,9 @@ TEST(ClippedGrad, PaddingContributesNothingWhateverItsData) {
   Two expected{zeros({4, 5}), zeros({5, 2})};
   for (int64_t b : {0, 2, 3, 6}) {
     const Two g = clip_pytree(grad(two_loss)(d.p, d.q, slice_in_dim(d.x, b, b + 1, 0),
-                                             slice_in_dim(d.y, b, b + 1, 0)), 3).first;
+                                             slice_in_dim(d.y, b, b + 1, 0)),
+                              3)
+                      .first;
     expected = {expected.w + g.w, expected.v + g.v};
   }
   for (NormWay way : kWays)
@@ -351,13 +360,17 @@ TEST(ClippedGrad, MicrobatchesOfPaddingAloneGiveZeros) {
   const Array padding = array({false, false, false, true, false, false, true, true});
   const auto out = clipped_value_and_grad(two_loss, options)(d.p, d.q, d.x, d.y, Padding{padding});
   const auto all = clipped_value_and_grad(two_loss, options)(d.p, d.q, d.x, d.y);
-  const std::vector<float> values = to_vector<float>(out.values), norms = to_vector<float>(out.grad_norms);
+  const std::vector<float> values = to_vector<float>(out.values),
+                           norms = to_vector<float>(out.grad_norms);
   EXPECT_EQ(values[3], 0);
   EXPECT_EQ(values[7], 0);
   EXPECT_EQ(norms[7], 0);
   EXPECT_FLOAT_EQ(values[6], to_vector<float>(all.values)[6]);
   const Array nothing = full({8}, true);
-  EXPECT_EQ(optim::global_norm(clipped_grad(two_loss, options)(d.p, d.q, d.x, d.y, Padding{nothing})).item<float>(), 0);
+  EXPECT_EQ(
+      optim::global_norm(clipped_grad(two_loss, options)(d.p, d.q, d.x, d.y, Padding{nothing}))
+          .item<float>(),
+      0);
 }
 
 // ---- Examples that are not finite. ----
@@ -378,9 +391,9 @@ TEST(ClippedGrad, ElementsThatAreNotFiniteCountAsZero) {
   const NotFinite d;
   for (NormWay way : {NormWay::kTiles, NormWay::kKeep}) {
     const auto of = [&](double clip, bool rescale) {
-      return clipped_value_and_grad(linear_loss, {.l2_clip_norm = clip,
-                                                  .rescale_to_unit_norm = rescale,
-                                                  .norm_way = way})(d.p, d.x);
+      return clipped_value_and_grad(
+          linear_loss, {.l2_clip_norm = clip, .rescale_to_unit_norm = rescale, .norm_way = way})(
+          d.p, d.x);
     };
     const auto near = [](const Array& got, const std::vector<float>& expected) {
       EXPECT_THAT(to_vector<float>(got), Pointwise(FloatNear(2e-6f), expected));
@@ -416,7 +429,8 @@ TEST(ClippedGrad, ExamplesThatAreNotFiniteCountAsZero) {
 
 TEST(ClippedGrad, OrTheyMakeTheSumSo) {
   const NotFinite d;
-  const Two sum = clipped_grad(linear_loss, {.l2_clip_norm = 1.0, .nan_safe = NanSafe::kNo})(d.p, d.x);
+  const Two sum =
+      clipped_grad(linear_loss, {.l2_clip_norm = 1.0, .nan_safe = NanSafe::kNo})(d.p, d.x);
   EXPECT_TRUE(std::isnan(to_vector<float>(sum.w)[0]));
 }
 
@@ -431,7 +445,8 @@ TEST(ClippedGrad, NotFiniteUnderEveryWay) {
       Array expected = zeros({4, 3});
       for (int64_t b = 0; b < 5; ++b)
         expected = expected + clip_pytree(grad(loss)(w, slice_in_dim(broken, b, b + 1, 0)), .5,
-                                          false, nan_safe).first;
+                                          false, nan_safe)
+                                  .first;
       for (NormWay way : kWays) {
         const Array g = clipped_grad(
             loss, {.l2_clip_norm = .5, .nan_safe = nan_safe, .norm_way = way})(w, broken);
@@ -455,7 +470,8 @@ TEST(ClippedGrad, ExamplesHaveTheirKeys) {
     EXPECT_THAT(to_vector<float>(out.grads),
                 Pointwise(FloatNear(1e-6f), {-0x1.112028p-2f, 0x1.00facp-3f, -0x1.923eb6p-2f}));
     EXPECT_THAT(to_vector<float>(out.grad_norms),
-                Pointwise(FloatNear(1e-6f), {0x1.34818p-3f, 0x1.34639cp-1f, 0x1.224baap+1f, 0x1.ba5426p+0f}));
+                Pointwise(FloatNear(1e-6f),
+                          {0x1.34818p-3f, 0x1.34639cp-1f, 0x1.224baap+1f, 0x1.ba5426p+0f}));
   }
 }
 

@@ -14,8 +14,7 @@ ClipNorm::ClipNorm(double norm) : number_(norm) {
 ClipNorm::ClipNorm(Array norm)
     : number_(std::numeric_limits<double>::infinity()), array_(std::move(norm)) {
   if (array_->ndim() != 0 || !is_floating(array_->dtype()))
-    shape_error("privacy",
-                "expected an l2_clip_norm that is a real floating-point scalar, got {}",
+    shape_error("privacy", "expected an l2_clip_norm that is a real floating-point scalar, got {}",
                 describe(array_->type()));
 }
 

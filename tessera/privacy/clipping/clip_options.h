@@ -21,7 +21,7 @@ enum class NanSafe : uint8_t {
 
 // How the squared norm of a parameter's per-example gradients is computed (docs/privacy.md).
 enum class NormWay : uint8_t {
-  kFactors,  // from what its uses read and their cotangents; UserError where they do not say it
+  kFactors,  // from what its uses read and their cotangents, where these say it
   kTiles,    // the gradients of some examples at a time
   kKeep,     // the gradients of all examples, which are then summed
 };
@@ -74,8 +74,8 @@ struct ClipOptions {
   // becomes of a constraint inside that one example's dimension cannot be cut by.
   SpmdAxisName spmd_axis_name = {};
   Indivisible indivisible = Indivisible::kHoist;
-  // One way for all parameters. Absent: the cheapest for each, never with the gradients of all
-  // examples where these are larger than what they are made of.
+  // One way for all parameters that allow it. Absent, and for the others: the cheapest for each,
+  // never with the gradients of all examples where these are larger than what they are made of.
   std::optional<NormWay> norm_way = std::nullopt;
 };
 

@@ -85,6 +85,14 @@ ClipRequest request_of(std::string_view op, const ClipOptions& options,
           .padding = padding};
 }
 
+template <class T>
+size_t num_parameters(const T& argument) {
+  size_t count = 0;
+  nnx::internal::for_each_variable(
+      argument, [&](const Array&, const std::string&, bool parameter) { count += parameter; });
+  return count;
+}
+
 // The argument with gradients in place of its parameters, and 0 in place of state.
 template <class T>
 T with_gradients(const T& argument, const Array*& next) {
@@ -98,13 +106,18 @@ T with_gradients(const T& argument, const Array*& next) {
   }
   return out;
 }
+// `sums` are by the arguments' order, whatever the order of argnums.
 template <size_t... argnums, class... Args>
 auto gradients_of(const std::tuple<const Args&...>& args, const std::vector<Array>& sums) {
-  const Array* next = sums.data();
+  const auto of = [&]<size_t a>(std::integral_constant<size_t, a>) {
+    const Array* next = sums.data();
+    ((next += argnums < a ? num_parameters(std::get<argnums>(args)) : 0), ...);
+    return with_gradients(std::get<a>(args), next);
+  };
   if constexpr (sizeof...(argnums) == 1) {
-    return with_gradients(std::get<argnums...>(args), next);
+    return of(std::integral_constant<size_t, argnums>()...);
   } else {
-    return std::tuple{with_gradients(std::get<argnums>(args), next)...};  // braces: in this order
+    return std::tuple{of(std::integral_constant<size_t, argnums>())...};
   }
 }
 
@@ -344,7 +357,7 @@ auto clipped_value_and_grad(F loss, ClipOptions options, Transform pre_clipping_
 // The sum over examples of fun's clipped results; of a pair, of the first, and the second by example.
 //
 //   auto clipped_mean = privacy::clipped_fun([](const Array& x) { return mean(x); });
-//   clipped_mean(Array{0.f, 1.f, 2.f, 3.f, 4.f, 5.f});   // 5
+//   clipped_mean(array({0.f, 1.f, 2.f, 3.f, 4.f, 5.f}));   // 5
 template <class F>
 auto clipped_fun(F fun, ClipOptions options = {}) {
   return internal::ClippedFun<F>(std::move(fun), std::move(options));

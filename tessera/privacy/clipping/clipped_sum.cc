@@ -53,15 +53,12 @@ bool is(transforms::NormWay way, NormWay asked) {
 }
 
 transforms::NormPlan plan_of(const ClipOptions& options, const transforms::ExampleBatch& batch,
-                             size_t input, const std::string& path) {
+                             size_t input) {
   const std::vector<transforms::NormPlan> plans = transforms::norm_plans(batch, input);
   if (!options.norm_way) return plans[0];
   for (const transforms::NormPlan& plan : plans)
     if (is(plan.way, *options.norm_way)) return plan;
-  value_error(kOp,
-              "expected parameters whose uses are products of what each example has, as "
-              "NormWay::kFactors needs, got {} with another use; leave norm_way out",
-              path);
+  return plans[0];
 }
 
 // The norms with what was chosen for them, for explain().
@@ -128,6 +125,17 @@ std::vector<Array> careful_sums(const ClipOptions& options, const transforms::Ex
   return transforms::tiled_sums(batch, all, scales_of(options, norms, padding), map);
 }
 
+// x, [batch, ...], with 0 for the examples that are padding.
+Array cleared(const Array& x, const Array& padding) {
+  const Dims dims = all_but_first(x);
+  return where(dims.empty() ? padding : expand_dims(padding, dims), zeros_like(x), x);
+}
+transforms::ExampleBatch cleared(const transforms::ExampleBatch& batch, const Array& padding) {
+  std::vector<Array> mapped = batch.mapped();
+  for (Array& x : mapped) x = cleared(x, padding);
+  return batch.with_mapped(mapped);
+}
+
 // The clipped sums of a (micro)batch, then the loss's results and the norms by example.
 std::vector<Array> clip_batch(const ClipOptions& options, const transforms::ExampleProgram& program,
                               std::span<const Array> operands, std::span<const int> dims,
@@ -137,24 +145,28 @@ std::vector<Array> clip_batch(const ClipOptions& options, const transforms::Exam
   const transforms::ExampleBatch batch(program, operands, dims);
   const size_t n = program.inputs.size();
   std::vector<Array> kept(n);
-  Array squares;
+  Array squares = zeros({size});
   for (size_t i = 0; i < n; ++i) {
-    const transforms::NormPlan plan = plan_of(options, batch, i, paths[i]);
+    const transforms::NormPlan plan = plan_of(options, batch, i);
     transforms::SquaredNorms part = transforms::squared_norms(batch, i, plan.way);
     part.norms = marked(part.norms, plan, paths[i], size);
     kept[i] = part.gradients;
-    squares = squares.defined() ? squares + part.norms : part.norms;
+    squares = i == 0 ? part.norms : squares + part.norms;
   }
   const Array norms = sqrt(squares);
   const Array scales = scales_of(options, norms, padding);
   const FlatFn fast = [&](const std::vector<Array>&) {
-    std::vector<Array> sums = batch.weighted_sums(scales);
+    // A weight of 0 does not do where what is weighted may be no number.
+    const bool clear = options.nan_safe == NanSafe::kNo && padding.defined();
+    std::vector<Array> sums = (clear ? cleared(batch, padding) : batch).weighted_sums(scales);
     for (size_t i = 0; i < n; ++i)
-      if (kept[i].defined()) sums[i] = transforms::ExampleBatch::weighted_sum(kept[i], scales);
+      if (kept[i].defined())
+        sums[i] = transforms::ExampleBatch::weighted_sum(
+            clear ? cleared(kept[i], padding) : kept[i], scales);
     return sums;
   };
   std::vector<Array> out;
-  if (options.nan_safe == NanSafe::kNo) {
+  if (options.nan_safe == NanSafe::kNo || n == 0) {
     out = fast({});
   } else {
     const FlatFn careful = [&](const std::vector<Array>&) {
@@ -267,8 +279,15 @@ ClippedSum clipped_gradients(const ErasedCall& call, const ClipRequest& request,
                              const std::vector<Array>& leaves) {
   size_t num_sums = 0;
   std::vector<std::string> paths;
-  for (size_t i = 0; i < leaves.size(); ++i)
-    if (request.roles[i] == LeafRole::kParameter) paths.push_back(request.paths[i]);
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    if (request.roles[i] != LeafRole::kParameter) continue;
+    if (!is_inexact(leaves[i].dtype()))
+      type_error(kOp,
+                 "expected float or complex parameters, got {} at {}; convert it, or pass it as "
+                 "another argument",
+                 describe(leaves[i].type()), request.paths[i]);
+    paths.push_back(request.paths[i]);
+  }
   const auto sum = [&](const ExampleArguments& arguments) {
     expect_loss(arguments.function);
     const transforms::ExampleProgram program =

@@ -68,7 +68,7 @@ Array spread(const Array& leaf, LeafRole role, int64_t size, bool keep_batch_dim
     case LeafRole::kBatch:
       return keep_batch_dim ? expand_dims(leaf, {1}) : leaf;
     case LeafRole::kKey:
-      return random::split(random::Key{leaf}, size).data;
+      return random::split(random::wrap_key_data(leaf), size).data;
     case LeafRole::kStream: {
       return random::split(random::fold_in(random::Key{leaf}, kExamples), size).data;
     }

@@ -1,5 +1,5 @@
 """matrix_factorization.json: jax_privacy 2.0.0's matrix_factorization in float64 (PYTHON: with
-jax_privacy==2.0.0 and dp-accounting==0.6.0; ten minutes).
+jax_privacy==2.0.0 and dp-accounting==0.6.0; twenty minutes).
 
 Matrices are lists of rows. "toeplitz", "sensitivity", "dense", "banded", "blt": inputs beside what
 comes of them. Infinities and NaNs are null. Optima are losses: those of strategies that are not

@@ -4,6 +4,7 @@
 
 #include "tessera/privacy/accounting/accountant.h"
 #include "tessera/privacy/accounting/calibrate.h"
+#include "tessera/privacy/accounting/delta_calculation.h"
 #include "tessera/privacy/accounting/dp_event.h"
 #include "tessera/privacy/accounting/events.h"
 #include "tessera/privacy/accounting/gaussian_mechanism.h"

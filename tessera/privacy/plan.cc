@@ -351,16 +351,16 @@ void Plan::check_sampler(const SamplingDescription& d) const {
               exact_text(sampling_), exact_text(d));
 }
 
-std::string Plan::fingerprint() const {
+std::string Plan::fingerprint(const std::string& rest) const {
   std::string strategy;
   for (double c : dense_ ? dense_->values : toeplitz_) strategy += fmt::format(" {:a}", c);
   const PlanOptions& o = options_;
-  return hashed(fmt::format("{} | {:a} {:a} {} {} {} | {} {:a} {} {:a} {} | {}{}",
+  return hashed(fmt::format("{} | {:a} {:a} {} {} {} | {} {:a} {} {:a} {} | {}{} | {}",
                             exact_text(sampling_), noise_multiplier(), o.delta,
                             static_cast<int>(o.relation), static_cast<int>(o.accountant),
                             o.amplified, noising_matrix_.tree_static_key(), o.l2_clip_norm,
                             o.rescale_to_unit_norm, *o.normalize_by, static_cast<int>(o.nan_safe),
-                            o.mechanism.index(), strategy));
+                            o.mechanism.index(), strategy, rest));
 }
 
 std::string to_string(const Plan& plan) {

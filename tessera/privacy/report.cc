@@ -140,7 +140,8 @@ std::string report_page(const Plan& plan, const Array& history, int64_t steps_do
       "<p>Losses and norms are of the examples themselves, without noise: the guarantee does not "
       "cover this page.</p>\n",
       kStyle, to_string(plan), steps_done, plan.steps(), plan.epsilon(steps_done), non_finite);
-  out += chart("Loss", plan.steps(), {{"mean loss of the batch", "#1f5fa8", of(&StepReport::loss)}});
+  out +=
+      chart("Loss", plan.steps(), {{"mean loss of the batch", "#1f5fa8", of(&StepReport::loss)}});
   out += chart("Gradient norms before clipping", plan.steps(),
                {{"largest", "#d9964a", of(&StepReport::max_norm)},
                 {"mean", "#1f5fa8", of(&StepReport::mean_norm)},

@@ -90,8 +90,8 @@ struct TrainStep {
     for (size_t i = 1; i <= sizeof...(Data); ++i) options.batch_argnums.push_back(i);
     if (microbatch.size > 0) options.microbatch_size = microbatch.size;
     const auto taken = [&](const Array& x) { return take(x, indices, {.axis = 0}); };
-    const auto sum = clipped_value_and_grad(loss, options)(params, tree::map(taken, data)...,
-                                                           Padding{padding});
+    const auto sum =
+        clipped_value_and_grad(loss, options)(params, tree::map(taken, data)..., Padding{padding});
     Books next = books;
     next.step = books.step + 1;
     const Array row = metrics(next.step, sum.values, sum.grad_norms, padding, clip_norm());
@@ -113,10 +113,9 @@ struct TrainStep {
     gradients = tree::map([](const Array& g, const Array& p) { return astype(g, p.dtype()); },
                           gradients, current);
     optim::LeafList updates;
-    std::tie(updates, books.optimizer) =
-        optimizer.update(gradients, books.optimizer, current);
-    Params out = nnx::internal::with_parameters(params,
-                                                optim::apply_updates(current, updates).leaves);
+    std::tie(updates, books.optimizer) = optimizer.update(gradients, books.optimizer, current);
+    Params out =
+        nnx::internal::with_parameters(params, optim::apply_updates(current, updates).leaves);
     move_streams(out);
     return out;
   }
@@ -174,17 +173,18 @@ class Trainer {
   // the plan, a memory budget that no microbatch keeps.
   template <class Params, class... Data>
   StepReport step(State<Params>& state, const Data&... data) const {
-    static_assert(sizeof...(Data) > 0, "step(state, data...) takes what the loss takes after params");
+    static_assert(sizeof...(Data) > 0,
+                  "step(state, data...) takes what the loss takes after params");
     const auto& books = state.books;
-    const int64_t step = internal::expect_next_step(plan_, fingerprint_, books.step,
-                                                    books.fingerprint);
+    const int64_t step =
+        internal::expect_next_step(plan_, fingerprint_, books.step, books.fingerprint);
     internal::expect_examples(plan_, tree::leaves(std::tie(data...)));
     const batch_selection::Batch examples = batches_->examples(books.selection_key, step);
     const int64_t size = batches_->padded_size(static_cast<int64_t>(examples.size()));
     const int64_t microbatch = batches_->microbatch(size, [&](int64_t m) {
       const internal::StepBatch any = batches_->padded({}, m, size);
-      return step_.lower(state.params, books, any.indices, any.padding, internal::Microbatch{m},
-                         data...)
+      return step_
+          .lower(state.params, books, any.indices, any.padding, internal::Microbatch{m}, data...)
           .cost()
           .arena_bytes;
     });

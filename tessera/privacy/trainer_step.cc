@@ -228,8 +228,9 @@ ClipOptions clip_options(const Plan& plan, const TrainerOptions& options) {
 }  // namespace internal
 
 std::string to_string(const StepReport& r) {
-  std::string out = fmt::format("loss {:.4f}, norm {:.3g} (at most {:.3g}, {:.0f}% clipped), {} examples",
-                                r.loss, r.mean_norm, r.max_norm, 100 * r.clipped, r.examples);
+  std::string out =
+      fmt::format("loss {:.4f}, norm {:.3g} (at most {:.3g}, {:.0f}% clipped), {} examples", r.loss,
+                  r.mean_norm, r.max_norm, 100 * r.clipped, r.examples);
   if (r.examples == 0) out = "no examples";
   if (r.non_finite > 0) out += fmt::format(", {} of them not finite", r.non_finite);
   return out;

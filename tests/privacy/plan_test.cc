@@ -137,8 +137,8 @@ TEST(PlanTest, WithoutNoiseNothingIsPrivate) {
 // One Gaussian mechanism of as many participations as an example can have: epsilon of 3.7306316348
 // is 1 at delta 1e-5 (analytic Gaussian).
 TEST(PlanTest, WithoutAmplificationParticipationsCount) {
-  PlanOptions options = of_sampler(
-      batch_selection::BallsInBinsSampling{.num_examples = 64, .iterations = 12, .cycle_length = 3});
+  PlanOptions options = of_sampler(batch_selection::BallsInBinsSampling{
+      .num_examples = 64, .iterations = 12, .cycle_length = 3});
   options.amplified = false;
   options.normalize_by = 1;
   options.noise_multiplier = 3.7306316348159374;
@@ -304,10 +304,8 @@ TEST(PlanTest, SamplersWithoutAnAccountant) {
 }
 
 TEST(PlanTest, RelationsThatThePartitionDoesNotFit) {
-  const batch_selection::CyclicPoissonSampling equal{.num_examples = 64,
-                                                     .sampling_prob = .1,
-                                                     .iterations = 12,
-                                                     .cycle_length = 2};
+  const batch_selection::CyclicPoissonSampling equal{
+      .num_examples = 64, .sampling_prob = .1, .iterations = 12, .cycle_length = 2};
   expect_error([&] { make_plan(of_sampler(equal)); }, "with PartitionType::kIndependent");
   expect_refused([](PlanOptions& o) { o.truncated_batch_size = 150; },
                  "without truncated_batch_size");

@@ -165,8 +165,7 @@ std::string exact_text(const SamplingDescription& d) {
 
 }  // namespace
 
-Plan::Plan(PlanOptions options)
-    : options_(std::move(options)), noising_matrix_(mf::identity()) {
+Plan::Plan(PlanOptions options) : options_(std::move(options)), noising_matrix_(mf::identity()) {
   if (!options_.sampler) {
     options_.sampler = poisson_sampler(options_);
     sampling_ = description(*options_.sampler);
@@ -191,32 +190,32 @@ Plan::Plan(PlanOptions options)
 
 void Plan::resolve_mechanism() {
   const int64_t steps = sampling_.iterations;
-  std::visit(
-      Overloaded{
-          [&](const IndependentNoise&) { toeplitz_ = {1}; },
-          [&](const BandedNoise& noise) {
-            toeplitz_ = banded_strategy(noise, steps);
-            expect_toeplitz(toeplitz_);
-            noising_matrix_ = mf::toeplitz_inverse(toeplitz_);
-          },
-          [&](const BufferedNoise& noise) {
-            const auto blt = buffered_strategy(noise, sampling_);
-            toeplitz_ = blt.toeplitz_coefs(steps);
-            expect_toeplitz(toeplitz_);
-            noising_matrix_ = mf::buffered_toeplitz_inverse(blt.buf_decay, blt.output_scale);
-          },
-          [&](const DenseNoise& noise) {
-            expect_lower_triangular(noise.strategy);
-            if (noise.strategy.rows < steps)
-              value_error(kOp,
-                          "expected a factorisation of at least {} rows, one a step, got {}; noise "
-                          "of a row that is used twice cancels",
-                          steps, noise.strategy.rows);
-            dense_ = leading(noise.strategy, steps);
-            noising_matrix_ = mf::dense_matrix(inverse_of_lower(*dense_).values, steps);
-          },
-      },
-      options_.mechanism);
+  std::visit(Overloaded{
+                 [&](const IndependentNoise&) { toeplitz_ = {1}; },
+                 [&](const BandedNoise& noise) {
+                   toeplitz_ = banded_strategy(noise, steps);
+                   expect_toeplitz(toeplitz_);
+                   noising_matrix_ = mf::toeplitz_inverse(toeplitz_);
+                 },
+                 [&](const BufferedNoise& noise) {
+                   const auto blt = buffered_strategy(noise, sampling_);
+                   toeplitz_ = blt.toeplitz_coefs(steps);
+                   expect_toeplitz(toeplitz_);
+                   noising_matrix_ = mf::buffered_toeplitz_inverse(blt.buf_decay, blt.output_scale);
+                 },
+                 [&](const DenseNoise& noise) {
+                   expect_lower_triangular(noise.strategy);
+                   if (noise.strategy.rows < steps)
+                     value_error(
+                         kOp,
+                         "expected a factorisation of at least {} rows, one a step, got {}; noise "
+                         "of a row that is used twice cancels",
+                         steps, noise.strategy.rows);
+                   dense_ = leading(noise.strategy, steps);
+                   noising_matrix_ = mf::dense_matrix(inverse_of_lower(*dense_).values, steps);
+                 },
+             },
+             options_.mechanism);
 }
 
 void Plan::resolve_noise() {
@@ -255,7 +254,8 @@ accounting::DpAccountantConfig Plan::accountant() const {
 // Gaussian mechanism (Denisov et al., arXiv 2202.08312), and its first steps too, as the strategy is
 // lower-triangular.
 double Plan::strategy_sensitivity(int64_t steps) const {
-  if (options_.amplified && dense_) return mf::sensitivity::single_participation_sensitivity(*dense_);
+  if (options_.amplified && dense_)
+    return mf::sensitivity::single_participation_sensitivity(*dense_);
   if (options_.amplified) return std::sqrt(mf::toeplitz::sensitivity_squared(toeplitz_, steps));
   const mf::Participation participation = participation_of(sampling_);
   if (dense_)
@@ -293,8 +293,8 @@ accounting::DpEvent Plan::amplified_event(int64_t steps, double noise_multiplier
          .sampling_prob = d.sampling_prob,
          .largest_group_size = batch_selection::group_size(d),
          .truncated_batch_size = *d.truncated_batch_size});
-  return accounting::amplified_bandmf_event(
-      noise_multiplier, steps, {.num_bands = cycle, .sampling_prob = d.sampling_prob});
+  return accounting::amplified_bandmf_event(noise_multiplier, steps,
+                                            {.num_bands = cycle, .sampling_prob = d.sampling_prob});
 }
 
 accounting::DpEvent Plan::event(int64_t steps, double noise_multiplier) const {
@@ -311,8 +311,8 @@ accounting::DpEvent Plan::event(int64_t steps, double noise_multiplier) const {
 
 accounting::DpEvent Plan::event(int64_t steps) const {
   if (steps < 0 || steps > this->steps())
-    value_error("privacy::Plan::event", "expected between 0 and {} steps, those of the plan, got {}",
-                this->steps(), steps);
+    value_error("privacy::Plan::event",
+                "expected between 0 and {} steps, those of the plan, got {}", this->steps(), steps);
   return event(steps, noise_multiplier());
 }
 
@@ -351,16 +351,15 @@ void Plan::check_sampler(const SamplingDescription& d) const {
               exact_text(sampling_), exact_text(d));
 }
 
-std::string Plan::fingerprint() const {
+std::string Plan::fingerprint(const std::string& rest) const {
   std::string strategy;
   for (double c : dense_ ? dense_->values : toeplitz_) strategy += fmt::format(" {:a}", c);
   const PlanOptions& o = options_;
-  return hashed(fmt::format("{} | {:a} {:a} {} {} {} | {} {:a} {} {:a} {} | {}{}",
-                            exact_text(sampling_), noise_multiplier(), o.delta,
-                            static_cast<int>(o.relation), static_cast<int>(o.accountant),
-                            o.amplified, noising_matrix_.tree_static_key(), o.l2_clip_norm,
-                            o.rescale_to_unit_norm, *o.normalize_by, static_cast<int>(o.nan_safe),
-                            o.mechanism.index(), strategy));
+  return hashed(fmt::format(
+      "{} | {:a} {:a} {} {} {} | {} {:a} {} {:a} {} | {}{} | {}", exact_text(sampling_),
+      noise_multiplier(), o.delta, static_cast<int>(o.relation), static_cast<int>(o.accountant),
+      o.amplified, noising_matrix_.tree_static_key(), o.l2_clip_norm, o.rescale_to_unit_norm,
+      *o.normalize_by, static_cast<int>(o.nan_safe), o.mechanism.index(), strategy, rest));
 }
 
 std::string to_string(const Plan& plan) {

@@ -38,3 +38,4 @@
 #include "tessera/privacy/noise/discrete_gaussian.h"
 #include "tessera/privacy/noise/noise_addition.h"
 #include "tessera/privacy/plan.h"
+#include "tessera/privacy/trainer.h"

@@ -1,0 +1,19 @@
+// What a private run is told by: a line of progress, and a page of curves. For trainer.h.
+#pragma once
+
+#include <string>
+
+#include "tessera/io/file_path.h"
+#include "tessera/privacy/trainer_step.h"
+
+namespace tessera::privacy::internal {
+
+std::string progress_line(const Plan& plan, const StepReport& report);
+
+// HTML with SVG inside, and nothing from elsewhere. `history`: of trainer_step.h.
+std::string report_page(const Plan& plan, const Array& history, int64_t steps_done,
+                        int64_t non_finite);
+void write_report(const FilePath& path, const Plan& plan, const Array& history, int64_t steps_done,
+                  int64_t non_finite);
+
+}  // namespace tessera::privacy::internal

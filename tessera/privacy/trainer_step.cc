@@ -1,0 +1,239 @@
+#include "tessera/privacy/trainer_step.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tessera/base/format.h"
+#include "tessera/numpy/creation.h"
+#include "tessera/numpy/index.h"
+#include "tessera/numpy/logic.h"
+#include "tessera/numpy/manipulation.h"
+#include "tessera/numpy/math.h"
+#include "tessera/numpy/operators.h"
+#include "tessera/numpy/reduce.h"
+#include "tessera/privacy/batch_selection/padding.h"
+#include "tessera/privacy/trainer.h"
+
+namespace tessera::privacy {
+namespace {
+
+constexpr const char* kOp = "privacy::Trainer";
+
+int64_t rounded_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+void check_at_least_one(const char* what, std::optional<int64_t> value) {
+  if (value && *value < 1) value_error(kOp, "expected {} of at least 1, got {}", what, *value);
+}
+
+void check_options(const TrainerOptions& o) {
+  check_at_least_one("padding_multiple", o.padding_multiple);
+  check_at_least_one("microbatch_size", o.microbatch_size);
+  check_at_least_one("memory_budget_bytes", o.memory_budget_bytes);
+  if (o.microbatch_size && o.memory_budget_bytes)
+    value_error(kOp,
+                "expected one of microbatch_size and memory_budget_bytes, got both; the budget "
+                "chooses the size");
+  if (o.microbatch_size && o.padding_multiple && *o.padding_multiple % *o.microbatch_size != 0)
+    value_error(kOp, "expected a padding_multiple that microbatch_size ({}) divides, got {}",
+                *o.microbatch_size, *o.padding_multiple);
+}
+
+// Samples of one size need one program. With a memory budget a power of two, which has many
+// divisors.
+int64_t multiple_of(const Plan& plan, const TrainerOptions& o) {
+  if (o.padding_multiple) return *o.padding_multiple;
+  const double mean = plan.expected_batch_size();
+  const bool fixed = plan.sampling().method == batch_selection::SamplingMethod::kFixedBatchSize;
+  const double wanted = std::ceil(fixed ? mean : 2 * std::sqrt(mean));
+  int64_t multiple = static_cast<int64_t>(std::clamp(wanted, 1.0, 1e9));
+  if (o.memory_budget_bytes)
+    for (int64_t power = 1;; power *= 2)
+      if (power >= multiple) {
+        multiple = power;
+        break;
+      }
+  return rounded_up(multiple, o.microbatch_size.value_or(1));
+}
+
+// The words of a key, on the host.
+std::vector<uint32_t> words(const random::Key& key) { return to_vector<uint32_t>(key.data); }
+
+std::string hex(const std::vector<uint32_t>& words) {
+  std::string out;
+  for (uint32_t word : words) out += fmt::format("{:08x}", word);
+  return out;
+}
+
+std::vector<uint32_t> words_of_hex(const std::string& text) {
+  std::vector<uint32_t> out;
+  for (size_t i = 0; i + 8 <= text.size(); i += 8)
+    out.push_back(static_cast<uint32_t>(std::stoul(text.substr(i, 8), nullptr, 16)));
+  return out;
+}
+
+}  // namespace
+
+namespace internal {
+
+int64_t history_stride(int64_t steps) { return (steps + kHistoryRows - 1) / kHistoryRows; }
+
+StepBatches::StepBatches(const Plan& plan, const TrainerOptions& options)
+    : sampler_(plan.sampler()), options_(options) {
+  check_options(options_);
+  if (plan.sampling().num_examples > std::numeric_limits<int32_t>::max())
+    value_error(kOp, "expected fewer than 2^31 examples, got {}; split the data",
+                plan.sampling().num_examples);
+  multiple_ = multiple_of(plan, options_);
+  const auto mean = static_cast<int64_t>(plan.expected_batch_size());
+  least_ = std::max(multiple_, mean / multiple_ * multiple_);
+}
+
+batch_selection::Batch StepBatches::examples(const random::Key& key, int64_t step) {
+  std::vector<uint32_t> now = words(key);
+  if (!batches_ || now != key_) {
+    batches_.emplace(batch_selection::batches(sampler_, key));
+    key_ = std::move(now);
+  }
+  return batches_->at(step);
+}
+
+int64_t StepBatches::padded_size(int64_t examples) const {
+  return std::max(least_, rounded_up(examples, multiple_));
+}
+
+StepBatch StepBatches::padded(const batch_selection::Batch& examples, int64_t microbatch,
+                              int64_t size) const {
+  std::optional<int64_t> microbatch_size;
+  if (microbatch > 0) microbatch_size = microbatch;
+  std::vector<int32_t> indices;
+  std::vector<uint8_t> padding;
+  const auto count = static_cast<int64_t>(examples.size());
+  for (int64_t place : batch_selection::compute_early_stopping_order(size, microbatch_size)) {
+    const bool is_padding = place >= count;
+    padding.push_back(is_padding ? 1 : 0);
+    indices.push_back(is_padding ? static_cast<int32_t>(batch_selection::kPaddingIndex)
+                                 : static_cast<int32_t>(examples[static_cast<size_t>(place)]));
+  }
+  return {from_host(indices, {size}), astype(from_host(padding, {size}), bool_)};
+}
+
+int64_t StepBatches::microbatch(int64_t size,
+                                const std::function<int64_t(int64_t microbatch)>& arena_bytes) {
+  if (!options_.memory_budget_bytes) return options_.microbatch_size.value_or(0);
+  const auto known = microbatches_.find(size);
+  if (known != microbatches_.end()) return known->second;
+  int64_t bytes = arena_bytes(0);
+  int64_t chosen = 0;
+  for (int64_t m = multiple_; bytes > *options_.memory_budget_bytes; m /= 2) {
+    if (m < size) {
+      bytes = arena_bytes(m);
+      chosen = m;
+    }
+    if (bytes > *options_.memory_budget_bytes && m % 2 != 0)
+      value_error(kOp,
+                  "expected a memory_budget_bytes that a microbatch of {} keeps, which takes {} "
+                  "bytes, got {}; give more",
+                  m, bytes, *options_.memory_budget_bytes);
+  }
+  return microbatches_[size] = chosen;
+}
+
+void expect_examples(const Plan& plan, const std::vector<Array>& leaves) {
+  for (const Array& leaf : leaves)
+    if (leaf.ndim() == 0 || leaf.shape(0) != plan.sampling().num_examples)
+      value_error(kOp,
+                  "expected data of {} examples, as many as the plan's sampler selects from, got "
+                  "an array of shape {}; give all of the data, or make a plan for these",
+                  plan.sampling().num_examples, leaf.shape());
+}
+
+Array fingerprint_words(const std::string& fingerprint) {
+  return from_host(words_of_hex(fingerprint), {4});
+}
+
+random::Key folded(const random::Key& key, const std::string& fingerprint) {
+  random::Key out = key;
+  for (uint32_t word : words_of_hex(fingerprint)) out = random::fold_in(out, word);
+  return out;
+}
+
+void expect_same_run(const Plan& plan, const std::string& fingerprint, const Array& words) {
+  const std::string got = hex(to_vector<uint32_t>(words));
+  if (got == fingerprint) return;
+  value_error(kOp,
+              "expected a state of this plan and optimizer ({}: {}), got one of another ({}); its "
+              "guarantee and its noise are that one's: go on with it, or begin anew from its "
+              "parameters with init(), whose epsilon is spent beside what they have spent",
+              fingerprint, to_string(plan), got);
+}
+
+int64_t expect_next_step(const Plan& plan, const std::string& fingerprint, const Array& step,
+                         const Array& words) {
+  expect_same_run(plan, fingerprint, words);
+  const auto done = step.item<int64_t>();
+  if (done >= plan.steps())
+    value_error(kOp,
+                "expected at most {} steps, those of the plan, got one more; its epsilon is spent: "
+                "make a plan of more steps beforehand",
+                plan.steps());
+  return done;
+}
+
+Array metrics(const Array& step, const Array& values, const Array& norms, const Array& padding,
+              double clip_norm) {
+  const Array real = logical_not(padding);
+  const Array finite = real & isfinite(values) & isfinite(norms);
+  const auto count = [](const Array& mask) { return sum(astype(mask, float32)); };
+  const Array used = count(finite);
+  const auto mean = [&](const Array& x) {
+    return sum(where(finite, astype(x, float32), 0)) / used;
+  };
+  const Array largest = where(used > 0, max(where(finite, astype(norms, float32), 0)),
+                              std::numeric_limits<float>::quiet_NaN());
+  return stack(std::vector<Array>{astype(step, float32), count(real), count(real) - used,
+                                  mean(values), mean(norms), largest,
+                                  mean(astype(norms > clip_norm, float32))});
+}
+
+Array with_row(const Array& history, const Array& row, const Array& step, int64_t stride) {
+  return dynamic_update_slice_in_dim(history, reshape(row, {1, kHistoryColumns}),
+                                     floor_divide(step, static_cast<int32_t>(stride)), 0);
+}
+
+Array empty_history() {
+  return full(Shape{kHistoryRows, kHistoryColumns}, std::numeric_limits<float>::quiet_NaN(),
+              float32);
+}
+
+StepReport report_of(const Array& row) {
+  const std::vector<float> v = to_vector<float>(row);
+  return {.step = std::llround(v[0]),
+          .examples = std::llround(v[1]),
+          .non_finite = std::llround(v[2]),
+          .loss = v[3],
+          .mean_norm = v[4],
+          .max_norm = v[5],
+          .clipped = v[6]};
+}
+
+ClipOptions clip_options(const Plan& plan, const TrainerOptions& options) {
+  ClipOptions out = plan.clip_options();
+  out.keep_batch_dim = options.keep_batch_dim;
+  out.spmd_axis_name = options.spmd_axis_name;
+  out.indivisible = options.indivisible;
+  return out;
+}
+
+}  // namespace internal
+
+std::string to_string(const StepReport& r) {
+  std::string out =
+      fmt::format("loss {:.4f}, norm {:.3g} (at most {:.3g}, {:.0f}% clipped), {} examples", r.loss,
+                  r.mean_norm, r.max_norm, 100 * r.clipped, r.examples);
+  if (r.examples == 0) out = "no examples";
+  if (r.non_finite > 0) out += fmt::format(", {} of them not finite", r.non_finite);
+  return out;
+}
+
+}  // namespace tessera::privacy

@@ -1,0 +1,104 @@
+// What a step of privacy::Trainer (trainer.h) is made of that does not depend on types: which
+// batch, of which size, and what is told about it. For trainer.h.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tessera/privacy/batch_selection/batch_range.h"
+#include "tessera/privacy/plan.h"
+
+namespace tessera::privacy {
+
+struct TrainerOptions {
+  // As ClipOptions: the loss sees an example as a batch of one; examples at a time; how a mesh cuts
+  // the examples.
+  bool keep_batch_dim = true;
+  std::optional<int64_t> microbatch_size = std::nullopt;
+  SpmdAxisName spmd_axis_name = {};
+  Indivisible indivisible = Indivisible::kHoist;
+  // Batches are padded to multiples of it, not below the mean one: a program is compiled for each
+  // size. Absent: two standard deviations of a Poisson batch, for three programs or four; with a
+  // microbatch_size a multiple of it.
+  std::optional<int64_t> padding_multiple = std::nullopt;
+  // In place of a microbatch_size: the largest with which the temporaries of a step
+  // (Lowered::cost().arena_bytes) are no more than this.
+  std::optional<int64_t> memory_budget_bytes = std::nullopt;
+};
+
+// What a step saw: loss and norms before clipping, by example. These are of the examples themselves,
+// without noise, and not covered by the guarantee: for those who may see the data.
+struct StepReport {
+  int64_t step = 0;        // how many are done, this one included
+  int64_t examples = 0;    // 0: an empty batch, which is a step of noise alone
+  int64_t non_finite = 0;  // of them; they are left out of what follows
+  double loss = 0;         // means; NaN without examples
+  double mean_norm = 0, max_norm = 0;
+  double clipped = 0;  // the share whose norm was above the clip norm
+};
+
+namespace internal {
+
+// Rows of a state's history: as many as there are steps, at most this. Of longer runs each row is
+// the last step of several, so that a state has the same shapes under every plan.
+constexpr int64_t kHistoryRows = 512;
+constexpr int64_t kHistoryColumns = 7;  // the members of StepReport, in their order
+int64_t history_stride(int64_t steps);
+
+// Which examples a step takes, padded.
+struct StepBatch {
+  Array indices;  // int32 [size]; padding reads the last example
+  Array padding;  // bool [size]
+};
+
+class StepBatches {
+ public:
+  StepBatches(const Plan& plan, const TrainerOptions& options);
+
+  // The step's examples, in increasing order.
+  batch_selection::Batch examples(const random::Key& key, int64_t step);
+  // What a batch of so many examples is padded to.
+  int64_t padded_size(int64_t examples) const;
+  StepBatch padded(const batch_selection::Batch& examples, int64_t microbatch, int64_t size) const;
+
+  // The microbatch of a size of batch (0: all of it), computed once by `arena_bytes` of a step.
+  int64_t microbatch(int64_t size, const std::function<int64_t(int64_t microbatch)>& arena_bytes);
+
+ private:
+  batch_selection::BatchSelectionStrategy sampler_;
+  TrainerOptions options_;
+  int64_t multiple_, least_;
+  std::vector<uint32_t> key_;  // of batches_
+  std::optional<batch_selection::Batches> batches_;
+  std::map<int64_t, int64_t> microbatches_;
+};
+
+// UserError unless every leaf has an example for each that the sampler draws from.
+void expect_examples(const Plan& plan, const std::vector<Array>& leaves);
+
+// A fingerprint as [4] uint32, and folded into a key.
+Array fingerprint_words(const std::string& fingerprint);
+random::Key folded(const random::Key& key, const std::string& fingerprint);
+// UserError unless the state is of this run, which has a step left.
+int64_t expect_next_step(const Plan& plan, const std::string& fingerprint, const Array& step,
+                         const Array& words);
+void expect_same_run(const Plan& plan, const std::string& fingerprint, const Array& words);
+
+// Inside the step's program: [kHistoryColumns] of float32.
+Array metrics(const Array& step, const Array& values, const Array& norms, const Array& padding,
+              double clip_norm);
+Array with_row(const Array& history, const Array& row, const Array& step, int64_t stride);
+Array empty_history();
+StepReport report_of(const Array& row);
+
+}  // namespace internal
+
+// "loss 0.4312, norm 2.31 (at most 9.80; 87% above 1), 251 examples": in one line, for people.
+std::string to_string(const StepReport& report);
+
+}  // namespace tessera::privacy

@@ -1,0 +1,378 @@
+// Training by a plan: equal to its parts by hand, resumable to the bit, and what it refuses.
+#include "tessera/privacy/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "../errors.h"
+#include "../io/files.h"
+#include "tessera/compile/caches.h"
+#include "tessera/mesh/device_mesh.h"
+#include "tessera/nnx/modules.h"
+#include "tessera/numpy/creation.h"
+#include "tessera/numpy/linear.h"
+#include "tessera/numpy/math.h"
+#include "tessera/numpy/nn.h"
+#include "tessera/numpy/operators.h"
+#include "tessera/numpy/placement.h"
+#include "tessera/numpy/reduce.h"
+#include "tessera/optim/optim.h"
+#include "tessera/random/random.h"
+
+namespace tessera::privacy {
+namespace {
+
+using tessera::testing::expect_error;
+
+struct Weights {
+  Array w, b;
+};
+Weights weights() { return {full(Shape{3, 2}, .1, float32), zeros({2})}; }
+
+constexpr auto loss = [](const Weights& p, const Array& x, const Array& y) {
+  return mean(square(matmul(x, p.w) + p.b - y));
+};
+
+constexpr int64_t kExamples = 64;
+Array xs() { return random::normal(random::key(1), {kExamples, 3}); }
+Array ys() { return random::normal(random::key(2), {kExamples, 2}); }
+
+PlanOptions options_of(double probability = .25) {
+  return {.num_examples = kExamples,
+          .steps = 12,
+          .sampling_prob = probability,
+          .noise_multiplier = 1,
+          .delta = 1e-3,
+          .l2_clip_norm = .5};
+}
+Plan plan_of(double probability = .25) { return make_plan(options_of(probability)); }
+
+template <class State>
+std::vector<float> bits_of(const State& state) {
+  std::vector<float> out;
+  for (const Array& leaf : tree::leaves(state)) {
+    const std::vector<float> values = to_vector<float>(astype(leaf, float32));
+    out.insert(out.end(), values.begin(), values.end());
+  }
+  // The rows of the history that were not written are NaN, which is not equal to itself.
+  for (float& x : out)
+    if (std::isnan(x)) x = -12345;
+  return out;
+}
+std::vector<float> parameters(const Weights& p) {
+  std::vector<float> out = to_vector<float>(p.w);
+  const std::vector<float> b = to_vector<float>(p.b);
+  out.insert(out.end(), b.begin(), b.end());
+  return out;
+}
+
+TEST(TrainerTest, AStepIsItsPartsByHand) {
+  const Plan plan = plan_of();
+  const Trainer trainer(plan, loss, optim::sgd(.5));
+  auto state = trainer.init(weights(), random::key(0));
+  const auto before = state;
+  const random::Key key = random::wrap_key_data(before.books.selection_key.data + uint32_t{0});
+  const auto noise = random::wrap_key_data(before.books.noise.key.data + uint32_t{0});
+  const StepReport report = trainer.step(state, xs(), ys());
+
+  const batch_selection::Batch batch = batch_selection::batches(plan.sampler(), key).at(0);
+  ASSERT_EQ(report.examples, static_cast<int64_t>(batch.size()));
+  std::vector<int32_t> indices(batch.begin(), batch.end());
+  const Array rows = from_host(indices, {report.examples});
+  ClipOptions options = plan.clip_options();
+  options.batch_argnums = {1, 2};
+  const auto sum = clipped_value_and_grad(loss, options)(weights(), take(xs(), rows, {.axis = 0}),
+                                                         take(ys(), rows, {.axis = 0}));
+  const auto privatizer = plan.privatizer(noise);
+  const auto [noisy, next] = privatizer.update(sum.grads, privatizer.init(sum.grads));
+  const Weights expected =
+      tree::map([](const Array& p, const Array& g) { return p - .5 * g; }, weights(), noisy);
+  const std::vector<float> a = parameters(state.params), b = parameters(expected);
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-6);
+  EXPECT_NEAR(report.loss, mean(sum.values).item<double>(), 1e-5);
+  EXPECT_NEAR(report.mean_norm, mean(sum.grad_norms).item<double>(), 1e-5);
+  EXPECT_NEAR(report.max_norm, max(sum.grad_norms).item<double>(), 1e-5);
+  EXPECT_NEAR(report.clipped, mean(astype(sum.grad_norms > .5, float32)).item<double>(), 1e-6);
+  EXPECT_EQ(report.step, 1);
+  EXPECT_EQ(trainer.steps_done(state), 1);
+  EXPECT_EQ(trainer.epsilon(state), plan.epsilon(1));
+}
+
+class TrainerFolderTest : public tessera::testing::FolderTest {};
+
+template <class Trainer, class State>
+void run_to(const Trainer& trainer, State& state, int64_t steps) {
+  while (trainer.steps_done(state) < steps) trainer.step(state, xs(), ys());
+}
+
+// Of independent and of correlated noise, whose buffers are state too.
+TEST_F(TrainerFolderTest, AResumedRunHasTheSameBits) {
+  for (const NoiseMechanism& mechanism :
+       {NoiseMechanism(IndependentNoise{}), NoiseMechanism(BandedNoise{.bands = 3})}) {
+    PlanOptions options = options_of();
+    options.mechanism = mechanism;
+    const std::string folder = path(std::to_string(mechanism.index()));
+    const auto trainer_of = [&] { return Trainer(make_plan(options), loss, optim::adam(.1)); };
+    const auto whole = trainer_of();
+    auto expected = whole.init(weights(), random::key(0));
+    run_to(whole, expected, 12);
+
+    const auto first = trainer_of();
+    auto state = first.init(weights(), random::key(0));
+    EXPECT_FALSE(first.restore(folder, state));
+    run_to(first, state, 5);
+    first.save(folder, state);
+    run_to(first, state, 7);  // lost: what follows knows nothing of it
+
+    const auto second = trainer_of();
+    auto resumed = second.init(weights(), random::key(0));
+    EXPECT_TRUE(second.restore(folder, resumed));
+    EXPECT_EQ(second.steps_done(resumed), 5);
+    run_to(second, resumed, 12);
+    EXPECT_EQ(bits_of(resumed), bits_of(expected));
+  }
+}
+
+TEST_F(TrainerFolderTest, AnotherPlanOrOptimizerDoesNotGoOn) {
+  const Trainer trainer(plan_of(), loss, optim::sgd(.5));
+  auto state = trainer.init(weights(), random::key(0));
+  trainer.step(state, xs(), ys());
+  trainer.save(folder_, state);
+  const auto refused = [&](const auto& other) {
+    auto mine = other.init(weights(), random::key(0));
+    expect_error([&] { other.restore(folder_, mine); },
+                 "expected a state of this plan and optimizer");
+    EXPECT_EQ(other.steps_done(mine), 0);
+    const auto theirs = restore_checkpoint(folder_, mine);
+    auto copy = theirs;
+    expect_error([&] { other.step(copy, xs(), ys()); }, "expected a state of this plan");
+  };
+  PlanOptions longer = options_of();
+  longer.steps = 13;
+  refused(Trainer(make_plan(longer), loss, optim::sgd(.5)));
+  refused(Trainer(plan_of(.2), loss, optim::sgd(.5)));
+  refused(Trainer(plan_of(), loss, optim::sgd(.25)));  // whose next gradients would differ
+}
+
+TEST(TrainerTest, AStateIsUsedOnce) {
+  const Trainer trainer(plan_of(), loss, optim::sgd(.5));
+  auto state = trainer.init(weights(), random::key(0));
+  trainer.step(state, xs(), ys());
+  auto copy = state;
+  trainer.step(state, xs(), ys());
+  expect_error([&] { trainer.step(copy, xs(), ys()); }, "donated");
+}
+
+// No two plans, and no two steps, share noise. Of an empty batch the gradient is noise alone.
+TEST(TrainerTest, AnEmptyBatchIsAStepOfNoise) {
+  std::vector<float> draws;
+  for (double multiplier : {1., 2.}) {
+    PlanOptions options = options_of(0);
+    options.noise_multiplier = multiplier;
+    options.normalize_by = 1;
+    const Trainer trainer(make_plan(options), loss, optim::sgd(1));
+    auto state = trainer.init(weights(), random::key(0));
+    std::vector<float> last = parameters(state.params);
+    for (int step = 0; step < 2; ++step) {
+      const StepReport report = trainer.step(state, xs(), ys());
+      EXPECT_EQ(report.examples, 0);
+      EXPECT_TRUE(std::isnan(report.loss));
+      EXPECT_EQ(to_string(report), "no examples");
+      const std::vector<float> now = parameters(state.params);
+      for (size_t i = 0; i < now.size(); ++i)
+        draws.push_back((now[i] - last[i]) / static_cast<float>(multiplier));
+      last = now;
+    }
+    EXPECT_EQ(trainer.steps_done(state), 2);
+  }
+  double squares = 0;
+  for (size_t i = 0; i < draws.size(); ++i) {
+    squares += draws[i] * draws[i];
+    for (size_t j = 0; j < i; ++j) EXPECT_GT(std::abs(draws[i] - draws[j]), 1e-6) << i << " " << j;
+  }
+  EXPECT_NEAR(std::sqrt(squares / static_cast<double>(draws.size())), .5, .25);  // the clip norm
+}
+
+TEST(TrainerTest, BatchesOfAllSizesTakeFewPrograms) {
+  int traced = 0;
+  const auto counted = [&](const Weights& p, const Array& x, const Array& y) {
+    ++traced;
+    return loss(p, x, y);
+  };
+  PlanOptions options = options_of(.25);
+  options.steps = 60;
+  const Trainer trainer(make_plan(options), counted, optim::sgd(.01));
+  auto state = trainer.init(weights(), random::key(3));
+  std::set<int64_t> sizes;
+  trainer.step(state, xs(), ys());
+  const int of_one = traced;
+  for (int step = 1; step < 60; ++step) sizes.insert(trainer.step(state, xs(), ys()).examples);
+  EXPECT_GE(sizes.size(), 8);
+  EXPECT_LE(traced, 4 * of_one);  // 16, 24, 32; the first state is not yet where programs put it
+}
+
+TEST(TrainerTest, PaddedSizes) {
+  const Plan plan = plan_of(.25);  // 16 on average
+  const internal::StepBatches batches(plan, {});
+  EXPECT_EQ(batches.padded_size(0), 16);
+  EXPECT_EQ(batches.padded_size(16), 16);
+  EXPECT_EQ(batches.padded_size(17), 24);
+  EXPECT_EQ(batches.padded_size(64), 64);
+  const internal::StepBatches of_five(plan, {.padding_multiple = 5});
+  EXPECT_EQ(of_five.padded_size(1), 15);
+  EXPECT_EQ(of_five.padded_size(16), 20);
+  // Padding in the last microbatches, which are strided: 0 and 2, 1 and 3.
+  const internal::StepBatch batch = batches.padded({7, 8, 9}, 2, 4);
+  EXPECT_EQ(to_vector<int32_t>(batch.indices), (std::vector<int32_t>{7, 9, 8, -1}));
+  EXPECT_EQ(to_vector<bool>(batch.padding), (std::vector<bool>{false, false, false, true}));
+}
+
+// The same sums in another order.
+TEST(TrainerTest, MicrobatchesOfAMemoryBudget) {
+  const Plan plan = plan_of(.5);
+  const auto after = [&](const TrainerOptions& options) {
+    const Trainer trainer(plan, loss, optim::sgd(.5), options);
+    auto state = trainer.init(weights(), random::key(0));
+    for (int i = 0; i < 3; ++i) trainer.step(state, xs(), ys());
+    return parameters(state.params);
+  };
+  const std::vector<float> expected = after({});
+  for (const TrainerOptions& options : {TrainerOptions{.microbatch_size = 4},
+                                        TrainerOptions{.memory_budget_bytes = int64_t{1} << 40}}) {
+    const std::vector<float> got = after(options);
+    for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-5);
+  }
+  expect_error([&] { after({.memory_budget_bytes = 1}); }, "expected a memory_budget_bytes that");
+}
+
+TEST(TrainerTest, TheLargestMicrobatchWithinTheBudget) {
+  internal::StepBatches batches(plan_of(.5), {.memory_budget_bytes = 100});  // multiples of 16
+  std::vector<int64_t> asked;
+  const auto bytes = [&](int64_t m) {
+    asked.push_back(m);
+    return 25 * (m == 0 ? 32 : m);
+  };
+  EXPECT_EQ(batches.microbatch(32, bytes), 4);
+  EXPECT_EQ(asked, (std::vector<int64_t>{0, 16, 8, 4}));
+  EXPECT_EQ(batches.microbatch(32, bytes), 4);
+  EXPECT_EQ(asked.size(), 4);
+}
+
+TEST(TrainerTest, ExamplesThatAreNotFiniteAreCounted) {
+  std::vector<float> x = to_vector<float>(xs());
+  x[0] = std::numeric_limits<float>::quiet_NaN();
+  x[3] = std::numeric_limits<float>::infinity();
+  const Trainer trainer(plan_of(1), loss, optim::sgd(.5));
+  auto state = trainer.init(weights(), random::key(0));
+  for (int i = 0; i < 2; ++i) {
+    const StepReport report = trainer.step(state, from_host(x, {kExamples, 3}), ys());
+    EXPECT_EQ(report.non_finite, 2);
+    EXPECT_EQ(report.examples, kExamples);
+    EXPECT_TRUE(std::isfinite(report.loss) && std::isfinite(report.max_norm));
+    EXPECT_THAT(to_string(report), ::testing::HasSubstr("2 of them not finite"));
+  }
+  EXPECT_EQ(state.books.non_finite.item<int>(), 4);
+  for (float p : parameters(state.params)) EXPECT_TRUE(std::isfinite(p));
+}
+
+struct Module {
+  nnx::Linear linear;
+  nnx::Dropout dropout;
+  explicit Module(nnx::Rngs rngs) : linear(3, 2, rngs), dropout(.5, rngs) {}
+  template <class Self>
+  static constexpr auto fields(Self& self) {
+    return std::tie(self.linear, self.dropout);
+  }
+};
+
+TEST(TrainerTest, ModulesTrainTheirParametersAlone) {
+  const auto module_loss = [](Module m, const Array& x, const Array& y) {
+    return mean(square(m.dropout(m.linear(x)) - y));
+  };
+  const Trainer trainer(plan_of(), module_loss, optim::adamw(.1));
+  const Module module(nnx::Rngs(0));
+  auto state = trainer.init(module, random::key(0));
+  trainer.step(state, xs(), ys());
+  std::vector<bool> moved;
+  const std::vector<Array> before = tree::leaves(module), after = tree::leaves(state.params);
+  for (size_t i = 0; i < before.size(); ++i)
+    moved.push_back(before[i].to_host() != after[i].to_host());
+  // Kernel, bias, and the key of the stream, not its count.
+  EXPECT_EQ(std::count(moved.begin(), moved.end(), true), 3);
+}
+
+TEST(TrainerTest, BatchesCutOverAMesh) {
+  const Plan plan = plan_of(.5);
+  const auto after = [&](bool cut) {
+    const Trainer trainer(plan, loss, optim::sgd(.5));
+    Array x = xs(), y = ys();
+    Weights p = weights();
+    if (cut) {
+      const Mesh mesh(create_device_mesh({8}), {"data"});
+      x = device_put(x, NamedSharding(mesh, P("data")));
+      y = device_put(y, NamedSharding(mesh, P("data")));
+      p = device_put(p, NamedSharding(mesh, P()));
+    }
+    auto state = trainer.init(p, random::key(0));
+    for (int i = 0; i < 3; ++i) trainer.step(state, x, y);
+    return parameters(state.params);
+  };
+  const std::vector<float> expected = after(false);
+  initialize({.devices = "cpu:8"});
+  const std::vector<float> got = after(true);
+  initialize({.devices = "cpu:1"});
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-5);
+}
+
+TEST_F(TrainerFolderTest, AReportOfCurves) {
+  const Trainer trainer(plan_of(), loss, optim::sgd(.5));
+  auto state = trainer.init(weights(), random::key(0));
+  const std::string file = path("report.html");
+  trainer.report_html(file, state);  // of no step
+  StepReport last;
+  for (int i = 0; i < 5; ++i) last = trainer.step(state, xs(), ys());
+  trainer.report_html(file, state);
+
+  const std::string page = tessera::testing::bytes_of(file);
+  for (const char* text : {"<!DOCTYPE html>", "Loss", "clip norm", "Epsilon at delta 0.001",
+                           "5 of 12 steps done", "</html>"})
+    EXPECT_THAT(page, ::testing::HasSubstr(text));
+  EXPECT_THAT(page, ::testing::Not(::testing::HasSubstr("nan")));
+  EXPECT_THAT(trainer.progress(last), ::testing::HasSubstr("epsilon "));
+  expect_error([&] { trainer.report_html(folder_, state); }, "privacy::Trainer::report_html");
+}
+
+TEST(TrainerTest, HistoryOfLongRunsKeepsItsSize) {
+  EXPECT_EQ(internal::history_stride(1), 1);
+  EXPECT_EQ(internal::history_stride(512), 1);
+  EXPECT_EQ(internal::history_stride(513), 2);
+  EXPECT_EQ(internal::history_stride(int64_t{1} << 30), int64_t{1} << 21);
+}
+
+TEST(TrainerTest, WhatIsRefused) {
+  const auto make = [](const TrainerOptions& options) {
+    Trainer(plan_of(), loss, optim::sgd(.5), options);
+  };
+  expect_error([&] { make({.padding_multiple = 0}); }, "padding_multiple of at least 1, got 0");
+  expect_error([&] { make({.microbatch_size = 0}); }, "microbatch_size of at least 1, got 0");
+  expect_error([&] { make({.memory_budget_bytes = -1}); }, "memory_budget_bytes of at least 1");
+  expect_error([&] { make({.microbatch_size = 3, .padding_multiple = 4}); },
+               "a padding_multiple that microbatch_size (3) divides, got 4");
+  expect_error([&] { make({.microbatch_size = 3, .memory_budget_bytes = 9}); }, "got both");
+
+  const Trainer trainer(plan_of(), loss, optim::sgd(.5));
+  auto state = trainer.init(weights(), random::key(0));
+  expect_error(
+      [&] {
+        trainer.step(state, zeros({63, 3}), zeros({63, 2}));
+      },
+      "expected data of 64 examples");
+  expect_error([&] { trainer.step(state, xs(), zeros({})); }, "expected data of 64 examples");
+  run_to(trainer, state, 12);
+  expect_error([&] { trainer.step(state, xs(), ys()); }, "expected at most 12 steps");
+}
+
+}  // namespace
+}  // namespace tessera::privacy

@@ -15,14 +15,12 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr int64_t kBlock = 32;  // grid points whose powers of exp(theta interval) do not overflow
 constexpr double kMaxTilt = 6;  // times the interval
-constexpr double kMaxDeviations =
-    40;  // a tilt for losses farther out has no use; nor where the largest
-         // loss alone has more than delta
+// Times the deviation of the sum. Where the largest loss alone has more than delta, no tilt is best.
+constexpr double kMaxDeviations = 40;
 constexpr int64_t kMaxPoints = 1 << 27;  // of an FFT: 4 GiB
 constexpr double kTailMass = 1e-14;      // left out beyond either end of the window
 const double kLogTailMass = std::log(kTailMass);
-constexpr double kMaxSlack =
-    11;  // digits of the FFT that a smaller window may cost, as a logarithm
+constexpr double kMaxSlack = 11;  // the logarithm of what a smaller window may cost in accuracy
 
 // K and its first two derivatives by theta: the mean and the variance of the tilted distribution.
 struct Cumulants {

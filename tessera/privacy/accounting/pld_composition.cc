@@ -15,11 +15,12 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr int64_t kBlock = 32;  // grid points whose powers of exp(theta interval) do not overflow
 constexpr double kMaxTilt = 6;  // times the interval
+// Times the deviation of the sum. Where the largest loss alone has more than delta, no tilt is best.
+constexpr double kMaxDeviations = 40;
 constexpr int64_t kMaxPoints = 1 << 27;  // of an FFT: 4 GiB
 constexpr double kTailMass = 1e-14;      // left out beyond either end of the window
 const double kLogTailMass = std::log(kTailMass);
-constexpr double kMaxSlack =
-    11;  // digits of the FFT that a smaller window may cost, as a logarithm
+constexpr double kMaxSlack = 11;  // the logarithm of what a smaller window may cost in accuracy
 
 // K and its first two derivatives by theta: the mean and the variance of the tilted distribution.
 struct Cumulants {
@@ -80,13 +81,14 @@ class Composition {
       origins_.push_back(static_cast<int64_t>(std::llround(own.mean / interval_)));
     }
     infinity_mass_ = -std::expm1(log_finite);
+    max_theta_ = std::min(kMaxTilt / interval_, kMaxDeviations / std::sqrt(at(0).variance));
   }
 
   double infinity_mass() const { return infinity_mass_; }
   double lowest_loss() const { return lowest_ * interval_; }
   double highest_loss() const { return highest_ * interval_; }
   double interval() const { return interval_; }
-  double max_theta() const { return kMaxTilt / interval_; }
+  double max_theta() const { return max_theta_; }
 
   Cumulants at(double theta) const {
     Cumulants sum;
@@ -118,7 +120,7 @@ class Composition {
 
  private:
   std::span<const RepeatedPmf> parts_;
-  double interval_, infinity_mass_ = 0;
+  double interval_, infinity_mass_ = 0, max_theta_ = 0;
   double lowest_ = 0, highest_ = 0;  // grid points of the sum
   std::vector<int64_t> origins_;     // the grid point next to each part's mean
 };

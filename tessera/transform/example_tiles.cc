@@ -74,11 +74,12 @@ std::vector<Array> over_tiles(const ExampleBatch& batch, const Array& weights, i
 
 // The sum of weights times gradients, a part for each device: [parts, ...], or the sum where there is
 // one.
-Array parts_sum(const Array& gradients, const Array& weights, int64_t parts) {
+Array parts_sum(const Array& gradients, const Array& weights, int64_t parts, bool drop) {
   const Array scales = lax::convert_element_type(
       lax::broadcast_in_dim(weights, gradients.shape(), {0}), gradients.dtype());
   const Array zeros = lax::full_like(gradients, 0);
-  const Array taken = lax::select(lax::ne(scales, zeros), lax::mul(gradients, scales), zeros);
+  Array taken = lax::mul(gradients, scales);
+  if (drop) taken = lax::select(lax::ne(scales, zeros), taken, zeros);
   if (parts == 1) return lax::reduce_sum(taken, {0});
   Shape shape = gradients.shape();
   shape[0] /= parts;
@@ -117,12 +118,13 @@ Array tiled_squares(const ExampleBatch& batch, const std::vector<size_t>& inputs
 }
 
 std::vector<Array> tiled_sums(const ExampleBatch& batch, const std::vector<size_t>& inputs,
-                              const Array& weights, const GradientMap& map) {
+                              const Array& weights, const GradientMap& map, bool drop) {
   const ExampleBatch used = batch.only(inputs);
   const int64_t size = batch.size(), parts = device_parts(size), tile = tile_size(batch, inputs);
   const TileFn part = [&](const ExampleBatch& some, const Array& w) {
     std::vector<Array> out;
-    for (size_t input : inputs) out.push_back(parts_sum(map(some.gradients(input)), w, parts));
+    for (size_t input : inputs)
+      out.push_back(parts_sum(map(some.gradients(input)), w, parts, drop));
     return out;
   };
   std::vector<Type> types;

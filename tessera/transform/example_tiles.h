@@ -14,10 +14,10 @@ using GradientMap = std::function<Array(const Array&)>;
 Array tiled_squares(const ExampleBatch& batch, const std::vector<size_t>& inputs,
                     const GradientMap& map);
 
-// For each of these inputs the sum of weights[b] times the gradient of b, without those of weight 0,
-// whatever they are.
+// For each of these inputs the sum of weights[b] times the gradient of b; with `drop` without those
+// of weight 0, whatever they are.
 std::vector<Array> tiled_sums(const ExampleBatch& batch, const std::vector<size_t>& inputs,
-                              const Array& weights, const GradientMap& map);
+                              const Array& weights, const GradientMap& map, bool drop = true);
 
 // Squared norms of gradients that are there, [batch, ...].
 Array squared_gradients(const Array& gradients);

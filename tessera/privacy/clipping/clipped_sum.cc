@@ -137,47 +137,67 @@ transforms::ExampleBatch cleared(const transforms::ExampleBatch& batch, const Ar
 }
 
 // The clipped sums of a (micro)batch, then the loss's results and the norms by example.
-std::vector<Array> clip_batch(const ClipOptions& options, const transforms::ExampleProgram& program,
-                              std::span<const Array> operands, std::span<const int> dims,
-                              int64_t size, const Array& padding,
-                              const std::vector<std::string>& paths) {
-  const ops::BatchAxis::Scope scope(batch_axis(options, size));
-  const transforms::ExampleBatch batch(program, operands, dims);
-  const size_t n = program.inputs.size();
-  std::vector<Array> kept(n);
-  Array squares = zeros({size});
-  for (size_t i = 0; i < n; ++i) {
-    const transforms::NormPlan plan = plan_of(options, batch, i);
-    transforms::SquaredNorms part = transforms::squared_norms(batch, i, plan.way);
-    part.norms = marked(part.norms, plan, paths[i], size);
-    kept[i] = part.gradients;
-    squares = i == 0 ? part.norms : squares + part.norms;
+class ClippedBatch {
+ public:
+  ClippedBatch(const ClipOptions& options, const transforms::ExampleProgram& program,
+               std::span<const Array> operands, std::span<const int> dims, const Array& padding,
+               const std::vector<std::string>& paths)
+      : options_(options), batch_(program, operands, dims), padding_(padding) {
+    squares_ = zeros({batch_.size()});
+    for (size_t i = 0; i < program.inputs.size(); ++i) {
+      const transforms::NormPlan plan = plan_of(options, batch_, i);
+      transforms::SquaredNorms part = transforms::squared_norms(batch_, i, plan.way);
+      part.norms = marked(part.norms, plan, paths[i], batch_.size());
+      squares_ = i == 0 ? part.norms : squares_ + part.norms;
+      ways_.push_back(plan.way);
+      kept_.push_back(std::move(part.gradients));
+    }
   }
-  const Array norms = sqrt(squares);
-  const Array scales = scales_of(options, norms, padding);
-  const FlatFn fast = [&](const std::vector<Array>&) {
+
+  std::vector<Array> results() const {
+    const Array norms = sqrt(squares_);
+    const Array scales = scales_of(options_, norms, padding_);
+    std::vector<Array> out;
+    if (options_.nan_safe == NanSafe::kNo || ways_.empty()) {
+      out = sums(scales);
+    } else {
+      const FlatFn careful = [&](const std::vector<Array>&) {
+        return careful_sums(options_, batch_, padding_);
+      };
+      const FlatFn fast = [&](const std::vector<Array>&) { return sums(scales); };
+      out = control_flow::make_case(all(isfinite(squares_)), {careful, fast}, {});
+    }
+    out.insert(out.end(), batch_.results().begin(), batch_.results().end());
+    out.push_back(norms);
+    return out;
+  }
+
+ private:
+  // Gradients that were there for the norms are summed as they were then: computed otherwise, one
+  // of which the terms cancel may be many times as long.
+  std::vector<Array> sums(const Array& scales) const {
     // A weight of 0 does not do where what is weighted may be no number.
-    const bool clear = options.nan_safe == NanSafe::kNo && padding.defined();
-    std::vector<Array> sums = (clear ? cleared(batch, padding) : batch).weighted_sums(scales);
-    for (size_t i = 0; i < n; ++i)
-      if (kept[i].defined())
-        sums[i] = transforms::ExampleBatch::weighted_sum(
-            clear ? cleared(kept[i], padding) : kept[i], scales);
-    return sums;
-  };
-  std::vector<Array> out;
-  if (options.nan_safe == NanSafe::kNo || n == 0) {
-    out = fast({});
-  } else {
-    const FlatFn careful = [&](const std::vector<Array>&) {
-      return careful_sums(options, batch, padding);
-    };
-    out = control_flow::make_case(all(isfinite(squares)), {careful, fast}, {});
+    const bool clear = options_.nan_safe == NanSafe::kNo && padding_.defined();
+    const transforms::ExampleBatch batch = clear ? cleared(batch_, padding_) : batch_;
+    std::vector<Array> out = batch.weighted_sums(scales);
+    for (size_t i = 0; i < ways_.size(); ++i) {
+      if (ways_[i] == transforms::NormWay::kTiles)
+        out[i] = transforms::tiled_sums(
+            batch, {i}, scales, [](const Array& g) { return g; }, false)[0];
+      if (kept_[i].defined())
+        out[i] = transforms::ExampleBatch::weighted_sum(
+            clear ? cleared(kept_[i], padding_) : kept_[i], scales);
+    }
+    return out;
   }
-  out.insert(out.end(), batch.results().begin(), batch.results().end());
-  out.push_back(norms);
-  return out;
-}
+
+  const ClipOptions& options_;
+  const transforms::ExampleBatch batch_;
+  const Array padding_;
+  Array squares_;                          // [batch]
+  std::vector<transforms::NormWay> ways_;  // of each parameter
+  std::vector<Array> kept_;                // [batch, ...], where they were kept
+};
 
 void expect_loss(const Function& f) {
   const Type& value = f.type(f.outputs[0]);
@@ -294,11 +314,13 @@ ClippedSum clipped_gradients(const ErasedCall& call, const ClipRequest& request,
         transforms::example_program(arguments.function, arguments.wrt, arguments.differs());
     num_sums = program.inputs.size();
     const int64_t microbatch = request.options.microbatch_size.value_or(arguments.size);
-    return over_microbatches(arguments, microbatch, num_sums,
-                             [&](std::span<const Array> operands, const Array& padding) {
-                               return clip_batch(request.options, program, operands, arguments.dims,
-                                                 microbatch, padding, paths);
-                             });
+    return over_microbatches(
+        arguments, microbatch, num_sums,
+        [&](std::span<const Array> operands, const Array& padding) {
+          const ops::BatchAxis::Scope scope(batch_axis(request.options, microbatch));
+          return ClippedBatch(request.options, program, operands, arguments.dims, padding, paths)
+              .results();
+        });
   };
   return run_clipped(kOp, call, request, leaves, false, sum, num_sums);
 }

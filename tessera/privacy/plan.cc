@@ -186,6 +186,7 @@ Plan::Plan(PlanOptions options) : options_(std::move(options)), noising_matrix_(
                 "all parameters NaN");
   resolve_mechanism();
   resolve_noise();
+  epsilon_ = computed_epsilon(steps());
 }
 
 void Plan::resolve_mechanism() {
@@ -316,11 +317,15 @@ accounting::DpEvent Plan::event(int64_t steps) const {
   return event(steps, noise_multiplier());
 }
 
-double Plan::epsilon(int64_t steps) const {
+double Plan::computed_epsilon(int64_t steps) const {
   const accounting::DpEvent run = event(steps);
   if (steps == 0) return 0;
   if (noise_multiplier() == 0) return std::numeric_limits<double>::infinity();
   return create_accountant(accountant()).compose(run).get_epsilon(delta());
+}
+
+double Plan::epsilon(int64_t steps) const {
+  return steps == this->steps() ? epsilon_ : computed_epsilon(steps);
 }
 
 ClipOptions Plan::clip_options() const {

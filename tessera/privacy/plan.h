@@ -107,7 +107,7 @@ class Plan {
   // What the first `steps` steps spend, at delta(). Infinite without noise; 0 for 0 steps. Some
   // milliseconds each. UserError outside [0, steps()].
   double epsilon(int64_t steps) const;
-  double epsilon() const { return epsilon(steps()); }
+  double epsilon() const { return epsilon_; }  // of all steps
   // What the first `steps` steps do to the data.
   accounting::DpEvent event(int64_t steps) const;
 
@@ -125,6 +125,7 @@ class Plan {
   void resolve_mechanism();
   double strategy_sensitivity(int64_t steps) const;
   accounting::DpEvent event(int64_t steps, double noise_multiplier) const;
+  double computed_epsilon(int64_t steps) const;
   accounting::DpEvent amplified_event(int64_t steps, double noise_multiplier) const;
   accounting::DpAccountantConfig accountant() const;
   void resolve_noise();
@@ -137,6 +138,7 @@ class Plan {
   std::optional<matrix_factorization::Matrix> dense_;
   matrix_factorization::StreamingMatrix noising_matrix_;
   double sensitivity_ = 0;  // of the strategy
+  double epsilon_ = 0;      // of all steps
 };
 
 // "3.00-DP ..., 1000 steps of poisson samples, ...": in one line, for people.

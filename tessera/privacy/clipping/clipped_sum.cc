@@ -165,7 +165,7 @@ class ClippedBatch {
         return careful_sums(options_, batch_, padding_);
       };
       const FlatFn fast = [&](const std::vector<Array>&) { return sums(scales); };
-      out = control_flow::make_case(all(isfinite(squares_)), {careful, fast}, {});
+      out = control_flow::make_case(holds_everywhere(all(isfinite(squares_))), {careful, fast}, {});
     }
     out.insert(out.end(), batch_.results().begin(), batch_.results().end());
     out.push_back(norms);

@@ -6,9 +6,11 @@
 #include "tessera/base/warning.h"
 #include "tessera/compile/leaf_function.h"
 #include "tessera/numpy/manipulation.h"
+#include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/control/control_flow_rules.h"
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/reshape.h"
@@ -76,6 +78,20 @@ Array spread(const Array& leaf, LeafRole role, int64_t size, bool keep_batch_dim
   return leaf;
 }
 
+// The axes of a shard_map around that some argument varies over.
+AxisNames varying_axes(const std::vector<Array>& leaves) {
+  AxisNames out;
+  for (const Array& leaf : leaves) out = axis_union(out, traced_type(leaf).varying);
+  return out;
+}
+
+// A parameter as each device's own, so that its gradients are those of the device's examples alone,
+// as grad's are.
+Array of_device(const Array& parameter, const AxisNames& axes) {
+  return axis_subset(axes, traced_type(parameter).varying) ? parameter
+                                                           : lax::pcast_varying(parameter, axes);
+}
+
 void warn_of_captures(const std::vector<Array>& captures, int64_t size) {
   if (size <= 1) return;
   for (const Array& x : captures)
@@ -94,11 +110,13 @@ ExampleArguments example_arguments(std::string_view op, const ErasedCall& call,
   ExampleArguments out;
   out.size = batch_size(op, request, leaves);
   if (request.padding) out.padding = *request.padding;
+  const AxisNames axes = varying_axes(leaves);
   std::vector<Type> example;
   for (size_t i = 0; i < leaves.size(); ++i) {
     const LeafRole role = request.roles[i];
     const bool mapped = role != LeafRole::kShared && role != LeafRole::kParameter;
-    out.operands.push_back(spread(leaves[i], role, out.size, request.options.keep_batch_dim));
+    const Array leaf = role == LeafRole::kParameter ? of_device(leaves[i], axes) : leaves[i];
+    out.operands.push_back(spread(leaf, role, out.size, request.options.keep_batch_dim));
     out.dims.push_back(mapped ? 0 : -1);
     out.wrt.push_back(role == LeafRole::kParameter);
     Type type = traced_type(out.operands.back());
@@ -121,6 +139,13 @@ ExampleArguments example_arguments(std::string_view op, const ErasedCall& call,
   }
   out.function = remove_dead_ops(traced.function);
   return out;
+}
+
+Array holds_everywhere(const Array& condition) {
+  const Type type = traced_type(condition);
+  if (type.varying.empty()) return condition;
+  return lax::ne(lax::pmin(lax::convert_element_type(condition, int32), type.varying),
+                 lax::full({}, 0, int32));
 }
 
 namespace {
@@ -179,7 +204,7 @@ std::vector<Array> over_microbatches(
     std::vector<Array> results_of_trip;
     if (padded) {
       // A microbatch of padding alone gives zeros.
-      results_of_trip = control_flow::make_case(lax::reduce_and(x.back(), {0}),
+      results_of_trip = control_flow::make_case(holds_everywhere(lax::reduce_and(x.back(), {0})),
                                                 {trip,
                                                  [&](const std::vector<Array>&) {
                                                    std::vector<Array> zeros;

@@ -32,6 +32,9 @@ ExampleArguments example_arguments(std::string_view op, const ErasedCall& call,
                                    const ClipRequest& request, const std::vector<Array>& leaves,
                                    ErasedResult& call_result);
 
+// Whether a condition holds on all devices of a shard_map around: what a branch may hang on.
+Array holds_everywhere(const Array& condition);
+
 // fn(operands, padding) over microbatches: its results are sums, `num_sums` of them, and then what
 // is by example, [microbatch, ...]. Without a microbatch size it is called once, with all.
 std::vector<Array> over_microbatches(

@@ -74,7 +74,8 @@ int run_tessera(const std::vector<std::string>& arguments, const Streams& stream
       "run", "Run a StableHLO program, as JAX exports it, on arrays of an npz file");
   run_app
       ->add_option("FILE", run.file,
-                   "The program, StableHLO text; - reads it from the standard input")
+                   "The program, StableHLO as text or bytecode, or what jax.export serialises; - "
+                   "reads it from the standard input")
       ->required();
   run_app->add_option("--inputs", run.inputs,
                       "Its arguments: arrays called as in the program (arg0, ...), or arr_0, ...");
@@ -90,7 +91,8 @@ int run_tessera(const std::vector<std::string>& arguments, const Streams& stream
       app.add_subcommand("explain", "Print what a program communicates, why, and what it costs");
   explain_app
       ->add_option("FILE", explain.file,
-                   "The program, StableHLO text; - reads it from the standard input")
+                   "The program, StableHLO as text or bytecode, or what jax.export serialises; - "
+                   "reads it from the standard input")
       ->required();
   explain_app->add_option("--devices", explain.devices, kSpecHelp);
   explain_app->add_flag("!--no-schedule", explain.schedule, "Leave out the schedule of kernels");
@@ -106,7 +108,7 @@ int run_tessera(const std::vector<std::string>& arguments, const Streams& stream
 }
 
 int run_tessera_opt(const std::vector<std::string>& arguments, const Streams& streams) {
-  CLI::App app("Reads StableHLO text, runs passes and prints the program after them",
+  CLI::App app("Reads StableHLO as text or bytecode, runs passes and prints the program after them",
                "tessera-opt");
   app.set_version_flag("--version", "tessera-opt " TESSERA_VERSION);
   OptOptions options;
@@ -114,6 +116,10 @@ int run_tessera_opt(const std::vector<std::string>& arguments, const Streams& st
       ->required();
   app.add_option("--passes", options.passes, "Passes, in order: " + pass_names())->delimiter(',');
   app.add_option("--devices", options.devices, kSpecHelp);
+  app.add_option("--emit", options.emit,
+                 "text, or bytecode: a portable artifact that StableHLO reads")
+      ->check(CLI::IsMember({"text", "bytecode"}));
+  app.add_option("--vhlo", options.vhlo, "The version of VHLO of the bytecode, as 1.17.0");
   app.add_flag("--locations", options.locations, "Print where each op was called");
   app.add_flag("--timings", options.timings, "Print what each pass took");
   app.footer(

@@ -43,6 +43,7 @@ void explain_file(const ExplainOptions& options, const Streams& streams);
 struct OptOptions {
   std::string file, devices;
   std::vector<std::string> passes;
+  std::string emit = "text", vhlo = "1.17.0";
   bool locations = false;
   bool timings = false;  // what each pass took, to the error stream
 };

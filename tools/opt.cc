@@ -4,6 +4,7 @@
 #include <ostream>
 
 #include "tessera/compile/pipeline.h"
+#include "tessera/ir/bytecode/writer.h"
 #include "tessera/ir/printer.h"
 #include "tessera/ir/verifier.h"
 #include "tools/program.h"
@@ -39,9 +40,14 @@ void optimize_file(const OptOptions& options, const Streams& streams) {
     verify(state.function);
     fused = name == all.back().name;
   }
+  if (fused && options.emit == "bytecode")
+    value_error("tessera-opt",
+                "expected a program to emit as bytecode, got a schedule; leave out fuse");
   if (fused) {
     verify(state.schedule);
     streams.out << to_string(state.schedule);
+  } else if (options.emit == "bytecode") {
+    streams.out << to_bytecode(state.function, {.version = options.vhlo});
   } else {
     streams.out << to_mlir(state.function, {.locations = options.locations});
   }

@@ -6,6 +6,7 @@
 #include <istream>
 #include <vector>
 
+#include "tessera/ir/bytecode/reader.h"
 #include "tessera/mesh/device.h"
 
 namespace tessera::tools {
@@ -36,14 +37,14 @@ ParsedModule load_program(const std::string& file, const std::string& spec, bool
                           const Streams& streams) {
   const std::string text = read_text(file, streams);
   initialize({.devices = spec});
-  ParsedModule module = parse_module(text, file);
+  ParsedModule module = read_module(text, file);
   const char* environment = std::getenv("TESSERA_DEVICES");
   if (!spec.empty() || (environment && *environment) || !enough) return module;
   int64_t needed = 1;
   for (const Mesh& mesh : module.meshes) needed = std::max(needed, mesh.size());
   if (needed == device_count()) return module;
   initialize({.devices = fmt::format("cpu:{}", needed)});
-  return parse_module(text, file);
+  return read_module(text, file);
 }
 
 ShardingRequest request_of(const ParsedModule& module) {

@@ -283,6 +283,7 @@ class FromText {
   }
   Attribute operator()(const Mesh&) const {
     if (const auto* v = text_.get<TextAttr::Symbol>()) return reader_.find_mesh(v->name);
+    if (const auto* v = text_.get<std::string>()) return reader_.find_mesh(*v);  // VHLO's
     return found(text_.get<Mesh>(), "the name of a mesh");
   }
   Attribute operator()(const NamedSharding&) const {

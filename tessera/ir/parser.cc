@@ -9,12 +9,7 @@
 
 namespace tessera::ir {
 
-namespace {
-
-// Calls are written out before a program is compiled, so a few of them stand for any number of ops.
-constexpr int64_t kMaxOps = int64_t{1} << 20, kMaxLevels = 250;
-
-}  // namespace
+namespace {}  // namespace
 
 const Token& Parser::peek() {
   if (!peeked_) peeked_ = lexer_.at(offset_);
@@ -70,16 +65,18 @@ void Parser::scan_symbols() {
     } else if (token.kind == TokenKind::kWord && token.text == "sdy.mesh" &&
                peek().kind == TokenKind::kSymbol) {
       const Token name = next();
-      if (!meshes_.emplace(name.text, MeshEntry{offset_, false, {}}).second)
+      mesh_texts_[name.text] = {.offset = offset_};
+      if (!meshes_.emplace(name.text, std::nullopt).second)
         lexer_.error(name.begin, fmt::format("expected one mesh @{}, got a second one", name.text));
     } else if (token.kind == TokenKind::kWord && token.text == "func.func") {
-      FunctionEntry entry{.offset = token.end};
+      FunctionEntry entry;
       entry.is_public = !accept("private") && (accept("public") || true);
       if (peek().kind != TokenKind::kSymbol) continue;
       const Token name = next();
       if (!functions_.emplace(name.text, entry).second)
         lexer_.error(name.begin,
                      fmt::format("expected one function @{}, got a second one", name.text));
+      function_texts_[name.text] = {.offset = token.end};
       function_order_.push_back(name.text);
     } else if (token.kind == TokenKind::kSymbol && !function_order_.empty() &&
                !meshes_.contains(token.text)) {
@@ -113,13 +110,11 @@ void Parser::scan_generic_symbol(const Token& op) {
     }
   }
   jump(resume);
+  const bool is_mesh = op.text == "sdy.mesh";
   const bool is_new =
-      op.text == "sdy.mesh"
-          ? meshes_.emplace(name, MeshEntry{op.end, true, {}}).second
-          : functions_
-                .emplace(name,
-                         FunctionEntry{.offset = op.end, .is_public = !is_private, .generic = true})
-                .second;
+      is_mesh ? meshes_.emplace(name, std::nullopt).second
+              : functions_.emplace(name, FunctionEntry{.is_public = !is_private}).second;
+  (is_mesh ? mesh_texts_ : function_texts_)[name] = {.offset = op.end, .generic = true};
   if (!is_new)
     lexer_.error(op.begin,
                  fmt::format("expected symbols of different names, got a second @{}", name));
@@ -128,54 +123,10 @@ void Parser::scan_generic_symbol(const Token& op) {
 
 ParsedModule Parser::parse() {
   scan_symbols();
-  parse_functions();
-  parse_items(false);
-  if (functions_.empty()) error("expected a function, as func.func public @main(...), got none");
-  std::string main = "main";
-  if (!functions_.count(main)) {
-    std::vector<std::string> candidates;
-    for (const std::string& name : function_order_)
-      if (functions_[name].is_public) candidates.push_back(name);
-    if (candidates.size() != 1)
-      error(fmt::format("expected a function @main or one public function, got {} public ones",
-                        candidates.size()));
-    main = candidates[0];
-  }
-  FunctionEntry& entry = functions_[main];
-  ParsedModule out{.name = module_name_.empty() ? main : module_name_, .main = *entry.function};
-  out.input_names = entry.names;
-  out.input_shardings = entry.inputs;
-  out.output_shardings = entry.outputs;
-  for (auto& [name, mesh] : meshes_) out.meshes.push_back(find_mesh(name));
-  return out;
-}
-
-// Every function after those that it calls, so that calls take no stack however long their chain.
-// Of functions that call themselves any is the first: it will be told where it does.
-void Parser::parse_functions() {
-  std::set<std::string> seen;
-  std::vector<std::pair<FunctionEntry*, size_t>> path;
-  std::vector<std::string> names;
-  const auto enter = [&](const std::string& name) {
-    const auto it = functions_.find(name);
-    if (it == functions_.end() || !seen.insert(name).second) return;
-    path.emplace_back(&it->second, 0);
-    names.push_back(name);
-  };
-  for (const std::string& name : function_order_) {
-    enter(name);
-    while (!path.empty()) {
-      auto& [entry, mention] = path.back();
-      if (mention < entry->mentions.size()) {
-        enter(entry->mentions[mention++]);
-        continue;
-      }
-      if (!entry->function) parse_function(names.back(), *entry);
-      path.pop_back();
-      names.pop_back();
-    }
-  }
+  read_functions();
   jump(0);
+  parse_items(false);
+  return finish_module(position());
 }
 
 // Aliases, a module, or what stands in a module.
@@ -212,7 +163,7 @@ void Parser::parse_items(bool in_module) {
         parse_generic_module();
       } else if (token.text == "func.func") {
         const auto is_here = [&](const auto& entry) { return entry.second.offset == token.end; };
-        skip_function(std::find_if(functions_.begin(), functions_.end(), is_here)->first);
+        skip_function(std::find_if(function_texts_.begin(), function_texts_.end(), is_here)->first);
       } else if (token.text == "sdy.mesh") {
         parse_generic_mesh();
       } else {
@@ -231,30 +182,22 @@ void Parser::parse_items(bool in_module) {
 }
 
 // Parses it if no call has yet, and goes on after it.
-void Parser::skip_function(const std::string& name) { jump(find_function(name).end); }
-
-Parser::FunctionEntry& Parser::find_function(const std::string& name) {
-  const auto it = functions_.find(name);
-  if (it == functions_.end())
-    error(fmt::format("expected the name of a function of this module, got @{}", name));
-  FunctionEntry& entry = it->second;
-  if (entry.in_progress)
-    error(
-        fmt::format("expected functions that do not call themselves, got @{} within itself", name));
-  if (!entry.function) parse_function(name, entry);
-  return entry;
+void Parser::skip_function(const std::string& name) {
+  find_function(name, position());
+  jump(function_texts_[name].end);
 }
 
-void Parser::parse_function(const std::string& name, FunctionEntry& entry) {
-  const Nesting nesting(*this);
+void Parser::read_function(const std::string& name, FunctionEntry& entry) {
+  SymbolText& text = function_texts_[name];
+  const Nesting nesting(*this, position());
   const size_t resume = position();
   entry.in_progress = true;
-  jump(entry.offset);
+  jump(text.offset);
   Scope scope;
   scope.function.name = name;
   std::vector<Type> results;
   size_t body = position();
-  if (entry.generic) {
+  if (text.generic) {
     parse_generic_function(scope, entry);
     results = scope.function.output_types();
   } else {
@@ -273,52 +216,9 @@ void Parser::parse_function(const std::string& name, FunctionEntry& entry) {
     expect("}");
   }
   skip_location(nullptr);
-  if (scope.function.outputs.size() != results.size())
-    lexer_.error(body, fmt::format("expected @{} to return {} values, got {}", name, results.size(),
-                                   scope.function.outputs.size()));
-  for (size_t r = 0; r < results.size(); ++r) {
-    const Type& type = scope.function.type(scope.function.outputs[r]);
-    if (!type.same_array(results[r]))
-      lexer_.error(body, fmt::format("expected result {} of @{} to be {}, got {}", r, name,
-                                     results[r], type));
-  }
-  entry.end = position();
-  entry.in_progress = false;
-  entry.function = std::make_shared<const Function>(std::move(scope.function));
-  check_extent(entry, body);
+  text.end = position();
+  finish_function(scope, entry, results, body);
   jump(resume);
-}
-
-Parser::Extent Parser::extent(const FunctionRef& function) {
-  if (const auto it = extents_.find(function); it != extents_.end()) return it->second;
-  Extent out{.levels = 1};
-  const auto add = [&](const FunctionRef& inner) {
-    if (!inner) return;
-    const Extent e = extent(inner);
-    out.ops += e.ops;
-    out.levels = std::max(out.levels, e.levels + 1);
-  };
-  for (const Op& op : function->ops) {
-    ++out.ops;
-    for (const Attribute& field : op.params.fields()) {
-      if (const auto* one = std::get_if<FunctionRef>(&field)) add(*one);
-      if (const auto* many = std::get_if<std::vector<FunctionRef>>(&field))
-        for (const FunctionRef& inner : *many) add(inner);
-    }
-  }
-  return extents_[function] = out;
-}
-
-void Parser::check_extent(const FunctionEntry& entry, size_t offset) {
-  const Extent e = extent(entry.function);
-  if (e.ops > kMaxOps)
-    lexer_.error(offset, fmt::format("expected at most {} ops once every call is written out, got "
-                                     "{} in @{}; call functions in loops, or less often",
-                                     kMaxOps, e.ops, entry.function->name));
-  if (e.levels > kMaxLevels)
-    lexer_.error(offset, fmt::format("expected at most {} levels of calls and regions, got {} in "
-                                     "@{}; call functions one after the other",
-                                     kMaxLevels, e.levels, entry.function->name));
 }
 
 void Parser::parse_arguments(Scope& scope, FunctionEntry& entry) {
@@ -340,45 +240,6 @@ void Parser::parse_arguments(Scope& scope, FunctionEntry& entry) {
                    fmt::format("expected arguments of different names, got %{} twice", name.text));
   }
   expect(")");
-}
-
-// Appends the sharding to the entry's.
-Type Parser::with_argument_attributes(Type type, const TextAttr::Entries& attributes, size_t offset,
-                                      Scope& scope, FunctionEntry& entry) {
-  entry.inputs.emplace_back();
-  for (const auto& [key, value] : attributes) {
-    if (key == "sdy.sharding") {
-      const auto* sharding = value.get<TextAttr::Sharding>();
-      if (!sharding) lexer_.error(offset, "expected sdy.sharding to be a sharding");
-      located(offset, [&] { check_rank("sdy.sharding", sharding->value, type.shape); });
-      if (sharding->value.mesh().rank() == 0) continue;  // JAX's @empty_mesh: one device
-      entry.inputs.back() = sharding->value;
-      type.sharding = std::make_shared<const NamedSharding>(sharding->value);
-    } else if (key == "mhlo.sharding") {
-      lexer_.error(offset,
-                   "expected Shardy's sdy.sharding, got GSPMD's mhlo.sharding; export the program "
-                   "with Shardy, JAX's default");
-    } else if (key == "tessera.weak") {
-      type.weak = true;
-    } else if (key == "tessera.varying") {
-      const Reader reader(*this, scope, offset);
-      type.varying =
-          std::get<std::vector<std::string>>(from_text(value, Attribute(AxisNames()), key, reader));
-      std::sort(type.varying.begin(), type.varying.end());
-      type.varying.erase(std::unique(type.varying.begin(), type.varying.end()), type.varying.end());
-    }
-  }
-  return type;
-}
-
-std::optional<NamedSharding> Parser::result_sharding(const TextAttr::Entries& attributes,
-                                                     const Type& type, size_t offset) {
-  for (const auto& [key, value] : attributes)
-    if (const auto* sharding = value.get<TextAttr::Sharding>(); sharding && key == "sdy.sharding") {
-      located(offset, [&] { check_rank("sdy.sharding", sharding->value, type.shape); });
-      if (sharding->value.mesh().rank() > 0) return sharding->value;
-    }
-  return std::nullopt;
 }
 
 void Parser::parse_results(FunctionEntry& entry, std::vector<Type>& types) {
@@ -474,6 +335,26 @@ void Parser::parse_generic_module() {
   parse_type_list();
   skip_location(nullptr);
 }
+
+TextAttr Parser::parse_one_attribute(const std::map<std::string, std::optional<Mesh>>& meshes) {
+  meshes_ = meshes;
+  TextAttr out = parse_attribute(false);
+  if (peek().kind != TokenKind::kEnd) expected("the end of the attribute");
+  return out;
+}
+
+Mesh Parser::parse_one_mesh() {
+  if (peek().kind != TokenKind::kHash || peek().text != "sdy.mesh") expected("#sdy.mesh<...>");
+  next();
+  return make_mesh(parse_mesh_parts(), {}, 0);
+}
+
+TextAttr parse_attribute_text(std::string_view text,
+                              const std::map<std::string, std::optional<Mesh>>& meshes) {
+  return Parser(text, "attribute").parse_one_attribute(meshes);
+}
+
+Mesh parse_mesh_text(std::string_view text) { return Parser(text, "mesh").parse_one_mesh(); }
 
 ParsedModule parse_module(std::string_view text, std::string_view filename) {
   return Parser(text, filename).parse();

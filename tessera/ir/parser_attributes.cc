@@ -22,7 +22,7 @@ bool is_element_type(std::string_view word) {
 }  // namespace
 
 Type Parser::parse_type() {
-  const Nesting nesting(*this);
+  const Nesting nesting(*this, position());
   const Token token = peek();
   if (token.kind == TokenKind::kBang) {
     const auto alias = aliases_.find("!" + token.text);
@@ -111,7 +111,7 @@ int64_t Parser::parse_int() {
 }
 
 TextAttr Parser::parse_attribute(bool bare) {
-  const Nesting nesting(*this);
+  const Nesting nesting(*this, position());
   const Token token = peek();
   switch (token.kind) {
     case TokenKind::kString:
@@ -124,9 +124,7 @@ TextAttr Parser::parse_attribute(bool bare) {
       next();
       if (is_next(":") && lexer_.at(offset_ + 1).text == ":")
         error("expected a plain name, got a nested one");
-      if (meshes_.count(token.text)) return find_mesh(token.text);
-      if (functions_.count(token.text)) return find_function(token.text).function;
-      return TextAttr::Symbol{token.text};
+      return symbol(token.text, token.begin);
     }
     case TokenKind::kHash:
       return parse_hash_attribute();
@@ -145,6 +143,8 @@ TextAttr Parser::parse_attribute(bool bare) {
     return TextAttr::Record{"function_type", {}};
   }
   if (is_next("<") && bare) {
+    const Token first = lexer_.at(token.end);
+    if (first.kind == TokenKind::kWord && first.text != "mesh") return parse_record("");
     next();
     const NamedSharding sharding = parse_sharding();
     return TextAttr::Sharding{sharding, sharding.spec().rank()};
@@ -265,6 +265,18 @@ TextAttr Parser::parse_hash_attribute() {
     expect(">");
     return shardings;
   }
+  if (token.text == "sdy" && is_next("<")) {  // #sdy<manual_axes{"x", "y"}>
+    expect("<");
+    expect("manual_axes");
+    expect("{");
+    TextAttr::List axes;
+    while (!accept("}")) {
+      if (!axes.items.empty()) expect(",");
+      axes.items.emplace_back(expect(TokenKind::kString, "the name of an axis, as \"x\"").text);
+    }
+    expect(">");
+    return axes;
+  }
   if (is_next("<")) return parse_record(token.text);
   const auto alias = aliases_.find("#" + token.text);
   if (alias == aliases_.end())
@@ -346,7 +358,8 @@ NamedSharding Parser::parse_sharding() {
   if (accept("mesh")) {
     mesh = parse_mesh();
   } else {
-    mesh = find_mesh(expect(TokenKind::kSymbol, "the name of a mesh").text);
+    const Token name = expect(TokenKind::kSymbol, "the name of a mesh");
+    mesh = find_mesh(name.text, name.begin);
   }
   expect(",");
   expect("[");

@@ -7,58 +7,32 @@
 #include <set>
 #include <unordered_map>
 
-#include "tessera/ir/op_def.h"
+#include "tessera/ir/module_builder.h"
 #include "tessera/ir/parser.h"
 #include "tessera/ir/parser_lexer.h"
 
 namespace tessera::ir {
 
-class Parser {
+class Parser final : public ModuleBuilder {
  public:
   Parser(std::string_view text, std::string_view file) : lexer_(text, file) {}
   ParsedModule parse();
+  // The text as one attribute, whose symbols are those of another module.
+  TextAttr parse_one_attribute(const std::map<std::string, std::optional<Mesh>>& meshes);
+  Mesh parse_one_mesh();  // #sdy.mesh<...>
 
  private:
-  friend class Reader;
   friend class Scanner;
 
-  // A function or region under construction.
-  struct Scope {
-    Scope* parent = nullptr;
-    Function function;
+  // A function or region under construction, and what its text calls its values.
+  struct Scope : ModuleBuilder::Scope {
     std::unordered_map<std::string, std::vector<ValueId>> names;
-    // Constants and captured values of the parent, by name and result number.
-    std::unordered_map<std::string, ValueId> copied;
-    std::unordered_map<ValueId, ValueId> constants;  // those among them, by the parent's value
-    std::vector<ValueId>* captures = nullptr;  // set: other values of the parent become inputs
   };
-  struct FunctionEntry {
-    size_t offset = 0;  // of what follows `func.func`
-    size_t end = 0;
-    bool is_public = false, in_progress = false;
+  // Where a function or a mesh stands.
+  struct SymbolText {
+    size_t offset = 0;     // of what follows `func.func` or `sdy.mesh @name`
+    size_t end = 0;        // of a function that has been parsed
     bool generic = false;  // "func.func"() <{sym_name = ...}> ({...})
-    FunctionRef function;
-    std::vector<std::string> mentions;  // symbols in its text, those that it calls among them
-    std::vector<std::string> names;     // of arguments
-    std::vector<std::optional<NamedSharding>> inputs, outputs;
-  };
-  struct MeshEntry {
-    size_t offset = 0;
-    bool generic = false;
-    std::optional<Mesh> mesh;
-  };
-  // Guards the C++ stack against text that nests without end.
-  class Nesting {
-   public:
-    explicit Nesting(Parser& parser) : parser_(parser) {
-      if (++parser_.depth_ > 100) parser_.error("expected at most 100 levels of nesting");
-    }
-    ~Nesting() { --parser_.depth_; }
-    Nesting(const Nesting&) = delete;
-    Nesting& operator=(const Nesting&) = delete;
-
-   private:
-    Parser& parser_;
   };
 
   // Tokens.
@@ -71,44 +45,25 @@ class Parser {
   void jump(size_t offset);
   size_t position() { return peek().begin; }
   [[noreturn]] void error(const std::string& message) { lexer_.error(position(), message); }
+  void throw_error(size_t place, const std::string& message) const override {
+    lexer_.error(place, message);
+  }
   [[noreturn]] void expected(std::string_view what);
-  // What f does; errors of others become errors at `offset`.
-  template <class F>
-  auto located(size_t offset, F&& f) -> decltype(f());
-
   // parser.cc
   void scan_symbols();
   void scan_generic_symbol(const Token& op);
   void parse_generic_module();
-  void parse_functions();
-  // What a function is once all calls are written out, which is how it is compiled.
-  struct Extent {
-    int64_t ops = 0, levels = 0;
-  };
-  Extent extent(const FunctionRef& function);
-  void check_extent(const FunctionEntry& entry, size_t offset);
   void parse_items(bool in_module);
   void skip_function(const std::string& name);
-  FunctionEntry& find_function(const std::string& name);
-  void parse_function(const std::string& name, FunctionEntry& entry);
+  void read_function(const std::string& name, FunctionEntry& entry) override;
   void parse_arguments(Scope& scope, FunctionEntry& entry);
   void parse_results(FunctionEntry& entry, std::vector<Type>& types);
   void parse_generic_function(Scope& scope, FunctionEntry& entry);
-  Type with_argument_attributes(Type type, const TextAttr::Entries& attributes, size_t offset,
-                                Scope& scope, FunctionEntry& entry);
-  std::optional<NamedSharding> result_sharding(const TextAttr::Entries& attributes,
-                                               const Type& type, size_t offset);
   // parser_meshes.cc
-  const Mesh& find_mesh(const std::string& name);
+  Mesh read_mesh(const std::string& name) override;
   Mesh parse_mesh();
   Mesh parse_generic_mesh();
-  struct MeshParts {
-    Shape sizes;
-    std::vector<std::string> names;
-    std::vector<int64_t> ids;
-  };
   MeshParts parse_mesh_parts();
-  Mesh make_mesh(MeshParts parts, const TextAttr::Entries& extra, size_t offset);
   void parse_mesh_item();
 
   // parser_attributes.cc
@@ -155,73 +110,26 @@ class Parser {
   void parse_hole(std::string_view hole, Scope& scope, class Reader& reader);
   void parse_ranges(std::string_view hole, class Reader& reader);
   void parse_signature(class Reader& reader, size_t results, bool only_results = false);
-  std::vector<ValueId> finish_op(Scope& scope, class Reader& reader, const std::string& dialect,
-                                 const std::string& name);
-  std::vector<ValueId> add_op(Scope& scope, class Reader& reader, const OpDef& def);
-  void apply_type_attributes(Scope& scope, class Reader& reader, std::span<const ValueId> results);
-  void check_results(Scope& scope, class Reader& reader, std::span<const ValueId> results);
   std::vector<ValueId> parse_operands(Scope& scope);
   ValueId parse_operand(Scope& scope);
-  std::optional<ValueId> copy_constant(Scope& scope, const Function& f, ValueId value,
-                                       bool computed);
   ValueId lookup(Scope& scope, const std::string& name, int64_t result, size_t offset);
-  // Generic: after {, to its }. Inputs are as weak as those of `like`, and vary as they do.
-  FunctionRef parse_region(Scope& scope, std::span<const ValueId> like,
-                           std::vector<ValueId>* captures);
+  // Generic: after {, to its }.
+  FunctionRef parse_region(Scope& scope, const RegionRules& rules, std::vector<ValueId>* captures);
   FunctionRef parse_region_body(Scope* parent, std::span<const RegionInput> inputs,
                                 std::vector<ValueId>* captures = nullptr);
 
   Lexer lexer_;
   size_t offset_ = 0;
   std::optional<Token> peeked_;
-  int depth_ = 0;
-  std::string module_name_;
-  std::map<std::string, FunctionEntry> functions_;
-  std::vector<std::string> function_order_;
-  std::map<std::string, MeshEntry> meshes_;
+  std::map<std::string, SymbolText> function_texts_, mesh_texts_;
   std::map<std::string, size_t> aliases_;  // #name and !name, with the mark
   std::set<std::string> aliases_in_progress_;
-  std::map<FunctionRef, Extent> extents_;
-  bool one_partition_ = false;  // what the module says of itself
 };
 
-template <class F>
-auto Parser::located(size_t offset, F&& f) -> decltype(f()) {
-  try {
-    return f();
-  } catch (const UserError& e) {
-    if (e.kind() == ErrorKind::kParse && std::string_view(e.what()).substr(0, 8) == "[parse] ")
-      throw;
-    lexer_.error(offset, e.what());
-  }
-}
-
-// What a format's read sees.
-class Reader final : public OpReader {
- public:
-  Reader(Parser& parser, Parser::Scope& scope, size_t offset)
-      : parser_(parser), scope_(scope), offset_(offset) {}
-
-  const Type& type(ValueId value) const override { return scope_.function.type(value); }
-  std::vector<ValueId> insert(const OpDef& def, OpParams params,
-                              std::span<const ValueId> operands) override;
-  const Mesh& mesh() const override;
-  Mesh find_mesh(std::string_view symbol) const override {
-    return parser_.find_mesh(std::string(symbol));
-  }
-  [[noreturn]] void error(const std::string& message) const override {
-    parser_.lexer_.error(offset_, message);
-  }
-
-  size_t offset() const { return offset_; }
-  std::string source;
-  size_t result_count = 1;  // names on the left of the op
-
- private:
-  Parser& parser_;
-  Parser::Scope& scope_;
-  size_t offset_;
-};
+// An attribute that stands as text in something else. `meshes`: those its symbols may name.
+TextAttr parse_attribute_text(std::string_view text,
+                              const std::map<std::string, std::optional<Mesh>>& meshes);
+Mesh parse_mesh_text(std::string_view text);
 
 // What a format's parse sees.
 class Scanner final : public OpScanner {

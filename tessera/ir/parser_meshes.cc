@@ -6,17 +6,13 @@
 
 namespace tessera::ir {
 
-const Mesh& Parser::find_mesh(const std::string& name) {
-  const auto it = meshes_.find(name);
-  if (it == meshes_.end())
-    error(fmt::format("expected the name of a mesh of this module, got @{}", name));
-  if (!it->second.mesh) {
-    const size_t resume = position();
-    jump(it->second.offset);
-    it->second.mesh = it->second.generic ? parse_generic_mesh() : parse_mesh();
-    jump(resume);
-  }
-  return *it->second.mesh;
+Mesh Parser::read_mesh(const std::string& name) {
+  const SymbolText& text = mesh_texts_[name];
+  const size_t resume = position();
+  jump(text.offset);
+  Mesh mesh = text.generic ? parse_generic_mesh() : parse_mesh();
+  jump(resume);
+  return mesh;
 }
 
 void Parser::parse_mesh_item() {
@@ -74,8 +70,7 @@ Parser::MeshParts Parser::parse_mesh_parts() {
     parts.names.push_back(expect(TokenKind::kString, "the name of an axis, as \"x\"").text);
     expect("=");
     const int64_t size = parse_int();
-    if (size < 1 || size > (1 << 20) || size * parts.sizes.elements() > (1 << 20))
-      error("expected axes of sizes from 1 on, 2^20 devices at most");
+    check_axis_size(parts, size, position());
     parts.sizes.push_back(size);
   }
   parts.ids.resize(static_cast<size_t>(parts.sizes.elements()));
@@ -94,38 +89,6 @@ Parser::MeshParts Parser::parse_mesh_parts() {
   }
   expect(">");
   return parts;
-}
-
-Mesh Parser::make_mesh(MeshParts parts, const TextAttr::Entries& extra, size_t offset) {
-  const bool ordered = std::is_sorted(parts.ids.begin(), parts.ids.end());
-  bool abstract = false;
-  for (const auto& [key, value] : extra) {
-    if (key == "tessera.abstract") abstract = true;
-    if (const auto* array = value.get<TextAttr::Array>(); array && key == "tessera.device_ids") {
-      if (array->values.size() != parts.ids.size())
-        lexer_.error(offset,
-                     fmt::format("expected a device id for each of the {} positions of the mesh",
-                                 parts.ids.size()));
-      parts.ids = array->values;
-    }
-  }
-  if (parts.names.empty()) return Mesh();
-  std::map<int64_t, const Device*> by_id;
-  for (const Device& device : devices()) by_id[device.id] = &device;
-  std::vector<Device> found;
-  for (int64_t id : parts.ids)
-    if (const auto it = by_id.find(id); it != by_id.end() && !abstract)
-      found.push_back(*it->second);
-  return located(offset, [&] {
-    if (found.size() == parts.ids.size())
-      return Mesh(DeviceMesh{parts.sizes, std::move(found)}, parts.names);
-    if (!ordered && !abstract)
-      lexer_.error(offset, fmt::format("expected the devices that this mesh puts in an order of "
-                                       "its own to be there, got {} of {}; "
-                                       "start with devices cpu:{}, say",
-                                       found.size(), parts.ids.size(), parts.ids.size()));
-    return Mesh::abstract(parts.sizes, parts.names);
-  });
 }
 
 }  // namespace tessera::ir

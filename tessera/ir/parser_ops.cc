@@ -10,45 +10,12 @@ namespace {
 
 using Signature = OpFormat::Signature;
 
-// Attributes that say how to compute, not what; Tessera computes as exactly as they ask in any
-// case.
-bool is_hint(std::string_view name) {
-  return name == "result_accuracy" || name.find('.') != std::string_view::npos;
-}
-
 bool is_terminator(std::string_view name) {
   return name == "return" || name == "func.return" || name == "stablehlo.return" ||
          name == "sdy.return";
 }
 
 }  // namespace
-
-// --- What hooks see ---
-
-std::vector<ValueId> Reader::insert(const OpDef& def, OpParams params,
-                                    std::span<const ValueId> operands) {
-  return parser_.located(offset_, [&] {
-    Function& f = scope_.function;
-    const std::vector<Type> types = infer_types(def, f.types_of(operands), params);
-    const ValueIds& results =
-        f.add_op(def, std::move(params), ValueIds(operands.begin(), operands.end()), types, source);
-    return std::vector<ValueId>(results.begin(), results.end());
-  });
-}
-
-const Mesh& Reader::mesh() const {
-  if (AxisEnv::current().mesh().rank() > 0) return AxisEnv::current().mesh();
-  // JAX writes shard_map over one device without a mesh.
-  if (parser_.meshes_.empty() && parser_.one_partition_)
-    return parser_.meshes_
-        .emplace("one_device",
-                 Parser::MeshEntry{.mesh = parser_.make_mesh({{1}, {"device"}, {0}}, {}, offset_)})
-        .first->second.mesh.value();
-  if (parser_.meshes_.size() != 1)
-    error(fmt::format("expected a module with one mesh to say which devices take part, got {}",
-                      parser_.meshes_.size()));
-  return parser_.find_mesh(parser_.meshes_.begin()->first);
-}
 
 void Scanner::extra(OpText& text) {
   if (!parser_.accept("{")) return;
@@ -84,32 +51,6 @@ ValueId Parser::parse_operand(Scope& scope) {
   return lookup(scope, name.text, result, name.begin);
 }
 
-// The same value in `scope`, a region of `f`, by copies of the ops that make it; nothing if it
-// depends on f's inputs, or, unless `computed`, has operands.
-std::optional<ValueId> Parser::copy_constant(Scope& scope, const Function& f, ValueId value,
-                                             bool computed) {
-  if (const auto it = scope.constants.find(value); it != scope.constants.end()) return it->second;
-  const Nesting nesting(*this);
-  const auto makes = [&](const Op& op) {
-    return std::find(op.results.begin(), op.results.end(), value) != op.results.end();
-  };
-  const auto op = std::find_if(f.ops.begin(), f.ops.end(), makes);
-  if (op == f.ops.end() || (!computed && !op->operands.empty())) return std::nullopt;
-  ValueIds operands;
-  for (ValueId v : op->operands) {
-    const std::optional<ValueId> copy = copy_constant(scope, f, v, computed);
-    if (!copy) return std::nullopt;
-    operands.push_back(*copy);
-  }
-  const ValueIds ids = scope.function.add_op(*op->def, op->params, std::move(operands),
-                                             f.types_of(op->results), op->source);
-  for (size_t r = 0; r < ids.size(); ++r) scope.constants[op->results[r]] = ids[r];
-  return scope.constants[value];
-}
-
-// Regions are closed: of the values around them they may use constants, and what is computed from
-// these, which are copied. Those of loops and branches may use others, which become their last
-// inputs.
 ValueId Parser::lookup(Scope& scope, const std::string& name, int64_t result, size_t offset) {
   if (const auto it = scope.names.find(name); it != scope.names.end()) {
     if (result >= static_cast<int64_t>(it->second.size()))
@@ -119,23 +60,8 @@ ValueId Parser::lookup(Scope& scope, const std::string& name, int64_t result, si
   }
   if (!scope.parent)
     lexer_.error(offset, fmt::format("expected a value that is defined above, got %{}", name));
-  const std::string key = fmt::format("{}#{}", name, result);
-  if (const auto it = scope.copied.find(key); it != scope.copied.end()) return it->second;
-  const ValueId outer = lookup(*scope.parent, name, result, offset);
-  const Function& f = scope.parent->function;
-  if (const std::optional<ValueId> copy = copy_constant(scope, f, outer, !scope.captures))
-    return scope.copied[key] = *copy;
-  if (scope.captures) {
-    Type type = f.type(outer);
-    type.sharding = nullptr;
-    scope.captures->push_back(outer);
-    return scope.copied[key] = scope.function.add_input(std::move(type));
-  }
-  lexer_.error(
-      offset,
-      fmt::format(
-          "expected a value of this region, got %{} of outside; pass it to the op as an operand",
-          name));
+  const ValueId outer = lookup(static_cast<Scope&>(*scope.parent), name, result, offset);
+  return import_value(scope, outer, "%" + name, offset);
 }
 
 std::vector<ValueId> Parser::parse_operands(Scope& scope) {
@@ -155,7 +81,7 @@ std::vector<ValueId> Parser::parse_operands(Scope& scope) {
 // --- Ops ---
 
 bool Parser::parse_op(Scope& scope) {
-  const Nesting nesting(*this);
+  const Nesting nesting(*this, position());
   std::vector<std::pair<Token, int64_t>> names;  // %0, %1:2 = with the number of results of each
   int64_t count = 0;
   while (peek().kind == TokenKind::kValue) {
@@ -272,9 +198,6 @@ void Parser::parse_generic_op(Scope& scope, Reader& reader, const std::string& n
   const size_t dot = std::min(name.find('.'), name.size());
   const std::string dialect = name.substr(0, dot),
                     op = dot < name.size() ? name.substr(dot + 1) : std::string();
-  const OpDef* def = find_op(dialect, op);
-  const ForeignOp* foreign = find_foreign_op(dialect, op);
-  const bool captures = def ? def->format.captures : foreign && foreign->captures;
   expect("(");
   reader.operands = parse_operands(scope);
   expect(")");
@@ -286,13 +209,14 @@ void Parser::parse_generic_op(Scope& scope, Reader& reader, const std::string& n
   }
   if (is_next("(")) {
     next();
+    const RegionRules rules = region_rules(scope, reader, dialect, op);
+    std::optional<AxisEnv::Scope> manual;
+    if (rules.manual) manual.emplace(rules.manual->mesh, rules.manual->axes, false);
     do {
       expect("{");
       reader.captures.emplace_back();
-      const bool typed = def && def->format.typed_inputs;
-      reader.text.regions.push_back(parse_region(scope,
-                                                 typed ? reader.operands : std::vector<ValueId>(),
-                                                 captures ? &reader.captures.back() : nullptr));
+      reader.text.regions.push_back(
+          parse_region(scope, rules, rules.captures ? &reader.captures.back() : nullptr));
     } while (accept(","));
     expect(")");
   }
@@ -301,7 +225,7 @@ void Parser::parse_generic_op(Scope& scope, Reader& reader, const std::string& n
 }
 
 // ^bb0(%arg0: T): ops }, or ops } without arguments.
-FunctionRef Parser::parse_region(Scope& scope, std::span<const ValueId> like,
+FunctionRef Parser::parse_region(Scope& scope, const RegionRules& rules,
                                  std::vector<ValueId>* captures) {
   std::vector<RegionInput> inputs;
   if (peek().kind == TokenKind::kCaret) {
@@ -311,8 +235,8 @@ FunctionRef Parser::parse_region(Scope& scope, std::span<const ValueId> like,
       while (!accept(")")) {
         if (!inputs.empty()) expect(",");
         inputs.push_back(scanner.region_input());
-        if (inputs.size() > like.size()) continue;
-        const Type& outer = scope.function.type(like[inputs.size() - 1]);
+        if (inputs.size() > rules.inputs.size()) continue;
+        const Type& outer = rules.inputs[inputs.size() - 1];
         inputs.back().type.weak = outer.weak;
         inputs.back().type.varying = outer.varying;
       }
@@ -324,7 +248,7 @@ FunctionRef Parser::parse_region(Scope& scope, std::span<const ValueId> like,
 
 FunctionRef Parser::parse_region_body(Scope* parent, std::span<const RegionInput> inputs,
                                       std::vector<ValueId>* captures) {
-  const Nesting nesting(*this);
+  const Nesting nesting(*this, position());
   Scope scope;
   scope.parent = parent;
   scope.captures = captures;
@@ -449,120 +373,6 @@ void Parser::parse_signature(Reader& reader, size_t results, bool only_results) 
     types.erase(types.begin(), types.end() - static_cast<int64_t>(n));
   }
   reader.result_types = std::move(types);
-}
-
-// --- From text to ops ---
-
-std::vector<ValueId> Parser::finish_op(Scope& scope, Reader& reader, const std::string& dialect,
-                                       const std::string& name) {
-  std::string op_dialect = dialect, op_name = name;
-  if (dialect == "stablehlo" && name == "custom_call") {
-    const TextAttr& target = reader.require("call_target_name");
-    const auto* text = target.get<std::string>();
-    if (!text) reader.error("expected the name of what is called");
-    op_dialect = text->substr(0, 8) == "tessera." ? "tessera" : "custom_call";
-    op_name = op_dialect == "tessera" ? text->substr(8) : *text;
-    if (op_dialect == "tessera") {
-      reader.text.take("api_version");
-      if (const auto* record = reader.require("backend_config").get<TextAttr::Record>())
-        reader.text.attributes = record->entries;
-    }
-  }
-  const ForeignOp* foreign = find_foreign_op(op_dialect, op_name);
-  const OpDef* def = foreign ? nullptr : find_op(op_dialect, op_name);
-  std::vector<ValueId> results;
-  if (def) {
-    // The field weak_type is the type's.
-    if (const TextAttr* weak = reader.text.find("tessera.weak"))
-      if (const auto* list = weak->get<TextAttr::List>();
-          list && !list->items.empty() && !reader.result_types.empty())
-        if (const bool* first = list->items[0].get<bool>()) reader.result_types[0].weak = *first;
-    results = add_op(scope, reader, *def);
-    results.resize(results.size() - reader.hidden_results);
-  } else if (foreign) {
-    results = located(reader.offset(), [&] { return foreign->build(reader); });
-  } else {
-    reader.error(
-        op_dialect == "custom_call"
-            ? fmt::format("expected a custom call that Tessera has, got @{}", op_name)
-            : fmt::format("expected an op that Tessera has, got '{}.{}'", op_dialect, op_name));
-  }
-  for (const auto* entries : {&reader.text.attributes, &reader.text.extra})
-    for (const auto& [key, value] : *entries)
-      if (key[0] != '\x01' && !is_hint(key))
-        reader.error(
-            fmt::format("expected attributes that {}.{} has, got '{}'", op_dialect, op_name, key));
-  apply_type_attributes(scope, reader, results);
-  check_results(scope, reader, results);
-  return results;
-}
-
-std::vector<ValueId> Parser::add_op(Scope& scope, Reader& reader, const OpDef& def) {
-  return located(reader.offset(), [&] {
-    OpParams params = def.format.read ? def.format.read(def, reader) : reader.read_fields(def);
-    params = retyped_params(def, reader.operand_types(), params);
-    std::vector<Type> types = infer_types(def, reader.operand_types(), params);
-    for (Type& type : types) type.sharding = nullptr;
-    const ValueIds& results = scope.function.add_op(
-        def, std::move(params), ValueIds(reader.operands.begin(), reader.operands.end()), types,
-        reader.source);
-    return std::vector<ValueId>(results.begin(), results.end());
-  });
-}
-
-void Parser::apply_type_attributes(Scope& scope, Reader& reader, std::span<const ValueId> results) {
-  auto type = [&](size_t r) -> Type& { return scope.function.types[results[r]]; };
-  auto check_count = [&](std::string_view name, size_t count) {
-    if (count != results.size())
-      reader.error(fmt::format("expected {} entries of {}, one a result, got {}", results.size(),
-                               name, count));
-  };
-  if (const TextAttr* weak = reader.text.find("tessera.weak")) {
-    const auto* list = weak->get<TextAttr::List>();
-    check_count("tessera.weak", list ? list->items.size() : 0);
-    for (size_t r = 0; r < results.size(); ++r)
-      type(r).weak =
-          std::get<bool>(from_text(list->items[r], Attribute(false), "tessera.weak", reader));
-  }
-  if (const TextAttr* varying = reader.text.find("tessera.varying")) {
-    const auto* list = varying->get<TextAttr::List>();
-    check_count("tessera.varying", list ? list->items.size() : 0);
-    for (size_t r = 0; r < results.size(); ++r) {
-      AxisNames names = std::get<AxisNames>(
-          from_text(list->items[r], Attribute(AxisNames()), "tessera.varying", reader));
-      std::sort(names.begin(), names.end());
-      names.erase(std::unique(names.begin(), names.end()), names.end());
-      type(r).varying = std::move(names);
-    }
-  }
-  const TextAttr* sharding = reader.text.find("sdy.sharding");
-  if (!sharding) return;
-  std::vector<NamedSharding> values;
-  if (const auto* one = sharding->get<TextAttr::Sharding>()) values = {one->value};
-  if (const auto* all = sharding->get<TextAttr::Shardings>()) values = all->values;
-  check_count("sdy.sharding", values.size());
-  const TextAttr* skip = reader.text.find("tessera.unsharded");
-  const Dims unsharded =
-      skip ? std::get<Dims>(from_text(*skip, Attribute(Dims()), "tessera.unsharded", reader))
-           : Dims();
-  for (size_t r = 0; r < results.size(); ++r) {
-    located(reader.offset(), [&] { check_rank("sdy.sharding", values[r], type(r).shape); });
-    const bool none =
-        std::find(unsharded.begin(), unsharded.end(), static_cast<int64_t>(r)) != unsharded.end();
-    type(r).sharding = none ? nullptr : std::make_shared<const NamedSharding>(values[r]);
-  }
-}
-
-void Parser::check_results(Scope& scope, Reader& reader, std::span<const ValueId> results) {
-  if (reader.result_types.empty()) return;
-  if (reader.result_types.size() != results.size())
-    reader.error(fmt::format("expected the types of {} results, got {}", results.size(),
-                             reader.result_types.size()));
-  for (size_t r = 0; r < results.size(); ++r)
-    if (!reader.result_types[r].same_array(scope.function.type(results[r])))
-      reader.error(
-          fmt::format("expected result {} to be {}, which the op gives for its operands, got {}", r,
-                      scope.function.type(results[r]), reader.result_types[r]));
 }
 
 }  // namespace tessera::ir

@@ -8,41 +8,12 @@
 #include <set>
 
 #include "tessera/ir/op_def.h"
+#include "tessera/ir/print_parts.h"
 
 namespace tessera::ir {
 namespace {
 
 using Signature = OpFormat::Signature;
-
-// Names of meshes and of called functions, as they come up.
-class Symbols {
- public:
-  explicit Symbols(const std::string& main) { used_.insert(main); }
-
-  std::string mesh(const Mesh& mesh) {
-    for (const auto& [known, name] : meshes)
-      if (known == mesh) return name;
-    meshes.emplace_back(mesh, unique("mesh"));
-    return meshes.back().second;
-  }
-  std::string function(const FunctionRef& f) {
-    for (const auto& [known, name] : functions)
-      if (known == f || equal_functions(known, f)) return name;
-    functions.emplace_back(f, unique(f->name.empty() ? "f" : f->name));
-    return functions.back().second;
-  }
-
-  std::vector<std::pair<Mesh, std::string>> meshes;
-  std::vector<std::pair<FunctionRef, std::string>> functions;
-
- private:
-  std::string unique(const std::string& name) {
-    std::string out = name;
-    for (int i = 0; !used_.insert(out).second; ++i) out = fmt::format("{}_{}", name, i);
-    return out;
-  }
-  std::set<std::string> used_;
-};
 
 class FunctionPrinter final : public OpWriter {
  public:
@@ -146,7 +117,7 @@ class FunctionPrinter final : public OpWriter {
     op_ = &op;
     const OpText text = op_text(op, function());
     extra_ = text.extra;
-    add_type_attributes(op);
+    for (auto& entry : type_attributes(op, function())) extra_.push_back(std::move(entry));
     if (!op.results.empty()) {
       const int number = next_value_++;
       for (size_t r = 0; r < op.results.size(); ++r)
@@ -310,57 +281,6 @@ class FunctionPrinter final : public OpWriter {
     write(fmt::format(" : ({}) -> {}", fmt::join(from, ", "), result));
   }
 
-  // What the op's type rule does not say of its results.
-  void add_type_attributes(const Op& op) {
-    const std::vector<Type> types = function().types_of(op.results);
-    std::vector<Type> inferred;
-    try {
-      inferred = infer_types(*op.def, function().types_of(op.operands), op.params);
-    } catch (const UserError&) {
-      inferred.resize(types.size());  // an invalid function is printed too, for its message
-    }
-    inferred.resize(types.size());
-    const bool has_weak_field = std::find(op.def->attributes.begin(), op.def->attributes.end(),
-                                          "weak_type") != op.def->attributes.end();
-    bool weak = false, varying = false, sharded = false;
-    for (size_t r = 0; r < types.size(); ++r) {
-      weak = weak || types[r].weak != inferred[r].weak || (has_weak_field && types[r].weak);
-      varying = varying || types[r].varying != inferred[r].varying;
-      sharded = sharded || types[r].sharding;
-    }
-    TextAttr::List weak_list, varying_list;
-    TextAttr::Shardings shardings;
-    TextAttr::Array unsharded;
-    for (size_t r = 0; r < types.size(); ++r) {
-      weak_list.items.emplace_back(types[r].weak);
-      varying_list.items.push_back(to_text(Attribute(types[r].varying), nullptr));
-      if (types[r].sharding) {
-        shardings.values.push_back(*types[r].sharding);
-      } else if (sharded) {
-        unsharded.values.push_back(static_cast<int64_t>(r));
-        const Type& other = *std::find_if(types.begin(), types.end(),
-                                          [](const Type& t) { return t.sharding != nullptr; });
-        shardings.values.emplace_back(
-            other.sharding->mesh(),
-            PartitionSpec(std::vector<DimSpec>(types[r].rank(), DimSpec(UNCONSTRAINED))));
-      }
-    }
-    if (sharded) extra_.emplace_back("sdy.sharding", std::move(shardings));
-    if (!unsharded.values.empty()) extra_.emplace_back("tessera.unsharded", std::move(unsharded));
-    if (varying) extra_.emplace_back("tessera.varying", std::move(varying_list));
-    if (weak) extra_.emplace_back("tessera.weak", std::move(weak_list));
-  }
-
-  TextAttr::Entries argument_attributes(const Type& type) {
-    TextAttr::Entries entries;
-    if (type.sharding)
-      entries.emplace_back("sdy.sharding", TextAttr::Sharding{*type.sharding, type.rank()});
-    if (!type.varying.empty())
-      entries.emplace_back("tessera.varying", to_text(Attribute(type.varying), nullptr));
-    if (type.weak) entries.emplace_back("tessera.weak", TextAttr::Unit{});
-    return entries;
-  }
-
   void write_dictionary(const TextAttr::Entries& entries) {
     if (!entries.empty()) write(fmt::format(" {{{}}}", entries_text(entries)));
   }
@@ -464,10 +384,9 @@ std::string mesh_text(const Mesh& mesh, const std::string& name) {
   if (!std::is_sorted(logical.begin(), logical.end()))
     out += fmt::format(", device_ids=[{}]", fmt::join(logical, ", "));
   out += ">";
-  const std::vector<int64_t>& ids = mesh.device_ids();
-  if (!ids.empty() &&
-      *std::max_element(ids.begin(), ids.end()) != static_cast<int64_t>(ids.size()) - 1)
-    out += fmt::format(" {{tessera.device_ids = array<i64: {}>}}", fmt::join(ids, ", "));
+  for (const auto& [key, value] : mesh_attributes(mesh))
+    out += fmt::format(" {{{} = array<i64: {}>}}", key,
+                       fmt::join(value.get<TextAttr::Array>()->values, ", "));
   return out + "\n";
 }
 

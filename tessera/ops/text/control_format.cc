@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tessera/ir/axis_env.h"
+#include "tessera/ir/region_rule.h"
 #include "tessera/ops/control/control.h"
 #include "tessera/ops/text/formats.h"
 
@@ -22,6 +23,11 @@ OpText write_manual(const Op& op, const Function& function) {
   text.attributes = {
       {"in_shardings", shardings(p.mesh, p.in_specs, function.types_of(op.operands))},
       {"out_shardings", shardings(p.mesh, p.out_specs, function.types_of(op.results))}};
+  TextAttr::List axes;
+  for (const std::string& axis : p.mesh.axis_names())  // in the mesh's order, as Shardy wants them
+    if (std::find(p.manual_axes.begin(), p.manual_axes.end(), axis) != p.manual_axes.end())
+      axes.items.emplace_back(axis);
+  text.attributes.emplace_back("manual_axes", std::move(axes));
   text.regions = {p.body};
   if (p.check_vma) text.extra.emplace_back("tessera.check_vma", TextAttr::Unit{});
   if (p.in_specs.empty() && p.out_specs.empty()) text.extra.emplace_back("tessera.mesh", p.mesh);
@@ -41,10 +47,7 @@ void print_manual(const OpText& text, const Op& op, const Function&, OpWriter& w
   writer.write_attribute(*text.find("out_shardings"));
   writer.write(" manual_axes={");
   const char* separator = "";
-  for (const std::string& axis :
-       p.mesh.axis_names()) {  // in the mesh's order, as Shardy wants them
-    if (std::find(p.manual_axes.begin(), p.manual_axes.end(), axis) == p.manual_axes.end())
-      continue;
+  for (const TextAttr& axis : text.find("manual_axes")->get<TextAttr::List>()->items) {
     writer.write(separator);
     writer.write_attribute(axis);
     separator = ", ";
@@ -67,11 +70,47 @@ std::vector<PartitionSpec> specs_of(const TextAttr& attribute, std::string_view 
 }
 
 const Mesh* mesh_of(const TextAttr& attribute) {
+  if (const auto* all = attribute.get<TextAttr::Shardings>())
+    return all->values.empty() ? nullptr : &all->values[0].mesh();
   const auto* list = attribute.get<TextAttr::List>();
   if (!list || list->items.empty()) return nullptr;
   const auto* sharding = list->items[0].get<TextAttr::Sharding>();
   return sharding ? &sharding->value.mesh() : nullptr;
 }
+
+// The mesh of the shardings, else of the module.
+Mesh mesh_of_op(OpReader& reader, const TextAttr& in, const TextAttr& out) {
+  if (const Mesh* mesh = mesh_of(in) ? mesh_of(in) : mesh_of(out)) return *mesh;
+  const TextAttr* written = reader.text.find("tessera.mesh");
+  return written ? std::get<Mesh>(from_text(*written, Attribute(Mesh()), "tessera.mesh", reader))
+                 : reader.mesh();
+}
+
+// What the shardings and the manual axes say of the region.
+ManualScope manual_scope(OpReader& reader) {
+  const TextAttr *in = reader.text.find("in_shardings"), *out = reader.text.find("out_shardings"),
+                 *axes = reader.text.find("manual_axes");
+  if (!in || !out || !axes)
+    reader.error("expected the attributes in_shardings, out_shardings and manual_axes");
+  ManualScope region{.mesh = mesh_of_op(reader, *in, *out), .axes = {}, .inputs = {}};
+  region.axes = std::get<std::vector<std::string>>(
+      from_text(*axes, Attribute(std::vector<std::string>()), "manual_axes", reader));
+  std::sort(region.axes.begin(), region.axes.end());
+  for (const std::string& name : region.axes)
+    if (!region.mesh.has_axis(name)) reader.error("expected an axis of the mesh, as \"x\"");
+  if (std::adjacent_find(region.axes.begin(), region.axes.end()) != region.axes.end())
+    reader.error("expected distinct manual axes");
+  const std::vector<PartitionSpec> specs = specs_of(*in, "in_shardings", reader);
+  for (size_t k = 0; k < std::min(specs.size(), reader.operands.size()); ++k) {
+    Type type = reader.type(reader.operands[k]);
+    type.varying = axis_union(type.varying, axes_of(specs[k]));
+    region.inputs.push_back(std::move(type));
+  }
+  return region;
+}
+
+[[maybe_unused]] const bool registered =
+    register_region_rule("sdy", "manual_computation", manual_scope);
 
 void parse_manual(OpScanner& scanner, OpReader& reader) {
   scanner.expect("(");
@@ -83,47 +122,34 @@ void parse_manual(OpScanner& scanner, OpReader& reader) {
     scanner.expect(name);
     scanner.expect("=");
     reader.text.attributes.emplace_back(name, scanner.attribute());
-    return &reader.text.attributes.back().second;
   };
-  const std::vector<PartitionSpec> in_specs =
-      specs_of(*named("in_shardings"), "in_shardings", reader);
+  named("in_shardings");
   named("out_shardings");
-  const Mesh* found = mesh_of(reader.text.attributes[0].second);
-  if (!found) found = mesh_of(reader.text.attributes[1].second);
-  const Mesh mesh = found ? *found : reader.mesh();
   scanner.expect("manual_axes");
   scanner.expect("=");
   scanner.expect("{");
   TextAttr::List axes;
-  AxisNames names;
   while (!scanner.accept("}")) {
     if (!axes.items.empty()) scanner.expect(",");
-    const TextAttr axis = scanner.attribute();
-    const auto* name = axis.get<std::string>();
-    if (!name || !mesh.has_axis(*name)) scanner.error("expected an axis of the mesh, as \"x\"");
-    names.push_back(*name);
-    axes.items.push_back(axis);
+    axes.items.push_back(scanner.attribute());
   }
-  std::sort(names.begin(), names.end());
-  if (std::adjacent_find(names.begin(), names.end()) != names.end())
-    scanner.error("expected distinct manual axes");
   reader.text.attributes.emplace_back("manual_axes", std::move(axes));
+  const ManualScope region = manual_scope(reader);
   scanner.expect("(");
   std::vector<RegionInput> inputs;
   while (!scanner.accept(")")) {
     if (!inputs.empty()) scanner.expect(",");
     RegionInput input = scanner.region_input();
     const size_t k = inputs.size();
-    if (k < reader.operands.size() && k < in_specs.size()) {  // others are errors of the type rule
-      const Type& outer = scanner.type(reader.operands[k]);
-      input.type.weak = outer.weak;
-      input.type.varying = axis_union(outer.varying, axes_of(in_specs[k]));
+    if (k < region.inputs.size()) {  // others are errors of the type rule
+      input.type.weak = region.inputs[k].weak;
+      input.type.varying = region.inputs[k].varying;
     }
     inputs.push_back(std::move(input));
   }
   scanner.expect("{");
   {
-    const AxisEnv::Scope scope(mesh, names, false);
+    const AxisEnv::Scope scope(region.mesh, region.axes, false);
     reader.text.regions.push_back(scanner.region_body(inputs));
   }
   scanner.extra(reader.text);
@@ -131,25 +157,14 @@ void parse_manual(OpScanner& scanner, OpReader& reader) {
 }
 
 OpParams read_manual(const OpDef&, OpReader& reader) {
-  if (reader.text.regions.size() != 1 || !reader.text.find("manual_axes") ||
-      !reader.text.find("manual_axes")->get<TextAttr::List>())
-    if (const auto* axes = reader.text.find("manual_axes"); !axes || !axes->get<TextAttr::Array>())
-      reader.error(
-          "expected the pretty form, sdy.manual_computation(...) in_shardings=[...] "
-          "out_shardings=[...] "
-          "manual_axes={...} (...) {...}");
+  if (reader.text.regions.size() != 1)
+    reader.error(fmt::format("expected one region, got {}", reader.text.regions.size()));
   ManualComputationParams p;
   const TextAttr &in = reader.require("in_shardings"), &out = reader.require("out_shardings");
   p.in_specs = specs_of(in, "in_shardings", reader);
   p.out_specs = specs_of(out, "out_shardings", reader);
-  const TextAttr* written = reader.text.take("tessera.mesh");
-  if (const Mesh* mesh = mesh_of(in) ? mesh_of(in) : mesh_of(out)) {
-    p.mesh = *mesh;
-  } else {
-    p.mesh = written
-                 ? std::get<Mesh>(from_text(*written, Attribute(Mesh()), "tessera.mesh", reader))
-                 : reader.mesh();
-  }
+  p.mesh = mesh_of_op(reader, in, out);
+  reader.text.take("tessera.mesh");
   p.manual_axes = std::get<std::vector<std::string>>(from_text(
       reader.require("manual_axes"), Attribute(std::vector<std::string>()), "manual_axes", reader));
   std::sort(p.manual_axes.begin(), p.manual_axes.end());

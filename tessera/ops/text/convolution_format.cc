@@ -19,7 +19,22 @@ std::string spec_text(const Dims& spec, char first, char second) {
 
 OpText write_convolution(const Op& op, const Function&) {
   const auto& p = op.params.as<ConvolutionParams>();
+  const auto array = [](const Dims& dims) {
+    return TextAttr(TextAttr::Array{{dims.begin(), dims.end()}});
+  };
   OpText text;
+  // Of the generic form; assembly says the same in its own way.
+  text.attributes = {
+      {"dimension_numbers",
+       TextAttr::Record{"stablehlo.conv",
+                        {{"text", fmt::format("{}x{}->{}", spec_text(p.lhs_spec, 'b', 'f'),
+                                              spec_text(p.rhs_spec, 'o', 'i'),
+                                              spec_text(p.out_spec, 'b', 'f'))}}}},
+      {"lhs_dilation", array(p.lhs_dilation)},
+      {"padding", window_padding(p.low, p.high)},
+      {"rhs_dilation", array(p.rhs_dilation)},
+      {"window_reversal", array(p.reversal)},
+      {"window_strides", array(p.strides)}};
   text.extra = {{"batch_group_count", TextAttr::Integer{p.batch_group_count}},
                 {"feature_group_count", TextAttr::Integer{p.feature_group_count}}};
   return text;

@@ -1,0 +1,415 @@
+// ModuleReader: the ops of a container, with what their dialects call attributes, become functions
+// as those of text do (module_builder.h).
+#include <algorithm>
+
+#include "tessera/ir/bytecode/attributes.h"
+#include "tessera/ir/bytecode/export.h"
+#include "tessera/ir/bytecode/op_table.h"
+#include "tessera/ir/bytecode/reader.h"
+#include "tessera/ir/format.h"
+#include "tessera/ir/module_builder.h"
+#include "tessera/ir/parser_internal.h"
+
+namespace tessera::ir {
+namespace {
+
+using namespace bytecode;
+
+using RawAttributes = std::vector<std::pair<std::string, size_t>>;
+
+class ModuleReader final : public ModuleBuilder {
+ public:
+  ModuleReader(std::string_view bytes, std::string_view filename)
+      : file_{bytes, std::string(filename)}, container_(file_), decoder_(container_, names()) {}
+
+  ParsedModule read() {
+    const RawOp& module = find_module();
+    for (const auto& [name, index] : raw_attributes(module)) {
+      if (name == "sym_name") module_name_ = decoder_.string(index);
+      if (name != "mhlo.num_partitions") continue;
+      const TextAttr count = attribute(index, module.offset);
+      const auto* number = count.get<TextAttr::Integer>();
+      one_partition_ = number && number->value == 1;
+    }
+    for (const RawOp& op : module.regions[0].ops) add_symbol(op);
+    scanning_ = false;
+    read_functions();
+    return finish_module(module.offset);
+  }
+
+ private:
+  // A value of the enclosing functions and regions, by its number.
+  struct Value {
+    Scope* scope = nullptr;  // null: not defined yet
+    ValueId id = 0;
+  };
+  // Numbers of values count from the start of an isolated region.
+  struct Numbers {
+    std::vector<Value> values;
+    size_t next = 0, end = 0;  // of the region that is being read
+  };
+  struct OpName {
+    std::string dialect, name;
+    bool vhlo = false;
+  };
+
+  Decoder::Names names() {
+    return {.symbol = [this](const std::string& name, size_t place) -> TextAttr {
+              if (scanning_) return TextAttr::Symbol{name};
+              return symbol(name, place);
+            },
+            .parse = [this](std::string_view text, size_t place) -> TextAttr {
+              return located(place, [&] { return parse_attribute_text(text, read_meshes()); });
+            },
+            .mesh = [this](const DecodedMesh& mesh,
+                           size_t place) { return make_mesh(parts_of(mesh, place), {}, place); }};
+  }
+
+  void throw_error(size_t place, const std::string& message) const override {
+    file_.error(place, op_.empty() ? message : fmt::format("{}: {}", op_, message));
+  }
+
+  TextAttr attribute(size_t index, size_t place) {
+    return located(place, [&] { return decoder_.attribute(index); });
+  }
+
+  // --- The module ---
+
+  const RawOp& find_module() {
+    const std::vector<RawOp>& ops = container_.top.ops;
+    if (ops.size() != 1 || name_of(ops[0]).name != "module" || ops[0].regions.size() != 1)
+      error_at(0, "expected one module");
+    return ops[0];
+  }
+
+  OpName name_of(const RawOp& op) const {
+    const Container::OpName& raw = container_.op_names[op.name];
+    if (raw.dialect != "vhlo") return {std::string(raw.dialect), std::string(raw.name)};
+    const std::string_view name = without_version(raw.name);
+    const bool func = name == "func" || name == "call";
+    return {func ? "func" : "stablehlo", std::string(name), true};
+  }
+
+  void add_symbol(const RawOp& op) {
+    const OpName name = name_of(op);
+    const bool is_mesh = name.dialect == "sdy" && name.name == "mesh";
+    if (!is_mesh && name.dialect != "func")
+      error_at(op.offset, fmt::format("expected meshes and functions in the module, got {}.{}",
+                                      name.dialect, name.name));
+    FunctionEntry entry{.is_public = true};
+    std::string symbol;
+    for (const auto& [key, index] : raw_attributes(op)) {
+      if (key == "sym_name") symbol = decoder_.string(index);
+      if (key == "sym_visibility") entry.is_public = decoder_.string(index) != "private";
+    }
+    if (symbols_.count(symbol))
+      error_at(op.offset,
+               fmt::format("expected symbols of different names, got a second @{}", symbol));
+    symbols_[symbol] = &op;
+    if (is_mesh) {
+      meshes_[symbol] = std::nullopt;
+      return;
+    }
+    for (const RawRegion& region : op.regions) find_mentions(region, entry);
+    functions_[symbol] = std::move(entry);
+    function_order_.push_back(symbol);
+  }
+
+  // Functions that are called, so that they are read before.
+  void find_mentions(const RawRegion& region, FunctionEntry& entry) {
+    for (const RawOp& op : region.ops) {
+      for (const RawRegion& inner : op.regions) find_mentions(inner, entry);
+      const OpName name = name_of(op);
+      if (name.name != "call" && name.name != "composite" && name.name != "custom_call") continue;
+      for (const auto& [key, index] : raw_attributes(op)) {
+        if (key != "callee" && key != "decomposition") continue;
+        const TextAttr callee = attribute(index, op.offset);
+        if (const auto* text = callee.get<std::string>()) entry.mentions.push_back(*text);
+        if (const auto* one = callee.get<TextAttr::Symbol>()) entry.mentions.push_back(one->name);
+      }
+    }
+  }
+
+  // --- Meshes ---
+
+  MeshParts parts_of(const DecodedMesh& mesh, size_t place) {
+    MeshParts parts;
+    for (const auto& [name, size] : mesh.axes) {
+      check_axis_size(parts, size, place);
+      parts.names.push_back(name);
+      parts.sizes.push_back(size);
+    }
+    parts.ids = mesh.ids;
+    // A mesh without axes is one device, whichever it is.
+    if (parts.ids.empty() || parts.names.empty())
+      for (int64_t i = static_cast<int64_t>(parts.ids.size()); i < parts.sizes.elements(); ++i)
+        parts.ids.push_back(i);
+    if (static_cast<int64_t>(parts.ids.size()) != parts.sizes.elements())
+      error_at(place, fmt::format("expected a device id for each of the {} positions of the mesh",
+                                  parts.sizes.elements()));
+    return parts;
+  }
+
+  Mesh read_mesh(const std::string& name) override {
+    const RawOp& op = *symbols_.at(name);
+    std::optional<MeshParts> parts;
+    TextAttr::Entries extra;
+    for (const auto& [key, index] : raw_attributes(op)) {
+      if (key == "mesh") {
+        if (!container_.attributes[index].encoded) return parse_mesh_text(index, op.offset);
+        parts = parts_of(decoder_.mesh(index), op.offset);
+      } else if (key.substr(0, 8) == "tessera.") {
+        extra.emplace_back(key, attribute(index, op.offset));
+      }
+    }
+    if (!parts) error_at(op.offset, "expected the attribute 'mesh'");
+    return make_mesh(std::move(*parts), extra, op.offset);
+  }
+
+  // All meshes, by name, for attributes that are text.
+  const std::map<std::string, std::optional<Mesh>>& read_meshes() {
+    for (const auto& [name, mesh] : meshes_) find_mesh(name, 0);
+    return meshes_;
+  }
+
+  // --- Functions ---
+
+  void read_function(const std::string& name, FunctionEntry& entry) override {
+    const RawOp& op = *symbols_.at(name);
+    const Nesting nesting(*this, op.offset);
+    entry.in_progress = true;
+    Scope scope;
+    scope.function.name = name;
+    TextAttr arguments, outputs;
+    std::optional<size_t> type;
+    for (const auto& [key, index] : raw_attributes(op)) {
+      if (key == "function_type") type = decoder_.type_of(index);
+      if (key == "arg_attrs") arguments = attribute(index, op.offset);
+      if (key == "res_attrs") outputs = attribute(index, op.offset);
+    }
+    if (op.regions.size() != 1 || op.regions[0].ops.empty() || !type ||
+        decoder_.type(*type).kind != DecodedType::Kind::kFunction)
+      error_at(op.offset, fmt::format("expected @{} to have a type and a body", name));
+    const RawRegion& body = op.regions[0];
+    for (size_t i = 0; i < body.arguments.size(); ++i) {
+      entry.names.push_back(fmt::format("arg{}", i));
+      scope.function.add_input(
+          with_argument_attributes(decoder_.tensor_type(body.arguments[i], op.offset),
+                                   entries_of(arguments, i), op.offset, scope, entry));
+    }
+    Numbers numbers;
+    read_body(body, scope, numbers);
+    std::vector<Type> results;
+    for (const size_t output : decoder_.type(*type).outputs) {
+      const size_t r = results.size();
+      results.push_back(decoder_.tensor_type(output, op.offset));
+      entry.outputs.push_back(result_sharding(entries_of(outputs, r), results[r], op.offset));
+    }
+    finish_function(scope, entry, results, op.offset);
+  }
+
+  static TextAttr::Entries entries_of(const TextAttr& attribute, size_t i) {
+    const auto* list = attribute.get<TextAttr::List>();
+    const auto* record =
+        list && i < list->items.size() ? list->items[i].get<TextAttr::Record>() : nullptr;
+    return record ? record->entries : TextAttr::Entries();
+  }
+
+  // Ops of a region whose inputs the scope's function has; the last one returns.
+  void read_body(const RawRegion& region, Scope& scope, Numbers& numbers) {
+    const size_t begin = numbers.values.size(), next = numbers.next, end = numbers.end;
+    numbers.values.resize(begin + region.num_values);
+    numbers.next = begin;
+    numbers.end = numbers.values.size();
+    for (size_t i = 0; i < region.arguments.size(); ++i)
+      define(numbers, {&scope, scope.function.inputs[i]}, region.offset);
+    for (size_t i = 0; i < region.ops.size(); ++i)
+      if (read_op(region.ops[i], scope, numbers) != (i + 1 < region.ops.size()))
+        error_at(region.ops[i].offset, "expected an op that returns at the end of the region");
+    numbers.values.resize(begin);
+    numbers.next = next;
+    numbers.end = end;
+  }
+
+  void define(Numbers& numbers, Value value, size_t place) {
+    if (numbers.next == numbers.end)
+      error_at(place, "expected as many values as the region says it defines");
+    numbers.values[numbers.next++] = value;
+  }
+
+  // --- Ops ---
+
+  // An op's attributes by name, and the number of each.
+  RawAttributes raw_attributes(const RawOp& op) {
+    RawAttributes out;
+    if (op.attributes) out = decoder_.entries(*op.attributes);
+    if (!op.properties) return out;
+    const auto [begin, end] = container_.properties[*op.properties];
+    const Container::OpName& name = container_.op_names[op.name];
+    size_t count = 0;
+    for (ByteReader in(file_, begin, end); !in.done(); ++count) in.varint();
+    const std::vector<Property> properties = properties_of(name.dialect, name.name, count);
+    if (properties.empty() && count > 0)
+      error_at(op.offset, fmt::format("expected an op that Tessera has, got '{}.{}'", name.dialect,
+                                      name.name));
+    ByteReader in(file_, begin, end);
+    for (const Property& property : properties) {
+      bool is_there = true;
+      const uint64_t index = property.optional ? in.flagged(is_there) : in.varint();
+      if (!is_there) continue;
+      if (index >= container_.attributes.size()) in.error("expected the number of an attribute");
+      out.emplace_back(property.name, static_cast<size_t>(index));
+    }
+    return out;
+  }
+
+  ValueId operand(Scope& scope, const Value& value, size_t number, size_t place) {
+    if (value.scope == &scope) return value.id;
+    if (!scope.parent)
+      error_at(place, fmt::format("expected a value that is defined above, got number {}", number));
+    const ValueId outer = operand(*scope.parent, value, number, place);
+    return import_value(scope, outer, fmt::format("value {}", number), place);
+  }
+
+  ValueId operand(Scope& scope, const Numbers& numbers, size_t number, size_t place) {
+    if (number >= numbers.values.size() || !numbers.values[number].scope)
+      error_at(place, fmt::format("expected a value that is defined above, got number {}", number));
+    return operand(scope, numbers.values[number], number, place);
+  }
+
+  // False after one that returns.
+  bool read_op(const RawOp& op, Scope& scope, Numbers& numbers) {
+    const Nesting nesting(*this, op.offset);
+    const OpName name = name_of(op);
+    const Container::OpName& raw = container_.op_names[op.name];
+    op_ = fmt::format("{}.{}", raw.dialect, raw.name);
+    Reader reader(*this, scope, op.offset);
+    for (const size_t number : op.operands)
+      reader.operands.push_back(operand(scope, numbers, number, op.offset));
+    if (name.name == "return") {
+      scope.function.outputs = reader.operands;
+      return false;
+    }
+    if (name.dialect == "builtin" && name.name == "unrealized_conversion_cast") {
+      if (op.operands.size() != op.results.size())
+        error_at(op.offset, "expected as many results as operands");
+      for (const ValueId v : reader.operands) define(numbers, {&scope, v}, op.offset);
+      return true;
+    }
+    read_attributes(op, name, reader);
+    read_regions(op, name, scope, reader, numbers);
+    op_ = fmt::format("{}.{}", raw.dialect, raw.name);
+    for (const size_t type : op.results)
+      reader.result_types.push_back(decoder_.tensor_type(type, op.offset));
+    reader.result_count = op.results.size();
+    reader.source = decoder_.location(op.location);
+    if (reader.source.empty()) reader.source = fmt::format("{}:{}", file_.name, op.offset);
+    finish(op, name, scope, reader, numbers);
+    return true;
+  }
+
+  void finish(const RawOp& op, const OpName& name, Scope& scope, Reader& reader, Numbers& numbers) {
+    const size_t first = scope.function.ops.size();
+    const std::vector<ValueId> results = finish_op(scope, reader, name.dialect, name.name);
+    for (size_t i = first; i < scope.function.ops.size(); ++i)
+      scope.function.ops[i].source = reader.source;
+    if (results.size() != op.results.size())
+      error_at(op.offset,
+               fmt::format("expected {} results, got {}", results.size(), op.results.size()));
+    for (const ValueId v : results) define(numbers, {&scope, v}, op.offset);
+  }
+
+  void read_attributes(const RawOp& op, const OpName& name, Reader& reader) {
+    for (const auto& [key, index] : raw_attributes(op))
+      reader.text.attributes.emplace_back(key, attribute(index, op.offset));
+    if (!name.vhlo) return;
+    const std::string problem =
+        from_vhlo(name.name, reader.text.attributes,
+                  [&](const std::string& callee) { return symbol(callee, op.offset); });
+    if (!problem.empty()) error_at(op.offset, problem);
+    if (name.name == "custom_call") name_functions(reader.text, op.offset);
+  }
+
+  // In the config of Tessera's own ops VHLO has the names of functions as strings.
+  void name_functions(OpText& text, size_t place) {
+    const TextAttr* target = text.find("call_target_name");
+    const auto* called = target ? target->get<std::string>() : nullptr;
+    const OpDef* def = called && called->substr(0, 8) == "tessera."
+                           ? find_op("tessera", called->substr(8))
+                           : nullptr;
+    for (auto& [key, value] : text.attributes) {
+      auto* config = std::get_if<TextAttr::Record>(&value.value);
+      if (!def || !config || key != "backend_config") continue;
+      const std::vector<Attribute> fields = def->params.fields();
+      for (size_t i = 0; i < fields.size(); ++i)
+        for (auto& [field, function] : config->entries)
+          if (const auto* symbol_name = function.get<std::string>();
+              symbol_name && field == def->attributes[i] &&
+              std::holds_alternative<FunctionRef>(fields[i]))
+            function = symbol(std::string(*symbol_name), place);
+    }
+  }
+
+  void read_regions(const RawOp& op, const OpName& name, Scope& scope, Reader& reader,
+                    Numbers& numbers) {
+    if (op.regions.empty()) return;
+    const RegionRules rules = region_rules(scope, reader, name.dialect, name.name);
+    std::optional<AxisEnv::Scope> manual;
+    if (rules.manual) manual.emplace(rules.manual->mesh, rules.manual->axes, false);
+    for (const RawRegion& region : op.regions) {
+      reader.captures.emplace_back();
+      Scope inner;
+      inner.parent = &scope;
+      inner.captures = rules.captures ? &reader.captures.back() : nullptr;
+      inner.function.name = "body";
+      for (size_t i = 0; i < region.arguments.size(); ++i) {
+        Type type = decoder_.tensor_type(region.arguments[i], op.offset);
+        if (i < rules.inputs.size()) {
+          type.weak = rules.inputs[i].weak;
+          type.varying = rules.inputs[i].varying;
+        }
+        inner.function.add_input(std::move(type));
+      }
+      if (region.ops.empty()) error_at(op.offset, "expected regions that return");
+      Numbers own;
+      read_body(region, inner, region.isolated ? own : numbers);
+      reader.text.regions.push_back(std::make_shared<const Function>(std::move(inner.function)));
+    }
+  }
+
+  Mesh parse_mesh_text(size_t index, size_t place) {
+    const std::string_view text = container_.reader(container_.attributes[index]).zero_terminated();
+    return located(place, [&] { return ir::parse_mesh_text(text); });
+  }
+
+  const File file_;
+  const Container container_;
+  Decoder decoder_;
+  bool scanning_ = true;  // names stand for themselves
+  std::map<std::string, const RawOp*> symbols_;
+  std::string op_;  // that is being read, for messages
+};
+
+}  // namespace
+
+bool is_bytecode(std::string_view bytes) {
+  return has_magic(bytes) || !artifact_of_export(bytes).empty();
+}
+
+ParsedModule read_bytecode(std::string_view bytes, std::string_view filename) {
+  const std::string_view exported = artifact_of_export(bytes);
+  return ModuleReader(exported.empty() ? bytes : exported, filename).read();
+}
+
+ParsedModule read_module(std::string_view program, std::string_view filename) {
+  if (is_bytecode(program)) return read_bytecode(program, filename);
+  if (program.substr(0, 64).find('\0') != std::string_view::npos)
+    fail(
+        ErrorKind::kParse, "parse",
+        "{}: expected StableHLO as text or MLIR bytecode, or what jax.export serialises, got other "
+        "bytes",
+        filename);
+  return parse_module(program, filename);
+}
+
+}  // namespace tessera::ir

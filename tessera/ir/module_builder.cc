@@ -1,0 +1,220 @@
+#include "tessera/ir/module_builder.h"
+
+#include <algorithm>
+
+#include "tessera/mesh/device_mesh.h"
+
+namespace tessera::ir {
+namespace {
+
+// Calls are written out before a program is compiled, so a few of them stand for any number of ops.
+constexpr int64_t kMaxOps = int64_t{1} << 20, kMaxLevels = 250;
+
+}  // namespace
+
+// --- Functions ---
+
+// Every function after those that it calls, so that calls take no stack however long their chain.
+// Of functions that call themselves any is the first: it will be told where it does.
+void ModuleBuilder::read_functions() {
+  std::set<std::string> seen;
+  std::vector<std::pair<FunctionEntry*, size_t>> path;
+  std::vector<std::string> names;
+  const auto enter = [&](const std::string& name) {
+    const auto it = functions_.find(name);
+    if (it == functions_.end() || !seen.insert(name).second) return;
+    path.emplace_back(&it->second, 0);
+    names.push_back(name);
+  };
+  for (const std::string& name : function_order_) {
+    enter(name);
+    while (!path.empty()) {
+      auto& [entry, mention] = path.back();
+      if (mention < entry->mentions.size()) {
+        enter(entry->mentions[mention++]);
+        continue;
+      }
+      if (!entry->function) read_function(names.back(), *entry);
+      path.pop_back();
+      names.pop_back();
+    }
+  }
+}
+
+ModuleBuilder::FunctionEntry& ModuleBuilder::find_function(const std::string& name, size_t place) {
+  const auto it = functions_.find(name);
+  if (it == functions_.end())
+    error_at(place, fmt::format("expected the name of a function of this module, got @{}", name));
+  FunctionEntry& entry = it->second;
+  if (entry.in_progress)
+    error_at(
+        place,
+        fmt::format("expected functions that do not call themselves, got @{} within itself", name));
+  if (!entry.function) read_function(name, entry);
+  return entry;
+}
+
+ModuleBuilder::Extent ModuleBuilder::extent(const FunctionRef& function) {
+  if (const auto it = extents_.find(function); it != extents_.end()) return it->second;
+  Extent out{.levels = 1};
+  const auto add = [&](const FunctionRef& inner) {
+    if (!inner) return;
+    const Extent e = extent(inner);
+    out.ops += e.ops;
+    out.levels = std::max(out.levels, e.levels + 1);
+  };
+  for (const Op& op : function->ops) {
+    ++out.ops;
+    for (const Attribute& field : op.params.fields()) {
+      if (const auto* one = std::get_if<FunctionRef>(&field)) add(*one);
+      if (const auto* many = std::get_if<std::vector<FunctionRef>>(&field))
+        for (const FunctionRef& inner : *many) add(inner);
+    }
+  }
+  return extents_[function] = out;
+}
+
+void ModuleBuilder::check_extent(const FunctionEntry& entry, size_t place) {
+  const Extent e = extent(entry.function);
+  if (e.ops > kMaxOps)
+    error_at(place, fmt::format("expected at most {} ops once every call is written out, got "
+                                "{} in @{}; call functions in loops, or less often",
+                                kMaxOps, e.ops, entry.function->name));
+  if (e.levels > kMaxLevels)
+    error_at(place, fmt::format("expected at most {} levels of calls and regions, got {} in "
+                                "@{}; call functions one after the other",
+                                kMaxLevels, e.levels, entry.function->name));
+}
+
+// Appends the sharding to the entry's.
+Type ModuleBuilder::with_argument_attributes(Type type, const TextAttr::Entries& attributes,
+                                             size_t place, Scope& scope, FunctionEntry& entry) {
+  entry.inputs.emplace_back();
+  for (const auto& [key, value] : attributes) {
+    if (key == "sdy.sharding") {
+      const auto* sharding = value.get<TextAttr::Sharding>();
+      if (!sharding) error_at(place, "expected sdy.sharding to be a sharding");
+      located(place, [&] { check_rank("sdy.sharding", sharding->value, type.shape); });
+      if (sharding->value.mesh().rank() == 0) continue;  // JAX's @empty_mesh: one device
+      entry.inputs.back() = sharding->value;
+      type.sharding = std::make_shared<const NamedSharding>(sharding->value);
+    } else if (key == "mhlo.sharding") {
+      error_at(place,
+               "expected Shardy's sdy.sharding, got GSPMD's mhlo.sharding; export the program "
+               "with Shardy, JAX's default");
+    } else if (key == "tessera.weak") {
+      type.weak = true;
+    } else if (key == "tessera.varying") {
+      const Reader reader(*this, scope, place);
+      type.varying =
+          std::get<std::vector<std::string>>(from_text(value, Attribute(AxisNames()), key, reader));
+      std::sort(type.varying.begin(), type.varying.end());
+      type.varying.erase(std::unique(type.varying.begin(), type.varying.end()), type.varying.end());
+    }
+  }
+  return type;
+}
+
+std::optional<NamedSharding> ModuleBuilder::result_sharding(const TextAttr::Entries& attributes,
+                                                            const Type& type, size_t place) {
+  for (const auto& [key, value] : attributes)
+    if (const auto* sharding = value.get<TextAttr::Sharding>(); sharding && key == "sdy.sharding") {
+      located(place, [&] { check_rank("sdy.sharding", sharding->value, type.shape); });
+      if (sharding->value.mesh().rank() > 0) return sharding->value;
+    }
+  return std::nullopt;
+}
+
+void ModuleBuilder::finish_function(Scope& scope, FunctionEntry& entry,
+                                    std::span<const Type> results, size_t place) {
+  const std::string& name = scope.function.name;
+  if (scope.function.outputs.size() != results.size())
+    error_at(place, fmt::format("expected @{} to return {} values, got {}", name, results.size(),
+                                scope.function.outputs.size()));
+  for (size_t r = 0; r < results.size(); ++r) {
+    const Type& type = scope.function.type(scope.function.outputs[r]);
+    if (!type.same_array(results[r]))
+      error_at(place, fmt::format("expected result {} of @{} to be {}, got {}", r, name, results[r],
+                                  type));
+  }
+  entry.in_progress = false;
+  entry.function = std::make_shared<const Function>(std::move(scope.function));
+  check_extent(entry, place);
+}
+
+ParsedModule ModuleBuilder::finish_module(size_t place) {
+  if (functions_.empty())
+    error_at(place, "expected a function, as func.func public @main(...), got none");
+  std::string main = "main";
+  if (!functions_.count(main)) {
+    std::vector<std::string> candidates;
+    for (const std::string& name : function_order_)
+      if (functions_[name].is_public) candidates.push_back(name);
+    if (candidates.size() != 1)
+      error_at(place, fmt::format("expected a function @main or one public function, got {} public "
+                                  "ones",
+                                  candidates.size()));
+    main = candidates[0];
+  }
+  FunctionEntry& entry = functions_[main];
+  ParsedModule out{.name = module_name_.empty() ? main : module_name_, .main = *entry.function};
+  out.input_names = entry.names;
+  out.input_shardings = entry.inputs;
+  out.output_shardings = entry.outputs;
+  for (const auto& [name, mesh] : meshes_) out.meshes.push_back(find_mesh(name, place));
+  return out;
+}
+
+// --- Meshes ---
+
+const Mesh& ModuleBuilder::find_mesh(const std::string& name, size_t place) {
+  const auto it = meshes_.find(name);
+  if (it == meshes_.end())
+    error_at(place, fmt::format("expected the name of a mesh of this module, got @{}", name));
+  if (!it->second) it->second = read_mesh(name);
+  return *it->second;
+}
+
+void ModuleBuilder::check_axis_size(const MeshParts& parts, int64_t size, size_t place) const {
+  if (size < 1 || size > (1 << 20) || size * parts.sizes.elements() > (1 << 20))
+    error_at(place, "expected axes of sizes from 1 on, 2^20 devices at most");
+}
+
+TextAttr ModuleBuilder::symbol(const std::string& name, size_t place) {
+  if (meshes_.count(name)) return find_mesh(name, place);
+  if (functions_.count(name)) return find_function(name, place).function;
+  return TextAttr::Symbol{name};
+}
+
+Mesh ModuleBuilder::make_mesh(MeshParts parts, const TextAttr::Entries& extra, size_t place) {
+  const bool ordered = std::is_sorted(parts.ids.begin(), parts.ids.end());
+  bool abstract = false;
+  for (const auto& [key, value] : extra) {
+    if (key == "tessera.abstract") abstract = true;
+    if (const auto* array = value.get<TextAttr::Array>(); array && key == "tessera.device_ids") {
+      if (array->values.size() != parts.ids.size())
+        error_at(place, fmt::format("expected a device id for each of the {} positions of the mesh",
+                                    parts.ids.size()));
+      parts.ids = array->values;
+    }
+  }
+  if (parts.names.empty()) return Mesh();
+  std::map<int64_t, const Device*> by_id;
+  for (const Device& device : devices()) by_id[device.id] = &device;
+  std::vector<Device> found;
+  for (int64_t id : parts.ids)
+    if (const auto it = by_id.find(id); it != by_id.end() && !abstract)
+      found.push_back(*it->second);
+  return located(place, [&] {
+    if (found.size() == parts.ids.size())
+      return Mesh(DeviceMesh{parts.sizes, std::move(found)}, parts.names);
+    if (!ordered && !abstract)
+      error_at(place, fmt::format("expected the devices that this mesh puts in an order of "
+                                  "its own to be there, got {} of {}; "
+                                  "start with devices cpu:{}, say",
+                                  found.size(), parts.ids.size(), parts.ids.size()));
+    return Mesh::abstract(parts.sizes, parts.names);
+  });
+}
+
+}  // namespace tessera::ir

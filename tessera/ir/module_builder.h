@@ -1,0 +1,184 @@
+// ModuleBuilder: from ops with attributes by name (OpText) to functions, whatever they are read
+// from. The text's parser (parser_internal.h) and the bytecode's reader (bytecode/module_reader.h)
+// derive from it: they find ops, operands and attributes; here these become ops of a Function, with
+// regions closed, functions before those that call them, meshes of devices, shardings of arguments.
+//
+// A place is where something stands in what is read: an offset in the text, or in the bytes.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_map>
+
+#include "tessera/ir/axis_env.h"
+#include "tessera/ir/op_def.h"
+#include "tessera/ir/parser.h"
+#include "tessera/ir/region_rule.h"
+
+namespace tessera::ir {
+
+class Reader;
+
+class ModuleBuilder {
+ public:
+  virtual ~ModuleBuilder() = default;
+
+  // UserError kParse that says where; places differ between text and bytecode.
+  [[noreturn]] void error_at(size_t place, const std::string& message) const {
+    throw_error(place, message);
+    TESSERA_CHECK(false, "throw_error() returned");
+  }
+  // The mesh of that name; error_at(place) if there is none.
+  const Mesh& find_mesh(const std::string& name, size_t place);
+  // What f does; errors of others become errors at `place`.
+  template <class F>
+  auto located(size_t place, F&& f) -> decltype(f());
+
+ protected:
+  friend class Reader;
+
+  // A function or region under construction.
+  struct Scope {
+    Scope* parent = nullptr;
+    Function function;
+    std::unordered_map<ValueId, ValueId> copied;     // by the parent's value: what stands for it
+    std::unordered_map<ValueId, ValueId> constants;  // those among them that are copies of ops
+    std::vector<ValueId>* captures = nullptr;  // set: other values of the parent become inputs
+  };
+  struct FunctionEntry {
+    bool is_public = false, in_progress = false;
+    FunctionRef function;
+    std::vector<std::string> mentions;  // symbols in it, those that it calls among them
+    std::vector<std::string> names;     // of arguments
+    std::vector<std::optional<NamedSharding>> inputs, outputs;
+  };
+  // Guards the C++ stack against what nests without end.
+  class Nesting {
+   public:
+    Nesting(ModuleBuilder& builder, size_t place) : builder_(builder) {
+      if (++builder.depth_ > 100) builder.error_at(place, "expected at most 100 levels of nesting");
+    }
+    ~Nesting() { --builder_.depth_; }
+    Nesting(const Nesting&) = delete;
+    Nesting& operator=(const Nesting&) = delete;
+
+   private:
+    ModuleBuilder& builder_;
+  };
+
+  virtual void throw_error(size_t place, const std::string& message) const = 0;
+
+  // --- Functions ---
+
+  // Reads the function of that entry, and ends with finish_function().
+  virtual void read_function(const std::string& name, FunctionEntry& entry) = 0;
+  // Reads every function after those that it mentions.
+  void read_functions();
+  // Read now if it is not yet.
+  FunctionEntry& find_function(const std::string& name, size_t place);
+  Type with_argument_attributes(Type type, const TextAttr::Entries& attributes, size_t place,
+                                Scope& scope, FunctionEntry& entry);
+  std::optional<NamedSharding> result_sharding(const TextAttr::Entries& attributes,
+                                               const Type& type, size_t place);
+  // The scope's function is the entry's, if it returns values of these types.
+  void finish_function(Scope& scope, FunctionEntry& entry, std::span<const Type> results,
+                       size_t place);
+  // @main, or the only public function, and all meshes.
+  ParsedModule finish_module(size_t place);
+
+  // --- Meshes ---
+
+  struct MeshParts {
+    Shape sizes;
+    std::vector<std::string> names;
+    std::vector<int64_t> ids;
+  };
+  // Reads the mesh of that name, which is known to be there.
+  virtual Mesh read_mesh(const std::string& name) = 0;
+  void check_axis_size(const MeshParts& parts, int64_t size, size_t place) const;
+  Mesh make_mesh(MeshParts parts, const TextAttr::Entries& extra, size_t place);
+  // @name: a mesh, a function, or a name of neither.
+  TextAttr symbol(const std::string& name, size_t place);
+
+  // --- Values ---
+
+  // What stands in the scope for a value of its parent. `name`: as messages call it.
+  ValueId import_value(Scope& scope, ValueId outer, const std::string& name, size_t place);
+
+  // --- Ops ---
+
+  // What is known of an op's regions before they are read.
+  struct RegionRules {
+    bool captures = false;     // they may use values around the op
+    std::vector<Type> inputs;  // the first inputs are as weak as these, and vary as they do
+    std::optional<ManualScope> manual;  // they are what a device does along these axes
+  };
+  RegionRules region_rules(Scope& scope, Reader& reader, std::string_view dialect,
+                           std::string_view name);
+  // Adds the op that the reader holds; its results, as far as what is read names them.
+  std::vector<ValueId> finish_op(Scope& scope, Reader& reader, const std::string& dialect,
+                                 const std::string& name);
+
+  std::map<std::string, FunctionEntry> functions_;
+  std::vector<std::string> function_order_;
+  std::map<std::string, std::optional<Mesh>> meshes_;
+  std::string module_name_;
+  bool one_partition_ = false;  // what the module says of itself
+
+ private:
+  // What a function is once all calls are written out, which is how it is compiled.
+  struct Extent {
+    int64_t ops = 0, levels = 0;
+  };
+  Extent extent(const FunctionRef& function);
+  void check_extent(const FunctionEntry& entry, size_t place);
+  std::optional<ValueId> copy_constant(Scope& scope, const Function& f, ValueId value,
+                                       bool computed, size_t place);
+  std::vector<ValueId> add_op(Scope& scope, Reader& reader, const OpDef& def);
+  void apply_type_attributes(Scope& scope, Reader& reader, std::span<const ValueId> results);
+  void check_results(Scope& scope, Reader& reader, std::span<const ValueId> results);
+
+  std::map<FunctionRef, Extent> extents_;
+  int depth_ = 0;
+};
+
+template <class F>
+auto ModuleBuilder::located(size_t place, F&& f) -> decltype(f()) {
+  try {
+    return f();
+  } catch (const UserError& e) {
+    if (e.kind() == ErrorKind::kParse && std::string_view(e.what()).substr(0, 8) == "[parse] ")
+      throw;
+    error_at(place, e.what());
+  }
+}
+
+// What a format's read sees.
+class Reader final : public OpReader {
+ public:
+  Reader(ModuleBuilder& builder, ModuleBuilder::Scope& scope, size_t place)
+      : builder_(builder), scope_(scope), place_(place) {}
+
+  const Type& type(ValueId value) const override { return scope_.function.type(value); }
+  std::vector<ValueId> insert(const OpDef& def, OpParams params,
+                              std::span<const ValueId> operands) override;
+  const Mesh& mesh() const override;
+  Mesh find_mesh(std::string_view symbol) const override {
+    return builder_.find_mesh(std::string(symbol), place_);
+  }
+  [[noreturn]] void error(const std::string& message) const override {
+    builder_.error_at(place_, message);
+  }
+
+  size_t place() const { return place_; }
+  std::string source;
+  size_t result_count = 1;  // results that are named
+
+ private:
+  ModuleBuilder& builder_;
+  ModuleBuilder::Scope& scope_;
+  size_t place_;
+};
+
+}  // namespace tessera::ir

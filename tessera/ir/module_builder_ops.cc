@@ -1,0 +1,237 @@
+// Values and ops of modules: what hooks of formats see, captures of regions, and the way from an
+// op's attributes to the op.
+#include <algorithm>
+#include <map>
+
+#include "tessera/ir/module_builder.h"
+#include "tessera/ir/region_rule.h"
+
+namespace tessera::ir {
+namespace {
+
+// Attributes that say how to compute, not what; Tessera computes as exactly as they ask in any
+// case.
+bool is_hint(std::string_view name) {
+  return name == "result_accuracy" || name.find('.') != std::string_view::npos;
+}
+
+using OpKey = std::pair<std::string_view, std::string_view>;
+std::map<OpKey, RegionRule>& region_rules() {
+  static auto& rules = *new std::map<OpKey, RegionRule>;
+  return rules;
+}
+
+}  // namespace
+
+bool register_region_rule(std::string_view dialect, std::string_view name, RegionRule rule) {
+  return tessera::ir::region_rules().emplace(OpKey(dialect, name), rule).second;
+}
+
+RegionRule find_region_rule(std::string_view dialect, std::string_view name) {
+  const auto it = tessera::ir::region_rules().find({dialect, name});
+  return it == tessera::ir::region_rules().end() ? nullptr : it->second;
+}
+
+// --- What hooks see ---
+
+std::vector<ValueId> Reader::insert(const OpDef& def, OpParams params,
+                                    std::span<const ValueId> operands) {
+  return builder_.located(place_, [&] {
+    Function& f = scope_.function;
+    const std::vector<Type> types = infer_types(def, f.types_of(operands), params);
+    const ValueIds& results =
+        f.add_op(def, std::move(params), ValueIds(operands.begin(), operands.end()), types, source);
+    return std::vector<ValueId>(results.begin(), results.end());
+  });
+}
+
+const Mesh& Reader::mesh() const {
+  if (AxisEnv::current().mesh().rank() > 0) return AxisEnv::current().mesh();
+  // JAX writes shard_map over one device without a mesh.
+  if (builder_.meshes_.empty() && builder_.one_partition_)
+    return builder_.meshes_
+        .emplace("one_device", builder_.make_mesh({{1}, {"device"}, {0}}, {}, place_))
+        .first->second.value();
+  if (builder_.meshes_.size() != 1)
+    error(fmt::format("expected a module with one mesh to say which devices take part, got {}",
+                      builder_.meshes_.size()));
+  return builder_.find_mesh(builder_.meshes_.begin()->first, place_);
+}
+
+// --- Values ---
+
+// The same value in `scope`, a region of `f`, by copies of the ops that make it; nothing if it
+// depends on f's inputs, or, unless `computed`, has operands.
+std::optional<ValueId> ModuleBuilder::copy_constant(Scope& scope, const Function& f, ValueId value,
+                                                    bool computed, size_t place) {
+  if (const auto it = scope.constants.find(value); it != scope.constants.end()) return it->second;
+  const Nesting nesting(*this, place);
+  const auto makes = [&](const Op& op) {
+    return std::find(op.results.begin(), op.results.end(), value) != op.results.end();
+  };
+  const auto op = std::find_if(f.ops.begin(), f.ops.end(), makes);
+  if (op == f.ops.end() || (!computed && !op->operands.empty())) return std::nullopt;
+  ValueIds operands;
+  for (ValueId v : op->operands) {
+    const std::optional<ValueId> copy = copy_constant(scope, f, v, computed, place);
+    if (!copy) return std::nullopt;
+    operands.push_back(*copy);
+  }
+  const ValueIds ids = scope.function.add_op(*op->def, op->params, std::move(operands),
+                                             f.types_of(op->results), op->source);
+  for (size_t r = 0; r < ids.size(); ++r) scope.constants[op->results[r]] = ids[r];
+  return scope.constants[value];
+}
+
+// Regions are closed: of the values around them they may use constants, and what is computed from
+// these, which are copied. Those of loops and branches may use others, which become their last
+// inputs.
+ValueId ModuleBuilder::import_value(Scope& scope, ValueId outer, const std::string& name,
+                                    size_t place) {
+  if (const auto it = scope.copied.find(outer); it != scope.copied.end()) return it->second;
+  const Function& f = scope.parent->function;
+  if (const std::optional<ValueId> copy = copy_constant(scope, f, outer, !scope.captures, place))
+    return scope.copied[outer] = *copy;
+  if (scope.captures) {
+    Type type = f.type(outer);
+    type.sharding = nullptr;
+    scope.captures->push_back(outer);
+    return scope.copied[outer] = scope.function.add_input(std::move(type));
+  }
+  error_at(place, fmt::format("expected a value of this region, got {} of outside; pass it to the "
+                              "op as an operand",
+                              name));
+}
+
+// --- Ops ---
+
+ModuleBuilder::RegionRules ModuleBuilder::region_rules(Scope& scope, Reader& reader,
+                                                       std::string_view dialect,
+                                                       std::string_view name) {
+  const ForeignOp* foreign = find_foreign_op(dialect, name);
+  const OpDef* def = foreign ? nullptr : find_op(dialect, name);
+  RegionRules rules;
+  rules.captures = def ? def->format.captures : foreign && foreign->captures;
+  if (def && def->format.typed_inputs) rules.inputs = scope.function.types_of(reader.operands);
+  if (const RegionRule rule = find_region_rule(dialect, name))
+    rules.manual = located(reader.place(), [&] { return rule(reader); });
+  if (rules.manual) rules.inputs = rules.manual->inputs;
+  return rules;
+}
+
+std::vector<ValueId> ModuleBuilder::finish_op(Scope& scope, Reader& reader,
+                                              const std::string& dialect, const std::string& name) {
+  std::string op_dialect = dialect, op_name = name;
+  if (dialect == "stablehlo" && name == "custom_call") {
+    const TextAttr& target = reader.require("call_target_name");
+    const auto* text = target.get<std::string>();
+    if (!text) reader.error("expected the name of what is called");
+    op_dialect = text->substr(0, 8) == "tessera." ? "tessera" : "custom_call";
+    op_name = op_dialect == "tessera" ? text->substr(8) : *text;
+    if (op_dialect == "tessera") {
+      reader.text.take("api_version");
+      if (const auto* record = reader.require("backend_config").get<TextAttr::Record>()) {
+        auto entries = record->entries;  // the record is one of the attributes they replace
+        reader.text.attributes = std::move(entries);
+      }
+    }
+  }
+  const ForeignOp* foreign = find_foreign_op(op_dialect, op_name);
+  const OpDef* def = foreign ? nullptr : find_op(op_dialect, op_name);
+  std::vector<ValueId> results;
+  if (def) {
+    // The field weak_type is the type's.
+    if (const TextAttr* weak = reader.text.find("tessera.weak"))
+      if (const auto* list = weak->get<TextAttr::List>();
+          list && !list->items.empty() && !reader.result_types.empty())
+        if (const bool* first = list->items[0].get<bool>()) reader.result_types[0].weak = *first;
+    results = add_op(scope, reader, *def);
+    results.resize(results.size() - reader.hidden_results);
+  } else if (foreign) {
+    results = located(reader.place(), [&] { return foreign->build(reader); });
+  } else {
+    reader.error(
+        op_dialect == "custom_call"
+            ? fmt::format("expected a custom call that Tessera has, got @{}", op_name)
+            : fmt::format("expected an op that Tessera has, got '{}.{}'", op_dialect, op_name));
+  }
+  for (const auto* entries : {&reader.text.attributes, &reader.text.extra})
+    for (const auto& [key, value] : *entries)
+      if (key[0] != '\x01' && !is_hint(key))
+        reader.error(
+            fmt::format("expected attributes that {}.{} has, got '{}'", op_dialect, op_name, key));
+  apply_type_attributes(scope, reader, results);
+  check_results(scope, reader, results);
+  return results;
+}
+
+std::vector<ValueId> ModuleBuilder::add_op(Scope& scope, Reader& reader, const OpDef& def) {
+  return located(reader.place(), [&] {
+    OpParams params = def.format.read ? def.format.read(def, reader) : reader.read_fields(def);
+    params = retyped_params(def, reader.operand_types(), params);
+    std::vector<Type> types = infer_types(def, reader.operand_types(), params);
+    for (Type& type : types) type.sharding = nullptr;
+    const ValueIds& results = scope.function.add_op(
+        def, std::move(params), ValueIds(reader.operands.begin(), reader.operands.end()), types,
+        reader.source);
+    return std::vector<ValueId>(results.begin(), results.end());
+  });
+}
+
+void ModuleBuilder::apply_type_attributes(Scope& scope, Reader& reader,
+                                          std::span<const ValueId> results) {
+  auto type = [&](size_t r) -> Type& { return scope.function.types[results[r]]; };
+  auto check_count = [&](std::string_view name, size_t count) {
+    if (count != results.size())
+      reader.error(fmt::format("expected {} entries of {}, one a result, got {}", results.size(),
+                               name, count));
+  };
+  if (const TextAttr* weak = reader.text.find("tessera.weak")) {
+    const auto* list = weak->get<TextAttr::List>();
+    check_count("tessera.weak", list ? list->items.size() : 0);
+    for (size_t r = 0; r < results.size(); ++r)
+      type(r).weak =
+          std::get<bool>(from_text(list->items[r], Attribute(false), "tessera.weak", reader));
+  }
+  if (const TextAttr* varying = reader.text.find("tessera.varying")) {
+    const auto* list = varying->get<TextAttr::List>();
+    check_count("tessera.varying", list ? list->items.size() : 0);
+    for (size_t r = 0; r < results.size(); ++r) {
+      AxisNames names = std::get<AxisNames>(
+          from_text(list->items[r], Attribute(AxisNames()), "tessera.varying", reader));
+      std::sort(names.begin(), names.end());
+      names.erase(std::unique(names.begin(), names.end()), names.end());
+      type(r).varying = std::move(names);
+    }
+  }
+  const TextAttr* sharding = reader.text.find("sdy.sharding");
+  if (!sharding) return;
+  std::vector<NamedSharding> values;
+  if (const auto* one = sharding->get<TextAttr::Sharding>()) values = {one->value};
+  if (const auto* all = sharding->get<TextAttr::Shardings>()) values = all->values;
+  check_count("sdy.sharding", values.size());
+  const TextAttr* skip = reader.text.find("tessera.unsharded");
+  const Dims unsharded =
+      skip ? std::get<Dims>(from_text(*skip, Attribute(Dims()), "tessera.unsharded", reader))
+           : Dims();
+  for (size_t r = 0; r < results.size(); ++r) {
+    located(reader.place(), [&] { check_rank("sdy.sharding", values[r], type(r).shape); });
+    const bool none =
+        std::find(unsharded.begin(), unsharded.end(), static_cast<int64_t>(r)) != unsharded.end();
+    type(r).sharding = none ? nullptr : std::make_shared<const NamedSharding>(values[r]);
+  }
+}
+
+void ModuleBuilder::check_results(Scope& scope, Reader& reader, std::span<const ValueId> results) {
+  if (reader.result_types.empty()) return;
+  if (reader.result_types.size() != results.size())
+    reader.error(fmt::format("expected the types of {} results, got {}", results.size(),
+                             reader.result_types.size()));
+  for (size_t r = 0; r < results.size(); ++r)
+    if (!reader.result_types[r].same_array(scope.function.type(results[r])))
+      reader.error(
+          fmt::format("expected result {} to be {}, which the op gives for its operands, got {}", r,
+                      scope.function.type(results[r]), reader.result_types[r]));
+}
+
+}  // namespace tessera::ir

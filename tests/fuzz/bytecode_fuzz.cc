@@ -1,0 +1,34 @@
+// Fuzzes the reader of bytecode, and of what jax.export serialises: any bytes give a valid program,
+// which is written and read to itself, or a UserError of kind kParse. scripts/fuzz runs it.
+//
+// folders: base mesh ir ops trace transform
+//
+// libraries: -lfmt
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "tessera/ir/bytecode/reader.h"
+#include "tessera/ir/bytecode/writer.h"
+#include "tessera/ir/verifier.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  tessera::ir::Function program;
+  try {
+    program = tessera::ir::read_bytecode(bytes, "fuzz").main;
+  } catch (const tessera::UserError& error) {
+    TESSERA_CHECK(error.kind() == tessera::ErrorKind::kParse, "{}", error.what());
+    return 0;
+  }
+  tessera::ir::verify(program);
+  std::string written;
+  try {
+    written = tessera::ir::to_bytecode(program);
+  } catch (const tessera::UserError& error) {  // an op that VHLO does not have
+    TESSERA_CHECK(error.kind() == tessera::ErrorKind::kValue, "{}", error.what());
+    return 0;
+  }
+  TESSERA_CHECK(tessera::ir::read_bytecode(written, "written").main == program);
+  return 0;
+}

@@ -2,7 +2,7 @@
 """Tessera against JAX, in one run on one machine.
 
     benchmarks/compare.py --jax VENV/bin/python --peer jax_bench.py [--bench FILE] [--rounds N]
-                          [--json] [substring ...]
+                          [--json] [--chart FILE.svg] [substring ...]
 
 For each workload whose name contains a substring (all without one) it runs JAX, then Tessera, N
 times in turn, and prints both medians, how many times faster Tessera is, and the ratio the project
@@ -10,20 +10,25 @@ promises; it exits with 1 if one is missed. A row's median is the best median of
 a moment's load on the machine counts against neither side.
 
 The peer is a program that takes substrings of workload names and prints, for each, a JSON line with
-name, min_us and med_us; tessera-bench does the same under the same names. The peer of loops/ is
-jax_loops.py, beside this file. Only the standard library is needed here; --jax needs what the peers
+name, min_us and med_us; tessera-bench does the same under the same names. The peers of loops/
+and fft/ are jax_loops.py and jax_fft.py, beside this file. Only the standard library is needed here; --jax needs what the peers
 import.
 """
 import argparse
+import html
 import json
+import os
 import pathlib
 import subprocess
 import sys
 
-LOOPS_PEER = str(pathlib.Path(__file__).resolve().parent / 'jax_loops.py')
+FOLDER = pathlib.Path(__file__).resolve().parent
+PEERS = {'loops': str(FOLDER / 'jax_loops.py'), 'fft': str(FOLDER / 'jax_fft.py')}
 LOOPS = ('newton_while', 'lorenz_rk4', 'lorenz96_40', 'lorenz96_1000', 'mcmc_scan', 'mcmc_carry',
          'logistic_scan', 'rnn_16', 'carried_8x8', 'nested_fori', 'vmap_while', 'momentum_200',
          'bisect_while', 'cond_in_loop', 'power_32', '10k_trips', '10k_rows')
+FFT = ('c64_2^20', 'c64_1024x1024', 'c64_4096x256', 'c64_10007', 'f32_2^20', 'c128_2^20',
+       'c128_1024x1024', 'c128_4096x256', 'c128_10007', 'f64_2^20')
 # JAX's median divided by Tessera's, at least, on two cores; None: shown, not promised.
 TARGETS = {
     'dispatch/1dev': 5,
@@ -57,7 +62,7 @@ TARGETS = {
     'compile/mlp3_train_8dev': 5,
     'compile/mlp50_train_8dev': 4,
     'compile/transformer_train_8dev': 4,
-} | {f'loops/{name}': 1 for name in LOOPS}
+} | {f'loops/{name}': 1 for name in LOOPS} | {f'fft/{name}': 1 for name in FFT}
 BFLOAT16 = {'aat/bf16'}  # promised where the CPU has bfloat16 instructions
 
 
@@ -126,6 +131,42 @@ def show(row):
   return f'{row["name"]:<30}{times}{number(row["ratio"], 2):>9}{target:>8}  {verdict}'
 
 
+def chart(rows):
+  """The medians as SVG: two bars a workload, drawn to the longer one's time."""
+  width, label, bar, gap = 760, 220, 14, 14
+  parts, y = [], 34
+  for row in rows:
+    longest = max(row['jax_us'] or 0, row['tessera_us'] or 0)
+    parts.append(f'<text x="{label - 8}" y="{y + bar + 4}" text-anchor="end">'
+                 f'{html.escape(row["name"])}</text>')
+    for side, colour in (('jax', '#9aa5b1'), ('tessera', '#2b6cb0')):
+      time = row[f'{side}_us']
+      length = (width - label - 130) * time / longest if time and longest else 0
+      text = f'{time / 1e3:,.3g} ms' if time else 'none'
+      if side == 'tessera' and row['ratio']:
+        text += f', {row["ratio"]:.2f} x'
+      parts.append(f'<rect x="{label}" y="{y}" width="{length:.1f}" height="{bar}" fill="{colour}"/>'
+                   f'<text x="{label + length + 6:.1f}" y="{y + bar - 3}">{text}</text>')
+      y += bar
+    y += gap
+  head = (f'<rect x="{label}" y="10" width="12" height="12" fill="#9aa5b1"/>'
+          f'<text x="{label + 18}" y="20">JAX</text>'
+          f'<rect x="{label + 70}" y="10" width="12" height="12" fill="#2b6cb0"/>'
+          f'<text x="{label + 88}" y="20">Tessera (median; times as fast)</text>')
+  return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{y}" '
+          f'font-family="sans-serif" font-size="12"><rect width="100%" height="100%" '
+          f'fill="white"/>{head}{"".join(parts)}</svg>\n')
+
+
+def write_whole(file, text):
+  part = f'{file}.part'
+  with open(part, 'w', encoding='utf-8') as out:
+    out.write(text)
+    out.flush()
+    os.fsync(out.fileno())
+  os.replace(part, file)
+
+
 def main():
   root = pathlib.Path(__file__).resolve().parent.parent
   parser = argparse.ArgumentParser(description=__doc__,
@@ -141,6 +182,7 @@ def main():
                       metavar='N',
                       help='how often each side runs, in turn')
   parser.add_argument('--json', action='store_true', help='one JSON line a workload')
+  parser.add_argument('--chart', metavar='FILE', help='draws the medians, as SVG')
   parser.add_argument('substrings', nargs='*', metavar='substring')
   options = parser.parse_args()
   if options.rounds < 1:
@@ -157,9 +199,11 @@ def main():
     print(f'{"workload":<30}{"JAX us":>14}{"Tessera us":>14}{"ratio":>9}{"target":>8}')
   rows = []
   for name in names:
-    peer = LOOPS_PEER if name.startswith('loops/') else options.peer
+    peer = PEERS.get(name.split('/')[0], options.peer)
     rows.append(compare(name, [options.jax, peer], [options.bench, '--json'], options.rounds))
     print(json.dumps(rows[-1]) if options.json else show(rows[-1]), flush=True)
+  if options.chart:
+    write_whole(options.chart, chart(rows))
   promised = [r for r in rows if r['met'] is not None]
   missed = [r['name'] for r in promised if not r['met']]
   if not options.json:

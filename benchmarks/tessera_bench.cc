@@ -17,6 +17,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "fft.h"
 #include "loops.h"
 #include "machine.h"
 #include "training.h"
@@ -151,6 +152,7 @@ std::vector<Workload> workloads() {
                  return [=] { f(x); };
                }});
   for (auto& [name, make] : bench::loops()) w.push_back({name, make});
+  for (auto& [name, make] : bench::transforms()) w.push_back({name, make});
   w.push_back({"dispatch/eager_1dev", []() -> Run {
                  Array x = device_put(zeros({8}), SingleDeviceSharding(devices()[0]));
                  return [=] { x + 1; };

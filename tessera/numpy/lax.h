@@ -12,6 +12,7 @@
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/core/identity.h"
 #include "tessera/ops/core/select.h"
+#include "tessera/ops/fourier/fft.h"
 #include "tessera/ops/indexing/gather.h"
 #include "tessera/ops/indexing/scatter.h"
 #include "tessera/ops/linear/convolution.h"

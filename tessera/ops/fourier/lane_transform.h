@@ -1,0 +1,70 @@
+// LaneTransform: the transform of one length on lanes (lanes.h), prepared.
+//
+// Lengths without a prime factor above 13 are done pass by pass. Others are a convolution with a
+// chirp of a length that is (L. I. Bluestein, "A linear filtering approach to the computation of
+// the discrete Fourier transform", 1970).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "tessera/ops/fourier/lanes.h"
+#include "tessera/ops/fourier/workspace.h"
+
+namespace tessera::ops::fourier {
+
+// Whether all prime factors are at most kMaxRadix, and the least such length from n on.
+bool is_smooth(int64_t n);
+int64_t smooth_from(int64_t n);
+
+// The chirp exp(-pi i k^2 / n), k < n, and the transform of its conjugate for a convolution of
+// length m, over m.
+template <class T>
+struct Chirp {
+  Chirp(int64_t n, int64_t m);
+  Table<T> factors, spectrum;  // complex
+};
+
+template <class T>
+class LaneTransform {
+ public:
+  explicit LaneTransform(int64_t n);
+  int64_t size() const { return n_; }
+  // Points that each of both buffers must hold.
+  int64_t buffer_points() const { return work_ ? work_->n_ : n_; }
+  // The transform of a, in a or b.
+  T* run(T* a, T* b) const;
+
+ private:
+  void add_pass(int radix, int64_t groups, int64_t stride);
+
+  int64_t n_;
+  std::vector<Pass<T>> passes_;
+  std::vector<Table<T>> tables_;
+  std::unique_ptr<const LaneTransform> work_;  // Bluestein's convolution
+  std::unique_ptr<const Chirp<T>> chirp_;
+};
+
+// Buffers for several groups of lanes at once, so that what is read and written across lines comes
+// in longer pieces; and one more, which transforms need.
+template <class T>
+class LanePanel {
+ public:
+  static constexpr int kMaxGroups = 4;
+  // Groups that the cache has room for.
+  static int groups_for(int64_t points);
+
+  LanePanel(int64_t points, int groups);
+  T* const* buffers() const { return buffers_; }
+  // The one that holds nothing.
+  T*& spare() { return buffers_[groups_]; }
+  // Of the first `count` buffers, each in its place.
+  void transform(const LaneTransform<T>& transform, int count);
+
+ private:
+  int groups_;
+  Workspace<T> memory_;
+  T* buffers_[kMaxGroups + 1];
+};
+
+}  // namespace tessera::ops::fourier

@@ -1,0 +1,31 @@
+// Transform: a discrete Fourier transform of arrays of one shape over some neighbouring dimensions,
+// prepared: what stablehlo.fft computes.
+#pragma once
+
+#include <memory>
+
+#include "tessera/ir/type.h"
+#include "tessera/ops/fourier/fft.h"
+
+namespace tessera::ops::fourier {
+
+class Transform {
+ public:
+  virtual ~Transform() = default;
+  virtual void run(const void* in, void* out) const = 0;
+};
+
+// Over dimensions first, first + 1, ... of that lengths; where real arrays take part, the last of
+// all is one of them.
+struct TransformSpec {
+  FftType type;
+  int64_t first;
+  Dims lengths;
+  bool operator==(const TransformSpec&) const = default;
+};
+// `shape`: of the operand; `real`: float32 or float64, the dtype of real parts. Recent ones are
+// kept.
+std::shared_ptr<const Transform> find_transform(const TransformSpec& spec, DType real,
+                                                const Shape& shape);
+
+}  // namespace tessera::ops::fourier

@@ -6,6 +6,7 @@
 #include "tessera/sharding/propagate.h"
 #include "tessera/sharding/prune_control.h"
 #include "tessera/sharding/split_constants.h"
+#include "tessera/sharding/split_transforms.h"
 
 namespace tessera {
 
@@ -13,7 +14,7 @@ using namespace sharding;
 
 inline Function propagated_program(const Function& traced, const Mesh& mesh,
                                    const ShardingRequest& request) {
-  const Function flat = split_constants(prune_control(flatten_regions(traced)));
+  const Function flat = split_constants(split_transforms(prune_control(flatten_regions(traced))));
   return propagate(pin_shardings(flat, mesh, request), mesh, request);
 }
 

@@ -9,6 +9,7 @@
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
 #include "tessera/ir/printer.h"
+#include "tessera/ops/core/expect.h"
 #include "tessera/ops/core/norm_choice.h"
 #include "tessera/runtime/executable.h"
 
@@ -75,7 +76,8 @@ int64_t bytes_of_steps(const Schedule& s) {
       total += std::max<int64_t>(1, loop->trip_count) * bytes_of_steps(*loop->body);
     if (const auto* branch = std::get_if<BranchStep>(&step)) {
       int64_t widest = 0;
-      for (const auto& b : branch->branches) widest = std::max(widest, bytes_of_steps(*b));
+      for (size_t b = 0; b < branch->branches.size(); ++b)
+        if (!branch->is_rare(b)) widest = std::max(widest, bytes_of_steps(*branch->branches[b]));
       total += widest;
     }
   }
@@ -100,16 +102,18 @@ std::string seconds_text(double s) {
 namespace {
 
 // A loop counts as often as it runs (one trip where a condition decides), of branches the most
-// expensive one.
+// expensive one, or the usual one.
 double flops_of(const Function& f) {
   double flops = 0;
   for (const Op& op : f.ops) {
     const std::vector<Type> operands = f.types_of(op.operands), results = f.types_of(op.results);
     if (is_control_flow(op)) {
       const ControlFlow flow = control_flow_of(op);
+      const std::optional<size_t> usual = usual_way(f, op);
       double sum = 0, most = 0;
-      for (const FunctionRef& region : flow.regions) {
-        const double mine = flops_of(*region);
+      for (size_t k = 0; k < flow.regions.size(); ++k) {
+        if (usual && k != *usual) continue;
+        const double mine = flops_of(*flow.regions[k]);
         sum += mine;
         most = std::max(most, mine);
       }

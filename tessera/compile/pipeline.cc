@@ -6,14 +6,17 @@
 
 #include "tessera/fusion/fuse.h"
 #include "tessera/fusion/simplify.h"
+#include "tessera/fusion/usual_ways.h"
 #include "tessera/ir/printer.h"
 #include "tessera/ir/verifier.h"
 #include "tessera/sharding/atoms.h"
+#include "tessera/sharding/contract_sums.h"
 #include "tessera/sharding/finer_mesh.h"
 #include "tessera/sharding/flatten_regions.h"
 #include "tessera/sharding/merge_equal_ops.h"
 #include "tessera/sharding/prune_control.h"
 #include "tessera/sharding/split_constants.h"
+#include "tessera/sharding/split_transforms.h"
 
 namespace tessera::compile {
 namespace {
@@ -61,10 +64,13 @@ constexpr Pass kPasses[] = {
     {"remove_dead_ops", Stage::kPropagated, false, apply<remove_dead_ops>},
     {"flatten_regions", Stage::kPropagated, false, apply<flatten_regions>},
     {"prune_control", Stage::kPropagated, false, apply<prune_control>},
+    {"contract_sums", Stage::kPropagated, false, apply<contract_sums>},
+    {"split_transforms", Stage::kPropagated, true, apply<split_transforms>},
     {"split_constants", Stage::kPropagated, true, apply<split_constants>},
     {"pin_shardings", Stage::kPropagated, true, pin_pass},
     {"propagate", Stage::kPropagated, true, propagate_pass},
     {"partition", Stage::kPartitioned, true, partition_pass},
+    {"take_usual_ways", Stage::kFused, false, apply<take_usual_ways>},
     {"simplify", Stage::kFused, false, apply<simplify>},
     {"fuse", Stage::kFused, false, fuse_pass},
 };

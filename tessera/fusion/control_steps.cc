@@ -148,6 +148,7 @@ Step control_step(const GraphControl& control, std::vector<int> in, std::vector<
   if (!control.loop) {
     BranchStep step{.index = in[0], .in = part(in, 1, in.size() - 1), .out = std::move(out)};
     for (const Region& region : control.regions) step.branches.push_back(region.schedule);
+    step.usual = control.usual;
     return step;
   }
   const size_t consts = control.num_consts, carries = control.num_carry;

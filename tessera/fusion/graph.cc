@@ -7,6 +7,7 @@
 #include "tessera/fusion/control_steps.h"
 #include "tessera/fusion/reductions.h"
 #include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/expect.h"
 #include "tessera/ops/linear/dot_general.h"
 
 namespace tessera::fusion {
@@ -223,6 +224,7 @@ bool Builder::lower_control(const Op& op, GraphOp& out) {
   if (lowered.results.empty()) return false;
   out.kind = OpKind::kControl;
   out.control = std::move(lowered.control);
+  out.control->usual = usual_way(f_, op);
   for (size_t r = 0; r < lowered.results.size(); ++r)
     out.results.push_back(result(op, lowered.results[r], lowered.result_axes[r]));
   g_.ops.push_back(std::move(out));

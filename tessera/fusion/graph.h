@@ -43,6 +43,7 @@ struct Region {
 struct GraphControl {
   bool loop = true;
   std::vector<Region> regions;  // a loop's body, then its condition if it has one
+  std::optional<size_t> usual;  // the way of a branch that is almost always taken
   int64_t trip_count = 0;
   bool reverse = false;
   size_t num_consts = 0, num_carry = 0;

@@ -120,6 +120,9 @@ struct BranchStep {
                    // 0 is false, 1 is true
   std::vector<std::shared_ptr<const Schedule>> branches;
   std::vector<int> in, out;
+  // The branch that is almost always taken; the others are made ready when they first are.
+  std::optional<size_t> usual = std::nullopt;
+  bool is_rare(size_t branch) const { return usual && branch != *usual; }
 };
 
 using Step = std::variant<KernelStep, DotStep, ConvolutionStep, CollectiveStep, InstanceTableStep,

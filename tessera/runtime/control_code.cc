@@ -1,6 +1,8 @@
 // Loops and branches: nested executables on slots of the schedule around them.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <deque>
 #include <span>
 #include <utility>
 
@@ -227,23 +229,56 @@ class LoopCode final : public StepCode {
   int64_t carry_bytes_ = 0;
 };
 
+// A branch made ready: at once, or where it is rare when it is first taken.
+class Way {
+ public:
+  // code: null of a rare one.
+  Way(std::unique_ptr<Executable> code, std::shared_ptr<const Schedule> schedule)
+      : rare_(!code), schedule_(std::move(schedule)), code_(code.release()) {}
+  ~Way() { delete if_ready(); }
+  Way(const Way&) = delete;
+  Way& operator=(const Way&) = delete;
+
+  bool rare() const { return rare_; }
+  // Null before a rare one is taken.
+  const Executable* if_ready() const { return code_.load(std::memory_order_acquire); }
+  // Of threads that take it first at the same time each makes one, without a lock that a fork could
+  // leave held; one is kept.
+  const Executable& ready(const KernelSource& compile) const {
+    if (const Executable* code = if_ready()) return *code;
+    std::unique_ptr<const Executable> made = Executable::make(*schedule_, compile);
+    const Executable* kept = nullptr;
+    if (code_.compare_exchange_strong(kept, made.get(), std::memory_order_acq_rel))
+      kept = made.release();
+    return *kept;
+  }
+
+ private:
+  const bool rare_;
+  const std::shared_ptr<const Schedule> schedule_;
+  mutable std::atomic<const Executable*> code_;
+};
+
 class BranchCode final : public StepCode {
  public:
   BranchCode(const BranchStep& step, const Schedule& s,
-             std::vector<std::unique_ptr<Executable>> branches)
-      : branches_(std::move(branches)), index_(step.index) {
+             std::vector<std::unique_ptr<Executable>> branches, const KernelSource& compile)
+      : index_(step.index), compile_(compile) {
     index_is_bool_ = s.slots[static_cast<size_t>(index_)].dtype == bool_;
-    for (const auto& branch : step.branches) {
+    for (size_t b = 0; b < branches.size(); ++b) {
+      const std::shared_ptr<const Schedule>& branch = step.branches[b];
       in_.push_back(pass(s, step.in, *branch, branch->inputs));
       out_.push_back(pass(s, step.out, *branch, branch->outputs));
+      if (branches[b]) arena_ = std::max(arena_, branches[b]->nested_bytes());
+      ways_.emplace_back(std::move(branches[b]), branch);
     }
-    for (const auto& branch : branches_) arena_ = std::max(arena_, branch->nested_bytes());
   }
   int64_t workspace_bytes() const override { return arena_; }
 
   int64_t code_bytes() const override {
     int64_t bytes = 0;
-    for (const auto& branch : branches_) bytes += branch->code_bytes();
+    for (const Way& way : ways_)
+      if (const Executable* code = way.if_ready()) bytes += code->code_bytes();
     return bytes;
   }
   void run(const SlotRef* slots, std::byte* workspace) const override {
@@ -251,13 +286,20 @@ class BranchCode final : public StepCode {
     int64_t chosen = index_is_bool_
                          ? static_cast<int64_t>(*slots[index_].at(0) == std::byte{0} ? 0 : 1)
                          : read_index(slots);
-    const auto last = static_cast<int64_t>(branches_.size()) - 1;
+    const auto last = static_cast<int64_t>(ways_.size()) - 1;
     if (chosen < 0 || chosen > last) chosen = last;
     const auto b = static_cast<size_t>(chosen);
+    const Executable& code = ways_[b].ready(compile_);
+    // A rare branch has memory only while it runs.
+    Buffer own;
+    if (ways_[b].rare() && code.nested_bytes() > 0) {
+      own = Buffer::allocate(code.nested_bytes());
+      workspace = own.data();
+    }
     PassedRefs in(in_[b], slots), out(out_[b], slots);
     Executable::Frame frame;
-    branches_[b]->bind_nested(frame, in.refs, out.refs, workspace);
-    branches_[b]->execute_nested(frame);
+    code.bind_nested(frame, in.refs, out.refs, workspace);
+    code.execute_nested(frame);
   }
 
  private:
@@ -266,9 +308,10 @@ class BranchCode final : public StepCode {
     std::memcpy(&value, slots[index_].at(0), sizeof value);
     return value;
   }
-  std::vector<std::unique_ptr<Executable>> branches_;
+  std::deque<Way> ways_;
   int index_;
   bool index_is_bool_;
+  KernelSource compile_;
   std::vector<std::vector<Passed>> in_, out_;
   int64_t arena_ = 0;
 };
@@ -281,8 +324,9 @@ std::unique_ptr<StepCode> make_loop_code(const LoopStep& step, const Schedule& s
   return std::make_unique<LoopCode>(step, schedule, std::move(cond), std::move(body));
 }
 std::unique_ptr<StepCode> make_branch_code(const BranchStep& step, const Schedule& schedule,
-                                           std::vector<std::unique_ptr<Executable>> branches) {
-  return std::make_unique<BranchCode>(step, schedule, std::move(branches));
+                                           std::vector<std::unique_ptr<Executable>> branches,
+                                           const KernelSource& compile) {
+  return std::make_unique<BranchCode>(step, schedule, std::move(branches), compile);
 }
 
 }  // namespace tessera::runtime

@@ -15,11 +15,13 @@ namespace tessera::runtime {
 using RoutineSource =
     std::function<std::vector<KernelCode>(std::span<const codegen::Routine> loops)>;
 
-// Builds an executable and those nested in it; all kernels are compiled in one call, in parallel.
+// Builds an executable and those nested in it, but for branches that are rare; all kernels are
+// compiled in one call, in parallel.
 class ExecutableBuilder {
  public:
   ExecutableBuilder(const Schedule& schedule, const KernelSource& compile,
-                    const RoutineSource& compile_loops) {
+                    const RoutineSource& compile_loops)
+      : compile_(compile) {
     std::vector<const KernelStep*> steps;
     std::vector<codegen::Routine> loops;
     collect(schedule, steps, loops);
@@ -67,7 +69,8 @@ class ExecutableBuilder {
         collect(*l->body, out, loops);
       }
       if (const auto* b = std::get_if<BranchStep>(&step))
-        for (const auto& branch : b->branches) collect(*branch, out, loops);
+        for (size_t i = 0; i < b->branches.size(); ++i)
+          if (!b->is_rare(i)) collect(*b->branches[i], out, loops);
     }
   }
 
@@ -95,8 +98,9 @@ class ExecutableBuilder {
   }
   std::unique_ptr<StepCode> make(const BranchStep& b, const Schedule& s) {
     std::vector<std::unique_ptr<Executable>> branches;
-    for (const auto& branch : b.branches) branches.push_back(build(*branch));
-    return make_branch_code(b, s, std::move(branches));
+    for (size_t i = 0; i < b.branches.size(); ++i)
+      branches.push_back(b.is_rare(i) ? nullptr : build(*b.branches[i]));
+    return make_branch_code(b, s, std::move(branches), compile_);
   }
   std::unique_ptr<StepCode> make(const ViewStep&, const Schedule&) { return unreachable(); }
   std::unique_ptr<StepCode> make(const InstanceTableStep&, const Schedule&) {
@@ -177,6 +181,7 @@ class ExecutableBuilder {
     }
   }
 
+  KernelSource compile_;
   std::unordered_map<const KernelStep*, KernelCode> kernels_;
   std::unordered_map<const LoopStep*, KernelCode> routines_;
 };

@@ -92,7 +92,9 @@ int64_t arena_bytes(const Schedule& schedule);
 std::unique_ptr<StepCode> make_loop_code(const LoopStep& step, const Schedule& schedule,
                                          std::unique_ptr<Executable> cond,
                                          std::unique_ptr<Executable> body);
+// branches: null for those that are rare; `compile` makes these when they are first taken.
 std::unique_ptr<StepCode> make_branch_code(const BranchStep& step, const Schedule& schedule,
-                                           std::vector<std::unique_ptr<Executable>> branches);
+                                           std::vector<std::unique_ptr<Executable>> branches,
+                                           const KernelSource& compile);
 
 }  // namespace tessera::runtime

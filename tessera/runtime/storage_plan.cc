@@ -117,6 +117,7 @@ struct Planner {
   const Schedule& s;
   const std::vector<bool>& scattered;
   StoragePlan plan;
+  std::vector<int> last_read = {};  // of slots: the step; steps.size() for results; -1
 
   const Slot& slot(int i) const { return s.slots[static_cast<size_t>(i)]; }
   Placement& at(int i) { return plan.slots[static_cast<size_t>(i)]; }
@@ -164,7 +165,57 @@ struct Planner {
     return true;
   }
 
+  void find_last_reads() {
+    last_read.assign(s.slots.size(), -1);
+    for (size_t i = 0; i < s.steps.size(); ++i)
+      for (int v : step_slots(s.steps[i]).reads)
+        last_read[static_cast<size_t>(v)] = static_cast<int>(i);
+    for (int v : s.outputs) last_read[static_cast<size_t>(v)] = static_cast<int>(s.steps.size());
+  }
+
+  // Whether `out` can take over the memory of `in`, which step `i` reads last.
+  bool can_take_over(int in, int out, int i) const {
+    const Placement& from = plan.slots[static_cast<size_t>(in)];
+    const Storage& storage = plan.storages[static_cast<size_t>(from.storage)];
+    if (storage.kind != Storage::Kind::kArena || !from.map.empty() ||
+        storage.bytes != slot(out).bytes() || storage.instances != slot(out).instances ||
+        slot(in).axes != slot(out).axes)
+      return false;
+    for (size_t v = 0; v < s.slots.size(); ++v)
+      if (plan.slots[v].storage == from.storage && last_read[v] > i) return false;
+    return true;
+  }
+
+  // The results of a branch that its usual way hands on as they came are put right in place, where
+  // no other way reads them.
+  void place_corrected(const BranchStep& b, int i) {
+    if (!b.usual) return;
+    const Schedule& usual = *b.branches[*b.usual];
+    for (size_t r = 0; r < b.out.size(); ++r) {
+      const auto input = std::find(usual.inputs.begin(), usual.inputs.end(), usual.outputs[r]);
+      if (input == usual.inputs.end()) continue;
+      const auto k = static_cast<size_t>(input - usual.inputs.begin());
+      const int storage = at(b.in[k]).storage;
+      const auto others =
+          std::count_if(b.in.begin(), b.in.end(), [&](int v) { return at(v).storage == storage; });
+      bool read = others != 1 || at(b.index).storage == storage;
+      for (size_t way = 0; way < b.branches.size(); ++way)
+        read = read || (way != *b.usual && reads_input(*b.branches[way], k));
+      if (!read && can_take_over(b.in[k], b.out[r], i)) at(b.out[r]) = at(b.in[k]);
+    }
+  }
+  static bool reads_input(const Schedule& way, size_t input) {
+    const int slot = way.inputs[input];
+    const auto has = [&](const std::vector<int>& slots) {
+      return std::find(slots.begin(), slots.end(), slot) != slots.end();
+    };
+    return has(way.outputs) ||
+           std::any_of(way.steps.begin(), way.steps.end(),
+                       [&](const Step& step) { return has(step_slots(step).reads); });
+  }
+
   void place() {
+    find_last_reads();
     plan.slots.resize(s.slots.size());
     plan.is_view.resize(s.steps.size(), false);
     for (size_t i = 0; i < s.inputs.size(); ++i) {
@@ -190,6 +241,8 @@ struct Planner {
         plan.is_view[i] = add_view(*view, in, used.writes[0]);
       }
       if (plan.is_view[i]) continue;
+      if (const auto* branch = std::get_if<BranchStep>(&step))
+        place_corrected(*branch, static_cast<int>(i));
       for (int out : used.writes)
         if (at(out).storage < 0) at(out).storage = new_storage(Storage::Kind::kArena, slot(out));
     }
@@ -313,7 +366,7 @@ int64_t place_by_time(std::span<Block> blocks, int64_t begin) {
 }  // namespace
 
 StoragePlan plan_storages(const Schedule& schedule, const std::vector<bool>& scattered) {
-  Planner planner{schedule, scattered, {}};
+  Planner planner{schedule, scattered, {}, {}};
   planner.place();
   return std::move(planner.plan);
 }

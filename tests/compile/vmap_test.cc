@@ -203,5 +203,25 @@ TEST_F(Vmap, ConstraintsInside) {
   EXPECT_EQ(spmd.sharding().named(), on24(P("x", "y")));
 }
 
+// The gradients of all examples, 8 MiB by the second weights, never exist.
+TEST_F(Vmap, MeansOfGradientsAreOneProduct) {
+  const auto loss = [](const std::pair<Array, Array>& w, const Array& x) {
+    return sum(square(matmul(tanh(matmul(x, w.first)), w.second)));
+  };
+  const std::pair w{sin(iota({32, 256})), cos(iota({256, 128}))};
+  const Array x = sin(iota({64, 32}));
+  const auto one_by_one = jit([&](const std::pair<Array, Array>& w, const Array& x) {
+    const auto gradients = vmap(grad(loss), {.in_axes = {None, 0}})(w, x);
+    return tree::map([](const Array& g) { return mean(g, {.axis = 0}); }, gradients);
+  });
+  const auto at_once =
+      jit(grad([&](const std::pair<Array, Array>& w, const Array& x) { return loss(w, x) / 64; }));
+  EXPECT_LE(one_by_one.lower(w, x).cost().arena_bytes,
+            at_once.lower(w, x).cost().arena_bytes + 4 * (32 * 256 + 256 * 128));
+  const auto got = one_by_one(w, x), want = at_once(w, x);
+  EXPECT_THAT(values(got.first), Pointwise(FloatNear(2e-3F), values(want.first)));
+  EXPECT_THAT(values(got.second), Pointwise(FloatNear(2e-3F), values(want.second)));
+}
+
 }  // namespace
 }  // namespace tessera

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <limits>
+#include <thread>
 
 #include "tests/runtime/schedules.h"
 
@@ -477,6 +479,74 @@ TEST(Control, AnIndexOutOfRangeTakesTheLastBranch) {
       EXPECT_EQ(to_vector(out[0]), (std::vector<int32_t>{4 + add, -5 + add}))
           << index << " of " << count;
     }
+  }
+}
+
+// (x, y) -> y with `add` added to x, through a large temporary.
+std::shared_ptr<const Schedule> detour(int32_t add, std::atomic<int64_t>* runs) {
+  ScheduleBuilder b{Mesh()};
+  const int x = b.input(int32, {2}, {}), before = b.input(int32, {2}, {}),
+            large = b.slot(int32, {100'000}, {}), y = b.output(int32, {2}, {});
+  static_cast<void>(before);
+  b.add(CallStep{.name = "spread", .in = {x}, .out = {large}, .fn = [add](auto in, auto out) {
+                   for (int i = 0; i < 100'000; ++i) ints(out[0])[i] = ints(in[0])[i % 2] + add;
+                 }});
+  b.add(CallStep{.name = "last", .in = {large}, .out = {y}, .fn = [runs](auto in, auto out) {
+                   ++*runs;
+                   for (int i = 0; i < 2; ++i) ints(out[0])[i] = ints(in[0])[99'998 + i];
+                 }});
+  return share(b);
+}
+
+// (x, y) -> y.
+std::shared_ptr<const Schedule> second_operand() {
+  ScheduleBuilder b{Mesh()};
+  b.input(int32, {2}, {});
+  b.schedule.outputs = {b.input(int32, {2}, {})};
+  return share(b);
+}
+
+// index, x -> 2 x by a call, or x + 5 where the index is false, which is rare; and as often as the
+// index says in between.
+TEST(Control, RareBranchesHaveMemoryWhenTheyAreTaken) {
+  for (bool read_later : {false, true}) {
+    std::atomic<int64_t> runs = 0;
+    ScheduleBuilder b{Mesh()};
+    const int index = b.input(bool_, {}, {}), x = b.input(int32, {2}, {}),
+              usual = b.slot(int32, {2}, {}), corrected = b.slot(int32, {2}, {}),
+              out = b.output(int32, {2}, {});
+    b.add(CallStep{.name = "twice", .in = {x}, .out = {usual}, .fn = [](auto in, auto result) {
+                     for (int i = 0; i < 2; ++i) ints(result[0])[i] = 2 * ints(in[0])[i];
+                   }});
+    BranchStep branch{.index = index, .in = {x, usual}, .out = {corrected}, .usual = 1};
+    branch.branches = {detour(5, &runs), second_operand()};
+    b.add(branch);
+    // Where what was corrected is read once more, it may not have been overwritten.
+    const int other = read_later ? usual : corrected;
+    b.add(CallStep{
+        .name = "join", .in = {corrected, other}, .out = {out}, .fn = [](auto in, auto result) {
+          for (int i = 0; i < 2; ++i) ints(result[0])[i] = 100 * ints(in[0])[i] + ints(in[1])[i];
+        }});
+    const ArraySpec spec{int32, {2}, one_device()};
+    const auto program = b.program({{bool_, {}, one_device()}, spec}, {spec});
+    EXPECT_LE(program->arena_bytes(), read_later ? 192 : 128);
+    const auto run = [&](bool usually) {
+      return to_vector(program->run({device_array(Literal::scalar(usually), one_device()),
+                                     device_array(integers({1, 2}), one_device())})[0]);
+    };
+    const std::vector<int32_t> as_usual{202, 404};
+    const std::vector<int32_t> rarely =
+        read_later ? std::vector<int32_t>{602, 704} : std::vector<int32_t>{606, 707};
+    EXPECT_EQ(run(true), as_usual);
+    EXPECT_EQ(runs, 0);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([&, t] {
+        for (int i = 0; i < 20; ++i)
+          EXPECT_EQ(run((i + t) % 2 == 0), (i + t) % 2 == 0 ? as_usual : rarely);
+      });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(runs, 40);
   }
 }
 

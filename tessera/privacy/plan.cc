@@ -1,5 +1,6 @@
 #include "tessera/privacy/plan.h"
 
+#include <boost/math/distributions/binomial.hpp>
 #include <cmath>
 #include <limits>
 
@@ -9,6 +10,8 @@
 #include "tessera/privacy/matrix_factorization/buffered_toeplitz_optimization.h"
 #include "tessera/privacy/matrix_factorization/sensitivity.h"
 #include "tessera/privacy/matrix_factorization/toeplitz.h"
+#include "tessera/privacy/plan_monte_carlo.h"
+#include "tessera/privacy/plan_rounds.h"
 
 namespace tessera::privacy {
 namespace {
@@ -23,6 +26,14 @@ constexpr const char* kOp = "privacy::make_plan";
 void expect_positive(const char* what, double value) {
   if (!(value > 0 && std::isfinite(value)))
     value_error(kOp, "expected a finite {} above 0, got {}", what, value);
+}
+
+// Where parts have norms of their own, l2_clip_norm is 0 if nothing is left.
+void expect_clip_norms(const PlanOptions& o) {
+  if (o.subtree_norms.empty() || o.l2_clip_norm != 0)
+    expect_positive("l2_clip_norm", o.l2_clip_norm);
+  for (const SubtreeNorm& subtree : o.subtree_norms)
+    expect_positive("norm of each part that is a number", subtree.l2_clip_norm.number());
 }
 
 void expect_one_of(const char* a, bool has_a, const char* b, bool has_b) {
@@ -62,24 +73,38 @@ batch_selection::BatchSelectionStrategy poisson_sampler(const PlanOptions& o) {
                 "a sampler",
                 o.num_examples, o.steps, groups);
   const bool equal = groups > 1 && o.relation != NeighboringRelation::kAddOrRemoveOne;
+  const double base = sampling_prob(o, groups, equal);
+  const auto scaled = [&](double factor) {
+    if (!(base * factor <= 1))
+      value_error(kOp,
+                  "expected factors of batch_size_schedule of at most {}, with which all examples "
+                  "are sampled, got {}; take a smaller one",
+                  1 / base, factor);
+    return base * factor;
+  };
+  std::vector<std::pair<int64_t, double>> changes;
+  for (const auto& [step, factor] : o.batch_size_schedule.changes())
+    if (step > 0) changes.emplace_back(step, scaled(factor));
   return batch_selection::CyclicPoissonSampling{
       .num_examples = o.num_examples,
-      .sampling_prob = sampling_prob(o, groups, equal),
+      .sampling_prob = scaled(internal::factor_at(o.batch_size_schedule, 0)),
       .iterations = o.steps,
       .truncated_batch_size = o.truncated_batch_size,
       .cycle_length = groups,
       .partition = equal ? batch_selection::PartitionType::kEqualSplit
-                         : batch_selection::PartitionType::kIndependent};
+                         : batch_selection::PartitionType::kIndependent,
+      .sampling_prob_changes = std::move(changes)};
 }
 
 // What a sampler says itself is not said beside it in another way.
 void expect_same_numbers(const PlanOptions& o, const SamplingDescription& d) {
-  const bool others = o.expected_batch_size || o.sampling_prob || o.truncated_batch_size;
+  const bool others = o.expected_batch_size || o.sampling_prob || o.truncated_batch_size ||
+                      o.batch_size_schedule != accounting::Schedule<double>(1.0);
   if (others || (o.num_examples != 0 && o.num_examples != d.num_examples) ||
       (o.steps != 0 && o.steps != d.iterations))
     value_error(kOp,
                 "expected the sampler alone, which says num_examples ({}), steps ({}), sampling "
-                "probability and truncation, got others beside it; leave them out",
+                "probability, its changes and truncation, got others beside it; leave them out",
                 d.num_examples, d.iterations);
 }
 
@@ -156,16 +181,25 @@ std::string hashed(const std::string& text) {
 
 // All of a description, exactly.
 std::string exact_text(const SamplingDescription& d) {
-  return fmt::format("{} {} {} {:a} {} {} {} {} {} {} {} {} {}", name(d.method), d.num_examples,
-                     d.iterations, d.sampling_prob, d.cycle_length, d.min_sep,
-                     d.truncated_batch_size.value_or(-1), static_cast<int>(d.partition),
-                     d.batch_size, d.replace, d.warm_start, d.steps_per_example,
-                     d.examples_per_user);
+  std::string out =
+      fmt::format("{} {} {} {:a} {} {} {} {} {} {} {} {} {}", name(d.method), d.num_examples,
+                  d.iterations, d.sampling_prob, d.cycle_length, d.min_sep,
+                  d.truncated_batch_size.value_or(-1), static_cast<int>(d.partition), d.batch_size,
+                  d.replace, d.warm_start, d.steps_per_example, d.examples_per_user);
+  for (const auto& [step, probability] : d.sampling_prob_changes)
+    out += fmt::format(", from {} {:a}", step, probability);
+  return out;
 }
 
 }  // namespace
 
-Plan::Plan(PlanOptions options) : options_(std::move(options)), noising_matrix_(mf::identity()) {
+Plan::Plan(PlanOptions options)
+    : options_(std::move(options)),
+      noising_matrix_(mf::identity()),
+      accountant_(create_accountant(accountant_config())) {
+  internal::expect_factors("noise_schedule", options_.noise_schedule);
+  internal::expect_factors("batch_size_schedule", options_.batch_size_schedule);
+  normalized_by_batch_ = !options_.normalize_by;
   if (!options_.sampler) {
     options_.sampler = poisson_sampler(options_);
     sampling_ = description(*options_.sampler);
@@ -176,8 +210,12 @@ Plan::Plan(PlanOptions options) : options_(std::move(options)), noising_matrix_(
   if (sampling_.iterations < 1 || sampling_.num_examples < 1)
     value_error(kOp, "expected a sampler of at least one step and example, got {} and {}",
                 sampling_.iterations, sampling_.num_examples);
+  if (options_.examples_per_user < 1)
+    value_error(kOp, "expected examples_per_user of at least 1, got {}",
+                options_.examples_per_user);
+  sampling_.examples_per_user = options_.examples_per_user;
   check_supports(kOp, sampling_, options_.relation);
-  expect_positive("l2_clip_norm", options_.l2_clip_norm);
+  expect_clip_norms(options_);
   if (!options_.normalize_by) options_.normalize_by = expected_batch_size();
   expect_positive("normalize_by", *options_.normalize_by);
   if (options_.nan_safe == NanSafe::kNo)
@@ -186,7 +224,6 @@ Plan::Plan(PlanOptions options) : options_(std::move(options)), noising_matrix_(
                 "all parameters NaN");
   resolve_mechanism();
   resolve_noise();
-  epsilon_ = computed_epsilon(steps());
 }
 
 void Plan::resolve_mechanism() {
@@ -229,22 +266,62 @@ void Plan::resolve_noise() {
     value_error(kOp, "expected a finite noise_multiplier of at least 0, got {}",
                 *o.noise_multiplier);
   sensitivity_ = strategy_sensitivity(steps());
-  const accounting::DpEvent run = event(steps(), 1);  // which says that there is an accountant
-  if (!create_accountant(accountant()).supports(run))
-    value_error(kOp,
-                "expected a sampler that the accountant supports under {}, got {} with {}; take "
-                "Accountant::{}, CyclicPoissonSampling, or amplified = false",
-                name(o.relation), name(sampling_.method),
-                o.accountant == Accountant::kPld ? "PLD" : "RDP",
-                o.accountant == Accountant::kPld ? "kRdp" : "kPld");
-  if (!o.epsilon) return;
-  expect_positive("epsilon", *o.epsilon);
-  options_.noise_multiplier = calibrate_dp_mechanism(
-      accountant(), [&](double multiplier) { return event(steps(), multiplier); },
-      {.target_epsilon = *o.epsilon, .target_delta = o.delta});
+  if (o.epsilon) expect_positive("epsilon", *o.epsilon);
+  if (by_samples()) return resolve_by_samples();
+  expect_accountant();
+  if (o.epsilon)
+    options_.noise_multiplier = calibrate_dp_mechanism(
+        accountant_config(), [&](double multiplier) { return event(steps(), multiplier); },
+        {.target_epsilon = *o.epsilon, .target_delta = o.delta});
+  epsilon_ = computed_epsilon(steps());
 }
 
-accounting::DpAccountantConfig Plan::accountant() const {
+void Plan::expect_accountant() const {
+  if (accountant_.supports(event(steps(), 1))) return;
+  value_error(kOp,
+              "expected a sampler that the accountant supports under {}, got {} with {}; take "
+              "Accountant::{}, CyclicPoissonSampling, or amplified = false",
+              name(options_.relation), name(sampling_.method),
+              options_.accountant == Accountant::kPld ? "PLD" : "RDP",
+              options_.accountant == Accountant::kPld ? "kRdp" : "kPld");
+}
+
+internal::SampledRun Plan::sampled_run() const {
+  return {.sampling = sampling_,
+          .strategy = toeplitz_,
+          .delta = delta(),
+          .samples = options_.monte_carlo_samples,
+          .seed = options_.monte_carlo_seed};
+}
+
+void Plan::resolve_by_samples() {
+  const auto& o = options_;
+  const bool sampler = sampling_.method == SamplingMethod::kBallsInBins ||
+                       sampling_.method == SamplingMethod::kBMinSep ||
+                       sampling_.method == SamplingMethod::kRandomAllocation;
+  if (!sampler || !o.amplified || o.relation == NeighboringRelation::kReplaceOne)
+    value_error(
+        kOp,
+        "expected an amplified plan of balls_in_bins, b_min_sep or random_allocation under "
+        "add_or_remove_one or replace_special for Accountant::kMonteCarlo, got {} under {}; "
+        "take Accountant::kPld",
+        name(sampling_.method), name(o.relation));
+  if (dense_ || std::holds_alternative<BufferedNoise>(o.mechanism) || o.examples_per_user > 1 ||
+      has_noise_schedule())
+    value_error(kOp,
+                "expected independent or banded noise of one multiplier, and one example a user, "
+                "for Accountant::kMonteCarlo; amplified = false with Accountant::kPld accounts for "
+                "others");
+  if (o.epsilon) {
+    const internal::SampledNoise found = internal::sampled_noise(sampled_run(), *o.epsilon);
+    options_.noise_multiplier = found.noise / sensitivity_;
+    epsilon_ = found.epsilon;
+  } else {
+    epsilon_ = computed_epsilon(steps());
+  }
+}
+
+accounting::DpAccountantConfig Plan::accountant_config() const {
   if (options_.accountant == Accountant::kPld)
     return accounting::PldAccountantConfig{.neighboring_relation = options_.relation};
   return accounting::RdpAccountantConfig{.neighboring_relation = options_.relation};
@@ -259,11 +336,52 @@ double Plan::strategy_sensitivity(int64_t steps) const {
     return mf::sensitivity::single_participation_sensitivity(*dense_);
   if (options_.amplified) return std::sqrt(mf::toeplitz::sensitivity_squared(toeplitz_, steps));
   const mf::Participation participation = participation_of(sampling_);
-  if (dense_)
-    return mf::sensitivity::get_min_sep_sensitivity_upper_bound(leading(*dense_, steps),
-                                                                participation);
+  if (dense_) {
+    mf::Matrix scaled = leading(*dense_, steps);
+    for (int64_t j = 0; j < steps; ++j)
+      for (int64_t i = j; i < steps; ++i) scaled(i, j) /= noise_factor(j);
+    return mf::sensitivity::get_min_sep_sensitivity_upper_bound(scaled, participation);
+  }
+  if (std::holds_alternative<IndependentNoise>(options_.mechanism))
+    return std::sqrt(internal::squared_sensitivity(options_.noise_schedule, participation, steps));
+  if (has_noise_schedule())
+    value_error(
+        kOp,
+        "expected a noise_schedule with independent or dense noise, or in an amplified "
+        "plan, got one with banded or buffered noise; take DenseNoise of the same strategy");
   return std::sqrt(
       mf::toeplitz::minsep_sensitivity_squared_upper_bound(toeplitz_, participation, steps));
+}
+
+// How many of a user's examples are in a batch, as a mixture of Gaussians (Charles et al., arXiv
+// 2407.07737).
+accounting::DpEvent user_event(double noise_multiplier, double sampling_prob, int64_t examples) {
+  accounting::MixtureOfGaussiansDpEvent event{noise_multiplier, {}, {}};
+  const boost::math::binomial_distribution<double> sampled(static_cast<double>(examples),
+                                                           sampling_prob);
+  for (int64_t k = 0; k <= examples; ++k) {
+    event.sensitivities.push_back(static_cast<double>(k));
+    event.sampling_probs.push_back(boost::math::pdf(sampled, static_cast<double>(k)));
+  }
+  return event;
+}
+
+accounting::DpEvent Plan::round_event(const internal::Round& round, double noise_multiplier) const {
+  const SamplingDescription& d = sampling_;
+  const double noise = noise_multiplier * round.noise_factor;
+  if (d.method == SamplingMethod::kFixedBatchSize)
+    return accounting::fixed_dpsgd_event(
+        noise, round.count,
+        {.dataset_size = d.num_examples, .batch_size = d.batch_size, .replace = d.replace});
+  if (d.truncated_batch_size)
+    return accounting::truncated_dpsgd_event(noise, round.count,
+                                             {.sampling_prob = round.sampling_prob,
+                                              .num_examples = batch_selection::group_size(d),
+                                              .truncated_batch_size = *d.truncated_batch_size});
+  if (d.examples_per_user > 1)
+    return accounting::SelfComposedDpEvent{
+        user_event(noise, round.sampling_prob, d.examples_per_user), round.count};
+  return accounting::dpsgd_event(noise, round.count, {.sampling_prob = round.sampling_prob});
 }
 
 accounting::DpEvent Plan::amplified_event(int64_t steps, double noise_multiplier) const {
@@ -272,30 +390,28 @@ accounting::DpEvent Plan::amplified_event(int64_t steps, double noise_multiplier
   if (dense_ || std::holds_alternative<BufferedNoise>(options_.mechanism))
     value_error(kOp, "expected independent or banded noise in an amplified plan, got another; {}",
                 remedy);
-  const int64_t bands = bands_of(options_.mechanism);
-  const bool fixed = d.method == SamplingMethod::kFixedBatchSize;
-  if (!fixed && d.method != SamplingMethod::kPoisson)
+  const bool poisson = d.method == SamplingMethod::kPoisson;
+  if (!poisson && d.method != SamplingMethod::kFixedBatchSize)
     value_error(kOp,
-                "expected Poisson or fixed-size batches in an amplified plan, got {}, for which "
-                "accounting::privacy_loss_samples has an estimate alone; {}",
+                "expected Poisson or fixed-size batches in an amplified plan, got {}, which "
+                "Accountant::kMonteCarlo accounts for; {}",
                 name(d.method), remedy);
-  const int64_t cycle = fixed ? 1 : d.cycle_length;
-  if (bands > cycle)
-    value_error(kOp, "expected at most {} bands, the cycle of the sampler, got {}; {}", cycle,
-                bands, remedy);
-  if (fixed)
-    return accounting::fixed_dpsgd_event(
-        noise_multiplier, steps,
-        {.dataset_size = d.num_examples, .batch_size = d.batch_size, .replace = d.replace});
-  if (d.truncated_batch_size)
-    return accounting::truncated_amplified_bandmf_event(
-        noise_multiplier, steps,
-        {.num_bands = cycle,
-         .sampling_prob = d.sampling_prob,
-         .largest_group_size = batch_selection::group_size(d),
-         .truncated_batch_size = *d.truncated_batch_size});
-  return accounting::amplified_bandmf_event(noise_multiplier, steps,
-                                            {.num_bands = cycle, .sampling_prob = d.sampling_prob});
+  const int64_t bands = bands_of(options_.mechanism);
+  if (bands > d.cycle_length)
+    value_error(kOp, "expected at most {} bands, the cycle of the sampler, got {}; {}",
+                d.cycle_length, bands, remedy);
+  const bool plain = poisson && d.cycle_length == 1 && !d.truncated_batch_size &&
+                     options_.accountant == Accountant::kPld &&
+                     options_.relation != NeighboringRelation::kReplaceOne;
+  if (d.examples_per_user > 1 && !plain)
+    value_error(kOp,
+                "expected Poisson samples of one group, without truncation, under PLD and "
+                "add_or_remove_one or replace_special for users of {} examples; {}",
+                d.examples_per_user, remedy);
+  std::vector<accounting::DpEvent> events;
+  for (const internal::Round& round : internal::rounds(options_.noise_schedule, d, steps))
+    events.push_back(round_event(round, noise_multiplier));
+  return events.size() == 1 ? events[0] : accounting::ComposedDpEvent{std::move(events)};
 }
 
 accounting::DpEvent Plan::event(int64_t steps, double noise_multiplier) const {
@@ -307,21 +423,32 @@ accounting::DpEvent Plan::event(int64_t steps, double noise_multiplier) const {
                 "replacement; take replace = false",
                 name(sampling_.method));
   const double of_steps = strategy_sensitivity(steps);
-  return accounting::GaussianDpEvent{noise_multiplier * (sensitivity_ / of_steps)};
+  return accounting::GaussianDpEvent{noise_multiplier * (sensitivity_ / of_steps) /
+                                     static_cast<double>(sampling_.examples_per_user)};
 }
 
 accounting::DpEvent Plan::event(int64_t steps) const {
   if (steps < 0 || steps > this->steps())
     value_error("privacy::Plan::event",
                 "expected between 0 and {} steps, those of the plan, got {}", this->steps(), steps);
+  if (by_samples())
+    value_error("privacy::Plan::event",
+                "expected a plan of Accountant::kPld or kRdp, got one of kMonteCarlo, which has no "
+                "events; ask for its epsilon");
   return event(steps, noise_multiplier());
 }
 
 double Plan::computed_epsilon(int64_t steps) const {
-  const accounting::DpEvent run = event(steps);
+  if (steps < 0 || steps > this->steps())
+    value_error("privacy::Plan::epsilon",
+                "expected between 0 and {} steps, those of the plan, got {}", this->steps(), steps);
   if (steps == 0) return 0;
   if (noise_multiplier() == 0) return std::numeric_limits<double>::infinity();
-  return create_accountant(accountant()).compose(run).get_epsilon(delta());
+  if (by_samples())
+    return internal::sampled_epsilon(sampled_run(), steps, noise_multiplier() * sensitivity_, 0);
+  const accounting::DpEvent run = event(steps);
+  accounting::PrivacyAccountant accountant = accountant_;
+  return accountant.compose(run).get_epsilon(delta());
 }
 
 double Plan::epsilon(int64_t steps) const {
@@ -330,6 +457,7 @@ double Plan::epsilon(int64_t steps) const {
 
 ClipOptions Plan::clip_options() const {
   return {.l2_clip_norm = options_.l2_clip_norm,
+          .subtree_norms = options_.subtree_norms,
           .rescale_to_unit_norm = options_.rescale_to_unit_norm,
           .normalize_by = *options_.normalize_by,
           .nan_safe = options_.nan_safe};
@@ -341,7 +469,24 @@ double Plan::clipped_norm() const {
 
 double Plan::sensitivity() const { return clipped_norm() * sensitivity_; }
 
+double Plan::noise_factor(int64_t step) const {
+  return internal::factor_at(options_.noise_schedule, step);
+}
+
+double Plan::update_factor(int64_t step) const {
+  if (!normalized_by_batch_ || sampling_.sampling_prob_changes.empty()) return 1;
+  return expected_batch_size() / batch_selection::expected_batch_size(at_step(sampling_, step));
+}
+
 optim::Transformation<internal::Privatizer> Plan::privatizer(const random::Key& key) const {
+  if (has_noise_schedule())
+    value_error("privacy::Plan::privatizer",
+                "expected a plan without noise_schedule, got one with; divide each step's sum by "
+                "noise_factor(step), take scaled_privatizer, and multiply its result by it");
+  return scaled_privatizer(key);
+}
+
+optim::Transformation<internal::Privatizer> Plan::scaled_privatizer(const random::Key& key) const {
   const NoiseOptions noise{.stddev = stddev(), .key = key};
   if (std::holds_alternative<IndependentNoise>(options_.mechanism))
     return gaussian_privatizer(noise);
@@ -359,12 +504,18 @@ void Plan::check_sampler(const SamplingDescription& d) const {
 std::string Plan::fingerprint(const std::string& rest) const {
   std::string strategy;
   for (double c : dense_ ? dense_->values : toeplitz_) strategy += fmt::format(" {:a}", c);
+  for (const auto& [step, factor] : options_.noise_schedule.changes())
+    strategy += fmt::format(" from {} {:a}", step, factor);
   const PlanOptions& o = options_;
-  return hashed(fmt::format(
-      "{} | {:a} {:a} {} {} {} | {} {:a} {} {:a} {} | {}{} | {}", exact_text(sampling_),
-      noise_multiplier(), o.delta, static_cast<int>(o.relation), static_cast<int>(o.accountant),
-      o.amplified, noising_matrix_.tree_static_key(), o.l2_clip_norm, o.rescale_to_unit_norm,
-      *o.normalize_by, static_cast<int>(o.nan_safe), o.mechanism.index(), strategy, rest));
+  for (const SubtreeNorm& subtree : o.subtree_norms)
+    strategy += fmt::format(" {}:{} {:a}", subtree.path.size(), subtree.path,
+                            subtree.l2_clip_norm.number());
+  return hashed(fmt::format("{} | {:a} {:a} {} {} {} | {} {:a} {} {} {:a} {} | {}{} | {}",
+                            exact_text(sampling_), noise_multiplier(), o.delta,
+                            static_cast<int>(o.relation), static_cast<int>(o.accountant),
+                            o.amplified, noising_matrix_.tree_static_key(), o.l2_clip_norm,
+                            o.rescale_to_unit_norm, normalized_by_batch_, *o.normalize_by,
+                            static_cast<int>(o.nan_safe), o.mechanism.index(), strategy, rest));
 }
 
 std::string to_string(const Plan& plan) {

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "tessera/privacy/accounting/accountant.h"
+#include "tessera/privacy/accounting/training.h"
 #include "tessera/privacy/batch_selection/strategies.h"
 #include "tessera/privacy/clipping/clip_options.h"
 #include "tessera/privacy/matrix_factorization/buffered_toeplitz.h"
@@ -46,7 +47,9 @@ struct DenseNoise {
 };
 using NoiseMechanism = std::variant<IndependentNoise, BandedNoise, BufferedNoise, DenseNoise>;
 
-enum class Accountant : uint8_t { kPld, kRdp };
+// kMonteCarlo: samples of the loss of BallsInBinsSampling, BMinSepSampling and RandomAllocationSampling,
+// which have no closed form. That they mislead is counted in delta.
+enum class Accountant : uint8_t { kPld, kRdp, kMonteCarlo };
 
 struct PlanOptions {
   // Poisson sampling of num_examples, by one of expected_batch_size and sampling_prob (within the
@@ -67,18 +70,38 @@ struct PlanOptions {
   NeighboringRelation relation = NeighboringRelation::kAddOrRemoveOne;
   Accountant accountant = Accountant::kPld;
   // That it is secret which examples a step has counts (privacy amplification by sampling): with
-  // Poisson samples, and batches of one size under Accountant::kRdp and kReplaceOne. Noise: no more
-  // bands than the sampler's cycle has steps. false: only how often, and in which distance, an
-  // example can take part; for every sampler and noise.
+  // Poisson samples, batches of one size under Accountant::kRdp and kReplaceOne, and the samplers of
+  // Accountant::kMonteCarlo. Noise: no more bands than the sampler's cycle has steps. false: only how
+  // often, and in which distance, an example can take part; for every sampler and noise.
   bool amplified = true;
+  // Accountant::kMonteCarlo draws so many, twice for each epsilon: at least some 20 / delta, for a tight
+  // epsilon ten times as many. Each costs about as many draws as there are steps.
+  int64_t monte_carlo_samples = 100'000;
+  uint64_t monte_carlo_seed = 0;
+  // Above 1 the guarantee is for users, who own at most so many of the examples each
+  // (batch_selection::bound_contributions). Amplified: Poisson samples, PLD. To clip all of a user's
+  // examples as one, take the users as examples (batch_selection::UserSelectionStrategy).
+  int64_t examples_per_user = 1;
   NoiseMechanism mechanism = IndependentNoise{};
+  // What holds from steps on, as factors of the noise and of the expected batch size (or
+  // sampling_prob): {{0, 1}, {500, 2}} doubles from step 500 on. Noise that is calibrated scales the
+  // whole schedule. Noise: amplified, or independent, or dense. Batch size: Poisson, without
+  // `sampler`; each step's sum is divided by its own expected batch size, unless normalize_by is given.
+  accounting::Schedule<double> noise_schedule = 1.0;
+  accounting::Schedule<double> batch_size_schedule = 1.0;
 
   double l2_clip_norm = 1;
+  std::vector<SubtreeNorm> subtree_norms = {};  // as ClipOptions; numbers
   bool rescale_to_unit_norm = false;
   // What the clipped sum is divided by. Absent: the expected batch size.
   std::optional<double> normalize_by = std::nullopt;
   NanSafe nan_safe = NanSafe::kElement;
 };
+
+namespace internal {
+struct Round;       // plan_rounds.h
+struct SampledRun;  // plan_monte_carlo.h
+}  // namespace internal
 
 class Plan {
  public:
@@ -96,23 +119,35 @@ class Plan {
   NeighboringRelation relation() const { return options_.relation; }
   double noise_multiplier() const { return *options_.noise_multiplier; }
   // By how much one participation moves the clipped sum: l2_clip_norm, 1 where rescaled, by
-  // normalize_by. (Of an example that is replaced by another one: twice that; accountants know.)
+  // normalize_by; with subtree_norms as privacy::sensitivity. (Of an example that is replaced by
+  // another one: twice that; accountants know.)
   double clipped_norm() const;
   // clipped_norm() times the sensitivity of the noise's strategy: to one participation where the
   // plan is amplified, else to all that the sampler lets an example have.
   double sensitivity() const;
-  // Of the noise before it is mixed over steps: noise_multiplier * sensitivity.
+  // Of the noise before it is mixed over steps: noise_multiplier * sensitivity. With a schedule that
+  // of a step is noise_factor(step) times as much, and a step's private sum is multiplied by
+  // update_factor(step), the first expected batch size over its own.
   double stddev() const { return noise_multiplier() * sensitivity(); }
+  double stddev(int64_t step) const { return stddev() * noise_factor(step); }
+  double noise_factor(int64_t step) const;
+  bool has_noise_schedule() const {
+    return options_.noise_schedule != accounting::Schedule<double>(1.0);
+  }
+  double update_factor(int64_t step) const;
 
   // What the first `steps` steps spend, at delta(). Infinite without noise; 0 for 0 steps. Some
-  // milliseconds each. UserError outside [0, steps()].
+  // milliseconds each, for what it makes of a step it makes once. UserError outside [0, steps()].
   double epsilon(int64_t steps) const;
   double epsilon() const { return epsilon_; }  // of all steps
-  // What the first `steps` steps do to the data.
+  // What the first `steps` steps do to the data. UserError of Accountant::kMonteCarlo, which has none.
   accounting::DpEvent event(int64_t steps) const;
 
   const matrix_factorization::StreamingMatrix& noising_matrix() const { return noising_matrix_; }
+  // UserError where there is a noise_schedule: then scaled_privatizer's is the noise of sums divided
+  // by noise_factor(step), and its results are multiplied by it.
   optim::Transformation<internal::Privatizer> privatizer(const random::Key& key) const;
+  optim::Transformation<internal::Privatizer> scaled_privatizer(const random::Key& key) const;
 
   // UserError unless batches of this sampler are those that are accounted for.
   void check_sampler(const batch_selection::SamplingDescription& description) const;
@@ -127,7 +162,12 @@ class Plan {
   accounting::DpEvent event(int64_t steps, double noise_multiplier) const;
   double computed_epsilon(int64_t steps) const;
   accounting::DpEvent amplified_event(int64_t steps, double noise_multiplier) const;
-  accounting::DpAccountantConfig accountant() const;
+  accounting::DpEvent round_event(const internal::Round& round, double noise_multiplier) const;
+  void expect_accountant() const;
+  void resolve_by_samples();
+  bool by_samples() const { return options_.accountant == Accountant::kMonteCarlo; }
+  internal::SampledRun sampled_run() const;
+  accounting::DpAccountantConfig accountant_config() const;
   void resolve_noise();
 
   PlanOptions options_;  // with nothing left out
@@ -137,8 +177,10 @@ class Plan {
   matrix_factorization::toeplitz::Coefs toeplitz_;
   std::optional<matrix_factorization::Matrix> dense_;
   matrix_factorization::StreamingMatrix noising_matrix_;
-  double sensitivity_ = 0;  // of the strategy
-  double epsilon_ = 0;      // of all steps
+  bool normalized_by_batch_ = false;
+  accounting::PrivacyAccountant accountant_;  // of nothing: copies share the grids of a step
+  double sensitivity_ = 0;                    // of the strategy
+  double epsilon_ = 0;                        // of all steps
 };
 
 // "3.00-DP ..., 1000 steps of poisson samples, ...": in one line, for people.
@@ -147,7 +189,7 @@ std::string to_string(const Plan& plan);
 // A checked plan. UserError (kValue): numbers outside their range (NaN too, an infinite clip norm),
 // neither or both of expected_batch_size and sampling_prob, of epsilon and noise_multiplier, of a
 // sampler and numbers of another one; a sampler that does not fit the neighbouring relation, or has
-// no accountant; more bands than the cycle has steps; a strategy of fewer rows than there are steps,
+// no accountant, with the schedules or for users; too few samples for delta; more bands than the cycle has steps; a strategy of fewer rows than there are steps,
 // or that is not lower-triangular with a diagonal other than 0; an epsilon that no noise reaches.
 Plan make_plan(const PlanOptions& options);
 

@@ -10,8 +10,9 @@
 //
 // A step selects a batch, computes the clipped sum of its gradients, adds the noise, and moves the
 // parameters by the optimizer's update: in this order, so that gradients are scaled (normalize_by)
-// before they are privatised and never after. It is a function of the state and the data: batches
-// are of the state's key and step count, noise of its key, which moves on.
+// before they are privatised, and after that by a schedule's factors alone. It is a function of the
+// state and the data: batches are of the state's key and step count, noise of its key, which moves
+// on.
 //
 // State. A tree of Arrays: parameters, step count (which is the budget spent), keys, the states of
 // noise and optimizer, the history that report_html() draws, and the fingerprint of the plan and
@@ -82,10 +83,12 @@ struct TrainStep {
   optim::Transformation<Privatizer> privatizer;
   ClipOptions clip;
   int64_t history_stride;
+  bool scheduled;  // the factors are not all 1
 
   template <class Params, class Books, class... Data>
   auto operator()(const Params& params, const Books& books, const Array& indices,
-                  const Array& padding, Microbatch microbatch, const Data&... data) const {
+                  const Array& padding, const StepFactors& factors, Microbatch microbatch,
+                  const Data&... data) const {
     ClipOptions options = clip;
     for (size_t i = 1; i <= sizeof...(Data); ++i) options.batch_argnums.push_back(i);
     if (microbatch.size > 0) options.microbatch_size = microbatch.size;
@@ -97,7 +100,7 @@ struct TrainStep {
     const Array row = metrics(next.step, sum.values, sum.grad_norms, padding, clip_norm());
     next.non_finite = books.non_finite + astype(index_in_dim(row, 2, 0, false), int32);
     next.history = with_row(books.history, row, books.step, history_stride);
-    return std::tuple(moved(params, sum.grads, next), next, row);
+    return std::tuple(moved(params, sum.grads, next, factors), next, row);
   }
 
  private:
@@ -105,11 +108,18 @@ struct TrainStep {
 
   // Noise before all else. The optimizer sees gradients of the parameters' dtypes.
   template <class Params, class Books>
-  Params moved(const Params& params, const Params& sum, Books& books) const {
+  Params moved(const Params& params, const Params& sum, Books& books,
+               const StepFactors& factors) const {
     const optim::LeafList current = nnx::internal::parameter_list(params);
-    optim::LeafList gradients;
-    std::tie(gradients, books.noise) =
-        privatizer.update(nnx::internal::parameter_list(sum), books.noise);
+    optim::LeafList gradients = nnx::internal::parameter_list(sum);
+    const auto scale = [&](const Array& factor) {
+      if (scheduled)
+        gradients =
+            tree::map([&](const Array& g) { return g * astype(factor, g.dtype()); }, gradients);
+    };
+    scale(factors.before);
+    std::tie(gradients, books.noise) = privatizer.update(gradients, books.noise);
+    scale(factors.after);
     gradients = tree::map([](const Array& g, const Array& p) { return astype(g, p.dtype()); },
                           gradients, current);
     optim::LeafList updates;
@@ -140,9 +150,10 @@ class Trainer {
         optimizer_(optimizer),
         batches_(std::make_shared<internal::StepBatches>(plan_, options)),
         step_(jit(internal::TrainStep<Loss, Rule>{std::move(loss), std::move(optimizer),
-                                                  plan_.privatizer(random::key(0)),
+                                                  plan_.scaled_privatizer(random::key(0)),
                                                   internal::clip_options(plan_, options),
-                                                  internal::history_stride(plan_.steps())},
+                                                  internal::history_stride(plan_.steps()),
+                                                  internal::is_scheduled(plan_)},
                   {.donate_argnums = {1}})) {
     std::string statics;
     tree::append_static_key(optimizer_, statics);
@@ -160,7 +171,7 @@ class Trainer {
     return {params,
             {.step = zeros(Shape{}, int32),
              .selection_key = selection,
-             .noise = plan_.privatizer(noise).init(list),
+             .noise = plan_.scaled_privatizer(noise).init(list),
              .optimizer = optimizer_.init(list),
              .fingerprint = internal::fingerprint_words(fingerprint_),
              .non_finite = zeros(Shape{}, int32),
@@ -181,18 +192,20 @@ class Trainer {
     internal::expect_examples(plan_, tree::leaves(std::tie(data...)));
     const batch_selection::Batch examples = batches_->examples(books.selection_key, step);
     const int64_t size = batches_->padded_size(static_cast<int64_t>(examples.size()));
+    const internal::StepFactors factors = internal::factors_of(plan_, step);
     const int64_t microbatch = batches_->microbatch(size, [&](int64_t m) {
       const internal::StepBatch any = batches_->padded({}, m, size);
       return step_
-          .lower(state.params, books, any.indices, any.padding, internal::Microbatch{m}, data...)
+          .lower(state.params, books, any.indices, any.padding, factors, internal::Microbatch{m},
+                 data...)
           .cost()
           .arena_bytes;
     });
     const internal::StepBatch batch = batches_->padded(examples, microbatch, size);
     Array row;
     std::tie(state.params, state.books, row) =
-        step_(state.params, books, batch.indices, batch.padding, internal::Microbatch{microbatch},
-              data...);
+        step_(state.params, books, batch.indices, batch.padding, factors,
+              internal::Microbatch{microbatch}, data...);
     return internal::report_of(row);
   }
 

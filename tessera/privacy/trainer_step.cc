@@ -39,11 +39,22 @@ void check_options(const TrainerOptions& o) {
                 *o.microbatch_size, *o.padding_multiple);
 }
 
+// The expected sizes of the plan's batches, from the least to the largest.
+std::pair<double, double> expected_sizes(const Plan& plan) {
+  double least = plan.expected_batch_size(), most = least;
+  for (const auto& [step, probability] : plan.sampling().sampling_prob_changes) {
+    const double size =
+        batch_selection::expected_batch_size(batch_selection::at_step(plan.sampling(), step));
+    least = std::min(least, size), most = std::max(most, size);
+  }
+  return {least, most};
+}
+
 // Samples of one size need one program. With a memory budget a power of two, which has many
 // divisors.
 int64_t multiple_of(const Plan& plan, const TrainerOptions& o) {
   if (o.padding_multiple) return *o.padding_multiple;
-  const double mean = plan.expected_batch_size();
+  const double mean = expected_sizes(plan).second;
   const bool fixed = plan.sampling().method == batch_selection::SamplingMethod::kFixedBatchSize;
   const double wanted = std::ceil(fixed ? mean : 2 * std::sqrt(mean));
   int64_t multiple = static_cast<int64_t>(std::clamp(wanted, 1.0, 1e9));
@@ -85,7 +96,7 @@ StepBatches::StepBatches(const Plan& plan, const TrainerOptions& options)
     value_error(kOp, "expected fewer than 2^31 examples, got {}; split the data",
                 plan.sampling().num_examples);
   multiple_ = multiple_of(plan, options_);
-  const auto mean = static_cast<int64_t>(plan.expected_batch_size());
+  const auto mean = static_cast<int64_t>(expected_sizes(plan).first);
   least_ = std::max(multiple_, mean / multiple_ * multiple_);
 }
 
@@ -137,6 +148,16 @@ int64_t StepBatches::microbatch(int64_t size,
                   m, bytes, *options_.memory_budget_bytes);
   }
   return microbatches_[size] = chosen;
+}
+
+bool is_scheduled(const Plan& plan) {
+  return !plan.sampling().sampling_prob_changes.empty() || plan.has_noise_schedule();
+}
+
+StepFactors factors_of(const Plan& plan, int64_t step) {
+  const double noise = plan.noise_factor(step);
+  return {full(Shape{}, 1 / noise, float32),
+          full(Shape{}, noise * plan.update_factor(step), float32)};
 }
 
 void expect_examples(const Plan& plan, const std::vector<Array>& leaves) {

@@ -78,6 +78,13 @@ class StepBatches {
   std::map<int64_t, int64_t> microbatches_;
 };
 
+// Of a plan with schedules: the sum is multiplied by `before`, then noised, then multiplied by `after`.
+struct StepFactors {
+  Array before, after;  // float32
+};
+bool is_scheduled(const Plan& plan);
+StepFactors factors_of(const Plan& plan, int64_t step);
+
 // UserError unless every leaf has an example for each that the sampler draws from.
 void expect_examples(const Plan& plan, const std::vector<Array>& leaves);
 

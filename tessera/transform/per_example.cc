@@ -63,6 +63,15 @@ std::vector<Use> uses_at(const Forward& forward, const std::vector<bool>& wrt,
   return transpose_to_uses(at.linear, sharing, operands, cotangents).uses;
 }
 
+// Whether devices of a shard_map around add up the gradient of this use: what each has of the
+// example is a part of the factors then.
+bool is_added_up(const Use& use) {
+  const AxisNames& own = use.apply.type(use.apply.inputs[0]).varying;
+  const auto varies = [&](const Array& x) { return !axis_subset(traced_type(x).varying, own); };
+  return std::any_of(use.operands.begin(), use.operands.end(), varies) ||
+         std::any_of(use.cotangents.begin(), use.cotangents.end(), varies);
+}
+
 }  // namespace
 
 ExampleProgram example_program(const Function& loss, const std::vector<bool>& wrt,
@@ -82,15 +91,17 @@ ExampleProgram example_program(const Function& loss, const std::vector<bool>& wr
           kept.inputs = use.inputs;
           kept.num_operands = use.operands.size();
           kept.num_cotangents = use.cotangents.size();
-          for (const Array& x : use.operands) results.push_back(wide(x));
-          for (const Array& x : use.cotangents) results.push_back(wide(x));
-          kept.product = product_of(use);
+          // From here on in float32, so that norms are of what is summed.
+          if (has_halves(use.apply)) use.apply = widened(use.apply);
+          for (std::vector<Array>* arrays : {&use.operands, &use.cotangents})
+            for (Array& x : *arrays) results.push_back(x = wide(x));
+          if (!is_added_up(use)) kept.product = product_of(use);
           if (kept.product) {
-            results.push_back(wide(kept.product->product.x));
-            results.push_back(wide(kept.product->product.y));
+            results.push_back(kept.product->product.x);
+            results.push_back(kept.product->product.y);
             kept.product->product.x = kept.product->product.y = Array();
           }
-          kept.apply = has_halves(use.apply) ? widened(use.apply) : std::move(use.apply);
+          kept.apply = std::move(use.apply);
         }
         return results;
       },

@@ -66,6 +66,28 @@ TEST_F(ClippedDevices, CommunicatesWhatTrainingDoes) {
   expect_within(budget, lowered.collectives());
 }
 
+// Sequences: the norms are of products of all pairs of tokens, which no device sends: only a length
+// for each token, which the bound of their rounding is made of.
+TEST_F(ClippedDevices, SequencesCommunicateLengthsOfTokensAtMost) {
+  constexpr int64_t kTokens = 48;
+  const Array tokens = placed(noise(5, {64, kTokens, 16}), P("data")),
+              targets = placed(noise(6, {64, kTokens, 8}), P("data"));
+  ClipOptions of = options;
+  of.norm_way = NormWay::kFactors;
+  const auto plain =
+      jit(grad([](const Mlp& p, const Array& x, const Array& y) { return 64 * loss(p, x, y); }));
+  const Lowered lowered = jit(clipped_grad(loss, of)).lower(placed_p, tokens, targets);
+  EXPECT_THAT(lowered.explain(), ::testing::HasSubstr("gram"));
+  const int64_t examples = 64 / 4;
+  // Two lists of lengths, there and back, for each of three parameters; numbers of an example.
+  const int64_t lengths = 3 * 2 * 2 * examples * kTokens * 4, numbers = 3 * 2 * 64 * 8;
+  const CommBudget budget{
+      .bytes_per_device =
+          bytes(plain.lower(placed_p, tokens, targets).collectives()) + lengths + numbers,
+      .forbid = {"all_gather", "all_to_all", "collective_permute"}};
+  expect_within(budget, lowered.collectives());
+}
+
 TEST_F(ClippedDevices, PaddingAndNotFiniteExamples) {
   const Array padding = arange(64) >= 50;
   const Array bad = where(expand_dims(arange(64) == 7, {1}), Array(std::nanf("")), x);

@@ -26,6 +26,23 @@ TEST(Padding, EarlyStoppingOrderUndoesTheStrideOfMicrobatches) {
   EXPECT_EQ(compute_early_stopping_order(10, std::nullopt), range(10));
 }
 
+// All but the second are jax_privacy's, which counts sizes but not the batches that have them.
+TEST(Padding, OptimalSizesHaveTheLeastPadding) {
+  using Sizes = std::vector<int64_t>;
+  EXPECT_THAT(optimal_physical_batch_sizes(Sizes{1, 2, 3, 10, 11, 12, 50}, 3),
+              ElementsAre(3, 12, 50));
+  EXPECT_THAT(optimal_physical_batch_sizes(Sizes{8, 8, 8, 8, 8, 8, 8, 8, 9, 1}, 2),
+              ElementsAre(8, 9));
+  EXPECT_THAT(optimal_physical_batch_sizes(Sizes{40, 3, 4, 5, 6, 20, 21}, 2), ElementsAre(6, 40));
+  EXPECT_THAT(optimal_physical_batch_sizes(Sizes{5, 7}, 1), ElementsAre(7));
+  EXPECT_THAT(optimal_physical_batch_sizes(Sizes{5, 7, 5}, 9), ElementsAre(5, 7));
+  EXPECT_THAT(optimal_physical_batch_sizes(Sizes{}, 1), IsEmpty());
+  EXPECT_THAT([] { optimal_physical_batch_sizes(Sizes{1}, 0); },
+              ThrowsMessage<UserError>(HasSubstr("num_compilations of at least 1")));
+  EXPECT_THAT([] { optimal_physical_batch_sizes(Sizes{-1}, 1); },
+              ThrowsMessage<UserError>(HasSubstr("not negative, got -1")));
+}
+
 TEST(Padding, SplitsIntoMinibatches) {
   EXPECT_THAT(
       split_and_pad_global_batch(range(10), 4),

@@ -7,6 +7,9 @@
 #include <set>
 
 #include "../errors.h"
+#include "tessera/privacy/accounting/events.h"
+#include "tessera/privacy/accounting/gaussian_mechanism.h"
+#include "tessera/privacy/batch_selection/user_selection.h"
 
 namespace tessera::privacy {
 namespace {
@@ -76,7 +79,7 @@ TEST(PlanTest, BandedNoiseOfJaxPrivacysPlan) {
   EXPECT_NEAR(make_plan(other).epsilon(), 5.090177261871887, 1e-6);
 }
 
-// What accounts for them takes seconds where groups are large (accounting tests have its values).
+// Accounting's tests have the values.
 TEST(PlanTest, TruncatedBatchesAreAccountedForAsSuch) {
   const Plan plan = make_plan({.num_examples = 40,
                                .steps = 100,
@@ -187,12 +190,18 @@ TEST(PlanTest, FingerprintsTellPlansApart) {
   };
   changed([](PlanOptions& o) { o.steps = 999; });
   changed([](PlanOptions& o) { o.num_examples = 9'999; });
+  changed([](PlanOptions& o) { o.subtree_norms = {{"w", 1}}; });
+  changed([](PlanOptions& o) { o.subtree_norms = {{"w", 2}}; });
+  changed([](PlanOptions& o) { o.subtree_norms = {{"b", 2}}; });
   changed([](PlanOptions& o) { o.sampling_prob = std::nextafter(.01, 1); });
   changed([](PlanOptions& o) { o.noise_multiplier = std::nextafter(1, 2); });
   changed([](PlanOptions& o) { o.delta = 1e-6; });
   changed([](PlanOptions& o) { o.relation = NeighboringRelation::kReplaceSpecial; });
   changed([](PlanOptions& o) { o.accountant = Accountant::kRdp; });
   changed([](PlanOptions& o) { o.amplified = false; });
+  changed([](PlanOptions& o) { o.noise_schedule = {{0, 1}, {9, 2}}; });
+  changed([](PlanOptions& o) { o.batch_size_schedule = {{0, 1}, {9, 2}}; });
+  changed([](PlanOptions& o) { o.examples_per_user = 2; });
   changed([](PlanOptions& o) { o.l2_clip_norm = 2; });
   changed([](PlanOptions& o) { o.rescale_to_unit_norm = true; });
   changed([](PlanOptions& o) { o.normalize_by = 7; });
@@ -206,6 +215,20 @@ TEST(PlanTest, FingerprintsTellPlansApart) {
   EXPECT_EQ(fingerprints.size(), all.size());
   EXPECT_NE(make_plan(dpsgd()).fingerprint("adam"), make_plan(dpsgd()).fingerprint());
   EXPECT_EQ(make_plan(dpsgd()).fingerprint().size(), 32);
+}
+
+TEST(PlanTest, PartsWithClipNormsOfTheirOwn) {
+  PlanOptions options = dpsgd();
+  options.l2_clip_norm = 4;
+  options.subtree_norms = {{"head", 3}};
+  EXPECT_DOUBLE_EQ(make_plan(options).sensitivity(), 5 / 100.0);
+  EXPECT_EQ(make_plan(options).clip_options().subtree_norms[0].path, "head");
+  options.l2_clip_norm = 0;
+  EXPECT_DOUBLE_EQ(make_plan(options).stddev(), 3 / 100.0 * *options.noise_multiplier);
+  options.subtree_norms = {{"head", 0}};
+  expect_error([&] { make_plan(options); }, "norm of each part that is a number above 0, got 0");
+  options.subtree_norms = {{"head", Array(1.0f)}};
+  expect_error([&] { make_plan(options); }, "norm of each part that is a number above 0, got inf");
 }
 
 TEST(PlanTest, ClipOptionsAndTheSampler) {
@@ -227,6 +250,208 @@ TEST(PlanTest, InOneLine) {
   EXPECT_EQ(to_string(make_plan(dpsgd())),
             "epsilon 1.828 at delta 1e-05 (add_or_remove_one) for 1000 steps of poisson batches of "
             "100 on average; noise multiplier 1, stddev 0.01");
+}
+
+// Training's accountant has the same schedules.
+TEST(PlanTest, SchedulesOfNoiseAndBatchSize) {
+  PlanOptions options = dpsgd();
+  options.noise_schedule = {{0, 1}, {400, 1.5}, {700, 1.2}};
+  options.batch_size_schedule = {{0, 1}, {600, 2}};
+  options.normalize_by.reset();
+  const Plan plan = make_plan(options);
+  const accounting::DpParams params{
+      .noise_multipliers = accounting::Schedule<double>{{0, 1}, {400, 1.5}, {700, 1.2}},
+      .num_samples = 10'000,
+      .delta = 1e-5,
+      .batch_size = accounting::Schedule<int64_t>{{0, 100}, {600, 200}}};
+  for (const int64_t steps : {1, 400, 650, 1000})
+    EXPECT_NEAR(plan.epsilon(steps),
+                accounting::DpsgdTrainingAccountant{}.compute_epsilon(steps, params), 1e-9);
+  EXPECT_EQ(plan.expected_batch_size(), 100);
+  EXPECT_DOUBLE_EQ(plan.stddev(), .01);
+  EXPECT_DOUBLE_EQ(plan.stddev(399), .01);
+  EXPECT_DOUBLE_EQ(plan.stddev(400), .015);
+  EXPECT_EQ(plan.update_factor(599), 1);
+  EXPECT_DOUBLE_EQ(plan.update_factor(600), .5);
+  EXPECT_EQ(at_step(plan.sampling(), 600).sampling_prob, .02);
+  expect_error([&] { plan.privatizer(random::key(0)); }, "take scaled_privatizer");
+  options.normalize_by = 7;
+  EXPECT_EQ(make_plan(options).update_factor(600), 1);
+}
+
+TEST(PlanTest, CalibratedNoiseScalesTheSchedule) {
+  PlanOptions options = dpsgd();
+  options.noise_multiplier.reset();
+  options.epsilon = 2;
+  options.noise_schedule = {{0, 2}, {500, 1}};
+  const Plan plan = make_plan(options);
+  EXPECT_LE(plan.epsilon(), 2);
+  EXPECT_GT(plan.epsilon(), 1.9999);
+  EXPECT_LT(plan.epsilon(500), plan.epsilon() / 2);
+  options.noise_schedule = 2;  // all of it: half the multiplier, the same noise
+  const Plan twice = make_plan(options);
+  options.noise_schedule = 1;
+  EXPECT_NEAR(twice.stddev(0), make_plan(options).stddev(), 1e-8);
+}
+
+// Groups of a cycle are in other steps of a round: the worst of them counts.
+TEST(PlanTest, SchedulesOfCycles) {
+  PlanOptions options = banded();  // rounds of 4 of 100 steps
+  options.epsilon.reset();
+  options.noise_multiplier = 2;
+  options.noise_schedule = {{0, 1.5}, {42, 1}};
+  options.batch_size_schedule = {{0, 1}, {80, .5}};
+  const auto rounds_of = [](double p, double sigma, int64_t count) {
+    return accounting::dpsgd_event(sigma, count, {.sampling_prob = p});
+  };
+  EXPECT_EQ(make_plan(options).event(99),
+            accounting::DpEvent(accounting::ComposedDpEvent{
+                {rounds_of(.4, 3, 10), rounds_of(.4, 2, 10), rounds_of(.2, 2, 5)}}));
+}
+
+TEST(PlanTest, SchedulesWithoutAmplification) {
+  PlanOptions options = of_sampler(
+      batch_selection::BallsInBinsSampling{.num_examples = 64, .iterations = 6, .cycle_length = 2});
+  options.amplified = false;
+  options.noise_schedule = {{0, 1}, {2, .5}, {3, 1}};
+  const Plan plan = make_plan(options);
+  // Steps 0, 2 and 4: 1 + 4 + 1.
+  EXPECT_DOUBLE_EQ(plan.sensitivity() / plan.clipped_norm(), std::sqrt(6));
+  EXPECT_NEAR(plan.epsilon(),
+              make_plan([&] {
+                PlanOptions dense = options;
+                dense.mechanism = DenseNoise{matrix_factorization::Matrix::identity(6)};
+                return dense;
+              }())
+                  .epsilon(),
+              1e-9);
+  options.sampler = batch_selection::RandomAllocationSampling{
+      .num_examples = 64, .iterations = 6, .steps_per_example = 2};
+  EXPECT_DOUBLE_EQ(make_plan(options).sensitivity() / make_plan(options).clipped_norm(),
+                   std::sqrt(5));
+  options.mechanism = BandedNoise{.bands = 2};
+  expect_error([&] { make_plan(options); }, "take DenseNoise");
+}
+
+// A sampler without noise of samples is dominated by one with: what the whole bins show.
+PlanOptions in_bins(int64_t iterations) {
+  PlanOptions options = of_sampler(batch_selection::BallsInBinsSampling{
+      .num_examples = 64, .iterations = iterations, .cycle_length = 4});
+  options.accountant = Accountant::kMonteCarlo;
+  options.delta = .01;
+  options.noise_multiplier = 1;
+  options.monte_carlo_samples = 20'000;
+  return options;
+}
+
+TEST(PlanTest, SamplesProveEpsilons) {
+  // One bin is one Gaussian mechanism, whose delta is known.
+  PlanOptions one = in_bins(1);
+  one.sampler =
+      batch_selection::BallsInBinsSampling{.num_examples = 64, .iterations = 1, .cycle_length = 1};
+  const double exact = accounting::get_epsilon_gaussian(1, .01);
+  EXPECT_GT(make_plan(one).epsilon(), exact);
+  EXPECT_LT(make_plan(one).epsilon(), 1.15 * exact);
+
+  // Amplified: less than without, and the same law as an allocation to one of four steps.
+  const Plan bins = make_plan(in_bins(4));
+  EXPECT_LT(bins.epsilon(), .8 * exact);
+  PlanOptions allocated = in_bins(4);
+  allocated.sampler =
+      batch_selection::RandomAllocationSampling{.num_examples = 64, .iterations = 4};
+  EXPECT_NEAR(make_plan(allocated).epsilon(), bins.epsilon(), .1);
+  PlanOptions apart = in_bins(4);  // Poisson samples where nothing is kept apart
+  apart.sampler = batch_selection::BMinSepSampling{
+      .num_examples = 64, .sampling_prob = .25, .iterations = 4, .min_sep = 1};
+  const double poisson = accounting::PldAccountant()
+                             .compose(accounting::dpsgd_event(1, 4, {.sampling_prob = .25}))
+                             .get_epsilon(.01);
+  EXPECT_GT(make_plan(apart).epsilon(), poisson);
+  EXPECT_LT(make_plan(apart).epsilon(), 1.2 * poisson);
+  // 16 rounds of noise 4 are one of 1, up to those of the last round.
+  PlanOptions rounds = in_bins(62);
+  rounds.noise_multiplier = 4;
+  EXPECT_EQ(make_plan(rounds).epsilon(), bins.epsilon());
+  EXPECT_LT(make_plan(rounds).epsilon(20), bins.epsilon());
+  EXPECT_EQ(make_plan(rounds).epsilon(0), 0);
+  expect_error([&] { bins.event(1); }, "which has no events");
+  rounds.mechanism = BandedNoise{.bands = 2};
+  EXPECT_LT(make_plan(rounds).epsilon(), 2 * bins.epsilon());
+}
+
+TEST(PlanTest, NoiseFoundBySamplesIsProvedByOthers) {
+  PlanOptions options = in_bins(4);
+  options.noise_multiplier.reset();
+  options.epsilon = 1.5;
+  const Plan plan = make_plan(options);
+  EXPECT_LE(plan.epsilon(), 1.5);
+  EXPECT_GT(plan.epsilon(), 1.3);
+  EXPECT_EQ(make_plan(options).noise_multiplier(), plan.noise_multiplier());
+  options.monte_carlo_seed = 1;
+  EXPECT_NEAR(make_plan(options).noise_multiplier(), plan.noise_multiplier(), .1);
+}
+
+TEST(PlanTest, WhatSamplesDoNotProve) {
+  const auto refused = [](const std::function<void(PlanOptions&)>& change, const char* text) {
+    PlanOptions options = in_bins(4);
+    change(options);
+    expect_error([&] { make_plan(options); }, text);
+  };
+  refused([](PlanOptions& o) { o.delta = 1e-5; }, "monte_carlo_samples to prove a delta of 1e-05");
+  refused([](PlanOptions& o) { o.monte_carlo_samples = 0; }, "monte_carlo_samples to prove");
+  refused([](PlanOptions& o) { o.amplified = false; }, "expected an amplified plan");
+  refused([](PlanOptions& o) { o.relation = NeighboringRelation::kReplaceOne; },
+          "under add_or_remove_one or replace_special");
+  refused([](PlanOptions& o) { o.noise_schedule = {{0, 1}, {2, 2}}; }, "of one multiplier");
+  refused([](PlanOptions& o) { o.examples_per_user = 2; }, "one example a user");
+  refused([](PlanOptions& o) { o.mechanism = BufferedNoise{}; }, "independent or banded noise");
+  PlanOptions poisson = dpsgd();
+  poisson.accountant = Accountant::kMonteCarlo;
+  expect_error([&] { make_plan(poisson); }, "got poisson");
+}
+
+TEST(PlanTest, UsersOfSeveralExamples) {
+  PlanOptions options = dpsgd();
+  options.examples_per_user = 3;
+  const Plan plan = make_plan(options);
+  const accounting::DpParams params{.noise_multipliers = 1.0,
+                                    .num_samples = 10'000,
+                                    .delta = 1e-5,
+                                    .batch_size = int64_t{100},
+                                    .examples_per_user = 3};
+  EXPECT_NEAR(plan.epsilon(),
+              accounting::DpsgdTrainingUserLevelAccountant{}.compute_epsilon(1000, params), 1e-6);
+  EXPECT_GT(plan.epsilon(), 2 * make_plan(dpsgd()).epsilon());
+  batch_selection::SamplingDescription sampled = description(plan.sampler());
+  expect_error([&] { plan.check_sampler(sampled); }, "expected the sampler that is accounted for");
+  sampled.examples_per_user = 3;
+  plan.check_sampler(sampled);
+
+  // Without amplification they move the sums of all their steps by three times as much.
+  options.amplified = false;
+  options.steps = 1;
+  options.noise_multiplier = 3 * 3.7306316348159374;
+  EXPECT_NEAR(make_plan(options).epsilon(), 1, 1e-6);
+  options.amplified = true;
+  options.accountant = Accountant::kRdp;
+  expect_error([&] { make_plan(options); }, "under PLD and add_or_remove_one or replace_special");
+  options.accountant = Accountant::kPld;
+  options.relation = NeighboringRelation::kReplaceOne;
+  expect_error([&] { make_plan(options); }, "for users of 3 examples");
+  options.examples_per_user = 0;
+  expect_error([&] { make_plan(options); }, "examples_per_user of at least 1, got 0");
+}
+
+// Users are the examples of a plan where a row of the data is a user.
+TEST(PlanTest, SelectedUsersAreExamples) {
+  const batch_selection::UserSelectionStrategy users{
+      .base_strategy =
+          batch_selection::CyclicPoissonSampling{
+              .num_examples = 1000, .sampling_prob = .1, .iterations = 50},
+      .examples_per_user_per_batch = 4};
+  const Plan plan = make_plan(of_sampler(users.base_strategy));
+  plan.check_sampler(users.description());
+  EXPECT_EQ(plan.expected_batch_size(), 100);
 }
 
 void expect_refused(const std::function<void(PlanOptions&)>& change, const char* text) {
@@ -259,6 +484,18 @@ TEST(PlanTest, NumbersOutsideTheirRange) {
     expect_refused([&](PlanOptions& o) { o.noise_multiplier = bad; }, "finite noise_multiplier");
   expect_refused([](PlanOptions& o) { o.delta = 1; }, "a delta in (0, 1)");
   expect_refused([](PlanOptions& o) { o.nan_safe = NanSafe::kNo; }, "got kNo");
+  for (double bad : {0., -1., kNan, kInf}) {
+    expect_refused([&](PlanOptions& o) { o.noise_schedule = bad; }, "finite factors above 0");
+    expect_refused([&](PlanOptions& o) { o.batch_size_schedule = bad; }, "finite factors above 0");
+  }
+  expect_refused([](PlanOptions& o) { o.noise_schedule = {{1, 1}}; }, "ascend from 0, got 1");
+  expect_refused([](PlanOptions& o) { o.noise_schedule = {{0, 1}, {2, 1}, {2, 3}}; }, "ascend");
+  expect_refused([](PlanOptions& o) { o.batch_size_schedule = {}; }, "ascend from 0, got 0");
+  expect_refused(
+      [](PlanOptions& o) {
+        o.batch_size_schedule = {{0, 1}, {9, 101}};
+      },
+      "factors of batch_size_schedule of at most 100");
 }
 
 TEST(PlanTest, WhatFollowsFromOthersIsNotGiven) {
@@ -280,6 +517,9 @@ TEST(PlanTest, WhatFollowsFromOthersIsNotGiven) {
   options.steps = 11;
   expect_error([&] { make_plan(options); }, "expected the sampler alone");
   options.steps = 10;
+  options.batch_size_schedule = 2;
+  expect_error([&] { make_plan(options); }, "probability, its changes and truncation");
+  options.batch_size_schedule = 1;
   options.num_examples = 100;
   EXPECT_EQ(make_plan(options).steps(), 10);
 }

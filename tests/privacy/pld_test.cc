@@ -5,6 +5,7 @@
 #include "../golden/golden.h"
 #include "tessera/base/error.h"
 #include "tessera/privacy/accounting/gaussian_mechanism.h"
+#include "tessera/privacy/accounting/pld_pmf.h"
 #include "tessera/privacy/accounting/rdp.h"
 
 namespace tessera::privacy::accounting {
@@ -100,6 +101,48 @@ TEST(Pld, NeverBelowTheExactDelta) {
   }
 }
 
+// Excesses are polynomials between a few points: no step of these is seen.
+TEST(Pld, GridsAreThoseOfEveryPoint) {
+  const std::vector<internal::PrivacyLoss> losses{
+      internal::gaussian_loss(1.3), internal::subsampled(internal::gaussian_loss(0.7), 0.02),
+      internal::subsampled(internal::gaussian_loss(8), 0.5),
+      internal::replaced_gaussian_loss(1, 0.05),
+      internal::gaussian_mixture_loss(2, {{0, 0.5}, {1, 0.3}, {3, 0.2}})};
+  for (const internal::PrivacyLoss& loss : losses) {
+    internal::PrivacyLoss single = loss;
+    single.smooth = false;
+    const auto fast = internal::connect_the_dots(loss, 1e-4);
+    const auto slow = internal::connect_the_dots(single, 1e-4);
+    ASSERT_EQ(fast.remove->probs.size(), slow.remove->probs.size());
+    for (const auto side : {&internal::BothDirections::remove, &internal::BothDirections::add}) {
+      const auto &a = (fast.*side)->probs, &b = (slow.*side)->probs;
+      const double largest = *std::max_element(b.begin(), b.end());
+      double above_fast = 0, above_slow = 0;
+      for (size_t i = a.size(); i-- > 0;) {
+        above_fast += a[i], above_slow += b[i];
+        ASSERT_NEAR(a[i], b[i], 3e-7 * largest) << i;  // rounding of differences, of both
+        ASSERT_NEAR(above_fast, above_slow, 1e-9 * above_slow + 1e-30) << i;
+      }
+    }
+  }
+}
+
+TEST(Pld, CopiesOfAnAccountantShareGrids) {
+  const PldAccountant nothing;
+  for (const int64_t steps : {1, 10, 1000}) {
+    PldAccountant copy = nothing;
+    EXPECT_EQ(copy.compose(sampled(0.01, 1), steps).get_epsilon(1e-5),
+              PldAccountant().compose(sampled(0.01, 1), steps).get_epsilon(1e-5));
+  }
+  EXPECT_EQ(nothing.get_epsilon(0), 0);
+  for (int i = 0; i < 20; ++i) {  // more than are kept
+    PldAccountant copy = nothing;
+    const DpEvent event = sampled(0.1, 3 + 0.1 * i);
+    EXPECT_EQ(copy.compose(event, 10).get_epsilon(1e-5),
+              PldAccountant().compose(event, 10).get_epsilon(1e-5));
+  }
+}
+
 // A smaller interval is closer, from above.
 TEST(Pld, IntervalsBoundFromAbove) {
   double last = 0;
@@ -110,6 +153,17 @@ TEST(Pld, IntervalsBoundFromAbove) {
     EXPECT_GE(epsilon, last * (1 - 1e-12)) << interval;
     last = epsilon;
   }
+}
+
+// Losses with atoms at their largest, few of them, at deltas large and tiny: what a tilt cannot bring together.
+TEST(Pld, AtomsComposeWithFewOthers) {
+  PldAccountant large;
+  large.compose(sampled(9.48868e-4, 2.85617), 5).compose(LaplaceDpEvent{2.85617}, 2);
+  EXPECT_LT(large.get_delta(0), 0.17644);
+  EXPECT_EQ(large.get_epsilon(0.17644), 0);
+  PldAccountant tiny;
+  tiny.compose(sampled(4.25317e-4, 1.69571), 4).compose(LaplaceDpEvent{1.69571}, 2);
+  EXPECT_NEAR(tiny.get_epsilon(1.9997e-14), 1.19734429, 1e-7);  // by convolving directly
 }
 
 TEST(Pld, DistributionsCompose) {

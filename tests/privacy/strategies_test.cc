@@ -309,5 +309,29 @@ TEST(Strategies, TracedKeysAreErrors) {
                UserError);
 }
 
+TEST(Strategies, SamplingProbabilitiesChange) {
+  CyclicPoissonSampling s{.num_examples = 1000,
+                          .sampling_prob = 0.5,
+                          .iterations = 30,
+                          .sampling_prob_changes = {{10, 0}, {20, 1}}};
+  const random::Key key = random::key(3);
+  EXPECT_EQ(
+      s.batch(key, 9),
+      (CyclicPoissonSampling{.num_examples = 1000, .sampling_prob = 0.5, .iterations = 30}.batch(
+          key, 9)));
+  EXPECT_TRUE(s.batch(key, 10).empty());
+  EXPECT_TRUE(s.batch(key, 19).empty());
+  EXPECT_EQ(s.batch(key, 20).size(), 1000);
+  EXPECT_EQ(expected_batch_size(s.description()), 500);
+  EXPECT_EQ(expected_batch_size(at_step(s.description(), 25)), 1000);
+  EXPECT_NE(s.description(), at_step(s.description(), 0));
+  s.sampling_prob_changes = {{10, 0}, {10, 1}};
+  EXPECT_THROW(s.description(), UserError);
+  s.sampling_prob_changes = {{0, 1}};
+  EXPECT_THROW(s.description(), UserError);
+  s.sampling_prob_changes = {{1, 1.5}};
+  EXPECT_THROW(s.description(), UserError);
+}
+
 }  // namespace
 }  // namespace tessera::privacy::batch_selection

@@ -195,6 +195,33 @@ TEST(TrainerTest, AnEmptyBatchIsAStepOfNoise) {
   EXPECT_NEAR(std::sqrt(squares / static_cast<double>(draws.size())), .5, .25);  // the clip norm
 }
 
+// A plan's schedules are what is run: batches, noise and the scale of the update.
+TEST(TrainerTest, SchedulesAreFollowed) {
+  PlanOptions options = options_of(.1);
+  options.steps = 400;
+  options.noise_schedule = {{0, 1}, {200, 8}};
+  options.batch_size_schedule = {{0, 1}, {200, 4}};
+  options.l2_clip_norm = 1e-6;  // the updates are noise
+  const Plan plan = make_plan(options);
+  const Trainer trainer(plan, loss, optim::sgd(1e6));
+  auto state = trainer.init(weights(), random::key(0));
+  double squares[2] = {}, examples[2] = {};
+  std::vector<float> last = parameters(state.params);
+  for (int step = 0; step < 400; ++step) {
+    examples[step / 200] += static_cast<double>(trainer.step(state, xs(), ys()).examples) / 200;
+    const std::vector<float> now = parameters(state.params);
+    for (size_t i = 0; i < now.size(); ++i)
+      squares[step / 200] += std::pow(now[i] - last[i], 2) / 200 / static_cast<double>(now.size());
+    last = now;
+  }
+  EXPECT_NEAR(examples[0], 6.4, .6);
+  EXPECT_NEAR(examples[1], 25.6, 1);
+  // 1 / 6.4, and 8 / 25.6; of the gradient itself, which is at most an example's, little.
+  EXPECT_NEAR(std::sqrt(squares[0]) * 6.4, plan.stddev(0) * 6.4 * 1e6, .4);
+  EXPECT_NEAR(std::sqrt(squares[1]) * 6.4, plan.stddev(200) * 6.4 / 4 * 1e6, .4);
+  EXPECT_NEAR(plan.stddev(0) * 6.4, 1e-6, 1e-12);
+}
+
 TEST(TrainerTest, BatchesOfAllSizesTakeFewPrograms) {
   int traced = 0;
   const auto counted = [&](const Weights& p, const Array& x, const Array& y) {

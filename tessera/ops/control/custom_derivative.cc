@@ -7,6 +7,7 @@
 #include "tessera/ops/control/control_rules.h"
 #include "tessera/ops/control/control_samples.h"
 #include "tessera/ops/control/region_transforms.h"
+#include "tessera/ops/control/rule_uses.h"
 #include "tessera/ops/core/batch_axis.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/identity.h"
@@ -265,32 +266,61 @@ FunctionRef no_forward_derivative(const OpParams&) {
              "linearize) of a function with a custom_vjp; give it a custom_jvp");
 }
 
+// Results of `function`, and all its values.
+std::vector<Array> apply_and_keep(const Function& f, std::span<const Array> operands,
+                                  std::vector<Array>& values) {
+  values.assign(f.types.size(), Array());
+  for (size_t i = 0; i < f.inputs.size(); ++i) values[f.inputs[i]] = operands[i];
+  for (const Op& op : f.ops) {
+    std::vector<Array> x;
+    for (ValueId v : op.operands) x.push_back(values[v]);
+    const std::vector<Array> results = bind_op(*op.def, op.params, x);
+    for (size_t r = 0; r < results.size(); ++r) values[op.results[r]] = results[r];
+  }
+  std::vector<Array> out;
+  for (ValueId v : f.outputs) out.push_back(values[v]);
+  return out;
+}
+
+// What the rule reads: residuals, then cotangents.
+std::vector<Array> rule_inputs(std::span<const Array> cotangents, std::span<const Array> operands,
+                               const CustomLinearParams& p) {
+  const auto num_residuals = static_cast<size_t>(p.num_residuals);
+  std::vector<Array> out = part(operands, 0, num_residuals);
+  for (size_t r = 0; r < cotangents.size(); ++r)
+    out.push_back(or_zero(cotangents[r], operands[num_residuals + r].type()));
+  return out;
+}
+
 std::vector<Array> transpose_custom_linear(std::span<const Array> cotangents,
                                            std::span<const Array> operands,
                                            const std::vector<bool>& linear,
                                            const CustomLinearParams& p) {
-  const auto num_residuals = static_cast<size_t>(p.num_residuals);
-  const size_t first_tangent = num_residuals + static_cast<size_t>(p.num_results);
-  std::vector<Array> inputs = part(operands, 0, num_residuals);
-  for (size_t r = 0; r < cotangents.size(); ++r)
-    inputs.push_back(or_zero(cotangents[r], operands[num_residuals + r].type()));
-  const std::vector<Array> back = regions().apply(*p.bwd, inputs);
+  const auto first_tangent = static_cast<size_t>(p.num_residuals + p.num_results);
+  const std::vector<Array> back = regions().apply(*p.bwd, rule_inputs(cotangents, operands, p));
   std::vector<Array> out(operands.size());
   for (size_t i = 0; i < p.args.size(); ++i)
     if (linear[first_tangent + i]) out[first_tangent + i] = back[static_cast<size_t>(p.args[i])];
   return out;
 }
 
-// The rule gives the cotangents themselves: of each example, whole.
+// The rule gives the cotangents themselves: of each example, whole, unless it ends in products.
 Uses uses_custom_linear(std::span<const Array> cotangents, std::span<const Array> operands,
                         const std::vector<Sharing>& sharing, const CustomLinearParams& p) {
-  std::vector<bool> linear;
-  for (Sharing s : sharing) linear.push_back(is_linear(s));
-  Uses out{{}, transpose_custom_linear(cotangents, operands, linear, p)};
-  for (size_t k = 0; k < operands.size(); ++k) {
+  const auto first_tangent = static_cast<size_t>(p.num_residuals + p.num_results);
+  std::vector<Array> values;
+  const std::vector<Array> back =
+      apply_and_keep(*p.bwd, rule_inputs(cotangents, operands, p), values);
+  Uses out{{}, std::vector<Array>(operands.size())};
+  for (size_t i = 0; i < p.args.size(); ++i) {
+    const size_t k = first_tangent + i, r = static_cast<size_t>(p.args[i]);
+    if (sharing[k] == Sharing::kExampleLinear) out.cotangents[k] = back[r];
     if (sharing[k] != Sharing::kSharedLinear) continue;
-    out.uses.push_back(identity_use(k, out.cotangents[k]));
-    out.cotangents[k] = Array();
+    const std::optional<std::vector<Use>> uses = product_uses(*p.bwd, values, p.bwd->outputs[r], k);
+    if (uses)
+      out.uses.insert(out.uses.end(), uses->begin(), uses->end());
+    else
+      out.uses.push_back(identity_use(k, back[r]));
   }
   return out;
 }
@@ -313,22 +343,6 @@ bool is_saved(const Op& op, const CheckpointParams& p) {
                      std::find(p.names.begin(), p.names.end(),
                                op.params.as<CheckpointNameParams>().name) != p.names.end();
   return p.saveable == Saveable::kNames ? named : !named;
-}
-
-// Results of `function`, and all its values.
-std::vector<Array> apply_and_keep(const Function& f, std::span<const Array> operands,
-                                  std::vector<Array>& values) {
-  values.assign(f.types.size(), Array());
-  for (size_t i = 0; i < f.inputs.size(); ++i) values[f.inputs[i]] = operands[i];
-  for (const Op& op : f.ops) {
-    std::vector<Array> x;
-    for (ValueId v : op.operands) x.push_back(values[v]);
-    const std::vector<Array> results = bind_op(*op.def, op.params, x);
-    for (size_t r = 0; r < results.size(); ++r) values[op.results[r]] = results[r];
-  }
-  std::vector<Array> out;
-  for (ValueId v : f.outputs) out.push_back(values[v]);
-  return out;
 }
 
 std::vector<bool> mask_of(const Dims& indices, size_t count) {

@@ -1,5 +1,9 @@
 #include "tessera/ops/core/identity.h"
 
+#include <algorithm>
+
+#include "tessera/ir/control_flow.h"
+#include "tessera/ops/core/expect.h"
 #include "tessera/ops/core/norm_choice.h"
 #include "tessera/ops/core/op.h"
 
@@ -47,6 +51,7 @@ const OpDef& stop() { return stop_gradient_op; }
 const OpDef& named() { return checkpoint_name_op; }
 const OpDef& barrier() { return optimization_barrier_op; }
 const OpDef& choice() { return norm_choice_op; }
+const OpDef& expected() { return expect_op; }
 
 JvpResult jvp_stop(std::span<const Array> x, std::span<const Array>, const StopGradientParams& p) {
   return {{bind_op1(stop_gradient_op, p, {x[0]})}, {Array()}};
@@ -104,6 +109,21 @@ const OpDef& norm_choice_op = define<NormChoiceParams>({
     .samples = samples<NormChoiceParams>,
 });
 
+const OpDef& expect_op = define<ExpectParams>({
+    .name = "expect",
+    .dialect = "tessera",
+    .attributes = {"value"},
+    .infer = infer<ExpectParams>,
+    .evaluate = evaluate<ExpectParams>,
+    .factors = factors<ExpectParams>,
+    .lower = Identity{},
+    .flops = no_flops<ExpectParams>,
+    .jvp = {jvp<expected, ExpectParams>},
+    .transpose = {transpose<expected, ExpectParams>},
+    .batch = {batch<expected, ExpectParams>},
+    .samples = samples<ExpectParams>,
+});
+
 const OpDef& optimization_barrier_op = define<OptimizationBarrierParams>({
     .name = "optimization_barrier",
     .infer = infer<OptimizationBarrierParams>,
@@ -119,6 +139,19 @@ const OpDef& optimization_barrier_op = define<OptimizationBarrierParams>({
 
 const NormChoiceParams* norm_choice_of(const Op& op) {
   return op.def == &norm_choice_op ? &op.params.as<NormChoiceParams>() : nullptr;
+}
+
+std::optional<size_t> usual_way(const Function& f, const Op& op) {
+  if (!is_control_flow(op)) return std::nullopt;
+  const ControlFlow flow = control_flow_of(op);
+  if (flow.is_loop()) return std::nullopt;
+  const auto index = std::ranges::find_if(f.ops, [&](const Op& other) {
+    return other.def == &expect_op && other.results[0] == op.operands[0];
+  });
+  if (index == f.ops.end()) return std::nullopt;
+  // Out of range is the last way.
+  const size_t way = static_cast<size_t>(index->params.as<ExpectParams>().value);
+  return std::min(way, flow.regions.size() - 1);
 }
 
 }  // namespace tessera::ops

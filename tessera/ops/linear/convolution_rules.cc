@@ -5,11 +5,11 @@
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"
+#include "tessera/ops/indexing/gather.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/concatenate.h"
 #include "tessera/ops/structural/pad.h"
 #include "tessera/ops/structural/reshape.h"
-#include "tessera/ops/structural/slice.h"
 
 namespace tessera::ops {
 namespace {
@@ -121,42 +121,62 @@ std::vector<Array> transpose_convolution(std::span<const Array> cts, std::span<c
 
 namespace {
 
+// Along spatial dimension d: where place k of the kernel reads for position i, [positions, places].
+Array window_indices(const ConvolutionParams& p, size_t d, int64_t positions, int64_t places) {
+  using namespace array_math;
+  const Shape shape{positions, places};
+  const auto times = [&](const Array& x, int64_t n) {
+    return lax::mul(x, lax::full_like(x, static_cast<double>(n)));
+  };
+  const Array at = times(lax::iota(int32, shape, 0), p.strides[d]);
+  const int64_t step = p.reversal[d] ? -p.rhs_dilation[d] : p.rhs_dilation[d];
+  const int64_t first = (p.reversal[d] ? (places - 1) * p.rhs_dilation[d] : 0) - p.low[d];
+  return lax::add(lax::add(at, times(lax::iota(int32, shape, 1), step)),
+                  lax::full_like(at, static_cast<double>(first)));
+}
+
 // The windows of lhs as rows: (batch and positions, kernel places and features), the places in the
-// kernel's order.
+// kernel's order. One gather; where it reads outside there are zeros.
 Array window_rows(const Array& lhs, const Shape& rhs, const Shape& out,
                   const ConvolutionParams& p) {
-  Dims low(lhs.ndim(), 0), high(lhs.ndim(), 0), interior(lhs.ndim(), 0);
-  const size_t spatial = p.strides.size();
-  for (size_t d = 0; d < spatial; ++d) {
-    const int64_t at = p.lhs_spec[d + 2];
-    low[at] = p.low[d], high[at] = p.high[d], interior[at] = p.lhs_dilation[d] - 1;
-  }
-  const Array padded = lax::pad(lhs, lax::full({}, 0, lhs.dtype()), low, high, interior);
+  const auto spatial = static_cast<int64_t>(p.strides.size());
+  Dims none(lhs.ndim(), 0), interior(lhs.ndim(), 0);
   Dims order{p.lhs_spec[0]};
-  for (size_t d = 0; d < spatial; ++d) order.push_back(p.lhs_spec[d + 2]);
+  bool dilated = false;
+  for (int64_t d = 0; d < spatial; ++d) {
+    interior[p.lhs_spec[d + 2]] = p.lhs_dilation[d] - 1;
+    dilated = dilated || p.lhs_dilation[d] > 1;
+    order.push_back(p.lhs_spec[d + 2]);
+  }
   order.push_back(p.lhs_spec[1]);
-  int64_t places = 1, positions = out[p.out_spec[0]];
-  for (size_t d = 0; d < spatial; ++d) {
-    places *= rhs[p.rhs_spec[d + 2]];
-    positions *= out[p.out_spec[d + 2]];
+  const Array spread =
+      dilated ? lax::pad(lhs, lax::full({}, 0, lhs.dtype()), none, none, interior) : lhs;
+  const Array image = lax::transpose(spread, order);  // [batch, spatial..., features]
+  if (spatial == 0) return image;
+  Shape grid, window{image.shape()[0]};  // positions, then places
+  IndexDims dims{.offset_dims = {0}};
+  int64_t positions = 1, places = 1;
+  for (int64_t d = 0; d < spatial; ++d) grid.push_back(out[p.out_spec[d + 2]]);
+  for (int64_t d = 0; d < spatial; ++d) {
+    grid.push_back(rhs[p.rhs_spec[d + 2]]);
+    positions *= grid[d], places *= grid[spatial + d];
+    window.push_back(1);
+    dims.collapsed_slice_dims.push_back(d + 1);
+    dims.start_index_map.push_back(d + 1);
   }
-  const int64_t features = lhs.shape()[p.lhs_spec[1]];
-  std::vector<Array> parts;
-  for (int64_t place = 0; place < places; ++place) {
-    Dims start(lhs.ndim(), 0), limit(padded.shape().begin(), padded.shape().end()),
-        strides(lhs.ndim(), 1);
-    int64_t rest = place;
-    for (size_t d = spatial; d-- > 0;) {
-      const int64_t extent = rhs[p.rhs_spec[d + 2]], k = rest % extent, at = p.lhs_spec[d + 2];
-      rest /= extent;
-      start[at] = (p.reversal[d] ? extent - 1 - k : k) * p.rhs_dilation[d];
-      strides[at] = p.strides[d];
-      limit[at] = start[at] + (out[p.out_spec[d + 2]] - 1) * strides[at] + 1;
-    }
-    parts.push_back(lax::reshape(lax::transpose(lax::slice(padded, start, limit, strides), order),
-                                 {positions, 1, features}));
-  }
-  return lax::reshape(lax::concatenate(parts, 1), {positions, places * features});
+  const int64_t features = image.shape()[spatial + 1];
+  window.push_back(features);
+  dims.offset_dims.push_back(2 * spatial + 1);
+  std::vector<Array> indices;
+  Shape single = grid;
+  single.push_back(1);
+  for (int64_t d = 0; d < spatial; ++d)
+    indices.push_back(
+        lax::broadcast_in_dim(window_indices(p, static_cast<size_t>(d), grid[d], grid[spatial + d]),
+                              single, {d, spatial + d}));
+  const Array rows = lax::gather(image, lax::concatenate(indices, 2 * spatial), dims, window,
+                                 IndexMode::kFill, 0.0);
+  return lax::reshape(rows, {image.shape()[0] * positions, places * features});
 }
 
 }  // namespace

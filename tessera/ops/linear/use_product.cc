@@ -1,11 +1,37 @@
 #include "tessera/ops/linear/use_product.h"
 
+#include <algorithm>
+
 #include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/select.h"
+#include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
 
 namespace tessera::ops {
 namespace {
+
+// What a broadcast made, in place of a dimension of the parameter.
+constexpr int64_t kBroadcast = -1;
+
+// The first dimension of x is one of these extents each; those that are `made` by a broadcast become
+// terms, the second dimension.
+Array batches_as_terms(const Array& x, const Shape& extents, const std::vector<bool>& made) {
+  if (std::find(made.begin(), made.end(), true) == made.end()) return x;
+  const int64_t rank = extents.rank();
+  Shape split = extents, merged{1, x.shape()[1]};
+  split.insert(split.end(), x.shape().begin() + 1, x.shape().end());
+  merged.insert(merged.end(), x.shape().begin() + 2, x.shape().end());
+  Dims order;
+  for (bool last : {false, true})
+    for (int64_t e = 0; e < rank; ++e)
+      if (made[size_t(e)] == last) {
+        order.push_back(e);
+        merged[last ? 1 : 0] *= extents[e];
+      }
+  for (int64_t e = rank; e < split.rank(); ++e) order.push_back(e);
+  return lax::reshape(lax::transpose(lax::reshape(x, split), order), merged);
+}
 
 // The dimensions of the parameter, as the ops of a use rename them.
 class View {
@@ -27,7 +53,9 @@ class View {
       fresh_ = false;
       return true;
     }
+    if (op.def == &broadcast_in_dim_op) return take_broadcast(op.params.as<BroadcastParams>());
     if (op.def == &reshape_op) {
+      if (std::find(dims_.begin(), dims_.end(), kBroadcast) != dims_.end()) return false;
       // From here on the dimensions are those of what was transposed so far, reshaped.
       Shape order;
       for (int64_t d : dims_) order.push_back(d);
@@ -48,20 +76,102 @@ class View {
     return false;
   }
 
-  UseProduct end(OuterProduct product) {
+  // `shape`: of what the parameter has become. What was broadcast: batches of the product become
+  // terms. Rows and columns would have to be added up, and their rounding errors are not bounded by
+  // the lengths of what is left: only where there is one.
+  std::optional<UseProduct> end(OuterProduct product, const Shape& shape) {
     out_.shape = shape_;
     out_.product = std::move(product);
-    for (Dims* dims : {&out_.product.batch, &out_.product.rows, &out_.product.columns})
-      for (int64_t& d : *dims) d = dims_[d];
+    OuterProduct& p = out_.product;
+    for (const Dims* dims : {&p.rows, &p.columns})
+      for (int64_t d : *dims)
+        if (dims_[d] == kBroadcast && shape[d] != 1) return std::nullopt;
+    Shape extents;
+    std::vector<bool> made;
+    for (int64_t d : p.batch) {
+      extents.push_back(shape[d]);
+      made.push_back(dims_[d] == kBroadcast);
+    }
+    p.x = batches_as_terms(p.x, extents, made);
+    p.y = batches_as_terms(p.y, extents, made);
+    for (Dims* dims : {&p.batch, &p.rows, &p.columns}) *dims = of_parameter(*dims);
     return std::move(out_);
   }
 
  private:
+  bool take_broadcast(const BroadcastParams& p) {
+    Dims dims(p.shape.size(), kBroadcast);
+    for (int64_t d = 0; d < p.dims.rank(); ++d) dims[p.dims[d]] = dims_[d];
+    for (int64_t d = 0; d < dims.rank(); ++d)
+      if (dims[d] != kBroadcast && p.shape[d] != shape_[dims[d]]) return false;
+    dims_ = dims;
+    fresh_ = false;
+    return true;
+  }
+  Dims of_parameter(const Dims& dims) const {
+    Dims out;
+    for (int64_t d : dims)
+      if (dims_[d] != kBroadcast) out.push_back(dims_[d]);
+    return out;
+  }
+
   Shape shape_;
   Dims dims_;  // of the value: which of shape_ they are
   bool fresh_ = true;
   UseProduct out_;
 };
+
+// What ops that read nothing of the parameter give. False for one that reads what has no value.
+bool compute(const Op& op, std::vector<Array>& values) {
+  std::vector<Array> x;
+  for (ValueId v : op.operands) {
+    if (!values[v].defined()) return false;
+    x.push_back(values[v]);
+  }
+  std::vector<Array> results = bind_op(*op.def, op.params, x);
+  for (size_t r = 0; r < results.size(); ++r) values[op.results[r]] = std::move(results[r]);
+  return true;
+}
+
+// An op's operands, of which those without value are linear.
+struct Operands {
+  std::vector<Array> arrays;
+  std::vector<bool> linear;
+};
+Operands operands_of(const Function& f, const Op& op, const std::vector<Array>& values) {
+  Operands out;
+  for (ValueId v : op.operands) {
+    out.linear.push_back(!values[v].defined());
+    out.arrays.push_back(values[v].defined() ? values[v]
+                                             : Array(std::make_shared<AbstractData>(f.type(v))));
+  }
+  return out;
+}
+
+// Ops that only move, choose or convert elements: their transposes add nothing up.
+bool moves(const Op& op) {
+  return op.def == &convert_op || op.def == &transpose_op || op.def == &reshape_op ||
+         op.def == &select_op;
+}
+
+// The cotangent of what op `at` gives, where it leads to the result by ops that move it.
+std::optional<Array> cotangent_of(const Function& f, size_t at, Array ct,
+                                  std::vector<Array> values) {
+  for (size_t i = at + 1; i < f.ops.size(); ++i) compute(f.ops[i], values);
+  ValueId v = f.outputs[0];
+  for (size_t i = f.ops.size(); i-- > at + 1;) {
+    const Op& op = f.ops[i];
+    if (op.results[0] != v) continue;
+    const Operands x = operands_of(f, op, values);
+    const auto mine = std::find(x.linear.begin(), x.linear.end(), true);
+    if (!moves(op) || std::count(mine, x.linear.end(), true) != 1) return std::nullopt;
+    const size_t k = static_cast<size_t>(mine - x.linear.begin());
+    ct = op.def->transpose.fn(std::vector<Array>{ct}, x.arrays, x.linear, op.params)[k];
+    v = op.operands[k];
+  }
+  if (v != f.ops[at].results[0]) return std::nullopt;
+  return ct;
+}
 
 }  // namespace
 
@@ -72,28 +182,25 @@ std::optional<UseProduct> product_of(const Use& use) {
   View view(f.type(at).shape);
   std::vector<Array> values(f.types.size());
   for (size_t i = 0; i < use.operands.size(); ++i) values[f.inputs[i + 1]] = use.operands[i];
-  for (const Op& op : f.ops) {
-    if (op.results.size() != 1) return std::nullopt;
-    const Type& result = f.type(op.results[0]);
-    std::vector<bool> linear;
-    for (ValueId v : op.operands) linear.push_back(v == at);
-    if (op.operands.empty()) {
-      values[op.results[0]] = bind_op1(*op.def, op.params, {});
-    } else if (op.operands.size() == 1 && op.operands[0] == at && view.take(op, result)) {
-      at = op.results[0];
-    } else if (op.results[0] == f.outputs[0] && op.def->outer_product) {
-      std::vector<Array> x;
-      for (ValueId v : op.operands)
-        x.push_back(v == at ? Array(std::make_shared<AbstractData>(f.type(v))) : values[v]);
-      for (size_t k = 0; k < x.size(); ++k)
-        if (!x[k].defined()) return std::nullopt;
-      std::optional<OuterProduct> product =
-          op.def->outer_product(use.cotangents[0], x, linear, op.params);
-      if (!product) return std::nullopt;
-      return view.end(std::move(*product));
-    } else {
-      return std::nullopt;
+  for (size_t i = 0; i < f.ops.size(); ++i) {
+    const Op& op = f.ops[i];
+    if (std::find(op.operands.begin(), op.operands.end(), at) == op.operands.end()) {
+      if (!compute(op, values)) return std::nullopt;  // of the parameter, by another way
+      continue;
     }
+    if (op.results.size() != 1) return std::nullopt;
+    if (op.operands.size() == 1 && view.take(op, f.type(op.results[0]))) {
+      at = op.results[0];
+      continue;
+    }
+    const Operands x = operands_of(f, op, values);
+    if (!op.def->outer_product || std::count(x.linear.begin(), x.linear.end(), true) != 1)
+      return std::nullopt;
+    const std::optional<Array> ct = cotangent_of(f, i, use.cotangents[0], values);
+    if (!ct) return std::nullopt;
+    std::optional<OuterProduct> product = op.def->outer_product(*ct, x.arrays, x.linear, op.params);
+    if (!product) return std::nullopt;
+    return view.end(std::move(*product), f.type(at).shape);
   }
   return std::nullopt;
 }

@@ -8,8 +8,9 @@
 
 namespace tessera::ops {
 
-// A use whose parameter only passes through a slice, transposes, reshapes and conversions on its way
-// to one op that has an outer product.
+// A use whose parameter only passes through a slice, transposes, reshapes, conversions and
+// broadcasts on its way to one op that has an outer product, and what this gives through transposes,
+// reshapes, conversions and selections.
 struct UseProduct {
   OuterProduct product;  // `batch`, `rows`, `columns` are dimensions of what `views` make of it
   Shape shape;           // of that

@@ -1,6 +1,7 @@
 #include "tessera/privacy/accounting/accountant.h"
 
 #include <cmath>
+#include <optional>
 
 #include "tessera/privacy/accounting/checks.h"
 #include "tessera/privacy/accounting/special_functions.h"
@@ -9,23 +10,69 @@ namespace tessera::privacy::accounting {
 
 namespace {
 
+constexpr double kCoarser = 16;  // than the accountant's is the grid of a first search
+
 struct Bracket {
   double lower, upper;
 };
 
-// The first of doubling intervals from options.lower in which `gap` changes its sign.
-Bracket find_bracket(const std::function<double(double)>& gap, const CalibrationOptions& options) {
+using Gap = std::function<double(double)>;  // of epsilon, above the target
+
+// The first of doubling intervals from options.lower in which `gap` changes its sign, if one does.
+std::optional<Bracket> find_bracket(const Gap& gap, const CalibrationOptions& options) {
   double lower = options.lower, upper = options.guess, width = upper - lower;
   const bool first = gap(lower) <= 0;
   for (int doubling = 0; doubling <= 30; ++doubling, width *= 2) {
-    if ((gap(upper) <= 0) != first) return {lower, upper};
+    if ((gap(upper) <= 0) != first) return Bracket{lower, upper};
     lower = upper;
     upper += 2 * width;
   }
+  return std::nullopt;
+}
+
+Bracket bracket_of(const Gap& gap, const CalibrationOptions& options) {
+  if (const auto found = find_bracket(gap, options)) return *found;
   value_error("privacy::calibrate_dp_mechanism",
               "expected an epsilon of {} between the parameters {} and {}, got {} at both; choose "
               "another lower, guess or target",
-              options.target_epsilon, options.lower, lower, first ? "no more" : "no less");
+              options.target_epsilon, options.lower,
+              options.lower + (options.guess - options.lower) * (std::ldexp(1.0, 31) - 1),
+              gap(options.lower) <= 0 ? "no more" : "no less");
+}
+
+// The change of sign near `start`, looked for within the tolerance around it and then farther and farther.
+std::optional<double> root_near(const Gap& gap, double start, const CalibrationOptions& options) {
+  double width = 0.45 * options.tolerance;
+  double lower = std::max(start - width, options.lower), upper = start + width;
+  bool lower_fits = gap(lower) <= 0, upper_fits = gap(upper) <= 0;
+  if (lower_fits != upper_fits) return lower_fits ? lower : upper;
+  const bool first_fits = gap(options.lower) <= 0;
+  for (int widening = 0; widening < 8; ++widening) {
+    width *= 16;
+    if (lower_fits == first_fits) {
+      lower = upper, upper += width;
+      upper_fits = gap(upper) <= 0;
+    } else {
+      upper = lower, lower = std::max(lower - width, options.lower);
+      lower_fits = gap(lower) <= 0;
+    }
+    if (lower_fits != upper_fits) return internal::find_root(gap, lower, upper, options.tolerance);
+  }
+  return std::nullopt;
+}
+
+// Where it is on a coarse grid, whose epsilons cost little and are a little too large, and from there one
+// step of Newton's.
+std::optional<double> rough_root(const Gap& rough_gap, const Gap& gap,
+                                 const CalibrationOptions& options) {
+  const auto bracket = find_bracket(rough_gap, options);
+  if (!bracket) return std::nullopt;
+  const double near =
+      internal::find_root(rough_gap, bracket->lower, bracket->upper, options.tolerance);
+  const double step = 1e-3 * std::max(std::abs(near), options.tolerance);
+  const double slope = (rough_gap(near + step) - rough_gap(near)) / step;
+  const double start = near - gap(near) / slope;
+  return std::isfinite(start) && start > options.lower ? std::optional(start) : std::nullopt;
 }
 
 void expect_options(const CalibrationOptions& options) {
@@ -82,13 +129,22 @@ double calibrate_dp_mechanism(const DpAccountantConfig& config,
                               const std::function<DpEvent(double)>& make_event,
                               const CalibrationOptions& options) {
   expect_options(options);
-  const auto gap = [&](double parameter) {
-    return create_accountant(config)
-               .compose(make_event(parameter))
-               .get_epsilon(options.target_delta) -
-           options.target_epsilon;
+  const auto gap_by = [&](const DpAccountantConfig& by) -> Gap {
+    return [&, by](double parameter) {
+      PrivacyAccountant accountant = create_accountant(by);
+      return accountant.compose(make_event(parameter)).get_epsilon(options.target_delta) -
+             options.target_epsilon;
+    };
   };
-  const Bracket bracket = find_bracket(gap, options);
+  const Gap gap = gap_by(config);
+  if (const auto* pld = std::get_if<PldAccountantConfig>(&config)) {
+    PldAccountantConfig rough = *pld;
+    rough.value_discretization_interval =
+        std::min(kCoarser * pld->value_discretization_interval, 1.0);
+    if (const auto start = rough_root(gap_by(rough), gap, options))
+      if (const auto root = root_near(gap, *start, options)) return *root;
+  }
+  const Bracket bracket = bracket_of(gap, options);
   return internal::find_root(gap, bracket.lower, bracket.upper, options.tolerance);
 }
 
@@ -96,13 +152,14 @@ int64_t calibrate_dp_mechanism_discrete(const DpAccountantConfig& config,
                                         const std::function<DpEvent(int64_t)>& make_event,
                                         const CalibrationOptions& options) {
   expect_options(options);
-  const auto gap = [&](double parameter) {
-    return create_accountant(config)
-               .compose(make_event(std::llround(parameter)))
+  const PrivacyAccountant nothing = create_accountant(config);
+  const Gap gap = [&](double parameter) {
+    PrivacyAccountant accountant = nothing;
+    return accountant.compose(make_event(std::llround(parameter)))
                .get_epsilon(options.target_delta) -
            options.target_epsilon;
   };
-  const Bracket bracket = find_bracket(gap, options);
+  const Bracket bracket = bracket_of(gap, options);
   int64_t low = std::llround(bracket.lower), high = std::llround(bracket.upper);
   const bool low_fits = gap(bracket.lower) <= 0;
   while (high - low > 1) {

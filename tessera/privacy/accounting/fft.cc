@@ -41,7 +41,7 @@ std::vector<Complex> RealFft::forward(const std::vector<double>& values) const {
   plan_->transform.transform(packed.data(), transformed.data());
   for (size_t k = 0; k <= half; ++k) {
     const Complex a = transformed[k % half], b = std::conj(transformed[(half - k) % half]);
-    const Complex odd = plan_->roots[k] * (a - b);
+    const Complex odd = product(plan_->roots[k], a - b);
     out[k] = 0.5 * (a + b + Complex(odd.imag(), -odd.real()));
   }
   return out;
@@ -52,7 +52,7 @@ std::vector<double> RealFft::inverse(const std::vector<Complex>& coefficients) c
   std::vector<Complex> packed(half), transformed(half);
   for (size_t k = 0; k < half; ++k) {
     const Complex a = coefficients[k], b = std::conj(coefficients[half - k]);
-    const Complex odd = std::conj(plan_->roots[k]) * (a - b);
+    const Complex odd = product(std::conj(plan_->roots[k]), a - b);
     packed[k] = std::conj(a + b + Complex(-odd.imag(), odd.real()));
   }
   plan_->transform.transform(packed.data(), transformed.data());

@@ -11,6 +11,11 @@ namespace tessera::privacy::accounting::internal {
 // The least even size not below n whose prime factors are 2, 3 and 5.
 size_t fast_fft_size(size_t n);
 
+// Without std::complex's care for infinities.
+inline std::complex<double> product(std::complex<double> a, std::complex<double> b) {
+  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+}
+
 // Transforms of real sequences of one even length n.
 class RealFft {
  public:

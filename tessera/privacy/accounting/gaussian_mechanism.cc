@@ -19,15 +19,15 @@ void expect_sigma(const char* op, double sigma) {
                 sigma);
 }
 
+}  // namespace
+
 // exp(epsilon) phi(lower) is phi(upper) exactly, where the exponents themselves would cancel.
-double log_delta(double sigma, double epsilon) {
+double internal::log_delta_gaussian(double sigma, double epsilon) {
   const double upper = 0.5 / sigma - epsilon * sigma, lower = -0.5 / sigma - epsilon * sigma;
   const double log_ratio = internal::log_mills_ratio(-lower) - internal::log_mills_ratio(-upper);
   return log_ratio >= 0 ? -kInf
                         : internal::log_normal_cdf(upper) + std::log1p(-std::exp(log_ratio));
 }
-
-}  // namespace
 
 double get_delta_gaussian(double sigma, double epsilon) {
   expect_sigma("privacy::get_delta_gaussian", sigma);
@@ -37,7 +37,7 @@ double get_delta_gaussian(double sigma, double epsilon) {
   if (std::isinf(epsilon)) return epsilon > 0 ? 0 : 1;
   if (sigma == 0) return 1;
   if (std::isinf(sigma)) return std::max(0.0, -std::expm1(epsilon));
-  return std::exp(log_delta(sigma, epsilon));
+  return std::exp(internal::log_delta_gaussian(sigma, epsilon));
 }
 
 double get_epsilon_gaussian(double sigma, double delta) {
@@ -46,7 +46,9 @@ double get_epsilon_gaussian(double sigma, double delta) {
   if (delta == 1 || std::isinf(sigma)) return 0;
   if (delta == 0 || sigma == 0) return kInf;
   const double target = std::log(delta);
-  const auto excess = [&](double epsilon) { return log_delta(sigma, epsilon) - target; };
+  const auto excess = [&](double epsilon) {
+    return internal::log_delta_gaussian(sigma, epsilon) - target;
+  };
   if (excess(0) <= 0) return 0;
   double lower = 0, upper = 1;
   while (excess(upper) > 0) lower = upper, upper *= 2;
@@ -59,7 +61,9 @@ double get_sigma_gaussian(double epsilon, double delta) {
   if (delta == 1 || std::isinf(epsilon)) return 0;
   if (delta == 0) return kInf;
   const double target = std::log(delta);
-  const auto excess = [&](double sigma) { return log_delta(sigma, epsilon) - target; };
+  const auto excess = [&](double sigma) {
+    return internal::log_delta_gaussian(sigma, epsilon) - target;
+  };
   double upper = 1;
   while (excess(upper) > 0) upper *= 2;
   double lower = upper;

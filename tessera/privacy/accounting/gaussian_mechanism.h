@@ -11,4 +11,9 @@ double get_epsilon_gaussian(double sigma, double delta);
 // The least noise.
 double get_sigma_gaussian(double epsilon, double delta);
 
+namespace internal {
+// The logarithm of the delta, for sigma and epsilon that are finite, sigma above 0; of any size.
+double log_delta_gaussian(double sigma, double epsilon);
+}  // namespace internal
+
 }  // namespace tessera::privacy::accounting

@@ -4,12 +4,29 @@
 #include <boost/math/distributions/binomial.hpp>
 #include <cmath>
 #include <limits>
+#include <mutex>
 
 #include "tessera/privacy/accounting/checks.h"
 #include "tessera/privacy/accounting/gaussian_mechanism.h"
 #include "tessera/privacy/accounting/pld_pmf.h"
 
 namespace tessera::privacy::accounting {
+
+namespace internal {
+
+// The grids of some events, both directions each.
+struct PldCache {
+  struct Entry {
+    DpEvent event;
+    double interval;
+    BothDirections grids;
+  };
+  static constexpr size_t kMaxEntries = 16;  // of a megabyte, as a rule
+  std::mutex mutex;
+  std::vector<Entry> entries;
+};
+
+}  // namespace internal
 
 namespace {
 
@@ -150,6 +167,32 @@ PrivacyLossDistribution of_event(const char* op, const DpEvent& event, const Pld
   return distribution_of(loss_of(leaves[0].first, options.neighboring_relation), options);
 }
 
+// A loss that counts several times, of an event where it is that of one.
+struct Repeated {
+  PrivacyLoss loss;
+  int64_t count;
+  const DpEvent* event;
+};
+
+PrivacyLossDistribution::Part on_grid(const Repeated& r, double interval,
+                                      internal::PldCache& cache) {
+  if (!r.event) return part(r.loss, interval, r.count);
+  const auto find = [&]() -> const internal::BothDirections* {
+    for (const auto& entry : cache.entries)
+      if (entry.interval == interval && entry.event == *r.event) return &entry.grids;
+    return nullptr;
+  };
+  {
+    const std::lock_guard lock(cache.mutex);
+    if (const auto* known = find()) return {known->remove, known->add, r.count};
+  }
+  const internal::BothDirections both = internal::connect_the_dots(r.loss, interval);
+  const std::lock_guard lock(cache.mutex);
+  if (cache.entries.size() < internal::PldCache::kMaxEntries && !find())
+    cache.entries.push_back({*r.event, interval, both});
+  return {both.remove, both.add, r.count};
+}
+
 DpEvent poisson_sampled(double q, DpEvent event) {
   return q == 1 ? event : DpEvent(PoissonSampledDpEvent{q, std::move(event)});
 }
@@ -238,7 +281,9 @@ PrivacyLossDistribution from_truncated_subsampled_gaussian_mechanism(
 }
 
 PldAccountant::PldAccountant(NeighboringRelation relation, double value_discretization_interval)
-    : relation_(relation), interval_(value_discretization_interval) {
+    : relation_(relation),
+      interval_(value_discretization_interval),
+      cache_(std::make_shared<internal::PldCache>()) {
   expect_interval(interval_);
 }
 
@@ -294,16 +339,16 @@ double PldAccountant::gaussian_noise_multiplier() const {
 }
 
 PrivacyLossDistribution PldAccountant::distribution() const {
-  std::vector<std::pair<PrivacyLoss, int64_t>> all;
-  for (const auto& [leaf, count] : leaves_) all.emplace_back(loss_of(leaf, relation_), count);
+  std::vector<Repeated> all;
+  for (const auto& [leaf, count] : leaves_) all.push_back({loss_of(leaf, relation_), count, &leaf});
   if (gaussian_information_ > 0)
-    all.emplace_back(gaussian(gaussian_noise_multiplier(), 1, relation_), 1);
+    all.push_back({gaussian(gaussian_noise_multiplier(), 1, relation_), 1, nullptr});
   double interval = interval_;
-  for (const auto& [loss, count] : all)
-    while (internal::grid_points(loss, interval) > kMaxAccountantPoints) interval *= 2;
+  for (const Repeated& r : all)
+    while (internal::grid_points(r.loss, interval) > kMaxAccountantPoints) interval *= 2;
   const auto on_grids = [&] {
     std::vector<PrivacyLossDistribution::Part> parts;
-    for (const auto& [loss, count] : all) parts.push_back(part(loss, interval, count));
+    for (const Repeated& r : all) parts.push_back(on_grid(r, interval, *cache_));
     return parts;
   };
   std::vector<PrivacyLossDistribution::Part> parts = on_grids();

@@ -19,7 +19,8 @@ namespace tessera::privacy::accounting {
 
 namespace internal {
 struct PldPmf;
-}
+struct PldCache;
+}  // namespace internal
 
 // The losses in both directions of a neighbouring relation, of one mechanism or of many composed. A
 // value: composing copies references; the convolution is made when epsilon or delta is asked for.
@@ -76,6 +77,9 @@ PrivacyLossDistribution from_truncated_subsampled_gaussian_mechanism(
 // Gaussian mechanisms compose to one, without a grid; where nothing else was composed the result is
 // exact. Where losses are so large that a grid of the given interval would pass a million points (two
 // for the sum), the interval is doubled until it does not.
+//
+// Copies share the grids that they make of events: to ask for one run after another of the same events,
+// compose each to a copy of one accountant.
 class PldAccountant {
  public:
   explicit PldAccountant(NeighboringRelation relation = NeighboringRelation::kAddOrRemoveOne,
@@ -100,6 +104,7 @@ class PldAccountant {
   bool non_private_ = false;
   double gaussian_information_ = 0;                  // the sum of 1 / noise_multiplier^2
   std::vector<std::pair<DpEvent, int64_t>> leaves_;  // of other kinds, each once
+  std::shared_ptr<internal::PldCache> cache_;
 };
 
 }  // namespace tessera::privacy::accounting

@@ -1,12 +1,15 @@
-// The FFT at a saddle point (pld_pmf.h says why). The letters are those of the literature: K is the
-// logarithm of the moment generating function of the sum of losses, theta the tilt.
+// The FFT at a saddle point (pld_pmf.h says why). The letters are those of the
+// literature: K is the logarithm of the moment generating function of the sum
+// of losses, theta the tilt.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "tessera/base/format.h"
-#include "tessera/privacy/accounting/fft.h"
 #include "tessera/privacy/accounting/pld_pmf.h"
+#include "tessera/privacy/accounting/pld_spectrum.h"
 
 namespace tessera::privacy::accounting::internal {
 
@@ -15,14 +18,18 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr int64_t kBlock = 32;  // grid points whose powers of exp(theta interval) do not overflow
 constexpr double kMaxTilt = 6;  // times the interval
-// Times the deviation of the sum. Where the largest loss alone has more than delta, no tilt is best.
+// Times the deviation of the sum. Where the largest loss alone has more than
+// delta, no tilt is best.
 constexpr double kMaxDeviations = 40;
 constexpr int64_t kMaxPoints = 1 << 27;  // of an FFT: 4 GiB
 constexpr double kTailMass = 1e-14;      // left out beyond either end of the window
 const double kLogTailMass = std::log(kTailMass);
-constexpr double kMaxSlack = 11;  // the logarithm of what a smaller window may cost in accuracy
+constexpr double kTopMass = 1e-10;  // of delta: rarer losses count as infinite
+constexpr double kLogDigits = 32;   // the logarithm of how far above delta a bound of it may lie
+constexpr double kMaxSlack = 11;    // the logarithm of what a smaller window may cost in accuracy
 
-// K and its first two derivatives by theta: the mean and the variance of the tilted distribution.
+// K and its first two derivatives by theta: the mean and the variance of the
+// tilted distribution.
 struct Cumulants {
   double log_mgf = 0, mean = 0, variance = 0;
 };
@@ -42,20 +49,45 @@ struct ScaledMoments {
   }
 };
 
-// Of one distribution. Losses are relative to that of `origin`, which is near the mean, so that the
-// variance keeps its digits.
+// Sums of terms, of terms times their place, and times its square; in lanes, as
+// each waits for the last.
+struct BlockSums {
+  static constexpr int64_t kLanes = 4;
+  std::array<double, kLanes> sum{}, first{}, second{};
+
+  void add(const double* probs, const double* powers, int64_t begin) {
+    for (size_t l = 0; l < kLanes; ++l) {
+      const double term = probs[l] * powers[l],
+                   place = static_cast<double>(begin) + static_cast<double>(l);
+      sum[l] += term, first[l] += term * place, second[l] += term * place * place;
+    }
+  }
+  static double total(const std::array<double, kLanes>& lanes) {
+    return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+  }
+};
+
+// Of one distribution. Losses are relative to that of `origin`, which is near
+// the mean, so that the variance keeps its digits.
 Cumulants cumulants(const PldPmf& pmf, double theta, int64_t origin) {
-  const double step = std::exp(theta * pmf.interval);
-  const int64_t size = static_cast<int64_t>(pmf.probs.size());
+  std::array<double, kBlock> powers;
+  for (size_t j = 0; j < powers.size(); ++j)
+    powers[j] = std::exp(theta * static_cast<double>(j) * pmf.interval);
+  const auto size = static_cast<int64_t>(pmf.probs.size());
   ScaledMoments all;
   for (int64_t begin = 0; begin < size; begin += kBlock) {
-    double power = 1, sum = 0, first = 0, second = 0;
-    for (int64_t i = begin; i < std::min(begin + kBlock, size); ++i, power *= step) {
-      const double term = pmf.probs[static_cast<size_t>(i)] * power;
-      const double offset = static_cast<double>(i - begin);
-      sum += term, first += term * offset, second += term * offset * offset;
+    BlockSums block;
+    const double* probs = pmf.probs.data() + begin;
+    std::array<double, kBlock> last{};  // of a block that is not whole
+    if (size - begin < kBlock) {
+      std::copy(probs, pmf.probs.data() + size, last.begin());
+      probs = last.data();
     }
+    for (int64_t i = 0; i < kBlock; i += BlockSums::kLanes)
+      block.add(probs + i, powers.data() + i, i);
+    const double sum = BlockSums::total(block.sum);
     if (sum == 0) continue;
+    const double first = BlockSums::total(block.first), second = BlockSums::total(block.second);
     const double at = static_cast<double>(begin + pmf.lowest - origin);
     all.add(std::log(sum) + theta * static_cast<double>(begin + pmf.lowest) * pmf.interval,
             at + first / sum, at * at + (2 * at * first + second) / sum);
@@ -66,12 +98,39 @@ Cumulants cumulants(const PldPmf& pmf, double theta, int64_t origin) {
           std::max(0.0, all.second / all.sum - mean * mean) * pmf.interval * pmf.interval};
 }
 
+// On a grid of this interval, about: every probability goes to the neighbours there so that the mean stays,
+// by which no E exp(theta loss) falls. Windows are found with these.
+PldPmf coarse(const PldPmf& pmf, double interval) {
+  const auto block = static_cast<int64_t>(std::clamp(interval / pmf.interval, 1.0, 1e6));
+  if (block == 1) return pmf;
+  const auto size = static_cast<int64_t>(pmf.probs.size());
+  const auto floor_div = [&](int64_t a) { return a / block - (a % block < 0); };
+  const int64_t lowest = floor_div(pmf.lowest);
+  PldPmf out{pmf.interval * static_cast<double>(block), lowest, {}, pmf.infinity_mass};
+  out.probs.resize(static_cast<size_t>(floor_div(pmf.lowest + size - 1) - lowest + 2));
+  int64_t i = 0;
+  for (int64_t at = lowest; i < size; ++at) {
+    const int64_t end = std::min((at + 1) * block - pmf.lowest, size);
+    double all = 0, upper = 0;
+    for (; i < end; ++i) {
+      const double probability = pmf.probs[static_cast<size_t>(i)];
+      all += probability;
+      upper += probability * static_cast<double>(pmf.lowest + i - at * block);
+    }
+    upper /= static_cast<double>(block);
+    out.probs[static_cast<size_t>(at - lowest)] += std::max(all - upper, 0.0);
+    out.probs[static_cast<size_t>(at - lowest + 1)] += upper;
+  }
+  return out;
+}
+
 class Composition {
  public:
-  explicit Composition(std::span<const RepeatedPmf> parts)
-      : parts_(parts), interval_(parts[0].pmf->interval) {
-    double log_finite = 0;
-    for (const auto& [pmf, count] : parts) {
+  explicit Composition(std::vector<RepeatedPmf> parts)
+      : parts_(std::move(parts)), interval_(parts_[0].pmf->interval) {
+    double log_finite = 0, variance = 0;
+    std::vector<double> deviations;
+    for (const auto& [pmf, count] : parts_) {
       const double times = static_cast<double>(count);
       log_finite += times * std::log1p(-pmf->infinity_mass);
       lowest_ += times * static_cast<double>(pmf->lowest);
@@ -79,9 +138,14 @@ class Composition {
           times * static_cast<double>(pmf->lowest + static_cast<int64_t>(pmf->probs.size()) - 1);
       const Cumulants own = cumulants(*pmf, 0, pmf->lowest);
       origins_.push_back(static_cast<int64_t>(std::llround(own.mean / interval_)));
+      deviations.push_back(std::sqrt(own.variance));
+      variance += times * own.variance;
     }
     infinity_mass_ = -std::expm1(log_finite);
-    max_theta_ = std::min(kMaxTilt / interval_, kMaxDeviations / std::sqrt(at(0).variance));
+    max_theta_ = std::min(kMaxTilt / interval_, kMaxDeviations / std::sqrt(variance));
+    // Fine enough for the bulk of each part.
+    for (size_t p = 0; p < parts_.size(); ++p)
+      coarse_.push_back(coarse(*parts_[p].pmf, deviations[p] / 8));
   }
 
   double infinity_mass() const { return infinity_mass_; }
@@ -90,10 +154,12 @@ class Composition {
   double interval() const { return interval_; }
   double max_theta() const { return max_theta_; }
 
+  // K is not below that of the sum, and as good as it where it matters.
   Cumulants at(double theta) const {
     Cumulants sum;
     for (size_t p = 0; p < parts_.size(); ++p) {
-      const Cumulants own = cumulants(*parts_[p].pmf, theta, origins_[p]);
+      const auto origin = static_cast<double>(origins_[p]) * interval_ / coarse_[p].interval;
+      const Cumulants own = cumulants(coarse_[p], theta, std::llround(origin));
       const double times = static_cast<double>(parts_[p].count);
       sum.log_mgf += times * own.log_mgf;
       sum.mean += times * own.mean;
@@ -102,76 +168,66 @@ class Composition {
     return sum;
   }
 
-  // Where the sum lies when tilted by theta, but for kTailMass on either side; and, without the tilt, but
-  // for kTailMass exp(log_tail) above.
+  // Where the sum lies when tilted by theta, but for kTailMass on either side;
+  // and, without the tilt, but for kTailMass exp(log_tail) above.
   struct Range {
-    double theta, log_mgf;
+    double theta;
     int64_t lowest;     // grid point
-    int64_t size;       // a length of the FFT
+    int64_t size;       // points of the grid
     double mass_above;  // a bound of the probability, not tilted, above it
     bool complete;      // nothing lies below it
   };
   Range range(double theta, double log_tail) const;
 
-  // The tilted probabilities in the range, not negative: probability times exp(theta loss - log_mgf).
-  // What lies beyond is folded in. Each part is moved to its tilted mean: the coefficients that matter
-  // then have small arguments, whose rounding the power does not blow up.
-  std::vector<double> tilted(const Range& range) const;
+  // The parts, tilted by theta and each moved to its tilted mean: the
+  // coefficients that matter then have small arguments, whose rounding the
+  // power does not blow up.
+  struct Tilted {
+    std::vector<RingPart> parts;
+    double log_mgf = 0;  // of the sum: its probabilities times exp(theta loss -
+                         // log_mgf) are these
+    int64_t moved = 0;   // by so many grid points is the sum
+  };
+  Tilted tilted(double theta) const;
 
  private:
-  std::span<const RepeatedPmf> parts_;
+  std::vector<RepeatedPmf> parts_;
+  std::vector<PldPmf> coarse_;
   double interval_, infinity_mass_ = 0, max_theta_ = 0;
   double lowest_ = 0, highest_ = 0;  // grid points of the sum
   std::vector<int64_t> origins_;     // the grid point next to each part's mean
 };
 
-// value to the power of count, by squaring.
-std::complex<double> power(std::complex<double> value, int64_t count) {
-  double re = value.real(), im = value.imag(), out_re = 1, out_im = 0;
-  const auto times = [](double& a, double& b, double c, double d) {
-    const double real = a * c - b * d;
-    b = a * d + b * c, a = real;
-  };
-  for (; count > 0; count /= 2) {
-    if (count % 2 == 1) times(out_re, out_im, re, im);
-    times(re, im, re, im);
+// probs[i] exp(theta (loss_i - loss_origin)), by blocks whose powers do not
+// lose digits.
+std::vector<double> weighted(const PldPmf& pmf, double theta, int64_t origin, double log_scale) {
+  const auto size = static_cast<int64_t>(pmf.probs.size());
+  std::vector<double> out(pmf.probs.size()), powers(kBlock);
+  for (int64_t j = 0; j < kBlock; ++j)
+    powers[static_cast<size_t>(j)] = std::exp(theta * static_cast<double>(j) * pmf.interval);
+  for (int64_t begin = 0; begin < size; begin += kBlock) {
+    const double first = std::exp(
+        theta * static_cast<double>(begin + pmf.lowest - origin) * pmf.interval - log_scale);
+    for (int64_t i = begin; i < std::min(begin + kBlock, size); ++i)
+      out[static_cast<size_t>(i)] =
+          pmf.probs[static_cast<size_t>(i)] * (first * powers[static_cast<size_t>(i - begin)]);
   }
-  return {out_re, out_im};
+  return out;
 }
 
-std::vector<double> Composition::tilted(const Range& range) const {
-  if (range.size == kMaxPoints)
-    value_error("privacy::PrivacyLossDistribution",
-                "expected a composition of at most 2^27 grid points, got more; take a larger "
-                "value_discretization_interval than {}",
-                interval_);
-  const size_t size = fast_fft_size(static_cast<size_t>(range.size));
-  const int64_t n = static_cast<int64_t>(size);
-  const RealFft fft(size);
-  std::vector<std::complex<double>> product(size / 2 + 1, 1.0);
-  int64_t moved = 0;
+Composition::Tilted Composition::tilted(double theta) const {
+  Tilted out;
   for (size_t p = 0; p < parts_.size(); ++p) {
     const PldPmf& pmf = *parts_[p].pmf;
-    const Cumulants own = cumulants(pmf, range.theta, origins_[p]);
-    const int64_t shift = static_cast<int64_t>(std::llround(own.mean / interval_));
-    std::vector<double> values(size, 0.0);
-    for (size_t i = 0; i < pmf.probs.size(); ++i) {
-      const int64_t point = pmf.lowest + static_cast<int64_t>(i);
-      const int64_t place = (((point - shift) % n) + n) % n;
-      values[static_cast<size_t>(place)] +=
-          pmf.probs[i] *
-          std::exp(range.theta * static_cast<double>(point) * interval_ - own.log_mgf);
-    }
-    const std::vector<std::complex<double>> coefficients = fft.forward(values);
-    for (size_t k = 0; k < product.size(); ++k)
-      product[k] *= power(coefficients[k], parts_[p].count);
-    moved += shift * parts_[p].count;
+    const Cumulants own = cumulants(pmf, theta, origins_[p]);
+    const auto shift = static_cast<int64_t>(std::llround(own.mean / interval_));
+    const double log_scale = own.log_mgf - theta * static_cast<double>(shift) * interval_;
+    out.parts.push_back(
+        {weighted(pmf, theta, shift, log_scale), pmf.lowest - shift, parts_[p].count});
+    out.log_mgf += static_cast<double>(parts_[p].count) * own.log_mgf;
+    out.moved += shift * parts_[p].count;
   }
-  std::vector<double> folded = fft.inverse(product);
-  const int64_t first = (((range.lowest - moved) % n) + n) % n;
-  std::rotate(folded.begin(), folded.begin() + first, folded.end());
-  for (double& probability : folded) probability = std::max(probability, 0.0);
-  return folded;
+  return out;
 }
 
 Composition::Range Composition::range(double theta, double log_tail) const {
@@ -190,15 +246,13 @@ Composition::Range Composition::range(double theta, double log_tail) const {
   if (all) high = highest_loss();
   const double points = (high - std::min(low, high)) / interval_;
   const int64_t lowest = static_cast<int64_t>(std::floor(std::min(low, high) / interval_));
-  return {theta,
-          here.log_mgf,
-          lowest,
+  return {theta, lowest,
           points < kMaxPoints ? std::max<int64_t>(std::llround(points) + 3, 64) : kMaxPoints,
-          all ? 0 : std::exp(log_tail + kLogTailMass),
-          static_cast<double>(lowest) <= lowest_};
+          all ? 0 : std::exp(log_tail + kLogTailMass), static_cast<double>(lowest) <= lowest_};
 }
 
-// The tilt at which `slope`, increasing, changes its sign; to a few percent, which is all it needs.
+// The tilt at which `slope`, increasing, changes its sign; to a few percent,
+// which is all it needs.
 template <class F>
 double find_tilt(double max_theta, F&& slope) {
   double theta = std::min(1.0, max_theta);
@@ -212,9 +266,10 @@ double find_tilt(double max_theta, F&& slope) {
   return std::sqrt(lower * theta);
 }
 
-// The window to read a tail from whose probability is about exp(log_tail). The saddle point keeps all of
-// the FFT's digits, but where there are rare large losses it weighs them up so that its window is long: of
-// smaller tilts, that of the smallest window whose loss of digits is bounded.
+// The window to read a tail from whose probability is about exp(log_tail). The
+// saddle point keeps all of the FFT's digits, but where there are rare large
+// losses it weighs them up so that its window is long: of smaller tilts, that
+// of the smallest window whose loss of digits is bounded.
 Composition::Range window_for(const Composition& sum, double saddle, double log_tail) {
   const Cumulants there = sum.at(saddle);
   Composition::Range best = sum.range(saddle, log_tail);
@@ -227,57 +282,126 @@ Composition::Range window_for(const Composition& sum, double saddle, double log_
   return best;
 }
 
-struct Scan {
-  double epsilon;
-  bool found;
+// What lies above the points of a window.
+class Window {
+ public:
+  Window(const Composition& sum, const Composition::Range& range)
+      : Window(sum, range, sum.tilted(range.theta)) {}
+
+  int64_t size() const { return tails_.size(); }
+  double loss(int64_t m) const { return static_cast<double>(range_.lowest + m) * sum_.interval(); }
+  // delta at epsilon from the losses above it, of which the lowest is that of
+  // m.
+  struct Above {
+    double upper, lower;  // the latter times exp(loss(m))
+    double delta(double epsilon_less_loss) const {
+      return upper - lower * std::exp(epsilon_less_loss);
+    }
+  };
+  Above above(int64_t m) const {
+    Above out{sum_.infinity_mass() + range_.mass_above, 0};
+    if (m >= size()) return out;
+    const RingTails::Tail tail = tails_(m);
+    const double scale = std::exp(log_mgf_ - range_.theta * loss(m));
+    return {out.upper + scale * tail.upper, scale * tail.lower};
+  }
+  // The first point whose probabilities are not lost in the rounding of larger
+  // ones, for a delta.
+  int64_t first_exact(double log_delta) const {
+    if (range_.theta == 0) return 0;
+    const double loss = (log_mgf_ - log_delta - kLogDigits) / range_.theta;
+    const double m = std::ceil(loss / sum_.interval()) - static_cast<double>(range_.lowest);
+    return static_cast<int64_t>(std::clamp(m, 0.0, static_cast<double>(size())));
+  }
+
+ private:
+  Window(const Composition& sum, const Composition::Range& range, const Composition::Tilted& tilted)
+      : sum_(sum),
+        range_(range),
+        log_mgf_(tilted.log_mgf),
+        tails_(tilted.parts, range.lowest - tilted.moved, range.size, range.theta, sum.interval()) {
+  }
+
+  const Composition& sum_;
+  Composition::Range range_;
+  double log_mgf_;
+  RingTails tails_;
 };
 
-// The epsilon at which the losses of the window, from the highest down, first explain delta: where
-// upper - exp(epsilon) lower = delta for the masses of both neighbours above epsilon.
-Scan scan(const Composition& sum, const Composition::Range& range, double delta) {
-  const std::vector<double> tilted = sum.tilted(range);
-  const double step = std::exp(-sum.interval());
-  // `lower` is relative to exp(-loss), which may be too large or too small for a number.
-  double upper = sum.infinity_mass() + range.mass_above, lower = 0, loss = 0;
-  const auto epsilon = [&] { return loss + std::log((upper - delta) / lower); };
-  for (size_t i = tilted.size(); i-- > 0;) {
-    const double next =
-        static_cast<double>(range.lowest + static_cast<int64_t>(i)) * sum.interval();
-    if (upper > delta && lower > 0 && epsilon() >= next) return {epsilon(), true};
-    loss = next;
-    const double probability = tilted[i] * std::exp(range.log_mgf - range.theta * loss);
-    upper += probability;
-    lower = lower * step + probability;
+void expect_size(const Composition& sum, const Composition::Range& range) {
+  if (range.size == kMaxPoints)
+    value_error("privacy::PrivacyLossDistribution",
+                "expected a composition of at most 2^27 grid points, got more; "
+                "take a larger "
+                "value_discretization_interval than {}",
+                sum.interval());
+}
+
+// The epsilon of delta, where it is in the window; else something above it, or
+// nothing where that is above 0.
+std::optional<double> epsilon_in(const Composition& sum, const Composition::Range& range,
+                                 double delta) {
+  expect_size(sum, range);
+  const Window window(sum, range);
+  int64_t low = window.first_exact(std::log(delta - sum.infinity_mass())), high = window.size();
+  if (!(window.above(low).delta(0) > delta)) {
+    const bool lowest = range.theta == 0 || (low == 0 && range.complete);
+    return lowest || window.loss(low) <= 0 ? std::optional(window.loss(low)) : std::nullopt;
   }
-  if (upper > delta && lower > 0) return {epsilon(), range.complete};
-  return {-kInf, range.complete};
+  while (high - low > 1) {
+    const int64_t middle = low + (high - low) / 2;
+    (window.above(middle).delta(0) > delta ? low : high) = middle;
+  }
+  const Window::Above above = window.above(high);
+  const double below = std::log((above.upper - delta) / above.lower);  // the point, at most
+  return window.loss(high) + (below <= 0 ? std::max(below, -sum.interval()) : 0);
+}
+
+// Without losses that are rarer together than `budget`: these count as
+// infinite.
+std::vector<RepeatedPmf> without_top(std::span<const RepeatedPmf> parts, double budget) {
+  std::vector<RepeatedPmf> out;
+  for (const auto& [pmf, count] : parts) {
+    const double allowed = budget / static_cast<double>(count) / static_cast<double>(parts.size());
+    double mass = 0;
+    size_t size = pmf->probs.size();
+    while (size > 1 && mass + pmf->probs[size - 1] <= allowed &&
+           pmf->lowest + static_cast<int64_t>(size) > 1)
+      mass += pmf->probs[--size];
+    out.push_back({pmf, count});
+    if (size == pmf->probs.size()) continue;
+    out.back().pmf = std::make_shared<const PldPmf>(
+        PldPmf{pmf->interval,
+               pmf->lowest,
+               {pmf->probs.begin(), pmf->probs.begin() + static_cast<std::ptrdiff_t>(size)},
+               pmf->infinity_mass + mass});
+  }
+  return out;
 }
 
 }  // namespace
 
 double delta_of_composition(std::span<const RepeatedPmf> parts, double epsilon) {
   if (parts.empty()) return epsilon >= 0 ? 0 : -std::expm1(epsilon);
-  const Composition sum(parts);
+  const Composition sum({parts.begin(), parts.end()});
   if (epsilon >= sum.highest_loss() || sum.infinity_mass() == 1) return sum.infinity_mass();
   const double saddle = sum.at(0).mean >= epsilon ? 0 : find_tilt(sum.max_theta(), [&](double t) {
     return sum.at(t).mean - epsilon;
   });
   const Composition::Range range =
       window_for(sum, saddle, sum.at(saddle).log_mgf - saddle * epsilon);
-  const std::vector<double> tilted = sum.tilted(range);
-  double delta = sum.infinity_mass() + range.mass_above;
-  for (size_t i = tilted.size(); i-- > 0;) {
-    const double loss =
-        static_cast<double>(range.lowest + static_cast<int64_t>(i)) * sum.interval();
-    if (loss <= epsilon) return std::min(delta, 1.0);
-    delta -= std::expm1(epsilon - loss) * tilted[i] * std::exp(range.log_mgf - range.theta * loss);
-  }
-  return std::min(delta + (range.complete ? 0 : kTailMass), 1.0);
+  expect_size(sum, range);
+  const Window window(sum, range);
+  const double place = std::floor(epsilon / sum.interval()) + 1 - static_cast<double>(range.lowest);
+  const auto m = static_cast<int64_t>(std::clamp(place, 0.0, static_cast<double>(window.size())));
+  const double missing = place < 0 && !range.complete ? kTailMass : 0;
+  const double delta = window.above(m).delta(epsilon - window.loss(m)) + missing;
+  return std::clamp(delta, sum.infinity_mass(), 1.0);
 }
 
 double epsilon_of_composition(std::span<const RepeatedPmf> parts, double delta) {
   if (parts.empty() || delta == 1) return 0;
-  const Composition sum(parts);
+  const Composition sum(without_top(parts, kTopMass * delta));
   if (sum.infinity_mass() > delta) return kInf;
   if (sum.infinity_mass() == delta) return std::max(sum.highest_loss(), 0.0);
   const double log_delta = std::log(delta - sum.infinity_mass());
@@ -285,18 +409,16 @@ double epsilon_of_composition(std::span<const RepeatedPmf> parts, double delta) 
     const Cumulants here = sum.at(t);
     return t * here.mean - here.log_mgf + log_delta;  // of Chernoff's bound (K - log delta) / t
   });
-  for (;; saddle = saddle < 1e-3 ? 0 : saddle / 4) {  // again where epsilon lies below the window
-    const Composition::Range range = window_for(sum, saddle, log_delta);
-    const Scan result = scan(sum, range, delta);
-    const double bottom = static_cast<double>(range.lowest) * sum.interval();
-    if (result.found || saddle == 0 || bottom <= 0) return std::max(result.epsilon, 0.0);
-  }
+  for (;; saddle = saddle < 1e-3 ? 0 : saddle / 4)  // again where epsilon lies below the window
+    if (const auto epsilon = epsilon_in(sum, window_for(sum, saddle, log_delta), delta))
+      return std::max(*epsilon, 0.0);
 }
 
 double composition_points(std::span<const RepeatedPmf> parts) {
-  if (parts.empty()) return 0;
-  const Composition sum(parts);
-  return 20 * std::sqrt(sum.at(0).variance) / sum.interval();
+  double variance = 0;
+  for (const auto& [pmf, count] : parts)
+    variance += static_cast<double>(count) * cumulants(*pmf, 0, pmf->lowest).variance;
+  return parts.empty() ? 0 : 20 * std::sqrt(variance) / parts[0].pmf->interval;
 }
 
 }  // namespace tessera::privacy::accounting::internal

@@ -1,6 +1,7 @@
 #include "tessera/privacy/accounting/pld_pmf.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "tessera/base/format.h"
@@ -29,6 +30,98 @@ std::shared_ptr<const PldPmf> from_excess(std::span<const double> excess, int64_
   return std::make_shared<const PldPmf>(PldPmf{interval, lowest, std::move(probs), excess.back()});
 }
 
+// The excess on a grid, to be filled in.
+struct Grid {
+  const PrivacyLoss& loss;
+  double interval;
+  int64_t lowest;
+  std::span<double> out;
+
+  std::span<double> between(int64_t first, int64_t last) const {
+    return out.subspan(static_cast<size_t>(first - lowest), static_cast<size_t>(last - first + 1));
+  }
+};
+
+constexpr size_t kNodes = 16;
+constexpr int64_t kFewPoints = 4 * kNodes;  // are computed one by one
+constexpr double kAccuracy = 3e-14;  // of the last coefficients, about the rounding of values
+using Nodes = std::array<double, kNodes>;
+
+// cos(pi (j + 1/2) k / kNodes).
+const std::array<Nodes, kNodes>& cosines() {
+  static const std::array<Nodes, kNodes> table = [] {
+    std::array<Nodes, kNodes> out;
+    for (size_t k = 0; k < kNodes; ++k)
+      for (size_t j = 0; j < kNodes; ++j)
+        out[k][j] =
+            std::cos(M_PI * (static_cast<double>(j) + 0.5) * static_cast<double>(k) / kNodes);
+    return out;
+  }();
+  return table;
+}
+
+// The Chebyshev coefficients of values at the nodes cosines()[1], half the first one.
+Nodes coefficients_of(const Nodes& values) {
+  Nodes out{};
+  for (size_t k = 0; k < kNodes; ++k) {
+    for (size_t j = 0; j < kNodes; ++j) out[k] += cosines()[k][j] * values[j];
+    out[k] *= (k == 0 ? 1.0 : 2.0) / kNodes;
+  }
+  return out;
+}
+
+// The polynomial at equidistant points from -1 to 1 (Clenshaw), some at a time.
+void evaluate(const Nodes& coefficients, std::span<double> out) {
+  constexpr size_t kLanes = 8;
+  const double step = 2 / static_cast<double>(out.size() - 1);
+  for (size_t begin = 0; begin < out.size(); begin += kLanes) {
+    std::array<double, kLanes> x, last{}, before{};
+    for (size_t l = 0; l < kLanes; ++l) x[l] = static_cast<double>(begin + l) * step - 1;
+    for (size_t k = kNodes; k-- > 1;)
+      for (size_t l = 0; l < kLanes; ++l) {
+        const double next = 2 * x[l] * last[l] - before[l] + coefficients[k];
+        before[l] = last[l];
+        last[l] = next;
+      }
+    for (size_t l = 0; l < kLanes && begin + l < out.size(); ++l)
+      out[begin + l] = x[l] * last[l] - before[l] + coefficients[0];
+  }
+}
+
+// By a polynomial between first and last, if one is as good as the rounding of the values themselves,
+// which differ little there.
+bool interpolate(const Grid& grid, int64_t first, int64_t last) {
+  Nodes epsilons, values;
+  const double middle = static_cast<double>(first + last) / 2,
+               half = static_cast<double>(last - first) / 2;
+  for (size_t j = 0; j < kNodes; ++j)  // ascending
+    epsilons[j] = (middle - half * cosines()[1][j]) * grid.interval;
+  grid.loss.excess(epsilons, values);
+  const auto [least, largest] = std::minmax_element(values.begin(), values.end());
+  if (!(*least > 0 && *largest <= 8 * *least)) return false;
+  const double bound = kAccuracy * *largest;
+  std::reverse(values.begin(), values.end());
+  const Nodes coefficients = coefficients_of(values);
+  if (!(std::abs(coefficients[kNodes - 1]) + std::abs(coefficients[kNodes - 2]) <= bound))
+    return false;
+  evaluate(coefficients, grid.between(first, last));
+  return true;
+}
+
+// Between first and last: a smooth excess by polynomials of as many points as they are good for.
+void fill(const Grid& grid, int64_t first, int64_t last) {
+  if (last - first >= kFewPoints && grid.loss.smooth) {
+    if (interpolate(grid, first, last)) return;
+    const int64_t middle = first + (last - first) / 2;
+    fill(grid, first, middle);
+    return fill(grid, middle + 1, last);
+  }
+  std::vector<double> epsilons;
+  for (int64_t i = first; i <= last; ++i)
+    epsilons.push_back(static_cast<double>(i) * grid.interval);
+  grid.loss.excess(epsilons, grid.between(first, last));
+}
+
 }  // namespace
 
 double grid_points(const PrivacyLoss& loss, double interval) {
@@ -39,17 +132,19 @@ BothDirections connect_the_dots(const PrivacyLoss& loss, double interval) {
   TESSERA_CHECK(loss.lower <= 0 && loss.upper >= 0);
   const int64_t lowest = static_cast<int64_t>(std::floor(loss.lower / interval));
   const int64_t highest = static_cast<int64_t>(std::ceil(loss.upper / interval));
-  std::vector<double> epsilons;
-  for (int64_t i = lowest; i <= highest; ++i) epsilons.push_back(static_cast<double>(i) * interval);
-  std::vector<double> excess(epsilons.size());
-  loss.excess(epsilons, excess);
+  std::vector<double> excess(static_cast<size_t>(highest - lowest + 1));
+  // Two pieces, as an excess has a kink at 0.
+  const Grid grid{loss, interval, lowest, excess};
+  fill(grid, lowest, std::min<int64_t>(0, highest));
+  if (highest > 0) fill(grid, 1, highest);
   for (double& value : excess) {
     TESSERA_CHECK(!std::isnan(value), "of {} losses", excess.size());
     value = std::clamp(value, 0.0, 1.0);
   }
   const std::shared_ptr<const PldPmf> remove = from_excess(excess, lowest, interval);
   if (loss.symmetric) return {remove, remove};
-  for (size_t i = 0; i < excess.size(); ++i) excess[i] *= std::exp(-epsilons[i]);
+  for (size_t i = 0; i < excess.size(); ++i)
+    excess[i] *= std::exp(-static_cast<double>(lowest + static_cast<int64_t>(i)) * interval);
   std::reverse(excess.begin(), excess.end());
   return {remove, from_excess(excess, -highest, interval)};
 }

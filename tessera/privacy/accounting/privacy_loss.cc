@@ -26,8 +26,8 @@ double scaled_cdf(double epsilon, double x) {
 }
 
 template <class F>
-PrivacyLoss pointwise(double lower, double upper, bool symmetric, F excess) {
-  return {lower, upper, symmetric,
+PrivacyLoss pointwise(double lower, double upper, bool symmetric, bool smooth, F excess) {
+  return {lower, upper, symmetric, smooth,
           [excess](std::span<const double> epsilons, std::span<double> out) {
             std::transform(epsilons.begin(), epsilons.end(), out.begin(), excess);
           }};
@@ -35,8 +35,8 @@ PrivacyLoss pointwise(double lower, double upper, bool symmetric, F excess) {
 
 // A symmetric loss, from its delta at epsilons that are not negative.
 template <class F>
-PrivacyLoss symmetric_loss(double bound, F delta) {
-  return pointwise(-bound, bound, true, [delta](double epsilon) {
+PrivacyLoss symmetric_loss(double bound, bool smooth, F delta) {
+  return pointwise(-bound, bound, true, smooth, [delta](double epsilon) {
     return std::isinf(epsilon) ? 0 : std::exp(std::min(epsilon, 0.0)) * delta(std::abs(epsilon));
   });
 }
@@ -115,7 +115,7 @@ void mixture_excess(const LogMixture& mixture, double y, std::span<const double>
 }  // namespace
 
 PrivacyLoss gaussian_loss(double sigma) {
-  return symmetric_loss(0.5 / (sigma * sigma) + cut() / sigma, [sigma](double epsilon) {
+  return symmetric_loss(0.5 / (sigma * sigma) + cut() / sigma, true, [sigma](double epsilon) {
     return normal_cdf(0.5 / sigma - epsilon * sigma) -
            scaled_cdf(epsilon, -0.5 / sigma - epsilon * sigma);
   });
@@ -123,7 +123,7 @@ PrivacyLoss gaussian_loss(double sigma) {
 
 PrivacyLoss laplace_loss(double scale) {
   const double bound = 1 / scale;
-  return symmetric_loss(bound, [bound](double epsilon) {
+  return symmetric_loss(bound, false, [bound](double epsilon) {
     return epsilon >= bound ? 0 : -std::expm1((epsilon - bound) / 2);
   });
 }
@@ -131,7 +131,7 @@ PrivacyLoss laplace_loss(double scale) {
 PrivacyLoss discrete_laplace_loss(double a, int64_t sensitivity) {
   // An outcome x in [0, k] has the loss a (k - 2 x); those beyond have that of the nearest of these.
   const double top = a * static_cast<double>(sensitivity);
-  return symmetric_loss(top, [=](double epsilon) {
+  return symmetric_loss(top, false, [=](double epsilon) {
     double delta = epsilon < top ? -std::expm1(epsilon - top) / (1 + std::exp(-a)) : 0;
     for (int64_t x = 1; top - 2 * a * static_cast<double>(x) > epsilon; ++x)
       delta -= std::tanh(a / 2) * std::exp(-a * static_cast<double>(x)) *
@@ -144,7 +144,7 @@ PrivacyLoss discrete_laplace_loss(double a, int64_t sensitivity) {
 PrivacyLoss subsampled(PrivacyLoss loss, double q) {
   TESSERA_CHECK(loss.symmetric);
   return {
-      with_sampling(loss.lower, q), with_sampling(loss.upper, q), false,
+      with_sampling(loss.lower, q), with_sampling(loss.upper, q), false, loss.smooth,
       [base = std::move(loss.excess), q](std::span<const double> epsilons, std::span<double> out) {
         std::vector<double> inner;
         for (double epsilon : epsilons) inner.push_back(without_sampling(epsilon, q));
@@ -161,7 +161,7 @@ PrivacyLoss replaced_gaussian_loss(double sigma, double q) {
   // The outcome of a loss, in units of the variance:
   // sinh(x + epsilon / 2) = -(1 - q) / q exp(1 / (2 variance)) sinh(epsilon / 2).
   const double log_ratio = 0.5 / variance + std::log1p(-q) - std::log(q);
-  return symmetric_loss(side(extreme) - side(-extreme), [=](double epsilon) {
+  return symmetric_loss(side(extreme) - side(-extreme), true, [=](double epsilon) {
     double shift = 0;
     if (epsilon > 0) {
       const double log_sinh = epsilon / 2 + std::log(-std::expm1(-epsilon) / 2) + log_ratio;
@@ -182,7 +182,7 @@ PrivacyLoss gaussian_mixture_loss(double sigma, std::vector<MixtureComponent> co
   const double lowest =
       find_root([&](double x) { return mixture.cdf(x, 1) - mass; }, -tail - largest - 1e-6 * sigma,
                 -tail + 1e-6 * sigma, 1e-6 * sigma);
-  return {mixture(-tail).first, mixture(-lowest).first, false,
+  return {mixture(-tail).first, mixture(-lowest).first, false, true,
           [=](std::span<const double> epsilons, std::span<double> out) {
             mixture_excess(mixture, tail + largest + sigma, epsilons, out);
           }};
@@ -190,7 +190,7 @@ PrivacyLoss gaussian_mixture_loss(double sigma, std::vector<MixtureComponent> co
 
 PrivacyLoss mixed(double probability, PrivacyLoss first, PrivacyLoss second) {
   return {std::min(first.lower, second.lower), std::max(first.upper, second.upper),
-          first.symmetric && second.symmetric,
+          first.symmetric && second.symmetric, first.smooth && second.smooth,
           [=](std::span<const double> epsilons, std::span<double> out) {
             std::vector<double> other(out.size());
             first.excess(epsilons, out);

@@ -18,6 +18,7 @@ namespace tessera::privacy::accounting::internal {
 struct PrivacyLoss {
   double lower, upper;  // losses above `upper` count as infinite, those below `lower` as `lower`
   bool symmetric;       // both directions are the same
+  bool smooth;          // the excess is analytic below 0, and above
 
   // Fills in the excess at each epsilon of an ascending list: delta less max(0, 1 - exp(epsilon)), which
   // is that of perfect privacy. It vanishes on both sides and keeps its relative accuracy there, where

@@ -4,26 +4,19 @@
 #include <cmath>
 #include <limits>
 
+#include "tessera/privacy/accounting/gaussian_mechanism.h"
+#include "tessera/privacy/accounting/special_functions.h"
 #include "tessera/privacy/auditing/root.h"
 
 namespace tessera::privacy::auditing::internal {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kRootHalf = 0.70710678118654752440, kLogRootTau = 0.91893853320467274178;
-
-double log_normal_cdf(double x) {
-  if (x > -30) return std::log(normal_cdf(x));
-  // Below, erfc underflows: the asymptotic series of Mills' ratio, whose next term is 2e-14
-  // or less there.
-  const double t = 1 / (x * x);
-  const double series = 1 - t * (1 - 3 * t * (1 - 5 * t * (1 - 7 * t * (1 - 9 * t))));
-  return -x * x / 2 - std::log(-x) - kLogRootTau + std::log(series);
-}
+constexpr double kRootHalf = 0.70710678118654752440;
 
 }  // namespace
 
-double normal_cdf(double x) { return boost::math::erfc(-x * kRootHalf) / 2; }
+double normal_cdf(double x) { return accounting::internal::normal_cdf(x); }
 
 double normal_quantile(double p) {
   if (p <= 0) return -kInfinity;
@@ -32,9 +25,7 @@ double normal_quantile(double p) {
 }
 
 double log_delta(double epsilon, double mu) {
-  const double x = log_normal_cdf(mu / 2 - epsilon / mu);
-  const double y = epsilon + log_normal_cdf(-mu / 2 - epsilon / mu);
-  return y < x ? x + std::log(-std::expm1(y - x)) : -kInfinity;
+  return accounting::internal::log_delta_gaussian(1 / mu, epsilon);
 }
 
 double epsilon_of(double mu, double delta) {

@@ -9,7 +9,6 @@ double normal_cdf(double x);
 double normal_quantile(double p);  // -inf for 0, inf for 1
 
 // The log of the delta for which mu-GDP is (epsilon, delta)-DP (Corollary 2.13), mu > 0, epsilon >= 0.
-// Delta is right to 1e-16, absolutely.
 double log_delta(double epsilon, double mu);
 // The epsilon, and the mu, for which delta is this; 0 < delta < 1. The epsilon is 0 where delta is
 // smaller even there.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "tessera/base/format.h"
 
@@ -113,6 +114,44 @@ std::vector<UserBatch> split_and_pad_global_batch(const UserBatch& batch, int64_
        split({.indices = batch.indices, .width = width}, minibatch_size, microbatch_size))
     out.push_back({.indices = std::move(indices), .examples_per_user = width});
   return out;
+}
+
+std::vector<int64_t> optimal_physical_batch_sizes(std::span<const int64_t> batch_sizes,
+                                                  int64_t num_compilations) {
+  const char* op = "optimal_physical_batch_sizes";
+  if (num_compilations < 1)
+    value_error(op, "expected num_compilations of at least 1, got {}; batches need a size",
+                num_compilations);
+  std::map<int64_t, double> counts;
+  for (const int64_t size : batch_sizes) {
+    if (size < 0) value_error(op, "expected sizes that are not negative, got {}", size);
+    ++counts[size];
+  }
+  std::vector<int64_t> sizes;
+  std::vector<double> up_to{0};  // batches of the first sizes
+  for (const auto& [size, count] : counts) {
+    sizes.push_back(size);
+    up_to.push_back(up_to.back() + count);
+  }
+  const size_t n = sizes.size();
+  if (static_cast<int64_t>(n) <= num_compilations) return sizes;
+  // cost[i]: of the first i sizes, by so many compilations, of which the last is sizes[i - 1].
+  std::vector<double> cost(n + 1, std::numeric_limits<double>::infinity());
+  cost[0] = 0;
+  std::vector<std::vector<size_t>> before;  // by compilations: how many sizes the others serve
+  for (int64_t c = 0; c < num_compilations; ++c) {
+    std::vector<double> next(n + 1, std::numeric_limits<double>::infinity());
+    before.emplace_back(n + 1);
+    for (size_t i = 1; i <= n; ++i)
+      for (size_t j = 0; j < i; ++j) {
+        const double with = cost[j] + (up_to[i] - up_to[j]) * static_cast<double>(sizes[i - 1]);
+        if (with < next[i]) next[i] = with, before.back()[i] = j;
+      }
+    cost = std::move(next);
+  }
+  std::vector<int64_t> out;
+  for (size_t i = n, c = before.size(); c-- > 0; i = before[c][i]) out.push_back(sizes[i - 1]);
+  return {out.rbegin(), out.rend()};
 }
 
 PaddedBatch padded_batch(std::span<const int64_t> indices, const PaddedBatchOptions& options) {

@@ -38,6 +38,13 @@ std::vector<UserBatch> split_and_pad_global_batch(
     const UserBatch& batch, int64_t minibatch_size,
     std::optional<int64_t> microbatch_size = std::nullopt);
 
+// Of at most num_compilations sizes those to which batches of these sizes are padded with the least padding in
+// all, ascending: every batch takes the next size. All sizes where these are no more. O(num_compilations
+// n^2) for n sizes that differ. UserError unless num_compilations is positive and sizes are not negative.
+// {1, 2, 3, 10, 11, 12, 50} with three: 3, 12, 50.
+std::vector<int64_t> optimal_physical_batch_sizes(std::span<const int64_t> batch_sizes,
+                                                  int64_t num_compilations);
+
 struct PaddedBatch {
   Array indices;     // int32 [n], or [n, examples_per_user]; -1 in padding
   Array is_padding;  // bool [n]

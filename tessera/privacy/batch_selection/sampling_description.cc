@@ -65,6 +65,13 @@ const char* name(SamplingMethod method) {
 
 int64_t group_size(const SamplingDescription& d) { return d.num_examples / d.cycle_length; }
 
+SamplingDescription at_step(SamplingDescription d, int64_t step) {
+  for (const auto& [first, probability] : d.sampling_prob_changes)
+    if (first <= step) d.sampling_prob = probability;
+  d.sampling_prob_changes.clear();
+  return d;
+}
+
 int64_t max_participations(const SamplingDescription& d) {
   if (d.method == SamplingMethod::kRandomAllocation) return d.steps_per_example;
   return d.iterations == 0 ? 0 : (d.iterations - 1) / d.min_sep + 1;

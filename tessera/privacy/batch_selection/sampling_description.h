@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "tessera/privacy/neighboring_relation.h"
 
@@ -39,15 +41,20 @@ struct SamplingDescription {
   bool warm_start = false;        // b-min-sep: as if it had run forever
   int64_t steps_per_example = 0;  // random_allocation
   int64_t examples_per_user = 1;  // with which bound_contributions() was called
+  // poisson: from these steps on (above 0, ascending) another sampling_prob.
+  std::vector<std::pair<int64_t, double>> sampling_prob_changes;
 
   friend bool operator==(const SamplingDescription&, const SamplingDescription&) = default;
 };
 
 // Examples of one group of the cycle; those of a random size counted by its mean, rounded down.
 int64_t group_size(const SamplingDescription& d);
+// With the sampling_prob that holds at a step, for all steps.
+SamplingDescription at_step(SamplingDescription d, int64_t step);
 // In how many steps an example is used, at most.
 int64_t max_participations(const SamplingDescription& d);
-// The mean size of a batch, after truncation; of b-min-sep in the long run.
+// The mean size of a batch, after truncation; of b-min-sep in the long run. Where sampling_prob
+// changes, of the first one.
 double expected_batch_size(const SamplingDescription& d);
 
 // Whether neighbouring datasets are sampled alike: whether the examples that both have are selected

@@ -51,7 +51,7 @@ class PoissonSource final : public internal::BatchSource<Batch> {
 
  private:
   Batch sampled(int64_t step) const {
-    const Bernoulli coins(of_step(root_, kSelect, step), sampler_.sampling_prob);
+    const Bernoulli coins(of_step(root_, kSelect, step), probability_at(step));
     Batch out;
     if (!groups_) {
       coins.successes(0, sampler_.num_examples, out);
@@ -60,6 +60,13 @@ class PoissonSource final : public internal::BatchSource<Batch> {
     const std::span<const int64_t> group = (*groups_)[step % sampler_.cycle_length];
     coins.successes(0, static_cast<int64_t>(group.size()), out);
     for (int64_t& place : out) place = group[static_cast<size_t>(place)];
+    return out;
+  }
+
+  double probability_at(int64_t step) const {
+    double out = sampler_.sampling_prob;
+    for (const auto& [first, probability] : sampler_.sampling_prob_changes)
+      if (first <= step) out = probability;
     return out;
   }
 
@@ -193,6 +200,13 @@ void check(const CyclicPoissonSampling& s) {
   check_truncation(op, s.truncated_batch_size);
   check_range(op, "cycle_length", s.cycle_length, 1, s.num_examples,
               "a group of the cycle needs an example");
+  int64_t last = 0;
+  for (const auto& [step, probability] : s.sampling_prob_changes) {
+    check_range(op, "ascending steps of sampling_prob_changes", step, last + 1, kMost,
+                "the first one is above 0");
+    check_probability(op, probability);
+    last = step;
+  }
 }
 
 void check(const FixedBatchSampling& s) {
@@ -248,7 +262,8 @@ SamplingDescription CyclicPoissonSampling::description() const {
           .cycle_length = cycle_length,
           .min_sep = cycle_length,
           .truncated_batch_size = truncated_batch_size,
-          .partition = partition};
+          .partition = partition,
+          .sampling_prob_changes = sampling_prob_changes};
 }
 
 Batches CyclicPoissonSampling::batches(const random::Key& key, int64_t first_step) const {

@@ -17,7 +17,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "tessera/privacy/batch_selection/batch_range.h"
 #include "tessera/privacy/batch_selection/sampling_description.h"
@@ -36,6 +38,8 @@ struct CyclicPoissonSampling {
   std::optional<int64_t> truncated_batch_size = std::nullopt;
   int64_t cycle_length = 1;
   PartitionType partition = PartitionType::kEqualSplit;
+  // From these steps on (above 0, ascending) another sampling_prob: {{1000, 0.02}, {2000, 0.04}}.
+  std::vector<std::pair<int64_t, double>> sampling_prob_changes = {};
 
   SamplingDescription description() const;
   Batches batches(const random::Key& key, int64_t first_step = 0) const;

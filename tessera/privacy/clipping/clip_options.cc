@@ -18,13 +18,24 @@ ClipNorm::ClipNorm(Array norm)
                 describe(array_->type()));
 }
 
-double sensitivity(const ClipOptions& options, NeighboringRelation relation) {
-  if (options.l2_clip_norm.array() && !options.rescale_to_unit_norm)
+namespace {
+
+double bound(const ClipNorm& norm, bool rescaled) {
+  if (rescaled) return 1;
+  if (norm.array())
     value_error("privacy",
                 "expected an l2_clip_norm that is a number, got an Array; set "
                 "rescale_to_unit_norm, or give the sensitivity yourself");
-  const double one =
-      (options.rescale_to_unit_norm ? 1.0 : options.l2_clip_norm.number()) / options.normalize_by;
+  return norm.number();
+}
+
+}  // namespace
+
+double sensitivity(const ClipOptions& options, NeighboringRelation relation) {
+  double norm = bound(options.l2_clip_norm, options.rescale_to_unit_norm);
+  for (const SubtreeNorm& subtree : options.subtree_norms)
+    norm = std::hypot(norm, bound(subtree.l2_clip_norm, options.rescale_to_unit_norm));
+  const double one = norm / options.normalize_by;
   return relation == NeighboringRelation::kReplaceOne ? 2 * one : one;
 }
 

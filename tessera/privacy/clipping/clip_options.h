@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -49,9 +50,26 @@ class ClipNorm {
   std::optional<Array> array_;
 };
 
+// A clip norm of its own for a part of what is clipped: the leaves below a path.
+//
+//   .encoder.w  encoder.w  the leaf, or all below it; also layers[2], [0] of a pair or vector
+//   argument 1.encoder     the same with the argument's number, as messages and explain() print it:
+//                          needed where gradients are by several arguments
+struct SubtreeNorm {
+  std::string path;
+  ClipNorm l2_clip_norm;
+};
+
 struct ClipOptions {
+  // Of all leaves together that no path of subtree_norms names.
   ClipNorm l2_clip_norm = 1.0;
-  // Clipped values are divided by the clip norm: each has a norm of at most 1 then.
+  // The leaves of each path are clipped together to the path's norm, apart from all others: one of
+  // each layer is per-layer clipping. A leaf below two paths is the longer one's. Where paths name
+  // all leaves, an l2_clip_norm of 0 (without rescaling) adds nothing to the sensitivity. UserError
+  // for a path that is empty, there twice, or that no leaf is left to.
+  std::vector<SubtreeNorm> subtree_norms = {};
+  // Clipped values are divided by the clip norm: each has a norm of at most 1 then, and with
+  // subtree_norms each part of it.
   bool rescale_to_unit_norm = false;
   // The sum is divided by it, last.
   double normalize_by = 1;
@@ -80,7 +98,8 @@ struct ClipOptions {
 };
 
 // What one example (or user) can change of the result, as an L2 norm: the clip norm, 1 where
-// rescaled, by normalize_by; twice that where an example is replaced by another.
+// rescaled, by normalize_by; twice that where an example is replaced by another. With subtree_norms
+// the root of the sum of squares of all clip norms, l2_clip_norm included.
 double sensitivity(const ClipOptions& options, NeighboringRelation relation);
 
 }  // namespace tessera::privacy

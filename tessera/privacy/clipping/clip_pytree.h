@@ -2,7 +2,7 @@
 #pragma once
 
 #include "tessera/base/tree.h"
-#include "tessera/privacy/clipping/clip_options.h"
+#include "tessera/privacy/clipping/clip_groups.h"
 
 namespace tessera::privacy {
 
@@ -11,10 +11,22 @@ namespace internal {
 // min(1, clip / norm), divided by clip (1 / norm where that is 0) with `rescale`; 0 where that is no
 // number. Of norms of any shape.
 Array clip_scales(const Array& norms, const ClipNorm& clip, bool rescale);
+// The same by group, from squared norms of one shape each. Under NanSafe::kExample all are 0 where
+// one of the norms is not finite.
+std::vector<Array> group_scales(const std::vector<ClipGroup>& groups,
+                                const std::vector<Array>& squares, bool rescale, NanSafe nan_safe);
+// Squared norms of whole examples, from those of what a device of a shard_map around has of the
+// examples' gradients: summed over the axes that these vary over and the loss does not, as it was
+// reduced over them.
+Array of_whole_examples(const Array& squares, const Array& loss);
+// The norm of a loss's gradients in that sense.
+Array norm_of_whole_example(const std::vector<Array>& gradients, const Array& loss);
 // The dtype that norms, scales and sums of arrays of this dtype are kept in.
 DType clip_dtype(DType dtype);
 // UserError unless numbers of this type can be scaled.
 void expect_clippable(std::string_view op, const ir::Type& type);
+// sum += term, of a sum that may be undefined yet.
+void add_to(Array& sum, const Array& term);
 // x, with 0 for what is NaN or infinite.
 Array finite_elements(const Array& x);
 
@@ -22,8 +34,8 @@ struct ClippedLeaves {
   std::vector<Array> leaves;
   Array norm;
 };
-ClippedLeaves clip_leaves(const std::vector<Array>& leaves, const ClipNorm& clip, bool rescale,
-                          NanSafe nan_safe);
+ClippedLeaves clip_leaves(const std::vector<Array>& leaves, const std::vector<ClipGroup>& groups,
+                          bool rescale, NanSafe nan_safe);
 
 }  // namespace internal
 
@@ -33,12 +45,18 @@ ClippedLeaves clip_leaves(const std::vector<Array>& leaves, const ClipNorm& clip
 //   clip_norm   0         infinity     norm 0
 //   plain       zeros     unchanged    unchanged
 //   rescaled    tree/norm zeros        zeros
+//
+// Parts with norms of their own are as those of ClipOptions::subtree_norms.
 template <class T>
 std::pair<T, Array> clip_pytree(const T& tree, const ClipNorm& clip_norm,
                                 bool rescale_to_unit_norm = false,
-                                NanSafe nan_safe = NanSafe::kElement) {
-  internal::ClippedLeaves out =
-      internal::clip_leaves(tree::leaves(tree), clip_norm, rescale_to_unit_norm, nan_safe);
+                                NanSafe nan_safe = NanSafe::kElement,
+                                const std::vector<SubtreeNorm>& subtree_norms = {}) {
+  std::vector<std::string> paths;
+  tree::append_leaf_paths(tree::outline(tree), "", paths);
+  internal::ClippedLeaves out = internal::clip_leaves(
+      tree::leaves(tree), internal::clip_groups("clip_pytree", clip_norm, subtree_norms, paths),
+      rescale_to_unit_norm, nan_safe);
   return {tree::unflatten(tree, out.leaves), std::move(out.norm)};
 }
 

@@ -19,6 +19,7 @@
 #include "tessera/nnx/rngs.h"
 #include "tessera/nnx/state.h"
 #include "tessera/optim/transformation.h"
+#include "tessera/privacy/clipping/clip_pytree.h"
 #include "tessera/privacy/clipping/clipped_sum.h"
 
 namespace tessera::privacy {
@@ -246,20 +247,22 @@ class ClippedFun {
     const std::tuple<const Args&...> arguments(args...);
     std::vector<Array> leaves;
     tessera::internal::append_leaves(leaves, args...);
-    const ClipRequest request = request_of<>("clipped_fun", options_, padding, arguments);
-    // How many leaves are clipped is known once the function has been called.
-    size_t num_values = 0;
-    const auto counting = [&](const Args&... x) {
+    ClipRequest request = request_of<>("clipped_fun", options_, padding, arguments);
+    request.loss_follows = requires { F::kLossFollows; };
+    // What is clipped is known once the function has been called.
+    std::vector<std::string> values;
+    const auto listing = [&](const Args&... x) {
       Result result = tessera::internal::call(f_, x...);
+      values.clear();
       if constexpr (std::is_same_v<typename ValueOf<Result>::type, Result>) {
-        num_values = tree::num_leaves(result);
+        tree::append_leaf_paths(tree::outline(result), "", values);
       } else {
-        num_values = tree::num_leaves(std::get<0>(result));
+        tree::append_leaf_paths(tree::outline(std::get<0>(result)), "", values);
       }
       return result;
     };
-    const ClippedSum out = clipped_values(tessera::internal::erase_call(counting, arguments),
-                                          request, leaves, num_values);
+    const ClippedSum out =
+        clipped_values(tessera::internal::erase_call(listing, arguments), request, leaves, values);
     return tessera::internal::typed_result<Result>(out.results);
   }
 
@@ -271,17 +274,20 @@ class ClippedFun {
 // beside)): what is clipped where the gradient is transformed first.
 template <class F, class Transform, size_t... argnums>
 struct TransformedGradient {
+  static constexpr bool kLossFollows = true;
   F f;
   Transform transform;
   template <class... Args>
   auto operator()(const Args&... args) const {
     auto [value, gradients] = value_and_grad<argnums...>(f)(args...);
-    const Array norm = optim::global_norm(gradients);
+    const auto norm = [&](const Array& loss) {
+      return norm_of_whole_example(tree::leaves(gradients), loss);
+    };
     if constexpr (std::is_same_v<decltype(value), Array>) {
-      return std::pair(transform(gradients), std::tuple(value, norm, std::tuple<>()));
+      return std::pair(transform(gradients), std::tuple(value, norm(value), std::tuple<>()));
     } else {
-      return std::pair(transform(gradients),
-                       std::tuple(std::get<0>(value), norm, std::get<1>(value)));
+      const Array& loss = std::get<0>(value);
+      return std::pair(transform(gradients), std::tuple(loss, norm(loss), std::get<1>(value)));
     }
   }
 };

@@ -27,6 +27,7 @@ struct ClipRequest {
   std::vector<LeafRole> roles;     // one a leaf
   std::vector<std::string> paths;  // of the leaves, for messages
   std::optional<Array> padding;    // Padding::mask
+  bool loss_follows = false;       // what is clipped is of gradients of the result after it
 };
 
 struct ClippedSum {
@@ -38,10 +39,11 @@ struct ClippedSum {
 ClippedSum clipped_gradients(const ErasedCall& call, const ClipRequest& request,
                              const std::vector<Array>& leaves);
 
-// The first `num_values` result leaves of the call (which may set it) are clipped together and summed; the results have
-// the sums in their place, and the others by example.
+// The first result leaves of the call, as many as there are `values`, are clipped and summed; the
+// results have the sums in their place, and the others by example. The call sets `values`: their
+// paths.
 ClippedSum clipped_values(const ErasedCall& call, const ClipRequest& request,
-                          const std::vector<Array>& leaves, size_t& num_values);
+                          const std::vector<Array>& leaves, const std::vector<std::string>& values);
 
 // UserErrors of options that do not fit together or not the number of arguments.
 void expect_clip_options(std::string_view op, const ClipOptions& options, size_t num_arguments,

@@ -78,18 +78,27 @@ Array spread(const Array& leaf, LeafRole role, int64_t size, bool keep_batch_dim
   return leaf;
 }
 
-// The axes of a shard_map around that some argument varies over.
-AxisNames varying_axes(const std::vector<Array>& leaves) {
-  AxisNames out;
-  for (const Array& leaf : leaves) out = axis_union(out, traced_type(leaf).varying);
-  return out;
+// Makes parameters each device's own along the axes of a shard_map around that the loss varies
+// over, so that gradients are of the device's examples alone, as grad's are; whether any was not.
+// Along other axes devices share an example: its gradient is summed over them.
+bool cast_parameters(ExampleArguments& arguments, const AxisNames& axes) {
+  bool changed = false;
+  for (size_t i = 0; i < arguments.operands.size(); ++i) {
+    Array& x = arguments.operands[i];
+    if (!arguments.wrt[i] || axis_subset(axes, traced_type(x).varying)) continue;
+    x = lax::pcast_varying(x, axes);
+    changed = true;
+  }
+  return changed;
 }
 
-// A parameter as each device's own, so that its gradients are those of the device's examples alone,
-// as grad's are.
-Array of_device(const Array& parameter, const AxisNames& axes) {
-  return axis_subset(axes, traced_type(parameter).varying) ? parameter
-                                                           : lax::pcast_varying(parameter, axes);
+std::vector<Type> example_types(const ExampleArguments& arguments) {
+  std::vector<Type> out;
+  for (size_t i = 0; i < arguments.operands.size(); ++i) {
+    out.push_back(traced_type(arguments.operands[i]));
+    if (arguments.dims[i] == 0) out.back().shape.erase(out.back().shape.begin());
+  }
+  return out;
 }
 
 void warn_of_captures(const std::vector<Array>& captures, int64_t size) {
@@ -110,27 +119,29 @@ ExampleArguments example_arguments(std::string_view op, const ErasedCall& call,
   ExampleArguments out;
   out.size = batch_size(op, request, leaves);
   if (request.padding) out.padding = *request.padding;
-  const AxisNames axes = varying_axes(leaves);
-  std::vector<Type> example;
   for (size_t i = 0; i < leaves.size(); ++i) {
     const LeafRole role = request.roles[i];
     const bool mapped = role != LeafRole::kShared && role != LeafRole::kParameter;
-    const Array leaf = role == LeafRole::kParameter ? of_device(leaves[i], axes) : leaves[i];
-    out.operands.push_back(spread(leaf, role, out.size, request.options.keep_batch_dim));
+    out.operands.push_back(spread(leaves[i], role, out.size, request.options.keep_batch_dim));
     out.dims.push_back(mapped ? 0 : -1);
     out.wrt.push_back(role == LeafRole::kParameter);
-    Type type = traced_type(out.operands.back());
-    if (mapped) type.shape.erase(type.shape.begin());
-    example.push_back(std::move(type));
   }
-  TracedFunction traced = trace_function(
-      [&](const std::vector<Array>& inputs) {
-        std::optional<ExampleScope> scope;
-        if (request.options.keep_batch_dim) scope.emplace();
-        call_result = call(inputs);
-        return call_result.leaves;
-      },
-      example, "example");
+  const auto traced_call = [&] {
+    return trace_function(
+        [&](const std::vector<Array>& inputs) {
+          std::optional<ExampleScope> scope;
+          if (request.options.keep_batch_dim) scope.emplace();
+          call_result = call(inputs);
+          return call_result.leaves;
+        },
+        example_types(out), "example");
+  };
+  TracedFunction traced = traced_call();
+  const auto varying = [&] {
+    const Function& f = traced.function;
+    return f.outputs.empty() ? AxisNames() : f.type(f.outputs[0]).varying;
+  };
+  while (cast_parameters(out, varying())) traced = traced_call();
   warn_of_captures(traced.captures, out.size);
   for (Array& captured : traced.captures) {
     out.operands.push_back(std::move(captured));

@@ -1,0 +1,78 @@
+// The table of functions that JAX loads. Those that nobody fills in say so by name.
+#include <array>
+#include <cstring>
+
+#include "plugin/buffer.h"
+#include "plugin/client.h"
+#include "plugin/error.h"
+#include "plugin/event.h"
+#include "plugin/executable.h"
+
+namespace tessera::plugin {
+namespace {
+
+// The versions of StableHLO's portable artifacts that are read, and that JAX should write.
+constexpr int64_t kCurrent[] = {1, 14, 0}, kMinimum[] = {0, 9, 0};
+
+PJRT_NamedValue version(const char* name, const int64_t* value) {
+  PJRT_NamedValue out{};
+  out.struct_size = PJRT_NamedValue_STRUCT_SIZE;
+  out.name = name;
+  out.name_size = std::strlen(name);
+  out.type = PJRT_NamedValue_kInt64List;
+  out.int64_array_value = value;
+  out.value_size = 3;
+  return out;
+}
+
+void add_errors(PJRT_Api& api) {
+  api.PJRT_Error_Destroy = [](PJRT_Error_Destroy_Args* a) { delete a->error; };
+  api.PJRT_Error_Message = [](PJRT_Error_Message_Args* a) {
+    a->message = a->error->message.data();
+    a->message_size = a->error->message.size();
+  };
+  api.PJRT_Error_GetCode = [](auto* a) -> PJRT_Error* {
+    a->code = a->error->code;
+    return nullptr;
+  };
+}
+
+void add_plugin(PJRT_Api& api) {
+  api.PJRT_Plugin_Initialize = [](auto*) -> PJRT_Error* { return nullptr; };
+  api.PJRT_Plugin_Attributes = [](PJRT_Plugin_Attributes_Args* a) -> PJRT_Error* {
+    static const std::array attributes{version("stablehlo_current_version", kCurrent),
+                                       version("stablehlo_minimum_version", kMinimum)};
+    a->attributes = attributes.data();
+    a->num_attributes = attributes.size();
+    return nullptr;
+  };
+}
+
+PJRT_Api make_api() {
+  PJRT_Api api{};
+  api.struct_size = PJRT_Api_STRUCT_SIZE;
+  api.pjrt_api_version.struct_size = PJRT_Api_Version_STRUCT_SIZE;
+  api.pjrt_api_version.major_version = PJRT_API_MAJOR;
+  api.pjrt_api_version.minor_version = PJRT_API_MINOR;
+#define FUNCTION(name)                                                               \
+  api.name = [](name##_Args*) -> PJRT_Error* {                                       \
+    return guarded([] { unimplemented("[tessera] " #name " is not implemented"); }); \
+  };
+#include "plugin/functions.inc"
+#undef FUNCTION
+  add_errors(api);
+  add_plugin(api);
+  add_events(api);
+  add_client(api);
+  add_buffers(api);
+  add_executables(api);
+  return api;
+}
+
+}  // namespace
+}  // namespace tessera::plugin
+
+extern "C" __attribute__((visibility("default"))) const PJRT_Api* GetPjrtApi() {
+  static const PJRT_Api api = tessera::plugin::make_api();
+  return &api;
+}

@@ -1,0 +1,227 @@
+#include "plugin/client.h"
+
+#include <fmt/format.h>
+
+#include <sstream>
+
+#include "plugin/error.h"
+#include "plugin/strings.h"
+
+PJRT_Client::PJRT_Client(const std::string& spec) {
+  tessera::initialize({.devices = spec});
+  version = "0.1.0";
+  for (const tessera::Device& device : tessera::devices()) {
+    PJRT_Device& out = *owned.emplace_back(std::make_unique<PJRT_Device>());
+    std::ostringstream text;
+    text << device;
+    out.client = this;
+    out.description = {device, std::string(tessera::kind_name(device.kind)), text.str()};
+    out.memory = {static_cast<int>(device.id),
+                  "device",
+                  fmt::format("memory of {}", out.description.text),
+                  {&out}};
+    out.memories = {&out.memory};
+    devices.push_back(&out);
+    memories.push_back(&out.memory);
+    topology.descriptions.push_back(&out.description);
+  }
+  topology.platform = platform;
+  topology.version = version;
+}
+
+namespace tessera::plugin {
+
+std::string device_spec(const PJRT_NamedValue* options, size_t count) {
+  std::string spec;
+  for (size_t i = 0; i < count; ++i) {
+    const PJRT_NamedValue& option = options[i];
+    const std::string_view name(option.name, option.name_size);
+    if (name == "num_devices" && option.type == PJRT_NamedValue_kInt64) {
+      if (option.int64_value < 1)
+        invalid(fmt::format("[tessera] expected num_devices of at least 1, got {}",
+                            option.int64_value));
+      spec = fmt::format("cpu:{}", option.int64_value);
+    } else if (name == "devices" && option.type == PJRT_NamedValue_kString) {
+      spec.assign(option.string_value, option.value_size);
+    } else {
+      invalid(
+          fmt::format("[tessera] expected the option num_devices (an integer) or devices (a "
+                      "string such as tpu_v4:2x2x1), got '{}'",
+                      name));
+    }
+  }
+  return spec;
+}
+
+namespace {
+
+PJRT_Device* find_device(PJRT_Client* client, int64_t id) {
+  for (PJRT_Device* device : client->devices)
+    if (device->description.device.id == id) return device;
+  invalid(fmt::format("[tessera] expected the id of one of {} devices, got {}",
+                      client->devices.size(), id));
+}
+
+void add_devices(PJRT_Api& api) {
+  api.PJRT_DeviceDescription_Id = [](auto* a) -> PJRT_Error* {
+    a->id = static_cast<int>(a->device_description->device.id);
+    return nullptr;
+  };
+  api.PJRT_DeviceDescription_ProcessIndex = [](auto* a) -> PJRT_Error* {
+    a->process_index = 0;
+    return nullptr;
+  };
+  api.PJRT_DeviceDescription_Attributes = [](auto* a) -> PJRT_Error* {
+    a->attributes = nullptr;
+    a->num_attributes = 0;
+    return nullptr;
+  };
+  api.PJRT_DeviceDescription_Kind = [](auto* a) -> PJRT_Error* {
+    give(a->device_description->kind, a->device_kind, a->device_kind_size);
+    return nullptr;
+  };
+  api.PJRT_DeviceDescription_DebugString = [](auto* a) -> PJRT_Error* {
+    give(a->device_description->text, a->debug_string, a->debug_string_size);
+    return nullptr;
+  };
+  api.PJRT_DeviceDescription_ToString = [](auto* a) -> PJRT_Error* {
+    give(a->device_description->text, a->to_string, a->to_string_size);
+    return nullptr;
+  };
+  api.PJRT_Device_GetDescription = [](auto* a) -> PJRT_Error* {
+    a->device_description = &a->device->description;
+    return nullptr;
+  };
+  api.PJRT_Device_IsAddressable = [](auto* a) -> PJRT_Error* {
+    a->is_addressable = true;
+    return nullptr;
+  };
+  api.PJRT_Device_LocalHardwareId = [](auto* a) -> PJRT_Error* {
+    a->local_hardware_id = static_cast<int>(a->device->description.device.id);
+    return nullptr;
+  };
+  api.PJRT_Device_AddressableMemories = [](auto* a) -> PJRT_Error* {
+    a->memories = a->device->memories.data();
+    a->num_memories = a->device->memories.size();
+    return nullptr;
+  };
+  api.PJRT_Device_DefaultMemory = [](auto* a) -> PJRT_Error* {
+    a->memory = &a->device->memory;
+    return nullptr;
+  };
+}
+
+void add_memories(PJRT_Api& api) {
+  api.PJRT_Memory_Id = [](auto* a) -> PJRT_Error* {
+    a->id = a->memory->id;
+    return nullptr;
+  };
+  api.PJRT_Memory_Kind = [](auto* a) -> PJRT_Error* {
+    give(a->memory->kind, a->kind, a->kind_size);
+    return nullptr;
+  };
+  api.PJRT_Memory_Kind_Id = [](auto* a) -> PJRT_Error* {
+    a->kind_id = 0;
+    return nullptr;
+  };
+  api.PJRT_Memory_DebugString = [](auto* a) -> PJRT_Error* {
+    give(a->memory->text, a->debug_string, a->debug_string_size);
+    return nullptr;
+  };
+  api.PJRT_Memory_ToString = [](auto* a) -> PJRT_Error* {
+    give(a->memory->text, a->to_string, a->to_string_size);
+    return nullptr;
+  };
+  api.PJRT_Memory_AddressableByDevices = [](auto* a) -> PJRT_Error* {
+    a->devices = a->memory->devices.data();
+    a->num_devices = a->memory->devices.size();
+    return nullptr;
+  };
+}
+
+void add_topology(PJRT_Api& api) {
+  api.PJRT_Client_TopologyDescription = [](auto* a) -> PJRT_Error* {
+    a->topology = &a->client->topology;
+    return nullptr;
+  };
+  api.PJRT_TopologyDescription_PlatformName = [](auto* a) -> PJRT_Error* {
+    give(a->topology->platform, a->platform_name, a->platform_name_size);
+    return nullptr;
+  };
+  api.PJRT_TopologyDescription_PlatformVersion = [](auto* a) -> PJRT_Error* {
+    give(a->topology->version, a->platform_version, a->platform_version_size);
+    return nullptr;
+  };
+  api.PJRT_TopologyDescription_GetDeviceDescriptions = [](auto* a) -> PJRT_Error* {
+    a->descriptions = a->topology->descriptions.data();
+    a->num_descriptions = a->topology->descriptions.size();
+    return nullptr;
+  };
+  api.PJRT_TopologyDescription_Attributes = [](auto* a) -> PJRT_Error* {
+    a->attributes = nullptr;
+    a->num_attributes = 0;
+    return nullptr;
+  };
+}
+
+}  // namespace
+
+void add_client(PJRT_Api& api) {
+  api.PJRT_Client_Create = [](PJRT_Client_Create_Args* a) {
+    return guarded(
+        [&] { a->client = new PJRT_Client(device_spec(a->create_options, a->num_options)); });
+  };
+  api.PJRT_Client_Destroy = [](auto* a) -> PJRT_Error* {
+    delete a->client;
+    return nullptr;
+  };
+  api.PJRT_Client_PlatformName = [](auto* a) -> PJRT_Error* {
+    give(a->client->platform, a->platform_name, a->platform_name_size);
+    return nullptr;
+  };
+  api.PJRT_Client_PlatformVersion = [](auto* a) -> PJRT_Error* {
+    give(a->client->version, a->platform_version, a->platform_version_size);
+    return nullptr;
+  };
+  api.PJRT_Client_ProcessIndex = [](auto* a) -> PJRT_Error* {
+    a->process_index = 0;
+    return nullptr;
+  };
+  api.PJRT_Client_Devices = [](auto* a) -> PJRT_Error* {
+    a->devices = a->client->devices.data();
+    a->num_devices = a->client->devices.size();
+    return nullptr;
+  };
+  api.PJRT_Client_AddressableDevices = [](auto* a) -> PJRT_Error* {
+    a->addressable_devices = a->client->devices.data();
+    a->num_addressable_devices = a->client->devices.size();
+    return nullptr;
+  };
+  api.PJRT_Client_AddressableMemories = [](auto* a) -> PJRT_Error* {
+    a->addressable_memories = a->client->memories.data();
+    a->num_addressable_memories = a->client->memories.size();
+    return nullptr;
+  };
+  api.PJRT_Client_LookupDevice = [](PJRT_Client_LookupDevice_Args* a) {
+    return guarded([&] { a->device = find_device(a->client, a->id); });
+  };
+  api.PJRT_Client_LookupAddressableDevice = [](PJRT_Client_LookupAddressableDevice_Args* a) {
+    return guarded([&] { a->addressable_device = find_device(a->client, a->local_hardware_id); });
+  };
+  api.PJRT_Client_DefaultDeviceAssignment = [](PJRT_Client_DefaultDeviceAssignment_Args* a) {
+    return guarded([&] {
+      if (a->default_assignment_size > a->client->devices.size())
+        invalid(fmt::format(
+            "[tessera] expected a program for at most {} devices, got one for {}; "
+            "set TESSERA_DEVICES=cpu:{}",
+            a->client->devices.size(), a->default_assignment_size, a->default_assignment_size));
+      for (size_t i = 0; i < a->default_assignment_size; ++i)
+        a->default_assignment[i] = static_cast<int>(a->client->devices[i]->description.device.id);
+    });
+  };
+  add_devices(api);
+  add_memories(api);
+  add_topology(api);
+}
+
+}  // namespace tessera::plugin

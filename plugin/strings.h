@@ -1,0 +1,14 @@
+// Strings in results of the C API: a pointer and a size, as long as the handle lives.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace tessera::plugin {
+
+inline void give(const std::string& text, const char*& data, size_t& size) {
+  data = text.data();
+  size = text.size();
+}
+
+}  // namespace tessera::plugin

@@ -33,6 +33,7 @@
 #include "tessera/numpy/collectives.h"
 #include "tessera/numpy/creation.h"
 #include "tessera/numpy/dtype_info.h"
+#include "tessera/numpy/fft.h"
 #include "tessera/numpy/index.h"
 #include "tessera/numpy/indexing.h"
 #include "tessera/numpy/lax.h"

@@ -23,7 +23,13 @@ TEST(Golden, EveryReferenceIsStored) {
     if (entry.path().extension() != ".json") continue;
     SCOPED_TRACE(entry.path().string());
     const golden::Topic topic(entry.path().stem().string());
-    EXPECT_EQ(topic["jax"], "0.10.2");
+    // Made by JAX, but for what another library is the oracle of, and the texts of bytecode.
+    if (topic.json().contains("programs") && !topic.json().contains("jax")) continue;
+    if (topic.json().contains("opacus")) {
+      EXPECT_EQ(topic["opacus"], "1.6.0");
+    } else {
+      EXPECT_EQ(topic["jax"], "0.10.2");
+    }
     arrays += count_arrays(topic, topic.json());
     ++topics;
   }

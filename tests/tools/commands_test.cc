@@ -326,7 +326,9 @@ TEST_F(Commands, OptErrors) {
   };
   fails("polish",
         "expected passes among merge_equal_ops, remove_dead_ops, flatten_regions, prune_control, "
-        "split_constants, pin_shardings, propagate, partition, simplify, fuse, got 'polish'");
+        "contract_sums, split_transforms, split_constants, pin_shardings, propagate, partition, "
+        "take_usual_ways, "
+        "simplify, fuse, got 'polish'");
   fails("partition", "run the pass propagate first");
   fails((kFront + ",partition,fuse,simplify").c_str(), "expected fuse to be the last pass");
   EXPECT_EQ(opt_command({}).code, 2);
@@ -339,6 +341,36 @@ TEST_F(Commands, TourRunsTheTutorial) {
        {"TpuDevice(id=0", "1. Data that lies", "2. Automatic", "3. Semi-automatic", "4. Manual",
         "5. One layer", "all_reduce", "[shard_map]", "norm: 102.05"})
     EXPECT_THAT(o.out, HasSubstr(part));
+}
+
+TEST_F(Commands, OptEmitsBytecodeThatEveryCommandReads) {
+  const Outcome text = opt_command({"-"}, kProduct);
+  ASSERT_EQ(text.code, 0) << text.err;
+  const Outcome bytes = opt_command({"-", "--emit", "bytecode"}, kProduct);
+  ASSERT_EQ(bytes.code, 0) << bytes.err;
+  EXPECT_THAT(bytes.out, StartsWith("ML\xefR"));
+  EXPECT_EQ(opt_command({"-"}, bytes.out).out, text.out);
+  EXPECT_EQ(tessera_command({"explain", "-"}, bytes.out).out,
+            tessera_command({"explain", "-"}, kProduct).out);
+  const Outcome old = opt_command({"-", "--emit", "bytecode", "--vhlo", "0.9.0"}, kProduct);
+  EXPECT_THAT(old.out, HasSubstr("StableHLO_v0.9.0"));
+  EXPECT_EQ(opt_command({"-"}, old.out).out, text.out);
+}
+
+TEST_F(Commands, OptSaysWhatItCannotEmit) {
+  EXPECT_EQ(opt_command({"-", "--emit", "pdf"}, kProduct).code, 2);
+  EXPECT_THAT(opt_command({"-", "--emit", "bytecode", "--vhlo", "9.9.9"}, kProduct).err,
+              HasSubstr("expected a version of VHLO"));
+  EXPECT_THAT(
+      opt_command({"-", "--emit", "bytecode", "--passes", "merge_equal_ops,fuse"}, kProduct).err,
+      Not(IsEmpty()));
+}
+
+TEST_F(Commands, DamagedBytecodeIsWrongInput) {
+  const std::string bytes = opt_command({"-", "--emit", "bytecode"}, kProduct).out;
+  const Outcome outcome = opt_command({"-"}, bytes.substr(0, bytes.size() / 2));
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("[parse] -: byte "));
 }
 
 }  // namespace

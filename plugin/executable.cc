@@ -1,165 +1,17 @@
 #include "plugin/executable.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <span>
+#include <charconv>
 
+#include "plugin/compile.h"
 #include "plugin/error.h"
-#include "plugin/event.h"
+#include "plugin/execute.h"
 #include "plugin/strings.h"
-#include "tessera/compile/pipeline.h"
-#include "tessera/ir/bytecode/reader.h"
-#include "tessera/ir/format.h"
-#include "tessera/runtime/array_layout.h"
-#include "tessera/runtime/device_array.h"
 
 namespace tessera::plugin {
 namespace {
-
-using compile::Stages;
-using runtime::ArrayLayout;
-using runtime::ArraySpec;
-using runtime::DeviceArray;
-using runtime::DeviceArrayRef;
-
-// Where each partition's part of an array is.
-std::vector<int32_t> instances_of(const ArrayLayout& layout, int64_t partitions) {
-  std::vector<int32_t> out(static_cast<size_t>(partitions), 0);
-  if (!layout.sharding.is_named()) return out;
-  const std::vector<int64_t> ids = layout.sharding.device_ids();
-  for (size_t position = 0; position < ids.size(); ++position) {
-    if (ids[position] < 0 || ids[position] >= partitions)
-      invalid(fmt::format("[compile] expected a mesh of the devices 0 to {}, got one with {}",
-                          partitions - 1, ids[position]));
-    out[static_cast<size_t>(ids[position])] = layout.device_instances[position];
-  }
-  return out;
-}
-
-ArraySpec spec_of(const ir::Type& type, const std::vector<NamedSharding>& shardings, size_t i) {
-  const Sharding sharding =
-      shardings.empty() ? Sharding(SingleDeviceSharding(devices()[0])) : Sharding(shardings[i]);
-  return {type.dtype, type.shape, sharding, type.weak};
-}
-
-void expect_even(const ArrayLayout& layout, const char* what, size_t i) {
-  if (!layout.even())
-    invalid(
-        fmt::format("[compile] expected {} {} in equal parts, got {} of a shape that does not "
-                    "divide",
-                    what, i, describe(ir::Type{.dtype = layout.dtype, .shape = layout.global})));
-}
-
-// XLA's text of a sharding, one number a device: tiles, then the devices that hold each.
-std::string gspmd_text(const ArrayLayout& layout) {
-  if (layout.instances == 1) return "{replicated}";
-  const std::vector<int64_t> ids = layout.sharding.device_ids();
-  std::vector<std::vector<int64_t>> holders(static_cast<size_t>(layout.instances));
-  for (size_t position = 0; position < ids.size(); ++position)
-    holders[static_cast<size_t>(layout.device_instances[position])].push_back(ids[position]);
-  std::vector<int64_t> devices;
-  for (const std::vector<int64_t>& some : holders)
-    devices.insert(devices.end(), some.begin(), some.end());
-  const size_t copies = holders[0].size();
-  return fmt::format("{{devices=[{}{}]{}{}}}", fmt::join(layout.shards, ","),
-                     copies > 1 ? fmt::format(",{}", copies) : "", fmt::join(devices, ","),
-                     copies > 1 ? " last_tile_dim_replicate" : "");
-}
-
-std::string tensor_text(const ArrayLayout& layout) {
-  return fmt::format("{}", ir::Type{.dtype = layout.dtype, .shape = layout.local});
-}
-
-std::string zeros_text(DType dtype) {
-  if (dtype == bool_) return "false";
-  if (is_complex(dtype)) return "(0.0, 0.0)";
-  return is_inexact(dtype) ? "0.0" : "0";
-}
-
-// A program of the same arguments and results, which says how these are laid out. jaxlib makes an
-// HloModule of it and reads its shardings.
-std::string signature_program(const runtime::Program& program, const std::string& name) {
-  std::vector<std::string> arguments, argument_shardings, results, result_shardings, values;
-  std::string body;
-  for (size_t i = 0; i < program.num_inputs(); ++i) {
-    arguments.push_back(fmt::format("%arg{}: {}", i, tensor_text(*program.input_layout(i))));
-    argument_shardings.push_back(fmt::format("\"{}\"", gspmd_text(*program.input_layout(i))));
-  }
-  for (size_t r = 0; r < program.num_outputs(); ++r) {
-    const ArrayLayout& layout = *program.output_layout(r);
-    results.push_back(tensor_text(layout));
-    result_shardings.push_back(gspmd_text(layout));
-    values.push_back(fmt::format("%{}", r));
-    body += fmt::format("  %{} = stablehlo.constant dense<{}> : {}\n", r, zeros_text(layout.dtype),
-                        results.back());
-  }
-  std::vector<std::string> attributes;
-  if (!arguments.empty())
-    attributes.push_back(
-        fmt::format("mhlo.spmd_parameters_shardings = [{}]", fmt::join(argument_shardings, ", ")));
-  if (results.size() == 1)
-    attributes.push_back(fmt::format("mhlo.spmd_output_sharding = \"{}\"", result_shardings[0]));
-  if (results.size() > 1)
-    attributes.push_back(
-        fmt::format("mhlo.spmd_output_sharding = \"{{{}}}\"", fmt::join(result_shardings, ", ")));
-  return fmt::format(
-      "module @{} attributes {{{}}} {{\nfunc.func public @main({}) -> ({}) {{\n{}  return {} {} "
-      "{}\n}}\n}}\n",
-      name.empty() ? "main" : name, fmt::join(attributes, ", "), fmt::join(arguments, ", "),
-      fmt::join(results, ", "), body, fmt::join(values, ", "), results.empty() ? "" : ":",
-      fmt::join(results, ", "));
-}
-
-void describe_outputs(PJRT_Executable& out) {
-  static const std::string& kind = *new std::string("device");
-  for (size_t r = 0; r < out.output_shapes.size(); ++r) {
-    const Shape& shape = out.output_shapes[r];
-    out.output_types.push_back(to_pjrt(out.output_dtypes[r]));
-    out.output_dims.insert(out.output_dims.end(), shape.begin(), shape.end());
-    out.output_ranks.push_back(static_cast<size_t>(shape.rank()));
-    out.memory_kinds.push_back(kind.data());
-    out.memory_kind_sizes.push_back(kind.size());
-  }
-}
-
-std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::string_view options) {
-  auto out = std::make_shared<PJRT_Executable>();
-  out->options_text = options;
-  out->options = parse_compile_options(options);
-  if (out->options.num_replicas != 1)
-    unimplemented("[compile] expected one replica of partitioned programs, got several");
-  const ir::ParsedModule module = ir::read_module(code, "jax");
-  out->name = module.name;
-  const ir::Function& f = module.main;
-  const Stages stages = compile::run_pipeline(
-      f, {.inputs = module.input_shardings, .outputs = module.output_shardings});
-  const bool sharded = stages.mesh.rank() > 0;
-  const auto& ins = stages.partitioned.inputs;
-  const auto& outs = stages.partitioned.outputs;
-  std::vector<ArraySpec> inputs, outputs;
-  for (size_t i = 0; i < f.inputs.size(); ++i)
-    inputs.push_back(spec_of(f.type(f.inputs[i]), sharded ? ins : decltype(ins){}, i));
-  for (size_t i = 0; i < f.outputs.size(); ++i)
-    outputs.push_back(spec_of(f.type(f.outputs[i]), sharded ? outs : decltype(outs){}, i));
-  out->program = std::make_shared<const runtime::Program>(stages.schedule, inputs, outputs);
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    expect_even(*out->program->input_layout(i), "argument", i);
-    out->input_instances.push_back(
-        instances_of(*out->program->input_layout(i), out->options.num_partitions));
-  }
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const ArrayLayout& layout = *out->program->output_layout(i);
-    expect_even(layout, "result", i);
-    out->output_instances.push_back(instances_of(layout, out->options.num_partitions));
-    out->output_dtypes.push_back(layout.dtype);
-    out->output_shapes.push_back(layout.local);
-  }
-  describe_outputs(*out);
-  out->optimized = signature_program(*out->program, out->name);
-  return out;
-}
 
 PJRT_LoadedExecutable* load(PJRT_Client* client, std::shared_ptr<PJRT_Executable> executable) {
   auto out = std::make_unique<PJRT_LoadedExecutable>();
@@ -178,62 +30,6 @@ PJRT_LoadedExecutable* load(PJRT_Client* client, std::shared_ptr<PJRT_Executable
   }
   out->executable = std::move(executable);
   return out.release();
-}
-
-// Input i as one array: its instances are where the partitions' buffers are.
-DeviceArrayRef assemble(const PJRT_Executable& e, size_t i, PJRT_Buffer* const* const* arguments,
-                        size_t partitions) {
-  const runtime::ArrayLayoutRef& layout = e.program->input_layout(i);
-  const std::vector<int32_t>& instances = e.input_instances[i];
-  std::vector<int64_t> offsets(static_cast<size_t>(layout->instances), 0);
-  const PJRT_Buffer& first = *arguments[0][i];
-  for (size_t p = 0; p < partitions; ++p) {
-    const PJRT_Buffer& buffer = *arguments[p][i];
-    if (buffer.dtype != layout->dtype || buffer.shape != layout->local)
-      invalid(fmt::format("[execute] expected argument {} on a device to be {}, got {}", i,
-                          describe(ir::Type{.dtype = layout->dtype, .shape = layout->local}),
-                          describe(ir::Type{.dtype = buffer.dtype, .shape = buffer.shape})));
-    offsets[static_cast<size_t>(instances[p])] = buffer.data() - first.memory.data();
-  }
-  runtime::InstanceOffsets where;
-  if (layout->instances == 1) {
-    where.offset = offsets[0];
-    where.stride = layout->local_bytes;
-  } else {
-    where.table = std::make_shared<const std::vector<int64_t>>(std::move(offsets));
-  }
-  return std::make_shared<const DeviceArray>(device_array_type(*layout, false), layout,
-                                             first.memory, std::move(where));
-}
-
-void execute(PJRT_LoadedExecutable_Execute_Args& a) {
-  if (a.executable->deleted)
-    invalid("[execute] expected a program that is there, got a deleted one");
-  const PJRT_Executable& e = *a.executable->executable;
-  const size_t partitions = a.executable->devices.size();
-  if (a.num_devices != partitions)
-    invalid(fmt::format("[execute] expected arguments for {} devices, got them for {}", partitions,
-                        a.num_devices));
-  if (a.num_args != e.program->num_inputs())
-    invalid(fmt::format("[execute] expected {} arguments, got {}", e.program->num_inputs(),
-                        a.num_args));
-  // Another thread may delete a buffer meanwhile; its memory stays for this run.
-  std::vector<runtime::Buffer> held;
-  for (size_t p = 0; p < partitions; ++p)
-    for (size_t i = 0; i < a.num_args; ++i) held.push_back(a.argument_lists[p][i]->memory);
-  std::vector<DeviceArrayRef> inputs;
-  for (size_t i = 0; i < a.num_args; ++i)
-    inputs.push_back(assemble(e, i, a.argument_lists, partitions));
-  const std::vector<DeviceArrayRef> outputs = e.program->run(inputs);
-  for (size_t p = 0; p < partitions; ++p) {
-    for (size_t r = 0; r < outputs.size(); ++r) {
-      const DeviceArray& array = *outputs[r];
-      a.output_lists[p][r] =
-          new_buffer(a.executable->devices[p], e.output_dtypes[r], e.output_shapes[r],
-                     array.buffer(), array.offsets().at(e.output_instances[r][p]));
-    }
-    if (a.device_complete_events) a.device_complete_events[p] = ready_event();
-  }
 }
 
 void add_loaded(PJRT_Api& api) {
@@ -281,8 +77,70 @@ void add_loaded(PJRT_Api& api) {
           a->serialized_device_assignment_deleter = [](auto* d) { delete d; };
         });
       };
+  api.PJRT_LoadedExecutable_Fingerprint = [](PJRT_LoadedExecutable_Fingerprint_Args* a) {
+    return guarded([&] {
+      give(a->executable->executable->fingerprint, a->executable_fingerprint,
+           a->executable_fingerprint_size);
+    });
+  };
   api.PJRT_LoadedExecutable_Execute = [](PJRT_LoadedExecutable_Execute_Args* a) {
     return guarded([&] { execute(*a); });
+  };
+}
+
+// A serialised executable is the program and the options: Tessera compiles as fast as it would read
+// machine code, and what comes of it fits the CPU it is read on.
+constexpr std::string_view kMagic = "tessera executable 1\n";
+
+std::string serialized(const PJRT_Executable& e) {
+  return fmt::format("{}{} {}\n{}{}", kMagic, e.code.size(), e.options_text.size(), e.code,
+                     e.options_text);
+}
+
+std::shared_ptr<PJRT_Executable> deserialized(std::string_view bytes) {
+  const auto damaged = [&]() {
+    invalid(
+        fmt::format("[deserialize] expected an executable that this version of Tessera "
+                    "serialised, got {} other bytes; compile the program again",
+                    bytes.size()));
+  };
+  if (bytes.substr(0, kMagic.size()) != kMagic) damaged();
+  const std::string_view rest = bytes.substr(kMagic.size());
+  const size_t space = rest.find(' '), line = rest.find('\n');
+  uint64_t code = 0, options = 0;
+  const auto number = [&](size_t begin, size_t end, uint64_t& to) {
+    const auto [at, error] = std::from_chars(rest.data() + begin, rest.data() + end, to);
+    return error == std::errc() && at == rest.data() + end;
+  };
+  if (line == rest.npos || space > line || !number(0, space, code) ||
+      !number(space + 1, line, options) || code > rest.size() || options > rest.size() ||
+      line + 1 + code + options != rest.size())
+    damaged();
+  return compile_program(rest.substr(line + 1, code), rest.substr(line + 1 + code, options));
+}
+
+void add_serialization(PJRT_Api& api) {
+  api.PJRT_Executable_Serialize = [](PJRT_Executable_Serialize_Args* a) {
+    return guarded([&] {
+      auto* held = new PJRT_SerializedExecutable{serialized(*a->executable)};
+      give(held->bytes, a->serialized_bytes, a->serialized_bytes_size);
+      a->serialized_executable = held;
+      a->serialized_executable_deleter = [](auto* e) { delete e; };
+    });
+  };
+  api.PJRT_Executable_DeserializeAndLoad = [](PJRT_Executable_DeserializeAndLoad_Args* a) {
+    return guarded([&] {
+      a->loaded_executable =
+          load(a->client, deserialized({a->serialized_executable, a->serialized_executable_size}));
+    });
+  };
+  api.PJRT_Executable_GetCompileOptions = [](PJRT_Executable_GetCompileOptions_Args* a) {
+    return guarded([&] {
+      auto* held = new PJRT_SerializedCompileOptions{a->executable->options_text};
+      give(held->bytes, a->serialized_bytes, a->serialized_bytes_size);
+      a->serialized_compile_options = held;
+      a->serialized_compile_options_deleter = [](auto* e) { delete e; };
+    });
   };
 }
 
@@ -325,6 +183,31 @@ void add_descriptions(PJRT_Api& api) {
       a->program->code_size = text.size();
     });
   };
+  api.PJRT_Executable_GetCostAnalysis = [](PJRT_Executable_GetCostAnalysis_Args* a) {
+    return guarded([&] {
+      a->properties = a->executable->properties.data();
+      a->num_properties = a->executable->properties.size();
+    });
+  };
+  api.PJRT_Executable_GetCompiledMemoryStats = [](PJRT_Executable_GetCompiledMemoryStats_Args* a) {
+    return guarded([&] {
+      const PJRT_Executable& e = *a->executable;
+      a->generated_code_size_in_bytes = e.program->code_bytes();
+      a->argument_size_in_bytes = 0;
+      a->output_size_in_bytes = 0;
+      for (size_t i = 0; i < e.program->num_inputs(); ++i)
+        a->argument_size_in_bytes += e.program->input_layout(i)->local_bytes;
+      for (size_t r = 0; r < e.program->num_outputs(); ++r)
+        a->output_size_in_bytes += e.program->output_layout(r)->local_bytes;
+      a->alias_size_in_bytes = 0;
+      a->temp_size_in_bytes = e.program->arena_bytes() / e.options.num_partitions;
+    });
+  };
+  api.PJRT_Executable_Fingerprint = [](PJRT_Executable_Fingerprint_Args* a) {
+    return guarded([&] {
+      give(a->executable->fingerprint, a->executable_fingerprint, a->executable_fingerprint_size);
+    });
+  };
   api.PJRT_Executable_OutputElementTypes = [](auto* a) -> PJRT_Error* {
     a->output_types = a->executable->output_types.data();
     a->num_output_types = a->executable->output_types.size();
@@ -348,6 +231,7 @@ void add_descriptions(PJRT_Api& api) {
 
 void add_executables(PJRT_Api& api) {
   add_loaded(api);
+  add_serialization(api);
   add_descriptions(api);
 }
 

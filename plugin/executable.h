@@ -8,18 +8,24 @@
 
 #include "plugin/buffer.h"
 #include "plugin/compile_options.h"
+#include "tessera/compile/lowered.h"
 #include "tessera/runtime/program.h"
 
 // What does not depend on devices of a client.
 struct PJRT_Executable {
   std::string name;
   tessera::plugin::CompileOptions options;
-  std::string options_text;  // as they came
+  std::string code, options_text;  // as they came
+  tessera::Cost cost;              // of a device
   std::shared_ptr<const tessera::runtime::Program> program;
   std::vector<tessera::DType> output_dtypes;
   std::vector<tessera::Shape> output_shapes;  // of one device
   // For each partition the instance of each input and output that it holds.
   std::vector<std::vector<int32_t>> input_instances, output_instances;
+  // Of which a device holds a part of a sum (parts_of_sums.h).
+  std::vector<bool> input_parts, output_parts;
+  std::vector<bool> donated;  // arguments that are gone after a run
+  std::string fingerprint;
   std::string optimized;  // the program that JAX reads shardings from, as text
 
   // What the API hands out.
@@ -28,6 +34,7 @@ struct PJRT_Executable {
   std::vector<size_t> output_ranks;
   std::vector<const char*> memory_kinds;
   std::vector<size_t> memory_kind_sizes;
+  std::vector<PJRT_NamedValue> properties;  // of the cost
 };
 
 struct PJRT_LoadedExecutable {
@@ -39,6 +46,12 @@ struct PJRT_LoadedExecutable {
 
 // What is handed out as bytes.
 struct PJRT_DeviceAssignmentSerialized {
+  std::string bytes;
+};
+struct PJRT_SerializedExecutable {
+  std::string bytes;
+};
+struct PJRT_SerializedCompileOptions {
   std::string bytes;
 };
 

@@ -90,6 +90,8 @@ void ModuleBuilder::check_extent(const FunctionEntry& entry, size_t place) {
 Type ModuleBuilder::with_argument_attributes(Type type, const TextAttr::Entries& attributes,
                                              size_t place, Scope& scope, FunctionEntry& entry) {
   entry.inputs.emplace_back();
+  entry.unreduced_inputs.emplace_back();
+  entry.donated.push_back(false);
   for (const auto& [key, value] : attributes) {
     if (key == "sdy.sharding") {
       const auto* sharding = value.get<TextAttr::Sharding>();
@@ -97,11 +99,14 @@ Type ModuleBuilder::with_argument_attributes(Type type, const TextAttr::Entries&
       located(place, [&] { check_rank("sdy.sharding", sharding->value, type.shape); });
       if (sharding->value.mesh().rank() == 0) continue;  // JAX's @empty_mesh: one device
       entry.inputs.back() = sharding->value;
+      entry.unreduced_inputs.back() = sharding->unreduced;
       type.sharding = std::make_shared<const NamedSharding>(sharding->value);
     } else if (key == "mhlo.sharding") {
       error_at(place,
                "expected Shardy's sdy.sharding, got GSPMD's mhlo.sharding; export the program "
                "with Shardy, JAX's default");
+    } else if (key == "tf.aliasing_output" || key == "jax.buffer_donor") {
+      entry.donated.back() = true;
     } else if (key == "tessera.weak") {
       type.weak = true;
     } else if (key == "tessera.varying") {
@@ -115,14 +120,17 @@ Type ModuleBuilder::with_argument_attributes(Type type, const TextAttr::Entries&
   return type;
 }
 
-std::optional<NamedSharding> ModuleBuilder::result_sharding(const TextAttr::Entries& attributes,
-                                                            const Type& type, size_t place) {
+void ModuleBuilder::add_result_sharding(const TextAttr::Entries& attributes, const Type& type,
+                                        size_t place, FunctionEntry& entry) {
+  entry.outputs.emplace_back();
+  entry.unreduced_outputs.emplace_back();
   for (const auto& [key, value] : attributes)
     if (const auto* sharding = value.get<TextAttr::Sharding>(); sharding && key == "sdy.sharding") {
       located(place, [&] { check_rank("sdy.sharding", sharding->value, type.shape); });
-      if (sharding->value.mesh().rank() > 0) return sharding->value;
+      if (sharding->value.mesh().rank() == 0) continue;
+      entry.outputs.back() = sharding->value;
+      entry.unreduced_outputs.back() = sharding->unreduced;
     }
-  return std::nullopt;
 }
 
 void ModuleBuilder::finish_function(Scope& scope, FunctionEntry& entry,
@@ -161,6 +169,9 @@ ParsedModule ModuleBuilder::finish_module(size_t place) {
   out.input_names = entry.names;
   out.input_shardings = entry.inputs;
   out.output_shardings = entry.outputs;
+  out.input_unreduced = entry.unreduced_inputs;
+  out.output_unreduced = entry.unreduced_outputs;
+  out.donated = entry.donated;
   for (const auto& [name, mesh] : meshes_) out.meshes.push_back(find_mesh(name, place));
   return out;
 }

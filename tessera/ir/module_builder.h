@@ -52,6 +52,8 @@ class ModuleBuilder {
     std::vector<std::string> mentions;  // symbols in it, those that it calls among them
     std::vector<std::string> names;     // of arguments
     std::vector<std::optional<NamedSharding>> inputs, outputs;
+    std::vector<AxisNames> unreduced_inputs, unreduced_outputs;
+    std::vector<bool> donated;
   };
   // Guards the C++ stack against what nests without end.
   class Nesting {
@@ -79,8 +81,9 @@ class ModuleBuilder {
   FunctionEntry& find_function(const std::string& name, size_t place);
   Type with_argument_attributes(Type type, const TextAttr::Entries& attributes, size_t place,
                                 Scope& scope, FunctionEntry& entry);
-  std::optional<NamedSharding> result_sharding(const TextAttr::Entries& attributes,
-                                               const Type& type, size_t place);
+  // Appends the sharding to the entry's.
+  void add_result_sharding(const TextAttr::Entries& attributes, const Type& type, size_t place,
+                           FunctionEntry& entry);
   // The scope's function is the entry's, if it returns values of these types.
   void finish_function(Scope& scope, FunctionEntry& entry, std::span<const Type> results,
                        size_t place);

@@ -245,7 +245,7 @@ void Parser::parse_arguments(Scope& scope, FunctionEntry& entry) {
 void Parser::parse_results(FunctionEntry& entry, std::vector<Type>& types) {
   if (!accept("(")) {
     types.push_back(parse_type());
-    entry.outputs.emplace_back();
+    add_result_sharding({}, types.back(), position(), entry);
     return;
   }
   while (!accept(")")) {
@@ -253,7 +253,7 @@ void Parser::parse_results(FunctionEntry& entry, std::vector<Type>& types) {
     types.push_back(parse_type());
     const size_t offset = position();
     const TextAttr::Entries attributes = accept("{") ? parse_dictionary() : TextAttr::Entries();
-    entry.outputs.push_back(result_sharding(attributes, types.back(), offset));
+    add_result_sharding(attributes, types.back(), offset, entry);
   }
 }
 
@@ -300,8 +300,8 @@ void Parser::parse_generic_function(Scope& scope, FunctionEntry& entry) {
   expect("}");
   expect(")");
   for (ValueId v : scope.function.outputs)
-    entry.outputs.push_back(result_sharding(entries_of("res_attrs", entry.outputs.size()),
-                                            scope.function.type(v), offset));
+    add_result_sharding(entries_of("res_attrs", entry.outputs.size()), scope.function.type(v),
+                        offset, entry);
   if (accept("{")) parse_dictionary();
   expect(":");
   parse_type_list();

@@ -22,6 +22,11 @@ struct ParsedModule {
   std::vector<std::string> input_names;  // as the text calls main's arguments: arg0, ...
   // Shardings that the text gives to main's inputs (also in their types) and results.
   std::vector<std::optional<NamedSharding>> input_shardings, output_shardings;
+  // The unreduced axes of these (unreduced.h): a device holds a part, the argument or result is the
+  // sum over all of them.
+  std::vector<AxisNames> input_unreduced, output_unreduced;
+  // Arguments whose memory the results may take.
+  std::vector<bool> donated;
   std::vector<Mesh> meshes;
 };
 

@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "tessera/ir/parser_internal.h"
+#include "tessera/ir/token_type.h"
+#include "tessera/ir/unreduced.h"
 
 namespace tessera::ir {
 namespace {
@@ -25,6 +27,10 @@ Type Parser::parse_type() {
   const Nesting nesting(*this, position());
   const Token token = peek();
   if (token.kind == TokenKind::kBang) {
+    if (token.text == "stablehlo.token") {
+      next();
+      return token_type();
+    }
     const auto alias = aliases_.find("!" + token.text);
     if (alias == aliases_.end())
       error(fmt::format("expected a tensor type, got !{}, which Tessera has no arrays of",
@@ -146,8 +152,9 @@ TextAttr Parser::parse_attribute(bool bare) {
     const Token first = lexer_.at(token.end);
     if (first.kind == TokenKind::kWord && first.text != "mesh") return parse_record("");
     next();
-    const NamedSharding sharding = parse_sharding();
-    return TextAttr::Sharding{sharding, sharding.spec().rank()};
+    AxisNames unreduced;
+    const NamedSharding sharding = parse_sharding(unreduced);
+    return TextAttr::Sharding{sharding, sharding.spec().rank(), std::move(unreduced)};
   }
   expected("an attribute");
 }
@@ -250,8 +257,9 @@ TextAttr Parser::parse_hash_attribute() {
   const Token token = next();
   if (token.text == "sdy.sharding") {
     expect("<");
-    const NamedSharding sharding = parse_sharding();
-    return TextAttr::Sharding{sharding, sharding.spec().rank()};
+    AxisNames unreduced;
+    const NamedSharding sharding = parse_sharding(unreduced);
+    return TextAttr::Sharding{sharding, sharding.spec().rank(), std::move(unreduced)};
   }
   if (token.text == "sdy.sharding_per_value") {
     TextAttr::Shardings shardings;
@@ -260,7 +268,7 @@ TextAttr Parser::parse_hash_attribute() {
     while (!accept("]")) {
       if (!shardings.values.empty()) expect(",");
       expect("<");
-      shardings.values.push_back(parse_sharding());
+      shardings.values.push_back(parse_sharding(shardings.unreduced.emplace_back()));
     }
     expect(">");
     return shardings;
@@ -352,7 +360,7 @@ void Parser::skip_location(std::string* source) {
   skip_balanced();
 }
 
-NamedSharding Parser::parse_sharding() {
+NamedSharding Parser::parse_sharding(AxisNames& unreduced) {
   const size_t offset = position();
   Mesh mesh;
   if (accept("mesh")) {
@@ -377,11 +385,17 @@ NamedSharding Parser::parse_sharding() {
   }
   std::vector<AxisRef> replicated;
   while (accept(",")) {
-    if (accept("unreduced")) error("expected no unreduced axes, which Tessera does not have");
-    expect("replicated");
+    const bool sums = accept("unreduced");
+    if (!sums) expect("replicated");
     expect("=");
+    const size_t place = position();
     expect("{");
-    replicated = parse_axes(nullptr);
+    std::vector<AxisRef> axes = parse_axes(nullptr);
+    if (sums) {
+      unreduced = located(place, [&] { return unreduced_axes(mesh, axes); });
+    } else {
+      replicated = std::move(axes);
+    }
   }
   expect(">");
   return located(offset, [&] {

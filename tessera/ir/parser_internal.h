@@ -79,9 +79,9 @@ class Parser final : public ModuleBuilder {
   TextAttr parse_hash_attribute();
   TextAttr parse_array();
   TextAttr parse_record(std::string name);
-  TextAttr::Entries parse_dictionary();         // after {
-  NamedSharding parse_sharding();               // after <
-  std::vector<AxisRef> parse_axes(bool* open);  // after {
+  TextAttr::Entries parse_dictionary();                // after {
+  NamedSharding parse_sharding(AxisNames& unreduced);  // after <
+  std::vector<AxisRef> parse_axes(bool* open);         // after {
   void skip_location(std::string* source);
   void skip_balanced();
 

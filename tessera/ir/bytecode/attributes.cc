@@ -6,6 +6,7 @@
 
 #include "tessera/ir/bytecode/blob.h"
 #include "tessera/ir/format.h"
+#include "tessera/ir/unreduced.h"
 
 namespace tessera::ir::bytecode {
 namespace {
@@ -468,15 +469,16 @@ TextAttr Decoder::read_sdy(ByteReader& in, size_t index) {
     case kSharding:
     case kShardingUnreduced:
     case kShardingReduction: {
-      NamedSharding value = sharding(index);
+      AxisNames unreduced;
+      NamedSharding value = sharding(index, unreduced);
       const int64_t rank = value.spec().rank();
-      return TextAttr::Sharding{std::move(value), rank};
+      return TextAttr::Sharding{std::move(value), rank, std::move(unreduced)};
     }
     case kShardings:
     case kShardingsUnreduced: {
       TextAttr::Shardings all;
       for (size_t left = in.count("shardings"); left > 0; --left)
-        all.values.push_back(sharding(attribute_index(in)));
+        all.values.push_back(sharding(attribute_index(in), all.unreduced.emplace_back()));
       return all;
     }
     default:
@@ -534,7 +536,7 @@ DimSpec Decoder::dim(size_t index) {
   return DimSpec(std::move(axes), !closed);
 }
 
-NamedSharding Decoder::sharding(size_t index) {
+NamedSharding Decoder::sharding(size_t index, AxisNames& unreduced) {
   const size_t place = container_.attributes[index].begin;
   const Depth depth(*this, place);
   ByteReader in = open(index, "sdy", {kSharding, kShardingUnreduced, kShardingReduction});
@@ -552,8 +554,7 @@ NamedSharding Decoder::sharding(size_t index) {
   for (size_t left = in.count("dimensions"); left > 0; --left)
     dims.push_back(dim(attribute_index(in)));
   std::vector<AxisRef> replicated = axes(in);
-  if (!in.done() && in.count("axes") > 0)
-    in.error("expected no unreduced axes, which Tessera does not have");
+  if (!in.done()) unreduced = unreduced_axes(mesh, axes(in));
   return NamedSharding(mesh, PartitionSpec(std::move(dims), std::move(replicated)));
 }
 

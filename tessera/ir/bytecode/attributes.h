@@ -76,7 +76,7 @@ class Decoder {
   TextAttr read_enum(ByteReader& in, const EnumKind& kind);
   TextAttr make_tensor(std::string_view bytes, const Type& type, size_t place);
   TextAttr type_attribute(size_t type);
-  NamedSharding sharding(size_t index);
+  NamedSharding sharding(size_t index, AxisNames& unreduced);
   AxisRef axis(size_t index);
   DimSpec dim(size_t index);
   std::vector<AxisRef> axes(ByteReader& in);

@@ -203,7 +203,7 @@ class ModuleReader final : public ModuleBuilder {
     for (const size_t output : decoder_.type(*type).outputs) {
       const size_t r = results.size();
       results.push_back(decoder_.tensor_type(output, op.offset));
-      entry.outputs.push_back(result_sharding(entries_of(outputs, r), results[r], op.offset));
+      add_result_sharding(entries_of(outputs, r), results[r], op.offset, entry);
     }
     finish_function(scope, entry, results, op.offset);
   }

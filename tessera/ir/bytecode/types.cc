@@ -4,6 +4,7 @@
 
 #include "tessera/ir/bytecode/attributes.h"
 #include "tessera/ir/format.h"
+#include "tessera/ir/token_type.h"
 
 namespace tessera::ir::bytecode {
 namespace {
@@ -33,6 +34,10 @@ DecodedType index_type() {
   out.name = "index";
   out.is_index = true;
   return out;
+}
+
+DecodedType token() {
+  return {.kind = DecodedType::Kind::kTensor, .type = token_type(), .name = "!stablehlo.token"};
 }
 
 DecodedType named_element(std::string_view name) {
@@ -72,9 +77,8 @@ DecodedType Decoder::read_type(size_t index) {
   if (!entry.encoded) return other(std::string(in.zero_terminated()));
   if (entry.dialect == "builtin") return read_builtin_type(in);
   if (entry.dialect == "vhlo") return read_vhlo_type(in);
-  return other(entry.dialect == "stablehlo" && in.varint() == 0
-                   ? "!stablehlo.token"
-                   : fmt::format("a type of {}", entry.dialect));
+  if (entry.dialect == "stablehlo" && in.varint() == 0) return token();
+  return other(fmt::format("a type of {}", entry.dialect));
 }
 
 DecodedType Decoder::read_builtin_type(ByteReader& in) {
@@ -131,7 +135,7 @@ DecodedType Decoder::read_vhlo_type(ByteReader& in) {
     case 21:
       return ranked_type(in, true);
     case 22:
-      return other("!stablehlo.token");
+      return token();
     case 23:
       return other("a tuple");
     case 24:

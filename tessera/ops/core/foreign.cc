@@ -1,5 +1,6 @@
 // Ops of StableHLO and CHLO text that Tessera says with its own.
 #include "tessera/ir/append_ops.h"
+#include "tessera/ir/token_type.h"
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/control/control.h"
 #include "tessera/ops/control/region_transforms.h"
@@ -40,6 +41,18 @@ Values partition_id(OpReader& reader) {
 Values replica_id(OpReader& reader) {
   expect_count(reader, 0);
   return reader.insert(constant_op, ConstantParams{Literal::scalar(uint32_t{0}), {}}, {});
+}
+
+// Tokens (ir/token_type.h).
+Values create_token(OpReader& reader) {
+  expect_count(reader, 0);
+  return reader.insert(constant_op, ConstantParams{Literal(bool_, Shape{}), token_type().shape},
+                       {});
+}
+
+// Effects keep the order that the program has them in; the last of the tokens is as good as all.
+Values after_all(OpReader& reader) {
+  return reader.operands.empty() ? create_token(reader) : Values{reader.operands.back()};
 }
 
 // JAX's takes many operands; ours one each.
@@ -93,6 +106,8 @@ Values composite(OpReader& reader) {
                          .build = composite}),
     register_foreign_op({.dialect = "stablehlo", .name = "partition_id", .build = partition_id}),
     register_foreign_op({.dialect = "stablehlo", .name = "replica_id", .build = replica_id}),
+    register_foreign_op({.dialect = "stablehlo", .name = "create_token", .build = create_token}),
+    register_foreign_op({.dialect = "stablehlo", .name = "after_all", .build = after_all}),
     register_foreign_op(
         {.dialect = "stablehlo", .name = "optimization_barrier", .build = optimization_barrier}),
 };

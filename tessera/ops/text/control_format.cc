@@ -3,7 +3,13 @@
 
 #include "tessera/ir/axis_env.h"
 #include "tessera/ir/region_rule.h"
+#include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/control/control.h"
+#include "tessera/ops/control/region_transforms.h"
+#include "tessera/ops/core/compare.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/select.h"
+#include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/text/formats.h"
 
 namespace tessera::ops::formats {
@@ -69,6 +75,16 @@ std::vector<PartitionSpec> specs_of(const TextAttr& attribute, std::string_view 
       from_text(attribute, Attribute(std::vector<PartitionSpec>()), name, reader));
 }
 
+// The unreduced axes of each of the shardings.
+std::vector<AxisNames> unreduced_of(const TextAttr& attribute) {
+  if (const auto* all = attribute.get<TextAttr::Shardings>()) return all->unreduced;
+  std::vector<AxisNames> out;
+  if (const auto* list = attribute.get<TextAttr::List>())
+    for (const TextAttr& item : list->items)
+      out.push_back(item.get<TextAttr::Sharding>()->unreduced);
+  return out;
+}
+
 const Mesh* mesh_of(const TextAttr& attribute) {
   if (const auto* all = attribute.get<TextAttr::Shardings>())
     return all->values.empty() ? nullptr : &all->values[0].mesh();
@@ -86,6 +102,11 @@ Mesh mesh_of_op(OpReader& reader, const TextAttr& in, const TextAttr& out) {
                  : reader.mesh();
 }
 
+AxisNames sorted(AxisNames names) {
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 // What the shardings and the manual axes say of the region.
 ManualScope manual_scope(OpReader& reader) {
   const TextAttr *in = reader.text.find("in_shardings"), *out = reader.text.find("out_shardings"),
@@ -101,9 +122,11 @@ ManualScope manual_scope(OpReader& reader) {
   if (std::adjacent_find(region.axes.begin(), region.axes.end()) != region.axes.end())
     reader.error("expected distinct manual axes");
   const std::vector<PartitionSpec> specs = specs_of(*in, "in_shardings", reader);
+  const std::vector<AxisNames> parts = unreduced_of(*in);
   for (size_t k = 0; k < std::min(specs.size(), reader.operands.size()); ++k) {
     Type type = reader.type(reader.operands[k]);
     type.varying = axis_union(type.varying, axes_of(specs[k]));
+    if (k < parts.size()) type.varying = axis_union(type.varying, sorted(parts[k]));
     region.inputs.push_back(std::move(type));
   }
   return region;
@@ -156,6 +179,42 @@ void parse_manual(OpScanner& scanner, OpReader& reader) {
   scanner.signature(reader);
 }
 
+// A body that takes and returns values where `body` takes and returns parts: the first device along
+// an argument's unreduced axes holds all of it, the others zeros, and a result's parts are summed.
+FunctionRef with_unreduced(const FunctionRef& body, const ManualComputationParams& p,
+                           const std::vector<AxisNames>& in, const std::vector<AxisNames>& out,
+                           OpReader& reader) {
+  const auto none = [](const AxisNames& axes) { return axes.empty(); };
+  if (std::all_of(in.begin(), in.end(), none) && std::all_of(out.begin(), out.end(), none))
+    return body;
+  for (const auto* lists : {&in, &out})
+    for (const AxisNames& axes : *lists)
+      if (!axis_subset(sorted(axes), p.manual_axes))
+        reader.error(
+            "expected unreduced axes among the manual ones; constrain a value inside instead");
+  if (in.size() != body->inputs.size() || out.size() != body->outputs.size())
+    reader.error("expected a sharding for each argument and result");
+  std::vector<Type> types = body->types_of(body->inputs);
+  for (size_t k = 0; k < types.size(); ++k)
+    types[k].varying = axis_difference(types[k].varying, sorted(in[k]));
+  const FlatFn whole = [&](const std::vector<Array>& x) {
+    std::vector<Array> parts = x;
+    for (size_t k = 0; k < parts.size(); ++k) {
+      if (in[k].empty()) continue;
+      const Array zero = lax::zeros_like(parts[k].type());
+      const Array first = lax::eq(lax::axis_index(in[k]), lax::full({}, 0, int32));
+      parts[k] = lax::select(lax::broadcast_in_dim(first, parts[k].shape(), {}), parts[k], zero);
+    }
+    std::vector<Array> results = bind_op(call_op, CallParams{body}, parts);
+    for (size_t r = 0; r < results.size(); ++r)
+      if (!out[r].empty()) results[r] = lax::psum(results[r], out[r]);
+    return results;
+  };
+  const AxisEnv::Scope scope(p.mesh, p.manual_axes, false);
+  return std::make_shared<const Function>(
+      regions().trace(whole, types, std::string(body->name)).function);
+}
+
 OpParams read_manual(const OpDef&, OpReader& reader) {
   if (reader.text.regions.size() != 1)
     reader.error(fmt::format("expected one region, got {}", reader.text.regions.size()));
@@ -163,6 +222,7 @@ OpParams read_manual(const OpDef&, OpReader& reader) {
   const TextAttr &in = reader.require("in_shardings"), &out = reader.require("out_shardings");
   p.in_specs = specs_of(in, "in_shardings", reader);
   p.out_specs = specs_of(out, "out_shardings", reader);
+  const std::vector<AxisNames> in_parts = unreduced_of(in), out_parts = unreduced_of(out);
   p.mesh = mesh_of_op(reader, in, out);
   reader.text.take("tessera.mesh");
   p.manual_axes = std::get<std::vector<std::string>>(from_text(
@@ -176,7 +236,7 @@ OpParams read_manual(const OpDef&, OpReader& reader) {
                         "inside instead",
                         free[0]));
   p.check_vma = reader.text.take("tessera.check_vma") != nullptr;
-  p.body = reader.text.regions[0];
+  p.body = with_unreduced(reader.text.regions[0], p, in_parts, out_parts, reader);
   return p;
 }
 

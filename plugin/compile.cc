@@ -1,0 +1,212 @@
+#include "plugin/compile.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstring>
+
+#include "plugin/error.h"
+#include "plugin/parts_of_sums.h"
+#include "tessera/ir/bytecode/reader.h"
+#include "tessera/ir/format.h"
+#include "tessera/runtime/array_layout.h"
+
+namespace tessera::plugin {
+namespace {
+
+using compile::Stages;
+using runtime::ArrayLayout;
+using runtime::ArraySpec;
+
+// Where each partition's part of an array is.
+std::vector<int32_t> instances_of(const ArrayLayout& layout, int64_t partitions) {
+  std::vector<int32_t> out(static_cast<size_t>(partitions), 0);
+  if (!layout.sharding.is_named()) return out;
+  const std::vector<int64_t> ids = layout.sharding.device_ids();
+  for (size_t position = 0; position < ids.size(); ++position) {
+    if (ids[position] < 0 || ids[position] >= partitions)
+      invalid(fmt::format("[compile] expected a mesh of the devices 0 to {}, got one with {}",
+                          partitions - 1, ids[position]));
+    out[static_cast<size_t>(ids[position])] = layout.device_instances[position];
+  }
+  return out;
+}
+
+ArraySpec spec_of(const ir::Type& type, const std::vector<NamedSharding>& shardings, size_t i) {
+  const Sharding sharding =
+      shardings.empty() ? Sharding(SingleDeviceSharding(devices()[0])) : Sharding(shardings[i]);
+  return {type.dtype, type.shape, sharding, type.weak};
+}
+
+void expect_even(const ArrayLayout& layout, const char* what, size_t i) {
+  if (!layout.even())
+    invalid(
+        fmt::format("[compile] expected {} {} in equal parts, got {} of a shape that does not "
+                    "divide",
+                    what, i, describe(ir::Type{.dtype = layout.dtype, .shape = layout.global})));
+}
+
+// XLA's text of a sharding, one number a device: tiles, the copies of each, and where a device holds a
+// part of a sum (parts_of_sums.h), the parts.
+std::string gspmd_text(const ArrayLayout& layout, bool parts) {
+  if (layout.instances == 1) return "{replicated}";
+  const std::vector<int64_t> ids = layout.sharding.device_ids();
+  std::vector<std::vector<int64_t>> holders(static_cast<size_t>(layout.instances));
+  for (size_t position = 0; position < ids.size(); ++position)
+    holders[static_cast<size_t>(layout.device_instances[position])].push_back(ids[position]);
+  const size_t copies = holders[0].size(), sums = parts ? static_cast<size_t>(layout.shards[0]) : 1,
+               tiles = holders.size() / sums;
+  std::vector<int64_t> devices;
+  for (size_t tile = 0; tile < tiles; ++tile)
+    for (size_t copy = 0; copy < copies; ++copy)
+      for (size_t part = 0; part < sums; ++part)
+        devices.push_back(holders[part * tiles + tile][copy]);
+  Dims extents(layout.shards.begin() + (parts ? 1 : 0), layout.shards.end());
+  std::vector<std::string> last;
+  if (copies > 1) {
+    extents.push_back(static_cast<int64_t>(copies));
+    last.emplace_back("replicated");
+  }
+  if (parts) {
+    extents.push_back(static_cast<int64_t>(sums));
+    last.emplace_back("unreduced");
+  }
+  return fmt::format("{{devices=[{}]{}{}}}", fmt::join(extents, ","), fmt::join(devices, ","),
+                     last.empty() ? ""
+                     : !parts     ? " last_tile_dim_replicate"
+                                  : fmt::format(" last_tile_dims={{{}}}", fmt::join(last, ", ")));
+}
+
+std::string tensor_text(const ArrayLayout& layout, bool parts) {
+  return fmt::format("{}", ir::Type{.dtype = layout.dtype, .shape = held_shape(layout, parts)});
+}
+
+std::string zeros_text(DType dtype) {
+  if (dtype == bool_) return "false";
+  if (is_complex(dtype)) return "(0.0, 0.0)";
+  return is_inexact(dtype) ? "0.0" : "0";
+}
+
+// A program of the same arguments and results, which says how these are laid out. jaxlib makes an
+// HloModule of it and reads its shardings.
+std::string signature_program(const PJRT_Executable& e) {
+  const runtime::Program& program = *e.program;
+  std::vector<std::string> arguments, argument_shardings, results, result_shardings, values;
+  std::string body;
+  for (size_t i = 0; i < program.num_inputs(); ++i) {
+    arguments.push_back(
+        fmt::format("%arg{}: {}", i, tensor_text(*program.input_layout(i), e.input_parts[i])));
+    argument_shardings.push_back(
+        fmt::format("\"{}\"", gspmd_text(*program.input_layout(i), e.input_parts[i])));
+  }
+  for (size_t r = 0; r < program.num_outputs(); ++r) {
+    const ArrayLayout& layout = *program.output_layout(r);
+    results.push_back(tensor_text(layout, e.output_parts[r]));
+    result_shardings.push_back(gspmd_text(layout, e.output_parts[r]));
+    values.push_back(fmt::format("%{}", r));
+    body += fmt::format("  %{} = stablehlo.constant dense<{}> : {}\n", r, zeros_text(layout.dtype),
+                        results.back());
+  }
+  std::vector<std::string> attributes;
+  if (!arguments.empty())
+    attributes.push_back(
+        fmt::format("mhlo.spmd_parameters_shardings = [{}]", fmt::join(argument_shardings, ", ")));
+  if (results.size() == 1)
+    attributes.push_back(fmt::format("mhlo.spmd_output_sharding = \"{}\"", result_shardings[0]));
+  if (results.size() > 1)
+    attributes.push_back(
+        fmt::format("mhlo.spmd_output_sharding = \"{{{}}}\"", fmt::join(result_shardings, ", ")));
+  return fmt::format(
+      "module @{} attributes {{{}}} {{\nfunc.func public @main({}) -> ({}) {{\n{}  return {} {} "
+      "{}\n}}\n}}\n",
+      e.name.empty() ? "main" : e.name, fmt::join(attributes, ", "), fmt::join(arguments, ", "),
+      fmt::join(results, ", "), body, fmt::join(values, ", "), results.empty() ? "" : ":",
+      fmt::join(results, ", "));
+}
+
+void describe_outputs(PJRT_Executable& out) {
+  static const std::string& kind = *new std::string("device");
+  for (size_t r = 0; r < out.output_shapes.size(); ++r) {
+    const Shape& shape = out.output_shapes[r];
+    out.output_types.push_back(to_pjrt(out.output_dtypes[r]));
+    out.output_dims.insert(out.output_dims.end(), shape.begin(), shape.end());
+    out.output_ranks.push_back(static_cast<size_t>(shape.rank()));
+    out.memory_kinds.push_back(kind.data());
+    out.memory_kind_sizes.push_back(kind.size());
+  }
+}
+
+uint64_t hash_of(std::string_view bytes) { return std::hash<std::string_view>()(bytes); }
+
+void describe_cost(PJRT_Executable& out) {
+  const auto add = [&](const char* name, double value) {
+    PJRT_NamedValue property{};
+    property.struct_size = PJRT_NamedValue_STRUCT_SIZE;
+    property.name = name;
+    property.name_size = std::strlen(name);
+    property.type = PJRT_NamedValue_kFloat;
+    property.float_value = static_cast<float>(value);
+    property.value_size = 1;
+    out.properties.push_back(property);
+  };
+  add("flops", out.cost.flops);
+  add("bytes accessed", static_cast<double>(out.cost.bytes_accessed));
+  add("communication bytes", static_cast<double>(out.cost.communication_bytes));
+  add("communication seconds", out.cost.communication_seconds);
+}
+
+}  // namespace
+
+Shape held_shape(const ArrayLayout& layout, bool parts) {
+  return {layout.local.begin() + (parts ? 1 : 0), layout.local.end()};
+}
+
+std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::string_view options) {
+  auto out = std::make_shared<PJRT_Executable>();
+  out->code = code;
+  out->options_text = options;
+  out->options = parse_compile_options(options);
+  if (out->options.num_replicas != 1)
+    unimplemented(fmt::format(
+        "[compile] expected one replica of partitioned programs, got {}; use jit with shardings or "
+        "shard_map instead of pmap",
+        out->options.num_replicas));
+  const ir::ParsedModule module = with_parts_of_sums(ir::read_module(code, "jax"));
+  out->name = module.name;
+  const ir::Function& f = module.main;
+  const Lowered lowered(f, {.inputs = module.input_shardings, .outputs = module.output_shardings},
+                        {}, devices()[0]);
+  const Stages& stages = lowered.stages();
+  out->cost = lowered.cost();
+  const bool sharded = stages.mesh.rank() > 0;
+  const auto& ins = stages.partitioned.inputs;
+  const auto& outs = stages.partitioned.outputs;
+  std::vector<ArraySpec> inputs, outputs;
+  for (size_t i = 0; i < f.inputs.size(); ++i)
+    inputs.push_back(spec_of(f.type(f.inputs[i]), sharded ? ins : decltype(ins){}, i));
+  for (size_t i = 0; i < f.outputs.size(); ++i)
+    outputs.push_back(spec_of(f.type(f.outputs[i]), sharded ? outs : decltype(outs){}, i));
+  out->program = std::make_shared<const runtime::Program>(stages.schedule, inputs, outputs);
+  out->donated.assign(module.donated.begin(), module.donated.end());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const ArrayLayout& layout = *out->program->input_layout(i);
+    expect_even(layout, "argument", i);
+    out->input_instances.push_back(instances_of(layout, out->options.num_partitions));
+    out->input_parts.push_back(!module.input_unreduced[i].empty());
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const ArrayLayout& layout = *out->program->output_layout(i);
+    expect_even(layout, "result", i);
+    out->output_instances.push_back(instances_of(layout, out->options.num_partitions));
+    out->output_parts.push_back(!module.output_unreduced[i].empty());
+    out->output_dtypes.push_back(layout.dtype);
+    out->output_shapes.push_back(held_shape(layout, out->output_parts[i]));
+  }
+  describe_outputs(*out);
+  describe_cost(*out);
+  out->fingerprint = fmt::format("{:016x}{:016x}", hash_of(code), hash_of(options));
+  out->optimized = signature_program(*out);
+  return out;
+}
+
+}  // namespace tessera::plugin

@@ -1,0 +1,186 @@
+#include "plugin/execute.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "plugin/compile.h"
+#include "plugin/error.h"
+#include "plugin/event.h"
+#include "tessera/runtime/array_layout.h"
+#include "tessera/runtime/device_array.h"
+
+namespace tessera::plugin {
+namespace {
+
+using runtime::ArrayLayout;
+using runtime::Buffer;
+using runtime::DeviceArray;
+using runtime::DeviceArrayRef;
+
+// The arguments of a run. While it lives, memory that another thread deletes stays, and donated buffers
+// have none.
+class Arguments {
+ public:
+  explicit Arguments(const PJRT_LoadedExecutable_Execute_Args& a)
+      : program_(*a.executable->executable),
+        partitions_(a.executable->devices.size()),
+        lists_(a.argument_lists),
+        donated_(program_.donated.begin(), program_.donated.end()) {
+    for (size_t k = 0; k < a.options->num_non_donatable_input_indices; ++k)
+      donated_.at(static_cast<size_t>(a.options->non_donatable_input_indices[k])) = 0;
+    for (size_t i = 0; i < donated_.size(); ++i) arrays_.push_back(assemble(i));
+    expect_donated_once();
+    for (size_t i = 0; i < donated_.size(); ++i)
+      if (donated_[i]) take(i);
+  }
+  // Gives donated buffers their memory back if the run did not end.
+  ~Arguments() {
+    for (Taken& taken : taken_) {
+      const bool lost = done_ || (!taken.memory && arrays_[taken.argument]->is_deleted());
+      taken.buffer->deleted = lost;
+      if (!lost)
+        taken.buffer->memory =
+            taken.memory ? std::move(taken.memory) : arrays_[taken.argument]->buffer();
+    }
+  }
+  Arguments(const Arguments&) = delete;
+  Arguments& operator=(const Arguments&) = delete;
+
+  std::vector<DeviceArrayRef> run() {
+    std::vector<DeviceArrayRef> results = program_.program->run(arrays_, donated_);
+    done_ = true;
+    return results;
+  }
+  // Whether an argument that stays lies in this memory.
+  bool holds(const Buffer& memory) const {
+    return std::find(held_.begin(), held_.end(), memory) != held_.end();
+  }
+
+ private:
+  struct Taken {
+    PJRT_Buffer* buffer;
+    size_t argument;
+    Buffer memory;  // none: the array's
+  };
+
+  PJRT_Buffer& buffer(size_t partition, size_t i) const { return *lists_[partition][i]; }
+
+  // Argument i as one array: its instances are where the partitions' buffers are.
+  DeviceArrayRef assemble(size_t i) {
+    const runtime::ArrayLayoutRef& layout = program_.program->input_layout(i);
+    const Shape shape = held_shape(*layout, program_.input_parts[i]);
+    std::vector<int64_t> offsets(static_cast<size_t>(layout->instances), 0);
+    const PJRT_Buffer& first = buffer(0, i);
+    bool dense = true;  // one piece of memory, part after part
+    for (size_t p = 0; p < partitions_; ++p) {
+      const PJRT_Buffer& part = buffer(p, i);
+      if (part.dtype != layout->dtype || part.shape != shape)
+        invalid(
+            fmt::format("[execute] expected argument {} on a device to be {}, got {}; put it there "
+                        "with device_put",
+                        i, describe(ir::Type{.dtype = layout->dtype, .shape = shape}),
+                        describe(ir::Type{.dtype = part.dtype, .shape = part.shape})));
+      const auto k = static_cast<size_t>(program_.input_instances[i][p]);
+      offsets[k] = part.data() - first.memory.data();
+      dense = dense && part.memory == first.memory &&
+              part.offset == static_cast<int64_t>(k) * layout->local_bytes;
+      if (!donated_[i]) held_.push_back(part.memory);
+    }
+    if (!dense) donated_[i] = donated_[i] ? kOnlyDeleted : 0;
+    runtime::InstanceOffsets where;
+    where.stride = layout->local_bytes;
+    if (!dense && layout->instances == 1) where.offset = offsets[0];
+    if (!dense && layout->instances > 1)
+      where.table = std::make_shared<const std::vector<int64_t>>(std::move(offsets));
+    return std::make_shared<const DeviceArray>(device_array_type(*layout, false), layout,
+                                               first.memory, std::move(where));
+  }
+
+  void expect_donated_once() const {
+    std::vector<const PJRT_Buffer*> all, once;
+    for (size_t i = 0; i < donated_.size(); ++i) {
+      all.push_back(&buffer(0, i));
+      if (donated_[i]) once.push_back(all.back());
+    }
+    for (const PJRT_Buffer* one : once)
+      if (std::count(all.begin(), all.end(), one) > 1)
+        invalid(
+            "[execute] expected a donated argument to be donated once and not to be another "
+            "argument too, got an attempt to donate the same buffer twice; pass a copy");
+  }
+
+  // The array alone holds the memory of what may be overwritten.
+  void take(size_t i) {
+    const bool only_deleted = donated_[i] == kOnlyDeleted;
+    for (size_t p = 0; p < partitions_; ++p) {
+      PJRT_Buffer& part = buffer(p, i);
+      Taken& taken = taken_.emplace_back(Taken{&part, i, {}});
+      if (only_deleted) {
+        taken.memory = std::move(part.memory);
+      } else {
+        part.memory = {};
+      }
+    }
+    if (only_deleted) donated_[i] = 0;
+  }
+
+  static constexpr uint8_t kOnlyDeleted = 2;
+
+  const PJRT_Executable& program_;
+  const size_t partitions_;
+  PJRT_Buffer* const* const* lists_;
+  std::vector<uint8_t> donated_;
+  std::vector<DeviceArrayRef> arrays_;
+  std::vector<Buffer> held_;
+  std::vector<Taken> taken_;
+  bool done_ = false;
+};
+
+// The same array in memory of its own.
+DeviceArrayRef copy_of(const DeviceArray& array) {
+  const ArrayLayout& layout = *array.layout();
+  Buffer memory = Buffer::allocate(std::max<int64_t>(1, layout.instances * layout.local_bytes));
+  for (int64_t k = 0; k < layout.instances; ++k)
+    std::memcpy(memory.data() + k * layout.local_bytes, array.instance(k),
+                static_cast<size_t>(layout.local_bytes));
+  runtime::InstanceOffsets where;
+  where.stride = layout.local_bytes;
+  return std::make_shared<const DeviceArray>(device_array_type(layout, false), array.layout(),
+                                             std::move(memory), std::move(where));
+}
+
+}  // namespace
+
+void execute(PJRT_LoadedExecutable_Execute_Args& a) {
+  if (a.executable->deleted)
+    invalid("[execute] expected a program that is there, got a deleted one; compile it again");
+  const PJRT_Executable& e = *a.executable->executable;
+  const size_t partitions = a.executable->devices.size();
+  if (a.num_devices != partitions)
+    invalid(fmt::format("[execute] expected arguments for {} devices, got them for {}", partitions,
+                        a.num_devices));
+  if (a.num_args != e.program->num_inputs())
+    invalid(fmt::format("[execute] expected {} arguments, got {}", e.program->num_inputs(),
+                        a.num_args));
+  Arguments arguments(a);
+  std::vector<DeviceArrayRef> outputs = arguments.run();
+  for (size_t r = 0; r < outputs.size(); ++r) {
+    const Buffer& memory = outputs[r]->buffer();
+    const bool seen = std::any_of(outputs.begin(), outputs.begin() + static_cast<ptrdiff_t>(r),
+                                  [&](const auto& other) { return other->buffer() == memory; });
+    if (seen || arguments.holds(memory)) outputs[r] = copy_of(*outputs[r]);
+  }
+  for (size_t p = 0; p < partitions; ++p) {
+    for (size_t r = 0; r < outputs.size(); ++r) {
+      const DeviceArray& array = *outputs[r];
+      a.output_lists[p][r] =
+          new_buffer(a.executable->devices[p], e.output_dtypes[r], e.output_shapes[r],
+                     array.buffer(), array.offsets().at(e.output_instances[r][p]));
+    }
+    if (a.device_complete_events) a.device_complete_events[p] = ready_event();
+  }
+}
+
+}  // namespace tessera::plugin

@@ -1,0 +1,97 @@
+#include "plugin/parts_of_sums.h"
+
+#include <algorithm>
+
+#include "tessera/ops/control/control.h"
+#include "tessera/ops/control/region_transforms.h"
+#include "tessera/ops/core/compare.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/select.h"
+#include "tessera/ops/reductions/reduce.h"
+#include "tessera/ops/structural/broadcast.h"
+
+namespace tessera::plugin {
+namespace {
+
+using ir::AxisNames;
+using ir::Type;
+
+// In the mesh's order; those of size 1 make no difference.
+void normalize(AxisNames& axes, const std::optional<NamedSharding>& sharding) {
+  AxisNames out;
+  if (sharding)
+    for (const std::string& axis : sharding->mesh().axis_names())
+      if (std::find(axes.begin(), axes.end(), axis) != axes.end() &&
+          sharding->mesh().axis_size(axis) > 1)
+        out.push_back(axis);
+  axes = std::move(out);
+}
+
+int64_t size_of(const Mesh& mesh, const AxisNames& axes) {
+  int64_t size = 1;
+  for (const std::string& axis : axes) size *= mesh.axis_size(axis);
+  return size;
+}
+
+NamedSharding with_leading(const NamedSharding& sharding, const AxisNames& axes) {
+  std::vector<AxisRef> refs;
+  for (const std::string& axis : axes) refs.push_back({.name = axis});
+  std::vector<DimSpec> dims{DimSpec(std::move(refs))};
+  for (int64_t d = 0; d < sharding.spec().rank(); ++d) dims.push_back(sharding.spec().dim(d));
+  return NamedSharding(sharding.mesh(), PartitionSpec(std::move(dims)));
+}
+
+Array leading_parts(const Array& value, int64_t count) {
+  Shape shape = value.shape();
+  shape.insert(shape.begin(), count);
+  Dims dims;
+  for (int64_t d = 1; d < shape.rank(); ++d) dims.push_back(d);
+  const Array whole = lax::broadcast_in_dim(value, shape, dims);
+  const Array first = lax::eq(lax::iota(int32, shape, 0), lax::full(shape, 0, int32));
+  return lax::select(first, whole, lax::zeros_like(whole.type()));
+}
+
+}  // namespace
+
+ir::ParsedModule with_parts_of_sums(ir::ParsedModule module) {
+  const ir::Function& main = module.main;
+  std::vector<Type> types = main.types_of(main.inputs);
+  bool any = false;
+  for (size_t i = 0; i < types.size(); ++i) {
+    AxisNames& axes = module.input_unreduced[i];
+    normalize(axes, module.input_shardings[i]);
+    if (axes.empty()) continue;
+    any = true;
+    std::optional<NamedSharding>& sharding = module.input_shardings[i];
+    types[i].shape.insert(types[i].shape.begin(), size_of(sharding->mesh(), axes));
+    sharding = with_leading(*sharding, axes);
+    types[i].sharding = std::make_shared<const NamedSharding>(*sharding);
+  }
+  for (size_t r = 0; r < main.outputs.size(); ++r) {
+    normalize(module.output_unreduced[r], module.output_shardings[r]);
+    any |= !module.output_unreduced[r].empty();
+  }
+  if (!any) return module;
+  const auto body = std::make_shared<const ir::Function>(main);
+  const ir::FlatFn parts = [&](const std::vector<Array>& arguments) {
+    std::vector<Array> values = arguments;
+    for (size_t i = 0; i < values.size(); ++i)
+      if (!module.input_unreduced[i].empty()) values[i] = lax::reduce_sum(values[i], {0});
+    std::vector<Array> results =
+        ir::bind_op(ops::call_op, ops::CallParams{body}, std::span<const Array>(values));
+    for (size_t r = 0; r < results.size(); ++r)
+      if (const AxisNames& axes = module.output_unreduced[r]; !axes.empty())
+        results[r] = leading_parts(results[r], size_of(module.output_shardings[r]->mesh(), axes));
+    return results;
+  };
+  ir::Function wrapped = ops::regions().trace(parts, types, main.name).function;
+  for (size_t i = 0; i < types.size(); ++i)
+    wrapped.types[static_cast<size_t>(wrapped.inputs[i])].sharding = types[i].sharding;
+  for (size_t r = 0; r < main.outputs.size(); ++r)
+    if (const AxisNames& axes = module.output_unreduced[r]; !axes.empty())
+      module.output_shardings[r] = with_leading(*module.output_shardings[r], axes);
+  module.main = std::move(wrapped);
+  return module;
+}
+
+}  // namespace tessera::plugin

@@ -1,0 +1,15 @@
+// Arguments and results of which each device holds a part of a sum (Shardy's unreduced axes), as
+// arrays that Tessera lays out.
+#pragma once
+
+#include "tessera/ir/parser.h"
+
+namespace tessera::plugin {
+
+// The module with a main whose arguments and results have no unreduced axes: such an argument gets a
+// leading dimension, cut over these axes (in the mesh's order), that main sums over; such a result gets
+// one whose first element is the value and the others zeros. What a device holds of either keeps its
+// bytes. input_unreduced and output_unreduced say which.
+ir::ParsedModule with_parts_of_sums(ir::ParsedModule module);
+
+}  // namespace tessera::plugin

@@ -1,0 +1,139 @@
+"""Functions of Python that programs call: pure_callback, io_callback, debug.callback and debug.print.
+
+JAX emits all of them by one function, emit_python_callback, which knows its platforms by name. For Tessera
+it becomes a custom call of tessera.pure_callback or tessera.io_callback (tessera/ops/control/host_callback.h)
+that holds the number of the function. The function lives as long as the program that JAX compiled.
+"""
+import ctypes
+import functools
+import itertools
+import traceback
+
+import numpy as np
+
+from jax_plugins.tessera import client
+
+_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, ctypes.POINTER(ctypes.c_void_p),
+                             ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p, ctypes.c_size_t)
+_keys = itertools.count(1)
+_functions = {}  # by key: the callback, types of arguments and of results
+
+
+def _array(address, shape, dtype):
+  """A copy of the array of C++ there."""
+  size = int(np.prod(shape)) * dtype.itemsize
+  return np.frombuffer(ctypes.string_at(address, size) if size else b'', dtype).reshape(shape).copy()
+
+
+@_FUNCTION
+def _call(key, arguments, results, error, capacity):
+  """Called by threads of the runtime; what is raised becomes the run's error."""
+  try:
+    callback, inputs, outputs = _functions[key]
+    values = callback(*(_array(arguments[i], *kind) for i, kind in enumerate(inputs)))
+    for i, (value, (_, dtype)) in enumerate(zip(values, outputs, strict=True)):
+      data = np.ascontiguousarray(value, dtype)
+      ctypes.memmove(results[i], data.ctypes.data, data.nbytes)
+    return 0
+  except BaseException:  # pylint: disable=broad-except
+    text = traceback.format_exc().encode()[-capacity:]
+    ctypes.memmove(error, text, len(text))
+    return 1
+
+
+@functools.cache
+def _library():
+  library = ctypes.CDLL(client.library_path())
+  library.tessera_add_callback.argtypes = [_FUNCTION, ctypes.c_int64]
+  library.tessera_add_callback.restype = ctypes.c_int64
+  library.tessera_remove_callback.argtypes = [ctypes.c_int64]
+  library.tessera_remove_callback.restype = None
+  return library
+
+
+class _Registered:
+  """A function that programs may call while this object lives."""
+
+  def __init__(self, callback, inputs, outputs):
+    self.key = next(_keys)
+    _functions[self.key] = (callback, inputs, outputs)
+    self._remove = _library().tessera_remove_callback
+    self.number = _library().tessera_add_callback(_call, self.key)
+
+  def __del__(self):
+    self._remove(self.number)
+    _functions.pop(self.key, None)
+
+
+def _checked(callback, result_avals):
+  """The callback with its results as arrays; RuntimeError where they are not of the types promised."""
+  from jax._src import dtypes
+
+  def call(*args):
+    values = callback(*args)
+    if len(values) != len(result_avals):
+      raise RuntimeError('Mismatched number of outputs from callback. '
+                         f'Expected: {len(result_avals)}, Actual: {len(values)}')
+    values = tuple(dtypes.canonicalize_value(np.asarray(value)) for value in values)
+    for i, (value, aval) in enumerate(zip(values, result_avals)):
+      for what in ('shape', 'dtype'):
+        if getattr(value, what) != getattr(aval, what):
+          raise RuntimeError(f'Incorrect output {what} for return value #{i}: '
+                             f'Expected: {getattr(aval, what)}, Actual: {getattr(value, what)}')
+    return values
+
+  return call
+
+
+def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_side_effect):
+  """The custom call; its results, the token after it or None, and None."""
+  from jax._src.interpreters import mlir
+  from jax._src.lib.mlir import ir
+  kinds = [(tuple(aval.shape), np.dtype(aval.dtype)) for aval in operand_avals]
+  results = [(tuple(aval.shape), np.dtype(aval.dtype)) for aval in result_avals]
+  types = [mlir.aval_to_ir_type(ctx.module_context, aval) for aval in result_avals]
+  callback = _checked(callback, result_avals)
+  if token is not None:
+    # A token is an array without elements to Tessera.
+    without_token, nothing = callback, np.zeros(0, np.bool_)
+    callback = lambda _, *args: (nothing, *without_token(*args))
+    kinds = [((0,), np.dtype(np.bool_)), *kinds]
+    results = [((0,), np.dtype(np.bool_)), *results]
+    operands = [token, *operands]
+    types = [mlir.token_type(), *types]
+  registered = _Registered(callback, kinds, results)
+  ctx.module_context.add_keepalive(registered)
+  names = [str(mlir.dtype_to_ir_type(dtype)) for _, dtype in results]
+  config = {
+      'function': ir.IntegerAttr.get(ir.IntegerType.get_signless(64), registered.number),
+      'dtypes': ir.ArrayAttr.get([ir.StringAttr.get(name) for name in names]),
+      'shapes': ir.ArrayAttr.get([ir.DenseI64ArrayAttr.get(shape) for shape, _ in results])}
+  target = 'tessera.io_callback' if has_side_effect else 'tessera.pure_callback'
+  values = list(mlir.custom_call(target, result_types=types, operands=operands, backend_config=config,
+                                 api_version=4, has_side_effect=has_side_effect).results)
+  if token is not None:
+    token, *values = values
+  return values, token, None
+
+
+def install():
+  """Makes JAX emit callbacks for Tessera. Calling it again changes nothing."""
+  from jax._src import callback as jax_callback
+  from jax._src import debugging
+  from jax._src.interpreters import mlir
+  original = jax_callback.emit_python_callback
+  if getattr(original, 'for_tessera', False):
+    return
+
+  @functools.wraps(original)
+  def emit_python_callback(ctx, callback, token, operands, operand_avals, result_avals, *, has_side_effect, **options):
+    if tuple(ctx.module_context.platforms) != ('tessera',):
+      return original(ctx, callback, token, operands, operand_avals, result_avals,
+                      has_side_effect=has_side_effect, **options)
+    return _emit(ctx, callback, token, operands, operand_avals, result_avals, has_side_effect=has_side_effect)
+
+  emit_python_callback.for_tessera = True
+  jax_callback.emit_python_callback = emit_python_callback
+  for primitive, rule in ((debugging.debug_callback_p, debugging.debug_callback_lowering),
+                          (debugging.debug_print_p, debugging.debug_print_lowering_rule)):
+    mlir.register_lowering(primitive, rule, platform='tessera', cacheable=False)

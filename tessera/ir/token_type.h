@@ -1,0 +1,11 @@
+// StableHLO's tokens, which order effects, are arrays without elements here: what takes one comes after
+// what made it, and they travel through loops, branches and calls as other values do.
+#pragma once
+
+#include "tessera/ir/type.h"
+
+namespace tessera::ir {
+
+inline Type token_type() { return {.dtype = bool_, .shape = {0}}; }
+
+}  // namespace tessera::ir

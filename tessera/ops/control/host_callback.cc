@@ -1,0 +1,186 @@
+#include "tessera/ops/control/host_callback.h"
+
+#include <map>
+#include <mutex>
+#include <random>
+
+#include "tessera/ops/core/op.h"
+#include "tessera/ops/core/source_scope.h"
+
+namespace tessera::ops {
+namespace {
+
+using lax::HostFunction;
+
+struct HostFunctions {
+  std::mutex mutex;
+  std::map<int64_t, std::shared_ptr<const HostFunction>> functions;
+  // Not from 1 on: what another process traced shall not name a function of this one.
+  int64_t next = static_cast<int64_t>(std::random_device()()) << 24;
+};
+
+HostFunctions& host_functions() {
+  static HostFunctions& all = *new HostFunctions;  // outlives threads that still run programs
+  return all;
+}
+
+std::shared_ptr<const HostFunction> find_function(std::string_view op, int64_t number) {
+  HostFunctions& all = host_functions();
+  const std::lock_guard lock(all.mutex);
+  const auto at = all.functions.find(number);
+  if (at == all.functions.end())
+    value_error(op,
+                "expected the number of a function of this process, got {}; programs that call "
+                "functions of the host run only where they were traced, while these are there",
+                number);
+  return at->second;
+}
+
+struct CallbackParams {
+  int64_t function = 0;
+  std::vector<std::string> dtypes;  // of the results
+  std::vector<Dims> shapes;
+};
+
+constexpr std::string_view kPure = "pure_callback", kIo = "io_callback";
+
+std::vector<Type> infer_callback(std::string_view op, std::span<const Type> operands,
+                                 const CallbackParams& p) {
+  if (p.dtypes.size() != p.shapes.size())
+    value_error(op, "expected a dtype and a shape for each result, got {} dtypes and {} shapes",
+                p.dtypes.size(), p.shapes.size());
+  const AxisNames varying = varying_union(operands);
+  std::vector<Type> out;
+  for (size_t r = 0; r < p.dtypes.size(); ++r) {
+    for (int64_t n : p.shapes[r])
+      if (n < 0) shape_error(op, "expected shapes with sizes >= 0, got {}", p.shapes[r]);
+    out.push_back(
+        {.dtype = dtype_from_mlir_name(p.dtypes[r]), .shape = p.shapes[r], .varying = varying});
+  }
+  return out;
+}
+
+std::vector<Literal> evaluate_callback(std::string_view op, std::span<const Literal> operands,
+                                       const CallbackParams& p) {
+  std::vector<const void*> in;
+  for (const Literal& x : operands) in.push_back(x.raw());
+  std::vector<Literal> out;
+  std::vector<void*> to;
+  for (size_t r = 0; r < p.dtypes.size(); ++r)
+    out.emplace_back(dtype_from_mlir_name(p.dtypes[r]), p.shapes[r]);
+  for (Literal& x : out) to.push_back(x.mutable_raw());
+  (*find_function(op, p.function))(in, to);
+  return out;
+}
+
+// Everything whole.
+Factors callback_factors(std::span<const Type> operands, std::span<const Type> results) {
+  Factors out;
+  const auto add = [&](std::span<const Type> types, std::vector<TensorFactors>& to) {
+    for (const Type& type : types) {
+      TensorFactors dims;
+      for (int64_t n : type.shape) dims.push_back({out.add(n, FactorKind::kNeedReplication)});
+      to.push_back(std::move(dims));
+    }
+  };
+  add(operands, out.operands);
+  add(results, out.results);
+  return out;
+}
+
+// The function stays with the code that calls it.
+template <const std::string_view& op>
+HostCall callback_call(const OpParams& params, std::span<const Type>, std::span<const Type>) {
+  return [function = find_function(op, params.as<CallbackParams>().function)](
+             std::span<const void* const> in, std::span<void* const> out) { (*function)(in, out); };
+}
+
+void negate(std::span<const void* const> in, std::span<void* const> out) {
+  for (int64_t i = 0; i < 6; ++i)
+    static_cast<float*>(out[0])[i] = -static_cast<const float*>(in[0])[i];
+}
+
+std::vector<Sample> callback_samples() {
+  static const int64_t number = lax::add_host_function(negate);
+  return {
+      {.operands = {{float32, {2, 3}}}, .params = CallbackParams{number, {"f32"}, {Dims{2, 3}}}}};
+}
+
+constexpr const char* kNoJvp =
+    "a function of the host has no derivative; give the function around it one with custom_jvp or "
+    "custom_vjp";
+constexpr const char* kNoTranspose = "a function of the host is not known to be linear";
+constexpr const char* kNoBatch =
+    "a function of the host is of whole arrays; call it outside vmap, on the batch";
+
+template <const std::string_view& op, bool effect>
+const OpDef& define_callback() {
+  return define<CallbackParams>(
+      {.name = op,
+       .dialect = "tessera",
+       .attributes = {"function", "dtypes", "shapes"},
+       .infer = [](std::span<const Type> operands,
+                   const CallbackParams& p) { return infer_callback(op, operands, p); },
+       .evaluate = [](std::span<const Literal> x,
+                      const CallbackParams& p) { return evaluate_callback(op, x, p); },
+       .factors = [](std::span<const Type> operands, std::span<const Type> results,
+                     const CallbackParams&) { return callback_factors(operands, results); },
+       .lower = Library{LibraryKind::kCall, callback_call<op>},
+       .jvp = absent(kNoJvp),
+       .transpose = absent(kNoTranspose),
+       .batch = absent(kNoBatch),
+       .samples = callback_samples,
+       .effect = effect});
+}
+
+const OpDef& pure_callback_op = define_callback<kPure, false>();
+const OpDef& io_callback_op = define_callback<kIo, true>();
+
+CallbackParams params_of(int64_t function, const std::vector<Type>& results) {
+  CallbackParams out{.function = function};
+  for (const Type& type : results) {
+    out.dtypes.emplace_back(mlir_name(type.dtype));
+    out.shapes.push_back(type.shape);
+  }
+  return out;
+}
+
+}  // namespace
+}  // namespace tessera::ops
+
+namespace tessera::lax {
+
+using namespace ops;
+
+int64_t add_host_function(HostFunction function) {
+  HostFunctions& all = host_functions();
+  const std::lock_guard lock(all.mutex);
+  all.functions[all.next] = std::make_shared<const HostFunction>(std::move(function));
+  return all.next++;
+}
+
+void remove_host_function(int64_t number) {
+  std::shared_ptr<const HostFunction> last;  // ends outside the lock
+  HostFunctions& all = host_functions();
+  const std::lock_guard lock(all.mutex);
+  const auto at = all.functions.find(number);
+  if (at == all.functions.end()) return;
+  last = std::move(at->second);
+  all.functions.erase(at);
+}
+
+std::vector<Array> pure_callback(int64_t function, const std::vector<ir::Type>& results,
+                                 const std::vector<Array>& args) {
+  SourceScope source(kPure);
+  find_function(kPure, function);
+  return bind_op(pure_callback_op, params_of(function, results), args);
+}
+
+std::vector<Array> io_callback(int64_t function, const std::vector<ir::Type>& results,
+                               const std::vector<Array>& args) {
+  SourceScope source(kIo);
+  find_function(kIo, function);
+  return bind_op(io_callback_op, params_of(function, results), args);
+}
+
+}  // namespace tessera::lax

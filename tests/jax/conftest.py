@@ -1,7 +1,7 @@
-"""The tests of this folder run JAX on Tessera, on eight devices, in one process.
+"""The tests of this folder run JAX on Tessera, on eight devices.
 
-  python -m pytest tests/jax       with jax 0.10.2, where the plugin is installed (the wheel jax-tessera) or TESSERA_PJRT
-                                   names the library; else that of build/release
+  python -m pytest tests/jax       with jax 0.10.2: the library that TESSERA_PJRT names with the Python of this checkout;
+                                   else the wheel jax-tessera, where it is installed; else that of build/release
 """
 import importlib.metadata
 import os
@@ -11,8 +11,9 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-INSTALLED = any(e.value.startswith('jax_plugins.tessera') for e in importlib.metadata.entry_points(group='jax_plugins'))
-if not INSTALLED:
+WHEEL = not os.environ.get('TESSERA_PJRT') and any(
+    entry.name == 'tessera' for entry in importlib.metadata.entry_points(group='jax_plugins'))
+if not WHEEL:
   sys.path.insert(0, str(ROOT / 'python' / 'src'))
   os.environ.setdefault('TESSERA_PJRT', str(ROOT / 'build' / 'release' / 'plugin' / 'libtessera_pjrt.so'))
 os.environ['JAX_PLATFORMS'] = 'tessera'
@@ -23,6 +24,6 @@ os.environ['TESSERA_DEVICES'] = 'cpu:8'
 def _environment():
   """Of a Python process of its own, in which JAX finds this plugin; nothing says which devices there are."""
   env = {k: v for k, v in os.environ.items() if k not in ('TESSERA_DEVICES', 'XLA_FLAGS')}
-  if not INSTALLED:
+  if not WHEEL:
     env['PYTHONPATH'] = str(ROOT / 'python' / 'src')
   return env

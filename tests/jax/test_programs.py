@@ -175,15 +175,16 @@ def test_sharded_gradient_step(mesh):
 # --- what is refused
 
 
-def test_compile_options():
-  compiled = jax.jit(lambda x: x + 1).lower(X)
-  close(compiled.compile()(X), X + 1)
-  with pytest.raises(Exception, match='no_such_option'):
-    compiled.compile(compiler_options={'no_such_option': True})
+def test_ahead_of_time():
+  compiled = jax.jit(lambda x: x + 1).lower(X).compile()
+  close(compiled(X), X + 1)
+  with pytest.raises(TypeError, match='compiled'):
+    compiled(X[:3])
+  assert compiled.as_text() and 'stablehlo.add' in jax.jit(lambda x: x + 1).lower(X).as_text()
 
 
 def test_errors_leave_the_client_usable(mesh):
-  with pytest.raises(ValueError, match='divisible'):
+  with pytest.raises(ValueError, match='evenly divide'):
     jax.device_put(np.ones(7), NamedSharding(mesh, P('x')))
   with pytest.raises(jax.errors.JaxRuntimeError, match=r'expected a custom call that Tessera has, got @no_such_target'):
     jax.jit(jax.ffi.ffi_call('no_such_target', jax.ShapeDtypeStruct((4,), jnp.float32)))(jnp.ones(4))

@@ -191,3 +191,54 @@ def test_errors_leave_the_client_usable(mesh):
   with pytest.raises(ValueError, match='incompatible devices'):
     jax.jit(jnp.add)(jax.device_put(X, jax.devices()[0]), jax.device_put(X, jax.devices()[1]))
   close(jax.jit(jnp.add)(X, X), 2 * X)
+
+
+# --- rules that JAX keeps for platforms it knows by name
+
+
+def test_rules_for_cpu_are_found_whenever_they_are_registered():
+  from jax._src.interpreters import mlir
+  from jax.extend import core
+  from jax_plugins.tessera import lowerings
+  rules = mlir._platform_specific_lowerings['tessera']
+  late = core.Primitive('schur')
+  assert late not in rules
+  mlir.register_lowering(late, lambda ctx, x: [x], platform='cpu')
+  assert late in rules and rules[late] is mlir._platform_specific_lowerings['cpu'][late]
+  other = core.Primitive('not_of_lapack')
+  mlir.register_lowering(other, lambda ctx, x: [x], platform='cpu')
+  assert other not in rules
+  with pytest.raises(KeyError):
+    rules[other]  # pylint: disable=pointless-statement
+  mlir.register_lowering(other, lambda ctx, x: [x], platform='tessera')
+  lowerings.install()
+  assert other in mlir._platform_specific_lowerings['tessera']
+  del mlir._platform_specific_lowerings['cpu'][late], mlir._platform_specific_lowerings['cpu'][other], rules[other]
+
+
+@pytest.mark.parametrize('f, call', [
+    (lambda a: jax.lax.linalg.lu(a), '@lapack_sgetrf_ffi'),
+    (lambda a: jnp.linalg.eigh(a), '@lapack_ssyevd_ffi'),
+    (lambda a: jnp.linalg.svd(a), '@lapack_sgesdd_ffi'),
+    (lambda a: jnp.linalg.qr(a), '@lapack_sgeqrf_ffi'),
+    (lambda a: jnp.linalg.eig(a), '@lapack_sgeev_ffi'),
+    (lambda a: jax.scipy.linalg.schur(a), '@lapack_sgees_ffi'),
+    (lambda a: jax.lax.linalg.hessenberg(a), '@lapack_sgehrd_ffi'),
+    (lambda a: jax.lax.linalg.tridiagonal(a), '@lapack_ssytrd_ffi'),
+    (lambda a: jax.lax.linalg.tridiagonal_solve(a[0], a[1], a[2], a), '@lapack_sgtsv_ffi'),
+    (jnp.linalg.cholesky, 'stablehlo.cholesky'),
+    (lambda a: jax.scipy.linalg.solve_triangular(a, a), 'stablehlo.triangular_solve'),
+])
+def test_linear_algebra_lowers_to_lapack_or_stablehlo(f, call):
+  assert call in jax.jit(f).lower(jnp.eye(4)).as_text()
+
+
+def test_checkify():
+  from jax.experimental import checkify
+  def f(x):
+    checkify.check(x > 0, 'not positive: {}', x)
+    return x
+  error, _ = jax.jit(checkify.checkify(f))(jnp.float32(-1))
+  assert 'not positive: -1' in error.get()
+  with pytest.raises(ValueError, match='checkify'):
+    jax.jit(f)(1.0)

@@ -10,7 +10,6 @@ from typing import Any, Callable, Mapping
 
 import jax
 from jax_plugins.tessera import client
-from jax_plugins.tessera import lowerings
 from tessera_jax import plan
 
 
@@ -113,8 +112,7 @@ def explain(f: Callable[..., Any], *args: Any, mesh: Any = None, devices: str = 
   Raises:
     ValueError: `[op] expected, got, remedy` of a program that Tessera refuses, or of too few devices.
   """
-  lowerings.install()
-  jax.local_device_count()  # JAX knows the platform's name once it looked for plugins
+  jax.local_device_count()  # JAX knows the platform and its rules once it looked for plugins
   traced = f if isinstance(f, jax.stages.Traced) else _traced(
       f, args, kwargs, _as_mesh(mesh), dict(jit_options or {}))
   lowered = traced.lower(lowering_platforms=('tessera',))

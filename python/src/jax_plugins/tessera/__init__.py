@@ -15,7 +15,7 @@ library_path = client.library_path
 def initialize():
   """Registers the backend. The library is loaded once the backend is used, not where JAX runs on another."""
   from jax._src import xla_bridge  # JAX imports this module, half initialised itself
-  lowerings.install()
   xla_bridge.register_backend_factory(
       'tessera', client.make_client, priority=500, fail_quietly=False, experimental=False,
       make_topology=client.make_topology)
+  lowerings.install()

@@ -10,12 +10,15 @@ its platform "cpu", those named here are Tessera's too: what they emit, beside S
   select_and_scatter_add           the rule for cpu pads, for XLA's CPU backend
   random_gamma                     both rules are the same
   csr_spmv, csr_spmm, bcsr_...     calls of functions inside jaxlib
+  spsolve, debug_...               calls of Python
 """
 from jax._src.interpreters import mlir
 
 CPU_RULES = frozenset({
     'eig', 'eigh', 'geqp3', 'geqrf', 'hessenberg', 'householder_product', 'lu', 'ormqr', 'schur', 'svd', 'tridiagonal',
     'tridiagonal_solve',
+    # The error that a check is not functionalized, or a call of Python.
+    'check',
     # A loop over rounds: a million normal numbers take 7 ms, with the rounds written out 12.
     'threefry2x32'})
 

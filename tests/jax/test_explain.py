@@ -1,5 +1,6 @@
 """tessera_jax.explain: plans as data and text, under any backend, for devices that are not there."""
 import json
+import pathlib
 import subprocess
 import sys
 
@@ -100,3 +101,13 @@ print(jax.default_backend(), len(jax.devices()), plan.mesh, [c.name for c in pla
   out = subprocess.run([sys.executable, '-c', code], env=environment | {'JAX_PLATFORMS': 'cpu'}, capture_output=True,
                        text=True, check=False)
   assert out.stdout == "cpu 1 {'i': 16} ['all_reduce']\n", out.stderr
+
+
+def test_the_page_says_what_it_prints():
+  page = (pathlib.Path(__file__).resolve().parent.parent.parent / 'docs' / 'jax.md').read_text(encoding='utf-8')
+  block = page.split('## What a program would communicate')[1].split('`plan.collectives`')[0]
+  lines = [line[4:] for line in block.splitlines() if line.startswith('    ')]
+  at = next(i for i, line in enumerate(lines) if line.startswith('mesh '))
+  scope = {}
+  exec('\n'.join(line for line in lines[:at] if not line.startswith('print')), scope)  # pylint: disable=exec-used
+  assert str(scope['plan']).strip().splitlines() == lines[at:]

@@ -96,6 +96,16 @@ def test_another_jax(monkeypatch, name, version):
     client.check_versions()
 
 
+def test_jax_says_that_it_is_another_one(environment, tmp_path):
+  (tmp_path / 'jaxlib-0.11.0.dist-info').mkdir()
+  (tmp_path / 'jaxlib-0.11.0.dist-info' / 'METADATA').write_text('Metadata-Version: 2.1\nName: jaxlib\nVersion: 0.11.0\n')
+  changes = {'PYTHONPATH': f"{tmp_path}:{environment.get('PYTHONPATH', '')}"}
+  _, err = python(SHOW, environment, **changes)
+  assert err.splitlines()[-1].startswith("RuntimeError: Unable to initialize backend 'tessera': [tessera] expected jax and "
+                                         'jaxlib 0.10.2, got jax 0.10.2 and jaxlib 0.11.0; pip install')
+  assert python(SHOW, environment, JAX_PLATFORMS='cpu', **changes) == ('1 cpu:0', '')
+
+
 def test_another_version_of_the_api(tmp_path, environment):
   if not shutil.which('cc'):
     pytest.skip('no C compiler')

@@ -7,7 +7,6 @@ Environment: TESSERA_DEVICES says which devices there are (`cpu:8`, `tpu_v4:2x2x
 library is loaded (without it the one of this package).
 """
 from jax_plugins.tessera import client
-from jax_plugins.tessera import lowerings
 
 library_path = client.library_path
 
@@ -18,4 +17,7 @@ def initialize():
   xla_bridge.register_backend_factory(
       'tessera', client.make_client, priority=500, fail_quietly=False, experimental=False,
       make_topology=client.make_topology)
+  if client.wrong_version():
+    return  # the client says so where it is asked for; what follows needs JAX as it is known
+  from jax_plugins.tessera import lowerings
   lowerings.install()

@@ -20,13 +20,19 @@ def library_path():
   return os.environ.get('TESSERA_PJRT') or str(pathlib.Path(__file__).resolve().parent / 'libtessera_pjrt.so')
 
 
-def check_versions():
-  """RuntimeError where jax or jaxlib is another one than this package is for."""
+def wrong_version():
+  """What to say where jax or jaxlib is another one than this package is for; empty where both fit."""
   found = {name: importlib.metadata.version(name) for name in ('jax', 'jaxlib')}
-  if any(version.split('+')[0] != JAX_VERSION for version in found.values()):
-    raise RuntimeError(
-        f"[tessera] expected jax and jaxlib {JAX_VERSION}, got jax {found['jax']} and jaxlib {found['jaxlib']}; "
-        f'pip install jax=={JAX_VERSION} jaxlib=={JAX_VERSION}, or set JAX_PLATFORMS=cpu to go on without')
+  if all(version.split('+')[0] == JAX_VERSION for version in found.values()):
+    return ''
+  return (f"[tessera] expected jax and jaxlib {JAX_VERSION}, got jax {found['jax']} and jaxlib {found['jaxlib']}; "
+          f'pip install jax=={JAX_VERSION} jaxlib=={JAX_VERSION}, or set JAX_PLATFORMS=cpu to go on without')
+
+
+def check_versions():
+  """RuntimeError of wrong_version()."""
+  if problem := wrong_version():
+    raise RuntimeError(problem)
 
 
 class _ApiHead(ctypes.Structure):

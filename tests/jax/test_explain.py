@@ -63,6 +63,7 @@ def test_arrays_of_this_process():
   assert plan.devices == '' and [c.name for c in plan.collectives] == ['all_reduce']
   traced = jax.jit(jnp.sum).trace(x)
   assert tessera_jax.explain(traced) == plan
+  assert tessera_jax.explain(traced.lower()) == plan
 
 
 def test_how_often_is_left_open_where_a_condition_decides():

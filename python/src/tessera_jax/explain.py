@@ -91,14 +91,14 @@ def _code(lowered: jax.stages.Lowered) -> bytes:
   return out.getvalue()
 
 
-def explain(f: Callable[..., Any], *args: Any, mesh: Any = None, devices: str = '',
+def explain(f: Callable[..., Any] | jax.stages.Traced | jax.stages.Lowered, *args: Any, mesh: Any = None, devices: str = '',
             jit_options: Mapping[str, Any] | None = None, **kwargs: Any) -> plan.Plan:
   """Plans f(*args, **kwargs) as Tessera would run it: collectives with their bytes and reasons, and cost.
 
   Nothing is compiled or run, and JAX may run on any backend.
 
   Args:
-    f: a function, jitted or not, or what jax.jit(f).trace(...) returned (then without args).
+    f: a function, jitted or not, or what jax.jit(f).trace(...) or .lower(...) returned (then without args).
     *args, **kwargs: of f; arrays, or jax.ShapeDtypeStructs with shardings.
     mesh: where f or `jit_options` name axes without a mesh: a Mesh, an AbstractMesh, or sizes by axis
       ({'x': 4, 'y': 2}), which need not be there.
@@ -113,7 +113,10 @@ def explain(f: Callable[..., Any], *args: Any, mesh: Any = None, devices: str = 
     ValueError: `[op] expected, got, remedy` of a program that Tessera refuses, or of too few devices.
   """
   jax.local_device_count()  # JAX knows the platform and its rules once it looked for plugins
-  traced = f if isinstance(f, jax.stages.Traced) else _traced(
-      f, args, kwargs, _as_mesh(mesh), dict(jit_options or {}))
-  lowered = traced.lower(lowering_platforms=('tessera',))
+  if isinstance(f, jax.stages.Lowered):
+    lowered = f
+  else:
+    traced = f if isinstance(f, jax.stages.Traced) else _traced(
+        f, args, kwargs, _as_mesh(mesh), dict(jit_options or {}))
+    lowered = traced.lower(lowering_platforms=('tessera',))
   return plan.from_json(_ask(_code(lowered), devices), _argument_names(lowered), _result_names(lowered))

@@ -14,6 +14,7 @@
 #include "tessera/base/hash.h"
 #include "tessera/base/shape.h"
 #include "tessera/mesh/format.h"
+#include "tessera/mesh/scoped_devices.h"
 
 namespace tessera {
 namespace {
@@ -127,6 +128,7 @@ const std::vector<Device>* resolve(const InitOptions& options) {
 }
 
 std::atomic<const std::vector<Device>*> current_devices{nullptr};
+thread_local const std::vector<Device>* scoped_devices = nullptr;
 
 }  // namespace
 
@@ -176,7 +178,13 @@ std::vector<Device> parse_devices(std::string_view spec) {
 
 void initialize(const InitOptions& options) { current_devices = resolve(options); }
 
+ScopedDevices::ScopedDevices(const std::string& spec) : outer_(scoped_devices) {
+  scoped_devices = resolve({.devices = spec});
+}
+ScopedDevices::~ScopedDevices() { scoped_devices = outer_; }
+
 const std::vector<Device>& devices() {
+  if (scoped_devices) return *scoped_devices;
   const std::vector<Device>* current = current_devices;
   if (!current) {
     // Two threads may both come here: the first to set the list wins, and an initialize() in

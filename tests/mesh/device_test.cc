@@ -8,6 +8,7 @@
 
 #include "../errors.h"
 #include "tessera/mesh/format.h"
+#include "tessera/mesh/scoped_devices.h"
 
 namespace tessera {
 namespace {
@@ -153,6 +154,27 @@ TEST(Initialize, IsSafeFromSeveralThreads) {
       }
     });
   for (std::thread& thread : threads) thread.join();
+}
+
+TEST(ScopedDevices, AreOfOneThreadAndNest) {
+  initialize({.devices = "cpu:2"});
+  {
+    const ScopedDevices pod("tpu_v4:2x2x1");
+    EXPECT_EQ(device_count(), 4);
+    EXPECT_EQ(devices()[3].kind, DeviceKind::kTpuV4);
+    initialize({.devices = "cpu:3"});
+    EXPECT_EQ(device_count(), 4);
+    std::thread([] { EXPECT_EQ(device_count(), 3); }).join();
+    {
+      const ScopedDevices gpus("gpu:6");
+      EXPECT_EQ(device_count(), 6);
+    }
+    EXPECT_EQ(device_count(), 4);
+    EXPECT_THROW(ScopedDevices("tpu"), UserError);
+    EXPECT_EQ(device_count(), 4);
+  }
+  EXPECT_EQ(device_count(), 3);
+  initialize({.devices = "cpu:1"});
 }
 
 }  // namespace

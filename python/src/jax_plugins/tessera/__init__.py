@@ -1,18 +1,23 @@
 """Tessera as a backend of JAX: what JAX finds under `jax_plugins` and calls `initialize` of.
 
-Environment: TESSERA_DEVICES says which devices there are (`cpu:8`, `tpu_v4:2x2x1`; `cpu:1` without it),
-TESSERA_PJRT which library is loaded (without it the one of this package).
+  client.py        the library, its devices and options; what does not fit is an error with a remedy
+  lowerings.py     rules that JAX keeps for platforms it knows by name
+
+Environment: TESSERA_DEVICES says which devices there are (`cpu:8`, `tpu_v4:2x2x1`), TESSERA_PJRT which
+library is loaded (without it the one of this package).
 """
-import os
-import pathlib
+from jax_plugins.tessera import client
 
-
-def library_path():
-  """The plugin's shared library."""
-  return os.environ.get('TESSERA_PJRT') or str(
-      pathlib.Path(__file__).resolve().parent / 'libtessera_pjrt.so')
+library_path = client.library_path
 
 
 def initialize():
-  from jax._src import xla_bridge
-  xla_bridge.register_plugin('tessera', priority=500, library_path=library_path(), options=None)
+  """Registers the backend. The library is loaded once the backend is used, not where JAX runs on another."""
+  from jax._src import xla_bridge  # JAX imports this module, half initialised itself
+  xla_bridge.register_backend_factory(
+      'tessera', client.make_client, priority=500, fail_quietly=False, experimental=False,
+      make_topology=client.make_topology)
+  if client.wrong_version():
+    return  # the client says so where it is asked for; what follows needs JAX as it is known
+  from jax_plugins.tessera import lowerings
+  lowerings.install()

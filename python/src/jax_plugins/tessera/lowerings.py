@@ -1,0 +1,45 @@
+"""Lowering rules that JAX keeps for platforms it knows by name, for Tessera.
+
+Where JAX has a rule for all platforms, a program for Tessera is StableHLO of that rule. Of the rules that JAX has for
+its platform "cpu", those named here are Tessera's too: what they emit, beside StableHLO, are custom calls of LAPACK
+(lapack_*_ffi), which Tessera's compiler takes. The others are not:
+
+  cholesky, triangular_solve       ops of StableHLO by the rule for all platforms, which are partitioned as such
+  dot_general                      the rule for cpu only refuses what XLA's CPU backend cannot do
+  conv_general_dilated             the rule for cpu takes complex ones apart; Tessera computes them
+  select_and_scatter_add           the rule for cpu pads, for XLA's CPU backend
+  random_gamma                     both rules are the same
+  csr_spmv, csr_spmm, bcsr_...     calls of functions inside jaxlib
+  spsolve, debug_...               calls of Python
+"""
+from jax._src.interpreters import mlir
+
+CPU_RULES = frozenset({
+    'eig', 'eigh', 'geqp3', 'geqrf', 'hessenberg', 'householder_product', 'lu', 'ormqr', 'schur', 'svd', 'tridiagonal',
+    'tridiagonal_solve',
+    # The error that a check is not functionalized, or a call of Python.
+    'check',
+    # A loop over rounds: a million normal numbers take 7 ms, with the rounds written out 12.
+    'threefry2x32'})
+
+
+class _Rules(dict):
+  """The rules registered for Tessera; behind them those for cpu that are named above. JAX registers its rules
+  as its modules are imported, early or late: so they are looked up when they are asked for."""
+
+  def __missing__(self, primitive):
+    if primitive.name in CPU_RULES:
+      return mlir._platform_specific_lowerings['cpu'][primitive]
+    raise KeyError(primitive)
+
+  def __contains__(self, primitive):
+    if super().__contains__(primitive):
+      return True
+    return primitive.name in CPU_RULES and primitive in mlir._platform_specific_lowerings['cpu']
+
+
+def install():
+  """Makes the rules known to JAX. Calling it again changes nothing."""
+  known = mlir._platform_specific_lowerings.get('tessera', {})
+  if not isinstance(known, _Rules):
+    mlir._platform_specific_lowerings['tessera'] = _Rules(known)

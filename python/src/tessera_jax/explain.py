@@ -1,0 +1,122 @@
+"""explain: the plan of a function of JAX, whatever backend JAX runs on."""
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import io
+import json
+from typing import Any, Callable, Mapping
+
+import jax
+from jax_plugins.tessera import client
+from tessera_jax import plan
+
+
+@functools.cache
+def _library() -> ctypes.CDLL:
+  client.check_versions()
+  client.check_library(client.library_path())
+  library = ctypes.CDLL(client.library_path())
+  library.tessera_explain.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p,
+                                      ctypes.POINTER(ctypes.c_void_p)]
+  library.tessera_free.argtypes = [ctypes.c_void_p]
+  library.tessera_free.restype = None
+  return library
+
+
+def _ask(code: bytes, devices: str) -> dict[str, Any]:
+  out = ctypes.c_void_p()
+  failed = _library().tessera_explain(code, len(code), devices.encode(), ctypes.byref(out))
+  try:
+    text = ctypes.string_at(out).decode() if out else '[explain] expected memory, got none left'
+  finally:
+    _library().tessera_free(out)
+  if failed:
+    raise ValueError(text)
+  return json.loads(text)
+
+
+def _as_mesh(mesh: Any) -> Any:
+  if isinstance(mesh, Mapping):
+    return jax.sharding.AbstractMesh(tuple(mesh.values()), tuple(mesh.keys()))
+  return mesh
+
+
+def _with_mesh(shardings: Any, mesh: Any) -> Any:
+  """Partition specs as shardings: jit takes specs alone only in a mesh of devices that are there."""
+  is_spec = lambda s: isinstance(s, jax.sharding.PartitionSpec)
+  return jax.tree.map(lambda s: jax.sharding.NamedSharding(mesh, s) if is_spec(s) else s, shardings,
+                      is_leaf=is_spec)
+
+
+def _without_data(tree: Any) -> Any:
+  """Arrays as what jit traces of them: where they lie is not where in_shardings say."""
+  return jax.tree.map(
+      lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=x.weak_type) if isinstance(x, jax.Array) else x, tree)
+
+
+def _traced(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any], mesh: Any,
+            options: dict[str, Any]) -> jax.stages.Traced:
+  if options or not hasattr(f, 'trace'):
+    for name in ('in_shardings', 'out_shardings'):
+      if mesh is not None and name in options:
+        options[name] = _with_mesh(options[name], mesh)
+        args, kwargs = _without_data((args, kwargs))
+    f = jax.jit(f, **options)
+  context = contextlib.nullcontext()
+  if mesh is not None:
+    context = jax.sharding.use_abstract_mesh(getattr(mesh, 'abstract_mesh', mesh))
+  with context:
+    return f.trace(*args, **kwargs)
+
+
+def _argument_names(lowered: jax.stages.Lowered) -> list[str]:
+  """Of the arguments that the program has: what the function does not use, jit leaves out."""
+  paths = jax.tree_util.tree_flatten_with_path(lowered.args_info)[0]
+  # The first key says args or kwargs.
+  names = [('args' if path[0].idx == 0 else '') + jax.tree_util.keystr(path[1:]) for path, _ in paths]
+  kept = lowered._lowering.compile_args.get('kept_var_idx')  # pylint: disable=protected-access
+  return names if kept is None else [names[i] for i in sorted(kept)]
+
+
+def _result_names(lowered: jax.stages.Lowered) -> list[str]:
+  paths = jax.tree_util.tree_flatten_with_path(lowered.out_info)[0]
+  return ['result' + jax.tree_util.keystr(path) for path, _ in paths]
+
+
+def _code(lowered: jax.stages.Lowered) -> bytes:
+  out = io.BytesIO()
+  lowered.compiler_ir('stablehlo').operation.write_bytecode(out)
+  return out.getvalue()
+
+
+def explain(f: Callable[..., Any] | jax.stages.Traced | jax.stages.Lowered, *args: Any, mesh: Any = None, devices: str = '',
+            jit_options: Mapping[str, Any] | None = None, **kwargs: Any) -> plan.Plan:
+  """Plans f(*args, **kwargs) as Tessera would run it: collectives with their bytes and reasons, and cost.
+
+  Nothing is compiled or run, and JAX may run on any backend.
+
+  Args:
+    f: a function, jitted or not, or what jax.jit(f).trace(...) or .lower(...) returned (then without args).
+    *args, **kwargs: of f; arrays, or jax.ShapeDtypeStructs with shardings.
+    mesh: where f or `jit_options` name axes without a mesh: a Mesh, an AbstractMesh, or sizes by axis
+      ({'x': 4, 'y': 2}), which need not be there.
+    devices: what the program is planned for, as in TESSERA_DEVICES ("cpu:8", "tpu_v4:2x2x1"); position i of its
+      mesh is device i. Without it the devices of this process, or CPUs where these are not enough.
+    jit_options: of jax.jit(f, ...), as in_shardings; f is then not yet jitted.
+
+  Returns:
+    A Plan; str() of it is the text.
+
+  Raises:
+    ValueError: `[op] expected, got, remedy` of a program that Tessera refuses, or of too few devices.
+  """
+  jax.local_device_count()  # JAX knows the platform and its rules once it looked for plugins
+  if isinstance(f, jax.stages.Lowered):
+    lowered = f
+  else:
+    traced = f if isinstance(f, jax.stages.Traced) else _traced(
+        f, args, kwargs, _as_mesh(mesh), dict(jit_options or {}))
+    lowered = traced.lower(lowering_platforms=('tessera',))
+  return plan.from_json(_ask(_code(lowered), devices), _argument_names(lowered), _result_names(lowered))

@@ -1,0 +1,79 @@
+"""A plugin of pytest that writes one JSON line a test, as it happens: what has a start and no end
+was running when its process died.
+
+Lines: {"process": id} first, {"error": text} where a file cannot be imported, {"collected": n, "left": n
+without results before}, {"start": id, "at": seconds}, {"id": id, "outcome": passed | failed | skipped,
+"seconds": s, "text": first lines}.
+
+Environment, set by tests/jax/run: TESSERA_RECORD the file of lines, TESSERA_DONE a file of ids not to
+run again, TESSERA_SAMPLE `n:seed` or empty, TESSERA_LIMIT seconds a test may take, TESSERA_BATCH how many
+tests this process runs.
+"""
+import faulthandler
+import json
+import os
+import time
+
+import pytest
+from recorder_sample import sample
+
+_record = open(os.environ['TESSERA_RECORD'], 'a', buffering=1, encoding='utf-8')
+_stacks = open(os.environ['TESSERA_RECORD'] + '.stacks', 'a', encoding='utf-8')
+_limit = float(os.environ['TESSERA_LIMIT'])
+_running = {}
+
+
+def _write(**line):
+  _record.write(json.dumps(line) + '\n')
+
+
+_write(process=os.getpid())
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+  if os.environ.get('TESSERA_SAMPLE'):
+    count, seed = os.environ['TESSERA_SAMPLE'].split(':')
+    kept = sample([item.nodeid for item in items], int(count), seed)
+    items[:] = [item for item in items if item.nodeid in kept]
+  with open(os.environ['TESSERA_DONE'], encoding='utf-8') as file:
+    done = set(file.read().split('\n'))
+  left = [item for item in items if item.nodeid not in done]
+  _write(collected=len(items), left=len(left))
+  items[:] = left[:int(os.environ['TESSERA_BATCH'])]
+
+
+def pytest_collectreport(report):
+  if report.failed:
+    _write(error=str(report.longrepr)[-2000:])
+
+
+def pytest_runtest_logstart(nodeid):
+  _running.clear()
+  _running.update(outcome='passed', text='', began=time.time())
+  _write(start=nodeid, at=time.time())
+  # Ends the process from a thread of its own, also where the test waits inside C++.
+  faulthandler.dump_traceback_later(_limit, exit=True, file=_stacks)
+
+
+def first_lines(report):
+  """What the exception says, without the traceback."""
+  crash = getattr(report.longrepr, 'reprcrash', None)
+  if crash is not None:
+    return crash.message[:1500]
+  if isinstance(report.longrepr, tuple):  # a skip: file, line, reason
+    return str(report.longrepr[2])[:300]
+  return str(report.longrepr)[-1500:]
+
+
+def pytest_runtest_logreport(report):
+  if report.outcome == 'passed' or _running['outcome'] == 'failed':
+    return
+  _running['outcome'] = report.outcome
+  _running['text'] = first_lines(report)
+
+
+def pytest_runtest_logfinish(nodeid):
+  faulthandler.cancel_dump_traceback_later()
+  _write(id=nodeid, outcome=_running['outcome'], seconds=round(time.time() - _running['began'], 3),
+         text=_running['text'])

@@ -1,0 +1,141 @@
+"""Results of JAX's tests: the files of lines that recorder.py writes, read back; causes; the table."""
+import collections
+import dataclasses
+import json
+import pathlib
+import re
+
+BEGIN, END = '<!-- results of tests/jax/run -->', '<!-- end of results -->'
+
+
+@dataclasses.dataclass
+class Record:
+  """What the lines of a file say."""
+  tests: dict  # by id; of several results of a test the last one counts
+  collected: int | None = None
+  left: int | None = None  # tests without results when the last process had collected
+  error: str | None = None  # why the file cannot be imported
+  running: dict | None = None  # the test that was running when the lines end
+
+
+def read(path, offset=0):
+  """The lines of `path` from byte `offset` on."""
+  out = Record({})
+  if not path.exists():
+    return out
+  for text in path.read_bytes()[offset:].decode('utf-8', 'replace').splitlines():
+    try:
+      line = json.loads(text)
+    except ValueError:  # cut off by the death of its process
+      continue
+    if 'process' in line:
+      out.collected, out.left, out.error = None, None, None
+    elif 'collected' in line:
+      out.collected, out.left = line['collected'], line['left']
+    elif 'error' in line:
+      out.error = line['error']
+    elif 'start' in line:
+      out.running = line
+    else:
+      out.tests[line['id']] = line
+      out.running = None
+  return out
+
+
+# What differs between failures of one cause.
+_DETAILS = [
+    (r'\x1b\[[0-9;]*m', ''),
+    (r'tensor<[^>]*>+', 'tensor'),
+    (r'\b(?:bool|bf16|[fcsui](?:2|4|8|16|32|64|128)|float\d+\w*|u?int\d+|complex\d+|bfloat16|pred)\[[^\]]*\]'
+     r'(?:\{[^}]*\})?', 'array'),
+    (r'\b(?:bool|bf16|bfloat16|float(?:8_\w+|\d+)|u?int\d+|complex\d+)\b', 'dtype'),
+    (r'0x[0-9a-f]+', 'ADDRESS'),
+    (r'%[\w#:]+', '%v'),
+    (r'(?:/[\w.+-]+){2,}', 'PATH'),
+    (r'-?\d+(?:\.\d+)?(?:e[+-]?\d+)?', 'N'),
+    (r'\((?:N,? ?)*\)|\[(?:N,? ?)*\]|N(?:[x,] ?N)+', 'N'),
+]
+
+
+def cause(text):
+  """The first line that says something, without shapes, dtypes and numbers."""
+  lines = [line.strip() for line in text.splitlines() if line.strip()]
+  if not lines:
+    return 'no message'
+  first = lines[0]
+  # numpy.testing and unittest put what happened on the second line.
+  if re.fullmatch(r'[\w.]*(?:Error|Exception|Failure):?', first) and len(lines) > 1:
+    first = f'{first} {lines[1]}'
+  for pattern, instead in _DETAILS:
+    first = re.sub(pattern, instead, first, flags=re.IGNORECASE if 'x[' in pattern else 0)
+  return first[:160]
+
+
+def summarize(work, files, platforms):
+  """{file: {platform: counts, ...}}, and failures of the first platform that the second passes, by cause.
+  A file is there once it was run on both."""
+  plugin, reference = platforms
+  table, causes = {}, collections.defaultdict(list)
+  for file in files:
+    records = {p: read(work / p / f'{file}.jsonl') for p in platforms}
+    if not all(records[p].tests or records[p].error for p in platforms):
+      continue
+    row = {}
+    for p in platforms:
+      row[p] = dict(collections.Counter(t['outcome'] for t in records[p].tests.values()))
+      if records[p].error:
+        row[p]['error'] = records[p].error.splitlines()[-1]
+    ours = records[plugin].tests
+    counted = [i for i, t in records[reference].tests.items() if t['outcome'] == 'passed']
+    if records[plugin].error:
+      outcomes = {i: {'outcome': 'failed', 'text': records[plugin].error.splitlines()[-1]} for i in counted}
+    else:  # those that an unfinished run has not reached say nothing
+      outcomes = {i: ours[i] for i in counted if i in ours}
+    row['compared'] = len(outcomes)
+    for outcome in ('passed', 'failed', 'skipped'):
+      row[outcome] = sum(t['outcome'] == outcome for t in outcomes.values())
+    table[file] = row
+    for i, t in outcomes.items():
+      if t['outcome'] == 'failed':
+        causes[cause(t['text'])].append(i)
+  return table, dict(sorted(causes.items(), key=lambda c: -len(c[1])))
+
+
+def share(row):
+  """Of the tests that the reference passes and the plugin does not skip, those that it passes; percent."""
+  ran = row['passed'] + row['failed']
+  return 100 * row['passed'] / ran if ran else 100.0
+
+
+def markdown(table, causes, platforms, about):
+  plugin, reference = platforms
+  lines = [f'{about}', '', f'| file | {reference} passes | {plugin}: passed | failed | skipped | share |',
+           '|---|---:|---:|---:|---:|---:|']
+  total = collections.Counter()
+  for file, row in table.items():
+    total.update({k: row[k] for k in ('compared', 'passed', 'failed', 'skipped')})
+    lines.append(f"| {file} | {row['compared']} | {row['passed']} | {row['failed']} | "
+                 f"{row['skipped']} | {share(row):.1f} % |")
+  if table:
+    lines.append(f"| all | {total['compared']} | {total['passed']} | {total['failed']} | "
+                 f"{total['skipped']} | {share(total):.1f} % |")
+  if causes:
+    lines += ['', '| failures | cause |', '|---:|---|']
+    for text, ids in causes.items():
+      shown = text.replace('|', '\\|').replace('<', '&lt;').replace('`', "'")
+      lines.append(f'| {len(ids)} | {shown} |')
+  return '\n'.join(lines)
+
+
+def write(page, data, table, causes, platforms, about):
+  """Puts the table between the markers of the page, and all of it beside as JSON."""
+  text = page.read_text(encoding='utf-8')
+  if BEGIN not in text or END not in text:
+    raise SystemExit(f'run: expected the markers {BEGIN} and {END} in {page}, got none: add them')
+  head, rest = text.split(BEGIN, 1)
+  tail = rest.split(END, 1)[1]
+  body = markdown(table, causes, platforms, about)
+  page.write_text(f'{head}{BEGIN}\n{body}\n{END}{tail}', encoding='utf-8')
+  pathlib.Path(data).write_text(
+      json.dumps({'about': about, 'files': table, 'failures': causes}, indent=1) + '\n',
+      encoding='utf-8')

@@ -1,0 +1,244 @@
+"""Programs of JAX on Tessera, against numpy and against what they must say of themselves."""
+import jax
+from jax import lax
+from jax.sharding import NamedSharding, PartitionSpec as P
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+
+def close(actual, expected, tolerance=1e-5):
+  np.testing.assert_allclose(np.asarray(actual), expected, rtol=tolerance, atol=tolerance)
+
+
+X = np.linspace(-1, 1, 32, dtype=np.float32).reshape(8, 4)
+
+
+@pytest.fixture(name='mesh', scope='module')
+def _mesh():
+  return jax.make_mesh((4, 2), ('x', 'y'), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+
+
+# --- transforms on one device
+
+
+def test_jit():
+  f = jax.jit(lambda a, b: {'sum': 2 * jnp.sin(a) + b, 'sizes': (a.T @ a).sum(1)})
+  out = f(X, 1.0)
+  close(out['sum'], 2 * np.sin(X) + 1)
+  close(out['sizes'], (X.T @ X).sum(1))
+  assert f.trace(X, 1.0).lower().compile()(X, 1.0)['sum'].dtype == jnp.float32
+
+
+@pytest.mark.parametrize('dtype', ['bool', 'int8', 'uint8', 'int16', 'int32', 'uint32', 'float16', 'bfloat16', 'float32',
+                                   'complex64'])
+def test_dtypes(dtype):
+  x = jnp.arange(6).astype(dtype)
+  out = jax.jit(lambda x: jnp.concatenate([x, x[::-1]]).reshape(3, 4))(x)
+  assert out.dtype == x.dtype
+  np.testing.assert_array_equal(np.asarray(out), np.concatenate([np.asarray(x), np.asarray(x)[::-1]]).reshape(3, 4))
+
+
+def test_64_bits():
+  with jax.enable_x64(True):
+    x = jnp.arange(3, dtype=jnp.float64) + 2.0**-40
+    assert x.dtype == jnp.float64 and (np.asarray(x) - np.arange(3) == 2.0**-40).all()
+    assert int(jnp.int64(2**40) * 3) == 3 * 2**40
+
+
+def test_grad_and_vmap():
+  def f(w, x):
+    return jnp.tanh(w @ x).sum()
+  w, x = X[:3], X[0]
+  close(jax.grad(f)(w, x), (1 - np.tanh(w @ x)**2)[:, None] * x)
+  value, grad = jax.jit(jax.value_and_grad(f))(w, x)
+  close(value, np.tanh(w @ x).sum())
+  batched = jax.vmap(jax.grad(f), in_axes=(None, 0))(w, X)
+  close(batched[0], grad)
+  hessian = jax.hessian(lambda x: (x**4).sum())(x)
+  close(hessian, np.diag(12 * x**2))
+
+
+def test_control_flow():
+  def body(carry, x):
+    return carry * 0.5 + x, carry
+  last, seen = lax.scan(body, jnp.zeros(4), X)
+  carry, expected = np.zeros(4), []
+  for x in X:
+    expected.append(carry)
+    carry = carry * 0.5 + x
+  close(last, carry)
+  close(seen, expected)
+  assert int(lax.while_loop(lambda n: n < 100, lambda n: n * 3, 1)) == 243
+  assert int(lax.fori_loop(0, 10, lambda i, n: n + i, 0)) == 45
+  branch = jax.jit(lambda i, x: lax.switch(i, [jnp.sin, jnp.cos, lambda x: -x], x))
+  for i, f in enumerate((np.sin, np.cos, np.negative)):
+    close(branch(i, X), f(X))
+  close(jax.grad(lambda x: lax.cond(x > 0, lambda x: x**2, lambda x: -x, x))(3.0), 6)
+
+
+def test_random():
+  key = jax.random.key(0)
+  # Bits of threefry are the same everywhere: these are JAX's on its CPU backend.
+  assert [int(b) for b in jax.random.bits(key, (3,))] == [4070199207, 4202968722, 1427181096]
+  x = jax.random.normal(jax.random.fold_in(key, 1), (20000,))
+  assert abs(float(x.mean())) < 0.03 and abs(float(x.std()) - 1) < 0.03
+  assert sorted(np.asarray(jax.random.permutation(key, 10)).tolist()) == list(range(10))
+  assert (jax.random.normal(key, (4,)) != jax.random.normal(jax.random.split(key)[0], (4,))).all()
+
+
+def test_donation_and_deleted_buffers():
+  x = jnp.ones(4)
+  x.delete()
+  with pytest.raises(RuntimeError, match='Array has been deleted'):
+    (x + 1).block_until_ready()
+  close(jnp.ones(4) + 1, 2 * np.ones(4))  # the backend goes on
+  y = jnp.arange(4.0)
+  out = jax.jit(lambda x: x + 1, donate_argnums=0)(y)
+  close(out, [1, 2, 3, 4])
+
+
+def test_transfers():
+  x = jax.device_put(X, jax.devices()[3])
+  assert x.devices() == {jax.devices()[3]}
+  y = x + 1
+  assert y.devices() == {jax.devices()[3]}
+  close(jax.device_put(y, jax.devices()[5]), X + 1)
+  assert np.asarray(y).shape == (8, 4) and jnp.array(X[::2, ::-1]).shape == (4, 4)
+  close(jnp.array(X[::2, ::-1]), X[::2, ::-1])
+  assert jnp.zeros((0, 3)).sum() == 0
+
+
+# --- eight devices
+
+
+def test_sharded_jit(mesh):
+  a = jax.device_put(np.ones((8, 16), np.float32), NamedSharding(mesh, P('x', 'y')))
+  b = jax.device_put(np.arange(64, dtype=np.float32).reshape(16, 4), NamedSharding(mesh, P('y')))
+  assert a.addressable_shards[0].data.shape == (2, 8) and len(a.sharding.device_set) == 8
+  out = jax.jit(jnp.matmul)(a, b)
+  close(out, np.ones((8, 16)) @ np.arange(64).reshape(16, 4))
+  kept = jax.jit(jnp.matmul, out_shardings=NamedSharding(mesh, P(None, 'x')))(a, b)
+  assert kept.sharding.spec == P(None, 'x')
+  close(kept, out)
+  constrained = jax.jit(lambda a: lax.with_sharding_constraint(a * 2, NamedSharding(mesh, P('y', 'x'))))(a)
+  assert constrained.sharding.spec == P('y', 'x')
+  close(constrained, 2 * np.ones((8, 16)))
+
+
+def test_reshard_and_fetch(mesh):
+  x = jax.device_put(X, NamedSharding(mesh, P('x', 'y')))
+  for spec in (P('y'), P(None, 'x'), P(('x', 'y')), P()):
+    x = jax.device_put(x, NamedSharding(mesh, spec))
+    close(x, X)
+  for shard in jax.device_put(X, NamedSharding(mesh, P('x', 'y'))).addressable_shards:
+    close(shard.data, X[shard.index])
+
+
+def test_shard_map(mesh):
+  def f(block):
+    i = lax.axis_index('x')
+    return lax.psum(block, 'x'), lax.all_gather(i.reshape(1), 'x', tiled=True)
+  total, ids = jax.jit(jax.shard_map(f, mesh=mesh, in_specs=P('x'), out_specs=(P(), P('x')), check_vma=False))(X)
+  close(total, X.reshape(4, 2, 4).sum(0))
+  assert ids.shape == (16,) and ids[:4].tolist() == [0, 1, 2, 3]
+
+  ring = [(i, (i + 1) % 4) for i in range(4)]
+  turned = jax.shard_map(lambda b: lax.ppermute(b, 'x', ring), mesh=mesh, in_specs=P('x'), out_specs=P('x'))(X)
+  close(turned, np.roll(X, 2, axis=0))
+  scattered = jax.shard_map(lambda b: lax.psum_scatter(b, 'y', tiled=True), mesh=mesh, in_specs=P(), out_specs=P('y'))(X)
+  close(scattered, 2 * X)
+
+  def loss(x):
+    return jax.shard_map(lambda b: lax.psum((b**2).sum(), ('x', 'y')), mesh=mesh, in_specs=P('x', 'y'), out_specs=P())(x)
+  close(jax.grad(loss)(X), 2 * X)
+
+
+def test_a_thousand_collectives_in_flight(mesh):
+  total = jax.jit(jax.shard_map(lambda b: lax.psum(b, ('x', 'y')), mesh=mesh, in_specs=P(('x', 'y')), out_specs=P()))
+  x = jax.device_put(X, NamedSharding(mesh, P(('x', 'y'))))
+  outs = [total(x) for _ in range(1000)]
+  close(outs[-1], X.sum(0, keepdims=True))
+
+
+def test_sharded_gradient_step(mesh):
+  def step(w, x, y):
+    return w - 0.1 * jax.grad(lambda w: ((x @ w - y)**2).mean())(w)
+  w = np.ones((4, 2), np.float32)
+  y = X @ np.array([[1, 2], [3, 4], [5, 6], [7, 8]], np.float32)
+  rows = NamedSharding(mesh, P('x'))
+  sharded = jax.jit(step)(w, jax.device_put(X, rows), jax.device_put(y, rows))
+  expected = w - 0.1 * 2 / 16 * X.T @ (X @ w - y)
+  close(sharded, expected)
+
+
+# --- what is refused
+
+
+def test_ahead_of_time():
+  compiled = jax.jit(lambda x: x + 1).lower(X).compile()
+  close(compiled(X), X + 1)
+  with pytest.raises(TypeError, match='compiled'):
+    compiled(X[:3])
+  assert compiled.as_text() and 'stablehlo.add' in jax.jit(lambda x: x + 1).lower(X).as_text()
+
+
+def test_errors_leave_the_client_usable(mesh):
+  with pytest.raises(ValueError, match='evenly divide'):
+    jax.device_put(np.ones(7), NamedSharding(mesh, P('x')))
+  with pytest.raises(jax.errors.JaxRuntimeError, match=r'expected a custom call that Tessera has, got @no_such_target'):
+    jax.jit(jax.ffi.ffi_call('no_such_target', jax.ShapeDtypeStruct((4,), jnp.float32)))(jnp.ones(4))
+  with pytest.raises(ValueError, match='incompatible devices'):
+    jax.jit(jnp.add)(jax.device_put(X, jax.devices()[0]), jax.device_put(X, jax.devices()[1]))
+  close(jax.jit(jnp.add)(X, X), 2 * X)
+
+
+# --- rules that JAX keeps for platforms it knows by name
+
+
+def test_rules_for_cpu_are_found_whenever_they_are_registered():
+  from jax._src.interpreters import mlir
+  from jax.extend import core
+  from jax_plugins.tessera import lowerings
+  rules = mlir._platform_specific_lowerings['tessera']
+  late = core.Primitive('schur')
+  assert late not in rules
+  mlir.register_lowering(late, lambda ctx, x: [x], platform='cpu')
+  assert late in rules and rules[late] is mlir._platform_specific_lowerings['cpu'][late]
+  other = core.Primitive('not_of_lapack')
+  mlir.register_lowering(other, lambda ctx, x: [x], platform='cpu')
+  assert other not in rules
+  with pytest.raises(KeyError):
+    rules[other]  # pylint: disable=pointless-statement
+  mlir.register_lowering(other, lambda ctx, x: [x], platform='tessera')
+  lowerings.install()
+  assert other in mlir._platform_specific_lowerings['tessera']
+  del mlir._platform_specific_lowerings['cpu'][late], mlir._platform_specific_lowerings['cpu'][other], rules[other]
+
+
+@pytest.mark.parametrize('f, call', [
+    (lambda a: jax.lax.linalg.lu(a), '@lapack_sgetrf_ffi'),
+    (lambda a: jnp.linalg.eigh(a), '@lapack_ssyevd_ffi'),
+    (lambda a: jnp.linalg.svd(a), '@lapack_sgesdd_ffi'),
+    (lambda a: jnp.linalg.qr(a), '@lapack_sgeqrf_ffi'),
+    (lambda a: jnp.linalg.eig(a), '@lapack_sgeev_ffi'),
+    (lambda a: jax.scipy.linalg.schur(a), '@lapack_sgees_ffi'),
+    (lambda a: jax.lax.linalg.hessenberg(a), '@lapack_sgehrd_ffi'),
+    (lambda a: jax.lax.linalg.tridiagonal(a), '@lapack_ssytrd_ffi'),
+    (lambda a: jax.lax.linalg.tridiagonal_solve(a[0], a[1], a[2], a), '@lapack_sgtsv_ffi'),
+    (jnp.linalg.cholesky, 'stablehlo.cholesky'),
+    (lambda a: jax.scipy.linalg.solve_triangular(a, a), 'stablehlo.triangular_solve'),
+])
+def test_linear_algebra_lowers_to_lapack_or_stablehlo(f, call):
+  assert call in jax.jit(f).lower(jnp.eye(4)).as_text()
+
+
+def test_checkify():
+  from jax.experimental import checkify
+  def f(x):
+    checkify.check(x > 0, 'not positive: {}', x)
+    return x
+  error, _ = jax.jit(checkify.checkify(f))(jnp.float32(-1))
+  assert 'not positive: -1' in error.get()
+  with pytest.raises(ValueError, match='checkify'):
+    jax.jit(f)(1.0)

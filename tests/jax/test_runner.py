@@ -1,0 +1,133 @@
+"""tests/jax/run survives what tests do to their process, continues, and counts."""
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / 'conformance'))
+import recorder_sample  # pylint: disable=wrong-import-position
+import results  # pylint: disable=wrong-import-position
+
+TESTS = '''
+import os, time, unittest
+class T(unittest.TestCase):
+  def test_passes(self): pass
+  def test_aborts(self): os.abort()
+  def test_hangs(self): time.sleep(100)
+  def test_leaves(self): os._exit(0)
+  def test_skips(self): raise unittest.SkipTest("not here")
+  def test_fails(self): self.assertEqual([1, 2], [1, 3])
+  def test_zlast(self): pass
+'''
+
+
+def run(sources, work, *options):
+  return subprocess.run([sys.executable, str(HERE / 'run'), str(sources), '--platform', 'cpu', '--work', str(work),
+                         '--limit', '3', *options], capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(name='sources')
+def _sources(tmp_path):
+  (tmp_path / 'jax' / 'tests').mkdir(parents=True)
+  (tmp_path / 'jax' / 'tests' / 'lax_test.py').write_text(TESTS)
+  (tmp_path / 'jax' / 'tests' / 'api_test.py').write_text('import no_such_module')
+  return tmp_path / 'jax'
+
+
+def outcomes(work):
+  [record] = work.glob('*/cpu/lax_test.jsonl')
+  tests = results.read(record).tests
+  return {i.split('::test_')[1]: (t['outcome'], t['text'].splitlines()[:1]) for i, t in tests.items()}
+
+
+def test_crashes_hangs_and_the_rest(sources, tmp_path):
+  work = tmp_path / 'work'
+  out = run(sources, work, 'lax_test', 'api_test')
+  assert out.returncode == 0, out.stderr
+  assert 'lax_test: 2 passed, 4 failed, 1 skipped of 7' in out.stdout
+  assert "api_test: cannot be imported: E   ModuleNotFoundError: No module named 'no_such_module'" in out.stdout
+  assert outcomes(work) == {
+      'passes': ('passed', []), 'zlast': ('passed', []), 'skips': ('skipped', ['Skipped: not here']),
+      'aborts': ('failed', ['crash: SIGABRT']), 'hangs': ('failed', ['timeout']),
+      'leaves': ('failed', ['crash: exit code 0']),
+      'fails': ('failed', ['AssertionError: Lists differ: [1, 2] != [1, 3]'])}
+  # A later run continues: nothing is left; what failed runs again where asked.
+  assert 'lax_test:' not in run(sources, work, 'lax_test').stdout
+  path = sources / 'tests' / 'lax_test.py'
+  path.write_text(TESTS.replace('[1, 3]', '[1, 2]'))
+  assert 'lax_test: 3 passed, 3 failed, 1 skipped of 1; 1 run' in run(
+      sources, work, 'lax_test', '--retry', '-k', 'fails').stdout
+  assert outcomes(work)['fails'] == ('passed', [])
+
+
+def test_sample(sources, tmp_path):
+  assert 'of 2; 2 run' in run(sources, tmp_path / 'work', 'lax_test', '--sample', '2').stdout
+  ids = [f't{i}' for i in range(100)]
+  chosen = recorder_sample.sample(ids, 10, 0)
+  assert len(chosen) == 10 and recorder_sample.sample(ids[::-1], 10, 0) == chosen
+  assert recorder_sample.sample(ids, 10, 1) != chosen
+
+
+@pytest.mark.parametrize('arguments, said', [
+    (['/nowhere'], "expected JAX's sources with tests/lax_test.py, got /nowhere"),
+    (['SOURCES', 'no_test'], 'expected names of files of'),
+    (['SOURCES', '--platform', 'tessera', '--plugin', '/no.so'], 'expected the plugin, got no /no.so'),
+])
+def test_errors(sources, arguments, said):
+  arguments = [str(sources) if a == 'SOURCES' else a for a in arguments]
+  out = subprocess.run([sys.executable, str(HERE / 'run'), *arguments], capture_output=True, text=True, check=False)
+  assert out.returncode == 1 and said in out.stderr
+
+
+def line(test, outcome, text=''):
+  return json.dumps({'id': test, 'outcome': outcome, 'seconds': 0.1, 'text': text})
+
+
+def test_table(tmp_path):
+  for platform, lines in {
+      'cpu': [line('a', 'passed'), line('b', 'passed'), line('c', 'passed'), line('d', 'failed'), line('e', 'passed')],
+      'tessera': [line('a', 'passed'), line('b', 'failed', 'ValueError: tensor<3x4xf32> at 17'),
+                  line('c', 'skipped'), line('d', 'passed')]}.items():
+    (tmp_path / platform).mkdir()
+    (tmp_path / platform / 'x_test.jsonl').write_text('\n'.join(lines))
+  table, causes = results.summarize(tmp_path, ['x_test', 'y_test'], ['tessera', 'cpu'])
+  assert list(table) == ['x_test']
+  row = table['x_test']
+  assert [row[k] for k in ('compared', 'passed', 'failed', 'skipped')] == [3, 1, 1, 1]
+  assert results.share(row) == 50
+  assert causes == {'ValueError: tensor at N': ['b']}
+  page = tmp_path / 'page.md'
+  page.write_text(f'before\n{results.BEGIN}\nold\n{results.END}\nafter\n')
+  for _ in range(2):
+    results.write(page, tmp_path / 'data.json', table, causes, ['tessera', 'cpu'], 'About.')
+  assert page.read_text() == f'''before
+{results.BEGIN}
+About.
+
+| file | cpu passes | tessera: passed | failed | skipped | share |
+|---|---:|---:|---:|---:|---:|
+| x_test | 3 | 1 | 1 | 1 | 50.0 % |
+| all | 3 | 1 | 1 | 1 | 50.0 % |
+
+| failures | cause |
+|---:|---|
+| 1 | ValueError: tensor at N |
+{results.END}
+after
+'''
+  assert json.loads((tmp_path / 'data.json').read_text())['failures'] == causes
+
+
+@pytest.mark.parametrize('text, cause', [
+    ('AssertionError: \nNot equal to tolerance rtol=1e-06, atol=0',
+     'AssertionError: Not equal to tolerance rtol=N, atol=N'),
+    ('jax.errors.JaxRuntimeError: UNIMPLEMENTED: [jax:3:5] expected float32[3,4], got i64[2] %17#0',
+     'jax.errors.JaxRuntimeError: UNIMPLEMENTED: [jax:N:N] expected array, got array %v'),
+    ('TypeError: (2, 3) and [4, 5] of bfloat16', 'TypeError: N and N of dtype'),
+    ('', 'no message'),
+])
+def test_cause(text, cause):
+  assert results.cause(text) == cause

@@ -7,9 +7,7 @@
 
 #include "tessera/compile/linearization.h"
 #include "tessera/compile/vmap_flat.h"
-#include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
-#include "tessera/ops/control/control.h"
 #include "tessera/ops/control/control_flow_ops.h"
 #include "tessera/ops/control/custom_derivative.h"
 #include "tessera/ops/core/array_math.h"
@@ -18,8 +16,10 @@
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/trace/trace.h"
+#include "tessera/transform/clamp_gathers.h"
 #include "tessera/transform/count_loops.h"
 #include "tessera/transform/lower_scans.h"
+#include "tessera/transform/map_regions.h"
 
 namespace tessera::tools {
 
@@ -112,7 +112,7 @@ Array real_part(const Array& x) { return is_complex(x.dtype()) ? lax::real(x) : 
 Program gradient_of(const Program& program, const TransformOptions& options) {
   expect_traced("grad", program.function);
   const std::vector<bool> wrt = chosen_arguments(program, options.argnums);
-  const Function f = transforms::count_loops(program.function);
+  const Function f = transforms::clamp_gathers(transforms::count_loops(program.function));
   const std::optional<size_t> scalar =
       options.seed ? std::nullopt : std::optional(scalar_result(f));
   Program out = traced(program, f.input_types(), [&](const Arrays& x) {
@@ -236,13 +236,7 @@ Program batched(const Program& program, const TransformOptions& options) {
 Function checkpoint_loops(const Function& function) {
   Function out = function;
   for (Op& op : out.ops) {
-    if (op.def == &manual_computation_op) {
-      auto p = op.params.as<ManualComputationParams>();
-      p.body = std::make_shared<const Function>(checkpoint_loops(*p.body));
-      op.params = p;
-      continue;
-    }
-    op.params = map_control_regions(op, checkpoint_loops);
+    op.params = transforms::map_regions(op, checkpoint_loops);
     if (op.def != &scan_op) continue;
     auto p = op.params.as<ScanParams>();
     Function body;

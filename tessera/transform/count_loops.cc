@@ -8,10 +8,10 @@
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/control/control.h"
 #include "tessera/ops/control/control_flow_ops.h"
-#include "tessera/ops/control/custom_derivative.h"
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/transform/known_scalars.h"
+#include "tessera/transform/map_regions.h"
 #include "tessera/transform/row_access.h"
 
 namespace tessera::transforms {
@@ -23,10 +23,6 @@ constexpr int64_t kMaxTable = int64_t{1} << 20;
 using Known = std::vector<std::optional<Literal>>;  // of each input: [1], or not known
 
 Function counted(const Function& f, const Known& known);
-
-FunctionRef counted_region(const FunctionRef& f) {
-  return std::make_shared<const Function>(counted(*f, Known(f->inputs.size())));
-}
 
 // Appends the body of `f` to `out`, calls written out.
 ValueIds append_inlined(Function& out, const Function& f, const ValueIds& values) {
@@ -346,33 +342,6 @@ class CountedLoop {
   ValueIds consts_;
 };
 
-// Params with the loops in their regions counted; those of a while are seen to by themselves.
-OpParams with_counted_regions(const Op& op) {
-  if (op.def == &manual_computation_op) {
-    auto p = op.params.as<ManualComputationParams>();
-    p.body = counted_region(p.body);
-    return p;
-  }
-  if (op.def == &checkpoint_op) {
-    auto p = op.params.as<CheckpointParams>();
-    p.primal = counted_region(p.primal);
-    return p;
-  }
-  if (op.def == &custom_jvp_call_op) {
-    auto p = op.params.as<CustomJvpParams>();
-    p.primal = counted_region(p.primal);
-    p.jvp = counted_region(p.jvp);
-    return p;
-  }
-  if (op.def == &custom_vjp_call_op) {
-    auto p = op.params.as<CustomVjpParams>();
-    for (FunctionRef* f : {&p.primal, &p.fwd, &p.bwd}) *f = counted_region(*f);
-    return p;
-  }
-  return map_control_regions(op,
-                             [](const Function& f) { return counted(f, Known(f.inputs.size())); });
-}
-
 Function counted(const Function& function, const Known& known) {
   const Function f = without_calls(function);
   const KnownScalars scalars(f, 1, known);
@@ -386,7 +355,7 @@ Function counted(const Function& function, const Known& known) {
           Op{op.def, std::move(params), std::move(operands), {}, op.source, op.reason},
           f.types_of(op.results));
     };
-    if (op.def != &while_op) return keep(with_counted_regions(op));
+    if (op.def != &while_op) return keep(map_regions(op, count_loops));
     Known starts;
     for (ValueId v : op.operands) {
       const Literal* start = scalars.find(v);
@@ -394,7 +363,7 @@ Function counted(const Function& function, const Known& known) {
     }
     const WhileLoop loop(op.params.as<WhileParams>(), std::move(starts));
     if (loop.trips()) return CountedLoop(loop, out, operands, op).append();
-    return keep(WhileParams{counted_region(std::make_shared<const Function>(loop.cond())),
+    return keep(WhileParams{std::make_shared<const Function>(count_loops(loop.cond())),
                             std::make_shared<const Function>(loop.body())});
   });
   out.outputs.assign(outputs.begin(), outputs.end());

@@ -3,7 +3,6 @@
 #include "tessera/ir/append_ops.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
-#include "tessera/ops/control/control.h"
 #include "tessera/ops/control/control_flow_ops.h"
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/constant.h"
@@ -11,6 +10,7 @@
 #include "tessera/ops/core/identity.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
+#include "tessera/transform/map_regions.h"
 
 namespace tessera::transforms {
 namespace {
@@ -44,10 +44,6 @@ class Builder {
 };
 
 ValueIds append_lowered(Function& out, const Function& f, const ValueIds& values);
-
-FunctionRef lowered(const FunctionRef& f) {
-  return std::make_shared<const Function>(lower_scans(*f));
-}
 
 // The counter, then the scan's constants, carry, scanned operands and stacked results.
 ValueIds append_while(Function& out, const Op& op, const ValueIds& operands) {
@@ -120,14 +116,9 @@ ValueIds append_lowered(Function& out, const Function& f, const ValueIds& values
     if (const FunctionRef callee = callee_of(op)) return append_lowered(out, *callee, operands);
     if (std::holds_alternative<Identity>(op.def->lower) && op.def != &optimization_barrier_op)
       return operands;
-    OpParams params = map_control_regions(op, lower_scans);
-    if (op.def == &manual_computation_op) {
-      auto p = op.params.as<ManualComputationParams>();
-      p.body = lowered(p.body);
-      params = p;
-    }
-    return out.add_op(Op{op.def, std::move(params), std::move(operands), {}, op.source, op.reason},
-                      f.types_of(op.results));
+    return out.add_op(
+        Op{op.def, map_regions(op, lower_scans), std::move(operands), {}, op.source, op.reason},
+        f.types_of(op.results));
   });
 }
 

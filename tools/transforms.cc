@@ -16,10 +16,10 @@
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/trace/trace.h"
-#include "tessera/transform/clamp_gathers.h"
-#include "tessera/transform/count_loops.h"
-#include "tessera/transform/lower_scans.h"
-#include "tessera/transform/map_regions.h"
+#include "tessera/transform/programs/clamp_gathers.h"
+#include "tessera/transform/programs/count_loops.h"
+#include "tessera/transform/programs/lower_scans.h"
+#include "tessera/transform/programs/map_regions.h"
 
 namespace tessera::tools {
 

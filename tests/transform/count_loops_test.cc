@@ -1,4 +1,4 @@
-#include "tessera/transform/count_loops.h"
+#include "tessera/transform/programs/count_loops.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "tessera/transform/lower_scans.h"
+#include "tessera/transform/programs/lower_scans.h"
 
 #include <gmock/gmock.h>
 
@@ -6,7 +6,7 @@
 
 #include "tessera/ops/control/control_flow_ops.h"
 #include "tessera/ops/control/custom_derivative.h"
-#include "tessera/transform/count_loops.h"
+#include "tessera/transform/programs/count_loops.h"
 #include "tests/evaluate/evaluate.h"
 #include "tests/pass_text.h"
 

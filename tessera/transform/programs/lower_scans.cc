@@ -1,4 +1,4 @@
-#include "tessera/transform/lower_scans.h"
+#include "tessera/transform/programs/lower_scans.h"
 
 #include "tessera/ir/append_ops.h"
 #include "tessera/ir/control_flow.h"
@@ -10,7 +10,7 @@
 #include "tessera/ops/core/identity.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
-#include "tessera/transform/map_regions.h"
+#include "tessera/transform/programs/map_regions.h"
 
 namespace tessera::transforms {
 namespace {

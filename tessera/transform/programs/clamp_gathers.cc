@@ -1,11 +1,11 @@
-#include "tessera/transform/clamp_gathers.h"
+#include "tessera/transform/programs/clamp_gathers.h"
 
 #include "tessera/ir/append_ops.h"
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/indexing/gather.h"
 #include "tessera/ops/indexing/indexed_windows.h"
 #include "tessera/trace/trace.h"
-#include "tessera/transform/map_regions.h"
+#include "tessera/transform/programs/map_regions.h"
 
 namespace tessera::transforms {
 

@@ -1,4 +1,4 @@
-#include "tessera/transform/count_loops.h"
+#include "tessera/transform/programs/count_loops.h"
 
 #include <algorithm>
 #include <limits>
@@ -9,10 +9,12 @@
 #include "tessera/ops/control/control.h"
 #include "tessera/ops/control/control_flow_ops.h"
 #include "tessera/ops/core/compare.h"
+#include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/elementwise.h"
-#include "tessera/transform/known_scalars.h"
-#include "tessera/transform/map_regions.h"
-#include "tessera/transform/row_access.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/transform/programs/known_scalars.h"
+#include "tessera/transform/programs/map_regions.h"
+#include "tessera/transform/programs/row_access.h"
 
 namespace tessera::transforms {
 namespace {
@@ -34,12 +36,30 @@ ValueIds append_inlined(Function& out, const Function& f, const ValueIds& values
   });
 }
 
+// Makes a constant of one number that is broadcast; a derivative keeps nothing of constants. JAX writes
+// every scalar so.
+void spread_constants(Function& f) {
+  std::vector<const Op*> maker(f.types.size(), nullptr);
+  for (Op& op : f.ops) {
+    for (ValueId v : op.results) maker[v] = &op;
+    if (op.def != &broadcast_in_dim_op || !maker[op.operands[0]]) continue;
+    const ConstantParams* constant = as_constant(*maker[op.operands[0]]);
+    if (!constant || !constant->is_splat()) continue;
+    ConstantParams spread = *constant;
+    spread.shape = f.type(op.results[0]).shape;
+    op.def = &constant_op;
+    op.params = spread;
+    op.operands.clear();
+  }
+}
+
 Function without_calls(const Function& f) {
   Function out;
   out.name = f.name;
   for (ValueId v : f.inputs) out.add_input(f.types[v]);
   const ValueIds outputs = append_inlined(out, f, {out.inputs.begin(), out.inputs.end()});
   out.outputs.assign(outputs.begin(), outputs.end());
+  spread_constants(out);
   return out;
 }
 

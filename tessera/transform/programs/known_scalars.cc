@@ -1,4 +1,4 @@
-#include "tessera/transform/known_scalars.h"
+#include "tessera/transform/programs/known_scalars.h"
 
 #include <cstring>
 

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "tessera/ir/function.h"
-#include "tessera/transform/known_scalars.h"
+#include "tessera/transform/programs/known_scalars.h"
 
 namespace tessera::transforms {
 

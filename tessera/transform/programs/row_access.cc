@@ -1,4 +1,4 @@
-#include "tessera/transform/row_access.h"
+#include "tessera/transform/programs/row_access.h"
 
 #include <algorithm>
 #include <limits>

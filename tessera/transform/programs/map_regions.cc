@@ -1,4 +1,4 @@
-#include "tessera/transform/map_regions.h"
+#include "tessera/transform/programs/map_regions.h"
 
 #include "tessera/ir/control_flow.h"
 #include "tessera/ops/control/control.h"

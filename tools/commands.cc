@@ -50,7 +50,47 @@ int guarded(CLI::App& app, std::vector<std::string> arguments, const Streams& st
   }
 }
 
+constexpr const char* kFileHelp =
+    "The program, StableHLO as text or bytecode, or what jax.export serialises; - reads it from "
+    "the standard input";
 constexpr const char* kSpecHelp = "The devices: cpu:N, gpu:N, tpu_v2:XxY, tpu_v4:XxYxZ, ...";
+
+void add_emit_options(CLI::App& app, EmitOptions& options) {
+  app.add_option("--emit", options.emit,
+                 "text, or bytecode: a portable artifact that StableHLO reads")
+      ->check(CLI::IsMember({"text", "bytecode"}));
+  app.add_option("--vhlo", options.vhlo, "The version of VHLO of the bytecode, as 1.17.0");
+  app.add_flag("--locations", options.locations, "Print where each op was called");
+}
+
+void add_grad_options(CLI::App& app, TransformOptions& options) {
+  app.add_option("--argnums", options.argnums,
+                 "The arguments to differentiate by; else all that are floating-point")
+      ->delimiter(',');
+  app.add_flag("--value", options.value, "The differentiated value too, before the gradients");
+  app.add_option("--seed", options.seed,
+                 "Differentiate the sum over all floating-point results r of sum(cos(SEED + r + i) "
+                 "* real(result[i])), i an element's place in row-major order, instead of the only "
+                 "scalar one");
+}
+
+void add_vmap_options(CLI::App& app, TransformOptions& options) {
+  app.add_option("--in-axes", options.in_axes,
+                 "Where arguments are mapped: one axis for all, or one each; None: not at all. "
+                 "Else 0")
+      ->delimiter(',');
+  app.add_option("--size", options.size, "The size of the batch");
+}
+
+// What grad and vmap share.
+void add_transform_options(CLI::App& app, RunOptions& run, EmitOptions& emit) {
+  app.add_option("FILE", run.file, kFileHelp)->required();
+  app.add_option("--inputs", run.inputs, "Arguments to run it on, as of tessera run");
+  app.add_option("--outputs", run.outputs, "Where results go; without it the program is printed");
+  app.add_option("--devices", run.devices, kSpecHelp);
+  app.add_option("--repeat", run.repeat, "How often it runs; prints first and steady times");
+  add_emit_options(app, emit);
+}
 
 }  // namespace
 
@@ -72,15 +112,12 @@ int run_tessera(const std::vector<std::string>& arguments, const Streams& stream
   RunOptions run;
   CLI::App* run_app = app.add_subcommand(
       "run", "Run a StableHLO program, as JAX exports it, on arrays of an npz file");
-  run_app
-      ->add_option("FILE", run.file,
-                   "The program, StableHLO as text or bytecode, or what jax.export serialises; - "
-                   "reads it from the standard input")
-      ->required();
+  run_app->add_option("FILE", run.file, kFileHelp)->required();
   run_app->add_option("--inputs", run.inputs,
                       "Its arguments: arrays called as in the program (arg0, ...), or arr_0, ...");
   run_app->add_option("--outputs", run.outputs, "Where its results go: arr_0, ...")->required();
   run_app->add_option("--devices", run.devices, kSpecHelp);
+  run_app->add_option("--repeat", run.repeat, "How often it runs; prints first and steady times");
   run_app->footer(
       "Without --devices and TESSERA_DEVICES the program runs on as many CPU devices as its mesh "
       "has.");
@@ -89,15 +126,42 @@ int run_tessera(const std::vector<std::string>& arguments, const Streams& stream
   ExplainOptions explain;
   CLI::App* explain_app =
       app.add_subcommand("explain", "Print what a program communicates, why, and what it costs");
-  explain_app
-      ->add_option("FILE", explain.file,
-                   "The program, StableHLO as text or bytecode, or what jax.export serialises; - "
-                   "reads it from the standard input")
-      ->required();
+  explain_app->add_option("FILE", explain.file, kFileHelp)->required();
   explain_app->add_option("--devices", explain.devices, kSpecHelp);
   explain_app->add_flag("!--no-schedule", explain.schedule, "Leave out the schedule of kernels");
   explain_app->footer("Without devices for its mesh the program is planned all the same.");
   explain_app->callback([&] { command = [&] { explain_file(explain, streams); }; });
+
+  RunOptions transform_run;
+  EmitOptions emit;
+  TransformOptions transform;
+  CLI::App* grad = app.add_subcommand(
+      "grad", "Print or run the gradient of a program's scalar result by its arguments");
+  add_transform_options(*grad, transform_run, emit);
+  add_grad_options(*grad, transform);
+  CLI::App* vmap = app.add_subcommand("vmap", "Print or run a program over a batch");
+  add_transform_options(*vmap, transform_run, emit);
+  add_vmap_options(*vmap, transform);
+  for (CLI::App* sub : {grad, vmap})
+    sub->callback([&, sub] {
+      command = [&, sub] {
+        transform_file(sub->get_name(), transform, transform_run, emit, streams);
+      };
+    });
+
+  CheckOptions check;
+  CLI::App* check_app = app.add_subcommand(
+      "check",
+      "Compare a program on its mesh with one device, and compiled with evaluated naively");
+  check_app->add_option("FILE", check.file, kFileHelp)->required();
+  check_app->add_option("--inputs", check.inputs, "Its arguments; else random ones");
+  check_app->add_option("--seed", check.seed, "Of the random arguments");
+  check_app->add_option("--tolerance", check.tolerance,
+                        "Of floating-point results: |a - b| <= TOLERANCE (1 + |b|); else by dtype");
+  check_app->add_option("--devices", check.devices, kSpecHelp);
+  check_app->add_flag("!--no-evaluate", check.evaluate,
+                      "Leave out the naive evaluator, which is slow");
+  check_app->callback([&] { command = [&] { check_file(check, streams); }; });
 
   app.add_subcommand(
          "tour",
@@ -116,11 +180,9 @@ int run_tessera_opt(const std::vector<std::string>& arguments, const Streams& st
       ->required();
   app.add_option("--passes", options.passes, "Passes, in order: " + pass_names())->delimiter(',');
   app.add_option("--devices", options.devices, kSpecHelp);
-  app.add_option("--emit", options.emit,
-                 "text, or bytecode: a portable artifact that StableHLO reads")
-      ->check(CLI::IsMember({"text", "bytecode"}));
-  app.add_option("--vhlo", options.vhlo, "The version of VHLO of the bytecode, as 1.17.0");
-  app.add_flag("--locations", options.locations, "Print where each op was called");
+  add_emit_options(app, options.emit);
+  add_grad_options(app, options.transforms);
+  add_vmap_options(app, options.transforms);
   app.add_flag("--timings", options.timings, "Print what each pass took");
   app.footer(
       "fuse ends in a schedule; every other pass in StableHLO text. Without passes the program is "

@@ -4,7 +4,9 @@
 // is wrong, 3 a bug of Tessera's. Errors go to `err`; nothing else does.
 #pragma once
 
+#include <cstdint>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,9 +31,36 @@ void show_devices(const std::string& spec, std::ostream& out);
 struct RunOptions {
   std::string file, inputs, outputs;
   std::string devices;  // empty: those of the environment, else as many as the program's mesh has
+  int64_t repeat = 1;   // how often; from 2 on with what the runs took
 };
 // Runs the program on arrays of an npz file and writes what it returns to another.
 void run_file(const RunOptions& options, const Streams& streams);
+
+struct EmitOptions {
+  std::string emit = "text", vhlo = "1.17.0";
+  bool locations = false;
+};
+struct TransformOptions {
+  std::vector<int64_t> argnums;      // grad: by which arguments; empty: all floating-point ones
+  bool value = false;                // grad: the differentiated value before the gradients
+  std::optional<int64_t> seed;       // grad: of the weights of the sum over all results
+  std::vector<std::string> in_axes;  // vmap: one for all arguments, or one each; a number or None
+  std::optional<int64_t> size;       // vmap: of the batch
+};
+// The program after a transform (transforms.h): printed, as StableHLO alone says it, or, with
+// run.outputs, run.
+void transform_file(const std::string& transform, const TransformOptions& options,
+                    const RunOptions& run, const EmitOptions& emit, const Streams& streams);
+
+struct CheckOptions {
+  std::string file, inputs, devices;
+  int64_t seed = 0;                 // of the arguments, where there are no inputs
+  std::optional<double> tolerance;  // |a - b| <= tolerance (1 + |b|); none: by dtype
+  bool evaluate = true;             // against the naive evaluator, which is slow
+};
+// The program on its mesh against one device, and compiled against evaluated naively: a line for
+// each result. UserError where they differ.
+void check_file(const CheckOptions& options, const Streams& streams);
 
 struct ExplainOptions {
   std::string file, devices;
@@ -43,8 +72,8 @@ void explain_file(const ExplainOptions& options, const Streams& streams);
 struct OptOptions {
   std::string file, devices;
   std::vector<std::string> passes;
-  std::string emit = "text", vhlo = "1.17.0";
-  bool locations = false;
+  TransformOptions transforms;
+  EmitOptions emit;
   bool timings = false;  // what each pass took, to the error stream
 };
 // The program after the passes, as text.

@@ -7,49 +7,75 @@
 #include "tessera/ir/bytecode/writer.h"
 #include "tessera/ir/printer.h"
 #include "tessera/ir/verifier.h"
-#include "tools/program.h"
+#include "tools/transforms.h"
 
 namespace tessera::tools {
 
 using namespace compile;
 
 std::string pass_names() {
-  std::vector<std::string_view> names;
+  std::vector<std::string_view> names = transform_names();
   for (const Pass& pass : passes()) names.push_back(pass.name);
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+namespace {
+
+// The program after the transforms that the list begins with; how many these are.
+size_t apply_transforms(const OptOptions& options, Program& program) {
+  size_t next = 0;
+  for (; next < options.passes.size(); ++next) {
+    std::optional<Program> after = transformed(options.passes[next], program, options.transforms);
+    if (!after) break;
+    program = std::move(*after);
+    verify(program.function);
+  }
+  return next;
+}
+
+const Pass& pass_called(const std::string& name) {
+  const auto all = passes();
+  const auto pass =
+      std::find_if(all.begin(), all.end(), [&](const Pass& p) { return p.name == name; });
+  if (pass != all.end()) return *pass;
+  const auto& transforms = transform_names();
+  if (std::find(transforms.begin(), transforms.end(), name) != transforms.end())
+    value_error("tessera-opt",
+                "expected {} before all passes that are no transforms, got it "
+                "after one; name it first",
+                name);
+  value_error("tessera-opt", "expected passes among {}, got '{}'", pass_names(), name);
+}
+
+}  // namespace
+
 void optimize_file(const OptOptions& options, const Streams& streams) {
-  const ParsedModule module = load_program(options.file, options.devices, false, streams);
-  PassState state{.function = module.main, .request = request_of(module)};
-  state.function.name = module.name;
-  verify(state.function);
+  Program program = program_of(load_program(options.file, options.devices, false, streams));
+  verify(program.function);
+  const size_t transforms = apply_transforms(options, program);
+  PassState state{.function = program.function, .request = program.request};
   state.mesh = program_mesh(state.function, state.request);
   bool fused = false;
-  for (const std::string& name : options.passes) {
-    const auto all = passes();
-    const auto pass =
-        std::find_if(all.begin(), all.end(), [&](const Pass& p) { return p.name == name; });
-    if (pass == all.end())
-      value_error("tessera-opt", "expected passes among {}, got '{}'", pass_names(), name);
+  for (size_t i = transforms; i < options.passes.size(); ++i) {
+    const Pass& pass = pass_called(options.passes[i]);
     if (fused)
-      value_error("tessera-opt", "expected fuse to be the last pass, got '{}' after it", name);
-    const PassTime time = run_pass(*pass, state);
+      value_error("tessera-opt", "expected fuse to be the last pass, got '{}' after it", pass.name);
+    const PassTime time = run_pass(pass, state);
     if (options.timings)
       streams.err << fmt::format("{:<16} {:8.3f} ms\n", time.name, time.seconds * 1e3);
     verify(state.function);
-    fused = name == all.back().name;
+    fused = pass.name == passes().back().name;
   }
-  if (fused && options.emit == "bytecode")
+  if (fused && options.emit.emit == "bytecode")
     value_error("tessera-opt",
                 "expected a program to emit as bytecode, got a schedule; leave out fuse");
   if (fused) {
     verify(state.schedule);
     streams.out << to_string(state.schedule);
-  } else if (options.emit == "bytecode") {
-    streams.out << to_bytecode(state.function, {.version = options.vhlo});
+  } else if (options.emit.emit == "bytecode") {
+    streams.out << to_bytecode(state.function, {.version = options.emit.vhlo});
   } else {
-    streams.out << to_mlir(state.function, {.locations = options.locations});
+    streams.out << to_mlir(state.function, {.locations = options.emit.locations});
   }
 }
 

@@ -6,12 +6,14 @@
 #include <istream>
 #include <vector>
 
+#include "tessera/io/npz.h"
 #include "tessera/ir/bytecode/reader.h"
+#include "tessera/ir/bytecode/writer.h"
+#include "tessera/ir/printer.h"
 #include "tessera/mesh/device.h"
+#include "tessera/ops/control/control.h"
 
 namespace tessera::tools {
-
-using namespace sharding;
 
 // With read(), unlike an iterator over the buffer, what the system refuses sets badbit.
 std::string read_text(const std::string& file, const Streams& streams) {
@@ -49,6 +51,87 @@ ParsedModule load_program(const std::string& file, const std::string& spec, bool
 
 ShardingRequest request_of(const ParsedModule& module) {
   return {.inputs = module.input_shardings, .outputs = module.output_shardings};
+}
+
+Program program_of(const ParsedModule& module) {
+  Program out{module.main, request_of(module), module.input_names};
+  out.function.name = module.name;
+  return out;
+}
+
+void expect_devices(const ParsedModule& module) {
+  for (const Mesh& mesh : module.meshes)
+    if (mesh.rank() > 0 && mesh.is_abstract())
+      value_error("run",
+                  "expected the {} devices of the program's mesh, got {}; pass --devices cpu:{}",
+                  mesh.size(), device_count(), mesh.size());
+}
+
+namespace {
+
+// The array of input `i`: called as the argument is, or arr_i as NumPy's savez calls what it is
+// given by position.
+const Literal& input_array(const std::map<std::string, Literal>& arrays, const Program& program,
+                           size_t i, const std::string& file) {
+  const Type& type = program.function.type(program.function.inputs[i]);
+  auto it = arrays.find(program.input_names[i]);
+  if (it == arrays.end()) it = arrays.find(fmt::format("arr_{}", i));
+  if (it == arrays.end())
+    io_error("run", "expected an array '{}' or 'arr_{}' for input {}, {}, got none in '{}'",
+             program.input_names[i], i, i, describe(type), file);
+  if (!type.same_array({it->second.dtype(), it->second.shape()}))
+    type_error("run", "expected input {} to be {}, got {} from '{}' in '{}'", i, describe(type),
+               describe({it->second.dtype(), it->second.shape()}), it->first, file);
+  return it->second;
+}
+
+// The function with a constraint on each result that the request has a sharding for.
+Function with_requested_results(const Program& program) {
+  Function out = program.function;
+  for (size_t r = 0; r < out.outputs.size(); ++r) {
+    const std::optional<NamedSharding>& sharding = program.request.outputs[r];
+    if (!sharding) continue;
+    const Type type = out.type(out.outputs[r]);
+    out.outputs[r] =
+        out.add_op(ops::sharding_constraint_op, ops::ShardingConstraintParams{*sharding},
+                   {out.outputs[r]}, {&type, 1})[0];
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Array> read_arguments(const Program& program, const std::string& file) {
+  std::map<std::string, Literal> arrays;
+  if (!file.empty()) arrays = read_npz(file);
+  std::vector<Array> inputs;
+  for (size_t i = 0; i < program.function.inputs.size(); ++i)
+    inputs.emplace_back(input_array(arrays, program, i, file.empty() ? "(no --inputs)" : file));
+  if (inputs.size() < arrays.size())
+    value_error(
+        "run",
+        "expected the {} arrays that the program takes, got {} in '{}'; leave out the others",
+        inputs.size(), arrays.size(), file);
+  return inputs;
+}
+
+void write_results(const std::vector<Array>& results, const std::string& file,
+                   const Streams& streams) {
+  std::map<std::string, Literal> out;
+  for (size_t r = 0; r < results.size(); ++r)
+    out.emplace(fmt::format("arr_{}", r), results[r].to_host());
+  write_npz(file, out);
+  for (size_t r = 0; r < results.size(); ++r)
+    streams.out << fmt::format("arr_{}: {}\n", r, describe(results[r].type()));
+}
+
+void emit_program(const Program& program, const EmitOptions& options, const Streams& streams) {
+  const Function function = with_requested_results(program);
+  if (options.emit == "bytecode") {
+    streams.out << to_bytecode(function, {.version = options.vhlo});
+  } else {
+    streams.out << to_mlir(function, {.locations = options.locations});
+  }
 }
 
 }  // namespace tessera::tools

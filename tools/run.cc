@@ -1,9 +1,11 @@
+#include <algorithm>
+#include <chrono>
+#include <functional>
 #include <ostream>
 
 #include "tessera/compile/compiled.h"
 #include "tessera/compile/program_cache.h"
-#include "tessera/io/npz.h"
-#include "tools/program.h"
+#include "tools/transforms.h"
 
 namespace tessera::tools {
 
@@ -11,50 +13,60 @@ using namespace compile;
 
 namespace {
 
-// The array of input `i`: called as the argument is, or arr_i as NumPy's savez calls what it is
-// given by position.
-const Literal& input_array(const std::map<std::string, Literal>& arrays, const ParsedModule& module,
-                           size_t i, const std::string& file) {
-  const Type& type = module.main.type(module.main.inputs[i]);
-  auto it = arrays.find(module.input_names[i]);
-  if (it == arrays.end()) it = arrays.find(fmt::format("arr_{}", i));
-  if (it == arrays.end())
-    io_error("run", "expected an array '{}' or 'arr_{}' for input {}, {}, got none in '{}'",
-             module.input_names[i], i, i, describe(type), file);
-  if (!type.same_array({it->second.dtype(), it->second.shape()}))
-    type_error("run", "expected input {} to be {}, got {} from '{}' in '{}'", i, describe(type),
-               describe({it->second.dtype(), it->second.shape()}), it->first, file);
-  return it->second;
+double milliseconds_of(const std::function<void()>& call) {
+  const auto start = std::chrono::steady_clock::now();
+  call();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
+      .count();
 }
 
 }  // namespace
 
+void run_program(const Program& program, const RunOptions& options, const Streams& streams) {
+  if (options.repeat < 1)
+    value_error("run", "expected to run the program at least once, got --repeat {}",
+                options.repeat);
+  const std::vector<Array> inputs = read_arguments(program, options.inputs);
+  CompiledRef compiled;
+  std::vector<Array> results;
+  const double compiling = milliseconds_of(
+      [&] { compiled = compile_cached(program.function, program.request, devices()[0]); });
+  const auto run = [&] { results = compiled->run(inputs); };
+  const double first = milliseconds_of(run);
+  std::vector<double> steady;
+  for (int64_t k = 1; k < options.repeat; ++k) steady.push_back(milliseconds_of(run));
+  write_results(results, options.outputs, streams);
+  if (options.repeat == 1) return;
+  std::sort(steady.begin(), steady.end());
+  const size_t half = steady.size() / 2;
+  const double median =
+      steady.size() % 2 == 1 ? steady[half] : (steady[half - 1] + steady[half]) / 2;
+  streams.out << fmt::format(
+      "first {:.3f} ms (compiling {:.3f} ms), then {} {}: median {:.3f} ms, min {:.3f} ms\n",
+      compiling + first, compiling, steady.size(), steady.size() == 1 ? "run" : "runs", median,
+      steady.front());
+}
+
 void run_file(const RunOptions& options, const Streams& streams) {
   const ParsedModule module = load_program(options.file, options.devices, true, streams);
-  for (const Mesh& mesh : module.meshes)
-    if (mesh.rank() > 0 && mesh.is_abstract())
-      value_error("run",
-                  "expected the {} devices of the program's mesh, got {}; pass --devices cpu:{}",
-                  mesh.size(), device_count(), mesh.size());
-  std::map<std::string, Literal> arrays;
-  if (!options.inputs.empty()) arrays = read_npz(options.inputs);
-  std::vector<Array> inputs;
-  for (size_t i = 0; i < module.main.inputs.size(); ++i)
-    inputs.emplace_back(
-        input_array(arrays, module, i, options.inputs.empty() ? "(no --inputs)" : options.inputs));
-  if (inputs.size() < arrays.size())
-    value_error(
-        "run",
-        "expected the {} arrays that the program takes, got {} in '{}'; leave out the others",
-        inputs.size(), arrays.size(), options.inputs);
-  const CompiledRef program = compile_cached(module.main, request_of(module), devices()[0]);
-  const std::vector<Array> results = program->run(inputs);
-  std::map<std::string, Literal> out;
-  for (size_t r = 0; r < results.size(); ++r)
-    out.emplace(fmt::format("arr_{}", r), results[r].to_host());
-  write_npz(options.outputs, out);
-  for (size_t r = 0; r < results.size(); ++r)
-    streams.out << fmt::format("arr_{}: {}\n", r, describe(results[r].type()));
+  expect_devices(module);
+  run_program(program_of(module), options, streams);
+}
+
+void transform_file(const std::string& transform, const TransformOptions& options,
+                    const RunOptions& run, const EmitOptions& emit, const Streams& streams) {
+  const ParsedModule module = load_program(run.file, run.devices, true, streams);
+  const Program program = *transformed(transform, program_of(module), options);
+  if (run.outputs.empty()) {
+    if (!run.inputs.empty())
+      value_error(transform,
+                  "expected --outputs beside --inputs, got none; without both the "
+                  "program is printed");
+    emit_program(*transformed("lower_scans", program, options), emit, streams);
+    return;
+  }
+  expect_devices(module);
+  run_program(program, run, streams);
 }
 
 }  // namespace tessera::tools

@@ -52,10 +52,19 @@ const Mesh& Reader::mesh() const {
     return builder_.meshes_
         .emplace("one_device", builder_.make_mesh({{1}, {"device"}, {0}}, {}, place_))
         .first->second.value();
-  if (builder_.meshes_.size() != 1)
+  // Beside the mesh of a shard_map JAX may write one without axes.
+  const Mesh* only = nullptr;
+  size_t count = 0;
+  for (const auto& [name, unused] : builder_.meshes_) {
+    const Mesh& mesh = builder_.find_mesh(name, place_);
+    if (builder_.meshes_.size() > 1 && mesh.rank() == 0) continue;
+    only = &mesh;
+    ++count;
+  }
+  if (count != 1)
     error(fmt::format("expected a module with one mesh to say which devices take part, got {}",
-                      builder_.meshes_.size()));
-  return builder_.find_mesh(builder_.meshes_.begin()->first, place_);
+                      count));
+  return *only;
 }
 
 // --- Values ---

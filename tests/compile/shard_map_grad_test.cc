@@ -46,6 +46,29 @@ TEST_F(ShardMapGrad, ReplicatedOperandsAndPsum) {
   EXPECT_THAT(values(gx), Pointwise(FloatNear(1e-3), values(px)));
 }
 
+// The largest has a derivative by where it stands: of the devices that share it, each a part.
+TEST_F(ShardMapGrad, Extrema) {
+  const auto check = [](const auto& body, const auto& plain, const Array& x) {
+    const auto f = shard_map(body, {.mesh = mesh8(), .in_specs = {P("x")}, .out_specs = {P("x")}});
+    const auto loss = [](const auto& g) {
+      return [g](const Array& v) { return sum(sin(g(v)) * cos(iota({16}))); };
+    };
+    EXPECT_THAT(values(jit(grad(loss(f)))(x)),
+                Pointwise(FloatNear(1e-5), values(grad(loss(plain))(x))));
+  };
+  const Array x = cos(iota({16})) + 2;
+  check([](const Array& v) { return v / pmax(max(v), "x"); },
+        [](const Array& v) { return v / max(v); }, x);
+  check([](const Array& v) { return v * pmin(min(v), "x"); },
+        [](const Array& v) { return v * min(v); }, x);
+  const Array ties = minimum(x, 2.25f);
+  check([](const Array& v) { return v / pmax(v, "x"); },
+        [](const Array& v) {
+          return v / tile(max(reshape(v, {8, 2}), {.axis = 0}), 8);
+        },
+        ties);
+}
+
 TEST_F(ShardMapGrad, Collectives) {
   const auto check = [](const auto& body, PartitionSpec out, const auto& plain) {
     const auto f = shard_map(body, {.mesh = mesh8(), .in_specs = {P("x")}, .out_specs = {out}});

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -12,6 +11,7 @@
 
 #include "tessera/io/npz.h"
 #include "tessera/ir/parser.h"
+#include "tests/tools/command_fixture.h"
 
 namespace tessera::tools {
 
@@ -25,25 +25,6 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
-Outcome run(int (*command)(const std::vector<std::string>&, const Streams&),
-            const std::vector<std::string>& arguments, const std::string& input = "") {
-  std::istringstream in(input);
-  std::ostringstream out, err;
-  const int code = command(arguments, {in, out, err});
-  return {code, out.str(), err.str()};
-}
-Outcome tessera_command(const std::vector<std::string>& arguments, const std::string& input = "") {
-  return run(run_tessera, arguments, input);
-}
-Outcome opt_command(const std::vector<std::string>& arguments, const std::string& input = "") {
-  return run(run_tessera_opt, arguments, input);
-}
-
 // A matrix product whose contraction is cut, so that it ends in an all_reduce.
 constexpr const char* kProduct = R"(module @jit_product {
   sdy.mesh @mesh = <["x"=4]>
@@ -54,26 +35,7 @@ constexpr const char* kProduct = R"(module @jit_product {
 }
 )";
 
-class Commands : public testing::Test {
- protected:
-  void SetUp() override {
-    unsetenv("TESSERA_DEVICES");
-    folder_ = std::filesystem::temp_directory_path() / fmt::format("tessera_tools_{}", getpid());
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override {
-    std::filesystem::remove_all(folder_);
-    initialize({});
-  }
-  std::string path(const std::string& name) const { return folder_ / name; }
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(path(name)) << text;
-    return path(name);
-  }
-
- private:
-  std::filesystem::path folder_;
-};
+using Commands = CommandTest;
 
 Literal counting(const Shape& shape) {
   Literal out(float32, shape);
@@ -325,11 +287,13 @@ TEST_F(Commands, OptErrors) {
     EXPECT_THAT(o.err, HasSubstr(what));
   };
   fails("polish",
-        "expected passes among merge_equal_ops, remove_dead_ops, flatten_regions, prune_control, "
+        "expected passes among count_loops, lower_scans, checkpoint, grad, vmap, merge_equal_ops, "
+        "remove_dead_ops, flatten_regions, prune_control, "
         "contract_sums, split_transforms, split_constants, pin_shardings, propagate, partition, "
         "take_usual_ways, "
         "simplify, fuse, got 'polish'");
   fails("partition", "run the pass propagate first");
+  fails("merge_equal_ops,grad", "expected grad before all passes that are no transforms");
   fails((kFront + ",partition,fuse,simplify").c_str(), "expected fuse to be the last pass");
   EXPECT_EQ(opt_command({}).code, 2);
 }

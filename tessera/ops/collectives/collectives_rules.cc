@@ -32,6 +32,16 @@ Array varying(const Array& x, const Mesh& mesh, const std::vector<std::string>& 
 
 }  // namespace
 
+JvpResult jvp_extremum(const Array& x, const Array& t, const AllReduceParams& p) {
+  const Array extremum = bind_op1(all_reduce_op, p, {x});
+  AllReduceParams sum = p;
+  sum.kind = ReduceKind::kSum;
+  const Array here = lax::eq(x, varying(extremum, p.mesh, x.type().varying)),
+              count = bind_op1(all_reduce_op, sum, {lax::convert_element_type(here, t.dtype())}),
+              some = lax::select(here, t, lax::full_like(t, 0));
+  return {{extremum}, {lax::div(bind_op1(all_reduce_op, sum, {some}), count)}};
+}
+
 void expect_linear(const AllReduceParams& p) { expect_sum("all_reduce", p.kind); }
 void expect_linear(const ReduceScatterParams& p) { expect_sum("reduce_scatter", p.kind); }
 

@@ -26,8 +26,14 @@ void expect_linear(const ReduceScatterParams& p);
 template <class P>
 void expect_linear(const P&) {}
 
+// The tangent of what is largest or smallest: the mean of those of the devices that have it.
+JvpResult jvp_extremum(const Array& x, const Array& t, const AllReduceParams& p);
+
 template <class P>
 JvpResult jvp_collective(std::span<const Array> x, std::span<const Array> t, const P& p) {
+  if constexpr (std::is_same_v<P, AllReduceParams>)
+    if (t[0].defined() && (p.kind == ReduceKind::kMax || p.kind == ReduceKind::kMin))
+      return jvp_extremum(x[0], t[0], p);
   JvpResult out{{bind_op1(op_of(p), p, {x[0]})}, {Array()}};
   if (!t[0].defined()) return out;
   expect_linear(p);

@@ -3,7 +3,9 @@
 #include <limits>
 
 #include "tessera/ir/op_def.h"
+#include "tessera/ops/control/region_transforms.h"
 #include "tessera/ops/core/array_math.h"
+#include "tessera/ops/core/batch_axis.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/select.h"
 #include "tessera/ops/core/tracer.h"
@@ -40,6 +42,35 @@ Array running_tangent(const Array& x, const Array& t, ReduceKind kind, int dim, 
             lax::select(wins, b[1], lax::select(even, (a[1] + b[1]) * 0.5, a[1]))};
   };
   return lax::associative_scan(fold, {x, t}, dim, reverse)[1];
+}
+
+// The same through a fold of its own, `body` of two scalars, that begins with `init`.
+Array running_tangent(const Array& x, const Array& t, const Array& init, const Function& body,
+                      int dim, bool reverse) {
+  using Arrays = std::vector<Array>;
+  const std::vector<Type> scalars(4, Type{.dtype = x.dtype(), .shape = {}});
+  const TracedFunction both = regions().trace(
+      [&](const Arrays& in) {
+        const JvpResult out =
+            regions().jvp(body, std::vector{in[0], in[1]}, std::vector{in[2], in[3]});
+        return Arrays{out.primals[0],
+                      out.tangents[0].defined() ? out.tangents[0] : lax::full_like(in[0], 0)};
+      },
+      scalars, "fold");
+  const auto fold = [&](const Arrays& a, const Arrays& b) -> Arrays {
+    const Shape shape = a[0].shape();
+    const int64_t count = shape.elements();
+    const BatchAxis::Scope scope({.size = count});
+    Arrays flat;
+    for (const Array& y : {a[0], b[0], a[1], b[1]}) flat.push_back(lax::reshape(y, {count}));
+    BatchResult out = regions().batch(both.function, flat, std::vector<int>(4, 0));
+    for (size_t r = 0; r < out.results.size(); ++r)
+      out.results[r] =
+          lax::reshape(lax::with_batch_first(out.results[r], out.dims[r], count), shape);
+    return out.results;
+  };
+  const Array start = lax::broadcast_in_dim(init, x.shape(), {});
+  return fold({start, lax::full_like(t, 0)}, lax::associative_scan(fold, {x, t}, dim, reverse))[1];
 }
 
 // So many places of a window are looked at one by one; more through a gather.
@@ -148,12 +179,17 @@ JvpResult jvp_reduce_window(std::span<const Array> x, std::span<const Array> t,
       out.tangents[0] = plain ? tangent : where_better(tangent, folded, x[1], p.kind);
       return out;
     }
+    case ReduceKind::kCustom:
+      if (along < 0 || n != 1) break;
+      out.tangents[0] = running_tangent(x[0], t[0], x[1], *p.body, along, reverse);
+      return out;
     default:
       break;
   }
-  type_error("reduce_window",
-             "expected a sum, min, max or cumulative product to differentiate, got another fold; "
-             "write it as a loop");
+  type_error(
+      "reduce_window",
+      "expected a sum, min, max or cumulative product to differentiate, or any cumulative fold, "
+      "got another; write it as a loop");
 }
 
 // What every element was counted in: windows over the cotangent, strides and dilation exchanged.

@@ -139,7 +139,9 @@ std::vector<ValueId> ModuleBuilder::finish_op(Scope& scope, Reader& reader,
     op_name = op_dialect == "tessera" ? text->substr(8) : *text;
     if (op_dialect == "tessera") {
       reader.text.take("api_version");
-      if (const auto* record = reader.require("backend_config").get<TextAttr::Record>()) {
+      // An op without attributes may have none: bytecode leaves out what is empty.
+      const TextAttr* config = reader.text.take("backend_config");
+      if (const auto* record = config ? config->get<TextAttr::Record>() : nullptr) {
         auto entries = record->entries;  // the record is one of the attributes they replace
         reader.text.attributes = std::move(entries);
       }

@@ -48,7 +48,7 @@ Type Parser::parse_type() {
 
 // Extents are read by character: to a tokenizer 4x8xf32 would be a number and a name, 0x8 a
 // hexadecimal number.
-Type Parser::parse_tensor_type() {
+Type Parser::parse_tensor_type(bool index) {
   next();
   expect("<");
   Type type;
@@ -72,13 +72,13 @@ Type Parser::parse_tensor_type() {
     at = end + 1;
   }
   jump(at);
-  type.dtype = parse_dtype();
+  type.dtype = parse_dtype(index);
   if (is_next(",")) error("expected a plain tensor type, got one with an encoding");
   expect(">");
   return type;
 }
 
-DType Parser::parse_dtype() {
+DType Parser::parse_dtype(bool index) {
   const size_t offset = position();
   std::string name = expect(TokenKind::kWord, "an element type, as f32").text;
   if (name == "complex") {
@@ -86,6 +86,7 @@ DType Parser::parse_dtype() {
     name += "<" + expect(TokenKind::kWord, "f32 or f64").text + ">";
     expect(">");
   }
+  if (index && name == "index") return int64;
   for (int d = 0; d < kNumDTypes; ++d)
     if (mlir_name(static_cast<DType>(d)) == name) return static_cast<DType>(d);
   lexer_.error(offset, fmt::format("expected an element type that Tessera has (i1, i8 to i64, ui8 "

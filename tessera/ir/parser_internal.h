@@ -68,8 +68,9 @@ class Parser final : public ModuleBuilder {
 
   // parser_attributes.cc
   Type parse_type();
-  Type parse_tensor_type();
-  DType parse_dtype();
+  // With `index`, the elements may be of that type (a layout's), as int64.
+  Type parse_tensor_type(bool index = false);
+  DType parse_dtype(bool index = false);
   std::vector<Type> parse_type_list();  // (T, U) or T
   int64_t parse_int();
   TextAttr parse_attribute(bool bare);

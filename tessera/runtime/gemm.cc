@@ -6,6 +6,7 @@
 #include <cstring>
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include "tessera/base/blas.h"
 #include "tessera/base/error.h"
 #include "tessera/base/shape.h"
 #include "tessera/base/visit_dtype.h"

@@ -117,6 +117,17 @@ TEST(StableHlo, LoopsAndBranchesComputeWhatJaxComputes) {
   EXPECT_GE(count, 20);
 }
 
+// What JAX calls LAPACK for on its CPU platform.
+TEST(StableHlo, LinearAlgebraComputesWhatJaxComputes) {
+  const golden::Topic topic("linalg_calls");
+  int count = 0;
+  for (const golden::Json& p : topic["programs"]) {
+    expect_program(p["text"], topic.arrays(p["inputs"]), topic.arrays(p["outputs"]), 1e-4);
+    ++count;
+  }
+  EXPECT_GE(count, 70);
+}
+
 TEST(StableHlo, ManualComputationsComputeWhatJaxComputes) {
   const golden::Topic topic("shard_map");
   int count = 0;

@@ -342,6 +342,158 @@ const std::vector<Rule>& rules() {
         "([i, j])->([i, j]) {i=40, j=3} need_replication={i}",
         "([i])->([i]) {i=6} need_replication={i}",
         "([i, j])->([i, j]) {i=0, j=6} need_replication={i}"}},
+      // Batches of matrices: the matrices are whole, right-hand sides of equations are independent.
+      {{"stablehlo.cholesky"},
+       {"([i, j])->([k, l]) {i=4, j=4, k=4, l=4} need_replication={i, j, k, l}",
+        "([i, j, k])->([i, l, m]) {i=2, j=3, k=3, l=3, m=3} need_replication={j, k, l, m}",
+        "([i, j, k, l])->([i, j, m, n]) {i=4, j=2, k=5, l=5, m=5, n=5} need_replication={k, l, m, "
+        "n}",
+        "([i, j])->([k, l]) {i=1, j=1, k=1, l=1} need_replication={i, j, k, l}",
+        "([i, j])->([k, l]) {i=0, j=0, k=0, l=0} need_replication={i, j, k, l}",
+        "([i, j, k])->([i, l, m]) {i=0, j=2, k=2, l=2, m=2} need_replication={j, k, l, m}"}},
+      {{"tessera.eig"},
+       {"([i, j])->([k], [l, m], [n, o], []) {i=4, j=4, k=4, l=4, m=4, n=4, o=4} "
+        "need_replication={i, j, k, l, m, n, o}",
+        "([i, j, k, l])->([i, j, m], [i, j, n, o], [i, j, p, q], [i, j]) {i=4, j=2, k=3, l=3, m=3, "
+        "n=3, o=3, p=3, q=3} need_replication={k, l, m, n, o, p, q}",
+        "([i, j])->([k], [l, m], []) {i=4, j=4, k=4, l=4, m=4} need_replication={i, j, k, l, m}",
+        "([i, j, k, l])->([i, j, m], [i, j, n, o], [i, j]) {i=4, j=2, k=3, l=3, m=3, n=3, o=3} "
+        "need_replication={k, l, m, n, o}",
+        "([i, j])->([k], []) {i=4, j=4, k=4} need_replication={i, j, k}",
+        "([i, j, k, l])->([i, j, m], [i, j]) {i=4, j=2, k=3, l=3, m=3} need_replication={k, l, m}",
+        "([i, j, k])->([i, l], [i, m, n], [i]) {i=2, j=0, k=0, l=0, m=0, n=0} need_replication={j, "
+        "k, l, m, n}"}},
+      {{"tessera.eigh"},
+       {"([i, j])->([k, l], [m], []) {i=4, j=4, k=4, l=4, m=4} need_replication={i, j, k, l, m}",
+        "([i, j, k])->([i, l, m], [i, n], [i]) {i=2, j=3, k=3, l=3, m=3, n=3} need_replication={j, "
+        "k, l, m, n}",
+        "([i, j, k, l])->([i, j, m, n], [i, j, o], [i, j]) {i=4, j=2, k=2, l=2, m=2, n=2, o=2} "
+        "need_replication={k, l, m, n, o}",
+        "([i, j])->([k, l], [m], []) {i=1, j=1, k=1, l=1, m=1} need_replication={i, j, k, l, m}",
+        "([i, j, k])->([i, l, m], [i, n], [i]) {i=2, j=0, k=0, l=0, m=0, n=0} need_replication={j, "
+        "k, l, m, n}"}},
+      {{"tessera.lu"},
+       {"([i, j])->([k, l], [m], [n], []) {i=4, j=4, k=4, l=4, m=4, n=4} need_replication={i, j, "
+        "k, l, m, n}",
+        "([i, j, k])->([i, l, m], [i, n], [i, o], [i]) {i=2, j=3, k=5, l=3, m=5, n=3, o=3} "
+        "need_replication={j, k, l, m, n, o}",
+        "([i, j, k, l])->([i, j, m, n], [i, j, o], [i, j, p], [i, j]) {i=4, j=2, k=5, l=3, m=5, "
+        "n=3, o=3, p=5} need_replication={k, l, m, n, o, p}",
+        "([i, j])->([k, l], [m], [n], []) {i=1, j=1, k=1, l=1, m=1, n=1} need_replication={i, j, "
+        "k, l, m, n}",
+        "([i, j])->([k, l], [m], [n], []) {i=0, j=0, k=0, l=0, m=0, n=0} need_replication={i, j, "
+        "k, l, m, n}",
+        "([i, j, k])->([i, l, m], [i, n], [i, o], [i]) {i=2, j=0, k=3, l=0, m=3, n=0, o=0} "
+        "need_replication={j, k, l, m, n, o}",
+        "([i, j, k])->([i, l, m], [i, n], [i, o], [i]) {i=0, j=3, k=3, l=3, m=3, n=3, o=3} "
+        "need_replication={j, k, l, m, n, o}"}},
+      {{"tessera.qr"},
+       {"([i, j])->([k, l], [m, n]) {i=4, j=4, k=4, l=4, m=4, n=4} need_replication={i, j, k, l, "
+        "m, n}",
+        "([i, j, k])->([i, l, m], [i, n, o]) {i=2, j=3, k=5, l=3, m=3, n=3, o=5} "
+        "need_replication={j, k, l, m, n, o}",
+        "([i, j, k, l])->([i, j, m, n], [i, j, o, p]) {i=4, j=2, k=5, l=3, m=5, n=5, o=5, p=3} "
+        "need_replication={k, l, m, n, o, p}",
+        "([i, j, k, l])->([i, j, m, n], [i, j, o, p]) {i=4, j=2, k=5, l=3, m=5, n=3, o=3, p=3} "
+        "need_replication={k, l, m, n, o, p}",
+        "([i, j])->([k, l], [m, n], [o]) {i=4, j=4, k=4, l=4, m=4, n=4, o=4} need_replication={i, "
+        "j, k, l, m, n, o}",
+        "([i, j, k, l])->([i, j, m, n], [i, j, o, p], [i, j, q]) {i=4, j=2, k=5, l=3, m=5, n=3, "
+        "o=3, p=3, q=3} need_replication={k, l, m, n, o, p, q}",
+        "([i, j])->([k, l], [m, n]) {i=0, j=3, k=0, l=0, m=0, n=3} need_replication={i, j, k, l, "
+        "m, n}",
+        "([i, j])->([k, l], [m, n]) {i=3, j=0, k=3, l=3, m=3, n=0} need_replication={i, j, k, l, "
+        "m, n}"}},
+      {{"tessera.geqrf"},
+       {"([i, j])->([k, l], [m]) {i=4, j=4, k=4, l=4, m=4} need_replication={i, j, k, l, m}",
+        "([i, j, k])->([i, l, m], [i, n]) {i=2, j=3, k=5, l=3, m=5, n=3} need_replication={j, k, "
+        "l, m, n}",
+        "([i, j, k, l])->([i, j, m, n], [i, j, o]) {i=4, j=2, k=5, l=3, m=5, n=3, o=3} "
+        "need_replication={k, l, m, n, o}",
+        "([i, j])->([k, l], [m]) {i=0, j=3, k=0, l=3, m=0} need_replication={i, j, k, l, m}"}},
+      {{"tessera.geqp3"},
+       {"([i, j], [k])->([l, m], [n], [o]) {i=4, j=4, k=4, l=4, m=4, n=4, o=4} "
+        "need_replication={i, j, k, l, m, n, o}",
+        "([i, j, k], [i, l])->([i, m, n], [i, o], [i, p]) {i=2, j=3, k=5, l=5, m=3, n=5, o=5, p=3} "
+        "need_replication={j, k, l, m, n, o, p}",
+        "([i, j, k, l], [i, j, m])->([i, j, n, o], [i, j, p], [i, j, q]) {i=4, j=2, k=5, l=3, m=3, "
+        "n=5, o=3, p=3, q=3} need_replication={k, l, m, n, o, p, q}"}},
+      {{"tessera.householder_product"},
+       {"([i, j], [k])->([l, m]) {i=4, j=4, k=4, l=4, m=4} need_replication={i, j, k, l, m}",
+        "([i, j, k, l], [i, j, m])->([i, j, n, o]) {i=4, j=2, k=5, l=3, m=2, n=5, o=3} "
+        "need_replication={k, l, m, n, o}",
+        "([i, j], [k])->([l, m]) {i=3, j=0, k=0, l=3, m=0} need_replication={i, j, k, l, m}"}},
+      {{"tessera.ormqr"},
+       {"([i, j, k], [i, l], [i, m, n])->([i, o, p]) {i=2, j=4, k=3, l=3, m=4, n=5, o=4, p=5} "
+        "need_replication={j, k, l, m, n, o, p}",
+        "([i, j], [k], [l, m])->([n, o]) {i=4, j=3, k=2, l=5, m=4, n=5, o=4} need_replication={i, "
+        "j, k, l, m, n, o}"}},
+      {{"tessera.schur"},
+       {"([i, j])->([k, l], [m, n], [o], []) {i=4, j=4, k=4, l=4, m=4, n=4, o=4} "
+        "need_replication={i, j, k, l, m, n, o}",
+        "([i, j, k, l])->([i, j, m, n], [i, j, o, p], [i, j, q], [i, j]) {i=4, j=2, k=3, l=3, m=3, "
+        "n=3, o=3, p=3, q=3} need_replication={k, l, m, n, o, p, q}",
+        "([i, j])->([k, l], [m, n], [o], []) {i=1, j=1, k=1, l=1, m=1, n=1, o=1} "
+        "need_replication={i, j, k, l, m, n, o}",
+        "([i, j])->([k, l], [m], []) {i=4, j=4, k=4, l=4, m=4} need_replication={i, j, k, l, m}",
+        "([i, j, k, l])->([i, j, m, n], [i, j, o], [i, j]) {i=4, j=2, k=3, l=3, m=3, n=3, o=3} "
+        "need_replication={k, l, m, n, o}",
+        "([i, j])->([k, l], [m], []) {i=1, j=1, k=1, l=1, m=1} need_replication={i, j, k, l, m}"}},
+      {{"tessera.hessenberg"},
+       {"([i, j])->([k, l], [m], []) {i=4, j=4, k=4, l=4, m=3} need_replication={i, j, k, l, m}",
+        "([i, j, k, l])->([i, j, m, n], [i, j, o], [i, j]) {i=4, j=2, k=3, l=3, m=3, n=3, o=2} "
+        "need_replication={k, l, m, n, o}",
+        "([i, j])->([k, l], [m], []) {i=1, j=1, k=1, l=1, m=0} need_replication={i, j, k, l, m}"}},
+      {{"tessera.svd"},
+       {"([i, j])->([k], [l, m], [n, o], []) {i=4, j=4, k=4, l=4, m=4, n=4, o=4} "
+        "need_replication={i, j, k, l, m, n, o}",
+        "([i, j, k])->([i, l], [i, m, n], [i, o, p], [i]) {i=2, j=3, k=5, l=3, m=3, n=3, o=5, p=5} "
+        "need_replication={j, k, l, m, n, o, p}",
+        "([i, j, k, l])->([i, j, m], [i, j, n, o], [i, j, p, q], [i, j]) {i=4, j=2, k=5, l=3, m=3, "
+        "n=5, o=5, p=3, q=3} need_replication={k, l, m, n, o, p, q}",
+        "([i, j, k])->([i, l], [i, m, n], [i, o, p], [i]) {i=2, j=3, k=5, l=3, m=3, n=3, o=3, p=5} "
+        "need_replication={j, k, l, m, n, o, p}",
+        "([i, j, k, l])->([i, j, m], [i, j, n, o], [i, j, p, q], [i, j]) {i=4, j=2, k=5, l=3, m=3, "
+        "n=5, o=3, p=3, q=3} need_replication={k, l, m, n, o, p, q}",
+        "([i, j])->([k], []) {i=4, j=4, k=4} need_replication={i, j, k}",
+        "([i, j, k])->([i, l], [i]) {i=2, j=3, k=5, l=3} need_replication={j, k, l}",
+        "([i, j, k, l])->([i, j, m], [i, j]) {i=4, j=2, k=5, l=3, m=3} need_replication={k, l, m}",
+        "([i, j])->([k], [l, m], [n, o], []) {i=0, j=3, k=0, l=0, m=0, n=3, o=3} "
+        "need_replication={i, j, k, l, m, n, o}",
+        "([i, j])->([k], [l, m], [n, o], []) {i=0, j=3, k=0, l=0, m=0, n=0, o=3} "
+        "need_replication={i, j, k, l, m, n, o}",
+        "([i, j])->([k], [l, m], [n, o], []) {i=3, j=0, k=0, l=3, m=3, n=0, o=0} "
+        "need_replication={i, j, k, l, m, n, o}",
+        "([i, j])->([k], [l, m], [n, o], []) {i=3, j=0, k=0, l=3, m=0, n=0, o=0} "
+        "need_replication={i, j, k, l, m, n, o}",
+        "([i, j, k])->([i, l], [i, m, n], [i, o, p], [i]) {i=0, j=2, k=2, l=2, m=2, n=2, o=2, p=2} "
+        "need_replication={j, k, l, m, n, o, p}"}},
+      {{"stablehlo.triangular_solve"},
+       {"([i, j], [k, l])->([k, l]) {i=4, j=4, k=4, l=2} need_replication={i, j, k}",
+        "([i, j, k], [i, l, m])->([i, l, m]) {i=2, j=3, k=3, l=3, m=4} need_replication={j, k, l}",
+        "([i, j], [k, l])->([k, l]) {i=4, j=4, k=2, l=4} need_replication={i, j, l}",
+        "([i, j, k], [i, l, m])->([i, l, m]) {i=2, j=3, k=3, l=4, m=3} need_replication={j, k, m}",
+        "([i, j, k, l], [i, j, m, n])->([i, j, m, n]) {i=2, j=2, k=3, l=3, m=3, n=8} "
+        "need_replication={k, l, m}",
+        "([i, j], [k, l])->([k, l]) {i=3, j=3, k=3, l=1} need_replication={i, j, k}",
+        "([i, j], [k, l])->([k, l]) {i=0, j=0, k=0, l=3} need_replication={i, j, k}",
+        "([i, j], [k, l])->([k, l]) {i=3, j=3, k=3, l=0} need_replication={i, j, k}"}},
+      {{"tessera.tridiagonal"},
+       {"([i, j])->([k, l], [m], [n], [o], []) {i=4, j=4, k=4, l=4, m=4, n=3, o=3} "
+        "need_replication={i, j, k, l, m, n, o}",
+        "([i, j, k, l])->([i, j, m, n], [i, j, o], [i, j, p], [i, j, q], [i, j]) {i=4, j=2, k=3, "
+        "l=3, m=3, n=3, o=3, p=2, q=2} need_replication={k, l, m, n, o, p, q}",
+        "([i, j])->([k, l], [m], [n], [o], []) {i=1, j=1, k=1, l=1, m=1, n=0, o=0} "
+        "need_replication={i, j, k, l, m, n, o}"}},
+      {{"tessera.tridiagonal_solve"},
+       {"([i], [j], [k], [l, m])->([l, m], []) {i=5, j=5, k=5, l=5, m=2} need_replication={i, j, "
+        "k, l}",
+        "([i, j, k], [i, j, l], [i, j, m], [i, j, n, o])->([i, j, n, o], [i, j]) {i=4, j=2, k=3, "
+        "l=3, m=3, n=3, o=4} need_replication={k, l, m, n}",
+        "([i], [j], [k], [l, m])->([l, m], []) {i=1, j=1, k=1, l=1, m=2} need_replication={i, j, "
+        "k, l}",
+        "([i], [j], [k], [l, m])->([l, m], []) {i=3, j=3, k=3, l=3, m=0} need_replication={i, j, "
+        "k, l}"}},
       {{"stablehlo.sort"},
        {"([i, j])->([i, j]) {i=4, j=12} need_replication={j}",
         "([i, j])->([i, j]) {i=12, j=4} need_replication={i}",

@@ -36,7 +36,7 @@ double tolerance_of(DType dtype) {
 }
 
 void expect_program(const std::string& name, const std::vector<Literal>& inputs,
-                    const std::vector<Literal>& outputs) {
+                    const std::vector<Literal>& outputs, double tolerance = 0) {
   SCOPED_TRACE(name);
   try {
     const ParsedModule m = parse_module(golden::read_file("stablehlo/" + name), name);
@@ -45,7 +45,8 @@ void expect_program(const std::string& name, const std::vector<Literal>& inputs,
     const std::vector<Array> got = program->run(std::vector<Array>(inputs.begin(), inputs.end()));
     ASSERT_EQ(got.size(), outputs.size());
     for (size_t r = 0; r < got.size(); ++r)
-      expect_close(got[r].to_host(), outputs[r], tolerance_of(outputs[r].dtype()));
+      expect_close(got[r].to_host(), outputs[r],
+                   std::max(tolerance, tolerance_of(outputs[r].dtype())));
   } catch (const std::exception& e) {
     ADD_FAILURE() << e.what();
   }
@@ -61,6 +62,12 @@ TEST_F(GoldenPrograms, Ops) {
   const golden::Topic topic("ops");
   for (const golden::Json& p : topic["programs"])
     expect_program(p["text"], topic.arrays(p["inputs"]), topic.arrays(p["outputs"]));
+}
+
+TEST_F(GoldenPrograms, LinearAlgebra) {
+  const golden::Topic topic("linalg_calls");
+  for (const golden::Json& p : topic["programs"])
+    expect_program(p["text"], topic.arrays(p["inputs"]), topic.arrays(p["outputs"]), 1e-4);
 }
 
 TEST_F(GoldenPrograms, ManualComputations) {

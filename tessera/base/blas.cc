@@ -1,0 +1,73 @@
+#include "tessera/base/blas.h"
+
+#include <cblas.h>
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <string_view>
+
+namespace tessera {
+namespace {
+
+// The best kernels of OpenBLAS that this CPU can run; null: those for any CPU.
+const char* best_core() {
+#if defined(__x86_64__)
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (avx512 && __builtin_cpu_supports("avx512bf16")) return "Cooperlake";
+  if (avx512) return "SkylakeX";
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "Haswell";
+#endif
+  return nullptr;
+}
+
+// Chosen for CPUs that have no AVX2.
+bool is_old_core(std::string_view name) {
+  for (std::string_view old : {"Prescott", "Core2", "Penryn", "Dunnington", "Nehalem", "Katmai",
+                               "Coppermine", "Northwood", "Banias", "Atom", "Athlon", "Opteron",
+                               "Opteron(SSE3)", "Barcelona", "Bobcat", "Nano", "Unknown"})
+    if (name == old) return true;
+  return false;
+}
+
+void choose_core() {
+  const char* best = best_core();
+  if (!best || std::getenv("OPENBLAS_CORETYPE") || !is_old_core(openblas_get_corename())) return;
+  // The functions with which the library chose when it was loaded; a build for one CPU has none.
+  const auto quit = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "gotoblas_dynamic_quit"));
+  const auto init = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "gotoblas_dynamic_init"));
+  if (!quit || !init) return;
+  setenv("OPENBLAS_CORETYPE", best, 1);
+  quit();
+  init();
+  unsetenv("OPENBLAS_CORETYPE");
+}
+
+}  // namespace
+
+void prepare_blas() {
+  static const bool once = [] {
+    choose_core();
+    openblas_set_num_threads(1);
+    return true;
+  }();
+  (void)once;
+}
+
+namespace {
+std::atomic<bool> many_threads = false;
+}
+
+BlasThreads::BlasThreads(int n) {
+  prepare_blas();
+  owner_ = n > 1 && !many_threads.exchange(true);
+  if (owner_) openblas_set_num_threads(n);
+}
+BlasThreads::~BlasThreads() {
+  if (!owner_) return;
+  openblas_set_num_threads(1);
+  many_threads = false;
+}
+
+}  // namespace tessera

@@ -1,0 +1,24 @@
+// cholesky: the triangular factor of Hermitian positive definite matrices, StableHLO's.
+//
+// One triangle of the operand is read, `lower` or upper; the result has that triangle and zeros in
+// the other: a = l l^H or a = u^H u. A matrix that is not positive definite gives NaN everywhere.
+#pragma once
+
+#include "tessera/ir/array.h"
+
+namespace tessera::ops {
+
+struct CholeskyParams {
+  bool lower = false;
+};
+extern const OpDef& cholesky_op;
+
+}  // namespace tessera::ops
+
+namespace tessera::lax::linalg {
+
+// The lower factor of [..., n, n] matrices; of (x + x^H) / 2 unless `symmetrize_input` is false,
+// where only the lower triangle is read.
+Array cholesky(const Array& x, bool symmetrize_input = true);
+
+}  // namespace tessera::lax::linalg

@@ -1,0 +1,350 @@
+#include "tessera/ops/factor/lapack.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tessera/ops/fourier/workspace.h"
+
+// LAPACK's own names. Where gfortran compiled them, lengths of strings are further arguments at the
+// end.
+namespace {
+using Complex64 = std::complex<float>;
+using Complex128 = std::complex<double>;
+}  // namespace
+
+#define TESSERA_LAPACK(P, T)                                                                    \
+  void P##potrf_(const char*, const int*, T*, const int*, int*, size_t);                        \
+  void P##getrf_(const int*, const int*, T*, const int*, int*, int*);                           \
+  void P##geqrf_(const int*, const int*, T*, const int*, T*, T*, const int*, int*);             \
+  void P##gehrd_(const int*, const int*, const int*, T*, const int*, T*, T*, const int*, int*); \
+  void P##gtsv_(const int*, const int*, T*, T*, T*, T*, const int*, int*);                      \
+  void P##trsm_(const char*, const char*, const char*, const char*, const int*, const int*,     \
+                const T*, const T*, const int*, T*, const int*, size_t, size_t, size_t, size_t);
+
+#define TESSERA_REAL(P, T)                                                                        \
+  TESSERA_LAPACK(P, T)                                                                            \
+  void P##geqp3_(const int*, const int*, T*, const int*, int*, T*, T*, const int*, int*);         \
+  void P##orgqr_(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*,    \
+                 int*);                                                                           \
+  void P##ormqr_(const char*, const char*, const int*, const int*, const int*, T*, const int*,    \
+                 const T*, T*, const int*, T*, const int*, int*, size_t, size_t);                 \
+  void P##syevd_(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, int*,  \
+                 const int*, int*, size_t, size_t);                                               \
+  void P##gesdd_(const char*, const int*, const int*, T*, const int*, T*, T*, const int*, T*,     \
+                 const int*, T*, const int*, int*, int*, size_t);                                 \
+  void P##gesvd_(const char*, const char*, const int*, const int*, T*, const int*, T*, T*,        \
+                 const int*, T*, const int*, T*, const int*, int*, size_t, size_t);               \
+  void P##geev_(const char*, const char*, const int*, T*, const int*, T*, T*, T*, const int*, T*, \
+                const int*, T*, const int*, int*, size_t, size_t);                                \
+  void P##gees_(const char*, const char*, void*, const int*, T*, const int*, int*, T*, T*, T*,    \
+                const int*, T*, const int*, int*, int*, size_t, size_t);                          \
+  void P##sytrd_(const char*, const int*, T*, const int*, T*, T*, T*, T*, const int*, int*, size_t);
+
+#define TESSERA_COMPLEX(P, T, R)                                                               \
+  TESSERA_LAPACK(P, T)                                                                         \
+  void P##geqp3_(const int*, const int*, T*, const int*, int*, T*, T*, const int*, R*, int*);  \
+  void P##ungqr_(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*, \
+                 int*);                                                                        \
+  void P##unmqr_(const char*, const char*, const int*, const int*, const int*, T*, const int*, \
+                 const T*, T*, const int*, T*, const int*, int*, size_t, size_t);              \
+  void P##heevd_(const char*, const char*, const int*, T*, const int*, R*, T*, const int*, R*, \
+                 const int*, int*, const int*, int*, size_t, size_t);                          \
+  void P##gesdd_(const char*, const int*, const int*, T*, const int*, R*, T*, const int*, T*,  \
+                 const int*, T*, const int*, R*, int*, int*, size_t);                          \
+  void P##gesvd_(const char*, const char*, const int*, const int*, T*, const int*, R*, T*,     \
+                 const int*, T*, const int*, T*, const int*, R*, int*, size_t, size_t);        \
+  void P##geev_(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, T*,  \
+                const int*, T*, const int*, R*, int*, size_t, size_t);                         \
+  void P##gees_(const char*, const char*, void*, const int*, T*, const int*, int*, T*, T*,     \
+                const int*, T*, const int*, R*, int*, int*, size_t, size_t);                   \
+  void P##hetrd_(const char*, const int*, T*, const int*, R*, R*, T*, T*, const int*, int*, size_t);
+
+extern "C" {
+TESSERA_REAL(s, float)
+TESSERA_REAL(d, double)
+TESSERA_COMPLEX(c, Complex64, float)
+TESSERA_COMPLEX(z, Complex128, double)
+}
+
+namespace tessera::ops::lapack {
+namespace {
+
+using fourier::Workspace;
+
+// The routine of each dtype under one name; those of Hermitian matrices under that of symmetric
+// ones.
+template <class T>
+struct Routines;
+#define TESSERA_ROUTINES(P, T, ORTHOGONAL, SYMMETRIC)   \
+  template <>                                           \
+  struct Routines<T> {                                  \
+    static constexpr auto* potrf = P##potrf_;           \
+    static constexpr auto* getrf = P##getrf_;           \
+    static constexpr auto* geqrf = P##geqrf_;           \
+    static constexpr auto* geqp3 = P##geqp3_;           \
+    static constexpr auto* gehrd = P##gehrd_;           \
+    static constexpr auto* gtsv = P##gtsv_;             \
+    static constexpr auto* trsm = P##trsm_;             \
+    static constexpr auto* gesdd = P##gesdd_;           \
+    static constexpr auto* gesvd = P##gesvd_;           \
+    static constexpr auto* geev = P##geev_;             \
+    static constexpr auto* gees = P##gees_;             \
+    static constexpr auto* orgqr = P##ORTHOGONAL##gqr_; \
+    static constexpr auto* ormqr = P##ORTHOGONAL##mqr_; \
+    static constexpr auto* syevd = P##SYMMETRIC##evd_;  \
+    static constexpr auto* sytrd = P##SYMMETRIC##trd_;  \
+  };
+TESSERA_ROUTINES(s, float, or, sy)
+TESSERA_ROUTINES(d, double, or, sy)
+TESSERA_ROUTINES(c, Complex64, un, he)
+TESSERA_ROUTINES(z, Complex128, un, he)
+
+// A leading dimension.
+int ld(int rows) { return std::max(rows, 1); }
+
+// Calls a routine twice: for the size of its workspace, then with it.
+template <class T, class F>
+int with_work(F&& routine) {
+  int info = 0;
+  T size{};
+  routine(&size, -1, &info);
+  const int count = std::max(1, static_cast<int>(std::ceil(std::real(size))));
+  const Workspace<T> work(count);
+  routine(work.data(), count, &info);
+  return info;
+}
+
+// How many real numbers the complex gesdd works with, as its documentation says.
+int64_t gesdd_reals(char mode, int m, int n) {
+  const int64_t small = std::min(m, n), large = std::max(m, n);
+  if (mode == 'N') return 7 * small;
+  return small * std::max(5 * small + 7, 2 * large + 2 * small + 1);
+}
+
+// Real eigenvectors as LAPACK packs them: of a pair of conjugate eigenvalues the real and the
+// imaginary part of the first one's vector.
+template <class R>
+void unpack_vectors(int n, const R* imag, const R* packed, std::complex<R>* out) {
+  for (int j = 0; j < n; ++j) {
+    const R* re = packed + static_cast<int64_t>(j) * n;
+    std::complex<R>* to = out + static_cast<int64_t>(j) * n;
+    const bool pair = imag[j] != 0 && j + 1 < n;
+    for (int i = 0; i < n; ++i) {
+      to[i] = {re[i], pair ? re[n + i] : R{0}};
+      if (pair) to[n + i] = std::conj(to[i]);
+    }
+    j += pair;
+  }
+}
+
+}  // namespace
+
+template <class T>
+int potrf(char triangle, int n, T* a) {
+  int info = 0;
+  const int lda = ld(n);
+  Routines<T>::potrf(&triangle, &n, a, &lda, &info, 1);
+  return info;
+}
+
+template <class T>
+int getrf(int m, int n, T* a, int* pivots) {
+  int info = 0;
+  const int lda = ld(m);
+  Routines<T>::getrf(&m, &n, a, &lda, pivots, &info);
+  return info;
+}
+
+template <class T>
+int geqrf(int m, int n, T* a, T* taus) {
+  const int lda = ld(m);
+  return with_work<T>([&](T* work, int count, int* info) {
+    Routines<T>::geqrf(&m, &n, a, &lda, taus, work, &count, info);
+  });
+}
+
+template <class T>
+int geqp3(int m, int n, T* a, int* pivots, T* taus) {
+  const int lda = ld(m);
+  const Workspace<Real<T>> reals(2 * n);
+  return with_work<T>([&](T* work, int count, int* info) {
+    if constexpr (is_complex<T>)
+      Routines<T>::geqp3(&m, &n, a, &lda, pivots, taus, work, &count, reals.data(), info);
+    else
+      Routines<T>::geqp3(&m, &n, a, &lda, pivots, taus, work, &count, info);
+  });
+}
+
+template <class T>
+int orgqr(int m, int n, int k, T* a, const T* taus) {
+  const int lda = ld(m);
+  return with_work<T>([&](T* work, int count, int* info) {
+    Routines<T>::orgqr(&m, &n, &k, a, &lda, taus, work, &count, info);
+  });
+}
+
+template <class T>
+int ormqr(bool left, bool adjoint, int m, int n, int k, T* a, const T* taus, T* c) {
+  const int lda = ld(left ? m : n), ldc = ld(m);
+  const char side = left ? 'L' : 'R', op = !adjoint ? 'N' : is_complex<T> ? 'C' : 'T';
+  return with_work<T>([&](T* work, int count, int* info) {
+    Routines<T>::ormqr(&side, &op, &m, &n, &k, a, &lda, taus, c, &ldc, work, &count, info, 1, 1);
+  });
+}
+
+template <class T>
+void trsm(bool left, bool lower, char transposition, bool unit_diagonal, int m, int n, const T* a,
+          T* b) {
+  const char side = left ? 'L' : 'R', triangle = lower ? 'L' : 'U',
+             diagonal = unit_diagonal ? 'U' : 'N';
+  const int lda = ld(left ? m : n), ldb = ld(m);
+  const T one{1};
+  Routines<T>::trsm(&side, &triangle, &transposition, &diagonal, &m, &n, &one, a, &lda, b, &ldb, 1,
+                    1, 1, 1);
+}
+
+template <class T>
+int syevd(char triangle, int n, T* a, Real<T>* w) {
+  const char mode = 'V';
+  const int lda = ld(n), integers = 3 + 5 * n;
+  const Workspace<int> more(integers);
+  if constexpr (is_complex<T>) {
+    const int reals = 1 + 5 * n + 2 * n * n;
+    const Workspace<Real<T>> real(reals);
+    return with_work<T>([&](T* work, int count, int* info) {
+      Routines<T>::syevd(&mode, &triangle, &n, a, &lda, w, work, &count, real.data(),
+                         count < 0 ? &count : &reals, more.data(), count < 0 ? &count : &integers,
+                         info, 1, 1);
+    });
+  } else {
+    return with_work<T>([&](T* work, int count, int* info) {
+      Routines<T>::syevd(&mode, &triangle, &n, a, &lda, w, work, &count, more.data(),
+                         count < 0 ? &count : &integers, info, 1, 1);
+    });
+  }
+}
+
+template <class T>
+int gesdd(char mode, int m, int n, T* a, Real<T>* s, T* u, T* vt) {
+  const int lda = ld(m), ldvt = ld(mode == 'A' ? n : std::min(m, n));
+  const Workspace<int> integers(8 * std::min(m, n));
+  const Workspace<Real<T>> reals(is_complex<T> ? gesdd_reals(mode, m, n) : 1);
+  return with_work<T>([&](T* work, int count, int* info) {
+    if constexpr (is_complex<T>)
+      Routines<T>::gesdd(&mode, &m, &n, a, &lda, s, u, &lda, vt, &ldvt, work, &count, reals.data(),
+                         integers.data(), info, 1);
+    else
+      Routines<T>::gesdd(&mode, &m, &n, a, &lda, s, u, &lda, vt, &ldvt, work, &count,
+                         integers.data(), info, 1);
+  });
+}
+
+template <class T>
+int gesvd(char mode, int m, int n, T* a, Real<T>* s, T* u, T* vt) {
+  const int lda = ld(m), ldvt = ld(mode == 'A' ? n : std::min(m, n));
+  const Workspace<Real<T>> reals(5 * std::min(m, n));
+  return with_work<T>([&](T* work, int count, int* info) {
+    if constexpr (is_complex<T>)
+      Routines<T>::gesvd(&mode, &mode, &m, &n, a, &lda, s, u, &lda, vt, &ldvt, work, &count,
+                         reals.data(), info, 1, 1);
+    else
+      Routines<T>::gesvd(&mode, &mode, &m, &n, a, &lda, s, u, &lda, vt, &ldvt, work, &count, info,
+                         1, 1);
+  });
+}
+
+template <class T>
+int geev(bool left, bool right, int n, T* a, std::complex<Real<T>>* w, std::complex<Real<T>>* vl,
+         std::complex<Real<T>>* vr) {
+  const char l = left ? 'V' : 'N', r = right ? 'V' : 'N';
+  const int lda = ld(n);
+  if constexpr (is_complex<T>) {
+    const Workspace<Real<T>> reals(2 * n);
+    return with_work<T>([&](T* work, int count, int* info) {
+      Routines<T>::geev(&l, &r, &n, a, &lda, w, vl, &lda, vr, &lda, work, &count, reals.data(),
+                        info, 1, 1);
+    });
+  } else {
+    const int64_t elements = static_cast<int64_t>(n) * n;
+    const Workspace<T> re(n), im(n), packed_left(left ? elements : 1),
+        packed_right(right ? elements : 1);
+    const int info = with_work<T>([&](T* work, int count, int* info) {
+      Routines<T>::geev(&l, &r, &n, a, &lda, re.data(), im.data(), packed_left.data(), &lda,
+                        packed_right.data(), &lda, work, &count, info, 1, 1);
+    });
+    for (int i = 0; i < n; ++i) w[i] = {re.data()[i], im.data()[i]};
+    if (info == 0 && left) unpack_vectors(n, im.data(), packed_left.data(), vl);
+    if (info == 0 && right) unpack_vectors(n, im.data(), packed_right.data(), vr);
+    return info;
+  }
+}
+
+template <class T>
+int gees(bool vectors, int n, T* a, std::complex<Real<T>>* w, T* vs) {
+  const char mode = vectors ? 'V' : 'N', sort = 'N';
+  const int lda = ld(n);
+  int selected = 0;
+  if constexpr (is_complex<T>) {
+    const Workspace<Real<T>> reals(n);
+    return with_work<T>([&](T* work, int count, int* info) {
+      Routines<T>::gees(&mode, &sort, nullptr, &n, a, &lda, &selected, w, vs, &lda, work, &count,
+                        reals.data(), nullptr, info, 1, 1);
+    });
+  } else {
+    const Workspace<T> re(n), im(n);
+    const int info = with_work<T>([&](T* work, int count, int* info) {
+      Routines<T>::gees(&mode, &sort, nullptr, &n, a, &lda, &selected, re.data(), im.data(), vs,
+                        &lda, work, &count, nullptr, info, 1, 1);
+    });
+    for (int i = 0; i < n; ++i) w[i] = {re.data()[i], im.data()[i]};
+    return info;
+  }
+}
+
+template <class T>
+int gehrd(int n, T* a, T* taus) {
+  const int low = 1, lda = ld(n);
+  return with_work<T>([&](T* work, int count, int* info) {
+    Routines<T>::gehrd(&n, &low, &n, a, &lda, taus, work, &count, info);
+  });
+}
+
+template <class T>
+int sytrd(char triangle, int n, T* a, Real<T>* d, Real<T>* e, T* taus) {
+  const int lda = ld(n);
+  return with_work<T>([&](T* work, int count, int* info) {
+    Routines<T>::sytrd(&triangle, &n, a, &lda, d, e, taus, work, &count, info, 1);
+  });
+}
+
+template <class T>
+int gtsv(int n, int columns, T* lower, T* d, T* upper, T* b) {
+  int info = 0;
+  const int ldb = ld(n);
+  Routines<T>::gtsv(&n, &columns, lower, d, upper, b, &ldb, &info);
+  return info;
+}
+
+#define TESSERA_INSTANTIATE(T)                                                           \
+  template int potrf(char, int, T*);                                                     \
+  template int getrf(int, int, T*, int*);                                                \
+  template int geqrf(int, int, T*, T*);                                                  \
+  template int geqp3(int, int, T*, int*, T*);                                            \
+  template int orgqr(int, int, int, T*, const T*);                                       \
+  template int ormqr(bool, bool, int, int, int, T*, const T*, T*);                       \
+  template void trsm(bool, bool, char, bool, int, int, const T*, T*);                    \
+  template int syevd(char, int, T*, Real<T>*);                                           \
+  template int gesdd(char, int, int, T*, Real<T>*, T*, T*);                              \
+  template int gesvd(char, int, int, T*, Real<T>*, T*, T*);                              \
+  template int geev(bool, bool, int, T*, std::complex<Real<T>>*, std::complex<Real<T>>*, \
+                    std::complex<Real<T>>*);                                             \
+  template int gees(bool, int, T*, std::complex<Real<T>>*, T*);                          \
+  template int gehrd(int, T*, T*);                                                       \
+  template int sytrd(char, int, T*, Real<T>*, Real<T>*, T*);                             \
+  template int gtsv(int, int, T*, T*, T*, T*);
+TESSERA_INSTANTIATE(float)
+TESSERA_INSTANTIATE(double)
+TESSERA_INSTANTIATE(Complex64)
+TESSERA_INSTANTIATE(Complex128)
+
+}  // namespace tessera::ops::lapack

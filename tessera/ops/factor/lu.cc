@@ -1,0 +1,214 @@
+#include "tessera/ops/factor/lu.h"
+
+#include <cmath>
+#include <numeric>
+
+#include "tessera/ops/core/array_math.h"
+#include "tessera/ops/core/source_scope.h"
+#include "tessera/ops/factor/matrix_math.h"
+#include "tessera/ops/factor/matrix_op.h"
+#include "tessera/ops/factor/triangular_solve.h"
+#include "tessera/ops/indexing/gather.h"
+#include "tessera/ops/structural/pad.h"
+#include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/sort.h"
+
+namespace tessera::ops {
+namespace {
+
+using namespace array_math;
+using namespace factor;
+
+constexpr std::string_view kOp = "lu";
+
+std::vector<Type> infer_lu(std::span<const Type> operands, const NoParams&) {
+  expect_operands(kOp, operands, 1);
+  const Type& x = operands[0];
+  expect_matrix(kOp, x);
+  const int64_t m = rows_of(x), n = cols_of(x);
+  return {result_type(operands, x.dtype, x.shape),
+          result_type(operands, int32, batch_with(x, {std::min(m, n)})),
+          result_type(operands, int32, batch_with(x, {m})),
+          result_type(operands, int32, batch_with(x, {}))};
+}
+
+// Rows in the order that exchanges of `count` of them make.
+void permute(int64_t count, const int32_t* pivots, int64_t m, int32_t* permutation) {
+  std::iota(permutation, permutation + m, 0);
+  for (int64_t i = 0; i < count; ++i) std::swap(permutation[i], permutation[pivots[i]]);
+}
+
+// Column by column: the largest element on or below the diagonal moves to it (of complex ones by
+// the sum of the parts' magnitudes, as BLAS has it), and its row is taken off those below.
+template <class T>
+void naive_lu(int64_t m, int64_t n, T* a, int32_t* pivots, int32_t* info) {
+  auto magnitude = [](T x) { return std::abs(std::real(x)) + std::abs(std::imag(x)); };
+  *info = 0;
+  for (int64_t k = 0; k < std::min(m, n); ++k) {
+    int64_t best = k;
+    for (int64_t i = k + 1; i < m; ++i)
+      if (magnitude(a[i * n + k]) > magnitude(a[best * n + k])) best = i;
+    pivots[k] = static_cast<int32_t>(best);
+    if (a[best * n + k] == T{}) {
+      if (*info == 0) *info = static_cast<int32_t>(k + 1);
+      continue;
+    }
+    if (best != k) std::swap_ranges(a + k * n, a + (k + 1) * n, a + best * n);
+    for (int64_t i = k + 1; i < m; ++i) {
+      const T factor = a[i * n + k] /= a[k * n + k];
+      for (int64_t j = k + 1; j < n; ++j) a[i * n + j] -= factor * a[k * n + j];
+    }
+  }
+}
+
+std::vector<Literal> evaluate_lu(std::span<const Literal> operands, const NoParams&) {
+  const Type x{.dtype = operands[0].dtype(), .shape = operands[0].shape()};
+  std::vector<Literal> out;
+  for (const Type& t : infer_lu(std::span(&x, 1), {})) out.emplace_back(t.dtype, t.shape);
+  out[0] = operands[0];
+  const int64_t m = rows_of(x), n = cols_of(x), k = std::min(m, n);
+  visit_matrix_dtype(x.dtype, [&]<class T>(TypeTag<T>) {
+    for (int64_t i = 0; i < members_of(x); ++i) {
+      int32_t* pivots = out[1].mutable_data<int32_t>() + i * k;
+      naive_lu(m, n, out[0].mutable_data<T>() + i * m * n, pivots,
+               out[3].mutable_data<int32_t>() + i);
+      permute(k, pivots, m, out[2].mutable_data<int32_t>() + i * m);
+    }
+  });
+  return out;
+}
+
+HostCall lu_call(const OpParams&, std::span<const Type> operands, std::span<const Type> results) {
+  const int64_t m = rows_of(operands[0]), n = cols_of(operands[0]), k = std::min(m, n);
+  const double operations = static_cast<double>(m * n) * static_cast<double>(k);
+  return visit_matrix_dtype(operands[0].dtype, [&]<class T>(TypeTag<T>) {
+    return over_batch(operands, results, members_of(operands[0]), operations,
+                      [=](const void* const* in, void* const* out) {
+                        const Workspace<T> a(m * n);
+                        transpose_matrix(static_cast<const T*>(in[0]), m, n, a.data());
+                        auto* pivots = static_cast<int32_t*>(out[1]);
+                        *static_cast<int32_t*>(out[3]) = lapack::getrf(
+                            static_cast<int>(m), static_cast<int>(n), a.data(), pivots);
+                        for (int64_t i = 0; i < k; ++i) --pivots[i];
+                        permute(k, pivots, m, static_cast<int32_t*>(out[2]));
+                        transpose_matrix(a.data(), n, m, static_cast<T*>(out[0]));
+                      });
+  });
+}
+
+double lu_flops(std::span<const Type> operands, std::span<const Type>, const NoParams&) {
+  const Type& x = operands[0];
+  return static_cast<double>(x.elements() * std::min(rows_of(x), cols_of(x)));
+}
+
+// Rows of x, of [..., m, n], in the order of `permutation`, of [..., m].
+Array permuted_rows(const Array& x, const Array& permutation) {
+  return lax::take_along(x, as_columns(permutation, x.shape()), x.ndim() - 2);
+}
+
+// a padded with zeros to `rows` by `cols`, with ones on the diagonal from `from` on.
+Array padded_with_identity(const Array& a, int64_t rows, int64_t cols, int64_t from) {
+  const int64_t r = a.ndim() - 2;
+  Dims low(a.shape().size(), 0), high = low;
+  high[r] = rows - a.shape()[r];
+  high[r + 1] = cols - a.shape()[r + 1];
+  const Array padded = lax::pad(a, lax::full({}, 0, a.dtype()), low, high, low);
+  if (from == std::min(rows, cols)) return padded;
+  const Array ones = identity_like(padded, rows);
+  Dims start(a.shape().size(), 0), zero = start;
+  start[r] = start[r + 1] = from;
+  const Array corner = block_of(ones, 0, rows - from, 0, cols - from);
+  return padded + lax::pad(corner, lax::full({}, 0, a.dtype()), start, zero, zero);
+}
+
+// De Hoog, Anderssen and Lukas, "Differentiation of matrix functionals using triangular
+// factorization" (2011): dl = l tril(l^-1 p da u^-1, -1), du = triu(l^-1 p da u^-1) u, with l and u
+// completed to square matrices.
+JvpResult jvp_lu(std::span<const Array> x, std::span<const Array> t, const NoParams& p) {
+  std::vector<Array> out = bind_op(lu_op, p, std::vector{x[0]});
+  if (!t[0].defined() || x[0].size() == 0) return {out, std::vector<Array>(4)};
+  const int64_t m = rows_of(x[0].type()), n = cols_of(x[0].type()), k = std::min(m, n);
+  const Array unit_lower =
+      padded_with_identity(lower_triangle(block_of(out[0], 0, m, 0, k), -1), m, m, m) +
+      identity_like(out[0], m);
+  const Array upper = padded_with_identity(upper_triangle(block_of(out[0], 0, k, 0, n)), n, n, k);
+  using lax::linalg::triangular_solve;
+  const Array left = triangular_solve(unit_lower, permuted_rows(t[0], out[2]),
+                                      {.left_side = true, .lower = true, .unit_diagonal = true});
+  const Array both = triangular_solve(upper, left, {});
+  const Array tangent =
+      matmul(unit_lower, lower_triangle(both, -1)) + matmul(upper_triangle(both), upper);
+  return {out, {tangent, Array(), Array(), Array()}};
+}
+
+std::vector<Sample> lu_samples() {
+  std::vector<Sample> out;
+  for (DType dtype : {float32, float64, complex64, complex128})
+    for (const Shape& shape : {Shape{4, 4}, Shape{2, 3, 5}, Shape{4, 2, 5, 3}})
+      out.push_back({.operands = {{dtype, shape}}, .params = NoParams{}});
+  for (const Shape& shape : {Shape{1, 1}, Shape{0, 0}, Shape{2, 0, 3}, Shape{0, 3, 3}})
+    out.push_back({.operands = {{float32, shape}}, .params = NoParams{}});
+  return out;
+}
+
+}  // namespace
+
+const OpDef& lu_op = define<NoParams>({
+    .name = "lu",
+    .dialect = "tessera",
+    .infer = infer_lu,
+    .evaluate = evaluate_lu,
+    .factors = whole_matrices<NoParams>,
+    .lower = Library{LibraryKind::kCall, lu_call},
+    .flops = lu_flops,
+    .jvp = {jvp_lu},
+    .transpose = absent("a factorisation is not linear"),
+    .batch = {[](std::span<const Array> x, std::span<const int> dims, const NoParams& p) {
+      return batch_matrices(lu_op, p, x, dims);
+    }},
+    .samples = lu_samples,
+});
+
+}  // namespace tessera::ops
+
+namespace tessera::lax::linalg {
+
+using namespace ops;
+
+Lu lu(const Array& x) {
+  SourceScope source("lu");
+  const std::vector<Array> out = bind_op(lu_op, NoParams{}, std::vector{x});
+  return {out[0], out[1], out[2]};
+}
+
+Array lu_solve(const Array& lu, const Array& permutation, const Array& b, int trans) {
+  SourceScope source("lu_solve");
+  factor::expect_square("lu_solve", lu.type());
+  if (trans < 0 || trans > 2) value_error("lu_solve", "expected trans 0, 1 or 2, got {}", trans);
+  if (trans == 0) {
+    const Array x = triangular_solve(lu, permuted_rows(b, permutation),
+                                     {.left_side = true, .lower = true, .unit_diagonal = true});
+    return triangular_solve(lu, x, {.left_side = true});
+  }
+  const bool conjugate = trans == 2;
+  Array x =
+      triangular_solve(lu, b, {.left_side = true, .transpose_a = true, .conjugate_a = conjugate});
+  x = triangular_solve(lu, x,
+                       {.left_side = true,
+                        .lower = true,
+                        .transpose_a = true,
+                        .conjugate_a = conjugate,
+                        .unit_diagonal = true});
+  // The inverse permutation: where each row has gone.
+  const Array places = iota(int32, permutation.shape(), permutation.ndim() - 1);
+  return permuted_rows(x, sort(std::vector{permutation, places}, -1)[1]);
+}
+
+Array solve(const Array& a, const Array& b) {
+  SourceScope source("solve");
+  factor::expect_square("solve", a.type());
+  const Lu f = lu(a);
+  return lu_solve(f.lu, f.permutation, b);
+}
+
+}  // namespace tessera::lax::linalg

@@ -1,0 +1,153 @@
+#include "tessera/ops/factor/matrix_op.h"
+
+#include <algorithm>
+
+#include "tessera/base/blas.h"
+#include "tessera/base/thread_pool.h"
+#include "tessera/ops/structural/broadcast.h"
+
+namespace tessera::ops::factor {
+
+void expect_matrix(std::string_view op, const Type& x) {
+  if (x.dtype != float32 && x.dtype != float64 && x.dtype != complex64 && x.dtype != complex128)
+    type_error(op,
+               "expected float32, float64, complex64 or complex128, got {}; convert it with "
+               "convert_element_type",
+               describe(x));
+  if (x.rank() < 2)
+    shape_error(op, "expected a matrix, or a batch of them: rank 2 or more, got {}; reshape it",
+                describe(x));
+}
+
+void expect_square(std::string_view op, const Type& x) {
+  expect_matrix(op, x);
+  if (rows_of(x) != cols_of(x))
+    shape_error(op, "expected square matrices [..., n, n], got {}; slice or pad it", describe(x));
+}
+
+void expect_shape(std::string_view op, const Type& like, const Type& x, const Dims& dims) {
+  const Shape expected = batch_with(like, dims);
+  if (x.shape != expected)
+    shape_error(op, "expected an operand of shape {} beside {}, got {}; reshape or broadcast it",
+                expected, describe(like), describe(x));
+}
+
+Shape batch_with(const Type& x, const Dims& dims) {
+  Shape out(x.shape.begin(), x.shape.end() - 2);
+  out.insert(out.end(), dims.begin(), dims.end());
+  return out;
+}
+
+Type result_type(std::span<const Type> operands, DType dtype, Shape shape) {
+  return {.dtype = dtype, .shape = std::move(shape), .varying = varying_union(operands)};
+}
+
+Factors matrix_factors(std::span<const Type> operands, std::span<const Type> results,
+                       int64_t batch) {
+  Factors out;
+  for (int64_t d = 0; d < batch; ++d) out.add(operands[0].shape[d]);
+  auto dims_of = [&](const Type& x) {
+    TensorFactors dims;
+    for (int64_t d = 0; d < x.rank(); ++d)
+      dims.push_back(
+          {d < batch ? static_cast<int>(d) : out.add(x.shape[d], FactorKind::kNeedReplication)});
+    return dims;
+  };
+  for (const Type& x : operands) out.operands.push_back(dims_of(x));
+  for (const Type& x : results) out.results.push_back(dims_of(x));
+  return out;
+}
+
+std::vector<Array> mapped_in_front(std::span<const Array> x, std::span<const int> dims) {
+  int64_t size = 0;
+  for (size_t k = 0; k < x.size(); ++k)
+    if (dims[k] >= 0) size = x[k].shape()[dims[k]];
+  std::vector<Array> out;
+  for (size_t k = 0; k < x.size(); ++k) out.push_back(lax::with_batch_first(x[k], dims[k], size));
+  return out;
+}
+
+int64_t members_of(const Type& matrix) {
+  int64_t members = 1;
+  for (int64_t d = 0; d + 2 < matrix.rank(); ++d) members *= matrix.shape[d];
+  return members;
+}
+
+namespace {
+
+// Operations below which a task, or another thread for a matrix, costs more than it saves.
+constexpr double kTaskOperations = 1e5, kThreadedOperations = 1e7;
+
+std::vector<int64_t> member_bytes(std::span<const Type> types, int64_t members) {
+  std::vector<int64_t> out;
+  for (const Type& t : types)
+    out.push_back(t.elements() / std::max<int64_t>(1, members) * itemsize(t.dtype));
+  return out;
+}
+
+}  // namespace
+
+HostCall over_batch(std::span<const Type> operands, std::span<const Type> results, int64_t members,
+                    double operations, Member member) {
+  return
+      [=, in_bytes = member_bytes(operands, members), out_bytes = member_bytes(results, members)](
+          std::span<const void* const> in, std::span<void* const> out) {
+        auto run = [&](int64_t i) {
+          boost::container::small_vector<const void*, 4> from;
+          boost::container::small_vector<void*, 5> to;
+          for (size_t k = 0; k < in.size(); ++k)
+            from.push_back(static_cast<const std::byte*>(in[k]) + i * in_bytes[k]);
+          for (size_t r = 0; r < out.size(); ++r)
+            to.push_back(static_cast<std::byte*>(out[r]) + i * out_bytes[r]);
+          member(from.data(), to.data());
+        };
+        prepare_blas();
+        if (members == 1) {
+          const bool threaded = operations > kThreadedOperations && !in_parallel_task();
+          const BlasThreads threads(threaded ? num_threads() : 1);
+          return run(0);
+        }
+        const auto grain = static_cast<int64_t>(kTaskOperations / std::max(1.0, operations));
+        parallel_for_ranges(members, std::max<int64_t>(1, grain), [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) run(i);
+        });
+      };
+}
+
+std::vector<Type> types_of(std::span<const Literal> operands) {
+  std::vector<Type> out;
+  for (const Literal& x : operands) out.push_back({.dtype = x.dtype(), .shape = x.shape()});
+  return out;
+}
+
+std::vector<Literal> evaluate_by_call(const HostCall& call, std::span<const Type> results,
+                                      std::span<const Literal> operands) {
+  std::vector<const void*> in;
+  for (const Literal& x : operands) in.push_back(x.raw());
+  std::vector<Literal> out;
+  std::vector<void*> to;
+  for (const Type& t : results) out.emplace_back(t.dtype, t.shape);
+  for (Literal& x : out) to.push_back(x.mutable_raw());
+  call(in, to);
+  return out;
+}
+
+template <class T>
+void transpose_matrix(const T* in, int64_t rows, int64_t cols, T* out) {
+  constexpr int64_t kTile = 16, kRowsOfTask = 256;
+  parallel_for_ranges(rows, kRowsOfTask, [&](int64_t begin, int64_t end) {
+    for (int64_t i0 = begin; i0 < end; i0 += kTile)
+      for (int64_t j0 = 0; j0 < cols; j0 += kTile) {
+        const int64_t i1 = std::min(end, i0 + kTile), j1 = std::min(cols, j0 + kTile);
+        for (int64_t j = j0; j < j1; ++j)
+          for (int64_t i = i0; i < i1; ++i) out[j * rows + i] = in[i * cols + j];
+      }
+  });
+}
+template void transpose_matrix(const float*, int64_t, int64_t, float*);
+template void transpose_matrix(const double*, int64_t, int64_t, double*);
+template void transpose_matrix(const std::complex<float>*, int64_t, int64_t, std::complex<float>*);
+template void transpose_matrix(const std::complex<double>*, int64_t, int64_t,
+                               std::complex<double>*);
+
+}  // namespace tessera::ops::factor

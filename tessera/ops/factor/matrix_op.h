@@ -1,0 +1,107 @@
+// What the ops of this folder have in common: batches of matrices of shape [..., m, n] of float32,
+// float64, complex64 or complex128, each member by a routine of LAPACK (lapack.h).
+//
+// Dimensions before the last two are batches: they may be cut, mapped and computed in parallel; a
+// matrix is whole on every device. LAPACK's matrices are stored column by column and ours row by
+// row, so members are transposed on their way in and out.
+#pragma once
+
+#include <complex>
+#include <functional>
+
+#include "tessera/base/visit_dtype.h"
+#include "tessera/ops/core/op.h"
+#include "tessera/ops/factor/lapack.h"
+#include "tessera/ops/fourier/workspace.h"
+
+namespace tessera::ops::factor {
+
+using fourier::Workspace;
+
+// --- Types ---
+
+// Of the operand: its dtype and rank.
+void expect_matrix(std::string_view op, const Type& x);
+void expect_square(std::string_view op, const Type& x);
+// The operand's batch dimensions are those of `like`, whose last `rank` dimensions are no batch's;
+// its own last ones are `dims`.
+void expect_shape(std::string_view op, const Type& like, const Type& x, const Dims& dims);
+
+inline int64_t rows_of(const Type& x) { return x.shape[x.rank() - 2]; }
+inline int64_t cols_of(const Type& x) { return x.shape[x.rank() - 1]; }
+// x.shape without its last two dimensions, followed by `dims`.
+Shape batch_with(const Type& x, const Dims& dims);
+// A result beside operands: varies over what any of them does.
+Type result_type(std::span<const Type> operands, DType dtype, Shape shape);
+
+// --- Rules ---
+
+// One factor for each of the first `batch` dimensions of all operands and results; every other
+// dimension must be whole.
+Factors matrix_factors(std::span<const Type> operands, std::span<const Type> results,
+                       int64_t batch);
+template <class P>
+Factors whole_matrices(std::span<const Type> operands, std::span<const Type> results, const P&) {
+  return matrix_factors(operands, results, operands[0].rank() - 2);
+}
+// All operands mapped at their front.
+std::vector<Array> mapped_in_front(std::span<const Array> x, std::span<const int> dims);
+template <class P>
+BatchResult batch_matrices(const OpDef& op, const P& p, std::span<const Array> x,
+                           std::span<const int> dims) {
+  std::vector<Array> results = bind_op(op, p, mapped_in_front(x, dims));
+  std::vector<int> out(results.size(), 0);
+  return {std::move(results), std::move(out)};
+}
+
+// --- Compiled ---
+
+// Computes one member: pointers to that member of each operand and result.
+using Member = std::function<void(const void* const* in, void* const* out)>;
+// The call over all members; `operations` are those of one. Members run in parallel, one large
+// member with OpenBLAS's threads.
+HostCall over_batch(std::span<const Type> operands, std::span<const Type> results, int64_t members,
+                    double operations, Member member);
+// Evaluation by such a call: where LAPACK's choice of signs and phases is the op's meaning. Tests
+// put the factors together again.
+std::vector<Literal> evaluate_by_call(const HostCall& call, std::span<const Type> results,
+                                      std::span<const Literal> operands);
+std::vector<Type> types_of(std::span<const Literal> operands);
+template <auto infer, auto call, class P>
+std::vector<Literal> evaluate_call(std::span<const Literal> operands, const P& p) {
+  const std::vector<Type> types = types_of(operands), results = infer(types, p);
+  return evaluate_by_call(call(OpParams(p), types, results), results, operands);
+}
+int64_t members_of(const Type& matrix);
+
+template <class F>
+decltype(auto) visit_matrix_dtype(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return f(TypeTag<float>{});
+    case DType::kFloat64:
+      return f(TypeTag<double>{});
+    case DType::kComplex64:
+      return f(TypeTag<std::complex<float>>{});
+    default:
+      TESSERA_CHECK(dtype == complex128, "a matrix of {}", dtype);
+      return f(TypeTag<std::complex<double>>{});
+  }
+}
+
+// out[j, i] = in[i, j] for a matrix of that many rows and columns, row by row.
+template <class T>
+void transpose_matrix(const T* in, int64_t rows, int64_t cols, T* out);
+
+// Zeros outside of one triangle of a square matrix, row by row.
+template <class T>
+void keep_triangle(bool lower, int64_t n, T* a) {
+  for (int64_t i = 0; i < n; ++i) {
+    if (lower)
+      std::fill(a + i * n + i + 1, a + (i + 1) * n, T{});
+    else
+      std::fill(a + i * n, a + i * n + i, T{});
+  }
+}
+
+}  // namespace tessera::ops::factor

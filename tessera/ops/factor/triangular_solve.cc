@@ -1,0 +1,269 @@
+#include "tessera/ops/factor/triangular_solve.h"
+
+#include "tessera/ops/core/array_math.h"
+#include "tessera/ops/core/source_scope.h"
+#include "tessera/ops/factor/matrix_math.h"
+#include "tessera/ops/factor/matrix_op.h"
+#include "tessera/ops/structural/reshape.h"
+
+namespace tessera::ops {
+namespace {
+
+using namespace array_math;
+using namespace factor;
+using lax::linalg::Transpose;
+
+constexpr std::string_view kOp = "triangular_solve";
+
+std::vector<Type> infer_solve(std::span<const Type> operands, const TriangularSolveParams& p) {
+  expect_operands(kOp, operands, 2);
+  const Type &a = operands[0], &b = operands[1];
+  expect_square(kOp, a);
+  expect_matrix(kOp, b);
+  if (a.dtype != b.dtype)
+    type_error(kOp, "expected operands of one dtype (C1), got {} and {}; convert one", describe(a),
+               describe(b));
+  const int64_t along = p.left_side ? rows_of(b) : cols_of(b);
+  if (a.rank() != b.rank() || batch_with(a, {}) != batch_with(b, {}) || along != rows_of(a))
+    shape_error(kOp, "expected b of shape {} beside {} (C3), got {}; reshape or broadcast it",
+                p.left_side ? "[..., m, n]" : "[..., n, m]", describe(a), describe(b));
+  return {result_type(operands, b.dtype, b.shape)};
+}
+
+// --- Evaluation: substitution ---
+
+// The matrix of the equations, which is op(a) or, from the right, its transpose; zeros outside of
+// the triangle.
+template <class T>
+std::vector<T> whole_matrix(int64_t m, const T* a, const TriangularSolveParams& p) {
+  std::vector<T> out(static_cast<size_t>(m * m));
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < m; ++j) {
+      if (p.lower ? j > i : j < i) continue;
+      T value = i == j && p.unit_diagonal ? T{1} : a[i * m + j];
+      if constexpr (lapack::is_complex<T>)
+        if (p.transpose_a == Transpose::kAdjoint) value = std::conj(value);
+      const bool swap = (p.transpose_a != Transpose::kNoTranspose) == p.left_side;
+      out[swap ? j * m + i : i * m + j] = value;
+    }
+  return out;
+}
+
+// Solves for one right-hand side, in place, `step` elements apart.
+template <class T>
+void substitute(int64_t m, const std::vector<T>& a, bool lower, T* x, int64_t step) {
+  for (int64_t k = 0; k < m; ++k) {
+    const int64_t i = lower ? k : m - 1 - k;
+    NaiveSum<T> sum = x[i * step];
+    for (int64_t j = lower ? 0 : i + 1; j < (lower ? i : m); ++j)
+      sum -= NaiveSum<T>(a[i * m + j]) * NaiveSum<T>(x[j * step]);
+    x[i * step] = static_cast<T>(sum / NaiveSum<T>(a[i * m + i]));
+  }
+}
+
+std::vector<Literal> evaluate_solve(std::span<const Literal> operands,
+                                    const TriangularSolveParams& p) {
+  Literal out = operands[1];
+  if (out.elements() == 0) return {out};
+  visit_matrix_dtype(out.dtype(), [&]<class T>(TypeTag<T>) {
+    const int64_t m = operands[0].shape().back(), rank = out.shape().rank(),
+                  rows = out.shape()[rank - 2], cols = out.shape()[rank - 1],
+                  columns = p.left_side ? cols : rows;
+    const bool swap = (p.transpose_a != Transpose::kNoTranspose) == p.left_side;
+    T* to = out.mutable_data<T>();
+    for (int64_t i = 0; i < out.elements() / (rows * cols); ++i) {
+      const std::vector<T> a = whole_matrix(m, operands[0].data<T>() + i * m * m, p);
+      for (int64_t c = 0; c < columns; ++c)
+        substitute(m, a, p.lower != swap, to + i * rows * cols + (p.left_side ? c : c * m),
+                   p.left_side ? cols : 1);
+    }
+  });
+  return {out};
+}
+
+// --- Compiled ---
+
+// Rows as columns: op(a) x = b is x^T op(a)^T = b^T, and the stored matrix is a^T, whose triangle
+// is the other one.
+HostCall solve_call(const OpParams& params, std::span<const Type> operands,
+                    std::span<const Type> results) {
+  const auto p = params.as<TriangularSolveParams>();
+  const int64_t rows = rows_of(operands[1]), cols = cols_of(operands[1]);
+  const double operations =
+      static_cast<double>(rows * cols) * static_cast<double>(p.left_side ? rows : cols);
+  const char transposition = p.transpose_a == Transpose::kNoTranspose ? 'N'
+                             : p.transpose_a == Transpose::kTranspose ? 'T'
+                                                                      : 'C';
+  return visit_matrix_dtype(operands[0].dtype, [&]<class T>(TypeTag<T>) {
+    return over_batch(operands, results, members_of(operands[0]), operations,
+                      [=](const void* const* in, void* const* out) {
+                        T* to = static_cast<T*>(out[0]);
+                        std::copy_n(static_cast<const T*>(in[1]), rows * cols, to);
+                        lapack::trsm(!p.left_side, !p.lower, transposition, p.unit_diagonal,
+                                     static_cast<int>(cols), static_cast<int>(rows),
+                                     static_cast<const T*>(in[0]), to);
+                      });
+  });
+}
+
+// --- Rules ---
+
+// Right-hand sides are independent.
+Factors solve_factors(std::span<const Type> operands, std::span<const Type> results,
+                      const TriangularSolveParams& p) {
+  const int64_t batch = operands[0].rank() - 2;
+  Factors out = matrix_factors(operands, results, batch);
+  const int64_t free = batch + (p.left_side ? 1 : 0);
+  const int columns = out.operands[1][free][0];
+  out.factors[columns].kind = FactorKind::kPass;
+  out.results[0] = out.operands[1];
+  out.factors.resize(out.factors.size() - 2);  // those of the result alone
+  return out;
+}
+
+double solve_flops(std::span<const Type> operands, std::span<const Type> results,
+                   const TriangularSolveParams&) {
+  return static_cast<double>(results[0].elements() * rows_of(operands[0]));
+}
+
+// op(a) of a tangent, within the triangle that is read.
+Array tangent_matrix(const Array& t, const TriangularSolveParams& p) {
+  const int64_t k = p.unit_diagonal ? 1 : 0;
+  const Array kept = p.lower ? lower_triangle(t, -k) : upper_triangle(t, k);
+  switch (p.transpose_a) {
+    case Transpose::kNoTranspose:
+      return kept;
+    case Transpose::kTranspose:
+      return transposed(kept);
+    case Transpose::kAdjoint:
+      return adjoint(kept);
+  }
+  TESSERA_CHECK(false, "a transposition");
+}
+
+JvpResult jvp_solve(std::span<const Array> x, std::span<const Array> t,
+                    const TriangularSolveParams& p) {
+  auto solve = [&](const Array& b) { return bind_op1(triangular_solve_op, p, {x[0], b}); };
+  const Array out = solve(x[1]);
+  Array tangent;
+  if (t[1].defined()) tangent = solve(t[1]);
+  if (t[0].defined()) {
+    const Array da = tangent_matrix(t[0], p);
+    const int64_t m = x[0].shape().back(),
+                  n = p.left_side ? out.shape().back() : out.shape()[out.ndim() - 2];
+    // The product with fewer columns first.
+    Array change;
+    if (p.left_side)
+      change = m > n ? solve(matmul(da, out)) : matmul(solve(da), out);
+    else
+      change = m > n ? solve(matmul(out, da)) : matmul(out, solve(da));
+    tangent = tangent.defined() ? tangent - change : -change;
+  }
+  return {{out}, {tangent}};
+}
+
+std::vector<Array> transpose_solve(std::span<const Array> ct, std::span<const Array> x,
+                                   const std::vector<bool>& linear,
+                                   const TriangularSolveParams& p) {
+  TESSERA_CHECK(!linear[0] && linear[1], "triangular_solve is linear in b alone");
+  TriangularSolveParams q = p;
+  Array a = x[0];
+  switch (p.transpose_a) {
+    case Transpose::kNoTranspose:
+      q.transpose_a = Transpose::kTranspose;
+      break;
+    case Transpose::kTranspose:
+      q.transpose_a = Transpose::kNoTranspose;
+      break;
+    case Transpose::kAdjoint:
+      q.transpose_a = Transpose::kNoTranspose;
+      a = conjugate(a);
+      break;
+  }
+  return {Array(), bind_op1(triangular_solve_op, q, {a, ct[0]})};
+}
+
+// One matrix for all examples solves for their right-hand sides together.
+BatchResult batch_solve(std::span<const Array> x, std::span<const int> dims,
+                        const TriangularSolveParams& p) {
+  if (dims[0] >= 0) return batch_matrices(triangular_solve_op, p, x, dims);
+  const int64_t rank = x[0].ndim(), at = p.left_side ? rank - 1 : rank - 2;
+  const Array b = lax::move_dim(x[1], dims[1], at);  // beside the free dimension, before it
+  Shape merged = b.shape();
+  merged[at] *= merged[at + 1];
+  merged.erase(merged.begin() + at + 1);
+  const Array out = bind_op1(triangular_solve_op, p, {x[0], lax::reshape(b, merged)});
+  return {{lax::reshape(out, b.shape())}, {static_cast<int>(at)}};
+}
+
+OpText write_solve(const Op& op, const Function&) {
+  const auto& p = op.params.as<TriangularSolveParams>();
+  const std::string transposition(enum_names(p.transpose_a)[static_cast<size_t>(p.transpose_a)]);
+  OpText text;
+  text.attributes = {{"left_side", p.left_side},
+                     {"lower", p.lower},
+                     {"transpose_a", TextAttr::Keyword{"transpose", transposition}},
+                     {"unit_diagonal", p.unit_diagonal}};
+  return text;
+}
+
+std::vector<Sample> solve_samples() {
+  std::vector<Sample> out;
+  auto add = [&](DType dtype, Shape a, Shape b, TriangularSolveParams p) {
+    out.push_back(
+        {.operands = {{dtype, std::move(a)}, {dtype, std::move(b)}}, .params = p, .low = 0.5});
+  };
+  for (DType dtype : {float32, complex128})
+    for (bool left : {true, false})
+      for (bool lower : {true, false})
+        for (Transpose t : {Transpose::kNoTranspose, Transpose::kTranspose, Transpose::kAdjoint}) {
+          add(dtype, {4, 4}, left ? Shape{4, 2} : Shape{2, 4}, {left, lower, lower, t});
+          add(dtype, {2, 3, 3}, left ? Shape{2, 3, 4} : Shape{2, 4, 3}, {left, lower, !lower, t});
+        }
+  add(float64, {2, 2, 3, 3}, {2, 2, 3, 8}, {true, true, false, Transpose::kNoTranspose});
+  add(complex64, {3, 3}, {3, 1}, {true, false, false, Transpose::kAdjoint});
+  add(float32, {0, 0}, {0, 3}, {true, true, false, Transpose::kNoTranspose});
+  add(float32, {3, 3}, {3, 0}, {true, true, false, Transpose::kNoTranspose});
+  return out;
+}
+
+}  // namespace
+
+const OpDef& triangular_solve_op = define<TriangularSolveParams>({
+    .name = "triangular_solve",
+    .attributes = {"left_side", "lower", "unit_diagonal", "transpose_a"},
+    .format = {.write = write_solve},
+    .infer = infer_solve,
+    .evaluate = evaluate_solve,
+    .factors = solve_factors,
+    .lower = Library{LibraryKind::kCall, solve_call},
+    .flops = solve_flops,
+    .jvp = {jvp_solve},
+    .transpose = {transpose_solve},
+    .batch = {batch_solve},
+    .samples = solve_samples,
+});
+
+}  // namespace tessera::ops
+
+namespace tessera::lax::linalg {
+
+using namespace ops;
+
+Array triangular_solve(const Array& a, const Array& b, const TriangularSolveOptions& o) {
+  SourceScope source("triangular_solve");
+  const bool vectors = b.ndim() == a.ndim() - 1;
+  const Dims last{o.left_side ? b.ndim() : b.ndim() - 1};
+  const bool conjugated = o.conjugate_a && !o.transpose_a;
+  const Transpose transposition = !o.transpose_a ? Transpose::kNoTranspose
+                                  : o.conjugate_a && tessera::is_complex(a.dtype())
+                                      ? Transpose::kAdjoint
+                                      : Transpose::kTranspose;
+  const Array x =
+      bind_op1(triangular_solve_op,
+               TriangularSolveParams{o.left_side, o.lower, o.unit_diagonal, transposition},
+               {conjugated ? factor::conjugate(a) : a, vectors ? lax::expand_dims(b, last) : b});
+  return vectors ? lax::squeeze(x, last) : x;
+}
+
+}  // namespace tessera::lax::linalg

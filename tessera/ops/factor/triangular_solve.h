@@ -1,0 +1,42 @@
+// triangular_solve: equations with triangular matrices, StableHLO's.
+//
+// op(a) x = b, or x op(a) = b where `left_side` is false, for a of [..., m, m] of which one
+// triangle is read, without its diagonal where that is of ones. Batch dimensions are equal. A
+// singular matrix gives infinities and NaN.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "tessera/ir/array.h"
+
+namespace tessera::lax::linalg {
+
+enum class Transpose : uint8_t { kNoTranspose, kTranspose, kAdjoint };
+inline std::array<std::string_view, 3> enum_names(Transpose) {
+  return {"NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"};
+}
+
+struct TriangularSolveOptions {
+  bool left_side = false;
+  bool lower = false;
+  bool transpose_a = false;
+  bool conjugate_a = false;
+  bool unit_diagonal = false;
+};
+// b: [..., m, n] with `left_side`, else [..., n, m]; or one dimension less: vectors.
+Array triangular_solve(const Array& a, const Array& b, const TriangularSolveOptions& options = {});
+
+}  // namespace tessera::lax::linalg
+
+namespace tessera::ops {
+
+struct TriangularSolveParams {
+  bool left_side = false;
+  bool lower = false;
+  bool unit_diagonal = false;
+  lax::linalg::Transpose transpose_a = lax::linalg::Transpose::kNoTranspose;
+};
+extern const OpDef& triangular_solve_op;
+
+}  // namespace tessera::ops

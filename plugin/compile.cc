@@ -7,6 +7,7 @@
 
 #include "plugin/error.h"
 #include "plugin/parts_of_sums.h"
+#include "tessera/compile/pipeline.h"
 #include "tessera/ir/bytecode/reader.h"
 #include "tessera/ir/format.h"
 #include "tessera/runtime/array_layout.h"

@@ -1,4 +1,5 @@
 #include "tessera/ir/module_builder.h"
+#include "tessera/ir/unreduced.h"
 
 #include <algorithm>
 
@@ -94,7 +95,7 @@ Type ModuleBuilder::with_argument_attributes(Type type, const TextAttr::Entries&
   entry.donated.push_back(false);
   for (const auto& [key, value] : attributes) {
     if (key == "sdy.sharding") {
-      const auto* sharding = value.get<TextAttr::Sharding>();
+      const std::optional<WrittenSharding> sharding = read_sharding(value);
       if (!sharding) error_at(place, "expected sdy.sharding to be a sharding");
       located(place, [&] { check_rank("sdy.sharding", sharding->value, type.shape); });
       if (sharding->value.mesh().rank() == 0) continue;  // JAX's @empty_mesh: one device
@@ -124,13 +125,14 @@ void ModuleBuilder::add_result_sharding(const TextAttr::Entries& attributes, con
                                         size_t place, FunctionEntry& entry) {
   entry.outputs.emplace_back();
   entry.unreduced_outputs.emplace_back();
-  for (const auto& [key, value] : attributes)
-    if (const auto* sharding = value.get<TextAttr::Sharding>(); sharding && key == "sdy.sharding") {
-      located(place, [&] { check_rank("sdy.sharding", sharding->value, type.shape); });
-      if (sharding->value.mesh().rank() == 0) continue;
-      entry.outputs.back() = sharding->value;
-      entry.unreduced_outputs.back() = sharding->unreduced;
-    }
+  for (const auto& [key, value] : attributes) {
+    const std::optional<WrittenSharding> sharding = read_sharding(value);
+    if (!sharding || key != "sdy.sharding") continue;
+    located(place, [&] { check_rank("sdy.sharding", sharding->value, type.shape); });
+    if (sharding->value.mesh().rank() == 0) continue;
+    entry.outputs.back() = sharding->value;
+    entry.unreduced_outputs.back() = sharding->unreduced;
+  }
 }
 
 void ModuleBuilder::finish_function(Scope& scope, FunctionEntry& entry,

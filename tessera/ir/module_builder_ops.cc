@@ -5,6 +5,7 @@
 
 #include "tessera/ir/module_builder.h"
 #include "tessera/ir/region_rule.h"
+#include "tessera/ir/unreduced.h"
 
 namespace tessera::ir {
 namespace {
@@ -218,8 +219,9 @@ void ModuleBuilder::apply_type_attributes(Scope& scope, Reader& reader,
   const TextAttr* sharding = reader.text.find("sdy.sharding");
   if (!sharding) return;
   std::vector<NamedSharding> values;
-  if (const auto* one = sharding->get<TextAttr::Sharding>()) values = {one->value};
-  if (const auto* all = sharding->get<TextAttr::Shardings>()) values = all->values;
+  if (const auto one = read_sharding(*sharding)) values = {one->value};
+  if (const auto all = read_shardings(*sharding))
+    for (const WrittenSharding& one : *all) values.push_back(one.value);
   check_count("sdy.sharding", values.size());
   const TextAttr* skip = reader.text.find("tessera.unsharded");
   const Dims unsharded =

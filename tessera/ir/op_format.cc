@@ -7,6 +7,7 @@
 #include "tessera/base/overloaded.h"
 #include "tessera/base/visit_dtype.h"
 #include "tessera/ir/op_def.h"
+#include "tessera/ir/unreduced.h"
 
 namespace tessera::ir {
 namespace {
@@ -287,20 +288,16 @@ class FromText {
     return found(text_.get<Mesh>(), "the name of a mesh");
   }
   Attribute operator()(const NamedSharding&) const {
-    return found(text_.get<TextAttr::Sharding>(), "a sharding").value;
+    return found(read_sharding(text_), "a sharding").value;
   }
   Attribute operator()(const PartitionSpec&) const {
-    return found(text_.get<TextAttr::Sharding>(), "a sharding").value.spec();
+    return found(read_sharding(text_), "a sharding").value.spec();
   }
   Attribute operator()(const std::vector<PartitionSpec>&) const {
     std::vector<PartitionSpec> out;
-    if (const auto* shardings = text_.get<TextAttr::Shardings>()) {
-      for (const NamedSharding& s : shardings->values) out.push_back(s.spec());
-      return out;
-    }
     if (const auto* values = integers(text_); values && values->empty()) return out;
-    for (const TextAttr& item : found(text_.get<TextAttr::List>(), "a list of shardings").items)
-      out.push_back(found(item.get<TextAttr::Sharding>(), "a list of shardings").value.spec());
+    for (const WrittenSharding& one : found(read_shardings(text_), "a list of shardings"))
+      out.push_back(one.value.spec());
     return out;
   }
 

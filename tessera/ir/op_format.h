@@ -56,16 +56,13 @@ struct TextAttr {
     std::string name;
     Entries entries;
   };  // {a = 1}, #stablehlo.dot<a = [0]>
-  // `unreduced`: axes along which devices hold parts that the value is the sum of.
   struct Shardings {
     std::vector<NamedSharding> values;
-    std::vector<AxisNames> unreduced = {};  // one a value, or empty: none
-  };                                        // #sdy.sharding_per_value<[...]>
+  };  // #sdy.sharding_per_value<[...]>
   // `rank`: of the tensor it is of; entries of the spec that are not written are {}.
   struct Sharding {
     NamedSharding value;
     int64_t rank = 0;
-    AxisNames unreduced = {};
   };
   using Value = std::variant<Unit, bool, Integer, Float, std::string, Symbol, DType, Tensor, Array,
                              List, Keyword, Record, Sharding, Shardings, Mesh, FunctionRef>;

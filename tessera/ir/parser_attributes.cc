@@ -155,7 +155,7 @@ TextAttr Parser::parse_attribute(bool bare) {
     next();
     AxisNames unreduced;
     const NamedSharding sharding = parse_sharding(unreduced);
-    return TextAttr::Sharding{sharding, sharding.spec().rank(), std::move(unreduced)};
+    return sharding_attribute({sharding, std::move(unreduced)});
   }
   expected("an attribute");
 }
@@ -260,19 +260,21 @@ TextAttr Parser::parse_hash_attribute() {
     expect("<");
     AxisNames unreduced;
     const NamedSharding sharding = parse_sharding(unreduced);
-    return TextAttr::Sharding{sharding, sharding.spec().rank(), std::move(unreduced)};
+    return sharding_attribute({sharding, std::move(unreduced)});
   }
   if (token.text == "sdy.sharding_per_value") {
-    TextAttr::Shardings shardings;
+    std::vector<WrittenSharding> shardings;
     expect("<");
     expect("[");
     while (!accept("]")) {
-      if (!shardings.values.empty()) expect(",");
+      if (!shardings.empty()) expect(",");
       expect("<");
-      shardings.values.push_back(parse_sharding(shardings.unreduced.emplace_back()));
+      AxisNames unreduced;
+      const NamedSharding sharding = parse_sharding(unreduced);
+      shardings.push_back({sharding, std::move(unreduced)});
     }
     expect(">");
-    return shardings;
+    return shardings_attribute(std::move(shardings));
   }
   if (token.text == "sdy" && is_next("<")) {  // #sdy<manual_axes{"x", "y"}>
     expect("<");

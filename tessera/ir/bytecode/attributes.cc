@@ -471,15 +471,17 @@ TextAttr Decoder::read_sdy(ByteReader& in, size_t index) {
     case kShardingReduction: {
       AxisNames unreduced;
       NamedSharding value = sharding(index, unreduced);
-      const int64_t rank = value.spec().rank();
-      return TextAttr::Sharding{std::move(value), rank, std::move(unreduced)};
+      return sharding_attribute({std::move(value), std::move(unreduced)});
     }
     case kShardings:
     case kShardingsUnreduced: {
-      TextAttr::Shardings all;
-      for (size_t left = in.count("shardings"); left > 0; --left)
-        all.values.push_back(sharding(attribute_index(in), all.unreduced.emplace_back()));
-      return all;
+      std::vector<WrittenSharding> all;
+      for (size_t left = in.count("shardings"); left > 0; --left) {
+        AxisNames unreduced;
+        NamedSharding value = sharding(attribute_index(in), unreduced);
+        all.push_back({std::move(value), std::move(unreduced)});
+      }
+      return shardings_attribute(std::move(all));
     }
     default:
       return TextAttr::Record{"sdy", {}};

@@ -3,6 +3,7 @@
 
 #include "tessera/ir/axis_env.h"
 #include "tessera/ir/region_rule.h"
+#include "tessera/ir/unreduced.h"
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/control/control.h"
 #include "tessera/ops/control/region_transforms.h"
@@ -77,26 +78,22 @@ std::vector<PartitionSpec> specs_of(const TextAttr& attribute, std::string_view 
 
 // The unreduced axes of each of the shardings.
 std::vector<AxisNames> unreduced_of(const TextAttr& attribute) {
-  if (const auto* all = attribute.get<TextAttr::Shardings>()) return all->unreduced;
   std::vector<AxisNames> out;
-  if (const auto* list = attribute.get<TextAttr::List>())
-    for (const TextAttr& item : list->items)
-      out.push_back(item.get<TextAttr::Sharding>()->unreduced);
+  if (const auto all = read_shardings(attribute))
+    for (const WrittenSharding& one : *all) out.push_back(one.unreduced);
   return out;
 }
 
-const Mesh* mesh_of(const TextAttr& attribute) {
-  if (const auto* all = attribute.get<TextAttr::Shardings>())
-    return all->values.empty() ? nullptr : &all->values[0].mesh();
-  const auto* list = attribute.get<TextAttr::List>();
-  if (!list || list->items.empty()) return nullptr;
-  const auto* sharding = list->items[0].get<TextAttr::Sharding>();
-  return sharding ? &sharding->value.mesh() : nullptr;
+std::optional<Mesh> mesh_of(const TextAttr& attribute) {
+  const auto all = read_shardings(attribute);
+  if (!all || all->empty()) return std::nullopt;
+  return all->front().value.mesh();
 }
 
 // The mesh of the shardings, else of the module.
 Mesh mesh_of_op(OpReader& reader, const TextAttr& in, const TextAttr& out) {
-  if (const Mesh* mesh = mesh_of(in) ? mesh_of(in) : mesh_of(out)) return *mesh;
+  if (const auto mesh = mesh_of(in)) return *mesh;
+  if (const auto mesh = mesh_of(out)) return *mesh;
   const TextAttr* written = reader.text.find("tessera.mesh");
   return written ? std::get<Mesh>(from_text(*written, Attribute(Mesh()), "tessera.mesh", reader))
                  : reader.mesh();

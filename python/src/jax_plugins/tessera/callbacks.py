@@ -116,11 +116,29 @@ def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_si
   return values, token, None
 
 
+class _Bridge:
+  """jax._src.xla_bridge to the modules of callbacks: where there is no CPU backend to put their arguments
+  on, Tessera's devices, which are the host's memory too."""
+
+  def __init__(self, bridge):
+    self._bridge = bridge
+
+  def __getattr__(self, name):
+    return getattr(self._bridge, name)
+
+  def local_devices(self, *args, backend=None, **kwargs):
+    try:
+      return self._bridge.local_devices(*args, backend=backend, **kwargs)
+    except RuntimeError:
+      if backend != 'cpu':
+        raise
+      return self._bridge.local_devices(*args, **kwargs)
+
+
 def install():
   """Makes JAX emit callbacks for Tessera. Calling it again changes nothing."""
   from jax._src import callback as jax_callback
   from jax._src import debugging
-  from jax._src.interpreters import mlir
   original = jax_callback.emit_python_callback
   if getattr(original, 'for_tessera', False):
     return
@@ -134,6 +152,7 @@ def install():
 
   emit_python_callback.for_tessera = True
   jax_callback.emit_python_callback = emit_python_callback
-  for primitive, rule in ((debugging.debug_callback_p, debugging.debug_callback_lowering),
-                          (debugging.debug_print_p, debugging.debug_print_lowering_rule)):
-    mlir.register_lowering(primitive, rule, platform='tessera', cacheable=False)
+  for module in (jax_callback, debugging):
+    for name in ('xb', 'xla_bridge'):
+      if hasattr(module, name):
+        setattr(module, name, _Bridge(getattr(module, name)))

@@ -109,7 +109,9 @@ def make_client():
   from jax._src import config
   from jax._src import xla_bridge
   from jax._src.lib import xla_client
+  from jax_plugins.tessera import callbacks
   _load()
+  callbacks.install()
   options = device_options(config.jax_pjrt_client_create_options.value, os.environ,
                            xla_bridge.num_cpu_devices.value)
   return xla_client.make_c_api_client('tessera', options, None)

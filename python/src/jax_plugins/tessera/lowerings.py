@@ -17,6 +17,8 @@ from jax._src.interpreters import mlir
 CPU_RULES = frozenset({
     'eig', 'eigh', 'geqp3', 'geqrf', 'hessenberg', 'householder_product', 'lu', 'ormqr', 'schur', 'svd', 'tridiagonal',
     'tridiagonal_solve',
+    # Calls of Python (callbacks.py).
+    'debug_callback', 'debug_print',
     # The error that a check is not functionalized, or a call of Python.
     'check',
     # A loop over rounds: a million normal numbers take 7 ms, with the rounds written out 12.
@@ -43,3 +45,4 @@ def install():
   known = mlir._platform_specific_lowerings.get('tessera', {})
   if not isinstance(known, _Rules):
     mlir._platform_specific_lowerings['tessera'] = _Rules(known)
+    mlir._platforms_with_donation.append('tessera')

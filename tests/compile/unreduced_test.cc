@@ -1,0 +1,88 @@
+// Shardy's unreduced axes, tokens and donated arguments, as JAX writes them.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include "../errors.h"
+#include "tessera/compile/lowered.h"
+#include "tessera/compile/pipeline.h"
+#include "tessera/ir/parser.h"
+#include "tessera/tessera.h"
+
+namespace tessera {
+namespace {
+
+using testing::expect_error;
+
+std::vector<Array> run(const ir::ParsedModule& module, const std::vector<Array>& arguments) {
+  const Lowered lowered(module.main,
+                        {.inputs = module.input_shardings, .outputs = module.output_shardings}, {},
+                        devices()[0]);
+  return lowered.compile()->run(arguments);
+}
+
+std::string doubled(const std::string& in, const std::string& out) {
+  return fmt::format(R"(module @m {{
+  sdy.mesh @mesh = <["x"=4, "y"=2]>
+  func.func public @main(%arg0: tensor<8xf32> {{jax.buffer_donor = true, sdy.sharding = #sdy.sharding<{0}>}}, %arg1: tensor<f32>)
+      -> (tensor<8xf32> {{sdy.sharding = #sdy.sharding<{1}>}}) {{
+    %0 = sdy.manual_computation(%arg0) in_shardings=[<{0}>] out_shardings=[<{1}>] manual_axes={{"x", "y"}} (%arg2: tensor<8xf32>) {{
+      %1 = stablehlo.add %arg2, %arg2 : tensor<8xf32>
+      sdy.return %1 : tensor<8xf32>
+    }} : (tensor<8xf32>) -> tensor<8xf32>
+    return %0 : tensor<8xf32>
+  }}
+}}
+)",
+                     in, out);
+}
+
+TEST(Unreduced, ManualComputationsTakeAndGiveParts) {
+  const std::string parts = R"(@mesh, [{}], unreduced={"x"})", both = R"(@mesh, [{}], unreduced={"x", "y"})",
+                    whole = "@mesh, [{}]";
+  const Array x = arange(8).astype(float32), one = full({}, 1.0F);
+  const Array twice = x * 2.0;
+  // Devices hold the same: of a value that is one, 4 or 8 parts of a sum.
+  EXPECT_TRUE(array_equal(run(ir::parse_module(doubled(parts, parts)), {x, one})[0], twice).item<bool>());
+  EXPECT_TRUE(array_equal(run(ir::parse_module(doubled(both, both)), {x, one})[0], twice).item<bool>());
+  EXPECT_TRUE(
+      array_equal(run(ir::parse_module(doubled(whole, parts)), {x, one})[0], twice * 4.0).item<bool>());
+  EXPECT_TRUE(
+      array_equal(run(ir::parse_module(doubled(whole, both)), {x, one})[0], twice * 8.0).item<bool>());
+}
+
+TEST(Unreduced, MainSaysWhichAndWhatIsDonated) {
+  const ir::ParsedModule module =
+      ir::parse_module(doubled(R"(@mesh, [{}], unreduced={"x"})", R"(@mesh, [{"x"}], unreduced={"y"})"));
+  EXPECT_EQ(module.input_unreduced, (std::vector<ir::AxisNames>{{"x"}, {}}));
+  EXPECT_EQ(module.output_unreduced, (std::vector<ir::AxisNames>{{"y"}}));
+  EXPECT_EQ(module.donated, (std::vector<bool>{true, false}));
+}
+
+TEST(Unreduced, Errors) {
+  const auto parse = [](const char* in) {
+    return [=] { ir::parse_module(doubled(in, "@mesh, [{}]")); };
+  };
+  expect_error(parse(R"(@mesh, [{}], unreduced={"z"})"), "as unreduced ones, got");
+  expect_error(parse(R"(@mesh, [{}], unreduced={"x":(1)2})"), "expected whole axes of");
+  expect_error(parse(R"(@mesh, [{}], unreduced={"x", "x"})"),
+               "expected distinct unreduced axes, got 'x' twice");
+}
+
+// Tokens are arrays without elements.
+TEST(Tokens, TravelAsValues) {
+  const ir::ParsedModule module = ir::parse_module(R"(
+func.func public @main(%arg0: !stablehlo.token, %arg1: tensor<f32>) -> (!stablehlo.token, tensor<f32>) {
+  %0 = stablehlo.create_token : !stablehlo.token
+  %1 = stablehlo.after_all %0, %arg0 : !stablehlo.token
+  %2 = stablehlo.add %arg1, %arg1 : tensor<f32>
+  return %1, %2 : !stablehlo.token, tensor<f32>
+}
+)");
+  const std::vector<Array> out = run(module, {zeros({0}, bool_), full({}, 2.0F)});
+  EXPECT_EQ(out[0].shape(), Shape({0}));
+  EXPECT_EQ(out[1].item<float>(), 4);
+}
+
+}  // namespace
+}  // namespace tessera

@@ -1,8 +1,8 @@
 #include "tessera/ir/module_builder.h"
-#include "tessera/ir/unreduced.h"
 
 #include <algorithm>
 
+#include "tessera/ir/unreduced.h"
 #include "tessera/mesh/device_mesh.h"
 
 namespace tessera::ir {

@@ -31,9 +31,8 @@ const std::vector<Type> kFour{Type{.dtype = float32, .shape = {4}}};
 
 TEST(HostCallback, IsCalledWithWholeArrays) {
   Adder adder(2);
-  const auto f = jit([&](const Array& x) {
-    return sum(lax::pure_callback(adder.number, kFour, {x * 3.0})[0]);
-  });
+  const auto f = jit(
+      [&](const Array& x) { return sum(lax::pure_callback(adder.number, kFour, {x * 3.0})[0]); });
   EXPECT_EQ(f(arange(4).astype(float32)).item<float>(), 26);
   EXPECT_EQ(adder.calls, 1);
   EXPECT_EQ(f(arange(4).astype(float32)).item<float>(), 26);
@@ -63,7 +62,10 @@ TEST(HostCallback, EffectsInALoopHappenEachTime) {
   Adder effect(1);
   const auto f = jit([&](const Array& x) {
     return fori_loop(
-        0, 5, [&](const Array&, const Array& y) { return lax::io_callback(effect.number, kFour, {y})[0]; },
+        0, 5,
+        [&](const Array&, const Array& y) {
+          return lax::io_callback(effect.number, kFour, {y})[0];
+        },
         x);
   });
   EXPECT_EQ(sum(f(zeros({4}))).item<float>(), 20);
@@ -81,8 +83,8 @@ TEST(HostCallback, ShardedArgumentsCountAsOne) {
 }
 
 TEST(HostCallback, WhatItThrowsEndsTheRun) {
-  const int64_t number = lax::add_host_function(
-      [](auto, auto) { throw std::runtime_error("the file is not there"); });
+  const int64_t number =
+      lax::add_host_function([](auto, auto) { throw std::runtime_error("the file is not there"); });
   const auto f = jit([&](const Array& x) { return lax::pure_callback(number, kFour, {x})[0]; });
   EXPECT_THROW(f(ones({4})), std::runtime_error);
   lax::remove_host_function(number);

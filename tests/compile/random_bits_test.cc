@@ -1,7 +1,6 @@
 // stablehlo.rng_bit_generator and reduce_precision against JAX's numbers (golden/make_random_bits.py).
-#include <gtest/gtest.h>
-
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <bit>
 
@@ -23,7 +22,8 @@ const golden::Topic& topic() {
   return topic;
 }
 
-std::string program(const std::string& state, const std::string& algorithm, const std::string& bits) {
+std::string program(const std::string& state, const std::string& algorithm,
+                    const std::string& bits) {
   return fmt::format(
       "func.func public @main(%arg0: {0}) -> ({0}, {2}) {{\n"
       "  %state, %bits = stablehlo.rng_bit_generator %arg0, algorithm = {1} : ({0}) -> ({0}, {2})\n"
@@ -48,8 +48,8 @@ TEST(RngBitGenerator, GivesJaxsBits) {
     const auto out = ops::evaluate_function(ir::parse_mlir(text),
                                             std::vector{Literal::from<uint64_t>(state, {2})});
     const auto after = c["state"].get<std::vector<uint64_t>>();
-    EXPECT_EQ(numbers(out[0]), (std::vector<uint64_t>{after[0] | after[1] << 32,
-                                                      after[2] | after[3] << 32}))
+    EXPECT_EQ(numbers(out[0]),
+              (std::vector<uint64_t>{after[0] | after[1] << 32, after[2] | after[3] << 32}))
         << c;
     EXPECT_EQ(out[1].shape(), shape);
     EXPECT_EQ(out[1].dtype(), dtype);

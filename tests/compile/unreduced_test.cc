@@ -1,7 +1,6 @@
 // Shardy's unreduced axes, tokens and donated arguments, as JAX writes them.
-#include <gtest/gtest.h>
-
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "../errors.h"
 #include "tessera/compile/lowered.h"
@@ -38,22 +37,24 @@ std::string doubled(const std::string& in, const std::string& out) {
 }
 
 TEST(Unreduced, ManualComputationsTakeAndGiveParts) {
-  const std::string parts = R"(@mesh, [{}], unreduced={"x"})", both = R"(@mesh, [{}], unreduced={"x", "y"})",
-                    whole = "@mesh, [{}]";
+  const std::string parts = R"(@mesh, [{}], unreduced={"x"})",
+                    both = R"(@mesh, [{}], unreduced={"x", "y"})", whole = "@mesh, [{}]";
   const Array x = arange(8).astype(float32), one = full({}, 1.0F);
   const Array twice = x * 2.0;
   // Devices hold the same: of a value that is one, 4 or 8 parts of a sum.
-  EXPECT_TRUE(array_equal(run(ir::parse_module(doubled(parts, parts)), {x, one})[0], twice).item<bool>());
-  EXPECT_TRUE(array_equal(run(ir::parse_module(doubled(both, both)), {x, one})[0], twice).item<bool>());
   EXPECT_TRUE(
-      array_equal(run(ir::parse_module(doubled(whole, parts)), {x, one})[0], twice * 4.0).item<bool>());
+      array_equal(run(ir::parse_module(doubled(parts, parts)), {x, one})[0], twice).item<bool>());
   EXPECT_TRUE(
-      array_equal(run(ir::parse_module(doubled(whole, both)), {x, one})[0], twice * 8.0).item<bool>());
+      array_equal(run(ir::parse_module(doubled(both, both)), {x, one})[0], twice).item<bool>());
+  EXPECT_TRUE(array_equal(run(ir::parse_module(doubled(whole, parts)), {x, one})[0], twice * 4.0)
+                  .item<bool>());
+  EXPECT_TRUE(array_equal(run(ir::parse_module(doubled(whole, both)), {x, one})[0], twice * 8.0)
+                  .item<bool>());
 }
 
 TEST(Unreduced, MainSaysWhichAndWhatIsDonated) {
-  const ir::ParsedModule module =
-      ir::parse_module(doubled(R"(@mesh, [{}], unreduced={"x"})", R"(@mesh, [{"x"}], unreduced={"y"})"));
+  const ir::ParsedModule module = ir::parse_module(
+      doubled(R"(@mesh, [{}], unreduced={"x"})", R"(@mesh, [{"x"}], unreduced={"y"})"));
   EXPECT_EQ(module.input_unreduced, (std::vector<ir::AxisNames>{{"x"}, {}}));
   EXPECT_EQ(module.output_unreduced, (std::vector<ir::AxisNames>{{"y"}}));
   EXPECT_EQ(module.donated, (std::vector<bool>{true, false}));

@@ -20,8 +20,13 @@
 namespace tessera::transforms {
 namespace {
 
-// Tables of a loop's scalars have one value a trip.
-constexpr int64_t kMaxTable = int64_t{1} << 20;
+// A loop's integer scalars have a value a trip; of more than so many all together none is followed.
+constexpr int64_t kMaxNumbers = int64_t{1} << 24;
+
+int64_t count_scalars(const Function& f) {
+  return std::count_if(f.types.begin(), f.types.end(),
+                       [](const Type& t) { return t.rank() == 0 && !is_inexact(t.dtype); });
+}
 
 using Known = std::vector<std::optional<Literal>>;  // of each input: [1], or not known
 
@@ -235,7 +240,9 @@ class CountedLoop {
       : loop_(loop), body_(loop.body()), out_(out), operands_(operands), source_(op.source) {
     for (size_t k = 0; k < operands_.size(); ++k)
       roles_.push_back(loop_.is_invariant(k) ? Role::kConstant : Role::kCarry);
-    if (*loop_.trips() > 0 && *loop_.trips() <= kMaxTable) find_accesses();
+    const int64_t trips = *loop_.trips();
+    if (trips > 0 && trips <= kMaxNumbers / std::max<int64_t>(count_scalars(body_), 1))
+      find_accesses();
     int64_t down = 0;
     for (const auto* list : {&reads_, &writes_})
       for (const Access& access : *list) down += access.rows.descending ? 1 : -1;

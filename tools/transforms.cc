@@ -18,6 +18,7 @@
 #include "tessera/trace/trace.h"
 #include "tessera/transform/programs/clamp_gathers.h"
 #include "tessera/transform/programs/count_loops.h"
+#include "tessera/transform/programs/guard_infinities.h"
 #include "tessera/transform/programs/lower_scans.h"
 #include "tessera/transform/programs/map_regions.h"
 
@@ -112,7 +113,8 @@ Array real_part(const Array& x) { return is_complex(x.dtype()) ? lax::real(x) : 
 Program gradient_of(const Program& program, const TransformOptions& options) {
   expect_traced("grad", program.function);
   const std::vector<bool> wrt = chosen_arguments(program, options.argnums);
-  const Function f = transforms::clamp_gathers(transforms::count_loops(program.function));
+  const Function f = transforms::guard_infinities(
+      transforms::clamp_gathers(transforms::count_loops(program.function)));
   const std::optional<size_t> scalar =
       options.seed ? std::nullopt : std::optional(scalar_result(f));
   Program out = traced(program, f.input_types(), [&](const Arrays& x) {

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Compares `tessera grad` with JAX's own gradients, on functions that JAX exports (gradient_programs.py).
 
-usage: check_gradients.py TESSERA [--only TEXT] [--keep FOLDER [--again]] [--jobs N] [--table FILE]
+usage: check_gradients.py TESSERA [--only TEXT] [--keep FOLDER [--again]] [--xla] [--jobs N] [--table FILE]
 
 Each function is exported by jax.export, as bytecode, on one device or on eight. Compared is the gradient, by every floating-point argument, of
 the sum over all floating-point results r of sum(cos(r + i) * real(result[i])), and that sum: to 1e-5 of an array's largest element (float16 and
-bfloat16: 3e-2). Exits with 1 where one differs. Needs jax, which nothing else of the build or the tests does.
+bfloat16: 3e-2). With --xla, too, of what `tessera grad` prints, run by XLA on one device. Exits with 1 where one differs. Needs jax, which nothing else of the build or the tests does.
 """
 
 import argparse
@@ -49,19 +49,26 @@ class Program:
         np.savez(self.inputs, **{f"arr_{i}": storable(leaves[k]) for i, k in enumerate(kept)})
         np.savez(self.wanted, **{f"arr_{i}_{x.dtype.name}": as_float(x) for i, x in enumerate(want)})
 
-    def check(self, tessera):
+    def check(self, tessera, xla):
         """(equal, different or refused; what to say of it)"""
-        command = [tessera, "grad", self.file, "--value", "--seed", "0", "--inputs", self.inputs, "--outputs", self.outputs]
+        command = [tessera, "grad", self.file, "--value", "--seed", "0"]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+            done = subprocess.run([*command, "--inputs", self.inputs, "--outputs", self.outputs], capture_output=True, text=True, timeout=300)
         except subprocess.TimeoutExpired:
             return "refused", "no answer in 300 s"
         if done.returncode:
             return "refused", (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        with np.load(self.outputs) as arrays:
-            got = [as_float(arrays[f"arr_{i}"]) for i in range(len(arrays.files))]
+        outcome = self.compare(arrays_of(self.outputs))
+        if outcome[0] != "equal" or not xla or self.name.startswith(("sharded/", "narrow/")):
+            return outcome
+        printed = subprocess.run([*command, "--emit", "bytecode"], capture_output=True, check=True).stdout
+        outcome, message = self.compare(run_by_xla(printed, arrays_of(self.inputs)))
+        return outcome, message and f"run by XLA: {message}"
+
+    def compare(self, got):
         with np.load(self.wanted) as arrays:
             want, dtypes = [arrays[key] for key in arrays.files], [key.split("_")[2] for key in arrays.files]
+        got = [as_float(x) for x in got]
         if len(got) != len(want):
             return "different", f"{len(got)} results for {len(want)}"
         tolerance, least = (3e-2, 0.1) if set(dtypes) & set(NARROW) else (1e-5, 1e-3)
@@ -77,6 +84,29 @@ class Program:
             if error > tolerance:
                 return "different", f"{what}: by {error:.2g} of {scale:.3g}"
         return "equal", ""
+
+
+def arrays_of(file):
+    with np.load(file) as arrays:
+        return [arrays[f"arr_{i}"] for i in range(len(arrays.files))]
+
+
+def run_by_xla(artifact, inputs):
+    """What the program of a portable artifact returns, by the XLA that JAX comes with."""
+    from jax._src import compiler
+    from jax._src.interpreters import mlir
+    from jax._src.lib import xla_client
+    from jaxlib.mlir import ir
+    from jaxlib.mlir.dialects import stablehlo
+
+    with mlir.make_ir_context() as context:
+        module = stablehlo.deserialize_portable_artifact(context, artifact)
+        if isinstance(module, bytes):
+            module = ir.Module.parse(module, context)
+        device = jax.devices()[0]
+        options = compiler.get_compile_options(num_replicas=1, num_partitions=1)
+        program = device.client.compile_and_load(module, xla_client.DeviceList((device,)), options)
+    return [np.asarray(x) for x in program.execute([jax.device_put(x, device) for x in inputs])]
 
 
 def storable(x):
@@ -105,6 +135,7 @@ def main():
     parser.add_argument("--only", default="", help="programs whose name has this text")
     parser.add_argument("--keep", type=pathlib.Path, help="where exported programs stay")
     parser.add_argument("--again", action="store_true", help="compare what is kept, without JAX")
+    parser.add_argument("--xla", action="store_true", help="run what is printed by XLA, too")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--table", type=pathlib.Path, help="the table, as Markdown")
     options = parser.parse_args()
@@ -125,7 +156,7 @@ def main():
             except Exception as error:  # noqa: BLE001  (JAX itself cannot: said, not compared)
                 outcomes.append((name, None, f"{type(error).__name__}: {str(error).splitlines()[0][:150]}"))
                 continue
-            outcomes.append((name, pool.submit(program.check, tessera), ""))
+            outcomes.append((name, pool.submit(program.check, tessera, options.xla), ""))
         for name, future, message in outcomes:
             outcome, message = future.result() if future else ("not exported", message)
             counts[outcome] += 1

@@ -117,18 +117,14 @@ func.func private @step(%h: tensor<3xf32>, %x: tensor<1x3xf32>) -> tensor<3xf32>
   EXPECT_EQ(testing::text_of(f), R"(
 func.func public @main(%arg0: tensor<3xf32>, %arg1: tensor<5x3xf32>) -> (tensor<3xf32>, tensor<5x3xf32>) {
   %0 = stablehlo.constant dense<0> : tensor<i32>
-  %1 = stablehlo.reshape %arg1 : (tensor<5x3xf32>) -> tensor<5x1x3xf32>
-  %2:3 = stablehlo.custom_call @tessera.scan(%0, %arg0, %1) {api_version = 4 : i32, backend_config = {body = @body, length = 5 : i64, num_consts = 0 : i64, num_carry = 2 : i64, reverse = false}} : (tensor<i32>, tensor<3xf32>, tensor<5x1x3xf32>) -> (tensor<i32>, tensor<3xf32>, tensor<5x1x3xf32>)
-  %3 = stablehlo.reshape %2#2 : (tensor<5x1x3xf32>) -> tensor<5x3xf32>
-  return %2#1, %3 : tensor<3xf32>, tensor<5x3xf32>
+  %1:3 = stablehlo.custom_call @tessera.scan(%0, %arg0, %arg1) {api_version = 4 : i32, backend_config = {body = @body, length = 5 : i64, num_consts = 0 : i64, num_carry = 2 : i64, reverse = false}} : (tensor<i32>, tensor<3xf32>, tensor<5x3xf32>) -> (tensor<i32>, tensor<3xf32>, tensor<5x3xf32>)
+  return %1#1, %1#2 : tensor<3xf32>, tensor<5x3xf32>
 }
-func.func private @body(%arg0: tensor<i32>, %arg1: tensor<3xf32>, %arg2: tensor<1x3xf32>) -> (tensor<i32>, tensor<3xf32>, tensor<1x3xf32>) {
-  %0 = stablehlo.reshape %arg2 : (tensor<1x3xf32>) -> tensor<3xf32>
-  %1 = stablehlo.add %arg1, %0 : tensor<3xf32>
-  %2 = stablehlo.reshape %1 : (tensor<3xf32>) -> tensor<1x3xf32>
-  %3 = stablehlo.constant dense<1> : tensor<i32>
-  %4 = stablehlo.add %arg0, %3 : tensor<i32>
-  return %4, %1, %2 : tensor<i32>, tensor<3xf32>, tensor<1x3xf32>
+func.func private @body(%arg0: tensor<i32>, %arg1: tensor<3xf32>, %arg2: tensor<3xf32>) -> (tensor<i32>, tensor<3xf32>, tensor<3xf32>) {
+  %0 = stablehlo.add %arg1, %arg2 : tensor<3xf32>
+  %1 = stablehlo.constant dense<1> : tensor<i32>
+  %2 = stablehlo.add %arg0, %1 : tensor<i32>
+  return %2, %0, %0 : tensor<i32>, tensor<3xf32>, tensor<3xf32>
 }
 )");
 }

@@ -12,6 +12,7 @@
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/reshape.h"
 #include "tessera/transform/programs/known_scalars.h"
 #include "tessera/transform/programs/map_regions.h"
 #include "tessera/transform/programs/row_access.h"
@@ -19,8 +20,13 @@
 namespace tessera::transforms {
 namespace {
 
-// Tables of a loop's scalars have one value a trip.
-constexpr int64_t kMaxTable = int64_t{1} << 20;
+// A loop's integer scalars have a value a trip; of more than so many all together none is followed.
+constexpr int64_t kMaxNumbers = int64_t{1} << 24;
+
+int64_t count_scalars(const Function& f) {
+  return std::count_if(f.types.begin(), f.types.end(),
+                       [](const Type& t) { return t.rank() == 0 && !is_inexact(t.dtype); });
+}
 
 using Known = std::vector<std::optional<Literal>>;  // of each input: [1], or not known
 
@@ -234,7 +240,9 @@ class CountedLoop {
       : loop_(loop), body_(loop.body()), out_(out), operands_(operands), source_(op.source) {
     for (size_t k = 0; k < operands_.size(); ++k)
       roles_.push_back(loop_.is_invariant(k) ? Role::kConstant : Role::kCarry);
-    if (*loop_.trips() > 0 && *loop_.trips() <= kMaxTable) find_accesses();
+    const int64_t trips = *loop_.trips();
+    if (trips > 0 && trips <= kMaxNumbers / std::max<int64_t>(count_scalars(body_), 1))
+      find_accesses();
     int64_t down = 0;
     for (const auto* list : {&reads_, &writes_})
       for (const Access& access : *list) down += access.rows.descending ? 1 : -1;
@@ -303,6 +311,21 @@ class CountedLoop {
     return nullptr;
   }
 
+  // Whether the op makes [1, ...] of [...], or the other way round.
+  bool adds_or_drops_first_dim(const Op& op) const {
+    if (op.def != &reshape_op && op.def != &broadcast_in_dim_op) return false;
+    Shape from = body_.type(op.operands[0]).shape, to = body_.type(op.results[0]).shape;
+    if (op.def == &broadcast_in_dim_op) {
+      int64_t next = 1;
+      for (int64_t d : op.params.as<BroadcastParams>().dims)
+        if (d != next++) return false;
+    }
+    if (from.rank() > to.rank()) std::swap(from, to);
+    if (to.rank() != from.rank() + 1 || to[0] != 1) return false;
+    to.erase(to.begin());
+    return from == to;
+  }
+
   // The body as the scan takes it: constants that are read, carry, rows; carry, rows.
   void build_body() {
     scan_.name = body_.name;
@@ -313,18 +336,44 @@ class CountedLoop {
         inputs[k] = scan_.add_input(body_.type(body_.inputs[k]));
         if (role == Role::kConstant) consts_.push_back(operands_[k]);
       }
-    for (size_t r = 0; r < reads_.size(); ++r)
-      reads[r] = scan_.add_input(body_.type(reads_[r].op->results[0]));
+    for (size_t r = 0; r < reads_.size(); ++r) {
+      Type row = body_.type(reads_[r].op->results[0]);
+      row.shape = row_shape(reads_[r].rows, body_.type(reads_[r].op->operands[0]).shape);
+      reads[r] = scan_.add_input(std::move(row));
+    }
     ValueIds rows(writes_.size(), -1);
-    ValueIds outputs = append_ops(body_, inputs, [&](const Op& op, ValueIds operands) -> ValueIds {
-      if (const Access* read = access_of(reads_, op))
-        return {reads[static_cast<size_t>(read - reads_.data())]};
-      if (const Access* write = access_of(writes_, op)) {
-        rows[static_cast<size_t>(write - writes_.data())] = operands[1];
-        return {-1};
-      }
+    // Of values of the body, [1, ...] or [...]: the same elements as [...] in the scan's.
+    ValueIds row_of(body_.types.size(), -1);
+    const auto keep = [&](const Op& op, ValueIds operands) {
       return scan_.add_op(Op{op.def, op.params, std::move(operands), {}, op.source, op.reason},
                           body_.types_of(op.results));
+    };
+    const auto as = [&](const Shape& shape, ValueId v) {
+      Type type = scan_.type(v);
+      if (type.shape == shape) return v;
+      type.shape = shape;
+      return scan_.add_op(reshape_op, ReshapeParams{shape}, {v}, {&type, 1})[0];
+    };
+    ValueIds outputs = append_ops(body_, inputs, [&](const Op& op, ValueIds operands) -> ValueIds {
+      if (const Access* read = access_of(reads_, op)) {
+        const ValueId row = reads[static_cast<size_t>(read - reads_.data())];
+        if (read->rows.block == 1) row_of[op.results[0]] = row;
+        return {as(body_.type(op.results[0]).shape, row)};
+      }
+      if (const Access* write = access_of(writes_, op)) {
+        const ValueId known = row_of[op.operands[1]];
+        rows[static_cast<size_t>(write - writes_.data())] =
+            as(row_shape(write->rows, body_.type(op.results[0]).shape),
+               known >= 0 ? known : operands[1]);
+        return {-1};
+      }
+      if (adds_or_drops_first_dim(op)) {
+        ValueId& row = row_of[op.operands[0]];
+        const bool drops = body_.type(op.results[0]).rank() < body_.type(op.operands[0]).rank();
+        if (drops && row >= 0) return {row};
+        if (!drops) row_of[op.results[0]] = operands[0];
+      }
+      return keep(op, std::move(operands));
     });
     for (size_t k = 0; k < roles_.size(); ++k)
       if (roles_[k] == Role::kCarry) scan_.outputs.push_back(outputs[k]);

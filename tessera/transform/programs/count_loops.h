@@ -8,11 +8,9 @@
 //     %w = dynamic_update_slice %ys, reshape %y, %i, 0
 //     return %xs, %i + 1, %y, %w
 //
-//   %rows = reshape %arg1                                        [5, 1, 3]
-//   %i5, %r#2, %stacked = scan(%i = 0, %c = %arg0; rows %x of %rows), length = 5
-//     %y = tanh(%c + reshape %x)                                 x [1, 3]
-//     return %i + 1, %y; reshape %y                              stacked [5, 1, 3]
-//   %r#3 = reshape %stacked
+//   %i5, %r#2, %r#3 = scan(%i = 0, %c = %arg0; rows %x of %arg1), length = 5
+//     %y = tanh(%c + %x)                                         x, y [3]
+//     return %i + 1, %y; %y                                      stacked [5, 3]
 //
 // Before: a Function as it was read; calls in it.
 // After:  the same values, exactly. Calls are inlined. A while is left as it is unless

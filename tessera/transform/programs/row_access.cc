@@ -35,6 +35,12 @@ std::optional<RowAccess> row_access(const Function& f, const Op& op, const Known
   return out;
 }
 
+Shape row_shape(const RowAccess& rows, Shape array) {
+  array.erase(array.begin());
+  if (rows.block > 1) array.insert(array.begin(), rows.block);
+  return array;
+}
+
 ValueId append_rows(const RowAccess& rows, int64_t trips, bool reverse, const Function& f,
                     ValueId array, const AddOp& add) {
   Shape shape = f.type(array).shape;
@@ -44,9 +50,9 @@ ValueId append_rows(const RowAccess& rows, int64_t trips, bool reverse, const Fu
   part.strides[0] = rows.is_contiguous() ? 1 : rows.stride;
   if (part.limit[0] - part.start[0] != shape[0] || part.strides[0] != 1)
     array = add(slice_op, part, {array});
-  shape[0] = rows.block;
+  shape = row_shape(rows, shape);
   shape.insert(shape.begin(), trips);
-  array = add(reshape_op, ReshapeParams{shape}, {array});
+  if (rows.block > 1) array = add(reshape_op, ReshapeParams{shape}, {array});
   return rows.descending == reverse ? array : add(reverse_op, ReverseParams{{0}}, {array});
 }
 
@@ -56,7 +62,7 @@ ValueId append_written(const RowAccess& rows, int64_t trips, bool reverse, const
   Shape shape = f.type(array).shape;
   shape[0] = trips * rows.block;
   if (rows.descending != reverse) stacked = add(reverse_op, ReverseParams{{0}}, {stacked});
-  stacked = add(reshape_op, ReshapeParams{shape}, {stacked});
+  if (rows.block > 1) stacked = add(reshape_op, ReshapeParams{shape}, {stacked});
   if (shape[0] == extent) return stacked;
   ValueIds operands{array, stacked};
   for (int64_t d = 0; d < rank; ++d) {

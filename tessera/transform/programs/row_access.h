@@ -2,7 +2,7 @@
 // stacked results of a scan have them. For count_loops.
 //
 //   dynamic_slice x [10, 3], i, 0, sizes = [2, 3]   where i is 8, 6, 4 in trips 0, 1, 2
-//   first = 4, block = 2, stride = 2, descending    rows 4 to 9, as [3, 2, 3]
+//   first = 4, block = 2, stride = 2, descending    rows 4 to 9, as [3, 2, 3]; of one row a trip: [3, 3]
 #pragma once
 
 #include <functional>
@@ -28,10 +28,14 @@ std::optional<RowAccess> row_access(const Function& f, const Op& op, const Known
 // Adds an op of one result.
 using AddOp = std::function<ValueId(const OpDef& def, OpParams params, ValueIds operands)>;
 
-// What the access reads of `array` of `f`, [trips, block, ...]; of a scan that runs in `reverse` or not.
+// What a trip has of an array of this shape: [block, ...], of a block of one row the row itself.
+Shape row_shape(const RowAccess& rows, Shape array);
+
+// What the access reads of `array` of `f`, such rows of all trips; of a scan that runs in `reverse`
+// or not.
 ValueId append_rows(const RowAccess& rows, int64_t trips, bool reverse, const Function& f,
                     ValueId array, const AddOp& add);
-// `array` with what was stacked, [trips, block, ...], in its place.
+// `array` with what was stacked, such rows of all trips, in its place.
 ValueId append_written(const RowAccess& rows, int64_t trips, bool reverse, const Function& f,
                        ValueId array, ValueId stacked, const AddOp& add);
 

@@ -37,6 +37,7 @@
 #include "tessera/numpy/index.h"
 #include "tessera/numpy/indexing.h"
 #include "tessera/numpy/lax.h"
+#include "tessera/numpy/linalg.h"
 #include "tessera/numpy/linear.h"
 #include "tessera/numpy/logic.h"
 #include "tessera/numpy/manipulation.h"

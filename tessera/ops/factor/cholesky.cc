@@ -65,6 +65,7 @@ std::vector<Literal> evaluate_cholesky(std::span<const Literal> operands, const 
       T* to = out.mutable_data<T>() + i * n * n;
       if (!naive_lower(n, x.data<T>() + i * n * n, p.lower, l.data())) {
         std::fill_n(to, n * n, not_a_number<T>());
+        keep_triangle(p.lower, n, to);
       } else if (p.lower) {
         std::copy(l.begin(), l.end(), to);
       } else {
@@ -93,8 +94,7 @@ HostCall cholesky_call(const OpParams& params, std::span<const Type> operands,
                         std::copy_n(static_cast<const T*>(in[0]), n * n, to);
                         if (lapack::potrf(lower ? 'U' : 'L', static_cast<int>(n), to) != 0)
                           std::fill_n(to, n * n, not_a_number<T>());
-                        else
-                          keep_triangle(lower, n, to);
+                        keep_triangle(lower, n, to);
                       });
   });
 }

@@ -1,7 +1,8 @@
 // cholesky: the triangular factor of Hermitian positive definite matrices, StableHLO's.
 //
 // One triangle of the operand is read, `lower` or upper; the result has that triangle and zeros in
-// the other: a = l l^H or a = u^H u. A matrix that is not positive definite gives NaN everywhere.
+// the other: a = l l^H or a = u^H u. Of a matrix that is not positive definite that triangle is
+// NaN.
 #pragma once
 
 #include "tessera/ir/array.h"

@@ -140,12 +140,18 @@ std::vector<ValueId> ModuleBuilder::finish_op(Scope& scope, Reader& reader,
     op_name = op_dialect == "tessera" ? text->substr(8) : *text;
     if (op_dialect == "tessera") {
       reader.text.take("api_version");
-      // An op without attributes may have none: bytecode leaves out what is empty.
-      const TextAttr* config = reader.text.take("backend_config");
-      if (const auto* record = config ? config->get<TextAttr::Record>() : nullptr) {
-        auto entries = record->entries;  // the record is one of the attributes they replace
-        reader.text.attributes = std::move(entries);
+      // An op without attributes may have none: bytecode leaves out what is empty. JAX writes its own
+      // as mhlo.backend_config, and nothing, or a string of nothing, as the other.
+      TextAttr::Entries entries;
+      bool found = false;
+      for (const char* name : {"mhlo.backend_config", "backend_config"}) {
+        const TextAttr* config = reader.text.take(name);
+        const auto* record = config && !found ? config->get<TextAttr::Record>() : nullptr;
+        if (!record) continue;
+        found = true;
+        entries = record->entries;
       }
+      if (found) reader.text.attributes = std::move(entries);
     }
   }
   const ForeignOp* foreign = find_foreign_op(op_dialect, op_name);

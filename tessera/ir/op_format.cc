@@ -288,15 +288,18 @@ class FromText {
     return found(text_.get<Mesh>(), "the name of a mesh");
   }
   Attribute operator()(const NamedSharding&) const {
-    return found(read_sharding(text_), "a sharding").value;
+    const std::optional<WrittenSharding> sharding = read_sharding(text_);
+    return found(sharding, "a sharding").value;
   }
   Attribute operator()(const PartitionSpec&) const {
-    return found(read_sharding(text_), "a sharding").value.spec();
+    const std::optional<WrittenSharding> sharding = read_sharding(text_);
+    return found(sharding, "a sharding").value.spec();
   }
   Attribute operator()(const std::vector<PartitionSpec>&) const {
     std::vector<PartitionSpec> out;
     if (const auto* values = integers(text_); values && values->empty()) return out;
-    for (const WrittenSharding& one : found(read_shardings(text_), "a list of shardings"))
+    const std::optional<std::vector<WrittenSharding>> shardings = read_shardings(text_);
+    for (const WrittenSharding& one : found(shardings, "a list of shardings"))
       out.push_back(one.value.spec());
     return out;
   }

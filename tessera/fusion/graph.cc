@@ -9,6 +9,7 @@
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/expect.h"
 #include "tessera/ops/linear/dot_general.h"
+#include "tessera/sharding/prune_control.h"
 
 namespace tessera::fusion {
 namespace {
@@ -69,6 +70,7 @@ class Builder {
                         AxisList& axes);
   bool lower_control(const Op& op, GraphOp& out);
   bool alias(const Op& op, const GraphOp& out);
+  void keep_effect(const Op& op, const GraphOp& out);
   int result(const Op& op, size_t r, const AxisList& axes);
   AxisList union_axes(const GraphOp& op) const;
   [[noreturn]] void no_place(const Op& op, std::string_view why) const {
@@ -131,7 +133,17 @@ void Builder::add(const Op& op) {
   AxisList axes = union_axes(out);
   if (!lower(op, out, axes)) return;
   for (size_t r = 0; r < op.results.size(); ++r) out.results.push_back(result(op, r, axes));
+  keep_effect(op, out);
   g_.ops.push_back(std::move(out));
+}
+
+// What nobody reads is not computed; a result of an op with effects counts as read.
+void Builder::keep_effect(const Op& op, const GraphOp& out) {
+  if (!has_effect(op)) return;
+  if (out.results.empty())
+    no_place(op, "with effects and without results; let it return a number (a branch that calls the "
+                 "host, too)");
+  g_.values[out.results[0]].output = true;
 }
 
 bool Builder::lower_pointwise(const Op& op, const Pointwise& lowering, GraphOp& out) {
@@ -221,12 +233,13 @@ bool Builder::lower_control(const Op& op, GraphOp& out) {
   out.operands.clear();
   for (size_t k : lowered.operands) out.operands.push_back(values[k]);
   for (const auto& [r, k] : lowered.aliases) number_[op.results[r]] = values[k];
-  if (lowered.results.empty()) return false;
+  if (lowered.results.empty() && !has_effect(op)) return false;
   out.kind = OpKind::kControl;
   out.control = std::move(lowered.control);
   out.control->usual = usual_way(f_, op);
   for (size_t r = 0; r < lowered.results.size(); ++r)
     out.results.push_back(result(op, lowered.results[r], lowered.result_axes[r]));
+  keep_effect(op, out);
   g_.ops.push_back(std::move(out));
   return false;
 }

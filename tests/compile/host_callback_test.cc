@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "../errors.h"
+#include "tessera/mesh/scoped_devices.h"
 #include "tessera/tessera.h"
 
 namespace tessera {
@@ -33,9 +34,9 @@ TEST(HostCallback, IsCalledWithWholeArrays) {
   Adder adder(2);
   const auto f = jit(
       [&](const Array& x) { return sum(lax::pure_callback(adder.number, kFour, {x * 3.0})[0]); });
-  EXPECT_EQ(f(arange(4).astype(float32)).item<float>(), 26);
+  EXPECT_EQ(f(arange(4, float32)).item<float>(), 26);
   EXPECT_EQ(adder.calls, 1);
-  EXPECT_EQ(f(arange(4).astype(float32)).item<float>(), 26);
+  EXPECT_EQ(f(arange(4, float32)).item<float>(), 26);
   EXPECT_EQ(adder.calls, 2);
 }
 
@@ -58,6 +59,18 @@ TEST(HostCallback, EffectsAreKeptThoughNobodyReadsThem) {
   EXPECT_EQ(effect.calls, 2);
 }
 
+TEST(HostCallback, EffectsNeedNoResults) {
+  std::atomic<int> calls{0};
+  const int64_t number = lax::add_host_function([&](auto, auto) { ++calls; });
+  const auto f = jit([&](const Array& x) {
+    lax::io_callback(number, {}, {x});
+    return x + 1.0;
+  });
+  f(ones({4}));
+  EXPECT_EQ(calls, 1);
+  lax::remove_host_function(number);
+}
+
 TEST(HostCallback, EffectsInALoopHappenEachTime) {
   Adder effect(1);
   const auto f = jit([&](const Array& x) {
@@ -73,9 +86,10 @@ TEST(HostCallback, EffectsInALoopHappenEachTime) {
 }
 
 TEST(HostCallback, ShardedArgumentsCountAsOne) {
+  const ScopedDevices devices("cpu:4");
   Adder effect(1);
   const Mesh mesh = make_mesh({4}, {"x"});
-  const Array x = device_put(arange(4).astype(float32), NamedSharding(mesh, P("x")));
+  const Array x = device_put(arange(4, float32), NamedSharding(mesh, P("x")));
   const auto f =
       jit([&](const Array& y) { return lax::io_callback(effect.number, kFour, {y * 2.0})[0]; });
   EXPECT_EQ(sum(f(x)).item<float>(), 16);

@@ -7,6 +7,7 @@
 #include "../errors.h"
 #include "../golden/golden.h"
 #include "tessera/ir/parser.h"
+#include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/core/reduce_precision.h"
 #include "tessera/tessera.h"
@@ -32,7 +33,7 @@ std::string program(const std::string& state, const std::string& algorithm,
 }
 
 std::vector<uint64_t> numbers(const Literal& x) {
-  const Literal wide = convert_literal(x, uint64);
+  const Literal wide = ops::convert_literal(x, uint64);
   return {wide.data<uint64_t>(), wide.data<uint64_t>() + wide.elements()};
 }
 
@@ -41,7 +42,7 @@ TEST(RngBitGenerator, GivesJaxsBits) {
   for (const Json& c : topic()["bits"]) {
     const Shape shape = golden::dims(c["shape"]);
     const DType dtype = dtype_from_name(c["dtype"].get<std::string>());
-    const auto key = c["key"].get<std::vector<uint64_t>>();
+    const auto key = c["words"].get<std::vector<uint64_t>>();
     const std::vector<uint64_t> state{key[0] | key[1] << 32, key[2] | key[3] << 32};
     const std::string text = program("tensor<2xui64>", c["algorithm"].get<std::string>(),
                                      fmt::format("{}", ir::Type{.dtype = dtype, .shape = shape}));

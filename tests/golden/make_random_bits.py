@@ -24,7 +24,7 @@ def main():
         for shape in SHAPES:
           state, out = lax.rng_bit_generator(np.array(key, np.uint32), tuple(shape), dtype=np.dtype(dtype),
                                              algorithm=getattr(lax.RandomAlgorithm, name))
-          bits.append({'algorithm': name.removeprefix('RNG_'), 'dtype': dtype, 'key': key, 'shape': shape,
+          bits.append({'algorithm': name.removeprefix('RNG_'), 'dtype': dtype, 'words': key, 'shape': shape,
                        'state': np.asarray(state).tolist(), 'bits': np.asarray(out).ravel().tolist()})
   values = np.array([1, 1.0625, -1.09375, 3.1415927, 1e-8, 6e-5, 65504, 65520, 1e30, -1e-40, 0.0, -0.0, 240, 248, 1 / 3])
   rounded = []

@@ -179,6 +179,7 @@ TEST_F(RulesTest, TransposesKeepInnerProducts) {
   int tested = 0;
   for (const OpDef* def : all_ops()) {
     if (!def->transpose || !def->jvp || !is_array_op(*def)) continue;
+    if (def->name == "reduce_precision") continue;  // JAX calls it linear; roundings are not
     std::mt19937 rng(4);
     for (const Sample& sample : wide_samples(*def)) {
       const std::vector<Literal> x = sample_operands(sample, rng);

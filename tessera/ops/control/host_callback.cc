@@ -4,6 +4,7 @@
 #include <mutex>
 #include <random>
 
+#include "tessera/ir/token_type.h"
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/core/source_scope.h"
 
@@ -95,13 +96,13 @@ HostCall callback_call(const OpParams& params, std::span<const Type>, std::span<
              std::span<const void* const> in, std::span<void* const> out) { (*function)(in, out); };
 }
 
-void negate(std::span<const void* const> in, std::span<void* const> out) {
-  for (int64_t i = 0; i < 6; ++i)
-    static_cast<float*>(out[0])[i] = -static_cast<const float*>(in[0])[i];
+// A function that fits arguments of any extents.
+void count_up(std::span<const void* const>, std::span<void* const> out) {
+  for (int64_t i = 0; i < 6; ++i) static_cast<float*>(out[0])[i] = static_cast<float>(i);
 }
 
 std::vector<Sample> callback_samples() {
-  static const int64_t number = lax::add_host_function(negate);
+  static const int64_t number = lax::add_host_function(count_up);
   return {
       {.operands = {{float32, {2, 3}}}, .params = CallbackParams{number, {"f32"}, {Dims{2, 3}}}}};
 }
@@ -180,7 +181,11 @@ std::vector<Array> io_callback(int64_t function, const std::vector<ir::Type>& re
                                const std::vector<Array>& args) {
   SourceScope source(kIo);
   find_function(kIo, function);
-  return bind_op(io_callback_op, params_of(function, results), args);
+  // An op has a result; where none is asked for, a token.
+  const bool none = results.empty();
+  const std::vector<Type> types = none ? std::vector{ir::token_type()} : results;
+  std::vector<Array> out = bind_op(io_callback_op, params_of(function, types), args);
+  return none ? std::vector<Array>() : out;
 }
 
 }  // namespace tessera::lax

@@ -101,6 +101,11 @@ def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_si
     results = [((0,), np.dtype(np.bool_)), *results]
     operands = [token, *operands]
     types = [mlir.token_type(), *types]
+  if not results:
+    # An op has a result; this one says nothing.
+    without_result, nothing = callback, np.zeros(0, np.bool_)
+    callback = lambda *args: (without_result(*args), (nothing,))[1]
+    results, types = [((0,), np.dtype(np.bool_))], [ir.RankedTensorType.get([0], mlir.dtype_to_ir_type(np.dtype(np.bool_)))]
   registered = _Registered(callback, kinds, results)
   ctx.module_context.add_keepalive(registered)
   names = [str(mlir.dtype_to_ir_type(dtype)) for _, dtype in results]
@@ -113,7 +118,7 @@ def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_si
                                  api_version=4, has_side_effect=has_side_effect).results)
   if token is not None:
     token, *values = values
-  return values, token, None
+  return values[:len(result_avals)], token, None
 
 
 class _Bridge:

@@ -141,8 +141,9 @@ void Builder::add(const Op& op) {
 void Builder::keep_effect(const Op& op, const GraphOp& out) {
   if (!has_effect(op)) return;
   if (out.results.empty())
-    no_place(op, "with effects and without results; let it return a number (a branch that calls the "
-                 "host, too)");
+    no_place(op,
+             "with effects and without results; let it return a number (a branch that calls the "
+             "host, too)");
   g_.values[out.results[0]].output = true;
 }
 

@@ -105,6 +105,7 @@ TEST_F(RulesTest, JvpsAreFiniteDifferences) {
   int tested = 0;
   for (const OpDef* def : all_ops()) {
     if (!def->jvp || !is_array_op(*def)) continue;
+    if (def->name == "reduce_precision") continue;  // a staircase; its tangent is JAX's
     std::mt19937 rng(3);
     for (const Sample& sample : wide_samples(*def)) {
       if (has_free_vectors(*def, sample)) continue;

@@ -468,14 +468,6 @@ TEST(CollectiveRules, JvpIsTheOpItself) {
             .function;
     EXPECT_EQ(f.type(f.outputs[0]), f.type(f.outputs[1]));
   }
-  trace_function(
-      [&](const Arrays& a) {
-        EXPECT_THROW(
-            all_reduce_op.jvp.fn(a, a, AllReduceParams{mesh(), {"x"}, {}, ReduceKind::kMax}),
-            UserError);
-        return a;
-      },
-      std::vector<Type>{{float64, {4}, false, {"x"}}});
 }
 
 TEST(CollectiveRules, BatchIsTheLoop) {

@@ -165,6 +165,14 @@ int geqrf(int m, int n, T* a, T* taus) {
 
 template <class T>
 int geqp3(int m, int n, T* a, int* pivots, T* taus) {
+  if (m == 0 || n == 0) {  // the work that it asks for is not what it then expects
+    std::vector<int> order;
+    for (const bool fixed : {true, false})
+      for (int c = 0; c < n; ++c)
+        if ((pivots[c] != 0) == fixed) order.push_back(c + 1);
+    std::copy(order.begin(), order.end(), pivots);
+    return 0;
+  }
   const int lda = ld(m);
   const Workspace<Real<T>> reals(2 * n);
   return with_work<T>([&](T* work, int count, int* info) {
@@ -185,6 +193,8 @@ int orgqr(int m, int n, int k, T* a, const T* taus) {
 
 template <class T>
 int ormqr(bool left, bool adjoint, int m, int n, int k, T* a, const T* taus, T* c) {
+  if (m == 0 || n == 0 || k == 0)
+    return 0;  // the work that it asks for is not what it then expects
   const int lda = ld(left ? m : n), ldc = ld(m);
   const char side = left ? 'L' : 'R', op = !adjoint ? 'N' : is_complex<T> ? 'C' : 'T';
   return with_work<T>([&](T* work, int count, int* info) {

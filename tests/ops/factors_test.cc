@@ -337,7 +337,7 @@ const std::vector<Rule>& rules() {
         "([i, j])->([i, j]) {i=2, j=0} need_replication={j}",
         "([i, j])->([i, j]) {i=2, j=1} need_replication={j}"}},
       {{"stablehlo.reduce_precision"},
-       {"([i, j])->([i, j]) {i=4, j=6}", "([])->([])", "([i])->([i]) {i=0}",
+       {"([i, j])->([i, j]) {i=4, j=6}", "([])->([]) {}", "([i])->([i]) {i=0}",
         "([i])->([i]) {i=10}"}},
       {{"tessera.pure_callback", "tessera.io_callback"},
        {"([i, j])->([k, l]) {i=2, j=3, k=2, l=3} need_replication={i, j, k, l}"}},

@@ -4,6 +4,7 @@
 #include "tessera/ops/control/control.h"
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/convert.h"
 #include "tessera/ops/linear/dot_general.h"
 
 namespace tessera::ops::formats {
@@ -65,6 +66,17 @@ OpText write_dot(const Op& op, const Function&) {
   return text;
 }
 
+// Operands of different floats, as JAX writes them, are multiplied in a dtype that holds both.
+void convert_operands(OpReader& reader) {
+  if (reader.operands.size() != 2) return;
+  const DType a = reader.type(reader.operands[0]).dtype, b = reader.type(reader.operands[1]).dtype;
+  if (a == b || !is_inexact(a) || !is_inexact(b) || is_complex(a) || is_complex(b)) return;
+  const DType both = itemsize(a) == itemsize(b) ? float32 : itemsize(a) > itemsize(b) ? a : b;
+  for (ValueId& v : reader.operands)
+    if (reader.type(v).dtype != both)
+      v = reader.insert(convert_op, ConvertParams{both}, std::span(&v, 1))[0];
+}
+
 // Assembly gives the dimensions one by one, the generic form as the record #stablehlo.dot<...>.
 // Precision and algorithm say how little is enough; Tessera always multiplies and adds in the
 // operands' precision or better.
@@ -81,6 +93,7 @@ OpParams read_dot(const OpDef&, OpReader& reader) {
     return reader.text.find(name) ? reader.require_dims(name) : Dims();
   };
   if (reader.result_types.empty()) reader.error("expected the type of the result");
+  convert_operands(reader);
   return DotParams{dims("lhs_batching_dimensions"), dims("rhs_batching_dimensions"),
                    dims("lhs_contracting_dimensions"), dims("rhs_contracting_dimensions"),
                    reader.result_types[0].dtype};

@@ -1,4 +1,4 @@
-// Shardy's unreduced axes, tokens and donated arguments, as JAX writes them.
+// What JAX writes: Shardy's unreduced axes, tokens, donated arguments, products of different floats.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -85,6 +85,18 @@ func.func public @main(%arg0: !stablehlo.token, %arg1: tensor<f32>) -> (!stableh
   const std::vector<Array> out = run(module, {zeros({0}, bool_), full({}, 2.0F)});
   EXPECT_EQ(out[0].shape(), Shape({0}));
   EXPECT_EQ(out[1].item<float>(), 4);
+}
+
+// JAX writes products of different floats.
+TEST(MixedProducts, AreOfTheWiderDtype) {
+  const ir::ParsedModule module = ir::parse_module(R"(
+func.func public @main(%arg0: tensor<2xf32>, %arg1: tensor<2xbf16>) -> tensor<f32> {
+  %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [0] x [0] : (tensor<2xf32>, tensor<2xbf16>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+)");
+  const Array x(Literal::from<float>(std::vector<float>{1.0009765625F, 2}, {2}));
+  EXPECT_EQ(run(module, {x, astype(ones({2}), bfloat16)})[0].item<float>(), 3.0009765625F);
 }
 
 }  // namespace

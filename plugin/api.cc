@@ -1,4 +1,6 @@
 // The table of functions that JAX loads. Those that nobody fills in say so by name.
+#include <fmt/format.h>
+
 #include <array>
 #include <cstring>
 
@@ -7,6 +9,8 @@
 #include "plugin/error.h"
 #include "plugin/event.h"
 #include "plugin/executable.h"
+#include "plugin/topology.h"
+#include "plugin/transfers.h"
 
 namespace tessera::plugin {
 namespace {
@@ -48,23 +52,30 @@ void add_plugin(PJRT_Api& api) {
   };
 }
 
+[[noreturn]] void not_there(const char* name) {
+  unimplemented(
+      fmt::format("[tessera] expected a function of the PJRT API that this plugin has, got "
+                  "{}; docs/jax.md says what is missing",
+                  name));
+}
+
 PJRT_Api make_api() {
   PJRT_Api api{};
   api.struct_size = PJRT_Api_STRUCT_SIZE;
   api.pjrt_api_version.struct_size = PJRT_Api_Version_STRUCT_SIZE;
   api.pjrt_api_version.major_version = PJRT_API_MAJOR;
   api.pjrt_api_version.minor_version = PJRT_API_MINOR;
-#define FUNCTION(name)                                                               \
-  api.name = [](name##_Args*) -> PJRT_Error* {                                       \
-    return guarded([] { unimplemented("[tessera] " #name " is not implemented"); }); \
-  };
+#define FUNCTION(name) \
+  api.name = [](name##_Args*) -> PJRT_Error* { return guarded([] { not_there(#name); }); };
 #include "plugin/functions.inc"
 #undef FUNCTION
   add_errors(api);
   add_plugin(api);
   add_events(api);
   add_client(api);
+  add_topologies(api);
   add_buffers(api);
+  add_transfers(api);
   add_executables(api);
   return api;
 }

@@ -1,35 +1,46 @@
 #include "plugin/client.h"
 
 #include <fmt/format.h>
-
-#include <sstream>
+#include <fmt/ranges.h>
 
 #include "plugin/error.h"
 #include "plugin/strings.h"
 
 PJRT_Client::PJRT_Client(const std::string& spec) {
   tessera::initialize({.devices = spec});
-  version = "0.1.0";
+  const auto& kinds = tessera::plugin::memory_kinds();
   for (const tessera::Device& device : tessera::devices()) {
     PJRT_Device& out = *owned.emplace_back(std::make_unique<PJRT_Device>());
-    std::ostringstream text;
-    text << device;
     out.client = this;
-    out.description = {device, std::string(tessera::kind_name(device.kind)), text.str()};
-    out.memory = {static_cast<int>(device.id),
-                  "device",
-                  fmt::format("memory of {}", out.description.text),
-                  {&out}};
-    out.memories = {&out.memory};
+    tessera::plugin::describe_device(device, out.description);
+    for (size_t k = 0; k < kinds.size(); ++k) {
+      out.kinds[k] = {
+          static_cast<int>(device.id * static_cast<int64_t>(kinds.size())) + static_cast<int>(k),
+          static_cast<int>(k),
+          kinds[k],
+          fmt::format("{} memory of {}", kinds[k], out.description.text),
+          {&out}};
+      out.memories.push_back(&out.kinds[k]);
+      memories.push_back(&out.kinds[k]);
+    }
     devices.push_back(&out);
-    memories.push_back(&out.memory);
-    topology.descriptions.push_back(&out.description);
   }
-  topology.platform = platform;
-  topology.version = version;
+  topology = tessera::plugin::describe_topology(spec, tessera::devices());
+}
+
+PJRT_Memory* PJRT_Device::memory(std::string_view kind) {
+  for (PJRT_Memory* memory : memories)
+    if (memory->kind == kind) return memory;
+  tessera::plugin::invalid(fmt::format("[tessera] expected a memory kind out of {}, got '{}'",
+                                       fmt::join(tessera::plugin::memory_kinds(), ", "), kind));
 }
 
 namespace tessera::plugin {
+
+const std::array<std::string, 3>& memory_kinds() {
+  static const std::array<std::string, 3> kinds{"device", "pinned_host", "unpinned_host"};
+  return kinds;
+}
 
 std::string device_spec(const PJRT_NamedValue* options, size_t count) {
   std::string spec;
@@ -72,8 +83,8 @@ void add_devices(PJRT_Api& api) {
     return nullptr;
   };
   api.PJRT_DeviceDescription_Attributes = [](auto* a) -> PJRT_Error* {
-    a->attributes = nullptr;
-    a->num_attributes = 0;
+    a->attributes = a->device_description->attributes.data();
+    a->num_attributes = a->device_description->attributes.size();
     return nullptr;
   };
   api.PJRT_DeviceDescription_Kind = [](auto* a) -> PJRT_Error* {
@@ -106,7 +117,7 @@ void add_devices(PJRT_Api& api) {
     return nullptr;
   };
   api.PJRT_Device_DefaultMemory = [](auto* a) -> PJRT_Error* {
-    a->memory = &a->device->memory;
+    a->memory = a->device->default_memory();
     return nullptr;
   };
 }
@@ -121,7 +132,7 @@ void add_memories(PJRT_Api& api) {
     return nullptr;
   };
   api.PJRT_Memory_Kind_Id = [](auto* a) -> PJRT_Error* {
-    a->kind_id = 0;
+    a->kind_id = a->memory->kind_id;
     return nullptr;
   };
   api.PJRT_Memory_DebugString = [](auto* a) -> PJRT_Error* {
@@ -135,31 +146,6 @@ void add_memories(PJRT_Api& api) {
   api.PJRT_Memory_AddressableByDevices = [](auto* a) -> PJRT_Error* {
     a->devices = a->memory->devices.data();
     a->num_devices = a->memory->devices.size();
-    return nullptr;
-  };
-}
-
-void add_topology(PJRT_Api& api) {
-  api.PJRT_Client_TopologyDescription = [](auto* a) -> PJRT_Error* {
-    a->topology = &a->client->topology;
-    return nullptr;
-  };
-  api.PJRT_TopologyDescription_PlatformName = [](auto* a) -> PJRT_Error* {
-    give(a->topology->platform, a->platform_name, a->platform_name_size);
-    return nullptr;
-  };
-  api.PJRT_TopologyDescription_PlatformVersion = [](auto* a) -> PJRT_Error* {
-    give(a->topology->version, a->platform_version, a->platform_version_size);
-    return nullptr;
-  };
-  api.PJRT_TopologyDescription_GetDeviceDescriptions = [](auto* a) -> PJRT_Error* {
-    a->descriptions = a->topology->descriptions.data();
-    a->num_descriptions = a->topology->descriptions.size();
-    return nullptr;
-  };
-  api.PJRT_TopologyDescription_Attributes = [](auto* a) -> PJRT_Error* {
-    a->attributes = nullptr;
-    a->num_attributes = 0;
     return nullptr;
   };
 }
@@ -219,9 +205,12 @@ void add_client(PJRT_Api& api) {
         a->default_assignment[i] = static_cast<int>(a->client->devices[i]->description.device.id);
     });
   };
+  api.PJRT_Client_TopologyDescription = [](auto* a) -> PJRT_Error* {
+    a->topology = &a->client->topology;
+    return nullptr;
+  };
   add_devices(api);
   add_memories(api);
-  add_topology(api);
 }
 
 }  // namespace tessera::plugin

@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstring>
 
+#include "plugin/device_order.h"
+#include "plugin/device_parts.h"
 #include "plugin/error.h"
 #include "plugin/parts_of_sums.h"
+#include "tessera/base/contains.h"
 #include "tessera/compile/pipeline.h"
 #include "tessera/ir/bytecode/reader.h"
 #include "tessera/ir/format.h"
@@ -19,11 +23,11 @@ using compile::Stages;
 using runtime::ArrayLayout;
 using runtime::ArraySpec;
 
-// Where each partition's part of an array is.
-std::vector<int32_t> instances_of(const ArrayLayout& layout, int64_t partitions) {
+// Where each partition's part of an array is; `ids`: the partition at each position of the mesh.
+std::vector<int32_t> instances_of(const ArrayLayout& layout, const std::vector<int64_t>& ids,
+                                  int64_t partitions) {
   std::vector<int32_t> out(static_cast<size_t>(partitions), 0);
   if (!layout.sharding.is_named()) return out;
-  const std::vector<int64_t> ids = layout.sharding.device_ids();
   for (size_t position = 0; position < ids.size(); ++position) {
     if (ids[position] < 0 || ids[position] >= partitions)
       invalid(fmt::format("[compile] expected a mesh of the devices 0 to {}, got one with {}",
@@ -39,6 +43,21 @@ ArraySpec spec_of(const ir::Type& type, const std::vector<NamedSharding>& shardi
   return {type.dtype, type.shape, sharding, type.weak};
 }
 
+// The partition at each position of the mesh: of the program's own, or of the plan's.
+std::vector<int64_t> ids_of(const ArrayLayout& layout, const std::vector<int64_t>& own) {
+  if (!own.empty() || !layout.sharding.is_named()) return own;
+  return layout.sharding.device_ids();
+}
+
+void expect_kind(const std::string& kind) {
+  const auto& kinds = memory_kinds();
+  if (!kind.empty() && std::find(kinds.begin(), kinds.end(), kind) == kinds.end())
+    invalid(
+        fmt::format("[compile] expected a memory kind out of {}, got '{}'; name one of these in "
+                    "out_shardings",
+                    fmt::join(kinds, ", "), kind));
+}
+
 void expect_even(const ArrayLayout& layout, const char* what, size_t i) {
   if (!layout.even())
     invalid(
@@ -48,10 +67,9 @@ void expect_even(const ArrayLayout& layout, const char* what, size_t i) {
 }
 
 // XLA's text of a sharding, one number a device: tiles, the copies of each, and where a device holds a
-// part of a sum (parts_of_sums.h), the parts.
-std::string gspmd_text(const ArrayLayout& layout, bool parts) {
+// part of a sum, the parts.
+std::string gspmd_text(const ArrayLayout& layout, const std::vector<int64_t>& ids, bool parts) {
   if (layout.instances == 1) return "{replicated}";
-  const std::vector<int64_t> ids = layout.sharding.device_ids();
   std::vector<std::vector<int64_t>> holders(static_cast<size_t>(layout.instances));
   for (size_t position = 0; position < ids.size(); ++position)
     holders[static_cast<size_t>(layout.device_instances[position])].push_back(ids[position]);
@@ -97,13 +115,13 @@ std::string signature_program(const PJRT_Executable& e) {
   for (size_t i = 0; i < program.num_inputs(); ++i) {
     arguments.push_back(
         fmt::format("%arg{}: {}", i, tensor_text(*program.input_layout(i), e.input_parts[i])));
-    argument_shardings.push_back(
-        fmt::format("\"{}\"", gspmd_text(*program.input_layout(i), e.input_parts[i])));
+    argument_shardings.push_back(fmt::format(
+        "\"{}\"", gspmd_text(*program.input_layout(i), e.input_ids[i], e.input_parts[i])));
   }
   for (size_t r = 0; r < program.num_outputs(); ++r) {
     const ArrayLayout& layout = *program.output_layout(r);
     results.push_back(tensor_text(layout, e.output_parts[r]));
-    result_shardings.push_back(gspmd_text(layout, e.output_parts[r]));
+    result_shardings.push_back(gspmd_text(layout, e.output_ids[r], e.output_parts[r]));
     values.push_back(fmt::format("%{}", r));
     body += fmt::format("  %{} = stablehlo.constant dense<{}> : {}\n", r, zeros_text(layout.dtype),
                         results.back());
@@ -118,7 +136,8 @@ std::string signature_program(const PJRT_Executable& e) {
     attributes.push_back(
         fmt::format("mhlo.spmd_output_sharding = \"{{{}}}\"", fmt::join(result_shardings, ", ")));
   return fmt::format(
-      "module @{} attributes {{{}}} {{\nfunc.func public @main({}) -> ({}) {{\n{}  return {} {} "
+      "module @\"{}\" attributes {{{}}} {{\nfunc.func public @main({}) -> ({}) {{\n{}  return {} "
+      "{} "
       "{}\n}}\n}}\n",
       e.name.empty() ? "main" : e.name, fmt::join(attributes, ", "), fmt::join(arguments, ", "),
       fmt::join(results, ", "), body, fmt::join(values, ", "), results.empty() ? "" : ":",
@@ -126,14 +145,37 @@ std::string signature_program(const PJRT_Executable& e) {
 }
 
 void describe_outputs(PJRT_Executable& out) {
-  static const std::string& kind = *new std::string("device");
   for (size_t r = 0; r < out.output_shapes.size(); ++r) {
     const Shape& shape = out.output_shapes[r];
     out.output_types.push_back(to_pjrt(out.output_dtypes[r]));
     out.output_dims.insert(out.output_dims.end(), shape.begin(), shape.end());
     out.output_ranks.push_back(static_cast<size_t>(shape.rank()));
-    out.memory_kinds.push_back(kind.data());
-    out.memory_kind_sizes.push_back(kind.size());
+    out.output_kind_texts.push_back(out.output_kinds[r].data());
+    out.output_kind_sizes.push_back(out.output_kinds[r].size());
+  }
+}
+
+// What a function of the host returns may differ between devices. JAX types it as equal, so that a
+// shard_map outside of jit, which is one program after the other, would lose all but one of the values.
+void expect_equal_callbacks(const ir::Function& main, const Stages& stages) {
+  if (stages.mesh.rank() == 0) return;
+  const Mesh& mesh = stages.partitioned.mesh;
+  for (size_t r = 0; r < main.outputs.size(); ++r) {
+    const ir::AxisNames axes = unnamed_axes_of_callbacks(main, r);
+    if (axes.empty()) continue;
+    const fusion::Slot& slot =
+        stages.schedule.slots[static_cast<size_t>(stages.schedule.outputs[r])];
+    for (int a : slot.axes) {
+      const std::string& part = mesh.axis_names()[static_cast<size_t>(a)];
+      const std::string axis = part.substr(0, part.find('/'));
+      if (contains(axes, axis))
+        invalid(fmt::format(
+            "[shard_map] expected result {} to be the same on all devices along '{}', which its "
+            "out_spec does not name, got what a callback returned on each of them; put the "
+            "shard_map "
+            "under jax.jit, name '{}' in the spec, or reduce over it",
+            r, axis, axis));
+    }
   }
 }
 
@@ -162,6 +204,15 @@ Shape held_shape(const ArrayLayout& layout, bool parts) {
   return {layout.local.begin() + (parts ? 1 : 0), layout.local.end()};
 }
 
+std::shared_ptr<PJRT_Executable> compile_program(const PJRT_Program& program,
+                                                 std::string_view options) {
+  const std::string_view format(program.format, program.format_size);
+  if (format != "mlir")
+    unimplemented(fmt::format(
+        "[compile] expected a program in the format mlir, got {}; export it as StableHLO", format));
+  return compile_program({program.code, program.code_size}, options);
+}
+
 std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::string_view options) {
   auto out = std::make_shared<PJRT_Executable>();
   out->code = code;
@@ -172,12 +223,14 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
         "[compile] expected one replica of partitioned programs, got {}; use jit with shardings or "
         "shard_map instead of pmap",
         out->options.num_replicas));
-  const ir::ParsedModule module = with_parts_of_sums(ir::read_module(code, "jax"));
+  const OrderedModule ordered = with_one_device_order(ir::read_module(code, "jax"));
+  const ir::ParsedModule module = with_parts_of_sums(ordered.module);
   out->name = module.name;
   const ir::Function& f = module.main;
   const Lowered lowered(f, {.inputs = module.input_shardings, .outputs = module.output_shardings},
                         {}, devices()[0]);
   const Stages& stages = lowered.stages();
+  expect_equal_callbacks(f, stages);
   out->cost = lowered.cost();
   const bool sharded = stages.mesh.rank() > 0;
   const auto& ins = stages.partitioned.inputs;
@@ -192,13 +245,20 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
   for (size_t i = 0; i < inputs.size(); ++i) {
     const ArrayLayout& layout = *out->program->input_layout(i);
     expect_even(layout, "argument", i);
-    out->input_instances.push_back(instances_of(layout, out->options.num_partitions));
+    out->input_ids.push_back(ids_of(layout, ordered.input_ids[i]));
+    out->input_instances.push_back(
+        instances_of(layout, out->input_ids[i], out->options.num_partitions));
     out->input_parts.push_back(!module.input_unreduced[i].empty());
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     const ArrayLayout& layout = *out->program->output_layout(i);
     expect_even(layout, "result", i);
-    out->output_instances.push_back(instances_of(layout, out->options.num_partitions));
+    out->output_ids.push_back(ids_of(layout, ordered.output_ids[i]));
+    out->output_instances.push_back(
+        instances_of(layout, out->output_ids[i], out->options.num_partitions));
+    const std::string& kind = module.output_memory_kinds[i];
+    expect_kind(kind);
+    out->output_kinds.push_back(kind.empty() ? memory_kinds()[0] : kind);
     out->output_parts.push_back(!module.output_unreduced[i].empty());
     out->output_dtypes.push_back(layout.dtype);
     out->output_shapes.push_back(held_shape(layout, out->output_parts[i]));

@@ -1,7 +1,10 @@
 #include "plugin/compile_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "plugin/error.h"
@@ -115,6 +118,23 @@ void put(std::string& out, int number, const std::string& bytes) {
 
 }  // namespace
 
+namespace {
+
+void expect_option(const std::string& name) {
+  static constexpr std::string_view kEffort[] = {"exec_time_optimization_effort",
+                                                 "memory_fitting_effort", "optimization_level",
+                                                 "memory_fitting_level"};
+  if (name.substr(0, 4) == "xla_" ||
+      std::find(std::begin(kEffort), std::end(kEffort), name) != std::end(kEffort))
+    return;
+  invalid(
+      fmt::format("No such compile option: '{}': [compile] expected options of XLA (xla_..., {}), "
+                  "which change nothing here; leave it out of compiler_options",
+                  name, fmt::join(kEffort, ", ")));
+}
+
+}  // namespace
+
 std::string device_assignment_proto(const std::vector<int64_t>& device_ids) {
   std::string out;
   put(out, 1, 1);
@@ -131,9 +151,15 @@ std::string device_assignment_proto(const std::vector<int64_t>& device_ids) {
 CompileOptions parse_compile_options(std::string_view bytes) {
   CompileOptions out;
   Message message(bytes);
-  // 3 executable_build_options
-  while (const auto field = message.next())
+  // 3 executable_build_options, 7 env_option_overrides: a map, whose entries have the name as 1
+  while (const auto field = message.next()) {
     if (field->number == 3) read_build_options(field->bytes, out);
+    if (field->number != 7) continue;
+    Message entry(field->bytes);
+    while (const auto inner = entry.next())
+      if (inner->number == 1) out.overrides.emplace_back(inner->bytes);
+  }
+  for (const std::string& name : out.overrides) expect_option(name);
   return out;
 }
 

@@ -2,12 +2,63 @@
 
 namespace tessera::plugin {
 
-PJRT_Event* ready_event() { return new PJRT_Event; }
+void Happening::set(std::optional<PJRT_Error> error) {
+  std::vector<std::function<void(PJRT_Error*)>> waiting;
+  {
+    const std::lock_guard lock(mutex_);
+    if (ready_) return;
+    ready_ = true;
+    error_ = error;
+    waiting.swap(waiting_);
+    changed_.notify_all();
+  }
+  for (const auto& call : waiting) call(error ? new PJRT_Error(*error) : nullptr);
+}
+
+bool Happening::ready() const {
+  const std::lock_guard lock(mutex_);
+  return ready_;
+}
+
+void Happening::wait() const {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return ready_; });
+}
+
+std::optional<PJRT_Error> Happening::error() const {
+  const std::lock_guard lock(mutex_);
+  return error_;
+}
+
+void Happening::then(std::function<void(PJRT_Error*)> f) {
+  std::unique_lock lock(mutex_);
+  if (!ready_) {
+    waiting_.push_back(std::move(f));
+    return;
+  }
+  const std::optional<PJRT_Error> error = error_;
+  lock.unlock();
+  f(error ? new PJRT_Error(*error) : nullptr);
+}
+
+PJRT_Event* new_event(std::shared_ptr<Happening> happening) {
+  return new PJRT_Event{std::move(happening)};
+}
+
+PJRT_Event* ready_event() {
+  static const std::shared_ptr<Happening>& done = *[] {
+    auto* out = new std::shared_ptr<Happening>(std::make_shared<Happening>());
+    (*out)->set();
+    return out;
+  }();
+  return new_event(done);
+}
 
 namespace {
 
 PJRT_Error* error_of(const PJRT_Event& event) {
-  return event.error ? new PJRT_Error(*event.error) : nullptr;
+  const std::optional<PJRT_Error> error = event.happening->error();
+  return error ? new PJRT_Error(*error) : nullptr;
 }
 
 }  // namespace
@@ -18,50 +69,30 @@ void add_events(PJRT_Api& api) {
     return nullptr;
   };
   api.PJRT_Event_IsReady = [](auto* a) -> PJRT_Error* {
-    std::lock_guard lock(a->event->mutex);
-    a->is_ready = a->event->ready;
+    a->is_ready = a->event->happening->ready();
     return nullptr;
   };
-  api.PJRT_Event_Error = [](auto* a) -> PJRT_Error* {
-    std::lock_guard lock(a->event->mutex);
-    return error_of(*a->event);
-  };
-  api.PJRT_Event_Await = [](auto* a) -> PJRT_Error* {
-    std::unique_lock lock(a->event->mutex);
-    a->event->changed.wait(lock, [&] { return a->event->ready; });
+  api.PJRT_Event_Error = [](auto* a) { return error_of(*a->event); };
+  api.PJRT_Event_Await = [](auto* a) {
+    a->event->happening->wait();
     return error_of(*a->event);
   };
   api.PJRT_Event_OnReady = [](PJRT_Event_OnReady_Args* a) -> PJRT_Error* {
-    std::unique_lock lock(a->event->mutex);
-    if (!a->event->ready) {
-      a->event->waiting.push_back(
-          [call = a->callback, arg = a->user_arg](PJRT_Error* error) { call(error, arg); });
-      return nullptr;
-    }
-    PJRT_Error* error = error_of(*a->event);
-    lock.unlock();
-    a->callback(error, a->user_arg);
+    // Calls may destroy the event.
+    const std::shared_ptr<Happening> happening = a->event->happening;
+    happening->then([call = a->callback, arg = a->user_arg](PJRT_Error* e) { call(e, arg); });
     return nullptr;
   };
   api.PJRT_Event_Create = [](auto* a) -> PJRT_Error* {
-    a->event = new PJRT_Event;
-    a->event->ready = false;
+    a->event = new_event(std::make_shared<Happening>());
     return nullptr;
   };
   api.PJRT_Event_Set = [](PJRT_Event_Set_Args* a) -> PJRT_Error* {
-    std::vector<std::function<void(PJRT_Error*)>> waiting;
+    const std::shared_ptr<Happening> happening = a->event->happening;
     std::optional<PJRT_Error> error;
-    {
-      std::lock_guard lock(a->event->mutex);
-      a->event->ready = true;
-      if (a->error_code != PJRT_Error_Code_OK)
-        a->event->error = PJRT_Error{a->error_code, {a->error_message, a->error_message_size}};
-      waiting.swap(a->event->waiting);
-      error = a->event->error;
-      // Under the lock: whoever waits may destroy the event next.
-      a->event->changed.notify_all();
-    }
-    for (const auto& call : waiting) call(error ? new PJRT_Error(*error) : nullptr);
+    if (a->error_code != PJRT_Error_Code_OK)
+      error = PJRT_Error{a->error_code, {a->error_message, a->error_message_size}};
+    happening->set(std::move(error));
     return nullptr;
   };
 }

@@ -9,6 +9,7 @@
 #include "plugin/error.h"
 #include "plugin/execute.h"
 #include "plugin/strings.h"
+#include "tessera/io/crc32c.h"
 
 namespace tessera::plugin {
 namespace {
@@ -35,13 +36,8 @@ PJRT_LoadedExecutable* load(PJRT_Client* client, std::shared_ptr<PJRT_Executable
 void add_loaded(PJRT_Api& api) {
   api.PJRT_Client_Compile = [](PJRT_Client_Compile_Args* a) {
     return guarded([&] {
-      const std::string_view format(a->program->format, a->program->format_size);
-      if (format != "mlir")
-        unimplemented(
-            fmt::format("[compile] expected a program in the format mlir, got {}", format));
-      a->executable =
-          load(a->client, compile_program({a->program->code, a->program->code_size},
-                                          {a->compile_options, a->compile_options_size}));
+      a->executable = load(
+          a->client, compile_program(*a->program, {a->compile_options, a->compile_options_size}));
     });
   };
   api.PJRT_LoadedExecutable_Destroy = [](auto* a) -> PJRT_Error* {
@@ -49,7 +45,7 @@ void add_loaded(PJRT_Api& api) {
     return nullptr;
   };
   api.PJRT_LoadedExecutable_GetExecutable = [](auto* a) -> PJRT_Error* {
-    a->executable = new PJRT_Executable(*a->loaded_executable->executable);
+    a->executable = new_handle(*a->loaded_executable->executable);
     return nullptr;
   };
   api.PJRT_LoadedExecutable_AddressableDevices = [](auto* a) -> PJRT_Error* {
@@ -89,12 +85,14 @@ void add_loaded(PJRT_Api& api) {
 }
 
 // A serialised executable is the program and the options: Tessera compiles as fast as it would read
-// machine code, and what comes of it fits the CPU it is read on.
-constexpr std::string_view kMagic = "tessera executable 1\n";
+// machine code, and what comes of it fits the CPU it is read on. First comes the size of the program
+// and the checksum of all that follows its line.
+constexpr std::string_view kMagic = "tessera executable 2\n";
 
 std::string serialized(const PJRT_Executable& e) {
-  return fmt::format("{}{} {}\n{}{}", kMagic, e.code.size(), e.options_text.size(), e.code,
-                     e.options_text);
+  const std::string body = e.code + e.options_text;
+  return fmt::format("{}{} {}\n{}", kMagic, e.code.size(),
+                     tessera::internal::crc32c(body.data(), body.size()), body);
 }
 
 std::shared_ptr<PJRT_Executable> deserialized(std::string_view bytes) {
@@ -107,16 +105,18 @@ std::shared_ptr<PJRT_Executable> deserialized(std::string_view bytes) {
   if (bytes.substr(0, kMagic.size()) != kMagic) damaged();
   const std::string_view rest = bytes.substr(kMagic.size());
   const size_t space = rest.find(' '), line = rest.find('\n');
-  uint64_t code = 0, options = 0;
+  uint64_t code = 0, checksum = 0;
   const auto number = [&](size_t begin, size_t end, uint64_t& to) {
     const auto [at, error] = std::from_chars(rest.data() + begin, rest.data() + end, to);
     return error == std::errc() && at == rest.data() + end;
   };
   if (line == rest.npos || space > line || !number(0, space, code) ||
-      !number(space + 1, line, options) || code > rest.size() || options > rest.size() ||
-      line + 1 + code + options != rest.size())
+      !number(space + 1, line, checksum))
     damaged();
-  return compile_program(rest.substr(line + 1, code), rest.substr(line + 1 + code, options));
+  const std::string_view body = rest.substr(line + 1);
+  if (code > body.size() || checksum != tessera::internal::crc32c(body.data(), body.size()))
+    damaged();
+  return compile_program(body.substr(0, code), body.substr(code));
 }
 
 void add_serialization(PJRT_Api& api) {
@@ -221,13 +221,20 @@ void add_descriptions(PJRT_Api& api) {
   };
   api.PJRT_Executable_OutputMemoryKinds = [](auto* a) -> PJRT_Error* {
     a->num_outputs = a->executable->output_shapes.size();
-    a->memory_kinds = a->executable->memory_kinds.data();
-    a->memory_kind_sizes = a->executable->memory_kind_sizes.data();
+    a->memory_kinds = a->executable->output_kind_texts.data();
+    a->memory_kind_sizes = a->executable->output_kind_sizes.data();
     return nullptr;
   };
 }
 
 }  // namespace
+
+PJRT_Executable* new_handle(const PJRT_Executable& executable) {
+  auto* out = new PJRT_Executable(executable);
+  for (size_t r = 0; r < out->output_kinds.size(); ++r)
+    out->output_kind_texts[r] = out->output_kinds[r].data();
+  return out;
+}
 
 void add_executables(PJRT_Api& api) {
   add_loaded(api);

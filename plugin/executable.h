@@ -22,9 +22,12 @@ struct PJRT_Executable {
   std::vector<tessera::Shape> output_shapes;  // of one device
   // For each partition the instance of each input and output that it holds.
   std::vector<std::vector<int32_t>> input_instances, output_instances;
+  // The partition at each position of their meshes.
+  std::vector<std::vector<int64_t>> input_ids, output_ids;
   // Of which a device holds a part of a sum (parts_of_sums.h).
   std::vector<bool> input_parts, output_parts;
-  std::vector<bool> donated;  // arguments that are gone after a run
+  std::vector<bool> donated;              // arguments that are gone after a run
+  std::vector<std::string> output_kinds;  // of memory
   std::string fingerprint;
   std::string optimized;  // the program that JAX reads shardings from, as text
 
@@ -32,8 +35,8 @@ struct PJRT_Executable {
   std::vector<PJRT_Buffer_Type> output_types;
   std::vector<int64_t> output_dims;
   std::vector<size_t> output_ranks;
-  std::vector<const char*> memory_kinds;
-  std::vector<size_t> memory_kind_sizes;
+  std::vector<const char*> output_kind_texts;
+  std::vector<size_t> output_kind_sizes;
   std::vector<PJRT_NamedValue> properties;  // of the cost
 };
 
@@ -56,6 +59,9 @@ struct PJRT_SerializedCompileOptions {
 };
 
 namespace tessera::plugin {
+
+// A copy that the API hands out.
+PJRT_Executable* new_handle(const PJRT_Executable& executable);
 
 void add_executables(PJRT_Api& api);
 

@@ -73,7 +73,10 @@ class Arguments {
     const Shape shape = held_shape(*layout, program_.input_parts[i]);
     std::vector<int64_t> offsets(static_cast<size_t>(layout->instances), 0);
     const PJRT_Buffer& first = buffer(0, i);
-    bool dense = true;  // one piece of memory, part after part
+    bool dense = true;      // one piece of memory, part after part
+    bool borrowed = false;  // nothing may be written there
+    for (size_t p = 0; p < partitions_; ++p)
+      if (donated_[i] && buffer(p, i).referred()) donated_[i] = 0;  // as XLA's CPU backend does
     for (size_t p = 0; p < partitions_; ++p) {
       const PJRT_Buffer& part = buffer(p, i);
       if (part.dtype != layout->dtype || part.shape != shape)
@@ -86,9 +89,10 @@ class Arguments {
       offsets[k] = part.data() - first.memory.data();
       dense = dense && part.memory == first.memory &&
               part.offset == static_cast<int64_t>(k) * layout->local_bytes;
+      borrowed |= part.borrowed;
       if (!donated_[i]) held_.push_back(part.memory);
     }
-    if (!dense) donated_[i] = donated_[i] ? kOnlyDeleted : 0;
+    if (!dense || borrowed) donated_[i] = donated_[i] ? kOnlyDeleted : 0;
     runtime::InstanceOffsets where;
     where.stride = layout->local_bytes;
     if (!dense && layout->instances == 1) where.offset = offsets[0];
@@ -175,9 +179,9 @@ void execute(PJRT_LoadedExecutable_Execute_Args& a) {
   for (size_t p = 0; p < partitions; ++p) {
     for (size_t r = 0; r < outputs.size(); ++r) {
       const DeviceArray& array = *outputs[r];
-      a.output_lists[p][r] =
-          new_buffer(a.executable->devices[p], e.output_dtypes[r], e.output_shapes[r],
-                     array.buffer(), array.offsets().at(e.output_instances[r][p]));
+      a.output_lists[p][r] = new_buffer(a.executable->devices[p]->memory(e.output_kinds[r]),
+                                        e.output_dtypes[r], e.output_shapes[r], array.buffer(),
+                                        array.offsets().at(e.output_instances[r][p]));
     }
     if (a.device_complete_events) a.device_complete_events[p] = ready_event();
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "plugin/device_parts.h"
 #include "tessera/ops/control/control.h"
 #include "tessera/ops/control/region_transforms.h"
 #include "tessera/ops/core/compare.h"
@@ -25,20 +26,6 @@ void normalize(AxisNames& axes, const std::optional<NamedSharding>& sharding) {
           sharding->mesh().axis_size(axis) > 1)
         out.push_back(axis);
   axes = std::move(out);
-}
-
-int64_t size_of(const Mesh& mesh, const AxisNames& axes) {
-  int64_t size = 1;
-  for (const std::string& axis : axes) size *= mesh.axis_size(axis);
-  return size;
-}
-
-NamedSharding with_leading(const NamedSharding& sharding, const AxisNames& axes) {
-  std::vector<AxisRef> refs;
-  for (const std::string& axis : axes) refs.push_back({.name = axis});
-  std::vector<DimSpec> dims{DimSpec(std::move(refs))};
-  for (int64_t d = 0; d < sharding.spec().rank(); ++d) dims.push_back(sharding.spec().dim(d));
-  return NamedSharding(sharding.mesh(), PartitionSpec(std::move(dims)));
 }
 
 Array leading_parts(const Array& value, int64_t count) {
@@ -67,9 +54,14 @@ ir::ParsedModule with_parts_of_sums(ir::ParsedModule module) {
     sharding = with_leading(*sharding, axes);
     types[i].sharding = std::make_shared<const NamedSharding>(*sharding);
   }
+  std::vector<bool> open(main.outputs.size());  // has its leading dimension already
   for (size_t r = 0; r < main.outputs.size(); ++r) {
-    normalize(module.output_unreduced[r], module.output_shardings[r]);
-    any |= !module.output_unreduced[r].empty();
+    AxisNames& axes = module.output_unreduced[r];
+    normalize(axes, module.output_shardings[r]);
+    if (axes.empty()) continue;
+    any = true;
+    open[r] = return_summands(module.main, r, axes);
+    module.output_shardings[r] = with_leading(*module.output_shardings[r], axes);
   }
   if (!any) return module;
   const auto body = std::make_shared<const ir::Function>(main);
@@ -80,16 +72,13 @@ ir::ParsedModule with_parts_of_sums(ir::ParsedModule module) {
     std::vector<Array> results =
         ir::bind_op(ops::call_op, ops::CallParams{body}, std::span<const Array>(values));
     for (size_t r = 0; r < results.size(); ++r)
-      if (const AxisNames& axes = module.output_unreduced[r]; !axes.empty())
+      if (const AxisNames& axes = module.output_unreduced[r]; !axes.empty() && !open[r])
         results[r] = leading_parts(results[r], size_of(module.output_shardings[r]->mesh(), axes));
     return results;
   };
   ir::Function wrapped = ops::regions().trace(parts, types, main.name).function;
   for (size_t i = 0; i < types.size(); ++i)
     wrapped.types[static_cast<size_t>(wrapped.inputs[i])].sharding = types[i].sharding;
-  for (size_t r = 0; r < main.outputs.size(); ++r)
-    if (const AxisNames& axes = module.output_unreduced[r]; !axes.empty())
-      module.output_shardings[r] = with_leading(*module.output_shardings[r], axes);
   module.main = std::move(wrapped);
   return module;
 }

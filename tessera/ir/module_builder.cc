@@ -125,7 +125,10 @@ void ModuleBuilder::add_result_sharding(const TextAttr::Entries& attributes, con
                                         size_t place, FunctionEntry& entry) {
   entry.outputs.emplace_back();
   entry.unreduced_outputs.emplace_back();
+  entry.memory_kinds.emplace_back();
   for (const auto& [key, value] : attributes) {
+    if (const auto* kind = value.get<std::string>(); kind && key == "mhlo.memory_kind")
+      entry.memory_kinds.back() = *kind;
     const std::optional<WrittenSharding> sharding = read_sharding(value);
     if (!sharding || key != "sdy.sharding") continue;
     located(place, [&] { check_rank("sdy.sharding", sharding->value, type.shape); });
@@ -173,6 +176,7 @@ ParsedModule ModuleBuilder::finish_module(size_t place) {
   out.output_shardings = entry.outputs;
   out.input_unreduced = entry.unreduced_inputs;
   out.output_unreduced = entry.unreduced_outputs;
+  out.output_memory_kinds = entry.memory_kinds;
   out.donated = entry.donated;
   for (const auto& [name, mesh] : meshes_) out.meshes.push_back(find_mesh(name, place));
   return out;

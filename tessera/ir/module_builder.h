@@ -53,6 +53,7 @@ class ModuleBuilder {
     std::vector<std::string> names;     // of arguments
     std::vector<std::optional<NamedSharding>> inputs, outputs;
     std::vector<AxisNames> unreduced_inputs, unreduced_outputs;
+    std::vector<std::string> memory_kinds;  // of outputs
     std::vector<bool> donated;
   };
   // Guards the C++ stack against what nests without end.

@@ -25,6 +25,8 @@ struct ParsedModule {
   // The unreduced axes of these (unreduced.h): a device holds a part, the argument or result is the
   // sum over all of them.
   std::vector<AxisNames> input_unreduced, output_unreduced;
+  // The kinds of memory that the text asks results to be in (mhlo.memory_kind); empty: any.
+  std::vector<std::string> output_memory_kinds;
   // Arguments whose memory the results may take.
   std::vector<bool> donated;
   std::vector<Mesh> meshes;

@@ -69,6 +69,12 @@ BufferBlock* new_small(int size_class) {
   return block;
 }
 
+// Memory of somebody else. It is in no statistics and no pool.
+constexpr int32_t kBorrowed = -2;
+struct BorrowedBlock : BufferBlock {
+  std::function<void()> release;
+};
+
 void destroy(BufferBlock* block) {
   if (block->size_class >= 0) {
     block->~BufferBlock();
@@ -292,7 +298,25 @@ BufferBlock* allocate_block(int64_t bytes) {
   return block;
 }
 
+BufferBlock* borrow_block(std::byte* data, int64_t bytes, std::function<void()> release) {
+  TESSERA_CHECK(reinterpret_cast<uintptr_t>(data) % kAlignment == 0, "borrowed memory at {}",
+                static_cast<const void*>(data));
+  auto* block = new BorrowedBlock;
+  block->owners.store(1, std::memory_order_relaxed);
+  block->size_class = kBorrowed;
+  block->capacity = bytes;
+  block->data = data;
+  block->release = std::move(release);
+  return block;
+}
+
 void release_block(BufferBlock* block) {
+  if (block->size_class == kBorrowed) {
+    auto* borrowed = static_cast<BorrowedBlock*>(block);
+    borrowed->release();
+    delete borrowed;
+    return;
+  }
   if (block->size_class >= 0) {
     if (ThreadCache* cache = thread_cache()) return cache->put(block);
     pool().add_live(-block->capacity);

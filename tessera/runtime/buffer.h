@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <utility>
 
 namespace tessera::runtime {
@@ -17,12 +18,13 @@ namespace tessera::runtime {
 // One allocation. The same block is handed out again and again.
 struct BufferBlock {
   std::atomic<int32_t> owners{0};
-  int32_t size_class = 0;  // small blocks; -1 for large ones
+  int32_t size_class = 0;  // small blocks; -1 for large ones, -2 for borrowed memory
   int64_t capacity = 0;
   std::byte* data = nullptr;
   BufferBlock* next = nullptr;  // in a cache
 };
 BufferBlock* allocate_block(int64_t bytes);
+BufferBlock* borrow_block(std::byte* data, int64_t bytes, std::function<void()> release);
 void release_block(BufferBlock* block);
 
 class Buffer {
@@ -30,6 +32,11 @@ class Buffer {
   Buffer() = default;  // no memory
   // Uninitialised. Throws RuntimeError if the system has no more memory.
   static Buffer allocate(int64_t bytes) { return Buffer(allocate_block(bytes)); }
+  // Somebody else's memory, aligned to 64 bytes and not written to: the last handle calls
+  // release().
+  static Buffer borrow(const std::byte* data, int64_t bytes, std::function<void()> release) {
+    return Buffer(borrow_block(const_cast<std::byte*>(data), bytes, std::move(release)));
+  }
 
   Buffer(const Buffer& other) : block_(other.block_) {
     if (block_) block_->owners.fetch_add(1, std::memory_order_relaxed);

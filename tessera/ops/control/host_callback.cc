@@ -134,9 +134,6 @@ const OpDef& define_callback() {
        .effect = effect});
 }
 
-const OpDef& pure_callback_op = define_callback<kPure, false>();
-const OpDef& io_callback_op = define_callback<kIo, true>();
-
 CallbackParams params_of(int64_t function, const std::vector<Type>& results) {
   CallbackParams out{.function = function};
   for (const Type& type : results) {
@@ -147,6 +144,10 @@ CallbackParams params_of(int64_t function, const std::vector<Type>& results) {
 }
 
 }  // namespace
+
+const OpDef& pure_callback_op = define_callback<kPure, false>();
+const OpDef& io_callback_op = define_callback<kIo, true>();
+
 }  // namespace tessera::ops
 
 namespace tessera::lax {

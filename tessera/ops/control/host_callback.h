@@ -11,6 +11,13 @@
 
 #include "tessera/ir/array.h"
 
+namespace tessera::ops {
+
+extern const OpDef& pure_callback_op;
+extern const OpDef& io_callback_op;
+
+}  // namespace tessera::ops
+
 namespace tessera::lax {
 
 // Reads arguments and fills results, both dense in row-major order, of the types that the call was made

@@ -55,6 +55,21 @@ Values after_all(OpReader& reader) {
   return reader.operands.empty() ? create_token(reader) : Values{reader.operands.back()};
 }
 
+// JAX's annotate_device_placement says which kind of memory a value is in; they all are the host's.
+Values placement(OpReader& reader) {
+  expect_count(reader, 1);
+  for (const char* about : {"api_version", "has_side_effect", "backend_config"})
+    reader.text.take(about);
+  return reader.operands;
+}
+
+// JAX's dce_sink keeps its operands from being left out, for those who look at compiled programs.
+Values dce_sink(OpReader& reader) {
+  for (const char* about : {"api_version", "has_side_effect", "backend_config"})
+    reader.text.take(about);
+  return {};
+}
+
 // JAX's takes many operands; ours one each.
 Values optimization_barrier(OpReader& reader) {
   Values out;
@@ -108,6 +123,9 @@ Values composite(OpReader& reader) {
     register_foreign_op({.dialect = "stablehlo", .name = "replica_id", .build = replica_id}),
     register_foreign_op({.dialect = "stablehlo", .name = "create_token", .build = create_token}),
     register_foreign_op({.dialect = "stablehlo", .name = "after_all", .build = after_all}),
+    register_foreign_op(
+        {.dialect = "custom_call", .name = "annotate_device_placement", .build = placement}),
+    register_foreign_op({.dialect = "custom_call", .name = "dce_sink", .build = dce_sink}),
     register_foreign_op(
         {.dialect = "stablehlo", .name = "optimization_barrier", .build = optimization_barrier}),
 };

@@ -4,6 +4,7 @@ JAX emits all of them by one function, emit_python_callback, which knows its pla
 it becomes a custom call of tessera.pure_callback or tessera.io_callback (tessera/ops/control/host_callback.h)
 that holds the number of the function. The function lives as long as the program that JAX compiled.
 """
+import contextlib
 import ctypes
 import functools
 import itertools
@@ -25,12 +26,26 @@ def _array(address, shape, dtype):
   return np.frombuffer(ctypes.string_at(address, size) if size else b'', dtype).reshape(shape).copy()
 
 
+@contextlib.contextmanager
+def _no_mesh():
+  """The mesh that the caller of a program has set is none of the functions' that the program calls."""
+  from jax._src import config
+  from jax._src import mesh
+  before = config.device_context.swap_local(None)
+  try:
+    with mesh.use_abstract_mesh(mesh.empty_abstract_mesh):
+      yield
+  finally:
+    config.device_context.set_local(before)
+
+
 @_FUNCTION
 def _call(key, arguments, results, error, capacity):
-  """Called by threads of the runtime; what is raised becomes the run's error."""
+  """Called by threads of the runtime, the caller's among them; what is raised becomes the run's error."""
   try:
     callback, inputs, outputs = _functions[key]
-    values = callback(*(_array(arguments[i], *kind) for i, kind in enumerate(inputs)))
+    with _no_mesh():
+      values = callback(*(_array(arguments[i], *kind) for i, kind in enumerate(inputs)))
     for i, (value, (_, dtype)) in enumerate(zip(values, outputs, strict=True)):
       data = np.ascontiguousarray(value, dtype)
       ctypes.memmove(results[i], data.ctypes.data, data.nbytes)

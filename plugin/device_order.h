@@ -1,0 +1,22 @@
+// Programs whose meshes list the same devices in different orders. All devices share one memory, so that
+// it makes no difference which of them does what: the program is planned for one order, and which part
+// of an argument or result each device holds follows the mesh that it was written with.
+#pragma once
+
+#include <vector>
+
+#include "tessera/ir/parser.h"
+
+namespace tessera::plugin {
+
+struct OrderedModule {
+  ir::ParsedModule module;
+  // Of each argument and result the device at each position of its mesh; empty: as the module says.
+  std::vector<std::vector<int64_t>> input_ids, output_ids;
+};
+
+// The module with all meshes in the order of ids; unchanged where they list the same order already, or
+// differ in more than it.
+OrderedModule with_one_device_order(ir::ParsedModule module);
+
+}  // namespace tessera::plugin

@@ -1,0 +1,39 @@
+// Topologies: devices that programs are compiled for, of the client or not there at all
+// (jax.experimental.topologies).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plugin/pjrt.h"
+#include "tessera/mesh/device.h"
+
+struct PJRT_DeviceDescription {
+  tessera::Device device;
+  std::string kind, text;
+  std::vector<PJRT_NamedValue> attributes;  // coords, core_on_chip and slice_index of TPUs
+};
+struct PJRT_TopologyDescription {
+  std::string platform, version;
+  std::string spec;  // as tessera::parse_devices takes it; empty: the process's own devices
+  std::vector<std::unique_ptr<PJRT_DeviceDescription>> devices;
+  std::vector<PJRT_DeviceDescription*> descriptions;  // of these
+};
+struct PJRT_SerializedTopology {
+  std::string bytes;
+};
+
+namespace tessera::plugin {
+
+inline constexpr const char* kPlatform = "tessera";
+inline constexpr const char* kVersion = "0.1.0";
+
+// Attributes refer to `out.device`, so that it stays where it is.
+void describe_device(const Device& device, PJRT_DeviceDescription& out);
+PJRT_TopologyDescription describe_topology(std::string spec, const std::vector<Device>& devices);
+
+// Fills in the functions of topologies, and PJRT_Compile.
+void add_topologies(PJRT_Api& api);
+
+}  // namespace tessera::plugin

@@ -1,0 +1,314 @@
+"""What memory buffers have, who keeps it, and executables as data: costs, memory, bytes."""
+import gc
+import weakref
+
+import jax
+from jax import lax
+from jax.experimental import serialize_executable, topologies
+from jax.sharding import NamedSharding, PartitionSpec as P
+import jax.numpy as jnp
+from jaxlib import xla_client
+import numpy as np
+import pytest
+
+X = np.arange(64, dtype=np.float32).reshape(16, 4)
+
+
+@pytest.fixture(name='mesh', scope='module')
+def _mesh():
+  return jax.make_mesh((8,), ('x',), axis_types=(jax.sharding.AxisType.Auto,))
+
+
+# --- donation
+
+
+def test_a_donated_argument_is_deleted_and_its_memory_used():
+  x = jnp.arange(4096.0)
+  where = x.unsafe_buffer_pointer()
+  out = jax.jit(lambda x: 2 * x + 1, donate_argnums=0)(x)
+  assert x.is_deleted() and out.unsafe_buffer_pointer() == where
+  np.testing.assert_array_equal(out, 2 * np.arange(4096, dtype=np.float32) + 1)
+  with pytest.raises(RuntimeError, match='deleted'):
+    x + 1  # pylint: disable=pointless-statement
+
+
+def test_an_argument_that_is_not_donated_keeps_its_value():
+  x = jnp.arange(4096.0)
+  out = jax.jit(lambda x: 2 * x + 1)(x)
+  assert not x.is_deleted() and out.unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
+  np.testing.assert_array_equal(x, np.arange(4096))
+
+
+def test_a_donated_argument_whose_value_is_needed_late():
+  x = jnp.arange(4096.0)
+  out = jax.jit(lambda x: (x + 1, x[::-1] * jnp.cumsum(x)), donate_argnums=0)(x)
+  plain = np.arange(4096, dtype=np.float32)
+  np.testing.assert_array_equal(out[0], plain + 1)
+  np.testing.assert_allclose(out[1], plain[::-1] * np.cumsum(plain), rtol=1e-6)
+
+
+def test_donation_of_sharded_arrays(mesh):
+  x = jax.device_put(X, NamedSharding(mesh, P('x')))
+  out = jax.jit(lambda x: x - 1, donate_argnums=0)(x)
+  assert x.is_deleted() and out.sharding.spec == P('x')
+  np.testing.assert_array_equal(out, X - 1)
+
+
+def test_an_argument_donated_twice_is_refused():
+  x = jnp.ones(16)
+  with pytest.raises(Exception, match='donate'):
+    jax.jit(lambda a, b: a + b, donate_argnums=(0, 1))(x, x)
+  y = jnp.ones(16)
+  np.testing.assert_array_equal(jax.jit(lambda a, b: a + b, donate_argnums=0)(y, jnp.ones(16)), 2 * np.ones(16))
+
+
+# --- a result is nobody else's memory
+
+
+def test_a_result_that_is_an_argument_outlives_it():
+  x = jnp.arange(4096.0) + 0
+  same, other = jax.jit(lambda x: (x, x))(x)
+  assert len({a.unsafe_buffer_pointer() for a in (x, same)}) == 2
+  x.delete()
+  filler = [jnp.full(4096, -1.0) for _ in range(8)]
+  np.testing.assert_array_equal(same, np.arange(4096))
+  np.testing.assert_array_equal(other, np.arange(4096))
+  del filler
+
+
+def test_results_outlive_donated_ones_of_each_other():
+  same, other = jax.jit(lambda x: (x, x))(jnp.arange(4096.0))
+  jax.jit(lambda x: 0 * x, donate_argnums=0)(same).block_until_ready()
+  np.testing.assert_array_equal(other, np.arange(4096))
+
+
+def test_shards_and_copies_outlive_their_array(mesh):
+  x = jax.device_put(X, NamedSharding(mesh, P('x')))
+  same = jax.jit(lambda x: x)(x)
+  shard = same.addressable_shards[3].data
+  moved = jax.device_put(same, NamedSharding(mesh, P()))
+  del x, same
+  filler = [jax.device_put(-X, NamedSharding(mesh, P('x'))) for _ in range(8)]
+  np.testing.assert_array_equal(shard, X[6:8])
+  np.testing.assert_array_equal(moved, X)
+  del filler
+
+
+def test_the_host_may_change_what_it_gave():
+  host = np.arange(1024, dtype=np.float32)
+  x = jnp.array(host)
+  host[:] = -1
+  np.testing.assert_array_equal(x, np.arange(1024))
+  given = np.asarray(x)
+  del x
+  filler = [jnp.full(1024, -1.0) for _ in range(8)]
+  np.testing.assert_array_equal(given, np.arange(1024))
+  del filler
+
+
+# --- unreduced
+
+
+def test_an_unreduced_result_is_summed_where_it_is_asked_for(mesh):
+  del mesh
+  explicit = jax.make_mesh((4, 2), ('x', 'y'), axis_types=(jax.sharding.AxisType.Explicit,) * 2)
+  with jax.set_mesh(explicit):
+    a = jax.device_put(X[:8], P(None, 'x'))
+    b = jax.device_put(X[:4], P('x', None))
+    parts = jax.jit(lambda a, b: jnp.einsum('ij,jk->ik', a, b, out_sharding=P(None, None, unreduced={'x'})))(a, b)
+    assert parts.sharding.spec.unreduced == {'x'}
+    whole = jax.jit(lambda p: jax.sharding.reshard(p, P(None, None)))(parts)
+  np.testing.assert_allclose(whole, X[:8] @ X[:4], rtol=1e-6)
+
+
+# --- bits of other generators, rounding
+
+
+def test_rbg_keys():
+  key = jax.random.key(0, impl='rbg')
+  bits = np.asarray(jax.random.bits(key, (1000,)))
+  assert len(set(bits.tolist())) > 990
+  np.testing.assert_array_equal(bits, jax.jit(lambda k: jax.random.bits(k, (1000,)))(key))
+  assert (np.asarray(jax.random.bits(jax.random.split(key)[1], (1000,))) != bits).any()
+
+
+def test_reduce_precision():
+  out = lax.reduce_precision(jnp.array([1.3, 2.7, 1e30, -1e-30]), exponent_bits=5, mantissa_bits=2)
+  np.testing.assert_array_equal(out, np.array([1.25, 2.5, np.inf, -0.0], np.float32))
+
+
+# --- executables as data
+
+
+def compiled_product(mesh):
+  rows = NamedSharding(mesh, P('x'))
+  x = jax.ShapeDtypeStruct(X.shape, X.dtype, sharding=rows)
+  return jax.jit(lambda x: jnp.tanh(x @ x.T).sum(0), out_shardings=rows).lower(x).compile()
+
+
+def test_cost_and_memory_analysis(mesh):
+  one = jax.jit(lambda x: x @ x.T).lower(X).compile()
+  cost = one.cost_analysis()
+  assert cost['flops'] == pytest.approx(2 * 16 * 4 * 16, rel=0.1)
+  assert cost['bytes accessed'] >= 4 * (2 * 64 + 256)
+  memory = one.memory_analysis()
+  assert memory.argument_size_in_bytes == 4 * 64 and memory.output_size_in_bytes == 4 * 256
+  sharded = compiled_product(mesh).memory_analysis()
+  assert sharded.argument_size_in_bytes == 4 * 64 // 8 and sharded.output_size_in_bytes == 4 * 16 // 8
+
+
+def test_a_serialized_executable_runs_again(mesh):
+  compiled = compiled_product(mesh)
+  x = jax.device_put(X, NamedSharding(mesh, P('x')))
+  payload, in_tree, out_tree = serialize_executable.serialize(compiled)
+  again = serialize_executable.deserialize_and_load(payload, in_tree, out_tree)
+  out = again(x)
+  assert out.sharding.spec == P('x')
+  np.testing.assert_array_equal(out, compiled(x))
+
+
+@pytest.mark.parametrize('damage', [
+    lambda ours: b'',
+    lambda ours: b'nothing of ours',
+    lambda ours: ours[:len(ours) // 2],
+    lambda ours: ours[:-1],
+    lambda ours: ours + b'x',
+    lambda ours: ours[:60] + bytes([ours[60] ^ 255]) + ours[61:],
+    lambda ours: ours[:-1] + bytes([ours[-1] ^ 1]),
+], ids=['empty', 'other', 'half', 'short', 'long', 'changed', 'changed_at_the_end'])
+def test_damaged_executables_are_refused(damage):
+  client = jax.devices()[0].client
+  data = bytes(jax.jit(lambda x: x + 1).lower(X).compile().runtime_executable().serialize())
+  begin = data.index(b'tessera executable')  # before it stands what jaxlib adds
+  devices = xla_client.DeviceList(tuple(jax.devices()[:1]))
+  client.deserialize_executable(data, devices, xla_client.CompileOptions())
+  with pytest.raises(jax.errors.JaxRuntimeError, match=r'\[deserialize\] expected'):
+    client.deserialize_executable(data[:begin] + damage(data[begin:]), devices, xla_client.CompileOptions())
+  np.testing.assert_array_equal(jnp.ones(3) + 1, 2 * np.ones(3))
+
+
+# --- names, options, kinds of memory
+
+
+def test_names_that_are_no_identifiers_keep_their_shardings(mesh):
+  def f(x):
+    return x + 1
+  f.__name__ = 'scatter-add of "rows"'
+  out = jax.jit(f)(jax.device_put(X, NamedSharding(mesh, P('x'))))
+  assert out.sharding.spec == P('x')
+  np.testing.assert_array_equal(out, X + 1)
+
+
+def test_compiler_options():
+  f = lambda x: x + 1
+  for name in ('xla_embed_ir_in_executable', 'optimization_level'):
+    jax.jit(f, compiler_options={name: 1})(1.0)
+  with pytest.raises(jax.errors.JaxRuntimeError, match=r"No such compile option: 'fast': \[compile\] expected options of XLA"):
+    jax.jit(f, compiler_options={'fast': True})(1.0)
+  assert jax.jit(f)(1.0) == 2
+
+
+def test_kinds_of_memory(mesh):
+  device = jax.devices()[0]
+  assert [m.kind for m in device.addressable_memories()] == ['device', 'pinned_host', 'unpinned_host']
+  assert device.default_memory().kind == 'device'
+  rows = NamedSharding(mesh, P('x'))
+  host = rows.with_memory_kind('pinned_host')
+  x = jax.device_put(X, host)
+  assert x.sharding == host and x.sharding.memory_kind == 'pinned_host'
+  out, kept = jax.jit(lambda x: (x + 1, jax.device_put(2 * x, rows)), out_shardings=(host, rows))(x)
+  assert out.sharding.memory_kind == 'pinned_host' and kept.sharding.memory_kind == 'device'
+  np.testing.assert_array_equal(out, X + 1)
+  np.testing.assert_array_equal(kept, 2 * X)
+  back = jax.device_put(out, rows)
+  assert back.sharding.memory_kind == 'device'
+  np.testing.assert_array_equal(back, X + 1)
+  with pytest.raises(ValueError, match='memory kind'):
+    NamedSharding(mesh, P('x'), memory_kind='no_such_kind')
+
+
+# --- memory of the host
+
+
+def aligned(n):
+  room = np.zeros(4 * n + 64, np.uint8)
+  begin = -room.ctypes.data % 64
+  return room[begin:begin + 4 * n].view(np.float32)
+
+
+def test_aligned_arrays_of_the_host_are_used_where_they_are():
+  host = aligned(4096)
+  host[:] = np.arange(4096)
+  x = jax.device_put(host)
+  assert x.unsafe_buffer_pointer() == host.ctypes.data
+  y = jax.jit(lambda x: 2 * x, donate_argnums=0)(x)  # the host's memory is no result's
+  assert y.unsafe_buffer_pointer() != host.ctypes.data
+  np.testing.assert_array_equal(host, np.arange(4096))
+  np.testing.assert_array_equal(y, 2 * np.arange(4096))
+  copied = jnp.array(host)
+  host[:] = -1
+  np.testing.assert_array_equal(copied, np.arange(4096))
+
+
+def test_an_array_of_the_host_lives_as_long_as_what_uses_it():
+  host = aligned(4096)
+  host[:] = np.arange(4096)
+  alive = weakref.ref(host.base)
+  x = jax.device_put(host)
+  del host
+  gc.collect()
+  assert alive() is not None
+  np.testing.assert_array_equal(x, np.arange(4096))
+  del x
+  gc.collect()
+  assert alive() is None
+
+
+def test_numpy_views_keep_their_memory():
+  x = jnp.arange(4096.0) + 0
+  view = np.asarray(x)
+  assert view.ctypes.data == x.unsafe_buffer_pointer()
+  x.delete()
+  filler = [jnp.full(4096, -1.0) for _ in range(8)]
+  np.testing.assert_array_equal(view, np.arange(4096))
+  x = jnp.arange(4096.0) + 0
+  view = np.asarray(x)
+  out = jax.jit(lambda x: 0 * x - 5, donate_argnums=0)(x)  # nothing is donated while the view is there
+  assert not x.is_deleted() and out.unsafe_buffer_pointer() != view.ctypes.data
+  np.testing.assert_array_equal(view, np.arange(4096))
+  del filler
+
+
+# --- meshes of other orders
+
+
+def test_arrays_on_meshes_of_other_orders(mesh):
+  forward = NamedSharding(mesh, P('x'))
+  backward = NamedSharding(jax.sharding.Mesh(np.array(jax.devices()[::-1]).reshape(2, 4), ('a', 'b')), P(('b', 'a')))
+  x = jax.device_put(X, forward)
+  for target in (backward, forward):
+    x = jax.device_put(x, target)
+    assert x.sharding == target
+    np.testing.assert_array_equal(x, X)
+    for shard in x.addressable_shards:
+      np.testing.assert_array_equal(shard.data, X[shard.index])
+  moved = jax.jit(lambda x: x + 1, out_shardings=forward)(x)
+  for shard in moved.addressable_shards:
+    np.testing.assert_array_equal(shard.data, X[shard.index] + 1)
+
+
+# --- devices that are not there
+
+
+def test_programs_are_compiled_for_devices_that_are_not_there():
+  topology = topologies.get_topology_desc('tpu_v4:2x2x4', 'tessera')
+  assert len(topology.devices) == 16 and topology.devices[5].device_kind == 'tpu_v4'
+  assert topology.devices[5].coords == [1, 0, 1]
+  there = jax.sharding.Mesh(np.array(topology.devices).reshape(4, 4), ('x', 'y'))
+  x = jax.ShapeDtypeStruct((16, 16), jnp.float32, sharding=NamedSharding(there, P('x', 'y')))
+  compiled = jax.jit(lambda x: (x @ x.T).sum(0)).lower(x).compile()
+  assert compiled.cost_analysis()['communication bytes'] > 0
+  assert compiled.memory_analysis().argument_size_in_bytes == 4 * 16
+  with pytest.raises(Exception, match=r'expected'):
+    topologies.get_topology_desc('tpu_v4', 'tessera')
+  assert len(jax.devices()) == 8

@@ -1,0 +1,198 @@
+"""Python functions that compiled programs call on the host: pure_callback, io_callback, jax.debug."""
+import functools
+
+import jax
+from jax import lax
+from jax.experimental import io_callback
+from jax.sharding import NamedSharding, PartitionSpec as P
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+X = np.arange(8, dtype=np.float32)
+
+
+@pytest.fixture(name='mesh', scope='module')
+def _mesh():
+  return jax.make_mesh((8,), ('x',), axis_types=(jax.sharding.AxisType.Auto,))
+
+
+def twice_on_host(x, **kwargs):
+  return jax.pure_callback(lambda a: 2 * np.asarray(a), jax.ShapeDtypeStruct(x.shape, x.dtype), x, **kwargs)
+
+
+def test_pure_callback():
+  f = jax.jit(lambda x: twice_on_host(x + 1) - 1)
+  np.testing.assert_array_equal(f(X), 2 * (X + 1) - 1)
+  np.testing.assert_array_equal(f(X[::-1]), 2 * (X[::-1] + 1) - 1)  # called anew, not the value of the first call
+
+
+def test_pure_callback_of_trees_and_dtypes():
+  def on_host(a, b):
+    return {'sum': np.asarray(a).sum(keepdims=True), 'other': ~np.asarray(b)}
+  shapes = {'sum': jax.ShapeDtypeStruct((1,), jnp.int32), 'other': jax.ShapeDtypeStruct((3,), jnp.bool_)}
+  out = jax.jit(lambda a, b: jax.pure_callback(on_host, shapes, a, b))(jnp.arange(5), jnp.array([True, False, True]))
+  assert out['sum'].tolist() == [10] and out['other'].tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize('method', ['sequential', 'expand_dims', 'broadcast_all'])
+def test_pure_callback_under_vmap(method):
+  rows = np.arange(12, dtype=np.float32).reshape(3, 4)
+  out = jax.vmap(lambda x: twice_on_host(x, vmap_method=method))(rows)
+  np.testing.assert_array_equal(out, 2 * rows)
+
+
+def test_custom_derivative_around_a_callback():
+  @jax.custom_jvp
+  def square(x):
+    return jax.pure_callback(lambda a: np.square(a), jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+  square.defjvp(lambda primals, tangents: (square(primals[0]), 2 * primals[0] * tangents[0]))
+  np.testing.assert_array_equal(jax.jit(jax.grad(lambda x: square(x).sum()))(X), 2 * X)
+
+
+def test_unordered_effects_happen_though_nothing_uses_them():
+  seen = []
+  f = jax.jit(lambda x: (io_callback(lambda v: seen.append(float(v)), None, x), x + 1)[1])
+  for i in range(3):
+    assert f(float(i)) == i + 1
+  jax.effects_barrier()
+  assert sorted(seen) == [0, 1, 2]
+
+
+def test_ordered_effects_of_a_loop_keep_their_order():
+  seen = []
+
+  @jax.jit
+  def f(x):
+    def body(_, carry):
+      io_callback(lambda v: seen.append(float(v)), None, carry, ordered=True)
+      return 2 * carry
+    return lax.fori_loop(0, 6, body, x)
+  assert f(1.0) == 64
+  jax.effects_barrier()
+  assert seen == [1, 2, 4, 8, 16, 32]
+
+
+def test_ordered_effects_of_calls_follow_each_other():
+  seen = []
+  f = jax.jit(lambda x: io_callback(lambda v: seen.append(int(v)), None, x, ordered=True))
+  for i in range(20):
+    f(i)
+  jax.effects_barrier()
+  assert seen == list(range(20))
+
+
+def test_results_of_ordered_callbacks():
+  state = [0]
+
+  def draw():
+    state[0] += 1
+    return np.int32(state[0])
+  f = jax.jit(lambda: [io_callback(draw, jax.ShapeDtypeStruct((), jnp.int32), ordered=True) for _ in range(3)])
+  assert [int(v) for v in f()] == [1, 2, 3]
+  assert [int(v) for v in f()] == [4, 5, 6]
+
+
+def test_branches_call_only_what_is_taken():
+  seen = []
+
+  @jax.jit
+  def f(x):
+    return lax.cond(x > 0, lambda x: io_callback(lambda v: seen.append(v) or np.float32(1), jax.ShapeDtypeStruct((), 'f4'), x),
+                    lambda x: -x, x)
+  assert f(-2.0) == 2 and not seen
+  assert f(2.0) == 1
+  jax.effects_barrier()
+  assert len(seen) == 1
+
+
+def test_debug_print(capsys):
+  @jax.jit
+  def f(x):
+    jax.debug.print('x = {x} and {}', x.sum(), x=x)
+    return x
+  f(X[:3]).block_until_ready()
+  jax.debug.print('not jitted {}', jnp.int32(7))
+  jax.effects_barrier()
+  assert sorted(capsys.readouterr().out.splitlines()) == ['not jitted 7', 'x = [0. 1. 2.] and 3.0']
+
+
+def test_a_sharded_argument_is_given_whole_and_once(mesh):
+  calls = []
+
+  def on_host(a):
+    calls.append(np.asarray(a))
+    return 2 * np.asarray(a)
+  x = jax.device_put(X, NamedSharding(mesh, P('x')))
+  out = jax.jit(lambda x: jax.pure_callback(on_host, jax.ShapeDtypeStruct(x.shape, x.dtype), x) + 1)(x)
+  np.testing.assert_array_equal(out, 2 * X + 1)
+  assert len(calls) == 1
+  np.testing.assert_array_equal(calls[0], X)
+
+
+def test_a_shard_map_calls_for_each_part(mesh):
+  seen = []
+
+  @jax.jit
+  @functools.partial(jax.shard_map, mesh=mesh, in_specs=P('x'), out_specs=P('x'))
+  def f(block):
+    jax.debug.callback(lambda v: seen.append(v.tolist()), block)
+    return twice_on_host(block)
+  np.testing.assert_array_equal(f(jax.device_put(X, NamedSharding(mesh, P('x')))), 2 * X)
+  jax.effects_barrier()
+  assert sorted(seen) == [[v] for v in range(8)]
+
+
+def test_an_exception_reaches_the_caller_and_the_client_goes_on():
+  def fails(_):
+    raise LookupError('no such row: 3')
+  f = jax.jit(lambda x: jax.pure_callback(fails, jax.ShapeDtypeStruct((), jnp.float32), x))
+  with pytest.raises(jax.errors.JaxRuntimeError, match='no such row: 3') as caught:
+    f(1.0).block_until_ready()
+  assert 'LookupError' in str(caught.value)
+  assert jax.jit(lambda x: twice_on_host(x))(jnp.float32(2)) == 4
+
+
+def test_a_result_of_another_shape_is_refused():
+  f = jax.jit(lambda x: jax.pure_callback(lambda a: np.zeros(5, np.float32), jax.ShapeDtypeStruct((3,), jnp.float32), x))
+  with pytest.raises(Exception, match=r'\(5,\)|\[5\]'):
+    f(1.0).block_until_ready()
+  assert jax.jit(lambda x: twice_on_host(x))(jnp.float32(2)) == 4
+
+
+def test_functions_go_with_their_programs():
+  import gc
+  import weakref
+
+  class Function:
+    def __call__(self, a):
+      return np.asarray(a)
+  function = Function()
+  alive = weakref.ref(function)
+  f = jax.jit(lambda x: jax.pure_callback(function, jax.ShapeDtypeStruct((), jnp.float32), x))
+  assert f(1.0) == 1
+  del f, function
+  jax.clear_caches()
+  gc.collect()
+  assert alive() is None
+
+
+def test_the_mesh_of_the_caller_is_none_of_the_functions():
+  explicit = jax.make_mesh((8,), ('x',), axis_types=(jax.sharding.AxisType.Explicit,))
+  with jax.set_mesh(explicit):
+    @jax.jit
+    @jax.shard_map(in_specs=P('x'), out_specs=(P('x'), P('x')))
+    def f(block):
+      like = jax.ShapeDtypeStruct(block.shape, block.dtype)
+      return jax.pure_callback(lambda a: (a + 1, jnp.asarray(a) * 2), (like, like), block)
+    more, twice = f(jax.device_put(X, P('x')))
+  np.testing.assert_array_equal(more, X + 1)
+  np.testing.assert_array_equal(twice, 2 * X)
+
+
+def test_values_of_callbacks_that_differ_between_devices_are_refused_where_one_is_expected(mesh):
+  f = jax.shard_map(twice_on_host, mesh=mesh, in_specs=P('x'), out_specs=P('x'))
+  x = jax.device_put(X, NamedSharding(mesh, P('x')))
+  with pytest.raises(jax.errors.JaxRuntimeError, match=r'\[shard_map\] expected result 0 to be the same .* jax.jit'):
+    f(x)
+  np.testing.assert_array_equal(jax.jit(f)(x), 2 * X)

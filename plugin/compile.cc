@@ -14,10 +14,16 @@
 #include "tessera/compile/pipeline.h"
 #include "tessera/ir/bytecode/reader.h"
 #include "tessera/ir/format.h"
+#include "tessera/ir/printer.h"
 #include "tessera/runtime/array_layout.h"
 
 namespace tessera::plugin {
 namespace {
+
+// How often jaxlib 0.10.2 asks for the program while it compiles, each time for its size, then its text.
+int reads_of_a_compilation(const CompileOptions& options) {
+  return options.num_partitions > 1 ? 16 : 8;
+}
 
 using compile::Stages;
 using runtime::ArrayLayout;
@@ -106,40 +112,45 @@ std::string zeros_text(DType dtype) {
   return is_inexact(dtype) ? "0.0" : "0";
 }
 
-// A program of the same arguments and results, which says how these are laid out. jaxlib makes an
-// HloModule of it and reads its shardings.
+// What XLA calls the shardings of arguments and results, as attributes of a module.
+std::string sharding_attributes(const PJRT_Executable& e) {
+  const runtime::Program& program = *e.program;
+  std::vector<std::string> arguments, results, attributes;
+  for (size_t i = 0; i < program.num_inputs(); ++i)
+    arguments.push_back(fmt::format(
+        "\"{}\"", gspmd_text(*program.input_layout(i), e.input_ids[i], e.input_parts[i])));
+  for (size_t r = 0; r < program.num_outputs(); ++r)
+    results.push_back(gspmd_text(*program.output_layout(r), e.output_ids[r], e.output_parts[r]));
+  if (!arguments.empty())
+    attributes.push_back(
+        fmt::format("mhlo.spmd_parameters_shardings = [{}]", fmt::join(arguments, ", ")));
+  if (results.size() == 1)
+    attributes.push_back(fmt::format("mhlo.spmd_output_sharding = \"{}\"", results[0]));
+  if (results.size() > 1)
+    attributes.push_back(
+        fmt::format("mhlo.spmd_output_sharding = \"{{{}}}\"", fmt::join(results, ", ")));
+  return fmt::format("{}", fmt::join(attributes, ", "));
+}
+
+// A program of the same arguments and results, which says how these are laid out.
 std::string signature_program(const PJRT_Executable& e) {
   const runtime::Program& program = *e.program;
-  std::vector<std::string> arguments, argument_shardings, results, result_shardings, values;
+  std::vector<std::string> arguments, results, values;
   std::string body;
-  for (size_t i = 0; i < program.num_inputs(); ++i) {
+  for (size_t i = 0; i < program.num_inputs(); ++i)
     arguments.push_back(
         fmt::format("%arg{}: {}", i, tensor_text(*program.input_layout(i), e.input_parts[i])));
-    argument_shardings.push_back(fmt::format(
-        "\"{}\"", gspmd_text(*program.input_layout(i), e.input_ids[i], e.input_parts[i])));
-  }
   for (size_t r = 0; r < program.num_outputs(); ++r) {
     const ArrayLayout& layout = *program.output_layout(r);
     results.push_back(tensor_text(layout, e.output_parts[r]));
-    result_shardings.push_back(gspmd_text(layout, e.output_ids[r], e.output_parts[r]));
     values.push_back(fmt::format("%{}", r));
     body += fmt::format("  %{} = stablehlo.constant dense<{}> : {}\n", r, zeros_text(layout.dtype),
                         results.back());
   }
-  std::vector<std::string> attributes;
-  if (!arguments.empty())
-    attributes.push_back(
-        fmt::format("mhlo.spmd_parameters_shardings = [{}]", fmt::join(argument_shardings, ", ")));
-  if (results.size() == 1)
-    attributes.push_back(fmt::format("mhlo.spmd_output_sharding = \"{}\"", result_shardings[0]));
-  if (results.size() > 1)
-    attributes.push_back(
-        fmt::format("mhlo.spmd_output_sharding = \"{{{}}}\"", fmt::join(result_shardings, ", ")));
   return fmt::format(
-      "module @\"{}\" attributes {{{}}} {{\nfunc.func public @main({}) -> ({}) {{\n{}  return {} "
-      "{} "
+      "module {} attributes {{{}}} {{\nfunc.func public @main({}) -> ({}) {{\n{}  return {} {} "
       "{}\n}}\n}}\n",
-      e.name.empty() ? "main" : e.name, fmt::join(attributes, ", "), fmt::join(arguments, ", "),
+      ir::mlir_symbol(e.name), sharding_attributes(e), fmt::join(arguments, ", "),
       fmt::join(results, ", "), body, fmt::join(values, ", "), results.empty() ? "" : ":",
       fmt::join(results, ", "));
 }
@@ -225,7 +236,7 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
         out->options.num_replicas));
   const OrderedModule ordered = with_one_device_order(ir::read_module(code, "jax"));
   const ir::ParsedModule module = with_parts_of_sums(ordered.module);
-  out->name = module.name;
+  out->name = module.name.empty() ? "main" : module.name;
   const ir::Function& f = module.main;
   const Lowered lowered(f, {.inputs = module.input_shardings, .outputs = module.output_shardings},
                         {}, devices()[0]);
@@ -266,8 +277,22 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
   describe_outputs(*out);
   describe_cost(*out);
   out->fingerprint = fmt::format("{:016x}{:016x}", hash_of(code), hash_of(options));
-  out->optimized = signature_program(*out);
+  out->signature = signature_program(*out);
+  out->partitioned =
+      std::make_shared<const ir::Function>(sharded ? stages.partitioned.function : stages.traced);
   return out;
 }
 
 }  // namespace tessera::plugin
+
+const std::string& PJRT_Executable::optimized() {
+  using namespace tessera;
+  if (reads->fetch_add(1) < plugin::reads_of_a_compilation(options) || !partitioned)
+    return signature;
+  program_text = ir::to_mlir(*partitioned, {.module_name = name});
+  const std::string attributes = plugin::sharding_attributes(*this);
+  if (const size_t at = program_text.find("attributes {");
+      !attributes.empty() && at != std::string::npos)
+    program_text.insert(at + std::strlen("attributes {"), attributes + ", ");
+  return program_text;
+}

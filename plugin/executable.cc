@@ -172,7 +172,7 @@ void add_descriptions(PJRT_Api& api) {
   api.PJRT_Executable_OptimizedProgram = [](PJRT_Executable_OptimizedProgram_Args* a) {
     return guarded([&] {
       static constexpr std::string_view kFormat = "mlir";
-      const std::string& text = a->executable->optimized;
+      const std::string& text = a->executable->optimized();
       a->program->format = kFormat.data();
       a->program->format_size = kFormat.size();
       if (a->program->code) {

@@ -2,6 +2,7 @@
 // caller and is done when Execute returns.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,9 +30,16 @@ struct PJRT_Executable {
   std::vector<bool> donated;              // arguments that are gone after a run
   std::vector<std::string> output_kinds;  // of memory
   std::string fingerprint;
-  std::string optimized;  // the program that JAX reads shardings from, as text
+  // What jaxlib reads shardings from at every compilation, as text: the arguments and results alone,
+  // for it makes an HloModule of it, which takes longer than compiling does. Who asks again
+  // (jax.stages.Compiled.as_text) gets the program of a device, collectives included.
+  std::string signature;
+  std::shared_ptr<const tessera::ir::Function> partitioned;
+  std::shared_ptr<std::atomic<int>> reads = std::make_shared<std::atomic<int>>(0);
+  const std::string& optimized();
 
   // What the API hands out.
+  std::string program_text;
   std::vector<PJRT_Buffer_Type> output_types;
   std::vector<int64_t> output_dims;
   std::vector<size_t> output_ranks;

@@ -157,6 +157,14 @@ def test_cost_and_memory_analysis(mesh):
   assert sharded.argument_size_in_bytes == 4 * 64 // 8 and sharded.output_size_in_bytes == 4 * 16 // 8
 
 
+def test_the_text_of_a_compiled_program_is_that_of_a_device(mesh):
+  text = compiled_product(mesh).as_text()
+  assert 'all-gather' in text and 'dot(' in text and 'tanh(' in text
+  assert 'num_partitions=8' in text
+  one = jax.jit(lambda x: jnp.sin(x) + 1).lower(X).compile().as_text()
+  assert 'sine(' in one and 'f32[16,4]' in one
+
+
 def test_a_serialized_executable_runs_again(mesh):
   compiled = compiled_product(mesh)
   x = jax.device_put(X, NamedSharding(mesh, P('x')))

@@ -55,18 +55,20 @@ Values after_all(OpReader& reader) {
   return reader.operands.empty() ? create_token(reader) : Values{reader.operands.back()};
 }
 
+constexpr const char* kCallAttributes[] = {"api_version",    "has_side_effect",
+                                           "backend_config", "operand_layouts",
+                                           "result_layouts", "output_operand_aliases"};
+
 // JAX's annotate_device_placement says which kind of memory a value is in; they all are the host's.
 Values placement(OpReader& reader) {
   expect_count(reader, 1);
-  for (const char* about : {"api_version", "has_side_effect", "backend_config"})
-    reader.text.take(about);
+  for (const char* about : kCallAttributes) reader.text.take(about);
   return reader.operands;
 }
 
 // JAX's dce_sink keeps its operands from being left out, for those who look at compiled programs.
 Values dce_sink(OpReader& reader) {
-  for (const char* about : {"api_version", "has_side_effect", "backend_config"})
-    reader.text.take(about);
+  for (const char* about : kCallAttributes) reader.text.take(about);
   return {};
 }
 

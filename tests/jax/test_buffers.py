@@ -1,5 +1,8 @@
 """What memory buffers have, who keeps it, and executables as data: costs, memory, bytes."""
 import gc
+import os
+import subprocess
+import sys
 import weakref
 
 import jax
@@ -320,3 +323,50 @@ def test_programs_are_compiled_for_devices_that_are_not_there():
   with pytest.raises(Exception, match=r'expected'):
     topologies.get_topology_desc('tpu_v4', 'tessera')
   assert len(jax.devices()) == 8
+
+
+# --- other libraries, and the compilation cache
+
+
+def test_dlpack():
+  x = jnp.arange(6.0).reshape(2, 3) + 0
+  there = np.from_dlpack(x)
+  assert there.ctypes.data == x.unsafe_buffer_pointer()
+  np.testing.assert_array_equal(there, np.arange(6, dtype=np.float32).reshape(2, 3))
+  x.delete()
+  filler = [jnp.full((2, 3), -1.0) for _ in range(8)]
+  np.testing.assert_array_equal(there, np.arange(6, dtype=np.float32).reshape(2, 3))
+  del filler
+  host = aligned(64)
+  host[:] = np.arange(64)
+  back = jnp.from_dlpack(host)
+  assert back.devices() == {jax.devices()[0]} and back.unsafe_buffer_pointer() == host.ctypes.data
+  np.testing.assert_array_equal(back + 1, host + 1)
+  other = jax.dlpack.from_dlpack(host, device=jax.devices()[2], copy=True)
+  assert other.devices() == {jax.devices()[2]} and other.unsafe_buffer_pointer() != host.ctypes.data
+  assert jnp.from_dlpack(x + 1 if not x.is_deleted() else back).shape == (64,)
+  with pytest.raises(BufferError):
+    np.from_dlpack(jnp.ones(3, jnp.bfloat16))
+
+
+def test_dlpack_of_sharded_arrays_is_refused(mesh):
+  with pytest.raises(BufferError, match='unsharded|singular'):
+    np.from_dlpack(jax.device_put(X, NamedSharding(mesh, P('x'))))
+
+
+def test_the_compilation_cache(tmp_path):
+  program = """
+import jax, jax.numpy as jnp
+hits = []
+jax.monitoring.register_event_listener(lambda name, **kw: hits.append(name) if 'cache_hits' in name else None)
+jax.config.update('jax_compilation_cache_dir', {folder!r})
+jax.config.update('jax_persistent_cache_min_compile_time_secs', 0)
+assert jax.default_backend() == 'tessera'
+print(float(jax.jit(lambda x: jnp.tanh(x).sum() * 3)(jnp.ones(7))), len(hits))
+"""
+  env = {k: v for k, v in os.environ.items() if k != 'XLA_FLAGS'}
+  env['PYTHONPATH'] = os.pathsep.join(sys.path)
+  runs = [subprocess.run([sys.executable, '-c', program.format(folder=str(tmp_path))], env=env, check=True,
+                         capture_output=True, text=True).stdout.split() for _ in range(2)]
+  assert runs[0][0] == runs[1][0] and runs[0][1] == '0' and int(runs[1][1]) >= 1
+  assert any(path.name.startswith('jit_') for path in tmp_path.iterdir())

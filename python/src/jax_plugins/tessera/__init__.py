@@ -3,6 +3,8 @@
   client.py        the library, its devices and options; what does not fit is an error with a remedy
   lowerings.py     rules that JAX keeps for platforms it knows by name
   callbacks.py     functions of Python that programs call
+  cache.py         JAX's compilation cache
+  dlpack.py        arrays to and from other libraries
 
 Environment: TESSERA_DEVICES says which devices there are (`cpu:8`, `tpu_v4:2x2x1`), TESSERA_PJRT which
 library is loaded (without it the one of this package).

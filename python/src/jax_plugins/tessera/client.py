@@ -109,9 +109,12 @@ def make_client():
   from jax._src import config
   from jax._src import xla_bridge
   from jax._src.lib import xla_client
+  from jax_plugins.tessera import cache
   from jax_plugins.tessera import callbacks
+  from jax_plugins.tessera import dlpack
   _load()
-  callbacks.install()
+  for part in (cache, callbacks, dlpack):
+    part.install()
   options = device_options(config.jax_pjrt_client_create_options.value, os.environ,
                            xla_bridge.num_cpu_devices.value)
   return xla_client.make_c_api_client('tessera', options, None)

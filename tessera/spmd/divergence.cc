@@ -1,0 +1,281 @@
+#include "tessera/spmd/divergence.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "tessera/base/contains.h"
+#include "tessera/ir/append_ops.h"
+#include "tessera/ir/control_flow.h"
+#include "tessera/ir/op_def.h"
+#include "tessera/ops/collectives/collectives.h"
+#include "tessera/ops/collectives/collectives_groups.h"
+#include "tessera/ops/core/compare.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/select.h"
+#include "tessera/sharding/prune_control.h"
+
+namespace tessera::spmd {
+namespace {
+
+bool needs_all_devices(const Function& f);
+
+bool needs_all_devices(const Op& op) {
+  if (sharding::has_effect(op)) return true;
+  if (const auto* lowering = std::get_if<CollectiveLowering>(&op.def->lower))
+    return lowering->kind != CollectiveKind::kCast && lowering->kind != CollectiveKind::kAxisIndex;
+  for (const FunctionRef& region : control_regions(op))
+    if (needs_all_devices(*region)) return true;
+  return false;
+}
+
+bool needs_all_devices(const Function& f) {
+  return std::any_of(f.ops.begin(), f.ops.end(),
+                     [](const Op& op) { return needs_all_devices(op); });
+}
+
+// Adds ops to the end of a function; their types follow from the operands'.
+class Adder {
+ public:
+  Adder(Function& f, const Op& of) : f_(f), of_(of) {}
+
+  ValueId add(const OpDef& def, OpParams params, ValueIds operands, int32_t reason = 0) {
+    return add_all({.def = &def,
+                    .params = std::move(params),
+                    .operands = std::move(operands),
+                    .source = of_.source,
+                    .reason = reason})[0];
+  }
+  ValueIds inlined(const Function& f, const ValueIds& inputs) {
+    return ir::append_ops(f, inputs, [&](const Op& op, const ValueIds& operands) {
+      Op copy = op;
+      copy.operands = operands;
+      return add_all(std::move(copy));
+    });
+  }
+  ValueId scalar(int32_t value) {
+    return add(ops::constant_op, ops::ConstantParams{Literal::scalar(value), {}}, {});
+  }
+
+ private:
+  ValueIds add_all(Op op) {
+    const std::vector<Type> operands = f_.types_of(op.operands);
+    op.params = ir::retyped_params(*op.def, operands, op.params);
+    const std::vector<Type> types = ir::infer_types(*op.def, operands, op.params);
+    return f_.add_op(std::move(op), types);
+  }
+
+  Function& f_;
+  const Op& of_;
+};
+
+// The mesh axes that values vary over: those of what they are computed from, whatever the types say (a
+// program that was read has types of its own).
+class Variance {
+ public:
+  // Of every value of f, given the inputs'.
+  static std::vector<AxisNames> of(const Function& f, const std::vector<AxisNames>& inputs) {
+    std::vector<AxisNames> out(f.types.size());
+    for (size_t i = 0; i < f.inputs.size(); ++i) out[f.inputs[i]] = inputs[i];
+    for (const Op& op : f.ops) {
+      const std::vector<AxisNames> results = of(op, chosen(out, op.operands));
+      for (size_t r = 0; r < op.results.size(); ++r) out[op.results[r]] = results[r];
+    }
+    return out;
+  }
+  static std::vector<AxisNames> outputs(const Function& f, const std::vector<AxisNames>& inputs) {
+    return chosen(of(f, inputs), f.outputs);
+  }
+  // Of what enters the regions of a loop, its carries as wide as trips make them.
+  static std::vector<AxisNames> entering(const ControlFlow& flow, std::vector<AxisNames> operands) {
+    if (!flow.is_loop()) return {operands.begin() + 1, operands.end()};
+    for (bool grown = true; grown;) {
+      grown = false;
+      const std::vector<AxisNames> after = outputs(flow.body(), operands);
+      for (size_t c = 0; c < flow.num_carry; ++c) {
+        AxisNames& carry = operands[flow.num_consts + c];
+        AxisNames wider = ir::axis_union(carry, after[c]);
+        grown = grown || wider != carry;
+        carry = std::move(wider);
+      }
+    }
+    return operands;
+  }
+  static std::vector<AxisNames> chosen(const std::vector<AxisNames>& all, const auto& which) {
+    std::vector<AxisNames> out;
+    for (ValueId v : which) out.push_back(all[v]);
+    return out;
+  }
+
+ private:
+  static std::vector<AxisNames> of(const Op& op, const std::vector<AxisNames>& operands) {
+    AxisNames all;
+    for (const AxisNames& one : operands) all = ir::axis_union(all, one);
+    if (std::holds_alternative<CollectiveLowering>(op.def->lower)) {
+      all = after_collective(ops::collective_info(op), std::move(all));
+    } else if (is_control_flow(op)) {
+      return of_control(op, control_flow_of(op), operands);
+    }
+    return std::vector<AxisNames>(op.results.size(), all);
+  }
+
+  static AxisNames after_collective(const ops::CollectiveInfo& info, AxisNames operand) {
+    AxisNames over(info.axes.begin(), info.axes.end());
+    std::sort(over.begin(), over.end());
+    switch (info.kind) {
+      case CollectiveKind::kAllReduce:
+      case CollectiveKind::kAllGather:
+      case CollectiveKind::kBroadcast:
+        // Groups may have different results.
+        return info.groups.size() <= 1 ? ir::axis_difference(operand, over)
+                                       : ir::axis_union(operand, over);
+      case CollectiveKind::kCast:
+        return operand;
+      default:
+        return ir::axis_union(operand, over);
+    }
+  }
+
+  static std::vector<AxisNames> of_control(const Op& op, const ControlFlow& flow,
+                                           const std::vector<AxisNames>& operands) {
+    const std::vector<AxisNames> inside = entering(flow, operands);
+    AxisNames decides = flow.is_loop() ? AxisNames() : operands[0];
+    if (flow.has_condition()) {
+      decides = outputs(*flow.regions[0], condition_inputs(flow, inside))[0];
+    }
+    std::vector<AxisNames> out(op.results.size(), decides);
+    for (size_t k = 0; k < flow.regions.size(); ++k) {
+      if (flow.decides(k)) continue;
+      const std::vector<AxisNames> results = outputs(*flow.regions[k], inside);
+      for (size_t r = 0; r < out.size(); ++r) out[r] = ir::axis_union(out[r], results[r]);
+    }
+    return out;
+  }
+
+ public:
+  static std::vector<AxisNames> condition_inputs(const ControlFlow& flow,
+                                                 const std::vector<AxisNames>& entering) {
+    return {entering.begin(), entering.begin() + flow.regions[0]->inputs.size()};
+  }
+};
+
+class Converger {
+ public:
+  Converger(const Mesh& mesh, std::vector<Reason>& reasons) : mesh_(mesh), reasons_(reasons) {}
+
+  Function run(const Function& function, const std::vector<AxisNames>& inputs) {
+    if (std::none_of(function.ops.begin(), function.ops.end(), is_control_flow)) return function;
+    const std::vector<AxisNames> varying = Variance::of(function, inputs);
+    Function out = function;
+    out.ops.clear();
+    std::map<ValueId, ValueId> renamed;
+    const auto rename = [&](ValueId& v) {
+      if (const auto it = renamed.find(v); it != renamed.end()) v = it->second;
+    };
+    for (const Op& old : function.ops) {
+      Op op = old;
+      for (ValueId& v : op.operands) rename(v);
+      if (is_control_flow(op)) {
+        ControlFlow flow = control_flow_of(op);
+        // Of the regions as they came: what is added in them all devices come along to.
+        const bool may_diverge =
+            std::none_of(flow.regions.begin(), flow.regions.end(),
+                         [](const FunctionRef& region) { return needs_all_devices(*region); });
+        const std::vector<AxisNames> inside =
+            Variance::entering(flow, Variance::chosen(varying, old.operands));
+        for (size_t k = 0; k < flow.regions.size(); ++k)
+          flow.regions[k] = std::make_shared<const Function>(
+              run(*flow.regions[k],
+                  flow.decides(k) ? Variance::condition_inputs(flow, inside) : inside));
+        op.params = with_control_flow(op, flow);
+        if (flow.has_condition() && may_diverge) {
+          converge_loop(out, op, flow, inside);
+        } else if (!flow.is_loop() && !varying[old.operands[0]].empty() && may_diverge) {
+          const ValueIds results = chosen(out, op, flow);
+          for (size_t r = 0; r < results.size(); ++r) renamed[op.results[r]] = results[r];
+          continue;
+        }
+      }
+      out.ops.push_back(std::move(op));
+    }
+    for (ValueId& v : out.outputs) rename(v);
+    return out;
+  }
+
+ private:
+  void converge_loop(Function& f, Op& op, ControlFlow flow, const std::vector<AxisNames>& inside) {
+    const Function& condition = *flow.regions[0];
+    const Function& body = flow.body();
+    const AxisNames decides =
+        Variance::outputs(condition, Variance::condition_inputs(flow, inside))[0];
+    AxisNames axes;
+    for (const std::string& axis : mesh_.axis_names())
+      if (contains(decides, axis)) axes.push_back(axis);
+    if (axes.empty()) return;
+
+    Function any = condition;
+    reasons_.push_back({std::string(op.def->name), op.source,
+                        fmt::format("the condition varies over '{}': the loop runs until it has "
+                                    "ended on every device",
+                                    fmt::join(axes, "', '"))});
+    // Typed as varying, whatever was known where the condition was read.
+    ValueId decision = condition.outputs[0];
+    any.types[decision].varying = decides;
+    any.outputs[0] = Adder(any, op).add(
+        ops::all_reduce_op,
+        ops::AllReduceParams{.mesh = mesh_, .axes = axes, .kind = ReduceKind::kOr}, {decision},
+        static_cast<int32_t>(reasons_.size()));
+
+    Function kept = body;
+    Adder adder(kept, op);
+    const ValueIds entering(body.inputs.begin(), body.inputs.end());
+    const ValueId goes_on = adder.inlined(condition, entering)[0];
+    for (size_t c = 0; c < flow.num_carry; ++c) {
+      const ValueId before = body.inputs[flow.num_consts + c], after = body.outputs[c];
+      if (before != after)
+        kept.outputs[c] = adder.add(ops::select_op, ir::NoParams{}, {goes_on, after, before});
+    }
+    flow.regions = {std::make_shared<const Function>(std::move(any)),
+                    std::make_shared<const Function>(std::move(kept))};
+    op.params = with_control_flow(op, flow);
+    for (size_t r = 0; r < op.results.size(); ++r)
+      f.types[op.results[r]].varying = ir::axis_union(f.type(op.results[r]).varying, decides);
+  }
+
+  // What each device takes of the ways' results. An index out of range means the last way.
+  static ValueIds chosen(Function& f, const Op& op, const ControlFlow& flow) {
+    Adder adder(f, op);
+    ValueId index = op.operands[0];
+    if (f.type(index).dtype == bool_)
+      index = adder.add(ops::convert_op, ops::ConvertParams{int32}, {index});
+    const ValueIds entering(op.operands.begin() + 1, op.operands.end());
+    ValueIds out = adder.inlined(*flow.regions.back(), entering);
+    for (size_t way = flow.regions.size() - 1; way-- > 0;) {
+      const ValueId here =
+          adder.add(ops::compare_op,
+                    ops::CompareParams{.direction = Comparison::kEq, .type = CompareType::kSigned},
+                    {index, adder.scalar(static_cast<int32_t>(way))});
+      const ValueIds results = adder.inlined(*flow.regions[way], entering);
+      for (size_t r = 0; r < out.size(); ++r)
+        if (results[r] != out[r])
+          out[r] = adder.add(ops::select_op, ir::NoParams{}, {here, results[r], out[r]});
+    }
+    return out;
+  }
+
+  const Mesh& mesh_;
+  std::vector<Reason>& reasons_;
+};
+
+}  // namespace
+
+Function without_divergence(const Function& function, const Mesh& mesh,
+                            std::vector<Reason>& reasons) {
+  std::vector<AxisNames> inputs;
+  for (ValueId v : function.inputs) inputs.push_back(function.type(v).varying);
+  return Converger(mesh, reasons).run(function, inputs);
+}
+
+}  // namespace tessera::spmd

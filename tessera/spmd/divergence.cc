@@ -88,15 +88,18 @@ class Variance {
   static std::vector<AxisNames> outputs(const Function& f, const std::vector<AxisNames>& inputs) {
     return chosen(of(f, inputs), f.outputs);
   }
-  // Of what enters the regions of a loop, its carries as wide as trips make them.
+  // Of what enters the regions of a loop, its carries as wide as trips make them, and their number.
   static std::vector<AxisNames> entering(const ControlFlow& flow, std::vector<AxisNames> operands) {
     if (!flow.is_loop()) return {operands.begin() + 1, operands.end()};
     for (bool grown = true; grown;) {
       grown = false;
       const std::vector<AxisNames> after = outputs(flow.body(), operands);
+      AxisNames decides;
+      if (flow.has_condition())
+        decides = outputs(*flow.regions[0], condition_inputs(flow, operands))[0];
       for (size_t c = 0; c < flow.num_carry; ++c) {
         AxisNames& carry = operands[flow.num_consts + c];
-        AxisNames wider = ir::axis_union(carry, after[c]);
+        AxisNames wider = ir::axis_union(carry, ir::axis_union(after[c], decides));
         grown = grown || wider != carry;
         carry = std::move(wider);
       }
@@ -141,11 +144,8 @@ class Variance {
   static std::vector<AxisNames> of_control(const Op& op, const ControlFlow& flow,
                                            const std::vector<AxisNames>& operands) {
     const std::vector<AxisNames> inside = entering(flow, operands);
-    AxisNames decides = flow.is_loop() ? AxisNames() : operands[0];
-    if (flow.has_condition()) {
-      decides = outputs(*flow.regions[0], condition_inputs(flow, inside))[0];
-    }
-    std::vector<AxisNames> out(op.results.size(), decides);
+    std::vector<AxisNames> out(op.results.size(), flow.is_loop() ? AxisNames() : operands[0]);
+    for (size_t c = 0; flow.is_loop() && c < flow.num_carry; ++c) out[c] = inside[flow.num_consts + c];
     for (size_t k = 0; k < flow.regions.size(); ++k) {
       if (flow.decides(k)) continue;
       const std::vector<AxisNames> results = outputs(*flow.regions[k], inside);

@@ -8,7 +8,8 @@
 //   while c { b }          ->   while all_reduce(c, or) { select(c, b, carry) }
 //   case %i { a } { b }    ->   select(%i == 0, a, b)
 //
-// As batching does with a batch of conditions. What holds collectives or effects is left as it is: there
+// As batching does with a batch of conditions; programs that are traced here say so themselves
+// (compile/control_flow.cc), those that are read do not. What holds collectives or effects is left as it is: there
 // all devices must come along, and fusion refuses it unless they do.
 #pragma once
 

@@ -6,7 +6,7 @@ without results before}, {"start": id, "at": seconds}, {"id": id, "outcome": pas
 "seconds": s, "text": first lines}.
 
 Environment, set by tests/jax/run: TESSERA_RECORD the file of lines, TESSERA_DONE a file of ids not to
-run again, TESSERA_SAMPLE `n:seed` or empty, TESSERA_LIMIT seconds a test may take, TESSERA_BATCH how many
+run again, TESSERA_DEVICE_UNDER_TEST the platform that tests take it for, TESSERA_SAMPLE `n:seed` or empty, TESSERA_LIMIT seconds a test may take, TESSERA_BATCH how many
 tests this process runs.
 """
 import faulthandler
@@ -28,6 +28,15 @@ def _write(**line):
 
 
 _write(process=os.getpid())
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish(session):
+  """Tests that JAX keeps for the CPU are run too (its own flag, jax_test_dut, is reset by absl's)."""
+  del session
+  if os.environ.get('TESSERA_DEVICE_UNDER_TEST'):
+    from jax._src import test_util
+    test_util.device_under_test = lambda: os.environ['TESSERA_DEVICE_UNDER_TEST']
 
 
 @pytest.hookimpl(trylast=True)

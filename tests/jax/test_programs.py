@@ -242,3 +242,41 @@ def test_checkify():
   assert 'not positive: -1' in error.get()
   with pytest.raises(ValueError, match='checkify'):
     jax.jit(f)(1.0)
+
+
+def test_programs_for_the_cpu_are_programs_for_tessera():
+  for platforms in (['cpu'], ['tpu', 'cpu']):
+    exported = jax.export.export(jax.jit(lambda x: 2 * jnp.sin(x) + x @ x.T[:, :1]), platforms=platforms)(X)
+    close(jax.jit(exported.call)(X), 2 * np.sin(X) + X @ X.T[:, :1])
+  with pytest.raises(ValueError, match='was exported for platforms'):
+    jax.export.export(jax.jit(lambda x: 2 * x), platforms=['tpu'])(X).call(X)
+  on_cpu = lambda x: lax.platform_dependent(x, cpu=lambda x: x + 1, tpu=lambda x: x + 2)
+  close(jax.jit(on_cpu)(X), X + 1)
+  with_default = lambda x: lax.platform_dependent(x, cpu=lambda x: x + 1, default=lambda x: x + 3)
+  close(jax.jit(with_default)(X), X + 3)
+  with pytest.raises(NotImplementedError, match='platform'):
+    jax.jit(lambda x: lax.platform_dependent(x, cuda=lambda x: x, tpu=lambda x: x))(X)
+
+
+def test_devices_end_loops_and_take_branches_by_themselves(mesh):
+  def f(block):
+    trips, _ = lax.while_loop(lambda c: c[1][0, 0] < 100, lambda c: (c[0] + 1, 3 * c[1] + 1),
+                              (lax.pcast(0, ('x', 'y'), to='varying'), block))
+    which = lax.switch(block[0, 0].astype(int) % 3, [lambda b: b, lambda b: -b, lambda b: b * b], block)
+    return trips[None, None], which
+  starts = np.arange(8, dtype=np.float32).reshape(4, 2) * 13
+  trips, which = jax.jit(jax.shard_map(f, mesh=mesh, in_specs=P('x', 'y'), out_specs=P('x', 'y')))(starts)
+  expected = np.zeros((4, 2), int)
+  for i in np.ndindex(4, 2):
+    v = starts[i]
+    while v < 100:
+      v, expected[i] = 3 * v + 1, expected[i] + 1
+  np.testing.assert_array_equal(trips, expected)
+  np.testing.assert_array_equal(which, np.choose(starts.astype(int) % 3, [starts, -starts, starts**2]))
+
+
+def test_rejection_sampling_in_shard_map(mesh):
+  keys = jax.random.split(jax.random.key(3), 8)
+  draw = lambda key: jax.random.gamma(key[0], 2.0, (5,))[None]
+  out = jax.jit(jax.shard_map(draw, mesh=mesh, in_specs=P(('x', 'y')), out_specs=P(('x', 'y'))))(keys)
+  close(out, np.stack([np.asarray(jax.random.gamma(key, 2.0, (5,))) for key in keys]))

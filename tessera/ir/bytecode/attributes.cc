@@ -316,14 +316,8 @@ TextAttr Decoder::read_vhlo(ByteReader& in) {
       return read_tensor(in);
     case 17:
       return type_attribute(type_index(in));
-    case 10: {
-      const Dims outputs = signed_list(in);
-      const int64_t operand = in.signed_varint();
-      return TextAttr::Record{"stablehlo.output_operand_alias",
-                              {{"output_tuple_indices", array_of(outputs)},
-                               {"operand_index", TextAttr::Integer{operand}},
-                               {"operand_tuple_indices", array_of(signed_list(in))}}};
-    }
+    case 10:
+      return operand_alias(in);
     case 21: {
       const int64_t before = in.signed_varint();
       return TextAttr::Record{"stablehlo.sub_axis_info",
@@ -362,6 +356,15 @@ std::string convolution_numbers(const ConvolutionNumbers& n) {
                     out = spec_text("b", n.output_batch, "f", n.output_feature, n.output_spatial);
   if (lhs.empty() || rhs.empty() || out.empty()) return {};
   return fmt::format("{}x{}->{}", lhs, rhs, out);
+}
+
+TextAttr Decoder::operand_alias(ByteReader& in) {
+  const Dims outputs = signed_list(in);
+  const int64_t operand = in.signed_varint();
+  return TextAttr::Record{"stablehlo.output_operand_alias",
+                          {{"output_tuple_indices", array_of(outputs)},
+                           {"operand_index", TextAttr::Integer{operand}},
+                           {"operand_tuple_indices", array_of(signed_list(in))}}};
 }
 
 Dims Decoder::signed_list(ByteReader& in) {
@@ -420,14 +423,8 @@ TextAttr Decoder::read_stablehlo(ByteReader& in) {
                    {"update_window_dims", "inserted_window_dims", "input_batching_dims",
                     "scatter_indices_batching_dims", "scatter_dims_to_operand_dims"},
                    "index_vector_dim");
-    case 14: {
-      const Dims outputs = signed_list(in);
-      const int64_t operand = in.signed_varint();
-      return TextAttr::Record{"stablehlo.output_operand_alias",
-                              {{"output_tuple_indices", array_of(outputs)},
-                               {"operand_index", TextAttr::Integer{operand}},
-                               {"operand_tuple_indices", array_of(signed_list(in))}}};
-    }
+    case 14:
+      return operand_alias(in);
     default:  // how exactly to compute, and kinds that no op here has
       return TextAttr::Record{"stablehlo", {}};
   }

@@ -85,6 +85,7 @@ class Decoder {
   }
   size_t type_index(ByteReader& in) { return in.index(container_.types.size(), "a type"); }
   Dims signed_list(ByteReader& in);
+  TextAttr operand_alias(ByteReader& in);  // which result a custom call writes over which operand
   DecodedType read_type(size_t index);
   DecodedType read_builtin_type(ByteReader& in);
   DecodedType read_vhlo_type(ByteReader& in);

@@ -12,6 +12,8 @@ its platform "cpu", those named here are Tessera's too: what they emit, beside S
   csr_spmv, csr_spmm, bcsr_...     calls of functions inside jaxlib
   spsolve, debug_...               calls of Python
 """
+import dataclasses
+
 from jax._src.interpreters import mlir
 
 CPU_RULES = frozenset({
@@ -40,9 +42,30 @@ class _Rules(dict):
     return primitive.name in CPU_RULES and primitive in mlir._platform_specific_lowerings['cpu']
 
 
+def _call_exported(ctx, *args, exported):
+  """A program that was exported for the CPU is one for Tessera."""
+  from jax._src.export import _export
+  if 'tessera' not in exported.platforms and 'cpu' in exported.platforms:
+    platforms = tuple('tessera' if platform == 'cpu' else platform for platform in exported.platforms)
+    exported = dataclasses.replace(exported, platforms=platforms)
+  return _export._call_exported_lowering(ctx, *args, exported=exported)
+
+
+def _platform_index(ctx, *, platforms):
+  """Of lax.platform_dependent: the branch for the CPU, where neither Tessera nor the others have one."""
+  from jax._src.lax.control_flow import conditionals
+  if not any(names is None or 'tessera' in names for names in platforms):
+    platforms = tuple((*names, 'tessera') if 'cpu' in names else names for names in platforms)
+  return conditionals._platform_index_lowering(ctx, platforms=platforms)
+
+
 def install():
   """Makes the rules known to JAX. Calling it again changes nothing."""
   known = mlir._platform_specific_lowerings.get('tessera', {})
   if not isinstance(known, _Rules):
     mlir._platform_specific_lowerings['tessera'] = _Rules(known)
     mlir._platforms_with_donation.append('tessera')
+    from jax._src.export import _export
+    from jax._src.lax.control_flow import conditionals
+    mlir.register_lowering(_export.call_exported_p, _call_exported, platform='tessera')
+    mlir.register_lowering(conditionals.platform_index_p, _platform_index, platform='tessera')

@@ -250,12 +250,6 @@ def test_programs_for_the_cpu_are_programs_for_tessera():
     close(jax.jit(exported.call)(X), 2 * np.sin(X) + X @ X.T[:, :1])
   with pytest.raises(ValueError, match='was exported for platforms'):
     jax.export.export(jax.jit(lambda x: 2 * x), platforms=['tpu'])(X).call(X)
-  on_cpu = lambda x: lax.platform_dependent(x, cpu=lambda x: x + 1, tpu=lambda x: x + 2)
-  close(jax.jit(on_cpu)(X), X + 1)
-  with_default = lambda x: lax.platform_dependent(x, cpu=lambda x: x + 1, default=lambda x: x + 3)
-  close(jax.jit(with_default)(X), X + 3)
-  with pytest.raises(NotImplementedError, match='platform'):
-    jax.jit(lambda x: lax.platform_dependent(x, cuda=lambda x: x, tpu=lambda x: x))(X)
 
 
 def test_devices_end_loops_and_take_branches_by_themselves(mesh):

@@ -51,14 +51,6 @@ def _call_exported(ctx, *args, exported):
   return _export._call_exported_lowering(ctx, *args, exported=exported)
 
 
-def _platform_index(ctx, *, platforms):
-  """Of lax.platform_dependent: the branch for the CPU, where neither Tessera nor the others have one."""
-  from jax._src.lax.control_flow import conditionals
-  if not any(names is None or 'tessera' in names for names in platforms):
-    platforms = tuple((*names, 'tessera') if 'cpu' in names else names for names in platforms)
-  return conditionals._platform_index_lowering(ctx, platforms=platforms)
-
-
 def install():
   """Makes the rules known to JAX. Calling it again changes nothing."""
   known = mlir._platform_specific_lowerings.get('tessera', {})
@@ -66,6 +58,4 @@ def install():
     mlir._platform_specific_lowerings['tessera'] = _Rules(known)
     mlir._platforms_with_donation.append('tessera')
     from jax._src.export import _export
-    from jax._src.lax.control_flow import conditionals
     mlir.register_lowering(_export.call_exported_p, _call_exported, platform='tessera')
-    mlir.register_lowering(conditionals.platform_index_p, _platform_index, platform='tessera')

@@ -7,6 +7,9 @@
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/control/control.h"
 #include "tessera/ops/control/host_callback.h"
+#include "tessera/ops/core/compare.h"
+#include "tessera/ops/core/select.h"
+#include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
 
 namespace tessera::plugin {
@@ -66,19 +69,50 @@ bool read_once(const Function& f, ValueId value) {
   return std::count(f.outputs.begin(), f.outputs.end(), value) == 1;
 }
 
+bool same_axes(AxisNames a, AxisNames b) {
+  std::sort(a.begin(), a.end());
+  std::sort(b.begin(), b.end());
+  return a == b;
+}
+
 // What a body sums over exactly these axes to return `value`; none where it does not.
-std::optional<ValueId> summand(const Function& body, ValueId value, AxisNames axes) {
+std::optional<ValueId> summand(const Function& body, ValueId value, const AxisNames& axes) {
   for (const Op& op : body.ops) {
     if (op.results.empty() || op.results[0] != value) continue;
     if (op.def != &ops::all_reduce_op) return std::nullopt;
     const auto& p = op.params.as<ops::AllReduceParams>();
-    AxisNames over = p.axes;
-    std::sort(over.begin(), over.end());
-    std::sort(axes.begin(), axes.end());
-    if (p.kind != ReduceKind::kSum || !p.groups.empty() || over != axes) return std::nullopt;
+    if (p.kind != ReduceKind::kSum || !p.groups.empty() || !same_axes(p.axes, axes))
+      return std::nullopt;
     return op.operands[0];
   }
   return std::nullopt;
+}
+
+// The ops of `f` that read `value`, one entry a time they do.
+std::vector<size_t> readers(const Function& f, ValueId value) {
+  std::vector<size_t> out;
+  for (size_t k = 0; k < f.ops.size(); ++k)
+    out.insert(out.end(),
+               static_cast<size_t>(
+                   std::count(f.ops[k].operands.begin(), f.ops[k].operands.end(), value)),
+               k);
+  return out;
+}
+
+const Op* producer(const Function& f, ValueId value) {
+  for (const Op& op : f.ops)
+    if (std::find(op.results.begin(), op.results.end(), value) != op.results.end()) return &op;
+  return nullptr;
+}
+
+// Whether `value` says that the device is the first along these axes.
+bool is_first_device(const Function& f, ValueId value, const AxisNames& axes) {
+  const Op* op = producer(f, value);
+  if (op && op->def == &ops::broadcast_in_dim_op) op = producer(f, op->operands[0]);
+  if (!op || op->def != &ops::compare_op) return false;
+  const Op* index = producer(f, op->operands[0]);
+  return index && index->def == &ops::axis_index_op &&
+         same_axes(index->params.as<ops::AxisIndexParams>().axes, axes);
 }
 
 PartitionSpec with_leading(const PartitionSpec& spec, const AxisNames& axes, int64_t rank) {
@@ -101,6 +135,41 @@ int64_t size_of(const Mesh& mesh, const AxisNames& axes) {
 NamedSharding with_leading(const NamedSharding& sharding, const AxisNames& axes) {
   return NamedSharding(sharding.mesh(),
                        with_leading(sharding.spec(), axes, sharding.spec().rank()));
+}
+
+bool take_summands(Function& main, size_t i, const AxisNames& axes) {
+  const ValueId argument = main.inputs[i];
+  const std::vector<size_t> users = readers(main, argument);
+  if (users.size() != 1 || std::count(main.outputs.begin(), main.outputs.end(), argument) > 0)
+    return false;
+  Op& op = main.ops[users[0]];
+  if (op.def != &ops::manual_computation_op) return false;
+  const auto k = static_cast<size_t>(
+      std::find(op.operands.begin(), op.operands.end(), argument) - op.operands.begin());
+  auto p = op.params.as<ops::ManualComputationParams>();
+  Function body = *p.body;
+  const ValueId input = body.inputs[k];
+  const std::vector<size_t> masks = readers(body, input);
+  if (masks.size() != 1 || body.ops[masks[0]].def != &ops::select_op ||
+      body.ops[masks[0]].operands[1] != input ||
+      !is_first_device(body, body.ops[masks[0]].operands[0], axes))
+    return false;
+  // The mask becomes the reshape of what the device holds.
+  ir::Type& own = body.types[static_cast<size_t>(input)];
+  Op& mask = body.ops[masks[0]];
+  mask = Op{.def = &ops::reshape_op,
+            .params = ops::ReshapeParams{own.shape},
+            .operands = {input},
+            .results = mask.results,
+            .source = mask.source};
+  own.shape.insert(own.shape.begin(), 1);
+  own.varying = ir::axis_union(own.varying, body.type(mask.results[0]).varying);
+  ir::Type& type = main.types[static_cast<size_t>(argument)];
+  p.in_specs[k] = with_leading(p.in_specs[k], axes, type.shape.rank());
+  type.shape.insert(type.shape.begin(), size_of(p.mesh, axes));
+  p.body = std::make_shared<const Function>(std::move(body));
+  op.params = p;
+  return true;
 }
 
 AxisNames unnamed_axes_of_callbacks(const Function& main, size_t r) {

@@ -16,6 +16,12 @@ NamedSharding with_leading(const NamedSharding& sharding, const ir::AxisNames& a
 // result is none of this kind.
 bool return_summands(ir::Function& main, size_t r, const ir::AxisNames& axes);
 
+// Where argument i of `main` goes into a manual computation alone, whose first device along these axes
+// takes all of it and the others zeros (as ops/text/control_format.cc reads unreduced arguments): makes
+// it the array of the devices' own summands, which the computation takes as they are. False, and nothing
+// changed, where the argument is none of this kind.
+bool take_summands(ir::Function& main, size_t i, const ir::AxisNames& axes);
+
 // Of result r of `main`, where it is one of a manual computation and depends on what a callback there
 // returns: the manual axes that its spec does not name. Else none.
 ir::AxisNames unnamed_axes_of_callbacks(const ir::Function& main, size_t r);

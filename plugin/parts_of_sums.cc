@@ -43,6 +43,7 @@ Array leading_parts(const Array& value, int64_t count) {
 ir::ParsedModule with_parts_of_sums(ir::ParsedModule module) {
   const ir::Function& main = module.main;
   std::vector<Type> types = main.types_of(main.inputs);
+  std::vector<bool> taken(types.size());  // by a manual computation, part by part
   bool any = false;
   for (size_t i = 0; i < types.size(); ++i) {
     AxisNames& axes = module.input_unreduced[i];
@@ -50,6 +51,7 @@ ir::ParsedModule with_parts_of_sums(ir::ParsedModule module) {
     if (axes.empty()) continue;
     any = true;
     std::optional<NamedSharding>& sharding = module.input_shardings[i];
+    taken[i] = take_summands(module.main, i, axes);
     types[i].shape.insert(types[i].shape.begin(), size_of(sharding->mesh(), axes));
     sharding = with_leading(*sharding, axes);
     types[i].sharding = std::make_shared<const NamedSharding>(*sharding);
@@ -68,7 +70,8 @@ ir::ParsedModule with_parts_of_sums(ir::ParsedModule module) {
   const ir::FlatFn parts = [&](const std::vector<Array>& arguments) {
     std::vector<Array> values = arguments;
     for (size_t i = 0; i < values.size(); ++i)
-      if (!module.input_unreduced[i].empty()) values[i] = lax::reduce_sum(values[i], {0});
+      if (!module.input_unreduced[i].empty() && !taken[i])
+        values[i] = lax::reduce_sum(values[i], {0});
     std::vector<Array> results =
         ir::bind_op(ops::call_op, ops::CallParams{body}, std::span<const Array>(values));
     for (size_t r = 0; r < results.size(); ++r)

@@ -7,6 +7,8 @@
 
 #include "tessera/fusion/collective_steps.h"
 #include "tessera/ir/control_flow.h"
+#include "tessera/ir/token_type.h"
+#include "tessera/ops/core/constant.h"
 
 namespace tessera::fusion {
 namespace {
@@ -111,6 +113,14 @@ ControlLowering lower_loop(const Op& op, const ControlFlow& flow, const Mesh& me
   return out;
 }
 
+// The function with an array without elements as another result.
+Function with_token(Function f) {
+  const Type token = ir::token_type();
+  f.outputs.push_back(f.add_op(constant_op, ConstantParams{Literal(bool_, Shape{}), token.shape}, {},
+                               std::span(&token, 1))[0]);
+  return f;
+}
+
 ControlLowering lower_branch(const Op& op, const ControlFlow& flow, const Mesh& mesh,
                              const std::vector<AxisList>& operands) {
   expect_same_everywhere(op, "an index", mesh, operands[0]);
@@ -119,12 +129,15 @@ ControlLowering lower_branch(const Op& op, const ControlFlow& flow, const Mesh& 
   out.control = std::make_shared<GraphControl>();
   out.control->loop = false;
   out.result_axes.resize(op.results.size());
+  out.token = op.results.empty();
   for (const FunctionRef& way : flow.regions) {
-    out.control->regions.push_back({.function = *way, .inputs = inputs});
+    out.control->regions.push_back(
+        {.function = out.token ? with_token(*way) : *way, .inputs = inputs});
     const std::vector<AxisList> axes = output_axes(*way, mesh, inputs);
-    for (size_t r = 0; r < axes.size(); ++r)
+    for (size_t r = 0; r < out.result_axes.size(); ++r)
       out.result_axes[r] = axes_union(std::move(out.result_axes[r]), axes[r]);
   }
+  if (out.token) out.result_axes.emplace_back();
   for (Region& region : out.control->regions) region.outputs = out.result_axes;
   out.operands = range(0, operands.size());
   out.results = range(0, op.results.size());

@@ -11,6 +11,9 @@ struct ControlLowering {
   std::shared_ptr<GraphControl> control;
   std::vector<size_t> operands, results;  // of the op, in the order of the graph's op
   std::vector<AxisList> result_axes;      // one of `results`
+  // The op has effects and no results: its last result in the graph is an array without elements, which
+  // keeps it.
+  bool token = false;
   // (result, operand): a while's carry that its body returns as it came.
   std::vector<std::pair<size_t, size_t>> aliases;
 };

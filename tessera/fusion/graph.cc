@@ -6,10 +6,11 @@
 #include "tessera/fusion/collective_steps.h"
 #include "tessera/fusion/control_steps.h"
 #include "tessera/fusion/reductions.h"
+#include "tessera/ir/control_flow.h"
+#include "tessera/ir/token_type.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/expect.h"
 #include "tessera/ops/linear/dot_general.h"
-#include "tessera/sharding/prune_control.h"
 
 namespace tessera::fusion {
 namespace {
@@ -240,6 +241,11 @@ bool Builder::lower_control(const Op& op, GraphOp& out) {
   out.control->usual = usual_way(f_, op);
   for (size_t r = 0; r < lowered.results.size(); ++r)
     out.results.push_back(result(op, lowered.results[r], lowered.result_axes[r]));
+  if (lowered.token) {
+    const Type token = ir::token_type();
+    out.results.push_back(
+        g_.add_value(token.dtype, token.shape, {}, static_cast<int>(g_.ops.size())));
+  }
   keep_effect(op, out);
   g_.ops.push_back(std::move(out));
   return false;

@@ -14,7 +14,6 @@
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
-#include "tessera/sharding/prune_control.h"
 
 namespace tessera::fusion {
 namespace {

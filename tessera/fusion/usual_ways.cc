@@ -7,7 +7,6 @@
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/core/expect.h"
-#include "tessera/sharding/prune_control.h"
 
 namespace tessera::fusion {
 namespace {

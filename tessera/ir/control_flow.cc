@@ -1,5 +1,7 @@
 #include "tessera/ir/control_flow.h"
 
+#include <algorithm>
+
 #include "tessera/ir/op_def.h"
 
 namespace tessera::ir {
@@ -41,6 +43,22 @@ OpParams map_control_regions(const Op& op,
 FunctionRef callee_of(const Op& op) {
   const auto* inlined = std::get_if<Inlined>(&op.def->lower);
   return inlined ? inlined->callee(op.params) : nullptr;
+}
+
+bool has_effect(const Op& op) {
+  if (op.def->effect) return true;
+  const auto inside = [](const Function& f) {
+    return std::any_of(f.ops.begin(), f.ops.end(), has_effect);
+  };
+  if (const FunctionRef callee = callee_of(op)) return inside(*callee);
+  if (is_control_flow(op)) {
+    const std::vector<FunctionRef> regions = control_regions(op);
+    return std::any_of(regions.begin(), regions.end(), [&](const auto& f) { return inside(*f); });
+  }
+  if (std::holds_alternative<ManualRegion>(op.def->lower))
+    for (const Attribute& field : op.params.fields())
+      if (const auto* body = std::get_if<FunctionRef>(&field)) return inside(**body);
+  return false;
 }
 
 }  // namespace tessera::ir

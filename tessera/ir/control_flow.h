@@ -63,4 +63,8 @@ OpParams map_control_regions(const Op& op, const std::function<Function(const Fu
 // What the op stands for (a call, a function with a derivative of its own); null for other ops.
 FunctionRef callee_of(const Op& op);
 
+// Whether the op is kept though its results are unused: it has an effect (OpDef::effect), or an op in its
+// loops and branches, in what it calls or in what devices do by themselves has one.
+bool has_effect(const Op& op);
+
 }  // namespace tessera::ir

@@ -1,6 +1,7 @@
 #include "tessera/ir/function.h"
 
 #include "tessera/base/hash.h"
+#include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
 
 namespace tessera::ir {
@@ -108,9 +109,9 @@ Function remove_dead_ops(const Function& f) {
   for (ValueId v : f.outputs) live[v] = 1;
   for (size_t i = f.ops.size(); i-- > 0;) {
     const Op& op = f.ops[i];
-    bool needed = op.def->effect;
+    bool needed = false;
     for (ValueId v : op.results) needed = needed || live[v];
-    if (!needed) continue;
+    if (!needed && !has_effect(op)) continue;
     keep[i] = 1;
     for (ValueId v : op.operands) live[v] = 1;
   }

@@ -8,7 +8,6 @@
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/control/control.h"
 #include "tessera/ops/core/constant.h"
-#include "tessera/sharding/prune_control.h"
 
 namespace tessera::sharding {
 namespace {

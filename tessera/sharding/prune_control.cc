@@ -106,13 +106,6 @@ Pruned prune(const Op& op, const std::vector<char>& live) {
 
 }  // namespace
 
-bool has_effect(const Op& op) {
-  if (op.def->effect) return true;
-  for (const FunctionRef& region : control_regions(op))
-    if (std::any_of(region->ops.begin(), region->ops.end(), has_effect)) return true;
-  return false;
-}
-
 Function prune_control(const Function& f) {
   if (std::none_of(f.ops.begin(), f.ops.end(), is_control_flow)) return remove_dead_ops(f);
   std::vector<char> live(f.types.size(), 0);

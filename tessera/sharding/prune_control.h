@@ -12,7 +12,5 @@
 namespace tessera::sharding {
 
 Function prune_control(const Function& function);
-// Whether the op, or one in its loops and branches, is kept though its results are unused.
-bool has_effect(const Op& op);
 
 }  // namespace tessera::sharding

@@ -15,7 +15,6 @@
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/select.h"
-#include "tessera/sharding/prune_control.h"
 
 namespace tessera::spmd {
 namespace {
@@ -23,7 +22,7 @@ namespace {
 bool needs_all_devices(const Function& f);
 
 bool needs_all_devices(const Op& op) {
-  if (sharding::has_effect(op)) return true;
+  if (ir::has_effect(op)) return true;
   if (const auto* lowering = std::get_if<CollectiveLowering>(&op.def->lower))
     return lowering->kind != CollectiveKind::kCast && lowering->kind != CollectiveKind::kAxisIndex;
   for (const FunctionRef& region : control_regions(op))

@@ -196,3 +196,33 @@ def test_values_of_callbacks_that_differ_between_devices_are_refused_where_one_i
   with pytest.raises(jax.errors.JaxRuntimeError, match=r'\[shard_map\] expected result 0 to be the same .* jax.jit'):
     f(x)
   np.testing.assert_array_equal(jax.jit(f)(x), 2 * X)
+
+
+def test_effects_of_functions_that_return_nothing():
+  seen = []
+
+  @jax.jit
+  def f(x):
+    io_callback(lambda v: seen.append(float(v)), None, x)
+    io_callback(lambda v: seen.append(float(v)), None, 2 * x)
+  jax.vmap(f)(jnp.arange(3.0))
+  jax.effects_barrier()
+  assert sorted(seen) == [0, 0, 1, 2, 2, 4]
+
+
+def test_effects_of_branches_that_return_nothing(mesh):
+  seen = []
+  note = lambda v: jax.debug.callback(lambda w: seen.append(float(w)), v)
+  f = jax.jit(lambda x: lax.cond(x > 0, note, lambda v: None, x))
+  f(-1.0)
+  f(2.0)
+  g = jax.jit(lambda i, x: lax.switch(i, [lambda v: None, note, lambda v: note(10 * v)], x) or x)
+  for i in range(3):
+    assert g(i, 3.0) == 3
+  jax.effects_barrier()
+  assert sorted(seen) == [2, 3, 30]
+  seen.clear()
+  h = jax.jit(jax.shard_map(lambda x: note(x.sum()), mesh=mesh, in_specs=P('x'), out_specs=None))
+  h(X)
+  jax.effects_barrier()
+  assert sorted(seen) == list(range(8))

@@ -154,6 +154,17 @@ def test_shard_map(mesh):
   close(jax.grad(loss)(X), 2 * X)
 
 
+def test_sums_over_groups_of_different_sizes(mesh):
+  groups = [[0, 1], [4, 2, 7], [3, 5, 6]]
+  f = jax.jit(jax.shard_map(lambda x: lax.psum(x, ('x', 'y'), axis_index_groups=groups), mesh=mesh,
+                            in_specs=P(('x', 'y')), out_specs=P(('x', 'y')), check_vma=False))
+  x = np.arange(8, dtype=np.float32)**2
+  expected = np.zeros(8)
+  for group in groups:
+    expected[group] = x[group].sum()
+  close(f(x), expected)
+
+
 def test_a_thousand_collectives_in_flight(mesh):
   total = jax.jit(jax.shard_map(lambda b: lax.psum(b, ('x', 'y')), mesh=mesh, in_specs=P(('x', 'y')), out_specs=P()))
   x = jax.device_put(X, NamedSharding(mesh, P(('x', 'y'))))

@@ -54,7 +54,10 @@ int64_t axes_size(const Mesh& mesh, const std::vector<std::string>& axes) {
 
 int64_t group_size(const Mesh& mesh, const std::vector<std::string>& axes,
                    const std::vector<Dims>& groups) {
-  return groups.empty() ? axes_size(mesh, axes) : groups[0].rank();
+  if (groups.empty()) return axes_size(mesh, axes);
+  int64_t largest = 0;
+  for (const Dims& group : groups) largest = std::max(largest, group.rank());
+  return largest;
 }
 
 std::vector<std::vector<int64_t>> device_groups(const Mesh& mesh,

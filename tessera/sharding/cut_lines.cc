@@ -180,14 +180,14 @@ class LineCutter {
                   j = add(iota_op, IotaParams{float64, shape, 1}, {}, cut);
     const double turn = (line.inverse() ? 2 : -2) * M_PI / static_cast<double>(line.points);
     const ValueId steps = add(mul_op, NoParams{}, {k, j}, cut);
-    const ValueId angle =
-        add(mul_op, NoParams{}, {steps, splat(turn, float64, shape, cut)}, cut);
+    const ValueId angle = add(mul_op, NoParams{}, {steps, splat(turn, float64, shape, cut)}, cut);
     const ConvertParams real{real_dtype(dtype)};
     const ValueId re = add(convert_op, real, {add(cos_op, NoParams{}, {angle}, cut)}, cut),
                   im = add(convert_op, real, {add(sin_op, NoParams{}, {angle}, cut)}, cut);
     const ValueId w = add(complex_op, NoParams{}, {re, im}, cut);
     if (matrix.rank() == 2) return w;
-    return add(broadcast_in_dim_op, BroadcastParams{matrix, {line.dim, line.dim + 1}}, {w}, columns);
+    return add(broadcast_in_dim_op, BroadcastParams{matrix, {line.dim, line.dim + 1}}, {w},
+               columns);
   }
 
   const Function& f_;

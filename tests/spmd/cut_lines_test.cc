@@ -97,8 +97,7 @@ TEST(CutLines, ALineThatCannotBeSplitIsGathered) {
 
 TEST(CutLines, OtherOpsMoveTheirCutsToo) {
   const auto f = [](std::span<const Array> v) { return lax::sort(v, 1); };
-  const Partitioned p =
-      partition_and_check(eight(), {{{16, 64}, P(None, "x")}}, f, {P(None, "x")});
+  const Partitioned p = partition_and_check(eight(), {{{16, 64}, P(None, "x")}}, f, {P(None, "x")});
   EXPECT_EQ(communication(p), kTwo);
 }
 

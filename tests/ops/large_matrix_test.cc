@@ -116,8 +116,8 @@ TYPED_TEST(LargeMatrix, SvdIsThatOfGesdd) {
   prepare_blas();
   for (const auto& [m, n] : std::vector<std::array<int64_t, 2>>{{220, 220}, {280, 200}}) {
     Matrix<T> a = random<T>(m, n), copy = a;
-    Matrix<T> u(static_cast<size_t>(m * n)), v(static_cast<size_t>(n * n)), want_u = u,
-                                                                           want_vt = v, turned = v;
+    Matrix<T> u(static_cast<size_t>(m * n)), v(static_cast<size_t>(n * n)), want_u = u, want_vt = v,
+                                                                            turned = v;
     std::vector<Real<T>> s(n), want_s(n);
     int info = -1;
     ASSERT_TRUE(large_svd<T>(m, n, a.data(), s.data(), u.data(), v.data(), &info));

@@ -10,8 +10,8 @@ promises; it exits with 1 if one is missed. A row's median is the best median of
 a moment's load on the machine counts against neither side.
 
 The peer is a program that takes substrings of workload names and prints, for each, a JSON line with
-name, min_us and med_us; tessera-bench does the same under the same names. The peers of loops/
-and fft/ are jax_loops.py and jax_fft.py, beside this file. Only the standard library is needed here; --jax needs what the peers
+name, min_us and med_us; tessera-bench does the same under the same names. The peers of loops/,
+fft/ and linalg/ are jax_loops.py, jax_fft.py and jax_linalg.py, beside this file. Only the standard library is needed here; --jax needs what the peers
 import.
 """
 import argparse
@@ -23,12 +23,14 @@ import subprocess
 import sys
 
 FOLDER = pathlib.Path(__file__).resolve().parent
-PEERS = {'loops': str(FOLDER / 'jax_loops.py'), 'fft': str(FOLDER / 'jax_fft.py')}
+PEERS = {kind: str(FOLDER / f'jax_{kind}.py') for kind in ('loops', 'fft', 'linalg')}
 LOOPS = ('newton_while', 'lorenz_rk4', 'lorenz96_40', 'lorenz96_1000', 'mcmc_scan', 'mcmc_carry',
          'logistic_scan', 'rnn_16', 'carried_8x8', 'nested_fori', 'vmap_while', 'momentum_200',
          'bisect_while', 'cond_in_loop', 'power_32', '10k_trips', '10k_rows')
 FFT = ('c64_2^20', 'c64_1024x1024', 'c64_4096x256', 'c64_10007', 'f32_2^20', 'c128_2^20',
        'c128_1024x1024', 'c128_4096x256', 'c128_10007', 'f64_2^20')
+LINALG = tuple(f'{kind}_{shape}' for kind in ('cholesky', 'lu', 'qr', 'eigh', 'svd')
+               for shape in ('1024', '1000x32x32'))
 # JAX's median divided by Tessera's, at least, on two cores; None: shown, not promised.
 TARGETS = {
     'dispatch/1dev': 5,
@@ -62,7 +64,8 @@ TARGETS = {
     'compile/mlp3_train_8dev': 5,
     'compile/mlp50_train_8dev': 4,
     'compile/transformer_train_8dev': 4,
-} | {f'loops/{name}': 1 for name in LOOPS} | {f'fft/{name}': 1 for name in FFT}
+} | {f'{kind}/{name}': 1 for kind, names in (('loops', LOOPS), ('fft', FFT), ('linalg', LINALG))
+     for name in names}
 BFLOAT16 = {'aat/bf16'}  # promised where the CPU has bfloat16 instructions
 
 

@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include "fft.h"
+#include "linalg.h"
 #include "loops.h"
 #include "machine.h"
 #include "training.h"
@@ -153,6 +154,7 @@ std::vector<Workload> workloads() {
                }});
   for (auto& [name, make] : bench::loops()) w.push_back({name, make});
   for (auto& [name, make] : bench::transforms()) w.push_back({name, make});
+  for (auto& [name, make] : bench::factorizations()) w.push_back({name, make});
   w.push_back({"dispatch/eager_1dev", []() -> Run {
                  Array x = device_put(zeros({8}), SingleDeviceSharding(devices()[0]));
                  return [=] { x + 1; };

@@ -11,6 +11,7 @@
 #include "tessera/ir/verifier.h"
 #include "tessera/sharding/atoms.h"
 #include "tessera/sharding/contract_sums.h"
+#include "tessera/sharding/cut_lines.h"
 #include "tessera/sharding/finer_mesh.h"
 #include "tessera/sharding/flatten_regions.h"
 #include "tessera/sharding/merge_equal_ops.h"
@@ -69,6 +70,7 @@ constexpr Pass kPasses[] = {
     {"split_constants", Stage::kPropagated, true, apply<split_constants>},
     {"pin_shardings", Stage::kPropagated, true, pin_pass},
     {"propagate", Stage::kPropagated, true, propagate_pass},
+    {"cut_lines", Stage::kPropagated, true, apply<cut_lines>},
     {"partition", Stage::kPartitioned, true, partition_pass},
     {"take_usual_ways", Stage::kFused, false, apply<take_usual_ways>},
     {"simplify", Stage::kFused, false, apply<simplify>},

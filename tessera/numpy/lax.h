@@ -1,6 +1,7 @@
 // jax.lax's functions, in namespace lax: as strict as those, operands of one dtype and of shapes
 // that fit, without promotion or broadcasting. What jax.lax shares with jax.numpy (dynamic_slice,
-// top_k, cummax, stop_gradient, ...) the namespace tessera has too, with promotion.
+// top_k, cummax, stop_gradient, ...) the namespace tessera has too, with promotion. Factorisations are
+// in lax::linalg, as in jax.lax.linalg.
 #pragma once
 
 #include <functional>
@@ -12,6 +13,16 @@
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/core/identity.h"
 #include "tessera/ops/core/select.h"
+#include "tessera/ops/factor/cholesky.h"
+#include "tessera/ops/factor/eig.h"
+#include "tessera/ops/factor/eigh.h"
+#include "tessera/ops/factor/lu.h"
+#include "tessera/ops/factor/qr.h"
+#include "tessera/ops/factor/reflectors.h"
+#include "tessera/ops/factor/schur.h"
+#include "tessera/ops/factor/svd.h"
+#include "tessera/ops/factor/triangular_solve.h"
+#include "tessera/ops/factor/tridiagonal.h"
 #include "tessera/ops/fourier/fft.h"
 #include "tessera/ops/indexing/gather.h"
 #include "tessera/ops/indexing/scatter.h"

@@ -56,7 +56,6 @@ void expect_square(const char* op, const Array& a) {
 int64_t rows_of(const Array& a) { return a.shape()[a.ndim() - 2]; }
 int64_t cols_of(const Array& a) { return a.shape()[a.ndim() - 1]; }
 double epsilon_of(const Array& a) { return finfo(real_dtype(a.dtype())).eps; }
-Array last_diagonal(const Array& a) { return factor::diagonal_of(a); }
 
 // x[..., i] of a last dimension.
 Array at_end(const Array& x, int64_t i) {
@@ -64,9 +63,6 @@ Array at_end(const Array& x, int64_t i) {
   start.back() = i;
   limit.back() = i + 1;
   return lax::squeeze(lax::slice(x, start, limit), {x.ndim() - 1});
-}
-Array element(const Array& a, int64_t i, int64_t j) {
-  return lax::squeeze(factor::block_of(a, i, i + 1, j, j + 1), {a.ndim() - 2, a.ndim() - 1});
 }
 
 Array squares(const Array& x) {
@@ -210,6 +206,40 @@ Array pinv(const Array& a, std::optional<double> rtol) {
   });
 }
 
+Array tensorsolve(const Array& a, const Array& b, const Axes& axes) {
+  const Dims last = axes.all() ? Dims{} : axes.ascending("tensorsolve", a.ndim());
+  Dims order;
+  for (int64_t d = 0; d < a.ndim(); ++d)
+    if (std::find(last.begin(), last.end(), d) == last.end()) order.push_back(d);
+  order.insert(order.end(), last.begin(), last.end());
+  const Array m = lax::transpose(a, order);
+  const int64_t rank = b.ndim();
+  const Shape &shape = m.shape(), &right = b.shape();
+  const bool starts = m.ndim() >= rank && std::equal(right.begin(), right.end(), shape.begin());
+  const Shape rest = starts ? Shape(shape.begin() + rank, shape.end()) : Shape{};
+  if (!starts || rest.elements() != b.size())
+    shape_error("tensorsolve",
+                "expected a whose first dimensions are b's and whose others have as many elements "
+                "together, got {} and {}; move axes to the end with `axes`",
+                describe(m.type()), describe(b.type()));
+  return reshape(solve(reshape(m, {b.size(), b.size()}), reshape(b, {b.size()})), rest);
+}
+
+Array tensorinv(const Array& a, int64_t ind) {
+  const Shape& shape = a.shape();
+  if (ind <= 0) value_error("tensorinv", "expected ind of 1 or more, got {}", ind);
+  const int64_t count = std::min(ind, a.ndim());
+  const Shape first(shape.begin(), shape.begin() + count), rest(shape.begin() + count, shape.end());
+  if (first.elements() != rest.elements())
+    shape_error("tensorinv",
+                "expected as many elements in the first {} dimensions as in the others, got {}; "
+                "reshape it, or give another ind",
+                ind, describe(a.type()));
+  Shape turned = rest;
+  turned.insert(turned.end(), first.begin(), first.end());
+  return reshape(inv(reshape(a, {first.elements(), first.elements()})), turned);
+}
+
 Lstsq lstsq(const Array& a, const Array& b, std::optional<double> rcond) {
   if (a.ndim() != 2 || (b.ndim() != 1 && b.ndim() != 2) || a.shape()[0] != b.shape()[0])
     shape_error("lstsq", "expected a of shape (m, n) and b of (m,) or (m, k), got {} and {}",
@@ -237,53 +267,6 @@ Lstsq lstsq(const Array& a, const Array& b, std::optional<double> rcond) {
 }
 
 // --- Numbers of a matrix ---
-
-namespace {
-
-// 1 or -1 by the number of rows that were exchanged.
-Array parity_of(const lax::linalg::Lu& f, DType dtype) {
-  const Array places = lax::iota(int32, f.pivots.shape(), f.pivots.ndim() - 1);
-  const Array exchanged = sum(astype(f.pivots != places, int32), {.axis = -1});
-  return astype(1 - 2 * (exchanged % 2), dtype);
-}
-
-}  // namespace
-
-Array det(const Array& a) {
-  expect_square("det", a);
-  return composite("linalg.det", {}, {a}, [&](Args x) -> Array {
-    const Array m = inexact(x[0]);
-    auto e = [&](int64_t i, int64_t j) { return element(m, i, j); };
-    switch (cols_of(m)) {
-      case 2:
-        return e(0, 0) * e(1, 1) - e(0, 1) * e(1, 0);
-      case 3:
-        return e(0, 0) * e(1, 1) * e(2, 2) + e(0, 1) * e(1, 2) * e(2, 0) +
-               e(0, 2) * e(1, 0) * e(2, 1) - e(0, 2) * e(1, 1) * e(2, 0) -
-               e(0, 0) * e(1, 2) * e(2, 1) - e(0, 1) * e(1, 0) * e(2, 2);
-      default: {
-        const lax::linalg::Lu f = lax::linalg::lu(m);
-        return prod(last_diagonal(f.lu), {.axis = -1}) * parity_of(f, m.dtype());
-      }
-    }
-  });
-}
-
-Slogdet slogdet(const Array& a) {
-  expect_square("slogdet", a);
-  const Arrays out = composite("linalg.slogdet", {}, {a}, [&](Args x) -> Arrays {
-    const Array m = inexact(x[0]);
-    const lax::linalg::Lu f = lax::linalg::lu(m);
-    const Array d = last_diagonal(f.lu), magnitude = abs(d);
-    const Array singular = any(d == 0, {.axis = -1});
-    const Array safe = where(magnitude == 0, 1, magnitude);
-    const Array signs = is_complex(m.dtype()) ? d / factor::in_dtype_of(safe, d) : sign(d);
-    const Array sign = prod(signs, {.axis = -1}) * parity_of(f, m.dtype());
-    return {where(singular, astype(Array(0), m.dtype()), sign),
-            where(singular, -INFINITY, sum(log(safe), {.axis = -1}))};
-  });
-  return {out[0], out[1]};
-}
 
 Array matrix_rank(const Array& a, std::optional<double> rtol) {
   return composite("linalg.matrix_rank", number_of(rtol), {a}, [&](Args x) -> Array {

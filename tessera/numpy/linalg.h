@@ -77,8 +77,16 @@ struct Lstsq {
 };
 Lstsq lstsq(const Array& a, const Array& b, std::optional<double> rcond = {});
 
+// The x with tensordot(a, x, x.ndim()) = b, for a of [b's dimensions..., x's dimensions...] once
+// `axes` are moved to its end, ascending, as in JAX.
+Array tensorsolve(const Array& a, const Array& b, const Axes& axes = None);
+// The inverse of a as a map from its first `ind` dimensions to the others: of [others..., first...].
+Array tensorinv(const Array& a, int64_t ind = 2);
+
 // --- Numbers of a matrix ---
 
+// Of singular matrices too it has the derivative that JAX gives: the matrix of cofactors, 0 where
+// the rank is less than n - 1.
 Array det(const Array& a);
 // det = sign * exp(logabsdet); 0 and -inf of singular matrices.
 struct Slogdet {

@@ -64,6 +64,26 @@ DimAtoms dims_of(const TensorFactors& tensor, const std::vector<AtomList>& axes)
 
 }  // namespace
 
+namespace {
+
+// The axes by which operands cut factors that need replication.
+AtomList cuts_to_move(const ShardedOp& op) {
+  AtomList out;
+  for (size_t k = 0; k < op.operands.size(); ++k) {
+    const TensorFactors& tensor = op.factors.operands[k];
+    const std::vector<char> open(tensor.size(), true);
+    const Projection projection(op.factors, tensor, op.operands[k], open, op.mesh);
+    for (const DimFactors& dim : tensor)
+      for (int id : dim)
+        if (op.factors.factors[id].kind == FactorKind::kNeedReplication)
+          for (Atom a : projection.atoms(id))
+            if (!contains(out, a)) out.push_back(a);
+  }
+  return out;
+}
+
+}  // namespace
+
 FactorAssignment assign_factors(const ShardedOp& op, const AssignmentOrder& order) {
   const AtomMesh& mesh = op.mesh;
   const Factors& f = op.factors;
@@ -121,6 +141,12 @@ FactorAssignment assign_factors(const ShardedOp& op, const AssignmentOrder& orde
   for (bool grew = true; grew;) {
     grew = false;
     for (const Candidate& c : candidates) grew = try_candidate(c) || grew;
+  }
+  if (order.takes_cuts >= 0) {
+    AtomList axes = out.axes[order.takes_cuts];
+    for (Atom a : cuts_to_move(op))
+      if (!(taken & atom_bit(a))) axes.push_back(a);
+    try_candidate({order.takes_cuts, axes});
   }
 
   for (const TensorFactors& t : f.operands) out.operands.push_back(dims_of(t, out.axes));
@@ -185,16 +211,21 @@ FactorAssignment choose_assignment(const ShardedOp& op) {
   int64_t least = assignment_cost(op, best);
   std::vector<std::vector<AtomList>> seen{best.axes};
   const int tensors = static_cast<int>(op.operands.size() + op.results.size());
+  auto consider = [&](const AssignmentOrder& order) {
+    FactorAssignment a = assign_factors(op, order);
+    if (contains(seen, a.axes)) return;
+    seen.push_back(a.axes);
+    const int64_t cost = assignment_cost(op, a);
+    if (cost >= least) return;
+    least = cost;
+    best = std::move(a);
+  };
   for (const bool cut_reductions : {true, false})
-    for (int first = -1; first < tensors; ++first) {
-      FactorAssignment a = assign_factors(op, {first, cut_reductions});
-      if (contains(seen, a.axes)) continue;
-      seen.push_back(a.axes);
-      const int64_t cost = assignment_cost(op, a);
-      if (cost >= least) continue;
-      least = cost;
-      best = std::move(a);
-    }
+    for (int first = -1; first < tensors; ++first) consider({first, cut_reductions});
+  if (cuts_to_move(op).empty()) return best;
+  for (size_t id = 0; id < op.factors.factors.size(); ++id)
+    if (op.factors.factors[id].kind == FactorKind::kPass)
+      consider({.takes_cuts = static_cast<int>(id)});
   return best;
 }
 

@@ -29,6 +29,8 @@ struct AssignmentOrder {
   bool cut_reductions = true;  // whether reduction factors may be cut
   // Whether need-replication and permutation factors may be cut, for windows.h.
   bool cut_windows = false;
+  // The factor that takes the axes of operands' factors that need replication; -1: none does.
+  int takes_cuts = -1;
 };
 
 // Keeps what the tensors agree on. Where they disagree, (factor, axes) pairs are taken greedily:
@@ -57,7 +59,9 @@ int64_t assignment_cost(const ShardedOp& op, const FactorAssignment& assignment)
 
 // The assignment under which the op costs least: bytes of resharding operands, of completing
 // partial results and of giving results the shardings they shall have, and the work each device
-// does. Where no operand has to move, that of assign_factors.
+// does. Where no operand has to move, that of assign_factors. An operand that is cut along a factor
+// that needs replication may be cut along another meanwhile: sort along the cut dimension of
+// f32[64, 64] on 8 devices is two all_to_alls.
 FactorAssignment choose_assignment(const ShardedOp& op);
 
 }  // namespace tessera::spmd

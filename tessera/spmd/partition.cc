@@ -137,8 +137,22 @@ class Partitioner {
     return it->second;
   }
 
-  Array operand(const Op& op, size_t k, const DimAtoms& dims) {
-    return as(op.operands[k], dims, op, fmt::format("operand {} of {}", k, op.def->name));
+  Array operand(const Op& op, size_t k, const DimAtoms& dims, std::string_view because = "") {
+    return as(op.operands[k], dims, op,
+              fmt::format("operand {} of {}{}", k, op.def->name, because));
+  }
+
+  // Why an operand that is cut comes whole, where it is for a dimension that the op needs whole.
+  std::string gather_text(const ShardedOp& op, const FactorAssignment& a, size_t k) const {
+    if (used_atoms(a.operands[k])) return "";
+    for (size_t d = 0; d < op.operands[k].size(); ++d)
+      for (int id : op.factors.operands[k][d])
+        if (op.factors.factors[id].kind == FactorKind::kNeedReplication &&
+            !op.operands[k][d].empty())
+          return fmt::format(
+              ", which needs dimension {} whole where no other can be cut by '{}' instead,", d,
+              fmt::join(program_.user_names(atom_set(op.operands[k][d])), "', '"));
+    return "";
   }
 
   Array reshard(const Array& x, const Type& global, const DimAtoms& from, const DimAtoms& to,
@@ -189,7 +203,8 @@ class Partitioner {
     if (std::optional<WindowChoice> windows = choose_windows(values_, op, sharded, a))
       return move_rows(op, *windows);
     std::vector<Array> local;
-    for (size_t k = 0; k < op.operands.size(); ++k) local.push_back(operand(op, k, a.operands[k]));
+    for (size_t k = 0; k < op.operands.size(); ++k)
+      local.push_back(operand(op, k, a.operands[k], gather_text(sharded, a, k)));
     mask_padding(op, sharded, a, local);
     finish(op, factors, a, rebuild(op, a, std::move(local)));
   }

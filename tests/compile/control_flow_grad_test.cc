@@ -105,16 +105,30 @@ TEST_F(ControlFlowGrad, ForiLoopWithFixedBounds) {
   EXPECT_NEAR(grad(grad(f))(2.f).item<float>(), 160, 1e-3);
 }
 
-TEST_F(ControlFlowGrad, WhileForwardOnly) {
+// However often it runs: what each element depends on is known on the way.
+TEST_F(ControlFlowGrad, WhileOfElements) {
   const auto f = [](const Array& x) {
-    return while_loop([](const Array& c) { return c < 100; }, [&](const Array& c) { return c * x; },
-                      x);
+    return while_loop([](const Array& c) { return any(c < 100); },
+                      [&](const Array& c) { return where(c < 100, c * x, c); }, x);
   };
   EXPECT_NEAR(jvp(f, std::tuple(Array(3.f)), std::tuple(Array(1.f))).second.item<float>(), 5 * 81,
               1e-2);
-  EXPECT_THAT(error_of([&] { grad(f)(3.f); }),
-              HasSubstr("[while] expected a loop of known length"));
+  EXPECT_NEAR(grad(f)(3.f).item<float>(), 5 * 81, 1e-2);
+  EXPECT_NEAR(grad(grad(f))(3.f).item<float>(), 20 * 27, 1e-2);
   EXPECT_THAT(values(vmap(f)(arange(3.f) + 2)), ElementsAre(128, 243, 256));
+  const auto total = [&](const Array& x) { return sum(f(x) * (arange(3.f) + 1)); };
+  EXPECT_THAT(values(grad(total)(arange(3.f) + 2)), ElementsAre(7 * 64, 2 * 5 * 81, 3 * 4 * 64));
+  EXPECT_THAT(values(vmap(grad(f))(arange(3.f) + 2)), ElementsAre(7 * 64, 5 * 81, 4 * 64));
+}
+
+TEST_F(ControlFlowGrad, WhileForwardOnly) {
+  const auto f = [](const Array& x) {
+    return sum(while_loop([](const Array& c) { return any(c < 100); },
+                          [&](const Array& c) { return flip(c, 0) * x; }, x));
+  };
+  const Array x = arange(2.f) + 3;
+  EXPECT_NEAR(jvp(f, std::tuple(x), std::tuple(ones({2}))).second.item<float>(), 16 * 21, 1e-2);
+  EXPECT_THAT(error_of([&] { grad(f)(x); }), HasSubstr("[while] expected a loop of known length"));
 }
 
 TEST_F(ControlFlowGrad, CondAndSwitch) {

@@ -101,3 +101,44 @@ class Topic:
       npz_size = path.stat().st_size
     print(f'{self.name}: {len(self.arrays)} arrays, {json_size / 1024:.0f} KiB json, '
           f'{npz_size / 1024:.0f} KiB npz')
+
+
+def write_texts(folder, texts):
+  """Files of stablehlo/<folder>/: `texts` by their names, and no others."""
+  path = FOLDER / 'stablehlo' / folder
+  path.mkdir(exist_ok=True, parents=True)
+  for old in path.glob('*.mlir'):
+    old.unlink()
+  for file, text in texts.items():
+    (path / file).write_text(text)
+
+
+class Programs(Topic):
+  """A topic of programs as JAX lowers them, with what they compute: texts below stablehlo/<name>/."""
+
+  def __init__(self, name):
+    super().__init__(name)
+    self.programs = []
+    self.texts = {}
+
+  def program(self, name, function, *inputs, platform=None):
+    """Lowered for the CPU, or for another platform; the outputs are the CPU's."""
+    function = (lambda f: lambda *a: f(*a))(function)
+    function.__name__ = name
+    jitted = jax.jit(function, keep_unused=True)
+    lowered = jitted.lower(*inputs)
+    outputs = jax.tree.leaves(lowered.compile()(*inputs))
+    if platform:
+      lowered = jitted.trace(*inputs).lower(lowering_platforms=(platform,))
+    self.texts[f'{name}.mlir'] = lowered.as_text()
+    self.programs.append({
+        'name': name,
+        'inputs': [self.array(f'{name}.in{i}', x) for i, x in enumerate(inputs)],
+        'outputs': [self.array(f'{name}.out{i}', x) for i, x in enumerate(outputs)],
+        'text': f'{self.name}/{name}.mlir'
+    })
+
+  def write(self):
+    write_texts(self.name, self.texts)
+    print(f'{len(self.programs)} programs')
+    super().write({'programs': self.programs})

@@ -11,25 +11,8 @@ from jax import lax
 import golden
 
 golden.setup()
-topic = golden.Topic('control_flow')
-TEXTS = golden.FOLDER / 'stablehlo' / 'control_flow'
-programs, texts = [], {}
-
-
-def program(name, function, *inputs):
-  function = (lambda f: lambda *a: f(*a))(function)
-  function.__name__ = name
-  lowered = jax.jit(function, keep_unused=True).lower(*inputs)
-  outputs = jax.tree.leaves(lowered.compile()(*inputs))
-  texts[f'{name}.mlir'] = lowered.as_text()
-  programs.append({
-      'name': name,
-      'inputs': [topic.array(f'{name}.in{i}', x) for i, x in enumerate(inputs)],
-      'outputs': [topic.array(f'{name}.out{i}', x) for i, x in enumerate(outputs)],
-      'text': f'control_flow/{name}.mlir'
-  })
-
-
+topic = golden.Programs('control_flow')
+program = topic.program
 x = np.arange(6, dtype=np.float32).reshape(2, 3) / 4
 w = np.cos(np.arange(9, dtype=np.float32)).reshape(3, 3)
 rows = np.sin(np.arange(20, dtype=np.float32)).reshape(5, 4)
@@ -73,10 +56,4 @@ program('while_in_cond',
         lambda p, x: lax.cond(p, lambda x: lax.while_loop(lambda c: c.sum() < 50, lambda c: c * 2, x), jnp.sin, x),
         np.bool_(True), x)
 
-TEXTS.mkdir(exist_ok=True, parents=True)
-for old in TEXTS.glob('*.mlir'):
-  old.unlink()
-for file, text in texts.items():
-  (TEXTS / file).write_text(text)
-print(f'{len(programs)} programs')
-topic.write({'programs': programs})
+topic.write()

@@ -15,27 +15,9 @@ from jax._src.lax import linalg
 import golden
 
 golden.setup(x64=True)
-topic = golden.Topic('linalg_calls')
-TEXTS = golden.FOLDER / 'stablehlo' / 'linalg_calls'
-programs, texts = [], {}
+topic = golden.Programs('linalg_calls')
+program = topic.program
 rng = np.random.RandomState(0)
-
-
-def program(name, function, *inputs, platform=None):
-  function = (lambda f: lambda *a: f(*a))(function)
-  function.__name__ = name
-  jitted = jax.jit(function, keep_unused=True)
-  lowered = jitted.lower(*inputs)
-  outputs = jax.tree.leaves(lowered.compile()(*inputs))
-  if platform:
-    lowered = jitted.trace(*inputs).lower(lowering_platforms=(platform,))
-  texts[f'{name}.mlir'] = lowered.as_text()
-  programs.append({
-      'name': name,
-      'inputs': [topic.array(f'{name}.in{i}', x) for i, x in enumerate(inputs)],
-      'outputs': [topic.array(f'{name}.out{i}', x) for i, x in enumerate(outputs)],
-      'text': f'linalg_calls/{name}.mlir'
-  })
 
 
 def random(shape, dtype):
@@ -106,10 +88,4 @@ program('approx_min_k', lambda x: lax.approx_min_k(
 program('empty', linalg.cholesky, np.zeros((2, 0, 0), np.float32))
 program('empty_lu', linalg.lu, np.zeros((2, 0, 3), np.float32))
 
-TEXTS.mkdir(exist_ok=True, parents=True)
-for old in TEXTS.glob('*.mlir'):
-  old.unlink()
-for file, text in texts.items():
-  (TEXTS / file).write_text(text)
-print(f'{len(programs)} programs')
-topic.write({'programs': programs})
+topic.write()

@@ -18,7 +18,6 @@ import golden
 
 golden.setup(x64=True)
 topic = golden.Topic('ops')
-TEXTS = golden.FOLDER / 'stablehlo' / 'ops'
 programs, texts = [], {}
 rng = np.random.default_rng(0)
 NAN, INF = np.nan, np.inf
@@ -393,10 +392,6 @@ def convolutions():
 for group in (dots, reductions, layouts, indexed, whole_programs, gathers, sorts, windows,
               convolutions):
   group()
-TEXTS.mkdir(exist_ok=True, parents=True)
-for old in TEXTS.glob('*.mlir'):
-  old.unlink()
-for file, text in texts.items():
-  (TEXTS / file).write_text(text)
+golden.write_texts('ops', texts)
 print(f'{len(programs)} programs')
 topic.write({'programs': programs})

@@ -17,7 +17,6 @@ import golden
 
 golden.setup()
 topic = golden.Topic('shard_map')
-TEXTS = golden.FOLDER / 'stablehlo' / 'shard_map'
 MESHES = {
     shape: jax.make_mesh(shape, tuple('xyz'[:len(shape)]), axis_types=(AxisType.Auto,) * len(shape))
     for shape in ((8,), (2, 4), (2, 2, 2))
@@ -321,10 +320,6 @@ def wrong():
 
 for group in (reductions, gathers, exchanges, layers, wrong):
   group()
-TEXTS.mkdir(exist_ok=True, parents=True)
-for old in TEXTS.glob('*.mlir'):
-  old.unlink()
-for file, text in texts.items():
-  (TEXTS / file).write_text(text)
+golden.write_texts('shard_map', texts)
 print(f'{len(programs)} programs, {len(errors)} refused')
 topic.write({'programs': programs, 'errors': errors})

@@ -27,7 +27,6 @@ import golden
 
 golden.setup()
 topic = golden.Topic('sharding')
-TEXTS = golden.FOLDER / 'stablehlo'
 MESHES = {
     shape: jax.make_mesh(shape, tuple('xyz'[:len(shape)]), axis_types=(AxisType.Auto,) * len(shape))
     for shape in ((8,), (2, 4), (2, 2, 2))
@@ -417,11 +416,7 @@ def constraints():
 
 for group in (elementwise, reductions, shapes, dots, layers, constraints):
   group()
-TEXTS.mkdir(exist_ok=True)
-for old in TEXTS.glob('*.mlir'):
-  old.unlink()
-for file, text in texts.items():
-  (TEXTS / file).write_text(text)
+golden.write_texts('', texts)
 print(f'{len(programs)} programs, {len(cases)} cases, {len(texts)} texts of '
       f'{sum(map(len, texts.values())) / 1024:.0f} KiB')
 topic.write({'programs': programs, 'cases': cases})

@@ -695,8 +695,35 @@ def _ring_attention(q, k, v):
     return o / l[:, None]
 
 
+def factorizations():
+    """What JAX computes by LAPACK: custom calls in the program."""
+    square, tall, wide, batch = normal(4, 4), normal(5, 3), normal(3, 5), normal(2, 4, 4)
+    z = normal(4, 3) + 1j * normal(4, 3)
+    positive = square @ square.T + 4 * np.eye(4)
+    la = jnp.linalg
+    for name, x in (("square", square), ("tall", tall), ("wide", wide), ("batch", batch), ("f32", tall.astype(np.float32))):
+        yield f"qr_{name}", la.qr, (x,)
+    yield "qr_complete", lambda x: la.qr(x, mode="complete"), (tall,)
+    yield "qr_complex", lambda x: [f(a) for a in la.qr(x) for f in (jnp.real, jnp.imag)], (z,)
+    yield "qr_r", lambda x: la.qr(x, mode="r"), (tall,)
+    yield "qr_orthogonal", lambda x, b: la.qr(x)[0].T @ b, (tall, normal(5, 2))
+    yield "cholesky", la.cholesky, (positive,)
+    yield "lu", lambda x: jax.lax.linalg.lu(x)[0], (square,)
+    yield "eigh", la.eigh, (positive,)
+    yield "svd", lambda x: la.svd(x, full_matrices=False), (tall,)
+    yield "svdvals", lambda x: la.svd(x, compute_uv=False), (wide,)
+    yield "solve", la.solve, (square, normal(4, 2))
+    yield "inv", la.inv, (batch,)
+    yield "det", la.det, (square,)
+    yield "slogdet", lambda x: la.slogdet(x)[1], (batch,)
+    yield "lstsq", lambda a, b: la.lstsq(a, b)[0], (tall, normal(5))
+    yield "expm", jax.scipy.linalg.expm, (square / 4,)
+    yield "triangular_solve", lambda a, b: jax.scipy.linalg.solve_triangular(a, b, lower=True), (np.tril(positive), normal(4, 2))
+    yield "eigvals", lambda x: [f(la.eigvals(x)) for f in (jnp.real, jnp.imag)], (square,)
+
+
 FAMILIES = (unary, binary, special, reductions, structure, products, convolutions, indexing, sorting, fourier, loops, activations, models, derivatives,
-            complexes, narrow, sharded)
+            complexes, narrow, sharded, factorizations)
 
 
 def programs():

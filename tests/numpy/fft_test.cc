@@ -1,15 +1,17 @@
-// jax.numpy.fft's functions against JAX (golden/make_fft.py), long and prime lengths against a
-// direct sum, derivatives, vmap, what errors say.
+// jax.numpy.fft's functions against JAX (golden/make_fft.py), on one device and cut over eight; long
+// and prime lengths against a direct sum, derivatives, vmap, what errors say.
 #include "tessera/numpy/fft.h"
 
 #include <gmock/gmock.h>
 
 #include <complex>
 #include <random>
+#include <set>
 
 #include "../errors.h"
 #include "../golden/golden.h"
 #include "run.h"
+#include "tessera/compile/control_flow.h"
 #include "tessera/compile/grad.h"
 #include "tessera/compile/jit.h"
 #include "tessera/compile/vmap.h"
@@ -19,6 +21,7 @@
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/math.h"
 #include "tessera/numpy/operators.h"
+#include "tessera/numpy/placement.h"
 #include "tessera/numpy/reduce.h"
 #include "tessera/ops/core/complex.h"
 #include "tessera/ops/core/convert.h"
@@ -34,7 +37,9 @@ using tessera::testing::error_of;
 using tessera::testing::run_eagerly;
 using tessera::testing::run_traced;
 using tessera::testing::X64;
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 using Complex = std::complex<double>;
 using Numbers = std::vector<double>;
@@ -277,6 +282,104 @@ TEST(Fft, ReadsAsStableHlo) {
                                .text("traced");
   EXPECT_THAT(text, HasSubstr("stablehlo.fft %arg0, type = IRFFT, length = [4, 14] : "
                               "(tensor<4x8xcomplex<f32>>) -> tensor<4x14xf32>"));
+}
+
+// --- Cut over eight devices ---
+
+class CutFft : public ::testing::Test {
+ protected:
+  void SetUp() override { initialize({.devices = "cpu:8"}); }
+  void TearDown() override { initialize({.devices = "cpu:1"}); }
+
+  static NamedSharding cut(int64_t rank, int64_t dim) {
+    std::vector<DimSpec> dims(static_cast<size_t>(rank));
+    dims[static_cast<size_t>(dim)] = "x";
+    return NamedSharding(Mesh(devices(), {"x"}), PartitionSpec(dims));
+  }
+  // f of an array that is cut along `dim`, evenly or not.
+  template <class F>
+  static auto of_cut(F f, int64_t rank, int64_t dim) {
+    return jit([=, sharding = cut(rank, dim)](const Array& x) {
+      return f(with_sharding_constraint(x, sharding));
+    });
+  }
+  static std::set<std::string> collectives(const Lowered& lowered) {
+    std::set<std::string> out;
+    for (const auto& c : lowered.collectives()) out.insert(c.name);
+    return out;
+  }
+};
+
+TEST_F(CutFft, IsJaxs) {
+  const X64 x64(true);
+  size_t tested = 0;
+  for (const Json& c : topic()["cases"]) {
+    const DType dtype = dtype_from_name(c["dtype"].get<std::string>());
+    if (itemsize(real_dtype(dtype)) != 8) continue;
+    const Array x(operand(dtype, golden::dims(c["shape"])));
+    for (int64_t d = 0; d < x.ndim(); ++d) {
+      SCOPED_TRACE(c["name"].dump() + c["shape"].dump() + c["options"].dump() + std::to_string(d));
+      const auto f = [&](const Array& v) { return call(c["name"], v, c["options"]); };
+      expect_numbers(numbers(of_cut(f, x.ndim(), d)(x).to_host()), c["values"].get<Numbers>(),
+                     1e-11);
+      if (c["grad"].is_null()) continue;
+      const auto loss = [&](const Array& v) { return loss_of(f(v)); };
+      expect_numbers(numbers(grad(of_cut(loss, x.ndim(), d))(x).to_host()),
+                     c["grad"].get<Numbers>(), 2e-11);
+      ++tested;
+    }
+  }
+  EXPECT_GE(tested, 40u);
+}
+
+// One line over all devices: three exchanges, in the derivative and under vmap too.
+TEST_F(CutFft, LongLinesAreNotGathered) {
+  const auto square_sum = [](const Array& z) {
+    return sum(is_complex(z.dtype()) ? square(lax::real(z)) + lax::real(z) * lax::imag(z)
+                                     : square(z) * z);
+  };
+  for (const auto& [kind, transform] : std::vector<std::pair<std::string, Array (*)(const Array&)>>{
+           {"fft", [](const Array& v) { return fft::fft(v); }},
+           {"ifft", [](const Array& v) { return fft::ifft(v); }},
+           {"rfft", [](const Array& v) { return fft::rfft(v); }},
+           {"irfft", [](const Array& v) { return fft::irfft(v); }}}) {
+    SCOPED_TRACE(kind);
+    const int64_t n = kind == "irfft" ? 2049 : 4096;
+    const Array line(noise(kind == "rfft" ? float32 : complex64, {n})),
+        lines(noise(kind == "rfft" ? float32 : complex64, {3, n}));
+    const auto loss = [=](const Array& v) { return square_sum(transform(v)); };
+    const auto check = [&](auto f, const Array& x) {
+      const auto on_eight = of_cut(f, x.ndim(), x.ndim() - 1);
+      EXPECT_THAT(collectives(on_eight.lower(x)), Not(Contains("all_gather")));
+      EXPECT_THAT(collectives(on_eight.lower(x)), Contains("all_to_all"));
+      const Array one = f(x), eight = on_eight(x);
+      const double scale = max(absolute(one)).template item<float>();
+      expect_near(eight / scale, one / scale, 2e-6);
+    };
+    check(transform, line);
+    check(transform, lines);
+    check(grad(loss), line);
+    check(vmap(transform), lines);
+    check(vmap(grad(loss)), lines);
+  }
+}
+
+TEST_F(CutFft, InsideALoop) {
+  const Array x(noise(complex64, {512}));
+  const auto f = [](const Array& v) {
+    return fori_loop(
+        0, 3, [](const Array&, const Array& c) { return fft::fft(c) * 0.1f; }, v);
+  };
+  const auto on_eight = of_cut(f, 1, 0);
+  EXPECT_THAT(collectives(on_eight.lower(x)), Not(Contains("all_gather")));
+  expect_near(on_eight(x), f(x));
+}
+
+TEST_F(CutFft, ExplainsWhatStaysGathered) {
+  const Array x(noise(complex64, {40}));
+  EXPECT_THAT(of_cut([](const Array& v) { return fft::fft(v); }, 1, 0).lower(x).explain(),
+              HasSubstr("operand 0 of fft, which needs dimension 0 whole where no other can be cut "
+                        "by 'x' instead, gathers complex64[40]"));
 }
 
 // --- Errors ---

@@ -87,6 +87,13 @@ Function function_of(const std::string& name) {
          const linalg::Lstsq f = linalg::lstsq(x[0], x[1]);
          return Arrays{f.x, f.residuals, f.rank, f.s};
        }},
+      {"tensorsolve", [](const Arrays& x) { return Arrays{linalg::tensorsolve(x[0], x[1])}; }},
+      {"tensorsolve_axes",
+       [](const Arrays& x) {
+         return Arrays{linalg::tensorsolve(x[0], x[1], {2, 0})};
+       }},
+      {"tensorinv", [](const Arrays& x) { return Arrays{linalg::tensorinv(x[0])}; }},
+      {"tensorinv_1", [](const Arrays& x) { return Arrays{linalg::tensorinv(x[0], 1)}; }},
       {"det", [](const Arrays& x) { return Arrays{linalg::det(x[0])}; }},
       {"slogdet",
        [](const Arrays& x) {
@@ -217,6 +224,14 @@ TEST(Linalg, Errors) {
                 linalg::multi_dot({wide, square});
               }),
               HasSubstr("[multi_dot] expected neighbours whose dimensions agree"));
+  EXPECT_THAT(error_of([&] { linalg::tensorsolve(wide, vector); }),
+              HasSubstr("[tensorsolve] expected a whose first dimensions are b's"));
+  EXPECT_THAT(error_of([&] { linalg::tensorsolve(vector, square); }),
+              HasSubstr("[tensorsolve] expected a whose first dimensions are b's"));
+  EXPECT_THAT(error_of([&] { linalg::tensorinv(wide, 1); }),
+              HasSubstr("[tensorinv] expected as many elements in the first 1 dimensions"));
+  EXPECT_THAT(error_of([&] { linalg::tensorinv(square, 0); }),
+              HasSubstr("[tensorinv] expected ind of 1 or more, got 0"));
   EXPECT_THAT(error_of([&] { linalg::inv(astype(square, bfloat16)); }),
               HasSubstr("expected float32, float64, complex64 or complex128"));
 }

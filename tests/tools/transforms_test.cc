@@ -159,6 +159,8 @@ TEST_F(ProgramTransforms, GradErrors) {
         "[grad] expected --outputs beside --inputs");
   std::string open = kLoop;
   open.replace(open.find("%three, SIGNED"), 6, "%i");
+  const std::string sine = "stablehlo.sine %a";
+  open.replace(open.find(sine), sine.size(), "stablehlo.reverse %a, dims = [0]");
   fails(tessera_command({"grad", "-"}, open), "[while] expected a loop of known length");
   EXPECT_EQ(tessera_command({"grad", "-", "--argnums", "x"}, kLoop).code, 2);
 }

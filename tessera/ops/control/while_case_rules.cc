@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tessera/ops/control/control_flow_rules.h"
+#include "tessera/ops/control/pointwise_while.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/batch_axis.h"
 #include "tessera/ops/core/identity.h"
@@ -89,17 +90,21 @@ JvpResult jvp_while(std::span<const Array> primals, std::span<const Array> tange
   return out;
 }
 
-// Only what the loop hands through unchanged can be taken back through it.
+// Of other loops than pointwise ones, only what is handed through unchanged can be taken back.
 LinearizeResult linearize_while(std::span<const Array> primals,
                                 const std::vector<bool>& has_tangent, const WhileParams& p) {
   const std::vector<bool> mask = carries_with_tangents(primals, has_tangent, p);
-  for (size_t k = 0; k < mask.size(); ++k)
-    if (mask[k] && p.body->outputs[k] != p.body->inputs[k])
-      type_error("while",
-                 "expected a loop of known length to take the reverse derivative of, got a "
-                 "while_loop whose carry {} depends on what is differentiated; use scan, fori_loop "
-                 "with bounds that are C++ integers, or forward mode (jvp)",
-                 k);
+  for (size_t k = 0; k < mask.size(); ++k) {
+    if (!mask[k] || p.body->outputs[k] == p.body->inputs[k]) continue;
+    if (auto pointwise = linearize_pointwise_while(primals, has_tangent, mask, p))
+      return std::move(*pointwise);
+    type_error("while",
+               "expected a loop of known length to take the reverse derivative of, or one that "
+               "treats all elements alike, got a while_loop whose carry {} depends on what is "
+               "differentiated; use scan, fori_loop with bounds that are C++ integers, or forward "
+               "mode (jvp)",
+               k);
+  }
   return {bind_op(while_op, p, primals), [](std::span<const Array> tangents) {
             return std::vector<Array>(tangents.begin(), tangents.end());
           }};

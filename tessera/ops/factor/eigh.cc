@@ -3,6 +3,7 @@
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/core/source_scope.h"
+#include "tessera/ops/factor/large_matrix.h"
 #include "tessera/ops/factor/matrix_math.h"
 #include "tessera/ops/factor/matrix_op.h"
 
@@ -23,9 +24,28 @@ std::vector<Type> infer_eigh(std::span<const Type> operands, const EighParams&) 
           result_type(operands, int32, batch_with(x, {}))};
 }
 
-double operations_of(const Type& x) {
-  const auto n = static_cast<double>(rows_of(x));
+double operations_of_order(int64_t order) {
+  const auto n = static_cast<double>(order);
   return 9 * n * n * n;
+}
+double operations_of(const Type& x) { return operations_of_order(rows_of(x)); }
+
+template <class T>
+int decompose(bool lower, int64_t n, const T* x, lapack::Real<T>* w, T* v) {
+  const Workspace<T> a(n * n);
+  transpose_matrix(x, n, n, a.data());
+  if (lower && is_large(n, n)) {
+    const Workspace<T> vectors(n * n);
+    int info = 0;
+    if (large_eigh(n, a.data(), w, vectors.data(), &info)) {
+      transpose_matrix(vectors.data(), n, n, v);
+      return info;
+    }
+  }
+  const BlasThreads threads = blas_threads_for(operations_of_order(n));
+  const int info = lapack::syevd(lower ? 'L' : 'U', static_cast<int>(n), a.data(), w);
+  transpose_matrix(a.data(), n, n, v);
+  return info;
 }
 
 HostCall eigh_call(const OpParams& params, std::span<const Type> operands,
@@ -33,15 +53,14 @@ HostCall eigh_call(const OpParams& params, std::span<const Type> operands,
   const bool lower = params.as<EighParams>().lower;
   const int64_t n = rows_of(operands[0]);
   return visit_matrix_dtype(operands[0].dtype, [&]<class T>(TypeTag<T>) {
-    return over_batch(operands, results, members_of(operands[0]), operations_of(operands[0]),
-                      [=](const void* const* in, void* const* out) {
-                        const Workspace<T> a(n * n);
-                        transpose_matrix(static_cast<const T*>(in[0]), n, n, a.data());
-                        *static_cast<int32_t*>(out[2]) =
-                            lapack::syevd(lower ? 'L' : 'U', static_cast<int>(n), a.data(),
-                                          static_cast<lapack::Real<T>*>(out[1]));
-                        transpose_matrix(a.data(), n, n, static_cast<T*>(out[0]));
-                      });
+    return over_batch(
+        operands, results, members_of(operands[0]), operations_of(operands[0]),
+        [=](const void* const* in, void* const* out) {
+          *static_cast<int32_t*>(out[2]) =
+              decompose(lower, n, static_cast<const T*>(in[0]),
+                        static_cast<lapack::Real<T>*>(out[1]), static_cast<T*>(out[0]));
+        },
+        LargeMember::kOwnTasks);
   });
 }
 

@@ -12,51 +12,61 @@ using Complex64 = std::complex<float>;
 using Complex128 = std::complex<double>;
 }  // namespace
 
-#define TESSERA_LAPACK(P, T)                                                                    \
-  void P##potrf_(const char*, const int*, T*, const int*, int*, size_t);                        \
-  void P##getrf_(const int*, const int*, T*, const int*, int*, int*);                           \
-  void P##geqrf_(const int*, const int*, T*, const int*, T*, T*, const int*, int*);             \
-  void P##gehrd_(const int*, const int*, const int*, T*, const int*, T*, T*, const int*, int*); \
-  void P##gtsv_(const int*, const int*, T*, T*, T*, T*, const int*, int*);                      \
-  void P##trsm_(const char*, const char*, const char*, const char*, const int*, const int*,     \
+#define TESSERA_LAPACK(P, T)                                                                      \
+  void P##potrf_(const char*, const int*, T*, const int*, int*, size_t);                          \
+  void P##getrf_(const int*, const int*, T*, const int*, int*, int*);                             \
+  void P##geqrf_(const int*, const int*, T*, const int*, T*, T*, const int*, int*);               \
+  void P##gehrd_(const int*, const int*, const int*, T*, const int*, T*, T*, const int*, int*);   \
+  void P##gtsv_(const int*, const int*, T*, T*, T*, T*, const int*, int*);                        \
+  void P##geqrt3_(const int*, const int*, T*, const int*, T*, const int*, int*);                  \
+  void P##gemm_(const char*, const char*, const int*, const int*, const int*, const T*, const T*, \
+                const int*, const T*, const int*, const T*, T*, const int*, size_t, size_t);      \
+  void P##trsm_(const char*, const char*, const char*, const char*, const int*, const int*,       \
                 const T*, const T*, const int*, T*, const int*, size_t, size_t, size_t, size_t);
 
-#define TESSERA_REAL(P, T)                                                                        \
-  TESSERA_LAPACK(P, T)                                                                            \
-  void P##geqp3_(const int*, const int*, T*, const int*, int*, T*, T*, const int*, int*);         \
-  void P##orgqr_(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*,    \
-                 int*);                                                                           \
-  void P##ormqr_(const char*, const char*, const int*, const int*, const int*, T*, const int*,    \
-                 const T*, T*, const int*, T*, const int*, int*, size_t, size_t);                 \
-  void P##syevd_(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, int*,  \
-                 const int*, int*, size_t, size_t);                                               \
-  void P##gesdd_(const char*, const int*, const int*, T*, const int*, T*, T*, const int*, T*,     \
-                 const int*, T*, const int*, int*, int*, size_t);                                 \
-  void P##gesvd_(const char*, const char*, const int*, const int*, T*, const int*, T*, T*,        \
-                 const int*, T*, const int*, T*, const int*, int*, size_t, size_t);               \
-  void P##geev_(const char*, const char*, const int*, T*, const int*, T*, T*, T*, const int*, T*, \
-                const int*, T*, const int*, int*, size_t, size_t);                                \
-  void P##gees_(const char*, const char*, void*, const int*, T*, const int*, int*, T*, T*, T*,    \
-                const int*, T*, const int*, int*, int*, size_t, size_t);                          \
-  void P##sytrd_(const char*, const int*, T*, const int*, T*, T*, T*, T*, const int*, int*, size_t);
+#define TESSERA_REAL(P, T)                                                                         \
+  TESSERA_LAPACK(P, T)                                                                             \
+  void P##geqp3_(const int*, const int*, T*, const int*, int*, T*, T*, const int*, int*);          \
+  void P##orgqr_(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*,     \
+                 int*);                                                                            \
+  void P##ormqr_(const char*, const char*, const int*, const int*, const int*, T*, const int*,     \
+                 const T*, T*, const int*, T*, const int*, int*, size_t, size_t);                  \
+  void P##syevd_(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, int*,   \
+                 const int*, int*, size_t, size_t);                                                \
+  void P##gesdd_(const char*, const int*, const int*, T*, const int*, T*, T*, const int*, T*,      \
+                 const int*, T*, const int*, int*, int*, size_t);                                  \
+  void P##gesvd_(const char*, const char*, const int*, const int*, T*, const int*, T*, T*,         \
+                 const int*, T*, const int*, T*, const int*, int*, size_t, size_t);                \
+  void P##geev_(const char*, const char*, const int*, T*, const int*, T*, T*, T*, const int*, T*,  \
+                const int*, T*, const int*, int*, size_t, size_t);                                 \
+  void P##gees_(const char*, const char*, void*, const int*, T*, const int*, int*, T*, T*, T*,     \
+                const int*, T*, const int*, int*, int*, size_t, size_t);                           \
+  void P##sytrd_(const char*, const int*, T*, const int*, T*, T*, T*, T*, const int*, int*,        \
+                 size_t);                                                                          \
+  void P##gebrd_(const int*, const int*, T*, const int*, T*, T*, T*, T*, T*, const int*, int*);    \
+  void P##stedc_(const char*, const int*, T*, T*, T*, const int*, T*, const int*, int*,            \
+                 const int*, int*, size_t);                                                        \
+  void P##bdsdc_(const char*, const char*, const int*, T*, T*, T*, const int*, T*, const int*, T*, \
+                 int*, T*, int*, int*, size_t, size_t);
 
-#define TESSERA_COMPLEX(P, T, R)                                                               \
-  TESSERA_LAPACK(P, T)                                                                         \
-  void P##geqp3_(const int*, const int*, T*, const int*, int*, T*, T*, const int*, R*, int*);  \
-  void P##ungqr_(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*, \
-                 int*);                                                                        \
-  void P##unmqr_(const char*, const char*, const int*, const int*, const int*, T*, const int*, \
-                 const T*, T*, const int*, T*, const int*, int*, size_t, size_t);              \
-  void P##heevd_(const char*, const char*, const int*, T*, const int*, R*, T*, const int*, R*, \
-                 const int*, int*, const int*, int*, size_t, size_t);                          \
-  void P##gesdd_(const char*, const int*, const int*, T*, const int*, R*, T*, const int*, T*,  \
-                 const int*, T*, const int*, R*, int*, int*, size_t);                          \
-  void P##gesvd_(const char*, const char*, const int*, const int*, T*, const int*, R*, T*,     \
-                 const int*, T*, const int*, T*, const int*, R*, int*, size_t, size_t);        \
-  void P##geev_(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, T*,  \
-                const int*, T*, const int*, R*, int*, size_t, size_t);                         \
-  void P##gees_(const char*, const char*, void*, const int*, T*, const int*, int*, T*, T*,     \
-                const int*, T*, const int*, R*, int*, int*, size_t, size_t);                   \
+#define TESSERA_COMPLEX(P, T, R)                                                                \
+  TESSERA_LAPACK(P, T)                                                                          \
+  void P##geqp3_(const int*, const int*, T*, const int*, int*, T*, T*, const int*, R*, int*);   \
+  void P##ungqr_(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*,  \
+                 int*);                                                                         \
+  void P##unmqr_(const char*, const char*, const int*, const int*, const int*, T*, const int*,  \
+                 const T*, T*, const int*, T*, const int*, int*, size_t, size_t);               \
+  void P##heevd_(const char*, const char*, const int*, T*, const int*, R*, T*, const int*, R*,  \
+                 const int*, int*, const int*, int*, size_t, size_t);                           \
+  void P##gesdd_(const char*, const int*, const int*, T*, const int*, R*, T*, const int*, T*,   \
+                 const int*, T*, const int*, R*, int*, int*, size_t);                           \
+  void P##gesvd_(const char*, const char*, const int*, const int*, T*, const int*, R*, T*,      \
+                 const int*, T*, const int*, T*, const int*, R*, int*, size_t, size_t);         \
+  void P##geev_(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, T*,   \
+                const int*, T*, const int*, R*, int*, size_t, size_t);                          \
+  void P##gees_(const char*, const char*, void*, const int*, T*, const int*, int*, T*, T*,      \
+                const int*, T*, const int*, R*, int*, int*, size_t, size_t);                    \
+  void P##gebrd_(const int*, const int*, T*, const int*, R*, R*, T*, T*, T*, const int*, int*); \
   void P##hetrd_(const char*, const int*, T*, const int*, R*, R*, T*, T*, const int*, int*, size_t);
 
 extern "C" {
@@ -85,6 +95,9 @@ struct Routines;
     static constexpr auto* gehrd = P##gehrd_;           \
     static constexpr auto* gtsv = P##gtsv_;             \
     static constexpr auto* trsm = P##trsm_;             \
+    static constexpr auto* gemm = P##gemm_;             \
+    static constexpr auto* geqrt3 = P##geqrt3_;         \
+    static constexpr auto* gebrd = P##gebrd_;           \
     static constexpr auto* gesdd = P##gesdd_;           \
     static constexpr auto* gesvd = P##gesvd_;           \
     static constexpr auto* geev = P##geev_;             \
@@ -98,6 +111,18 @@ TESSERA_ROUTINES(s, float, or, sy)
 TESSERA_ROUTINES(d, double, or, sy)
 TESSERA_ROUTINES(c, Complex64, un, he)
 TESSERA_ROUTINES(z, Complex128, un, he)
+
+// Of real matrices alone.
+template <class R>
+struct RealRoutines;
+#define TESSERA_REAL_ROUTINES(P, R)           \
+  template <>                                 \
+  struct RealRoutines<R> {                    \
+    static constexpr auto* stedc = P##stedc_; \
+    static constexpr auto* bdsdc = P##bdsdc_; \
+  };
+TESSERA_REAL_ROUTINES(s, float)
+TESSERA_REAL_ROUTINES(d, double)
 
 // A leading dimension.
 int ld(int rows) { return std::max(rows, 1); }
@@ -335,26 +360,78 @@ int gtsv(int n, int columns, T* lower, T* d, T* upper, T* b) {
   return info;
 }
 
-#define TESSERA_INSTANTIATE(T)                                                           \
-  template int potrf(char, int, T*);                                                     \
-  template int getrf(int, int, T*, int*);                                                \
-  template int geqrf(int, int, T*, T*);                                                  \
-  template int geqp3(int, int, T*, int*, T*);                                            \
-  template int orgqr(int, int, int, T*, const T*);                                       \
-  template int ormqr(bool, bool, int, int, int, T*, const T*, T*);                       \
-  template void trsm(bool, bool, char, bool, int, int, const T*, T*);                    \
-  template int syevd(char, int, T*, Real<T>*);                                           \
-  template int gesdd(char, int, int, T*, Real<T>*, T*, T*);                              \
-  template int gesvd(char, int, int, T*, Real<T>*, T*, T*);                              \
-  template int geev(bool, bool, int, T*, std::complex<Real<T>>*, std::complex<Real<T>>*, \
-                    std::complex<Real<T>>*);                                             \
-  template int gees(bool, int, T*, std::complex<Real<T>>*, T*);                          \
-  template int gehrd(int, T*, T*);                                                       \
-  template int sytrd(char, int, T*, Real<T>*, Real<T>*, T*);                             \
-  template int gtsv(int, int, T*, T*, T*, T*);
+template <class T>
+void gemm(char op_a, char op_b, int m, int n, int k, T alpha, const T* a, int lda, const T* b,
+          int ldb, T beta, T* c, int ldc) {
+  Routines<T>::gemm(&op_a, &op_b, &m, &n, &k, &alpha, a, &lda, b, &ldb, &beta, c, &ldc, 1, 1);
+}
+
+template <class T>
+int geqrt3(int m, int n, T* a, int lda, T* t, int ldt) {
+  int info = 0;
+  Routines<T>::geqrt3(&m, &n, a, &lda, t, &ldt, &info);
+  return info;
+}
+
+template <class T>
+int gebrd(int m, int n, T* a, Real<T>* d, Real<T>* e, T* left_taus, T* right_taus) {
+  const int lda = ld(m);
+  return with_work<T>([&](T* work, int count, int* info) {
+    Routines<T>::gebrd(&m, &n, a, &lda, d, e, left_taus, right_taus, work, &count, info);
+  });
+}
+
+template <class R>
+int stedc(int n, R* d, R* e, R* z) {
+  const char mode = 'I';
+  const int ldz = ld(n), integers = 3 + 5 * n;
+  const Workspace<int> more(integers);
+  return with_work<R>([&](R* work, int count, int* info) {
+    RealRoutines<R>::stedc(&mode, &n, d, e, z, &ldz, work, &count, more.data(),
+                           count < 0 ? &count : &integers, info, 1);
+  });
+}
+
+template <class R>
+int bdsdc(int n, R* d, R* e, R* u, R* vt) {
+  const char upper = 'U', mode = 'I';
+  const int ldu = ld(n);
+  const Workspace<R> work(int64_t{3} * n * n + 4 * n);
+  const Workspace<int> integers(int64_t{8} * n);
+  int info = 0, unused_integer = 0;
+  R unused{};
+  RealRoutines<R>::bdsdc(&upper, &mode, &n, d, e, u, &ldu, vt, &ldu, &unused, &unused_integer,
+                         work.data(), integers.data(), &info, 1, 1);
+  return info;
+}
+
+#define TESSERA_INSTANTIATE(T)                                                                \
+  template int potrf(char, int, T*);                                                          \
+  template int getrf(int, int, T*, int*);                                                     \
+  template int geqrf(int, int, T*, T*);                                                       \
+  template int geqp3(int, int, T*, int*, T*);                                                 \
+  template int orgqr(int, int, int, T*, const T*);                                            \
+  template int ormqr(bool, bool, int, int, int, T*, const T*, T*);                            \
+  template void trsm(bool, bool, char, bool, int, int, const T*, T*);                         \
+  template int syevd(char, int, T*, Real<T>*);                                                \
+  template int gesdd(char, int, int, T*, Real<T>*, T*, T*);                                   \
+  template int gesvd(char, int, int, T*, Real<T>*, T*, T*);                                   \
+  template int geev(bool, bool, int, T*, std::complex<Real<T>>*, std::complex<Real<T>>*,      \
+                    std::complex<Real<T>>*);                                                  \
+  template int gees(bool, int, T*, std::complex<Real<T>>*, T*);                               \
+  template int gehrd(int, T*, T*);                                                            \
+  template int sytrd(char, int, T*, Real<T>*, Real<T>*, T*);                                  \
+  template int gtsv(int, int, T*, T*, T*, T*);                                                \
+  template void gemm(char, char, int, int, int, T, const T*, int, const T*, int, T, T*, int); \
+  template int geqrt3(int, int, T*, int, T*, int);                                            \
+  template int gebrd(int, int, T*, Real<T>*, Real<T>*, T*, T*);
 TESSERA_INSTANTIATE(float)
 TESSERA_INSTANTIATE(double)
 TESSERA_INSTANTIATE(Complex64)
 TESSERA_INSTANTIATE(Complex128)
+template int stedc(int, float*, float*, float*);
+template int stedc(int, double*, double*, double*);
+template int bdsdc(int, float*, float*, float*, float*);
+template int bdsdc(int, double*, double*, double*, double*);
 
 }  // namespace tessera::ops::lapack

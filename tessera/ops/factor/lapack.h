@@ -68,6 +68,24 @@ int gehrd(int n, T* a, T* taus);
 // Tridiagonal form and reflectors; n of d, n - 1 of e and taus.
 template <class T>
 int sytrd(char triangle, int n, T* a, Real<T>* d, Real<T>* e, T* taus);
+// A product of m by k and k by n matrices: c = alpha op(a) op(b) + beta c, with leading dimensions.
+template <class T>
+void gemm(char op_a, char op_b, int m, int n, int k, T alpha, const T* a, int lda, const T* b,
+          int ldb, T beta, T* c, int ldc);
+// geqrf of a panel with m >= n by recursion: the triangular factor of its reflectors, n by n, in
+// place of taus.
+template <class T>
+int geqrt3(int m, int n, T* a, int lda, T* t, int ldt);
+// Bidiagonal form and reflectors, m >= n: n of d and of both taus, n - 1 of e.
+template <class T>
+int gebrd(int m, int n, T* a, Real<T>* d, Real<T>* e, T* left_taus, T* right_taus);
+// All eigenvectors of a tridiagonal matrix, and its eigenvalues, ascending, in place of d.
+template <class R>
+int stedc(int n, R* d, R* e, R* z);
+// All singular vectors of an upper bidiagonal matrix, u and v^T, and its singular values in place
+// of d.
+template <class R>
+int bdsdc(int n, R* d, R* e, R* u, R* vt);
 // Solves with `columns` right-hand sides; n - 1 of lower and upper. All are lost but b, which is
 // the solution.
 template <class T>

@@ -87,8 +87,13 @@ std::vector<int64_t> member_bytes(std::span<const Type> types, int64_t members) 
 
 }  // namespace
 
+BlasThreads blas_threads_for(double operations) {
+  const bool threaded = operations > kThreadedOperations && !in_parallel_task();
+  return BlasThreads(threaded ? num_threads() : 1);
+}
+
 HostCall over_batch(std::span<const Type> operands, std::span<const Type> results, int64_t members,
-                    double operations, Member member) {
+                    double operations, Member member, LargeMember large) {
   return
       [=, in_bytes = member_bytes(operands, members), out_bytes = member_bytes(results, members)](
           std::span<const void* const> in, std::span<void* const> out) {
@@ -103,8 +108,8 @@ HostCall over_batch(std::span<const Type> operands, std::span<const Type> result
         };
         prepare_blas();
         if (members == 1) {
-          const bool threaded = operations > kThreadedOperations && !in_parallel_task();
-          const BlasThreads threads(threaded ? num_threads() : 1);
+          const BlasThreads threads =
+              blas_threads_for(large == LargeMember::kBlasThreads ? operations : 0);
           return run(0);
         }
         const auto grain = static_cast<int64_t>(kTaskOperations / std::max(1.0, operations));
@@ -132,15 +137,29 @@ std::vector<Literal> evaluate_by_call(const HostCall& call, std::span<const Type
   return out;
 }
 
+// By tiles that are copied before and after: rows of a matrix whose length is a power of two fall on
+// the same lines of the cache.
 template <class T>
 void transpose_matrix(const T* in, int64_t rows, int64_t cols, T* out) {
-  constexpr int64_t kTile = 16, kRowsOfTask = 256;
+  constexpr int64_t kTile = 64 / sizeof(T), kRowsOfTask = 256;
   parallel_for_ranges(rows, kRowsOfTask, [&](int64_t begin, int64_t end) {
+    alignas(64) T tile[kTile * kTile];
+    alignas(64) T turned[kTile * kTile];
     for (int64_t i0 = begin; i0 < end; i0 += kTile)
       for (int64_t j0 = 0; j0 < cols; j0 += kTile) {
-        const int64_t i1 = std::min(end, i0 + kTile), j1 = std::min(cols, j0 + kTile);
-        for (int64_t j = j0; j < j1; ++j)
-          for (int64_t i = i0; i < i1; ++i) out[j * rows + i] = in[i * cols + j];
+        const int64_t m = std::min(kTile, end - i0), n = std::min(kTile, cols - j0);
+        if (m == kTile && n == kTile) {
+          for (int64_t i = 0; i < kTile; ++i)
+            std::copy_n(in + (i0 + i) * cols + j0, kTile, tile + i * kTile);
+          for (int64_t j = 0; j < kTile; ++j)
+            for (int64_t i = 0; i < kTile; ++i) turned[j * kTile + i] = tile[i * kTile + j];
+          for (int64_t j = 0; j < kTile; ++j)
+            std::copy_n(turned + j * kTile, kTile, out + (j0 + j) * rows + i0);
+          continue;
+        }
+        for (int64_t j = 0; j < n; ++j)
+          for (int64_t i = 0; i < m; ++i)
+            out[(j0 + j) * rows + i0 + i] = in[(i0 + i) * cols + j0 + j];
       }
   });
 }

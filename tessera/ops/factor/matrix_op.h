@@ -9,6 +9,7 @@
 #include <complex>
 #include <functional>
 
+#include "tessera/base/blas.h"
 #include "tessera/base/visit_dtype.h"
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/factor/lapack.h"
@@ -59,9 +60,13 @@ BatchResult batch_matrices(const OpDef& op, const P& p, std::span<const Array> x
 // Computes one member: pointers to that member of each operand and result.
 using Member = std::function<void(const void* const* in, void* const* out)>;
 // The call over all members; `operations` are those of one. Members run in parallel, one large
-// member with OpenBLAS's threads.
+// member with OpenBLAS's threads unless it brings its own tasks.
+enum class LargeMember : uint8_t { kBlasThreads, kOwnTasks };
 HostCall over_batch(std::span<const Type> operands, std::span<const Type> results, int64_t members,
-                    double operations, Member member);
+                    double operations, Member member,
+                    LargeMember large = LargeMember::kBlasThreads);
+// OpenBLAS's threads for so many operations: all outside of tasks, if it is worth while.
+BlasThreads blas_threads_for(double operations);
 // Evaluation by such a call: where LAPACK's choice of signs and phases is the op's meaning. Tests
 // put the factors together again.
 std::vector<Literal> evaluate_by_call(const HostCall& call, std::span<const Type> results,

@@ -5,10 +5,11 @@
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/complex.h"
 #include "tessera/ops/core/source_scope.h"
+#include "tessera/ops/factor/large_matrix.h"
 #include "tessera/ops/factor/lu.h"
 #include "tessera/ops/factor/matrix_math.h"
 #include "tessera/ops/factor/matrix_op.h"
-#include "tessera/ops/factor/triangular_solve.h"
+#include "tessera/ops/factor/qr_tangents.h"
 #include "tessera/ops/indexing/gather.h"
 #include "tessera/ops/structural/concatenate.h"
 
@@ -43,8 +44,12 @@ void factorize(const QrParams& p, int64_t m, int64_t n, const T* x, T* q, T* r, 
   const int im = static_cast<int>(m), in = static_cast<int>(n), is = static_cast<int>(small),
             ik = static_cast<int>(k);
   const Workspace<T> a(m * std::max(n, k)), taus(small), rows(m * n);
+  const bool large = !p.pivoting && is_large(m, n);
+  const Workspace<T> columns(large ? m * k : 1);
   transpose_matrix(x, m, n, a.data());
-  if (p.pivoting) {
+  if (large) {
+    large_qr(m, n, a.data(), k, columns.data());
+  } else if (p.pivoting) {
     std::fill_n(pivots, n, 0);
     lapack::geqp3(im, in, a.data(), pivots, taus.data());
     for (int64_t j = 0; j < n; ++j) --pivots[j];
@@ -57,8 +62,8 @@ void factorize(const QrParams& p, int64_t m, int64_t n, const T* x, T* q, T* r, 
     std::fill_n(r + i * n, zeros, T{});
     std::copy_n(rows.data() + i * n + zeros, n - zeros, r + i * n + zeros);
   }
-  lapack::orgqr(im, ik, is, a.data(), taus.data());
-  transpose_matrix(a.data(), k, m, q);
+  if (!large) lapack::orgqr(im, ik, is, a.data(), taus.data());
+  transpose_matrix(large ? columns.data() : a.data(), k, m, q);
 }
 
 HostCall qr_call(const OpParams& params, std::span<const Type> operands,
@@ -66,35 +71,18 @@ HostCall qr_call(const OpParams& params, std::span<const Type> operands,
   const auto p = params.as<QrParams>();
   const int64_t m = rows_of(operands[0]), n = cols_of(operands[0]);
   return visit_matrix_dtype(operands[0].dtype, [&]<class T>(TypeTag<T>) {
-    return over_batch(operands, results, members_of(operands[0]), operations_of(operands[0]),
-                      [=](const void* const* in, void* const* out) {
-                        factorize(p, m, n, static_cast<const T*>(in[0]), static_cast<T*>(out[0]),
-                                  static_cast<T*>(out[1]),
-                                  p.pivoting ? static_cast<int32_t*>(out[2]) : nullptr);
-                      });
+    return over_batch(
+        operands, results, members_of(operands[0]), operations_of(operands[0]),
+        [=](const void* const* in, void* const* out) {
+          factorize(p, m, n, static_cast<const T*>(in[0]), static_cast<T*>(out[0]),
+                    static_cast<T*>(out[1]), p.pivoting ? static_cast<int32_t*>(out[2]) : nullptr);
+        },
+        p.pivoting ? LargeMember::kBlasThreads : LargeMember::kOwnTasks);
   });
 }
 
 double qr_flops(std::span<const Type> operands, std::span<const Type>, const QrParams&) {
   return operations_of(operands[0]) * static_cast<double>(members_of(operands[0]));
-}
-
-struct Tangents {
-  Array q, r;
-};
-
-// Of m by n matrices with m >= n: https://j-towns.github.io/papers/qr-derivative.pdf, with the
-// phase of each column such that r's diagonal stays real.
-Tangents thin_tangents(const Array& q, const Array& r, const Array& dx) {
-  const Array right = lax::linalg::triangular_solve(r, dx);
-  const Array inner = matmul(adjoint(q), right);
-  const Array below = lower_triangle(inner, -1);
-  Array skew = below - adjoint(below);
-  if (is_complex(inner.dtype())) {
-    const Array diagonal = diagonal_of(inner);
-    skew = skew + diagonal_matrix(diagonal - in_dtype_of(lax::real(diagonal), diagonal));
-  }
-  return {matmul(q, skew - inner) + right, matmul(inner - skew, r)};
 }
 
 // The columns of q beyond n, by arXiv:2409.13374, eq. 32 and 33, as JAX has them.
@@ -116,21 +104,15 @@ JvpResult jvp_qr(std::span<const Array> x, std::span<const Array> t, const QrPar
   auto ordered = [&](const Array& a) {
     return p.pivoting ? lax::take_along(a, as_rows(out[2], a.shape()), last) : a;
   };
-  const Array dx = ordered(t[0]);
-  Tangents d;
-  if (m < n) {
-    // a = [a1 a2], r = [r1 r2] with square a1 = q r1, r2 = q^H a2.
-    const Array a2 = block_of(ordered(x[0]), 0, m, m, n);
-    d = thin_tangents(q, block_of(r, 0, m, 0, m), block_of(dx, 0, m, 0, m));
-    const Array dr2 = matmul(adjoint(d.q), a2) + matmul(adjoint(q), block_of(dx, 0, m, m, n));
-    d.r = lax::concatenate(std::vector{d.r, dr2}, last);
-  } else if (p.full_matrices && m > n) {
-    d = thin_tangents(block_of(q, 0, m, 0, n), block_of(r, 0, n, 0, n), dx);
+  const Array a = ordered(x[0]), dx = ordered(t[0]);
+  QrTangents d;
+  if (p.full_matrices && m > n) {
+    d = qr_tangents(block_of(q, 0, m, 0, n), block_of(r, 0, n, 0, n), a, dx);
     d.q = lax::concatenate(std::vector{d.q, full_tangent(q, d.q, m, n)}, last);
     const Array zeros = lax::zeros_like(block_of(r, n, m, 0, n).type());
     d.r = lax::concatenate(std::vector{d.r, zeros}, last - 1);
   } else {
-    d = thin_tangents(q, r, dx);
+    d = qr_tangents(q, r, a, dx);
   }
   std::vector<Array> tangents{d.q, d.r};
   if (p.pivoting) tangents.emplace_back();

@@ -1,15 +1,21 @@
 #include "tessera/ops/factor/reflectors.h"
 
+#include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/source_scope.h"
+#include "tessera/ops/factor/matrix_math.h"
 #include "tessera/ops/factor/matrix_op.h"
+#include "tessera/ops/factor/reflector_tangents.h"
+#include "tessera/ops/indexing/gather.h"
 
 namespace tessera::ops {
 namespace {
 
+using namespace array_math;
 using namespace factor;
 
 constexpr const char* kNoRule =
-    "reflectors have no derivative rule, as in JAX; use lax::linalg::qr, which has";
+    "a product with reflectors has no derivative rule, as in JAX; multiply by "
+    "lax::linalg::householder_product, which has";
 
 int64_t taus_of(const Type& x) { return std::min(rows_of(x), cols_of(x)); }
 
@@ -228,6 +234,33 @@ std::vector<Sample> product_samples() {
   return out;
 }
 
+// --- Derivatives ---
+
+JvpResult jvp_geqrf(std::span<const Array> x, std::span<const Array> t, const NoParams& p) {
+  const std::vector<Array> out = bind_op(geqrf_op, p, x);
+  if (!t[0].defined() || x[0].size() == 0) return {out, std::vector<Array>(2)};
+  const ReflectorTangents d = reflector_tangents(out[0], out[1], x[0], t[0]);
+  return {out, {d.packed, d.taus}};
+}
+
+// Of the columns in the order that was chosen.
+JvpResult jvp_geqp3(std::span<const Array> x, std::span<const Array> t, const NoParams& p) {
+  const std::vector<Array> out = bind_op(geqp3_op, p, x);
+  if (!t[0].defined() || x[0].size() == 0) return {out, std::vector<Array>(3)};
+  auto ordered = [&](const Array& a) {
+    return lax::take_along(a, as_rows(out[1] - 1, a.shape()), a.ndim() - 1);
+  };
+  const ReflectorTangents d = reflector_tangents(out[0], out[2], ordered(x[0]), ordered(t[0]));
+  return {out, {d.packed, Array(), d.taus}};
+}
+
+JvpResult jvp_product(std::span<const Array> x, std::span<const Array> t, const NoParams& p) {
+  const Array out = bind_op1(householder_product_op, p, {x[0], x[1]});
+  if ((!t[0].defined() && !t[1].defined()) || out.size() == 0 || x[1].size() == 0)
+    return {{out}, {Array()}};
+  return {{out}, {product_tangent(x[0], x[1], t[0], t[1])}};
+}
+
 std::vector<Sample> ormqr_samples() {
   std::vector<Sample> out;
   for (DType dtype : {float32, complex128})
@@ -250,7 +283,7 @@ const OpDef& geqrf_op = define<NoParams>({
     .factors = whole_matrices<NoParams>,
     .lower = Library{LibraryKind::kCall, geqrf_call},
     .flops = reflector_flops<NoParams>,
-    .jvp = absent(kNoRule),
+    .jvp = {jvp_geqrf},
     .transpose = absent("a factorisation is not linear"),
     .batch = {[](std::span<const Array> x, std::span<const int> dims, const NoParams& p) {
       return batch_matrices(geqrf_op, p, x, dims);
@@ -266,7 +299,7 @@ const OpDef& geqp3_op = define<NoParams>({
     .factors = whole_matrices<NoParams>,
     .lower = Library{LibraryKind::kCall, geqp3_call},
     .flops = reflector_flops<NoParams>,
-    .jvp = absent(kNoRule),
+    .jvp = {jvp_geqp3},
     .transpose = absent("a factorisation is not linear"),
     .batch = {[](std::span<const Array> x, std::span<const int> dims, const NoParams& p) {
       return batch_matrices(geqp3_op, p, x, dims);
@@ -282,7 +315,7 @@ const OpDef& householder_product_op = define<NoParams>({
     .factors = whole_matrices<NoParams>,
     .lower = Library{LibraryKind::kCall, product_call},
     .flops = reflector_flops<NoParams>,
-    .jvp = absent(kNoRule),
+    .jvp = {jvp_product},
     .transpose = absent("a product of reflectors is not linear"),
     .batch = {[](std::span<const Array> x, std::span<const int> dims, const NoParams& p) {
       return batch_matrices(householder_product_op, p, x, dims);

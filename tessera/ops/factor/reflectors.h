@@ -1,6 +1,6 @@
 // Products of Householder reflectors h = I - tau v v^H, as LAPACK keeps them: geqrf, geqp3,
-// householder_product and ormqr. What programs that JAX exported are made of; qr.h is made of the
-// same routines in one op, and has derivatives.
+// householder_product and ormqr. What programs that JAX exported are made of, with derivatives but of
+// ormqr; qr.h is made of the same routines in one op.
 //
 // The vectors v stand below the diagonal of [..., m, n] matrices, their ones are not stored.
 #pragma once

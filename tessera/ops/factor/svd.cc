@@ -2,6 +2,7 @@
 
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/source_scope.h"
+#include "tessera/ops/factor/large_matrix.h"
 #include "tessera/ops/factor/matrix_math.h"
 #include "tessera/ops/factor/matrix_op.h"
 
@@ -28,9 +29,17 @@ std::vector<Type> infer_svd(std::span<const Type> operands, const SvdParams& p) 
   return out;
 }
 
-double operations_of(const Type& x, const SvdParams& p) {
-  const int64_t m = rows_of(x), n = cols_of(x);
+double operations_of(int64_t m, int64_t n, const SvdParams& p) {
   return (p.compute_uv ? 15 : 4) * static_cast<double>(m * n) * static_cast<double>(std::min(m, n));
+}
+double operations_of(const Type& x, const SvdParams& p) {
+  return operations_of(rows_of(x), cols_of(x), p);
+}
+
+template <class T>
+T conjugated(T x) {
+  if constexpr (lapack::is_complex<T>) return std::conj(x);
+  return x;
 }
 
 template <class T>
@@ -41,6 +50,16 @@ int decompose(const SvdParams& p, int64_t m, int64_t n, const T* x, lapack::Real
   const auto routine = p.algorithm == SvdAlgorithm::kQr ? lapack::gesvd<T> : lapack::gesdd<T>;
   const Workspace<T> a(m * n), left(p.compute_uv ? m * uk : 1), right(p.compute_uv ? vk * n : 1);
   transpose_matrix(x, m, n, a.data());
+  if (p.compute_uv && p.algorithm != SvdAlgorithm::kQr && m >= n && 2 * m < 3 * n && uk == n) {
+    int info = 0;
+    const Workspace<T> v(n * n);
+    if (large_svd(m, n, a.data(), s, left.data(), v.data(), &info)) {
+      transpose_matrix(left.data(), n, m, u);
+      for (int64_t i = 0; i < n * n; ++i) vh[i] = conjugated(v.data()[i]);
+      return info;
+    }
+  }
+  const BlasThreads threads = blas_threads_for(operations_of(m, n, p));
   const int info = k == 0 ? 0
                           : routine(mode, static_cast<int>(m), static_cast<int>(n), a.data(), s,
                                     left.data(), right.data());
@@ -62,14 +81,15 @@ HostCall svd_call(const OpParams& params, std::span<const Type> operands,
   const auto p = params.as<SvdParams>();
   const int64_t m = rows_of(operands[0]), n = cols_of(operands[0]);
   return visit_matrix_dtype(operands[0].dtype, [&]<class T>(TypeTag<T>) {
-    return over_batch(operands, results, members_of(operands[0]), operations_of(operands[0], p),
-                      [=](const void* const* in, void* const* out) {
-                        *static_cast<int32_t*>(out[p.compute_uv ? 3 : 1]) =
-                            decompose(p, m, n, static_cast<const T*>(in[0]),
-                                      static_cast<lapack::Real<T>*>(out[0]),
-                                      p.compute_uv ? static_cast<T*>(out[1]) : nullptr,
-                                      p.compute_uv ? static_cast<T*>(out[2]) : nullptr);
-                      });
+    return over_batch(
+        operands, results, members_of(operands[0]), operations_of(operands[0], p),
+        [=](const void* const* in, void* const* out) {
+          *static_cast<int32_t*>(out[p.compute_uv ? 3 : 1]) = decompose(
+              p, m, n, static_cast<const T*>(in[0]), static_cast<lapack::Real<T>*>(out[0]),
+              p.compute_uv ? static_cast<T*>(out[1]) : nullptr,
+              p.compute_uv ? static_cast<T*>(out[2]) : nullptr);
+        },
+        LargeMember::kOwnTasks);
   });
 }
 

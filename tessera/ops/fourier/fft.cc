@@ -7,6 +7,7 @@
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/core/source_scope.h"
+#include "tessera/ops/fourier/fft_line.h"
 #include "tessera/ops/fourier/transform.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/pad.h"
@@ -360,6 +361,16 @@ const OpDef& fft_along_op = define<FftAlongParams>({
 
 const FftParams* as_fft(const Op& op) {
   return op.def == &fft_op ? &op.params.as<FftParams>() : nullptr;
+}
+
+std::optional<FftLine> as_fft_line(const Op& op, const Function& f) {
+  if (op.def == &fft_along_op) {
+    const auto& p = op.params.as<FftAlongParams>();
+    return FftLine{p.type, p.dimension};
+  }
+  const FftParams* p = as_fft(op);
+  if (!p || p->lengths.rank() != 1) return std::nullopt;
+  return FftLine{p->type, f.type(op.operands[0]).rank() - 1};
 }
 
 }  // namespace tessera::ops

@@ -1,0 +1,18 @@
+// What passes ask of a Fourier transform along one dimension, of either op (fft.h).
+#pragma once
+
+#include <optional>
+
+#include "tessera/ir/function.h"
+#include "tessera/ops/fourier/fft.h"
+
+namespace tessera::ops {
+
+struct FftLine {
+  FftType type;
+  int64_t dim;
+};
+// Empty for other ops, and for transforms over several dimensions.
+std::optional<FftLine> as_fft_line(const Op& op, const Function& f);
+
+}  // namespace tessera::ops

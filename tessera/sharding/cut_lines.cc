@@ -1,0 +1,204 @@
+#include "tessera/sharding/cut_lines.h"
+
+#include <cmath>
+#include <memory>
+#include <optional>
+
+#include "tessera/ir/control_flow.h"
+#include "tessera/ir/op_def.h"
+#include "tessera/mesh/named_sharding.h"
+#include "tessera/ops/control/control.h"
+#include "tessera/ops/core/complex.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/fourier/fft.h"
+#include "tessera/ops/fourier/fft_line.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/concatenate.h"
+#include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/slice.h"
+
+namespace tessera::sharding {
+namespace {
+
+// Another dimension takes the cut where it has so many rows for each shard, or divides evenly.
+constexpr int64_t kManyRows = 4;
+// Up to here products of two indices of a line are exact in float64.
+constexpr int64_t kLongest = int64_t{1} << 52;
+
+using DimSpecs = std::vector<DimSpec>;
+
+// A transform along `dim` whose lines are cut, and the lengths n1 and n2 that its line of
+// `points` splits into.
+struct CutLine {
+  FftType type;
+  int64_t dim, points, n1 = 0, n2 = 0;
+  bool inverse() const { return type == FftType::kIfft || type == FftType::kIrfft; }
+};
+
+// The pair n1 n2 = n of multiples of `shards` that lie closest; zeros where there is none.
+std::pair<int64_t, int64_t> split_line(int64_t n, int64_t shards) {
+  if (n == 0 || n % (shards * shards) || n > kLongest) return {0, 0};
+  const int64_t rest = n / (shards * shards);
+  int64_t a = static_cast<int64_t>(std::sqrt(static_cast<double>(rest)));
+  while (rest % a) --a;
+  return {shards * a, shards * (rest / a)};
+}
+
+bool others_take_the_cut(const Type& x, int64_t dim, int64_t shards) {
+  for (int64_t d = 0; d < x.rank(); ++d) {
+    const int64_t all = shards * x.sharding->num_shards(d);
+    if (d != dim && x.shape[d] > 0 && (x.shape[d] % all == 0 || x.shape[d] >= kManyRows * all))
+      return true;
+  }
+  return false;
+}
+
+class LineCutter {
+ public:
+  explicit LineCutter(const Function& f) : f_(f), map_(f.types.size(), -1) {}
+
+  Function run() {
+    out_.name = f_.name;
+    for (ValueId v : f_.inputs) map_[v] = out_.add_input(f_.types[v]);
+    for (const Op& op : f_.ops) {
+      if (const std::optional<CutLine> line = cut_line(op)) {
+        transform(op, *line);
+      } else {
+        append(op);
+      }
+    }
+    for (ValueId v : f_.outputs) out_.outputs.push_back(map_[v]);
+    return std::move(out_);
+  }
+
+ private:
+  std::optional<CutLine> cut_line(const Op& op) const {
+    const std::optional<FftLine> fft = as_fft_line(op, f_);
+    if (!fft) return std::nullopt;
+    const Type &x = f_.type(op.operands[0]), &y = f_.type(op.results[0]);
+    CutLine line{fft->type, fft->dim, std::max(x.shape[fft->dim], y.shape[fft->dim])};
+    const int64_t shards = x.sharding->num_shards(line.dim);
+    if (shards == 1 || x.elements() == 0 || others_take_the_cut(x, line.dim, shards))
+      return std::nullopt;
+    std::tie(line.n1, line.n2) = split_line(line.points, shards);
+    if (line.n1 == 0) return std::nullopt;
+    return line;
+  }
+
+  void append(const Op& op) {
+    ValueIds operands;
+    for (ValueId v : op.operands) operands.push_back(map_[v]);
+    const ValueIds& results = out_.add_op(*op.def, map_control_regions(op, cut_lines),
+                                          std::move(operands), f_.types_of(op.results), op.source);
+    for (size_t i = 0; i < results.size(); ++i) map_[op.results[i]] = results[i];
+  }
+
+  // Appends an op of one result that is cut as `specs`.
+  ValueId add(const OpDef& def, OpParams params, ValueIds operands, const DimSpecs& specs) {
+    const std::vector<Type> from = out_.types_of(operands);
+    Type type = infer_types(def, from, params)[0];
+    type.sharding = std::make_shared<const NamedSharding>(*mesh_, PartitionSpec(specs));
+    return out_.add_op(def, std::move(params), std::move(operands), std::span(&type, 1),
+                       source_)[0];
+  }
+
+  ValueId splat(double value, DType dtype, const Shape& shape, const DimSpecs& specs) {
+    const Literal scalar = convert_literal(Literal::scalar(value), dtype);
+    return add(constant_op, ConstantParams{.value = scalar, .shape = shape}, {}, specs);
+  }
+
+  void transform(const Op& op, const CutLine& line) {
+    const Type &x = f_.type(op.operands[0]), &y = f_.type(op.results[0]);
+    const Mesh mesh = x.sharding->mesh();
+    mesh_ = &mesh;
+    source_ = op.source;
+    DimSpecs specs;  // of whole lines
+    for (int64_t d = 0; d < x.rank(); ++d) specs.push_back(DimSpec(x.sharding->dim_axes(d)));
+    ValueId v = map_[op.operands[0]];
+    if (line.type == FftType::kRfft) {
+      const ValueId zeros = splat(0, x.dtype, x.shape, specs);
+      v = add(complex_op, NoParams{}, {v, zeros}, specs);
+    }
+    if (line.type == FftType::kIrfft) v = whole_spectrum(v, line, specs);
+    v = spectrum(v, line, specs);
+    if (line.type == FftType::kRfft) {
+      Dims limit = out_.type(v).shape;
+      limit[line.dim] = y.shape[line.dim];
+      const Dims start(static_cast<size_t>(x.rank()), 0), ones(static_cast<size_t>(x.rank()), 1);
+      v = add(slice_op, SliceParams{start, limit, ones}, {v}, specs);
+    }
+    if (line.type == FftType::kIrfft) v = add(real_op, NoParams{}, {v}, specs);
+    // As the result was to be cut.
+    const ShardingConstraintParams as_result{*y.sharding};
+    map_[op.results[0]] =
+        out_.add_op(sharding_constraint_op, as_result, {v}, std::span(&y, 1), source_)[0];
+  }
+
+  // From points 0 to n / 2 those of the whole line: the others are conjugates in reverse.
+  ValueId whole_spectrum(ValueId half, const CutLine& line, const DimSpecs& specs) {
+    const Shape& shape = out_.type(half).shape;
+    Dims start(shape.size(), 0), limit = shape;
+    const Dims ones(shape.size(), 1);
+    start[line.dim] = 1;
+    limit[line.dim] = (line.points + 1) / 2;
+    ValueId tail = add(slice_op, SliceParams{start, limit, ones}, {half}, specs);
+    tail = add(reverse_op, ReverseParams{{line.dim}}, {tail}, specs);
+    tail = add(conj_op, NoParams{}, {tail}, specs);
+    return add(concatenate_op, ConcatenateParams{line.dim}, {half, tail}, specs);
+  }
+
+  ValueId spectrum(ValueId v, const CutLine& line, const DimSpecs& specs) {
+    const int64_t d = line.dim;
+    const Shape shape = out_.type(v).shape;
+    const FftType type = line.inverse() ? FftType::kIfft : FftType::kFft;
+    Shape matrix = shape;
+    matrix[d] = line.n1;
+    matrix.insert(matrix.begin() + d + 1, line.n2);
+    DimSpecs rows = specs, columns = specs;  // cut rows: columns are not whole
+    rows.insert(rows.begin() + d + 1, DimSpec());
+    columns.insert(columns.begin() + d, DimSpec());
+    v = add(reshape_op, ReshapeParams{matrix}, {v}, rows);
+    v = add(fft_along_op, FftAlongParams{type, d}, {v}, columns);
+    v = add(mul_op, NoParams{}, {v, turns(matrix, out_.type(v).dtype, line, columns)}, columns);
+    v = add(fft_along_op, FftAlongParams{type, d + 1}, {v}, rows);
+    Dims swapped;
+    for (int64_t e = 0; e < matrix.rank(); ++e) swapped.push_back(e);
+    std::swap(swapped[d], swapped[d + 1]);
+    v = add(transpose_op, TransposeParams{swapped}, {v}, columns);
+    const ShardingConstraintParams cut_rows{NamedSharding(*mesh_, PartitionSpec(rows))};
+    v = add(sharding_constraint_op, cut_rows, {v}, rows);
+    return add(reshape_op, ReshapeParams{shape}, {v}, specs);
+  }
+
+  // w(n, k1 j2) at [k1, j2], as a complex array of that shape.
+  ValueId turns(const Shape& matrix, DType dtype, const CutLine& line, const DimSpecs& columns) {
+    const Shape shape{line.n1, line.n2};
+    const DimSpecs cut{columns[line.dim], columns[line.dim + 1]};
+    const ValueId k = add(iota_op, IotaParams{float64, shape, 0}, {}, cut),
+                  j = add(iota_op, IotaParams{float64, shape, 1}, {}, cut);
+    const double turn = (line.inverse() ? 2 : -2) * M_PI / static_cast<double>(line.points);
+    const ValueId steps = add(mul_op, NoParams{}, {k, j}, cut);
+    const ValueId angle = add(mul_op, NoParams{}, {steps, splat(turn, float64, shape, cut)}, cut);
+    const ConvertParams real{real_dtype(dtype)};
+    const ValueId re = add(convert_op, real, {add(cos_op, NoParams{}, {angle}, cut)}, cut),
+                  im = add(convert_op, real, {add(sin_op, NoParams{}, {angle}, cut)}, cut);
+    const ValueId w = add(complex_op, NoParams{}, {re, im}, cut);
+    if (matrix.rank() == 2) return w;
+    return add(broadcast_in_dim_op, BroadcastParams{matrix, {line.dim, line.dim + 1}}, {w},
+               columns);
+  }
+
+  const Function& f_;
+  Function out_;
+  std::vector<ValueId> map_;
+  const Mesh* mesh_ = nullptr;  // of the transform at hand
+  std::string source_;
+};
+
+}  // namespace
+
+Function cut_lines(const Function& function) { return LineCutter(function).run(); }
+
+}  // namespace tessera::sharding

@@ -14,7 +14,13 @@ class RankMap {
   RankMap(const Mesh& mesh, const Slot& out, const Slot& in, const CollectiveStep& step);
 
   int64_t ranks() const { return ranks_; }
+  // Of all groups, or of the largest: those of an all_reduce may differ.
   int64_t group_size() const { return group_size_; }
+  // Of the group of instance `o`.
+  int64_t group_size(int64_t o) const {
+    const auto g = static_cast<size_t>(group_[static_cast<size_t>(rank(o))]);
+    return begin_[g + 1] - begin_[g];
+  }
   // Rank of instance `o` of the result (0 where the result does not vary over the axes).
   int64_t rank(int64_t o) const { return rank_[static_cast<size_t>(o)]; }
   // Its place within its group.
@@ -26,7 +32,8 @@ class RankMap {
   // The same for the g-th member of the group of `o`.
   int64_t source(int64_t o, int64_t g) const {
     return source_of_rank(
-        o, members_[static_cast<size_t>(group_[static_cast<size_t>(rank(o))] * group_size_ + g)]);
+        o, members_[static_cast<size_t>(
+               begin_[static_cast<size_t>(group_[static_cast<size_t>(rank(o))])] + g)]);
   }
 
  private:
@@ -34,12 +41,13 @@ class RankMap {
   std::vector<int32_t> rank_, outer_, to_in_;
   std::vector<int64_t> position_, group_;  // of ranks
   std::vector<int64_t> members_;           // of the groups, one after the other
+  std::vector<int64_t> begin_{0};          // of each group among these, and the end
 };
 
 inline RankMap::RankMap(const Mesh& mesh, const Slot& out, const Slot& in,
                         const CollectiveStep& step)
     : ranks_(axes_size(mesh, step.over)),
-      group_size_(step.groups.empty() ? ranks_ : step.groups.front().rank()),
+      group_size_(step.groups.empty() ? ranks_ : 0),
       position_(static_cast<size_t>(ranks_)),
       group_(static_cast<size_t>(ranks_)) {
   AxisList outer;
@@ -54,7 +62,10 @@ inline RankMap::RankMap(const Mesh& mesh, const Slot& out, const Slot& in,
     position_[static_cast<size_t>(r)] = r;
     members_.push_back(r);
   }
+  if (step.groups.empty()) begin_.push_back(ranks_);
   for (size_t g = 0; g < step.groups.size(); ++g) {
+    group_size_ = std::max(group_size_, step.groups[g].rank());
+    begin_.push_back(begin_.back() + step.groups[g].rank());
     for (int64_t i = 0; i < step.groups[g].rank(); ++i) {
       const int64_t r = step.groups[g][i];
       group_[static_cast<size_t>(r)] = static_cast<int64_t>(g);

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "tessera/base/narrow.h"
 #include "tessera/base/visit_dtype.h"
 #include "tessera/ir/format.h"
 
@@ -41,11 +42,11 @@ std::optional<Literal> literal_of_bytes(std::string_view bytes, const Type& type
   }
   Literal out(type.dtype, splat ? Shape{} : type.shape);
   if (size > 0) std::memcpy(out.mutable_raw(), bytes.data(), bytes.size());
-  return out;
+  return canonical_bits(std::move(out));
 }
 
 std::optional<Dims> integers_of(const TextAttr::Tensor& tensor) {
-  const Literal& value = tensor.value;
+  const Literal value = widened(tensor.value);
   if (tensor.shape.rank() != 1 || tensor.shape.elements() > (1 << 20) ||
       !(is_integer(value.dtype()) || value.dtype() == bool_))
     return std::nullopt;

@@ -2,6 +2,8 @@
 // element-wise maps, GSPMD's shardings.
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "tessera/ir/hlo_sharding.h"
 #include "tessera/ir/parser.h"
 #include "tessera/ir/printer.h"
@@ -212,6 +214,45 @@ TEST(RealParts, OfRealNumbersAreThese) {
     })";
   EXPECT_THAT(values<float>(text, 0), ElementsAre(1, -2));
   EXPECT_THAT(values<float>(text, 1), ElementsAre(0, 0));
+}
+
+TEST(Halves, AreSolvedAsFloat32) {
+  const Function f = parsed(R"(
+    func.func @main() -> tensor<2x1xbf16> {
+      %a = stablehlo.constant dense<[[2.0, 0.0], [1.0, 4.0]]> : tensor<2x2xbf16>
+      %b = stablehlo.constant dense<[[2.0], [9.0]]> : tensor<2x1xbf16>
+      %0 = "stablehlo.triangular_solve"(%a, %b) <{left_side = true, lower = true, transpose_a = #stablehlo<transpose NO_TRANSPOSE>, unit_diagonal = false}> : (tensor<2x2xbf16>, tensor<2x1xbf16>) -> tensor<2x1xbf16>
+      return %0 : tensor<2x1xbf16>
+    })");
+  const Literal out = evaluate(f, {})[0];
+  EXPECT_EQ(static_cast<float>(out.data<Bfloat16>()[0]), 1);
+  EXPECT_EQ(static_cast<float>(out.data<Bfloat16>()[1]), 2);
+}
+
+TEST(Products, OfBoolsSayWhetherAnyPairIsTrue) {
+  const std::string text = R"(
+    func.func @main() -> (tensor<2x2xi1>, tensor<2x2xi32>) {
+      %a = stablehlo.constant dense<[[true, false], [true, true]]> : tensor<2x2xi1>
+      %0 = stablehlo.dot_general %a, %a, contracting_dims = [1] x [0] : (tensor<2x2xi1>, tensor<2x2xi1>) -> tensor<2x2xi1>
+      %1 = stablehlo.dot_general %a, %a, contracting_dims = [1] x [0] : (tensor<2x2xi1>, tensor<2x2xi1>) -> tensor<2x2xi32>
+      return %0, %1 : tensor<2x2xi1>, tensor<2x2xi32>
+    })";
+  EXPECT_THAT(values<bool>(text, 0), ElementsAre(true, false, true, true));
+  EXPECT_THAT(values<int32_t>(text, 1), ElementsAre(1, 0, 2, 1));
+}
+
+TEST(Functions, OfCHLO) {
+  const auto of_one = [](const std::string& op) {
+    return values<double>(
+        "func.func @main() -> tensor<3xf64> {\n%x = stablehlo.constant dense<[0.5, "
+        "-3.0, 20.0]> : tensor<3xf64>\n%0 = chlo." +
+        op + " %x : tensor<3xf64> -> tensor<3xf64>\nreturn %0 : tensor<3xf64>\n}");
+  };
+  // scipy.special.ive(1, x)
+  EXPECT_THAT(of_one("bessel_i1e"), ElementsAre(testing::DoubleNear(0.15642080318487167, 1e-15),
+                                                testing::DoubleNear(-0.19682671329730086, 1e-15),
+                                                testing::DoubleNear(0.08750622218328864, 1e-15)));
+  EXPECT_THAT(of_one("tan"), ElementsAre(std::tan(0.5), std::tan(-3.0), std::tan(20.0)));
 }
 
 TEST(HloShardings, CutPartsOfOneAxis) {

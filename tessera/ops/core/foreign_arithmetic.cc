@@ -66,6 +66,12 @@ Values mulhi(OpReader& reader) {
       "mulhi");
 }
 
+// CHLO's is older than StableHLO's.
+Values tan(OpReader& reader) {
+  expect_count(reader, 1);
+  return reader.insert(tan_op, NoParams{}, reader.operands);
+}
+
 // The parts of a real number are itself and zero.
 Values real(OpReader& reader) {
   expect_count(reader, 1);
@@ -124,6 +130,7 @@ Values get_dimension_size(OpReader& reader) {
 
 [[maybe_unused]] const bool registered[] = {
     register_foreign_op({.dialect = "chlo", .name = "mulhi", .build = mulhi}),
+    register_foreign_op({.dialect = "chlo", .name = "tan", .build = tan}),
     register_foreign_op({.dialect = "stablehlo", .name = "real", .build = real}),
     register_foreign_op({.dialect = "stablehlo", .name = "imag", .build = imag}),
     register_foreign_op({.dialect = "stablehlo", .name = "map", .build = map}),

@@ -117,7 +117,7 @@ std::vector<Sample> convert_samples() {
   for (int d = kNumDTypes; d < kNumAllDTypes; ++d) {
     const auto narrow = static_cast<DType>(d);
     for (DType wide : {float32, float64, bfloat16, int32, uint8, bool_})
-      out.push_back({.operands = {Type{.dtype = wide, .shape = {3, 50}}},
+      out.push_back({.operands = {Type{.dtype = wide, .shape = {3, 5}}},
                      .params = ConvertParams{narrow},
                      .low = -300,
                      .high = 300});

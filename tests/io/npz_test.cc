@@ -127,6 +127,15 @@ TEST_F(NpzTest, EveryDTypeAndShapeReturns) {
   EXPECT_EQ(files(), 2);  // no temporary file is left
 }
 
+TEST_F(NpzTest, NarrowDTypesAreTheirBits) {
+  Literal narrow(float8_e5m2, {2});
+  narrow.mutable_raw()[0] = std::byte{0x3c};
+  write_npy(path("narrow.npy"), narrow);
+  const Literal back = read_npy(path("narrow.npy"));
+  EXPECT_EQ(back.dtype(), uint8);
+  EXPECT_EQ(back.data<uint8_t>()[0], 0x3c);
+}
+
 TEST_F(NpzTest, NamesMayBeAnyText) {
   std::map<std::string, Literal> arrays;
   for (const char* name : {"w", "layer/0/weights", "été", "a b", "", "x.y"})

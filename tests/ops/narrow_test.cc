@@ -153,6 +153,16 @@ TEST_F(NarrowArithmetic, BitcastsSplitAndJoinBytes) {
             (std::vector<int>{0xa5, 0x3c}));
 }
 
+TEST_F(NarrowArithmetic, BitcastsAreBetweenMultiples) {
+  const Array x = host_array(codes(float6_e2m3fn, {1, 2}, {2}));
+  try {
+    lax::bitcast_convert_type(x, int8);
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("a width that is a multiple of the other"));
+  }
+}
+
 TEST_F(NarrowArithmetic, FunctionsOfTheUserAreOfWideDtypes) {
   Function body;
   const ValueId a = body.add_input({float8_e5m2, {}}), b = body.add_input({float8_e5m2, {}});

@@ -1,5 +1,6 @@
 #include "tessera/ir/bytecode/blob.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "tessera/base/narrow.h"
@@ -23,6 +24,10 @@ Literal bools(std::string_view bytes, const Shape& shape) {
   Literal out(bool_, shape);
   for (int64_t i = 0; i < n; ++i)
     out.mutable_data<bool>()[i] = size == n ? bytes[static_cast<size_t>(i)] != 0 : bit(bytes, i);
+  // Equal ones are a splat, which is how they are written.
+  const bool* first = out.data<bool>();
+  if (n > 0 && std::all_of(first, first + n, [&](bool b) { return b == *first; }))
+    return Literal::scalar(*first);
   return out;
 }
 

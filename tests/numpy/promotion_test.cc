@@ -153,7 +153,7 @@ TEST(PromotionTest, NarrowDtypesYieldToNone) {
       FAIL() << narrow;
     } catch (const UserError& error) {
       EXPECT_EQ(error.kind(), ErrorKind::kType);
-      EXPECT_THAT(error.what(), testing::HasSubstr("convert one of them"));
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("convert one of them"));
     }
   }
 }

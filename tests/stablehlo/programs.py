@@ -259,6 +259,8 @@ def convert(text):
   if not checked:
     return Program(text, [], devices)
   head, arguments, body, end = checked[0]
+  if '%' in text[head.end():arguments]:
+    raise Unsupported('arguments, which a caller gives')
   inside = text[body + 1:end]
   comparisons, values, types = [], [], []
   pieces, at = [], 0
@@ -281,6 +283,7 @@ def convert(text):
       between = more.group() if more else ''
       stop = more.end() if more else stop
       rest = re.compile(r'\s*\{[^}]*\}').match(inside, stop)
+      between += rest.group() if rest else ''
       stop = rest.end() if rest else stop
       name = f'%expected_{len(comparisons)}'
       pieces.append(f'{name} = stablehlo.constant {rhs} : {written}')

@@ -56,7 +56,10 @@ Function without_rounding(const Function& f, NarrowOperands rule) {
     }
     std::vector<Type> results;
     for (ValueId v : op.results) results.push_back(wide(v));
-    if (op.def == &op_called("convert") && out.type(operands[0]).dtype == results[0].dtype)
+    // What made a narrow element wide, or a wide one narrow, has nothing left to do.
+    if (op.operands.size() == 1 && op.results.size() == 1 &&
+        is_narrow(f.type(op.operands[0]).dtype) != is_narrow(f.type(op.results[0]).dtype) &&
+        out.type(operands[0]).same_array(results[0]))
       return operands;
     return out.add_op(*op.def, op.params.with_fields(fields), operands, results, op.source);
   });

@@ -25,7 +25,7 @@ Function parsed(const std::string& text) {
 template <class T>
 std::vector<T> values(const std::string& text, size_t result = 0) {
   const Literal out = evaluate(parsed(text), {})[result];
-  return {out.data<T>(), out.data<T>() + out.elements()};
+  return std::vector<T>(out.data<T>(), out.data<T>() + out.elements());
 }
 void expect_error(const std::string& text, const std::string& message) {
   try {

@@ -41,14 +41,35 @@ namespace tessera::plugin {
 namespace {
 
 constexpr std::pair<PJRT_Buffer_Type, DType> kTypes[] = {
-    {PJRT_Buffer_Type_PRED, bool_},      {PJRT_Buffer_Type_S8, int8},
-    {PJRT_Buffer_Type_S16, int16},       {PJRT_Buffer_Type_S32, int32},
-    {PJRT_Buffer_Type_S64, int64},       {PJRT_Buffer_Type_U8, uint8},
-    {PJRT_Buffer_Type_U16, uint16},      {PJRT_Buffer_Type_U32, uint32},
-    {PJRT_Buffer_Type_U64, uint64},      {PJRT_Buffer_Type_F16, float16},
-    {PJRT_Buffer_Type_BF16, bfloat16},   {PJRT_Buffer_Type_F32, float32},
-    {PJRT_Buffer_Type_F64, float64},     {PJRT_Buffer_Type_C64, complex64},
+    {PJRT_Buffer_Type_PRED, bool_},
+    {PJRT_Buffer_Type_S8, int8},
+    {PJRT_Buffer_Type_S16, int16},
+    {PJRT_Buffer_Type_S32, int32},
+    {PJRT_Buffer_Type_S64, int64},
+    {PJRT_Buffer_Type_U8, uint8},
+    {PJRT_Buffer_Type_U16, uint16},
+    {PJRT_Buffer_Type_U32, uint32},
+    {PJRT_Buffer_Type_U64, uint64},
+    {PJRT_Buffer_Type_F16, float16},
+    {PJRT_Buffer_Type_BF16, bfloat16},
+    {PJRT_Buffer_Type_F32, float32},
+    {PJRT_Buffer_Type_F64, float64},
+    {PJRT_Buffer_Type_C64, complex64},
     {PJRT_Buffer_Type_C128, complex128},
+    // A byte an element here and where they come from and go to.
+    {PJRT_Buffer_Type_S2, int2},
+    {PJRT_Buffer_Type_S4, int4},
+    {PJRT_Buffer_Type_U2, uint2},
+    {PJRT_Buffer_Type_U4, uint4},
+    {PJRT_Buffer_Type_F8E3M4, float8_e3m4},
+    {PJRT_Buffer_Type_F8E4M3, float8_e4m3},
+    {PJRT_Buffer_Type_F8E4M3B11FNUZ, float8_e4m3b11fnuz},
+    {PJRT_Buffer_Type_F8E4M3FN, float8_e4m3fn},
+    {PJRT_Buffer_Type_F8E4M3FNUZ, float8_e4m3fnuz},
+    {PJRT_Buffer_Type_F8E5M2, float8_e5m2},
+    {PJRT_Buffer_Type_F8E5M2FNUZ, float8_e5m2fnuz},
+    {PJRT_Buffer_Type_F8E8M0FNU, float8_e8m0fnu},
+    {PJRT_Buffer_Type_F4E2M1FN, float4_e2m1fn},
 };
 
 }  // namespace
@@ -62,11 +83,11 @@ PJRT_Buffer_Type to_pjrt(DType dtype) {
 DType from_pjrt(PJRT_Buffer_Type type) {
   for (const auto& [theirs, dtype] : kTypes)
     if (theirs == type) return dtype;
-  unimplemented(
-      fmt::format("[tessera] expected an array of bool, an integer of 8 to 64 bits, "
-                  "float16, bfloat16, float32, float64 or complex numbers, got PJRT's "
-                  "element type {}",
-                  static_cast<int>(type)));
+  unimplemented(fmt::format(
+      "[tessera] expected an array of bool, an integer of 2 to 64 bits, "
+      "a float of 4 or 8 bits, float16, bfloat16, float32, float64 or complex numbers, got PJRT's "
+      "element type {}",
+      static_cast<int>(type)));
 }
 
 PJRT_Buffer* new_buffer(PJRT_Memory* space, DType dtype, const Shape& shape, runtime::Buffer memory,

@@ -6,6 +6,7 @@
 #include <istream>
 #include <vector>
 
+#include "tessera/base/narrow.h"
 #include "tessera/io/npz.h"
 #include "tessera/ir/bytecode/reader.h"
 #include "tessera/ir/bytecode/writer.h"
@@ -71,14 +72,20 @@ namespace {
 
 // The array of input `i`: called as the argument is, or arr_i as NumPy's savez calls what it is
 // given by position.
-const Literal& input_array(const std::map<std::string, Literal>& arrays, const Program& program,
-                           size_t i, const std::string& file) {
+Literal input_array(const std::map<std::string, Literal>& arrays, const Program& program, size_t i,
+                    const std::string& file) {
   const Type& type = program.function.type(program.function.inputs[i]);
   auto it = arrays.find(program.input_names[i]);
   if (it == arrays.end()) it = arrays.find(fmt::format("arr_{}", i));
   if (it == arrays.end())
     io_error("run", "expected an array '{}' or 'arr_{}' for input {}, {}, got none in '{}'",
              program.input_names[i], i, i, describe(type), file);
+  // Files of NumPy hold the bits of narrow dtypes, not their names.
+  if (is_narrow(type.dtype) && it->second.dtype() == uint8 && it->second.shape() == type.shape) {
+    Literal bits(type.dtype, type.shape);
+    std::memcpy(bits.mutable_raw(), it->second.raw(), static_cast<size_t>(bits.bytes()));
+    return canonical_bits(std::move(bits));
+  }
   if (!type.same_array({it->second.dtype(), it->second.shape()}))
     type_error("run", "expected input {} to be {}, got {} from '{}' in '{}'", i, describe(type),
                describe({it->second.dtype(), it->second.shape()}), it->first, file);

@@ -13,9 +13,10 @@ struct Info {
   std::string_view name, mlir;
   int64_t bytes;
   DTypeKind kind;
+  int bits = 0;  // where not all of the bytes
 };
-constexpr std::array<Info, kNumDTypes> kInfo = {{
-    {"bool", "i1", 1, DTypeKind::kBool},
+constexpr std::array<Info, kNumAllDTypes> kInfo = {{
+    {"bool", "i1", 1, DTypeKind::kBool, 1},
     {"int8", "i8", 1, DTypeKind::kSigned},
     {"int16", "i16", 2, DTypeKind::kSigned},
     {"int32", "i32", 4, DTypeKind::kSigned},
@@ -30,6 +31,21 @@ constexpr std::array<Info, kNumDTypes> kInfo = {{
     {"float64", "f64", 8, DTypeKind::kFloat},
     {"complex64", "complex<f32>", 8, DTypeKind::kComplex},
     {"complex128", "complex<f64>", 16, DTypeKind::kComplex},
+    {"int2", "i2", 1, DTypeKind::kSigned, 2},
+    {"int4", "i4", 1, DTypeKind::kSigned, 4},
+    {"uint2", "ui2", 1, DTypeKind::kUnsigned, 2},
+    {"uint4", "ui4", 1, DTypeKind::kUnsigned, 4},
+    {"float8_e3m4", "f8E3M4", 1, DTypeKind::kFloat},
+    {"float8_e4m3", "f8E4M3", 1, DTypeKind::kFloat},
+    {"float8_e4m3b11fnuz", "f8E4M3B11FNUZ", 1, DTypeKind::kFloat},
+    {"float8_e4m3fn", "f8E4M3FN", 1, DTypeKind::kFloat},
+    {"float8_e4m3fnuz", "f8E4M3FNUZ", 1, DTypeKind::kFloat},
+    {"float8_e5m2", "f8E5M2", 1, DTypeKind::kFloat},
+    {"float8_e5m2fnuz", "f8E5M2FNUZ", 1, DTypeKind::kFloat},
+    {"float8_e8m0fnu", "f8E8M0FNU", 1, DTypeKind::kFloat},
+    {"float4_e2m1fn", "f4E2M1FN", 1, DTypeKind::kFloat, 4},
+    {"float6_e2m3fn", "f6E2M3FN", 1, DTypeKind::kFloat, 6},
+    {"float6_e3m2fn", "f6E3M2FN", 1, DTypeKind::kFloat, 6},
 }};
 const Info& info(DType dtype) { return kInfo[static_cast<size_t>(dtype)]; }
 
@@ -38,7 +54,15 @@ const Info& info(DType dtype) { return kInfo[static_cast<size_t>(dtype)]; }
 std::string_view dtype_name(DType dtype) { return info(dtype).name; }
 std::string_view mlir_name(DType dtype) { return info(dtype).mlir; }
 int64_t itemsize(DType dtype) { return info(dtype).bytes; }
+int bit_width(DType dtype) {
+  return info(dtype).bits ? info(dtype).bits : static_cast<int>(8 * info(dtype).bytes);
+}
 DTypeKind kind(DType dtype) { return info(dtype).kind; }
+
+DType wide_dtype(DType dtype) {
+  if (!is_narrow(dtype)) return dtype;
+  return is_floating(dtype) ? float32 : is_signed(dtype) ? int8 : uint8;
+}
 
 DType real_dtype(DType dtype) {
   if (dtype == complex64) return float32;
@@ -47,17 +71,17 @@ DType real_dtype(DType dtype) {
 }
 
 DType dtype_from_name(std::string_view name) {
-  for (int i = 0; i < kNumDTypes; ++i)
+  for (int i = 0; i < kNumAllDTypes; ++i)
     if (kInfo[i].name == name) return static_cast<DType>(i);
   type_error(
       "dtype",
-      "expected one of bool, int8..int64, uint8..uint64, float16, bfloat16, float32, float64, "
-      "complex64, complex128, got '{}'",
+      "expected one of bool, int2..int64, uint2..uint64, float8_e4m3fn and its kin, float16, "
+      "bfloat16, float32, float64, complex64, complex128, got '{}'",
       name);
 }
 
 DType dtype_from_mlir_name(std::string_view name) {
-  for (int i = 0; i < kNumDTypes; ++i)
+  for (int i = 0; i < kNumAllDTypes; ++i)
     if (kInfo[i].mlir == name) return static_cast<DType>(i);
   type_error("dtype", "expected an element type such as f32, i32, ui8 or i1, got '{}'", name);
 }

@@ -24,8 +24,25 @@ enum class DType : uint8_t {
   kFloat64,
   kComplex64,
   kComplex128,
+  // Narrow: one byte an element in memory, whatever the width (base/narrow.h).
+  kInt2,
+  kInt4,
+  kUint2,
+  kUint4,
+  kFloat8E3M4,
+  kFloat8E4M3,
+  kFloat8E4M3B11FNUZ,
+  kFloat8E4M3FN,
+  kFloat8E4M3FNUZ,
+  kFloat8E5M2,
+  kFloat8E5M2FNUZ,
+  kFloat8E8M0FNU,
+  kFloat4E2M1FN,
+  kFloat6E2M3FN,
+  kFloat6E3M2FN,
 };
-inline constexpr int kNumDTypes = 15;
+// Those that are computed with come first; kNumAllDTypes counts the narrow ones, too.
+inline constexpr int kNumDTypes = 15, kNumAllDTypes = 30;
 
 inline constexpr DType bool_ = DType::kBool, int8 = DType::kInt8, int16 = DType::kInt16,
                        int32 = DType::kInt32, int64 = DType::kInt64, uint8 = DType::kUint8,
@@ -33,6 +50,15 @@ inline constexpr DType bool_ = DType::kBool, int8 = DType::kInt8, int16 = DType:
                        float16 = DType::kFloat16, bfloat16 = DType::kBfloat16,
                        float32 = DType::kFloat32, float64 = DType::kFloat64,
                        complex64 = DType::kComplex64, complex128 = DType::kComplex128;
+inline constexpr DType int2 = DType::kInt2, int4 = DType::kInt4, uint2 = DType::kUint2,
+                       uint4 = DType::kUint4, float8_e3m4 = DType::kFloat8E3M4,
+                       float8_e4m3 = DType::kFloat8E4M3,
+                       float8_e4m3b11fnuz = DType::kFloat8E4M3B11FNUZ,
+                       float8_e4m3fn = DType::kFloat8E4M3FN,
+                       float8_e4m3fnuz = DType::kFloat8E4M3FNUZ, float8_e5m2 = DType::kFloat8E5M2,
+                       float8_e5m2fnuz = DType::kFloat8E5M2FNUZ,
+                       float8_e8m0fnu = DType::kFloat8E8M0FNU, float4_e2m1fn = DType::kFloat4E2M1FN,
+                       float6_e2m3fn = DType::kFloat6E2M3FN, float6_e3m2fn = DType::kFloat6E3M2FN;
 
 // IEEE binary16 and bfloat16 as storage: convert to float, compute there, round back to nearest
 // even.
@@ -60,6 +86,7 @@ std::string_view mlir_name(DType dtype);
 DType dtype_from_name(std::string_view name);       // NumPy's; UserError
 DType dtype_from_mlir_name(std::string_view name);  // StableHLO's; UserError
 int64_t itemsize(DType dtype);                      // bytes
+int bit_width(DType dtype);                         // of one element: 4 for int4, 1 for bool
 DTypeKind kind(DType dtype);
 inline bool is_floating(DType d) { return kind(d) == DTypeKind::kFloat; }
 inline bool is_complex(DType d) { return kind(d) == DTypeKind::kComplex; }
@@ -70,6 +97,10 @@ inline bool is_integer(DType d) {
 inline bool is_signed(DType d) { return kind(d) == DTypeKind::kSigned; }
 inline bool is_unsigned(DType d) { return kind(d) == DTypeKind::kUnsigned; }
 inline bool is_half(DType d) { return d == DType::kFloat16 || d == DType::kBfloat16; }
+// Stored and moved as it is, computed in wide_dtype().
+inline bool is_narrow(DType d) { return static_cast<int>(d) >= kNumDTypes; }
+// int8 and uint8 for narrower integers, float32 for narrower floats, others unchanged.
+DType wide_dtype(DType dtype);
 // complex64 -> float32, complex128 -> float64, others unchanged.
 DType real_dtype(DType dtype);
 // In what sums of it are kept: float32 for float16 and bfloat16, others unchanged.

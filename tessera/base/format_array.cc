@@ -9,6 +9,7 @@
 
 #include "tessera/base/format.h"
 #include "tessera/base/format_number.h"
+#include "tessera/base/narrow.h"
 #include "tessera/base/visit_dtype.h"
 
 namespace tessera {
@@ -233,7 +234,23 @@ ElementFormat aligned_format(const T* data, const std::vector<int64_t>& shown, a
   };
 }
 
+// Integers as integers; floats, whose columns NumPy does not know, each as it is.
+ElementFormat narrow_format(const Literal& literal, const std::vector<int64_t>& shown) {
+  const auto value = [literal](int64_t i) {
+    return narrow_value(literal.dtype(), static_cast<uint8_t>(literal.raw()[i]));
+  };
+  size_t width = 0;
+  if (is_integer(literal.dtype()))
+    for (int64_t i : shown) width = std::max(width, fmt::format("{}", value(i)).size());
+  return [=](int64_t i) {
+    const double x = value(i);
+    const std::string out = std::isnan(x) ? "nan" : fmt::format("{:g}", x);
+    return spaces(width > out.size() ? width - out.size() : 0) + out;
+  };
+}
+
 ElementFormat element_format(const Literal& literal, const std::vector<int64_t>& shown) {
+  if (is_narrow(literal.dtype())) return narrow_format(literal, shown);
   return visit_dtype(literal.dtype(), [&](auto tag) -> ElementFormat {
     using T = typename decltype(tag)::type;
     const T* data = literal.data<T>();
@@ -324,6 +341,7 @@ class ArrayPrinter {
 }  // namespace
 
 std::string str(const Literal& literal) {
+  if (literal.shape().empty() && is_narrow(literal.dtype())) return narrow_format(literal, {0})(0);
   if (literal.shape().empty())
     return visit_dtype(literal.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
@@ -363,6 +381,7 @@ std::string item_to_string(const Literal& literal, int64_t index) {
   if (index < 0 || index >= literal.elements())
     value_error("item", "expected an index in [0, {}), got {}; the array has shape {}",
                 literal.elements(), index, literal.shape());
+  if (is_narrow(literal.dtype())) return item_to_string(widened(literal), index);
   return visit_dtype(literal.dtype(), [&](auto tag) -> std::string {
     using T = typename decltype(tag)::type;
     const T value = literal.data<T>()[index];

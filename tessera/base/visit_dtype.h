@@ -52,7 +52,8 @@ struct TypeTag {
   using type = T;
 };
 
-// Calls f(TypeTag<T>{}) for the C++ element type T of `dtype`.
+// Calls f(TypeTag<T>{}) for the C++ element type T of `dtype`, which is no narrow one: those have no
+// type of C++, base/narrow.h makes wide ones of them.
 template <class F>
 decltype(auto) visit_dtype(DType dtype, F&& f) {
   switch (dtype) {
@@ -61,6 +62,8 @@ decltype(auto) visit_dtype(DType dtype, F&& f) {
     return f(TypeTag<T>{});
     TESSERA_FOR_EACH_DTYPE(TESSERA_CASE)
 #undef TESSERA_CASE
+    default:
+      break;
   }
   internal::check_failed("false", __FILE__, __LINE__,
                          "dtype " + std::to_string(static_cast<int>(dtype)));

@@ -39,7 +39,7 @@ void merge_dims(Dims& extents, const std::vector<Dims*>& coefficients, size_t ke
 
 // Dtypes whose elements are only loaded, selected and stored.
 void retype_moved(Kernel& kernel) {
-  std::array<bool, kNumDTypes> computed{};
+  std::array<bool, kNumAllDTypes> computed{};
   auto mark = [&](DType dtype) { computed[static_cast<size_t>(dtype)] = true; };
   for (const KernelNode& node : kernel.nodes) {
     if (node.guard >= 0) mark(bool_);

@@ -97,6 +97,7 @@ int64_t register_bytes(DType dtype) {
 
 Val constant_val(Ir& ir, DType dtype, const void* bytes) {
   auto& b = ir.builder;
+  if (is_narrow(dtype)) return constant_val(ir, uint8, bytes);  // its bits
   return visit_dtype(dtype, [&]<class T>(TypeTag<T>) -> Val {
     T value;
     std::memcpy(&value, bytes, sizeof(T));

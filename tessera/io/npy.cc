@@ -166,11 +166,13 @@ class HeaderParser {
       header.swap = rest[0] == '>';
       rest.remove_prefix(1);
     }
-    static constexpr std::pair<std::string_view, DType> kDescr[] = {
-        {"b1", bool_},   {"?", bool_},    {"i1", int8},      {"i2", int16},
-        {"i4", int32},   {"i8", int64},   {"u1", uint8},     {"u2", uint16},
-        {"u4", uint32},  {"u8", uint64},  {"f2", float16},   {"V2", bfloat16},
-        {"f4", float32}, {"f8", float64}, {"c8", complex64}, {"c16", complex128}};
+    static constexpr std::pair<std::string_view, DType> kDescr[] =
+        {
+            {"b1", bool_},   {"?", bool_},    {"i1", int8},      {"i2", int16},
+            {"i4", int32},   {"i8", int64},   {"u1", uint8},     {"u2", uint16},
+            {"u4", uint32},  {"u8", uint64},  {"f2", float16},   {"V2", bfloat16},
+            {"V1", uint8},   {"f1", uint8},  // narrow dtypes, which NumPy has no names for: their bits
+            {"f4", float32}, {"f8", float64}, {"c8", complex64}, {"c16", complex128}};
     for (const auto& [name, dtype] : kDescr)
       if (rest == name) {
         header.dtype = dtype;
@@ -243,6 +245,8 @@ std::string_view descr(DType dtype) {
       return "<c8";
     case DType::kComplex128:
       return "<c16";
+    default:
+      return "<V1";  // as ml_dtypes' types; NumPy writes float8_e5m2 as <f1, and cannot read it
   }
   TESSERA_CHECK(false, "dtype {}", static_cast<int>(dtype));
   __builtin_unreachable();

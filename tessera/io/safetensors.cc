@@ -17,10 +17,23 @@ using Json = nlohmann::json;
 
 constexpr std::string_view kMetadata = "__metadata__";
 
-constexpr std::pair<std::string_view, DType> kNames[] = {
-    {"BOOL", bool_},  {"I8", int8},     {"I16", int16},     {"I32", int32},    {"I64", int64},
-    {"U8", uint8},    {"U16", uint16},  {"U32", uint32},    {"U64", uint64},   {"F16", float16},
-    {"F32", float32}, {"F64", float64}, {"BF16", bfloat16}, {"C64", complex64}};
+constexpr std::pair<std::string_view, DType> kNames[] = {{"BOOL", bool_},
+                                                         {"I8", int8},
+                                                         {"I16", int16},
+                                                         {"I32", int32},
+                                                         {"I64", int64},
+                                                         {"U8", uint8},
+                                                         {"U16", uint16},
+                                                         {"U32", uint32},
+                                                         {"U64", uint64},
+                                                         {"F16", float16},
+                                                         {"F32", float32},
+                                                         {"F64", float64},
+                                                         {"BF16", bfloat16},
+                                                         {"C64", complex64},
+                                                         {"F8_E4M3", float8_e4m3fn},
+                                                         {"F8_E5M2", float8_e5m2},
+                                                         {"F8_E8M0", float8_e8m0fnu}};
 
 std::optional<DType> dtype_of_name(std::string_view name) {
   for (const auto& [text, dtype] : kNames)

@@ -3,7 +3,9 @@
 #include <atomic>
 
 #include "tessera/base/array_size.h"
+#include "tessera/base/narrow.h"
 #include "tessera/base/visit_dtype.h"
+#include "tessera/ir/narrow_ops.h"
 #include "tessera/ir/op_def.h"
 
 namespace tessera::ir {
@@ -32,6 +34,7 @@ Sharding AbstractData::sharding() const {
 }
 
 std::vector<Array> bind_op(const OpDef& def, OpParams params, std::span<const Array> operands) {
+  if (auto results = bind_widened(def, params, operands)) return std::move(*results);
   if (Trace* trace = Trace::current()) return trace->record(def, std::move(params), operands);
   for (const Array& x : operands) {
     if (x.is_tracer())
@@ -110,7 +113,7 @@ double Array::item_as_double() const {
   if (size() != 1)
     shape_error("item", "expected an array of one element, got {}; index or reduce it first",
                 describe(type()));
-  const Literal value = to_host();
+  const Literal value = widened(to_host());
   return visit_dtype(value.dtype(), [&]<class T>(TypeTag<T>) -> double {
     const T x = value.data<T>()[0];
     if constexpr (std::is_same_v<T, std::complex<float>> ||

@@ -1,7 +1,9 @@
 #include "tessera/ir/module_builder.h"
 
 #include <algorithm>
+#include <numeric>
 
+#include "tessera/ir/hlo_sharding.h"
 #include "tessera/ir/unreduced.h"
 #include "tessera/mesh/device_mesh.h"
 
@@ -103,9 +105,9 @@ Type ModuleBuilder::with_argument_attributes(Type type, const TextAttr::Entries&
       entry.unreduced_inputs.back() = sharding->unreduced;
       type.sharding = std::make_shared<const NamedSharding>(sharding->value);
     } else if (key == "mhlo.sharding") {
-      error_at(place,
-               "expected Shardy's sdy.sharding, got GSPMD's mhlo.sharding; export the program "
-               "with Shardy, JAX's default");
+      entry.inputs.back() = hlo_sharding(value, type, place);
+      if (entry.inputs.back())
+        type.sharding = std::make_shared<const NamedSharding>(*entry.inputs.back());
     } else if (key == "tf.aliasing_output" || key == "jax.buffer_donor") {
       entry.donated.back() = true;
     } else if (key == "tessera.weak") {
@@ -121,6 +123,24 @@ Type ModuleBuilder::with_argument_attributes(Type type, const TextAttr::Entries&
   return type;
 }
 
+std::optional<NamedSharding> ModuleBuilder::hlo_sharding(const TextAttr& text, const Type& type,
+                                                         size_t place) {
+  const auto* written = text.get<std::string>();
+  if (!written) error_at(place, "expected mhlo.sharding to be a string");
+  // One device holds everything.
+  if (written->empty() || (partitions_ <= 1 && *written == "{replicated}")) return std::nullopt;
+  const HloSharding sharding = parse_hlo_sharding(*written, type.rank(), partitions_);
+  if (!sharding.problem.empty()) error_at(place, sharding.problem);
+  if (!sharding.spec) return std::nullopt;
+  const Mesh& mesh = only_mesh(place);
+  if (mesh.rank() != 1 || mesh.axis_names()[0] != kPartitionAxis)
+    error_at(place, "expected a program with shardings of Shardy or of GSPMD, got both");
+  return located(place, [&] {
+    check_rank("mhlo.sharding", NamedSharding(mesh, *sharding.spec), type.shape);
+    return NamedSharding(mesh, *sharding.spec);
+  });
+}
+
 void ModuleBuilder::add_result_sharding(const TextAttr::Entries& attributes, const Type& type,
                                         size_t place, FunctionEntry& entry) {
   entry.outputs.emplace_back();
@@ -129,6 +149,7 @@ void ModuleBuilder::add_result_sharding(const TextAttr::Entries& attributes, con
   for (const auto& [key, value] : attributes) {
     if (const auto* kind = value.get<std::string>(); kind && key == "mhlo.memory_kind")
       entry.memory_kinds.back() = *kind;
+    if (key == "mhlo.sharding") entry.outputs.back() = hlo_sharding(value, type, place);
     const std::optional<WrittenSharding> sharding = read_sharding(value);
     if (!sharding || key != "sdy.sharding") continue;
     located(place, [&] { check_rank("sdy.sharding", sharding->value, type.shape); });
@@ -190,6 +211,32 @@ const Mesh& ModuleBuilder::find_mesh(const std::string& name, size_t place) {
     error_at(place, fmt::format("expected the name of a mesh of this module, got @{}", name));
   if (!it->second) it->second = read_mesh(name);
   return *it->second;
+}
+
+const Mesh& ModuleBuilder::only_mesh(size_t place) {
+  if (meshes_.empty() && partitions_ > 0) {
+    // JAX writes shard_map over one device without a mesh, and GSPMD knows none.
+    MeshParts parts{{partitions_}, {std::string(kPartitionAxis)}, {}};
+    check_axis_size({}, partitions_, place);
+    parts.ids.resize(static_cast<size_t>(partitions_));
+    std::iota(parts.ids.begin(), parts.ids.end(), 0);
+    return meshes_.emplace(kPartitionAxis, make_mesh(std::move(parts), {}, place))
+        .first->second.value();
+  }
+  // Beside the mesh of a shard_map JAX may write one without axes.
+  const Mesh* only = nullptr;
+  size_t count = 0;
+  for (const auto& [name, unused] : meshes_) {
+    const Mesh& mesh = find_mesh(name, place);
+    if (meshes_.size() > 1 && mesh.rank() == 0) continue;
+    only = &mesh;
+    ++count;
+  }
+  if (count != 1)
+    error_at(place, fmt::format("expected a module with one mesh to say which devices take part, "
+                                "got {}",
+                                count));
+  return *only;
 }
 
 void ModuleBuilder::check_axis_size(const MeshParts& parts, int64_t size, size_t place) const {

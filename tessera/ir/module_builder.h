@@ -82,6 +82,8 @@ class ModuleBuilder {
   FunctionEntry& find_function(const std::string& name, size_t place);
   Type with_argument_attributes(Type type, const TextAttr::Entries& attributes, size_t place,
                                 Scope& scope, FunctionEntry& entry);
+  // What GSPMD's text says of an array of that type, over the partitions; null if it leaves it open.
+  std::optional<NamedSharding> hlo_sharding(const TextAttr& text, const Type& type, size_t place);
   // Appends the sharding to the entry's.
   void add_result_sharding(const TextAttr::Entries& attributes, const Type& type, size_t place,
                            FunctionEntry& entry);
@@ -101,6 +103,8 @@ class ModuleBuilder {
   // Reads the mesh of that name, which is known to be there.
   virtual Mesh read_mesh(const std::string& name) = 0;
   void check_axis_size(const MeshParts& parts, int64_t size, size_t place) const;
+  // The only mesh of the module; of one without any, that of its partitions.
+  const Mesh& only_mesh(size_t place);
   Mesh make_mesh(MeshParts parts, const TextAttr::Entries& extra, size_t place);
   // @name: a mesh, a function, or a name of neither.
   TextAttr symbol(const std::string& name, size_t place);
@@ -128,7 +132,7 @@ class ModuleBuilder {
   std::vector<std::string> function_order_;
   std::map<std::string, std::optional<Mesh>> meshes_;
   std::string module_name_;
-  bool one_partition_ = false;  // what the module says of itself
+  int64_t partitions_ = 0;  // as the module says of itself; 0: it does not
 
  private:
   // What a function is once all calls are written out, which is how it is compiled.
@@ -140,6 +144,7 @@ class ModuleBuilder {
   std::optional<ValueId> copy_constant(Scope& scope, const Function& f, ValueId value,
                                        bool computed, size_t place);
   std::vector<ValueId> add_op(Scope& scope, Reader& reader, const OpDef& def);
+  void widen(Reader& reader, NarrowOperands rule);
   void apply_type_attributes(Scope& scope, Reader& reader, std::span<const ValueId> results);
   void check_results(Scope& scope, Reader& reader, std::span<const ValueId> results);
 
@@ -158,13 +163,23 @@ auto ModuleBuilder::located(size_t place, F&& f) -> decltype(f()) {
   }
 }
 
-// What a format's read sees.
+// A type as it is written: a tensor's, or a tuple of others.
+struct TypeTree {
+  Type type;  // of a tensor
+  std::vector<TypeTree> parts;
+  bool is_tuple = false;
+};
+
+// What a format's read sees. Tuples are written out: an op has their tensors as operands and
+// results.
 class Reader final : public OpReader {
  public:
   Reader(ModuleBuilder& builder, ModuleBuilder::Scope& scope, size_t place)
       : builder_(builder), scope_(scope), place_(place) {}
 
   const Type& type(ValueId value) const override { return scope_.function.type(value); }
+  // What is read so far of the function that the op stands in.
+  const Function& function() const { return scope_.function; }
   std::vector<ValueId> insert(const OpDef& def, OpParams params,
                               std::span<const ValueId> operands) override;
   const Mesh& mesh() const override;
@@ -177,7 +192,8 @@ class Reader final : public OpReader {
 
   size_t place() const { return place_; }
   std::string source;
-  size_t result_count = 1;  // results that are named
+  size_t result_count = 1;             // results that are named, a tuple as one
+  std::vector<TypeTree> result_trees;  // as result_types, with the tuples that there are
 
  private:
   ModuleBuilder& builder_;

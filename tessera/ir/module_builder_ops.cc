@@ -4,6 +4,7 @@
 #include <map>
 
 #include "tessera/ir/module_builder.h"
+#include "tessera/ir/narrow_ops.h"
 #include "tessera/ir/region_rule.h"
 #include "tessera/ir/unreduced.h"
 
@@ -14,6 +15,12 @@ namespace {
 // case.
 bool is_hint(std::string_view name) {
   return name == "result_accuracy" || name.find('.') != std::string_view::npos;
+}
+
+AddOp<ValueId> adding(Reader& reader) {
+  return [&](const OpDef& def, OpParams params, const std::vector<ValueId>& operands) {
+    return reader.insert(def, std::move(params), operands)[0];
+  };
 }
 
 using OpKey = std::pair<std::string_view, std::string_view>;
@@ -48,24 +55,7 @@ std::vector<ValueId> Reader::insert(const OpDef& def, OpParams params,
 
 const Mesh& Reader::mesh() const {
   if (AxisEnv::current().mesh().rank() > 0) return AxisEnv::current().mesh();
-  // JAX writes shard_map over one device without a mesh.
-  if (builder_.meshes_.empty() && builder_.one_partition_)
-    return builder_.meshes_
-        .emplace("one_device", builder_.make_mesh({{1}, {"device"}, {0}}, {}, place_))
-        .first->second.value();
-  // Beside the mesh of a shard_map JAX may write one without axes.
-  const Mesh* only = nullptr;
-  size_t count = 0;
-  for (const auto& [name, unused] : builder_.meshes_) {
-    const Mesh& mesh = builder_.find_mesh(name, place_);
-    if (builder_.meshes_.size() > 1 && mesh.rank() == 0) continue;
-    only = &mesh;
-    ++count;
-  }
-  if (count != 1)
-    error(fmt::format("expected a module with one mesh to say which devices take part, got {}",
-                      count));
-  return *only;
+  return builder_.only_mesh(place_);
 }
 
 // --- Values ---
@@ -157,6 +147,11 @@ std::vector<ValueId> ModuleBuilder::finish_op(Scope& scope, Reader& reader,
   const ForeignOp* foreign = find_foreign_op(op_dialect, op_name);
   const OpDef* def = foreign ? nullptr : find_op(op_dialect, op_name);
   std::vector<ValueId> results;
+  const std::vector<Type> written = reader.result_types;
+  const bool as_they_are = def       ? def->narrow == NarrowOperands::kAsTheyAre
+                           : foreign ? foreign->narrow
+                                     : true;
+  if (!as_they_are) widen(reader, def ? def->narrow : NarrowOperands::kValues);
   if (def) {
     // The field weak_type is the type's.
     if (const TextAttr* weak = reader.text.find("tessera.weak"))
@@ -180,12 +175,34 @@ std::vector<ValueId> ModuleBuilder::finish_op(Scope& scope, Reader& reader,
             fmt::format("expected attributes that {}.{} has, got '{}'", op_dialect, op_name, key));
   apply_type_attributes(scope, reader, results);
   check_results(scope, reader, results);
+  // The op gave what it was given operands for: narrow dtypes, and what its reading made wider.
+  if (reader.result_types.size() == written.size())
+    for (size_t r = 0; r < std::min(results.size(), written.size()); ++r)
+      if (written[r].dtype != reader.result_types[r].dtype)
+        results[r] = converted<ValueId>(results[r], written[r].dtype,
+                                        scope.function.type(results[r]).weak, adding(reader));
   return results;
+}
+
+// What the reader holds, in wide dtypes (narrow_ops.h).
+void ModuleBuilder::widen(Reader& reader, NarrowOperands rule) {
+  for (ValueId& v : reader.operands)
+    v = widened<ValueId>(v, Type(reader.type(v)), rule, adding(reader));
+  for (Type& type : reader.result_types) type.dtype = wide_dtype(type.dtype, rule);
+  for (FunctionRef& region : reader.text.regions) region = widened_region(region, rule);
 }
 
 std::vector<ValueId> ModuleBuilder::add_op(Scope& scope, Reader& reader, const OpDef& def) {
   return located(reader.place(), [&] {
     OpParams params = def.format.read ? def.format.read(def, reader) : reader.read_fields(def);
+    // StableHLO's collectives take several operands; ours one each.
+    if (std::holds_alternative<CollectiveLowering>(def.lower) && reader.operands.size() > 1 &&
+        reader.result_types.size() == reader.operands.size()) {
+      std::vector<ValueId> results;
+      for (ValueId v : reader.operands)
+        results.push_back(reader.insert(def, params, std::span(&v, 1))[0]);
+      return results;
+    }
     params = retyped_params(def, reader.operand_types(), params);
     std::vector<Type> types = infer_types(def, reader.operand_types(), params);
     for (Type& type : types) type.sharding = nullptr;

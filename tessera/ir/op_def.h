@@ -117,6 +117,16 @@ struct RegionRules {
 using CostFn = std::function<double(std::span<const Type> operands, std::span<const Type> results,
                                     const OpParams&)>;
 
+// What an op is given for operands of narrow dtypes (base/narrow.h), which no op computes with:
+// bind_op() and the readers of programs convert before and after it (ir/narrow_ops.h).
+enum class NarrowOperands : uint8_t {
+  kValues,     // as wide numbers
+  kAsTheyAre,  // it only moves elements, or converts them
+  kBits,       // integers as unsigned ones: the bits beyond theirs are 0
+  kSigned,     // integers as signed ones: the bits beyond theirs are the sign
+  kTopBits,    // integers in the upper bits of wide ones, below them ones
+};
+
 struct OpDef {
   std::string_view name;  // StableHLO's ("dot_general"); printed with `dialect` before it
   std::string_view dialect = "stablehlo";
@@ -141,6 +151,8 @@ struct OpDef {
   Rule<BatchFn> batch;
   std::vector<Sample> (*samples)() = nullptr;
   bool effect = false;  // kept though its results are unused
+  NarrowOperands narrow = NarrowOperands::kValues;
+  bool has_dtypes = false;  // among its params' fields
 };
 
 // The result types of an op that is added to a function: infer's. Those of an ordinary op vary over

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 
+#include "tessera/base/narrow.h"
 #include "tessera/base/overloaded.h"
 #include "tessera/base/visit_dtype.h"
 #include "tessera/ir/op_def.h"
@@ -41,11 +42,11 @@ std::optional<Dims> tensor_dims(const TextAttr::Tensor& tensor) {
       (tensor.value.shape().empty() && tensor.shape.elements() > 64))
     return std::nullopt;
   Dims out;
-  visit_dtype(tensor.value.dtype(), [&]<class T>(TypeTag<T>) {
+  const Literal value = widened(tensor.value);
+  visit_dtype(value.dtype(), [&]<class T>(TypeTag<T>) {
     if constexpr (std::is_integral_v<T>)
       for (int64_t i = 0; i < tensor.shape.elements(); ++i)
-        out.push_back(
-            static_cast<int64_t>(tensor.value.data<T>()[tensor.value.shape().empty() ? 0 : i]));
+        out.push_back(static_cast<int64_t>(value.data<T>()[value.shape().empty() ? 0 : i]));
   });
   return out;
 }

@@ -208,6 +208,7 @@ struct ForeignOp {
   std::string_view assembly = "{operands}";
   bool captures = false;  // as OpFormat's
   std::vector<ValueId> (*build)(OpReader& reader) = nullptr;
+  bool narrow = false;  // operands of narrow dtypes come as they are, not as wide ones
 };
 // By value, once, at start-up.
 bool register_foreign_op(const ForeignOp& op);

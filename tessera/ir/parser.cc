@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "tessera/ir/parser_internal.h"
 #include "tessera/mesh/device_mesh.h"
@@ -57,11 +58,19 @@ void Parser::expected(std::string_view what) {
       lexer_.text().substr(token.begin, std::min<size_t>(token.end - token.begin, 40))));
 }
 
+// As far as it is a number at all.
+int64_t Parser::parse_number_of_partitions() {
+  int64_t count = 0;
+  const std::string text = peek().text;
+  std::from_chars(text.data(), text.data() + text.size(), count);
+  return count;
+}
+
 // Where functions, meshes and aliases are, so that they may be used before they come.
 void Parser::scan_symbols() {
   for (Token token = next(); token.kind != TokenKind::kEnd; token = next()) {
     if (token.kind == TokenKind::kWord && token.text == "mhlo.num_partitions" && accept("=")) {
-      one_partition_ = peek().text == "1";
+      partitions_ = parse_number_of_partitions();
     } else if (token.kind == TokenKind::kWord && token.text == "sdy.mesh" &&
                peek().kind == TokenKind::kSymbol) {
       const Token name = next();
@@ -227,33 +236,50 @@ void Parser::parse_arguments(Scope& scope, FunctionEntry& entry) {
     if (!entry.inputs.empty()) expect(",");
     const Token name = expect(TokenKind::kValue, "an argument, as %arg0");
     expect(":");
-    const Type type = parse_type();
+    const TypeTree type = parse_type_tree();
     TextAttr::Entries attributes;
     const size_t offset = position();
     if (accept("{")) attributes = parse_dictionary();
-    entry.names.push_back(name.text);
-    const Type full = with_argument_attributes(type, attributes, offset, scope, entry);
+    const ValueId value = add_argument(scope, entry, type, name.text, attributes, offset);
     skip_location(nullptr);
-    if (!scope.names.emplace(name.text, std::vector<ValueId>{scope.function.add_input(full)})
-             .second)
+    if (!scope.names.emplace(name.text, std::vector<ValueId>{value}).second)
       lexer_.error(name.begin,
                    fmt::format("expected arguments of different names, got %{} twice", name.text));
   }
   expect(")");
 }
 
-void Parser::parse_results(FunctionEntry& entry, std::vector<Type>& types) {
-  if (!accept("(")) {
-    types.push_back(parse_type());
-    add_result_sharding({}, types.back(), position(), entry);
-    return;
+// The parts of a tuple %t are arguments t.0, t.1, ...
+ValueId Parser::add_argument(Scope& scope, FunctionEntry& entry, const TypeTree& tree,
+                             const std::string& name, const TextAttr::Entries& attributes,
+                             size_t place) {
+  if (tree.is_tuple) {
+    std::vector<ValueId> parts;
+    for (const TypeTree& part : tree.parts)
+      parts.push_back(add_argument(scope, entry, part, fmt::format("{}.{}", name, parts.size()),
+                                   attributes, place));
+    return new_tuple(std::move(parts));
   }
-  while (!accept(")")) {
-    if (!types.empty()) expect(",");
-    types.push_back(parse_type());
+  entry.names.push_back(name);
+  return scope.function.add_input(
+      with_argument_attributes(tree.type, attributes, place, scope, entry));
+}
+
+void Parser::parse_results(FunctionEntry& entry, std::vector<Type>& types) {
+  const auto add = [&](const TypeTree& tree, const TextAttr::Entries& attributes, size_t place) {
+    std::vector<Type> leaves;
+    append_types(tree, leaves);
+    for (const Type& type : leaves) {
+      types.push_back(type);
+      add_result_sharding(attributes, type, place, entry);
+    }
+  };
+  if (!accept("(")) return add(parse_type_tree(), {}, position());
+  for (bool first = true; !accept(")"); first = false) {
+    if (!first) expect(",");
+    const TypeTree tree = parse_type_tree();
     const size_t offset = position();
-    const TextAttr::Entries attributes = accept("{") ? parse_dictionary() : TextAttr::Entries();
-    add_result_sharding(attributes, types.back(), offset, entry);
+    add(tree, accept("{") ? parse_dictionary() : TextAttr::Entries(), offset);
   }
 }
 

@@ -21,6 +21,11 @@ bool is_element_type(std::string_view word) {
           is_digit(word[2]));
 }
 
+bool is_priority(std::string_view word) {
+  return word.size() > 1 && word[0] == 'p' &&
+         std::all_of(word.begin() + 1, word.end(), [](char c) { return is_digit(c); });
+}
+
 }  // namespace
 
 Type Parser::parse_type() {
@@ -87,23 +92,46 @@ DType Parser::parse_dtype(bool index) {
     expect(">");
   }
   if (index && name == "index") return int64;
-  for (int d = 0; d < kNumDTypes; ++d)
+  for (int d = 0; d < kNumAllDTypes; ++d)
     if (mlir_name(static_cast<DType>(d)) == name) return static_cast<DType>(d);
-  lexer_.error(offset, fmt::format("expected an element type that Tessera has (i1, i8 to i64, ui8 "
-                                   "to ui64, f16, bf16, f32, f64, "
+  lexer_.error(offset, fmt::format("expected an element type that Tessera has (i1, i2 to i64, ui2 "
+                                   "to ui64, f8E4M3FN and its kin, f16, bf16, f32, f64, "
                                    "complex<f32>, complex<f64>), got '{}'",
                                    name));
 }
 
+void append_types(const TypeTree& tree, std::vector<Type>& out) {
+  if (!tree.is_tuple) out.push_back(tree.type);
+  for (const TypeTree& part : tree.parts) append_types(part, out);
+}
+
 std::vector<Type> Parser::parse_type_list() {
   std::vector<Type> types;
+  for (const TypeTree& tree : parse_type_tree_list()) append_types(tree, types);
+  return types;
+}
+
+TypeTree Parser::parse_type_tree() {
+  const Nesting nesting(*this, position());
+  if (!accept("tuple")) return {.type = parse_type()};
+  TypeTree tuple{.is_tuple = true};
+  expect("<");
+  while (!accept(">")) {
+    if (!tuple.parts.empty()) expect(",");
+    tuple.parts.push_back(parse_type_tree());
+  }
+  return tuple;
+}
+
+std::vector<TypeTree> Parser::parse_type_tree_list() {
+  std::vector<TypeTree> types;
   if (!accept("(")) {
-    types.push_back(parse_type());
+    types.push_back(parse_type_tree());
     return types;
   }
   while (!accept(")")) {
     if (!types.empty()) expect(",");
-    types.push_back(parse_type());
+    types.push_back(parse_type_tree());
   }
   return types;
 }
@@ -381,10 +409,8 @@ NamedSharding Parser::parse_sharding(AxisNames& unreduced) {
     bool open = false;
     std::vector<AxisRef> axes = parse_axes(&open);
     dims.emplace_back(std::move(axes), open);
-    if (peek().kind == TokenKind::kWord && peek().text[0] == 'p')
-      error(
-          "expected no priorities of propagation, which Tessera does not have; export the program "
-          "without them");
+    // A priority of propagation, p0: ours goes by what is cut, and by bytes.
+    if (peek().kind == TokenKind::kWord && is_priority(peek().text)) next();
   }
   std::vector<AxisRef> replicated;
   while (accept(",")) {

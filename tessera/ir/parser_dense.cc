@@ -3,6 +3,7 @@
 #include <cctype>
 #include <cstring>
 
+#include "tessera/base/narrow.h"
 #include "tessera/base/visit_dtype.h"
 #include "tessera/ir/parser_internal.h"
 
@@ -100,6 +101,7 @@ void Parser::convert_element(size_t offset, DType dtype, std::byte* to) {
   Token token = lexer_.at(offset);
   const bool negative = token.text == "-";
   if (negative) token = lexer_.at(token.end);
+  if (is_narrow(dtype)) return convert_narrow_element(offset, dtype, to);
   visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
     if constexpr (std::is_same_v<T, std::complex<float>> ||
                   std::is_same_v<T, std::complex<double>>) {
@@ -141,6 +143,29 @@ void Parser::convert_element(size_t offset, DType dtype, std::byte* to) {
   });
 }
 
+// A narrow float is written as its bits or as a number, an integer as what fits.
+void Parser::convert_narrow_element(size_t offset, DType dtype, std::byte* to) {
+  Token token = lexer_.at(offset);
+  const bool negative = token.text == "-";
+  if (negative) token = lexer_.at(token.end);
+  const uint64_t codes = uint64_t{1} << bit_width(dtype);
+  const bool is_bits = is_floating(dtype) && is_hex(token.text);
+  const std::optional<uint64_t> whole =
+      token.kind == TokenKind::kInteger ? parse_unsigned(token.text) : std::nullopt;
+  if (is_bits || is_integer(dtype)) {
+    const uint64_t most = !negative ? codes - 1 : is_bits || is_unsigned(dtype) ? 0 : codes / 2;
+    if (!whole || *whole > most)
+      lexer_.error(offset, is_bits
+                               ? fmt::format("expected the {} bits of one {}", bit_width(dtype),
+                                             mlir_name(dtype))
+                               : fmt::format("expected an integer that fits {}", mlir_name(dtype)));
+    return store(static_cast<uint8_t>((negative ? codes - *whole : *whole) % codes), to);
+  }
+  if (token.kind == TokenKind::kWord) lexer_.error(offset, "expected a number");
+  const auto magnitude = parse_real<double>(token.text);
+  store(narrow_bits(dtype, negative ? -magnitude : magnitude), to);
+}
+
 // "0x3F80...": all bytes, little endian; those of one element for a splat. bool is a byte or a bit
 // an element.
 Literal Parser::parse_blob(const std::string& hex, const Type& type, size_t offset, bool* splat) {
@@ -174,7 +199,7 @@ Literal Parser::parse_blob(const std::string& hex, const Type& type, size_t offs
   } else if (count > 0) {
     std::memcpy(out.mutable_raw(), bytes.data(), bytes.size());
   }
-  return out;
+  return canonical_bits(std::move(out));
 }
 
 }  // namespace tessera::ir

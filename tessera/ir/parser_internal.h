@@ -51,6 +51,7 @@ class Parser final : public ModuleBuilder {
   [[noreturn]] void expected(std::string_view what);
   // parser.cc
   void scan_symbols();
+  int64_t parse_number_of_partitions();
   void scan_generic_symbol(const Token& op);
   void parse_generic_module();
   void parse_items(bool in_module);
@@ -71,7 +72,9 @@ class Parser final : public ModuleBuilder {
   // With `index`, the elements may be of that type (a layout's), as int64.
   Type parse_tensor_type(bool index = false);
   DType parse_dtype(bool index = false);
-  std::vector<Type> parse_type_list();  // (T, U) or T
+  TypeTree parse_type_tree();                    // a tensor's or a tuple's
+  std::vector<TypeTree> parse_type_tree_list();  // (T, U) or T
+  std::vector<Type> parse_type_list();           // the same, tuples written out
   int64_t parse_int();
   TextAttr parse_attribute(bool bare);
   TextAttr parse_number(bool bare);
@@ -95,6 +98,7 @@ class Parser final : public ModuleBuilder {
   };
   void parse_elements(Elements& elements, int64_t depth);
   void parse_element(Elements& elements);
+  void convert_narrow_element(size_t offset, DType dtype, std::byte* to);
   void convert_element(size_t offset, DType dtype, std::byte* to);
   Literal parse_blob(const std::string& hex, const Type& type, size_t offset, bool* splat);
 
@@ -111,21 +115,40 @@ class Parser final : public ModuleBuilder {
   void parse_hole(std::string_view hole, Scope& scope, class Reader& reader);
   void parse_ranges(std::string_view hole, class Reader& reader);
   void parse_signature(class Reader& reader, size_t results, bool only_results = false);
+  // Tuples written out.
   std::vector<ValueId> parse_operands(Scope& scope);
   ValueId parse_operand(Scope& scope);
+  // A value, or what stands for a tuple.
+  ValueId parse_value(Scope& scope);
+  bool parse_tuple_op(Scope& scope, const Token& name, std::vector<ValueId>& results);
+  ValueId import_tree(Scope& scope, ValueId outer, const std::string& name, size_t offset);
+  ValueId new_tuple(std::vector<ValueId> parts);
+  bool is_tuple(ValueId value) const { return value <= kFirstTuple; }
+  void append_leaves(ValueId value, std::vector<ValueId>& out) const;
+  // The results of an op, of whose types some are tuples.
+  ValueId grouped(const TypeTree& tree, std::vector<ValueId>::const_iterator& next);
+  ValueId add_argument(Scope& scope, FunctionEntry& entry, const TypeTree& tree,
+                       const std::string& name, const TextAttr::Entries& attributes, size_t place);
   ValueId lookup(Scope& scope, const std::string& name, int64_t result, size_t offset);
   // Generic: after {, to its }.
   FunctionRef parse_region(Scope& scope, const RegionRules& rules, std::vector<ValueId>* captures);
   FunctionRef parse_region_body(Scope* parent, std::span<const RegionInput> inputs,
                                 std::vector<ValueId>* captures = nullptr);
 
+  // A tuple is a number from here downwards, of which tuples_ knows the parts.
+  static constexpr ValueId kFirstTuple = -2;
+
   Lexer lexer_;
+  std::vector<std::vector<ValueId>> tuples_;
   size_t offset_ = 0;
   std::optional<Token> peeked_;
   std::map<std::string, SymbolText> function_texts_, mesh_texts_;
   std::map<std::string, size_t> aliases_;  // #name and !name, with the mark
   std::set<std::string> aliases_in_progress_;
 };
+
+// The types of the tensors in a tree, in order.
+void append_types(const TypeTree& tree, std::vector<Type>& out);
 
 // An attribute that stands as text in something else. `meshes`: those its symbols may name.
 TextAttr parse_attribute_text(std::string_view text,

@@ -38,6 +38,13 @@ RegionInput Scanner::region_input() {
 // --- Values ---
 
 ValueId Parser::parse_operand(Scope& scope) {
+  const size_t offset = position();
+  const ValueId value = parse_value(scope);
+  if (is_tuple(value)) lexer_.error(offset, "expected a tensor, got a tuple");
+  return value;
+}
+
+ValueId Parser::parse_value(Scope& scope) {
   const Token name = expect(TokenKind::kValue, "a value, as %0");
   int64_t result = 0;
   if (peek().kind == TokenKind::kHash && peek().begin == name.end) {
@@ -61,13 +68,24 @@ ValueId Parser::lookup(Scope& scope, const std::string& name, int64_t result, si
   if (!scope.parent)
     lexer_.error(offset, fmt::format("expected a value that is defined above, got %{}", name));
   const ValueId outer = lookup(static_cast<Scope&>(*scope.parent), name, result, offset);
+  return import_tree(scope, outer, name, offset);
+}
+
+// A value of the enclosing scope, or a tuple of such.
+ValueId Parser::import_tree(Scope& scope, ValueId outer, const std::string& name, size_t offset) {
+  if (is_tuple(outer)) {
+    std::vector<ValueId> parts;
+    for (ValueId part : std::vector(tuples_[static_cast<size_t>(kFirstTuple - outer)]))
+      parts.push_back(import_tree(scope, part, name, offset));
+    return new_tuple(std::move(parts));
+  }
   return import_value(scope, outer, "%" + name, offset);
 }
 
 std::vector<ValueId> Parser::parse_operands(Scope& scope) {
   std::vector<ValueId> operands;
   while (peek().kind == TokenKind::kValue) {
-    operands.push_back(parse_operand(scope));
+    append_leaves(parse_value(scope), operands);
     if (!is_next(",")) break;
     const Token after = lexer_.at(peek().end);
     if (after.kind == TokenKind::kPunctuation && after.text == ",")
@@ -76,6 +94,92 @@ std::vector<ValueId> Parser::parse_operands(Scope& scope) {
     next();
   }
   return operands;
+}
+
+// --- Tuples: no op has them, so that they are only names for their parts ---
+
+ValueId Parser::new_tuple(std::vector<ValueId> parts) {
+  if (tuples_.size() > (1 << 20)) error("expected at most 2^20 tuples");
+  tuples_.push_back(std::move(parts));
+  return kFirstTuple - static_cast<ValueId>(tuples_.size() - 1);
+}
+
+void Parser::append_leaves(ValueId value, std::vector<ValueId>& out) const {
+  if (!is_tuple(value)) return out.push_back(value);
+  for (ValueId part : tuples_[static_cast<size_t>(kFirstTuple - value)]) append_leaves(part, out);
+}
+
+ValueId Parser::grouped(const TypeTree& tree, std::vector<ValueId>::const_iterator& next) {
+  if (!tree.is_tuple) return *next++;
+  std::vector<ValueId> parts;
+  for (const TypeTree& part : tree.parts) parts.push_back(grouped(part, next));
+  return new_tuple(std::move(parts));
+}
+
+// stablehlo.tuple %0, %1 : tuple<T, U> and stablehlo.get_tuple_element %t[1] : (tuple<T, U>) -> U,
+// also in generic form. False, and nothing is read, before any other op.
+bool Parser::parse_tuple_op(Scope& scope, const Token& name, std::vector<ValueId>& results) {
+  const bool makes = name.text == "stablehlo.tuple";
+  if (!makes && name.text != "stablehlo.get_tuple_element") return false;
+  next();
+  const bool generic = name.kind == TokenKind::kString;
+  if (generic) expect("(");
+  std::vector<ValueId> operands;
+  while (peek().kind == TokenKind::kValue) {
+    operands.push_back(parse_value(scope));
+    if (!accept(",")) break;
+  }
+  if (generic) expect(")");
+  OpText text;
+  int64_t index = -1;
+  if (!makes && !generic) {
+    expect("[");
+    index = parse_int();
+    expect("]");
+  } else if (generic && accept("<")) {
+    expect("{");
+    text.attributes = parse_dictionary();
+    expect(">");
+  }
+  Scanner(*this, scope).extra(text);
+  if (const TextAttr* written = text.find("index"))
+    if (const auto* number = written->get<TextAttr::Integer>()) index = number->value;
+  expect(":");
+  const size_t place = position();
+  TypeTree type;
+  if (makes && !generic) {
+    type = parse_type_tree();
+  } else {
+    parse_type_list();
+    expect("->");
+    const std::vector<TypeTree> types = parse_type_tree_list();
+    if (types.size() != 1) lexer_.error(place, "expected one result");
+    type = types[0];
+  }
+  skip_location(nullptr);
+  ValueId result = 0;
+  if (makes) {
+    result = new_tuple(std::move(operands));
+  } else {
+    if (operands.size() != 1 || !is_tuple(operands[0]))
+      lexer_.error(name.begin, "expected a tuple, got another value");
+    const std::vector<ValueId>& parts = tuples_[static_cast<size_t>(kFirstTuple - operands[0])];
+    if (index < 0 || index >= static_cast<int64_t>(parts.size()))
+      lexer_.error(
+          name.begin,
+          fmt::format("expected the number of one of the {} parts of the tuple", parts.size()));
+    result = parts[static_cast<size_t>(index)];
+  }
+  std::vector<ValueId> leaves;
+  std::vector<Type> types;
+  append_leaves(result, leaves);
+  append_types(type, types);
+  bool same = leaves.size() == types.size() && is_tuple(result) == type.is_tuple;
+  for (size_t i = 0; same && i < leaves.size(); ++i)
+    same = types[i].same_array(scope.function.type(leaves[i]));
+  if (!same) lexer_.error(place, "expected the type of what the op gives, got another");
+  results = {result};
+  return true;
 }
 
 // --- Ops ---
@@ -102,6 +206,22 @@ bool Parser::parse_op(Scope& scope) {
     parse_terminator(scope, name.kind == TokenKind::kString);
     return false;
   }
+  std::vector<ValueId> results;
+  const auto name_results = [&] {
+    if (count != 0 && static_cast<int64_t>(results.size()) != count)
+      lexer_.error(name.begin,
+                   fmt::format("expected {} name{} for the results of {}, got {}", results.size(),
+                               results.size() == 1 ? "" : "s", name.text, count));
+    auto at = results.begin();
+    for (const auto& [value, n] : names) {
+      if (!scope.names.emplace(value.text, std::vector<ValueId>(at, at + n)).second)
+        lexer_.error(value.begin,
+                     fmt::format("expected a new name, got %{} a second time", value.text));
+      at += n;
+    }
+    return true;
+  };
+  if (parse_tuple_op(scope, name, results)) return name_results();
   Reader reader(*this, scope, name.begin);
   reader.result_count = static_cast<size_t>(count);
   next();
@@ -116,23 +236,18 @@ bool Parser::parse_op(Scope& scope) {
   skip_location(&reader.source);
   if (reader.source.empty()) reader.source = lexer_.place(name.begin);
   const size_t dot = op_name.find('.');
-  const std::vector<ValueId> results =
-      finish_op(scope, reader, op_name.substr(0, dot),
-                dot == std::string::npos ? "" : op_name.substr(dot + 1));
+  results = finish_op(scope, reader, op_name.substr(0, dot),
+                      dot == std::string::npos ? "" : op_name.substr(dot + 1));
   for (size_t i = first_op; i < scope.function.ops.size(); ++i)
     scope.function.ops[i].source = reader.source;
-  if (count != 0 && static_cast<int64_t>(results.size()) != count)
-    lexer_.error(name.begin,
-                 fmt::format("expected {} name{} for the results of {}, got {}", results.size(),
-                             results.size() == 1 ? "" : "s", op_name, count));
-  auto at = results.begin();
-  for (const auto& [value, n] : names) {
-    if (!scope.names.emplace(value.text, std::vector<ValueId>(at, at + n)).second)
-      lexer_.error(value.begin,
-                   fmt::format("expected a new name, got %{} a second time", value.text));
-    at += n;
+  if (std::any_of(reader.result_trees.begin(), reader.result_trees.end(),
+                  [](const TypeTree& tree) { return tree.is_tuple; })) {
+    const std::vector<ValueId> leaves = std::move(results);
+    auto next = leaves.begin();
+    results.clear();
+    for (const TypeTree& tree : reader.result_trees) results.push_back(grouped(tree, next));
   }
-  return true;
+  return name_results();
 }
 
 // %0, %1 : T, U, or in generic form (%0, %1) : (T, U) -> ().
@@ -148,7 +263,7 @@ void Parser::parse_terminator(Scope& scope, bool generic) {
       types = parse_type_list();
       if (accept("->")) parse_type_list();
     } else {
-      do types.push_back(parse_type());
+      do append_types(parse_type_tree(), types);
       while (accept(","));
     }
     if (types.size() != scope.function.outputs.size())
@@ -363,7 +478,9 @@ void Parser::parse_signature(Reader& reader, size_t results, bool only_results) 
       if (!types[k].same_array(operands[k]))
         lexer_.error(offset, fmt::format("expected operand {} to be {}, as it is defined, got {}",
                                          k, operands[k], types[k]));
-    types = parse_type_list();
+    types.clear();
+    reader.result_trees = parse_type_tree_list();
+    for (const TypeTree& tree : reader.result_trees) append_types(tree, types);
   } else {
     // Results without names are as many as the types say.
     const size_t n = results ? results : only_results ? types.size() : 1;

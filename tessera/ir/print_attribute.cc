@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tessera/base/narrow.h"
 #include "tessera/base/visit_dtype.h"
 #include "tessera/ir/parser_lexer.h"
 #include "tessera/ir/printer.h"
@@ -74,6 +75,17 @@ void list_elements(std::string& out, const T* values, const Shape& shape, int64_
   out += ']';
 }
 
+// Integers as numbers, floats as their bits: some of the formats have neither infinity nor NaN.
+std::string narrow_literal(const Literal& value, const Shape& shape) {
+  if (is_integer(value.dtype())) return mlir_literal(widened(value), shape);
+  std::string out;
+  for (int64_t i = 0; i < value.bytes(); ++i)
+    out += fmt::format("{:02X}", static_cast<uint8_t>(value.raw()[i]));
+  if (value.shape().empty()) return fmt::format("dense<0x{}>", out);
+  TESSERA_CHECK(value.shape() == shape, "a literal of shape {} as {}", value.shape(), shape);
+  return shape.elements() == 0 ? "dense<>" : fmt::format("dense<\"0x{}\">", out);
+}
+
 std::string axes_text(const std::vector<AxisRef>& axes, bool open) {
   std::vector<std::string> parts;
   for (const AxisRef& axis : axes)
@@ -117,6 +129,7 @@ std::string mlir_symbol(std::string_view name) {
 }
 
 std::string mlir_literal(const Literal& value, const Shape& shape) {
+  if (is_narrow(value.dtype())) return narrow_literal(value, shape);
   return visit_dtype(value.dtype(), [&]<class T>(TypeTag<T>) -> std::string {
     const T* data = value.data<T>();
     if (value.shape().empty()) return fmt::format("dense<{}>", element_text(data[0]));

@@ -17,11 +17,11 @@ using namespace ops;
 namespace {
 
 // Nodes of the lattice: the dtypes in enum order, then the weak types.
-constexpr int kWeakInt = kNumDTypes, kWeakFloat = kNumDTypes + 1, kWeakComplex = kNumDTypes + 2,
-              kNodes = kNumDTypes + 3;
+constexpr int kWeakInt = kNumAllDTypes, kWeakFloat = kNumAllDTypes + 1,
+              kWeakComplex = kNumAllDTypes + 2, kNodes = kNumAllDTypes + 3;
 constexpr int node(DType d) { return static_cast<int>(d); }
 
-using Set = uint32_t;
+using Set = uint64_t;
 struct Edge {
   int from, to;
 };
@@ -44,8 +44,12 @@ constexpr Edge kEdges[] = {
 constexpr std::array<Set, kNodes> make_upper_sets() {
   std::array<Set, kNodes> above{};
   for (int n = 0; n < kNodes; ++n) above[n] = Set{1} << n;
-  for (int round = 0; round < kNodes; ++round)
+  for (int round = 0; round < kNodes; ++round) {
     for (const Edge& e : kEdges) above[e.from] |= above[e.to];
+    // A narrow dtype is above the weak type of its kind, and below nothing.
+    for (int n = kNumDTypes; n < kNumAllDTypes; ++n)
+      above[n < node(float8_e3m4) ? kWeakInt : kWeakFloat] |= above[n];
+  }
   return above;
 }
 constexpr std::array<Set, kNodes> kAbove = make_upper_sets();
@@ -104,8 +108,10 @@ ResultType promote_types(ResultType a, ResultType b) {
         out.dtype = itemsize(a.dtype) >= itemsize(b.dtype) ? a.dtype : b.dtype;
       return out;
     }
-  TESSERA_CHECK(false, "no join of {} and {}", a.dtype, b.dtype);
-  return a;
+  type_error("promotion",
+             "expected dtypes that one of both, or another, holds, got {} and {}; convert one of "
+             "them with astype()",
+             a.dtype, b.dtype);
 }
 
 ResultType result_type(std::span<const Array> arrays) {

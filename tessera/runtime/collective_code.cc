@@ -61,9 +61,10 @@ class ReduceCode final : public StepCode {
     auto range = [&](int64_t begin, int64_t end) {
       std::vector<const std::byte*> sources;
       for (int64_t unit = begin; unit < end; ++unit) {
-        const int64_t o = unit / (rows_ * blocks_), group = ranks_.group_size(o), row = unit / blocks_ % rows_,
+        const int64_t o = unit / (rows_ * blocks_), row = unit / blocks_ % rows_,
                       first = unit % blocks_ * kReduceBlock;
         const int64_t from = row * row_ + (scatter_ ? ranks_.position(o) * run_ : 0) + first;
+        const int64_t group = ranks_.group_size(o);
         sources.resize(static_cast<size_t>(group));
         for (int64_t g = 0; g < group; ++g)
           sources[static_cast<size_t>(g)] = slots[in_].at(ranks_.source(o, g)) + from * itemsize_;

@@ -14,9 +14,13 @@ class RankMap {
   RankMap(const Mesh& mesh, const Slot& out, const Slot& in, const CollectiveStep& step);
 
   int64_t ranks() const { return ranks_; }
-  // The largest group's size, and that of the group of instance `o` (those of an all_reduce may differ).
+  // Of all groups, or of the largest: those of an all_reduce may differ.
   int64_t group_size() const { return group_size_; }
-  int64_t group_size(int64_t o) const { return sizes_[group_at(o)]; }
+  // Of the group of instance `o`.
+  int64_t group_size(int64_t o) const {
+    const auto g = static_cast<size_t>(group_[static_cast<size_t>(rank(o))]);
+    return begin_[g + 1] - begin_[g];
+  }
   // Rank of instance `o` of the result (0 where the result does not vary over the axes).
   int64_t rank(int64_t o) const { return rank_[static_cast<size_t>(o)]; }
   // Its place within its group.
@@ -27,25 +31,23 @@ class RankMap {
   }
   // The same for the g-th member of the group of `o`.
   int64_t source(int64_t o, int64_t g) const {
-    return source_of_rank(o, members_[static_cast<size_t>(firsts_[group_at(o)] + g)]);
+    return source_of_rank(
+        o, members_[static_cast<size_t>(
+               begin_[static_cast<size_t>(group_[static_cast<size_t>(rank(o))])] + g)]);
   }
 
  private:
-  size_t group_at(int64_t o) const {
-    return static_cast<size_t>(group_[static_cast<size_t>(rank(o))]);
-  }
-
   int64_t ranks_, group_size_;
   std::vector<int32_t> rank_, outer_, to_in_;
   std::vector<int64_t> position_, group_;  // of ranks
   std::vector<int64_t> members_;           // of the groups, one after the other
-  std::vector<int64_t> firsts_, sizes_;    // of the groups, in members_
+  std::vector<int64_t> begin_{0};          // of each group among these, and the end
 };
 
 inline RankMap::RankMap(const Mesh& mesh, const Slot& out, const Slot& in,
                         const CollectiveStep& step)
     : ranks_(axes_size(mesh, step.over)),
-      group_size_(step.groups.empty() ? ranks_ : 1),
+      group_size_(step.groups.empty() ? ranks_ : 0),
       position_(static_cast<size_t>(ranks_)),
       group_(static_cast<size_t>(ranks_)) {
   AxisList outer;
@@ -56,18 +58,14 @@ inline RankMap::RankMap(const Mesh& mesh, const Slot& out, const Slot& in,
   to_in_ = instance_map(mesh, joint, in.axes);
   outer_ = instance_map(mesh, out.axes, outer);
   rank_ = instance_map(mesh, out.axes, step.over);
-  if (step.groups.empty()) {
-    firsts_ = {0};
-    sizes_ = {ranks_};
-  }
   for (int64_t r = 0; r < ranks_ && step.groups.empty(); ++r) {
     position_[static_cast<size_t>(r)] = r;
     members_.push_back(r);
   }
+  if (step.groups.empty()) begin_.push_back(ranks_);
   for (size_t g = 0; g < step.groups.size(); ++g) {
-    firsts_.push_back(static_cast<int64_t>(members_.size()));
-    sizes_.push_back(step.groups[g].rank());
-    group_size_ = std::max(group_size_, sizes_.back());
+    group_size_ = std::max(group_size_, step.groups[g].rank());
+    begin_.push_back(begin_.back() + step.groups[g].rank());
     for (int64_t i = 0; i < step.groups[g].rank(); ++i) {
       const int64_t r = step.groups[g][i];
       group_[static_cast<size_t>(r)] = static_cast<int64_t>(g);

@@ -76,8 +76,9 @@ std::optional<ViewMap> view_map(const Schedule& s, const Step& step) {
   const auto* c = std::get_if<CollectiveStep>(&step);
   if (!c || c->in < 0) return std::nullopt;
   const Slot &in = s.slots[static_cast<size_t>(c->in)], &out = s.slots[static_cast<size_t>(c->out)];
-  int64_t group = c->groups.empty() ? axes_size(s.mesh, c->over) : 1;  // the largest
-  for (const Dims& one : c->groups) group = std::max(group, one.rank());
+  // The largest: those of an all_reduce may differ.
+  int64_t group = c->groups.empty() ? axes_size(s.mesh, c->over) : 0;
+  for (const Dims& g : c->groups) group = std::max(group, g.rank());
   switch (c->kind) {
     case CollectiveKind::kAllGather:
       if (group > 1) return view_of_gather(s.mesh, *c, in, out);

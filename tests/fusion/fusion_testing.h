@@ -7,6 +7,7 @@
 #include <random>
 
 #include "interpret.h"
+#include "tessera/base/narrow.h"
 #include "tessera/fusion/fuse.h"
 #include "tessera/fusion/simplify.h"
 #include "tessera/fusion/usual_ways.h"
@@ -50,6 +51,8 @@ Function trace(const std::vector<Type>& types, F body) {
 }
 
 inline Literal random_literal(const Type& type, uint32_t seed, double low = -2, double high = 2) {
+  if (is_narrow(type.dtype))
+    return convert_literal(random_literal(type.with_dtype(float32), seed, low, high), type.dtype);
   std::mt19937 engine(seed);
   Literal out(type.dtype, type.shape);
   visit_dtype(type.dtype, [&]<class T>(TypeTag<T>) {
@@ -75,6 +78,7 @@ inline Literal random_literal(const Type& type, uint32_t seed, double low = -2, 
 inline void expect_close(const Literal& got, const Literal& want, const std::string& what) {
   ASSERT_EQ(got.dtype(), want.dtype()) << what;
   ASSERT_EQ(got.shape(), want.shape()) << what;
+  if (is_narrow(want.dtype())) return expect_close(widened(got), widened(want), what);
   visit_dtype(want.dtype(), [&]<class T>(TypeTag<T>) {
     for (int64_t i = 0; i < want.elements(); ++i) {
       const T a = got.data<T>()[i], b = want.data<T>()[i];

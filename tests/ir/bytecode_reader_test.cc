@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "tessera/ir/bytecode/blob.h"
 #include "tessera/ir/bytecode/reader.h"
 #include "tessera/ir/bytecode/writer.h"
 #include "tessera/ir/printer.h"
@@ -122,6 +123,16 @@ TEST_F(BytecodeReader, NamesTheByteAndTheOp) {
   EXPECT_THAT(error_of(damaged), AllOf(HasSubstr("[parse] file: byte "),
                                        HasSubstr("expected an op that Tessera has, got "
                                                  "'stablehlo.konstant'")));
+}
+
+TEST(BytecodeBlobs, EqualBoolsAreASplat) {
+  std::string problem;
+  const auto shape_of = [&](std::string_view bytes, int64_t n) {
+    return bytecode::literal_of_bytes(bytes, {bool_, {n}}, problem)->shape();
+  };
+  EXPECT_EQ(shape_of(std::string_view("\0\0\0\0", 4), 4), Shape{});
+  EXPECT_EQ(shape_of(std::string_view("\x0f", 1), 4), Shape{});
+  EXPECT_EQ(shape_of(std::string_view("\x05", 1), 4), Shape{4});
 }
 
 }  // namespace

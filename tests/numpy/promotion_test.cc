@@ -141,6 +141,23 @@ TEST_P(PromotionTest, ResultTypesOfFunctions) {
 INSTANTIATE_TEST_SUITE_P(Promotion, PromotionTest, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "x64" : "default"; });
 
+TEST(PromotionTest, NarrowDtypesYieldToNone) {
+  for (int d = kNumDTypes; d < kNumAllDTypes; ++d) {
+    const auto narrow = static_cast<DType>(d);
+    const ResultType weak =
+        promote_types({narrow, false}, {is_floating(narrow) ? float32 : int32, true});
+    EXPECT_EQ(weak.dtype, narrow);
+    EXPECT_EQ(promote_types({bool_, false}, {narrow, false}).dtype, narrow);
+    try {
+      promote_types({narrow, false}, {is_floating(narrow) ? bfloat16 : int8, false});
+      FAIL() << narrow;
+    } catch (const UserError& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kType);
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("convert one of them"));
+    }
+  }
+}
+
 TEST(PromotionTest, CanonicalDtypes) {
   EXPECT_EQ(canonical_dtype(float64), float32);
   EXPECT_EQ(canonical_dtype(uint64), uint32);

@@ -190,9 +190,10 @@ Scalar apply_to(ScalarOp op, DType result, std::span<const Scalar> args) {
 }  // namespace interpreter
 
 inline Scalar apply_scalar(ScalarOp op, DType result, std::span<const Scalar> args) {
-  return visit_dtype(args.back().dtype, [&]<class T>(TypeTag<T>) {
-    return interpreter::apply_to<T>(op, result, args);
-  });
+  // An element of a narrow dtype is its bits: it is selected, or taken as what else they are.
+  const DType dtype = is_narrow(args.back().dtype) ? uint8 : args.back().dtype;
+  return visit_dtype(
+      dtype, [&]<class T>(TypeTag<T>) { return interpreter::apply_to<T>(op, result, args); });
 }
 
 }  // namespace tessera

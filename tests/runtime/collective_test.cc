@@ -111,6 +111,18 @@ TEST(Collective, AllReduceOfGroups) {
   });
 }
 
+TEST(Collective, AllReduceOfGroupsOfDifferentSizes) {
+  for (const std::vector<Dims>& groups :
+       {std::vector<Dims>{{0, 1}, {2}}, std::vector<Dims>{{2}, {1, 0}}}) {
+    const CollectiveStep c{.kind = CollectiveKind::kAllReduce, .groups = groups};
+    Harness{3, {20000}, {20000}, c}.check([](const Values& in) {
+      Values out = in;
+      for (size_t i = 0; i < in[0].size(); ++i) out[0][i] = out[1][i] = in[0][i] + in[1][i];
+      return out;
+    });
+  }
+}
+
 TEST(Collective, ReduceScatter) {
   for_each_size([](int64_t ranks, bool minor_first) {
     Harness{ranks, {3, ranks * 2, 2}, {3, 2, 2}, {.kind = CollectiveKind::kReduceScatter, .dim = 1},

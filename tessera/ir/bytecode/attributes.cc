@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "tessera/base/narrow.h"
 #include "tessera/ir/bytecode/blob.h"
 #include "tessera/ir/format.h"
 #include "tessera/ir/unreduced.h"
@@ -199,6 +200,8 @@ TextAttr Decoder::read_number(ByteReader& in) {
         return TextAttr::Float{value};
       }
       default:
+        if (is_narrow(t.type.dtype))
+          return TextAttr::Float{narrow_value(t.type.dtype, static_cast<uint8_t>(bits))};
         in.error(fmt::format("expected a number, got one of type {}", t.name));
     }
   }

@@ -1,7 +1,9 @@
 #include "tessera/ir/bytecode/blob.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "tessera/base/narrow.h"
 #include "tessera/base/visit_dtype.h"
 #include "tessera/ir/format.h"
 
@@ -22,6 +24,10 @@ Literal bools(std::string_view bytes, const Shape& shape) {
   Literal out(bool_, shape);
   for (int64_t i = 0; i < n; ++i)
     out.mutable_data<bool>()[i] = size == n ? bytes[static_cast<size_t>(i)] != 0 : bit(bytes, i);
+  // Equal ones are a splat, which is how they are written.
+  const bool* first = out.data<bool>();
+  if (n > 0 && std::all_of(first, first + n, [&](bool b) { return b == *first; }))
+    return Literal::scalar(*first);
   return out;
 }
 
@@ -41,11 +47,11 @@ std::optional<Literal> literal_of_bytes(std::string_view bytes, const Type& type
   }
   Literal out(type.dtype, splat ? Shape{} : type.shape);
   if (size > 0) std::memcpy(out.mutable_raw(), bytes.data(), bytes.size());
-  return out;
+  return canonical_bits(std::move(out));
 }
 
 std::optional<Dims> integers_of(const TextAttr::Tensor& tensor) {
-  const Literal& value = tensor.value;
+  const Literal value = widened(tensor.value);
   if (tensor.shape.rank() != 1 || tensor.shape.elements() > (1 << 20) ||
       !(is_integer(value.dtype()) || value.dtype() == bool_))
     return std::nullopt;

@@ -229,8 +229,9 @@ size_t Encoder::location(std::string_view source) {
 // --- types ---
 
 size_t Encoder::vhlo_element(DType dtype) {
-  static constexpr std::array<uint64_t, kNumDTypes> kCodes = {0,  11, 12, 13, 14, 16, 17, 18,
-                                                              19, 3,  2,  4,  5,  1,  1};
+  static constexpr std::array<uint64_t, kNumAllDTypes> kCodes = {
+      0,  11, 12, 13, 14, 16, 17, 18, 19, 3, 2,  4,  5,  1,  1,
+      31, 10, 32, 15, 36, 35, 29, 6,  27, 7, 28, 40, 37, 38, 39};
   ByteWriter out = coded(kCodes[static_cast<size_t>(dtype)]);
   if (is_complex(dtype)) out.varint(vhlo_element(real_dtype(dtype)));
   return tables_.type("vhlo", out);

@@ -29,7 +29,7 @@ class ModuleReader final : public ModuleBuilder {
       if (name != "mhlo.num_partitions") continue;
       const TextAttr count = attribute(index, module.offset);
       const auto* number = count.get<TextAttr::Integer>();
-      one_partition_ = number && number->value == 1;
+      partitions_ = number ? number->value : 0;
     }
     for (const RawOp& op : module.regions[0].ops) add_symbol(op);
     scanning_ = false;

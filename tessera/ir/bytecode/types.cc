@@ -24,7 +24,7 @@ DecodedType element(DType dtype) {
   DecodedType out{.kind = Kind::kElement, .type = {.dtype = dtype}};
   out.name = mlir_name(dtype);
   out.is_integer = is_integer(dtype) || dtype == bool_;
-  out.bits = dtype == bool_ ? 1 : is_complex(dtype) ? 0 : static_cast<int>(8 * itemsize(dtype));
+  out.bits = is_complex(dtype) ? 0 : bit_width(dtype);
   return out;
 }
 
@@ -41,7 +41,7 @@ DecodedType token() {
 }
 
 DecodedType named_element(std::string_view name) {
-  for (int d = 0; d < kNumDTypes; ++d)
+  for (int d = 0; d < kNumAllDTypes; ++d)
     if (mlir_name(static_cast<DType>(d)) == name) return element(static_cast<DType>(d));
   return other(std::string(name));
 }
@@ -190,8 +190,8 @@ DecodedType Decoder::ranked_type(ByteReader& in, bool encoding) {
   if (dynamic || encoding) return out;
   if (part.kind != Kind::kElement) {
     out.name +=
-        ", whose element type Tessera does not have (i1, i8 to i64, ui8 to ui64, f16, bf16, f32, "
-        "f64, complex<f32>, complex<f64>)";
+        ", whose element type Tessera does not have (i1, i2 to i64, ui2 to ui64, f8E4M3FN and its "
+        "kin, f16, bf16, f32, f64, complex<f32>, complex<f64>)";
     return out;
   }
   out.kind = Kind::kTensor;

@@ -461,6 +461,7 @@ const OpDef& all_gather_op = define<AllGatherParams>({
     .transpose = {transpose_collective<AllGatherParams>},
     .batch = {batch_collective<AllGatherParams>},
     .samples = all_gather_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 const OpDef& reduce_scatter_op = define<ReduceScatterParams>({
@@ -491,6 +492,7 @@ const OpDef& all_to_all_op = define<AllToAllParams>({
     .transpose = {transpose_collective<AllToAllParams>},
     .batch = {batch_collective<AllToAllParams>},
     .samples = all_to_all_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 const OpDef& collective_permute_op = define<CollectivePermuteParams>({
@@ -506,6 +508,7 @@ const OpDef& collective_permute_op = define<CollectivePermuteParams>({
     .transpose = {transpose_collective<CollectivePermuteParams>},
     .batch = {batch_collective<CollectivePermuteParams>},
     .samples = permute_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 const OpDef& collective_broadcast_op = define<CollectiveBroadcastParams>({
@@ -521,6 +524,7 @@ const OpDef& collective_broadcast_op = define<CollectiveBroadcastParams>({
     .transpose = {transpose_collective<CollectiveBroadcastParams>},
     .batch = {batch_collective<CollectiveBroadcastParams>},
     .samples = broadcast_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 const OpDef& ragged_all_to_all_op = define<RaggedAllToAllParams>({
@@ -536,6 +540,7 @@ const OpDef& ragged_all_to_all_op = define<RaggedAllToAllParams>({
     .transpose = absent("its offsets and sizes say at run time what moves where"),
     .batch = absent("the rows that it moves are its first dimension"),
     .samples = ragged_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 const OpDef& axis_index_op = define<AxisIndexParams>({
@@ -552,6 +557,7 @@ const OpDef& axis_index_op = define<AxisIndexParams>({
     .transpose = absent("the op has no operands"),
     .batch = {batch_axis_index},
     .samples = axis_index_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 const OpDef& pcast_op = define<PcastParams>({
@@ -568,6 +574,7 @@ const OpDef& pcast_op = define<PcastParams>({
     .transpose = {transpose_collective<PcastParams>},
     .batch = {batch_collective<PcastParams>},
     .samples = pcast_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 }  // namespace tessera::ops

@@ -189,6 +189,7 @@ const OpDef& sharding_constraint_op = define<ShardingConstraintParams>({
     .transpose = {transpose_constraint},
     .batch = {batch_constraint},
     .samples = constraint_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 const OpDef& manual_computation_op = define<ManualComputationParams>({
@@ -205,6 +206,7 @@ const OpDef& manual_computation_op = define<ManualComputationParams>({
     .transpose = {control_rules::transpose_manual},
     .batch = {control_rules::batch_manual},
     .samples = control_samples::manual_computation_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 const OpDef& call_op = define<CallParams>({
@@ -220,6 +222,7 @@ const OpDef& call_op = define<CallParams>({
     .transpose = absent("derivatives inline what is called"),
     .batch = {control_rules::batch_call},
     .samples = control_samples::call_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 AxisNames axes_of(const PartitionSpec& spec) {

@@ -213,6 +213,7 @@ const OpDef& while_op = define<WhileParams>({
     .transpose = absent("how often a while loop runs is not known when it is taken backwards"),
     .batch = {control_flow::batch_while},
     .samples = control_samples::while_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 const OpDef& scan_op = define<ScanParams>({
@@ -229,6 +230,7 @@ const OpDef& scan_op = define<ScanParams>({
     .uses = control_flow::uses_scan,
     .batch = {control_flow::batch_scan},
     .samples = control_samples::scan_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 const OpDef& case_op = define<CaseParams>({
@@ -243,6 +245,7 @@ const OpDef& case_op = define<CaseParams>({
     .transpose = {control_flow::transpose_case},
     .batch = {control_flow::batch_case},
     .samples = control_samples::case_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 }  // namespace tessera::ops

@@ -519,6 +519,7 @@ const OpDef& custom_jvp_call_op = define<CustomJvpParams>({
     .transpose = absent("derivatives apply the function's own rule"),
     .batch = {batch_custom_jvp},
     .samples = control_samples::custom_jvp_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 const OpDef& custom_vjp_call_op = define<CustomVjpParams>({
@@ -533,6 +534,7 @@ const OpDef& custom_vjp_call_op = define<CustomVjpParams>({
     .transpose = absent("derivatives apply the function's own rule"),
     .batch = {batch_custom_vjp},
     .samples = control_samples::custom_vjp_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 const OpDef& custom_linear_op = define<CustomLinearParams>({
@@ -545,6 +547,7 @@ const OpDef& custom_linear_op = define<CustomLinearParams>({
     .transpose = {transpose_custom_linear},
     .uses = uses_custom_linear,
     .batch = absent("a function with a custom_vjp has no forward derivative"),
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 const OpDef& checkpoint_op = define<CheckpointParams>({
@@ -559,6 +562,7 @@ const OpDef& checkpoint_op = define<CheckpointParams>({
     .transpose = absent("derivatives inline what is called"),
     .batch = {batch_checkpoint},
     .samples = control_samples::checkpoint_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 const OpDef& checkpoint_linear_op = define<CheckpointLinearParams>({
@@ -572,6 +576,7 @@ const OpDef& checkpoint_linear_op = define<CheckpointLinearParams>({
     .transpose = {transpose_checkpoint_linear},
     .uses = uses_checkpoint_linear,
     .batch = absent("the tangent program of a checkpoint is there to be transposed"),
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 }  // namespace tessera::ops

@@ -131,7 +131,8 @@ const OpDef& define_callback() {
        .transpose = absent(kNoTranspose),
        .batch = absent(kNoBatch),
        .samples = callback_samples,
-       .effect = effect});
+       .effect = effect,
+       .narrow = NarrowOperands::kAsTheyAre});
 }
 
 CallbackParams params_of(int64_t function, const std::vector<Type>& results) {

@@ -82,6 +82,7 @@ const OpDef& full_to_shard_op = define<ManualBoundaryParams>({
                   const ManualBoundaryParams& p) { return boundary_factors(o, r, p, true); },
     .lower = ManualBorder{.entering = true},
     .samples = control_samples::full_to_shard_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 const OpDef& shard_to_full_op = define<ManualBoundaryParams>({
@@ -93,6 +94,7 @@ const OpDef& shard_to_full_op = define<ManualBoundaryParams>({
                   const ManualBoundaryParams& p) { return boundary_factors(o, r, p, false); },
     .lower = ManualBorder{.entering = false},
     .samples = control_samples::shard_to_full_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 }  // namespace tessera::ops

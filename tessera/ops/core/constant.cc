@@ -172,6 +172,7 @@ const OpDef& constant_op = define<ConstantParams>({
       return not_mapped(constant_op, p);
     }},
     .samples = constant_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 const OpDef& iota_op = define<IotaParams>({

@@ -1,6 +1,8 @@
 #include "tessera/ops/core/convert.h"
 
+#include "tessera/base/narrow.h"
 #include "tessera/ops/core/array_math.h"
+#include "tessera/ops/core/convert_narrow.h"
 #include "tessera/ops/core/elementwise_family.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
@@ -52,13 +54,30 @@ std::vector<Type> infer_convert(std::span<const Type> operands, const ConvertPar
   return out;
 }
 
+// From or to a narrow dtype, by way of the wide ones.
+Expr emit_narrow_convert(ExprBuilder& b, Expr x, DType to) {
+  const DType from = b.dtype_of(x);
+  auto convert = [&](Expr e, DType dtype) {
+    return b.dtype_of(e) == dtype ? e : b.apply(ScalarOp::kConvert, dtype, {e});
+  };
+  if (is_narrow(from)) {
+    const Expr wide = emit_widened(b, x);
+    return is_narrow(to) ? emit_narrow_convert(b, wide, to) : convert(wide, to);
+  }
+  if (is_floating(to)) return emit_narrowed(b, from == float64 ? x : convert(x, float32), to);
+  return is_floating(from) ? emit_clamped(b, x, to)
+                           : emit_narrowed(b, convert(x, wide_dtype(to)), to);
+}
+
 // Complex numbers are converted by their parts.
 Expr emit_convert(ExprBuilder& b, std::span<const Expr> args, const OpParams&,
                   std::span<const Type> operands, const Type& result) {
   const DType from = operands[0].dtype, to = result.dtype;
   if (from == to) return args[0];
   auto convert = [&](Expr x, DType dtype) {
-    return b.dtype_of(x) == dtype ? x : b.apply(ScalarOp::kConvert, dtype, {x});
+    if (b.dtype_of(x) == dtype) return x;
+    if (is_narrow(dtype) || is_narrow(b.dtype_of(x))) return emit_narrow_convert(b, x, dtype);
+    return b.apply(ScalarOp::kConvert, dtype, {x});
   };
   if (!is_complex(from) && !is_complex(to)) return convert(args[0], to);
   const DType part = real_dtype(to);
@@ -95,12 +114,47 @@ std::vector<Sample> convert_samples() {
                      .low = -300,
                      .high = 300});
   }
+  for (int d = kNumDTypes; d < kNumAllDTypes; ++d) {
+    const auto narrow = static_cast<DType>(d);
+    for (DType wide : {float32, float64, bfloat16, int32, uint8, bool_})
+      out.push_back({.operands = {Type{.dtype = wide, .shape = {3, 5}}},
+                     .params = ConvertParams{narrow},
+                     .low = -300,
+                     .high = 300});
+    for (DType other : {float32, float16, int64, bool_, complex64, uint2, float8_e5m2})
+      out.push_back(
+          {.operands = {Type{.dtype = narrow, .shape = {3, 5}}}, .params = ConvertParams{other}});
+  }
   out.push_back({.operands = {Type{.dtype = int32, .shape = {}, .weak = true}},
                  .params = ConvertParams{float32, true}});
   return out;
 }
 
+// In memory; narrow dtypes are as wide there as bytes.
 bool same_width(DType a, DType b) { return itemsize(a) == itemsize(b); }
+
+// Numbers as narrow integers: towards zero, within their range.
+Literal clamped(const Literal& x, DType dtype) {
+  Literal out(dtype, x.shape());
+  const int bits = bit_width(dtype) - (is_signed(dtype) ? 1 : 0);
+  const double most = (1 << bits) - 1, least = is_signed(dtype) ? -(1 << bits) : 0;
+  const Literal numbers = convert_literal(x, float64);
+  for (int64_t i = 0; i < x.elements(); ++i) {
+    const double value = numbers.data<double>()[i];
+    out.mutable_raw()[i] = static_cast<std::byte>(
+        narrow_bits(dtype, std::isnan(value) ? 0 : std::trunc(std::clamp(value, least, most))));
+  }
+  return out;
+}
+
+Literal convert_narrow_literal(const Literal& x, DType dtype) {
+  if (is_narrow(x.dtype())) return convert_literal(widened(x), dtype);
+  if (is_complex(x.dtype()))
+    return convert_literal(convert_literal(x, real_dtype(x.dtype())), dtype);
+  if (is_floating(dtype)) return narrowed(convert_literal(x, float64), dtype);
+  if (is_floating(x.dtype())) return clamped(x, dtype);
+  return narrowed(convert_literal(x, wide_dtype(dtype)), dtype);
+}
 
 std::vector<Type> infer_bitcast(std::span<const Type> operands, const BitcastParams& params) {
   std::vector<Type> out = infer("bitcast_convert", kAny, ResultIs::kSame, 1, operands);
@@ -134,33 +188,41 @@ std::vector<Sample> bitcast_samples() {
   return out;
 }
 
-DType unsigned_of(int64_t bytes) {
+DType unsigned_of(DType dtype) {
+  const int64_t bytes = itemsize(dtype);
   return bytes == 1 ? uint8 : bytes == 2 ? uint16 : bytes == 4 ? uint32 : uint64;
+}
+
+// Bits of a wider dtype as an element of `dtype`: its lowest.
+Array low_bits(const Array& bits, DType dtype) {
+  const DType code = unsigned_of(dtype);
+  Array low = lax::convert_element_type(bits, code);
+  if (bit_width(dtype) < 8)
+    low = lax::bitwise_and(low, lax::full(low.shape(), (1 << bit_width(dtype)) - 1, code));
+  return bind_op1(bitcast_convert_op, BitcastParams{dtype}, {low});
 }
 
 // Each element as `count` narrower ones, in a new last dimension.
 Array split_bits(const Array& x, DType dtype) {
-  const int64_t bytes = itemsize(dtype), count = itemsize(x.dtype()) / bytes;
-  const DType wide = unsigned_of(itemsize(x.dtype()));
+  const int width = bit_width(dtype), count = bit_width(x.dtype()) / width;
+  const DType wide = unsigned_of(x.dtype());
   Shape shape = x.shape();
   shape.push_back(count);
-  const Array bits =
-      lax::broadcast_in_dim(lax::bitcast_convert_type(x, wide), shape, iota_dims(x.ndim()));
-  const Array offset = lax::mul(lax::iota(wide, shape, x.ndim()),
-                                lax::full(shape, static_cast<double>(8 * bytes), wide));
-  return lax::bitcast_convert_type(
-      lax::convert_element_type(lax::shift_right_logical(bits, offset), unsigned_of(bytes)), dtype);
+  const Array bits = lax::broadcast_in_dim(bind_op1(bitcast_convert_op, BitcastParams{wide}, {x}),
+                                           shape, iota_dims(x.ndim()));
+  const Array offset = lax::mul(lax::iota(wide, shape, x.ndim()), lax::full(shape, width, wide));
+  return low_bits(lax::shift_right_logical(bits, offset), dtype);
 }
 
 // The elements of the last dimension as one wider element.
 Array join_bits(const Array& x, DType dtype) {
-  const int64_t bytes = itemsize(x.dtype()), count = itemsize(dtype) / bytes;
+  const int width = bit_width(x.dtype()), count = bit_width(dtype) / width;
   if (x.ndim() == 0 || x.shape(-1) != count)
     shape_error("bitcast_convert", "expected a last dimension of {} to make {} (C1), got {}", count,
                 dtype, describe(x.type()));
-  const DType wide = unsigned_of(itemsize(dtype));
-  const Array bits =
-      lax::convert_element_type(lax::bitcast_convert_type(x, unsigned_of(bytes)), wide);
+  const DType wide = unsigned_of(dtype);
+  const Array bits = lax::convert_element_type(
+      bind_op1(bitcast_convert_op, BitcastParams{unsigned_of(x.dtype())}, {x}), wide);
   Shape shape = x.shape();
   shape.pop_back();
   Array out;
@@ -170,16 +232,17 @@ Array join_bits(const Array& x, DType dtype) {
     limit.back() = i + 1;
     const Array piece = lax::reshape(lax::slice(bits, start, limit), shape);
     const Array shifted =
-        lax::shift_left(piece, lax::full(shape, static_cast<double>(8 * bytes * i), wide));
+        lax::shift_left(piece, lax::full(shape, static_cast<double>(width * i), wide));
     out = out.defined() ? lax::bitwise_or(out, shifted) : shifted;
   }
-  return lax::bitcast_convert_type(out, dtype);
+  return bind_op1(bitcast_convert_op, BitcastParams{dtype}, {out});
 }
 
 }  // namespace
 
 Literal convert_literal(const Literal& x, DType dtype) {
   if (x.dtype() == dtype) return x;
+  if (is_narrow(x.dtype()) || is_narrow(dtype)) return convert_narrow_literal(x, dtype);
   Literal out(dtype, x.shape());
   visit_dtype(x.dtype(), [&]<class From>(TypeTag<From>) {
     visit_dtype(dtype, [&]<class To>(TypeTag<To>) {
@@ -206,6 +269,7 @@ const OpDef& convert_op = define<ConvertParams>({
       return batch_pointwise(convert_op, p, x, dims);
     }},
     .samples = convert_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 const OpDef& bitcast_convert_op = define<BitcastParams>({
@@ -234,6 +298,7 @@ const OpDef& bitcast_convert_op = define<BitcastParams>({
       return batch_pointwise(bitcast_convert_op, p, x, dims);
     }},
     .samples = bitcast_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 }  // namespace tessera::ops
@@ -250,10 +315,15 @@ Array convert_element_type(const Array& x, DType dtype, bool weak_type) {
 Array bitcast_convert_type(const Array& x, DType dtype) {
   // Bits have no derivative, even those of the same dtype.
   if (x.dtype() == dtype && !is_inexact(dtype)) return x;
-  if (same_width(x.dtype(), dtype) || is_complex(x.dtype()) || is_complex(dtype) ||
+  if (bit_width(x.dtype()) == bit_width(dtype) || is_complex(x.dtype()) || is_complex(dtype) ||
       x.dtype() == bool_ || dtype == bool_)
     return bind_op1(bitcast_convert_op, BitcastParams{dtype}, {x});
-  return itemsize(dtype) < itemsize(x.dtype()) ? split_bits(x, dtype) : join_bits(x, dtype);
+  const auto [narrow, wide] = std::minmax({bit_width(x.dtype()), bit_width(dtype)});
+  if (wide % narrow != 0)
+    type_error("bitcast_convert",
+               "expected a width that is a multiple of the other (C1), got {} as {}",
+               describe(x.type()), dtype);
+  return bit_width(dtype) == narrow ? split_bits(x, dtype) : join_bits(x, dtype);
 }
 
 }  // namespace tessera::lax

@@ -142,6 +142,21 @@ Array trigamma(const Array& x) {
 #undef UNARY
 #undef BINARY
 
+// What operations on bits see of narrow integers.
+constexpr NarrowOperands narrow_operands(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::kPopcnt:
+    case ScalarOp::kShrLogical:
+      return NarrowOperands::kBits;
+    case ScalarOp::kShrArithmetic:
+      return NarrowOperands::kSigned;
+    case ScalarOp::kClz:
+      return NarrowOperands::kTopBits;
+    default:
+      return NarrowOperands::kValues;
+  }
+}
+
 }  // namespace
 
 // --- Definitions and the functions that bind them, one a row ---
@@ -168,6 +183,7 @@ Array trigamma(const Array& x) {
         return batch_pointwise(function##_op, p, x, dims);                                    \
       }},                                                                                     \
       .samples = [] { return samples(kinds, 1, low, high); },                                 \
+      .narrow = narrow_operands(ScalarOp::op),                                                \
   });
 #define BINARY(function, name_, dialect_, kinds, op, complex_form, element, low, high, linearity,  \
                tangent_x, tangent_y)                                                               \
@@ -192,6 +208,7 @@ Array trigamma(const Array& x) {
         return batch_pointwise(function##_op, p, x, dims);                                         \
       }},                                                                                          \
       .samples = [] { return samples(kinds, 2, low, high); },                                      \
+      .narrow = narrow_operands(ScalarOp::op),                                                     \
   });
 #include "tessera/ops/core/elementwise.def"
 #undef UNARY

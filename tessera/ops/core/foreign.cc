@@ -94,7 +94,7 @@ Values bitcast_convert(OpReader& reader) {
   if (reader.result_types.empty()) reader.error("expected the type of the result");
   const Type operand = reader.operand_types()[0];
   const DType dtype = reader.result_types[0].dtype;
-  if (itemsize(operand.dtype) == itemsize(dtype) || is_complex(operand.dtype) ||
+  if (bit_width(operand.dtype) == bit_width(dtype) || is_complex(operand.dtype) ||
       is_complex(dtype) || operand.dtype == bool_ || dtype == bool_)
     return reader.insert(bitcast_convert_op, BitcastParams{dtype}, reader.operands);
   const FlatFn split_or_join = [&](const std::vector<Array>& x) {
@@ -115,21 +115,29 @@ Values composite(OpReader& reader) {
 
 [[maybe_unused]] const bool registered[] = {
     register_foreign_op({.dialect = "chlo", .name = "square", .build = square}),
-    register_foreign_op(
-        {.dialect = "stablehlo", .name = "bitcast_convert", .build = bitcast_convert}),
+    register_foreign_op({.dialect = "stablehlo",
+                         .name = "bitcast_convert",
+                         .build = bitcast_convert,
+                         .narrow = true}),
     register_foreign_op({.dialect = "stablehlo",
                          .name = "composite",
                          .assembly = "{name} {operands}",
-                         .build = composite}),
+                         .build = composite,
+                         .narrow = true}),
     register_foreign_op({.dialect = "stablehlo", .name = "partition_id", .build = partition_id}),
     register_foreign_op({.dialect = "stablehlo", .name = "replica_id", .build = replica_id}),
     register_foreign_op({.dialect = "stablehlo", .name = "create_token", .build = create_token}),
     register_foreign_op({.dialect = "stablehlo", .name = "after_all", .build = after_all}),
+    register_foreign_op({.dialect = "custom_call",
+                         .name = "annotate_device_placement",
+                         .build = placement,
+                         .narrow = true}),
     register_foreign_op(
-        {.dialect = "custom_call", .name = "annotate_device_placement", .build = placement}),
-    register_foreign_op({.dialect = "custom_call", .name = "dce_sink", .build = dce_sink}),
-    register_foreign_op(
-        {.dialect = "stablehlo", .name = "optimization_barrier", .build = optimization_barrier}),
+        {.dialect = "custom_call", .name = "dce_sink", .build = dce_sink, .narrow = true}),
+    register_foreign_op({.dialect = "stablehlo",
+                         .name = "optimization_barrier",
+                         .build = optimization_barrier,
+                         .narrow = true}),
 };
 
 }  // namespace

@@ -77,6 +77,7 @@ const OpDef& stop_gradient_op = define<StopGradientParams>({
     .transpose = {transpose_stop},
     .batch = {batch<stop, StopGradientParams>},
     .samples = samples<StopGradientParams>,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 const OpDef& checkpoint_name_op = define<CheckpointNameParams>({
@@ -92,6 +93,7 @@ const OpDef& checkpoint_name_op = define<CheckpointNameParams>({
     .transpose = {transpose<named, CheckpointNameParams>},
     .batch = {batch<named, CheckpointNameParams>},
     .samples = samples<CheckpointNameParams>,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 const OpDef& norm_choice_op = define<NormChoiceParams>({
@@ -107,6 +109,7 @@ const OpDef& norm_choice_op = define<NormChoiceParams>({
     .transpose = {transpose<choice, NormChoiceParams>},
     .batch = {batch<choice, NormChoiceParams>},
     .samples = samples<NormChoiceParams>,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 const OpDef& expect_op = define<ExpectParams>({
@@ -122,6 +125,7 @@ const OpDef& expect_op = define<ExpectParams>({
     .transpose = {transpose<expected, ExpectParams>},
     .batch = {batch<expected, ExpectParams>},
     .samples = samples<ExpectParams>,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 const OpDef& optimization_barrier_op = define<OptimizationBarrierParams>({
@@ -135,6 +139,7 @@ const OpDef& optimization_barrier_op = define<OptimizationBarrierParams>({
     .transpose = {transpose<barrier, OptimizationBarrierParams>},
     .batch = {batch<barrier, OptimizationBarrierParams>},
     .samples = samples<OptimizationBarrierParams>,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 const NormChoiceParams* norm_choice_of(const Op& op) {

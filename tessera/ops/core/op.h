@@ -57,6 +57,7 @@ struct OpSpec {
       {};
   std::vector<Sample> (*samples)() = nullptr;
   bool effect = false;
+  NarrowOperands narrow = NarrowOperands::kValues;
 };
 
 // Registers the op; the returned definition lives as long as the process.
@@ -136,6 +137,9 @@ const OpDef& define(OpSpec<P> spec) {
   def->batch.why_absent = spec.batch.why_absent;
   def->samples = spec.samples;
   def->effect = spec.effect;
+  def->narrow = spec.narrow;
+  for (const Attribute& field : def->params.fields())
+    def->has_dtypes = def->has_dtypes || std::holds_alternative<DType>(field);
   register_op(*def);
   return *def;
 }

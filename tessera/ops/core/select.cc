@@ -193,6 +193,7 @@ const OpDef& select_op = define<NoParams>({
       return batch_pointwise(select_op, p, x, dims, 0b001);
     }},
     .samples = select_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 const OpDef& clamp_op = define<NoParams>({

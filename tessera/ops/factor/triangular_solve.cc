@@ -1,6 +1,7 @@
 #include "tessera/ops/factor/triangular_solve.h"
 
 #include "tessera/ops/core/array_math.h"
+#include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/source_scope.h"
 #include "tessera/ops/factor/matrix_math.h"
 #include "tessera/ops/factor/matrix_op.h"
@@ -227,12 +228,22 @@ std::vector<Sample> solve_samples() {
   return out;
 }
 
+// Halves are solved as float32.
+OpParams read_solve(const OpDef& def, OpReader& reader) {
+  const OpParams params = reader.read_fields(def);
+  if (reader.result_types.size() != 1 || !is_half(reader.result_types[0].dtype)) return params;
+  reader.result_types[0].dtype = float32;
+  for (ValueId& v : reader.operands)
+    v = reader.insert(convert_op, ConvertParams{float32}, std::span(&v, 1))[0];
+  return params;
+}
+
 }  // namespace
 
 const OpDef& triangular_solve_op = define<TriangularSolveParams>({
     .name = "triangular_solve",
     .attributes = {"left_side", "lower", "unit_diagonal", "transpose_a"},
-    .format = {.write = write_solve},
+    .format = {.write = write_solve, .read = read_solve},
     .infer = infer_solve,
     .evaluate = evaluate_solve,
     .factors = solve_factors,

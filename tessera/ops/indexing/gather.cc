@@ -355,6 +355,7 @@ const OpDef& gather_op = define<GatherParams>({
     .outer_product = gather_outer_product,
     .batch = {batch_gather},
     .samples = gather_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 IndexedWindows gather_windows(const GatherParams& p, const Shape& operand, const Shape& indices) {
@@ -433,8 +434,13 @@ Array gather(const Array& x, const Array& indices, const IndexDims& dims, const 
   const Array taken = bind_op1(gather_op, p, {x, indices});
   const Array inside =
       broadcast_in_dim(windows_inside(windows, indices), taken.shape(), windows.batch_dims);
-  const Literal value = visit_dtype(x.dtype(), [&]<class T>(TypeTag<T>) -> Literal {
+  const Literal value = visit_dtype(wide_dtype(x.dtype()), [&]<class T>(TypeTag<T>) -> Literal {
     if (fill) return convert_literal(Literal::scalar(*fill), x.dtype());
+    if (is_narrow(x.dtype()) && is_integer(x.dtype())) {  // -8 or 15
+      const int bits = bit_width(x.dtype());
+      const int outside = is_signed(x.dtype()) ? -(1 << (bits - 1)) : (1 << bits) - 1;
+      return convert_literal(Literal::scalar(int32_t{outside}), x.dtype());
+    }
     if constexpr (std::is_same_v<T, bool>) {
       return Literal::scalar(true);
     } else if constexpr (std::is_integral_v<T>) {

@@ -211,7 +211,7 @@ void check_index_dims(const IndexedWindowsNames& n, const IndexDims& p, int64_t 
   auto check = [&](bool holds, std::string_view what, const Dims& got, const char* constraint) {
     if (!holds) shape_error(n.op, "expected {}, got {} ({})", what, got, constraint);
   };
-  if (!is_integer(indices.dtype))
+  if (!is_integer(indices.dtype) || is_narrow(indices.dtype))
     type_error(n.op, "expected integer start indices, got {}; convert them", describe(indices));
   if (index_vector_dim < 0 || index_vector_dim > indices.rank())
     shape_error(n.op, "expected index_vector_dim in [0, {}], got {} ({})", indices.rank(),

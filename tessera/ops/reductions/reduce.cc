@@ -6,6 +6,7 @@
 #include <map>
 
 #include "tessera/base/fork.h"
+#include "tessera/base/narrow.h"
 #include "tessera/base/visit_dtype.h"
 #include "tessera/ir/append_ops.h"
 #include "tessera/ops/core/constant.h"
@@ -467,6 +468,16 @@ ReduceKind classify_reduce_body(const Function& body) {
 }
 
 Literal reduce_identity(ReduceKind kind, DType dtype) {
+  if (is_narrow(dtype)) {
+    Literal out(dtype, {});
+    out.mutable_raw()[0] = static_cast<std::byte>(
+        kind == ReduceKind::kMin || kind == ReduceKind::kArgMin   ? narrow_highest(dtype)
+        : kind == ReduceKind::kMax || kind == ReduceKind::kArgMax ? narrow_lowest(dtype)
+        : kind == ReduceKind::kProduct                            ? narrow_bits(dtype, 1)
+        : kind == ReduceKind::kAnd                                ? narrow_bits(dtype, -1)
+                                                                  : narrow_bits(dtype, 0));
+    return out;
+  }
   return visit_dtype(dtype, [&]<class T>(TypeTag<T>) -> Literal {
     if constexpr (std::is_same_v<T, std::complex<float>> ||
                   std::is_same_v<T, std::complex<double>>) {

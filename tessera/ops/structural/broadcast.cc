@@ -158,6 +158,7 @@ const OpDef& broadcast_in_dim_op = define<BroadcastParams>({
     .transpose = {broadcast_transpose},
     .batch = {broadcast_batch},
     .samples = broadcast_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 }  // namespace tessera::ops

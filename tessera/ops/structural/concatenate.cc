@@ -153,6 +153,7 @@ const OpDef& concatenate_op = define<ConcatenateParams>({
     .transpose = {concatenate_transpose},
     .batch = {concatenate_batch},
     .samples = concatenate_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 }  // namespace tessera::ops

@@ -185,6 +185,7 @@ const OpDef& pad_op = define<PadParams>({
     .transpose = {pad_transpose},
     .batch = {pad_batch},
     .samples = pad_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 }  // namespace tessera::ops

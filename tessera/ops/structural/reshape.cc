@@ -288,6 +288,7 @@ const OpDef& reshape_op = define<ReshapeParams>({
     }},
     .batch = {reshape_batch},
     .samples = reshape_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 const OpDef& transpose_op = define<TransposeParams>({
@@ -308,6 +309,7 @@ const OpDef& transpose_op = define<TransposeParams>({
     }},
     .batch = {transpose_batch},
     .samples = transpose_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 const OpDef& reverse_op = define<ReverseParams>({
@@ -326,6 +328,7 @@ const OpDef& reverse_op = define<ReverseParams>({
                      const ReverseParams& p) { return std::vector{lax::rev(ct[0], p.dims)}; }},
     .batch = {reverse_batch},
     .samples = reverse_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 }  // namespace tessera::ops

@@ -145,7 +145,7 @@ void expect_starts(std::string_view op, std::span<const Type> operands, size_t f
     shape_error(op, "expected {} start indices ({}), one a dimension, got {}", rank, count_rule,
                 operands.size() - first);
   for (size_t k = first; k < operands.size(); ++k) {
-    if (!is_integer(operands[k].dtype) || operands[k].rank() != 0)
+    if (!is_integer(operands[k].dtype) || is_narrow(operands[k].dtype) || operands[k].rank() != 0)
       type_error(op, "expected integer scalars as start indices, got {}", describe(operands[k]));
     if (operands[k].dtype != operands[first].dtype)
       type_error(op, "expected start indices of one dtype ({}), got {} and {}; convert them",
@@ -501,6 +501,7 @@ const OpDef& slice_op = define<SliceParams>({
     .transpose = {slice_transpose},
     .batch = {slice_batch},
     .samples = slice_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 const OpDef& dynamic_slice_op = define<DynamicSliceParams>({
@@ -521,6 +522,7 @@ const OpDef& dynamic_slice_op = define<DynamicSliceParams>({
     .transpose = {dynamic_slice_transpose},
     .batch = {dynamic_slice_batch},
     .samples = dynamic_slice_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 const OpDef& dynamic_update_slice_op = define<NoParams>({
@@ -536,6 +538,7 @@ const OpDef& dynamic_update_slice_op = define<NoParams>({
     .transpose = {update_transpose},
     .batch = {update_batch},
     .samples = update_samples,
+    .narrow = NarrowOperands::kAsTheyAre,
 });
 
 }  // namespace tessera::ops

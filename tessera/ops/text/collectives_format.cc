@@ -244,10 +244,11 @@ Found read_foreign(const OpDef& def, OpReader& reader) {
   if (reader.operands.empty()) reader.error("expected an operand, got none");
   AxisNames wanted = found.axes.axes;
   std::sort(wanted.begin(), wanted.end());
-  const AxisNames missing = axis_difference(wanted, reader.type(reader.operands[0]).varying);
-  if (!missing.empty())
-    reader.operands[0] = reader.insert(pcast_op, PcastParams{found.mesh, missing},
-                                       std::span(reader.operands).first(1))[0];
+  for (ValueId& v : reader.operands) {
+    const AxisNames missing = axis_difference(wanted, reader.type(v).varying);
+    if (!missing.empty())
+      v = reader.insert(pcast_op, PcastParams{found.mesh, missing}, std::span(&v, 1))[0];
+  }
   return found;
 }
 

@@ -220,7 +220,7 @@ std::vector<ValueId> build_if(OpReader& reader) {
 }
 
 [[maybe_unused]] const bool registered = register_foreign_op(
-    {.dialect = "stablehlo", .name = "if", .captures = true, .build = build_if});
+    {.dialect = "stablehlo", .name = "if", .captures = true, .build = build_if, .narrow = true});
 
 }  // namespace
 

@@ -66,9 +66,21 @@ OpText write_dot(const Op& op, const Function&) {
   return text;
 }
 
+// Whether any pair is true: whether the number of such pairs is not 0.
+bool count_pairs(OpReader& reader) {
+  const auto is_bool = [&](ValueId v) { return reader.type(v).dtype == bool_; };
+  if (!is_bool(reader.operands[0]) || !is_bool(reader.operands[1]) || reader.result_types.empty())
+    return false;
+  DType& result = reader.result_types[0].dtype;
+  if (result == bool_) result = int32;
+  for (ValueId& v : reader.operands)
+    v = reader.insert(convert_op, ConvertParams{result}, std::span(&v, 1))[0];
+  return true;
+}
+
 // Operands of different floats, as JAX writes them, are multiplied in a dtype that holds both.
 void convert_operands(OpReader& reader) {
-  if (reader.operands.size() != 2) return;
+  if (reader.operands.size() != 2 || count_pairs(reader)) return;
   const DType a = reader.type(reader.operands[0]).dtype, b = reader.type(reader.operands[1]).dtype;
   if (a == b || !is_inexact(a) || !is_inexact(b) || is_complex(a) || is_complex(b)) return;
   const DType both = itemsize(a) == itemsize(b) ? float32 : itemsize(a) > itemsize(b) ? a : b;

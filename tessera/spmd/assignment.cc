@@ -211,22 +211,31 @@ FactorAssignment choose_assignment(const ShardedOp& op) {
   int64_t least = assignment_cost(op, best);
   std::vector<std::vector<AtomList>> seen{best.axes};
   const int tensors = static_cast<int>(op.operands.size() + op.results.size());
-  auto consider = [&](const AssignmentOrder& order) {
-    FactorAssignment a = assign_factors(op, order);
-    if (contains(seen, a.axes)) return;
-    seen.push_back(a.axes);
-    const int64_t cost = assignment_cost(op, a);
-    if (cost >= least) return;
-    least = cost;
-    best = std::move(a);
-  };
   for (const bool cut_reductions : {true, false})
-    for (int first = -1; first < tensors; ++first) consider({first, cut_reductions});
-  if (cuts_to_move(op).empty()) return best;
-  for (size_t id = 0; id < op.factors.factors.size(); ++id)
-    if (op.factors.factors[id].kind == FactorKind::kPass)
-      consider({.takes_cuts = static_cast<int>(id)});
+    for (int first = -1; first < tensors; ++first) {
+      FactorAssignment a = assign_factors(op, {first, cut_reductions});
+      if (contains(seen, a.axes)) continue;
+      seen.push_back(a.axes);
+      const int64_t cost = assignment_cost(op, a);
+      if (cost >= least) continue;
+      least = cost;
+      best = std::move(a);
+    }
   return best;
+}
+
+FactorAssignment with_moved_cuts(const ShardedOp& op, FactorAssignment chosen) {
+  if (cuts_to_move(op).empty()) return chosen;
+  int64_t least = assignment_cost(op, chosen);
+  for (size_t id = 0; id < op.factors.factors.size(); ++id) {
+    if (op.factors.factors[id].kind != FactorKind::kPass) continue;
+    FactorAssignment a = assign_factors(op, {.takes_cuts = static_cast<int>(id)});
+    const int64_t cost = assignment_cost(op, a);
+    if (cost >= least) continue;
+    least = cost;
+    chosen = std::move(a);
+  }
+  return chosen;
 }
 
 }  // namespace tessera::spmd

@@ -59,9 +59,12 @@ int64_t assignment_cost(const ShardedOp& op, const FactorAssignment& assignment)
 
 // The assignment under which the op costs least: bytes of resharding operands, of completing
 // partial results and of giving results the shardings they shall have, and the work each device
-// does. Where no operand has to move, that of assign_factors. An operand that is cut along a factor
-// that needs replication may be cut along another meanwhile: sort along the cut dimension of
-// f32[64, 64] on 8 devices is two all_to_alls.
+// does. Where no operand has to move, that of assign_factors.
 FactorAssignment choose_assignment(const ShardedOp& op);
+
+// Where operands are cut along a factor that needs replication, the better of `chosen` and those that
+// cut them along another meanwhile: sort along the cut dimension of f32[64, 64] on 8 devices is two
+// all_to_alls.
+FactorAssignment with_moved_cuts(const ShardedOp& op, FactorAssignment chosen);
 
 }  // namespace tessera::spmd

@@ -199,9 +199,10 @@ class Partitioner {
                             std::move(results),
                             values_.dims(op.operands),
                             declared_dims(f_, op.results)};
-    const FactorAssignment a = choose_assignment(sharded);
+    FactorAssignment a = choose_assignment(sharded);
     if (std::optional<WindowChoice> windows = choose_windows(values_, op, sharded, a))
       return move_rows(op, *windows);
+    a = with_moved_cuts(sharded, std::move(a));
     std::vector<Array> local;
     for (size_t k = 0; k < op.operands.size(); ++k)
       local.push_back(operand(op, k, a.operands[k], gather_text(sharded, a, k)));

@@ -92,10 +92,10 @@ std::optional<ValueId> summand(const Function& body, ValueId value, const AxisNa
 std::vector<size_t> readers(const Function& f, ValueId value) {
   std::vector<size_t> out;
   for (size_t k = 0; k < f.ops.size(); ++k)
-    out.insert(out.end(),
-               static_cast<size_t>(
-                   std::count(f.ops[k].operands.begin(), f.ops[k].operands.end(), value)),
-               k);
+    out.insert(
+        out.end(),
+        static_cast<size_t>(std::count(f.ops[k].operands.begin(), f.ops[k].operands.end(), value)),
+        k);
   return out;
 }
 
@@ -144,8 +144,8 @@ bool take_summands(Function& main, size_t i, const AxisNames& axes) {
     return false;
   Op& op = main.ops[users[0]];
   if (op.def != &ops::manual_computation_op) return false;
-  const auto k = static_cast<size_t>(
-      std::find(op.operands.begin(), op.operands.end(), argument) - op.operands.begin());
+  const auto k = static_cast<size_t>(std::find(op.operands.begin(), op.operands.end(), argument) -
+                                     op.operands.begin());
   auto p = op.params.as<ops::ManualComputationParams>();
   Function body = *p.body;
   const ValueId input = body.inputs[k];

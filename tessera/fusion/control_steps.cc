@@ -116,8 +116,8 @@ ControlLowering lower_loop(const Op& op, const ControlFlow& flow, const Mesh& me
 // The function with an array without elements as another result.
 Function with_token(Function f) {
   const Type token = ir::token_type();
-  f.outputs.push_back(f.add_op(constant_op, ConstantParams{Literal(bool_, Shape{}), token.shape}, {},
-                               std::span(&token, 1))[0]);
+  f.outputs.push_back(f.add_op(constant_op, ConstantParams{Literal(bool_, Shape{}), token.shape},
+                               {}, std::span(&token, 1))[0]);
   return f;
 }
 

@@ -144,7 +144,8 @@ class Variance {
                                            const std::vector<AxisNames>& operands) {
     const std::vector<AxisNames> inside = entering(flow, operands);
     std::vector<AxisNames> out(op.results.size(), flow.is_loop() ? AxisNames() : operands[0]);
-    for (size_t c = 0; flow.is_loop() && c < flow.num_carry; ++c) out[c] = inside[flow.num_consts + c];
+    for (size_t c = 0; flow.is_loop() && c < flow.num_carry; ++c)
+      out[c] = inside[flow.num_consts + c];
     for (size_t k = 0; k < flow.regions.size(); ++k) {
       if (flow.decides(k)) continue;
       const std::vector<AxisNames> results = outputs(*flow.regions[k], inside);

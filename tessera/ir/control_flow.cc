@@ -50,7 +50,11 @@ bool has_effect(const Op& op) {
   const auto inside = [](const Function& f) {
     return std::any_of(f.ops.begin(), f.ops.end(), has_effect);
   };
-  if (const FunctionRef callee = callee_of(op)) return inside(*callee);
+  // An op that is there to be transposed stands for nothing yet, and says so when it is asked.
+  if (std::holds_alternative<Inlined>(op.def->lower) && !op.def->transpose) {
+    const FunctionRef callee = callee_of(op);
+    return callee && inside(*callee);
+  }
   if (is_control_flow(op)) {
     const std::vector<FunctionRef> regions = control_regions(op);
     return std::any_of(regions.begin(), regions.end(), [&](const auto& f) { return inside(*f); });

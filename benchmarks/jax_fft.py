@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 """The transforms of fft.cc in JAX: a peer for compare.py. Prints, for each workload whose name contains one of the arguments (all
 without any), a JSON line with name, min_us and med_us of a call of the compiled program."""
-import json
-import statistics
 import sys
-import time
 
 import jax
 import jax.numpy as jnp
+
+from jax_peer import report
 
 jax.config.update('jax_enable_x64', True)
 
@@ -31,14 +30,7 @@ def main():
     for n in shape:
       size *= n
     x = jnp.sin(jnp.arange(size, dtype='float64')).reshape(shape).astype(dtype)
-    compiled = jax.jit(f)
-    jax.block_until_ready(compiled(x))
-    micros, start = [], time.perf_counter()
-    while len(micros) < 5 or time.perf_counter() - start < 0.5:
-      began = time.perf_counter()
-      jax.block_until_ready(compiled(x))
-      micros.append(1e6 * (time.perf_counter() - began))
-    print(json.dumps({'name': name, 'min_us': min(micros), 'med_us': statistics.median(micros)}), flush=True)
+    report(name, f, x, seconds=0.5)
 
 
 if __name__ == '__main__':

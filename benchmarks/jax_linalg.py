@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 """The factorisations of linalg.cc in JAX: a peer for compare.py. Prints, for each workload whose name contains one of the arguments
 (all without any), a JSON line with name, min_us and med_us of a call of the compiled program."""
-import json
-import statistics
 import sys
-import time
 
 import jax
 import jax.numpy as jnp
+
+from jax_peer import report
 
 
 def matrices(shape, positive):
@@ -28,14 +27,7 @@ def main():
     if words and not any(word in name for word in words):
       continue
     x = matrices(shape, positive)
-    compiled = jax.jit(f)
-    jax.block_until_ready(compiled(x))
-    micros, start = [], time.perf_counter()
-    while len(micros) < 5 or time.perf_counter() - start < 2:
-      began = time.perf_counter()
-      jax.block_until_ready(compiled(x))
-      micros.append(1e6 * (time.perf_counter() - began))
-    print(json.dumps({'name': name, 'min_us': min(micros), 'med_us': statistics.median(micros)}), flush=True)
+    report(name, f, x, seconds=2)
 
 
 if __name__ == '__main__':

@@ -53,7 +53,7 @@ class Arguments {
     done_ = true;
     return results;
   }
-  // Whether an argument that stays lies in this memory.
+  // Whether an argument that stays, or the host's own, lies in this memory.
   bool holds(const Buffer& memory) const {
     return std::find(held_.begin(), held_.end(), memory) != held_.end();
   }
@@ -90,7 +90,7 @@ class Arguments {
       dense = dense && part.memory == first.memory &&
               part.offset == static_cast<int64_t>(k) * layout->local_bytes;
       borrowed |= part.borrowed;
-      if (!donated_[i]) held_.push_back(part.memory);
+      if (!donated_[i] || part.borrowed) held_.push_back(part.memory);
     }
     if (!dense || borrowed) donated_[i] = donated_[i] ? kOnlyDeleted : 0;
     runtime::InstanceOffsets where;

@@ -261,6 +261,15 @@ def test_aligned_arrays_of_the_host_are_used_where_they_are():
   np.testing.assert_array_equal(copied, np.arange(4096))
 
 
+def test_a_donated_array_of_the_host_is_no_results_memory():
+  host = aligned(4096)
+  host[:] = np.arange(4096)
+  same = jax.jit(lambda x: x, donate_argnums=0)(jax.device_put(host))
+  assert same.unsafe_buffer_pointer() != host.ctypes.data
+  jax.jit(lambda x: 0 * x - 1, donate_argnums=0)(same).block_until_ready()
+  np.testing.assert_array_equal(host, np.arange(4096))
+
+
 def test_an_array_of_the_host_lives_as_long_as_what_uses_it():
   host = aligned(4096)
   host[:] = np.arange(4096)

@@ -10,6 +10,7 @@
 #include "plugin/device_parts.h"
 #include "plugin/error.h"
 #include "plugin/parts_of_sums.h"
+#include "plugin/signature.h"
 #include "tessera/base/contains.h"
 #include "tessera/compile/pipeline.h"
 #include "tessera/ir/bytecode/reader.h"
@@ -70,89 +71,6 @@ void expect_even(const ArrayLayout& layout, const char* what, size_t i) {
         fmt::format("[compile] expected {} {} in equal parts, got {} of a shape that does not "
                     "divide",
                     what, i, describe(ir::Type{.dtype = layout.dtype, .shape = layout.global})));
-}
-
-// XLA's text of a sharding, one number a device: tiles, the copies of each, and where a device holds a
-// part of a sum, the parts.
-std::string gspmd_text(const ArrayLayout& layout, const std::vector<int64_t>& ids, bool parts) {
-  if (layout.instances == 1) return "{replicated}";
-  std::vector<std::vector<int64_t>> holders(static_cast<size_t>(layout.instances));
-  for (size_t position = 0; position < ids.size(); ++position)
-    holders[static_cast<size_t>(layout.device_instances[position])].push_back(ids[position]);
-  const size_t copies = holders[0].size(), sums = parts ? static_cast<size_t>(layout.shards[0]) : 1,
-               tiles = holders.size() / sums;
-  std::vector<int64_t> devices;
-  for (size_t tile = 0; tile < tiles; ++tile)
-    for (size_t copy = 0; copy < copies; ++copy)
-      for (size_t part = 0; part < sums; ++part)
-        devices.push_back(holders[part * tiles + tile][copy]);
-  Dims extents(layout.shards.begin() + (parts ? 1 : 0), layout.shards.end());
-  std::vector<std::string> last;
-  if (copies > 1) {
-    extents.push_back(static_cast<int64_t>(copies));
-    last.emplace_back("replicated");
-  }
-  if (parts) {
-    extents.push_back(static_cast<int64_t>(sums));
-    last.emplace_back("unreduced");
-  }
-  return fmt::format("{{devices=[{}]{}{}}}", fmt::join(extents, ","), fmt::join(devices, ","),
-                     last.empty() ? ""
-                     : !parts     ? " last_tile_dim_replicate"
-                                  : fmt::format(" last_tile_dims={{{}}}", fmt::join(last, ", ")));
-}
-
-std::string tensor_text(const ArrayLayout& layout, bool parts) {
-  return fmt::format("{}", ir::Type{.dtype = layout.dtype, .shape = held_shape(layout, parts)});
-}
-
-std::string zeros_text(DType dtype) {
-  if (dtype == bool_) return "false";
-  if (is_complex(dtype)) return "(0.0, 0.0)";
-  return is_inexact(dtype) ? "0.0" : "0";
-}
-
-// What XLA calls the shardings of arguments and results, as attributes of a module.
-std::string sharding_attributes(const PJRT_Executable& e) {
-  const runtime::Program& program = *e.program;
-  std::vector<std::string> arguments, results, attributes;
-  for (size_t i = 0; i < program.num_inputs(); ++i)
-    arguments.push_back(fmt::format(
-        "\"{}\"", gspmd_text(*program.input_layout(i), e.input_ids[i], e.input_parts[i])));
-  for (size_t r = 0; r < program.num_outputs(); ++r)
-    results.push_back(gspmd_text(*program.output_layout(r), e.output_ids[r], e.output_parts[r]));
-  if (!arguments.empty())
-    attributes.push_back(
-        fmt::format("mhlo.spmd_parameters_shardings = [{}]", fmt::join(arguments, ", ")));
-  if (results.size() == 1)
-    attributes.push_back(fmt::format("mhlo.spmd_output_sharding = \"{}\"", results[0]));
-  if (results.size() > 1)
-    attributes.push_back(
-        fmt::format("mhlo.spmd_output_sharding = \"{{{}}}\"", fmt::join(results, ", ")));
-  return fmt::format("{}", fmt::join(attributes, ", "));
-}
-
-// A program of the same arguments and results, which says how these are laid out.
-std::string signature_program(const PJRT_Executable& e) {
-  const runtime::Program& program = *e.program;
-  std::vector<std::string> arguments, results, values;
-  std::string body;
-  for (size_t i = 0; i < program.num_inputs(); ++i)
-    arguments.push_back(
-        fmt::format("%arg{}: {}", i, tensor_text(*program.input_layout(i), e.input_parts[i])));
-  for (size_t r = 0; r < program.num_outputs(); ++r) {
-    const ArrayLayout& layout = *program.output_layout(r);
-    results.push_back(tensor_text(layout, e.output_parts[r]));
-    values.push_back(fmt::format("%{}", r));
-    body += fmt::format("  %{} = stablehlo.constant dense<{}> : {}\n", r, zeros_text(layout.dtype),
-                        results.back());
-  }
-  return fmt::format(
-      "module {} attributes {{{}}} {{\nfunc.func public @main({}) -> ({}) {{\n{}  return {} {} "
-      "{}\n}}\n}}\n",
-      ir::mlir_symbol(e.name), sharding_attributes(e), fmt::join(arguments, ", "),
-      fmt::join(results, ", "), body, fmt::join(values, ", "), results.empty() ? "" : ":",
-      fmt::join(results, ", "));
 }
 
 void describe_outputs(PJRT_Executable& out) {
@@ -277,7 +195,7 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
   describe_outputs(*out);
   describe_cost(*out);
   out->fingerprint = fmt::format("{:016x}{:016x}", hash_of(code), hash_of(options));
-  out->signature = signature_program(*out);
+  out->signature = signature_proto(*out);
   out->partitioned =
       std::make_shared<const ir::Function>(sharded ? stages.partitioned.function : stages.traced);
   return out;
@@ -285,14 +203,14 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
 
 }  // namespace tessera::plugin
 
-const std::string& PJRT_Executable::optimized() {
+PJRT_Executable::ProgramBytes PJRT_Executable::optimized() {
   using namespace tessera;
   if (reads->fetch_add(1) < plugin::reads_of_a_compilation(options) || !partitioned)
-    return signature;
+    return {"hlo_with_config", signature};
   program_text = ir::to_mlir(*partitioned, {.module_name = name});
   const std::string attributes = plugin::sharding_attributes(*this);
   if (const size_t at = program_text.find("attributes {");
       !attributes.empty() && at != std::string::npos)
     program_text.insert(at + std::strlen("attributes {"), attributes + ", ");
-  return program_text;
+  return {"mlir", program_text};
 }

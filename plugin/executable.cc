@@ -171,16 +171,15 @@ void add_descriptions(PJRT_Api& api) {
   };
   api.PJRT_Executable_OptimizedProgram = [](PJRT_Executable_OptimizedProgram_Args* a) {
     return guarded([&] {
-      static constexpr std::string_view kFormat = "mlir";
-      const std::string& text = a->executable->optimized();
-      a->program->format = kFormat.data();
-      a->program->format_size = kFormat.size();
+      const auto [format, bytes] = a->executable->optimized();
+      a->program->format = format.data();
+      a->program->format_size = format.size();
       if (a->program->code) {
-        if (a->program->code_size < text.size())
-          invalid("[compile] expected room for the program's text, got less");
-        std::copy(text.begin(), text.end(), a->program->code);
+        if (a->program->code_size < bytes.size())
+          invalid("[compile] expected room for the program, got less");
+        std::copy(bytes.begin(), bytes.end(), a->program->code);
       }
-      a->program->code_size = text.size();
+      a->program->code_size = bytes.size();
     });
   };
   api.PJRT_Executable_GetCostAnalysis = [](PJRT_Executable_GetCostAnalysis_Args* a) {

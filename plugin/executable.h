@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "plugin/buffer.h"
@@ -30,13 +31,16 @@ struct PJRT_Executable {
   std::vector<bool> donated;              // arguments that are gone after a run
   std::vector<std::string> output_kinds;  // of memory
   std::string fingerprint;
-  // What jaxlib reads shardings from at every compilation, as text: the arguments and results alone,
-  // for it makes an HloModule of it, which takes longer than compiling does. Who asks again
+  // What jaxlib reads shardings and layouts from at every compilation (signature.h). Who asks again
   // (jax.stages.Compiled.as_text) gets the program of a device, collectives included.
   std::string signature;
   std::shared_ptr<const tessera::ir::Function> partitioned;
   std::shared_ptr<std::atomic<int>> reads = std::make_shared<std::atomic<int>>(0);
-  const std::string& optimized();
+  struct ProgramBytes {
+    std::string_view format;  // a name of PJRT's
+    const std::string& bytes;
+  };
+  ProgramBytes optimized();
 
   // What the API hands out.
   std::string program_text;

@@ -106,20 +106,6 @@ bool gemv_float32(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, flo
   return false;
 }
 
-void gemm_float32(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, float* c, int64_t ldc,
-                  bool accumulate) {
-  const float beta = accumulate ? 1.f : 0.f;
-  if (m == 1 || n == 1) prepare_blas();
-  if (gemv_float32(m, n, k, a, b, c, ldc, beta)) return;
-  const Leading la = leading(a, m, k), lb = leading(b, k, n);
-  const OneThread one_thread;
-  const dnnl_status_t status =
-      dnnl_sgemm(la.transposed ? 'T' : 'N', lb.transposed ? 'T' : 'N', m, n, k, 1,
-                 reinterpret_cast<const float*>(a.data), la.ld,
-                 reinterpret_cast<const float*>(b.data), lb.ld, beta, c, ldc);
-  TESSERA_CHECK(status == dnnl_success, "dnnl_sgemm: {}", static_cast<int>(status));
-}
-
 template <class T>
 void gemm_blas(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int64_t ldc,
                bool accumulate) {
@@ -131,13 +117,42 @@ void gemm_blas(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, 
             ic = static_cast<int>(ldc);
   const auto* pa = reinterpret_cast<const T*>(a.data);
   const auto* pb = reinterpret_cast<const T*>(b.data);
-  if constexpr (std::is_same_v<T, double>) {
+  if constexpr (std::is_same_v<T, float>) {
+    cblas_sgemm(CblasRowMajor, ta, tb, im, in, ik, one, pa, lda, pb, ldb, beta, c, ic);
+  } else if constexpr (std::is_same_v<T, double>) {
     cblas_dgemm(CblasRowMajor, ta, tb, im, in, ik, one, pa, lda, pb, ldb, beta, c, ic);
   } else if constexpr (std::is_same_v<T, std::complex<float>>) {
     cblas_cgemm(CblasRowMajor, ta, tb, im, in, ik, &one, pa, lda, pb, ldb, &beta, c, ic);
   } else {
     cblas_zgemm(CblasRowMajor, ta, tb, im, in, ik, &one, pa, lda, pb, ldb, &beta, c, ic);
   }
+}
+
+// oneDNN's kernels for AVX-512 are twice as fast as OpenBLAS's (485 against 240 GFLOP/s on two cores);
+// without AVX-512 it is the other way round (137 against 170 on two cores of a Zen).
+bool onednn_is_faster() {
+#if defined(__x86_64__)
+  static const bool faster = __builtin_cpu_supports("avx512f");
+  return faster;
+#else
+  return true;
+#endif
+}
+
+void gemm_float32(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, float* c, int64_t ldc,
+                  bool accumulate) {
+  const float beta = accumulate ? 1.f : 0.f;
+  const bool vector = m == 1 || n == 1, blas = vector || !onednn_is_faster();
+  if (blas) prepare_blas();
+  if (gemv_float32(m, n, k, a, b, c, ldc, beta)) return;
+  if (blas) return gemm_blas<float>(m, n, k, a, b, c, ldc, accumulate);
+  const Leading la = leading(a, m, k), lb = leading(b, k, n);
+  const OneThread one_thread;
+  const dnnl_status_t status =
+      dnnl_sgemm(la.transposed ? 'T' : 'N', lb.transposed ? 'T' : 'N', m, n, k, 1,
+                 reinterpret_cast<const float*>(a.data), la.ld,
+                 reinterpret_cast<const float*>(b.data), lb.ld, beta, c, ldc);
+  TESSERA_CHECK(status == dnnl_success, "dnnl_sgemm: {}", static_cast<int>(status));
 }
 
 template <class T>

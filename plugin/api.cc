@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cstring>
 
 #include "plugin/buffer.h"
 #include "plugin/client.h"
 #include "plugin/error.h"
 #include "plugin/event.h"
 #include "plugin/executable.h"
+#include "plugin/named_value.h"
 #include "plugin/topology.h"
 #include "plugin/transfers.h"
 
@@ -17,17 +17,6 @@ namespace {
 
 // The versions of StableHLO's portable artifacts that are read, and that JAX should write.
 constexpr int64_t kCurrent[] = {1, 14, 0}, kMinimum[] = {0, 9, 0};
-
-PJRT_NamedValue version(const char* name, const int64_t* value) {
-  PJRT_NamedValue out{};
-  out.struct_size = PJRT_NamedValue_STRUCT_SIZE;
-  out.name = name;
-  out.name_size = std::strlen(name);
-  out.type = PJRT_NamedValue_kInt64List;
-  out.int64_array_value = value;
-  out.value_size = 3;
-  return out;
-}
 
 void add_errors(PJRT_Api& api) {
   api.PJRT_Error_Destroy = [](PJRT_Error_Destroy_Args* a) { delete a->error; };
@@ -44,8 +33,8 @@ void add_errors(PJRT_Api& api) {
 void add_plugin(PJRT_Api& api) {
   api.PJRT_Plugin_Initialize = [](auto*) -> PJRT_Error* { return nullptr; };
   api.PJRT_Plugin_Attributes = [](PJRT_Plugin_Attributes_Args* a) -> PJRT_Error* {
-    static const std::array attributes{version("stablehlo_current_version", kCurrent),
-                                       version("stablehlo_minimum_version", kMinimum)};
+    static const std::array attributes{named_integers("stablehlo_current_version", kCurrent),
+                                       named_integers("stablehlo_minimum_version", kMinimum)};
     a->attributes = attributes.data();
     a->num_attributes = attributes.size();
     return nullptr;

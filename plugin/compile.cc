@@ -9,6 +9,7 @@
 #include "plugin/device_order.h"
 #include "plugin/device_parts.h"
 #include "plugin/error.h"
+#include "plugin/named_value.h"
 #include "plugin/parts_of_sums.h"
 #include "plugin/signature.h"
 #include "tessera/base/contains.h"
@@ -112,14 +113,7 @@ uint64_t hash_of(std::string_view bytes) { return std::hash<std::string_view>()(
 
 void describe_cost(PJRT_Executable& out) {
   const auto add = [&](const char* name, double value) {
-    PJRT_NamedValue property{};
-    property.struct_size = PJRT_NamedValue_STRUCT_SIZE;
-    property.name = name;
-    property.name_size = std::strlen(name);
-    property.type = PJRT_NamedValue_kFloat;
-    property.float_value = static_cast<float>(value);
-    property.value_size = 1;
-    out.properties.push_back(property);
+    out.properties.push_back(named_float(name, static_cast<float>(value)));
   };
   add("flops", out.cost.flops);
   add("bytes accessed", static_cast<double>(out.cost.bytes_accessed));

@@ -2,34 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
 #include <optional>
 #include <sstream>
 
 #include "plugin/client.h"
 #include "plugin/compile.h"
 #include "plugin/error.h"
+#include "plugin/named_value.h"
 #include "plugin/strings.h"
 #include "tessera/mesh/scoped_devices.h"
 
 namespace tessera::plugin {
 namespace {
-
-PJRT_NamedValue attribute(const char* name, PJRT_NamedValue_Type type, size_t size) {
-  PJRT_NamedValue out{};
-  out.struct_size = PJRT_NamedValue_STRUCT_SIZE;
-  out.name = name;
-  out.name_size = std::strlen(name);
-  out.type = type;
-  out.value_size = size;
-  return out;
-}
-
-PJRT_NamedValue integer(const char* name, int64_t value) {
-  PJRT_NamedValue out = attribute(name, PJRT_NamedValue_kInt64, 1);
-  out.int64_value = value;
-  return out;
-}
 
 // A serialised topology is the specification of its devices.
 constexpr std::string_view kMagic = "tessera topology 1\n";
@@ -60,11 +44,9 @@ void describe_device(const Device& device, PJRT_DeviceDescription& out) {
   out.kind = kind_name(device.kind);
   out.text = text.str();
   if (!is_tpu(device.kind)) return;
-  PJRT_NamedValue coords =
-      attribute("coords", PJRT_NamedValue_kInt64List, out.device.coords.size());
-  coords.int64_array_value = out.device.coords.data();
-  out.attributes = {coords, integer("core_on_chip", device.core_on_chip),
-                    integer("slice_index", device.slice_index)};
+  out.attributes = {named_integers("coords", out.device.coords),
+                    named_integer("core_on_chip", device.core_on_chip),
+                    named_integer("slice_index", device.slice_index)};
 }
 
 PJRT_TopologyDescription describe_topology(std::string spec, const std::vector<Device>& devices) {

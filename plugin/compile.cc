@@ -66,12 +66,53 @@ void expect_kind(const std::string& kind) {
                     fmt::join(kinds, ", "), kind));
 }
 
-void expect_even(const ArrayLayout& layout, const char* what, size_t i) {
-  if (!layout.even())
-    invalid(
-        fmt::format("[compile] expected {} {} in equal parts, got {} of a shape that does not "
-                    "divide",
-                    what, i, describe(ir::Type{.dtype = layout.dtype, .shape = layout.global})));
+// JAX takes arrays in equal parts alone. None: this one is.
+std::optional<NamedSharding> evened(const NamedSharding& sharding, const Shape& shape) {
+  std::vector<DimSpec> dims;
+  bool changed = false;
+  for (int64_t d = 0; d < shape.rank(); ++d) {
+    const bool even = shape[d] % sharding.num_shards(d) == 0;
+    dims.push_back(even ? sharding.spec().dim(d) : DimSpec(None));
+    changed |= !even;
+  }
+  if (!changed) return std::nullopt;
+  return NamedSharding(sharding.mesh(), PartitionSpec(std::move(dims)));
+}
+
+// Whether `chosen` has a value in unequal parts; then `asked` gets a sharding that leaves the dimensions
+// whole that do not divide. ApiError where the program itself asked for the parts.
+bool even_out(const char* what, const std::vector<ir::ValueId>& values, const ir::Function& f,
+              const std::vector<NamedSharding>& chosen,
+              std::vector<std::optional<NamedSharding>>& asked) {
+  bool changed = false;
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    const ir::Type& type = f.type(values[i]);
+    std::optional<NamedSharding> even = evened(chosen[i], type.shape);
+    if (!even) continue;
+    if (asked.size() <= i) asked.resize(chosen.size());
+    if (asked[i])
+      invalid(fmt::format(
+          "[compile] expected {} {} in equal parts, got {} of a shape that does not "
+          "divide as {}; leave that dimension whole",
+          what, i, describe(ir::Type{.dtype = type.dtype, .shape = type.shape}), asked[i]->spec()));
+    asked[i] = std::move(even);
+    changed = true;
+  }
+  return changed;
+}
+
+// The program with arguments and results in equal parts: once more where propagation chose other ones.
+Lowered lower(const ir::ParsedModule& module) {
+  sharding::ShardingRequest request{.inputs = module.input_shardings,
+                                    .outputs = module.output_shardings};
+  const ir::Function& f = module.main;
+  Lowered out(f, request, {}, devices()[0]);
+  const Stages& stages = out.stages();
+  if (stages.mesh.rank() == 0) return out;
+  const bool inputs = even_out("argument", f.inputs, f, stages.partitioned.inputs, request.inputs);
+  const bool outputs =
+      even_out("result", f.outputs, f, stages.partitioned.outputs, request.outputs);
+  return inputs || outputs ? Lowered(f, request, {}, devices()[0]) : out;
 }
 
 void describe_outputs(PJRT_Executable& out) {
@@ -150,8 +191,7 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
   const ir::ParsedModule module = with_parts_of_sums(ordered.module);
   out->name = module.name.empty() ? "main" : module.name;
   const ir::Function& f = module.main;
-  const Lowered lowered(f, {.inputs = module.input_shardings, .outputs = module.output_shardings},
-                        {}, devices()[0]);
+  const Lowered lowered = lower(module);
   const Stages& stages = lowered.stages();
   expect_equal_callbacks(f, stages);
   out->cost = lowered.cost();
@@ -167,7 +207,6 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
   out->donated.assign(module.donated.begin(), module.donated.end());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const ArrayLayout& layout = *out->program->input_layout(i);
-    expect_even(layout, "argument", i);
     out->input_ids.push_back(ids_of(layout, ordered.input_ids[i]));
     out->input_instances.push_back(
         instances_of(layout, out->input_ids[i], out->options.num_partitions));
@@ -175,7 +214,6 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     const ArrayLayout& layout = *out->program->output_layout(i);
-    expect_even(layout, "result", i);
     out->output_ids.push_back(ids_of(layout, ordered.output_ids[i]));
     out->output_instances.push_back(
         instances_of(layout, out->output_ids[i], out->options.num_partitions));

@@ -126,6 +126,20 @@ def test_sharded_jit(mesh):
   close(constrained, 2 * np.ones((8, 16)))
 
 
+@pytest.mark.parametrize('f, spec, expected', [
+    (lambda x, put: jnp.concatenate([x, x[:3]]), P(), np.r_[0:16, 0:3]),
+    (lambda x, put: put(x[:5], 'x'), P(), np.r_[0:5]),
+    (lambda x, put: put(jnp.arange(5.), 'x') * 2, P(), 2 * np.r_[0:5]),
+    (lambda x, put: put(jnp.outer(x[:5], x), 'x', 'y'), P(None, 'y'), np.outer(np.r_[0:5], np.r_[0:16])),
+])
+def test_results_that_do_not_divide_are_whole_in_these_dimensions(mesh, f, spec, expected):
+  put = lambda x, *spec: lax.with_sharding_constraint(x, NamedSharding(mesh, P(*spec)))
+  x = jax.device_put(jnp.arange(16.), NamedSharding(mesh, P('x')))
+  result = jax.jit(lambda x: f(x, put))(x)
+  assert result.sharding.is_equivalent_to(NamedSharding(mesh, spec), result.ndim), result.sharding
+  np.testing.assert_array_equal(result, expected)
+
+
 def test_reshard_and_fetch(mesh):
   x = jax.device_put(X, NamedSharding(mesh, P('x', 'y')))
   for spec in (P('y'), P(None, 'x'), P(('x', 'y')), P()):

@@ -324,6 +324,17 @@ TEST_F(Plugin, ProgramsOfOtherFormatsAndOptionsAreRefused) {
               HasSubstr("No such compile option: 'fast'"));
 }
 
+TEST_F(Plugin, AProgramThatAsksForUnequalPartsIsRefused) {
+  const std::string program =
+      "module @odd { sdy.mesh @m = <[\"x\"=2]>  func.func public @main(%x: tensor<5xf32>) -> "
+      "(tensor<5xf32> {sdy.sharding = #sdy.sharding<@m, [{\"x\"}]>}) { return %x : tensor<5xf32> } "
+      "}";
+  EXPECT_THAT(
+      compile(program, "").message,
+      HasSubstr("[compile] expected result 0 in equal parts, got float32[5] of a shape that "
+                "does not divide as PartitionSpec('x'); leave that dimension whole"));
+}
+
 TEST_F(Plugin, DamagedProgramsOptionsAndExecutablesAreErrorsAtMost) {
   std::mt19937 random(7);
   const auto damaged = [&](std::string bytes) {

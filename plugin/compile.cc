@@ -168,13 +168,12 @@ Shape held_shape(const ArrayLayout& layout, bool parts) {
   return {layout.local.begin() + (parts ? 1 : 0), layout.local.end()};
 }
 
-std::shared_ptr<PJRT_Executable> compile_program(const PJRT_Program& program,
-                                                 std::string_view options) {
+std::string_view code_of(const PJRT_Program& program) {
   const std::string_view format(program.format, program.format_size);
   if (format != "mlir")
     unimplemented(fmt::format(
         "[compile] expected a program in the format mlir, got {}; export it as StableHLO", format));
-  return compile_program({program.code, program.code_size}, options);
+  return {program.code, program.code_size};
 }
 
 std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::string_view options) {

@@ -14,30 +14,38 @@
 namespace tessera::plugin {
 namespace {
 
-PJRT_LoadedExecutable* load(PJRT_Client* client, std::shared_ptr<PJRT_Executable> executable) {
-  auto out = std::make_unique<PJRT_LoadedExecutable>();
-  out->client = client;
-  const CompileOptions& options = executable->options;
+// Those that partitions run on. ApiError where one is not the client's.
+std::vector<PJRT_Device*> devices_of(const PJRT_Client& client, const CompileOptions& options) {
+  std::vector<PJRT_Device*> out;
   for (int64_t p = 0; p < options.num_partitions; ++p) {
     const int64_t id = options.device_assignment.empty()
                            ? p
                            : options.device_assignment.at(static_cast<size_t>(p));
-    const auto at = std::find_if(client->devices.begin(), client->devices.end(),
+    const auto at = std::find_if(client.devices.begin(), client.devices.end(),
                                  [&](auto* device) { return device->description.device.id == id; });
-    if (at == client->devices.end())
-      invalid(fmt::format("[compile] expected devices of the client's {}, got device {}",
-                          client->devices.size(), id));
-    out->devices.push_back(*at);
+    if (at == client.devices.end())
+      invalid(fmt::format(
+          "[compile] expected a program for devices of this client, which has {}, got one for {} "
+          "devices, device {} among them; compile it for these devices, or set TESSERA_DEVICES",
+          client.devices.size(), options.num_partitions, id));
+    out.push_back(*at);
   }
-  out->executable = std::move(executable);
+  return out;
+}
+
+PJRT_LoadedExecutable* load(PJRT_Client* client, std::string_view code, std::string_view options) {
+  auto out = std::make_unique<PJRT_LoadedExecutable>();
+  out->client = client;
+  out->devices = devices_of(*client, parse_compile_options(options));
+  out->executable = compile_program(code, options);
   return out.release();
 }
 
 void add_loaded(PJRT_Api& api) {
   api.PJRT_Client_Compile = [](PJRT_Client_Compile_Args* a) {
     return guarded([&] {
-      a->executable = load(
-          a->client, compile_program(*a->program, {a->compile_options, a->compile_options_size}));
+      a->executable =
+          load(a->client, code_of(*a->program), {a->compile_options, a->compile_options_size});
     });
   };
   api.PJRT_LoadedExecutable_Destroy = [](auto* a) -> PJRT_Error* {
@@ -95,7 +103,10 @@ std::string serialized(const PJRT_Executable& e) {
                      tessera::internal::crc32c(body.data(), body.size()), body);
 }
 
-std::shared_ptr<PJRT_Executable> deserialized(std::string_view bytes) {
+struct SerializedParts {
+  std::string_view code, options;
+};
+SerializedParts deserialized(std::string_view bytes) {
   const auto damaged = [&]() {
     invalid(
         fmt::format("[deserialize] expected an executable that this version of Tessera "
@@ -116,7 +127,7 @@ std::shared_ptr<PJRT_Executable> deserialized(std::string_view bytes) {
   const std::string_view body = rest.substr(line + 1);
   if (code > body.size() || checksum != tessera::internal::crc32c(body.data(), body.size()))
     damaged();
-  return compile_program(body.substr(0, code), body.substr(code));
+  return {body.substr(0, code), body.substr(code)};
 }
 
 void add_serialization(PJRT_Api& api) {
@@ -130,8 +141,9 @@ void add_serialization(PJRT_Api& api) {
   };
   api.PJRT_Executable_DeserializeAndLoad = [](PJRT_Executable_DeserializeAndLoad_Args* a) {
     return guarded([&] {
-      a->loaded_executable =
-          load(a->client, deserialized({a->serialized_executable, a->serialized_executable_size}));
+      const auto [code, options] =
+          deserialized({a->serialized_executable, a->serialized_executable_size});
+      a->loaded_executable = load(a->client, code, options);
     });
   };
   api.PJRT_Executable_GetCompileOptions = [](PJRT_Executable_GetCompileOptions_Args* a) {

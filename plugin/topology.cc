@@ -110,8 +110,8 @@ void add_topologies(PJRT_Api& api) {
     return guarded([&] {
       std::optional<ScopedDevices> there;
       if (!a->topology->spec.empty()) there.emplace(a->topology->spec);
-      a->executable =
-          new_handle(*compile_program(*a->program, {a->compile_options, a->compile_options_size}));
+      a->executable = new_handle(
+          *compile_program(code_of(*a->program), {a->compile_options, a->compile_options_size}));
     });
   };
 }

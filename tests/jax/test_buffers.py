@@ -198,6 +198,22 @@ def test_damaged_executables_are_refused(damage):
   np.testing.assert_array_equal(jnp.ones(3) + 1, 2 * np.ones(3))
 
 
+def test_an_executable_for_more_devices_than_there_are(mesh, environment, tmp_path):
+  (tmp_path / 'executable').write_bytes(bytes(compiled_product(mesh).runtime_executable().serialize()))
+  code = f'''
+import jax
+from jaxlib import xla_client
+data = open({str(tmp_path / 'executable')!r}, 'rb').read()
+try:
+  jax.devices()[0].client.deserialize_executable(data, xla_client.DeviceList(tuple(jax.devices())), xla_client.CompileOptions())
+except jax.errors.JaxRuntimeError as error: print(error)
+print(jax.numpy.ones(2).sum())'''
+  env = environment | {'TESSERA_DEVICES': 'cpu:4'}
+  out = subprocess.run([sys.executable, '-c', code], env=env, capture_output=True, text=True, check=False).stdout
+  assert '[compile] expected a program for devices of this client, which has 4, got one for 8 devices, device 4' in out
+  assert out.endswith('2.0\n')
+
+
 # --- names, options, kinds of memory
 
 

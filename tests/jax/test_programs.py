@@ -299,3 +299,22 @@ def test_rejection_sampling_in_shard_map(mesh):
   draw = lambda key: jax.random.gamma(key[0], 2.0, (5,))[None]
   out = jax.jit(jax.shard_map(draw, mesh=mesh, in_specs=P(('x', 'y')), out_specs=P(('x', 'y'))))(keys)
   close(out, np.stack([np.asarray(jax.random.gamma(key, 2.0, (5,))) for key in keys]))
+
+
+def test_singular_matrices_are_no_errors():
+  assert np.isnan(jnp.linalg.cholesky(-jnp.eye(2))).any()
+  assert not np.isfinite(jnp.linalg.inv(jnp.zeros((2, 2)))).any()
+  assert not np.isfinite(jnp.linalg.solve(jnp.ones((2, 2)), jnp.arange(2.))).all()
+
+
+def test_transforms_of_nothing():
+  with pytest.raises(ValueError, match='Shape should be positive'):
+    jnp.fft.fft(jnp.zeros(4), n=0)
+  assert jnp.fft.fft(jnp.zeros(0)).shape == (0,)
+  assert jnp.fft.fft(jnp.zeros((0, 4))).shape == (0, 4)
+
+
+def test_dtypes_that_tessera_lacks():
+  with pytest.raises(jax.errors.JaxRuntimeError, match=r'\[tessera\] expected an array of bool.*got PJRT'):
+    jnp.zeros(2, 'int1')
+  close(jnp.ones(2) + 1, 2 * np.ones(2))

@@ -277,6 +277,20 @@ def test_programs_for_the_cpu_are_programs_for_tessera():
     jax.export.export(jax.jit(lambda x: 2 * x), platforms=['tpu'])(X).call(X)
 
 
+@pytest.mark.parametrize('branches, expected', [
+    ({'cpu': jnp.sin, 'tpu': jnp.cos}, np.sin),
+    ({'tpu': jnp.cos, 'cpu': jnp.sin, 'default': jnp.tan}, np.sin),
+    ({'cpu': jnp.sin, 'tessera': jnp.cos}, np.cos),
+    ({'tpu': jnp.sin, 'default': jnp.tan}, np.tan),
+])
+def test_choices_by_platform(branches, expected):
+  f = lambda x: lax.platform_dependent(x, **branches)
+  close(f(X), expected(X))
+  close(jax.jit(jax.vmap(f))(X), expected(X))
+  with pytest.raises(NotImplementedError, match='not found for platform tessera'):
+    jax.jit(lambda x: lax.platform_dependent(x, tpu=jnp.sin))(X)
+
+
 def test_devices_end_loops_and_take_branches_by_themselves(mesh):
   def f(block):
     trips, _ = lax.while_loop(lambda c: c[1][0, 0] < 100, lambda c: (c[0] + 1, 3 * c[1] + 1),

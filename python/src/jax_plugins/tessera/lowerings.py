@@ -15,6 +15,7 @@ its platform "cpu", those named here are Tessera's too: what they emit, beside S
 import dataclasses
 
 from jax._src.interpreters import mlir
+from jax._src.lax.control_flow import conditionals
 
 CPU_RULES = frozenset({
     'eig', 'eigh', 'geqp3', 'geqrf', 'hessenberg', 'householder_product', 'lu', 'ormqr', 'schur', 'svd', 'tridiagonal',
@@ -51,6 +52,23 @@ def _call_exported(ctx, *args, exported):
   return _export._call_exported_lowering(ctx, *args, exported=exported)
 
 
+def _with_tessera(platforms):
+  """Of lax.platform_dependent: Tessera's devices are the host's CPU, where a program does not say what they are."""
+  if any(names and 'tessera' in names for names in platforms):
+    return platforms
+  return tuple(names + ('tessera',) if names and 'cpu' in names else names for names in platforms)
+
+
+def _platform_index(ctx, *, platforms):
+  return conditionals._platform_index_lowering(ctx, platforms=_with_tessera(platforms))
+
+
+def _cond(ctx, *args, branches_platforms=None, **params):
+  if branches_platforms is not None:
+    params['branches_platforms'] = _with_tessera(branches_platforms)
+  return conditionals._cond_lowering(ctx, *args, **params)
+
+
 def install():
   """Makes the rules known to JAX. Calling it again changes nothing."""
   known = mlir._platform_specific_lowerings.get('tessera', {})
@@ -59,3 +77,5 @@ def install():
     mlir._platforms_with_donation.append('tessera')
     from jax._src.export import _export
     mlir.register_lowering(_export.call_exported_p, _call_exported, platform='tessera')
+    mlir.register_lowering(conditionals.platform_index_p, _platform_index, platform='tessera')
+    mlir.register_lowering(conditionals.cond_p, _cond, platform='tessera')

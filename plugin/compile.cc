@@ -227,8 +227,8 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
   describe_cost(*out);
   out->fingerprint = fmt::format("{:016x}{:016x}", hash_of(code), hash_of(options));
   out->signature = signature_proto(*out);
-  out->partitioned =
-      std::make_shared<const ir::Function>(sharded ? stages.partitioned.function : stages.traced);
+  out->partitioned = std::make_shared<const ir::Function>(with_held_shapes(
+      sharded ? stages.partitioned.function : stages.traced, out->input_parts, out->output_parts));
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include "plugin/parts_of_sums.h"
 
 #include <algorithm>
+#include <array>
 
 #include "plugin/device_parts.h"
 #include "tessera/ops/control/control.h"
@@ -10,6 +11,7 @@
 #include "tessera/ops/core/select.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/reshape.h"
 
 namespace tessera::plugin {
 namespace {
@@ -84,6 +86,33 @@ ir::ParsedModule with_parts_of_sums(ir::ParsedModule module) {
     wrapped.types[static_cast<size_t>(wrapped.inputs[i])].sharding = types[i].sharding;
   module.main = std::move(wrapped);
   return module;
+}
+
+ir::Function with_held_shapes(ir::Function f, const std::vector<bool>& inputs,
+                              const std::vector<bool>& outputs) {
+  const auto held = [](Type type) {
+    type.shape.erase(type.shape.begin());
+    type.sharding = nullptr;
+    return type;
+  };
+  std::vector<ir::Op> before;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i]) continue;
+    const ir::ValueId parts = f.inputs[i];
+    f.inputs[i] = f.add_value(held(f.type(parts)));
+    before.push_back({.def = &ops::reshape_op,
+                      .params = ops::ReshapeParams{f.type(parts).shape},
+                      .operands = {f.inputs[i]},
+                      .results = {parts}});
+  }
+  f.ops.insert(f.ops.begin(), before.begin(), before.end());
+  for (size_t r = 0; r < outputs.size(); ++r) {
+    if (!outputs[r]) continue;
+    const Type type = held(f.type(f.outputs[r]));
+    f.outputs[r] = f.add_op(ops::reshape_op, ops::ReshapeParams{type.shape}, {f.outputs[r]},
+                            std::array{type})[0];
+  }
+  return f;
 }
 
 }  // namespace tessera::plugin

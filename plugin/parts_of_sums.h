@@ -12,4 +12,9 @@ namespace tessera::plugin {
 // bytes. input_unreduced and output_unreduced say which.
 ir::ParsedModule with_parts_of_sums(ir::ParsedModule module);
 
+// A device's program, whose arguments and results of these places have a leading dimension of size 1
+// for a device's part, with the shapes that JAX sees.
+ir::Function with_held_shapes(ir::Function function, const std::vector<bool>& inputs,
+                              const std::vector<bool>& outputs);
+
 }  // namespace tessera::plugin

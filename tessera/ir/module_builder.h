@@ -48,7 +48,9 @@ class ModuleBuilder {
   };
   struct FunctionEntry {
     bool is_public = false, in_progress = false;
-    FunctionRef function;
+    FunctionRef function;         // null: not read, or declared only
+    std::optional<size_t> place;  // where it is declared, if it has no body
+    std::optional<Mesh> mesh;     // that a declaration stands for
     std::vector<std::string> mentions;  // symbols in it, those that it calls among them
     std::vector<std::string> names;     // of arguments
     std::vector<std::optional<NamedSharding>> inputs, outputs;
@@ -90,6 +92,8 @@ class ModuleBuilder {
   // The scope's function is the entry's, if it returns values of these types.
   void finish_function(Scope& scope, FunctionEntry& entry, std::span<const Type> results,
                        size_t place);
+  // A function without a body: the name of a mesh, if its attributes hold one.
+  void finish_declaration(FunctionEntry& entry, const TextAttr::Entries& attributes, size_t place);
   // @main, or the only public function, and all meshes.
   ParsedModule finish_module(size_t place);
 
@@ -106,6 +110,12 @@ class ModuleBuilder {
   // The only mesh of the module; of one without any, that of its partitions.
   const Mesh& only_mesh(size_t place);
   Mesh make_mesh(MeshParts parts, const TextAttr::Entries& extra, size_t place);
+  // #stablehlo.mesh<axes = [...], device_ids = ...>, or a dictionary of the same.
+  Mesh mesh_of(const TextAttr& text, size_t place);
+  // The same, where it stands in an op; it is the module's if that has none.
+  Mesh inline_mesh(const TextAttr& text, size_t place);
+  // That of the attribute 'stablehlo.mesh', or of 'mesh'.
+  std::optional<Mesh> stablehlo_mesh(const TextAttr::Entries& attributes, size_t place);
   // @name: a mesh, a function, or a name of neither.
   TextAttr symbol(const std::string& name, size_t place);
 

@@ -171,6 +171,14 @@ TextAttr Parser::parse_attribute(bool bare) {
   if (is_next("-")) return parse_number(bare);
   if (is_next("[")) return parse_list(bare);
   if (accept("{")) return TextAttr::Record{"", parse_dictionary()};
+  if (is_next("(") && lexer_.at(token.end).kind == TokenKind::kInteger) {  // (1)2: of an axis
+    next();
+    TextAttr::Record part{"stablehlo.sub_axis_info", {}};
+    part.entries.emplace_back("pre_size", TextAttr::Integer{parse_int()});
+    expect(")");
+    part.entries.emplace_back("size", TextAttr::Integer{parse_int()});
+    return part;
+  }
   if (is_next("(")) {  // the type of a function
     parse_type_list();
     expect("->");
@@ -316,7 +324,11 @@ TextAttr Parser::parse_hash_attribute() {
     expect(">");
     return axes;
   }
-  if (is_next("<")) return parse_record(token.text);
+  if (is_next("<")) {
+    TextAttr record = parse_record(token.text);
+    if (token.text == "stablehlo.mesh") return inline_mesh(record, token.begin);
+    return record;
+  }
   const auto alias = aliases_.find("#" + token.text);
   if (alias == aliases_.end())
     lexer_.error(token.begin,

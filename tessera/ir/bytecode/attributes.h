@@ -35,6 +35,7 @@ class Decoder {
     std::function<TextAttr(const std::string& name, size_t place)> symbol;
     std::function<TextAttr(std::string_view text, size_t place)> parse;
     std::function<Mesh(const DecodedMesh& mesh, size_t place)> mesh;
+    std::function<Mesh(const TextAttr& mesh, size_t place)> inline_mesh;  // of StableHLO
   };
   Decoder(const Container& container, Names names);
 

@@ -62,7 +62,9 @@ class ModuleReader final : public ModuleBuilder {
               return located(place, [&] { return parse_attribute_text(text, read_meshes()); });
             },
             .mesh = [this](const DecodedMesh& mesh,
-                           size_t place) { return make_mesh(parts_of(mesh, place), {}, place); }};
+                           size_t place) { return make_mesh(parts_of(mesh, place), {}, place); },
+            .inline_mesh = [this](const TextAttr& mesh,
+                                  size_t place) { return inline_mesh(mesh, place); }};
   }
 
   void throw_error(size_t place, const std::string& message) const override {
@@ -158,11 +160,14 @@ class ModuleReader final : public ModuleBuilder {
       if (key == "mesh") {
         if (!container_.attributes[index].encoded) return parse_mesh_text(index, op.offset);
         parts = parts_of(decoder_.mesh(index), op.offset);
-      } else if (key.substr(0, 8) == "tessera.") {
+      } else if (key.substr(0, 8) == "tessera." || key == "stablehlo.mesh") {
         extra.emplace_back(key, attribute(index, op.offset));
       }
     }
-    if (!parts) error_at(op.offset, "expected the attribute 'mesh'");
+    if (!parts) {
+      if (const std::optional<Mesh> mesh = stablehlo_mesh(extra, op.offset)) return *mesh;
+      error_at(op.offset, "expected the attribute 'mesh'");
+    }
     return make_mesh(std::move(*parts), extra, op.offset);
   }
 
@@ -187,7 +192,13 @@ class ModuleReader final : public ModuleBuilder {
       if (key == "arg_attrs") arguments = attribute(index, op.offset);
       if (key == "res_attrs") outputs = attribute(index, op.offset);
     }
-    if (op.regions.size() != 1 || op.regions[0].ops.empty() || !type ||
+    if (op.regions.size() == 1 && op.regions[0].ops.empty()) {
+      TextAttr::Entries attributes;
+      for (const auto& [key, index] : raw_attributes(op))
+        if (key == "stablehlo.mesh") attributes.emplace_back(key, attribute(index, op.offset));
+      return finish_declaration(entry, attributes, op.offset);
+    }
+    if (op.regions.size() != 1 || !type ||
         decoder_.type(*type).kind != DecodedType::Kind::kFunction)
       error_at(op.offset, fmt::format("expected @{} to have a type and a body", name));
     const RawRegion& body = op.regions[0];

@@ -20,6 +20,15 @@ namespace tessera::ir {
 
 class Reader;
 
+// A type as it is written: a tensor's, or a tuple of others.
+struct TypeTree {
+  Type type;  // of a tensor
+  std::vector<TypeTree> parts;
+  bool is_tuple = false;
+};
+// The types of the tensors in a tree, in order.
+void append_types(const TypeTree& tree, std::vector<Type>& out);
+
 class ModuleBuilder {
  public:
   virtual ~ModuleBuilder() = default;
@@ -124,6 +133,26 @@ class ModuleBuilder {
   // What stands in the scope for a value of its parent. `name`: as messages call it.
   ValueId import_value(Scope& scope, ValueId outer, const std::string& name, size_t place);
 
+  // --- Tuples: no op has them, so that they are only names for their parts (module_tuples.cc) ---
+
+  bool is_tuple(ValueId value) const { return value <= kFirstTuple; }
+  ValueId new_tuple(std::vector<ValueId> parts, size_t place);
+  // A part of what should be a tuple.
+  ValueId tuple_part(ValueId tuple, int64_t index, size_t place) const;
+  void append_leaves(ValueId value, std::vector<ValueId>& out) const;
+  // import_value() of a tensor or a tuple.
+  ValueId import_tree(Scope& scope, ValueId outer, const std::string& name, size_t place);
+  // A value as the tree of types groups tensors, taken from `next` on.
+  ValueId grouped(const TypeTree& tree, std::vector<ValueId>::const_iterator& next, size_t place);
+  // The same of an op's results.
+  std::vector<ValueId> grouped(const std::vector<TypeTree>& trees, std::vector<ValueId> leaves,
+                               size_t place);
+  // Whether the value is of these types.
+  bool matches(const Scope& scope, ValueId value, const TypeTree& tree) const;
+  // An argument; the parts of a tuple %t are arguments t.0, t.1, ...
+  ValueId add_argument(Scope& scope, FunctionEntry& entry, const TypeTree& tree,
+                       const std::string& name, const TextAttr::Entries& attributes, size_t place);
+
   // --- Ops ---
 
   // What is known of an op's regions before they are read.
@@ -158,6 +187,10 @@ class ModuleBuilder {
   void apply_type_attributes(Scope& scope, Reader& reader, std::span<const ValueId> results);
   void check_results(Scope& scope, Reader& reader, std::span<const ValueId> results);
 
+  // A tuple is a number from here downwards, of which tuples_ knows the parts.
+  static constexpr ValueId kFirstTuple = -2;
+
+  std::vector<std::vector<ValueId>> tuples_;
   std::map<FunctionRef, Extent> extents_;
   int depth_ = 0;
 };
@@ -172,13 +205,6 @@ auto ModuleBuilder::located(size_t place, F&& f) -> decltype(f()) {
     error_at(place, e.what());
   }
 }
-
-// A type as it is written: a tensor's, or a tuple of others.
-struct TypeTree {
-  Type type;  // of a tensor
-  std::vector<TypeTree> parts;
-  bool is_tuple = false;
-};
 
 // What a format's read sees. Tuples are written out: an op has their tensors as operands and
 // results.

@@ -258,22 +258,6 @@ void Parser::parse_arguments(Scope& scope, FunctionEntry& entry) {
   expect(")");
 }
 
-// The parts of a tuple %t are arguments t.0, t.1, ...
-ValueId Parser::add_argument(Scope& scope, FunctionEntry& entry, const TypeTree& tree,
-                             const std::string& name, const TextAttr::Entries& attributes,
-                             size_t place) {
-  if (tree.is_tuple) {
-    std::vector<ValueId> parts;
-    for (const TypeTree& part : tree.parts)
-      parts.push_back(add_argument(scope, entry, part, fmt::format("{}.{}", name, parts.size()),
-                                   attributes, place));
-    return new_tuple(std::move(parts));
-  }
-  entry.names.push_back(name);
-  return scope.function.add_input(
-      with_argument_attributes(tree.type, attributes, place, scope, entry));
-}
-
 void Parser::parse_results(FunctionEntry& entry, std::vector<Type>& types) {
   const auto add = [&](const TypeTree& tree, const TextAttr::Entries& attributes, size_t place) {
     std::vector<Type> leaves;

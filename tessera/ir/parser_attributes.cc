@@ -100,11 +100,6 @@ DType Parser::parse_dtype(bool index) {
                                    name));
 }
 
-void append_types(const TypeTree& tree, std::vector<Type>& out) {
-  if (!tree.is_tuple) out.push_back(tree.type);
-  for (const TypeTree& part : tree.parts) append_types(part, out);
-}
-
 std::vector<Type> Parser::parse_type_list() {
   std::vector<Type> types;
   for (const TypeTree& tree : parse_type_tree_list()) append_types(tree, types);

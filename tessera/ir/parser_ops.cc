@@ -68,18 +68,7 @@ ValueId Parser::lookup(Scope& scope, const std::string& name, int64_t result, si
   if (!scope.parent)
     lexer_.error(offset, fmt::format("expected a value that is defined above, got %{}", name));
   const ValueId outer = lookup(static_cast<Scope&>(*scope.parent), name, result, offset);
-  return import_tree(scope, outer, name, offset);
-}
-
-// A value of the enclosing scope, or a tuple of such.
-ValueId Parser::import_tree(Scope& scope, ValueId outer, const std::string& name, size_t offset) {
-  if (is_tuple(outer)) {
-    std::vector<ValueId> parts;
-    for (ValueId part : std::vector(tuples_[static_cast<size_t>(kFirstTuple - outer)]))
-      parts.push_back(import_tree(scope, part, name, offset));
-    return new_tuple(std::move(parts));
-  }
-  return import_value(scope, outer, "%" + name, offset);
+  return import_tree(scope, outer, "%" + name, offset);
 }
 
 std::vector<ValueId> Parser::parse_operands(Scope& scope) {
@@ -94,26 +83,6 @@ std::vector<ValueId> Parser::parse_operands(Scope& scope) {
     next();
   }
   return operands;
-}
-
-// --- Tuples: no op has them, so that they are only names for their parts ---
-
-ValueId Parser::new_tuple(std::vector<ValueId> parts) {
-  if (tuples_.size() > (1 << 20)) error("expected at most 2^20 tuples");
-  tuples_.push_back(std::move(parts));
-  return kFirstTuple - static_cast<ValueId>(tuples_.size() - 1);
-}
-
-void Parser::append_leaves(ValueId value, std::vector<ValueId>& out) const {
-  if (!is_tuple(value)) return out.push_back(value);
-  for (ValueId part : tuples_[static_cast<size_t>(kFirstTuple - value)]) append_leaves(part, out);
-}
-
-ValueId Parser::grouped(const TypeTree& tree, std::vector<ValueId>::const_iterator& next) {
-  if (!tree.is_tuple) return *next++;
-  std::vector<ValueId> parts;
-  for (const TypeTree& part : tree.parts) parts.push_back(grouped(part, next));
-  return new_tuple(std::move(parts));
 }
 
 // stablehlo.tuple %0, %1 : tuple<T, U> and stablehlo.get_tuple_element %t[1] : (tuple<T, U>) -> U,
@@ -159,25 +128,13 @@ bool Parser::parse_tuple_op(Scope& scope, const Token& name, std::vector<ValueId
   skip_location(nullptr);
   ValueId result = 0;
   if (makes) {
-    result = new_tuple(std::move(operands));
+    result = new_tuple(std::move(operands), name.begin);
   } else {
-    if (operands.size() != 1 || !is_tuple(operands[0]))
-      lexer_.error(name.begin, "expected a tuple, got another value");
-    const std::vector<ValueId>& parts = tuples_[static_cast<size_t>(kFirstTuple - operands[0])];
-    if (index < 0 || index >= static_cast<int64_t>(parts.size()))
-      lexer_.error(
-          name.begin,
-          fmt::format("expected the number of one of the {} parts of the tuple", parts.size()));
-    result = parts[static_cast<size_t>(index)];
+    if (operands.size() != 1) lexer_.error(name.begin, "expected a tuple, got another value");
+    result = tuple_part(operands[0], index, name.begin);
   }
-  std::vector<ValueId> leaves;
-  std::vector<Type> types;
-  append_leaves(result, leaves);
-  append_types(type, types);
-  bool same = leaves.size() == types.size() && is_tuple(result) == type.is_tuple;
-  for (size_t i = 0; same && i < leaves.size(); ++i)
-    same = types[i].same_array(scope.function.type(leaves[i]));
-  if (!same) lexer_.error(place, "expected the type of what the op gives, got another");
+  if (!matches(scope, result, type))
+    lexer_.error(place, "expected the type of what the op gives, got another");
   results = {result};
   return true;
 }
@@ -240,13 +197,7 @@ bool Parser::parse_op(Scope& scope) {
                       dot == std::string::npos ? "" : op_name.substr(dot + 1));
   for (size_t i = first_op; i < scope.function.ops.size(); ++i)
     scope.function.ops[i].source = reader.source;
-  if (std::any_of(reader.result_trees.begin(), reader.result_trees.end(),
-                  [](const TypeTree& tree) { return tree.is_tuple; })) {
-    const std::vector<ValueId> leaves = std::move(results);
-    auto next = leaves.begin();
-    results.clear();
-    for (const TypeTree& tree : reader.result_trees) results.push_back(grouped(tree, next));
-  }
+  results = grouped(reader.result_trees, std::move(results), name.begin);
   return name_results();
 }
 

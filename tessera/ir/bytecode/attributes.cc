@@ -172,6 +172,7 @@ TextAttr Decoder::type_attribute(size_t index) {
       return TextAttr::Record{"tensor", {{"dtype", TextAttr(t.type.dtype)}}};
     case DecodedType::Kind::kFunction:
       return TextAttr::Record{"function_type", {}};
+    case DecodedType::Kind::kTuple:
     case DecodedType::Kind::kOther:
       break;
   }

@@ -110,6 +110,7 @@ class Parser final : public ModuleBuilder {
   void parse_generic_op(Scope& scope, class Reader& reader, const std::string& name);
   void parse_terminator(Scope& scope, bool generic);
   void parse_custom_call(Scope& scope, class Reader& reader);
+  void parse_scan(Scope& scope, class Reader& reader);
   void parse_assembly(std::string_view assembly, Scope& scope, class Reader& reader);
   bool accept_literal(std::string_view literal);
   void parse_hole(std::string_view hole, Scope& scope, class Reader& reader);

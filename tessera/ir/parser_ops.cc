@@ -234,6 +234,7 @@ void Parser::parse_pretty_op(Scope& scope, Reader& reader, const Token& name) {
     lexer_.error(name.begin, fmt::format("expected an op, as stablehlo.add, got '{}'", name.text));
   const std::string dialect = name.text.substr(0, dot), op = name.text.substr(dot + 1);
   if (name.text == "stablehlo.custom_call") return parse_custom_call(scope, reader);
+  if (name.text == "chlo.scan") return parse_scan(scope, reader);
   const ForeignOp* foreign = find_foreign_op(dialect, op);
   const OpDef* def = foreign ? nullptr : find_op(dialect, op);
   if (!def && !foreign)
@@ -337,6 +338,30 @@ void Parser::parse_custom_call(Scope& scope, Reader& reader) {
   reader.operands = parse_operands(scope);
   expect(")");
   Scanner(*this, scope).extra(reader.text);
+  parse_signature(reader, reader.result_count);
+}
+
+// (%inputs) inits(%carries) dimension=0 attributes {...} {^bb0(...): ...} : (types) -> (types)
+void Parser::parse_scan(Scope& scope, Reader& reader) {
+  expect("(");
+  reader.operands = parse_operands(scope);
+  expect(")");
+  const auto inputs = static_cast<int64_t>(reader.operands.size());
+  expect("inits");
+  expect("(");
+  for (const ValueId v : parse_operands(scope)) reader.operands.push_back(v);
+  expect(")");
+  expect("dimension");
+  expect("=");
+  reader.text.attributes.emplace_back("dimension", TextAttr::Integer{parse_int()});
+  reader.text.attributes.emplace_back(
+      "operandSegmentSizes",
+      TextAttr::Array{{inputs, static_cast<int64_t>(reader.operands.size()) - inputs}});
+  if (accept("attributes")) Scanner(*this, scope).extra(reader.text);
+  const RegionRules rules = region_rules(scope, reader, "chlo", "scan");
+  expect("{");
+  reader.captures.emplace_back();
+  reader.text.regions.push_back(parse_region(scope, rules, nullptr));
   parse_signature(reader, reader.result_count);
 }
 

@@ -275,6 +275,93 @@ TEST(HloShardings, CutPartsOfOneAxis) {
             "PartitionSpec(('partitions:(1)2', 'partitions:(4)2'), None)");
 }
 
+std::string scan(const std::string& rest) {
+  return R"(
+    func.func @main() -> (tensor<2x3xi32>, tensor<2xi32>) {
+      %x = stablehlo.constant dense<[[1, 2, 3], [4, 5, 6]]> : tensor<2x3xi32>
+      %init = stablehlo.constant dense<10> : tensor<2xi32>
+      %0:2 = )" +
+         rest + R"(
+      return %0#0, %0#1 : tensor<2x3xi32>, tensor<2xi32>
+    })";
+}
+const std::string kScanBody = R"({
+      ^bb0(%a: tensor<2xi32>, %c: tensor<2xi32>):
+        %s = stablehlo.add %a, %c : tensor<2xi32>
+        %d = stablehlo.subtract %a, %c : tensor<2xi32>
+        stablehlo.return %d, %s : tensor<2xi32>, tensor<2xi32>
+      })";
+const std::string kScanTypes =
+    " : (tensor<2x3xi32>, tensor<2xi32>) -> (tensor<2x3xi32>, tensor<2xi32>)";
+
+TEST(Scans, RunAlongAnyDimension) {
+  const std::string forward =
+      scan("chlo.scan(%x) inits(%init) dimension=1 " + kScanBody + kScanTypes);
+  EXPECT_THAT(values<int32_t>(forward, 0), ElementsAre(-9, -9, -10, -6, -9, -13));
+  EXPECT_THAT(values<int32_t>(forward, 1), ElementsAre(16, 25));
+  const std::string reverse =
+      scan("chlo.scan(%x) inits(%init) dimension=1 attributes {is_reverse = true, scan_dim_size = "
+           "3 : i64, is_associative = false} " +
+           kScanBody + kScanTypes);
+  EXPECT_THAT(values<int32_t>(reverse, 0), ElementsAre(-14, -11, -7, -17, -11, -4));
+  const std::string generic =
+      scan("\"chlo.scan\"(%x, %init) <{dimension = 1 : i64, operandSegmentSizes = array<i32: 1, 1>, "
+           "resultSegmentSizes = array<i32: 1, 1>}> (" +
+           kScanBody + ")" + kScanTypes);
+  EXPECT_THAT(values<int32_t>(generic, 0), ElementsAre(-9, -9, -10, -6, -9, -13));
+}
+
+TEST(Scans, Errors) {
+  expect_error(scan("chlo.scan(%x) inits(%init) dimension=2 " + kScanBody + kScanTypes),
+               "expected a dimension of every input, got 2");
+  expect_error(scan("chlo.scan(%x) inits(%init) dimension=1 attributes {scan_dim_size = 4 : i64} " +
+                    kScanBody + kScanTypes),
+               "expected inputs of one extent 4 along dimension 1, got 3");
+  expect_error(scan("chlo.scan(%x) inits(%init, %init) dimension=1 " + kScanBody + kScanTypes),
+               "expected the types of 3 operands, got 2");
+  expect_error(scan("\"chlo.scan\"(%x, %init) <{dimension = 1 : i64}> (" + kScanBody + ")" +
+                    kScanTypes),
+               "operandSegmentSizes");
+  expect_error(scan("chlo.scan() inits(%x, %init) dimension=1 " + kScanBody + kScanTypes),
+               "expected an input to scan, or 'scan_dim_size'");
+}
+
+TEST(RaggedProducts, Errors) {
+  const auto program = [](const std::string& dims, const std::string& sizes) {
+    return fmt::format(R"(
+    func.func @main(%x: tensor<7x3xf32>, %y: tensor<3x3x4xf32>, %g: {0}) -> tensor<7x4xf32> {{
+      %0 = "chlo.ragged_dot"(%x, %y, %g) {{ragged_dot_dimension_numbers = #chlo.ragged_dot<
+          lhs_batching_dimensions = [], rhs_batching_dimensions = [], {1}>}}
+          : (tensor<7x3xf32>, tensor<3x3x4xf32>, {0}) -> tensor<7x4xf32>
+      return %0 : tensor<7x4xf32>
+    }})",
+                       sizes, dims);
+  };
+  const std::string contracting = "lhs_contracting_dimensions = [1], rhs_contracting_dimensions = "
+                                  "[1], ";
+  expect_error(program(contracting + "lhs_ragged_dimensions = [0, 1], rhs_group_dimensions = [0]",
+                       "tensor<3xi32>"),
+               "expected one ragged dimension of lhs, got 2");
+  expect_error(program(contracting + "lhs_ragged_dimensions = [0], rhs_group_dimensions = []",
+                       "tensor<3xi32>"),
+               "expected one group dimension of rhs");
+  expect_error(program(contracting + "lhs_ragged_dimensions = [1], rhs_group_dimensions = [0]",
+                       "tensor<3xi32>"),
+               "expected no group dimension of rhs");
+  expect_error(program(contracting + "lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]",
+                       "tensor<2xi32>"),
+               "expected the group dimension of rhs to be 2");
+  expect_error(program(contracting + "lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]",
+                       "tensor<4x3xi32>"),
+               "expected group_sizes of shape");
+  expect_error(program(contracting + "lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]",
+                       "tensor<3xf32>"),
+               "expected group_sizes to be integers");
+  expect_error(program(contracting + "lhs_ragged_dimensions = [5], rhs_group_dimensions = [0]",
+                       "tensor<3xi32>"),
+               "expected lhs_ragged_dimensions in [0, 2), got 5");
+}
+
 TEST(HloShardings, OthersAreRefused) {
   const auto problem = [](std::string_view text) { return parse_hlo_sharding(text, 2, 8).problem; };
   EXPECT_THAT(problem("{manual}"), HasSubstr("shard_map"));

@@ -54,12 +54,13 @@ class ModuleBuilder {
     std::unordered_map<ValueId, ValueId> copied;     // by the parent's value: what stands for it
     std::unordered_map<ValueId, ValueId> constants;  // those among them that are copies of ops
     std::vector<ValueId>* captures = nullptr;  // set: other values of the parent become inputs
+    bool computed = false;  // with captures: what is computed from constants is copied all the same
   };
   struct FunctionEntry {
     bool is_public = false, in_progress = false;
-    FunctionRef function;         // null: not read, or declared only
-    std::optional<size_t> place;  // where it is declared, if it has no body
-    std::optional<Mesh> mesh;     // that a declaration stands for
+    FunctionRef function;               // null: not read, or declared only
+    std::optional<size_t> place;        // where it is declared, if it has no body
+    std::optional<Mesh> mesh;           // that a declaration stands for
     std::vector<std::string> mentions;  // symbols in it, those that it calls among them
     std::vector<std::string> names;     // of arguments
     std::vector<std::optional<NamedSharding>> inputs, outputs;
@@ -158,6 +159,7 @@ class ModuleBuilder {
   // What is known of an op's regions before they are read.
   struct RegionRules {
     bool captures = false;     // they may use values around the op
+    bool scalars = false;      // the same, by a CaptureRule
     std::vector<Type> inputs;  // the first inputs are as weak as these, and vary as they do
     std::optional<ManualScope> manual;  // they are what a device does along these axes
   };

@@ -49,8 +49,7 @@ ValueId ModuleBuilder::grouped(const TypeTree& tree, std::vector<ValueId>::const
 
 std::vector<ValueId> ModuleBuilder::grouped(const std::vector<TypeTree>& trees,
                                             std::vector<ValueId> leaves, size_t place) {
-  if (std::none_of(trees.begin(), trees.end(),
-                   [](const TypeTree& tree) { return tree.is_tuple; }))
+  if (std::none_of(trees.begin(), trees.end(), [](const TypeTree& tree) { return tree.is_tuple; }))
     return leaves;
   std::vector<ValueId> out;
   auto next = leaves.cbegin();

@@ -126,7 +126,7 @@ class Parser final : public ModuleBuilder {
   // Generic: after {, to its }.
   FunctionRef parse_region(Scope& scope, const RegionRules& rules, std::vector<ValueId>* captures);
   FunctionRef parse_region_body(Scope* parent, std::span<const RegionInput> inputs,
-                                std::vector<ValueId>* captures = nullptr);
+                                std::vector<ValueId>* captures = nullptr, bool computed = false);
 
   Lexer lexer_;
   size_t offset_ = 0;
@@ -144,7 +144,9 @@ Mesh parse_mesh_text(std::string_view text);
 // What a format's parse sees.
 class Scanner final : public OpScanner {
  public:
-  Scanner(Parser& parser, Parser::Scope& scope) : parser_(parser), scope_(scope) {}
+  // `scalars`: regions are of an op with a CaptureRule.
+  Scanner(Parser& parser, Parser::Scope& scope, bool scalars = false)
+      : parser_(parser), scope_(scope), scalars_(scalars) {}
   bool accept(std::string_view token) override { return parser_.accept(token); }
   void expect(std::string_view token) override { parser_.expect(token); }
   ValueId operand() override { return parser_.parse_operand(scope_); }
@@ -158,7 +160,7 @@ class Scanner final : public OpScanner {
   }
   FunctionRef region_body(std::span<const RegionInput> inputs,
                           std::vector<ValueId>* captures) override {
-    return parser_.parse_region_body(&scope_, inputs, captures);
+    return parser_.parse_region_body(&scope_, inputs, captures, scalars_);
   }
   const Type& type(ValueId value) const override { return scope_.function.type(value); }
   [[noreturn]] void error(const std::string& message) const override { parser_.error(message); }
@@ -166,6 +168,7 @@ class Scanner final : public OpScanner {
  private:
   Parser& parser_;
   Parser::Scope& scope_;
+  const bool scalars_;
 };
 
 }  // namespace tessera::ir

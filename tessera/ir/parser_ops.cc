@@ -4,6 +4,7 @@
 
 #include "tessera/ir/axis_env.h"
 #include "tessera/ir/parser_internal.h"
+#include "tessera/ir/region_rule.h"
 
 namespace tessera::ir {
 namespace {
@@ -241,7 +242,7 @@ void Parser::parse_pretty_op(Scope& scope, Reader& reader, const Token& name) {
     lexer_.error(name.begin, fmt::format("expected an op that Tessera has, got '{}'", name.text));
   Signature signature = Signature::kDerived;
   if (def && def->format.parse) {
-    Scanner scanner(*this, scope);
+    Scanner scanner(*this, scope, find_capture_rule(dialect, op) != nullptr);
     return located(name.begin, [&] { def->format.parse(scanner, reader); });
   }
   if (!def) {
@@ -282,8 +283,8 @@ void Parser::parse_generic_op(Scope& scope, Reader& reader, const std::string& n
     do {
       expect("{");
       reader.captures.emplace_back();
-      reader.text.regions.push_back(
-          parse_region(scope, rules, rules.captures ? &reader.captures.back() : nullptr));
+      reader.text.regions.push_back(parse_region(
+          scope, rules, rules.captures || rules.scalars ? &reader.captures.back() : nullptr));
     } while (accept(","));
     expect(")");
   }
@@ -310,14 +311,15 @@ FunctionRef Parser::parse_region(Scope& scope, const RegionRules& rules,
     }
     expect(":");
   }
-  return parse_region_body(&scope, inputs, captures);
+  return parse_region_body(&scope, inputs, captures, rules.scalars);
 }
 
 FunctionRef Parser::parse_region_body(Scope* parent, std::span<const RegionInput> inputs,
-                                      std::vector<ValueId>* captures) {
+                                      std::vector<ValueId>* captures, bool computed) {
   const Nesting nesting(*this, position());
   Scope scope;
   scope.parent = parent;
+  scope.computed = computed;
   scope.captures = captures;
   scope.function.name = "body";
   for (const RegionInput& input : inputs)

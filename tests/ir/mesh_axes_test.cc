@@ -77,8 +77,9 @@ TEST(MeshAxes, OfSymbols) {
 }
 
 TEST(MeshAxes, OfPartsOfAnAxis) {
-  const std::string mesh = "mesh = #stablehlo.mesh<axes = [#stablehlo.mesh_axis<name = \"x\", "
-                           "size = 8>]>, axes = [#stablehlo.axis_ref<name = \"x\", sub_axis_info = ";
+  const std::string mesh =
+      "mesh = #stablehlo.mesh<axes = [#stablehlo.mesh_axis<name = \"x\", "
+      "size = 8>]>, axes = [#stablehlo.axis_ref<name = \"x\", sub_axis_info = ";
   EXPECT_THAT(printed(program(mesh + "(2)2>]")),
               HasSubstr("dense<[[0, 2], [1, 3], [4, 6], [5, 7]]>"));
   EXPECT_THAT(printed(program(mesh + "(1)2>]")),

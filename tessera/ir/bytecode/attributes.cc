@@ -485,8 +485,7 @@ TextAttr Decoder::read_stablehlo(ByteReader& in) {
     case 22: {
       const size_t place = in.position();
       TextAttr::Record mesh{"stablehlo.mesh", {{"axes", attribute(attribute_index(in))}}};
-      if (in.byte() != 0)
-        mesh.entries.emplace_back("device_ids", attribute(attribute_index(in)));
+      if (in.byte() != 0) mesh.entries.emplace_back("device_ids", attribute(attribute_index(in)));
       return names_.inline_mesh(mesh, place);
     }
     default:  // how exactly to compute, and kinds that no op here has

@@ -355,8 +355,8 @@ class ModuleReader final : public ModuleBuilder {
       define(numbers, {&scope, v}, op.offset);
   }
 
-  void read_tuple_op(const RawOp& op, Scope& scope, std::vector<ValueId> operands,
-                     Reader& reader, Numbers& numbers) {
+  void read_tuple_op(const RawOp& op, Scope& scope, std::vector<ValueId> operands, Reader& reader,
+                     Numbers& numbers) {
     if (op.results.size() != 1) error_at(op.offset, "expected one result");
     ValueId result = 0;
     if (const TextAttr* index = reader.text.find("index")) {
@@ -412,7 +412,8 @@ class ModuleReader final : public ModuleBuilder {
       reader.captures.emplace_back();
       Scope inner;
       inner.parent = &scope;
-      inner.captures = rules.captures ? &reader.captures.back() : nullptr;
+      inner.captures = rules.captures || rules.scalars ? &reader.captures.back() : nullptr;
+      inner.computed = rules.scalars;
       inner.function.name = "body";
       for (size_t i = 0; i < region.arguments.size(); ++i) {
         Type type = decoder_.tensor_type(region.arguments[i], op.offset);
@@ -424,8 +425,7 @@ class ModuleReader final : public ModuleBuilder {
       }
       if (region.ops.empty()) error_at(op.offset, "expected regions that return");
       Numbers own;
-      const std::vector<ValueId> inputs(inner.function.inputs.begin(),
-                                        inner.function.inputs.end());
+      const std::vector<ValueId> inputs(inner.function.inputs.begin(), inner.function.inputs.end());
       read_body(region, inner, inputs, region.isolated ? own : numbers);
       reader.text.regions.push_back(std::make_shared<const Function>(std::move(inner.function)));
     }

@@ -43,8 +43,8 @@ Dims to_front(int64_t rank, int64_t dimension, bool back) {
 
 Values scan(OpReader& reader) {
   if (reader.text.regions.size() != 1)
-    reader.error(fmt::format("expected the region of a trip, got {} regions",
-                             reader.text.regions.size()));
+    reader.error(
+        fmt::format("expected the region of a trip, got {} regions", reader.text.regions.size()));
   Function body = *reader.text.regions[0];
   const size_t count = reader.operands.size();
   // Every input is an argument of the body; inits and what is returned at the end are one for one.
@@ -56,9 +56,10 @@ Values scan(OpReader& reader) {
                carries = count - inputs, results = body.outputs.size();
   const size_t outputs = first_segment(reader, "resultSegmentSizes", results, carries);
   if (results - outputs != carries)
-    reader.error(fmt::format("expected a region that returns what it carries, {} values, last; got "
-                             "{} values in all",
-                             carries, results));
+    reader.error(
+        fmt::format("expected a region that returns what it carries, {} values, last; got "
+                    "{} values in all",
+                    carries, results));
   const int64_t dimension = reader.require_int("dimension");
   ScanParams p;
   p.reverse = flag(reader, "is_reverse");
@@ -68,8 +69,8 @@ Values scan(OpReader& reader) {
   for (size_t k = 0; k < inputs; ++k) {
     const Type& type = reader.type(reader.operands[k]);
     if (dimension < 0 || dimension >= type.rank())
-      reader.error(fmt::format("expected a dimension of every input, got {} for {}", dimension,
-                               type));
+      reader.error(
+          fmt::format("expected a dimension of every input, got {} for {}", dimension, type));
     const int64_t extent = type.shape[dimension];
     if (p.length >= 0 && p.length != extent)
       reader.error(fmt::format("expected inputs of one extent {} along dimension {}, got {}",

@@ -24,7 +24,9 @@ struct RaggedDims {
   Dims lhs_batch, rhs_batch, lhs_contract, rhs_contract, ragged, group;
 };
 
-bool has(const Dims& dims, int64_t d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); }
+bool has(const Dims& dims, int64_t d) {
+  return std::find(dims.begin(), dims.end(), d) != dims.end();
+}
 
 // The dimensions that stand before the ragged one among those of its kind, batch dimensions first:
 // groups may be of other sizes for each index of these.
@@ -78,14 +80,14 @@ Dims shifted(const Dims& dims, std::initializer_list<int64_t> before,
 }
 
 RaggedDims read_dims(OpReader& reader) {
-  const auto* record =
-      reader.require("ragged_dot_dimension_numbers").get<TextAttr::Record>();
+  const auto* record = reader.require("ragged_dot_dimension_numbers").get<TextAttr::Record>();
   RaggedDims out;
-  const std::pair<const char*, Dims*> fields[] = {
-      {"lhs_batching_dimensions", &out.lhs_batch},    {"rhs_batching_dimensions", &out.rhs_batch},
-      {"lhs_contracting_dimensions", &out.lhs_contract},
-      {"rhs_contracting_dimensions", &out.rhs_contract},
-      {"lhs_ragged_dimensions", &out.ragged},         {"rhs_group_dimensions", &out.group}};
+  const std::pair<const char*, Dims*> fields[] = {{"lhs_batching_dimensions", &out.lhs_batch},
+                                                  {"rhs_batching_dimensions", &out.rhs_batch},
+                                                  {"lhs_contracting_dimensions", &out.lhs_contract},
+                                                  {"rhs_contracting_dimensions", &out.rhs_contract},
+                                                  {"lhs_ragged_dimensions", &out.ragged},
+                                                  {"rhs_group_dimensions", &out.group}};
   for (const auto& [key, value] : record ? record->entries : TextAttr::Entries())
     for (const auto& [name, dims] : fields)
       if (const auto* array = value.get<TextAttr::Array>(); array && key == name)
@@ -125,12 +127,12 @@ void check_sizes(const RaggedDims& dims, const Dims& prefix, const OpReader& rea
                              Shape(want.begin(), want.end()), sizes));
   const bool free = !has(dims.lhs_batch, dims.ragged[0]) && !has(dims.lhs_contract, dims.ragged[0]);
   if (dims.group.size() != (free ? 1U : 0U))
-    reader.error(fmt::format("expected {} group dimension of rhs, as the ragged dimension is {}, "
-                             "got {}",
-                             free ? "one" : "no",
-                             free ? "neither a batching nor a contracting one"
-                                  : "a batching or contracting one",
-                             dims.group.size()));
+    reader.error(fmt::format(
+        "expected {} group dimension of rhs, as the ragged dimension is {}, "
+        "got {}",
+        free ? "one" : "no",
+        free ? "neither a batching nor a contracting one" : "a batching or contracting one",
+        dims.group.size()));
   if (free && rhs.shape[dims.group[0]] != want.back())
     reader.error(fmt::format("expected the group dimension of rhs to be {}, one a group, got {}",
                              want.back(), rhs.shape[dims.group[0]]));
@@ -138,8 +140,8 @@ void check_sizes(const RaggedDims& dims, const Dims& prefix, const OpReader& rea
 
 std::vector<ValueId> ragged_dot(OpReader& reader) {
   if (reader.operands.size() != 3)
-    reader.error(fmt::format("expected lhs, rhs and group_sizes, got {} operands",
-                             reader.operands.size()));
+    reader.error(
+        fmt::format("expected lhs, rhs and group_sizes, got {} operands", reader.operands.size()));
   reader.text.take("precision_config");
   const RaggedDims dims = read_dims(reader);
   const int64_t ragged = dims.ragged[0];
@@ -148,16 +150,15 @@ std::vector<ValueId> ragged_dot(OpReader& reader) {
   check_sizes(dims, prefix, reader);
   std::optional<DType> preferred;
   if (reader.result_types.size() == 1) preferred = reader.result_types[0].dtype;
-  const auto contracting =
-      std::find(dims.lhs_contract.begin(), dims.lhs_contract.end(), ragged);
+  const auto contracting = std::find(dims.lhs_contract.begin(), dims.lhs_contract.end(), ragged);
   return insert_traced(
       reader,
       [&](const std::vector<Array>& x) -> std::vector<Array> {
         const Array &lhs = x[0], &rhs = x[1], &sizes = x[2];
         if (has(dims.lhs_batch, ragged))
           return {lax::dot_general(
-              lhs, rhs,
-              {dims.lhs_contract, dims.rhs_contract, dims.lhs_batch, dims.rhs_batch}, preferred)};
+              lhs, rhs, {dims.lhs_contract, dims.rhs_contract, dims.lhs_batch, dims.rhs_batch},
+              preferred)};
         const Array wide = expand(lhs, ragged, sizes, prefix);
         if (contracting == dims.lhs_contract.end()) {
           Dims rhs_contract = dims.rhs_contract;
@@ -168,7 +169,8 @@ std::vector<ValueId> ragged_dot(OpReader& reader) {
                                    preferred)};
         }
         const int64_t other = dims.rhs_contract[contracting - dims.lhs_contract.begin()];
-        const Dims rhs_prefix = prefix_dims(rhs.shape().rank(), other, dims.rhs_batch, dims.rhs_contract);
+        const Dims rhs_prefix =
+            prefix_dims(rhs.shape().rank(), other, dims.rhs_batch, dims.rhs_contract);
         return {lax::dot_general(
             wide, expand(rhs, other, sizes, rhs_prefix),
             {shifted(dims.lhs_contract, {}, {}), shifted(dims.rhs_contract, {}, {}),

@@ -189,7 +189,7 @@ std::optional<MeshAxes> read_mesh_axes(OpReader& reader) {
       named = true;
     }
     const auto* list = value.get<TextAttr::List>();
-    for (const TextAttr& item : list && key == "axes" ? list->items : std::vector<TextAttr>()) {
+    for (const TextAttr& item : list&& key == "axes" ? list->items : std::vector<TextAttr>()) {
       AxisRef axis;
       if (const auto* ref = item.get<TextAttr::Record>())
         for (const auto& [field, of] : ref->entries) {

@@ -37,7 +37,7 @@ void ModuleBuilder::read_functions() {
         enter(entry->mentions[mention++]);
         continue;
       }
-      if (!entry->function) read_function(names.back(), *entry);
+      if (!entry->function && !entry->place) read_function(names.back(), *entry);
       path.pop_back();
       names.pop_back();
     }
@@ -53,7 +53,7 @@ ModuleBuilder::FunctionEntry& ModuleBuilder::find_function(const std::string& na
     error_at(
         place,
         fmt::format("expected functions that do not call themselves, got @{} within itself", name));
-  if (!entry.function) read_function(name, entry);
+  if (!entry.function && !entry.place) read_function(name, entry);
   return entry;
 }
 
@@ -176,6 +176,13 @@ void ModuleBuilder::finish_function(Scope& scope, FunctionEntry& entry,
   check_extent(entry, place);
 }
 
+void ModuleBuilder::finish_declaration(FunctionEntry& entry, const TextAttr::Entries& attributes,
+                                       size_t place) {
+  entry.in_progress = false;
+  entry.place = place;
+  entry.mesh = stablehlo_mesh(attributes, place);
+}
+
 ParsedModule ModuleBuilder::finish_module(size_t place) {
   if (functions_.empty())
     error_at(place, "expected a function, as func.func public @main(...), got none");
@@ -183,7 +190,7 @@ ParsedModule ModuleBuilder::finish_module(size_t place) {
   if (!functions_.count(main)) {
     std::vector<std::string> candidates;
     for (const std::string& name : function_order_)
-      if (functions_[name].is_public) candidates.push_back(name);
+      if (functions_[name].is_public && functions_[name].function) candidates.push_back(name);
     if (candidates.size() != 1)
       error_at(place, fmt::format("expected a function @main or one public function, got {} public "
                                   "ones",
@@ -191,6 +198,8 @@ ParsedModule ModuleBuilder::finish_module(size_t place) {
     main = candidates[0];
   }
   FunctionEntry& entry = functions_[main];
+  if (!entry.function)
+    error_at(entry.place.value_or(place), fmt::format("expected @{} to have a body", main));
   ParsedModule out{.name = module_name_.empty() ? main : module_name_, .main = *entry.function};
   out.input_names = entry.names;
   out.input_shardings = entry.inputs;
@@ -206,6 +215,9 @@ ParsedModule ModuleBuilder::finish_module(size_t place) {
 // --- Meshes ---
 
 const Mesh& ModuleBuilder::find_mesh(const std::string& name, size_t place) {
+  if (const auto declared = functions_.find(name);
+      declared != functions_.end() && !meshes_.contains(name))
+    if (const FunctionEntry& entry = find_function(name, place); entry.mesh) return *entry.mesh;
   const auto it = meshes_.find(name);
   if (it == meshes_.end())
     error_at(place, fmt::format("expected the name of a mesh of this module, got @{}", name));
@@ -246,8 +258,72 @@ void ModuleBuilder::check_axis_size(const MeshParts& parts, int64_t size, size_t
 
 TextAttr ModuleBuilder::symbol(const std::string& name, size_t place) {
   if (meshes_.count(name)) return find_mesh(name, place);
-  if (functions_.count(name)) return find_function(name, place).function;
+  if (functions_.count(name)) {
+    const FunctionEntry& entry = find_function(name, place);
+    if (entry.mesh) return *entry.mesh;
+    if (entry.function) return entry.function;
+  }
   return TextAttr::Symbol{name};
+}
+
+// A list is one Array where all of it are integers, and empty.
+Mesh ModuleBuilder::mesh_of(const TextAttr& text, size_t place) {
+  if (const auto* mesh = text.get<Mesh>()) return *mesh;
+  constexpr const char* kForm =
+      "expected a mesh, as #stablehlo.mesh<axes = [#stablehlo.mesh_axis<name = \"x\", size = 2>]>";
+  const auto* record = text.get<TextAttr::Record>();
+  const auto find = [&](const TextAttr::Record& in, std::string_view name) -> const TextAttr* {
+    for (const auto& [key, value] : in.entries)
+      if (key == name) return &value;
+    return nullptr;
+  };
+  const TextAttr* axes = record ? find(*record, "axes") : nullptr;
+  const auto* none = axes ? axes->get<TextAttr::Array>() : nullptr;
+  const auto* list = axes ? axes->get<TextAttr::List>() : nullptr;
+  if (!list && !(none && none->values.empty())) error_at(place, kForm);
+  MeshParts parts;
+  for (const TextAttr& axis : list ? list->items : std::vector<TextAttr>()) {
+    const auto* fields = axis.get<TextAttr::Record>();
+    const TextAttr* name = fields ? find(*fields, "name") : nullptr;
+    const TextAttr* size = fields ? find(*fields, "size") : nullptr;
+    if (!name || !name->get<std::string>() || !size || !size->get<TextAttr::Integer>())
+      error_at(place, kForm);
+    check_axis_size(parts, size->get<TextAttr::Integer>()->value, place);
+    parts.names.push_back(*name->get<std::string>());
+    parts.sizes.push_back(size->get<TextAttr::Integer>()->value);
+  }
+  parts.ids.resize(static_cast<size_t>(parts.sizes.elements()));
+  std::iota(parts.ids.begin(), parts.ids.end(), 0);
+  if (const TextAttr* ids = find(*record, "device_ids")) {
+    const auto* array = ids->get<TextAttr::Array>();
+    const auto* tensor = ids->get<TextAttr::Tensor>();
+    const bool whole = tensor && tensor->value.dtype() == int64 &&
+                       tensor->value.shape().elements() == static_cast<int64_t>(parts.ids.size());
+    if (whole) {
+      const int64_t* from = tensor->value.data<int64_t>();
+      parts.ids.assign(from, from + parts.ids.size());
+    } else if (array && array->values.size() == parts.ids.size()) {
+      parts.ids = array->values;
+    } else {
+      error_at(place, fmt::format("expected a device id for each of the {} positions of the mesh",
+                                  parts.ids.size()));
+    }
+  }
+  return make_mesh(std::move(parts), {}, place);
+}
+
+Mesh ModuleBuilder::inline_mesh(const TextAttr& text, size_t place) {
+  const Mesh mesh = mesh_of(text, place);
+  if (meshes_.empty()) meshes_.emplace("stablehlo.mesh", mesh);
+  return mesh;
+}
+
+std::optional<Mesh> ModuleBuilder::stablehlo_mesh(const TextAttr::Entries& attributes,
+                                                  size_t place) {
+  for (const auto& [key, value] : attributes)
+    if (key == "stablehlo.mesh" || (key == "mesh" && !value.get<std::string>()))
+      return mesh_of(value, place);
+  return std::nullopt;
 }
 
 Mesh ModuleBuilder::make_mesh(MeshParts parts, const TextAttr::Entries& extra, size_t place) {

@@ -20,6 +20,15 @@ namespace tessera::ir {
 
 class Reader;
 
+// A type as it is written: a tensor's, or a tuple of others.
+struct TypeTree {
+  Type type;  // of a tensor
+  std::vector<TypeTree> parts;
+  bool is_tuple = false;
+};
+// The types of the tensors in a tree, in order.
+void append_types(const TypeTree& tree, std::vector<Type>& out);
+
 class ModuleBuilder {
  public:
   virtual ~ModuleBuilder() = default;
@@ -45,10 +54,13 @@ class ModuleBuilder {
     std::unordered_map<ValueId, ValueId> copied;     // by the parent's value: what stands for it
     std::unordered_map<ValueId, ValueId> constants;  // those among them that are copies of ops
     std::vector<ValueId>* captures = nullptr;  // set: other values of the parent become inputs
+    bool computed = false;  // with captures: what is computed from constants is copied all the same
   };
   struct FunctionEntry {
     bool is_public = false, in_progress = false;
-    FunctionRef function;
+    FunctionRef function;               // null: not read, or declared only
+    std::optional<size_t> place;        // where it is declared, if it has no body
+    std::optional<Mesh> mesh;           // that a declaration stands for
     std::vector<std::string> mentions;  // symbols in it, those that it calls among them
     std::vector<std::string> names;     // of arguments
     std::vector<std::optional<NamedSharding>> inputs, outputs;
@@ -90,6 +102,8 @@ class ModuleBuilder {
   // The scope's function is the entry's, if it returns values of these types.
   void finish_function(Scope& scope, FunctionEntry& entry, std::span<const Type> results,
                        size_t place);
+  // A function without a body: the name of a mesh, if its attributes hold one.
+  void finish_declaration(FunctionEntry& entry, const TextAttr::Entries& attributes, size_t place);
   // @main, or the only public function, and all meshes.
   ParsedModule finish_module(size_t place);
 
@@ -106,6 +120,12 @@ class ModuleBuilder {
   // The only mesh of the module; of one without any, that of its partitions.
   const Mesh& only_mesh(size_t place);
   Mesh make_mesh(MeshParts parts, const TextAttr::Entries& extra, size_t place);
+  // #stablehlo.mesh<axes = [...], device_ids = ...>, or a dictionary of the same.
+  Mesh mesh_of(const TextAttr& text, size_t place);
+  // The same, where it stands in an op; it is the module's if that has none.
+  Mesh inline_mesh(const TextAttr& text, size_t place);
+  // That of the attribute 'stablehlo.mesh', or of 'mesh'.
+  std::optional<Mesh> stablehlo_mesh(const TextAttr::Entries& attributes, size_t place);
   // @name: a mesh, a function, or a name of neither.
   TextAttr symbol(const std::string& name, size_t place);
 
@@ -114,11 +134,32 @@ class ModuleBuilder {
   // What stands in the scope for a value of its parent. `name`: as messages call it.
   ValueId import_value(Scope& scope, ValueId outer, const std::string& name, size_t place);
 
+  // --- Tuples: no op has them, so that they are only names for their parts (module_tuples.cc) ---
+
+  bool is_tuple(ValueId value) const { return value <= kFirstTuple; }
+  ValueId new_tuple(std::vector<ValueId> parts, size_t place);
+  // A part of what should be a tuple.
+  ValueId tuple_part(ValueId tuple, int64_t index, size_t place) const;
+  void append_leaves(ValueId value, std::vector<ValueId>& out) const;
+  // import_value() of a tensor or a tuple.
+  ValueId import_tree(Scope& scope, ValueId outer, const std::string& name, size_t place);
+  // A value as the tree of types groups tensors, taken from `next` on.
+  ValueId grouped(const TypeTree& tree, std::vector<ValueId>::const_iterator& next, size_t place);
+  // The same of an op's results.
+  std::vector<ValueId> grouped(const std::vector<TypeTree>& trees, std::vector<ValueId> leaves,
+                               size_t place);
+  // Whether the value is of these types.
+  bool matches(const Scope& scope, ValueId value, const TypeTree& tree) const;
+  // An argument; the parts of a tuple %t are arguments t.0, t.1, ...
+  ValueId add_argument(Scope& scope, FunctionEntry& entry, const TypeTree& tree,
+                       const std::string& name, const TextAttr::Entries& attributes, size_t place);
+
   // --- Ops ---
 
   // What is known of an op's regions before they are read.
   struct RegionRules {
     bool captures = false;     // they may use values around the op
+    bool scalars = false;      // the same, by a CaptureRule
     std::vector<Type> inputs;  // the first inputs are as weak as these, and vary as they do
     std::optional<ManualScope> manual;  // they are what a device does along these axes
   };
@@ -148,6 +189,10 @@ class ModuleBuilder {
   void apply_type_attributes(Scope& scope, Reader& reader, std::span<const ValueId> results);
   void check_results(Scope& scope, Reader& reader, std::span<const ValueId> results);
 
+  // A tuple is a number from here downwards, of which tuples_ knows the parts.
+  static constexpr ValueId kFirstTuple = -2;
+
+  std::vector<std::vector<ValueId>> tuples_;
   std::map<FunctionRef, Extent> extents_;
   int depth_ = 0;
 };
@@ -162,13 +207,6 @@ auto ModuleBuilder::located(size_t place, F&& f) -> decltype(f()) {
     error_at(place, e.what());
   }
 }
-
-// A type as it is written: a tensor's, or a tuple of others.
-struct TypeTree {
-  Type type;  // of a tensor
-  std::vector<TypeTree> parts;
-  bool is_tuple = false;
-};
 
 // What a format's read sees. Tuples are written out: an op has their tensors as operands and
 // results.

@@ -28,6 +28,10 @@ std::map<OpKey, RegionRule>& region_rules() {
   static auto& rules = *new std::map<OpKey, RegionRule>;
   return rules;
 }
+std::map<OpKey, CaptureRule>& capture_rules() {
+  static auto& rules = *new std::map<OpKey, CaptureRule>;
+  return rules;
+}
 
 }  // namespace
 
@@ -38,6 +42,15 @@ bool register_region_rule(std::string_view dialect, std::string_view name, Regio
 RegionRule find_region_rule(std::string_view dialect, std::string_view name) {
   const auto it = tessera::ir::region_rules().find({dialect, name});
   return it == tessera::ir::region_rules().end() ? nullptr : it->second;
+}
+
+bool register_capture_rule(std::string_view dialect, std::string_view name, CaptureRule rule) {
+  return capture_rules().emplace(OpKey(dialect, name), rule).second;
+}
+
+CaptureRule find_capture_rule(std::string_view dialect, std::string_view name) {
+  const auto it = capture_rules().find({dialect, name});
+  return it == capture_rules().end() ? nullptr : it->second;
 }
 
 // --- What hooks see ---
@@ -85,14 +98,15 @@ std::optional<ValueId> ModuleBuilder::copy_constant(Scope& scope, const Function
 
 // Regions are closed: of the values around them they may use constants, and what is computed from
 // these, which are copied. Those of loops and branches may use others, which become their last
-// inputs.
+// inputs, and so may scalars of ops with a CaptureRule.
 ValueId ModuleBuilder::import_value(Scope& scope, ValueId outer, const std::string& name,
                                     size_t place) {
   if (const auto it = scope.copied.find(outer); it != scope.copied.end()) return it->second;
   const Function& f = scope.parent->function;
-  if (const std::optional<ValueId> copy = copy_constant(scope, f, outer, !scope.captures, place))
+  if (const std::optional<ValueId> copy =
+          copy_constant(scope, f, outer, !scope.captures || scope.computed, place))
     return scope.copied[outer] = *copy;
-  if (scope.captures) {
+  if (scope.captures && (!scope.computed || f.type(outer).rank() == 0)) {
     Type type = f.type(outer);
     type.sharding = nullptr;
     scope.captures->push_back(outer);
@@ -112,6 +126,7 @@ ModuleBuilder::RegionRules ModuleBuilder::region_rules(Scope& scope, Reader& rea
   const OpDef* def = foreign ? nullptr : find_op(dialect, name);
   RegionRules rules;
   rules.captures = def ? def->format.captures : foreign && foreign->captures;
+  rules.scalars = find_capture_rule(dialect, name) != nullptr;
   if (def && def->format.typed_inputs) rules.inputs = scope.function.types_of(reader.operands);
   if (const RegionRule rule = find_region_rule(dialect, name))
     rules.manual = located(reader.place(), [&] { return rule(reader); });
@@ -144,6 +159,10 @@ std::vector<ValueId> ModuleBuilder::finish_op(Scope& scope, Reader& reader,
       if (found) reader.text.attributes = std::move(entries);
     }
   }
+  if (const CaptureRule rule = find_capture_rule(op_dialect, op_name);
+      rule && std::any_of(reader.captures.begin(), reader.captures.end(),
+                          [](const std::vector<ValueId>& captured) { return !captured.empty(); }))
+    located(reader.place(), [&] { rule(reader); });
   const ForeignOp* foreign = find_foreign_op(op_dialect, op_name);
   const OpDef* def = foreign ? nullptr : find_op(op_dialect, op_name);
   std::vector<ValueId> results;

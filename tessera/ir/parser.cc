@@ -106,7 +106,7 @@ void Parser::scan_generic_symbol(const Token& op) {
   const size_t resume = offset_;
   std::string name;
   bool is_private = false;
-  if (accept("(") && accept(")") && accept("<")) {
+  if (accept("(") && accept(")") && (accept("<") || is_next("{"))) {
     for (int depth = 0; peek().kind != TokenKind::kEnd;) {
       const Token token = next();
       if (token.text == "{" && token.kind == TokenKind::kPunctuation) ++depth;
@@ -214,11 +214,20 @@ void Parser::read_function(const std::string& name, FunctionEntry& entry) {
     expect(TokenKind::kSymbol, "the name of the function");
     parse_arguments(scope, entry);
     if (accept("->")) parse_results(entry, results);
+    body = position();
+    TextAttr::Entries attributes;
     if (accept("attributes")) {
       expect("{");
-      parse_dictionary();
+      attributes = parse_dictionary();
+      body = position();
     }
-    body = position();
+    if (!is_next("{")) {
+      skip_location(nullptr);
+      text.end = position();
+      finish_declaration(entry, attributes, body);
+      jump(resume);
+      return;
+    }
     expect("{");
     while (parse_op(scope)) {
     }
@@ -249,22 +258,6 @@ void Parser::parse_arguments(Scope& scope, FunctionEntry& entry) {
   expect(")");
 }
 
-// The parts of a tuple %t are arguments t.0, t.1, ...
-ValueId Parser::add_argument(Scope& scope, FunctionEntry& entry, const TypeTree& tree,
-                             const std::string& name, const TextAttr::Entries& attributes,
-                             size_t place) {
-  if (tree.is_tuple) {
-    std::vector<ValueId> parts;
-    for (const TypeTree& part : tree.parts)
-      parts.push_back(add_argument(scope, entry, part, fmt::format("{}.{}", name, parts.size()),
-                                   attributes, place));
-    return new_tuple(std::move(parts));
-  }
-  entry.names.push_back(name);
-  return scope.function.add_input(
-      with_argument_attributes(tree.type, attributes, place, scope, entry));
-}
-
 void Parser::parse_results(FunctionEntry& entry, std::vector<Type>& types) {
   const auto add = [&](const TypeTree& tree, const TextAttr::Entries& attributes, size_t place) {
     std::vector<Type> leaves;
@@ -288,10 +281,12 @@ void Parser::parse_generic_function(Scope& scope, FunctionEntry& entry) {
   const size_t offset = position();
   expect("(");
   expect(")");
-  expect("<");
-  expect("{");
-  const TextAttr::Entries attributes = parse_dictionary();
-  expect(">");
+  TextAttr::Entries attributes;
+  if (accept("<")) {
+    expect("{");
+    attributes = parse_dictionary();
+    expect(">");
+  }
   auto entries_of = [&](std::string_view name, size_t i) {
     for (const auto& [key, value] : attributes) {
       const auto* list = value.get<TextAttr::List>();

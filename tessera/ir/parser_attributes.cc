@@ -100,11 +100,6 @@ DType Parser::parse_dtype(bool index) {
                                    name));
 }
 
-void append_types(const TypeTree& tree, std::vector<Type>& out) {
-  if (!tree.is_tuple) out.push_back(tree.type);
-  for (const TypeTree& part : tree.parts) append_types(part, out);
-}
-
 std::vector<Type> Parser::parse_type_list() {
   std::vector<Type> types;
   for (const TypeTree& tree : parse_type_tree_list()) append_types(tree, types);
@@ -171,6 +166,14 @@ TextAttr Parser::parse_attribute(bool bare) {
   if (is_next("-")) return parse_number(bare);
   if (is_next("[")) return parse_list(bare);
   if (accept("{")) return TextAttr::Record{"", parse_dictionary()};
+  if (is_next("(") && lexer_.at(token.end).kind == TokenKind::kInteger) {  // (1)2: of an axis
+    next();
+    TextAttr::Record part{"stablehlo.sub_axis_info", {}};
+    part.entries.emplace_back("pre_size", TextAttr::Integer{parse_int()});
+    expect(")");
+    part.entries.emplace_back("size", TextAttr::Integer{parse_int()});
+    return part;
+  }
   if (is_next("(")) {  // the type of a function
     parse_type_list();
     expect("->");
@@ -316,7 +319,11 @@ TextAttr Parser::parse_hash_attribute() {
     expect(">");
     return axes;
   }
-  if (is_next("<")) return parse_record(token.text);
+  if (is_next("<")) {
+    TextAttr record = parse_record(token.text);
+    if (token.text == "stablehlo.mesh") return inline_mesh(record, token.begin);
+    return record;
+  }
   const auto alias = aliases_.find("#" + token.text);
   if (alias == aliases_.end())
     lexer_.error(token.begin,

@@ -110,6 +110,7 @@ class Parser final : public ModuleBuilder {
   void parse_generic_op(Scope& scope, class Reader& reader, const std::string& name);
   void parse_terminator(Scope& scope, bool generic);
   void parse_custom_call(Scope& scope, class Reader& reader);
+  void parse_scan(Scope& scope, class Reader& reader);
   void parse_assembly(std::string_view assembly, Scope& scope, class Reader& reader);
   bool accept_literal(std::string_view literal);
   void parse_hole(std::string_view hole, Scope& scope, class Reader& reader);
@@ -121,34 +122,19 @@ class Parser final : public ModuleBuilder {
   // A value, or what stands for a tuple.
   ValueId parse_value(Scope& scope);
   bool parse_tuple_op(Scope& scope, const Token& name, std::vector<ValueId>& results);
-  ValueId import_tree(Scope& scope, ValueId outer, const std::string& name, size_t offset);
-  ValueId new_tuple(std::vector<ValueId> parts);
-  bool is_tuple(ValueId value) const { return value <= kFirstTuple; }
-  void append_leaves(ValueId value, std::vector<ValueId>& out) const;
-  // The results of an op, of whose types some are tuples.
-  ValueId grouped(const TypeTree& tree, std::vector<ValueId>::const_iterator& next);
-  ValueId add_argument(Scope& scope, FunctionEntry& entry, const TypeTree& tree,
-                       const std::string& name, const TextAttr::Entries& attributes, size_t place);
   ValueId lookup(Scope& scope, const std::string& name, int64_t result, size_t offset);
   // Generic: after {, to its }.
   FunctionRef parse_region(Scope& scope, const RegionRules& rules, std::vector<ValueId>* captures);
   FunctionRef parse_region_body(Scope* parent, std::span<const RegionInput> inputs,
-                                std::vector<ValueId>* captures = nullptr);
-
-  // A tuple is a number from here downwards, of which tuples_ knows the parts.
-  static constexpr ValueId kFirstTuple = -2;
+                                std::vector<ValueId>* captures = nullptr, bool computed = false);
 
   Lexer lexer_;
-  std::vector<std::vector<ValueId>> tuples_;
   size_t offset_ = 0;
   std::optional<Token> peeked_;
   std::map<std::string, SymbolText> function_texts_, mesh_texts_;
   std::map<std::string, size_t> aliases_;  // #name and !name, with the mark
   std::set<std::string> aliases_in_progress_;
 };
-
-// The types of the tensors in a tree, in order.
-void append_types(const TypeTree& tree, std::vector<Type>& out);
 
 // An attribute that stands as text in something else. `meshes`: those its symbols may name.
 TextAttr parse_attribute_text(std::string_view text,
@@ -158,7 +144,9 @@ Mesh parse_mesh_text(std::string_view text);
 // What a format's parse sees.
 class Scanner final : public OpScanner {
  public:
-  Scanner(Parser& parser, Parser::Scope& scope) : parser_(parser), scope_(scope) {}
+  // `scalars`: regions are of an op with a CaptureRule.
+  Scanner(Parser& parser, Parser::Scope& scope, bool scalars = false)
+      : parser_(parser), scope_(scope), scalars_(scalars) {}
   bool accept(std::string_view token) override { return parser_.accept(token); }
   void expect(std::string_view token) override { parser_.expect(token); }
   ValueId operand() override { return parser_.parse_operand(scope_); }
@@ -172,7 +160,7 @@ class Scanner final : public OpScanner {
   }
   FunctionRef region_body(std::span<const RegionInput> inputs,
                           std::vector<ValueId>* captures) override {
-    return parser_.parse_region_body(&scope_, inputs, captures);
+    return parser_.parse_region_body(&scope_, inputs, captures, scalars_);
   }
   const Type& type(ValueId value) const override { return scope_.function.type(value); }
   [[noreturn]] void error(const std::string& message) const override { parser_.error(message); }
@@ -180,6 +168,7 @@ class Scanner final : public OpScanner {
  private:
   Parser& parser_;
   Parser::Scope& scope_;
+  const bool scalars_;
 };
 
 }  // namespace tessera::ir

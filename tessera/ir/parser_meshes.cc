@@ -35,30 +35,38 @@ Mesh Parser::parse_generic_mesh() {
   const size_t offset = position();
   expect("(");
   expect(")");
-  expect("<");
-  expect("{");
   std::optional<MeshParts> parts;
-  while (!accept("}")) {
-    const Token key = expect(TokenKind::kWord, "mesh or sym_name");
-    expect("=");
-    if (key.text == "mesh") {
-      if (peek().kind != TokenKind::kHash || peek().text != "sdy.mesh") expected("#sdy.mesh<...>");
-      next();
-      parts = parse_mesh_parts();
-    } else {
-      parse_attribute(false);
+  TextAttr::Entries extra;
+  const auto parse_entries = [&] {
+    expect("{");
+    while (!accept("}")) {
+      const Token key = expect(TokenKind::kWord, "mesh or sym_name");
+      if (key.text == "mesh") {
+        expect("=");
+        if (peek().kind != TokenKind::kHash || peek().text != "sdy.mesh")
+          expected("#sdy.mesh<...>");
+        next();
+        parts = parse_mesh_parts();
+      } else {
+        extra.emplace_back(key.text,
+                           accept("=") ? parse_attribute(false) : TextAttr(TextAttr::Unit{}));
+      }
+      if (!is_next("}")) expect(",");
     }
-    if (!is_next("}")) expect(",");
+  };
+  if (accept("<")) {
+    parse_entries();
+    expect(">");
   }
-  expect(">");
-  if (!parts) lexer_.error(offset, "expected the attribute 'mesh'");
-  const TextAttr::Entries extra = accept("{") ? parse_dictionary() : TextAttr::Entries();
+  if (is_next("{")) parse_entries();
+  const std::optional<Mesh> stablehlo = stablehlo_mesh(extra, offset);
+  if (!parts && !stablehlo) lexer_.error(offset, "expected the attribute 'mesh'");
   expect(":");
   parse_type_list();
   expect("->");
   parse_type_list();
   skip_location(nullptr);
-  return make_mesh(std::move(*parts), extra, offset);
+  return parts ? make_mesh(std::move(*parts), extra, offset) : *stablehlo;
 }
 
 Parser::MeshParts Parser::parse_mesh_parts() {

@@ -4,6 +4,7 @@
 
 #include "tessera/ir/axis_env.h"
 #include "tessera/ir/parser_internal.h"
+#include "tessera/ir/region_rule.h"
 
 namespace tessera::ir {
 namespace {
@@ -68,18 +69,7 @@ ValueId Parser::lookup(Scope& scope, const std::string& name, int64_t result, si
   if (!scope.parent)
     lexer_.error(offset, fmt::format("expected a value that is defined above, got %{}", name));
   const ValueId outer = lookup(static_cast<Scope&>(*scope.parent), name, result, offset);
-  return import_tree(scope, outer, name, offset);
-}
-
-// A value of the enclosing scope, or a tuple of such.
-ValueId Parser::import_tree(Scope& scope, ValueId outer, const std::string& name, size_t offset) {
-  if (is_tuple(outer)) {
-    std::vector<ValueId> parts;
-    for (ValueId part : std::vector(tuples_[static_cast<size_t>(kFirstTuple - outer)]))
-      parts.push_back(import_tree(scope, part, name, offset));
-    return new_tuple(std::move(parts));
-  }
-  return import_value(scope, outer, "%" + name, offset);
+  return import_tree(scope, outer, "%" + name, offset);
 }
 
 std::vector<ValueId> Parser::parse_operands(Scope& scope) {
@@ -94,26 +84,6 @@ std::vector<ValueId> Parser::parse_operands(Scope& scope) {
     next();
   }
   return operands;
-}
-
-// --- Tuples: no op has them, so that they are only names for their parts ---
-
-ValueId Parser::new_tuple(std::vector<ValueId> parts) {
-  if (tuples_.size() > (1 << 20)) error("expected at most 2^20 tuples");
-  tuples_.push_back(std::move(parts));
-  return kFirstTuple - static_cast<ValueId>(tuples_.size() - 1);
-}
-
-void Parser::append_leaves(ValueId value, std::vector<ValueId>& out) const {
-  if (!is_tuple(value)) return out.push_back(value);
-  for (ValueId part : tuples_[static_cast<size_t>(kFirstTuple - value)]) append_leaves(part, out);
-}
-
-ValueId Parser::grouped(const TypeTree& tree, std::vector<ValueId>::const_iterator& next) {
-  if (!tree.is_tuple) return *next++;
-  std::vector<ValueId> parts;
-  for (const TypeTree& part : tree.parts) parts.push_back(grouped(part, next));
-  return new_tuple(std::move(parts));
 }
 
 // stablehlo.tuple %0, %1 : tuple<T, U> and stablehlo.get_tuple_element %t[1] : (tuple<T, U>) -> U,
@@ -159,25 +129,13 @@ bool Parser::parse_tuple_op(Scope& scope, const Token& name, std::vector<ValueId
   skip_location(nullptr);
   ValueId result = 0;
   if (makes) {
-    result = new_tuple(std::move(operands));
+    result = new_tuple(std::move(operands), name.begin);
   } else {
-    if (operands.size() != 1 || !is_tuple(operands[0]))
-      lexer_.error(name.begin, "expected a tuple, got another value");
-    const std::vector<ValueId>& parts = tuples_[static_cast<size_t>(kFirstTuple - operands[0])];
-    if (index < 0 || index >= static_cast<int64_t>(parts.size()))
-      lexer_.error(
-          name.begin,
-          fmt::format("expected the number of one of the {} parts of the tuple", parts.size()));
-    result = parts[static_cast<size_t>(index)];
+    if (operands.size() != 1) lexer_.error(name.begin, "expected a tuple, got another value");
+    result = tuple_part(operands[0], index, name.begin);
   }
-  std::vector<ValueId> leaves;
-  std::vector<Type> types;
-  append_leaves(result, leaves);
-  append_types(type, types);
-  bool same = leaves.size() == types.size() && is_tuple(result) == type.is_tuple;
-  for (size_t i = 0; same && i < leaves.size(); ++i)
-    same = types[i].same_array(scope.function.type(leaves[i]));
-  if (!same) lexer_.error(place, "expected the type of what the op gives, got another");
+  if (!matches(scope, result, type))
+    lexer_.error(place, "expected the type of what the op gives, got another");
   results = {result};
   return true;
 }
@@ -240,13 +198,7 @@ bool Parser::parse_op(Scope& scope) {
                       dot == std::string::npos ? "" : op_name.substr(dot + 1));
   for (size_t i = first_op; i < scope.function.ops.size(); ++i)
     scope.function.ops[i].source = reader.source;
-  if (std::any_of(reader.result_trees.begin(), reader.result_trees.end(),
-                  [](const TypeTree& tree) { return tree.is_tuple; })) {
-    const std::vector<ValueId> leaves = std::move(results);
-    auto next = leaves.begin();
-    results.clear();
-    for (const TypeTree& tree : reader.result_trees) results.push_back(grouped(tree, next));
-  }
+  results = grouped(reader.result_trees, std::move(results), name.begin);
   return name_results();
 }
 
@@ -283,13 +235,14 @@ void Parser::parse_pretty_op(Scope& scope, Reader& reader, const Token& name) {
     lexer_.error(name.begin, fmt::format("expected an op, as stablehlo.add, got '{}'", name.text));
   const std::string dialect = name.text.substr(0, dot), op = name.text.substr(dot + 1);
   if (name.text == "stablehlo.custom_call") return parse_custom_call(scope, reader);
+  if (name.text == "chlo.scan") return parse_scan(scope, reader);
   const ForeignOp* foreign = find_foreign_op(dialect, op);
   const OpDef* def = foreign ? nullptr : find_op(dialect, op);
   if (!def && !foreign)
     lexer_.error(name.begin, fmt::format("expected an op that Tessera has, got '{}'", name.text));
   Signature signature = Signature::kDerived;
   if (def && def->format.parse) {
-    Scanner scanner(*this, scope);
+    Scanner scanner(*this, scope, find_capture_rule(dialect, op) != nullptr);
     return located(name.begin, [&] { def->format.parse(scanner, reader); });
   }
   if (!def) {
@@ -330,8 +283,8 @@ void Parser::parse_generic_op(Scope& scope, Reader& reader, const std::string& n
     do {
       expect("{");
       reader.captures.emplace_back();
-      reader.text.regions.push_back(
-          parse_region(scope, rules, rules.captures ? &reader.captures.back() : nullptr));
+      reader.text.regions.push_back(parse_region(
+          scope, rules, rules.captures || rules.scalars ? &reader.captures.back() : nullptr));
     } while (accept(","));
     expect(")");
   }
@@ -358,14 +311,15 @@ FunctionRef Parser::parse_region(Scope& scope, const RegionRules& rules,
     }
     expect(":");
   }
-  return parse_region_body(&scope, inputs, captures);
+  return parse_region_body(&scope, inputs, captures, rules.scalars);
 }
 
 FunctionRef Parser::parse_region_body(Scope* parent, std::span<const RegionInput> inputs,
-                                      std::vector<ValueId>* captures) {
+                                      std::vector<ValueId>* captures, bool computed) {
   const Nesting nesting(*this, position());
   Scope scope;
   scope.parent = parent;
+  scope.computed = computed;
   scope.captures = captures;
   scope.function.name = "body";
   for (const RegionInput& input : inputs)
@@ -386,6 +340,30 @@ void Parser::parse_custom_call(Scope& scope, Reader& reader) {
   reader.operands = parse_operands(scope);
   expect(")");
   Scanner(*this, scope).extra(reader.text);
+  parse_signature(reader, reader.result_count);
+}
+
+// (%inputs) inits(%carries) dimension=0 attributes {...} {^bb0(...): ...} : (types) -> (types)
+void Parser::parse_scan(Scope& scope, Reader& reader) {
+  expect("(");
+  reader.operands = parse_operands(scope);
+  expect(")");
+  const auto inputs = static_cast<int64_t>(reader.operands.size());
+  expect("inits");
+  expect("(");
+  for (const ValueId v : parse_operands(scope)) reader.operands.push_back(v);
+  expect(")");
+  expect("dimension");
+  expect("=");
+  reader.text.attributes.emplace_back("dimension", TextAttr::Integer{parse_int()});
+  reader.text.attributes.emplace_back(
+      "operandSegmentSizes",
+      TextAttr::Array{{inputs, static_cast<int64_t>(reader.operands.size()) - inputs}});
+  if (accept("attributes")) Scanner(*this, scope).extra(reader.text);
+  const RegionRules rules = region_rules(scope, reader, "chlo", "scan");
+  expect("{");
+  reader.captures.emplace_back();
+  reader.text.regions.push_back(parse_region(scope, rules, nullptr));
   parse_signature(reader, reader.result_count);
 }
 

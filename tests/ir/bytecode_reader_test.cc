@@ -69,6 +69,39 @@ TEST_F(BytecodeReader, GivesWhatTheTextGives) {
   EXPECT_GE(count, 120);
 }
 
+// Axes of a mesh, priorities, tuples.
+TEST(BytecodeForms, GiveWhatTheTextGives) {
+  const golden::Topic topic("bytecode_forms");
+  int count = 0;
+  for (const golden::Json& p : topic["programs"]) {
+    const ParsedModule text =
+        parse_module(p["text"].get<std::string>(), p["name"].get<std::string>());
+    for (const auto& [kind, hex] : p["files"].items()) {
+      SCOPED_TRACE(p["name"].get<std::string>() + " " + kind);
+      const auto digits = hex.get<std::string>();
+      std::string bytes;
+      for (size_t i = 0; i < digits.size(); i += 2)
+        bytes += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
+      const ParsedModule module = read_module(bytes, "file");
+      verify(module.main);
+      EXPECT_EQ(to_mlir(module.main), to_mlir(text.main));
+      EXPECT_EQ(module.input_shardings, text.input_shardings);
+      EXPECT_EQ(module.input_names.size(), text.input_names.size());
+      for (size_t at = 4; at < bytes.size(); at += 3) {  // damaged: another program, or an error
+        std::string damaged = bytes;
+        damaged[at] = static_cast<char>(damaged[at] ^ 0x22);
+        try {
+          verify(read_module(damaged, "file").main);
+        } catch (const UserError& e) {
+          EXPECT_EQ(e.kind(), ErrorKind::kParse) << e.what();
+        }
+      }
+      ++count;
+    }
+  }
+  EXPECT_EQ(count, 8);
+}
+
 TEST_F(BytecodeReader, ReadsArtifactsOfGoldenTexts) {
   for (const golden::Json& p : topic_["golden"]) {
     const std::string name = p["text"];

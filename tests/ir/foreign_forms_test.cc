@@ -275,6 +275,216 @@ TEST(HloShardings, CutPartsOfOneAxis) {
             "PartitionSpec(('partitions:(1)2', 'partitions:(4)2'), None)");
 }
 
+// Around an op with a region that uses %s, a scalar that is no constant: 3.
+std::string around(const std::string& op, const std::string& type) {
+  return fmt::format(R"(
+    func.func @main() -> {1} {{
+      %x = stablehlo.constant dense<[5.0, 1.0, 4.0, 2.0]> : tensor<4xf32>
+      %z = stablehlo.constant dense<0.0> : tensor<f32>
+      %three = stablehlo.constant dense<3.0> : tensor<f32>
+      %s = func.call @same(%three) : (tensor<f32>) -> tensor<f32>
+      {0}
+      return %0 : {1}
+    }}
+    func.func private @same(%x: tensor<f32>) -> tensor<f32> {{
+      return %x : tensor<f32>
+    }})",
+                     op, type);
+}
+// The same where %s is an argument.
+std::string around_argument(const std::string& op, const std::string& type,
+                            const std::string& scalar = "tensor<f32>") {
+  return fmt::format(R"(
+    func.func @main(%x: tensor<4xf32>, %s: {2}) -> {1} {{
+      %z = stablehlo.constant dense<0.0> : tensor<f32>
+      {0}
+      return %0 : {1}
+    }})",
+                     op, type, scalar);
+}
+std::vector<float> run(const std::string& text) {
+  const std::vector<float> x = {5, 1, 4, 2}, s = {3};
+  const Literal out = evaluate(
+      parsed(text), std::vector{Literal::from<float>(x, {4}), Literal::from<float>(s, {})})[0];
+  return std::vector<float>(out.data<float>(), out.data<float>() + out.elements());
+}
+
+const std::string kMap = R"(%0 = "stablehlo.map"(%x) <{dimensions = array<i64: 0>}> ({
+      ^bb0(%a: tensor<f32>):
+        %1 = stablehlo.subtract %s, %a : tensor<f32>
+        stablehlo.return %1 : tensor<f32>
+      }) : (tensor<4xf32>) -> tensor<4xf32>)";
+// By the distance from the scalar.
+const std::string kSort = R"(%0 = "stablehlo.sort"(%x) <{dimension = 0 : i64, is_stable = true}> ({
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %1 = stablehlo.subtract %a, %s : tensor<f32>
+        %2 = stablehlo.subtract %b, %s : tensor<f32>
+        %3 = stablehlo.abs %1 : tensor<f32>
+        %4 = stablehlo.abs %2 : tensor<f32>
+        %5 = stablehlo.compare LT, %3, %4 : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        stablehlo.return %5 : tensor<i1>
+      }) : (tensor<4xf32>) -> tensor<4xf32>)";
+const std::string kReduceBody = R"({
+        %1 = stablehlo.maximum %a, %b : tensor<f32>
+        %2 = stablehlo.minimum %1, %s : tensor<f32>
+        stablehlo.return %2 : tensor<f32>
+      })";
+const std::string kReduce =
+    R"(%0 = stablehlo.reduce(%x init: %z) across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+      reducer(%a: tensor<f32>, %b: tensor<f32>) )" +
+    kReduceBody;
+const std::string kGenericReduce =
+    R"(%0 = "stablehlo.reduce"(%x, %z) <{dimensions = array<i64: 0>}> ({
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):)" +
+    kReduceBody.substr(1) + ") : (tensor<4xf32>, tensor<f32>) -> tensor<f32>";
+
+TEST(CapturedScalars, AreOperandsWhoseElementsAreTheScalar) {
+  EXPECT_THAT(run(around_argument(kMap, "tensor<4xf32>")), ElementsAre(-2, 2, -1, 1));
+  EXPECT_THAT(run(around_argument(kSort, "tensor<4xf32>")), ElementsAre(4, 2, 5, 1));
+  EXPECT_THAT(run(around_argument(kReduce, "tensor<f32>")), ElementsAre(3));
+  EXPECT_THAT(run(around_argument(kGenericReduce, "tensor<f32>")), ElementsAre(3));
+  EXPECT_THAT(values<float>(around(kReduce, "tensor<f32>")), ElementsAre(3));
+  EXPECT_THAT(values<float>(around(kMap, "tensor<4xf32>")), ElementsAre(-2, 2, -1, 1));
+}
+
+TEST(CapturedScalars, OthersAreRefused) {
+  const std::string sliced = R"(%0 = "stablehlo.map"(%x) <{dimensions = array<i64: 0>}> ({
+      ^bb0(%a: tensor<f32>):
+        %1 = stablehlo.slice %s [0:1] : (tensor<4xf32>) -> tensor<1xf32>
+        %2 = stablehlo.reshape %1 : (tensor<1xf32>) -> tensor<f32>
+        stablehlo.return %2 : tensor<f32>
+      }) : (tensor<4xf32>) -> tensor<4xf32>)";
+  expect_error(
+      around_argument(sliced, "tensor<4xf32>", "tensor<4xf32>"),
+      "expected a value of this region, got %s of outside; pass it to the op as an operand");
+  const std::string window = R"(%0 = "stablehlo.reduce_window"(%x, %z) <{window_dimensions =
+          array<i64: 1>}> ({
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %1 = stablehlo.add %b, %s : tensor<f32>
+        stablehlo.return %1 : tensor<f32>
+      }) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>)";
+  expect_error(
+      around_argument(window, "tensor<4xf32>"),
+      "expected a value of this region, got %s of outside; pass it to the op as an operand");
+}
+
+TEST(GenericForm, OfModulesFunctionsAndManualComputations) {
+  const std::string text = R"(
+    "builtin.module"() <{sym_name = "m"}> ({
+      "sdy.mesh"() <{mesh = #sdy.mesh<["x"=2]>, sym_name = "mesh"}> : () -> ()
+      "func.func"() <{arg_attrs = [{}, {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}], function_type = (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>, res_attrs = [{}], sym_name = "main", sym_visibility = "public"}> ({
+      ^bb0(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>):
+        %0 = "sdy.manual_computation"(%arg0, %arg1) <{in_shardings = #sdy.sharding_per_value<[<@mesh, [{"x"}]>, <@mesh, [{"x"}]>]>, manual_axes = #sdy<manual_axes{"x"}>, out_shardings = #sdy.sharding_per_value<[<@mesh, [{"x"}]>]>}> ({
+        ^bb0(%a: tensor<2xf32>, %b: tensor<2xf32>):
+          %1 = "stablehlo.add"(%a, %b) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+          "sdy.return"(%1) : (tensor<2xf32>) -> ()
+        }) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+        %5 = "func.call"(%0) <{callee = @f}> : (tensor<4xf32>) -> tensor<4xf32>
+        "func.return"(%5) : (tensor<4xf32>) -> ()
+      }) : () -> ()
+      "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "f", sym_visibility = "private"}> ({
+      ^bb0(%arg0: tensor<4xf32>):
+        "func.return"(%arg0) : (tensor<4xf32>) -> ()
+      }) : () -> ()
+    }) : () -> ())";
+  const ParsedModule module = parse_module(text, "test.mlir");
+  verify(module.main);
+  EXPECT_EQ(module.name, "m");
+  EXPECT_TRUE(module.input_shardings[1].has_value());
+  const std::string printed = to_mlir(module.main);
+  EXPECT_THAT(printed, HasSubstr("sdy.manual_computation(%arg0, %arg1)"));
+  EXPECT_THAT(printed, HasSubstr("func.call @f"));
+  EXPECT_TRUE(parse_mlir(printed) == module.main);
+}
+
+std::string scan(const std::string& rest) {
+  return R"(
+    func.func @main() -> (tensor<2x3xi32>, tensor<2xi32>) {
+      %x = stablehlo.constant dense<[[1, 2, 3], [4, 5, 6]]> : tensor<2x3xi32>
+      %init = stablehlo.constant dense<10> : tensor<2xi32>
+      %0:2 = )" +
+         rest + R"(
+      return %0#0, %0#1 : tensor<2x3xi32>, tensor<2xi32>
+    })";
+}
+const std::string kScanBody = R"({
+      ^bb0(%a: tensor<2xi32>, %c: tensor<2xi32>):
+        %s = stablehlo.add %a, %c : tensor<2xi32>
+        %d = stablehlo.subtract %a, %c : tensor<2xi32>
+        stablehlo.return %d, %s : tensor<2xi32>, tensor<2xi32>
+      })";
+const std::string kScanTypes =
+    " : (tensor<2x3xi32>, tensor<2xi32>) -> (tensor<2x3xi32>, tensor<2xi32>)";
+
+TEST(Scans, RunAlongAnyDimension) {
+  const std::string forward =
+      scan("chlo.scan(%x) inits(%init) dimension=1 " + kScanBody + kScanTypes);
+  EXPECT_THAT(values<int32_t>(forward, 0), ElementsAre(-9, -9, -10, -6, -9, -13));
+  EXPECT_THAT(values<int32_t>(forward, 1), ElementsAre(16, 25));
+  const std::string reverse = scan(
+      "chlo.scan(%x) inits(%init) dimension=1 attributes {is_reverse = true, scan_dim_size = "
+      "3 : i64, is_associative = false} " +
+      kScanBody + kScanTypes);
+  EXPECT_THAT(values<int32_t>(reverse, 0), ElementsAre(-14, -11, -7, -17, -11, -4));
+  const std::string generic = scan(
+      "\"chlo.scan\"(%x, %init) <{dimension = 1 : i64, operandSegmentSizes = array<i32: 1, 1>, "
+      "resultSegmentSizes = array<i32: 1, 1>}> (" +
+      kScanBody + ")" + kScanTypes);
+  EXPECT_THAT(values<int32_t>(generic, 0), ElementsAre(-9, -9, -10, -6, -9, -13));
+}
+
+TEST(Scans, Errors) {
+  expect_error(scan("chlo.scan(%x) inits(%init) dimension=2 " + kScanBody + kScanTypes),
+               "expected a dimension of every input, got 2");
+  expect_error(scan("chlo.scan(%x) inits(%init) dimension=1 attributes {scan_dim_size = 4 : i64} " +
+                    kScanBody + kScanTypes),
+               "expected inputs of one extent 4 along dimension 1, got 3");
+  expect_error(scan("chlo.scan(%x) inits(%init, %init) dimension=1 " + kScanBody + kScanTypes),
+               "expected the types of 3 operands, got 2");
+  expect_error(
+      scan("\"chlo.scan\"(%x, %init) <{dimension = 1 : i64}> (" + kScanBody + ")" + kScanTypes),
+      "operandSegmentSizes");
+  expect_error(scan("chlo.scan() inits(%x, %init) dimension=1 " + kScanBody + kScanTypes),
+               "expected an input to scan, or 'scan_dim_size'");
+}
+
+TEST(RaggedProducts, Errors) {
+  const auto program = [](const std::string& dims, const std::string& sizes) {
+    return fmt::format(R"(
+    func.func @main(%x: tensor<7x3xf32>, %y: tensor<3x3x4xf32>, %g: {0}) -> tensor<7x4xf32> {{
+      %0 = "chlo.ragged_dot"(%x, %y, %g) {{ragged_dot_dimension_numbers = #chlo.ragged_dot<
+          lhs_batching_dimensions = [], rhs_batching_dimensions = [], {1}>}}
+          : (tensor<7x3xf32>, tensor<3x3x4xf32>, {0}) -> tensor<7x4xf32>
+      return %0 : tensor<7x4xf32>
+    }})",
+                       sizes, dims);
+  };
+  const std::string contracting =
+      "lhs_contracting_dimensions = [1], rhs_contracting_dimensions = "
+      "[1], ";
+  expect_error(program(contracting + "lhs_ragged_dimensions = [0, 1], rhs_group_dimensions = [0]",
+                       "tensor<3xi32>"),
+               "expected one ragged dimension of lhs, got 2");
+  expect_error(program(contracting + "lhs_ragged_dimensions = [0], rhs_group_dimensions = []",
+                       "tensor<3xi32>"),
+               "expected one group dimension of rhs");
+  expect_error(program(contracting + "lhs_ragged_dimensions = [1], rhs_group_dimensions = [0]",
+                       "tensor<3xi32>"),
+               "expected no group dimension of rhs");
+  expect_error(program(contracting + "lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]",
+                       "tensor<2xi32>"),
+               "expected the group dimension of rhs to be 2");
+  expect_error(program(contracting + "lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]",
+                       "tensor<4x3xi32>"),
+               "expected group_sizes of shape");
+  expect_error(program(contracting + "lhs_ragged_dimensions = [0], rhs_group_dimensions = [0]",
+                       "tensor<3xf32>"),
+               "expected group_sizes to be integers");
+  expect_error(program(contracting + "lhs_ragged_dimensions = [5], rhs_group_dimensions = [0]",
+                       "tensor<3xi32>"),
+               "expected lhs_ragged_dimensions in [0, 2), got 5");
+}
+
 TEST(HloShardings, OthersAreRefused) {
   const auto problem = [](std::string_view text) { return parse_hlo_sharding(text, 2, 8).problem; };
   EXPECT_THAT(problem("{manual}"), HasSubstr("shard_map"));

@@ -70,6 +70,12 @@ TEST_F(GoldenPrograms, LinearAlgebra) {
     expect_program(p["text"], topic.arrays(p["inputs"]), topic.arrays(p["outputs"]), 1e-4);
 }
 
+TEST_F(GoldenPrograms, RaggedProducts) {
+  const golden::Topic topic("ragged_dot");
+  for (const golden::Json& p : topic["programs"])
+    expect_program(p["text"], topic.arrays(p["inputs"]), topic.arrays(p["outputs"]));
+}
+
 TEST_F(GoldenPrograms, ManualComputations) {
   const golden::Topic topic("shard_map");
   for (const golden::Json& p : topic["programs"])

@@ -7,7 +7,6 @@
 #include "tessera/base/narrow.h"
 #include "tessera/ir/bytecode/blob.h"
 #include "tessera/ir/format.h"
-#include "tessera/ir/unreduced.h"
 
 namespace tessera::ir::bytecode {
 namespace {
@@ -173,6 +172,7 @@ TextAttr Decoder::type_attribute(size_t index) {
       return TextAttr::Record{"tensor", {{"dtype", TextAttr(t.type.dtype)}}};
     case DecodedType::Kind::kFunction:
       return TextAttr::Record{"function_type", {}};
+    case DecodedType::Kind::kTuple:
     case DecodedType::Kind::kOther:
       break;
   }
@@ -327,6 +327,35 @@ TextAttr Decoder::read_vhlo(ByteReader& in) {
                               {{"pre_size", TextAttr::Integer{before}},
                                {"size", TextAttr::Integer{in.signed_varint()}}}};
     }
+    case 22: {
+      TextAttr::Record axis{"stablehlo.axis_ref", {{"name", attribute(attribute_index(in))}}};
+      if (in.varint() != 0)
+        axis.entries.emplace_back("sub_axis_info", attribute(attribute_index(in)));
+      return axis;
+    }
+    case 23: {
+      const size_t place = in.position();
+      TextAttr mesh = attribute(attribute_index(in));
+      if (const auto* name = mesh.get<std::string>())
+        mesh = names_.symbol(std::string(*name), place);
+      return TextAttr::Record{"stablehlo.replica_group_mesh_axes",
+                              {{"mesh", mesh}, {"axes", attribute(attribute_index(in))}}};
+    }
+    case 24: {
+      const TextAttr name = attribute(attribute_index(in));
+      return TextAttr::Record{"stablehlo.mesh_axis",
+                              {{"name", name}, {"size", TextAttr::Integer{in.signed_varint()}}}};
+    }
+    case 25: {
+      const size_t place = in.position();
+      TextAttr::Record mesh{"stablehlo.mesh", {{"axes", attribute(attribute_index(in))}}};
+      bool has_ids = false;
+      const uint64_t ids = in.flagged(has_ids);
+      if (has_ids && ids >= container_.attributes.size())
+        in.error("expected the number of an attribute");
+      if (has_ids) mesh.entries.emplace_back("device_ids", attribute(static_cast<size_t>(ids)));
+      return names_.inline_mesh(mesh, place);
+    }
     default:  // how exactly to compute, and kinds that no op here has
       return TextAttr::Record{"vhlo", {}};
   }
@@ -428,6 +457,37 @@ TextAttr Decoder::read_stablehlo(ByteReader& in) {
                    "index_vector_dim");
     case 14:
       return operand_alias(in);
+    case 18: {
+      const TextAttr mesh = attribute(attribute_index(in));
+      return TextAttr::Record{"stablehlo.replica_group_mesh_axes",
+                              {{"mesh", mesh}, {"axes", read_list(in)}}};
+    }
+    case 19: {
+      const int64_t before = in.signed_varint();
+      return TextAttr::Record{"stablehlo.sub_axis_info",
+                              {{"pre_size", TextAttr::Integer{before}},
+                               {"size", TextAttr::Integer{in.signed_varint()}}}};
+    }
+    case 20: {
+      const size_t name = in.index(container_.strings.size(), "a string");
+      TextAttr::Record axis{"stablehlo.axis_ref",
+                            {{"name", std::string(container_.strings[name])}}};
+      if (in.byte() != 0)
+        axis.entries.emplace_back("sub_axis_info", attribute(attribute_index(in)));
+      return axis;
+    }
+    case 21: {
+      const size_t name = in.index(container_.strings.size(), "a string");
+      return TextAttr::Record{"stablehlo.mesh_axis",
+                              {{"name", std::string(container_.strings[name])},
+                               {"size", TextAttr::Integer{in.signed_varint()}}}};
+    }
+    case 22: {
+      const size_t place = in.position();
+      TextAttr::Record mesh{"stablehlo.mesh", {{"axes", attribute(attribute_index(in))}}};
+      if (in.byte() != 0) mesh.entries.emplace_back("device_ids", attribute(attribute_index(in)));
+      return names_.inline_mesh(mesh, place);
+    }
     default:  // how exactly to compute, and kinds that no op here has
       return TextAttr::Record{"stablehlo", {}};
   }
@@ -436,128 +496,6 @@ TextAttr Decoder::read_stablehlo(ByteReader& in) {
 TextAttr Decoder::read_chlo(ByteReader& in) {
   const uint64_t code = in.varint();
   return code < 2 ? read_enum(in, kEnums[code]) : TextAttr(TextAttr::Record{"chlo", {}});
-}
-
-// --- sdy ---
-
-namespace {
-
-enum Sdy : uint64_t {
-  kManualAxes = 0,
-  kMeshAxis = 1,
-  kMesh = 2,
-  kSubAxis = 3,
-  kAxisRef = 4,
-  kDim = 5,
-  kSharding = 6,
-  kShardings = 7,
-  kShardingUnreduced = 15,
-  kShardingsUnreduced = 16,
-  kShardingReduction = 17,
-};
-
-}  // namespace
-
-TextAttr Decoder::read_sdy(ByteReader& in, size_t index) {
-  switch (in.varint()) {
-    case kManualAxes: {
-      TextAttr::List list;
-      for (size_t left = in.count("axes"); left > 0; --left)
-        list.items.emplace_back(string(attribute_index(in)));
-      return list;
-    }
-    case kSharding:
-    case kShardingUnreduced:
-    case kShardingReduction: {
-      AxisNames unreduced;
-      NamedSharding value = sharding(index, unreduced);
-      return sharding_attribute({std::move(value), std::move(unreduced)});
-    }
-    case kShardings:
-    case kShardingsUnreduced: {
-      std::vector<WrittenSharding> all;
-      for (size_t left = in.count("shardings"); left > 0; --left) {
-        AxisNames unreduced;
-        NamedSharding value = sharding(attribute_index(in), unreduced);
-        all.push_back({std::move(value), std::move(unreduced)});
-      }
-      return shardings_attribute(std::move(all));
-    }
-    default:
-      return TextAttr::Record{"sdy", {}};
-  }
-}
-
-DecodedMesh Decoder::mesh(size_t index) {
-  ByteReader in = open(index, "sdy", {kMesh});
-  DecodedMesh mesh;
-  for (size_t left = in.count("axes"); left > 0; --left) {
-    ByteReader axis = open(attribute_index(in), "sdy", {kMeshAxis});
-    const size_t name = axis.index(container_.strings.size(), "a string");
-    mesh.axes.emplace_back(container_.strings[name], axis.signed_varint());
-  }
-  const Dims ids = signed_list(in);
-  mesh.ids.assign(ids.begin(), ids.end());
-  return mesh;
-}
-
-AxisRef Decoder::axis(size_t index) {
-  ByteReader in = open(index, "sdy", {kAxisRef});
-  const size_t name = in.index(container_.strings.size(), "a string");
-  AxisRef out{std::string(container_.strings[name])};
-  bool is_part = false;
-  const size_t place = in.position();
-  const uint64_t part = in.flagged(is_part);
-  if (!is_part) return out;
-  if (part >= container_.attributes.size())
-    container_.file().error(place, "expected the number of an attribute");
-  ByteReader sizes = open(static_cast<size_t>(part), "sdy", {kSubAxis});
-  out.pre_size = sizes.signed_varint();
-  out.size = sizes.signed_varint();
-  if (out.pre_size < 1 || out.size < 1)
-    sizes.error("expected the part of an axis to be positive, as \"x\":(1)2");
-  return out;
-}
-
-std::vector<AxisRef> Decoder::axes(ByteReader& in) {
-  std::vector<AxisRef> out;
-  for (size_t left = in.count("axes"); left > 0; --left) out.push_back(axis(attribute_index(in)));
-  return out;
-}
-
-DimSpec Decoder::dim(size_t index) {
-  ByteReader in = open(index, "sdy", {kDim});
-  std::vector<AxisRef> axes = this->axes(in);
-  const bool closed = in.byte() != 0;
-  bool has_priority = false;
-  in.flagged(has_priority);
-  if (has_priority)
-    in.error(
-        "expected no priorities of propagation, which Tessera does not have; export the program "
-        "without them");
-  return DimSpec(std::move(axes), !closed);
-}
-
-NamedSharding Decoder::sharding(size_t index, AxisNames& unreduced) {
-  const size_t place = container_.attributes[index].begin;
-  const Depth depth(*this, place);
-  ByteReader in = open(index, "sdy", {kSharding, kShardingUnreduced, kShardingReduction});
-  const size_t mesh_index = attribute_index(in);
-  Mesh mesh;
-  if (container_.attributes[mesh_index].dialect == "sdy") {
-    mesh = names_.mesh(this->mesh(mesh_index), place);
-  } else {
-    const TextAttr named = attribute(mesh_index);
-    const auto* found = named.get<Mesh>();
-    if (!found) container_.file().error(place, "expected the name of a mesh of this module");
-    mesh = *found;
-  }
-  std::vector<DimSpec> dims;
-  for (size_t left = in.count("dimensions"); left > 0; --left)
-    dims.push_back(dim(attribute_index(in)));
-  std::vector<AxisRef> replicated = axes(in);
-  if (!in.done()) unreduced = unreduced_axes(mesh, axes(in));
-  return NamedSharding(mesh, PartitionSpec(std::move(dims), std::move(replicated)));
 }
 
 }  // namespace tessera::ir::bytecode

@@ -12,10 +12,10 @@
 namespace tessera::ir::bytecode {
 
 struct DecodedType {
-  enum class Kind : uint8_t { kElement, kTensor, kFunction, kOther };
+  enum class Kind : uint8_t { kElement, kTensor, kFunction, kTuple, kOther };
   Kind kind = Kind::kOther;
   Type type;                            // of a tensor, or its dtype of an element
-  std::vector<size_t> inputs, outputs;  // of a function
+  std::vector<size_t> inputs, outputs;  // of a function; a tuple's parts are its inputs
   std::string name;                     // for messages: f8E4M3FN, a tuple
   // Of an element: whether numbers of it are integers, and how many bits they have.
   bool is_integer = false, is_index = false;
@@ -35,6 +35,7 @@ class Decoder {
     std::function<TextAttr(const std::string& name, size_t place)> symbol;
     std::function<TextAttr(std::string_view text, size_t place)> parse;
     std::function<Mesh(const DecodedMesh& mesh, size_t place)> mesh;
+    std::function<Mesh(const TextAttr& mesh, size_t place)> inline_mesh;  // of StableHLO
   };
   Decoder(const Container& container, Names names);
 
@@ -93,6 +94,7 @@ class Decoder {
   DecodedType complex_type(ByteReader& in);
   DecodedType ranked_type(ByteReader& in, bool encoding);
   DecodedType function_type(ByteReader& in);
+  DecodedType tuple_type(ByteReader& in);
 
   const Container& container_;
   Names names_;

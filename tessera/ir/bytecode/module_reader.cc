@@ -62,7 +62,9 @@ class ModuleReader final : public ModuleBuilder {
               return located(place, [&] { return parse_attribute_text(text, read_meshes()); });
             },
             .mesh = [this](const DecodedMesh& mesh,
-                           size_t place) { return make_mesh(parts_of(mesh, place), {}, place); }};
+                           size_t place) { return make_mesh(parts_of(mesh, place), {}, place); },
+            .inline_mesh = [this](const TextAttr& mesh,
+                                  size_t place) { return inline_mesh(mesh, place); }};
   }
 
   void throw_error(size_t place, const std::string& message) const override {
@@ -158,11 +160,14 @@ class ModuleReader final : public ModuleBuilder {
       if (key == "mesh") {
         if (!container_.attributes[index].encoded) return parse_mesh_text(index, op.offset);
         parts = parts_of(decoder_.mesh(index), op.offset);
-      } else if (key.substr(0, 8) == "tessera.") {
+      } else if (key.substr(0, 8) == "tessera." || key == "stablehlo.mesh") {
         extra.emplace_back(key, attribute(index, op.offset));
       }
     }
-    if (!parts) error_at(op.offset, "expected the attribute 'mesh'");
+    if (!parts) {
+      if (const std::optional<Mesh> mesh = stablehlo_mesh(extra, op.offset)) return *mesh;
+      error_at(op.offset, "expected the attribute 'mesh'");
+    }
     return make_mesh(std::move(*parts), extra, op.offset);
   }
 
@@ -187,23 +192,29 @@ class ModuleReader final : public ModuleBuilder {
       if (key == "arg_attrs") arguments = attribute(index, op.offset);
       if (key == "res_attrs") outputs = attribute(index, op.offset);
     }
-    if (op.regions.size() != 1 || op.regions[0].ops.empty() || !type ||
+    if (op.regions.size() == 1 && op.regions[0].ops.empty()) {
+      TextAttr::Entries attributes;
+      for (const auto& [key, index] : raw_attributes(op))
+        if (key == "stablehlo.mesh") attributes.emplace_back(key, attribute(index, op.offset));
+      return finish_declaration(entry, attributes, op.offset);
+    }
+    if (op.regions.size() != 1 || !type ||
         decoder_.type(*type).kind != DecodedType::Kind::kFunction)
       error_at(op.offset, fmt::format("expected @{} to have a type and a body", name));
     const RawRegion& body = op.regions[0];
-    for (size_t i = 0; i < body.arguments.size(); ++i) {
-      entry.names.push_back(fmt::format("arg{}", i));
-      scope.function.add_input(
-          with_argument_attributes(decoder_.tensor_type(body.arguments[i], op.offset),
-                                   entries_of(arguments, i), op.offset, scope, entry));
-    }
+    std::vector<ValueId> inputs;
+    for (size_t i = 0; i < body.arguments.size(); ++i)
+      inputs.push_back(add_argument(scope, entry, type_tree(body.arguments[i], op.offset),
+                                    fmt::format("arg{}", i), entries_of(arguments, i), op.offset));
     Numbers numbers;
-    read_body(body, scope, numbers);
+    read_body(body, scope, inputs, numbers);
     std::vector<Type> results;
-    for (const size_t output : decoder_.type(*type).outputs) {
-      const size_t r = results.size();
-      results.push_back(decoder_.tensor_type(output, op.offset));
-      add_result_sharding(entries_of(outputs, r), results[r], op.offset, entry);
+    const std::vector<size_t> written = decoder_.type(*type).outputs;
+    for (size_t r = 0; r < written.size(); ++r) {
+      const size_t first = results.size();
+      append_types(type_tree(written[r], op.offset), results);
+      for (size_t leaf = first; leaf < results.size(); ++leaf)
+        add_result_sharding(entries_of(outputs, r), results[leaf], op.offset, entry);
     }
     finish_function(scope, entry, results, op.offset);
   }
@@ -215,14 +226,30 @@ class ModuleReader final : public ModuleBuilder {
     return record ? record->entries : TextAttr::Entries();
   }
 
-  // Ops of a region whose inputs the scope's function has; the last one returns.
-  void read_body(const RawRegion& region, Scope& scope, Numbers& numbers) {
+  // Of a tensor, or a tuple. Types may name each other many times over.
+  TypeTree type_tree(size_t index, size_t place) {
+    size_t left = 1 << 16;
+    return type_tree(index, place, left);
+  }
+  TypeTree type_tree(size_t index, size_t place, size_t& left) {
+    const Nesting nesting(*this, place);
+    if (left-- == 0) error_at(place, "expected tuples of fewer parts");
+    if (decoder_.type(index).kind != DecodedType::Kind::kTuple)
+      return {.type = decoder_.tensor_type(index, place)};
+    TypeTree tuple{.is_tuple = true};
+    for (const size_t part : std::vector(decoder_.type(index).inputs))
+      tuple.parts.push_back(type_tree(part, place, left));
+    return tuple;
+  }
+
+  // Ops of a region with these arguments, which the scope's function has; the last one returns.
+  void read_body(const RawRegion& region, Scope& scope, std::span<const ValueId> inputs,
+                 Numbers& numbers) {
     const size_t begin = numbers.values.size(), next = numbers.next, end = numbers.end;
     numbers.values.resize(begin + region.num_values);
     numbers.next = begin;
     numbers.end = numbers.values.size();
-    for (size_t i = 0; i < region.arguments.size(); ++i)
-      define(numbers, {&scope, scope.function.inputs[i]}, region.offset);
+    for (const ValueId input : inputs) define(numbers, {&scope, input}, region.offset);
     for (size_t i = 0; i < region.ops.size(); ++i)
       if (read_op(region.ops[i], scope, numbers) != (i + 1 < region.ops.size()))
         error_at(region.ops[i].offset, "expected an op that returns at the end of the region");
@@ -268,7 +295,7 @@ class ModuleReader final : public ModuleBuilder {
     if (!scope.parent)
       error_at(place, fmt::format("expected a value that is defined above, got number {}", number));
     const ValueId outer = operand(*scope.parent, value, number, place);
-    return import_value(scope, outer, fmt::format("value {}", number), place);
+    return import_tree(scope, outer, fmt::format("value {}", number), place);
   }
 
   ValueId operand(Scope& scope, const Numbers& numbers, size_t number, size_t place) {
@@ -284,8 +311,10 @@ class ModuleReader final : public ModuleBuilder {
     const Container::OpName& raw = container_.op_names[op.name];
     op_ = fmt::format("{}.{}", raw.dialect, raw.name);
     Reader reader(*this, scope, op.offset);
+    std::vector<ValueId> operands;
     for (const size_t number : op.operands)
-      reader.operands.push_back(operand(scope, numbers, number, op.offset));
+      operands.push_back(operand(scope, numbers, number, op.offset));
+    for (const ValueId v : operands) append_leaves(v, reader.operands);
     if (name.name == "return") {
       scope.function.outputs = reader.operands;
       return false;
@@ -293,14 +322,20 @@ class ModuleReader final : public ModuleBuilder {
     if (name.dialect == "builtin" && name.name == "unrealized_conversion_cast") {
       if (op.operands.size() != op.results.size())
         error_at(op.offset, "expected as many results as operands");
-      for (const ValueId v : reader.operands) define(numbers, {&scope, v}, op.offset);
+      for (const ValueId v : operands) define(numbers, {&scope, v}, op.offset);
       return true;
     }
     read_attributes(op, name, reader);
+    if (name.dialect == "stablehlo" && (name.name == "tuple" || name.name == "get_tuple_element")) {
+      read_tuple_op(op, scope, std::move(operands), reader, numbers);
+      return true;
+    }
     read_regions(op, name, scope, reader, numbers);
     op_ = fmt::format("{}.{}", raw.dialect, raw.name);
-    for (const size_t type : op.results)
-      reader.result_types.push_back(decoder_.tensor_type(type, op.offset));
+    for (const size_t type : op.results) {
+      reader.result_trees.push_back(type_tree(type, op.offset));
+      append_types(reader.result_trees.back(), reader.result_types);
+    }
     reader.result_count = op.results.size();
     reader.source = decoder_.location(op.location);
     if (reader.source.empty()) reader.source = fmt::format("{}:{}", file_.name, op.offset);
@@ -313,10 +348,27 @@ class ModuleReader final : public ModuleBuilder {
     const std::vector<ValueId> results = finish_op(scope, reader, name.dialect, name.name);
     for (size_t i = first; i < scope.function.ops.size(); ++i)
       scope.function.ops[i].source = reader.source;
-    if (results.size() != op.results.size())
-      error_at(op.offset,
-               fmt::format("expected {} results, got {}", results.size(), op.results.size()));
-    for (const ValueId v : results) define(numbers, {&scope, v}, op.offset);
+    if (results.size() != reader.result_types.size())
+      error_at(op.offset, fmt::format("expected {} results, got {}", results.size(),
+                                      reader.result_types.size()));
+    for (const ValueId v : grouped(reader.result_trees, results, op.offset))
+      define(numbers, {&scope, v}, op.offset);
+  }
+
+  void read_tuple_op(const RawOp& op, Scope& scope, std::vector<ValueId> operands, Reader& reader,
+                     Numbers& numbers) {
+    if (op.results.size() != 1) error_at(op.offset, "expected one result");
+    ValueId result = 0;
+    if (const TextAttr* index = reader.text.find("index")) {
+      const auto* number = index->get<TextAttr::Integer>();
+      if (operands.size() != 1 || !number) error_at(op.offset, "expected a tuple and a number");
+      result = tuple_part(operands[0], number->value, op.offset);
+    } else {
+      result = new_tuple(std::move(operands), op.offset);
+    }
+    if (!matches(scope, result, type_tree(op.results[0], op.offset)))
+      error_at(op.offset, "expected the type of what the op gives, got another");
+    define(numbers, {&scope, result}, op.offset);
   }
 
   void read_attributes(const RawOp& op, const OpName& name, Reader& reader) {
@@ -360,7 +412,8 @@ class ModuleReader final : public ModuleBuilder {
       reader.captures.emplace_back();
       Scope inner;
       inner.parent = &scope;
-      inner.captures = rules.captures ? &reader.captures.back() : nullptr;
+      inner.captures = rules.captures || rules.scalars ? &reader.captures.back() : nullptr;
+      inner.computed = rules.scalars;
       inner.function.name = "body";
       for (size_t i = 0; i < region.arguments.size(); ++i) {
         Type type = decoder_.tensor_type(region.arguments[i], op.offset);
@@ -372,7 +425,8 @@ class ModuleReader final : public ModuleBuilder {
       }
       if (region.ops.empty()) error_at(op.offset, "expected regions that return");
       Numbers own;
-      read_body(region, inner, region.isolated ? own : numbers);
+      const std::vector<ValueId> inputs(inner.function.inputs.begin(), inner.function.inputs.end());
+      read_body(region, inner, inputs, region.isolated ? own : numbers);
       reader.text.regions.push_back(std::make_shared<const Function>(std::move(inner.function)));
     }
   }

@@ -27,6 +27,7 @@ constexpr Row kRows[] = {
     {"chlo.constant", "value"},
     {"chlo.ragged_dot", "precision_config? ragged_dot_dimension_numbers"},
     {"chlo.scan", "dimension is_associative? is_reverse?"},
+    {"chlo.scan", "dimension is_associative? is_reverse? scan_dim_size?"},
     {"chlo.top_k", "k"},
     {"sdy.manual_computation", "in_shardings manual_axes out_shardings"},
     {"sdy.mesh", "mesh sym_name"},

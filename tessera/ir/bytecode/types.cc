@@ -111,7 +111,7 @@ DecodedType Decoder::read_builtin_type(ByteReader& in) {
     case 14:
       return ranked_type(in, true);
     case 15:
-      return other("a tuple");
+      return tuple_type(in);
     case 18:
       return other("a tensor of unknown rank");
     default:
@@ -137,7 +137,7 @@ DecodedType Decoder::read_vhlo_type(ByteReader& in) {
     case 22:
       return token();
     case 23:
-      return other("a tuple");
+      return tuple_type(in);
     case 24:
     case 30:
       return other("a quantized type");
@@ -165,6 +165,13 @@ DecodedType Decoder::function_type(ByteReader& in) {
   out.name = "the type of a function";
   for (auto* list : {&out.inputs, &out.outputs})
     for (size_t left = in.count("types"); left > 0; --left) list->push_back(type_index(in));
+  return out;
+}
+
+DecodedType Decoder::tuple_type(ByteReader& in) {
+  DecodedType out{.kind = Kind::kTuple};
+  out.name = "a tuple";
+  for (size_t left = in.count("types"); left > 0; --left) out.inputs.push_back(type_index(in));
   return out;
 }
 

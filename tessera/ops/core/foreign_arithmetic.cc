@@ -1,11 +1,11 @@
 // Arithmetic of StableHLO and CHLO text that Tessera says with other ops of its own.
 #include "tessera/ir/append_ops.h"
-#include "tessera/ops/control/region_transforms.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/complex.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/core/insert_traced.h"
 #include "tessera/ops/core/select.h"
 #include "tessera/ops/text/formats.h"
 
@@ -19,14 +19,6 @@ void expect_count(const OpReader& reader, size_t count) {
   if (reader.operands.size() != count)
     reader.error(fmt::format("expected {} operand{}, got {}", count, count == 1 ? "" : "s",
                              reader.operands.size()));
-}
-
-// Adds what `f` binds for the op's operands.
-Values insert_traced(OpReader& reader, const FlatFn& f, const char* name) {
-  const TracedFunction traced = regions().trace(f, reader.operand_types(), name);
-  return append_ops(traced.function, reader.operands, [&](const Op& op, const Values& operands) {
-    return reader.insert(*op.def, op.params, operands);
-  });
 }
 
 Array shifted(const Array& x, int bits) {

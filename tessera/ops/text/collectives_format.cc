@@ -171,6 +171,61 @@ AxesAndGroups find_axes(const Mesh& mesh, Groups groups) {
   return {axes, rank_groups(mesh, axes, groups).value_or(std::vector<Dims>())};
 }
 
+// #stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [...]>, if the groups are written so.
+struct MeshAxes {
+  Mesh mesh;
+  std::vector<std::string> axes;
+};
+std::optional<MeshAxes> read_mesh_axes(OpReader& reader) {
+  const TextAttr* written = reader.text.find("replica_groups");
+  const auto* record = written ? written->get<TextAttr::Record>() : nullptr;
+  if (!record || record->name != "stablehlo.replica_group_mesh_axes") return std::nullopt;
+  reader.text.take("replica_groups");
+  MeshAxes out;
+  bool named = false;
+  for (const auto& [key, value] : record->entries) {
+    if (const Mesh* mesh = value.get<Mesh>(); mesh && key == "mesh") {
+      out.mesh = *mesh;
+      named = true;
+    }
+    const auto* list = value.get<TextAttr::List>();
+    for (const TextAttr& item : list&& key == "axes" ? list->items : std::vector<TextAttr>()) {
+      AxisRef axis;
+      if (const auto* ref = item.get<TextAttr::Record>())
+        for (const auto& [field, of] : ref->entries) {
+          if (const auto* name = of.get<std::string>(); name && field == "name") axis.name = *name;
+          const auto* part = of.get<TextAttr::Record>();
+          for (const auto& [side, size] : part ? part->entries : TextAttr::Entries())
+            if (const auto* number = size.get<TextAttr::Integer>())
+              (side == "size" ? axis.size : axis.pre_size) = number->value;
+        }
+      if (axis.name.empty())
+        reader.error("expected axes of the mesh, as axes = [#stablehlo.axis_ref<name = \"x\">]");
+      out.axes.push_back(fmt::format("{}", axis));
+    }
+  }
+  if (!named)
+    reader.error(
+        "expected replica_groups to name a mesh of this module, or to hold one, as mesh = @mesh");
+  return out;
+}
+
+// These groups as positions in `mesh`, which has the same devices.
+Groups mesh_groups(const MeshAxes& written, const Mesh& mesh, OpReader& reader) {
+  if (mesh.size() != written.mesh.size())
+    reader.error(fmt::format("expected groups of the {} devices of {}, got {}", mesh.size(), mesh,
+                             written.mesh));
+  Groups groups = device_groups(written.mesh, written.axes, {});
+  if (written.mesh == mesh) return groups;
+  const std::vector<int64_t> from = logical_device_ids(written.mesh),
+                             logical = logical_device_ids(mesh);
+  std::vector<int64_t> position(logical.size());
+  for (size_t i = 0; i < logical.size(); ++i) position[logical[i]] = static_cast<int64_t>(i);
+  for (auto& group : groups)
+    for (int64_t& device : group) device = position[from[device]];
+  return groups;
+}
+
 // A matrix of device ids as positions in the mesh; -1 fills short rows.
 Groups read_matrix(std::string_view name, const Mesh& mesh, OpReader& reader) {
   const auto* tensor = reader.require(name).get<TextAttr::Tensor>();
@@ -218,14 +273,18 @@ struct Found {
 };
 
 Found read_foreign(const OpDef& def, OpReader& reader) {
-  Found found{.mesh = reader.mesh()};
-  if (!reader.text.take("channel_handle"))
+  const std::optional<MeshAxes> by_axes = read_mesh_axes(reader);
+  const bool outside = AxisEnv::current().mesh().rank() == 0;
+  Found found{.mesh = by_axes && outside ? by_axes->mesh : reader.mesh()};
+  // The devices of a mesh are partitions, whether there is a channel or not.
+  if (!reader.text.take("channel_handle") && !by_axes)
     reader.error(
         "expected a channel_handle: a collective among the partitions of one program, not among "
         "replicas");
   reader.text.take("use_global_device_ids");
   if (std::get<CollectiveLowering>(def.lower).kind != CollectiveKind::kPermute) {
-    const Groups groups = read_matrix("replica_groups", found.mesh, reader);
+    const Groups groups = by_axes ? mesh_groups(*by_axes, found.mesh, reader)
+                                  : read_matrix("replica_groups", found.mesh, reader);
     check_partition(groups, found.mesh, reader);
     found.axes = find_axes(found.mesh, groups);
   } else {

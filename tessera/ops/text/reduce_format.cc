@@ -109,7 +109,8 @@ void parse_reduce(OpScanner& scanner, OpReader& reader) {
   }
   accs.insert(accs.end(), xs.begin(), xs.end());
   scanner.expect("{");
-  reader.text.regions.push_back(scanner.region_body(accs));
+  reader.captures.emplace_back();
+  reader.text.regions.push_back(scanner.region_body(accs, &reader.captures.back()));
 }
 
 OpParams read_reduce(const OpDef&, OpReader& reader) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "tessera/base/contains.h"
 #include "tessera/ir/append_ops.h"
@@ -11,6 +12,7 @@
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/collectives/collectives_groups.h"
+#include "tessera/ops/control/host_callback.h"
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"
@@ -19,9 +21,11 @@
 namespace tessera::spmd {
 namespace {
 
+// What is neither a collective nor has effects, but for calls of the host that can be told not to happen.
 bool needs_all_devices(const Function& f);
 
 bool needs_all_devices(const Op& op) {
+  if (ops::is_guardable(op)) return false;
   if (ir::has_effect(op)) return true;
   if (const auto* lowering = std::get_if<CollectiveLowering>(&op.def->lower))
     return lowering->kind != CollectiveKind::kCast && lowering->kind != CollectiveKind::kAxisIndex;
@@ -33,6 +37,10 @@ bool needs_all_devices(const Op& op) {
 bool needs_all_devices(const Function& f) {
   return std::any_of(f.ops.begin(), f.ops.end(),
                      [](const Op& op) { return needs_all_devices(op); });
+}
+
+bool calls_host(const Function& f) {
+  return std::any_of(f.ops.begin(), f.ops.end(), ops::is_guardable);
 }
 
 // Adds ops to the end of a function; their types follow from the operands'.
@@ -47,14 +55,18 @@ class Adder {
                     .source = of_.source,
                     .reason = reason})[0];
   }
-  ValueIds inlined(const Function& f, const ValueIds& inputs) {
+  // `guard`: whether its calls of the host happen.
+  ValueIds inlined(const Function& f, const ValueIds& inputs,
+                   std::optional<ValueId> guard = std::nullopt) {
     return ir::append_ops(f, inputs, [&](const Op& op, const ValueIds& operands) {
       Op copy = op;
       copy.operands = operands;
+      if (guard && ops::is_guardable(op)) copy = ops::guarded(std::move(copy), *guard);
       return add_all(std::move(copy));
     });
   }
-  ValueId scalar(int32_t value) {
+  template <class T>
+  ValueId scalar(T value) {
     return add(ops::constant_op, ops::ConstantParams{Literal::scalar(value), {}}, {});
   }
 
@@ -181,8 +193,9 @@ class Converger {
         ControlFlow flow = control_flow_of(op);
         // Of the regions as they came: what is added in them all devices come along to.
         const bool may_diverge =
-            std::none_of(flow.regions.begin(), flow.regions.end(),
-                         [](const FunctionRef& region) { return needs_all_devices(*region); });
+            std::none_of(flow.regions.begin(), flow.regions.end(), [&](const FunctionRef& region) {
+              return needs_all_devices(*region) || (flow.is_loop() && calls_host(*region));
+            });
         const std::vector<AxisNames> inside =
             Variance::entering(flow, Variance::chosen(varying, old.operands));
         for (size_t k = 0; k < flow.regions.size(); ++k)
@@ -251,13 +264,20 @@ class Converger {
     if (f.type(index).dtype == bool_)
       index = adder.add(ops::convert_op, ops::ConvertParams{int32}, {index});
     const ValueIds entering(op.operands.begin() + 1, op.operands.end());
-    ValueIds out = adder.inlined(*flow.regions.back(), entering);
+    const auto others = static_cast<uint32_t>(flow.regions.size() - 1);
+    std::optional<ValueId> last;  // a negative index is large without its sign
+    if (calls_host(*flow.regions.back()))
+      last = adder.add(
+          ops::compare_op,
+          ops::CompareParams{.direction = Comparison::kGe, .type = CompareType::kUnsigned},
+          {adder.add(ops::convert_op, ops::ConvertParams{uint32}, {index}), adder.scalar(others)});
+    ValueIds out = adder.inlined(*flow.regions.back(), entering, last);
     for (size_t way = flow.regions.size() - 1; way-- > 0;) {
       const ValueId here =
           adder.add(ops::compare_op,
                     ops::CompareParams{.direction = Comparison::kEq, .type = CompareType::kSigned},
                     {index, adder.scalar(static_cast<int32_t>(way))});
-      const ValueIds results = adder.inlined(*flow.regions[way], entering);
+      const ValueIds results = adder.inlined(*flow.regions[way], entering, here);
       for (size_t r = 0; r < out.size(); ++r)
         if (results[r] != out[r])
           out[r] = adder.add(ops::select_op, ir::NoParams{}, {here, results[r], out[r]});

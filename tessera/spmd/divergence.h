@@ -9,8 +9,9 @@
 //   case %i { a } { b }    ->   select(%i == 0, a, b)
 //
 // As batching does with a batch of conditions; programs that are traced here say so themselves
-// (compile/control_flow.cc), those that are read do not. What holds collectives or effects is left as it is: there
-// all devices must come along, and fusion refuses it unless they do.
+// (compile/control_flow.cc), those that are read do not. A call of the host in a branch happens on the
+// devices that take it. What holds collectives, or effects deeper inside, is left as it is: there all
+// devices must come along, and fusion refuses it unless they do.
 #pragma once
 
 #include "tessera/spmd/reasons.h"

@@ -226,3 +226,33 @@ def test_effects_of_branches_that_return_nothing(mesh):
   h(X)
   jax.effects_barrier()
   assert sorted(seen) == list(range(8))
+
+
+def test_devices_that_take_a_branch_call_its_functions(mesh):
+  seen = []
+  note = lambda v: jax.debug.callback(lambda w: seen.append(float(w)), v)
+
+  def ways(x):
+    i = lax.axis_index('x')
+    lax.cond(i == 2, lambda v: note(v), lambda v: None, x.sum())
+    lax.cond(i < 6, lambda v: None, lambda v: note(100 * v), x.sum())
+    y = lax.switch(i - 1, [lambda v: v, lambda v: (note(1000. + v), 2 * v)[1], lambda v: (note(2000. + v), 3 * v)[1]], x.sum())
+    return x + y
+  f = jax.jit(jax.shard_map(ways, mesh=mesh, in_specs=P('x'), out_specs=P('x')))
+  x = np.arange(8, dtype=np.float32)
+  result = f(x)
+  jax.effects_barrier()
+  # What lax.switch does with an index: at least 0, at most the last.
+  np.testing.assert_array_equal(result, x + x * np.array([1, 1, 2, 3, 3, 3, 3, 3]))
+  assert sorted(seen) == [2, 600, 700, 1002, 2003, 2004, 2005, 2006, 2007]
+
+
+def test_ordered_calls_in_a_shard_map_that_return_nothing(mesh):
+  seen = []
+  def f(x, y):
+    io_callback(lambda v: seen.append(v.shape), None, x, ordered=True)
+    return x + y[..., None]
+  out = jax.jit(jax.shard_map(f, mesh=mesh, in_specs=(P(None, 'x'), P(None)), out_specs=P(None, 'x')))(jnp.zeros((2, 16)), jnp.ones(2))
+  jax.effects_barrier()
+  assert seen == [(2, 2)] * 8
+  np.testing.assert_array_equal(out, np.ones((2, 16)))

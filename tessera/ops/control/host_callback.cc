@@ -1,5 +1,6 @@
 #include "tessera/ops/control/host_callback.h"
 
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <random>
@@ -43,13 +44,16 @@ struct CallbackParams {
   std::vector<Dims> shapes;
 };
 
-constexpr std::string_view kPure = "pure_callback", kIo = "io_callback";
+constexpr std::string_view kPure = "pure_callback", kIo = "io_callback", kIf = "io_callback_if";
 
 std::vector<Type> infer_callback(std::string_view op, std::span<const Type> operands,
                                  const CallbackParams& p) {
   if (p.dtypes.size() != p.shapes.size())
     value_error(op, "expected a dtype and a shape for each result, got {} dtypes and {} shapes",
                 p.dtypes.size(), p.shapes.size());
+  if (op == kIf && (operands.empty() || operands[0].dtype != bool_ || operands[0].shape.rank() > 0))
+    type_error(op, "expected a bool[] first, which says whether it is called, got {}",
+               operands.empty() ? std::string("none") : describe(operands[0]));
   const AxisNames varying = varying_union(operands);
   std::vector<Type> out;
   for (size_t r = 0; r < p.dtypes.size(); ++r) {
@@ -70,7 +74,12 @@ std::vector<Literal> evaluate_callback(std::string_view op, std::span<const Lite
   for (size_t r = 0; r < p.dtypes.size(); ++r)
     out.emplace_back(dtype_from_mlir_name(p.dtypes[r]), p.shapes[r]);
   for (Literal& x : out) to.push_back(x.mutable_raw());
-  (*find_function(op, p.function))(in, to);
+  const std::span<const void* const> arguments(in);
+  if (op != kIf) {
+    (*find_function(op, p.function))(arguments, to);
+  } else if (*static_cast<const bool*>(in[0])) {
+    (*find_function(op, p.function))(arguments.subspan(1), to);
+  }
   return out;
 }
 
@@ -91,9 +100,20 @@ Factors callback_factors(std::span<const Type> operands, std::span<const Type> r
 
 // The function stays with the code that calls it.
 template <const std::string_view& op>
-HostCall callback_call(const OpParams& params, std::span<const Type>, std::span<const Type>) {
-  return [function = find_function(op, params.as<CallbackParams>().function)](
-             std::span<const void* const> in, std::span<void* const> out) { (*function)(in, out); };
+HostCall callback_call(const OpParams& params, std::span<const Type>,
+                       std::span<const Type> results) {
+  const auto function = find_function(op, params.as<CallbackParams>().function);
+  if (op != kIf)
+    return [function](std::span<const void* const> in, std::span<void* const> out) {
+      (*function)(in, out);
+    };
+  std::vector<size_t> bytes;
+  for (const Type& type : results)
+    bytes.push_back(static_cast<size_t>(type.shape.elements() * itemsize(type.dtype)));
+  return [function, bytes](std::span<const void* const> in, std::span<void* const> out) {
+    if (*static_cast<const bool*>(in[0])) return (*function)(in.subspan(1), out);
+    for (size_t r = 0; r < bytes.size(); ++r) std::memset(out[r], 0, bytes[r]);
+  };
 }
 
 // A function that fits arguments of any extents.
@@ -101,10 +121,12 @@ void count_up(std::span<const void* const>, std::span<void* const> out) {
   for (int64_t i = 0; i < 6; ++i) static_cast<float*>(out[0])[i] = static_cast<float>(i);
 }
 
+template <const std::string_view& op>
 std::vector<Sample> callback_samples() {
   static const int64_t number = lax::add_host_function(count_up);
-  return {
-      {.operands = {{float32, {2, 3}}}, .params = CallbackParams{number, {"f32"}, {Dims{2, 3}}}}};
+  std::vector<Type> operands{{float32, {2, 3}}};
+  if (op == kIf) operands.insert(operands.begin(), Type{bool_, {}});
+  return {{.operands = operands, .params = CallbackParams{number, {"f32"}, {Dims{2, 3}}}}};
 }
 
 constexpr const char* kNoJvp =
@@ -130,7 +152,7 @@ const OpDef& define_callback() {
        .jvp = absent(kNoJvp),
        .transpose = absent(kNoTranspose),
        .batch = absent(kNoBatch),
-       .samples = callback_samples,
+       .samples = callback_samples<op>,
        .effect = effect,
        .narrow = NarrowOperands::kAsTheyAre});
 }
@@ -148,6 +170,16 @@ CallbackParams params_of(int64_t function, const std::vector<Type>& results) {
 
 const OpDef& pure_callback_op = define_callback<kPure, false>();
 const OpDef& io_callback_op = define_callback<kIo, true>();
+
+const OpDef& io_callback_if_op = define_callback<kIf, true>();
+
+bool is_guardable(const ir::Op& op) { return op.def == &io_callback_op; }
+
+ir::Op guarded(ir::Op op, ir::ValueId guard) {
+  op.def = &io_callback_if_op;
+  op.operands.insert(op.operands.begin(), guard);
+  return op;
+}
 
 }  // namespace tessera::ops
 

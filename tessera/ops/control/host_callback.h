@@ -10,11 +10,20 @@
 #include <vector>
 
 #include "tessera/ir/array.h"
+#include "tessera/ir/function.h"
 
 namespace tessera::ops {
 
 extern const OpDef& pure_callback_op;
 extern const OpDef& io_callback_op;
+
+// The same with a bool[] before its arguments: where it is false the function is not called, and results
+// are zeros. Made by the partitioner (spmd/divergence.h).
+extern const OpDef& io_callback_if_op;
+
+// Whether the op is an io_callback, and that call where `guard`, a value of its function, is true.
+bool is_guardable(const ir::Op& op);
+ir::Op guarded(ir::Op op, ir::ValueId guard);
 
 }  // namespace tessera::ops
 

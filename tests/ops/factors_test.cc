@@ -341,6 +341,8 @@ const std::vector<Rule>& rules() {
         "([i])->([i]) {i=10}"}},
       {{"tessera.pure_callback", "tessera.io_callback"},
        {"([i, j])->([k, l]) {i=2, j=3, k=2, l=3} need_replication={i, j, k, l}"}},
+      {{"tessera.io_callback_if"},
+       {"([], [i, j])->([k, l]) {i=2, j=3, k=2, l=3} need_replication={i, j, k, l}"}},
       {{"tessera.fft_along"},
        {"([i, j])->([i, j]) {i=4, j=12} need_replication={i}",
         "([i, j, k])->([i, j, k]) {i=2, j=5, k=24} need_replication={j}",

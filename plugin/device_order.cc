@@ -1,7 +1,9 @@
 #include "plugin/device_order.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <optional>
 
 #include "tessera/ir/control_flow.h"
 #include "tessera/mesh/device_mesh.h"
@@ -32,13 +34,41 @@ bool differ_in_order(const std::vector<Mesh>& meshes) {
   return differ;
 }
 
-// Rewrites what mentions meshes.
-class Ordering {
+Mesh in_order(const Mesh& mesh) {
+  if (mesh.rank() == 0) return mesh;
+  std::vector<Device> devices = mesh.devices();
+  std::sort(devices.begin(), devices.end(),
+            [](const Device& a, const Device& b) { return a.id < b.id; });
+  return Mesh(DeviceMesh{mesh.axis_sizes(), std::move(devices)}, mesh.axis_names());
+}
+NamedSharding in_order(const NamedSharding& sharding) {
+  return NamedSharding(in_order(sharding.mesh()), sharding.spec());
+}
+
+// The mesh of several devices, where others are of one.
+const Mesh* larger_mesh(const std::vector<Mesh>& meshes) {
+  const Mesh* larger = nullptr;
+  bool single = false;
+  for (const Mesh& mesh : meshes) {
+    if (mesh.rank() == 0) continue;
+    single |= mesh.size() == 1;
+    if (mesh.size() > 1) larger = &mesh;
+  }
+  return single ? larger : nullptr;
+}
+
+// Rewrites shardings and meshes wherever a function mentions them.
+class Rewriter {
  public:
+  Rewriter(std::function<NamedSharding(const NamedSharding&)> sharding,
+           std::function<Mesh(const Mesh&)> mesh)
+      : sharding_(std::move(sharding)), mesh_(std::move(mesh)) {}
+
   Function function(const Function& f) {
     Function out = f;
     for (ir::Type& type : out.types)
-      if (type.sharding) type.sharding = std::make_shared<const NamedSharding>(at(*type.sharding));
+      if (type.sharding)
+        type.sharding = std::make_shared<const NamedSharding>(sharding_(*type.sharding));
     for (ir::Op& op : out.ops) {
       std::vector<Attribute> fields = op.params.fields();
       for (Attribute& field : fields) rewrite(field);
@@ -46,18 +76,8 @@ class Ordering {
     }
     return out;
   }
-  NamedSharding at(const NamedSharding& sharding) const {
-    return NamedSharding(at(sharding.mesh()), sharding.spec());
-  }
 
  private:
-  Mesh at(const Mesh& mesh) const {
-    if (mesh.rank() == 0) return mesh;
-    std::vector<Device> devices = mesh.devices();
-    std::sort(devices.begin(), devices.end(),
-              [](const Device& a, const Device& b) { return a.id < b.id; });
-    return Mesh(DeviceMesh{mesh.axis_sizes(), std::move(devices)}, mesh.axis_names());
-  }
   FunctionRef at(const FunctionRef& f) {
     if (!f) return f;
     FunctionRef& out = done_[f];
@@ -65,15 +85,34 @@ class Ordering {
     return out;
   }
   void rewrite(Attribute& field) {
-    if (auto* mesh = std::get_if<Mesh>(&field)) *mesh = at(*mesh);
-    if (auto* sharding = std::get_if<NamedSharding>(&field)) *sharding = at(*sharding);
+    if (auto* mesh = std::get_if<Mesh>(&field)) *mesh = mesh_(*mesh);
+    if (auto* sharding = std::get_if<NamedSharding>(&field)) *sharding = sharding_(*sharding);
     if (auto* f = std::get_if<FunctionRef>(&field)) *f = at(*f);
     if (auto* functions = std::get_if<std::vector<FunctionRef>>(&field))
       for (FunctionRef& f : *functions) f = at(f);
   }
 
+  std::function<NamedSharding(const NamedSharding&)> sharding_;
+  std::function<Mesh(const Mesh&)> mesh_;
   std::map<FunctionRef, FunctionRef> done_;
 };
+
+// On one device everything is whole, which says nothing of the devices of a larger mesh.
+void free_single_device_shardings(ir::ParsedModule& module) {
+  const Mesh* found = larger_mesh(module.meshes);
+  if (!found) return;
+  const Mesh larger = *found;
+  const auto freed = [&](const NamedSharding& sharding) {
+    if (sharding.mesh().rank() == 0 || sharding.mesh().size() > 1) return sharding;
+    const auto rank = static_cast<size_t>(sharding.spec().rank());
+    return NamedSharding(larger, PartitionSpec(std::vector<DimSpec>(rank, UNCONSTRAINED)));
+  };
+  for (auto* shardings : {&module.input_shardings, &module.output_shardings})
+    for (std::optional<NamedSharding>& sharding : *shardings)
+      if (sharding && sharding->mesh().rank() > 0 && sharding->mesh().size() == 1) sharding.reset();
+  module.main = Rewriter(freed, [](const Mesh& mesh) { return mesh; }).function(module.main);
+  std::erase_if(module.meshes, [](const Mesh& m) { return m.rank() > 0 && m.size() == 1; });
+}
 
 }  // namespace
 
@@ -81,19 +120,21 @@ OrderedModule with_one_device_order(ir::ParsedModule module) {
   OrderedModule out;
   out.input_ids.resize(module.input_shardings.size());
   out.output_ids.resize(module.output_shardings.size());
+  free_single_device_shardings(module);
   if (differ_in_order(module.meshes)) {
-    Ordering ordering;
     const auto order = [&](std::vector<std::optional<NamedSharding>>& shardings,
                            std::vector<std::vector<int64_t>>& ids) {
       for (size_t i = 0; i < shardings.size(); ++i) {
         if (!shardings[i]) continue;
         ids[i] = shardings[i]->mesh().device_ids();
-        shardings[i] = ordering.at(*shardings[i]);
+        shardings[i] = in_order(*shardings[i]);
       }
     };
     order(module.input_shardings, out.input_ids);
     order(module.output_shardings, out.output_ids);
-    module.main = ordering.function(module.main);
+    module.main = Rewriter([](const NamedSharding& x) { return in_order(x); },
+                           [](const Mesh& x) { return in_order(x); })
+                      .function(module.main);
   }
   out.module = std::move(module);
   return out;

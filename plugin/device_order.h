@@ -1,6 +1,7 @@
 // Programs whose meshes list the same devices in different orders. All devices share one memory, so that
 // it makes no difference which of them does what: the program is planned for one order, and which part
-// of an argument or result each device holds follows the mesh that it was written with.
+// of an argument or result each device holds follows the mesh that it was written with. And programs that
+// call others which were exported for one device: what these say of shardings holds nothing back.
 #pragma once
 
 #include <vector>
@@ -16,7 +17,7 @@ struct OrderedModule {
 };
 
 // The module with all meshes in the order of ids; unchanged where they list the same order already, or
-// differ in more than it.
+// differ in more than it. Shardings over a mesh of one device beside larger ones are left to propagation.
 OrderedModule with_one_device_order(ir::ParsedModule module);
 
 }  // namespace tessera::plugin

@@ -336,6 +336,16 @@ def test_arrays_on_meshes_of_other_orders(mesh):
 # --- devices that are not there
 
 
+def test_programs_for_one_device_are_called_on_eight(mesh):
+  one = jax.sharding.Mesh(np.array(jax.devices()[:1]), 'x')
+  for f in (lambda x: lax.with_sharding_constraint(x, NamedSharding(one, P('x'))).sum(0),
+            jax.jit(lambda x: x.sum(0), in_shardings=NamedSharding(one, P('x')))):
+    exported = jax.export.export(jax.jit(f), platforms=['tessera'])(X)
+    assert exported.nr_devices == 1
+    x = jax.device_put(X, NamedSharding(mesh, P('x')))
+    np.testing.assert_array_equal(jax.jit(exported.call)(x), X.sum(0))
+
+
 def test_programs_are_compiled_for_devices_that_are_not_there():
   topology = topologies.get_topology_desc('tpu_v4:2x2x4', 'tessera')
   assert len(topology.devices) == 16 and topology.devices[5].device_kind == 'tpu_v4'

@@ -144,7 +144,8 @@ uint64_t primitive_type(DType dtype) {
   for (const auto& [mine, theirs] : kTypes)
     if (mine == dtype) return theirs;
   unimplemented(
-      fmt::format("[compile] expected arguments and results of a dtype that XLA has, got {}",
+      fmt::format("[compile] expected arguments and results of a dtype that XLA has, got {}; "
+                  "convert it inside of the program",
                   dtype_name(dtype)));
 }
 

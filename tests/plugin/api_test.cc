@@ -335,6 +335,17 @@ TEST_F(Plugin, AProgramThatAsksForUnequalPartsIsRefused) {
                 "does not divide as PartitionSpec('x'); leave that dimension whole"));
 }
 
+TEST_F(Plugin, DtypesThatXlaLacksAreRefusedByName) {
+  const Error error = compile(
+      "module @six { func.func public @main(%x: tensor<4xf6E2M3FN>) -> tensor<4xf6E2M3FN> { "
+      "return %x : tensor<4xf6E2M3FN> } }",
+      "");
+  EXPECT_EQ(error.code, PJRT_Error_Code_UNIMPLEMENTED);
+  EXPECT_THAT(error.message,
+              HasSubstr("[compile] expected arguments and results of a dtype that XLA has, got "
+                        "float6_e2m3fn"));
+}
+
 TEST_F(Plugin, DamagedProgramsOptionsAndExecutablesAreErrorsAtMost) {
   std::mt19937 random(7);
   const auto damaged = [&](std::string bytes) {

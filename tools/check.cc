@@ -101,7 +101,12 @@ double tolerance_of(DType dtype, const std::optional<double>& given) {
 }  // namespace
 
 void check_file(const CheckOptions& options, const Streams& streams) {
-  const ParsedModule module = load_program(options.file, options.devices, true, streams);
+  const ParsedModule module = load_program({.file = options.file,
+                                            .devices = options.devices,
+                                            .shapes = options.shapes,
+                                            .inputs = options.inputs,
+                                            .enough = true},
+                                           streams);
   expect_devices(module);
   const Program program = program_of(module);
   std::vector<Literal> inputs;

@@ -55,6 +55,13 @@ constexpr const char* kFileHelp =
     "the standard input";
 constexpr const char* kSpecHelp = "The devices: cpu:N, gpu:N, tpu_v2:XxY, tpu_v4:XxYxZ, ...";
 
+void add_shapes(CLI::App& app, std::vector<std::string>& shapes) {
+  app.add_option("--shape", shapes,
+                 "The shape of an argument whose extents the program leaves open, as arg0=8x4; may "
+                 "be given several times")
+      ->allow_extra_args(false);
+}
+
 void add_emit_options(CLI::App& app, EmitOptions& options) {
   app.add_option("--emit", options.emit,
                  "text, or bytecode: a portable artifact that StableHLO reads")
@@ -88,6 +95,7 @@ void add_transform_options(CLI::App& app, RunOptions& run, EmitOptions& emit) {
   app.add_option("--inputs", run.inputs, "Arguments to run it on, as of tessera run");
   app.add_option("--outputs", run.outputs, "Where results go; without it the program is printed");
   app.add_option("--devices", run.devices, kSpecHelp);
+  add_shapes(app, run.shapes);
   app.add_option("--repeat", run.repeat, "How often it runs; prints first and steady times");
   add_emit_options(app, emit);
 }
@@ -117,6 +125,7 @@ int run_tessera(const std::vector<std::string>& arguments, const Streams& stream
                       "Its arguments: arrays called as in the program (arg0, ...), or arr_0, ...");
   run_app->add_option("--outputs", run.outputs, "Where its results go: arr_0, ...")->required();
   run_app->add_option("--devices", run.devices, kSpecHelp);
+  add_shapes(*run_app, run.shapes);
   run_app->add_option("--repeat", run.repeat, "How often it runs; prints first and steady times");
   run_app->footer(
       "Without --devices and TESSERA_DEVICES the program runs on as many CPU devices as its mesh "
@@ -128,6 +137,7 @@ int run_tessera(const std::vector<std::string>& arguments, const Streams& stream
       app.add_subcommand("explain", "Print what a program communicates, why, and what it costs");
   explain_app->add_option("FILE", explain.file, kFileHelp)->required();
   explain_app->add_option("--devices", explain.devices, kSpecHelp);
+  add_shapes(*explain_app, explain.shapes);
   explain_app->add_flag("!--no-schedule", explain.schedule, "Leave out the schedule of kernels");
   explain_app->footer("Without devices for its mesh the program is planned all the same.");
   explain_app->callback([&] { command = [&] { explain_file(explain, streams); }; });
@@ -159,6 +169,7 @@ int run_tessera(const std::vector<std::string>& arguments, const Streams& stream
   check_app->add_option("--tolerance", check.tolerance,
                         "Of floating-point results: |a - b| <= TOLERANCE (1 + |b|); else by dtype");
   check_app->add_option("--devices", check.devices, kSpecHelp);
+  add_shapes(*check_app, check.shapes);
   check_app->add_flag("!--no-evaluate", check.evaluate,
                       "Leave out the naive evaluator, which is slow");
   check_app->callback([&] { command = [&] { check_file(check, streams); }; });
@@ -180,6 +191,7 @@ int run_tessera_opt(const std::vector<std::string>& arguments, const Streams& st
       ->required();
   app.add_option("--passes", options.passes, "Passes, in order: " + pass_names())->delimiter(',');
   app.add_option("--devices", options.devices, kSpecHelp);
+  add_shapes(app, options.shapes);
   add_emit_options(app, options.emit);
   add_grad_options(app, options.transforms);
   add_vmap_options(app, options.transforms);

@@ -30,6 +30,7 @@ void show_devices(const std::string& spec, std::ostream& out);
 
 struct RunOptions {
   std::string file, inputs, outputs;
+  std::vector<std::string> shapes;  // of arguments that the program leaves open, as arg0=8x4
   std::string devices;  // empty: those of the environment, else as many as the program's mesh has
   int64_t repeat = 1;   // how often; from 2 on with what the runs took
 };
@@ -54,6 +55,7 @@ void transform_file(const std::string& transform, const TransformOptions& option
 
 struct CheckOptions {
   std::string file, inputs, devices;
+  std::vector<std::string> shapes;  // as of RunOptions
   int64_t seed = 0;                 // of the arguments, where there are no inputs
   std::optional<double> tolerance;  // |a - b| <= tolerance (1 + |b|); none: by dtype
   bool evaluate = true;             // against the naive evaluator, which is slow
@@ -64,6 +66,7 @@ void check_file(const CheckOptions& options, const Streams& streams);
 
 struct ExplainOptions {
   std::string file, devices;
+  std::vector<std::string> shapes;  // as of RunOptions
   bool schedule = true;
 };
 // Collectives, notes, cost and schedule of the program. It needs no devices.
@@ -71,6 +74,7 @@ void explain_file(const ExplainOptions& options, const Streams& streams);
 
 struct OptOptions {
   std::string file, devices;
+  std::vector<std::string> shapes;  // as of RunOptions
   std::vector<std::string> passes;
   TransformOptions transforms;
   EmitOptions emit;

@@ -8,7 +8,8 @@ namespace tessera::tools {
 using namespace ir;
 
 void explain_file(const ExplainOptions& options, const Streams& streams) {
-  const ParsedModule module = load_program(options.file, options.devices, false, streams);
+  const ParsedModule module = load_program(
+      {.file = options.file, .devices = options.devices, .shapes = options.shapes}, streams);
   const Lowered lowered(module.main, request_of(module), {}, devices()[0]);
   streams.out << lowered.explain();
   if (options.schedule) streams.out << "\nschedule:\n" << lowered.text("fused");

@@ -50,7 +50,8 @@ const Pass& pass_called(const std::string& name) {
 }  // namespace
 
 void optimize_file(const OptOptions& options, const Streams& streams) {
-  Program program = program_of(load_program(options.file, options.devices, false, streams));
+  Program program = program_of(load_program(
+      {.file = options.file, .devices = options.devices, .shapes = options.shapes}, streams));
   verify(program.function);
   const size_t transforms = apply_transforms(options, program);
   PassState state{.function = program.function, .request = program.request};

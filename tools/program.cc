@@ -1,6 +1,7 @@
 #include "tools/program.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <fstream>
 #include <istream>
@@ -36,18 +37,64 @@ std::string read_text(const std::string& file, const Streams& streams) {
   return text;
 }
 
-ParsedModule load_program(const std::string& file, const std::string& spec, bool enough,
-                          const Streams& streams) {
-  const std::string text = read_text(file, streams);
-  initialize({.devices = spec});
-  ParsedModule module = read_module(text, file);
+namespace {
+
+// Of a list of arrays by name, that of argument `i`: called as the argument is, or arr_i as NumPy's
+// savez calls what it is given by position.
+template <class T>
+auto find_argument(const std::map<std::string, T>& by_name, const std::string& name, size_t i) {
+  const auto it = by_name.find(name);
+  return it != by_name.end() ? it : by_name.find(fmt::format("arr_{}", i));
+}
+
+// arg0=8x4; arg0= of a scalar.
+std::map<std::string, Shape> parse_shapes(const std::vector<std::string>& texts) {
+  std::map<std::string, Shape> shapes;
+  for (const std::string& text : texts) {
+    const auto wrong = [&] {
+      value_error("tessera", "expected the shape of an argument, as arg0=8x4, got '{}'", text);
+    };
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) wrong();
+    Shape& shape = shapes[text.substr(0, equals)];
+    const char *at = text.data() + equals + 1, *end = text.data() + text.size();
+    while (at < end) {
+      int64_t extent = -1;
+      const auto read = std::from_chars(at, end, extent);
+      if (read.ec != std::errc() || extent < 0 || (read.ptr < end && *read.ptr != 'x') ||
+          read.ptr + 1 == end)
+        wrong();
+      shape.push_back(extent);
+      at = read.ptr + 1;
+    }
+  }
+  return shapes;
+}
+
+}  // namespace
+
+ParsedModule load_program(const LoadOptions& options, const Streams& streams) {
+  const std::string text = read_text(options.file, streams);
+  initialize({.devices = options.devices});
+  const std::map<std::string, Shape> shapes = parse_shapes(options.shapes);
+  std::optional<std::map<std::string, Literal>> arrays;
+  const ReadOptions reading{.argument_shape = [&](size_t i, const std::string& name,
+                                                  const Type&) -> std::optional<Shape> {
+    if (const auto it = find_argument(shapes, name, i); it != shapes.end()) return it->second;
+    if (!arrays)
+      arrays = options.inputs.empty() ? decltype(arrays)::value_type() : read_npz(options.inputs);
+    if (const auto it = find_argument(*arrays, name, i); it != arrays->end())
+      return it->second.shape();
+    return std::nullopt;
+  }};
+  ParsedModule module = read_module(text, options.file, reading);
   const char* environment = std::getenv("TESSERA_DEVICES");
-  if (!spec.empty() || (environment && *environment) || !enough) return module;
+  if (!options.devices.empty() || (environment && *environment) || !options.enough) return module;
   int64_t needed = 1;
   for (const Mesh& mesh : module.meshes) needed = std::max(needed, mesh.size());
   if (needed == device_count()) return module;
   initialize({.devices = fmt::format("cpu:{}", needed)});
-  return read_module(text, file);
+  return read_module(text, options.file, reading);
 }
 
 ShardingRequest request_of(const ParsedModule& module) {
@@ -70,13 +117,11 @@ void expect_devices(const ParsedModule& module) {
 
 namespace {
 
-// The array of input `i`: called as the argument is, or arr_i as NumPy's savez calls what it is
-// given by position.
+// The array of input `i`.
 Literal input_array(const std::map<std::string, Literal>& arrays, const Program& program, size_t i,
                     const std::string& file) {
   const Type& type = program.function.type(program.function.inputs[i]);
-  auto it = arrays.find(program.input_names[i]);
-  if (it == arrays.end()) it = arrays.find(fmt::format("arr_{}", i));
+  const auto it = find_argument(arrays, program.input_names[i], i);
   if (it == arrays.end())
     io_error("run", "expected an array '{}' or 'arr_{}' for input {}, {}, got none in '{}'",
              program.input_names[i], i, i, describe(type), file);

@@ -16,10 +16,15 @@ using namespace sharding;
 // The text of `file`, - for the standard input. UserError kIo.
 std::string read_text(const std::string& file, const Streams& streams);
 
-// Starts the devices of `spec`, or those of the environment; where neither says anything and
-// `enough`, as many CPU devices as the program's meshes need.
-ParsedModule load_program(const std::string& file, const std::string& spec, bool enough,
-                          const Streams& streams);
+struct LoadOptions {
+  std::string file;
+  std::string devices;              // empty: those of the environment
+  std::vector<std::string> shapes;  // of arguments, as arg0=8x4
+  std::string inputs;               // an npz file; the others' shapes are those of its arrays
+  bool enough = false;  // where nothing says what devices, as many as the program's meshes need
+};
+// Starts the devices and reads the program, whose open extents are those of its arguments.
+ParsedModule load_program(const LoadOptions& options, const Streams& streams);
 
 // Where the text wants inputs and results to lie.
 ShardingRequest request_of(const ParsedModule& module);

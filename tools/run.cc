@@ -48,14 +48,24 @@ void run_program(const Program& program, const RunOptions& options, const Stream
 }
 
 void run_file(const RunOptions& options, const Streams& streams) {
-  const ParsedModule module = load_program(options.file, options.devices, true, streams);
+  const ParsedModule module = load_program({.file = options.file,
+                                            .devices = options.devices,
+                                            .shapes = options.shapes,
+                                            .inputs = options.inputs,
+                                            .enough = true},
+                                           streams);
   expect_devices(module);
   run_program(program_of(module), options, streams);
 }
 
 void transform_file(const std::string& transform, const TransformOptions& options,
                     const RunOptions& run, const EmitOptions& emit, const Streams& streams) {
-  const ParsedModule module = load_program(run.file, run.devices, true, streams);
+  const ParsedModule module = load_program({.file = run.file,
+                                            .devices = run.devices,
+                                            .shapes = run.shapes,
+                                            .inputs = run.inputs,
+                                            .enough = true},
+                                           streams);
   const Program program = *transformed(transform, program_of(module), options);
   if (run.outputs.empty()) {
     if (!run.inputs.empty())

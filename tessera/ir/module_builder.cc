@@ -20,6 +20,11 @@ constexpr int64_t kMaxOps = int64_t{1} << 20, kMaxLevels = 250;
 // Every function after those that it calls, so that calls take no stack however long their chain.
 // Of functions that call themselves any is the first: it will be told where it does.
 void ModuleBuilder::read_functions() {
+  if (open_) {
+    for (const std::string& name : function_order_)
+      if (functions_[name].is_public || name == "main") find_function(name, 0);
+    return;
+  }
   std::set<std::string> seen;
   std::vector<std::pair<FunctionEntry*, size_t>> path;
   std::vector<std::string> names;
@@ -167,7 +172,7 @@ void ModuleBuilder::finish_function(Scope& scope, FunctionEntry& entry,
                                 scope.function.outputs.size()));
   for (size_t r = 0; r < results.size(); ++r) {
     const Type& type = scope.function.type(scope.function.outputs[r]);
-    if (!type.same_array(results[r]))
+    if (!fits(results[r], type))
       error_at(place, fmt::format("expected result {} of @{} to be {}, got {}", r, name, results[r],
                                   type));
   }
@@ -258,6 +263,7 @@ void ModuleBuilder::check_axis_size(const MeshParts& parts, int64_t size, size_t
 
 TextAttr ModuleBuilder::symbol(const std::string& name, size_t place) {
   if (meshes_.count(name)) return find_mesh(name, place);
+  if (functions_.count(name) && open_) return TextAttr::Symbol{name};  // resolve_functions()
   if (functions_.count(name)) {
     const FunctionEntry& entry = find_function(name, place);
     if (entry.mesh) return *entry.mesh;

@@ -3,6 +3,9 @@
 // derive from it: they find ops, operands and attributes; here these become ops of a Function, with
 // regions closed, functions before those that call them, meshes of devices, shardings of arguments.
 //
+// A module that leaves extents open is read from its main function on, and its other functions at
+// the calls, anew for the shapes and the sizes that a call gives them (module_instances.cc).
+//
 // A place is where something stands in what is read: an offset in the text, or in the bytes.
 #pragma once
 
@@ -14,6 +17,7 @@
 #include "tessera/ir/axis_env.h"
 #include "tessera/ir/op_def.h"
 #include "tessera/ir/parser.h"
+#include "tessera/ir/refine_shapes.h"
 #include "tessera/ir/region_rule.h"
 
 namespace tessera::ir {
@@ -31,6 +35,7 @@ void append_types(const TypeTree& tree, std::vector<Type>& out);
 
 class ModuleBuilder {
  public:
+  explicit ModuleBuilder(const ReadOptions& options = {}) : options_(options) {}
   virtual ~ModuleBuilder() = default;
 
   // UserError kParse that says where; places differ between text and bytecode.
@@ -92,6 +97,22 @@ class ModuleBuilder {
   void read_functions();
   // Read now if it is not yet.
   FunctionEntry& find_function(const std::string& name, size_t place);
+  // The type of the next argument of the entry, whose open extents the call, or the caller of the
+  // reader, knows.
+  Type argument_type(const Type& written, const std::string& name, size_t place,
+                     const FunctionEntry& entry);
+  // What a function's text calls its argument: the input, or a constant that the call gives it.
+  ValueId argument_value(Scope& scope, ValueId input, size_t argument, size_t place);
+  // The function of that name for these operands of a call.
+  FunctionRef function_for(Scope& scope, const std::string& name, std::span<const ValueId> operands,
+                           size_t place);
+  // Functions among the op's attributes, in a module that leaves extents open.
+  void resolve_functions(Scope& scope, Reader& reader, const std::string& dialect,
+                         const std::string& name);
+  // Custom calls say which operands hold the shapes of their results.
+  void refine_results(Scope& scope, Reader& reader);
+  // An input of a region, as the op's operand `like` is, where there is one.
+  Type region_input_type(Type written, size_t input, const std::vector<Type>& like, size_t place);
   Type with_argument_attributes(Type type, const TextAttr::Entries& attributes, size_t place,
                                 Scope& scope, FunctionEntry& entry);
   // What GSPMD's text says of an array of that type, over the partitions; null if it leaves it open.
@@ -160,6 +181,7 @@ class ModuleBuilder {
   struct RegionRules {
     bool captures = false;     // they may use values around the op
     bool scalars = false;      // the same, by a CaptureRule
+    std::vector<Type> like;    // the op's operands, whose shapes open extents of inputs are
     std::vector<Type> inputs;  // the first inputs are as weak as these, and vary as they do
     std::optional<ManualScope> manual;  // they are what a device does along these axes
   };
@@ -173,9 +195,15 @@ class ModuleBuilder {
   std::vector<std::string> function_order_;
   std::map<std::string, std::optional<Mesh>> meshes_;
   std::string module_name_;
+  bool open_ = false;       // some extents are not written
   int64_t partitions_ = 0;  // as the module says of itself; 0: it does not
 
  private:
+  // What a call knows of a function's arguments.
+  struct Instance {
+    std::vector<Type> types;
+    std::vector<std::optional<Dims>> values;  // of integers of rank 0
+  };
   // What a function is once all calls are written out, which is how it is compiled.
   struct Extent {
     int64_t ops = 0, levels = 0;
@@ -194,6 +222,9 @@ class ModuleBuilder {
 
   std::vector<std::vector<ValueId>> tuples_;
   std::map<FunctionRef, Extent> extents_;
+  const ReadOptions options_;
+  const Instance* instance_ = nullptr;            // that is being read; null: of what nobody calls
+  std::map<std::string, FunctionRef> instances_;  // by name, shapes and values
   int depth_ = 0;
 };
 

@@ -127,6 +127,7 @@ ModuleBuilder::RegionRules ModuleBuilder::region_rules(Scope& scope, Reader& rea
   RegionRules rules;
   rules.captures = def ? def->format.captures : foreign && foreign->captures;
   rules.scalars = find_capture_rule(dialect, name) != nullptr;
+  if (open_) rules.like = scope.function.types_of(reader.operands);
   if (def && def->format.typed_inputs) rules.inputs = scope.function.types_of(reader.operands);
   if (const RegionRule rule = find_region_rule(dialect, name))
     rules.manual = located(reader.place(), [&] { return rule(reader); });
@@ -136,6 +137,7 @@ ModuleBuilder::RegionRules ModuleBuilder::region_rules(Scope& scope, Reader& rea
 
 std::vector<ValueId> ModuleBuilder::finish_op(Scope& scope, Reader& reader,
                                               const std::string& dialect, const std::string& name) {
+  if (open_) resolve_functions(scope, reader, dialect, name);
   std::string op_dialect = dialect, op_name = name;
   if (dialect == "stablehlo" && name == "custom_call") {
     const TextAttr& target = reader.require("call_target_name");
@@ -159,6 +161,7 @@ std::vector<ValueId> ModuleBuilder::finish_op(Scope& scope, Reader& reader,
       if (found) reader.text.attributes = std::move(entries);
     }
   }
+  if (open_ && op_dialect == "custom_call") refine_results(scope, reader);
   if (const CaptureRule rule = find_capture_rule(op_dialect, op_name);
       rule && std::any_of(reader.captures.begin(), reader.captures.end(),
                           [](const std::vector<ValueId>& captured) { return !captured.empty(); }))
@@ -283,7 +286,7 @@ void ModuleBuilder::check_results(Scope& scope, Reader& reader, std::span<const 
     reader.error(fmt::format("expected the types of {} results, got {}", results.size(),
                              reader.result_types.size()));
   for (size_t r = 0; r < results.size(); ++r)
-    if (!reader.result_types[r].same_array(scope.function.type(results[r])))
+    if (!fits(reader.result_types[r], scope.function.type(results[r])))
       reader.error(
           fmt::format("expected result {} to be {}, which the op gives for its operands, got {}", r,
                       scope.function.type(results[r]), reader.result_types[r]));

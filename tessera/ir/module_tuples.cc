@@ -64,7 +64,7 @@ bool ModuleBuilder::matches(const Scope& scope, ValueId value, const TypeTree& t
   append_types(tree, types);
   bool same = leaves.size() == types.size() && is_tuple(value) == tree.is_tuple;
   for (size_t i = 0; same && i < leaves.size(); ++i)
-    same = types[i].same_array(scope.function.type(leaves[i]));
+    same = fits(types[i], scope.function.type(leaves[i]));
   return same;
 }
 
@@ -78,9 +78,12 @@ ValueId ModuleBuilder::add_argument(Scope& scope, FunctionEntry& entry, const Ty
                                    attributes, place));
     return new_tuple(std::move(parts), place);
   }
+  const size_t argument = entry.names.size();
+  Type type = argument_type(tree.type, name, place, entry);
   entry.names.push_back(name);
-  return scope.function.add_input(
-      with_argument_attributes(tree.type, attributes, place, scope, entry));
+  const ValueId input = scope.function.add_input(
+      with_argument_attributes(std::move(type), attributes, place, scope, entry));
+  return argument_value(scope, input, argument, place);
 }
 
 }  // namespace tessera::ir

@@ -8,6 +8,7 @@
 #include "tessera/base/overloaded.h"
 #include "tessera/base/visit_dtype.h"
 #include "tessera/ir/op_def.h"
+#include "tessera/ir/refine_shapes.h"
 #include "tessera/ir/unreduced.h"
 
 namespace tessera::ir {
@@ -144,6 +145,15 @@ Dims OpReader::require_dims(std::string_view name) {
   return std::get<Dims>(from_text(require(name), Attribute(Dims()), name, *this));
 }
 
+const Type& static_result(const OpReader& reader, size_t result) {
+  if (result >= reader.result_types.size()) reader.error("expected the type of a result");
+  if (is_open(reader.result_types[result]))
+    reader.error(
+        "expected the shape of the result, which nothing else here gives, got an open extent; "
+        "export the program with concrete shapes");
+  return reader.result_types[result];
+}
+
 OpParams OpReader::read_fields(const OpDef& def) {
   std::vector<Attribute> fields = def.params.fields();
   size_t region = 0;
@@ -155,7 +165,7 @@ OpParams OpReader::read_fields(const OpDef& def) {
       if (std::holds_alternative<DType>(fields[i])) {
         fields[i] = result.dtype;
       } else if (std::holds_alternative<Dims>(fields[i])) {
-        fields[i] = Dims(result.shape);
+        fields[i] = Dims(static_result(*this, 0).shape);
       } else {
         fields[i] = result.weak;
       }

@@ -69,6 +69,7 @@ int64_t Parser::parse_number_of_partitions() {
 // Where functions, meshes and aliases are, so that they may be used before they come.
 void Parser::scan_symbols() {
   for (Token token = next(); token.kind != TokenKind::kEnd; token = next()) {
+    open_ = open_ || (token.kind == TokenKind::kPunctuation && token.text == "?");
     if (token.kind == TokenKind::kWord && token.text == "mhlo.num_partitions" && accept("=")) {
       partitions_ = parse_number_of_partitions();
     } else if (token.kind == TokenKind::kWord && token.text == "sdy.mesh" &&
@@ -192,8 +193,42 @@ void Parser::parse_items(bool in_module) {
 
 // Parses it if no call has yet, and goes on after it.
 void Parser::skip_function(const std::string& name) {
-  find_function(name, position());
-  jump(function_texts_[name].end);
+  if (!open_) find_function(name, position());
+  SymbolText& text = function_texts_[name];
+  jump(text.end > 0 ? text.end : text.offset);
+  if (text.end == 0) skip_unread_function();
+}
+
+// Nothing calls it with shapes that are known.
+void Parser::skip_unread_function() {
+  if (is_next("(")) {  // generic
+    skip_balanced();
+    if (is_next("<")) skip_balanced();
+    skip_balanced();
+    if (is_next("{")) skip_balanced();
+    expect(":");
+    parse_type_list();
+    expect("->");
+    parse_type_list();
+    return skip_location(nullptr);
+  }
+  if (!accept("public") && !accept("private")) accept("nested");
+  expect(TokenKind::kSymbol, "the name of the function");
+  if (!is_next("(")) expected("'('");
+  skip_balanced();
+  if (accept("->")) {
+    if (is_next("(")) {
+      skip_balanced();
+    } else {
+      parse_type_tree();
+    }
+  }
+  if (accept("attributes")) {
+    if (!is_next("{")) expected("'{'");
+    skip_balanced();
+  }
+  if (is_next("{")) skip_balanced();
+  skip_location(nullptr);
 }
 
 void Parser::read_function(const std::string& name, FunctionEntry& entry) {
@@ -305,11 +340,9 @@ void Parser::parse_generic_function(Scope& scope, FunctionEntry& entry) {
         if (!entry.inputs.empty()) expect(",");
         const size_t at = position();
         const RegionInput input = scanner.region_input();
-        const Type type = with_argument_attributes(
-            input.type, entries_of("arg_attrs", entry.inputs.size()), offset, scope, entry);
-        entry.names.push_back(input.name);
-        if (!scope.names.emplace(input.name, std::vector<ValueId>{scope.function.add_input(type)})
-                 .second)
+        const ValueId value = add_argument(scope, entry, {.type = input.type}, input.name,
+                                           entries_of("arg_attrs", entry.inputs.size()), offset);
+        if (!scope.names.emplace(input.name, std::vector<ValueId>{value}).second)
           lexer_.error(
               at, fmt::format("expected arguments of different names, got %{} twice", input.name));
       }
@@ -377,8 +410,9 @@ TextAttr parse_attribute_text(std::string_view text,
 
 Mesh parse_mesh_text(std::string_view text) { return Parser(text, "mesh").parse_one_mesh(); }
 
-ParsedModule parse_module(std::string_view text, std::string_view filename) {
-  return Parser(text, filename).parse();
+ParsedModule parse_module(std::string_view text, std::string_view filename,
+                          const ReadOptions& options) {
+  return Parser(text, filename, options).parse();
 }
 
 Function parse_mlir(std::string_view text, std::string_view filename) {

@@ -7,6 +7,7 @@
 // text whose types do not fit. Nothing else is thrown, whatever the text.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,9 +33,18 @@ struct ParsedModule {
   std::vector<Mesh> meshes;
 };
 
+// What a program does not say of itself.
+struct ReadOptions {
+  // The shape of argument `index` of the main function, where `written` leaves extents open
+  // (refine_shapes.h); nothing: not known, which is an error.
+  std::function<std::optional<Shape>(size_t index, const std::string& name, const Type& written)>
+      argument_shape = {};
+};
+
 // A mesh of the text is made of the devices of this process with the ids it names (0, 1, ... by
 // default); it is abstract where not all of these are there, or where the text says so.
-ParsedModule parse_module(std::string_view text, std::string_view filename = "<text>");
+ParsedModule parse_module(std::string_view text, std::string_view filename = "<text>",
+                          const ReadOptions& options = {});
 Function parse_mlir(std::string_view text, std::string_view filename = "<text>");
 
 }  // namespace tessera::ir

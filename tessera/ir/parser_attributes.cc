@@ -48,12 +48,12 @@ Type Parser::parse_type() {
     return type;
   }
   if (!is_next("tensor")) expected("a type, as tensor<4x8xf32>");
-  return parse_tensor_type();
+  return parse_tensor_type(false, true);
 }
 
 // Extents are read by character: to a tokenizer 4x8xf32 would be a number and a name, 0x8 a
 // hexadecimal number.
-Type Parser::parse_tensor_type(bool index) {
+Type Parser::parse_tensor_type(bool index, bool open) {
   next();
   expect("<");
   Type type;
@@ -61,6 +61,12 @@ Type Parser::parse_tensor_type(bool index) {
   const std::string_view text = lexer_.text();
   size_t at = position();
   while (at < text.size() && (is_digit(text[at]) || text[at] == '?' || text[at] == '*')) {
+    if (text[at] == '?' && open && at + 1 < text.size() && text[at + 1] == 'x') {
+      type.shape.push_back(kOpenExtent);
+      if (type.shape.size() > 32) lexer_.error(at, "expected at most 32 dimensions");
+      at += 2;
+      continue;
+    }
     if (!is_digit(text[at]))
       lexer_.error(at, "expected a static extent; export the program with concrete shapes");
     size_t end = at;

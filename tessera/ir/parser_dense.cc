@@ -31,7 +31,7 @@ TextAttr Parser::parse_dense() {
   const bool empty = !is_blob && elements.offsets.empty();
   expect(">");
   expect(":");
-  const Type type = is_next("tensor") ? parse_tensor_type(true) : parse_type();
+  const Type type = is_next("tensor") ? parse_tensor_type(true, false) : parse_type();
   if (is_blob) {
     bool splat = false;
     Literal value = parse_blob(blob, type, offset, &splat);

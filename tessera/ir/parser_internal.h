@@ -15,7 +15,8 @@ namespace tessera::ir {
 
 class Parser final : public ModuleBuilder {
  public:
-  Parser(std::string_view text, std::string_view file) : lexer_(text, file) {}
+  Parser(std::string_view text, std::string_view file, const ReadOptions& options = {})
+      : ModuleBuilder(options), lexer_(text, file) {}
   ParsedModule parse();
   // The text as one attribute, whose symbols are those of another module.
   TextAttr parse_one_attribute(const std::map<std::string, std::optional<Mesh>>& meshes);
@@ -56,6 +57,7 @@ class Parser final : public ModuleBuilder {
   void parse_generic_module();
   void parse_items(bool in_module);
   void skip_function(const std::string& name);
+  void skip_unread_function();
   void read_function(const std::string& name, FunctionEntry& entry) override;
   void parse_arguments(Scope& scope, FunctionEntry& entry);
   void parse_results(FunctionEntry& entry, std::vector<Type>& types);
@@ -69,8 +71,9 @@ class Parser final : public ModuleBuilder {
 
   // parser_attributes.cc
   Type parse_type();
-  // With `index`, the elements may be of that type (a layout's), as int64.
-  Type parse_tensor_type(bool index = false);
+  // With `index`, the elements may be of that type (a layout's), as int64; with `open`, extents may
+  // be (refine_shapes.h).
+  Type parse_tensor_type(bool index, bool open);
   DType parse_dtype(bool index = false);
   TypeTree parse_type_tree();                    // a tensor's or a tuple's
   std::vector<TypeTree> parse_type_tree_list();  // (T, U) or T

@@ -222,7 +222,7 @@ void Parser::parse_terminator(Scope& scope, bool generic) {
       lexer_.error(offset, fmt::format("expected {} types, got {}", scope.function.outputs.size(),
                                        types.size()));
     for (size_t i = 0; i < types.size(); ++i)
-      if (!types[i].same_array(scope.function.type(scope.function.outputs[i])))
+      if (!fits(types[i], scope.function.type(scope.function.outputs[i])))
         lexer_.error(offset, fmt::format("expected type {} to be {}, got {}", i,
                                          scope.function.type(scope.function.outputs[i]), types[i]));
   }
@@ -302,7 +302,10 @@ FunctionRef Parser::parse_region(Scope& scope, const RegionRules& rules,
       Scanner scanner(*this, scope);
       while (!accept(")")) {
         if (!inputs.empty()) expect(",");
+        const size_t at = position();
         inputs.push_back(scanner.region_input());
+        inputs.back().type =
+            region_input_type(inputs.back().type, inputs.size() - 1, rules.like, at);
         if (inputs.size() > rules.inputs.size()) continue;
         const Type& outer = rules.inputs[inputs.size() - 1];
         inputs.back().type.weak = outer.weak;
@@ -453,7 +456,7 @@ void Parser::parse_signature(Reader& reader, size_t results, bool only_results) 
       lexer_.error(offset, fmt::format("expected the types of {} operands, got {}", operands.size(),
                                        types.size()));
     for (size_t k = 0; k < types.size(); ++k)
-      if (!types[k].same_array(operands[k]))
+      if (!fits(types[k], operands[k]))
         lexer_.error(offset, fmt::format("expected operand {} to be {}, as it is defined, got {}",
                                          k, operands[k], types[k]));
     types.clear();

@@ -8,6 +8,7 @@
 
 #include "tessera/base/hash.h"
 #include "tessera/ir/format.h"
+#include "tessera/ir/refine_shapes.h"
 
 namespace tessera::ir {
 
@@ -65,7 +66,13 @@ size_t hash_value(const Type& type) {
 
 std::ostream& operator<<(std::ostream& out, const Type& type) {
   out << "tensor<";
-  for (int64_t d : type.shape) out << d << 'x';
+  for (int64_t d : type.shape) {
+    if (d == kOpenExtent) {
+      out << "?x";
+    } else {
+      out << d << 'x';
+    }
+  }
   return out << mlir_name(type.dtype) << '>';
 }
 

@@ -50,6 +50,8 @@ class Decoder {
   const DecodedType& type(size_t index);
   // A tensor's; UserError at `place` for others.
   Type tensor_type(size_t index, size_t place);
+  // The same, whose extents may be open (refine_shapes.h).
+  Type written_type(size_t index, size_t place);
 
  private:
   // Guards the C++ stack, and what attributes that name each other many times would take.

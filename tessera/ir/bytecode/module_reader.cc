@@ -19,8 +19,11 @@ using RawAttributes = std::vector<std::pair<std::string, size_t>>;
 
 class ModuleReader final : public ModuleBuilder {
  public:
-  ModuleReader(std::string_view bytes, std::string_view filename)
-      : file_{bytes, std::string(filename)}, container_(file_), decoder_(container_, names()) {}
+  ModuleReader(std::string_view bytes, std::string_view filename, const ReadOptions& options)
+      : ModuleBuilder(options),
+        file_{bytes, std::string(filename)},
+        container_(file_),
+        decoder_(container_, names()) {}
 
   ParsedModule read() {
     const RawOp& module = find_module();
@@ -102,6 +105,7 @@ class ModuleReader final : public ModuleBuilder {
     std::string symbol;
     for (const auto& [key, index] : raw_attributes(op)) {
       if (key == "sym_name") symbol = decoder_.string(index);
+      if (key == "function_type") open_ = open_ || leaves_open(decoder_.type_of(index));
       if (key == "sym_visibility") entry.is_public = decoder_.string(index) != "private";
     }
     if (symbols_.count(symbol))
@@ -115,6 +119,17 @@ class ModuleReader final : public ModuleBuilder {
     for (const RawRegion& region : op.regions) find_mentions(region, entry);
     functions_[symbol] = std::move(entry);
     function_order_.push_back(symbol);
+  }
+
+  // Whether the type of a function leaves extents of arguments or results open.
+  bool leaves_open(size_t type) {
+    const DecodedType function = decoder_.type(type);
+    for (const auto* list : {&function.inputs, &function.outputs})
+      for (const size_t index : *list)
+        if (const DecodedType& part = decoder_.type(index);
+            part.kind == DecodedType::Kind::kTensor && is_open(part.type))
+          return true;
+    return false;
   }
 
   // Functions that are called, so that they are read before.
@@ -235,7 +250,7 @@ class ModuleReader final : public ModuleBuilder {
     const Nesting nesting(*this, place);
     if (left-- == 0) error_at(place, "expected tuples of fewer parts");
     if (decoder_.type(index).kind != DecodedType::Kind::kTuple)
-      return {.type = decoder_.tensor_type(index, place)};
+      return {.type = decoder_.written_type(index, place)};
     TypeTree tuple{.is_tuple = true};
     for (const size_t part : std::vector(decoder_.type(index).inputs))
       tuple.parts.push_back(type_tree(part, place, left));
@@ -416,7 +431,8 @@ class ModuleReader final : public ModuleBuilder {
       inner.computed = rules.scalars;
       inner.function.name = "body";
       for (size_t i = 0; i < region.arguments.size(); ++i) {
-        Type type = decoder_.tensor_type(region.arguments[i], op.offset);
+        Type type = region_input_type(decoder_.written_type(region.arguments[i], op.offset), i,
+                                      rules.like, op.offset);
         if (i < rules.inputs.size()) {
           type.weak = rules.inputs[i].weak;
           type.varying = rules.inputs[i].varying;
@@ -450,20 +466,22 @@ bool is_bytecode(std::string_view bytes) {
   return has_magic(bytes) || !artifact_of_export(bytes).empty();
 }
 
-ParsedModule read_bytecode(std::string_view bytes, std::string_view filename) {
+ParsedModule read_bytecode(std::string_view bytes, std::string_view filename,
+                           const ReadOptions& options) {
   const std::string_view exported = artifact_of_export(bytes);
-  return ModuleReader(exported.empty() ? bytes : exported, filename).read();
+  return ModuleReader(exported.empty() ? bytes : exported, filename, options).read();
 }
 
-ParsedModule read_module(std::string_view program, std::string_view filename) {
-  if (is_bytecode(program)) return read_bytecode(program, filename);
+ParsedModule read_module(std::string_view program, std::string_view filename,
+                         const ReadOptions& options) {
+  if (is_bytecode(program)) return read_bytecode(program, filename, options);
   if (program.substr(0, 64).find('\0') != std::string_view::npos)
     fail(
         ErrorKind::kParse, "parse",
         "{}: expected StableHLO as text or MLIR bytecode, or what jax.export serialises, got other "
         "bytes",
         filename);
-  return parse_module(program, filename);
+  return parse_module(program, filename, options);
 }
 
 }  // namespace tessera::ir

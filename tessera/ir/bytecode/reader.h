@@ -10,8 +10,10 @@ namespace tessera::ir {
 
 // Whether these bytes are bytecode, or what jax.export serialises; else they are text.
 bool is_bytecode(std::string_view bytes);
-ParsedModule read_bytecode(std::string_view bytes, std::string_view filename = "<bytes>");
+ParsedModule read_bytecode(std::string_view bytes, std::string_view filename = "<bytes>",
+                           const ReadOptions& options = {});
 // The one or the other.
-ParsedModule read_module(std::string_view program, std::string_view filename = "<program>");
+ParsedModule read_module(std::string_view program, std::string_view filename = "<program>",
+                         const ReadOptions& options = {});
 
 }  // namespace tessera::ir

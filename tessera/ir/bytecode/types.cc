@@ -4,6 +4,7 @@
 
 #include "tessera/ir/bytecode/attributes.h"
 #include "tessera/ir/format.h"
+#include "tessera/ir/refine_shapes.h"
 #include "tessera/ir/token_type.h"
 
 namespace tessera::ir::bytecode {
@@ -64,6 +65,14 @@ const DecodedType& Decoder::type(size_t index) {
 }
 
 Type Decoder::tensor_type(size_t index, size_t place) {
+  const Type type = written_type(index, place);
+  if (is_open(type))
+    container_.file().error(place, fmt::format("expected a tensor type of static extents, got {}",
+                                               this->type(index).name));
+  return type;
+}
+
+Type Decoder::written_type(size_t index, size_t place) {
   const DecodedType& t = type(index);
   if (t.kind != Kind::kTensor)
     container_.file().error(place, fmt::format("expected a tensor type, got {}", t.name));
@@ -190,11 +199,9 @@ DecodedType Decoder::ranked_type(ByteReader& in, bool encoding) {
     if (elements > kMaxElements) error("expected at most 2^46 elements");
   }
   if (extents.size() > 32) error("expected at most 32 dimensions");
-  const bool dynamic = std::find(extents.begin(), extents.end(), kDynamic) != extents.end();
   DecodedType out = other(fmt::format("tensor<{}{}>", name, part.name));
-  if (dynamic) out.name += "; export the program with concrete shapes";
   if (encoding) out.name += " with an encoding";
-  if (dynamic || encoding) return out;
+  if (encoding) return out;
   if (part.kind != Kind::kElement) {
     out.name +=
         ", whose element type Tessera does not have (i1, i2 to i64, ui2 to ui64, f8E4M3FN and its "
@@ -203,6 +210,7 @@ DecodedType Decoder::ranked_type(ByteReader& in, bool encoding) {
   }
   out.kind = Kind::kTensor;
   out.type = {.dtype = part.type.dtype, .shape = Shape(extents.begin(), extents.end())};
+  std::replace(out.type.shape.begin(), out.type.shape.end(), kDynamic, kOpenExtent);
   return out;
 }
 

@@ -2,6 +2,7 @@
 // Random Numbers: As Easy as 1, 2, 3", SC 2011), said with integer ops. The order of keys, counters and
 // words is XLA's for its CPU platform, where DEFAULT is Philox: the numbers are JAX's.
 #include "tessera/ir/append_ops.h"
+#include "tessera/ir/refine_shapes.h"
 #include "tessera/ops/control/region_transforms.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/compare.h"
@@ -180,7 +181,7 @@ std::vector<ValueId> rng_bit_generator(OpReader& reader) {
   const Algorithm algorithm = read_algorithm(reader);
   if (reader.operands.size() != 1 || reader.result_types.size() != 2)
     reader.error("expected a state, and the types of two results");
-  const Type state = reader.operand_types()[0], bits = reader.result_types[1];
+  const Type state = reader.operand_types()[0], bits = static_result(reader, 1);
   const bool sized =
       state.rank() == 1 &&
       (state.shape[0] == 2 || (state.shape[0] == 3 && algorithm != Algorithm::kThreeFry));

@@ -6,6 +6,7 @@
 // here; `mhlo.backend_config` has the routine's own, letters as their codes.
 #include <map>
 
+#include "tessera/ir/refine_shapes.h"
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/complex.h"
 #include "tessera/ops/core/constant.h"
@@ -70,7 +71,7 @@ class Call {
   // Zeros of the type of a result, for one that the routine leaves as it was.
   ValueId zeros(size_t result) const {
     expect_results(result + 1);
-    const Type& type = reader_.result_types[result];
+    const Type& type = static_result(reader_, result);
     return filled(type.dtype, type.shape, 0);
   }
   ValueId filled(DType dtype, const Shape& shape, int32_t value) const {
@@ -305,7 +306,7 @@ Values approx_top_k(OpReader& reader) {
   Values out = call.add_all(sort_op, sort_by(call, arrays, dimension, *comparator), arrays);
   const Dims start(static_cast<size_t>(rank), 0), strides(static_cast<size_t>(rank), 1);
   for (size_t r = 0; r < count; ++r) {
-    const Shape sorted = call.type(out[r]).shape, &wanted = reader.result_types[r].shape;
+    const Shape sorted = call.type(out[r]).shape, &wanted = static_result(reader, r).shape;
     Dims limit = sorted;
     limit[dimension] = wanted.rank() == rank ? wanted[dimension] : sorted[dimension] + 1;
     if (limit[dimension] > sorted[dimension])

@@ -1,5 +1,7 @@
 #include "tools/program.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -71,6 +73,23 @@ std::map<std::string, Shape> parse_shapes(const std::vector<std::string>& texts)
   return shapes;
 }
 
+// A shape that is given is one of an argument, and that of it.
+void expect_shapes(const std::map<std::string, Shape>& shapes, const ParsedModule& module) {
+  for (const auto& [name, shape] : shapes) {
+    size_t i = 0;
+    while (i < module.input_names.size() && name != module.input_names[i] &&
+           name != fmt::format("arr_{}", i))
+      ++i;
+    if (i == module.input_names.size())
+      value_error("tessera", "expected shapes of the arguments {}, got one of '{}'",
+                  fmt::join(module.input_names, ", "), name);
+    const Type& type = module.main.type(module.main.inputs[i]);
+    if (type.shape != shape)
+      value_error("tessera", "expected {} to be {}, as the program says, got the shape {} for it",
+                  name, describe(type), shape);
+  }
+}
+
 }  // namespace
 
 ParsedModule load_program(const LoadOptions& options, const Streams& streams) {
@@ -88,6 +107,7 @@ ParsedModule load_program(const LoadOptions& options, const Streams& streams) {
     return std::nullopt;
   }};
   ParsedModule module = read_module(text, options.file, reading);
+  expect_shapes(shapes, module);
   const char* environment = std::getenv("TESSERA_DEVICES");
   if (!options.devices.empty() || (environment && *environment) || !options.enough) return module;
   int64_t needed = 1;

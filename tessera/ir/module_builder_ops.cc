@@ -290,6 +290,10 @@ void ModuleBuilder::check_results(Scope& scope, Reader& reader, std::span<const 
       reader.error(
           fmt::format("expected result {} to be {}, which the op gives for its operands, got {}", r,
                       scope.function.type(results[r]), reader.result_types[r]));
+  for (size_t r = 0; open_ && r < results.size(); ++r)
+    if (!is_readable(scope.function.type(results[r]).shape))
+      reader.error(fmt::format("expected result {} to have at most 2^46 elements, got {}", r,
+                               scope.function.type(results[r])));
 }
 
 }  // namespace tessera::ir

@@ -43,9 +43,10 @@ Type ModuleBuilder::argument_type(const Type& written, const std::string& name, 
                                 name, written));
   Type actual = written;
   actual.shape = *shape;
-  if (!fits(written, actual))
+  if (!fits(written, actual) || !is_readable(*shape))
     error_at(place,
-             fmt::format("expected %{} to be {}, got the shape {} for it", name, written, *shape));
+             fmt::format("expected %{} to be {}, of at most 2^46 elements, got the shape {} for it",
+                         name, written, *shape));
   return actual;
 }
 
@@ -97,7 +98,8 @@ void ModuleBuilder::resolve_functions(Scope& scope, Reader& reader, const std::s
     for (auto& [key, value] : *entries) {
       if (auto* list = std::get_if<TextAttr::List>(&value.value))
         for (TextAttr& item : list->items)
-          if (const auto* one = item.get<TextAttr::Symbol>(); one && functions_.contains(one->name)) {
+          if (const auto* one = item.get<TextAttr::Symbol>();
+              one && functions_.contains(one->name)) {
             const Setting<const Instance*> none(instance_, nullptr);
             if (const FunctionRef function = find_function(one->name, reader.place()).function)
               item = function;
@@ -135,7 +137,7 @@ void ModuleBuilder::refine_results(Scope& scope, Reader& reader) {
                       "{}",
                       operands.size(), operands));
     const std::optional<Dims> shape = constant_dims(scope.function, reader.operands[first + r]);
-    if (!shape || shape->rank() != written.rank())
+    if (!shape || shape->rank() != written.rank() || !is_readable(Shape(*shape)))
       reader.error(
           fmt::format("expected constants to give the shape of result {}, {}", r, written));
     written = refined(written, *shape);

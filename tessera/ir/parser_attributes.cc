@@ -10,8 +10,6 @@
 namespace tessera::ir {
 namespace {
 
-constexpr int64_t kMaxElements = int64_t{1} << 46;
-
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool is_element_type(std::string_view word) {

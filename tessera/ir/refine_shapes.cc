@@ -10,7 +10,7 @@
 namespace tessera::ir {
 namespace {
 
-constexpr int64_t kMaxElements = 1 << 10;
+constexpr int64_t kMaxKnownElements = 1 << 10;
 constexpr int kMaxDepth = 100;
 
 // Of one question: what is shared is computed again at each use.
@@ -23,16 +23,17 @@ struct Evaluation {
 
   std::optional<Literal> value_of(const Function& f, const Inputs& inputs, ValueId value,
                                   int depth) {
-    if (++steps > kMaxSteps || depth > kMaxDepth || f.type(value).elements() > kMaxElements)
+    if (++steps > kMaxSteps || depth > kMaxDepth || f.type(value).elements() > kMaxKnownElements)
       return std::nullopt;
     if (const auto it = std::find(f.inputs.begin(), f.inputs.end(), value); it != f.inputs.end()) {
       const auto i = static_cast<size_t>(it - f.inputs.begin());
       return i < inputs.size() ? inputs[i] : std::nullopt;
     }
-    const auto op = std::find_if(f.ops.begin(), f.ops.end(), [&](const Op& one) {
+    // From the end: most values are used soon after they are computed.
+    const auto op = std::find_if(f.ops.rbegin(), f.ops.rend(), [&](const Op& one) {
       return std::find(one.results.begin(), one.results.end(), value) != one.results.end();
     });
-    if (op == f.ops.end() || op->def->effect) return std::nullopt;
+    if (op == f.ops.rend() || op->def->effect) return std::nullopt;
     const auto* called = std::get_if<Inlined>(&op->def->lower);
     if (!called && !op->def->evaluate) return std::nullopt;
     Inputs operands;
@@ -53,6 +54,15 @@ struct Evaluation {
 };
 
 }  // namespace
+
+bool is_readable(const Shape& shape) {
+  __int128 elements = 1;
+  for (const int64_t extent : shape) {
+    elements *= std::max<int64_t>(extent, 1);
+    if (extent < 0 || elements > kMaxElements) return false;
+  }
+  return true;
+}
 
 bool is_open(const Type& written) {
   return std::find(written.shape.begin(), written.shape.end(), kOpenExtent) != written.shape.end();

@@ -15,6 +15,12 @@ namespace tessera::ir {
 
 // An extent that is not written. Types of functions have none; those that are read may.
 inline constexpr int64_t kOpenExtent = -1;
+// Of an array in a program; extents of 0 count as 1.
+inline constexpr int64_t kMaxElements = int64_t{1} << 46;
+
+// Whether a program may have arrays of that shape: no extent is negative, and there are at most
+// kMaxElements of elements.
+bool is_readable(const Shape& shape);
 
 bool is_open(const Type& written);
 // Whether a value of type `actual` may stand where `written` does: dtype and shape, but for open

@@ -100,6 +100,11 @@ TEST_F(Process, ChildrenCompileAndRun) {
 }
 
 TEST_F(Process, ChildrenCompileAndRunThoughThreadsWereCompiling) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP()
+      << "the address sanitizer's allocator (of GCC 12) is not made safe for forks: a child "
+         "waits for a lock that no thread of it holds";
+#endif
   EXPECT_EXIT(
       {
         ::alarm(100);

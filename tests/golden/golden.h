@@ -42,6 +42,13 @@ inline std::string read_file(std::string_view path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+inline std::string bytes_of_hex(const std::string& digits) {
+  std::string bytes;
+  for (size_t i = 0; i + 1 < digits.size(); i += 2)
+    bytes += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
+  return bytes;
+}
+
 class Topic {
  public:
   explicit Topic(std::string_view name)

@@ -78,10 +78,7 @@ TEST(BytecodeForms, GiveWhatTheTextGives) {
         parse_module(p["text"].get<std::string>(), p["name"].get<std::string>());
     for (const auto& [kind, hex] : p["files"].items()) {
       SCOPED_TRACE(p["name"].get<std::string>() + " " + kind);
-      const auto digits = hex.get<std::string>();
-      std::string bytes;
-      for (size_t i = 0; i < digits.size(); i += 2)
-        bytes += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
+      const std::string bytes = golden::bytes_of_hex(hex);
       const ParsedModule module = read_module(bytes, "file");
       verify(module.main);
       EXPECT_EQ(to_mlir(module.main), to_mlir(text.main));

@@ -18,7 +18,8 @@ std::vector<std::string> golden_texts() {
   std::vector<std::string> names;
   const std::filesystem::path root = std::filesystem::path(TESSERA_GOLDEN_DIR) / "stablehlo";
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root))
-    if (entry.path().extension() == ".mlir")
+    // Those of symbolic shapes are read by refine_shapes_test.cc.
+    if (entry.path().extension() == ".mlir" && entry.path().parent_path().filename() != "symbolic")
       names.push_back(std::filesystem::relative(entry.path(), root));
   return names;
 }

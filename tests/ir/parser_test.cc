@@ -261,7 +261,7 @@ TEST(Parser, RefusesWhatItCannotRead) {
   fails("module @m {", "expected '}' at the end of the module, got the end of the text");
   fails("module @m { foo }", "expected sdy.mesh, func.func or '}', got 'foo'");
   fails("func.func @main(%a: tensor<?xf32>) -> tensor<4xf32> { return %a : tensor<4xf32> }",
-        "expected a static extent");
+        "expected static extents of %a, or its shape, got tensor<?xf32>; give arguments");
   fails("func.func @main(%a: tensor<*xf32>) { return }", "expected a static extent");
   fails("func.func @main(%a: tensor<4xtf32>) { return }",
         "expected an element type that Tessera has");

@@ -79,6 +79,68 @@ TEST_F(Commands, Devices) {
   EXPECT_THAT(wrong.err, HasSubstr("abacus:3"));
 }
 
+constexpr const char* kOpen =
+    R"(func.func @main(%x: tensor<?x2xf32>, %y: tensor<?x2xf32>, %z: tensor<2xf32>) -> tensor<?x2xf32> {
+  %0 = stablehlo.concatenate %x, %y, dim = 0 : (tensor<?x2xf32>, tensor<?x2xf32>) -> tensor<?x2xf32>
+  %1 = stablehlo.get_dimension_size %0, dim = 0 : (tensor<?x2xf32>) -> tensor<i32>
+  %2 = stablehlo.reshape %1 : (tensor<i32>) -> tensor<1xi32>
+  %c = stablehlo.constant dense<2> : tensor<1xi32>
+  %3 = stablehlo.concatenate %2, %c, dim = 0 : (tensor<1xi32>, tensor<1xi32>) -> tensor<2xi32>
+  %4 = stablehlo.dynamic_broadcast_in_dim %z, %3, dims = [1] : (tensor<2xf32>, tensor<2xi32>) -> tensor<?x2xf32>
+  %5 = stablehlo.add %0, %4 : tensor<?x2xf32>
+  return %5 : tensor<?x2xf32>
+})";
+
+TEST_F(Commands, OpenExtentsAreThoseOfTheInputsOrAreGiven) {
+  const std::string file = write("open.mlir", kOpen);
+  write_npz(path("in.npz"),
+            {{"x", counting({1, 2})}, {"arr_1", counting({2, 2})}, {"z", counting({2})}});
+  const Outcome run =
+      tessera_command({"run", file, "--inputs", path("in.npz"), "--outputs", path("out.npz")});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(run.out, "arr_0: float32[3,2]\n");
+  const Literal sum = read_npz(path("out.npz")).at("arr_0");
+  EXPECT_EQ(std::vector<float>(sum.data<float>(), sum.data<float>() + 6),
+            (std::vector<float>{0, 2, 0, 2, 2, 4}));
+
+  const std::vector<std::string> shapes = {"--shape", "x=4x2", "--shape", "arr_1=3x2"};
+  const auto with_shapes = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), shapes.begin(), shapes.end());
+    return arguments;
+  };
+  EXPECT_THAT(opt_command(with_shapes({file})).out, HasSubstr("-> (tensor<7x2xf32>"));
+  EXPECT_THAT(tessera_command(with_shapes({"explain", file})).out,
+              HasSubstr("%3: float32(7, 2) over {} output 0"));
+  const Outcome batched = tessera_command(with_shapes({"vmap", file, "--size", "5"}));
+  EXPECT_THAT(batched.out, HasSubstr("5x7x2xf32>")) << batched.err;
+  EXPECT_EQ(tessera_command(with_shapes({"check", file})).code, 0);
+}
+
+TEST_F(Commands, ShapesThatDoNotFit) {
+  const std::string file = write("open.mlir", kOpen);
+  const auto error = [&](std::vector<std::string> shapes) {
+    std::vector<std::string> arguments = {"explain", file};
+    for (const std::string& shape : shapes) {
+      arguments.emplace_back("--shape");
+      arguments.push_back(shape);
+    }
+    const Outcome o = tessera_command(arguments);
+    EXPECT_EQ(o.code, 1);
+    return o.err;
+  };
+  EXPECT_THAT(error({"x=4x2"}), HasSubstr("expected static extents of %y, or its shape"));
+  EXPECT_THAT(error({"x=4x3", "y=1x2"}), HasSubstr("expected %x to be tensor<?x2xf32>, of at most "
+                                                   "2^46 elements, got the shape (4, 3) for it"));
+  EXPECT_THAT(error({"x=4x2", "y=1x2", "w=3"}),
+              HasSubstr("expected shapes of the arguments x, y, z, got one of 'w'"));
+  EXPECT_THAT(error({"x=4x2", "y=1x2", "z=3"}),
+              HasSubstr("expected z to be float32[2], as the program says, got the shape (3,)"));
+  for (const char* wrong :
+       {"x", "=3", "x=3x", "x=-3", "x=3*2", "x=threeby2", "x=99999999999999999999"})
+    EXPECT_THAT(error({wrong}), HasSubstr("expected the shape of an argument, as arg0=8x4, got '"))
+        << wrong;
+}
+
 TEST_F(Commands, RunTakesArraysByNameOrPosition) {
   const std::string file = write("product.mlir", kProduct);
   const Literal x = counting({4, 8}), w = counting({8, 2});

@@ -7,7 +7,7 @@
 
 #include "tessera/compile/compiled.h"
 #include "tessera/compile/program_cache.h"
-#include "tessera/ir/parser.h"
+#include "tessera/ir/bytecode/reader.h"
 #include "tessera/ops/core/convert.h"
 #include "tests/golden/golden.h"
 
@@ -35,11 +35,15 @@ double tolerance_of(DType dtype) {
   return itemsize(dtype) <= 2 && is_floating(dtype) ? 1e-2 : 3e-5;
 }
 
-void expect_program(const std::string& name, const std::vector<Literal>& inputs,
-                    const std::vector<Literal>& outputs, double tolerance = 0) {
+void expect_module(const std::string& program, const std::string& name,
+                   const std::vector<Literal>& inputs, const std::vector<Literal>& outputs,
+                   double tolerance = 0) {
   SCOPED_TRACE(name);
   try {
-    const ParsedModule m = parse_module(golden::read_file("stablehlo/" + name), name);
+    const ParsedModule m = read_module(
+        program, name, {.argument_shape = [&](size_t i, const std::string&, const Type&) {
+          return std::optional<Shape>(inputs.at(i).shape());
+        }});
     const ShardingRequest request{.inputs = m.input_shardings, .outputs = m.output_shardings};
     const CompiledRef program = compile_cached(m.main, request, devices()[0]);
     const std::vector<Array> got = program->run(std::vector<Array>(inputs.begin(), inputs.end()));
@@ -50,6 +54,11 @@ void expect_program(const std::string& name, const std::vector<Literal>& inputs,
   } catch (const std::exception& e) {
     ADD_FAILURE() << e.what();
   }
+}
+
+void expect_program(const std::string& name, const std::vector<Literal>& inputs,
+                    const std::vector<Literal>& outputs, double tolerance = 0) {
+  expect_module(golden::read_file("stablehlo/" + name), name, inputs, outputs, tolerance);
 }
 
 class GoldenPrograms : public testing::Test {
@@ -68,6 +77,16 @@ TEST_F(GoldenPrograms, LinearAlgebra) {
   const golden::Topic topic("linalg_calls");
   for (const golden::Json& p : topic["programs"])
     expect_program(p["text"], topic.arrays(p["inputs"]), topic.arrays(p["outputs"]), 1e-4);
+}
+
+TEST_F(GoldenPrograms, SymbolicShapes) {
+  const golden::Topic topic("symbolic");
+  for (const golden::Json& p : topic["programs"])
+    for (const golden::Json& c : p["cases"]) {
+      expect_program(p["text"], topic.arrays(c["inputs"]), topic.arrays(c["outputs"]));
+      expect_module(golden::bytes_of_hex(p["bytecode"]), p["name"], topic.arrays(c["inputs"]),
+                    topic.arrays(c["outputs"]));
+    }
 }
 
 TEST_F(GoldenPrograms, RaggedProducts) {

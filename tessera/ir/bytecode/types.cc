@@ -12,7 +12,6 @@ namespace {
 
 using Kind = DecodedType::Kind;
 
-constexpr int64_t kMaxElements = int64_t{1} << 46;
 constexpr int64_t kDynamic = std::numeric_limits<int64_t>::min();
 
 DecodedType other(std::string name) {

@@ -40,8 +40,7 @@ void refine_result(OpReader& reader, size_t k) {
     return;
   Type& result = reader.result_types[0];
   const std::optional<Dims> shape = constant_dims(function_of(reader), reader.operands[k]);
-  if (!shape || shape->rank() != result.rank() ||
-      std::any_of(shape->begin(), shape->end(), [](int64_t extent) { return extent < 0; }))
+  if (!shape || shape->rank() != result.rank() || !is_readable(Shape(*shape)))
     reader.error(
         fmt::format("expected constants to give the shape of the result, {}, got {}; "
                     "export the program with concrete shapes",
@@ -94,6 +93,24 @@ Values reshape(OpReader& reader) {
 Values pad(OpReader& reader) {
   return as_static(reader, "pad", 2, {"edge_padding_low", "edge_padding_high", "interior_padding"});
 }
+// Whether both are computed in the same way from the same values, by a bounded search.
+bool same_value(const Function& f, ValueId a, ValueId b, int depth = 8) {
+  if (a == b) return true;
+  const auto maker = [&](ValueId v) {
+    return std::find_if(f.ops.rbegin(), f.ops.rend(), [&](const Op& op) {
+      return std::find(op.results.begin(), op.results.end(), v) != op.results.end();
+    });
+  };
+  const auto x = maker(a), y = maker(b);
+  if (depth == 0 || x == f.ops.rend() || y == f.ops.rend() || x->def != y->def || x->def->effect ||
+      !(x->params == y->params) || x->operands.size() != y->operands.size() ||
+      x->results.size() != 1 || y->results.size() != 1)
+    return false;
+  for (size_t k = 0; k < x->operands.size(); ++k)
+    if (!same_value(f, x->operands[k], y->operands[k], depth - 1)) return false;
+  return true;
+}
+
 // Starts that are known only when it runs, and limits that are these and constants: what JAX writes
 // for a dynamic_slice of sizes that are computed. Starts are in bounds already.
 std::optional<Values> dynamic_slice(OpReader& reader) {
@@ -101,15 +118,16 @@ std::optional<Values> dynamic_slice(OpReader& reader) {
   if (reader.operands.size() != 4 || constant_dims(f, reader.operands[1])) return std::nullopt;
   const ValueId start = reader.operands[1], limit = reader.operands[2];
   const auto sum = std::find_if(f.ops.begin(), f.ops.end(), [&](const Op& op) {
-    return op.def->name == "add" && op.results[0] == limit &&
-           (op.operands[0] == start || op.operands[1] == start);
+    return op.def->name == "add" && op.results[0] == limit;
   });
+  if (sum == f.ops.end()) return std::nullopt;
+  const bool first = same_value(f, sum->operands[0], start);
+  if (!first && !same_value(f, sum->operands[1], start)) return std::nullopt;
   const std::optional<Dims> strides = constant_dims(f, reader.operands[3]);
-  if (sum == f.ops.end() || !strides ||
+  if (!strides ||
       std::any_of(strides->begin(), strides->end(), [](int64_t stride) { return stride != 1; }))
     return std::nullopt;
-  const std::optional<Dims> sizes =
-      constant_dims(f, sum->operands[sum->operands[0] == start ? 1 : 0]);
+  const std::optional<Dims> sizes = constant_dims(f, sum->operands[first ? 1 : 0]);
   if (!sizes) return std::nullopt;
   Values operands = {reader.operands[0]};
   for (int64_t d = 0; d < sizes->rank(); ++d) {
@@ -154,8 +172,8 @@ Values dynamic_reduce_window(OpReader& reader) {
   for (const char* about : {"has_side_effect", "api_version", "backend_config"})
     reader.text.take(about);
   const auto* called = reader.require("called_computations").get<TextAttr::List>();
-  const auto* body = called && called->items.size() == 1 ? called->items[0].get<FunctionRef>()
-                                                         : nullptr;
+  const auto* body =
+      called && called->items.size() == 1 ? called->items[0].get<FunctionRef>() : nullptr;
   if (!body || reader.operands.size() < 2 + kNumbers.size() || reader.operands.size() % 2 == 0)
     reader.error("expected operands, initial values, five shapes and one called computation");
   reader.text.regions = {*body};
@@ -165,11 +183,11 @@ Values dynamic_reduce_window(OpReader& reader) {
     const TextAttr numbers = take_numbers(reader, operands + k, name);
     const auto& tensor = *numbers.get<TextAttr::Tensor>();
     reader.text.attributes.emplace_back(
-        name, tensor.shape.rank() == 1
-                  ? TextAttr(TextAttr::Array{
-                        {tensor.value.data<int64_t>(),
-                         tensor.value.data<int64_t>() + tensor.value.elements()}})
-                  : numbers);
+        name,
+        tensor.shape.rank() == 1
+            ? TextAttr(TextAttr::Array{{tensor.value.data<int64_t>(),
+                                        tensor.value.data<int64_t>() + tensor.value.elements()}})
+            : numbers);
   }
   reader.operands.resize(operands);
   const OpDef* def = find_op("stablehlo", "reduce_window");
@@ -186,7 +204,7 @@ Values dynamic_rng_bit_generator(OpReader& reader) {
   const std::optional<Dims> shape = reader.operands.size() == 2 && reader.result_types.size() == 2
                                         ? constant_dims(function_of(reader), reader.operands[1])
                                         : std::nullopt;
-  if (!shape || shape->rank() != reader.result_types[1].rank())
+  if (!shape || shape->rank() != reader.result_types[1].rank() || !is_readable(Shape(*shape)))
     reader.error("expected a state, and the shape of the bits as constants give it");
   reader.result_types[1] = refined(reader.result_types[1], *shape);
   reader.operands.resize(1);

@@ -66,7 +66,20 @@ DimAtoms dims_of(const TensorFactors& tensor, const std::vector<AtomList>& axes)
 
 namespace {
 
-// The axes by which operands cut factors that need replication.
+// A fold of little: to complete its result may cost more than to cut another dimension of the
+// operand first.
+bool may_be_moved(const ShardedOp& op, size_t operand, int id) {
+  if (op.factors.factors[id].kind != FactorKind::kReduction) return false;
+  int64_t results = 0;
+  for (const Type& type : op.result_types) results += type.elements();
+  int holders = 0;
+  for (const TensorFactors& tensor : op.factors.operands)
+    for (const DimFactors& dim : tensor) holders += contains(dim, id);
+  return holders == 1 && results * op.mesh.size(used_atoms(op.operands[operand])) >
+                             op.operand_types[operand].elements();
+}
+
+// The axes by which operands cut factors that need replication, or may be moved.
 AtomList cuts_to_move(const ShardedOp& op) {
   AtomList out;
   for (size_t k = 0; k < op.operands.size(); ++k) {
@@ -75,7 +88,7 @@ AtomList cuts_to_move(const ShardedOp& op) {
     const Projection projection(op.factors, tensor, op.operands[k], open, op.mesh);
     for (const DimFactors& dim : tensor)
       for (int id : dim)
-        if (op.factors.factors[id].kind == FactorKind::kNeedReplication)
+        if (op.factors.factors[id].kind == FactorKind::kNeedReplication || may_be_moved(op, k, id))
           for (Atom a : projection.atoms(id))
             if (!contains(out, a)) out.push_back(a);
   }
@@ -229,11 +242,14 @@ FactorAssignment with_moved_cuts(const ShardedOp& op, FactorAssignment chosen) {
   int64_t least = assignment_cost(op, chosen);
   for (size_t id = 0; id < op.factors.factors.size(); ++id) {
     if (op.factors.factors[id].kind != FactorKind::kPass) continue;
-    FactorAssignment a = assign_factors(op, {.takes_cuts = static_cast<int>(id)});
-    const int64_t cost = assignment_cost(op, a);
-    if (cost >= least) continue;
-    least = cost;
-    chosen = std::move(a);
+    for (const bool cut_reductions : {true, false}) {
+      FactorAssignment a = assign_factors(
+          op, {.cut_reductions = cut_reductions, .takes_cuts = static_cast<int>(id)});
+      const int64_t cost = assignment_cost(op, a);
+      if (cost >= least) continue;
+      least = cost;
+      chosen = std::move(a);
+    }
   }
   return chosen;
 }

@@ -37,8 +37,9 @@ Array mask_dim(const AtomMesh& mesh, const Array& x, int64_t dim, const AtomList
 }  // namespace
 
 bool can_mask_padding(const Op& op, const Factors& factors) {
-  return std::holds_alternative<Reduce>(op.def->lower) ? factors.combiner != ReduceKind::kCustom
-                                                       : factors.combiner == ReduceKind::kSum;
+  return std::holds_alternative<Reduce>(op.def->lower)
+             ? factors.combiner != ReduceKind::kCustom
+             : factors.combiner == ReduceKind::kSum || factors.combiner == ReduceKind::kOr;
 }
 
 void mask_padding(const Op& op, const ShardedOp& sharded, const FactorAssignment& a,

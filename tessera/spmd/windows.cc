@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <complex>
 #include <numeric>
 
 #include "tessera/ops/collectives/collectives.h"
@@ -11,6 +10,7 @@
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/core/select.h"
+#include "tessera/ops/reductions/neutral.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/concatenate.h"
 #include "tessera/ops/structural/reshape.h"
@@ -139,7 +139,7 @@ class WindowPlanner {
     if (operand(piece).rank() != r_.result.rank()) return false;
     for (int d = 0; d < r_.result.rank(); ++d)
       if (!covers(piece, d)) return false;
-    return !is_floating(r_.result.dtype) || itemsize(r_.result.dtype) > 1;
+    return has_neutral_to_sum(r_.result.dtype);
   }
 
   bool add_piece(const Segments& segments) {
@@ -310,17 +310,6 @@ Array in_range(const AtomMesh& mesh, const AtomList& atoms, const std::vector<Ro
     out = out.defined() ? lax::bitwise_and(out, below) : below;
   }
   return out;
-}
-
-// What x + it is x for, bit by bit.
-Array neutral_to_sum(DType dtype, const Shape& shape) {
-  return lax::full(
-      shape,
-      is_inexact(dtype)
-          ? convert_literal(is_complex(dtype) ? Literal::scalar(std::complex<double>(-0., -0.))
-                                              : Literal::scalar(-0.),
-                            dtype)
-          : Literal(dtype, Shape{}));
 }
 
 // A device's own rows as they follow each other in the result.

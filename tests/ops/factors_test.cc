@@ -179,59 +179,60 @@ const std::vector<Rule>& rules() {
         "([i, j], [i, k], [], [])->([i, j]) {i=4, j=6, k=2} need_replication={k}",
         "([i, j], [k, l], [], [])->([i, j]) {i=4, j=6, k=1, l=0} need_replication={k, l}",
         "([], [])->([]) {}"}},
-      // (operand, indices) -> result. Indexed dimensions and those of an index are whole; windows
-      // that span a dimension and batching dimensions pass.
+      // (operand, indices) -> result. A device takes what it has of an indexed dimension; those of an
+      // index, and those that windows have a part of, are whole; windows that span a dimension and
+      // batching dimensions pass.
       {{"stablehlo.gather"},
-       {"([k, l], [i, j])->([i, l]) {i=4, j=1, k=6, l=8} need_replication={j, k}",
-        "([k, l], [i, j])->([k, i]) {i=4, j=1, k=8, l=6} need_replication={j, l}",
+       {"([k, l], [i, j])->([i, l]) {i=4, j=1, k=6, l=8} reduction={k} need_replication={j}",
+        "([k, l], [i, j])->([k, i]) {i=4, j=1, k=8, l=6} reduction={l} need_replication={j}",
         "([k, m], [j, i])->([l, i, n]) {i=4, j=2, k=6, l=2, m=8, n=3} need_replication={j, k, l, "
         "m, n}",
-        "([l, m, n], [i, j, k])->([i, j, n]) {i=2, j=3, k=2, l=4, m=6, n=2} need_replication={k, "
-        "l, m}",
-        "([j], [i])->([i]) {i=4, j=10} need_replication={j}",
+        "([l, m, n], [i, j, k])->([i, j, n]) {i=2, j=3, k=2, l=4, m=6, n=2} reduction={l, m} "
+        "need_replication={k}",
+        "([j], [i])->([i]) {i=4, j=10} reduction={j}",
         "([i], [])->([j]) {i=10, j=3} need_replication={i, j}",
-        "([i, l], [i, j, k])->([i, j]) {i=4, j=1, k=1, l=6} need_replication={k, l}",
-        "([j, k], [i, j])->([i, j]) {i=3, j=4, k=6} need_replication={k}",
-        "([j, k, i, l], [i, j])->([i, l, j]) {i=4, j=2, k=5, l=3} need_replication={k}",
-        "([k, l], [i, j])->([i, l]) {i=4, j=1, k=6, l=0} need_replication={j, k}",
-        "([k, l], [i, j])->([i, l]) {i=0, j=1, k=6, l=4} need_replication={j, k}"}},
-      // (operand, indices, updates) -> operand. Updates that are added up may lie on several
+        "([i, l], [i, j, k])->([i, j]) {i=4, j=1, k=1, l=6} reduction={l} need_replication={k}",
+        "([j, k], [i, j])->([i, j]) {i=3, j=4, k=6} reduction={k}",
+        "([j, k, i, l], [i, j])->([i, l, j]) {i=4, j=2, k=5, l=3} reduction={k}",
+        "([k, l], [i, j])->([i, l]) {i=4, j=1, k=6, l=0} reduction={k} need_replication={j}",
+        "([k, l], [i, j])->([i, l]) {i=0, j=1, k=6, l=4} reduction={k} need_replication={j}"}},
+      // (operand, indices, updates) -> operand. A device updates what it has of an indexed dimension.
+      // Updates that are added up may lie on several
       // devices, those that replace may not: the last one wins.
       {{"stablehlo.scatter"},
-       {"([k, l], [i, j], [i, l])->([k, l]) {i=4, j=1, k=6, l=8} need_replication={i, j, k}",
-        "([k], [i, j], [i])->([k]) {i=4, j=1, k=8} need_replication={i, j, k}",
-        "([k, l], [i, j], [i, l])->([k, l]) {i=2, j=1, k=6, l=2} need_replication={i, j, k}",
-        "([i, l], [i, j, k], [i, j])->([i, l]) {i=4, j=1, k=1, l=6} need_replication={j, k, l}",
+       {"([k, l], [i, j], [i, l])->([k, l]) {i=4, j=1, k=6, l=8} need_replication={i, j}",
+        "([k], [i, j], [i])->([k]) {i=4, j=1, k=8} need_replication={i, j}",
+        "([k, l], [i, j], [i, l])->([k, l]) {i=2, j=1, k=6, l=2} need_replication={i, j}",
+        "([i, l], [i, j, k], [i, j])->([i, l]) {i=4, j=1, k=1, l=6} need_replication={j, k}",
         "([k, l], [i, j], [i, l])->([k, l]) {i=4, j=1, k=6, l=8} reduction={i} "
-        "need_replication={j, k}",
+        "need_replication={j}",
         "([k, l], [i, j], [i, l])->([k, l]) {i=2, j=1, k=6, l=2} reduction={i} "
-        "need_replication={j, k}",
+        "need_replication={j}",
         "([i, l], [i, j, k], [i, j])->([i, l]) {i=4, j=1, k=1, l=6} reduction={j} "
-        "need_replication={k, l}",
+        "need_replication={k}",
         "([k, l], [i, j], [i, l])->([k, l]) {i=4, j=1, k=6, l=8} reduction={i} combiner=product "
-        "need_replication={j, k}",
+        "need_replication={j}",
         "([k, l], [i, j], [i, l])->([k, l]) {i=2, j=1, k=6, l=2} reduction={i} combiner=product "
-        "need_replication={j, k}",
+        "need_replication={j}",
         "([i, l], [i, j, k], [i, j])->([i, l]) {i=4, j=1, k=1, l=6} reduction={j} combiner=product "
-        "need_replication={k, l}",
+        "need_replication={k}",
         "([k, l], [i, j], [i, l])->([k, l]) {i=4, j=1, k=6, l=8} reduction={i} combiner=min "
-        "need_replication={j, k}",
+        "need_replication={j}",
         "([i, l], [i, j, k], [i, j])->([i, l]) {i=4, j=1, k=1, l=6} reduction={j} combiner=min "
-        "need_replication={k, l}",
+        "need_replication={k}",
         "([k, l], [i, j], [i, l])->([k, l]) {i=4, j=1, k=6, l=8} reduction={i} combiner=max "
-        "need_replication={j, k}",
+        "need_replication={j}",
         "([i, l], [i, j, k], [i, j])->([i, l]) {i=4, j=1, k=1, l=6} reduction={j} combiner=max "
-        "need_replication={k, l}",
+        "need_replication={k}",
         "([k, l], [i, j], [k, i])->([k, l]) {i=4, j=1, k=8, l=6} reduction={i} "
-        "need_replication={j, l}",
+        "need_replication={j}",
         "([k, m], [j, i], [l, i, n])->([k, m]) {i=4, j=2, k=6, l=2, m=8, n=3} reduction={i} "
         "need_replication={j, k, l, m, n}",
-        "([j, k, i, l], [i, j], [i, l, j])->([j, k, i, l]) {i=4, j=2, k=5, l=3} "
-        "need_replication={k}",
-        "([j], [i], [i])->([j]) {i=4, j=10} reduction={i} need_replication={j}",
+        "([j, k, i, l], [i, j], [i, l, j])->([j, k, i, l]) {i=4, j=2, k=5, l=3}",
+        "([j], [i], [i])->([j]) {i=4, j=10} reduction={i}",
         "([i], [], [j])->([i]) {i=10, j=3} need_replication={i, j}",
         "([k, l], [i, j], [i, l])->([k, l]) {i=0, j=1, k=6, l=4} reduction={i} "
-        "need_replication={j, k}"}},
+        "need_replication={j}"}},
       // Initial values have no factors.
       {{"stablehlo.reduce"},
        {"([i, j], [])->([j]) {i=8, j=12} reduction={i}",

@@ -14,7 +14,9 @@
 #include "tessera/ops/core/select.h"
 #include "tessera/ops/core/source_scope.h"
 #include "tessera/ops/indexing/indexed_windows.h"
+#include "tessera/ops/indexing/local_starts.h"
 #include "tessera/ops/indexing/scatter.h"
+#include "tessera/ops/reductions/neutral.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
@@ -115,11 +117,18 @@ std::vector<Literal> evaluate_gather(std::span<const Literal> x, const GatherPar
   return {out};
 }
 
+// Of an indexed dimension that is cut each device takes the rows that it has: the others' are
+// neutral to the sum of all.
 Factors gather_factors(std::span<const Type> operands, std::span<const Type>,
                        const GatherParams& p) {
   const IndexedWindows windows = gather_windows(p, operands[0].shape, operands[1].shape);
+  const DType dtype = operands[0].dtype;
   Factors out;
-  const WindowFactors factors = add_window_factors(windows, FactorKind::kPass, out);
+  if (dtype == bool_) out.combiner = ReduceKind::kOr;
+  const FactorKind indexed =
+      has_neutral_to_sum(dtype) ? FactorKind::kReduction : FactorKind::kNeedReplication;
+  const WindowFactors factors =
+      add_window_factors(windows, {.free = FactorKind::kPass, .indexed = indexed}, out);
   out.operands = {factors.operand, factors.indices};
   out.results = {factors.windows};
   return out;
@@ -128,13 +137,23 @@ Factors gather_factors(std::span<const Type> operands, std::span<const Type>,
 std::vector<Array> localize_gather(std::span<const Array> x, const GatherParams& p,
                                    const LocalContext& context) {
   GatherParams q = p;
-  const Shape &global = context.global_operand(0).shape, &local = x[0].shape();
+  Shape global = context.global_operand(0).shape;
+  const Shape& local = x[0].shape();
+  const IndexedWindows windows = gather_windows(p, global, x[1].shape());
+  const std::vector<Array> offsets = cut_offsets(windows, 0, local, context);
   for (int64_t d = 0; d < global.rank(); ++d) {
     if (global[d] == local[d] || contains(p.operand_batching_dims, d)) continue;
-    TESSERA_CHECK(p.slice_sizes[d] == global[d], "gather from a sharded dimension");
+    if (windows.is_indexed(d)) continue;
+    TESSERA_CHECK(p.slice_sizes[d] == global[d], "gather from a part of a sharded dimension");
     q.slice_sizes[d] = local[d];
   }
-  return {bind_op1(gather_op, q, {x[0], x[1]})};
+  if (offsets.empty()) return {bind_op1(gather_op, q, {x[0], x[1]})};
+  const Array starts = local_starts(windows, offsets, lax::clamped_starts(windows, x[1]));
+  const Array taken = bind_op1(gather_op, q, {x[0], starts});
+  const IndexedWindows here = gather_windows(q, local, x[1].shape());
+  const Array inside =
+      lax::broadcast_in_dim(lax::windows_inside(here, starts), taken.shape(), here.batch_dims);
+  return {lax::select(inside, taken, neutral_to_sum(taken.dtype(), taken.shape()))};
 }
 
 JvpResult jvp_gather(std::span<const Array> x, std::span<const Array> t, const GatherParams& p) {

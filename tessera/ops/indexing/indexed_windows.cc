@@ -177,13 +177,13 @@ IndexedWindows::Runs IndexedWindows::runs() const {
   return out;
 }
 
-WindowFactors add_window_factors(const IndexedWindows& windows, FactorKind free, Factors& out) {
+WindowFactors add_window_factors(const IndexedWindows& windows, WindowKinds kinds, Factors& out) {
   WindowFactors f{TensorFactors(windows.operand.size()), TensorFactors(windows.indices.size()),
                   TensorFactors(windows.windows.size())};
   const Dims free_dims = windows.free_batch_dims();
   for (size_t k = 0; k < windows.batch_dims.size(); ++k) {
     const int64_t batch = windows.batch_dims[k], index = windows.index_dims[k];
-    const FactorKind kind = contains(free_dims, batch) ? free : FactorKind::kPass;
+    const FactorKind kind = contains(free_dims, batch) ? kinds.free : FactorKind::kPass;
     f.indices[index] = f.windows[batch] = {out.add(windows.indices[index], kind)};
   }
   const auto replicated = [&](int64_t extent) {
@@ -199,7 +199,10 @@ WindowFactors add_window_factors(const IndexedWindows& windows, FactorKind free,
     } else if (dim.window >= 0 && dim.size == extent) {
       f.operand[d] = f.windows[dim.window] = {out.add(extent)};
     } else {
-      f.operand[d] = replicated(extent);
+      const FactorKind kind = windows.is_indexed(static_cast<int64_t>(d))
+                                  ? kinds.indexed
+                                  : FactorKind::kNeedReplication;
+      f.operand[d] = {out.add(extent, kind)};
       if (dim.window >= 0) f.windows[dim.window] = replicated(dim.size);
     }
   }

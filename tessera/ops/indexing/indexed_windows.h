@@ -34,6 +34,8 @@ struct IndexedWindows {
   Dims largest_starts() const;
   // Windows at different starts have no element in common.
   bool disjoint() const;
+  // Of an operand dimension: whether a window has one element of it, at a start.
+  bool is_indexed(int64_t d) const { return dims[d].component >= 0 && dims[d].size == 1; }
   // The batch dimensions that are not walked together with the operand.
   Dims free_batch_dims() const;
 
@@ -53,12 +55,16 @@ struct IndexedWindows {
 };
 
 // How dimensions correspond: those that a window has whole pass through, and so do batch
-// dimensions, of which the free ones get the kind `free`. A dimension of which a window has a part,
-// and the index vectors, need replication.
+// dimensions, of which the free ones get the kind `free`. A dimension of which a window has one
+// element gets the kind `indexed`; one of which it has a part, and the index vectors, need
+// replication.
 struct WindowFactors {
   TensorFactors operand, indices, windows;
 };
-WindowFactors add_window_factors(const IndexedWindows& windows, FactorKind free, Factors& out);
+struct WindowKinds {
+  FactorKind free, indexed;
+};
+WindowFactors add_window_factors(const IndexedWindows& windows, WindowKinds kinds, Factors& out);
 
 // Shape of `windows`; UserError of `op` where StableHLO's constraints do not hold. `constraints`
 // name them: gather's C1..C21 in the order of its text, or scatter's.

@@ -12,6 +12,7 @@
 #include "tessera/ops/core/source_scope.h"
 #include "tessera/ops/core/tracer.h"
 #include "tessera/ops/indexing/indexed_windows.h"
+#include "tessera/ops/indexing/local_starts.h"
 #include "tessera/ops/indexing/scatter_evaluate.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
@@ -120,7 +121,8 @@ std::optional<ReduceKind> combiner_of(const ScatterParams& p, DType dtype) {
 }
 
 // Updates may be cut among devices where the order in which they are folded does not matter: each
-// has a partial result.
+// has a partial result. Of an indexed dimension that is cut each device updates the rows that it
+// has.
 Factors scatter_factors(std::span<const Type> operands, std::span<const Type>,
                         const ScatterParams& p) {
   const IndexedWindows windows =
@@ -129,7 +131,8 @@ Factors scatter_factors(std::span<const Type> operands, std::span<const Type>,
   Factors out;
   if (combiner) out.combiner = *combiner;
   const FactorKind free = combiner ? FactorKind::kReduction : FactorKind::kNeedReplication;
-  const WindowFactors factors = add_window_factors(windows, free, out);
+  const WindowFactors factors =
+      add_window_factors(windows, {.free = free, .indexed = FactorKind::kPass}, out);
   out.operands = {factors.operand, factors.indices, factors.windows};
   out.results = {factors.operand};
   return out;
@@ -139,6 +142,11 @@ Factors scatter_factors(std::span<const Type> operands, std::span<const Type>,
 std::vector<Array> localize_scatter(std::span<const Array> x, const ScatterParams& p,
                                     const LocalContext& context) {
   std::vector<Array> operands(x.begin(), x.end());
+  const IndexedWindows all =
+      scatter_windows(p, context.global_operand(0).shape, x[1].shape(), x[2].shape());
+  if (const std::vector<Array> offsets = cut_offsets(all, 0, x[0].shape(), context);
+      !offsets.empty())
+    operands[1] = local_starts(all, offsets, x[1]);
   if (p.kind == ScatterKind::kAdd || p.kind == ScatterKind::kMul) {
     const IndexedWindows windows = scatter_windows(p, x[0].shape(), x[1].shape(), x[2].shape());
     const Literal identity = *combiner_of(p, float32) == ReduceKind::kSum

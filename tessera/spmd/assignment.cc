@@ -19,8 +19,9 @@ bool may_be_cut(FactorKind kind, const AssignmentOrder& order) {
     case FactorKind::kReduction:
       return order.cut_reductions;
     case FactorKind::kNeedReplication:
-    case FactorKind::kPermutation:
       return order.cut_windows;
+    case FactorKind::kPermutation:
+      return order.cut_windows || order.cut_halos;
   }
   return false;
 }
@@ -88,7 +89,8 @@ AtomList cuts_to_move(const ShardedOp& op) {
     const Projection projection(op.factors, tensor, op.operands[k], open, op.mesh);
     for (const DimFactors& dim : tensor)
       for (int id : dim)
-        if (op.factors.factors[id].kind == FactorKind::kNeedReplication || may_be_moved(op, k, id))
+        if (op.factors.factors[id].kind == FactorKind::kNeedReplication ||
+            op.factors.factors[id].kind == FactorKind::kPermutation || may_be_moved(op, k, id))
           for (Atom a : projection.atoms(id))
             if (!contains(out, a)) out.push_back(a);
   }

@@ -29,6 +29,8 @@ struct AssignmentOrder {
   bool cut_reductions = true;  // whether reduction factors may be cut
   // Whether need-replication and permutation factors may be cut, for windows.h.
   bool cut_windows = false;
+  // Whether permutation factors may be cut, for halos.h.
+  bool cut_halos = false;
   // The factor that takes the axes of operands' factors that need replication; -1: none does.
   int takes_cuts = -1;
 };

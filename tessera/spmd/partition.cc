@@ -17,6 +17,7 @@
 #include "tessera/spmd/assignment.h"
 #include "tessera/spmd/branch_sums.h"
 #include "tessera/spmd/divergence.h"
+#include "tessera/spmd/halos.h"
 #include "tessera/spmd/late_sums.h"
 #include "tessera/spmd/partition_state.h"
 #include "tessera/spmd/reshard.h"
@@ -203,11 +204,13 @@ class Partitioner {
     if (std::optional<WindowChoice> windows = choose_windows(values_, op, sharded, a))
       return move_rows(op, *windows);
     a = with_moved_cuts(sharded, std::move(a));
+    if (const std::optional<HaloPlan> halos = choose_halos(op, sharded, a))
+      return widen_shards(op, sharded, *halos);
     std::vector<Array> local;
     for (size_t k = 0; k < op.operands.size(); ++k)
       local.push_back(operand(op, k, a.operands[k], gather_text(sharded, a, k)));
     mask_padding(op, sharded, a, local);
-    finish(op, factors, a, rebuild(op, a, std::move(local)));
+    finish(op, factors, a, rebuild(op, on_this_mesh(op), a, std::move(local)));
   }
 
   // Loops and branches: operands and what comes out of a region are brought to the shardings that
@@ -274,6 +277,23 @@ class Partitioner {
     return bind_op(*op.def, std::move(params), operands);
   }
 
+  // An op over windows, on shards that hold what these reach.
+  void widen_shards(const Op& op, const ShardedOp& sharded, const HaloPlan& plan) {
+    const FactorAssignment& a = plan.assignment;
+    std::vector<Array> local;
+    for (size_t k = 0; k < op.operands.size(); ++k) local.push_back(operand(op, k, a.operands[k]));
+    mask_padding(op, sharded, a, local);
+    const int32_t outer =
+        std::exchange(reason_, add_reason({std::string(op.def->name), op.source,
+                                           fmt::format("rows of other shards that the windows of "
+                                                       "{} reach",
+                                                       op.def->name)}));
+    trace_.set_reason(reason_);
+    local = widen(mesh_, plan, op, std::move(local));
+    trace_.set_reason(reason_ = outer);
+    finish(op, sharded.factors, a, rebuild(op, params_of_shards(plan, op), a, std::move(local)));
+  }
+
   void move_rows(const Op& op, const WindowChoice& choice) {
     const WindowPlan& plan = choice.plan;
     const WindowRequest& request = choice.request;
@@ -317,8 +337,8 @@ class Partitioner {
     return out;
   }
 
-  std::vector<Array> rebuild(const Op& op, const FactorAssignment& a, std::vector<Array> local) {
-    const OpParams params = on_this_mesh(op);
+  std::vector<Array> rebuild(const Op& op, const OpParams& params, const FactorAssignment& a,
+                             std::vector<Array> local) {
     std::optional<SourceScope> scope;
     const bool is_user_collective = std::holds_alternative<CollectiveLowering>(op.def->lower);
     if (is_user_collective)

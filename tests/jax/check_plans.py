@@ -5,7 +5,7 @@
 
 For each program of plan_programs.py, on 8 devices: the bytes that a device sends and the number of collectives in the HLO
 that XLA compiles, and in tessera_jax.explain of the same function with the shardings of results that XLA chose. A
-collective of a loop counts as often as it runs; an all_reduce of which every device reads its own part alone is counted
+collective of a loop counts as often as it runs (once, where Tessera does not say); an all_reduce of which every device reads its own part alone is counted
 as the reduce_scatter it could be. Needs JAX 0.10.2 and the plugin (TESSERA_PJRT). --write puts the table into docs/plans.md.
 """
 import argparse
@@ -87,8 +87,6 @@ def only_sliced(name, instructions, computations, part):
       return only_sliced(user.name, instructions, computations, part)
     if user.op == 'fusion':
       inner = computations[re.search(r'calls=%?([\w.-]+)', user.attributes).group(1)]
-      given = [i.name for i in inner if i.op == 'parameter']
-      order = {int(re.search(r'\d+', i.attributes or '0').group() if False else k): n for k, n in enumerate(given)}
       return all(only_sliced(parameter(inner, k), inner, computations, part)
                  for k, operand in enumerate(user.operands) if operand == name)
     return False
@@ -99,7 +97,7 @@ def parameter(instructions, index):
   return next(i.name for i in instructions if i.op == 'parameter' and i.index == index)
 
 
-def cost_of_hlo(text, devices):
+def cost_of_hlo(text, devices, with_trips):
   """(bytes a device sends, collectives in the text, {op: bytes})."""
   computations, entry = read_hlo(text)
   for instructions in computations.values():
@@ -139,7 +137,7 @@ def cost_of_hlo(text, devices):
       repeats = 1
       if i.op == 'while':
         found = re.search(r'known_trip_count[^\d]*(\d+)', i.attributes)
-        repeats = int(found.group(1)) if found else 1
+        repeats = int(found.group(1)) if found and with_trips else 1
       for one in called:
         t, c = visit(one, times * repeats)
         total += t * repeats
@@ -156,10 +154,11 @@ def check(program, explain):
       lambda s: NamedSharding(program.mesh, s), program.out, is_leaf=is_spec)}
   compiled = jax.jit(program.function, **out).lower(*program.arguments).compile()
   text = compiled.as_text()
-  theirs = cost_of_hlo(text, program.mesh.size)
   jitted = jax.jit(program.function, out_shardings=compiled.output_shardings)
   plan = explain(jitted, *program.arguments)
-  sent = sum(c.bytes_per_device * c.times for c in plan.collectives)
+  counted = all(c.times is not None for c in plan.collectives)
+  theirs = cost_of_hlo(text, program.mesh.size, counted)
+  sent = sum(c.bytes_per_device * (c.times if counted else 1) for c in plan.collectives)
   return theirs[0], theirs[1], sent, len(plan.collectives), plan, text
 
 

@@ -5,6 +5,7 @@
 
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/halo_rule.h"
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/core/scalar_fold.h"
 #include "tessera/ops/core/source_scope.h"
@@ -148,6 +149,12 @@ std::vector<Literal> evaluate_convolution(std::span<const Literal> x, const Conv
 
 // Batch and output features pass through, input features are summed over; groups stand before the
 // features in them.
+// Rows from the first to the last that a window takes.
+int64_t window_rows(const ConvolutionParams& p, const Type& rhs, size_t spatial) {
+  const int64_t taps = rhs.shape[p.rhs_spec[spatial + 2]];
+  return taps == 0 ? 0 : (taps - 1) * p.rhs_dilation[spatial] + 1;
+}
+
 Factors convolution_factors(std::span<const Type> operands, std::span<const Type> results,
                             const ConvolutionParams& p) {
   const Type &lhs = operands[0], &rhs = operands[1], &result = results[0];
@@ -173,9 +180,14 @@ Factors convolution_factors(std::span<const Type> operands, std::span<const Type
                 p.batch_group_count == 1 ? FactorKind::kPass : FactorKind::kNeedReplication)};
   }
   for (size_t d = 2; d < p.lhs_spec.size(); ++d) {
-    x[p.lhs_spec[d]] = {out.add(lhs.shape[p.lhs_spec[d]], FactorKind::kNeedReplication)};
+    const int64_t from = lhs.shape[p.lhs_spec[d]], to = result.shape[p.out_spec[d]];
     w[p.rhs_spec[d]] = {out.add(rhs.shape[p.rhs_spec[d]], FactorKind::kNeedReplication)};
-    y[p.out_spec[d]] = {out.add(result.shape[p.out_spec[d]], FactorKind::kNeedReplication)};
+    if (windows_are_local(window_rows(p, rhs, d - 2), to)) {
+      x[p.lhs_spec[d]] = y[p.out_spec[d]] = {out.add(std::max(from, to), FactorKind::kPermutation)};
+    } else {
+      x[p.lhs_spec[d]] = {out.add(from, FactorKind::kNeedReplication)};
+      y[p.out_spec[d]] = {out.add(to, FactorKind::kNeedReplication)};
+    }
   }
   out.operands = {x, w};
   out.results = {y};
@@ -264,6 +276,46 @@ const OpDef& convolution_op = define<ConvolutionParams>({
     .batch = {batch_convolution},
     .samples = convolution_samples,
 });
+
+namespace {
+
+std::vector<HaloDim> convolution_halos(const OpParams& params, std::span<const Type> operands,
+                                       std::span<const Type> results) {
+  const auto& p = params.as<ConvolutionParams>();
+  std::vector<HaloDim> out;
+  for (size_t d = 2; d < p.lhs_spec.size(); ++d) {
+    const size_t s = d - 2;
+    const int64_t size = window_rows(p, operands[1], s);
+    if (size > 0 && windows_are_local(size, results[0].shape[p.out_spec[d]]))
+      out.push_back({.dim = static_cast<int>(p.lhs_spec[d]),
+                     .result_dim = static_cast<int>(p.out_spec[d]),
+                     .size = size,
+                     .stride = p.strides[s],
+                     .low = p.low[s],
+                     .base_dilation = p.lhs_dilation[s]});
+  }
+  return out;
+}
+
+OpParams convolution_padded(const OpParams& params, const HaloDim& halo, int64_t low,
+                            int64_t high) {
+  ConvolutionParams p = params.as<ConvolutionParams>();
+  const auto s = static_cast<size_t>(std::find(p.lhs_spec.begin() + 2, p.lhs_spec.end(), halo.dim) -
+                                     p.lhs_spec.begin() - 2);
+  p.low[s] = low;
+  p.high[s] = high;
+  return p;
+}
+
+[[maybe_unused]] const bool kHalos = register_halo_rule(
+    convolution_op,
+    {.windowed = [](size_t) { return size_t{1}; },
+     .dims = convolution_halos,
+     .beside = [](size_t,
+                  std::span<const Array> x) { return Array(Literal(x[0].dtype(), Shape{})); },
+     .padded = convolution_padded});
+
+}  // namespace
 
 }  // namespace tessera::ops
 

@@ -6,6 +6,7 @@
 
 #include "tessera/base/array_size.h"
 #include "tessera/ops/core/array_math.h"
+#include "tessera/ops/core/halo_rule.h"
 #include "tessera/ops/core/log_add.h"
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/core/select.h"
@@ -65,6 +66,15 @@ std::vector<Type> infer_reduce_window(std::span<const Type> operands, const Redu
 }
 
 // Dimensions whose elements stand for themselves pass through.
+// Rows from the first to the last that a window takes.
+int64_t window_rows(const ReduceWindowParams& p, int64_t d) {
+  return (p.size[d] - 1) * p.window_dilation[d] + 1;
+}
+// Not of cumulative folds, whose windows are as long as the array.
+bool is_local(const ReduceWindowParams& p, int64_t extent, int64_t results, int64_t d) {
+  return windows_are_local(window_rows(p, d), results) && window_rows(p, d) < extent;
+}
+
 Factors reduce_window_factors(std::span<const Type> operands, std::span<const Type> results,
                               const ReduceWindowParams& p) {
   Factors out;
@@ -73,13 +83,16 @@ Factors reduce_window_factors(std::span<const Type> operands, std::span<const Ty
   const Windows windows = p.windows();
   for (int64_t d = 0; d < operands[0].rank(); ++d) {
     const bool same = windows.trivial(d);
-    x.push_back(
-        {out.add(operands[0].shape[d], same ? FactorKind::kPass : FactorKind::kNeedReplication)});
+    const int64_t from = operands[0].shape[d], to = results[0].shape[d];
+    if (same || is_local(p, from, to, d)) {
+      x.push_back(
+          {out.add(std::max(from, to), same ? FactorKind::kPass : FactorKind::kPermutation)});
+      result.push_back(x.back());
+      continue;
+    }
     // A dimension of one length before and after (a cumulative fold) lies in one way.
-    const bool one_factor = same || results[0].shape[d] == operands[0].shape[d];
-    result.push_back(one_factor
-                         ? x.back()
-                         : DimFactors{out.add(results[0].shape[d], FactorKind::kNeedReplication)});
+    x.push_back({out.add(from, FactorKind::kNeedReplication)});
+    result.push_back(from == to ? x.back() : DimFactors{out.add(to, FactorKind::kNeedReplication)});
   }
   out.operands.assign(n, x);
   out.operands.resize(2 * n);
@@ -182,6 +195,41 @@ const OpDef& reduce_window_op = define<ReduceWindowParams>({
     .batch = {batch_reduce_window},
     .samples = reduce_window_samples,
 });
+
+namespace {
+
+std::vector<HaloDim> reduce_window_halos(const OpParams& params, std::span<const Type> operands,
+                                         std::span<const Type> results) {
+  const auto& p = params.as<ReduceWindowParams>();
+  std::vector<HaloDim> out;
+  for (int64_t d = 0; d < operands[0].rank(); ++d)
+    if (!p.windows().trivial(d) && is_local(p, operands[0].shape[d], results[0].shape[d], d))
+      out.push_back({.dim = static_cast<int>(d),
+                     .result_dim = static_cast<int>(d),
+                     .size = window_rows(p, d),
+                     .stride = p.strides[d],
+                     .low = p.low[d],
+                     .base_dilation = p.base_dilation[d]});
+  return out;
+}
+
+OpParams reduce_window_padded(const OpParams& params, const HaloDim& halo, int64_t low,
+                              int64_t high) {
+  ReduceWindowParams p = params.as<ReduceWindowParams>();
+  p.low[halo.dim] = low;
+  p.high[halo.dim] = high;
+  return p;
+}
+
+// Beside the array stands the initial value.
+[[maybe_unused]] const bool kHalos = register_halo_rule(
+    reduce_window_op,
+    {.windowed = [](size_t operands) { return operands / 2; },
+     .dims = reduce_window_halos,
+     .beside = [](size_t k, std::span<const Array> x) { return x[x.size() / 2 + k]; },
+     .padded = reduce_window_padded});
+
+}  // namespace
 
 }  // namespace tessera::ops
 

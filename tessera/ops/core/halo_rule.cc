@@ -1,0 +1,24 @@
+#include "tessera/ops/core/halo_rule.h"
+
+#include <map>
+
+namespace tessera::ops {
+namespace {
+
+std::map<const OpDef*, HaloRule>& rules() {
+  static std::map<const OpDef*, HaloRule> all;
+  return all;
+}
+
+}  // namespace
+
+bool register_halo_rule(const OpDef& def, HaloRule rule) {
+  return rules().emplace(&def, std::move(rule)).second;
+}
+
+const HaloRule* find_halo_rule(const OpDef& def) {
+  const auto it = rules().find(&def);
+  return it == rules().end() ? nullptr : &it->second;
+}
+
+}  // namespace tessera::ops

@@ -1,0 +1,42 @@
+// Halo rules: of ops that fold windows of rows (convolution, reduce_window), which rows the windows
+// reach. Where such a dimension is cut, the partitioner has neighbours send what the windows of a
+// shard reach beyond it, and runs the op on that, without padding of its own.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "tessera/ir/op_def.h"
+
+namespace tessera::ops {
+
+// Row j of the result reads rows [j * stride - low, j * stride - low + size) of the operand, whose
+// rows lie `base_dilation` apart.
+struct HaloDim {
+  int dim = 0, result_dim = 0;
+  int64_t size = 1, stride = 1, low = 0, base_dilation = 1;
+};
+// Whether windows of so many rows are those of neighbours: cut, a dimension with longer ones would
+// be whole on every device after all.
+inline bool windows_are_local(int64_t size, int64_t results) { return size <= results; }
+
+struct HaloRule {
+  // How many operands have windows: the first ones, all of one shape.
+  std::function<size_t(size_t operands)> windowed;
+  // Of those: the dimensions along which a window may reach other rows, but not far. In Factors each
+  // is one factor of operand and result, of kind kPermutation.
+  std::function<std::vector<HaloDim>(const OpParams&, std::span<const Type> operands,
+                                     std::span<const Type> results)>
+      dims;
+  // The scalar that stands beside operand k.
+  std::function<Array(size_t k, std::span<const Array> operands)> beside;
+  // The params with other padding along a dimension.
+  std::function<OpParams(const OpParams&, const HaloDim&, int64_t low, int64_t high)> padded;
+};
+
+// Once, beside the op's definition.
+bool register_halo_rule(const OpDef& def, HaloRule rule);
+// Null where the op has none.
+const HaloRule* find_halo_rule(const OpDef& def);
+
+}  // namespace tessera::ops

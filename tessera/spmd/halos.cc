@@ -1,0 +1,112 @@
+#include "tessera/spmd/halos.h"
+
+#include <algorithm>
+
+namespace tessera::spmd {
+namespace {
+
+using ops::HaloDim;
+using ops::HaloRule;
+
+int64_t floor_div(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
+
+// Rows that device i of n gets: [i * step + first, i * step + first + rows).
+struct Reach {
+  int64_t step = 0, first = 0, rows = 0;
+  int64_t low = 0, high = 0;  // padding that is left, negative where rows are not needed
+};
+
+// `shard`: rows of the result on a device.
+std::optional<Reach> reach_of(const HaloDim& halo, int64_t shard) {
+  const int64_t b = halo.base_dilation, step = shard * halo.stride;
+  if (step % b != 0 || shard == 0) return std::nullopt;  // windows would lie in several ways
+  // Where the first device's windows begin and end, in rows that are 1 apart.
+  const int64_t begin = -halo.low, end = begin + (shard - 1) * halo.stride + halo.size;
+  Reach out{.step = step / b, .first = -floor_div(-begin, b)};
+  out.rows = floor_div(end - 1, b) - out.first + 1;
+  if (out.rows <= 0) return std::nullopt;
+  out.low = out.first * b - begin;
+  out.high = end - 1 - (out.first + out.rows - 1) * b;
+  return out;
+}
+
+// Row i * reach.rows + l of the result is row i * reach.step + reach.first + l of the operand, where
+// there is one.
+IndexMapping windows_of(const Reach& reach, int64_t devices, const Shape& operand, int dim) {
+  IndexMapping out{.fill = 1};
+  for (int64_t i = 0; i < devices; ++i) {
+    const int64_t first = i * reach.step + reach.first;
+    const RowRange rows{std::max<int64_t>(0, -first), std::min(reach.rows, operand[dim] - first)};
+    if (rows.empty()) continue;
+    IndexPiece piece{.operand = 0, .start = Dims(operand.size(), 0), .stop = operand};
+    for (int d = 0; d < operand.rank(); ++d) piece.terms.push_back({.result_dim = d});
+    piece.terms[static_cast<size_t>(dim)].offset = first - i * reach.rows;
+    piece.start[dim] = i * reach.rows + rows.low;
+    piece.stop[dim] = i * reach.rows + rows.high;
+    out.pieces.push_back(std::move(piece));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<HaloPlan> choose_halos(const Op& op, const ShardedOp& sharded,
+                                     const FactorAssignment& other) {
+  const HaloRule* rule = ops::find_halo_rule(*op.def);
+  if (!rule) return std::nullopt;
+  HaloPlan plan{.assignment = assign_factors(sharded, {.cut_halos = true}),
+                .operands = rule->windowed(op.operands.size())};
+  const FactorAssignment& a = plan.assignment;
+  Type operand = sharded.operand_types[0];
+  int64_t cost = assignment_cost(sharded, a);
+  for (const HaloDim& halo : rule->dims(op.params, sharded.operand_types, sharded.result_types)) {
+    const AtomList& atoms = a.operands[0][halo.dim];
+    const int64_t n = sharded.mesh.size(atoms);
+    if (n == 1) continue;
+    const int64_t shard = ceil_div(sharded.result_types[0].shape[halo.result_dim], n);
+    const std::optional<Reach> reach = reach_of(halo, shard);
+    if (!reach) return std::nullopt;
+    Type widened = operand;
+    widened.shape[halo.dim] = n * reach->rows;
+    WindowRequest request{.mapping = windows_of(*reach, n, operand.shape, halo.dim),
+                          .operands = {operand, Type{.dtype = operand.dtype}},
+                          .operand_dims = {a.operands[0], {}},
+                          .result = widened,
+                          .result_dims = a.operands[0]};
+    std::optional<WindowPlan> rows = plan_windows(sharded.mesh, request);
+    if (!rows) return std::nullopt;
+    cost += rows->cost * static_cast<int64_t>(plan.operands);
+    plan.dims.push_back({.halo = halo,
+                         .rows = *std::move(rows),
+                         .local = reach->rows,
+                         .low = reach->low,
+                         .high = reach->high});
+    operand = widened;
+  }
+  if (plan.dims.empty() || cost > assignment_cost(sharded, other)) return std::nullopt;
+  return plan;
+}
+
+std::vector<Array> widen(const AtomMesh& mesh, const HaloPlan& plan, const Op& op,
+                         std::vector<Array> local) {
+  const HaloRule& rule = *ops::find_halo_rule(*op.def);
+  for (size_t k = 0; k < plan.operands; ++k) {
+    const Array beside = rule.beside(k, local);
+    for (const HaloPlan::Dim& dim : plan.dims) {
+      Shape shape = local[k].shape();
+      shape[dim.halo.dim] = dim.local;
+      local[k] = apply_windows(mesh, dim.rows, shape, std::vector{local[k], beside});
+    }
+  }
+  return local;
+}
+
+OpParams params_of_shards(const HaloPlan& plan, const Op& op) {
+  const HaloRule& rule = *ops::find_halo_rule(*op.def);
+  OpParams params = op.params;
+  for (const HaloPlan::Dim& dim : plan.dims)
+    params = rule.padded(params, dim.halo, dim.low, dim.high);
+  return params;
+}
+
+}  // namespace tessera::spmd

@@ -1,0 +1,39 @@
+// Halos: an op over windows of a dimension that is cut (convolution, pooling). Each device gets from
+// its neighbours the rows that its windows reach beyond its own, and nothing else.
+//
+// Example: a convolution of 3 taps over f32[64] on 8 devices, padding 1. Device i computes rows
+// 8 i .. 8 i + 7 from rows 8 i - 1 .. 8 i + 8: its own, and one of either neighbour; beside the
+// array stand zeros. On these 10 rows it runs the op without padding.
+#pragma once
+
+#include <optional>
+
+#include "tessera/ops/core/halo_rule.h"
+#include "tessera/spmd/partition_state.h"
+#include "tessera/spmd/windows.h"
+
+namespace tessera::spmd {
+
+struct HaloPlan {
+  // One dimension of the windowed operands, in the order in which they are widened.
+  struct Dim {
+    ops::HaloDim halo;
+    WindowPlan rows;            // of each operand, and what stands beside it
+    int64_t local = 0;          // rows that a device has then
+    int64_t low = 0, high = 0;  // padding of the op on them
+  };
+  FactorAssignment assignment;
+  std::vector<Dim> dims;
+  size_t operands = 0;  // that have windows
+};
+
+// The plan, if it costs no more than the op under the assignment `other`.
+std::optional<HaloPlan> choose_halos(const Op& op, const ShardedOp& sharded,
+                                     const FactorAssignment& other);
+
+// The windowed operands, widened by what their windows reach.
+std::vector<Array> widen(const AtomMesh& mesh, const HaloPlan& plan, const Op& op,
+                         std::vector<Array> local);
+OpParams params_of_shards(const HaloPlan& plan, const Op& op);
+
+}  // namespace tessera::spmd

@@ -16,12 +16,17 @@ struct Reach {
   int64_t low = 0, high = 0;  // padding that is left, negative where rows are not needed
 };
 
-// `shard`: rows of the result on a device.
-std::optional<Reach> reach_of(const HaloDim& halo, int64_t shard) {
-  const int64_t b = halo.base_dilation, step = shard * halo.stride;
+// Of `taps` taps and `results` results, where n devices share the ones or the others.
+std::optional<Reach> reach_of(const HaloDim& halo, int64_t n, int64_t taps, int64_t results) {
+  const bool cut_taps = halo.tap_dim >= 0;
+  if (cut_taps && taps % n != 0) return std::nullopt;  // what pads a shard would count
+  const int64_t shard = cut_taps ? results : ceil_div(results, n);
+  const int64_t b = halo.base_dilation,
+                step = cut_taps ? taps / n * halo.tap_dilation : shard * halo.stride,
+                size = cut_taps ? (taps / n - 1) * halo.tap_dilation + 1 : halo.size;
   if (step % b != 0 || shard == 0) return std::nullopt;  // windows would lie in several ways
   // Where the first device's windows begin and end, in rows that are 1 apart.
-  const int64_t begin = -halo.low, end = begin + (shard - 1) * halo.stride + halo.size;
+  const int64_t begin = -halo.low, end = begin + (shard - 1) * halo.stride + size;
   Reach out{.step = step / b, .first = -floor_div(-begin, b)};
   out.rows = floor_div(end - 1, b) - out.first + 1;
   if (out.rows <= 0) return std::nullopt;
@@ -56,16 +61,20 @@ std::optional<HaloPlan> choose_halos(const Op& op, const ShardedOp& sharded,
   if (!rule) return std::nullopt;
   HaloPlan plan{.assignment = assign_factors(sharded, {.cut_halos = true}),
                 .operands = rule->windowed(op.operands.size())};
-  const FactorAssignment& a = plan.assignment;
+  FactorAssignment& a = plan.assignment;
   Type operand = sharded.operand_types[0];
-  int64_t cost = assignment_cost(sharded, a);
+  int64_t cost = 0;
+  AtomSet widened_along = 0;
   for (const HaloDim& halo : rule->dims(op.params, sharded.operand_types, sharded.result_types)) {
     const AtomList& atoms = a.operands[0][halo.dim];
     const int64_t n = sharded.mesh.size(atoms);
     if (n == 1) continue;
-    const int64_t shard = ceil_div(sharded.result_types[0].shape[halo.result_dim], n);
-    const std::optional<Reach> reach = reach_of(halo, shard);
+    const int64_t taps = halo.tap_dim < 0 ? 0 : sharded.operand_types[1].shape[halo.tap_dim];
+    const std::optional<Reach> reach =
+        reach_of(halo, n, taps, sharded.result_types[0].shape[halo.result_dim]);
     if (!reach) return std::nullopt;
+    if (halo.tap_dim >= 0) a.reduced |= atom_set(atoms);
+    widened_along |= atom_set(atoms);
     Type widened = operand;
     widened.shape[halo.dim] = n * reach->rows;
     WindowRequest request{.mapping = windows_of(*reach, n, operand.shape, halo.dim),
@@ -83,7 +92,14 @@ std::optional<HaloPlan> choose_halos(const Op& op, const ShardedOp& sharded,
                          .high = reach->high});
     operand = widened;
   }
-  if (plan.dims.empty() || cost > assignment_cost(sharded, other)) return std::nullopt;
+  if (plan.dims.empty()) return std::nullopt;
+  // A dimension without a rule for it may not be cut.
+  for (size_t id = 0; id < a.axes.size(); ++id)
+    if (sharded.factors.factors[id].kind == FactorKind::kPermutation &&
+        (atom_set(a.axes[id]) & ~widened_along))
+      return std::nullopt;
+  cost += assignment_cost(sharded, a);
+  if (cost > assignment_cost(sharded, other)) return std::nullopt;
   return plan;
 }
 
@@ -91,7 +107,7 @@ std::vector<Array> widen(const AtomMesh& mesh, const HaloPlan& plan, const Op& o
                          std::vector<Array> local) {
   const HaloRule& rule = *ops::find_halo_rule(*op.def);
   for (size_t k = 0; k < plan.operands; ++k) {
-    const Array beside = rule.beside(k, local);
+    const Array beside = rule.beside(op.params, local[k].dtype());
     for (const HaloPlan::Dim& dim : plan.dims) {
       Shape shape = local[k].shape();
       shape[dim.halo.dim] = dim.local;

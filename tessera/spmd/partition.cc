@@ -405,8 +405,7 @@ class Partitioner {
     std::vector<std::string> dims;
     for (size_t d = 0; d < factors.operands[0].size(); ++d)
       for (int id : factors.operands[0][d])
-        if (factors.factors[id].kind == FactorKind::kReduction && !a.axes[id].empty())
-          dims.push_back(std::to_string(d));
+        if ((atom_set(a.axes[id]) & a.reduced) != 0) dims.push_back(std::to_string(d));
     return fmt::format("{} {} dimension{} {} of operand 0, cut over '{}'", op.def->name,
                        kVerbs[static_cast<size_t>(factors.combiner)], dims.size() == 1 ? "" : "s",
                        fmt::join(dims, " and "), fmt::join(program_.user_names(a.reduced), "', '"));

@@ -274,45 +274,43 @@ const std::vector<Rule>& rules() {
         "([i, k], [k, j])->([i, j]) {i=8, j=8, k=8} reduction={k}",
         "([i, k], [k, j])->([i, j]) {i=8, j=8, k=16} reduction={k}",
         "([i, k], [k, j])->([i, j]) {i=4, j=4, k=8} reduction={k}"}},
-      // Spatial extents of input, kernel and result are three factors of which each is whole; [kj]
-      // are groups and the features of one.
+      // A spatial dimension of input and result is one factor, of which neighbours send rows; of long
+      // windows that of input and kernel. [kj] are groups and the features of one.
       {{"stablehlo.convolution"},
-       {"([i, j, l, o], [k, j, m, p])->([i, k, n, q]) {i=2, j=4, k=4, l=6, m=3, n=6, o=5, p=2, "
-        "q=5} reduction={j} need_replication={l, m, n, o, p, q}",
-        "([i, l, o, j], [m, p, j, k])->([i, n, q, k]) {i=2, j=4, k=6, l=8, m=3, n=4, o=8, p=3, "
-        "q=8} reduction={j} need_replication={l, m, n, o, p, q}",
-        "([i, l, o, j], [m, p, j, k])->([i, n, q, k]) {i=2, j=2, k=4, l=7, m=3, n=12, o=6, p=2, "
-        "q=3} reduction={j} need_replication={l, m, n, o, p, q}",
-        "([i, l, o, j], [m, p, j, k])->([i, n, q, k]) {i=2, j=2, k=4, l=7, m=3, n=5, o=6, p=2, "
-        "q=5} reduction={j} need_replication={l, m, n, o, p, q}",
-        "([i, m, p, kj], [n, q, j, kl])->([i, o, r, kl]) {i=2, j=2, k=2, l=4, m=6, n=3, o=6, p=6, "
-        "q=3, r=6} reduction={j} need_replication={m, n, o, p, q, r}",
-        "([i, m, p, kj], [n, q, j, kl])->([i, o, r, kl]) {i=2, j=1, k=4, l=1, m=6, n=3, o=6, p=6, "
-        "q=3, r=6} reduction={j} need_replication={m, n, o, p, q, r}",
-        "([i, m, p, k], [n, q, k, l])->([j, o, r, l]) {i=4, j=2, k=2, l=4, m=6, n=3, o=6, p=6, "
-        "q=3, r=6} reduction={k} need_replication={i, j, l, m, n, o, p, q, r}",
-        "([i, l, j], [m, j, k])->([i, n, k]) {i=2, j=2, k=4, l=9, m=3, n=9} reduction={j} "
-        "need_replication={l, m, n}",
-        "([i, j, l, o, r], [k, j, m, p, s])->([i, k, n, q, t]) {i=1, j=2, k=2, l=4, m=2, n=3, o=3, "
-        "p=2, q=2, r=3, s=2, t=2} reduction={j} need_replication={l, m, n, o, p, q, r, s, t}",
+       {"([i, j, l, n], [k, j, m, o])->([i, k, l, n]) {i=2, j=4, k=4, l=6, m=3, n=5, o=2} "
+        "reduction={j} need_replication={m, o} permutation={l, n}",
+        "([i, l, n, j], [m, o, j, k])->([i, l, n, k]) {i=2, j=4, k=6, l=8, m=3, n=8, o=3} "
+        "reduction={j} need_replication={m, o} permutation={l, n}",
+        "([i, l, n, j], [m, o, j, k])->([i, l, n, k]) {i=2, j=2, k=4, l=12, m=3, n=6, o=2} "
+        "reduction={j} need_replication={m, o} permutation={l, n}",
+        "([i, l, n, j], [m, o, j, k])->([i, l, n, k]) {i=2, j=2, k=4, l=7, m=3, n=6, o=2} "
+        "reduction={j} need_replication={m, o} permutation={l, n}",
+        "([i, m, o, kj], [n, p, j, kl])->([i, m, o, kl]) {i=2, j=2, k=2, l=4, m=6, n=3, o=6, p=3} "
+        "reduction={j} need_replication={n, p} permutation={m, o}",
+        "([i, m, o, kj], [n, p, j, kl])->([i, m, o, kl]) {i=2, j=1, k=4, l=1, m=6, n=3, o=6, p=3} "
+        "reduction={j} need_replication={n, p} permutation={m, o}",
+        "([i, m, o, k], [n, p, k, l])->([j, m, o, l]) {i=4, j=2, k=2, l=4, m=6, n=3, o=6, p=3} "
+        "reduction={k} need_replication={i, j, l, n, p} permutation={m, o}",
+        "([i, l, j], [m, j, k])->([i, l, k]) {i=2, j=2, k=4, l=9, m=3} reduction={j} "
+        "need_replication={m} permutation={l}",
+        "([i, j, l, n, p], [k, j, m, o, q])->([i, k, l, n, p]) {i=1, j=2, k=2, l=4, m=2, n=3, o=2, "
+        "p=3, q=2} reduction={j} need_replication={m, o, q} permutation={l, n, p}",
         "([i, j], [k, j])->([i, k]) {i=4, j=6, k=8} reduction={j}",
-        "([i, l, j], [m, j, k])->([i, n, k]) {i=2, j=4, k=2, l=6, m=3, n=6} reduction={j} "
-        "need_replication={l, m, n}",
-        "([i, j, l], [k, j, m])->([i, k, n]) {i=0, j=2, k=4, l=6, m=3, n=4} reduction={j} "
-        "need_replication={l, m, n}"}},
+        "([i, l, j], [m, j, k])->([i, l, k]) {i=2, j=4, k=2, l=6, m=3} reduction={j} "
+        "need_replication={m} permutation={l}",
+        "([i, j, l], [k, j, m])->([i, k, l]) {i=0, j=2, k=4, l=6, m=3} reduction={j} "
+        "need_replication={m} permutation={l}"}},
       // Windows reach beyond a shard's rows; a dimension whose window is one element passes.
       {{"stablehlo.reduce_window"},
-       {"([i, j, l, n], [])->([i, k, m, n]) {i=2, j=8, k=4, l=6, m=3, n=4} need_replication={j, k, "
-        "l, m}",
-        "([i, j, k, m], [])->([i, j, l, n]) {i=2, j=4, k=8, l=3, m=6, n=5} need_replication={k, l, "
-        "m, n}",
-        "([i, j], [])->([i, k]) {i=4, j=9, k=7} need_replication={j, k}",
-        "([i, k], [])->([j, l]) {i=6, j=3, k=5, l=9} need_replication={i, j, k, l}",
-        "([i, k], [])->([j, l]) {i=8, j=3, k=5, l=9} need_replication={i, j, k, l}",
+       {"([i, j, k, l], [])->([i, j, k, l]) {i=2, j=8, k=6, l=4} permutation={j, k}",
+        "([i, j, k, l], [])->([i, j, k, l]) {i=2, j=4, k=8, l=6} permutation={k, l}",
+        "([i, j], [])->([i, j]) {i=4, j=9} permutation={j}",
+        "([i, k], [])->([j, k]) {i=6, j=3, k=9} need_replication={i, j} permutation={k}",
+        "([i, k], [])->([j, k]) {i=8, j=3, k=9} need_replication={i, j} permutation={k}",
         "([i], [])->([j]) {i=8, j=3} need_replication={i, j}",
         "([i, j, k], [])->([i, j, k]) {i=2, j=9, k=4} need_replication={j}",
-        "([i, k], [])->([j, k]) {i=4, j=3, k=4} need_replication={i, j}",
-        "([i, j], [])->([i, j]) {i=2, j=1}", "([i], [])->([j]) {i=8, j=4} need_replication={i, j}",
+        "([i, j], [])->([i, j]) {i=4, j=4} permutation={i}", "([i, j], [])->([i, j]) {i=2, j=1}",
+        "([i], [])->([i]) {i=8} permutation={i}",
         "([i, j], [])->([i, j]) {i=0, j=4} need_replication={i}"}},
       {{"stablehlo.select_and_scatter"},
        {"([i, j, l, n], [i, k, m, n], [])->([i, j, l, n]) {i=2, j=8, k=4, l=6, m=3, n=4} "

@@ -15,6 +15,11 @@ namespace tessera::ops {
 struct HaloDim {
   int dim = 0, result_dim = 0;
   int64_t size = 1, stride = 1, low = 0, base_dilation = 1;
+  // A long window of few results, as a gradient by a kernel has it: not the results are cut but the
+  // windows, and the second operand with them along `tap_dim`, whose rows are taps `tap_dilation`
+  // apart. Each device has a part of the sum. -1: the results are cut.
+  int tap_dim = -1;
+  int64_t tap_dilation = 1;
 };
 // Whether windows of so many rows are those of neighbours: cut, a dimension with longer ones would
 // be whole on every device after all.
@@ -23,13 +28,13 @@ inline bool windows_are_local(int64_t size, int64_t results) { return size <= re
 struct HaloRule {
   // How many operands have windows: the first ones, all of one shape.
   std::function<size_t(size_t operands)> windowed;
-  // Of those: the dimensions along which a window may reach other rows, but not far. In Factors each
-  // is one factor of operand and result, of kind kPermutation.
+  // Of those: the dimensions along which a window may reach other rows. In Factors each is one factor
+  // of operand and result, or of both operands, of kind kPermutation.
   std::function<std::vector<HaloDim>(const OpParams&, std::span<const Type> operands,
                                      std::span<const Type> results)>
       dims;
-  // The scalar that stands beside operand k.
-  std::function<Array(size_t k, std::span<const Array> operands)> beside;
+  // The scalar that stands beside the operands, and changes nothing.
+  std::function<Array(const OpParams&, DType)> beside;
   // The params with other padding along a dimension.
   std::function<OpParams(const OpParams&, const HaloDim&, int64_t low, int64_t high)> padded;
 };

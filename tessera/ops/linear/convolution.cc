@@ -181,11 +181,13 @@ Factors convolution_factors(std::span<const Type> operands, std::span<const Type
   }
   for (size_t d = 2; d < p.lhs_spec.size(); ++d) {
     const int64_t from = lhs.shape[p.lhs_spec[d]], to = result.shape[p.out_spec[d]];
-    w[p.rhs_spec[d]] = {out.add(rhs.shape[p.rhs_spec[d]], FactorKind::kNeedReplication)};
+    const int64_t taps = rhs.shape[p.rhs_spec[d]];
     if (windows_are_local(window_rows(p, rhs, d - 2), to)) {
       x[p.lhs_spec[d]] = y[p.out_spec[d]] = {out.add(std::max(from, to), FactorKind::kPermutation)};
+      w[p.rhs_spec[d]] = {out.add(taps, FactorKind::kNeedReplication)};
     } else {
-      x[p.lhs_spec[d]] = {out.add(from, FactorKind::kNeedReplication)};
+      x[p.lhs_spec[d]] =
+          w[p.rhs_spec[d]] = {out.add(std::max(from, taps), FactorKind::kPermutation)};
       y[p.out_spec[d]] = {out.add(to, FactorKind::kNeedReplication)};
     }
   }
@@ -286,13 +288,16 @@ std::vector<HaloDim> convolution_halos(const OpParams& params, std::span<const T
   for (size_t d = 2; d < p.lhs_spec.size(); ++d) {
     const size_t s = d - 2;
     const int64_t size = window_rows(p, operands[1], s);
-    if (size > 0 && windows_are_local(size, results[0].shape[p.out_spec[d]]))
+    const bool local = windows_are_local(size, results[0].shape[p.out_spec[d]]);
+    if (size > 0 && (local || !p.reversal[s]))
       out.push_back({.dim = static_cast<int>(p.lhs_spec[d]),
                      .result_dim = static_cast<int>(p.out_spec[d]),
                      .size = size,
                      .stride = p.strides[s],
                      .low = p.low[s],
-                     .base_dilation = p.lhs_dilation[s]});
+                     .base_dilation = p.lhs_dilation[s],
+                     .tap_dim = local ? -1 : static_cast<int>(p.rhs_spec[d]),
+                     .tap_dilation = p.rhs_dilation[s]});
   }
   return out;
 }
@@ -311,8 +316,7 @@ OpParams convolution_padded(const OpParams& params, const HaloDim& halo, int64_t
     convolution_op,
     {.windowed = [](size_t) { return size_t{1}; },
      .dims = convolution_halos,
-     .beside = [](size_t,
-                  std::span<const Array> x) { return Array(Literal(x[0].dtype(), Shape{})); },
+     .beside = [](const OpParams&, DType dtype) { return Array(Literal(dtype, Shape{})); },
      .padded = convolution_padded});
 
 }  // namespace

@@ -70,9 +70,11 @@ std::vector<Type> infer_reduce_window(std::span<const Type> operands, const Redu
 int64_t window_rows(const ReduceWindowParams& p, int64_t d) {
   return (p.size[d] - 1) * p.window_dilation[d] + 1;
 }
-// Not of cumulative folds, whose windows are as long as the array.
+// Not of cumulative folds, whose windows are as long as the array; of a fold of any kind nobody
+// knows what changes nothing.
 bool is_local(const ReduceWindowParams& p, int64_t extent, int64_t results, int64_t d) {
-  return windows_are_local(window_rows(p, d), results) && window_rows(p, d) < extent;
+  return p.kind <= ReduceKind::kOr && windows_are_local(window_rows(p, d), results) &&
+         window_rows(p, d) < extent;
 }
 
 Factors reduce_window_factors(std::span<const Type> operands, std::span<const Type> results,
@@ -221,12 +223,14 @@ OpParams reduce_window_padded(const OpParams& params, const HaloDim& halo, int64
   return p;
 }
 
-// Beside the array stands the initial value.
 [[maybe_unused]] const bool kHalos = register_halo_rule(
     reduce_window_op,
     {.windowed = [](size_t operands) { return operands / 2; },
      .dims = reduce_window_halos,
-     .beside = [](size_t k, std::span<const Array> x) { return x[x.size() / 2 + k]; },
+     .beside =
+         [](const OpParams& params, DType dtype) {
+           return Array(reduce_identity(params.as<ReduceWindowParams>().kind, dtype));
+         },
      .padded = reduce_window_padded});
 
 }  // namespace

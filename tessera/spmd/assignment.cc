@@ -216,13 +216,27 @@ int64_t assignment_cost(const ShardedOp& op, const FactorAssignment& a) {
   return cost + static_cast<int64_t>(std::min(work / kWorkPerByte, 1e17));
 }
 
-FactorAssignment choose_assignment(const ShardedOp& op) {
-  FactorAssignment best = assign_factors(op);
-  bool moves = false;  // by more than a local slice
+namespace {
+
+// By more than a local slice.
+bool moves_operands(const ShardedOp& op, const FactorAssignment& a) {
   for (size_t k = 0; k < op.operands.size(); ++k)
     for (size_t d = 0; d < op.operands[k].size(); ++d)
-      moves = moves || !is_prefix(op.operands[k][d], best.operands[k][d]);
-  if (!moves) return best;
+      if (!is_prefix(op.operands[k][d], a.operands[k][d])) return true;
+  return false;
+}
+
+}  // namespace
+
+bool moves_before_sum(const ShardedOp& op, const FactorAssignment& chosen) {
+  if (!moves_operands(op, chosen)) return false;
+  const FactorAssignment first = assign_factors(op);
+  return first.reduced && !moves_operands(op, first);
+}
+
+FactorAssignment choose_assignment(const ShardedOp& op) {
+  FactorAssignment best = assign_factors(op);
+  if (!best.reduced && !moves_operands(op, best)) return best;
   int64_t least = assignment_cost(op, best);
   std::vector<std::vector<AtomList>> seen{best.axes};
   const int tensors = static_cast<int>(op.operands.size() + op.results.size());

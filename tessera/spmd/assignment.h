@@ -61,8 +61,10 @@ int64_t assignment_cost(const ShardedOp& op, const FactorAssignment& assignment)
 
 // The assignment under which the op costs least: bytes of resharding operands, of completing
 // partial results and of giving results the shardings they shall have, and the work each device
-// does. Where no operand has to move, that of assign_factors.
+// does. Where no operand has to move and no result is partial, that of assign_factors.
 FactorAssignment choose_assignment(const ShardedOp& op);
+// Whether it moves operands though the op could run on them as they lie, with partial results.
+bool moves_before_sum(const ShardedOp& op, const FactorAssignment& chosen);
 
 // Where operands are cut along a factor that needs replication, the better of `chosen` and those that
 // cut them along another meanwhile: sort along the cut dimension of f32[64, 64] on 8 devices is two

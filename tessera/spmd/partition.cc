@@ -60,6 +60,13 @@ class ShardContext final : public LocalContext {
   std::vector<Type> types_;
 };
 
+// Whether shards of `to` are parts of shards of `from`.
+bool is_cut_further(const DimAtoms& from, const DimAtoms& to) {
+  for (size_t d = 0; d < from.size(); ++d)
+    if (!is_prefix(from[d], to[d])) return false;
+  return true;
+}
+
 DimAtoms with_rows(DimAtoms dims) {
   dims.insert(dims.begin(), AtomList{});
   return dims;
@@ -201,6 +208,10 @@ class Partitioner {
                             values_.dims(op.operands),
                             declared_dims(f_, op.results)};
     FactorAssignment a = choose_assignment(sharded);
+    if (moves_before_sum(sharded, a)) {
+      program_.could_move_before_sums = true;
+      if (!program_.moves_before_sums) a = assign_factors(sharded);
+    }
     if (std::optional<WindowChoice> windows = choose_windows(values_, op, sharded, a))
       return move_rows(op, *windows);
     a = with_moved_cuts(sharded, std::move(a));
@@ -385,6 +396,8 @@ class Partitioner {
   void settle(const Op& op, size_t r, const Array& x, const DimAtoms& dims) {
     const ValueId v = op.results[r];
     const DimAtoms wanted = declared(v);
+    // Who needs what was there before parts of it were dropped finds it.
+    if (dims != wanted && is_cut_further(dims, wanted)) resharded_.try_emplace({v, dims}, x);
     locals_[v] = {
         reshard(x, f_.types[v], dims, wanted, op, fmt::format("result of {}", op.def->name)),
         wanted};
@@ -459,10 +472,8 @@ class Partitioner {
   }
 
   void visit_constraint(const Op& op) {
-    const LocalValues::Local& x = locals_[op.operands[0]];
     const DimAtoms wanted = declared(op.results[0]);
-    locals_[op.results[0]] = {
-        reshard(x.array, f_.types[op.operands[0]], x.dims, wanted, op, "constraint"), wanted};
+    locals_[op.results[0]] = {as(op.operands[0], wanted, op, "constraint"), wanted};
     note_padding(op.results[0], op.def->name, op.source);
   }
 
@@ -525,9 +536,25 @@ class Partitioner {
 
 }  // namespace
 
+namespace {
+
+int64_t cost_of(const Partitioned& p) {
+  int64_t cost = 0;
+  for (const Collective& c : p.collectives)
+    cost += (c.bytes_per_device + kReshardStepCost) * std::max<int64_t>(1, c.times);
+  return cost;
+}
+
+}  // namespace
+
 Partitioned partition(const Function& propagated, const Mesh& mesh) {
   PartitionedProgram program(propagated, mesh);
-  return Partitioner(propagated, program).run();
+  Partitioned out = Partitioner(propagated, program).run();
+  if (!program.could_move_before_sums) return out;
+  PartitionedProgram other(propagated, mesh);
+  other.moves_before_sums = true;
+  Partitioned moved = Partitioner(propagated, other).run();
+  return cost_of(moved) < cost_of(out) ? std::move(moved) : std::move(out);
 }
 
 }  // namespace tessera::spmd

@@ -38,6 +38,11 @@ class PartitionedProgram {
 
   std::vector<Reason> reasons;
 
+  // Whether an op moves its operands first where, taken by itself, that costs less than to complete
+  // its partial results; and whether for some op it does. Which is better for the whole program is
+  // seen when sums have gone where they are smallest (late_sums.h).
+  bool moves_before_sums = false, could_move_before_sums = false;
+
   // Notes for the user.
   void note_padding(const Type& global, const DimAtoms& dims, std::string_view op,
                     const std::string& source);

@@ -201,7 +201,24 @@ def main():
   print(f'{len(done)} programs: {marks.count("equal")} equal, {marks.count("better")} better, '
         f'{marks.count("WORSE")} worse; {sum("count" in r[5] for r in done)} with over two collectives more; '
         f'{len(rows) - len(done)} failed')
+  if args.write:
+    write(done)
   return 1 if 'WORSE' in marks or len(done) < len(rows) else 0
+
+
+def write(rows):
+  """The table of docs/plans.md."""
+  lines = ['| program | sent by XLA\'s plan | by Tessera\'s | collectives of XLA | of Tessera |', '|---|---:|---:|---:|---:|']
+  for label, xla, xla_count, ours, count, mark in rows:
+    ours_text = f'**{ours:,.0f}**' if mark.startswith('WORSE') else f'{ours:,.0f}'
+    lines.append(f'| {label} | {xla:,.0f} | {ours_text} | {xla_count} | {count} |')
+  marks = [row[5].split()[0] for row in rows]
+  summary = (f'Of {len(rows)} programs {marks.count("equal")} send as much as XLA\'s, {marks.count("better")} less, '
+             f'{marks.count("WORSE")} more (bold); {sum("count" in row[5] for row in rows)} have over two collectives more.')
+  page = ROOT / 'docs/plans.md'
+  begin, end = '<!-- plans -->', '<!-- end -->'
+  before, rest = page.read_text().split(begin, 1)
+  page.write_text(before + begin + '\n' + summary + '\n\n' + '\n'.join(lines) + '\n' + end + rest.split(end, 1)[1])
 
 
 if __name__ == '__main__':

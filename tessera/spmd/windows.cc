@@ -195,7 +195,8 @@ class WindowPlanner {
       const RowRange own = guard(*part, d);
       for (RowHolding& h : hold_rows(part->terms[d], w.guard_start, extent, n, w)) {
         h.range = {std::max(h.range.low, own.low), std::min(h.range.high, own.high)};
-        held.push_back(h);
+        // Of many pieces a device holds rows of a few.
+        if (sums || !h.range.empty()) held.push_back(h);
       }
       if (d != segments.dim) break;
     }

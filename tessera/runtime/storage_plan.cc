@@ -76,7 +76,7 @@ std::optional<ViewMap> view_map(const Schedule& s, const Step& step) {
   const auto* c = std::get_if<CollectiveStep>(&step);
   if (!c || c->in < 0) return std::nullopt;
   const Slot &in = s.slots[static_cast<size_t>(c->in)], &out = s.slots[static_cast<size_t>(c->out)];
-  // The largest: those of an all_reduce may differ.
+  // The largest: those of an all_reduce or a broadcast may differ.
   int64_t group = c->groups.empty() ? axes_size(s.mesh, c->over) : 0;
   for (const Dims& g : c->groups) group = std::max(group, g.rank());
   switch (c->kind) {

@@ -1,5 +1,5 @@
 """Forms of programs that JAX does not write, as MLIR bytecode beside their text: collectives over
-axes of a mesh, priorities of Shardy, tuples.
+axes of a mesh or to some devices, priorities of Shardy, tuples.
 
 bytecode_forms.json: {"jax": version, "programs": [{"name", "text", "files": {kind: hex}}]}, where text is the
 module as MLIR prints it and kind "native" or the version of VHLO.
@@ -53,6 +53,16 @@ PROGRAMS = {
       func.func public @main(%arg0: tensor<2x4xf32>) -> tensor<2x4xf32> {{
         %0 = "stablehlo.all_reduce"(%arg0) {reduced(axis('x'), XY)}
         return %0 : tensor<2x4xf32>
+      }}''',
+    'broadcast_to_some': f'''
+      sdy.mesh @mesh = <["x"=4]>
+      func.func public @main(%arg0: tensor<8x4xf32>) -> tensor<8x4xf32> {{
+        %0 = sdy.manual_computation(%arg0) in_shardings=[<@mesh, [{{"x"}}, {{}}]>] out_shardings=[<@mesh, [{{"x"}}, {{}}]>] manual_axes={{"x"}} (%arg1: tensor<2x4xf32>) {{
+          %1 = "stablehlo.collective_broadcast"(%arg1) {{replica_groups = dense<[[2, 1]]> : tensor<1x2xi64>, channel_handle = #stablehlo.channel_handle<handle = 1, type = 0>}}
+              : (tensor<2x4xf32>) -> tensor<2x4xf32>
+          sdy.return %1 : tensor<2x4xf32>
+        }} : (tensor<8x4xf32>) -> tensor<8x4xf32>
+        return %0 : tensor<8x4xf32>
       }}''',
     'priorities': '''
       sdy.mesh @mesh = <["x"=2, "y"=2]>

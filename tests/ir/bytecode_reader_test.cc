@@ -69,7 +69,7 @@ TEST_F(BytecodeReader, GivesWhatTheTextGives) {
   EXPECT_GE(count, 120);
 }
 
-// Axes of a mesh, priorities, tuples.
+// Axes of a mesh, devices in no group, priorities, tuples.
 TEST(BytecodeForms, GiveWhatTheTextGives) {
   const golden::Topic topic("bytecode_forms");
   int count = 0;
@@ -96,7 +96,7 @@ TEST(BytecodeForms, GiveWhatTheTextGives) {
       ++count;
     }
   }
-  EXPECT_EQ(count, 8);
+  EXPECT_EQ(count, 10);
 }
 
 TEST_F(BytecodeReader, ReadsArtifactsOfGoldenTexts) {

@@ -125,7 +125,7 @@ def flat_groups(text, replicas, partitions):
                                               'collective_permute', 'collective_broadcast', 'collective_reduce')]
     rows = re.findall(r'\[([^\[\]]*)\]', found.group(2))
     groups = [[int(x) for x in row.split(',') if x.strip()] for row in rows]
-    if reduces and reduces[-1] in ('all_reduce', 'all_gather', 'reduce_scatter'):
+    if reduces and reduces[-1] in ('all_reduce', 'all_gather', 'reduce_scatter', 'collective_reduce'):
       mode = 'flat' if 'use_global_device_ids' in attributes else 'both' if has_channel else 'replica'
     else:
       mode = 'partition' if has_channel else 'replica'

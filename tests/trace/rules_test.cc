@@ -391,6 +391,10 @@ std::vector<Case> collective_cases() {
        &collective_broadcast_op,
        CollectiveBroadcastParams{mesh(), {"y"}, pairs_of_y, 1},
        {3}},
+      {"pbroadcast unequal groups",
+       &collective_broadcast_op,
+       CollectiveBroadcastParams{mesh(), {"y"}, {{2, 1, 3}, {0}}, 0},
+       {3}},
       {"pcast", &pcast_op, PcastParams{mesh(), {"x"}}, {3}},
   };
 }

@@ -51,6 +51,8 @@ constexpr Row kRows[] = {
     {"stablehlo.collective_broadcast", "channel_handle? has_dynamic_root? replica_groups"},
     {"stablehlo.collective_broadcast", "channel_handle? replica_groups"},
     {"stablehlo.collective_permute", "channel_handle? source_target_pairs"},
+    {"stablehlo.collective_reduce",
+     "channel_handle? has_dynamic_root? replica_groups use_global_device_ids?"},
     {"stablehlo.compare", "compare_type? comparison_direction"},
     {"stablehlo.composite", "composite_attributes? decomposition name version?"},
     {"stablehlo.concatenate", "dimension"},

@@ -15,8 +15,8 @@ AxisRef parse_axis_ref(std::string_view text);
 
 // The product of the axes' sizes: the number of ranks.
 int64_t axes_size(const Mesh& mesh, const std::vector<std::string>& axes);
-// Ranks in a group: of all if `groups` is empty, of the first otherwise (a collective whose groups
-// may differ is all_reduce).
+// Ranks in a group: of all if `groups` is empty, of the largest otherwise (those of an all_reduce and
+// of a broadcast may differ).
 int64_t group_size(const Mesh& mesh, const std::vector<std::string>& axes,
                    const std::vector<Dims>& groups);
 // All groups of devices (positions in the mesh) of a collective, each in the order of ranks. On

@@ -20,8 +20,8 @@ void expect_sum(const char* op, ReduceKind kind) {
                enum_names(kind)[static_cast<size_t>(kind)]);
 }
 
-// ct as the op's result is typed: a cotangent that is the same everywhere may come in for one that
-// varies.
+}  // namespace
+
 Array varying(const Array& x, const Mesh& mesh, const std::vector<std::string>& axes) {
   std::vector<std::string> missing;
   const AxisNames& have = x.type().varying;
@@ -29,8 +29,6 @@ Array varying(const Array& x, const Mesh& mesh, const std::vector<std::string>& 
     if (std::find(have.begin(), have.end(), axis) == have.end()) missing.push_back(axis);
   return missing.empty() ? x : bind_op1(pcast_op, PcastParams{mesh, missing}, {x});
 }
-
-}  // namespace
 
 JvpResult jvp_extremum(const Array& x, const Array& t, const AllReduceParams& p) {
   const Array extremum = bind_op1(all_reduce_op, p, {x});

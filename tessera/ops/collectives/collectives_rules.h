@@ -20,6 +20,10 @@ inline const OpDef& op_of(const CollectivePermuteParams&) { return collective_pe
 inline const OpDef& op_of(const CollectiveBroadcastParams&) { return collective_broadcast_op; }
 inline const OpDef& op_of(const PcastParams&) { return pcast_op; }
 
+// x typed as varying over the axes too: as a collective takes it, and as a cotangent of what varies
+// is, which may come in as the same everywhere.
+Array varying(const Array& x, const Mesh& mesh, const std::vector<std::string>& axes);
+
 // UserError for a reduction that is not a sum.
 void expect_linear(const AllReduceParams& p);
 void expect_linear(const ReduceScatterParams& p);

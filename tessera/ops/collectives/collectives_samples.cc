@@ -97,6 +97,8 @@ std::vector<Sample> broadcast_samples() {
        .params = CollectiveBroadcastParams{mesh(), {"y"}, {}, 2}},
       {.operands = varying(int32, {3}),
        .params = CollectiveBroadcastParams{mesh(), {"y"}, pairs_of_y(), 1}},
+      {.operands = varying(float32, {3}),
+       .params = CollectiveBroadcastParams{mesh(), {"y"}, {{2, 1, 3}, {0}}, 0}},
       {.operands = varying(float32, {}),
        .params = CollectiveBroadcastParams{mesh(), {"x", "y"}, {}, 0}},
       {.operands = varying(float32, {0, 2}),

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <complex>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -245,6 +247,56 @@ TEST_F(Commands, RunBitcastsBetweenWidths) {
                       "return %0 : tensor<3xf64> }");
   EXPECT_EQ(bad.code, 1);
   EXPECT_THAT(bad.err, AllOf(HasSubstr("-:2:6: [bitcast_convert]"), HasSubstr("(C1)")));
+}
+
+// Bools are bits; complex numbers are split and joined, too. The first values are those of StableHLO's
+// bitcast_convert.mlir.
+TEST_F(Commands, RunBitcastsOfBoolsAndComplexNumbers) {
+  const Outcome o = tessera_command({"run", "-", "--outputs", path("out.npz")},
+                                    R"(func.func @main() -> (tensor<64xi1>, tensor<i64>,
+          tensor<3x16xi1>, tensor<3xf16>, tensor<1x2xcomplex<f32>>, tensor<1xcomplex<f64>>) {
+        %x = stablehlo.constant dense<0x0123456789ABCDEF> : tensor<f64>
+        %0 = stablehlo.bitcast_convert %x : (tensor<f64>) -> tensor<64xi1>
+        %1 = stablehlo.bitcast_convert %0 : (tensor<64xi1>) -> tensor<i64>
+        %h = stablehlo.constant dense<[1.0, -2.0, 0.0]> : tensor<3xf16>
+        %2 = stablehlo.bitcast_convert %h : (tensor<3xf16>) -> tensor<3x16xi1>
+        %3 = stablehlo.bitcast_convert %2 : (tensor<3x16xi1>) -> tensor<3xf16>
+        %z = stablehlo.constant dense<(0x0123456789ABCDEF, 0x0000000011111111)> : tensor<1xcomplex<f64>>
+        %4 = stablehlo.bitcast_convert %z : (tensor<1xcomplex<f64>>) -> tensor<1x2xcomplex<f32>>
+        %5 = stablehlo.bitcast_convert %4 : (tensor<1x2xcomplex<f32>>) -> tensor<1xcomplex<f64>>
+        return %0, %1, %2, %3, %4, %5 : tensor<64xi1>, tensor<i64>, tensor<3x16xi1>, tensor<3xf16>, tensor<1x2xcomplex<f32>>, tensor<1xcomplex<f64>>
+      })");
+  ASSERT_EQ(o.code, 0) << o.err;
+  const auto out = read_npz(path("out.npz"));
+  constexpr uint64_t kBits = 0x0123456789ABCDEF;
+  Literal bits(bool_, {64}), halves(bool_, {3, 16});
+  for (int i = 0; i < 64; ++i) bits.mutable_data<bool>()[i] = (kBits >> i) % 2 != 0;
+  EXPECT_EQ(out.at("arr_0"), bits);
+  EXPECT_EQ(out.at("arr_1"), Literal::scalar(static_cast<int64_t>(kBits)));
+  for (int i : {10, 11, 12, 13, 16 + 14, 16 + 15}) halves.mutable_data<bool>()[i] = true;
+  EXPECT_EQ(out.at("arr_2"), halves);  // 0x3C00, 0xC000, 0
+  EXPECT_EQ(out.at("arr_3"), Literal::from<Float16>({Float16(1.F), Float16(-2.F), Float16()}, {3}));
+  const auto real = [](uint32_t code) { return std::bit_cast<float>(code); };
+  EXPECT_EQ(out.at("arr_4"),
+            Literal::from<std::complex<float>>(
+                {{real(0x89ABCDEF), real(0x01234567)}, {real(0x11111111), real(0)}}, {1, 2}));
+  EXPECT_EQ(
+      out.at("arr_5"),
+      Literal::from<std::complex<double>>(
+          {{std::bit_cast<double>(kBits), std::bit_cast<double>(uint64_t{0x11111111})}}, {1}));
+  for (const auto& [from, to, message] :
+       {std::tuple{"63xi1", "i64", "expected a last dimension of 64 to make int64 (C1)"},
+        {"3xcomplex<f32>", "complex<f64>",
+         "expected a last dimension of 2 to make complex128 (C1)"},
+        {"complex<f64>", "2xf64", "expected complex both or neither (C2)"}}) {
+    const Outcome bad = tessera_command(
+        {"explain", "-"}, fmt::format("func.func @main(%x: tensor<{0}>) -> tensor<{1}> {{\n"
+                                      "%0 = stablehlo.bitcast_convert %x : (tensor<{0}>) -> "
+                                      "tensor<{1}>\nreturn %0 : tensor<{1}> }}",
+                                      from, to));
+    EXPECT_EQ(bad.code, 1);
+    EXPECT_THAT(bad.err, HasSubstr(message));
+  }
 }
 
 // Any text may stand in a location, also one like the partitioner's own notes.

@@ -2,11 +2,9 @@
 
 #include "tessera/base/narrow.h"
 #include "tessera/ops/core/array_math.h"
+#include "tessera/ops/core/bitcast_elements.h"
 #include "tessera/ops/core/convert_narrow.h"
 #include "tessera/ops/core/elementwise_family.h"
-#include "tessera/ops/structural/broadcast.h"
-#include "tessera/ops/structural/reshape.h"
-#include "tessera/ops/structural/slice.h"
 
 namespace tessera::ops {
 namespace {
@@ -188,56 +186,6 @@ std::vector<Sample> bitcast_samples() {
   return out;
 }
 
-DType unsigned_of(DType dtype) {
-  const int64_t bytes = itemsize(dtype);
-  return bytes == 1 ? uint8 : bytes == 2 ? uint16 : bytes == 4 ? uint32 : uint64;
-}
-
-// Bits of a wider dtype as an element of `dtype`: its lowest.
-Array low_bits(const Array& bits, DType dtype) {
-  const DType code = unsigned_of(dtype);
-  Array low = lax::convert_element_type(bits, code);
-  if (bit_width(dtype) < 8)
-    low = lax::bitwise_and(low, lax::full(low.shape(), (1 << bit_width(dtype)) - 1, code));
-  return bind_op1(bitcast_convert_op, BitcastParams{dtype}, {low});
-}
-
-// Each element as `count` narrower ones, in a new last dimension.
-Array split_bits(const Array& x, DType dtype) {
-  const int width = bit_width(dtype), count = bit_width(x.dtype()) / width;
-  const DType wide = unsigned_of(x.dtype());
-  Shape shape = x.shape();
-  shape.push_back(count);
-  const Array bits = lax::broadcast_in_dim(bind_op1(bitcast_convert_op, BitcastParams{wide}, {x}),
-                                           shape, iota_dims(x.ndim()));
-  const Array offset = lax::mul(lax::iota(wide, shape, x.ndim()), lax::full(shape, width, wide));
-  return low_bits(lax::shift_right_logical(bits, offset), dtype);
-}
-
-// The elements of the last dimension as one wider element.
-Array join_bits(const Array& x, DType dtype) {
-  const int width = bit_width(x.dtype()), count = bit_width(dtype) / width;
-  if (x.ndim() == 0 || x.shape(-1) != count)
-    shape_error("bitcast_convert", "expected a last dimension of {} to make {} (C1), got {}", count,
-                dtype, describe(x.type()));
-  const DType wide = unsigned_of(dtype);
-  const Array bits = lax::convert_element_type(
-      bind_op1(bitcast_convert_op, BitcastParams{unsigned_of(x.dtype())}, {x}), wide);
-  Shape shape = x.shape();
-  shape.pop_back();
-  Array out;
-  for (int64_t i = 0; i < count; ++i) {
-    Dims start(x.ndim(), 0), limit = x.shape();
-    start.back() = i;
-    limit.back() = i + 1;
-    const Array piece = lax::reshape(lax::slice(bits, start, limit), shape);
-    const Array shifted =
-        lax::shift_left(piece, lax::full(shape, static_cast<double>(width * i), wide));
-    out = out.defined() ? lax::bitwise_or(out, shifted) : shifted;
-  }
-  return bind_op1(bitcast_convert_op, BitcastParams{dtype}, {out});
-}
-
 }  // namespace
 
 Literal convert_literal(const Literal& x, DType dtype) {
@@ -318,12 +266,7 @@ Array bitcast_convert_type(const Array& x, DType dtype) {
   if (bit_width(x.dtype()) == bit_width(dtype) || is_complex(x.dtype()) || is_complex(dtype) ||
       x.dtype() == bool_ || dtype == bool_)
     return bind_op1(bitcast_convert_op, BitcastParams{dtype}, {x});
-  const auto [narrow, wide] = std::minmax({bit_width(x.dtype()), bit_width(dtype)});
-  if (wide % narrow != 0)
-    type_error("bitcast_convert",
-               "expected a width that is a multiple of the other (C1), got {} as {}",
-               describe(x.type()), dtype);
-  return bit_width(dtype) == narrow ? split_bits(x, dtype) : join_bits(x, dtype);
+  return bitcast_elements(x, dtype);
 }
 
 }  // namespace tessera::lax

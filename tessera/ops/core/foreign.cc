@@ -4,6 +4,7 @@
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/control/control.h"
 #include "tessera/ops/control/region_transforms.h"
+#include "tessera/ops/core/bitcast_elements.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/elementwise.h"
@@ -94,11 +95,10 @@ Values bitcast_convert(OpReader& reader) {
   if (reader.result_types.empty()) reader.error("expected the type of the result");
   const Type operand = reader.operand_types()[0];
   const DType dtype = reader.result_types[0].dtype;
-  if (bit_width(operand.dtype) == bit_width(dtype) || is_complex(operand.dtype) ||
-      is_complex(dtype) || operand.dtype == bool_ || dtype == bool_)
+  if (bit_width(operand.dtype) == bit_width(dtype))
     return reader.insert(bitcast_convert_op, BitcastParams{dtype}, reader.operands);
   const FlatFn split_or_join = [&](const std::vector<Array>& x) {
-    return std::vector{lax::bitcast_convert_type(x[0], dtype)};
+    return std::vector{bitcast_elements(x[0], dtype)};
   };
   return insert_all(
       reader, regions().trace(split_or_join, std::span(&operand, 1), "bitcast_convert").function,

@@ -13,7 +13,7 @@ namespace {
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool is_element_type(std::string_view word) {
-  return word == "complex" || word == "index" || word == "bf16" || word == "tf32" ||
+  return word == "complex" || word == "index" || word == "bf16" ||
          (word.size() >= 2 && (word[0] == 'i' || word[0] == 'f') && is_digit(word[1])) ||
          (word.size() >= 3 && (word.substr(0, 2) == "ui" || word.substr(0, 2) == "si") &&
           is_digit(word[2]));
@@ -232,6 +232,8 @@ TextAttr Parser::parse_word_attribute(bool bare) {
     const Type type = parse_type();
     return TextAttr::Record{"tensor", {{"dtype", TextAttr(type.dtype)}}};
   }
+  // Of a dot's algorithm; there are no arrays of it.
+  if (accept("tf32")) return TextAttr::Keyword{"", "tf32"};
   if (is_element_type(token.text)) return parse_dtype();
   if (!bare) expected("an attribute");
   next();

@@ -241,6 +241,27 @@ TEST(Products, OfBoolsSayWhetherAnyPairIsTrue) {
   EXPECT_THAT(values<int32_t>(text, 1), ElementsAre(1, 0, 2, 1));
 }
 
+// StableHLO's dot_general.mlir; tf32 says how little is enough.
+TEST(Products, OfAnAlgorithmAreOfTheOperandsDtype) {
+  constexpr const char* kFields =
+      "lhs_precision_type = tf32, rhs_precision_type = tf32, accumulation_type = f32, "
+      "lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = 1, "
+      "allow_imprecise_accumulation = false>";
+  const std::string text = fmt::format(R"(
+    func.func @main() -> (tensor<2x2x2xi64>, tensor<2x2xf32>) {{
+      %a = stablehlo.constant dense<[[[1, 2], [3, 4]], [[5, 6], [7, 8]]]> : tensor<2x2x2xi64>
+      %b = stablehlo.constant dense<[[[1, 0], [0, 1]], [[1, 0], [0, 1]]]> : tensor<2x2x2xi64>
+      %0 = stablehlo.dot_general %a, %b, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [DEFAULT, DEFAULT], algorithm = <{0} : (tensor<2x2x2xi64>, tensor<2x2x2xi64>) -> tensor<2x2x2xi64>
+      %c = stablehlo.constant dense<[[16777215.0, 0.0], [1.0, 1.0]]> : tensor<2x2xf32>
+      %d = stablehlo.constant dense<[[1.0, 0.0], [0.0, 1.0]]> : tensor<2x2xf32>
+      %1 = "stablehlo.dot_general"(%c, %d) <{{algorithm = #stablehlo.dot_algorithm<{0}, dot_dimension_numbers = #stablehlo.dot<lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]}}> : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+      return %0, %1 : tensor<2x2x2xi64>, tensor<2x2xf32>
+    }})",
+                                       kFields);
+  EXPECT_THAT(values<int64_t>(text, 0), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  EXPECT_THAT(values<float>(text, 1), ElementsAre(16777215, 0, 1, 1));
+}
+
 TEST(Functions, OfCHLO) {
   const auto of_one = [](const std::string& op) {
     return values<double>(

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 
 #include "tessera/base/array_size.h"
 #include "tessera/compile/composite.h"
@@ -29,7 +30,13 @@ void expect_count(int64_t values, const Shape& shape) {
 }
 
 Literal converted(const Literal& literal, DType dtype) {
-  return literal.dtype() == dtype ? literal : convert_literal(literal, dtype);
+  if (literal.dtype() == dtype) return literal;
+  if (!is_complex(literal.dtype()) || dtype != bool_) return convert_literal(literal, dtype);
+  const Literal numbers = convert_literal(literal, complex128);
+  Literal out(bool_, literal.shape());
+  for (int64_t i = 0; i < out.elements(); ++i)
+    out.mutable_data<bool>()[i] = numbers.data<std::complex<double>>()[i] != 0.;
+  return out;
 }
 
 void ragged(size_t expected, size_t got) {

@@ -7,6 +7,7 @@
 
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/core/tracer.h"
 #include "tessera/ops/structural/broadcast.h"
 
@@ -125,6 +126,7 @@ ResultType result_type(std::span<const Array> arrays) {
 
 Array as_dtype(const Array& x, DType dtype, bool weak) {
   if (x.dtype() == dtype && x.weak_type() == weak) return x;
+  if (is_complex(x.dtype()) && dtype == bool_) return lax::ne(x, lax::full_like(x, 0));
   const Literal* known = x.ndim() == 0 ? known_value(x) : nullptr;
   if (known) return lax::full({}, convert_literal(*known, dtype), weak);
   return lax::convert_element_type(x, dtype, weak);

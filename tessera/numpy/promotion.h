@@ -41,7 +41,7 @@ DType to_numeric(DType dtype);
 // What the common dtype is turned into before the operation.
 enum class Promotion : uint8_t { kAny, kNumeric, kInexact };
 
-// x as another dtype. A known scalar is converted here and now, so that programs hold constants of
+// x as another dtype; a complex number is true where either part is not 0. A known scalar is converted here and now, so that programs hold constants of
 // the right dtype.
 Array as_dtype(const Array& x, DType dtype, bool weak = false);
 // The arrays converted to their common dtype; weak where all are.

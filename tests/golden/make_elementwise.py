@@ -372,7 +372,7 @@ def convert():
     stored = topic.array(f'convert.{source}', values)
     for target in golden.DTYPES:
       if source != target:
-        result = jax.jit(lambda x: x.astype(golden.np_dtype(target)))(values)
+        result = jax.jit(lambda x: lax.convert_element_type(x, golden.np_dtype(target)))(values)
         yield {
             'from': source,
             'to': target,

@@ -262,6 +262,17 @@ TEST(Products, OfAnAlgorithmAreOfTheOperandsDtype) {
   EXPECT_THAT(values<float>(text, 1), ElementsAre(16777215, 0, 1, 1));
 }
 
+// StableHLO's convert.mlir, and XLA.
+TEST(Conversions, OfComplexNumbersAreOfTheirRealParts) {
+  EXPECT_THAT(values<bool>(R"(
+    func.func @main() -> tensor<3xi1> {
+      %x = stablehlo.constant dense<[(-1.0, 0.0), (0.0, 1.0), (1.0, 0.0)]> : tensor<3xcomplex<f64>>
+      %0 = stablehlo.convert %x : (tensor<3xcomplex<f64>>) -> tensor<3xi1>
+      return %0 : tensor<3xi1>
+    })"),
+              ElementsAre(true, false, true));
+}
+
 TEST(Functions, OfCHLO) {
   const auto of_one = [](const std::string& op) {
     return values<double>(

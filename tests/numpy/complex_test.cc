@@ -77,6 +77,20 @@ TEST(Complex, Derivatives) {
       "at min", [&](const Array& z) { return at(z)[places].min(y); }, x);
 }
 
+// As NumPy and JAX have it: 1j is true. lax::convert_element_type looks at the real part, as JAX's.
+TEST(Complex, TruthIsOfBothParts) {
+  const Array z = complexes({{-1, 0}, {0, 1}, {1, 0}, {0, 0}, {0, NAN}});
+  const Literal both = Literal::from<bool>(
+                    std::initializer_list<bool>{true, true, true, false, true}, {5}),
+                real = Literal::from<bool>(
+                    std::initializer_list<bool>{true, false, true, false, false}, {5});
+  EXPECT_EQ(astype(z, bool_).to_host(), both);
+  EXPECT_EQ(jit([](const Array& x) { return astype(x, bool_); })(z).to_host(), both);
+  EXPECT_TRUE(array({Complex(0, 1)}, bool_).item<bool>());
+  EXPECT_TRUE(astype(Array(Complex(0, 1)), bool_).item<bool>());
+  EXPECT_EQ(lax::convert_element_type(z, bool_).to_host(), real);
+}
+
 // What is done about infinities that are not numbers in JAX's formula.
 TEST(Complex, LogaddexpOfNothing) {
   const X64 x64(true);

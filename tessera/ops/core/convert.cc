@@ -21,8 +21,6 @@ To convert_value(From x) {
                   std::is_same_v<To, std::complex<double>>) {
       return To(static_cast<typename To::value_type>(x.real()),
                 static_cast<typename To::value_type>(x.imag()));
-    } else if constexpr (std::is_same_v<To, bool>) {
-      return x != From(0);
     } else {
       return convert_value<To>(x.real());
     }
@@ -84,10 +82,6 @@ Expr emit_convert(ExprBuilder& b, std::span<const Expr> args, const OpParams&,
   const emit::Complex z = emit::parts(b, args[0]);
   if (is_complex(to))
     return b.apply(ScalarOp::kComplex, to, {convert(z.re.e, part), convert(z.im.e, part)});
-  if (to == bool_)
-    return ((z.re.compare(ScalarOp::kNe, z.re.number(0))) |
-            (z.im.compare(ScalarOp::kNe, z.re.number(0))))
-        .e;
   return convert(z.re.e, to);
 }
 

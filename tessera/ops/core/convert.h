@@ -16,7 +16,8 @@ extern const OpDef& convert_op;
 extern const OpDef& bitcast_convert_op;
 
 // The value as another dtype, on the host: floats to integers truncate and saturate, NaN gives 0;
-// integers wrap; complex to real drops the imaginary part; to bool: whether it is not 0.
+// integers wrap; to bool: whether it is not 0. Complex to any other drops the imaginary part, to bool
+// too, as StableHLO's convert does (numpy's astype does not).
 Literal convert_literal(const Literal& x, DType dtype);
 
 }  // namespace tessera::ops

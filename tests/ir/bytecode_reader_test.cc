@@ -69,7 +69,7 @@ TEST_F(BytecodeReader, GivesWhatTheTextGives) {
   EXPECT_GE(count, 120);
 }
 
-// Axes of a mesh, devices in no group, priorities, tuples.
+// Axes of a mesh, devices in no group, priorities, tuples, scans.
 TEST(BytecodeForms, GiveWhatTheTextGives) {
   const golden::Topic topic("bytecode_forms");
   int count = 0;
@@ -96,7 +96,28 @@ TEST(BytecodeForms, GiveWhatTheTextGives) {
       ++count;
     }
   }
-  EXPECT_EQ(count, 10);
+  EXPECT_EQ(count, 11);
+}
+
+// Sizes of segments stand among the properties as numbers: 1, 1 of operands and 1, 1 of results.
+TEST(BytecodeForms, WrongSizesOfSegmentsAreErrors) {
+  const golden::Topic topic("bytecode_forms");
+  for (const golden::Json& p : topic["programs"]) {
+    if (p["name"] != "scans") continue;
+    const std::string bytes = golden::bytes_of_hex(p["files"]["native"]);
+    const size_t at = bytes.find("\x09\x03\x03\x09\x03\x03");
+    ASSERT_NE(at, std::string::npos);
+    for (const auto& [wrong, message] :
+         {std::pair{"\x0d\x03\x03", "expected the sizes of two segments"},
+          {"\x07\x05\x03", "expected one bit to say which segment it is"},
+          {"\x09\x03\x05", "expected 'operandSegmentSizes' to be two numbers whose sum is 2"}}) {
+      std::string damaged = bytes;
+      damaged.replace(at, 3, wrong);
+      EXPECT_THAT(error_of(damaged), HasSubstr(message));
+    }
+    return;
+  }
+  FAIL() << "expected a program of scans";
 }
 
 TEST_F(BytecodeReader, ReadsArtifactsOfGoldenTexts) {

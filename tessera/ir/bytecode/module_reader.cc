@@ -281,8 +281,8 @@ class ModuleReader final : public ModuleBuilder {
 
   // --- Ops ---
 
-  // An op's attributes by name, and the number of each.
-  RawAttributes raw_attributes(const RawOp& op) {
+  // An op's attributes by name, and the number of each. Sizes of segments go to `sizes`.
+  RawAttributes raw_attributes(const RawOp& op, TextAttr::Entries* sizes = nullptr) {
     RawAttributes out;
     if (op.attributes) out = decoder_.entries(*op.attributes);
     if (!op.properties) return out;
@@ -296,11 +296,31 @@ class ModuleReader final : public ModuleBuilder {
                                       name.name));
     ByteReader in(file_, begin, end);
     for (const Property& property : properties) {
+      if (property.sizes) {
+        TextAttr::Array array = read_sizes(in);
+        if (sizes) sizes->emplace_back(property.name, std::move(array));
+        continue;
+      }
       bool is_there = true;
       const uint64_t index = property.optional ? in.flagged(is_there) : in.varint();
       if (!is_there) continue;
       if (index >= container_.attributes.size()) in.error("expected the number of an attribute");
       out.emplace_back(property.name, static_cast<size_t>(index));
+    }
+    return out;
+  }
+
+  // Of two segments: both sizes, or, where one is 0, the other above the bits that say which it is.
+  static TextAttr::Array read_sizes(ByteReader& in) {
+    TextAttr::Array out{{0, 0}};
+    bool sparse = false;
+    const uint64_t count = in.flagged(sparse);
+    if (count > 2 || (sparse && count > 1)) in.error("expected the sizes of two segments");
+    const uint64_t bits = sparse && count > 0 ? in.varint() : 0;
+    if (bits > 1) in.error("expected one bit to say which segment it is");
+    for (uint64_t i = 0; i < count; ++i) {
+      const uint64_t number = in.varint(), segment = sparse ? number & bits : i;
+      out.values[segment] = static_cast<int64_t>(number >> bits);
     }
     return out;
   }
@@ -387,7 +407,7 @@ class ModuleReader final : public ModuleBuilder {
   }
 
   void read_attributes(const RawOp& op, const OpName& name, Reader& reader) {
-    for (const auto& [key, index] : raw_attributes(op))
+    for (const auto& [key, index] : raw_attributes(op, &reader.text.attributes))
       reader.text.attributes.emplace_back(key, attribute(index, op.offset));
     if (!name.vhlo) return;
     const std::string problem =

@@ -13,7 +13,7 @@ namespace tessera::ir::bytecode {
 namespace {
 
 struct Row {
-  std::string_view op, properties;  // an optional one ends in ?
+  std::string_view op, properties;  // an optional one ends in ?, the sizes of two segments in #
 };
 
 // Sorted by name within an op. Where versions differ there is a row for each.
@@ -26,8 +26,10 @@ constexpr Row kRows[] = {
     {"func.func", "arg_attrs? function_type res_attrs? sym_name sym_visibility?"},
     {"chlo.constant", "value"},
     {"chlo.ragged_dot", "precision_config? ragged_dot_dimension_numbers"},
-    {"chlo.scan", "dimension is_associative? is_reverse?"},
-    {"chlo.scan", "dimension is_associative? is_reverse? scan_dim_size?"},
+    {"chlo.scan", "dimension is_associative? is_reverse? operandSegmentSizes# resultSegmentSizes#"},
+    {"chlo.scan",
+     "dimension is_associative? is_reverse? scan_dim_size? operandSegmentSizes# "
+     "resultSegmentSizes#"},
     {"chlo.top_k", "k"},
     {"sdy.manual_computation", "in_shardings manual_axes out_shardings"},
     {"sdy.mesh", "mesh sym_name"},
@@ -136,12 +138,20 @@ std::vector<Property> words(std::string_view text) {
   while (!text.empty()) {
     const size_t end = std::min(text.find(' '), text.size());
     std::string_view name = text.substr(0, end);
-    const bool optional = name.back() == '?';
-    if (optional) name.remove_suffix(1);
-    out.push_back({name, optional});
+    const bool optional = name.back() == '?', sizes = name.back() == '#';
+    if (optional || sizes) name.remove_suffix(1);
+    out.push_back({name, optional, sizes});
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return out;
+}
+
+// Two sizes are three numbers; both 0, one. Rows of an op differ by one attribute.
+bool takes(const std::vector<Property>& properties, size_t count) {
+  const auto sizes = static_cast<size_t>(std::count_if(properties.begin(), properties.end(),
+                                                       [](const Property& p) { return p.sizes; }));
+  const size_t least = properties.size();
+  return count >= least && count <= least + 2 * sizes && (count - least) % 2 == 0;
 }
 
 }  // namespace
@@ -156,7 +166,7 @@ std::vector<Property> properties_of(std::string_view dialect, std::string_view o
   const std::string name = fmt::format("{}.{}", dialect, op);
   for (const Row& row : kRows)
     if (row.op == name)
-      if (auto out = words(row.properties); out.size() == count) return out;
+      if (auto out = words(row.properties); takes(out, count)) return out;
   return {};
 }
 

@@ -12,12 +12,13 @@
 
 namespace tessera::ir::bytecode {
 
-// An attribute among an op's properties. An optional one that is there has a flag.
+// An attribute among an op's properties. An optional one that is there has a flag; the sizes of
+// segments of operands, or results, are numbers and no attribute.
 struct Property {
   std::string_view name;
-  bool optional = false;
+  bool optional = false, sizes = false;
 };
-// Those of the op, if it has `count`; dialects say how many in their own versions.
+// Those of the op, if these are `count` numbers; dialects say how many in their own versions.
 std::vector<Property> properties_of(std::string_view dialect, std::string_view op, size_t count);
 
 using Version = std::array<int, 3>;

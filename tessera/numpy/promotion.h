@@ -41,8 +41,8 @@ DType to_numeric(DType dtype);
 // What the common dtype is turned into before the operation.
 enum class Promotion : uint8_t { kAny, kNumeric, kInexact };
 
-// x as another dtype; a complex number is true where either part is not 0. A known scalar is converted here and now, so that programs hold constants of
-// the right dtype.
+// x as another dtype; a complex number is true where either part is not 0. A known scalar is
+// converted here and now, so that programs hold constants of the right dtype.
 Array as_dtype(const Array& x, DType dtype, bool weak = false);
 // The arrays converted to their common dtype; weak where all are.
 std::vector<Array> promote_dtypes(std::span<const Array> arrays,

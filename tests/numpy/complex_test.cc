@@ -87,7 +87,7 @@ TEST(Complex, TruthIsOfBothParts) {
   EXPECT_EQ(astype(z, bool_).to_host(), both);
   EXPECT_EQ(jit([](const Array& x) { return astype(x, bool_); })(z).to_host(), both);
   EXPECT_TRUE(array({Complex(0, 1)}, bool_).item<bool>());
-  EXPECT_TRUE(astype(Array(Complex(0, 1)), bool_).item<bool>());
+  EXPECT_TRUE(astype(Array(Literal::scalar(Complex(0, 1))), bool_).item<bool>());
   EXPECT_EQ(lax::convert_element_type(z, bool_).to_host(), real);
 }
 

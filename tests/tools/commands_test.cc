@@ -275,15 +275,15 @@ TEST_F(Commands, RunBitcastsOfBoolsAndComplexNumbers) {
   EXPECT_EQ(out.at("arr_1"), Literal::scalar(static_cast<int64_t>(kBits)));
   for (int i : {10, 11, 12, 13, 16 + 14, 16 + 15}) halves.mutable_data<bool>()[i] = true;
   EXPECT_EQ(out.at("arr_2"), halves);  // 0x3C00, 0xC000, 0
-  EXPECT_EQ(out.at("arr_3"), Literal::from<Float16>({Float16(1.F), Float16(-2.F), Float16()}, {3}));
+  const std::vector<Float16> numbers = {Float16(1.F), Float16(-2.F), Float16(0.F)};
+  EXPECT_EQ(out.at("arr_3"), Literal::from<Float16>(numbers, {3}));
   const auto real = [](uint32_t code) { return std::bit_cast<float>(code); };
-  EXPECT_EQ(out.at("arr_4"),
-            Literal::from<std::complex<float>>(
-                {{real(0x89ABCDEF), real(0x01234567)}, {real(0x11111111), real(0)}}, {1, 2}));
-  EXPECT_EQ(
-      out.at("arr_5"),
-      Literal::from<std::complex<double>>(
-          {{std::bit_cast<double>(kBits), std::bit_cast<double>(uint64_t{0x11111111})}}, {1}));
+  const std::vector<std::complex<float>> split = {{real(0x89ABCDEF), real(0x01234567)},
+                                                  {real(0x11111111), real(0)}};
+  EXPECT_EQ(out.at("arr_4"), Literal::from<std::complex<float>>(split, {1, 2}));
+  const std::vector<std::complex<double>> joined = {
+      {std::bit_cast<double>(kBits), std::bit_cast<double>(uint64_t{0x11111111})}};
+  EXPECT_EQ(out.at("arr_5"), Literal::from<std::complex<double>>(joined, {1}));
   for (const auto& [from, to, message] :
        {std::tuple{"63xi1", "i64", "expected a last dimension of 64 to make int64 (C1)"},
         {"3xcomplex<f32>", "complex<f64>",

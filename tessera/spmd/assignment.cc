@@ -1,6 +1,7 @@
 #include "tessera/spmd/assignment.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "tessera/base/contains.h"
 #include "tessera/sharding/projection.h"
@@ -194,6 +195,18 @@ PartialPlan plan_partial(const AtomMesh& mesh, const Type& global, AtomSet reduc
   return plan;
 }
 
+namespace {
+
+// Steps of a device's loops: the product of its shares of the factors.
+double work_of(const ShardedOp& op, const FactorAssignment& a) {
+  double work = 1;
+  for (size_t id = 0; id < a.axes.size(); ++id)
+    work *= static_cast<double>(ceil_div(op.factors.factors[id].size, op.mesh.size(a.axes[id])));
+  return work;
+}
+
+}  // namespace
+
 int64_t assignment_cost(const ShardedOp& op, const FactorAssignment& a) {
   int64_t cost = 0;
   auto reshard = [&](const Type& type, const DimAtoms& from, const DimAtoms& to) {
@@ -210,10 +223,7 @@ int64_t assignment_cost(const ShardedOp& op, const FactorAssignment& a) {
     if (partial.all_reduced) cost += partial.all_reduce_bytes + kReshardStepCost;
     reshard(op.result_types[r], partial.dims, op.results[r]);
   }
-  double work = 1;
-  for (size_t id = 0; id < a.axes.size(); ++id)
-    work *= static_cast<double>(ceil_div(op.factors.factors[id].size, op.mesh.size(a.axes[id])));
-  return cost + static_cast<int64_t>(std::min(work / kWorkPerByte, 1e17));
+  return cost + static_cast<int64_t>(std::min(work_of(op, a) / kWorkPerByte, 1e17));
 }
 
 namespace {
@@ -238,6 +248,9 @@ FactorAssignment choose_assignment(const ShardedOp& op) {
   FactorAssignment best = assign_factors(op);
   if (!best.reduced && !moves_operands(op, best)) return best;
   int64_t least = assignment_cost(op, best);
+  // What lies as it must to be summed in parts is not made whole for each device to sum all of it.
+  const double most_work =
+      moves_operands(op, best) ? std::numeric_limits<double>::infinity() : work_of(op, best);
   std::vector<std::vector<AtomList>> seen{best.axes};
   const int tensors = static_cast<int>(op.operands.size() + op.results.size());
   for (const bool cut_reductions : {true, false})
@@ -246,7 +259,7 @@ FactorAssignment choose_assignment(const ShardedOp& op) {
       if (contains(seen, a.axes)) continue;
       seen.push_back(a.axes);
       const int64_t cost = assignment_cost(op, a);
-      if (cost >= least) continue;
+      if (cost >= least || work_of(op, a) > most_work) continue;
       least = cost;
       best = std::move(a);
     }

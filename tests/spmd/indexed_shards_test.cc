@@ -50,10 +50,7 @@ TEST(IndexedShards, RowsOfATable) {
                 const Array at = indices_of({0, n - 1, 3, 3, -1, n, 4, 60, 127, -128}, 1, of_index);
                 return Arrays{lax::gather(x[0], at, rows(), {1, 4}, mode)};
               });
-          // A table of a few rows is gathered.
-          if (n > 8) {
-            EXPECT_THAT(communication(p), Not(HasSubstr("all_gather")));
-          }
+          EXPECT_THAT(communication(p), Not(HasSubstr("all_gather")));
         }
 }
 

@@ -45,7 +45,16 @@ Json to_json(const Mesh& mesh) {
   return {{"axes", axes}, {"device_ids", mesh.device_ids()}};
 }
 
+Json to_json(const CollectivePart& part) {
+  return {{"bytes_per_device", part.bytes_per_device},
+          {"op", part.op},
+          {"source", part.source},
+          {"reason", part.reason}};
+}
+
 Json to_json(const Collective& c) {
+  Json parts = Json::array();
+  for (const CollectivePart& part : c.parts) parts.push_back(to_json(part));
   return {{"name", c.name},
           {"axes", c.axes},
           {"group_size", c.group_size},
@@ -54,7 +63,8 @@ Json to_json(const Collective& c) {
           {"times", c.times < 0 ? Json(nullptr) : Json(c.times)},
           {"op", c.op},
           {"source", c.source},
-          {"reason", c.reason}};
+          {"reason", c.reason},
+          {"parts", std::move(parts)}};
 }
 
 Json to_json(const Note& note) {

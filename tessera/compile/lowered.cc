@@ -157,6 +157,13 @@ void explain_norms(const Function& f, std::string& out) {
   }
 }
 
+// Of a collective or a part of one: the op, where it was called, and why it needs this.
+template <class C>
+std::string cause_text(const C& c) {
+  return fmt::format("{}{}: {}", c.op,
+                     c.source.empty() || c.source == c.op ? "" : " (" + c.source + ")", c.reason);
+}
+
 }  // namespace
 
 std::string Lowered::explain() const {
@@ -176,14 +183,18 @@ std::string Lowered::explain() const {
     if (p.collectives.empty()) out += "no collectives\n";
     for (size_t i = 0; i < p.collectives.size(); ++i) {
       const Collective& c = p.collectives[i];
-      out += fmt::format(
-          "#{} {} over ({}) among {} devices: each sends {}, about {}{}\n   for {}{}: {}\n", i + 1,
-          c.name, fmt::join(c.axes, ", "), c.group_size,
-          bytes_text(static_cast<double>(c.bytes_per_device)), seconds_text(c.seconds),
-          c.times == 1  ? ""
-          : c.times < 0 ? ", every trip"
-                        : fmt::format(", x {} trips", c.times),
-          c.op, c.source.empty() || c.source == c.op ? "" : " (" + c.source + ")", c.reason);
+      out +=
+          fmt::format("#{} {}{} over ({}) among {} devices: each sends {}, about {}{}\n", i + 1,
+                      c.name, c.parts.empty() ? "" : fmt::format(" of {} arrays", c.parts.size()),
+                      fmt::join(c.axes, ", "), c.group_size,
+                      bytes_text(static_cast<double>(c.bytes_per_device)), seconds_text(c.seconds),
+                      c.times == 1  ? ""
+                      : c.times < 0 ? ", every trip"
+                                    : fmt::format(", x {} trips", c.times));
+      if (c.parts.empty()) out += fmt::format("   for {}\n", cause_text(c));
+      for (const CollectivePart& part : c.parts)
+        out += fmt::format("   {} for {}\n", bytes_text(static_cast<double>(part.bytes_per_device)),
+                           cause_text(part));
     }
   }
   for (const Note& note : p.notes)

@@ -62,6 +62,7 @@ class Builder {
 
  private:
   void add(const Op& op);
+  void add_each(const Op& op);
   bool lower(const Op& op, GraphOp& out, AxisList& axes);
   bool lower_pointwise(const Op& op, const Pointwise& lowering, GraphOp& out);
   bool lower_index_map(const Op& op, const IndexMap& lowering, GraphOp& out);
@@ -128,6 +129,8 @@ bool Builder::lower(const Op& op, GraphOp& out, AxisList& axes) {
 }
 
 void Builder::add(const Op& op) {
+  if (std::holds_alternative<CollectiveLowering>(op.def->lower) && op.results.size() > 1)
+    return add_each(op);
   GraphOp out;
   out.op = &op;
   for (ValueId v : op.operands) out.operands.push_back(number_[v]);
@@ -136,6 +139,19 @@ void Builder::add(const Op& op) {
   for (size_t r = 0; r < op.results.size(); ++r) out.results.push_back(result(op, r, axes));
   keep_effect(op, out);
   g_.ops.push_back(std::move(out));
+}
+
+// A collective of several arrays, one of which goes to several instances where another may be a view.
+void Builder::add_each(const Op& op) {
+  for (size_t k = 0; k < op.results.size(); ++k) {
+    GraphOp out;
+    out.op = &op;
+    out.operands.push_back(number_[op.operands[k]]);
+    AxisList axes = union_axes(out);
+    if (!lower(op, out, axes)) continue;
+    out.results.push_back(result(op, k, axes));
+    g_.ops.push_back(std::move(out));
+  }
 }
 
 // What nobody reads is not computed; a result of an op with effects counts as read.

@@ -21,13 +21,14 @@
 namespace tessera::ir {
 
 // The content of an Array. Subclasses: Tracer (trace/), HostData and AbstractData (below),
-// DeviceArray (runtime/).
+// DeviceArray (runtime/), ClientArray (pjrt/).
 class ArrayData {
  public:
-  enum class Kind : uint8_t { kTracer, kHost, kDevice, kAbstract };
+  enum class Kind : uint8_t { kTracer, kHost, kDevice, kAbstract, kClient };
   ArrayData(Kind kind, Type type) : kind(kind), type(std::move(type)) {}
   virtual ~ArrayData() = default;
-  // The whole (global) array on the host. A tracer throws UserError kTrace.
+  // The whole (global) array on the host. A tracer throws UserError kTrace; an array that does not
+  // lie in this process as a whole, a UserError that says what to call.
   virtual Literal to_literal() const = 0;
   virtual Sharding sharding() const = 0;
 

@@ -109,6 +109,7 @@ class ModuleBuilder {
   // Functions among the op's attributes, in a module that leaves extents open.
   void resolve_functions(Scope& scope, Reader& reader, const std::string& dialect,
                          const std::string& name);
+  void resolve_functions(TextAttr& value, size_t place);
   // Custom calls say which operands hold the shapes of their results.
   void refine_results(Scope& scope, Reader& reader);
   // An input of a region, as the op's operand `like` is, where there is one.

@@ -96,28 +96,30 @@ void ModuleBuilder::resolve_functions(Scope& scope, Reader& reader, const std::s
   const bool calls = dialect == "func" || name == "composite";
   for (auto* entries : {&reader.text.attributes, &reader.text.extra})
     for (auto& [key, value] : *entries) {
-      if (auto* list = std::get_if<TextAttr::List>(&value.value))
-        for (TextAttr& item : list->items)
-          if (const auto* one = item.get<TextAttr::Symbol>();
-              one && functions_.contains(one->name)) {
-            const Setting<const Instance*> none(instance_, nullptr);
-            if (const FunctionRef function = find_function(one->name, reader.place()).function)
-              item = function;
-          }
       const auto* symbol = value.get<TextAttr::Symbol>();
-      if (!symbol || !functions_.contains(symbol->name)) continue;
-      const std::string called = symbol->name;
-      if (calls) {
+      if (!symbol || !calls) {
+        resolve_functions(value, reader.place());
+      } else if (functions_.contains(symbol->name)) {
+        const std::string called = symbol->name;
         if (const FunctionRef function =
                 function_for(scope, called, reader.operands, reader.place()))
           value = function;
-        continue;
       }
-      const Setting<const Instance*> none(instance_, nullptr);
-      const FunctionEntry& entry = find_function(called, reader.place());
-      if (entry.function) value = entry.function;
-      if (entry.mesh) value = *entry.mesh;
     }
+}
+
+void ModuleBuilder::resolve_functions(TextAttr& value, size_t place) {
+  if (auto* list = std::get_if<TextAttr::List>(&value.value)) {
+    for (TextAttr& item : list->items) resolve_functions(item, place);
+  } else if (auto* record = std::get_if<TextAttr::Record>(&value.value)) {
+    for (auto& [key, item] : record->entries) resolve_functions(item, place);
+  } else if (const auto* symbol = value.get<TextAttr::Symbol>();
+             symbol && functions_.contains(symbol->name)) {
+    const Setting<const Instance*> none(instance_, nullptr);
+    const FunctionEntry& entry = find_function(symbol->name, place);
+    if (entry.function) value = entry.function;
+    if (entry.mesh) value = *entry.mesh;
+  }
 }
 
 void ModuleBuilder::refine_results(Scope& scope, Reader& reader) {

@@ -68,8 +68,10 @@ int64_t Parser::parse_number_of_partitions() {
 
 // Where functions, meshes and aliases are, so that they may be used before they come.
 void Parser::scan_symbols() {
-  for (Token token = next(); token.kind != TokenKind::kEnd; token = next()) {
-    open_ = open_ || (token.kind == TokenKind::kPunctuation && token.text == "?");
+  std::string before;
+  for (Token token = next(); token.kind != TokenKind::kEnd; before = token.text, token = next()) {
+    if (token.kind == TokenKind::kPunctuation && token.text == "?")
+      open_ = open_ || (before != "{" && before != ",");  // those of shardings
     if (token.kind == TokenKind::kWord && token.text == "mhlo.num_partitions" && accept("=")) {
       partitions_ = parse_number_of_partitions();
     } else if (token.kind == TokenKind::kWord && token.text == "sdy.mesh" &&

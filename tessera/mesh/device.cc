@@ -197,5 +197,9 @@ const std::vector<Device>& devices() {
 }
 
 int64_t device_count() { return static_cast<int64_t>(devices().size()); }
+std::vector<Device> local_devices() { return devices(); }
+int64_t local_device_count() { return device_count(); }
+int64_t process_index() { return 0; }
+int64_t process_count() { return 1; }
 
 }  // namespace tessera

@@ -1,15 +1,19 @@
 // Devices: what a program runs on, and the process-wide list of them. First stop of every program:
-// a mesh arranges devices(), a sharding refers to them by id. All devices are emulated on the CPU:
+// a mesh arranges devices(), a sharding refers to them by id. Devices of the CPU engine are emulated:
 // they carry the kind, the torus coordinates, the core, the process and the slice of the hardware
-// they stand for, so that meshes and collectives are planned as there.
+// they stand for, so that meshes and collectives are planned as there. Those of a PJRT plugin are
+// what it says they are. In a cluster the devices of all processes are one list.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <iosfwd>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "tessera/cluster/cluster.h"
 
 namespace tessera {
 
@@ -32,12 +36,13 @@ int64_t cores_per_chip(DeviceKind kind);
 
 struct Device {
   int64_t id = 0;             // unique among devices()
-  int64_t process_index = 0;  // an emulated slice counts as one process
+  int64_t process_index = 0;  // whose it is; without a cluster an emulated slice counts as one
   DeviceKind kind = DeviceKind::kCpu;
   // Of the chip in its slice's torus, x first; zero where there is no torus.
   std::array<int64_t, 3> coords{};
   int64_t core_on_chip = 0;
   int64_t slice_index = 0;  // slices are joined by the slower network
+  int64_t client = 0;       // 0: emulated on the CPU; otherwise the number of a PJRT client
 
   // "CPU", "GPU" or "TPU".
   std::string_view platform() const;
@@ -63,13 +68,20 @@ size_t hash_value(const Device& device);
 std::vector<Device> parse_devices(std::string_view spec);
 
 struct InitOptions {
-  // A device specification; empty: the environment variable TESSERA_DEVICES, and without it
-  // `cpu:1`.
+  // A device specification, or `pjrt:PATH` for the devices of a PJRT plugin (docs/accelerators.md);
+  // empty: the environment variable TESSERA_DEVICES, and without it `cpu:1`.
   std::string devices;
+  // The processes that compute together; alone: what the environment variable TESSERA_CLUSTER says,
+  // `mpi` or `mpi:whole` (share_devices and gather_reads).
+  Cluster cluster;
+  // Of a PJRT client, by the names its plugin knows: integers, floats, `true` and `false` are
+  // passed as such, all else as text.
+  std::map<std::string, std::string> client_options;
 };
 
 // Sets the devices of the process. May be called again: meshes made before keep the devices they
-// were made of. UserError for a malformed specification (of options or environment); the devices
+// were made of. UserError for a malformed specification (of options or environment), for another
+// cluster than before and, in every process, where processes ask for different devices; the devices
 // are then as before.
 void initialize(const InitOptions& options = {});
 
@@ -77,5 +89,11 @@ void initialize(const InitOptions& options = {});
 // for the life of the process, also when initialize() is called again.
 const std::vector<Device>& devices();
 int64_t device_count();
+// Those of this process: all of them unless there is a cluster.
+std::vector<Device> local_devices();
+int64_t local_device_count();
+// Of the cluster; 0 of 1 without one.
+int64_t process_index();
+int64_t process_count();
 
 }  // namespace tessera

@@ -8,6 +8,12 @@
 
 namespace tessera {
 
+// One of several arrays that a collective sends together.
+struct CollectivePart {
+  int64_t bytes_per_device = 0;
+  std::string op, source, reason;  // as the collective's
+};
+
 // One communication of the partitioned program.
 struct Collective {
   std::string name;  // StableHLO's: all_reduce, all_gather, reduce_scatter, all_to_all, ...
@@ -21,6 +27,9 @@ struct Collective {
   std::string op;      // the op of the user's program that needs it
   std::string source;  // where that op was called; may be empty
   std::string reason;  // why: "dot_general sums over dimension 1 of operand 0, cut over 'x'"
+  // Of small collectives that became one, each by itself; op, source and reason above are the first
+  // one's. Empty where the collective sends one array.
+  std::vector<CollectivePart> parts;
 };
 
 // What explain() reports besides collectives: padding waste, fallbacks. A warning costs more than

@@ -16,6 +16,7 @@
 #include "tessera/sharding/merge_equal_ops.h"
 #include "tessera/spmd/assignment.h"
 #include "tessera/spmd/branch_sums.h"
+#include "tessera/spmd/combine_collectives.h"
 #include "tessera/spmd/divergence.h"
 #include "tessera/spmd/halos.h"
 #include "tessera/spmd/late_sums.h"
@@ -102,6 +103,7 @@ class Partitioner {
     out.mesh = mesh_.mesh();
     out.function = merge_equal_ops(without_divergence(
         late_sums(sums_after_branches(finish_trace(outputs))), out.mesh, program_.reasons));
+    out.function = combine_collectives(out.function, program_.reasons);
     for (ValueId v : f_.inputs) out.inputs.push_back(*f_.types[v].sharding);
     for (ValueId v : f_.outputs) out.outputs.push_back(*f_.types[v].sharding);
     out.collectives = list_collectives(out.function, out.mesh, program_.reasons);

@@ -41,8 +41,9 @@ class Lister {
     c.name = op.def->name;
     c.axes = info.axes;
     c.group_size = group_size(info.mesh, info.axes, info.groups);
-    for (ValueId v : op.operands)
-      c.bytes_per_device += collective_bytes_per_device(info, f.types[v]);
+    std::vector<int64_t> bytes;
+    for (ValueId v : op.operands) bytes.push_back(collective_bytes_per_device(info, f.types[v]));
+    for (int64_t one : bytes) c.bytes_per_device += one;
     const int64_t messages = info.kind == CollectiveKind::kPermute ? 1 : c.group_size - 1;
     c.seconds = seconds_to_send(mesh_, c.bytes_per_device, messages);
     c.times = times;
@@ -51,6 +52,14 @@ class Lister {
       c.op = reason.op;
       c.source = reason.source;
       c.reason = reason.text;
+      for (size_t k = 0; k < reason.parts.size(); ++k) {
+        CollectivePart& part = c.parts.emplace_back(CollectivePart{bytes.at(k)});
+        if (reason.parts[k] == 0) continue;
+        const Reason& own = reasons_.at(static_cast<size_t>(reason.parts[k] - 1));
+        part.op = own.op;
+        part.source = own.source;
+        part.reason = own.text;
+      }
     }
     out_.push_back(std::move(c));
   }

@@ -12,6 +12,7 @@ namespace tessera::spmd {
 
 struct Reason {
   std::string op, source, text;
+  std::vector<int32_t> parts;  // of what combines several: their numbers, 0 where one has none
 };
 
 // The collectives of the function and its regions, in program order; `axes` of the function's mesh.

@@ -139,12 +139,10 @@ TEST_F(Grad, FollowsShardings) {
   const Params g = f(p, x, y), want = grad(loss)(Params{ones({2, 1}), zeros({1})},
                                                  reshape(iota({32}) / 8, {16, 2}), ones({16, 1}));
   EXPECT_THAT(values(g.kernel), Pointwise(FloatNear(1e-4), values(want.kernel)));
-  int reduced = 0;
-  for (const Collective& c : f.lower(p, x, y).collectives()) {
-    EXPECT_EQ(c.name, "all_reduce") << c.reason;
-    ++reduced;
-  }
-  EXPECT_EQ(reduced, 2);  // one a parameter
+  const std::vector<Collective> collectives = f.lower(p, x, y).collectives();
+  ASSERT_EQ(collectives.size(), 1u);
+  EXPECT_EQ(collectives[0].name, "all_reduce") << collectives[0].reason;
+  EXPECT_EQ(collectives[0].parts.size(), 2u) << "one a parameter";
 }
 
 }  // namespace

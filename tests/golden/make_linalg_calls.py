@@ -4,6 +4,9 @@ factorisations as it lowers them for others.
 
 "programs": a list of {"name", "inputs", "outputs": array references, "text": the lowered program, a
   file below stablehlo/}.
+
+Vectors have any sign or phase, and eigenvalues of a Schur form any order: LAPACK's choice depends on the processor.
+So programs that give them return what does not depend on it: magnitudes, sums of powers, the matrix put together again.
 """
 import jax
 import jax.numpy as jnp
@@ -23,6 +26,39 @@ rng = np.random.RandomState(0)
 def random(shape, dtype):
   x = rng.randn(*shape)
   return (x + 1j * rng.randn(*shape) if np.dtype(dtype).kind == 'c' else x).astype(dtype)
+
+
+adjoint = lambda x: jnp.conj(jnp.swapaxes(x, -1, -2))
+powers = lambda t: [jnp.trace(x, axis1=-2, axis2=-1) for x in (t, t @ t, t @ t @ t)]
+
+
+def eigh(x, **options):
+  v, w = linalg.eigh(x, **options)
+  return w, jnp.abs(v), (v * w[..., None, :].astype(v.dtype)) @ adjoint(v)
+
+
+def svd(x, **options):
+  u, s, vh = linalg.svd(x, **options)
+  k = s.shape[-1]
+  return (s, jnp.abs(u[..., :k]), jnp.abs(vh[..., :k, :]), (u[..., :k] * s[..., None, :].astype(u.dtype)) @ vh[..., :k, :],
+          u @ adjoint(u), vh @ adjoint(vh))
+
+
+def eig(x):
+  w, left, right = linalg.eig(x)
+  x = x.astype(right.dtype)
+  return (jnp.sum(w, -1), jnp.sum(w * w, -1), x @ right - right * w[..., None, :], adjoint(left) @ x - w[..., :, None] * adjoint(left),
+          jnp.linalg.norm(left, axis=-2), jnp.linalg.norm(right, axis=-2))
+
+
+def eig_values(x):
+  w, = linalg.eig(x, compute_left_eigenvectors=False, compute_right_eigenvectors=False)
+  return jnp.sum(w, -1), jnp.sum(w * w, -1), jnp.sum(w * w * w, -1)
+
+
+def schur(x):
+  t, z = linalg.schur(x)
+  return z @ t @ adjoint(z), z @ adjoint(z), jnp.tril(t, -2), powers(t)
 
 
 def routines(name, dtype):
@@ -48,17 +84,16 @@ def routines(name, dtype):
       a, b, left_side=True, lower=True, transpose_a=True, conjugate_a=True), a + eye, b)
   case('solve_right',
        lambda a, b: linalg.triangular_solve(a, b, lower=True, unit_diagonal=True), a, rows)
-  case('eigh', lambda x: linalg.eigh(x), a)
-  case('eigh_upper', lambda x: linalg.eigh(x, lower=False, symmetrize_input=False), a)
-  case('svd', linalg.svd, wide)
-  case('svd_thin', lambda x: linalg.svd(x, full_matrices=False), tall)
+  case('eigh', eigh, a)
+  case('eigh_upper', lambda x: eigh(x, lower=False, symmetrize_input=False), a)
+  case('svd', svd, wide)
+  case('svd_thin', lambda x: svd(x, full_matrices=False), tall)
   case('svd_values', lambda x: linalg.svd(x, compute_uv=False), wide)
-  case('svd_qr', lambda x: linalg.svd(x, algorithm=linalg.SvdAlgorithm.QR), wide)
-  case('eig', lambda x: linalg.eig(x), a)
-  case('eig_values', lambda x: linalg.eig(
-      x, compute_left_eigenvectors=False, compute_right_eigenvectors=False), a)
-  case('schur', lambda x: linalg.schur(x), a)
-  case('schur_form', lambda x: linalg.schur(x, compute_schur_vectors=False), a)
+  case('svd_qr', lambda x: svd(x, algorithm=linalg.SvdAlgorithm.QR), wide)
+  case('eig', eig, a)
+  case('eig_values', eig_values, a)
+  case('schur', schur, a)
+  case('schur_form', lambda x: powers(linalg.schur(x, compute_schur_vectors=False)[0]), a)
   case('hessenberg', linalg.hessenberg, a)
   case('tridiagonal', linalg.tridiagonal, a)
   case('tridiagonal_upper', lambda x: linalg.tridiagonal(x, lower=False), one)

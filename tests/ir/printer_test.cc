@@ -12,6 +12,7 @@
 #include "tessera/ir/verifier.h"
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/control/control.h"
+#include "tessera/ops/control/control_flow_ops.h"
 #include "tessera/ops/control/manual_boundary.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/elementwise.h"
@@ -163,6 +164,23 @@ TEST(Printer, CalledFunctionsStandOnceAndHaveDifferentNames) {
   EXPECT_THAT(text, HasSubstr("func.call @main_0(%1)"));
   EXPECT_THAT(text, HasSubstr("func.func private @main_1(%arg0: tensor<f32>)"));
   EXPECT_THAT(text, Not(HasSubstr("@main_2")));
+}
+
+// An open dimension of a sharding is a question mark too; extents are written, and so functions are
+// read before they are called, wherever their names stand.
+TEST(Printer, LoopsBesideShardingsOfOpenDimensions) {
+  Function body;
+  const ValueId carry = body.add_input({float32, {}});
+  body.outputs = {add(body, sin_op, NoParams{}, {carry})};
+  Function f;
+  const ValueId x = f.add_input({float32, {8}}), c = f.add_input({float32, {}});
+  const ShardingConstraintParams open{
+      NamedSharding(mesh(), PartitionSpec(std::vector<DimSpec>{DimSpec(UNCONSTRAINED)}))};
+  const ScanParams loop{std::make_shared<const Function>(body), 3, 0, 1};
+  f.outputs = {add(f, sharding_constraint_op, open, {x}), add(f, scan_op, loop, {c})};
+  const std::string text = round_trip(f);
+  EXPECT_THAT(text, HasSubstr("<@mesh, [{?}]>"));
+  EXPECT_THAT(text, HasSubstr("@tessera.scan(%arg1)"));
 }
 
 // x * 2 by each device along x, summed over it, in all forms that collectives have.

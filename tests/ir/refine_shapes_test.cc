@@ -6,6 +6,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/ir/bytecode/reader.h"
+#include "tessera/ir/op_def.h"
 #include "tessera/ir/printer.h"
 #include "tessera/ir/verifier.h"
 #include "tests/golden/golden.h"
@@ -88,6 +89,25 @@ TEST(RefineShapes, FunctionsAreReadForTheShapesOfEachCall) {
   const Function f = read_module(kTwice, "text", of_shapes({{5}, {4, 3}})).main;
   verify(f);
   EXPECT_EQ(f.type(f.outputs[0]).shape, Shape({44}));
+}
+
+// Those of ops that only Tessera has stand in a record, and take no operands' shapes.
+TEST(RefineShapes, FunctionsOfLoops) {
+  const Function f = read_module(R"(
+  func.func @main(%a: tensor<?xf32>, %c: tensor<f32>) -> (tensor<?xf32>, tensor<f32>) {
+    %0 = stablehlo.custom_call @tessera.scan(%c) {api_version = 4 : i32, backend_config = {body = @step, length = 4 : i64, num_consts = 0 : i64, num_carry = 1 : i64, reverse = false}} : (tensor<f32>) -> tensor<f32>
+    return %a, %0 : tensor<?xf32>, tensor<f32>
+  }
+  func.func private @step(%a: tensor<f32>) -> tensor<f32> {
+    %0 = stablehlo.add %a, %a : tensor<f32>
+    return %0 : tensor<f32>
+  })",
+                                 "text", of_shapes({{5}}))
+                         .main;
+  verify(f);
+  EXPECT_EQ(f.type(f.outputs[0]).shape, Shape({5}));
+  ASSERT_EQ(f.ops.size(), 1u);
+  EXPECT_EQ(f.ops[0].def->name, "scan");
 }
 
 TEST(RefineShapes, ShapesThatDoNotFit) {

@@ -60,7 +60,6 @@ const std::map<std::string, std::string>& more_collectives() {
       {"matmul",
        "all_to_all of the small operand and reduce_scatter of the small result instead of "
        "gathering the weights"},
-      {"mlp_gradient", "XLA joins the all_reduces of two gradients into one op of two operands"},
       {"constrain_swapped",
        "8 x 16 from ('x', 'y') to ('y', 'x'): XLA cuts the axis of 4 into halves"},
       {"out_shardings", "the same"},

@@ -4,7 +4,7 @@
   print(plan)                                   # collectives with axes, bytes and reasons, notes, cost
   sum(c.bytes_per_device for c in plan.collectives)
 """
-from tessera_jax.plan import Collective, Cost, Note, Plan, Value
+from tessera_jax.plan import Collective, CollectivePart, Cost, Note, Plan, Value
 from tessera_jax.explain import explain
 
-__all__ = ['Collective', 'Cost', 'Note', 'Plan', 'Value', 'explain']
+__all__ = ['Collective', 'CollectivePart', 'Cost', 'Note', 'Plan', 'Value', 'explain']

@@ -15,6 +15,15 @@ class Value:
 
 
 @dataclasses.dataclass(frozen=True)
+class CollectivePart:
+  """One of several arrays that a collective sends together."""
+  bytes_per_device: int
+  op: str
+  source: str
+  reason: str
+
+
+@dataclasses.dataclass(frozen=True)
 class Collective:
   """One communication of the partitioned program."""
   name: str  # of StableHLO: all_reduce, all_gather, reduce_scatter, all_to_all, ...
@@ -26,6 +35,8 @@ class Collective:
   op: str  # the op of the program that needs it
   source: str
   reason: str
+  # Of small collectives that became one, each by itself (op, source and reason are the first one's); else empty.
+  parts: tuple[CollectivePart, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,13 +90,16 @@ def from_json(data: dict[str, Any], input_names: list[str], output_names: list[s
     known = names if len(names) == len(entries) else [''] * len(entries)
     return tuple(Value(name, e['dtype'], tuple(e['shape']), e['spec']) for name, e in zip(known, entries))
 
+  def collective(entry: dict[str, Any]) -> Collective:
+    return Collective(**entry | {'axes': tuple(entry['axes']), 'parts': tuple(CollectivePart(**p) for p in entry['parts'])})
+
   return Plan(
       devices=data['devices'],
       mesh=dict(map(tuple, mesh['axes'])) if mesh else None,
       device_ids=tuple(mesh['device_ids']) if mesh else (0,),
       inputs=values(data['inputs'], input_names),
       outputs=values(data['outputs'], output_names),
-      collectives=tuple(Collective(**c | {'axes': tuple(c['axes'])}) for c in data['collectives']),
+      collectives=tuple(map(collective, data['collectives'])),
       notes=tuple(Note(**note) for note in data['notes']),
       cost=Cost(**data['cost']),
       steps=data['steps'],

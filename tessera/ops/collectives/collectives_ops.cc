@@ -1,22 +1,15 @@
-// The definitions of the collectives: type rules, and their naive evaluation on all devices at
-// once.
+// The definitions of the collectives, and their type rules.
 #include <algorithm>
-#include <cstring>
 
-#include "tessera/base/visit_dtype.h"
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/collectives/collectives_groups.h"
 #include "tessera/ops/collectives/collectives_rules.h"
-#include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/reductions/reduce.h"
-#include "tessera/ops/reductions/reduce_internal.h"
 #include "tessera/ops/text/formats.h"
 
 namespace tessera::ops {
 namespace {
-
-using DeviceLiterals = std::vector<Literal>;
 
 AxisNames sorted(std::vector<std::string> axes) {
   std::sort(axes.begin(), axes.end());
@@ -111,6 +104,15 @@ void check_reduction(std::string_view op, ReduceKind kind, const Type& x) {
   }
 }
 
+// What StableHLO has of several arrays at once.
+void expect_arrays(std::string_view op, std::span<const Type> x) {
+  if (x.empty()) type_error(op, "expected an operand or more, got none");
+  for (const Type& type : x)
+    if (type.dtype != x[0].dtype)
+      type_error(op, "expected operands of one dtype, got {} and {}", describe(x[0]),
+                 describe(type));
+}
+
 template <class P>
 AxisNames varying_with(const Type& x, const P& p) {
   return axis_union(x.varying, sorted(p.axes));
@@ -118,26 +120,34 @@ AxisNames varying_with(const Type& x, const P& p) {
 
 std::vector<Type> infer_all_reduce(std::span<const Type> x, const AllReduceParams& p) {
   constexpr std::string_view kOp = "all_reduce";
-  expect_operands(kOp, x, 1);
+  expect_arrays(kOp, x);
   check_axes(kOp, p.mesh, p.axes);
   check_groups(kOp, p.mesh, p.axes, p.groups, false);
-  check_reduction(kOp, p.kind, x[0]);
-  return {x[0].with_varying(p.groups.empty() ? axis_difference(x[0].varying, sorted(p.axes))
-                                             : varying_with(x[0], p))};
+  std::vector<Type> out;
+  for (const Type& type : x) {
+    check_reduction(kOp, p.kind, type);
+    out.push_back(type.with_varying(p.groups.empty() ? axis_difference(type.varying, sorted(p.axes))
+                                                     : varying_with(type, p)));
+  }
+  return out;
 }
 
 std::vector<Type> infer_all_gather(std::span<const Type> x, const AllGatherParams& p) {
   constexpr std::string_view kOp = "all_gather";
-  expect_operands(kOp, x, 1);
+  expect_arrays(kOp, x);
   check_axes(kOp, p.mesh, p.axes);
   check_groups(kOp, p.mesh, p.axes, p.groups, true);
-  check_dim(kOp, "gathered", p.dim, x[0]);
   if (p.invariant && !p.groups.empty())
     value_error(kOp, "expected no groups where the result is to be invariant");
-  Shape shape = x[0].shape;
-  shape[p.dim] *= group_size(p.mesh, p.axes, p.groups);
-  return {x[0].with_shape(shape).with_varying(
-      p.invariant ? axis_difference(x[0].varying, sorted(p.axes)) : varying_with(x[0], p))};
+  std::vector<Type> out;
+  for (const Type& type : x) {
+    check_dim(kOp, "gathered", p.dim, type);
+    Shape shape = type.shape;
+    shape[p.dim] *= group_size(p.mesh, p.axes, p.groups);
+    out.push_back(type.with_shape(shape).with_varying(
+        p.invariant ? axis_difference(type.varying, sorted(p.axes)) : varying_with(type, p)));
+  }
+  return out;
 }
 
 std::vector<Type> infer_reduce_scatter(std::span<const Type> x, const ReduceScatterParams& p) {
@@ -241,174 +251,6 @@ std::vector<Type> infer_pcast(std::span<const Type> x, const PcastParams& p) {
   check_axes("pcast", p.mesh, p.axes);
   return {x[0].with_varying(varying_with(x[0], p))};
 }
-
-// The row-major elements of [outer, dim, inner] as `count` runs of bytes, for cutting and joining
-// along dim.
-struct Runs {
-  int64_t count, bytes;
-};
-Runs runs(const Literal& x, int64_t dim) {
-  Runs r{1, itemsize(x.dtype())};
-  for (int64_t d = 0; d < x.shape().rank(); ++d) (d < dim ? r.count : r.bytes) *= x.shape()[d];
-  return r;
-}
-
-// `parts` of one shape joined along dim.
-Literal concatenate(const std::vector<const Literal*>& parts, int64_t dim) {
-  Shape shape = parts[0]->shape();
-  const int64_t n = static_cast<int64_t>(parts.size());
-  shape[dim] *= n;
-  Literal out(parts[0]->dtype(), shape);
-  const Runs r = runs(*parts[0], dim);
-  std::byte* to = out.mutable_raw();
-  for (int64_t i = 0; i < r.count; ++i)
-    for (int64_t j = 0; j < n; ++j)
-      std::memcpy(to + (i * n + j) * r.bytes, parts[j]->raw() + i * r.bytes,
-                  static_cast<size_t>(r.bytes));
-  return out;
-}
-
-// The j-th of n equal parts along dim.
-Literal part(const Literal& x, int64_t dim, int64_t n, int64_t j) {
-  Shape shape = x.shape();
-  shape[dim] /= n;
-  Literal out(x.dtype(), shape);
-  const Runs r = runs(out, dim);
-  std::byte* to = out.mutable_raw();
-  for (int64_t i = 0; i < r.count; ++i)
-    std::memcpy(to + i * r.bytes, x.raw() + (i * n + j) * r.bytes, static_cast<size_t>(r.bytes));
-  return out;
-}
-
-std::vector<const Literal*> pick(const DeviceLiterals& x, const std::vector<int64_t>& group) {
-  std::vector<const Literal*> out;
-  for (int64_t device : group) out.push_back(&x[device]);
-  return out;
-}
-
-// Nothing is added to what the devices have: a sum of negative zeros is one.
-Literal neutral_element(ReduceKind kind, DType dtype) {
-  if (kind != ReduceKind::kSum || !is_inexact(dtype)) return reduce_identity(kind, dtype);
-  return convert_literal(
-      is_complex(dtype) ? Literal::scalar(std::complex<double>(-0., -0.)) : Literal::scalar(-0.),
-      dtype);
-}
-
-Literal reduce_group(const DeviceLiterals& x, const std::vector<int64_t>& group, ReduceKind kind) {
-  Shape stacked = x[0].shape();
-  stacked.insert(stacked.begin(), 1);
-  std::vector<Literal> rows;
-  for (int64_t device : group) rows.push_back(x[device].reshaped(stacked));
-  std::vector<const Literal*> parts;
-  for (const Literal& row : rows) parts.push_back(&row);
-  return fold(kind, concatenate(parts, 0), neutral_element(kind, x[0].dtype()), {0});
-}
-
-using Evaluated = std::vector<DeviceLiterals>;
-
-Evaluated evaluate_all_reduce(const Evaluated& x, const AllReduceParams& p, const Mesh& mesh) {
-  Evaluated out{DeviceLiterals(mesh.size())};
-  for (const auto& group : device_groups(mesh, p.axes, p.groups)) {
-    if (group.empty()) continue;
-    const Literal sum = reduce_group(x[0], group, p.kind);
-    for (int64_t device : group) out[0][device] = sum;
-  }
-  return out;
-}
-
-Evaluated evaluate_all_gather(const Evaluated& x, const AllGatherParams& p, const Mesh& mesh) {
-  Evaluated out{DeviceLiterals(mesh.size())};
-  for (const auto& group : device_groups(mesh, p.axes, p.groups)) {
-    const Literal all = concatenate(pick(x[0], group), p.dim);
-    for (int64_t device : group) out[0][device] = all;
-  }
-  return out;
-}
-
-Evaluated evaluate_reduce_scatter(const Evaluated& x, const ReduceScatterParams& p,
-                                  const Mesh& mesh) {
-  Evaluated out{DeviceLiterals(mesh.size())};
-  for (const auto& group : device_groups(mesh, p.axes, p.groups)) {
-    const int64_t n = static_cast<int64_t>(group.size());
-    const Literal sum = reduce_group(x[0], group, p.kind);
-    for (int64_t j = 0; j < n; ++j) out[0][group[j]] = part(sum, p.dim, n, j);
-  }
-  return out;
-}
-
-Evaluated evaluate_all_to_all(const Evaluated& x, const AllToAllParams& p, const Mesh& mesh) {
-  Evaluated out{DeviceLiterals(mesh.size())};
-  for (const auto& group : device_groups(mesh, p.axes, p.groups)) {
-    const int64_t n = static_cast<int64_t>(group.size());
-    for (int64_t j = 0; j < n; ++j) {
-      std::vector<Literal> received;
-      for (int64_t source : group) received.push_back(part(x[0][source], p.split_dim, n, j));
-      std::vector<const Literal*> parts;
-      for (const Literal& piece : received) parts.push_back(&piece);
-      out[0][group[j]] = concatenate(parts, p.concat_dim);
-    }
-  }
-  return out;
-}
-
-Evaluated evaluate_permute(const Evaluated& x, const CollectivePermuteParams& p, const Mesh& mesh) {
-  Evaluated out{DeviceLiterals(mesh.size(), Literal(x[0][0].dtype(), x[0][0].shape()))};
-  for (const auto& group : device_groups(mesh, p.axes, {}))
-    for (const Dims& pair : p.pairs) out[0][group[pair[1]]] = x[0][group[pair[0]]];
-  return out;
-}
-
-Evaluated evaluate_broadcast(const Evaluated& x, const CollectiveBroadcastParams& p,
-                             const Mesh& mesh) {
-  Evaluated out{DeviceLiterals(mesh.size())};
-  for (const auto& group : device_groups(mesh, p.axes, p.groups))
-    for (int64_t device : group) out[0][device] = x[0][group[p.root]];
-  return out;
-}
-
-int64_t integer_at(const Literal& x, int64_t i) {
-  return visit_dtype(x.dtype(), [&]<class T>(TypeTag<T>) -> int64_t {
-    if constexpr (std::is_integral_v<T>) return static_cast<int64_t>(x.data<T>()[i]);
-    TESSERA_CHECK(false, "offsets of {}", dtype_name(x.dtype()));
-    return 0;
-  });
-}
-
-Evaluated evaluate_ragged(const Evaluated& x, const RaggedAllToAllParams& p, const Mesh& mesh) {
-  Evaluated out{x[1]};
-  for (const auto& group : device_groups(mesh, p.axes, p.groups)) {
-    for (size_t i = 0; i < group.size(); ++i) {
-      const int64_t source = group[i];
-      const int64_t row =
-          runs(x[0][source], 0).bytes / std::max<int64_t>(x[0][source].shape()[0], 1);
-      for (size_t j = 0; j < group.size(); ++j) {
-        const int64_t target = group[j];
-        const int64_t from = integer_at(x[2][source], j), count = integer_at(x[3][source], j),
-                      to = integer_at(x[4][source], j);
-        if (from < 0 || count < 0 || to < 0 || from + count > x[0][source].shape()[0] ||
-            to + count > out[0][target].shape()[0])
-          value_error("ragged_all_to_all",
-                      "expected offsets and sizes within {} rows sent and {} received, got {} rows "
-                      "from {} to {}",
-                      x[0][source].shape()[0], out[0][target].shape()[0], count, from, to);
-        if (count > 0)
-          std::memcpy(out[0][target].mutable_raw() + to * row, x[0][source].raw() + from * row,
-                      static_cast<size_t>(count * row));
-      }
-    }
-  }
-  return out;
-}
-
-Evaluated evaluate_axis_index(const Evaluated&, const AxisIndexParams& p, const Mesh& mesh) {
-  Evaluated out{DeviceLiterals(mesh.size())};
-  for (const auto& group : device_groups(mesh, p.axes, {}))
-    for (size_t rank = 0; rank < group.size(); ++rank)
-      out[0][group[rank]] = Literal::scalar(static_cast<int32_t>(rank));
-  return out;
-}
-
-Evaluated evaluate_pcast(const Evaluated& x, const PcastParams&, const Mesh&) { return {x[0]}; }
 
 template <class P>
 Factors same_shape_factors(std::span<const Type> operands, std::span<const Type> results,

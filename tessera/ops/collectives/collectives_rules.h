@@ -1,4 +1,4 @@
-// Derivatives, transposes, batching, factors and samples of the collectives. All but max and min
+// Naive evaluation, derivatives, transposes, batching, factors and samples of the collectives. All but max and min
 // are linear. Their transposes follow from the typing by variance:
 //   psum (varying -> invariant)  <->  pcast (invariant -> varying)
 //   all_gather                   <->  psum_scatter
@@ -24,6 +24,12 @@ inline const OpDef& op_of(const PcastParams&) { return pcast_op; }
 // is, which may come in as the same everywhere.
 Array varying(const Array& x, const Mesh& mesh, const std::vector<std::string>& axes);
 
+// Several are sent at once by partitioned programs only (spmd/combine_collectives.h), which nothing
+// transforms.
+inline void expect_one_array(size_t count) {
+  TESSERA_CHECK(count == 1, "a transform of a collective of {} arrays", count);
+}
+
 // UserError for a reduction that is not a sum.
 void expect_linear(const AllReduceParams& p);
 void expect_linear(const ReduceScatterParams& p);
@@ -35,6 +41,7 @@ JvpResult jvp_extremum(const Array& x, const Array& t, const AllReduceParams& p)
 
 template <class P>
 JvpResult jvp_collective(std::span<const Array> x, std::span<const Array> t, const P& p) {
+  expect_one_array(x.size());
   if constexpr (std::is_same_v<P, AllReduceParams>)
     if (t[0].defined() && (p.kind == ReduceKind::kMax || p.kind == ReduceKind::kMin))
       return jvp_extremum(x[0], t[0], p);
@@ -56,10 +63,25 @@ Array transposed(const Array& ct, const PcastParams& p);
 template <class P>
 std::vector<Array> transpose_collective(std::span<const Array> ct, std::span<const Array>,
                                         const std::vector<bool>&, const P& p) {
+  expect_one_array(ct.size());
   if (!ct[0].defined()) return {Array()};
   expect_linear(p);
   return {transposed(ct[0], p)};
 }
+
+// On all devices at once: of each operand, what every device has.
+using Evaluated = std::vector<std::vector<Literal>>;
+Evaluated evaluate_all_reduce(const Evaluated& x, const AllReduceParams& p, const Mesh& mesh);
+Evaluated evaluate_all_gather(const Evaluated& x, const AllGatherParams& p, const Mesh& mesh);
+Evaluated evaluate_reduce_scatter(const Evaluated& x, const ReduceScatterParams& p,
+                                  const Mesh& mesh);
+Evaluated evaluate_all_to_all(const Evaluated& x, const AllToAllParams& p, const Mesh& mesh);
+Evaluated evaluate_permute(const Evaluated& x, const CollectivePermuteParams& p, const Mesh& mesh);
+Evaluated evaluate_broadcast(const Evaluated& x, const CollectiveBroadcastParams& p,
+                             const Mesh& mesh);
+Evaluated evaluate_ragged(const Evaluated& x, const RaggedAllToAllParams& p, const Mesh& mesh);
+Evaluated evaluate_axis_index(const Evaluated& x, const AxisIndexParams& p, const Mesh& mesh);
+Evaluated evaluate_pcast(const Evaluated& x, const PcastParams& p, const Mesh& mesh);
 
 // Under vmap with axis_name, a collective over that axis is a computation along the mapped
 // dimension. Where `p` names other axes too, only sums and casts are over both.
@@ -78,6 +100,7 @@ BatchResult batch_axis_index(std::span<const Array> x, std::span<const int> dims
 Array front(const Array& x, int dim);
 template <class P>
 BatchResult batch_collective(std::span<const Array> x, std::span<const int> dims, const P& p) {
+  expect_one_array(x.size());
   if (over_batch_axis(p.axes)) return batched_over_axis(x[0], dims[0], p);
   if constexpr (
       requires { p.dim; } || requires { p.split_dim; }) {

@@ -1,5 +1,5 @@
 module @jit_eigh_c128 attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
-  func.func public @main(%arg0: tensor<2x4x4xcomplex<f64>>) -> (tensor<2x4x4xcomplex<f64>> {jax.result_info = "result[0]"}, tensor<2x4xf64> {jax.result_info = "result[1]"}) {
+  func.func public @main(%arg0: tensor<2x4x4xcomplex<f64>>) -> (tensor<2x4xf64> {jax.result_info = "result[0]"}, tensor<2x4x4xf64> {jax.result_info = "result[1]"}, tensor<2x4x4xcomplex<f64>> {jax.result_info = "result[2]"}) {
     %0 = stablehlo.transpose %arg0, dims = [0, 2, 1] : (tensor<2x4x4xcomplex<f64>>) -> tensor<2x4x4xcomplex<f64>>
     %1 = stablehlo.real %0 : (tensor<2x4x4xcomplex<f64>>) -> tensor<2x4x4xf64>
     %2 = stablehlo.imag %0 : (tensor<2x4x4xcomplex<f64>>) -> tensor<2x4x4xf64>
@@ -23,6 +23,17 @@ module @jit_eigh_c128 attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replic
     %16 = stablehlo.broadcast_in_dim %cst_1, dims = [] : (tensor<f64>) -> tensor<2x4xf64>
     %17 = stablehlo.broadcast_in_dim %15, dims = [0, 1] : (tensor<2x1xi1>) -> tensor<2x4xi1>
     %18 = stablehlo.select %17, %8#1, %16 : tensor<2x4xi1>, tensor<2x4xf64>
-    return %14, %18 : tensor<2x4x4xcomplex<f64>>, tensor<2x4xf64>
+    %19 = stablehlo.abs %14 : (tensor<2x4x4xcomplex<f64>>) -> tensor<2x4x4xf64>
+    %20 = stablehlo.broadcast_in_dim %18, dims = [0, 2] : (tensor<2x4xf64>) -> tensor<2x1x4xf64>
+    %21 = stablehlo.convert %20 : (tensor<2x1x4xf64>) -> tensor<2x1x4xcomplex<f64>>
+    %22 = stablehlo.broadcast_in_dim %21, dims = [0, 1, 2] : (tensor<2x1x4xcomplex<f64>>) -> tensor<2x4x4xcomplex<f64>>
+    %23 = stablehlo.multiply %14, %22 : tensor<2x4x4xcomplex<f64>>
+    %24 = stablehlo.transpose %14, dims = [0, 2, 1] : (tensor<2x4x4xcomplex<f64>>) -> tensor<2x4x4xcomplex<f64>>
+    %25 = stablehlo.real %24 : (tensor<2x4x4xcomplex<f64>>) -> tensor<2x4x4xf64>
+    %26 = stablehlo.imag %24 : (tensor<2x4x4xcomplex<f64>>) -> tensor<2x4x4xf64>
+    %27 = stablehlo.negate %26 : tensor<2x4x4xf64>
+    %28 = stablehlo.complex %25, %27 : tensor<2x4x4xcomplex<f64>>
+    %29 = stablehlo.dot_general %23, %28, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [DEFAULT, DEFAULT] : (tensor<2x4x4xcomplex<f64>>, tensor<2x4x4xcomplex<f64>>) -> tensor<2x4x4xcomplex<f64>>
+    return %18, %19, %29 : tensor<2x4xf64>, tensor<2x4x4xf64>, tensor<2x4x4xcomplex<f64>>
   }
 }

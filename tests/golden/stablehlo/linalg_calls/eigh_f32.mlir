@@ -1,5 +1,5 @@
 module @jit_eigh_f32 attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
-  func.func public @main(%arg0: tensor<2x4x4xf32>) -> (tensor<2x4x4xf32> {jax.result_info = "result[0]"}, tensor<2x4xf32> {jax.result_info = "result[1]"}) {
+  func.func public @main(%arg0: tensor<2x4x4xf32>) -> (tensor<2x4xf32> {jax.result_info = "result[0]"}, tensor<2x4x4xf32> {jax.result_info = "result[1]"}, tensor<2x4x4xf32> {jax.result_info = "result[2]"}) {
     %0 = stablehlo.transpose %arg0, dims = [0, 2, 1] : (tensor<2x4x4xf32>) -> tensor<2x4x4xf32>
     %1 = stablehlo.add %arg0, %0 : tensor<2x4x4xf32>
     %cst = stablehlo.constant dense<2.000000e+00> : tensor<f32>
@@ -19,6 +19,12 @@ module @jit_eigh_f32 attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replica
     %12 = stablehlo.broadcast_in_dim %cst_1, dims = [] : (tensor<f32>) -> tensor<2x4xf32>
     %13 = stablehlo.broadcast_in_dim %11, dims = [0, 1] : (tensor<2x1xi1>) -> tensor<2x4xi1>
     %14 = stablehlo.select %13, %4#1, %12 : tensor<2x4xi1>, tensor<2x4xf32>
-    return %10, %14 : tensor<2x4x4xf32>, tensor<2x4xf32>
+    %15 = stablehlo.abs %10 : tensor<2x4x4xf32>
+    %16 = stablehlo.broadcast_in_dim %14, dims = [0, 2] : (tensor<2x4xf32>) -> tensor<2x1x4xf32>
+    %17 = stablehlo.broadcast_in_dim %16, dims = [0, 1, 2] : (tensor<2x1x4xf32>) -> tensor<2x4x4xf32>
+    %18 = stablehlo.multiply %10, %17 : tensor<2x4x4xf32>
+    %19 = stablehlo.transpose %10, dims = [0, 2, 1] : (tensor<2x4x4xf32>) -> tensor<2x4x4xf32>
+    %20 = stablehlo.dot_general %18, %19, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [DEFAULT, DEFAULT] : (tensor<2x4x4xf32>, tensor<2x4x4xf32>) -> tensor<2x4x4xf32>
+    return %14, %15, %20 : tensor<2x4xf32>, tensor<2x4x4xf32>, tensor<2x4x4xf32>
   }
 }

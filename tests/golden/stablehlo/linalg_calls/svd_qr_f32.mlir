@@ -1,5 +1,5 @@
 module @jit_svd_qr_f32 attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
-  func.func public @main(%arg0: tensor<2x4x6xf32>) -> (tensor<2x4x4xf32> {jax.result_info = "result[0]"}, tensor<2x4xf32> {jax.result_info = "result[1]"}, tensor<2x6x6xf32> {jax.result_info = "result[2]"}) {
+  func.func public @main(%arg0: tensor<2x4x6xf32>) -> (tensor<2x4xf32> {jax.result_info = "result[0]"}, tensor<2x4x4xf32> {jax.result_info = "result[1]"}, tensor<2x4x6xf32> {jax.result_info = "result[2]"}, tensor<2x4x6xf32> {jax.result_info = "result[3]"}, tensor<2x4x4xf32> {jax.result_info = "result[4]"}, tensor<2x6x6xf32> {jax.result_info = "result[5]"}) {
     %0:5 = stablehlo.custom_call @lapack_sgesvd_ffi(%arg0) {backend_config = "", mhlo.backend_config = {mode = 65 : ui8}, mhlo.frontend_attributes = {num_batch_dims = "1"}, operand_layouts = [dense<[1, 2, 0]> : tensor<3xindex>], output_operand_aliases = [#stablehlo.output_operand_alias<output_tuple_indices = [0], operand_index = 0, operand_tuple_indices = []>], result_layouts = [dense<[1, 2, 0]> : tensor<3xindex>, dense<[1, 0]> : tensor<2xindex>, dense<[1, 2, 0]> : tensor<3xindex>, dense<[1, 2, 0]> : tensor<3xindex>, dense<0> : tensor<1xindex>], sdy.sharding_rule = #sdy.op_sharding_rule<([i, j, k])->([i, l, m], [i, n], [i, o, p], [i, q, r], [i]) {i=2, j=4, k=6, l=4, m=6, n=4, o=4, p=4, q=6, r=6}, custom>} : (tensor<2x4x6xf32>) -> (tensor<2x4x6xf32>, tensor<2x4xf32>, tensor<2x4x4xf32>, tensor<2x6x6xf32>, tensor<2xi32>)
     %c = stablehlo.constant dense<0> : tensor<i32>
     %1 = stablehlo.broadcast_in_dim %c, dims = [] : (tensor<i32>) -> tensor<2xi32>
@@ -19,6 +19,18 @@ module @jit_svd_qr_f32 attributes {mhlo.num_partitions = 1 : i32, mhlo.num_repli
     %12 = stablehlo.broadcast_in_dim %cst_1, dims = [] : (tensor<f32>) -> tensor<2x6x6xf32>
     %13 = stablehlo.broadcast_in_dim %11, dims = [0, 1, 2] : (tensor<2x1x1xi1>) -> tensor<2x6x6xi1>
     %14 = stablehlo.select %13, %0#3, %12 : tensor<2x6x6xi1>, tensor<2x6x6xf32>
-    return %10, %6, %14 : tensor<2x4x4xf32>, tensor<2x4xf32>, tensor<2x6x6xf32>
+    %15 = stablehlo.abs %10 : tensor<2x4x4xf32>
+    %16 = stablehlo.slice %14 [0:2, 0:4, 0:6] : (tensor<2x6x6xf32>) -> tensor<2x4x6xf32>
+    %17 = stablehlo.abs %16 : tensor<2x4x6xf32>
+    %18 = stablehlo.broadcast_in_dim %6, dims = [0, 2] : (tensor<2x4xf32>) -> tensor<2x1x4xf32>
+    %19 = stablehlo.broadcast_in_dim %18, dims = [0, 1, 2] : (tensor<2x1x4xf32>) -> tensor<2x4x4xf32>
+    %20 = stablehlo.multiply %10, %19 : tensor<2x4x4xf32>
+    %21 = stablehlo.slice %14 [0:2, 0:4, 0:6] : (tensor<2x6x6xf32>) -> tensor<2x4x6xf32>
+    %22 = stablehlo.dot_general %20, %21, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [DEFAULT, DEFAULT] : (tensor<2x4x4xf32>, tensor<2x4x6xf32>) -> tensor<2x4x6xf32>
+    %23 = stablehlo.transpose %10, dims = [0, 2, 1] : (tensor<2x4x4xf32>) -> tensor<2x4x4xf32>
+    %24 = stablehlo.dot_general %10, %23, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [DEFAULT, DEFAULT] : (tensor<2x4x4xf32>, tensor<2x4x4xf32>) -> tensor<2x4x4xf32>
+    %25 = stablehlo.transpose %14, dims = [0, 2, 1] : (tensor<2x6x6xf32>) -> tensor<2x6x6xf32>
+    %26 = stablehlo.dot_general %14, %25, batching_dims = [0] x [0], contracting_dims = [2] x [1], precision = [DEFAULT, DEFAULT] : (tensor<2x6x6xf32>, tensor<2x6x6xf32>) -> tensor<2x6x6xf32>
+    return %6, %15, %17, %22, %24, %26 : tensor<2x4xf32>, tensor<2x4x4xf32>, tensor<2x4x6xf32>, tensor<2x4x6xf32>, tensor<2x4x4xf32>, tensor<2x6x6xf32>
   }
 }

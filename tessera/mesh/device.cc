@@ -1,5 +1,7 @@
 #include "tessera/mesh/device.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <charconv>
@@ -8,11 +10,15 @@
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <thread>
 
 #include "tessera/base/error.h"
 #include "tessera/base/fork.h"
 #include "tessera/base/hash.h"
 #include "tessera/base/shape.h"
+#include "tessera/base/thread_pool.h"
+#include "tessera/cluster/processes.h"
+#include "tessera/mesh/default_device.h"
 #include "tessera/mesh/format.h"
 #include "tessera/mesh/scoped_devices.h"
 
@@ -111,19 +117,97 @@ Topology parse_topology(std::string_view spec) {
   return topology;
 }
 
-const std::vector<Device>* resolve(const InitOptions& options) {
-  std::string spec = options.devices;
-  if (spec.empty()) {
-    const char* environment = std::getenv("TESSERA_DEVICES");
-    spec = environment && *environment ? environment : "cpu:1";
+std::string specification(const InitOptions& options) {
+  if (!options.devices.empty()) return options.devices;
+  const char* environment = std::getenv("TESSERA_DEVICES");
+  return environment && *environment ? environment : "cpu:1";
+}
+
+// The cluster that the options, or else the environment, ask for.
+Cluster cluster_of(const InitOptions& options) {
+  if (options.cluster.kind() != Cluster::Kind::kAlone) return options.cluster;
+  const char* environment = std::getenv("TESSERA_CLUSTER");
+  const std::string_view text = environment ? environment : "";
+  if (text.empty()) return {};
+  if (text == "mpi") return Cluster::mpi();
+  if (text == "mpi:whole") return Cluster::mpi({.share_devices = true, .gather_reads = true});
+  value_error("initialize",
+              "expected `mpi` or `mpi:whole` in the environment variable TESSERA_CLUSTER, got "
+              "\"{}\"; unset it for a process alone",
+              text);
+}
+
+// Threads for this process, where several share the machine and nobody said how many.
+void share_cores() {
+  if (std::getenv("TESSERA_NUM_THREADS") || cluster::Processes::local_count() == 1) return;
+  const auto all = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  const auto mine = static_cast<int>(std::thread::hardware_concurrency());
+  // mpirun may have given each process cores of its own already.
+  if (mine == all) set_num_threads(std::max(1, all / cluster::Processes::local_count()));
+}
+
+// Where processes ask for different devices, all of them know.
+void expect_equal_specifications(const cluster::Processes& processes,
+                                 const std::vector<std::string>& specs) {
+  for (int p = 0; p < processes.count(); ++p)
+    if (specs[static_cast<size_t>(p)] != specs[0])
+      value_error("initialize",
+                  "expected the same devices in all processes, got `{}` in process 0 and `{}` in "
+                  "process {}; give all the same specification and environment",
+                  specs[0], specs[static_cast<size_t>(p)], p);
+}
+
+void start_cluster(const InitOptions& options) {
+  cluster::Processes::start(cluster_of(options));
+  cluster::Processes* processes = cluster::Processes::current();
+  if (!processes) return;
+  share_cores();
+  const std::string spec = specification(options);
+  expect_equal_specifications(
+      *processes, processes->all_gather(spec, [] { return std::string("initialize"); }));
+}
+
+// The devices of all processes, given what the specification of each says.
+std::vector<Device> devices_of_cluster(const std::string& spec) {
+  std::vector<Device> named = parse_devices(spec);
+  const cluster::Processes* processes = cluster::Processes::current();
+  if (!processes) return named;
+  const auto count = static_cast<int64_t>(named.size()), n = int64_t{processes->count()};
+  if (cluster::Processes::options().share_devices) {
+    if (count % n != 0)
+      value_error("initialize",
+                  "expected devices that {} processes share evenly, got the {} of `{}`; ask for a "
+                  "multiple of {}",
+                  n, count, spec, n);
+    for (Device& device : named) device.process_index = device.id / (count / n);
+    return named;
   }
+  if (count > kMaxDevices / n)
+    bad_spec(spec, fmt::format("that is more than {} devices in {} processes", kMaxDevices, n));
+  std::vector<Device> out;
+  const int64_t slices = named.back().slice_index + 1;
+  for (int64_t p = 0; p < n; ++p)
+    for (Device device : named) {
+      device.id += p * count;
+      device.process_index = p;
+      device.slice_index += p * slices;
+      out.push_back(device);
+    }
+  return out;
+}
+
+// `alone`: without those of other processes.
+const std::vector<Device>* resolve(const InitOptions& options, bool alone = false) {
+  const std::string spec = specification(options);
   // Device lists are kept for ever, so that a reference to one never dangles; the table itself is
   // not destroyed at exit because threads may still run then.
   static ForkSafeMutex& mutex = *new ForkSafeMutex;
-  static auto& known = *new std::map<std::string, std::vector<Device>>();
+  static auto& known = *new std::map<std::pair<std::string, bool>, std::vector<Device>>();
   std::lock_guard lock(mutex);
-  auto found = known.find(spec);
-  if (found == known.end()) found = known.emplace(spec, parse_devices(spec)).first;
+  const std::pair key(spec, alone || !cluster::Processes::current());
+  auto found = known.find(key);
+  if (found == known.end())
+    found = known.emplace(key, key.second ? parse_devices(spec) : devices_of_cluster(spec)).first;
   return &found->second;
 }
 
@@ -146,7 +230,10 @@ std::ostream& operator<<(std::ostream& out, const Device& device) {
     return out << (device.kind == DeviceKind::kGpu ? "CudaDevice(id=" : "CpuDevice(id=")
                << device.id << ')';
   const auto& [x, y, z] = device.coords;
-  out << "TpuDevice(id=" << device.id << ", process_index=" << device.process_index << ", coords=("
+  // Of hardware that processes emulate together: the process that it would be there.
+  const bool shared = cluster::Processes::current() && cluster::Processes::options().share_devices;
+  out << "TpuDevice(id=" << device.id
+      << ", process_index=" << (shared ? device.slice_index : device.process_index) << ", coords=("
       << x << ',' << y << ',' << z << "), core_on_chip=" << device.core_on_chip;
   if (device.slice_index > 0) out << ", slice_index=" << device.slice_index;
   return out << ')';
@@ -176,10 +263,13 @@ std::vector<Device> parse_devices(std::string_view spec) {
   return result;
 }
 
-void initialize(const InitOptions& options) { current_devices = resolve(options); }
+void initialize(const InitOptions& options) {
+  start_cluster(options);
+  current_devices = resolve(options);
+}
 
 ScopedDevices::ScopedDevices(const std::string& spec) : outer_(scoped_devices) {
-  scoped_devices = resolve({.devices = spec});
+  scoped_devices = resolve({.devices = spec}, true);
 }
 ScopedDevices::~ScopedDevices() { scoped_devices = outer_; }
 
@@ -197,9 +287,30 @@ const std::vector<Device>& devices() {
 }
 
 int64_t device_count() { return static_cast<int64_t>(devices().size()); }
-std::vector<Device> local_devices() { return devices(); }
-int64_t local_device_count() { return device_count(); }
-int64_t process_index() { return 0; }
-int64_t process_count() { return 1; }
+std::vector<Device> local_devices() {
+  std::vector<Device> out = devices();
+  if (cluster::Processes::current())
+    std::erase_if(out, [](const Device& d) { return d.process_index != process_index(); });
+  return out;
+}
+int64_t local_device_count() { return static_cast<int64_t>(local_devices().size()); }
+int64_t process_index() {
+  const cluster::Processes* processes = cluster::Processes::current();
+  return processes ? processes->index() : 0;
+}
+int64_t process_count() {
+  const cluster::Processes* processes = cluster::Processes::current();
+  return processes ? processes->count() : 1;
+}
+
+const Device& default_device() {
+  const std::vector<Device>& all = devices();
+  const cluster::Processes* processes = cluster::Processes::current();
+  // A program that does not know of processes sees one first device.
+  if (!processes || cluster::Processes::options().share_devices) return all.front();
+  for (const Device& device : all)
+    if (device.process_index == processes->index()) return device;
+  return all.front();
+}
 
 }  // namespace tessera

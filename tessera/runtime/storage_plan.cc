@@ -11,6 +11,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/runtime/rank_map.h"
+#include "tessera/runtime/step_code.h"
 
 namespace tessera::runtime {
 namespace {
@@ -23,9 +24,9 @@ struct ViewMap {
 };
 
 template <class Source>
-std::vector<int32_t> map_ranks(const Mesh& mesh, const CollectiveStep& c, const Slot& in,
+std::vector<int32_t> map_ranks(const Schedule& s, const CollectiveStep& c, const Slot& in,
                                const Slot& out, Source&& source) {
-  const RankMap ranks(mesh, out, in, c);
+  const RankMap ranks(s, out, in, c);
   std::vector<int32_t> map(static_cast<size_t>(out.instances));
   for (int64_t i = 0; i < out.instances; ++i)
     map[static_cast<size_t>(i)] =
@@ -37,7 +38,7 @@ bool leading_ones(const Shape& shape, int64_t dims) {
   return std::all_of(shape.begin(), shape.begin() + dims, [](int64_t n) { return n == 1; });
 }
 
-std::optional<ViewMap> view_of_gather(const Mesh& mesh, const CollectiveStep& c, const Slot& in,
+std::optional<ViewMap> view_of_gather(const Schedule& s, const CollectiveStep& c, const Slot& in,
                                       const Slot& out) {
   // Shards of one group must be neighbours in storage: `over` the minor axes, in the order of the
   // ranks.
@@ -45,48 +46,48 @@ std::optional<ViewMap> view_of_gather(const Mesh& mesh, const CollectiveStep& c,
       !std::equal(c.over.begin(), c.over.end(),
                   in.axes.end() - static_cast<ptrdiff_t>(c.over.size())))
     return std::nullopt;
-  return ViewMap{map_ranks(mesh, c, in, out, [](int64_t) { return 0; }), true};
+  return ViewMap{map_ranks(s, c, in, out, [](int64_t) { return 0; }), true};
 }
 
-std::optional<ViewMap> view_of_permute(const Mesh& mesh, const CollectiveStep& c, const Slot& in,
+std::optional<ViewMap> view_of_permute(const Schedule& s, const CollectiveStep& c, const Slot& in,
                                        const Slot& out) {
-  std::vector<int64_t> source(static_cast<size_t>(axes_size(mesh, c.over)), -1);
+  std::vector<int64_t> source(static_cast<size_t>(axes_size(s.mesh, c.over)), -1);
   for (const Dims& pair : c.pairs) source[static_cast<size_t>(pair[1])] = pair[0];
   if (std::find(source.begin(), source.end(), -1) != source.end())
     return std::nullopt;  // someone gets zeros
   return ViewMap{
-      map_ranks(mesh, c, in, out, [&](int64_t rank) { return source[static_cast<size_t>(rank)]; })};
+      map_ranks(s, c, in, out, [&](int64_t rank) { return source[static_cast<size_t>(rank)]; })};
 }
 
-std::optional<ViewMap> view_of_broadcast(const Mesh& mesh, const CollectiveStep& c, const Slot& in,
+std::optional<ViewMap> view_of_broadcast(const Schedule& s, const CollectiveStep& c, const Slot& in,
                                          const Slot& out) {
-  std::vector<int64_t> source(static_cast<size_t>(axes_size(mesh, c.over)), c.root);
+  std::vector<int64_t> source(static_cast<size_t>(axes_size(s.mesh, c.over)), c.root);
   for (const Dims& group : c.groups)
     for (int64_t rank : group)
       source[static_cast<size_t>(rank)] = group[static_cast<size_t>(c.root)];
   return ViewMap{
-      map_ranks(mesh, c, in, out, [&](int64_t rank) { return source[static_cast<size_t>(rank)]; })};
+      map_ranks(s, c, in, out, [&](int64_t rank) { return source[static_cast<size_t>(rank)]; })};
 }
 
 std::optional<ViewMap> view_map(const Schedule& s, const Step& step) {
   if (const auto* v = std::get_if<ViewStep>(&step)) {
-    return ViewMap{instance_map(s.mesh, s.slots[static_cast<size_t>(v->out)].axes,
+    return ViewMap{instance_map(s, s.slots[static_cast<size_t>(v->out)].axes,
                                 s.slots[static_cast<size_t>(v->in)].axes)};
   }
   const auto* c = std::get_if<CollectiveStep>(&step);
-  if (!c || c->in < 0) return std::nullopt;
+  if (!c || c->in < 0 || make_cross_collective_code(*c, s)) return std::nullopt;
   const Slot &in = s.slots[static_cast<size_t>(c->in)], &out = s.slots[static_cast<size_t>(c->out)];
   // The largest: those of an all_reduce or a broadcast may differ.
   int64_t group = c->groups.empty() ? axes_size(s.mesh, c->over) : 0;
   for (const Dims& g : c->groups) group = std::max(group, g.rank());
   switch (c->kind) {
     case CollectiveKind::kAllGather:
-      if (group > 1) return view_of_gather(s.mesh, *c, in, out);
+      if (group > 1) return view_of_gather(s, *c, in, out);
       break;
     case CollectiveKind::kPermute:
-      return view_of_permute(s.mesh, *c, in, out);
+      return view_of_permute(s, *c, in, out);
     case CollectiveKind::kBroadcast:
-      return view_of_broadcast(s.mesh, *c, in, out);
+      return view_of_broadcast(s, *c, in, out);
     case CollectiveKind::kCast:
       break;
     case CollectiveKind::kAllReduce:
@@ -98,7 +99,7 @@ std::optional<ViewMap> view_map(const Schedule& s, const Step& step) {
     case CollectiveKind::kAxisIndex:
       return std::nullopt;
   }
-  return ViewMap{instance_map(s.mesh, out.axes, in.axes)};
+  return ViewMap{instance_map(s, out.axes, in.axes)};
 }
 
 bool is_identity(const std::vector<int32_t>& map) {

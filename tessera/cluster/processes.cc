@@ -22,7 +22,8 @@ using std::chrono::duration;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-enum Tag : int { kData = 1, kGreeting, kBeat };
+enum Tag : int { kGreeting = 1, kBeat, kComparison, kFirstTransfer };
+constexpr int kTransferTags = 16384;  // more than are ever on their way; MPI has 32767 at least
 constexpr seconds kBeatEvery{2};
 constexpr seconds kDeadAfter{15};
 
@@ -127,7 +128,7 @@ void Processes::start(const Cluster& cluster) {
     s.cluster = cluster;
     s.processes = new Processes(open_transport(s.launched));
     std::atexit([] {
-      if (Processes* p = current()) p->finish();
+      if (Processes* p = current()) p->shut_down();
     });
   }
   s.cluster = cluster;
@@ -270,56 +271,19 @@ void Processes::wait_until(const std::function<bool()>& finished,
   }
 }
 
-void Processes::wait(std::vector<Transport::Request>& requests, const std::vector<int>& peers,
-                     const What& what) {
-  try {
-    wait_until(
-        [&] {
-          bool all = true;
-          for (Transport::Request& request : requests) all = done(request) && all;
-          return all;
-        },
-        [&] {
-          std::vector<int> out;
-          for (size_t i = 0; i < requests.size(); ++i)
-            if (requests[i] != 0 && std::find(out.begin(), out.end(), peers[i]) == out.end())
-              out.push_back(peers[i]);
-          return out;
-        },
-        what);
-  } catch (...) {
-    const std::lock_guard lock(transport_mutex_);
-    for (Transport::Request request : requests)
-      if (request != 0) transport_->forget(request);
-    throw;
-  }
-}
-
-void Processes::wait_for_greetings(const What& what) {
-  const auto waited = [&] {
-    std::vector<int> out;
-    for (int p : call_->members) {
-      const Pair& pair = pairs_[static_cast<size_t>(p)];
-      if (p != index_ && !(pair.arrived && pair.theirs.kind == Kind::kCall)) out.push_back(p);
-    }
-    return out;
-  };
-  wait_until(
-      [&] {
-        for (int p : call_->members)
-          if (p != index_) has_left(p);
-        const std::vector<int> missing = waited();
-        return missing.empty();
-      },
-      waited, what);
-}
-
-void Processes::greet() {
-  if (greeted_ || !call_) return;
-  greeted_ = true;
+void Processes::say_greetings() {
+  if (greeted_ != Greeted::kNo || !call_) return;
+  greeted_ = Greeted::kSaid;
   for (int p : call_->members)
     if (p != index_) tell(p, {++pairs_[static_cast<size_t>(p)].calls, call_->hash, Kind::kCall});
-  wait_for_greetings([&] { return call_->name; });
+}
+
+// Whether all members have said what they call, which is then known to be the same.
+bool Processes::hear_greetings() {
+  if (greeted_ != Greeted::kSaid) return true;
+  for (int p : call_->members)
+    if (p != index_ && (has_left(p) || !pairs_[static_cast<size_t>(p)].arrived)) return false;
+  greeted_ = Greeted::kHeard;
   std::vector<int> others;
   for (int p : call_->members) {
     if (p == index_) continue;
@@ -332,6 +296,103 @@ void Processes::greet() {
                                     sizeof pair.theirs);
   }
   if (!others.empty()) compare_programs(others);
+  return true;
+}
+
+void Processes::post(Transfer& transfer, const Round& round) {
+  transfer.requests.clear();
+  transfer.peers.clear();
+  const std::lock_guard lock(transport_mutex_);
+  for (const Incoming& message : round.in) {
+    transfer.requests.push_back(
+        transport_->receive(message.from, transfer.tag, message.data, message.bytes));
+    transfer.peers.push_back(message.from);
+  }
+  for (const Outgoing& message : round.out) {
+    transfer.requests.push_back(
+        transport_->send(message.to, transfer.tag, message.data, message.bytes));
+    transfer.peers.push_back(message.to);
+  }
+}
+
+bool Processes::advance(Transfer& transfer) {
+  if (!hear_greetings()) return false;
+  while (true) {
+    bool all = true;
+    for (Transport::Request& request : transfer.requests) all = done(request) && all;
+    if (!all) return false;
+    std::optional<Round> round = transfer.rounds();
+    if (!round) return true;
+    post(transfer, *round);
+  }
+}
+
+void Processes::advance() {
+  const std::lock_guard lock(calls_);
+  // What is over waits for its finish().
+  for (Transfer& transfer : transfers_)
+    if (transfer.rounds && advance(transfer)) {
+      transfer.rounds = {};
+      active_.fetch_sub(1, std::memory_order_relaxed);
+    }
+}
+
+std::vector<int> Processes::waited_for(const Transfer& transfer) const {
+  std::vector<int> out;
+  if (greeted_ == Greeted::kSaid) {
+    for (int p : call_->members) {
+      const Pair& pair = pairs_[static_cast<size_t>(p)];
+      if (p != index_ && !(pair.arrived && pair.theirs.kind == Kind::kCall)) out.push_back(p);
+    }
+    return out;
+  }
+  for (size_t i = 0; i < transfer.requests.size(); ++i)
+    if (transfer.requests[i] != 0 &&
+        std::find(out.begin(), out.end(), transfer.peers[i]) == out.end())
+      out.push_back(transfer.peers[i]);
+  return out;
+}
+
+void Processes::start(const void* key, Rounds rounds, What what) {
+  const std::lock_guard lock(calls_);
+  expect_usable();
+  say_greetings();
+  const int tag = kFirstTransfer + static_cast<int>(started_++ % kTransferTags);
+  transfers_.push_back({key, std::move(rounds), std::move(what), tag, {}, {}});
+  active_.fetch_add(1, std::memory_order_relaxed);
+  advance();
+}
+
+void Processes::finish(const void* key) {
+  const std::lock_guard lock(calls_);
+  const auto found = std::find_if(transfers_.begin(), transfers_.end(),
+                                  [&](const Transfer& t) { return t.key == key; });
+  TESSERA_CHECK(found != transfers_.end(), "a transfer that was not started");
+  wait_until(
+      [&] {
+        advance();
+        return !found->rounds;
+      },
+      [&] { return waited_for(*found); }, found->what);
+  transfers_.erase(found);
+}
+
+// Sends one message to a process, and gets one from it.
+void Processes::swap_bytes(int process, std::span<const std::byte> out, std::span<std::byte> in,
+                           const What& what) {
+  Transport::Request sent, received;
+  {
+    const std::lock_guard lock(transport_mutex_);
+    received =
+        transport_->receive(process, kComparison, in.data(), static_cast<int64_t>(in.size()));
+    sent = transport_->send(process, kComparison, out.data(), static_cast<int64_t>(out.size()));
+  }
+  wait_until(
+      [&] {
+        const bool has_sent = done(sent);
+        return done(received) && has_sent;
+      },
+      [&] { return std::vector<int>{process}; }, what);
 }
 
 // With each process that runs something else: what it is.
@@ -342,15 +403,10 @@ void Processes::compare_programs(const std::vector<int>& others) {
   std::string message;
   for (int p : others) {
     uint64_t their_size = 0;
-    const Outgoing size_out{p, reinterpret_cast<const std::byte*>(&size), sizeof size};
-    const Incoming size_in{p, reinterpret_cast<std::byte*>(&their_size), sizeof their_size};
-    exchange({&size_out, 1}, {&size_in, 1}, what);
+    swap_bytes(p, {reinterpret_cast<const std::byte*>(&size), sizeof size},
+               {reinterpret_cast<std::byte*>(&their_size), sizeof their_size}, what);
     std::string theirs(their_size, '\0');
-    const Outgoing out{p, reinterpret_cast<const std::byte*>(mine.data()),
-                       static_cast<int64_t>(mine.size())};
-    const Incoming in{p, reinterpret_cast<std::byte*>(theirs.data()),
-                      static_cast<int64_t>(theirs.size())};
-    exchange({&out, 1}, {&in, 1}, what);
+    swap_bytes(p, std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(theirs)), what);
     if (!message.empty()) continue;
     const size_t line = theirs.find('\n');
     message = fmt::format(
@@ -367,31 +423,17 @@ void Processes::compare_programs(const std::vector<int>& others) {
 
 void Processes::exchange(std::span<const Outgoing> out, std::span<const Incoming> in,
                          const What& what, const std::function<void()>& meanwhile) {
-  const std::lock_guard lock(calls_);
-  expect_usable();
-  greet();
-  std::vector<Transport::Request> requests;
-  std::vector<int> peers;
-  {
-    const std::lock_guard transport_lock(transport_mutex_);
-    for (const Incoming& message : in) {
-      requests.push_back(transport_->receive(message.from, kData, message.data, message.bytes));
-      peers.push_back(message.from);
-    }
-    for (const Outgoing& message : out) {
-      requests.push_back(transport_->send(message.to, kData, message.data, message.bytes));
-      peers.push_back(message.to);
-    }
-  }
+  std::optional<Round> round = Round{{out.begin(), out.end()}, {in.begin(), in.end()}};
+  start(&round, [&round] { return std::exchange(round, std::nullopt); }, what);
   if (meanwhile) meanwhile();
-  wait(requests, peers, what);
+  finish(&round);
 }
 
 std::vector<std::string> Processes::all_gather(const std::string& bytes, const What& what) {
   CallIdentity identity{std::hash<std::string>()("all_gather"), what(), what, {}};
   for (int p = 0; p < count_; ++p) identity.members.push_back(p);
   identity.hash = hash_combine(identity.hash, std::hash<std::string>()(identity.name));
-  const Call call(*this, identity);
+  Call call(*this, identity);
   const auto size = static_cast<int64_t>(bytes.size());
   std::vector<int64_t> sizes(static_cast<size_t>(count_), size);
   std::vector<Outgoing> out;
@@ -416,6 +458,7 @@ std::vector<std::string> Processes::all_gather(const std::string& bytes, const W
     in.push_back({p, reinterpret_cast<std::byte*>(part.data()), static_cast<int64_t>(part.size())});
   }
   exchange(out, in, what);
+  call.complete();
   return parts;
 }
 
@@ -427,13 +470,45 @@ Processes::Call::Call(Processes& processes, const CallIdentity& identity)
     : processes_(processes),
       lock_(processes.calls_),
       outer_(std::exchange(processes.call_, &identity)),
-      outer_greeted_(std::exchange(processes.greeted_, false)) {}
+      outer_greeted_(std::exchange(processes.greeted_, Greeted::kNo)),
+      outer_transfers_(processes.started_),
+      exceptions_(std::uncaught_exceptions()) {
+  // A call inside of another one goes on with its tags.
+  if (!outer_) processes.started_ = 0;
+  processes.expect_usable();
+  processes.say_greetings();
+}
+void Processes::Call::complete() {
+  if (processes_.greeted_ != Greeted::kSaid) return;
+  const Transfer nothing{};
+  processes_.wait_until([&] { return processes_.hear_greetings(); },
+                        [&] { return processes_.waited_for(nothing); },
+                        [&] { return processes_.call_->name; });
+}
 Processes::Call::~Call() {
+  if (std::uncaught_exceptions() > exceptions_) processes_.leave_call();
   processes_.call_ = outer_;
   processes_.greeted_ = outer_greeted_;
+  if (!outer_) processes_.started_ = outer_transfers_;
 }
 
-void Processes::finish() {
+// By an exception: what the others sent, or wait for, no longer has a place.
+void Processes::leave_call() {
+  {
+    const std::lock_guard lock(transport_mutex_);
+    for (const Transfer& transfer : transfers_)
+      for (Transport::Request request : transfer.requests)
+        if (request != 0) transport_->forget(request);
+  }
+  transfers_.clear();
+  active_ = 0;
+  if (!failure_.empty()) return;
+  failure_ = fmt::format("an exception in {}", call_->name);
+  for (int p = 0; p < count_; ++p)
+    if (p != index_) tell(p, {0, 0, Kind::kFailed});
+}
+
+void Processes::shut_down() {
   const std::lock_guard lock(calls_);
   // Who has given up does not wait for those it no longer understands.
   if (!failure_.empty()) {

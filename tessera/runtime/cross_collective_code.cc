@@ -1,6 +1,8 @@
 // Collectives whose members lie in several processes: which they are, and the steps that run them.
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "tessera/base/format.h"
 #include "tessera/runtime/cross_moves.h"
@@ -48,7 +50,7 @@ std::vector<int64_t> permuted_from(const CollectiveStep& c, int64_t ranks) {
 }
 
 // all_gather, all_to_all, permute, broadcast and casts as moves of boxes.
-class MovesCode final : public StepCode {
+class MovesCode final : public TransferCode {
  public:
   MovesCode(const CollectiveStep& c, const Schedule& s)
       : in_(c.in),
@@ -59,12 +61,22 @@ class MovesCode final : public StepCode {
 
   bool crosses() const { return moves_.crosses(); }
   int64_t workspace_bytes() const override { return moves_.workspace_bytes(); }
-  void run(const SlotRef* slots, std::byte* workspace) const override {
-    for (int64_t o : zeros_) std::memset(slots[out_].at(o), 0, static_cast<size_t>(bytes_));
-    moves_.run(
-        processes(), [&](int64_t i) { return slots[in_].at(i); },
-        [&](int64_t o) { return slots[out_].at(o); }, workspace, [this] { return what_; });
+  void start(const SlotRef* slots, std::byte* workspace) const override {
+    const SlotRef in = slots[in_], out = slots[out_];
+    for (int64_t o : zeros_) std::memset(out.at(o), 0, static_cast<size_t>(bytes_));
+    const auto src = [in](int64_t i) { return in.at(i); };
+    const auto dst = [out](int64_t o) { return out.at(o); };
+    processes().start(
+        this,
+        [this, src, dst, workspace, begun = false]() mutable -> std::optional<cluster::Round> {
+          if (!std::exchange(begun, true)) return moves_.begin(src, dst, workspace);
+          moves_.end(dst, workspace);
+          return std::nullopt;
+        },
+        [this] { return what_; });
+    moves_.copy_local(src, dst);
   }
+  void finish() const override { processes().finish(this); }
 
  private:
   CrossMoves make(const CollectiveStep& c, const Schedule& s) {
@@ -133,105 +145,143 @@ class MovesCode final : public StepCode {
   CrossMoves moves_;
 };
 
-// all_reduce and reduce_scatter.
-class FoldCode final : public StepCode {
+// all_reduce and reduce_scatter: a large one in pieces, which are on their way and folded at once.
+class FoldCode final : public TransferCode {
  public:
   FoldCode(const CollectiveStep& c, const Schedule& s) : in_(c.in), out_(c.out), what_(c.what) {
     const Slot &in = slot_at(s, c.in), &out = slot_at(s, c.out);
     const RankMap ranks = RankMap::on_all_devices(s, out, in, c);
     const Holding src = holding(s, in.axes), dst = holding(s, out.axes);
-    const int64_t size = itemsize(out.dtype);
-    std::vector<FoldPiece> pieces;
-    std::vector<CopyPattern> patterns;
-    std::vector<Move> shares;
+    process_ = s.local->process();
+    place_ = dst.place;
+    std::vector<Piece> pieces(1);
     for (int64_t o = 0; o < ranks.instances(); ++o) {
-      FoldPiece piece{.out = static_cast<int32_t>(o), .to = 0};
+      FoldPiece fold;
+      fold.out = static_cast<int32_t>(o);
       for (int64_t g = 0; g < ranks.group_size(o); ++g)
-        piece.sources.push_back(static_cast<int32_t>(ranks.source(o, g)));
-      const std::vector<int>& targets = dst.holders[static_cast<size_t>(o)];
-      for (int p : targets)
-        for (int32_t k : piece.sources) crosses_ = crosses_ || !src.holds(k, p);
+        fold.sources.push_back(static_cast<int32_t>(ranks.source(o, g)));
+      fold.targets = dst.holders[static_cast<size_t>(o)];
+      for (int p : fold.targets)
+        for (int32_t k : fold.sources) crosses_ = crosses_ || !src.holds(k, p);
       if (c.kind == CollectiveKind::kReduceScatter) {
         const int64_t rows = product(in.shape, 0, c.dim),
                       row = product(in.shape, c.dim, in.shape.rank()),
                       run = row / ranks.group_size();
-        piece.region = {ranks.position(o) * run, rows, row, run};
-        piece.targets = targets;
-        pieces.push_back(std::move(piece));
-        continue;
-      }
-      const int64_t n = in.shape.elements();
-      const auto share_count = static_cast<int64_t>(targets.size());
-      if (n * size <= kFoldedByAll || share_count == 1) {
-        piece.region = {0, 1, n, n};
-        piece.targets = targets;
-        pieces.push_back(std::move(piece));
-        continue;
-      }
-      // Each of the targets folds one part, which the others get from it.
-      const int64_t part = ceil_div(ceil_div(n, share_count), 64) * 64;
-      for (int64_t t = 0; t < share_count; ++t) {
-        const int64_t begin = std::min(n, t * part), end = std::min(n, begin + part);
-        if (begin == end) continue;
-        FoldPiece one = piece;
-        one.region = {begin, 1, n, end - begin};
-        one.targets = {targets[static_cast<size_t>(t)]};
-        one.to = begin;
-        pieces.push_back(one);
-        shares_.push_back(
-            {o, begin * size, (end - begin) * size, targets[static_cast<size_t>(t)], targets});
+        fold.region = {ranks.position(o) * run, rows, row, run};
+        pieces[0].folds.push_back(std::move(fold));
+      } else {
+        share(std::move(fold), in.shape.elements(), itemsize(out.dtype), pieces);
       }
     }
     if (!crosses_) return;
-    process_ = s.local->process();
-    reduce_.emplace(out.dtype, c.reduce, pieces, src, dst, process_);
-    place_ = dst.place;
+    for (Piece& piece : pieces) {
+      if (piece.folds.empty()) continue;
+      piece.reduce.emplace(out.dtype, c.reduce, piece.folds, src, dst, process_);
+      piece.folds.clear();
+      piece.workspace = workspace_;
+      workspace_ += ceil_div(piece.reduce->workspace_bytes(), 64) * 64;
+      pieces_.push_back(std::move(piece));
+    }
   }
 
   bool crosses() const { return crosses_; }
-  int64_t workspace_bytes() const override { return reduce_->workspace_bytes(); }
-  void run(const SlotRef* slots, std::byte* workspace) const override {
-    const auto src = [&](int64_t i) { return slots[in_].at(i); };
-    const auto dst = [&](int64_t o) { return slots[out_].at(o); };
-    const auto what = [this] { return what_; };
-    reduce_->run(processes(), src, dst, workspace, what);
-    if (shares_.empty()) return;
-    std::vector<cluster::Outgoing> out;
-    std::vector<cluster::Incoming> in;
-    for (const Share& share : shares_) {
-      const int64_t place = place_[static_cast<size_t>(share.out)];
-      if (place < 0) continue;
-      std::byte* data = slots[out_].at(place) + share.first;
-      if (share.from == process_) {
-        for (int p : share.to)
-          if (p != process_) out.push_back({p, data, share.bytes});
-      } else {
-        in.push_back({share.from, data, share.bytes});
-      }
+  int64_t workspace_bytes() const override { return workspace_; }
+  void start(const SlotRef* slots, std::byte* workspace) const override {
+    const SlotRef in = slots[in_], out = slots[out_];
+    for (const Piece& piece : pieces_) {
+      std::byte* work = workspace + piece.workspace;
+      processes().start(
+          &piece,
+          [this, &piece, in, out, work, round = 0]() mutable -> std::optional<cluster::Round> {
+            const auto src = [in](int64_t i) { return in.at(i); };
+            const auto dst = [out](int64_t o) { return out.at(o); };
+            switch (round++) {
+              case 0:
+                return piece.reduce->begin(src, work);
+              case 1:
+                piece.reduce->end(src, dst, work);
+                if (!piece.shares.empty()) return share_round(piece, out);
+                [[fallthrough]];
+              default:
+                return std::nullopt;
+            }
+          },
+          [this] { return what_; });
     }
-    processes().exchange(out, in, what);
+  }
+  void finish() const override {
+    for (const Piece& piece : pieces_) processes().finish(&piece);
   }
 
  private:
   // Up to here a second round would cost more than that everyone folds everything.
   static constexpr int64_t kFoldedByAll = int64_t{8} << 10;
+  // What a process folds of one piece.
+  static constexpr int64_t kPieceBytes = int64_t{512} << 10;
+
   // A part of an instance of the result, as who folds it gives it to the others.
   struct Share {
     int64_t out, first, bytes;
     int from;
     std::vector<int> to;
   };
+  struct Piece {
+    std::vector<FoldPiece> folds;
+    std::optional<CrossReduce> reduce;
+    std::vector<Share> shares;
+    int64_t workspace = 0;
+  };
+
+  // An all_reduce of n elements among those who want its result: each folds one part, which the
+  // others get from it.
+  static void share(FoldPiece fold, int64_t n, int64_t size, std::vector<Piece>& pieces) {
+    const std::vector<int> targets = fold.targets;
+    const auto count = static_cast<int64_t>(targets.size());
+    if (n * size <= kFoldedByAll || count == 1) {
+      fold.region = {0, 1, n, n};
+      pieces[0].folds.push_back(std::move(fold));
+      return;
+    }
+    const int64_t part = std::min(ceil_div(ceil_div(n, count), 64) * 64, kPieceBytes / size);
+    for (int64_t i = 0, begin = 0; begin < n; ++i, begin += part) {
+      const auto at = static_cast<size_t>(i / count);
+      if (pieces.size() <= at) pieces.resize(at + 1);
+      FoldPiece one = fold;
+      one.region = {begin, 1, n, std::min(part, n - begin)};
+      one.targets = {targets[static_cast<size_t>(i % count)]};
+      one.to = begin;
+      pieces[at].shares.push_back(
+          {fold.out, begin * size, one.region.run * size, one.targets[0], targets});
+      pieces[at].folds.push_back(std::move(one));
+    }
+  }
+
+  cluster::Round share_round(const Piece& piece, const SlotRef& out) const {
+    cluster::Round round;
+    for (const Share& share : piece.shares) {
+      const int64_t place = place_[static_cast<size_t>(share.out)];
+      if (place < 0) continue;
+      std::byte* data = out.at(place) + share.first;
+      if (share.from != process_) {
+        round.in.push_back({share.from, data, share.bytes});
+        continue;
+      }
+      for (int p : share.to)
+        if (p != process_) round.out.push_back({p, data, share.bytes});
+    }
+    return round;
+  }
 
   int in_, out_, process_ = 0;
   std::string what_;
-  std::optional<CrossReduce> reduce_;
-  std::vector<Share> shares_;
+  std::vector<Piece> pieces_;
   std::vector<int32_t> place_;
+  int64_t workspace_ = 0;
   bool crosses_ = false;
 };
 
 // First each member's tables, then the rows that they tell of.
-class RaggedMovesCode final : public StepCode {
+class RaggedMovesCode final : public TransferCode {
  public:
   RaggedMovesCode(const CollectiveStep& c, const Schedule& s)
       : in_(c.in), out_(c.out), what_(c.what), sizes_(c.sizes) {
@@ -270,7 +320,7 @@ class RaggedMovesCode final : public StepCode {
   }
 
   bool crosses() const { return crosses_; }
-  void run(const SlotRef* slots, std::byte*) const override {
+  void start(const SlotRef* slots, std::byte*) const override {
     for (int64_t o = 0; o < instances_; ++o) {
       std::byte* dst = slots[out_].at(o);
       if (sizes_.size() == 5) {
@@ -280,50 +330,31 @@ class RaggedMovesCode final : public StepCode {
         std::memset(dst, 0, static_cast<size_t>(out_rows_ * row_bytes_));
       }
     }
-    // Of each part: the first row there, the first row here, their number.
-    struct Rows {
-      int64_t from, to, count;
-    };
-    std::vector<Rows> rows(parts_.size());
-    std::vector<cluster::Outgoing> out;
-    std::vector<cluster::Incoming> in;
-    for (size_t i = 0; i < parts_.size(); ++i) {
-      const Part& part = parts_[i];
-      if (part.in >= 0) {
-        Rows& r = rows[i];
-        r.from = read(slots, part, 0);
-        r.to = read(slots, part, 2);
-        // Sizes are data: rows that do not exist are neither read nor written.
-        r.count = std::min({read(slots, part, 1), in_rows_ - r.from, out_rows_ - r.to});
-        if (r.from < 0 || r.to < 0 || r.count < 0) r.count = 0;
-        if (part.out < 0) out.push_back({part.target, bytes_of(&r), sizeof r});
-      } else {
-        in.push_back({part.giver, bytes_of(&rows[i]), sizeof(Rows)});
-      }
-    }
-    const auto what = [this] { return what_; };
-    processes().exchange(out, in, what);
-    out.clear();
-    in.clear();
-    for (size_t i = 0; i < parts_.size(); ++i) {
-      const Part& part = parts_[i];
-      const Rows& r = rows[i];
-      if (r.count <= 0) continue;
-      const int64_t bytes = r.count * row_bytes_;
-      std::byte* to = part.out >= 0 ? slots[out_].at(part.out) + r.to * row_bytes_ : nullptr;
-      const std::byte* from = part.in >= 0 ? slots[in_].at(part.in) + r.from * row_bytes_ : nullptr;
-      if (to && from) {
-        std::memcpy(to, from, static_cast<size_t>(bytes));
-      } else if (to) {
-        in.push_back({part.giver, to, bytes});
-      } else {
-        out.push_back({part.target, from, bytes});
-      }
-    }
-    processes().exchange(out, in, what);
+    auto rows = std::make_shared<std::vector<Rows>>(parts_.size());
+    for (size_t i = 0; i < parts_.size(); ++i)
+      if (parts_[i].in >= 0) (*rows)[i] = rows_of(slots, parts_[i]);
+    const SlotRef in = slots[in_], out = slots[out_];
+    processes().start(
+        this,
+        [this, in, out, rows, round = 0]() mutable -> std::optional<cluster::Round> {
+          switch (round++) {
+            case 0:
+              return tell_rows(*rows);
+            case 1:
+              return move_rows(*rows, in, out);
+            default:
+              return std::nullopt;
+          }
+        },
+        [this] { return what_; });
   }
+  void finish() const override { processes().finish(this); }
 
  private:
+  // Of a part: the first row there, the first row here, their number.
+  struct Rows {
+    int64_t from, to, count;
+  };
   // What the g-th member of a group gives to the one at `position`: places here, -1 elsewhere.
   struct Part {
     int target, giver;
@@ -331,7 +362,45 @@ class RaggedMovesCode final : public StepCode {
     int64_t position, g;
     int64_t tables[3];
   };
-  static std::byte* bytes_of(void* p) { return static_cast<std::byte*>(p); }
+  Rows rows_of(const SlotRef* slots, const Part& part) const {
+    Rows r{read(slots, part, 0), read(slots, part, 2), 0};
+    // Sizes are data: rows that do not exist are neither read nor written.
+    r.count = std::min({read(slots, part, 1), in_rows_ - r.from, out_rows_ - r.to});
+    if (r.from < 0 || r.to < 0 || r.count < 0) r.count = 0;
+    return r;
+  }
+  cluster::Round tell_rows(std::vector<Rows>& rows) const {
+    cluster::Round round;
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      auto* data = reinterpret_cast<std::byte*>(&rows[i]);
+      if (parts_[i].in < 0) {
+        round.in.push_back({parts_[i].giver, data, sizeof(Rows)});
+      } else if (parts_[i].out < 0) {
+        round.out.push_back({parts_[i].target, data, sizeof(Rows)});
+      }
+    }
+    return round;
+  }
+  cluster::Round move_rows(const std::vector<Rows>& rows, const SlotRef& in,
+                           const SlotRef& out) const {
+    cluster::Round round;
+    for (size_t i = 0; i < parts_.size(); ++i) {
+      const Part& part = parts_[i];
+      const Rows& r = rows[i];
+      if (r.count <= 0) continue;
+      const int64_t bytes = r.count * row_bytes_;
+      std::byte* to = part.out >= 0 ? out.at(part.out) + r.to * row_bytes_ : nullptr;
+      const std::byte* from = part.in >= 0 ? in.at(part.in) + r.from * row_bytes_ : nullptr;
+      if (to && from) {
+        std::memcpy(to, from, static_cast<size_t>(bytes));
+      } else if (to) {
+        round.in.push_back({part.giver, to, bytes});
+      } else {
+        round.out.push_back({part.target, from, bytes});
+      }
+    }
+    return round;
+  }
   int64_t read(const SlotRef* slots, const Part& part, size_t table) const {
     const std::byte* data = slots[sizes_[table]].at(part.tables[table]);
     if (wide_) {
@@ -354,7 +423,7 @@ class RaggedMovesCode final : public StepCode {
 };
 
 template <class Code>
-std::unique_ptr<StepCode> if_crosses(const CollectiveStep& step, const Schedule& schedule) {
+std::unique_ptr<TransferCode> if_crosses(const CollectiveStep& step, const Schedule& schedule) {
   auto code = std::make_unique<Code>(step, schedule);
   if (!code->crosses()) return nullptr;
   return code;
@@ -362,8 +431,8 @@ std::unique_ptr<StepCode> if_crosses(const CollectiveStep& step, const Schedule&
 
 }  // namespace
 
-std::unique_ptr<StepCode> make_cross_collective_code(const CollectiveStep& step,
-                                                     const Schedule& schedule) {
+std::unique_ptr<TransferCode> make_cross_collective_code(const CollectiveStep& step,
+                                                         const Schedule& schedule) {
   if (!schedule.local || schedule.local->processes().size() < 2 || step.in < 0) return nullptr;
   switch (step.kind) {
     case CollectiveKind::kAllReduce:

@@ -141,40 +141,48 @@ CrossMoves::CrossMoves(std::vector<CopyPattern> patterns, const std::vector<Move
   }
 }
 
-void CrossMoves::run(cluster::Processes& processes, const Place& src, const Place& dst,
-                     std::byte* workspace, const cluster::Processes::What& what) const {
-  const auto pattern = [](const std::vector<CopyPattern>& list, int32_t i) -> const CopyPattern& {
-    return list[static_cast<size_t>(i)];
-  };
+namespace {
+
+const CopyPattern& at(const std::vector<CopyPattern>& list, int32_t i) {
+  return list[static_cast<size_t>(i)];
+}
+
+}  // namespace
+
+cluster::Round CrossMoves::begin(const Place& src, const Place& dst, std::byte* workspace) const {
   std::vector<RegionCopy> copies;
   for (const Staged& s : pack_)
-    copies.push_back({pattern(packing_, s.box.pattern), workspace + s.workspace,
+    copies.push_back({at(packing_, s.box.pattern), workspace + s.workspace,
                       src(s.box.place) + s.box.offset});
   run_copies(copies);
-  std::vector<cluster::Outgoing> out;
-  std::vector<cluster::Incoming> in;
+  cluster::Round round;
   for (const Message& m : out_)
-    out.push_back({m.peer,
-                   m.workspace >= 0 ? workspace + m.workspace : src(m.box.place) + m.box.offset,
-                   m.bytes});
+    round.out.push_back(
+        {m.peer, m.workspace >= 0 ? workspace + m.workspace : src(m.box.place) + m.box.offset,
+         m.bytes});
   for (const Message& m : in_)
-    in.push_back({m.peer,
-                  m.workspace >= 0 ? workspace + m.workspace : dst(m.box.place) + m.box.offset,
-                  m.bytes});
-  processes.exchange(out, in, what, [&] {
-    std::vector<RegionCopy> here;
-    for (const LocalCopy& c : local_)
-      here.push_back(
-          {pattern(patterns_, c.pattern), dst(c.dst) + c.dst_offset, src(c.src) + c.src_offset});
-    run_copies(here);
-  });
-  copies.clear();
+    round.in.push_back(
+        {m.peer, m.workspace >= 0 ? workspace + m.workspace : dst(m.box.place) + m.box.offset,
+         m.bytes});
+  return round;
+}
+
+void CrossMoves::copy_local(const Place& src, const Place& dst) const {
+  std::vector<RegionCopy> copies;
+  for (const LocalCopy& c : local_)
+    copies.push_back(
+        {at(patterns_, c.pattern), dst(c.dst) + c.dst_offset, src(c.src) + c.src_offset});
+  run_copies(copies);
+}
+
+void CrossMoves::end(const Place& dst, std::byte* workspace) const {
+  std::vector<RegionCopy> copies;
   for (const Staged& s : unpack_)
-    copies.push_back({pattern(unpacking_, s.box.pattern), dst(s.box.place) + s.box.offset,
+    copies.push_back({at(unpacking_, s.box.pattern), dst(s.box.place) + s.box.offset,
                       workspace + s.workspace});
   // Both sides are dense.
   for (const auto& [from, to] : again_)
-    copies.push_back({pattern(unpacking_, to.pattern), dst(to.place) + to.offset,
+    copies.push_back({at(unpacking_, to.pattern), dst(to.place) + to.offset,
                       dst(from.place) + from.offset});
   run_copies(copies);
 }

@@ -42,8 +42,10 @@ class CrossMoves {
   int64_t workspace_bytes() const { return workspace_; }
   // Where the instances that this process holds are, by their place.
   using Place = std::function<std::byte*(int64_t)>;
-  void run(cluster::Processes& processes, const Place& src, const Place& dst, std::byte* workspace,
-           const cluster::Processes::What& what) const;
+  // What is to be sent and received; then end() when it has been. copy_local() at any time.
+  cluster::Round begin(const Place& src, const Place& dst, std::byte* workspace) const;
+  void copy_local(const Place& src, const Place& dst) const;
+  void end(const Place& dst, std::byte* workspace) const;
 
  private:
   // A box and where it is: `at` of instance `place`, or of the workspace.

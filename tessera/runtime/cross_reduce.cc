@@ -14,6 +14,9 @@
 namespace tessera::runtime {
 namespace {
 
+// From here on a message of its own, sent from where it lies if that is in one piece.
+constexpr int64_t kOwnMessage = int64_t{32} << 10;
+
 int64_t aligned(int64_t bytes) { return ceil_div(bytes, 64) * 64; }
 
 bool is_half_dtype(DType dtype) { return dtype == float16 || dtype == bfloat16; }
@@ -122,24 +125,43 @@ CrossReduce::CrossReduce(DType dtype, ReduceKind kind, const std::vector<FoldPie
       kept_.push_back(fold);
     }
   }
+  // Both sides know from the size alone what is a message of its own.
   for (auto& [peer, folds] : to) {
-    Message message{peer, workspace_, 0};
-    for (Fold& fold : folds) {
-      fold.workspace = workspace_;
-      workspace_ += aligned(fold.region.elements() * (fold.wide ? wide_ : narrow_));
-      sent_.push_back(fold);
+    Message joint{peer, workspace_, 0};
+    for (const bool large : {false, true}) {
+      for (Fold& fold : folds) {
+        const int64_t bytes = fold.region.elements() * (fold.wide ? wide_ : narrow_);
+        if ((bytes >= kOwnMessage) != large) continue;
+        const Node& root = nodes_[static_cast<size_t>(fold.root)];
+        if (large && !fold.wide && fold.region.rows == 1) {
+          out_.push_back({peer, -1, bytes, root.source, fold.region.first * narrow_});
+          continue;
+        }
+        fold.workspace = workspace_;
+        workspace_ += aligned(bytes);
+        if (large) out_.push_back({peer, fold.workspace, bytes});
+        sent_.push_back(fold);
+      }
+      if (!large && workspace_ > joint.workspace) {
+        joint.bytes = workspace_ - joint.workspace;
+        out_.push_back(joint);
+      }
     }
-    message.bytes = workspace_ - message.workspace;
-    out_.push_back(message);
   }
   for (const auto& [peer, list] : from) {
-    Message message{peer, workspace_, 0};
-    for (const Wanted& wanted : list) {
-      nodes_[static_cast<size_t>(wanted.node)].received = workspace_;
-      workspace_ += aligned(wanted.bytes);
+    Message joint{peer, workspace_, 0};
+    for (const bool large : {false, true}) {
+      for (const Wanted& wanted : list) {
+        if ((wanted.bytes >= kOwnMessage) != large) continue;
+        nodes_[static_cast<size_t>(wanted.node)].received = workspace_;
+        if (large) in_.push_back({peer, workspace_, wanted.bytes});
+        workspace_ += aligned(wanted.bytes);
+      }
+      if (!large && workspace_ > joint.workspace) {
+        joint.bytes = workspace_ - joint.workspace;
+        in_.push_back(joint);
+      }
     }
-    message.bytes = workspace_ - message.workspace;
-    in_.push_back(message);
   }
 }
 
@@ -214,15 +236,18 @@ void CrossReduce::run_folds(const std::vector<Fold>& folds, const CrossMoves::Pl
   });
 }
 
-void CrossReduce::run(cluster::Processes& processes, const CrossMoves::Place& src,
-                      const CrossMoves::Place& dst, std::byte* workspace,
-                      const cluster::Processes::What& what) const {
-  run_folds(sent_, src, dst, workspace);
-  std::vector<cluster::Outgoing> out;
-  std::vector<cluster::Incoming> in;
-  for (const Message& m : out_) out.push_back({m.peer, workspace + m.workspace, m.bytes});
-  for (const Message& m : in_) in.push_back({m.peer, workspace + m.workspace, m.bytes});
-  processes.exchange(out, in, what);
+cluster::Round CrossReduce::begin(const CrossMoves::Place& src, std::byte* workspace) const {
+  run_folds(sent_, src, {}, workspace);
+  cluster::Round round;
+  for (const Message& m : out_)
+    round.out.push_back(
+        {m.peer, m.source >= 0 ? src(m.source) + m.offset : workspace + m.workspace, m.bytes});
+  for (const Message& m : in_) round.in.push_back({m.peer, workspace + m.workspace, m.bytes});
+  return round;
+}
+
+void CrossReduce::end(const CrossMoves::Place& src, const CrossMoves::Place& dst,
+                      std::byte* workspace) const {
   run_folds(kept_, src, dst, workspace);
 }
 

@@ -41,9 +41,10 @@ class CrossReduce {
               const Holding& src, const Holding& dst, int process);
 
   int64_t workspace_bytes() const { return workspace_; }
-  void run(cluster::Processes& processes, const CrossMoves::Place& src,
-           const CrossMoves::Place& dst, std::byte* workspace,
-           const cluster::Processes::What& what) const;
+  // Folds what others need; what is to be sent and received.
+  cluster::Round begin(const CrossMoves::Place& src, std::byte* workspace) const;
+  // When it has been: folds the rest.
+  void end(const CrossMoves::Place& src, const CrossMoves::Place& dst, std::byte* workspace) const;
 
  private:
   // A subtree that this process folds, for another one or for itself, or gets from another one.
@@ -64,6 +65,8 @@ class CrossReduce {
   struct Message {
     int peer;
     int64_t workspace, bytes;
+    int32_t source = -1;  // sent from where it lies: place of the instance, and offset there
+    int64_t offset = 0;
   };
 
   void fold(const Fold& f, int64_t row, int64_t first, int64_t n, const CrossMoves::Place& src,

@@ -157,9 +157,13 @@ void run_cross_moves(const CrossMoves& moves, const std::string& what, const Hol
   std::sort(members.begin(), members.end());
   members.erase(std::unique(members.begin(), members.end()), members.end());
   if (!std::binary_search(members.begin(), members.end(), processes.index())) return;
-  const cluster::Processes::Call call(processes, identity);
+  cluster::Processes::Call call(processes, identity);
   const Buffer workspace = Buffer::allocate(std::max<int64_t>(1, moves.workspace_bytes()));
-  moves.run(processes, src, dst, workspace.data(), [&] { return what; });
+  const cluster::Round round = moves.begin(src, dst, workspace.data());
+  processes.exchange(round.out, round.in, [&] { return what; },
+                     [&] { moves.copy_local(src, dst); });
+  moves.end(dst, workspace.data());
+  call.complete();
 }
 
 DeviceArrayRef make_dense(const ArrayLayoutRef& layout, Buffer buffer, bool weak) {

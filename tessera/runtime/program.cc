@@ -410,6 +410,7 @@ std::vector<DeviceArrayRef> Program::run(std::span<const DeviceArray* const> inp
   std::optional<cluster::Processes::Call> call;
   if (p.identity) call.emplace(*cluster::Processes::current(), *p.identity);
   if (!p.code) {
+    if (call) call->complete();
     std::vector<DeviceArrayRef> elsewhere;
     for (const Output& out : p.outputs)
       elsewhere.push_back(
@@ -442,6 +443,7 @@ std::vector<DeviceArrayRef> Program::run(std::span<const DeviceArray* const> inp
   if (p.code->arena_bytes() > 0) arena = Buffer::allocate(p.code->arena_bytes());
   p.code->bind(frame, {refs.data(), refs.size()}, {own_data.data(), own_data.size()}, arena.data());
   p.code->execute(frame);
+  if (call) call->complete();
 
   std::vector<DeviceArrayRef> results;
   results.reserve(p.outputs.size());

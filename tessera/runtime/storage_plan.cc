@@ -75,7 +75,7 @@ std::optional<ViewMap> view_map(const Schedule& s, const Step& step) {
                                 s.slots[static_cast<size_t>(v->in)].axes)};
   }
   const auto* c = std::get_if<CollectiveStep>(&step);
-  if (!c || c->in < 0 || make_cross_collective_code(*c, s)) return std::nullopt;
+  if (!c || c->in < 0) return std::nullopt;
   const Slot &in = s.slots[static_cast<size_t>(c->in)], &out = s.slots[static_cast<size_t>(c->out)];
   // The largest: those of an all_reduce or a broadcast may differ.
   int64_t group = c->groups.empty() ? axes_size(s.mesh, c->over) : 0;
@@ -217,6 +217,57 @@ struct Planner {
                        [&](const Step& step) { return has(step_slots(step).reads); });
   }
 
+  static bool contains(const std::vector<int>& list, int v) {
+    return std::find(list.begin(), list.end(), v) != list.end();
+  }
+
+  // The step after which all that a transfer at step `i` reads is there: the last that writes it, -1
+  // where none does. What another transfer gives is there when that has ended, at the latest.
+  int ready(const std::vector<int>& slots, size_t i) {
+    for (const TransferSpan& other : plan.transfers)
+      for (int v : step_slots(s.steps[static_cast<size_t>(other.step)]).writes)
+        for (int mine : slots)
+          if (at(mine).storage == at(v).storage) return static_cast<int>(i) - 1;
+    for (size_t j = i; j-- > 0;)
+      for (int v : step_slots(s.steps[j]).writes)
+        if (contains(slots, v)) return static_cast<int>(j);
+    return -1;
+  }
+
+  // Until when each transfer may go on: the next step that touches its result, or writes what it
+  // still sends, in whatever slot that is.
+  void place_transfers() {
+    for (TransferSpan& span : plan.transfers) {
+      const StepSlots used = step_slots(s.steps[static_cast<size_t>(span.step)]);
+      const auto storages = [&](const std::vector<int>& slots) {
+        std::vector<int> out;
+        for (int v : slots) out.push_back(at(v).storage);
+        return out;
+      };
+      const std::vector<int> sent = storages(used.reads), received = storages(used.writes);
+      const auto meets = [](const std::vector<int>& a, const std::vector<int>& b) {
+        return std::any_of(a.begin(), a.end(), [&](int x) { return contains(b, x); });
+      };
+      span.until = static_cast<int>(s.steps.size());
+      for (auto j = static_cast<size_t>(span.step) + 1; j < s.steps.size(); ++j) {
+        if (plan.is_view[j]) continue;
+        const StepSlots other = step_slots(s.steps[j]);
+        if (!meets(storages(other.reads), received) && !meets(storages(other.writes), received) &&
+            !meets(storages(other.writes), sent))
+          continue;
+        // One that is itself a transfer begins after the step before it.
+        const bool transfer = std::any_of(
+            plan.transfers.begin(), plan.transfers.end(),
+            [&](const TransferSpan& t) { return t.step == static_cast<int>(j); });
+        span.until = transfer ? std::max(span.step, static_cast<int>(j) - 1) : static_cast<int>(j);
+        break;
+      }
+    }
+    std::stable_sort(
+        plan.transfers.begin(), plan.transfers.end(),
+        [](const TransferSpan& a, const TransferSpan& b) { return a.after < b.after; });
+  }
+
   void place() {
     find_last_reads();
     plan.slots.resize(s.slots.size());
@@ -238,7 +289,10 @@ struct Planner {
         continue;
       }
       const StepSlots used = step_slots(step);
-      if (const std::optional<ViewMap> view = view_map(s, step)) {
+      const auto* collective = std::get_if<CollectiveStep>(&step);
+      const bool crosses = collective && make_cross_collective_code(*collective, s);
+      if (crosses) plan.transfers.push_back({static_cast<int>(i), ready(used.reads, i), 0});
+      if (const std::optional<ViewMap> view = crosses ? std::nullopt : view_map(s, step)) {
         const int in = std::holds_alternative<ViewStep>(step) ? std::get<ViewStep>(step).in
                                                               : std::get<CollectiveStep>(step).in;
         plan.is_view[i] = add_view(*view, in, used.writes[0]);
@@ -250,6 +304,7 @@ struct Planner {
         if (at(out).storage < 0) at(out).storage = new_storage(Storage::Kind::kArena, slot(out));
     }
     const int end = static_cast<int>(s.steps.size());
+    place_transfers();
     for (size_t i = 0; i < s.steps.size(); ++i) {
       if (plan.is_view[i]) continue;
       const StepSlots used = step_slots(s.steps[i]);
@@ -261,6 +316,16 @@ struct Planner {
           storage.last = static_cast<int>(i);
         }
       }
+    }
+    for (const TransferSpan& span : plan.transfers) {
+      const StepSlots used = step_slots(s.steps[static_cast<size_t>(span.step)]);
+      for (const auto* list : {&used.reads, &used.writes})
+        for (int v : *list) {
+          Storage& storage = plan.storages[static_cast<size_t>(at(v).storage)];
+          if (storage.kind != Storage::Kind::kInput)
+            storage.first = std::min(storage.first, std::max(0, span.after));
+          storage.last = std::max(storage.last, std::min(span.until, end - 1));
+        }
     }
     for (int out : s.outputs) {
       Storage& storage = plan.storages[static_cast<size_t>(at(out).storage)];
@@ -386,8 +451,13 @@ void plan_arena(StoragePlan& plan, const Schedule& schedule,
   };
   for (Storage& s : plan.storages)
     if (s.kind == Storage::Kind::kArena) add(s.total(), s.first, s.last, &s.offset);
+  std::vector<std::pair<int, int>> uses;  // of workspaces: the first and the last step
   for (size_t i = 0; i < workspace_bytes.size(); ++i)
-    add(workspace_bytes[i], static_cast<int>(i), static_cast<int>(i), &plan.workspaces[i]);
+    uses.emplace_back(static_cast<int>(i), static_cast<int>(i));
+  for (const TransferSpan& span : plan.transfers)
+    uses[static_cast<size_t>(span.step)] = {std::max(0, span.after), span.until};
+  for (size_t i = 0; i < workspace_bytes.size(); ++i)
+    add(workspace_bytes[i], uses[i].first, uses[i].second, &plan.workspaces[i]);
   std::stable_sort(blocks.begin(), blocks.end(),
                    [](const Block& a, const Block& b) { return a.size > b.size; });
   const std::span<Block> all(blocks);

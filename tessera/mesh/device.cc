@@ -18,6 +18,7 @@
 #include "tessera/base/shape.h"
 #include "tessera/base/thread_pool.h"
 #include "tessera/cluster/processes.h"
+#include "tessera/mesh/costs.h"
 #include "tessera/mesh/default_device.h"
 #include "tessera/mesh/format.h"
 #include "tessera/mesh/scoped_devices.h"
@@ -160,11 +161,12 @@ void expect_equal_specifications(const cluster::Processes& processes,
 void start_cluster(const InitOptions& options) {
   cluster::Processes::start(cluster_of(options));
   cluster::Processes* processes = cluster::Processes::current();
-  if (!processes) return;
+  if (!processes) return load_costs(nullptr);
   share_cores();
   const std::string spec = specification(options);
   expect_equal_specifications(
       *processes, processes->all_gather(spec, [] { return std::string("initialize"); }));
+  load_costs(processes);
 }
 
 // The devices of all processes, given what the specification of each says.

@@ -93,8 +93,9 @@ TEST_F(Reshard, Donation) {
 }
 
 TEST_F(Reshard, ArraysMadeShardByShard) {
-  for (const Sharding& s : shardings(2)) {
-    const auto x = make_array_from_callback({13, 24}, s, int32, [](const ShardIndex& index) {
+  const std::vector<Sharding> list = shardings(2);
+  for (size_t k = 0; k < list.size(); ++k) {
+    const auto x = make_array_from_callback({13, 24}, list[k], int32, [](const ShardIndex& index) {
       Shape shape;
       for (const IndexRange& range : index) shape.push_back(range.size());
       Literal out(int32, shape);
@@ -102,7 +103,7 @@ TEST_F(Reshard, ArraysMadeShardByShard) {
         out.mutable_data<int32_t>()[i] = static_cast<int32_t>(index[0].start * 1000 + i);
       return out;
     });
-    same(fmt::format("{}", s), x);
+    same(fmt::format("{}", k), x);
   }
 }
 

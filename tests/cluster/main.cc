@@ -9,14 +9,17 @@ namespace {
 
 // Of the processes whose results nobody counts: what failed, with the process.
 class FailurePrinter : public testing::EmptyTestEventListener {
-  void OnTestPartResult(const testing::TestPartResult& result) override {
-    if (!result.failed()) return;
-    const testing::TestInfo* test = testing::UnitTest::GetInstance()->current_test_info();
-    std::cerr << "process " << process_index() << ": "
-              << (test ? std::string(test->test_suite_name()) + '.' + test->name() : "no test")
-              << ": " << result.file_name() << ':' << result.line_number() << ": "
-              << result.message() << std::endl;
+  void OnTestStart(const testing::TestInfo& test) override {
+    name_ = std::string(test.test_suite_name()) + '.' + test.name();
   }
+  void OnTestPartResult(const testing::TestPartResult& result) override {
+    if (result.failed())
+      std::cerr << "process " << process_index() << ": " << name_ << ": "
+                << (result.file_name() ? result.file_name() : "") << ':' << result.line_number()
+                << ": " << result.message() << std::endl;
+  }
+  // GoogleTest may not be asked for it while a result is added.
+  std::string name_;
 };
 
 int run() {

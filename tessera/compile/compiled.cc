@@ -21,6 +21,21 @@ namespace tessera {
 
 using namespace compile;
 
+namespace {
+
+// Of a program's text what all processes of a cluster have in common: a function of the host has
+// another number in each.
+std::string common_text(std::string text) {
+  constexpr std::string_view kBefore = "backend_config = {function = ";
+  for (size_t at = text.find(kBefore); at != std::string::npos; at = text.find(kBefore, at)) {
+    at += kBefore.size();
+    text.erase(at, text.find(' ', at) - at);
+  }
+  return text;
+}
+
+}  // namespace
+
 Compiled::Compiled(const Function& function, const ShardingRequest& request, const Device& device,
                    const std::optional<Mesh>& results_mesh) {
   const Stages stages = run_pipeline(function, request);
@@ -43,8 +58,8 @@ Compiled::Compiled(const Function& function, const ShardingRequest& request, con
     outputs.push_back(spec(output_types_[i], stages.partitioned.outputs, i));
   ProgramIdentity identity;
   if (cluster::Processes::current())
-    identity = {function.name,
-                to_mlir(function, {.locations = true}) + to_mlir(stages.partitioned.function)};
+    identity = {function.name, common_text(to_mlir(function, {.locations = true}) +
+                                           to_mlir(stages.partitioned.function))};
   program_ = std::make_shared<const Program>(stages.schedule, std::move(inputs), std::move(outputs),
                                              process_kernels(), std::move(identity));
   if (results_mesh)

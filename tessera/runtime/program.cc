@@ -11,6 +11,7 @@
 #include "tessera/base/hash.h"
 #include "tessera/cluster/processes.h"
 #include "tessera/fusion/locality.h"
+#include "tessera/runtime/overlap.h"
 
 namespace tessera::runtime {
 namespace {
@@ -219,7 +220,7 @@ Program::Program(const Schedule& of_all, std::vector<ArraySpec> inputs,
                  ProgramIdentity identity) {
   const std::shared_ptr<const Locality> locality = locality_of(of_all.mesh);
   std::optional<Schedule> part;
-  if (locality) part = localize(of_all, locality);
+  if (locality) part = overlap_transfers(localize(of_all, locality));
   const Schedule& s = part ? *part : of_all;
   TESSERA_CHECK(inputs.size() == s.inputs.size() && outputs.size() == s.outputs.size(),
                 "{} and {} specs for {} and {}", inputs.size(), outputs.size(), s.inputs.size(),

@@ -26,6 +26,8 @@ constexpr int kTransferTags = 16384;  // more than are ever on their way; MPI ha
 constexpr seconds kBeatEvery{2};
 constexpr seconds kDeadAfter{15};
 
+thread_local int calls_of_thread = 0;  // that are not over
+
 // The first line in which two texts differ, with its number.
 std::string first_difference(const std::string& mine, const std::string& theirs, int index,
                              int other) {
@@ -326,6 +328,8 @@ void Processes::advance_transfers() {
 }
 
 void Processes::advance_all() {
+  // Of a thread whose own program talks with nobody: errors are not its.
+  if (calls_of_thread == 0) return advance_beside();
   const std::lock_guard lock(transfers_mutex_);
   if (beside_) std::rethrow_exception(std::exchange(beside_, nullptr));
   if (hear_greetings()) advance_transfers();
@@ -503,6 +507,7 @@ Processes::Call::Call(Processes& processes, const CallIdentity& identity)
   if (!outer_) processes.started_ = 0;
   processes.expect_usable();
   processes.say_greetings();
+  ++calls_of_thread;
 }
 void Processes::Call::complete() {
   if (processes_.greeted_ != Greeted::kSaid) return;
@@ -516,6 +521,7 @@ void Processes::Call::complete() {
 }
 Processes::Call::~Call() {
   const std::lock_guard lock(processes_.transfers_mutex_);
+  --calls_of_thread;
   if (std::uncaught_exceptions() > exceptions_) processes_.leave_call();
   processes_.call_ = outer_;
   processes_.greeted_ = outer_greeted_;

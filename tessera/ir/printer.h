@@ -16,15 +16,26 @@
 // rule gives, `tessera.abstract` on a mesh without devices.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "tessera/ir/function.h"
 
 namespace tessera::ir {
 
+// A program as one partition of many runs it (engine/): StableHLO alone, without shardings and what is
+// Tessera's own.
+struct PlainModule {
+  int64_t num_partitions = 1;
+  // One an input: the output that may take its memory, -1 for none; empty: none may.
+  std::vector<int64_t> aliases = {};
+};
+
 struct PrintOptions {
   std::string module_name;  // empty: the function's name
   bool locations = false;   // loc("...") with where each op was called
+  std::optional<PlainModule> plain = std::nullopt;
 };
 
 std::string to_mlir(const Function& function, const PrintOptions& options = {});

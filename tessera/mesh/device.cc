@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "tessera/base/fork.h"
 #include "tessera/base/hash.h"
 #include "tessera/base/shape.h"
+#include "tessera/mesh/device_source.h"
 #include "tessera/mesh/format.h"
 #include "tessera/mesh/scoped_devices.h"
 
@@ -111,20 +111,19 @@ Topology parse_topology(std::string_view spec) {
   return topology;
 }
 
-const std::vector<Device>* resolve(const InitOptions& options) {
-  std::string spec = options.devices;
-  if (spec.empty()) {
-    const char* environment = std::getenv("TESSERA_DEVICES");
-    spec = environment && *environment ? environment : "cpu:1";
-  }
+const std::vector<Device>* resolve(const internal::DeviceRequest& request) {
   // Device lists are kept for ever, so that a reference to one never dangles; the table itself is
   // not destroyed at exit because threads may still run then.
   static ForkSafeMutex& mutex = *new ForkSafeMutex;
-  static auto& known = *new std::map<std::string, std::vector<Device>>();
+  static auto& known = *new std::map<internal::DeviceRequest, std::vector<Device>>();
   std::lock_guard lock(mutex);
-  auto found = known.find(spec);
-  if (found == known.end()) found = known.emplace(spec, parse_devices(spec)).first;
+  auto found = known.find(request);
+  if (found == known.end())
+    found = known.emplace(request, internal::find_devices(request)).first;
   return &found->second;
+}
+const std::vector<Device>* resolve(const InitOptions& options) {
+  return resolve(internal::device_request(options));
 }
 
 std::atomic<const std::vector<Device>*> current_devices{nullptr};
@@ -179,7 +178,7 @@ std::vector<Device> parse_devices(std::string_view spec) {
 void initialize(const InitOptions& options) { current_devices = resolve(options); }
 
 ScopedDevices::ScopedDevices(const std::string& spec) : outer_(scoped_devices) {
-  scoped_devices = resolve({.devices = spec});
+  scoped_devices = resolve(internal::DeviceRequest{.spec = spec});
 }
 ScopedDevices::~ScopedDevices() { scoped_devices = outer_; }
 
@@ -189,7 +188,7 @@ const std::vector<Device>& devices() {
   if (!current) {
     // Two threads may both come here: the first to set the list wins, and an initialize() in
     // between is not overwritten.
-    const std::vector<Device>* defaults = resolve({});
+    const std::vector<Device>* defaults = resolve(InitOptions{});
     current = current_devices.compare_exchange_strong(current, defaults) ? defaults
                                                                          : current_devices.load();
   }

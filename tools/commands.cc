@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "tessera/base/error.h"
+#include "tools/launch.h"
 #include "tools/program.h"
 
 namespace tessera::tools {
@@ -100,9 +101,30 @@ void add_transform_options(CLI::App& app, RunOptions& run, EmitOptions& emit) {
   add_emit_options(app, emit);
 }
 
+void add_launch_options(CLI::App& app, LaunchOptions& options) {
+  app.usage("tessera launch -n N [OPTIONS] [--mpi MPIRUN OPTIONS...] -- PROGRAM ARGUMENTS...");
+  app.add_option("-n,--processes", options.processes, "How many processes")->required();
+  app.add_option("--restarts", options.restarts,
+                 "How often all are started again where one dies; the program goes on from its "
+                 "last checkpoint itself");
+  app.add_option("--pause", options.pause,
+                 "Seconds before the first restart, 1; twice as long before each further one, up "
+                 "to 60");
+  app.add_option("--per-process-threads", options.threads,
+                 "Threads of each process (TESSERA_NUM_THREADS); else the cores of a machine are "
+                 "shared evenly");
+  app.add_option("--hostfile", options.hostfile, "mpirun's file of hosts, `HOST slots=N` a line");
+  app.footer(
+      "What stands after --mpi is given to mpirun. Where the environment has no TESSERA_CLUSTER, "
+      "it is mpi:whole: the program need not know of processes.\n"
+      "The exit status is the program's, 128 and the signal where one ended it.");
+}
+
 }  // namespace
 
 int run_tessera(const std::vector<std::string>& arguments, const Streams& streams) {
+  if (!arguments.empty() && arguments[0] == kLaunchProcess)
+    return launch_process({arguments.begin() + 1, arguments.end()}, streams.err);
   CLI::App app("Tessera: sharded computations on meshes of devices", "tessera");
   app.set_version_flag("--version", "tessera " TESSERA_VERSION);
   app.require_subcommand(1);
@@ -174,12 +196,22 @@ int run_tessera(const std::vector<std::string>& arguments, const Streams& stream
                       "Leave out the naive evaluator, which is slow");
   check_app->callback([&] { command = [&] { check_file(check, streams); }; });
 
+  LaunchOptions launch_options;
+  int status = 0;  // of a program that a command runs
+  CLI::App* launch_app = app.add_subcommand(
+      "launch", "Run a program in several processes, and again where one of them dies");
+  add_launch_options(*launch_app, launch_options);
+  launch_app->callback([&] { command = [&] { status = launch(launch_options, streams); }; });
+
   app.add_subcommand(
          "tour",
          "Run the tutorial \"Introduction to sharded computation\" on eight emulated TPU cores")
       ->callback([&] { command = [&] { tour(streams.out); }; });
 
-  return guarded(app, arguments, streams, [&] { command(); });
+  std::vector<std::string> own = arguments;
+  if (!own.empty() && own[0] == "launch") take_program(own, launch_options);
+  const int code = guarded(app, std::move(own), streams, [&] { command(); });
+  return code == 0 ? status : code;
 }
 
 int run_tessera_opt(const std::vector<std::string>& arguments, const Streams& streams) {

@@ -1,7 +1,8 @@
 // The commands of the command line, as functions of their arguments and streams.
 //
 // Exit codes: 0 done, 1 the input is wrong (UserError) or the surroundings fail, 2 the command line
-// is wrong, 3 a bug of Tessera's. Errors go to `err`; nothing else does.
+// is wrong, 3 a bug of Tessera's; of `launch` the status of its program. Errors go to `err`, and
+// what `launch` says of processes; nothing else does.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 namespace tessera {
 
 namespace cluster {}  // namespace cluster
-namespace ir {}  // namespace ir
+namespace ir {}       // namespace ir
 namespace ops {
 using namespace ir;
 }

@@ -6,9 +6,12 @@
 #include "tessera/base/fork.h"
 #include "tessera/base/hash.h"
 #include "tessera/base/warning.h"
+#include "tessera/cluster/processes.h"
 #include "tessera/compile/pipeline.h"
 #include "tessera/compile/program_cache.h"
 #include "tessera/ir/format.h"
+#include "tessera/ir/printer.h"
+#include "tessera/mesh/default_device.h"
 #include "tessera/runtime/program.h"
 #include "tessera/sharding/atoms.h"
 #include "tessera/sharding/finer_mesh.h"
@@ -38,8 +41,12 @@ Compiled::Compiled(const Function& function, const ShardingRequest& request, con
     inputs.push_back(spec(function.types[function.inputs[i]], stages.partitioned.inputs, i));
   for (size_t i = 0; i < function.outputs.size(); ++i)
     outputs.push_back(spec(output_types_[i], stages.partitioned.outputs, i));
-  program_ =
-      std::make_shared<const Program>(stages.schedule, std::move(inputs), std::move(outputs));
+  ProgramIdentity identity;
+  if (cluster::Processes::current())
+    identity = {function.name,
+                to_mlir(function, {.locations = true}) + to_mlir(stages.partitioned.function)};
+  program_ = std::make_shared<const Program>(stages.schedule, std::move(inputs), std::move(outputs),
+                                             process_kernels(), std::move(identity));
   if (results_mesh)
     for (const NamedSharding& s : stages.partitioned.outputs)
       results_.emplace_back(on_coarser_mesh(s, *results_mesh));
@@ -156,7 +163,7 @@ Device device_for(std::string_view op, std::span<const Array> args) {
                      *found, device);
     found = device;
   }
-  return found ? *found : devices()[0];
+  return found ? *found : default_device();
 }
 
 namespace {

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "tessera/cluster/processes.h"
 #include "tessera/fusion/fuse.h"
 #include "tessera/fusion/simplify.h"
 #include "tessera/fusion/usual_ways.h"
@@ -57,6 +58,7 @@ void fuse_pass(PassState& p) {
   for (size_t i = 0; i < p.partitioned.inputs.size(); ++i)
     options.input_axes.push_back(storage_axes(p.partitioned.inputs[i], p.partitioned.mesh,
                                               p.function.type(p.function.inputs[i]).rank()));
+  options.reproducible = cluster::Processes::reproducible();
   p.schedule = fuse(p.function, p.partitioned.mesh, options);
 }
 

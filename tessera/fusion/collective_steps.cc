@@ -1,5 +1,7 @@
 #include "tessera/fusion/collective_steps.h"
 
+#include <fmt/ranges.h>
+
 #include "tessera/base/contains.h"
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/collectives/collectives_groups.h"
@@ -94,6 +96,8 @@ CollectiveStep collective_step(const GraphOp& op, std::span<const int> in, int o
   step.root = info.root;
   step.in = in[0];
   step.out = out;
+  step.what = fmt::format("{} over ({}){}{}", op.op->def->name, fmt::join(info.axes, ", "),
+                          op.op->source.empty() ? "" : " for ", op.op->source);
   if (info.kind == CollectiveKind::kRaggedAllToAll) {
     // Operands: data, output, input_offsets, send_sizes, output_offsets, recv_sizes.
     step.sizes.assign(in.begin() + 2, in.end());

@@ -17,7 +17,7 @@ bool has_activation(const GraphOp& dot) {
 
 class Absorber {
  public:
-  explicit Absorber(Graph& graph) : g_(graph) {}
+  Absorber(Graph& graph, bool all_reduces) : g_(graph), all_reduces_(all_reduces) {}
 
   void run() {
     for (int i = 0; i < static_cast<int>(g_.ops.size()); ++i)
@@ -38,6 +38,7 @@ class Absorber {
   int row_vector(int v) const;
 
   Graph& g_;
+  const bool all_reduces_;
   bool changed_ = false;
 };
 
@@ -197,7 +198,7 @@ void Absorber::absorb(int i) {
   for (int k = 0; k < 2; ++k)
     while (fold_transpose(dot, k)) changed_ = true;
   int at = i;
-  fold_all_reduce(&at);
+  if (all_reduces_) fold_all_reduce(&at);
   if (!is_floating(g_.values[g_.ops[at].results[0]].dtype)) return;
   fold_bias(&at);
   fold_relu(&at);
@@ -205,7 +206,7 @@ void Absorber::absorb(int i) {
 
 }  // namespace
 
-void absorb_into_dots(Graph& graph) { Absorber(graph).run(); }
+void absorb_into_dots(Graph& graph, bool all_reduces) { Absorber(graph, all_reduces).run(); }
 
 DotStep dot_step(const GraphOp& op, std::span<const int> in, int out, const AxisList& axes) {
   DotStep step = *op.dot;

@@ -11,8 +11,9 @@
 
 namespace tessera::fusion {
 
-// Ops that became part of a dot are left without operands and results.
-void absorb_into_dots(Graph& graph);
+// Ops that became part of a dot are left without operands and results. `all_reduces`: these too,
+// whose sums are then those of the product.
+void absorb_into_dots(Graph& graph, bool all_reduces = true);
 
 DotStep dot_step(const GraphOp& op, std::span<const int> in, int out, const AxisList& axes);
 

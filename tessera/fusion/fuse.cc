@@ -146,7 +146,7 @@ std::shared_ptr<const Schedule> fuse_region(const Region& region, const Mesh& me
 
 Schedule fuse(const Function& local, const Mesh& mesh, const FuseOptions& options) {
   Graph graph = build_graph(local, mesh, options.input_axes);
-  absorb_into_dots(graph);
+  absorb_into_dots(graph, !options.reproducible);
   for (GraphOp& op : graph.ops)
     if (op.kind == OpKind::kControl)
       for (Region& region : op.control->regions)
@@ -154,7 +154,10 @@ Schedule fuse(const Function& local, const Mesh& mesh, const FuseOptions& option
   std::vector<char> must_store(graph.values.size(), 0);
   while (true) {
     Scheduler scheduler(graph, options);
-    if (scheduler.run(must_store)) return scheduler.take();
+    if (!scheduler.run(must_store)) continue;
+    Schedule schedule = scheduler.take();
+    schedule.reproducible = options.reproducible;
+    return schedule;
   }
 }
 

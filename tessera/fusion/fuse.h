@@ -26,6 +26,8 @@ struct FuseOptions {
   std::vector<AxisList> input_axes;
   // A kernel that writes more than half of this many bytes (all instances) writes past the caches.
   int64_t last_level_cache = 32 << 20;
+  // Schedule::reproducible.
+  bool reproducible = false;
 };
 
 // UserError for an op that has no place in a schedule (a control op that the pipeline should have

@@ -8,6 +8,7 @@
 #include "tessera/base/contains.h"
 #include "tessera/base/error.h"
 #include "tessera/base/overloaded.h"
+#include "tessera/fusion/locality.h"
 #include "tessera/ops/linear/convolution_rules.h"
 #include "tessera/ops/linear/dot_general.h"
 
@@ -425,12 +426,19 @@ std::vector<int32_t> instance_map(const Mesh& mesh, const AxisList& from, const 
   return map;
 }
 
+int64_t instance_count(const Schedule& s, const AxisList& axes) {
+  return s.local ? static_cast<int64_t>(s.local->instances(axes).size()) : axes_size(s.mesh, axes);
+}
+std::vector<int32_t> instance_map(const Schedule& s, const AxisList& from, const AxisList& to) {
+  return s.local ? s.local->map(from, to) : instance_map(s.mesh, from, to);
+}
+
 void verify(const Schedule& s) {
   Verifier v{s};
   for (size_t i = 0; i < s.slots.size(); ++i) {
     const Slot& slot = s.slots[i];
     v.axes(slot.axes);
-    TESSERA_CHECK(slot.instances == axes_size(s.mesh, slot.axes), "slot %{}: {} instances", i,
+    TESSERA_CHECK(slot.instances == instance_count(s, slot.axes), "slot %{}: {} instances", i,
                   slot.instances);
     if (slot.kind == Slot::Kind::kConstant)
       TESSERA_CHECK(

@@ -79,6 +79,8 @@ struct CollectiveStep {
   // rank of the group, int32 or int64; rows of the leading dim), after them that of out's initial
   // content (none: zeros).
   std::vector<int> sizes;
+  // For messages: "all_reduce over ('x') for dot_general (step.cc:12)".
+  std::string what;
 };
 
 // The coordinate of each instance along `over`, as int32, or any table of one small literal an
@@ -128,8 +130,16 @@ struct BranchStep {
 using Step = std::variant<KernelStep, DotStep, ConvolutionStep, CollectiveStep, InstanceTableStep,
                           ViewStep, CallStep, LoopStep, BranchStep>;
 
+class Locality;
+
 struct Schedule {
   Mesh mesh;  // of the program; its axes are what AxisList counts
+  // Null: this is for all devices of the mesh. Else it is the part of one process (locality.h):
+  // its slots have as many instances as that process holds.
+  std::shared_ptr<const Locality> local = nullptr;
+  // What is computed has the same bits wherever the devices are: nothing is summed in another order
+  // because it lies in one memory.
+  bool reproducible = false;
   std::vector<Slot> slots;
   std::vector<Step> steps;
   std::vector<int> inputs, outputs;  // slots; an output may be an input's slot, or occur twice
@@ -148,6 +158,9 @@ int64_t axes_size(const Mesh& mesh, const AxisList& axes);
 // `to` that `from` lacks count as 0. Example, x: 2, y: 4, from {y, x}, to {x, y}: 0, 4, 1, 5, 2, 6,
 // 3, 7.
 std::vector<int32_t> instance_map(const Mesh& mesh, const AxisList& from, const AxisList& to);
+// The same of the instances of a schedule, which may be those of one process.
+int64_t instance_count(const Schedule& s, const AxisList& axes);
+std::vector<int32_t> instance_map(const Schedule& s, const AxisList& from, const AxisList& to);
 // Throws InternalError if the schedule breaks a rule of this header.
 void verify(const Schedule& schedule);
 

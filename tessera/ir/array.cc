@@ -7,6 +7,7 @@
 #include "tessera/base/visit_dtype.h"
 #include "tessera/ir/narrow_ops.h"
 #include "tessera/ir/op_def.h"
+#include "tessera/mesh/default_device.h"
 
 namespace tessera::ir {
 namespace {
@@ -20,7 +21,7 @@ Trace* Trace::current() { return current_trace; }
 void Trace::set_current(Trace* trace) { current_trace = trace; }
 void set_eager_executor(EagerExecutor executor) { eager_executor = executor; }
 
-Sharding HostData::sharding() const { return SingleDeviceSharding(devices()[0]); }
+Sharding HostData::sharding() const { return SingleDeviceSharding(default_device()); }
 
 Literal AbstractData::to_literal() const {
   value_error(
@@ -30,7 +31,7 @@ Literal AbstractData::to_literal() const {
 }
 Sharding AbstractData::sharding() const {
   if (type.sharding) return *type.sharding;
-  return SingleDeviceSharding(devices()[0]);
+  return SingleDeviceSharding(default_device());
 }
 
 std::vector<Array> bind_op(const OpDef& def, OpParams params, std::span<const Array> operands) {

@@ -1,5 +1,7 @@
 #include "tessera/mesh/device.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <charconv>
@@ -7,11 +9,15 @@
 #include <memory>
 #include <optional>
 #include <ostream>
+#include <thread>
 
 #include "tessera/base/error.h"
 #include "tessera/base/fork.h"
 #include "tessera/base/hash.h"
 #include "tessera/base/shape.h"
+#include "tessera/base/thread_pool.h"
+#include "tessera/cluster/processes.h"
+#include "tessera/mesh/default_device.h"
 #include "tessera/mesh/device_source.h"
 #include "tessera/mesh/format.h"
 #include "tessera/mesh/scoped_devices.h"
@@ -111,19 +117,106 @@ Topology parse_topology(std::string_view spec) {
   return topology;
 }
 
-const std::vector<Device>* resolve(const internal::DeviceRequest& request) {
+std::string specification(const InitOptions& options) {
+  if (!options.devices.empty()) return options.devices;
+  const char* environment = std::getenv("TESSERA_DEVICES");
+  return environment && *environment ? environment : "cpu:1";
+}
+
+// The cluster that the options, or else the environment, ask for.
+Cluster cluster_of(const InitOptions& options) {
+  if (options.cluster.kind() != Cluster::Kind::kAlone) return options.cluster;
+  const char* environment = std::getenv("TESSERA_CLUSTER");
+  const std::string_view text = environment ? environment : "";
+  if (text.empty()) return {};
+  if (text == "mpi") return Cluster::mpi();
+  if (text == "mpi:whole") return Cluster::mpi({.share_devices = true, .gather_reads = true});
+  value_error("initialize",
+              "expected `mpi` or `mpi:whole` in the environment variable TESSERA_CLUSTER, got "
+              "\"{}\"; unset it for a process alone",
+              text);
+}
+
+// Threads for this process, where several share the machine and nobody said how many.
+void share_cores() {
+  if (std::getenv("TESSERA_NUM_THREADS") || cluster::Processes::local_count() == 1) return;
+  const auto all = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  const auto mine = static_cast<int>(std::thread::hardware_concurrency());
+  // mpirun may have given each process cores of its own already.
+  if (mine == all) set_num_threads(std::max(1, all / cluster::Processes::local_count()));
+}
+
+// Where processes ask for different devices, all of them know.
+void expect_equal_specifications(const cluster::Processes& processes,
+                                 const std::vector<std::string>& specs) {
+  for (int p = 0; p < processes.count(); ++p)
+    if (specs[static_cast<size_t>(p)] != specs[0])
+      value_error("initialize",
+                  "expected the same devices in all processes, got `{}` in process 0 and `{}` in "
+                  "process {}; give all the same specification and environment",
+                  specs[0], specs[static_cast<size_t>(p)], p);
+}
+
+void start_cluster(const InitOptions& options) {
+  cluster::Processes::start(cluster_of(options));
+  cluster::Processes* processes = cluster::Processes::current();
+  if (!processes) return;
+  share_cores();
+  const std::string spec = specification(options);
+  expect_equal_specifications(
+      *processes, processes->all_gather(spec, [] { return std::string("initialize"); }));
+}
+
+// The devices of all processes, given what the specification of each says.
+std::vector<Device> devices_of_cluster(const std::string& spec) {
+  std::vector<Device> named = parse_devices(spec);
+  const cluster::Processes* processes = cluster::Processes::current();
+  if (!processes) return named;
+  const auto count = static_cast<int64_t>(named.size()), n = int64_t{processes->count()};
+  if (cluster::Processes::options().share_devices) {
+    if (count % n != 0)
+      value_error("initialize",
+                  "expected devices that {} processes share evenly, got the {} of `{}`; ask for a "
+                  "multiple of {}",
+                  n, count, spec, n);
+    for (Device& device : named) device.process_index = device.id / (count / n);
+    return named;
+  }
+  if (count > kMaxDevices / n)
+    bad_spec(spec, fmt::format("that is more than {} devices in {} processes", kMaxDevices, n));
+  std::vector<Device> out;
+  const int64_t slices = named.back().slice_index + 1;
+  for (int64_t p = 0; p < n; ++p)
+    for (Device device : named) {
+      device.id += p * count;
+      device.process_index = p;
+      device.slice_index += p * slices;
+      out.push_back(device);
+    }
+  return out;
+}
+
+// `alone`: emulated ones of this process, whatever the environment says.
+const std::vector<Device>* resolve(const InitOptions& options, bool alone = false) {
+  const internal::DeviceRequest request =
+      alone ? internal::DeviceRequest{.spec = options.devices}
+            : internal::device_request(specification(options), options.client_options);
   // Device lists are kept for ever, so that a reference to one never dangles; the table itself is
   // not destroyed at exit because threads may still run then.
   static ForkSafeMutex& mutex = *new ForkSafeMutex;
-  static auto& known = *new std::map<internal::DeviceRequest, std::vector<Device>>();
+  static auto& known =
+      *new std::map<std::pair<internal::DeviceRequest, bool>, std::vector<Device>>();
   std::lock_guard lock(mutex);
-  auto found = known.find(request);
-  if (found == known.end())
-    found = known.emplace(request, internal::find_devices(request)).first;
+  const std::pair key(request, alone || !cluster::Processes::current());
+  auto found = known.find(key);
+  if (found == known.end()) {
+    const bool here = key.second || !request.plugin.empty();
+    found = known
+                .emplace(key, here ? internal::find_devices(request)
+                                   : devices_of_cluster(request.spec))
+                .first;
+  }
   return &found->second;
-}
-const std::vector<Device>* resolve(const InitOptions& options) {
-  return resolve(internal::device_request(options));
 }
 
 std::atomic<const std::vector<Device>*> current_devices{nullptr};
@@ -145,7 +238,10 @@ std::ostream& operator<<(std::ostream& out, const Device& device) {
     return out << (device.kind == DeviceKind::kGpu ? "CudaDevice(id=" : "CpuDevice(id=")
                << device.id << ')';
   const auto& [x, y, z] = device.coords;
-  out << "TpuDevice(id=" << device.id << ", process_index=" << device.process_index << ", coords=("
+  // Of hardware that processes emulate together: the process that it would be there.
+  const bool shared = cluster::Processes::current() && cluster::Processes::options().share_devices;
+  out << "TpuDevice(id=" << device.id
+      << ", process_index=" << (shared ? device.slice_index : device.process_index) << ", coords=("
       << x << ',' << y << ',' << z << "), core_on_chip=" << device.core_on_chip;
   if (device.slice_index > 0) out << ", slice_index=" << device.slice_index;
   return out << ')';
@@ -175,10 +271,13 @@ std::vector<Device> parse_devices(std::string_view spec) {
   return result;
 }
 
-void initialize(const InitOptions& options) { current_devices = resolve(options); }
+void initialize(const InitOptions& options) {
+  start_cluster(options);
+  current_devices = resolve(options);
+}
 
 ScopedDevices::ScopedDevices(const std::string& spec) : outer_(scoped_devices) {
-  scoped_devices = resolve(internal::DeviceRequest{.spec = spec});
+  scoped_devices = resolve({.devices = spec}, true);
 }
 ScopedDevices::~ScopedDevices() { scoped_devices = outer_; }
 
@@ -188,7 +287,7 @@ const std::vector<Device>& devices() {
   if (!current) {
     // Two threads may both come here: the first to set the list wins, and an initialize() in
     // between is not overwritten.
-    const std::vector<Device>* defaults = resolve(InitOptions{});
+    const std::vector<Device>* defaults = resolve({});
     current = current_devices.compare_exchange_strong(current, defaults) ? defaults
                                                                          : current_devices.load();
   }
@@ -196,9 +295,30 @@ const std::vector<Device>& devices() {
 }
 
 int64_t device_count() { return static_cast<int64_t>(devices().size()); }
-std::vector<Device> local_devices() { return devices(); }
-int64_t local_device_count() { return device_count(); }
-int64_t process_index() { return 0; }
-int64_t process_count() { return 1; }
+std::vector<Device> local_devices() {
+  std::vector<Device> out = devices();
+  if (cluster::Processes::current())
+    std::erase_if(out, [](const Device& d) { return d.process_index != process_index(); });
+  return out;
+}
+int64_t local_device_count() { return static_cast<int64_t>(local_devices().size()); }
+int64_t process_index() {
+  const cluster::Processes* processes = cluster::Processes::current();
+  return processes ? processes->index() : 0;
+}
+int64_t process_count() {
+  const cluster::Processes* processes = cluster::Processes::current();
+  return processes ? processes->count() : 1;
+}
+
+const Device& default_device() {
+  const std::vector<Device>& all = devices();
+  const cluster::Processes* processes = cluster::Processes::current();
+  // A program that does not know of processes sees one first device.
+  if (!processes || cluster::Processes::options().share_devices) return all.front();
+  for (const Device& device : all)
+    if (device.process_index == processes->index()) return device;
+  return all.front();
+}
 
 }  // namespace tessera

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "tessera/cluster/processes.h"
 #include "tessera/mesh/format.h"
 
 namespace tessera::internal {
@@ -46,10 +47,8 @@ ClientOptions parse_options(std::string_view text) {
 
 void set_device_source(DeviceSource source) { device_source = source; }
 
-DeviceRequest device_request(const InitOptions& options) {
-  DeviceRequest out{.spec = options.devices};
-  if (out.spec.empty()) out.spec = environment("TESSERA_DEVICES");
-  if (out.spec.empty()) out.spec = "cpu:1";
+DeviceRequest device_request(const std::string& spec, const ClientOptions& options) {
+  DeviceRequest out{.spec = spec};
   if (out.spec.starts_with(kPlugin)) {
     out.plugin = plugin_path("the specification", out.spec);
   } else if (const std::string engine = environment("TESSERA_ENGINE"); !engine.empty()) {
@@ -59,17 +58,22 @@ DeviceRequest device_request(const InitOptions& options) {
     out.plugin = plugin_path("TESSERA_ENGINE", engine);
   }
   if (out.plugin.empty()) {
-    if (!options.client_options.empty())
+    if (!options.empty())
       value_error("initialize",
                   "expected client_options with the devices of a plugin (pjrt:PATH), got {} = '{}' "
                   "with \"{}\"; leave them out",
-                  options.client_options.begin()->first, options.client_options.begin()->second,
+                  options.begin()->first, options.begin()->second,
                   out.spec);
     return out;
   }
-  out.options = options.client_options.empty()
+  if (const cluster::Processes* processes = cluster::Processes::current())
+    value_error("initialize",
+                "expected the devices of a plugin in a process alone, got '{}' in {} processes; "
+                "start one, or compute on emulated devices",
+                out.plugin, processes->count());
+  out.options = options.empty()
                     ? parse_options(environment("TESSERA_CLIENT_OPTIONS"))
-                    : options.client_options;
+                    : options;
   return out;
 }
 

@@ -29,8 +29,8 @@ struct DeviceRequest {
 //   any other specification              emulated; but where TESSERA_ENGINE is pjrt:PATH, on
 //                                        devices of that plugin
 // Options that the call does not give are those of TESSERA_CLIENT_OPTIONS: NAME=VALUE, separated by
-// commas. UserError where one of these is malformed.
-DeviceRequest device_request(const InitOptions& options);
+// commas. UserError where one of these is malformed, and where several processes ask for a plugin.
+DeviceRequest device_request(const std::string& spec, const ClientOptions& options);
 
 // The devices of the request. Where a specification is placed on a plugin, they are described as it
 // says (kind, coordinates, slices) and computed by the plugin's first ones; UserError where it has

@@ -6,6 +6,7 @@
 
 #include "tessera/base/array_size.h"
 #include "tessera/compile/composite.h"
+#include "tessera/mesh/default_device.h"
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/math.h"
 #include "tessera/numpy/operators.h"
@@ -81,7 +82,7 @@ Array from_host(const Literal& literal) {
   // Small ones may become constants of programs; the others go to the device once, not at every
   // use.
   if (values.elements() <= kMaxConstantElements) return Array(std::move(values));
-  return Array(device_array(values, SingleDeviceSharding(devices()[0])));
+  return Array(device_array(values, SingleDeviceSharding(default_device())));
 }
 
 void MixedNumbers::collect(const Shape& shape, size_t depth, std::vector<long double>& numbers,

@@ -1,10 +1,12 @@
 #include "tessera/runtime/array_layout.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "tessera/base/error.h"
 #include "tessera/base/fork.h"
 #include "tessera/base/hash.h"
+#include "tessera/cluster/processes.h"
 #include "tessera/ir/format.h"
 
 namespace tessera::runtime {
@@ -17,6 +19,27 @@ bool identical(const Sharding& a, const Sharding& b) {
   if (!a.is_named()) return true;
   return a.named().spec().dims() == b.named().spec().dims() &&
          a.named().spec().replicated() == b.named().spec().replicated();
+}
+
+void add_holders(ArrayLayout& layout) {
+  const cluster::Processes* processes = cluster::Processes::current();
+  if (!processes) return;
+  std::vector<std::vector<int>> holders(static_cast<size_t>(layout.instances));
+  const std::vector<Device> devices = layout.sharding.devices();
+  for (size_t p = 0; p < devices.size(); ++p)
+    holders[static_cast<size_t>(layout.device_instances[p])].push_back(
+        static_cast<int>(devices[p].process_index));
+  bool everywhere = true;
+  for (std::vector<int>& list : holders) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+    everywhere = everywhere && static_cast<int>(list.size()) == processes->count();
+  }
+  if (everywhere) return;
+  for (size_t i = 0; i < holders.size(); ++i)
+    if (std::binary_search(holders[i].begin(), holders[i].end(), processes->index()))
+      layout.held.push_back(static_cast<int32_t>(i));
+  layout.holders = std::move(holders);
 }
 
 ArrayLayoutRef make_layout(DType dtype, const Shape& global, const Sharding& sharding) {
@@ -38,6 +61,7 @@ ArrayLayoutRef make_layout(DType dtype, const Shape& global, const Sharding& sha
     for (int64_t d = 0; d < global.rank(); ++d) instance += at[d] * strides[d];
     layout->device_instances.push_back(static_cast<int32_t>(instance));
   }
+  add_holders(*layout);
   return layout;
 }
 
@@ -81,6 +105,12 @@ ArrayLayoutRef array_layout(DType dtype, const Shape& global, const Sharding& sh
   ArrayLayoutRef made = make_layout(dtype, global, sharding);
   in.layouts.emplace(key, made);
   return made;
+}
+
+int64_t ArrayLayout::place(int64_t instance) const {
+  if (holders.empty()) return instance;
+  const auto found = std::lower_bound(held.begin(), held.end(), instance);
+  return found != held.end() && *found == instance ? found - held.begin() : -1;
 }
 
 ShardIndex ArrayLayout::index(int64_t instance) const {

@@ -5,6 +5,10 @@
 // the shard's coordinates: f32[4, 8] on a mesh (x: 2, y: 4) as P("y", "x") has shards (4, 2), eight
 // instances of shape (1, 4), and the device at (x, y) holds instance y * 2 + x; as P("x") it has
 // two instances of (2, 8), each held by four devices.
+//
+// In a cluster a process holds the instances of its own devices, one after the other in the order
+// of their numbers; the place of one is where it stands among these. An array on a single device
+// stands in every process: each has its own.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +32,21 @@ struct ArrayLayout {
   int64_t instances = 1;                  // product of shards
   int64_t local_bytes = 0;                // of one instance
   std::vector<int32_t> device_instances;  // by position in the mesh
+  // Of a cluster, where not every process holds every instance: which processes hold each,
+  // ascending, and the numbers of those that this one holds. Both empty: all are here.
+  std::vector<std::vector<int>> holders;
+  std::vector<int32_t> held;
+
+  // Whether this process holds all of the array.
+  bool is_whole() const { return holders.empty() || held_count() == instances; }
+  int64_t held_count() const {
+    return holders.empty() ? instances : static_cast<int64_t>(held.size());
+  }
+  // The number of the instance at a place, and the other way round: -1 where it is elsewhere.
+  int64_t number(int64_t place) const {
+    return holders.empty() ? place : held[static_cast<size_t>(place)];
+  }
+  int64_t place(int64_t instance) const;
 
   // The ranges of the global array that instance `i` holds, padding excluded.
   ShardIndex index(int64_t instance) const;

@@ -27,7 +27,7 @@ int64_t product(const Shape& shape, int64_t begin, int64_t end) {
 class ReduceCode final : public StepCode {
  public:
   ReduceCode(const CollectiveStep& c, const Schedule& s)
-      : ranks_(s.mesh, slot_at(s, c.out), slot_at(s, c.in), c),
+      : ranks_(s, slot_at(s, c.out), slot_at(s, c.in), c),
         block_(block_reducer(slot_at(s, c.out).dtype, c.reduce)),
         itemsize_(itemsize(slot_at(s, c.out).dtype)),
         instances_(slot_at(s, c.out).instances),
@@ -92,7 +92,7 @@ class ReduceCode final : public StepCode {
 class ExchangeCode final : public StepCode {
  public:
   ExchangeCode(const CollectiveStep& c, const Schedule& s)
-      : ranks_(s.mesh, slot_at(s, c.out), slot_at(s, c.in), c),
+      : ranks_(s, slot_at(s, c.out), slot_at(s, c.in), c),
         instances_(slot_at(s, c.out).instances),
         in_(c.in),
         out_(c.out) {
@@ -158,7 +158,7 @@ class PermuteCode final : public StepCode {
  public:
   PermuteCode(const CollectiveStep& c, const Schedule& s)
       : bytes_(slot_at(s, c.out).bytes()), in_(c.in), out_(c.out) {
-    const RankMap ranks(s.mesh, slot_at(s, c.out), slot_at(s, c.in), c);
+    const RankMap ranks(s, slot_at(s, c.out), slot_at(s, c.in), c);
     std::vector<int64_t> source(static_cast<size_t>(ranks.ranks()), -1);
     for (const Dims& pair : c.pairs) source[static_cast<size_t>(pair[1])] = pair[0];
     for (int64_t o = 0; o < slot_at(s, c.out).instances; ++o) {
@@ -191,7 +191,7 @@ class PermuteCode final : public StepCode {
 class RaggedCode final : public StepCode {
  public:
   RaggedCode(const CollectiveStep& c, const Schedule& s)
-      : ranks_(s.mesh, slot_at(s, c.out), slot_at(s, c.in), c),
+      : ranks_(s, slot_at(s, c.out), slot_at(s, c.in), c),
         instances_(slot_at(s, c.out).instances),
         in_(c.in),
         out_(c.out),
@@ -207,9 +207,9 @@ class RaggedCode final : public StepCode {
       const Slot& table = slot_at(s, sizes_[i]);
       TESSERA_CHECK((table.dtype == int32 || table.dtype == int64) &&
                     table.shape.elements() == ranks_.group_size());
-      tables_.push_back({sizes_[i], table.dtype == int64, RankMap(s.mesh, out, table, c)});
+      tables_.push_back({sizes_[i], table.dtype == int64, RankMap(s, out, table, c)});
     }
-    if (sizes_.size() == 5) initial_ = instance_map(s.mesh, out.axes, slot_at(s, sizes_[4]).axes);
+    if (sizes_.size() == 5) initial_ = instance_map(s, out.axes, slot_at(s, sizes_[4]).axes);
   }
 
   void run(const SlotRef* slots, std::byte*) const override {
@@ -264,7 +264,7 @@ class RaggedCode final : public StepCode {
 class AxisIndexCode final : public StepCode {
  public:
   AxisIndexCode(const CollectiveStep& c, const Schedule& s)
-      : ranks_(instance_map(s.mesh, slot_at(s, c.out).axes, c.over)), out_(c.out) {
+      : ranks_(instance_map(s, slot_at(s, c.out).axes, c.over)), out_(c.out) {
     TESSERA_CHECK(slot_at(s, c.out).dtype == int32 && slot_at(s, c.out).shape.elements() == 1,
                   "axis_index of {}", slot_at(s, c.out).dtype);
   }
@@ -282,6 +282,7 @@ class AxisIndexCode final : public StepCode {
 
 std::unique_ptr<StepCode> make_collective_code(const CollectiveStep& step,
                                                const Schedule& schedule) {
+  if (std::unique_ptr<StepCode> code = make_cross_collective_code(step, schedule)) return code;
   switch (step.kind) {
     case CollectiveKind::kAllReduce:
     case CollectiveKind::kReduceScatter:

@@ -29,7 +29,7 @@ struct Passed {
     bytes = b.bytes();
     instances = b.instances;
     if (a.axes == b.axes) return;
-    for (int32_t i : instance_map(outer.mesh, b.axes, a.axes)) map.push_back(i);
+    for (int32_t i : instance_map(outer, b.axes, a.axes)) map.push_back(i);
   }
   int64_t total() const { return bytes * instances; }
   // `table`: room for one entry an instance if there is a map.

@@ -86,7 +86,7 @@ class ConvolutionCode final : public StepCode {
         out_(use(step, s, step.out)),
         call_(
             make_convolution(step.params, type(s, step.lhs), type(s, step.rhs), type(s, step.out))),
-        instances_(axes_size(s.mesh, step.axes)) {}
+        instances_(instance_count(s, step.axes)) {}
 
   // Worth a task an instance; a lone one has the threads for itself.
   void run(const SlotRef* slots, std::byte*) const override {
@@ -105,7 +105,7 @@ class ConvolutionCode final : public StepCode {
   };
   static const Slot& slot(const Schedule& s, int i) { return s.slots[static_cast<size_t>(i)]; }
   static Use use(const ConvolutionStep& step, const Schedule& s, int i) {
-    return {i, InstanceMap(s.mesh, step.axes, slot(s, i).axes)};
+    return {i, InstanceMap(s, step.axes, slot(s, i).axes)};
   }
   static Type type(const Schedule& s, int i) {
     return {.dtype = slot(s, i).dtype, .shape = slot(s, i).shape};

@@ -1,11 +1,14 @@
 #include "tessera/runtime/device_array.h"
 
+#include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "tessera/base/error.h"
 #include "tessera/base/thread_pool.h"
 #include "tessera/ir/format.h"
 #include "tessera/runtime/copy.h"
+#include "tessera/runtime/cross_moves.h"
 
 namespace tessera::runtime {
 namespace {
@@ -27,16 +30,21 @@ std::vector<Overlap> overlaps(int64_t extent, int64_t dst_shards, int64_t src_sh
   return out;
 }
 
-// One side of a transfer: instances of a grid of shards.
-struct Side {
-  Dims shards;
-  Shape local;
-  std::function<std::byte*(int64_t instance)> instance;
+// A region that two cuts of one global array have in common.
+struct Region {
+  int64_t dst_instance, src_instance, dst_offset, src_offset;
+  CopyPattern pattern;
 };
 
-// Copies every region that two cuts of one global array have in common.
-void transfer(const Shape& global, int64_t itemsize, const Side& dst, const Side& src) {
-  if (global.elements() == 0) return;
+// All of them. A side is cut into `shards` parts, in storage of shape `local`.
+struct Cut {
+  Dims shards;
+  Shape local;
+};
+std::vector<Region> common_regions(const Shape& global, int64_t itemsize, const Cut& dst,
+                                   const Cut& src) {
+  std::vector<Region> out;
+  if (global.elements() == 0) return out;
   const int64_t rank = global.rank();
   std::vector<std::vector<Overlap>> dims;
   int64_t regions = 1;
@@ -47,8 +55,7 @@ void transfer(const Shape& global, int64_t itemsize, const Side& dst, const Side
   const Dims dst_strides = byte_strides(dst.local, itemsize),
              src_strides = byte_strides(src.local, itemsize);
   const Dims dst_grid = row_major_strides(dst.shards), src_grid = row_major_strides(src.shards);
-  std::vector<RegionCopy> copies;
-  copies.reserve(static_cast<size_t>(regions));
+  out.reserve(static_cast<size_t>(regions));
   for (int64_t r = 0; r < regions; ++r) {
     int64_t rest = r, dst_instance = 0, src_instance = 0, dst_offset = 0, src_offset = 0;
     Shape extents(static_cast<size_t>(rank));
@@ -62,31 +69,101 @@ void transfer(const Shape& global, int64_t itemsize, const Side& dst, const Side
       src_offset += o.src_start * src_strides[d];
       extents[d] = o.size;
     }
-    copies.push_back({make_copy_pattern(extents, dst_strides, src_strides, itemsize),
-                      dst.instance(dst_instance) + dst_offset,
-                      src.instance(src_instance) + src_offset});
+    out.push_back({dst_instance, src_instance, dst_offset, src_offset,
+                   make_copy_pattern(extents, dst_strides, src_strides, itemsize)});
+  }
+  return out;
+}
+
+Cut cut_of(const ArrayLayout& layout) { return {layout.shards, layout.local}; }
+Cut whole(const Shape& global) { return {Dims(global.size(), 1), global}; }
+
+// One side of a transfer: where its instances are, by their numbers; null for those elsewhere.
+struct Side {
+  Cut cut;
+  std::function<std::byte*(int64_t instance)> instance;
+};
+
+// Copies every region of which this process holds both sides.
+void transfer(const Shape& global, int64_t itemsize, const Side& dst, const Side& src) {
+  std::vector<RegionCopy> copies;
+  for (const Region& r : common_regions(global, itemsize, dst.cut, src.cut)) {
+    std::byte *to = dst.instance(r.dst_instance), *from = src.instance(r.src_instance);
+    if (to && from) copies.push_back({r.pattern, to + r.dst_offset, from + r.src_offset});
   }
   run_copies(copies);
 }
 
 Side side_of(const ArrayLayout& layout, std::byte* base, int64_t stride) {
-  return {layout.shards, layout.local, [base, stride](int64_t i) { return base + i * stride; }};
+  return {cut_of(layout), [&layout, base, stride](int64_t i) -> std::byte* {
+            const int64_t place = layout.place(i);
+            return place < 0 ? nullptr : base + place * stride;
+          }};
 }
 // Reading only; the cast spares a second type.
 Side side_of(const DeviceArray& array) {
-  return {array.layout()->shards, array.layout()->local,
-          [&array](int64_t i) { return const_cast<std::byte*>(array.instance(i)); }};
+  return {cut_of(*array.layout()), [&array](int64_t i) -> std::byte* {
+            return array.layout()->place(i) < 0 ? nullptr
+                                                : const_cast<std::byte*>(array.instance(i));
+          }};
 }
 Side host_side(const Shape& global, const std::byte* data) {
-  return {Dims(global.size(), 1), global, [data](int64_t) { return const_cast<std::byte*>(data); }};
+  return {whole(global), [data](int64_t) { return const_cast<std::byte*>(data); }};
 }
 
 // Dense memory for an array. What no region covers (padding) is zero.
 Buffer allocate_dense(const ArrayLayout& layout) {
-  const int64_t bytes = layout.instances * layout.local_bytes;
+  const int64_t bytes = layout.held_count() * layout.local_bytes;
   Buffer buffer = Buffer::allocate(bytes);
   if (!layout.even()) std::memset(buffer.data(), 0, static_cast<size_t>(bytes));
   return buffer;
+}
+
+// Of an array whose parts are in several processes.
+Holding holding(const ArrayLayout& layout) {
+  const cluster::Processes& processes = *cluster::Processes::current();
+  std::vector<int> everybody(static_cast<size_t>(processes.count()));
+  std::iota(everybody.begin(), everybody.end(), 0);
+  Holding out{layout.holders, {}};
+  if (out.holders.empty()) out.holders.assign(static_cast<size_t>(layout.instances), everybody);
+  for (int64_t i = 0; i < layout.instances; ++i)
+    out.place.push_back(static_cast<int32_t>(layout.place(i)));
+  return out;
+}
+
+// The regions that `to` and `from` have in common, wherever they are.
+CrossMoves cross_moves(const Shape& global, int64_t itemsize, const Cut& to_cut, const Holding& to,
+                       const Cut& from_cut, const Holding& from) {
+  std::vector<CopyPattern> patterns;
+  std::vector<Move> moves;
+  for (Region& r : common_regions(global, itemsize, to_cut, from_cut)) {
+    moves.push_back({static_cast<int32_t>(patterns.size()), static_cast<int32_t>(r.src_instance),
+                     static_cast<int32_t>(r.dst_instance), r.src_offset, r.dst_offset});
+    patterns.push_back(std::move(r.pattern));
+  }
+  return CrossMoves(std::move(patterns), moves, from, to, cluster::Processes::current()->index());
+}
+
+// All processes that hold a part on either side take part.
+void run_cross_moves(const CrossMoves& moves, const std::string& what, const Holding& from,
+                     const Holding& to, const CrossMoves::Place& src,
+                     const CrossMoves::Place& dst) {
+  cluster::Processes& processes = *cluster::Processes::current();
+  cluster::CallIdentity identity{std::hash<std::string>()(what), what, [&] { return what; }, {}};
+  for (const Holding* side : {&from, &to})
+    for (const std::vector<int>& list : side->holders)
+      identity.members.insert(identity.members.end(), list.begin(), list.end());
+  std::vector<int>& members = identity.members;
+  std::sort(members.begin(), members.end());
+  members.erase(std::unique(members.begin(), members.end()), members.end());
+  if (!std::binary_search(members.begin(), members.end(), processes.index())) return;
+  cluster::Processes::Call call(processes, identity);
+  const Buffer workspace = Buffer::allocate(std::max<int64_t>(1, moves.workspace_bytes()));
+  const cluster::Round round = moves.begin(src, dst, workspace.data());
+  processes.exchange(round.out, round.in, [&] { return what; },
+                     [&] { moves.copy_local(src, dst); });
+  moves.end(dst, workspace.data());
+  call.complete();
 }
 
 DeviceArrayRef make_dense(const ArrayLayoutRef& layout, Buffer buffer, bool weak) {
@@ -124,7 +201,38 @@ void ArrayUse::end() {
   if (array_->state_.fetch_sub(1) == (DeviceArray::kDeleted | 1)) array_->buffer_ = Buffer();
 }
 
+Literal gather_literal(const DeviceArray& array) {
+  const ArrayLayout& layout = *array.layout();
+  if (layout.holders.empty()) return array.to_literal();
+  const ArrayUse use(array);
+  Literal out(layout.dtype, layout.global);
+  std::vector<int> everybody(static_cast<size_t>(cluster::Processes::current()->count()));
+  std::iota(everybody.begin(), everybody.end(), 0);
+  const Holding to{{everybody}, {0}}, from = holding(layout);
+  const CrossMoves moves = cross_moves(layout.global, itemsize(layout.dtype), whole(layout.global),
+                                       to, cut_of(layout), from);
+  run_cross_moves(
+      moves, fmt::format("the host's copy of {} on {}", describe(array.type), layout.sharding),
+      from, to,
+      [&](int64_t k) {
+        return const_cast<std::byte*>(array.buffer().data()) + array.offsets().at(k);
+      },
+      [&](int64_t) { return out.mutable_raw(); });
+  return out;
+}
+
 Literal DeviceArray::to_literal() const {
+  // Where parts of it are elsewhere all processes take part, also one that has them all.
+  if (!layout_->holders.empty() && cluster::Processes::options().gather_reads)
+    return gather_literal(*this);
+  if (!layout_->is_whole()) {
+    value_error("array",
+                "expected an array that lies in this process as a whole, got {} on {}, of which "
+                "process {} holds {} of {} parts; call process_allgather(x) in all processes, or "
+                "look at addressable_shards(x)",
+                describe(type), layout_->sharding, cluster::Processes::current()->index(),
+                layout_->held_count(), layout_->instances);
+  }
   const ArrayUse use(*this);
   Literal out(layout_->dtype, layout_->global);
   transfer(layout_->global, itemsize(layout_->dtype), host_side(layout_->global, out.mutable_raw()),
@@ -136,7 +244,8 @@ std::vector<Shard> DeviceArray::addressable_shards() const {
   const ArrayUse use(*this);
   const int64_t size = itemsize(layout_->dtype);
   std::vector<Literal> data;
-  for (int64_t i = 0; i < layout_->instances; ++i) {
+  for (int64_t place = 0; place < layout_->held_count(); ++place) {
+    const int64_t i = layout_->number(place);
     Shape shape;
     for (const IndexRange& range : layout_->index(i)) shape.push_back(range.size());
     Literal literal(layout_->dtype, shape);
@@ -148,8 +257,11 @@ std::vector<Shard> DeviceArray::addressable_shards() const {
   std::vector<Shard> out;
   const std::vector<Device> devices = layout_->sharding.devices();
   for (size_t p = 0; p < devices.size(); ++p) {
-    const int64_t i = layout_->device_instances[p];
-    out.push_back({devices[p], layout_->index(i), data[static_cast<size_t>(i)]});
+    const int64_t i = layout_->device_instances[p], place = layout_->place(i);
+    const cluster::Processes* processes = cluster::Processes::current();
+    const bool here = !processes || !layout_->sharding.is_named() ||
+                      devices[p].process_index == processes->index();
+    if (here) out.push_back({devices[p], layout_->index(i), data[static_cast<size_t>(place)]});
   }
   return out;
 }
@@ -170,8 +282,8 @@ DeviceArrayRef device_array_from_callback(DType dtype, const Shape& global,
   const ArrayLayoutRef layout = array_layout(dtype, global, sharding, kOp);
   Buffer buffer = allocate_dense(*layout);
   const int64_t size = itemsize(dtype);
-  for (int64_t i = 0; i < layout->instances; ++i) {
-    const ShardIndex index = layout->index(i);
+  for (int64_t place = 0; place < layout->held_count(); ++place) {
+    const ShardIndex index = layout->index(layout->number(place));
     Shape shape;
     for (const IndexRange& range : index) shape.push_back(range.size());
     const Literal part = data(index);
@@ -180,10 +292,37 @@ DeviceArrayRef device_array_from_callback(DType dtype, const Shape& global,
                   fmt::join(index, ", "), part.dtype(), part.shape());
     copy_all(make_copy_pattern(shape, byte_strides(layout->local, size), byte_strides(shape, size),
                                size),
-             buffer.data() + i * layout->local_bytes, part.raw());
+             buffer.data() + place * layout->local_bytes, part.raw());
   }
   return make_dense(layout, std::move(buffer), false);
 }
+
+namespace {
+
+DeviceArrayRef reshard_over_processes(const DeviceArray& array, const ArrayLayoutRef& to) {
+  const ArrayLayout& from = *array.layout();
+  const Holding source = holding(from), target = holding(*to);
+  const CrossMoves moves =
+      cross_moves(from.global, itemsize(from.dtype), cut_of(*to), target, cut_of(from), source);
+  Buffer buffer = allocate_dense(*to);
+  if (moves.crosses()) {
+    run_cross_moves(
+        moves,
+        fmt::format("device_put of {} from {} to {}", describe(array.type), from.sharding,
+                    to->sharding),
+        source, target,
+        [&](int64_t k) {
+          return const_cast<std::byte*>(array.buffer().data()) + array.offsets().at(k);
+        },
+        [&](int64_t o) { return buffer.data() + o * to->local_bytes; });
+  } else {
+    transfer(from.global, itemsize(from.dtype), side_of(*to, buffer.data(), to->local_bytes),
+             side_of(array));
+  }
+  return make_dense(to, std::move(buffer), array.type.weak);
+}
+
+}  // namespace
 
 DeviceArrayRef reshard(const DeviceArrayRef& array, const Sharding& sharding) {
   const ArrayLayout& from = *array->layout();
@@ -191,6 +330,7 @@ DeviceArrayRef reshard(const DeviceArrayRef& array, const Sharding& sharding) {
   const ArrayLayoutRef to = array_layout(from.dtype, from.global, sharding);
   if (to == array->layout()) return array;
   const bool weak = array->type.weak;
+  if (!from.holders.empty() || !to->holders.empty()) return reshard_over_processes(*array, to);
   // The same parts, whoever holds them.
   if (from.shards == to->shards)
     return std::make_shared<DeviceArray>(device_array_type(*to, weak), to, array->buffer(),

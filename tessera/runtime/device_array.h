@@ -18,8 +18,8 @@
 
 namespace tessera::runtime {
 
-// Byte offsets of the instances of an array within its buffer: `offset + i * stride`, or `offset +
-// (*table)[i]`.
+// Byte offsets of the instances of an array that this process holds, by place, within its buffer:
+// `offset + i * stride`, or `offset + (*table)[i]`.
 struct InstanceOffsets {
   int64_t offset = 0;
   int64_t stride = 0;
@@ -38,24 +38,27 @@ class DeviceArray final : public ArrayData {
         buffer_(std::move(buffer)),
         offsets_(std::move(offsets)) {}
 
-  // The whole array on the host; UserError if it was donated.
+  // The whole array on the host; UserError if it was donated, or if parts of it are in other
+  // processes (ClusterOptions::gather_reads: these are gathered).
   Literal to_literal() const override;
   Sharding sharding() const override { return layout_->sharding; }
 
   const ArrayLayoutRef& layout() const { return layout_; }
   const InstanceOffsets& offsets() const { return offsets_; }
   const Buffer& buffer() const { return buffer_; }
-  // First byte of instance `i` (row-major, shape layout()->local). UserError if the array was
-  // donated.
+  // First byte of instance `i` (row-major, shape layout()->local), which this process holds.
+  // UserError if the array was donated.
   const std::byte* instance(int64_t i) const {
     check_alive();
-    return buffer_.data() + offsets_.at(i);
+    return buffer_.data() + offsets_.at(layout_->place(i));
   }
   // Instances lie one after the other from the start on.
   bool dense() const {
-    return !offsets_.table && (offsets_.stride == layout_->local_bytes || layout_->instances == 1);
+    return !offsets_.table &&
+           (offsets_.stride == layout_->local_bytes || layout_->held_count() <= 1);
   }
-  // One a device, in the order of the mesh; shards that several devices hold share their data.
+  // One a device of this process, in the order of the mesh; shards that several devices hold share
+  // their data.
   std::vector<Shard> addressable_shards() const;
 
   // A donated array gives its memory to the program's results; every later use is a UserError.
@@ -110,14 +113,17 @@ Type device_array_type(const ArrayLayout& layout, bool weak);
 
 // device_put of host data.
 DeviceArrayRef device_array(const Literal& literal, const Sharding& sharding, bool weak = false);
-// Each distinct shard from `data(index)`; UserError where it returns another shape or dtype than
+// Each distinct shard that this process holds from `data(index)`; UserError where it returns another shape or dtype than
 // the shard's.
 DeviceArrayRef device_array_from_callback(DType dtype, const Shape& global,
                                           const Sharding& sharding,
                                           const std::function<Literal(const ShardIndex&)>& data);
 // The same array under another sharding, by the cheapest path: a view where the memory need not
 // change (other devices for the same parts, or parts that lie one after the other anyway), else
-// copies of the overlapping regions in parallel.
+// copies of the overlapping regions in parallel. What lies in other processes is sent by them: all
+// that hold a part, or shall, call this.
 DeviceArrayRef reshard(const DeviceArrayRef& array, const Sharding& sharding);
+// The whole array in every process, which all call this.
+Literal gather_literal(const DeviceArray& array);
 
 }  // namespace tessera::runtime

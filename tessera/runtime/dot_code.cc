@@ -139,12 +139,14 @@ class DotCode final : public StepCode {
 
     const AxisList outer = outer_axes(step);
     lhs_slot_ = step.lhs;
-    instances_ = axes_size(s.mesh, outer);
+    instances_ = instance_count(s, outer);
+    // How a product is cut decides in which order it is summed, so it may not depend on how many of
+    // them this process has.
+    products_ = (s.reproducible ? axes_size(s.mesh, outer) : instances_) * shape.batch;
     summed_ = axes_size(s.mesh, step.reduce_axes);
     join_sums();
-    out_map_ = InstanceMap(s.mesh, outer, out.axes);
-    if (bias_ >= 0)
-      bias_map_ = InstanceMap(s.mesh, outer, s.slots[static_cast<size_t>(bias_)].axes);
+    out_map_ = InstanceMap(s, outer, out.axes);
+    if (bias_ >= 0) bias_map_ = InstanceMap(s, outer, s.slots[static_cast<size_t>(bias_)].axes);
 
     // A bias is added along the last dim of the result, wherever that one is in the matrices.
     bias_period_ = out.shape.empty() ? 1 : out.shape.back();
@@ -153,13 +155,13 @@ class DotCode final : public StepCode {
       // Where the diagonal's tiles cost half, they may be larger.
       triangle(0, m_, gemm_knows_symmetric(types_) ? 288 : 144, tiles_);
     } else {
-      tiles_ = rectangle(m_, n_, k_, instances_ * batch_);
+      tiles_ = rectangle(m_, n_, k_, products_);
     }
     // Row-sharded lhs by a replicated rhs: the instances are one taller product (if the data then
     // lies in order).
-    can_merge_ = instances_ > 1 && batch_ == 1 && step.reduce_axes.empty() && !step.symmetric &&
-                 !lhs_.shape().packed() && lhs_.map().identity() && out_map_.identity() &&
-                 rhs.instances == 1 && lhs_.shape().col_stride == 1 &&
+    can_merge_ = instances_ > 1 && !s.reproducible && batch_ == 1 && step.reduce_axes.empty() &&
+                 !step.symmetric && !lhs_.shape().packed() && lhs_.map().identity() &&
+                 out_map_.identity() && rhs.instances == 1 && lhs_.shape().col_stride == 1 &&
                  (bias_ < 0 || s.slots[static_cast<size_t>(bias_)].instances == 1);
     if (can_merge_) merged_tiles_ = rectangle(instances_ * m_, n_, k_, 1);
     choose_splits();
@@ -222,7 +224,7 @@ class DotCode final : public StepCode {
     const Slot& v = s.slots[static_cast<size_t>(slot)];
     AxisList joint = outer_axes(step);
     joint.insert(joint.end(), step.reduce_axes.begin(), step.reduce_axes.end());
-    return {v, slot, shape, InstanceMap(s.mesh, joint, v.axes)};
+    return {v, slot, shape, InstanceMap(s, joint, v.axes)};
   }
 
   // A sum over instances is one product with a longer k, which is what libraries are fast at, where
@@ -265,7 +267,7 @@ class DotCode final : public StepCode {
   // added in order.
   void choose_splits() {
     constexpr int64_t kLeastK = 16384;
-    if (static_cast<int64_t>(tiles_.size()) * instances_ * batch_ >= kWantedTiles || summed_ > 1 ||
+    if (static_cast<int64_t>(tiles_.size()) * products_ >= kWantedTiles || summed_ > 1 ||
         k_ < 2 * kLeastK || tiles_.size() > 1 || can_merge_ || m_ * n_ * 64 > k_)
       return;
     splits_ = std::min<int64_t>(64, k_ / kLeastK);
@@ -406,9 +408,9 @@ class DotCode final : public StepCode {
   bool relu_;
   GemmTypes types_{};
   DType out_dtype_{};
-  int64_t batch_ = 1, m_ = 1, n_ = 1, k_ = 1, instances_ = 1, summed_ = 1, bias_period_ = 1,
-          out_bytes_ = 0;
-  InstanceMap out_map_{Mesh(), {}, {}}, bias_map_{Mesh(), {}, {}};
+  int64_t batch_ = 1, m_ = 1, n_ = 1, k_ = 1, instances_ = 1, products_ = 1, summed_ = 1,
+          bias_period_ = 1, out_bytes_ = 0;
+  InstanceMap out_map_, bias_map_;
   std::vector<Tile> tiles_, merged_tiles_;
   bool can_merge_ = false;
   int64_t splits_ = 1, split_k_ = 0;

@@ -6,6 +6,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/thread_pool.h"
+#include "tessera/cluster/processes.h"
 #include "tessera/codegen/compiler.h"
 #include "tessera/runtime/copy.h"
 #include "tessera/runtime/routine_code.h"
@@ -48,8 +49,7 @@ class ExecutableBuilder {
       workspaces[i] = codes[i]->workspace_bytes();
     }
     plan_arena(e->plan_, s, workspaces);
-    for (size_t i = 0; i < s.steps.size(); ++i)
-      if (codes[i]) e->codes_.push_back({std::move(codes[i]), e->plan_.workspaces[i]});
+    add_codes(*e, std::move(codes));
     add_refs(*e, s);
     return e;
   }
@@ -109,6 +109,34 @@ class ExecutableBuilder {
   static std::unique_ptr<StepCode> unreachable() {
     TESSERA_CHECK(false, "the storage plan leaves nothing of views and tables to run");
     return nullptr;
+  }
+
+  // In order, but that transfers begin where their operand is there, and end where their result is
+  // read.
+  static void add_codes(Executable& e, std::vector<std::unique_ptr<StepCode>> codes) {
+    using Part = Executable::Code::Part;
+    std::vector<std::shared_ptr<StepCode>> shared(codes.size());
+    for (size_t i = 0; i < codes.size(); ++i) shared[i] = std::move(codes[i]);
+    std::vector<bool> spans(codes.size(), false);
+    for (const TransferSpan& span : e.plan_.transfers) spans[static_cast<size_t>(span.step)] = true;
+    const auto add = [&](Part part, size_t i) {
+      e.codes_.push_back({part, shared[i], e.plan_.workspaces[i]});
+    };
+    const auto begin = [&](int after) {
+      for (const TransferSpan& span : e.plan_.transfers)
+        if (span.after == after) add(Part::kStart, static_cast<size_t>(span.step));
+    };
+    const auto end = [&](int until) {
+      for (const TransferSpan& span : e.plan_.transfers)
+        if (span.until == until) add(Part::kFinish, static_cast<size_t>(span.step));
+    };
+    begin(-1);
+    for (size_t i = 0; i < shared.size(); ++i) {
+      end(static_cast<int>(i));
+      if (shared[i] && !spans[i]) add(Part::kAll, i);
+      begin(static_cast<int>(i));
+    }
+    end(static_cast<int>(shared.size()));
   }
 
   static void add_refs(Executable& e, const Schedule& s) {
@@ -203,7 +231,8 @@ int64_t arena_bytes(const Schedule& schedule) {
 int64_t Executable::code_bytes() const {
   constexpr int64_t kSlotBytes = 256, kStepBytes = 512;
   int64_t bytes = static_cast<int64_t>(num_slots_) * kSlotBytes;
-  for (const Code& code : codes_) bytes += kStepBytes + code.code->code_bytes();
+  for (const Code& code : codes_)
+    if (code.part != Code::Part::kFinish) bytes += kStepBytes + code.code->code_bytes();
   for (const Storage& storage : plan_.storages)
     if (storage.kind == Storage::Kind::kConstant) bytes += storage.total();
   return bytes;
@@ -274,7 +303,22 @@ void Executable::bind_storage(Frame& frame, size_t storage, const SlotRef& input
 }
 
 void Executable::execute(const Frame& frame) const {
-  for (const Code& code : codes_) code.code->run(frame.refs.data(), frame.arena + code.workspace);
+  cluster::Processes* const processes = cluster::Processes::current();
+  for (const Code& code : codes_) {
+    std::byte* workspace = frame.arena + code.workspace;
+    switch (code.part) {
+      case Code::Part::kAll:
+        code.code->run(frame.refs.data(), workspace);
+        break;
+      case Code::Part::kStart:
+        static_cast<const TransferCode&>(*code.code).start(frame.refs.data(), workspace);
+        break;
+      case Code::Part::kFinish:
+        static_cast<const TransferCode&>(*code.code).finish();
+        break;
+    }
+    if (processes) processes->progress();
+  }
 }
 
 void Executable::bind_nested(Frame& frame, std::span<const SlotRef> inputs,

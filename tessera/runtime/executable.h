@@ -79,8 +79,10 @@ class Executable {
   // own storages, -1 for the others.
   std::vector<int64_t> nested_offsets_;
   int64_t nested_bytes_ = 0;
+  // A step, or the start or the end of one that others are run beside.
   struct Code {
-    std::unique_ptr<StepCode> code;
+    enum class Part : uint8_t { kAll, kStart, kFinish } part = Part::kAll;
+    std::shared_ptr<StepCode> code;
     int64_t workspace;
   };
   std::vector<Code> codes_;

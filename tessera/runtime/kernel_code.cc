@@ -41,15 +41,15 @@ class KernelStepCode final : public StepCode {
   KernelStepCode(const KernelStep& step, const Schedule& schedule, KernelCode code)
       : code_(std::move(code)),
         elements_(step.kernel.parallel_elements()),
-        instances_(axes_size(schedule.mesh, step.axes)) {
+        instances_(instance_count(schedule, step.axes)) {
     for (size_t i = 0; i < step.slots.size(); ++i) {
       const KernelBuffer& buffer = step.kernel.buffers[i];
       if (step.slots[i] < 0) {
-        buffers_.push_back({-1, scratch_, InstanceMap(schedule.mesh, {}, {})});
+        buffers_.push_back({-1, scratch_, InstanceMap()});
         scratch_ += ceil_div(buffer.elements * itemsize(buffer.dtype), 64) * 64;
       } else {
         const Slot& slot = schedule.slots[static_cast<size_t>(step.slots[i])];
-        buffers_.push_back({step.slots[i], 0, InstanceMap(schedule.mesh, step.axes, slot.axes)});
+        buffers_.push_back({step.slots[i], 0, InstanceMap(schedule, step.axes, slot.axes)});
       }
     }
     const double element_ns = parallel_cost(step.kernel);
@@ -104,11 +104,11 @@ class KernelStepCode final : public StepCode {
 class CallStepCode final : public StepCode {
  public:
   CallStepCode(const CallStep& step, const Schedule& schedule)
-      : fn_(step.fn), instances_(axes_size(schedule.mesh, step.axes)) {
+      : fn_(step.fn), instances_(instance_count(schedule, step.axes)) {
     auto use = [&](int slot) {
       return BufferUse{
           slot, 0,
-          InstanceMap(schedule.mesh, step.axes, schedule.slots[static_cast<size_t>(slot)].axes)};
+          InstanceMap(schedule, step.axes, schedule.slots[static_cast<size_t>(slot)].axes)};
     };
     for (int slot : step.in) in_.push_back(use(slot));
     for (int slot : step.out) out_.push_back(use(slot));
@@ -138,11 +138,11 @@ double kernel_ns(const Kernel& kernel) {
   return parallel_cost(kernel) * static_cast<double>(kernel.parallel_elements());
 }
 
-InstanceMap::InstanceMap(const Mesh& mesh, const AxisList& step_axes, const AxisList& slot_axes) {
-  if (axes_size(mesh, slot_axes) == 1) {
+InstanceMap::InstanceMap(const Schedule& s, const AxisList& step_axes, const AxisList& slot_axes) {
+  if (axes_size(s.mesh, slot_axes) == 1) {
     factor_ = 0;
   } else if (step_axes != slot_axes) {
-    map_ = instance_map(mesh, step_axes, slot_axes);
+    map_ = instance_map(s, step_axes, slot_axes);
   }
 }
 

@@ -3,9 +3,14 @@
 #include <algorithm>
 #include <boost/container/small_vector.hpp>
 #include <deque>
+#include <numeric>
+#include <optional>
 #include <unordered_map>
 
 #include "tessera/base/error.h"
+#include "tessera/base/hash.h"
+#include "tessera/cluster/processes.h"
+#include "tessera/fusion/locality.h"
 
 namespace tessera::runtime {
 namespace {
@@ -16,11 +21,68 @@ bool is_identity(const std::vector<int32_t>& map) {
   return true;
 }
 
+// Which process runs each device of the program; null where this one runs all of them.
+std::shared_ptr<const Locality> locality_of(const Mesh& mesh) {
+  const cluster::Processes* processes = cluster::Processes::current();
+  if (!processes || mesh.rank() == 0 || mesh.is_abstract()) return nullptr;
+  std::vector<int> process_of;
+  for (const Device& device : mesh.devices())
+    process_of.push_back(static_cast<int>(device.process_index));
+  return std::make_shared<const Locality>(mesh, std::move(process_of), processes->index());
+}
+
+bool crosses_processes(const Schedule& s) {
+  return std::any_of(s.steps.begin(), s.steps.end(), [&](const Step& step) {
+    if (const auto* c = std::get_if<CollectiveStep>(&step))
+      return make_cross_collective_code(*c, s) != nullptr;
+    if (const auto* l = std::get_if<LoopStep>(&step))
+      return (l->cond && crosses_processes(*l->cond)) || crosses_processes(*l->body);
+    if (const auto* b = std::get_if<BranchStep>(&step))
+      return std::any_of(b->branches.begin(), b->branches.end(),
+                         [](const auto& way) { return crosses_processes(*way); });
+    return false;
+  });
+}
+
+// As match_instances, of what this process has: places on both sides.
+std::vector<int32_t> match_local(const Schedule& s, const Slot& slot, const ArrayLayout& layout,
+                                 bool slot_major) {
+  AxisList all(static_cast<size_t>(s.mesh.rank()));
+  std::iota(all.begin(), all.end(), 0);
+  const std::vector<int32_t> slot_numbers = instance_map(s.mesh, all, slot.axes);
+  const std::vector<int32_t> here = s.local->instances(slot.axes);
+  std::unordered_map<int64_t, size_t> positions;
+  for (size_t p = 0; p < s.mesh.device_ids().size(); ++p) positions[s.mesh.device_ids()[p]] = p;
+  std::vector<int32_t> map(static_cast<size_t>(slot_major ? slot.instances : layout.held_count()),
+                           -1);
+  const std::vector<Device> devices = layout.sharding.devices();
+  for (size_t p = 0; p < devices.size(); ++p) {
+    const auto found = positions.find(devices[p].id);
+    if (found == positions.end()) continue;
+    if (static_cast<int>(devices[p].process_index) != s.local->process()) continue;
+    const int32_t number = slot_numbers[found->second];
+    const auto of_slot =
+        static_cast<int32_t>(std::lower_bound(here.begin(), here.end(), number) - here.begin());
+    const auto of_layout = static_cast<int32_t>(layout.place(layout.device_instances[p]));
+    int32_t& entry = map[static_cast<size_t>(slot_major ? of_slot : of_layout)];
+    if (entry < 0) entry = slot_major ? of_layout : of_slot;
+  }
+  // A replicated value stands on each device of the mesh, and an array on one device in every
+  // process.
+  for (int32_t& entry : map) {
+    if (entry < 0 && (slot_major ? layout.instances : axes_size(s.mesh, slot.axes)) == 1) entry = 0;
+    TESSERA_CHECK(entry >= 0, "{} and the program's {} have different devices in this process",
+                  layout.sharding, s.mesh);
+  }
+  return map;
+}
+
 // For each instance of the slot (`slot_major`) the instance of the layout that the same device
 // holds, or the other way round. The devices must agree: where several hold one, they hold the same
 // other.
 std::vector<int32_t> match_instances(const Schedule& s, const Slot& slot, const ArrayLayout& layout,
                                      bool slot_major) {
+  if (s.local) return match_local(s, slot, layout, slot_major);
   AxisList all(static_cast<size_t>(s.mesh.rank()));
   for (size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i);
   const std::vector<int32_t> slot_instances = instance_map(s.mesh, all, slot.axes);
@@ -60,9 +122,9 @@ struct Input {
 struct Output {
   ArrayLayoutRef layout;
   Type type;
-  int slot;
-  Storage::Kind kind;
-  int index;  // input or own output that holds it
+  int slot = -1;
+  Storage::Kind kind = Storage::Kind::kArena;
+  int index = -1;  // input or own output that holds it
   Buffer constant;
   std::vector<int32_t> map;  // layout instance -> instance of the slot; empty: the same
   InstanceOffsets offsets;   // within the buffer, where these are known before the run
@@ -144,21 +206,25 @@ InstanceOffsets compose(const std::vector<int32_t>& map, int64_t instances,
 }  // namespace
 
 struct Program::State {
-  std::unique_ptr<Executable> code;
+  std::unique_ptr<Executable> code;  // null: no device of the program is in this process
+  // Of a program that processes run together.
+  std::optional<cluster::CallIdentity> identity;
   std::vector<Input> inputs;
   std::vector<Output> outputs;
   std::vector<Own> own;
 };
 
-Program::Program(const Schedule& s, std::vector<ArraySpec> inputs, std::vector<ArraySpec> outputs,
-                 const KernelSource& compile) {
+Program::Program(const Schedule& of_all, std::vector<ArraySpec> inputs,
+                 std::vector<ArraySpec> outputs, const KernelSource& compile,
+                 ProgramIdentity identity) {
+  const std::shared_ptr<const Locality> locality = locality_of(of_all.mesh);
+  std::optional<Schedule> part;
+  if (locality) part = localize(of_all, locality);
+  const Schedule& s = part ? *part : of_all;
   TESSERA_CHECK(inputs.size() == s.inputs.size() && outputs.size() == s.outputs.size(),
                 "{} and {} specs for {} and {}", inputs.size(), outputs.size(), s.inputs.size(),
                 s.outputs.size());
   auto state = std::make_unique<State>();
-  state->code = Executable::make(s, compile);
-  const StoragePlan& plan = state->code->plan();
-
   auto checked_layout = [](const ArraySpec& spec, const Slot& slot) {
     ArrayLayoutRef layout = array_layout(spec.dtype, spec.shape, spec.sharding, "program");
     TESSERA_CHECK(spec.dtype == slot.dtype && layout->local.elements() == slot.shape.elements(),
@@ -166,6 +232,29 @@ Program::Program(const Schedule& s, std::vector<ArraySpec> inputs, std::vector<A
                   spec.sharding, layout->local, slot.shape, slot.dtype);
     return layout;
   };
+  if (locality && crosses_processes(s)) {
+    const std::vector<int>& members = locality->processes();
+    if (std::binary_search(members.begin(), members.end(), locality->process())) {
+      const size_t hash = hash_combine(std::hash<std::string>()(identity.name),
+                                       std::hash<std::string>()(identity.text));
+      state->identity = cluster::CallIdentity{
+          hash, identity.name, [text = std::move(identity.text)] { return text; }, members};
+    }
+  }
+  if (locality && locality->instances({}).empty()) {
+    for (size_t i = 0; i < inputs.size(); ++i)
+      state->inputs.push_back(
+          {checked_layout(inputs[i], s.slots[static_cast<size_t>(s.inputs[i])]), {}, 0});
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      Output out{.layout = checked_layout(outputs[i], s.slots[static_cast<size_t>(s.outputs[i])])};
+      out.type = device_array_type(*out.layout, outputs[i].weak);
+      state->outputs.push_back(std::move(out));
+    }
+    state_ = std::move(state);
+    return;
+  }
+  state->code = Executable::make(s, compile);
+  const StoragePlan& plan = state->code->plan();
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Slot& slot = s.slots[static_cast<size_t>(s.inputs[i])];
     Input in{checked_layout(inputs[i], slot), {}, slot.bytes() * slot.instances};
@@ -191,7 +280,7 @@ Program::Program(const Schedule& s, std::vector<ArraySpec> inputs, std::vector<A
     out.type = device_array_type(*out.layout, outputs[i].weak);
     out.map = match_instances(s, slot, *out.layout, false);
     if (storage.kind == Storage::Kind::kConstant) out.constant = storage.constant;
-    out.offsets = compose(out.map, out.layout->instances, [&](int64_t k) {
+    out.offsets = compose(out.map, out.layout->held_count(), [&](int64_t k) {
       return (place.map.empty() ? k : place.map[static_cast<size_t>(k)]) * storage.bytes;
     });
     if (is_identity(out.map)) out.map.clear();
@@ -208,8 +297,8 @@ const ArrayLayoutRef& Program::output_layout(size_t i) const {
 }
 size_t Program::num_inputs() const { return state_->inputs.size(); }
 size_t Program::num_outputs() const { return state_->outputs.size(); }
-int64_t Program::code_bytes() const { return state_->code->code_bytes(); }
-int64_t Program::arena_bytes() const { return state_->code->arena_bytes(); }
+int64_t Program::code_bytes() const { return state_->code ? state_->code->code_bytes() : 0; }
+int64_t Program::arena_bytes() const { return state_->code ? state_->code->arena_bytes() : 0; }
 
 std::vector<DeviceArrayRef> Program::run(const std::vector<DeviceArrayRef>& inputs,
                                          std::span<const uint8_t> donate) const {
@@ -318,6 +407,17 @@ std::vector<DeviceArrayRef> Program::run(std::span<const DeviceArray* const> inp
   TESSERA_CHECK(donate.empty() || donate.size() == inputs.size(), "{} donation flags",
                 donate.size());
   InputUses uses(inputs, donate, moved);
+  std::optional<cluster::Processes::Call> call;
+  if (p.identity) call.emplace(*cluster::Processes::current(), *p.identity);
+  if (!p.code) {
+    if (call) call->complete();
+    std::vector<DeviceArrayRef> elsewhere;
+    for (const Output& out : p.outputs)
+      elsewhere.push_back(
+          std::make_shared<DeviceArray>(out.type, out.layout, Buffer(), InstanceOffsets{}));
+    uses.complete();
+    return elsewhere;
+  }
   Executable::Frame frame;
   boost::container::small_vector<SlotRef, 8> refs;
   std::vector<std::vector<int64_t>> tables;
@@ -343,6 +443,7 @@ std::vector<DeviceArrayRef> Program::run(std::span<const DeviceArray* const> inp
   if (p.code->arena_bytes() > 0) arena = Buffer::allocate(p.code->arena_bytes());
   p.code->bind(frame, {refs.data(), refs.size()}, {own_data.data(), own_data.size()}, arena.data());
   p.code->execute(frame);
+  if (call) call->complete();
 
   std::vector<DeviceArrayRef> results;
   results.reserve(p.outputs.size());
@@ -365,8 +466,9 @@ std::vector<DeviceArrayRef> Program::run(std::span<const DeviceArray* const> inp
         for (const Buffer& copy : frame.copies)
           if (data >= copy.data() && data < copy.data() + copy.capacity()) buffer = copy;
         if (!buffer) buffer = array.buffer();
-        const InstanceOffsets offsets = compose(
-            out.map, out.layout->instances, [&](int64_t k) { return ref.at(k) - buffer.data(); });
+        const InstanceOffsets offsets = compose(out.map, out.layout->held_count(), [&](int64_t k) {
+          return ref.at(k) - buffer.data();
+        });
         results.push_back(
             std::make_shared<DeviceArray>(out.type, out.layout, std::move(buffer), offsets));
         break;

@@ -10,6 +10,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tessera/runtime/device_array.h"
@@ -25,11 +26,19 @@ struct ArraySpec {
   bool weak = false;
 };
 
+// What a program is to the processes of a cluster, which compare it before they run it together.
+struct ProgramIdentity {
+  std::string name;
+  // The same in all processes that compile it: a line an op, with its source.
+  std::string text;
+};
+
 class Program {
  public:
-  // The slots of inputs and outputs must have the shapes that the shardings give one device.
+  // The slots of inputs and outputs must have the shapes that the shardings give one device. In a
+  // cluster this process runs the part of its own devices.
   Program(const Schedule& schedule, std::vector<ArraySpec> inputs, std::vector<ArraySpec> outputs,
-          const KernelSource& compile = process_kernels());
+          const KernelSource& compile = process_kernels(), ProgramIdentity identity = {});
   ~Program();
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;

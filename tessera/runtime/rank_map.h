@@ -5,14 +5,23 @@
 #include <algorithm>
 #include <vector>
 
+#include "tessera/fusion/locality.h"
 #include "tessera/fusion/schedule.h"
 
 namespace tessera::runtime {
 
 class RankMap {
  public:
-  RankMap(const Mesh& mesh, const Slot& out, const Slot& in, const CollectiveStep& step);
+  // Instances as the schedule counts them: where it is of one process, those of that process; an
+  // operand that is elsewhere is -1.
+  RankMap(const Schedule& s, const Slot& out, const Slot& in, const CollectiveStep& step);
+  // Instances by their numbers among those of all devices.
+  static RankMap on_all_devices(const Schedule& s, const Slot& out, const Slot& in,
+                                const CollectiveStep& step) {
+    return {s.mesh, out, in, step};
+  }
 
+  int64_t instances() const { return static_cast<int64_t>(rank_.size()); }
   int64_t ranks() const { return ranks_; }
   // Of all groups, or of the largest: those of an all_reduce may differ.
   int64_t group_size() const { return group_size_; }
@@ -37,6 +46,8 @@ class RankMap {
   }
 
  private:
+  RankMap(const Mesh& mesh, const Slot& out, const Slot& in, const CollectiveStep& step);
+
   int64_t ranks_, group_size_;
   std::vector<int32_t> rank_, outer_, to_in_;
   std::vector<int64_t> position_, group_;  // of ranks
@@ -72,6 +83,24 @@ inline RankMap::RankMap(const Mesh& mesh, const Slot& out, const Slot& in,
       position_[static_cast<size_t>(r)] = i;
       members_.push_back(r);
     }
+  }
+}
+
+inline RankMap::RankMap(const Schedule& s, const Slot& out, const Slot& in,
+                        const CollectiveStep& step)
+    : RankMap(s.mesh, out, in, step) {
+  if (!s.local) return;
+  std::vector<int32_t> rank, outer;
+  for (int32_t o : s.local->instances(out.axes)) {
+    rank.push_back(rank_[static_cast<size_t>(o)]);
+    outer.push_back(outer_[static_cast<size_t>(o)]);
+  }
+  rank_ = std::move(rank);
+  outer_ = std::move(outer);
+  const std::vector<int32_t> here = s.local->instances(in.axes);
+  for (int32_t& k : to_in_) {
+    const auto found = std::lower_bound(here.begin(), here.end(), k);
+    k = found != here.end() && *found == k ? static_cast<int32_t>(found - here.begin()) : -1;
   }
 }
 

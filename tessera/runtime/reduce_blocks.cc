@@ -68,7 +68,7 @@ struct Or {
   }
 };
 
-// One pass over up to eight sources.
+// One pass over two, four or eight sources; the tree of as many.
 template <class Op, class T>
 void fold_leaf(T* __restrict out, const T* const* in, size_t count, int64_t n) {
   switch (count) {
@@ -93,17 +93,16 @@ void fold_leaf(T* __restrict out, const T* const* in, size_t count, int64_t n) {
       return;
     }
     default:
-      std::copy_n(in[0], n, out);
-      for (size_t k = 1; k < count; ++k)
-        for (int64_t i = 0; i < n; ++i) out[i] = Op::apply(out[i], in[k][i]);
+      TESSERA_CHECK(false, "a leaf of {}", count);
   }
 }
 
 // `spare`: room for n elements for each level below this one.
 template <class Op, class T>
 void fold_tree(T* out, std::span<const T* const> in, int64_t n, T* spare) {
-  if (in.size() <= 8) return fold_leaf<Op, T>(out, in.data(), in.size(), n);
-  const size_t left = std::bit_ceil(in.size()) / 2;
+  if (in.size() <= 8 && std::has_single_bit(in.size()))
+    return fold_leaf<Op, T>(out, in.data(), in.size(), n);
+  const size_t left = fold_split(in.size());
   fold_tree<Op, T>(out, in.first(left), n, spare);
   T* right = spare;
   fold_tree<Op, T>(right, in.subspan(left), n, spare + n);
@@ -171,7 +170,52 @@ BlockReducer choose(DType dtype, ReduceKind kind) {
   return nullptr;
 }
 
+template <class Op, class W>
+void combine(std::byte* out, const std::byte* a, const std::byte* b, int64_t n) {
+  auto* to = reinterpret_cast<W*>(out);
+  const auto *x = reinterpret_cast<const W*>(a), *y = reinterpret_cast<const W*>(b);
+  for (int64_t i = 0; i < n; ++i) to[i] = Op::apply(x[i], y[i]);
+}
+
+template <class T>
+PairReducer choose_pair(DType dtype, ReduceKind kind) {
+  constexpr bool kComplex = !std::is_arithmetic_v<T> && !is_half_type<T>;
+  constexpr bool kBitwise = std::is_integral_v<T>;
+  using W = Wide<Bits<T>>;
+  switch (kind) {
+    case ReduceKind::kSum:
+      if constexpr (std::is_same_v<T, bool>) return combine<Or, W>;
+      return combine<Sum, W>;
+    case ReduceKind::kProduct:
+      if constexpr (std::is_same_v<T, bool>) return combine<And, W>;
+      return combine<Product, W>;
+    case ReduceKind::kMin:
+      if constexpr (!kComplex) return combine<Min, W>;
+      break;
+    case ReduceKind::kMax:
+      if constexpr (!kComplex) return combine<Max, W>;
+      break;
+    case ReduceKind::kAnd:
+      if constexpr (kBitwise) return combine<And, W>;
+      break;
+    case ReduceKind::kOr:
+      if constexpr (kBitwise) return combine<Or, W>;
+      break;
+    case ReduceKind::kArgMin:
+    case ReduceKind::kArgMax:
+    case ReduceKind::kCustom:
+      break;
+  }
+  TESSERA_CHECK(false, "a {} of {} over devices", enum_names(kind)[static_cast<size_t>(kind)],
+                dtype);
+  return nullptr;
+}
+
 }  // namespace
+
+PairReducer pair_reducer(DType dtype, ReduceKind kind) {
+  return visit_dtype(dtype, [&]<class T>(TypeTag<T>) { return choose_pair<T>(dtype, kind); });
+}
 
 BlockReducer block_reducer(DType dtype, ReduceKind kind) {
   return visit_dtype(dtype, [&]<class T>(TypeTag<T>) { return choose<T>(dtype, kind); });

@@ -44,12 +44,28 @@ std::unique_ptr<StepCode> make_convolution_code(const ConvolutionStep& step,
                                                 const Schedule& schedule);
 std::unique_ptr<StepCode> make_collective_code(const CollectiveStep& step,
                                                const Schedule& schedule);
+// A step between processes, which goes on while others are run: begun when its operand is there,
+// ended before its result is read.
+class TransferCode : public StepCode {
+ public:
+  virtual void start(const SlotRef* slots, std::byte* workspace) const = 0;
+  virtual void finish() const = 0;
+  void run(const SlotRef* slots, std::byte* workspace) const final {
+    start(slots, workspace);
+    finish();
+  }
+};
+// Null unless some process gets data from another one; every process of the program then has such a
+// step.
+std::unique_ptr<TransferCode> make_cross_collective_code(const CollectiveStep& step,
+                                                         const Schedule& schedule);
 std::unique_ptr<StepCode> make_call_code(const CallStep& step, const Schedule& schedule);
 
 // How an instance number of a step becomes one of a slot.
 class InstanceMap {
  public:
-  InstanceMap(const Mesh& mesh, const AxisList& step_axes, const AxisList& slot_axes);
+  InstanceMap() = default;  // the same number
+  InstanceMap(const Schedule& s, const AxisList& step_axes, const AxisList& slot_axes);
   int64_t operator()(int64_t i) const {
     return map_.empty() ? i * factor_ : map_[static_cast<size_t>(i)];
   }

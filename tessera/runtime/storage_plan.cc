@@ -11,6 +11,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/runtime/rank_map.h"
+#include "tessera/runtime/step_code.h"
 
 namespace tessera::runtime {
 namespace {
@@ -23,9 +24,9 @@ struct ViewMap {
 };
 
 template <class Source>
-std::vector<int32_t> map_ranks(const Mesh& mesh, const CollectiveStep& c, const Slot& in,
+std::vector<int32_t> map_ranks(const Schedule& s, const CollectiveStep& c, const Slot& in,
                                const Slot& out, Source&& source) {
-  const RankMap ranks(mesh, out, in, c);
+  const RankMap ranks(s, out, in, c);
   std::vector<int32_t> map(static_cast<size_t>(out.instances));
   for (int64_t i = 0; i < out.instances; ++i)
     map[static_cast<size_t>(i)] =
@@ -37,7 +38,7 @@ bool leading_ones(const Shape& shape, int64_t dims) {
   return std::all_of(shape.begin(), shape.begin() + dims, [](int64_t n) { return n == 1; });
 }
 
-std::optional<ViewMap> view_of_gather(const Mesh& mesh, const CollectiveStep& c, const Slot& in,
+std::optional<ViewMap> view_of_gather(const Schedule& s, const CollectiveStep& c, const Slot& in,
                                       const Slot& out) {
   // Shards of one group must be neighbours in storage: `over` the minor axes, in the order of the
   // ranks.
@@ -45,32 +46,32 @@ std::optional<ViewMap> view_of_gather(const Mesh& mesh, const CollectiveStep& c,
       !std::equal(c.over.begin(), c.over.end(),
                   in.axes.end() - static_cast<ptrdiff_t>(c.over.size())))
     return std::nullopt;
-  return ViewMap{map_ranks(mesh, c, in, out, [](int64_t) { return 0; }), true};
+  return ViewMap{map_ranks(s, c, in, out, [](int64_t) { return 0; }), true};
 }
 
-std::optional<ViewMap> view_of_permute(const Mesh& mesh, const CollectiveStep& c, const Slot& in,
+std::optional<ViewMap> view_of_permute(const Schedule& s, const CollectiveStep& c, const Slot& in,
                                        const Slot& out) {
-  std::vector<int64_t> source(static_cast<size_t>(axes_size(mesh, c.over)), -1);
+  std::vector<int64_t> source(static_cast<size_t>(axes_size(s.mesh, c.over)), -1);
   for (const Dims& pair : c.pairs) source[static_cast<size_t>(pair[1])] = pair[0];
   if (std::find(source.begin(), source.end(), -1) != source.end())
     return std::nullopt;  // someone gets zeros
   return ViewMap{
-      map_ranks(mesh, c, in, out, [&](int64_t rank) { return source[static_cast<size_t>(rank)]; })};
+      map_ranks(s, c, in, out, [&](int64_t rank) { return source[static_cast<size_t>(rank)]; })};
 }
 
-std::optional<ViewMap> view_of_broadcast(const Mesh& mesh, const CollectiveStep& c, const Slot& in,
+std::optional<ViewMap> view_of_broadcast(const Schedule& s, const CollectiveStep& c, const Slot& in,
                                          const Slot& out) {
-  std::vector<int64_t> source(static_cast<size_t>(axes_size(mesh, c.over)), c.root);
+  std::vector<int64_t> source(static_cast<size_t>(axes_size(s.mesh, c.over)), c.root);
   for (const Dims& group : c.groups)
     for (int64_t rank : group)
       source[static_cast<size_t>(rank)] = group[static_cast<size_t>(c.root)];
   return ViewMap{
-      map_ranks(mesh, c, in, out, [&](int64_t rank) { return source[static_cast<size_t>(rank)]; })};
+      map_ranks(s, c, in, out, [&](int64_t rank) { return source[static_cast<size_t>(rank)]; })};
 }
 
 std::optional<ViewMap> view_map(const Schedule& s, const Step& step) {
   if (const auto* v = std::get_if<ViewStep>(&step)) {
-    return ViewMap{instance_map(s.mesh, s.slots[static_cast<size_t>(v->out)].axes,
+    return ViewMap{instance_map(s, s.slots[static_cast<size_t>(v->out)].axes,
                                 s.slots[static_cast<size_t>(v->in)].axes)};
   }
   const auto* c = std::get_if<CollectiveStep>(&step);
@@ -81,12 +82,12 @@ std::optional<ViewMap> view_map(const Schedule& s, const Step& step) {
   for (const Dims& g : c->groups) group = std::max(group, g.rank());
   switch (c->kind) {
     case CollectiveKind::kAllGather:
-      if (group > 1) return view_of_gather(s.mesh, *c, in, out);
+      if (group > 1) return view_of_gather(s, *c, in, out);
       break;
     case CollectiveKind::kPermute:
-      return view_of_permute(s.mesh, *c, in, out);
+      return view_of_permute(s, *c, in, out);
     case CollectiveKind::kBroadcast:
-      return view_of_broadcast(s.mesh, *c, in, out);
+      return view_of_broadcast(s, *c, in, out);
     case CollectiveKind::kCast:
       break;
     case CollectiveKind::kAllReduce:
@@ -98,7 +99,7 @@ std::optional<ViewMap> view_map(const Schedule& s, const Step& step) {
     case CollectiveKind::kAxisIndex:
       return std::nullopt;
   }
-  return ViewMap{instance_map(s.mesh, out.axes, in.axes)};
+  return ViewMap{instance_map(s, out.axes, in.axes)};
 }
 
 bool is_identity(const std::vector<int32_t>& map) {
@@ -216,6 +217,57 @@ struct Planner {
                        [&](const Step& step) { return has(step_slots(step).reads); });
   }
 
+  static bool contains(const std::vector<int>& list, int v) {
+    return std::find(list.begin(), list.end(), v) != list.end();
+  }
+
+  // The step after which all that a transfer at step `i` reads is there: the last that writes it, -1
+  // where none does. What another transfer gives is there when that has ended, at the latest.
+  int ready(const std::vector<int>& slots, size_t i) {
+    for (const TransferSpan& other : plan.transfers)
+      for (int v : step_slots(s.steps[static_cast<size_t>(other.step)]).writes)
+        for (int mine : slots)
+          if (at(mine).storage == at(v).storage) return static_cast<int>(i) - 1;
+    for (size_t j = i; j-- > 0;)
+      for (int v : step_slots(s.steps[j]).writes)
+        if (contains(slots, v)) return static_cast<int>(j);
+    return -1;
+  }
+
+  // Until when each transfer may go on: the next step that touches its result, or writes what it
+  // still sends, in whatever slot that is.
+  void place_transfers() {
+    for (TransferSpan& span : plan.transfers) {
+      const StepSlots used = step_slots(s.steps[static_cast<size_t>(span.step)]);
+      const auto storages = [&](const std::vector<int>& slots) {
+        std::vector<int> out;
+        for (int v : slots) out.push_back(at(v).storage);
+        return out;
+      };
+      const std::vector<int> sent = storages(used.reads), received = storages(used.writes);
+      const auto meets = [](const std::vector<int>& a, const std::vector<int>& b) {
+        return std::any_of(a.begin(), a.end(), [&](int x) { return contains(b, x); });
+      };
+      span.until = static_cast<int>(s.steps.size());
+      for (auto j = static_cast<size_t>(span.step) + 1; j < s.steps.size(); ++j) {
+        if (plan.is_view[j]) continue;
+        const StepSlots other = step_slots(s.steps[j]);
+        if (!meets(storages(other.reads), received) && !meets(storages(other.writes), received) &&
+            !meets(storages(other.writes), sent))
+          continue;
+        // One that is itself a transfer begins after the step before it.
+        const bool transfer = std::any_of(
+            plan.transfers.begin(), plan.transfers.end(),
+            [&](const TransferSpan& t) { return t.step == static_cast<int>(j); });
+        span.until = transfer ? std::max(span.step, static_cast<int>(j) - 1) : static_cast<int>(j);
+        break;
+      }
+    }
+    std::stable_sort(
+        plan.transfers.begin(), plan.transfers.end(),
+        [](const TransferSpan& a, const TransferSpan& b) { return a.after < b.after; });
+  }
+
   void place() {
     find_last_reads();
     plan.slots.resize(s.slots.size());
@@ -237,7 +289,10 @@ struct Planner {
         continue;
       }
       const StepSlots used = step_slots(step);
-      if (const std::optional<ViewMap> view = view_map(s, step)) {
+      const auto* collective = std::get_if<CollectiveStep>(&step);
+      const bool crosses = collective && make_cross_collective_code(*collective, s);
+      if (crosses) plan.transfers.push_back({static_cast<int>(i), ready(used.reads, i), 0});
+      if (const std::optional<ViewMap> view = crosses ? std::nullopt : view_map(s, step)) {
         const int in = std::holds_alternative<ViewStep>(step) ? std::get<ViewStep>(step).in
                                                               : std::get<CollectiveStep>(step).in;
         plan.is_view[i] = add_view(*view, in, used.writes[0]);
@@ -249,6 +304,7 @@ struct Planner {
         if (at(out).storage < 0) at(out).storage = new_storage(Storage::Kind::kArena, slot(out));
     }
     const int end = static_cast<int>(s.steps.size());
+    place_transfers();
     for (size_t i = 0; i < s.steps.size(); ++i) {
       if (plan.is_view[i]) continue;
       const StepSlots used = step_slots(s.steps[i]);
@@ -260,6 +316,16 @@ struct Planner {
           storage.last = static_cast<int>(i);
         }
       }
+    }
+    for (const TransferSpan& span : plan.transfers) {
+      const StepSlots used = step_slots(s.steps[static_cast<size_t>(span.step)]);
+      for (const auto* list : {&used.reads, &used.writes})
+        for (int v : *list) {
+          Storage& storage = plan.storages[static_cast<size_t>(at(v).storage)];
+          if (storage.kind != Storage::Kind::kInput)
+            storage.first = std::min(storage.first, std::max(0, span.after));
+          storage.last = std::max(storage.last, std::min(span.until, end - 1));
+        }
     }
     for (int out : s.outputs) {
       Storage& storage = plan.storages[static_cast<size_t>(at(out).storage)];
@@ -385,8 +451,13 @@ void plan_arena(StoragePlan& plan, const Schedule& schedule,
   };
   for (Storage& s : plan.storages)
     if (s.kind == Storage::Kind::kArena) add(s.total(), s.first, s.last, &s.offset);
+  std::vector<std::pair<int, int>> uses;  // of workspaces: the first and the last step
   for (size_t i = 0; i < workspace_bytes.size(); ++i)
-    add(workspace_bytes[i], static_cast<int>(i), static_cast<int>(i), &plan.workspaces[i]);
+    uses.emplace_back(static_cast<int>(i), static_cast<int>(i));
+  for (const TransferSpan& span : plan.transfers)
+    uses[static_cast<size_t>(span.step)] = {std::max(0, span.after), span.until};
+  for (size_t i = 0; i < workspace_bytes.size(); ++i)
+    add(workspace_bytes[i], uses[i].first, uses[i].second, &plan.workspaces[i]);
   std::stable_sort(blocks.begin(), blocks.end(),
                    [](const Block& a, const Block& b) { return a.size > b.size; });
   const std::span<Block> all(blocks);

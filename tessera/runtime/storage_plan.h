@@ -38,8 +38,15 @@ struct Placement {
   std::vector<int32_t> map;
 };
 
+// A collective between processes goes on from the end of step `after` (-1: from the start) to the
+// begin of step `until`: as soon as its operand is there, until its result is read.
+struct TransferSpan {
+  int step, after, until;
+};
+
 struct StoragePlan {
   std::vector<Placement> slots;
+  std::vector<TransferSpan> transfers;  // in the order of `after`, the same in all processes
   std::vector<Storage> storages;
   std::vector<bool> is_view;  // of steps: nothing is left to run
   // Inputs whose instances must lie one after the other, for a view spans them.

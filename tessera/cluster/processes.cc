@@ -1,0 +1,528 @@
+#include "tessera/cluster/processes.h"
+
+#include <dlfcn.h>
+#include <fmt/ranges.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include "tessera/base/format.h"
+#include "tessera/base/hash.h"
+#include "tessera/cluster/launched.h"
+
+namespace tessera::cluster {
+namespace {
+
+using std::chrono::duration;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+enum Tag : int { kGreeting = 1, kBeat, kComparison, kFirstTransfer };
+constexpr int kTransferTags = 16384;  // more than are ever on their way; MPI has 32767 at least
+constexpr seconds kBeatEvery{2};
+constexpr seconds kDeadAfter{15};
+
+struct State {
+  std::mutex mutex;
+  Cluster cluster;
+  Launched launched;
+  std::atomic<Processes*> processes{nullptr};
+  std::atomic<bool> started{false};
+};
+State& state() {
+  static State& instance = *new State;  // threads may ask while the process ends
+  return instance;
+}
+
+std::string library_path() {
+  if (const char* path = std::getenv("TESSERA_MPI_TRANSPORT")) return path;
+#ifdef TESSERA_MPI_TRANSPORT
+  return TESSERA_MPI_TRANSPORT;
+#else
+  return "libtessera_mpi.so";
+#endif
+}
+
+std::unique_ptr<Transport> open_transport(const Launched& launched) {
+  if (!launched.by_open_mpi)
+    throw RuntimeError(fmt::format(
+        "[initialize] expected {} processes started by Open MPI's mpirun, or by srun --mpi=pmix, "
+        "with whose library Tessera is built, got {} of {}; start the program with Open MPI's "
+        "mpirun",
+        launched.count, launched.count, launched.by));
+  const std::string path = library_path();
+  // Its own plugins look for MPI's symbols among those of the process.
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  if (!library)
+    throw RuntimeError(fmt::format(
+        "[initialize] expected the MPI transport {}, got: {}; install libopenmpi-dev and build "
+        "again, or set TESSERA_MPI_TRANSPORT to where it is",
+        path, dlerror()));
+  auto* open = reinterpret_cast<OpenTransport*>(dlsym(library, kOpenTransport));
+  if (!open)
+    throw RuntimeError(fmt::format(
+        "[initialize] expected {} in {}, got a library without it; set TESSERA_MPI_TRANSPORT to "
+        "Tessera's transport",
+        kOpenTransport, path));
+  std::string error;
+  std::unique_ptr<Transport> transport(open(error));
+  if (!transport)
+    throw RuntimeError(fmt::format("[initialize] expected MPI to start, got: {}", error));
+  if (transport->count() != launched.count)
+    throw RuntimeError(fmt::format(
+        "[initialize] expected {} processes, as {} started, got {} from MPI: it is another MPI "
+        "than the one that started them; start the program with Open MPI's mpirun",
+        launched.count, launched.by, transport->count()));
+  return transport;
+}
+
+// The first line in which two texts differ, with its number.
+std::string first_difference(const std::string& mine, const std::string& theirs, int index,
+                             int other) {
+  size_t begin_a = 0, begin_b = 0;
+  for (int line = 1;; ++line) {
+    const size_t end_a = std::min(mine.find('\n', begin_a), mine.size()),
+                 end_b = std::min(theirs.find('\n', begin_b), theirs.size());
+    const std::string a = mine.substr(begin_a, end_a - begin_a),
+                      b = theirs.substr(begin_b, end_b - begin_b);
+    if (a != b)
+      return fmt::format("they differ first in line {}: here (process {}) `{}`, in process {} `{}`",
+                         line, index, a.empty() ? "nothing more" : a, other,
+                         b.empty() ? "nothing more" : b);
+    if (end_a == mine.size() && end_b == theirs.size())
+      return "their ops are the same, and they are laid out differently";
+    begin_a = std::min(end_a + 1, mine.size());
+    begin_b = std::min(end_b + 1, theirs.size());
+  }
+}
+
+std::string processes_text(const std::vector<int>& list) {
+  return fmt::format("process{} {}", list.size() == 1 ? "" : "es", fmt::join(list, ", "));
+}
+
+}  // namespace
+
+Processes* Processes::current() { return state().processes; }
+bool Processes::reproducible() { return state().started; }
+const ClusterOptions& Processes::options() { return state().cluster.options(); }
+int Processes::local_count() { return current() ? state().launched.local_count : 1; }
+
+void Processes::start(const Cluster& cluster) {
+  if (cluster.kind() == Cluster::Kind::kAlone) return;
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  if (s.started) {
+    if (!(s.cluster == cluster))
+      value_error("initialize",
+                  "expected the options of the cluster that was started before, got others; a "
+                  "process is in one cluster, which it starts once");
+    return;
+  }
+  s.launched = launched();
+  if (s.launched.count > 1) {
+    s.cluster = cluster;
+    s.processes = new Processes(open_transport(s.launched));
+    std::atexit([] {
+      if (Processes* p = current()) p->shut_down();
+    });
+  }
+  s.cluster = cluster;
+  s.started = true;
+}
+
+// Sends signs of life, and hears those of others, until it is destroyed.
+class Processes::Heart {
+ public:
+  explicit Heart(Processes& processes)
+      : thread_([this, &processes] {
+          std::unique_lock lock(mutex_);
+          while (!changed_.wait_for(lock, kBeatEvery, [this] { return ends_; })) processes.beat();
+        }) {}
+  ~Heart() {
+    {
+      const std::lock_guard lock(mutex_);
+      ends_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ends_ = false;
+  std::thread thread_;
+};
+
+Processes::Processes(std::unique_ptr<Transport> transport)
+    : transport_(std::move(transport)),
+      index_(transport_->index()),
+      count_(transport_->count()),
+      pairs_(static_cast<size_t>(count_)) {
+  for (int p = 0; p < count_; ++p) {
+    if (p == index_) continue;
+    Pair& pair = pairs_[static_cast<size_t>(p)];
+    pair.heard = Clock::now();
+    pair.next = transport_->receive(p, kGreeting, reinterpret_cast<std::byte*>(&pair.theirs),
+                                    sizeof pair.theirs);
+    pair.beat_next = transport_->receive(p, kBeat, &pair.beat_in, 1);
+  }
+  heart_ = std::make_unique<Heart>(*this);
+}
+Processes::~Processes() = default;
+
+void Processes::beat() {
+  const std::lock_guard lock(transport_mutex_);
+  for (int p = 0; p < count_; ++p) {
+    if (p == index_) continue;
+    Pair& pair = pairs_[static_cast<size_t>(p)];
+    if (pair.beat_sent == 0 || transport_->test(pair.beat_sent))
+      pair.beat_sent = transport_->send(p, kBeat, &pair.beat_out, 1);
+    while (transport_->test(pair.beat_next)) {
+      pair.heard = Clock::now();
+      pair.beat_next = transport_->receive(p, kBeat, &pair.beat_in, 1);
+    }
+  }
+}
+
+bool Processes::done(Transport::Request& request) {
+  if (request == 0) return true;
+  const std::lock_guard lock(transport_mutex_);
+  if (!transport_->test(request)) return false;
+  request = 0;
+  return true;
+}
+
+void Processes::expect_usable() const {
+  if (!failure_.empty())
+    throw RuntimeError(
+        fmt::format("[cluster] expected processes that work together, got a cluster that gave up "
+                    "before: {}; end the program",
+                    failure_));
+}
+
+void Processes::give_up(const std::string& message) {
+  failure_ = message;
+  for (int p = 0; p < count_; ++p)
+    if (p != index_) tell(p, {0, 0, Kind::kFailed});
+  throw RuntimeError(message);
+}
+
+void Processes::tell(int process, const Greeting& greeting) {
+  Pair& pair = pairs_[static_cast<size_t>(process)];
+  // A greeting fits into the buffers of any transport: the one before is long gone.
+  while (!done(pair.sent)) sched_yield();
+  pair.mine = greeting;
+  const std::lock_guard lock(transport_mutex_);
+  pair.sent = transport_->send(process, kGreeting, reinterpret_cast<std::byte*>(&pair.mine),
+                               sizeof pair.mine);
+}
+
+bool Processes::has_left(int process) {
+  Pair& pair = pairs_[static_cast<size_t>(process)];
+  if (!pair.arrived && done(pair.next)) pair.arrived = true;
+  return pair.arrived && pair.theirs.kind != Kind::kCall;
+}
+
+void Processes::wait_until(const std::function<bool()>& finished,
+                           const std::function<std::vector<int>()>& waited, const What& what) {
+  const Clock::time_point begin = Clock::now();
+  for (int64_t round = 0; !finished(); ++round) {
+    if (round < 64) continue;
+    sched_yield();
+    if (round % 64 != 0) continue;
+    for (int p : waited()) {
+      // What it sent before it left has arrived by now.
+      if (!has_left(p) || finished()) continue;
+      give_up(fmt::format(
+          "[cluster] expected process {} in {}, got {}", p, what(),
+          pairs_[static_cast<size_t>(p)].theirs.kind == Kind::kEnded
+              ? "its end: it has left the program; processes that run one program call the same "
+                "functions in the same order"
+              : "its failure; what it says itself is the cause"));
+    }
+    const Clock::time_point now = Clock::now();
+    if (now - begin > milliseconds(2)) std::this_thread::sleep_for(std::chrono::microseconds(20));
+    if (now - begin < seconds(1)) continue;
+    const std::vector<int> missing = waited();
+    for (int p : missing) {
+      Clock::time_point heard;
+      {
+        const std::lock_guard lock(transport_mutex_);
+        heard = pairs_[static_cast<size_t>(p)].heard;
+      }
+      if (now - heard > kDeadAfter)
+        give_up(fmt::format(
+            "[cluster] expected process {} in {}, got no sign of life from it for {} s: it, or its "
+            "machine, has died or stopped; start again from the last checkpoint (tessera launch "
+            "does)",
+            p, what(), std::chrono::duration_cast<seconds>(now - heard).count()));
+    }
+    if (duration<double>(now - begin).count() > options().watchdog_seconds)
+      give_up(fmt::format(
+          "[cluster] expected {} in {}, got nothing for {} s; processes must call the same "
+          "functions in the same order, and watchdog_seconds says how long one may take",
+          processes_text(missing), what(), options().watchdog_seconds));
+  }
+}
+
+void Processes::say_greetings() {
+  if (greeted_ != Greeted::kNo || !call_) return;
+  greeted_ = Greeted::kSaid;
+  for (int p : call_->members)
+    if (p != index_) tell(p, {++pairs_[static_cast<size_t>(p)].calls, call_->hash, Kind::kCall});
+}
+
+// Whether all members have said what they call, which is then known to be the same.
+bool Processes::hear_greetings() {
+  if (greeted_ != Greeted::kSaid) return true;
+  for (int p : call_->members)
+    if (p != index_ && (has_left(p) || !pairs_[static_cast<size_t>(p)].arrived)) return false;
+  greeted_ = Greeted::kHeard;
+  std::vector<int> others;
+  for (int p : call_->members) {
+    if (p == index_) continue;
+    Pair& pair = pairs_[static_cast<size_t>(p)];
+    if (pair.theirs.number != pair.mine.number || pair.theirs.hash != pair.mine.hash)
+      others.push_back(p);
+    pair.arrived = false;
+    const std::lock_guard lock(transport_mutex_);
+    pair.next = transport_->receive(p, kGreeting, reinterpret_cast<std::byte*>(&pair.theirs),
+                                    sizeof pair.theirs);
+  }
+  if (!others.empty()) compare_programs(others);
+  return true;
+}
+
+void Processes::post(Transfer& transfer, const Round& round) {
+  transfer.requests.clear();
+  transfer.peers.clear();
+  const std::lock_guard lock(transport_mutex_);
+  for (const Incoming& message : round.in) {
+    transfer.requests.push_back(
+        transport_->receive(message.from, transfer.tag, message.data, message.bytes));
+    transfer.peers.push_back(message.from);
+  }
+  for (const Outgoing& message : round.out) {
+    transfer.requests.push_back(
+        transport_->send(message.to, transfer.tag, message.data, message.bytes));
+    transfer.peers.push_back(message.to);
+  }
+}
+
+bool Processes::advance(Transfer& transfer) {
+  if (!hear_greetings()) return false;
+  while (true) {
+    bool all = true;
+    for (Transport::Request& request : transfer.requests) all = done(request) && all;
+    if (!all) return false;
+    std::optional<Round> round = transfer.rounds();
+    if (!round) return true;
+    post(transfer, *round);
+  }
+}
+
+void Processes::advance() {
+  const std::lock_guard lock(calls_);
+  // What is over waits for its finish().
+  for (Transfer& transfer : transfers_)
+    if (transfer.rounds && advance(transfer)) {
+      transfer.rounds = {};
+      active_.fetch_sub(1, std::memory_order_relaxed);
+    }
+}
+
+std::vector<int> Processes::waited_for(const Transfer& transfer) const {
+  std::vector<int> out;
+  if (greeted_ == Greeted::kSaid) {
+    for (int p : call_->members) {
+      const Pair& pair = pairs_[static_cast<size_t>(p)];
+      if (p != index_ && !(pair.arrived && pair.theirs.kind == Kind::kCall)) out.push_back(p);
+    }
+    return out;
+  }
+  for (size_t i = 0; i < transfer.requests.size(); ++i)
+    if (transfer.requests[i] != 0 &&
+        std::find(out.begin(), out.end(), transfer.peers[i]) == out.end())
+      out.push_back(transfer.peers[i]);
+  return out;
+}
+
+void Processes::start(const void* key, Rounds rounds, What what) {
+  const std::lock_guard lock(calls_);
+  expect_usable();
+  say_greetings();
+  const int tag = kFirstTransfer + static_cast<int>(started_++ % kTransferTags);
+  transfers_.push_back({key, std::move(rounds), std::move(what), tag, {}, {}});
+  active_.fetch_add(1, std::memory_order_relaxed);
+  advance();
+}
+
+void Processes::finish(const void* key) {
+  const std::lock_guard lock(calls_);
+  const auto found = std::find_if(transfers_.begin(), transfers_.end(),
+                                  [&](const Transfer& t) { return t.key == key; });
+  TESSERA_CHECK(found != transfers_.end(), "a transfer that was not started");
+  wait_until(
+      [&] {
+        advance();
+        return !found->rounds;
+      },
+      [&] { return waited_for(*found); }, found->what);
+  transfers_.erase(found);
+}
+
+// Sends one message to a process, and gets one from it.
+void Processes::swap_bytes(int process, std::span<const std::byte> out, std::span<std::byte> in,
+                           const What& what) {
+  Transport::Request sent, received;
+  {
+    const std::lock_guard lock(transport_mutex_);
+    received =
+        transport_->receive(process, kComparison, in.data(), static_cast<int64_t>(in.size()));
+    sent = transport_->send(process, kComparison, out.data(), static_cast<int64_t>(out.size()));
+  }
+  wait_until(
+      [&] {
+        const bool has_sent = done(sent);
+        return done(received) && has_sent;
+      },
+      [&] { return std::vector<int>{process}; }, what);
+}
+
+// With each process that runs something else: what it is.
+void Processes::compare_programs(const std::vector<int>& others) {
+  const std::string mine = call_->name + '\n' + call_->text();
+  const uint64_t size = mine.size();
+  const What what = [] { return std::string("the comparison of two programs"); };
+  std::string message;
+  for (int p : others) {
+    uint64_t their_size = 0;
+    swap_bytes(p, {reinterpret_cast<const std::byte*>(&size), sizeof size},
+               {reinterpret_cast<std::byte*>(&their_size), sizeof their_size}, what);
+    std::string theirs(their_size, '\0');
+    swap_bytes(p, std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(theirs)), what);
+    if (!message.empty()) continue;
+    const size_t line = theirs.find('\n');
+    message = fmt::format(
+        "expected one program in all processes, got {} in process {} and {} in process {} (call {} "
+        "between them); {}; processes must call the same functions, on arrays of the same shapes, "
+        "in the same order",
+        call_->name, index_, theirs.substr(0, line), p, pairs_[static_cast<size_t>(p)].calls,
+        first_difference(mine.substr(call_->name.size() + 1),
+                         line == std::string::npos ? "" : theirs.substr(line + 1), index_, p));
+  }
+  failure_ = message;
+  value_error("cluster", "{}", message);
+}
+
+void Processes::exchange(std::span<const Outgoing> out, std::span<const Incoming> in,
+                         const What& what, const std::function<void()>& meanwhile) {
+  std::optional<Round> round = Round{{out.begin(), out.end()}, {in.begin(), in.end()}};
+  start(&round, [&round] { return std::exchange(round, std::nullopt); }, what);
+  if (meanwhile) meanwhile();
+  finish(&round);
+}
+
+std::vector<std::string> Processes::all_gather(const std::string& bytes, const What& what) {
+  CallIdentity identity{std::hash<std::string>()("all_gather"), what(), what, {}};
+  for (int p = 0; p < count_; ++p) identity.members.push_back(p);
+  identity.hash = hash_combine(identity.hash, std::hash<std::string>()(identity.name));
+  Call call(*this, identity);
+  const auto size = static_cast<int64_t>(bytes.size());
+  std::vector<int64_t> sizes(static_cast<size_t>(count_), size);
+  std::vector<Outgoing> out;
+  std::vector<Incoming> in;
+  for (int p = 0; p < count_; ++p) {
+    if (p == index_) continue;
+    out.push_back({p, reinterpret_cast<const std::byte*>(&size), sizeof size});
+    in.push_back({p, reinterpret_cast<std::byte*>(&sizes[static_cast<size_t>(p)]), sizeof size});
+  }
+  exchange(out, in, what);
+  std::vector<std::string> parts(static_cast<size_t>(count_));
+  out.clear();
+  in.clear();
+  for (int p = 0; p < count_; ++p) {
+    std::string& part = parts[static_cast<size_t>(p)];
+    if (p == index_) {
+      part = bytes;
+      continue;
+    }
+    part.resize(static_cast<size_t>(sizes[static_cast<size_t>(p)]));
+    out.push_back({p, reinterpret_cast<const std::byte*>(bytes.data()), size});
+    in.push_back({p, reinterpret_cast<std::byte*>(part.data()), static_cast<int64_t>(part.size())});
+  }
+  exchange(out, in, what);
+  call.complete();
+  return parts;
+}
+
+std::string Processes::broadcast(const std::string& bytes, int root, const What& what) {
+  return std::move(all_gather(index_ == root ? bytes : "", what)[static_cast<size_t>(root)]);
+}
+
+Processes::Call::Call(Processes& processes, const CallIdentity& identity)
+    : processes_(processes),
+      lock_(processes.calls_),
+      outer_(std::exchange(processes.call_, &identity)),
+      outer_greeted_(std::exchange(processes.greeted_, Greeted::kNo)),
+      outer_transfers_(processes.started_),
+      exceptions_(std::uncaught_exceptions()) {
+  // A call inside of another one goes on with its tags.
+  if (!outer_) processes.started_ = 0;
+  processes.expect_usable();
+  processes.say_greetings();
+}
+void Processes::Call::complete() {
+  if (processes_.greeted_ != Greeted::kSaid) return;
+  const Transfer nothing{};
+  processes_.wait_until([&] { return processes_.hear_greetings(); },
+                        [&] { return processes_.waited_for(nothing); },
+                        [&] { return processes_.call_->name; });
+}
+Processes::Call::~Call() {
+  if (std::uncaught_exceptions() > exceptions_) processes_.leave_call();
+  processes_.call_ = outer_;
+  processes_.greeted_ = outer_greeted_;
+  if (!outer_) processes_.started_ = outer_transfers_;
+}
+
+// By an exception: what the others sent, or wait for, no longer has a place.
+void Processes::leave_call() {
+  {
+    const std::lock_guard lock(transport_mutex_);
+    for (const Transfer& transfer : transfers_)
+      for (Transport::Request request : transfer.requests)
+        if (request != 0) transport_->forget(request);
+  }
+  transfers_.clear();
+  active_ = 0;
+  if (!failure_.empty()) return;
+  failure_ = fmt::format("an exception in {}", call_->name);
+  for (int p = 0; p < count_; ++p)
+    if (p != index_) tell(p, {0, 0, Kind::kFailed});
+}
+
+void Processes::shut_down() {
+  const std::lock_guard lock(calls_);
+  // Who has given up does not wait for those it no longer understands.
+  if (!failure_.empty()) {
+    heart_.reset();
+    return;
+  }
+  for (int p = 0; p < count_; ++p)
+    if (p != index_) tell(p, {0, 0, Kind::kEnded});
+  for (int p = 0; p < count_; ++p)
+    if (p != index_)
+      while (!done(pairs_[static_cast<size_t>(p)].sent)) sched_yield();
+  heart_.reset();
+  const std::lock_guard transport_lock(transport_mutex_);
+  transport_->finish();
+}
+
+}  // namespace tessera::cluster

@@ -1,0 +1,190 @@
+#include "tessera/runtime/cross_moves.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "tessera/base/format.h"
+
+namespace tessera::runtime {
+namespace {
+
+constexpr int64_t kOwnMessage = int64_t{32} << 10;
+
+int64_t aligned(int64_t bytes) { return ceil_div(bytes, 64) * 64; }
+
+// The box's own row-major strides, of runs.
+Dims dense_strides(const CopyPattern& p) {
+  Dims strides(p.extents.size(), p.run);
+  for (size_t d = p.extents.size(); d-- > 1;) strides[d - 1] = strides[d] * p.extents[d];
+  return strides;
+}
+bool is_dense(const CopyPattern& p, const Dims& strides) {
+  return p.runs() <= 1 || strides == dense_strides(p);
+}
+
+// What one process gets from another one: each box once, in the order of the moves.
+struct Flow {
+  struct Entry {
+    size_t first;               // a move that is this box
+    std::vector<size_t> moves;  // all that want it
+  };
+  std::vector<Entry> boxes;
+  std::map<std::tuple<int32_t, int32_t, int64_t>, size_t> known;
+};
+
+}  // namespace
+
+bool Holding::holds(int64_t i, int p) const {
+  const std::vector<int>& list = holders[static_cast<size_t>(i)];
+  return std::binary_search(list.begin(), list.end(), p);
+}
+int Holding::giver(int64_t i, int p) const {
+  if (holds(i, p)) return p;
+  const std::vector<int>& list = holders[static_cast<size_t>(i)];
+  TESSERA_CHECK(!list.empty(), "instance {} is held by nobody", i);
+  return list[static_cast<size_t>(p) % list.size()];
+}
+
+CrossMoves::CrossMoves(std::vector<CopyPattern> patterns, const std::vector<Move>& moves,
+                       const Holding& src, const Holding& dst, int process)
+    : patterns_(std::move(patterns)) {
+  for (const CopyPattern& p : patterns_) {
+    const Dims dense = dense_strides(p);
+    packing_.push_back({p.extents, dense, p.src_strides, p.run});
+    unpacking_.push_back({p.extents, p.dst_strides, dense, p.run});
+  }
+  const auto place = [](const Holding& h, int32_t i) { return h.place[static_cast<size_t>(i)]; };
+  std::map<int, Flow> to, from;
+  const auto add = [&](Flow& flow, size_t m) {
+    const Move& move = moves[m];
+    const auto [found, fresh] =
+        flow.known.try_emplace({move.pattern, move.src, move.src_offset}, flow.boxes.size());
+    if (fresh) flow.boxes.push_back({m, {}});
+    flow.boxes[found->second].moves.push_back(m);
+  };
+  for (size_t m = 0; m < moves.size(); ++m) {
+    const Move& move = moves[m];
+    if (patterns_[static_cast<size_t>(move.pattern)].bytes() == 0) continue;
+    for (int p : dst.holders[static_cast<size_t>(move.dst)]) {
+      const int giver = src.giver(move.src, p);
+      crosses_ = crosses_ || giver != p;
+      if (p == process && giver == process) {
+        local_.push_back({move.pattern, place(src, move.src), place(dst, move.dst), move.src_offset,
+                          move.dst_offset});
+      } else if (p == process) {
+        add(from[giver], m);
+      } else if (giver == process) {
+        add(to[p], m);
+      }
+    }
+  }
+  const auto stage = [&](int64_t bytes) {
+    const int64_t at = workspace_;
+    workspace_ += bytes;
+    return at;
+  };
+  for (const auto& [peer, flow] : to) {
+    Message joint{peer, aligned(workspace_), 0, {}};
+    std::vector<Message> large;
+    workspace_ = joint.workspace;
+    for (const Flow::Entry& entry : flow.boxes) {
+      const Move& move = moves[entry.first];
+      const CopyPattern& p = patterns_[static_cast<size_t>(move.pattern)];
+      const Box box{move.pattern, place(src, move.src), move.src_offset};
+      if (p.bytes() < kOwnMessage) {
+        pack_.push_back({box, stage(p.bytes())});
+        joint.bytes += p.bytes();
+      } else {
+        large.push_back({peer, -1, p.bytes(), box});
+      }
+    }
+    workspace_ = aligned(workspace_);
+    for (Message& message : large) {
+      const CopyPattern& p = patterns_[static_cast<size_t>(message.box.pattern)];
+      if (!is_dense(p, p.src_strides)) {
+        message.workspace = stage(aligned(p.bytes()));
+        pack_.push_back({message.box, message.workspace});
+      }
+      out_.push_back(message);
+    }
+    if (joint.bytes > 0) out_.push_back(joint);
+  }
+  for (const auto& [peer, flow] : from) {
+    Message joint{peer, aligned(workspace_), 0, {}};
+    workspace_ = joint.workspace;
+    const auto box_of = [&](size_t m) {
+      return Box{moves[m].pattern, place(dst, moves[m].dst), moves[m].dst_offset};
+    };
+    for (const Flow::Entry& entry : flow.boxes) {
+      const CopyPattern& p = patterns_[static_cast<size_t>(moves[entry.first].pattern)];
+      if (p.bytes() >= kOwnMessage) continue;
+      const int64_t at = stage(p.bytes());
+      for (size_t m : entry.moves) unpack_.push_back({box_of(m), at});
+      joint.bytes += p.bytes();
+    }
+    workspace_ = aligned(workspace_);
+    for (const Flow::Entry& entry : flow.boxes) {
+      const CopyPattern& p = patterns_[static_cast<size_t>(moves[entry.first].pattern)];
+      if (p.bytes() < kOwnMessage) continue;
+      Message message{peer, -1, p.bytes(), box_of(entry.first)};
+      if (is_dense(p, p.dst_strides)) {
+        for (size_t m : entry.moves)
+          if (m != entry.first) again_.emplace_back(message.box, box_of(m));
+      } else {
+        message.workspace = stage(aligned(p.bytes()));
+        for (size_t m : entry.moves) unpack_.push_back({box_of(m), message.workspace});
+      }
+      in_.push_back(message);
+    }
+    if (joint.bytes > 0) in_.push_back(joint);
+  }
+}
+
+namespace {
+
+const CopyPattern& at(const std::vector<CopyPattern>& list, int32_t i) {
+  return list[static_cast<size_t>(i)];
+}
+
+}  // namespace
+
+cluster::Round CrossMoves::begin(const Place& src, const Place& dst, std::byte* workspace) const {
+  std::vector<RegionCopy> copies;
+  for (const Staged& s : pack_)
+    copies.push_back({at(packing_, s.box.pattern), workspace + s.workspace,
+                      src(s.box.place) + s.box.offset});
+  run_copies(copies);
+  cluster::Round round;
+  for (const Message& m : out_)
+    round.out.push_back(
+        {m.peer, m.workspace >= 0 ? workspace + m.workspace : src(m.box.place) + m.box.offset,
+         m.bytes});
+  for (const Message& m : in_)
+    round.in.push_back(
+        {m.peer, m.workspace >= 0 ? workspace + m.workspace : dst(m.box.place) + m.box.offset,
+         m.bytes});
+  return round;
+}
+
+void CrossMoves::copy_local(const Place& src, const Place& dst) const {
+  std::vector<RegionCopy> copies;
+  for (const LocalCopy& c : local_)
+    copies.push_back(
+        {at(patterns_, c.pattern), dst(c.dst) + c.dst_offset, src(c.src) + c.src_offset});
+  run_copies(copies);
+}
+
+void CrossMoves::end(const Place& dst, std::byte* workspace) const {
+  std::vector<RegionCopy> copies;
+  for (const Staged& s : unpack_)
+    copies.push_back({at(unpacking_, s.box.pattern), dst(s.box.place) + s.box.offset,
+                      workspace + s.workspace});
+  // Both sides are dense.
+  for (const auto& [from, to] : again_)
+    copies.push_back({at(unpacking_, to.pattern), dst(to.place) + to.offset,
+                      dst(from.place) + from.offset});
+  run_copies(copies);
+}
+
+}  // namespace tessera::runtime

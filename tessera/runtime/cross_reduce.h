@@ -1,0 +1,89 @@
+// CrossReduce: folds of instances that lie in several processes: all_reduce and reduce_scatter.
+//
+// The order is the tree of reduce_blocks.h over the whole group, wherever its members are, so the
+// bits do not depend on how devices are shared out among processes. A process folds those subtrees
+// whose leaves it has and sends one array for each; devices 0 to 7 in two processes send one array
+// a process.
+//
+//   reduce_scatter   each instance of the result is folded where it lies: one round
+//   all_reduce       each process folds one part of the elements and sends it to the others: two
+//                    rounds, 2 (p - 1) / p of the array from each process. A small one is folded by
+//                    everyone: one round
+#pragma once
+
+#include <vector>
+
+#include "tessera/ir/factors.h"
+#include "tessera/runtime/cross_moves.h"
+#include "tessera/runtime/reduce_blocks.h"
+
+namespace tessera::runtime {
+
+// Where a piece of the operands is: `rows` runs of `run` elements, `row` apart, from `first` on.
+struct FoldRegion {
+  int64_t first = 0, rows = 1, row = 0, run = 0;
+  int64_t elements() const { return rows * run; }
+};
+
+// One dense piece of the result: out[0 .. region.elements()) from element `to` of instance `out` on
+// is the fold of that region of the sources.
+struct FoldPiece {
+  std::vector<int32_t> sources;  // instances, by their numbers on all devices, in order
+  FoldRegion region;
+  std::vector<int> targets;  // the processes that fold it
+  int32_t out;
+  int64_t to;
+};
+
+class CrossReduce {
+ public:
+  CrossReduce(DType dtype, ReduceKind kind, const std::vector<FoldPiece>& pieces,
+              const Holding& src, const Holding& dst, int process);
+
+  int64_t workspace_bytes() const { return workspace_; }
+  // Folds what others need; what is to be sent and received.
+  cluster::Round begin(const CrossMoves::Place& src, std::byte* workspace) const;
+  // When it has been: folds the rest.
+  void end(const CrossMoves::Place& src, const CrossMoves::Place& dst, std::byte* workspace) const;
+
+ private:
+  // A subtree that this process folds, for another one or for itself, or gets from another one.
+  struct Node {
+    int32_t left = -1, right = -1;  // nodes; -1: a leaf or what came from elsewhere
+    int32_t source = -1;            // leaf here: place of the instance
+    int64_t received = -1;          // from elsewhere: where in the workspace, dense
+    bool narrow = true;             // not folded yet: of the operands' dtype
+  };
+  struct Fold {
+    FoldRegion region;
+    int32_t root;
+    int64_t workspace = -1;  // where the result goes, wide if `wide`; -1: to the result
+    int32_t out = -1;
+    int64_t to = 0;
+    bool wide = false;
+  };
+  struct Message {
+    int peer;
+    int64_t workspace, bytes;
+    int32_t source = -1;  // sent from where it lies: place of the instance, and offset there
+    int64_t offset = 0;
+  };
+
+  void fold(const Fold& f, int64_t row, int64_t first, int64_t n, const CrossMoves::Place& src,
+            const CrossMoves::Place& dst, std::byte* workspace) const;
+  const std::byte* value(const Fold& f, int32_t node, int64_t row, int64_t first, int64_t n,
+                         const CrossMoves::Place& src, const std::byte* workspace,
+                         std::byte*& spare) const;
+  void run_folds(const std::vector<Fold>& folds, const CrossMoves::Place& src,
+                 const CrossMoves::Place& dst, std::byte* workspace) const;
+
+  DType dtype_;
+  int64_t narrow_, wide_;  // bytes of an element
+  PairReducer combine_;
+  std::vector<Node> nodes_;
+  std::vector<Fold> sent_, kept_;
+  std::vector<Message> out_, in_;
+  int64_t workspace_ = 0;
+};
+
+}  // namespace tessera::runtime

@@ -1,0 +1,327 @@
+#include "tools/launch.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <ostream>
+
+#include "tessera/base/error.h"
+#include "tessera/base/format.h"
+
+extern char** environ;
+
+namespace tessera::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kLongestPause = 60;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+bool is_executable(const std::string& path) {
+  struct stat info {};
+  return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && access(path.c_str(), X_OK) == 0;
+}
+
+// As a shell finds it; empty where there is none.
+std::string find_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) return is_executable(name) ? name : "";
+  const char* path = std::getenv("PATH");
+  for (std::string rest = path ? path : ""; !rest.empty();) {
+    const size_t colon = rest.find(':');
+    const std::string folder = rest.substr(0, colon);
+    rest = colon == std::string::npos ? "" : rest.substr(colon + 1);
+    if (const std::string file = (folder.empty() ? "." : folder) + "/" + name; is_executable(file))
+      return file;
+  }
+  return "";
+}
+
+std::string signal_text(int number) {
+  return fmt::format("signal {} ({})", number, strsignal(number));
+}
+
+// Exit status of a shell for what waitpid gave.
+int status_of(int waited) {
+  return WIFSIGNALED(waited) ? 128 + WTERMSIG(waited) : WEXITSTATUS(waited);
+}
+
+// --- Signals: written to a pipe, so that who waits for a child hears of them ---
+
+struct Heard {
+  int number;
+  bool from_terminal;  // who shares the terminal has been sent it too
+};
+int heard_pipe[2] = {-1, -1};
+
+void hear(int number, siginfo_t* info, void*) {
+  const int kept = errno;
+  const Heard heard{number, info->si_code == SI_KERNEL};
+  // A full pipe holds signals enough.
+  [[maybe_unused]] const ssize_t written = write(heard_pipe[1], &heard, sizeof heard);
+  errno = kept;
+}
+
+// While one lives, signals that end a process are heard, and the ends of children.
+class Hearing {
+ public:
+  Hearing() {
+    if (pipe2(heard_pipe, O_CLOEXEC | O_NONBLOCK) != 0)
+      throw RuntimeError(fmt::format("[launch] expected a pipe, got: {}", std::strerror(errno)));
+    struct sigaction action {};
+    action.sa_sigaction = hear;
+    action.sa_flags = SA_SIGINFO | SA_RESTART;
+    for (size_t k = 0; k < kNumbers.size(); ++k) sigaction(kNumbers[k], &action, &before_[k]);
+  }
+  ~Hearing() {
+    for (size_t k = 0; k < kNumbers.size(); ++k) sigaction(kNumbers[k], &before_[k], nullptr);
+    close(heard_pipe[0]);
+    close(heard_pipe[1]);
+  }
+  Hearing(const Hearing&) = delete;
+  Hearing& operator=(const Hearing&) = delete;
+
+  // The next signal; number 0 where none comes within `seconds` (negative: no limit).
+  static Heard next(double seconds) {
+    pollfd waited{heard_pipe[0], POLLIN, 0};
+    const int timeout = seconds < 0 ? -1 : static_cast<int>(std::ceil(seconds * 1000));
+    Heard heard{0, false};
+    if (poll(&waited, 1, timeout) <= 0) return heard;
+    if (read(heard_pipe[0], &heard, sizeof heard) != static_cast<ssize_t>(sizeof heard))
+      heard.number = 0;
+    return heard;
+  }
+
+ private:
+  static constexpr std::array<int, 4> kNumbers = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
+  std::array<struct sigaction, 4> before_{};
+};
+
+// Starts a program that gets `on_death` when this process dies.
+pid_t start(const std::string& file, const std::vector<std::string>& arguments,
+            const std::vector<std::string>& environment, int on_death) {
+  const auto pointers = [](const std::vector<std::string>& texts) {
+    std::vector<char*> out;
+    for (const std::string& text : texts) out.push_back(const_cast<char*>(text.c_str()));
+    out.push_back(nullptr);
+    return out;
+  };
+  const std::vector<char*> argv = pointers(arguments), envp = pointers(environment);
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child < 0)
+    throw RuntimeError(fmt::format("[launch] expected to start {}, got: {}", file,
+                                   std::strerror(errno)));
+  if (child > 0) return child;
+  for (int number : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) std::signal(number, SIG_DFL);
+  prctl(PR_SET_PDEATHSIG, on_death);
+  if (getppid() != parent) _exit(127);  // it died before it could be noticed
+  execve(file.c_str(), argv.data(), envp.data());
+  const std::string why =
+      fmt::format("[launch] expected to start {}, got: {}\n", file, std::strerror(errno));
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, why.data(), why.size());
+  _exit(127);
+}
+
+// Waits for the end of a child; signals that arrive meanwhile are passed on to it. `sent`: the
+// first one.
+int wait_for(pid_t child, int& sent) {
+  for (int waited = 0;;) {
+    const pid_t ended = waitpid(child, &waited, WNOHANG);
+    if (ended == child) return waited;
+    if (ended < 0 && errno != EINTR)
+      throw RuntimeError(fmt::format("[launch] expected to wait for process {}, got: {}", child,
+                                     std::strerror(errno)));
+    // Should a signal have found a full pipe, the next round sees the child's end.
+    const Heard heard = Hearing::next(1);
+    if (heard.number == 0 || heard.number == SIGCHLD) continue;
+    if (!sent) sent = heard.number;
+    if (!heard.from_terminal) kill(child, heard.number);
+  }
+}
+
+// --- What mpirun is called with ---
+
+std::string find_mpirun() {
+  const std::string mpirun = find_program("mpirun");
+  if (mpirun.empty())
+    throw RuntimeError(
+        "[launch] expected Open MPI's mpirun on PATH, got none; install openmpi-bin");
+  std::string version;
+  if (FILE* pipe = popen(fmt::format("'{}' --version 2>&1", mpirun).c_str(), "r")) {
+    std::array<char, 256> buffer{};
+    while (size_t n = fread(buffer.data(), 1, buffer.size(), pipe)) version.append(buffer.data(), n);
+    pclose(pipe);
+  }
+  if (version.find("Open MPI") == std::string::npos && version.find("OpenRTE") == std::string::npos)
+    throw RuntimeError(fmt::format(
+        "[launch] expected Open MPI's mpirun on PATH, got {}, which says `{}`; install "
+        "openmpi-bin, or put its folder first on PATH",
+        mpirun, version.substr(0, version.find('\n'))));
+  return mpirun;
+}
+
+std::vector<std::string> environment_of(const LaunchOptions& options) {
+  std::vector<std::string> out;
+  for (char** variable = environ; *variable; ++variable) out.emplace_back(*variable);
+  const auto set = [&](const std::string& name, const std::string& value) {
+    std::erase_if(out, [&](const std::string& v) { return v.starts_with(name + "="); });
+    out.push_back(name + "=" + value);
+  };
+  // A program that says nothing of processes does not know of them.
+  if (const char* cluster = std::getenv("TESSERA_CLUSTER"); !cluster || !*cluster)
+    set("TESSERA_CLUSTER", "mpi:whole");
+  if (options.threads > 0) set("TESSERA_NUM_THREADS", std::to_string(options.threads));
+  return out;
+}
+
+std::vector<std::string> arguments_of(const LaunchOptions& options, const std::string& mpirun,
+                                      const std::string& program,
+                                      const std::vector<std::string>& environment) {
+  std::vector<std::string> out = {mpirun, "-n", std::to_string(options.processes),
+                                  "--oversubscribe", "--bind-to", "none", "--quiet"};
+  if (geteuid() == 0) out.emplace_back("--allow-run-as-root");
+  if (!options.hostfile.empty()) out.insert(out.end(), {"--hostfile", options.hostfile});
+  // Processes on other hosts have no other environment than this.
+  for (const std::string& variable : environment)
+    if (variable.starts_with("TESSERA_"))
+      out.insert(out.end(), {"-x", variable.substr(0, variable.find('='))});
+  out.insert(out.end(), options.mpi.begin(), options.mpi.end());
+  out.insert(out.end(), {std::filesystem::read_symlink("/proc/self/exe"), kLaunchProcess, program});
+  out.insert(out.end(), options.program.begin() + 1, options.program.end());
+  return out;
+}
+
+void check(const LaunchOptions& options) {
+  constexpr std::string_view kOp = "launch";
+  if (options.program.empty())
+    value_error(kOp,
+                "expected a program after `--`, got none; for example `tessera launch -n 4 -- "
+                "./train --steps 100`");
+  if (options.processes < 1)
+    value_error(kOp, "expected at least 1 process, got -n {}; give the number of processes",
+                options.processes);
+  if (options.restarts < 0)
+    value_error(kOp, "expected at least 0 restarts, got {}; leave --restarts out for none",
+                options.restarts);
+  if (options.threads < 0)
+    value_error(kOp,
+                "expected at least 1 thread for each process, got {}; leave --per-process-threads "
+                "out to share the cores of a machine evenly",
+                options.threads);
+  if (!(options.pause >= 0))
+    value_error(kOp, "expected a pause of at least 0 seconds, got {}; leave --pause out for 1",
+                options.pause);
+  if (!options.hostfile.empty() && access(options.hostfile.c_str(), R_OK) != 0)
+    io_error(kOp, "expected a file of hosts, got {}: {}; write one `HOST slots=N` a line",
+             options.hostfile, std::strerror(errno));
+}
+
+}  // namespace
+
+void take_program(std::vector<std::string>& arguments, LaunchOptions& options) {
+  const auto program = std::find(arguments.begin(), arguments.end(), "--");
+  if (program != arguments.end())
+    options.program.assign(program + 1, arguments.end());
+  const auto mpi = std::find(arguments.begin(), program, "--mpi");
+  if (mpi != program) options.mpi.assign(mpi + 1, program);
+  arguments.erase(mpi, arguments.end());
+}
+
+int launch(const LaunchOptions& options, const Streams& streams) {
+  check(options);
+  const std::string program = find_program(options.program[0]);
+  if (program.empty())
+    value_error("launch",
+                "expected a program that can be executed, got `{}`, {}; give the path of one, or "
+                "the name of one that is on PATH",
+                options.program[0],
+                access(options.program[0].c_str(), F_OK) == 0 ? "which is none" : "which is not there");
+  const std::string mpirun = find_mpirun();
+  const std::vector<std::string> environment = environment_of(options),
+                                 arguments = arguments_of(options, mpirun, program, environment);
+  const Hearing hearing;
+  double pause = options.pause;
+  for (int64_t restarts = 0;; ++restarts) {
+    const Clock::time_point begin = Clock::now();
+    int sent = 0;
+    const int status = status_of(wait_for(start(mpirun, arguments, environment, SIGTERM), sent));
+    if (sent) {
+      streams.err << fmt::format("[launch] all processes were ended: {}\n", signal_text(sent));
+      return 128 + sent;
+    }
+    if (status == 0) {
+      if (restarts > 0)
+        streams.err << fmt::format("[launch] all {} processes ended well, after {} restart{}\n",
+                                   options.processes, restarts, restarts == 1 ? "" : "s");
+      return 0;
+    }
+    if (restarts == options.restarts) {
+      streams.err << fmt::format("[launch] the program failed with {} after {:.1f} s{}\n", status,
+                                 seconds_since(begin),
+                                 restarts == 0 ? ""
+                                               : fmt::format("; it was started again {} time{}",
+                                                             restarts, restarts == 1 ? "" : "s"));
+      return status;
+    }
+    // What ran for long died of something new.
+    if (seconds_since(begin) > 10 * pause) pause = options.pause;
+    streams.err << fmt::format(
+                       "[launch] the program failed with {} after {:.1f} s; all {} processes start "
+                       "again in {:.2g} s (restart {} of {})\n",
+                       status, seconds_since(begin), options.processes, pause, restarts + 1,
+                       options.restarts)
+                << std::flush;
+    const Clock::time_point paused = Clock::now();
+    for (double left = pause; left > 0; left = pause - seconds_since(paused)) {
+      const Heard heard = Hearing::next(left);
+      if (heard.number != 0 && heard.number != SIGCHLD) return 128 + heard.number;
+    }
+    pause = std::min(kLongestPause, 2 * pause);
+  }
+}
+
+int launch_process(const std::vector<std::string>& program, std::ostream& err) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // of mpirun, or of what it started on this host
+  const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  if (program.empty() || !rank || getppid() == 1) {
+    err << "[launch-process] expected to be started by tessera launch, got another call; call "
+           "tessera launch\n";
+    return 2;
+  }
+  std::vector<std::string> environment;
+  for (char** variable = environ; *variable; ++variable) environment.emplace_back(*variable);
+  const Hearing hearing;
+  const pid_t child = start(program[0], program, environment, SIGKILL);
+  int sent = 0;
+  const int waited = wait_for(child, sent);
+  if (status_of(waited) == 0) return 0;
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  const std::string how =
+      WIFEXITED(waited) ? fmt::format("ended with exit status {}", WEXITSTATUS(waited))
+      : sent || WTERMSIG(waited) == SIGTERM ? "was told to end"
+                                          : fmt::format("died of {}", signal_text(WTERMSIG(waited)));
+  // One write: lines of several processes do not mix.
+  err << fmt::format("[launch] process {} ({} on {}) {}\n", rank, child, host.data(), how)
+      << std::flush;
+  return status_of(waited);
+}
+
+}  // namespace tessera::tools

@@ -1,0 +1,115 @@
+// The transport over MPI (Open MPI from the distribution): a library of its own, loaded by
+// tessera/cluster/processes.cc where several processes were started.
+#include <mpi.h>
+
+#include <algorithm>
+#include <exception>
+#include <unordered_map>
+#include <vector>
+
+#include "tessera/base/error.h"
+#include "tessera/cluster/transport.h"
+
+namespace tessera::cluster {
+namespace {
+
+std::string error_text(int code) {
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(code, text, &length);
+  return {text, static_cast<size_t>(length)};
+}
+
+void expect_success(int code, const char* call) {
+  if (code != MPI_SUCCESS)
+    throw RuntimeError(std::string("[cluster] expected ") + call +
+                       " to succeed, got: " + error_text(code));
+}
+
+class MpiTransport final : public Transport {
+ public:
+  explicit MpiTransport(MPI_Comm comm) : comm_(comm) {
+    MPI_Comm_rank(comm_, &index_);
+    MPI_Comm_size(comm_, &count_);
+  }
+  int index() const override { return index_; }
+  int count() const override { return count_; }
+
+  Request send(int to, int tag, const std::byte* data, int64_t bytes) override {
+    const Request id = next_++;
+    Pieces& pieces = open_[id];
+    for (int64_t at = 0; at == 0 || at < bytes; at += kPiece)
+      expect_success(MPI_Isend(data + at, length(bytes - at), MPI_BYTE, to, tag, comm_,
+                               &pieces.emplace_back(MPI_REQUEST_NULL)),
+                     "MPI_Isend");
+    return id;
+  }
+  Request receive(int from, int tag, std::byte* data, int64_t bytes) override {
+    const Request id = next_++;
+    Pieces& pieces = open_[id];
+    for (int64_t at = 0; at == 0 || at < bytes; at += kPiece)
+      expect_success(MPI_Irecv(data + at, length(bytes - at), MPI_BYTE, from, tag, comm_,
+                               &pieces.emplace_back(MPI_REQUEST_NULL)),
+                     "MPI_Irecv");
+    return id;
+  }
+  bool test(Request request) override {
+    const auto found = open_.find(request);
+    int done = 0;
+    expect_success(MPI_Testall(static_cast<int>(found->second.size()), found->second.data(), &done,
+                               MPI_STATUSES_IGNORE),
+                   "MPI_Testall");
+    if (done) open_.erase(found);
+    return done != 0;
+  }
+  void forget(Request request) override {
+    const auto found = open_.find(request);
+    if (found == open_.end()) return;
+    for (MPI_Request& piece : found->second)
+      if (piece != MPI_REQUEST_NULL) MPI_Request_free(&piece);
+    open_.erase(found);
+  }
+  void finish() override {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (!finalized) MPI_Finalize();
+  }
+  [[noreturn]] void abort(int status) override {
+    MPI_Abort(MPI_COMM_WORLD, status);
+    std::terminate();
+  }
+
+ private:
+  using Pieces = std::vector<MPI_Request>;
+  static constexpr int64_t kPiece = int64_t{1} << 30;  // MPI counts with int
+  static int length(int64_t bytes) { return static_cast<int>(std::min(bytes, kPiece)); }
+
+  MPI_Comm comm_;
+  int index_ = 0, count_ = 1;
+  Request next_ = 1;
+  std::unordered_map<Request, Pieces> open_;
+};
+
+}  // namespace
+}  // namespace tessera::cluster
+
+extern "C" tessera::cluster::Transport* tessera_open_transport(std::string& error) {
+  int initialized = 0;
+  MPI_Initialized(&initialized);
+  if (!initialized) {
+    // Threads take turns (Processes::Call).
+    int provided = 0;
+    if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS) {
+      error = "MPI_Init_thread failed";
+      return nullptr;
+    }
+    if (provided < MPI_THREAD_SERIALIZED) {
+      error = "this MPI does not let threads take turns (MPI_THREAD_SERIALIZED)";
+      return nullptr;
+    }
+  }
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  return new tessera::cluster::MpiTransport(comm);
+}

@@ -49,7 +49,7 @@ using ClientBufferRef = std::shared_ptr<const ClientBuffer>;
 class ClientExecutable {
  public:
   virtual ~ClientExecutable() = default;
-  // args[p][i]: input i of partition p. Returns the results likewise, when they are there.
+  // args[p][i]: input i of replica p. Returns the results likewise, when they are there.
   virtual std::vector<std::vector<ClientBufferRef>> execute(
       std::span<const std::vector<const ClientBuffer*>> args) const = 0;
   // What the plugin made of the program: XLA's HloModuleProto, or what it calls "hlo_with_config";

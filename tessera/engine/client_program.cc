@@ -46,7 +46,7 @@ std::string operands_text(const Function& f, const Op& op) {
   return out.empty() ? "of no operands" : fmt::format("of {}", fmt::join(out, ", "));
 }
 
-// The position of each partition's device among those of a layout.
+// The position of a device among those of a layout.
 size_t position_of(const ArrayLayout& layout, int64_t device) {
   if (!layout.sharding.is_named()) return 0;
   const std::vector<int64_t>& ids = layout.sharding.named().mesh().device_ids();

@@ -55,7 +55,7 @@ class ClientProgram {
 
   Function function_;
   int64_t client_;
-  std::vector<int64_t> devices_;         // of partition p, Device::id
+  std::vector<int64_t> devices_;         // of replica p, Device::id
   std::vector<int64_t> plugin_devices_;  // the same by the plugin's ids
   std::vector<ArrayLayoutRef> inputs_, outputs_;
   std::vector<Type> output_types_;

@@ -23,21 +23,17 @@ void put(std::string& out, int field, const std::string& message) {
 std::string compile_options(std::span<const int64_t> devices) {
   // DeviceAssignmentProto: 1 replica_count, 2 computation_count, 3 computation_devices
   // { 1 replica_device_ids }, one a partition.
-  std::string assignment;
-  put(assignment, 1, uint64_t{1});
-  put(assignment, 2, devices.size());
-  for (const int64_t device : devices) {
-    std::string computation;
-    put(computation, 1, static_cast<uint64_t>(device));
-    put(assignment, 3, computation);
-  }
+  std::string computation, assignment;
+  for (const int64_t device : devices) put(computation, 1, static_cast<uint64_t>(device));
+  put(assignment, 1, devices.size());
+  put(assignment, 2, uint64_t{1});
+  put(assignment, 3, computation);
   // ExecutableBuildOptionsProto: 1 device_ordinal, -1: by the assignment; 4 num_replicas,
-  // 5 num_partitions, 6 use_spmd_partitioning, 9 device_assignment.
+  // 5 num_partitions, 9 device_assignment.
   std::string build;
   put(build, 1, static_cast<uint64_t>(int64_t{-1}));
-  put(build, 4, uint64_t{1});
-  put(build, 5, devices.size());
-  put(build, 6, uint64_t{0});
+  put(build, 4, devices.size());
+  put(build, 5, uint64_t{1});
   put(build, 9, assignment);
   // CompileOptionsProto: 3 executable_build_options.
   std::string out;

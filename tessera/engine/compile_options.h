@@ -7,8 +7,7 @@
 
 namespace tessera::engine {
 
-// One replica of devices.size() partitions, partition p on the plugin's device devices[p], of a
-// program that is partitioned already.
+// One partition of devices.size() replicas, replica p on the plugin's device devices[p].
 std::string compile_options(std::span<const int64_t> devices);
 
 }  // namespace tessera::engine

@@ -121,9 +121,12 @@ class FunctionPrinter final : public OpWriter {
 
   void write_op(const Op& op) {
     op_ = &op;
-    const OpText text = op_text(op, function());
+    OpText text = op_text(op, function());
     extra_ = text.extra;
     if (options_.plain) {
+      std::erase_if(text.attributes, [](const auto& entry) {
+        return entry.first == "channel_handle" || entry.first == "use_global_device_ids";
+      });
       std::erase_if(extra_, [](const auto& entry) { return entry.first.starts_with("tessera."); });
     } else {
       for (auto& entry : type_attributes(op, function())) extra_.push_back(std::move(entry));
@@ -410,16 +413,17 @@ std::string to_mlir(const Function& function, const PrintOptions& options) {
     functions += FunctionPrinter(symbols, options).print(*callee, "private", name);
   }
   std::string meshes;
-  int64_t partitions = options.plain ? options.plain->num_partitions : 1;
+  int64_t partitions = 1;
   for (const auto& [mesh, name] : symbols.meshes) {
     meshes += mesh_text(mesh, name);
     partitions = std::max(partitions, mesh.size());
   }
   const std::string& name = options.module_name.empty() ? function.name : options.module_name;
   return fmt::format(
-      "module {} attributes {{mhlo.num_partitions = {} : i32, mhlo.num_replicas = 1 : i32}} "
+      "module {} attributes {{mhlo.num_partitions = {} : i32, mhlo.num_replicas = {} : i32}} "
       "{{\n{}{}}}\n",
-      mlir_symbol(name.empty() ? "main" : name), partitions, meshes, functions);
+      mlir_symbol(name.empty() ? "main" : name), partitions,
+      options.plain ? options.plain->num_replicas : 1, meshes, functions);
 }
 
 }  // namespace tessera::ir

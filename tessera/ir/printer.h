@@ -24,10 +24,11 @@
 
 namespace tessera::ir {
 
-// A program as one partition of many runs it (engine/): StableHLO alone, without shardings and what is
-// Tessera's own.
+// A program as each of many devices runs it (engine/): StableHLO alone, without shardings and what is
+// Tessera's own, its collectives among replicas. (XLA takes several partitions only of programs that
+// it partitions itself.)
 struct PlainModule {
-  int64_t num_partitions = 1;
+  int64_t num_replicas = 1;
   // One an input: the output that may take its memory, -1 for none; empty: none may.
   std::vector<int64_t> aliases = {};
 };

@@ -19,9 +19,9 @@ namespace tessera::transforms {
 namespace {
 
 // Not among the ops that programs are made of: there a device is its coordinates in a mesh.
-const OpDef& partition_id_op() {
+const OpDef& replica_id_op() {
   static const OpDef& def = *new OpDef{
-      .name = "partition_id",
+      .name = "replica_id",
       .params = NoParams{},
       .infer = [](std::span<const Type>, const OpParams&) -> std::vector<Type> {
         return {Type{.dtype = uint32}};
@@ -37,7 +37,7 @@ Array rank_along(const AxisIndexParams& p) {
   for (const std::vector<int64_t>& line : device_groups(p.mesh, p.axes, {}))
     for (size_t rank = 0; rank < line.size(); ++rank)
       to[logical[static_cast<size_t>(line[rank])]] = static_cast<int32_t>(rank);
-  const Array id = lax::convert_element_type(bind_op1(partition_id_op(), NoParams{}, {}), int32);
+  const Array id = lax::convert_element_type(bind_op1(replica_id_op(), NoParams{}, {}), int32);
   return lax::reshape(lax::dynamic_slice(lax::constant(ranks), {&id, 1}, {1}), {});
 }
 

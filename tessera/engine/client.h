@@ -76,6 +76,8 @@ class Client {
   virtual const std::string& platform_version() const = 0;
   // Of this process.
   virtual const std::vector<ClientDevice>& devices() const = 0;
+  // Whether arrays of it can be handed over. Programs must not have others: XLA aborts.
+  virtual bool has_dtype(DType dtype) const = 0;
   // The bytes of a dense row-major array; read before this returns.
   virtual ClientBufferRef put(const std::byte* data, DType dtype, const Shape& shape,
                               int64_t device) const = 0;

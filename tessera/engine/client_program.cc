@@ -18,14 +18,23 @@ using namespace transforms;
 
 std::string at(const Op& op) { return op.source.empty() ? "" : fmt::format(" ({})", op.source); }
 
-void expect_stablehlo(const Function& f, const std::string& plugin) {
+void expect_stablehlo(const Function& f, int64_t number) {
+  const std::string& plugin = plugin_path(number);
   for (const Op& op : f.ops) {
-    for (const FunctionRef& region : control_regions(op)) expect_stablehlo(*region, plugin);
+    for (const FunctionRef& region : control_regions(op)) expect_stablehlo(*region, number);
     if (op.def->dialect == "tessera")
       value_error(op.def->name,
                   "expected an op that StableHLO has, for the devices of '{}', got {}, which only "
                   "Tessera has{}; compute it on emulated devices (initialize, cpu:N)",
                   plugin, op.def->name, at(op));
+    for (const auto* values : {&op.operands, &op.results})
+      for (const ValueId v : *values)
+        if (!client(number).has_dtype(f.type(v).dtype))
+          type_error(op.def->name,
+                     "expected dtypes that the devices of '{}' have, got {}, an element type that "
+                     "PJRT's C API lacks{}; convert it, or compute it on emulated devices "
+                     "(initialize, cpu:N)",
+                     plugin, describe(f.type(v)), at(op));
   }
 }
 
@@ -61,7 +70,7 @@ ClientProgram::ClientProgram(const Function& partitioned, const std::vector<Devi
                              std::vector<ArraySpec> inputs, const std::vector<ArraySpec>& outputs)
     : function_(plain_partition(lower_scans(partitioned))),
       client_(client_of("jit", devices)) {
-  expect_stablehlo(function_, plugin_path(client_));
+  expect_stablehlo(function_, client_);
   for (const Device& device : devices) devices_.push_back(device.id);
   std::sort(devices_.begin(), devices_.end());  // as the groups of collectives count them
   for (const int64_t device : devices_)

@@ -108,8 +108,7 @@ PJRT_Buffer_Type buffer_type(DType dtype) {
     case DType::kFloat6E3M2FN:
       break;
   }
-  throw Failure(FailureKind::kRefused,
-                fmt::format("PJRT's C API has no element type {}", dtype_name(dtype)));
+  return PJRT_Buffer_Type_INVALID;
 }
 
 }  // namespace tessera::engine

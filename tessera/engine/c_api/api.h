@@ -51,6 +51,7 @@ using LoadedExecutableHandle =
 // Waits for the event; Failure where what it stands for failed.
 void await(const PJRT_Api* api, PJRT_Event* event);
 
+// PJRT_Buffer_Type_INVALID where the C API has none.
 PJRT_Buffer_Type buffer_type(DType dtype);
 
 // The functions of the plugin at `path`. UserError [initialize] as of open_client(). A plugin stays

@@ -95,8 +95,15 @@ class CApiClient final : public Client {
   const std::string& platform_version() const override { return platform_version_; }
   const std::vector<ClientDevice>& devices() const override { return devices_; }
 
+  bool has_dtype(DType dtype) const override {
+    return buffer_type(dtype) != PJRT_Buffer_Type_INVALID;
+  }
+
   ClientBufferRef put(const std::byte* data, DType dtype, const Shape& shape,
                       int64_t device) const override {
+    if (!has_dtype(dtype))
+      throw Failure(FailureKind::kRefused,
+                    fmt::format("PJRT's C API has no element type {}", dtype_name(dtype)));
     const std::vector<int64_t> dims(shape.begin(), shape.end());
     auto args = TESSERA_PJRT_ARGS(Client_BufferFromHostBuffer);
     args.client = client_;

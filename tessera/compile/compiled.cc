@@ -142,9 +142,9 @@ std::vector<Array> Compiled::run_on_client(std::span<const Array> args,
   std::vector<const ArrayData*> originals(args.size(), nullptr);
   for (size_t i = 0; i < args.size(); ++i) {
     const std::shared_ptr<const ArrayData>& data = args[i].data();
-    const ArrayLayoutRef &layout = client_program_->input_layout(i), &lies = layout_of(*data);
+    const ArrayLayoutRef& layout = client_program_->input_layout(i);
     std::shared_ptr<const ArrayData> here = data;
-    if (lies != layout && (!lies || !same_placement(*lies, *layout))) {
+    if (!client_program_->takes(*data, i)) {
       here = placed_data(args[i], layout->sharding);
       originals[i] = data.get();
     }

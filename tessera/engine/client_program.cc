@@ -83,6 +83,13 @@ ClientProgram::ClientProgram(const Function& partitioned, const std::vector<Devi
   }
 }
 
+bool ClientProgram::takes(const ArrayData& array, size_t i) const {
+  if (array.kind != ArrayData::Kind::kClient) return false;
+  const ArrayLayoutRef& lies = static_cast<const ClientArray&>(array).layout();
+  return lies == inputs_[i] ||
+         (client_of("jit", lies->sharding) == client_ && same_placement(*lies, *inputs_[i]));
+}
+
 std::string ClientProgram::text(const std::vector<int64_t>& aliases) const {
   return to_mlir(function_,
                  {.locations = true,

@@ -33,6 +33,8 @@ class ClientProgram {
                                   std::span<const uint8_t> donate = {},
                                   std::span<const ArrayData* const> moved = {}) const;
 
+  // Whether the array lies as input i must.
+  bool takes(const ArrayData& array, size_t i) const;
   const ArrayLayoutRef& input_layout(size_t i) const { return inputs_[i]; }
   const ArrayLayoutRef& output_layout(size_t i) const { return outputs_[i]; }
   size_t num_inputs() const { return inputs_.size(); }

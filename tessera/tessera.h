@@ -47,6 +47,7 @@
 #include "tessera/numpy/pad.h"
 #include "tessera/numpy/placement.h"
 #include "tessera/numpy/printing.h"
+#include "tessera/numpy/processes.h"
 #include "tessera/numpy/promotion.h"
 #include "tessera/numpy/quantile.h"
 #include "tessera/numpy/reduce.h"

@@ -102,7 +102,6 @@ void add_transform_options(CLI::App& app, RunOptions& run, EmitOptions& emit) {
 }
 
 void add_launch_options(CLI::App& app, LaunchOptions& options) {
-  app.usage("tessera launch -n N [OPTIONS] [--mpi MPIRUN OPTIONS...] -- PROGRAM ARGUMENTS...");
   app.add_option("-n,--processes", options.processes, "How many processes")->required();
   app.add_option("--restarts", options.restarts,
                  "How often all are started again where one dies; the program goes on from its "
@@ -115,6 +114,7 @@ void add_launch_options(CLI::App& app, LaunchOptions& options) {
                  "shared evenly");
   app.add_option("--hostfile", options.hostfile, "mpirun's file of hosts, `HOST slots=N` a line");
   app.footer(
+      "tessera launch -n N [OPTIONS] [--mpi MPIRUN OPTIONS...] -- PROGRAM ARGUMENTS...\n\n"
       "What stands after --mpi is given to mpirun. Where the environment has no TESSERA_CLUSTER, "
       "it is mpi:whole: the program need not know of processes.\n"
       "The exit status is the program's, 128 and the signal where one ended it.");
@@ -202,6 +202,19 @@ int run_tessera(const std::vector<std::string>& arguments, const Streams& stream
       "launch", "Run a program in several processes, and again where one of them dies");
   add_launch_options(*launch_app, launch_options);
   launch_app->callback([&] { command = [&] { status = launch(launch_options, streams); }; });
+
+  CalibrateOptions calibrate_options;
+  CLI::App* calibrate_app = app.add_subcommand(
+      "calibrate", "Measure what computing and communicating takes here, for explain and plans");
+  calibrate_app->add_option("-o,--output", calibrate_options.output,
+                            "The file of the figures; else that of TESSERA_COSTS, or "
+                            "~/.config/tessera/costs.json");
+  calibrate_app->add_flag("--check", calibrate_options.check,
+                          "Compare what the figures predict with what steps of training take");
+  calibrate_app->footer(
+      "In several processes (tessera launch -n N -- tessera calibrate) their links are measured "
+      "too, and the other figures stay as they were.");
+  calibrate_app->callback([&] { command = [&] { calibrate(calibrate_options, streams); }; });
 
   app.add_subcommand(
          "tour",

@@ -73,6 +73,14 @@ struct ExplainOptions {
 // Collectives, notes, cost and schedule of the program. It needs no devices.
 void explain_file(const ExplainOptions& options, const Streams& streams);
 
+struct CalibrateOptions {
+  std::string output;  // empty: where the cost model reads it (costs_path)
+  bool check = false;
+};
+// Measures this machine and writes the figures that the cost model reads; with `check` compares
+// what these predict with what steps of training take. In several processes all call it.
+void calibrate(const CalibrateOptions& options, const Streams& streams);
+
 struct OptOptions {
   std::string file, devices;
   std::vector<std::string> shapes;  // as of RunOptions

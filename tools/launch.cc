@@ -126,8 +126,8 @@ pid_t start(const std::string& file, const std::vector<std::string>& arguments,
   const pid_t parent = getpid();
   const pid_t child = fork();
   if (child < 0)
-    throw RuntimeError(fmt::format("[launch] expected to start {}, got: {}", file,
-                                   std::strerror(errno)));
+    throw RuntimeError(
+        fmt::format("[launch] expected to start {}, got: {}", file, std::strerror(errno)));
   if (child > 0) return child;
   for (int number : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) std::signal(number, SIG_DFL);
   prctl(PR_SET_PDEATHSIG, on_death);
@@ -166,14 +166,15 @@ std::string find_mpirun() {
   std::string version;
   if (FILE* pipe = popen(fmt::format("'{}' --version 2>&1", mpirun).c_str(), "r")) {
     std::array<char, 256> buffer{};
-    while (size_t n = fread(buffer.data(), 1, buffer.size(), pipe)) version.append(buffer.data(), n);
+    while (size_t n = fread(buffer.data(), 1, buffer.size(), pipe))
+      version.append(buffer.data(), n);
     pclose(pipe);
   }
   if (version.find("Open MPI") == std::string::npos && version.find("OpenRTE") == std::string::npos)
-    throw RuntimeError(fmt::format(
-        "[launch] expected Open MPI's mpirun on PATH, got {}, which says `{}`; install "
-        "openmpi-bin, or put its folder first on PATH",
-        mpirun, version.substr(0, version.find('\n'))));
+    throw RuntimeError(
+        fmt::format("[launch] expected Open MPI's mpirun on PATH, got {}, which says `{}`; install "
+                    "openmpi-bin, or put its folder first on PATH",
+                    mpirun, version.substr(0, version.find('\n'))));
   return mpirun;
 }
 
@@ -194,8 +195,9 @@ std::vector<std::string> environment_of(const LaunchOptions& options) {
 std::vector<std::string> arguments_of(const LaunchOptions& options, const std::string& mpirun,
                                       const std::string& program,
                                       const std::vector<std::string>& environment) {
-  std::vector<std::string> out = {mpirun, "-n", std::to_string(options.processes),
-                                  "--oversubscribe", "--bind-to", "none", "--quiet"};
+  std::vector<std::string> out = {
+      mpirun, "-n",     std::to_string(options.processes), "--oversubscribe", "--bind-to",
+      "none", "--quiet"};
   if (geteuid() == 0) out.emplace_back("--allow-run-as-root");
   if (!options.hostfile.empty()) out.insert(out.end(), {"--hostfile", options.hostfile});
   // Processes on other hosts have no other environment than this.
@@ -237,8 +239,7 @@ void check(const LaunchOptions& options) {
 
 void take_program(std::vector<std::string>& arguments, LaunchOptions& options) {
   const auto program = std::find(arguments.begin(), arguments.end(), "--");
-  if (program != arguments.end())
-    options.program.assign(program + 1, arguments.end());
+  if (program != arguments.end()) options.program.assign(program + 1, arguments.end());
   const auto mpi = std::find(arguments.begin(), program, "--mpi");
   if (mpi != program) options.mpi.assign(mpi + 1, program);
   arguments.erase(mpi, arguments.end());
@@ -248,11 +249,12 @@ int launch(const LaunchOptions& options, const Streams& streams) {
   check(options);
   const std::string program = find_program(options.program[0]);
   if (program.empty())
-    value_error("launch",
-                "expected a program that can be executed, got `{}`, {}; give the path of one, or "
-                "the name of one that is on PATH",
-                options.program[0],
-                access(options.program[0].c_str(), F_OK) == 0 ? "which is none" : "which is not there");
+    value_error(
+        "launch",
+        "expected a program that can be executed, got `{}`, {}; give the path of one, or "
+        "the name of one that is on PATH",
+        options.program[0],
+        access(options.program[0].c_str(), F_OK) == 0 ? "which is none" : "which is not there");
   const std::string mpirun = find_mpirun();
   const std::vector<std::string> environment = environment_of(options),
                                  arguments = arguments_of(options, mpirun, program, environment);
@@ -314,10 +316,11 @@ int launch_process(const std::vector<std::string>& program, std::ostream& err) {
   if (status_of(waited) == 0) return 0;
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
-  const std::string how =
-      WIFEXITED(waited) ? fmt::format("ended with exit status {}", WEXITSTATUS(waited))
-      : sent || WTERMSIG(waited) == SIGTERM ? "was told to end"
-                                          : fmt::format("died of {}", signal_text(WTERMSIG(waited)));
+  const std::string how = WIFEXITED(waited)
+                              ? fmt::format("ended with exit status {}", WEXITSTATUS(waited))
+                          : sent || WTERMSIG(waited) == SIGTERM
+                              ? "was told to end"
+                              : fmt::format("died of {}", signal_text(WTERMSIG(waited)));
   // One write: lines of several processes do not mix.
   err << fmt::format("[launch] process {} ({} on {}) {}\n", rank, child, host.data(), how)
       << std::flush;

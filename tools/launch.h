@@ -17,10 +17,10 @@ namespace tessera::tools {
 
 struct LaunchOptions {
   int64_t processes = 0;
-  int64_t restarts = 0;       // how often all are started again
-  int64_t threads = 0;        // of each process; 0: as the program decides
-  double pause = 1;           // seconds before the first restart; each further one waits longer
-  std::string hostfile;       // of mpirun
+  int64_t restarts = 0;          // how often all are started again
+  int64_t threads = 0;           // of each process; 0: as the program decides
+  double pause = 1;              // seconds before the first restart; each further one waits longer
+  std::string hostfile;          // of mpirun
   std::vector<std::string> mpi;  // options of mpirun's
   std::vector<std::string> program;  // with its arguments
 };

@@ -1,5 +1,6 @@
 #include "tessera/cluster/joint_step.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
@@ -114,6 +115,20 @@ std::vector<std::string> joint_step(const Processes::What& what,
                                     const std::function<std::string()>& part) {
   if (Processes* processes = Processes::current()) return joint_step(*processes, what, part);
   return {part()};
+}
+
+std::optional<DifferentLine> different_line(const std::vector<std::string>& texts) {
+  const auto line = [](const std::string& text, size_t at) {
+    return at >= text.size() ? "nothing more" : text.substr(at, text.find('\n', at) - at);
+  };
+  for (size_t p = 1; p < texts.size(); ++p) {
+    if (texts[p] == texts[0]) continue;
+    size_t at = 0;
+    while (line(texts[0], at) == line(texts[p], at))
+      at = std::min(texts[0].find('\n', at), texts[0].size()) + 1;
+    return DifferentLine{line(texts[0], at), line(texts[p], at), p};
+  }
+  return std::nullopt;
 }
 
 }  // namespace tessera::cluster

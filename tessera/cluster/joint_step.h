@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,5 +24,13 @@ std::vector<std::string> joint_step(Processes& processes, const Processes::What&
 // The same of a process that may be alone.
 std::vector<std::string> joint_step(const Processes::What& what,
                                     const std::function<std::string()>& part);
+
+// What the first process that says another text than process 0 says differently: the first line of
+// both in which they differ.
+struct DifferentLine {
+  std::string first, other;
+  size_t process = 0;
+};
+std::optional<DifferentLine> different_line(const std::vector<std::string>& texts);
 
 }  // namespace tessera::cluster

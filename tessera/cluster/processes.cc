@@ -141,7 +141,12 @@ class Processes::Heart {
   explicit Heart(Processes& processes)
       : thread_([this, &processes] {
           std::unique_lock lock(mutex_);
-          while (!changed_.wait_for(lock, kBeatEvery, [this] { return ends_; })) processes.beat();
+          // Where nothing can be sent any more, those who wait find out.
+          while (!changed_.wait_for(lock, kBeatEvery, [this] { return ends_; })) try {
+              processes.beat();
+            } catch (const std::exception&) {
+              return;
+            }
         }) {}
   ~Heart() {
     {
@@ -206,10 +211,16 @@ void Processes::expect_usable() const {
                     failure_));
 }
 
-void Processes::give_up(const std::string& message) {
+// From now on nothing is possible, and the others know.
+void Processes::fail(const std::string& message) {
   failure_ = message;
+  // Who has not taken the last greeting has stopped.
   for (int p = 0; p < count_; ++p)
-    if (p != index_) tell(p, {0, 0, Kind::kFailed});
+    if (p != index_ && done(pairs_[static_cast<size_t>(p)].sent)) tell(p, {0, 0, Kind::kFailed});
+}
+
+void Processes::give_up(const std::string& message) {
+  fail(message);
   throw RuntimeError(message);
 }
 
@@ -227,6 +238,17 @@ bool Processes::has_left(int process) {
   Pair& pair = pairs_[static_cast<size_t>(process)];
   if (!pair.arrived && done(pair.next)) pair.arrived = true;
   return pair.arrived && pair.theirs.kind != Kind::kCall;
+}
+
+// Whether a process gives no sign of life any more.
+bool Processes::is_dead(int process) {
+  const auto silent = [&] {
+    const std::lock_guard lock(transport_mutex_);
+    return Clock::now() - pairs_[static_cast<size_t>(process)].heard > kDeadAfter;
+  };
+  if (!silent()) return false;
+  beat();  // it may be this process that was stopped, and has not listened
+  return silent();
 }
 
 void Processes::wait_until(const std::function<bool()>& finished,
@@ -250,19 +272,13 @@ void Processes::wait_until(const std::function<bool()>& finished,
     if (now - begin > milliseconds(2)) std::this_thread::sleep_for(std::chrono::microseconds(20));
     if (now - begin < seconds(1)) continue;
     const std::vector<int> missing = waited();
-    for (int p : missing) {
-      Clock::time_point heard;
-      {
-        const std::lock_guard lock(transport_mutex_);
-        heard = pairs_[static_cast<size_t>(p)].heard;
-      }
-      if (now - heard > kDeadAfter)
+    for (int p : missing)
+      if (is_dead(p))
         give_up(fmt::format(
             "[cluster] expected process {} in {}, got no sign of life from it for {} s: it, or its "
             "machine, has died or stopped; start again from the last checkpoint (tessera launch "
             "does)",
-            p, what(), std::chrono::duration_cast<seconds>(now - heard).count()));
-    }
+            p, what(), kDeadAfter.count()));
     if (duration<double>(now - begin).count() > options().watchdog_seconds)
       give_up(fmt::format(
           "[cluster] expected {} in {}, got nothing for {} s; processes must call the same "
@@ -417,7 +433,7 @@ void Processes::compare_programs(const std::vector<int>& others) {
         first_difference(mine.substr(call_->name.size() + 1),
                          line == std::string::npos ? "" : theirs.substr(line + 1), index_, p));
   }
-  failure_ = message;
+  fail(message);  // others may be members of theirs, or of this one
   value_error("cluster", "{}", message);
 }
 
@@ -503,26 +519,49 @@ void Processes::leave_call() {
   transfers_.clear();
   active_ = 0;
   if (!failure_.empty()) return;
-  failure_ = fmt::format("an exception in {}", call_->name);
-  for (int p = 0; p < count_; ++p)
-    if (p != index_) tell(p, {0, 0, Kind::kFailed});
+  fail(fmt::format("an exception in {}", call_->name));
 }
 
 void Processes::shut_down() {
-  const std::lock_guard lock(calls_);
-  // Who has given up does not wait for those it no longer understands.
-  if (!failure_.empty()) {
-    heart_.reset();
-    return;
-  }
-  for (int p = 0; p < count_; ++p)
-    if (p != index_) tell(p, {0, 0, Kind::kEnded});
-  for (int p = 0; p < count_; ++p)
-    if (p != index_)
-      while (!done(pairs_[static_cast<size_t>(p)].sent)) sched_yield();
+  // Who exits while another thread is in a call can neither end it nor wait for it.
+  const std::unique_lock lock(calls_, std::try_to_lock);
+  if (!lock) return;
+  const bool together = failure_.empty() && all_end();
   heart_.reset();
+  // Who has given up does not wait for those it no longer understands.
+  if (!together) return;
   const std::lock_guard transport_lock(transport_mutex_);
   transport_->finish();
+}
+
+// Tells the others of this end, and waits for theirs, as long as they live: MPI's own end would
+// wait for the dead too. Whether all have come to it.
+bool Processes::all_end() {
+  for (int p = 0; p < count_; ++p)
+    if (p != index_) tell(p, {0, 0, Kind::kEnded});
+  bool together = true;
+  for (int p = 0; p < count_; ++p) {
+    Pair& pair = pairs_[static_cast<size_t>(p)];
+    while (p != index_ && !(has_left(p) && done(pair.sent))) {
+      if (pair.arrived && pair.theirs.kind == Kind::kCall) {
+        // It calls what this process does not, and will hear so; then it ends.
+        pair.arrived = false;
+        const std::lock_guard lock(transport_mutex_);
+        pair.next = transport_->receive(p, kGreeting, reinterpret_cast<std::byte*>(&pair.theirs),
+                                        sizeof pair.theirs);
+      }
+      if (is_dead(p)) {
+        fmt::print(stderr,
+                   "[cluster] expected the end of process {}, got no sign of life from it for {} "
+                   "s: it, or its machine, has died or stopped\n",
+                   p, kDeadAfter.count());
+        transport_->abort(1);
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+    together = together && (p == index_ || pair.theirs.kind == Kind::kEnded);
+  }
+  return together;
 }
 
 }  // namespace tessera::cluster

@@ -168,7 +168,10 @@ class Processes {
                   const What& what);
   void leave_call();
   void expect_usable() const;
+  void fail(const std::string& message);
   [[noreturn]] void give_up(const std::string& message);
+  bool is_dead(int process);
+  bool all_end();
   void tell(int process, const Greeting& greeting);
   bool done(Transport::Request& request);
   // Whether a process has said that it goes no further.

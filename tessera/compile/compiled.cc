@@ -38,13 +38,24 @@ int64_t client_for(const Mesh& mesh, const Device& device) {
   return engine::client_of("jit", mesh.devices());
 }
 
+// Of a program's text what all processes of a cluster have in common: a function of the host has
+// another number in each.
+std::string common_text(std::string text) {
+  constexpr std::string_view kBefore = "backend_config = {function = ";
+  for (size_t at = text.find(kBefore); at != std::string::npos; at = text.find(kBefore, at)) {
+    at += kBefore.size();
+    text.erase(at, text.find(' ', at) - at);
+  }
+  return text;
+}
+
 std::shared_ptr<const Program> emulated_program(const Function& function, const Stages& stages,
                                                 std::vector<ArraySpec> inputs,
                                                 std::vector<ArraySpec> outputs) {
   ProgramIdentity identity;
   if (cluster::Processes::current())
-    identity = {function.name,
-                to_mlir(function, {.locations = true}) + to_mlir(stages.partitioned.function)};
+    identity = {function.name, common_text(to_mlir(function, {.locations = true}) +
+                                           to_mlir(stages.partitioned.function))};
   return std::make_shared<const Program>(stages.schedule, std::move(inputs), std::move(outputs),
                                          process_kernels(), std::move(identity));
 }

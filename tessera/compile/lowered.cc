@@ -6,12 +6,14 @@
 
 #include "tessera/compile/pipeline.h"
 #include "tessera/compile/program_cache.h"
+#include "tessera/compile/step_time.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
 #include "tessera/ir/printer.h"
 #include "tessera/ops/core/expect.h"
 #include "tessera/ops/core/norm_choice.h"
 #include "tessera/runtime/executable.h"
+#include "tessera/spmd/cost.h"
 
 namespace tessera {
 
@@ -206,6 +208,13 @@ std::string Lowered::explain() const {
                      bytes_text(static_cast<double>(c.bytes_accessed)),
                      bytes_text(static_cast<double>(c.communication_bytes)),
                      seconds_text(c.communication_seconds), stages_->schedule.steps.size());
+  if (const std::optional<StepTime> time = predict_time(*stages_, device_)) {
+    out += fmt::format("a run takes about {}: {} to compute, {} to communicate\n",
+                       seconds_text(time->total()), seconds_text(time->compute),
+                       seconds_text(time->communication));
+  }
+  if (stages_->mesh.rank() > 0)
+    out += fmt::format("seconds by {}\n", spmd::figures_of(stages_->mesh));
   return out;
 }
 

@@ -14,6 +14,12 @@
 // kills a save leaves the steps before it as they were; what it left behind (.tmp-step_00000012) is
 // never read, and removed by the next save. docs/checkpoints.md has the format.
 //
+// In a cluster all processes call these functions, each with its own handles on the same arrays, and
+// `path` is a folder that all see. Each writes the shards that no process before it holds; process 0
+// writes what lies on the host or on one device, which must be equal in all, and gives the step its
+// name once all have written. Each reads what its own devices need. What fails in one process
+// throws in all.
+//
 // What is static about a tree (numbers, strings, sizes) is part of the program, and not saved.
 #pragma once
 
@@ -32,11 +38,11 @@ struct SaveOptions {
   // the new one is in place; higher ones (of a run that was taken back) stay.
   int64_t keep = 0;
   // A tree of more bytes than this is written in several files, by the devices that hold its
-  // shards.
+  // shards. In a cluster there is one of each process.
   int64_t single_file_bytes = int64_t{64} << 20;
 };
 
-// The steps that are whole, ascending; none where there is no folder.
+// The steps that are whole, ascending; none where there is no folder. In a cluster process 0 looks.
 std::vector<int64_t> all_steps(const FilePath& path);
 std::optional<int64_t> latest_step(const FilePath& path);
 
@@ -64,8 +70,9 @@ std::vector<NamedLeaf> named_leaves(const T& tree) {
 
 // Writes `tree` as path/step_<step>, and returns when it is on the disk. One save at a time may
 // write to `path`, of all processes. UserError, with nothing changed on the disk: kValue for a
-// negative step, one that is there already, leaves of one path or without data; kTrace for traced
-// leaves; kIo where the folder cannot be written or another save is writing.
+// negative step, one that is there already, leaves of one path or without data, and for processes
+// whose trees differ; kTrace for traced leaves; kIo where the folder cannot be written, is not one
+// that all processes see, or another save is writing.
 template <class T>
 void save_checkpoint(const FilePath& path, int64_t step, const T& tree,
                      const SaveOptions& options = {}) {

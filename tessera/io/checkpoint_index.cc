@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "tessera/cluster/joint_step.h"
 #include "tessera/io/checkpoint.h"
 #include "tessera/io/crc32c.h"
 #include "tessera/io/file.h"
@@ -114,10 +115,14 @@ std::string to_json(const CheckpointIndex& index) {
   return out.dump(1) + "\n";
 }
 
-CheckpointIndex read_index(const std::filesystem::path& file) {
+std::string read_index_text(const std::filesystem::path& file) {
   const PlainFile in = open_plain("restore_checkpoint", file);
   std::string text(in.bytes, '\0');
   read_at(in.file.fd(), text.data(), text.size(), 0, "restore_checkpoint", file);
+  return text;
+}
+
+CheckpointIndex parse_index(const std::filesystem::path& file, const std::string& text) {
   if (nesting(text) > kMaxDepth) damaged(file, "a file that is damaged or no index");
   Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("crc32c") || !json.contains("format") ||
@@ -172,6 +177,23 @@ bool is_leftover(const std::filesystem::path& folder) {
   return !error;
 }
 
+std::vector<int64_t> steps_in(const std::filesystem::path& folder) {
+  std::vector<int64_t> steps;
+  std::error_code error;
+  std::filesystem::directory_iterator entries(folder, error);
+  if (error == std::errc::no_such_file_or_directory) return steps;
+  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
+    const std::optional<int64_t> step = step_of_name(entries->path().filename().string());
+    std::error_code gone;
+    if (step && entries->is_directory(gone)) steps.push_back(*step);
+  }
+  if (error)
+    io_error("all_steps", "expected '{}' to be a folder of checkpoints, got: {}; check the path",
+             folder.string(), error.message());
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
 std::string leaf_text(const std::string& path) {
   return path.empty() ? "the only leaf" : fmt::format("leaf '{}'", path);
 }
@@ -179,19 +201,16 @@ std::string leaf_text(const std::string& path) {
 }  // namespace internal
 
 std::vector<int64_t> all_steps(const FilePath& path) {
+  // Processes may see a shared folder at different times.
+  const std::string told = cluster::joint_step(
+      [&] { return fmt::format("all_steps of '{}'", path.text()); },
+      [&] {
+        if (process_index() != 0) return std::string();
+        return fmt::format("{}", fmt::join(internal::steps_in(path.text()), " "));
+      })[0];
   std::vector<int64_t> steps;
-  std::error_code error;
-  std::filesystem::directory_iterator entries(path.text(), error);
-  if (error == std::errc::no_such_file_or_directory) return steps;
-  for (; !error && entries != std::filesystem::directory_iterator(); entries.increment(error)) {
-    const std::optional<int64_t> step = internal::step_of_name(entries->path().filename().string());
-    std::error_code gone;
-    if (step && entries->is_directory(gone)) steps.push_back(*step);
-  }
-  if (error)
-    io_error("all_steps", "expected '{}' to be a folder of checkpoints, got: {}; check the path",
-             path.text(), error.message());
-  std::sort(steps.begin(), steps.end());
+  for (const char *at = told.data(), *end = at + told.size(); at < end; ++at)
+    at = std::from_chars(at, end, steps.emplace_back()).ptr;
   return steps;
 }
 

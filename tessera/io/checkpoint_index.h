@@ -42,9 +42,11 @@ struct CheckpointIndex {
 
 // UserError kValue naming a path that is not UTF-8.
 std::string to_json(const CheckpointIndex& index);
-// UserError kIo naming the file where it is missing, damaged or of a later version, or names files
-// that are not beside it.
-CheckpointIndex read_index(const std::filesystem::path& file);
+// UserError kIo naming the file where it is missing.
+std::string read_index_text(const std::filesystem::path& file);
+// What a file of this name says. UserError kIo naming it where it is damaged or of a later version,
+// or names files that are not beside it.
+CheckpointIndex parse_index(const std::filesystem::path& file, const std::string& text);
 
 // What files hold of a leaf: safetensors does not have complex128, nor do its older readers have
 // complex64, so both are pairs of reals in one more dimension.
@@ -55,6 +57,8 @@ Shape stored_shape(DType dtype, const ShardIndex& index);
 std::string step_name(int64_t step);
 // The step of such a name.
 std::optional<int64_t> step_of_name(std::string_view name);
+// all_steps() as this process sees them.
+std::vector<int64_t> steps_in(const std::filesystem::path& folder);
 // Of a name that a save gives to what it is writing or removing, and without other files than a
 // save's: what a killed one left, or a save that runs. Other things of such names are the user's.
 bool is_leftover(const std::filesystem::path& folder);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tessera/cluster/joint_step.h"
 #include "tessera/io/checkpoint.h"
 #include "tessera/io/checkpoint_index.h"
 #include "tessera/io/crc32c.h"
@@ -19,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kOp = "restore_checkpoint";
 
 int64_t find_step(const fs::path& path, std::optional<int64_t> step) {
-  const std::vector<int64_t> steps = all_steps(path);
+  const std::vector<int64_t> steps = steps_in(path);
   if (!step && !steps.empty()) return steps.back();
   if (step && std::find(steps.begin(), steps.end(), *step) != steps.end()) return *step;
   const std::string wanted = step ? fmt::format("step {}", *step) : std::string("a checkpoint");
@@ -225,14 +226,8 @@ class Restore {
   std::vector<std::optional<Literal>> slices_;  // of the leaf at hand
 };
 
-}  // namespace
-
-std::vector<Array> restore_checkpoint(const FilePath& path, const std::vector<NamedLeaf>& like,
-                                      std::optional<int64_t> wanted) {
-  const int64_t step = find_step(path.text(), wanted);
-  const fs::path folder = fs::path(path.text()) / step_name(step);
-  Restore restore(folder, read_index(folder / kIndexFile));
-  const std::vector<const SavedLeaf*> saved = match(restore.index(), like, folder);
+std::vector<Array> restore_leaves(Restore& restore, const std::vector<NamedLeaf>& like) {
+  const std::vector<const SavedLeaf*> saved = match(restore.index(), like, restore.folder());
   std::vector<Array> out;
   for (size_t l = 0; l < like.size(); ++l) {
     try {
@@ -244,6 +239,32 @@ std::vector<Array> restore_checkpoint(const FilePath& path, const std::vector<Na
       throw UserError(error.kind(), fmt::format("{} (restoring {})", what, leaf));
     }
   }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Array> restore_checkpoint(const FilePath& path, const std::vector<NamedLeaf>& like,
+                                      std::optional<int64_t> wanted) {
+  const auto what = [&] {
+    return fmt::format("restore_checkpoint of {} from '{}'",
+                       wanted ? fmt::format("step {}", *wanted) : "the latest step", path.text());
+  };
+  const auto folder_of = [&](int64_t step) { return fs::path(path.text()) / step_name(step); };
+  // Process 0 says which step, and what is in it.
+  const std::string found = cluster::joint_step(what, [&] {
+    if (process_index() != 0) return std::string();
+    const int64_t step = find_step(path.text(), wanted);
+    return fmt::format("{} {}", step, read_index_text(folder_of(step) / kIndexFile));
+  })[0];
+  const size_t space = found.find(' ');
+  const fs::path folder = folder_of(std::stoll(found.substr(0, space)));
+  std::vector<Array> out;
+  cluster::joint_step(what, [&] {
+    Restore restore(folder, parse_index(folder / kIndexFile, found.substr(space + 1)));
+    out = restore_leaves(restore, like);
+    return std::string();
+  });
   return out;
 }
 

@@ -5,17 +5,17 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <numeric>
+#include <cstring>
 #include <set>
 
 #include "tessera/base/warning.h"
+#include "tessera/cluster/joint_step.h"
 #include "tessera/io/checkpoint.h"
-#include "tessera/io/checkpoint_index.h"
+#include "tessera/io/checkpoint_plan.h"
 #include "tessera/io/crc32c.h"
-#include "tessera/io/safetensors.h"
+#include "tessera/io/file.h"
 #include "tessera/ir/format.h"
 #include "tessera/runtime/copy.h"
-#include "tessera/runtime/device_array.h"
 
 namespace tessera::internal {
 
@@ -25,18 +25,11 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr std::string_view kOp = "save_checkpoint";
-constexpr int64_t kMaxFiles = 16;  // unless headers ask for more
 
 [[noreturn]] void failed(const fs::path& path, int error) {
   io_error(kOp,
            "expected to write '{}', got: {}; check that it is a folder, writable and has space",
            path.string(), error_text(error));
-}
-
-const DeviceArray* on_devices(const Array& x) {
-  return x.data()->kind == ArrayData::Kind::kDevice
-             ? static_cast<const DeviceArray*>(x.data().get())
-             : nullptr;
 }
 
 // Everything that can be wrong with a tree, before anything is written.
@@ -64,133 +57,82 @@ void check_leaves(const std::vector<NamedLeaf>& leaves) {
   }
 }
 
-// A slice to write: where it lies in memory, and in which file it goes.
-struct Piece {
-  size_t leaf = 0, slice = 0;  // of the index
-  int64_t instance = 0;        // of the array
-  int64_t holder = 0;          // position in the mesh of the first device that holds it
-};
-
-struct FilePlan {
-  std::string name, header;
-  std::vector<SafetensorsEntry> entries;
-  std::vector<size_t> pieces;  // one an entry
-  uint64_t header_bytes = 0;   // at most
-};
-
-// One save, step by step; what fails leaves `path` as it was.
+// One save, step by step; what fails leaves `path` as it was. In a cluster every process has one,
+// and the steps are joint: what fails in one process has failed in all.
 class Save {
  public:
   Save(const fs::path& path, int64_t step, const std::vector<NamedLeaf>& leaves,
        const SaveOptions& options, uint64_t max_header)
-      : path_(path), leaves_(leaves), options_(options), max_header_(max_header) {
-    index_.step = step;
-    temporary_ = path_ / fmt::format("{}{}", kTemporary, step_name(step));
+      : path_(path), step_(step), leaves_(leaves), options_(options), max_header_(max_header) {
+    temporary_ = path_ / fmt::format("{}{}", kTemporary, step_name(step_));
+    place_ = path_ / step_name(step_);
   }
 
   void run() {
-    plan_slices();
-    plan_files();
-    lock();
-    const fs::path place = path_ / step_name(index_.step);
-    std::error_code absent;
-    if (fs::exists(place, absent))
-      value_error(kOp,
-                  "expected a step that '{}' does not have, got {}; choose another or remove {}",
-                  path_.string(), index_.step, place.string());
-    if (locked_) remove_leftovers();
-    make_temporary();
+    expect_same_tree();
+    // Nothing to agree on: all plan the same.
+    plan_ = plan_save(step_, leaves_, options_, max_header_, processes_ != nullptr);
+    joint([&] {
+      if (is_first()) begin();
+      return std::string();
+    });
     try {
-      write();
-      if (::rename(temporary_.c_str(), place.c_str()) != 0) failed(place, errno);
+      const std::vector<std::string> written = joint([&] { return write_files(); });
+      joint([&] {
+        if (is_first()) commit(written);
+        return std::string();
+      });
     } catch (...) {
       std::error_code ignored;
-      fs::remove_all(temporary_, ignored);
+      if (is_first()) fs::remove_all(temporary_, ignored);
       throw;
     }
-    flush_folder(path_);
-    remove_old();
   }
 
  private:
-  // Wide elements first, so that every array of a file is aligned.
-  void plan_slices() {
-    for (size_t l = 0; l < leaves_.size(); ++l) {
-      const Array& array = leaves_[l].array;
-      SavedLeaf& saved = index_.leaves.emplace_back();
-      saved = {leaves_[l].path, array.dtype(), array.shape(), {}};
-      const auto add = [&](ShardIndex index, int64_t instance, int64_t holder) {
-        // Beyond the end of a dimension that does not divide, shards are empty.
-        if (std::any_of(index.begin(), index.end(), [](auto r) { return r.size() == 0; })) return;
-        pieces_.push_back({l, saved.slices.size(), instance, holder});
-        saved.slices.push_back({std::move(index), {}, {}, 0});
-      };
-      if (const DeviceArray* data = on_devices(array)) {
-        const ArrayLayout& layout = *data->layout();
-        std::vector<bool> seen(static_cast<size_t>(layout.instances));
-        for (size_t p = 0; p < layout.device_instances.size(); ++p) {
-          const auto instance = static_cast<size_t>(layout.device_instances[p]);
-          if (seen[instance]) continue;
-          seen[instance] = true;
-          const auto i = static_cast<int64_t>(instance);
-          add(layout.index(i), i, static_cast<int64_t>(p));
-        }
-      } else {
-        ShardIndex whole;
-        for (int64_t extent : array.shape()) whole.push_back({0, extent});
-        add(std::move(whole), 0, 0);
-      }
-    }
-    std::stable_sort(pieces_.begin(), pieces_.end(),
-                     [&](const Piece& a, const Piece& b) { return width(a) > width(b); });
+  // The one that writes what no process has for all, and gives the step its name.
+  bool is_first() const { return !processes_ || processes_->index() == 0; }
+  std::vector<std::string> joint(const std::function<std::string()>& part) {
+    return cluster::joint_step(
+        [&] { return fmt::format("save_checkpoint of step {} to '{}'", step_, path_.string()); },
+        part);
   }
 
-  int64_t width(const Piece& piece) const {
-    return itemsize(stored_dtype(index_.leaves[piece.leaf].dtype));
+  void check() const {
+    if (step_ < 0) value_error(kOp, "expected a step of 0 or more, got {}; count from 0", step_);
+    if (options_.keep < 0)
+      value_error(kOp, "expected to keep 1 step or more (0: all), got {}; change .keep",
+                  options_.keep);
+    check_leaves(leaves_);
   }
 
-  void plan_files() {
-    int64_t bytes = 0, holders = 1;
-    for (const auto& leaf : leaves_) bytes += leaf.array.size() * itemsize(leaf.array.dtype());
-    for (const Piece& piece : pieces_) holders = std::max(holders, piece.holder + 1);
-    const int64_t count = bytes <= options_.single_file_bytes ? 1 : std::min(holders, kMaxFiles);
-    files_.resize(static_cast<size_t>(count));
-    std::vector<size_t> open(files_.size());  // which file of a group is still being filled
-    std::iota(open.begin(), open.end(), 0);
-    for (size_t p = 0; p < pieces_.size(); ++p)
-      plan_piece(p, open[static_cast<size_t>(pieces_[p].holder * count / holders)]);
-    for (size_t f = 0; f < files_.size(); ++f) {
-      FilePlan& file = files_[f];
-      file.name = files_.size() == 1
-                      ? "arrays.safetensors"
-                      : fmt::format("arrays-{:05}-of-{:05}.safetensors", f + 1, files_.size());
-      for (size_t p : file.pieces) slice_of(pieces_[p]).file = file.name;
-      file.header = safetensors_header(kOp, file.entries, max_header_);
-    }
+  void expect_same_tree() {
+    std::string text;
+    const std::vector<std::string> hashes = joint([&] {
+      check();
+      if (processes_) text = describe_for_all(leaves_);
+      return fmt::format("{:x}", std::hash<std::string>()(text));
+    });
+    if (std::equal(hashes.begin() + 1, hashes.end(), hashes.begin())) return;
+    const std::vector<std::string> texts = joint([&] { return text; });
+    if (const auto different = cluster::different_line(texts))
+      value_error(kOp,
+                  "expected one tree in all processes, got {} in process 0 and {} in process {}; "
+                  "what each process has of its own must be equal (broadcast_one_to_all), or be "
+                  "put together (process_allgather, make_array_from_process_local_data)",
+                  different->first, different->other, different->process);
   }
 
-  // Into file `f`, or a new one if the header of that is full.
-  void plan_piece(size_t p, size_t& f) {
-    const Piece& piece = pieces_[p];
-    const SavedLeaf& leaf = index_.leaves[piece.leaf];
-    SavedSlice& slice = slice_of(piece);
-    // No path ends as these names do.
-    slice.tensor = leaf.slices.size() == 1
-                       ? leaf.path
-                       : fmt::format("{}@{}", leaf.path, fmt::join(slice.index, ","));
-    SafetensorsEntry entry{slice.tensor, stored_dtype(leaf.dtype),
-                           stored_shape(leaf.dtype, slice.index)};
-    const uint64_t bytes = safetensors_entry_bytes(entry);
-    if (!files_[f].entries.empty() && files_[f].header_bytes + bytes > max_header_) {
-      f = files_.size();
-      files_.emplace_back();
-    }
-    files_[f].header_bytes += bytes;
-    files_[f].entries.push_back(std::move(entry));
-    files_[f].pieces.push_back(p);
+  void begin() {
+    lock();
+    std::error_code absent;
+    if (fs::exists(place_, absent))
+      value_error(kOp,
+                  "expected a step that '{}' does not have, got {}; choose another or remove {}",
+                  path_.string(), step_, place_.string());
+    if (locked_) remove_leftovers();
+    make_temporary();
   }
-
-  SavedSlice& slice_of(const Piece& piece) { return index_.leaves[piece.leaf].slices[piece.slice]; }
 
   // Two saves at once would take each other's files for leftovers.
   void lock() {
@@ -232,34 +174,74 @@ class Save {
              locked_ ? "holds other files than a save" : "another save may be writing");
   }
 
-  void write() {
-    for (FilePlan& file : files_) write_file(file);
-    const std::string text = to_json(index_);
+  // Those of this process, each on the disk. The first process gets the sizes and checksums: of each
+  // file, then of each slice in it.
+  std::string write_files() {
+    std::string out;
+    for (FilePlan& file : plan_.files)
+      if (!processes_ || file.writer == processes_->index()) write_file(file, out);
+    flush_folder(temporary_);
+    return out;
+  }
+
+  void write_file(FilePlan& plan, std::string& out) {
+    const fs::path path = temporary_ / plan.name;
+    const std::string header = safetensors_header(kOp, plan.entries, max_header_);
+    SavedFile saved{header.size(), crc32c(header.data(), header.size())};
+    for (const SafetensorsEntry& entry : plan.entries) saved.bytes += entry.bytes();
+    append(out, saved.bytes);
+    append(out, saved.header_crc32c);
+    File file = create(plan.name);
+    write_all(file.fd(), header.data(), header.size(), kOp, path);
+    for (size_t p : plan.pieces) {
+      const SavedPiece& piece = plan_.pieces[p];
+      const SavedLeaf& leaf = plan_.index.leaves[piece.leaf];
+      const Literal data = piece_data(leaves_[piece.leaf].array, piece.instance);
+      const auto bytes = static_cast<size_t>(data.bytes());
+      append(out, crc32c(data.raw(), bytes));
+      TESSERA_CHECK(data.elements() * (is_complex(leaf.dtype) ? 2 : 1) ==
+                    stored_shape(leaf.dtype, plan_.slice(piece).index).elements());
+      write_all(file.fd(), data.raw(), bytes, kOp, path);
+    }
+    finish(file, plan.name);
+  }
+
+  template <class T>
+  static void append(std::string& out, T value) {
+    out.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  template <class T>
+  static void take(const std::string& from, size_t& at, T& value) {
+    TESSERA_CHECK(at + sizeof value <= from.size());
+    std::memcpy(&value, from.data() + at, sizeof value);
+    at += sizeof value;
+  }
+
+  // All processes have written; `written`: what each said of its files.
+  void commit(const std::vector<std::string>& written) {
+    std::vector<size_t> at(written.size());
+    for (const FilePlan& file : plan_.files) {
+      const auto w = static_cast<size_t>(file.writer);
+      SavedFile& saved = plan_.index.files[file.name];
+      take(written[w], at[w], saved.bytes);
+      take(written[w], at[w], saved.header_crc32c);
+      for (size_t p : file.pieces) take(written[w], at[w], plan_.slice(plan_.pieces[p]).crc32c);
+      if (!processes_) continue;
+      const uint64_t bytes = open_plain(kOp, temporary_ / file.name).bytes;
+      if (bytes != saved.bytes)
+        io_error(kOp,
+                 "expected '{}' to have the {} bytes that process {} wrote, got {}; checkpoints of "
+                 "several processes need a folder that all of them see",
+                 (temporary_ / file.name).string(), saved.bytes, w, bytes);
+    }
+    const std::string text = to_json(plan_.index);
     File index = create(std::string(kIndexFile));
     write_all(index.fd(), text.data(), text.size(), kOp, temporary_ / kIndexFile);
     finish(index, std::string(kIndexFile));
     flush_folder(temporary_);
-  }
-
-  void write_file(FilePlan& plan) {
-    const fs::path path = temporary_ / plan.name;
-    File file = create(plan.name);
-    write_all(file.fd(), plan.header.data(), plan.header.size(), kOp, path);
-    SavedFile& saved = index_.files[plan.name];
-    saved = {plan.header.size(), crc32c(plan.header.data(), plan.header.size())};
-    for (const SafetensorsEntry& entry : plan.entries) saved.bytes += entry.bytes();
-    for (size_t p : plan.pieces) {
-      const Piece& piece = pieces_[p];
-      const SavedLeaf& leaf = index_.leaves[piece.leaf];
-      SavedSlice& slice = slice_of(piece);
-      const Literal data = piece_data(leaves_[piece.leaf].array, piece.instance);
-      const auto bytes = static_cast<size_t>(data.bytes());
-      slice.crc32c = crc32c(data.raw(), bytes);
-      TESSERA_CHECK(data.elements() * (is_complex(leaf.dtype) ? 2 : 1) ==
-                    stored_shape(leaf.dtype, slice.index).elements());
-      write_all(file.fd(), data.raw(), bytes, kOp, path);
-    }
-    finish(file, plan.name);
+    if (::rename(temporary_.c_str(), place_.c_str()) != 0) failed(place_, errno);
+    flush_folder(path_);
+    remove_old();
   }
 
   // Without padding.
@@ -281,6 +263,11 @@ class Save {
   File create(const std::string& name) {
     const fs::path file = temporary_ / name;
     File out(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (out.fd() < 0 && errno == ENOENT && !is_first())
+      io_error(kOp,
+               "expected to see '{}', which process 0 has made, got: {}; checkpoints of several "
+               "processes need a folder that all of them see",
+               temporary_.string(), error_text(errno));
     if (out.fd() < 0) failed(file, errno);
     return out;
   }
@@ -291,8 +278,8 @@ class Save {
   // The new step is safe by now, so what fails here is no failure of the save.
   void remove_old() {
     if (options_.keep == 0) return;
-    std::vector<int64_t> steps = all_steps(path_);
-    std::erase_if(steps, [&](int64_t step) { return step > index_.step; });
+    std::vector<int64_t> steps = steps_in(path_);
+    std::erase_if(steps, [&](int64_t step) { return step > step_; });
     for (int64_t i = 0; i + options_.keep < static_cast<int64_t>(steps.size()); ++i) {
       const std::string name = step_name(steps[static_cast<size_t>(i)]);
       const fs::path gone = path_ / fmt::format("{}{}", kTemporary, name);
@@ -305,14 +292,14 @@ class Save {
     }
   }
 
+  cluster::Processes* const processes_ = cluster::Processes::current();
   const fs::path path_;
+  const int64_t step_;
   const std::vector<NamedLeaf>& leaves_;
   const SaveOptions& options_;
   const uint64_t max_header_;
-  fs::path temporary_;
-  CheckpointIndex index_;
-  std::vector<Piece> pieces_;
-  std::vector<FilePlan> files_;
+  fs::path temporary_, place_;
+  SavePlan plan_;
   File lock_;
   bool locked_ = false;  // some file systems have no locks
 };
@@ -321,11 +308,6 @@ class Save {
 
 void save_checkpoint(const FilePath& path, int64_t step, const std::vector<NamedLeaf>& leaves,
                      const SaveOptions& options, std::optional<uint64_t> max_header) {
-  if (step < 0) value_error(kOp, "expected a step of 0 or more, got {}; count from 0", step);
-  if (options.keep < 0)
-    value_error(kOp, "expected to keep 1 step or more (0: all), got {}; change .keep",
-                options.keep);
-  check_leaves(leaves);
   Save(path.text(), step, leaves, options, max_header.value_or(kMaxSafetensorsHeader)).run();
 }
 

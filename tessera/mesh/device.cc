@@ -7,6 +7,7 @@
 #include <charconv>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <ostream>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "tessera/base/shape.h"
 #include "tessera/base/thread_pool.h"
 #include "tessera/cluster/processes.h"
+#include "tessera/mesh/costs.h"
 #include "tessera/mesh/default_device.h"
 #include "tessera/mesh/device_source.h"
 #include "tessera/mesh/format.h"
@@ -146,25 +148,30 @@ void share_cores() {
   if (mine == all) set_num_threads(std::max(1, all / cluster::Processes::local_count()));
 }
 
+// What a process asks for: the specification, and the cluster it believes to be in.
+std::string asked_for(const std::string& spec, const ClusterOptions& options) {
+  return fmt::format("{} (share_devices {}, gather_reads {})", spec, options.share_devices,
+                     options.gather_reads);
+}
+
 // Where processes ask for different devices, all of them know.
-void expect_equal_specifications(const cluster::Processes& processes,
-                                 const std::vector<std::string>& specs) {
+void expect_equal(const cluster::Processes& processes, const std::vector<std::string>& asked) {
   for (int p = 0; p < processes.count(); ++p)
-    if (specs[static_cast<size_t>(p)] != specs[0])
+    if (asked[static_cast<size_t>(p)] != asked[0])
       value_error("initialize",
-                  "expected the same devices in all processes, got `{}` in process 0 and `{}` in "
-                  "process {}; give all the same specification and environment",
-                  specs[0], specs[static_cast<size_t>(p)], p);
+                  "expected the same devices and cluster in all processes, got {} in process 0 and "
+                  "{} in process {}; give all the same options and environment",
+                  asked[0], asked[static_cast<size_t>(p)], p);
 }
 
 void start_cluster(const InitOptions& options) {
   cluster::Processes::start(cluster_of(options));
   cluster::Processes* processes = cluster::Processes::current();
-  if (!processes) return;
+  if (!processes) return load_costs(nullptr);
   share_cores();
-  const std::string spec = specification(options);
-  expect_equal_specifications(
-      *processes, processes->all_gather(spec, [] { return std::string("initialize"); }));
+  const std::string asked = asked_for(specification(options), cluster::Processes::options());
+  expect_equal(*processes, processes->all_gather(asked, [] { return std::string("initialize"); }));
+  load_costs(processes);
 }
 
 // The devices of all processes, given what the specification of each says.
@@ -287,6 +294,8 @@ const std::vector<Device>& devices() {
   if (!current) {
     // Two threads may both come here: the first to set the list wins, and an initialize() in
     // between is not overwritten.
+    static std::once_flag started;
+    std::call_once(started, [] { start_cluster({}); });
     const std::vector<Device>* defaults = resolve({});
     current = current_devices.compare_exchange_strong(current, defaults) ? defaults
                                                                          : current_devices.load();
@@ -303,10 +312,12 @@ std::vector<Device> local_devices() {
 }
 int64_t local_device_count() { return static_cast<int64_t>(local_devices().size()); }
 int64_t process_index() {
+  devices();  // which may find the cluster
   const cluster::Processes* processes = cluster::Processes::current();
   return processes ? processes->index() : 0;
 }
 int64_t process_count() {
+  devices();
   const cluster::Processes* processes = cluster::Processes::current();
   return processes ? processes->count() : 1;
 }

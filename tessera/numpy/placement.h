@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
@@ -43,11 +44,39 @@ requires(!std::convertible_to<const T&, Array>) T
 // What each device holds, in the order of the mesh. UserError for a traced array.
 std::vector<Shard> addressable_shards(const Array& x);
 inline bool is_fully_replicated(const Array& x) { return x.sharding().is_fully_replicated(); }
+// Whether all devices of x are of this process: then it is this process' own, and others have
+// theirs. An array on one device always is. UserError for a traced array.
+bool is_fully_addressable(const Array& x);
 
-// An array of `shape`, each distinct shard of which data(index) makes. UserError where it returns
-// another shape or dtype.
+// An array of `shape`, each distinct shard of which data(index) makes, of those that this process
+// holds. UserError where it returns another shape or dtype.
 Array make_array_from_callback(const Shape& shape, const Sharding& sharding, DType dtype,
                                const std::function<Literal(const ShardIndex&)>& data);
+
+// An array over several processes, of which each has a part: its rows of a batch, say. A dimension
+// of `local_data` has either all of `global_shape`, or what devices of this process hold of it, one
+// shard after the other. Without a global shape each dimension is as long as those of all processes
+// that hold different parts of it together; processes that hold the same parts give the same data.
+// Two processes of four devices each, mesh (x: 8): local f32[12, 3] as P("x") is part of f32[24,
+// 3], as P() all of f32[12, 3]. UserError kShape where the data is of neither length, kSharding
+// where the processes' parts of a dimension overlap without being equal, so that its length must be
+// given, and for a sharding without devices of this process.
+Array make_array_from_process_local_data(const Sharding& sharding, const Array& local_data,
+                                         const std::optional<Shape>& global_shape = std::nullopt);
+// Every leaf of a tree.
+template <class T, class Placement>
+requires(!std::convertible_to<const T&, Array>) T
+    make_array_from_process_local_data(const Placement& sharding, const T& local_data) {
+  return tree::map(
+      [&](const Array& leaf) {
+        return make_array_from_process_local_data(Sharding(sharding), leaf);
+      },
+      local_data);
+}
+// Which rows of `rows` in all devices of this process hold: what it reads of a global batch, and
+// gives to make_array_from_process_local_data. Ascending ranges, as long as possible; empty where
+// no device of this process is in the mesh.
+std::vector<IndexRange> process_local_rows(const Sharding& sharding, int64_t rows);
 
 // Prints which device holds which part.
 void visualize_array_sharding(const Array& x, const VisualizeOptions& options = {});

@@ -293,23 +293,33 @@ class RaggedMovesCode final : public TransferCode {
     in_rows_ = in.shape[0];
     out_rows_ = out.shape[0];
     row_bytes_ = product(in.shape, 1, in.shape.rank()) * itemsize(in.dtype);
+    // What gives the rows has the sizes too, which may vary over more axes than they do.
+    std::vector<RankMap> table_ranks;
+    std::vector<Holding> tables;
+    for (size_t t = 0; t < 3; ++t) {
+      const Slot& table = slot_at(s, sizes_[t]);
+      table_ranks.push_back(RankMap::on_all_devices(s, out, table, c));
+      tables.push_back(holding(s, table.axes));
+    }
     for (int64_t o = 0; o < ranks.instances(); ++o) {
       for (int p : dst.holders[static_cast<size_t>(o)]) {
         for (int64_t g = 0; g < ranks.group_size(o); ++g) {
           const int64_t k = ranks.source(o, g);
-          const int giver = src.giver(k, p);
+          std::vector<int> givers = src.holders[static_cast<size_t>(k)];
+          for (size_t t = 0; t < 3; ++t)
+            std::erase_if(givers,
+                          [&](int q) { return !tables[t].holds(table_ranks[t].source(o, g), q); });
+          TESSERA_CHECK(!givers.empty(), "the sizes of rows that lie elsewhere");
+          const int giver = std::binary_search(givers.begin(), givers.end(), p)
+                                ? p
+                                : givers[static_cast<size_t>(p) % givers.size()];
           crosses_ = crosses_ || giver != p;
           if (p != me && giver != me) continue;
           Part part{p, giver, -1, -1, ranks.position(o), g, {}};
           if (p == me) part.out = dst.place[static_cast<size_t>(o)];
           if (giver == me) part.in = src.place[static_cast<size_t>(k)];
-          for (size_t t = 0; t < 3 && giver == me; ++t) {
-            const Slot& table = slot_at(s, sizes_[t]);
-            const RankMap tables = RankMap::on_all_devices(s, out, table, c);
-            const Holding where = holding(s, table.axes);
-            part.tables[t] = where.place[static_cast<size_t>(tables.source(o, g))];
-            TESSERA_CHECK(part.tables[t] >= 0, "the sizes of rows that lie elsewhere");
-          }
+          for (size_t t = 0; t < 3 && giver == me; ++t)
+            part.tables[t] = tables[t].place[static_cast<size_t>(table_ranks[t].source(o, g))];
           parts_.push_back(part);
         }
       }

@@ -31,8 +31,8 @@ struct FoldPiece {
   std::vector<int32_t> sources;  // instances, by their numbers on all devices, in order
   FoldRegion region;
   std::vector<int> targets;  // the processes that fold it
-  int32_t out;
-  int64_t to;
+  int32_t out = -1;
+  int64_t to = 0;
 };
 
 class CrossReduce {

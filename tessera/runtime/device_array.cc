@@ -228,8 +228,8 @@ Literal DeviceArray::to_literal() const {
   if (!layout_->is_whole()) {
     value_error("array",
                 "expected an array that lies in this process as a whole, got {} on {}, of which "
-                "process {} holds {} of {} parts; call process_allgather(x) in all processes, or "
-                "look at addressable_shards(x)",
+                "process {} holds {} of {} parts; call process_allgather(x, true) in all "
+                "processes, or look at addressable_shards(x)",
                 describe(type), layout_->sharding, cluster::Processes::current()->index(),
                 layout_->held_count(), layout_->instances);
   }

@@ -5,6 +5,7 @@
 
 #include "tessera/base/contains.h"
 #include "tessera/sharding/projection.h"
+#include "tessera/spmd/cost.h"
 #include "tessera/spmd/reshard.h"
 
 namespace tessera::spmd {
@@ -208,19 +209,19 @@ double work_of(const ShardedOp& op, const FactorAssignment& a) {
 }  // namespace
 
 int64_t assignment_cost(const ShardedOp& op, const FactorAssignment& a) {
+  const int64_t latency = bytes_of_latency(op.mesh.mesh());
   int64_t cost = 0;
   auto reshard = [&](const Type& type, const DimAtoms& from, const DimAtoms& to) {
     for (const ReshardStep& step : plan_reshard(op.mesh, type.shape, type.dtype, from, to))
-      cost += step.bytes + kReshardStepCost;
+      cost += step.bytes == 0 ? kReshardStepCost : step.bytes + latency;
   };
   for (size_t k = 0; k < op.operands.size(); ++k)
     reshard(op.operand_types[k], op.operands[k], a.operands[k]);
   for (size_t r = 0; r < op.results.size(); ++r) {
     const PartialPlan partial =
         plan_partial(op.mesh, op.result_types[r], a.reduced, a.results[r], op.results[r]);
-    for (const PartialPlan::Scatter& scatter : partial.scatters)
-      cost += scatter.bytes + kReshardStepCost;
-    if (partial.all_reduced) cost += partial.all_reduce_bytes + kReshardStepCost;
+    for (const PartialPlan::Scatter& scatter : partial.scatters) cost += scatter.bytes + latency;
+    if (partial.all_reduced) cost += partial.all_reduce_bytes + latency;
     reshard(op.result_types[r], partial.dims, op.results[r]);
   }
   return cost + static_cast<int64_t>(std::min(work_of(op, a) / kWorkPerByte, 1e17));

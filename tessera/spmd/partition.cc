@@ -17,6 +17,7 @@
 #include "tessera/spmd/assignment.h"
 #include "tessera/spmd/branch_sums.h"
 #include "tessera/spmd/combine_collectives.h"
+#include "tessera/spmd/cost.h"
 #include "tessera/spmd/divergence.h"
 #include "tessera/spmd/halos.h"
 #include "tessera/spmd/late_sums.h"
@@ -540,10 +541,11 @@ class Partitioner {
 
 namespace {
 
-int64_t cost_of(const Partitioned& p) {
+int64_t cost_of(const Partitioned& p, const Mesh& mesh) {
+  const int64_t latency = bytes_of_latency(mesh);
   int64_t cost = 0;
   for (const Collective& c : p.collectives)
-    cost += (c.bytes_per_device + kReshardStepCost) * std::max<int64_t>(1, c.times);
+    cost += (c.bytes_per_device + latency) * std::max<int64_t>(1, c.times);
   return cost;
 }
 
@@ -556,7 +558,7 @@ Partitioned partition(const Function& propagated, const Mesh& mesh) {
   PartitionedProgram other(propagated, mesh);
   other.moves_before_sums = true;
   Partitioned moved = Partitioner(propagated, other).run();
-  return cost_of(moved) < cost_of(out) ? std::move(moved) : std::move(out);
+  return cost_of(moved, mesh) < cost_of(out, mesh) ? std::move(moved) : std::move(out);
 }
 
 }  // namespace tessera::spmd

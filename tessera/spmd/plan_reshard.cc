@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "tessera/ir/format.h"
+#include "tessera/spmd/cost.h"
 #include "tessera/spmd/reshard.h"
 
 namespace tessera::spmd {
@@ -20,7 +21,12 @@ constexpr size_t kMaxNodes = 50000;
 class Planner {
  public:
   Planner(const AtomMesh& mesh, const Shape& global, DType dtype, const DimAtoms& to)
-      : mesh_(mesh), global_(global), item_(itemsize(dtype)), to_(to), to_bytes_(bytes_of(to)) {}
+      : mesh_(mesh),
+        global_(global),
+        item_(itemsize(dtype)),
+        to_(to),
+        to_bytes_(bytes_of(to)),
+        latency_(bytes_of_latency(mesh.mesh())) {}
 
   std::vector<ReshardStep> search(const DimAtoms& from) {
     atoms_ = mesh_.ordered(used_atoms(to_));
@@ -115,10 +121,14 @@ class Planner {
     queue_.push({bound, it->second});
   }
 
+  int64_t step_cost(int64_t bytes) const {
+    return bytes == 0 ? kReshardStepCost : bytes + latency_;
+  }
+
   void step(int before, Kind kind, size_t d, size_t e, size_t count, int64_t bytes,
             DimAtoms after) {
     const bool permute = kind == Kind::kPermute, free = permute && nodes_[before].permuted;
-    const int64_t cost = nodes_[before].cost + (free ? 0 : bytes + kReshardStepCost);
+    const int64_t cost = nodes_[before].cost + (free ? 0 : step_cost(bytes));
     add({std::move(after), kind, static_cast<int>(d), static_cast<int>(e), count, bytes, before,
          permute},
         cost);
@@ -248,7 +258,7 @@ class Planner {
   const Shape& global_;
   const int64_t item_;
   const DimAtoms& to_;
-  const int64_t to_bytes_;
+  const int64_t to_bytes_, latency_;
   bool even_ = true;
   AtomList atoms_;  // of the target: no other is worth slicing by
   std::deque<Node> nodes_;

@@ -7,6 +7,13 @@
 namespace tessera::spmd {
 namespace {
 
+// For messages: "dot_general (step.cc:12): dot_general sums over dimension 1 of operand 0, ...".
+std::string cause(const Reason& reason) {
+  std::string out = reason.op;
+  if (!reason.source.empty() && reason.source != reason.op) out += " (" + reason.source + ")";
+  return reason.text.empty() ? out : out + ": " + reason.text;
+}
+
 class Lister {
  public:
   Lister(const Mesh& mesh, const std::vector<Reason>& reasons) : mesh_(mesh), reasons_(reasons) {}
@@ -28,7 +35,7 @@ class Lister {
           lowering->kind != CollectiveKind::kCast)
         add(f, op, times);
       if (op.reason == 0) continue;
-      op.source = reasons_.at(static_cast<size_t>(op.reason - 1)).op;
+      op.source = cause(reasons_.at(static_cast<size_t>(op.reason - 1)));
       op.reason = 0;
     }
   }
@@ -44,8 +51,7 @@ class Lister {
     std::vector<int64_t> bytes;
     for (ValueId v : op.operands) bytes.push_back(collective_bytes_per_device(info, f.types[v]));
     for (int64_t one : bytes) c.bytes_per_device += one;
-    const int64_t messages = info.kind == CollectiveKind::kPermute ? 1 : c.group_size - 1;
-    c.seconds = seconds_to_send(mesh_, c.bytes_per_device, messages);
+    c.seconds = seconds_of_collective(mesh_, info, c.bytes_per_device);
     c.times = times;
     if (op.reason > 0) {
       const Reason& reason = reasons_.at(static_cast<size_t>(op.reason - 1));

@@ -18,8 +18,8 @@
 
 namespace tessera::spmd {
 
-// What a step costs beside its bytes: about the latency of a link, so that fewer steps win between
-// equal plans.
+// What a step costs beside its bytes, at least: about the latency of a link (bytes_of_latency in
+// cost.h), so that fewer steps win between equal plans.
 inline constexpr int64_t kReshardStepCost = 512;
 
 struct ReshardStep {

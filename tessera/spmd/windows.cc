@@ -15,6 +15,7 @@
 #include "tessera/ops/structural/concatenate.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
+#include "tessera/spmd/cost.h"
 #include "tessera/spmd/reshard.h"
 
 namespace tessera::spmd {
@@ -58,7 +59,8 @@ std::vector<RowHolding> hold_rows(const IndexTerm& term, int64_t start, int64_t 
 
 class WindowPlanner {
  public:
-  WindowPlanner(const AtomMesh& mesh, const WindowRequest& request) : mesh_(mesh), r_(request) {}
+  WindowPlanner(const AtomMesh& mesh, const WindowRequest& request)
+      : mesh_(mesh), r_(request), latency_(bytes_of_latency(mesh.mesh())) {}
 
   std::optional<WindowPlan> run() {
     if (r_.mapping.reshape) return std::nullopt;
@@ -242,13 +244,14 @@ class WindowPlanner {
       const int64_t row_bytes =
           rows[w.dim] == 0 ? 0 : rows.elements() / rows[w.dim] * itemsize(dtype);
       for (const RowMove& move : w.moves)
-        if (!move.home) plan_.cost += move.rows * row_bytes + kReshardStepCost;
+        if (!move.home) plan_.cost += move.rows * row_bytes + latency_;
       rows[w.dim] = w.shard;
     }
   }
 
   const AtomMesh& mesh_;
   const WindowRequest& r_;
+  const int64_t latency_;
   WindowPlan plan_;
 };
 

@@ -1,0 +1,146 @@
+#include "tessera/compile/step_time.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tessera/base/overloaded.h"
+#include "tessera/base/thread_pool.h"
+#include "tessera/cluster/processes.h"
+#include "tessera/fusion/locality.h"
+#include "tessera/mesh/costs.h"
+#include "tessera/runtime/dot_shape.h"
+#include "tessera/runtime/routine_code.h"
+#include "tessera/runtime/step_code.h"
+
+namespace tessera::compile {
+namespace {
+
+// Of steps of one process.
+class Predictor {
+ public:
+  explicit Predictor(const Schedule& whole)
+      : costs_(machine_costs()),
+        sharing_(cluster::Processes::local_count()),
+        threads_(std::min(num_threads(), costs_.cores)) {
+    const cluster::Processes* processes = cluster::Processes::current();
+    if (!processes || whole.mesh.rank() == 0) return;
+    std::vector<int> process_of;
+    for (const Device& d : whole.mesh.devices())
+      process_of.push_back(static_cast<int>(d.process_index));
+    locality_.emplace(whole.mesh, std::move(process_of), processes->index());
+  }
+
+  double seconds_of(const Schedule& s) const {
+    double out = 0;
+    for (const Step& step : s.steps) out += seconds_of(s, step);
+    return out;
+  }
+
+ private:
+  double instances(const Schedule& s, const AxisList& axes) const {
+    return static_cast<double>(locality_ ? static_cast<int64_t>(locality_->instances(axes).size())
+                                         : axes_size(s.mesh, axes));
+  }
+  // Of all instances here.
+  double bytes(const Schedule& s, const std::vector<int>& slots) const {
+    double out = 0;
+    for (int slot : slots) {
+      if (slot < 0) continue;
+      const Slot& one = s.slots[static_cast<size_t>(slot)];
+      out += static_cast<double>(one.bytes()) * instances(s, one.axes);
+    }
+    return out;
+  }
+  double speed(const std::vector<SizedSpeed>& table, double size, bool parallel) const {
+    return speed_at(table, size, parallel ? threads_ : 1, costs_.cores, sharing_);
+  }
+  // As many threads as one thread's figure counts for.
+  double threads(double one_thread_seconds) const {
+    const bool parallel = one_thread_seconds * 1e9 > runtime::kInlineNs;
+    return std::min(parallel ? threads_ : 1, costs_.cores / sharing_);
+  }
+  double to_move(double size) const {
+    return size == 0 ? 0 : size / speed(costs_.memory, size, size > 256 * 1024);
+  }
+
+  double seconds_of(const Schedule& s, const Step& step) const {
+    return std::visit(
+        Overloaded{
+            [&](const KernelStep& kernel) {
+              const double one = runtime::kernel_ns(kernel.kernel) * 1e-9 *
+                                 instances(s, kernel.axes) / costs_.kernel_speed;
+              return costs_.step_seconds +
+                     std::max(one / threads(one), to_move(bytes(s, kernel.slots)));
+            },
+            [&](const DotStep& dot) {
+              const Slot &lhs = s.slots[static_cast<size_t>(dot.lhs)],
+                         &rhs = s.slots[static_cast<size_t>(dot.rhs)];
+              const runtime::DotShape shape = runtime::dot_shape(dot, lhs.shape, rhs.shape);
+              const double one = 2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
+                                 static_cast<double>(shape.k) * (dot.symmetric ? 0.5 : 1),
+                           all = one * static_cast<double>(shape.batch) * instances(s, dot.axes);
+              const double move = to_move(bytes(s, {dot.lhs, dot.rhs, dot.out, dot.bias}));
+              if (all == 0) return costs_.step_seconds + move;
+              return costs_.step_seconds +
+                     std::max(all / speed(products_of(lhs.dtype), one, all > 3e5), move);
+            },
+            [&](const ConvolutionStep& convolution) {
+              const Slot &lhs = s.slots[static_cast<size_t>(convolution.lhs)],
+                         &rhs = s.slots[static_cast<size_t>(convolution.rhs)],
+                         &out = s.slots[static_cast<size_t>(convolution.out)];
+              // Each element of the result is a product over a window and the input features.
+              const auto features = static_cast<double>(
+                  std::max<int64_t>(1, rhs.shape[convolution.params.rhs_spec[0]]));
+              const double one = 2.0 * static_cast<double>(out.shape.elements()) *
+                                 static_cast<double>(rhs.shape.elements()) / features,
+                           all = one * instances(s, convolution.axes);
+              const double move =
+                  to_move(bytes(s, {convolution.lhs, convolution.rhs, convolution.out}));
+              if (all == 0) return costs_.step_seconds + move;
+              return costs_.step_seconds +
+                     std::max(all / speed(products_of(lhs.dtype), one, all > 3e5), move);
+            },
+            [&](const CallStep& call) {
+              return costs_.step_seconds + to_move(bytes(s, call.in) + bytes(s, call.out));
+            },
+            [&](const LoopStep& loop) {
+              const auto trips = static_cast<double>(std::max<int64_t>(1, loop.trip_count));
+              return trips * (seconds_of(*loop.body) + (loop.cond ? seconds_of(*loop.cond) : 0));
+            },
+            [&](const BranchStep& branch) {
+              double most = 0;
+              for (size_t b = 0; b < branch.branches.size(); ++b)
+                if (!branch.is_rare(b)) most = std::max(most, seconds_of(*branch.branches[b]));
+              return most;
+            },
+            [](const CollectiveStep&) { return 0.0; },
+            [](const InstanceTableStep&) { return 0.0; },
+            [](const ViewStep&) { return 0.0; },
+        },
+        step);
+  }
+  const std::vector<SizedSpeed>& products_of(DType dtype) const {
+    return is_half(dtype) ? costs_.bfloat16_products : costs_.float32_products;
+  }
+
+  const MachineCosts& costs_;
+  std::optional<Locality> locality_;
+  double sharing_, threads_;
+};
+
+}  // namespace
+
+std::optional<StepTime> predict_time(const Stages& stages, const Device& device) {
+  const MachineCosts& costs = machine_costs();
+  if (!costs.measured()) return std::nullopt;
+  const Mesh& mesh = stages.schedule.mesh;
+  if (mesh.rank() > 0 && mesh.is_abstract()) return std::nullopt;
+  if ((mesh.rank() > 0 ? mesh.devices()[0] : device).kind != DeviceKind::kCpu) return std::nullopt;
+  StepTime out;
+  out.compute = costs.call_seconds + Predictor(stages.schedule).seconds_of(stages.schedule);
+  for (const Collective& c : stages.partitioned.collectives)
+    out.communication += c.seconds * static_cast<double>(std::max<int64_t>(1, c.times));
+  return out;
+}
+
+}  // namespace tessera::compile

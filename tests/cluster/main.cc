@@ -1,0 +1,49 @@
+// Eight devices, shared by however many processes were started.
+#include <cstdlib>
+#include <iostream>
+
+#include "tests/cluster/recorded.h"
+
+namespace tessera {
+namespace {
+
+// Of the processes whose results nobody counts: what failed, with the process.
+class FailurePrinter : public testing::EmptyTestEventListener {
+  void OnTestStart(const testing::TestInfo& test) override {
+    name_ = std::string(test.test_suite_name()) + '.' + test.name();
+  }
+  void OnTestPartResult(const testing::TestPartResult& result) override {
+    if (result.failed())
+      std::cerr << "process " << process_index() << ": " << name_ << ": "
+                << (result.file_name() ? result.file_name() : "") << ':' << result.line_number()
+                << ": " << result.message() << std::endl;
+  }
+  // GoogleTest may not be asked for it while a result is added.
+  std::string name_;
+};
+
+int run() {
+  initialize({.devices = "cpu:8",
+              .cluster = Cluster::mpi({.share_devices = true, .watchdog_seconds = 100})});
+  // Set by tests/cluster/run: processes that do not find each other would all pass, alone.
+  const char* expected = std::getenv("TESSERA_CLUSTER_COUNT");
+  if (!expected || std::to_string(process_count()) != expected) {
+    std::cerr << "expected " << (expected ? expected : "TESSERA_CLUSTER_COUNT")
+              << " processes, got " << process_count() << "; start by tests/cluster/run\n";
+    return 1;
+  }
+  if (process_index() != 0) {
+    testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
+    delete listeners.Release(listeners.default_result_printer());
+    listeners.Append(new FailurePrinter);
+  }
+  return RUN_ALL_TESTS();
+}
+
+}  // namespace
+}  // namespace tessera
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  return tessera::run();
+}

@@ -1,0 +1,25 @@
+// What `tessera calibrate` consists of: measuring this machine, and comparing what is predicted
+// from the figures with what steps of training take.
+#pragma once
+
+#include <functional>
+#include <iosfwd>
+
+#include "tessera/mesh/costs.h"
+#include "tools/commands.h"
+
+namespace tessera::tools {
+
+// The median of the seconds that `run` takes: `samples` of `repeats` runs each, after a first one.
+double median_seconds(const std::function<void()>& run, int samples, int repeats = 1);
+
+// Speeds and the links within this process.
+MachineCosts measure_process();
+// The links between the processes of the cluster, which all call it.
+void measure_links(MachineCosts& costs);
+
+// A step of training of two models on the devices of all processes, which all call it: predicted
+// and measured, a line each.
+void check_predictions(std::ostream& out);
+
+}  // namespace tessera::tools

@@ -1,0 +1,207 @@
+// Measuring this machine, by Tessera's own programs: what a figure of them is used for is such
+// programs.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "tessera/base/thread_pool.h"
+#include "tessera/compile/pipeline.h"
+#include "tessera/runtime/routine_code.h"
+#include "tessera/tessera.h"
+#include "tools/calibrate.h"
+
+namespace tessera::tools {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Run = std::function<void()>;
+
+constexpr int kDevices = 8;  // a collective within a process is measured between so many
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// Of a run, with so many repeats that a clock tells them apart; of 25 samples or half a second.
+double seconds_of(const Run& run) {
+  run();
+  const Clock::time_point begin = Clock::now();
+  run();
+  const double once = std::max(1e-7, seconds_since(begin));
+  const int repeats = std::max(1, static_cast<int>(1e-3 / once));
+  const double sample = once * repeats;
+  return median_seconds(run, std::clamp(static_cast<int>(0.5 / sample), 5, 25), repeats);
+}
+
+// On one thread, and on all cores. What calling costs is taken off.
+Speed speed_of(double work, const Run& run, const MachineCosts& costs) {
+  const double overhead = costs.call_seconds + costs.step_seconds;
+  const auto speed = [&](int threads) {
+    set_num_threads(threads);
+    const double seconds = seconds_of(run);
+    return work / std::max(seconds - overhead, 0.1 * seconds);
+  };
+  Speed out{speed(1), 0};
+  // More threads that are no faster together have nothing to do.
+  out.all = std::max(speed(costs.cores), out.one);
+  return out;
+}
+
+void measure_calls(MachineCosts& costs) {
+  constexpr int kSteps = 16;
+  const Array a = ones({4, 4}) / 4;
+  const auto one = jit([](const Array& x, const Array& y) { return matmul(x, y); });
+  const auto many = jit([](Array x, const Array& y) {
+    for (int k = 0; k < kSteps; ++k) x = matmul(x, y);
+    return x;
+  });
+  const double first = seconds_of([&] { one(a, a); }), last = seconds_of([&] { many(a, a); });
+  costs.step_seconds = std::max(1e-8, (last - first) / (kSteps - 1));
+  costs.call_seconds = std::max(1e-8, first - costs.step_seconds);
+}
+
+std::vector<SizedSpeed> measure_products(DType dtype, const MachineCosts& costs) {
+  std::vector<SizedSpeed> out;
+  for (int64_t n : {16, 32, 64, 128, 256, 512, 1024}) {
+    const Array x = astype(random::normal(random::key(0), {n, n}), dtype);
+    const auto product = jit([](const Array& a, const Array& b) { return matmul(a, b); });
+    const double flops = 2.0 * static_cast<double>(n * n * n);
+    out.push_back({flops, speed_of(
+                              flops, [&] { product(x, x); }, costs)});
+  }
+  return out;
+}
+
+std::vector<SizedSpeed> measure_memory(const MachineCosts& costs) {
+  std::vector<SizedSpeed> out;
+  for (int64_t elements :
+       {int64_t{1} << 13, int64_t{1} << 16, int64_t{1} << 19, int64_t{1} << 22, int64_t{1} << 24}) {
+    const Array x = ones({elements}), y = ones({elements});
+    const auto sum = jit([](const Array& a, const Array& b) { return a + b; });
+    const double bytes = 3.0 * 4 * static_cast<double>(elements);
+    out.push_back({bytes, speed_of(
+                              bytes, [&] { sum(x, y); }, costs)});
+  }
+  return out;
+}
+
+// What kernels of arithmetic take against what codegen expects of them: the mean of several.
+double measure_kernels(const MachineCosts& costs) {
+  set_num_threads(1);
+  const Array x = random::normal(random::key(0), {64, 512});
+  double logarithms = 0;
+  int count = 0;
+  const auto add = [&](const auto& f) {
+    const auto program = jit(f);
+    const Lowered lowered = program.lower(x);
+    double expected = 0;
+    for (const fusion::Step& step : lowered.stages().schedule.steps)
+      if (const auto* kernel = std::get_if<fusion::KernelStep>(&step))
+        expected += runtime::kernel_ns(kernel->kernel) * 1e-9;
+    const double seconds = seconds_of([&] { program(x); });
+    const double measured =
+        std::max(seconds - costs.call_seconds - costs.step_seconds, 0.1 * seconds);
+    logarithms += std::log(expected / measured);
+    ++count;
+  };
+  add([](const Array& a) { return tanh(a) * exp(-a * a); });
+  add([](const Array& a) { return gelu(a); });
+  add([](const Array& a) { return softmax(a); });
+  add([](const Array& a) { return standardize(a); });
+  return std::exp(logarithms / count);
+}
+
+// A sum over all devices of a mesh, `bytes` on each.
+Run all_reduce_on(const Mesh& mesh, int64_t bytes) {
+  const int64_t elements = bytes / 4;
+  const NamedSharding rows(mesh, P("x"));
+  const Array x = jit([=] { return ones({mesh.size(), elements}); }, {.out_shardings = {rows}})();
+  const auto sum = jit(shard_map([](const Array& a) { return psum(a, "x"); },
+                                 {.mesh = mesh, .in_specs = {P("x")}, .out_specs = {P()}}));
+  return [=] { sum(x); };
+}
+
+// Of an all_reduce among n that each sends by itself.
+double ring_bytes(int64_t bytes, int64_t n) {
+  return 2.0 * static_cast<double>(bytes) * static_cast<double>(n - 1) / static_cast<double>(n);
+}
+
+LinkCost measure_process_link(const MachineCosts& costs) {
+  const std::vector<Device> local = local_devices();
+  const Mesh mesh(std::vector<Device>(local.begin(), local.begin() + kDevices), {"x"});
+  constexpr int64_t kLarge = int64_t{1} << 20;
+  LinkCost out;
+  // What it takes beside the call, which is no less than any step.
+  out.latency =
+      std::max(costs.step_seconds, seconds_of(all_reduce_on(mesh, 64)) - costs.call_seconds);
+  const double seconds = seconds_of(all_reduce_on(mesh, kLarge)) - costs.call_seconds - out.latency;
+  out.bandwidth = kDevices * ring_bytes(kLarge, kDevices) / std::max(1e-7, seconds);
+  return out;
+}
+
+// Between the first devices of these processes.
+LinkCost measure_link(const std::vector<int>& processes) {
+  std::vector<Device> firsts;
+  for (int p : processes)
+    firsts.push_back(*std::find_if(devices().begin(), devices().end(),
+                                   [&](const Device& d) { return d.process_index == p; }));
+  const Mesh mesh(firsts, {"x"});
+  const auto count = static_cast<int64_t>(processes.size());
+  // All run as often: who would decide by its own clock would not be followed.
+  const auto seconds = [&](int64_t bytes, int samples, int repeats) {
+    return median_seconds(all_reduce_on(mesh, bytes), samples, repeats);
+  };
+  constexpr int64_t kLarge = int64_t{4} << 20, kMedium = int64_t{256} << 10;
+  const double none = seconds(64, 25, 20), medium = seconds(kMedium, 25, 4),
+               large = seconds(kLarge, 15, 1);
+  const double bytes = ring_bytes(kLarge, count) - ring_bytes(kMedium, count);
+  return {bytes / std::max(1e-7, large - medium), std::max(1e-8, none)};
+}
+
+}  // namespace
+
+double median_seconds(const Run& run, int samples, int repeats) {
+  run();
+  std::vector<double> seconds;
+  for (int s = 0; s < samples; ++s) {
+    const Clock::time_point begin = Clock::now();
+    for (int r = 0; r < repeats; ++r) run();
+    seconds.push_back(seconds_since(begin) / repeats);
+  }
+  const auto middle = seconds.begin() + samples / 2;
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  return *middle;
+}
+
+MachineCosts measure_process() {
+  const int threads = num_threads();
+  MachineCosts costs;
+  costs.cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  set_num_threads(costs.cores);
+  measure_calls(costs);
+  costs.float32_products = measure_products(float32, costs);
+  costs.bfloat16_products = measure_products(bfloat16, costs);
+  costs.memory = measure_memory(costs);
+  costs.kernel_speed = measure_kernels(costs);
+  set_num_threads(costs.cores);
+  costs.process = measure_process_link(costs);
+  set_num_threads(threads);
+  return costs;
+}
+
+void measure_links(MachineCosts& costs) {
+  const std::vector<int>& hosts = hosts_of_processes();
+  std::vector<int> everyone, mine;
+  for (size_t p = 0; p < hosts.size(); ++p) {
+    everyone.push_back(static_cast<int>(p));
+    if (hosts[p] == hosts[0]) mine.push_back(static_cast<int>(p));
+  }
+  // Those of other hosts take no part in what lies on the first.
+  const bool here = hosts[static_cast<size_t>(process_index())] == hosts[0];
+  if (mine.size() > 1 && here) costs.host[static_cast<int>(mine.size())] = measure_link(mine);
+  if (mine.size() < everyone.size())
+    costs.network[static_cast<int>(everyone.size())] = measure_link(everyone);
+}
+
+}  // namespace tessera::tools

@@ -48,6 +48,14 @@ const ArrayLayoutRef& layout_of(const ArrayData& data) {
   return none;
 }
 
+bool is_deleted(const Array& x) {
+  const ArrayData& data = *x.data();
+  if (data.kind == ArrayData::Kind::kDevice)
+    return static_cast<const DeviceArray&>(data).is_deleted();
+  return data.kind == ArrayData::Kind::kClient &&
+         static_cast<const ClientArray&>(data).is_deleted();
+}
+
 DeviceArrayRef in_memory(const Array& x) {
   const std::shared_ptr<const ArrayData>& data = x.data();
   if (data->kind == ArrayData::Kind::kDevice)

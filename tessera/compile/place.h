@@ -11,6 +11,9 @@ namespace tessera::compile {
 // Of an array on devices; null for others.
 const ArrayLayoutRef& layout_of(const ArrayData& data);
 
+// Whether its memory was donated.
+bool is_deleted(const Array& x);
+
 // x under `sharding`, by the cheapest path: among the devices of one plugin by a program of theirs,
 // between engines through the host. The data itself where it lies so already. UserError for a
 // traced or abstract array.

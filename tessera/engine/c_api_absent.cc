@@ -1,6 +1,6 @@
 // In place of c_api/ where the header of PJRT's C API was not there when this was built.
-#include "tessera/ir/format.h"
 #include "tessera/engine/client.h"
+#include "tessera/ir/format.h"
 
 namespace tessera::engine {
 

@@ -72,7 +72,7 @@ struct ClientDevice {
 class Client {
  public:
   virtual ~Client() = default;
-  virtual const std::string& platform() const = 0;         // "cpu", "cuda", "tpu"
+  virtual const std::string& platform() const = 0;  // "cpu", "cuda", "tpu"
   virtual const std::string& platform_version() const = 0;
   // Of this process.
   virtual const std::vector<ClientDevice>& devices() const = 0;

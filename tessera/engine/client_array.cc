@@ -1,7 +1,7 @@
 #include "tessera/engine/client_array.h"
 
-#include "tessera/ir/format.h"
 #include "tessera/engine/clients.h"
+#include "tessera/ir/format.h"
 
 namespace tessera::engine {
 namespace {

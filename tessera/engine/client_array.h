@@ -7,8 +7,8 @@
 
 #include <mutex>
 
-#include "tessera/ir/array.h"
 #include "tessera/engine/client.h"
+#include "tessera/ir/array.h"
 #include "tessera/runtime/device_array.h"
 
 namespace tessera::engine {

@@ -68,8 +68,7 @@ size_t position_of(const ArrayLayout& layout, int64_t device) {
 
 ClientProgram::ClientProgram(const Function& partitioned, const std::vector<Device>& devices,
                              std::vector<ArraySpec> inputs, const std::vector<ArraySpec>& outputs)
-    : function_(plain_partition(lower_scans(partitioned))),
-      client_(client_of("jit", devices)) {
+    : function_(plain_partition(lower_scans(partitioned))), client_(client_of("jit", devices)) {
   expect_stablehlo(function_, client_);
   for (const Device& device : devices) devices_.push_back(device.id);
   std::sort(devices_.begin(), devices_.end());  // as the groups of collectives count them
@@ -91,9 +90,8 @@ bool ClientProgram::takes(const ArrayData& array, size_t i) const {
 }
 
 std::string ClientProgram::text(const std::vector<int64_t>& aliases) const {
-  return to_mlir(function_,
-                 {.locations = true,
-                  .plain = PlainModule{static_cast<int64_t>(devices_.size()), aliases}});
+  return to_mlir(function_, {.locations = true,
+                             .plain = PlainModule{static_cast<int64_t>(devices_.size()), aliases}});
 }
 
 // --- Compilation ---
@@ -121,8 +119,8 @@ const Op* ClientProgram::find_refused(const Function& f, std::string& why) const
   for (const Op& op : f.ops) {
     for (const FunctionRef& region : control_regions(op))
       if (const Op* inner = find_refused(*region, why)) return inner;
-    const std::string module = to_mlir(
-        alone(f, op), {.plain = PlainModule{static_cast<int64_t>(devices_.size()), {}}});
+    const std::string module =
+        to_mlir(alone(f, op), {.plain = PlainModule{static_cast<int64_t>(devices_.size()), {}}});
     if (!tried.insert(module).second) continue;
     try {
       (void)compile(module);
@@ -182,9 +180,7 @@ int64_t ClientProgram::code_bytes() const {
   return kOpBytes * static_cast<int64_t>(function_.ops.size());
 }
 
-std::string ClientProgram::optimized_program() const {
-  return executable({})->optimized_program();
-}
+std::string ClientProgram::optimized_program() const { return executable({})->optimized_program(); }
 
 // --- Running ---
 
@@ -240,7 +236,8 @@ std::vector<ClientArrayRef> ClientProgram::run(std::span<const ClientArrayRef> i
   Donations donations;
   for (size_t i = 0; i < takes.size(); ++i) {
     if (takes[i] == 0) continue;
-    donations.add(moved.empty() || !moved[i] ? static_cast<const ArrayData&>(*inputs[i]) : *moved[i]);
+    donations.add(moved.empty() || !moved[i] ? static_cast<const ArrayData&>(*inputs[i])
+                                             : *moved[i]);
     // An array that is another argument too must outlive the run.
     if (std::count(inputs.begin(), inputs.end(), inputs[i]) > 1) takes[i] = 0;
   }

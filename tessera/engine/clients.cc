@@ -50,8 +50,8 @@ std::vector<Device> open_devices(const std::string& path,
   if (number == 0) {
     ClientRef client = open_client(path, options);
     if (client->devices().empty())
-      value_error("initialize",
-                  "expected devices of '{}', got none; look at what the plugin needs", path);
+      value_error("initialize", "expected devices of '{}', got none; look at what the plugin needs",
+                  path);
     const std::lock_guard lock(r.mutex);
     r.opened.push_back({path, options, std::move(client), getpid()});
     number = static_cast<int64_t>(r.opened.size());
@@ -76,10 +76,11 @@ std::vector<Device> open_devices(const std::string& path,
 const Client& client(int64_t number) {
   const Opened& found = opened(number);
   if (found.process != getpid())
-    throw RuntimeError(fmt::format(
-        "[engine] the devices of '{}' are of the process that initialized them, which this one is a "
-        "fork of; fork before initialize(), or compute in the parent",
-        found.path));
+    throw RuntimeError(
+        fmt::format("[engine] the devices of '{}' are of the process that initialized them, which "
+                    "this one is a "
+                    "fork of; fork before initialize(), or compute in the parent",
+                    found.path));
   return *found.client;
 }
 

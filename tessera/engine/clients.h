@@ -2,8 +2,8 @@
 // for each plugin and set of options, and none is ever given up: devices() are for life too.
 #pragma once
 
-#include "tessera/mesh/sharding.h"
 #include "tessera/engine/client.h"
+#include "tessera/mesh/sharding.h"
 
 namespace tessera::engine {
 

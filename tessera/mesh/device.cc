@@ -218,10 +218,10 @@ const std::vector<Device>* resolve(const InitOptions& options, bool alone = fals
   auto found = known.find(key);
   if (found == known.end()) {
     const bool here = key.second || !request.plugin.empty();
-    found = known
-                .emplace(key, here ? internal::find_devices(request)
-                                   : devices_of_cluster(request.spec))
-                .first;
+    found =
+        known
+            .emplace(key, here ? internal::find_devices(request) : devices_of_cluster(request.spec))
+            .first;
   }
   return &found->second;
 }

@@ -33,10 +33,11 @@ ClientOptions parse_options(std::string_view text) {
     const std::string_view entry = text.substr(0, text.find(','));
     const size_t equals = entry.find('=');
     if (equals == 0 || equals == std::string_view::npos)
-      value_error("initialize",
-                  "expected TESSERA_CLIENT_OPTIONS to be NAME=VALUE, separated by commas, got '{}'; "
-                  "for example cpu_device_count=8",
-                  entry);
+      value_error(
+          "initialize",
+          "expected TESSERA_CLIENT_OPTIONS to be NAME=VALUE, separated by commas, got '{}'; "
+          "for example cpu_device_count=8",
+          entry);
     out[std::string(entry.substr(0, equals))] = entry.substr(equals + 1);
     text.remove_prefix(std::min(text.size(), entry.size() + 1));
   }
@@ -53,8 +54,10 @@ DeviceRequest device_request(const std::string& spec, const ClientOptions& optio
     out.plugin = plugin_path("the specification", out.spec);
   } else if (const std::string engine = environment("TESSERA_ENGINE"); !engine.empty()) {
     if (!engine.starts_with(kPlugin))
-      value_error("initialize", "expected TESSERA_ENGINE to be pjrt:PATH, got '{}'; change it, or "
-                  "unset it for emulated devices", engine);
+      value_error("initialize",
+                  "expected TESSERA_ENGINE to be pjrt:PATH, got '{}'; change it, or "
+                  "unset it for emulated devices",
+                  engine);
     out.plugin = plugin_path("TESSERA_ENGINE", engine);
   }
   if (out.plugin.empty()) {
@@ -62,8 +65,7 @@ DeviceRequest device_request(const std::string& spec, const ClientOptions& optio
       value_error("initialize",
                   "expected client_options with the devices of a plugin (pjrt:PATH), got {} = '{}' "
                   "with \"{}\"; leave them out",
-                  options.begin()->first, options.begin()->second,
-                  out.spec);
+                  options.begin()->first, options.begin()->second, out.spec);
     return out;
   }
   if (const cluster::Processes* processes = cluster::Processes::current())
@@ -71,9 +73,7 @@ DeviceRequest device_request(const std::string& spec, const ClientOptions& optio
                 "expected the devices of a plugin in a process alone, got '{}' in {} processes; "
                 "start one, or compute on emulated devices",
                 out.plugin, processes->count());
-  out.options = options.empty()
-                    ? parse_options(environment("TESSERA_CLIENT_OPTIONS"))
-                    : options;
+  out.options = options.empty() ? parse_options(environment("TESSERA_CLIENT_OPTIONS")) : options;
   return out;
 }
 

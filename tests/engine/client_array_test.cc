@@ -17,15 +17,16 @@ class ClientArrays : public PluginTest {
 
 TEST_F(ClientArrays, HoldWhatTheyAreGiven) {
   const Array host = iota({8, 12});
-  for (const NamedSharding& sharding :
-       {on8(P("x")), on8(P(None, "x")), on8(P()), on24(P("y", "x")), on24(P({"x", "y"}))}) {
+  for (const NamedSharding& sharding : {on8(P("x")), on8(P(None, "x")), on8(P()), on24(P("y", "x")),
+                                        on24(P(std::vector<std::string>{"x", "y"}))}) {
     const Array x = device_put(host, sharding);
     EXPECT_TRUE(on_client(x));
     EXPECT_EQ(x.sharding(), Sharding(sharding));
     EXPECT_EQ(values(x), values(host)) << sharding;
   }
   EXPECT_TRUE(on_client(device_put(host, devices()[5])));
-  EXPECT_EQ(device_put(host, devices()[5]).sharding(), Sharding(SingleDeviceSharding(devices()[5])));
+  EXPECT_EQ(device_put(host, devices()[5]).sharding(),
+            Sharding(SingleDeviceSharding(devices()[5])));
 }
 
 TEST_F(ClientArrays, ArePaddedWhereTheyDoNotDivide) {
@@ -42,15 +43,16 @@ TEST_F(ClientArrays, ArePaddedWhereTheyDoNotDivide) {
 TEST_F(ClientArrays, MoveBetweenShardings) {
   const Array host = iota({16, 8});
   const Array x = device_put(host, on24(P("x", "y")));
-  for (const PartitionSpec& spec : {P("y", "x"), P(), P(None, "x"), P({"x", "y"})}) {
+  for (const PartitionSpec& spec :
+       {P("y", "x"), P(), P(None, "x"), P(std::vector<std::string>{"x", "y"})}) {
     const Array y = device_put(x, on24(spec));
     EXPECT_TRUE(on_client(y));
     EXPECT_EQ(values(y), values(host)) << fmt::format("{}", spec);
   }
   EXPECT_EQ(values(device_put(x, on8(P("x")))), values(host));
   EXPECT_EQ(values(device_put(x, devices()[2])), values(host));
-  const Array reversed = device_put(
-      x, NamedSharding(Mesh({devices().rbegin(), devices().rend()}, {"r"}), P("r")));
+  const Array reversed =
+      device_put(x, NamedSharding(Mesh({devices().rbegin(), devices().rend()}, {"r"}), P("r")));
   EXPECT_EQ(values(reversed), values(host));
   EXPECT_EQ(addressable_shards(reversed)[0].device, devices()[7]);
 }
@@ -114,8 +116,7 @@ TEST_F(ClientArrays, AreSavedAndRestored) {
 }
 
 TEST_F(ClientArrays, Print) {
-  EXPECT_EQ(fmt::format("{}", fmt::streamed(device_put(iota({4}), on24(P("y"))))),
-            "[0. 1. 2. 3.]");
+  EXPECT_EQ(fmt::format("{}", fmt::streamed(device_put(iota({4}), on24(P("y"))))), "[0. 1. 2. 3.]");
 }
 
 }  // namespace

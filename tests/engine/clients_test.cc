@@ -66,7 +66,8 @@ TEST_F(Clients, StandForEmulatedDevices) {
   EXPECT_EQ(fmt::format("{}", devices()[5]),
             "TpuDevice(id=5, process_index=0, coords=(0,1,0), core_on_chip=1)");
   EXPECT_GT(devices()[5].client, 0);
-  const Array x = device_put(iota({8}), NamedSharding(make_mesh({4, 2}, {"x", "y"}), P({"x", "y"})));
+  const Array x = device_put(iota({8}), NamedSharding(make_mesh({4, 2}, {"x", "y"}),
+                                                      P(std::vector<std::string>{"x", "y"})));
   EXPECT_EQ(x.data()->kind, ir::ArrayData::Kind::kClient);
   EXPECT_EQ(sum(x).item<float>(), 28);
   EXPECT_THAT(error_of([] { initialize({.devices = "cpu:9"}); }),
@@ -82,9 +83,8 @@ class ClientErrors : public ::testing::Test {
   void TearDown() override { initialize({.devices = "cpu:1"}); }
   static std::string error(const std::string& path,
                            std::map<std::string, std::string> options = {}) {
-    return error_of([&] {
-      initialize({.devices = "pjrt:" + path, .client_options = std::move(options)});
-    });
+    return error_of(
+        [&] { initialize({.devices = "pjrt:" + path, .client_options = std::move(options)}); });
   }
 };
 
@@ -127,16 +127,15 @@ TEST_F(ClientErrors, NameOptionsThatMeanNothing) {
               HasSubstr("expected TESSERA_ENGINE to be pjrt:PATH, got 'gpu'"));
   const Environment plugin_engine("TESSERA_ENGINE", "pjrt:x"),
       options("TESSERA_CLIENT_OPTIONS", "cpu_device_count");
-  EXPECT_THAT(error_of([] { initialize({.devices = "cpu:2"}); }),
-              HasSubstr("expected TESSERA_CLIENT_OPTIONS to be NAME=VALUE, separated by commas, got "
-                        "'cpu_device_count'"));
+  EXPECT_THAT(
+      error_of([] { initialize({.devices = "cpu:2"}); }),
+      HasSubstr("expected TESSERA_CLIENT_OPTIONS to be NAME=VALUE, separated by commas, got "
+                "'cpu_device_count'"));
 }
 
 TEST_F(Clients, DoNotMix) {
   std::vector<Device> mixed = {devices()[0], parse_devices("cpu:2")[1]};
-  EXPECT_THAT(error_of([&] {
-                device_put(iota({4}), NamedSharding(Mesh(mixed, {"x"}), P("x")));
-              }),
+  EXPECT_THAT(error_of([&] { device_put(iota({4}), NamedSharding(Mesh(mixed, {"x"}), P("x"))); }),
               HasSubstr("[device_put] expected devices of one engine"));
 }
 

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "../errors.h"
+#include "tessera/ir/format.h"
 
 namespace tessera::testing {
 

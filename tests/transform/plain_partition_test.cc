@@ -16,14 +16,15 @@ std::string plain_text(std::string_view before) {
 }
 
 TEST(PlainPartition, ADeviceFindsItsRanksInATable) {
-  EXPECT_EQ(plain_text(R"(module {
+  EXPECT_EQ(
+      plain_text(R"(module {
   sdy.mesh @mesh = <["x"=2, "y"=2], device_ids=[0, 2, 1, 3]>
   func.func @main() -> tensor<i32> {
     %0 = stablehlo.custom_call @tessera.axis_index() {api_version = 4 : i32, backend_config = {mesh = @mesh, axes = ["x"]}, tessera.varying = [["x"]]} : () -> tensor<i32>
     return %0 : tensor<i32>
   }
 })"),
-            R"(module @main attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 4 : i32} {
+      R"(module @main attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 4 : i32} {
   func.func public @main() -> (tensor<i32>) {
     %0 = stablehlo.constant dense<[0, 1, 0, 1]> : tensor<4xi32>
     %1 = stablehlo.replica_id  : tensor<ui32>
@@ -37,11 +38,12 @@ TEST(PlainPartition, ADeviceFindsItsRanksInATable) {
 }
 
 TEST(PlainPartition, ATransformAlongADimensionIsOneOfTheLast) {
-  EXPECT_EQ(plain_text(R"(func.func @main(%x: tensor<4x6xcomplex<f32>>) -> tensor<4x6xcomplex<f32>> {
+  EXPECT_EQ(
+      plain_text(R"(func.func @main(%x: tensor<4x6xcomplex<f32>>) -> tensor<4x6xcomplex<f32>> {
     %0 = stablehlo.custom_call @tessera.fft_along(%x) {api_version = 4 : i32, backend_config = {fft_type = "FFT", dimension = 0 : i64}} : (tensor<4x6xcomplex<f32>>) -> tensor<4x6xcomplex<f32>>
     return %0 : tensor<4x6xcomplex<f32>>
   })"),
-            R"(module @main attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 4 : i32} {
+      R"(module @main attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 4 : i32} {
   func.func public @main(%arg0: tensor<4x6xcomplex<f32>>) -> (tensor<4x6xcomplex<f32>>) {
     %0 = stablehlo.transpose %arg0, dims = [1, 0] : (tensor<4x6xcomplex<f32>>) -> tensor<6x4xcomplex<f32>>
     %1 = stablehlo.fft %0, type = FFT, length = [4] : (tensor<6x4xcomplex<f32>>) -> tensor<6x4xcomplex<f32>>

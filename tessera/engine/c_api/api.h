@@ -43,10 +43,9 @@ using EventHandle = Owned<PJRT_Event, PJRT_Event_Destroy_Args, &PJRT_Api::PJRT_E
 using ExecutableHandle =
     Owned<PJRT_Executable, PJRT_Executable_Destroy_Args, &PJRT_Api::PJRT_Executable_Destroy,
           &PJRT_Executable_Destroy_Args::executable>;
-using LoadedExecutableHandle =
-    Owned<PJRT_LoadedExecutable, PJRT_LoadedExecutable_Destroy_Args,
-          &PJRT_Api::PJRT_LoadedExecutable_Destroy,
-          &PJRT_LoadedExecutable_Destroy_Args::executable>;
+using LoadedExecutableHandle = Owned<PJRT_LoadedExecutable, PJRT_LoadedExecutable_Destroy_Args,
+                                     &PJRT_Api::PJRT_LoadedExecutable_Destroy,
+                                     &PJRT_LoadedExecutable_Destroy_Args::executable>;
 
 // Waits for the event; Failure where what it stands for failed.
 void await(const PJRT_Api* api, PJRT_Event* event);

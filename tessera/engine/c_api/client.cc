@@ -1,8 +1,8 @@
 // A client of a plugin: its devices, what goes to them, what it compiles.
 #include <charconv>
 
-#include "tessera/ir/format.h"
 #include "tessera/engine/c_api/api.h"
+#include "tessera/ir/format.h"
 
 namespace tessera::engine {
 namespace {
@@ -164,13 +164,13 @@ ClientRef make_client(const PJRT_Api* api, const std::string& path,
     check(api, api->PJRT_Client_Create(&args));
     return std::make_shared<CApiClient>(api, args.client);
   } catch (const Failure& failure) {
-    value_error("initialize",
-                "expected the plugin '{}' to make a client{}, got: {}; change the client options, "
-                "or look at what the plugin needs",
-                path,
-                written.empty() ? " without options"
-                                : fmt::format(" with {}", fmt::join(written, ", ")),
-                failure.what());
+    value_error(
+        "initialize",
+        "expected the plugin '{}' to make a client{}, got: {}; change the client options, "
+        "or look at what the plugin needs",
+        path,
+        written.empty() ? " without options" : fmt::format(" with {}", fmt::join(written, ", ")),
+        failure.what());
   }
 }
 

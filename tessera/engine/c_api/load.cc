@@ -3,8 +3,8 @@
 
 #include <filesystem>
 
-#include "tessera/ir/format.h"
 #include "tessera/engine/c_api/api.h"
+#include "tessera/ir/format.h"
 
 namespace tessera::engine {
 namespace {

@@ -55,13 +55,20 @@ std::string operands_text(const Function& f, const Op& op) {
   return out.empty() ? "of no operands" : fmt::format("of {}", fmt::join(out, ", "));
 }
 
-// The position of a device among those of a layout.
-size_t position_of(const ArrayLayout& layout, int64_t device) {
-  if (!layout.sharding.is_named()) return 0;
+// Where each of these devices stands among those of a layout.
+std::vector<size_t> positions_of(const ArrayLayout& layout, const std::vector<int64_t>& devices) {
+  if (!layout.sharding.is_named()) return std::vector<size_t>(devices.size(), 0);
   const std::vector<int64_t>& ids = layout.sharding.named().mesh().device_ids();
-  const auto found = std::find(ids.begin(), ids.end(), device);
-  TESSERA_CHECK(found != ids.end(), "{} lacks device {} of its program", layout.sharding, device);
-  return static_cast<size_t>(found - ids.begin());
+  std::map<int64_t, size_t> position;
+  for (size_t p = 0; p < ids.size(); ++p) position[ids[p]] = p;
+  std::vector<size_t> out;
+  for (const int64_t device : devices) {
+    const auto found = position.find(device);
+    TESSERA_CHECK(found != position.end(), "{} lacks device {} of its program", layout.sharding,
+                  device);
+    out.push_back(found->second);
+  }
+  return out;
 }
 
 }  // namespace
@@ -74,10 +81,13 @@ ClientProgram::ClientProgram(const Function& partitioned, const std::vector<Devi
   std::sort(devices_.begin(), devices_.end());  // as the groups of collectives count them
   for (const int64_t device : devices_)
     plugin_devices_.push_back(client(client_).devices()[static_cast<size_t>(device)].id);
-  for (const ArraySpec& spec : inputs)
+  for (const ArraySpec& spec : inputs) {
     inputs_.push_back(array_layout(spec.dtype, spec.shape, spec.sharding, "jit"));
+    input_positions_.push_back(positions_of(*inputs_.back(), devices_));
+  }
   for (const ArraySpec& spec : outputs) {
     outputs_.push_back(array_layout(spec.dtype, spec.shape, spec.sharding, "jit"));
+    output_positions_.push_back(positions_of(*outputs_.back(), devices_));
     output_types_.push_back(device_array_type(*outputs_.back(), spec.weak));
   }
 }
@@ -245,7 +255,7 @@ std::vector<ClientArrayRef> ClientProgram::run(std::span<const ClientArrayRef> i
   std::vector<std::vector<const ClientBuffer*>> args(devices_.size());
   for (size_t p = 0; p < devices_.size(); ++p)
     for (size_t i = 0; i < inputs.size(); ++i)
-      args[p].push_back((*held[i])[position_of(*inputs_[i], devices_[p])].get());
+      args[p].push_back((*held[i])[input_positions_[i][p]].get());
   std::vector<std::vector<ClientBufferRef>> results;
   try {
     results = program->execute(args);
@@ -256,8 +266,7 @@ std::vector<ClientArrayRef> ClientProgram::run(std::span<const ClientArrayRef> i
   std::vector<ClientArrayRef> out;
   for (size_t r = 0; r < outputs_.size(); ++r) {
     ClientArray::Buffers buffers(static_cast<size_t>(outputs_[r]->sharding.num_devices()));
-    for (size_t p = 0; p < devices_.size(); ++p)
-      buffers[position_of(*outputs_[r], devices_[p])] = results[p][r];
+    for (size_t p = 0; p < devices_.size(); ++p) buffers[output_positions_[r][p]] = results[p][r];
     out.push_back(std::make_shared<ClientArray>(output_types_[r], outputs_[r], std::move(buffers)));
   }
   return out;

@@ -60,6 +60,8 @@ class ClientProgram {
   std::vector<int64_t> devices_;         // of replica p, Device::id
   std::vector<int64_t> plugin_devices_;  // the same by the plugin's ids
   std::vector<ArrayLayoutRef> inputs_, outputs_;
+  // [i][p]: where the device of replica p stands among those of input (output) i.
+  std::vector<std::vector<size_t>> input_positions_, output_positions_;
   std::vector<Type> output_types_;
   mutable std::mutex mutex_;
   mutable std::map<Aliases, ClientExecutableRef> executables_;

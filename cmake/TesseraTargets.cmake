@@ -45,6 +45,20 @@ function(tessera_folder name)
   add_library(tessera::${name} ALIAS tessera_${name})
 endfunction()
 
+# Devices of PJRT plugins need the header of the C API, which plugin/setup fetches; without it c_api_absent.cc says so to those
+# who ask for them.
+function(tessera_engine_header)
+  find_path(TESSERA_PJRT_INCLUDE_DIR xla/pjrt/c/pjrt_c_api.h PATHS ${PROJECT_SOURCE_DIR}/build/pjrt/include NO_DEFAULT_PATH)
+  set(folder ${PROJECT_SOURCE_DIR}/tessera/engine)
+  if(TESSERA_PJRT_INCLUDE_DIR)
+    target_include_directories(tessera_engine SYSTEM PRIVATE ${TESSERA_PJRT_INCLUDE_DIR})
+    set_source_files_properties(${folder}/c_api_absent.cc PROPERTIES HEADER_FILE_ONLY ON)
+  else()
+    file(GLOB sources CONFIGURE_DEPENDS ${folder}/c_api/*.cc)
+    set_source_files_properties(${sources} PROPERTIES HEADER_FILE_ONLY ON)
+  endif()
+endfunction()
+
 # The library that users link: every folder.
 function(tessera_public_library)
   add_library(tessera INTERFACE)

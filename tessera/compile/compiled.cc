@@ -8,7 +8,11 @@
 #include "tessera/base/warning.h"
 #include "tessera/cluster/processes.h"
 #include "tessera/compile/pipeline.h"
+#include "tessera/compile/place.h"
 #include "tessera/compile/program_cache.h"
+#include "tessera/engine/client_array.h"
+#include "tessera/engine/client_program.h"
+#include "tessera/engine/clients.h"
 #include "tessera/ir/format.h"
 #include "tessera/ir/printer.h"
 #include "tessera/mesh/default_device.h"
@@ -23,6 +27,17 @@ using namespace compile;
 
 namespace {
 
+// Of a plugin, or 0: where a program of this mesh, or of this device, runs.
+int64_t client_for(const Mesh& mesh, const Device& device) {
+  if (mesh.rank() == 0) return device.client;
+  if (mesh.is_abstract())
+    sharding_error("jit",
+                   "expected a mesh of devices to run on, got {}; lower() and explain() work on "
+                   "abstract meshes, running does not",
+                   mesh);
+  return engine::client_of("jit", mesh.devices());
+}
+
 // Of a program's text what all processes of a cluster have in common: a function of the host has
 // another number in each.
 std::string common_text(std::string text) {
@@ -34,16 +49,24 @@ std::string common_text(std::string text) {
   return text;
 }
 
+std::shared_ptr<const Program> emulated_program(const Function& function, const Stages& stages,
+                                                std::vector<ArraySpec> inputs,
+                                                std::vector<ArraySpec> outputs) {
+  ProgramIdentity identity;
+  if (cluster::Processes::current())
+    identity = {function.name, common_text(to_mlir(function, {.locations = true}) +
+                                           to_mlir(stages.partitioned.function))};
+  return std::make_shared<const Program>(stages.schedule, std::move(inputs), std::move(outputs),
+                                         process_kernels(), std::move(identity));
+}
+
 }  // namespace
 
 Compiled::Compiled(const Function& function, const ShardingRequest& request, const Device& device,
                    const std::optional<Mesh>& results_mesh) {
-  const Stages stages = run_pipeline(function, request);
-  if (stages.mesh.rank() > 0 && stages.mesh.is_abstract())
-    sharding_error("jit",
-                   "expected a mesh of devices to run on, got {}; lower() and explain() work on "
-                   "abstract meshes, running does not",
-                   stages.mesh);
+  const int64_t client = client_for(program_mesh(function, request), device);
+  const Stages stages =
+      run_pipeline(function, request, client == 0 ? Stage::kFused : Stage::kPartitioned);
   output_types_ = function.output_types();
   const bool sharded = stages.mesh.rank() > 0;
   auto spec = [&](const Type& type, const std::vector<NamedSharding>& shardings, size_t i) {
@@ -56,12 +79,13 @@ Compiled::Compiled(const Function& function, const ShardingRequest& request, con
     inputs.push_back(spec(function.types[function.inputs[i]], stages.partitioned.inputs, i));
   for (size_t i = 0; i < function.outputs.size(); ++i)
     outputs.push_back(spec(output_types_[i], stages.partitioned.outputs, i));
-  ProgramIdentity identity;
-  if (cluster::Processes::current())
-    identity = {function.name, common_text(to_mlir(function, {.locations = true}) +
-                                           to_mlir(stages.partitioned.function))};
-  program_ = std::make_shared<const Program>(stages.schedule, std::move(inputs), std::move(outputs),
-                                             process_kernels(), std::move(identity));
+  if (client != 0) {
+    client_program_ = std::make_shared<const engine::ClientProgram>(
+        stages.partitioned.function, sharded ? stages.mesh.devices() : std::vector{device},
+        std::move(inputs), outputs);
+  } else {
+    program_ = emulated_program(function, stages, std::move(inputs), std::move(outputs));
+  }
   if (results_mesh)
     for (const NamedSharding& s : stages.partitioned.outputs)
       results_.emplace_back(on_coarser_mesh(s, *results_mesh));
@@ -71,15 +95,23 @@ Compiled::Compiled(const Function& function, const ShardingRequest& request, con
                        note.source.empty() ? "" : " (" + note.source + ")"));
 }
 
-Sharding Compiled::input_sharding(size_t i) const { return program_->input_layout(i)->sharding; }
-Sharding Compiled::output_sharding(size_t i) const {
-  return results_.empty() ? program_->output_layout(i)->sharding : results_[i];
+Sharding Compiled::input_sharding(size_t i) const {
+  return (program_ ? program_->input_layout(i) : client_program_->input_layout(i))->sharding;
 }
-int64_t Compiled::arena_bytes() const { return program_->arena_bytes(); }
-int64_t Compiled::code_bytes() const { return program_->code_bytes(); }
+Sharding Compiled::output_sharding(size_t i) const {
+  if (!results_.empty()) return results_[i];
+  return (program_ ? program_->output_layout(i) : client_program_->output_layout(i))->sharding;
+}
+int64_t Compiled::arena_bytes() const {
+  return program_ ? program_->arena_bytes() : client_program_->arena_bytes();
+}
+int64_t Compiled::code_bytes() const {
+  return program_ ? program_->code_bytes() : client_program_->code_bytes();
+}
 
 std::vector<Array> Compiled::run(std::span<const Array> args,
                                  std::span<const uint8_t> donate) const {
+  if (client_program_) return run_on_client(args, donate);
   TESSERA_CHECK(args.size() == program_->num_inputs(), "{} arguments for {} inputs", args.size(),
                 program_->num_inputs());
   boost::container::small_vector<const DeviceArray*, 16> inputs(args.size()), originals;
@@ -98,7 +130,8 @@ std::vector<Array> Compiled::run(std::span<const Array> args,
       originals.resize(args.size(), nullptr);
       originals[i] = &device_array;
     } else {
-      moved.push_back(device_array(data.to_literal(), layout->sharding, data.type.weak));
+      moved.push_back(
+          std::static_pointer_cast<const DeviceArray>(placed_data(args[i], layout->sharding)));
     }
     inputs[i] = moved.back().get();
   }
@@ -112,32 +145,49 @@ std::vector<Array> Compiled::run(std::span<const Array> args,
   return out;
 }
 
+std::vector<Array> Compiled::run_on_client(std::span<const Array> args,
+                                           std::span<const uint8_t> donate) const {
+  TESSERA_CHECK(args.size() == client_program_->num_inputs(), "{} arguments for {} inputs",
+                args.size(), client_program_->num_inputs());
+  std::vector<engine::ClientArrayRef> inputs;
+  std::vector<const ArrayData*> originals(args.size(), nullptr);
+  for (size_t i = 0; i < args.size(); ++i) {
+    const std::shared_ptr<const ArrayData>& data = args[i].data();
+    const ArrayLayoutRef& layout = client_program_->input_layout(i);
+    std::shared_ptr<const ArrayData> here = data;
+    if (!client_program_->takes(*data, i)) {
+      here = placed_data(args[i], layout->sharding);
+      originals[i] = data.get();
+    }
+    inputs.push_back(std::static_pointer_cast<const engine::ClientArray>(here));
+  }
+  std::vector<Array> out;
+  for (engine::ClientArrayRef& result : client_program_->run(inputs, donate, originals))
+    out.emplace_back(std::move(result));
+  for (size_t i = 0; i < results_.size(); ++i) out[i] = Array(placed_data(out[i], results_[i]));
+  return out;
+}
+
 }  // namespace tessera
 
 namespace tessera::compile {
 
 ArgKey::ArgKey(const Array& x) : weak(x.type().weak) {
-  if (x.data()->kind == ArrayData::Kind::kDevice) {
-    layout = static_cast<const DeviceArray&>(*x.data()).layout();
-  } else {
-    type = x.type();
-  }
+  layout = layout_of(*x.data());
+  if (!layout) type = x.type();
 }
 
 bool ArgKey::matches(const Array& x) const {
   const ArrayData& data = *x.data();
   if (data.type.weak != weak) return false;
-  if (data.kind == ArrayData::Kind::kDevice)
-    return static_cast<const DeviceArray&>(data).layout() == layout;
+  if (const ArrayLayoutRef& lies = layout_of(data)) return lies == layout;
   return !layout && data.type.same_array(type);
 }
 
 size_t hash_argument(const Array& x) {
   const ArrayData& data = *x.data();
-  if (data.kind == ArrayData::Kind::kDevice)
-    return hash_combine(
-        std::hash<const void*>()(static_cast<const DeviceArray&>(data).layout().get()),
-        data.type.weak);
+  if (const ArrayLayoutRef& lies = layout_of(data))
+    return hash_combine(std::hash<const void*>()(lies.get()), data.type.weak);
   return hash_value(data.type);
 }
 
@@ -149,8 +199,7 @@ ShardingRequest request_for(const Function& function, std::span<const Array> arg
   for (size_t i = 0; i < args.size(); ++i) {
     const ArrayData& data = *args[i].data();
     const NamedSharding* named = nullptr;
-    if (data.kind == ArrayData::Kind::kDevice)
-      named = static_cast<const DeviceArray&>(data).layout()->named.get();
+    if (const ArrayLayoutRef& lies = layout_of(data)) named = lies->named.get();
     if (data.kind == ArrayData::Kind::kAbstract) named = data.type.sharding.get();
     if (!named) continue;
     request.inputs[i] = *named;
@@ -167,8 +216,9 @@ ShardingRequest request_for(const Function& function, std::span<const Array> arg
 Device device_for(std::string_view op, std::span<const Array> args) {
   std::optional<Device> found;
   for (const Array& x : args) {
-    if (x.data()->kind != ArrayData::Kind::kDevice) continue;
-    const Sharding& sharding = static_cast<const DeviceArray&>(*x.data()).layout()->sharding;
+    const ArrayLayoutRef& lies = layout_of(*x.data());
+    if (!lies) continue;
+    const Sharding& sharding = lies->sharding;
     if (sharding.is_named()) continue;
     const Device& device = sharding.single().device();
     if (found && !(*found == device))

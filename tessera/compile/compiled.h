@@ -11,6 +11,9 @@
 namespace tessera::runtime {
 class Program;
 }
+namespace tessera::engine {
+class ClientProgram;
+}
 namespace tessera::sharding {
 struct ShardingRequest;
 }
@@ -36,9 +39,16 @@ class Compiled {
   int64_t arena_bytes() const;
   // What the program itself takes.
   int64_t code_bytes() const;
+  // Null on emulated devices.
+  const engine::ClientProgram* client_program() const { return client_program_.get(); }
 
  private:
+  std::vector<Array> run_on_client(std::span<const Array> args,
+                                   std::span<const uint8_t> donate) const;
+
+  // One of them: on emulated devices, or on those of a plugin.
   std::shared_ptr<const runtime::Program> program_;
+  std::shared_ptr<const engine::ClientProgram> client_program_;
   std::vector<ir::Type> output_types_;
   std::vector<Sharding> results_;  // where they are moved to; empty: they stay
 };

@@ -2,13 +2,13 @@
 #include <cstring>
 
 #include "tessera/cluster/joint_step.h"
+#include "tessera/compile/place.h"
 #include "tessera/io/checkpoint.h"
 #include "tessera/io/checkpoint_index.h"
 #include "tessera/io/crc32c.h"
 #include "tessera/io/safetensors.h"
 #include "tessera/ir/format.h"
 #include "tessera/runtime/copy.h"
-#include "tessera/runtime/device_array.h"
 
 namespace tessera::internal {
 
@@ -102,11 +102,8 @@ class Restore {
       for (int64_t extent : saved.shape) whole.push_back({0, extent});
       return Array(std::make_shared<HostData>(part(whole), like.type()));
     }
-    const DeviceArrayRef out =
-        device_array_from_callback(saved.dtype, saved.shape, like.sharding(), part);
-    if (!like.weak_type()) return Array(out);
-    return Array(std::make_shared<DeviceArray>(device_array_type(*out->layout(), /*weak=*/true),
-                                               out->layout(), out->buffer(), out->offsets()));
+    return Array(compile::placed_from_callback(saved.dtype, saved.shape, like.sharding(), part,
+                                               like.weak_type()));
   }
 
  private:

@@ -10,6 +10,7 @@
 
 #include "tessera/base/warning.h"
 #include "tessera/cluster/joint_step.h"
+#include "tessera/compile/place.h"
 #include "tessera/io/checkpoint.h"
 #include "tessera/io/checkpoint_plan.h"
 #include "tessera/io/crc32c.h"
@@ -49,7 +50,7 @@ void check_leaves(const std::vector<NamedLeaf>& leaves) {
     if (array.data()->kind == ArrayData::Kind::kAbstract)
       value_error(kOp, "expected {} to have data, got the abstract {}; initialise it first", leaf,
                   describe(array.type()));
-    if (const DeviceArray* data = on_devices(array); data && data->is_deleted())
+    if (compile::is_deleted(array))
       value_error(kOp,
                   "expected {} to have data, got {} that was donated; save what the program gave "
                   "back for it",
@@ -308,7 +309,12 @@ class Save {
 
 void save_checkpoint(const FilePath& path, int64_t step, const std::vector<NamedLeaf>& leaves,
                      const SaveOptions& options, std::optional<uint64_t> max_header) {
-  Save(path.text(), step, leaves, options, max_header.value_or(kMaxSafetensorsHeader)).run();
+  std::vector<NamedLeaf> here = leaves;
+  for (NamedLeaf& leaf : here)  // what lies in a plugin's memories
+    if (leaf.array.defined() && leaf.array.data()->kind == ArrayData::Kind::kClient &&
+        !compile::is_deleted(leaf.array))
+      leaf.array = Array(compile::in_memory(leaf.array));
+  Save(path.text(), step, here, options, max_header.value_or(kMaxSafetensorsHeader)).run();
 }
 
 }  // namespace tessera::internal

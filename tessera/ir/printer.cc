@@ -28,14 +28,14 @@ class FunctionPrinter final : public OpWriter {
       const std::string arg = fmt::format("%arg{}", next_argument_++);
       scopes_.back().names[f.inputs[k]] = arg;
       write(fmt::format("{}{}: {}", k ? ", " : "", arg, mlir_type(type)));
-      write_dictionary(argument_attributes(type));
+      write_dictionary(options_.plain ? alias_attribute(k) : argument_attributes(type));
     }
     write(") -> (");
     for (size_t r = 0; r < f.outputs.size(); ++r) {
       const Type& type = f.type(f.outputs[r]);
       write(fmt::format("{}{}", r ? ", " : "", mlir_type(type)));
       TextAttr::Entries entries;
-      if (type.sharding)
+      if (type.sharding && !options_.plain)
         entries.emplace_back("sdy.sharding", TextAttr::Sharding{*type.sharding, type.rank()});
       write_dictionary(entries);
     }
@@ -93,6 +93,12 @@ class FunctionPrinter final : public OpWriter {
   const Function& function() const { return *scopes_.back().function; }
   const std::string& name(ValueId v) const { return scopes_.back().names.at(v); }
 
+  TextAttr::Entries alias_attribute(size_t input) const {
+    const std::vector<int64_t>& aliases = options_.plain->aliases;
+    if (input >= aliases.size() || aliases[input] < 0) return {};
+    return {{"tf.aliasing_output", TextAttr::Integer{aliases[input], 32}}};
+  }
+
   void write_ops(const Function& f, const std::string& terminator) {
     for (const Op& op : f.ops) {
       out_.append(indent_, ' ');
@@ -115,9 +121,16 @@ class FunctionPrinter final : public OpWriter {
 
   void write_op(const Op& op) {
     op_ = &op;
-    const OpText text = op_text(op, function());
+    OpText text = op_text(op, function());
     extra_ = text.extra;
-    for (auto& entry : type_attributes(op, function())) extra_.push_back(std::move(entry));
+    if (options_.plain) {
+      std::erase_if(text.attributes, [](const auto& entry) {
+        return entry.first == "channel_handle" || entry.first == "use_global_device_ids";
+      });
+      std::erase_if(extra_, [](const auto& entry) { return entry.first.starts_with("tessera."); });
+    } else {
+      for (auto& entry : type_attributes(op, function())) extra_.push_back(std::move(entry));
+    }
     if (!op.results.empty()) {
       const int number = next_value_++;
       for (size_t r = 0; r < op.results.size(); ++r)
@@ -407,9 +420,10 @@ std::string to_mlir(const Function& function, const PrintOptions& options) {
   }
   const std::string& name = options.module_name.empty() ? function.name : options.module_name;
   return fmt::format(
-      "module {} attributes {{mhlo.num_partitions = {} : i32, mhlo.num_replicas = 1 : i32}} "
+      "module {} attributes {{mhlo.num_partitions = {} : i32, mhlo.num_replicas = {} : i32}} "
       "{{\n{}{}}}\n",
-      mlir_symbol(name.empty() ? "main" : name), partitions, meshes, functions);
+      mlir_symbol(name.empty() ? "main" : name), partitions,
+      options.plain ? options.plain->num_replicas : 1, meshes, functions);
 }
 
 }  // namespace tessera::ir

@@ -16,15 +16,27 @@
 // rule gives, `tessera.abstract` on a mesh without devices.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "tessera/ir/function.h"
 
 namespace tessera::ir {
 
+// A program as each of many devices runs it (engine/): StableHLO alone, without shardings and what is
+// Tessera's own, its collectives among replicas. (XLA takes several partitions only of programs that
+// it partitions itself.)
+struct PlainModule {
+  int64_t num_replicas = 1;
+  // One an input: the output that may take its memory, -1 for none; empty: none may.
+  std::vector<int64_t> aliases = {};
+};
+
 struct PrintOptions {
   std::string module_name;  // empty: the function's name
   bool locations = false;   // loc("...") with where each op was called
+  std::optional<PlainModule> plain = std::nullopt;
 };
 
 std::string to_mlir(const Function& function, const PrintOptions& options = {});

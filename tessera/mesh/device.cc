@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -21,6 +20,7 @@
 #include "tessera/cluster/processes.h"
 #include "tessera/mesh/costs.h"
 #include "tessera/mesh/default_device.h"
+#include "tessera/mesh/device_source.h"
 #include "tessera/mesh/format.h"
 #include "tessera/mesh/scoped_devices.h"
 
@@ -203,18 +203,26 @@ std::vector<Device> devices_of_cluster(const std::string& spec) {
   return out;
 }
 
-// `alone`: without those of other processes.
+// `alone`: emulated ones of this process, whatever the environment says.
 const std::vector<Device>* resolve(const InitOptions& options, bool alone = false) {
-  const std::string spec = specification(options);
+  const internal::DeviceRequest request =
+      alone ? internal::DeviceRequest{.spec = options.devices}
+            : internal::device_request(specification(options), options.client_options);
   // Device lists are kept for ever, so that a reference to one never dangles; the table itself is
   // not destroyed at exit because threads may still run then.
   static ForkSafeMutex& mutex = *new ForkSafeMutex;
-  static auto& known = *new std::map<std::pair<std::string, bool>, std::vector<Device>>();
+  static auto& known =
+      *new std::map<std::pair<internal::DeviceRequest, bool>, std::vector<Device>>();
   std::lock_guard lock(mutex);
-  const std::pair key(spec, alone || !cluster::Processes::current());
+  const std::pair key(request, alone || !cluster::Processes::current());
   auto found = known.find(key);
-  if (found == known.end())
-    found = known.emplace(key, key.second ? parse_devices(spec) : devices_of_cluster(spec)).first;
+  if (found == known.end()) {
+    const bool here = key.second || !request.plugin.empty();
+    found =
+        known
+            .emplace(key, here ? internal::find_devices(request) : devices_of_cluster(request.spec))
+            .first;
+  }
   return &found->second;
 }
 

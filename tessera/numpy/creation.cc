@@ -6,6 +6,7 @@
 
 #include "tessera/base/array_size.h"
 #include "tessera/compile/composite.h"
+#include "tessera/compile/place.h"
 #include "tessera/mesh/default_device.h"
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/math.h"
@@ -15,12 +16,11 @@
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/structural/concatenate.h"
 #include "tessera/ops/structural/reshape.h"
-#include "tessera/runtime/device_array.h"
 #include "tessera/trace/trace.h"
 
 namespace tessera {
 
-using namespace runtime;
+using namespace compile;
 
 namespace internal {
 
@@ -82,7 +82,7 @@ Array from_host(const Literal& literal) {
   // Small ones may become constants of programs; the others go to the device once, not at every
   // use.
   if (values.elements() <= kMaxConstantElements) return Array(std::move(values));
-  return Array(device_array(values, SingleDeviceSharding(default_device())));
+  return Array(placed_data(Array(values), SingleDeviceSharding(default_device())));
 }
 
 void MixedNumbers::collect(const Shape& shape, size_t depth, std::vector<long double>& numbers,

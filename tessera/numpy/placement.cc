@@ -5,25 +5,15 @@
 #include <set>
 
 #include "tessera/cluster/processes.h"
+#include "tessera/compile/place.h"
 #include "tessera/ir/format.h"
 #include "tessera/numpy/local_data.h"
 #include "tessera/ops/control/control.h"
 #include "tessera/runtime/copy.h"
-#include "tessera/runtime/device_array.h"
 
 namespace tessera {
 
-using namespace runtime;
-
-namespace {
-
-DeviceArrayRef on_devices(const Array& x) {
-  if (x.data()->kind == ArrayData::Kind::kDevice)
-    return std::static_pointer_cast<const DeviceArray>(x.data());
-  return device_array(x.to_host(), x.sharding(), x.weak_type());
-}
-
-}  // namespace
+using namespace compile;
 
 Array device_put(const Array& x, const Sharding& sharding) {
   if (x.is_tracer()) {
@@ -35,10 +25,8 @@ Array device_put(const Array& x, const Sharding& sharding) {
     return lax::sharding_constraint(x, sharding.named());
   }
   if (sharding.is_named()) check_rank("device_put", sharding.named(), x.shape());
-  if (x.data()->kind != ArrayData::Kind::kDevice)
-    return Array(device_array(x.to_host(), sharding, x.weak_type()));
-  if (x.sharding() == sharding) return x;
-  return Array(reshard(on_devices(x), sharding));
+  if (layout_of(*x.data()) && x.sharding() == sharding) return x;
+  return Array(placed_data(x, sharding));
 }
 
 Array device_put(const Array& x, const Device& device) {
@@ -56,12 +44,12 @@ std::vector<Shard> addressable_shards(const Array& x) {
     trace_error("addressable_shards",
                 "expected a concrete array, got the traced {}: it has no data yet",
                 describe(x.type()));
-  return on_devices(x)->addressable_shards();
+  return in_memory(x)->addressable_shards();
 }
 
 Array make_array_from_callback(const Shape& shape, const Sharding& sharding, DType dtype,
                                const std::function<Literal(const ShardIndex&)>& data) {
-  return Array(device_array_from_callback(dtype, shape, sharding, data));
+  return Array(placed_from_callback(dtype, shape, sharding, data));
 }
 
 bool is_fully_addressable(const Array& x) {

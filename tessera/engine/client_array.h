@@ -1,0 +1,51 @@
+// ClientArray: an array in the memories of a plugin's devices. What its programs take and give,
+// behind the user's Array.
+//
+// Every device of the sharding has a buffer of the local shape, padding included, those too that hold
+// the same part (an emulated DeviceArray has one instance for them all).
+#pragma once
+
+#include <mutex>
+
+#include "tessera/engine/client.h"
+#include "tessera/ir/array.h"
+#include "tessera/runtime/device_array.h"
+
+namespace tessera::engine {
+
+class ClientArray final : public ArrayData {
+ public:
+  using Buffers = std::vector<ClientBufferRef>;  // by position in the sharding's devices
+
+  // `type` must be that of the layout (device_array_type).
+  ClientArray(Type type, ArrayLayoutRef layout, Buffers buffers)
+      : ArrayData(Kind::kClient, std::move(type)),
+        layout_(std::move(layout)),
+        buffers_(std::make_shared<const Buffers>(std::move(buffers))) {}
+
+  Literal to_literal() const override;
+  Sharding sharding() const override { return layout_->sharding; }
+  const ArrayLayoutRef& layout() const { return layout_; }
+
+  // Alive as long as the caller holds them. UserError if the array was donated.
+  std::shared_ptr<const Buffers> buffers() const;
+  bool is_deleted() const;
+  // Deletes the array for everybody else and gives its buffers; a second time is a UserError.
+  std::shared_ptr<const Buffers> donate() const;
+  // Takes that back: nothing was done with them.
+  void keep(std::shared_ptr<const Buffers> buffers) const;
+
+ private:
+  [[noreturn]] void throw_deleted() const;
+  ArrayLayoutRef layout_;
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<const Buffers> buffers_;  // null once donated
+};
+using ClientArrayRef = std::shared_ptr<const ClientArray>;
+
+// What lies under a client's sharding in the host's memory, on the devices that the sharding says.
+ClientArrayRef to_client(const DeviceArray& staged);
+// The way back: one buffer of each instance, in the host's memory.
+DeviceArrayRef to_host_memory(const ClientArray& array);
+
+}  // namespace tessera::engine

@@ -1,0 +1,275 @@
+#include "tessera/engine/client_program.h"
+
+#include <algorithm>
+#include <set>
+
+#include "tessera/engine/clients.h"
+#include "tessera/engine/compile_options.h"
+#include "tessera/ir/control_flow.h"
+#include "tessera/ir/op_def.h"
+#include "tessera/ir/printer.h"
+#include "tessera/transform/programs/lower_scans.h"
+#include "tessera/transform/programs/plain_partition.h"
+
+namespace tessera::engine {
+namespace {
+
+using namespace transforms;
+
+std::string at(const Op& op) { return op.source.empty() ? "" : fmt::format(" ({})", op.source); }
+
+void expect_stablehlo(const Function& f, int64_t number) {
+  const std::string& plugin = plugin_path(number);
+  for (const Op& op : f.ops) {
+    for (const FunctionRef& region : control_regions(op)) expect_stablehlo(*region, number);
+    if (op.def->dialect == "tessera")
+      value_error(op.def->name,
+                  "expected an op that StableHLO has, for the devices of '{}', got {}, which only "
+                  "Tessera has{}; compute it on emulated devices (initialize, cpu:N)",
+                  plugin, op.def->name, at(op));
+    for (const auto* values : {&op.operands, &op.results})
+      for (const ValueId v : *values)
+        if (!client(number).has_dtype(f.type(v).dtype))
+          type_error(op.def->name,
+                     "expected dtypes that the devices of '{}' have, got {}, an element type that "
+                     "PJRT's C API lacks{}; convert it, or compute it on emulated devices "
+                     "(initialize, cpu:N)",
+                     plugin, describe(f.type(v)), at(op));
+  }
+}
+
+// The op alone: its operands are the inputs.
+Function alone(const Function& f, const Op& op) {
+  Function out;
+  ValueIds inputs;
+  for (const Type& type : f.types_of(op.operands)) inputs.push_back(out.add_input(type));
+  const ValueIds results =
+      out.add_op(Op{op.def, op.params, inputs, {}, op.source}, f.types_of(op.results));
+  out.outputs.assign(results.begin(), results.end());
+  return out;
+}
+
+std::string operands_text(const Function& f, const Op& op) {
+  std::vector<std::string> out;
+  for (const Type& type : f.types_of(op.operands)) out.push_back(describe(type));
+  return out.empty() ? "of no operands" : fmt::format("of {}", fmt::join(out, ", "));
+}
+
+// Where each of these devices stands among those of a layout.
+std::vector<size_t> positions_of(const ArrayLayout& layout, const std::vector<int64_t>& devices) {
+  if (!layout.sharding.is_named()) return std::vector<size_t>(devices.size(), 0);
+  const std::vector<int64_t>& ids = layout.sharding.named().mesh().device_ids();
+  std::map<int64_t, size_t> position;
+  for (size_t p = 0; p < ids.size(); ++p) position[ids[p]] = p;
+  std::vector<size_t> out;
+  for (const int64_t device : devices) {
+    const auto found = position.find(device);
+    TESSERA_CHECK(found != position.end(), "{} lacks device {} of its program", layout.sharding,
+                  device);
+    out.push_back(found->second);
+  }
+  return out;
+}
+
+}  // namespace
+
+ClientProgram::ClientProgram(const Function& partitioned, const std::vector<Device>& devices,
+                             std::vector<ArraySpec> inputs, const std::vector<ArraySpec>& outputs)
+    : function_(plain_partition(lower_scans(partitioned))), client_(client_of("jit", devices)) {
+  expect_stablehlo(function_, client_);
+  for (const Device& device : devices) devices_.push_back(device.id);
+  std::sort(devices_.begin(), devices_.end());  // as the groups of collectives count them
+  for (const int64_t device : devices_)
+    plugin_devices_.push_back(client(client_).devices()[static_cast<size_t>(device)].id);
+  for (const ArraySpec& spec : inputs) {
+    inputs_.push_back(array_layout(spec.dtype, spec.shape, spec.sharding, "jit"));
+    input_positions_.push_back(positions_of(*inputs_.back(), devices_));
+  }
+  for (const ArraySpec& spec : outputs) {
+    outputs_.push_back(array_layout(spec.dtype, spec.shape, spec.sharding, "jit"));
+    output_positions_.push_back(positions_of(*outputs_.back(), devices_));
+    output_types_.push_back(device_array_type(*outputs_.back(), spec.weak));
+  }
+}
+
+bool ClientProgram::takes(const ArrayData& array, size_t i) const {
+  if (array.kind != ArrayData::Kind::kClient) return false;
+  const ArrayLayoutRef& lies = static_cast<const ClientArray&>(array).layout();
+  return lies == inputs_[i] ||
+         (client_of("jit", lies->sharding) == client_ && same_placement(*lies, *inputs_[i]));
+}
+
+std::string ClientProgram::text(const std::vector<int64_t>& aliases) const {
+  return to_mlir(function_, {.locations = true,
+                             .plain = PlainModule{static_cast<int64_t>(devices_.size()), aliases}});
+}
+
+// --- Compilation ---
+
+ClientExecutableRef ClientProgram::compile(const std::string& module) const {
+  return client(client_).compile(module, compile_options(plugin_devices_));
+}
+
+ClientExecutableRef ClientProgram::executable(const Aliases& aliases) const {
+  const std::lock_guard lock(mutex_);
+  ClientExecutableRef& found = executables_[aliases];
+  if (!found) {
+    try {
+      found = compile(text(aliases));
+    } catch (const Failure& failure) {
+      compile_failed(failure.what(), failure.kind() == FailureKind::kOutOfMemory);
+    }
+  }
+  return found;
+}
+
+// The first op that the plugin does not compile by itself, those in loops and branches first.
+const Op* ClientProgram::find_refused(const Function& f, std::string& why) const {
+  std::set<std::string> tried;
+  for (const Op& op : f.ops) {
+    for (const FunctionRef& region : control_regions(op))
+      if (const Op* inner = find_refused(*region, why)) return inner;
+    const std::string module =
+        to_mlir(alone(f, op), {.plain = PlainModule{static_cast<int64_t>(devices_.size()), {}}});
+    if (!tried.insert(module).second) continue;
+    try {
+      (void)compile(module);
+    } catch (const Failure& failure) {
+      why = fmt::format("{}: {}", operands_text(f, op), failure.what());
+      return &op;
+    }
+  }
+  return nullptr;
+}
+
+void ClientProgram::compile_failed(const std::string& what, bool out_of_memory) const {
+  const std::string& plugin = plugin_path(client_);
+  if (out_of_memory)
+    throw RuntimeError(fmt::format(
+        "[jit] the devices of '{}' have no memory for the program '{}': {}; use smaller arrays, "
+        "more devices, or donate inputs that are not needed again",
+        plugin, function_.name, what));
+  std::string why;
+  if (const Op* op = find_refused(function_, why))
+    value_error(op->def->name,
+                "expected an op that the plugin '{}' compiles, got one {}{}; compute it in another "
+                "dtype, or on emulated devices (initialize, cpu:N)",
+                plugin, why, at(*op));
+  value_error("jit",
+              "expected a program that the plugin '{}' compiles, got '{}', each op of which it "
+              "does: {}; make it smaller, or compute it on emulated devices (initialize, cpu:N)",
+              plugin, function_.name, what);
+}
+
+ClientProgram::Aliases ClientProgram::aliases_for(std::span<const uint8_t> donate) const {
+  if (std::none_of(donate.begin(), donate.end(), [](uint8_t d) { return d != 0; })) return {};
+  Aliases out(inputs_.size(), -1);
+  std::vector<bool> taken(outputs_.size());
+  for (size_t i = 0; i < donate.size(); ++i) {
+    if (donate[i] == 0) continue;
+    for (size_t r = 0; r < outputs_.size(); ++r) {
+      if (taken[r] || outputs_[r]->dtype != inputs_[i]->dtype ||
+          outputs_[r]->local != inputs_[i]->local)
+        continue;
+      taken[r] = true;
+      out[i] = static_cast<int64_t>(r);
+      break;
+    }
+  }
+  if (std::all_of(out.begin(), out.end(), [](int64_t r) { return r < 0; })) return {};
+  return out;
+}
+
+int64_t ClientProgram::arena_bytes() const {
+  return executable({})->temporary_bytes() * static_cast<int64_t>(devices_.size());
+}
+
+int64_t ClientProgram::code_bytes() const {
+  // The plugin's own is not known before it compiles; in its order of magnitude.
+  constexpr int64_t kOpBytes = 2048;
+  return kOpBytes * static_cast<int64_t>(function_.ops.size());
+}
+
+std::string ClientProgram::optimized_program() const { return executable({})->optimized_program(); }
+
+// --- Running ---
+
+void ClientProgram::run_failed(const std::string& what, bool out_of_memory) const {
+  throw RuntimeError(
+      out_of_memory
+          ? fmt::format("[jit] the devices of '{}' have no memory to run '{}': {}; use smaller "
+                        "arrays, more devices, or donate inputs that are not needed again",
+                        plugin_path(client_), function_.name, what)
+          : fmt::format("[jit] the devices of '{}' failed to run '{}': {}", plugin_path(client_),
+                        function_.name, what));
+}
+
+namespace {
+
+// What a call donates: deleted for everybody else while it runs, given back where nothing came of it.
+class Donations {
+ public:
+  ~Donations() {
+    for (const auto& [array, buffers] : clients_) array->keep(buffers);
+    for (ArrayUse& use : emulated_) use.keep();
+  }
+  void add(const ArrayData& array) {
+    if (array.kind == ArrayData::Kind::kClient) {
+      const auto& client = static_cast<const ClientArray&>(array);
+      clients_.emplace_back(&client, client.donate());
+    } else if (array.kind == ArrayData::Kind::kDevice) {
+      emulated_.emplace_back(static_cast<const DeviceArray&>(array));
+      emulated_.back().donate();
+    }
+  }
+  void commit() {
+    // What no result took is given back now, whoever else holds it.
+    for (const auto& [array, buffers] : clients_)
+      for (const ClientBufferRef& buffer : *buffers) buffer->release();
+    clients_.clear();
+    emulated_.clear();
+  }
+
+ private:
+  std::vector<std::pair<const ClientArray*, std::shared_ptr<const ClientArray::Buffers>>> clients_;
+  std::vector<ArrayUse> emulated_;
+};
+
+}  // namespace
+
+std::vector<ClientArrayRef> ClientProgram::run(std::span<const ClientArrayRef> inputs,
+                                               std::span<const uint8_t> donate,
+                                               std::span<const ArrayData* const> moved) const {
+  std::vector<std::shared_ptr<const ClientArray::Buffers>> held;
+  for (const ClientArrayRef& input : inputs) held.push_back(input->buffers());
+  std::vector<uint8_t> takes(donate.begin(), donate.end());
+  Donations donations;
+  for (size_t i = 0; i < takes.size(); ++i) {
+    if (takes[i] == 0) continue;
+    donations.add(moved.empty() || !moved[i] ? static_cast<const ArrayData&>(*inputs[i])
+                                             : *moved[i]);
+    // An array that is another argument too must outlive the run.
+    if (std::count(inputs.begin(), inputs.end(), inputs[i]) > 1) takes[i] = 0;
+  }
+  const ClientExecutableRef program = executable(aliases_for(takes));
+  std::vector<std::vector<const ClientBuffer*>> args(devices_.size());
+  for (size_t p = 0; p < devices_.size(); ++p)
+    for (size_t i = 0; i < inputs.size(); ++i)
+      args[p].push_back((*held[i])[input_positions_[i][p]].get());
+  std::vector<std::vector<ClientBufferRef>> results;
+  try {
+    results = program->execute(args);
+  } catch (const Failure& failure) {
+    run_failed(failure.what(), failure.kind() == FailureKind::kOutOfMemory);
+  }
+  donations.commit();
+  std::vector<ClientArrayRef> out;
+  for (size_t r = 0; r < outputs_.size(); ++r) {
+    ClientArray::Buffers buffers(static_cast<size_t>(outputs_[r]->sharding.num_devices()));
+    for (size_t p = 0; p < devices_.size(); ++p) buffers[output_positions_[r][p]] = results[p][r];
+    out.push_back(std::make_shared<ClientArray>(output_types_[r], outputs_[r], std::move(buffers)));
+  }
+  return out;
+}
+
+}  // namespace tessera::engine

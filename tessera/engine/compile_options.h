@@ -1,0 +1,13 @@
+// The CompileOptionsProto of a device program, in protobuf's wire format.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace tessera::engine {
+
+// One partition of devices.size() replicas, replica p on the plugin's device devices[p].
+std::string compile_options(std::span<const int64_t> devices);
+
+}  // namespace tessera::engine

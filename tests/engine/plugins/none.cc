@@ -1,0 +1,2 @@
+// A library that is no plugin.
+extern "C" int tessera_no_plugin() { return 0; }

@@ -54,8 +54,11 @@ class MpiTransport final : public Transport {
     return done != 0;
   }
   void forget(Request request) override {
-    for (MPI_Request& piece : open_[request - 1])
-      if (piece != MPI_REQUEST_NULL) MPI_Request_free(&piece);
+    for (MPI_Request& piece : open_[request - 1]) {
+      if (piece == MPI_REQUEST_NULL) continue;
+      MPI_Cancel(&piece);  // its memory may go now: nothing may come in any more
+      MPI_Request_free(&piece);
+    }
     free_.push_back(request);
   }
   void finish() override {

@@ -1,5 +1,7 @@
 #include "tessera/runtime/program.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <boost/container/small_vector.hpp>
 #include <deque>
@@ -236,6 +238,7 @@ Program::Program(const Schedule& of_all, std::vector<ArraySpec> inputs,
   if (locality && crosses_processes(s)) {
     const std::vector<int>& members = locality->processes();
     if (std::binary_search(members.begin(), members.end(), locality->process())) {
+      identity.text += fmt::format("devices {}\n", fmt::join(of_all.mesh.device_ids(), ","));
       const size_t hash = hash_combine(std::hash<std::string>()(identity.name),
                                        std::hash<std::string>()(identity.text));
       state->identity = cluster::CallIdentity{

@@ -1,5 +1,6 @@
 #include "tools/calibrate.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -68,6 +69,23 @@ void print(const MachineCosts& costs, std::ostream& out) {
     out << fmt::format("between {} processes on several hosts: {}\n", processes, link_text(link));
 }
 
+// While one lives, the environment names no file of figures.
+class WithoutFigures {
+ public:
+  WithoutFigures() {
+    if (const char* value = std::getenv("TESSERA_COSTS")) before_ = value;
+    setenv("TESSERA_COSTS", "", 1);
+  }
+  ~WithoutFigures() {
+    before_ ? setenv("TESSERA_COSTS", before_->c_str(), 1) : unsetenv("TESSERA_COSTS");
+  }
+  WithoutFigures(const WithoutFigures&) = delete;
+  WithoutFigures& operator=(const WithoutFigures&) = delete;
+
+ private:
+  std::optional<std::string> before_;
+};
+
 // Before it is measured for some time.
 void expect_folder(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
@@ -112,6 +130,8 @@ void calibrate(const CalibrateOptions& options, const Streams& streams) {
                 "expected a file for the figures, got neither -o nor TESSERA_COSTS nor a home; "
                 "give -o FILE");
   expect_folder(path);
+  // Programs are planned without the figures that are about to be replaced.
+  const WithoutFigures without;
   start("cpu:8");
   const bool first = process_index() == 0;
   // Links are measured in several processes, all else in one that has the machine for itself.

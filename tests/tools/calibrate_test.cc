@@ -27,6 +27,7 @@ TEST_F(Calibrate, WritesFiguresThatCheckReads) {
   const Outcome o = tessera_command({"calibrate", "-o", file});
   ASSERT_EQ(o.code, 0) << o.err;
   EXPECT_THAT(o.out, HasSubstr("written to " + file));
+  EXPECT_EQ(o.err, "");
   const MachineCosts costs = parse_costs(read(file), file);
   EXPECT_TRUE(costs.measured());
   EXPECT_EQ(costs.float32_products.size(), 7u);

@@ -3,8 +3,8 @@
 
   benchmarks/cluster.py [--jax VENV/bin/python] [--rounds N] [--seconds S] [SUBSTRING...]
 
-What is compared is, for each side, the median over rounds of a workload's median. It ends with 1 where a ratio misses what is
-asked. Processes have one thread each (two processes of one thread against one process of two threads), but those of JAX, which
+What is compared is, for each side, the median over rounds of a workload's median; `least` compares the shortest runs, which is what
+counts where others use the machine. It ends with 1 where a ratio of medians misses what is asked. Processes have one thread each (two processes of one thread against one process of two threads), but those of JAX, which
 has no such setting: each of its processes has one core where the machine has one for each (taskset).
 """
 import argparse
@@ -49,7 +49,7 @@ def lines_of(processes):
     if process.returncode:
       raise SystemExit(f'cluster: {" ".join(process.args)} ended with {process.returncode}:\n{error}')
     out += text if number == 0 else ''
-  return {row['name']: row['med_us'] for row in map(json.loads, filter(lambda l: l.startswith('{'), out.splitlines()))}
+  return {row['name']: (row['med_us'], row['min_us']) for row in map(json.loads, filter(lambda l: l.startswith('{'), out.splitlines()))}
 
 
 def start(command, **environment):
@@ -58,7 +58,8 @@ def start(command, **environment):
 
 
 def mpirun(count, *command):
-  return start(['mpirun', '-n', count, '--oversubscribe', '--bind-to', 'none', *command], TESSERA_NUM_THREADS='1',
+  bound = 'core' if count <= len(os.sched_getaffinity(0)) else 'none'  # as mpirun's default is for two
+  return start(['mpirun', '-n', count, '--oversubscribe', '--bind-to', bound, *command], TESSERA_NUM_THREADS='1',
                OMPI_ALLOW_RUN_AS_ROOT='1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM='1')
 
 
@@ -86,6 +87,7 @@ def main():
   parser.add_argument('--build', type=pathlib.Path, default=ROOT / 'build/release', metavar='FOLDER')
   parser.add_argument('--rounds', type=int, default=3)
   parser.add_argument('--seconds', type=float, default=1, help='of a workload in a round')
+  parser.add_argument('--no-verdict', action='store_true', help='end with 0 whatever the ratios are')
   parser.add_argument('words', nargs='*', metavar='SUBSTRING', help='of rows')
   args = parser.parse_args()
   rows = [row for row in comparisons() if (not args.words or any(word in row[0] for word in args.words)) and
@@ -94,22 +96,23 @@ def main():
   for row in rows:
     for side, name in row[1:3]:
       wanted.setdefault(side, []).append(name)
-  medians = {}
+  found = {}
   for number in range(args.rounds):
     for side, names in wanted.items():
       print(f'round {number + 1} of {args.rounds}: {side}', file=sys.stderr, flush=True)
-      for name, median in run_side(side, args, names).items():
-        medians.setdefault((side, name), []).append(median)
-  print('| workload | us | us | ratio | asked |\n|---|---:|---:|---:|---|')
+      for name, times in run_side(side, args, names).items():
+        found.setdefault((side, name), []).append(times)
+  print('| workload | us | us | ratio | least | asked |\n|---|---:|---:|---:|---:|---|')
   missed = []
   for name, *sides, asked in rows:
-    a, b = (statistics.median(medians[side]) for side in sides)
+    a, b = (statistics.median(median for median, _ in found[side]) for side in sides)
+    least = [min(shortest for _, shortest in found[side]) for side in sides]
     if asked and (a / b > asked[1] if asked[0] == 'at most' else a / b < asked[1]):
       missed.append(name)
-    print(f'| {name} | {a:.1f} | {b:.1f} | {a / b:.2f} | {f"{asked[0]} {asked[1]}" if asked else ""} |')
+    print(f'| {name} | {a:.1f} | {b:.1f} | {a / b:.2f} | {least[0] / least[1]:.2f} | {f"{asked[0]} {asked[1]}" if asked else ""} |')
   if missed:
     print('missed: ' + '; '.join(missed))
-  return 1 if missed else 0
+  return 1 if missed and not args.no_verdict else 0
 
 
 if __name__ == '__main__':

@@ -1,5 +1,6 @@
 #include "tools/calibrate.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -68,6 +69,33 @@ void print(const MachineCosts& costs, std::ostream& out) {
     out << fmt::format("between {} processes on several hosts: {}\n", processes, link_text(link));
 }
 
+// While one lives, the environment names no file of figures.
+class WithoutFigures {
+ public:
+  WithoutFigures() {
+    if (const char* value = std::getenv("TESSERA_COSTS")) before_ = value;
+    setenv("TESSERA_COSTS", "", 1);
+  }
+  ~WithoutFigures() {
+    before_ ? setenv("TESSERA_COSTS", before_->c_str(), 1) : unsetenv("TESSERA_COSTS");
+  }
+  WithoutFigures(const WithoutFigures&) = delete;
+  WithoutFigures& operator=(const WithoutFigures&) = delete;
+
+ private:
+  std::optional<std::string> before_;
+};
+
+// Before it is measured for some time.
+void expect_folder(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code error;
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  if (error)
+    io_error("calibrate", "expected a folder {}, got: {}; give another file with -o",
+             folder.string(), error.message());
+}
+
 // What was measured before, without the processes that there are now; none where the file is not
 // there, or is to be replaced because it is damaged.
 MachineCosts costs_before(const std::string& path) {
@@ -101,6 +129,9 @@ void calibrate(const CalibrateOptions& options, const Streams& streams) {
     value_error("calibrate",
                 "expected a file for the figures, got neither -o nor TESSERA_COSTS nor a home; "
                 "give -o FILE");
+  expect_folder(path);
+  // Programs are planned without the figures that are about to be replaced.
+  const WithoutFigures without;
   start("cpu:8");
   const bool first = process_index() == 0;
   // Links are measured in several processes, all else in one that has the machine for itself.
@@ -109,12 +140,6 @@ void calibrate(const CalibrateOptions& options, const Streams& streams) {
   if (process_count() > 1) measure_links(costs);
   if (!first) return;
   print(costs, streams.out);
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  std::error_code error;
-  if (!folder.empty()) std::filesystem::create_directories(folder, error);
-  if (error)
-    io_error("calibrate", "expected a folder {}, got: {}; give another file with -o",
-             folder.string(), error.message());
   const std::string text = to_json(costs);
   internal::replace_file_by("calibrate", path, [&](int fd) {
     internal::write_all(fd, text.data(), text.size(), "calibrate", path);

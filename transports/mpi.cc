@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <unordered_map>
 #include <vector>
 
 #include "tessera/base/error.h"
@@ -36,38 +35,31 @@ class MpiTransport final : public Transport {
   int count() const override { return count_; }
 
   Request send(int to, int tag, const std::byte* data, int64_t bytes) override {
-    const Request id = next_++;
-    Pieces& pieces = open_[id];
-    for (int64_t at = 0; at == 0 || at < bytes; at += kPiece)
-      expect_success(MPI_Isend(data + at, length(bytes - at), MPI_BYTE, to, tag, comm_,
-                               &pieces.emplace_back(MPI_REQUEST_NULL)),
-                     "MPI_Isend");
-    return id;
+    return begin(bytes, [&](int64_t at, int count, MPI_Request* piece) {
+      expect_success(MPI_Isend(data + at, count, MPI_BYTE, to, tag, comm_, piece), "MPI_Isend");
+    });
   }
   Request receive(int from, int tag, std::byte* data, int64_t bytes) override {
-    const Request id = next_++;
-    Pieces& pieces = open_[id];
-    for (int64_t at = 0; at == 0 || at < bytes; at += kPiece)
-      expect_success(MPI_Irecv(data + at, length(bytes - at), MPI_BYTE, from, tag, comm_,
-                               &pieces.emplace_back(MPI_REQUEST_NULL)),
-                     "MPI_Irecv");
-    return id;
+    return begin(bytes, [&](int64_t at, int count, MPI_Request* piece) {
+      expect_success(MPI_Irecv(data + at, count, MPI_BYTE, from, tag, comm_, piece), "MPI_Irecv");
+    });
   }
   bool test(Request request) override {
-    const auto found = open_.find(request);
+    Pieces& pieces = open_[request - 1];
     int done = 0;
-    expect_success(MPI_Testall(static_cast<int>(found->second.size()), found->second.data(), &done,
-                               MPI_STATUSES_IGNORE),
-                   "MPI_Testall");
-    if (done) open_.erase(found);
+    expect_success(
+        MPI_Testall(static_cast<int>(pieces.size()), pieces.data(), &done, MPI_STATUSES_IGNORE),
+        "MPI_Testall");
+    if (done) free_.push_back(request);
     return done != 0;
   }
   void forget(Request request) override {
-    const auto found = open_.find(request);
-    if (found == open_.end()) return;
-    for (MPI_Request& piece : found->second)
-      if (piece != MPI_REQUEST_NULL) MPI_Request_free(&piece);
-    open_.erase(found);
+    for (MPI_Request& piece : open_[request - 1]) {
+      if (piece == MPI_REQUEST_NULL) continue;
+      MPI_Cancel(&piece);  // its memory may go now: nothing may come in any more
+      MPI_Request_free(&piece);
+    }
+    free_.push_back(request);
   }
   void finish() override {
     int finalized = 0;
@@ -82,12 +74,28 @@ class MpiTransport final : public Transport {
  private:
   using Pieces = std::vector<MPI_Request>;
   static constexpr int64_t kPiece = int64_t{1} << 30;  // MPI counts with int
-  static int length(int64_t bytes) { return static_cast<int>(std::min(bytes, kPiece)); }
+
+  template <class F>
+  Request begin(int64_t bytes, const F& piece) {
+    if (free_.empty()) {
+      open_.emplace_back();
+      free_.push_back(open_.size());
+    }
+    const Request id = free_.back();
+    Pieces& pieces = open_[id - 1];
+    pieces.clear();
+    for (int64_t at = 0; at == 0 || at < bytes; at += kPiece)
+      piece(at, static_cast<int>(std::min(bytes - at, kPiece)),
+            &pieces.emplace_back(MPI_REQUEST_NULL));
+    free_.pop_back();
+    return id;
+  }
 
   MPI_Comm comm_;
   int index_ = 0, count_ = 1;
-  Request next_ = 1;
-  std::unordered_map<Request, Pieces> open_;
+  // Of request n, at n - 1; those of `free_` are over.
+  std::vector<Pieces> open_;
+  std::vector<Request> free_;
 };
 
 }  // namespace

@@ -1,19 +1,18 @@
 #include "tessera/cluster/processes.h"
 
-#include <dlfcn.h>
 #include <fmt/ranges.h>
 #include <sched.h>
+#include <sys/prctl.h>
 
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <cstdlib>
 #include <cstring>
 #include <thread>
 
 #include "tessera/base/format.h"
 #include "tessera/base/hash.h"
-#include "tessera/cluster/launched.h"
+#include "tessera/cluster/timeline.h"
 
 namespace tessera::cluster {
 namespace {
@@ -27,59 +26,7 @@ constexpr int kTransferTags = 16384;  // more than are ever on their way; MPI ha
 constexpr seconds kBeatEvery{2};
 constexpr seconds kDeadAfter{15};
 
-struct State {
-  std::mutex mutex;
-  Cluster cluster;
-  Launched launched;
-  std::atomic<Processes*> processes{nullptr};
-  std::atomic<bool> started{false};
-};
-State& state() {
-  static State& instance = *new State;  // threads may ask while the process ends
-  return instance;
-}
-
-std::string library_path() {
-  if (const char* path = std::getenv("TESSERA_MPI_TRANSPORT")) return path;
-#ifdef TESSERA_MPI_TRANSPORT
-  return TESSERA_MPI_TRANSPORT;
-#else
-  return "libtessera_mpi.so";
-#endif
-}
-
-std::unique_ptr<Transport> open_transport(const Launched& launched) {
-  if (!launched.by_open_mpi)
-    throw RuntimeError(fmt::format(
-        "[initialize] expected {} processes started by Open MPI's mpirun, or by srun --mpi=pmix, "
-        "with whose library Tessera is built, got {} of {}; start the program with Open MPI's "
-        "mpirun",
-        launched.count, launched.count, launched.by));
-  const std::string path = library_path();
-  // Its own plugins look for MPI's symbols among those of the process.
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
-  if (!library)
-    throw RuntimeError(fmt::format(
-        "[initialize] expected the MPI transport {}, got: {}; install libopenmpi-dev and build "
-        "again, or set TESSERA_MPI_TRANSPORT to where it is",
-        path, dlerror()));
-  auto* open = reinterpret_cast<OpenTransport*>(dlsym(library, kOpenTransport));
-  if (!open)
-    throw RuntimeError(fmt::format(
-        "[initialize] expected {} in {}, got a library without it; set TESSERA_MPI_TRANSPORT to "
-        "Tessera's transport",
-        kOpenTransport, path));
-  std::string error;
-  std::unique_ptr<Transport> transport(open(error));
-  if (!transport)
-    throw RuntimeError(fmt::format("[initialize] expected MPI to start, got: {}", error));
-  if (transport->count() != launched.count)
-    throw RuntimeError(fmt::format(
-        "[initialize] expected {} processes, as {} started, got {} from MPI: it is another MPI "
-        "than the one that started them; start the program with Open MPI's mpirun",
-        launched.count, launched.by, transport->count()));
-  return transport;
-}
+thread_local int calls_of_thread = 0;  // that are not over
 
 // The first line in which two texts differ, with its number.
 std::string first_difference(const std::string& mine, const std::string& theirs, int index,
@@ -106,34 +53,6 @@ std::string processes_text(const std::vector<int>& list) {
 }
 
 }  // namespace
-
-Processes* Processes::current() { return state().processes; }
-bool Processes::reproducible() { return state().started; }
-const ClusterOptions& Processes::options() { return state().cluster.options(); }
-int Processes::local_count() { return current() ? state().launched.local_count : 1; }
-
-void Processes::start(const Cluster& cluster) {
-  if (cluster.kind() == Cluster::Kind::kAlone) return;
-  State& s = state();
-  const std::lock_guard lock(s.mutex);
-  if (s.started) {
-    if (!(s.cluster == cluster))
-      value_error("initialize",
-                  "expected the options of the cluster that was started before, got others; a "
-                  "process is in one cluster, which it starts once");
-    return;
-  }
-  s.launched = launched();
-  if (s.launched.count > 1) {
-    s.cluster = cluster;
-    s.processes = new Processes(open_transport(s.launched));
-    std::atexit([] {
-      if (Processes* p = current()) p->shut_down();
-    });
-  }
-  s.cluster = cluster;
-  s.started = true;
-}
 
 // Sends signs of life, and hears those of others, until it is destroyed.
 class Processes::Heart {
@@ -164,6 +83,54 @@ class Processes::Heart {
   std::thread thread_;
 };
 
+// Moves transfers while the thread of their program is in a step that takes long: where nobody has
+// for kQuiet, every kQuiet. It sleeps when none has been on its way for a while.
+class Processes::Mover {
+ public:
+  explicit Mover(Processes& processes) : processes_(processes), thread_([this] { work(); }) {}
+  ~Mover() {
+    ends_ = true;
+    wake();
+    thread_.join();
+  }
+  void wake() {
+    if (!sleeps_.exchange(false)) return;
+    { const std::lock_guard lock(mutex_); }
+    changed_.notify_all();
+  }
+
+ private:
+  static constexpr std::chrono::microseconds kQuiet{200};
+  static constexpr int kIdleRounds = 50;
+
+  void work() {
+    // Else the system wakes it 50 us late.
+    prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
+    for (int idle = 0; !ends_;) {
+      if (processes_.active_.load(std::memory_order_relaxed) > 0) {
+        idle = 0;
+        const auto since =
+            Clock::now().time_since_epoch() - std::chrono::nanoseconds(processes_.moved_.load());
+        if (since >= kQuiet) processes_.advance_beside();
+      } else if (++idle > kIdleRounds) {
+        std::unique_lock lock(mutex_);
+        sleeps_ = true;
+        // start() counts a transfer before it looks whether this sleeps.
+        changed_.wait(lock, [&] { return !sleeps_ || ends_ || processes_.active_ > 0; });
+        sleeps_ = false;
+        idle = 0;
+      }
+      std::this_thread::sleep_for(kQuiet);
+    }
+  }
+
+  Processes& processes_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::atomic<bool> ends_{false}, sleeps_{false};
+  std::thread thread_;
+};
+
 Processes::Processes(std::unique_ptr<Transport> transport)
     : transport_(std::move(transport)),
       index_(transport_->index()),
@@ -178,6 +145,7 @@ Processes::Processes(std::unique_ptr<Transport> transport)
     pair.beat_next = transport_->receive(p, kBeat, &pair.beat_in, 1);
   }
   heart_ = std::make_unique<Heart>(*this);
+  mover_ = std::make_unique<Mover>(*this);
 }
 Processes::~Processes() = default;
 
@@ -258,6 +226,7 @@ void Processes::wait_until(const std::function<bool()>& finished,
     if (round < 64) continue;
     sched_yield();
     if (round % 64 != 0) continue;
+    const std::unique_lock lock(transfers_mutex_);
     for (int p : waited()) {
       // What it sent before it left has arrived by now.
       if (!has_left(p) || finished()) continue;
@@ -295,17 +264,21 @@ void Processes::say_greetings() {
 }
 
 // Whether all members have said what they call, which is then known to be the same.
-bool Processes::hear_greetings() {
+bool Processes::hear_greetings(bool may_compare) {
   if (greeted_ != Greeted::kSaid) return true;
-  for (int p : call_->members)
-    if (p != index_ && (has_left(p) || !pairs_[static_cast<size_t>(p)].arrived)) return false;
-  greeted_ = Greeted::kHeard;
   std::vector<int> others;
   for (int p : call_->members) {
     if (p == index_) continue;
     Pair& pair = pairs_[static_cast<size_t>(p)];
+    if (has_left(p) || !pair.arrived) return false;
     if (pair.theirs.number != pair.mine.number || pair.theirs.hash != pair.mine.hash)
       others.push_back(p);
+  }
+  if (!others.empty() && !may_compare) return false;
+  greeted_ = Greeted::kHeard;
+  for (int p : call_->members) {
+    if (p == index_) continue;
+    Pair& pair = pairs_[static_cast<size_t>(p)];
     pair.arrived = false;
     const std::lock_guard lock(transport_mutex_);
     pair.next = transport_->receive(p, kGreeting, reinterpret_cast<std::byte*>(&pair.theirs),
@@ -332,7 +305,6 @@ void Processes::post(Transfer& transfer, const Round& round) {
 }
 
 bool Processes::advance(Transfer& transfer) {
-  if (!hear_greetings()) return false;
   while (true) {
     bool all = true;
     for (Transport::Request& request : transfer.requests) all = done(request) && all;
@@ -343,14 +315,35 @@ bool Processes::advance(Transfer& transfer) {
   }
 }
 
-void Processes::advance() {
-  const std::lock_guard lock(calls_);
+void Processes::advance_transfers() {
+  moved_.store(Clock::now().time_since_epoch().count(), std::memory_order_relaxed);
   // What is over waits for its finish().
   for (Transfer& transfer : transfers_)
     if (transfer.rounds && advance(transfer)) {
       transfer.rounds = {};
       active_.fetch_sub(1, std::memory_order_relaxed);
+      if (Timeline* timeline = Timeline::current())
+        timeline->add(Timeline::Kind::kTransfer, transfer.what(), transfer.begun, Timeline::now());
     }
+}
+
+void Processes::advance_all() {
+  // Of a thread whose own program talks with nobody: errors are not its.
+  if (calls_of_thread == 0) return advance_beside();
+  const std::lock_guard lock(transfers_mutex_);
+  if (beside_) std::rethrow_exception(std::exchange(beside_, nullptr));
+  if (hear_greetings()) advance_transfers();
+}
+
+void Processes::advance_beside() {
+  const std::unique_lock lock(transfers_mutex_, std::try_to_lock);
+  if (!lock || beside_) return;
+  try {
+    // Where programs differ, the program's own thread says so.
+    if (hear_greetings(false)) advance_transfers();
+  } catch (...) {
+    beside_ = std::current_exception();
+  }
 }
 
 std::vector<int> Processes::waited_for(const Transfer& transfer) const {
@@ -371,25 +364,42 @@ std::vector<int> Processes::waited_for(const Transfer& transfer) const {
 
 void Processes::start(const void* key, Rounds rounds, What what) {
   const std::lock_guard lock(calls_);
+  const std::lock_guard transfers_lock(transfers_mutex_);
   expect_usable();
   say_greetings();
   const int tag = kFirstTransfer + static_cast<int>(started_++ % kTransferTags);
-  transfers_.push_back({key, std::move(rounds), std::move(what), tag, {}, {}});
-  active_.fetch_add(1, std::memory_order_relaxed);
-  advance();
+  transfers_.push_back({key,
+                        std::move(rounds),
+                        std::move(what),
+                        tag,
+                        {},
+                        {},
+                        Timeline::current() ? Timeline::now() : 0});
+  active_.fetch_add(1);
+  mover_->wake();
+  advance_all();
 }
 
 void Processes::finish(const void* key) {
   const std::lock_guard lock(calls_);
-  const auto found = std::find_if(transfers_.begin(), transfers_.end(),
-                                  [&](const Transfer& t) { return t.key == key; });
+  const auto found = [&] {
+    const std::lock_guard transfers_lock(transfers_mutex_);
+    return std::find_if(transfers_.begin(), transfers_.end(),
+                        [&](const Transfer& t) { return t.key == key; });
+  }();
   TESSERA_CHECK(found != transfers_.end(), "a transfer that was not started");
+  const int64_t begin = Timeline::current() ? Timeline::now() : 0;
   wait_until(
       [&] {
-        advance();
+        const std::lock_guard transfers_lock(transfers_mutex_);
+        if (!found->rounds) return true;
+        advance_all();
         return !found->rounds;
       },
       [&] { return waited_for(*found); }, found->what);
+  if (Timeline* timeline = Timeline::current())
+    timeline->add(Timeline::Kind::kWait, found->what(), begin, Timeline::now());
+  const std::lock_guard transfers_lock(transfers_mutex_);
   transfers_.erase(found);
 }
 
@@ -440,7 +450,8 @@ void Processes::compare_programs(const std::vector<int>& others) {
 void Processes::exchange(std::span<const Outgoing> out, std::span<const Incoming> in,
                          const What& what, const std::function<void()>& meanwhile) {
   std::optional<Round> round = Round{{out.begin(), out.end()}, {in.begin(), in.end()}};
-  start(&round, [&round] { return std::exchange(round, std::nullopt); }, what);
+  start(
+      &round, [&round] { return std::exchange(round, std::nullopt); }, what);
   if (meanwhile) meanwhile();
   finish(&round);
 }
@@ -485,23 +496,32 @@ std::string Processes::broadcast(const std::string& bytes, int root, const What&
 Processes::Call::Call(Processes& processes, const CallIdentity& identity)
     : processes_(processes),
       lock_(processes.calls_),
-      outer_(std::exchange(processes.call_, &identity)),
-      outer_greeted_(std::exchange(processes.greeted_, Greeted::kNo)),
+      outer_(processes.call_),
+      outer_greeted_(processes.greeted_),
       outer_transfers_(processes.started_),
       exceptions_(std::uncaught_exceptions()) {
+  const std::lock_guard lock(processes.transfers_mutex_);
+  processes.call_ = &identity;
+  processes.greeted_ = Greeted::kNo;
   // A call inside of another one goes on with its tags.
   if (!outer_) processes.started_ = 0;
   processes.expect_usable();
   processes.say_greetings();
+  ++calls_of_thread;
 }
 void Processes::Call::complete() {
   if (processes_.greeted_ != Greeted::kSaid) return;
   const Transfer nothing{};
-  processes_.wait_until([&] { return processes_.hear_greetings(); },
-                        [&] { return processes_.waited_for(nothing); },
-                        [&] { return processes_.call_->name; });
+  processes_.wait_until(
+      [&] {
+        const std::lock_guard lock(processes_.transfers_mutex_);
+        return processes_.hear_greetings();
+      },
+      [&] { return processes_.waited_for(nothing); }, [&] { return processes_.call_->name; });
 }
 Processes::Call::~Call() {
+  const std::lock_guard lock(processes_.transfers_mutex_);
+  --calls_of_thread;
   if (std::uncaught_exceptions() > exceptions_) processes_.leave_call();
   processes_.call_ = outer_;
   processes_.greeted_ = outer_greeted_;
@@ -510,6 +530,7 @@ Processes::Call::~Call() {
 
 // By an exception: what the others sent, or wait for, no longer has a place.
 void Processes::leave_call() {
+  const std::lock_guard transfers_lock(transfers_mutex_);
   {
     const std::lock_guard lock(transport_mutex_);
     for (const Transfer& transfer : transfers_)
@@ -526,6 +547,7 @@ void Processes::shut_down() {
   // Who exits while another thread is in a call can neither end it nor wait for it.
   const std::unique_lock lock(calls_, std::try_to_lock);
   if (!lock) return;
+  mover_.reset();
   const bool together = failure_.empty() && all_end();
   heart_.reset();
   // Who has given up does not wait for those it no longer understands.

@@ -9,6 +9,7 @@
 //
 // Transfers go on while their process computes: start() begins one, progress() moves all that are on
 // their way, finish() waits for one. Each has tags of its own, so they do not wait for each other.
+// Where a step takes long, a thread moves them (Mover).
 //
 // A thread of its own sends a sign of life every two seconds, also while the process computes; who
 // is waited for and has given none for fifteen seconds is taken for dead.
@@ -18,6 +19,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <list>
 #include <memory>
@@ -95,7 +97,7 @@ class Processes {
   void finish(const void* key);
   // Moves what is on its way. Cheap where nothing is.
   void progress() {
-    if (active_.load(std::memory_order_relaxed) > 0) advance();
+    if (active_.load(std::memory_order_relaxed) > 0) advance_all();
   }
 
   // Of all processes, which all call it: bytes of any length, by process.
@@ -146,6 +148,7 @@ class Processes {
     Clock::time_point heard;
   };
   class Heart;
+  class Mover;
 
   struct Transfer {
     const void* key = nullptr;
@@ -154,11 +157,15 @@ class Processes {
     int tag = 0;
     std::vector<Transport::Request> requests;
     std::vector<int> peers;
+    int64_t begun = 0;  // on the timeline, if there is one
   };
 
   void say_greetings();
-  bool hear_greetings();
-  void advance();
+  bool hear_greetings(bool may_compare = true);
+  void advance_all();
+  void advance_transfers();
+  // What the thread beside the program does.
+  void advance_beside();
   // Whether it is over.
   bool advance(Transfer& transfer);
   void post(Transfer& transfer, const Round& round);
@@ -184,15 +191,21 @@ class Processes {
   std::unique_ptr<Transport> transport_;
   const int index_, count_;
   std::recursive_mutex calls_;
+  // What follows is of the thread in a call, or of the mover. Before transport_mutex_.
+  std::recursive_mutex transfers_mutex_;
   std::mutex transport_mutex_;  // a call of MPI at a time
   std::vector<Pair> pairs_;
   const CallIdentity* call_ = nullptr;
   Greeted greeted_ = Greeted::kNo;
   std::list<Transfer> transfers_;
   std::atomic<int> active_{0};
-  uint64_t started_ = 0;  // in this call
-  std::string failure_;  // why nothing more is possible
+  uint64_t started_ = 0;       // in this call
+  std::string failure_;        // why nothing more is possible
+  std::exception_ptr beside_;  // what ended the work of the mover
+  // When transfers were moved last, in nanoseconds of Clock.
+  std::atomic<int64_t> moved_{0};
   std::unique_ptr<Heart> heart_;
+  std::unique_ptr<Mover> mover_;
 };
 
 }  // namespace tessera::cluster

@@ -152,8 +152,8 @@ const CopyPattern& at(const std::vector<CopyPattern>& list, int32_t i) {
 cluster::Round CrossMoves::begin(const Place& src, const Place& dst, std::byte* workspace) const {
   std::vector<RegionCopy> copies;
   for (const Staged& s : pack_)
-    copies.push_back({at(packing_, s.box.pattern), workspace + s.workspace,
-                      src(s.box.place) + s.box.offset});
+    copies.push_back(
+        {at(packing_, s.box.pattern), workspace + s.workspace, src(s.box.place) + s.box.offset});
   run_copies(copies);
   cluster::Round round;
   for (const Message& m : out_)
@@ -178,12 +178,12 @@ void CrossMoves::copy_local(const Place& src, const Place& dst) const {
 void CrossMoves::end(const Place& dst, std::byte* workspace) const {
   std::vector<RegionCopy> copies;
   for (const Staged& s : unpack_)
-    copies.push_back({at(unpacking_, s.box.pattern), dst(s.box.place) + s.box.offset,
-                      workspace + s.workspace});
+    copies.push_back(
+        {at(unpacking_, s.box.pattern), dst(s.box.place) + s.box.offset, workspace + s.workspace});
   // Both sides are dense.
   for (const auto& [from, to] : again_)
-    copies.push_back({at(unpacking_, to.pattern), dst(to.place) + to.offset,
-                      dst(from.place) + from.offset});
+    copies.push_back(
+        {at(unpacking_, to.pattern), dst(to.place) + to.offset, dst(from.place) + from.offset});
   run_copies(copies);
 }
 

@@ -209,6 +209,12 @@ void CrossReduce::fold(const Fold& f, int64_t row, int64_t first, int64_t n,
   // Two blocks a level are in use at a time, and leaves may be widened.
   constexpr int64_t kBlocks = 256;
   std::byte* spare = thread_scratch(kBlocks * kReduceBlock * wide_);
+  if (root.left >= 0 && size == wide_) {
+    const std::byte* a = value(f, root.left, row, first, n, src, workspace, spare);
+    const std::byte* b = value(f, root.right, row, first, n, src, workspace, spare);
+    combine_(out, a, b, n);
+    return;
+  }
   const std::byte* in = value(f, f.root, row, first, n, src, workspace, spare);
   if (size == wide_) {
     std::memcpy(out, in, static_cast<size_t>(n * wide_));

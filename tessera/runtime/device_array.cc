@@ -1,5 +1,7 @@
 #include "tessera/runtime/device_array.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -144,6 +146,13 @@ CrossMoves cross_moves(const Shape& global, int64_t itemsize, const Cut& to_cut,
   return CrossMoves(std::move(patterns), moves, from, to, cluster::Processes::current()->index());
 }
 
+// As text, with the devices: meshes that list them in another order are other meshes. (One device
+// is each process's own.)
+std::string with_devices(const Sharding& sharding) {
+  if (!sharding.is_named()) return "one device";
+  return fmt::format("{} of devices {}", sharding, fmt::join(sharding.device_ids(), ","));
+}
+
 // All processes that hold a part on either side take part.
 void run_cross_moves(const CrossMoves& moves, const std::string& what, const Holding& from,
                      const Holding& to, const CrossMoves::Place& src,
@@ -212,7 +221,7 @@ Literal gather_literal(const DeviceArray& array) {
   const CrossMoves moves = cross_moves(layout.global, itemsize(layout.dtype), whole(layout.global),
                                        to, cut_of(layout), from);
   run_cross_moves(
-      moves, fmt::format("the host's copy of {} on {}", describe(array.type), layout.sharding),
+      moves, fmt::format("the host's copy of {} on {}", describe(array.type), with_devices(layout.sharding)),
       from, to,
       [&](int64_t k) {
         return const_cast<std::byte*>(array.buffer().data()) + array.offsets().at(k);
@@ -308,8 +317,8 @@ DeviceArrayRef reshard_over_processes(const DeviceArray& array, const ArrayLayou
   if (moves.crosses()) {
     run_cross_moves(
         moves,
-        fmt::format("device_put of {} from {} to {}", describe(array.type), from.sharding,
-                    to->sharding),
+        fmt::format("device_put of {} from {} to {}", describe(array.type),
+                    with_devices(from.sharding), with_devices(to->sharding)),
         source, target,
         [&](int64_t k) {
           return const_cast<std::byte*>(array.buffer().data()) + array.offsets().at(k);

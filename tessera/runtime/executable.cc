@@ -5,8 +5,11 @@
 #include <unordered_map>
 
 #include "tessera/base/error.h"
+#include "tessera/base/format.h"
+#include "tessera/base/overloaded.h"
 #include "tessera/base/thread_pool.h"
 #include "tessera/cluster/processes.h"
+#include "tessera/cluster/timeline.h"
 #include "tessera/codegen/compiler.h"
 #include "tessera/runtime/copy.h"
 #include "tessera/runtime/routine_code.h"
@@ -15,6 +18,48 @@ namespace tessera::runtime {
 
 using RoutineSource =
     std::function<std::vector<KernelCode>(std::span<const codegen::Routine> loops)>;
+
+// What the timeline calls a step; transfers have names of their own.
+std::string name_of(const Step& step, const Schedule& s) {
+  const auto shape = [&](int slot) {
+    return fmt::format("{}", s.slots[static_cast<size_t>(slot)].shape);
+  };
+  return std::visit(
+      Overloaded{
+          [&](const KernelStep& k) {
+            const StepSlots used = step_slots(Step(k));
+            return "kernel " + (used.writes.empty() ? "" : shape(used.writes[0]));
+          },
+          [&](const DotStep& d) { return "dot " + shape(d.lhs) + " . " + shape(d.rhs); },
+          [&](const ConvolutionStep& c) { return "convolution " + shape(c.out); },
+          [&](const CollectiveStep& c) { return c.what; },
+          [&](const CallStep& c) { return c.name; },
+          [&](const LoopStep&) { return std::string("loop"); },
+          [&](const BranchStep&) { return std::string("branch"); },
+          [&](const InstanceTableStep&) { return std::string("table"); },
+          [&](const ViewStep&) { return std::string("view"); },
+      },
+      step);
+}
+
+// A step that tells the timeline of itself.
+class TimedCode final : public StepCode {
+ public:
+  TimedCode(std::unique_ptr<StepCode> code, std::string name)
+      : code_(std::move(code)), name_(std::move(name)) {}
+  int64_t workspace_bytes() const override { return code_->workspace_bytes(); }
+  int64_t code_bytes() const override { return code_->code_bytes(); }
+  void run(const SlotRef* slots, std::byte* workspace) const override {
+    using cluster::Timeline;
+    const int64_t begin = Timeline::now();
+    code_->run(slots, workspace);
+    Timeline::current()->add(Timeline::Kind::kStep, name_, begin, Timeline::now());
+  }
+
+ private:
+  std::unique_ptr<StepCode> code_;
+  std::string name_;
+};
 
 // Builds an executable and those nested in it, but for branches that are rare; all kernels are
 // compiled in one call, in parallel.
@@ -47,6 +92,11 @@ class ExecutableBuilder {
       if (e->plan_.is_view[i]) continue;
       codes[i] = std::visit([&](const auto& step) { return make(step, s); }, s.steps[i]);
       workspaces[i] = codes[i]->workspace_bytes();
+      const auto is_transfer = [&](const TransferSpan& t) { return t.step == static_cast<int>(i); };
+      const std::vector<TransferSpan>& transfers = e->plan_.transfers;
+      if (cluster::Timeline::current() &&
+          std::none_of(transfers.begin(), transfers.end(), is_transfer))
+        codes[i] = std::make_unique<TimedCode>(std::move(codes[i]), name_of(s.steps[i], s));
     }
     plan_arena(e->plan_, s, workspaces);
     add_codes(*e, std::move(codes));

@@ -1,5 +1,7 @@
 #include "tessera/runtime/program.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <boost/container/small_vector.hpp>
 #include <deque>
@@ -11,6 +13,7 @@
 #include "tessera/base/hash.h"
 #include "tessera/cluster/processes.h"
 #include "tessera/fusion/locality.h"
+#include "tessera/runtime/overlap.h"
 
 namespace tessera::runtime {
 namespace {
@@ -219,7 +222,7 @@ Program::Program(const Schedule& of_all, std::vector<ArraySpec> inputs,
                  ProgramIdentity identity) {
   const std::shared_ptr<const Locality> locality = locality_of(of_all.mesh);
   std::optional<Schedule> part;
-  if (locality) part = localize(of_all, locality);
+  if (locality) part = overlap_transfers(localize(of_all, locality));
   const Schedule& s = part ? *part : of_all;
   TESSERA_CHECK(inputs.size() == s.inputs.size() && outputs.size() == s.outputs.size(),
                 "{} and {} specs for {} and {}", inputs.size(), outputs.size(), s.inputs.size(),
@@ -235,6 +238,7 @@ Program::Program(const Schedule& of_all, std::vector<ArraySpec> inputs,
   if (locality && crosses_processes(s)) {
     const std::vector<int>& members = locality->processes();
     if (std::binary_search(members.begin(), members.end(), locality->process())) {
+      identity.text += fmt::format("devices {}\n", fmt::join(of_all.mesh.device_ids(), ","));
       const size_t hash = hash_combine(std::hash<std::string>()(identity.name),
                                        std::hash<std::string>()(identity.text));
       state->identity = cluster::CallIdentity{

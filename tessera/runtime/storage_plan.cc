@@ -221,19 +221,6 @@ struct Planner {
     return std::find(list.begin(), list.end(), v) != list.end();
   }
 
-  // The step after which all that a transfer at step `i` reads is there: the last that writes it, -1
-  // where none does. What another transfer gives is there when that has ended, at the latest.
-  int ready(const std::vector<int>& slots, size_t i) {
-    for (const TransferSpan& other : plan.transfers)
-      for (int v : step_slots(s.steps[static_cast<size_t>(other.step)]).writes)
-        for (int mine : slots)
-          if (at(mine).storage == at(v).storage) return static_cast<int>(i) - 1;
-    for (size_t j = i; j-- > 0;)
-      for (int v : step_slots(s.steps[j]).writes)
-        if (contains(slots, v)) return static_cast<int>(j);
-    return -1;
-  }
-
   // Until when each transfer may go on: the next step that touches its result, or writes what it
   // still sends, in whatever slot that is.
   void place_transfers() {
@@ -256,16 +243,13 @@ struct Planner {
             !meets(storages(other.writes), sent))
           continue;
         // One that is itself a transfer begins after the step before it.
-        const bool transfer = std::any_of(
-            plan.transfers.begin(), plan.transfers.end(),
-            [&](const TransferSpan& t) { return t.step == static_cast<int>(j); });
+        const bool transfer =
+            std::any_of(plan.transfers.begin(), plan.transfers.end(),
+                        [&](const TransferSpan& t) { return t.step == static_cast<int>(j); });
         span.until = transfer ? std::max(span.step, static_cast<int>(j) - 1) : static_cast<int>(j);
         break;
       }
     }
-    std::stable_sort(
-        plan.transfers.begin(), plan.transfers.end(),
-        [](const TransferSpan& a, const TransferSpan& b) { return a.after < b.after; });
   }
 
   void place() {
@@ -291,7 +275,7 @@ struct Planner {
       const StepSlots used = step_slots(step);
       const auto* collective = std::get_if<CollectiveStep>(&step);
       const bool crosses = collective && make_cross_collective_code(*collective, s);
-      if (crosses) plan.transfers.push_back({static_cast<int>(i), ready(used.reads, i), 0});
+      if (crosses) plan.transfers.push_back({static_cast<int>(i), static_cast<int>(i) - 1, 0});
       if (const std::optional<ViewMap> view = crosses ? std::nullopt : view_map(s, step)) {
         const int in = std::holds_alternative<ViewStep>(step) ? std::get<ViewStep>(step).in
                                                               : std::get<CollectiveStep>(step).in;

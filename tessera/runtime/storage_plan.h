@@ -38,8 +38,9 @@ struct Placement {
   std::vector<int32_t> map;
 };
 
-// A collective between processes goes on from the end of step `after` (-1: from the start) to the
-// begin of step `until`: as soon as its operand is there, until its result is read.
+// A collective between processes goes on from the end of step `after` (-1: from the start), that
+// before it (overlap.h puts it where its operand is there), to the begin of step `until`: until its
+// result is read.
 struct TransferSpan {
   int step, after, until;
 };

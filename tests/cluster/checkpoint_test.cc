@@ -257,7 +257,8 @@ TEST_F(CheckpointChain, RestoresAllAndSaves) {
   EXPECT_EQ(latest_step(folder_), next);
 }
 
-// Saves until its last process is killed, after TESSERA_TEST_KILL_AFTER microseconds.
+// Saves until its last process is killed: within a save, TESSERA_TEST_KILL_AFTER microseconds after
+// it has begun.
 TEST_F(CheckpointChain, DISABLED_SavesUntilKilled) {
   const char* after = std::getenv("TESSERA_TEST_KILL_AFTER");
   ASSERT_TRUE(after);
@@ -265,7 +266,15 @@ TEST_F(CheckpointChain, DISABLED_SavesUntilKilled) {
   save_checkpoint(folder_, step, tree_of(step), {.keep = 3});
   std::thread killer;
   if (me_ == count_ - 1)
-    killer = std::thread([after] {
+    killer = std::thread([this, after] {
+      const auto writes = [this] {
+        std::error_code gone;
+        for (fs::directory_iterator entry(folder_, gone), end; !gone && entry != end;
+             entry.increment(gone))
+          if (entry->path().filename().string().starts_with(".tmp-")) return true;
+        return false;
+      };
+      while (!writes()) ::usleep(20);
       ::usleep(static_cast<useconds_t>(std::atoi(after)));
       ::kill(::getpid(), SIGKILL);
     });

@@ -1,4 +1,7 @@
 // Collectives inside loops, branches and transforms; whole training steps.
+#include <atomic>
+#include <thread>
+
 #include "tessera/ir/format.h"
 #include "tests/cluster/recorded.h"
 
@@ -143,6 +146,25 @@ TEST_P(Control, Transforms) {
                        return grad([](const Array& u) { return sum(psum(u * u, "y") * u); })(v);
                      },
                      rows()))(x));
+}
+
+// A thread whose programs no other process takes part in, while this one is in those that all run.
+TEST_P(Control, ThreadsThatComputeAlone) {
+  const Array mine = device_put(arange(1000.f), local_devices()[0]),
+              x = array({64, 512}, 1, P("x", "y"));
+  const auto alone = jit([](const Array& v) { return sum(cumsum(v) * 0.f + v); });
+  const auto together = jit([](const Array& v) { return v * 0.5f + sum(v) + roll(v, 3, 1); });
+  std::atomic<bool> ends{false};
+  std::atomic<int> calls{0}, wrong{0};
+  std::thread beside([&] {
+    for (; !ends || calls == 0; ++calls) wrong += alone(mine).item<float>() != 499500.f;
+  });
+  Array y = x;
+  for (int i = 0; i < 60; ++i) y = together(y) * 1e-3f;
+  ends = true;
+  beside.join();
+  EXPECT_EQ(wrong, 0);
+  same("together", y);
 }
 
 // Axes of which some are automatic.

@@ -115,8 +115,10 @@ const std::map<std::string, void (*)()>& ways() {
          });
          try {
            f(rows(16));
-         } catch (const std::exception&) {
+         } catch (const std::exception& error) {
            // The others need not wait for the end of this process.
+           std::fprintf(stderr, "process %d: %s\n", static_cast<int>(process_index()),
+                        error.what());
            if (second()) std::this_thread::sleep_for(std::chrono::seconds(10));
            throw;
          }
@@ -152,6 +154,21 @@ const std::map<std::string, void (*)()>& ways() {
          } catch (const std::exception&) {
          }
          total(rows(16));
+       }},
+      {"threads",  // one beside, of whose programs no other process knows, has no part in errors
+       [] {
+         start();
+         std::thread([x = device_put(arange(64.), local_devices()[0])] {
+           while (true) total(x);
+         }).detach();
+         try {
+           for (int i = 0; i < 100; ++i) total(rows(16));
+           if (second()) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+           second() ? product(rows(16)) : total(rows(16));
+         } catch (const std::exception& error) {
+           std::fprintf(stderr, "the program's own thread: %s\n", error.what());
+           std::_Exit(1);
+         }
        }},
       {"devices",
        [] {

@@ -127,6 +127,27 @@ TEST_P(Programs, GathersAndScatters) {
        })(x, i));
 }
 
+// Libraries with threads of their own: a matrix a device, on all of them and on two, of which each
+// process has one.
+TEST_P(Programs, Factorizations) {
+  for (const std::vector<int64_t>& order : {std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6, 7}, {3, 4}}) {
+    const auto n = static_cast<int64_t>(order.size());
+    const NamedSharding cut(mesh({n}, order), P("x"));
+    const Array a = placed(float32, {n, 400, 400}, 5, cut);
+    const auto f = jit([](const Array& v) {
+      const Array s = matmul(v, swapaxes(v, 1, 2)) + 10 * eye(400);
+      return std::tuple(linalg::cholesky(s), linalg::solve(s, v), linalg::inv(s), linalg::qr(v).r,
+                        linalg::eigh(s).eigenvalues);
+    });
+    const auto [factor, solution, inverse, r, eigenvalues] = f(a);
+    same(fmt::format("qr {}", n), r);
+    same(fmt::format("eigh {}", n), eigenvalues);
+    same(fmt::format("cholesky {}", n), factor);
+    same(fmt::format("solve {}", n), solution);
+    same(fmt::format("inv {}", n), inverse);
+  }
+}
+
 TEST_P(Programs, RandomNumbers) {
   const auto key = random::key(3);
   const auto f = jit(

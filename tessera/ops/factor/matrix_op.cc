@@ -4,6 +4,7 @@
 
 #include "tessera/base/blas.h"
 #include "tessera/base/thread_pool.h"
+#include "tessera/cluster/processes.h"
 #include "tessera/ops/structural/broadcast.h"
 
 namespace tessera::ops::factor {
@@ -88,7 +89,10 @@ std::vector<int64_t> member_bytes(std::span<const Type> types, int64_t members) 
 }  // namespace
 
 BlasThreads blas_threads_for(double operations) {
-  const bool threaded = operations > kThreadedOperations && !in_parallel_task();
+  // Several threads sum in another order than one, and in a cluster it depends on how many devices
+  // a process has whether a matrix has the threads for itself.
+  const bool threaded = operations > kThreadedOperations && !in_parallel_task() &&
+                        !cluster::Processes::reproducible();
   return BlasThreads(threaded ? num_threads() : 1);
 }
 

@@ -1,0 +1,134 @@
+#include "tessera/runtime/overlap.h"
+
+#include <deque>
+#include <set>
+
+#include "tessera/base/error.h"
+#include "tessera/runtime/step_code.h"
+
+namespace tessera::runtime {
+namespace {
+
+class Order {
+ public:
+  explicit Order(const Schedule& s) : s_(s), nodes_(s.steps.size()) { find_edges(); }
+
+  // The steps as they are to be run; empty where none is a transfer.
+  std::vector<int> run() {
+    bool any = false;
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      const auto* collective = std::get_if<CollectiveStep>(&s_.steps[i]);
+      nodes_[i].crosses = collective && make_cross_collective_code(*collective, s_);
+      any = any || nodes_[i].crosses;
+    }
+    if (!any) return {};
+    for (size_t i = 0; i < nodes_.size(); ++i)
+      if (nodes_[i].missing == 0) make_ready(static_cast<int>(i));
+    while (order_.size() < nodes_.size()) {
+      const int transfer = transfers_.empty() ? -1 : *transfers_.begin(),
+                step = ready_.empty() ? -1 : *ready_.begin();
+      if (transfer >= 0 && (on_the_way_.empty() || bytes_ + bytes_of(transfer) <= kOnTheirWay)) {
+        transfers_.erase(transfers_.begin());
+        order_.push_back(transfer);
+        on_the_way_.push_back(transfer);
+        bytes_ += bytes_of(transfer);
+      } else if (step >= 0 && (transfer < 0 || step < transfer)) {
+        ready_.erase(ready_.begin());
+        order_.push_back(step);
+        release(step);
+      } else {
+        TESSERA_CHECK(!on_the_way_.empty(), "steps that wait for each other");
+        bytes_ -= bytes_of(on_the_way_.front());
+        release(on_the_way_.front());
+        on_the_way_.pop_front();
+      }
+    }
+    return std::move(order_);
+  }
+
+ private:
+  struct Node {
+    bool crosses = false;
+    int missing = 0;         // steps that come before it
+    std::vector<int> after;  // that come after it
+  };
+
+  // Who writes a slot comes before its readers; who writes it again, after them. Calls may have
+  // effects, so they keep their order.
+  void find_edges() {
+    std::vector<int> writer(s_.slots.size(), -1);
+    std::vector<std::vector<int>> readers(s_.slots.size());
+    int effect = -1;
+    for (size_t i = 0; i < s_.steps.size(); ++i) {
+      const int step = static_cast<int>(i);
+      const StepSlots used = step_slots(s_.steps[i]);
+      for (int v : used.reads) {
+        edge(writer[static_cast<size_t>(v)], step);
+        readers[static_cast<size_t>(v)].push_back(step);
+      }
+      for (int v : used.writes) {
+        edge(writer[static_cast<size_t>(v)], step);
+        for (int reader : readers[static_cast<size_t>(v)]) edge(reader, step);
+        readers[static_cast<size_t>(v)].clear();
+        writer[static_cast<size_t>(v)] = step;
+      }
+      if (may_have_effects(s_.steps[i])) {
+        edge(effect, step);
+        effect = step;
+      }
+    }
+  }
+  // What loops and branches hold may be such calls, and transfers that all begin in one order.
+  static bool may_have_effects(const Step& step) {
+    return std::holds_alternative<CallStep>(step) || std::holds_alternative<LoopStep>(step) ||
+           std::holds_alternative<BranchStep>(step);
+  }
+  void edge(int from, int to) {
+    if (from < 0 || from == to) return;
+    nodes_[static_cast<size_t>(from)].after.push_back(to);
+    ++nodes_[static_cast<size_t>(to)].missing;
+  }
+  void make_ready(int i) {
+    (nodes_[static_cast<size_t>(i)].crosses ? transfers_ : ready_).insert(i);
+  }
+  void release(int i) {
+    for (int next : nodes_[static_cast<size_t>(i)].after)
+      if (--nodes_[static_cast<size_t>(next)].missing == 0) make_ready(next);
+  }
+  int64_t bytes_of(int i) const {
+    const auto& step = std::get<CollectiveStep>(s_.steps[static_cast<size_t>(i)]);
+    const Slot& out = s_.slots[static_cast<size_t>(step.out)];
+    return out.bytes() * out.instances;
+  }
+
+  const Schedule& s_;
+  std::vector<Node> nodes_;
+  std::set<int> transfers_, ready_;  // that may begin, by their place in the program
+  std::deque<int> on_the_way_;       // transfers, as they began
+  int64_t bytes_ = 0;                // of their results
+  std::vector<int> order_;
+};
+
+}  // namespace
+
+Schedule overlap_transfers(Schedule s) {
+  const auto inside = [](std::shared_ptr<const Schedule>& nested) {
+    if (nested) nested = std::make_shared<const Schedule>(overlap_transfers(*nested));
+  };
+  for (Step& step : s.steps) {
+    if (auto* loop = std::get_if<LoopStep>(&step)) {
+      inside(loop->cond);
+      inside(loop->body);
+    } else if (auto* branch = std::get_if<BranchStep>(&step)) {
+      for (std::shared_ptr<const Schedule>& way : branch->branches) inside(way);
+    }
+  }
+  const std::vector<int> order = Order(s).run();
+  if (order.empty()) return s;
+  std::vector<Step> steps;
+  for (int i : order) steps.push_back(std::move(s.steps[static_cast<size_t>(i)]));
+  s.steps = std::move(steps);
+  return s;
+}
+
+}  // namespace tessera::runtime

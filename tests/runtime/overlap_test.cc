@@ -1,0 +1,86 @@
+#include "tessera/runtime/overlap.h"
+
+#include <gmock/gmock.h>
+
+#include "tessera/fusion/locality.h"
+#include "tests/runtime/schedules.h"
+
+namespace tessera {
+namespace {
+
+using ::testing::ElementsAre;
+
+CollectiveStep all_reduce(int in, int out) {
+  return {.kind = CollectiveKind::kAllReduce, .over = {0}, .in = in, .out = out};
+}
+
+// Which step writes each slot, as they come: slots by number.
+std::vector<int> written(const Schedule& s) {
+  std::vector<int> out;
+  for (const Step& step : s.steps) out.push_back(step_slots(step).writes.at(0));
+  return out;
+}
+
+// x -> g -> s -> w for each of several arrays of n elements: a gradient, its sum, what reads that.
+Schedule updates(int64_t n, int count) {
+  ScheduleBuilder b(Mesh::abstract({2}, {"x"}));
+  const KernelFn nothing = [](void* const*, int64_t, int64_t) {};
+  for (int i = 0; i < count; ++i) {
+    const int x = b.input(float32, {n}, {0}), g = b.slot(float32, {n}, {0}),
+              s = b.slot(float32, {n}, {}), w = b.output(float32, {n}, {});
+    b.kernel({x, g}, {0}, nothing);
+    b.schedule.steps.emplace_back(all_reduce(g, s));
+    b.kernel({s, w}, {}, nothing);
+  }
+  return b.schedule;
+}
+Schedule in_two_processes(const Schedule& s) {
+  return localize(s, std::make_shared<Locality>(s.mesh, std::vector<int>{0, 1}, 1));
+}
+
+TEST(Overlap, WhatReadsATransferWaitsUntilNothingElseIsLeft) {
+  const Schedule s = overlap_transfers(in_two_processes(updates(16, 3)));
+  // Slots 4 i + 1: a gradient, + 2: its sum, + 3: the update.
+  EXPECT_THAT(written(s), ElementsAre(1, 2, 5, 6, 9, 10, 3, 7, 11));
+  verify(s);
+}
+
+TEST(Overlap, ATransferBeginsBeforeWhatIsComputedMeanwhile) {
+  ScheduleBuilder b(Mesh::abstract({2}, {"x"}));
+  const KernelFn nothing = [](void* const*, int64_t, int64_t) {};
+  const int x = b.input(float32, {16}, {0}), y = b.slot(float32, {16}, {0}),
+            total = b.output(float32, {16}, {});
+  b.kernel({x, y}, {0}, nothing);
+  b.schedule.steps.emplace_back(all_reduce(x, total));
+  const Schedule s = overlap_transfers(in_two_processes(b.schedule));
+  EXPECT_THAT(written(s), ElementsAre(total, y));
+}
+
+TEST(Overlap, NoMoreIsOnItsWayThanMayBe) {
+  const int64_t n = kOnTheirWay / 4;  // one at a time
+  const Schedule s = overlap_transfers(in_two_processes(updates(n, 3)));
+  EXPECT_THAT(written(s), ElementsAre(1, 2, 5, 6, 3, 9, 10, 7, 11));
+}
+
+TEST(Overlap, OneProcessKeepsItsOrder) {
+  const Schedule whole = updates(16, 2);
+  EXPECT_EQ(written(overlap_transfers(whole)), written(whole));
+  const Schedule alone =
+      localize(whole, std::make_shared<Locality>(whole.mesh, std::vector<int>{0, 0}, 0));
+  EXPECT_EQ(written(overlap_transfers(alone)), written(whole));
+}
+
+TEST(Overlap, CallsKeepTheirOrder) {
+  ScheduleBuilder b(Mesh::abstract({2}, {"x"}));
+  const int x = b.input(float32, {16}, {0}), s = b.slot(float32, {16}, {}),
+            first = b.output(float32, {16}, {}), second = b.output(float32, {16}, {0});
+  b.schedule.steps.emplace_back(all_reduce(x, s));
+  b.schedule.steps.emplace_back(CallStep{.name = "a", .in = {s}, .out = {first}, .fn = {}});
+  b.schedule.steps.emplace_back(
+      CallStep{.name = "b", .in = {x}, .out = {second}, .fn = {}, .axes = {0}});
+  EXPECT_THAT(written(overlap_transfers(in_two_processes(b.schedule))),
+              ElementsAre(s, first, second));
+}
+
+}  // namespace
+}  // namespace tessera

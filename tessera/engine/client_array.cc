@@ -9,7 +9,7 @@ namespace {
 // What a failed transfer is to the user.
 [[noreturn]] void transfer_failed(const Failure& failure, const ArrayLayout& layout,
                                   std::string_view direction) {
-  const std::string what = fmt::format("{}{}", layout.dtype, layout.global);
+  const std::string what = describe(Type{.dtype = layout.dtype, .shape = layout.global});
   const int64_t client = client_of("device_put", layout.sharding);
   switch (failure.kind()) {
     case FailureKind::kOutOfMemory:

@@ -17,8 +17,8 @@ class ClientArrays : public PluginTest {
 
 TEST_F(ClientArrays, HoldWhatTheyAreGiven) {
   const Array host = iota({8, 12});
-  for (const NamedSharding& sharding : {on8(P("x")), on8(P(None, "x")), on8(P()), on24(P("y", "x")),
-                                        on24(P(std::vector<std::string>{"x", "y"}))}) {
+  for (const NamedSharding& sharding :
+       {on8(P("x")), on8(P(None, "x")), on8(P()), on24(P("y", "x")), on24(P(joint("x", "y")))}) {
     const Array x = device_put(host, sharding);
     EXPECT_TRUE(on_client(x));
     EXPECT_EQ(x.sharding(), Sharding(sharding));
@@ -43,8 +43,7 @@ TEST_F(ClientArrays, ArePaddedWhereTheyDoNotDivide) {
 TEST_F(ClientArrays, MoveBetweenShardings) {
   const Array host = iota({16, 8});
   const Array x = device_put(host, on24(P("x", "y")));
-  for (const PartitionSpec& spec :
-       {P("y", "x"), P(), P(None, "x"), P(std::vector<std::string>{"x", "y"})}) {
+  for (const PartitionSpec& spec : {P("y", "x"), P(), P(None, "x"), P(joint("x", "y"))}) {
     const Array y = device_put(x, on24(spec));
     EXPECT_TRUE(on_client(y));
     EXPECT_EQ(values(y), values(host)) << fmt::format("{}", spec);

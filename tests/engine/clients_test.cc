@@ -66,8 +66,8 @@ TEST_F(Clients, StandForEmulatedDevices) {
   EXPECT_EQ(fmt::format("{}", devices()[5]),
             "TpuDevice(id=5, process_index=0, coords=(0,1,0), core_on_chip=1)");
   EXPECT_GT(devices()[5].client, 0);
-  const Array x = device_put(iota({8}), NamedSharding(make_mesh({4, 2}, {"x", "y"}),
-                                                      P(std::vector<std::string>{"x", "y"})));
+  const Array x =
+      device_put(iota({8}), NamedSharding(make_mesh({4, 2}, {"x", "y"}), P(joint("x", "y"))));
   EXPECT_EQ(x.data()->kind, ir::ArrayData::Kind::kClient);
   EXPECT_EQ(sum(x).item<float>(), 28);
   EXPECT_THAT(error_of([] { initialize({.devices = "cpu:9"}); }),
@@ -103,7 +103,7 @@ TEST_F(ClientErrors, NameWhatIsNoPlugin) {
 }
 
 TEST_F(ClientErrors, NameTheVersionOfTheApi) {
-  EXPECT_THAT(error(TESSERA_TEST_OLD_PLUGIN), HasSubstr("of 0.20, whose table has"));
+  EXPECT_THAT(error(TESSERA_TEST_OLD_PLUGIN), HasSubstr("of 0.20 with one of 200;"));
   EXPECT_THAT(error(TESSERA_TEST_OLD_PLUGIN), HasSubstr("take a newer plugin"));
   EXPECT_THAT(error(TESSERA_TEST_NEW_PLUGIN), HasSubstr("of 1.3"));
   EXPECT_THAT(error(TESSERA_TEST_NEW_PLUGIN), HasSubstr("take an older plugin"));

@@ -16,6 +16,7 @@ std::string plain_text(std::string_view before) {
 }
 
 TEST(PlainPartition, ADeviceFindsItsRanksInATable) {
+  initialize({.devices = "cpu:4"});
   EXPECT_EQ(
       plain_text(R"(module {
   sdy.mesh @mesh = <["x"=2, "y"=2], device_ids=[0, 2, 1, 3]>
@@ -26,15 +27,16 @@ TEST(PlainPartition, ADeviceFindsItsRanksInATable) {
 })"),
       R"(module @main attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 4 : i32} {
   func.func public @main() -> (tensor<i32>) {
-    %0 = stablehlo.constant dense<[0, 1, 0, 1]> : tensor<4xi32>
-    %1 = stablehlo.replica_id  : tensor<ui32>
-    %2 = stablehlo.convert %1 : (tensor<ui32>) -> tensor<i32>
-    %3 = stablehlo.dynamic_slice %0, %2, sizes = [1] : (tensor<4xi32>, tensor<i32>) -> tensor<1xi32>
+    %0 = stablehlo.replica_id  : tensor<ui32>
+    %1 = stablehlo.convert %0 : (tensor<ui32>) -> tensor<i32>
+    %2 = stablehlo.constant dense<[0, 1, 0, 1]> : tensor<4xi32>
+    %3 = stablehlo.dynamic_slice %2, %1, sizes = [1] : (tensor<4xi32>, tensor<i32>) -> tensor<1xi32>
     %4 = stablehlo.reshape %3 : (tensor<1xi32>) -> tensor<i32>
     return %4 : tensor<i32>
   }
 }
 )");
+  initialize({.devices = "cpu:1"});
 }
 
 TEST(PlainPartition, ATransformAlongADimensionIsOneOfTheLast) {

@@ -33,13 +33,12 @@ const PJRT_Api* open(const std::string& path) {
   }
   const PJRT_Api_Version& version = api->pjrt_api_version;
   if (version.major_version != PJRT_API_MAJOR || api->struct_size < kNeeded)
-    value_error("initialize",
-                "expected a plugin of PJRT's C API {}.x with all functions up to those of this "
-                "Tessera's, {}.{}, got '{}' of {}.{}, whose table has {} of {} bytes; take a {} "
-                "plugin",
-                PJRT_API_MAJOR, PJRT_API_MAJOR, PJRT_API_MINOR, path, version.major_version,
-                version.minor_version, api->struct_size, kNeeded,
-                version.major_version > PJRT_API_MAJOR ? "older" : "newer");
+    value_error(
+        "initialize",
+        "expected a plugin of PJRT's C API {}.x, with a table of {} bytes or more, got '{}' "
+        "of {}.{} with one of {}; take {} plugin",
+        PJRT_API_MAJOR, kNeeded, path, version.major_version, version.minor_version,
+        api->struct_size, version.major_version > PJRT_API_MAJOR ? "an older" : "a newer");
   auto args = TESSERA_PJRT_ARGS(Plugin_Initialize);
   try {
     check(api, api->PJRT_Plugin_Initialize(&args));

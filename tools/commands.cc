@@ -54,7 +54,8 @@ int guarded(CLI::App& app, std::vector<std::string> arguments, const Streams& st
 constexpr const char* kFileHelp =
     "The program, StableHLO as text or bytecode, or what jax.export serialises; - reads it from "
     "the standard input";
-constexpr const char* kSpecHelp = "The devices: cpu:N, gpu:N, tpu_v2:XxY, tpu_v4:XxYxZ, ..., pjrt:PATH";
+constexpr const char* kSpecHelp =
+    "The devices: cpu:N, gpu:N, tpu_v2:XxY, tpu_v4:XxYxZ, ..., pjrt:PATH";
 
 void add_shapes(CLI::App& app, std::vector<std::string>& shapes) {
   app.add_option("--shape", shapes,

@@ -34,6 +34,9 @@ using namespace fusion;
 namespace runtime {
 using namespace codegen;
 }
+namespace engine {
+using namespace runtime;
+}
 namespace compile {
 using namespace runtime;
 using namespace transforms;

@@ -21,7 +21,7 @@
 namespace tessera::ir {
 
 // The content of an Array. Subclasses: Tracer (trace/), HostData and AbstractData (below),
-// DeviceArray (runtime/), ClientArray (pjrt/).
+// DeviceArray (runtime/), ClientArray (engine/).
 class ArrayData {
  public:
   enum class Kind : uint8_t { kTracer, kHost, kDevice, kAbstract, kClient };

@@ -169,8 +169,8 @@ void run_cross_moves(const CrossMoves& moves, const std::string& what, const Hol
   cluster::Processes::Call call(processes, identity);
   const Buffer workspace = Buffer::allocate(std::max<int64_t>(1, moves.workspace_bytes()));
   const cluster::Round round = moves.begin(src, dst, workspace.data());
-  processes.exchange(round.out, round.in, [&] { return what; },
-                     [&] { moves.copy_local(src, dst); });
+  processes.exchange(
+      round.out, round.in, [&] { return what; }, [&] { moves.copy_local(src, dst); });
   moves.end(dst, workspace.data());
   call.complete();
 }
@@ -221,7 +221,9 @@ Literal gather_literal(const DeviceArray& array) {
   const CrossMoves moves = cross_moves(layout.global, itemsize(layout.dtype), whole(layout.global),
                                        to, cut_of(layout), from);
   run_cross_moves(
-      moves, fmt::format("the host's copy of {} on {}", describe(array.type), with_devices(layout.sharding)),
+      moves,
+      fmt::format("the host's copy of {} on {}", describe(array.type),
+                  with_devices(layout.sharding)),
       from, to,
       [&](int64_t k) {
         return const_cast<std::byte*>(array.buffer().data()) + array.offsets().at(k);

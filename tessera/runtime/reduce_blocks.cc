@@ -136,40 +136,6 @@ void reduce_block(std::byte* out, std::span<const std::byte* const> sources, int
   }
 }
 
-template <class T>
-BlockReducer choose(DType dtype, ReduceKind kind) {
-  constexpr bool kComplex = !std::is_arithmetic_v<T> && !is_half_type<T>;
-  constexpr bool kBitwise = std::is_integral_v<T>;
-  using B = Bits<T>;
-  switch (kind) {
-    case ReduceKind::kSum:
-      if constexpr (std::is_same_v<T, bool>) return reduce_block<Or, B>;
-      return reduce_block<Sum, B>;
-    case ReduceKind::kProduct:
-      if constexpr (std::is_same_v<T, bool>) return reduce_block<And, B>;
-      return reduce_block<Product, B>;
-    case ReduceKind::kMin:
-      if constexpr (!kComplex) return reduce_block<Min, B>;
-      break;
-    case ReduceKind::kMax:
-      if constexpr (!kComplex) return reduce_block<Max, B>;
-      break;
-    case ReduceKind::kAnd:
-      if constexpr (kBitwise) return reduce_block<And, B>;
-      break;
-    case ReduceKind::kOr:
-      if constexpr (kBitwise) return reduce_block<Or, B>;
-      break;
-    case ReduceKind::kArgMin:
-    case ReduceKind::kArgMax:
-    case ReduceKind::kCustom:
-      break;
-  }
-  TESSERA_CHECK(false, "a {} of {} over devices", enum_names(kind)[static_cast<size_t>(kind)],
-                dtype);
-  return nullptr;
-}
-
 template <class Op, class W>
 void combine(std::byte* out, const std::byte* a, const std::byte* b, int64_t n) {
   auto* to = reinterpret_cast<W*>(out);
@@ -177,29 +143,29 @@ void combine(std::byte* out, const std::byte* a, const std::byte* b, int64_t n) 
   for (int64_t i = 0; i < n; ++i) to[i] = Op::apply(x[i], y[i]);
 }
 
-template <class T>
-PairReducer choose_pair(DType dtype, ReduceKind kind) {
+// f<Op>() for the operation that `kind` is on elements of T.
+template <class T, class F>
+auto with_operation(DType dtype, ReduceKind kind, F&& f) {
   constexpr bool kComplex = !std::is_arithmetic_v<T> && !is_half_type<T>;
   constexpr bool kBitwise = std::is_integral_v<T>;
-  using W = Wide<Bits<T>>;
   switch (kind) {
     case ReduceKind::kSum:
-      if constexpr (std::is_same_v<T, bool>) return combine<Or, W>;
-      return combine<Sum, W>;
+      if constexpr (std::is_same_v<T, bool>) return f.template operator()<Or>();
+      return f.template operator()<Sum>();
     case ReduceKind::kProduct:
-      if constexpr (std::is_same_v<T, bool>) return combine<And, W>;
-      return combine<Product, W>;
+      if constexpr (std::is_same_v<T, bool>) return f.template operator()<And>();
+      return f.template operator()<Product>();
     case ReduceKind::kMin:
-      if constexpr (!kComplex) return combine<Min, W>;
+      if constexpr (!kComplex) return f.template operator()<Min>();
       break;
     case ReduceKind::kMax:
-      if constexpr (!kComplex) return combine<Max, W>;
+      if constexpr (!kComplex) return f.template operator()<Max>();
       break;
     case ReduceKind::kAnd:
-      if constexpr (kBitwise) return combine<And, W>;
+      if constexpr (kBitwise) return f.template operator()<And>();
       break;
     case ReduceKind::kOr:
-      if constexpr (kBitwise) return combine<Or, W>;
+      if constexpr (kBitwise) return f.template operator()<Or>();
       break;
     case ReduceKind::kArgMin:
     case ReduceKind::kArgMax:
@@ -208,17 +174,23 @@ PairReducer choose_pair(DType dtype, ReduceKind kind) {
   }
   TESSERA_CHECK(false, "a {} of {} over devices", enum_names(kind)[static_cast<size_t>(kind)],
                 dtype);
-  return nullptr;
+  return decltype(f.template operator()<Sum>()){};
 }
 
 }  // namespace
 
 PairReducer pair_reducer(DType dtype, ReduceKind kind) {
-  return visit_dtype(dtype, [&]<class T>(TypeTag<T>) { return choose_pair<T>(dtype, kind); });
+  return visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
+    return with_operation<T>(dtype, kind,
+                             []<class Op>() -> PairReducer { return combine<Op, Wide<Bits<T>>>; });
+  });
 }
 
 BlockReducer block_reducer(DType dtype, ReduceKind kind) {
-  return visit_dtype(dtype, [&]<class T>(TypeTag<T>) { return choose<T>(dtype, kind); });
+  return visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
+    return with_operation<T>(dtype, kind,
+                             []<class Op>() -> BlockReducer { return reduce_block<Op, Bits<T>>; });
+  });
 }
 
 }  // namespace tessera::runtime

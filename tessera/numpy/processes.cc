@@ -44,6 +44,14 @@ void append(std::string& bytes, const Literal& literal) {
   bytes.append(reinterpret_cast<const char*>(literal.raw()), static_cast<size_t>(literal.bytes()));
 }
 
+// UserError of a leaf that is traced.
+const Type& type_of_data(std::string_view op, const ProcessLeaf& leaf) {
+  if (leaf.array.is_tracer())
+    trace_error(op, "expected {} to have data, got the traced {}; call it outside of jit",
+                leaf_name(leaf), describe(leaf.array.type()));
+  return leaf.array.type();
+}
+
 // One step of all processes: each says `part`, then all know what each said.
 std::vector<Message> tell(std::string_view op, const std::function<Message()>& part) {
   std::vector<Message> out;
@@ -95,10 +103,7 @@ std::vector<Array> process_allgather(const std::vector<ProcessLeaf>& leaves, boo
   const std::vector<Message> messages = tell(kOp, [&] {
     Message out;
     for (const ProcessLeaf& leaf : leaves) {
-      const Type& type = leaf.array.type();
-      if (leaf.array.is_tracer())
-        trace_error(kOp, "expected {} to have data, got the traced {}; call it outside of jit",
-                    leaf_name(leaf), describe(type));
+      const Type& type = type_of_data(kOp, leaf);
       if (is_fully_addressable(leaf.array)) {
         const Literal data = local_literal(leaf.array);
         out.description += fmt::format("{} {} of its own\n", leaf_name(leaf), describe(type));
@@ -139,10 +144,7 @@ std::vector<Array> broadcast_one_to_all(const std::vector<ProcessLeaf>& leaves,
   const std::vector<Message> messages = tell(kOp, [&] {
     Message out{{}, source ? "s" : ""};
     for (const ProcessLeaf& leaf : leaves) {
-      const Type& type = leaf.array.type();
-      if (leaf.array.is_tracer())
-        trace_error(kOp, "expected {} to have data, got the traced {}; call it outside of jit",
-                    leaf_name(leaf), describe(type));
+      const Type& type = type_of_data(kOp, leaf);
       if (!is_here(leaf.array))
         value_error(kOp,
                     "expected {} to be of each process itself, got {} over several processes ({}), "
@@ -174,10 +176,7 @@ void assert_equal(const std::vector<ProcessLeaf>& leaves, std::string_view messa
   const std::vector<Message> messages = tell(kOp, [&] {
     Message out;
     for (const ProcessLeaf& leaf : leaves) {
-      const Type& type = leaf.array.type();
-      if (leaf.array.is_tracer())
-        trace_error(kOp, "expected {} to have data, got the traced {}; call it outside of jit",
-                    leaf_name(leaf), describe(type));
+      const Type& type = type_of_data(kOp, leaf);
       if (!is_here(leaf.array))
         value_error(kOp,
                     "expected {} to lie in each process as a whole, got {} over several processes "

@@ -5,6 +5,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/thread_pool.h"
+#include "tessera/runtime/collective_code.h"
 #include "tessera/runtime/copy.h"
 #include "tessera/runtime/rank_map.h"
 #include "tessera/runtime/reduce_blocks.h"
@@ -12,14 +13,6 @@
 
 namespace tessera::runtime {
 namespace {
-
-const Slot& slot_at(const Schedule& s, int i) { return s.slots[static_cast<size_t>(i)]; }
-
-int64_t product(const Shape& shape, int64_t begin, int64_t end) {
-  int64_t n = 1;
-  for (int64_t d = begin; d < end; ++d) n *= shape[d];
-  return n;
-}
 
 // all_reduce and reduce_scatter: out = the fold over the group of a slice of each operand. The
 // slice is `rows` runs of `run` elements, `row` apart, from run * position on; an all_reduce is one

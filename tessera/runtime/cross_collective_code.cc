@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tessera/base/format.h"
+#include "tessera/runtime/collective_code.h"
 #include "tessera/runtime/cross_moves.h"
 #include "tessera/runtime/cross_reduce.h"
 #include "tessera/runtime/rank_map.h"
@@ -12,14 +13,6 @@
 
 namespace tessera::runtime {
 namespace {
-
-const Slot& slot_at(const Schedule& s, int i) { return s.slots[static_cast<size_t>(i)]; }
-
-int64_t product(const Shape& shape, int64_t begin, int64_t end) {
-  int64_t n = 1;
-  for (int64_t d = begin; d < end; ++d) n *= shape[d];
-  return n;
-}
 
 Holding holding(const Schedule& s, const AxisList& axes) {
   Holding out;

@@ -49,20 +49,6 @@ double tolerance(DType dtype) {
   }
 }
 
-// From 1 to the next number.
-double epsilon(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat64:
-      return 0x1p-52;
-    case DType::kFloat32:
-      return 0x1p-23;
-    case DType::kFloat16:
-      return 0x1p-10;
-    default:
-      return 0x1p-7;
-  }
-}
-
 // nullopt where equal up to `relative`; NaNs are equal.
 std::optional<std::string> compare(const Literals& got, const Literals& want, double relative) {
   if (got.size() != want.size())
@@ -194,7 +180,7 @@ class Checker {
         if (!is_inexact(x.dtype())) continue;
         auto* numbers = reinterpret_cast<double*>(x.mutable_raw());
         const int64_t count = x.elements() * (is_complex(x.dtype()) ? 2 : 1);
-        for (int64_t e = 0; e < count; ++e) numbers[e] *= 1 + part(engine) * epsilon(dtype);
+        for (int64_t e = 0; e < count; ++e) numbers[e] *= 1 + part(engine) * finfo(dtype).eps;
       }
       Oracle oracle(wide_);
       if (compare(oracle.run(args), want, tolerance(dtype))) return true;

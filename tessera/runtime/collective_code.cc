@@ -1,11 +1,12 @@
 // Collectives that move or combine data, as parallel reads of the other instances' memory. Those
 // whose result is already in memory under another view never come here (storage_plan.cc).
+#include "tessera/runtime/collective_code.h"
+
 #include <algorithm>
 #include <cstring>
 
 #include "tessera/base/error.h"
 #include "tessera/base/thread_pool.h"
-#include "tessera/runtime/collective_code.h"
 #include "tessera/runtime/copy.h"
 #include "tessera/runtime/rank_map.h"
 #include "tessera/runtime/reduce_blocks.h"

@@ -450,19 +450,22 @@ void Processes::compare_programs(const std::vector<int>& others) {
 void Processes::exchange(std::span<const Outgoing> out, std::span<const Incoming> in,
                          const What& what, const std::function<void()>& meanwhile) {
   std::optional<Round> round = Round{{out.begin(), out.end()}, {in.begin(), in.end()}};
+  const char key = 0;
+  // What is on its way may outlast this function, where it ends by an exception: until its call does.
   start(
-      &round, [&round] { return std::exchange(round, std::nullopt); }, what);
+      &key, [round]() mutable { return std::exchange(round, std::nullopt); }, what);
   if (meanwhile) meanwhile();
-  finish(&round);
+  finish(&key);
 }
 
 std::vector<std::string> Processes::all_gather(const std::string& bytes, const What& what) {
   CallIdentity identity{std::hash<std::string>()("all_gather"), what(), what, {}};
   for (int p = 0; p < count_; ++p) identity.members.push_back(p);
   identity.hash = hash_combine(identity.hash, std::hash<std::string>()(identity.name));
-  Call call(*this, identity);
   const auto size = static_cast<int64_t>(bytes.size());
   std::vector<int64_t> sizes(static_cast<size_t>(count_), size);
+  std::vector<std::string> parts(static_cast<size_t>(count_));
+  Call call(*this, identity);  // ends before the memory goes that transfers use
   std::vector<Outgoing> out;
   std::vector<Incoming> in;
   for (int p = 0; p < count_; ++p) {
@@ -471,7 +474,6 @@ std::vector<std::string> Processes::all_gather(const std::string& bytes, const W
     in.push_back({p, reinterpret_cast<std::byte*>(&sizes[static_cast<size_t>(p)]), sizeof size});
   }
   exchange(out, in, what);
-  std::vector<std::string> parts(static_cast<size_t>(count_));
   out.clear();
   in.clear();
   for (int p = 0; p < count_; ++p) {
@@ -487,10 +489,6 @@ std::vector<std::string> Processes::all_gather(const std::string& bytes, const W
   exchange(out, in, what);
   call.complete();
   return parts;
-}
-
-std::string Processes::broadcast(const std::string& bytes, int root, const What& what) {
-  return std::move(all_gather(index_ == root ? bytes : "", what)[static_cast<size_t>(root)]);
 }
 
 Processes::Call::Call(Processes& processes, const CallIdentity& identity)

@@ -102,8 +102,6 @@ class Processes {
 
   // Of all processes, which all call it: bytes of any length, by process.
   std::vector<std::string> all_gather(const std::string& bytes, const What& what);
-  // `bytes` of process `root`, which others leave empty.
-  std::string broadcast(const std::string& bytes, int root, const What& what);
 
   enum class Greeted { kNo, kSaid, kHeard };
   // While one lives, this process is in a call that others take part in; of several threads one at

@@ -79,8 +79,11 @@ struct CollectiveStep {
   // rank of the group, int32 or int64; rows of the leading dim), after them that of out's initial
   // content (none: zeros).
   std::vector<int> sizes;
-  // For messages: "all_reduce over ('x') for dot_general (step.cc:12)".
+  // For messages: "all_reduce over (x) for dot_general: dot_general sums over dimension 1, ...".
   std::string what;
+  // In the schedule of one process: some process gets data from another one. Every process of the
+  // program knows.
+  bool crosses = false;
 };
 
 // The coordinate of each instance along `over`, as int32, or any table of one small literal an

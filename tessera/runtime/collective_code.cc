@@ -276,7 +276,7 @@ class AxisIndexCode final : public StepCode {
 
 std::unique_ptr<StepCode> make_collective_code(const CollectiveStep& step,
                                                const Schedule& schedule) {
-  if (std::unique_ptr<StepCode> code = make_cross_collective_code(step, schedule)) return code;
+  if (step.crosses) return make_cross_collective_code(step, schedule);
   switch (step.kind) {
     case CollectiveKind::kAllReduce:
     case CollectiveKind::kReduceScatter:

@@ -166,8 +166,9 @@ void run_cross_moves(const CrossMoves& moves, const std::string& what, const Hol
   std::sort(members.begin(), members.end());
   members.erase(std::unique(members.begin(), members.end()), members.end());
   if (!std::binary_search(members.begin(), members.end(), processes.index())) return;
-  cluster::Processes::Call call(processes, identity);
+  // Before the call, which ends before the memory goes that transfers use.
   const Buffer workspace = Buffer::allocate(std::max<int64_t>(1, moves.workspace_bytes()));
+  cluster::Processes::Call call(processes, identity);
   const cluster::Round round = moves.begin(src, dst, workspace.data());
   processes.exchange(
       round.out, round.in, [&] { return what; }, [&] { moves.copy_local(src, dst); });

@@ -18,7 +18,7 @@ class Order {
     bool any = false;
     for (size_t i = 0; i < nodes_.size(); ++i) {
       const auto* collective = std::get_if<CollectiveStep>(&s_.steps[i]);
-      nodes_[i].crosses = collective && make_cross_collective_code(*collective, s_);
+      nodes_[i].crosses = collective && collective->crosses;
       any = any || nodes_[i].crosses;
     }
     if (!any) return {};
@@ -121,6 +121,8 @@ Schedule overlap_transfers(Schedule s) {
       inside(loop->body);
     } else if (auto* branch = std::get_if<BranchStep>(&step)) {
       for (std::shared_ptr<const Schedule>& way : branch->branches) inside(way);
+    } else if (auto* collective = std::get_if<CollectiveStep>(&step)) {
+      collective->crosses = make_cross_collective_code(*collective, s) != nullptr;
     }
   }
   const std::vector<int> order = Order(s).run();

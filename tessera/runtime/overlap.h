@@ -20,7 +20,8 @@ namespace tessera::runtime {
 
 inline constexpr int64_t kOnTheirWay = int64_t{256} << 20;
 
-// Of the schedule of one process; of its loops and branches too.
+// Of the schedule of one process, where it finds out which collectives cross; of its loops and
+// branches too.
 Schedule overlap_transfers(Schedule schedule);
 
 }  // namespace tessera::runtime

@@ -36,8 +36,7 @@ std::shared_ptr<const Locality> locality_of(const Mesh& mesh) {
 
 bool crosses_processes(const Schedule& s) {
   return std::any_of(s.steps.begin(), s.steps.end(), [&](const Step& step) {
-    if (const auto* c = std::get_if<CollectiveStep>(&step))
-      return make_cross_collective_code(*c, s) != nullptr;
+    if (const auto* c = std::get_if<CollectiveStep>(&step)) return c->crosses;
     if (const auto* l = std::get_if<LoopStep>(&step))
       return (l->cond && crosses_processes(*l->cond)) || crosses_processes(*l->body);
     if (const auto* b = std::get_if<BranchStep>(&step))
@@ -411,10 +410,7 @@ std::vector<DeviceArrayRef> Program::run(std::span<const DeviceArray* const> inp
   TESSERA_CHECK(donate.empty() || donate.size() == inputs.size(), "{} donation flags",
                 donate.size());
   InputUses uses(inputs, donate, moved);
-  std::optional<cluster::Processes::Call> call;
-  if (p.identity) call.emplace(*cluster::Processes::current(), *p.identity);
   if (!p.code) {
-    if (call) call->complete();
     std::vector<DeviceArrayRef> elsewhere;
     for (const Output& out : p.outputs)
       elsewhere.push_back(
@@ -445,6 +441,9 @@ std::vector<DeviceArrayRef> Program::run(std::span<const DeviceArray* const> inp
   }
   Buffer arena;
   if (p.code->arena_bytes() > 0) arena = Buffer::allocate(p.code->arena_bytes());
+  // After all memory that transfers use: it ends before that goes.
+  std::optional<cluster::Processes::Call> call;
+  if (p.identity) call.emplace(*cluster::Processes::current(), *p.identity);
   p.code->bind(frame, {refs.data(), refs.size()}, {own_data.data(), own_data.size()}, arena.data());
   p.code->execute(frame);
   if (call) call->complete();

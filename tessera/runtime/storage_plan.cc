@@ -11,7 +11,6 @@
 
 #include "tessera/base/error.h"
 #include "tessera/runtime/rank_map.h"
-#include "tessera/runtime/step_code.h"
 
 namespace tessera::runtime {
 namespace {
@@ -274,7 +273,7 @@ struct Planner {
       }
       const StepSlots used = step_slots(step);
       const auto* collective = std::get_if<CollectiveStep>(&step);
-      const bool crosses = collective && make_cross_collective_code(*collective, s);
+      const bool crosses = collective && collective->crosses;
       if (crosses) plan.transfers.push_back({static_cast<int>(i), static_cast<int>(i) - 1, 0});
       if (const std::optional<ViewMap> view = crosses ? std::nullopt : view_map(s, step)) {
         const int in = std::holds_alternative<ViewStep>(step) ? std::get<ViewStep>(step).in

@@ -282,7 +282,6 @@ class RaggedMovesCode final : public TransferCode {
     const RankMap ranks = RankMap::on_all_devices(s, out, in, c);
     const Holding src = holding(s, in.axes), dst = holding(s, out.axes);
     const int me = s.local->process();
-    group_ = ranks.group_size();
     in_rows_ = in.shape[0];
     out_rows_ = out.shape[0];
     row_bytes_ = product(in.shape, 1, in.shape.rank()) * itemsize(in.dtype);
@@ -308,7 +307,7 @@ class RaggedMovesCode final : public TransferCode {
                                 : givers[static_cast<size_t>(p) % givers.size()];
           crosses_ = crosses_ || giver != p;
           if (p != me && giver != me) continue;
-          Part part{p, giver, -1, -1, ranks.position(o), g, {}};
+          Part part{p, giver, -1, -1, ranks.position(o), {}};
           if (p == me) part.out = dst.place[static_cast<size_t>(o)];
           if (giver == me) part.in = src.place[static_cast<size_t>(k)];
           for (size_t t = 0; t < 3 && giver == me; ++t)
@@ -358,11 +357,11 @@ class RaggedMovesCode final : public TransferCode {
   struct Rows {
     int64_t from, to, count;
   };
-  // What the g-th member of a group gives to the one at `position`: places here, -1 elsewhere.
+  // What a member of a group gives to the one at `position`: places here, -1 elsewhere.
   struct Part {
     int target, giver;
     int64_t out, in;
-    int64_t position, g;
+    int64_t position;
     int64_t tables[3];
   };
   Rows rows_of(const SlotRef* slots, const Part& part) const {
@@ -421,7 +420,7 @@ class RaggedMovesCode final : public TransferCode {
   std::vector<int> sizes_;
   std::vector<Part> parts_;
   std::vector<int32_t> initial_;
-  int64_t group_ = 1, in_rows_ = 0, out_rows_ = 0, row_bytes_ = 0, instances_ = 0;
+  int64_t in_rows_ = 0, out_rows_ = 0, row_bytes_ = 0, instances_ = 0;
   bool wide_ = false, crosses_ = false;
 };
 

@@ -9,12 +9,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "tessera/cluster/processes.h"
 #include "training.h"
 
 using namespace tessera;
@@ -30,15 +28,7 @@ struct Workload {
 };
 
 // All processes as process 0 says.
-int agreed(int n) {
-  cluster::Processes* processes = cluster::Processes::current();
-  if (!processes) return n;
-  const std::string mine(reinterpret_cast<const char*>(&n), sizeof n);
-  const std::string first = processes->broadcast(processes->index() == 0 ? mine : "", 0,
-                                                 [] { return std::string("the number of runs"); });
-  std::memcpy(&n, first.data(), sizeof n);
-  return n;
-}
+int agreed(int n) { return broadcast_one_to_all(Array(n)).item<int>(); }
 
 // Two runs to warm up, a few to size the sample, then about `budget` seconds, at least 5 runs.
 std::vector<double> times_of(const Run& run, double budget) {

@@ -59,8 +59,19 @@ class Predictor {
     const bool parallel = one_thread_seconds * 1e9 > runtime::kInlineNs;
     return std::min(parallel ? threads_ : 1, costs_.cores / sharing_);
   }
+  // The processes of a machine do the same at the same time, and share its last cache.
   double to_move(double size) const {
-    return size == 0 ? 0 : size / speed(costs_.memory, size, size > 256 * 1024);
+    return size == 0 ? 0 : size / speed(costs_.memory, size * sharing_, size > 256 * 1024);
+  }
+  // The flop of the product of squares that spends as much of its time on reading and copying
+  // operands: these are m k + k n + 2 m n elements for 2 m n k flop. A product of few rows by a
+  // large matrix is as slow as one of small matrices.
+  static double flop_of_square(double m, double n, double k) {
+    const double side = 4 / (1 / m + 1 / n + 2 / k);
+    return 2 * side * side * side;
+  }
+  double of_products(DType dtype, double all, double m, double n, double k) const {
+    return all / speed(products_of(dtype), flop_of_square(m, n, k), all > 3e5);
   }
 
   double seconds_of(const Schedule& s, const Step& step) const {
@@ -76,13 +87,24 @@ class Predictor {
               const Slot &lhs = s.slots[static_cast<size_t>(dot.lhs)],
                          &rhs = s.slots[static_cast<size_t>(dot.rhs)];
               const runtime::DotShape shape = runtime::dot_shape(dot, lhs.shape, rhs.shape);
-              const double one = 2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
-                                 static_cast<double>(shape.k) * (dot.symmetric ? 0.5 : 1),
-                           all = one * static_cast<double>(shape.batch) * instances(s, dot.axes);
+              const double count = instances(s, dot.axes),
+                           all = 2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
+                                 static_cast<double>(shape.k) * (dot.symmetric ? 0.5 : 1) *
+                                 static_cast<double>(shape.batch) * count;
               const double move = to_move(bytes(s, {dot.lhs, dot.rhs, dot.out, dot.bias}));
               if (all == 0) return costs_.step_seconds + move;
+              // Where it may, the runtime makes one product of those of all instances
+              // (runtime/dot_code.cc).
+              const bool joined = !s.reproducible && shape.batch == 1 && count > 1;
+              const bool taller = joined && dot.reduce_axes.empty() && rhs.instances == 1,
+                         longer = joined && !dot.reduce_axes.empty();
               return costs_.step_seconds +
-                     std::max(all / speed(products_of(lhs.dtype), one, all > 3e5), move);
+                     std::max(of_products(lhs.dtype, all,
+                                          static_cast<double>(shape.m) * (taller ? count : 1),
+                                          static_cast<double>(shape.n),
+                                          static_cast<double>(shape.k) *
+                                              (longer ? instances(s, dot.reduce_axes) : 1)),
+                              move);
             },
             [&](const ConvolutionStep& convolution) {
               const Slot &lhs = s.slots[static_cast<size_t>(convolution.lhs)],
@@ -91,14 +113,17 @@ class Predictor {
               // Each element of the result is a product over a window and the input features.
               const auto features = static_cast<double>(
                   std::max<int64_t>(1, rhs.shape[convolution.params.rhs_spec[0]]));
-              const double one = 2.0 * static_cast<double>(out.shape.elements()) *
-                                 static_cast<double>(rhs.shape.elements()) / features,
-                           all = one * instances(s, convolution.axes);
+              const double window = static_cast<double>(rhs.shape.elements()) / features,
+                           all = 2.0 * static_cast<double>(out.shape.elements()) * window *
+                                 instances(s, convolution.axes);
               const double move =
                   to_move(bytes(s, {convolution.lhs, convolution.rhs, convolution.out}));
               if (all == 0) return costs_.step_seconds + move;
               return costs_.step_seconds +
-                     std::max(all / speed(products_of(lhs.dtype), one, all > 3e5), move);
+                     std::max(of_products(lhs.dtype, all,
+                                          static_cast<double>(out.shape.elements()) / features,
+                                          features, window),
+                              move);
             },
             [&](const CallStep& call) {
               return costs_.step_seconds + to_move(bytes(s, call.in) + bytes(s, call.out));

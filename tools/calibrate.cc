@@ -55,6 +55,8 @@ void print(const MachineCosts& costs, std::ostream& out) {
   };
   products("float32", costs.float32_products);
   products("bfloat16", costs.bfloat16_products);
+  out << fmt::format("{:<28}{} G elements/s\n", "operands of large products",
+                     speed_text(costs.operands, kGiga));
   for (const SizedSpeed& row : costs.memory)
     out << fmt::format("{:<28}{} GB/s\n", "memory, " + bytes_text(row.size),
                        speed_text(row.speed, kGiga));

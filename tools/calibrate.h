@@ -10,8 +10,10 @@
 
 namespace tessera::tools {
 
+using Run = std::function<void()>;
+
 // The median of the seconds that `run` takes: `samples` of `repeats` runs each, after a first one.
-double median_seconds(const std::function<void()>& run, int samples, int repeats = 1);
+double median_seconds(const Run& run, int samples, int repeats = 1);
 
 // Speeds and the links within this process.
 MachineCosts measure_process();

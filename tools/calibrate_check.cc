@@ -1,13 +1,9 @@
 // Predicted against measured: steps of training as users write them, data-parallel on all devices.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <functional>
 #include <ostream>
 
-#include "tessera/base/thread_pool.h"
-#include "tessera/cluster/processes.h"
 #include "tessera/compile/step_time.h"
 #include "tessera/mesh/costs.h"
 #include "tessera/tessera.h"
@@ -73,34 +69,6 @@ Transformer make_transformer(int64_t width, int64_t heads, int64_t layers, int64
   return out;
 }
 
-// How fast this machine is now: the time of one product of 512 by the figures, over what it takes
-// here while all processes of the machine run it. Machines that others use as well are up to twice
-// as fast at one time as at another.
-class PaceMeter {
- public:
-  PaceMeter() : x_(random::normal(random::key(0), {kSide, kSide})) {
-    const MachineCosts& costs = machine_costs();
-    const double flop = 2.0 * kSide * kSide * kSide, sharing = cluster::Processes::local_count();
-    expected_ = costs.call_seconds + costs.step_seconds +
-                flop / speed_at(costs.float32_products, flop, num_threads(), costs.cores, sharing);
-  }
-  double operator()() const {
-    return expected_ / median_seconds([&] { product_(x_, x_); }, 5);
-  }
-
- private:
-  static constexpr int64_t kSide = 512;
-  Array x_;
-  std::function<Array(const Array&, const Array&)> product_ =
-      jit([](const Array& a, const Array& b) { return matmul(a, b); });
-  double expected_;
-};
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
-}
-
 // A step of gradient descent: what is predicted and what is measured, of this process.
 template <class Model, class Make, class Data, class Loss>
 void check(const std::string& name, const Make& make, const Data& data, const Loss& loss,
@@ -120,21 +88,13 @@ void check(const std::string& name, const Make& make, const Data& data, const Lo
   const Lowered lowered = step.lower(params, x, y);
   const std::optional<compile::StepTime> predicted =
       compile::predict_time(lowered.stages(), mesh.devices()[0]);
-  // In turns, so that both are of the same time.
-  const PaceMeter pace_now;
-  std::vector<double> paces, times;
-  for (int round = 0; round < 7; ++round) {
-    paces.push_back(pace_now());
-    times.push_back(median_seconds([&] { step(params, x, y); }, 5));
-  }
+  const double measured = median_seconds([&] { step(params, x, y); }, 31);
   if (process_index() != 0) return;
-  const double measured = median(times), pace = median(paces);
   out << fmt::format(
-      "{:<26} predicted {:7.2f} ms (compute {:.2f}, communication {:.2f}), measured {:7.2f} ms: "
-      "{:+.0f} %; at the machine's pace now, {:.2f} of what was calibrated: {:+.0f} %\n",
+      "{:<34} predicted {:8.2f} ms (compute {:.2f}, communication {:.2f}), measured {:8.2f} ms: "
+      "{:+.0f} %\n",
       name, predicted->total() * 1e3, predicted->compute * 1e3, predicted->communication * 1e3,
-      measured * 1e3, 100 * (predicted->total() / measured - 1), pace,
-      100 * (predicted->total() / pace / measured - 1));
+      measured * 1e3, 100 * (predicted->total() / measured - 1));
 }
 
 }  // namespace

@@ -15,6 +15,9 @@
 namespace tessera::compile {
 namespace {
 
+// Flop of products whose operands stay in a core's cache.
+constexpr double kInCache = 2.0 * 192 * 192 * 192;
+
 // Of steps of one process.
 class Predictor {
  public:
@@ -63,15 +66,17 @@ class Predictor {
   double to_move(double size) const {
     return size == 0 ? 0 : size / speed(costs_.memory, size * sharing_, size > 256 * 1024);
   }
-  // The flop of the product of squares that spends as much of its time on reading and copying
-  // operands: these are m k + k n + 2 m n elements for 2 m n k flop. A product of few rows by a
-  // large matrix is as slow as one of small matrices.
-  static double flop_of_square(double m, double n, double k) {
-    const double side = 4 / (1 / m + 1 / n + 2 / k);
-    return 2 * side * side * side;
-  }
+  // Of products of (m, k) by (k, n), of `all` flop together: those of few rows, columns or terms
+  // spend much of their time on their operands.
   double of_products(DType dtype, double all, double m, double n, double k) const {
-    return all / speed(products_of(dtype), flop_of_square(m, n, k), all > 3e5);
+    const std::vector<SizedSpeed>& table =
+        is_half(dtype) ? costs_.bfloat16_products : costs_.float32_products;
+    const double one = 2 * m * n * k;
+    const bool parallel = all > 3e5;
+    if (one <= kInCache) return all / speed(table, one, parallel);
+    return all / speed(table, table.back().size, parallel) +
+           all / one * operand_elements(table, m, n, k) /
+               speed({{0, costs_.operands}}, 0, parallel);
   }
 
   double seconds_of(const Schedule& s, const Step& step) const {
@@ -143,9 +148,6 @@ class Predictor {
             [](const ViewStep&) { return 0.0; },
         },
         step);
-  }
-  const std::vector<SizedSpeed>& products_of(DType dtype) const {
-    return is_half(dtype) ? costs_.bfloat16_products : costs_.float32_products;
   }
 
   const MachineCosts& costs_;

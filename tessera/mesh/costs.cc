@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 // Of common machines: shared memory through MPI, and a network of 10 Gbit/s.
 constexpr LinkCost kHostLink{4e9, 5e-6}, kNetworkLink{1e9, 4e-5};
 
@@ -149,11 +149,17 @@ LinkCost network_link(const MachineCosts& costs, int processes) {
 
 double speed_at(const std::vector<SizedSpeed>& table, double size, double threads, double cores,
                 double sharing) {
+  // What is left of a core's speed while all are at work, as the largest size shows, where all had
+  // something to do: they share a cache, memory and the power that they may draw.
+  const Speed& largest = table.back().speed;
+  const double crowded = std::clamp(largest.all / (cores * largest.one), 1 / cores, 1.0);
   const auto at = [&](const SizedSpeed& row) {
-    const double share = row.speed.all / std::max(1.0, sharing);
-    // One thread among more processes than cores has a part of a core.
-    return std::min(threads * row.speed.one,
-                    threads > 1 || sharing > cores ? share : std::max(share, row.speed.one));
+    if (sharing <= 1)
+      return threads > 1 ? std::min(threads * row.speed.one, row.speed.all) : row.speed.one;
+    // The others do the same at the same time. Of more processes than cores each has a part of one.
+    const double busy = std::min(cores, threads * sharing),
+                 left = cores > 1 ? 1 + (crowded - 1) * (busy - 1) / (cores - 1) : 1;
+    return std::min(threads, cores / sharing) * row.speed.one * left;
   };
   const auto above = std::find_if(table.begin(), table.end(),
                                   [&](const SizedSpeed& row) { return row.size >= size; });
@@ -162,6 +168,11 @@ double speed_at(const std::vector<SizedSpeed>& table, double size, double thread
   const SizedSpeed &low = *(above - 1), &high = *above;
   const double t = std::log(size / low.size) / std::log(high.size / low.size);
   return std::exp((1 - t) * std::log(at(low)) + t * std::log(at(high)));
+}
+
+double operand_elements(const std::vector<SizedSpeed>& products, double m, double n, double k) {
+  const double side = std::cbrt(products.back().size / 2), flop = 2 * m * n * k;
+  return std::max(0.0, m * k + k * n + 2 * m * n - flop * 2 / side);
 }
 
 std::string to_json(const MachineCosts& costs) {
@@ -174,6 +185,7 @@ std::string to_json(const MachineCosts& costs) {
                      {"products_flop_per_second",
                       {{"float32", json_of(costs.float32_products)},
                        {"bfloat16", json_of(costs.bfloat16_products)}}},
+                     {"operand_elements_per_second", json_of(costs.operands)},
                      {"links",
                       {{"within_a_process", json_of(costs.process)},
                        {"within_a_host", json_of(costs.host)},
@@ -196,6 +208,7 @@ MachineCosts parse_costs(std::string_view text, const std::string& source) {
     const Json& products = json.at("products_flop_per_second");
     out.float32_products = table_of(products.at("float32"));
     out.bfloat16_products = table_of(products.at("bfloat16"));
+    out.operands = speed_of(json.at("operand_elements_per_second"));
     const Json& links = json.at("links");
     out.process = link_of(links.at("within_a_process"));
     out.host = links_of(links.at("within_a_host"));

@@ -49,6 +49,9 @@ struct MachineCosts {
   std::vector<SizedSpeed> memory;
   // Products, in flop/s by flop of one of them.
   std::vector<SizedSpeed> float32_products, bfloat16_products;
+  // What products too large for a core's cache take beyond the flop/s of the largest of them: the
+  // elements a second of operands and results that they read, copy and write (operand_elements()).
+  Speed operands;
 
   // Between devices of one process: of what they all send together.
   LinkCost process{20e9, 2e-7};
@@ -67,6 +70,9 @@ LinkCost network_link(const MachineCosts& costs, int processes);
 // `threads` of them at work, of the cores that `sharing` processes share.
 double speed_at(const std::vector<SizedSpeed>& table, double size, double threads, double cores,
                 double sharing);
+// Of a product of (m, k) by (k, n), whose result is written and added to, those beyond what as many
+// flop have in the largest product that was measured.
+double operand_elements(const std::vector<SizedSpeed>& products, double m, double n, double k);
 
 // As JSON, and back. kValue where the text is none of these.
 std::string to_json(const MachineCosts& costs);

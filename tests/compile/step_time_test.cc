@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -27,6 +28,7 @@ class StepTimes : public testing::Test {
     costs.memory = {{1e6, {1e9, 1e9}}};
     costs.float32_products = {{1e6, {1e9, 1e9}}};
     costs.bfloat16_products = {{1e6, {5e8, 5e8}}};
+    costs.operands = {1e9, 1e9};
     costs.process = {1e9, 1e-5};
     std::ofstream(file_) << to_json(costs);
     setenv("TESSERA_COSTS", file_.c_str(), 1);
@@ -53,6 +55,14 @@ TEST_F(StepTimes, AProductTakesItsFlops) {
   EXPECT_NEAR(seconds(product_of(x, x)), 1e-5 + 1e-6 + flop / 1e9, 1e-9);
   const Array half = astype(x, bfloat16);
   EXPECT_GT(seconds(product_of(half, half)), 2 * flop / 1e9);
+}
+
+TEST_F(StepTimes, AProductOfFewRowsTakesItsOperandsToo) {
+  const double flop = 2.0 * 8 * 1024 * 1024, side = std::cbrt(1e6 / 2);
+  const double elements = 8 * 1024 + 1024 * 1024 + 2 * 8 * 1024 - flop * 2 / side;
+  ASSERT_GT(elements, 0.5 * 1024 * 1024);
+  EXPECT_NEAR(seconds(product_of(ones({8, 1024}), ones({1024, 1024}))),
+              1e-5 + 1e-6 + flop / 1e9 + elements / 1e9, 1e-9);
 }
 
 TEST_F(StepTimes, ALoopTakesItsTrips) {

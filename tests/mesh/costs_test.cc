@@ -28,6 +28,7 @@ MachineCosts some_costs() {
   out.kernel_speed = 1.5;
   out.memory = {{1e5, {4e10, 8e10}}, {1e7, {1e10, 2e10}}};
   out.float32_products = {{2e6, {5e10, 9e10}}};
+  out.operands = {2e9, 3e9};
   out.bfloat16_products = {{2e6, {4e10, 7e10}}};
   out.process = {3e10, 1e-6};
   out.host = {{2, {4e9, 1e-5}}, {4, {2e9, 3e-5}}};
@@ -115,7 +116,7 @@ TEST_F(Costs, FiguresThatCannotBeAreErrors) {
     text.replace(text.find(from), from.size(), to);
     return error_of(text);
   };
-  EXPECT_THAT(with("\"version\": 1", "\"version\": 9"), HasSubstr("\"version\" is 9, not 1"));
+  EXPECT_THAT(with("\"version\": 2", "\"version\": 9"), HasSubstr("\"version\" is 9, not 2"));
   EXPECT_THAT(with("\"cores\": 2", "\"cores\": 0"), HasSubstr("\"cores\" is 0"));
   EXPECT_THAT(with("\"cores\"", "\"kernels\""), HasSubstr("cores"));
   EXPECT_THAT(with("\"kernel_speed\": 1.5", "\"kernel_speed\": -1"), HasSubstr("not a positive"));
@@ -152,9 +153,18 @@ TEST_F(Costs, SpeedsByThreadsAndSize) {
   EXPECT_EQ(speed_at(table, 1, 2, 2, 1), 18);
   EXPECT_EQ(speed_at(table, 1e9, 2, 2, 1), 1800);
   EXPECT_NEAR(speed_at(table, 1000, 1, 2, 1), 100, 1e-9);
-  // Two processes with a thread each have a core each, four of them half of one.
-  EXPECT_EQ(speed_at(table, 1, 1, 2, 2), 10);
+  // Two processes with a thread each have a core each, which is a tenth slower while both are at
+  // work; four of them half of one.
+  EXPECT_EQ(speed_at(table, 1, 1, 2, 2), 9);
   EXPECT_EQ(speed_at(table, 1, 1, 2, 4), 4.5);
+}
+
+TEST_F(Costs, AProductOfFewRowsHasMoreOperandsThanASquareOfAsManyFlop) {
+  const std::vector<SizedSpeed> products{{2e3, {1, 1}}, {2e6, {1, 1}}};  // up to (100, 100)
+  EXPECT_NEAR(operand_elements(products, 100, 100, 100), 0, 1e-6);
+  EXPECT_NEAR(operand_elements(products, 10, 100, 100), 1e3 + 1e4 + 2e3 - 4e3, 1e-6);
+  EXPECT_NEAR(operand_elements(products, 100, 100, 10), 1e3 + 1e3 + 2e4 - 4e3, 1e-6);
+  EXPECT_EQ(operand_elements(products, 1000, 1000, 1000), 0);
 }
 
 }  // namespace

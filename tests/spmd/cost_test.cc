@@ -51,6 +51,7 @@ MachineCosts measured() {
   out.cores = 2;
   out.call_seconds = out.step_seconds = 1e-6;
   out.memory = out.float32_products = out.bfloat16_products = {{1e6, {1e10, 2e10}}};
+  out.operands = {1e9, 2e9};
   out.process = {1e10, 1e-5};
   return out;
 }

@@ -48,6 +48,7 @@ TEST_F(Calibrate, LinksOfProcessesJoinWhatWasMeasured) {
   costs.cores = 2;
   costs.call_seconds = costs.step_seconds = 1e-6;
   costs.memory = costs.float32_products = costs.bfloat16_products = {{1e6, {1e9, 2e9}}};
+  costs.operands = {1e9, 2e9};
   write("costs.json", to_json(costs));
   const std::string command =
       TESSERA_TOOL " launch -n 2 --per-process-threads 1 -- " TESSERA_TOOL " calibrate -o " + file;
@@ -67,6 +68,7 @@ TEST_F(Calibrate, AllProcessesPlanByTheFiguresOfTheFirst) {
   costs.cores = 2;
   costs.call_seconds = costs.step_seconds = 1e-6;
   costs.memory = costs.float32_products = costs.bfloat16_products = {{1e6, {1e9, 2e9}}};
+  costs.operands = {1e9, 2e9};
   write("costs0", to_json(costs));
   costs.process.latency = costs.step_seconds = 1;
   write("costs1", to_json(costs));

@@ -249,7 +249,9 @@ FactorAssignment choose_assignment(const ShardedOp& op) {
   FactorAssignment best = assign_factors(op);
   if (!best.reduced && !moves_operands(op, best)) return best;
   int64_t least = assignment_cost(op, best);
-  // What lies as it must to be summed in parts is not made whole for each device to sum all of it.
+  // What lies as it must to be summed in parts is made whole for each device to sum all of it only
+  // where that costs less than half.
+  const int64_t of_parts = least;
   const double most_work =
       moves_operands(op, best) ? std::numeric_limits<double>::infinity() : work_of(op, best);
   std::vector<std::vector<AtomList>> seen{best.axes};
@@ -260,7 +262,7 @@ FactorAssignment choose_assignment(const ShardedOp& op) {
       if (contains(seen, a.axes)) continue;
       seen.push_back(a.axes);
       const int64_t cost = assignment_cost(op, a);
-      if (cost >= least || work_of(op, a) > most_work) continue;
+      if (cost >= least || (work_of(op, a) > most_work && 2 * cost > of_parts)) continue;
       least = cost;
       best = std::move(a);
     }

@@ -59,8 +59,12 @@ std::vector<RowHolding> hold_rows(const IndexTerm& term, int64_t start, int64_t 
 
 class WindowPlanner {
  public:
-  WindowPlanner(const AtomMesh& mesh, const WindowRequest& request)
-      : mesh_(mesh), r_(request), latency_(bytes_of_latency(mesh.mesh())) {}
+  // joins_operands: pieces of different operands, as those of a concatenation, send together too.
+  WindowPlanner(const AtomMesh& mesh, const WindowRequest& request, bool joins_operands)
+      : mesh_(mesh),
+        r_(request),
+        joins_operands_(joins_operands),
+        latency_(bytes_of_latency(mesh.mesh())) {}
 
   std::optional<WindowPlan> run() {
     if (r_.mapping.reshape) return std::nullopt;
@@ -73,11 +77,17 @@ class WindowPlanner {
   }
 
  private:
-  // Pieces that copy from one operand to neighbouring parts of dimension `dim` of the result, as
-  // the two halves of a roll do: their rows travel together.
+  // Pieces that copy to neighbouring parts of dimension `dim` of the result, from one operand as the
+  // two halves of a roll do, or from several: their rows travel together.
   struct Segments {
     std::vector<const IndexPiece*> pieces;
     int dim = -1;
+    std::vector<int> operands() const {
+      std::vector<int> out;
+      for (const IndexPiece* piece : pieces)
+        if (out.empty() || out.back() != piece->operand) out.push_back(piece->operand);
+      return out;
+    }
   };
   std::vector<Segments> joined_pieces() const {
     std::vector<Segments> out;
@@ -92,7 +102,8 @@ class WindowPlanner {
   }
   bool joins(Segments& segments, const IndexPiece& next) const {
     const IndexPiece& last = *segments.pieces.back();
-    if (next.operand != last.operand || last.start.empty() || next.start.empty() ||
+    const bool other = next.operand != last.operand;
+    if ((other && !joins_operands_) || last.start.empty() || next.start.empty() ||
         !last.start_dynamic.empty() || !next.start_dynamic.empty() ||
         last.terms.size() != r_.result.shape.size())
       return false;
@@ -109,8 +120,18 @@ class WindowPlanner {
       dim = static_cast<int>(d);
     }
     if (dim < 0 || (segments.dim >= 0 && segments.dim != dim)) return false;
+    if (other && !are_alike(last, next, dim)) return false;
     segments.dim = dim;
     return true;
+  }
+  // Operands whose shards can be joined along a dimension that is cut.
+  bool are_alike(const IndexPiece& a, const IndexPiece& b, int dim) const {
+    Shape shape = operand(a).shape;
+    if (shape.rank() != operand(b).rank() || a.terms[dim].stride != 1 || atoms(a, dim).empty())
+      return false;
+    shape[dim] = operand(b).shape[dim];
+    return shape == operand(b).shape && operand(a).dtype == operand(b).dtype &&
+           r_.operand_dims[a.operand] == r_.operand_dims[b.operand];
   }
 
   const Type& operand(const IndexPiece& piece) const { return r_.operands[piece.operand]; }
@@ -167,7 +188,8 @@ class WindowPlanner {
     });
     add_cost(local_shape(mesh_, from.shape, r_.operand_dims[piece.operand]), from.dtype, windows);
     plan_.pieces.push_back(std::move(windows));
-    plan_.operands.push_back(piece.operand);
+    plan_.operands.push_back(segments.operands());
+    plan_.joined_dim.push_back(segments.dim);
     return true;
   }
 
@@ -191,17 +213,29 @@ class WindowPlanner {
     w.guard_stop = rows.high;
     w.guarded = piece.terms[d].divisor > 1 || rows.low > 0 || rows.high < r_.result.shape[d];
     if (sums) make_partial(d, w);
-    if (extent == 0 || w.shard == 0) return w;
+    if ((extent == 0 && segments.operands().size() == 1) || w.shard == 0) return w;
+    // Where several operands send, a device holds their shards one after the other.
     std::vector<RowHolding> held;
+    int64_t before = 0;
+    const IndexPiece* last = &piece;
     for (const IndexPiece* part : segments.pieces) {
+      if (part->operand != last->operand) {
+        before += w.kept;
+        w.own = ceil_div(operand(*part).shape[d], n);
+      }
+      last = part;
       const RowRange own = guard(*part, d);
-      for (RowHolding& h : hold_rows(part->terms[d], w.guard_start, extent, n, w)) {
+      for (RowHolding& h :
+           hold_rows(part->terms[d], w.guard_start, operand(*part).shape[d], n, w)) {
+        h.base -= before;
         h.range = {std::max(h.range.low, own.low), std::min(h.range.high, own.high)};
         // Of many pieces a device holds rows of a few.
         if (sums || !h.range.empty()) held.push_back(h);
       }
       if (d != segments.dim) break;
     }
+    w.own += before;
+    w.kept += before;
     w.moves = sums ? std::vector{laid_over_neutral(held, w)}
                    : plan_row_moves(held, n, w.kept, w.shard, rows);
     return w;
@@ -251,6 +285,7 @@ class WindowPlanner {
 
   const AtomMesh& mesh_;
   const WindowRequest& r_;
+  const bool joins_operands_;
   const int64_t latency_;
   WindowPlan plan_;
 };
@@ -421,7 +456,10 @@ Array guard_mask(const AtomMesh& mesh, const DimWindow& w, const Shape& shape) {
 }  // namespace
 
 std::optional<WindowPlan> plan_windows(const AtomMesh& mesh, const WindowRequest& request) {
-  return WindowPlanner(mesh, request).run();
+  std::optional<WindowPlan> apart = WindowPlanner(mesh, request, false).run();
+  if (!apart || request.operands.size() < 2) return apart;
+  std::optional<WindowPlan> joined = WindowPlanner(mesh, request, true).run();
+  return joined && joined->cost < apart->cost ? joined : apart;
 }
 
 bool compose_windows(const IndexMapping& inner, IndexPiece& piece) {
@@ -454,7 +492,10 @@ Array apply_windows(const AtomMesh& mesh, const WindowPlan& plan, const Shape& l
   if (plan.fill >= 0) out = lax::broadcast_in_dim(operands[plan.fill], local_result, {});
   // The first piece that applies counts: it is laid over the others.
   for (size_t p = plan.pieces.size(); p-- > 0;) {
-    Array x = operands[plan.operands[p]], inside;
+    std::vector<Array> sending;
+    for (int operand : plan.operands[p]) sending.push_back(operands[operand]);
+    Array x = sending.size() == 1 ? sending[0] : lax::concatenate(sending, plan.joined_dim[p]);
+    Array inside;
     for (const DimWindow& w : plan.pieces[p]) {
       x = w.start >= 0 ? fetch_dynamic(mesh, w, x, operands[w.start]) : fetch(mesh, w, x);
       if (!w.guarded) continue;

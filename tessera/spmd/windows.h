@@ -43,11 +43,14 @@ struct DimWindow {
 
 struct WindowPlan {
   std::vector<std::vector<DimWindow>> pieces;  // of the index map
-  std::vector<int> operands;                   // that each piece copies from
-  int fill = -1;                               // operand that fills the rest
-  DimAtoms result_dims;                        // how the result is cut
-  AtomSet reduced = 0;                         // and over what it is partial
-  int64_t cost = 0;                            // bytes received by each device, and steps
+  // That each piece copies from; of several, joined along the dimension of its window whose rows
+  // they all send.
+  std::vector<std::vector<int>> operands;
+  std::vector<int> joined_dim;
+  int fill = -1;         // operand that fills the rest
+  DimAtoms result_dims;  // how the result is cut
+  AtomSet reduced = 0;   // and over what it is partial
+  int64_t cost = 0;      // bytes received by each device, and steps
 };
 
 // An index map over operands that are cut in some way, to a result that is cut so. `partial`:

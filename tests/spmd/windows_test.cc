@@ -105,6 +105,31 @@ TEST(Windows, Concatenations) {
   EXPECT_EQ(communication(p), "collective_permute x");
 }
 
+TEST(Windows, OperandsOfAConcatenationSendTogether) {
+  // A device sends a shard of either, in two rounds; one operand after the other it would be four.
+  const auto concatenated = [](std::vector<Input> inputs) {
+    return partition_and_check(mesh8(), std::move(inputs),
+                               [](const Arrays& x) { return Arrays{lax::concatenate(x, 0)}; },
+                               {P("x")});
+  };
+  const Partitioned two = concatenated({{{64, kWide}, P("x")}, {{64, kWide}, P("x")}});
+  EXPECT_EQ(bytes_sent(two), 2 * 8 * kWide * 4);
+  EXPECT_EQ(two.collectives.size(), 2u);
+  // Shards of other sizes, none, and one operand twice.
+  for (const std::vector<int64_t>& rows :
+       {std::vector<int64_t>{16, 40, 8}, {0, 24, 40}, {61, 3, 9}, {8, 8, 8}}) {
+    SCOPED_TRACE(fmt::format("{}", fmt::join(rows, ", ")));
+    std::vector<Input> inputs;
+    for (int64_t r : rows) inputs.push_back({{r, kWide}, P("x")});
+    concatenated(inputs);
+    partition_and_check(mesh8(), inputs,
+                        [](const Arrays& x) {
+                          return Arrays{lax::concatenate(Arrays{x[0], x[1], x[0], x[2]}, 0)};
+                        },
+                        {P("x")});
+  }
+}
+
 TEST(Windows, TwoDimensionsAtOnce) {
   const Mesh mesh = Mesh::abstract({2, 4}, {"x", "y"});
   const Partitioned p = partition_and_check(mesh, {{{64, 64}, P("x", "y")}}, [](const Arrays& x) {

@@ -88,6 +88,17 @@ TEST(Partition, DotOverACutContractionIsAllReduced) {
   EXPECT_EQ(reason(p), "dot_general sums over dimension 1 of operand 0, cut over 'x'");
 }
 
+// Then every device does all of the work, which is worth it only where far less is sent.
+TEST(Partition, ASmallOperandIsGatheredBeforeALargeSum) {
+  const auto product = [](int64_t rows, int64_t terms, int64_t columns) {
+    return communication(partition_and_check(
+        mesh8(), {{{rows, terms}, P(None, "x")}, {{terms, columns}, P()}}, dot, {P()}));
+  };
+  EXPECT_EQ(product(256, 64, 128), "all_gather x");   // a quarter of the sum's bytes
+  EXPECT_EQ(product(256, 208, 128), "all_reduce x");  // four fifths
+  EXPECT_EQ(product(256, 512, 128), "all_reduce x");
+}
+
 TEST(Partition, TensorParallelMlpCommunicatesOnce) {
   const auto mlp = [](const Arrays& x) {
     return Arrays{lax::dot(lax::tanh(lax::dot(x[0], x[1])), x[2])};

@@ -95,8 +95,9 @@ TEST_F(Memory, ConcatenationsAndPads) {
   const Moved twice = moved([](const Array& x) {
     return concatenate(std::vector<Array>{x, x * 2}, 0);
   });
-  EXPECT_LT(twice.arena, 1.1);
-  EXPECT_LE(twice.sent, 4.01);
+  // A device puts its shards of both one behind the other, and sends of that.
+  EXPECT_LT(twice.arena, 2.1);
+  EXPECT_LE(twice.sent, 2.01);
   const Moved padded = moved([](const Array& x) { return pad(x, {{3, 5}, {0, 0}}); });
   EXPECT_LT(padded.arena, 0.1);
   EXPECT_LT(padded.sent, 0.1);

@@ -65,6 +65,17 @@ TEST_F(StepTimes, AProductOfFewRowsTakesItsOperandsToo) {
               1e-5 + 1e-6 + flop / 1e9 + elements / 1e9, 1e-9);
 }
 
+// Rows of all devices are those of one product.
+TEST_F(StepTimes, ShardsOfRowsAreOneProduct) {
+  const Mesh mesh(devices(), {"x"});
+  const Array x = device_put(ones({64, 1024}), NamedSharding(mesh, P("x"))),
+              w = device_put(ones({1024, 1024}), NamedSharding(mesh, P()));
+  const double flop = 2.0 * 64 * 1024 * 1024, side = std::cbrt(1e6 / 2);
+  const double elements = std::max(0.0, 64 * 1024 + 1024 * 1024 + 2 * 64 * 1024 - flop * 2 / side);
+  const StepTime time = *predict_time(product_of(x, w).stages(), devices()[0]);
+  EXPECT_NEAR(time.compute, 1e-5 + 1e-6 + flop / 1e9 + elements / 1e9, 1e-9);
+}
+
 TEST_F(StepTimes, ALoopTakesItsTrips) {
   const auto lowered = [](int64_t trips) {
     return jit([=](const Array& x) {

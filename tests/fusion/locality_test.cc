@@ -47,6 +47,12 @@ TEST(Locality, ProcessesThatHoldNoBox) {
               ElementsAre(ElementsAre(1), ElementsAre(0), ElementsAre(0), ElementsAre(1)));
 }
 
+TEST(Locality, AHolderOfSeveralDevicesIsNamedOnce) {
+  const Locality rows(mesh22(), {0, 0, 1, 1}, 0);
+  EXPECT_THAT(rows.holders({}), ElementsAre(ElementsAre(0, 1)));
+  EXPECT_THAT(rows.holders({0}), ElementsAre(ElementsAre(0), ElementsAre(1)));
+}
+
 TEST(Locality, AProcessWithoutADevice) {
   const Locality none(mesh22(), {0, 0, 1, 1}, 2);
   EXPECT_THAT(none.instances({}), ElementsAre());

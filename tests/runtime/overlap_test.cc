@@ -56,6 +56,19 @@ TEST(Overlap, ATransferBeginsBeforeWhatIsComputedMeanwhile) {
   EXPECT_THAT(written(s), ElementsAre(total, y));
 }
 
+TEST(Overlap, WhatATransferReadsIsNotWrittenMeanwhile) {
+  ScheduleBuilder b(Mesh::abstract({2}, {"x"}));
+  const KernelFn nothing = [](void* const*, int64_t, int64_t) {};
+  const int x = b.input(float32, {16}, {0}), y = b.slot(float32, {16}, {0}),
+            total = b.output(float32, {16}, {}), other = b.output(float32, {16}, {0});
+  b.kernel({x, y}, {0}, nothing);
+  b.schedule.steps.emplace_back(all_reduce(y, total));
+  b.kernel({x, y}, {0}, nothing);
+  b.kernel({x, other}, {0}, nothing);
+  EXPECT_THAT(written(overlap_transfers(in_two_processes(b.schedule))),
+              ElementsAre(y, total, other, y));
+}
+
 TEST(Overlap, NoMoreIsOnItsWayThanMayBe) {
   const int64_t n = kOnTheirWay / 4;  // one at a time
   const Schedule s = overlap_transfers(in_two_processes(updates(n, 3)));

@@ -20,29 +20,47 @@ using Clock = std::chrono::steady_clock;
 constexpr int64_t kWorkingSet = int64_t{16} << 20, kLargeWorkingSet = int64_t{96} << 20;
 constexpr int kDevices = 8;  // a collective within a process is measured between so many
 
-// All is measured so often, some seconds apart, and the best is kept: what others do on the machine
+// All is measured so often, some seconds apart, and the median kept: what others do on the machine
 // meanwhile slows one figure down and not its neighbour, and it does not last.
-constexpr int kSweeps = 3;
+constexpr int kSweeps = 5;
 
-LinkCost best(const LinkCost& a, const LinkCost& b) {
-  return {std::max(a.bandwidth, b.bandwidth), std::min(a.latency, b.latency)};
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
 }
-Speed best(const Speed& a, const Speed& b) {
-  return {std::max(a.one, b.one), std::max(a.all, b.all)};
+// Of what `figure` gives of each sweep.
+template <class T, class F>
+double median(const std::vector<T>& sweeps, const F& figure) {
+  std::vector<double> values;
+  for (const T& sweep : sweeps) values.push_back(figure(sweep));
+  return median(std::move(values));
 }
-std::vector<SizedSpeed> best(std::vector<SizedSpeed> a, const std::vector<SizedSpeed>& b) {
-  for (size_t row = 0; row < a.size(); ++row) a[row].speed = best(a[row].speed, b[row].speed);
-  return a;
+LinkCost median_link(const std::vector<LinkCost>& sweeps) {
+  return {median(sweeps, [](const LinkCost& link) { return link.bandwidth; }),
+          median(sweeps, [](const LinkCost& link) { return link.latency; })};
 }
-MachineCosts best(MachineCosts a, const MachineCosts& b) {
-  a.call_seconds = std::min(a.call_seconds, b.call_seconds);
-  a.step_seconds = std::min(a.step_seconds, b.step_seconds);
-  a.kernel_speed = std::max(a.kernel_speed, b.kernel_speed);
-  a.memory = best(a.memory, b.memory);
-  a.float32_products = best(a.float32_products, b.float32_products);
-  a.bfloat16_products = best(a.bfloat16_products, b.bfloat16_products);
-  a.process = best(a.process, b.process);
-  return a;
+MachineCosts median_costs(const std::vector<MachineCosts>& sweeps) {
+  const auto of = [&](const auto& figure) { return median(sweeps, figure); };
+  using Table = std::vector<SizedSpeed>;
+  const auto table = [&](Table MachineCosts::*member) {
+    Table out = sweeps[0].*member;
+    for (size_t row = 0; row < out.size(); ++row)
+      out[row].speed = {of([&](const MachineCosts& c) { return (c.*member)[row].speed.one; }),
+                        of([&](const MachineCosts& c) { return (c.*member)[row].speed.all; })};
+    return out;
+  };
+  MachineCosts out = sweeps[0];
+  out.call_seconds = of([](const MachineCosts& c) { return c.call_seconds; });
+  out.step_seconds = of([](const MachineCosts& c) { return c.step_seconds; });
+  out.kernel_speed = of([](const MachineCosts& c) { return c.kernel_speed; });
+  out.memory = table(&MachineCosts::memory);
+  out.float32_products = table(&MachineCosts::float32_products);
+  out.bfloat16_products = table(&MachineCosts::bfloat16_products);
+  std::vector<LinkCost> links;
+  for (const MachineCosts& c : sweeps) links.push_back(c.process);
+  out.process = median_link(links);
+  return out;
 }
 
 double seconds_since(Clock::time_point begin) {
@@ -123,7 +141,7 @@ std::vector<SizedSpeed> measure_products(DType dtype, const MachineCosts& costs)
 }
 
 // By products of few rows, and of few terms, of matrices that are in no cache: what they take beyond
-// their flop at the best speed of the largest products.
+// their flop at the speed of the largest products.
 Speed measure_operands(const MachineCosts& costs) {
   constexpr int64_t kFew = 64, kMany = 2048;
   const std::vector<SizedSpeed>& products = costs.float32_products;
@@ -138,8 +156,9 @@ Speed measure_operands(const MachineCosts& costs) {
     set_num_threads(threads);
     double seconds = 0;
     for (const Run& run : runs) {
-      double all = seconds_of(run);
-      for (int sweep = 1; sweep < kSweeps; ++sweep) all = std::min(all, seconds_of(run));
+      std::vector<double> sweeps;
+      for (int sweep = 0; sweep < kSweeps; ++sweep) sweeps.push_back(seconds_of(run));
+      const double all = median(std::move(sweeps));
       seconds += std::max(all - flop / peak, 0.02 * all);
     }
     return elements / seconds;
@@ -229,14 +248,13 @@ LinkCost measure_link(const std::vector<int>& processes) {
   };
   constexpr int64_t kLarge = int64_t{4} << 20, kMedium = int64_t{256} << 10;
   const double bytes = ring_bytes(kLarge, count) - ring_bytes(kMedium, count);
-  LinkCost out;
+  std::vector<LinkCost> sweeps;
   for (int sweep = 0; sweep < kSweeps; ++sweep) {
     const double none = seconds(64, 9, 20), medium = seconds(kMedium, 9, 4),
                  large = seconds(kLarge, 9, 1);
-    const LinkCost link{bytes / std::max(1e-7, large - medium), std::max(1e-8, none)};
-    out = sweep == 0 ? link : best(out, link);
+    sweeps.push_back({bytes / std::max(1e-7, large - medium), std::max(1e-8, none)});
   }
-  return out;
+  return median_link(sweeps);
 }
 
 MachineCosts measure_once(int cores) {
@@ -263,16 +281,15 @@ double median_seconds(const Run& run, int samples, int repeats) {
     for (int r = 0; r < repeats; ++r) run();
     seconds.push_back(seconds_since(begin) / repeats);
   }
-  const auto middle = seconds.begin() + samples / 2;
-  std::nth_element(seconds.begin(), middle, seconds.end());
-  return *middle;
+  return median(std::move(seconds));
 }
 
 MachineCosts measure_process() {
   const int threads = num_threads(),
             cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  MachineCosts costs = measure_once(cores);
-  for (int sweep = 1; sweep < kSweeps; ++sweep) costs = best(costs, measure_once(cores));
+  std::vector<MachineCosts> sweeps;
+  for (int sweep = 0; sweep < kSweeps; ++sweep) sweeps.push_back(measure_once(cores));
+  MachineCosts costs = median_costs(sweeps);
   costs.operands = measure_operands(costs);
   set_num_threads(threads);
   return costs;

@@ -76,7 +76,8 @@ void check(const std::string& name, const Make& make, const Data& data, const Lo
   const Mesh mesh(devices(), {"data"});
   const NamedSharding rows(mesh, P("data")), everywhere(mesh, P());
   const Model params = jit(make, {.out_shardings = {everywhere}})();
-  const auto [x, y] = jit(data, {.out_shardings = {rows, rows}})();
+  const std::pair<Array, Array> batch = jit(data, {.out_shardings = {rows, rows}})();
+  const Array &x = batch.first, &y = batch.second;
   auto step = jit(
       [&](const Model& p, const Array& x, const Array& y) {
         auto [value, grads] = value_and_grad(loss)(p, x, y);

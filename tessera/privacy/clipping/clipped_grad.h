@@ -280,7 +280,7 @@ struct TransformedGradient {
   template <class... Args>
   auto operator()(const Args&... args) const {
     auto [value, gradients] = value_and_grad<argnums...>(f)(args...);
-    const auto norm = [&](const Array& loss) {
+    const auto norm = [&gradients = gradients](const Array& loss) {
       return norm_of_whole_example(tree::leaves(gradients), loss);
     };
     if constexpr (std::is_same_v<decltype(value), Array>) {

@@ -67,6 +67,9 @@ void print(const MachineCosts& costs, std::ostream& out) {
   out << fmt::format("between devices of a process: {}\n", link_text(costs.process));
   for (const auto& [processes, link] : costs.host)
     out << fmt::format("between {} processes of a host: {}\n", processes, link_text(link));
+  for (const auto& [processes, left] : costs.speed_left)
+    out << fmt::format("{} processes of a host compute at {:.2f} of the speed of one each\n",
+                       processes, left);
   for (const auto& [processes, link] : costs.network)
     out << fmt::format("between {} processes on several hosts: {}\n", processes, link_text(link));
 }

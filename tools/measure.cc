@@ -7,6 +7,7 @@
 
 #include "tessera/base/thread_pool.h"
 #include "tessera/compile/pipeline.h"
+#include "tessera/compile/step_time.h"
 #include "tessera/runtime/routine_code.h"
 #include "tessera/tessera.h"
 #include "tools/calibrate.h"
@@ -234,14 +235,17 @@ LinkCost measure_process_link(const MachineCosts& costs) {
   return out;
 }
 
-// Between the first devices of these processes.
-LinkCost measure_link(const std::vector<int>& processes) {
+// Of the first devices of these processes.
+Mesh mesh_of(const std::vector<int>& processes) {
   std::vector<Device> firsts;
   for (int p : processes)
     firsts.push_back(*std::find_if(devices().begin(), devices().end(),
                                    [&](const Device& d) { return d.process_index == p; }));
-  const Mesh mesh(firsts, {"x"});
-  const auto count = static_cast<int64_t>(processes.size());
+  return {firsts, {"x"}};
+}
+
+LinkCost measure_link(const Mesh& mesh) {
+  const int64_t count = mesh.size();
   // All run as often: who would decide by its own clock would not be followed.
   const auto seconds = [&](int64_t bytes, int samples, int repeats) {
     return median_seconds(all_reduce_on(mesh, bytes), samples, repeats);
@@ -255,6 +259,51 @@ LinkCost measure_link(const std::vector<int>& processes) {
     sweeps.push_back({bytes / std::max(1e-7, large - medium), std::max(1e-8, none)});
   }
   return median_link(sweeps);
+}
+
+// By a step of training: each process computes gradients of its rows, all sum them. `link`: between
+// the processes. Only process 0 has the figures to compare with.
+double measure_speed_left(const Mesh& mesh, MachineCosts costs, const LinkCost& link) {
+  constexpr int64_t kWidth = 1024, kRows = 64;
+  const NamedSharding rows(mesh, P("x")), everywhere(mesh, P());
+  using Weights = std::vector<Array>;
+  const Weights weights = jit(
+      [] {
+        Weights out;
+        for (uint32_t k = 0; k < 3; ++k)
+          out.push_back(random::normal(random::key(k), {kWidth, kWidth}) / 32.f);
+        return out;
+      },
+      {.out_shardings = {everywhere}})();
+  const Array x = jit(
+      [&] {
+        return ones({kRows * mesh.size(), kWidth});
+      },
+      {.out_shardings = {rows}})();
+  const auto loss = [](const Weights& w, Array h) {
+    for (const Array& layer : w) h = tanh(matmul(h, layer));
+    return mean(h * h);
+  };
+  auto step = jit(
+      [&](const Weights& w, const Array& a) {
+        const Weights gradients = grad(loss)(w, a);
+        Weights out;
+        for (size_t k = 0; k < w.size(); ++k) out.push_back(w[k] - 0.01f * gradients[k]);
+        return out;
+      },
+      {.out_shardings = {everywhere}});
+  const Lowered lowered = step.lower(weights, x);
+  std::vector<double> sweeps;
+  for (int sweep = 0; sweep < kSweeps; ++sweep)
+    sweeps.push_back(median_seconds([&] { step(weights, x); }, 9));
+  if (!costs.measured()) return 1;
+  costs.speed_left.clear();
+  double sending = 0;
+  for (const Collective& c : lowered.collectives())
+    sending += static_cast<double>(c.bytes_per_device) / link.bandwidth + link.latency;
+  const double computing = compile::predict_compute(lowered.stages(), costs),
+               measured = median(std::move(sweeps));
+  return std::clamp(computing / std::max(1e-9, measured - sending), 0.1, 1.0);
 }
 
 MachineCosts measure_once(int cores) {
@@ -304,9 +353,14 @@ void measure_links(MachineCosts& costs) {
   }
   // Those of other hosts take no part in what lies on the first.
   const bool here = hosts[static_cast<size_t>(process_index())] == hosts[0];
-  if (mine.size() > 1 && here) costs.host[static_cast<int>(mine.size())] = measure_link(mine);
+  if (mine.size() > 1 && here) {
+    const auto count = static_cast<int>(mine.size());
+    const Mesh mesh = mesh_of(mine);
+    const LinkCost link = costs.host[count] = measure_link(mesh);
+    costs.speed_left[count] = measure_speed_left(mesh, costs, link);
+  }
   if (mine.size() < everyone.size())
-    costs.network[static_cast<int>(everyone.size())] = measure_link(everyone);
+    costs.network[static_cast<int>(everyone.size())] = measure_link(mesh_of(everyone));
 }
 
 }  // namespace tessera::tools

@@ -7,7 +7,6 @@
 #include "tessera/base/thread_pool.h"
 #include "tessera/cluster/processes.h"
 #include "tessera/fusion/locality.h"
-#include "tessera/mesh/costs.h"
 #include "tessera/runtime/dot_shape.h"
 #include "tessera/runtime/routine_code.h"
 #include "tessera/runtime/step_code.h"
@@ -21,8 +20,8 @@ constexpr double kInCache = 2.0 * 192 * 192 * 192;
 // Of steps of one process.
 class Predictor {
  public:
-  explicit Predictor(const Schedule& whole)
-      : costs_(machine_costs()),
+  Predictor(const Schedule& whole, const MachineCosts& costs)
+      : costs_(costs),
         sharing_(cluster::Processes::local_count()),
         threads_(std::min(num_threads(), costs_.cores)) {
     const cluster::Processes* processes = cluster::Processes::current();
@@ -157,6 +156,11 @@ class Predictor {
 
 }  // namespace
 
+double predict_compute(const Stages& stages, const MachineCosts& costs) {
+  const double alone = Predictor(stages.schedule, costs).seconds_of(stages.schedule);
+  return costs.call_seconds + alone / speed_left(costs, cluster::Processes::local_count());
+}
+
 std::optional<StepTime> predict_time(const Stages& stages, const Device& device) {
   const MachineCosts& costs = machine_costs();
   if (!costs.measured()) return std::nullopt;
@@ -164,7 +168,7 @@ std::optional<StepTime> predict_time(const Stages& stages, const Device& device)
   if (mesh.rank() > 0 && mesh.is_abstract()) return std::nullopt;
   if ((mesh.rank() > 0 ? mesh.devices()[0] : device).kind != DeviceKind::kCpu) return std::nullopt;
   StepTime out;
-  out.compute = costs.call_seconds + Predictor(stages.schedule).seconds_of(stages.schedule);
+  out.compute = predict_compute(stages, costs);
   for (const Collective& c : stages.partitioned.collectives)
     out.communication += c.seconds * static_cast<double>(std::max<int64_t>(1, c.times));
   return out;

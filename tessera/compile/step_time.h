@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "tessera/compile/pipeline.h"
+#include "tessera/mesh/costs.h"
 
 namespace tessera::compile {
 
@@ -20,5 +21,7 @@ struct StepTime {
 
 // Nothing where no figures were measured, and for devices that are not this machine's CPUs.
 std::optional<StepTime> predict_time(const Stages& stages, const Device& device);
+// What it takes to compute, by these figures.
+double predict_compute(const Stages& stages, const MachineCosts& costs);
 
 }  // namespace tessera::compile

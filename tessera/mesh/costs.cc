@@ -175,7 +175,16 @@ double operand_elements(const std::vector<SizedSpeed>& products, double m, doubl
   return std::max(0.0, m * k + k * n + 2 * m * n - flop * 2 / side);
 }
 
+double speed_left(const MachineCosts& costs, int processes) {
+  if (processes < 2 || costs.speed_left.empty()) return 1;
+  const auto found = costs.speed_left.lower_bound(processes);
+  return found == costs.speed_left.end() ? costs.speed_left.rbegin()->second : found->second;
+}
+
 std::string to_json(const MachineCosts& costs) {
+  Json left = Json::array();
+  for (const auto& [processes, speed] : costs.speed_left)
+    left.push_back({{"processes", processes}, {"left", speed}});
   const Json json = {{"version", kVersion},
                      {"cores", costs.cores},
                      {"call_seconds", costs.call_seconds},
@@ -186,6 +195,7 @@ std::string to_json(const MachineCosts& costs) {
                       {{"float32", json_of(costs.float32_products)},
                        {"bfloat16", json_of(costs.bfloat16_products)}}},
                      {"operand_elements_per_second", json_of(costs.operands)},
+                     {"speed_left_beside_processes", left},
                      {"links",
                       {{"within_a_process", json_of(costs.process)},
                        {"within_a_host", json_of(costs.host)},
@@ -209,6 +219,8 @@ MachineCosts parse_costs(std::string_view text, const std::string& source) {
     out.float32_products = table_of(products.at("float32"));
     out.bfloat16_products = table_of(products.at("bfloat16"));
     out.operands = speed_of(json.at("operand_elements_per_second"));
+    for (const Json& row : json.at("speed_left_beside_processes"))
+      out.speed_left[static_cast<int>(positive(row, "processes"))] = positive(row, "left");
     const Json& links = json.at("links");
     out.process = link_of(links.at("within_a_process"));
     out.host = links_of(links.at("within_a_host"));

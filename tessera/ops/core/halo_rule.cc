@@ -6,7 +6,8 @@ namespace tessera::ops {
 namespace {
 
 std::map<const OpDef*, HaloRule>& rules() {
-  static std::map<const OpDef*, HaloRule> all;
+  // Never destroyed: threads may compile while the process exits.
+  static auto& all = *new std::map<const OpDef*, HaloRule>;
   return all;
 }
 

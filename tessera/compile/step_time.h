@@ -3,7 +3,8 @@
 //
 // Each step of the schedule takes as long as its arithmetic, or as its bytes if these take longer,
 // at the speed that its size has here, on the threads of this process, which shares the cores of
-// the machine with the others of its cluster. What is communicated is the cost model's
+// the machine with the others of its cluster. A product that no core's cache holds takes its flop and
+// its operands, one after the other. What is communicated is the cost model's
 // (spmd/cost.h).
 #pragma once
 
@@ -21,7 +22,7 @@ struct StepTime {
 
 // Nothing where no figures were measured, and for devices that are not this machine's CPUs.
 std::optional<StepTime> predict_time(const Stages& stages, const Device& device);
-// What it takes to compute, by these figures.
+// What it takes to compute, by these figures, which are measured ones: seconds of one run here.
 double predict_compute(const Stages& stages, const MachineCosts& costs);
 
 }  // namespace tessera::compile

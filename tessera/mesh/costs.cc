@@ -77,13 +77,19 @@ std::map<int, LinkCost> links_of(const Json& json) {
   return out;
 }
 
+// The figures of that number of processes, else of the nearest larger one, else of the largest.
+template <class T>
+const std::pair<const int, T>& figures_for(const std::map<int, T>& measured, int processes) {
+  const auto found = measured.lower_bound(processes);
+  return found == measured.end() ? *measured.rbegin() : *found;
+}
+
 LinkCost link_among(const std::map<int, LinkCost>& links, int processes, const LinkCost& other) {
   if (links.empty()) return other;
-  auto found = links.lower_bound(processes);
-  if (found == links.end()) --found;
-  LinkCost out = found->second;
+  const auto& [measured, link] = figures_for(links, processes);
+  LinkCost out = link;
   // What more of them share, each has less of.
-  out.bandwidth *= static_cast<double>(found->first) / std::max(1, processes);
+  out.bandwidth *= static_cast<double>(measured) / std::max(1, processes);
   return out;
 }
 
@@ -177,8 +183,7 @@ double operand_elements(const std::vector<SizedSpeed>& products, double m, doubl
 
 double speed_left(const MachineCosts& costs, int processes) {
   if (processes < 2 || costs.speed_left.empty()) return 1;
-  const auto found = costs.speed_left.lower_bound(processes);
-  return found == costs.speed_left.end() ? costs.speed_left.rbegin()->second : found->second;
+  return figures_for(costs.speed_left, processes).second;
 }
 
 std::string to_json(const MachineCosts& costs) {

@@ -187,9 +187,7 @@ class WindowPlanner {
       return a.shard * std::max<int64_t>(1, b.own) < b.shard * std::max<int64_t>(1, a.own);
     });
     add_cost(local_shape(mesh_, from.shape, r_.operand_dims[piece.operand]), from.dtype, windows);
-    plan_.pieces.push_back(std::move(windows));
-    plan_.operands.push_back(segments.operands());
-    plan_.joined_dim.push_back(segments.dim);
+    plan_.pieces.push_back({segments.operands(), segments.dim, std::move(windows)});
     return true;
   }
 
@@ -491,12 +489,12 @@ Array apply_windows(const AtomMesh& mesh, const WindowPlan& plan, const Shape& l
   Array out;
   if (plan.fill >= 0) out = lax::broadcast_in_dim(operands[plan.fill], local_result, {});
   // The first piece that applies counts: it is laid over the others.
-  for (size_t p = plan.pieces.size(); p-- > 0;) {
+  for (auto piece = plan.pieces.rbegin(); piece != plan.pieces.rend(); ++piece) {
     std::vector<Array> sending;
-    for (int operand : plan.operands[p]) sending.push_back(operands[operand]);
-    Array x = sending.size() == 1 ? sending[0] : lax::concatenate(sending, plan.joined_dim[p]);
+    for (int operand : piece->operands) sending.push_back(operands[operand]);
+    Array x = sending.size() == 1 ? sending[0] : lax::concatenate(sending, piece->joined_dim);
     Array inside;
-    for (const DimWindow& w : plan.pieces[p]) {
+    for (const DimWindow& w : piece->windows) {
       x = w.start >= 0 ? fetch_dynamic(mesh, w, x, operands[w.start]) : fetch(mesh, w, x);
       if (!w.guarded) continue;
       const Array here = guard_mask(mesh, w, local_result);

@@ -41,16 +41,20 @@ struct DimWindow {
   int64_t start_max = 0;
 };
 
+// What one part of the result is copied from: an operand, or several whose shards are put one
+// behind the other along `joined_dim`, so that their rows travel together.
+struct WindowPiece {
+  std::vector<int> operands;
+  int joined_dim = -1;
+  std::vector<DimWindow> windows;
+};
+
 struct WindowPlan {
-  std::vector<std::vector<DimWindow>> pieces;  // of the index map
-  // That each piece copies from; of several, joined along the dimension of its window whose rows
-  // they all send.
-  std::vector<std::vector<int>> operands;
-  std::vector<int> joined_dim;
-  int fill = -1;         // operand that fills the rest
-  DimAtoms result_dims;  // how the result is cut
-  AtomSet reduced = 0;   // and over what it is partial
-  int64_t cost = 0;      // bytes received by each device, and steps
+  std::vector<WindowPiece> pieces;  // of the index map
+  int fill = -1;                    // operand that fills the rest
+  DimAtoms result_dims;             // how the result is cut
+  AtomSet reduced = 0;              // and over what it is partial
+  int64_t cost = 0;                 // bytes received by each device, and steps
 };
 
 // An index map over operands that are cut in some way, to a result that is cut so. `partial`:

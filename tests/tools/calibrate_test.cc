@@ -26,7 +26,8 @@ class Calibrate : public CommandTest {
   int launch(const std::string& words) const {
     const char* given = std::getenv("ASAN_OPTIONS");
     const std::string options = std::string(given ? given : "") + ":detect_leaks=0";
-    return std::system(("ASAN_OPTIONS=" + options + " " TESSERA_TOOL " launch -n 2 " + words).c_str());
+    return std::system(
+        ("ASAN_OPTIONS=" + options + " " TESSERA_TOOL " launch -n 2 " + words).c_str());
   }
 };
 
@@ -49,8 +50,7 @@ TEST_F(Calibrate, WritesFiguresThatCheckReads) {
 }
 
 TEST_F(Calibrate, LinksOfProcessesJoinWhatWasMeasured) {
-  if (!mpi_is_installed())
-    GTEST_SKIP() << "there is no mpirun; scripts/setup installs Open MPI";
+  if (!mpi_is_installed()) GTEST_SKIP() << "there is no mpirun; scripts/setup installs Open MPI";
   const std::string file = path("costs.json");
   MachineCosts costs;
   costs.cores = 2;
@@ -70,8 +70,7 @@ TEST_F(Calibrate, LinksOfProcessesJoinWhatWasMeasured) {
 
 // Processes that planned by figures of their own would run different programs.
 TEST_F(Calibrate, AllProcessesPlanByTheFiguresOfTheFirst) {
-  if (!mpi_is_installed())
-    GTEST_SKIP() << "there is no mpirun; scripts/setup installs Open MPI";
+  if (!mpi_is_installed()) GTEST_SKIP() << "there is no mpirun; scripts/setup installs Open MPI";
   MachineCosts costs;
   costs.cores = 2;
   costs.call_seconds = costs.step_seconds = 1e-6;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tessera/compile/flops.h"
 #include "tessera/compile/pipeline.h"
 #include "tessera/compile/program_cache.h"
 #include "tessera/compile/step_time.h"
@@ -97,37 +98,6 @@ std::string seconds_text(double s) {
   if (s < 1e-3) return fmt::format("{:.1f} us", s * 1e6);
   if (s < 1) return fmt::format("{:.2f} ms", s * 1e3);
   return fmt::format("{:.2f} s", s);
-}
-
-}  // namespace
-
-namespace {
-
-// A loop counts as often as it runs (one trip where a condition decides), of branches the most
-// expensive one, or the usual one.
-double flops_of(const Function& f) {
-  double flops = 0;
-  for (const Op& op : f.ops) {
-    const std::vector<Type> operands = f.types_of(op.operands), results = f.types_of(op.results);
-    if (is_control_flow(op)) {
-      const ControlFlow flow = control_flow_of(op);
-      const std::optional<size_t> usual = usual_way(f, op);
-      double sum = 0, most = 0;
-      for (size_t k = 0; k < flow.regions.size(); ++k) {
-        if (usual && k != *usual) continue;
-        const double mine = flops_of(*flow.regions[k]);
-        sum += mine;
-        most = std::max(most, mine);
-      }
-      flops += flow.is_loop() ? sum * static_cast<double>(flow.trip_count.value_or(1)) : most;
-    } else if (op.def->flops) {
-      flops += op.def->flops(operands, results, op.params);
-    } else if (std::holds_alternative<Pointwise>(op.def->lower) && !operands.empty() &&
-               is_inexact(results[0].dtype)) {
-      flops += static_cast<double>(results[0].elements());
-    }
-  }
-  return flops;
 }
 
 }  // namespace

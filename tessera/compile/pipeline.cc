@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "tessera/cluster/processes.h"
+#include "tessera/compile/choose_propagation.h"
 #include "tessera/fusion/fuse.h"
 #include "tessera/fusion/simplify.h"
 #include "tessera/fusion/usual_ways.h"
@@ -13,6 +14,7 @@
 #include "tessera/sharding/atoms.h"
 #include "tessera/sharding/contract_sums.h"
 #include "tessera/sharding/cut_lines.h"
+#include "tessera/sharding/cut_sorts.h"
 #include "tessera/sharding/finer_mesh.h"
 #include "tessera/sharding/flatten_regions.h"
 #include "tessera/sharding/merge_equal_ops.h"
@@ -30,7 +32,9 @@ void apply(PassState& p) {
 
 void pin_pass(PassState& p) { p.function = pin_shardings(p.function, p.mesh, p.request); }
 
-void propagate_pass(PassState& p) { p.function = propagate(p.function, p.mesh, p.request); }
+void propagate_pass(PassState& p) {
+  p.function = propagate_for_least(p.function, p.mesh, p.request);
+}
 
 void partition_pass(PassState& p) {
   for (const Type& type : p.function.types)
@@ -73,6 +77,7 @@ constexpr Pass kPasses[] = {
     {"pin_shardings", Stage::kPropagated, true, pin_pass},
     {"propagate", Stage::kPropagated, true, propagate_pass},
     {"cut_lines", Stage::kPropagated, true, apply<cut_lines>},
+    {"cut_sorts", Stage::kPropagated, true, apply<cut_sorts>},
     {"partition", Stage::kPartitioned, true, partition_pass},
     {"take_usual_ways", Stage::kFused, false, apply<take_usual_ways>},
     {"simplify", Stage::kFused, false, apply<simplify>},

@@ -1,12 +1,8 @@
 #include "tessera/sharding/cut_lines.h"
 
 #include <cmath>
-#include <memory>
 #include <optional>
 
-#include "tessera/ir/control_flow.h"
-#include "tessera/ir/op_def.h"
-#include "tessera/mesh/named_sharding.h"
 #include "tessera/ops/control/control.h"
 #include "tessera/ops/core/complex.h"
 #include "tessera/ops/core/constant.h"
@@ -18,6 +14,7 @@
 #include "tessera/ops/structural/concatenate.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
+#include "tessera/sharding/sharded_rewrite.h"
 
 namespace tessera::sharding {
 namespace {
@@ -26,8 +23,6 @@ namespace {
 constexpr int64_t kManyRows = 4;
 // Up to here products of two indices of a line are exact in float64.
 constexpr int64_t kLongest = int64_t{1} << 52;
-
-using DimSpecs = std::vector<DimSpec>;
 
 // A transform along `dim` whose lines are cut, and the lengths n1 and n2 that its line of
 // `points` splits into.
@@ -57,27 +52,24 @@ bool others_take_the_cut(const Type& x, int64_t dim, int64_t shards) {
 
 class LineCutter {
  public:
-  explicit LineCutter(const Function& f) : f_(f), map_(f.types.size(), -1) {}
+  explicit LineCutter(const Function& f) : to_(f) {}
 
   Function run() {
-    out_.name = f_.name;
-    for (ValueId v : f_.inputs) map_[v] = out_.add_input(f_.types[v]);
-    for (const Op& op : f_.ops) {
+    for (const Op& op : to_.from().ops) {
       if (const std::optional<CutLine> line = cut_line(op)) {
         transform(op, *line);
       } else {
-        append(op);
+        to_.append(op, cut_lines);
       }
     }
-    for (ValueId v : f_.outputs) out_.outputs.push_back(map_[v]);
-    return std::move(out_);
+    return to_.take();
   }
 
  private:
   std::optional<CutLine> cut_line(const Op& op) const {
-    const std::optional<FftLine> fft = as_fft_line(op, f_);
+    const std::optional<FftLine> fft = as_fft_line(op, to_.from());
     if (!fft) return std::nullopt;
-    const Type &x = f_.type(op.operands[0]), &y = f_.type(op.results[0]);
+    const Type &x = to_.from().type(op.operands[0]), &y = to_.from().type(op.results[0]);
     CutLine line{fft->type, fft->dim, std::max(x.shape[fft->dim], y.shape[fft->dim])};
     const int64_t shards = x.sharding->num_shards(line.dim);
     if (shards == 1 || x.elements() == 0 || others_take_the_cut(x, line.dim, shards))
@@ -87,21 +79,8 @@ class LineCutter {
     return line;
   }
 
-  void append(const Op& op) {
-    ValueIds operands;
-    for (ValueId v : op.operands) operands.push_back(map_[v]);
-    const ValueIds& results = out_.add_op(*op.def, map_control_regions(op, cut_lines),
-                                          std::move(operands), f_.types_of(op.results), op.source);
-    for (size_t i = 0; i < results.size(); ++i) map_[op.results[i]] = results[i];
-  }
-
-  // Appends an op of one result that is cut as `specs`.
   ValueId add(const OpDef& def, OpParams params, ValueIds operands, const DimSpecs& specs) {
-    const std::vector<Type> from = out_.types_of(operands);
-    Type type = infer_types(def, from, params)[0];
-    type.sharding = std::make_shared<const NamedSharding>(*mesh_, PartitionSpec(specs));
-    return out_.add_op(def, std::move(params), std::move(operands), std::span(&type, 1),
-                       source_)[0];
+    return to_.add(def, std::move(params), std::move(operands), specs);
   }
 
   ValueId splat(double value, DType dtype, const Shape& shape, const DimSpecs& specs) {
@@ -110,13 +89,11 @@ class LineCutter {
   }
 
   void transform(const Op& op, const CutLine& line) {
-    const Type &x = f_.type(op.operands[0]), &y = f_.type(op.results[0]);
-    const Mesh mesh = x.sharding->mesh();
-    mesh_ = &mesh;
-    source_ = op.source;
+    const Type &x = to_.from().type(op.operands[0]), &y = to_.from().type(op.results[0]);
+    to_.instead_of(op);
     DimSpecs specs;  // of whole lines
     for (int64_t d = 0; d < x.rank(); ++d) specs.push_back(DimSpec(x.sharding->dim_axes(d)));
-    ValueId v = map_[op.operands[0]];
+    ValueId v = to_.at(op.operands[0]);
     if (line.type == FftType::kRfft) {
       const ValueId zeros = splat(0, x.dtype, x.shape, specs);
       v = add(complex_op, NoParams{}, {v, zeros}, specs);
@@ -124,21 +101,20 @@ class LineCutter {
     if (line.type == FftType::kIrfft) v = whole_spectrum(v, line, specs);
     v = spectrum(v, line, specs);
     if (line.type == FftType::kRfft) {
-      Dims limit = out_.type(v).shape;
+      Dims limit = to_.type(v).shape;
       limit[line.dim] = y.shape[line.dim];
       const Dims start(static_cast<size_t>(x.rank()), 0), ones(static_cast<size_t>(x.rank()), 1);
       v = add(slice_op, SliceParams{start, limit, ones}, {v}, specs);
     }
     if (line.type == FftType::kIrfft) v = add(real_op, NoParams{}, {v}, specs);
     // As the result was to be cut.
-    const ShardingConstraintParams as_result{*y.sharding};
-    map_[op.results[0]] =
-        out_.add_op(sharding_constraint_op, as_result, {v}, std::span(&y, 1), source_)[0];
+    to_.at(op.results[0]) =
+        to_.add_typed(sharding_constraint_op, ShardingConstraintParams{*y.sharding}, {v}, y);
   }
 
   // From points 0 to n / 2 those of the whole line: the others are conjugates in reverse.
   ValueId whole_spectrum(ValueId half, const CutLine& line, const DimSpecs& specs) {
-    const Shape& shape = out_.type(half).shape;
+    const Shape& shape = to_.type(half).shape;
     Dims start(shape.size(), 0), limit = shape;
     const Dims ones(shape.size(), 1);
     start[line.dim] = 1;
@@ -151,7 +127,7 @@ class LineCutter {
 
   ValueId spectrum(ValueId v, const CutLine& line, const DimSpecs& specs) {
     const int64_t d = line.dim;
-    const Shape shape = out_.type(v).shape;
+    const Shape shape = to_.type(v).shape;
     const FftType type = line.inverse() ? FftType::kIfft : FftType::kFft;
     Shape matrix = shape;
     matrix[d] = line.n1;
@@ -161,13 +137,13 @@ class LineCutter {
     columns.insert(columns.begin() + d, DimSpec());
     v = add(reshape_op, ReshapeParams{matrix}, {v}, rows);
     v = add(fft_along_op, FftAlongParams{type, d}, {v}, columns);
-    v = add(mul_op, NoParams{}, {v, turns(matrix, out_.type(v).dtype, line, columns)}, columns);
+    v = add(mul_op, NoParams{}, {v, turns(matrix, to_.type(v).dtype, line, columns)}, columns);
     v = add(fft_along_op, FftAlongParams{type, d + 1}, {v}, rows);
     Dims swapped;
     for (int64_t e = 0; e < matrix.rank(); ++e) swapped.push_back(e);
     std::swap(swapped[d], swapped[d + 1]);
     v = add(transpose_op, TransposeParams{swapped}, {v}, columns);
-    const ShardingConstraintParams cut_rows{NamedSharding(*mesh_, PartitionSpec(rows))};
+    const ShardingConstraintParams cut_rows{NamedSharding(to_.mesh(), PartitionSpec(rows))};
     v = add(sharding_constraint_op, cut_rows, {v}, rows);
     return add(reshape_op, ReshapeParams{shape}, {v}, specs);
   }
@@ -190,11 +166,7 @@ class LineCutter {
                columns);
   }
 
-  const Function& f_;
-  Function out_;
-  std::vector<ValueId> map_;
-  const Mesh* mesh_ = nullptr;  // of the transform at hand
-  std::string source_;
+  ShardedRewrite to_;
 };
 
 }  // namespace

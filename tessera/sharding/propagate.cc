@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <utility>
 
 #include "tessera/base/contains.h"
 #include "tessera/ir/control_flow.h"
@@ -23,6 +24,7 @@ struct ValueState {
   AtomSet replicated = 0;  // axes the user keeps it replicated over
   // Manual axes of the region the value is in: no dimension is cut along them there.
   AtomSet manual = 0;
+  bool held_back = false;
 };
 
 // Which ops take part when; see the reference in docs/sharding.md.
@@ -54,9 +56,19 @@ class Propagation {
     }
   }
 
+  // Nothing spreads from or to what is pinned of these before the rest has spread.
+  void hold_back(std::span<const ValueId> values) {
+    for (ValueId v : values) values_[v].held_back = true;
+  }
+
   // Fixes a value's sharding as the user wrote it; its closed dimensions stay as they are.
   void pin(ValueId v, const NamedSharding& sharding) {
     ValueState& state = values_[v];
+    if (state.held_back) {
+      state.open.assign(state.open.size(), false);
+      held_back_.emplace_back(v, sharding);
+      return;
+    }
     state.dims = mesh_.dims(sharding, f_.types[v].rank());
     for (size_t d = 0; d < state.open.size(); ++d)
       state.open[d] = sharding.is_open(static_cast<int64_t>(d));
@@ -65,7 +77,13 @@ class Propagation {
 
   void run() {
     prepare_ops();
-    for (int tier = 0; tier < kNumTiers; ++tier) run_tier(static_cast<Tier>(tier));
+    run_tiers();
+    if (held_back_.empty()) return;
+    for (const auto& [v, sharding] : held_back_) {
+      values_[v].held_back = false;
+      pin(v, sharding);
+    }
+    run_tiers();
   }
 
   // Of every value.
@@ -168,6 +186,10 @@ class Propagation {
               mesh_.atoms("shard_map", p.spec.dim(static_cast<int64_t>(d)).axes, p.mesh);
     }
     return state;
+  }
+
+  void run_tiers() {
+    for (int tier = 0; tier < kNumTiers; ++tier) run_tier(static_cast<Tier>(tier));
   }
 
   void run_tier(Tier tier) {
@@ -324,6 +346,7 @@ class Propagation {
   std::vector<ValueState> values_;
   std::vector<std::vector<int>> touching_;  // of a value: ops and ties that read or write it
   std::vector<OpState> ops_;                // those of f_, then the ties
+  std::vector<std::pair<ValueId, NamedSharding>> held_back_;
 };
 
 // Constraints written on the one mesh.
@@ -356,10 +379,12 @@ Function pin_shardings(const Function& function, const Mesh& mesh, const Shardin
   return f;
 }
 
-Function propagate(const Function& function, const Mesh& mesh, const ShardingRequest& request) {
+Function propagate(const Function& function, const Mesh& mesh, const ShardingRequest& request,
+                   std::span<const ValueId> held_back) {
   const AtomMesh atoms(mesh);
   OpenedRegions opened = open_regions(function);
   Propagation propagation(opened, atoms);
+  propagation.hold_back(held_back);
   for (size_t i = 0; i < request.inputs.size(); ++i)
     if (request.inputs[i])
       propagation.pin(function.inputs[i], translate("jit", *request.inputs[i], mesh));

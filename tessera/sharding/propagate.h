@@ -12,6 +12,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,7 +41,9 @@ Mesh program_mesh(const Function& function, const ShardingRequest& request);
 // request gives a sharding. Before: flat (flatten_regions.h).
 Function pin_shardings(const Function& function, const Mesh& mesh, const ShardingRequest& request);
 
-// Before: flat, its constraints on `mesh` (pin_shardings).
-Function propagate(const Function& function, const Mesh& mesh, const ShardingRequest& request);
+// Before: flat, its constraints on `mesh` (pin_shardings). The shardings of the inputs and constraints
+// `held_back` spread when all others have.
+Function propagate(const Function& function, const Mesh& mesh, const ShardingRequest& request,
+                   std::span<const ValueId> held_back = {});
 
 }  // namespace tessera::sharding

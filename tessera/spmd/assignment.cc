@@ -6,13 +6,14 @@
 #include "tessera/base/contains.h"
 #include "tessera/sharding/projection.h"
 #include "tessera/spmd/cost.h"
+#include "tessera/spmd/partition.h"
 #include "tessera/spmd/reshard.h"
 
 namespace tessera::spmd {
 namespace {
 
-// Multiply-adds that take a device as long as receiving a byte: about 5 TFLOP/s to 100 GB/s.
-constexpr int64_t kWorkPerByte = 50;
+// In multiply-adds.
+constexpr int64_t kWorkPerByte = kFlopsPerByte / 2;
 
 bool may_be_cut(FactorKind kind, const AssignmentOrder& order) {
   switch (kind) {

@@ -15,7 +15,9 @@ bool is_collective(const Op& op) {
          lowering->kind != CollectiveKind::kCast;
 }
 
-// Collectives that will be one op. Their operands are there already.
+using Groups = std::vector<int>;  // ascending
+
+// Collectives that will be one op.
 struct Group {
   const OpDef* def;
   OpParams params;
@@ -23,9 +25,8 @@ struct Group {
   std::vector<Op> members;
   int64_t bytes = 0;
   bool is_open = true;  // not in the program yet
+  Groups after;         // those that its members wait for
 };
-
-using Groups = std::vector<int>;  // ascending
 
 // An op that waits for groups to be in the program.
 struct Waiting {
@@ -55,12 +56,12 @@ class Combiner {
  private:
   void visit(Op op) {
     Groups groups = waits_for(op);
+    if (may_be_combined(op)) return join(std::move(op), groups);
     // What others may wait for comes as early as it can.
     if (!groups.empty() && (is_collective(op) || is_control_flow(op) || has_effect(op))) {
       close(groups);
       groups.clear();
     }
-    if (may_be_combined(op)) return join(std::move(op));
     if (groups.empty()) {
       out_.ops.push_back(std::move(op));
       return;
@@ -69,14 +70,17 @@ class Combiner {
     waiting_.push_back({std::move(op), std::move(groups)});
   }
 
-  // The open groups that an operand comes from.
+  // The open groups that an operand comes from, and those that they wait for.
   Groups waits_for(const Op& op) const {
     Groups out;
-    for (ValueId v : op.operands)
-      for (int g : waits_[v])
-        if (groups_[g].is_open && !contains(out, g)) out.push_back(g);
+    for (ValueId v : op.operands) add_open(out, waits_[v]);
+    for (size_t k = 0; k < out.size(); ++k) add_open(out, groups_[out[k]].after);
     std::sort(out.begin(), out.end());
     return out;
+  }
+  void add_open(Groups& to, const Groups& from) const {
+    for (int g : from)
+      if (groups_[g].is_open && !contains(to, g)) to.push_back(g);
   }
 
   int64_t bytes_of(const Op& op) const {
@@ -88,8 +92,7 @@ class Combiner {
   }
   bool may_be_combined(const Op& op) const {
     return is_collective(op) && op.operands.size() == 1 && op.results.size() == 1 &&
-           (has_kind(op, CollectiveKind::kAllReduce) || has_kind(op, CollectiveKind::kAllGather)) &&
-           bytes_of(op) <= kCombinedBytes;
+           !has_kind(op, CollectiveKind::kBroadcast) && bytes_of(op) <= kCombinedBytes;
   }
 
   // What an operand is in front of barriers.
@@ -108,34 +111,45 @@ class Combiner {
     });
   }
 
-  void join(Op op) {
+  // `after`: the open groups that it waits for.
+  void join(Op op, Groups after) {
     const DType dtype = f_.type(op.operands[0]).dtype;
     const int64_t bytes = bytes_of(op);
     const auto fits = [&](const Group& g) {
       return g.is_open && g.def == op.def && g.dtype == dtype && g.params == op.params;
     };
     auto group = std::find_if(groups_.begin(), groups_.end(), fits);
-    if (group != groups_.end() &&
-        (group->bytes + bytes > kCombinedBytes || sends(*group, op.operands[0]))) {
-      close({static_cast<int>(group - groups_.begin())});
-      group = groups_.end();
+    if (group != groups_.end()) {
+      const int g = static_cast<int>(group - groups_.begin());
+      if (group->bytes + bytes > kCombinedBytes || contains(after, g) ||
+          sends(*group, op.operands[0])) {
+        close({g});
+        after = waits_for(op);
+        group = groups_.end();
+      }
     }
     if (group == groups_.end()) group = groups_.insert(group, {op.def, op.params, dtype});
     group->bytes += bytes;
+    for (int g : after)
+      if (!contains(group->after, g)) group->after.push_back(g);
     waits_[op.results[0]] = {static_cast<int>(group - groups_.begin())};
     group->members.push_back(std::move(op));
   }
 
-  // Puts the groups into the program, and what waited for them alone.
+  // Puts the groups into the program, before each those that it waits for, and what waited for them
+  // alone.
   void close(const Groups& groups) {
-    bool any = false;
     for (int g : groups) {
       if (!groups_[g].is_open) continue;
+      close(groups_[g].after);
       groups_[g].is_open = false;
       out_.ops.push_back(combined(std::move(groups_[g].members)));
-      any = true;
+      release();
     }
-    if (!any) return;
+  }
+
+  // What waits for no open group any more.
+  void release() {
     std::vector<Waiting> still;
     for (Waiting& w : waiting_) {
       std::erase_if(w.groups, [&](int g) { return !groups_[g].is_open; });

@@ -1,6 +1,5 @@
-// Small collectives become one: all_reduces and all_gathers over the same axes, none of which waits
-// for another, are one op of several operands at the place of the last. What reads the others
-// follows it.
+// Small collectives become one: those of one kind over the same axes, none of which waits for another,
+// are one op of several operands at the place of the last. What reads the others follows it.
 //
 //   %a = all_reduce(%x)                       %c = negate(%z)
 //   %b = negate(%a)                    ->     %a, %d = all_reduce(%x, %c)
@@ -8,7 +7,8 @@
 //   %d = all_reduce(%c)
 //
 // The gradients of a data-parallel step are a few messages then, one for so many bytes that its
-// latency no longer counts: sums go out while what is before them is still being computed.
+// latency no longer counts: sums go out while what is before them is still being computed. Weights
+// that a step gathers come together, and their gradients are scattered together.
 #pragma once
 
 #include <vector>

@@ -88,6 +88,7 @@ class Partitioner {
         mesh_(program.mesh()),
         values_(f),
         locals_(values_.locals),
+        producers_(f.producers()),
         trace_(f.name) {}
 
   Partitioned run() {
@@ -141,11 +142,30 @@ class Partitioner {
 
   // The value under another sharding; equal requests share one resharding.
   Array as(ValueId v, const DimAtoms& dims, const Op& op, const std::string& why) {
+    if (const std::optional<Array> there = what_is_there(v, dims)) return *there;
     const LocalValues::Local& local = locals_[v];
-    if (local.dims == dims) return local.array;
-    auto [it, is_new] = resharded_.try_emplace({v, dims});
-    if (is_new) it->second = reshard(local.array, f_.types[v], local.dims, dims, op, why);
-    return it->second;
+    return resharded_[{v, dims}] = reshard(local.array, f_.types[v], local.dims, dims, op, why);
+  }
+
+  // The value under a sharding that it has, or that what it was made of has: weights that a forward
+  // pass gathered are turned by the backward pass, not gathered again.
+  std::optional<Array> what_is_there(ValueId v, const DimAtoms& dims, int ops_behind = 4) {
+    if (locals_[v].dims == dims) return locals_[v].array;
+    if (const auto it = resharded_.find({v, dims}); it != resharded_.end()) return it->second;
+    if (producers_[v] < 0 || ops_behind == 0) return std::nullopt;
+    const Op& op = f_.ops[producers_[v]];
+    if (op.operands.size() != 1 || op.results.size() != 1 || !op.def->factors ||
+        !(std::holds_alternative<Pointwise>(op.def->lower) ||
+          std::holds_alternative<IndexMap>(op.def->lower)))
+      return std::nullopt;
+    const Type &from = f_.type(op.operands[0]), &to = f_.type(v);
+    const Factors factors = op.def->factors({&from, 1}, {&to, 1}, op.params);
+    const FactorAssignment a =
+        assign_factors({mesh_, factors, {from}, {to}, {DimAtoms(from.rank())}, {dims}});
+    if (a.results[0] != dims || a.reduced) return std::nullopt;
+    const std::optional<Array> x = what_is_there(op.operands[0], a.operands[0], ops_behind - 1);
+    if (!x) return std::nullopt;
+    return resharded_[{v, dims}] = rebuild(op, on_this_mesh(op), a, {*x})[0];
   }
 
   Array operand(const Op& op, size_t k, const DimAtoms& dims, std::string_view because = "") {
@@ -531,6 +551,7 @@ class Partitioner {
   const AtomMesh& mesh_;
   LocalValues values_;
   std::vector<LocalValues::Local>& locals_;
+  const std::vector<int> producers_;
   std::map<std::pair<ValueId, DimAtoms>, Array> resharded_;
   int32_t reason_ = 0;
   bool looked_behind_ = false;  // what is behind may have no user any more
@@ -539,17 +560,13 @@ class Partitioner {
 
 }  // namespace
 
-namespace {
-
-int64_t cost_of(const Partitioned& p, const Mesh& mesh) {
-  const int64_t latency = bytes_of_latency(mesh);
+int64_t communication_cost(const Partitioned& p) {
+  const int64_t latency = bytes_of_latency(p.mesh);
   int64_t cost = 0;
   for (const Collective& c : p.collectives)
     cost += (c.bytes_per_device + latency) * std::max<int64_t>(1, c.times);
   return cost;
 }
-
-}  // namespace
 
 Partitioned partition(const Function& propagated, const Mesh& mesh) {
   PartitionedProgram program(propagated, mesh);
@@ -558,7 +575,7 @@ Partitioned partition(const Function& propagated, const Mesh& mesh) {
   PartitionedProgram other(propagated, mesh);
   other.moves_before_sums = true;
   Partitioned moved = Partitioner(propagated, other).run();
-  return cost_of(moved, mesh) < cost_of(out, mesh) ? std::move(moved) : std::move(out);
+  return communication_cost(moved) < communication_cost(out) ? std::move(moved) : std::move(out);
 }
 
 }  // namespace tessera::spmd

@@ -26,4 +26,10 @@ struct Partitioned {
 
 Partitioned partition(const Function& propagated, const Mesh& mesh);
 
+// What plans are compared by: the bytes that each device sends, with those that take as long as the
+// latency of a collective (cost.h).
+int64_t communication_cost(const Partitioned& plan);
+// Floating-point operations that take a device as long as sending a byte: about 10 TFLOP/s to 100 GB/s.
+inline constexpr int64_t kFlopsPerByte = 100;
+
 }  // namespace tessera::spmd

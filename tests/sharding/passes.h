@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tessera/sharding/cut_lines.h"
+#include "tessera/sharding/cut_sorts.h"
 #include "tessera/sharding/flatten_regions.h"
 #include "tessera/sharding/propagate.h"
 #include "tessera/sharding/prune_control.h"
@@ -16,7 +17,7 @@ using namespace sharding;
 inline Function propagated_program(const Function& traced, const Mesh& mesh,
                                    const ShardingRequest& request) {
   const Function flat = split_constants(split_transforms(prune_control(flatten_regions(traced))));
-  return cut_lines(propagate(pin_shardings(flat, mesh, request), mesh, request));
+  return cut_sorts(cut_lines(propagate(pin_shardings(flat, mesh, request), mesh, request)));
 }
 
 }  // namespace tessera

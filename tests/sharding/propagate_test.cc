@@ -65,6 +65,41 @@ tanh [{"x"}, {"y"}]
 )");
 }
 
+// Held back, a weight's cut spreads when the batch's has: it is then only how the weight is stored.
+TEST(Propagate, WhatIsHeldBackSpreadsLast) {
+  const ParsedModule module = parse_module(R"(module {
+sdy.mesh @mesh = <["x"=2, "y"=4]>
+func.func public @main(%arg0: tensor<8x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}, %arg1: tensor<64x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>}) -> (tensor<8x64xf32>, tensor<64x64xf32>) {
+  %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0] : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
+  %1 = stablehlo.tanh %0 : tensor<8x64xf32>
+  %2 = stablehlo.negate %arg1 : tensor<64x64xf32>
+  return %1, %2 : tensor<8x64xf32>, tensor<64x64xf32>
+}})");
+  const ShardingRequest request{module.input_shardings, module.output_shardings};
+  const Mesh mesh = program_mesh(module.main, request);
+  const auto shardings = [&](std::span<const ValueId> held_back) {
+    std::string out = "\n";
+    list_shardings(propagate(module.main, mesh, request, held_back), "", out);
+    return out;
+  };
+  const std::string together = R"(
+input [{"x"}, {}]
+input [{}, {"x"}]
+dot_general [{}, {"x"}]
+tanh [{}, {"x"}]
+negate [{}, {"x"}]
+)";
+  EXPECT_EQ(shardings({}), together) << "the larger operand decides";
+  EXPECT_EQ(shardings({&module.main.inputs[0], 1}), together);
+  EXPECT_EQ(shardings({&module.main.inputs[1], 1}), R"(
+input [{"x"}, {}]
+input [{}, {"x"}]
+dot_general [{"x"}, {}]
+tanh [{"x"}, {}]
+negate [{}, {"x"}]
+)");
+}
+
 // Backward: a result's sharding reaches the argument that says nothing; a reduced dimension's
 // reaches only the other operand.
 TEST(Propagate, FromResultsToArguments) {

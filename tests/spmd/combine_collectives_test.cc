@@ -8,6 +8,8 @@
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/concatenate.h"
+#include "tessera/ops/structural/slice.h"
 #include "tests/spmd/programs.h"
 #include "tests/trace/control_flow.h"
 
@@ -104,6 +106,73 @@ TEST(CombineCollectives, Gathers) {
   EXPECT_EQ(communication(p), "all_gather y; all_gather y") << "along dimension 0, and along 1";
   EXPECT_EQ(p.collectives[0].parts.size(), 2u);
   EXPECT_TRUE(p.collectives[1].parts.empty());
+}
+
+TEST(CombineCollectives, ScattersAndExchanges) {
+  const Partitioned p = partition_and_check(
+      mesh24(), {{{8, 12}, P("y")}, {{8, 12}, P("y")}, {{8, 16}, P("x")}, {{8, 32}, P("x")}},
+      [](const Arrays& x) {
+        return Arrays{lax::sin(x[0]), lax::cos(x[1]), lax::reduce_sum(lax::sin(x[2]), {0}),
+                      lax::reduce_sum(lax::cos(x[3]), {0})};
+      },
+      {P(None, "y"), P(None, "y"), P("x"), P("x")});
+  EXPECT_EQ(communication(p), "reduce_scatter x; all_to_all y");
+  for (const Collective& c : p.collectives) EXPECT_EQ(c.parts.size(), 2u) << c.name;
+}
+
+TEST(CombineCollectives, RowsOfNeighbours) {
+  const auto roll = [](const Array& x) {
+    return lax::concatenate(Arrays{lax::slice(x, {1, 0}, {16, 5}), lax::slice(x, {0, 0}, {1, 5})},
+                            0);
+  };
+  const Partitioned p =
+      partition_and_check(mesh24(), {{{16, 5}, P("x")}, {{16, 5}, P("x")}},
+                          [&](const Arrays& x) {
+                            return Arrays{roll(lax::sin(x[0])), roll(lax::cos(x[1]))};
+                          },
+                          {P("x"), P("x")});
+  EXPECT_EQ(communication(p), "collective_permute x");
+  ASSERT_EQ(p.collectives.size(), 1u);
+  EXPECT_EQ(p.collectives[0].parts.size(), 2u);
+}
+
+// Gradients that are scattered over one axis, then summed over another: neither kind waits for all of
+// the other.
+TEST(CombineCollectives, OneAfterAnother) {
+  const PartitionSpec both(joint("x", "y"));
+  const Partitioned p =
+      partition_and_check(mesh24(), {{{16, 8}, both}, {{16, 12}, both}, {{16, 4}, both}},
+                          [](const Arrays& x) {
+                            Arrays out;
+                            for (const Array& one : x)
+                              out.push_back(lax::reduce_sum(lax::sin(one), {0}));
+                            return out;
+                          },
+                          {P("y"), P("y"), P("y")});
+  EXPECT_EQ(communication(p), "reduce_scatter y; all_reduce x");
+  for (const Collective& c : p.collectives) EXPECT_EQ(c.parts.size(), 3u) << c.name;
+}
+
+// Two kinds in turn, each of which reads the other: the last ones of one chain are the first ones of
+// the other, where none would wait for itself.
+TEST(CombineCollectives, ChainsOfTwoKinds) {
+  const auto chain = [](Array x, int64_t n) {
+    for (int k = 0; k < 3; ++k) {
+      const Array rows = lax::reduce_sum(lax::sin(x), {0});  // x
+      x = lax::sin(x * lax::broadcast_in_dim(rows, {8, n}, {1}));
+      const Array columns = lax::reduce_max(x, {1});  // y
+      x = lax::sin(x * lax::broadcast_in_dim(columns, {8, n}, {0}));
+    }
+    return x;
+  };
+  const Partitioned p = partition_and_check(
+      mesh24(), {{{8, 12}, P("x", "y")}, {{8, 20}, P("x", "y")}}, [&](const Arrays& x) {
+        return Arrays{chain(x[0], 12), chain(x[1], 20)};
+      });
+  size_t parts = 0;
+  for (const Collective& c : p.collectives) parts += std::max<size_t>(1, c.parts.size());
+  EXPECT_EQ(parts, 12u);
+  EXPECT_EQ(p.collectives.size(), 10u) << communication(p);
 }
 
 TEST(CombineCollectives, NoMoreThanSoManyBytes) {

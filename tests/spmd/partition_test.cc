@@ -148,6 +148,18 @@ TEST(Partition, OneReshardingServesAllUsers) {
   EXPECT_EQ(communication(p), "all_gather x");
 }
 
+// A backward pass turns the weights that the forward pass gathered.
+TEST(Partition, WhatWasMovedIsTurnedRatherThanMovedAgain) {
+  const Partitioned p = partition_and_check(
+      mesh8(), {{{1024, 16}, P("x")}, {{16, 16}, P("x")}, {{1024, 16}, P("x")}},
+      [](const Arrays& x) {
+        const Array turned = lax::rev(lax::transpose(-x[1], {1, 0}), {0});
+        return Arrays{lax::dot(x[0], x[1]), lax::dot(x[2], turned)};
+      },
+      {}, 1e-4);
+  EXPECT_EQ(communication(p), "all_gather x");
+}
+
 // --- Uneven shards ---
 
 TEST(Partition, UnevenShardsAreMaskedWhereTheyAreFolded) {

@@ -404,7 +404,7 @@ TEST_F(Commands, OptErrors) {
         "expected passes among count_loops, lower_scans, checkpoint, grad, vmap, merge_equal_ops, "
         "remove_dead_ops, flatten_regions, prune_control, "
         "contract_sums, split_transforms, split_constants, pin_shardings, propagate, cut_lines, "
-        "partition, take_usual_ways, simplify, fuse, got 'polish'");
+        "cut_sorts, partition, take_usual_ways, simplify, fuse, got 'polish'");
   fails("partition", "run the pass propagate first");
   fails("merge_equal_ops,grad", "expected grad before all passes that are no transforms");
   fails((kFront + ",partition,fuse,simplify").c_str(), "expected fuse to be the last pass");

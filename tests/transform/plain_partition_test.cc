@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include "tessera/mesh/mesh.h"
+#include "tessera/ops/collectives/collectives.h"
+#include "tessera/trace/trace.h"
 #include "tests/pass_text.h"
 
 namespace tessera {
@@ -54,6 +57,36 @@ TEST(PlainPartition, ATransformAlongADimensionIsOneOfTheLast) {
   }
 }
 )");
+}
+
+// Text cannot say it (the reader takes such ops apart), so the op is made here.
+TEST(PlainPartition, CollectivesOfSeveralArraysAreOneOfEach) {
+  initialize({.devices = "cpu:4"});
+  const Mesh mesh = make_mesh({2, 2}, {"x", "y"});
+  const Type varying{.dtype = float32, .shape = {4, 2}, .varying = {"x"}};
+  const TracedFunction traced = trace_function(
+      [&](const std::vector<Array>& x) {
+        std::vector<Array> out = bind_op(
+            reduce_scatter_op, ReduceScatterParams{mesh, {"x"}, {}, ReduceKind::kSum, 0}, x);
+        const std::vector<Array> moved = bind_op(
+            collective_permute_op, CollectivePermuteParams{mesh, {"x"}, {{0, 1}, {1, 0}}}, x);
+        const std::vector<Array> turned =
+            bind_op(all_to_all_op, AllToAllParams{mesh, {"x"}, {}, 0, 1}, x);
+        const std::vector<Array> gathered =
+            bind_op(all_gather_op, AllGatherParams{mesh, {"x"}, {}, 0}, x);
+        for (const auto* more : {&moved, &turned, &gathered})
+          out.insert(out.end(), more->begin(), more->end());
+        return out;
+      },
+      std::vector<Type>{varying, varying});
+  const Function f = plain_partition(traced.function);
+  std::string ops;
+  for (const Op& op : f.ops) ops += fmt::format("{} {} ", op.operands.size(), op.def->name);
+  EXPECT_EQ(ops,
+            "1 reduce_scatter 1 reduce_scatter 1 collective_permute 1 collective_permute "
+            "1 all_to_all 1 all_to_all 2 all_gather ");
+  EXPECT_EQ(f.types_of(f.outputs), traced.function.types_of(traced.function.outputs));
+  initialize({.devices = "cpu:1"});
 }
 
 }  // namespace

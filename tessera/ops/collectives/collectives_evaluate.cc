@@ -110,34 +110,40 @@ Evaluated evaluate_all_gather(const Evaluated& x, const AllGatherParams& p, cons
 
 Evaluated evaluate_reduce_scatter(const Evaluated& x, const ReduceScatterParams& p,
                                   const Mesh& mesh) {
-  Evaluated out{DeviceLiterals(mesh.size())};
+  Evaluated out(x.size(), DeviceLiterals(mesh.size()));
   for (const auto& group : device_groups(mesh, p.axes, p.groups)) {
     const int64_t n = static_cast<int64_t>(group.size());
-    const Literal sum = reduce_group(x[0], group, p.kind);
-    for (int64_t j = 0; j < n; ++j) out[0][group[j]] = part(sum, p.dim, n, j);
-  }
-  return out;
-}
-
-Evaluated evaluate_all_to_all(const Evaluated& x, const AllToAllParams& p, const Mesh& mesh) {
-  Evaluated out{DeviceLiterals(mesh.size())};
-  for (const auto& group : device_groups(mesh, p.axes, p.groups)) {
-    const int64_t n = static_cast<int64_t>(group.size());
-    for (int64_t j = 0; j < n; ++j) {
-      std::vector<Literal> received;
-      for (int64_t source : group) received.push_back(part(x[0][source], p.split_dim, n, j));
-      std::vector<const Literal*> parts;
-      for (const Literal& piece : received) parts.push_back(&piece);
-      out[0][group[j]] = concatenate(parts, p.concat_dim);
+    for (size_t k = 0; k < x.size(); ++k) {
+      const Literal sum = reduce_group(x[k], group, p.kind);
+      for (int64_t j = 0; j < n; ++j) out[k][group[j]] = part(sum, p.dim, n, j);
     }
   }
   return out;
 }
 
+Evaluated evaluate_all_to_all(const Evaluated& x, const AllToAllParams& p, const Mesh& mesh) {
+  Evaluated out(x.size(), DeviceLiterals(mesh.size()));
+  for (const auto& group : device_groups(mesh, p.axes, p.groups)) {
+    const int64_t n = static_cast<int64_t>(group.size());
+    for (size_t k = 0; k < x.size(); ++k)
+      for (int64_t j = 0; j < n; ++j) {
+        std::vector<Literal> received;
+        for (int64_t source : group) received.push_back(part(x[k][source], p.split_dim, n, j));
+        std::vector<const Literal*> parts;
+        for (const Literal& piece : received) parts.push_back(&piece);
+        out[k][group[j]] = concatenate(parts, p.concat_dim);
+      }
+  }
+  return out;
+}
+
 Evaluated evaluate_permute(const Evaluated& x, const CollectivePermuteParams& p, const Mesh& mesh) {
-  Evaluated out{DeviceLiterals(mesh.size(), Literal(x[0][0].dtype(), x[0][0].shape()))};
+  Evaluated out;
+  for (const DeviceLiterals& one : x)
+    out.emplace_back(mesh.size(), Literal(one[0].dtype(), one[0].shape()));
   for (const auto& group : device_groups(mesh, p.axes, {}))
-    for (const Dims& pair : p.pairs) out[0][group[pair[1]]] = x[0][group[pair[0]]];
+    for (const Dims& pair : p.pairs)
+      for (size_t k = 0; k < x.size(); ++k) out[k][group[pair[1]]] = x[k][group[pair[0]]];
   return out;
 }
 

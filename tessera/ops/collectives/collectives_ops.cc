@@ -104,7 +104,8 @@ void check_reduction(std::string_view op, ReduceKind kind, const Type& x) {
   }
 }
 
-// What StableHLO has of several arrays at once.
+// Of several arrays at once: StableHLO has such all_reduces, all_gathers and all_to_alls, Tessera the
+// others too, where small ones are combined.
 void expect_arrays(std::string_view op, std::span<const Type> x) {
   if (x.empty()) type_error(op, "expected an operand or more, got none");
   for (const Type& type : x)
@@ -152,34 +153,42 @@ std::vector<Type> infer_all_gather(std::span<const Type> x, const AllGatherParam
 
 std::vector<Type> infer_reduce_scatter(std::span<const Type> x, const ReduceScatterParams& p) {
   constexpr std::string_view kOp = "reduce_scatter";
-  expect_operands(kOp, x, 1);
+  expect_arrays(kOp, x);
   check_axes(kOp, p.mesh, p.axes);
   check_groups(kOp, p.mesh, p.axes, p.groups, true);
-  check_reduction(kOp, p.kind, x[0]);
   const int64_t n = group_size(p.mesh, p.axes, p.groups);
-  check_split(kOp, "scattered", p.dim, n, x[0]);
-  Shape shape = x[0].shape;
-  shape[p.dim] /= n;
-  return {x[0].with_shape(shape).with_varying(varying_with(x[0], p))};
+  std::vector<Type> out;
+  for (const Type& type : x) {
+    check_reduction(kOp, p.kind, type);
+    check_split(kOp, "scattered", p.dim, n, type);
+    Shape shape = type.shape;
+    shape[p.dim] /= n;
+    out.push_back(type.with_shape(shape).with_varying(varying_with(type, p)));
+  }
+  return out;
 }
 
 std::vector<Type> infer_all_to_all(std::span<const Type> x, const AllToAllParams& p) {
   constexpr std::string_view kOp = "all_to_all";
-  expect_operands(kOp, x, 1);
+  expect_arrays(kOp, x);
   check_axes(kOp, p.mesh, p.axes);
   check_groups(kOp, p.mesh, p.axes, p.groups, true);
   const int64_t n = group_size(p.mesh, p.axes, p.groups);
-  check_split(kOp, "split", p.split_dim, n, x[0]);
-  check_dim(kOp, "concatenated", p.concat_dim, x[0]);
-  Shape shape = x[0].shape;
-  shape[p.split_dim] /= n;
-  shape[p.concat_dim] *= n;
-  return {x[0].with_shape(shape).with_varying(varying_with(x[0], p))};
+  std::vector<Type> out;
+  for (const Type& type : x) {
+    check_split(kOp, "split", p.split_dim, n, type);
+    check_dim(kOp, "concatenated", p.concat_dim, type);
+    Shape shape = type.shape;
+    shape[p.split_dim] /= n;
+    shape[p.concat_dim] *= n;
+    out.push_back(type.with_shape(shape).with_varying(varying_with(type, p)));
+  }
+  return out;
 }
 
 std::vector<Type> infer_permute(std::span<const Type> x, const CollectivePermuteParams& p) {
   constexpr std::string_view kOp = "collective_permute";
-  expect_operands(kOp, x, 1);
+  expect_arrays(kOp, x);
   check_axes(kOp, p.mesh, p.axes);
   const int64_t n = axes_size(p.mesh, p.axes);
   for (int end : {0, 1}) {
@@ -194,7 +203,9 @@ std::vector<Type> infer_permute(std::span<const Type> x, const CollectivePermute
       seen[pair[end]] = true;
     }
   }
-  return {x[0].with_varying(varying_with(x[0], p))};
+  std::vector<Type> out;
+  for (const Type& type : x) out.push_back(type.with_varying(varying_with(type, p)));
+  return out;
 }
 
 std::vector<Type> infer_broadcast(std::span<const Type> x, const CollectiveBroadcastParams& p) {
@@ -271,7 +282,9 @@ double no_flops(std::span<const Type>, std::span<const Type>, const P&) {
 }
 template <class P>
 double reduction_flops(std::span<const Type> operands, std::span<const Type>, const P&) {
-  return static_cast<double>(operands[0].elements());
+  double flops = 0;
+  for (const Type& type : operands) flops += static_cast<double>(type.elements());
+  return flops;
 }
 
 }  // namespace

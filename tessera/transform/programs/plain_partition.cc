@@ -51,6 +51,13 @@ Array fft_along(const Array& x, const FftAlongParams& p) {
 
 // What stands for the op, as a function of its operands; none: the op stays.
 FlatFn plain_form(const Op& op) {
+  if (op.operands.size() > 1 && (op.def == &reduce_scatter_op || op.def == &all_to_all_op ||
+                                 op.def == &collective_permute_op))
+    return [&op](const std::vector<Array>& operands) {
+      std::vector<Array> out;
+      for (const Array& x : operands) out.push_back(bind_op1(*op.def, op.params, {x}));
+      return out;
+    };
   if (op.def == &axis_index_op)
     return [&op](const std::vector<Array>&) {
       return std::vector{rank_along(op.params.as<AxisIndexParams>())};

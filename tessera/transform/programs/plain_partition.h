@@ -5,6 +5,7 @@
 //                                %id = replica_id;  %r = dynamic_slice(dense<[0, 0, 1, 1]>, %id)
 //   fft_along dimension d   ->   transpose, fft, transpose
 //   pcast                   ->   its operand
+//   reduce_scatter, all_to_all or collective_permute of several arrays   ->   one of each
 //
 // Before: a partitioned Function. Replica k runs on the device with the k-th smallest id of the
 //         mesh, as the groups of devices in the text of collectives count them.

@@ -1,0 +1,81 @@
+// Weights that are stored as the batch is cut: which of both decides how a step is computed.
+#include "tessera/compile/choose_propagation.h"
+
+#include <set>
+
+#include "tests/compile/devices.h"
+
+namespace tessera {
+namespace {
+
+class ChoosePropagation : public DevicesTest {};
+
+struct Layers {
+  Array in, hidden, out;
+};
+
+Layers layers(int64_t features, int64_t hidden) {
+  const auto some = [](const Shape& shape) { return sin(iota(shape)) * 0.1f; };
+  return {some({features, hidden}), some({hidden, hidden}), some({hidden, features})};
+}
+
+Layers step(const Layers& w, const Array& x) {
+  const auto loss = [&](const Layers& v) {
+    return mean(square(matmul(tanh(matmul(tanh(matmul(x, v.in)), v.hidden)), v.out) - x));
+  };
+  return tree::map([](const Array& p, const Array& g) { return p - 0.1f * g; }, w, grad(loss)(w));
+}
+
+std::multiset<std::string> kinds(const Lowered& lowered) {
+  std::multiset<std::string> out;
+  for (const Collective& c : lowered.collectives()) out.insert(c.name);
+  return out;
+}
+
+int64_t bytes_sent(const Lowered& lowered) {
+  int64_t bytes = 0;
+  for (const Collective& c : lowered.collectives()) bytes += c.bytes_per_device;
+  return bytes;
+}
+
+Layers put(const Layers& w, const PartitionSpec& spec) {
+  return tree::map([&](const Array& p) { return device_put(p, on8(spec)); }, w);
+}
+
+void expect_equal_to_one_device(const Layers& w, const Array& x, const Layers& sharded,
+                                const Array& cut) {
+  const Layers expected = jit(step)(w, x), got = jit(step)(sharded, cut);
+  EXPECT_TRUE(allclose(got.in, expected.in, {.rtol = 1e-5, .atol = 1e-6}).item<bool>());
+  EXPECT_TRUE(allclose(got.hidden, expected.hidden, {.rtol = 1e-5, .atol = 1e-6}).item<bool>());
+  EXPECT_TRUE(allclose(got.out, expected.out, {.rtol = 1e-5, .atol = 1e-6}).item<bool>());
+  EXPECT_EQ(got.hidden.sharding(), sharded.hidden.sharding());
+}
+
+// Activations are larger than weights: these are gathered, and their gradients scattered.
+TEST_F(ChoosePropagation, AFullySharedStepGathersWeights) {
+  const Layers w = layers(32, 64);
+  const Array x = cos(iota({512, 32}));
+  for (const PartitionSpec& spec : {P("x"), P(None, "x")}) {
+    const Layers sharded = put(w, spec);
+    const Array cut = device_put(x, on8(P("x")));
+    const Lowered lowered = jit(step).lower(sharded, cut);
+    const std::multiset<std::string> expected = {"all_gather", "reduce_scatter"};
+    EXPECT_EQ(kinds(lowered), expected) << lowered.explain();
+    EXPECT_EQ(bytes_sent(lowered), 2 * (32 * 64 * 2 + 64 * 64) * 4 / 8 * 7);
+    expect_equal_to_one_device(w, x, sharded, cut);
+  }
+}
+
+// Weights are larger than activations: these move to where the weights are.
+TEST_F(ChoosePropagation, OfLargeWeightsActivationsMove) {
+  const Layers w = layers(32, 512);
+  const Array x = cos(iota({8, 32}));
+  const Layers sharded = put(w, P(None, "x"));
+  const Array cut = device_put(x, on8(P("x")));
+  const Lowered lowered = jit(step).lower(sharded, cut);
+  EXPECT_LT(bytes_sent(lowered), 512 * 512 * 4 / 4) << lowered.explain();
+  expect_equal_to_one_device(w, x, sharded, cut);
+}
+
+}  // namespace
+}  // namespace tessera

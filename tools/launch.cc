@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <ostream>
 
 #include "tessera/base/error.h"
@@ -29,6 +30,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr double kLongestPause = 60;
+// How long mpirun may take to end when a process has failed: it waits for its daemons on other hosts
+// however long these do not answer.
+constexpr double kLongestEnd = 10;
+constexpr const char* kMark = "TESSERA_LAUNCH_MARK";
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
@@ -139,15 +144,59 @@ pid_t start(const std::string& file, const std::vector<std::string>& arguments,
   _exit(127);
 }
 
+// A file that says that a process has failed, where those that this host can see it make one: its
+// name is in the environment variable kMark.
+class FailureMark {
+ public:
+  FailureMark() {
+    const char* temporary = std::getenv("TMPDIR");
+    folder_ = fmt::format("{}/tessera-launch-XXXXXX", temporary && *temporary ? temporary : "/tmp");
+    if (!mkdtemp(folder_.data()))
+      io_error("launch",
+               "expected to make a folder {}, got: {}; set TMPDIR to where one can be made",
+               folder_, std::strerror(errno));
+  }
+  ~FailureMark() {
+    remove();
+    rmdir(folder_.c_str());
+  }
+  FailureMark(const FailureMark&) = delete;
+  FailureMark& operator=(const FailureMark&) = delete;
+
+  std::string path() const { return folder_ + "/failed"; }
+  bool is_there() const { return access(path().c_str(), F_OK) == 0; }
+  void remove() const { unlink(path().c_str()); }
+  static void set() {
+    if (const char* path = std::getenv(kMark))
+      if (const int file = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600); file >= 0) close(file);
+  }
+
+ private:
+  std::string folder_;
+};
+
 // Waits for the end of a child; signals that arrive meanwhile are passed on to it. `sent`: the
-// first one.
-int wait_for(pid_t child, int& sent) {
+// first one. The child is killed if it outlives `mark` by more than kLongestEnd; null: it is not.
+int wait_for(pid_t child, int& sent, const FailureMark* mark, std::ostream& err) {
+  std::optional<Clock::time_point> marked;
   for (int waited = 0;;) {
     const pid_t ended = waitpid(child, &waited, WNOHANG);
     if (ended == child) return waited;
     if (ended < 0 && errno != EINTR)
       throw RuntimeError(fmt::format("[launch] expected to wait for process {}, got: {}", child,
                                      std::strerror(errno)));
+    if (mark && !marked && mark->is_there()) marked = Clock::now();
+    if (marked && seconds_since(*marked) > kLongestEnd) {
+      err << fmt::format(
+                 "[launch] expected mpirun to end when a process has failed, got nothing for {} s: "
+                 "a "
+                 "host may not answer; mpirun is killed\n",
+                 kLongestEnd)
+          << std::flush;
+      kill(child, SIGKILL);
+      mark = nullptr;
+      marked.reset();
+    }
     // Should a signal have found a full pipe, the next round sees the child's end.
     const Heard heard = Hearing::next(1);
     if (heard.number == 0 || heard.number == SIGCHLD) continue;
@@ -178,7 +227,7 @@ std::string find_mpirun() {
   return mpirun;
 }
 
-std::vector<std::string> environment_of(const LaunchOptions& options) {
+std::vector<std::string> environment_of(const LaunchOptions& options, const FailureMark& mark) {
   std::vector<std::string> out;
   for (char** variable = environ; *variable; ++variable) out.emplace_back(*variable);
   const auto set = [&](const std::string& name, const std::string& value) {
@@ -189,6 +238,7 @@ std::vector<std::string> environment_of(const LaunchOptions& options) {
   if (const char* cluster = std::getenv("TESSERA_CLUSTER"); !cluster || !*cluster)
     set("TESSERA_CLUSTER", "mpi:whole");
   if (options.threads > 0) set("TESSERA_NUM_THREADS", std::to_string(options.threads));
+  set(kMark, mark.path());
   return out;
 }
 
@@ -256,14 +306,17 @@ int launch(const LaunchOptions& options, const Streams& streams) {
         options.program[0],
         access(options.program[0].c_str(), F_OK) == 0 ? "which is none" : "which is not there");
   const std::string mpirun = find_mpirun();
-  const std::vector<std::string> environment = environment_of(options),
+  const FailureMark mark;
+  const std::vector<std::string> environment = environment_of(options, mark),
                                  arguments = arguments_of(options, mpirun, program, environment);
   const Hearing hearing;
   double pause = options.pause;
   for (int64_t restarts = 0;; ++restarts) {
     const Clock::time_point begin = Clock::now();
     int sent = 0;
-    const int status = status_of(wait_for(start(mpirun, arguments, environment, SIGTERM), sent));
+    mark.remove();
+    const int status = status_of(
+        wait_for(start(mpirun, arguments, environment, SIGTERM), sent, &mark, streams.err));
     if (sent) {
       streams.err << fmt::format("[launch] all processes were ended: {}\n", signal_text(sent));
       return 128 + sent;
@@ -312,8 +365,9 @@ int launch_process(const std::vector<std::string>& program, std::ostream& err) {
   const Hearing hearing;
   const pid_t child = start(program[0], program, environment, SIGKILL);
   int sent = 0;
-  const int waited = wait_for(child, sent);
+  const int waited = wait_for(child, sent, nullptr, err);
   if (status_of(waited) == 0) return 0;
+  FailureMark::set();
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
   const std::string how = WIFEXITED(waited)

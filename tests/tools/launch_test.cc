@@ -130,6 +130,26 @@ TEST_F(Launch, OptionsAfterMpiAreMpiruns) {
   EXPECT_EQ(hosts.first, 0) << hosts.second;
 }
 
+// As mpirun is when its daemon on another host no longer answers.
+TEST_F(Launch, AnMpirunThatDoesNotEndIsKilled) {
+  const std::string mpirun =
+      script("mpirun",
+             "[ \"$1\" != --version ] || { echo 'mpirun (Open MPI) 4'; exit; }\n"
+             "while [[ $1 != */tessera ]]; do shift; done\n"
+             "export OMPI_COMM_WORLD_RANK=0\n\"$@\"\nexec sleep 123\n");
+  const std::string program = script("fails", "exit 3\n");
+  const auto [status, said] = shell("TMPDIR=" + path("") + " PATH=" + path("") +
+                                    ":$PATH " TESSERA_TOOL " launch -n 1 -- " + program);
+  EXPECT_EQ(status, 128 + SIGKILL) << said;
+  EXPECT_THAT(said, AllOf(HasSubstr("ended with exit status 3"),
+                          HasSubstr("expected mpirun to end when a process has failed, got nothing "
+                                    "for 10 s: a host may not answer; mpirun is killed")));
+  EXPECT_FALSE(lives("123"));
+  EXPECT_EQ(std::system(("ls -d " + path("tessera-launch-*") + " > /dev/null 2>&1").c_str()) == 0,
+            false)
+      << "the mark's folder is left behind";
+}
+
 TEST_F(Launch, Errors) {
   const auto said = [](const std::vector<std::string>& arguments) {
     const Outcome o = tessera_command(arguments);

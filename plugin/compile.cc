@@ -18,6 +18,7 @@
 #include "tessera/ir/format.h"
 #include "tessera/ir/printer.h"
 #include "tessera/runtime/array_layout.h"
+#include "tessera/transform/programs/count_loops.h"
 
 namespace tessera::plugin {
 namespace {
@@ -188,7 +189,8 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
         "shard_map instead of pmap",
         out->options.num_replicas));
   const OrderedModule ordered = with_one_device_order(ir::read_module(code, "jax"));
-  const ir::ParsedModule module = with_parts_of_sums(ordered.module);
+  ir::ParsedModule module = with_parts_of_sums(ordered.module);
+  module.main = transforms::counted_if_cut(module);
   out->name = module.name.empty() ? "main" : module.name;
   const ir::Function& f = module.main;
   const Lowered lowered = lower(module);

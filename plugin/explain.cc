@@ -11,6 +11,7 @@
 #include "tessera/ir/bytecode/reader.h"
 #include "tessera/ir/format.h"
 #include "tessera/mesh/scoped_devices.h"
+#include "tessera/transform/programs/count_loops.h"
 
 namespace tessera::plugin {
 namespace {
@@ -91,7 +92,7 @@ Json to_json(const std::vector<T>& values) {
 }
 
 std::string plan_of(const ir::ParsedModule& module, const std::string& devices) {
-  const Lowered lowered(module.main,
+  const Lowered lowered(transforms::counted_if_cut(module),
                         {.inputs = module.input_shardings, .outputs = module.output_shardings}, {},
                         tessera::devices()[0]);
   const compile::Stages& stages = lowered.stages();

@@ -5,6 +5,7 @@
 
 #include "tessera/compile/compiled.h"
 #include "tessera/compile/program_cache.h"
+#include "tessera/transform/programs/count_loops.h"
 #include "tools/transforms.h"
 
 namespace tessera::tools {
@@ -55,7 +56,9 @@ void run_file(const RunOptions& options, const Streams& streams) {
                                             .enough = true},
                                            streams);
   expect_devices(module);
-  run_program(program_of(module), options, streams);
+  Program program = program_of(module);
+  program.function = transforms::counted_if_cut(module);
+  run_program(program, options, streams);
 }
 
 void transform_file(const std::string& transform, const TransformOptions& options,

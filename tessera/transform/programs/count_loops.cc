@@ -445,4 +445,10 @@ Function count_loops(const Function& function) {
   return counted(function, Known(function.inputs.size()));
 }
 
+Function counted_if_cut(const ParsedModule& module) {
+  const bool is_cut = std::any_of(module.meshes.begin(), module.meshes.end(),
+                                  [](const Mesh& mesh) { return mesh.size() > 1; });
+  return is_cut ? count_loops(module.main) : module.main;
+}
+
 }  // namespace tessera::transforms

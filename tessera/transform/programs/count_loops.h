@@ -26,9 +26,15 @@
 #pragma once
 
 #include "tessera/ir/function.h"
+#include "tessera/ir/parser.h"
 
 namespace tessera::transforms {
 
 Function count_loops(const Function& function);
+
+// The main function of a module, its loops counted if it is cut over several devices: what a scan reads
+// and stacks row by row is cut as the rows are, where a while ties how its arrays are cut to how
+// their rows are sliced.
+Function counted_if_cut(const ParsedModule& module);
 
 }  // namespace tessera::transforms

@@ -37,8 +37,9 @@ class SortCutter {
 
  private:
   std::optional<CutSort> cut_sort(const Op& op) const {
-    if (op.def != &sort_op) return std::nullopt;
-    const int64_t dim = op.params.as<SortParams>().dimension;
+    const SortParams* params = as_sort(op);
+    if (!params) return std::nullopt;
+    const int64_t dim = params->dimension;
     CutSort out{dim, 1, 0};
     for (ValueId v : op.operands) {
       const NamedSharding& sharding = *to_.from().type(v).sharding;
@@ -48,8 +49,9 @@ class SortCutter {
     if (out.shards == 1 || extent % out.shards) return std::nullopt;
     for (ValueId v : op.results)
       for (const Op* reader : readers_[v]) {
-        if (!reader || reader->def != &slice_op) return std::nullopt;
-        out.wanted = std::max(out.wanted, reader->params.as<SliceParams>().limit[dim]);
+        const SliceParams* slice = reader ? as_slice(*reader) : nullptr;
+        if (!slice) return std::nullopt;
+        out.wanted = std::max(out.wanted, slice->limit[dim]);
       }
     // Gathered, they are fewer than what an all_to_all there and back would send.
     if (out.wanted == 0 || out.wanted * out.shards > extent / out.shards) return std::nullopt;

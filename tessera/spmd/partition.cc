@@ -22,7 +22,9 @@
 #include "tessera/spmd/halos.h"
 #include "tessera/spmd/late_sums.h"
 #include "tessera/spmd/partition_state.h"
+#include "tessera/spmd/reason_texts.h"
 #include "tessera/spmd/reshard.h"
+#include "tessera/spmd/scatter_windows.h"
 #include "tessera/spmd/shard_masks.h"
 #include "tessera/spmd/window_choice.h"
 #include "tessera/trace/trace.h"
@@ -173,19 +175,6 @@ class Partitioner {
               fmt::format("operand {} of {}{}", k, op.def->name, because));
   }
 
-  // Why an operand that is cut comes whole, where it is for a dimension that the op needs whole.
-  std::string gather_text(const ShardedOp& op, const FactorAssignment& a, size_t k) const {
-    if (used_atoms(a.operands[k])) return "";
-    for (size_t d = 0; d < op.operands[k].size(); ++d)
-      for (int id : op.factors.operands[k][d])
-        if (op.factors.factors[id].kind == FactorKind::kNeedReplication &&
-            !op.operands[k][d].empty())
-          return fmt::format(
-              ", which needs dimension {} whole where no other can be cut by '{}' instead,", d,
-              fmt::join(program_.user_names(atom_set(op.operands[k][d])), "', '"));
-    return "";
-  }
-
   Array reshard(const Array& x, const Type& global, const DimAtoms& from, const DimAtoms& to,
                 const Op& op, const std::string& why) {
     if (from == to) return x;
@@ -240,9 +229,11 @@ class Partitioner {
     a = with_moved_cuts(sharded, std::move(a));
     if (const std::optional<HaloPlan> halos = choose_halos(op, sharded, a))
       return widen_shards(op, sharded, *halos);
+    if (const std::optional<ScatterPlan> plan = choose_scatter_windows(op, sharded, a))
+      return scatter_windows(op, *plan);
     std::vector<Array> local;
     for (size_t k = 0; k < op.operands.size(); ++k)
-      local.push_back(operand(op, k, a.operands[k], gather_text(sharded, a, k)));
+      local.push_back(operand(op, k, a.operands[k], gather_text(program_, sharded, a, k)));
     mask_padding(op, sharded, a, local);
     finish(op, factors, a, rebuild(op, on_this_mesh(op), a, std::move(local)));
   }
@@ -328,6 +319,22 @@ class Partitioner {
     finish(op, sharded.factors, a, rebuild(op, params_of_shards(plan, op), a, std::move(local)));
   }
 
+  void scatter_windows(const Op& op, const ScatterPlan& plan) {
+    std::vector<Array> local;
+    for (size_t k = 0; k < op.operands.size(); ++k)
+      local.push_back(operand(op, k, plan.assignment.operands[k]));
+    const DimAtoms& dims = plan.assignment.results[0];
+    const Reason reason{
+        std::string(op.def->name), op.source,
+        fmt::format("rows of other shards that the windows of {} reach", op.def->name)};
+    std::optional<SourceScope> scope;
+    if (!op.source.empty()) scope.emplace(op.source);
+    const Array x = with_reason(reason, [&] {
+      return apply_scatter_windows(mesh_, plan, op, local_type(op.results[0], dims).shape, local);
+    });
+    settle(op, 0, x, dims);
+  }
+
   void move_rows(const Op& op, const WindowChoice& choice) {
     const WindowPlan& plan = choice.plan;
     const WindowRequest& request = choice.request;
@@ -407,8 +414,9 @@ class Partitioner {
     } else if (a.reduced) {
       for (size_t r = 0; r < results.size(); ++r) {
         DimAtoms dims = a.results[r];
-        const Array x = complete({std::string(op.def->name), op.source, fold_text(op, factors, a)},
-                                 factors.combiner, op.results[r], a.reduced, dims, results[r]);
+        const Array x =
+            complete({std::string(op.def->name), op.source, fold_text(program_, op, factors, a)},
+                     factors.combiner, op.results[r], a.reduced, dims, results[r]);
         settle(op, r, x, dims);
       }
       return;
@@ -425,26 +433,6 @@ class Partitioner {
         reshard(x, f_.types[v], dims, wanted, op, fmt::format("result of {}", op.def->name)),
         wanted};
     note_padding(v, op.def->name, op.source);
-  }
-
-  // "dot_general sums over dimension 1 of operand 0, which is cut over 'x'".
-  std::string fold_text(const Op& op, const Factors& factors, const FactorAssignment& a) const {
-    constexpr std::array<const char*, 9> kVerbs = {"sums over",
-                                                   "multiplies over",
-                                                   "takes the minimum over",
-                                                   "takes the maximum over",
-                                                   "joins by 'and'",
-                                                   "joins by 'or'",
-                                                   "searches",
-                                                   "searches",
-                                                   "folds"};
-    std::vector<std::string> dims;
-    for (size_t d = 0; d < factors.operands[0].size(); ++d)
-      for (int id : factors.operands[0][d])
-        if ((atom_set(a.axes[id]) & a.reduced) != 0) dims.push_back(std::to_string(d));
-    return fmt::format("{} {} dimension{} {} of operand 0, cut over '{}'", op.def->name,
-                       kVerbs[static_cast<size_t>(factors.combiner)], dims.size() == 1 ? "" : "s",
-                       fmt::join(dims, " and "), fmt::join(program_.user_names(a.reduced), "', '"));
   }
 
   // Partial results over `reduced`: reduce_scatter where the sharding of `v` cuts a dimension by

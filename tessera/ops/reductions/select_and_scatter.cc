@@ -229,6 +229,10 @@ const OpDef& select_and_scatter_op = define<SelectAndScatterParams>({
     .samples = select_and_scatter_samples,
 });
 
+const SelectAndScatterParams* as_select_and_scatter(const Op& op) {
+  return op.def == &select_and_scatter_op ? &op.params.as<SelectAndScatterParams>() : nullptr;
+}
+
 Windows SelectAndScatterParams::windows() const {
   Windows w = Windows::of_size(size);
   w.strides = strides;

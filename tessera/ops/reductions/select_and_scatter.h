@@ -21,6 +21,8 @@ struct SelectAndScatterParams {
 };
 // Operands: the array, the source (of the windows' shape), the initial scalar.
 extern const OpDef& select_and_scatter_op;
+// Null for other ops.
+const SelectAndScatterParams* as_select_and_scatter(const Op& op);
 FunctionRef select_body(SelectKind kind, DType dtype);
 
 }  // namespace tessera::ops

@@ -22,8 +22,7 @@ namespace {
 // permutation factor of both sides, of the larger extent.
 Factors window_factors(const Type& operand, const Type& result) {
   Factors out;
-  out.operands.resize(1);
-  out.results.resize(1);
+  out.operands = out.results = {TensorFactors{}};
   for (int64_t d = 0; d < operand.rank(); ++d) {
     const bool same = operand.shape[d] == result.shape[d];
     const int factor = out.add(std::max(operand.shape[d], result.shape[d]),
@@ -469,7 +468,7 @@ std::vector<Sample> update_samples() {
   auto sample = [](std::vector<Literal> literals) {
     Sample out{.operands = {}, .params = NoParams{}, .literals = literals};
     for (const Literal& l : literals)
-      out.operands.push_back(Type{.dtype = l.dtype(), .shape = l.shape()});
+      out.operands.push_back({.dtype = l.dtype(), .shape = l.shape()});
     return out;
   };
   return {sample({floats({10}, 0), floats({3}, 100), start(int32_t{4})}),
@@ -481,6 +480,10 @@ std::vector<Sample> update_samples() {
 }
 
 }  // namespace
+
+const SliceParams* as_slice(const Op& op) {
+  return op.def == &slice_op ? &op.params.as<SliceParams>() : nullptr;
+}
 
 const OpDef& slice_op = define<SliceParams>({
     .name = "slice",
@@ -548,8 +551,8 @@ namespace tessera::lax {
 using namespace ops;
 
 Array slice(const Array& x, const Dims& start, const Dims& limit, const Dims& strides) {
-  const Dims steps = strides.empty() ? Dims(x.shape().size(), 1) : strides;
-  const Dims all(x.shape().size(), 0), ones(x.shape().size(), 1);
+  const Dims all(x.shape().size(), 0), ones(x.shape().size(), 1),
+      steps = strides.empty() ? ones : strides;
   if (start == all && limit == x.shape() && steps == ones) return x;
   return bind_op1(slice_op, SliceParams{start, limit, steps}, {x});
 }
@@ -575,25 +578,21 @@ Array dynamic_update_slice(const Array& x, const Array& update, std::span<const 
   return bind_op(dynamic_update_slice_op, NoParams{}, operands)[0];
 }
 
-namespace {
-std::vector<Array> starts_in_dim(const Array& start, int64_t rank, int64_t dim) {
-  std::vector<Array> out(static_cast<size_t>(rank), full({}, 0, start.dtype()));
-  out[dim] = start;
-  return out;
-}
-}  // namespace
-
 Array dynamic_slice_in_dim(const Array& x, const Array& start, int64_t size, int64_t dim) {
   dim = normalize_axis("dynamic_slice", dim, x.ndim());
   Shape sizes = x.shape();
   sizes[dim] = size;
-  return dynamic_slice(x, starts_in_dim(start, x.ndim(), dim), sizes);
+  std::vector<Array> starts(x.shape().size(), full({}, 0, start.dtype()));
+  starts[dim] = start;
+  return dynamic_slice(x, starts, sizes);
 }
 
 Array dynamic_update_slice_in_dim(const Array& x, const Array& update, const Array& start,
                                   int64_t dim) {
   dim = normalize_axis("dynamic_update_slice", dim, x.ndim());
-  return dynamic_update_slice(x, update, starts_in_dim(start, x.ndim(), dim));
+  std::vector<Array> starts(x.shape().size(), full({}, 0, start.dtype()));
+  starts[dim] = start;
+  return dynamic_update_slice(x, update, starts);
 }
 
 }  // namespace tessera::lax

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "tessera/ir/array.h"
+#include "tessera/ir/forward.h"
 
 namespace tessera::ops {
 
@@ -15,6 +16,8 @@ struct DynamicSliceParams {
   Shape sizes;
 };
 extern const OpDef& slice_op;
+// Null for other ops.
+const SliceParams* as_slice(const Op& op);
 extern const OpDef& dynamic_slice_op;
 extern const OpDef& dynamic_update_slice_op;
 

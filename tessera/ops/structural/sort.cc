@@ -460,6 +460,10 @@ std::vector<ValueId> read_top_k(OpReader& reader) {
 
 }  // namespace
 
+const SortParams* as_sort(const Op& op) {
+  return op.def == &sort_op ? &op.params.as<SortParams>() : nullptr;
+}
+
 const OpDef& sort_op = define<SortParams>({
     .name = "sort",
     .attributes = {"dimension", "is_stable", "num_keys", "descending", "total_order", "comparator"},

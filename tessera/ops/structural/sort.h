@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tessera/ir/array.h"
+#include "tessera/ir/forward.h"
 
 namespace tessera::ops {
 
@@ -22,6 +23,8 @@ struct SortParams {
   FunctionRef comparator = {};  // (a0, b0, a1, b1, ...) -> bool: a before b; null: the usual one
 };
 extern const OpDef& sort_op;
+// Null for other ops.
+const SortParams* as_sort(const Op& op);
 
 // The comparator of the usual order on scalars of these dtypes, spelled as JAX does.
 FunctionRef sort_comparator(int64_t num_keys, bool descending, bool total_order,

@@ -39,7 +39,9 @@ class SortCutter {
   std::optional<CutSort> cut_sort(const Op& op) const {
     const SortParams* params = as_sort(op);
     if (!params) return std::nullopt;
-    const int64_t dim = params->dimension;
+    // StableHLO counts from the end too.
+    const int64_t rank = to_.from().type(op.operands[0]).rank(),
+                  dim = params->dimension + (params->dimension < 0 ? rank : 0);
     CutSort out{dim, 1, 0};
     for (ValueId v : op.operands) {
       const NamedSharding& sharding = *to_.from().type(v).sharding;
@@ -78,7 +80,8 @@ class SortCutter {
     split.insert(split.begin() + d + 1, shape[d] / sort.shards);
     joined[d] = sort.shards * sort.wanted;
 
-    SortParams params = op.params.as<SortParams>();
+    SortParams params = *as_sort(op);
+    params.dimension = d;
     ValueIds values;
     for (ValueId v : op.operands)
       values.push_back(to_.add(reshape_op, ReshapeParams{split}, {to_.at(v)}, parts));

@@ -40,6 +40,20 @@ TEST(CutSorts, EachShardSendsItsFirst) {
             "all_gather x; all_gather x");
 }
 
+TEST(CutSorts, OfADimensionCountedFromTheEnd) {
+  const auto smallest = [](const Arrays& x) {
+    const Array sorted = bind_op1(sort_op, SortParams{.dimension = -1}, {x[0]});
+    return Arrays{lax::slice(sorted, {0, 0}, {4, 2})};
+  };
+  EXPECT_EQ(moves({{4, 256}, P(None, "x")}, smallest), "all_gather x");
+  EXPECT_EQ(moves({{64, 4}, P("x")},
+                  [](const Arrays& x) {
+                    return Arrays{bind_op1(sort_op, SortParams{.dimension = -2}, {x[0]})};
+                  })
+                .find("all_gather"),
+            std::string::npos);
+}
+
 // Of equal elements the first, wherever they are.
 TEST(CutSorts, EqualElementsKeepTheirOrder) {
   for (const int64_t distinct : {1, 3})

@@ -334,5 +334,18 @@ TEST(CountLoops, Inside) {
   EXPECT_THAT(to_mlir(manual), ::testing::HasSubstr("tessera.scan"));
 }
 
+// Programs of one device run as they were written.
+TEST(CountLoops, WhereAProgramIsCut) {
+  const auto module_on = [](int devices) {
+    ParsedModule module;
+    module.main = parse_mlir(text_of(Counting{}));
+    module.meshes = {Mesh::abstract({devices}, {"x"})};
+    return module;
+  };
+  EXPECT_EQ(count(counted_if_cut(module_on(8)), scan_op), 1);
+  EXPECT_EQ(count(counted_if_cut(module_on(1)), scan_op), 0);
+  EXPECT_EQ(count(counted_if_cut(module_on(1)), while_op), 1);
+}
+
 }  // namespace
 }  // namespace tessera

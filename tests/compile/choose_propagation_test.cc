@@ -66,6 +66,30 @@ TEST_F(ChoosePropagation, AFullySharedStepGathersWeights) {
   }
 }
 
+// Propagated together, the table's cut decides how everything lies that was looked up in it.
+TEST_F(ChoosePropagation, ATableThatIsCutDoesNotDecideHowActivationsLie) {
+  const auto step = [](const Layers& w, const Array& tokens) {
+    const auto loss = [&](const Layers& v) {
+      Array h = take(v.in, tokens, {.axis = 0});
+      for (int k = 0; k < 2; ++k) {
+        const Array centred = h - mean(h, {.axis = -1, .keepdims = true});
+        h = h + matmul(tanh(matmul(centred, v.hidden)), v.out);
+      }
+      return mean(square(h));
+    };
+    return tree::map([](const Array& p, const Array& g) { return p - 0.1f * g; }, w, grad(loss)(w));
+  };
+  const auto some = [](const Shape& shape) { return sin(iota(shape)) * 0.1f; };
+  const Layers w{some({64, 32}), some({32, 64}), some({64, 32})}, sharded = put(w, P(None, "x"));
+  const Array tokens = remainder(arange(512), 64), cut = device_put(tokens, on8(P("x")));
+  const Lowered lowered = jit(step).lower(sharded, cut);
+  EXPECT_EQ(kinds(lowered).count("all_reduce"), 0U) << lowered.explain();
+  EXPECT_LE(bytes_sent(lowered), 3 * 3 * 64 * 32 * 4) << lowered.explain();
+  const Layers expected = jit(step)(w, tokens), got = jit(step)(sharded, cut);
+  EXPECT_TRUE(allclose(got.in, expected.in, {.rtol = 1e-5, .atol = 1e-6}).item<bool>());
+  EXPECT_TRUE(allclose(got.out, expected.out, {.rtol = 1e-5, .atol = 1e-6}).item<bool>());
+}
+
 // Weights are larger than activations: these move to where the weights are.
 TEST_F(ChoosePropagation, OfLargeWeightsActivationsMove) {
   const Layers w = layers(32, 512);

@@ -68,8 +68,8 @@ void print(const MachineCosts& costs, std::ostream& out) {
   for (const auto& [processes, link] : costs.host)
     out << fmt::format("between {} processes of a host: {}\n", processes, link_text(link));
   for (const auto& [processes, left] : costs.speed_left)
-    out << fmt::format("{} processes of a host compute at {:.2f} of the speed of one each\n",
-                       processes, left);
+    out << fmt::format("steps of training in {} process{}: {:.2f} of the speed of their parts\n",
+                       processes, processes == 1 ? "" : "es of a host", left);
   for (const auto& [processes, link] : costs.network)
     out << fmt::format("between {} processes on several hosts: {}\n", processes, link_text(link));
 }

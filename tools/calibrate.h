@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <iosfwd>
+#include <vector>
 
 #include "tessera/mesh/costs.h"
 #include "tools/commands.h"
@@ -12,6 +13,11 @@ namespace tessera::tools {
 
 using Run = std::function<void()>;
 
+// All is measured so often, some seconds apart, and the median kept: what others do on the machine
+// meanwhile slows one figure down and not its neighbour, and it does not last.
+inline constexpr int kSweeps = 5;
+
+double median(std::vector<double> values);
 // The median of the seconds that `run` takes: `samples` of `repeats` runs each, after a first one.
 double median_seconds(const Run& run, int samples, int repeats = 1);
 
@@ -20,7 +26,7 @@ MachineCosts measure_process();
 // The links between the processes of the cluster, which all call it.
 void measure_links(MachineCosts& costs);
 
-// A step of training of two models on the devices of all processes, which all call it: predicted
+// Steps of training of four models on the devices of all processes, which all call it: predicted
 // and measured, a line each.
 void check_predictions(std::ostream& out);
 

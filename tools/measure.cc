@@ -21,28 +21,19 @@ using Clock = std::chrono::steady_clock;
 constexpr int64_t kWorkingSet = int64_t{16} << 20, kLargeWorkingSet = int64_t{96} << 20;
 constexpr int kDevices = 8;  // a collective within a process is measured between so many
 
-// All is measured so often, some seconds apart, and the median kept: what others do on the machine
-// meanwhile slows one figure down and not its neighbour, and it does not last.
-constexpr int kSweeps = 5;
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 // Of what `figure` gives of each sweep.
 template <class T, class F>
-double median(const std::vector<T>& sweeps, const F& figure) {
+double median_of(const std::vector<T>& sweeps, const F& figure) {
   std::vector<double> values;
   for (const T& sweep : sweeps) values.push_back(figure(sweep));
   return median(std::move(values));
 }
 LinkCost median_link(const std::vector<LinkCost>& sweeps) {
-  return {median(sweeps, [](const LinkCost& link) { return link.bandwidth; }),
-          median(sweeps, [](const LinkCost& link) { return link.latency; })};
+  return {median_of(sweeps, [](const LinkCost& link) { return link.bandwidth; }),
+          median_of(sweeps, [](const LinkCost& link) { return link.latency; })};
 }
 MachineCosts median_costs(const std::vector<MachineCosts>& sweeps) {
-  const auto of = [&](const auto& figure) { return median(sweeps, figure); };
+  const auto of = [&](const auto& figure) { return median_of(sweeps, figure); };
   using Table = std::vector<SizedSpeed>;
   const auto table = [&](Table MachineCosts::*member) {
     Table out = sweeps[0].*member;
@@ -261,49 +252,83 @@ LinkCost measure_link(const Mesh& mesh) {
   return median_link(sweeps);
 }
 
-// By a step of training: each process computes gradients of its rows, all sum them. `link`: between
-// the processes. Only process 0 has the figures to compare with.
-double measure_speed_left(const Mesh& mesh, MachineCosts costs, const LinkCost& link) {
-  constexpr int64_t kWidth = 1024, kRows = 64;
-  const NamedSharding rows(mesh, P("x")), everywhere(mesh, P());
+// Steps of training that are measured whole; each device computes gradients of its own rows.
+struct TrainingStep {
   using Weights = std::vector<Array>;
+  std::vector<Shape> weights;
+  Shape rows;  // of one device
+  Array (*loss)(const Weights& w, const Array& rows);
+};
+
+// Most of one is products, of the other what is between them.
+std::vector<TrainingStep> training_steps() {
+  constexpr int64_t kWidth = 1024, kNarrow = 192;
+  using Weights = TrainingStep::Weights;
+  return {{.weights = {{kWidth, kWidth}, {kWidth, kWidth}, {kWidth, kWidth}},
+           .rows = {64, kWidth},
+           .loss =
+               [](const Weights& w, const Array& rows) {
+                 Array h = rows;
+                 for (const Array& layer : w) h = tanh(matmul(h, layer));
+                 return mean(h * h);
+               }},
+          {.weights = {{kNarrow, 4 * kNarrow}, {4 * kNarrow, kNarrow}},
+           .rows = {2, 64, kNarrow},
+           .loss = [](const Weights& w, const Array& rows) {
+             const Array n = standardize(rows),
+                         seen = softmax(einsum("btd,bsd->bts", {n, n}) / 16.f),
+                         h = rows + einsum("bts,bsd->btd", {seen, n});
+             return mean(square(h + matmul(gelu(matmul(standardize(h), w[0])), w[1])));
+           }}};
+}
+
+// How fast `step` computes on the devices of a mesh, as a multiple of what `costs` say of its parts.
+// `link`: between the devices. Only process 0 has the figures to compare with.
+double measure_speed_left(const TrainingStep& step, const Mesh& mesh, const MachineCosts& costs,
+                          const LinkCost& link) {
+  const NamedSharding rows(mesh, P("x")), everywhere(mesh, P());
+  using Weights = TrainingStep::Weights;
   const Weights weights = jit(
-      [] {
+      [&] {
         Weights out;
-        for (uint32_t k = 0; k < 3; ++k)
-          out.push_back(random::normal(random::key(k), {kWidth, kWidth}) / 32.f);
+        for (const Shape& shape : step.weights)
+          out.push_back(random::normal(random::key(static_cast<uint32_t>(out.size())), shape) /
+                        std::sqrt(static_cast<float>(shape[0])));
         return out;
       },
       {.out_shardings = {everywhere}})();
-  const Array x = jit(
-      [&] {
-        return ones({kRows * mesh.size(), kWidth});
-      },
-      {.out_shardings = {rows}})();
-  const auto loss = [](const Weights& w, Array h) {
-    for (const Array& layer : w) h = tanh(matmul(h, layer));
-    return mean(h * h);
-  };
-  auto step = jit(
+  Shape all = step.rows;
+  all[0] *= mesh.size();
+  const Array x =
+      jit([&] { return random::normal(random::key(9), all); }, {.out_shardings = {rows}})();
+  auto train = jit(
       [&](const Weights& w, const Array& a) {
-        const Weights gradients = grad(loss)(w, a);
+        const Weights gradients = grad(step.loss)(w, a);
         Weights out;
         for (size_t k = 0; k < w.size(); ++k) out.push_back(w[k] - 0.01f * gradients[k]);
         return out;
       },
       {.out_shardings = {everywhere}});
-  const Lowered lowered = step.lower(weights, x);
+  const Lowered lowered = train.lower(weights, x);
   std::vector<double> sweeps;
   for (int sweep = 0; sweep < kSweeps; ++sweep)
-    sweeps.push_back(median_seconds([&] { step(weights, x); }, 9));
+    sweeps.push_back(median_seconds([&] { train(weights, x); }, 9));
   if (!costs.measured()) return 1;
-  costs.speed_left.clear();
   double sending = 0;
   for (const Collective& c : lowered.collectives())
     sending += static_cast<double>(c.bytes_per_device) / link.bandwidth + link.latency;
   const double computing = compile::predict_compute(lowered.stages(), costs),
                measured = median(std::move(sweeps));
-  return std::clamp(computing / std::max(1e-9, measured - sending), 0.1, 1.0);
+  return std::clamp(computing / std::max(1e-9, measured - sending), 0.1, 1.5);
+}
+
+double measure_speed_left(const Mesh& mesh, MachineCosts costs, const LinkCost& link) {
+  costs.speed_left.clear();
+  double logarithms = 0;
+  const std::vector<TrainingStep> steps = training_steps();
+  for (const TrainingStep& step : steps)
+    logarithms += std::log(measure_speed_left(step, mesh, costs, link));
+  return std::exp(logarithms / static_cast<double>(steps.size()));
 }
 
 MachineCosts measure_once(int cores) {
@@ -321,6 +346,12 @@ MachineCosts measure_once(int cores) {
 }
 
 }  // namespace
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
 
 double median_seconds(const Run& run, int samples, int repeats) {
   run();
@@ -340,6 +371,11 @@ MachineCosts measure_process() {
   for (int sweep = 0; sweep < kSweeps; ++sweep) sweeps.push_back(measure_once(cores));
   MachineCosts costs = median_costs(sweeps);
   costs.operands = measure_operands(costs);
+  const std::vector<Device> local = local_devices();
+  constexpr int kTraining = 4;
+  costs.speed_left[1] =
+      measure_speed_left(Mesh({local.begin(), local.begin() + kTraining}, {"x"}), costs,
+                         {costs.process.bandwidth / kTraining, costs.process.latency});
   set_num_threads(threads);
   return costs;
 }

@@ -182,7 +182,7 @@ double operand_elements(const std::vector<SizedSpeed>& products, double m, doubl
 }
 
 double speed_left(const MachineCosts& costs, int processes) {
-  if (processes < 2 || costs.speed_left.empty()) return 1;
+  if (costs.speed_left.empty() || (processes < 2 && !costs.speed_left.contains(1))) return 1;
   return figures_for(costs.speed_left, processes).second;
 }
 

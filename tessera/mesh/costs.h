@@ -58,8 +58,8 @@ struct MachineCosts {
   // Between processes of one host, and of several, by the number of processes: of what one sends
   // while all do. A number that was not measured is taken from the next one (link()).
   std::map<int, LinkCost> host, network;
-  // By the number of processes of a host: what is left of the speed of what each computes while all
-  // compute, and send what they have computed.
+  // By the number of processes of a host: how fast each computes steps of training while all do, and
+  // send what they have computed, as a multiple of what the parts of such a step take one by one.
   std::map<int, double> speed_left;
 
   friend bool operator==(const MachineCosts&, const MachineCosts&) = default;
@@ -69,7 +69,8 @@ struct MachineCosts {
 // many as there are. Without measured ones those of common machines.
 LinkCost host_link(const MachineCosts& costs, int processes);
 LinkCost network_link(const MachineCosts& costs, int processes);
-// For a number of processes that was not measured, the nearest larger one's, else the largest's.
+// For a number of processes that was not measured, the nearest larger one's, else the largest's; 1
+// for a single one that was not.
 double speed_left(const MachineCosts& costs, int processes);
 // Between the measured sizes on a straight line of their logarithms, beyond them the last one's.
 // `threads` of them at work, of the cores that `sharing` processes share.

@@ -29,7 +29,7 @@ MachineCosts some_costs() {
   out.memory = {{1e5, {4e10, 8e10}}, {1e7, {1e10, 2e10}}};
   out.float32_products = {{2e6, {5e10, 9e10}}};
   out.operands = {2e9, 3e9};
-  out.speed_left = {{2, 0.75}, {4, 0.5}};
+  out.speed_left = {{1, 0.9}, {2, 0.75}, {4, 0.5}};
   out.bfloat16_products = {{2e6, {4e10, 7e10}}};
   out.process = {3e10, 1e-6};
   out.host = {{2, {4e9, 1e-5}}, {4, {2e9, 3e-5}}};
@@ -176,6 +176,8 @@ TEST_F(Costs, WhatIsLeftOfTheSpeedBesideOtherProcesses) {
   EXPECT_EQ(speed_left(costs, 2), 0.75);
   EXPECT_EQ(speed_left(costs, 3), 0.5);
   EXPECT_EQ(speed_left(costs, 8), 0.5);
+  costs.speed_left[1] = 0.9;
+  EXPECT_EQ(speed_left(costs, 1), 0.9);
 }
 
 }  // namespace

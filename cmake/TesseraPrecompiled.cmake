@@ -25,7 +25,7 @@ endfunction()
 # first program of a kind makes them.
 function(tessera_precompile_tests target kind)
   # Nobody waits for the optimizer over test code; position independence must be that of the program that made the headers.
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
   get_property(owner GLOBAL PROPERTY TESSERA_TEST_HEADERS_${kind})
   if(owner)
     target_precompile_headers(${target} REUSE_FROM ${owner})

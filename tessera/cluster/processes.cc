@@ -10,8 +10,10 @@
 #include <cstring>
 #include <thread>
 
+#include "tessera/base/contains.h"
 #include "tessera/base/format.h"
 #include "tessera/base/hash.h"
+#include "tessera/cluster/joined_rounds.h"
 #include "tessera/cluster/timeline.h"
 
 namespace tessera::cluster {
@@ -27,6 +29,9 @@ constexpr seconds kBeatEvery{2};
 constexpr seconds kDeadAfter{15};
 
 thread_local int calls_of_thread = 0;  // that are not over
+
+// What every jitted function is called, whatever its C++ name.
+constexpr std::string_view kJitted = "main";
 
 // The first line in which two texts differ, with its number.
 std::string first_difference(const std::string& mine, const std::string& theirs, int index,
@@ -53,6 +58,8 @@ std::string processes_text(const std::vector<int>& list) {
 }
 
 }  // namespace
+
+thread_local const std::source_location* CallSite::current_ = nullptr;
 
 // Sends signs of life, and hears those of others, until it is destroyed.
 class Processes::Heart {
@@ -362,13 +369,29 @@ std::vector<int> Processes::waited_for(const Transfer& transfer) const {
   return out;
 }
 
-void Processes::start(const void* key, Rounds rounds, What what) {
+void Processes::start(const void* key, Rounds rounds, What what, bool more) {
   const std::lock_guard lock(calls_);
   const std::lock_guard transfers_lock(transfers_mutex_);
   expect_usable();
+  std::vector<const void*> keys{key};
+  if (more || !joining_.empty()) {
+    joining_.push_back({key, std::move(rounds), std::move(what)});
+    if (more) return;
+    what = [first = joining_[0].what, others = joining_.size() - 1] {
+      return fmt::format("{} and {} more", first(), others);
+    };
+    keys.clear();
+    std::vector<Rounds> members;
+    for (Joining& joining : joining_) {
+      keys.push_back(joining.key);
+      members.push_back(std::move(joining.rounds));
+    }
+    joining_.clear();
+    rounds = joined_rounds(std::move(members));
+  }
   say_greetings();
   const int tag = kFirstTransfer + static_cast<int>(started_++ % kTransferTags);
-  transfers_.push_back({key,
+  transfers_.push_back({std::move(keys),
                         std::move(rounds),
                         std::move(what),
                         tag,
@@ -385,7 +408,7 @@ void Processes::finish(const void* key) {
   const auto found = [&] {
     const std::lock_guard transfers_lock(transfers_mutex_);
     return std::find_if(transfers_.begin(), transfers_.end(),
-                        [&](const Transfer& t) { return t.key == key; });
+                        [&](const Transfer& t) { return contains(t.keys, key); });
   }();
   TESSERA_CHECK(found != transfers_.end(), "a transfer that was not started");
   const int64_t begin = Timeline::current() ? Timeline::now() : 0;
@@ -396,11 +419,13 @@ void Processes::finish(const void* key) {
         advance_all();
         return !found->rounds;
       },
-      [&] { return waited_for(*found); }, found->what);
+      [&] { return waited_for(*found); },
+      [&] { return fmt::format("{} of {}", found->what(), call_text()); });
   if (Timeline* timeline = Timeline::current())
     timeline->add(Timeline::Kind::kWait, found->what(), begin, Timeline::now());
   const std::lock_guard transfers_lock(transfers_mutex_);
-  transfers_.erase(found);
+  std::erase(found->keys, key);
+  if (found->keys.empty()) transfers_.erase(found);
 }
 
 // Sends one message to a process, and gets one from it.
@@ -421,9 +446,19 @@ void Processes::swap_bytes(int process, std::span<const std::byte> out, std::spa
       [&] { return std::vector<int>{process}; }, what);
 }
 
+// What is called, and where the user said so.
+std::string Processes::call_text() const {
+  if (!call_site_ || call_site_->line() == 0) return call_->name;
+  const std::string_view file = call_site_->file_name();
+  const std::string at =
+      fmt::format("jitted at {}:{}", file.substr(file.rfind('/') + 1), call_site_->line());
+  return call_->name == kJitted ? "the function " + at
+                                : fmt::format("{} of the function {}", call_->name, at);
+}
+
 // With each process that runs something else: what it is.
 void Processes::compare_programs(const std::vector<int>& others) {
-  const std::string mine = call_->name + '\n' + call_->text();
+  const std::string name = call_text(), mine = name + '\n' + call_->text();
   const uint64_t size = mine.size();
   const What what = [] { return std::string("the comparison of two programs"); };
   std::string message;
@@ -439,8 +474,8 @@ void Processes::compare_programs(const std::vector<int>& others) {
         "expected one program in all processes, got {} in process {} and {} in process {} (call {} "
         "between them); {}; processes must call the same functions, on arrays of the same shapes, "
         "in the same order",
-        call_->name, index_, theirs.substr(0, line), p, pairs_[static_cast<size_t>(p)].calls,
-        first_difference(mine.substr(call_->name.size() + 1),
+        name, index_, theirs.substr(0, line), p, pairs_[static_cast<size_t>(p)].calls,
+        first_difference(mine.substr(name.size() + 1),
                          line == std::string::npos ? "" : theirs.substr(line + 1), index_, p));
   }
   fail(message);  // others may be members of theirs, or of this one
@@ -495,11 +530,13 @@ Processes::Call::Call(Processes& processes, const CallIdentity& identity)
     : processes_(processes),
       lock_(processes.calls_),
       outer_(processes.call_),
+      outer_site_(processes.call_site_),
       outer_greeted_(processes.greeted_),
       outer_transfers_(processes.started_),
       exceptions_(std::uncaught_exceptions()) {
   const std::lock_guard lock(processes.transfers_mutex_);
   processes.call_ = &identity;
+  processes.call_site_ = CallSite::current();
   processes.greeted_ = Greeted::kNo;
   // A call inside of another one goes on with its tags.
   if (!outer_) processes.started_ = 0;
@@ -515,13 +552,14 @@ void Processes::Call::complete() {
         const std::lock_guard lock(processes_.transfers_mutex_);
         return processes_.hear_greetings();
       },
-      [&] { return processes_.waited_for(nothing); }, [&] { return processes_.call_->name; });
+      [&] { return processes_.waited_for(nothing); }, [&] { return processes_.call_text(); });
 }
 Processes::Call::~Call() {
   const std::lock_guard lock(processes_.transfers_mutex_);
   --calls_of_thread;
   if (std::uncaught_exceptions() > exceptions_) processes_.leave_call();
   processes_.call_ = outer_;
+  processes_.call_site_ = outer_site_;
   processes_.greeted_ = outer_greeted_;
   if (!outer_) processes_.started_ = outer_transfers_;
 }
@@ -536,9 +574,10 @@ void Processes::leave_call() {
         if (request != 0) transport_->forget(request);
   }
   transfers_.clear();
+  joining_.clear();
   active_ = 0;
   if (!failure_.empty()) return;
-  fail(fmt::format("an exception in {}", call_->name));
+  fail(fmt::format("an exception in {}", call_text()));
 }
 
 void Processes::shut_down() {

@@ -25,8 +25,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <source_location>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tessera/cluster/cluster.h"
@@ -54,10 +56,26 @@ struct Round {
 // sent now); nothing where that was the last.
 using Rounds = std::function<std::optional<Round>()>;
 
+// While one lives, this thread calls a function that the user jitted there: what errors name.
+class CallSite {
+ public:
+  explicit CallSite(const std::source_location& where) : outer_(std::exchange(current_, &where)) {}
+  ~CallSite() { current_ = outer_; }
+  CallSite(const CallSite&) = delete;
+  CallSite& operator=(const CallSite&) = delete;
+
+  // Null where none lives.
+  static const std::source_location* current() { return current_; }
+
+ private:
+  static thread_local const std::source_location* current_;
+  const std::source_location* outer_;
+};
+
 // What all members run, as each of them sees it.
 struct CallIdentity {
   uint64_t hash = 0;
-  std::string name;                   // of the program: "jit(step)"
+  std::string name;                   // of the program: "sum"
   std::function<std::string()> text;  // a line an op, with its source; asked for where they differ
   std::vector<int> members;           // processes, ascending, this one among them
 };
@@ -92,8 +110,9 @@ class Processes {
                 const std::function<void()>& meanwhile = {});
 
   // The same in rounds, begun and waited for. `key`: by which finish() knows it. In a call only, and
-  // by all members in the same order.
-  void start(const void* key, Rounds rounds, What what);
+  // by all members in the same order. `more`: it begins with the next one, and what both tell a
+  // process goes in one message.
+  void start(const void* key, Rounds rounds, What what, bool more = false);
   void finish(const void* key);
   // Moves what is on its way. Cheap where nothing is.
   void progress() {
@@ -120,6 +139,7 @@ class Processes {
     Processes& processes_;
     std::unique_lock<std::recursive_mutex> lock_;
     const CallIdentity* outer_;
+    const std::source_location* outer_site_;
     Greeted outer_greeted_;
     uint64_t outer_transfers_;
     int exceptions_;
@@ -149,7 +169,7 @@ class Processes {
   class Mover;
 
   struct Transfer {
-    const void* key = nullptr;
+    std::vector<const void*> keys;  // that finish() was not called with
     Rounds rounds;
     What what;
     int tag = 0;
@@ -168,6 +188,7 @@ class Processes {
   bool advance(Transfer& transfer);
   void post(Transfer& transfer, const Round& round);
   std::vector<int> waited_for(const Transfer& transfer) const;
+  std::string call_text() const;
   void compare_programs(const std::vector<int>& others);
   void swap_bytes(int process, std::span<const std::byte> out, std::span<std::byte> in,
                   const What& what);
@@ -194,8 +215,16 @@ class Processes {
   std::mutex transport_mutex_;  // a call of MPI at a time
   std::vector<Pair> pairs_;
   const CallIdentity* call_ = nullptr;
+  const std::source_location* call_site_ = nullptr;
   Greeted greeted_ = Greeted::kNo;
   std::list<Transfer> transfers_;
+  // That are to begin with the next one.
+  struct Joining {
+    const void* key = nullptr;
+    Rounds rounds;
+    What what;
+  };
+  std::vector<Joining> joining_;
   std::atomic<int> active_{0};
   uint64_t started_ = 0;       // in this call
   std::string failure_;        // why nothing more is possible

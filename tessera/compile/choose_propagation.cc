@@ -55,20 +55,28 @@ bool is_cut_as_the_rest(const State& state, const Function& f, const Mesh& mesh,
   return mine & others;
 }
 
-double cost_of(const Function& propagated, const Mesh& mesh) {
-  const Partitioned plan = partition(cut_sorts(cut_lines(propagated)), mesh);
-  return static_cast<double>(communication_cost(plan)) + flops_of(plan.function) / kFlopsPerByte;
+Plan plan_of(const Function& propagated, const Mesh& mesh) {
+  Plan out{.cut = cut_sorts(cut_lines(propagated)), .partitioned = {}};
+  out.partitioned = partition(out.cut, mesh);
+  return out;
+}
+
+double cost_of(const Plan& plan) {
+  return static_cast<double>(communication_cost(plan.partitioned)) +
+         flops_of(plan.partitioned.function) / kFlopsPerByte;
 }
 
 }  // namespace
 
-Function propagate_for_least(const Function& function, const Mesh& mesh,
-                             const ShardingRequest& request) {
+Propagated propagate_for_least(const Function& function, const Mesh& mesh,
+                               const ShardingRequest& request) {
   Function together = propagate(function, mesh, request);
   const State state = state_of(function, request);
-  if (!is_cut_as_the_rest(state, function, mesh, request)) return together;
+  if (!is_cut_as_the_rest(state, function, mesh, request)) return {std::move(together), {}};
   Function last = propagate(function, mesh, request, state.values);
-  return cost_of(last, mesh) < cost_of(together, mesh) ? last : together;
+  Plan of_together = plan_of(together, mesh), of_last = plan_of(last, mesh);
+  if (cost_of(of_last) < cost_of(of_together)) return {std::move(last), std::move(of_last)};
+  return {std::move(together), std::move(of_together)};
 }
 
 }  // namespace tessera::compile

@@ -7,12 +7,25 @@
 // Which is less depends on the sizes: such a program is partitioned both ways.
 #pragma once
 
+#include <optional>
+
 #include "tessera/sharding/propagate.h"
+#include "tessera/spmd/partition.h"
 
 namespace tessera::compile {
 
+// A program and the plan that was made of it.
+struct Plan {
+  Function cut;  // after cut_lines and cut_sorts
+  Partitioned partitioned;
+};
+struct Propagated {
+  Function function;
+  std::optional<Plan> plan;  // where there was a choice
+};
+
 // As propagate(), with the same requirements.
-Function propagate_for_least(const Function& function, const Mesh& mesh,
-                             const ShardingRequest& request);
+Propagated propagate_for_least(const Function& function, const Mesh& mesh,
+                               const ShardingRequest& request);
 
 }  // namespace tessera::compile

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "tessera/cluster/processes.h"
 #include "tessera/compile/jit_cache.h"
 #include "tessera/compile/pipeline.h"
 #include "tessera/ir/format.h"
@@ -160,6 +161,7 @@ std::shared_ptr<JitEntry> compile_call(TracedCall call, std::span<const Array> l
 }  // namespace
 
 std::vector<Array> run_call(const JitEntry& entry, std::span<const Array> leaves) {
+  const cluster::CallSite site(entry.where);
   if (entry.captures.empty()) return entry.program->run(leaves, entry.donate);
   std::vector<Array> all(leaves.begin(), leaves.end());
   all.insert(all.end(), entry.captures.begin(), entry.captures.end());
@@ -192,12 +194,12 @@ ErasedResult eval_shape_erased(const ErasedCall& call, const std::vector<Array>&
   return out;
 }
 
-JitCore::JitCore(JitOptions options)
-    : options_(std::move(options)), cache_(std::make_shared<JitCache>()) {}
+JitCore::JitCore(JitOptions options, std::source_location where)
+    : options_(std::move(options)), where_(where), cache_(std::make_shared<JitCache>()) {}
 JitCore::~JitCore() = default;
 
-std::shared_ptr<const JitCore> make_jit_core(JitOptions options) {
-  return std::make_shared<JitCore>(std::move(options));
+std::shared_ptr<const JitCore> make_jit_core(JitOptions options, std::source_location where) {
+  return std::make_shared<JitCore>(std::move(options), where);
 }
 
 JitEntryRef JitCore::find(const void* types, std::string_view statics,
@@ -217,6 +219,7 @@ JitEntryRef JitCore::compile(const ErasedCall& call, const void* types, const st
                   run_pipeline(traced.traced.function, placed.request, Stage::kPartitioned)
                       .partitioned.collectives);
   const std::shared_ptr<JitEntry> entry = compile_call(std::move(traced), leaves, placed);
+  entry->where = where_;
   entry->types = types;
   entry->statics = statics;
   entry->x64 = x64_enabled();

@@ -12,6 +12,7 @@
 
 #include <memory>
 #include <optional>
+#include <source_location>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -56,7 +57,7 @@ const void* result_of(const JitEntry& entry);
 // A jitted function but its types: the options, and the programs of the calls it has seen.
 class JitCore {
  public:
-  explicit JitCore(JitOptions options);
+  JitCore(JitOptions options, std::source_location where);
   ~JitCore();
 
   // Null for a call that has not been seen. `types` identifies the C++ types of the arguments,
@@ -77,10 +78,11 @@ class JitCore {
   std::vector<uint8_t> donate_flags(const ErasedCall& call) const;
 
   const JitOptions options_;
+  const std::source_location where_;
   const std::shared_ptr<JitCache> cache_;
 };
 
-std::shared_ptr<const JitCore> make_jit_core(JitOptions options);
+std::shared_ptr<const JitCore> make_jit_core(JitOptions options, std::source_location where);
 
 template <class... Args>
 inline constexpr char kTypesTag = 0;
@@ -93,8 +95,8 @@ ErasedResult eval_shape_erased(const ErasedCall& call, const std::vector<Array>&
 template <class F>
 class Jitted {
  public:
-  Jitted(F f, JitOptions options)
-      : f_(std::move(f)), core_(internal::make_jit_core(std::move(options))) {}
+  Jitted(F f, JitOptions options, std::source_location where)
+      : f_(std::move(f)), core_(internal::make_jit_core(std::move(options), where)) {}
 
   template <class... Args>
   auto operator()(const Args&... args) const {
@@ -157,11 +159,12 @@ class Jitted {
 };
 
 // `f` compiled for the structure of its arguments at each first call. `f` must be pure: it is
-// called only to be traced. Errors: those of `f`'s ops; UserError kTrace where it uses a traced
+// called only to be traced. `where`: what errors about calls of it name. Errors: those of `f`'s ops; UserError kTrace where it uses a traced
 // value as a C++ bool or number, or where a tracer leaks out of it.
 template <class F>
-Jitted<F> jit(F f, JitOptions options = {}) {
-  return Jitted<F>(std::move(f), std::move(options));
+Jitted<F> jit(F f, JitOptions options = {},
+              std::source_location where = std::source_location::current()) {
+  return Jitted<F>(std::move(f), std::move(options), where);
 }
 
 // The results' types of `f` for such arguments, as abstract arrays in the result's tree; nothing is

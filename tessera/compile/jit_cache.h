@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +25,7 @@ struct JitEntry {
   std::vector<Array> captures;
   std::vector<uint8_t> donate;
   std::shared_ptr<const void> result;  // the function's result, with tracers for leaves
+  std::source_location where;          // of jit(); of others the call's
 };
 
 // The calls one jitted function has seen, the latest kMaxEntries. Thread-safe.

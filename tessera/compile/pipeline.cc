@@ -5,7 +5,6 @@
 #include <cstdlib>
 
 #include "tessera/cluster/processes.h"
-#include "tessera/compile/choose_propagation.h"
 #include "tessera/fusion/fuse.h"
 #include "tessera/fusion/simplify.h"
 #include "tessera/fusion/usual_ways.h"
@@ -33,7 +32,9 @@ void apply(PassState& p) {
 void pin_pass(PassState& p) { p.function = pin_shardings(p.function, p.mesh, p.request); }
 
 void propagate_pass(PassState& p) {
-  p.function = propagate_for_least(p.function, p.mesh, p.request);
+  Propagated chosen = propagate_for_least(p.function, p.mesh, p.request);
+  p.function = std::move(chosen.function);
+  p.plan = std::move(chosen.plan);
 }
 
 void partition_pass(PassState& p) {
@@ -42,7 +43,13 @@ void partition_pass(PassState& p) {
       value_error("partition",
                   "expected a program in which every value has a sharding; run the pass propagate "
                   "first");
-  p.partitioned = partition(p.function, p.mesh);
+  // A program that other passes have changed since is another one.
+  if (p.plan && p.plan->cut == p.function) {
+    p.partitioned = std::move(p.plan->partitioned);
+  } else {
+    p.partitioned = partition(p.function, p.mesh);
+  }
+  p.plan.reset();
   p.function = std::move(p.partitioned.function);
 }
 

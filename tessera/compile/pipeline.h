@@ -10,11 +10,13 @@
 // pass (or is "all").
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "tessera/compile/choose_propagation.h"
 #include "tessera/compile/pass_time.h"
 #include "tessera/fusion/schedule.h"
 #include "tessera/sharding/propagate.h"
@@ -28,9 +30,10 @@ enum class Stage : uint8_t { kTraced, kPropagated, kPartitioned, kFused };
 struct PassState {
   Function function;
   ShardingRequest request;
-  Mesh mesh;                // empty for one device
-  Partitioned partitioned;  // what partition() says besides the function
-  Schedule schedule;        // once fused
+  Mesh mesh;                 // empty for one device
+  std::optional<Plan> plan;  // made already, by who chose how to propagate
+  Partitioned partitioned;   // what partition() says besides the function
+  Schedule schedule;         // once fused
 };
 
 struct Pass {

@@ -84,6 +84,11 @@ struct CollectiveStep {
   // In the schedule of one process: some process gets data from another one. Every process of the
   // program knows.
   bool crosses = false;
+  // Of a collective of several arrays, which is a step for each: its number, the same in all of them.
+  // -1: of one array.
+  int joined = -1;
+  // In the schedule of one process: what it tells others goes with what the next step tells them.
+  bool more = false;
 };
 
 // The coordinate of each instance along `over`, as int32, or any table of one small literal an

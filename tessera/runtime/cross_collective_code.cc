@@ -50,6 +50,7 @@ class MovesCode final : public TransferCode {
         out_(c.out),
         bytes_(slot_at(s, c.out).bytes()),
         what_(c.what),
+        more_(c.more),
         moves_(make(c, s)) {}
 
   bool crosses() const { return moves_.crosses(); }
@@ -66,7 +67,7 @@ class MovesCode final : public TransferCode {
           moves_.end(dst, workspace);
           return std::nullopt;
         },
-        [this] { return what_; });
+        [this] { return what_; }, more_);
     moves_.copy_local(src, dst);
   }
   void finish() const override { processes().finish(this); }
@@ -134,6 +135,7 @@ class MovesCode final : public TransferCode {
   int in_, out_;
   int64_t bytes_;
   std::string what_;
+  bool more_;
   std::vector<int64_t> zeros_;  // instances that nobody sends to
   CrossMoves moves_;
 };
@@ -141,7 +143,8 @@ class MovesCode final : public TransferCode {
 // all_reduce and reduce_scatter: a large one in pieces, which are on their way and folded at once.
 class FoldCode final : public TransferCode {
  public:
-  FoldCode(const CollectiveStep& c, const Schedule& s) : in_(c.in), out_(c.out), what_(c.what) {
+  FoldCode(const CollectiveStep& c, const Schedule& s)
+      : in_(c.in), out_(c.out), what_(c.what), more_(c.more) {
     const Slot &in = slot_at(s, c.in), &out = slot_at(s, c.out);
     const RankMap ranks = RankMap::on_all_devices(s, out, in, c);
     const Holding src = holding(s, in.axes), dst = holding(s, out.axes);
@@ -181,6 +184,7 @@ class FoldCode final : public TransferCode {
   int64_t workspace_bytes() const override { return workspace_; }
   void start(const SlotRef* slots, std::byte* workspace) const override {
     const SlotRef in = slots[in_], out = slots[out_];
+    const bool more = more_ && pieces_.size() == 1;
     for (const Piece& piece : pieces_) {
       std::byte* work = workspace + piece.workspace;
       processes().start(
@@ -199,7 +203,7 @@ class FoldCode final : public TransferCode {
                 return std::nullopt;
             }
           },
-          [this] { return what_; });
+          [this] { return what_; }, more);
     }
   }
   void finish() const override {
@@ -267,6 +271,7 @@ class FoldCode final : public TransferCode {
 
   int in_, out_, process_ = 0;
   std::string what_;
+  bool more_;
   std::vector<Piece> pieces_;
   std::vector<int32_t> place_;
   int64_t workspace_ = 0;

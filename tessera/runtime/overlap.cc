@@ -1,6 +1,7 @@
 #include "tessera/runtime/overlap.h"
 
 #include <deque>
+#include <map>
 #include <set>
 
 #include "tessera/base/error.h"
@@ -13,13 +14,20 @@ class Order {
  public:
   explicit Order(const Schedule& s) : s_(s), nodes_(s.steps.size()) { find_edges(); }
 
+  struct Place {
+    int step;
+    bool more = false;  // it begins together with the next one
+  };
   // The steps as they are to be run; empty where none is a transfer.
-  std::vector<int> run() {
+  std::vector<Place> run() {
     bool any = false;
     for (size_t i = 0; i < nodes_.size(); ++i) {
       const auto* collective = std::get_if<CollectiveStep>(&s_.steps[i]);
-      nodes_[i].crosses = collective && collective->crosses;
-      any = any || nodes_[i].crosses;
+      if (!collective || !collective->crosses) continue;
+      any = true;
+      nodes_[i].crosses = true;
+      nodes_[i].parts = &parts_[number(*collective, static_cast<int>(i))];
+      ++nodes_[i].parts->missing;
     }
     if (!any) return {};
     for (size_t i = 0; i < nodes_.size(); ++i)
@@ -28,14 +36,13 @@ class Order {
       const int transfer = transfers_.empty() ? -1 : *transfers_.begin(),
                 step = ready_.empty() ? -1 : *ready_.begin();
       if (transfer >= 0 && (on_the_way_.empty() || bytes_ + bytes_of(transfer) <= kOnTheirWay)) {
-        transfers_.erase(transfers_.begin());
-        order_.push_back(transfer);
-        on_the_way_.push_back(transfer);
-        bytes_ += bytes_of(transfer);
+        begin(transfer);
       } else if (step >= 0 && (transfer < 0 || step < transfer)) {
         ready_.erase(ready_.begin());
-        order_.push_back(step);
+        order_.push_back({step});
         release(step);
+      } else if (transfer < 0 && !held_.empty()) {
+        begin(*held_.begin());
       } else {
         TESSERA_CHECK(!on_the_way_.empty(), "steps that wait for each other");
         bytes_ -= bytes_of(on_the_way_.front());
@@ -47,8 +54,14 @@ class Order {
   }
 
  private:
+  // Transfers that begin together.
+  struct Parts {
+    std::set<int> ready;
+    int missing = 0;  // that may not begin yet
+  };
   struct Node {
     bool crosses = false;
+    Parts* parts = nullptr;  // of one that crosses
     int missing = 0;         // steps that come before it
     std::vector<int> after;  // that come after it
   };
@@ -88,8 +101,39 @@ class Order {
     nodes_[static_cast<size_t>(from)].after.push_back(to);
     ++nodes_[static_cast<size_t>(to)].missing;
   }
+  // By which the parts of a transfer are known; negative: it is alone.
+  int number(const CollectiveStep& step, int i) const {
+    const bool small = s_.slots[static_cast<size_t>(step.in)].bytes() <= kInOneMessage;
+    return step.joined >= 0 && small ? step.joined : -1 - i;
+  }
   void make_ready(int i) {
-    (nodes_[static_cast<size_t>(i)].crosses ? transfers_ : ready_).insert(i);
+    const Node& node = nodes_[static_cast<size_t>(i)];
+    if (!node.crosses) {
+      ready_.insert(i);
+      return;
+    }
+    // Fusion may compute the operand of one part by the result of another one, so that those that
+    // are there wait for the others only while there is something else to do.
+    node.parts->ready.insert(i);
+    if (--node.parts->missing > 0) {
+      held_.insert(i);
+      return;
+    }
+    for (int part : node.parts->ready) {
+      held_.erase(part);
+      transfers_.insert(part);
+    }
+  }
+  // With those parts that are there too.
+  void begin(int transfer) {
+    for (int part : std::exchange(nodes_[static_cast<size_t>(transfer)].parts->ready, {})) {
+      transfers_.erase(part);
+      held_.erase(part);
+      order_.push_back({part, true});
+      on_the_way_.push_back(part);
+      bytes_ += bytes_of(part);
+    }
+    order_.back().more = false;
   }
   void release(int i) {
     for (int next : nodes_[static_cast<size_t>(i)].after)
@@ -103,10 +147,12 @@ class Order {
 
   const Schedule& s_;
   std::vector<Node> nodes_;
+  std::map<int, Parts> parts_;
   std::set<int> transfers_, ready_;  // that may begin, by their place in the program
+  std::set<int> held_;               // transfers that wait for others of their parts
   std::deque<int> on_the_way_;       // transfers, as they began
   int64_t bytes_ = 0;                // of their results
-  std::vector<int> order_;
+  std::vector<Place> order_;
 };
 
 }  // namespace
@@ -125,10 +171,13 @@ Schedule overlap_transfers(Schedule s) {
       collective->crosses = make_cross_collective_code(*collective, s) != nullptr;
     }
   }
-  const std::vector<int> order = Order(s).run();
+  const std::vector<Order::Place> order = Order(s).run();
   if (order.empty()) return s;
   std::vector<Step> steps;
-  for (int i : order) steps.push_back(std::move(s.steps[static_cast<size_t>(i)]));
+  for (const Order::Place& place : order) {
+    steps.push_back(std::move(s.steps[static_cast<size_t>(place.step)]));
+    if (place.more) std::get<CollectiveStep>(steps.back()).more = true;
+  }
   s.steps = std::move(steps);
   return s;
 }

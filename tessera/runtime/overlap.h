@@ -11,6 +11,8 @@
 //   %s1 = all_reduce(%g1)                   %w2' = %w2 - %s2
 //   %w1' = %w1 - %s1                        %w1' = %w1 - %s1
 //
+// The small arrays of one collective begin together, and are one message to each process.
+//
 // What is on its way is bounded: kOnTheirWay bytes of results, or one transfer.
 #pragma once
 
@@ -19,6 +21,8 @@
 namespace tessera::runtime {
 
 inline constexpr int64_t kOnTheirWay = int64_t{256} << 20;
+// Of an array that goes with others: what takes no longer than the latency of a message, roughly.
+inline constexpr int64_t kInOneMessage = int64_t{64} << 10;
 
 // Of the schedule of one process, where it finds out which collectives cross; of its loops and
 // branches too.

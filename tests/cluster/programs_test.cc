@@ -127,6 +127,36 @@ TEST_P(Programs, GathersAndScatters) {
        })(x, i));
 }
 
+// Their gradients' sums are one collective, whose small arrays are one message and whose large one
+// goes by itself; in loops too, and of parts that are gathered.
+TEST_P(Programs, StepsOfManySmallWeights) {
+  const auto loss = [](const std::vector<Array>& w, const Array& rows) {
+    Array h = matmul(rows, w[0]);
+    for (size_t k = 1; k < w.size(); ++k) h = tanh(h * (1 + w[k]) + w[k]);
+    return mean(square(h));
+  };
+  const auto step = [&](const std::vector<Array>& w, const Array& rows) {
+    const std::vector<Array> gradients = grad(loss)(w, rows);
+    std::vector<Array> out;
+    for (size_t k = 0; k < w.size(); ++k) out.push_back(w[k] - 0.1f * gradients[k]);
+    return out;
+  };
+  const auto steps = [&](const std::vector<Array>& w, const Array& rows) {
+    return fori_loop(
+        0, 3, [&](const Array&, const std::vector<Array>& v) { return step(v, rows); }, w);
+  };
+  const Array rows = array({32, 96}, 1, P(joint("x", "y")));
+  for (const auto& [name, spec] : {std::pair("data", P()), std::pair("stored in parts", P("y"))}) {
+    std::vector<Array> w{array({96, 256}, 2, P())};
+    for (uint64_t k = 0; k < 5; ++k) w.push_back(array({256}, 3 + k, spec));
+    const std::vector<Array> once = jit(step)(w, rows), thrice = jit(steps)(w, rows);
+    for (size_t k = 0; k < w.size(); ++k) {
+      same(fmt::format("{} once {}", name, k), once[k]);
+      same(fmt::format("{} thrice {}", name, k), thrice[k]);
+    }
+  }
+}
+
 // Libraries with threads of their own: a matrix a device, on all of them and on two, of which each
 // process has one.
 TEST_P(Programs, Factorizations) {

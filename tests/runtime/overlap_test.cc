@@ -45,6 +45,54 @@ TEST(Overlap, WhatReadsATransferWaitsUntilNothingElseIsLeft) {
   verify(s);
 }
 
+// The steps that tell others something together with the next one, by what they write.
+std::vector<int> more(const Schedule& s) {
+  std::vector<int> out;
+  for (const Step& step : s.steps)
+    if (const auto* c = std::get_if<CollectiveStep>(&step); c && c->more) out.push_back(c->out);
+  return out;
+}
+Schedule joined(Schedule s, int number) {
+  for (Step& step : s.steps)
+    if (auto* c = std::get_if<CollectiveStep>(&step)) c->joined = number;
+  return s;
+}
+
+TEST(Overlap, SmallArraysOfOneCollectiveBeginTogether) {
+  const Schedule s = overlap_transfers(in_two_processes(joined(updates(16, 3), 5)));
+  EXPECT_THAT(written(s), ElementsAre(1, 5, 9, 2, 6, 10, 3, 7, 11));
+  EXPECT_THAT(more(s), ElementsAre(2, 6));
+  verify(s);
+}
+
+// What is sent by the third is computed of the first's result.
+TEST(Overlap, PartsThatWaitForOthersBeginAfterThem) {
+  ScheduleBuilder b(Mesh::abstract({2}, {"x"}));
+  const KernelFn nothing = [](void* const*, int64_t, int64_t) {};
+  const int x = b.input(float32, {16}, {0}), first = b.slot(float32, {16}, {}),
+            second = b.output(float32, {16}, {}), g = b.slot(float32, {16}, {0}),
+            third = b.output(float32, {16}, {});
+  b.schedule.steps.emplace_back(all_reduce(x, first));
+  b.schedule.steps.emplace_back(all_reduce(x, second));
+  b.kernel({first, g}, {0}, nothing);
+  b.schedule.steps.emplace_back(all_reduce(g, third));
+  const Schedule s = overlap_transfers(in_two_processes(joined(b.schedule, 5)));
+  EXPECT_THAT(written(s), ElementsAre(first, second, g, third));
+  EXPECT_THAT(more(s), ElementsAre(first));
+  verify(s);
+}
+
+TEST(Overlap, LargeArraysOfOneCollectiveBeginEachWhenItIsThere) {
+  const Schedule s =
+      overlap_transfers(in_two_processes(joined(updates(kInOneMessage / 4 + 1, 3), 5)));
+  EXPECT_THAT(written(s), ElementsAre(1, 2, 5, 6, 9, 10, 3, 7, 11));
+  EXPECT_THAT(more(s), ElementsAre());
+}
+
+TEST(Overlap, TransfersOfSeveralCollectivesAreNotJoined) {
+  EXPECT_THAT(more(overlap_transfers(in_two_processes(updates(16, 3)))), ElementsAre());
+}
+
 TEST(Overlap, ATransferBeginsBeforeWhatIsComputedMeanwhile) {
   ScheduleBuilder b(Mesh::abstract({2}, {"x"}));
   const KernelFn nothing = [](void* const*, int64_t, int64_t) {};

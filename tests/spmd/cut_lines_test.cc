@@ -16,11 +16,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const Mesh& eight() {
-  static const Mesh& mesh = *new Mesh(Mesh::abstract({8}, {"x"}));
-  return mesh;
-}
-
 // What the transform of an array that is cut so communicates, its result cut likewise.
 std::string moves(const Input& x, FftType type, const Dims& lengths, const Mesh& mesh = eight()) {
   const auto f = [&](std::span<const Array> v) {

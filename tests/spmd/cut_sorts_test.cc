@@ -16,11 +16,6 @@ namespace {
 using namespace array_math;
 using Arrays = std::vector<Array>;
 
-const Mesh& eight() {
-  static const Mesh& mesh = *new Mesh(Mesh::abstract({8}, {"x"}));
-  return mesh;
-}
-
 Arrays top(const Array& x, int64_t k) {
   const auto [values, indices] = lax::top_k(x, k);
   return {values, indices};

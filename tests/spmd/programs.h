@@ -15,6 +15,12 @@ namespace tessera {
 
 using namespace spmd;
 
+// Eight devices along "x".
+inline const Mesh& eight() {
+  static const Mesh& mesh = *new Mesh(Mesh::abstract({8}, {"x"}));
+  return mesh;
+}
+
 struct Input {
   Shape shape;
   std::optional<PartitionSpec> spec = std::nullopt;  // empty: free

@@ -19,11 +19,6 @@ namespace {
 using namespace array_math;
 using Arrays = std::vector<Array>;
 
-const Mesh& eight() {
-  static const Mesh& mesh = *new Mesh(Mesh::abstract({8}, {"x"}));
-  return mesh;
-}
-
 struct Pool {
   int64_t rows, size, stride, low = 0, high = 0;
   int64_t results() const { return (rows + low + high - size) / stride + 1; }

@@ -1,0 +1,16 @@
+// Several exchanges as one: what they tell a process in a round goes to it in one message. For small
+// ones, whose messages take as long as their latency.
+#pragma once
+
+#include <vector>
+
+#include "tessera/cluster/processes.h"
+
+namespace tessera::cluster {
+
+// Round after round of all `members` together, until the last of them is over. The messages of a
+// round between two processes are copied into one, but large ones, which go from and to where they
+// lie. Other processes join the same exchanges in the same order.
+Rounds joined_rounds(std::vector<Rounds> members);
+
+}  // namespace tessera::cluster

@@ -1,0 +1,25 @@
+// For evaluate functions: a literal whose elements are another's, from elsewhere.
+#pragma once
+
+#include <cstring>
+
+#include "tessera/base/literal.h"
+
+namespace tessera::ops {
+
+// source_index(d, i): where the element at i along dimension d of the result is along d of x.
+inline Literal copy_elements(const Literal& x, const Shape& shape, auto source_index) {
+  Literal out(x.dtype(), shape);
+  const Dims from = row_major_strides(x.shape()), strides = row_major_strides(shape);
+  const auto item = static_cast<size_t>(itemsize(x.dtype()));
+  std::byte* to = out.mutable_raw();
+  for (int64_t i = 0; i < out.elements(); ++i) {
+    int64_t source = 0;
+    for (int64_t d = 0; d < shape.rank(); ++d)
+      source += source_index(d, i / strides[d] % shape[d]) * from[d];
+    std::memcpy(to + i * item, x.raw() + source * item, item);
+  }
+  return out;
+}
+
+}  // namespace tessera::ops

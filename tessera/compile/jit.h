@@ -159,8 +159,9 @@ class Jitted {
 };
 
 // `f` compiled for the structure of its arguments at each first call. `f` must be pure: it is
-// called only to be traced. `where`: what errors about calls of it name. Errors: those of `f`'s ops; UserError kTrace where it uses a traced
-// value as a C++ bool or number, or where a tracer leaks out of it.
+// called only to be traced. `where`: what errors of a cluster name. Errors: those of `f`'s ops;
+// UserError kTrace where it uses a traced value as a C++ bool or number, or where a tracer leaks out
+// of it.
 template <class F>
 Jitted<F> jit(F f, JitOptions options = {},
               std::source_location where = std::source_location::current()) {

@@ -25,7 +25,7 @@ struct JitEntry {
   std::vector<Array> captures;
   std::vector<uint8_t> donate;
   std::shared_ptr<const void> result;  // the function's result, with tracers for leaves
-  std::source_location where;          // of jit(); of others the call's
+  std::source_location where;          // of jit(); line 0: it was not jitted
 };
 
 // The calls one jitted function has seen, the latest kMaxEntries. Thread-safe.

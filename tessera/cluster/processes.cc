@@ -36,7 +36,7 @@ std::string processes_text(const std::vector<int>& list) {
 
 }  // namespace
 
-thread_local const std::source_location* CallSite::current_ = nullptr;
+thread_local const SourceLocation* CallSite::current_ = nullptr;
 
 // Sends signs of life, and hears those of others, until it is destroyed.
 class Processes::Heart {

@@ -25,12 +25,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <source_location>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tessera/base/source_location.h"
 #include "tessera/cluster/cluster.h"
 #include "tessera/cluster/transport.h"
 
@@ -59,17 +59,17 @@ using Rounds = std::function<std::optional<Round>()>;
 // While one lives, this thread calls a function that the user jitted there: what errors name.
 class CallSite {
  public:
-  explicit CallSite(const std::source_location& where) : outer_(std::exchange(current_, &where)) {}
+  explicit CallSite(const SourceLocation& where) : outer_(std::exchange(current_, &where)) {}
   ~CallSite() { current_ = outer_; }
   CallSite(const CallSite&) = delete;
   CallSite& operator=(const CallSite&) = delete;
 
   // Null where none lives.
-  static const std::source_location* current() { return current_; }
+  static const SourceLocation* current() { return current_; }
 
  private:
-  static thread_local const std::source_location* current_;
-  const std::source_location* outer_;
+  static thread_local const SourceLocation* current_;
+  const SourceLocation* outer_;
 };
 
 // What all members run, as each of them sees it.
@@ -139,7 +139,7 @@ class Processes {
     Processes& processes_;
     std::unique_lock<std::recursive_mutex> lock_;
     const CallIdentity* outer_;
-    const std::source_location* outer_site_;
+    const SourceLocation* outer_site_;
     Greeted outer_greeted_;
     uint64_t outer_transfers_;
     int exceptions_;
@@ -215,7 +215,7 @@ class Processes {
   std::mutex transport_mutex_;  // a call of MPI at a time
   std::vector<Pair> pairs_;
   const CallIdentity* call_ = nullptr;
-  const std::source_location* call_site_ = nullptr;
+  const SourceLocation* call_site_ = nullptr;
   Greeted greeted_ = Greeted::kNo;
   std::list<Transfer> transfers_;
   // That are to begin with the next one.

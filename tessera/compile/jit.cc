@@ -194,11 +194,11 @@ ErasedResult eval_shape_erased(const ErasedCall& call, const std::vector<Array>&
   return out;
 }
 
-JitCore::JitCore(JitOptions options, std::source_location where)
+JitCore::JitCore(JitOptions options, SourceLocation where)
     : options_(std::move(options)), where_(where), cache_(std::make_shared<JitCache>()) {}
 JitCore::~JitCore() = default;
 
-std::shared_ptr<const JitCore> make_jit_core(JitOptions options, std::source_location where) {
+std::shared_ptr<const JitCore> make_jit_core(JitOptions options, SourceLocation where) {
   return std::make_shared<JitCore>(std::move(options), where);
 }
 

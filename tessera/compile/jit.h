@@ -12,7 +12,6 @@
 
 #include <memory>
 #include <optional>
-#include <source_location>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -20,6 +19,7 @@
 #include <vector>
 
 #include "tessera/base/per_thread.h"
+#include "tessera/base/source_location.h"
 #include "tessera/compile/comm_budget.h"
 #include "tessera/compile/erased_call.h"
 #include "tessera/compile/lowered.h"
@@ -57,7 +57,7 @@ const void* result_of(const JitEntry& entry);
 // A jitted function but its types: the options, and the programs of the calls it has seen.
 class JitCore {
  public:
-  JitCore(JitOptions options, std::source_location where);
+  JitCore(JitOptions options, SourceLocation where);
   ~JitCore();
 
   // Null for a call that has not been seen. `types` identifies the C++ types of the arguments,
@@ -78,11 +78,11 @@ class JitCore {
   std::vector<uint8_t> donate_flags(const ErasedCall& call) const;
 
   const JitOptions options_;
-  const std::source_location where_;
+  const SourceLocation where_;
   const std::shared_ptr<JitCache> cache_;
 };
 
-std::shared_ptr<const JitCore> make_jit_core(JitOptions options, std::source_location where);
+std::shared_ptr<const JitCore> make_jit_core(JitOptions options, SourceLocation where);
 
 template <class... Args>
 inline constexpr char kTypesTag = 0;
@@ -95,7 +95,7 @@ ErasedResult eval_shape_erased(const ErasedCall& call, const std::vector<Array>&
 template <class F>
 class Jitted {
  public:
-  Jitted(F f, JitOptions options, std::source_location where)
+  Jitted(F f, JitOptions options, SourceLocation where)
       : f_(std::move(f)), core_(internal::make_jit_core(std::move(options), where)) {}
 
   template <class... Args>
@@ -163,8 +163,7 @@ class Jitted {
 // UserError kTrace where it uses a traced value as a C++ bool or number, or where a tracer leaks out
 // of it.
 template <class F>
-Jitted<F> jit(F f, JitOptions options = {},
-              std::source_location where = std::source_location::current()) {
+Jitted<F> jit(F f, JitOptions options = {}, SourceLocation where = SourceLocation::current()) {
   return Jitted<F>(std::move(f), std::move(options), where);
 }
 

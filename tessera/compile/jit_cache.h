@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,7 +24,7 @@ struct JitEntry {
   std::vector<Array> captures;
   std::vector<uint8_t> donate;
   std::shared_ptr<const void> result;  // the function's result, with tracers for leaves
-  std::source_location where;          // of jit(); line 0: it was not jitted
+  SourceLocation where;                // of jit(); line 0: it was not jitted
 };
 
 // The calls one jitted function has seen, the latest kMaxEntries. Thread-safe.

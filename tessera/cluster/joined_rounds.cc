@@ -8,9 +8,6 @@
 namespace tessera::cluster {
 namespace {
 
-// Up to here a copy costs less than a message of its own.
-constexpr int64_t kCopied = int64_t{64} << 10;
-
 class Joined {
  public:
   explicit Joined(std::vector<Rounds> members) : members_(std::move(members)) {}
@@ -30,7 +27,7 @@ class Joined {
       }
       any = true;
       for (const Outgoing& message : round->out) {
-        if (message.bytes > kCopied) {
+        if (message.bytes > kInOneMessage) {
           large.out.push_back(message);
           continue;
         }
@@ -38,7 +35,7 @@ class Joined {
         packed.insert(packed.end(), message.data, message.data + message.bytes);
       }
       for (const Incoming& message : round->in) {
-        if (message.bytes > kCopied)
+        if (message.bytes > kInOneMessage)
           large.in.push_back(message);
         else
           in_[message.from].parts.push_back(message);

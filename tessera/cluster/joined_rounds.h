@@ -8,9 +8,12 @@
 
 namespace tessera::cluster {
 
+// Up to here a copy costs no more than a message of its own.
+inline constexpr int64_t kInOneMessage = int64_t{64} << 10;
+
 // Round after round of all `members` together, until the last of them is over. The messages of a
-// round between two processes are copied into one, but large ones, which go from and to where they
-// lie. Other processes join the same exchanges in the same order.
+// round between two processes are copied into one, but those above kInOneMessage bytes, which go from
+// and to where they lie. Other processes join the same exchanges in the same order.
 Rounds joined_rounds(std::vector<Rounds> members);
 
 }  // namespace tessera::cluster

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tessera/base/error.h"
+#include "tessera/cluster/joined_rounds.h"
 #include "tessera/runtime/step_code.h"
 
 namespace tessera::runtime {
@@ -103,7 +104,7 @@ class Order {
   }
   // By which the parts of a transfer are known; negative: it is alone.
   int number(const CollectiveStep& step, int i) const {
-    const bool small = s_.slots[static_cast<size_t>(step.in)].bytes() <= kInOneMessage;
+    const bool small = s_.slots[static_cast<size_t>(step.in)].bytes() <= cluster::kInOneMessage;
     return step.joined >= 0 && small ? step.joined : -1 - i;
   }
   void make_ready(int i) {

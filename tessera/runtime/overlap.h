@@ -11,7 +11,7 @@
 //   %s1 = all_reduce(%g1)                   %w2' = %w2 - %s2
 //   %w1' = %w1 - %s1                        %w1' = %w1 - %s1
 //
-// The small arrays of one collective begin together, and are one message to each process.
+// The arrays of one collective that have at most cluster::kInOneMessage bytes begin together, and are one message to each process.
 //
 // What is on its way is bounded: kOnTheirWay bytes of results, or one transfer.
 #pragma once
@@ -21,8 +21,6 @@
 namespace tessera::runtime {
 
 inline constexpr int64_t kOnTheirWay = int64_t{256} << 20;
-// Of an array that goes with others: what takes no longer than the latency of a message, roughly.
-inline constexpr int64_t kInOneMessage = int64_t{64} << 10;
 
 // Of the schedule of one process, where it finds out which collectives cross; of its loops and
 // branches too.

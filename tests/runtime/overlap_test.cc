@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tessera/cluster/joined_rounds.h"
 #include "tessera/fusion/locality.h"
 #include "tests/runtime/schedules.h"
 
@@ -84,7 +85,7 @@ TEST(Overlap, PartsThatWaitForOthersBeginAfterThem) {
 
 TEST(Overlap, LargeArraysOfOneCollectiveBeginEachWhenItIsThere) {
   const Schedule s =
-      overlap_transfers(in_two_processes(joined(updates(kInOneMessage / 4 + 1, 3), 5)));
+      overlap_transfers(in_two_processes(joined(updates(cluster::kInOneMessage / 4 + 1, 3), 5)));
   EXPECT_THAT(written(s), ElementsAre(1, 2, 5, 6, 9, 10, 3, 7, 11));
   EXPECT_THAT(more(s), ElementsAre());
 }

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "tessera/compile/pipeline.h"
 #include "tests/compile/devices.h"
 
 namespace tessera {
@@ -108,6 +109,28 @@ TEST_F(ChoosePropagation, WeightsSpreadWithFeaturesThatAreCutAlike) {
   const Lowered lowered = jit(step).lower(sharded, cut);
   EXPECT_LE(bytes_sent(lowered), 10 * 512 * 7 * 4) << lowered.explain();
   expect_equal_to_one_device(w, x, sharded, cut);
+}
+
+// The plan that decided is not made again, unless the program has changed since.
+TEST_F(ChoosePropagation, ThePlanIsOfTheProgramAsItWas) {
+  const Layers sharded = put(layers(32, 64), P("x"));
+  const Array cut = device_put(cos(iota({512, 32})), on8(P("x")));
+  const Lowered lowered = jit(step).lower(sharded, cut);
+  compile::PassState state{.function = lowered.stages().traced, .mesh = lowered.stages().mesh};
+  state.request.inputs.resize(state.function.inputs.size(), on8(P("x")));
+  state.request.outputs.resize(state.function.outputs.size());
+  const auto passes = compile::passes();
+  const auto partition = std::find_if(passes.begin(), passes.end(),
+                                      [](const auto& pass) { return pass.name == "partition"; });
+  for (auto pass = passes.begin(); pass != partition; ++pass) run_pass(*pass, state);
+  ASSERT_TRUE(state.plan);
+  EXPECT_TRUE(state.plan->cut == state.function);
+  compile::PassState changed = state;
+  changed.function.outputs.pop_back();
+  run_pass(*partition, state);
+  run_pass(*partition, changed);
+  EXPECT_EQ(state.function.outputs.size(), 3U);
+  EXPECT_EQ(changed.function.outputs.size(), 2U);
 }
 
 }  // namespace

@@ -37,5 +37,6 @@
 #include "tessera/privacy/neighboring_relation.h"
 #include "tessera/privacy/noise/discrete_gaussian.h"
 #include "tessera/privacy/noise/noise_addition.h"
+#include "tessera/privacy/optimizers.h"
 #include "tessera/privacy/plan.h"
 #include "tessera/privacy/trainer.h"

@@ -7,6 +7,7 @@
 #include "tessera/base/format.h"
 #include "tessera/base/overloaded.h"
 #include "tessera/privacy/accounting/events.h"
+#include "tessera/privacy/digest.h"
 #include "tessera/privacy/matrix_factorization/buffered_toeplitz_optimization.h"
 #include "tessera/privacy/matrix_factorization/sensitivity.h"
 #include "tessera/privacy/matrix_factorization/toeplitz.h"
@@ -166,17 +167,6 @@ void expect_toeplitz(const Coefs& coefs) {
       value_error(kOp, "expected a strategy of finite numbers, got {} among them", c);
   if (coefs[0] == 0)
     value_error(kOp, "expected a strategy with a first coefficient other than 0, got 0");
-}
-
-// Two streams of FNV-1a, with the second one's bytes complemented.
-std::string hashed(const std::string& text) {
-  constexpr uint64_t kPrime = 0x100000001b3;
-  uint64_t a = 0xcbf29ce484222325, b = 0x6c62272e07bb0142;
-  for (unsigned char c : text) {
-    a = (a ^ c) * kPrime;
-    b = (b ^ static_cast<unsigned char>(~c) ^ (b >> 29)) * kPrime;
-  }
-  return fmt::format("{:016x}{:016x}", a, b);
 }
 
 // All of a description, exactly.
@@ -514,12 +504,12 @@ std::string Plan::fingerprint(const std::string& rest) const {
   for (const SubtreeNorm& subtree : o.subtree_norms)
     strategy += fmt::format(" {}:{} {:a}", subtree.path.size(), subtree.path,
                             subtree.l2_clip_norm.number());
-  return hashed(fmt::format("{} | {:a} {:a} {} {} {} | {} {:a} {} {} {:a} {} | {}{} | {}",
-                            exact_text(sampling_), noise_multiplier(), o.delta,
-                            static_cast<int>(o.relation), static_cast<int>(o.accountant),
-                            o.amplified, noising_matrix_.tree_static_key(), o.l2_clip_norm,
-                            o.rescale_to_unit_norm, normalized_by_batch_, *o.normalize_by,
-                            static_cast<int>(o.nan_safe), o.strategy.index(), strategy, rest));
+  return internal::digest_of(
+      fmt::format("{} | {:a} {:a} {} {} {} | {} {:a} {} {} {:a} {} | {}{} | {}",
+                  exact_text(sampling_), noise_multiplier(), o.delta, static_cast<int>(o.relation),
+                  static_cast<int>(o.accountant), o.amplified, noising_matrix_.tree_static_key(),
+                  o.l2_clip_norm, o.rescale_to_unit_norm, normalized_by_batch_, *o.normalize_by,
+                  static_cast<int>(o.nan_safe), o.strategy.index(), strategy, rest));
 }
 
 std::string to_string(const Plan& plan) {

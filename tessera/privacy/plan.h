@@ -155,7 +155,7 @@ class Plan {
   // UserError unless batches of this sampler are those that are accounted for.
   void check_sampler(const batch_selection::SamplingDescription& description) const;
 
-  // 32 hexadecimal digits, of all that the guarantee depends on, and of `rest`: equal plans have
+  // 64 hexadecimal digits, of all that the guarantee depends on, and of `rest`: equal plans have
   // equal ones.
   std::string fingerprint(const std::string& rest = {}) const;
 

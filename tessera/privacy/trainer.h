@@ -1,12 +1,13 @@
 // Private training: a plan, a loss and an optimizer, one call a step.
 //
 //   const privacy::Trainer trainer(plan, loss, optim::adam(1e-3));  // loss(params, x, y)
-//   auto state = trainer.init(params, random::key(0));
+//   auto state = trainer.init(params);
 //   trainer.restore("runs/digits", state);                          // where there is a checkpoint
 //   while (trainer.steps_done(state) < plan.steps()) {
 //     privacy::StepReport report = trainer.step(state, images, labels);  // all of the data
 //     std::cout << trainer.progress(report) << "\n";                     // ..., epsilon 1.21 of 3
 //   }
+//   Model model = trainer.release(state);
 //
 // A step selects a batch, computes the clipped sum of its gradients, adds the noise, and moves the
 // parameters by the optimizer's update: in this order, so that gradients are scaled (normalize_by)
@@ -15,11 +16,14 @@
 // on.
 //
 // State. A tree of Arrays: parameters, step count (which is the budget spent), keys, the states of
-// noise and optimizer, the history that report_html() draws, and the fingerprint of the plan and
-// the optimizer. What is restored from a checkpoint goes on to the same bits; under another plan or
-// optimizer, whose gradients would differ and whose noise would not, it is an error. Keys are folded
-// with the fingerprint: runs of one seed under two plans share no noise. A step uses up what of
-// the state makes the noise: a copy of a state that has moved on cannot be used again.
+// noise and optimizer, the history that report_html() draws, and digests of the plan, the optimizer,
+// the loss and the data (run_identity.h). What is restored from a checkpoint goes on to the same
+// bits; under another plan, optimizer or loss, or on other data, whose gradients would differ and
+// whose noise would not, it is an error. A step uses up what of the state makes the noise: a copy
+// of a state that has moved on cannot be used again. A state is as secret as the data; release()
+// gives the parameters alone.
+//
+// Keys. Runs do not share noise: init() folds in fresh entropy, which is then kept in the state.
 //
 // Of nnx modules the parameters alone are trained; streams of random keys move on with each step.
 // Other state stays.
@@ -31,105 +35,12 @@
 
 #include "tessera/compile/jit.h"
 #include "tessera/io/checkpoint.h"
-#include "tessera/nnx/optimizer.h"
-#include "tessera/numpy/index.h"
-#include "tessera/numpy/indexing.h"
-#include "tessera/numpy/operators.h"
-#include "tessera/privacy/clipping/clipped_grad.h"
 #include "tessera/privacy/report.h"
-#include "tessera/privacy/trainer_step.h"
+#include "tessera/privacy/trainer_program.h"
 
 namespace tessera::privacy {
 
-// All but the parameters.
-template <class OptimizerState>
-struct TrainingBooks {
-  Array step;  // int32: how many are done
-  random::Key selection_key;
-  NoiseState<optim::LeafList> noise;
-  OptimizerState optimizer;
-  Array fingerprint;  // uint32 [4]
-  Array non_finite;   // int32: examples so far whose loss or gradient was NaN or infinite
-  Array history;      // float32 [512, 7]
-};
-template <class Params, class OptimizerState>
-struct TrainingState {
-  Params params;
-  TrainingBooks<OptimizerState> books;
-};
-
 namespace internal {
-
-// Static: another one is another program.
-struct Microbatch {
-  int64_t size;  // 0: the whole batch
-};
-
-// Every stream gets a key that none of its own draws has.
-template <class T>
-void move_streams(T& node) {
-  if constexpr (std::is_same_v<T, nnx::RngStream>) {
-    node.key = random::fold_in(node.key, uint32_t{0xffffffff});
-  } else if constexpr (!tree::Leaf<T> && !tree::internal::StaticValue<T>) {
-    tree::internal::for_each_unnamed_child(node, [](auto& child) { move_streams(child); });
-  }
-}
-
-// The program of a step.
-template <class Loss, class Rule>
-struct TrainStep {
-  Loss loss;
-  optim::Transformation<Rule> optimizer;
-  optim::Transformation<Privatizer> privatizer;
-  ClipOptions clip;
-  int64_t history_stride;
-  bool scheduled;  // the factors are not all 1
-
-  template <class Params, class Books, class... Data>
-  auto operator()(const Params& params, const Books& books, const Array& indices,
-                  const Array& padding, const StepFactors& factors, Microbatch microbatch,
-                  const Data&... data) const {
-    ClipOptions options = clip;
-    for (size_t i = 1; i <= sizeof...(Data); ++i) options.batch_argnums.push_back(i);
-    if (microbatch.size > 0) options.microbatch_size = microbatch.size;
-    const auto taken = [&](const Array& x) { return take(x, indices, {.axis = 0}); };
-    const auto sum =
-        clipped_value_and_grad(loss, options)(params, tree::map(taken, data)..., Padding{padding});
-    Books next = books;
-    next.step = books.step + 1;
-    const Array row = metrics(next.step, sum.values, sum.grad_norms, padding, clip_norm());
-    next.non_finite = books.non_finite + astype(index_in_dim(row, 2, 0, false), int32);
-    next.history = with_row(books.history, row, books.step, history_stride);
-    return std::tuple(moved(params, sum.grads, next, factors), next, row);
-  }
-
- private:
-  double clip_norm() const { return clip.l2_clip_norm.number(); }
-
-  // Noise before all else. The optimizer sees gradients of the parameters' dtypes.
-  template <class Params, class Books>
-  Params moved(const Params& params, const Params& sum, Books& books,
-               const StepFactors& factors) const {
-    const optim::LeafList current = nnx::internal::parameter_list(params);
-    optim::LeafList gradients = nnx::internal::parameter_list(sum);
-    const auto scale = [&](const Array& factor) {
-      if (scheduled)
-        gradients =
-            tree::map([&](const Array& g) { return g * astype(factor, g.dtype()); }, gradients);
-    };
-    scale(factors.before);
-    std::tie(gradients, books.noise) = privatizer.update(gradients, books.noise);
-    scale(factors.after);
-    gradients = tree::map([](const Array& g, const Array& p) { return astype(g, p.dtype()); },
-                          gradients, current);
-    optim::LeafList updates;
-    std::tie(updates, books.optimizer) = optimizer.update(gradients, books.optimizer, current);
-    Params out =
-        nnx::internal::with_parameters(params, optim::apply_updates(current, updates).leaves);
-    move_streams(out);
-    return out;
-  }
-};
 
 ClipOptions clip_options(const Plan& plan, const TrainerOptions& options);
 
@@ -147,7 +58,9 @@ class Trainer {
 
   Trainer(Plan plan, Loss loss, optim::Transformation<Rule> optimizer, TrainerOptions options = {})
       : plan_(std::move(plan)),
+        loss_(loss),
         optimizer_(optimizer),
+        keep_batch_dim_(options.keep_batch_dim),
         batches_(std::make_shared<internal::StepBatches>(plan_, options)),
         step_(jit(internal::TrainStep<Loss, Rule>{std::move(loss), std::move(optimizer),
                                                   plan_.scaled_privatizer(random::key(0)),
@@ -157,56 +70,91 @@ class Trainer {
                   {.donate_argnums = {1}})) {
     std::string statics;
     tree::append_static_key(optimizer_, statics);
-    fingerprint_ = plan_.fingerprint(statics);
+    identity_ = std::make_shared<internal::RunIdentity>(plan_.fingerprint(statics),
+                                                        options.unchecked_data_contents);
   }
 
   const Plan& plan() const { return plan_; }
 
-  // Before the first step. A seed's key, or one of entropy that nobody knows: whoever has the key
-  // can subtract the noise.
+  // The state before the first step. Its keys are of the operating system's entropy, so that nobody
+  // can know the noise and no two runs share any.
+  template <class Params>
+  State<Params> init(const Params& params) const {
+    return begun(params, identity_->run_key());
+  }
+  // The same, of the key and the entropy that this trainer has drawn: of one trainer equal keys give
+  // equal runs, and elsewhere they give other ones.
   template <class Params>
   State<Params> init(const Params& params, const random::Key& key) const {
-    const optim::LeafList list = nnx::internal::parameter_list(params);
-    const auto [selection, noise] = random::split<2>(internal::folded(key, fingerprint_));
-    return {params,
-            {.step = zeros(Shape{}, int32),
-             .selection_key = selection,
-             .noise = plan_.scaled_privatizer(noise).init(list),
-             .optimizer = optimizer_.init(list),
-             .fingerprint = internal::fingerprint_words(fingerprint_),
-             .non_finite = zeros(Shape{}, int32),
-             .history = internal::empty_history()}};
+    return begun(params, identity_->run_key(key));
+  }
+  // The same state each time, without any entropy: init(params, reproducible(random::key(0))). Two
+  // such runs of one key, plan and optimizer have the same batches, and the same noise if they have
+  // the same loss too.
+  template <class Params>
+  State<Params> init(const Params& params, const Reproducible& key) const {
+    return begun(params, identity_->run_key(key));
   }
 
-  // The next step, on trees of all the data: of every leaf the first dimension is the plan's
-  // num_examples. The state moves on. UserError (kValue), with the state as it was: data of another
-  // number of examples, a state of another plan or optimizer or one that is used up, a step beyond
-  // the plan, a memory budget that no microbatch keeps.
+  // What the step saw, of the next step on trees of all the data: of every leaf the first dimension
+  // is the plan's num_examples. The state moves on. UserError (kValue), with the state as it was:
+  // data of another number of examples, a state of another plan, optimizer or loss, of other data, or
+  // one that is used up, a step beyond the plan, a memory budget that no microbatch keeps.
   template <class Params, class... Data>
   StepReport step(State<Params>& state, const Data&... data) const {
     static_assert(sizeof...(Data) > 0,
                   "step(state, data...) takes what the loss takes after params");
     const auto& books = state.books;
-    const int64_t step =
-        internal::expect_next_step(plan_, fingerprint_, books.step, books.fingerprint);
-    internal::expect_examples(plan_, tree::leaves(std::tie(data...)));
+    internal::expect_same_run(plan_, identity_->fingerprint(), books.fingerprint);
+    const int64_t step = internal::expect_next_step(plan_, books.step);
+    const std::vector<Array> leaves = tree::leaves(std::tie(data...));
+    internal::expect_examples(plan_, leaves);
+    internal::StepInput input;
+    std::tie(input.program, input.contents) = run_words(state, leaves, data...);
+    input.factors = internal::factors_of(plan_, step);
     const batch_selection::Batch examples = batches_->examples(books.selection_key, step);
     const int64_t size = batches_->padded_size(static_cast<int64_t>(examples.size()));
-    const internal::StepFactors factors = internal::factors_of(plan_, step);
     const int64_t microbatch = batches_->microbatch(size, [&](int64_t m) {
-      const internal::StepBatch any = batches_->padded({}, m, size);
-      return step_
-          .lower(state.params, books, any.indices, any.padding, factors, internal::Microbatch{m},
-                 data...)
+      input.batch = batches_->padded({}, m, size);
+      return step_.lower(state.params, books, input, internal::Microbatch{m}, data...)
           .cost()
           .arena_bytes;
     });
-    const internal::StepBatch batch = batches_->padded(examples, microbatch, size);
+    input.batch = batches_->padded(examples, microbatch, size);
     Array row;
     std::tie(state.params, state.books, row) =
-        step_(state.params, books, batch.indices, batch.padding, factors,
-              internal::Microbatch{microbatch}, data...);
+        step_(state.params, books, input, internal::Microbatch{microbatch}, data...);
     return internal::report_of(row);
+  }
+
+  // The state, to go on under another loss or on other data, which step() refuses. Fresh entropy is
+  // folded into the key of its noise, so that it shares no noise with what the state before would
+  // have gone on to.
+  template <class Params>
+  State<Params> rebound(State<Params> state, GivesUp what) const {
+    internal::expect_same_run(plan_, identity_->fingerprint(), state.books.fingerprint);
+    state.books.noise.key = internal::refreshed(state.books.noise.key);
+    if (what != GivesUp::kSameData) state.books.program = internal::no_digest_words();
+    if (what != GivesUp::kSameLoss) state.books.contents = internal::no_digest_words();
+    return state;
+  }
+
+  // The parameters, which are what the guarantee is for; streams of random keys in a module are
+  // cleared, as they are not parameters.
+  template <class Params>
+  Params release(const State<Params>& state) const {
+    Params out = state.params;
+    internal::for_each_stream(out, [](nnx::RngStream& stream) {
+      stream.key = random::Key{zeros_like(stream.key.data)};
+      stream.count = zeros_like(stream.count);
+    });
+    return out;
+  }
+  // Writes the parameters alone as a safetensors file, by their paths ("first.kernel"; a single
+  // Array is "params"). Returns their number. UserError kIo if the file cannot be written.
+  template <class Params>
+  int64_t release(const FilePath& path, const State<Params>& state) const {
+    return internal::write_parameters(path, nnx::internal::parameter_list(state.params));
   }
 
   template <class Params>
@@ -237,7 +185,7 @@ class Trainer {
   bool restore(const FilePath& path, State<Params>& state) const {
     if (!latest_step(path)) return false;
     State<Params> restored = restore_checkpoint(path, state);
-    internal::expect_same_run(plan_, fingerprint_, restored.books.fingerprint);
+    internal::expect_same_run(plan_, identity_->fingerprint(), restored.books.fingerprint);
     state = std::move(restored);
     return true;
   }
@@ -251,10 +199,50 @@ class Trainer {
   }
 
  private:
+  template <class Params>
+  State<Params> begun(const Params& params, const random::Key& key) const {
+    const optim::LeafList list = nnx::internal::parameter_list(params);
+    const auto [selection, noise] = random::split<2>(key);
+    return {params,
+            {.step = zeros(Shape{}, int32),
+             .selection_key = selection,
+             .noise = plan_.scaled_privatizer(noise).init(list),
+             .optimizer = optimizer_.init(list),
+             .fingerprint = internal::digest_words(identity_->fingerprint()),
+             .program = internal::no_digest_words(),
+             .contents = internal::no_digest_words(),
+             .non_finite = zeros(Shape{}, int32),
+             .history = internal::empty_history()}};
+  }
+
+  // The words of the program and the data that this step is of. UserError unless they are those
+  // that the state has begun with.
+  template <class Params, class... Data>
+  std::pair<Array, Array> run_words(const State<Params>& state, const std::vector<Array>& leaves,
+                                    const Data&... data) const {
+    const std::tuple<const Params&, const Data&...> arguments(state.params, data...);
+    const tessera::internal::ErasedCall call = tessera::internal::erase_call(loss_, arguments);
+    internal::LossCall loss{.call = call,
+                            .types = &tessera::internal::kTypesTag<Params, Data...>,
+                            .leaves = tree::leaves(state.params),
+                            .keep_batch_dim = keep_batch_dim_};
+    loss.num_parameters = loss.leaves.size();
+    loss.leaves.insert(loss.leaves.end(), leaves.begin(), leaves.end());
+    tree::append_static_key(state.params, loss.statics);
+    (tree::append_static_key(data, loss.statics), ...);
+    const std::string program = identity_->program(loss);
+    internal::expect_same_program(program, state.books.program);
+    const std::string contents =
+        internal::expect_same_contents(identity_->contents(leaves), state.books.contents);
+    return {internal::digest_words(program), internal::digest_words(contents)};
+  }
+
   Plan plan_;
+  Loss loss_;
   optim::Transformation<Rule> optimizer_;
-  std::string fingerprint_;
-  std::shared_ptr<internal::StepBatches> batches_;  // a cache, of one thread
+  bool keep_batch_dim_;
+  std::shared_ptr<internal::RunIdentity> identity_;  // a cache, of one thread
+  std::shared_ptr<internal::StepBatches> batches_;   // a cache, of one thread
   Jitted<internal::TrainStep<Loss, Rule>> step_;
 };
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "tessera/base/format.h"
+#include "tessera/io/load.h"
 #include "tessera/numpy/creation.h"
 #include "tessera/numpy/index.h"
 #include "tessera/numpy/logic.h"
@@ -69,19 +70,6 @@ int64_t multiple_of(const Plan& plan, const TrainerOptions& o) {
 
 // The words of a key, on the host.
 std::vector<uint32_t> words(const random::Key& key) { return to_vector<uint32_t>(key.data); }
-
-std::string hex(const std::vector<uint32_t>& words) {
-  std::string out;
-  for (uint32_t word : words) out += fmt::format("{:08x}", word);
-  return out;
-}
-
-std::vector<uint32_t> words_of_hex(const std::string& text) {
-  std::vector<uint32_t> out;
-  for (size_t i = 0; i + 8 <= text.size(); i += 8)
-    out.push_back(static_cast<uint32_t>(std::stoul(text.substr(i, 8), nullptr, 16)));
-  return out;
-}
 
 }  // namespace
 
@@ -169,29 +157,7 @@ void expect_examples(const Plan& plan, const std::vector<Array>& leaves) {
                   plan.sampling().num_examples, leaf.shape());
 }
 
-Array fingerprint_words(const std::string& fingerprint) {
-  return from_host(words_of_hex(fingerprint), {4});
-}
-
-random::Key folded(const random::Key& key, const std::string& fingerprint) {
-  random::Key out = key;
-  for (uint32_t word : words_of_hex(fingerprint)) out = random::fold_in(out, word);
-  return out;
-}
-
-void expect_same_run(const Plan& plan, const std::string& fingerprint, const Array& words) {
-  const std::string got = hex(to_vector<uint32_t>(words));
-  if (got == fingerprint) return;
-  value_error(kOp,
-              "expected a state of this plan and optimizer ({}: {}), got one of another ({}); its "
-              "guarantee and its noise are that one's: go on with it, or begin anew from its "
-              "parameters with init(), whose epsilon is spent beside what they have spent",
-              fingerprint, to_string(plan), got);
-}
-
-int64_t expect_next_step(const Plan& plan, const std::string& fingerprint, const Array& step,
-                         const Array& words) {
-  expect_same_run(plan, fingerprint, words);
+int64_t expect_next_step(const Plan& plan, const Array& step) {
   const auto done = step.item<int64_t>();
   if (done >= plan.steps())
     value_error(kOp,
@@ -199,6 +165,23 @@ int64_t expect_next_step(const Plan& plan, const std::string& fingerprint, const
                 "make a plan of more steps beforehand",
                 plan.steps());
   return done;
+}
+
+int64_t write_parameters(const FilePath& path, const optim::LeafList& parameters) {
+  std::map<std::string, Array> named;
+  for (size_t i = 0; i < parameters.leaves.size(); ++i) {
+    std::string name = parameters.paths[i];
+    if (name.starts_with('.')) name.erase(0, 1);
+    named[name.empty() ? "params" : name] = parameters.leaves[i];
+  }
+  save_safetensors(path, named);
+  return static_cast<int64_t>(named.size());
+}
+
+Array cleared(const Array& rows, const Array& padding) {
+  Shape shape(static_cast<size_t>(rows.ndim()), 1);
+  shape[0] = padding.shape(0);
+  return where(reshape(padding, shape), zeros_like(rows), rows);
 }
 
 Array metrics(const Array& step, const Array& values, const Array& norms, const Array& padding,

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "tessera/io/file_path.h"
+#include "tessera/optim/transformation.h"
 #include "tessera/privacy/batch_selection/batch_range.h"
 #include "tessera/privacy/plan.h"
 
@@ -29,6 +31,10 @@ struct TrainerOptions {
   // In place of a microbatch_size: the largest with which the temporaries of a step
   // (Lowered::cost().arena_bytes) are no more than this.
   std::optional<int64_t> memory_budget_bytes = std::nullopt;
+  // A step then does not compare the contents of the data with those that the state has begun with:
+  // for data that are made anew at each step (random augmentations of the same examples). What is
+  // given up: that a run which goes on with the data of other examples is refused.
+  bool unchecked_data_contents = false;
 };
 
 // What a step saw: loss and norms before clipping, by example. These are of the examples themselves,
@@ -88,15 +94,22 @@ StepFactors factors_of(const Plan& plan, int64_t step);
 // UserError unless every leaf has an example for each that the sampler draws from.
 void expect_examples(const Plan& plan, const std::vector<Array>& leaves);
 
-// A fingerprint as [4] uint32, and folded into a key.
-Array fingerprint_words(const std::string& fingerprint);
-random::Key folded(const random::Key& key, const std::string& fingerprint);
-// UserError unless the state is of this run, which has a step left.
-int64_t expect_next_step(const Plan& plan, const std::string& fingerprint, const Array& step,
-                         const Array& words);
-void expect_same_run(const Plan& plan, const std::string& fingerprint, const Array& words);
+// What a step's program is given besides the state and the data.
+struct StepInput {
+  StepBatch batch;
+  StepFactors factors;
+  Array program, contents;  // uint32 [8]: run_identity.h
+};
 
-// Inside the step's program: [kHistoryColumns] of float32.
+// The number of steps that are done. UserError unless the plan has one left.
+int64_t expect_next_step(const Plan& plan, const Array& step);
+
+// Writes the leaves as a safetensors file, by their paths; their number.
+int64_t write_parameters(const FilePath& path, const optim::LeafList& parameters);
+
+// Inside the step's program. The rows, [size, ...] of any dtype, with 0 in those that are padding.
+Array cleared(const Array& rows, const Array& padding);
+// [kHistoryColumns] of float32.
 Array metrics(const Array& step, const Array& values, const Array& norms, const Array& padding,
               double clip_norm);
 Array with_row(const Array& history, const Array& row, const Array& step, int64_t stride);

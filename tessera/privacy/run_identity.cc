@@ -140,13 +140,16 @@ const std::string& RunIdentity::program(const LossCall& loss) {
   return programs_[key] = traced_program(loss);
 }
 
-std::optional<std::string> RunIdentity::contents(const std::vector<Array>& data) {
+std::optional<std::string> RunIdentity::contents(const std::vector<Array>& data,
+                                                 const std::vector<std::string>& sources) {
   if (unchecked_data_contents_) return std::nullopt;
-  if (contents_.empty() || !same_arrays(data, data_)) {
+  if (contents_.empty() || !same_arrays(data, data_) || sources != sources_) {
     Digest digest;
     for (const Array& leaf : data) digest.add(leaf);
+    for (const std::string& source : sources) digest.add(source);
     contents_ = digest.hex();
     data_ = data;
+    sources_ = sources;
   }
   return contents_;
 }

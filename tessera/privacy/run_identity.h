@@ -5,9 +5,10 @@
 // are made of fresh entropy and of all that tells runs apart, and a state goes on in its own run
 // alone. There are three digests (digest.h), kept in a state as 8 words each:
 //
-//   fingerprint  the plan and the optimizer; from init() on
-//   program      the loss (program_digest.h) and the types of its arguments; from the first step on,
-//                which folds the key of the noise with it
+//   fingerprint  the plan and the optimizer's numbers; from init() on
+//   program      what is run (program_digest.h): the loss, the transform of its gradients and the
+//                optimizer's update, with the types of their arguments; from the first step on, which
+//                folds the key of the noise with it
 //   contents     the data; from the first step on
 //
 // Words of 0 stand for a digest that is not known yet.
@@ -61,14 +62,15 @@ random::Key fresh_key();
 // The key folded with such a key.
 random::Key refreshed(const random::Key& key);
 
-// A loss, erased, with its arguments: the parameters' leaves, then those of examples.
+// What is run, erased, with its arguments: the leaves of the parameters and of the optimizer's state,
+// then those of examples, [any number, ...].
 struct LossCall {
   const tessera::internal::ErasedCall& call;
   const void* types;    // as jit's: identifies the C++ types of the arguments
   std::string statics;  // what is static about them
   std::vector<Array> leaves;
-  size_t num_parameters;
-  bool keep_batch_dim;
+  size_t num_parameters = 0;  // of leaves that are not of examples
+  bool keep_batch_dim = true;
 };
 
 // The digests of what a trainer runs. A cache, of one thread: a loss is traced again, and data are
@@ -86,8 +88,9 @@ class RunIdentity {
   random::Key run_key(const Reproducible& key) const;
 
   const std::string& program(const LossCall& loss);
-  // Nothing where contents are not checked.
-  std::optional<std::string> contents(const std::vector<Array>& data);
+  // The digest of arrays and of the digests of sources. Nothing where contents are not checked.
+  std::optional<std::string> contents(const std::vector<Array>& data,
+                                      const std::vector<std::string>& sources);
 
  private:
   std::string fingerprint_;
@@ -95,6 +98,7 @@ class RunIdentity {
   std::optional<random::Key> entropy_;
   std::map<std::string, std::string> programs_;  // by what they are traced with
   std::vector<Array> data_;                      // of contents_
+  std::vector<std::string> sources_;
   std::string contents_;
 };
 

@@ -29,45 +29,107 @@
 // Other state stays.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "tessera/compile/jit.h"
 #include "tessera/io/checkpoint.h"
+#include "tessera/privacy/example_source.h"
 #include "tessera/privacy/report.h"
 #include "tessera/privacy/trainer_program.h"
 
 namespace tessera::privacy {
 
+// What Trainer::fit does besides the steps.
+template <class State>
+struct FitOptions {
+  // Stop when so many steps of the plan are done; absent: all of them. A choice that depends on the
+  // data (a loss that is good enough) is not covered by the guarantee.
+  std::optional<int64_t> until = std::nullopt;
+  // Called after each step. What it is given is for those who may see the data.
+  std::function<void(const StepReport&, const State&)> callback = {};
+  // Called with Trainer::progress of each progress_every-th step, and of the last.
+  std::function<void(const std::string&)> progress = {};
+  int64_t progress_every = 10;
+  // Trainer::precompile first.
+  bool precompile = false;
+  // A folder: its latest state is gone on with, and each save_every-th step and the last is saved.
+  std::optional<FilePath> checkpoints = std::nullopt;
+  int64_t save_every = 100;
+  SaveOptions save = {.keep = 2};
+};
+
 namespace internal {
 
-ClipOptions clip_options(const Plan& plan, const TrainerOptions& options);
+// The steps that fit() stops after. UserError for numbers outside their range.
+int64_t fit_until(const Plan& plan, std::optional<int64_t> until, int64_t progress_every,
+                  int64_t save_every);
+
+// What a run's digest is of: the loss, the transform, and the optimizer's update.
+template <class Loss, class Optimizer, class Transform>
+struct RunProgram {
+  const Loss& loss;
+  const Optimizer& optimizer;
+  const Transform& transform;
+
+  template <class Params, class State, class... Rows>
+  auto operator()(const Params& params, const State& state, const Rows&... rows) const {
+    const optim::LeafList list = nnx::internal::parameter_list(params);
+    const optim::LeafList updates = optimizer.update(list, state, list).first;
+    if constexpr (std::is_same_v<Transform, Untransformed>) {
+      return std::tuple(loss(params, rows...), updates);
+    } else {
+      return std::tuple(loss(params, rows...), updates, transform(params));
+    }
+  }
+};
+
+template <class Data>
+const Data& rows_of(const Data& data) {
+  return data;
+}
+template <class Rows>
+const Rows& rows_of(const Gathered<Rows>& data) {
+  return data.rows;
+}
 
 }  // namespace internal
 
-// UserError of the constructor (kValue): an option outside its range; microbatch_size together with
-// memory_budget_bytes, or not a divisor of padding_multiple.
-template <class Loss, class Rule>
+// A trainer of a loss(params, data...) by an optimizer of optim/ or one that transforms gradients
+// (optimizers.h: scale_then_privatize). `transform`: (gradients of one example, in the parameters'
+// tree) -> the tree that is clipped in their place; whatever it is, the guarantee is that of the
+// clipping. Gradients that are transformed are made one by one: say a microbatch_size.
+//
+// UserError of the constructor (kValue): an option outside its range; more than one of
+// microbatch_size, memory_budget_bytes and automatic_microbatch_size; a microbatch_size that does
+// not divide padding_multiple; a transform with a plan of subtree_norms or an adaptive clip norm.
+template <class Loss, class Optimizer, class Transform = internal::Untransformed>
 class Trainer {
-  using OptimizerState = decltype(std::declval<const Rule&>().init(optim::LeafList{}));
+  using OptimizerState = decltype(std::declval<const Optimizer&>().init(optim::LeafList{}));
+  using Step = internal::TrainStep<Loss, Optimizer, Transform>;
 
  public:
   template <class Params>
   using State = TrainingState<Params, OptimizerState>;
 
-  Trainer(Plan plan, Loss loss, optim::Transformation<Rule> optimizer, TrainerOptions options = {})
+  Trainer(Plan plan, Loss loss, Optimizer optimizer, TrainerOptions options = {},
+          Transform transform = {})
       : plan_(std::move(plan)),
         loss_(loss),
         optimizer_(optimizer),
-        keep_batch_dim_(options.keep_batch_dim),
+        transform_(transform),
+        options_(options),
         batches_(std::make_shared<internal::StepBatches>(plan_, options)),
-        step_(jit(internal::TrainStep<Loss, Rule>{std::move(loss), std::move(optimizer),
-                                                  plan_.scaled_privatizer(random::key(0)),
-                                                  internal::clip_options(plan_, options),
-                                                  internal::history_stride(plan_.steps()),
-                                                  internal::is_scheduled(plan_)},
-                  {.donate_argnums = {1}})) {
+        step_(jit(
+            Step{std::move(loss), std::move(optimizer), std::move(transform),
+                 plan_.scaled_privatizer(random::key(0)), internal::step_constants(plan_, options)},
+            {.donate_argnums = {1}})) {
+    if (Step::kTransforms) internal::expect_plan_for_transforms(plan_);
     std::string statics;
     tree::append_static_key(optimizer_, statics);
     identity_ = std::make_shared<internal::RunIdentity>(plan_.fingerprint(statics),
@@ -96,35 +158,68 @@ class Trainer {
     return begun(params, identity_->run_key(key));
   }
 
-  // What the step saw, of the next step on trees of all the data: of every leaf the first dimension
-  // is the plan's num_examples. The state moves on. UserError (kValue), with the state as it was:
+  // What the step saw, of the next step. `data` is what the loss takes after params: trees of all the
+  // data, of whose leaves the first dimension is the plan's num_examples, or sources of as many
+  // examples (example_source.h). The state moves on. UserError (kValue), with the state as it was:
   // data of another number of examples, a state of another plan, optimizer or loss, of other data, or
   // one that is used up, a step beyond the plan, a memory budget that no microbatch keeps.
   template <class Params, class... Data>
   StepReport step(State<Params>& state, const Data&... data) const {
-    static_assert(sizeof...(Data) > 0,
-                  "step(state, data...) takes what the loss takes after params");
-    const auto& books = state.books;
-    internal::expect_same_run(plan_, identity_->fingerprint(), books.fingerprint);
-    const int64_t step = internal::expect_next_step(plan_, books.step);
-    const std::vector<Array> leaves = tree::leaves(std::tie(data...));
-    internal::expect_examples(plan_, leaves);
-    internal::StepInput input;
-    std::tie(input.program, input.contents) = run_words(state, leaves, data...);
-    input.factors = internal::factors_of(plan_, step);
-    const batch_selection::Batch examples = batches_->examples(books.selection_key, step);
+    internal::expect_same_run(plan_, identity_->fingerprint(), state.books.fingerprint);
+    const int64_t step = internal::expect_next_step(plan_, state.books.step);
+    const batch_selection::Batch examples = batches_->examples(state.books.selection_key, step);
     const int64_t size = batches_->padded_size(static_cast<int64_t>(examples.size()));
-    const int64_t microbatch = batches_->microbatch(size, [&](int64_t m) {
-      input.batch = batches_->padded({}, m, size);
-      return step_.lower(state.params, books, input, internal::Microbatch{m}, data...)
-          .cost()
-          .arena_bytes;
-    });
-    input.batch = batches_->padded(examples, microbatch, size);
-    Array row;
-    std::tie(state.params, state.books, row) =
-        step_(state.params, books, input, internal::Microbatch{microbatch}, data...);
-    return internal::report_of(row);
+    return run(state, step, examples, size, contents_of(data...),
+               examples_of(data, examples, size)...);
+  }
+
+  // Trains by step() up to the last step of the plan, or options.until. Returns the epsilon that the
+  // state has spent then.
+  //
+  //   trainer.fit(state, {.progress = [](const std::string& line) { std::cout << line << "\n"; }},
+  //               images, labels);
+  //
+  // UserError, with the state of the last step that was done: those of step(), save() and restore(),
+  // options outside their range; and whatever the callbacks throw.
+  template <class Params, class... Data>
+  double fit(State<Params>& state, const std::type_identity_t<FitOptions<State<Params>>>& options,
+             const Data&... data) const {
+    const int64_t until =
+        internal::fit_until(plan_, options.until, options.progress_every, options.save_every);
+    if (options.checkpoints) restore(*options.checkpoints, state);
+    if (options.precompile && steps_done(state) < until) precompile(state, data...);
+    while (steps_done(state) < until) {
+      const StepReport report = step(state, data...);
+      const bool last = report.step == until;
+      if (options.checkpoints && (last || report.step % options.save_every == 0))
+        save(*options.checkpoints, state, options.save);
+      if (options.callback) options.callback(report, state);
+      if (options.progress && (last || report.step % options.progress_every == 0))
+        options.progress(progress(report));
+    }
+    return epsilon(state);
+  }
+
+  // The sizes that batches are padded to, and how often each comes: those that precompile() makes
+  // programs for. They follow from the plan alone and tell nothing of the samples.
+  std::vector<BatchSize> batch_sizes() const { return batches_->sizes(plan_); }
+
+  // Compiles the programs of the steps that may come, one for each of batch_sizes(), which are
+  // returned. So no step waits for a compilation, and what is compiled when does not show the
+  // samples' sizes. `state` stays as it is: the programs run on padding alone, with keys of their
+  // own. UserErrors: those of step().
+  template <class Params, class... Data>
+  std::vector<BatchSize> precompile(const State<Params>& state, const Data&... data) const {
+    const std::vector<BatchSize> sizes = batch_sizes();
+    State<Params> next = begun(state.params, identity_->run_key());
+    for (const auto& [size, probability] : sizes) {
+      // As the parameters are, and as a step leaves them.
+      State<Params> first = begun(state.params, identity_->run_key());
+      run(first, 0, {}, size, {}, examples_of(data, {}, size)...);
+      if (&size == &sizes.front().size) next = first;
+      run(next, 0, {}, size, {}, examples_of(data, {}, size)...);
+    }
+    return sizes;
   }
 
   // The state, to go on under another loss or on other data, which step() refuses. Fresh entropy is
@@ -203,47 +298,110 @@ class Trainer {
   State<Params> begun(const Params& params, const random::Key& key) const {
     const optim::LeafList list = nnx::internal::parameter_list(params);
     const auto [selection, noise] = random::split<2>(key);
+    const optim::LeafList noised = internal::noised_list(
+        list, plan_.adaptive_clip_norm().has_value(), zeros(Shape{}, float32));
     return {params,
             {.step = zeros(Shape{}, int32),
              .selection_key = selection,
-             .noise = plan_.scaled_privatizer(noise).init(list),
+             .noise = plan_.scaled_privatizer(noise).init(noised),
              .optimizer = optimizer_.init(list),
              .fingerprint = internal::digest_words(identity_->fingerprint()),
              .program = internal::no_digest_words(),
              .contents = internal::no_digest_words(),
+             .clip_factor = ones(Shape{}, float32),
              .non_finite = zeros(Shape{}, int32),
              .history = internal::empty_history()}};
   }
 
-  // The words of the program and the data that this step is of. UserError unless they are those
-  // that the state has begun with.
+  // The data as the program takes them: all of them, or what a source gives for the batch.
+  template <class Data>
+  auto examples_of(const Data& data, const batch_selection::Batch& examples, int64_t size) const {
+    if constexpr (ExampleSource<Data>) {
+      internal::expect_num_examples(data.num_examples(), plan_.sampling().num_examples);
+      internal::Gathered<std::decay_t<decltype(data.examples(std::span<const int64_t>{}))>> out{
+          data.examples(internal::StepBatches::source_indices(examples, size))};
+      internal::expect_rows(tree::leaves(out.rows), size);
+      return out;
+    } else {
+      internal::expect_examples(plan_, tree::leaves(data));
+      return data;
+    }
+  }
+
+  // The digest of the data's contents; nothing where they are not checked.
+  template <class... Data>
+  std::optional<std::string> contents_of(const Data&... data) const {
+    static_assert(sizeof...(Data) > 0,
+                  "step(state, data...) takes what the loss takes after params");
+    std::vector<Array> leaves;
+    std::vector<std::string> sources;
+    const auto add = [&](const auto& one) {
+      if constexpr (ExampleSource<std::decay_t<decltype(one)>>) {
+        sources.push_back(one.contents_digest().value_or("not checked"));
+      } else {
+        for (const Array& leaf : tree::leaves(one)) leaves.push_back(leaf);
+      }
+    };
+    (add(data), ...);
+    return identity_->contents(leaves, sources);
+  }
+
   template <class Params, class... Data>
-  std::pair<Array, Array> run_words(const State<Params>& state, const std::vector<Array>& leaves,
-                                    const Data&... data) const {
-    const std::tuple<const Params&, const Data&...> arguments(state.params, data...);
-    const tessera::internal::ErasedCall call = tessera::internal::erase_call(loss_, arguments);
-    internal::LossCall loss{.call = call,
-                            .types = &tessera::internal::kTypesTag<Params, Data...>,
-                            .leaves = tree::leaves(state.params),
-                            .keep_batch_dim = keep_batch_dim_};
-    loss.num_parameters = loss.leaves.size();
-    loss.leaves.insert(loss.leaves.end(), leaves.begin(), leaves.end());
-    tree::append_static_key(state.params, loss.statics);
-    (tree::append_static_key(data, loss.statics), ...);
-    const std::string program = identity_->program(loss);
-    internal::expect_same_program(program, state.books.program);
-    const std::string contents =
-        internal::expect_same_contents(identity_->contents(leaves), state.books.contents);
-    return {internal::digest_words(program), internal::digest_words(contents)};
+  std::string program_of(const State<Params>& state, const Data&... data) const {
+    const internal::RunProgram<Loss, Optimizer, Transform> program{loss_, optimizer_, transform_};
+    const OptimizerState& optimizer = state.books.optimizer;
+    const auto traced = [&](const auto&... rows) {
+      const std::tuple<const Params&, const OptimizerState&, const std::decay_t<decltype(rows)>&...>
+      arguments(state.params, optimizer, rows...);
+      const tessera::internal::ErasedCall call = tessera::internal::erase_call(program, arguments);
+      internal::LossCall loss{
+          .call = call,
+          .types = &tessera::internal::kTypesTag<Params, std::decay_t<decltype(rows)>...>,
+          .leaves = tree::leaves(std::tie(state.params, optimizer)),
+          .keep_batch_dim = options_.keep_batch_dim};
+      loss.num_parameters = loss.leaves.size();
+      tessera::internal::append_leaves(loss.leaves, rows...);
+      tree::append_static_key(state.params, loss.statics);
+      (tree::append_static_key(rows, loss.statics), ...);
+      return identity_->program(loss);
+    };
+    return traced(internal::rows_of(data)...);
+  }
+
+  // A step of these examples. `contents`: the data's digest, nothing to keep the state's.
+  template <class Params, class... Data>
+  StepReport run(State<Params>& state, int64_t step, const batch_selection::Batch& examples,
+                 int64_t size, const std::optional<std::string>& contents,
+                 const Data&... data) const {
+    const auto& books = state.books;
+    internal::expect_known_memory(options_, tree::leaves(std::tie(data...)));
+    const std::string program = program_of(state, data...);
+    internal::expect_same_program(program, books.program);
+    internal::StepInput input{.factors = internal::factors_of(plan_, step),
+                              .program = internal::digest_words(program),
+                              .contents = internal::digest_words(
+                                  internal::expect_same_contents(contents, books.contents))};
+    const int64_t microbatch = batches_->microbatch(size, [&](int64_t m) {
+      input.batch = batches_->padded({}, m, size);
+      return step_.lower(state.params, books, input, internal::Microbatch{m}, data...)
+          .cost()
+          .arena_bytes;
+    });
+    input.batch = batches_->padded(examples, microbatch, size);
+    Array row;
+    std::tie(state.params, state.books, row) =
+        step_(state.params, books, input, internal::Microbatch{microbatch}, data...);
+    return internal::report_of(row);
   }
 
   Plan plan_;
   Loss loss_;
-  optim::Transformation<Rule> optimizer_;
-  bool keep_batch_dim_;
+  Optimizer optimizer_;
+  Transform transform_;
+  TrainerOptions options_;
   std::shared_ptr<internal::RunIdentity> identity_;  // a cache, of one thread
   std::shared_ptr<internal::StepBatches> batches_;   // a cache, of one thread
-  Jitted<internal::TrainStep<Loss, Rule>> step_;
+  Jitted<Step> step_;
 };
 
 }  // namespace tessera::privacy

@@ -24,7 +24,7 @@ constexpr auto negative = [](const Weights& p, const Array& x, const Array& y) {
 // The first step's noise, in units of its standard deviation: of an empty batch the update is noise
 // alone.
 template <class Loss, class... Key>
-std::vector<float> first_noise(const Trainer<Loss, decltype(optim::sgd(1.0).rule)>& trainer,
+std::vector<float> first_noise(const Trainer<Loss, decltype(optim::sgd(1.0))>& trainer,
                                const Key&... key) {
   auto state = trainer.init(weights(), key...);
   trainer.step(state, xs(), ys());

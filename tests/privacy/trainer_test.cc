@@ -261,7 +261,8 @@ TEST(TrainerTest, MicrobatchesOfAMemoryBudget) {
   };
   const std::vector<float> expected = after({});
   for (const TrainerOptions& options : {TrainerOptions{.microbatch_size = 4},
-                                        TrainerOptions{.memory_budget_bytes = int64_t{1} << 40}}) {
+                                        TrainerOptions{.memory_budget_bytes = int64_t{1} << 40},
+                                        TrainerOptions{.automatic_microbatch_size = true}}) {
     const std::vector<float> got = after(options);
     for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-5);
   }
@@ -381,7 +382,9 @@ TEST(TrainerTest, WhatIsRefused) {
   expect_error([&] { make({.memory_budget_bytes = -1}); }, "memory_budget_bytes of at least 1");
   expect_error([&] { make({.microbatch_size = 3, .padding_multiple = 4}); },
                "a padding_multiple that microbatch_size (3) divides, got 4");
-  expect_error([&] { make({.microbatch_size = 3, .memory_budget_bytes = 9}); }, "got both");
+  expect_error([&] { make({.microbatch_size = 3, .memory_budget_bytes = 9}); }, "got more");
+  expect_error([&] { make({.microbatch_size = 3, .automatic_microbatch_size = true}); },
+               "got more");
 
   const Trainer trainer(plan_of(), loss, optim::sgd(.5));
   auto state = trainer.init(weights(), reproducible(random::key(0)));

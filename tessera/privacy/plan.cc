@@ -182,10 +182,10 @@ std::string hashed(const std::string& text) {
 // All of a description, exactly.
 std::string exact_text(const SamplingDescription& d) {
   std::string out =
-      fmt::format("{} {} {} {:a} {} {} {} {} {} {} {} {} {}", name(d.method), d.num_examples,
+      fmt::format("{} {} {} {:a} {} {} {} {} {} {} {} {} {} {:x}", name(d.method), d.num_examples,
                   d.iterations, d.sampling_prob, d.cycle_length, d.min_sep,
                   d.truncated_batch_size.value_or(-1), static_cast<int>(d.partition), d.batch_size,
-                  d.replace, d.warm_start, d.steps_per_example, d.examples_per_user);
+                  d.replace, d.warm_start, d.steps_per_example, d.examples_per_user, d.order_hash);
   for (const auto& [step, probability] : d.sampling_prob_changes)
     out += fmt::format(", from {} {:a}", step, probability);
   return out;
@@ -393,8 +393,9 @@ accounting::DpEvent Plan::amplified_event(int64_t steps, double noise_multiplier
   const bool poisson = d.method == SamplingMethod::kPoisson;
   if (!poisson && d.method != SamplingMethod::kFixedBatchSize)
     value_error(kOp,
-                "expected Poisson or fixed-size batches in an amplified plan, got {}, which "
-                "Accountant::kMonteCarlo accounts for; {}",
+                "expected Poisson or fixed-size batches in an amplified plan (or, with "
+                "Accountant::kMonteCarlo, balls in bins, b-min-sep or random allocation), got {}; "
+                "{}",
                 name(d.method), remedy);
   const int64_t bands = bands_of(options_.mechanism);
   if (bands > d.cycle_length)

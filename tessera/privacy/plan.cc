@@ -300,13 +300,17 @@ internal::SampledRun Plan::sampled_run() const {
 
 void Plan::resolve_by_samples() {
   const auto& o = options_;
-  const bool sampler = sampling_.method == SamplingMethod::kBallsInBins ||
+  const bool cyclic = sampling_.method == SamplingMethod::kPoisson && sampling_.cycle_length > 1 &&
+                      sampling_.partition == batch_selection::PartitionType::kIndependent &&
+                      !sampling_.truncated_batch_size && sampling_.sampling_prob_changes.empty();
+  const bool sampler = cyclic || sampling_.method == SamplingMethod::kBallsInBins ||
                        sampling_.method == SamplingMethod::kBMinSep ||
                        sampling_.method == SamplingMethod::kRandomAllocation;
   if (!sampler || !o.amplified || o.relation == NeighboringRelation::kReplaceOne)
     value_error(
         kOp,
-        "expected an amplified plan of balls_in_bins, b_min_sep or random_allocation under "
+        "expected an amplified plan of balls_in_bins, b_min_sep, random_allocation or Poisson "
+        "samples of independent groups (more than one, without truncation or changes) under "
         "add_or_remove_one or replace_special for Accountant::kMonteCarlo, got {} under {}; "
         "take Accountant::kPld",
         name(sampling_.method), name(o.relation));

@@ -62,8 +62,8 @@ TEST(PlanRmse, IsOfTheMechanism) {
 // Of independent noise sigma_t: the sum to step i has the variance of all before it.
 TEST(PlanRmse, HasTheSchedules) {
   PlanOptions o = options(4);
-  o.noise_schedule = accounting::Schedule<double>({{0, 1}, {2, 3}});
-  o.batch_size_schedule = accounting::Schedule<double>({{0, 1}, {1, 2}});
+  o.noise_schedule = {{0, 1}, {2, 3}};
+  o.batch_size_schedule = {{0, 1}, {1, 2}};
   const double a = 1, b = 1 / 4.0, c = 9 / 4.0;  // squares of noise over batch size
   const double mean = (a + (a + b) + (a + b + c) + (a + b + 2 * c)) / 4;
   EXPECT_NEAR(rmse(make_plan(o)), 2 * std::sqrt(mean) / (7 * .05), 1e-9);

@@ -120,8 +120,8 @@ struct IsTuple<std::tuple<T...>> : std::true_type {};
 struct FindSecondMoments {
   template <class State>
   static constexpr bool found() {
-    if constexpr (requires(const State& s) { s.nu; } ||
-                  requires(const State& s) { s.sum_of_squares; }) {
+    if constexpr (
+        requires(const State& s) { s.nu; } || requires(const State& s) { s.sum_of_squares; }) {
       return true;
     } else if constexpr (requires(const State& s) { s.inner; }) {
       return found<std::decay_t<decltype(std::declval<const State&>().inner)>>();

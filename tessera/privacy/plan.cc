@@ -172,10 +172,10 @@ void expect_toeplitz(const Coefs& coefs) {
 // All of a description, exactly.
 std::string exact_text(const SamplingDescription& d) {
   std::string out =
-      fmt::format("{} {} {} {:a} {} {} {} {} {} {} {} {} {}", name(d.method), d.num_examples,
+      fmt::format("{} {} {} {:a} {} {} {} {} {} {} {} {} {} {:x}", name(d.method), d.num_examples,
                   d.iterations, d.sampling_prob, d.cycle_length, d.min_sep,
                   d.truncated_batch_size.value_or(-1), static_cast<int>(d.partition), d.batch_size,
-                  d.replace, d.warm_start, d.steps_per_example, d.examples_per_user);
+                  d.replace, d.warm_start, d.steps_per_example, d.examples_per_user, d.order_hash);
   for (const auto& [step, probability] : d.sampling_prob_changes)
     out += fmt::format(", from {} {:a}", step, probability);
   return out;
@@ -226,6 +226,7 @@ void Plan::resolve_clip_norm() {
   const auto& adaptive = options_.adaptive_clip_norm;
   if (!adaptive) return;
   internal::expect_adaptive(kOp, *adaptive);
+  expect_positive("expected batch size for an adaptive_clip_norm", expected_batch_size());
   if (!options_.subtree_norms.empty() || has_clip_norm_schedule())
     value_error(kOp,
                 "expected an adaptive_clip_norm without {}, got both; an adaptive clip norm is one "
@@ -305,13 +306,17 @@ internal::SampledRun Plan::sampled_run() const {
 
 void Plan::resolve_by_samples() {
   const auto& o = options_;
-  const bool sampler = sampling_.method == SamplingMethod::kBallsInBins ||
+  const bool cyclic = sampling_.method == SamplingMethod::kPoisson && sampling_.cycle_length > 1 &&
+                      sampling_.partition == batch_selection::PartitionType::kIndependent &&
+                      !sampling_.truncated_batch_size && sampling_.sampling_prob_changes.empty();
+  const bool sampler = cyclic || sampling_.method == SamplingMethod::kBallsInBins ||
                        sampling_.method == SamplingMethod::kBMinSep ||
                        sampling_.method == SamplingMethod::kRandomAllocation;
   if (!sampler || !o.amplified || o.relation == NeighboringRelation::kReplaceOne)
     value_error(
         kOp,
-        "expected an amplified plan of balls_in_bins, b_min_sep or random_allocation under "
+        "expected an amplified plan of balls_in_bins, b_min_sep, random_allocation or Poisson "
+        "samples of independent groups (more than one, without truncation or changes) under "
         "add_or_remove_one or replace_special for Accountant::kMonteCarlo, got {} under {}; "
         "take Accountant::kPld",
         name(sampling_.method), name(o.relation));
@@ -402,8 +407,9 @@ accounting::DpEvent Plan::amplified_event(int64_t steps, double noise_multiplier
   const bool poisson = d.method == SamplingMethod::kPoisson;
   if (!poisson && d.method != SamplingMethod::kFixedBatchSize)
     value_error(kOp,
-                "expected Poisson or fixed-size batches in an amplified plan, got {}, which "
-                "Accountant::kMonteCarlo accounts for; {}",
+                "expected Poisson or fixed-size batches in an amplified plan (or, with "
+                "Accountant::kMonteCarlo, balls in bins, b-min-sep or random allocation), got {}; "
+                "{}",
                 name(d.method), remedy);
   const int64_t bands = bands_of(options_.strategy);
   if (bands > d.cycle_length)

@@ -49,8 +49,9 @@ struct DenseNoise {
 };
 using NoiseStrategy = std::variant<IndependentNoise, BandedNoise, BufferedNoise, DenseNoise>;
 
-// kMonteCarlo: samples of the loss of BallsInBinsSampling, BMinSepSampling and RandomAllocationSampling,
-// which have no closed form. That they mislead is counted in delta.
+// kMonteCarlo: samples of the loss of BallsInBinsSampling, BMinSepSampling, RandomAllocationSampling and
+// CyclicPoissonSampling of independent groups, which have no closed form (of the last, that nobody
+// knows an example's group counts too). That they mislead is counted in delta.
 enum class Accountant : uint8_t { kPld, kRdp, kMonteCarlo };
 
 struct PlanOptions {

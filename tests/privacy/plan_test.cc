@@ -379,6 +379,30 @@ TEST(PlanTest, SamplesProveEpsilons) {
   EXPECT_LT(make_plan(rounds).epsilon(), 2 * bins.epsilon());
 }
 
+// A PLD counts as if everybody knew an example's group; samples do not.
+TEST(PlanTest, SamplesOfIndependentGroupsSayLessThanTheGroupKnown) {
+  PlanOptions options = in_bins(8);
+  const batch_selection::CyclicPoissonSampling cyclic{
+      .num_examples = 64,
+      .sampling_prob = .5,
+      .iterations = 8,
+      .cycle_length = 4,
+      .partition = batch_selection::PartitionType::kIndependent};
+  options.sampler = cyclic;
+  const double sampled = make_plan(options).epsilon();
+  options.accountant = Accountant::kPld;
+  EXPECT_LT(sampled, .9 * make_plan(options).epsilon());
+  EXPECT_GT(sampled, .1);
+  options.accountant = Accountant::kMonteCarlo;
+  options.strategy = BandedNoise{.bands = 5};
+  expect_error([&] { make_plan(options); }, "expected at most cycle_length = 4 bands, got 5");
+  options.strategy = IndependentNoise{};
+  batch_selection::CyclicPoissonSampling equal = cyclic;
+  equal.partition = batch_selection::PartitionType::kEqualSplit;
+  options.sampler = equal, options.relation = NeighboringRelation::kReplaceSpecial;
+  expect_error([&] { make_plan(options); }, "Poisson samples of independent groups");
+}
+
 TEST(PlanTest, NoiseFoundBySamplesIsProvedByOthers) {
   PlanOptions options = in_bins(4);
   options.noise_multiplier.reset();

@@ -211,8 +211,9 @@ void expect_examples(const Plan& plan, const std::vector<Array>& leaves) {
     if (leaf.ndim() == 0 || leaf.shape(0) != plan.sampling().num_examples)
       value_error(kOp,
                   "expected data of {} examples, as many as the plan's sampler selects from, got "
-                  "an array of shape {}; give all of the data, or make a plan for these",
-                  plan.sampling().num_examples, leaf.shape());
+                  "an array of shape {}; give all of the data, or make a plan of .num_examples = {}",
+                  plan.sampling().num_examples, leaf.shape(),
+                  leaf.ndim() == 0 ? int64_t{1} : leaf.shape(0));
 }
 
 int64_t expect_next_step(const Plan& plan, const Array& step) {
@@ -220,7 +221,7 @@ int64_t expect_next_step(const Plan& plan, const Array& step) {
   if (done >= plan.steps())
     value_error(kOp,
                 "expected at most {} steps, those of the plan, got one more; its epsilon is spent: "
-                "make a plan of more steps beforehand",
+                "say more .steps in PlanOptions beforehand",
                 plan.steps());
   return done;
 }

@@ -214,7 +214,7 @@ TEST(PlanTest, FingerprintsTellPlansApart) {
   }
   EXPECT_EQ(fingerprints.size(), all.size());
   EXPECT_NE(make_plan(dpsgd()).fingerprint("adam"), make_plan(dpsgd()).fingerprint());
-  EXPECT_EQ(make_plan(dpsgd()).fingerprint().size(), 32);
+  EXPECT_EQ(make_plan(dpsgd()).fingerprint().size(), 64);
 }
 
 TEST(PlanTest, PartsWithClipNormsOfTheirOwn) {

@@ -13,6 +13,7 @@
 #include "tessera/privacy/matrix_factorization/toeplitz.h"
 #include "tessera/privacy/plan_monte_carlo.h"
 #include "tessera/privacy/plan_rounds.h"
+#include "tessera/privacy/plan_strategy.h"
 
 namespace tessera::privacy {
 namespace {
@@ -250,6 +251,13 @@ void Plan::resolve_strategy() {
                    expect_toeplitz(toeplitz_);
                    noising_matrix_ = mf::buffered_toeplitz_inverse(blt.buf_decay, blt.output_scale);
                  },
+                 [&](const BandedInverseNoise& noise) {
+                   const Coefs noising =
+                       internal::noising_coefs(noise, steps, participation_of(sampling_));
+                   expect_toeplitz(noising);
+                   toeplitz_ = mf::toeplitz::inverse_coef(noising, steps);
+                   noising_matrix_ = mf::toeplitz_matrix(noising);
+                 },
                  [&](const DenseNoise& noise) {
                    expect_lower_triangular(noise.strategy);
                    if (noise.strategy.rows < steps)
@@ -319,8 +327,7 @@ void Plan::resolve_by_samples() {
         "add_or_remove_one or replace_special for Accountant::kMonteCarlo, got {} under {}; "
         "take Accountant::kPld",
         name(sampling_.method), name(o.relation));
-  if (dense_ || std::holds_alternative<BufferedNoise>(o.strategy) || o.examples_per_user > 1 ||
-      has_noise_schedule())
+  if (!internal::amplifiable(o.strategy) || o.examples_per_user > 1 || has_noise_schedule())
     value_error(kOp,
                 "expected independent or banded noise of one multiplier, and one example a user, "
                 "for Accountant::kMonteCarlo; amplified = false with Accountant::kPld accounts for "
@@ -361,7 +368,7 @@ double Plan::strategy_sensitivity(int64_t steps) const {
     value_error(
         kOp,
         "expected a noise_schedule with independent or dense noise, or in an amplified "
-        "plan, got one with banded or buffered noise; take DenseNoise of the same strategy");
+        "plan, got one with noise of another strategy; take DenseNoise of the same strategy");
   return std::sqrt(
       mf::toeplitz::minsep_sensitivity_squared_upper_bound(toeplitz_, participation, steps));
 }
@@ -400,7 +407,7 @@ accounting::DpEvent Plan::round_event(const internal::Round& round, double noise
 accounting::DpEvent Plan::amplified_event(int64_t steps, double noise_multiplier) const {
   const SamplingDescription& d = sampling_;
   const char* remedy = "amplified = false accounts for all of them";
-  if (dense_ || std::holds_alternative<BufferedNoise>(options_.strategy))
+  if (!internal::amplifiable(options_.strategy))
     value_error(kOp, "expected independent or banded noise in an amplified plan, got another; {}",
                 remedy);
   const bool poisson = d.method == SamplingMethod::kPoisson;

@@ -47,7 +47,19 @@ struct BufferedNoise {
 struct DenseNoise {
   matrix_factorization::Matrix strategy;  // lower-triangular, a row for each step
 };
-using NoiseStrategy = std::variant<IndependentNoise, BandedNoise, BufferedNoise, DenseNoise>;
+// A noising matrix C^-1 that is banded and Toeplitz, while C is not banded: for examples that take
+// part often (matrix_factorization/banded_inverse.h). Not amplified.
+struct BandedInverseNoise {
+  int64_t bands = 4;  // of C^-1
+  // The first column of C^-1. Empty: the best one for the mean error of the workload, for an example
+  // that takes part as often as the sampler lets it.
+  matrix_factorization::toeplitz::Coefs noising = {};
+  // The first column of the workload, a coefficient for each step (toeplitz::sgd_workload_coefs).
+  // Empty: prefix sums.
+  matrix_factorization::toeplitz::Coefs workload = {};
+};
+using NoiseStrategy =
+    std::variant<IndependentNoise, BandedNoise, BufferedNoise, DenseNoise, BandedInverseNoise>;
 
 // kMonteCarlo: samples of the loss of BallsInBinsSampling, BMinSepSampling, RandomAllocationSampling and
 // CyclicPoissonSampling of independent groups, which have no closed form (of the last, that nobody

@@ -104,7 +104,7 @@ Share expect_coverage(const char* what, const Mechanism& mechanism, int64_t cana
 }
 
 Mechanism gaussian_of(int tenths) {
-  if (tenths == 0) return {"no signal", gaussian<0>, 0, kDelta};
+  if (tenths == 0) return {"no signal", gaussian<0>, 0, 1e-9};
   return {"a Gaussian of mu = 1", gaussian<10>, internal::epsilon_of(1, kDelta), kDelta};
 }
 // Of pure mechanisms epsilon is the same at every delta below; so is the bound for a delta near 0.
@@ -178,11 +178,11 @@ TEST(AuditCoverage, OneRunFdp) {
 TEST(AuditCoverage, Gdp) {
   for (const int64_t canaries : {10, 40, 200})
     for (const int tenths : {0, 10})
-      expect_coverage(
-          "from_gdp", gaussian_of(tenths), canaries, runs(kRuns),
-          [&](const CanaryScoreAuditor& auditor, uint64_t) {
-            return auditor.epsilon_from_gdp({.significance = kSignificance, .delta = kDelta});
-          });
+      expect_coverage("from_gdp", gaussian_of(tenths), canaries, runs(kRuns),
+                      [&](const CanaryScoreAuditor& auditor, uint64_t) {
+                        return auditor.epsilon_from_gdp(
+                            {.significance = kSignificance, .delta = gaussian_of(tenths).delta});
+                      });
 }
 
 // Of many canaries without a signal the best of all thresholds is far above a share of the significance

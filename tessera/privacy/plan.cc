@@ -42,8 +42,8 @@ void expect_one_of(const char* a, bool has_a, const char* b, bool has_b) {
               has_a ? "both" : "neither");
 }
 
-int64_t bands_of(const NoiseMechanism& mechanism) {
-  const auto* banded = std::get_if<BandedNoise>(&mechanism);
+int64_t bands_of(const NoiseStrategy& strategy) {
+  const auto* banded = std::get_if<BandedNoise>(&strategy);
   if (!banded) return 1;
   return banded->strategy.empty() ? banded->bands : static_cast<int64_t>(banded->strategy.size());
 }
@@ -66,7 +66,7 @@ double sampling_prob(const PlanOptions& o, int64_t groups, bool equal) {
 batch_selection::BatchSelectionStrategy poisson_sampler(const PlanOptions& o) {
   expect_one_of("expected_batch_size", o.expected_batch_size.has_value(), "sampling_prob",
                 o.sampling_prob.has_value());
-  const int64_t groups = bands_of(o.mechanism);
+  const int64_t groups = bands_of(o.strategy);
   if (o.num_examples < 1 || o.steps < 1 || groups < 1)
     value_error(kOp,
                 "expected num_examples, steps and bands of at least 1, got {}, {} and {}; or give "
@@ -182,10 +182,10 @@ std::string hashed(const std::string& text) {
 // All of a description, exactly.
 std::string exact_text(const SamplingDescription& d) {
   std::string out =
-      fmt::format("{} {} {} {:a} {} {} {} {} {} {} {} {} {}", name(d.method), d.num_examples,
+      fmt::format("{} {} {} {:a} {} {} {} {} {} {} {} {} {} {:x}", name(d.method), d.num_examples,
                   d.iterations, d.sampling_prob, d.cycle_length, d.min_sep,
                   d.truncated_batch_size.value_or(-1), static_cast<int>(d.partition), d.batch_size,
-                  d.replace, d.warm_start, d.steps_per_example, d.examples_per_user);
+                  d.replace, d.warm_start, d.steps_per_example, d.examples_per_user, d.order_hash);
   for (const auto& [step, probability] : d.sampling_prob_changes)
     out += fmt::format(", from {} {:a}", step, probability);
   return out;
@@ -222,11 +222,15 @@ Plan::Plan(PlanOptions options)
     value_error(kOp,
                 "expected NanSafe::kElement or kExample, got kNo, under which one example can make "
                 "all parameters NaN");
-  resolve_mechanism();
+  if (std::holds_alternative<DiscreteGaussian>(options_.mechanism))
+    value_error(kOp,
+                "expected the mechanism Gaussian, got DiscreteGaussian, for which no plan clips to "
+                "whole numbers; take clipped_grad and discrete_gaussian_privatizer");
+  resolve_strategy();
   resolve_noise();
 }
 
-void Plan::resolve_mechanism() {
+void Plan::resolve_strategy() {
   const int64_t steps = sampling_.iterations;
   std::visit(Overloaded{
                  [&](const IndependentNoise&) { toeplitz_ = {1}; },
@@ -253,7 +257,7 @@ void Plan::resolve_mechanism() {
                    noising_matrix_ = mf::dense_matrix(inverse_of_lower(*dense_).values, steps);
                  },
              },
-             options_.mechanism);
+             options_.strategy);
 }
 
 void Plan::resolve_noise() {
@@ -296,17 +300,21 @@ internal::SampledRun Plan::sampled_run() const {
 
 void Plan::resolve_by_samples() {
   const auto& o = options_;
-  const bool sampler = sampling_.method == SamplingMethod::kBallsInBins ||
+  const bool cyclic = sampling_.method == SamplingMethod::kPoisson && sampling_.cycle_length > 1 &&
+                      sampling_.partition == batch_selection::PartitionType::kIndependent &&
+                      !sampling_.truncated_batch_size && sampling_.sampling_prob_changes.empty();
+  const bool sampler = cyclic || sampling_.method == SamplingMethod::kBallsInBins ||
                        sampling_.method == SamplingMethod::kBMinSep ||
                        sampling_.method == SamplingMethod::kRandomAllocation;
   if (!sampler || !o.amplified || o.relation == NeighboringRelation::kReplaceOne)
     value_error(
         kOp,
-        "expected an amplified plan of balls_in_bins, b_min_sep or random_allocation under "
+        "expected an amplified plan of balls_in_bins, b_min_sep, random_allocation or Poisson "
+        "samples of independent groups (more than one, without truncation or changes) under "
         "add_or_remove_one or replace_special for Accountant::kMonteCarlo, got {} under {}; "
         "take Accountant::kPld",
         name(sampling_.method), name(o.relation));
-  if (dense_ || std::holds_alternative<BufferedNoise>(o.mechanism) || o.examples_per_user > 1 ||
+  if (dense_ || std::holds_alternative<BufferedNoise>(o.strategy) || o.examples_per_user > 1 ||
       has_noise_schedule())
     value_error(kOp,
                 "expected independent or banded noise of one multiplier, and one example a user, "
@@ -342,7 +350,7 @@ double Plan::strategy_sensitivity(int64_t steps) const {
       for (int64_t i = j; i < steps; ++i) scaled(i, j) /= noise_factor(j);
     return mf::sensitivity::get_min_sep_sensitivity_upper_bound(scaled, participation);
   }
-  if (std::holds_alternative<IndependentNoise>(options_.mechanism))
+  if (std::holds_alternative<IndependentNoise>(options_.strategy))
     return std::sqrt(internal::squared_sensitivity(options_.noise_schedule, participation, steps));
   if (has_noise_schedule())
     value_error(
@@ -387,16 +395,17 @@ accounting::DpEvent Plan::round_event(const internal::Round& round, double noise
 accounting::DpEvent Plan::amplified_event(int64_t steps, double noise_multiplier) const {
   const SamplingDescription& d = sampling_;
   const char* remedy = "amplified = false accounts for all of them";
-  if (dense_ || std::holds_alternative<BufferedNoise>(options_.mechanism))
+  if (dense_ || std::holds_alternative<BufferedNoise>(options_.strategy))
     value_error(kOp, "expected independent or banded noise in an amplified plan, got another; {}",
                 remedy);
   const bool poisson = d.method == SamplingMethod::kPoisson;
   if (!poisson && d.method != SamplingMethod::kFixedBatchSize)
     value_error(kOp,
-                "expected Poisson or fixed-size batches in an amplified plan, got {}, which "
-                "Accountant::kMonteCarlo accounts for; {}",
+                "expected Poisson or fixed-size batches in an amplified plan (or, with "
+                "Accountant::kMonteCarlo, balls in bins, b-min-sep or random allocation), got {}; "
+                "{}",
                 name(d.method), remedy);
-  const int64_t bands = bands_of(options_.mechanism);
+  const int64_t bands = bands_of(options_.strategy);
   if (bands > d.cycle_length)
     value_error(kOp, "expected at most {} bands, the cycle of the sampler, got {}; {}",
                 d.cycle_length, bands, remedy);
@@ -488,7 +497,7 @@ optim::Transformation<internal::Privatizer> Plan::privatizer(const random::Key& 
 
 optim::Transformation<internal::Privatizer> Plan::scaled_privatizer(const random::Key& key) const {
   const NoiseOptions noise{.stddev = stddev(), .key = key};
-  if (std::holds_alternative<IndependentNoise>(options_.mechanism))
+  if (std::holds_alternative<IndependentNoise>(options_.strategy))
     return gaussian_privatizer(noise);
   return matrix_factorization_privatizer(noising_matrix_, noise);
 }
@@ -515,7 +524,7 @@ std::string Plan::fingerprint(const std::string& rest) const {
                             static_cast<int>(o.relation), static_cast<int>(o.accountant),
                             o.amplified, noising_matrix_.tree_static_key(), o.l2_clip_norm,
                             o.rescale_to_unit_norm, normalized_by_batch_, *o.normalize_by,
-                            static_cast<int>(o.nan_safe), o.mechanism.index(), strategy, rest));
+                            static_cast<int>(o.nan_safe), o.strategy.index(), strategy, rest));
 }
 
 std::string to_string(const Plan& plan) {

@@ -25,6 +25,7 @@
 #include "tessera/privacy/batch_selection/strategies.h"
 #include "tessera/privacy/clipping/clip_options.h"
 #include "tessera/privacy/matrix_factorization/buffered_toeplitz.h"
+#include "tessera/privacy/noise/mechanism.h"
 #include "tessera/privacy/noise/noise_addition.h"
 
 namespace tessera::privacy {
@@ -45,10 +46,11 @@ struct BufferedNoise {
 struct DenseNoise {
   matrix_factorization::Matrix strategy;  // lower-triangular, a row for each step
 };
-using NoiseMechanism = std::variant<IndependentNoise, BandedNoise, BufferedNoise, DenseNoise>;
+using NoiseStrategy = std::variant<IndependentNoise, BandedNoise, BufferedNoise, DenseNoise>;
 
-// kMonteCarlo: samples of the loss of BallsInBinsSampling, BMinSepSampling and RandomAllocationSampling,
-// which have no closed form. That they mislead is counted in delta.
+// kMonteCarlo: samples of the loss of BallsInBinsSampling, BMinSepSampling, RandomAllocationSampling and
+// CyclicPoissonSampling of independent groups, which have no closed form (of the last, that nobody
+// knows an example's group counts too). That they mislead is counted in delta.
 enum class Accountant : uint8_t { kPld, kRdp, kMonteCarlo };
 
 struct PlanOptions {
@@ -82,7 +84,9 @@ struct PlanOptions {
   // (batch_selection::bound_contributions). Amplified: Poisson samples, PLD. To clip all of a user's
   // examples as one, take the users as examples (batch_selection::UserSelectionStrategy).
   int64_t examples_per_user = 1;
-  NoiseMechanism mechanism = IndependentNoise{};
+  // Of which distribution the noise of a step is, and how it is correlated over the steps.
+  Mechanism mechanism = Gaussian{};
+  NoiseStrategy strategy = IndependentNoise{};
   // What holds from steps on, as factors of the noise and of the expected batch size (or
   // sampling_prob): {{0, 1}, {500, 2}} doubles from step 500 on. Noise that is calibrated scales the
   // whole schedule. Noise: amplified, or independent, or dense. Batch size: Poisson, without
@@ -157,7 +161,7 @@ class Plan {
   std::string fingerprint(const std::string& rest = {}) const;
 
  private:
-  void resolve_mechanism();
+  void resolve_strategy();
   double strategy_sensitivity(int64_t steps) const;
   accounting::DpEvent event(int64_t steps, double noise_multiplier) const;
   double computed_epsilon(int64_t steps) const;

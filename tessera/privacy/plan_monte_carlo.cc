@@ -40,6 +40,11 @@ Experiment experiment(const SampledRun& run, int64_t steps, double noise) {
     return {accounting::RandomAllocationLaw{.iterations = d.iterations,
                                             .selections = d.steps_per_example},
             noise};
+  if (d.method == SamplingMethod::kPoisson)
+    return {
+        accounting::CyclicPoissonLaw{
+            .sampling_prob = d.sampling_prob, .iterations = steps, .cycle_length = d.cycle_length},
+        noise};
   const int64_t rounds = (steps - 1) / d.cycle_length + 1;
   if (run.strategy.size() > 1 || rounds == 1)
     return {accounting::BallsInBinsLaw{.iterations = steps, .cycle_length = d.cycle_length}, noise};

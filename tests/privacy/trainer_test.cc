@@ -109,11 +109,11 @@ void run_to(const Trainer& trainer, State& state, int64_t steps) {
 
 // Of independent and of correlated noise, whose buffers are state too.
 TEST_F(TrainerFolderTest, AResumedRunHasTheSameBits) {
-  for (const NoiseMechanism& mechanism :
-       {NoiseMechanism(IndependentNoise{}), NoiseMechanism(BandedNoise{.bands = 3})}) {
+  for (const NoiseStrategy& strategy :
+       {NoiseStrategy(IndependentNoise{}), NoiseStrategy(BandedNoise{.bands = 3})}) {
     PlanOptions options = options_of();
-    options.mechanism = mechanism;
-    const std::string folder = path(std::to_string(mechanism.index()));
+    options.strategy = strategy;
+    const std::string folder = path(std::to_string(strategy.index()));
     const auto trainer_of = [&] { return Trainer(make_plan(options), loss, optim::adam(.1)); };
     const auto whole = trainer_of();
     auto expected = whole.init(weights(), random::key(0));

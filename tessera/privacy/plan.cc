@@ -8,6 +8,7 @@
 #include "tessera/base/overloaded.h"
 #include "tessera/privacy/accounting/events.h"
 #include "tessera/privacy/accounting/large_delta.h"
+#include "tessera/privacy/digest.h"
 #include "tessera/privacy/matrix_factorization/buffered_toeplitz_optimization.h"
 #include "tessera/privacy/matrix_factorization/sensitivity.h"
 #include "tessera/privacy/matrix_factorization/toeplitz.h"
@@ -169,17 +170,6 @@ void expect_toeplitz(const Coefs& coefs) {
     value_error(kOp, "expected a strategy with a first coefficient other than 0, got 0");
 }
 
-// Two streams of FNV-1a, with the second one's bytes complemented.
-std::string hashed(const std::string& text) {
-  constexpr uint64_t kPrime = 0x100000001b3;
-  uint64_t a = 0xcbf29ce484222325, b = 0x6c62272e07bb0142;
-  for (unsigned char c : text) {
-    a = (a ^ c) * kPrime;
-    b = (b ^ static_cast<unsigned char>(~c) ^ (b >> 29)) * kPrime;
-  }
-  return fmt::format("{:016x}{:016x}", a, b);
-}
-
 // All of a description, exactly.
 std::string exact_text(const SamplingDescription& d) {
   std::string out =
@@ -229,6 +219,22 @@ Plan::Plan(PlanOptions options)
                 "whole numbers; take clipped_grad and discrete_gaussian_privatizer");
   resolve_strategy();
   resolve_noise();
+  resolve_clip_norm();
+}
+
+void Plan::resolve_clip_norm() {
+  internal::expect_factors("clip_norm_schedule", options_.clip_norm_schedule);
+  const auto& adaptive = options_.adaptive_clip_norm;
+  if (!adaptive) return;
+  internal::expect_adaptive(kOp, *adaptive);
+  expect_positive("expected batch size for an adaptive_clip_norm", expected_batch_size());
+  if (!options_.subtree_norms.empty() || has_clip_norm_schedule())
+    value_error(kOp,
+                "expected an adaptive_clip_norm without {}, got both; an adaptive clip norm is one "
+                "number that no schedule changes: leave one of them out",
+                has_clip_norm_schedule() ? "clip_norm_schedule" : "subtree_norms");
+  count_scale_ = internal::count_scale(kOp, *adaptive, noise_multiplier() * sensitivity_,
+                                       expected_batch_size());
 }
 
 void Plan::resolve_strategy() {
@@ -492,7 +498,29 @@ double Plan::clipped_norm() const {
   return privacy::sensitivity(clip_options(), NeighboringRelation::kAddOrRemoveOne);
 }
 
-double Plan::sensitivity() const { return clipped_norm() * sensitivity_; }
+double Plan::sensitivity() const {
+  return clipped_norm() * std::sqrt(1 + count_scale_ * count_scale_ / 4) * sensitivity_;
+}
+
+double Plan::clip_norm_factor(int64_t step) const {
+  return internal::factor_at(options_.clip_norm_schedule, step);
+}
+
+Plan Plan::without_privacy() const {
+  Plan out = *this;
+  out.is_private_ = false;
+  out.options_.epsilon.reset();
+  out.options_.noise_multiplier = 0;
+  out.options_.l2_clip_norm = std::numeric_limits<double>::infinity();
+  out.options_.subtree_norms.clear();
+  out.options_.rescale_to_unit_norm = false;
+  out.options_.noise_schedule = 1.0;
+  out.options_.clip_norm_schedule = 1.0;
+  out.options_.adaptive_clip_norm.reset();
+  out.count_scale_ = 0;
+  out.epsilon_ = std::numeric_limits<double>::infinity();
+  return out;
+}
 
 double Plan::noise_factor(int64_t step) const {
   return internal::factor_at(options_.noise_schedule, step);
@@ -532,19 +560,31 @@ std::string Plan::fingerprint(const std::string& rest) const {
   for (const auto& [step, factor] : options_.noise_schedule.changes())
     strategy += fmt::format(" from {} {:a}", step, factor);
   const PlanOptions& o = options_;
+  for (const auto& [step, factor] : o.clip_norm_schedule.changes())
+    strategy += fmt::format(" clipped from {} {:a}", step, factor);
+  if (o.adaptive_clip_norm)
+    strategy += fmt::format(" adaptive {:a} {:a} {:a}", o.adaptive_clip_norm->target_quantile,
+                            o.adaptive_clip_norm->learning_rate, count_scale_);
+  if (!is_private_) strategy += " not private";
   for (const SubtreeNorm& subtree : o.subtree_norms)
     strategy += fmt::format(" {}:{} {:a}", subtree.path.size(), subtree.path,
                             subtree.l2_clip_norm.number());
-  return hashed(fmt::format("{} | {:a} {:a} {} {} {} | {} {:a} {} {} {:a} {} | {}{} | {}",
-                            exact_text(sampling_), noise_multiplier(), o.delta,
-                            static_cast<int>(o.relation), static_cast<int>(o.accountant),
-                            o.amplified, noising_matrix_.tree_static_key(), o.l2_clip_norm,
-                            o.rescale_to_unit_norm, normalized_by_batch_, *o.normalize_by,
-                            static_cast<int>(o.nan_safe), o.strategy.index(), strategy, rest));
+  return internal::digest_of(
+      fmt::format("{} | {:a} {:a} {} {} {} | {} {:a} {} {} {:a} {} | {}{} | {}",
+                  exact_text(sampling_), noise_multiplier(), o.delta, static_cast<int>(o.relation),
+                  static_cast<int>(o.accountant), o.amplified, noising_matrix_.tree_static_key(),
+                  o.l2_clip_norm, o.rescale_to_unit_norm, normalized_by_batch_, *o.normalize_by,
+                  static_cast<int>(o.nan_safe), o.strategy.index(), strategy, rest));
 }
 
 std::string to_string(const Plan& plan) {
   const char* relation = name(plan.relation());
+  if (!plan.is_private())
+    return fmt::format(
+        "NOT PRIVATE (no clipping, no noise, epsilon infinite): {} steps of {} batches of {:.4g} "
+        "on "
+        "average",
+        plan.steps(), name(plan.sampling().method), plan.expected_batch_size());
   return fmt::format(
       "epsilon {:.4g} at delta {:.3g} ({}) for {} steps of {} batches of {:.4g} on average; noise "
       "multiplier {:.4g}, stddev {:.4g}",

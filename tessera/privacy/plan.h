@@ -23,6 +23,7 @@
 #include "tessera/privacy/accounting/accountant.h"
 #include "tessera/privacy/accounting/monte_carlo_epsilon.h"
 #include "tessera/privacy/accounting/training.h"
+#include "tessera/privacy/adaptive_clip_norm.h"
 #include "tessera/privacy/batch_selection/strategies.h"
 #include "tessera/privacy/clipping/clip_options.h"
 #include "tessera/privacy/matrix_factorization/buffered_toeplitz.h"
@@ -103,6 +104,14 @@ struct PlanOptions {
   // What the clipped sum is divided by. Absent: the expected batch size.
   std::optional<double> normalize_by = std::nullopt;
   NanSafe nan_safe = NanSafe::kElement;
+
+  // The clip norms (of parts too) over the steps, as factors: {{0, 1}, {500, 0.5}} halves them from
+  // step 500 on. The noise of a step follows its clip norm, so the guarantee is that of the plan
+  // without the schedule.
+  accounting::Schedule<double> clip_norm_schedule = 1.0;
+  // Or a clip norm that begins with l2_clip_norm and follows a quantile of the gradients' norms, for
+  // some of the noise; without subtree_norms. The guarantee covers the clip norms too.
+  std::optional<AdaptiveClipNorm> adaptive_clip_norm = std::nullopt;
 };
 
 namespace internal {
@@ -130,12 +139,24 @@ class Plan {
   // another one: twice that; accountants know.)
   double clipped_norm() const;
   // clipped_norm() times the sensitivity of the noise's strategy: to one participation where the
-  // plan is amplified, else to all that the sampler lets an example have.
+  // plan is amplified, else to all that the sampler lets an example have. With an adaptive clip norm
+  // it is that of the sum and the count together.
   double sensitivity() const;
+  // With a clip_norm_schedule: by how much the clip norm of a step, and so its sum and its noise, are
+  // more than clipped_norm() and stddev().
+  double clip_norm_factor(int64_t step) const;
+  bool has_clip_norm_schedule() const {
+    return options_.clip_norm_schedule != accounting::Schedule<double>(1.0);
+  }
+  const std::optional<AdaptiveClipNorm>& adaptive_clip_norm() const {
+    return options_.adaptive_clip_norm;
+  }
+  // What the count of an adaptive clip norm is multiplied by to be a coordinate of the sum.
+  double count_scale() const { return count_scale_ * clipped_norm(); }
   // Of the noise before it is mixed over steps: noise_multiplier * sensitivity. With a schedule that
   // of a step is noise_factor(step) times as much, and a step's private sum is multiplied by
   // update_factor(step), the first expected batch size over its own.
-  double stddev() const { return noise_multiplier() * sensitivity(); }
+  double stddev() const { return is_private_ ? noise_multiplier() * sensitivity() : 0; }
   double stddev(int64_t step) const { return stddev() * noise_factor(step); }
   double noise_factor(int64_t step) const;
   bool has_noise_schedule() const {
@@ -162,12 +183,19 @@ class Plan {
   // UserError unless batches of this sampler are those that are accounted for.
   void check_sampler(const batch_selection::SamplingDescription& description) const;
 
-  // 32 hexadecimal digits, of all that the guarantee depends on, and of `rest`: equal plans have
+  // A plan of the same shape for a run that is NOT private: the same batches, no clipping, no noise,
+  // an infinite epsilon. It shows what privacy costs in accuracy. to_string() begins with "NOT
+  // PRIVATE", and no state of it goes on under this plan.
+  Plan without_privacy() const;
+  bool is_private() const { return is_private_; }
+
+  // 64 hexadecimal digits, of all that the guarantee depends on, and of `rest`: equal plans have
   // equal ones.
   std::string fingerprint(const std::string& rest = {}) const;
 
  private:
   void resolve_strategy();
+  void resolve_clip_norm();
   double strategy_sensitivity(int64_t steps) const;
   accounting::DpEvent event(int64_t steps, double noise_multiplier) const;
   double computed_epsilon(int64_t steps) const;
@@ -193,6 +221,8 @@ class Plan {
   double epsilon_ = 0;                        // of all steps
   // Of all steps, if the noise was calibrated by samples.
   std::optional<accounting::MonteCarloEpsilon> proven_;
+  double count_scale_ = 0;                    // in units of clipped_norm(); 0: there is no count
+  bool is_private_ = true;
 };
 
 // "3.00-DP ..., 1000 steps of poisson samples, ...": in one line, for people.

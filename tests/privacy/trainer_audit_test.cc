@@ -42,7 +42,7 @@ Audit audit(const PlanOptions& options, double length) {
   const Array x = directions * reshape(from_host(member, {kCanaries}), {kCanaries, 1});
 
   const Trainer trainer(make_plan(options), loss, optim::sgd(1));
-  auto state = trainer.init(zeros({kFeatures}), random::key(5));
+  auto state = trainer.init(zeros({kFeatures}), reproducible(random::key(5)));
   while (trainer.steps_done(state) < trainer.plan().steps()) trainer.step(state, x);
   const std::vector<float> scores = to_vector<float>(sum(directions * state.params, {.axis = -1}));
   std::vector<double> in, out;

@@ -5,11 +5,6 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/format.h"
-#include "tessera/numpy/creation.h"
-#include "tessera/numpy/logic.h"
-#include "tessera/numpy/math.h"
-#include "tessera/numpy/operators.h"
-#include "tessera/numpy/reduce.h"
 
 namespace tessera::privacy::internal {
 namespace {
@@ -43,16 +38,14 @@ double count_scale(const char* op, const AdaptiveClipNorm& a, double noise,
   return noise / std::sqrt(stddev * stddev - least * least);
 }
 
-Array centred_count(const Array& norms, const Array& padding, const Array& clip_norm) {
-  const Array each = where(norms <= clip_norm, Array(0.5), Array(-0.5));
-  return sum(where(padding, zeros({}, float32), astype(each, float32)));
-}
-
-Array next_clip_factor(const AdaptiveClipNorm& a, const Array& factor, const Array& count,
-                       const Array& expected_batch_size) {
-  const Array share = count / expected_batch_size + 0.5;
-  const Array next = factor * exp(-a.learning_rate * (share - a.target_quantile));
-  return minimum(maximum(next, 1 / kLargestFactor), kLargestFactor);
+AdaptiveClip clip_factor_of(const AdaptiveClipNorm& a, double expected_batch_size) {
+  return AdaptiveClip({.initial_norm = 1,
+                       .target_quantile = a.target_quantile,
+                       .learning_rate = a.learning_rate,
+                       .count_stddev = a.count_stddev.value_or(expected_batch_size / 20),
+                       .expected_batch_size = expected_batch_size,
+                       .min_norm = 1 / kLargestFactor,
+                       .max_norm = kLargestFactor});
 }
 
 }  // namespace tessera::privacy::internal

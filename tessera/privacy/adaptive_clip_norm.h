@@ -1,24 +1,23 @@
 // A clip norm that follows a quantile of the norms of the gradients (Andrew, Thakkar, McMahan and
-// Ramaswamy, "Differentially private learning with adaptive clipping", NeurIPS 2021, Algorithm 1).
-// For plan.h, of which it is an option, and trainer_program.h, which runs it.
+// Ramaswamy, "Differentially private learning with adaptive clipping", arXiv:1905.03871, Algorithm
+// 1), as an option of a plan: clipping/adaptive_clip.h with the noise of the plan. For plan.h, and
+// for trainer_program.h, which runs it.
 //
-// Each step also counts the examples whose norm is at most the clip norm C, and moves C by the noisy
-// share b of them: C exp(-learning_rate (b - target_quantile)). The count is released with the sum,
-// as one more coordinate of it: an example contributes its gradient divided by C, of norm at most 1,
-// and s (1/2 or -1/2), so its vector has a norm of at most sqrt(1 + s^2 / 4). That is the plan's
-// sensitivity, and everything else (samplers, strategies of noise, accountants) is as without the
-// count. With independent noise this is the paper's split of a noise multiplier z between the count,
-// whose noise has the standard deviation count_stddev, and the gradients, whose noise multiplier is
-// (z^-2 - (2 count_stddev)^-2)^(-1/2).
+// Each step also counts the examples whose norm is at most the clip norm, less half of all. The count
+// is released with the sum, as one more coordinate of it: an example contributes its gradient divided
+// by the clip norm, of norm at most 1, and s / 2 or -s / 2, so its vector has a norm of at most
+// sqrt(1 + s^2 / 4). That is the plan's sensitivity, and everything else (samplers, strategies of
+// noise, accountants) is as without the count. With independent noise this is the paper's split of a
+// noise multiplier z between the count, whose noise has the standard deviation count_stddev, and the
+// gradients, whose noise multiplier is (z^-2 - (2 count_stddev)^-2)^(-1/2).
 //
 // For example: z = 1 and count_stddev = 10 (of a mean batch of 200) give s = 0.1001 and a noise
 // multiplier of the gradients of 1.00125.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 
-#include "tessera/ir/array.h"
+#include "tessera/privacy/clipping/adaptive_clip.h"
 
 namespace tessera::privacy {
 
@@ -45,13 +44,8 @@ void expect_adaptive(const char* op, const AdaptiveClipNorm& adaptive);
 double count_scale(const char* op, const AdaptiveClipNorm& adaptive, double noise,
                    double expected_batch_size);
 
-// Inside a program: the sum of 1/2 for every example whose norm is at most the clip norm, of -1/2 for
-// every other one (not a number among them), and of 0 for padding.
-Array centred_count(const Array& norms, const Array& padding, const Array& clip_norm);
-// The factor of the clip norm after a step. `count`: noisy, in examples, of a batch of the expected
-// size. The factor stays in [1e-6, 1e6].
-Array next_clip_factor(const AdaptiveClipNorm& adaptive, const Array& factor, const Array& count,
-                       const Array& expected_batch_size);
+// The factor of the clip norm over the plan's, which begins with 1 and stays in [1e-6, 1e6].
+AdaptiveClip clip_factor_of(const AdaptiveClipNorm& adaptive, double expected_batch_size);
 
 }  // namespace internal
 }  // namespace tessera::privacy

@@ -7,6 +7,7 @@
 #include "tessera/base/format.h"
 #include "tessera/base/overloaded.h"
 #include "tessera/privacy/accounting/events.h"
+#include "tessera/privacy/accounting/large_delta.h"
 #include "tessera/privacy/digest.h"
 #include "tessera/privacy/matrix_factorization/buffered_toeplitz_optimization.h"
 #include "tessera/privacy/matrix_factorization/sensitivity.h"
@@ -227,6 +228,7 @@ void Plan::resolve_clip_norm() {
   const auto& adaptive = options_.adaptive_clip_norm;
   if (!adaptive) return;
   internal::expect_adaptive(kOp, *adaptive);
+  expect_positive("expected batch size for an adaptive_clip_norm", expected_batch_size());
   if (!options_.subtree_norms.empty() || has_clip_norm_schedule())
     value_error(kOp,
                 "expected an adaptive_clip_norm without {}, got both; an adaptive clip norm is one "
@@ -282,6 +284,7 @@ void Plan::resolve_noise() {
   if (o.noise_multiplier && !(*o.noise_multiplier >= 0 && std::isfinite(*o.noise_multiplier)))
     value_error(kOp, "expected a finite noise_multiplier of at least 0, got {}",
                 *o.noise_multiplier);
+  accounting::warn_of_large_delta(kOp, o.delta, sampling_.num_examples);
   sensitivity_ = strategy_sensitivity(steps());
   if (o.epsilon) expect_positive("epsilon", *o.epsilon);
   if (by_samples()) return resolve_by_samples();
@@ -308,7 +311,7 @@ internal::SampledRun Plan::sampled_run() const {
           .strategy = toeplitz_,
           .delta = delta(),
           .samples = options_.monte_carlo_samples,
-          .seed = options_.monte_carlo_seed};
+          .seed = *options_.monte_carlo_seed};
 }
 
 void Plan::resolve_by_samples() {
@@ -332,10 +335,12 @@ void Plan::resolve_by_samples() {
                 "expected independent or banded noise of one multiplier, and one example a user, "
                 "for Accountant::kMonteCarlo; amplified = false with Accountant::kPld accounts for "
                 "others");
+  if (!o.monte_carlo_seed) options_.monte_carlo_seed = accounting::seed_of_entropy();
   if (o.epsilon) {
     const internal::SampledNoise found = internal::sampled_noise(sampled_run(), *o.epsilon);
     options_.noise_multiplier = found.noise / sensitivity_;
-    epsilon_ = found.epsilon;
+    proven_ = found.proven;
+    epsilon_ = proven_->epsilon;
   } else {
     epsilon_ = computed_epsilon(steps());
   }
@@ -465,11 +470,23 @@ double Plan::computed_epsilon(int64_t steps) const {
                 "expected between 0 and {} steps, those of the plan, got {}", this->steps(), steps);
   if (steps == 0) return 0;
   if (noise_multiplier() == 0) return std::numeric_limits<double>::infinity();
-  if (by_samples())
-    return internal::sampled_epsilon(sampled_run(), steps, noise_multiplier() * sensitivity_, 0);
+  if (by_samples()) return monte_carlo_epsilon(steps).epsilon;
   const accounting::DpEvent run = event(steps);
   accounting::PrivacyAccountant accountant = accountant_;
   return accountant.compose(run).get_epsilon(delta());
+}
+
+accounting::MonteCarloEpsilon Plan::monte_carlo_epsilon(int64_t steps) const {
+  constexpr const char* op = "privacy::Plan::monte_carlo_epsilon";
+  if (!by_samples() || noise_multiplier() == 0)
+    value_error(
+        op,
+        "expected a plan of Accountant::kMonteCarlo with noise, got another; ask for its epsilon");
+  if (steps < 1 || steps > this->steps())
+    value_error(op, "expected between 1 and {} steps, those of the plan, got {}", this->steps(),
+                steps);
+  if (proven_ && steps == this->steps()) return *proven_;
+  return internal::sampled_epsilon(sampled_run(), steps, noise_multiplier() * sensitivity_, 0);
 }
 
 double Plan::epsilon(int64_t steps) const {

@@ -90,10 +90,10 @@ concept TransformsGradients = requires {
 struct StepConstants {
   ClipOptions clip;
   int64_t history_stride = 1;
-  bool scheduled = false;         // the factors of StepFactors are not all 1
-  bool clip_norm_varies = false;  // by a schedule, or adaptively
-  std::optional<AdaptiveClipNorm> adaptive;
-  double count_scale = 0;  // Plan::count_scale()
+  bool scheduled = false;                // the factors of StepFactors are not all 1
+  bool clip_norm_varies = false;         // by a schedule, or adaptively
+  std::optional<AdaptiveClip> adaptive;  // of the factor of the clip norm
+  double count_scale = 0;                // Plan::count_scale()
 };
 StepConstants step_constants(const Plan& plan, const TrainerOptions& options);
 
@@ -136,7 +136,9 @@ struct TrainStep {
     const Array row = metrics(next.step, sum.values, sum.grad_norms, padding, clip_norm);
     next.non_finite = books.non_finite + astype(index_in_dim(row, 2, 0, false), int32);
     next.history = with_row(books.history, row, books.step, constants.history_stride);
-    const Array count = centred_count(sum.grad_norms, padding, clip_norm);
+    const Array count = constants.adaptive
+                            ? constants.adaptive->centered_count(sum.grad_norms, clip_norm, padding)
+                            : zeros(Shape{}, float32);
     const optim::LeafList gradients =
         privatized(list_of(sum.grads), count, clip_factor, next, input.factors);
     return std::tuple(moved(params, gradients, next), next, row);
@@ -192,9 +194,10 @@ struct TrainStep {
         noised_list(scaled(sum, before), adaptive, count * constants.count_scale * factors.before),
         books.noise);
     if (adaptive) {
-      const Array noisy_count = noisy.leaves.back() / (factors.before * constants.count_scale);
-      books.clip_factor = next_clip_factor(*constants.adaptive, books.clip_factor, noisy_count,
-                                           factors.expected_batch_size);
+      // In units of the plan's expected batch size, by which it is divided.
+      const Array noisy_count =
+          noisy.leaves.back() * factors.batch_factor / (factors.before * constants.count_scale);
+      books.clip_factor = constants.adaptive->update(books.clip_factor, noisy_count);
       noisy.leaves.pop_back();
       noisy.paths.pop_back();
     }

@@ -205,7 +205,7 @@ StepFactors factors_of(const Plan& plan, int64_t step) {
   return {.before = scalar(1 / noise),
           .after = scalar(noise * plan.update_factor(step)),
           .clip = scalar(plan.clip_norm_factor(step)),
-          .expected_batch_size = scalar(expected)};
+          .batch_factor = scalar(expected > 0 ? plan.expected_batch_size() / expected : 1)};
 }
 
 void expect_examples(const Plan& plan, const std::vector<Array>& leaves) {
@@ -213,8 +213,9 @@ void expect_examples(const Plan& plan, const std::vector<Array>& leaves) {
     if (leaf.ndim() == 0 || leaf.shape(0) != plan.sampling().num_examples)
       value_error(kOp,
                   "expected data of {} examples, as many as the plan's sampler selects from, got "
-                  "an array of shape {}; give all of the data, or make a plan for these",
-                  plan.sampling().num_examples, leaf.shape());
+                  "an array of shape {}; give all of the data, or make a plan of .num_examples = {}",
+                  plan.sampling().num_examples, leaf.shape(),
+                  leaf.ndim() == 0 ? int64_t{1} : leaf.shape(0));
 }
 
 int64_t expect_next_step(const Plan& plan, const Array& step) {
@@ -222,7 +223,7 @@ int64_t expect_next_step(const Plan& plan, const Array& step) {
   if (done >= plan.steps())
     value_error(kOp,
                 "expected at most {} steps, those of the plan, got one more; its epsilon is spent: "
-                "make a plan of more steps beforehand",
+                "say more .steps in PlanOptions beforehand",
                 plan.steps());
   return done;
 }
@@ -312,13 +313,13 @@ StepReport report_of(const Array& row) {
 }
 
 StepConstants step_constants(const Plan& plan, const TrainerOptions& options) {
-  StepConstants out{
-      .clip = plan.clip_options(),
-      .history_stride = history_stride(plan.steps()),
-      .scheduled = is_scheduled(plan),
-      .clip_norm_varies = plan.has_clip_norm_schedule() || plan.adaptive_clip_norm().has_value(),
-      .adaptive = plan.adaptive_clip_norm(),
-      .count_scale = plan.count_scale()};
+  const std::optional<AdaptiveClipNorm>& adaptive = plan.adaptive_clip_norm();
+  StepConstants out{.clip = plan.clip_options(),
+                    .history_stride = history_stride(plan.steps()),
+                    .scheduled = is_scheduled(plan),
+                    .clip_norm_varies = plan.has_clip_norm_schedule() || adaptive,
+                    .count_scale = plan.count_scale()};
+  if (adaptive) out.adaptive = clip_factor_of(*adaptive, plan.expected_batch_size());
   out.clip.keep_batch_dim = options.keep_batch_dim;
   out.clip.spmd_axis_name = options.spmd_axis_name;
   out.clip.indivisible = options.indivisible;

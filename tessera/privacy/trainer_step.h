@@ -103,9 +103,10 @@ class StepBatches {
 };
 
 // Of a plan with schedules: the sum is multiplied by `before`, then noised, then multiplied by
-// `after`. The clip norm of the step is `clip` times the plan's.
+// `after`. The clip norm of the step is `clip` times the plan's, and its expected batch size is the
+// plan's over `batch_factor`.
 struct StepFactors {
-  Array before, after, clip, expected_batch_size;  // float32
+  Array before, after, clip, batch_factor;  // float32
 };
 bool is_scheduled(const Plan& plan);
 StepFactors factors_of(const Plan& plan, int64_t step);

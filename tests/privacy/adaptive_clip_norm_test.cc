@@ -50,22 +50,15 @@ TEST(AdaptiveClipNormTest, TheDefaultCountIsATwentieth) {
   EXPECT_NEAR(noisy.stddev() / noisy.count_scale(), 10, 1e-12);
 }
 
-TEST(AdaptiveClipNormTest, CountsByExampleAlone) {
-  const Array norms = from_host(std::vector<float>{.1f, 1, 1.5f, NAN, .2f, INFINITY}, {6});
-  const Array padding = array({false, false, false, false, true, false});
-  EXPECT_EQ(internal::centred_count(norms, padding, Array(1.f)).item<float>(), 1 - 1.5f);
-}
-
-TEST(AdaptiveClipNormTest, MovesAndStaysInRange) {
-  const AdaptiveClipNorm half{.target_quantile = .5, .learning_rate = .2};
+TEST(AdaptiveClipNormTest, TheFactorStaysInRange) {
+  const AdaptiveClip half = internal::clip_factor_of({.learning_rate = .2}, 10);
   const auto next = [&](float factor, float count) {
-    return internal::next_clip_factor(half, Array(factor), Array(count), Array(10.f)).item<float>();
+    return half.update(Array(factor), Array(count)).item<float>();
   };
-  EXPECT_NEAR(next(1, 0), 1, 1e-6);                  // half of them
-  EXPECT_NEAR(next(1, 5), std::exp(-.1), 1e-6);      // all of them: less
-  EXPECT_NEAR(next(2, -5), 2 * std::exp(.1), 1e-6);  // none: more
-  EXPECT_EQ(next(1, 1e9f), 1e-6f);
-  EXPECT_EQ(next(1, -1e9f), 1e6f);
+  EXPECT_EQ(half.init().item<float>(), 1);
+  EXPECT_NEAR(next(1, 5), std::exp(-.1), 1e-6);
+  EXPECT_FLOAT_EQ(next(1, 1e9f), 1e-6f);
+  EXPECT_FLOAT_EQ(next(1, -1e9f), 1e6f);
 }
 
 // From a hundred times too large and too small a clip norm to the median of the norms. The losses
@@ -135,6 +128,12 @@ TEST(AdaptiveClipNormTest, WhatIsRefused) {
   refused([](auto& o) { o.adaptive_clip_norm->learning_rate = 0; }, "learning_rate");
   refused([](auto& o) { o.adaptive_clip_norm->count_stddev = 0; }, "count_stddev of");
   refused([](auto& o) { o.adaptive_clip_norm->count_stddev = .5; }, "above 0.5, half of the noise");
+  refused(
+      [](auto& o) {
+        o.sampling_prob = 0;
+        o.normalize_by = 1;
+      },
+      "expected batch size for an adaptive_clip_norm");
   refused([](auto& o) { o.subtree_norms = {{"w", 1.0}}; }, "without subtree_norms");
   refused([](auto& o) { o.clip_norm_schedule = {{0, 1}, {2, 2}}; }, "without clip_norm_schedule");
 }

@@ -7,12 +7,14 @@
 #include "tessera/base/format.h"
 #include "tessera/base/overloaded.h"
 #include "tessera/privacy/accounting/events.h"
+#include "tessera/privacy/accounting/large_delta.h"
 #include "tessera/privacy/digest.h"
 #include "tessera/privacy/matrix_factorization/buffered_toeplitz_optimization.h"
 #include "tessera/privacy/matrix_factorization/sensitivity.h"
 #include "tessera/privacy/matrix_factorization/toeplitz.h"
 #include "tessera/privacy/plan_monte_carlo.h"
 #include "tessera/privacy/plan_rounds.h"
+#include "tessera/privacy/plan_strategy.h"
 
 namespace tessera::privacy {
 namespace {
@@ -251,6 +253,13 @@ void Plan::resolve_strategy() {
                    expect_toeplitz(toeplitz_);
                    noising_matrix_ = mf::buffered_toeplitz_inverse(blt.buf_decay, blt.output_scale);
                  },
+                 [&](const BandedInverseNoise& noise) {
+                   const Coefs noising =
+                       internal::noising_coefs(noise, steps, participation_of(sampling_));
+                   expect_toeplitz(noising);
+                   toeplitz_ = mf::toeplitz::inverse_coef(noising, steps);
+                   noising_matrix_ = mf::toeplitz_matrix(noising);
+                 },
                  [&](const DenseNoise& noise) {
                    expect_lower_triangular(noise.strategy);
                    if (noise.strategy.rows < steps)
@@ -275,6 +284,7 @@ void Plan::resolve_noise() {
   if (o.noise_multiplier && !(*o.noise_multiplier >= 0 && std::isfinite(*o.noise_multiplier)))
     value_error(kOp, "expected a finite noise_multiplier of at least 0, got {}",
                 *o.noise_multiplier);
+  accounting::warn_of_large_delta(kOp, o.delta, sampling_.num_examples);
   sensitivity_ = strategy_sensitivity(steps());
   if (o.epsilon) expect_positive("epsilon", *o.epsilon);
   if (by_samples()) return resolve_by_samples();
@@ -301,7 +311,7 @@ internal::SampledRun Plan::sampled_run() const {
           .strategy = toeplitz_,
           .delta = delta(),
           .samples = options_.monte_carlo_samples,
-          .seed = options_.monte_carlo_seed};
+          .seed = *options_.monte_carlo_seed};
 }
 
 void Plan::resolve_by_samples() {
@@ -320,16 +330,17 @@ void Plan::resolve_by_samples() {
         "add_or_remove_one or replace_special for Accountant::kMonteCarlo, got {} under {}; "
         "take Accountant::kPld",
         name(sampling_.method), name(o.relation));
-  if (dense_ || std::holds_alternative<BufferedNoise>(o.strategy) || o.examples_per_user > 1 ||
-      has_noise_schedule())
+  if (!internal::amplifiable(o.strategy) || o.examples_per_user > 1 || has_noise_schedule())
     value_error(kOp,
                 "expected independent or banded noise of one multiplier, and one example a user, "
                 "for Accountant::kMonteCarlo; amplified = false with Accountant::kPld accounts for "
                 "others");
+  if (!o.monte_carlo_seed) options_.monte_carlo_seed = accounting::seed_of_entropy();
   if (o.epsilon) {
     const internal::SampledNoise found = internal::sampled_noise(sampled_run(), *o.epsilon);
     options_.noise_multiplier = found.noise / sensitivity_;
-    epsilon_ = found.epsilon;
+    proven_ = found.proven;
+    epsilon_ = proven_->epsilon;
   } else {
     epsilon_ = computed_epsilon(steps());
   }
@@ -362,7 +373,7 @@ double Plan::strategy_sensitivity(int64_t steps) const {
     value_error(
         kOp,
         "expected a noise_schedule with independent or dense noise, or in an amplified "
-        "plan, got one with banded or buffered noise; take DenseNoise of the same strategy");
+        "plan, got one with noise of another strategy; take DenseNoise of the same strategy");
   return std::sqrt(
       mf::toeplitz::minsep_sensitivity_squared_upper_bound(toeplitz_, participation, steps));
 }
@@ -401,7 +412,7 @@ accounting::DpEvent Plan::round_event(const internal::Round& round, double noise
 accounting::DpEvent Plan::amplified_event(int64_t steps, double noise_multiplier) const {
   const SamplingDescription& d = sampling_;
   const char* remedy = "amplified = false accounts for all of them";
-  if (dense_ || std::holds_alternative<BufferedNoise>(options_.strategy))
+  if (!internal::amplifiable(options_.strategy))
     value_error(kOp, "expected independent or banded noise in an amplified plan, got another; {}",
                 remedy);
   const bool poisson = d.method == SamplingMethod::kPoisson;
@@ -459,11 +470,23 @@ double Plan::computed_epsilon(int64_t steps) const {
                 "expected between 0 and {} steps, those of the plan, got {}", this->steps(), steps);
   if (steps == 0) return 0;
   if (noise_multiplier() == 0) return std::numeric_limits<double>::infinity();
-  if (by_samples())
-    return internal::sampled_epsilon(sampled_run(), steps, noise_multiplier() * sensitivity_, 0);
+  if (by_samples()) return monte_carlo_epsilon(steps).epsilon;
   const accounting::DpEvent run = event(steps);
   accounting::PrivacyAccountant accountant = accountant_;
   return accountant.compose(run).get_epsilon(delta());
+}
+
+accounting::MonteCarloEpsilon Plan::monte_carlo_epsilon(int64_t steps) const {
+  constexpr const char* op = "privacy::Plan::monte_carlo_epsilon";
+  if (!by_samples() || noise_multiplier() == 0)
+    value_error(
+        op,
+        "expected a plan of Accountant::kMonteCarlo with noise, got another; ask for its epsilon");
+  if (steps < 1 || steps > this->steps())
+    value_error(op, "expected between 1 and {} steps, those of the plan, got {}", this->steps(),
+                steps);
+  if (proven_ && steps == this->steps()) return *proven_;
+  return internal::sampled_epsilon(sampled_run(), steps, noise_multiplier() * sensitivity_, 0);
 }
 
 double Plan::epsilon(int64_t steps) const {

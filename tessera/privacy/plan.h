@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "tessera/privacy/accounting/accountant.h"
+#include "tessera/privacy/accounting/monte_carlo_epsilon.h"
 #include "tessera/privacy/accounting/training.h"
 #include "tessera/privacy/adaptive_clip_norm.h"
 #include "tessera/privacy/batch_selection/strategies.h"
@@ -47,7 +48,19 @@ struct BufferedNoise {
 struct DenseNoise {
   matrix_factorization::Matrix strategy;  // lower-triangular, a row for each step
 };
-using NoiseStrategy = std::variant<IndependentNoise, BandedNoise, BufferedNoise, DenseNoise>;
+// A noising matrix C^-1 that is banded and Toeplitz, while C is not banded: for examples that take
+// part often (matrix_factorization/banded_inverse.h). Not amplified.
+struct BandedInverseNoise {
+  int64_t bands = 4;  // of C^-1
+  // The first column of C^-1. Empty: the best one for the mean error of the workload, for an example
+  // that takes part as often as the sampler lets it.
+  matrix_factorization::toeplitz::Coefs noising = {};
+  // The first column of the workload, a coefficient for each step (toeplitz::sgd_workload_coefs).
+  // Empty: prefix sums.
+  matrix_factorization::toeplitz::Coefs workload = {};
+};
+using NoiseStrategy =
+    std::variant<IndependentNoise, BandedNoise, BufferedNoise, DenseNoise, BandedInverseNoise>;
 
 // kMonteCarlo: samples of the loss of BallsInBinsSampling, BMinSepSampling, RandomAllocationSampling and
 // CyclicPoissonSampling of independent groups, which have no closed form (of the last, that nobody
@@ -73,14 +86,16 @@ struct PlanOptions {
   NeighboringRelation relation = NeighboringRelation::kAddOrRemoveOne;
   Accountant accountant = Accountant::kPld;
   // That it is secret which examples a step has counts (privacy amplification by sampling): with
-  // Poisson samples, batches of one size under Accountant::kRdp and kReplaceOne, and the samplers of
+  // Poisson samples, batches of one size under kReplaceOne and kReplaceSpecial, and the samplers of
   // Accountant::kMonteCarlo. Noise: no more bands than the sampler's cycle has steps. false: only how
   // often, and in which distance, an example can take part; for every sampler and noise.
   bool amplified = true;
   // Accountant::kMonteCarlo draws so many, twice for each epsilon: at least some 20 / delta, for a tight
   // epsilon ten times as many. Each costs about as many draws as there are steps.
   int64_t monte_carlo_samples = 100'000;
-  uint64_t monte_carlo_seed = 0;
+  // Absent: drawn from entropy. Then a plan by epsilon has another noise multiplier each time that it is
+  // made: to go on with a run, give the multiplier, or the seed of the first plan.
+  std::optional<uint64_t> monte_carlo_seed = std::nullopt;
   // Above 1 the guarantee is for users, who own at most so many of the examples each
   // (batch_selection::bound_contributions). Amplified: Poisson samples, PLD. To clip all of a user's
   // examples as one, take the users as examples (batch_selection::UserSelectionStrategy).
@@ -165,6 +180,9 @@ class Plan {
   // milliseconds each, for what it makes of a step it makes once. UserError outside [0, steps()].
   double epsilon(int64_t steps) const;
   double epsilon() const { return epsilon_; }  // of all steps
+  // Returns what samples prove of the first `steps` steps, at least 1, and how sure that is; epsilon(steps)
+  // is its epsilon. UserError if the accountant is not Accountant::kMonteCarlo or there is no noise.
+  accounting::MonteCarloEpsilon monte_carlo_epsilon(int64_t steps) const;
   // What the first `steps` steps do to the data. UserError of Accountant::kMonteCarlo, which has none.
   accounting::DpEvent event(int64_t steps) const;
 
@@ -213,6 +231,8 @@ class Plan {
   accounting::PrivacyAccountant accountant_;  // of nothing: copies share the grids of a step
   double sensitivity_ = 0;                    // of the strategy
   double epsilon_ = 0;                        // of all steps
+  // Of all steps, if the noise was calibrated by samples.
+  std::optional<accounting::MonteCarloEpsilon> proven_;
   double count_scale_ = 0;                    // in units of clipped_norm(); 0: there is no count
   bool is_private_ = true;
 };

@@ -79,6 +79,7 @@ double squared_error(const Plan& plan) {
 }  // namespace
 
 double rmse(const Plan& plan) {
+  if (plan.noise_multiplier() == 0) return 0;  // also where nothing is clipped
   const double stddev = plan.stddev() / plan.clipped_norm();
   const double mean = squared_error(plan) / static_cast<double>(plan.steps());
   return stddev * std::sqrt(mean) / expected_participations(plan);

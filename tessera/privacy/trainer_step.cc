@@ -60,7 +60,9 @@ std::pair<double, double> expected_sizes(const Plan& plan) {
 int64_t multiple_of(const Plan& plan, const TrainerOptions& o) {
   if (o.padding_multiple) return *o.padding_multiple;
   const double mean = expected_sizes(plan).second;
-  const bool fixed = plan.sampling().method == batch_selection::SamplingMethod::kFixedBatchSize;
+  const auto method = plan.sampling().method;
+  const bool fixed = method == batch_selection::SamplingMethod::kFixedBatchSize ||
+                     method == batch_selection::SamplingMethod::kMultiOwnerMinSep;
   const double wanted = std::ceil(fixed ? mean : 2 * std::sqrt(mean));
   int64_t multiple = static_cast<int64_t>(std::clamp(wanted, 1.0, 1e9));
   if (o.memory_budget_bytes || o.automatic_microbatch_size)

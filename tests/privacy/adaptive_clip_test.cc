@@ -8,7 +8,6 @@
 #include "tessera/privacy/accounting/gaussian_mechanism.h"
 #include "tessera/privacy/clipping/clipped_grad.h"
 #include "tessera/privacy/noise/noise_addition.h"
-#include "tessera/random/distributions.h"
 
 namespace tessera::privacy {
 namespace {

@@ -88,7 +88,8 @@ TEST(MonteCarlo, KnownLawsAreFound) {
   constexpr int64_t kSamples = 50000;
   const auto expect_delta = [](const SelectionLaw& law, const DpEvent& event, int64_t count,
                                double epsilon) {
-    const std::vector<double> losses = privacy_loss_samples(law, kSamples, {.noise_multiplier = 1});
+    const std::vector<double> losses =
+        privacy_loss_samples(law, kSamples, {.noise_multiplier = 1, .seed = 0});
     const double exact = PldAccountant().compose(event, count).get_delta(epsilon);
     EXPECT_NEAR(delta_from_epsilon_and_samples(epsilon, losses), exact,
                 4 * std::sqrt(exact / kSamples));
@@ -125,6 +126,8 @@ TEST(MonteCarlo, SeedsDecide) {
   EXPECT_EQ(privacy_loss_samples(law, 10, options), privacy_loss_samples(law, 10, options));
   EXPECT_NE(privacy_loss_samples(law, 10, options),
             privacy_loss_samples(law, 10, {.noise_multiplier = 1, .seed = 4}));
+  const MonteCarloOptions drawn{.noise_multiplier = 1};  // each time another seed
+  EXPECT_NE(privacy_loss_samples(law, 10, drawn), privacy_loss_samples(law, 10, drawn));
   const std::vector<MonteCarloSample> samples = generate_samples(law, 10, options);
   const std::vector<double> one{1};
   EXPECT_DOUBLE_EQ(compute_privacy_loss(law, samples[9], 1, one),

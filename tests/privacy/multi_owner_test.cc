@@ -9,7 +9,7 @@ namespace tessera::privacy::batch_selection {
 namespace {
 
 using tessera::testing::expect_error;
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 using Owners = std::vector<std::vector<int64_t>>;
 
@@ -63,7 +63,7 @@ TEST(MultiOwnerGraph, IsMadeOfEdgesOwnersOrUsers) {
   const MultiOwnerGraph users =
       MultiOwnerGraph::from_user_to_examples({{-1, {10, 20}}, {2, {20, 30}}, {5, {}}, {70, {10}}});
   for (int64_t e = 0; e < 3; ++e)
-    EXPECT_THAT(users.users_of(e), testing::UnorderedElementsAreArray(graph.users_of(e)));
+    EXPECT_THAT(users.users_of(e), ::testing::UnorderedElementsAreArray(graph.users_of(e)));
   const MultiOwnerGraph edges(std::vector<int64_t>{1, 0}, std::vector<int64_t>{4, 1});
   EXPECT_EQ(edges.num_users(), 5);
   EXPECT_THAT(edges.users_of(1), ElementsAre(4));
@@ -165,7 +165,6 @@ TEST(MultiOwnerMinSep, UsersAreApartAndCountedForAnyGraph) {
       int64_t most = 0;
       for (const auto& [example, count] : uses) most = std::max(most, count);
       EXPECT_EQ(most, sampler.example_maxpart());
-      EXPECT_LE(most, (sampler.user_maxpart() + 3) / 4);  // user_example_ratio
     }
 }
 
@@ -183,6 +182,27 @@ TEST(MultiOwnerMinSep, ExamplesAreUsedAgainWhenCapsGrow) {
     EXPECT_EQ(sampler(ratio).user_maxpart(), 3) << ratio;
     participations(graph, sampler(ratio), 3);
   }
+}
+
+// Those that were used less come first.
+TEST(MultiOwnerMinSep, UsesAreEven) {
+  const MultiOwnerGraph graph = MultiOwnerGraph::from_owners_per_example(Owners(6, {0}));
+  for (const int64_t iterations : {4, 6, 12}) {
+    const MultiOwnerMinSepSampling sampler(graph, {.iterations = iterations});
+    EXPECT_EQ(sampler.user_maxpart(), iterations);
+    EXPECT_EQ(sampler.example_maxpart(), iterations == 12 ? 2 : 1);
+  }
+}
+
+// User 0 owns two examples and user 1 one, which is used as often as a user or half as often.
+TEST(MultiOwnerMinSep, TheRatioBoundsHowOftenExamplesAreUsed) {
+  const MultiOwnerGraph graph = MultiOwnerGraph::from_owners_per_example(Owners{{0}, {0}, {1}});
+  const auto uses = [&](double ratio) {
+    return MultiOwnerMinSepSampling(graph, {.iterations = 6, .user_example_ratio = ratio})
+        .example_maxpart();
+  };
+  EXPECT_EQ(uses(1), 3);
+  EXPECT_EQ(uses(2), 2);
 }
 
 TEST(MultiOwnerMinSep, ShufflingKeepsThoseOfFewOwnersFirst) {

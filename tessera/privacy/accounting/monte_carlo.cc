@@ -7,6 +7,7 @@
 #include <random>
 
 #include "tessera/base/format.h"
+#include "tessera/privacy/accounting/monte_carlo_epsilon.h"
 #include "tessera/privacy/accounting/special_functions.h"
 
 namespace tessera::privacy::accounting {
@@ -317,7 +318,7 @@ double one_loss(const SelectionLaw& law, const MonteCarloSample& sample, double 
 std::vector<MonteCarloSample> generate_samples(const SelectionLaw& law, int64_t num_samples,
                                                const MonteCarloOptions& options) {
   const std::vector<double> c_col = checked_column(law, options.c_col, options.noise_multiplier);
-  Generator random(options.seed);
+  Generator random(options.seed ? *options.seed : seed_of_entropy());
   std::vector<MonteCarloSample> out;
   for (int64_t i = 0; i < num_samples; ++i) out.push_back(one_sample(law, options, c_col, random));
   return out;
@@ -341,7 +342,7 @@ std::vector<double> privacy_loss_samples(const SelectionLaw& law, int64_t num_sa
                                          const MonteCarloOptions& options) {
   const std::vector<double> c_col = checked_column(law, options.c_col, options.noise_multiplier);
   const double sign = options.positive_sample ? 1 : -1;
-  Generator random(options.seed);
+  Generator random(options.seed ? *options.seed : seed_of_entropy());
   std::vector<double> out;
   for (int64_t i = 0; i < num_samples; ++i)
     out.push_back(sign * one_loss(law, one_sample(law, options, c_col, random),

@@ -54,7 +54,8 @@ using SelectionLaw =
 struct MonteCarloOptions {
   double noise_multiplier;
   std::vector<double> c_col = {1.0};  // its first `iterations` entries count
-  uint64_t seed = 0;
+  // Absent: drawn from the operating system's entropy.
+  std::optional<uint64_t> seed = std::nullopt;
   bool positive_sample = true;  // from the run with the example; else from that without
 };
 

@@ -96,6 +96,7 @@ class GreedyOrder {
       if (!user_capped_ && !example_capped_) refuse();
       raise_caps();
       eligible = all_examples(graph_);
+      sort_by_uses(eligible);
     }
     const auto most = [](const std::vector<int64_t>& counts) {
       return *std::max_element(counts.begin(), counts.end());
@@ -124,6 +125,12 @@ class GreedyOrder {
     for (const int64_t user : graph_.users_of(example))
       if (user_counts_[static_cast<size_t>(user)] >= user_cap_) return user_capped_ = true;
     return false;
+  }
+
+  void sort_by_uses(std::vector<int64_t>& examples) const {
+    std::stable_sort(examples.begin(), examples.end(), [&](int64_t a, int64_t b) {
+      return example_counts_[static_cast<size_t>(a)] < example_counts_[static_cast<size_t>(b)];
+    });
   }
 
   int64_t batch() const { return static_cast<int64_t>(examples_.size()) / options_.batch_size; }
@@ -165,6 +172,7 @@ class GreedyOrder {
     std::vector<int64_t> out = internal::permutation(static_cast<int64_t>(examples.size()), stream);
     for (int64_t& place : out) place = examples[static_cast<size_t>(place)];
     sort_by_degree(graph_, out);
+    sort_by_uses(out);
     examples = std::move(out);
   }
 

@@ -73,17 +73,18 @@ struct MultiOwnerMinSepOptions {
   int64_t iterations = 0;
   // A user is in at most one example of any min_sep batches in a row, so in one of a batch.
   int64_t min_sep = 1;
-  // How many times as often as an example a user may take part: an example is used at most
-  // ceil(u / user_example_ratio) times where a user takes part at most u times.
+  // How many times as often as an example a user may take part: while users may take part u times,
+  // an example may be used ceil(u / user_example_ratio) times.
   double user_example_ratio = 4;
   // Shuffles examples of as many owners before each pass. Absent: they come in increasing order.
   std::optional<random::Key> shuffle_key = std::nullopt;
 };
 
 // A sampler whose batches all have batch_size examples, and are made when it is: examples are
-// passed over again and again, those of few owners first, and each is taken for the next place of
-// the batch at hand if min_sep and the caps allow it. Caps (how often a user, and an example, is
-// used) begin at 1, and grow by one when a pass takes nothing. Time: the edges, for each pass.
+// passed over again and again, those used least and of few owners first, and each is taken for the
+// next place of the batch at hand if min_sep and the caps allow it. Caps (how often a user, and an
+// example, is used) begin at 1, and grow by one when a pass takes nothing. A pass takes as long as
+// there are edges.
 //
 // jax_privacy's order, as long as no cap has grown; after that its examples are lost once they were
 // used or met a cap, while here they are taken again.

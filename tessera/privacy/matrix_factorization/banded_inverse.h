@@ -22,7 +22,7 @@ namespace tessera::privacy::matrix_factorization::banded_inverse {
 toeplitz::Coefs square_root_coefs(int64_t bands, const toeplitz::Coefs& workload = {});
 
 // How the sensitivity of the C of size n with these coefficients of C^-1 is bounded. Both are exact
-// where the coefficients of C are not negative and do not increase.
+// where the coefficients of C are not negative and do not increase; elsewhere either may be smaller.
 enum class SensitivityBound : uint8_t {
   kMajorant,  // that of the smallest non-increasing coefficients not below |C|'s: O(n bands)
   kMatrix,    // that of the matrix |C|, by sensitivity::get_min_sep_sensitivity_upper_bound: O(n^3)

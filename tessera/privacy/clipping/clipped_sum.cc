@@ -479,8 +479,8 @@ ClippedSum clipped_values(const ErasedCall& call, const ClipRequest& request,
                           const std::vector<Array>& leaves,
                           const std::vector<std::string>& values) {
   std::vector<DType> dtypes;
-  const size_t num_values = values.size();
   const auto sum = [&](const ExampleArguments& arguments) {
+    const size_t num_values = values.size();  // the call has set them
     const Groups groups = clip_groups("clipped_fun", request.options.l2_clip_norm,
                                       request.options.subtree_norms, values);
     dtypes.clear();

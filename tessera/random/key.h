@@ -34,8 +34,9 @@ Key key_of_seed(uint64_t bits, bool beyond_int64);
 Key fold_in_word(const Key& key, uint64_t word, bool negative);
 }  // namespace internal
 
-// The key of a seed. As in JAX the seed's high word counts only where x64 is enabled. UserError
-// from 2^63 on.
+// Returns the key of a seed, of which all 64 bits count. Its words are JAX's, except without x64 for
+// seeds outside [-2^31, 2^32): JAX then drops the high word, so that such a seed gives the key of
+// another one, and here they are what JAX gives with x64. UserError from 2^63 on.
 template <std::integral T>
 Key key(T seed) {
   return internal::key_of_seed(static_cast<uint64_t>(seed), std::is_unsigned_v<T> &&

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "../errors.h"
+#include "tessera/base/warning.h"
 #include "tessera/privacy/accounting/events.h"
 #include "tessera/privacy/accounting/gaussian_mechanism.h"
 #include "tessera/privacy/batch_selection/user_selection.h"
@@ -33,7 +34,7 @@ PlanOptions banded() {
           .epsilon = 1,
           .delta = 1e-5,
           .relation = NeighboringRelation::kReplaceSpecial,
-          .mechanism = BandedNoise{.strategy = {1, .5, .2, .1}},
+          .strategy = BandedNoise{.strategy = {1, .5, .2, .1}},
           .rescale_to_unit_norm = true,
           .normalize_by = 1};
 }
@@ -159,7 +160,7 @@ TEST(PlanTest, BufferedNoiseIsForTheSamplersSeparations) {
   PlanOptions options = of_sampler(batch_selection::BallsInBinsSampling{
       .num_examples = 64, .iterations = 40, .cycle_length = 10});
   options.amplified = false;
-  options.mechanism = BufferedNoise{};
+  options.strategy = BufferedNoise{};
   const Plan plan = make_plan(options);
   const std::vector<double> noise = plan.noising_matrix().row_norms_squared(40);
   EXPECT_GT(noise[39], 1);  // correlated: more noise in a gradient, less in their sum
@@ -175,7 +176,7 @@ TEST(PlanTest, DenseNoiseIsOfTheInverse) {
       batch_selection::BallsInBinsSampling{.num_examples = 64, .iterations = 2, .cycle_length = 2});
   options.amplified = false;
   options.normalize_by = 1;
-  options.mechanism = DenseNoise{{3, 3, {2, 0, 0, 1, 4, 0, 9, 9, 9}}};  // a row more than steps
+  options.strategy = DenseNoise{{3, 3, {2, 0, 0, 1, 4, 0, 9, 9, 9}}};  // a row more than steps
   const Plan plan = make_plan(options);
   EXPECT_EQ(plan.noising_matrix().materialize(2), (std::vector<double>{.5, 0, -.125, .25}));
   EXPECT_DOUBLE_EQ(plan.sensitivity(), 4);  // the norm of the second column
@@ -206,7 +207,7 @@ TEST(PlanTest, FingerprintsTellPlansApart) {
   changed([](PlanOptions& o) { o.rescale_to_unit_norm = true; });
   changed([](PlanOptions& o) { o.normalize_by = 7; });
   changed([](PlanOptions& o) { o.nan_safe = NanSafe::kExample; });
-  changed([](PlanOptions& o) { o.mechanism = BandedNoise{.strategy = {2}}; });
+  changed([](PlanOptions& o) { o.strategy = BandedNoise{.strategy = {2}}; });
   std::set<std::string> fingerprints;
   for (const PlanOptions& options : all) {
     EXPECT_EQ(make_plan(options).fingerprint(), make_plan(options).fingerprint());
@@ -214,7 +215,7 @@ TEST(PlanTest, FingerprintsTellPlansApart) {
   }
   EXPECT_EQ(fingerprints.size(), all.size());
   EXPECT_NE(make_plan(dpsgd()).fingerprint("adam"), make_plan(dpsgd()).fingerprint());
-  EXPECT_EQ(make_plan(dpsgd()).fingerprint().size(), 32);
+  EXPECT_EQ(make_plan(dpsgd()).fingerprint().size(), 64);
 }
 
 TEST(PlanTest, PartsWithClipNormsOfTheirOwn) {
@@ -320,7 +321,7 @@ TEST(PlanTest, SchedulesWithoutAmplification) {
   EXPECT_NEAR(plan.epsilon(),
               make_plan([&] {
                 PlanOptions dense = options;
-                dense.mechanism = DenseNoise{matrix_factorization::Matrix::identity(6)};
+                dense.strategy = DenseNoise{matrix_factorization::Matrix::identity(6)};
                 return dense;
               }())
                   .epsilon(),
@@ -329,7 +330,7 @@ TEST(PlanTest, SchedulesWithoutAmplification) {
       .num_examples = 64, .iterations = 6, .steps_per_example = 2};
   EXPECT_DOUBLE_EQ(make_plan(options).sensitivity() / make_plan(options).clipped_norm(),
                    std::sqrt(5));
-  options.mechanism = BandedNoise{.bands = 2};
+  options.strategy = BandedNoise{.bands = 2};
   expect_error([&] { make_plan(options); }, "take DenseNoise");
 }
 
@@ -341,7 +342,51 @@ PlanOptions in_bins(int64_t iterations) {
   options.delta = .01;
   options.noise_multiplier = 1;
   options.monte_carlo_samples = 20'000;
+  options.monte_carlo_seed = 0;
   return options;
+}
+
+TEST(PlanTest, SamplesSayHowSureTheyAre) {
+  PlanOptions options = in_bins(4);
+  options.noise_multiplier.reset();
+  options.epsilon = 2;
+  const Plan plan = make_plan(options);
+  const accounting::MonteCarloEpsilon proven = plan.monte_carlo_epsilon(4);
+  EXPECT_EQ(proven.epsilon, plan.epsilon());
+  EXPECT_LT(proven.delta, plan.delta());
+  EXPECT_DOUBLE_EQ(proven.confidence, 1 - 2 * .01 * plan.delta());
+  EXPECT_EQ(proven.samples, 20'000);
+  EXPECT_EQ(plan.monte_carlo_epsilon(3).epsilon, plan.epsilon(3));
+  EXPECT_EQ(make_plan(options).noise_multiplier(), plan.noise_multiplier());  // by the seed
+
+  // Without a seed every plan draws its own.
+  options = in_bins(4);
+  options.monte_carlo_seed.reset();
+  EXPECT_NE(make_plan(options).epsilon(), make_plan(options).epsilon());
+
+  expect_error([&] { plan.monte_carlo_epsilon(0); }, "expected between 1 and 4 steps");
+  expect_error([&] { plan.monte_carlo_epsilon(5); }, "expected between 1 and 4 steps");
+  options.noise_multiplier = 0;
+  expect_error([&] { make_plan(options).monte_carlo_epsilon(1); },
+               "expected a plan of Accountant::kMonteCarlo with noise");
+}
+
+TEST(PlanTest, LargeDeltasAreWarnedOf) {
+  std::vector<std::string> seen;
+  const WarningHandler before =
+      set_warning_handler([&](const std::string& text) { seen.push_back(text); });
+  PlanOptions options{.num_examples = 1000,
+                      .steps = 5,
+                      .expected_batch_size = 10,
+                      .noise_multiplier = 1,
+                      .delta = 1e-3};
+  make_plan(options);
+  options.delta = 9.9e-4;
+  make_plan(options);
+  set_warning_handler(before);
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_THAT(seen[0], ::testing::HasSubstr(
+                           "[privacy::make_plan] expected a delta below 1 / num_examples = 0.001"));
 }
 
 TEST(PlanTest, SamplesProveEpsilons) {
@@ -375,8 +420,32 @@ TEST(PlanTest, SamplesProveEpsilons) {
   EXPECT_LT(make_plan(rounds).epsilon(20), bins.epsilon());
   EXPECT_EQ(make_plan(rounds).epsilon(0), 0);
   expect_error([&] { bins.event(1); }, "which has no events");
-  rounds.mechanism = BandedNoise{.bands = 2};
+  rounds.strategy = BandedNoise{.bands = 2};
   EXPECT_LT(make_plan(rounds).epsilon(), 2 * bins.epsilon());
+}
+
+// A PLD counts as if everybody knew an example's group; samples do not.
+TEST(PlanTest, SamplesOfIndependentGroupsSayLessThanTheGroupKnown) {
+  PlanOptions options = in_bins(8);
+  const batch_selection::CyclicPoissonSampling cyclic{
+      .num_examples = 64,
+      .sampling_prob = .5,
+      .iterations = 8,
+      .cycle_length = 4,
+      .partition = batch_selection::PartitionType::kIndependent};
+  options.sampler = cyclic;
+  const double sampled = make_plan(options).epsilon();
+  options.accountant = Accountant::kPld;
+  EXPECT_LT(sampled, .9 * make_plan(options).epsilon());
+  EXPECT_GT(sampled, .1);
+  options.accountant = Accountant::kMonteCarlo;
+  options.strategy = BandedNoise{.bands = 5};
+  expect_error([&] { make_plan(options); }, "expected at most cycle_length = 4 bands, got 5");
+  options.strategy = IndependentNoise{};
+  batch_selection::CyclicPoissonSampling equal = cyclic;
+  equal.partition = batch_selection::PartitionType::kEqualSplit;
+  options.sampler = equal, options.relation = NeighboringRelation::kReplaceSpecial;
+  expect_error([&] { make_plan(options); }, "Poisson samples of independent groups");
 }
 
 TEST(PlanTest, NoiseFoundBySamplesIsProvedByOthers) {
@@ -404,7 +473,7 @@ TEST(PlanTest, WhatSamplesDoNotProve) {
           "under add_or_remove_one or replace_special");
   refused([](PlanOptions& o) { o.noise_schedule = {{0, 1}, {2, 2}}; }, "of one multiplier");
   refused([](PlanOptions& o) { o.examples_per_user = 2; }, "one example a user");
-  refused([](PlanOptions& o) { o.mechanism = BufferedNoise{}; }, "independent or banded noise");
+  refused([](PlanOptions& o) { o.strategy = BufferedNoise{}; }, "independent or banded noise");
   PlanOptions poisson = dpsgd();
   poisson.accountant = Accountant::kMonteCarlo;
   expect_error([&] { make_plan(poisson); }, "got poisson");
@@ -536,9 +605,10 @@ TEST(PlanTest, SamplersWithoutAnAccountant) {
   PlanOptions options = of_sampler(fixed);
   expect_error([&] { make_plan(options); }, "account for replace_one");
   options.relation = NeighboringRelation::kReplaceOne;
-  expect_error([&] { make_plan(options); }, "take Accountant::kRdp");
+  const double by_pld = make_plan(options).epsilon();
+  EXPECT_GT(by_pld, 0);
   options.accountant = Accountant::kRdp;
-  EXPECT_GT(make_plan(options).epsilon(), 0);
+  EXPECT_GT(make_plan(options).epsilon(), by_pld);
   fixed.replace = true;
   options.sampler = fixed;
   expect_error([&] { make_plan(options); }, "expected a sampler that the accountant supports");
@@ -554,29 +624,34 @@ TEST(PlanTest, RelationsThatThePartitionDoesNotFit) {
                  "without truncated_batch_size");
 }
 
+TEST(PlanTest, DiscreteGaussianHasNoPlan) {
+  expect_refused([](PlanOptions& o) { o.mechanism = DiscreteGaussian{}; },
+                 "expected the mechanism Gaussian, got DiscreteGaussian");
+}
+
 TEST(PlanTest, FactorisationsThatDoNotFit) {
   expect_refused(
       [](PlanOptions& o) {
         o.amplified = false;
-        o.mechanism = DenseNoise{matrix_factorization::Matrix::identity(999)};
+        o.strategy = DenseNoise{matrix_factorization::Matrix::identity(999)};
       },
       "expected a factorisation of at least 1000 rows, one a step, got 999");
-  expect_refused([](PlanOptions& o) { o.mechanism = BufferedNoise{}; },
+  expect_refused([](PlanOptions& o) { o.strategy = BufferedNoise{}; },
                  "expected independent or banded noise in an amplified plan");
   PlanOptions options = of_sampler(batch_selection::CyclicPoissonSampling{
       .num_examples = 64, .sampling_prob = .1, .iterations = 2});
-  options.mechanism = BandedNoise{.bands = 2};
+  options.strategy = BandedNoise{.bands = 2};
   expect_error([&] { make_plan(options); }, "expected at most 1 bands, the cycle");
-  options.mechanism = BandedNoise{.bands = 3};
+  options.strategy = BandedNoise{.bands = 3};
   expect_error([&] { make_plan(options); }, "expected between 1 and 2 bands");
-  options.mechanism = BandedNoise{.strategy = {0, 1}};
+  options.strategy = BandedNoise{.strategy = {0, 1}};
   expect_error([&] { make_plan(options); }, "first coefficient other than 0");
-  options.mechanism = BandedNoise{.strategy = {1, kNan}};
+  options.strategy = BandedNoise{.strategy = {1, kNan}};
   expect_error([&] { make_plan(options); }, "a strategy of finite numbers");
   options.amplified = false;
-  options.mechanism = DenseNoise{{2, 2, {1, 1, 0, 1}}};
+  options.strategy = DenseNoise{{2, 2, {1, 1, 0, 1}}};
   expect_error([&] { make_plan(options); }, "expected a lower-triangular strategy");
-  options.mechanism = DenseNoise{{2, 3, {1, 0, 0, 1, 0, 0}}};
+  options.strategy = DenseNoise{{2, 3, {1, 0, 0, 1, 0, 0}}};
   expect_error([&] { make_plan(options); }, "expected a square strategy");
 }
 

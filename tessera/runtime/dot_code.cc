@@ -2,6 +2,7 @@
 // cut depends on its shape alone, and a tile is computed by one thread in one order, so results do
 // not depend on the number of threads.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "tessera/base/error.h"
@@ -13,6 +14,7 @@
 #include "tessera/runtime/gemm.h"
 #include "tessera/runtime/gemm_invariant.h"
 #include "tessera/runtime/gemm_tiles.h"
+#include "tessera/runtime/grid_products.h"
 #include "tessera/runtime/halves.h"
 #include "tessera/runtime/step_code.h"
 
@@ -138,7 +140,7 @@ class DotCode final : public StepCode {
     n_ = shape.n;
     k_ = shape.k;
     choose_types(lhs.dtype, rhs.dtype, out.dtype);
-    choose_sum_of_examples(step, lhs.shape);
+    choose_sum_of_examples(step, lhs.shape, lhs.dtype);
 
     const AxisList outer = outer_axes(step);
     lhs_slot_ = step.lhs;
@@ -280,11 +282,17 @@ class DotCode final : public StepCode {
 
   bool invariant() const { return sum_ != ops::DotSum::kAny; }
 
-  // Of DotSum::kExamples: whether examples are added up apart, in float64. Where they have few
-  // elements each, all products are float64: their sums by themselves would be slower.
-  void choose_sum_of_examples(const DotStep& step, const Shape& lhs) {
+  // Whether examples are added up apart, in float64. Where they have few elements each, all products of
+  // DotSum::kExamples are float64: their sums by themselves would be slower.
+  void choose_sum_of_examples(const DotStep& step, const Shape& lhs, DType dtype) {
     constexpr int64_t kLeast = 32;
-    if (sum_ != ops::DotSum::kExamples || types_.out != float32 || k_ == 0) return;
+    if (k_ == 0) return;
+    if (sum_ == ops::DotSum::kGrid) {
+      example_ = k_ / lhs[step.lhs_contract[0]];
+      one_ = dtype;
+      return;
+    }
+    if (sum_ != ops::DotSum::kExamples || types_.out != float32) return;
     const int64_t elements = k_ / lhs[step.lhs_contract[0]];
     if (elements == 1) return;
     if (elements < kLeast) {
@@ -298,20 +306,35 @@ class DotCode final : public StepCode {
                 bool accumulate) const {
     if (sum_ == ops::DotSum::kAny) return gemm(types_, m, n, k_, a, b, c, ldc, accumulate);
     if (example_ == 0) return gemm_invariant(types_, m, n, k_, a, b, c, ldc, accumulate);
-    const Buffer product = Buffer::allocate(m * n * itemsize(float32)),
+    if (sum_ == ops::DotSum::kGrid && one_ == float32)
+      return grid_products(m, n, k_ / example_, example_, a, b, reinterpret_cast<double*>(c), ldc,
+                           accumulate);
+    if (sum_ == ops::DotSum::kGrid) {
+      add_examples(m, n, a, b, reinterpret_cast<double*>(c), ldc, accumulate);
+    } else {
+      add_examples(m, n, a, b, reinterpret_cast<float*>(c), ldc, accumulate);
+    }
+  }
+
+  // One product after the other: float32 ones are added up, float64 ones are whole numbers.
+  template <class T>
+  void add_examples(int64_t m, int64_t n, MatrixRef a, MatrixRef b, T* c, int64_t ldc,
+                    bool accumulate) const {
+    const Buffer product = Buffer::allocate(m * n * static_cast<int64_t>(sizeof(T))),
                  total = Buffer::allocate(m * n * itemsize(float64));
-    const auto* one = reinterpret_cast<const float*>(product.data());
+    const auto* one = reinterpret_cast<const T*>(product.data());
     auto* sum = reinterpret_cast<double*>(total.data());
-    auto* result = reinterpret_cast<float*>(c);
     for (int64_t i = 0; i < m; ++i)
-      for (int64_t j = 0; j < n; ++j) sum[i * n + j] = accumulate ? result[i * ldc + j] : 0.0;
+      for (int64_t j = 0; j < n; ++j) sum[i * n + j] = accumulate ? c[i * ldc + j] : T{0};
+    const GemmTypes types{types_.in, std::is_same_v<T, float> ? float32 : float64};
     for (int64_t k0 = 0; k0 < k_; k0 += example_) {
-      gemm_invariant(types_, m, n, example_, a.shifted(0, k0, lhs_.itemsize()),
+      gemm_invariant(types, m, n, example_, a.shifted(0, k0, lhs_.itemsize()),
                      b.shifted(k0, 0, rhs_.itemsize()), product.data(), n, false);
-      for (int64_t i = 0; i < m * n; ++i) sum[i] += one[i];
+      for (int64_t i = 0; i < m * n; ++i)
+        sum[i] += std::is_same_v<T, float> ? double{one[i]} : std::nearbyint(one[i]);
     }
     for (int64_t i = 0; i < m; ++i)
-      for (int64_t j = 0; j < n; ++j) result[i * ldc + j] = static_cast<float>(sum[i * n + j]);
+      for (int64_t j = 0; j < n; ++j) c[i * ldc + j] = static_cast<T>(sum[i * n + j]);
   }
 
   bool narrows() const { return types_.out != out_dtype_; }
@@ -446,6 +469,7 @@ class DotCode final : public StepCode {
   int lhs_slot_ = -1, out_, bias_;
   bool relu_;
   ops::DotSum sum_;
+  DType one_ = float32;  // of an example's product on a grid
   int64_t example_ = 0;  // elements of k of an example, whose products are added up by themselves
   GemmTypes types_{};
   DType out_dtype_{};

@@ -97,7 +97,8 @@ DotShape dot_shape(const DotStep& step, const Shape& lhs, const Shape& rhs) {
   std::vector<size_t> order(step.lhs_contract.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   // Examples that are summed apart come first.
-  const ptrdiff_t fixed = step.sum == ops::DotSum::kExamples ? 1 : 0;
+  const ptrdiff_t fixed =
+      step.sum == ops::DotSum::kExamples || step.sum == ops::DotSum::kGrid ? 1 : 0;
   std::sort(order.begin() + fixed, order.end(),
             [&](size_t a, size_t b) { return step.lhs_contract[a] < step.lhs_contract[b]; });
   Dims lhs_contract, rhs_contract;

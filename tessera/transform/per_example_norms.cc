@@ -207,33 +207,43 @@ class Gram {
   Array sum_, lengths_, underflow_;  // [batch], [batch, D], [batch]; float64
 };
 
-// x' y of every example, where the uses are products of the parameter as it is.
-std::optional<Array> gradients_by_products(const std::vector<const BatchUse*>& uses,
-                                           const Type& type, bool elementwise = false) {
+// The terms of a parameter that is read as it is by products alone, and in which order the dimensions
+// of their products [..., D, P, Q] are its own.
+struct PlainTerms {
+  Terms terms;
+  Shape shape;  // of the products, split into the parameter's dimensions
+  Dims order;   // of these; to be transposed by
+};
+std::optional<PlainTerms> plain_terms(const std::vector<const BatchUse*>& uses, const Type& type) {
+  if (is_complex(type.dtype)) return std::nullopt;
   const std::optional<std::vector<Terms>> parts = terms_of(uses);
   if (!parts || parts->size() != 1 || (*parts)[0].index.defined()) return std::nullopt;
-  const Terms& t = (*parts)[0];
-  const UseProduct& like = *t.like;
+  PlainTerms out{(*parts)[0], {}, {}};
+  const UseProduct& like = *out.terms.like;
   if (like.shape != type.shape || !like.views.empty()) return std::nullopt;
   Dims order = like.product.batch;
   for (const Dims* dims : {&like.product.rows, &like.product.columns})
     order.insert(order.end(), dims->begin(), dims->end());
-  Shape shape{t.x.shape()[0]};
-  Dims back(order.size() + 1, 0);
+  out.order = Dims(order.size(), 0);
   for (int64_t d = 0; d < order.rank(); ++d) {
-    shape.push_back(type.shape[order[d]]);
-    back[order[d] + 1] = d + 1;
+    out.shape.push_back(type.shape[order[d]]);
+    out.order[order[d]] = d;
   }
-  Array products;
-  if (elementwise) {
-    if (t.x.shape()[2] != 1) return std::nullopt;
-    const Shape all{t.x.shape()[0], t.x.shape()[1], t.x.shape()[3], t.y.shape()[3]};
-    products = lax::mul(lax::broadcast_in_dim(lax::squeeze(t.x, {2}), all, {0, 1, 2}),
-                        lax::broadcast_in_dim(lax::squeeze(t.y, {2}), all, {0, 1, 3}));
-  } else {
-    products = invariant_dot(t.x, t.y, {2}, {2}, {0, 1}, {0, 1});
-  }
-  return lax::transpose(lax::reshape(products, shape), back);
+  return out;
+}
+
+// x' y of every example.
+std::optional<Array> gradients_by_products(const std::vector<const BatchUse*>& uses,
+                                           const Type& type) {
+  const std::optional<PlainTerms> plain = plain_terms(uses, type);
+  if (!plain) return std::nullopt;
+  const Terms& t = plain->terms;
+  const Array products = invariant_dot(t.x, t.y, {2}, {2}, {0, 1}, {0, 1});
+  Shape shape{t.x.shape()[0]};
+  shape.insert(shape.end(), plain->shape.begin(), plain->shape.end());
+  Dims order{0};
+  for (int64_t d : plain->order) order.push_back(d + 1);
+  return lax::transpose(lax::reshape(products, shape), order);
 }
 
 struct Extents {
@@ -311,8 +321,21 @@ std::vector<NormPlan> norm_plans(const ExampleBatch& batch, size_t input) {
   return out;
 }
 
-std::optional<Array> gradients_of_vectors(const ExampleBatch& batch, size_t input) {
-  return gradients_by_products(batch.uses_of(input), batch.program().inputs[input], true);
+std::optional<Array> grid_sum(const ExampleBatch& batch, size_t input, const Array& weights,
+                              const Array& out) {
+  const std::optional<PlainTerms> plain =
+      plain_terms(batch.uses_of(input), batch.program().inputs[input]);
+  if (!plain) return std::nullopt;
+  const auto by_example = [](const Array& values, const Array& like) {
+    return lax::broadcast_in_dim(values, like.shape(), {0});
+  };
+  const auto cleared = [&](const Array& x) {
+    return out.defined() ? lax::select(by_example(out, x), lax::full_like(x, 0), x) : x;
+  };
+  const Array x = cleared(plain->terms.x), y = cleared(plain->terms.y);
+  const Array scaled = lax::mul(y, by_example(lax::convert_element_type(weights, y.dtype()), y));
+  const Array sums = grid_dot(x, scaled, {0, 2}, {0, 2}, {1}, {1});  // [D, P, Q]
+  return lax::transpose(lax::reshape(sums, plain->shape), plain->order);
 }
 
 SquaredNorms squared_norms(const ExampleBatch& batch, size_t input, NormWay way) {
@@ -333,9 +356,8 @@ SquaredNorms squared_norms(const ExampleBatch& batch, size_t input, NormWay way)
     case NormWay::kTiles:
       return {tiled_squares(batch, {input}, nullptr).plain, Array()};
     case NormWay::kKeep: {
-      std::optional<Array> gradients;
-      if (!is_complex(batch.program().inputs[input].dtype))
-        gradients = gradients_by_products(batch.uses_of(input), batch.program().inputs[input]);
+      std::optional<Array> gradients =
+          gradients_by_products(batch.uses_of(input), batch.program().inputs[input]);
       if (!gradients) gradients = batch.gradients(input);
       return {squared_gradients(*gradients), *gradients};
     }

@@ -41,10 +41,12 @@ std::vector<NormPlan> norm_plans(const ExampleBatch& batch, size_t input);
 struct SquaredNorms {
   Array norms, gradients;
 };
-// Returns the gradients, [batch, ...], of an input whose way is kVectors, as elementwise products: a
-// sum of them fuses with what is made of each. Nothing if the parameter is not read as it is.
-std::optional<Array> gradients_of_vectors(const ExampleBatch& batch, size_t input);
-
 SquaredNorms squared_norms(const ExampleBatch& batch, size_t input, NormWay way);
+
+// Returns the sum over examples of round(weights[b] times the gradient of b), in float64, of an input
+// that is read as it is by products alone; nothing of another one. Without the examples that are
+// `out` ([batch] of bool; may be undefined).
+std::optional<Array> grid_sum(const ExampleBatch& batch, size_t input, const Array& weights,
+                              const Array& out);
 
 }  // namespace tessera::transforms

@@ -1,6 +1,7 @@
 #include "tessera/ops/linear/dot_general.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "tessera/base/contains.h"
@@ -61,6 +62,12 @@ std::vector<Type> infer_dot(std::span<const Type> operands, const DotParams& p) 
                                              : is_integer(p.result);
   if (!fits)
     type_error(kOp, "expected a result dtype of the kind of {}, got {}", describe(lhs), p.result);
+  if (p.sum == DotSum::kGrid && (!is_floating(lhs.dtype) || is_half(lhs.dtype) ||
+                                 p.result != float64 || p.lhs_contract.empty()))
+    type_error(kOp,
+               "expected float32 or float64 with a contracting dimension and a float64 result for "
+               "sums on a grid, got {} and {}",
+               describe(lhs), p.result);
   if (p.lhs_batch.size() != p.rhs_batch.size())
     shape_error(kOp, "expected as many batch dimensions of lhs as of rhs, got {} and {} (C1)",
                 p.lhs_batch, p.rhs_batch);
@@ -108,12 +115,24 @@ Literal evaluate_as(const Literal& lhs, const Literal& rhs, const DotParams& p) 
   std::vector<W> sums;
   sums.reserve(lb.size() * lf.size() * rf.size());
   const T *x = lhs.data<T>(), *y = rhs.data<T>();
+  // Products are added up, and on a grid rounded, example by example.
+  const size_t examples = p.sum == DotSum::kGrid
+                              ? static_cast<size_t>(lhs.shape()[p.lhs_contract[0]])
+                              : size_t{1},
+               terms = examples == 0 ? 1 : std::max<size_t>(1, lc.size() / examples);
   for (size_t b = 0; b < lb.size(); ++b)
     for (int64_t i : lf)
       for (int64_t j : rf) {
         W sum{};
-        for (size_t k = 0; k < lc.size(); ++k)
-          sum += element_cast<W>(x[lb[b] + i + lc[k]]) * element_cast<W>(y[rb[b] + j + rc[k]]);
+        for (size_t k0 = 0; k0 < lc.size(); k0 += terms) {
+          W product{};
+          for (size_t k = k0; k < k0 + terms; ++k)
+            product +=
+                element_cast<W>(x[lb[b] + i + lc[k]]) * element_cast<W>(y[rb[b] + j + rc[k]]);
+          if constexpr (std::is_floating_point_v<W>)
+            if (p.sum == DotSum::kGrid) product = std::nearbyint(product);
+          sum += product;
+        }
         sums.push_back(sum);
       }
   Shape shape;
@@ -157,7 +176,10 @@ Factors dot_factors(std::span<const Type> operands, std::span<const Type>, const
     result.push_back(r[d]);
   }
   for (size_t i = 0; i < p.lhs_contract.size(); ++i) {
-    const int f = out.add(lhs.shape[p.lhs_contract[i]], FactorKind::kReduction);
+    // What is rounded cannot be cut.
+    const bool whole = p.sum == DotSum::kGrid && i > 0;
+    const int f = out.add(lhs.shape[p.lhs_contract[i]],
+                          whole ? FactorKind::kNeedReplication : FactorKind::kReduction);
     l[p.lhs_contract[i]] = r[p.rhs_contract[i]] = {f};
   }
   out.operands = {l, r};
@@ -262,6 +284,7 @@ std::optional<OuterProduct> dot_outer_product(const Array& ct, std::span<const A
 
 JvpResult jvp_dot(std::span<const Array> x, std::span<const Array> t, const DotParams& p) {
   Array tangent;
+  if (p.sum == DotSum::kGrid) return {{bind_op1(dot_general_op, p, {x[0], x[1]})}, {tangent}};
   for (int k = 0; k < 2; ++k) {
     if (!t[k].defined()) continue;
     const Array term = k == 0 ? bind_op1(dot_general_op, p, {t[0], x[1]})
@@ -328,6 +351,17 @@ std::vector<Sample> dot_samples() {
   add(float32, {3, 4, 2}, {5, 2, 4}, {{2}, {1}, {1}, {2}});
   add(float32, {2, 3, 4}, {4, 2, 5}, {{}, {}, {0, 2}, {1, 0}});
   add(float32, {4, 0}, {0, 4}, {{}, {}, {1}, {0}});
+  for (DotSum sum : {DotSum::kInvariant, DotSum::kExamples}) {
+    const auto ordered = [&](Dims lhs_contract, Dims rhs_contract) {
+      DotParams p{{}, {}, std::move(lhs_contract), std::move(rhs_contract)};
+      p.sum = sum;
+      return p;
+    };
+    add(float32, {33, 70}, {70, 20}, ordered({1}, {0}));
+    add(float32, {6, 40, 5}, {6, 40, 7}, ordered({0, 1}, {0, 1}));
+    add(float32, {6, 3, 5}, {6, 3, 7}, ordered({0, 1}, {0, 1}));
+    add(float64, {9, 70}, {70, 50}, ordered({1}, {0}));
+  }
   add(float32, {0, 4}, {4, 2}, {{}, {}, {1}, {0}});
   add(float64, {8, 8}, {8, 8}, {{}, {}, {1}, {0}});
   add(float16, {8, 8}, {8, 8}, {{}, {}, {1}, {0}});
@@ -366,8 +400,11 @@ Array invariant_dot(const Array& lhs, const Array& rhs, const Dims& lhs_contract
   return bind_op1(dot_general_op, params, {lhs, rhs});
 }
 
-bool sums_examples(const Op& op) {
-  return op.def == &dot_general_op && op.params.as<DotParams>().sum == DotSum::kExamples;
+Array grid_dot(const Array& lhs, const Array& rhs, const Dims& lhs_contract,
+               const Dims& rhs_contract, const Dims& lhs_batch, const Dims& rhs_batch) {
+  DotParams params{lhs_batch, rhs_batch, lhs_contract, rhs_contract, float64};
+  params.sum = DotSum::kGrid;
+  return bind_op1(dot_general_op, params, {lhs, rhs});
 }
 
 Dims dot_free_dims(int64_t rank, const Dims& batch, const Dims& contract) {

@@ -24,9 +24,13 @@ enum class DotSum : uint8_t {
   // one element, slices of kSliceOfExamples examples are added up; else the products of each example
   // are added up by themselves and the examples in float64.
   kExamples,
+  // The first pair of contracting dimensions counts examples: the product of each is rounded to a whole
+  // number (ties to even), and sums are exact. Of float32 and float64; magnitudes below 2^22, sums
+  // within int32. Has no derivative: it is constant almost everywhere.
+  kGrid,
 };
-inline constexpr std::array<std::string_view, 3> enum_names(DotSum) {
-  return {"any", "invariant", "examples"};
+inline constexpr std::array<std::string_view, 4> enum_names(DotSum) {
+  return {"any", "invariant", "examples", "grid"};
 }
 inline constexpr int64_t kSliceOfExamples = 64;
 
@@ -44,8 +48,9 @@ extern const OpDef& dot_general_op;
 Array invariant_dot(const Array& lhs, const Array& rhs, const Dims& lhs_contract,
                     const Dims& rhs_contract, const Dims& lhs_batch, const Dims& rhs_batch);
 
-// Whether the op is a product whose sum is DotSum::kExamples.
-bool sums_examples(const Op& op);
+// Returns the sum over the first of the contracting dimensions by DotSum::kGrid, in float64.
+Array grid_dot(const Array& lhs, const Array& rhs, const Dims& lhs_contract,
+               const Dims& rhs_contract, const Dims& lhs_batch, const Dims& rhs_batch);
 
 // Dimensions of one operand that are neither batch nor contracting, ascending.
 Dims dot_free_dims(int64_t rank, const Dims& batch, const Dims& contract);

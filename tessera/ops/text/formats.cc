@@ -102,7 +102,7 @@ DotSum dot_sum(const TextAttr& text, OpReader& reader) {
   size_t i = 0;
   while (i < names.size() && !(name && *name == names[i])) ++i;
   if (i == names.size())
-    reader.error("expected tessera.sum = \"any\", \"invariant\" or \"examples\"");
+    reader.error("expected tessera.sum = \"any\", \"invariant\", \"examples\" or \"grid\"");
   return static_cast<DotSum>(i);
 }
 

@@ -101,7 +101,7 @@ struct ClipOptions {
   int64_t float32_examples = kFloat32Examples;
   // What each example gives is rounded to a grid, for DiscreteGaussian noise: the leaves of the sum are
   // int32, numbers of steps of l2_clip_norm / grid_scale, in which an example's clipped gradient has a
-  // norm of at most grid_scale. Every example's gradient is made. UserError beside normalize_by,
+  // norm of at most grid_scale. At most 2^21. UserError beside normalize_by,
   // rescale_to_unit_norm, subtree_norms, dtype and a clip norm that is no finite number, if rounding
   // alone may exceed the norm (grid_scale must be above half the root of the number of parameters),
   // or if a sum may exceed int32.

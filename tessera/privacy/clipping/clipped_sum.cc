@@ -15,6 +15,7 @@
 #include "tessera/numpy/reduce.h"
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/control/control_flow_rules.h"
+#include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/norm_choice.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
@@ -58,11 +59,9 @@ bool makes_gradients(transforms::NormWay way) {
 transforms::NormPlan plan_of(const ClipOptions& options, const transforms::ExampleBatch& batch,
                              size_t input) {
   const std::vector<transforms::NormPlan> plans = transforms::norm_plans(batch, input);
-  // Vectors are multiplied element by element on a grid.
   const bool by_element = options.nan_safe == NanSafe::kElement;
   const auto allowed = [&](const transforms::NormPlan& plan) {
-    if (plan.way == transforms::NormWay::kVectors) return !by_element;
-    return makes_gradients(plan.way) || !(by_element || options.grid_scale);
+    return !by_element || makes_gradients(plan.way);
   };
   if (options.norm_way)
     for (const transforms::NormPlan& plan : plans)
@@ -163,7 +162,8 @@ ClippedValues clip_values(const ClipOptions& options, const Groups& groups,
   return out;
 }
 
-Array sum_of_examples(const Array& x) { return lax::reduce_sum(x, {0}); }
+// Products on a grid are rounded right up to 2^22.
+constexpr double kMostGridSteps = 1 << 21;
 
 // Steps of the grid in a unit.
 double grid_steps(const ClipOptions& options) {
@@ -191,6 +191,9 @@ ClipOptions clipped_for_grid(std::string_view op, ClipOptions options, int64_t e
                 "expected a grid_scale above {}, which rounding the gradients of {} parameters may "
                 "come to, got {}; take a larger one",
                 rounding, elements, *options.grid_scale);
+  if (steps > kMostGridSteps)
+    value_error(op, "expected a grid_scale of at most {}, got {}; take a smaller one",
+                static_cast<int64_t>(kMostGridSteps), *options.grid_scale);
   if (steps * static_cast<double>(examples) > largest)
     value_error(op,
                 "expected a grid_scale of at most {} for {} examples, whose sums are int32, got {}",
@@ -293,10 +296,12 @@ class ClippedBatch {
     // What is small comes first, so that it need not be kept for long.
     for (size_t g = 0; g < groups_.size(); ++g)
       for (size_t i : groups_[g].leaves) {
-        std::optional<Array> made = kept_[i].defined() ? std::optional(kept_[i]) : std::nullopt;
-        if (options_.grid_scale && ways_[i] == transforms::NormWay::kVectors)
-          made = transforms::gradients_of_vectors(batch_, i);
-        if (made) out[i] = sum_of_examples(contribution(clear(*made), scales[g]));
+        if (kept_[i].defined()) {
+          out[i] = lax::reduce_sum(contribution(clear(kept_[i]), scales[g]), {0});
+        } else if (options_.grid_scale && ways_[i] != transforms::NormWay::kTiles) {
+          if (const auto sum = transforms::grid_sum(batch_, i, scales[g], out_of_sum))
+            out[i] = lax::convert_element_type(*sum, int32);
+        }
       }
     for (size_t g = 0; g < groups_.size(); ++g) {
       std::vector<size_t> products;

@@ -1,0 +1,19 @@
+// Sums of products that are rounded to whole numbers one by one: DotSum::kGrid. The sums are exact, so
+// they do not depend on the order of the examples or on how many there are.
+#pragma once
+
+#include "tessera/runtime/gemm.h"
+
+namespace tessera::runtime {
+
+// The largest magnitude of a product that is rounded to the nearest whole number (ties to even).
+inline constexpr double kLargestOnGrid = 1 << 22;
+
+// c (m x n, rows ldc apart) = the sum over examples of round(a_e b_e), plus c's old content if
+// `accumulate`: a is m x (examples * terms), b is (examples * terms) x n, example e has columns, and
+// rows, [e * terms, (e + 1) * terms). Products of magnitude above kLargestOnGrid give no stated
+// number; sums must fit into int32.
+void grid_products(int64_t m, int64_t n, int64_t examples, int64_t terms, MatrixRef a, MatrixRef b,
+                   double* c, int64_t ldc, bool accumulate);
+
+}  // namespace tessera::runtime

@@ -1,4 +1,4 @@
-// What of a plan is about clip norms, and the plan without any.
+// The clip norms of a plan, and the plan without any.
 #include <cmath>
 #include <limits>
 

@@ -211,13 +211,11 @@ class Trainer {
   template <class Params, class... Data>
   std::vector<BatchSize> precompile(const State<Params>& state, const Data&... data) const {
     const std::vector<BatchSize> sizes = batch_sizes();
-    State<Params> next = begun(state.params, identity_->run_key());
-    for (const auto& [size, probability] : sizes) {
-      // As the parameters are, and as a step leaves them.
-      State<Params> first = begun(state.params, identity_->run_key());
-      run(first, 0, {}, size, {}, examples_of(data, {}, size)...);
-      if (&size == &sizes.front().size) next = first;
-      run(next, 0, {}, size, {}, examples_of(data, {}, size)...);
+    for (const BatchSize& each : sizes) {
+      // From parameters that lie where they are given, and where a step leaves them.
+      State<Params> spare = begun(state.params, identity_->run_key());
+      for (int time = 0; time < 2; ++time)
+        run(spare, 0, {}, each.size, {}, examples_of(data, {}, each.size)...);
     }
     return sizes;
   }
@@ -377,6 +375,8 @@ class Trainer {
     internal::expect_known_memory(options_, tree::leaves(std::tie(data...)));
     const std::string program = program_of(state, data...);
     internal::expect_same_program(program, books.program);
+    if (!internal::is_digest(internal::digest_of_words(books.program)))
+      internal::warn_of_shared_noise(books.noise.key, program, contents);
     internal::StepInput input{.factors = internal::factors_of(plan_, step),
                               .program = internal::digest_words(program),
                               .contents = internal::digest_words(

@@ -78,7 +78,7 @@ Rows taken(const Gathered<Rows>& data, const StepBatch& batch) {
       data.rows);
 }
 
-// Of a trainer without a transform of its own.
+// The transform of a trainer that is given none.
 struct Untransformed {};
 
 // An optimizer that says how gradients are transformed before they are clipped (optimizers.h).
@@ -87,7 +87,7 @@ concept TransformsGradients = requires {
   requires Optimizer::kTransforms;
 };
 
-// What of a plan and its options the program holds as numbers.
+// The numbers of a plan and of a trainer's options that are a part of the program.
 struct StepConstants {
   ClipOptions clip;
   int64_t history_stride = 1;

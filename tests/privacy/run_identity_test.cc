@@ -5,6 +5,7 @@
 #include <set>
 
 #include "../io/files.h"
+#include "tessera/base/warning.h"
 #include "tessera/io/load.h"
 #include "tessera/nnx/modules.h"
 #include "tessera/numpy/indexing.h"
@@ -214,6 +215,28 @@ TEST_F(RunIdentityFolderTest, WhatIsReleasedIsTheParametersAlone) {
             to_vector<float>(state.params.linear.kernel));
   EXPECT_TRUE(read.contains("linear.bias"));
   expect_error([&] { trainer.release(path("no/such/folder"), state); }, "no/such/folder");
+}
+
+// A test of neighbours does so on purpose; everybody else is told.
+TEST(RunIdentityTest, OneKeyOnTwoSetsOfDataIsWarnedOf) {
+  std::vector<std::string> warnings;
+  const WarningHandler before =
+      set_warning_handler([&](const std::string& text) { warnings.push_back(text); });
+  const auto begin = [](const Reproducible& key, const Array& x) {
+    const Trainer trainer(plan_of(), loss, optim::sgd(.5));
+    auto state = trainer.init(weights(), key);
+    trainer.step(state, x, ys());
+    trainer.step(state, x, ys());
+  };
+  begin(reproducible(random::key(70)), xs());
+  begin(reproducible(random::key(70)), xs());      // the same run again
+  begin(reproducible(random::key(71)), xs() + 1);  // of another key
+  EXPECT_TRUE(warnings.empty());
+  begin(reproducible(random::key(70)), xs() + 1);
+  ASSERT_EQ(warnings.size(), 1);
+  EXPECT_THAT(warnings[0],
+              ::testing::HasSubstr("two runs of one key have begun on different data"));
+  set_warning_handler(before);
 }
 
 TEST(RunIdentityTest, DigestsAndWords) {

@@ -335,6 +335,11 @@ ClipOptions checked_options(std::string_view op, ClipOptions options, size_t num
     value_error(op, "expected normalize_by above 0, got {}", options.normalize_by);
   if (options.float32_examples < 1)
     value_error(op, "expected float32_examples of at least 1, got {}", options.float32_examples);
+  if (options.prng_argnum && (*options.prng_argnum >= num_arguments ||
+                              contains(options.batch_argnums, *options.prng_argnum) ||
+                              contains(argnums, *options.prng_argnum)))
+    value_error(op, "expected a prng_argnum of an argument of its own, got {}",
+                *options.prng_argnum);
   if (options.batch_argnums.empty())
     options.batch_argnums = only_batch_argument(op, options, num_arguments, argnums);
   for (size_t i : options.shared_argnums)
@@ -350,11 +355,6 @@ ClipOptions checked_options(std::string_view op, ClipOptions options, size_t num
                   "both; a gradient by what each example has of its own is not summed: use vmap",
                   i);
   }
-  if (options.prng_argnum && (*options.prng_argnum >= num_arguments ||
-                              contains(options.batch_argnums, *options.prng_argnum) ||
-                              contains(argnums, *options.prng_argnum)))
-    value_error(op, "expected a prng_argnum of an argument of its own, got {}",
-                *options.prng_argnum);
   return options;
 }
 

@@ -1,45 +1,66 @@
 #include "tessera/privacy/noise/discrete_gaussian_table.h"
 
+#include <boost/multiprecision/cpp_bin_float.hpp>
+#include <boost/multiprecision/cpp_int.hpp>
 #include <cmath>
 
 namespace tessera::privacy::internal {
 namespace {
 
-double as_double(const TailTable& table, size_t k) {
-  return std::ldexp(static_cast<double>(table.high[k]), -64) +
-         std::ldexp(static_cast<double>(table.low[k]), -127);
+using Wide = boost::multiprecision::cpp_bin_float_100;
+using Integer = boost::multiprecision::uint256_t;
+
+// What draws of a table have: of each integer how many of the 2^128 pairs of words give it, by the
+// definition of the method.
+std::vector<Integer> counts(const AliasTable& table) {
+  std::vector<Integer> out(AliasTable::kCells);
+  const Integer full = Integer(1) << 116;
+  for (size_t i = 0; i < AliasTable::kCells; ++i) {
+    const Integer threshold = (Integer(table.high[i] >> 12) << 64) + table.low[i];
+    out[i] += threshold;
+    out[table.high[i] & 0xfff] += full - threshold;
+  }
+  return out;
 }
 
-// Against sums in long double.
-TEST(TailTable, HoldsTheTails) {
-  for (const double s : {1.0, 3.7, 128.0, 150.0}) {
-    long double total = 1;
-    std::vector<long double> weights{1};
-    for (int k = 1; k <= 14 * s; ++k) {
-      weights.push_back(std::exp(-static_cast<long double>(k) * k / (2.0L * s * s)));
-      total += 2 * weights.back();
+// The total variation to the discrete Gaussian, whose probabilities are summed directly in 100 digits.
+TEST(AliasTable, IsTheDiscreteGaussian) {
+  for (const double s : {1.0, 1.7, 18.2, 128.0, 150.0}) {
+    const AliasTable table = alias_table(s);
+    const std::vector<Integer> drawn = counts(table);
+    Wide total = 0;
+    std::vector<Wide> weights;
+    for (int64_t i = 0; i < static_cast<int64_t>(AliasTable::kCells); ++i) {
+      const Wide x(table.first + i);
+      weights.push_back(exp(-x * x / (2 * Wide(s) * Wide(s))));
     }
-    const TailTable table = tail_table(s);
-    long double tail = 0;
-    for (size_t k = weights.size() - 1; k > 0; --k) {
-      tail += 2 * weights[k] / total;
-      if (k >= table.high.size() || tail < 0x1p-80L) continue;
-      EXPECT_NEAR(as_double(table, k) / static_cast<double>(tail), 1, 1e-12) << s << " " << k;
+    // The table's integers and those beyond them on either side.
+    for (const Wide& w : weights) total += w;
+    Wide beyond = 0;
+    for (int64_t k = table.first - 1; k > table.first - 2000; --k)
+      beyond += exp(-Wide(k) * k / (2 * Wide(s) * Wide(s)));
+    const int64_t last = table.first + static_cast<int64_t>(AliasTable::kCells);
+    for (int64_t k = last; k < last + 2000; ++k)
+      beyond += exp(-Wide(k) * k / (2 * Wide(s) * Wide(s)));
+    total += beyond;
+    Wide distance = beyond / total;
+    Integer sum = 0;
+    for (size_t i = 0; i < AliasTable::kCells; ++i) {
+      distance += abs(ldexp(Wide(drawn[i]), -128) - weights[i] / total);
+      sum += drawn[i];
     }
+    EXPECT_EQ(sum, Integer(1) << 128) << s;
+    EXPECT_LT(distance / 2, ldexp(Wide(1), -115)) << s;
   }
 }
 
-TEST(TailTable, FallsToZeroAt127Bits) {
-  const TailTable table = tail_table(150);
-  ASSERT_EQ(table.high.size(), 2048u);
-  size_t last = 0;
-  for (size_t k = 1; k < table.high.size(); ++k) {
-    if (as_double(table, k) > 0) last = k;
-    EXPECT_LE(as_double(table, k), k > 1 ? as_double(table, k - 1) : 1);
-    EXPECT_LT(table.low[k], uint64_t{1} << 63);
-  }
-  EXPECT_LT(as_double(table, last), 0x1p-126);
-  EXPECT_LT(last, 2047u);
+// Positive and negative integers are as probable, to the last bit.
+TEST(AliasTable, IsSymmetric) {
+  const AliasTable table = alias_table(18.2);
+  const std::vector<Integer> drawn = counts(table);
+  const auto zero = static_cast<size_t>(-table.first);
+  for (size_t k = 1; k <= zero; ++k) EXPECT_EQ(drawn[zero + k], drawn[zero - k]) << k;
+  EXPECT_GT(drawn[0], 0);
 }
 
 // What the header claims of them, at the ends of every kind of level.

@@ -1,15 +1,20 @@
 #include "tessera/privacy/noise/discrete_gaussian_table.h"
 
 #include <algorithm>
-#include <bit>
 #include <boost/multiprecision/cpp_bin_float.hpp>
+#include <boost/multiprecision/cpp_int.hpp>
 #include <cmath>
+
+#include "tessera/base/error.h"
 
 namespace tessera::privacy::internal {
 
 namespace {
 
 using Wide = boost::multiprecision::cpp_bin_float_50;  // 168 bits
+using Integer = boost::multiprecision::uint256_t;
+
+constexpr int kThresholdBits = 128 - AliasTable::kIndexBits;
 
 // exp(-k^2 / (2 s^2)) for k = 0, 1, ... down to 2^-200, each from the one before it:
 // w[k + 1] = w[k] q^(2k + 1) with q = exp(-1 / (2 s^2)), one exponential in all.
@@ -21,30 +26,66 @@ std::vector<Wide> weights(double stddev) {
   return out;
 }
 
+// P(X = k) for k = 0, 1, ... in units of 2^-128, rounded down, as far as they are not 0.
+std::vector<Integer> probabilities(double stddev) {
+  const std::vector<Wide> w = weights(stddev);
+  Wide total = 0;  // summed from the smallest
+  for (size_t k = w.size() - 1; k > 0; --k) total += 2 * w[k];
+  total += w[0];
+  std::vector<Integer> out;
+  for (const Wide& weight : w) {
+    const Integer units = floor(ldexp(weight / total, 128)).convert_to<Integer>();
+    if (units == 0) break;
+    out.push_back(units);
+  }
+  return out;
+}
+
 }  // namespace
 
-TailTable tail_table(double stddev) {
-  const std::vector<Wide> w = weights(stddev);
-  // tails[k]: the weight of k and beyond, summed from the smallest.
-  std::vector<Wide> tails = w;
-  for (size_t k = w.size() - 1; k-- > 0;) tails[k] += tails[k + 1];
-  const Wide total = 2 * tails[0] - w[0];
-  TailTable out{{0}, {0}};
-  for (size_t k = 1; k < w.size(); ++k) {
-    const Wide scaled = ldexp(2 * tails[k] / total, 64), high = floor(scaled);
-    const Wide low = floor(ldexp(scaled - high, 63));
-    if (high == 0 && low == 0) break;
-    out.high.push_back(high.convert_to<uint64_t>());
-    out.low.push_back(low.convert_to<uint64_t>());
+AliasTable alias_table(double stddev) {
+  const std::vector<Integer> tail = probabilities(stddev);
+  const size_t reach = tail.size() - 1;
+  TESSERA_CHECK(2 * reach + 1 <= AliasTable::kCells, "a table of parameter {} has {} integers",
+                stddev, 2 * reach + 1);
+  std::vector<Integer> left(AliasTable::kCells);
+  Integer rest = Integer(1) << 128;
+  for (size_t k = 0; k <= reach; ++k) {
+    left[reach + k] = left[reach - k] = tail[k];
+    rest -= k > 0 ? 2 * tail[k] : tail[k];
   }
-  const size_t size = std::bit_ceil(out.high.size());
-  out.high.resize(size);
-  out.low.resize(size);
+  left[reach] += rest;  // what rounding down left: at most 2^-116 in all
+  // Vose's order: a cell that is not full is filled by one that has more than it needs.
+  const Integer full = Integer(1) << kThresholdBits;
+  std::vector<size_t> small, large, alias(AliasTable::kCells);
+  for (size_t i = 0; i < AliasTable::kCells; ++i) {
+    alias[i] = i;
+    (left[i] < full ? small : large).push_back(i);
+  }
+  std::vector<Integer> threshold = left;
+  while (!small.empty()) {
+    const size_t i = small.back(), j = large.back();
+    small.pop_back();
+    alias[i] = j;
+    left[j] -= full - left[i];
+    threshold[j] = left[j];
+    if (left[j] < full) {
+      large.pop_back();
+      small.push_back(j);
+    }
+  }
+  AliasTable out{{}, {}, -static_cast<int64_t>(reach)};
+  for (size_t i = 0; i < AliasTable::kCells; ++i) {
+    // Of a full cell the alias is the cell's own integer, so that any threshold will do.
+    const Integer t = alias[i] == i ? Integer(0) : threshold[i];
+    out.high.push_back((t >> 64).convert_to<uint64_t>() << AliasTable::kIndexBits | alias[i]);
+    out.low.push_back((t & ~uint64_t{0}).convert_to<uint64_t>());
+  }
   return out;
 }
 
 std::vector<Level> levels(double stddev) {
-  // Of 2048 entries at most: one kernel looks them all up in the first-level cache.
+  // Tables of 4096 cells hold parameters up to 153.
   constexpr double kTable = 128, kMost = 60;
   std::vector<Level> out;
   int64_t scale = 1;

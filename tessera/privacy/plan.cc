@@ -222,12 +222,10 @@ Plan::Plan(PlanOptions options)
     value_error(kOp,
                 "expected NanSafe::kElement or kExample, got kNo, under which one example can make "
                 "all parameters NaN");
-  if (std::holds_alternative<DiscreteGaussian>(options_.mechanism))
-    value_error(kOp,
-                "expected the mechanism Gaussian, got DiscreteGaussian, for which no plan clips to "
-                "whole numbers; take clipped_grad and discrete_gaussian_privatizer");
+  expect_mechanism();
   resolve_strategy();
   resolve_noise();
+  expect_grid();
 }
 
 void Plan::resolve_strategy() {
@@ -318,7 +316,7 @@ void Plan::resolve_by_samples() {
                 "others");
   if (o.epsilon) {
     const internal::SampledNoise found = internal::sampled_noise(sampled_run(), *o.epsilon);
-    options_.noise_multiplier = found.noise / sensitivity_;
+    options_.noise_multiplier = covered_multiplier(found.noise / sensitivity_);
     epsilon_ = found.epsilon;
   } else {
     epsilon_ = computed_epsilon(steps());
@@ -420,14 +418,15 @@ accounting::DpEvent Plan::amplified_event(int64_t steps, double noise_multiplier
 
 accounting::DpEvent Plan::event(int64_t steps, double noise_multiplier) const {
   if (steps == 0) return accounting::NoOpDpEvent{};
-  if (options_.amplified) return amplified_event(steps, noise_multiplier);
+  const double accounted = accounted_multiplier(noise_multiplier);
+  if (options_.amplified) return amplified_event(steps, accounted);
   if (sampling_.replace)
     value_error(kOp,
                 "expected a sampler that has an example at most once in a batch, got {} with "
                 "replacement; take replace = false",
                 name(sampling_.method));
   const double of_steps = strategy_sensitivity(steps);
-  return accounting::GaussianDpEvent{noise_multiplier * (sensitivity_ / of_steps) /
+  return accounting::GaussianDpEvent{accounted * (sensitivity_ / of_steps) /
                                      static_cast<double>(sampling_.examples_per_user)};
 }
 
@@ -449,7 +448,8 @@ double Plan::computed_epsilon(int64_t steps) const {
   if (steps == 0) return 0;
   if (noise_multiplier() == 0) return std::numeric_limits<double>::infinity();
   if (by_samples())
-    return internal::sampled_epsilon(sampled_run(), steps, noise_multiplier() * sensitivity_, 0);
+    return internal::sampled_epsilon(sampled_run(), steps,
+                                     accounted_multiplier(noise_multiplier()) * sensitivity_, 0);
   const accounting::DpEvent run = event(steps);
   accounting::PrivacyAccountant accountant = accountant_;
   return accountant.compose(run).get_epsilon(delta());
@@ -457,18 +457,6 @@ double Plan::computed_epsilon(int64_t steps) const {
 
 double Plan::epsilon(int64_t steps) const {
   return steps == this->steps() ? epsilon_ : computed_epsilon(steps);
-}
-
-ClipOptions Plan::clip_options() const {
-  return {.l2_clip_norm = options_.l2_clip_norm,
-          .subtree_norms = options_.subtree_norms,
-          .rescale_to_unit_norm = options_.rescale_to_unit_norm,
-          .normalize_by = *options_.normalize_by,
-          .nan_safe = options_.nan_safe};
-}
-
-double Plan::clipped_norm() const {
-  return privacy::sensitivity(clip_options(), NeighboringRelation::kAddOrRemoveOne);
 }
 
 double Plan::sensitivity() const { return clipped_norm() * sensitivity_; }
@@ -480,21 +468,6 @@ double Plan::noise_factor(int64_t step) const {
 double Plan::update_factor(int64_t step) const {
   if (!normalized_by_batch_ || sampling_.sampling_prob_changes.empty()) return 1;
   return expected_batch_size() / batch_selection::expected_batch_size(at_step(sampling_, step));
-}
-
-optim::Transformation<internal::Privatizer> Plan::privatizer(const random::Key& key) const {
-  if (has_noise_schedule())
-    value_error("privacy::Plan::privatizer",
-                "expected a plan without noise_schedule, got one with; divide each step's sum by "
-                "noise_factor(step), take scaled_privatizer, and multiply its result by it");
-  return scaled_privatizer(key);
-}
-
-optim::Transformation<internal::Privatizer> Plan::scaled_privatizer(const random::Key& key) const {
-  const NoiseOptions noise{.stddev = stddev(), .key = key};
-  if (std::holds_alternative<IndependentNoise>(options_.strategy))
-    return gaussian_privatizer(noise);
-  return matrix_factorization_privatizer(noising_matrix_, noise);
 }
 
 void Plan::check_sampler(const SamplingDescription& d) const {
@@ -514,6 +487,9 @@ std::string Plan::fingerprint(const std::string& rest) const {
   for (const SubtreeNorm& subtree : o.subtree_norms)
     strategy += fmt::format(" {}:{} {:a}", subtree.path.size(), subtree.path,
                             subtree.l2_clip_norm.number());
+  if (const auto* grid = std::get_if<DiscreteGaussian>(&o.mechanism))
+    strategy += fmt::format(" grid {}", grid->grid_scale);
+  if (o.random_source == RandomSource::kSystem) strategy += " system";
   return hashed(fmt::format("{} | {:a} {:a} {} {} {} | {} {:a} {} {} {:a} {} | {}{} | {}",
                             exact_text(sampling_), noise_multiplier(), o.delta,
                             static_cast<int>(o.relation), static_cast<int>(o.accountant),

@@ -84,6 +84,8 @@ struct ClipOptions {
   // i + 2 M, ... UserError unless it divides the batch.
   std::optional<int64_t> microbatch_size = std::nullopt;
   NanSafe nan_safe = NanSafe::kElement;
+  // So many steps of a grid are the clip norm, and the sum is one of whole steps, int32.
+  std::optional<int64_t> grid_scale = std::nullopt;
   // Of the result. Absent: float32 or wider. Norms, scales and sums are float32 or wider always.
   OptionalDType dtype = std::nullopt;
   // The argument that is a random key: example b gets split(key, batch)[b].

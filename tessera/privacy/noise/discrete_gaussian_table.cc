@@ -1,11 +1,11 @@
 #include "tessera/privacy/noise/discrete_gaussian_table.h"
 
-#include <algorithm>
+#include <bit>
 #include <boost/multiprecision/cpp_bin_float.hpp>
 #include <boost/multiprecision/cpp_int.hpp>
 #include <cmath>
 
-#include "tessera/base/error.h"
+#include "tessera/base/format.h"
 
 namespace tessera::privacy::internal {
 
@@ -13,8 +13,6 @@ namespace {
 
 using Wide = boost::multiprecision::cpp_bin_float_50;  // 168 bits
 using Integer = boost::multiprecision::uint256_t;
-
-constexpr int kThresholdBits = 128 - AliasTable::kIndexBits;
 
 // exp(-k^2 / (2 s^2)) for k = 0, 1, ... down to 2^-200, each from the one before it:
 // w[k + 1] = w[k] q^(2k + 1) with q = exp(-1 / (2 s^2)), one exponential in all.
@@ -43,12 +41,20 @@ std::vector<Integer> probabilities(double stddev) {
 
 }  // namespace
 
-AliasTable alias_table(double stddev) {
+int index_bits(double stddev) {
+  const int bits =
+      std::bit_width(2 * (probabilities(stddev).size() - 1));  // of 2 reach + 1 integers
+  TESSERA_CHECK(bits <= 14, "a table of parameter {} needs {} bits", stddev, bits);
+  return bits;
+}
+
+AliasTable alias_table(double stddev, int bits) {
   const std::vector<Integer> tail = probabilities(stddev);
   const size_t reach = tail.size() - 1;
-  TESSERA_CHECK(2 * reach + 1 <= AliasTable::kCells, "a table of parameter {} has {} integers",
-                stddev, 2 * reach + 1);
-  std::vector<Integer> left(AliasTable::kCells);
+  TESSERA_CHECK(2 * reach < size_t{1} << bits, "{} bits cannot name {} integers", bits,
+                2 * reach + 1);
+  const size_t cells = size_t{1} << bits;
+  std::vector<Integer> left(cells);
   Integer rest = Integer(1) << 128;
   for (size_t k = 0; k <= reach; ++k) {
     left[reach + k] = left[reach - k] = tail[k];
@@ -56,9 +62,9 @@ AliasTable alias_table(double stddev) {
   }
   left[reach] += rest;  // what rounding down left: at most 2^-116 in all
   // Vose's order: a cell that is not full is filled by one that has more than it needs.
-  const Integer full = Integer(1) << kThresholdBits;
-  std::vector<size_t> small, large, alias(AliasTable::kCells);
-  for (size_t i = 0; i < AliasTable::kCells; ++i) {
+  const Integer full = Integer(1) << (128 - bits);
+  std::vector<size_t> small, large, alias(cells);
+  for (size_t i = 0; i < cells; ++i) {
     alias[i] = i;
     (left[i] < full ? small : large).push_back(i);
   }
@@ -74,23 +80,28 @@ AliasTable alias_table(double stddev) {
       small.push_back(j);
     }
   }
-  AliasTable out{{}, {}, -static_cast<int64_t>(reach)};
-  for (size_t i = 0; i < AliasTable::kCells; ++i) {
+  AliasTable out{bits, -static_cast<int64_t>(reach), {}};
+  for (size_t i = 0; i < cells; ++i) {
     // Of a full cell the alias is the cell's own integer, so that any threshold will do.
     const Integer t = alias[i] == i ? Integer(0) : threshold[i];
-    out.high.push_back((t >> 64).convert_to<uint64_t>() << AliasTable::kIndexBits | alias[i]);
-    out.low.push_back((t & ~uint64_t{0}).convert_to<uint64_t>());
+    out.words.push_back(Integer(t >> 64).convert_to<uint64_t>() << bits | alias[i]);
+    out.words.push_back(Integer(t & ~uint64_t{0}).convert_to<uint64_t>());
   }
   return out;
 }
 
 std::vector<Level> levels(double stddev) {
-  // Tables of 4096 cells hold parameters up to 153.
-  constexpr double kTable = 128, kMost = 60;
+  // Of n levels, each a factor c above the one below it with b = 2.5 c, the last is about as large as
+  // the others where c^n = stddev / 2.5. A table of parameter 600 has 15,313 integers; it is in the
+  // second-level cache, and a level less costs less than that.
+  constexpr double kTable = 600, kMost = 240;
+  const auto factor = [&](int levels) { return std::pow(stddev / 2.5, 1.0 / levels); };
+  int count = stddev <= kTable ? 1 : 2;
+  while (count > 1 && factor(count) > kMost) ++count;
+  const double c = std::floor(factor(count)), b = 2.5 * c;
   std::vector<Level> out;
   int64_t scale = 1;
-  while (stddev > kTable) {
-    const double c = std::min(kMost, std::floor(stddev / 5)), b = 2.5 * c;
+  for (; count > 1; --count) {
     out.push_back({b, scale});
     stddev = std::sqrt((stddev - b) * (stddev + b)) / c;
     scale *= static_cast<int64_t>(c);

@@ -11,8 +11,10 @@
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/privacy/matrix_factorization/streaming_node.h"
+#include "tessera/privacy/noise/discrete_gaussian.h"
 #include "tessera/privacy/noise/leaf_keys.h"
 #include "tessera/privacy/noise/normal_draws.h"
+#include "tessera/privacy/noise/random_words.h"
 
 namespace tessera::privacy {
 
@@ -35,6 +37,7 @@ struct NoiseParams {
   int64_t leaves;
   bool has_dtype;
   DType dtype = float32;
+  bool from_system = false;
 };
 
 // The dtype of a leaf's buffers, and of its result unless options say another one.
@@ -50,9 +53,9 @@ Array converted(const Array& x, DType dtype) {
 }
 
 // stddev: a float64 scalar.
-Array scaled_normal(const random::Key& key, const Array& stddev, const Shape& shape) {
-  const Array z = internal::normal_of_words(
-      random::internal::hash_of_index(random::internal::key_words(kOp, key), shape));
+Array scaled_normal(RandomSource source, const random::Key& key, const Array& stddev,
+                    const Shape& shape) {
+  const Array z = internal::normal_of_words(internal::random_words(kOp, source, key, shape));
   return lax::mul(z, broadcast_array(kOp, stddev, shape));
 }
 
@@ -77,7 +80,8 @@ Array drawn_row(const Dense& matrix, const random::Key& key, const Array& step, 
       at_step(from_host(first)), at_step(from_host(last)),
       [&](const Array& j, const Array& sum) {
         const Array scale = lax::mul(dynamic_index_in_dim(row, j, 0, false), stddev);
-        return lax::add(sum, scaled_normal(random::fold_in(key, j), scale, shape));
+        return lax::add(sum,
+                        scaled_normal(RandomSource::kKey, random::fold_in(key, j), scale, shape));
       },
       lax::full(shape, 0, float64));
 }
@@ -102,8 +106,14 @@ std::optional<double> Stddev::number() const {
 namespace internal {
 
 Noise checked_noise(StreamingMatrix noising_matrix, const NoiseOptions& options) {
-  return {std::move(noising_matrix), options.stddev, checked_key(kOp, options.key),
-          checked_dtype(kOp, options.dtype)};
+  const RandomSource source = options.random_source;
+  if (source == RandomSource::kSystem && dense_of(noising_matrix))
+    value_error(kOp,
+                "expected a noising matrix that keeps its noise in buffers for "
+                "RandomSource::kSystem, got a dense one, which draws its rows again; take a banded "
+                "or buffered one, or RandomSource::kKey");
+  return {std::move(noising_matrix), options.stddev, checked_key(kOp, options.key, source),
+          checked_dtype(kOp, options.dtype), source};
 }
 
 Buffers noise_buffers(const Noise& noise, const std::vector<Array>& leaves) {
@@ -126,7 +136,7 @@ std::vector<Array> drawn(const Noise& noise, const streaming::FlatStep& given,
   for (size_t i = 0; i < given.values.size(); ++i) {
     const Shape& shape = given.values[i].shape();
     const Array z = dense ? drawn_row(*dense, keys[i], given.step, stddev, shape)
-                          : scaled_normal(keys[i], stddev, shape);
+                          : scaled_normal(noise.source, keys[i], stddev, shape);
     const DType narrow = computation_dtype(noise.dtype, given.values[i].dtype());
     out.push_back(dense || independent ? z : converted(z, narrow));
   }
@@ -154,6 +164,12 @@ FlatUpdate noised(const Noise& noise, const streaming::FlatStep& given, const ra
 }  // namespace
 
 FlatUpdate add_noise(const Noise& noise, const streaming::FlatStep& given, const random::Key& key) {
+  if (noise.steps_per_stddev) {
+    auto [noisy, next] = add_discrete_noise(
+        {noise.stddev, noise.key, *noise.steps_per_stddev, noise.dtype, noise.source}, given.values,
+        key);
+    return {{std::move(noisy), given.step, {}}, next};
+  }
   const StreamingMatrix& matrix = noise.noising_matrix;
   streaming::expect_row(kOp, matrix, given.step);
   if (!dense_of(matrix)) streaming::expect_buffers(kOp, matrix, given);
@@ -163,7 +179,8 @@ FlatUpdate add_noise(const Noise& noise, const streaming::FlatStep& given, const
   args.push_back(key.data);
   args.push_back(noise.stddev.as(float64));
   const NoiseParams params{matrix.tree_static_key(), static_cast<int64_t>(given.values.size()),
-                           noise.dtype.has_value(), noise.dtype.value_or(float32)};
+                           noise.dtype.has_value(), noise.dtype.value_or(float32),
+                           noise.source == RandomSource::kSystem};
   std::vector<Array> out = composite(
       "privacy_add_noise", params, std::span<const Array>(args), [&](std::span<const Array> a) {
         FlatUpdate next = noised(noise, given.like(a.first(n)), {a[n]}, a[n + 1]);

@@ -26,8 +26,12 @@
 // leaf's, float32 at least: it is rounded last, which is post-processing. (Noise of bfloat16 would
 // have 128 values.)
 //
+// Of RandomSource::kSystem the key in the state counts for nothing, and a program asks the host for
+// the words of each update: another run gives other noise, also from the same state.
+//
 // Errors, of all: UserError for a stddev that is NaN, negative or infinite (a number) or no scalar
-// (an Array), leaves or a dtype that are not real floating-point, and a state of another tree.
+// (an Array), leaves or a dtype that are not real floating-point, a state of another tree, and RandomSource::kSystem with a
+// key or in several processes.
 #pragma once
 
 #include <optional>
@@ -35,6 +39,7 @@
 #include "tessera/numpy/creation.h"
 #include "tessera/optim/transformation.h"
 #include "tessera/privacy/matrix_factorization/streaming_matrix.h"
+#include "tessera/privacy/noise/random_source.h"
 #include "tessera/random/key.h"
 
 namespace tessera::privacy {
@@ -67,6 +72,8 @@ struct NoiseOptions {
   // for that inside a trace, where it would be a constant of the program.
   std::optional<random::Key> key = std::nullopt;
   OptionalDType dtype = std::nullopt;  // of the result
+  // kSystem: not together with a key, and not for a dense_matrix(), whose rows are drawn again.
+  RandomSource random_source = RandomSource::kKey;
 };
 
 template <class P>
@@ -88,10 +95,15 @@ struct Noise {
   Stddev stddev;
   random::Key key;
   OptionalDType dtype;
+  RandomSource source = RandomSource::kKey;
+  // Present: integers on a grid of so many steps for each stddev (discrete_gaussian.h), with the
+  // identity as noising matrix.
+  std::optional<double> steps_per_stddev = std::nullopt;
 
   template <class Self>
   static constexpr auto fields(Self& self) {
-    return std::tie(self.noising_matrix, self.stddev, self.key, self.dtype);
+    return std::tie(self.noising_matrix, self.stddev, self.key, self.dtype, self.source,
+                    self.steps_per_stddev);
   }
 };
 Noise checked_noise(matrix_factorization::StreamingMatrix noising_matrix,

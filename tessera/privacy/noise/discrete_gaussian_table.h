@@ -19,7 +19,7 @@ struct AliasTable {
   int64_t first;
   std::vector<uint64_t> words;
 };
-// The table of the discrete Gaussian of a parameter in [1, 600], within 2^-114 in total variation.
+// The table of the discrete Gaussian of a parameter in [1, 610], within 2^-114 in total variation.
 // `index_bits`: as many as index_bits(stddev) or more.
 AliasTable alias_table(double stddev, int index_bits);
 int index_bits(double stddev);

@@ -29,17 +29,19 @@ int64_t filler(size_t bytes) {
   return numbers[bytes] = number;
 }
 
-Words system_words(std::string_view op, const Shape& shape) {
+Words system_words(std::string_view op, const random::Key& key, const Shape& shape) {
   if (process_count() > 1)
     value_error(
         op,
         "expected one process for RandomSource::kSystem, got {}, which would each add other "
         "noise to what is one array; take RandomSource::kKey",
         process_count());
-  // With effects, so that equal calls are not taken for one.
+  // With effects, so that equal calls are not taken for one. The function does not read the key: inside
+  // shard_map it is called for each part over which an argument varies, and the key of a leaf varies as
+  // the leaf does (leaf_keys.h).
   const std::vector<Array> words =
       lax::io_callback(filler(sizeof(uint32_t) * static_cast<size_t>(shape.elements())),
-                       {ir::Type{uint32, shape}, ir::Type{uint32, shape}}, {});
+                       {ir::Type{uint32, shape}, ir::Type{uint32, shape}}, {key.data});
   return {words[0], words[1]};
 }
 
@@ -51,7 +53,7 @@ Words random_words(std::string_view op, RandomSource source, const random::Key& 
     case RandomSource::kKey:
       return random::internal::hash_of_index(random::internal::key_words(op, key), shape);
     case RandomSource::kSystem:
-      return system_words(op, shape);
+      return system_words(op, key, shape);
   }
   TESSERA_CHECK(false, "a source of random numbers that is none");
 }

@@ -36,18 +36,6 @@ void Plan::resolve_clip_norm() {
                                        expected_batch_size());
 }
 
-ClipOptions Plan::clip_options() const {
-  return {.l2_clip_norm = options_.l2_clip_norm,
-          .subtree_norms = options_.subtree_norms,
-          .rescale_to_unit_norm = options_.rescale_to_unit_norm,
-          .normalize_by = *options_.normalize_by,
-          .nan_safe = options_.nan_safe};
-}
-
-double Plan::clipped_norm() const {
-  return privacy::sensitivity(clip_options(), NeighboringRelation::kAddOrRemoveOne);
-}
-
 double Plan::sensitivity() const {
   return clipped_norm() * std::sqrt(1 + count_scale_ * count_scale_ / 4) * sensitivity_;
 }
@@ -61,6 +49,8 @@ Plan Plan::without_privacy() const {
   out.is_private_ = false;
   out.options_.epsilon.reset();
   out.options_.noise_multiplier = 0;
+  out.options_.mechanism = Gaussian{};
+  out.options_.random_source = RandomSource::kKey;
   out.options_.l2_clip_norm = std::numeric_limits<double>::infinity();
   out.options_.subtree_norms.clear();
   out.options_.rescale_to_unit_norm = false;

@@ -125,10 +125,10 @@ class Trainer {
         transform_(transform),
         options_(options),
         batches_(std::make_shared<internal::StepBatches>(plan_, options)),
-        step_(jit(
-            Step{std::move(loss), std::move(optimizer), std::move(transform),
-                 plan_.scaled_privatizer(random::key(0)), internal::step_constants(plan_, options)},
-            {.donate_argnums = {1}})) {
+        step_(jit(Step{std::move(loss), std::move(optimizer), std::move(transform),
+                       internal::step_privatizer(plan_, random::key(0)),
+                       internal::step_constants(plan_, options)},
+                  {.donate_argnums = {1}})) {
     if (Step::kTransforms) internal::expect_plan_for_transforms(plan_);
     std::string statics;
     tree::append_static_key(optimizer_, statics);
@@ -148,13 +148,16 @@ class Trainer {
   // equal runs, and elsewhere they give other ones.
   template <class Params>
   State<Params> init(const Params& params, const random::Key& key) const {
+    internal::expect_keys(plan_);
     return begun(params, identity_->run_key(key));
   }
   // The same state each time, without any entropy: init(params, reproducible(random::key(0))). Two
   // such runs of one key, plan and optimizer have the same batches, and the same noise if they have
-  // the same loss too.
+  // the same loss too. UserError (kValue), as of init(params, key): a plan of RandomSource::kSystem,
+  // which takes no keys; an array of keys.
   template <class Params>
   State<Params> init(const Params& params, const Reproducible& key) const {
+    internal::expect_keys(plan_);
     return begun(params, identity_->run_key(key));
   }
 
@@ -301,7 +304,7 @@ class Trainer {
     return {params,
             {.step = zeros(Shape{}, int32),
              .selection_key = selection,
-             .noise = plan_.scaled_privatizer(noise).init(noised),
+             .noise = internal::step_privatizer(plan_, noise).init(noised),
              .optimizer = optimizer_.init(list),
              .fingerprint = internal::digest_words(identity_->fingerprint()),
              .program = internal::no_digest_words(),
@@ -375,7 +378,8 @@ class Trainer {
     internal::expect_known_memory(options_, tree::leaves(std::tie(data...)));
     const std::string program = program_of(state, data...);
     internal::expect_same_program(program, books.program);
-    if (!internal::is_digest(internal::digest_of_words(books.program)))
+    if (plan_.random_source() == RandomSource::kKey &&
+        !internal::is_digest(internal::digest_of_words(books.program)))
       internal::warn_of_shared_noise(books.noise.key, program, contents);
     internal::StepInput input{.factors = internal::factors_of(plan_, step),
                               .program = internal::digest_words(program),

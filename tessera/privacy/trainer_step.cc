@@ -211,11 +211,12 @@ StepFactors factors_of(const Plan& plan, int64_t step) {
 void expect_examples(const Plan& plan, const std::vector<Array>& leaves) {
   for (const Array& leaf : leaves)
     if (leaf.ndim() == 0 || leaf.shape(0) != plan.sampling().num_examples)
-      value_error(kOp,
-                  "expected data of {} examples, as many as the plan's sampler selects from, got "
-                  "an array of shape {}; give all of the data, or make a plan of .num_examples = {}",
-                  plan.sampling().num_examples, leaf.shape(),
-                  leaf.ndim() == 0 ? int64_t{1} : leaf.shape(0));
+      value_error(
+          kOp,
+          "expected data of {} examples, as many as the plan's sampler selects from, got "
+          "an array of shape {}; give all of the data, or make a plan of .num_examples = {}",
+          plan.sampling().num_examples, leaf.shape(),
+          leaf.ndim() == 0 ? int64_t{1} : leaf.shape(0));
 }
 
 int64_t expect_next_step(const Plan& plan, const Array& step) {
@@ -236,6 +237,18 @@ ClipOptions with_clip_factor(ClipOptions options, const Array& factor) {
   for (SubtreeNorm& subtree : options.subtree_norms)
     subtree.l2_clip_norm = scaled(subtree.l2_clip_norm);
   return options;
+}
+
+optim::Transformation<Privatizer> step_privatizer(const Plan& plan, const random::Key& key) {
+  if (plan.random_source() == RandomSource::kSystem) return plan.scaled_privatizer();
+  return plan.scaled_privatizer(key);
+}
+
+void expect_keys(const Plan& plan) {
+  if (plan.random_source() == RandomSource::kSystem)
+    value_error(kOp,
+                "expected init(params) for a plan of RandomSource::kSystem, whose noise is of no "
+                "key, got a key; leave it out, or take RandomSource::kKey");
 }
 
 void expect_plan_for_transforms(const Plan& plan) {

@@ -249,6 +249,19 @@ TEST(RunIdentityTest, DigestsAndWords) {
             to_vector<uint32_t>(internal::folded(key, internal::digest_words(digest)).data));
 }
 
+// Noise of the system is of no key, and no two runs share any.
+TEST(RunIdentityTest, PlansWithoutKeysTakeNone) {
+  PlanOptions options = options_of(0);
+  options.normalize_by = 1;
+  options.random_source = RandomSource::kSystem;
+  const Trainer trainer(make_plan(options), loss, optim::sgd(1.0));
+  expect_nothing_shared(first_noise(trainer), first_noise(trainer));
+  expect_error([&] { trainer.init(weights(), random::key(0)); },
+               "expected init(params) for a plan of RandomSource::kSystem");
+  expect_error([&] { trainer.init(weights(), reproducible(random::key(0))); },
+               "expected init(params) for a plan of RandomSource::kSystem");
+}
+
 TEST(RunIdentityTest, WhatIsRefused) {
   const Trainer trainer(plan_of(), loss, optim::sgd(.5));
   expect_error([&] { trainer.init(weights(), random::split(random::key(0))); },

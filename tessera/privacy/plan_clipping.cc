@@ -16,6 +16,13 @@ constexpr const char* kOp = "privacy::make_plan";
 void Plan::resolve_clip_norm() {
   internal::expect_factors("clip_norm_schedule", options_.clip_norm_schedule);
   const auto& adaptive = options_.adaptive_clip_norm;
+  if (std::holds_alternative<DiscreteGaussian>(options_.mechanism) &&
+      (adaptive || has_clip_norm_schedule()))
+    value_error(
+        kOp,
+        "expected the mechanism Gaussian for {}, got DiscreteGaussian, whose grid is of one "
+        "clip norm; leave one of them out",
+        adaptive ? "an adaptive_clip_norm" : "a clip_norm_schedule");
   if (!adaptive) return;
   internal::expect_adaptive(kOp, *adaptive);
   if (!(expected_batch_size() > 0))
@@ -28,10 +35,6 @@ void Plan::resolve_clip_norm() {
                 "expected an adaptive_clip_norm without {}, got both; an adaptive clip norm is one "
                 "number that no schedule changes: leave one of them out",
                 has_clip_norm_schedule() ? "clip_norm_schedule" : "subtree_norms");
-  if (std::holds_alternative<DiscreteGaussian>(options_.mechanism))
-    value_error(kOp,
-                "expected the mechanism Gaussian for an adaptive_clip_norm, got DiscreteGaussian, "
-                "whose sums are whole numbers and the count is none; leave one of them out");
   count_scale_ = internal::count_scale(kOp, *adaptive, noise_multiplier() * sensitivity_,
                                        expected_batch_size());
 }

@@ -92,8 +92,6 @@ struct ClipOptions {
   // i + 2 M, ... UserError unless it divides the batch.
   std::optional<int64_t> microbatch_size = std::nullopt;
   NanSafe nan_safe = NanSafe::kExample;
-  // So many steps of a grid are the clip norm, and the sum is one of whole steps, int32.
-  std::optional<int64_t> grid_scale = std::nullopt;
   // Of the result: float32 or wider. Absent: float32, or float64 of parameters that are float64 and
   // of more than float32_examples examples. Narrower dtypes round more than sensitivity() says, and
   // are refused: convert after the noise.

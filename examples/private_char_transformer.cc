@@ -1,7 +1,7 @@
 // Differentially private training of a character-level transformer on the text of the GPL, cut into
 // windows: what the model tells of any one window is bounded by epsilon 8 (delta 1e-4).
 //
-//   private_char_transformer [--steps N] [FILE]
+//   private_char_transformer [--steps N] [--reproducible SEED] [FILE]
 //
 // The embedding is the output layer too: the gradient of an example is clipped as a whole, over all
 // uses of a parameter, layers of a scan among them.
@@ -12,6 +12,7 @@
 #include <iostream>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "examples/progress.h"
@@ -91,7 +92,7 @@ Text read_text(const std::string& path) {
   return {from_host(tokens, {windows, kLength + 1}), static_cast<int64_t>(token.size())};
 }
 
-int run(const std::string& path, int64_t steps) {
+int run(const std::string& path, int64_t steps, std::optional<int64_t> seed) {
   const Text text = read_text(path);
   const int64_t windows = text.windows.shape(0);
   const privacy::Plan plan =
@@ -104,7 +105,9 @@ int run(const std::string& path, int64_t steps) {
   std::cout << "plan: " << to_string(plan) << "\n";
 
   const privacy::Trainer trainer(plan, loss_fn, optim::adam(5e-3));
-  auto state = trainer.init(init(random::key(0), text.characters), random::key(1));
+  const Model start = init(random::key(0), text.characters);
+  auto state =
+      seed ? trainer.init(start, privacy::reproducible(random::key(*seed))) : trainer.init(start);
   double first = 0, last = 0;
   while (trainer.steps_done(state) < plan.steps()) {
     const privacy::StepReport report = trainer.step(state, text.windows);
@@ -122,16 +125,19 @@ int run(const std::string& path, int64_t steps) {
 int main(int argc, char** argv) {
   std::string path = kText;
   int64_t steps = 100;
+  std::optional<int64_t> seed;
   try {
     for (int i = 1; i < argc; ++i) {
       const std::string arg = argv[i];
       if (arg == "--steps" && i + 1 < argc) {
         steps = std::atoll(argv[++i]);
+      } else if (arg == "--reproducible" && i + 1 < argc) {
+        seed = std::atoll(argv[++i]);
       } else {
         path = arg;
       }
     }
-    return run(path, steps);
+    return run(path, steps, seed);
   } catch (const std::exception& e) {
     std::cerr << e.what() << "\n";
     return 1;

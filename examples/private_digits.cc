@@ -2,13 +2,16 @@
 // image is bounded by epsilon 3 (delta 1e-4). A plan says how much noise that takes; the trainer
 // selects the batches, clips each example's gradient, adds the noise and keeps the books.
 //
-//   private_digits [--run FOLDER] [--report FILE] [--stop-after N] [FILE]
+//   private_digits [--run FOLDER] [--report FILE] [--release FILE] [--stop-after N] [--reproducible SEED] [FILE]
 //
 // With --run the state is saved every 10 steps: a run that was killed goes on from there, to the
-// same bits. --report writes a page with the curves of loss, norms and epsilon.
+// same bits. --report writes a page with the curves of loss, norms and epsilon; --release writes the
+// parameters alone. --reproducible gives the same run each time, whose noise anybody can subtract
+// who knows the seed: for data that is public, as these digits are.
 #include <tessera/tessera.h>
 
 #include <iostream>
+#include <optional>
 #include <string>
 
 #include "examples/progress.h"
@@ -21,7 +24,7 @@ struct Classifier {
   nnx::Linear first, second;
 
   explicit Classifier(nnx::Rngs rngs) : first(64, 64, rngs), second(64, 10, rngs) {}
-  Array operator()(const Array& x) { return second(tanh(first(x))); }
+  Array operator()(const Array& x) const { return second(tanh(first(x))); }
   template <class Self>
   static constexpr auto fields(Self& self) {
     return std::tie(self.first, self.second);
@@ -39,8 +42,9 @@ Array standardised(const Array& images) {
 }
 
 struct Options {
-  std::string data = "examples/data/digits.npz", run, report;
+  std::string data = "examples/data/digits.npz", run, report, release;
   int64_t stop_after = kSteps;
+  std::optional<int64_t> seed;
 };
 
 Options options_of(int argc, char** argv) {
@@ -52,6 +56,10 @@ Options options_of(int argc, char** argv) {
       out.run = argv[++i];
     } else if (arg == "--report" && has_value) {
       out.report = argv[++i];
+    } else if (arg == "--release" && has_value) {
+      out.release = argv[++i];
+    } else if (arg == "--reproducible" && has_value) {
+      out.seed = std::atoll(argv[++i]);
     } else if (arg == "--stop-after" && has_value) {
       out.stop_after = std::atoll(argv[++i]);
     } else {
@@ -84,8 +92,9 @@ int run(const Options& options) {
     return 0.35 * minimum(1.0, (kSteps - astype(step, float32)) / (0.4 * kSteps));
   };
   const privacy::Trainer trainer(plan, loss_fn, optim::sgd(rate, {.momentum = 0.9}));
-  // The seed is here for all to read: fine for data that is public.
-  auto state = trainer.init(Classifier(nnx::Rngs(0)), random::key(1));
+  const Classifier start(nnx::Rngs(0));
+  auto state = options.seed ? trainer.init(start, privacy::reproducible(random::key(*options.seed)))
+                            : trainer.init(start);
   if (!options.run.empty() && trainer.restore(options.run, state))
     std::cout << fmt::format("resumed after step {}\n", trainer.steps_done(state));
 
@@ -98,13 +107,14 @@ int run(const Options& options) {
   if (!options.report.empty()) trainer.report_html(options.report, state);
   if (trainer.steps_done(state) < plan.steps()) return 0;
 
-  Classifier model = state.params;
+  const Classifier model = trainer.release(state);
+  if (!options.release.empty()) trainer.release(options.release, state);
   const Array predicted = argmax(model(slice_in_dim(images, kTrain, count)), {.axis = -1});
   const double accuracy =
       mean(astype(predicted == slice_in_dim(labels, kTrain, count), float32)).item<double>();
   std::cout << fmt::format("test accuracy {:.1f}% at epsilon {:.2f}, delta {}\n", 100 * accuracy,
                            trainer.epsilon(state), plan.delta());
-  return accuracy >= 0.93 ? 0 : 1;
+  return accuracy >= 0.9 ? 0 : 1;
 }
 
 int main(int argc, char** argv) {

@@ -297,25 +297,34 @@ std::optional<uint64_t> payload_bytes(const Header& header) {
 
 }  // namespace
 
-Literal internal::read_npy(const NpySource& source) {
+internal::NpyLayout internal::read_npy_layout(const NpySource& source) {
   const auto [header, header_bytes] = read_header(source);
   const std::optional<uint64_t> bytes = payload_bytes(header);
   const uint64_t rest = source.size - header_bytes;
   if (!bytes || *bytes != rest)
     damaged(source, fmt::format("{} bytes after a header that promises {} of shape {}", rest,
                                 header.dtype, header.shape));
-  Literal out(header.dtype, header.shape);
-  std::byte* data = out.mutable_raw();
-  read_exactly(source, data, *bytes);
-  if (header.swap && header.dtype != bool_) {
-    const int64_t parts = is_complex(header.dtype) ? 2 : 1;
-    swap_bytes(data, out.bytes(), itemsize(header.dtype) / parts);
+  return {header.dtype, header.shape, header.swap, header.fortran, header_bytes};
+}
+
+void internal::normalize_npy(const NpyLayout& layout, std::byte* data, int64_t bytes) {
+  if (layout.swap && layout.dtype != bool_) {
+    const int64_t parts = is_complex(layout.dtype) ? 2 : 1;
+    swap_bytes(data, bytes, itemsize(layout.dtype) / parts);
   }
   // NumPy takes any byte but 0 for true; in C++ a bool is 0 or 1.
-  if (header.dtype == bool_)
-    std::transform(data, data + out.bytes(), data,
+  if (layout.dtype == bool_)
+    std::transform(data, data + bytes, data,
                    [](std::byte b) { return b == std::byte{0} ? b : std::byte{1}; });
-  return header.fortran && header.shape.rank() > 1 ? from_fortran_order(out) : out;
+}
+
+Literal internal::read_npy(const NpySource& source) {
+  const NpyLayout layout = read_npy_layout(source);
+  Literal out(layout.dtype, layout.shape);
+  std::byte* data = out.mutable_raw();
+  read_exactly(source, data, static_cast<size_t>(out.bytes()));
+  normalize_npy(layout, data, out.bytes());
+  return layout.fortran && layout.shape.rank() > 1 ? from_fortran_order(out) : out;
 }
 
 // {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }, then spaces: first as many as let

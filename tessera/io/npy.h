@@ -40,6 +40,19 @@ struct NpySource {
 // Memory is taken only once the header and `size` agree.
 Literal read_npy(const NpySource& source);
 
+// Where the elements of an array are in its file, and how they stand there.
+struct NpyLayout {
+  DType dtype = float32;
+  Shape shape;
+  bool swap = false;     // big endian
+  bool fortran = false;  // the first index runs fastest
+  uint64_t offset = 0;   // of the first byte behind the header
+};
+// The layout that the header says. UserError unless the source has as many bytes behind it.
+NpyLayout read_npy_layout(const NpySource& source);
+// Puts elements right that were read as they stand in the file: byte order, and bools as 0 or 1.
+void normalize_npy(const NpyLayout& layout, std::byte* data, int64_t bytes);
+
 // Everything that stands before the bytes of `literal` in a file.
 std::string npy_header(const Literal& literal);
 

@@ -7,11 +7,14 @@
 #include "tessera/base/format.h"
 #include "tessera/base/overloaded.h"
 #include "tessera/privacy/accounting/events.h"
+#include "tessera/privacy/accounting/large_delta.h"
+#include "tessera/privacy/digest.h"
 #include "tessera/privacy/matrix_factorization/buffered_toeplitz_optimization.h"
 #include "tessera/privacy/matrix_factorization/sensitivity.h"
 #include "tessera/privacy/matrix_factorization/toeplitz.h"
 #include "tessera/privacy/plan_monte_carlo.h"
 #include "tessera/privacy/plan_rounds.h"
+#include "tessera/privacy/plan_strategy.h"
 
 namespace tessera::privacy {
 namespace {
@@ -168,24 +171,13 @@ void expect_toeplitz(const Coefs& coefs) {
     value_error(kOp, "expected a strategy with a first coefficient other than 0, got 0");
 }
 
-// Two streams of FNV-1a, with the second one's bytes complemented.
-std::string hashed(const std::string& text) {
-  constexpr uint64_t kPrime = 0x100000001b3;
-  uint64_t a = 0xcbf29ce484222325, b = 0x6c62272e07bb0142;
-  for (unsigned char c : text) {
-    a = (a ^ c) * kPrime;
-    b = (b ^ static_cast<unsigned char>(~c) ^ (b >> 29)) * kPrime;
-  }
-  return fmt::format("{:016x}{:016x}", a, b);
-}
-
 // All of a description, exactly.
 std::string exact_text(const SamplingDescription& d) {
   std::string out =
-      fmt::format("{} {} {} {:a} {} {} {} {} {} {} {} {} {}", name(d.method), d.num_examples,
+      fmt::format("{} {} {} {:a} {} {} {} {} {} {} {} {} {} {:x}", name(d.method), d.num_examples,
                   d.iterations, d.sampling_prob, d.cycle_length, d.min_sep,
                   d.truncated_batch_size.value_or(-1), static_cast<int>(d.partition), d.batch_size,
-                  d.replace, d.warm_start, d.steps_per_example, d.examples_per_user);
+                  d.replace, d.warm_start, d.steps_per_example, d.examples_per_user, d.order_hash);
   for (const auto& [step, probability] : d.sampling_prob_changes)
     out += fmt::format(", from {} {:a}", step, probability);
   return out;
@@ -226,6 +218,7 @@ Plan::Plan(PlanOptions options)
   resolve_strategy();
   resolve_noise();
   expect_grid();
+  resolve_clip_norm();
 }
 
 void Plan::resolve_strategy() {
@@ -242,6 +235,13 @@ void Plan::resolve_strategy() {
                    toeplitz_ = blt.toeplitz_coefs(steps);
                    expect_toeplitz(toeplitz_);
                    noising_matrix_ = mf::buffered_toeplitz_inverse(blt.buf_decay, blt.output_scale);
+                 },
+                 [&](const BandedInverseNoise& noise) {
+                   const Coefs noising =
+                       internal::noising_coefs(noise, steps, participation_of(sampling_));
+                   expect_toeplitz(noising);
+                   toeplitz_ = mf::toeplitz::inverse_coef(noising, steps);
+                   noising_matrix_ = mf::toeplitz_matrix(noising);
                  },
                  [&](const DenseNoise& noise) {
                    expect_lower_triangular(noise.strategy);
@@ -267,6 +267,7 @@ void Plan::resolve_noise() {
   if (o.noise_multiplier && !(*o.noise_multiplier >= 0 && std::isfinite(*o.noise_multiplier)))
     value_error(kOp, "expected a finite noise_multiplier of at least 0, got {}",
                 *o.noise_multiplier);
+  accounting::warn_of_large_delta(kOp, o.delta, sampling_.num_examples);
   sensitivity_ = strategy_sensitivity(steps());
   if (o.epsilon) expect_positive("epsilon", *o.epsilon);
   if (by_samples()) return resolve_by_samples();
@@ -293,31 +294,36 @@ internal::SampledRun Plan::sampled_run() const {
           .strategy = toeplitz_,
           .delta = delta(),
           .samples = options_.monte_carlo_samples,
-          .seed = options_.monte_carlo_seed};
+          .seed = *options_.monte_carlo_seed};
 }
 
 void Plan::resolve_by_samples() {
   const auto& o = options_;
-  const bool sampler = sampling_.method == SamplingMethod::kBallsInBins ||
+  const bool cyclic = sampling_.method == SamplingMethod::kPoisson && sampling_.cycle_length > 1 &&
+                      sampling_.partition == batch_selection::PartitionType::kIndependent &&
+                      !sampling_.truncated_batch_size && sampling_.sampling_prob_changes.empty();
+  const bool sampler = cyclic || sampling_.method == SamplingMethod::kBallsInBins ||
                        sampling_.method == SamplingMethod::kBMinSep ||
                        sampling_.method == SamplingMethod::kRandomAllocation;
   if (!sampler || !o.amplified || o.relation == NeighboringRelation::kReplaceOne)
     value_error(
         kOp,
-        "expected an amplified plan of balls_in_bins, b_min_sep or random_allocation under "
+        "expected an amplified plan of balls_in_bins, b_min_sep, random_allocation or Poisson "
+        "samples of independent groups (more than one, without truncation or changes) under "
         "add_or_remove_one or replace_special for Accountant::kMonteCarlo, got {} under {}; "
         "take Accountant::kPld",
         name(sampling_.method), name(o.relation));
-  if (dense_ || std::holds_alternative<BufferedNoise>(o.strategy) || o.examples_per_user > 1 ||
-      has_noise_schedule())
+  if (!internal::amplifiable(o.strategy) || o.examples_per_user > 1 || has_noise_schedule())
     value_error(kOp,
                 "expected independent or banded noise of one multiplier, and one example a user, "
                 "for Accountant::kMonteCarlo; amplified = false with Accountant::kPld accounts for "
                 "others");
+  if (!o.monte_carlo_seed) options_.monte_carlo_seed = accounting::seed_of_entropy();
   if (o.epsilon) {
     const internal::SampledNoise found = internal::sampled_noise(sampled_run(), *o.epsilon);
     options_.noise_multiplier = covered_multiplier(found.noise / sensitivity_);
-    epsilon_ = found.epsilon;
+    proven_ = found.proven;
+    epsilon_ = proven_->epsilon;
   } else {
     epsilon_ = computed_epsilon(steps());
   }
@@ -350,7 +356,7 @@ double Plan::strategy_sensitivity(int64_t steps) const {
     value_error(
         kOp,
         "expected a noise_schedule with independent or dense noise, or in an amplified "
-        "plan, got one with banded or buffered noise; take DenseNoise of the same strategy");
+        "plan, got one with noise of another strategy; take DenseNoise of the same strategy");
   return std::sqrt(
       mf::toeplitz::minsep_sensitivity_squared_upper_bound(toeplitz_, participation, steps));
 }
@@ -389,14 +395,15 @@ accounting::DpEvent Plan::round_event(const internal::Round& round, double noise
 accounting::DpEvent Plan::amplified_event(int64_t steps, double noise_multiplier) const {
   const SamplingDescription& d = sampling_;
   const char* remedy = "amplified = false accounts for all of them";
-  if (dense_ || std::holds_alternative<BufferedNoise>(options_.strategy))
+  if (!internal::amplifiable(options_.strategy))
     value_error(kOp, "expected independent or banded noise in an amplified plan, got another; {}",
                 remedy);
   const bool poisson = d.method == SamplingMethod::kPoisson;
   if (!poisson && d.method != SamplingMethod::kFixedBatchSize)
     value_error(kOp,
-                "expected Poisson or fixed-size batches in an amplified plan, got {}, which "
-                "Accountant::kMonteCarlo accounts for; {}",
+                "expected Poisson or fixed-size batches in an amplified plan (or, with "
+                "Accountant::kMonteCarlo, balls in bins, b-min-sep or random allocation), got {}; "
+                "{}",
                 name(d.method), remedy);
   const int64_t bands = bands_of(options_.strategy);
   if (bands > d.cycle_length)
@@ -447,19 +454,29 @@ double Plan::computed_epsilon(int64_t steps) const {
                 "expected between 0 and {} steps, those of the plan, got {}", this->steps(), steps);
   if (steps == 0) return 0;
   if (noise_multiplier() == 0) return std::numeric_limits<double>::infinity();
-  if (by_samples())
-    return internal::sampled_epsilon(sampled_run(), steps,
-                                     accounted_multiplier(noise_multiplier()) * sensitivity_, 0);
+  if (by_samples()) return monte_carlo_epsilon(steps).epsilon;
   const accounting::DpEvent run = event(steps);
   accounting::PrivacyAccountant accountant = accountant_;
   return accountant.compose(run).get_epsilon(delta());
 }
 
+accounting::MonteCarloEpsilon Plan::monte_carlo_epsilon(int64_t steps) const {
+  constexpr const char* op = "privacy::Plan::monte_carlo_epsilon";
+  if (!by_samples() || noise_multiplier() == 0)
+    value_error(
+        op,
+        "expected a plan of Accountant::kMonteCarlo with noise, got another; ask for its epsilon");
+  if (steps < 1 || steps > this->steps())
+    value_error(op, "expected between 1 and {} steps, those of the plan, got {}", this->steps(),
+                steps);
+  if (proven_ && steps == this->steps()) return *proven_;
+  return internal::sampled_epsilon(sampled_run(), steps,
+                                   accounted_multiplier(noise_multiplier()) * sensitivity_, 0);
+}
+
 double Plan::epsilon(int64_t steps) const {
   return steps == this->steps() ? epsilon_ : computed_epsilon(steps);
 }
-
-double Plan::sensitivity() const { return clipped_norm() * sensitivity_; }
 
 double Plan::noise_factor(int64_t step) const {
   return internal::factor_at(options_.noise_schedule, step);
@@ -484,22 +501,34 @@ std::string Plan::fingerprint(const std::string& rest) const {
   for (const auto& [step, factor] : options_.noise_schedule.changes())
     strategy += fmt::format(" from {} {:a}", step, factor);
   const PlanOptions& o = options_;
+  for (const auto& [step, factor] : o.clip_norm_schedule.changes())
+    strategy += fmt::format(" clipped from {} {:a}", step, factor);
+  if (o.adaptive_clip_norm)
+    strategy += fmt::format(" adaptive {:a} {:a} {:a}", o.adaptive_clip_norm->target_quantile,
+                            o.adaptive_clip_norm->learning_rate, count_scale_);
+  if (!is_private_) strategy += " not private";
   for (const SubtreeNorm& subtree : o.subtree_norms)
     strategy += fmt::format(" {}:{} {:a}", subtree.path.size(), subtree.path,
                             subtree.l2_clip_norm.number());
   if (const auto* grid = std::get_if<DiscreteGaussian>(&o.mechanism))
     strategy += fmt::format(" grid {}", grid->grid_scale);
   if (o.random_source == RandomSource::kSystem) strategy += " system";
-  return hashed(fmt::format("{} | {:a} {:a} {} {} {} | {} {:a} {} {} {:a} {} | {}{} | {}",
-                            exact_text(sampling_), noise_multiplier(), o.delta,
-                            static_cast<int>(o.relation), static_cast<int>(o.accountant),
-                            o.amplified, noising_matrix_.tree_static_key(), o.l2_clip_norm,
-                            o.rescale_to_unit_norm, normalized_by_batch_, *o.normalize_by,
-                            static_cast<int>(o.nan_safe), o.strategy.index(), strategy, rest));
+  return internal::digest_of(
+      fmt::format("{} | {:a} {:a} {} {} {} | {} {:a} {} {} {:a} {} | {}{} | {}",
+                  exact_text(sampling_), noise_multiplier(), o.delta, static_cast<int>(o.relation),
+                  static_cast<int>(o.accountant), o.amplified, noising_matrix_.tree_static_key(),
+                  o.l2_clip_norm, o.rescale_to_unit_norm, normalized_by_batch_, *o.normalize_by,
+                  static_cast<int>(o.nan_safe), o.strategy.index(), strategy, rest));
 }
 
 std::string to_string(const Plan& plan) {
   const char* relation = name(plan.relation());
+  if (!plan.is_private())
+    return fmt::format(
+        "NOT PRIVATE (no clipping, no noise, epsilon infinite): {} steps of {} batches of {:.4g} "
+        "on "
+        "average",
+        plan.steps(), name(plan.sampling().method), plan.expected_batch_size());
   return fmt::format(
       "epsilon {:.4g} at delta {:.3g} ({}) for {} steps of {} batches of {:.4g} on average; noise "
       "multiplier {:.4g}, stddev {:.4g}",

@@ -21,7 +21,9 @@
 #include <vector>
 
 #include "tessera/privacy/accounting/accountant.h"
+#include "tessera/privacy/accounting/monte_carlo_epsilon.h"
 #include "tessera/privacy/accounting/training.h"
+#include "tessera/privacy/adaptive_clip_norm.h"
 #include "tessera/privacy/batch_selection/strategies.h"
 #include "tessera/privacy/clipping/clip_options.h"
 #include "tessera/privacy/matrix_factorization/buffered_toeplitz.h"
@@ -46,10 +48,23 @@ struct BufferedNoise {
 struct DenseNoise {
   matrix_factorization::Matrix strategy;  // lower-triangular, a row for each step
 };
-using NoiseStrategy = std::variant<IndependentNoise, BandedNoise, BufferedNoise, DenseNoise>;
+// A noising matrix C^-1 that is banded and Toeplitz, while C is not banded: for examples that take
+// part often (matrix_factorization/banded_inverse.h). Not amplified.
+struct BandedInverseNoise {
+  int64_t bands = 4;  // of C^-1
+  // The first column of C^-1. Empty: the best one for the mean error of the workload, for an example
+  // that takes part as often as the sampler lets it.
+  matrix_factorization::toeplitz::Coefs noising = {};
+  // The first column of the workload, a coefficient for each step (toeplitz::sgd_workload_coefs).
+  // Empty: prefix sums.
+  matrix_factorization::toeplitz::Coefs workload = {};
+};
+using NoiseStrategy =
+    std::variant<IndependentNoise, BandedNoise, BufferedNoise, DenseNoise, BandedInverseNoise>;
 
-// kMonteCarlo: samples of the loss of BallsInBinsSampling, BMinSepSampling and RandomAllocationSampling,
-// which have no closed form. That they mislead is counted in delta.
+// kMonteCarlo: samples of the loss of BallsInBinsSampling, BMinSepSampling, RandomAllocationSampling and
+// CyclicPoissonSampling of independent groups, which have no closed form (of the last, that nobody
+// knows an example's group counts too). That they mislead is counted in delta.
 enum class Accountant : uint8_t { kPld, kRdp, kMonteCarlo };
 
 struct PlanOptions {
@@ -71,21 +86,23 @@ struct PlanOptions {
   NeighboringRelation relation = NeighboringRelation::kAddOrRemoveOne;
   Accountant accountant = Accountant::kPld;
   // That it is secret which examples a step has counts (privacy amplification by sampling): with
-  // Poisson samples, batches of one size under Accountant::kRdp and kReplaceOne, and the samplers of
+  // Poisson samples, batches of one size under kReplaceOne and kReplaceSpecial, and the samplers of
   // Accountant::kMonteCarlo. Noise: no more bands than the sampler's cycle has steps. false: only how
   // often, and in which distance, an example can take part; for every sampler and noise.
   bool amplified = true;
   // Accountant::kMonteCarlo draws so many, twice for each epsilon: at least some 20 / delta, for a tight
   // epsilon ten times as many. Each costs about as many draws as there are steps.
   int64_t monte_carlo_samples = 100'000;
-  uint64_t monte_carlo_seed = 0;
+  // Absent: drawn from entropy. Then a plan by epsilon has another noise multiplier each time that it is
+  // made: to go on with a run, give the multiplier, or the seed of the first plan.
+  std::optional<uint64_t> monte_carlo_seed = std::nullopt;
   // Above 1 the guarantee is for users, who own at most so many of the examples each
   // (batch_selection::bound_contributions). Amplified: Poisson samples, PLD. To clip all of a user's
   // examples as one, take the users as examples (batch_selection::UserSelectionStrategy).
   int64_t examples_per_user = 1;
   // Of which distribution the noise of a step is, and how it is correlated over the steps.
-  // DiscreteGaussian: independent noise, without a noise_schedule, rescale_to_unit_norm and
-  // subtree_norms.
+  // DiscreteGaussian: independent noise, without schedules of noise and clip norms,
+  // rescale_to_unit_norm, subtree_norms and adaptive_clip_norm.
   Mechanism mechanism = Gaussian{};
   NoiseStrategy strategy = IndependentNoise{};
   // kSystem: privatizer() takes no key, and DenseNoise is refused.
@@ -103,6 +120,14 @@ struct PlanOptions {
   // What the clipped sum is divided by. Absent: the expected batch size.
   std::optional<double> normalize_by = std::nullopt;
   NanSafe nan_safe = NanSafe::kElement;
+
+  // The clip norms (of parts too) over the steps, as factors: {{0, 1}, {500, 0.5}} halves them from
+  // step 500 on. The noise of a step follows its clip norm, so the guarantee is that of the plan
+  // without the schedule.
+  accounting::Schedule<double> clip_norm_schedule = 1.0;
+  // Or a clip norm that begins with l2_clip_norm and follows a quantile of the gradients' norms, for
+  // some of the noise; without subtree_norms. The guarantee covers the clip norms too.
+  std::optional<AdaptiveClipNorm> adaptive_clip_norm = std::nullopt;
 };
 
 namespace internal {
@@ -130,13 +155,25 @@ class Plan {
   // another one: twice that; accountants know.)
   double clipped_norm() const;
   // clipped_norm() times the sensitivity of the noise's strategy: to one participation where the
-  // plan is amplified, else to all that the sampler lets an example have.
+  // plan is amplified, else to all that the sampler lets an example have. With an adaptive clip norm
+  // it is that of the sum and the count together.
   double sensitivity() const;
+  // With a clip_norm_schedule: by how much the clip norm of a step, and so its sum and its noise, are
+  // more than clipped_norm() and stddev().
+  double clip_norm_factor(int64_t step) const;
+  bool has_clip_norm_schedule() const {
+    return options_.clip_norm_schedule != accounting::Schedule<double>(1.0);
+  }
+  const std::optional<AdaptiveClipNorm>& adaptive_clip_norm() const {
+    return options_.adaptive_clip_norm;
+  }
+  // What the count of an adaptive clip norm is multiplied by to be a coordinate of the sum.
+  double count_scale() const { return count_scale_ * clipped_norm(); }
   // Of the noise before it is mixed over steps: noise_multiplier * sensitivity, in units of the private
   // sum, also of DiscreteGaussian. With a schedule that
   // of a step is noise_factor(step) times as much, and a step's private sum is multiplied by
   // update_factor(step), the first expected batch size over its own.
-  double stddev() const { return noise_multiplier() * sensitivity(); }
+  double stddev() const { return is_private_ ? noise_multiplier() * sensitivity() : 0; }
   double stddev(int64_t step) const { return stddev() * noise_factor(step); }
   double noise_factor(int64_t step) const;
   bool has_noise_schedule() const {
@@ -148,6 +185,9 @@ class Plan {
   // milliseconds each, for what it makes of a step it makes once. UserError outside [0, steps()].
   double epsilon(int64_t steps) const;
   double epsilon() const { return epsilon_; }  // of all steps
+  // Returns what samples prove of the first `steps` steps, at least 1, and how sure that is; epsilon(steps)
+  // is its epsilon. UserError if the accountant is not Accountant::kMonteCarlo or there is no noise.
+  accounting::MonteCarloEpsilon monte_carlo_epsilon(int64_t steps) const;
   // What the first `steps` steps do to the data. UserError of Accountant::kMonteCarlo, which has none.
   accounting::DpEvent event(int64_t steps) const;
 
@@ -166,7 +206,13 @@ class Plan {
   // UserError unless batches of this sampler are those that are accounted for.
   void check_sampler(const batch_selection::SamplingDescription& description) const;
 
-  // 32 hexadecimal digits, of all that the guarantee depends on, and of `rest`: equal plans have
+  // A plan of the same shape for a run that is NOT private: the same batches, no clipping, no noise,
+  // an infinite epsilon. It shows what privacy costs in accuracy. to_string() begins with "NOT
+  // PRIVATE", and no state of it goes on under this plan.
+  Plan without_privacy() const;
+  bool is_private() const { return is_private_; }
+
+  // 64 hexadecimal digits, of all that the guarantee depends on, and of `rest`: equal plans have
   // equal ones.
   std::string fingerprint(const std::string& rest = {}) const;
 
@@ -174,14 +220,13 @@ class Plan {
   void resolve_strategy();
   void expect_mechanism() const;
   void expect_grid() const;
-  // As clip_options() would be for sums that are not whole numbers.
-  ClipOptions real_clip_options() const;
   // How many steps of the grid the noise of a multiplier is. Absent without DiscreteGaussian.
   std::optional<double> grid_steps(double noise_multiplier) const;
   // The multiplier of the Gaussian mechanism that covers the plan's, and the least of the plan's that
   // it covers so.
   double accounted_multiplier(double noise_multiplier) const;
   double covered_multiplier(double accounted_multiplier) const;
+  void resolve_clip_norm();
   double strategy_sensitivity(int64_t steps) const;
   accounting::DpEvent event(int64_t steps, double noise_multiplier) const;
   double computed_epsilon(int64_t steps) const;
@@ -205,6 +250,10 @@ class Plan {
   accounting::PrivacyAccountant accountant_;  // of nothing: copies share the grids of a step
   double sensitivity_ = 0;                    // of the strategy
   double epsilon_ = 0;                        // of all steps
+  // Of all steps, if the noise was calibrated by samples.
+  std::optional<accounting::MonteCarloEpsilon> proven_;
+  double count_scale_ = 0;  // in units of clipped_norm(); 0: there is no count
+  bool is_private_ = true;
 };
 
 // "3.00-DP ..., 1000 steps of poisson samples, ...": in one line, for people.

@@ -1,5 +1,5 @@
-// What a plan's mechanism and source of random numbers decide: how sums are clipped, what is added to
-// them, and as which Gaussian mechanism that counts.
+// What a plan's mechanism and source of random numbers decide: what is added to the clipped sums, and
+// as which Gaussian mechanism that counts.
 #include <cmath>
 
 #include "tessera/base/format.h"
@@ -39,7 +39,10 @@ void Plan::expect_mechanism() const {
     refuse("IndependentNoise, not BufferedNoise,", "leave the strategy out");
   if (std::holds_alternative<DenseNoise>(o.strategy))
     refuse("IndependentNoise, not DenseNoise,", "leave the strategy out");
+  if (std::holds_alternative<BandedInverseNoise>(o.strategy))
+    refuse("IndependentNoise, not BandedInverseNoise,", "leave the strategy out");
   if (has_noise_schedule()) refuse("no noise_schedule", "leave it out");
+  if (has_clip_norm_schedule()) refuse("no clip_norm_schedule", "leave it out");
   if (o.rescale_to_unit_norm) refuse("no rescale_to_unit_norm", "leave it out");
   if (!o.subtree_norms.empty()) refuse("no subtree_norms", "clip all leaves together");
 }
@@ -79,27 +82,6 @@ double Plan::covered_multiplier(double accounted_multiplier) const {
   if (!steps || *steps == 0) return accounted_multiplier;
   // accounted_stddev(s) = sqrt(s^2 - 4), inverted and rounded up.
   return accounted_multiplier * (std::hypot(*steps, 2) / *steps) * (1 + 0x1p-50);
-}
-
-ClipOptions Plan::real_clip_options() const {
-  return {.l2_clip_norm = options_.l2_clip_norm,
-          .subtree_norms = options_.subtree_norms,
-          .rescale_to_unit_norm = options_.rescale_to_unit_norm,
-          .normalize_by = *options_.normalize_by,
-          .nan_safe = options_.nan_safe};
-}
-
-ClipOptions Plan::clip_options() const {
-  ClipOptions out = real_clip_options();
-  if (const DiscreteGaussian* grid = grid_of(options_.mechanism)) {
-    out.grid_scale = grid->grid_scale;
-    out.normalize_by = 1;  // the privatizer divides
-  }
-  return out;
-}
-
-double Plan::clipped_norm() const {
-  return privacy::sensitivity(real_clip_options(), NeighboringRelation::kAddOrRemoveOne);
 }
 
 optim::Transformation<internal::Privatizer> Plan::privatizer(

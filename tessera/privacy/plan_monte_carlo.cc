@@ -1,12 +1,8 @@
 #include "tessera/privacy/plan_monte_carlo.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "tessera/base/format.h"
-#include "tessera/privacy/accounting/delta_calculation.h"
-#include "tessera/privacy/accounting/monte_carlo.h"
-#include "tessera/privacy/accounting/special_functions.h"
 
 namespace tessera::privacy::internal {
 namespace {
@@ -40,6 +36,11 @@ Experiment experiment(const SampledRun& run, int64_t steps, double noise) {
     return {accounting::RandomAllocationLaw{.iterations = d.iterations,
                                             .selections = d.steps_per_example},
             noise};
+  if (d.method == SamplingMethod::kPoisson)
+    return {
+        accounting::CyclicPoissonLaw{
+            .sampling_prob = d.sampling_prob, .iterations = steps, .cycle_length = d.cycle_length},
+        noise};
   const int64_t rounds = (steps - 1) / d.cycle_length + 1;
   if (run.strategy.size() > 1 || rounds == 1)
     return {accounting::BallsInBinsLaw{.iterations = steps, .cycle_length = d.cycle_length}, noise};
@@ -47,53 +48,35 @@ Experiment experiment(const SampledRun& run, int64_t steps, double noise) {
           noise / std::sqrt(static_cast<double>(rounds))};
 }
 
-// The largest estimate of delta that proves it, of so many samples.
-double largest_estimate(const SampledRun& run) {
+}  // namespace
+
+accounting::MonteCarloEpsilon sampled_epsilon(const SampledRun& run, int64_t steps, double noise,
+                                              int64_t attempt) {
+  const double failure = kFailure * run.delta;
   const double proven = run.delta * (1 - kFailure * static_cast<double>(kMaxTries));
-  const auto room = [&](double estimate) {
-    return accounting::delta_upper_bound(estimate, run.samples, kFailure * run.delta) - proven;
-  };
-  if (run.samples < 1 || room(0) > 0)
+  const double least = std::ceil(std::log(failure) / std::log1p(-proven));
+  if (!(static_cast<double>(run.samples) >= least))
     value_error(kOp,
                 "expected at least {:.0f} monte_carlo_samples to prove a delta of {}, got {}; draw "
                 "more, several times as many for a tight epsilon",
-                std::ceil(-std::log(kFailure * run.delta) / -std::log1p(-proven)), run.delta,
-                run.samples);
-  return accounting::internal::find_root(room, 0, proven, 1e-6 * proven);
-}
-
-double least_epsilon(const std::vector<double>& losses, double estimate) {
-  const double largest = *std::max_element(losses.begin(), losses.end());
-  const auto excess = [&](double epsilon) {
-    return accounting::delta_from_epsilon_and_samples(epsilon, losses) - estimate;
-  };
-  if (largest <= 0 || excess(0) <= 0) return 0;
-  return accounting::internal::find_root(excess, 0, largest, 1e-6);
-}
-
-}  // namespace
-
-double sampled_epsilon(const SampledRun& run, int64_t steps, double noise, int64_t attempt) {
-  const double estimate = largest_estimate(run);
+                least, run.delta, run.samples);
   const Experiment what = experiment(run, steps, noise);
-  double epsilon = 0;
-  for (const bool positive : {true, false}) {
-    const uint64_t stream = 2 * static_cast<uint64_t>(attempt) + (positive ? 0 : 1);
-    const std::vector<double> losses = accounting::privacy_loss_samples(
-        what.law, run.samples,
-        {.noise_multiplier = what.noise,
-         .c_col = run.strategy,
-         .seed = run.seed * 0x9e3779b97f4a7c15 + stream,  // apart from those of other seeds
-         .positive_sample = positive});
-    epsilon = std::max(epsilon, least_epsilon(losses, estimate));
-  }
-  return epsilon;
+  return accounting::monte_carlo_epsilon(
+      what.law, {
+                    .noise_multiplier = what.noise,
+                    .c_col = run.strategy,
+                    .delta = proven,
+                    .samples = run.samples,
+                    .failure_probability = failure,
+                    .seed = run.seed * 0x9e3779b97f4a7c15 +
+                            static_cast<uint64_t>(attempt)  // apart from other seeds'
+                });
 }
 
 SampledNoise sampled_noise(const SampledRun& run, double target_epsilon) {
   const int64_t steps = run.sampling.iterations;
   const auto fits = [&](double noise) {
-    return sampled_epsilon(run, steps, noise, kSearch) <= 0.98 * target_epsilon;
+    return sampled_epsilon(run, steps, noise, kSearch).epsilon <= 0.98 * target_epsilon;
   };
   double lower = 1, upper = 1;
   while (!fits(upper)) {
@@ -110,8 +93,8 @@ SampledNoise sampled_noise(const SampledRun& run, double target_epsilon) {
     (fits(middle) ? upper : lower) = middle;
   }
   for (int64_t attempt = 0; attempt < kMaxTries; ++attempt, upper *= 1.02) {
-    const double epsilon = sampled_epsilon(run, steps, upper, attempt);
-    if (epsilon <= target_epsilon) return {upper, epsilon};
+    const accounting::MonteCarloEpsilon proven = sampled_epsilon(run, steps, upper, attempt);
+    if (proven.epsilon <= target_epsilon) return {upper, proven};
   }
   value_error(kOp, "expected samples that agree on an epsilon of {}, got {} that do not; draw more",
               target_epsilon, run.samples);

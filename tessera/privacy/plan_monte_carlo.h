@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tessera/privacy/accounting/monte_carlo_epsilon.h"
 #include "tessera/privacy/batch_selection/sampling_description.h"
 
 namespace tessera::privacy::internal {
@@ -21,12 +22,14 @@ struct SampledRun {
 // delta / 100, and what they prove is a delta of 1 - kMaxTries / 100 of it. `attempt` is one of these, with
 // samples of its own. UserError unless there are enough samples for delta.
 constexpr int64_t kMaxTries = 8;
-double sampled_epsilon(const SampledRun& run, int64_t steps, double noise, int64_t attempt);
+accounting::MonteCarloEpsilon sampled_epsilon(const SampledRun& run, int64_t steps, double noise,
+                                              int64_t attempt);
 
-// A deviation of the noise, found by samples of its own, and the epsilon that others prove of it, which
-// is not above the target.
+// A deviation of the noise, found by samples of its own, and what others prove of it: an epsilon that is
+// not above the target.
 struct SampledNoise {
-  double noise, epsilon;
+  double noise;
+  accounting::MonteCarloEpsilon proven;
 };
 SampledNoise sampled_noise(const SampledRun& run, double target_epsilon);
 

@@ -121,6 +121,7 @@ constexpr const char* kStyle =
 }  // namespace
 
 std::string progress_line(const Plan& plan, const StepReport& report) {
+  if (!plan.is_private()) return to_string(report) + ", NOT PRIVATE";
   return fmt::format("{}, epsilon {:.3f} of {:.3f} (delta {:.2g})", to_string(report),
                      plan.epsilon(report.step), plan.epsilon(), plan.delta());
 }
@@ -128,7 +129,6 @@ std::string progress_line(const Plan& plan, const StepReport& report) {
 std::string report_page(const Plan& plan, const Array& history, int64_t steps_done,
                         int64_t non_finite) {
   const std::vector<StepReport> reports = reports_of(history);
-  const double clip = plan.clip_options().l2_clip_norm.number();
   const auto of = [&](auto member) {
     return points_of(reports, [=](const StepReport& r) { return static_cast<double>(r.*member); });
   };
@@ -145,7 +145,7 @@ std::string report_page(const Plan& plan, const Array& history, int64_t steps_do
   out += chart("Gradient norms before clipping", plan.steps(),
                {{"largest", "#d9964a", of(&StepReport::max_norm)},
                 {"mean", "#1f5fa8", of(&StepReport::mean_norm)},
-                {"clip norm", "#b3261e", {{0, clip}, {steps, clip}}}});
+                {"clip norm", "#b3261e", of(&StepReport::clip_norm)}});
   out += chart("Share of examples clipped", plan.steps(),
                {{"clipped", "#1f5fa8", of(&StepReport::clipped)}});
   out += chart(fmt::format("Epsilon at delta {:.3g}", plan.delta()), plan.steps(),

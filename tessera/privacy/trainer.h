@@ -1,12 +1,13 @@
 // Private training: a plan, a loss and an optimizer, one call a step.
 //
 //   const privacy::Trainer trainer(plan, loss, optim::adam(1e-3));  // loss(params, x, y)
-//   auto state = trainer.init(params, random::key(0));
+//   auto state = trainer.init(params);
 //   trainer.restore("runs/digits", state);                          // where there is a checkpoint
 //   while (trainer.steps_done(state) < plan.steps()) {
 //     privacy::StepReport report = trainer.step(state, images, labels);  // all of the data
 //     std::cout << trainer.progress(report) << "\n";                     // ..., epsilon 1.21 of 3
 //   }
+//   Model model = trainer.release(state);
 //
 // A step selects a batch, computes the clipped sum of its gradients, adds the noise, and moves the
 // parameters by the optimizer's update: in this order, so that gradients are scaled (normalize_by)
@@ -15,198 +16,240 @@
 // on.
 //
 // State. A tree of Arrays: parameters, step count (which is the budget spent), keys, the states of
-// noise and optimizer, the history that report_html() draws, and the fingerprint of the plan and
-// the optimizer. What is restored from a checkpoint goes on to the same bits; under another plan or
-// optimizer, whose gradients would differ and whose noise would not, it is an error. Keys are folded
-// with the fingerprint: runs of one seed under two plans share no noise. A step uses up what of
-// the state makes the noise: a copy of a state that has moved on cannot be used again.
+// noise and optimizer, the history that report_html() draws, and digests of the plan, the optimizer,
+// the loss and the data (run_identity.h). What is restored from a checkpoint goes on to the same
+// bits; under another plan, optimizer or loss, or on other data, whose gradients would differ and
+// whose noise would not, it is an error. A step uses up what of the state makes the noise: a copy
+// of a state that has moved on cannot be used again. A state is as secret as the data; release()
+// gives the parameters alone.
+//
+// Keys. Runs do not share noise: init() folds in fresh entropy, which is then kept in the state.
 //
 // Of nnx modules the parameters alone are trained; streams of random keys move on with each step.
 // Other state stays.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "tessera/compile/jit.h"
 #include "tessera/io/checkpoint.h"
-#include "tessera/nnx/optimizer.h"
-#include "tessera/numpy/index.h"
-#include "tessera/numpy/indexing.h"
-#include "tessera/numpy/operators.h"
-#include "tessera/privacy/clipping/clipped_grad.h"
+#include "tessera/privacy/example_source.h"
 #include "tessera/privacy/report.h"
-#include "tessera/privacy/trainer_step.h"
+#include "tessera/privacy/trainer_program.h"
 
 namespace tessera::privacy {
 
-// All but the parameters.
-template <class OptimizerState>
-struct TrainingBooks {
-  Array step;  // int32: how many are done
-  random::Key selection_key;
-  NoiseState<optim::LeafList> noise;
-  OptimizerState optimizer;
-  Array fingerprint;  // uint32 [4]
-  Array non_finite;   // int32: examples so far whose loss or gradient was NaN or infinite
-  Array history;      // float32 [512, 7]
-};
-template <class Params, class OptimizerState>
-struct TrainingState {
-  Params params;
-  TrainingBooks<OptimizerState> books;
+// What Trainer::fit does besides the steps.
+template <class State>
+struct FitOptions {
+  // Stop when so many steps of the plan are done; absent: all of them. A choice that depends on the
+  // data (a loss that is good enough) is not covered by the guarantee.
+  std::optional<int64_t> until = std::nullopt;
+  // Called after each step. What it is given is for those who may see the data.
+  std::function<void(const StepReport&, const State&)> callback = {};
+  // Called with Trainer::progress of each progress_every-th step, and of the last.
+  std::function<void(const std::string&)> progress = {};
+  int64_t progress_every = 10;
+  // Trainer::precompile first.
+  bool precompile = false;
+  // A folder: its latest state is gone on with, and each save_every-th step and the last is saved.
+  std::optional<FilePath> checkpoints = std::nullopt;
+  int64_t save_every = 100;
+  SaveOptions save = {.keep = 2};
 };
 
 namespace internal {
 
-// Static: another one is another program.
-struct Microbatch {
-  int64_t size;  // 0: the whole batch
+// The steps that fit() stops after. UserError for numbers outside their range.
+int64_t fit_until(const Plan& plan, std::optional<int64_t> until, int64_t progress_every,
+                  int64_t save_every);
+
+// What a run's digest is of: the loss, the transform, and the optimizer's update.
+template <class Loss, class Optimizer, class Transform>
+struct RunProgram {
+  const Loss& loss;
+  const Optimizer& optimizer;
+  const Transform& transform;
+
+  template <class Params, class State, class... Rows>
+  auto operator()(const Params& params, const State& state, const Rows&... rows) const {
+    const optim::LeafList list = nnx::internal::parameter_list(params);
+    const optim::LeafList updates = optimizer.update(list, state, list).first;
+    if constexpr (std::is_same_v<Transform, Untransformed>) {
+      return std::tuple(loss(params, rows...), updates);
+    } else {
+      return std::tuple(loss(params, rows...), updates, transform(params));
+    }
+  }
 };
 
-// Every stream gets a key that none of its own draws has.
-template <class T>
-void move_streams(T& node) {
-  if constexpr (std::is_same_v<T, nnx::RngStream>) {
-    node.key = random::fold_in(node.key, uint32_t{0xffffffff});
-  } else if constexpr (!tree::Leaf<T> && !tree::internal::StaticValue<T>) {
-    tree::internal::for_each_unnamed_child(node, [](auto& child) { move_streams(child); });
-  }
+template <class Data>
+const Data& rows_of(const Data& data) {
+  return data;
 }
-
-// The program of a step.
-template <class Loss, class Rule>
-struct TrainStep {
-  Loss loss;
-  optim::Transformation<Rule> optimizer;
-  optim::Transformation<Privatizer> privatizer;
-  ClipOptions clip;
-  int64_t history_stride;
-  bool scheduled;  // the factors are not all 1
-
-  template <class Params, class Books, class... Data>
-  auto operator()(const Params& params, const Books& books, const Array& indices,
-                  const Array& padding, const StepFactors& factors, Microbatch microbatch,
-                  const Data&... data) const {
-    ClipOptions options = clip;
-    for (size_t i = 1; i <= sizeof...(Data); ++i) options.batch_argnums.push_back(i);
-    if (microbatch.size > 0) options.microbatch_size = microbatch.size;
-    const auto taken = [&](const Array& x) { return take(x, indices, {.axis = 0}); };
-    const auto sum =
-        clipped_value_and_grad(loss, options)(params, tree::map(taken, data)..., Padding{padding});
-    Books next = books;
-    next.step = books.step + 1;
-    const Array row = metrics(next.step, sum.values, sum.grad_norms, padding, clip_norm());
-    next.non_finite = books.non_finite + astype(index_in_dim(row, 2, 0, false), int32);
-    next.history = with_row(books.history, row, books.step, history_stride);
-    return std::tuple(moved(params, sum.grads, next, factors), next, row);
-  }
-
- private:
-  double clip_norm() const { return clip.l2_clip_norm.number(); }
-
-  // Noise before all else. The optimizer sees gradients of the parameters' dtypes.
-  template <class Params, class Books>
-  Params moved(const Params& params, const Params& sum, Books& books,
-               const StepFactors& factors) const {
-    const optim::LeafList current = nnx::internal::parameter_list(params);
-    optim::LeafList gradients = nnx::internal::parameter_list(sum);
-    const auto scale = [&](const Array& factor) {
-      if (scheduled)
-        gradients =
-            tree::map([&](const Array& g) { return g * astype(factor, g.dtype()); }, gradients);
-    };
-    scale(factors.before);
-    std::tie(gradients, books.noise) = privatizer.update(gradients, books.noise);
-    scale(factors.after);
-    gradients = tree::map([](const Array& g, const Array& p) { return astype(g, p.dtype()); },
-                          gradients, current);
-    optim::LeafList updates;
-    std::tie(updates, books.optimizer) = optimizer.update(gradients, books.optimizer, current);
-    Params out =
-        nnx::internal::with_parameters(params, optim::apply_updates(current, updates).leaves);
-    move_streams(out);
-    return out;
-  }
-};
-
-ClipOptions clip_options(const Plan& plan, const TrainerOptions& options);
+template <class Rows>
+const Rows& rows_of(const Gathered<Rows>& data) {
+  return data.rows;
+}
 
 }  // namespace internal
 
-// UserError of the constructor (kValue): an option outside its range; microbatch_size together with
-// memory_budget_bytes, or not a divisor of padding_multiple.
-template <class Loss, class Rule>
+// A trainer of a loss(params, data...) by an optimizer of optim/ or one that transforms gradients
+// (optimizers.h: scale_then_privatize). `transform`: (gradients of one example, in the parameters'
+// tree) -> the tree that is clipped in their place; whatever it is, the guarantee is that of the
+// clipping. Gradients that are transformed are made one by one: say a microbatch_size.
+//
+// UserError of the constructor (kValue): an option outside its range; more than one of
+// microbatch_size, memory_budget_bytes and automatic_microbatch_size; a microbatch_size that does
+// not divide padding_multiple; a transform with a plan of subtree_norms or an adaptive clip norm.
+template <class Loss, class Optimizer, class Transform = internal::Untransformed>
 class Trainer {
-  using OptimizerState = decltype(std::declval<const Rule&>().init(optim::LeafList{}));
+  using OptimizerState = decltype(std::declval<const Optimizer&>().init(optim::LeafList{}));
+  using Step = internal::TrainStep<Loss, Optimizer, Transform>;
 
  public:
   template <class Params>
   using State = TrainingState<Params, OptimizerState>;
 
-  Trainer(Plan plan, Loss loss, optim::Transformation<Rule> optimizer, TrainerOptions options = {})
+  Trainer(Plan plan, Loss loss, Optimizer optimizer, TrainerOptions options = {},
+          Transform transform = {})
       : plan_(std::move(plan)),
+        loss_(loss),
         optimizer_(optimizer),
+        transform_(transform),
+        options_(options),
         batches_(std::make_shared<internal::StepBatches>(plan_, options)),
-        step_(jit(internal::TrainStep<Loss, Rule>{std::move(loss), std::move(optimizer),
-                                                  plan_.scaled_privatizer(random::key(0)),
-                                                  internal::clip_options(plan_, options),
-                                                  internal::history_stride(plan_.steps()),
-                                                  internal::is_scheduled(plan_)},
-                  {.donate_argnums = {1}})) {
+        step_(jit(
+            Step{std::move(loss), std::move(optimizer), std::move(transform),
+                 plan_.scaled_privatizer(random::key(0)), internal::step_constants(plan_, options)},
+            {.donate_argnums = {1}})) {
+    if (Step::kTransforms) internal::expect_plan_for_transforms(plan_);
     std::string statics;
     tree::append_static_key(optimizer_, statics);
-    fingerprint_ = plan_.fingerprint(statics);
+    identity_ = std::make_shared<internal::RunIdentity>(plan_.fingerprint(statics),
+                                                        options.unchecked_data_contents);
   }
 
   const Plan& plan() const { return plan_; }
 
-  // Before the first step. A seed's key, or one of entropy that nobody knows: whoever has the key
-  // can subtract the noise.
+  // The state before the first step. Its keys are of the operating system's entropy, so that nobody
+  // can know the noise and no two runs share any.
+  template <class Params>
+  State<Params> init(const Params& params) const {
+    return begun(params, identity_->run_key());
+  }
+  // The same, of the key and the entropy that this trainer has drawn: of one trainer equal keys give
+  // equal runs, and elsewhere they give other ones.
   template <class Params>
   State<Params> init(const Params& params, const random::Key& key) const {
-    const optim::LeafList list = nnx::internal::parameter_list(params);
-    const auto [selection, noise] = random::split<2>(internal::folded(key, fingerprint_));
-    return {params,
-            {.step = zeros(Shape{}, int32),
-             .selection_key = selection,
-             .noise = plan_.scaled_privatizer(noise).init(list),
-             .optimizer = optimizer_.init(list),
-             .fingerprint = internal::fingerprint_words(fingerprint_),
-             .non_finite = zeros(Shape{}, int32),
-             .history = internal::empty_history()}};
+    return begun(params, identity_->run_key(key));
+  }
+  // The same state each time, without any entropy: init(params, reproducible(random::key(0))). Two
+  // such runs of one key, plan and optimizer have the same batches, and the same noise if they have
+  // the same loss too.
+  template <class Params>
+  State<Params> init(const Params& params, const Reproducible& key) const {
+    return begun(params, identity_->run_key(key));
   }
 
-  // The next step, on trees of all the data: of every leaf the first dimension is the plan's
-  // num_examples. The state moves on. UserError (kValue), with the state as it was: data of another
-  // number of examples, a state of another plan or optimizer or one that is used up, a step beyond
-  // the plan, a memory budget that no microbatch keeps.
+  // What the step saw, of the next step. `data` is what the loss takes after params: trees of all the
+  // data, of whose leaves the first dimension is the plan's num_examples, or sources of as many
+  // examples (example_source.h). The state moves on. UserError (kValue), with the state as it was:
+  // data of another number of examples, a state of another plan, optimizer or loss, of other data, or
+  // one that is used up, a step beyond the plan, a memory budget that no microbatch keeps.
   template <class Params, class... Data>
   StepReport step(State<Params>& state, const Data&... data) const {
-    static_assert(sizeof...(Data) > 0,
-                  "step(state, data...) takes what the loss takes after params");
-    const auto& books = state.books;
-    const int64_t step =
-        internal::expect_next_step(plan_, fingerprint_, books.step, books.fingerprint);
-    internal::expect_examples(plan_, tree::leaves(std::tie(data...)));
-    const batch_selection::Batch examples = batches_->examples(books.selection_key, step);
+    internal::expect_same_run(plan_, identity_->fingerprint(), state.books.fingerprint);
+    const int64_t step = internal::expect_next_step(plan_, state.books.step);
+    const batch_selection::Batch examples = batches_->examples(state.books.selection_key, step);
     const int64_t size = batches_->padded_size(static_cast<int64_t>(examples.size()));
-    const internal::StepFactors factors = internal::factors_of(plan_, step);
-    const int64_t microbatch = batches_->microbatch(size, [&](int64_t m) {
-      const internal::StepBatch any = batches_->padded({}, m, size);
-      return step_
-          .lower(state.params, books, any.indices, any.padding, factors, internal::Microbatch{m},
-                 data...)
-          .cost()
-          .arena_bytes;
+    return run(state, step, examples, size, contents_of(data...),
+               examples_of(data, examples, size)...);
+  }
+
+  // Trains by step() up to the last step of the plan, or options.until. Returns the epsilon that the
+  // state has spent then.
+  //
+  //   trainer.fit(state, {.progress = [](const std::string& line) { std::cout << line << "\n"; }},
+  //               images, labels);
+  //
+  // UserError, with the state of the last step that was done: those of step(), save() and restore(),
+  // options outside their range; and whatever the callbacks throw.
+  template <class Params, class... Data>
+  double fit(State<Params>& state, const std::type_identity_t<FitOptions<State<Params>>>& options,
+             const Data&... data) const {
+    const int64_t until =
+        internal::fit_until(plan_, options.until, options.progress_every, options.save_every);
+    if (options.checkpoints) restore(*options.checkpoints, state);
+    if (options.precompile && steps_done(state) < until) precompile(state, data...);
+    while (steps_done(state) < until) {
+      const StepReport report = step(state, data...);
+      const bool last = report.step == until;
+      if (options.checkpoints && (last || report.step % options.save_every == 0))
+        save(*options.checkpoints, state, options.save);
+      if (options.callback) options.callback(report, state);
+      if (options.progress && (last || report.step % options.progress_every == 0))
+        options.progress(progress(report));
+    }
+    return epsilon(state);
+  }
+
+  // The sizes that batches are padded to, and how often each comes: those that precompile() makes
+  // programs for. They follow from the plan alone and tell nothing of the samples.
+  std::vector<BatchSize> batch_sizes() const { return batches_->sizes(plan_); }
+
+  // Compiles the programs of the steps that may come, one for each of batch_sizes(), which are
+  // returned. So no step waits for a compilation, and what is compiled when does not show the
+  // samples' sizes. `state` stays as it is: the programs run on padding alone, with keys of their
+  // own. UserErrors: those of step().
+  template <class Params, class... Data>
+  std::vector<BatchSize> precompile(const State<Params>& state, const Data&... data) const {
+    const std::vector<BatchSize> sizes = batch_sizes();
+    State<Params> next = begun(state.params, identity_->run_key());
+    for (const auto& [size, probability] : sizes) {
+      // As the parameters are, and as a step leaves them.
+      State<Params> first = begun(state.params, identity_->run_key());
+      run(first, 0, {}, size, {}, examples_of(data, {}, size)...);
+      if (&size == &sizes.front().size) next = first;
+      run(next, 0, {}, size, {}, examples_of(data, {}, size)...);
+    }
+    return sizes;
+  }
+
+  // The state, to go on under another loss or on other data, which step() refuses. Fresh entropy is
+  // folded into the key of its noise, so that it shares no noise with what the state before would
+  // have gone on to.
+  template <class Params>
+  State<Params> rebound(State<Params> state, GivesUp what) const {
+    internal::expect_same_run(plan_, identity_->fingerprint(), state.books.fingerprint);
+    state.books.noise.key = internal::refreshed(state.books.noise.key);
+    if (what != GivesUp::kSameData) state.books.program = internal::no_digest_words();
+    if (what != GivesUp::kSameLoss) state.books.contents = internal::no_digest_words();
+    return state;
+  }
+
+  // The parameters, which are what the guarantee is for; streams of random keys in a module are
+  // cleared, as they are not parameters.
+  template <class Params>
+  Params release(const State<Params>& state) const {
+    Params out = state.params;
+    internal::for_each_stream(out, [](nnx::RngStream& stream) {
+      stream.key = random::Key{zeros_like(stream.key.data)};
+      stream.count = zeros_like(stream.count);
     });
-    const internal::StepBatch batch = batches_->padded(examples, microbatch, size);
-    Array row;
-    std::tie(state.params, state.books, row) =
-        step_(state.params, books, batch.indices, batch.padding, factors,
-              internal::Microbatch{microbatch}, data...);
-    return internal::report_of(row);
+    return out;
+  }
+  // Writes the parameters alone as a safetensors file, by their paths ("first.kernel"; a single
+  // Array is "params"). Returns their number. UserError kIo if the file cannot be written.
+  template <class Params>
+  int64_t release(const FilePath& path, const State<Params>& state) const {
+    return internal::write_parameters(path, nnx::internal::parameter_list(state.params));
   }
 
   template <class Params>
@@ -237,7 +280,7 @@ class Trainer {
   bool restore(const FilePath& path, State<Params>& state) const {
     if (!latest_step(path)) return false;
     State<Params> restored = restore_checkpoint(path, state);
-    internal::expect_same_run(plan_, fingerprint_, restored.books.fingerprint);
+    internal::expect_same_run(plan_, identity_->fingerprint(), restored.books.fingerprint);
     state = std::move(restored);
     return true;
   }
@@ -251,11 +294,114 @@ class Trainer {
   }
 
  private:
+  template <class Params>
+  State<Params> begun(const Params& params, const random::Key& key) const {
+    const optim::LeafList list = nnx::internal::parameter_list(params);
+    const auto [selection, noise] = random::split<2>(key);
+    const optim::LeafList noised = internal::noised_list(
+        list, plan_.adaptive_clip_norm().has_value(), zeros(Shape{}, float32));
+    return {params,
+            {.step = zeros(Shape{}, int32),
+             .selection_key = selection,
+             .noise = plan_.scaled_privatizer(noise).init(noised),
+             .optimizer = optimizer_.init(list),
+             .fingerprint = internal::digest_words(identity_->fingerprint()),
+             .program = internal::no_digest_words(),
+             .contents = internal::no_digest_words(),
+             .clip_factor = ones(Shape{}, float32),
+             .non_finite = zeros(Shape{}, int32),
+             .history = internal::empty_history()}};
+  }
+
+  // The data as the program takes them: all of them, or what a source gives for the batch.
+  template <class Data>
+  auto examples_of(const Data& data, const batch_selection::Batch& examples, int64_t size) const {
+    if constexpr (ExampleSource<Data>) {
+      internal::expect_num_examples(data.num_examples(), plan_.sampling().num_examples);
+      internal::Gathered<std::decay_t<decltype(data.examples(std::span<const int64_t>{}))>> out{
+          data.examples(internal::StepBatches::source_indices(examples, size))};
+      internal::expect_rows(tree::leaves(out.rows), size);
+      return out;
+    } else {
+      internal::expect_examples(plan_, tree::leaves(data));
+      return data;
+    }
+  }
+
+  // The digest of the data's contents; nothing where they are not checked.
+  template <class... Data>
+  std::optional<std::string> contents_of(const Data&... data) const {
+    static_assert(sizeof...(Data) > 0,
+                  "step(state, data...) takes what the loss takes after params");
+    std::vector<Array> leaves;
+    std::vector<std::string> sources;
+    const auto add = [&](const auto& one) {
+      if constexpr (ExampleSource<std::decay_t<decltype(one)>>) {
+        sources.push_back(one.contents_digest().value_or("not checked"));
+      } else {
+        for (const Array& leaf : tree::leaves(one)) leaves.push_back(leaf);
+      }
+    };
+    (add(data), ...);
+    return identity_->contents(leaves, sources);
+  }
+
+  template <class Params, class... Data>
+  std::string program_of(const State<Params>& state, const Data&... data) const {
+    const internal::RunProgram<Loss, Optimizer, Transform> program{loss_, optimizer_, transform_};
+    const OptimizerState& optimizer = state.books.optimizer;
+    const auto traced = [&](const auto&... rows) {
+      const std::tuple<const Params&, const OptimizerState&, const std::decay_t<decltype(rows)>&...>
+      arguments(state.params, optimizer, rows...);
+      const tessera::internal::ErasedCall call = tessera::internal::erase_call(program, arguments);
+      internal::LossCall loss{
+          .call = call,
+          .types = &tessera::internal::kTypesTag<Params, std::decay_t<decltype(rows)>...>,
+          .leaves = tree::leaves(std::tie(state.params, optimizer)),
+          .keep_batch_dim = options_.keep_batch_dim};
+      loss.num_parameters = loss.leaves.size();
+      tessera::internal::append_leaves(loss.leaves, rows...);
+      tree::append_static_key(state.params, loss.statics);
+      (tree::append_static_key(rows, loss.statics), ...);
+      return identity_->program(loss);
+    };
+    return traced(internal::rows_of(data)...);
+  }
+
+  // A step of these examples. `contents`: the data's digest, nothing to keep the state's.
+  template <class Params, class... Data>
+  StepReport run(State<Params>& state, int64_t step, const batch_selection::Batch& examples,
+                 int64_t size, const std::optional<std::string>& contents,
+                 const Data&... data) const {
+    const auto& books = state.books;
+    internal::expect_known_memory(options_, tree::leaves(std::tie(data...)));
+    const std::string program = program_of(state, data...);
+    internal::expect_same_program(program, books.program);
+    internal::StepInput input{.factors = internal::factors_of(plan_, step),
+                              .program = internal::digest_words(program),
+                              .contents = internal::digest_words(
+                                  internal::expect_same_contents(contents, books.contents))};
+    const int64_t microbatch = batches_->microbatch(size, [&](int64_t m) {
+      input.batch = batches_->padded({}, m, size);
+      return step_.lower(state.params, books, input, internal::Microbatch{m}, data...)
+          .cost()
+          .arena_bytes;
+    });
+    input.batch = batches_->padded(examples, microbatch, size);
+    Array row;
+    std::tie(state.params, state.books, row) =
+        step_(state.params, books, input, internal::Microbatch{microbatch}, data...);
+    return internal::report_of(row);
+  }
+
   Plan plan_;
-  optim::Transformation<Rule> optimizer_;
-  std::string fingerprint_;
-  std::shared_ptr<internal::StepBatches> batches_;  // a cache, of one thread
-  Jitted<internal::TrainStep<Loss, Rule>> step_;
+  Loss loss_;
+  Optimizer optimizer_;
+  Transform transform_;
+  TrainerOptions options_;
+  std::shared_ptr<internal::RunIdentity> identity_;  // a cache, of one thread
+  std::shared_ptr<internal::StepBatches> batches_;   // a cache, of one thread
+  Jitted<Step> step_;
 };
 
 }  // namespace tessera::privacy

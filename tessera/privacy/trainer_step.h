@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "tessera/io/file_path.h"
+#include "tessera/optim/transformation.h"
 #include "tessera/privacy/batch_selection/batch_range.h"
 #include "tessera/privacy/plan.h"
 
@@ -29,6 +31,14 @@ struct TrainerOptions {
   // In place of a microbatch_size: the largest with which the temporaries of a step
   // (Lowered::cost().arena_bytes) are no more than this.
   std::optional<int64_t> memory_budget_bytes = std::nullopt;
+  // In place of both: a budget of half of the memory that is available when a size of batch is first
+  // met, so a run that goes on on another machine may add up in another order. On devices of a plugin
+  // say memory_budget_bytes.
+  bool automatic_microbatch_size = false;
+  // A step then does not compare the contents of the data with those that the state has begun with:
+  // for data that are made anew at each step (random augmentations of the same examples). What is
+  // given up: that a run which goes on with the data of other examples is refused.
+  bool unchecked_data_contents = false;
 };
 
 // What a step saw: loss and norms before clipping, by example. These are of the examples themselves,
@@ -39,7 +49,14 @@ struct StepReport {
   int64_t non_finite = 0;  // of them; they are left out of what follows
   double loss = 0;         // means; NaN without examples
   double mean_norm = 0, max_norm = 0;
-  double clipped = 0;  // the share whose norm was above the clip norm
+  double clipped = 0;    // the share whose norm was above the clip norm
+  double clip_norm = 0;  // of this step
+};
+
+// How often steps take batches that are padded to a size.
+struct BatchSize {
+  int64_t size = 0;
+  double probability = 0;  // of a step, averaged over the steps of the plan
 };
 
 namespace internal {
@@ -47,12 +64,13 @@ namespace internal {
 // Rows of a state's history: as many as there are steps, at most this. Of longer runs each row is
 // the last step of several, so that a state has the same shapes under every plan.
 constexpr int64_t kHistoryRows = 512;
-constexpr int64_t kHistoryColumns = 7;  // the members of StepReport, in their order
+constexpr int64_t kHistoryColumns = 8;  // the members of StepReport, in their order
 int64_t history_stride(int64_t steps);
 
 // Which examples a step takes, padded.
 struct StepBatch {
   Array indices;  // int32 [size]; padding reads the last example
+  Array places;   // int32 [size]: the same in the rows that a source gives
   Array padding;  // bool [size]
 };
 
@@ -66,6 +84,12 @@ class StepBatches {
   int64_t padded_size(int64_t examples) const;
   StepBatch padded(const batch_selection::Batch& examples, int64_t microbatch, int64_t size) const;
 
+  // What a source is asked for: the examples, then 0 for padding.
+  static std::vector<int64_t> source_indices(const batch_selection::Batch& examples, int64_t size);
+  // The padded sizes of the plan's batches, ascending, but for those that no step of the plan takes
+  // with a probability of more than 1e-6.
+  std::vector<BatchSize> sizes(const Plan& plan) const;
+
   // The microbatch of a size of batch (0: all of it), computed once by `arena_bytes` of a step.
   int64_t microbatch(int64_t size, const std::function<int64_t(int64_t microbatch)>& arena_bytes);
 
@@ -78,9 +102,11 @@ class StepBatches {
   std::map<int64_t, int64_t> microbatches_;
 };
 
-// Of a plan with schedules: the sum is multiplied by `before`, then noised, then multiplied by `after`.
+// Of a plan with schedules: the sum is multiplied by `before`, then noised, then multiplied by
+// `after`. The clip norm of the step is `clip` times the plan's, and its expected batch size is the
+// plan's over `batch_factor`.
 struct StepFactors {
-  Array before, after;  // float32
+  Array before, after, clip, batch_factor;  // float32
 };
 bool is_scheduled(const Plan& plan);
 StepFactors factors_of(const Plan& plan, int64_t step);
@@ -88,17 +114,33 @@ StepFactors factors_of(const Plan& plan, int64_t step);
 // UserError unless every leaf has an example for each that the sampler draws from.
 void expect_examples(const Plan& plan, const std::vector<Array>& leaves);
 
-// A fingerprint as [4] uint32, and folded into a key.
-Array fingerprint_words(const std::string& fingerprint);
-random::Key folded(const random::Key& key, const std::string& fingerprint);
-// UserError unless the state is of this run, which has a step left.
-int64_t expect_next_step(const Plan& plan, const std::string& fingerprint, const Array& step,
-                         const Array& words);
-void expect_same_run(const Plan& plan, const std::string& fingerprint, const Array& words);
+// What a step's program is given besides the state and the data.
+struct StepInput {
+  StepBatch batch;
+  StepFactors factors;
+  Array program, contents;  // uint32 [8]: run_identity.h
+};
 
-// Inside the step's program: [kHistoryColumns] of float32.
+// The number of steps that are done. UserError unless the plan has one left.
+int64_t expect_next_step(const Plan& plan, const Array& step);
+
+// The options with clip norms that are multiplied by the factor, an Array.
+ClipOptions with_clip_factor(ClipOptions options, const Array& factor);
+
+// UserError if the plan has subtree_norms or an adaptive clip norm, which are of gradients that are
+// not transformed.
+void expect_plan_for_transforms(const Plan& plan);
+// UserError if an array lies on devices of a plugin, whose memory is not known here.
+void expect_known_memory(const TrainerOptions& options, const std::vector<Array>& leaves);
+
+// Writes the leaves as a safetensors file, by their paths; their number.
+int64_t write_parameters(const FilePath& path, const optim::LeafList& parameters);
+
+// Inside the step's program. The rows, [size, ...] of any dtype, with 0 in those that are padding.
+Array cleared(const Array& rows, const Array& padding);
+// [kHistoryColumns] of float32.
 Array metrics(const Array& step, const Array& values, const Array& norms, const Array& padding,
-              double clip_norm);
+              const Array& clip_norm);
 Array with_row(const Array& history, const Array& row, const Array& step, int64_t stride);
 Array empty_history();
 StepReport report_of(const Array& row);

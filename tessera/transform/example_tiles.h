@@ -10,16 +10,28 @@ namespace tessera::transforms {
 // What becomes of gradients, [examples, ...], before they are used; of the same shape.
 using GradientMap = std::function<Array(const Array&)>;
 
-// [batch]: the squared norm of each example's gradient by these inputs, together.
-Array tiled_squares(const ExampleBatch& batch, const std::vector<size_t>& inputs,
-                    const GradientMap& map);
+// Returns the squared norm of each example's gradient by these inputs together, [batch] of float64:
+// of the gradients as they are, and of what `map` makes of them.
+struct TiledSquares {
+  Array plain, mapped;
+};
+TiledSquares tiled_squares(const ExampleBatch& batch, const std::vector<size_t>& inputs,
+                           const GradientMap& map);
 
-// For each of these inputs the sum of weights[b] times the gradient of b; with `drop` without those
-// of weight 0, whatever they are.
-std::vector<Array> tiled_sums(const ExampleBatch& batch, const std::vector<size_t>& inputs,
-                              const Array& weights, const GradientMap& map, bool drop = true);
+// Returns what examples give to a sum, in the dtype of the sum, of their gradients [examples, ...] and
+// their weights [examples].
+using Contribution = std::function<Array(const Array& gradients, const Array& weights)>;
+// weights[b] times the gradient of b, in float64 or complex128.
+Array weighted(const Array& gradients, const Array& weights);
+// The same on a grid: rounded to whole numbers, of int32.
+Array on_grid(const Array& gradients, const Array& weights);
 
-// Squared norms of gradients that are there, [batch, ...].
+// Returns the sum over examples of what they give by this input.
+Array tiled_sum(const ExampleBatch& batch, size_t input, const Array& weights,
+                const Contribution& contribution);
+
+// Returns squared norms of gradients that are there, [batch, ...], in float64: squares of float32
+// neither overflow nor vanish in it.
 Array squared_gradients(const Array& gradients);
 
 }  // namespace tessera::transforms

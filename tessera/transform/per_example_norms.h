@@ -15,6 +15,7 @@
 // D matrices at once (batch dimensions of the product) cost D times as much.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "tessera/transform/per_example.h"
@@ -34,12 +35,16 @@ struct NormPlan {
 // The ways that this input's uses allow, cheapest first; kTiles and kKeep always.
 std::vector<NormPlan> norm_plans(const ExampleBatch& batch, size_t input);
 
-// [batch], in float32 or wider, and where the way is kKeep the gradients, [batch, ...]. Sums that
+// [batch] of float64, and where the way is kKeep the gradients, [batch, ...]. Sums that
 // rounding may make too small are raised by the bound of their rounding, so that no example counts
 // as shorter than it is.
 struct SquaredNorms {
   Array norms, gradients;
 };
+// Returns the gradients, [batch, ...], of an input whose way is kVectors, as elementwise products: a
+// sum of them fuses with what is made of each. Nothing if the parameter is not read as it is.
+std::optional<Array> gradients_of_vectors(const ExampleBatch& batch, size_t input);
+
 SquaredNorms squared_norms(const ExampleBatch& batch, size_t input, NormWay way);
 
 }  // namespace tessera::transforms

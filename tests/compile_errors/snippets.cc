@@ -38,4 +38,9 @@ Array shards(const Array& x, const ShardMapOptions& options) {
   return shard_map(in_place, options)(x);  // error: it takes them by value or const
 }
 
+auto no_second_moments() {
+  return privacy::scale_then_privatize(  // error: takes an optimizer with second moments
+      optim::sgd(0.1));
+}
+
 }  // namespace tessera

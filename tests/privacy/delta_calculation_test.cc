@@ -16,6 +16,57 @@ TEST(DeltaCalculation, IsTheMeanOfWhatExceedsEpsilon) {
   EXPECT_DOUBLE_EQ(delta_from_epsilon_and_samples(0.5, losses, counts), (2 * one + two) / 4);
 }
 
+// Those of a composition with what a PLD knows. (An accountant's delta is of the worse direction.)
+TEST(DeltaCalculation, CompositionsAreJaxPrivacys) {
+  const golden::Topic topic("privacy_head");
+  const golden::Json& composed = topic["composed"];
+  const std::vector<double> losses = composed["losses"];
+  for (const golden::Json& c : composed["cases"]) {
+    PldAccountant other;
+    if (c["event"] == "gaussian") {
+      other.compose(GaussianDpEvent{2});
+    } else {
+      other.compose(PoissonSampledDpEvent{0.1, GaussianDpEvent{1}}, 20);
+    }
+    std::vector<double> counts;
+    if (!c["counts"].is_null()) counts = c["counts"].get<std::vector<double>>();
+    EXPECT_NEAR(delta_from_epsilon_and_samples(c["epsilon"], losses, other, counts),
+                c["delta"].get<double>(), 1e-7)
+        << c.dump();
+  }
+}
+
+// Losses of one Gaussian mechanism beside another one are those of both.
+TEST(DeltaCalculation, CompositionsWithNothingAndWithGaussiansAreKnown) {
+  const std::vector<double> losses{0.2, 1, -0.5, 3};
+  EXPECT_NEAR(delta_from_epsilon_and_samples(0.5, losses, PldAccountant()),
+              delta_from_epsilon_and_samples(0.5, losses), 1e-12);
+  std::mt19937_64 random(5);
+  std::normal_distribution<double> loss(0.5, 1);  // of a noise multiplier of 1
+  std::vector<double> drawn(20'000);
+  for (double& v : drawn) v = loss(random);
+  const double both = PldAccountant().compose(GaussianDpEvent{1}, 2).get_delta(1);
+  EXPECT_NEAR(delta_from_epsilon_and_samples(1, drawn, PldAccountant().compose(GaussianDpEvent{1})),
+              both, 4 * std::sqrt(both / 20'000));
+}
+
+TEST(DeltaCalculation, CalibrationCountsWhatElseIsReleased) {
+  std::mt19937_64 random(6);
+  std::vector<VerificationSamples> mechanisms;
+  for (const double noise : {4.0, 2.0, 1.0}) {
+    std::normal_distribution<double> loss(0.5 / (noise * noise), 1 / noise);
+    std::vector<double> losses(20'000);
+    for (double& v : losses) v = loss(random);
+    mechanisms.push_back({.positive = std::move(losses)});
+  }
+  const size_t alone = perform_calibration_from_samples(3, 1e-2, mechanisms).index;
+  for (VerificationSamples& m : mechanisms) m.other = PldAccountant().compose(GaussianDpEvent{1.5});
+  const Verification beside = perform_calibration_from_samples(3, 1e-2, mechanisms);
+  EXPECT_EQ(alone, 2u);
+  EXPECT_TRUE(beside.passes);
+  EXPECT_LT(beside.index, alone);
+}
+
 // The oracle's minimum is that of one local search: ours is no larger.
 TEST(DeltaCalculation, OverallDeltasAreJaxPrivacys) {
   const golden::Topic topic("accounting");
@@ -70,6 +121,8 @@ TEST(DeltaCalculation, BadNumbersAreRefused) {
   EXPECT_THROW(delta_from_epsilon_and_samples(-1, losses), UserError);
   EXPECT_THROW(delta_from_epsilon_and_samples(1, none), UserError);
   EXPECT_THROW(delta_from_epsilon_and_samples(1, losses, two), UserError);
+  EXPECT_THROW(delta_from_epsilon_and_samples(-1, losses, PldAccountant()), UserError);
+  EXPECT_THROW(delta_from_epsilon_and_samples(1, losses, PldAccountant(), two), UserError);
   EXPECT_THROW(delta_upper_bound(2, 10, 0.1), UserError);
   EXPECT_THROW(delta_upper_bound(0.1, 0, 0.1), UserError);
   EXPECT_THROW(delta_upper_bound(0.1, 10, 0), UserError);

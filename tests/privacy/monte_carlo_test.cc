@@ -47,6 +47,19 @@ void expect_ratio_of_mean_one(const SelectionLaw& law, const std::vector<double>
   }
 }
 
+TEST(MonteCarlo, LossesOfCyclicPoissonAreJaxPrivacys) {
+  const golden::Topic topic("privacy_head");
+  for (const golden::Json& c : topic["cyclic_poisson"]) {
+    const std::vector<double> column = c["column"];
+    const CyclicPoissonLaw law{.sampling_prob = c["sampling_prob"],
+                               .iterations = c["iterations"],
+                               .cycle_length = c["cycle_length"]};
+    EXPECT_NEAR(compute_privacy_loss(law, {c["output"], {}}, c["sigma"], column),
+                c["loss"].get<double>(), 1e-9)
+        << c.dump();
+  }
+}
+
 TEST(MonteCarlo, SamplersAndLossesAgree) {
   const std::vector<double> one{1}, three{0.8, 0.5, 0.3};
   expect_ratio_of_mean_one(BallsInBinsLaw{10, 4}, three);
@@ -64,6 +77,8 @@ TEST(MonteCarlo, SamplersAndLossesAgree) {
   }
   expect_ratio_of_mean_one(BMinSepLaw{.sampling_prob = 1, .iterations = 5, .min_sep = 2}, one);
   expect_ratio_of_mean_one(RandomAllocationLaw{8, 3}, one);
+  expect_ratio_of_mean_one(CyclicPoissonLaw{0.4, 9, 3}, three);
+  expect_ratio_of_mean_one(CyclicPoissonLaw{1, 5, 2}, one);
   expect_ratio_of_mean_one(RandomAllocationLaw{4, 4}, one);
 }
 
@@ -73,7 +88,8 @@ TEST(MonteCarlo, KnownLawsAreFound) {
   constexpr int64_t kSamples = 50000;
   const auto expect_delta = [](const SelectionLaw& law, const DpEvent& event, int64_t count,
                                double epsilon) {
-    const std::vector<double> losses = privacy_loss_samples(law, kSamples, {.noise_multiplier = 1});
+    const std::vector<double> losses =
+        privacy_loss_samples(law, kSamples, {.noise_multiplier = 1, .seed = 0});
     const double exact = PldAccountant().compose(event, count).get_delta(epsilon);
     EXPECT_NEAR(delta_from_epsilon_and_samples(epsilon, losses), exact,
                 4 * std::sqrt(exact / kSamples));
@@ -82,6 +98,7 @@ TEST(MonteCarlo, KnownLawsAreFound) {
                PoissonSampledDpEvent{0.2, GaussianDpEvent{1}}, 10, 1);
   expect_delta(BallsInBinsLaw{1, 1}, GaussianDpEvent{1}, 1, 0.5);
   expect_delta(RandomAllocationLaw{3, 3}, GaussianDpEvent{1}, 3, 1);
+  expect_delta(CyclicPoissonLaw{0.2, 10}, PoissonSampledDpEvent{0.2, GaussianDpEvent{1}}, 10, 1);
 }
 
 TEST(MonteCarlo, RandomAllocationOfOneIsOneBall) {
@@ -91,12 +108,26 @@ TEST(MonteCarlo, RandomAllocationOfOneIsOneBall) {
               compute_privacy_loss(BallsInBinsLaw{4, 4}, sample, 1.5, one), 1e-12);
 }
 
+// Of probability 1 it is a ball in one of the bins; of a cycle as long as the run and one step it is one
+// Poisson sample of a probability that much smaller.
+TEST(MonteCarlo, CyclicPoissonHasKnownEnds) {
+  const MonteCarloSample sample{{0.3, -1, 2, 0.7, 0.1}, {}};
+  const std::vector<double> two{0.8, 0.6};
+  EXPECT_NEAR(compute_privacy_loss(CyclicPoissonLaw{1, 5, 2}, sample, 1.5, two),
+              compute_privacy_loss(BallsInBinsLaw{5, 2}, sample, 1.5, two), 1e-12);
+  const std::vector<double> one{1};
+  EXPECT_NEAR(compute_privacy_loss(CyclicPoissonLaw{0.6, 1, 4}, {{0.9}, {}}, 1.5, one),
+              compute_privacy_loss(CyclicPoissonLaw{0.15, 1}, {{0.9}, {}}, 1.5, one), 1e-12);
+}
+
 TEST(MonteCarlo, SeedsDecide) {
   const MonteCarloOptions options{.noise_multiplier = 1, .seed = 3};
   const BallsInBinsLaw law{6, 3};
   EXPECT_EQ(privacy_loss_samples(law, 10, options), privacy_loss_samples(law, 10, options));
   EXPECT_NE(privacy_loss_samples(law, 10, options),
             privacy_loss_samples(law, 10, {.noise_multiplier = 1, .seed = 4}));
+  const MonteCarloOptions drawn{.noise_multiplier = 1};  // each time another seed
+  EXPECT_NE(privacy_loss_samples(law, 10, drawn), privacy_loss_samples(law, 10, drawn));
   const std::vector<MonteCarloSample> samples = generate_samples(law, 10, options);
   const std::vector<double> one{1};
   EXPECT_DOUBLE_EQ(compute_privacy_loss(law, samples[9], 1, one),
@@ -123,6 +154,10 @@ TEST(MonteCarlo, BadLawsAreRefused) {
   refused(
       BMinSepLaw{.sampling_prob = 0.5, .iterations = 4, .min_sep = 2, .truncated_batch_size = 3});
   refused(RandomAllocationLaw{4, 5});
+  refused(CyclicPoissonLaw{0, 4, 2});
+  refused(CyclicPoissonLaw{0.5, 4, 0});
+  refused(CyclicPoissonLaw{0.5, 0, 2});
+  refused(CyclicPoissonLaw{0.5, 4, 2}, {1, 1, 1});
   refused(RandomAllocationLaw{4, 1}, {1, 1});
   const std::vector<double> one{1};
   EXPECT_THROW(compute_privacy_loss(good, {{1, 2, 3}, {}}, 1, one), UserError);

@@ -1,5 +1,9 @@
 #include "tessera/privacy/batch_selection/padding.h"
 
+#include <numeric>
+
+#include "../golden/golden.h"
+
 namespace tessera::privacy::batch_selection {
 namespace {
 
@@ -19,6 +23,20 @@ TEST(Padding, PadsToAMultiple) {
   EXPECT_THAT(pad_to_multiple_of(range(10), 4), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, -1, -1));
   EXPECT_EQ(pad_to_multiple_of(range(8), 4), range(8));
   EXPECT_THAT(pad_to_multiple_of({}, 4), IsEmpty());
+}
+
+// jax_privacy's, at its head.
+TEST(Padding, OfMultiplesAndMicrobatchesIsJaxPrivacys) {
+  const golden::Topic topic("privacy_head");
+  for (const golden::Json& c : topic["padding"]) {
+    std::vector<int64_t> batch = range(c["size"]);
+    for (int64_t& index : batch) index += 100;
+    std::optional<int64_t> microbatch;
+    if (!c["microbatch"].is_null()) microbatch = c["microbatch"].get<int64_t>();
+    EXPECT_EQ(pad_to_multiple_of(batch, c["multiple"], microbatch),
+              c["padded"].get<std::vector<int64_t>>())
+        << c.dump();
+  }
 }
 
 TEST(Padding, EarlyStoppingOrderUndoesTheStrideOfMicrobatches) {
@@ -84,6 +102,9 @@ TEST(Padding, GivesArraysAndAMask) {
 }
 
 TEST(Padding, BadSizesAreErrors) {
+  EXPECT_THAT([] { pad_to_multiple_of(range(3), 4, 3); },
+              testing::ThrowsMessage<UserError>(
+                  HasSubstr("expected a microbatch_size that divides the batch of 4, got 3")));
   EXPECT_THAT([] { pad_to_multiple_of({}, 0); },
               ThrowsMessage<UserError>(
                   HasSubstr("[pad_to_multiple_of] expected a multiple in [1, 2^31), got 0")));

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "../errors.h"
+#include "tessera/base/warning.h"
 #include "tessera/privacy/accounting/events.h"
 #include "tessera/privacy/accounting/gaussian_mechanism.h"
 #include "tessera/privacy/batch_selection/user_selection.h"
@@ -214,7 +215,7 @@ TEST(PlanTest, FingerprintsTellPlansApart) {
   }
   EXPECT_EQ(fingerprints.size(), all.size());
   EXPECT_NE(make_plan(dpsgd()).fingerprint("adam"), make_plan(dpsgd()).fingerprint());
-  EXPECT_EQ(make_plan(dpsgd()).fingerprint().size(), 32);
+  EXPECT_EQ(make_plan(dpsgd()).fingerprint().size(), 64);
 }
 
 TEST(PlanTest, PartsWithClipNormsOfTheirOwn) {
@@ -341,7 +342,51 @@ PlanOptions in_bins(int64_t iterations) {
   options.delta = .01;
   options.noise_multiplier = 1;
   options.monte_carlo_samples = 20'000;
+  options.monte_carlo_seed = 0;
   return options;
+}
+
+TEST(PlanTest, SamplesSayHowSureTheyAre) {
+  PlanOptions options = in_bins(4);
+  options.noise_multiplier.reset();
+  options.epsilon = 2;
+  const Plan plan = make_plan(options);
+  const accounting::MonteCarloEpsilon proven = plan.monte_carlo_epsilon(4);
+  EXPECT_EQ(proven.epsilon, plan.epsilon());
+  EXPECT_LT(proven.delta, plan.delta());
+  EXPECT_DOUBLE_EQ(proven.confidence, 1 - 2 * .01 * plan.delta());
+  EXPECT_EQ(proven.samples, 20'000);
+  EXPECT_EQ(plan.monte_carlo_epsilon(3).epsilon, plan.epsilon(3));
+  EXPECT_EQ(make_plan(options).noise_multiplier(), plan.noise_multiplier());  // by the seed
+
+  // Without a seed every plan draws its own.
+  options = in_bins(4);
+  options.monte_carlo_seed.reset();
+  EXPECT_NE(make_plan(options).epsilon(), make_plan(options).epsilon());
+
+  expect_error([&] { plan.monte_carlo_epsilon(0); }, "expected between 1 and 4 steps");
+  expect_error([&] { plan.monte_carlo_epsilon(5); }, "expected between 1 and 4 steps");
+  options.noise_multiplier = 0;
+  expect_error([&] { make_plan(options).monte_carlo_epsilon(1); },
+               "expected a plan of Accountant::kMonteCarlo with noise");
+}
+
+TEST(PlanTest, LargeDeltasAreWarnedOf) {
+  std::vector<std::string> seen;
+  const WarningHandler before =
+      set_warning_handler([&](const std::string& text) { seen.push_back(text); });
+  PlanOptions options{.num_examples = 1000,
+                      .steps = 5,
+                      .expected_batch_size = 10,
+                      .noise_multiplier = 1,
+                      .delta = 1e-3};
+  make_plan(options);
+  options.delta = 9.9e-4;
+  make_plan(options);
+  set_warning_handler(before);
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_THAT(seen[0], ::testing::HasSubstr(
+                           "[privacy::make_plan] expected a delta below 1 / num_examples = 0.001"));
 }
 
 TEST(PlanTest, SamplesProveEpsilons) {
@@ -377,6 +422,30 @@ TEST(PlanTest, SamplesProveEpsilons) {
   expect_error([&] { bins.event(1); }, "which has no events");
   rounds.strategy = BandedNoise{.bands = 2};
   EXPECT_LT(make_plan(rounds).epsilon(), 2 * bins.epsilon());
+}
+
+// A PLD counts as if everybody knew an example's group; samples do not.
+TEST(PlanTest, SamplesOfIndependentGroupsSayLessThanTheGroupKnown) {
+  PlanOptions options = in_bins(8);
+  const batch_selection::CyclicPoissonSampling cyclic{
+      .num_examples = 64,
+      .sampling_prob = .5,
+      .iterations = 8,
+      .cycle_length = 4,
+      .partition = batch_selection::PartitionType::kIndependent};
+  options.sampler = cyclic;
+  const double sampled = make_plan(options).epsilon();
+  options.accountant = Accountant::kPld;
+  EXPECT_LT(sampled, .9 * make_plan(options).epsilon());
+  EXPECT_GT(sampled, .1);
+  options.accountant = Accountant::kMonteCarlo;
+  options.strategy = BandedNoise{.bands = 5};
+  expect_error([&] { make_plan(options); }, "expected at most cycle_length = 4 bands, got 5");
+  options.strategy = IndependentNoise{};
+  batch_selection::CyclicPoissonSampling equal = cyclic;
+  equal.partition = batch_selection::PartitionType::kEqualSplit;
+  options.sampler = equal, options.relation = NeighboringRelation::kReplaceSpecial;
+  expect_error([&] { make_plan(options); }, "Poisson samples of independent groups");
 }
 
 TEST(PlanTest, NoiseFoundBySamplesIsProvedByOthers) {
@@ -536,9 +605,10 @@ TEST(PlanTest, SamplersWithoutAnAccountant) {
   PlanOptions options = of_sampler(fixed);
   expect_error([&] { make_plan(options); }, "account for replace_one");
   options.relation = NeighboringRelation::kReplaceOne;
-  expect_error([&] { make_plan(options); }, "take Accountant::kRdp");
+  const double by_pld = make_plan(options).epsilon();
+  EXPECT_GT(by_pld, 0);
   options.accountant = Accountant::kRdp;
-  EXPECT_GT(make_plan(options).epsilon(), 0);
+  EXPECT_GT(make_plan(options).epsilon(), by_pld);
   fixed.replace = true;
   options.sampler = fixed;
   expect_error([&] { make_plan(options); }, "expected a sampler that the accountant supports");
@@ -570,7 +640,7 @@ TEST(PlanTest, DiscreteGaussian) {
   EXPECT_EQ(plan.clip_options().normalize_by, 1);
   EXPECT_EQ(gaussian.clip_options().grid_scale, std::nullopt);
   EXPECT_EQ(plan.stddev(), 1.5 * 2 / 50);
-  EXPECT_EQ(plan.sensitivity(), gaussian.sensitivity());
+  EXPECT_EQ(plan.sensitivity(), 2.0 / 50);
   EXPECT_GE(plan.epsilon(), gaussian.epsilon());
   EXPECT_NEAR(plan.epsilon(), gaussian.epsilon(), 1e-6 * gaussian.epsilon());
   EXPECT_NE(plan.fingerprint(), gaussian.fingerprint());
@@ -656,6 +726,13 @@ TEST(PlanTest, DiscreteGaussianRefuses) {
         o.noise_schedule = {{0, 1}, {10, 2}};
       },
       "expected no noise_schedule");
+  refused(
+      [](PlanOptions& o) {
+        o.clip_norm_schedule = {{0, 1}, {10, 2}};
+      },
+      "expected no clip_norm_schedule");
+  refused([](PlanOptions& o) { o.strategy = BandedInverseNoise{.bands = 2}; },
+          "not BandedInverseNoise,");
   refused([](PlanOptions& o) { o.rescale_to_unit_norm = true; },
           "expected no rescale_to_unit_norm");
   refused([](PlanOptions& o) { o.subtree_norms = {{"a", 1.0}}; }, "expected no subtree_norms");

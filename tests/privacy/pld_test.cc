@@ -89,6 +89,53 @@ TEST(Pld, TailsKeepTheirRelativeAccuracy) {
   }
 }
 
+// As small as a double: Gaussians on the grid, and a Poisson sample whose delta is a closed form.
+TEST(Pld, SmallestDeltasKeepTheirDigits) {
+  const PrivacyLossDistribution many =
+      from_gaussian_mechanism(20, {.log_truncation_mass = -700}).self_compose(400);
+  for (const double delta : {1e-3, 1e-30, 1e-100, 1e-200, 1e-290}) {
+    const double exact = get_epsilon_gaussian(1, delta);
+    EXPECT_NEAR(many.get_epsilon_for_delta(delta), exact, 1e-5 * exact) << delta;
+    EXPECT_GE(many.get_epsilon_for_delta(delta), exact * (1 - 1e-9)) << delta;
+    const double epsilon =
+        PldAccountant().compose(sampled(0.01, 1)).get_epsilon(delta);  // of one sample
+    const double inner = std::log1p(std::expm1(epsilon) / 0.01);
+    EXPECT_NEAR(std::log(0.01 * get_delta_gaussian(1, inner)), std::log(delta), 1e-3) << delta;
+    EXPECT_NEAR(PldAccountant().compose(sampled(0.01, 1)).get_delta(epsilon), delta, 1e-6 * delta);
+  }
+}
+
+// Of 1,000 samples: finite, ascending as delta falls, and not above what RDP says.
+TEST(Pld, SmallDeltasOfManySamples) {
+  PldAccountant pld;
+  RdpAccountant rdp;
+  pld.compose(sampled(0.01, 1), 1000), rdp.compose(sampled(0.01, 1), 1000);
+  double last = 0;
+  for (const double delta : {1e-5, 1e-15, 1e-20, 1e-22, 1e-25, 1e-50, 1e-150, 1e-280}) {
+    const double epsilon = pld.get_epsilon(delta);
+    EXPECT_GT(epsilon, last) << delta;
+    EXPECT_LE(epsilon, rdp.get_epsilon(delta)) << delta;
+    EXPECT_NEAR(pld.get_delta(epsilon), delta, 1e-6 * delta) << delta;
+    last = epsilon;
+  }
+}
+
+// Nothing is infinite that is not: a delta that the losses' cut would decide is refused.
+TEST(Pld, DeltasBelowWhatWasCutOffAreRefused) {
+  EXPECT_THROW(PldAccountant().compose(sampled(0.1, 1), 10).get_epsilon(1e-300), UserError);
+  EXPECT_LT(PldAccountant().compose(GaussianDpEvent{1}, 10).get_epsilon(1e-300), kInf);
+  EXPECT_EQ(PldAccountant().compose(sampled(0.1, 1), 10).get_delta(kInf), 0);
+  const PrivacyLossDistribution one = from_gaussian_mechanism(1);
+  EXPECT_THROW(one.get_epsilon_for_delta(1e-25), UserError);
+  EXPECT_LT(one.get_epsilon_for_delta(1e-20), kInf);
+  EXPECT_EQ(one.get_epsilon_for_delta(0), kInf);
+  const PldOptions finer{.log_truncation_mass = -100};
+  EXPECT_NEAR(from_gaussian_mechanism(1, finer).get_epsilon_for_delta(1e-25),
+              get_epsilon_gaussian(1, 1e-25), 1e-4);
+  for (const double mass : {-701.0, -9.0, std::nan("")})
+    EXPECT_THROW(from_gaussian_mechanism(1, {.log_truncation_mass = mass}), UserError);
+}
+
 TEST(Pld, NeverBelowTheExactDelta) {
   for (const double sigma : {0.3, 1.0, 5.0, 50.0}) {
     const PrivacyLossDistribution pld = from_gaussian_mechanism(sigma);

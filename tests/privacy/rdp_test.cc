@@ -114,9 +114,12 @@ TEST(Rdp, ReplacingDoublesTheSensitivity) {
   added.compose(GaussianDpEvent{2});
   EXPECT_DOUBLE_EQ(replaced.get_epsilon(1e-5), added.get_epsilon(1e-5));
 
-  RdpAccountant sampled(NeighboringRelation::kReplaceOne, {2});
-  sampled.compose(SampledWithoutReplacementDpEvent{100, 1, GaussianDpEvent{4}});
-  expect_relative(sampled.rdp()[0], 0.00011360371352886809, 1e-9);
+  for (const auto relation :
+       {NeighboringRelation::kReplaceOne, NeighboringRelation::kReplaceSpecial}) {
+    RdpAccountant sampled(relation, {2});
+    sampled.compose(SampledWithoutReplacementDpEvent{100, 1, GaussianDpEvent{4}});
+    expect_relative(sampled.rdp()[0], 0.00011360371352886809, 1e-9);
+  }
 }
 
 TEST(Rdp, WhatIsNotSupportedIsRefused) {

@@ -59,6 +59,8 @@ TEST(StreamingMatrix, ImpossibleCoefficientsAreErrors) {
   expect_error([&] { diagonal({1, nan}); }, "expected finite diagonal elements, got nan");
   expect_error([] { momentum_sgd_matrix(.9, {.1, 0}); }, "expected positive learning rates, got 0");
   expect_error([&] { momentum_sgd_matrix(inf); }, "expected finite momentum, got inf");
+  expect_error([] { toeplitz_matrix({}); }, "expected at least one of the coefficients");
+  expect_error([&] { toeplitz_matrix({nan}); }, "expected finite coefficients, got nan");
   expect_error([] { toeplitz_inverse({}); }, "expected at least one of the coefficients");
   expect_error([] { toeplitz_inverse({0, 1}); }, "expected a first coefficient other than 0");
   expect_error([] { toeplitz_inverse({1}, {.column_normalize_for_n = 0}); },

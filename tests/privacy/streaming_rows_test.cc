@@ -31,6 +31,18 @@ TEST(StreamingRows, InversesAreInverses) {
   for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-13) << i;
 }
 
+// The noising matrix of a banded inverse is banded; its inverse is the strategy.
+TEST(StreamingRows, ToeplitzMatricesEndAfterTheirCoefficients) {
+  EXPECT_EQ(toeplitz_matrix({2, -1}).materialize(3),
+            (std::vector<double>{2, 0, 0, -1, 2, 0, 0, -1, 2}));
+  EXPECT_EQ(toeplitz_matrix({2, -1, 5}).materialize(1), std::vector<double>{2});
+  const StreamingMatrix one = toeplitz_matrix({1, -.5, -.125}) * toeplitz_inverse({1, -.5, -.125});
+  const std::vector<double> got = one.materialize(40), expected = identity().materialize(40);
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], expected[i], 1e-15) << i;
+  EXPECT_NE(toeplitz_matrix({1, .5}).tree_static_key(),
+            toeplitz_inverse({1, .5}).tree_static_key());
+}
+
 TEST(StreamingRows, NormsAreThoseOfTheRows) {
   EXPECT_EQ(prefix_sum().row_norms_squared(4), (std::vector<double>{1, 2, 3, 4}));
   EXPECT_EQ(dense_matrix({3, 0, 4, 5}, 2).row_norms_squared(2), (std::vector<double>{9, 41}));

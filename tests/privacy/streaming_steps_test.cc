@@ -62,6 +62,8 @@ TEST(StreamingSteps, RowsAreThoseOfTheMatrix) {
     for (size_t j = 0; j <= i; ++j) values[12 * i + j] = std::cos(static_cast<double>(12 * i + j));
   matrices.emplace("long", toeplitz_inverse(coef));
   matrices.emplace("normalized", toeplitz_inverse(coef, {.column_normalize_for_n = 12}));
+  matrices.emplace("toeplitz", toeplitz_matrix(coef));
+  matrices.emplace("toeplitz of one", toeplitz_matrix({-2}));
   matrices.emplace("dense", dense_matrix(values, 12));
   matrices.emplace("deep", toeplitz_inverse({1, -.5}) * dense_matrix(values, 12) * prefix_sum());
   const Array x = random::normal(random::key(1), {12, 2, 3});

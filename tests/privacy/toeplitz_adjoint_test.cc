@@ -28,6 +28,21 @@ TEST(ToeplitzAdjoint, OfErrors) {
     }
 }
 
+TEST(ToeplitzAdjoint, OfErrorsOfAWorkload) {
+  const Coefs workload = {2, 1.5, -.5, .25, .1};
+  for (int64_t n : {4, 5, 20}) {
+    const Piece noising = [&](const Coefs& c) { return noising_error(c, n, mean_error, workload); };
+    expect_relative(
+        noising(kCoef).value,
+        mean_error(per_query_error({.noising_coef = kCoef, .n = n, .workload_coef = workload}))
+            .value);
+    expect_gradient(noising, kCoef);
+  }
+  const Coefs ones(20, 1.0);
+  expect_relative(noising_error(kCoef, 20, mean_error, ones).gradient,
+                  noising_error(kCoef, 20, mean_error).gradient);
+}
+
 TEST(ToeplitzAdjoint, OfSumsOfColumns) {
   for (int64_t n : {4, 11, 12})
     for (int64_t min_sep : {1, 3, 4, 30})

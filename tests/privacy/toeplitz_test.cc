@@ -145,6 +145,52 @@ TEST(ToeplitzErrors, OfParticipationsAndMechanisms) {
   expect_error([] { per_query_error({.strategy_coef = {1}, .noising_coef = {1}}); }, "got both");
 }
 
+// jax_privacy's, at its head, of strategies of any coefficients.
+TEST(ToeplitzBound, IsJaxPrivacys) {
+  static const golden::Topic topic("privacy_head");
+  for (const golden::Json& c : topic["sensitivities"])
+    expect_relative(
+        minsep_sensitivity_squared_upper_bound(numbers(c["coef"]), participation_of(c), c["n"]),
+        c["squared"]);
+}
+
+// jax_privacy takes the noise multiplier for the stddev, though it multiplies it by the norm.
+TEST(ToeplitzRmse, IsJaxPrivacysTimesTheNorm) {
+  static const golden::Topic topic("privacy_head");
+  for (const golden::Json& c : topic["rmse"]) {
+    const Coefs strategy = numbers(c["strategy"]);
+    const double factor =
+        c["noise_multiplier"].get<double>() / c["expected_participations"].get<double>();
+    expect_relative(factor * rmse({.strategy_coef = strategy, .n = c["iterations"]}),
+                    c["rmse"].get<double>() * std::sqrt(sensitivity_squared(strategy)));
+  }
+}
+
+TEST(ToeplitzRmse, DoesNotChangeWithScaleOrSide) {
+  const Coefs strategy = {1, .5, .25};
+  const double error = rmse({.strategy_coef = strategy, .n = 12});
+  expect_relative(rmse({.strategy_coef = {2, 1, .5}, .n = 12}), error);
+  expect_relative(rmse({.noising_coef = inverse_coef(strategy, 12), .n = 12}), error);
+  expect_relative(rmse({.strategy_coef = {1}, .n = 9}), std::sqrt(5.0));
+  expect_relative(rmse({.strategy_coef = {1}, .n = 9}, {.min_sep = 3}), std::sqrt(15.0));
+  expect_error([] { rmse({}); }, "got neither");
+}
+
+TEST(ToeplitzWorkload, IsThatOfSgd) {
+  EXPECT_EQ(sgd_workload_coefs(4), Coefs(4, 1.0));
+  expect_relative(sgd_workload_coefs(4, {.momentum = .5}), {1, 1.5, 1.75, 1.875}, 1e-15);
+  // One step after the other: m = momentum m + g, p = decay p + m, of a gradient at the first step.
+  double m = 1, p = 0;
+  const Coefs coefs = sgd_workload_coefs(10, {.momentum = .9, .decay = .99});
+  for (size_t k = 0; k < coefs.size(); ++k, m *= .9) {
+    p = .99 * p + m;
+    EXPECT_NEAR(coefs[k], p, 1e-14);
+  }
+  expect_error([] { sgd_workload_coefs(0); }, "expected n of at least 1, got 0");
+  expect_error([] { sgd_workload_coefs(3, {.momentum = 1}); }, "a momentum in [0, 1), got 1");
+  expect_error([] { sgd_workload_coefs(3, {.decay = 0}); }, "a decay in (0, 1], got 0");
+}
+
 TEST(ToeplitzErrors, OfOptimization) {
   expect_error([] { optimize_banded_toeplitz({.n = 4, .bands = 5}); },
                "between 1 and n = 4, got 5");

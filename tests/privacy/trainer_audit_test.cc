@@ -1,10 +1,14 @@
 // An audit of the whole trainer: what a run of privacy::Trainer tells of 1,000 canaries, of which half, drawn
 // at random, were trained on, is no more than its plan claims (Steinke, Nasr and Jagielski, arXiv
 // 2305.08846). Without the noise, or without the clipping, it is more: the audit can fail.
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
+#include <iostream>
 
 #include "tessera/numpy/creation.h"
+#include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/math.h"
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/reduce.h"
@@ -42,7 +46,7 @@ Audit audit(const PlanOptions& options, double length) {
   const Array x = directions * reshape(from_host(member, {kCanaries}), {kCanaries, 1});
 
   const Trainer trainer(make_plan(options), loss, optim::sgd(1));
-  auto state = trainer.init(zeros({kFeatures}), random::key(5));
+  auto state = trainer.init(zeros({kFeatures}), reproducible(random::key(5)));
   while (trainer.steps_done(state) < trainer.plan().steps()) trainer.step(state, x);
   const std::vector<float> scores = to_vector<float>(sum(directions * state.params, {.axis = -1}));
   std::vector<double> in, out;

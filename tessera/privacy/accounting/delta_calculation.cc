@@ -51,8 +51,12 @@ double least_overall_delta(double num_samples, double base_delta) {
 
 }  // namespace
 
-double delta_from_epsilon_and_samples(double epsilon, std::span<const double> losses,
-                                      std::span<const double> counts) {
+namespace {
+
+// The mean over the losses of delta_of(epsilon - loss).
+template <class DeltaOf>
+double mean_delta(double epsilon, std::span<const double> losses, std::span<const double> counts,
+                  const DeltaOf& delta_of) {
   constexpr const char* op = "privacy::delta_from_epsilon_and_samples";
   internal::expect_epsilon(op, epsilon);
   expect_samples(op, static_cast<double>(losses.size()));
@@ -62,10 +66,23 @@ double delta_from_epsilon_and_samples(double epsilon, std::span<const double> lo
   double sum = 0, total = 0;
   for (size_t i = 0; i < losses.size(); ++i) {
     const double count = counts.empty() ? 1 : counts[i];
-    sum -= count * std::expm1(std::min(epsilon - losses[i], 0.0));
+    sum += count * delta_of(epsilon - losses[i]);
     total += count;
   }
   return sum / total;
+}
+
+}  // namespace
+
+double delta_from_epsilon_and_samples(double epsilon, std::span<const double> losses,
+                                      std::span<const double> counts) {
+  return mean_delta(epsilon, losses, counts,
+                    [](double rest) { return -std::expm1(std::min(rest, 0.0)); });
+}
+
+double delta_from_epsilon_and_samples(double epsilon, std::span<const double> losses,
+                                      const PldAccountant& other, std::span<const double> counts) {
+  return mean_delta(epsilon, losses, counts, [&](double rest) { return other.get_delta(rest); });
 }
 
 double delta_upper_bound(double estimate, int64_t num_samples, double failure_probability) {
@@ -145,12 +162,16 @@ Verification perform_calibration_from_samples(double epsilon, double delta,
   }
   expect_samples(op, static_cast<double>(least));
   const double base_delta = get_base_delta(static_cast<int64_t>(least), delta);
-  const auto passes = [&](const std::vector<double>& losses) {
-    return losses.empty() || delta_from_epsilon_and_samples(epsilon, losses) <= base_delta;
+  const auto delta_of = [&](const std::vector<double>& losses, const VerificationSamples& s) {
+    return s.other ? delta_from_epsilon_and_samples(epsilon, losses, *s.other)
+                   : delta_from_epsilon_and_samples(epsilon, losses);
+  };
+  const auto passes = [&](const std::vector<double>& losses, const VerificationSamples& s) {
+    return losses.empty() || delta_of(losses, s) <= base_delta;
   };
   const auto failing = std::find_if_not(
       mechanisms.begin(), mechanisms.end(),
-      [&](const VerificationSamples& s) { return passes(s.positive) && passes(s.negative); });
+      [&](const VerificationSamples& s) { return passes(s.positive, s) && passes(s.negative, s); });
   const size_t verified = static_cast<size_t>(failing - mechanisms.begin());
   return {verified > 0, verified > 0 ? verified - 1 : 0, base_delta};
 }

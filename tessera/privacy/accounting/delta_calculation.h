@@ -2,14 +2,24 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
+
+#include "tessera/privacy/accounting/pld.h"
 
 namespace tessera::privacy::accounting {
 
 // The mean of max(0, 1 - exp(epsilon - loss)): an estimate of delta, without bias. Each loss counts
 // counts[i] times, or once.
 double delta_from_epsilon_and_samples(double epsilon, std::span<const double> losses,
+                                      std::span<const double> counts = {});
+
+// The same of the composition of the mechanism whose losses these are with all that `other` composed: the mean
+// of other's delta at epsilon - loss, as the loss of both is the sum of two independent ones. Of the two
+// directions of `other` the worse counts. Each loss costs an evaluation of other.get_delta.
+double delta_from_epsilon_and_samples(double epsilon, std::span<const double> losses,
+                                      const PldAccountant& other,
                                       std::span<const double> counts = {});
 
 // The largest delta that so many samples of this mean do not refute, but with this probability: what may
@@ -27,6 +37,8 @@ int64_t minimum_samples_to_calibrate(double base_delta, double target_delta);
 struct VerificationSamples {
   std::vector<double> positive;
   std::vector<double> negative = {};
+  // What else touches the data when this mechanism runs.
+  std::optional<PldAccountant> other = std::nullopt;
 };
 struct Verification {
   bool passes;        // some mechanism is verified

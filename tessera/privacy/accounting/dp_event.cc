@@ -6,17 +6,11 @@
 #include <limits>
 
 #include "tessera/base/format.h"
+#include "tessera/base/overloaded.h"
 
 namespace tessera::privacy::accounting {
 
 namespace {
-
-template <class... Fs>
-struct Overloaded : Fs... {
-  using Fs::operator()...;
-};
-template <class... Fs>
-Overloaded(Fs...) -> Overloaded<Fs...>;
 
 constexpr const char* kOp = "privacy::DpEvent";
 

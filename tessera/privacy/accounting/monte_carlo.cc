@@ -7,6 +7,7 @@
 #include <random>
 
 #include "tessera/base/format.h"
+#include "tessera/privacy/accounting/monte_carlo_epsilon.h"
 #include "tessera/privacy/accounting/special_functions.h"
 
 namespace tessera::privacy::accounting {
@@ -30,10 +31,12 @@ void expect_at_least_one(const char* what, int64_t value) {
 void expect_law(const BallsInBinsLaw& law, size_t) {
   expect_at_least_one("a cycle_length", law.cycle_length);
 }
+void expect_sampling_prob(double p) {
+  if (!(p > 0 && p <= 1))
+    value_error(kOp, "expected a sampling_prob in (0, 1], got {}; at 0 no example is seen", p);
+}
 void expect_law(const BMinSepLaw& law, size_t bands) {
-  if (!(law.sampling_prob > 0 && law.sampling_prob <= 1))
-    value_error(kOp, "expected a sampling_prob in (0, 1], got {}; at 0 no example is seen",
-                law.sampling_prob);
+  expect_sampling_prob(law.sampling_prob);
   expect_at_least_one("a min_sep", law.min_sep);
   if (static_cast<int64_t>(bands) > std::min(law.min_sep, law.iterations))
     value_error(kOp, "expected at most min_sep = {} bands, got {}; separate by more", law.min_sep,
@@ -52,6 +55,14 @@ void expect_law(const RandomAllocationLaw& law, size_t bands) {
                 "expected one band with random allocation, got {}; its loss is known without "
                 "correlated noise alone",
                 bands);
+}
+
+void expect_law(const CyclicPoissonLaw& law, size_t bands) {
+  expect_sampling_prob(law.sampling_prob);
+  expect_at_least_one("a cycle_length", law.cycle_length);
+  if (static_cast<int64_t>(bands) > law.cycle_length)
+    value_error(kOp, "expected at most cycle_length = {} bands, got {}; take a longer cycle",
+                law.cycle_length, bands);
 }
 
 // c_col cut to the run, or the UserError of what is wrong with it, the noise or the law.
@@ -257,6 +268,35 @@ double loss_of(const RandomAllocationLaw& law, const MonteCarloSample& sample, d
          internal::log_binomial(static_cast<double>(law.iterations), law.selections);
 }
 
+// --- Cyclic Poisson
+
+void select(const CyclicPoissonLaw& law, Generator& random, std::span<const double> c_col,
+            bool positive, MonteCarloSample& out) {
+  if (!positive) return;
+  std::uniform_int_distribution<int64_t> group(0, law.cycle_length - 1);
+  std::bernoulli_distribution sampled(law.sampling_prob);
+  for (int64_t step = group(random); step < law.iterations; step += law.cycle_length)
+    if (sampled(random)) add_column(out.output, c_col, step, 1);
+}
+
+// Columns of one group do not overlap, so that the ratio of a group is the product of its steps', each the
+// mean of those with and without the example.
+double loss_of(const CyclicPoissonLaw& law, const MonteCarloSample& sample, double variance,
+               std::span<const double> c_col) {
+  const std::vector<double> along = along_columns(sample.output, c_col);
+  const std::vector<double> norms = squared_column_norms(along.size(), c_col);
+  const double log_p = std::log(law.sampling_prob), log_1mp = std::log1p(-law.sampling_prob);
+  double total = -kInf;
+  for (int64_t group = 0; group < law.cycle_length; ++group) {
+    double ratio = 0;
+    for (auto step = static_cast<size_t>(group); step < along.size();
+         step += static_cast<size_t>(law.cycle_length))
+      ratio += log_add(log_p + (along[step] - norms[step] / 2) / variance, log_1mp);
+    total = log_add(total, ratio);
+  }
+  return total - std::log(static_cast<double>(law.cycle_length));
+}
+
 MonteCarloSample one_sample(const SelectionLaw& law, const MonteCarloOptions& options,
                             std::span<const double> c_col, Generator& random) {
   MonteCarloSample out{std::vector<double>(static_cast<size_t>(iterations_of(law))), {}};
@@ -278,7 +318,7 @@ double one_loss(const SelectionLaw& law, const MonteCarloSample& sample, double 
 std::vector<MonteCarloSample> generate_samples(const SelectionLaw& law, int64_t num_samples,
                                                const MonteCarloOptions& options) {
   const std::vector<double> c_col = checked_column(law, options.c_col, options.noise_multiplier);
-  Generator random(options.seed);
+  Generator random(options.seed ? *options.seed : seed_of_entropy());
   std::vector<MonteCarloSample> out;
   for (int64_t i = 0; i < num_samples; ++i) out.push_back(one_sample(law, options, c_col, random));
   return out;
@@ -302,7 +342,7 @@ std::vector<double> privacy_loss_samples(const SelectionLaw& law, int64_t num_sa
                                          const MonteCarloOptions& options) {
   const std::vector<double> c_col = checked_column(law, options.c_col, options.noise_multiplier);
   const double sign = options.positive_sample ? 1 : -1;
-  Generator random(options.seed);
+  Generator random(options.seed ? *options.seed : seed_of_entropy());
   std::vector<double> out;
   for (int64_t i = 0; i < num_samples; ++i)
     out.push_back(sign * one_loss(law, one_sample(law, options, c_col, random),

@@ -39,12 +39,23 @@ struct RandomAllocationLaw {
   int64_t selections = 1;
 };
 
-using SelectionLaw = std::variant<BallsInBinsLaw, BMinSepLaw, RandomAllocationLaw>;
+// The example is in one of cycle_length groups, drawn for it alone, and with sampling_prob in each step of
+// its group's turn (CyclicPoissonSampling with PartitionType::kIndependent; Choquette-Choo et al.,
+// arXiv:2410.06266). At most cycle_length bands.
+struct CyclicPoissonLaw {
+  double sampling_prob;
+  int64_t iterations;
+  int64_t cycle_length = 1;
+};
+
+using SelectionLaw =
+    std::variant<BallsInBinsLaw, BMinSepLaw, RandomAllocationLaw, CyclicPoissonLaw>;
 
 struct MonteCarloOptions {
   double noise_multiplier;
   std::vector<double> c_col = {1.0};  // its first `iterations` entries count
-  uint64_t seed = 0;
+  // Absent: drawn from the operating system's entropy.
+  std::optional<uint64_t> seed = std::nullopt;
   bool positive_sample = true;  // from the run with the example; else from that without
 };
 

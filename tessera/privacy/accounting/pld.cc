@@ -1,12 +1,12 @@
 #include "tessera/privacy/accounting/pld.h"
 
 #include <algorithm>
-#include <boost/math/distributions/binomial.hpp>
 #include <cmath>
 #include <limits>
 #include <mutex>
 
 #include "tessera/privacy/accounting/checks.h"
+#include "tessera/privacy/accounting/event_loss.h"
 #include "tessera/privacy/accounting/gaussian_mechanism.h"
 #include "tessera/privacy/accounting/pld_pmf.h"
 
@@ -18,7 +18,7 @@ namespace internal {
 struct PldCache {
   struct Entry {
     DpEvent event;
-    double interval;
+    double interval, log_tail;
     BothDirections grids;
   };
   static constexpr size_t kMaxEntries = 16;  // of a megabyte, as a rule
@@ -30,6 +30,7 @@ struct PldCache {
 
 namespace {
 
+using internal::noise_of;
 using internal::PldPmf;
 using internal::PrivacyLoss;
 
@@ -38,47 +39,7 @@ constexpr double kMinNoise = 1e-6;                // in units of the sensitivity
 constexpr double kMaxGridPoints = 1 << 26;        // of one mechanism, by the functions
 constexpr double kMaxAccountantPoints = 1 << 20;  // and in the accountant
 constexpr double kMaxSumPoints = 1 << 21;         // of what it composes
-
-PrivacyLoss sampled(PrivacyLoss loss, double q) {
-  return q == 1 ? loss : internal::subsampled(std::move(loss), q);
-}
-
-PrivacyLoss gaussian(double noise_multiplier, double q, NeighboringRelation relation) {
-  if (relation != NeighboringRelation::kReplaceOne)
-    return sampled(internal::gaussian_loss(noise_multiplier), q);
-  return q == 1 ? internal::gaussian_loss(noise_multiplier / 2)
-                : internal::replaced_gaussian_loss(noise_multiplier, q);
-}
-
-PrivacyLoss mixture(const MixtureOfGaussiansDpEvent& event) {
-  std::vector<internal::MixtureComponent> components;
-  for (size_t i = 0; i < event.sensitivities.size(); ++i)
-    components.push_back({event.sensitivities[i], event.sampling_probs[i]});
-  return internal::gaussian_mixture_loss(event.standard_deviation, components);
-}
-
-// The probability that more than k of n examples are sampled.
-double more_than(int64_t k, int64_t n, double q) {
-  if (k >= n) return 0;
-  const boost::math::binomial_distribution<double> sizes(static_cast<double>(n), q);
-  return boost::math::cdf(boost::math::complement(sizes, static_cast<double>(k)));
-}
-
-// Ganesh 2025, "Tighter Privacy Analysis for Truncated Poisson Sampling": where the batch is cut, the
-// example takes the place of another one.
-PrivacyLoss truncated(const TruncatedSubsampledGaussianDpEvent& e, NeighboringRelation relation) {
-  const PrivacyLoss whole = gaussian(e.noise_multiplier, e.sampling_probability, relation);
-  const double cut =
-      more_than(e.truncated_batch_size - 1, e.dataset_size - 1, e.sampling_probability);
-  if (cut == 0) return whole;
-  const double kept =
-      std::min(1.0, more_than(e.truncated_batch_size, e.dataset_size, e.sampling_probability) *
-                        static_cast<double>(e.truncated_batch_size) / cut /
-                        static_cast<double>(e.dataset_size));
-  if (kept == 0) return whole;
-  return internal::mixed(
-      cut, gaussian(e.noise_multiplier / 2, kept, NeighboringRelation::kReplaceOne), whole);
-}
+constexpr double kLogTailShare = -16;  // the logarithm of the share in delta of what is cut off
 
 PrivacyLossDistribution::Part part(const PrivacyLoss& loss, double interval, int64_t count) {
   const internal::BothDirections both = internal::connect_the_dots(loss, interval);
@@ -103,59 +64,13 @@ PrivacyLossDistribution distribution_of(const PrivacyLoss& loss, const PldOption
   return PrivacyLossDistribution({part(loss, interval, 1)});
 }
 
-// Of an event that is neither without effect nor without noise.
-PrivacyLoss loss_of(const DpEvent& leaf, NeighboringRelation relation) {
-  if (const auto* e = std::get_if<GaussianDpEvent>(&leaf))
-    return gaussian(e->noise_multiplier, 1, relation);
-  if (const auto* e = std::get_if<LaplaceDpEvent>(&leaf))
-    return internal::laplace_loss(e->noise_multiplier);
-  if (const auto* e = std::get_if<DiscreteLaplaceDpEvent>(&leaf))
-    return internal::discrete_laplace_loss(e->noise_parameter, e->sensitivity);
-  if (const auto* e = std::get_if<MixtureOfGaussiansDpEvent>(&leaf)) return mixture(*e);
-  if (const auto* e = std::get_if<TruncatedSubsampledGaussianDpEvent>(&leaf))
-    return truncated(*e, relation);
-  const auto& sample = std::get<PoissonSampledDpEvent>(leaf);
-  if (const auto* e = std::get_if<LaplaceDpEvent>(&*sample.event))
-    return sampled(internal::laplace_loss(e->noise_multiplier), sample.sampling_probability);
-  return gaussian(effective_noise_multiplier(*sample.event), sample.sampling_probability, relation);
-}
-
-// Its noise multiplier, or what stands for it: 0 gives the data away, infinity hides all.
-double noise_of(const DpEvent& leaf) {
-  if (const auto* e = std::get_if<GaussianDpEvent>(&leaf)) return e->noise_multiplier;
-  if (const auto* e = std::get_if<LaplaceDpEvent>(&leaf)) return e->noise_multiplier;
-  if (const auto* e = std::get_if<DiscreteLaplaceDpEvent>(&leaf))
-    return e->sensitivity == 0 ? kInf : e->noise_parameter;  // at 0 the noise has no shape
-  if (const auto* e = std::get_if<MixtureOfGaussiansDpEvent>(&leaf)) {
-    double moved = 0;
-    for (size_t i = 0; i < e->sensitivities.size(); ++i)
-      moved += e->sensitivities[i] * e->sampling_probs[i];
-    return moved == 0 ? kInf : e->standard_deviation;
-  }
-  if (const auto* e = std::get_if<TruncatedSubsampledGaussianDpEvent>(&leaf)) {
-    const bool none =
-        e->sampling_probability == 0 || e->truncated_batch_size == 0 || e->dataset_size == 0;
-    return none ? kInf : e->noise_multiplier;
-  }
-  if (const auto* e = std::get_if<PoissonSampledDpEvent>(&leaf)) {
-    const auto* laplace = std::get_if<LaplaceDpEvent>(&*e->event);
-    if (e->sampling_probability == 0) return kInf;
-    return laplace ? laplace->noise_multiplier : effective_noise_multiplier(*e->event);
-  }
-  return 0;  // NonPrivateDpEvent
-}
-
-// A Gaussian mechanism on all of the data.
-bool is_gaussian(const DpEvent& leaf) {
-  const auto* sample = std::get_if<PoissonSampledDpEvent>(&leaf);
-  return std::holds_alternative<GaussianDpEvent>(leaf) ||
-         (sample && sample->sampling_probability == 1 &&
-          !std::holds_alternative<LaplaceDpEvent>(*sample->event));
-}
-
 // Of one mechanism that the caller describes by an event and options.
 PrivacyLossDistribution of_event(const char* op, const DpEvent& event, const PldOptions& options) {
   expect_interval(options.value_discretization_interval);
+  if (!(options.log_truncation_mass >= internal::kLeastLogTail &&
+        options.log_truncation_mass <= internal::kLargestLogTail))
+    value_error(op, "expected a log_truncation_mass in [{}, {}], got {}; -50 serves",
+                internal::kLeastLogTail, internal::kLargestLogTail, options.log_truncation_mass);
   const PldAccountant supporter(options.neighboring_relation);
   const auto leaves = internal::checked_leaves(op, event, 1, supporter);
   const double noise = noise_of(leaves[0].first);
@@ -164,7 +79,9 @@ PrivacyLossDistribution of_event(const char* op, const DpEvent& event, const Pld
         op, "expected a noise multiplier of at least 1e-6, got {}; with less there is no privacy",
         noise);
   if (std::isinf(noise)) return {};
-  return distribution_of(loss_of(leaves[0].first, options.neighboring_relation), options);
+  return distribution_of(
+      internal::loss_of(leaves[0].first, options.neighboring_relation, options.log_truncation_mass),
+      options);
 }
 
 // A loss that counts several times, of an event where it is that of one.
@@ -174,12 +91,13 @@ struct Repeated {
   const DpEvent* event;
 };
 
-PrivacyLossDistribution::Part on_grid(const Repeated& r, double interval,
+PrivacyLossDistribution::Part on_grid(const Repeated& r, double interval, double log_tail,
                                       internal::PldCache& cache) {
   if (!r.event) return part(r.loss, interval, r.count);
   const auto find = [&]() -> const internal::BothDirections* {
     for (const auto& entry : cache.entries)
-      if (entry.interval == interval && entry.event == *r.event) return &entry.grids;
+      if (entry.interval == interval && entry.log_tail == log_tail && entry.event == *r.event)
+        return &entry.grids;
     return nullptr;
   };
   {
@@ -189,7 +107,7 @@ PrivacyLossDistribution::Part on_grid(const Repeated& r, double interval,
   const internal::BothDirections both = internal::connect_the_dots(r.loss, interval);
   const std::lock_guard lock(cache.mutex);
   if (cache.entries.size() < internal::PldCache::kMaxEntries && !find())
-    cache.entries.push_back({*r.event, interval, both});
+    cache.entries.push_back({*r.event, interval, log_tail, both});
   return {both.remove, both.add, r.count};
 }
 
@@ -213,6 +131,16 @@ double worse(const std::vector<PrivacyLossDistribution::Part>& parts, F&& f) {
       std::all_of(parts.begin(), parts.end(), [](const auto& p) { return p.remove == p.add; });
   return symmetric ? remove
                    : std::max(remove, f(one_direction(parts, &PrivacyLossDistribution::Part::add)));
+}
+
+// The probability that a loss is infinite, in the worse direction.
+double infinity_mass(const std::vector<PrivacyLossDistribution::Part>& parts) {
+  double remove = 0, add = 0;
+  for (const auto& p : parts) {
+    remove += static_cast<double>(p.count) * std::log1p(-p.remove->infinity_mass);
+    add += static_cast<double>(p.count) * std::log1p(-p.add->infinity_mass);
+  }
+  return -std::expm1(std::min(remove, add));
 }
 
 }  // namespace
@@ -251,7 +179,16 @@ double PrivacyLossDistribution::get_delta_for_epsilon(double epsilon) const {
 }
 
 double PrivacyLossDistribution::get_epsilon_for_delta(double delta) const {
-  internal::expect_delta("privacy::PrivacyLossDistribution::get_epsilon_for_delta", delta);
+  constexpr const char* op = "privacy::PrivacyLossDistribution::get_epsilon_for_delta";
+  internal::expect_delta(op, delta);
+  const double cut_off = infinity_mass(parts_);
+  if (delta > 0 && delta <= cut_off)
+    value_error(
+        op,
+        "expected a delta of 0 or above {:.3g}, the probability of the losses that were cut "
+        "off when the distribution was made, got {}; make it with a smaller "
+        "log_truncation_mass, or take PldAccountant",
+        cut_off, delta);
   return worse(parts_, [&](const auto& parts) { return epsilon_of_composition(parts, delta); });
 }
 
@@ -288,22 +225,7 @@ PldAccountant::PldAccountant(NeighboringRelation relation, double value_discreti
 }
 
 std::string PldAccountant::unsupported(const DpEvent& leaf) const {
-  const bool replaces = relation_ == NeighboringRelation::kReplaceOne;
-  if (const auto* sampled_event = std::get_if<PoissonSampledDpEvent>(&leaf)) {
-    const bool laplace = std::holds_alternative<LaplaceDpEvent>(*sampled_event->event);
-    if (!laplace && std::isnan(effective_noise_multiplier(*sampled_event->event)))
-      return "only Gaussian or Laplace mechanisms on a Poisson sample have a known distribution";
-    return laplace && replaces ? "Laplace noise takes add_or_remove_one or replace_special" : "";
-  }
-  if (std::holds_alternative<GaussianDpEvent>(leaf) ||
-      std::holds_alternative<TruncatedSubsampledGaussianDpEvent>(leaf) ||
-      std::holds_alternative<NonPrivateDpEvent>(leaf))
-    return "";
-  const bool known = std::holds_alternative<LaplaceDpEvent>(leaf) ||
-                     std::holds_alternative<DiscreteLaplaceDpEvent>(leaf) ||
-                     std::holds_alternative<MixtureOfGaussiansDpEvent>(leaf);
-  if (!known) return "its privacy loss distribution is not known; RdpAccountant may support it";
-  return replaces ? "it takes add_or_remove_one or replace_special" : "";
+  return internal::unknown_loss(leaf, relation_);
 }
 
 bool PldAccountant::supports(const DpEvent& event) const {
@@ -316,7 +238,7 @@ PldAccountant& PldAccountant::compose(const DpEvent& event, int64_t count) {
     const double noise = noise_of(leaf);
     if (noise < kMinNoise) {
       non_private_ = true;
-    } else if (is_gaussian(leaf)) {
+    } else if (internal::is_gaussian(leaf)) {
       gaussian_information_ += static_cast<double>(times) / (noise * noise);
     } else if (!std::isinf(noise)) {
       const auto same =
@@ -338,17 +260,19 @@ double PldAccountant::gaussian_noise_multiplier() const {
   return 1 / std::sqrt(gaussian_information_);
 }
 
-PrivacyLossDistribution PldAccountant::distribution() const {
+PrivacyLossDistribution PldAccountant::distribution(double log_tail) const {
   std::vector<Repeated> all;
-  for (const auto& [leaf, count] : leaves_) all.push_back({loss_of(leaf, relation_), count, &leaf});
+  for (const auto& [leaf, count] : leaves_)
+    all.push_back({internal::loss_of(leaf, relation_, log_tail), count, &leaf});
   if (gaussian_information_ > 0)
-    all.push_back({gaussian(gaussian_noise_multiplier(), 1, relation_), 1, nullptr});
+    all.push_back({internal::gaussian_loss_under(relation_, gaussian_noise_multiplier(), log_tail),
+                   1, nullptr});
   double interval = interval_;
   for (const Repeated& r : all)
     while (internal::grid_points(r.loss, interval) > kMaxAccountantPoints) interval *= 2;
   const auto on_grids = [&] {
     std::vector<PrivacyLossDistribution::Part> parts;
-    for (const Repeated& r : all) parts.push_back(on_grid(r, interval, *cache_));
+    for (const Repeated& r : all) parts.push_back(on_grid(r, interval, log_tail, *cache_));
     return parts;
   };
   std::vector<PrivacyLossDistribution::Part> parts = on_grids();
@@ -360,12 +284,32 @@ PrivacyLossDistribution PldAccountant::distribution() const {
   return PrivacyLossDistribution(std::move(parts));
 }
 
+// The logarithm of how many losses are cut off, at most.
+double PldAccountant::log_count() const {
+  double count = 1;
+  for (const auto& [leaf, times] : leaves_) count += static_cast<double>(times);
+  return std::log(count);
+}
+
 double PldAccountant::get_epsilon(double target_delta) const {
-  internal::expect_delta("privacy::PldAccountant::get_epsilon", target_delta);
+  constexpr const char* op = "privacy::PldAccountant::get_epsilon";
+  internal::expect_delta(op, target_delta);
   if (non_private_) return kInf;
   const double sensitivity = relation_ == NeighboringRelation::kReplaceOne ? 2 : 1;
-  return exact() ? get_epsilon_gaussian(gaussian_noise_multiplier() / sensitivity, target_delta)
-                 : distribution().get_epsilon_for_delta(target_delta);
+  if (exact()) return get_epsilon_gaussian(gaussian_noise_multiplier() / sensitivity, target_delta);
+  if (target_delta == 0) return distribution(internal::kLogTail).get_epsilon_for_delta(0);
+  const double least = internal::kLeastLogTail + log_count() - kLogTailShare;
+  if (std::log(target_delta) < least)
+    value_error(
+        op,
+        "expected a delta of 0 or of at least {:.3g}, got {}; losses that are rarer are not "
+        "followed",
+        std::exp(least), target_delta);
+  // In steps, so that distributions of like deltas are made once.
+  const double wanted = std::log(target_delta) + kLogTailShare - log_count();
+  const double log_tail =
+      std::clamp(std::floor(wanted / 50) * 50, internal::kLeastLogTail, internal::kLogTail);
+  return distribution(log_tail).get_epsilon_for_delta(target_delta);
 }
 
 double PldAccountant::get_delta(double target_epsilon) const {
@@ -373,9 +317,17 @@ double PldAccountant::get_delta(double target_epsilon) const {
     value_error("privacy::PldAccountant::get_delta", "expected an epsilon, got {}; give a number",
                 target_epsilon);
   if (non_private_) return 1;
+  if (target_epsilon == kInf) return 0;
   const double sensitivity = relation_ == NeighboringRelation::kReplaceOne ? 2 : 1;
-  return exact() ? get_delta_gaussian(gaussian_noise_multiplier() / sensitivity, target_epsilon)
-                 : distribution().get_delta_for_epsilon(target_epsilon);
+  if (exact()) return get_delta_gaussian(gaussian_noise_multiplier() / sensitivity, target_epsilon);
+  for (double log_tail = internal::kLogTail;;
+       log_tail = std::max(2 * log_tail, internal::kLeastLogTail)) {
+    const double delta = distribution(log_tail).get_delta_for_epsilon(target_epsilon);
+    // Else what is cut off has a share in delta that is too large.
+    if (log_tail + log_count() <= std::log(delta) + kLogTailShare ||
+        log_tail == internal::kLeastLogTail)
+      return delta;
+  }
 }
 
 }  // namespace tessera::privacy::accounting

@@ -32,8 +32,10 @@ class PrivacyLossDistribution {
   PrivacyLossDistribution compose(const PrivacyLossDistribution& other) const;
   PrivacyLossDistribution self_compose(int64_t num_times) const;
 
-  // The least delta for an epsilon (of any sign), and the least epsilon that is not negative for a
-  // delta; infinite where none is.
+  // The least delta for an epsilon (of any sign), which is never below the probability of the losses that
+  // were cut off (PldOptions::log_truncation_mass); and the least epsilon that is not negative for a
+  // delta. A delta of 0 has an infinite epsilon, except with Laplace noise alone. UserError if delta is
+  // above 0 and not above the probability of what was cut off.
   double get_delta_for_epsilon(double epsilon) const;
   double get_epsilon_for_delta(double delta) const;
 
@@ -55,6 +57,9 @@ struct PldOptions {
   double value_discretization_interval = 1e-4;
   double sampling_prob = 1;  // Poisson
   NeighboringRelation neighboring_relation = NeighboringRelation::kAddOrRemoveOne;
+  // Losses of this log-probability on either side are cut off, and those above count as infinite. In
+  // [-700, -10]; for an epsilon at a delta it is well below log(delta / compositions).
+  double log_truncation_mass = -50;
 };
 
 // Noise in units of the largest norm of a value. kReplaceOne for Gaussian and truncated ones alone.
@@ -72,7 +77,13 @@ PrivacyLossDistribution from_truncated_subsampled_gaussian_mechanism(
     const TruncatedSubsampledGaussianDpEvent& event, const PldOptions& options = {});
 
 // All that was composed. It supports Gaussian, Laplace, discrete Laplace, mixture and truncated events,
-// Gaussian and Laplace ones Poisson-sampled; under kReplaceOne those of Gaussians alone.
+// Gaussian and Laplace ones Poisson-sampled; under kReplaceOne those of Gaussians alone. Gaussian ones on
+// samples without replacement take kReplaceOne or kReplaceSpecial: one pair of distributions accounts for
+// them that dominates at every epsilon in both directions, as event_loss.cc proves.
+//
+// Losses that are too rare to matter for the delta are cut off, so that epsilons are finite, and have the
+// same digits, for every delta down to 1e-297 times the number of compositions; below, except for 0, a
+// delta is an error. (Of Gaussian mechanisms alone every delta has its epsilon.)
 //
 // Gaussian mechanisms compose to one, without a grid; where nothing else was composed the result is
 // exact. Where losses are so large that a grid of the given interval would pass a million points (two
@@ -95,7 +106,8 @@ class PldAccountant {
   double get_delta(double target_epsilon) const;
 
  private:
-  PrivacyLossDistribution distribution() const;
+  PrivacyLossDistribution distribution(double log_tail) const;
+  double log_count() const;
   bool exact() const { return leaves_.empty(); }
   double gaussian_noise_multiplier() const;
 

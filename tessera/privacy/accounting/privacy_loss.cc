@@ -13,11 +13,8 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-// Where half of exp(-50) of a standard normal lies beyond: some 9.7.
-double cut() {
-  static const double z = -normal_quantile_from_log(-50 - std::log(2.0));
-  return z;
-}
+// Where half of exp(log_tail) of a standard normal lies beyond: some 9.7 for -50, and 37 for -700.
+double cut(double log_tail) { return -normal_quantile_from_log(log_tail - std::log(2.0)); }
 
 // exp(epsilon) Phi(x), where the factors alone may overflow or underflow.
 double scaled_cdf(double epsilon, double x) {
@@ -114,8 +111,9 @@ void mixture_excess(const LogMixture& mixture, double y, std::span<const double>
 
 }  // namespace
 
-PrivacyLoss gaussian_loss(double sigma) {
-  return symmetric_loss(0.5 / (sigma * sigma) + cut() / sigma, true, [sigma](double epsilon) {
+PrivacyLoss gaussian_loss(double sigma, double log_tail) {
+  const double bound = 0.5 / (sigma * sigma) + cut(log_tail) / sigma;
+  return symmetric_loss(bound, true, [sigma](double epsilon) {
     return normal_cdf(0.5 / sigma - epsilon * sigma) -
            scaled_cdf(epsilon, -0.5 / sigma - epsilon * sigma);
   });
@@ -153,11 +151,27 @@ PrivacyLoss subsampled(PrivacyLoss loss, double q) {
       }};
 }
 
-PrivacyLoss replaced_gaussian_loss(double sigma, double q) {
+PrivacyLoss symmetrized(PrivacyLoss loss) {
+  return {
+      -loss.upper, loss.upper, true, loss.smooth,
+      [above = std::move(loss.excess)](std::span<const double> epsilons, std::span<double> out) {
+        // The excess at -x is exp(-x) times that at x; lists ascend.
+        const auto zero = std::lower_bound(epsilons.begin(), epsilons.end(), 0.0);
+        const auto negative = static_cast<size_t>(zero - epsilons.begin());
+        above(epsilons.subspan(negative), out.subspan(negative));
+        std::vector<double> sizes, mirrored(negative);
+        for (size_t i = negative; i-- > 0;) sizes.push_back(-epsilons[i]);
+        above(sizes, mirrored);
+        for (size_t i = 0; i < negative; ++i)
+          out[i] = std::exp(epsilons[i]) * mirrored[negative - 1 - i];
+      }};
+}
+
+PrivacyLoss replaced_gaussian_loss(double sigma, double q, double log_tail) {
   const double variance = sigma * sigma;
   const auto side = [=](double y) { return with_sampling((y - 0.5) / variance, q); };
-  // An outcome x has the loss side(-x) - side(x); those beyond cut() sigma of both means are cut off.
-  const double extreme = cut() * sigma + 1;
+  // An outcome x has the loss side(-x) - side(x); those beyond cut sigma of both means are cut off.
+  const double extreme = cut(log_tail) * sigma + 1;
   // The outcome of a loss, in units of the variance:
   // sinh(x + epsilon / 2) = -(1 - q) / q exp(1 / (2 variance)) sinh(epsilon / 2).
   const double log_ratio = 0.5 / variance + std::log1p(-q) - std::log(q);
@@ -173,12 +187,13 @@ PrivacyLoss replaced_gaussian_loss(double sigma, double q) {
   });
 }
 
-PrivacyLoss gaussian_mixture_loss(double sigma, std::vector<MixtureComponent> components) {
+PrivacyLoss gaussian_mixture_loss(double sigma, std::vector<MixtureComponent> components,
+                                  double log_tail) {
   std::erase_if(components, [](const MixtureComponent& c) { return c.probability == 0; });
   const LogMixture mixture{sigma, std::move(components)};
   double largest = 0;
   for (const auto& [c, p] : mixture.components) largest = std::max(largest, c);
-  const double tail = cut() * sigma, mass = 0.5 * std::exp(-50.0);
+  const double tail = cut(log_tail) * sigma, mass = 0.5 * std::exp(log_tail);
   const double lowest =
       find_root([&](double x) { return mixture.cdf(x, 1) - mass; }, -tail - largest - 1e-6 * sigma,
                 -tail + 1e-6 * sigma, 1e-6 * sigma);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tessera/base/format.h"
+#include "tessera/base/overloaded.h"
 #include "tessera/privacy/accounting/checks.h"
 #include "tessera/privacy/accounting/special_functions.h"
 
@@ -289,7 +290,8 @@ std::string RdpAccountant::unsupported(const DpEvent& leaf) const {
     return "";
   }
   if (const auto* sampled = std::get_if<SampledWithoutReplacementDpEvent>(&leaf)) {
-    if (!replaces) return "samples without replacement take replace_one";
+    if (relation_ == NeighboringRelation::kAddOrRemoveOne)
+      return "samples without replacement take replace_one or replace_special";
     if (std::isnan(effective_noise_multiplier(*sampled->event)))
       return "only Gaussian mechanisms on a sample have a known divergence";
     return "";
@@ -309,21 +311,41 @@ bool RdpAccountant::supports(const DpEvent& event) const {
 
 std::vector<double> RdpAccountant::divergences(const DpEvent& leaf) const {
   const double unit = relation_ == NeighboringRelation::kReplaceOne ? 2 : 1;  // of the largest norm
-  if (const auto* gaussian = std::get_if<GaussianDpEvent>(&leaf))
-    return rdp_poisson_subsampled_gaussian(1, gaussian->noise_multiplier / unit, orders_);
-  if (const auto* sampled = std::get_if<PoissonSampledDpEvent>(&leaf))
-    return rdp_poisson_subsampled_gaussian(sampled->sampling_probability,
-                                           effective_noise_multiplier(*sampled->event), orders_);
-  if (const auto* sampled = std::get_if<SampledWithoutReplacementDpEvent>(&leaf))
-    return rdp_sample_without_replacement_gaussian(
-        static_cast<double>(sampled->sample_size) /
-            static_cast<double>(sampled->source_dataset_size),
-        effective_noise_multiplier(*sampled->event) / unit, orders_);
-  if (const auto* laplace_event = std::get_if<LaplaceDpEvent>(&leaf))
-    return rdp_laplace(laplace_event->noise_multiplier, orders_);
-  if (const auto* zcdp = std::get_if<ZCDpEvent>(&leaf))
-    return at_each(orders_, [&](double order) { return zcdp->xi + zcdp->rho * order; });
-  return at_each(orders_, [](double) { return kInf; });
+  const auto unknown = [&](const auto&) {
+    TESSERA_CHECK(false, "{} has no known divergence", to_string(leaf));
+    return std::vector<double>();
+  };
+  return std::visit(
+      Overloaded{
+          [&](const NonPrivateDpEvent&) { return at_each(orders_, [](double) { return kInf; }); },
+          [&](const GaussianDpEvent& e) {
+            return rdp_poisson_subsampled_gaussian(1, e.noise_multiplier / unit, orders_);
+          },
+          [&](const LaplaceDpEvent& e) { return rdp_laplace(e.noise_multiplier, orders_); },
+          [&](const ZCDpEvent& e) {
+            return at_each(orders_, [&](double order) { return e.xi + e.rho * order; });
+          },
+          [&](const PoissonSampledDpEvent& e) {
+            return rdp_poisson_subsampled_gaussian(e.sampling_probability,
+                                                   effective_noise_multiplier(*e.event), orders_);
+          },
+          // By 2 under either relation: where the replaced example is not in the batch, another one has
+          // its place. Theorem 27 bounds the divergence of every pair of neighbours, of which either may
+          // come first; so it has no direction that composition could mistake.
+          [&](const SampledWithoutReplacementDpEvent& e) {
+            return rdp_sample_without_replacement_gaussian(
+                static_cast<double>(e.sample_size) / static_cast<double>(e.source_dataset_size),
+                effective_noise_multiplier(*e.event) / 2, orders_);
+          },
+          [&](const NoOpDpEvent& e) { return unknown(e); },
+          [&](const DiscreteLaplaceDpEvent& e) { return unknown(e); },
+          [&](const MixtureOfGaussiansDpEvent& e) { return unknown(e); },
+          [&](const TruncatedSubsampledGaussianDpEvent& e) { return unknown(e); },
+          [&](const SampledWithReplacementDpEvent& e) { return unknown(e); },
+          [&](const SelfComposedDpEvent& e) { return unknown(e); },
+          [&](const ComposedDpEvent& e) { return unknown(e); },
+      },
+      static_cast<const DpEventVariant&>(leaf));
 }
 
 RdpAccountant& RdpAccountant::compose(const DpEvent& event, int64_t count) {

@@ -48,7 +48,7 @@ DeltaAndOrder rdp_to_delta(std::span<const double> orders, std::span<const doubl
                            double epsilon);
 
 // The divergences of all that was composed. It supports Gaussian (alone or Poisson-sampled), Laplace
-// and zCDP events, and samples without replacement under kReplaceOne.
+// and zCDP events, and samples without replacement under kReplaceOne and kReplaceSpecial.
 //
 // The noise multipliers of events are in units of the largest norm, as everywhere in tessera::privacy;
 // under kReplaceOne a value moves by twice that. (dp_accounting's RDP takes them in units of the

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <boost/math/distributions/binomial.hpp>
-#include <boost/math/distributions/hypergeometric.hpp>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -119,8 +118,14 @@ DpEvent dpsgd_step(const Phase& phase, const DpParams& params) {
   if (params.truncated_batch_size)
     return TruncatedSubsampledGaussianDpEvent{group, q, *params.truncated_batch_size,
                                               phase.noise_multiplier};
-  const double count = params.sampling_method == SamplingMethod::kFixedBatchSize ? 2 : 1;
-  return PoissonSampledDpEvent{q, GaussianDpEvent{phase.noise_multiplier / count}};
+  switch (params.sampling_method) {
+    case SamplingMethod::kPoisson:
+      break;
+    case SamplingMethod::kFixedBatchSize:
+      return SampledWithoutReplacementDpEvent{group, phase.batch_size,
+                                              GaussianDpEvent{phase.noise_multiplier}};
+  }
+  return PoissonSampledDpEvent{q, GaussianDpEvent{phase.noise_multiplier}};
 }
 
 void expect_user_level(const DpAccountantConfig& config, const DpParams& params) {
@@ -135,6 +140,12 @@ void expect_user_level(const DpAccountantConfig& config, const DpParams& params)
   if (params.truncated_batch_size)
     value_error(kOp, "expected no truncated_batch_size for users, got {}; leave it out",
                 *params.truncated_batch_size);
+  // A user's examples in a batch of one size take the places of others, so that the number of them does
+  // not say how far the sum moves.
+  if (params.sampling_method != SamplingMethod::kPoisson)
+    value_error(kOp,
+                "expected Poisson sampling for users, got batches of one size, whose loss is not "
+                "known; take SamplingMethod::kPoisson, or clip all of a user's examples as one");
   if (!is_pld(config))
     value_error(kOp, "expected PLD accounting for users, got RDP; take a PldAccountantConfig");
 }
@@ -146,20 +157,12 @@ DpEvent user_level_step(const Phase& phase, const DpParams& params) {
     value_error(kOp, "expected batches of at most {} samples, got {}; take fewer",
                 params.num_samples, phase.batch_size);
   MixtureOfGaussiansDpEvent event{phase.noise_multiplier, {}, {}};
-  const bool poisson = params.sampling_method == SamplingMethod::kPoisson;
-  const boost::math::binomial_distribution<double> binomial(
+  const boost::math::binomial_distribution<double> sampled(
       static_cast<double>(examples),
       static_cast<double>(phase.batch_size) / static_cast<double>(params.num_samples));
-  const boost::math::hypergeometric_distribution<double> subset(
-      static_cast<uint64_t>(examples), static_cast<uint64_t>(phase.batch_size),
-      static_cast<uint64_t>(params.num_samples));
   for (int64_t k = 0; k <= examples; ++k) {
-    const bool possible =
-        k <= phase.batch_size && examples - k <= params.num_samples - phase.batch_size;
-    event.sensitivities.push_back(static_cast<double>(poisson ? k : 2 * k));
-    event.sampling_probs.push_back(poisson    ? boost::math::pdf(binomial, static_cast<double>(k))
-                                   : possible ? boost::math::pdf(subset, static_cast<uint64_t>(k))
-                                              : 0);
+    event.sensitivities.push_back(static_cast<double>(k));
+    event.sampling_probs.push_back(boost::math::pdf(sampled, static_cast<double>(k)));
   }
   return event;
 }

@@ -98,6 +98,16 @@ std::vector<double> drawn(const std::vector<double>& scores, const CounterStream
   return out;
 }
 
+// 0, 1, 2, 3, 4, 6, 8, 12, ... below n.
+std::vector<int64_t> few_to_many(int64_t n) {
+  std::vector<int64_t> out{0};
+  for (int64_t power = 1; power < n; power *= 2) {
+    out.push_back(power);
+    if (power > 1 && power / 2 * 3 < n) out.push_back(power / 2 * 3);
+  }
+  return out;
+}
+
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return internal::quantile(values, 0.5);
@@ -176,6 +186,42 @@ CanaryScoreAuditor::Counts CanaryScoreAuditor::counts_at(double threshold) const
   return {threshold, below(in_), below(out_)};
 }
 
+// The thresholds of Bonferroni for the rates: the last ones that so many held-out canaries pass. Which
+// these are does not depend on held-in scores, so the true positives of each are a binomial count. Of
+// held-out canaries as many count as passing as there may be, also where ties let fewer pass: if the rate
+// of a threshold is above the bound for so many, then no more of them passed one whose rate is at least
+// the bound, and that has at most the probability of one Clopper-Pearson bound.
+std::vector<CanaryScoreAuditor::Counts> CanaryScoreAuditor::rate_thresholds(bool both_ends) const {
+  std::vector<int64_t> passing = few_to_many(num_out());
+  if (both_ends)
+    for (const int64_t count : few_to_many(num_out())) passing.push_back(num_out() - count);
+  std::sort(passing.begin(), passing.end());
+  passing.erase(std::unique(passing.begin(), passing.end()), passing.end());
+  std::vector<Counts> out;
+  for (const int64_t count : passing) {
+    if (count == num_out()) continue;  // all scores pass: no evidence
+    const double excluded = out_[static_cast<size_t>(num_out() - 1 - count)];
+    const auto missed = std::upper_bound(in_.begin(), in_.end(), excluded) - in_.begin();
+    out.push_back({std::nextafter(excluded, kInfinity), missed, num_out() - count});
+  }
+  return out;
+}
+
+// The thresholds of Bonferroni for guesses: the last ones that so many canaries pass, held in or out.
+// Which these are depends on what training shows, not on who was held in.
+std::vector<CanaryScoreAuditor::Counts> CanaryScoreAuditor::guess_thresholds() const {
+  std::vector<double> all;
+  std::merge(in_.begin(), in_.end(), out_.begin(), out_.end(), std::back_inserter(all));
+  std::vector<Counts> out;
+  for (const int64_t guesses : few_to_many(num_canaries())) {
+    const double excluded = all[static_cast<size_t>(num_canaries() - 1 - guesses)];
+    const Counts at = counts_at(std::nextafter(excluded, kInfinity));
+    const bool none = at.false_negatives == num_in() && at.true_negatives == num_out();
+    if (!none && (out.empty() || out.back().threshold != at.threshold)) out.push_back(at);
+  }
+  return out;
+}
+
 // Counts of true and false positives along the frontier, increasing.
 std::pair<std::vector<int64_t>, std::vector<int64_t>> CanaryScoreAuditor::positives() const {
   std::pair<std::vector<int64_t>, std::vector<int64_t>> out;
@@ -221,7 +267,7 @@ CanaryScoreAuditor::Bound CanaryScoreAuditor::one_run(const Question& question,
     const int64_t correct = num_in() - c.false_negatives;
     const int64_t guesses = correct + num_out() - c.true_negatives;
     candidates.push_back(
-        {{num_in() + num_out(), guesses, correct},
+        {{num_canaries(), guesses, correct},
          c.threshold,
          internal::clopper_pearson_lower(correct, guesses, question.significance)});
   }
@@ -229,9 +275,10 @@ CanaryScoreAuditor::Bound CanaryScoreAuditor::one_run(const Question& question,
                    [](const auto& a, const auto& b) { return a.precision > b.precision; });
   Bound best{0, kInfinity};
   for (const Candidate& c : candidates) {
-    // Right no oftener than the best bound allows on average: excludes no more.
+    // Right no oftener than the best bound allows on average: of an epsilon alone this excludes no more.
     const double allowed = 1 / (1 + std::exp(-best.epsilon));
-    if (static_cast<double>(c.guesses.correct) <= static_cast<double>(c.guesses.guesses) * allowed)
+    if (question.method == Method::kOneRun &&
+        static_cast<double>(c.guesses.correct) <= static_cast<double>(c.guesses.guesses) * allowed)
       continue;
     const double found = epsilon(c.guesses, best.epsilon, question.significance, question.delta);
     if (found > best.epsilon) best = {found, c.threshold};
@@ -272,8 +319,11 @@ double CanaryScoreAuditor::split_bound(Question question, double frac, uint64_t 
 
 double CanaryScoreAuditor::answer(Question question, const ThresholdStrategy& strategy) const {
   if (std::holds_alternative<Bonferroni>(strategy)) {
-    question.significance /= static_cast<double>(frontier_.size());
-    return bound(question, frontier_).epsilon;
+    const std::vector<Counts> at = question.method == Method::kClopperPearson
+                                       ? rate_thresholds(!question.one_sided)
+                                       : guess_thresholds();
+    question.significance /= std::max(static_cast<double>(at.size()), 1.0);
+    return bound(question, at).epsilon;
   }
   if (const auto* one = std::get_if<Explicit>(&strategy)) {
     if (std::isnan(one->threshold))
@@ -317,16 +367,17 @@ double CanaryScoreAuditor::epsilon_one_run_fdp(const OneRunOptions& o) const {
 double CanaryScoreAuditor::epsilon_from_gdp(const GdpOptions& o) const {
   check_range("a significance", o.significance, 0, 0.5, false, false);
   check_range("a delta", o.delta, 0, 1, false, true);
-  // Two rates at each threshold.
-  const double significance = o.significance / (2 * static_cast<double>(frontier_.size()));
+  const std::vector<Counts> thresholds = rate_thresholds(true);
+  const double significance = o.significance / (2 * static_cast<double>(thresholds.size()));
   double mu = 0;
-  for (const Counts& c : frontier_) {
+  for (const Counts& c : thresholds) {
     const double fnr = internal::clopper_pearson_upper(c.false_negatives, num_in(), significance);
     const double fpr =
         internal::clopper_pearson_upper(num_out() - c.true_negatives, num_out(), significance);
     if (std::max(fnr, fpr) >= 1 - o.delta) continue;
-    // Equation 6 of arXiv 1905.02383; negative where the datasets change their roles.
-    mu = std::max(mu, std::abs(internal::normal_quantile(fpr) + internal::normal_quantile(fnr)));
+    // Equation 6 of arXiv 1905.02383. It is negative if the bounds of the rates add up to more than
+    // 1, which says nothing of the mechanism.
+    mu = std::max(mu, -(internal::normal_quantile(fpr) + internal::normal_quantile(fnr)));
   }
   return mu == 0 ? 0 : std::min(internal::epsilon_of(mu, o.delta), 100.0);
 }

@@ -9,8 +9,9 @@
 //   auditor.bootstrap([](const auto& a) { return a.attack_auroc(); },
 //                     auditing::confidence_interval(0.95, {.seed = 1}))
 //
-// A bound on epsilon is wrong with probability `significance` at most; where a search ends between
-// two numbers, it gives the smaller. What is random is a function of a seed. Host code in double.
+// A bound on epsilon is above the truth with probability `significance` at most, for every strategy
+// (tests/privacy/audit_coverage_test.cc simulates each); where a search ends between two numbers, it
+// gives the smaller. What is random is a function of a seed. Host code in double.
 //
 // UserError (kValue): no scores, NaN scores, an option outside its range.
 #pragma once
@@ -29,8 +30,14 @@ namespace tessera::privacy::auditing {
 // How the threshold that tells held in from held out is chosen, without which a bound over many
 // thresholds would be too high.
 
-struct Bonferroni {};  // all thresholds, each at its share of the significance
-struct Explicit {      // this one: a score equal to it is taken for held in
+// The thresholds that 0, 1, 2, 3, 4, 6, 8, 12, ... canaries pass, each at its share of the significance:
+// of guesses (one-run bounds) canaries of both kinds, of rates held-out ones; of rates also those that
+// all but so many pass, if low scores count too. Ties are on the safe side: for scores of few values
+// take Explicit. (jax_privacy divides by the number of thresholds on the hull of the curve, which the
+// scores choose: of 5,000 canaries without a signal its one-run bound is above 0 in 7 % of the runs
+// instead of 5 %.)
+struct Bonferroni {};
+struct Explicit {  // this one: a score equal to it is taken for held in
   double threshold = 0;
 };
 struct Split {  // the best of a part of the scores, for the bound of the rest
@@ -103,8 +110,9 @@ class CanaryScoreAuditor {
   // As this, for a Gaussian mechanism, which (epsilon, delta) says the whole of (Mahloujifar, Melis
   // and Chaudhuri, arXiv 2410.22235).
   double epsilon_one_run_fdp(const OneRunOptions& options = {}) const;
-  // By the largest mu-GDP that bounds on the rates at any threshold exclude (arXiv 2302.07956,
-  // 2406.04827); 100 at most.
+  // The epsilon of the largest mu-GDP that bounds on the rates at any threshold exclude (arXiv
+  // 2302.07956, 2406.04827); 100 at most. A bound for mechanisms that are Gaussian, as the sum of
+  // many steps nearly is.
   double epsilon_from_gdp(const GdpOptions& options = {}) const;
   // An estimate, not a bound: ln((TPR - delta) / FPR) at the best threshold.
   double epsilon_raw_counts(const RawCountsOptions& options = {}) const;
@@ -142,7 +150,10 @@ class CanaryScoreAuditor {
 
   int64_t num_in() const { return static_cast<int64_t>(in_.size()); }
   int64_t num_out() const { return static_cast<int64_t>(out_.size()); }
+  int64_t num_canaries() const { return num_in() + num_out(); }
   Counts counts_at(double threshold) const;
+  std::vector<Counts> rate_thresholds(bool both_ends) const;
+  std::vector<Counts> guess_thresholds() const;
   std::pair<std::vector<int64_t>, std::vector<int64_t>> positives() const;
   std::pair<CanaryScoreAuditor, CanaryScoreAuditor> split(double frac, uint64_t seed,
                                                           uint64_t sample) const;

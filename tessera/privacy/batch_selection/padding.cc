@@ -76,12 +76,12 @@ PaddedBatch padded(const Rows& rows, const PaddedBatchOptions& o, Shape shape) {
 
 }  // namespace
 
-std::vector<int64_t> pad_to_multiple_of(std::span<const int64_t> indices, int64_t multiple) {
+std::vector<int64_t> pad_to_multiple_of(std::span<const int64_t> indices, int64_t multiple,
+                                        std::optional<int64_t> microbatch_size) {
   check_positive("pad_to_multiple_of", "multiple", multiple);
-  std::vector<int64_t> out(indices.begin(), indices.end());
-  const auto size = static_cast<int64_t>(out.size());
-  out.resize(static_cast<size_t>((size + multiple - 1) / multiple * multiple), kPaddingIndex);
-  return out;
+  const auto size = static_cast<int64_t>(indices.size());
+  return padded_rows({.indices = indices}, 0, (size + multiple - 1) / multiple * multiple,
+                     microbatch_size);
 }
 
 std::vector<int64_t> compute_early_stopping_order(int64_t batch_size,

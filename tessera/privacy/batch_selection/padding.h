@@ -16,9 +16,11 @@ namespace tessera::privacy::batch_selection {
 
 constexpr int64_t kPaddingIndex = -1;
 
-// The batch and padding up to the next multiple: none for an empty batch. UserError unless
-// `multiple` is in [1, 2^31).
-std::vector<int64_t> pad_to_multiple_of(std::span<const int64_t> indices, int64_t multiple);
+// Returns the batch with padding up to the next multiple (none for an empty batch), with a
+// microbatch_size in the order below. UserError unless `multiple` is in [1, 2^31) and the
+// microbatch_size divides the padded batch.
+std::vector<int64_t> pad_to_multiple_of(std::span<const int64_t> indices, int64_t multiple,
+                                        std::optional<int64_t> microbatch_size = std::nullopt);
 
 // The order of a batch that microbatches, which are strided (microbatch i holds i, i + M, i + 2M,
 // ...), put right again: so padding at the end of the batch is in the last microbatches, which may

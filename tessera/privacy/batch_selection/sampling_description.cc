@@ -33,6 +33,10 @@ const char* objection(const SamplingDescription& d, NeighboringRelation relation
            "PartitionType::kIndependent "
            "are random; leave it out, or use PartitionType::kEqualSplit";
   if (relation != NeighboringRelation::kAddOrRemoveOne) return nullptr;
+  if (d.method == SamplingMethod::kMultiOwnerMinSep)
+    return "other than MultiOwnerMinSepSampling, whose batches are made from who owns what; "
+           "account "
+           "for replace_special";
   if (d.truncated_batch_size)
     return "without truncated_batch_size, as its law depends on the number of examples; leave it "
            "out, or account for replace_special";
@@ -59,6 +63,8 @@ const char* name(SamplingMethod method) {
       return "b_min_sep";
     case SamplingMethod::kRandomAllocation:
       return "random_allocation";
+    case SamplingMethod::kMultiOwnerMinSep:
+      return "multi_owner_min_sep";
   }
   return "?";
 }
@@ -73,7 +79,9 @@ SamplingDescription at_step(SamplingDescription d, int64_t step) {
 }
 
 int64_t max_participations(const SamplingDescription& d) {
-  if (d.method == SamplingMethod::kRandomAllocation) return d.steps_per_example;
+  if (d.method == SamplingMethod::kRandomAllocation ||
+      d.method == SamplingMethod::kMultiOwnerMinSep)
+    return d.steps_per_example;
   return d.iterations == 0 ? 0 : (d.iterations - 1) / d.min_sep + 1;
 }
 
@@ -89,6 +97,7 @@ double expected_batch_size(const SamplingDescription& d) {
         return mean(d.num_examples, d.sampling_prob / static_cast<double>(d.cycle_length));
       return mean(group_size(d), d.sampling_prob);
     case SamplingMethod::kFixedBatchSize:
+    case SamplingMethod::kMultiOwnerMinSep:
       return static_cast<double>(d.batch_size);
     case SamplingMethod::kBallsInBins:
       return examples / static_cast<double>(d.cycle_length);

@@ -23,6 +23,7 @@ enum class SamplingMethod : uint8_t {
   kBallsInBins,       // all examples of the group whose turn it is
   kBMinSep,           // with probability sampling_prob, unless in the min_sep - 1 steps before
   kRandomAllocation,  // each example in steps_per_example of the steps
+  kMultiOwnerMinSep,  // batches known beforehand: a user in steps_per_example of them at most
 };
 // "poisson", "fixed_batch_size", ...
 const char* name(SamplingMethod method);
@@ -36,11 +37,12 @@ struct SamplingDescription {
   int64_t min_sep = 1;       // steps between two uses of an example, at least
   std::optional<int64_t> truncated_batch_size;
   PartitionType partition = PartitionType::kIndependent;
-  int64_t batch_size = 0;         // fixed_batch_size
+  int64_t batch_size = 0;         // fixed_batch_size, multi_owner_min_sep
   bool replace = false;           // fixed_batch_size: the same example several times in a batch
   bool warm_start = false;        // b-min-sep: as if it had run forever
-  int64_t steps_per_example = 0;  // random_allocation
+  int64_t steps_per_example = 0;  // random_allocation; multi_owner_min_sep: of a user
   int64_t examples_per_user = 1;  // with which bound_contributions() was called
+  uint64_t order_hash = 0;        // multi_owner_min_sep: of the batches
   // poisson: from these steps on (above 0, ascending) another sampling_prob.
   std::vector<std::pair<int64_t, double>> sampling_prob_changes;
 

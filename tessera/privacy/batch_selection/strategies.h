@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "tessera/privacy/batch_selection/batch_range.h"
+#include "tessera/privacy/batch_selection/multi_owner.h"
 #include "tessera/privacy/batch_selection/sampling_description.h"
 #include "tessera/random/key.h"
 
@@ -103,7 +104,7 @@ struct RandomAllocationSampling {
 
 using BatchSelectionStrategy =
     std::variant<CyclicPoissonSampling, FixedBatchSampling, BallsInBinsSampling, BMinSepSampling,
-                 RandomAllocationSampling>;
+                 RandomAllocationSampling, MultiOwnerMinSepSampling>;
 
 SamplingDescription description(const BatchSelectionStrategy& strategy);
 Batches batches(const BatchSelectionStrategy& strategy, const random::Key& key,

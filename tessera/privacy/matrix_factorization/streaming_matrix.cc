@@ -46,6 +46,7 @@ std::string key_of(const Node& node) {
                           append_numbers(key, {m.momentum});
                           append_numbers(key, m.learning_rates);
                         },
+                        [&](const Toeplitz& m) { append_numbers(key, m.coef); },
                         [&](const ToeplitzInverse& m) { append_numbers(key, m.coef); },
                         [&](const BandedInverse& m) {
                           key += std::to_string(m.bands) + ',';
@@ -179,6 +180,11 @@ StreamingMatrix momentum_sgd_matrix(double momentum, std::vector<double> learnin
       value_error(kOp, "expected positive learning rates, got {}; the matrix must have an inverse",
                   rate);
   return made(Momentum{momentum, std::move(learning_rates)});
+}
+
+StreamingMatrix toeplitz_matrix(std::vector<double> coef) {
+  expect_some("coefficients", coef);
+  return made(Toeplitz{std::move(coef)});
 }
 
 StreamingMatrix toeplitz_inverse(std::vector<double> coef, const ToeplitzInverseOptions& options) {

@@ -134,6 +134,11 @@ StreamingMatrix diagonal(std::vector<double> diag);
 // UserError unless they are positive.
 StreamingMatrix momentum_sgd_matrix(double momentum = 0, std::vector<double> learning_rates = {});
 
+// The lower-triangular Toeplitz matrix without end whose first column begins with `coef`, and has zeros
+// after it. It keeps coef.size() - 1 buffers. Of the coefficients that banded_inverse::optimize
+// gives it is the noising matrix C^{-1} itself. UserError for no coefficients and for those that are
+// not finite.
+StreamingMatrix toeplitz_matrix(std::vector<double> coef);
 struct ToeplitzInverseOptions {
   // C is n x n with columns of norm 1; absent: Toeplitz, without end.
   std::optional<int64_t> column_normalize_for_n = std::nullopt;

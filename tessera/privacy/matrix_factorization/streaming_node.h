@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -48,10 +49,14 @@ struct Dense {
 struct Product {
   StreamingMatrix a, b;
 };
+// x_t = sum over k of coef[k] y_{t - k}.
+struct Toeplitz {
+  std::vector<double> coef;
+};
 
 struct Node {
   std::variant<Identity, PrefixSum, Diagonal, Momentum, ToeplitzInverse, BandedInverse, Buffered,
-               Dense, Product>
+               Dense, Product, Toeplitz>
       matrix;
   std::string key = {};  // of all of the above
 };
@@ -60,6 +65,10 @@ struct Node {
 void expect_lower_triangular(const Node& node);
 // The norms of the rows of params.
 std::vector<double> row_norms(const BandedInverse& matrix);
+
+// The first n elements of the first column, which say all of the leading n x n part, where the matrix
+// is a Toeplitz one by its kind; else nothing. On the host, in O(n bands).
+std::optional<std::vector<double>> toeplitz_column(const Node& node, int64_t n);
 
 // How many buffers there are, and for each how many arrays of a leaf's shape are stacked in it; 0:
 // the leaf's shape itself.

@@ -89,6 +89,11 @@ Square banded_inverse_rows(const BandedInverse& m, int64_t n) {
   return out;
 }
 
+std::vector<double> padded_column(std::vector<double> coef, int64_t n) {
+  coef.resize(static_cast<size_t>(n));
+  return coef;
+}
+
 Square product_rows(const Product& m, int64_t n) {
   const std::vector<double> a = m.a.materialize(n), b = m.b.materialize(n);
   Square out(n);
@@ -111,20 +116,34 @@ Square rows_of(const Node& node, int64_t n) {
                    });
                  },
                  [&](const Momentum& m) { return momentum_rows(m, n); },
-                 [&](const ToeplitzInverse& m) { return toeplitz(inverse_column(m.coef, n)); },
+                 [&](const ToeplitzInverse&) { return toeplitz(*toeplitz_column(node, n)); },
                  [&](const BandedInverse& m) { return banded_inverse_rows(m, n); },
-                 [&](const Buffered& m) {
-                   const std::vector<double> column = buffered_column(m, n);
-                   return toeplitz(m.inverse && n > 0 ? inverse_column(column, n) : column);
-                 },
+                 [&](const Buffered&) { return toeplitz(*toeplitz_column(node, n)); },
                  [&](const Dense& m) {
                    return lower(n, [&](int64_t i, int64_t j) { return m.at(i, j); });
                  },
-                 [&](const Product& m) { return product_rows(m, n); }},
+                 [&](const Product& m) { return product_rows(m, n); },
+                 [&](const Toeplitz&) { return toeplitz(*toeplitz_column(node, n)); }},
       node.matrix);
 }
 
 }  // namespace
+
+std::optional<std::vector<double>> internal::toeplitz_column(const Node& node, int64_t n) {
+  using Column = std::optional<std::vector<double>>;
+  return std::visit(
+      Overloaded{
+          [](const auto&) { return Column(); },
+          [&](const Identity&) { return Column(padded_column({1}, n)); },
+          [&](const PrefixSum&) { return Column(std::in_place, static_cast<size_t>(n), 1.0); },
+          [&](const ToeplitzInverse& m) { return Column(inverse_column(m.coef, n)); },
+          [&](const Buffered& m) {
+            const std::vector<double> column = buffered_column(m, n);
+            return Column(m.inverse && n > 0 ? inverse_column(column, n) : column);
+          },
+          [&](const Toeplitz& m) { return Column(padded_column(m.coef, n)); }},
+      node.matrix);
+}
 
 std::vector<double> StreamingMatrix::materialize(int64_t n) const {
   if (n < 0 || n > rows().value_or(n))

@@ -55,6 +55,8 @@ struct Leaf {
   Array summed(const Array& x);
   Array momentum(const Momentum& m, const Array& x);
   Array solved(const Array& x, const Array& weights, const Array& lead);
+  Array turned_weights(const std::vector<double>& coef, DType dtype) const;
+  Array toeplitz(const Toeplitz& m, const Array& x);
   Array toeplitz_inverse(const ToeplitzInverse& m, const Array& x);
   Array banded_inverse(const BandedInverse& m, const Array& x);
   Array buffered(const Buffered& m, const Array& x);
@@ -92,20 +94,32 @@ Array Leaf::solved(const Array& x, const Array& weights, const Array& lead) {
   return result;
 }
 
-// Row t of the table: the weights of the ring's slots in a step that is t modulo the ring's size.
-Array Leaf::toeplitz_inverse(const ToeplitzInverse& m, const Array& x) {
-  const Array lead = constant({m.coef[0]}, {}, x.dtype());
-  const int64_t size = ssize(m.coef) - 1;
-  if (size == 0) return x / lead;
-  // coef[1 ...] twice, backwards: weights of a turned ring are a part of it. Slot s holds what was
-  // made k = 1 + (t - 1 - s) mod size steps ago.
+// coef[1], coef[2], ... as the weights of the ring's slots at this step. Slot s holds what was made k
+// = 1 + (t - 1 - s) mod size steps ago, so weights of a turned ring are a part of the coefficients
+// twice, backwards.
+Array Leaf::turned_weights(const std::vector<double>& coef, DType dtype) const {
+  const int64_t size = ssize(coef) - 1;
   std::vector<double> turned;
   for (int64_t i = 0; i < 2 * size; ++i)
-    turned.push_back(m.coef[static_cast<size_t>(size - i % size)]);
+    turned.push_back(coef[static_cast<size_t>(size - i % size)]);
   const Array start =
       (static_cast<int>(size) - step % static_cast<int>(size)) % static_cast<int>(size);
-  return solved(x, dynamic_slice_in_dim(constant(turned, {2 * size}, x.dtype()), start, size, 0),
-                lead);
+  return dynamic_slice_in_dim(constant(turned, {2 * size}, dtype), start, size, 0);
+}
+
+Array Leaf::toeplitz(const Toeplitz& m, const Array& x) {
+  const Array own = constant({m.coef[0]}, {}, x.dtype()) * x;
+  if (ssize(m.coef) == 1) return own;
+  Array& ring = buffers[at++];
+  const Array out = own + weighted(ring, turned_weights(m.coef, x.dtype()));
+  ring = written(ring, x);
+  return out;
+}
+
+Array Leaf::toeplitz_inverse(const ToeplitzInverse& m, const Array& x) {
+  const Array lead = constant({m.coef[0]}, {}, x.dtype());
+  if (ssize(m.coef) == 1) return x / lead;
+  return solved(x, turned_weights(m.coef, x.dtype()), lead);
 }
 
 Array Leaf::banded_inverse(const BandedInverse& m, const Array& x) {
@@ -146,6 +160,7 @@ Array Leaf::next(const Node& node, const Array& x) {
       Overloaded{[&](const Identity&) { return x; }, [&](const PrefixSum&) { return summed(x); },
                  [&](const Diagonal& m) { return x * element(m.values, step, x.dtype()); },
                  [&](const Momentum& m) { return momentum(m, x); },
+                 [&](const Toeplitz& m) { return toeplitz(m, x); },
                  [&](const ToeplitzInverse& m) { return toeplitz_inverse(m, x); },
                  [&](const BandedInverse& m) { return banded_inverse(m, x); },
                  [&](const Buffered& m) { return buffered(m, x); },
@@ -187,6 +202,7 @@ std::vector<int64_t> buffer_depths(const Node& node) {
                  [](const Momentum&) {
                    return Depths{0, 0};
                  },
+                 [&](const Toeplitz& m) { return ring(ssize(m.coef) - 1); },
                  [&](const ToeplitzInverse& m) { return ring(ssize(m.coef) - 1); },
                  [&](const BandedInverse& m) { return ring(m.bands - 1); },
                  [&](const Buffered& m) { return ring(ssize(m.decay)); },

@@ -161,6 +161,35 @@ std::vector<double> per_query_error(const Mechanism& mechanism) {
   return squared_row_norms(strategy.empty() ? multiply(c, a, n) : solve_banded(c, a));
 }
 
+double rmse(const Mechanism& mechanism, const Participation& participation) {
+  const std::vector<double> errors = per_query_error(mechanism);
+  const auto n = static_cast<int64_t>(errors.size());
+  const Coefs strategy = mechanism.strategy_coef.empty() ? inverse_coef(mechanism.noising_coef, n)
+                                                         : mechanism.strategy_coef;
+  return std::sqrt(mean_error(errors).value *
+                   minsep_sensitivity_squared_upper_bound(strategy, participation, n));
+}
+
+Coefs sgd_workload_coefs(int64_t n, const SgdWorkload& workload) {
+  constexpr const char* kOp = "privacy::toeplitz::sgd_workload_coefs";
+  const auto& [momentum, decay] = workload;
+  if (n < 1) value_error(kOp, "expected n of at least 1, got {}", n);
+  if (!(momentum >= 0 && momentum < 1))
+    value_error(kOp, "expected a momentum in [0, 1), got {}", momentum);
+  if (!(decay > 0 && decay <= 1))
+    value_error(kOp,
+                "expected a decay in (0, 1], got {}; it is 1 - learning rate * weight decay, and 1 "
+                "without weight decay",
+                decay);
+  Coefs out(static_cast<size_t>(n));
+  double momentum_power = 1;  // momentum^k
+  for (size_t k = 0; k < out.size(); ++k) {
+    out[k] = momentum_power + (k == 0 ? 0 : decay * out[k - 1]);
+    momentum_power *= momentum;
+  }
+  return out;
+}
+
 double loss(const Coefs& coef, Size n, const Reduction& reduction) {
   const auto [c, rows] = sized(coef, n, "privacy::toeplitz::loss");
   return reduce(reduction, per_query_error({.strategy_coef = c, .n = rows})).value *

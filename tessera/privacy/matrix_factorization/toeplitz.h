@@ -70,6 +70,23 @@ struct Mechanism {
 // of A C^-1. They do not decrease.
 std::vector<double> per_query_error(const Mechanism& mechanism);
 
+// Returns the root mean squared error of the queries at a noise multiplier of 1: at noise whose
+// stddev is the sensitivity of the strategy, to one participation if no other is given. It does not
+// change with the scale of the strategy. (jax_privacy's `rmse` of a plan is this times its noise
+// multiplier over the expected participations, for a strategy of norm 1: it leaves out the norm.)
+double rmse(const Mechanism& mechanism,
+            const Participation& participation = {.max_participations = 1});
+
+struct SgdWorkload {
+  double momentum = 0;  // in [0, 1)
+  double decay = 1;     // in (0, 1]: 1 - learning rate * weight decay
+};
+// Returns the first n coefficients of the workload of SGD with momentum and weight decay at a
+// learning rate of 1, the sums over i + j = k of momentum^i decay^j: the parameters after step t are
+// its row t times the gradients (Kalinin and Lampert, arXiv:2405.13763). UserError for n below 1 and
+// options outside their range.
+Coefs sgd_workload_coefs(int64_t n, const SgdWorkload& workload = {});
+
 // The error on prefix sums times the squared sensitivity of one participation (arXiv:2405.15913).
 double loss(const Coefs& coef, Size n = std::nullopt, const Reduction& reduction = mean_error);
 

@@ -56,7 +56,13 @@ ValueAndGradient strategy_error(const Coefs& coef, int64_t n, const Reduction& r
   return {error.value, std::move(gradient)};
 }
 
-ValueAndGradient noising_error(const Coefs& coef, int64_t n, const Reduction& reduction) {
+ValueAndGradient noising_error(const Coefs& coef, int64_t n, const Reduction& reduction,
+                               const Coefs& workload) {
+  if (!workload.empty()) {
+    const Coefs a = pad_coefs_to_n(workload, n);
+    PrefixError error = prefix_error(multiply(coef, a, n), reduction);
+    return {error.value, correlate(error.by_decoder, a, coef.size())};
+  }
   Coefs decoder = pad_coefs_to_n(coef, n);
   std::partial_sum(decoder.begin(), decoder.end(), decoder.begin());
   PrefixError error = prefix_error(decoder, reduction);

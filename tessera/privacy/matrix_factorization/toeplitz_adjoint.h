@@ -17,7 +17,9 @@ struct ValueAndGradient {
 // The reduced error of prefix sums, for the strategy C with these (banded) coefficients ...
 ValueAndGradient strategy_error(const Coefs& coef, int64_t n, const Reduction& reduction);
 // ... and for these coefficients of C^-1, as many as the matrix has rows or fewer.
-ValueAndGradient noising_error(const Coefs& coef, int64_t n, const Reduction& reduction);
+// Of another workload than prefix sums where `workload` is not empty.
+ValueAndGradient noising_error(const Coefs& coef, int64_t n, const Reduction& reduction,
+                               const Coefs& workload = {});
 
 // The squared norm of the sum of the columns 0, min_sep, 2 min_sep, ..., participations of them.
 ValueAndGradient spaced_columns(const Coefs& coef, int64_t n, int64_t min_sep,

@@ -1,0 +1,267 @@
+// Optimizers that say how the gradient of each example is transformed before it is clipped
+// ("scale then privatize": Ganesh, McMahan and Thakurta, "On design principles for private adaptive
+// optimizers", arXiv:2507.01129, Algorithm 8). jax_privacy.optimizers.
+//
+//   const auto optimizer = privacy::scale_then_privatize(optim::adam(1e-3));
+//   auto state = optimizer.init(params);
+//   for (...) {
+//     const auto clipped = privacy::clipped_value_and_grad(
+//         loss, options, optimizer.pre_clipping_transform(state));
+//     auto [noisy, next_noise] = noise.update(clipped(params, x, y).grads, noise_state);
+//     auto [updates, next] = optimizer.update(noisy, state, params);
+//     ...
+//   }
+//
+// An AugmentedTransformation is used where a transformation of optim/ is, except that its update
+// takes gradients that pre_clipping_transform() of the same state has transformed, and that have
+// been clipped, summed and noised since. The update undoes the transform first. The sensitivity of
+// the sum is that of the clipping, whatever the transform is; the transform may depend on the data
+// only through sums that were noised, which holds if the state has seen no other gradients.
+//
+// It is not a Transformation, so that optim::chain cannot hide its transform: what is to be chained
+// goes into the optimizer that scale_then_privatize is given.
+#pragma once
+
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tessera/optim/optim.h"
+
+namespace tessera::privacy {
+
+// What an optimizer and its transform are. A Rule has
+//   init(params) -> state          update(gradients, state, const P* params) -> (updates, state)
+//   pre_clipping_transform(state) -> (gradients of one example) -> the transformed gradients
+// and kTransforms, which is false if the transform returns its argument.
+template <class Rule>
+struct AugmentedTransformation {
+  Rule rule;
+  static constexpr bool kTransforms = Rule::kTransforms;
+
+  template <class Self>
+  static constexpr auto fields(Self& self) {
+    return std::tie(self.rule);
+  }
+
+  // The state of the optimizer that is augmented.
+  template <class P>
+  auto init(const P& params) const {
+    return rule.init(params);
+  }
+
+  // Returns (updates, the next state) for transformed, clipped and noised gradients. UserError with
+  // the path of the first leaf where the state or the parameters are of another tree.
+  template <class P, class State>
+  std::pair<P, State> update(const P& gradients, const State& state, const P& params) const {
+    optim::internal::leaves_like("privacy::optimizers", gradients, "the parameters", params);
+    return rule.update(gradients, state, &params);
+  }
+  // The same, for optimizers that do not read the parameters.
+  template <class P, class State>
+  std::pair<P, State> update(const P& gradients, const State& state) const {
+    static_assert(!Rule::kNeedsParams,
+                  "this transformation reads the parameters: update(gradients, state, params)");
+    return rule.update(gradients, state, static_cast<const P*>(nullptr));
+  }
+
+  // Returns a function that transforms the gradients of one example: the third argument of
+  // clipped_value_and_grad. It holds Arrays of the state, so it is made anew for each step.
+  template <class State>
+  auto pre_clipping_transform(const State& state) const {
+    return rule.pre_clipping_transform(state);
+  }
+};
+
+struct ScaleThenPrivatizeOptions {
+  // eps is added to the root of the second moments, and eps_root to the second moments under the
+  // root. Large ones scale all coordinates nearly alike; those of the optimizer itself add much
+  // noise to coordinates whose gradients are small. UserError unless both are at least 0 and
+  // finite, and one of them is above 0, as second moments begin at 0.
+  double eps = 1e-8;
+  double eps_root = 0;
+};
+
+namespace internal {
+
+// Returns u / d, or d u if `inverse`, of each leaf u, where d = sqrt(second moment + eps_root) +
+// eps, in float32 or wider. Leaves whose path has no second moment are returned as they are.
+// UserError if a second moment is at none of the paths, or of another shape than its leaf.
+std::vector<Array> scaled_by_moments(const std::vector<Array>& leaves,
+                                     const std::vector<std::string>& paths,
+                                     const optim::LeafList& second_moments,
+                                     const ScaleThenPrivatizeOptions& options, bool inverse);
+void expect_scale_options(const ScaleThenPrivatizeOptions& options);
+[[noreturn]] void centered_moments();
+
+// (a tree of gradients) -> the same tree, each leaf scaled by the second moment at its path.
+struct ScaleByMoments {
+  optim::LeafList second_moments;
+  ScaleThenPrivatizeOptions options;
+  bool inverse = false;
+
+  template <class Tree>
+  Tree operator()(const Tree& gradients) const {
+    return tree::unflatten(gradients, scaled_by_moments(tree::leaves(gradients),
+                                                        optim::internal::leaf_paths(gradients),
+                                                        second_moments, options, inverse));
+  }
+};
+
+template <class T>
+struct IsTuple : std::false_type {};
+template <class... T>
+struct IsTuple<std::tuple<T...>> : std::true_type {};
+
+// The second moments in the state of an optimizer: those of Adam and RMSProp, and the sums of
+// squares of Adagrad. A chain is searched in its order, and MultiSteps for what it wraps.
+struct FindSecondMoments {
+  template <class State>
+  static constexpr bool found() {
+    if constexpr (
+        requires(const State& s) { s.nu; } || requires(const State& s) { s.sum_of_squares; }) {
+      return true;
+    } else if constexpr (requires(const State& s) { s.inner; }) {
+      return found<std::decay_t<decltype(std::declval<const State&>().inner)>>();
+    } else if constexpr (IsTuple<State>::value) {
+      return []<size_t... i>(std::index_sequence<i...>) {
+        return (found<std::tuple_element_t<i, State>>() || ...);
+      }
+      (std::make_index_sequence<std::tuple_size_v<State>>());
+    } else {
+      return false;
+    }
+  }
+
+  template <class State>
+  const auto& operator()(const State& state) const {
+    return of(state);
+  }
+
+ private:
+  template <size_t i = 0, class State>
+  static const auto& of(const State& state) {
+    if constexpr (requires { state.nu; }) {
+      if constexpr (requires { state.mu.has_value(); })
+        if (state.mu.has_value()) centered_moments();
+      return state.nu;
+    } else if constexpr (requires { state.sum_of_squares; }) {
+      return state.sum_of_squares;
+    } else if constexpr (requires { state.inner; }) {
+      return of(state.inner);
+    } else if constexpr (found<std::tuple_element_t<i, State>>()) {
+      return of(std::get<i>(state));
+    } else {
+      return of<i + 1>(state);
+    }
+  }
+};
+
+template <class Base, class SecondMoments>
+struct ScaleThenPrivatize {
+  Base base;
+  ScaleThenPrivatizeOptions options;
+  SecondMoments second_moments;
+  static constexpr bool kNeedsParams = Base::kNeedsParams;
+  static constexpr bool kTransforms = true;
+
+  template <class Self>
+  static constexpr auto fields(Self& self) {
+    return std::tie(self.base, self.options, self.second_moments);
+  }
+  template <class P>
+  auto init(const P& params) const {
+    return base.init(params);
+  }
+  template <class P, class State>
+  std::pair<P, State> update(const P& gradients, const State& state, const P* params) const {
+    return base.update(scale(state, true)(gradients), state, params);
+  }
+  template <class State>
+  ScaleByMoments pre_clipping_transform(const State& state) const {
+    return scale(state, false);
+  }
+
+ private:
+  template <class State>
+  ScaleByMoments scale(const State& state, bool inverse) const {
+    const auto& moments = second_moments(state);
+    return {{tree::leaves(moments), optim::internal::leaf_paths(moments)}, options, inverse};
+  }
+};
+
+struct NoTransform {
+  template <class Tree>
+  const Tree& operator()(const Tree& gradients) const {
+    return gradients;
+  }
+};
+
+template <class Base>
+struct NotTransforming {
+  Base base;
+  static constexpr bool kNeedsParams = Base::kNeedsParams;
+  static constexpr bool kTransforms = false;
+
+  template <class Self>
+  static constexpr auto fields(Self& self) {
+    return std::tie(self.base);
+  }
+  template <class P>
+  auto init(const P& params) const {
+    return base.init(params);
+  }
+  template <class P, class State>
+  std::pair<P, State> update(const P& gradients, const State& state, const P* params) const {
+    return base.update(gradients, state, params);
+  }
+  template <class State>
+  NoTransform pre_clipping_transform(const State&) const {
+    return {};
+  }
+};
+
+}  // namespace internal
+
+// Returns the optimizer that clips and noises gradients in the geometry of its own second moments
+// v, those of the steps before: the gradient g of each example becomes g / (sqrt(v + eps_root) +
+// eps), and what is clipped, summed and noised is multiplied by the same before `base` sees it.
+//
+// `second_moments` is a function of the state of `base` that returns them: a tree of Arrays at the
+// paths of the gradients they scale. Absent, they are the first in the state that Adam, RMSProp or
+// Adagrad keeps; where masked() keeps those of some leaves, the other leaves are not scaled. It is
+// a compile-time error if there are none.
+//
+// Results are float32 or wider, whatever the gradients are: the reciprocal of eps overflows
+// float16. UserError (kValue): options outside their range; second moments of a leaf that the
+// gradients lack; those of a centred RMSProp, which are not those of what it divides by. UserError
+// (kShape): second moments of another shape than the leaf.
+template <class Base, class SecondMoments = internal::FindSecondMoments>
+auto scale_then_privatize(optim::Transformation<Base> base,
+                          const ScaleThenPrivatizeOptions& options = {},
+                          SecondMoments second_moments = {}) {
+  if constexpr (std::is_same_v<SecondMoments, internal::FindSecondMoments>)
+    static_assert(
+        internal::FindSecondMoments::found<decltype(base.init(std::declval<optim::LeafList>()))>(),
+        "scale_then_privatize takes an optimizer with second moments (adam, adamw, rmsprop, "
+        "adagrad, ...), or a function that returns them of its state");
+  internal::expect_scale_options(options);
+  return AugmentedTransformation<internal::ScaleThenPrivatize<Base, SecondMoments>>{
+      {std::move(base.rule), options, std::move(second_moments)}};
+}
+
+// Returns the optimizer with the transform that changes nothing, or an augmented one as it is, for
+// code that takes both.
+template <class Base>
+AugmentedTransformation<internal::NotTransforming<Base>> as_augmented(
+    optim::Transformation<Base> optimizer) {
+  return {{std::move(optimizer.rule)}};
+}
+template <class Rule>
+AugmentedTransformation<Rule> as_augmented(AugmentedTransformation<Rule> optimizer) {
+  return optimizer;
+}
+
+}  // namespace tessera::privacy

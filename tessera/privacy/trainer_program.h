@@ -1,0 +1,232 @@
+// The program of a step of privacy::Trainer: from the state and the indices of a batch to the next
+// state and a row of the history. For trainer.h, which jits it.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "tessera/nnx/optimizer.h"
+#include "tessera/numpy/index.h"
+#include "tessera/numpy/indexing.h"
+#include "tessera/numpy/operators.h"
+#include "tessera/privacy/clipping/clipped_grad.h"
+#include "tessera/privacy/optimizers.h"
+#include "tessera/privacy/run_identity.h"
+#include "tessera/privacy/trainer_step.h"
+
+namespace tessera::privacy {
+
+// What a run keeps besides its parameters.
+template <class OptimizerState>
+struct TrainingBooks {
+  Array step;  // int32: how many are done
+  random::Key selection_key;
+  NoiseState<optim::LeafList> noise;
+  OptimizerState optimizer;
+  Array fingerprint, program, contents;  // uint32 [8]: run_identity.h
+  Array clip_factor;                     // float32: an adaptive clip norm over the plan's; else 1
+  Array non_finite;  // int32: examples so far whose loss or gradient was NaN or infinite
+  Array history;     // float32 [512, 8]
+};
+// A state is as secret as the data: with the keys anybody can subtract the noise and knows the
+// batches, and the history is of the examples themselves. Trainer::release gives what may be seen.
+template <class Params, class OptimizerState>
+struct TrainingState {
+  Params params;
+  TrainingBooks<OptimizerState> books;
+};
+
+namespace internal {
+
+// Static: another one is another program.
+struct Microbatch {
+  int64_t size;  // 0: the whole batch
+};
+
+// Calls visit(stream) for every stream of random keys in a module.
+template <class T, class F>
+void for_each_stream(T& node, const F& visit) {
+  using U = std::remove_const_t<T>;
+  if constexpr (std::is_same_v<U, nnx::RngStream>) {
+    visit(node);
+  } else if constexpr (!tree::Leaf<U> && !tree::internal::StaticValue<U>) {
+    tree::internal::for_each_unnamed_child(node,
+                                           [&](auto& child) { for_each_stream(child, visit); });
+  }
+}
+
+// The rows that a source gave for a batch, in place of a tree of all the data.
+template <class Rows>
+struct Gathered {
+  Rows rows;
+};
+
+// The examples of a batch, [size, ...], with 0 in rows of padding before anything reads them: the
+// example that padding's indices point at has no influence.
+template <class Data>
+Data taken(const Data& data, const StepBatch& batch) {
+  return tree::map(
+      [&](const Array& x) { return cleared(take(x, batch.indices, {.axis = 0}), batch.padding); },
+      data);
+}
+template <class Rows>
+Rows taken(const Gathered<Rows>& data, const StepBatch& batch) {
+  return tree::map(
+      [&](const Array& x) { return cleared(take(x, batch.places, {.axis = 0}), batch.padding); },
+      data.rows);
+}
+
+// Of a trainer without a transform of its own.
+struct Untransformed {};
+
+// An optimizer that says how gradients are transformed before they are clipped (optimizers.h).
+template <class Optimizer>
+concept TransformsGradients = requires {
+  requires Optimizer::kTransforms;
+};
+
+// What of a plan and its options the program holds as numbers.
+struct StepConstants {
+  ClipOptions clip;
+  int64_t history_stride = 1;
+  bool scheduled = false;                // the factors of StepFactors are not all 1
+  bool clip_norm_varies = false;         // by a schedule, or adaptively
+  std::optional<AdaptiveClip> adaptive;  // of the factor of the clip norm
+  double count_scale = 0;                // Plan::count_scale()
+};
+StepConstants step_constants(const Plan& plan, const TrainerOptions& options);
+
+// The parameters' list, and after them the count of an adaptive clip norm: what noise is added to.
+inline optim::LeafList noised_list(optim::LeafList parameters, bool adaptive, const Array& count) {
+  if (!adaptive) return parameters;
+  parameters.leaves.push_back(count);
+  parameters.paths.emplace_back("(count of unclipped examples)");
+  return parameters;
+}
+
+template <class Loss, class Optimizer, class Transform>
+struct TrainStep {
+  static constexpr bool kTransforms =
+      TransformsGradients<Optimizer> || !std::is_same_v<Transform, Untransformed>;
+  Loss loss;
+  Optimizer optimizer;
+  Transform transform;
+  optim::Transformation<Privatizer> privatizer;
+  StepConstants constants;
+
+  template <class Params, class Books, class... Data>
+  auto operator()(const Params& params, const Books& books, const StepInput& input,
+                  Microbatch microbatch, const Data&... data) const {
+    const Array clip_factor = constants.adaptive ? books.clip_factor : input.factors.clip;
+    ClipOptions options = constants.clip;
+    if (constants.clip_norm_varies) options = with_clip_factor(options, clip_factor);
+    for (size_t i = 1; i <= sizeof...(Data); ++i) options.batch_argnums.push_back(i);
+    if (microbatch.size > 0) options.microbatch_size = microbatch.size;
+    const Array& padding = input.batch.padding;
+    const auto sum =
+        clipped(options, params, books.optimizer, Padding{padding}, taken(data, input.batch)...);
+    Books next = books;
+    next.step = books.step + 1;
+    next.noise.key = begun_key(books.noise.key, books.program, input.program);
+    next.program = input.program;
+    next.contents = input.contents;
+    const Array clip_norm =
+        clip_factor * full(Shape{}, constants.clip.l2_clip_norm.number(), float32);
+    const Array row = metrics(next.step, sum.values, sum.grad_norms, padding, clip_norm);
+    next.non_finite = books.non_finite + astype(index_in_dim(row, 2, 0, false), int32);
+    next.history = with_row(books.history, row, books.step, constants.history_stride);
+    const Array count = constants.adaptive
+                            ? constants.adaptive->centered_count(sum.grad_norms, clip_norm, padding)
+                            : zeros(Shape{}, float32);
+    const optim::LeafList gradients =
+        privatized(list_of(sum.grads), count, clip_factor, next, input.factors);
+    return std::tuple(moved(params, gradients, next), next, row);
+  }
+
+ private:
+  template <class Tree>
+  static optim::LeafList list_of(const Tree& gradients) {
+    return nnx::internal::parameter_list(gradients);
+  }
+  static const optim::LeafList& list_of(const optim::LeafList& gradients) { return gradients; }
+
+  // The clipped sum: of the parameters' gradients, or of the list of what they are transformed to.
+  template <class Params, class State, class... Rows>
+  auto clipped(const ClipOptions& options, const Params& params, const State& state,
+               const Padding& padding, const Rows&... rows) const {
+    if constexpr (kTransforms) {
+      const auto transformed = [&](const Params& gradients) {
+        if constexpr (std::is_same_v<Transform, Untransformed>) {
+          return optimizer.pre_clipping_transform(state)(list_of(gradients));
+        } else {
+          static_assert(std::is_same_v<std::decay_t<decltype(transform(gradients))>, Params>,
+                        "a transform of gradients returns a tree of the parameters' type");
+          if constexpr (TransformsGradients<Optimizer>) {
+            return optimizer.pre_clipping_transform(state)(list_of(transform(gradients)));
+          } else {
+            return list_of(transform(gradients));
+          }
+        }
+      };
+      return clipped_value_and_grad(loss, options, transformed)(params, rows..., padding);
+    } else {
+      return clipped_value_and_grad(loss, options)(params, rows..., padding);
+    }
+  }
+
+  // The sum with its noise. Nothing comes before the noise but the factors that the noise is scaled
+  // by: a sum by a clip norm of its own is divided by its share of the plan's, and multiplied after.
+  template <class Books>
+  optim::LeafList privatized(const optim::LeafList& sum, const Array& count,
+                             const Array& clip_factor, Books& books,
+                             const StepFactors& factors) const {
+    // Whole steps of a grid, of which a clip norm has as many whatever it is (DiscreteGaussian): there
+    // only the private sum is multiplied.
+    const bool whole = std::any_of(sum.leaves.begin(), sum.leaves.end(),
+                                   [](const Array& g) { return !is_inexact(g.dtype()); });
+    const bool by_clip_norm = constants.clip_norm_varies && !constants.clip.rescale_to_unit_norm;
+    const Array before = by_clip_norm ? factors.before / clip_factor : factors.before;
+    const Array after = by_clip_norm ? factors.after * clip_factor : factors.after;
+    const auto scaled = [&](const optim::LeafList& list, const Array& factor) {
+      if (!constants.scheduled && !by_clip_norm) return list;
+      return tree::map([&](const Array& g) { return g * astype(factor, g.dtype()); }, list);
+    };
+    const bool adaptive = constants.adaptive.has_value();
+    optim::LeafList noisy;
+    std::tie(noisy, books.noise) =
+        privatizer.update(noised_list(whole ? sum : scaled(sum, before), adaptive,
+                                      count * constants.count_scale * factors.before),
+                          books.noise);
+    if (adaptive) {
+      // In units of the plan's expected batch size, by which it is divided.
+      const Array noisy_count =
+          noisy.leaves.back() * factors.batch_factor / (factors.before * constants.count_scale);
+      books.clip_factor = constants.adaptive->update(books.clip_factor, noisy_count);
+      noisy.leaves.pop_back();
+      noisy.paths.pop_back();
+    }
+    return scaled(noisy, after);
+  }
+
+  // The parameters after an update. The optimizer sees gradients of the parameters' dtypes.
+  template <class Params, class Books>
+  Params moved(const Params& params, optim::LeafList gradients, Books& books) const {
+    const optim::LeafList current = nnx::internal::parameter_list(params);
+    gradients = tree::map([](const Array& g, const Array& p) { return astype(g, p.dtype()); },
+                          gradients, current);
+    optim::LeafList updates;
+    std::tie(updates, books.optimizer) = optimizer.update(gradients, books.optimizer, current);
+    Params out =
+        nnx::internal::with_parameters(params, optim::apply_updates(current, updates).leaves);
+    // Every stream gets a key that none of its own draws has.
+    for_each_stream(out, [](nnx::RngStream& stream) {
+      stream.key = random::fold_in(stream.key, uint32_t{0xffffffff});
+    });
+    return out;
+  }
+};
+
+}  // namespace internal
+}  // namespace tessera::privacy

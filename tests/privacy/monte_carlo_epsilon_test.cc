@@ -1,0 +1,64 @@
+#include "tessera/privacy/accounting/monte_carlo_epsilon.h"
+
+#include <cmath>
+
+#include "tessera/base/error.h"
+#include "tessera/privacy/accounting/gaussian_mechanism.h"
+
+namespace tessera::privacy::accounting {
+namespace {
+
+// One ball in one bin is the Gaussian mechanism, whose epsilon is known.
+MonteCarloEpsilonOptions options(std::optional<uint64_t> seed) {
+  return {.noise_multiplier = 1,
+          .delta = 0.01,
+          .samples = 4000,
+          .failure_probability = 0.05,
+          .seed = seed};
+}
+
+// Both directions have their own failure: the share of runs below the truth is at most twice it.
+TEST(MonteCarloEpsilon, IsBelowTheTruthAsRarelyAsItSays) {
+  const double exact = get_epsilon_gaussian(1, 0.01);
+  constexpr int kRuns = 200;
+  int below = 0;
+  double mean = 0;
+  for (uint64_t seed = 0; seed < kRuns; ++seed) {
+    const MonteCarloEpsilon proven = monte_carlo_epsilon(BallsInBinsLaw{1, 1}, options(seed));
+    EXPECT_DOUBLE_EQ(proven.confidence, 0.9);
+    below += proven.epsilon < exact;
+    mean += proven.epsilon / kRuns;
+  }
+  EXPECT_LE(below, 20);
+  EXPECT_LT(mean, 1.15 * exact);
+  EXPECT_GT(mean, exact);
+}
+
+TEST(MonteCarloEpsilon, SaysWithWhatItWasMade) {
+  const MonteCarloEpsilon drawn = monte_carlo_epsilon(BallsInBinsLaw{3, 2}, options({}));
+  EXPECT_EQ(drawn.delta, 0.01);
+  EXPECT_EQ(drawn.samples, 4000);
+  EXPECT_EQ(monte_carlo_epsilon(BallsInBinsLaw{3, 2}, options(drawn.seed)), drawn);
+  EXPECT_NE(monte_carlo_epsilon(BallsInBinsLaw{3, 2}, options({})).seed, drawn.seed);
+}
+
+TEST(MonteCarloEpsilon, BadOptionsAreErrors) {
+  const auto refused = [](auto change, const char* text) {
+    MonteCarloEpsilonOptions o = options(0);
+    change(o);
+    EXPECT_THAT(
+        [&] {
+          monte_carlo_epsilon(BallsInBinsLaw{1, 1}, o);
+        },
+        testing::ThrowsMessage<UserError>(testing::HasSubstr(text)));
+  };
+  refused([](auto& o) { o.delta = 0; }, "expected a delta in (0, 1), got 0");
+  refused([](auto& o) { o.failure_probability = 1; },
+          "expected a failure_probability in (0, 1), got 1");
+  refused([](auto& o) { o.samples = 100; },
+          "expected at least 299 samples to prove a delta of 0.01");
+  refused([](auto& o) { o.noise_multiplier = 0; }, "finite noise_multiplier above 0");
+}
+
+}  // namespace
+}  // namespace tessera::privacy::accounting

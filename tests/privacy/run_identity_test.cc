@@ -1,0 +1,238 @@
+// Runs share no noise, and a state goes on in its own run alone.
+#include "tessera/privacy/run_identity.h"
+
+#include <algorithm>
+#include <set>
+
+#include "../io/files.h"
+#include "tessera/io/load.h"
+#include "tessera/nnx/modules.h"
+#include "tessera/numpy/indexing.h"
+#include "tessera/numpy/nn.h"
+#include "trainer_problem.h"
+
+namespace tessera::privacy {
+namespace {
+
+using namespace trainer_problem;
+using tessera::testing::expect_error;
+
+constexpr auto negative = [](const Weights& p, const Array& x, const Array& y) {
+  return -loss(p, x, y);
+};
+
+// The first step's noise, in units of its standard deviation: of an empty batch the update is noise
+// alone.
+template <class Loss, class... Key>
+std::vector<float> first_noise(const Trainer<Loss, decltype(optim::sgd(1.0))>& trainer,
+                               const Key&... key) {
+  auto state = trainer.init(weights(), key...);
+  trainer.step(state, xs(), ys());
+  std::vector<float> out = parameters(state.params);
+  const std::vector<float> before = parameters(weights());
+  for (size_t i = 0; i < out.size(); ++i) out[i] -= before[i];
+  return out;
+}
+Plan plan_of_noise() {
+  PlanOptions options = options_of(0);
+  options.normalize_by = 1;
+  return make_plan(options);
+}
+// Up to its sign.
+void expect_nothing_shared(const std::vector<float>& a, const std::vector<float>& b) {
+  for (size_t i = 0; i < a.size(); ++i) {
+    EXPECT_GT(std::abs(a[i] - b[i]), 1e-6);
+    EXPECT_GT(std::abs(a[i] + b[i]), 1e-6);
+  }
+}
+
+TEST(RunIdentityTest, RunsOfFreshEntropyShareNoNoise) {
+  const Trainer a(plan_of_noise(), loss, optim::sgd(1.0)),
+      b(plan_of_noise(), loss, optim::sgd(1.0));
+  expect_nothing_shared(first_noise(a), first_noise(a));
+  expect_nothing_shared(first_noise(a), first_noise(b));
+}
+
+TEST(RunIdentityTest, AKeyIsOfItsTrainer) {
+  const Trainer a(plan_of_noise(), loss, optim::sgd(1.0)),
+      b(plan_of_noise(), loss, optim::sgd(1.0));
+  EXPECT_EQ(first_noise(a, random::key(0)), first_noise(a, random::key(0)));
+  expect_nothing_shared(first_noise(a, random::key(0)), first_noise(a, random::key(1)));
+  expect_nothing_shared(first_noise(a, random::key(0)), first_noise(b, random::key(0)));
+}
+
+TEST(RunIdentityTest, ReproducibleRunsAreTheSameUntilTheLossIsAnother) {
+  const auto key = reproducible(random::key(0));
+  const Trainer a(plan_of_noise(), loss, optim::sgd(1.0)),
+      b(plan_of_noise(), loss, optim::sgd(1.0));
+  EXPECT_EQ(first_noise(a, key), first_noise(b, key));
+  expect_nothing_shared(first_noise(a, key), first_noise(a, reproducible(random::key(1))));
+  const Trainer other(plan_of_noise(), negative, optim::sgd(1.0));
+  expect_nothing_shared(first_noise(a, key), first_noise(other, key));
+  const Trainer scaled(plan_of_noise(), loss, optim::sgd(1.0 + 1e-12));
+  expect_nothing_shared(first_noise(a, key), first_noise(scaled, key));
+  PlanOptions longer = options_of(0);
+  longer.normalize_by = 1;
+  longer.steps = 13;
+  const Trainer planned(make_plan(longer), loss, optim::sgd(1.0));
+  expect_nothing_shared(first_noise(a, key), first_noise(planned, key));
+}
+
+// The arrays that a loss captures are a part of it.
+TEST(RunIdentityTest, LossesThatCaptureOtherDataShareNoNoise) {
+  const auto trainer_of = [](float last) {
+    std::vector<float> values(200, 1);
+    values.back() = last;
+    const Array captured = from_host(values, {200});
+    const auto with = [captured](const Weights& p, const Array& x, const Array& y) {
+      return loss(p, x, y) * mean(captured);
+    };
+    return Trainer(plan_of_noise(), with, optim::sgd(1.0));
+  };
+  const auto first = [&](float last) {
+    const auto trainer = trainer_of(last);
+    auto state = trainer.init(weights(), reproducible(random::key(0)));
+    trainer.step(state, xs(), ys());
+    return parameters(state.params);
+  };
+  EXPECT_EQ(first(1), first(1));
+  expect_nothing_shared(first(1), first(2));
+}
+
+TEST(RunIdentityTest, AnotherLossIsRefusedUntilTold) {
+  const Trainer trainer(plan_of(), loss, optim::sgd(.5));
+  const Trainer other(plan_of(), negative, optim::sgd(.5));
+  auto state = trainer.init(weights());
+  trainer.step(state, xs(), ys());
+  const std::vector<float> before = parameters(state.params);
+  expect_error(
+      [&] { other.step(state, xs(), ys()); },
+      "[privacy::Trainer] expected the loss and the types of data that this state has begun "
+      "with");
+  EXPECT_EQ(parameters(state.params), before);
+  auto bound = other.rebound(state, GivesUp::kSameLoss);
+  const std::string noise = internal::digest_of_words(bound.books.noise.key.data);
+  EXPECT_NE(noise, internal::digest_of_words(state.books.noise.key.data));
+  EXPECT_EQ(other.step(bound, xs(), ys()).step, 2);
+  EXPECT_EQ(other.step(bound, xs(), ys()).step, 3);
+  // Its data are the same still.
+  expect_error([&] { other.step(bound, xs() + 1, ys()); }, "expected the data that this state");
+}
+
+TEST(RunIdentityTest, OtherDataAreRefusedUntilTold) {
+  const Trainer trainer(plan_of(), loss, optim::sgd(.5));
+  auto state = trainer.init(weights());
+  trainer.step(state, xs(), ys());
+  trainer.step(state, xs(), ys());  // others of the same contents
+  std::vector<float> x = to_vector<float>(xs());
+  x.back() += 1;  // one element of one example
+  const Array changed = from_host(x, {kExamples, 3});
+  expect_error([&] { trainer.step(state, changed, ys()); },
+               "[privacy::Trainer] expected the data that this state has begun with");
+  EXPECT_EQ(trainer.steps_done(state), 2);
+  expect_error([&] { trainer.step(state, astype(xs(), float16), ys()); },
+               "expected the loss and the types of data");
+  auto bound = trainer.rebound(state, GivesUp::kSameData);
+  EXPECT_EQ(trainer.step(bound, changed, ys()).step, 3);
+  expect_error([&] { trainer.step(bound, xs(), ys()); }, "expected the data that this state");
+
+  const Trainer unchecked(plan_of(), loss, optim::sgd(.5), {.unchecked_data_contents = true});
+  auto augmented = unchecked.init(weights());
+  unchecked.step(augmented, xs(), ys());
+  EXPECT_EQ(unchecked.step(augmented, changed, ys()).step, 2);
+}
+
+TEST(RunIdentityTest, AnotherPlanCannotBeTold) {
+  const Trainer trainer(plan_of(), loss, optim::sgd(.5));
+  const auto state = trainer.init(weights());
+  const Trainer other(plan_of(.2), loss, optim::sgd(.5));
+  expect_error([&] { other.rebound(state, GivesUp::kSameLossAndData); },
+               "expected a state of this plan and optimizer");
+}
+
+// Before the first step too: what makes its noise is used up.
+TEST(RunIdentityTest, ACopyFromBeforeTheFirstStepIsUsedOnce) {
+  const Trainer trainer(plan_of(), loss, optim::sgd(.5));
+  auto state = trainer.init(weights());
+  auto copy = state;
+  trainer.step(state, xs(), ys());
+  expect_error([&] { trainer.step(copy, xs() + 1, ys()); }, "donated");
+}
+
+class RunIdentityFolderTest : public tessera::testing::FolderTest {};
+
+TEST_F(RunIdentityFolderTest, ACheckpointGoesOnWithItsLossAndDataAlone) {
+  const auto save = [&] {
+    const Trainer trainer(plan_of(), loss, optim::sgd(.5));
+    auto state = trainer.init(weights());
+    trainer.step(state, xs(), ys());
+    trainer.save(folder_, state);
+  };
+  save();
+  const Trainer same(plan_of(), loss, optim::sgd(.5));
+  const Trainer other(plan_of(), negative, optim::sgd(.5));
+  auto state = same.init(weights());
+  ASSERT_TRUE(same.restore(folder_, state));
+  expect_error([&] { same.step(state, xs(), ys() * 2); }, "expected the data that this state");
+  EXPECT_EQ(same.step(state, xs(), ys()).step, 2);
+  auto theirs = other.init(weights());
+  ASSERT_TRUE(other.restore(folder_, theirs));
+  expect_error([&] { other.step(theirs, xs(), ys()); }, "expected the loss and the types of data");
+}
+
+struct Module {
+  nnx::Linear linear;
+  nnx::Dropout dropout;
+  explicit Module(nnx::Rngs rngs) : linear(3, 2, rngs), dropout(.5, rngs) {}
+  template <class Self>
+  static constexpr auto fields(Self& self) {
+    return std::tie(self.linear, self.dropout);
+  }
+};
+
+TEST_F(RunIdentityFolderTest, WhatIsReleasedIsTheParametersAlone) {
+  const auto module_loss = [](Module m, const Array& x, const Array& y) {
+    return mean(square(m.dropout(m.linear(x)) - y));
+  };
+  const Trainer trainer(plan_of(), module_loss, optim::sgd(.5));
+  auto state = trainer.init(Module(nnx::Rngs(0)));
+  trainer.step(state, xs(), ys());
+  const Module released = trainer.release(state);
+  EXPECT_EQ(to_vector<float>(released.linear.kernel), to_vector<float>(state.params.linear.kernel));
+  int streams = 0;
+  internal::for_each_stream(released, [&](const nnx::RngStream& stream) {
+    ++streams;
+    for (uint32_t word : to_vector<uint32_t>(stream.key.data)) EXPECT_EQ(word, 0);
+  });
+  EXPECT_EQ(streams, 1);
+
+  const std::string file = path("model.safetensors");
+  EXPECT_EQ(trainer.release(file, state), 2);
+  const auto read = load_safetensors(file);
+  ASSERT_EQ(read.size(), 2);
+  EXPECT_EQ(to_vector<float>(read.at("linear.kernel")),
+            to_vector<float>(state.params.linear.kernel));
+  EXPECT_TRUE(read.contains("linear.bias"));
+  expect_error([&] { trainer.release(path("no/such/folder"), state); }, "no/such/folder");
+}
+
+TEST(RunIdentityTest, DigestsAndWords) {
+  const std::string digest(64, 'a');
+  EXPECT_EQ(internal::digest_of_words(internal::digest_words(digest)), digest);
+  EXPECT_TRUE(internal::is_digest(digest));
+  EXPECT_FALSE(internal::is_digest(internal::digest_of_words(internal::no_digest_words())));
+  const random::Key key = random::key(3);
+  EXPECT_EQ(to_vector<uint32_t>(internal::folded(key, digest).data),
+            to_vector<uint32_t>(internal::folded(key, internal::digest_words(digest)).data));
+}
+
+TEST(RunIdentityTest, WhatIsRefused) {
+  const Trainer trainer(plan_of(), loss, optim::sgd(.5));
+  expect_error([&] { trainer.init(weights(), random::split(random::key(0))); },
+               "expected a single key");
+  expect_error([&] { trainer.init(weights(), reproducible(random::split(random::key(0)))); },
+               "expected a single key");
+}
+
+}  // namespace
+}  // namespace tessera::privacy

@@ -202,6 +202,10 @@ class Plan {
   optim::Transformation<internal::Privatizer> scaled_privatizer(
       const std::optional<random::Key>& key = std::nullopt) const;
   RandomSource random_source() const { return options_.random_source; }
+  // Returns a key as privatizer() takes it: none for RandomSource::kSystem.
+  std::optional<random::Key> noise_key(const random::Key& key) const;
+  // UserError naming `op` for RandomSource::kSystem, with which a run can have no key of the user's.
+  void expect_keyed(std::string_view op) const;
 
   // UserError unless batches of this sampler are those that are accounted for.
   void check_sampler(const batch_selection::SamplingDescription& description) const;

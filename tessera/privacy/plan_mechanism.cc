@@ -103,4 +103,16 @@ optim::Transformation<internal::Privatizer> Plan::scaled_privatizer(
   return out;
 }
 
+std::optional<random::Key> Plan::noise_key(const random::Key& key) const {
+  return random_source() == RandomSource::kSystem ? std::nullopt : std::optional(key);
+}
+
+void Plan::expect_keyed(std::string_view op) const {
+  if (random_source() == RandomSource::kSystem)
+    value_error(
+        op,
+        "expected no key for a plan of RandomSource::kSystem, whose noise nobody can repeat, "
+        "got one; leave it out, or make the plan with RandomSource::kKey");
+}
+
 }  // namespace tessera::privacy

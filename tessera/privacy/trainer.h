@@ -125,10 +125,10 @@ class Trainer {
         transform_(transform),
         options_(options),
         batches_(std::make_shared<internal::StepBatches>(plan_, options)),
-        step_(jit(
-            Step{std::move(loss), std::move(optimizer), std::move(transform),
-                 plan_.scaled_privatizer(random::key(0)), internal::step_constants(plan_, options)},
-            {.donate_argnums = {1}})) {
+        step_(jit(Step{std::move(loss), std::move(optimizer), std::move(transform),
+                       plan_.scaled_privatizer(plan_.noise_key(random::key(0))),
+                       internal::step_constants(plan_, options)},
+                  {.donate_argnums = {1}})) {
     if (Step::kTransforms) internal::expect_plan_for_transforms(plan_);
     std::string statics;
     tree::append_static_key(optimizer_, statics);
@@ -148,6 +148,7 @@ class Trainer {
   // equal runs, and elsewhere they give other ones.
   template <class Params>
   State<Params> init(const Params& params, const random::Key& key) const {
+    plan_.expect_keyed("privacy::Trainer::init");
     return begun(params, identity_->run_key(key));
   }
   // The same state each time, without any entropy: init(params, reproducible(random::key(0))). Two
@@ -155,6 +156,7 @@ class Trainer {
   // the same loss too.
   template <class Params>
   State<Params> init(const Params& params, const Reproducible& key) const {
+    plan_.expect_keyed("privacy::Trainer::init");
     return begun(params, identity_->run_key(key));
   }
 
@@ -303,7 +305,7 @@ class Trainer {
     return {params,
             {.step = zeros(Shape{}, int32),
              .selection_key = selection,
-             .noise = plan_.scaled_privatizer(noise).init(noised),
+             .noise = plan_.scaled_privatizer(plan_.noise_key(noise)).init(noised),
              .optimizer = optimizer_.init(list),
              .fingerprint = internal::digest_words(identity_->fingerprint()),
              .program = internal::no_digest_words(),

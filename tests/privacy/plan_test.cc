@@ -700,6 +700,7 @@ TEST(PlanTest, DiscreteGaussianCalibrates) {
       .num_examples = 100, .iterations = 20, .cycle_length = 10});
   sampled.accountant = Accountant::kMonteCarlo;
   sampled.delta = 1e-3;
+  sampled.monte_carlo_seed = 1;  // the same samples for both
   const Plan float_noise = make_plan(sampled);
   sampled.mechanism = DiscreteGaussian{.grid_scale = 32};
   EXPECT_GE(make_plan(sampled).epsilon(), float_noise.epsilon());

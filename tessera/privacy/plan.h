@@ -101,8 +101,8 @@ struct PlanOptions {
   // examples as one, take the users as examples (batch_selection::UserSelectionStrategy).
   int64_t examples_per_user = 1;
   // Of which distribution the noise of a step is, and how it is correlated over the steps.
-  // DiscreteGaussian: independent noise, without a noise_schedule, rescale_to_unit_norm and
-  // subtree_norms.
+  // DiscreteGaussian: independent noise, without schedules of noise and clip norms,
+  // rescale_to_unit_norm, subtree_norms and adaptive_clip_norm.
   Mechanism mechanism = Gaussian{};
   NoiseStrategy strategy = IndependentNoise{};
   // kSystem: privatizer() takes no key, and DenseNoise is refused.
@@ -202,6 +202,10 @@ class Plan {
   optim::Transformation<internal::Privatizer> scaled_privatizer(
       const std::optional<random::Key>& key = std::nullopt) const;
   RandomSource random_source() const { return options_.random_source; }
+  // Returns a key as privatizer() takes it: none for RandomSource::kSystem.
+  std::optional<random::Key> noise_key(const random::Key& key) const;
+  // UserError naming `op` for RandomSource::kSystem, with which a run can have no key of the user's.
+  void expect_keyed(std::string_view op) const;
 
   // UserError unless batches of this sampler are those that are accounted for.
   void check_sampler(const batch_selection::SamplingDescription& description) const;
@@ -218,17 +222,15 @@ class Plan {
 
  private:
   void resolve_strategy();
-  void resolve_clip_norm();
   void expect_mechanism() const;
   void expect_grid() const;
-  // As clip_options() would be for sums that are not whole numbers.
-  ClipOptions real_clip_options() const;
   // How many steps of the grid the noise of a multiplier is. Absent without DiscreteGaussian.
   std::optional<double> grid_steps(double noise_multiplier) const;
   // The multiplier of the Gaussian mechanism that covers the plan's, and the least of the plan's that
   // it covers so.
   double accounted_multiplier(double noise_multiplier) const;
   double covered_multiplier(double accounted_multiplier) const;
+  void resolve_clip_norm();
   double strategy_sensitivity(int64_t steps) const;
   accounting::DpEvent event(int64_t steps, double noise_multiplier) const;
   double computed_epsilon(int64_t steps) const;

@@ -39,6 +39,26 @@ void Plan::resolve_clip_norm() {
                                        expected_batch_size());
 }
 
+ClipOptions Plan::clip_options() const {
+  ClipOptions out{.l2_clip_norm = options_.l2_clip_norm,
+                  .subtree_norms = options_.subtree_norms,
+                  .rescale_to_unit_norm = options_.rescale_to_unit_norm,
+                  .normalize_by = *options_.normalize_by,
+                  .nan_safe = options_.nan_safe};
+  if (const auto* grid = std::get_if<DiscreteGaussian>(&options_.mechanism)) {
+    out.grid_scale = grid->grid_scale;
+    out.normalize_by = 1;  // the privatizer divides
+  }
+  return out;
+}
+
+double Plan::clipped_norm() const {
+  // Sums of whole steps are exact, and the clip norm is what it says.
+  if (std::holds_alternative<DiscreteGaussian>(options_.mechanism))
+    return options_.l2_clip_norm / *options_.normalize_by;
+  return privacy::sensitivity(clip_options(), NeighboringRelation::kAddOrRemoveOne);
+}
+
 double Plan::sensitivity() const {
   return clipped_norm() * std::sqrt(1 + count_scale_ * count_scale_ / 4) * sensitivity_;
 }
@@ -57,6 +77,7 @@ Plan Plan::without_privacy() const {
   out.options_.l2_clip_norm = std::numeric_limits<double>::infinity();
   out.options_.subtree_norms.clear();
   out.options_.rescale_to_unit_norm = false;
+  out.options_.mechanism = Gaussian{};
   out.options_.noise_schedule = 1.0;
   out.options_.clip_norm_schedule = 1.0;
   out.options_.adaptive_clip_norm.reset();

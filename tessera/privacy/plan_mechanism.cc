@@ -1,5 +1,5 @@
-// What a plan's mechanism and source of random numbers decide: how sums are clipped, what is added to
-// them, and as which Gaussian mechanism that counts.
+// What a plan's mechanism and source of random numbers decide: what is added to the clipped sums, and
+// as which Gaussian mechanism that counts.
 #include <cmath>
 
 #include "tessera/base/format.h"
@@ -39,7 +39,10 @@ void Plan::expect_mechanism() const {
     refuse("IndependentNoise, not BufferedNoise,", "leave the strategy out");
   if (std::holds_alternative<DenseNoise>(o.strategy))
     refuse("IndependentNoise, not DenseNoise,", "leave the strategy out");
+  if (std::holds_alternative<BandedInverseNoise>(o.strategy))
+    refuse("IndependentNoise, not BandedInverseNoise,", "leave the strategy out");
   if (has_noise_schedule()) refuse("no noise_schedule", "leave it out");
+  if (has_clip_norm_schedule()) refuse("no clip_norm_schedule", "leave it out");
   if (o.rescale_to_unit_norm) refuse("no rescale_to_unit_norm", "leave it out");
   if (!o.subtree_norms.empty()) refuse("no subtree_norms", "clip all leaves together");
 }
@@ -81,29 +84,6 @@ double Plan::covered_multiplier(double accounted_multiplier) const {
   return accounted_multiplier * (std::hypot(*steps, 2) / *steps) * (1 + 0x1p-50);
 }
 
-ClipOptions Plan::real_clip_options() const {
-  return {.l2_clip_norm = options_.l2_clip_norm,
-          .subtree_norms = options_.subtree_norms,
-          .rescale_to_unit_norm = options_.rescale_to_unit_norm,
-          .normalize_by = *options_.normalize_by,
-          .nan_safe = options_.nan_safe};
-}
-
-ClipOptions Plan::clip_options() const {
-  ClipOptions out = real_clip_options();
-  if (const DiscreteGaussian* grid = grid_of(options_.mechanism)) {
-    out.grid_scale = grid->grid_scale;
-    out.normalize_by = 1;  // the privatizer divides
-  }
-  return out;
-}
-
-double Plan::clipped_norm() const {
-  // Whole steps of a grid are summed without rounding.
-  if (grid_of(options_.mechanism)) return options_.l2_clip_norm / *options_.normalize_by;
-  return privacy::sensitivity(real_clip_options(), NeighboringRelation::kAddOrRemoveOne);
-}
-
 optim::Transformation<internal::Privatizer> Plan::privatizer(
     const std::optional<random::Key>& key) const {
   if (has_noise_schedule())
@@ -121,6 +101,18 @@ optim::Transformation<internal::Privatizer> Plan::scaled_privatizer(
   optim::Transformation<internal::Privatizer> out = gaussian_privatizer(noise);
   out.rule.noise.steps_per_stddev = grid_steps(noise_multiplier());
   return out;
+}
+
+std::optional<random::Key> Plan::noise_key(const random::Key& key) const {
+  return random_source() == RandomSource::kSystem ? std::nullopt : std::optional(key);
+}
+
+void Plan::expect_keyed(std::string_view op) const {
+  if (random_source() == RandomSource::kSystem)
+    value_error(
+        op,
+        "expected no key for a plan of RandomSource::kSystem, whose noise nobody can repeat, "
+        "got one; leave it out, or make the plan with RandomSource::kKey");
 }
 
 }  // namespace tessera::privacy

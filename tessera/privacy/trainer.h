@@ -126,7 +126,7 @@ class Trainer {
         options_(options),
         batches_(std::make_shared<internal::StepBatches>(plan_, options)),
         step_(jit(Step{std::move(loss), std::move(optimizer), std::move(transform),
-                       internal::step_privatizer(plan_, random::key(0)),
+                       plan_.scaled_privatizer(plan_.noise_key(random::key(0))),
                        internal::step_constants(plan_, options)},
                   {.donate_argnums = {1}})) {
     if (Step::kTransforms) internal::expect_plan_for_transforms(plan_);
@@ -148,7 +148,7 @@ class Trainer {
   // equal runs, and elsewhere they give other ones.
   template <class Params>
   State<Params> init(const Params& params, const random::Key& key) const {
-    internal::expect_keys(plan_);
+    plan_.expect_keyed("privacy::Trainer::init");
     return begun(params, identity_->run_key(key));
   }
   // The same state each time, without any entropy: init(params, reproducible(random::key(0))). Two
@@ -157,7 +157,7 @@ class Trainer {
   // which takes no keys; an array of keys.
   template <class Params>
   State<Params> init(const Params& params, const Reproducible& key) const {
-    internal::expect_keys(plan_);
+    plan_.expect_keyed("privacy::Trainer::init");
     return begun(params, identity_->run_key(key));
   }
 
@@ -304,7 +304,7 @@ class Trainer {
     return {params,
             {.step = zeros(Shape{}, int32),
              .selection_key = selection,
-             .noise = internal::step_privatizer(plan_, noise).init(noised),
+             .noise = plan_.scaled_privatizer(plan_.noise_key(noise)).init(noised),
              .optimizer = optimizer_.init(list),
              .fingerprint = internal::digest_words(identity_->fingerprint()),
              .program = internal::no_digest_words(),

@@ -239,18 +239,6 @@ ClipOptions with_clip_factor(ClipOptions options, const Array& factor) {
   return options;
 }
 
-optim::Transformation<Privatizer> step_privatizer(const Plan& plan, const random::Key& key) {
-  if (plan.random_source() == RandomSource::kSystem) return plan.scaled_privatizer();
-  return plan.scaled_privatizer(key);
-}
-
-void expect_keys(const Plan& plan) {
-  if (plan.random_source() == RandomSource::kSystem)
-    value_error(kOp,
-                "expected init(params) for a plan of RandomSource::kSystem, whose noise is of no "
-                "key, got a key; leave it out, or take RandomSource::kKey");
-}
-
 void expect_plan_for_transforms(const Plan& plan) {
   if (!plan.clip_options().subtree_norms.empty() || plan.adaptive_clip_norm())
     value_error(

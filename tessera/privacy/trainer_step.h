@@ -127,10 +127,6 @@ int64_t expect_next_step(const Plan& plan, const Array& step);
 // The options with clip norms that are multiplied by the factor, an Array.
 ClipOptions with_clip_factor(ClipOptions options, const Array& factor);
 
-// The plan's privatizer: of the key, or of none if the plan takes none.
-optim::Transformation<Privatizer> step_privatizer(const Plan& plan, const random::Key& key);
-// UserError for a plan whose noise is not of keys.
-void expect_keys(const Plan& plan);
 // UserError if the plan has subtree_norms or an adaptive clip norm, which are of gradients that are
 // not transformed.
 void expect_plan_for_transforms(const Plan& plan);

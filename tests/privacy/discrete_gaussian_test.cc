@@ -187,16 +187,16 @@ TEST(DiscreteGaussian, EveryReleaseMayBeOfEitherSum) {
   EXPECT_EQ(certain, 0);
 }
 
-// Against the mass function, summed in long double: s^2 of the discrete Gaussian is that of a Gaussian
-// of s^2 - 4 rounded at random, within 2^-60 here.
+// The claim that the accounting rests on, integrated: a Gaussian of standard deviation sqrt(s^2 - 4) that
+// is rounded at random with width 2 has the probabilities of the discrete Gaussian of parameter s.
 TEST(DiscreteGaussian, IsARoundedGaussian) {
   const long double s = 8, t = accounted_stddev(8), r = 2;
   EXPECT_DOUBLE_EQ(static_cast<double>(t), std::sqrt(60.0));
   long double total = 0;
   for (int k = -200; k <= 200; ++k) total += std::exp(-k * k / (2 * s * s));
   for (int k = 0; k <= 40; k += 5) {
-    // The integral over y of N(0, t^2) times the probability of rounding y to k, by the trapezoidal rule,
-    // which is exact to exp(-pi^2 ...) for Gaussians: the step is 1/64.
+    // The integral over y of N(0, t^2) times the probability of rounding y to k, by the trapezoidal
+    // rule, which for functions as smooth as these is exact to the last digit.
     long double sum = 0;
     for (int i = -64 * 100; i <= 64 * 100; ++i) {
       const long double y = i / 64.0L;

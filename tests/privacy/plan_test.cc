@@ -642,8 +642,7 @@ TEST(PlanTest, DiscreteGaussian) {
   EXPECT_EQ(plan.clip_options().normalize_by, 1);
   EXPECT_EQ(gaussian.clip_options().grid_scale, std::nullopt);
   EXPECT_EQ(plan.stddev(), 1.5 * 2 / 50);
-  // Whole numbers are summed without rounding.
-  EXPECT_DOUBLE_EQ(plan.sensitivity() * kRounded, gaussian.sensitivity());
+  EXPECT_EQ(plan.sensitivity(), 2.0 / 50);
   EXPECT_GE(plan.epsilon(), gaussian.epsilon());
   EXPECT_NEAR(plan.epsilon(), gaussian.epsilon(), 1e-6 * gaussian.epsilon());
   EXPECT_NE(plan.fingerprint(), gaussian.fingerprint());
@@ -703,7 +702,7 @@ TEST(PlanTest, DiscreteGaussianCalibrates) {
       .num_examples = 100, .iterations = 20, .cycle_length = 10});
   sampled.accountant = Accountant::kMonteCarlo;
   sampled.delta = 1e-3;
-  sampled.monte_carlo_seed = 1;  // of both
+  sampled.monte_carlo_seed = 1;  // the same samples for both
   const Plan float_noise = make_plan(sampled);
   sampled.mechanism = DiscreteGaussian{.grid_scale = 32};
   EXPECT_GE(make_plan(sampled).epsilon(), float_noise.epsilon());
@@ -730,6 +729,13 @@ TEST(PlanTest, DiscreteGaussianRefuses) {
         o.noise_schedule = {{0, 1}, {10, 2}};
       },
       "expected no noise_schedule");
+  refused(
+      [](PlanOptions& o) {
+        o.clip_norm_schedule = {{0, 1}, {10, 2}};
+      },
+      "expected no clip_norm_schedule");
+  refused([](PlanOptions& o) { o.strategy = BandedInverseNoise{.bands = 2}; },
+          "not BandedInverseNoise,");
   refused([](PlanOptions& o) { o.rescale_to_unit_norm = true; },
           "expected no rescale_to_unit_norm");
   refused([](PlanOptions& o) { o.subtree_norms = {{"a", 1.0}}; }, "expected no subtree_norms");

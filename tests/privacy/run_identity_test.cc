@@ -257,9 +257,9 @@ TEST(RunIdentityTest, PlansWithoutKeysTakeNone) {
   const Trainer trainer(make_plan(options), loss, optim::sgd(1.0));
   expect_nothing_shared(first_noise(trainer), first_noise(trainer));
   expect_error([&] { trainer.init(weights(), random::key(0)); },
-               "expected init(params) for a plan of RandomSource::kSystem");
+               "expected no key for a plan of RandomSource::kSystem");
   expect_error([&] { trainer.init(weights(), reproducible(random::key(0))); },
-               "expected init(params) for a plan of RandomSource::kSystem");
+               "expected no key for a plan of RandomSource::kSystem");
 }
 
 TEST(RunIdentityTest, WhatIsRefused) {

@@ -214,12 +214,10 @@ Plan::Plan(PlanOptions options)
     value_error(kOp,
                 "expected NanSafe::kElement or kExample, got kNo, under which one example can make "
                 "all parameters NaN");
-  if (std::holds_alternative<DiscreteGaussian>(options_.mechanism))
-    value_error(kOp,
-                "expected the mechanism Gaussian, got DiscreteGaussian, for which no plan clips to "
-                "whole numbers; take clipped_grad and discrete_gaussian_privatizer");
+  expect_mechanism();
   resolve_strategy();
   resolve_noise();
+  expect_grid();
   resolve_clip_norm();
 }
 
@@ -323,7 +321,7 @@ void Plan::resolve_by_samples() {
   if (!o.monte_carlo_seed) options_.monte_carlo_seed = accounting::seed_of_entropy();
   if (o.epsilon) {
     const internal::SampledNoise found = internal::sampled_noise(sampled_run(), *o.epsilon);
-    options_.noise_multiplier = found.noise / sensitivity_;
+    options_.noise_multiplier = covered_multiplier(found.noise / sensitivity_);
     proven_ = found.proven;
     epsilon_ = proven_->epsilon;
   } else {
@@ -427,14 +425,15 @@ accounting::DpEvent Plan::amplified_event(int64_t steps, double noise_multiplier
 
 accounting::DpEvent Plan::event(int64_t steps, double noise_multiplier) const {
   if (steps == 0) return accounting::NoOpDpEvent{};
-  if (options_.amplified) return amplified_event(steps, noise_multiplier);
+  const double accounted = accounted_multiplier(noise_multiplier);
+  if (options_.amplified) return amplified_event(steps, accounted);
   if (sampling_.replace)
     value_error(kOp,
                 "expected a sampler that has an example at most once in a batch, got {} with "
                 "replacement; take replace = false",
                 name(sampling_.method));
   const double of_steps = strategy_sensitivity(steps);
-  return accounting::GaussianDpEvent{noise_multiplier * (sensitivity_ / of_steps) /
+  return accounting::GaussianDpEvent{accounted * (sensitivity_ / of_steps) /
                                      static_cast<double>(sampling_.examples_per_user)};
 }
 
@@ -471,7 +470,8 @@ accounting::MonteCarloEpsilon Plan::monte_carlo_epsilon(int64_t steps) const {
     value_error(op, "expected between 1 and {} steps, those of the plan, got {}", this->steps(),
                 steps);
   if (proven_ && steps == this->steps()) return *proven_;
-  return internal::sampled_epsilon(sampled_run(), steps, noise_multiplier() * sensitivity_, 0);
+  return internal::sampled_epsilon(sampled_run(), steps,
+                                   accounted_multiplier(noise_multiplier()) * sensitivity_, 0);
 }
 
 double Plan::epsilon(int64_t steps) const {
@@ -485,21 +485,6 @@ double Plan::noise_factor(int64_t step) const {
 double Plan::update_factor(int64_t step) const {
   if (!normalized_by_batch_ || sampling_.sampling_prob_changes.empty()) return 1;
   return expected_batch_size() / batch_selection::expected_batch_size(at_step(sampling_, step));
-}
-
-optim::Transformation<internal::Privatizer> Plan::privatizer(const random::Key& key) const {
-  if (has_noise_schedule())
-    value_error("privacy::Plan::privatizer",
-                "expected a plan without noise_schedule, got one with; divide each step's sum by "
-                "noise_factor(step), take scaled_privatizer, and multiply its result by it");
-  return scaled_privatizer(key);
-}
-
-optim::Transformation<internal::Privatizer> Plan::scaled_privatizer(const random::Key& key) const {
-  const NoiseOptions noise{.stddev = stddev(), .key = key};
-  if (std::holds_alternative<IndependentNoise>(options_.strategy))
-    return gaussian_privatizer(noise);
-  return matrix_factorization_privatizer(noising_matrix_, noise);
 }
 
 void Plan::check_sampler(const SamplingDescription& d) const {
@@ -525,6 +510,9 @@ std::string Plan::fingerprint(const std::string& rest) const {
   for (const SubtreeNorm& subtree : o.subtree_norms)
     strategy += fmt::format(" {}:{} {:a}", subtree.path.size(), subtree.path,
                             subtree.l2_clip_norm.number());
+  if (const auto* grid = std::get_if<DiscreteGaussian>(&o.mechanism))
+    strategy += fmt::format(" grid {}", grid->grid_scale);
+  if (o.random_source == RandomSource::kSystem) strategy += " system";
   return internal::digest_of(
       fmt::format("{} | {:a} {:a} {} {} {} | {} {:a} {} {} {:a} {} | {}{} | {}",
                   exact_text(sampling_), noise_multiplier(), o.delta, static_cast<int>(o.relation),

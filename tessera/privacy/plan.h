@@ -101,8 +101,12 @@ struct PlanOptions {
   // examples as one, take the users as examples (batch_selection::UserSelectionStrategy).
   int64_t examples_per_user = 1;
   // Of which distribution the noise of a step is, and how it is correlated over the steps.
+  // DiscreteGaussian: independent noise, without schedules of noise and clip norms,
+  // rescale_to_unit_norm, subtree_norms and adaptive_clip_norm.
   Mechanism mechanism = Gaussian{};
   NoiseStrategy strategy = IndependentNoise{};
+  // kSystem: privatizer() takes no key, and DenseNoise is refused.
+  RandomSource random_source = RandomSource::kKey;
   // What holds from steps on, as factors of the noise and of the expected batch size (or
   // sampling_prob): {{0, 1}, {500, 2}} doubles from step 500 on. Noise that is calibrated scales the
   // whole schedule. Noise: amplified, or independent, or dense. Batch size: Poisson, without
@@ -165,7 +169,8 @@ class Plan {
   }
   // What the count of an adaptive clip norm is multiplied by to be a coordinate of the sum.
   double count_scale() const { return count_scale_ * clipped_norm(); }
-  // Of the noise before it is mixed over steps: noise_multiplier * sensitivity. With a schedule that
+  // Of the noise before it is mixed over steps: noise_multiplier * sensitivity, in units of the private
+  // sum, also of DiscreteGaussian. With a schedule that
   // of a step is noise_factor(step) times as much, and a step's private sum is multiplied by
   // update_factor(step), the first expected batch size over its own.
   double stddev() const { return is_private_ ? noise_multiplier() * sensitivity() : 0; }
@@ -187,10 +192,20 @@ class Plan {
   accounting::DpEvent event(int64_t steps) const;
 
   const matrix_factorization::StreamingMatrix& noising_matrix() const { return noising_matrix_; }
+  // Returns what makes the sum that clip_options() clips private. Of DiscreteGaussian it takes sums of
+  // whole steps (int32) and gives float32 in the units of l2_clip_norm, divided by normalize_by.
+  // Without a key one is drawn from entropy; of RandomSource::kSystem it is left out, else UserError.
   // UserError where there is a noise_schedule: then scaled_privatizer's is the noise of sums divided
   // by noise_factor(step), and its results are multiplied by it.
-  optim::Transformation<internal::Privatizer> privatizer(const random::Key& key) const;
-  optim::Transformation<internal::Privatizer> scaled_privatizer(const random::Key& key) const;
+  optim::Transformation<internal::Privatizer> privatizer(
+      const std::optional<random::Key>& key = std::nullopt) const;
+  optim::Transformation<internal::Privatizer> scaled_privatizer(
+      const std::optional<random::Key>& key = std::nullopt) const;
+  RandomSource random_source() const { return options_.random_source; }
+  // Returns a key as privatizer() takes it: none for RandomSource::kSystem.
+  std::optional<random::Key> noise_key(const random::Key& key) const;
+  // UserError naming `op` for RandomSource::kSystem, with which a run can have no key of the user's.
+  void expect_keyed(std::string_view op) const;
 
   // UserError unless batches of this sampler are those that are accounted for.
   void check_sampler(const batch_selection::SamplingDescription& description) const;
@@ -207,6 +222,14 @@ class Plan {
 
  private:
   void resolve_strategy();
+  void expect_mechanism() const;
+  void expect_grid() const;
+  // How many steps of the grid the noise of a multiplier is. Absent without DiscreteGaussian.
+  std::optional<double> grid_steps(double noise_multiplier) const;
+  // The multiplier of the Gaussian mechanism that covers the plan's, and the least of the plan's that
+  // it covers so.
+  double accounted_multiplier(double noise_multiplier) const;
+  double covered_multiplier(double accounted_multiplier) const;
   void resolve_clip_norm();
   double strategy_sensitivity(int64_t steps) const;
   accounting::DpEvent event(int64_t steps, double noise_multiplier) const;
@@ -233,14 +256,15 @@ class Plan {
   double epsilon_ = 0;                        // of all steps
   // Of all steps, if the noise was calibrated by samples.
   std::optional<accounting::MonteCarloEpsilon> proven_;
-  double count_scale_ = 0;                    // in units of clipped_norm(); 0: there is no count
+  double count_scale_ = 0;  // in units of clipped_norm(); 0: there is no count
   bool is_private_ = true;
 };
 
 // "3.00-DP ..., 1000 steps of poisson samples, ...": in one line, for people.
 std::string to_string(const Plan& plan);
 
-// A checked plan. UserError (kValue): numbers outside their range (NaN too, an infinite clip norm),
+// A checked plan. UserError (kValue): DiscreteGaussian with what it is not for, or whose noise is below 8
+// or above 2^24 steps of the grid; RandomSource::kSystem with DenseNoise; numbers outside their range (NaN too, an infinite clip norm),
 // neither or both of expected_batch_size and sampling_prob, of epsilon and noise_multiplier, of a
 // sampler and numbers of another one; a sampler that does not fit the neighbouring relation, or has
 // no accountant, with the schedules or for users; too few samples for delta; more bands than the cycle has steps; a strategy of fewer rows than there are steps,

@@ -1,4 +1,4 @@
-// What of a plan is about clip norms, and the plan without any.
+// The clip norms of a plan, and the plan without any.
 #include <cmath>
 #include <limits>
 
@@ -16,6 +16,13 @@ constexpr const char* kOp = "privacy::make_plan";
 void Plan::resolve_clip_norm() {
   internal::expect_factors("clip_norm_schedule", options_.clip_norm_schedule);
   const auto& adaptive = options_.adaptive_clip_norm;
+  if (std::holds_alternative<DiscreteGaussian>(options_.mechanism) &&
+      (adaptive || has_clip_norm_schedule()))
+    value_error(
+        kOp,
+        "expected the mechanism Gaussian for {}, got DiscreteGaussian, whose grid is of one "
+        "clip norm; leave one of them out",
+        adaptive ? "an adaptive_clip_norm" : "a clip_norm_schedule");
   if (!adaptive) return;
   internal::expect_adaptive(kOp, *adaptive);
   if (!(expected_batch_size() > 0))
@@ -28,23 +35,27 @@ void Plan::resolve_clip_norm() {
                 "expected an adaptive_clip_norm without {}, got both; an adaptive clip norm is one "
                 "number that no schedule changes: leave one of them out",
                 has_clip_norm_schedule() ? "clip_norm_schedule" : "subtree_norms");
-  if (std::holds_alternative<DiscreteGaussian>(options_.mechanism))
-    value_error(kOp,
-                "expected the mechanism Gaussian for an adaptive_clip_norm, got DiscreteGaussian, "
-                "whose sums are whole numbers and the count is none; leave one of them out");
   count_scale_ = internal::count_scale(kOp, *adaptive, noise_multiplier() * sensitivity_,
                                        expected_batch_size());
 }
 
 ClipOptions Plan::clip_options() const {
-  return {.l2_clip_norm = options_.l2_clip_norm,
-          .subtree_norms = options_.subtree_norms,
-          .rescale_to_unit_norm = options_.rescale_to_unit_norm,
-          .normalize_by = *options_.normalize_by,
-          .nan_safe = options_.nan_safe};
+  ClipOptions out{.l2_clip_norm = options_.l2_clip_norm,
+                  .subtree_norms = options_.subtree_norms,
+                  .rescale_to_unit_norm = options_.rescale_to_unit_norm,
+                  .normalize_by = *options_.normalize_by,
+                  .nan_safe = options_.nan_safe};
+  if (const auto* grid = std::get_if<DiscreteGaussian>(&options_.mechanism)) {
+    out.grid_scale = grid->grid_scale;
+    out.normalize_by = 1;  // the privatizer divides
+  }
+  return out;
 }
 
 double Plan::clipped_norm() const {
+  // Sums of whole steps are exact, and the clip norm is what it says.
+  if (std::holds_alternative<DiscreteGaussian>(options_.mechanism))
+    return options_.l2_clip_norm / *options_.normalize_by;
   return privacy::sensitivity(clip_options(), NeighboringRelation::kAddOrRemoveOne);
 }
 
@@ -61,9 +72,12 @@ Plan Plan::without_privacy() const {
   out.is_private_ = false;
   out.options_.epsilon.reset();
   out.options_.noise_multiplier = 0;
+  out.options_.mechanism = Gaussian{};
+  out.options_.random_source = RandomSource::kKey;
   out.options_.l2_clip_norm = std::numeric_limits<double>::infinity();
   out.options_.subtree_norms.clear();
   out.options_.rescale_to_unit_norm = false;
+  out.options_.mechanism = Gaussian{};
   out.options_.noise_schedule = 1.0;
   out.options_.clip_norm_schedule = 1.0;
   out.options_.adaptive_clip_norm.reset();

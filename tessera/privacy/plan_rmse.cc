@@ -15,8 +15,10 @@ using Column = std::vector<double>;
 // By what the noise of each step is multiplied before it is summed.
 std::vector<double> factors_of(const Plan& plan) {
   std::vector<double> out;
+  const bool unit = plan.clip_options().rescale_to_unit_norm;
   for (int64_t step = 0; step < plan.steps(); ++step)
-    out.push_back(plan.noise_factor(step) * plan.update_factor(step));
+    out.push_back(plan.noise_factor(step) * plan.update_factor(step) *
+                  (unit ? 1 : plan.clip_norm_factor(step)));
   return out;
 }
 

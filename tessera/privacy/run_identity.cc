@@ -1,9 +1,10 @@
 #include "tessera/privacy/run_identity.h"
 
 #include <algorithm>
-#include <cstring>
+#include <mutex>
 
 #include "tessera/base/format.h"
+#include "tessera/base/warning.h"
 #include "tessera/cluster/joint_step.h"
 #include "tessera/numpy/creation.h"
 #include "tessera/numpy/index.h"
@@ -154,6 +155,40 @@ std::optional<std::string> RunIdentity::contents(const std::vector<Array>& data,
     sources_ = sources;
   }
   return contents_;
+}
+
+namespace {
+
+// The contents that each key and program has begun with. Never destroyed: threads may ask while the
+// process ends.
+struct Beginnings {
+  std::mutex mutex;
+  std::map<std::string, std::string> contents;
+};
+Beginnings& beginnings() {
+  static Beginnings& instance = *new Beginnings;
+  return instance;
+}
+
+}  // namespace
+
+void warn_of_shared_noise(const random::Key& noise, const std::string& program,
+                          const std::optional<std::string>& contents) {
+  if (!contents) return;
+  const std::string key = hex_of(noise) + program;
+  bool others = false;
+  {
+    Beginnings& all = beginnings();
+    const std::lock_guard lock(all.mutex);
+    others = all.contents.emplace(key, *contents).first->second != *contents;
+  }
+  if (others)
+    warn(
+        "privacy: two runs of one key have begun on different data; the difference of their "
+        "results "
+        "shows the data without noise: take init(params), which draws a key for each, unless this "
+        "is "
+        "a test");
 }
 
 void expect_same_run(const Plan& plan, const std::string& fingerprint, const Array& words) {

@@ -103,6 +103,12 @@ class RunIdentity {
   std::string contents_;
 };
 
+// Warns if a run has begun in this process with the same key of noise and program on data of other
+// contents: whoever sees what both give sees the difference of their data without noise. Called
+// at the first step of a run.
+void warn_of_shared_noise(const random::Key& noise, const std::string& program,
+                          const std::optional<std::string>& contents);
+
 // UserError unless the state is of this plan and optimizer.
 void expect_same_run(const Plan& plan, const std::string& fingerprint, const Array& words);
 // UserError if the state has begun with another loss, or other types of data.

@@ -125,10 +125,10 @@ class Trainer {
         transform_(transform),
         options_(options),
         batches_(std::make_shared<internal::StepBatches>(plan_, options)),
-        step_(jit(
-            Step{std::move(loss), std::move(optimizer), std::move(transform),
-                 plan_.scaled_privatizer(random::key(0)), internal::step_constants(plan_, options)},
-            {.donate_argnums = {1}})) {
+        step_(jit(Step{std::move(loss), std::move(optimizer), std::move(transform),
+                       plan_.scaled_privatizer(plan_.noise_key(random::key(0))),
+                       internal::step_constants(plan_, options)},
+                  {.donate_argnums = {1}})) {
     if (Step::kTransforms) internal::expect_plan_for_transforms(plan_);
     std::string statics;
     tree::append_static_key(optimizer_, statics);
@@ -148,13 +148,16 @@ class Trainer {
   // equal runs, and elsewhere they give other ones.
   template <class Params>
   State<Params> init(const Params& params, const random::Key& key) const {
+    plan_.expect_keyed("privacy::Trainer::init");
     return begun(params, identity_->run_key(key));
   }
   // The same state each time, without any entropy: init(params, reproducible(random::key(0))). Two
   // such runs of one key, plan and optimizer have the same batches, and the same noise if they have
-  // the same loss too.
+  // the same loss too. UserError (kValue), as of init(params, key): a plan of RandomSource::kSystem,
+  // which takes no keys; an array of keys.
   template <class Params>
   State<Params> init(const Params& params, const Reproducible& key) const {
+    plan_.expect_keyed("privacy::Trainer::init");
     return begun(params, identity_->run_key(key));
   }
 
@@ -211,13 +214,11 @@ class Trainer {
   template <class Params, class... Data>
   std::vector<BatchSize> precompile(const State<Params>& state, const Data&... data) const {
     const std::vector<BatchSize> sizes = batch_sizes();
-    State<Params> next = begun(state.params, identity_->run_key());
-    for (const auto& [size, probability] : sizes) {
-      // As the parameters are, and as a step leaves them.
-      State<Params> first = begun(state.params, identity_->run_key());
-      run(first, 0, {}, size, {}, examples_of(data, {}, size)...);
-      if (&size == &sizes.front().size) next = first;
-      run(next, 0, {}, size, {}, examples_of(data, {}, size)...);
+    for (const BatchSize& each : sizes) {
+      // From parameters that lie where they are given, and where a step leaves them.
+      State<Params> spare = begun(state.params, identity_->run_key());
+      for (int time = 0; time < 2; ++time)
+        run(spare, 0, {}, each.size, {}, examples_of(data, {}, each.size)...);
     }
     return sizes;
   }
@@ -303,7 +304,7 @@ class Trainer {
     return {params,
             {.step = zeros(Shape{}, int32),
              .selection_key = selection,
-             .noise = plan_.scaled_privatizer(noise).init(noised),
+             .noise = plan_.scaled_privatizer(plan_.noise_key(noise)).init(noised),
              .optimizer = optimizer_.init(list),
              .fingerprint = internal::digest_words(identity_->fingerprint()),
              .program = internal::no_digest_words(),
@@ -377,6 +378,9 @@ class Trainer {
     internal::expect_known_memory(options_, tree::leaves(std::tie(data...)));
     const std::string program = program_of(state, data...);
     internal::expect_same_program(program, books.program);
+    if (plan_.random_source() == RandomSource::kKey &&
+        !internal::is_digest(internal::digest_of_words(books.program)))
+      internal::warn_of_shared_noise(books.noise.key, program, contents);
     internal::StepInput input{.factors = internal::factors_of(plan_, step),
                               .program = internal::digest_words(program),
                               .contents = internal::digest_words(

@@ -78,7 +78,7 @@ Rows taken(const Gathered<Rows>& data, const StepBatch& batch) {
       data.rows);
 }
 
-// Of a trainer without a transform of its own.
+// The transform of a trainer that is given none.
 struct Untransformed {};
 
 // An optimizer that says how gradients are transformed before they are clipped (optimizers.h).
@@ -87,7 +87,7 @@ concept TransformsGradients = requires {
   requires Optimizer::kTransforms;
 };
 
-// What of a plan and its options the program holds as numbers.
+// The numbers of a plan and of a trainer's options that are a part of the program.
 struct StepConstants {
   ClipOptions clip;
   int64_t history_stride = 1;
@@ -182,8 +182,8 @@ struct TrainStep {
   optim::LeafList privatized(const optim::LeafList& sum, const Array& count,
                              const Array& clip_factor, Books& books,
                              const StepFactors& factors) const {
-    // Whole steps of a grid, of which a clip norm has as many whatever it is (DiscreteGaussian): there
-    // only the private sum is multiplied.
+    // Whole steps of a grid (DiscreteGaussian) are noised as they are: such a plan has no schedules of
+    // noise and clip norms.
     const bool whole = std::any_of(sum.leaves.begin(), sum.leaves.end(),
                                    [](const Array& g) { return !is_inexact(g.dtype()); });
     const bool by_clip_norm = constants.clip_norm_varies && !constants.clip.rescale_to_unit_norm;

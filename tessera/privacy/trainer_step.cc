@@ -211,11 +211,12 @@ StepFactors factors_of(const Plan& plan, int64_t step) {
 void expect_examples(const Plan& plan, const std::vector<Array>& leaves) {
   for (const Array& leaf : leaves)
     if (leaf.ndim() == 0 || leaf.shape(0) != plan.sampling().num_examples)
-      value_error(kOp,
-                  "expected data of {} examples, as many as the plan's sampler selects from, got "
-                  "an array of shape {}; give all of the data, or make a plan of .num_examples = {}",
-                  plan.sampling().num_examples, leaf.shape(),
-                  leaf.ndim() == 0 ? int64_t{1} : leaf.shape(0));
+      value_error(
+          kOp,
+          "expected data of {} examples, as many as the plan's sampler selects from, got "
+          "an array of shape {}; give all of the data, or make a plan of .num_examples = {}",
+          plan.sampling().num_examples, leaf.shape(),
+          leaf.ndim() == 0 ? int64_t{1} : leaf.shape(0));
 }
 
 int64_t expect_next_step(const Plan& plan, const Array& step) {

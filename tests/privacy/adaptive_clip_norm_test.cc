@@ -134,6 +134,15 @@ TEST(AdaptiveClipNormTest, WhatIsRefused) {
         o.normalize_by = 1;
       },
       "batch size above 0 for an adaptive_clip_norm");
+  refused([](auto& o) { o.mechanism = DiscreteGaussian{}; },
+          "expected the mechanism Gaussian for an adaptive_clip_norm");
+  refused(
+      [](auto& o) {
+        o.mechanism = DiscreteGaussian{};
+        o.adaptive_clip_norm.reset();
+        o.clip_norm_schedule = {{0, 1}, {2, 2}};
+      },
+      "expected the mechanism Gaussian for a clip_norm_schedule");
   refused([](auto& o) { o.subtree_norms = {{"w", 1.0}}; }, "without subtree_norms");
   refused([](auto& o) { o.clip_norm_schedule = {{0, 1}, {2, 2}}; }, "without clip_norm_schedule");
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numbers>
 #include <set>
 
 #include "../errors.h"
@@ -45,10 +47,10 @@ double chi_squared_z(const std::vector<int32_t>& draws, double stddev) {
   return (std::cbrt(statistic / freedom) - (1 - scale)) / std::sqrt(scale);
 }
 
-// One, two and three tables.
+// One table and two, small and large.
 TEST(DiscreteGaussian, HasItsProbabilities) {
   uint32_t seed = 0;
-  for (const double stddev : {1.0, 3.7, 128.0, 150.0, 1000.0}) {
+  for (const double stddev : {1.0, 3.7, 150.0, 600.0, 1000.0}) {
     const std::vector<int32_t> draws =
         to_vector<int32_t>(discrete_gaussian(random::key(++seed), stddev, {1'000'000}));
     EXPECT_LT(std::abs(chi_squared_z(draws, stddev)), 4) << stddev;
@@ -133,6 +135,89 @@ TEST(DiscreteGaussian, DTypesAndArraysOfStddev) {
   EXPECT_EQ(traces, 1);
 }
 
+// Leaves of whole steps: draws of the leaf's key are added, modulo 2^32, and the result is a float.
+TEST(DiscreteGaussian, AddsToWholeSteps) {
+  const Array steps = array({0, 7, -70'000, 1 << 30, std::numeric_limits<int32_t>::max()});
+  const auto noise = discrete_gaussian_privatizer(
+      {.stddev = 0.5, .key = random::key(4), .steps_per_stddev = 65536});
+  const Array noisy = noise.update(steps, noise.init(steps)).first;
+  EXPECT_EQ(noisy.dtype(), float32);
+  const Array sub = random::split(random::key(4), 2).data;
+  const random::Key leaf = random::split(random::Key{index_in_dim(sub, 1, 0, false)}, 1)[0];
+  const std::vector<int32_t> z = to_vector<int32_t>(discrete_gaussian(leaf, 65536, {5}));
+  const std::vector<int32_t> x = to_vector<int32_t>(steps);
+  const std::vector<float> got = to_vector<float>(noisy);
+  bool wrapped = false;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const auto sum =
+        static_cast<int32_t>(static_cast<uint32_t>(x[i]) + static_cast<uint32_t>(z[i]));
+    wrapped |= x[i] > 0 && sum < 0;
+    EXPECT_EQ(got[i], static_cast<float>(sum * (0.5 / 65536))) << i;
+  }
+  EXPECT_EQ(wrapped, z.back() > 0);
+  const auto wide = discrete_gaussian_privatizer(
+      {.stddev = 0.5, .key = random::key(4), .steps_per_stddev = 65536, .dtype = bfloat16});
+  EXPECT_EQ(wide.update(steps, wide.init(steps)).first.dtype(), bfloat16);
+}
+
+// What Mironov's attack asks of a release: whether each of two sums could have become it at all. Of
+// float noise often only one of them could; of integers always both, so that the attack guesses.
+TEST(DiscreteGaussian, EveryReleaseMayBeOfEitherSum) {
+  const double stddev = 1.0 / 64, steps = 4096, step = stddev / steps;
+  int certain = 0;
+  for (int t = 0; t < 400; ++t) {
+    const Array a = random::randint(random::key(1000 + t), {10}, -20'000, 20'000);
+    const Array b = a + random::randint(random::key(3000 + t), {10}, -2'000, 2'000);
+    const auto noise = discrete_gaussian_privatizer(
+        {.stddev = stddev, .key = random::key(t), .steps_per_stddev = steps});
+    const Array& own = t % 2 ? a : b;
+    const std::vector<float> release = to_vector<float>(noise.update(own, noise.init(own)).first);
+    bool possible[2] = {true, true};
+    for (const Array& sum : {a, b})
+      for (size_t i = 0; i < release.size(); ++i) {
+        const double noise_steps =
+            release[i] / step - static_cast<double>(to_vector<int32_t>(sum)[i]);
+        // Any integer within reach has a probability above 0.
+        possible[&sum == &a] = possible[&sum == &a] && noise_steps == std::round(noise_steps) &&
+                               std::abs(noise_steps) < 12 * steps;
+      }
+    EXPECT_TRUE(possible[0] && possible[1]) << t;
+    certain += possible[0] != possible[1];
+  }
+  EXPECT_EQ(certain, 0);
+}
+
+// The claim that the accounting rests on, integrated: a Gaussian of standard deviation sqrt(s^2 - 4) that
+// is rounded at random with width 2 has the probabilities of the discrete Gaussian of parameter s.
+TEST(DiscreteGaussian, IsARoundedGaussian) {
+  const long double s = 8, t = accounted_stddev(8), r = 2;
+  EXPECT_DOUBLE_EQ(static_cast<double>(t), std::sqrt(60.0));
+  long double total = 0;
+  for (int k = -200; k <= 200; ++k) total += std::exp(-k * k / (2 * s * s));
+  for (int k = 0; k <= 40; k += 5) {
+    // The integral over y of N(0, t^2) times the probability of rounding y to k, by the trapezoidal
+    // rule, which for functions as smooth as these is exact to the last digit.
+    long double sum = 0;
+    for (int i = -64 * 100; i <= 64 * 100; ++i) {
+      const long double y = i / 64.0L;
+      long double normaliser = 0;
+      const auto nearest = static_cast<int>(std::round(y));
+      for (int j = nearest - 30; j <= nearest + 30; ++j)
+        normaliser += std::exp(-(j - y) * (j - y) / (2 * r * r));
+      sum +=
+          std::exp(-y * y / (2 * t * t)) * std::exp(-(k - y) * (k - y) / (2 * r * r)) / normaliser;
+    }
+    const long double rounded = sum / 64 / (t * std::sqrt(2 * std::numbers::pi_v<long double>));
+    const long double exact = std::exp(-k * k / (2 * s * s)) / total;
+    EXPECT_NEAR(static_cast<double>(rounded / exact), 1, 1e-15) << k;
+  }
+  EXPECT_EQ(accounted_stddev(2), 0);
+  EXPECT_EQ(accounted_stddev(0), 0);
+  expect_error([] { accounted_stddev(-1); },
+               "expected a finite number of steps of at least 0, got -1");
+  expect_error([] { accounted_stddev(std::nan("")); }, "got nan");
+}
+
 class ShardedDiscreteGaussian : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { initialize({.devices = "cpu:8"}); }
@@ -188,8 +273,8 @@ TEST(DiscreteGaussian, Errors) {
   expect_error([&] { discrete_gaussian_privatizer({.stddev = 1, .key = key, .dtype = int32}); },
                "expected a floating-point dtype for the result, got int32");
   const auto noise = discrete_gaussian_privatizer({.stddev = 1, .key = key});
-  expect_error([&] { noise.update(ones(2, int32), noise.init(ones(2, int32))); },
-               "expected real floating-point leaves, got int32[2]");
+  expect_error([&] { noise.update(ones(2, int8), noise.init(ones(2, int8))); },
+               "expected real floating-point leaves, or int32 ones of whole steps, got int8[2]");
 }
 
 }  // namespace

@@ -69,5 +69,16 @@ TEST(PlanRmse, HasTheSchedules) {
   EXPECT_NEAR(rmse(make_plan(o)), 2 * std::sqrt(mean) / (7 * .05), 1e-9);
 }
 
+// Noise follows the clip norm as it follows a schedule of its own.
+TEST(PlanRmse, HasTheScheduleOfClipNorms) {
+  PlanOptions clipped = options(40), noised = options(40);
+  clipped.clip_norm_schedule = {{0, 1}, {10, .25}};
+  noised.noise_schedule = {{0, 1}, {10, .25}};
+  EXPECT_NEAR(rmse(make_plan(clipped)), rmse(make_plan(noised)), 1e-12);
+  EXPECT_LT(rmse(make_plan(clipped)), rmse(make_plan(options(40))));
+  clipped.rescale_to_unit_norm = true;
+  EXPECT_NEAR(rmse(make_plan(clipped)), rmse(make_plan(options(40))), 1e-12);
+}
+
 }  // namespace
 }  // namespace tessera::privacy

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "../io/files.h"
+#include "tessera/base/warning.h"
 #include "tessera/io/load.h"
 #include "tessera/nnx/modules.h"
 #include "tessera/numpy/indexing.h"
@@ -216,6 +217,28 @@ TEST_F(RunIdentityFolderTest, WhatIsReleasedIsTheParametersAlone) {
   expect_error([&] { trainer.release(path("no/such/folder"), state); }, "no/such/folder");
 }
 
+// A test of neighbours does so on purpose; everybody else is told.
+TEST(RunIdentityTest, OneKeyOnTwoSetsOfDataIsWarnedOf) {
+  std::vector<std::string> warnings;
+  const WarningHandler before =
+      set_warning_handler([&](const std::string& text) { warnings.push_back(text); });
+  const auto begin = [](const Reproducible& key, const Array& x) {
+    const Trainer trainer(plan_of(), loss, optim::sgd(.5));
+    auto state = trainer.init(weights(), key);
+    trainer.step(state, x, ys());
+    trainer.step(state, x, ys());
+  };
+  begin(reproducible(random::key(70)), xs());
+  begin(reproducible(random::key(70)), xs());      // the same run again
+  begin(reproducible(random::key(71)), xs() + 1);  // of another key
+  EXPECT_TRUE(warnings.empty());
+  begin(reproducible(random::key(70)), xs() + 1);
+  ASSERT_EQ(warnings.size(), 1);
+  EXPECT_THAT(warnings[0],
+              ::testing::HasSubstr("two runs of one key have begun on different data"));
+  set_warning_handler(before);
+}
+
 TEST(RunIdentityTest, DigestsAndWords) {
   const std::string digest(64, 'a');
   EXPECT_EQ(internal::digest_of_words(internal::digest_words(digest)), digest);
@@ -224,6 +247,19 @@ TEST(RunIdentityTest, DigestsAndWords) {
   const random::Key key = random::key(3);
   EXPECT_EQ(to_vector<uint32_t>(internal::folded(key, digest).data),
             to_vector<uint32_t>(internal::folded(key, internal::digest_words(digest)).data));
+}
+
+// Noise of the system is of no key, and no two runs share any.
+TEST(RunIdentityTest, PlansWithoutKeysTakeNone) {
+  PlanOptions options = options_of(0);
+  options.normalize_by = 1;
+  options.random_source = RandomSource::kSystem;
+  const Trainer trainer(make_plan(options), loss, optim::sgd(1.0));
+  expect_nothing_shared(first_noise(trainer), first_noise(trainer));
+  expect_error([&] { trainer.init(weights(), random::key(0)); },
+               "expected no key for a plan of RandomSource::kSystem");
+  expect_error([&] { trainer.init(weights(), reproducible(random::key(0))); },
+               "expected no key for a plan of RandomSource::kSystem");
 }
 
 TEST(RunIdentityTest, WhatIsRefused) {

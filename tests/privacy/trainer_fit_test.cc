@@ -275,6 +275,24 @@ TEST(TrainerTransformTest, PlansThatAreRefused) {
                "a plan without adaptive_clip_norm");
 }
 
+// ---- Whole numbers on a grid
+
+TEST(TrainerGridTest, DiscreteNoiseTrainsAsGaussianNoise) {
+  PlanOptions options = options_of(1);  // other plans have other keys, and so other batches
+  options.noise_multiplier = 1e-3;
+  PlanOptions whole = options;
+  whole.mechanism = DiscreteGaussian{};
+  const Trainer a(make_plan(whole), loss, optim::sgd(.5)),
+      b(make_plan(options), loss, optim::sgd(.5));
+  auto x = a.init(weights(), kSeed()), y = b.init(weights(), kSeed());
+  for (int i = 0; i < 4; ++i) {
+    const StepReport on_grid = a.step(x, xs(), ys()), real = b.step(y, xs(), ys());
+    EXPECT_EQ(on_grid.clip_norm, real.clip_norm);
+    EXPECT_NEAR(on_grid.mean_norm, real.mean_norm, 1e-2);
+  }
+  expect_close(parameters(x.params), parameters(y.params), 5e-3);
+}
+
 // ---- Clip norms over the steps, and none
 
 TEST(TrainerClipNormTest, AScheduleOfClipNormsScalesSumAndNoise) {

@@ -60,6 +60,38 @@ TEST(TrainerTest, AStepIsItsPartsByHand) {
   EXPECT_EQ(trainer.epsilon(state), plan.epsilon(1));
 }
 
+// Steps on a grid: the same bits from the same key.
+TEST(TrainerTest, NoiseInWholeNumbers) {
+  PlanOptions options = options_of();
+  options.mechanism = DiscreteGaussian{};
+  const Trainer trainer(make_plan(options), loss, optim::sgd(.5));
+  auto state = trainer.init(weights(), reproducible(random::key(0))),
+       again = trainer.init(weights(), reproducible(random::key(0)));
+  for (auto* s : {&state, &again})
+    for (int t = 0; t < 3; ++t) trainer.step(*s, xs(), ys());
+  EXPECT_EQ(parameters(state.params), parameters(again.params));
+  EXPECT_NE(parameters(state.params), parameters(weights()));
+  for (const float x : parameters(state.params)) EXPECT_TRUE(std::isfinite(x));
+}
+
+// No key, no two runs alike.
+TEST(TrainerTest, NoiseOfTheSystem) {
+  PlanOptions options = options_of();
+  options.random_source = RandomSource::kSystem;
+  const Trainer trainer(make_plan(options), loss, optim::sgd(.5));
+  std::vector<std::vector<float>> results;
+  for (int run = 0; run < 2; ++run) {
+    auto state = trainer.init(weights());
+    trainer.step(state, xs(), ys());
+    results.push_back(parameters(state.params));
+  }
+  EXPECT_NE(results[0], results[1]);
+  expect_error([&] { trainer.init(weights(), random::key(0)); },
+               "[privacy::Trainer::init] expected no key for a plan of RandomSource::kSystem");
+  expect_error([&] { trainer.init(weights(), reproducible(random::key(0))); },
+               "expected no key for a plan of RandomSource::kSystem");
+}
+
 class TrainerFolderTest : public tessera::testing::FolderTest {};
 
 // Of independent and of correlated noise, whose buffers are state too.

@@ -147,8 +147,9 @@ TEST(RandomKeyTest, Seeds) {
 
 // Without x64 a seed that 32 bits do not hold has the key that JAX gives it with x64.
 TEST(RandomKeyTest, LongSeedsCountWithoutX64) {
+  const golden::Topic topic("random");
   int checked = 0;
-  for (const Json& c : golden::Topic("random")["seeds"]) {
+  for (const Json& c : topic["seeds"]) {
     if (!c["x64"].get<bool>() || c.contains("error")) continue;
     const int64_t seed = std::stoll(c["seed"].get<std::string>());
     if (seed >= -(int64_t{1} << 31) && seed < int64_t{1} << 32) continue;

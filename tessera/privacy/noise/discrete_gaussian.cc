@@ -10,10 +10,11 @@
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/indexing/gather.h"
 #include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/slice.h"
 #include "tessera/privacy/noise/discrete_gaussian_table.h"
 #include "tessera/privacy/noise/leaf_keys.h"
+#include "tessera/privacy/noise/random_words.h"
 #include "tessera/random/sampling.h"
-#include "tessera/random/threefry.h"
 
 namespace tessera::privacy {
 
@@ -42,67 +43,73 @@ Array looked_up(const Array& table, const Array& index) {
                      IndexMode::kPromiseInBounds);
 }
 
-// One level of a draw: its table, scale, and two keys.
+// One level of a draw: its table and scale, the two words of its key, and by how many bits the shared
+// words are turned.
 struct LevelData {
-  Array high, low;  // uint64, of a power of two
-  Array scale;      // int32
-  Array keys;       // uint32 [2, 2]
+  Array table;         // uint64 [cells * 2]
+  Array first, scale;  // int32
+  Array turn;          // uint64
+  Array key;           // uint32 [2]
 };
 
-Words key_of(const Array& keys, int64_t i) {
-  return random::internal::key_words(kOp, random::Key{keys}[i]);
-}
-
-// The greatest k with U < P(|X| >= k), found from its highest bit down; with a sign, times the scale.
-Array drawn_level(const LevelData& level, const Shape& shape) {
-  const Words words = random::internal::hash_of_index(key_of(level.keys, 1), shape);
-  const Array high = joined(random::internal::hash_of_index(key_of(level.keys, 0), shape)),
-              low = shifted_right(joined(words), 1);
-  Array found = lax::full(shape, 0, int32);
-  for (int64_t bit = level.high.size() / 2; bit > 0; bit /= 2) {
-    const Array next = found + bit;
-    const Array next_high = looked_up(level.high, next), next_low = looked_up(level.low, next);
-    const Array below =
-        lax::bitwise_or(high < next_high, lax::bitwise_and(high == next_high, low < next_low));
-    found = lax::select(below, next, found);
-  }
-  const Array sign = lax::bitwise_and(words.low, constant_like(words.low, 1));
-  return lax::select(sign == 0, found, -found) * broadcast_array(kOp, level.scale, shape);
-}
-
 // All levels, stacked; their tables of one size.
-LevelData stacked_levels(const random::Key& key, double stddev) {
-  std::vector<uint64_t> high, low;
-  std::vector<int32_t> scales;
-  size_t size = 0;
-  std::vector<internal::TailTable> tables;
-  for (const internal::Level& level : internal::levels(stddev)) {
-    tables.push_back(internal::tail_table(level.stddev));
-    size = std::max(size, tables.back().high.size());
+LevelData stacked_levels(const std::vector<internal::Level>& levels, const Array& keys, int bits) {
+  std::vector<uint64_t> tables, turns;
+  std::vector<int32_t> firsts, scales;
+  for (const internal::Level& level : levels) {
+    const internal::AliasTable table = internal::alias_table(level.stddev, bits);
+    tables.insert(tables.end(), table.words.begin(), table.words.end());
+    turns.push_back(21 * turns.size());
+    firsts.push_back(static_cast<int32_t>(table.first));
     scales.push_back(static_cast<int32_t>(level.scale));
   }
-  for (internal::TailTable& table : tables) {
-    table.high.resize(size);
-    table.low.resize(size);
-    high.insert(high.end(), table.high.begin(), table.high.end());
-    low.insert(low.end(), table.low.begin(), table.low.end());
-  }
-  const int64_t count = static_cast<int64_t>(scales.size());
-  const Shape shape{count, static_cast<int64_t>(size)};
-  return {lax::constant(Literal::from<uint64_t>(high, shape)),
-          lax::constant(Literal::from<uint64_t>(low, shape)),
+  const auto count = static_cast<int64_t>(levels.size());
+  return {lax::constant(Literal::from<uint64_t>(tables, {count, int64_t{2} << bits})),
+          lax::constant(Literal::from<int32_t>(firsts, {count})),
           lax::constant(Literal::from<int32_t>(scales, {count})),
-          random::split(key, Shape{count, 2}).data};
+          lax::constant(Literal::from<uint64_t>(turns, {count})), keys};
+}
+
+// A draw of one table, times the scale: `high` chooses a cell by its first bits, and is compared with
+// the cell's threshold by the others, then by `low`, turned.
+Array drawn_level(const LevelData& level, int index_bits, const Array& high, const Array& low) {
+  const auto bits = static_cast<uint64_t>(index_bits);
+  const auto full = [&](const Array& scalar) { return broadcast_array(kOp, scalar, low.shape()); };
+  const Array turn = full(level.turn), back = full(constant_like(level.turn, 64) - level.turn);
+  const Array turned =
+      lax::bitwise_or(lax::shift_left(low, turn), lax::shift_right_logical(low, back));
+  const Array cell = lax::convert_element_type(shifted_right(high, 64 - bits), int32);
+  const Array entry = looked_up(level.table, cell * 2);
+  const Array alias = lax::bitwise_and(entry, constant_like(entry, (uint64_t{1} << bits) - 1));
+  const Array position = lax::shift_left(high, constant_like(high, bits));
+  const Array threshold = entry - alias;
+  const Array below = lax::bitwise_or(
+      position < threshold,
+      lax::bitwise_and(position == threshold, turned < looked_up(level.table, cell * 2 + 1)));
+  const Array index = lax::select(below, cell, lax::convert_element_type(alias, int32));
+  return (index + full(level.first)) * full(level.scale);
 }
 
 // A loop over the levels: each is one kernel, and all of them in one would keep more than there are
 // registers for.
-Array drawn(const random::Key& key, double stddev, const Shape& shape) {
+Array drawn(RandomSource source, const random::Key& key, double stddev, const Shape& shape) {
+  const std::vector<internal::Level> levels = internal::levels(stddev);
+  const auto count = static_cast<int64_t>(levels.size());
+  int bits = 0;
+  for (const internal::Level& level : levels)
+    bits = std::max(bits, internal::index_bits(level.stddev));
+  const Array keys = random::split(key, count + 1).data;
+  const auto words_of = [&](const Array& own) {
+    return joined(internal::random_words(kOp, source, random::Key{own}, shape));
+  };
+  const Array low = words_of(lax::reshape(lax::slice(keys, {count, 0}, {count + 1, 2}), {2}));
+  const LevelData data = stacked_levels(levels, lax::slice(keys, {0, 0}, {count, 2}), bits);
   return scan(
              [&](const Array& sum, const LevelData& level) {
-               return std::pair(sum + drawn_level(level, shape), std::tuple<>());
+               const Array draw = drawn_level(level, bits, words_of(level.key), low);
+               return std::pair(sum + draw, std::tuple<>());
              },
-             lax::full(shape, 0, int32), stacked_levels(key, stddev))
+             lax::full(shape, 0, int32), data)
       .first;
 }
 
@@ -119,12 +126,33 @@ Array rounded(const Array& x) {
   return lax::convert_element_type(lax::round_nearest_even(inside), int32);
 }
 
+// Leaves are real numbers or whole steps.
+void expect_leaves(const std::vector<Array>& leaves) {
+  for (const Array& leaf : leaves)
+    if (!is_floating(leaf.dtype()) && leaf.dtype() != int32)
+      type_error(
+          kOp,
+          "expected real floating-point leaves, or int32 ones of whole steps, got {}; convert "
+          "them with astype",
+          describe(leaf.type()));
+}
+
+DType result_dtype(OptionalDType wanted, DType leaf) {
+  if (wanted) return *wanted;
+  return leaf == int32 ? float32 : streaming::wide_dtype(kOp, leaf);
+}
+
 // `granularity`: a float64 scalar.
-Array noised(const Array& gradient, const Array& granularity, double steps, const random::Key& key,
-             DType result) {
+Array noised(const internal::DiscreteNoise& noise, const Array& gradient, const Array& granularity,
+             const random::Key& key) {
+  const DType result = result_dtype(noise.dtype, gradient.dtype());
   const Array step = broadcast_array(kOp, granularity, gradient.shape());
+  const Array z = drawn(noise.source, key, noise.steps_per_stddev, gradient.shape());
+  if (gradient.dtype() == int32)
+    return lax::convert_element_type(lax::convert_element_type(gradient + z, float64) * step,
+                                     result);
   const Array x = lax::convert_element_type(gradient, float64);
-  const Array grid = rounded(x / step) + drawn(key, steps, x.shape());
+  const Array grid = rounded(x / step) + z;
   const Array noisy = lax::convert_element_type(grid, float64) * step;
   return lax::convert_element_type(lax::select(lax::eq(x, x), noisy, x), result);
 }
@@ -138,8 +166,9 @@ Array discrete_gaussian(const random::Key& key, double stddev, const Shape& shap
     double stddev;
     Shape shape;
   };
-  return composite("privacy_discrete_gaussian", DrawParams{stddev, shape}, {key.data},
-                   [&](std::span<const Array> a) { return drawn({a[0]}, stddev, shape); });
+  return composite(
+      "privacy_discrete_gaussian", DrawParams{stddev, shape}, {key.data},
+      [&](std::span<const Array> a) { return drawn(RandomSource::kKey, {a[0]}, stddev, shape); });
 }
 
 namespace internal {
@@ -148,38 +177,38 @@ DiscreteNoise checked_noise(const DiscreteGaussianOptions& options) {
   expect_parameter("steps_per_stddev", options.steps_per_stddev);
   if (options.stddev.number() == 0.0)
     value_error(kOp, "expected a standard deviation above 0, got 0: a grid needs a granularity");
-  return {options.stddev, checked_key(kOp, options.key), options.steps_per_stddev,
-          checked_dtype(kOp, options.dtype)};
+  return {options.stddev, checked_key(kOp, options.key, options.random_source),
+          options.steps_per_stddev, checked_dtype(kOp, options.dtype), options.random_source};
 }
 
 std::pair<std::vector<Array>, random::Key> add_discrete_noise(const DiscreteNoise& noise,
                                                               const std::vector<Array>& gradients,
                                                               const random::Key& key) {
-  expect_real(kOp, gradients);
+  expect_leaves(gradients);
   struct GridParams {
     double steps;
     bool has_dtype;
     DType dtype;
+    bool from_system;
   };
   std::vector<Array> args = gradients;
   args.push_back(key.data);
   args.push_back(noise.stddev.as(float64));
   const size_t n = gradients.size();
-  std::vector<Array> out = composite(
-      "privacy_add_discrete_noise",
-      GridParams{noise.steps_per_stddev, noise.dtype.has_value(), noise.dtype.value_or(float32)},
-      std::span<const Array>(args), [&](std::span<const Array> a) {
-        const std::vector<Array> leaves(a.begin(), a.begin() + static_cast<int64_t>(n));
-        const StepKeys keys = step_keys(kOp, {a[n]}, leaves);
-        const Array granularity = a[n + 1] / noise.steps_per_stddev;
-        std::vector<Array> results;
-        for (size_t i = 0; i < n; ++i)
-          results.push_back(
-              noised(leaves[i], granularity, noise.steps_per_stddev, keys.leaves[i],
-                     noise.dtype.value_or(streaming::wide_dtype(kOp, leaves[i].dtype()))));
-        results.push_back(keys.next.data);
-        return results;
-      });
+  std::vector<Array> out =
+      composite("privacy_add_discrete_noise",
+                GridParams{noise.steps_per_stddev, noise.dtype.has_value(),
+                           noise.dtype.value_or(float32), noise.source == RandomSource::kSystem},
+                std::span<const Array>(args), [&](std::span<const Array> a) {
+                  const std::vector<Array> leaves(a.begin(), a.begin() + static_cast<int64_t>(n));
+                  const StepKeys keys = step_keys(kOp, {a[n]}, leaves);
+                  const Array granularity = a[n + 1] / noise.steps_per_stddev;
+                  std::vector<Array> results;
+                  for (size_t i = 0; i < n; ++i)
+                    results.push_back(noised(noise, leaves[i], granularity, keys.leaves[i]));
+                  results.push_back(keys.next.data);
+                  return results;
+                });
   const random::Key next{out.back()};
   out.pop_back();
   return {std::move(out), next};
@@ -190,6 +219,12 @@ std::pair<std::vector<Array>, random::Key> add_discrete_noise(const DiscreteNois
 optim::Transformation<internal::DiscretePrivatizer> discrete_gaussian_privatizer(
     const DiscreteGaussianOptions& options) {
   return {{internal::checked_noise(options)}};
+}
+
+double accounted_stddev(double steps) {
+  if (!(steps >= 0) || std::isinf(steps))
+    value_error(kOp, "expected a finite number of steps of at least 0, got {}", steps);
+  return steps > 2 ? std::sqrt((steps - 2) * (steps + 2)) : 0;
 }
 
 double rounded_sensitivity(double l2_sensitivity, double granularity, int64_t dimension) {

@@ -9,21 +9,29 @@
 // of random length, whose bits exceed a machine word. On arrays a loop would run as often as the
 // unluckiest element needs, with a reduction over all devices in each trip. Here an element takes a
 // fixed number of random bits, so that streams shard as all others do and nothing is communicated:
-//   - s <= 128: |X| by inversion: U of 127 bits is compared with a table of P(|X| >= k), computed in
-//     168 bits on the host, and a sign.
+//   - s <= 600: the alias method, of 128 bits (discrete_gaussian_table.h): exact for probabilities that
+//     are whole numbers of 2^-128, by one look at a table.
 //   - larger s: X = c X' + Z with Z of parameter b = 2.5 c from a table and X' of parameter
 //     sqrt(s^2 - b^2) / c drawn in the same way. Completing the square,
 //     P(X = x) is exp(-x^2 / (2 s^2)) times a sum of a Gaussian over a shifted grid of integers, which
 //     by Poisson summation is constant up to a factor 1 +- 2 exp(-2 pi^2 v) with
 //     v = 1 / (c^2 / b^2 + c^2 / (s^2 - b^2)) >= 4.68: 1 +- 2^-132.
-// So a draw is of the stated distribution within 2^-113 in total variation: tables cut and rounded at
-// 2^-127, at most 2047 entries in each of at most 4. A release of d elements adds at most
-// d (1 + e^epsilon) 2^-113 to delta; of all draws of a training run that is below 2^-60. (The
-// parameter itself is s rounded to a double.)
+// The at most 3 looks of an element have first words of their own and share the second one, turned by
+// 21 bits each: a look reads it with probability 2^-50, so that two do with 2^-98, and then by bits
+// of which but 2^-20 differ. So a draw is of the stated distribution within 2^-112 in total
+// variation: 3 * 2^-114 by the tables, 2^-118 by the shared words. (The parameter itself is s rounded
+// to a double.)
 //
-// Guarantee. A query of integers with L2 sensitivity D, plus independent discrete Gaussians of
-// parameter s, is D^2 / (2 s^2)-zCDP, and its Renyi divergences are at most those of the Gaussian
-// mechanism (Theorem 14 there). For Poisson-subsampled steps that theorem says nothing.
+// Guarantee. Let a query of integers move by at most D in L2 norm. With independent discrete Gaussians
+// of parameter s >= 2 it is the Gaussian mechanism of standard deviation sqrt(s^2 - 4), post-processed,
+// but for a factor 1 +- 2^-111 in each element's probabilities: with t^2 = s^2 - r^2 and r = 2, round
+// y = x + N(0, t^2) to an integer k with probability proportional to exp(-(k - y)^2 / (2 r^2)). Its
+// normaliser is r sqrt(2 pi) (1 +- 2.1 exp(-2 pi^2 r^2)) for every y (Poisson summation), so that k - x
+// has the convolution of N(0, t^2) and N(0, r^2), at the integers: a discrete Gaussian of parameter s
+// (Peikert, "An efficient and parallel Gaussian sampler for lattices", CRYPTO 2010). As x is an
+// integer, the rounding reads y alone. So every accountant of the Gaussian mechanism holds, also of
+// subsampled steps, with accounted_stddev() in place of s; docs/privacy_proof.md has the constants. A
+// run of n draws adds at most n (1 + e^epsilon) 2^-110 to delta.
 #pragma once
 
 #include <cstdint>
@@ -39,10 +47,11 @@ struct DiscreteGaussianOptions {
   Stddev stddev;
   std::optional<random::Key> key = std::nullopt;  // as of NoiseOptions
   // The granularity of the grid is stddev / steps_per_stddev. In [1, 2^24]; part of the program. Finer
-  // costs less sensitivity (rounded_sensitivity) and more time: a table more at 128, and from there on
-  // at every factor of 60.
+  // costs less sensitivity (rounded_sensitivity) and more time: a look more at 600, and from there on
+  // at every factor of 240.
   double steps_per_stddev = 65536;
-  OptionalDType dtype = std::nullopt;  // of the result
+  OptionalDType dtype = std::nullopt;               // of the result
+  RandomSource random_source = RandomSource::kKey;  // as of NoiseOptions
 };
 
 struct DiscreteNoiseState {
@@ -56,10 +65,11 @@ struct DiscreteNoise {
   random::Key key;
   double steps_per_stddev;
   OptionalDType dtype;
+  RandomSource source = RandomSource::kKey;
 
   template <class Self>
   static constexpr auto fields(Self& self) {
-    return std::tie(self.stddev, self.key, self.steps_per_stddev, self.dtype);
+    return std::tie(self.stddev, self.key, self.steps_per_stddev, self.dtype, self.source);
   }
 };
 DiscreteNoise checked_noise(const DiscreteGaussianOptions& options);
@@ -89,16 +99,28 @@ struct DiscretePrivatizer {
 
 }  // namespace internal
 
-// granularity * (round(gradient / granularity) + discrete Gaussian of parameter steps_per_stddev):
-// the gradient on the nearest point of the grid (ties to even), at most 2^30 steps from 0, and noise
-// of standard deviation stddev. Keys, shards and errors as of the other privatizers
-// (noise_addition.h), and UserError for steps_per_stddev outside its range. The sum is exact in
-// integers; it is rounded to the result's dtype (the leaf's, float32 at least, or `dtype`) last. NaN
-// stays NaN.
+// Leaves of int32 are whole steps of the grid, as a sum that was clipped with ClipOptions::grid_scale:
+// the result is granularity * (leaf + discrete Gaussian of parameter steps_per_stddev), where the sum
+// is one of int32, modulo 2^32. (A leaf that is the sum of more than 2^31 steps may have wrapped: the
+// result is then a function of the sum that has not, plus noise, and as private.) Account for it with
+// the sensitivity in steps, and accounted_stddev().
 //
-// Account for it with rounded_sensitivity(), not with that of the gradients.
+// Of floating-point leaves it is granularity * (round(leaf / granularity) + discrete Gaussian): the
+// leaf on the nearest point of the grid (ties to even), at most 2^30 steps from 0. NaN stays NaN.
+// Account for it with rounded_sensitivity(), not with that of the gradients. (What is rounded is the
+// sum, so that the sum's own rounding is not covered: clip to a grid instead.)
+//
+// Noise has standard deviation stddev. Keys, shards and errors as of the other privatizers
+// (noise_addition.h), and UserError for steps_per_stddev outside its range. The sum is exact in
+// integers; its product with the granularity is rounded to the result's dtype (the leaf's, float32 at
+// least, or `dtype`) last, which is post-processing.
 optim::Transformation<internal::DiscretePrivatizer> discrete_gaussian_privatizer(
     const DiscreteGaussianOptions& options);
+
+// The standard deviation of the Gaussian mechanism that covers integers with discrete Gaussian noise of
+// parameter `steps` (see above): sqrt(steps^2 - 4), in steps. 0 up to 2. UserError for a negative or
+// infinite number, or NaN.
+double accounted_stddev(double steps);
 
 // What rounding onto the grid makes of an L2 sensitivity over `dimension` elements: two neighbours
 // that differ by at most l2_sensitivity differ by at most l2_sensitivity + granularity *

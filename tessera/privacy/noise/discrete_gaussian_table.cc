@@ -1,15 +1,18 @@
 #include "tessera/privacy/noise/discrete_gaussian_table.h"
 
-#include <algorithm>
 #include <bit>
 #include <boost/multiprecision/cpp_bin_float.hpp>
+#include <boost/multiprecision/cpp_int.hpp>
 #include <cmath>
+
+#include "tessera/base/format.h"
 
 namespace tessera::privacy::internal {
 
 namespace {
 
 using Wide = boost::multiprecision::cpp_bin_float_50;  // 168 bits
+using Integer = boost::multiprecision::uint256_t;
 
 // exp(-k^2 / (2 s^2)) for k = 0, 1, ... down to 2^-200, each from the one before it:
 // w[k + 1] = w[k] q^(2k + 1) with q = exp(-1 / (2 s^2)), one exponential in all.
@@ -21,35 +24,84 @@ std::vector<Wide> weights(double stddev) {
   return out;
 }
 
+// P(X = k) for k = 0, 1, ... in units of 2^-128, rounded down, as far as they are not 0.
+std::vector<Integer> probabilities(double stddev) {
+  const std::vector<Wide> w = weights(stddev);
+  Wide total = 0;  // summed from the smallest
+  for (size_t k = w.size() - 1; k > 0; --k) total += 2 * w[k];
+  total += w[0];
+  std::vector<Integer> out;
+  for (const Wide& weight : w) {
+    const Integer units = floor(ldexp(weight / total, 128)).convert_to<Integer>();
+    if (units == 0) break;
+    out.push_back(units);
+  }
+  return out;
+}
+
 }  // namespace
 
-TailTable tail_table(double stddev) {
-  const std::vector<Wide> w = weights(stddev);
-  // tails[k]: the weight of k and beyond, summed from the smallest.
-  std::vector<Wide> tails = w;
-  for (size_t k = w.size() - 1; k-- > 0;) tails[k] += tails[k + 1];
-  const Wide total = 2 * tails[0] - w[0];
-  TailTable out{{0}, {0}};
-  for (size_t k = 1; k < w.size(); ++k) {
-    const Wide scaled = ldexp(2 * tails[k] / total, 64), high = floor(scaled);
-    const Wide low = floor(ldexp(scaled - high, 63));
-    if (high == 0 && low == 0) break;
-    out.high.push_back(high.convert_to<uint64_t>());
-    out.low.push_back(low.convert_to<uint64_t>());
+int index_bits(double stddev) {
+  const int bits =
+      std::bit_width(2 * (probabilities(stddev).size() - 1));  // of 2 reach + 1 integers
+  TESSERA_CHECK(bits <= 14, "a table of parameter {} needs {} bits", stddev, bits);
+  return bits;
+}
+
+AliasTable alias_table(double stddev, int bits) {
+  const std::vector<Integer> tail = probabilities(stddev);
+  const size_t reach = tail.size() - 1;
+  TESSERA_CHECK(2 * reach < size_t{1} << bits, "{} bits cannot name {} integers", bits,
+                2 * reach + 1);
+  const size_t cells = size_t{1} << bits;
+  std::vector<Integer> left(cells);
+  Integer rest = Integer(1) << 128;
+  for (size_t k = 0; k <= reach; ++k) {
+    left[reach + k] = left[reach - k] = tail[k];
+    rest -= k > 0 ? 2 * tail[k] : tail[k];
   }
-  const size_t size = std::bit_ceil(out.high.size());
-  out.high.resize(size);
-  out.low.resize(size);
+  left[reach] += rest;  // what rounding down left: at most 2^-116 in all
+  // Vose's order: a cell that is not full is filled by one that has more than it needs.
+  const Integer full = Integer(1) << (128 - bits);
+  std::vector<size_t> small, large, alias(cells);
+  for (size_t i = 0; i < cells; ++i) {
+    alias[i] = i;
+    (left[i] < full ? small : large).push_back(i);
+  }
+  std::vector<Integer> threshold = left;
+  while (!small.empty()) {
+    const size_t i = small.back(), j = large.back();
+    small.pop_back();
+    alias[i] = j;
+    left[j] -= full - left[i];
+    threshold[j] = left[j];
+    if (left[j] < full) {
+      large.pop_back();
+      small.push_back(j);
+    }
+  }
+  AliasTable out{bits, -static_cast<int64_t>(reach), {}};
+  for (size_t i = 0; i < cells; ++i) {
+    // Of a full cell the alias is the cell's own integer, so that any threshold will do.
+    const Integer t = alias[i] == i ? Integer(0) : threshold[i];
+    out.words.push_back(Integer(t >> 64).convert_to<uint64_t>() << bits | alias[i]);
+    out.words.push_back(Integer(t & ~uint64_t{0}).convert_to<uint64_t>());
+  }
   return out;
 }
 
 std::vector<Level> levels(double stddev) {
-  // Of 2048 entries at most: one kernel looks them all up in the first-level cache.
-  constexpr double kTable = 128, kMost = 60;
+  // Of n levels, each a factor c above the one below it with b = 2.5 c, the last is about as large as
+  // the others where c^n = stddev / 2.5. A table of parameter 600 has 15,313 integers; it is in the
+  // second-level cache, and a level less costs less than that.
+  constexpr double kTable = 600, kMost = 240;
+  const auto factor = [&](int levels) { return std::pow(stddev / 2.5, 1.0 / levels); };
+  int count = stddev <= kTable ? 1 : 2;
+  while (count > 1 && factor(count) > kMost) ++count;
+  const double c = std::floor(factor(count)), b = 2.5 * c;
   std::vector<Level> out;
   int64_t scale = 1;
-  while (stddev > kTable) {
-    const double c = std::min(kMost, std::floor(stddev / 5)), b = 2.5 * c;
+  for (; count > 1; --count) {
     out.push_back({b, scale});
     stddev = std::sqrt((stddev - b) * (stddev + b)) / c;
     scale *= static_cast<int64_t>(c);

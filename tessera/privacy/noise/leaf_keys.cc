@@ -60,7 +60,16 @@ random::Key key_of_entropy(std::string_view op) {
   return random::wrap_key_data(Array(Literal::from<uint32_t>(words, {2})));
 }
 
-random::Key checked_key(std::string_view op, const std::optional<random::Key>& key) {
+random::Key checked_key(std::string_view op, const std::optional<random::Key>& key,
+                        RandomSource source) {
+  if (source == RandomSource::kSystem) {
+    if (key)
+      value_error(op,
+                  "expected no key with RandomSource::kSystem, whose noise nobody can repeat, got "
+                  "one; leave the key out, or take RandomSource::kKey");
+    const uint32_t zeros[] = {0, 0};
+    return random::wrap_key_data(Array(Literal::from<uint32_t>(zeros, {2})));
+  }
   const random::Key out = key ? *key : key_of_entropy(op);
   if (out.ndim() != 0)
     shape_error(op, "expected a single key, got an array of keys of shape {}; index it",

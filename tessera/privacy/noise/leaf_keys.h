@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tessera/numpy/creation.h"
+#include "tessera/privacy/noise/random_source.h"
 #include "tessera/random/key.h"
 
 namespace tessera::privacy::internal {
@@ -29,8 +30,10 @@ void expect_real(std::string_view op, const std::vector<Array>& leaves);
 // Of the operating system's entropy, for a privatizer that is given none. UserError kTrace naming
 // `op` inside a trace.
 random::Key key_of_entropy(std::string_view op);
-// The key, or that of entropy. UserError naming `op` for an array of keys.
-random::Key checked_key(std::string_view op, const std::optional<random::Key>& key);
+// The key, or that of entropy; for kSystem one of zeros, which nothing reads. UserError naming `op` for
+// an array of keys, and for a key together with kSystem.
+random::Key checked_key(std::string_view op, const std::optional<random::Key>& key,
+                        RandomSource source = RandomSource::kKey);
 
 // The dtype as arrays have it (without x64: 32 bits). UserError naming `op` unless it is real
 // floating-point.

@@ -7,11 +7,14 @@
 
 namespace tessera::privacy {
 
-// Floating-point numbers of the normal distribution (noise_addition.h).
+// Floating-point numbers of the normal distribution (noise_addition.h). Their last bits tell something
+// of what they were added to.
 struct Gaussian {};
 
 // Integers of the discrete Gaussian, added to sums of whole numbers (discrete_gaussian.h): each
-// example's clipped gradient is whole steps of a grid on which the clip norm is `grid_scale` of them.
+// example's clipped gradient is rounded to whole steps of a grid on which the clip norm is `grid_scale`
+// of them. Between 16 and 2^24; rounding moves each element by at most a step, so let grid_scale be
+// well above the square root of the number of parameters.
 struct DiscreteGaussian {
   int64_t grid_scale = 65536;
 };

@@ -8,9 +8,13 @@
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/math.h"
 #include "tessera/numpy/operators.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/elementwise.h"
 #include "tessera/privacy/matrix_factorization/streaming_node.h"
+#include "tessera/privacy/noise/discrete_gaussian.h"
 #include "tessera/privacy/noise/leaf_keys.h"
-#include "tessera/random/random.h"
+#include "tessera/privacy/noise/normal_draws.h"
+#include "tessera/privacy/noise/random_words.h"
 
 namespace tessera::privacy {
 
@@ -33,20 +37,32 @@ struct NoiseParams {
   int64_t leaves;
   bool has_dtype;
   DType dtype = float32;
+  bool from_system = false;
 };
 
-// Of leaf i of the result and of everything before it.
+// The dtype of a leaf's buffers, and of its result unless options say another one.
 DType computation_dtype(OptionalDType result, DType leaf) {
   const DType wide = streaming::wide_dtype(kOp, leaf);
   return result == float64 ? float64 : wide;
 }
 
+// x without the canonicalisation of dtypes that functions of the user's API do: noise is float64 also
+// where x64 is off.
+Array converted(const Array& x, DType dtype) {
+  return x.dtype() == dtype ? x : lax::convert_element_type(x, dtype);
+}
+
+// stddev: a float64 scalar.
+Array scaled_normal(RandomSource source, const random::Key& key, const Array& stddev,
+                    const Shape& shape) {
+  const Array z = internal::normal_of_words(internal::random_words(kOp, source, key, shape));
+  return lax::mul(z, broadcast_array(kOp, stddev, shape));
+}
+
 // The sum over j of row[j] z_j, where z_j is drawn with fold_in(key, j): of the elements between the
-// first and the last that are not 0.
+// first and the last that are not 0. float64.
 Array drawn_row(const Dense& matrix, const random::Key& key, const Array& step, const Array& stddev,
                 const Shape& shape) {
-  const DType dtype = stddev.dtype();
-  std::vector<double> values = matrix.values;
   std::vector<int32_t> first, last;
   for (int64_t i = 0; i < matrix.rows; ++i) {
     int64_t begin = 0, end = matrix.columns;
@@ -58,16 +74,16 @@ Array drawn_row(const Dense& matrix, const random::Key& key, const Array& step, 
   const auto at_step = [&](const Array& table) {
     return dynamic_index_in_dim(table, step, 0, false);
   };
-  const Array table(tessera::internal::converted(
-      Literal::from<double>(values, {matrix.rows, matrix.columns}), dtype));
-  const Array row = at_step(table) * stddev;
+  const Array row =
+      at_step(Array(Literal::from<double>(matrix.values, {matrix.rows, matrix.columns})));
   return fori_loop(
       at_step(from_host(first)), at_step(from_host(last)),
       [&](const Array& j, const Array& sum) {
-        const Array z = random::normal(random::fold_in(key, j), shape, dtype);
-        return sum + dynamic_index_in_dim(row, j, 0, false) * z;
+        const Array scale = lax::mul(dynamic_index_in_dim(row, j, 0, false), stddev);
+        return lax::add(sum,
+                        scaled_normal(RandomSource::kKey, random::fold_in(key, j), scale, shape));
       },
-      zeros(shape, dtype));
+      lax::full(shape, 0, float64));
 }
 
 }  // namespace
@@ -90,8 +106,14 @@ std::optional<double> Stddev::number() const {
 namespace internal {
 
 Noise checked_noise(StreamingMatrix noising_matrix, const NoiseOptions& options) {
-  return {std::move(noising_matrix), options.stddev, checked_key(kOp, options.key),
-          checked_dtype(kOp, options.dtype)};
+  const RandomSource source = options.random_source;
+  if (source == RandomSource::kSystem && dense_of(noising_matrix))
+    value_error(kOp,
+                "expected a noising matrix that keeps its noise in buffers for "
+                "RandomSource::kSystem, got a dense one, which draws its rows again; take a banded "
+                "or buffered one, or RandomSource::kKey");
+  return {std::move(noising_matrix), options.stddev, checked_key(kOp, options.key, source),
+          checked_dtype(kOp, options.dtype), source};
 }
 
 Buffers noise_buffers(const Noise& noise, const std::vector<Array>& leaves) {
@@ -103,17 +125,20 @@ Buffers noise_buffers(const Noise& noise, const std::vector<Array>& leaves) {
 
 namespace {
 
-// z times stddev, or of a dense matrix the row of this step.
+// z times stddev, or the row of this step of a dense matrix, in float64. What another matrix maps is
+// of the dtype of its buffers.
 std::vector<Array> drawn(const Noise& noise, const streaming::FlatStep& given,
                          const std::vector<random::Key>& keys, const Array& stddev) {
   const Dense* dense = dense_of(noise.noising_matrix);
+  const bool independent =
+      std::holds_alternative<streaming::Identity>(noise.noising_matrix.node().matrix);
   std::vector<Array> out;
   for (size_t i = 0; i < given.values.size(); ++i) {
-    const DType dtype = computation_dtype(noise.dtype, given.values[i].dtype());
     const Shape& shape = given.values[i].shape();
-    const Array scale = as_dtype(stddev, dtype);
-    out.push_back(dense ? drawn_row(*dense, keys[i], given.step, scale, shape)
-                        : random::normal(keys[i], shape, dtype) * scale);
+    const Array z = dense ? drawn_row(*dense, keys[i], given.step, stddev, shape)
+                          : scaled_normal(noise.source, keys[i], stddev, shape);
+    const DType narrow = computation_dtype(noise.dtype, given.values[i].dtype());
+    out.push_back(dense || independent ? z : converted(z, narrow));
   }
   return out;
 }
@@ -128,9 +153,10 @@ FlatUpdate noised(const Noise& noise, const streaming::FlatStep& given, const ra
   row = keeps_key ? streaming::ended(noise.noising_matrix, row)
                   : streaming::next_row(noise.noising_matrix, row);
   for (size_t i = 0; i < row.values.size(); ++i) {
-    Array& z = row.values[i];
-    const DType result = noise.dtype.value_or(z.dtype());
-    z = astype(astype(given.values[i], z.dtype()) + z, result);
+    const Array& gradient = given.values[i];
+    const Array sum = lax::add(converted(gradient, float64), converted(row.values[i], float64));
+    row.values[i] =
+        converted(sum, noise.dtype.value_or(computation_dtype(noise.dtype, gradient.dtype())));
   }
   return {std::move(row), keys.next};
 }
@@ -138,6 +164,12 @@ FlatUpdate noised(const Noise& noise, const streaming::FlatStep& given, const ra
 }  // namespace
 
 FlatUpdate add_noise(const Noise& noise, const streaming::FlatStep& given, const random::Key& key) {
+  if (noise.steps_per_stddev) {
+    auto [noisy, next] = add_discrete_noise(
+        {noise.stddev, noise.key, *noise.steps_per_stddev, noise.dtype, noise.source}, given.values,
+        key);
+    return {{std::move(noisy), given.step, {}}, next};
+  }
   const StreamingMatrix& matrix = noise.noising_matrix;
   streaming::expect_row(kOp, matrix, given.step);
   if (!dense_of(matrix)) streaming::expect_buffers(kOp, matrix, given);
@@ -147,7 +179,8 @@ FlatUpdate add_noise(const Noise& noise, const streaming::FlatStep& given, const
   args.push_back(key.data);
   args.push_back(noise.stddev.as(float64));
   const NoiseParams params{matrix.tree_static_key(), static_cast<int64_t>(given.values.size()),
-                           noise.dtype.has_value(), noise.dtype.value_or(float32)};
+                           noise.dtype.has_value(), noise.dtype.value_or(float32),
+                           noise.source == RandomSource::kSystem};
   std::vector<Array> out = composite(
       "privacy_add_noise", params, std::span<const Array>(args), [&](std::span<const Array> a) {
         FlatUpdate next = noised(noise, given.like(a.first(n)), {a[n]}, a[n + 1]);

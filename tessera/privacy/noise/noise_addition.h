@@ -7,9 +7,12 @@
 //   auto [noisy, next] = noise.update(grads, state);
 //
 // Randomness. The key is in the state. As in jax_privacy each update splits it in two: the first is
-// the next state's, the second is split by leaves, in tree order; noise is then random::normal of a
-// leaf's key and shape, times stddev, mapped by the noising matrix. Keys equal jax_privacy's bit for
-// bit, normals to 3 ulp.
+// the next state's, the second is split by leaves, in tree order. Noise is then the normal numbers of
+// a leaf's key and shape, times stddev, mapped by the noising matrix. Keys equal jax_privacy's bit for
+// bit. Its normals are jax.random.normal's of float32, which end at 5.2 to 5.4 standard deviations,
+// while the accounting is of a distribution that does not end. These have the tail of the accounting
+// up to 9 standard deviations, and share with those the first 23 bits of each uniform number: most
+// are equal to six digits.
 //
 // Sharding. A stream is a function of the key and of each element's index, so every device makes
 // the noise of its own part and nothing is communicated, with the same bits under any sharding.
@@ -18,12 +21,17 @@
 // noise; a leaf that does not vary gets one noise on all devices. Where shard_map does not type what
 // varies (check_vma = false) an update is refused.
 //
-// Precision. Noise and sum are of the leaf's dtype, float32 at least: noise of bfloat16 has 128
-// values. The result is of `dtype` if given (rounded to it last, which is post-processing), else of
-// that of the sum.
+// Precision. Noise is drawn, scaled and added in float64, also where x64 is off; between, noising
+// matrices that keep buffers map it in the leaf's dtype, float32 at least. The result is of `dtype` if given, else of the
+// leaf's, float32 at least: it is rounded last, which is post-processing. (Noise of bfloat16 would
+// have 128 values.)
+//
+// Of RandomSource::kSystem the key in the state counts for nothing, and a program asks the host for
+// the words of each update: another run gives other noise, also from the same state.
 //
 // Errors, of all: UserError for a stddev that is NaN, negative or infinite (a number) or no scalar
-// (an Array), leaves or a dtype that are not real floating-point, and a state of another tree.
+// (an Array), leaves or a dtype that are not real floating-point, a state of another tree, and RandomSource::kSystem with a
+// key or in several processes.
 #pragma once
 
 #include <optional>
@@ -31,6 +39,7 @@
 #include "tessera/numpy/creation.h"
 #include "tessera/optim/transformation.h"
 #include "tessera/privacy/matrix_factorization/streaming_matrix.h"
+#include "tessera/privacy/noise/random_source.h"
 #include "tessera/random/key.h"
 
 namespace tessera::privacy {
@@ -63,6 +72,8 @@ struct NoiseOptions {
   // for that inside a trace, where it would be a constant of the program.
   std::optional<random::Key> key = std::nullopt;
   OptionalDType dtype = std::nullopt;  // of the result
+  // kSystem: not together with a key, and not for a dense_matrix(), whose rows are drawn again.
+  RandomSource random_source = RandomSource::kKey;
 };
 
 template <class P>
@@ -84,10 +95,15 @@ struct Noise {
   Stddev stddev;
   random::Key key;
   OptionalDType dtype;
+  RandomSource source = RandomSource::kKey;
+  // Present: integers on a grid of so many steps for each stddev (discrete_gaussian.h), with the
+  // identity as noising matrix.
+  std::optional<double> steps_per_stddev = std::nullopt;
 
   template <class Self>
   static constexpr auto fields(Self& self) {
-    return std::tie(self.noising_matrix, self.stddev, self.key, self.dtype);
+    return std::tie(self.noising_matrix, self.stddev, self.key, self.dtype, self.source,
+                    self.steps_per_stddev);
   }
 };
 Noise checked_noise(matrix_factorization::StreamingMatrix noising_matrix,

@@ -1,0 +1,61 @@
+#include "tessera/privacy/noise/random_words.h"
+
+#include <map>
+#include <mutex>
+
+#include "tessera/ir/format.h"
+#include "tessera/mesh/device.h"
+#include "tessera/ops/control/host_callback.h"
+#include "tessera/privacy/noise/system_random.h"
+
+namespace tessera::privacy::internal {
+
+using random::internal::Words;
+
+namespace {
+
+// The number of the function that fills results of so many bytes each. A program that was traced keeps
+// the number, so that functions are never removed; there is one for each size.
+int64_t filler(size_t bytes) {
+  static std::mutex& mutex = *new std::mutex;
+  static std::map<size_t, int64_t>& numbers = *new std::map<size_t, int64_t>;
+  const std::lock_guard lock(mutex);
+  const auto known = numbers.find(bytes);
+  if (known != numbers.end()) return known->second;
+  const int64_t number =
+      lax::add_host_function([bytes](std::span<const void* const>, std::span<void* const> results) {
+        for (void* result : results) fill_from_system({static_cast<std::byte*>(result), bytes});
+      });
+  return numbers[bytes] = number;
+}
+
+Words system_words(std::string_view op, const random::Key& key, const Shape& shape) {
+  if (process_count() > 1)
+    value_error(
+        op,
+        "expected one process for RandomSource::kSystem, got {}, which would each add other "
+        "noise to what is one array; take RandomSource::kKey",
+        process_count());
+  // With effects, so that equal calls are not taken for one. The function does not read the key: inside
+  // shard_map it is called for each part over which an argument varies, and the key of a leaf varies as
+  // the leaf does (leaf_keys.h).
+  const std::vector<Array> words =
+      lax::io_callback(filler(sizeof(uint32_t) * static_cast<size_t>(shape.elements())),
+                       {ir::Type{uint32, shape}, ir::Type{uint32, shape}}, {key.data});
+  return {words[0], words[1]};
+}
+
+}  // namespace
+
+Words random_words(std::string_view op, RandomSource source, const random::Key& key,
+                   const Shape& shape) {
+  switch (source) {
+    case RandomSource::kKey:
+      return random::internal::hash_of_index(random::internal::key_words(op, key), shape);
+    case RandomSource::kSystem:
+      return system_words(op, key, shape);
+  }
+  TESSERA_CHECK(false, "a source of random numbers that is none");
+}
+
+}  // namespace tessera::privacy::internal

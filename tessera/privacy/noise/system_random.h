@@ -1,0 +1,14 @@
+// Random bytes that nobody can predict: ChaCha20 (Bernstein, 2008; RFC 8439 describes it) by libsodium,
+// under a key of 256 bits that the operating system gives (getrandom) for each call and that is
+// overwritten after it. There is no state: threads and processes that fork share no stream.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace tessera::privacy::internal {
+
+// Fills `out`. RuntimeError where the operating system gives no random numbers.
+void fill_from_system(std::span<std::byte> out);
+
+}  // namespace tessera::privacy::internal

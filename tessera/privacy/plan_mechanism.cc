@@ -1,0 +1,118 @@
+// What a plan's mechanism and source of random numbers decide: what is added to the clipped sums, and
+// as which Gaussian mechanism that counts.
+#include <cmath>
+
+#include "tessera/base/format.h"
+#include "tessera/privacy/noise/discrete_gaussian.h"
+#include "tessera/privacy/plan.h"
+
+namespace tessera::privacy {
+namespace {
+
+constexpr const char* kOp = "privacy::make_plan";
+
+const DiscreteGaussian* grid_of(const Mechanism& mechanism) {
+  return std::get_if<DiscreteGaussian>(&mechanism);
+}
+
+}  // namespace
+
+void Plan::expect_mechanism() const {
+  const PlanOptions& o = options_;
+  if (o.random_source == RandomSource::kSystem && std::holds_alternative<DenseNoise>(o.strategy))
+    value_error(kOp,
+                "expected a strategy other than DenseNoise for RandomSource::kSystem, as it draws "
+                "earlier noise again; take BandedNoise, or RandomSource::kKey");
+  const DiscreteGaussian* grid = grid_of(o.mechanism);
+  if (!grid) return;
+  const auto refuse = [](const char* what, const char* remedy) {
+    value_error(kOp,
+                "expected {} for DiscreteGaussian, whose sums are whole numbers; {}, or take "
+                "the mechanism Gaussian",
+                what, remedy);
+  };
+  if (grid->grid_scale < 16 || grid->grid_scale > int64_t{1} << 24)
+    value_error(kOp, "expected a grid_scale in [16, 2^24], got {}", grid->grid_scale);
+  if (std::holds_alternative<BandedNoise>(o.strategy))
+    refuse("IndependentNoise, not BandedNoise,", "leave the strategy out");
+  if (std::holds_alternative<BufferedNoise>(o.strategy))
+    refuse("IndependentNoise, not BufferedNoise,", "leave the strategy out");
+  if (std::holds_alternative<DenseNoise>(o.strategy))
+    refuse("IndependentNoise, not DenseNoise,", "leave the strategy out");
+  if (std::holds_alternative<BandedInverseNoise>(o.strategy))
+    refuse("IndependentNoise, not BandedInverseNoise,", "leave the strategy out");
+  if (has_noise_schedule()) refuse("no noise_schedule", "leave it out");
+  if (has_clip_norm_schedule()) refuse("no clip_norm_schedule", "leave it out");
+  if (o.rescale_to_unit_norm) refuse("no rescale_to_unit_norm", "leave it out");
+  if (!o.subtree_norms.empty()) refuse("no subtree_norms", "clip all leaves together");
+}
+
+void Plan::expect_grid() const {
+  const std::optional<double> steps = grid_steps(noise_multiplier());
+  if (!steps) return;
+  const int64_t scale = grid_of(options_.mechanism)->grid_scale;
+  if (*steps < 8)
+    value_error(
+        kOp,
+        "expected noise of at least 8 steps of the grid, got {:.3g} by a noise_multiplier of "
+        "{:.3g} and a grid_scale of {}; take a larger grid_scale, or more noise",
+        *steps, noise_multiplier(), scale);
+  if (*steps > 0x1p24)
+    value_error(
+        kOp,
+        "expected noise of at most 2^24 steps of the grid, got {:.3g} by a noise_multiplier "
+        "of {:.3g} and a grid_scale of {}; take a smaller grid_scale",
+        *steps, noise_multiplier(), scale);
+}
+
+std::optional<double> Plan::grid_steps(double noise_multiplier) const {
+  const DiscreteGaussian* grid = grid_of(options_.mechanism);
+  if (!grid) return std::nullopt;
+  return noise_multiplier * sensitivity_ * static_cast<double>(grid->grid_scale);
+}
+
+double Plan::accounted_multiplier(double noise_multiplier) const {
+  const std::optional<double> steps = grid_steps(noise_multiplier);
+  if (!steps || *steps == 0) return noise_multiplier;
+  return noise_multiplier * (accounted_stddev(*steps) / *steps);
+}
+
+double Plan::covered_multiplier(double accounted_multiplier) const {
+  const std::optional<double> steps = grid_steps(accounted_multiplier);
+  if (!steps || *steps == 0) return accounted_multiplier;
+  // accounted_stddev(s) = sqrt(s^2 - 4), inverted and rounded up.
+  return accounted_multiplier * (std::hypot(*steps, 2) / *steps) * (1 + 0x1p-50);
+}
+
+optim::Transformation<internal::Privatizer> Plan::privatizer(
+    const std::optional<random::Key>& key) const {
+  if (has_noise_schedule())
+    value_error("privacy::Plan::privatizer",
+                "expected a plan without noise_schedule, got one with; divide each step's sum by "
+                "noise_factor(step), take scaled_privatizer, and multiply its result by it");
+  return scaled_privatizer(key);
+}
+
+optim::Transformation<internal::Privatizer> Plan::scaled_privatizer(
+    const std::optional<random::Key>& key) const {
+  const NoiseOptions noise{.stddev = stddev(), .key = key, .random_source = options_.random_source};
+  if (!std::holds_alternative<IndependentNoise>(options_.strategy))
+    return matrix_factorization_privatizer(noising_matrix_, noise);
+  optim::Transformation<internal::Privatizer> out = gaussian_privatizer(noise);
+  out.rule.noise.steps_per_stddev = grid_steps(noise_multiplier());
+  return out;
+}
+
+std::optional<random::Key> Plan::noise_key(const random::Key& key) const {
+  return random_source() == RandomSource::kSystem ? std::nullopt : std::optional(key);
+}
+
+void Plan::expect_keyed(std::string_view op) const {
+  if (random_source() == RandomSource::kSystem)
+    value_error(
+        op,
+        "expected no key for a plan of RandomSource::kSystem, whose noise nobody can repeat, "
+        "got one; leave it out, or make the plan with RandomSource::kKey");
+}
+
+}  // namespace tessera::privacy

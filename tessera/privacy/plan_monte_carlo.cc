@@ -69,7 +69,8 @@ accounting::MonteCarloEpsilon sampled_epsilon(const SampledRun& run, int64_t ste
                     .samples = run.samples,
                     .failure_probability = failure,
                     .seed = run.seed * 0x9e3779b97f4a7c15 +
-                            static_cast<uint64_t>(attempt)  // apart from other seeds'
+                            static_cast<uint64_t>(attempt),  // apart from other seeds'
+                    .other = run.other,
                 });
 }
 

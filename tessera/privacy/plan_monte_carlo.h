@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "tessera/privacy/accounting/monte_carlo_epsilon.h"
@@ -15,6 +16,7 @@ struct SampledRun {
   double delta;
   int64_t samples;
   uint64_t seed;
+  std::optional<accounting::PldAccountant> other = std::nullopt;  // what else is released
 };
 
 // An epsilon of the first `steps` steps, at noise of this deviation for a clip norm of 1. It holds at

@@ -6,6 +6,7 @@
 
 #include "tessera/base/format.h"
 #include "tessera/privacy/accounting/delta_calculation.h"
+#include "tessera/privacy/accounting/delta_table.h"
 #include "tessera/privacy/accounting/special_functions.h"
 
 namespace tessera::privacy::accounting {
@@ -42,6 +43,25 @@ double least_epsilon(const std::vector<double>& losses, double estimate) {
   return internal::find_root(excess, 0, largest, 1e-6);
 }
 
+// Of the composition with `other`, whose delta at epsilon - loss is that of both for a loss of the samples.
+double least_composed_epsilon(const std::vector<double>& losses, double estimate,
+                              const PldAccountant& other) {
+  const double largest = std::max(*std::max_element(losses.begin(), losses.end()), 0.0);
+  const double of_other = other.get_epsilon(estimate);
+  if (std::isinf(of_other)) return of_other;
+  // What lies beyond adds at most 1e-4 of the estimate.
+  internal::DeltaTable deltas(other, -largest, other.get_epsilon(1e-4 * estimate));
+  const auto excess = [&](double epsilon) {
+    double sum = 0;
+    for (const double loss : losses) sum += deltas.at_least(epsilon - loss);
+    return sum / static_cast<double>(losses.size()) - estimate;
+  };
+  if (excess(0) <= 0) return 0;
+  double upper = largest + of_other;
+  while (excess(upper) > 0) upper += 0.01 * (1 + upper);  // a chord is above the delta by a little
+  return internal::find_root(excess, 0, upper, 1e-6);
+}
+
 }  // namespace
 
 uint64_t seed_of_entropy() {
@@ -67,7 +87,9 @@ MonteCarloEpsilon monte_carlo_epsilon(const SelectionLaw& law,
          .c_col = options.c_col,
          .seed = 2 * seed * 0x9e3779b97f4a7c15 + (positive ? 0 : 1),  // apart from other seeds'
          .positive_sample = positive});
-    out.epsilon = std::max(out.epsilon, least_epsilon(losses, estimate));
+    out.epsilon = std::max(out.epsilon,
+                           options.other ? least_composed_epsilon(losses, estimate, *options.other)
+                                         : least_epsilon(losses, estimate));
   }
   return out;
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tessera/privacy/accounting/monte_carlo.h"
+#include "tessera/privacy/accounting/pld.h"
 
 namespace tessera::privacy::accounting {
 
@@ -33,9 +34,11 @@ struct MonteCarloEpsilonOptions {
   double failure_probability = 0.01;  // of either direction; in (0, 1)
   // Absent: drawn from the operating system's entropy.
   std::optional<uint64_t> seed = std::nullopt;
+  // What else is released of the same data: epsilon is of the composition with all that it composed.
+  std::optional<PldAccountant> other = std::nullopt;
 };
 
-// Returns the least epsilon that the samples prove, of the run with the example against that without and
+// Returns the least epsilon that the samples prove (infinite where `other` alone has no less), of the run with the example against that without and
 // the other way round. UserError: numbers outside their range, too few samples to prove the delta, and those
 // of privacy_loss_samples.
 MonteCarloEpsilon monte_carlo_epsilon(const SelectionLaw& law,

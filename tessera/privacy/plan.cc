@@ -292,9 +292,10 @@ internal::SampledRun Plan::sampled_run() const {
       .seed = *options_.monte_carlo_seed,
       .other =
           options_.other_releases
-              ? std::optional(
-                    accounting::PldAccountant(options_.relation).compose(*options_.other_releases))
-              : std::nullopt};
+              ? std::make_shared<accounting::internal::DeltaTable>(
+                    accounting::PldAccountant(options_.relation).compose(*options_.other_releases),
+                    1e-5 * delta())
+              : nullptr};
 }
 
 void Plan::resolve_by_samples() {

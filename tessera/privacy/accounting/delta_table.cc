@@ -2,35 +2,34 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 namespace tessera::privacy::accounting::internal {
 namespace {
 
-constexpr double kStep = 0.01;
+constexpr double kStep = 0.02;
+// Below the negative of it e^epsilon is nothing beside 1, and delta is 1.
+constexpr double kLowest = 40;
+constexpr double kHighest = 1e6;
 
 }  // namespace
 
-DeltaTable::DeltaTable(PldAccountant accountant, double lowest, double highest)
+DeltaTable::DeltaTable(PldAccountant accountant, double negligible)
     : accountant_(std::move(accountant)),
-      lowest_(lowest),
-      deltas_(static_cast<size_t>(std::ceil(std::max(highest - lowest, 0.0) / kStep)) + 1,
-              std::numeric_limits<double>::quiet_NaN()) {}
+      last_(static_cast<int64_t>(
+          std::ceil(std::min(accountant_.get_epsilon(negligible), kHighest) / kStep))) {}
 
-double DeltaTable::at(size_t place) {
-  double& delta = deltas_[place];
-  if (std::isnan(delta))
-    delta = accountant_.get_delta(lowest_ + static_cast<double>(place) * kStep);
-  return delta;
+double DeltaTable::at(int64_t place) {
+  const auto found = deltas_.find(place);
+  if (found != deltas_.end()) return found->second;
+  return deltas_[place] = accountant_.get_delta(static_cast<double>(place) * kStep);
 }
 
 double DeltaTable::at_least(double epsilon) {
-  if (epsilon < lowest_) return 1;
-  const double from_lowest = (epsilon - lowest_) / kStep;
-  if (from_lowest >= static_cast<double>(deltas_.size() - 1)) return at(deltas_.size() - 1);
-  const auto place = static_cast<size_t>(from_lowest);
-  const double rest = epsilon - (lowest_ + static_cast<double>(place) * kStep);
+  if (epsilon < -kLowest) return 1;
+  if (epsilon >= static_cast<double>(last_) * kStep) return at(last_);
+  const auto place = static_cast<int64_t>(std::floor(epsilon / kStep));
+  const double rest = epsilon - static_cast<double>(place) * kStep;
   const double weight = std::clamp(std::expm1(rest) / std::expm1(kStep), 0.0, 1.0);
   return (1 - weight) * at(place) + weight * at(place + 1);
 }

@@ -4,7 +4,8 @@
 // points of it is above it, which is the side that a bound is on.
 #pragma once
 
-#include <vector>
+#include <cstdint>
+#include <map>
 
 #include "tessera/privacy/accounting/pld.h"
 
@@ -12,18 +13,21 @@ namespace tessera::privacy::accounting::internal {
 
 class DeltaTable {
  public:
-  // Of epsilons from `lowest` on; above `highest` the delta there stands for all.
-  DeltaTable(PldAccountant accountant, double lowest, double highest);
+  // Deltas below `negligible`, in (0, 1), count as that.
+  DeltaTable(PldAccountant accountant, double negligible);
 
-  // Returns at least accountant.get_delta(epsilon), and more by some 1e-4 of it at most; 1 below `lowest`.
+  // Returns at least accountant.get_delta(epsilon): some 1e-3 of it more where it is not negligible. The
+  // accountant is asked once for each interval of epsilons, of 0.02, that anybody asks for.
   double at_least(double epsilon);
+  // accountant.get_epsilon(delta).
+  double get_epsilon(double delta) const { return accountant_.get_epsilon(delta); }
 
  private:
-  double at(size_t place);
+  double at(int64_t place);
 
   PldAccountant accountant_;
-  double lowest_;
-  std::vector<double> deltas_;  // at lowest_ + place * kStep; NaN where nobody has asked
+  int64_t last_;                      // beyond it deltas are negligible
+  std::map<int64_t, double> deltas_;  // at place * kStep
 };
 
 }  // namespace tessera::privacy::accounting::internal

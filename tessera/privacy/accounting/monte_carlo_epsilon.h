@@ -44,6 +44,14 @@ struct MonteCarloEpsilonOptions {
 MonteCarloEpsilon monte_carlo_epsilon(const SelectionLaw& law,
                                       const MonteCarloEpsilonOptions& options);
 
+namespace internal {
+class DeltaTable;  // delta_table.h
+// The same with what else is released as its deltas (null: nothing), which several calls may share;
+// options.other does not count.
+MonteCarloEpsilon monte_carlo_epsilon(const SelectionLaw& law,
+                                      const MonteCarloEpsilonOptions& options, DeltaTable* other);
+}  // namespace internal
+
 // Returns 64 bits of the operating system's entropy.
 uint64_t seed_of_entropy();
 

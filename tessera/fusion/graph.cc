@@ -221,6 +221,7 @@ bool Builder::lower_library(const Op& op, const Library& lowering, GraphOp& out)
       out.dot->lhs_contract = params.lhs_contract;
       out.dot->rhs_contract = params.rhs_contract;
       out.dot->accumulate = accumulation_dtype(params.result);
+      out.dot->sum = params.sum;
       return true;
     }
     case LibraryKind::kConvolution:

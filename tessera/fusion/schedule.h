@@ -17,6 +17,7 @@
 #include "tessera/ir/lowering.h"
 #include "tessera/mesh/mesh.h"
 #include "tessera/ops/linear/convolution.h"
+#include "tessera/ops/linear/dot_general.h"
 
 namespace tessera::fusion {
 
@@ -52,6 +53,7 @@ struct DotStep {
   enum class Activation : uint8_t { kNone, kRelu } activation = Activation::kNone;
   bool symmetric = false;  // rhs is lhs with the free dim last: out = a . a^T
   DType accumulate = float32;
+  ops::DotSum sum = ops::DotSum::kAny;
   AxisList axes, reduce_axes;
 };
 

@@ -8,7 +8,7 @@
 
 namespace tessera::fusion {
 
-// Nothing if `dot` is larger, has an epilogue, a batch, a sum over instances or a dtype of other
+// Nothing if `dot` is larger, has an epilogue, a batch, a sum over instances, an order of its sums or a dtype of other
 // sums, or if its matrix lies so that no vector of it is contiguous.
 std::optional<KernelStep> vector_product(const DotStep& dot, const std::vector<Slot>& slots);
 

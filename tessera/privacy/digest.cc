@@ -7,8 +7,8 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/format.h"
-#include "tessera/cluster/processes.h"
 #include "tessera/numpy/index.h"
+#include "tessera/numpy/placement.h"
 
 namespace tessera::privacy::internal {
 namespace {
@@ -19,12 +19,6 @@ constexpr int64_t kPartBytes = int64_t{64} << 20;
 void expect_sodium() {
   static const int started = sodium_init();
   if (started < 0) throw RuntimeError("[privacy] libsodium could not be started");
-}
-
-// Of several processes each has a part of what lies on devices.
-bool lies_here(const Array& array) {
-  const cluster::Processes* processes = cluster::Processes::current();
-  return !processes || processes->count() == 1 || array.data()->kind == ir::ArrayData::Kind::kHost;
 }
 
 }  // namespace
@@ -59,7 +53,7 @@ void Digest::add(std::string_view part) { add(std::as_bytes(std::span(part.data(
 
 void Digest::add(const Array& array) {
   add(fmt::format("{}", array.type()));
-  if (!lies_here(array)) return;
+  if (!is_fully_addressable(array)) return;
   const int64_t size = array.type().bytes();
   if (size <= kPartBytes || array.ndim() == 0) {
     const Literal whole = array.to_host();

@@ -24,8 +24,8 @@ class Digest {
   void add(std::string_view part);
   void add(std::span<const std::byte> part);
   void add(int64_t number);
-  // The dtype, the shape and the elements; in a cluster of several processes, where each has a part
-  // of an array on devices, the dtype and the shape alone. UserError for an array without data.
+  // The dtype, the shape and the elements; of an array that does not lie in this process as a whole
+  // (is_fully_addressable) the dtype and the shape alone. UserError for an array without data.
   void add(const Array& array);
 
   // 64 hexadecimal digits. The digest is finished then: add() must not be called any more.

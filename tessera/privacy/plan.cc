@@ -183,21 +183,6 @@ Plan::Plan(PlanOptions options)
   resolve_clip_norm();
 }
 
-void Plan::resolve_clip_norm() {
-  internal::expect_factors("clip_norm_schedule", options_.clip_norm_schedule);
-  const auto& adaptive = options_.adaptive_clip_norm;
-  if (!adaptive) return;
-  internal::expect_adaptive(kOp, *adaptive);
-  expect_positive("expected batch size for an adaptive_clip_norm", expected_batch_size());
-  if (!options_.subtree_norms.empty() || has_clip_norm_schedule())
-    value_error(kOp,
-                "expected an adaptive_clip_norm without {}, got both; an adaptive clip norm is one "
-                "number that no schedule changes: leave one of them out",
-                has_clip_norm_schedule() ? "clip_norm_schedule" : "subtree_norms");
-  count_scale_ = internal::count_scale(kOp, *adaptive, noise_multiplier() * sensitivity_,
-                                       expected_batch_size());
-}
-
 void Plan::resolve_strategy() {
   const int64_t steps = sampling_.iterations;
   std::visit(
@@ -486,42 +471,6 @@ accounting::MonteCarloEpsilon Plan::monte_carlo_epsilon(int64_t steps) const {
 
 double Plan::epsilon(int64_t steps) const {
   return steps == this->steps() ? epsilon_ : computed_epsilon(steps);
-}
-
-ClipOptions Plan::clip_options() const {
-  return {.l2_clip_norm = options_.l2_clip_norm,
-          .subtree_norms = options_.subtree_norms,
-          .rescale_to_unit_norm = options_.rescale_to_unit_norm,
-          .normalize_by = *options_.normalize_by,
-          .nan_safe = options_.nan_safe};
-}
-
-double Plan::clipped_norm() const {
-  return privacy::sensitivity(clip_options(), NeighboringRelation::kAddOrRemoveOne);
-}
-
-double Plan::sensitivity() const {
-  return clipped_norm() * std::sqrt(1 + count_scale_ * count_scale_ / 4) * sensitivity_;
-}
-
-double Plan::clip_norm_factor(int64_t step) const {
-  return internal::factor_at(options_.clip_norm_schedule, step);
-}
-
-Plan Plan::without_privacy() const {
-  Plan out = *this;
-  out.is_private_ = false;
-  out.options_.epsilon.reset();
-  out.options_.noise_multiplier = 0;
-  out.options_.l2_clip_norm = std::numeric_limits<double>::infinity();
-  out.options_.subtree_norms.clear();
-  out.options_.rescale_to_unit_norm = false;
-  out.options_.noise_schedule = 1.0;
-  out.options_.clip_norm_schedule = 1.0;
-  out.options_.adaptive_clip_norm.reset();
-  out.count_scale_ = 0;
-  out.epsilon_ = std::numeric_limits<double>::infinity();
-  return out;
 }
 
 double Plan::noise_factor(int64_t step) const {

@@ -9,6 +9,7 @@
 #include "tessera/numpy/index.h"
 #include "tessera/numpy/logic.h"
 #include "tessera/numpy/operators.h"
+#include "tessera/numpy/placement.h"
 #include "tessera/numpy/reduce.h"
 #include "tessera/privacy/digest.h"
 #include "tessera/privacy/noise/leaf_keys.h"
@@ -142,7 +143,8 @@ const std::string& RunIdentity::program(const LossCall& loss) {
 
 std::optional<std::string> RunIdentity::contents(const std::vector<Array>& data,
                                                  const std::vector<std::string>& sources) {
-  if (unchecked_data_contents_) return std::nullopt;
+  if (unchecked_data_contents_ || !std::all_of(data.begin(), data.end(), is_fully_addressable))
+    return std::nullopt;
   if (contents_.empty() || !same_arrays(data, data_) || sources != sources_) {
     Digest digest;
     for (const Array& leaf : data) digest.add(leaf);

@@ -88,7 +88,8 @@ class RunIdentity {
   random::Key run_key(const Reproducible& key) const;
 
   const std::string& program(const LossCall& loss);
-  // The digest of arrays and of the digests of sources. Nothing where contents are not checked.
+  // The digest of arrays and of the digests of sources. Nothing if contents are not checked, as
+  // those of arrays that do not lie in this process as a whole are not.
   std::optional<std::string> contents(const std::vector<Array>& data,
                                       const std::vector<std::string>& sources);
 

@@ -2,6 +2,7 @@
 // state and a row of the history. For trainer.h, which jits it.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -181,6 +182,10 @@ struct TrainStep {
   optim::LeafList privatized(const optim::LeafList& sum, const Array& count,
                              const Array& clip_factor, Books& books,
                              const StepFactors& factors) const {
+    // Whole steps of a grid, of which a clip norm has as many whatever it is (DiscreteGaussian): there
+    // only the private sum is multiplied.
+    const bool whole = std::any_of(sum.leaves.begin(), sum.leaves.end(),
+                                   [](const Array& g) { return !is_inexact(g.dtype()); });
     const bool by_clip_norm = constants.clip_norm_varies && !constants.clip.rescale_to_unit_norm;
     const Array before = by_clip_norm ? factors.before / clip_factor : factors.before;
     const Array after = by_clip_norm ? factors.after * clip_factor : factors.after;
@@ -190,9 +195,10 @@ struct TrainStep {
     };
     const bool adaptive = constants.adaptive.has_value();
     optim::LeafList noisy;
-    std::tie(noisy, books.noise) = privatizer.update(
-        noised_list(scaled(sum, before), adaptive, count * constants.count_scale * factors.before),
-        books.noise);
+    std::tie(noisy, books.noise) =
+        privatizer.update(noised_list(whole ? sum : scaled(sum, before), adaptive,
+                                      count * constants.count_scale * factors.before),
+                          books.noise);
     if (adaptive) {
       // In units of the plan's expected batch size, by which it is divided.
       const Array noisy_count =

@@ -11,6 +11,7 @@
 #include "tessera/runtime/dot_operand.h"
 #include "tessera/runtime/dot_shape.h"
 #include "tessera/runtime/gemm.h"
+#include "tessera/runtime/gemm_invariant.h"
 #include "tessera/runtime/gemm_tiles.h"
 #include "tessera/runtime/halves.h"
 #include "tessera/runtime/step_code.h"
@@ -127,7 +128,8 @@ class DotCode final : public StepCode {
         rhs_(operand(step, s, step.rhs, shape.rhs)),
         out_(step.out),
         bias_(step.bias),
-        relu_(step.activation == DotStep::Activation::kRelu) {
+        relu_(step.activation == DotStep::Activation::kRelu),
+        sum_(step.sum) {
     const Slot &lhs = s.slots[static_cast<size_t>(step.lhs)],
                &rhs = s.slots[static_cast<size_t>(step.rhs)],
                &out = s.slots[static_cast<size_t>(step.out)];
@@ -136,6 +138,7 @@ class DotCode final : public StepCode {
     n_ = shape.n;
     k_ = shape.k;
     choose_types(lhs.dtype, rhs.dtype, out.dtype);
+    choose_sum_of_examples(step, lhs.shape);
 
     const AxisList outer = outer_axes(step);
     lhs_slot_ = step.lhs;
@@ -151,7 +154,7 @@ class DotCode final : public StepCode {
     // A bias is added along the last dim of the result, wherever that one is in the matrices.
     bias_period_ = out.shape.empty() ? 1 : out.shape.back();
     out_bytes_ = out.bytes();
-    if (step.symmetric && bias_ < 0 && n_ == m_) {
+    if (step.symmetric && bias_ < 0 && n_ == m_ && !invariant()) {
       // Where the diagonal's tiles cost half, they may be larger.
       triangle(0, m_, gemm_knows_symmetric(types_) ? 288 : 144, tiles_);
     } else {
@@ -231,7 +234,7 @@ class DotCode final : public StepCode {
   // the instances lie that way or where copying them pays.
   void join_sums() {
     constexpr int64_t kLongK = 1024, kWide = 256;
-    if (summed_ == 1 || batch_ != 1 || m_ == 0 || n_ == 0 || k_ == 0) return;
+    if (invariant() || summed_ == 1 || batch_ != 1 || m_ == 0 || n_ == 0 || k_ == 0) return;
     const JoinedSum lhs{.outer = instances_,
                         .summed = summed_,
                         .rows = m_,
@@ -267,12 +270,48 @@ class DotCode final : public StepCode {
   // added in order.
   void choose_splits() {
     constexpr int64_t kLeastK = 16384;
-    if (static_cast<int64_t>(tiles_.size()) * products_ >= kWantedTiles || summed_ > 1 ||
-        k_ < 2 * kLeastK || tiles_.size() > 1 || can_merge_ || m_ * n_ * 64 > k_)
+    if (invariant() || static_cast<int64_t>(tiles_.size()) * products_ >= kWantedTiles ||
+        summed_ > 1 || k_ < 2 * kLeastK || tiles_.size() > 1 || can_merge_ || m_ * n_ * 64 > k_)
       return;
     splits_ = std::min<int64_t>(64, k_ / kLeastK);
     split_k_ = ceil_div(ceil_div(k_, splits_), 64) * 64;
     splits_ = ceil_div(k_, split_k_);
+  }
+
+  bool invariant() const { return sum_ != ops::DotSum::kAny; }
+
+  // Of DotSum::kExamples: whether examples are added up apart, in float64. Where they have few
+  // elements each, all products are float64: their sums by themselves would be slower.
+  void choose_sum_of_examples(const DotStep& step, const Shape& lhs) {
+    constexpr int64_t kLeast = 32;
+    if (sum_ != ops::DotSum::kExamples || types_.out != float32 || k_ == 0) return;
+    const int64_t elements = k_ / lhs[step.lhs_contract[0]];
+    if (elements == 1) return;
+    if (elements < kLeast) {
+      types_.out = float64;
+    } else {
+      example_ = elements;
+    }
+  }
+
+  void multiply(int64_t m, int64_t n, MatrixRef a, MatrixRef b, std::byte* c, int64_t ldc,
+                bool accumulate) const {
+    if (sum_ == ops::DotSum::kAny) return gemm(types_, m, n, k_, a, b, c, ldc, accumulate);
+    if (example_ == 0) return gemm_invariant(types_, m, n, k_, a, b, c, ldc, accumulate);
+    const Buffer product = Buffer::allocate(m * n * itemsize(float32)),
+                 total = Buffer::allocate(m * n * itemsize(float64));
+    const auto* one = reinterpret_cast<const float*>(product.data());
+    auto* sum = reinterpret_cast<double*>(total.data());
+    auto* result = reinterpret_cast<float*>(c);
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j) sum[i * n + j] = accumulate ? result[i * ldc + j] : 0.0;
+    for (int64_t k0 = 0; k0 < k_; k0 += example_) {
+      gemm_invariant(types_, m, n, example_, a.shifted(0, k0, lhs_.itemsize()),
+                     b.shifted(k0, 0, rhs_.itemsize()), product.data(), n, false);
+      for (int64_t i = 0; i < m * n; ++i) sum[i] += one[i];
+    }
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j) result[i * ldc + j] = static_cast<float>(sum[i * n + j]);
   }
 
   bool narrows() const { return types_.out != out_dtype_; }
@@ -299,7 +338,7 @@ class DotCode final : public StepCode {
       if (halved) {
         gemm_symmetric(types_, t.m, k_, a, c, ldc, r > 0);
       } else {
-        gemm(types_, t.m, t.n, k_, a, x, c, ldc, r > 0);
+        multiply(t.m, t.n, a, x, c, ldc, r > 0);
       }
     }
     if (halved)
@@ -406,6 +445,8 @@ class DotCode final : public StepCode {
   DotOperandCode lhs_, rhs_;
   int lhs_slot_ = -1, out_, bias_;
   bool relu_;
+  ops::DotSum sum_;
+  int64_t example_ = 0;  // elements of k of an example, whose products are added up by themselves
   GemmTypes types_{};
   DType out_dtype_{};
   int64_t batch_ = 1, m_ = 1, n_ = 1, k_ = 1, instances_ = 1, products_ = 1, summed_ = 1,

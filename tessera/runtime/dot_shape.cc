@@ -96,7 +96,9 @@ DotShape dot_shape(const DotStep& step, const Shape& lhs, const Shape& rhs) {
   // in memory joins best.
   std::vector<size_t> order(step.lhs_contract.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::sort(order.begin(), order.end(),
+  // Examples that are summed apart come first.
+  const ptrdiff_t fixed = step.sum == ops::DotSum::kExamples ? 1 : 0;
+  std::sort(order.begin() + fixed, order.end(),
             [&](size_t a, size_t b) { return step.lhs_contract[a] < step.lhs_contract[b]; });
   Dims lhs_contract, rhs_contract;
   for (size_t i : order) {

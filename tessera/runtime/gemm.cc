@@ -4,16 +4,14 @@
 
 #include <algorithm>
 #include <cstring>
-#include <oneapi/dnnl/dnnl.hpp>
 
 #include "tessera/base/blas.h"
 #include "tessera/base/error.h"
 #include "tessera/base/shape.h"
 #include "tessera/base/visit_dtype.h"
 #include "tessera/runtime/gemm_bfloat16.h"
+#include "tessera/runtime/gemm_parts.h"
 #include "tessera/runtime/gemm_tiles.h"
-#include "tessera/runtime/halves.h"
-#include "tessera/runtime/one_thread.h"
 #include "tessera/runtime/step_code.h"
 
 namespace tessera::runtime {
@@ -22,67 +20,6 @@ namespace {
 // Below this many multiplications a library's call costs more than its work.
 constexpr int64_t kLoopLimit = 1024;
 
-struct Leading {
-  bool transposed;
-  int64_t ld;
-};
-// As BLAS describes a row-major matrix; `cols` of the stored order must fit into the leading
-// dimension.
-Leading leading(const MatrixRef& x, int64_t rows, int64_t cols) {
-  if (x.col_stride == 1) return {false, std::max(x.row_stride, std::max<int64_t>(1, cols))};
-  return {true, std::max(x.col_stride, std::max<int64_t>(1, rows))};
-}
-
-template <class T>
-T multiply_add(T a, T b, T c) {
-  if constexpr (std::is_same_v<T, uint8_t> || std::is_integral_v<T>) {
-    using U = std::make_unsigned_t<T>;  // wraps
-    return static_cast<T>(static_cast<uint64_t>(static_cast<U>(a)) *
-                              static_cast<uint64_t>(static_cast<U>(b)) +
-                          static_cast<uint64_t>(static_cast<U>(c)));
-  } else {
-    return c + a * b;
-  }
-}
-struct Bool {
-  uint8_t value = 0;
-};
-Bool multiply_add(Bool a, Bool b, Bool c) {
-  return {static_cast<uint8_t>(c.value | (a.value & b.value))};
-}
-
-// Rows of b are added to the row of c, so the inner loop is over neighbours; where b is transposed,
-// its columns are first copied in blocks so that it still is.
-template <class T>
-void gemm_loops(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int64_t ldc,
-                bool accumulate) {
-  const auto* pa = reinterpret_cast<const T*>(a.data);
-  const auto* pb = reinterpret_cast<const T*>(b.data);
-  if (!accumulate)
-    for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * ldc, n, T{});
-  constexpr int64_t kBlockK = 64, kBlockN = 256;
-  T block[kBlockN];
-  for (int64_t k0 = 0; k0 < k; k0 += kBlockK) {
-    for (int64_t n0 = 0; n0 < n; n0 += kBlockN) {
-      const int64_t k1 = std::min(k, k0 + kBlockK), width = std::min(kBlockN, n - n0);
-      for (int64_t p = k0; p < k1; ++p) {
-        const T* row = pb + p * b.row_stride + n0 * b.col_stride;
-        if (b.col_stride != 1) {
-          for (int64_t j = 0; j < width; ++j) block[j] = row[j * b.col_stride];
-          row = block;
-        }
-        for (int64_t i = 0; i < m; ++i) {
-          const T x = pa[i * a.row_stride + p * a.col_stride];
-          T* out = c + i * ldc + n0;
-          for (int64_t j = 0; j < width; ++j) out[j] = multiply_add(x, row[j], out[j]);
-        }
-      }
-    }
-  }
-}
-
-CBLAS_TRANSPOSE cblas(bool transposed) { return transposed ? CblasTrans : CblasNoTrans; }
-
 // A matrix times a vector: every element of the matrix is read once, so what counts is memory.
 bool gemv_float32(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, float* c, int64_t ldc,
                   float beta) {
@@ -90,7 +27,7 @@ bool gemv_float32(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, flo
   const auto* pb = reinterpret_cast<const float*>(b.data);
   if (n == 1) {
     const Leading la = leading(a, m, k);
-    cblas_sgemv(CblasRowMajor, cblas(la.transposed), static_cast<int>(la.transposed ? k : m),
+    cblas_sgemv(CblasRowMajor, cblas_order(la.transposed), static_cast<int>(la.transposed ? k : m),
                 static_cast<int>(la.transposed ? m : k), 1, pa, static_cast<int>(la.ld), pb,
                 static_cast<int>(std::max<int64_t>(1, b.row_stride)), beta, c,
                 static_cast<int>(ldc));
@@ -98,45 +35,12 @@ bool gemv_float32(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, flo
   }
   if (m == 1) {
     const Leading lb = leading(b, k, n);
-    cblas_sgemv(CblasRowMajor, cblas(!lb.transposed), static_cast<int>(lb.transposed ? n : k),
+    cblas_sgemv(CblasRowMajor, cblas_order(!lb.transposed), static_cast<int>(lb.transposed ? n : k),
                 static_cast<int>(lb.transposed ? k : n), 1, pb, static_cast<int>(lb.ld), pa,
                 static_cast<int>(std::max<int64_t>(1, a.col_stride)), beta, c, 1);
     return true;
   }
   return false;
-}
-
-template <class T>
-void gemm_blas(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int64_t ldc,
-               bool accumulate) {
-  const Leading la = leading(a, m, k), lb = leading(b, k, n);
-  const auto ta = cblas(la.transposed), tb = cblas(lb.transposed);
-  const T one{1}, beta = accumulate ? T{1} : T{0};
-  const int im = static_cast<int>(m), in = static_cast<int>(n), ik = static_cast<int>(k),
-            lda = static_cast<int>(la.ld), ldb = static_cast<int>(lb.ld),
-            ic = static_cast<int>(ldc);
-  const auto* pa = reinterpret_cast<const T*>(a.data);
-  const auto* pb = reinterpret_cast<const T*>(b.data);
-  if constexpr (std::is_same_v<T, float>) {
-    cblas_sgemm(CblasRowMajor, ta, tb, im, in, ik, one, pa, lda, pb, ldb, beta, c, ic);
-  } else if constexpr (std::is_same_v<T, double>) {
-    cblas_dgemm(CblasRowMajor, ta, tb, im, in, ik, one, pa, lda, pb, ldb, beta, c, ic);
-  } else if constexpr (std::is_same_v<T, std::complex<float>>) {
-    cblas_cgemm(CblasRowMajor, ta, tb, im, in, ik, &one, pa, lda, pb, ldb, &beta, c, ic);
-  } else {
-    cblas_zgemm(CblasRowMajor, ta, tb, im, in, ik, &one, pa, lda, pb, ldb, &beta, c, ic);
-  }
-}
-
-// oneDNN's kernels for AVX-512 are twice as fast as OpenBLAS's (485 against 240 GFLOP/s on two cores);
-// without AVX-512 it is the other way round (137 against 170 on two cores of a Zen).
-bool onednn_is_faster() {
-#if defined(__x86_64__)
-  static const bool faster = __builtin_cpu_supports("avx512f");
-  return faster;
-#else
-  return true;
-#endif
 }
 
 // Also without AVX-512 products that stay in a core's cache are 1.1 to 1.4 times as fast in oneDNN,
@@ -153,18 +57,13 @@ bool onednn_is_faster_when_small(int64_t m, int64_t n, int64_t k, const Leading&
 void gemm_float32(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, float* c, int64_t ldc,
                   bool accumulate) {
   const float beta = accumulate ? 1.f : 0.f;
-  const Leading la = leading(a, m, k), lb = leading(b, k, n);
+  const Leading la = leading(a, m, k);
   const bool vector = m == 1 || n == 1,
              blas = vector || !(onednn_is_faster() || onednn_is_faster_when_small(m, n, k, la));
   if (blas) prepare_blas();
   if (gemv_float32(m, n, k, a, b, c, ldc, beta)) return;
-  if (blas) return gemm_blas<float>(m, n, k, a, b, c, ldc, accumulate);
-  const OneThread one_thread;
-  const dnnl_status_t status =
-      dnnl_sgemm(la.transposed ? 'T' : 'N', lb.transposed ? 'T' : 'N', m, n, k, 1,
-                 reinterpret_cast<const float*>(a.data), la.ld,
-                 reinterpret_cast<const float*>(b.data), lb.ld, beta, c, ldc);
-  TESSERA_CHECK(status == dnnl_success, "dnnl_sgemm: {}", static_cast<int>(status));
+  if (blas) return gemm_blas(m, n, k, a, b, c, ldc, accumulate);
+  gemm_onednn(m, n, k, a, b, c, ldc, accumulate);
 }
 
 template <class T>
@@ -178,29 +77,7 @@ void gemm_same(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, 
     gemm_float32(m, n, k, a, b, c, ldc, accumulate);
   } else {
     prepare_blas();
-    gemm_blas<T>(m, n, k, a, b, c, ldc, accumulate);
-  }
-}
-
-template <class T>
-constexpr bool kHalf = std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>;
-template <class T>
-constexpr bool kInt = std::is_integral_v<T> && !std::is_same_v<T, bool>;
-
-// A box of `x` as dense rows of another type.
-template <class From, class To>
-void convert_rows(MatrixRef x, int64_t rows, int64_t cols, To* out) {
-  const auto* p = reinterpret_cast<const From*>(x.data);
-  for (int64_t i = 0; i < rows; ++i) {
-    if constexpr (kHalf<From> && std::is_same_v<To, float>) {
-      widen(p + i * x.row_stride, out + i * cols, cols);
-    } else if constexpr (kHalf<From>) {
-      for (int64_t j = 0; j < cols; ++j)
-        out[i * cols + j] = static_cast<float>(p[i * x.row_stride + j]);
-    } else {
-      for (int64_t j = 0; j < cols; ++j)
-        out[i * cols + j] = static_cast<To>(p[i * x.row_stride + j]);
-    }
+    gemm_blas(m, n, k, a, b, c, ldc, accumulate);
   }
 }
 
@@ -237,11 +114,7 @@ void gemm_converted(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T
 
 template <class From, class To>
 constexpr bool supported() {
-  if (std::is_same_v<From, To>) return !kHalf<From>;
-  if (std::is_same_v<To, float>) return kHalf<From>;
-  if (std::is_same_v<To, double>) return kHalf<From> || std::is_same_v<From, float>;
-  if (std::is_same_v<To, std::complex<double>>) return std::is_same_v<From, std::complex<float>>;
-  return kInt<From> && kInt<To> && sizeof(From) <= sizeof(To);
+  return std::is_same_v<From, To> ? !kHalf<From> : gemm_converts<From, To>;
 }
 
 }  // namespace
@@ -299,7 +172,7 @@ void gemm_symmetric(GemmTypes types, int64_t n, int64_t k, MatrixRef a, std::byt
   TESSERA_CHECK(gemm_knows_symmetric(types), "a symmetric product of {}", types.in);
   prepare_blas();
   const Leading la = leading(a, n, k);
-  cblas_dsyrk(CblasRowMajor, CblasUpper, cblas(la.transposed), static_cast<int>(n),
+  cblas_dsyrk(CblasRowMajor, CblasUpper, cblas_order(la.transposed), static_cast<int>(n),
               static_cast<int>(k), 1, reinterpret_cast<const double*>(a.data),
               static_cast<int>(la.ld), accumulate ? 1 : 0, reinterpret_cast<double*>(c),
               static_cast<int>(ldc));

@@ -72,14 +72,14 @@ std::vector<Array> over_tiles(const ExampleBatch& batch, const Array& weights, i
   });
 }
 
+Array exact(const Array& x) { return lax::convert_element_type(x, sum_dtype(x.dtype())); }
+
 // The sum of weights times gradients, a part for each device: [parts, ...], or the sum where there is
 // one.
-Array parts_sum(const Array& gradients, const Array& weights, int64_t parts, bool drop) {
-  const Array scales = lax::convert_element_type(
-      lax::broadcast_in_dim(weights, gradients.shape(), {0}), gradients.dtype());
-  const Array zeros = lax::full_like(gradients, 0);
-  Array taken = lax::mul(gradients, scales);
-  if (drop) taken = lax::select(lax::ne(scales, zeros), taken, zeros);
+Array parts_sum(const Array& gradients, const Array& weights, int64_t parts) {
+  const Array taken = exact(lax::mul(
+      gradients, lax::convert_element_type(lax::broadcast_in_dim(weights, gradients.shape(), {0}),
+                                           gradients.dtype())));
   if (parts == 1) return lax::reduce_sum(taken, {0});
   Shape shape = gradients.shape();
   shape[0] /= parts;
@@ -92,54 +92,51 @@ Array parts_sum(const Array& gradients, const Array& weights, int64_t parts, boo
 Array squared_gradients(const Array& gradients) {
   Dims dims;
   for (int64_t d = 1; d < gradients.ndim(); ++d) dims.push_back(d);
-  Array squares = lax::mul(gradients, gradients);
-  if (is_complex(gradients.dtype())) {
-    const Array re = lax::real(gradients), im = lax::imag(gradients);
-    squares = lax::add(lax::mul(re, re), lax::mul(im, im));
-  }
-  return dims.empty() ? squares : lax::reduce_sum(squares, dims);
+  const auto squares = [](const Array& x) { return lax::mul(exact(x), exact(x)); };
+  const Array all = is_complex(gradients.dtype())
+                        ? lax::add(squares(lax::real(gradients)), squares(lax::imag(gradients)))
+                        : squares(gradients);
+  return dims.empty() ? all : lax::reduce_sum(all, dims);
 }
 
-Array tiled_squares(const ExampleBatch& batch, const std::vector<size_t>& inputs,
-                    const GradientMap& map) {
+TiledSquares tiled_squares(const ExampleBatch& batch, const std::vector<size_t>& inputs,
+                           const GradientMap& map) {
   const ExampleBatch used = batch.only(inputs);
   const TileFn squares = [&](const ExampleBatch& tile, const Array&) {
-    Array sum;
-    for (size_t input : inputs) {
-      const Array part = squared_gradients(map(tile.gradients(input)));
+    std::vector<Array> sums(map ? 2 : 1);
+    const auto add = [](Array& sum, const Array& part) {
       sum = sum.defined() ? lax::add(sum, part) : part;
+    };
+    for (size_t input : inputs) {
+      const Array gradients = tile.gradients(input);
+      add(sums[0], squared_gradients(gradients));
+      if (map) add(sums[1], squared_gradients(map(gradients)));
     }
-    return std::vector<Array>{sum};
+    return sums;
   };
   const int64_t size = batch.size(), tile = tile_size(batch, inputs);
-  if (tile == size) return squares(used, Array())[0];
-  const Array norms = over_tiles(used, Array(), tile, {}, squares)[0];
-  return lax::reshape(lax::transpose(norms, {1, 0}), {size});
+  std::vector<Array> norms =
+      tile == size ? squares(used, Array()) : over_tiles(used, Array(), tile, {}, squares);
+  if (tile != size)
+    for (Array& n : norms) n = lax::reshape(lax::transpose(n, {1, 0}), {size});
+  return {norms[0], norms.back()};
 }
 
-std::vector<Array> tiled_sums(const ExampleBatch& batch, const std::vector<size_t>& inputs,
-                              const Array& weights, const GradientMap& map, bool drop) {
-  const ExampleBatch used = batch.only(inputs);
-  const int64_t size = batch.size(), parts = device_parts(size), tile = tile_size(batch, inputs);
+Array tiled_sum(const ExampleBatch& batch, size_t input, const Array& weights,
+                const GradientMap& map) {
+  const ExampleBatch used = batch.only({input});
+  const int64_t size = batch.size(), parts = device_parts(size), tile = tile_size(batch, {input});
   const TileFn part = [&](const ExampleBatch& some, const Array& w) {
-    std::vector<Array> out;
-    for (size_t input : inputs)
-      out.push_back(parts_sum(map(some.gradients(input)), w, parts, drop));
-    return out;
+    const Array gradients = some.gradients(input);
+    return std::vector<Array>{parts_sum(map ? map(gradients) : gradients, w, parts)};
   };
-  std::vector<Type> types;
-  for (size_t input : inputs) {
-    const Type& type = batch.program().inputs[input];
-    Type sum{.dtype = accumulation_dtype(type.dtype), .shape = type.shape};
-    if (parts > 1) sum.shape.insert(sum.shape.begin(), parts);
-    types.push_back(std::move(sum));
-  }
+  const Type& type = batch.program().inputs[input];
+  Type sum{.dtype = sum_dtype(type.dtype), .shape = type.shape};
+  if (parts > 1) sum.shape.insert(sum.shape.begin(), parts);
   // Each device adds up its own examples; the devices' sums are added once.
-  std::vector<Array> out =
-      tile == size ? part(used, weights) : over_tiles(used, weights, tile, types, part);
-  if (parts > 1)
-    for (Array& sum : out) sum = lax::reduce_sum(sum, {0});
-  return out;
+  const Array out =
+      tile == size ? part(used, weights)[0] : over_tiles(used, weights, tile, {sum}, part)[0];
+  return parts > 1 ? lax::reduce_sum(out, {0}) : out;
 }
 
 }  // namespace tessera::transforms

@@ -10,16 +10,20 @@ namespace tessera::transforms {
 // What becomes of gradients, [examples, ...], before they are used; of the same shape.
 using GradientMap = std::function<Array(const Array&)>;
 
-// [batch]: the squared norm of each example's gradient by these inputs, together.
-Array tiled_squares(const ExampleBatch& batch, const std::vector<size_t>& inputs,
-                    const GradientMap& map);
+// Returns the squared norm of each example's gradient by these inputs together, [batch] of float64:
+// of the gradients as they are, and of what `map` makes of them.
+struct TiledSquares {
+  Array plain, mapped;
+};
+TiledSquares tiled_squares(const ExampleBatch& batch, const std::vector<size_t>& inputs,
+                           const GradientMap& map);
 
-// For each of these inputs the sum of weights[b] times the gradient of b; with `drop` without those
-// of weight 0, whatever they are.
-std::vector<Array> tiled_sums(const ExampleBatch& batch, const std::vector<size_t>& inputs,
-                              const Array& weights, const GradientMap& map, bool drop = true);
+// Returns the sum of weights[b] times the mapped gradient of b by this input, in float64.
+Array tiled_sum(const ExampleBatch& batch, size_t input, const Array& weights,
+                const GradientMap& map);
 
-// Squared norms of gradients that are there, [batch, ...].
+// Returns squared norms of gradients that are there, [batch, ...], in float64: squares of float32
+// neither overflow nor vanish in it.
 Array squared_gradients(const Array& gradients);
 
 }  // namespace tessera::transforms

@@ -8,6 +8,7 @@
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/linear/dot_general.h"
+#include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/trace/trace.h"
@@ -218,55 +219,79 @@ Array ExampleBatch::gradients(size_t input) const {
         return std::vector<Array>{sum};
       },
       types, "gradient");
-  const BatchAxis::Scope scope({.size = size_, .indivisible = Indivisible::kHoist});
+  const BatchAxis::Scope scope(
+      {.size = size_, .indivisible = Indivisible::kHoist, .invariant = true});
   const BatchResult out = batch_function(remove_dead_ops(one.function), operands, dims);
   return lax::with_batch_first(out.results[0], out.dims[0], size_);
 }
 
-std::vector<Array> ExampleBatch::weighted_sums(const Array& weights) const {
+// The sums of one use over the examples, by its inputs: `scaled` are its cotangents times the
+// weights.
+std::vector<Array> ExampleBatch::sums_of_use(const BatchUse& use, const Function& apply,
+                                             const std::vector<Array>& read,
+                                             const std::vector<Array>& scaled) const {
+  const size_t n = use.use->inputs.size();
+  std::vector<Type> types;
+  std::vector<int> dims(n, -1);
+  std::vector<bool> linear(n, true);
+  std::vector<Array> operands(n);
+  for (size_t k = 0; k < n; ++k) types.push_back(apply.type(apply.inputs[k]));
+  for (const Array& x : read) types.push_back(traced_type(x));
+  dims.insert(dims.end(), use.dims.begin(), use.dims.end());
+  linear.resize(types.size(), false);
+  operands.insert(operands.end(), read.begin(), read.end());
+  const TracedFunction all = trace_function(
+      [&](const std::vector<Array>& x) {
+        const BatchAxis::Scope scope({.size = size_,
+                                      .indivisible = Indivisible::kHoist,
+                                      .invariant = true,
+                                      .sums_examples = true});
+        BatchResult out = batch_function(apply, x, dims);
+        for (size_t r = 0; r < out.results.size(); ++r)
+          out.results[r] = lax::with_batch_first(out.results[r], out.dims[r], size_);
+        return out.results;
+      },
+      types, "use");
+  return transpose_function(all.function, linear, operands, scaled);
+}
+
+std::vector<Array> ExampleBatch::weighted_sums(const Array& weights, bool in_double) const {
+  const auto doubled = [](std::vector<Array> arrays) {
+    for (Array& x : arrays)
+      if (x.defined() && is_inexact(x.dtype()))
+        x = lax::convert_element_type(x, sum_dtype(x.dtype()));
+    return arrays;
+  };
   std::vector<Array> sums(program_.inputs.size());
   for (const BatchUse& u : uses_) {
-    const Function& f = u.use->apply;
-    const size_t n = u.use->inputs.size();
-    std::vector<Type> types;
-    std::vector<int> dims(n, -1);
-    std::vector<bool> linear(n, true);
-    std::vector<Array> operands(n);
-    for (size_t k = 0; k < n; ++k) types.push_back(f.type(f.inputs[k]));
-    for (size_t k = 0; k < u.operands.size(); ++k) types.push_back(traced_type(u.operands[k]));
-    dims.insert(dims.end(), u.dims.begin(), u.dims.end());
-    linear.resize(types.size(), false);
-    operands.insert(operands.end(), u.operands.begin(), u.operands.end());
-    const TracedFunction all = trace_function(
-        [&](const std::vector<Array>& x) {
-          const BatchAxis::Scope scope({.size = size_, .indivisible = Indivisible::kHoist});
-          BatchResult out = batch_function(f, x, dims);
-          for (size_t r = 0; r < out.results.size(); ++r)
-            out.results[r] = lax::with_batch_first(out.results[r], out.dims[r], size_);
-          return out.results;
-        },
-        types, "use");
     std::vector<Array> scaled;
     for (const Array& ct : u.cotangents)
       scaled.push_back(lax::mul(
           ct,
           lax::broadcast_in_dim(lax::convert_element_type(weights, ct.dtype()), ct.shape(), {0})));
-    const std::vector<Array> back = transpose_function(all.function, linear, operands, scaled);
-    for (size_t k = 0; k < n; ++k) {
+    std::vector<Array> back;
+    if (!in_double && u.use->product && u.use->product->is_dot) {
+      back = sums_of_use(u, u.use->apply, u.operands, scaled);
+    } else {
+      back = sums_of_use(u, in_float64(u.use->apply), doubled(u.operands), doubled(scaled));
+    }
+    back = doubled(back);
+    for (size_t k = 0; k < back.size() && k < u.use->inputs.size(); ++k) {
       Array& sum = sums[u.use->inputs[k]];
       if (back[k].defined()) sum = sum.defined() ? lax::add(sum, back[k]) : back[k];
     }
   }
   for (size_t i = 0; i < sums.size(); ++i)
     if (!sums[i].defined())
-      sums[i] =
-          lax::full(program_.inputs[i].shape, 0, accumulation_dtype(program_.inputs[i].dtype));
+      sums[i] = lax::full(program_.inputs[i].shape, 0, sum_dtype(program_.inputs[i].dtype));
   return sums;
 }
 
 Array ExampleBatch::weighted_sum(const Array& gradients, const Array& weights) {
-  return lax::dot_general(lax::convert_element_type(weights, gradients.dtype()), gradients,
-                          {{0}, {0}});
+  const Array scaled = lax::mul(
+      gradients, lax::convert_element_type(lax::broadcast_in_dim(weights, gradients.shape(), {0}),
+                                           gradients.dtype()));
+  return lax::reduce_sum(lax::convert_element_type(scaled, sum_dtype(scaled.dtype())), {0});
 }
 
 }  // namespace tessera::transforms

@@ -17,6 +17,9 @@
 
 namespace tessera::transforms {
 
+// Returns the dtype in which numbers of this dtype are summed over examples.
+inline DType sum_dtype(DType dtype) { return is_complex(dtype) ? complex128 : float64; }
+
 struct ExampleUse {
   std::vector<size_t> inputs;  // differentiated inputs of the loss, by their number among these
   Function apply;              // (those..., operands...) -> results, in float32 or wider
@@ -70,14 +73,21 @@ class ExampleBatch {
   // Gradients of a differentiated input for every example, [batch, ...], in float32 or wider. Zero
   // where there is no use.
   Array gradients(size_t input) const;
-  // The sum over examples of weights[b] times the gradient of example b, of each differentiated
-  // input: one product for each use, as the gradient of the sum of losses needs. weights: [batch],
-  // finite; gradients that are not make the sums so.
-  std::vector<Array> weighted_sums(const Array& weights) const;
-  // The sum for one input of which the gradients are there.
+  // Returns the sum over examples of weights[b] times the gradient of example b, of each
+  // differentiated input: one product for each use, as the gradient of the sum of losses needs.
+  // weights: [batch], finite; gradients that are not make the sums so.
+  //
+  // Products with what examples share are summed by DotSum::kExamples and give float32; everything
+  // else, and with `in_double` products too, is computed in float64. Then sums are float64.
+  std::vector<Array> weighted_sums(const Array& weights, bool in_double) const;
+  // Returns the sum for one input of which the gradients are there, in float64.
   static Array weighted_sum(const Array& gradients, const Array& weights);
 
  private:
+  std::vector<Array> sums_of_use(const BatchUse& use, const Function& apply,
+                                 const std::vector<Array>& read,
+                                 const std::vector<Array>& scaled) const;
+
   const ExampleProgram& program_;
   int64_t size_;
   std::vector<Array> results_;

@@ -18,8 +18,10 @@
 namespace tessera::transforms {
 namespace {
 
-// What gradients of a whole batch may take where there is no cheaper way.
-constexpr int64_t kKeepBytes = 1 << 16;
+// The gradient of one example that is kept where it is larger than what it is made of. The choice of
+// a way reads the shapes of one example alone: ways differ in their rounding, so a choice by the
+// batch's size would let one example change how the others are clipped.
+constexpr int64_t kKeepElements = 1024;
 // What rounding leaves of the guarantee: norms are right up to half of it.
 constexpr double kTolerance = 1e-5;
 
@@ -96,7 +98,7 @@ Array sum_examples(const Array& x) {
 // |x|^2 of the last dimension.
 Array squares(const Array& x) { return lax::reduce_sum(lax::mul(x, x), {x.ndim() - 1}); }
 // [batch, D, T, K] -> x x', [batch, D, T, T].
-Array gram(const Array& x) { return lax::dot_general(x, x, {{3}, {3}, {0, 1}, {0, 1}}); }
+Array gram(const Array& x) { return invariant_dot(x, x, {3}, {3}, {0, 1}, {0, 1}); }
 
 double epsilon(DType dtype) {
   return dtype == float64 ? std::numeric_limits<double>::epsilon()
@@ -113,8 +115,12 @@ Array times(const Array& x, double y) { return lax::mul(x, lax::full_like(x, y))
 // |x|^2 of the last dimension, no smaller than it is.
 Array squares_above(const Array& x) { return plus(squares(x), lost(x.shape().back(), x.dtype())); }
 
+Array exact(const Array& x) { return lax::convert_element_type(x, float64); }
+
+// In float64: squares of float32 neither overflow nor vanish in it. Those of float64 may vanish, and
+// are raised by what is lost.
 Array by_vectors(const Terms& t) {
-  return sum_examples(lax::mul(squares_above(t.x), squares_above(t.y)));
+  return sum_examples(lax::mul(squares_above(exact(t.x)), squares_above(exact(t.y))));
 }
 
 // The factor of a bound for <x x', y y'>, of the squared sum over t of |x_t| |y_t|: errors of the
@@ -124,8 +130,6 @@ double gram_ulps(int64_t terms, int64_t rows, int64_t columns, double epsilon) {
   const double sum = dot_ulps(terms) + 1;
   return dot_ulps(rows) + dot_ulps(columns) + 1 + sum * sum * epsilon / kTolerance;
 }
-
-Array exact(const Array& x) { return lax::convert_element_type(x, float64); }
 
 // Sums <x x', y y'> with all cross terms: of vectors, of looked-up rows, and of both; and what they
 // may be too small by.
@@ -137,7 +141,7 @@ class Gram {
     if (t.x.defined() && t.index.defined()) add_both();
   }
 
-  // In the dtype of the terms.
+  // In float64.
   Array raised() const {
     const int64_t rows = t_.x.defined() ? t_.x.shape()[3] : 1,
                   columns = (t_.x.defined() ? t_.y : t_.index_y).shape()[3];
@@ -145,7 +149,7 @@ class Gram {
     Array out = lax::add(lax::max(sum_, lax::full_like(sum_, 0)),
                          times(squares(lengths_), ulp * gram_ulps(num_terms_, rows, columns, ulp)));
     if (underflow_.defined()) out = lax::add(out, underflow_);
-    return lax::convert_element_type(out, dtype_);
+    return out;
   }
 
  private:
@@ -183,7 +187,7 @@ class Gram {
 
   // <e_i y_i', x_t y_t'> = x_t[i] <y_i, y_t>, twice.
   void add_both() {
-    const Array products = lax::dot_general(t_.index_y, t_.y, {{3}, {3}, {0, 1}, {0, 1}});
+    const Array products = invariant_dot(t_.index_y, t_.y, {3}, {3}, {0, 1}, {0, 1});
     const Array columns = lax::transpose(t_.x, {0, 1, 3, 2});  // [batch, D, P, T]
     Shape starts = t_.index.shape();
     starts.push_back(1);
@@ -220,7 +224,7 @@ std::optional<Array> gradients_by_products(const std::vector<const BatchUse*>& u
     shape.push_back(type.shape[order[d]]);
     back[order[d] + 1] = d + 1;
   }
-  const Array products = lax::dot_general(t.x, t.y, {{2}, {2}, {0, 1}, {0, 1}});
+  const Array products = invariant_dot(t.x, t.y, {2}, {2}, {0, 1}, {0, 1});
   return lax::transpose(lax::reshape(products, shape), back);
 }
 
@@ -287,8 +291,7 @@ std::vector<NormPlan> norm_plans(const ExampleBatch& batch, size_t input) {
   if (parts) out.push_back(product_plan(*parts));
   NormPlan tiles{NormWay::kTiles, products + 2 * elements, 4 * elements};
   NormPlan keep{NormWay::kKeep, 2 * elements, 8 * elements};
-  const bool small =
-      elements <= factors || elements * static_cast<double>(batch.size()) * 4 <= double{kKeepBytes};
+  const bool small = elements <= factors || elements <= double{kKeepElements};
   if (small && !(parts && out[0].way == NormWay::kVectors)) {
     out.insert(out.begin(), keep);
     out.push_back(tiles);
@@ -316,7 +319,7 @@ SquaredNorms squared_norms(const ExampleBatch& batch, size_t input, NormWay way)
       return {sum, Array()};
     }
     case NormWay::kTiles:
-      return {tiled_squares(batch, {input}, [](const Array& g) { return g; }), Array()};
+      return {tiled_squares(batch, {input}, nullptr).plain, Array()};
     case NormWay::kKeep: {
       std::optional<Array> gradients;
       if (!is_complex(batch.program().inputs[input].dtype))

@@ -34,7 +34,7 @@ struct NormPlan {
 // The ways that this input's uses allow, cheapest first; kTiles and kKeep always.
 std::vector<NormPlan> norm_plans(const ExampleBatch& batch, size_t input);
 
-// [batch], in float32 or wider, and where the way is kKeep the gradients, [batch, ...]. Sums that
+// [batch] of float64, and where the way is kKeep the gradients, [batch, ...]. Sums that
 // rounding may make too small are raised by the bound of their rounding, so that no example counts
 // as shorter than it is.
 struct SquaredNorms {

@@ -9,25 +9,48 @@
 namespace tessera::transforms {
 namespace {
 
-Attribute widened_attribute(const Attribute& attribute) {
-  const auto region = [](const FunctionRef& f) -> FunctionRef {
-    return f ? std::make_shared<const Function>(widened(*f)) : f;
+// The dtype that takes another one's place.
+using Widen = DType (*)(DType);
+
+DType double_dtype(DType dtype) {
+  if (is_complex(dtype)) return complex128;
+  return is_floating(dtype) ? float64 : dtype;
+}
+
+Function with_dtypes(const Function& function, Widen wide);
+
+Attribute widened_attribute(const Attribute& attribute, Widen wide) {
+  const auto region = [&](const FunctionRef& f) -> FunctionRef {
+    return f ? std::make_shared<const Function>(with_dtypes(*f, wide)) : f;
   };
-  return std::visit(
-      Overloaded{
-          [](DType d) -> Attribute { return accumulation_dtype(d); },
-          [](const Literal& x) -> Attribute {
-            return is_half(x.dtype()) ? convert_literal(x, accumulation_dtype(x.dtype())) : x;
-          },
-          [&](const FunctionRef& f) -> Attribute { return region(f); },
-          [&](const std::vector<FunctionRef>& all) -> Attribute {
-            std::vector<FunctionRef> out;
-            for (const FunctionRef& f : all) out.push_back(region(f));
-            return out;
-          },
-          [](const auto& other) -> Attribute { return other; },
-      },
-      attribute);
+  return std::visit(Overloaded{
+                        [&](DType d) -> Attribute { return wide(d); },
+                        [&](const Literal& x) -> Attribute {
+                          return wide(x.dtype()) != x.dtype() ? convert_literal(x, wide(x.dtype()))
+                                                              : x;
+                        },
+                        [&](const FunctionRef& f) -> Attribute { return region(f); },
+                        [&](const std::vector<FunctionRef>& all) -> Attribute {
+                          std::vector<FunctionRef> out;
+                          for (const FunctionRef& f : all) out.push_back(region(f));
+                          return out;
+                        },
+                        [](const auto& other) -> Attribute { return other; },
+                    },
+                    attribute);
+}
+
+Function with_dtypes(const Function& function, Widen wide) {
+  Function out = function;
+  for (ValueId v : out.inputs) out.types[v].dtype = wide(out.types[v].dtype);
+  for (Op& op : out.ops) {
+    std::vector<Attribute> fields = op.params.fields();
+    for (Attribute& field : fields) field = widened_attribute(field, wide);
+    op.params = op.params.with_fields(fields);
+    const std::vector<Type> results = infer_types(*op.def, out.types_of(op.operands), op.params);
+    for (size_t r = 0; r < results.size(); ++r) out.types[op.results[r]] = results[r];
+  }
+  return out;
 }
 
 }  // namespace
@@ -37,17 +60,8 @@ bool has_halves(const Function& function) {
                      [](const Type& t) { return is_half(t.dtype); });
 }
 
-Function widened(const Function& function) {
-  Function out = function;
-  for (ValueId v : out.inputs) out.types[v].dtype = accumulation_dtype(out.types[v].dtype);
-  for (Op& op : out.ops) {
-    std::vector<Attribute> fields = op.params.fields();
-    for (Attribute& field : fields) field = widened_attribute(field);
-    op.params = op.params.with_fields(fields);
-    const std::vector<Type> results = infer_types(*op.def, out.types_of(op.operands), op.params);
-    for (size_t r = 0; r < results.size(); ++r) out.types[op.results[r]] = results[r];
-  }
-  return out;
-}
+Function widened(const Function& function) { return with_dtypes(function, accumulation_dtype); }
+
+Function in_float64(const Function& function) { return with_dtypes(function, double_dtype); }
 
 }  // namespace tessera::transforms

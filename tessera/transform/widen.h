@@ -10,4 +10,7 @@ namespace tessera::transforms {
 bool has_halves(const Function& function);
 Function widened(const Function& function);
 
+// The function in float64 and complex128, whatever its floating-point dtypes are.
+Function in_float64(const Function& function);
+
 }  // namespace tessera::transforms

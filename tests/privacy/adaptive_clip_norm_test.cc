@@ -133,7 +133,7 @@ TEST(AdaptiveClipNormTest, WhatIsRefused) {
         o.sampling_prob = 0;
         o.normalize_by = 1;
       },
-      "expected batch size for an adaptive_clip_norm");
+      "batch size above 0 for an adaptive_clip_norm");
   refused([](auto& o) { o.subtree_norms = {{"w", 1.0}}; }, "without subtree_norms");
   refused([](auto& o) { o.clip_norm_schedule = {{0, 1}, {2, 2}}; }, "without clip_norm_schedule");
 }

@@ -74,7 +74,7 @@ TEST(ClipPytree, TakesAnArrayAsClipNorm) {
 
 TEST(ClipPytree, ElementsThatAreNotFiniteCountAsZero) {
   const Tree t{array({3.0f, kNan, -kInf}), Array(4.0f)};
-  const auto [clipped, norm] = clip_pytree(t, 2.5);
+  const auto [clipped, norm] = clip_pytree(t, 2.5, false, NanSafe::kElement);
   EXPECT_THAT(elements(clipped.a), ElementsAre(1.5, 0, 0));
   EXPECT_EQ(clipped.b.item<float>(), 2);
   EXPECT_EQ(norm.item<float>(), 5);

@@ -275,23 +275,35 @@ TEST(ClippedGrad, OutputsOfMicrobatchesReturnInOrder) {
 }
 
 TEST(ClippedGrad, SensitivityFollowsTheRelation) {
-  const auto of = [](ClipOptions options, NeighboringRelation r) {
-    return clipped_grad(half_square, options).sensitivity(r);
+  const double rounded = rounding_factor(kFloat32Examples);
+  const auto of = [&](ClipOptions options, NeighboringRelation r) {
+    return clipped_grad(half_square, options).sensitivity(r) / rounded;
   };
-  EXPECT_EQ(clipped_grad(half_square, {.l2_clip_norm = 3.0}).sensitivity(), 3);
-  EXPECT_EQ(of({.l2_clip_norm = 3.0}, NeighboringRelation::kAddOrRemoveOne), 3);
-  EXPECT_EQ(of({.l2_clip_norm = 3.0}, NeighboringRelation::kReplaceOne), 6);
-  EXPECT_EQ(of({.l2_clip_norm = 3.0, .normalize_by = 4}, NeighboringRelation::kReplaceOne), 1.5);
-  EXPECT_EQ(of({.l2_clip_norm = 3.0, .rescale_to_unit_norm = true, .normalize_by = 4},
-               NeighboringRelation::kReplaceSpecial),
-            .25);
-  EXPECT_EQ(clipped_fun(half_square, {.l2_clip_norm = 3.0}).sensitivity(), 3);
-  EXPECT_EQ(clipped_grad(half_square, {.l2_clip_norm = Array(3.0f), .rescale_to_unit_norm = true})
-                .sensitivity(),
-            1);
+  EXPECT_DOUBLE_EQ(clipped_grad(half_square, {.l2_clip_norm = 3.0}).sensitivity(), 3 * rounded);
+  EXPECT_DOUBLE_EQ(of({.l2_clip_norm = 3.0}, NeighboringRelation::kAddOrRemoveOne), 3);
+  EXPECT_DOUBLE_EQ(of({.l2_clip_norm = 3.0}, NeighboringRelation::kReplaceOne), 6);
+  EXPECT_DOUBLE_EQ(of({.l2_clip_norm = 3.0, .normalize_by = 4}, NeighboringRelation::kReplaceOne),
+                   1.5);
+  EXPECT_DOUBLE_EQ(of({.l2_clip_norm = 3.0, .rescale_to_unit_norm = true, .normalize_by = 4},
+                      NeighboringRelation::kReplaceSpecial),
+                   .25);
+  EXPECT_DOUBLE_EQ(clipped_fun(half_square, {.l2_clip_norm = 3.0}).sensitivity(), 3 * rounded);
+  EXPECT_DOUBLE_EQ(
+      clipped_grad(half_square, {.l2_clip_norm = Array(3.0f), .rescale_to_unit_norm = true})
+          .sensitivity(),
+      rounded);
   tessera::testing::expect_error(
       [] { clipped_grad(half_square, {.l2_clip_norm = Array(3.0f)}).sensitivity(); },
       "expected an l2_clip_norm that is a number, got an Array");
+}
+
+TEST(ClippedGrad, SensitivityCountsWhatFloat32Rounds) {
+  EXPECT_NEAR(rounding_factor(64), 1.0005, 5e-5);
+  EXPECT_NEAR(rounding_factor(256), 1.0021, 5e-5);
+  EXPECT_NEAR(rounding_factor(1024), 1.0092, 5e-5);
+  EXPECT_DOUBLE_EQ(clipped_grad(half_square, {.l2_clip_norm = 3.0, .float32_examples = 64})
+                       .sensitivity(),
+                   3 * rounding_factor(64));
 }
 
 TEST(ClippedGrad, AnotherArrayAsClipNormDoesNotCompileAnew) {

@@ -25,7 +25,8 @@ inline Array row(const Array& x, int64_t i) {
 
 class RandomLoss {
  public:
-  explicit RandomLoss(uint64_t seed) : random_(seed), tokens_(pick({1, 2, 3, 6})) {
+  explicit RandomLoss(uint64_t seed, int64_t features = 4)
+      : random_(seed), tokens_(pick({1, 2, 3, 6})), features_(features) {
     const int64_t num_steps = 1 + below(4);
     for (int64_t i = 0; i < num_steps; ++i) add_step();
     if (below(3) == 0) {
@@ -269,7 +270,7 @@ class RandomLoss {
   void add(Step step) { steps_.push_back(std::move(step)); }
 
   std::mt19937_64 random_;
-  int64_t tokens_, features_ = 4, vocabulary_ = 5;
+  int64_t tokens_, features_, vocabulary_ = 5;
   std::vector<Shape> shapes_;
   std::vector<Step> steps_;
   std::optional<size_t> regularised_;

@@ -1,10 +1,14 @@
 // An audit of the whole trainer: what a run of privacy::Trainer tells of 1,000 canaries, of which half, drawn
 // at random, were trained on, is no more than its plan claims (Steinke, Nasr and Jagielski, arXiv
 // 2305.08846). Without the noise, or without the clipping, it is more: the audit can fail.
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
+#include <iostream>
 
 #include "tessera/numpy/creation.h"
+#include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/math.h"
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/reduce.h"

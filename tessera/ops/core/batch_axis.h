@@ -23,6 +23,12 @@ struct BatchAxis {
   std::string name;                         // axis_name; may be empty
   std::vector<std::string> spmd_axes = {};  // mesh axes that the mapped dimension is cut by
   Indivisible indivisible = Indivisible::kError;
+  // What becomes of one example has the same bits in every batch: products over the axis are summed
+  // by DotSum::kInvariant.
+  bool invariant = false;
+  // The axis counts examples over which cotangents of what they share are summed by
+  // DotSum::kExamples.
+  bool sums_examples = false;
 
   // The innermost mapped axis of this thread; UserError-free: a rule runs only under one.
   static const BatchAxis& current();

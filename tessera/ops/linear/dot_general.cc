@@ -5,6 +5,7 @@
 
 #include "tessera/base/contains.h"
 #include "tessera/base/visit_dtype.h"
+#include "tessera/ops/core/batch_axis.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/elementwise.h"
@@ -187,9 +188,17 @@ Array dot_wrt(const Array& ct, const Array& other, const DotParams& p, bool lhs)
   const int64_t its_first = batches + (lhs ? my_free.rank() : 0);
   Dims ct_contract, ct_batch = iota_dims(batches);
   for (int64_t i = 0; i < its_free.rank(); ++i) ct_contract.push_back(its_first + i);
-  const Array product =
-      bind_op1(dot_general_op, DotParams{ct_batch, its_batch, ct_contract, its_free, other.dtype()},
-               {ct, other});
+  DotParams params{ct_batch, its_batch, ct_contract, its_free, other.dtype(), p.sum};
+  if (const int64_t examples = lhs ? p.rhs_examples : p.lhs_examples; examples >= 0) {
+    // Theirs is the first pair that is summed.
+    const auto at = std::find(its_free.begin(), its_free.end(), examples) - its_free.begin();
+    std::rotate(params.lhs_contract.begin(), params.lhs_contract.begin() + at,
+                params.lhs_contract.begin() + at + 1);
+    std::rotate(params.rhs_contract.begin(), params.rhs_contract.begin() + at,
+                params.rhs_contract.begin() + at + 1);
+    params.sum = DotSum::kExamples;
+  }
+  const Array product = bind_op1(dot_general_op, params, {ct, other});
   // Its dimensions: batch, my free ones, then the other's contracted ones, ascending; here as
   // dimensions of mine.
   Dims order = my_batch;
@@ -276,11 +285,20 @@ int64_t free_position(int64_t rank, const Dims& batch, const Dims& contract, int
 // it.
 BatchResult batch_dot(std::span<const Array> x, std::span<const int> dims, const DotParams& p) {
   DotParams q = p;
+  if (BatchAxis::current().invariant && q.sum == DotSum::kAny) q.sum = DotSum::kInvariant;
   if (dims[0] >= 0)
     q.lhs_batch = shifted(p.lhs_batch, dims[0]), q.lhs_contract = shifted(p.lhs_contract, dims[0]);
   if (dims[1] >= 0)
     q.rhs_batch = shifted(p.rhs_batch, dims[1]), q.rhs_contract = shifted(p.rhs_contract, dims[1]);
+  // A dimension of examples that there is already stays theirs.
+  const auto moved = [](int64_t examples, int dim) {
+    return examples >= dim && dim >= 0 ? examples + 1 : examples;
+  };
+  q.lhs_examples = moved(p.lhs_examples, dims[0]);
+  q.rhs_examples = moved(p.rhs_examples, dims[1]);
   int at = 0;
+  if (BatchAxis::current().sums_examples && (dims[0] < 0) != (dims[1] < 0))
+    (dims[0] >= 0 ? q.lhs_examples : q.rhs_examples) = std::max(dims[0], dims[1]);
   if (dims[0] >= 0 && dims[1] >= 0) {
     q.lhs_batch.insert(q.lhs_batch.begin(), dims[0]);
     q.rhs_batch.insert(q.rhs_batch.begin(), dims[1]);
@@ -326,7 +344,8 @@ std::vector<Sample> dot_samples() {
 const OpDef& dot_general_op = define<DotParams>({
     .name = "dot_general",
     .attributes = {"lhs_batching_dimensions", "rhs_batching_dimensions",
-                   "lhs_contracting_dimensions", "rhs_contracting_dimensions", "result_dtype"},
+                   "lhs_contracting_dimensions", "rhs_contracting_dimensions", "result_dtype",
+                   "sum", "lhs_examples", "rhs_examples"},
     .format = formats::dot_general(),
     .infer = infer_dot,
     .evaluate = evaluate_dot,
@@ -339,6 +358,17 @@ const OpDef& dot_general_op = define<DotParams>({
     .batch = {batch_dot},
     .samples = dot_samples,
 });
+
+Array invariant_dot(const Array& lhs, const Array& rhs, const Dims& lhs_contract,
+                    const Dims& rhs_contract, const Dims& lhs_batch, const Dims& rhs_batch) {
+  DotParams params{lhs_batch, rhs_batch, lhs_contract, rhs_contract, lhs.dtype()};
+  params.sum = DotSum::kInvariant;
+  return bind_op1(dot_general_op, params, {lhs, rhs});
+}
+
+bool sums_examples(const Op& op) {
+  return op.def == &dot_general_op && op.params.as<DotParams>().sum == DotSum::kExamples;
+}
 
 Dims dot_free_dims(int64_t rank, const Dims& batch, const Dims& contract) {
   Dims free;

@@ -4,6 +4,7 @@
 
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/select.h"
+#include "tessera/ops/linear/dot_general.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
@@ -79,8 +80,10 @@ class View {
   // `shape`: of what the parameter has become. What was broadcast: batches of the product become
   // terms. Rows and columns would have to be added up, and their rounding errors are not bounded by
   // the lengths of what is left: only where there is one.
-  std::optional<UseProduct> end(OuterProduct product, const Shape& shape) {
+  std::optional<UseProduct> end(OuterProduct product, const Shape& shape, const OpDef* op) {
     out_.shape = shape_;
+    out_.is_dot =
+        op == &dot_general_op && std::find(dims_.begin(), dims_.end(), kBroadcast) == dims_.end();
     out_.product = std::move(product);
     OuterProduct& p = out_.product;
     for (const Dims* dims : {&p.rows, &p.columns})
@@ -200,7 +203,7 @@ std::optional<UseProduct> product_of(const Use& use) {
     if (!ct) return std::nullopt;
     std::optional<OuterProduct> product = op.def->outer_product(*ct, x.arrays, x.linear, op.params);
     if (!product) return std::nullopt;
-    return view.end(std::move(*product), f.type(at).shape);
+    return view.end(std::move(*product), f.type(at).shape, op.def);
   }
   return std::nullopt;
 }

@@ -16,6 +16,9 @@ struct UseProduct {
   Shape shape;           // of that
   // The part of the parameter that is read.
   Dims start, limit, strides;
+  // The op is dot_general and nothing on the way was broadcast: its transpose sums over examples by
+  // DotSum::kExamples, and nothing else is added up.
+  bool is_dot = false;
   // The reshapes on the way: dimensions of two uses correspond where these are equal.
   std::vector<Shape> views;
 };

@@ -63,6 +63,13 @@ OpText write_dot(const Op& op, const Function&) {
   }
   add("lhs_contracting_dimensions", p.lhs_contract);
   add("rhs_contracting_dimensions", p.rhs_contract);
+  // Ours: StableHLO says nothing of the order of sums.
+  if (p.sum != DotSum::kAny)
+    text.extra.emplace_back("tessera.sum",
+                            TextAttr(std::string(enum_names(p.sum)[static_cast<size_t>(p.sum)])));
+  if (p.lhs_examples >= 0 || p.rhs_examples >= 0)
+    text.extra.emplace_back("tessera.examples",
+                            to_text(Attribute(Dims{p.lhs_examples, p.rhs_examples}), nullptr));
   return text;
 }
 
@@ -89,6 +96,16 @@ void convert_operands(OpReader& reader) {
       v = reader.insert(convert_op, ConvertParams{both}, std::span(&v, 1))[0];
 }
 
+DotSum dot_sum(const TextAttr& text, OpReader& reader) {
+  const auto names = enum_names(DotSum());
+  const auto* name = text.get<std::string>();
+  size_t i = 0;
+  while (i < names.size() && !(name && *name == names[i])) ++i;
+  if (i == names.size())
+    reader.error("expected tessera.sum = \"any\", \"invariant\" or \"examples\"");
+  return static_cast<DotSum>(i);
+}
+
 // Assembly gives the dimensions one by one, the generic form as the record #stablehlo.dot<...>.
 // Precision and algorithm say how little is enough; Tessera always multiplies and adds in the
 // operands' precision or better.
@@ -106,9 +123,15 @@ OpParams read_dot(const OpDef&, OpReader& reader) {
   };
   if (reader.result_types.empty()) reader.error("expected the type of the result");
   convert_operands(reader);
-  return DotParams{dims("lhs_batching_dimensions"), dims("rhs_batching_dimensions"),
+  DotParams params{dims("lhs_batching_dimensions"), dims("rhs_batching_dimensions"),
                    dims("lhs_contracting_dimensions"), dims("rhs_contracting_dimensions"),
                    reader.result_types[0].dtype};
+  if (const TextAttr* text = reader.text.take("tessera.sum")) params.sum = dot_sum(*text, reader);
+  if (const Dims examples = dims("tessera.examples"); examples.size() == 2) {
+    params.lhs_examples = examples[0];
+    params.rhs_examples = examples[1];
+  }
+  return params;
 }
 
 OpText write_constraint(const Op& op, const Function& function) {

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "tessera/base/format.h"
+#include "tessera/ops/linear/dot_general.h"
 
 namespace tessera::privacy {
 
@@ -35,8 +36,18 @@ double sensitivity(const ClipOptions& options, NeighboringRelation relation) {
   double norm = bound(options.l2_clip_norm, options.rescale_to_unit_norm);
   for (const SubtreeNorm& subtree : options.subtree_norms)
     norm = std::hypot(norm, bound(subtree.l2_clip_norm, options.rescale_to_unit_norm));
-  const double one = norm / options.normalize_by;
+  const double one = norm * rounding_factor(options.float32_examples) / options.normalize_by;
   return relation == NeighboringRelation::kReplaceOne ? 2 * one : one;
+}
+
+double rounding_factor(int64_t float32_examples) {
+  constexpr double kUnit = 0x1p-24;  // of float32: half a unit of the last place
+  const auto examples = static_cast<double>(float32_examples), devices = double{kFloat32Devices},
+             slice = double{ops::kSliceOfExamples};
+  // How many additions a term takes part in, on average: inside its slice, over the slices, over the
+  // devices; and the rounding of the result. Of both sums.
+  const double additions = (slice + 1) / 2 + (examples / slice + 2) / 2 + (devices + 1) / 2 + 1;
+  return (1 + 1e-5) * (1 + 2 * kUnit * 1.001 * additions * examples);
 }
 
 }  // namespace tessera::privacy

@@ -16,9 +16,13 @@ namespace tessera::privacy {
 // What becomes of an example whose gradient has elements that are NaN or infinite.
 enum class NanSafe : uint8_t {
   kNo,       // they make the sum so; the guarantee does not hold then
-  kElement,  // such elements count as 0, all others as they are
+  kElement,  // such elements count as 0, all others as they are; every example's gradient is made
   kExample,  // the example counts as 0
 };
+
+// Sums of at most so many examples are float32 by default, and on so many devices at most.
+inline constexpr int64_t kFloat32Examples = 1024;
+inline constexpr size_t kFloat32Devices = 64;
 
 // How the squared norm of a parameter's per-example gradients is computed (docs/privacy.md).
 enum class NormWay : uint8_t {
@@ -73,9 +77,13 @@ struct ClipOptions {
   bool rescale_to_unit_norm = false;
   // The sum is divided by it, last.
   double normalize_by = 1;
-  // The arguments whose leaves have an example for each index of their first dimension. Empty: the
-  // first argument of clipped_fun, the second of clipped_grad.
+  // The arguments whose leaves have an example for each index of their first dimension. May be left
+  // out if there is one argument alone that is neither differentiated nor a key.
   std::vector<size_t> batch_argnums = {};
+  // Arguments that are as long as the batch and yet the same for every example, such as a table of
+  // as many rows. Without this an argument like that is an error: it is more likely one that
+  // batch_argnums lacks.
+  std::vector<size_t> shared_argnums = {};
   // The function sees an example as a batch of one: [1, ...]. Otherwise without that dimension,
   // which is for losses of one example, and for users or groups as the unit: then each index is
   // all the examples of one.
@@ -83,9 +91,14 @@ struct ClipOptions {
   // So many examples (or users) are computed at a time: microbatch i of M has examples i, i + M,
   // i + 2 M, ... UserError unless it divides the batch.
   std::optional<int64_t> microbatch_size = std::nullopt;
-  NanSafe nan_safe = NanSafe::kElement;
-  // Of the result. Absent: float32 or wider. Norms, scales and sums are float32 or wider always.
+  NanSafe nan_safe = NanSafe::kExample;
+  // Of the result: float32 or wider. Absent: float32, or float64 of parameters that are float64 and
+  // of more than float32_examples examples. Narrower dtypes round more than sensitivity() says, and
+  // are refused: convert after the noise.
   OptionalDType dtype = std::nullopt;
+  // The most examples of a call that are summed in float32; more are summed in float64, which is
+  // slower. sensitivity() counts what float32 rounds of so many.
+  int64_t float32_examples = kFloat32Examples;
   // The argument that is a random key: example b gets split(key, batch)[b].
   std::optional<size_t> prng_argnum = std::nullopt;
   // As vmap's: the mesh axes that cut the batch where the function says nothing of it, and what
@@ -97,9 +110,17 @@ struct ClipOptions {
   std::optional<NormWay> norm_way = std::nullopt;
 };
 
-// What one example (or user) can change of the result, as an L2 norm: the clip norm, 1 where
-// rescaled, by normalize_by; twice that where an example is replaced by another. With subtree_norms
-// the root of the sum of squares of all clip norms, l2_clip_norm included.
+// Returns what one example (or user) can change of the result, as an L2 norm: the clip norm, 1 where
+// rescaled, by normalize_by, times rounding_factor(); twice that where an example is replaced by
+// another. With subtree_norms the root of the sum of squares of all clip norms, l2_clip_norm
+// included.
 double sensitivity(const ClipOptions& options, NeighboringRelation relation);
+
+// Returns by how much rounding makes the sensitivity of a sum larger than it is in exact arithmetic:
+// 1.00001 and what float32 rounds of sums of so many examples (docs/privacy_proof.md).
+//
+//   examples   64        256      1024
+//   factor     1.0005    1.0021   1.0091
+double rounding_factor(int64_t float32_examples);
 
 }  // namespace tessera::privacy

@@ -20,6 +20,13 @@ DType clip_dtype(DType dtype) {
   return real_dtype(is_half(dtype) ? accumulation_dtype(dtype) : dtype);
 }
 
+Array exact(const Array& x) { return astype(x, is_complex(x.dtype()) ? complex128 : float64); }
+
+Array exact_squares(const Array& x) {
+  const auto squared = [](const Array& part) { return square(astype(part, float64)); };
+  return is_complex(x.dtype()) ? squared(real(x)) + squared(imag(x)) : squared(x);
+}
+
 Array clip_scales(const Array& norms, const ClipNorm& clip, bool rescale) {
   const Array c = clip.array() ? maximum(astype(*clip.array(), norms.dtype()), Array(0.0f))
                                : full({}, clip.number(), norms.dtype());
@@ -51,12 +58,13 @@ Array of_whole_examples(const Array& squares, const Array& loss) {
 
 Array norm_of_whole_example(const std::vector<Array>& gradients, const Array& loss) {
   Array out;
+  DType dtype = float32;
   for (const Array& g : gradients) {
     if (!is_inexact(g.dtype())) continue;
-    const Array x = astype(abs(g), clip_dtype(g.dtype()));
-    add_to(out, of_whole_examples(sum(square(x)), loss));
+    if (clip_dtype(g.dtype()) == float64) dtype = float64;
+    add_to(out, of_whole_examples(sum(exact_squares(g)), loss));
   }
-  return out.defined() ? sqrt(out) : Array(0.0f);
+  return out.defined() ? astype(sqrt(out), dtype) : Array(0.0f);
 }
 
 void expect_clippable(std::string_view op, const ir::Type& type) {
@@ -73,18 +81,20 @@ ClippedLeaves clip_leaves(const std::vector<Array>& leaves, const std::vector<Cl
                           bool rescale, NanSafe nan_safe) {
   ClippedLeaves out{std::vector<Array>(leaves.size()), Array()};
   std::vector<Array> wide(leaves.size()), squares;
+  DType dtype = float32;  // of the norm
   for (const ClipGroup& group : groups) {
     Array& squares_of_group = squares.emplace_back();
     for (size_t i : group.leaves) {
       expect_clippable("clip_pytree", leaves[i].type());
       wide[i] = astype(leaves[i], is_half(leaves[i].dtype()) ? float32 : leaves[i].dtype());
       if (nan_safe == NanSafe::kElement) wide[i] = finite_elements(wide[i]);
-      add_to(squares_of_group, sum(square(abs(wide[i]))));
+      add_to(squares_of_group, sum(exact_squares(wide[i])));
+      if (clip_dtype(leaves[i].dtype()) == float64) dtype = float64;
     }
-    if (!squares_of_group.defined()) squares_of_group = Array(0.0f);
+    if (!squares_of_group.defined()) squares_of_group = full({}, 0.0, float64);
     add_to(out.norm, squares_of_group);
   }
-  out.norm = sqrt(out.norm);
+  out.norm = astype(sqrt(out.norm), dtype);
   const std::vector<Array> scales = group_scales(groups, squares, rescale, nan_safe);
   for (size_t g = 0; g < groups.size(); ++g)
     for (size_t i : groups[g].leaves) {

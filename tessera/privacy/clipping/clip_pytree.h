@@ -21,8 +21,13 @@ std::vector<Array> group_scales(const std::vector<ClipGroup>& groups,
 Array of_whole_examples(const Array& squares, const Array& loss);
 // The norm of a loss's gradients in that sense.
 Array norm_of_whole_example(const std::vector<Array>& gradients, const Array& loss);
-// The dtype that norms, scales and sums of arrays of this dtype are kept in.
+// The dtype of the norm that is returned of arrays of this dtype. (Norms and scales are computed in
+// float64, in which squares of float32 neither overflow nor vanish.)
 DType clip_dtype(DType dtype);
+// Returns x in float64 or complex128.
+Array exact(const Array& x);
+// Returns |x|^2 of each element, in float64.
+Array exact_squares(const Array& x);
 // UserError unless numbers of this type can be scaled.
 void expect_clippable(std::string_view op, const ir::Type& type);
 // sum += term, of a sum that may be undefined yet.
@@ -50,7 +55,7 @@ ClippedLeaves clip_leaves(const std::vector<Array>& leaves, const std::vector<Cl
 template <class T>
 std::pair<T, Array> clip_pytree(const T& tree, const ClipNorm& clip_norm,
                                 bool rescale_to_unit_norm = false,
-                                NanSafe nan_safe = NanSafe::kElement,
+                                NanSafe nan_safe = NanSafe::kExample,
                                 const std::vector<SubtreeNorm>& subtree_norms = {}) {
   std::vector<std::string> paths;
   tree::append_leaf_paths(tree::outline(tree), "", paths);

@@ -60,7 +60,9 @@ std::vector<LeafRole> roles_of(const ClipOptions& options, const std::vector<siz
   [&]<size_t... i>(std::index_sequence<i...>) {
     (
         [&] {
-          LeafRole role = LeafRole::kShared;
+          LeafRole role = LeafRole::kUndeclared;
+          for (size_t s : options.shared_argnums)
+            if (s == i) role = LeafRole::kShared;
           for (size_t a : argnums)
             if (a == i) role = LeafRole::kParameter;
           for (size_t b : options.batch_argnums)
@@ -78,9 +80,10 @@ template <size_t... argnums, class... Args>
 ClipRequest request_of(std::string_view op, const ClipOptions& options,
                        const std::optional<Array>& padding,
                        const std::tuple<const Args&...>& args) {
-  expect_clip_options(op, options, sizeof...(Args), {argnums...});
-  return {.options = options,
-          .roles = roles_of(options, {argnums...}, args),
+  ClipOptions checked = checked_options(op, options, sizeof...(Args), {argnums...});
+  std::vector<LeafRole> roles = roles_of(checked, {argnums...}, args);
+  return {.options = std::move(checked),
+          .roles = std::move(roles),
           .paths =
               tessera::internal::argument_paths(tessera::internal::erased_outlines<Args...>(&args)),
           .padding = padding};
@@ -144,9 +147,7 @@ class ClippedValueAndGrad {
   static_assert(sizeof...(argnums) > 0);
 
  public:
-  ClippedValueAndGrad(F f, ClipOptions options) : f_(std::move(f)), options_(std::move(options)) {
-    if (options_.batch_argnums.empty()) options_.batch_argnums = {1};
-  }
+  ClippedValueAndGrad(F f, ClipOptions options) : f_(std::move(f)), options_(std::move(options)) {}
 
   // As privacy::sensitivity of the options.
   double sensitivity(NeighboringRelation relation = NeighboringRelation::kReplaceSpecial) const {
@@ -218,9 +219,7 @@ class ClippedGrad {
 template <class F>
 class ClippedFun {
  public:
-  ClippedFun(F f, ClipOptions options) : f_(std::move(f)), options_(std::move(options)) {
-    if (options_.batch_argnums.empty()) options_.batch_argnums = {0};
-  }
+  ClippedFun(F f, ClipOptions options) : f_(std::move(f)), options_(std::move(options)) {}
   double sensitivity(NeighboringRelation relation = NeighboringRelation::kReplaceSpecial) const {
     return privacy::sensitivity(options_, relation);
   }
@@ -241,13 +240,25 @@ class ClippedFun {
     using type = A;
   };
 
+  // Arguments that the function differentiates are no batch arguments.
+  template <class... Args>
+  ClipRequest request_of_call(const std::optional<Array>& padding,
+                              const std::tuple<const Args&...>& arguments) const {
+    ClipOptions options = options_;
+    if constexpr (requires { F::differentiated(); }) {
+      options = checked_options("clipped_grad", options, sizeof...(Args), F::differentiated());
+      for (size_t a : F::differentiated()) options.shared_argnums.push_back(a);
+    }
+    return request_of<>("clipped_fun", options, padding, arguments);
+  }
+
   template <class... Args>
   auto compute(const std::optional<Array>& padding, const Args&... args) const {
     using Result = tessera::internal::CallResultOf<F, Args...>;
     const std::tuple<const Args&...> arguments(args...);
     std::vector<Array> leaves;
     tessera::internal::append_leaves(leaves, args...);
-    ClipRequest request = request_of<>("clipped_fun", options_, padding, arguments);
+    ClipRequest request = request_of_call(padding, arguments);
     request.loss_follows = requires { F::kLossFollows; };
     // What is clipped is known once the function has been called.
     std::vector<std::string> values;
@@ -275,6 +286,7 @@ class ClippedFun {
 template <class F, class Transform, size_t... argnums>
 struct TransformedGradient {
   static constexpr bool kLossFollows = true;
+  static std::vector<size_t> differentiated() { return {argnums...}; }
   F f;
   Transform transform;
   template <class... Args>
@@ -296,7 +308,7 @@ template <class F, class Transform, size_t... argnums>
 class TransformedClippedGrad {
  public:
   TransformedClippedGrad(F f, ClipOptions options, Transform transform)
-      : of_({std::move(f), std::move(transform)}, with_microbatch(std::move(options))) {}
+      : of_({std::move(f), std::move(transform)}, std::move(options)) {}
   double sensitivity(NeighboringRelation relation = NeighboringRelation::kReplaceSpecial) const {
     return of_.sensitivity(relation);
   }
@@ -309,10 +321,6 @@ class TransformedClippedGrad {
   }
 
  private:
-  static ClipOptions with_microbatch(ClipOptions options) {
-    if (options.batch_argnums.empty()) options.batch_argnums = {1};
-    return options;
-  }
   ClippedFun<TransformedGradient<F, Transform, argnums...>> of_;
 };
 

@@ -14,7 +14,6 @@
 #include "tessera/numpy/reduce.h"
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/control/control_flow_rules.h"
-#include "tessera/ops/core/expect.h"
 #include "tessera/ops/core/norm_choice.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/privacy/clipping/clip_pytree.h"
@@ -33,13 +32,6 @@ namespace {
 
 constexpr std::string_view kOp = "clipped_grad";
 
-ops::BatchAxis batch_axis(const ClipOptions& options, int64_t size) {
-  return {.size = size,
-          .name = {},
-          .spmd_axes = options.spmd_axis_name.axes(),
-          .indivisible = options.indivisible};
-}
-
 bool is(transforms::NormWay way, NormWay asked) {
   switch (way) {
     case transforms::NormWay::kVectors:
@@ -54,13 +46,24 @@ bool is(transforms::NormWay way, NormWay asked) {
   return false;
 }
 
+// Whether a way makes the gradient of each example.
+bool makes_gradients(transforms::NormWay way) {
+  return is(way, NormWay::kTiles) || is(way, NormWay::kKeep);
+}
+
+// The cheapest way that the options allow. Elements that count as 0 are those of a gradient that
+// has been made.
 transforms::NormPlan plan_of(const ClipOptions& options, const transforms::ExampleBatch& batch,
                              size_t input) {
   const std::vector<transforms::NormPlan> plans = transforms::norm_plans(batch, input);
-  if (!options.norm_way) return plans[0];
-  for (const transforms::NormPlan& plan : plans)
-    if (is(plan.way, *options.norm_way)) return plan;
-  return plans[0];
+  const bool by_element = options.nan_safe == NanSafe::kElement;
+  const auto allowed = [&](const transforms::NormPlan& plan) {
+    return !by_element || makes_gradients(plan.way);
+  };
+  if (options.norm_way)
+    for (const transforms::NormPlan& plan : plans)
+      if (is(plan.way, *options.norm_way) && allowed(plan)) return plan;
+  return *std::find_if(plans.begin(), plans.end(), allowed);
 }
 
 // The norms with what was chosen for them, for explain().
@@ -85,17 +88,41 @@ std::vector<Array> scales_of(const ClipOptions& options, const Groups& groups,
   return out;
 }
 
-// Of all groups.
-Array norms_of(const std::vector<Array>& squares) {
+// Of all groups, in the dtype that norms are returned in.
+Array norms_of(const std::vector<Array>& squares, DType dtype) {
   Array sum;
   for (const Array& of_group : squares) add_to(sum, of_group);
-  return sqrt(sum);
+  return astype(sqrt(sum), dtype);
+}
+
+// Which examples are left out of the sum: padding, and unless they are let through those whose
+// gradient is not finite. Undefined if none can be. Each by its own gradient.
+Array left_out(const ClipOptions& options, const std::vector<Array>& squares,
+               const Array& padding) {
+  if (options.nan_safe != NanSafe::kExample) return padding;
+  Array out = padding;
+  for (const Array& of_group : squares) {
+    const Array not_finite = logical_not(isfinite(of_group));
+    out = out.defined() ? logical_or(out, not_finite) : not_finite;
+  }
+  return out;
 }
 
 Dims all_but_first(const Array& x) {
   Dims dims;
   for (int64_t d = 1; d < x.ndim(); ++d) dims.push_back(d);
   return dims;
+}
+
+// x, [batch, ...], with 0 for the examples that are `out`.
+Array cleared(const Array& x, const Array& out) {
+  const Dims dims = all_but_first(x);
+  return where(dims.empty() ? out : expand_dims(out, dims), zeros_like(x), x);
+}
+transforms::ExampleBatch cleared(const transforms::ExampleBatch& batch, const Array& out) {
+  std::vector<Array> mapped = batch.mapped();
+  for (Array& x : mapped) x = cleared(x, out);
+  return batch.with_mapped(mapped);
 }
 
 // Values by example, [batch, ...], clipped and summed; their norms before.
@@ -108,172 +135,125 @@ ClippedValues clip_values(const ClipOptions& options, const Groups& groups,
                           int64_t size) {
   ClippedValues out{std::vector<Array>(values.size()), Array()};
   std::vector<Array> squares(groups.size());
+  DType norm_dtype = float32;
   for (size_t g = 0; g < groups.size(); ++g)
     for (size_t i : groups[g].leaves) {
       Array& x = values[i];
       if (is_half(x.dtype())) x = astype(x, float32);
+      if (clip_dtype(x.dtype()) == float64) norm_dtype = float64;
       if (options.nan_safe == NanSafe::kElement) x = finite_elements(x);
-      Array s = square(abs(x));
+      Array s = exact_squares(x);
       if (x.ndim() > 1) s = sum(s, {.axis = all_but_first(x)});
       add_to(squares[g], loss.defined() ? of_whole_examples(s, loss) : s);
     }
-  if (values.empty()) squares[0] = zeros({size});
-  out.norms = norms_of(squares);
+  if (values.empty()) squares[0] = zeros({size}, float64);
+  out.norms = norms_of(squares, norm_dtype);
   const std::vector<Array> scales = scales_of(options, groups, squares, padding);
-  // An example that counts as nothing is left out, whatever its elements.
-  const bool leave_out = options.nan_safe != NanSafe::kNo || padding.defined();
+  const Array out_of_sum = left_out(options, squares, padding);
   for (size_t g = 0; g < groups.size(); ++g)
     for (size_t i : groups[g].leaves) {
-      const Array& x = values[i];
+      const Array x = out_of_sum.defined() ? cleared(values[i], out_of_sum) : values[i];
       const Array scale = x.ndim() == 1 ? scales[g] : expand_dims(scales[g], all_but_first(x));
-      Array clipped = x * astype(scale, x.dtype());
-      if (leave_out) clipped = where(scale == 0.0f, zeros_like(x), clipped);
-      out.sums[i] = sum(clipped, {.axis = 0});
+      out.sums[i] = sum(exact(x * astype(scale, x.dtype())), {.axis = 0});
     }
   return out;
 }
 
-// x, [batch, ...], with 0 for the examples that are padding.
-Array cleared(const Array& x, const Array& padding) {
-  const Dims dims = all_but_first(x);
-  return where(dims.empty() ? padding : expand_dims(padding, dims), zeros_like(x), x);
-}
-transforms::ExampleBatch cleared(const transforms::ExampleBatch& batch, const Array& padding) {
-  std::vector<Array> mapped = batch.mapped();
-  for (Array& x : mapped) x = cleared(x, padding);
-  return batch.with_mapped(mapped);
-}
-
 // The clipped sums of a (micro)batch, then the loss's results and the norms by example.
+//
+// What becomes of an example is a function of the example, the parameters and the options, the same
+// bits in every batch: ways are chosen by shapes of one example, products over the batch are
+// DotSum::kInvariant, scales read the example's own norm, and an example that is left out is replaced
+// by zeros, which moves nothing else (docs/privacy_proof.md).
 class ClippedBatch {
  public:
+  // `in_double`: products too are summed in float64.
   ClippedBatch(const ClipOptions& options, const Groups& groups,
                const transforms::ExampleProgram& program, std::span<const Array> operands,
                std::span<const int> dims, const Array& padding,
-               const std::vector<std::string>& paths)
-      : options_(options), groups_(groups), batch_(program, operands, dims), padding_(padding) {
-    std::vector<Array> squares;
+               const std::vector<std::string>& paths, bool in_double)
+      : options_(options),
+        groups_(groups),
+        batch_(program, operands, dims),
+        padding_(padding),
+        in_double_(in_double) {
+    std::vector<Array> squares, reported;
     for (size_t i = 0; i < program.inputs.size(); ++i) {
+      if (clip_dtype(program.inputs[i].dtype) == float64) norm_dtype_ = float64;
       const transforms::NormPlan plan = plan_of(options, batch_, i);
-      transforms::SquaredNorms part = transforms::squared_norms(batch_, i, plan.way);
-      part.norms = marked(part.norms, plan, paths[i], batch_.size());
-      squares.push_back(of_whole_examples(part.norms, loss()));
+      transforms::TiledSquares part = squares_of(i, plan.way);
+      part.mapped = of_whole_examples(marked(part.mapped, plan, paths[i], batch_.size()), loss());
+      squares.push_back(part.mapped);
+      reported.push_back(options.nan_safe == NanSafe::kElement
+                             ? of_whole_examples(part.plain, loss())
+                             : part.mapped);
       ways_.push_back(plan.way);
-      kept_.push_back(std::move(part.gradients));
     }
     for (const ClipGroup& group : groups_) {
-      Array& sum = squares_.emplace_back();
-      for (size_t i : group.leaves) add_to(sum, squares[i]);
-      if (!sum.defined()) sum = zeros({batch_.size()});
+      Array &sum = squares_.emplace_back(), &plain = reported_.emplace_back();
+      for (size_t i : group.leaves) add_to(sum, squares[i]), add_to(plain, reported[i]);
+      if (!sum.defined()) sum = plain = zeros({batch_.size()}, float64);
     }
   }
 
   std::vector<Array> results() const {
-    const Array norms = norms_of(squares_);
-    std::vector<Array> out;
-    if (options_.nan_safe == NanSafe::kNo || ways_.empty()) {
-      out = sums(scales(squares_));
-    } else {
-      const Array finite =
-          bind_op1(expect_op, ExpectParams{1}, {holds_everywhere(all(isfinite(norms)))});
-      const auto either = [&](const FlatFn& carefully, const FlatFn& usually) {
-        return control_flow::make_case(finite, {carefully, usually}, {});
-      };
-      const std::vector<Array> chosen =
-          either([&](const std::vector<Array>&) { return scales(careful_squares()); },
-                 [&](const std::vector<Array>&) { return scales(squares_); });
-      out = either([&](const std::vector<Array>&) { return careful_sums(chosen); },
-                   [&](const std::vector<Array>&) { return sums(chosen); });
-    }
+    std::vector<Array> scales = scales_of(options_, groups_, squares_, padding_);
+    if (options_.normalize_by != 1)
+      for (Array& s : scales) s = s / full({}, options_.normalize_by, s.dtype());
+    std::vector<Array> out = sums(scales);
     out.insert(out.end(), batch_.results().begin(), batch_.results().end());
-    out.push_back(norms);
+    out.push_back(norms_of(reported_, norm_dtype_));
     return out;
   }
 
  private:
   const Array& loss() const { return batch_.results()[0]; }
 
-  // What each example's gradients are multiplied by for the result, by group.
-  std::vector<Array> scales(const std::vector<Array>& squares) const {
-    std::vector<Array> out = scales_of(options_, groups_, squares, padding_);
-    if (options_.normalize_by != 1)
-      for (Array& scales : out) scales = scales / full({}, options_.normalize_by, scales.dtype());
-    return out;
+  // What counts of an example's gradient.
+  transforms::GradientMap counted() const {
+    return options_.nan_safe == NanSafe::kElement ? transforms::GradientMap(finite_elements)
+                                                  : nullptr;
   }
 
-  // What counts of gradients that may not be finite.
-  Array counted(const Array& gradients) const {
-    return options_.nan_safe == NanSafe::kElement ? finite_elements(gradients) : gradients;
+  // Squared norms of the gradients as they are, and of what counts of them.
+  transforms::TiledSquares squares_of(size_t input, transforms::NormWay way) {
+    kept_.emplace_back();
+    if (way == transforms::NormWay::kTiles)
+      return transforms::tiled_squares(batch_, {input}, counted());
+    transforms::SquaredNorms part = transforms::squared_norms(batch_, input, way);
+    kept_.back() = part.gradients;
+    if (!counted()) return {part.norms, part.norms};
+    kept_.back() = finite_elements(part.gradients);
+    return {part.norms, transforms::squared_gradients(kept_.back())};
   }
 
-  // Squared norms by group where some gradient is not finite: of gradients one by one, with 0 for
-  // such elements; those of such examples are not finite.
-  std::vector<Array> careful_squares() const {
-    std::vector<Array> out;
-    for (size_t g = 0; g < groups_.size(); ++g) {
-      Array sum = zeros_like(squares_[g]);
-      std::vector<size_t> others;
-      for (size_t i : groups_[g].leaves) {
-        if (kept_[i].defined())
-          sum = sum + of_whole_examples(transforms::squared_gradients(counted(kept_[i])), loss());
-        else
-          others.push_back(i);
-      }
-      out.push_back(astype(with_tiled(sum, std::move(others)), squares_[g].dtype()));
-    }
-    return out;
-  }
-  // sum + the squared norms of the leaves, in tiles of those alike in what devices have of them.
-  Array with_tiled(Array sum, std::vector<size_t> leaves) const {
-    const std::vector<ir::Type>& types = batch_.program().inputs;
-    while (!leaves.empty()) {
-      const AxisNames axes = types[leaves[0]].varying;
-      const auto rest = std::partition(leaves.begin(), leaves.end(),
-                                       [&](size_t i) { return types[i].varying == axes; });
-      sum = sum +
-            of_whole_examples(transforms::tiled_squares(batch_, {leaves.begin(), rest},
-                                                        [&](const Array& x) { return counted(x); }),
-                              loss());
-      leaves.erase(leaves.begin(), rest);
-    }
-    return sum;
-  }
-
-  // The sums then, without examples of scale 0: each in a loop of its own, so that they can be
-  // corrected one by one (fusion/usual_ways.h).
-  std::vector<Array> careful_sums(const std::vector<Array>& scales) const {
-    std::vector<Array> out(kept_.size());
-    for (size_t g = 0; g < groups_.size(); ++g)
-      for (size_t i : groups_[g].leaves)
-        out[i] = kept_[i].defined()
-                     ? transforms::ExampleBatch::weighted_sum(
-                           cleared(counted(kept_[i]), scales[g] == 0.0f), scales[g])
-                     : transforms::tiled_sums(batch_, {i}, scales[g],
-                                              [&](const Array& x) { return counted(x); })[0];
-    return out;
-  }
-
-  // `scales` by group. Gradients that were there for the norms are summed as they were then:
-  // computed otherwise, one of which the terms cancel may be many times as long.
+  // The sums of what counts, in float64, or float32 of a product. Gradients that were there for the
+  // norms are summed as they were then: computed otherwise, one of which the terms cancel may be many
+  // times as long.
   std::vector<Array> sums(const std::vector<Array>& scales) const {
     // A weight of 0 does not do where what is weighted may be no number.
-    const bool clear = options_.nan_safe == NanSafe::kNo && padding_.defined();
-    const transforms::ExampleBatch batch = clear ? cleared(batch_, padding_) : batch_;
-    // What is small comes first, so that it need not be kept for long.
+    const Array out_of_sum = left_out(options_, squares_, padding_);
+    const auto clear = [&](const auto& x) {
+      return out_of_sum.defined() ? cleared(x, out_of_sum) : x;
+    };
+    const transforms::ExampleBatch batch = clear(batch_);
     std::vector<Array> out(ways_.size());
+    // What is small comes first, so that it need not be kept for long.
     for (size_t g = 0; g < groups_.size(); ++g)
       for (size_t i : groups_[g].leaves)
         if (kept_[i].defined())
-          out[i] = transforms::ExampleBatch::weighted_sum(
-              clear ? cleared(kept_[i], padding_) : kept_[i], scales[g]);
+          out[i] = transforms::ExampleBatch::weighted_sum(clear(kept_[i]), scales[g]);
     for (size_t g = 0; g < groups_.size(); ++g) {
-      const std::vector<Array> products = batch.only(groups_[g].leaves).weighted_sums(scales[g]);
+      std::vector<size_t> products;
       for (size_t i : groups_[g].leaves) {
         if (ways_[i] == transforms::NormWay::kTiles)
-          out[i] = transforms::tiled_sums(
-              batch, {i}, scales[g], [](const Array& x) { return x; }, false)[0];
-        if (!out[i].defined()) out[i] = products[i];
+          out[i] = transforms::tiled_sum(batch, i, scales[g], counted());
+        else if (!out[i].defined())
+          products.push_back(i);
       }
+      if (products.empty()) continue;
+      const std::vector<Array> sums = batch.only(products).weighted_sums(scales[g], in_double_);
+      for (size_t i : products) out[i] = sums[i];
     }
     return out;
   }
@@ -282,9 +262,12 @@ class ClippedBatch {
   const Groups& groups_;
   const transforms::ExampleBatch batch_;
   const Array padding_;
-  std::vector<Array> squares_;             // of each group, [batch]
+  const bool in_double_;
+  DType norm_dtype_ = float32;
+  std::vector<Array> squares_;             // of each group, [batch]: of what counts
+  std::vector<Array> reported_;            // of the gradients as they are
   std::vector<transforms::NormWay> ways_;  // of each parameter
-  std::vector<Array> kept_;                // [batch, ...], where they were kept
+  std::vector<Array> kept_;                // [batch, ...] of what counts, where they were kept
 };
 
 void expect_loss(const Function& f) {
@@ -306,14 +289,15 @@ Array by_example(const Array& x, bool keep_batch_dim) {
 
 // `arrays`: the sums (of gradients: divided already), what is by example, the norms. With `values_are_sums` the call's first results
 // are the sums themselves.
-ClippedSum finished(const ClipOptions& options, const std::vector<Array>& arrays, size_t num_sums,
-                    bool values_are_sums, ErasedResult results) {
+ClippedSum finished(const ClipOptions& options, const std::vector<DType>& dtypes,
+                    const std::vector<Array>& arrays, bool values_are_sums, ErasedResult results) {
+  const size_t num_sums = dtypes.size();
   ClippedSum out{std::move(results), {}, arrays.back()};
   for (size_t i = 0; i < num_sums; ++i) {
     Array sum = arrays[i];
     if (values_are_sums && options.normalize_by != 1)
       sum = sum / full({}, options.normalize_by, sum.dtype());
-    out.sums.push_back(options.dtype ? astype(sum, *options.dtype) : sum);
+    out.sums.push_back(astype(sum, dtypes[i]));
   }
   std::vector<Array>& leaves = out.results.leaves;
   for (size_t r = 0; r < leaves.size(); ++r)
@@ -325,10 +309,42 @@ ClippedSum finished(const ClipOptions& options, const std::vector<Array>& arrays
 
 }  // namespace
 
-void expect_clip_options(std::string_view op, const ClipOptions& options, size_t num_arguments,
-                         const std::vector<size_t>& argnums) {
+namespace {
+
+// The argument that is neither differentiated nor a key nor declared as shared, if there is one alone.
+std::vector<size_t> only_batch_argument(std::string_view op, const ClipOptions& options,
+                                        size_t num_arguments, const std::vector<size_t>& argnums) {
+  std::vector<size_t> out;
+  for (size_t i = 0; i < num_arguments; ++i)
+    if (!contains(argnums, i) && options.prng_argnum != i && !contains(options.shared_argnums, i))
+      out.push_back(i);
+  if (out.size() == 1) return out;
+  value_error(
+      op,
+      "expected batch_argnums, which arguments have an example for each index of their first "
+      "dimension, got none for a function of {} arguments; write .batch_argnums = {{{}}}, "
+      "less those that are the same for every example",
+      num_arguments, fmt::join(out, ", "));
+}
+
+}  // namespace
+
+ClipOptions checked_options(std::string_view op, ClipOptions options, size_t num_arguments,
+                            const std::vector<size_t>& argnums) {
   if (!(options.normalize_by > 0))
     value_error(op, "expected normalize_by above 0, got {}", options.normalize_by);
+  if (options.float32_examples < 1)
+    value_error(op, "expected float32_examples of at least 1, got {}", options.float32_examples);
+  if (options.prng_argnum && (*options.prng_argnum >= num_arguments ||
+                              contains(options.batch_argnums, *options.prng_argnum) ||
+                              contains(argnums, *options.prng_argnum)))
+    value_error(op, "expected a prng_argnum of an argument of its own, got {}",
+                *options.prng_argnum);
+  if (options.batch_argnums.empty())
+    options.batch_argnums = only_batch_argument(op, options, num_arguments, argnums);
+  for (size_t i : options.shared_argnums)
+    if (i >= num_arguments || contains(options.batch_argnums, i))
+      value_error(op, "expected shared_argnums of arguments that are not of the batch, got {}", i);
   for (size_t i : options.batch_argnums) {
     if (i >= num_arguments)
       value_error(op, "expected batch_argnums below the number of arguments, {}, got {}",
@@ -339,11 +355,7 @@ void expect_clip_options(std::string_view op, const ClipOptions& options, size_t
                   "both; a gradient by what each example has of its own is not summed: use vmap",
                   i);
   }
-  if (options.prng_argnum && (*options.prng_argnum >= num_arguments ||
-                              contains(options.batch_argnums, *options.prng_argnum) ||
-                              contains(argnums, *options.prng_argnum)))
-    value_error(op, "expected a prng_argnum of an argument of its own, got {}",
-                *options.prng_argnum);
+  return options;
 }
 
 namespace {
@@ -353,7 +365,7 @@ namespace {
 ClippedSum run_clipped(std::string_view op, const ErasedCall& call, const ClipRequest& request,
                        const std::vector<Array>& leaves, bool values_are_sums,
                        const std::function<std::vector<Array>(const ExampleArguments&)>& sum,
-                       size_t& num_sums) {
+                       std::vector<DType>& dtypes) {
   const ErasedFn traced = [&](const std::vector<Array>& x) {
     ErasedResult results;
     ClipRequest local = request;
@@ -363,9 +375,8 @@ ClippedSum run_clipped(std::string_view op, const ErasedCall& call, const ClipRe
       given.pop_back();
     }
     const ExampleArguments arguments = example_arguments(op, call, local, given, results);
-    const std::vector<Array> arrays = sum(arguments);  // sets num_sums
-    ClippedSum out =
-        finished(request.options, arrays, num_sums, values_are_sums, std::move(results));
+    const std::vector<Array> arrays = sum(arguments);  // sets dtypes
+    ClippedSum out = finished(request.options, dtypes, arrays, values_are_sums, std::move(results));
     ErasedResult all = std::move(out.results);
     all.leaves.push_back(out.norms);
     all.leaves.insert(all.leaves.end(), out.sums.begin(), out.sums.end());
@@ -374,7 +385,7 @@ ClippedSum run_clipped(std::string_view op, const ErasedCall& call, const ClipRe
   std::vector<Array> given = leaves;
   if (request.padding) given.push_back(*request.padding);
   ClippedSum out{run_under_trace(op, traced, given), {}, {}};
-  const auto first = out.results.leaves.end() - static_cast<ptrdiff_t>(num_sums);
+  const auto first = out.results.leaves.end() - static_cast<ptrdiff_t>(dtypes.size());
   out.sums.assign(first, out.results.leaves.end());
   out.results.leaves.erase(first, out.results.leaves.end());
   out.norms = out.results.leaves.back();
@@ -382,11 +393,58 @@ ClippedSum run_clipped(std::string_view op, const ErasedCall& call, const ClipRe
   return out;
 }
 
+// Whether products are summed in float64: float32 would round more than sensitivity() says.
+bool sums_in_double(const ClipOptions& options, int64_t size) {
+  return size > options.float32_examples || devices().size() > kFloat32Devices;
+}
+
+// Of the sum of values of a dtype over `size` examples.
+DType result_dtype(std::string_view op, const ClipOptions& options, DType dtype, int64_t size) {
+  const bool doubled = sums_in_double(options, size);
+  if (options.dtype) {
+    if (!is_inexact(*options.dtype) || itemsize(real_dtype(*options.dtype)) < itemsize(float32))
+      type_error(op,
+                 "expected a dtype of at least float32 for the sum, got {}, which rounds more than "
+                 "sensitivity() says; leave dtype out, add the noise, and convert then",
+                 *options.dtype);
+    if (doubled && itemsize(real_dtype(*options.dtype)) < itemsize(float64))
+      type_error(
+          op,
+          "expected dtype = float64 for the sum of {} examples on {} devices, got {}, which "
+          "rounds more than sensitivity() says; leave dtype out, or set float32_examples (now "
+          "{}), which sensitivity() counts",
+          size, devices().size(), *options.dtype, options.float32_examples);
+    return *options.dtype;
+  }
+  if (doubled) return is_complex(dtype) ? complex128 : float64;
+  return is_half(dtype) ? accumulation_dtype(dtype) : dtype;
+}
+
+// The clipped sums of values by example, the other results, and the norms.
+std::vector<Array> clipped_values_of(const ClipRequest& request, const Groups& groups,
+                                     const ExampleArguments& arguments, size_t num_values,
+                                     std::span<const Array> operands, const Array& padding,
+                                     int64_t size) {
+  const BatchResult batch =
+      transforms::batch_function(arguments.function, operands, arguments.dims);
+  std::vector<Array> results;
+  for (size_t r = 0; r < batch.results.size(); ++r)
+    results.push_back(lax::with_batch_first(batch.results[r], batch.dims[r], size));
+  const auto rest = results.begin() + static_cast<ptrdiff_t>(num_values);
+  ClippedValues clipped =
+      clip_values(request.options, groups, {results.begin(), rest},
+                  request.loss_follows ? results[num_values] : Array(), padding, size);
+  std::vector<Array> out = std::move(clipped.sums);
+  out.insert(out.end(), rest, results.end());
+  out.push_back(clipped.norms);
+  return out;
+}
+
 }  // namespace
 
 ClippedSum clipped_gradients(const ErasedCall& call, const ClipRequest& request,
                              const std::vector<Array>& leaves) {
-  size_t num_sums = 0;
+  std::vector<DType> dtypes;
   std::vector<std::string> paths;
   for (size_t i = 0; i < leaves.size(); ++i) {
     if (request.roles[i] != LeafRole::kParameter) continue;
@@ -401,53 +459,43 @@ ClippedSum clipped_gradients(const ErasedCall& call, const ClipRequest& request,
     expect_loss(arguments.function);
     const transforms::ExampleProgram program =
         transforms::example_program(arguments.function, arguments.wrt, arguments.differs());
-    num_sums = program.inputs.size();
+    dtypes.clear();
+    for (const Type& type : program.inputs)
+      dtypes.push_back(result_dtype(kOp, request.options, type.dtype, arguments.size));
     const Groups groups =
         clip_groups(kOp, request.options.l2_clip_norm, request.options.subtree_norms, paths);
-    const int64_t microbatch = request.options.microbatch_size.value_or(arguments.size);
-    return over_microbatches(
-        arguments, microbatch, num_sums,
-        [&](std::span<const Array> operands, const Array& padding) {
-          const ops::BatchAxis::Scope scope(batch_axis(request.options, microbatch));
-          return ClippedBatch(request.options, groups, program, operands, arguments.dims, padding,
-                              paths)
-              .results();
-        });
+    const bool in_double = sums_in_double(request.options, arguments.size);
+    return over_microbatches(arguments, dtypes.size(), request.options,
+                             [&](std::span<const Array> operands, const Array& padding, int64_t) {
+                               return ClippedBatch(request.options, groups, program, operands,
+                                                   arguments.dims, padding, paths, in_double)
+                                   .results();
+                             });
   };
-  return run_clipped(kOp, call, request, leaves, false, sum, num_sums);
+  return run_clipped(kOp, call, request, leaves, false, sum, dtypes);
 }
 
 ClippedSum clipped_values(const ErasedCall& call, const ClipRequest& request,
                           const std::vector<Array>& leaves,
                           const std::vector<std::string>& values) {
-  size_t num_values = 0;
+  std::vector<DType> dtypes;
   const auto sum = [&](const ExampleArguments& arguments) {
-    num_values = values.size();
+    const size_t num_values = values.size();  // the call has set them
     const Groups groups = clip_groups("clipped_fun", request.options.l2_clip_norm,
                                       request.options.subtree_norms, values);
-    for (size_t r = 0; r < num_values; ++r)
-      expect_clippable("clipped_fun", arguments.function.type(arguments.function.outputs[r]));
-    const int64_t microbatch = request.options.microbatch_size.value_or(arguments.size);
+    dtypes.clear();
+    for (size_t r = 0; r < num_values; ++r) {
+      const Type& type = arguments.function.type(arguments.function.outputs[r]);
+      expect_clippable("clipped_fun", type);
+      dtypes.push_back(result_dtype("clipped_fun", request.options, type.dtype, arguments.size));
+    }
     return over_microbatches(
-        arguments, microbatch, num_values,
-        [&](std::span<const Array> operands, const Array& padding) {
-          const ops::BatchAxis::Scope scope(batch_axis(request.options, microbatch));
-          const BatchResult batch =
-              transforms::batch_function(arguments.function, operands, arguments.dims);
-          std::vector<Array> results;
-          for (size_t r = 0; r < batch.results.size(); ++r)
-            results.push_back(lax::with_batch_first(batch.results[r], batch.dims[r], microbatch));
-          const auto rest = results.begin() + static_cast<ptrdiff_t>(num_values);
-          ClippedValues clipped = clip_values(request.options, groups, {results.begin(), rest},
-                                              request.loss_follows ? results[num_values] : Array(),
-                                              padding, microbatch);
-          std::vector<Array> out = std::move(clipped.sums);
-          out.insert(out.end(), rest, results.end());
-          out.push_back(clipped.norms);
-          return out;
+        arguments, num_values, request.options,
+        [&](std::span<const Array> operands, const Array& padding, int64_t size) {
+          return clipped_values_of(request, groups, arguments, num_values, operands, padding, size);
         });
   };
-  return run_clipped("clipped_fun", call, request, leaves, true, sum, num_values);
+  return run_clipped("clipped_fun", call, request, leaves, true, sum, dtypes);
 }
 
 }  // namespace tessera::privacy::internal

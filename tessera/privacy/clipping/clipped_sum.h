@@ -15,11 +15,12 @@ using tessera::internal::ErasedResult;
 
 // What a leaf of the arguments is to clipping.
 enum class LeafRole : uint8_t {
-  kShared,     // the same for every example
-  kParameter,  // the same, and differentiated by
-  kBatch,      // an example for each index of its first dimension
-  kKey,        // the words of a key that is split for the examples
-  kStream,     // the words of the key of a stream inside a module: folded with the example's index
+  kShared,      // the same for every example
+  kUndeclared,  // the same for every example; UserError if it is as long as the batch
+  kParameter,   // the same, and differentiated by
+  kBatch,       // an example for each index of its first dimension
+  kKey,         // the words of a key that is split for the examples
+  kStream,      // the words of the key of a stream inside a module: folded with the example's index
 };
 
 struct ClipRequest {
@@ -45,8 +46,9 @@ ClippedSum clipped_gradients(const ErasedCall& call, const ClipRequest& request,
 ClippedSum clipped_values(const ErasedCall& call, const ClipRequest& request,
                           const std::vector<Array>& leaves, const std::vector<std::string>& values);
 
-// UserErrors of options that do not fit together or not the number of arguments.
-void expect_clip_options(std::string_view op, const ClipOptions& options, size_t num_arguments,
-                         const std::vector<size_t>& argnums);
+// Returns the options with batch_argnums, which may be left out if there is no choice. UserErrors of
+// options that do not fit together or not the number of arguments.
+ClipOptions checked_options(std::string_view op, ClipOptions options, size_t num_arguments,
+                            const std::vector<size_t>& argnums);
 
 }  // namespace tessera::privacy::internal

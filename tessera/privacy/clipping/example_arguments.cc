@@ -8,12 +8,17 @@
 #include "tessera/numpy/manipulation.h"
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/control/control_flow_rules.h"
+#include "tessera/ops/core/batch_axis.h"
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/core/select.h"
 #include "tessera/ops/reductions/reduce.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/concatenate.h"
 #include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/slice.h"
 #include "tessera/random/key.h"
 #include "tessera/trace/example_scope.h"
 #include "tessera/trace/trace.h"
@@ -44,6 +49,14 @@ int64_t batch_size(std::string_view op, const ClipRequest& request,
     }
   }
   if (size < 0) value_error(op, "expected batch arguments with an array, got none");
+  for (size_t i = 0; i < leaves.size() && size > 1; ++i)
+    if (request.roles[i] == LeafRole::kUndeclared && leaves[i].ndim() > 0 &&
+        leaves[i].shape()[0] == size)
+      value_error(op,
+                  "expected {} declared, which is {} and as long as the batch, got it in neither "
+                  "batch_argnums nor shared_argnums; add its argument to batch_argnums if each "
+                  "example has its own part of it, or to shared_argnums if every example sees all",
+                  request.paths[i], describe(leaves[i].type()));
   if (request.options.microbatch_size) {
     const int64_t m = *request.options.microbatch_size;
     if (m <= 0 || size % m != 0)
@@ -65,6 +78,7 @@ constexpr uint32_t kExamples = 0x9e3779b9;
 Array spread(const Array& leaf, LeafRole role, int64_t size, bool keep_batch_dim) {
   switch (role) {
     case LeafRole::kShared:
+    case LeafRole::kUndeclared:
     case LeafRole::kParameter:
       return leaf;
     case LeafRole::kBatch:
@@ -101,6 +115,12 @@ std::vector<Type> example_types(const ExampleArguments& arguments) {
   return out;
 }
 
+// x, [size, ...], with 0 for padding.
+Array without_padding(const Array& x, const Array& padding) {
+  const Type type = traced_type(x);
+  return lax::select(lax::broadcast_in_dim(padding, type.shape, {0}), lax::full_like(x, 0), x);
+}
+
 void warn_of_captures(const std::vector<Array>& captures, int64_t size) {
   if (size <= 1) return;
   for (const Array& x : captures)
@@ -121,7 +141,8 @@ ExampleArguments example_arguments(std::string_view op, const ErasedCall& call,
   if (request.padding) out.padding = *request.padding;
   for (size_t i = 0; i < leaves.size(); ++i) {
     const LeafRole role = request.roles[i];
-    const bool mapped = role != LeafRole::kShared && role != LeafRole::kParameter;
+    const bool mapped =
+        role != LeafRole::kShared && role != LeafRole::kUndeclared && role != LeafRole::kParameter;
     out.operands.push_back(spread(leaves[i], role, out.size, request.options.keep_batch_dim));
     out.dims.push_back(mapped ? 0 : -1);
     out.wrt.push_back(role == LeafRole::kParameter);
@@ -149,6 +170,9 @@ ExampleArguments example_arguments(std::string_view op, const ErasedCall& call,
     out.wrt.push_back(false);
   }
   out.function = remove_dead_ops(traced.function);
+  if (out.padding.defined())
+    for (size_t i = 0; i < out.operands.size(); ++i)
+      if (out.dims[i] >= 0) out.operands[i] = without_padding(out.operands[i], out.padding);
   return out;
 }
 
@@ -175,14 +199,41 @@ Array in_order(const Array& x) {
   return lax::reshape(lax::move_to_front(x, 1), shape);
 }
 
+// Two examples of one: the second is padding.
+Array with_padding(const Array& x) {
+  return lax::concatenate(std::vector<Array>{x, lax::full_like(x, 0)}, 0);
+}
+
+// fn of a microbatch, under the scope of its axis.
+std::vector<Array> in_batch(const std::vector<int>& dims, int64_t microbatch, size_t num_sums,
+                            const ClipOptions& options, std::span<const Array> operands,
+                            const Array& padding, const BatchFn& fn) {
+  const int64_t size = microbatch == 1 ? 2 : microbatch;
+  const ops::BatchAxis::Scope scope({.size = size,
+                                     .name = {},
+                                     .spmd_axes = options.spmd_axis_name.axes(),
+                                     .indivisible = options.indivisible,
+                                     .invariant = true});
+  if (size == microbatch) return fn(operands, padding, size);
+  std::vector<Array> two(operands.begin(), operands.end());
+  for (size_t i = 0; i < two.size(); ++i)
+    if (dims[i] >= 0) two[i] = with_padding(two[i]);
+  constexpr bool kSecond[] = {false, true};
+  const Array second = lax::constant(Literal::from<bool>(kSecond, {2}));
+  std::vector<Array> out =
+      fn(two, padding.defined() ? lax::bitwise_or(with_padding(padding), second) : second, size);
+  for (size_t r = num_sums; r < out.size(); ++r) out[r] = lax::slice_in_dim(out[r], 0, 1, 1, 0);
+  return out;
+}
+
 }  // namespace
 
-std::vector<Array> over_microbatches(
-    const ExampleArguments& arguments, const std::optional<int64_t>& microbatch_size,
-    size_t num_sums,
-    const std::function<std::vector<Array>(std::span<const Array> operands, const Array& padding)>&
-        fn) {
-  const int64_t size = arguments.size, microbatch = microbatch_size.value_or(size);
+std::vector<Array> over_microbatches(const ExampleArguments& arguments, size_t num_sums,
+                                     const ClipOptions& options, const BatchFn& batch_fn) {
+  const int64_t size = arguments.size, microbatch = options.microbatch_size.value_or(size);
+  const auto fn = [&](std::span<const Array> operands, const Array& padding) {
+    return in_batch(arguments.dims, microbatch, num_sums, options, operands, padding, batch_fn);
+  };
   if (microbatch == size) return fn(arguments.operands, arguments.padding);
   control_flow::ScanSpec spec{.length = size / microbatch};
   std::vector<Type> types;

@@ -25,6 +25,8 @@ struct ExampleArguments {
   }
 };
 
+// Padding is cleared first: what stands there is not read.
+//
 // Traces the call with one example's leaves (call_result has its tree then). UserErrors: batch
 // leaves of no or of different first dimensions, a padding of another shape, a microbatch size that
 // does not divide them. Warns of a captured array as long as the batch.
@@ -35,12 +37,13 @@ ExampleArguments example_arguments(std::string_view op, const ErasedCall& call,
 // Whether a condition holds on all devices of a shard_map around: what a branch may hang on.
 Array holds_everywhere(const Array& condition);
 
-// fn(operands, padding) over microbatches: its results are sums, `num_sums` of them, and then what
-// is by example, [microbatch, ...]. Without a microbatch size it is called once, with all.
-std::vector<Array> over_microbatches(
-    const ExampleArguments& arguments, const std::optional<int64_t>& microbatch_size,
-    size_t num_sums,
-    const std::function<std::vector<Array>(std::span<const Array> operands, const Array& padding)>&
-        fn);
+// Returns what fn gives of the (micro)batches: its results are sums, `num_sums` of them, and then
+// what is by example, [size, ...]. Sums over microbatches are added up in their own dtype. fn is
+// called under a BatchAxis::Scope of `size` examples, at least two: a batch of one has another
+// program than the same example beside others, so an example alone gets padding beside it.
+using BatchFn = std::function<std::vector<Array>(std::span<const Array> operands,
+                                                 const Array& padding, int64_t size)>;
+std::vector<Array> over_microbatches(const ExampleArguments& arguments, size_t num_sums,
+                                     const ClipOptions& options, const BatchFn& fn);
 
 }  // namespace tessera::privacy::internal

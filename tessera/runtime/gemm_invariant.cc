@@ -1,0 +1,216 @@
+#include "tessera/runtime/gemm_invariant.h"
+
+#include <optional>
+#include <vector>
+
+#include "tessera/base/error.h"
+#include "tessera/base/shape.h"
+#include "tessera/base/visit_dtype.h"
+#include "tessera/ops/linear/dot_general.h"
+#include "tessera/runtime/buffer.h"
+#include "tessera/runtime/gemm_parts.h"
+
+namespace tessera::runtime {
+namespace {
+
+// Sums over k are made of sums of so many terms, added in order: what bounds their rounding. Below
+// the length at which any of the libraries' kernels cuts k by itself (384).
+constexpr int64_t kSlice = ops::kSliceOfExamples;
+
+// Rows and columns of a block. With these all blocks are alike in oneDNN with AVX-512, where smaller
+// ones are not (products a b' of fewer than 16 rows), and in OpenBLAS: its kernels for Haswell and
+// Zen take 16 rows, those for AVX-512 have others for small float64 products.
+template <class T>
+constexpr int64_t kRows = std::is_same_v<T, float> ? 16 : 48;
+template <class T>
+constexpr int64_t kColumns = kRows<T>;
+
+template <class T>
+void library(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int64_t ldc,
+             bool accumulate) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (onednn_is_faster()) return gemm_onednn(m, n, k, a, b, c, ldc, accumulate);
+  }
+  gemm_blas(m, n, k, a, b, c, ldc, accumulate);
+}
+
+// Elements of a workspace of this thread.
+template <class T>
+class Workspace {
+ public:
+  explicit Workspace(int64_t elements)
+      : buffer_(Buffer::allocate(elements * static_cast<int64_t>(sizeof(T)))) {}
+  T* data() { return reinterpret_cast<T*>(buffer_.data()); }
+
+ private:
+  Buffer buffer_;
+};
+
+// `rows` rows from `from` on of x, of which there are fewer: the others are 0. Stored in the order
+// that x has.
+template <class T>
+MatrixRef padded_rows(MatrixRef x, int64_t from, int64_t end, int64_t rows, int64_t columns,
+                      T* to) {
+  const auto* in = reinterpret_cast<const T*>(x.data);
+  const MatrixRef out = x.col_stride == 1 ? MatrixRef{reinterpret_cast<std::byte*>(to), columns, 1}
+                                          : MatrixRef{reinterpret_cast<std::byte*>(to), 1, rows};
+  std::fill_n(to, rows * columns, T{});
+  for (int64_t i = from; i < end; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      to[(i - from) * out.row_stride + j * out.col_stride] =
+          in[i * x.row_stride + j * x.col_stride];
+  return out;
+}
+
+MatrixRef transposed(MatrixRef x) { return {x.data, x.col_stride, x.row_stride}; }
+
+// Adds (or copies) m x n elements.
+template <class T>
+void put(const T* from, int64_t from_ld, int64_t m, int64_t n, T* c, int64_t ldc, bool accumulate) {
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t j = 0; j < n; ++j) {
+      T& to = c[i * ldc + j];
+      to = accumulate ? to + from[i * from_ld + j] : from[i * from_ld + j];
+    }
+}
+
+// One slice of k.
+template <class T>
+void blocks(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int64_t ldc,
+            bool accumulate) {
+  constexpr int64_t rows = kRows<T>, columns = kColumns<T>;
+  const int64_t m0 = m - m % rows, n0 = n - n % columns;
+  if (m0 > 0 && n0 > 0) library(m0, n0, k, a, b, c, ldc, accumulate);
+  if (m0 == m && n0 == n) return;
+  Workspace<T> edge_a(m0 < m ? rows * k : 0), edge_b(n0 < n ? columns * k : 0),
+      edge_c(std::max(m0 * columns, rows * std::max(n0, columns)));
+  MatrixRef last_rows, last_columns;
+  if (n0 < n) {
+    last_columns = transposed(padded_rows(transposed(b), n0, n, columns, k, edge_b.data()));
+    if (m0 > 0) {
+      library(m0, columns, k, a, last_columns, edge_c.data(), columns, false);
+      put(edge_c.data(), columns, m0, n - n0, c + n0, ldc, accumulate);
+    }
+  }
+  if (m0 == m) return;
+  last_rows = padded_rows(a, m0, m, rows, k, edge_a.data());
+  if (n0 > 0) {
+    library(rows, n0, k, last_rows, b, edge_c.data(), n0, false);
+    put(edge_c.data(), n0, m - m0, n0, c + m0 * ldc, ldc, accumulate);
+  }
+  if (n0 < n) {
+    library(rows, columns, k, last_rows, last_columns, edge_c.data(), columns, false);
+    put(edge_c.data(), columns, m - m0, n - n0, c + m0 * ldc + n0, ldc, accumulate);
+  }
+}
+
+// Whether all elements of products of equal rows and equal columns are equal, for blocks in all
+// places.
+template <class T>
+bool check_blocks() {
+  constexpr int64_t rows = kRows<T>, columns = kColumns<T>;
+  const std::pair<int64_t, int64_t> shapes[] = {{1, 1}, {2, 3},  {7, 1}, {1, 11},
+                                                {6, 5}, {20, 2}, {3, 21}};
+  uint32_t random = 1;
+  for (const int64_t k : {int64_t{5}, int64_t{64}, kSlice})
+    for (int layout = 0; layout < 4; ++layout) {
+      std::vector<T> x(static_cast<size_t>(k)), y(x);
+      for (std::vector<T>* v : {&x, &y})
+        for (T& e : *v) {
+          random = random * 1664525 + 1013904223;
+          e = static_cast<T>(random >> 8) / T{1 << 23} - T{1};
+        }
+      std::optional<T> value;
+      for (const auto& [p, q] : shapes) {
+        const int64_t m = p * rows, n = q * columns;
+        std::vector<T> a(static_cast<size_t>(m * k)), b(static_cast<size_t>(n * k)),
+            c(static_cast<size_t>(m * n));
+        const bool ta = layout % 2 == 1, tb = layout / 2 == 1;
+        for (int64_t i = 0; i < m; ++i)
+          for (int64_t l = 0; l < k; ++l)
+            a[static_cast<size_t>(ta ? l * m + i : i * k + l)] = x[static_cast<size_t>(l)];
+        for (int64_t j = 0; j < n; ++j)
+          for (int64_t l = 0; l < k; ++l)
+            b[static_cast<size_t>(tb ? j * k + l : l * n + j)] = y[static_cast<size_t>(l)];
+        library<T>(m, n, k, {reinterpret_cast<const std::byte*>(a.data()), ta ? 1 : k, ta ? m : 1},
+                   {reinterpret_cast<const std::byte*>(b.data()), tb ? 1 : n, tb ? k : 1}, c.data(),
+                   n, false);
+        if (!value) value = c[0];
+        if (std::any_of(c.begin(), c.end(), [&](T e) { return e != *value; })) return false;
+      }
+    }
+  return true;
+}
+
+template <class T>
+bool alike() {
+  static const bool checked = check_blocks<T>();
+  return checked;
+}
+
+// Calls fn with each slice of k, and whether its products are added.
+template <class F>
+void over_slices(int64_t k, bool accumulate, const F& fn) {
+  for (int64_t k0 = 0; k0 < std::max<int64_t>(k, 1); k0 += kSlice)
+    fn(k0, std::min(kSlice, k - k0), accumulate || k0 > 0);
+}
+
+template <class T>
+void invariant(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int64_t ldc,
+               bool accumulate) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (k > 0 && alike<T>())
+      return over_slices(k, accumulate, [&](int64_t k0, int64_t width, bool add) {
+        blocks<T>(m, n, width, a.shifted(0, k0, sizeof(T)), b.shifted(k0, 0, sizeof(T)), c, ldc,
+                  add);
+      });
+  }
+  gemm_loops<T>(m, n, k, a, b, c, ldc, accumulate);
+}
+
+// x as dense rows or columns of another type, in the order of its storage.
+template <class From, class To>
+MatrixRef converted(MatrixRef x, int64_t rows, int64_t columns, To* to) {
+  auto* data = reinterpret_cast<std::byte*>(to);
+  if (x.col_stride == 1) {
+    convert_rows<From>(x, rows, columns, to);
+    return {data, columns, 1};
+  }
+  convert_rows<From>({x.data, x.col_stride, 1}, columns, rows, to);
+  return {data, 1, rows};
+}
+
+template <class From, class To>
+void invariant_of_narrow(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, To* c,
+                         int64_t ldc, bool accumulate) {
+  Workspace<To> wide_a(m * std::min(k, kSlice)), wide_b(n * std::min(k, kSlice));
+  over_slices(k, accumulate, [&](int64_t k0, int64_t width, bool add) {
+    invariant<To>(
+        m, n, width, converted<From>(a.shifted(0, k0, sizeof(From)), m, width, wide_a.data()),
+        converted<From>(b.shifted(k0, 0, sizeof(From)), width, n, wide_b.data()), c, ldc, add);
+  });
+}
+
+}  // namespace
+
+void gemm_invariant(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b,
+                    std::byte* c, int64_t ldc, bool accumulate) {
+  if (m == 0 || n == 0) return;
+  visit_dtype(types.in, [&]<class From>(TypeTag<From>) {
+    visit_dtype(types.out, [&]<class To>(TypeTag<To>) {
+      if constexpr (std::is_integral_v<To>) {
+        gemm(types, m, n, k, a, b, c, ldc, accumulate);  // sums of integers are exact in any order
+      } else if constexpr (std::is_same_v<From, To> && !kHalf<To>) {
+        invariant<To>(m, n, k, a, b, reinterpret_cast<To*>(c), ldc, accumulate);
+      } else if constexpr (gemm_converts<From, To>) {
+        invariant_of_narrow<From, To>(m, n, k, a, b, reinterpret_cast<To*>(c), ldc, accumulate);
+      } else {
+        TESSERA_CHECK(false, "a product of {} giving {}", types.in, types.out);
+      }
+    });
+  });
+}
+
+bool blocks_are_alike(DType dtype) { return dtype == float64 ? alike<double>() : alike<float>(); }
+
+}  // namespace tessera::runtime

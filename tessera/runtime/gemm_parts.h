@@ -1,0 +1,122 @@
+// What products of matrices are made of: the libraries' calls, plain loops, and conversions of their
+// operands. gemm.cc chooses among them by shape; gemm_invariant.cc must not.
+#pragma once
+
+#include <cblas.h>
+
+#include <algorithm>
+#include <complex>
+#include <cstring>
+#include <type_traits>
+
+#include "tessera/base/dtype.h"
+#include "tessera/runtime/gemm.h"
+#include "tessera/runtime/halves.h"
+
+namespace tessera::runtime {
+
+struct Leading {
+  bool transposed;
+  int64_t ld;
+};
+// As BLAS describes a row-major matrix; `cols` of the stored order must fit into the leading
+// dimension.
+inline Leading leading(const MatrixRef& x, int64_t rows, int64_t cols) {
+  if (x.col_stride == 1) return {false, std::max(x.row_stride, std::max<int64_t>(1, cols))};
+  return {true, std::max(x.col_stride, std::max<int64_t>(1, rows))};
+}
+
+CBLAS_TRANSPOSE cblas_order(bool transposed);
+
+template <class T>
+T multiply_add(T a, T b, T c) {
+  if constexpr (std::is_same_v<T, uint8_t> || std::is_integral_v<T>) {
+    using U = std::make_unsigned_t<T>;  // wraps
+    return static_cast<T>(static_cast<uint64_t>(static_cast<U>(a)) *
+                              static_cast<uint64_t>(static_cast<U>(b)) +
+                          static_cast<uint64_t>(static_cast<U>(c)));
+  } else {
+    return c + a * b;
+  }
+}
+struct Bool {
+  uint8_t value = 0;
+};
+inline Bool multiply_add(Bool a, Bool b, Bool c) {
+  return {static_cast<uint8_t>(c.value | (a.value & b.value))};
+}
+
+// Rows of b are added to the row of c, so the inner loop is over neighbours; where b is transposed,
+// its columns are first copied in blocks so that it still is.
+template <class T>
+void gemm_loops(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int64_t ldc,
+                bool accumulate) {
+  const auto* pa = reinterpret_cast<const T*>(a.data);
+  const auto* pb = reinterpret_cast<const T*>(b.data);
+  if (!accumulate)
+    for (int64_t i = 0; i < m; ++i) std::fill_n(c + i * ldc, n, T{});
+  constexpr int64_t kBlockK = 64, kBlockN = 256;
+  T block[kBlockN];
+  for (int64_t k0 = 0; k0 < k; k0 += kBlockK) {
+    for (int64_t n0 = 0; n0 < n; n0 += kBlockN) {
+      const int64_t k1 = std::min(k, k0 + kBlockK), width = std::min(kBlockN, n - n0);
+      for (int64_t p = k0; p < k1; ++p) {
+        const T* row = pb + p * b.row_stride + n0 * b.col_stride;
+        if (b.col_stride != 1) {
+          for (int64_t j = 0; j < width; ++j) block[j] = row[j * b.col_stride];
+          row = block;
+        }
+        for (int64_t i = 0; i < m; ++i) {
+          const T x = pa[i * a.row_stride + p * a.col_stride];
+          T* out = c + i * ldc + n0;
+          for (int64_t j = 0; j < width; ++j) out[j] = multiply_add(x, row[j], out[j]);
+        }
+      }
+    }
+  }
+}
+
+// c (+)= a b by OpenBLAS, for float, double and their complex numbers.
+template <class T>
+void gemm_blas(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, int64_t ldc,
+               bool accumulate);
+
+// The same by oneDNN.
+void gemm_onednn(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, float* c, int64_t ldc,
+                 bool accumulate);
+
+// Whether oneDNN's kernels are faster than OpenBLAS's on this CPU, for large products.
+bool onednn_is_faster();
+
+template <class T>
+constexpr bool kHalf = std::is_same_v<T, Float16> || std::is_same_v<T, Bfloat16>;
+template <class T>
+constexpr bool kInt = std::is_integral_v<T> && !std::is_same_v<T, bool>;
+
+// A box of `x` as dense rows of another type.
+template <class From, class To>
+void convert_rows(MatrixRef x, int64_t rows, int64_t cols, To* out) {
+  const auto* p = reinterpret_cast<const From*>(x.data);
+  for (int64_t i = 0; i < rows; ++i) {
+    if constexpr (kHalf<From> && std::is_same_v<To, float>) {
+      widen(p + i * x.row_stride, out + i * cols, cols);
+    } else if constexpr (kHalf<From>) {
+      for (int64_t j = 0; j < cols; ++j)
+        out[i * cols + j] = static_cast<float>(p[i * x.row_stride + j]);
+    } else {
+      for (int64_t j = 0; j < cols; ++j)
+        out[i * cols + j] = static_cast<To>(p[i * x.row_stride + j]);
+    }
+  }
+}
+
+// Whether elements of type From may be converted to another type, To, of a product's sums.
+template <class From, class To>
+constexpr bool gemm_converts =
+    std::is_same_v<To, float>    ? kHalf<From>
+    : std::is_same_v<To, double> ? kHalf<From> || std::is_same_v<From, float>
+    : std::is_same_v<To, std::complex<double>>
+        ? std::is_same_v<From, std::complex<float>>
+        : !std::is_same_v<From, To> && kInt<From> && kInt<To> && sizeof(From) <= sizeof(To);
+
+}  // namespace tessera::runtime

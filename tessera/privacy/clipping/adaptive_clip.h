@@ -6,9 +6,10 @@
 //   Array norm = clip.init();                                   // the clip norm of step 0
 //   const double z = clip.gradient_noise_multiplier(1.0);       // together with the count: 1
 //   for (...) {
-//     // l2_clip_norm = norm, rescale_to_unit_norm = true: the sensitivity is 1 at every norm.
-//     auto out = privacy::clipped_value_and_grad(loss, options)(params, x, y);
-//     ... noise of stddev z on out.grads; the private gradient is norm times that
+//     // l2_clip_norm = norm, rescale_to_unit_norm = true: the sensitivity is the same at every norm.
+//     const auto clipped = privacy::clipped_value_and_grad(loss, options);
+//     auto out = clipped(params, x, y);
+//     ... noise of stddev z * clipped.sensitivity() on out.grads; the private gradient is norm times that
 //     const Array count = clip.centered_count(out.grad_norms, norm);
 //     norm = clip.update(norm, count + noise of stddev count_stddev);
 //   }
@@ -18,8 +19,8 @@
 // one moves it by 1/2 (and replacing one by 1, twice as much, as of the sum). The two are one
 // Gaussian mechanism on the same batch, of the noise multiplier z with
 //   1 / z^2 = 1 / z_sum^2 + 1 / (2 count_stddev)^2                      (their Theorem 1),
-// which is what a plan and its accountant are given; the sum gets noise of z_sum, which is a little
-// above z. The next clip norm is post-processing of what was released, and public.
+// which is what a plan and its accountant are given; the sum gets noise of z_sum times its sensitivity,
+// where z_sum is a little above z. The next clip norm is post-processing of what was released, and public.
 //
 // Both may come from one privatizer of stddev s: then the count is a leaf beside the gradients,
 // multiplied by s / count_stddev before the noise and divided by it after.

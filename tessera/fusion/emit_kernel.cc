@@ -214,7 +214,9 @@ void Emitter::choose_lanes() {
   for (const KernelLoop& loop : kernel_.loops)
     if (!loop.reductions.empty())
       shortest = std::min(shortest, loop.extents.empty() ? 1 : loop.extents.back());
-  if (strided_inner > strided_parallel && kernel_.parallel.back() >= 8) {
+  // Which way is chosen decides in which order a sum is added up, so it reads how many sums there are
+  // only to tell one from several: rows of a batch are summed alike whatever its size.
+  if (strided_inner > strided_parallel && kernel_.parallel.back() > 1) {
     kernel_.vectorize = Kernel::Vectorize::kParallel;
   } else if (strided_parallel > strided_inner && shortest >= 8) {
     kernel_.vectorize = Kernel::Vectorize::kInner;

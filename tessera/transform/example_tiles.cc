@@ -13,6 +13,7 @@
 #include "tessera/ops/core/select.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
+#include "tessera/ops/structural/concatenate.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
 
@@ -27,13 +28,15 @@ int64_t device_parts(int64_t size) {
   return std::max<int64_t>(1, std::gcd(size, static_cast<int64_t>(devices().size())));
 }
 
-// Examples in a tile: a divisor of `size`, some of every device; 0 of none.
+// Examples in a tile: a divisor of `size`, some of every device. 0 if there is none but one example
+// of every device, whose program is another one, though more would fit.
 int64_t tile_size(int64_t size, int64_t bytes) {
-  if (size == 0) return 0;
-  const int64_t parts = device_parts(size), each = size / parts;
-  for (int64_t t = std::min(each, kTileBytes / std::max<int64_t>(1, bytes) / parts); t > 1; --t)
+  const int64_t parts = device_parts(size), each = size / parts,
+                most = kTileBytes / std::max<int64_t>(1, bytes) / parts;
+  if (most <= 1) return parts;
+  for (int64_t t = std::min(each, most); t > 1; --t)
     if (each % t == 0) return t * parts;
-  return parts;
+  return 0;
 }
 
 // Tile `at` of [size, ...], for tiles of this many examples.
@@ -44,12 +47,49 @@ Array tile_of(const Array& x, int64_t tile, const Array& at) {
   return lax::squeeze(lax::dynamic_slice_in_dim(lax::reshape(x, shape), at, 1, 1), {1});
 }
 
-// Examples in a tile of gradients by the largest of the inputs; one input's are there at a time.
-int64_t tile_size(const ExampleBatch& batch, const std::vector<size_t>& inputs) {
-  int64_t bytes = 1;
-  for (size_t input : inputs) bytes = std::max(bytes, 4 * batch.program().inputs[input].elements());
-  return tile_size(batch.size(), bytes);
+// A batch in tiles. Gradients by the largest of the inputs decide how many examples are in one; one
+// input's are there at a time. If no tile divides the batch it is filled up with examples of zeros.
+// x, [size, ...], with rows of zeros behind it.
+Array filled_up(const Array& x, int64_t size) {
+  if (x.shape()[0] == size) return x;
+  Shape more = x.shape();
+  more[0] = size - more[0];
+  return lax::concatenate(std::vector<Array>{x, lax::full(more, 0, x.dtype())}, 0);
 }
+ExampleBatch filled_up(const ExampleBatch& batch, int64_t size) {
+  if (batch.size() == size) return batch;
+  std::vector<Array> mapped = batch.mapped();
+  for (Array& x : mapped) x = filled_up(x, size);
+  return batch.with_mapped(mapped);
+}
+
+class Tiling {
+ public:
+  Tiling(const ExampleBatch& given, const std::vector<size_t>& inputs)
+      : size_(given.size()),
+        bytes_(largest(given, inputs)),
+        batch_(filled_up(given.only(inputs), filled_size())) {}
+
+  const ExampleBatch& batch() const { return batch_; }
+  int64_t size() const { return size_; }  // of the batch that was given
+  int64_t tile() const { return tile_size(batch_.size(), bytes_); }
+  bool whole() const { return tile() == batch_.size(); }
+
+ private:
+  static int64_t largest(const ExampleBatch& given, const std::vector<size_t>& inputs) {
+    int64_t bytes = 1;
+    for (size_t input : inputs)
+      bytes = std::max(bytes, 4 * given.program().inputs[input].elements());
+    return bytes;
+  }
+  int64_t filled_size() const {
+    const int64_t unit = 2 * device_parts(size_);
+    return tile_size(size_, bytes_) > 0 ? size_ : (size_ + unit - 1) / unit * unit;
+  }
+
+  const int64_t size_, bytes_;
+  const ExampleBatch batch_;
+};
 
 using TileFn = std::function<std::vector<Array>(const ExampleBatch& tile, const Array& weights)>;
 
@@ -74,14 +114,10 @@ std::vector<Array> over_tiles(const ExampleBatch& batch, const Array& weights, i
 
 Array exact(const Array& x) { return lax::convert_element_type(x, sum_dtype(x.dtype())); }
 
-// The sum of weights times gradients, a part for each device: [parts, ...], or the sum where there is
-// one.
-Array parts_sum(const Array& gradients, const Array& weights, int64_t parts) {
-  const Array taken = exact(lax::mul(
-      gradients, lax::convert_element_type(lax::broadcast_in_dim(weights, gradients.shape(), {0}),
-                                           gradients.dtype())));
+// The sum of what examples give, a part for each device: [parts, ...], or the sum where there is one.
+Array parts_sum(const Array& taken, int64_t parts) {
   if (parts == 1) return lax::reduce_sum(taken, {0});
-  Shape shape = gradients.shape();
+  Shape shape = taken.shape();
   shape[0] /= parts;
   shape.insert(shape.begin(), parts);
   return lax::reduce_sum(lax::reshape(taken, shape), {1});
@@ -99,9 +135,22 @@ Array squared_gradients(const Array& gradients) {
   return dims.empty() ? all : lax::reduce_sum(all, dims);
 }
 
+Array weighted(const Array& gradients, const Array& weights) {
+  return exact(lax::mul(
+      gradients, lax::convert_element_type(lax::broadcast_in_dim(weights, gradients.shape(), {0}),
+                                           gradients.dtype())));
+}
+
+Array on_grid(const Array& gradients, const Array& weights) {
+  const Array steps = lax::mul(
+      gradients, lax::convert_element_type(lax::broadcast_in_dim(weights, gradients.shape(), {0}),
+                                           gradients.dtype()));
+  return lax::convert_element_type(lax::round_nearest_even(steps), int32);
+}
+
 TiledSquares tiled_squares(const ExampleBatch& batch, const std::vector<size_t>& inputs,
                            const GradientMap& map) {
-  const ExampleBatch used = batch.only(inputs);
+  const Tiling tiling(batch, inputs);
   const TileFn squares = [&](const ExampleBatch& tile, const Array&) {
     std::vector<Array> sums(map ? 2 : 1);
     const auto add = [](Array& sum, const Array& part) {
@@ -114,28 +163,36 @@ TiledSquares tiled_squares(const ExampleBatch& batch, const std::vector<size_t>&
     }
     return sums;
   };
-  const int64_t size = batch.size(), tile = tile_size(batch, inputs);
-  std::vector<Array> norms =
-      tile == size ? squares(used, Array()) : over_tiles(used, Array(), tile, {}, squares);
-  if (tile != size)
-    for (Array& n : norms) n = lax::reshape(lax::transpose(n, {1, 0}), {size});
+  std::vector<Array> norms = tiling.whole()
+                                 ? squares(tiling.batch(), Array())
+                                 : over_tiles(tiling.batch(), Array(), tiling.tile(), {}, squares);
+  for (Array& n : norms) {
+    if (!tiling.whole()) n = lax::reshape(lax::transpose(n, {1, 0}), {tiling.batch().size()});
+    if (tiling.size() != tiling.batch().size()) n = lax::slice_in_dim(n, 0, tiling.size());
+  }
   return {norms[0], norms.back()};
 }
 
 Array tiled_sum(const ExampleBatch& batch, size_t input, const Array& weights,
-                const GradientMap& map) {
-  const ExampleBatch used = batch.only({input});
-  const int64_t size = batch.size(), parts = device_parts(size), tile = tile_size(batch, {input});
+                const Contribution& contribution) {
+  const Tiling tiling(batch, {input});
+  const int64_t parts = device_parts(tiling.batch().size());
   const TileFn part = [&](const ExampleBatch& some, const Array& w) {
-    const Array gradients = some.gradients(input);
-    return std::vector<Array>{parts_sum(map ? map(gradients) : gradients, w, parts)};
+    return std::vector<Array>{parts_sum(contribution(some.gradients(input), w), parts)};
   };
+  if (tiling.whole()) {
+    const Array out = part(tiling.batch(), filled_up(weights, tiling.batch().size()))[0];
+    return parts > 1 ? lax::reduce_sum(out, {0}) : out;
+  }
   const Type& type = batch.program().inputs[input];
-  Type sum{.dtype = sum_dtype(type.dtype), .shape = type.shape};
+  // The dtype of a contribution does not depend on the tile.
+  const Array one = lax::full(Shape(), 0, accumulation_dtype(type.dtype));
+  Type sum{.dtype = contribution(lax::reshape(one, {1}), lax::full({1}, 0, float64)).dtype(),
+           .shape = type.shape};
   if (parts > 1) sum.shape.insert(sum.shape.begin(), parts);
   // Each device adds up its own examples; the devices' sums are added once.
-  const Array out =
-      tile == size ? part(used, weights)[0] : over_tiles(used, weights, tile, {sum}, part)[0];
+  const Array out = over_tiles(tiling.batch(), filled_up(weights, tiling.batch().size()),
+                               tiling.tile(), {sum}, part)[0];
   return parts > 1 ? lax::reduce_sum(out, {0}) : out;
 }
 

@@ -18,9 +18,17 @@ struct TiledSquares {
 TiledSquares tiled_squares(const ExampleBatch& batch, const std::vector<size_t>& inputs,
                            const GradientMap& map);
 
-// Returns the sum of weights[b] times the mapped gradient of b by this input, in float64.
+// Returns what examples give to a sum, in the dtype of the sum, of their gradients [examples, ...] and
+// their weights [examples].
+using Contribution = std::function<Array(const Array& gradients, const Array& weights)>;
+// weights[b] times the gradient of b, in float64 or complex128.
+Array weighted(const Array& gradients, const Array& weights);
+// The same on a grid: rounded to whole numbers, of int32.
+Array on_grid(const Array& gradients, const Array& weights);
+
+// Returns the sum over examples of what they give by this input.
 Array tiled_sum(const ExampleBatch& batch, size_t input, const Array& weights,
-                const GradientMap& map);
+                const Contribution& contribution);
 
 // Returns squared norms of gradients that are there, [batch, ...], in float64: squares of float32
 // neither overflow nor vanish in it.

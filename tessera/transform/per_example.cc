@@ -287,11 +287,4 @@ std::vector<Array> ExampleBatch::weighted_sums(const Array& weights, bool in_dou
   return sums;
 }
 
-Array ExampleBatch::weighted_sum(const Array& gradients, const Array& weights) {
-  const Array scaled = lax::mul(
-      gradients, lax::convert_element_type(lax::broadcast_in_dim(weights, gradients.shape(), {0}),
-                                           gradients.dtype()));
-  return lax::reduce_sum(lax::convert_element_type(scaled, sum_dtype(scaled.dtype())), {0});
-}
-
 }  // namespace tessera::transforms

@@ -80,8 +80,6 @@ class ExampleBatch {
   // Products with what examples share are summed by DotSum::kExamples and give float32; everything
   // else, and with `in_double` products too, is computed in float64. Then sums are float64.
   std::vector<Array> weighted_sums(const Array& weights, bool in_double) const;
-  // Returns the sum for one input of which the gradients are there, in float64.
-  static Array weighted_sum(const Array& gradients, const Array& weights);
 
  private:
   std::vector<Array> sums_of_use(const BatchUse& use, const Function& apply,

@@ -209,7 +209,7 @@ class Gram {
 
 // x' y of every example, where the uses are products of the parameter as it is.
 std::optional<Array> gradients_by_products(const std::vector<const BatchUse*>& uses,
-                                           const Type& type) {
+                                           const Type& type, bool elementwise = false) {
   const std::optional<std::vector<Terms>> parts = terms_of(uses);
   if (!parts || parts->size() != 1 || (*parts)[0].index.defined()) return std::nullopt;
   const Terms& t = (*parts)[0];
@@ -224,7 +224,15 @@ std::optional<Array> gradients_by_products(const std::vector<const BatchUse*>& u
     shape.push_back(type.shape[order[d]]);
     back[order[d] + 1] = d + 1;
   }
-  const Array products = invariant_dot(t.x, t.y, {2}, {2}, {0, 1}, {0, 1});
+  Array products;
+  if (elementwise) {
+    if (t.x.shape()[2] != 1) return std::nullopt;
+    const Shape all{t.x.shape()[0], t.x.shape()[1], t.x.shape()[3], t.y.shape()[3]};
+    products = lax::mul(lax::broadcast_in_dim(lax::squeeze(t.x, {2}), all, {0, 1, 2}),
+                        lax::broadcast_in_dim(lax::squeeze(t.y, {2}), all, {0, 1, 3}));
+  } else {
+    products = invariant_dot(t.x, t.y, {2}, {2}, {0, 1}, {0, 1});
+  }
   return lax::transpose(lax::reshape(products, shape), back);
 }
 
@@ -301,6 +309,10 @@ std::vector<NormPlan> norm_plans(const ExampleBatch& batch, size_t input) {
     if (out[0].way != NormWay::kTiles && out[0].flops > tiles.flops) std::swap(out[0], out[1]);
   }
   return out;
+}
+
+std::optional<Array> gradients_of_vectors(const ExampleBatch& batch, size_t input) {
+  return gradients_by_products(batch.uses_of(input), batch.program().inputs[input], true);
 }
 
 SquaredNorms squared_norms(const ExampleBatch& batch, size_t input, NormWay way) {

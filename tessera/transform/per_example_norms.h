@@ -15,6 +15,7 @@
 // D matrices at once (batch dimensions of the product) cost D times as much.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "tessera/transform/per_example.h"
@@ -40,6 +41,10 @@ std::vector<NormPlan> norm_plans(const ExampleBatch& batch, size_t input);
 struct SquaredNorms {
   Array norms, gradients;
 };
+// Returns the gradients, [batch, ...], of an input whose way is kVectors, as elementwise products: a
+// sum of them fuses with what is made of each. Nothing if the parameter is not read as it is.
+std::optional<Array> gradients_of_vectors(const ExampleBatch& batch, size_t input);
+
 SquaredNorms squared_norms(const ExampleBatch& batch, size_t input, NormWay way);
 
 }  // namespace tessera::transforms

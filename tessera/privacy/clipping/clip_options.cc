@@ -33,6 +33,10 @@ double bound(const ClipNorm& norm, bool rescaled) {
 }  // namespace
 
 double sensitivity(const ClipOptions& options, NeighboringRelation relation) {
+  if (options.grid_scale) {  // sums of integers are exact
+    const auto steps = static_cast<double>(*options.grid_scale);
+    return relation == NeighboringRelation::kReplaceOne ? 2 * steps : steps;
+  }
   double norm = bound(options.l2_clip_norm, options.rescale_to_unit_norm);
   for (const SubtreeNorm& subtree : options.subtree_norms)
     norm = std::hypot(norm, bound(subtree.l2_clip_norm, options.rescale_to_unit_norm));

@@ -99,6 +99,13 @@ struct ClipOptions {
   // The most examples of a call that are summed in float32; more are summed in float64, which is
   // slower. sensitivity() counts what float32 rounds of so many.
   int64_t float32_examples = kFloat32Examples;
+  // What each example gives is rounded to a grid, for DiscreteGaussian noise: the leaves of the sum are
+  // int32, numbers of steps of l2_clip_norm / grid_scale, in which an example's clipped gradient has a
+  // norm of at most grid_scale. Every example's gradient is made. UserError beside normalize_by,
+  // rescale_to_unit_norm, subtree_norms, dtype and a clip norm that is no finite number, if rounding
+  // alone may exceed the norm (grid_scale must be above half the root of the number of parameters),
+  // or if a sum may exceed int32.
+  std::optional<int64_t> grid_scale = std::nullopt;
   // The argument that is a random key: example b gets split(key, batch)[b].
   std::optional<size_t> prng_argnum = std::nullopt;
   // As vmap's: the mesh axes that cut the batch where the function says nothing of it, and what
@@ -112,7 +119,7 @@ struct ClipOptions {
 
 // Returns what one example (or user) can change of the result, as an L2 norm: the clip norm, 1 where
 // rescaled, by normalize_by, times rounding_factor(); twice that where an example is replaced by
-// another. With subtree_norms the root of the sum of squares of all clip norms, l2_clip_norm
+// another. In steps of the grid, exactly grid_scale, if there is one. With subtree_norms the root of the sum of squares of all clip norms, l2_clip_norm
 // included.
 double sensitivity(const ClipOptions& options, NeighboringRelation relation);
 

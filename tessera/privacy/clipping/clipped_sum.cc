@@ -1,6 +1,7 @@
 #include "tessera/privacy/clipping/clipped_sum.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "tessera/base/contains.h"
@@ -15,6 +16,7 @@
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/control/control_flow_rules.h"
 #include "tessera/ops/core/norm_choice.h"
+#include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/privacy/clipping/clip_pytree.h"
 #include "tessera/privacy/clipping/example_arguments.h"
@@ -56,9 +58,11 @@ bool makes_gradients(transforms::NormWay way) {
 transforms::NormPlan plan_of(const ClipOptions& options, const transforms::ExampleBatch& batch,
                              size_t input) {
   const std::vector<transforms::NormPlan> plans = transforms::norm_plans(batch, input);
+  // Vectors are multiplied element by element on a grid.
   const bool by_element = options.nan_safe == NanSafe::kElement;
   const auto allowed = [&](const transforms::NormPlan& plan) {
-    return !by_element || makes_gradients(plan.way);
+    if (plan.way == transforms::NormWay::kVectors) return !by_element;
+    return makes_gradients(plan.way) || !(by_element || options.grid_scale);
   };
   if (options.norm_way)
     for (const transforms::NormPlan& plan : plans)
@@ -159,6 +163,44 @@ ClippedValues clip_values(const ClipOptions& options, const Groups& groups,
   return out;
 }
 
+Array sum_of_examples(const Array& x) { return lax::reduce_sum(x, {0}); }
+
+// Steps of the grid in a unit.
+double grid_steps(const ClipOptions& options) {
+  return static_cast<double>(*options.grid_scale) / options.l2_clip_norm.number();
+}
+
+// The options with the clip norm of gradients of which each element is then rounded to the grid: by at
+// most half a step, all together by half the root of their number.
+ClipOptions clipped_for_grid(std::string_view op, ClipOptions options, int64_t elements,
+                             int64_t examples) {
+  const double norm = options.l2_clip_norm.number();
+  if (options.l2_clip_norm.array() || !std::isfinite(norm) || !(norm > 0))
+    value_error(op, "expected a finite l2_clip_norm above 0 that is a number beside grid_scale");
+  if (options.normalize_by != 1 || options.rescale_to_unit_norm || !options.subtree_norms.empty() ||
+      options.dtype)
+    value_error(
+        op,
+        "expected neither normalize_by, rescale_to_unit_norm, subtree_norms nor dtype beside "
+        "grid_scale, whose sums are whole numbers of steps; divide after the noise");
+  const auto steps = static_cast<double>(*options.grid_scale);
+  const double rounding = std::sqrt(static_cast<double>(elements)) / 2,
+               largest = std::numeric_limits<int32_t>::max();
+  if (!(steps * (1 - 1e-5) > rounding))
+    value_error(op,
+                "expected a grid_scale above {}, which rounding the gradients of {} parameters may "
+                "come to, got {}; take a larger one",
+                rounding, elements, *options.grid_scale);
+  if (steps * static_cast<double>(examples) > largest)
+    value_error(op,
+                "expected a grid_scale of at most {} for {} examples, whose sums are int32, got {}",
+                static_cast<int64_t>(largest / static_cast<double>(examples)), examples,
+                *options.grid_scale);
+  // Norms, scales and products round by less than 1e-5 of the norm.
+  options.l2_clip_norm = norm * (1 - 1e-5 - rounding / steps);
+  return options;
+}
+
 // The clipped sums of a (micro)batch, then the loss's results and the norms by example.
 //
 // What becomes of an example is a function of the example, the parameters and the options, the same
@@ -167,16 +209,17 @@ ClippedValues clip_values(const ClipOptions& options, const Groups& groups,
 // by zeros, which moves nothing else (docs/privacy_proof.md).
 class ClippedBatch {
  public:
-  // `in_double`: products too are summed in float64.
+  // `in_double`: products too are summed in float64. `steps_per_unit`: of the grid, if there is one.
   ClippedBatch(const ClipOptions& options, const Groups& groups,
                const transforms::ExampleProgram& program, std::span<const Array> operands,
                std::span<const int> dims, const Array& padding,
-               const std::vector<std::string>& paths, bool in_double)
+               const std::vector<std::string>& paths, bool in_double, double steps_per_unit)
       : options_(options),
         groups_(groups),
         batch_(program, operands, dims),
         padding_(padding),
-        in_double_(in_double) {
+        in_double_(in_double),
+        steps_per_unit_(steps_per_unit) {
     std::vector<Array> squares, reported;
     for (size_t i = 0; i < program.inputs.size(); ++i) {
       if (clip_dtype(program.inputs[i].dtype) == float64) norm_dtype_ = float64;
@@ -198,6 +241,8 @@ class ClippedBatch {
 
   std::vector<Array> results() const {
     std::vector<Array> scales = scales_of(options_, groups_, squares_, padding_);
+    if (options_.grid_scale)
+      for (Array& s : scales) s = s * full({}, steps_per_unit_, s.dtype());
     if (options_.normalize_by != 1)
       for (Array& s : scales) s = s / full({}, options_.normalize_by, s.dtype());
     std::vector<Array> out = sums(scales);
@@ -227,9 +272,16 @@ class ClippedBatch {
     return {part.norms, transforms::squared_gradients(kept_.back())};
   }
 
-  // The sums of what counts, in float64, or float32 of a product. Gradients that were there for the
-  // norms are summed as they were then: computed otherwise, one of which the terms cancel may be many
-  // times as long.
+  // What an example gives: its weighted gradient, or the steps of it on the grid.
+  Array contribution(const Array& gradients, const Array& weights) const {
+    const Array counts = counted() ? finite_elements(gradients) : gradients;
+    return options_.grid_scale ? transforms::on_grid(counts, weights)
+                               : transforms::weighted(counts, weights);
+  }
+
+  // The sums of what examples give: float64, float32 of a product, or int32. Gradients that were there
+  // for the norms are summed as they were then: computed otherwise, one of which the terms cancel
+  // may be many times as long.
   std::vector<Array> sums(const std::vector<Array>& scales) const {
     // A weight of 0 does not do where what is weighted may be no number.
     const Array out_of_sum = left_out(options_, squares_, padding_);
@@ -240,16 +292,23 @@ class ClippedBatch {
     std::vector<Array> out(ways_.size());
     // What is small comes first, so that it need not be kept for long.
     for (size_t g = 0; g < groups_.size(); ++g)
-      for (size_t i : groups_[g].leaves)
-        if (kept_[i].defined())
-          out[i] = transforms::ExampleBatch::weighted_sum(clear(kept_[i]), scales[g]);
+      for (size_t i : groups_[g].leaves) {
+        std::optional<Array> made = kept_[i].defined() ? std::optional(kept_[i]) : std::nullopt;
+        if (options_.grid_scale && ways_[i] == transforms::NormWay::kVectors)
+          made = transforms::gradients_of_vectors(batch_, i);
+        if (made) out[i] = sum_of_examples(contribution(clear(*made), scales[g]));
+      }
     for (size_t g = 0; g < groups_.size(); ++g) {
       std::vector<size_t> products;
       for (size_t i : groups_[g].leaves) {
-        if (ways_[i] == transforms::NormWay::kTiles)
-          out[i] = transforms::tiled_sum(batch, i, scales[g], counted());
-        else if (!out[i].defined())
+        if (out[i].defined()) continue;
+        if (ways_[i] == transforms::NormWay::kTiles || options_.grid_scale) {
+          out[i] = transforms::tiled_sum(
+              batch, i, scales[g],
+              [&](const Array& x, const Array& weights) { return contribution(x, weights); });
+        } else {
           products.push_back(i);
+        }
       }
       if (products.empty()) continue;
       const std::vector<Array> sums = batch.only(products).weighted_sums(scales[g], in_double_);
@@ -263,6 +322,7 @@ class ClippedBatch {
   const transforms::ExampleBatch batch_;
   const Array padding_;
   const bool in_double_;
+  const double steps_per_unit_;  // of the grid
   DType norm_dtype_ = float32;
   std::vector<Array> squares_;             // of each group, [batch]: of what counts
   std::vector<Array> reported_;            // of the gradients as they are
@@ -400,6 +460,7 @@ bool sums_in_double(const ClipOptions& options, int64_t size) {
 
 // Of the sum of values of a dtype over `size` examples.
 DType result_dtype(std::string_view op, const ClipOptions& options, DType dtype, int64_t size) {
+  if (options.grid_scale) return int32;
   const bool doubled = sums_in_double(options, size);
   if (options.dtype) {
     if (!is_inexact(*options.dtype) || itemsize(real_dtype(*options.dtype)) < itemsize(float32))
@@ -462,13 +523,19 @@ ClippedSum clipped_gradients(const ErasedCall& call, const ClipRequest& request,
     dtypes.clear();
     for (const Type& type : program.inputs)
       dtypes.push_back(result_dtype(kOp, request.options, type.dtype, arguments.size));
-    const Groups groups =
-        clip_groups(kOp, request.options.l2_clip_norm, request.options.subtree_norms, paths);
-    const bool in_double = sums_in_double(request.options, arguments.size);
-    return over_microbatches(arguments, dtypes.size(), request.options,
+    ClipOptions options = request.options;
+    if (options.grid_scale) {
+      int64_t elements = 0;
+      for (const Type& type : program.inputs) elements += type.elements();
+      options = clipped_for_grid(kOp, options, elements, arguments.size);
+    }
+    const Groups groups = clip_groups(kOp, options.l2_clip_norm, options.subtree_norms, paths);
+    const bool in_double = sums_in_double(options, arguments.size);
+    const double steps = options.grid_scale ? grid_steps(request.options) : 1;
+    return over_microbatches(arguments, dtypes.size(), options,
                              [&](std::span<const Array> operands, const Array& padding, int64_t) {
-                               return ClippedBatch(request.options, groups, program, operands,
-                                                   arguments.dims, padding, paths, in_double)
+                               return ClippedBatch(options, groups, program, operands,
+                                                   arguments.dims, padding, paths, in_double, steps)
                                    .results();
                              });
   };
@@ -481,6 +548,8 @@ ClippedSum clipped_values(const ErasedCall& call, const ClipRequest& request,
   std::vector<DType> dtypes;
   const auto sum = [&](const ExampleArguments& arguments) {
     const size_t num_values = values.size();  // the call has set them
+    if (request.options.grid_scale)
+      value_error("clipped_fun", "expected grid_scale in clipped_grad alone, got it here");
     const Groups groups = clip_groups("clipped_fun", request.options.l2_clip_norm,
                                       request.options.subtree_norms, values);
     dtypes.clear();

@@ -181,8 +181,9 @@ class Plan {
   }
   double update_factor(int64_t step) const;
 
-  // What the first `steps` steps spend, at delta(). Infinite without noise; 0 for 0 steps without other_releases. Some
-  // milliseconds each, for what it makes of a step it makes once. UserError outside [0, steps()].
+  // What the first `steps` steps spend, at delta(), with other_releases; infinite without noise, and 0
+  // for 0 steps and nothing else. Some milliseconds each, for what it makes of a step it makes once.
+  // UserError outside [0, steps()].
   double epsilon(int64_t steps) const;
   double epsilon() const { return epsilon_; }  // of all steps
   // Returns what samples prove of the first `steps` steps, at least 1, and how sure that is; epsilon(steps)

@@ -102,8 +102,8 @@ TEST(AdaptiveClip, NoiseOfBothIsThatOfOneMechanism) {
   EXPECT_NEAR(sum_noise_multiplier(2, 1e9), 2, 1e-15);
 }
 
-// A clip norm that moves is an Array; under rescale_to_unit_norm the sensitivity is 1 and what rounding
-// adds, whatever the norm.
+// A clip norm that moves is an Array; under rescale_to_unit_norm the sensitivity is 1 and what
+// rounding adds, whatever the norm.
 TEST(AdaptiveClip, ClipsAStep) {
   const auto loss = [](const Array& w, const Array& x) { return sum(w * x); };
   const AdaptiveClip clip(kOptions);

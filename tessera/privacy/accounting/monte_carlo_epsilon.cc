@@ -44,7 +44,8 @@ double least_epsilon(const std::vector<double>& losses, double estimate) {
   return internal::find_root(excess, 0, largest, 1e-6);
 }
 
-// Of the composition with `other`, whose delta at epsilon - loss is that of both for a loss of the samples.
+// Of the composition with `other`, whose delta at epsilon - loss is that of both for a loss of the
+// samples.
 double least_composed_epsilon(const std::vector<double>& losses, double estimate,
                               internal::DeltaTable& other) {
   const double largest = std::max(*std::max_element(losses.begin(), losses.end()), 0.0);

@@ -116,43 +116,11 @@ mf::Participation participation_of(const SamplingDescription& d) {
           .max_participations = batch_selection::max_participations(d)};
 }
 
-void expect_lower_triangular(const mf::Matrix& c) {
-  if (c.rows != c.cols || static_cast<int64_t>(c.values.size()) != c.rows * c.cols)
-    value_error(kOp, "expected a square strategy, got {} x {} of {} values", c.rows, c.cols,
-                c.values.size());
-  for (int64_t i = 0; i < c.rows; ++i)
-    for (int64_t j = 0; j < c.cols; ++j)
-      if (!std::isfinite(c(i, j)) || (j > i && c(i, j) != 0) || (i == j && c(i, i) == 0))
-        value_error(kOp,
-                    "expected a lower-triangular strategy of finite numbers with a diagonal other "
-                    "than 0, got {} in row {}, column {}",
-                    c(i, j), i, j);
-}
-
-// By forward substitution, a column at a time.
-mf::Matrix inverse_of_lower(const mf::Matrix& c) {
-  mf::Matrix out = mf::Matrix::zeros(c.rows, c.cols);
-  for (int64_t j = 0; j < c.cols; ++j)
-    for (int64_t i = j; i < c.rows; ++i) {
-      double sum = i == j ? 1 : 0;
-      for (int64_t k = j; k < i; ++k) sum -= c(i, k) * out(k, j);
-      out(i, j) = sum / c(i, i);
-    }
-  return out;
-}
-
 mf::Matrix leading(const mf::Matrix& c, int64_t n) {
   mf::Matrix out = mf::Matrix::zeros(n, n);
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = 0; j < n; ++j) out(i, j) = c(i, j);
   return out;
-}
-
-Coefs banded_strategy(const BandedNoise& noise, int64_t steps) {
-  if (!noise.strategy.empty()) return noise.strategy;
-  if (noise.bands < 1 || noise.bands > steps)
-    value_error(kOp, "expected between 1 and {} bands (the steps), got {}", steps, noise.bands);
-  return mf::toeplitz::optimize_banded_toeplitz({.n = steps, .bands = noise.bands});
 }
 
 mf::buffered_toeplitz::BufferedToeplitz buffered_strategy(const BufferedNoise& noise,
@@ -161,14 +129,6 @@ mf::buffered_toeplitz::BufferedToeplitz buffered_strategy(const BufferedNoise& n
   const mf::Participation p = participation_of(d);
   return mf::buffered_toeplitz::optimize(
       {.n = d.iterations, .min_sep = p.min_sep, .max_participations = p.max_participations});
-}
-
-void expect_toeplitz(const Coefs& coefs) {
-  for (double c : coefs)
-    if (!std::isfinite(c))
-      value_error(kOp, "expected a strategy of finite numbers, got {} among them", c);
-  if (coefs[0] == 0)
-    value_error(kOp, "expected a strategy with a first coefficient other than 0, got 0");
 }
 
 // All of a description, exactly.
@@ -223,39 +183,39 @@ Plan::Plan(PlanOptions options)
 
 void Plan::resolve_strategy() {
   const int64_t steps = sampling_.iterations;
-  std::visit(Overloaded{
-                 [&](const IndependentNoise&) { toeplitz_ = {1}; },
-                 [&](const BandedNoise& noise) {
-                   toeplitz_ = banded_strategy(noise, steps);
-                   expect_toeplitz(toeplitz_);
-                   noising_matrix_ = mf::toeplitz_inverse(toeplitz_);
-                 },
-                 [&](const BufferedNoise& noise) {
-                   const auto blt = buffered_strategy(noise, sampling_);
-                   toeplitz_ = blt.toeplitz_coefs(steps);
-                   expect_toeplitz(toeplitz_);
-                   noising_matrix_ = mf::buffered_toeplitz_inverse(blt.buf_decay, blt.output_scale);
-                 },
-                 [&](const BandedInverseNoise& noise) {
-                   const Coefs noising =
-                       internal::noising_coefs(noise, steps, participation_of(sampling_));
-                   expect_toeplitz(noising);
-                   toeplitz_ = mf::toeplitz::inverse_coef(noising, steps);
-                   noising_matrix_ = mf::toeplitz_matrix(noising);
-                 },
-                 [&](const DenseNoise& noise) {
-                   expect_lower_triangular(noise.strategy);
-                   if (noise.strategy.rows < steps)
-                     value_error(
-                         kOp,
-                         "expected a factorisation of at least {} rows, one a step, got {}; noise "
-                         "of a row that is used twice cancels",
-                         steps, noise.strategy.rows);
-                   dense_ = leading(noise.strategy, steps);
-                   noising_matrix_ = mf::dense_matrix(inverse_of_lower(*dense_).values, steps);
-                 },
-             },
-             options_.strategy);
+  std::visit(
+      Overloaded{
+          [&](const IndependentNoise&) { toeplitz_ = {1}; },
+          [&](const BandedNoise& noise) {
+            toeplitz_ = internal::banded_strategy(noise, steps);
+            internal::expect_toeplitz(toeplitz_);
+            noising_matrix_ = mf::toeplitz_inverse(toeplitz_);
+          },
+          [&](const BufferedNoise& noise) {
+            const auto blt = buffered_strategy(noise, sampling_);
+            toeplitz_ = blt.toeplitz_coefs(steps);
+            internal::expect_toeplitz(toeplitz_);
+            noising_matrix_ = mf::buffered_toeplitz_inverse(blt.buf_decay, blt.output_scale);
+          },
+          [&](const BandedInverseNoise& noise) {
+            const Coefs noising =
+                internal::noising_coefs(noise, steps, participation_of(sampling_));
+            internal::expect_toeplitz(noising);
+            toeplitz_ = mf::toeplitz::inverse_coef(noising, steps);
+            noising_matrix_ = mf::toeplitz_matrix(noising);
+          },
+          [&](const DenseNoise& noise) {
+            internal::expect_lower_triangular(noise.strategy);
+            if (noise.strategy.rows < steps)
+              value_error(kOp,
+                          "expected a factorisation of at least {} rows, one a step, got {}; noise "
+                          "of a row that is used twice cancels",
+                          steps, noise.strategy.rows);
+            dense_ = leading(noise.strategy, steps);
+            noising_matrix_ = mf::dense_matrix(internal::inverse_of_lower(*dense_).values, steps);
+          },
+      },
+      options_.strategy);
 }
 
 void Plan::resolve_noise() {
@@ -270,6 +230,7 @@ void Plan::resolve_noise() {
   accounting::warn_of_large_delta(kOp, o.delta, sampling_.num_examples);
   sensitivity_ = strategy_sensitivity(steps());
   if (o.epsilon) expect_positive("epsilon", *o.epsilon);
+  expect_other_releases();
   if (by_samples()) return resolve_by_samples();
   expect_accountant();
   if (o.epsilon)
@@ -277,6 +238,22 @@ void Plan::resolve_noise() {
         accountant_config(), [&](double multiplier) { return event(steps(), multiplier); },
         {.target_epsilon = *o.epsilon, .target_delta = o.delta});
   epsilon_ = computed_epsilon(steps());
+}
+
+void Plan::expect_other_releases() const {
+  if (!options_.other_releases) return;
+  accounting::PrivacyAccountant alone = accountant_;
+  if (!alone.supports(*options_.other_releases))
+    value_error(kOp,
+                "expected other_releases that the accountant supports under {}, got {}; take "
+                "another accountant, or an event that is larger",
+                name(options_.relation), to_string(*options_.other_releases));
+  const double spent = alone.compose(*options_.other_releases).get_epsilon(delta());
+  if (options_.epsilon && spent >= *options_.epsilon)
+    value_error(kOp,
+                "expected an epsilon above {}, which other_releases spend by themselves, got {}; "
+                "allow more, or release less",
+                spent, *options_.epsilon);
 }
 
 void Plan::expect_accountant() const {
@@ -290,11 +267,18 @@ void Plan::expect_accountant() const {
 }
 
 internal::SampledRun Plan::sampled_run() const {
-  return {.sampling = sampling_,
-          .strategy = toeplitz_,
-          .delta = delta(),
-          .samples = options_.monte_carlo_samples,
-          .seed = *options_.monte_carlo_seed};
+  return {
+      .sampling = sampling_,
+      .strategy = toeplitz_,
+      .delta = delta(),
+      .samples = options_.monte_carlo_samples,
+      .seed = *options_.monte_carlo_seed,
+      .other =
+          options_.other_releases
+              ? std::make_shared<accounting::internal::DeltaTable>(
+                    accounting::PldAccountant(options_.relation).compose(*options_.other_releases),
+                    1e-5 * delta())
+              : nullptr};
 }
 
 void Plan::resolve_by_samples() {
@@ -330,9 +314,14 @@ void Plan::resolve_by_samples() {
 }
 
 accounting::DpAccountantConfig Plan::accountant_config() const {
-  if (options_.accountant == Accountant::kPld)
-    return accounting::PldAccountantConfig{.neighboring_relation = options_.relation};
-  return accounting::RdpAccountantConfig{.neighboring_relation = options_.relation};
+  switch (options_.accountant) {
+    case Accountant::kRdp:
+      return accounting::RdpAccountantConfig{.neighboring_relation = options_.relation};
+    case Accountant::kPld:
+    case Accountant::kMonteCarlo:  // of other_releases
+      break;
+  }
+  return accounting::PldAccountantConfig{.neighboring_relation = options_.relation};
 }
 
 // Amplified: a round of the cycle samples an example once at most, and bands of different rounds do
@@ -424,6 +413,12 @@ accounting::DpEvent Plan::amplified_event(int64_t steps, double noise_multiplier
 }
 
 accounting::DpEvent Plan::event(int64_t steps, double noise_multiplier) const {
+  accounting::DpEvent training = event_of_steps(steps, noise_multiplier);
+  if (!options_.other_releases) return training;
+  return accounting::ComposedDpEvent{{*options_.other_releases, std::move(training)}};
+}
+
+accounting::DpEvent Plan::event_of_steps(int64_t steps, double noise_multiplier) const {
   if (steps == 0) return accounting::NoOpDpEvent{};
   const double accounted = accounted_multiplier(noise_multiplier);
   if (options_.amplified) return amplified_event(steps, accounted);
@@ -452,10 +447,10 @@ double Plan::computed_epsilon(int64_t steps) const {
   if (steps < 0 || steps > this->steps())
     value_error("privacy::Plan::epsilon",
                 "expected between 0 and {} steps, those of the plan, got {}", this->steps(), steps);
-  if (steps == 0) return 0;
-  if (noise_multiplier() == 0) return std::numeric_limits<double>::infinity();
-  if (by_samples()) return monte_carlo_epsilon(steps).epsilon;
-  const accounting::DpEvent run = event(steps);
+  if (steps == 0 && !options_.other_releases) return 0;
+  if (steps > 0 && noise_multiplier() == 0) return std::numeric_limits<double>::infinity();
+  if (steps > 0 && by_samples()) return monte_carlo_epsilon(steps).epsilon;
+  const accounting::DpEvent run = event(steps, noise_multiplier());
   accounting::PrivacyAccountant accountant = accountant_;
   return accountant.compose(run).get_epsilon(delta());
 }
@@ -506,6 +501,7 @@ std::string Plan::fingerprint(const std::string& rest) const {
   if (o.adaptive_clip_norm)
     strategy += fmt::format(" adaptive {:a} {:a} {:a}", o.adaptive_clip_norm->target_quantile,
                             o.adaptive_clip_norm->learning_rate, count_scale_);
+  if (o.other_releases) strategy += " beside " + to_string(*o.other_releases);
   if (!is_private_) strategy += " not private";
   for (const SubtreeNorm& subtree : o.subtree_norms)
     strategy += fmt::format(" {}:{} {:a}", subtree.path.size(), subtree.path,

@@ -96,6 +96,11 @@ struct PlanOptions {
   // Absent: drawn from entropy. Then a plan by epsilon has another noise multiplier each time that it is
   // made: to go on with a run, give the multiplier, or the seed of the first plan.
   std::optional<uint64_t> monte_carlo_seed = std::nullopt;
+  // What else is released of the same data, such as a statistic of it or another run: every epsilon of
+  // the plan, that of 0 steps too, is of the composition with it. UserError for an event that the
+  // accountant does not support (the PLD's, with Accountant::kMonteCarlo), or that spends a given
+  // epsilon by itself.
+  std::optional<accounting::DpEvent> other_releases = std::nullopt;
   // Above 1 the guarantee is for users, who own at most so many of the examples each
   // (batch_selection::bound_contributions). Amplified: Poisson samples, PLD. To clip all of a user's
   // examples as one, take the users as examples (batch_selection::UserSelectionStrategy).
@@ -181,8 +186,9 @@ class Plan {
   }
   double update_factor(int64_t step) const;
 
-  // What the first `steps` steps spend, at delta(). Infinite without noise; 0 for 0 steps. Some
-  // milliseconds each, for what it makes of a step it makes once. UserError outside [0, steps()].
+  // What the first `steps` steps spend, at delta(), with other_releases; infinite without noise, and 0
+  // for 0 steps and nothing else. Some milliseconds each, for what it makes of a step it makes once.
+  // UserError outside [0, steps()].
   double epsilon(int64_t steps) const;
   double epsilon() const { return epsilon_; }  // of all steps
   // Returns what samples prove of the first `steps` steps, at least 1, and how sure that is; epsilon(steps)
@@ -237,6 +243,8 @@ class Plan {
   accounting::DpEvent amplified_event(int64_t steps, double noise_multiplier) const;
   accounting::DpEvent round_event(const internal::Round& round, double noise_multiplier) const;
   void expect_accountant() const;
+  void expect_other_releases() const;
+  accounting::DpEvent event_of_steps(int64_t steps, double noise_multiplier) const;
   void resolve_by_samples();
   bool by_samples() const { return options_.accountant == Accountant::kMonteCarlo; }
   internal::SampledRun sampled_run() const;

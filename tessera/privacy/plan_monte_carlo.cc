@@ -61,16 +61,16 @@ accounting::MonteCarloEpsilon sampled_epsilon(const SampledRun& run, int64_t ste
                 "more, several times as many for a tight epsilon",
                 least, run.delta, run.samples);
   const Experiment what = experiment(run, steps, noise);
-  return accounting::monte_carlo_epsilon(
-      what.law, {
-                    .noise_multiplier = what.noise,
-                    .c_col = run.strategy,
-                    .delta = proven,
-                    .samples = run.samples,
-                    .failure_probability = failure,
-                    .seed = run.seed * 0x9e3779b97f4a7c15 +
-                            static_cast<uint64_t>(attempt)  // apart from other seeds'
-                });
+  return accounting::internal::monte_carlo_epsilon(
+      what.law,
+      {.noise_multiplier = what.noise,
+       .c_col = run.strategy,
+       .delta = proven,
+       .samples = run.samples,
+       .failure_probability = failure,
+       .seed = run.seed * 0x9e3779b97f4a7c15 +
+               static_cast<uint64_t>(attempt)},  // apart from other seeds'
+      run.other.get());
 }
 
 SampledNoise sampled_noise(const SampledRun& run, double target_epsilon) {

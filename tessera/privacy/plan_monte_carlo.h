@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "tessera/privacy/accounting/delta_table.h"
 #include "tessera/privacy/accounting/monte_carlo_epsilon.h"
 #include "tessera/privacy/batch_selection/sampling_description.h"
 
@@ -15,6 +17,7 @@ struct SampledRun {
   double delta;
   int64_t samples;
   uint64_t seed;
+  std::shared_ptr<accounting::internal::DeltaTable> other = nullptr;  // of what else is released
 };
 
 // An epsilon of the first `steps` steps, at noise of this deviation for a clip norm of 1. It holds at

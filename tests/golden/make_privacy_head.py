@@ -204,8 +204,8 @@ def cyclic_poisson_cases():
 
 
 def composed_cases():
-  losses = (np.sin(np.arange(40) * 2.1) * 1.5 + 0.3).tolist()
-  counts = [1 + i % 3 for i in range(40)]
+  losses = (np.sin(np.arange(12) * 2.1) * 1.5 + 0.3).tolist()
+  counts = [1 + i % 3 for i in range(12)]
   events = {
       'gaussian': dp_accounting.GaussianDpEvent(2.0),
       'poisson': dp_accounting.SelfComposedDpEvent(

@@ -42,6 +42,25 @@ TEST(MonteCarloEpsilon, SaysWithWhatItWasMade) {
   EXPECT_NE(monte_carlo_epsilon(BallsInBinsLaw{3, 2}, options({})).seed, drawn.seed);
 }
 
+// One ball in one bin is a Gaussian mechanism: beside another one they are two.
+TEST(MonteCarloEpsilon, CountsWhatElseIsReleased) {
+  MonteCarloEpsilonOptions o = options(3);
+  o.noise_multiplier = 1, o.delta = .01, o.samples = 50'000;
+  const double alone = monte_carlo_epsilon(BallsInBinsLaw{1, 1}, o).epsilon;
+  o.other = PldAccountant().compose(GaussianDpEvent{1});
+  const double both = get_epsilon_gaussian(1 / std::sqrt(2), .01);
+  const double proven = monte_carlo_epsilon(BallsInBinsLaw{1, 1}, o).epsilon;
+  EXPECT_GT(proven, both);
+  EXPECT_LT(proven, 1.1 * both);
+  EXPECT_LT(alone, proven);
+  o.other = PldAccountant();
+  EXPECT_NEAR(monte_carlo_epsilon(BallsInBinsLaw{1, 1}, o).epsilon, alone, 1e-2);
+  o.other = PldAccountant().compose(NonPrivateDpEvent{});
+  EXPECT_TRUE(std::isinf(monte_carlo_epsilon(BallsInBinsLaw{1, 1}, o).epsilon));
+  o.delta = 0;
+  EXPECT_THROW(monte_carlo_epsilon(BallsInBinsLaw{1, 1}, o), UserError);
+}
+
 TEST(MonteCarloEpsilon, BadOptionsAreErrors) {
   const auto refused = [](auto change, const char* text) {
     MonteCarloEpsilonOptions o = options(0);

@@ -248,8 +248,8 @@ TEST(MultiOwnerMinSep, APlanAccountsForUsers) {
                       .relation = NeighboringRelation::kReplaceSpecial,
                       .amplified = false};
   const Plan plan = make_plan(options);
-  EXPECT_NEAR(plan.sensitivity(), std::sqrt(static_cast<double>(sampler.user_maxpart())) / 3,
-              1e-12);
+  EXPECT_NEAR(plan.sensitivity() / plan.clipped_norm(),
+              std::sqrt(static_cast<double>(sampler.user_maxpart())), 1e-12);
   EXPECT_NEAR(plan.epsilon(), accounting::get_epsilon_gaussian(2, 1e-5), 1e-3);
   const MultiOwnerMinSepSampling other(
       graph, {.batch_size = 3, .iterations = 40, .min_sep = 5, .shuffle_key = random::key(0)});

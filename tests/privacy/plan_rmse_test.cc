@@ -36,8 +36,8 @@ TEST(PlanRmse, IsJaxPrivacysTimesTheNorm) {
   }
 }
 
-// Neither the scale of the strategy nor the clip norm matters, and dense noise of the same strategy is the
-// same; without amplification the sensitivity is that of all participations.
+// Neither the scale of the strategy nor the clip norm matters, and dense noise of the same strategy
+// is the same; without amplification the sensitivity is that of all participations.
 TEST(PlanRmse, IsOfTheMechanism) {
   PlanOptions o = options(12);
   o.strategy = BandedNoise{.strategy = {1, .5, .25}};

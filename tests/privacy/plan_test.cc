@@ -450,6 +450,63 @@ TEST(PlanTest, SamplesOfIndependentGroupsSayLessThanTheGroupKnown) {
   expect_error([&] { make_plan(options); }, "Poisson samples of independent groups");
 }
 
+TEST(PlanTest, OtherReleasesCountInEveryEpsilon) {
+  PlanOptions options = dpsgd();
+  const double alone = make_plan(options).epsilon();
+  options.other_releases = accounting::GaussianDpEvent{4};
+  const Plan plan = make_plan(options);
+  accounting::PldAccountant other = accounting::PldAccountant().compose(*options.other_releases);
+  const double beside = other.get_epsilon(1e-5);
+  EXPECT_NEAR(plan.epsilon(0), beside, 1e-9);
+  EXPECT_GT(plan.epsilon(), std::max(alone, beside));
+  EXPECT_LT(plan.epsilon(), alone + beside);
+  EXPECT_NEAR(
+      plan.epsilon(),
+      other.compose(accounting::dpsgd_event(1, 1000, {.sampling_prob = .01})).get_epsilon(1e-5),
+      1e-6);
+  EXPECT_NE(plan.fingerprint(), make_plan(dpsgd()).fingerprint());
+  options.noise_multiplier.reset(), options.epsilon = 3;
+  const Plan calibrated = make_plan(options);
+  EXPECT_NEAR(calibrated.epsilon(), 3, 1e-3);
+  EXPECT_LE(calibrated.epsilon(), 3);
+  options.other_releases.reset();
+  EXPECT_GT(calibrated.noise_multiplier(), make_plan(options).noise_multiplier());
+}
+
+// Samples of one Gaussian mechanism beside another one: two, of which epsilon is known.
+TEST(PlanTest, OtherReleasesCountWithSamples) {
+  PlanOptions one = in_bins(1);
+  one.sampler =
+      batch_selection::BallsInBinsSampling{.num_examples = 64, .iterations = 1, .cycle_length = 1};
+  one.other_releases = accounting::GaussianDpEvent{1};
+  const double exact = accounting::get_epsilon_gaussian(1 / std::sqrt(2), .01);
+  const Plan plan = make_plan(one);
+  EXPECT_GT(plan.epsilon(), exact);
+  EXPECT_LT(plan.epsilon(), 1.15 * exact);
+  EXPECT_NEAR(plan.epsilon(0), accounting::get_epsilon_gaussian(1, .01), 1e-9);
+  // Little beside it changes little; it counts in the noise that is found.
+  PlanOptions bins = in_bins(4);
+  const double alone = make_plan(bins).epsilon();
+  bins.other_releases = accounting::GaussianDpEvent{100};
+  EXPECT_NEAR(make_plan(bins).epsilon(), alone, .05);
+  bins.other_releases = accounting::GaussianDpEvent{4};
+  bins.noise_multiplier.reset(), bins.epsilon = 1.5;
+  const Plan found = make_plan(bins);
+  EXPECT_LE(found.epsilon(), 1.5);
+  bins.other_releases.reset();
+  EXPECT_GT(found.noise_multiplier(), make_plan(bins).noise_multiplier());
+}
+
+TEST(PlanTest, OtherReleasesThatDoNotFitAreErrors) {
+  PlanOptions options = dpsgd();
+  options.other_releases = accounting::ZCDpEvent{.rho = .1};
+  expect_error([&] { make_plan(options); },
+               "expected other_releases that the accountant supports under");
+  options.other_releases = accounting::GaussianDpEvent{1};
+  options.noise_multiplier.reset(), options.epsilon = 3;
+  expect_error([&] { make_plan(options); }, "which other_releases spend by themselves, got 3");
+}
+
 TEST(PlanTest, NoiseFoundBySamplesIsProvedByOthers) {
   PlanOptions options = in_bins(4);
   options.noise_multiplier.reset();

@@ -6,6 +6,7 @@
 
 #include "tessera/base/format.h"
 #include "tessera/privacy/accounting/delta_calculation.h"
+#include "tessera/privacy/accounting/delta_table.h"
 #include "tessera/privacy/accounting/special_functions.h"
 
 namespace tessera::privacy::accounting {
@@ -13,6 +14,7 @@ namespace tessera::privacy::accounting {
 namespace {
 
 constexpr const char* kOp = "privacy::monte_carlo_epsilon";
+constexpr double kNegligible = 1e-5;  // of a delta
 
 void expect_probability(const char* what, double value) {
   if (!(value > 0 && value < 1))
@@ -42,6 +44,24 @@ double least_epsilon(const std::vector<double>& losses, double estimate) {
   return internal::find_root(excess, 0, largest, 1e-6);
 }
 
+// Of the composition with `other`, whose delta at epsilon - loss is that of both for a loss of the
+// samples.
+double least_composed_epsilon(const std::vector<double>& losses, double estimate,
+                              internal::DeltaTable& other) {
+  const double largest = std::max(*std::max_element(losses.begin(), losses.end()), 0.0);
+  const double of_other = other.get_epsilon(estimate);
+  if (std::isinf(of_other)) return of_other;
+  const auto excess = [&](double epsilon) {
+    double sum = 0;
+    for (const double loss : losses) sum += other.at_least(epsilon - loss);
+    return sum / static_cast<double>(losses.size()) - estimate;
+  };
+  if (excess(0) <= 0) return 0;
+  double upper = largest + of_other;
+  while (excess(upper) > 0) upper += 0.01 * (1 + upper);  // a chord is above the delta by a little
+  return internal::find_root(excess, 0, upper, 1e-6);
+}
+
 }  // namespace
 
 uint64_t seed_of_entropy() {
@@ -50,8 +70,9 @@ uint64_t seed_of_entropy() {
   return high << 32 | entropy();
 }
 
-MonteCarloEpsilon monte_carlo_epsilon(const SelectionLaw& law,
-                                      const MonteCarloEpsilonOptions& options) {
+MonteCarloEpsilon internal::monte_carlo_epsilon(const SelectionLaw& law,
+                                                const MonteCarloEpsilonOptions& options,
+                                                DeltaTable* other) {
   expect_probability("delta", options.delta);
   expect_probability("failure_probability", options.failure_probability);
   const double estimate = largest_estimate(options);
@@ -67,9 +88,18 @@ MonteCarloEpsilon monte_carlo_epsilon(const SelectionLaw& law,
          .c_col = options.c_col,
          .seed = 2 * seed * 0x9e3779b97f4a7c15 + (positive ? 0 : 1),  // apart from other seeds'
          .positive_sample = positive});
-    out.epsilon = std::max(out.epsilon, least_epsilon(losses, estimate));
+    out.epsilon = std::max(out.epsilon, other ? least_composed_epsilon(losses, estimate, *other)
+                                              : least_epsilon(losses, estimate));
   }
   return out;
+}
+
+MonteCarloEpsilon monte_carlo_epsilon(const SelectionLaw& law,
+                                      const MonteCarloEpsilonOptions& options) {
+  if (!options.other) return internal::monte_carlo_epsilon(law, options, nullptr);
+  expect_probability("delta", options.delta);
+  internal::DeltaTable other(*options.other, kNegligible * options.delta);
+  return internal::monte_carlo_epsilon(law, options, &other);
 }
 
 }  // namespace tessera::privacy::accounting

@@ -100,7 +100,8 @@ class MultiOwnerMinSepSampling {
   // The examples of all batches one after the other, batch_size of each, as they were taken.
   const std::vector<int64_t>& example_order() const { return order_->examples; }
 
-  // Of examples; what is private is what a user's examples say, user_maxpart() times, min_sep apart.
+  // Of examples; what is private is what a user's examples say, user_maxpart() times, min_sep
+  // apart.
   SamplingDescription description() const;
   // The key is not used: other samplers of BatchSelectionStrategy have it.
   Batches batches(const random::Key& key, int64_t first_step = 0) const;

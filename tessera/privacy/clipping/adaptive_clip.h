@@ -6,9 +6,10 @@
 //   Array norm = clip.init();                                   // the clip norm of step 0
 //   const double z = clip.gradient_noise_multiplier(1.0);       // together with the count: 1
 //   for (...) {
-//     // l2_clip_norm = norm, rescale_to_unit_norm = true: the sensitivity is 1 at every norm.
-//     auto out = privacy::clipped_value_and_grad(loss, options)(params, x, y);
-//     ... noise of stddev z on out.grads; the private gradient is norm times that
+//     // l2_clip_norm = norm, rescale_to_unit_norm = true: one sensitivity at every norm.
+//     const auto clipped = privacy::clipped_value_and_grad(loss, options);
+//     auto out = clipped(params, x, y);
+//     ... noise of stddev z * clipped.sensitivity() on out.grads; norm times that is private
 //     const Array count = clip.centered_count(out.grad_norms, norm);
 //     norm = clip.update(norm, count + noise of stddev count_stddev);
 //   }
@@ -18,8 +19,9 @@
 // one moves it by 1/2 (and replacing one by 1, twice as much, as of the sum). The two are one
 // Gaussian mechanism on the same batch, of the noise multiplier z with
 //   1 / z^2 = 1 / z_sum^2 + 1 / (2 count_stddev)^2                      (their Theorem 1),
-// which is what a plan and its accountant are given; the sum gets noise of z_sum, which is a little
-// above z. The next clip norm is post-processing of what was released, and public.
+// which is what a plan and its accountant are given; the sum gets noise of z_sum times its
+// sensitivity, where z_sum is a little above z. The next clip norm is post-processing of what was
+// released, and public.
 //
 // Both may come from one privatizer of stddev s: then the count is a leaf beside the gradients,
 // multiplied by s / count_stddev before the noise and divided by it after.
@@ -32,10 +34,10 @@
 
 namespace tessera::privacy {
 
-// Returns the noise multiplier that the sum gets, where the sum and the centered count together have
-// that of `noise_multiplier`: z_sum above. 0 for 0 (no noise). UserError (kValue): a multiplier
-// that is negative or not finite, a count_stddev of noise_multiplier / 2 or below, at which the
-// count alone spends all.
+// Returns the noise multiplier that the sum gets, where the sum and the centered count together
+// have that of `noise_multiplier`: z_sum above. 0 for 0 (no noise). UserError (kValue): a
+// multiplier that is negative or not finite, a count_stddev of noise_multiplier / 2 or below, at
+// which the count alone spends all.
 double sum_noise_multiplier(double noise_multiplier, double count_stddev);
 // Returns the noise multiplier of both together: z above, the inverse of sum_noise_multiplier.
 double joint_noise_multiplier(double sum_noise_multiplier, double count_stddev);
@@ -72,9 +74,9 @@ class AdaptiveClip {
   Array centered_count(const Array& norms, const Array& l2_clip_norm,
                        const std::optional<Array>& padding = std::nullopt) const;
 
-  // Returns the next clip norm, C exp(-learning_rate (b - target_quantile)) with the fraction b = 1/2
-  // + noisy_count / expected_batch_size of examples that were not clipped. UserError (kShape) for
-  // arguments that are no floating-point scalars.
+  // Returns the next clip norm, C exp(-learning_rate (b - target_quantile)) with the fraction b =
+  // 1/2 + noisy_count / expected_batch_size of examples that were not clipped. UserError (kShape)
+  // for arguments that are no floating-point scalars.
   Array update(const Array& l2_clip_norm, const Array& noisy_count) const;
 
   // sum_noise_multiplier at this count_stddev.

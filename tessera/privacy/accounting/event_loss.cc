@@ -83,12 +83,18 @@ double fraction(const SampledWithoutReplacementDpEvent& e) {
 // that pair dominates under composition. The two pairs of the branches do not: composing each and taking
 // the larger delta is no bound (Lebeda, Regehr, Kamath and Steinke 2024).
 //
-// An example that is replaced by one that contributes nothing is such a replacement too.
+// An example that is replaced by one that contributes nothing is such a replacement too. If an example is
+// removed, batches of B come of the others alone: M1' is M0 then, and the same holds. (With one added,
+// q = B / (N + 1) is smaller.)
 PrivacyLoss without_replacement(const SampledWithoutReplacementDpEvent& e,
                                 NeighboringRelation relation, double log_tail) {
   const double noise = effective_noise_multiplier(*e.event);
-  if (e.sample_size == e.source_dataset_size) return gaussian_loss_under(relation, noise, log_tail);
-  return symmetrized(subsampled(gaussian_loss(noise / 2, log_tail), fraction(e)));
+  if (e.sample_size < e.source_dataset_size)
+    return symmetrized(subsampled(gaussian_loss(noise / 2, log_tail), fraction(e)));
+  // With an example added a batch of N is no longer all of the data.
+  const bool added = relation == NeighboringRelation::kAddOrRemoveOne;
+  return added ? gaussian_loss(noise / 2, log_tail)
+               : gaussian_loss_under(relation, noise, log_tail);
 }
 
 const char* unknown_on_poisson_sample(const PoissonSampledDpEvent& e, bool replaces) {
@@ -98,10 +104,7 @@ const char* unknown_on_poisson_sample(const PoissonSampledDpEvent& e, bool repla
   return laplace && replaces ? "Laplace noise takes add_or_remove_one or replace_special" : "";
 }
 
-const char* unknown_on_subset(const SampledWithoutReplacementDpEvent& e,
-                              NeighboringRelation relation) {
-  if (relation == NeighboringRelation::kAddOrRemoveOne)
-    return "samples without replacement take replace_one or replace_special";
+const char* unknown_on_subset(const SampledWithoutReplacementDpEvent& e) {
   return std::isnan(effective_noise_multiplier(*e.event))
              ? "only Gaussian mechanisms on a sample without replacement have a known distribution"
              : "";
@@ -131,7 +134,7 @@ std::string unknown_loss(const DpEvent& leaf, NeighboringRelation relation) {
           [&](const DiscreteLaplaceDpEvent&) { return no_replacing; },
           [&](const MixtureOfGaussiansDpEvent&) { return no_replacing; },
           [&](const PoissonSampledDpEvent& e) { return unknown_on_poisson_sample(e, replaces); },
-          [&](const SampledWithoutReplacementDpEvent& e) { return unknown_on_subset(e, relation); },
+          [](const SampledWithoutReplacementDpEvent& e) { return unknown_on_subset(e); },
           [](const ZCDpEvent&) { return kUnknown; },
           [](const SampledWithReplacementDpEvent&) { return kUnknown; },
           [](const SelfComposedDpEvent&) { return kUnknown; },
@@ -177,12 +180,13 @@ double noise_of(const DpEvent& leaf) {
       variant_of(leaf));
 }
 
-bool is_gaussian(const DpEvent& leaf) {
+bool is_gaussian(const DpEvent& leaf, NeighboringRelation relation) {
   if (const auto* sample = std::get_if<PoissonSampledDpEvent>(&leaf))
     return sample->sampling_probability == 1 &&
            !std::holds_alternative<LaplaceDpEvent>(*sample->event);
   if (const auto* sample = std::get_if<SampledWithoutReplacementDpEvent>(&leaf))
-    return sample->sample_size == sample->source_dataset_size;
+    return sample->sample_size == sample->source_dataset_size &&
+           relation != NeighboringRelation::kAddOrRemoveOne;
   return std::holds_alternative<GaussianDpEvent>(leaf);
 }
 

@@ -17,8 +17,8 @@ std::string unknown_loss(const DpEvent& leaf, NeighboringRelation relation);
 // gives the data away, infinity if it shows nothing of them.
 double noise_of(const DpEvent& leaf);
 
-// Returns whether the event is a Gaussian mechanism of noise_of(leaf) on all of the data.
-bool is_gaussian(const DpEvent& leaf);
+// Returns whether the event is a Gaussian mechanism of noise_of(leaf) on all of the data of both neighbours.
+bool is_gaussian(const DpEvent& leaf, NeighboringRelation relation);
 
 // Returns the loss of an event whose loss is known and whose noise is neither 0 nor infinite. Losses of a
 // probability of exp(log_tail) on either side are cut off (privacy_loss.h).

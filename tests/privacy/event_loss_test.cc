@@ -21,8 +21,9 @@ DpEvent subset(int64_t of, int64_t size, double sigma) {
   return SampledWithoutReplacementDpEvent{of, size, GaussianDpEvent{sigma}};
 }
 
-// What an attacker can have: the batch has the replaced example with probability q, which moves a sum of
-// zeros by 1 or by -1. Losses of q N(1, s^2) + (1 - q) N(0, s^2) against q N(-1, s^2) + (1 - q) N(0, s^2).
+// What an attacker can have: the batch has the replaced example with probability q, which moves a
+// sum of zeros by 1 or by -1. Losses of q N(1, s^2) + (1 - q) N(0, s^2) against q N(-1, s^2) + (1 -
+// q) N(0, s^2).
 struct Attack {
   double q, sigma;
 
@@ -48,7 +49,8 @@ struct Attack {
   }
 };
 
-// The delta of `count` attacks from below: losses are rounded down to a grid, and convolved one by one.
+// The delta of `count` attacks from below: losses are rounded down to a grid, and convolved one by
+// one.
 double delta_from_below(const Attack& attack, int count, double epsilon) {
   constexpr double kInterval = 0.005;
   constexpr int64_t kEnd = 1600;  // losses up to 8
@@ -77,8 +79,8 @@ double delta_from_below(const Attack& attack, int count, double epsilon) {
   return delta;
 }
 
-// Lebeda, Regehr, Kamath and Steinke (2024): a Poisson sample of doubled norm, each direction composed by
-// itself, says less than the attack has.
+// Lebeda, Regehr, Kamath and Steinke (2024): a Poisson sample of doubled norm, each direction
+// composed by itself, says less than the attack has.
 TEST(EventLoss, ComposedSubsetsAreNotBelowAnAttack) {
   const double attained = delta_from_below({.q = 0.9, .sigma = 2}, 5, 0.01);
   EXPECT_NEAR(attained, 0.6787, 5e-3);
@@ -106,8 +108,8 @@ TEST(EventLoss, ComposedSubsetsOfOtherSizes) {
       }
 }
 
-// Both branches of the profile are those of Zhu, Dong and Wang (2022, proposition 30), by the closed form
-// of the Gaussian mechanism.
+// Both branches of the profile are those of Zhu, Dong and Wang (2022, proposition 30), by the
+// closed form of the Gaussian mechanism.
 TEST(EventLoss, ProfilesOfSubsetsAreTheClosedForm) {
   const double q = 0.2, sigma = 1.5;
   const PldAccountant accountant =

@@ -1,5 +1,5 @@
-// Audits of whole runs: of a trainer that does what it says the bound is below its epsilon, and of one
-// with too little noise above.
+// Audits of whole runs: of a trainer that does what it says the bound is below its epsilon, and of
+// one with too little noise above.
 #include "tessera/privacy/auditing/training_audit.h"
 
 #include "../errors.h"
@@ -76,8 +76,8 @@ TEST(TrainingAudit, RunsOfEntropyDiffer) {
   EXPECT_EQ(audited(few, {.seed = 5}).in_scores, audited(few, {.seed = 5}).in_scores);
 }
 
-// A canary that is left out has no gradient, so the run is the one without it: without noise, and with a
-// canary in turn left out, the parameters are the same bits whatever its features are.
+// A canary that is left out has no gradient, so the run is the one without it: without noise, and
+// with a canary in turn left out, the parameters are the same bits whatever its features are.
 TEST(TrainingAudit, WhatIsLeftOutMovesNothing) {
   const auto counted_loss = counted(loss);
   const Array x = directions(1, random::key(4));

@@ -42,8 +42,8 @@ double more_than(int64_t k, int64_t n, double q) {
   return boost::math::cdf(boost::math::complement(sizes, static_cast<double>(k)));
 }
 
-// Ganesh 2025, "Tighter Privacy Analysis for Truncated Poisson Sampling": where the batch is cut, the
-// example takes the place of another one.
+// Ganesh 2025, "Tighter Privacy Analysis for Truncated Poisson Sampling": where the batch is cut,
+// the example takes the place of another one.
 PrivacyLoss truncated(const TruncatedSubsampledGaussianDpEvent& e, NeighboringRelation relation,
                       double log_tail) {
   const PrivacyLoss whole =
@@ -68,24 +68,27 @@ double fraction(const SampledWithoutReplacementDpEvent& e) {
 // The profile of privacy of a random subset of B out of N examples, of which one is replaced.
 //
 // Let q = B / N. Whichever of the two data sets is used, the batch has the replaced example with
-// probability q (say M1 and M1' are the outputs then) and else is a subset of the other examples (M0).
-// Batches of M1, M1' and M0 can be drawn together so that they differ in one example, whose values move
-// the sum by 2 in units of the largest norm: (P, Q) = (N(2, sigma^2), N(0, sigma^2)) dominates each pair
-// of them. By advanced joint convexity (Balle, Barthe and Gaboardi 2018, theorem 2) the divergence of
-// order alpha = exp(epsilon) is, with a = 1 + (alpha - 1) / q and b = alpha / a,
+// probability q (say M1 and M1' are the outputs then) and else is a subset of the other examples
+// (M0). Batches of M1, M1' and M0 can be drawn together so that they differ in one example, whose
+// values move the sum by 2 in units of the largest norm: (P, Q) = (N(2, sigma^2), N(0, sigma^2))
+// dominates each pair of them. By advanced joint convexity (Balle, Barthe and Gaboardi 2018,
+// theorem 2) the divergence of order alpha = exp(epsilon) is, with a = 1 + (alpha - 1) / q and b =
+// alpha / a,
 //
-//   H_alpha(q M1 + (1 - q) M0 | q M1' + (1 - q) M0) = q H_a(M1 | (1 - b) M0 + b M1') <= q H_a(P | Q)
+//   H_alpha(q M1 + (1 - q) M0 | q M1' + (1 - q) M0) = q H_a(M1 | (1 - b) M0 + b M1') <= q H_a(P |
+//   Q)
 //
-// for alpha >= 1, which is the profile of the subsampled numerator against Q. For alpha < 1 it is 1 -
-// alpha + alpha H_{1 / alpha} of the exchanged pair (a subsampled denominator), to which the same applies
-// (Zhu, Dong and Wang 2022, proposition 30). Both branches together are one curve that bounds delta at
-// every epsilon in both directions; it is convex, so it is the profile of one pair of distributions, and
-// that pair dominates under composition. The two pairs of the branches do not: composing each and taking
-// the larger delta is no bound (Lebeda, Regehr, Kamath and Steinke 2024).
+// for alpha >= 1, which is the profile of the subsampled numerator against Q. For alpha < 1 it is 1
+// - alpha + alpha H_{1 / alpha} of the exchanged pair (a subsampled denominator), to which the same
+// applies (Zhu, Dong and Wang 2022, proposition 30). Both branches together are one curve that
+// bounds delta at every epsilon in both directions; it is convex, so it is the profile of one pair
+// of distributions, and that pair dominates under composition. The two pairs of the branches do
+// not: composing each and taking the larger delta is no bound (Lebeda, Regehr, Kamath and Steinke
+// 2024).
 //
-// An example that is replaced by one that contributes nothing is such a replacement too. If an example is
-// removed, batches of B come of the others alone: M1' is M0 then, and the same holds. (With one added,
-// q = B / (N + 1) is smaller.)
+// An example that is replaced by one that contributes nothing is such a replacement too. If an
+// example is removed, batches of B come of the others alone: M1' is M0 then, and the same holds.
+// (With one added, q = B / (N + 1) is smaller.)
 PrivacyLoss without_replacement(const SampledWithoutReplacementDpEvent& e,
                                 NeighboringRelation relation, double log_tail) {
   const double noise = effective_noise_multiplier(*e.event);

@@ -1,5 +1,6 @@
-// The epsilon that samples of the privacy loss prove, with how sure the proof is. Between monte_carlo.h, which
-// samples losses, delta_calculation.h, which says what they prove of a delta, and plans.
+// The epsilon that samples of the privacy loss prove, with how sure the proof is. Between
+// monte_carlo.h, which samples losses, delta_calculation.h, which says what they prove of a delta,
+// and plans.
 //
 //   const MonteCarloEpsilon proven = monte_carlo_epsilon(BallsInBinsLaw{1000, 10},
 //       {.noise_multiplier = 2, .delta = 1e-3, .samples = 100'000, .failure_probability = 1e-5});
@@ -14,8 +15,8 @@
 
 namespace tessera::privacy::accounting {
 
-// An epsilon that random samples prove: with probability `confidence` over the samples the mechanism is
-// (epsilon, delta)-differentially private. No number of samples proves it for certain.
+// An epsilon that random samples prove: with probability `confidence` over the samples the
+// mechanism is (epsilon, delta)-differentially private. No number of samples proves it for certain.
 struct MonteCarloEpsilon {
   double epsilon = 0;
   double delta = 0;
@@ -35,9 +36,9 @@ struct MonteCarloEpsilonOptions {
   std::optional<uint64_t> seed = std::nullopt;
 };
 
-// Returns the least epsilon that the samples prove, of the run with the example against that without and
-// the other way round. UserError: numbers outside their range, too few samples to prove the delta, and those
-// of privacy_loss_samples.
+// Returns the least epsilon that the samples prove, of the run with the example against that
+// without and the other way round. UserError: numbers outside their range, too few samples to prove
+// the delta, and those of privacy_loss_samples.
 MonteCarloEpsilon monte_carlo_epsilon(const SelectionLaw& law,
                                       const MonteCarloEpsilonOptions& options);
 

@@ -1,6 +1,6 @@
-// What an audit of a training run found: the scores of its canaries, the epsilon that they prove, and the
-// epsilon that the run was accounted for. Made by audit() (training_audit.h) from a run, or from scores of
-// one's own; printed, drawn, and kept in a file that `tessera privacy audit` reads.
+// What an audit of a training run found: the scores of its canaries, the epsilon that they prove,
+// and the epsilon that the run was accounted for. Made by audit() (training_audit.h) from a run, or
+// from scores of one's own; printed, drawn, and kept in a file that `tessera privacy audit` reads.
 //
 // The scores say who of the canaries was trained on: a report is as secret as the data.
 #pragma once
@@ -22,8 +22,8 @@ struct AuditReport {
   double significance = 0;
   // The lower bound of one run (CanaryScoreAuditor::epsilon_one_run, over all thresholds).
   double epsilon = 0;
-  // The same of a mechanism that is exactly Gaussian (epsilon_one_run_fdp), which a run of many steps nearly
-  // is: an estimate beside the bound.
+  // The same of a mechanism that is exactly Gaussian (epsilon_one_run_fdp), which a run of many
+  // steps nearly is: an estimate beside the bound.
   double gaussian_epsilon = 0;
   // The area under the curve of the attack: 1/2 for guessing.
   double auroc = 0;
@@ -39,22 +39,23 @@ struct AuditClaim {
   double significance = 0.05;    // in (0, 1)
 };
 
-// Returns the report of these scores, of canaries that were each trained on with probability 1/2. UserError:
-// a number outside its range, and those of CanaryScoreAuditor.
+// Returns the report of these scores, of canaries that were each trained on with probability 1/2.
+// UserError: a number outside its range, and those of CanaryScoreAuditor.
 AuditReport make_audit_report(std::vector<double> in_scores, std::vector<double> out_scores,
                               const AuditClaim& claim);
 
 // Returns the report in a few lines, for people.
 std::string to_string(const AuditReport& report);
 
-// Returns a page of HTML with SVG inside and nothing from elsewhere: the rates of the attack within what the
-// accounted epsilon allows, and the scores.
+// Returns a page of HTML with SVG inside and nothing from elsewhere: the rates of the attack within
+// what the accounted epsilon allows, and the scores.
 std::string audit_page(const AuditReport& report);
 // Writes audit_page to a file. UserError kIo if it cannot.
 void write_audit_page(const FilePath& path, const AuditReport& report);
 
-// Writes the claim and the scores as lines of text, and reads them again: the report read is equal. UserError
-// kIo if a file cannot be read or written; kValue, with the line, for what save_audit did not write.
+// Writes the claim and the scores as lines of text, and reads them again: the report read is equal.
+// UserError kIo if a file cannot be read or written; kValue, with the line, for what save_audit did
+// not write.
 void save_audit(const FilePath& path, const AuditReport& report);
 AuditReport load_audit(const FilePath& path);
 

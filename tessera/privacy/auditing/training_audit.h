@@ -1,21 +1,21 @@
-// Audits of a training run: canaries are put into the data of a privacy::Trainer of one's own, each with
-// probability 1/2 by secret coins; the run trains; an attack scores the canaries from the parameters that it
-// released; and the scores bound the epsilon that the run spent from below (Steinke, Nasr and Jagielski,
-// arXiv 2305.08846), beside the epsilon that it is accounted for.
+// Audits of a training run: canaries are put into the data of a privacy::Trainer of one's own, each
+// with probability 1/2 by secret coins; the run trains; an attack scores the canaries from the
+// parameters that it released; and the scores bound the epsilon that the run spent from below
+// (Steinke, Nasr and Jagielski, arXiv 2305.08846), beside the epsilon that it is accounted for.
 //
-//   privacy::Trainer trainer(plan, auditing::counted(loss), optim::sgd(0.1));  // instead of the loss alone
+//   privacy::Trainer trainer(plan, auditing::counted(loss), optim::sgd(0.1));
 //   auto report = auditing::audit(trainer, loss, params, std::tuple(x, y), std::tuple(cx, cy));
 //   std::cout << to_string(report);          // accounted epsilon 2, audited epsilon 0.4 ...
 //   write_audit_page("audit.html", report);
 //   save_audit("audit.txt", report);         // tessera privacy audit audit.txt
 //
-// The plan's num_examples are the examples of the data and all canaries. A canary that is left out keeps its
-// row, which counts 0: its loss and its gradient are 0, as if it were removed. That is a neighbour under every
-// neighbouring relation.
+// The plan's num_examples are the examples of the data and all canaries. A canary that is left out
+// keeps its row, which counts 0: its loss and its gradient are 0, as if it were removed. That is a
+// neighbour under every neighbouring relation.
 //
-// Canaries are examples that a run should have no reason to fit but for having seen them: ones with random
-// labels, or inputs that nothing else resembles. The stronger they move the parameters, the better the bound;
-// that no audit finds more proves nothing.
+// Canaries are examples that a run should have no reason to fit but for having seen them: ones with
+// random labels, or inputs that nothing else resembles. The stronger they move the parameters, the
+// better the bound; that no audit finds more proves nothing.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,8 @@ namespace tessera::privacy::auditing {
 
 // How an attack scores a canary; higher if it takes it for trained on.
 enum class CanaryScore : uint8_t {
-  kUpdates,  // how far all updates lowered its loss, to first order: the inner product of each with its gradient
+  kUpdates,  // how far all updates lowered its loss, to first order: the inner product of each with
+             // its gradient
   kLossChange,  // its loss before training less that after: what the last parameters alone tell
 };
 
@@ -132,17 +133,18 @@ struct CountedLoss {
 
 }  // namespace internal
 
-// Returns the loss that a trainer to be audited takes: loss(params, data...) with the examples' counts, 0 or
-// 1, before the data. For trainers alone, which call it for one example at a time.
+// Returns the loss that a trainer to be audited takes: loss(params, data...) with the examples'
+// counts, 0 or 1, before the data. For trainers alone, which call it for one example at a time.
 template <class Loss>
 internal::CountedLoss<Loss> counted(Loss loss) {
   return {std::move(loss)};
 }
 
-// Returns the report of a run of all steps of the trainer's plan, from `params` on. `loss` is the one that was
-// counted; `data` and `canaries` are what it takes after params, trees of arrays of a row for each example.
-// UserError (kValue): rows that do not agree, or are not the plan's num_examples together; no canary that was
-// trained on, or left out (of few canaries by chance); those of the trainer and of make_audit_report.
+// Returns the report of a run of all steps of the trainer's plan, from `params` on. `loss` is the
+// one that was counted; `data` and `canaries` are what it takes after params, trees of arrays of a
+// row for each example. UserError (kValue): rows that do not agree, or are not the plan's
+// num_examples together; no canary that was trained on, or left out (of few canaries by chance);
+// those of the trainer and of make_audit_report.
 template <class Trainer, class Loss, class Params, class... Data>
 AuditReport audit(const Trainer& trainer, const Loss& loss, const Params& params,
                   const std::tuple<Data...>& data, const std::tuple<Data...>& canaries,
@@ -185,8 +187,8 @@ AuditReport audit(const Trainer& trainer, const Loss& loss, const Params& params
        .significance = options.significance});
 }
 
-// The same of `count` canaries that a function makes: make(count, key) -> the tuple of their data, of a key
-// of entropy, or of options.seed.
+// The same of `count` canaries that a function makes: make(count, key) -> the tuple of their data,
+// of a key of entropy, or of options.seed.
 template <class Trainer, class Loss, class Params, class... Data, class Make>
 requires std::is_invocable_r_v < std::tuple<Data...>,
 const Make&, int64_t,

@@ -102,6 +102,16 @@ void add_transform_options(CLI::App& app, RunOptions& run, EmitOptions& emit) {
   add_emit_options(app, emit);
 }
 
+CLI::App* add_audit_options(CLI::App& app, AuditOptions& options) {
+  CLI::App* audit = app.add_subcommand(
+      "audit", "Print the epsilon that the canaries of a training run prove, beside its own");
+  audit->add_option("FILE", options.file, "What privacy::auditing::save_audit wrote")->required();
+  audit->add_option("--plot", options.plot, "Where a page goes (HTML) that draws it");
+  audit->add_flag("--fail", options.fail,
+                  "Exit with 1 if the run spent more than it is accounted for");
+  return audit;
+}
+
 void add_launch_options(CLI::App& app, LaunchOptions& options) {
   app.add_option("-n,--processes", options.processes, "How many processes")->required();
   app.add_option("--restarts", options.restarts,
@@ -216,6 +226,14 @@ int run_tessera(const std::vector<std::string>& arguments, const Streams& stream
       "In several processes (tessera launch -n N -- tessera calibrate) their links are measured "
       "too, and the other figures stay as they were.");
   calibrate_app->callback([&] { command = [&] { calibrate(calibrate_options, streams); }; });
+
+  AuditOptions audit;
+  CLI::App* privacy_app =
+      app.add_subcommand("privacy", "What concerns differentially private training");
+  privacy_app->require_subcommand(1);
+  add_audit_options(*privacy_app, audit)->callback([&] {
+    command = [&] { show_audit(audit, streams.out); };
+  });
 
   app.add_subcommand(
          "tour",

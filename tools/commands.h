@@ -81,6 +81,14 @@ struct CalibrateOptions {
 // what these predict with what steps of training take. In several processes all call it.
 void calibrate(const CalibrateOptions& options, const Streams& streams);
 
+struct AuditOptions {
+  std::string file;   // of privacy::auditing::save_audit
+  std::string plot;   // empty: none is written
+  bool fail = false;  // UserError if the canaries contradict the accounting
+};
+// What an audit of a private training run found, and a page that draws it.
+void show_audit(const AuditOptions& options, std::ostream& out);
+
 struct OptOptions {
   std::string file, devices;
   std::vector<std::string> shapes;  // as of RunOptions

@@ -1,5 +1,5 @@
-// Simulated audits of mechanisms whose epsilon is known: a bound may be above it in no more runs than
-// its significance allows. TESSERA_AUDIT_RUNS changes the number of runs (docs/testing.md).
+// Simulated audits of mechanisms whose epsilon is known: a bound may be above it in no more runs
+// than its significance allows. TESSERA_AUDIT_RUNS changes the number of runs (docs/testing.md).
 #include <cmath>
 #include <cstdlib>
 #include <random>
@@ -185,8 +185,8 @@ TEST(AuditCoverage, Gdp) {
                       });
 }
 
-// Of many canaries without a signal the best of all thresholds is far above a share of the significance
-// for each on the hull of the curve: that is wrong in 7 % of the runs.
+// Of many canaries without a signal the best of all thresholds is far above a share of the
+// significance for each on the hull of the curve: that is wrong in 7 % of the runs.
 TEST(AuditCoverage, OneRunOfManyCanaries) {
   const Mechanism none{"no signal", gaussian<0>, 0, 1e-9};
   expect_coverage("Bonferroni", none, 5000, runs(300),
@@ -222,7 +222,8 @@ TEST(AuditCoverage, FindsWhatIsNoBound) {
   EXPECT_GT(simulate(none, 400, kRuns, chosen).violations, most_violations(kRuns));
 }
 
-// The upper bound of the accuracy is below the accuracy of the best threshold, Phi(mu / 2), as rarely.
+// The upper bound of the accuracy is below the accuracy of the best threshold, Phi(mu / 2), as
+// rarely.
 TEST(AuditCoverage, MaxAccuracy) {
   const double truth = internal::normal_cdf(0.5);
   const Share share =

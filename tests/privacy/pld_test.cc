@@ -282,7 +282,7 @@ TEST(Pld, WhatIsNotSupportedIsRefused) {
   EXPECT_TRUE(replace.supports(sampled(0.1, 1)));
   EXPECT_THROW(add.compose(ZCDpEvent{1}), UserError);
   EXPECT_THROW(add.compose(PoissonSampledDpEvent{0.1, ZCDpEvent{1}}), UserError);
-  EXPECT_THROW(add.compose(SampledWithoutReplacementDpEvent{10, 1, GaussianDpEvent{1}}), UserError);
+  EXPECT_THROW(add.compose(SampledWithoutReplacementDpEvent{10, 1, LaplaceDpEvent{1}}), UserError);
   EXPECT_THROW(replace.compose(LaplaceDpEvent{1}), UserError);
   EXPECT_THROW(replace.compose(PoissonSampledDpEvent{0.1, LaplaceDpEvent{1}}), UserError);
   EXPECT_THROW(replace.compose(MixtureOfGaussiansDpEvent{1, {1}, {1}}), UserError);

@@ -42,8 +42,8 @@ double more_than(int64_t k, int64_t n, double q) {
   return boost::math::cdf(boost::math::complement(sizes, static_cast<double>(k)));
 }
 
-// Ganesh 2025, "Tighter Privacy Analysis for Truncated Poisson Sampling": where the batch is cut, the
-// example takes the place of another one.
+// Ganesh 2025, "Tighter Privacy Analysis for Truncated Poisson Sampling": where the batch is cut,
+// the example takes the place of another one.
 PrivacyLoss truncated(const TruncatedSubsampledGaussianDpEvent& e, NeighboringRelation relation,
                       double log_tail) {
   const PrivacyLoss whole =
@@ -68,27 +68,36 @@ double fraction(const SampledWithoutReplacementDpEvent& e) {
 // The profile of privacy of a random subset of B out of N examples, of which one is replaced.
 //
 // Let q = B / N. Whichever of the two data sets is used, the batch has the replaced example with
-// probability q (say M1 and M1' are the outputs then) and else is a subset of the other examples (M0).
-// Batches of M1, M1' and M0 can be drawn together so that they differ in one example, whose values move
-// the sum by 2 in units of the largest norm: (P, Q) = (N(2, sigma^2), N(0, sigma^2)) dominates each pair
-// of them. By advanced joint convexity (Balle, Barthe and Gaboardi 2018, theorem 2) the divergence of
-// order alpha = exp(epsilon) is, with a = 1 + (alpha - 1) / q and b = alpha / a,
+// probability q (say M1 and M1' are the outputs then) and else is a subset of the other examples
+// (M0). Batches of M1, M1' and M0 can be drawn together so that they differ in one example, whose
+// values move the sum by 2 in units of the largest norm: (P, Q) = (N(2, sigma^2), N(0, sigma^2))
+// dominates each pair of them. By advanced joint convexity (Balle, Barthe and Gaboardi 2018,
+// theorem 2) the divergence of order alpha = exp(epsilon) is, with a = 1 + (alpha - 1) / q and b =
+// alpha / a,
 //
-//   H_alpha(q M1 + (1 - q) M0 | q M1' + (1 - q) M0) = q H_a(M1 | (1 - b) M0 + b M1') <= q H_a(P | Q)
+//   H_alpha(q M1 + (1 - q) M0 | q M1' + (1 - q) M0) = q H_a(M1 | (1 - b) M0 + b M1') <= q H_a(P |
+//   Q)
 //
-// for alpha >= 1, which is the profile of the subsampled numerator against Q. For alpha < 1 it is 1 -
-// alpha + alpha H_{1 / alpha} of the exchanged pair (a subsampled denominator), to which the same applies
-// (Zhu, Dong and Wang 2022, proposition 30). Both branches together are one curve that bounds delta at
-// every epsilon in both directions; it is convex, so it is the profile of one pair of distributions, and
-// that pair dominates under composition. The two pairs of the branches do not: composing each and taking
-// the larger delta is no bound (Lebeda, Regehr, Kamath and Steinke 2024).
+// for alpha >= 1, which is the profile of the subsampled numerator against Q. For alpha < 1 it is 1
+// - alpha + alpha H_{1 / alpha} of the exchanged pair (a subsampled denominator), to which the same
+// applies (Zhu, Dong and Wang 2022, proposition 30). Both branches together are one curve that
+// bounds delta at every epsilon in both directions; it is convex, so it is the profile of one pair
+// of distributions, and that pair dominates under composition. The two pairs of the branches do
+// not: composing each and taking the larger delta is no bound (Lebeda, Regehr, Kamath and Steinke
+// 2024).
 //
-// An example that is replaced by one that contributes nothing is such a replacement too.
+// An example that is replaced by one that contributes nothing is such a replacement too. If an
+// example is removed, batches of B come of the others alone: M1' is M0 then, and the same holds.
+// (With one added, q = B / (N + 1) is smaller.)
 PrivacyLoss without_replacement(const SampledWithoutReplacementDpEvent& e,
                                 NeighboringRelation relation, double log_tail) {
   const double noise = effective_noise_multiplier(*e.event);
-  if (e.sample_size == e.source_dataset_size) return gaussian_loss_under(relation, noise, log_tail);
-  return symmetrized(subsampled(gaussian_loss(noise / 2, log_tail), fraction(e)));
+  if (e.sample_size < e.source_dataset_size)
+    return symmetrized(subsampled(gaussian_loss(noise / 2, log_tail), fraction(e)));
+  // With an example added a batch of N is no longer all of the data.
+  const bool added = relation == NeighboringRelation::kAddOrRemoveOne;
+  return added ? gaussian_loss(noise / 2, log_tail)
+               : gaussian_loss_under(relation, noise, log_tail);
 }
 
 const char* unknown_on_poisson_sample(const PoissonSampledDpEvent& e, bool replaces) {
@@ -98,10 +107,7 @@ const char* unknown_on_poisson_sample(const PoissonSampledDpEvent& e, bool repla
   return laplace && replaces ? "Laplace noise takes add_or_remove_one or replace_special" : "";
 }
 
-const char* unknown_on_subset(const SampledWithoutReplacementDpEvent& e,
-                              NeighboringRelation relation) {
-  if (relation == NeighboringRelation::kAddOrRemoveOne)
-    return "samples without replacement take replace_one or replace_special";
+const char* unknown_on_subset(const SampledWithoutReplacementDpEvent& e) {
   return std::isnan(effective_noise_multiplier(*e.event))
              ? "only Gaussian mechanisms on a sample without replacement have a known distribution"
              : "";
@@ -131,7 +137,7 @@ std::string unknown_loss(const DpEvent& leaf, NeighboringRelation relation) {
           [&](const DiscreteLaplaceDpEvent&) { return no_replacing; },
           [&](const MixtureOfGaussiansDpEvent&) { return no_replacing; },
           [&](const PoissonSampledDpEvent& e) { return unknown_on_poisson_sample(e, replaces); },
-          [&](const SampledWithoutReplacementDpEvent& e) { return unknown_on_subset(e, relation); },
+          [](const SampledWithoutReplacementDpEvent& e) { return unknown_on_subset(e); },
           [](const ZCDpEvent&) { return kUnknown; },
           [](const SampledWithReplacementDpEvent&) { return kUnknown; },
           [](const SelfComposedDpEvent&) { return kUnknown; },
@@ -177,12 +183,13 @@ double noise_of(const DpEvent& leaf) {
       variant_of(leaf));
 }
 
-bool is_gaussian(const DpEvent& leaf) {
+bool is_gaussian(const DpEvent& leaf, NeighboringRelation relation) {
   if (const auto* sample = std::get_if<PoissonSampledDpEvent>(&leaf))
     return sample->sampling_probability == 1 &&
            !std::holds_alternative<LaplaceDpEvent>(*sample->event);
   if (const auto* sample = std::get_if<SampledWithoutReplacementDpEvent>(&leaf))
-    return sample->sample_size == sample->source_dataset_size;
+    return sample->sample_size == sample->source_dataset_size &&
+           relation != NeighboringRelation::kAddOrRemoveOne;
   return std::holds_alternative<GaussianDpEvent>(leaf);
 }
 

@@ -18,7 +18,7 @@ struct FixedDpsgdOptions {
   int64_t batch_size;
   bool replace = false;  // an example may be twice in a batch; no accountant supports it
 };
-// DP-SGD on batches of one size; for kReplaceOne and kReplaceSpecial.
+// DP-SGD on batches of one size.
 DpEvent fixed_dpsgd_event(double noise_multiplier, int64_t iterations,
                           const FixedDpsgdOptions& options);
 

@@ -238,7 +238,7 @@ PldAccountant& PldAccountant::compose(const DpEvent& event, int64_t count) {
     const double noise = noise_of(leaf);
     if (noise < kMinNoise) {
       non_private_ = true;
-    } else if (internal::is_gaussian(leaf)) {
+    } else if (internal::is_gaussian(leaf, relation_)) {
       gaussian_information_ += static_cast<double>(times) / (noise * noise);
     } else if (!std::isinf(noise)) {
       const auto same =

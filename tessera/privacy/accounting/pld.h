@@ -77,9 +77,9 @@ PrivacyLossDistribution from_truncated_subsampled_gaussian_mechanism(
     const TruncatedSubsampledGaussianDpEvent& event, const PldOptions& options = {});
 
 // All that was composed. It supports Gaussian, Laplace, discrete Laplace, mixture and truncated events,
-// Gaussian and Laplace ones Poisson-sampled; under kReplaceOne those of Gaussians alone. Gaussian ones on
-// samples without replacement take kReplaceOne or kReplaceSpecial: one pair of distributions accounts for
-// them that dominates at every epsilon in both directions, as event_loss.cc proves.
+// Gaussian and Laplace ones Poisson-sampled; under kReplaceOne those of Gaussians alone. Of Gaussian
+// ones on samples without replacement one pair of distributions accounts that dominates at every epsilon in
+// both directions, as event_loss.cc proves.cc proves.
 //
 // Losses that are too rare to matter for the delta are cut off, so that epsilons are finite, and have the
 // same digits, for every delta down to 1e-297 times the number of compositions; below, except for 0, a

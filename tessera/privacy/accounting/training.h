@@ -19,8 +19,8 @@ namespace tessera::privacy::accounting {
 enum class SamplingMethod : uint8_t {
   // Each example is in the batch with probability batch_size / num_samples. Add-or-remove and zero-out.
   kPoisson,
-  // A random subset of this size. Replace-one and zero-out (kReplaceSpecial), which the configuration of
-  // the accountant names; not for users of several examples.
+  // A random subset of this size. PLD: every relation; RDP: replace-one and zero-out (kReplaceSpecial). Not
+  // for users of several examples.
   kFixedBatchSize,
 };
 

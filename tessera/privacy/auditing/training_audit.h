@@ -1,0 +1,205 @@
+// Audits of a training run: canaries are put into the data of a privacy::Trainer of one's own, each
+// with probability 1/2 by secret coins; the run trains; an attack scores the canaries from the
+// parameters that it released; and the scores bound the epsilon that the run spent from below
+// (Steinke, Nasr and Jagielski, arXiv 2305.08846), beside the epsilon that it is accounted for.
+//
+//   privacy::Trainer trainer(plan, auditing::counted(loss), optim::sgd(0.1));
+//   auto report = auditing::audit(trainer, loss, params, std::tuple(x, y), std::tuple(cx, cy));
+//   std::cout << to_string(report);          // accounted epsilon 2, audited epsilon 0.4 ...
+//   write_audit_page("audit.html", report);
+//   save_audit("audit.txt", report);         // tessera privacy audit audit.txt
+//
+// The plan's num_examples are the examples of the data and all canaries. A canary that is left out
+// keeps its row, which counts 0: its loss and its gradient are 0, as if it were removed. That is a
+// neighbour under every neighbouring relation.
+//
+// Canaries are examples that a run should have no reason to fit but for having seen them: ones with
+// random labels, or inputs that nothing else resembles. The stronger they move the parameters, the
+// better the bound; that no audit finds more proves nothing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tessera/compile/grad.h"
+#include "tessera/compile/jit.h"
+#include "tessera/compile/vmap.h"
+#include "tessera/numpy/creation.h"
+#include "tessera/numpy/logic.h"
+#include "tessera/numpy/manipulation.h"
+#include "tessera/numpy/operators.h"
+#include "tessera/privacy/auditing/audit_report.h"
+#include "tessera/privacy/trainer.h"
+
+namespace tessera::privacy::auditing {
+
+// How an attack scores a canary; higher if it takes it for trained on.
+enum class CanaryScore : uint8_t {
+  kUpdates,  // how far all updates lowered its loss, to first order: the inner product of each with
+             // its gradient
+  kLossChange,  // its loss before training less that after: what the last parameters alone tell
+};
+
+struct TrainingAuditOptions {
+  CanaryScore score = CanaryScore::kUpdates;
+  double significance = 0.05;  // in (0, 1)
+  // What the run is said to spend. Absent: trainer.epsilon of the state that it ends in.
+  std::optional<double> claimed_epsilon = std::nullopt;
+  // As TrainerOptions: the loss sees an example as a batch of one.
+  bool keep_batch_dim = true;
+  // Makes coins and run the same each time, for tests. Absent: of the operating system's entropy.
+  std::optional<uint64_t> seed = std::nullopt;
+};
+
+namespace internal {
+
+// Which canaries are trained on.
+std::vector<bool> coins(int64_t canaries, std::optional<uint64_t> seed);
+// 1 for each example and each canary that is trained on, else 0; float32.
+Array counts_of(int64_t examples, const std::vector<bool>& trained_on);
+// The number of rows of all leaves. UserError if they do not agree, or there are none.
+int64_t rows_of(const char* what, const std::vector<Array>& leaves);
+void expect_examples(int64_t examples, int64_t canaries, int64_t planned);
+// UserError for a count that is not that of one example.
+Array count_of_one(const Array& counts);
+// The report, from float scores; NaN counts as the lowest.
+AuditReport report_of(const std::vector<double>& scores, const std::vector<bool>& trained_on,
+                      const AuditClaim& claim);
+
+// The loss of each row, by the parameters as a list.
+template <class Loss, class Params>
+struct Losses {
+  const Loss& loss;
+  const Params& params;
+  bool keep_batch_dim;
+
+  template <class... Data>
+  Array operator()(const std::vector<Array>& parameters, const Data&... data) const {
+    const auto one = [&](const std::tuple<Data...>& rows) {
+      return std::apply(
+          [&](const Data&... row) {
+            const auto batched = [&](const Array& x) {
+              return keep_batch_dim ? expand_dims(x, 0) : x;
+            };
+            return loss(nnx::internal::with_parameters(params, parameters),
+                        tree::map(batched, row)...);
+          },
+          rows);
+    };
+    return vmap(one)(std::tuple<Data...>(data...));
+  }
+};
+
+// What the attack computes, as one program each.
+template <class Loss>
+struct CanaryLosses {
+  Loss loss;
+  bool keep_batch_dim;
+  template <class Params, class... Data>
+  Array operator()(const Params& params, const Data&... data) const {
+    return Losses<Loss, Params>{loss, params, keep_batch_dim}(nnx::internal::parameters(params),
+                                                              data...);
+  }
+};
+template <class Loss>
+struct UpdateScores {
+  Loss loss;
+  bool keep_batch_dim;
+  // How far the step from `before` to `after` lowers the loss of each row, to first order.
+  template <class Params, class... Data>
+  Array operator()(const Params& before, const Params& after, const Data&... data) const {
+    const std::vector<Array> from = nnx::internal::parameters(before);
+    std::vector<Array> step = nnx::internal::parameters(after);
+    for (size_t i = 0; i < from.size(); ++i) step[i] = step[i] - from[i];
+    const Losses<Loss, Params> losses{loss, before, keep_batch_dim};
+    const auto of_parameters = [&](const std::vector<Array>& p) { return losses(p, data...); };
+    return -jvp(of_parameters, std::tuple(from), std::tuple(step)).second;
+  }
+};
+
+// (params, counts, data...) -> the loss of an example that counts, else 0.
+template <class Loss>
+struct CountedLoss {
+  Loss loss;
+  template <class Params, class... Data>
+  Array operator()(const Params& params, const Array& counts, const Data&... data) const {
+    const Array value = loss(params, data...);
+    return where(count_of_one(counts) > 0, value, zeros_like(value));
+  }
+};
+
+}  // namespace internal
+
+// Returns the loss that a trainer to be audited takes: loss(params, data...) with the examples'
+// counts, 0 or 1, before the data. For trainers alone, which call it for one example at a time.
+template <class Loss>
+internal::CountedLoss<Loss> counted(Loss loss) {
+  return {std::move(loss)};
+}
+
+// Returns the report of a run of all steps of the trainer's plan, from `params` on. `loss` is the
+// one that was counted; `data` and `canaries` are what it takes after params, trees of arrays of a
+// row for each example. UserError (kValue): rows that do not agree, or are not the plan's
+// num_examples together; no canary that was trained on, or left out (of few canaries by chance);
+// those of the trainer and of make_audit_report.
+template <class Trainer, class Loss, class Params, class... Data>
+AuditReport audit(const Trainer& trainer, const Loss& loss, const Params& params,
+                  const std::tuple<Data...>& data, const std::tuple<Data...>& canaries,
+                  const TrainingAuditOptions& options = {}) {
+  const int64_t examples = internal::rows_of("data", tree::leaves(data));
+  const int64_t extra = internal::rows_of("canaries", tree::leaves(canaries));
+  internal::expect_examples(examples, extra, trainer.plan().sampling().num_examples);
+  const std::vector<bool> trained_on = internal::coins(extra, options.seed);
+  const Array counts = internal::counts_of(examples, trained_on);
+  const auto joined = [](const Array& a, const Array& b) { return concatenate({a, b}, 0); };
+  const std::tuple<Data...> all = tree::map(joined, data, canaries);
+
+  auto state = options.seed ? trainer.init(params, reproducible(random::key(*options.seed)))
+                            : trainer.init(params);
+  const Jitted updates = jit(internal::UpdateScores<Loss>{loss, options.keep_batch_dim});
+  const Jitted losses = jit(internal::CanaryLosses<Loss>{loss, options.keep_batch_dim});
+  std::vector<double> scores(static_cast<size_t>(extra));
+  const auto add = [&](const Array& of_canaries, double sign) {
+    const std::vector<double> values = to_vector<double>(astype(of_canaries, float64));
+    for (size_t i = 0; i < scores.size(); ++i) scores[i] += sign * values[i];
+  };
+  const auto of_losses = [&](const Params& at) {
+    return std::apply([&](const Data&... c) { return losses(at, c...); }, canaries);
+  };
+  if (options.score == CanaryScore::kLossChange) add(of_losses(params), 1);
+  while (trainer.steps_done(state) < trainer.plan().steps()) {
+    const Params before = state.params;
+    std::apply([&](const Data&... d) { trainer.step(state, counts, d...); }, all);
+    if (options.score == CanaryScore::kUpdates)
+      add(std::apply([&](const Data&... c) { return updates(before, state.params, c...); },
+                     canaries),
+          1);
+  }
+  if (options.score == CanaryScore::kLossChange) add(of_losses(state.params), -1);
+  return internal::report_of(
+      scores, trained_on,
+      {.accounted_epsilon =
+           options.claimed_epsilon ? *options.claimed_epsilon : trainer.epsilon(state),
+       .delta = trainer.plan().delta(),
+       .significance = options.significance});
+}
+
+// The same of `count` canaries that a function makes: make(count, key) -> the tuple of their data,
+// of a key of entropy, or of options.seed.
+template <class Trainer, class Loss, class Params, class... Data, class Make>
+requires std::is_invocable_r_v < std::tuple<Data...>,
+const Make&, int64_t,
+    const random::Key& > AuditReport audit(const Trainer& trainer, const Loss& loss,
+                                           const Params& params, const std::tuple<Data...>& data,
+                                           int64_t count, const Make& make,
+                                           const TrainingAuditOptions& options = {}) {
+  const uint64_t seed = options.seed ? *options.seed : accounting::seed_of_entropy();
+  const std::tuple<Data...> canaries =
+      make(count, random::fold_in(random::key(seed), uint32_t{0xca4a47}));
+  return audit(trainer, loss, params, data, canaries, options);
+}
+
+}  // namespace tessera::privacy::auditing

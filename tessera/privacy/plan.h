@@ -124,7 +124,7 @@ struct PlanOptions {
   bool rescale_to_unit_norm = false;
   // What the clipped sum is divided by. Absent: the expected batch size.
   std::optional<double> normalize_by = std::nullopt;
-  NanSafe nan_safe = NanSafe::kElement;
+  NanSafe nan_safe = NanSafe::kExample;
 
   // The clip norms (of parts too) over the steps, as factors: {{0, 1}, {500, 0.5}} halves them from
   // step 500 on. The noise of a step follows its clip norm, so the guarantee is that of the plan

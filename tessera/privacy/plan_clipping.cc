@@ -1,4 +1,5 @@
 // The clip norms of a plan, and the plan without any.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -10,6 +11,16 @@ namespace tessera::privacy {
 namespace {
 
 constexpr const char* kOp = "privacy::make_plan";
+
+// More examples than a batch is likely to have with its padding: eight standard deviations of a Poisson
+// sample, and four more. A larger batch is summed in float64, so this decides about speed alone.
+int64_t likely_batch(const batch_selection::SamplingDescription& d) {
+  double mean = batch_selection::expected_batch_size(d);
+  for (const auto& [step, probability] : d.sampling_prob_changes)
+    mean = std::max(mean, batch_selection::expected_batch_size(at_step(d, step)));
+  const double most = std::ceil(mean + 12 * std::sqrt(mean) + 16);
+  return std::clamp(static_cast<int64_t>(std::min(most, 1e9)), int64_t{1}, kFloat32Examples);
+}
 
 }  // namespace
 
@@ -44,7 +55,8 @@ ClipOptions Plan::clip_options() const {
                   .subtree_norms = options_.subtree_norms,
                   .rescale_to_unit_norm = options_.rescale_to_unit_norm,
                   .normalize_by = *options_.normalize_by,
-                  .nan_safe = options_.nan_safe};
+                  .nan_safe = options_.nan_safe,
+                  .float32_examples = likely_batch(sampling_)};
   if (const auto* grid = std::get_if<DiscreteGaussian>(&options_.mechanism)) {
     out.grid_scale = grid->grid_scale;
     out.normalize_by = 1;  // the privatizer divides

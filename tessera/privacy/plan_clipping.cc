@@ -27,13 +27,10 @@ int64_t likely_batch(const batch_selection::SamplingDescription& d) {
 void Plan::resolve_clip_norm() {
   internal::expect_factors("clip_norm_schedule", options_.clip_norm_schedule);
   const auto& adaptive = options_.adaptive_clip_norm;
-  if (std::holds_alternative<DiscreteGaussian>(options_.mechanism) &&
-      (adaptive || has_clip_norm_schedule()))
-    value_error(
-        kOp,
-        "expected the mechanism Gaussian for {}, got DiscreteGaussian, whose grid is of one "
-        "clip norm; leave one of them out",
-        adaptive ? "an adaptive_clip_norm" : "a clip_norm_schedule");
+  if (adaptive && std::holds_alternative<DiscreteGaussian>(options_.mechanism))
+    value_error(kOp,
+                "expected the mechanism Gaussian for an adaptive_clip_norm, got DiscreteGaussian, "
+                "whose grid is of one clip norm; leave one of them out");
   if (!adaptive) return;
   internal::expect_adaptive(kOp, *adaptive);
   if (!(expected_batch_size() > 0))

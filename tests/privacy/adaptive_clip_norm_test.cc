@@ -142,7 +142,7 @@ TEST(AdaptiveClipNormTest, WhatIsRefused) {
         o.adaptive_clip_norm.reset();
         o.clip_norm_schedule = {{0, 1}, {2, 2}};
       },
-      "expected the mechanism Gaussian for a clip_norm_schedule");
+      "expected no clip_norm_schedule for DiscreteGaussian");
   refused([](auto& o) { o.subtree_norms = {{"w", 1.0}}; }, "without subtree_norms");
   refused([](auto& o) { o.clip_norm_schedule = {{0, 1}, {2, 2}}; }, "without clip_norm_schedule");
 }

@@ -33,8 +33,8 @@ bool is_contiguous(const Dims& strides) { return strides.empty() || strides.back
 std::optional<KernelStep> vector_product(const DotStep& dot, const std::vector<Slot>& slots) {
   const auto slot = [&](int s) -> const Slot& { return slots[s]; };
   const DType dtype = slot(dot.out).dtype;
-  if (dot.sum != ops::DotSum::kAny || !dot.lhs_batch.empty() || dot.lhs_contract.empty() || dot.bias >= 0 ||
-      !dot.reduce_axes.empty() || dot.activation != DotStep::Activation::kNone)
+  if (dot.sum != ops::DotSum::kAny || !dot.lhs_batch.empty() || dot.lhs_contract.empty() ||
+      dot.bias >= 0 || !dot.reduce_axes.empty() || dot.activation != DotStep::Activation::kNone)
     return std::nullopt;
   if ((dtype != float32 && dtype != float64) || dot.accumulate != dtype ||
       slot(dot.lhs).dtype != dtype || slot(dot.rhs).dtype != dtype)

@@ -301,9 +301,9 @@ TEST(ClippedGrad, SensitivityCountsWhatFloat32Rounds) {
   EXPECT_NEAR(rounding_factor(64), 1.0005, 5e-5);
   EXPECT_NEAR(rounding_factor(256), 1.0021, 5e-5);
   EXPECT_NEAR(rounding_factor(1024), 1.0092, 5e-5);
-  EXPECT_DOUBLE_EQ(clipped_grad(half_square, {.l2_clip_norm = 3.0, .float32_examples = 64})
-                       .sensitivity(),
-                   3 * rounding_factor(64));
+  EXPECT_DOUBLE_EQ(
+      clipped_grad(half_square, {.l2_clip_norm = 3.0, .float32_examples = 64}).sensitivity(),
+      3 * rounding_factor(64));
 }
 
 TEST(ClippedGrad, AnotherArrayAsClipNormDoesNotCompileAnew) {
@@ -371,13 +371,16 @@ TEST(ClippedGrad, MicrobatchesOfPaddingAloneGiveZeros) {
   // Microbatch i has the examples i and i + 4: 3 is all padding.
   const Array padding = array({false, false, false, true, false, false, true, true});
   const auto out = clipped_value_and_grad(two_loss, options)(d.p, d.q, d.x, d.y, Padding{padding});
-  const auto all = clipped_value_and_grad(two_loss, options)(d.p, d.q, d.x, d.y);
   const std::vector<float> values = to_vector<float>(out.values),
                            norms = to_vector<float>(out.grad_norms);
   EXPECT_EQ(values[3], 0);
   EXPECT_EQ(values[7], 0);
   EXPECT_EQ(norms[7], 0);
-  EXPECT_FLOAT_EQ(values[6], to_vector<float>(all.values)[6]);
+  // Padding is read as zeros.
+  const auto zeros_at_6 = clipped_value_and_grad(two_loss, options)(
+      d.p, d.q, where(expand_dims(padding, {1}), zeros_like(d.x), d.x),
+      where(expand_dims(padding, {1}), zeros_like(d.y), d.y));
+  EXPECT_FLOAT_EQ(values[6], to_vector<float>(zeros_at_6.values)[6]);
   const Array nothing = full({8}, true);
   EXPECT_EQ(
       optim::global_norm(clipped_grad(two_loss, options)(d.p, d.q, d.x, d.y, Padding{nothing}))
@@ -403,9 +406,10 @@ TEST(ClippedGrad, ElementsThatAreNotFiniteCountAsZero) {
   const NotFinite d;
   for (NormWay way : {NormWay::kTiles, NormWay::kKeep}) {
     const auto of = [&](double clip, bool rescale) {
-      return clipped_value_and_grad(
-          linear_loss, {.l2_clip_norm = clip, .rescale_to_unit_norm = rescale, .norm_way = way})(
-          d.p, d.x);
+      return clipped_value_and_grad(linear_loss, {.l2_clip_norm = clip,
+                                                  .rescale_to_unit_norm = rescale,
+                                                  .nan_safe = NanSafe::kElement,
+                                                  .norm_way = way})(d.p, d.x);
     };
     const auto near = [](const Array& got, const std::vector<float>& expected) {
       EXPECT_THAT(to_vector<float>(got), Pointwise(FloatNear(2e-6f), expected));

@@ -190,9 +190,8 @@ TEST(ClippedDtypes, WhatSensitivityDoesNotCountIsRefused) {
                                    "expected a dtype of at least float32 for the sum, got");
   EXPECT_EQ(clipped_grad(loss_of, {})(w, many).dtype(), float64);
   EXPECT_EQ(clipped_grad(loss_of, {.float32_examples = 2000})(w, many).dtype(), float32);
-  tessera::testing::expect_error(
-      [&] { clipped_grad(loss_of, {.dtype = float32})(w, many); },
-      "expected dtype = float64 for the sum of 1025 examples on");
+  tessera::testing::expect_error([&] { clipped_grad(loss_of, {.dtype = float32})(w, many); },
+                                 "expected dtype = float64 for the sum of 1025 examples on");
   tessera::testing::expect_error([&] { clipped_grad(loss_of, {.float32_examples = 0})(w, x); },
                                  "expected float32_examples of at least 1, got 0");
 }
@@ -343,8 +342,29 @@ TEST(ClippedErrors, NameTheOptionAndTheRemedy) {
       },
       "expected batch arguments with an array, got none");
   for (size_t key : {0, 1, 2})
-    expect_error([&] { clipped_grad(loss, {.prng_argnum = key})(w, x); },
+    expect_error([&] { clipped_grad(loss, {.batch_argnums = {1}, .prng_argnum = key})(w, x); },
                  "expected a prng_argnum of an argument of its own, got");
+}
+
+TEST(ClippedErrors, EveryArgumentIsDeclared) {
+  const Array w = noise(0, {4, 3}), x = noise(1, {6, 4}), y = noise(2, {6, 3}),
+              table = noise(3, {7, 3});
+  const auto loss = [](const Array& w, const Array& x, const Array& y) {
+    return mean(square(matmul(x, w))) + mean(y);
+  };
+  expect_error([&] { clipped_grad(loss, {})(w, x, y); }, "write .batch_argnums = {1, 2}");
+  expect_error([&] { clipped_fun(loss)(w, x, y); }, "write .batch_argnums = {0, 1, 2}");
+  expect_error(
+      [&] { clipped_grad(loss, {.batch_argnums = {1}})(w, x, y); },
+      "expected argument 2 declared, which is float32[6,3] and as long as the batch, got it in "
+      "neither batch_argnums nor shared_argnums");
+  expect_error([&] { clipped_grad(loss, {.batch_argnums = {1}, .shared_argnums = {1}})(w, x, y); },
+               "expected shared_argnums of arguments that are not of the batch, got 1");
+  // As declared, and of another length.
+  EXPECT_EQ(clipped_grad(loss, {.batch_argnums = {1}, .shared_argnums = {2}})(w, x, y).shape(),
+            w.shape());
+  EXPECT_EQ(clipped_grad(loss, {.shared_argnums = {2}})(w, x, y).shape(), w.shape());
+  EXPECT_EQ(clipped_grad(loss, {.batch_argnums = {1}})(w, x, table).shape(), w.shape());
 }
 
 TEST(ClippedErrors, OfTheLoss) {

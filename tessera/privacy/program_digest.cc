@@ -64,12 +64,6 @@ void add_attribute(Digest& digest, const Attribute& attribute) {
              attribute);
 }
 
-// The function behind the number is not known; the number is another one in each process.
-bool calls_host(const Op& op) {
-  return op.def == &ops::pure_callback_op || op.def == &ops::io_callback_op ||
-         op.def == &ops::io_callback_if_op;
-}
-
 void add_function(Digest& digest, const Function& function) {
   digest.add(static_cast<int64_t>(function.types.size()));
   for (const Type& type : function.types) add_type(digest, type);
@@ -81,7 +75,8 @@ void add_function(Digest& digest, const Function& function) {
     add_numbers(digest, op.results);
     const std::vector<Attribute> fields = op.params.fields();
     digest.add(static_cast<int64_t>(fields.size()));
-    if (!calls_host(op))
+    // The function behind the number is not known; the number is another one in each process.
+    if (!ops::calls_host(op))
       for (const Attribute& field : fields) add_attribute(digest, field);
   }
   add_numbers(digest, function.outputs);

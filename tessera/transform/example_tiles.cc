@@ -10,6 +10,7 @@
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/core/identity.h"
 #include "tessera/ops/core/select.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
@@ -83,7 +84,7 @@ class Tiling {
     return bytes;
   }
   int64_t filled_size() const {
-    const int64_t unit = 2 * device_parts(size_);
+    const auto unit = 2 * static_cast<int64_t>(devices().size());
     return tile_size(size_, bytes_) > 0 ? size_ : (size_ + unit - 1) / unit * unit;
   }
 
@@ -178,7 +179,10 @@ Array tiled_sum(const ExampleBatch& batch, size_t input, const Array& weights,
   const Tiling tiling(batch, {input});
   const int64_t parts = device_parts(tiling.batch().size());
   const TileFn part = [&](const ExampleBatch& some, const Array& w) {
-    return std::vector<Array>{parts_sum(contribution(some.gradients(input), w), parts)};
+    // The barrier keeps the order of sums inside an example: parts of it that devices have are added up
+    // before it is summed with others, as they were for its norm.
+    const Array gradients = lax::optimization_barrier(some.gradients(input));
+    return std::vector<Array>{parts_sum(contribution(gradients, w), parts)};
   };
   if (tiling.whole()) {
     const Array out = part(tiling.batch(), filled_up(weights, tiling.batch().size()))[0];

@@ -98,11 +98,14 @@ TEST(ClipPytree, OrTheyStay) {
       std::isnan(elements(clip_pytree(array({3.0f, kInf}), 2.5, false, NanSafe::kNo).first)[1]));
 }
 
-// Squares of finite elements may overflow: such a tree is longer than any clip norm.
-TEST(ClipPytree, ANormThatOverflowsClipsToZero) {
-  const auto [clipped, norm] = clip_pytree(array({3e30f, 1.0f}), 1);
-  EXPECT_THAT(elements(clipped), ElementsAre(0, 0));
-  EXPECT_EQ(norm.item<float>(), kInf);
+// Squares are float64: those of large elements do not overflow, those of small ones do not vanish.
+TEST(ClipPytree, NormsOfLargeAndOfSmallElements) {
+  const auto [large, norm] = clip_pytree(array({3e30f, 4e30f}), 1);
+  EXPECT_THAT(elements(large), ElementsAre(::testing::FloatEq(.6f), ::testing::FloatEq(.8f)));
+  EXPECT_FLOAT_EQ(norm.item<float>(), 5e30f);
+  const auto [small, least] = clip_pytree(array({3e-30f, 4e-30f}), 0, true);
+  EXPECT_THAT(elements(small), ElementsAre(::testing::FloatEq(.6f), ::testing::FloatEq(.8f)));
+  EXPECT_FLOAT_EQ(least.item<float>(), 5e-30f);
 }
 
 TEST(ClipPytree, KeepsDtypesAndNormsInFloat32) {

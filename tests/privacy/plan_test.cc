@@ -18,7 +18,8 @@ using tessera::testing::expect_error;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 // By which noise is more than in exact arithmetic.
-const double kRounded = rounding_factor(kFloat32Examples);
+// What a plan's sensitivity has for the rounding of its sums.
+double rounded(const Plan& plan) { return rounding_factor(plan.clip_options().float32_examples); }
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 PlanOptions dpsgd() {
@@ -61,20 +62,20 @@ TEST(PlanTest, NoiseIsInUnitsOfTheSensitivity) {
   PlanOptions options = dpsgd();
   options.l2_clip_norm = 2;
   options.normalize_by = 4;
-  EXPECT_DOUBLE_EQ(make_plan(options).stddev(), .5 * kRounded);
+  EXPECT_DOUBLE_EQ(make_plan(options).stddev(), .5 * rounded(make_plan(options)));
   options.rescale_to_unit_norm = true;
-  EXPECT_DOUBLE_EQ(make_plan(options).stddev(), .25 * kRounded);
+  EXPECT_DOUBLE_EQ(make_plan(options).stddev(), .25 * rounded(make_plan(options)));
   options.normalize_by.reset();  // the expected batch size
-  EXPECT_DOUBLE_EQ(make_plan(options).stddev(), .01 * kRounded);
+  EXPECT_DOUBLE_EQ(make_plan(options).stddev(), .01 * rounded(make_plan(options)));
   EXPECT_EQ(make_plan(options).expected_batch_size(), 100);
 }
 
 TEST(PlanTest, BandedNoiseOfJaxPrivacysPlan) {
   const Plan plan = make_plan(banded());
-  EXPECT_NEAR(plan.stddev() / kRounded, 8.76001578539806, 2e-5);
+  EXPECT_NEAR(plan.stddev() / rounded(plan), 8.76001578539806, 2e-5);
   EXPECT_EQ(plan.sampling().cycle_length, 4);
   EXPECT_EQ(plan.sampling().partition, batch_selection::PartitionType::kEqualSplit);
-  EXPECT_NEAR(plan.sensitivity() / kRounded, std::sqrt(1.3), 1e-15);
+  EXPECT_NEAR(plan.sensitivity() / rounded(plan), std::sqrt(1.3), 1e-15);
   PlanOptions other = banded();
   other.epsilon.reset();
   other.noise_multiplier = 2;
@@ -105,7 +106,7 @@ TEST(PlanTest, ReplacedExamplesCountTwiceOnce) {
   options.noise_multiplier = 2;
   options.normalize_by = 1;
   EXPECT_NEAR(make_plan(options).epsilon(), 4.368097210673304, 1e-6);
-  EXPECT_DOUBLE_EQ(make_plan(options).stddev(), 2 * kRounded);
+  EXPECT_DOUBLE_EQ(make_plan(options).stddev(), 2 * rounded(make_plan(options)));
 }
 
 TEST(PlanTest, ExpectedBatchSizesOfGroups) {
@@ -152,8 +153,8 @@ TEST(PlanTest, WithoutAmplificationParticipationsCount) {
   options.noise_multiplier = 3.7306316348159374;
   const Plan plan = make_plan(options);
   EXPECT_NEAR(plan.epsilon(), 1, 1e-6);
-  EXPECT_DOUBLE_EQ(plan.sensitivity(), 2 * kRounded);  // 4 of 12 steps
-  EXPECT_LT(plan.epsilon(3), .5);                      // 1 of 3
+  EXPECT_DOUBLE_EQ(plan.sensitivity(), 2 * rounded(plan));  // 4 of 12 steps
+  EXPECT_LT(plan.epsilon(3), .5);                           // 1 of 3
   EXPECT_EQ(plan.epsilon(1), plan.epsilon(3));
 }
 
@@ -180,7 +181,7 @@ TEST(PlanTest, DenseNoiseIsOfTheInverse) {
   options.strategy = DenseNoise{{3, 3, {2, 0, 0, 1, 4, 0, 9, 9, 9}}};  // a row more than steps
   const Plan plan = make_plan(options);
   EXPECT_EQ(plan.noising_matrix().materialize(2), (std::vector<double>{.5, 0, -.125, .25}));
-  EXPECT_DOUBLE_EQ(plan.sensitivity(), 4 * kRounded);  // the norm of the second column
+  EXPECT_DOUBLE_EQ(plan.sensitivity(), 4 * rounded(plan));  // the norm of the second column
 }
 
 TEST(PlanTest, FingerprintsTellPlansApart) {
@@ -207,7 +208,7 @@ TEST(PlanTest, FingerprintsTellPlansApart) {
   changed([](PlanOptions& o) { o.l2_clip_norm = 2; });
   changed([](PlanOptions& o) { o.rescale_to_unit_norm = true; });
   changed([](PlanOptions& o) { o.normalize_by = 7; });
-  changed([](PlanOptions& o) { o.nan_safe = NanSafe::kExample; });
+  changed([](PlanOptions& o) { o.nan_safe = NanSafe::kElement; });
   changed([](PlanOptions& o) { o.strategy = BandedNoise{.strategy = {2}}; });
   std::set<std::string> fingerprints;
   for (const PlanOptions& options : all) {
@@ -223,10 +224,11 @@ TEST(PlanTest, PartsWithClipNormsOfTheirOwn) {
   PlanOptions options = dpsgd();
   options.l2_clip_norm = 4;
   options.subtree_norms = {{"head", 3}};
-  EXPECT_DOUBLE_EQ(make_plan(options).sensitivity(), 5 / 100.0 * kRounded);
+  EXPECT_DOUBLE_EQ(make_plan(options).sensitivity(), 5 / 100.0 * rounded(make_plan(options)));
   EXPECT_EQ(make_plan(options).clip_options().subtree_norms[0].path, "head");
   options.l2_clip_norm = 0;
-  EXPECT_DOUBLE_EQ(make_plan(options).stddev(), 3 / 100.0 * kRounded * *options.noise_multiplier);
+  EXPECT_DOUBLE_EQ(make_plan(options).stddev(),
+                   3 / 100.0 * rounded(make_plan(options)) * *options.noise_multiplier);
   options.subtree_norms = {{"head", 0}};
   expect_error([&] { make_plan(options); }, "norm of each part that is a number above 0, got 0");
   options.subtree_norms = {{"head", Array(1.0f)}};
@@ -236,11 +238,11 @@ TEST(PlanTest, PartsWithClipNormsOfTheirOwn) {
 TEST(PlanTest, ClipOptionsAndTheSampler) {
   PlanOptions options = dpsgd();
   options.l2_clip_norm = 3;
-  options.nan_safe = NanSafe::kExample;
+  options.nan_safe = NanSafe::kElement;
   const Plan plan = make_plan(options);
   EXPECT_EQ(plan.clip_options().l2_clip_norm.number(), 3);
   EXPECT_EQ(plan.clip_options().normalize_by, 100);
-  EXPECT_EQ(plan.clip_options().nan_safe, NanSafe::kExample);
+  EXPECT_EQ(plan.clip_options().nan_safe, NanSafe::kElement);
   plan.check_sampler(description(plan.sampler()));
   const batch_selection::CyclicPoissonSampling other{
       .num_examples = 10'000, .sampling_prob = .02, .iterations = 1000};
@@ -251,7 +253,7 @@ TEST(PlanTest, ClipOptionsAndTheSampler) {
 TEST(PlanTest, InOneLine) {
   EXPECT_EQ(to_string(make_plan(dpsgd())),
             "epsilon 1.828 at delta 1e-05 (add_or_remove_one) for 1000 steps of poisson batches of "
-            "100 on average; noise multiplier 1, stddev 0.01009");
+            "100 on average; noise multiplier 1, stddev 0.01002");
 }
 
 // Training's accountant has the same schedules.
@@ -270,9 +272,9 @@ TEST(PlanTest, SchedulesOfNoiseAndBatchSize) {
     EXPECT_NEAR(plan.epsilon(steps),
                 accounting::DpsgdTrainingAccountant{}.compute_epsilon(steps, params), 1e-9);
   EXPECT_EQ(plan.expected_batch_size(), 100);
-  EXPECT_DOUBLE_EQ(plan.stddev(), .01 * kRounded);
-  EXPECT_DOUBLE_EQ(plan.stddev(399), .01 * kRounded);
-  EXPECT_DOUBLE_EQ(plan.stddev(400), .015 * kRounded);
+  EXPECT_DOUBLE_EQ(plan.stddev(), .01 * rounded(plan));
+  EXPECT_DOUBLE_EQ(plan.stddev(399), .01 * rounded(plan));
+  EXPECT_DOUBLE_EQ(plan.stddev(400), .015 * rounded(plan));
   EXPECT_EQ(plan.update_factor(599), 1);
   EXPECT_DOUBLE_EQ(plan.update_factor(600), .5);
   EXPECT_EQ(at_step(plan.sampling(), 600).sampling_prob, .02);

@@ -173,6 +173,10 @@ const OpDef& io_callback_op = define_callback<kIo, true>();
 
 const OpDef& io_callback_if_op = define_callback<kIf, true>();
 
+bool calls_host(const Op& op) {
+  return op.def == &pure_callback_op || op.def == &io_callback_op || op.def == &io_callback_if_op;
+}
+
 bool is_guardable(const ir::Op& op) { return op.def == &io_callback_op; }
 
 ir::Op guarded(ir::Op op, ir::ValueId guard) {

@@ -21,6 +21,9 @@ extern const OpDef& io_callback_op;
 // are zeros. Made by the partitioner (spmd/divergence.h).
 extern const OpDef& io_callback_if_op;
 
+// Whether the op calls a function of the host.
+bool calls_host(const ir::Op& op);
+
 // Whether the op is an io_callback, and that call where `guard`, a value of its function, is true.
 bool is_guardable(const ir::Op& op);
 ir::Op guarded(ir::Op op, ir::ValueId guard);

@@ -48,6 +48,8 @@ const BatchAxis& BatchAxis::current() {
   return *innermost;
 }
 
+const BatchAxis* BatchAxis::current_if_any() { return innermost; }
+
 BatchAxis::Scope::Scope(BatchAxis axis) : saved_(innermost), axis_(std::move(axis)) {
   innermost = &axis_;
 }

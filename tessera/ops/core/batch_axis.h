@@ -32,6 +32,8 @@ struct BatchAxis {
 
   // The innermost mapped axis of this thread; UserError-free: a rule runs only under one.
   static const BatchAxis& current();
+  // Null if there is none: a rule that is called by itself.
+  static const BatchAxis* current_if_any();
   class Scope;
 };
 

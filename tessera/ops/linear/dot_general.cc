@@ -308,7 +308,8 @@ int64_t free_position(int64_t rank, const Dims& batch, const Dims& contract, int
 // it.
 BatchResult batch_dot(std::span<const Array> x, std::span<const int> dims, const DotParams& p) {
   DotParams q = p;
-  if (BatchAxis::current().invariant && q.sum == DotSum::kAny) q.sum = DotSum::kInvariant;
+  const BatchAxis* axis = BatchAxis::current_if_any();
+  if (axis && axis->invariant && q.sum == DotSum::kAny) q.sum = DotSum::kInvariant;
   if (dims[0] >= 0)
     q.lhs_batch = shifted(p.lhs_batch, dims[0]), q.lhs_contract = shifted(p.lhs_contract, dims[0]);
   if (dims[1] >= 0)
@@ -320,7 +321,7 @@ BatchResult batch_dot(std::span<const Array> x, std::span<const int> dims, const
   q.lhs_examples = moved(p.lhs_examples, dims[0]);
   q.rhs_examples = moved(p.rhs_examples, dims[1]);
   int at = 0;
-  if (BatchAxis::current().sums_examples && (dims[0] < 0) != (dims[1] < 0))
+  if (axis && axis->sums_examples && (dims[0] < 0) != (dims[1] < 0))
     (dims[0] >= 0 ? q.lhs_examples : q.rhs_examples) = std::max(dims[0], dims[1]);
   if (dims[0] >= 0 && dims[1] >= 0) {
     q.lhs_batch.insert(q.lhs_batch.begin(), dims[0]);

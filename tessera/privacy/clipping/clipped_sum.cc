@@ -15,8 +15,11 @@
 #include "tessera/numpy/reduce.h"
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/control/control_flow_rules.h"
+#include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/core/norm_choice.h"
+#include "tessera/ops/core/select.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/privacy/clipping/clip_pytree.h"
@@ -87,7 +90,7 @@ std::vector<Array> scales_of(const ClipOptions& options, const Groups& groups,
   std::vector<Array> out =
       group_scales(groups, squares, options.rescale_to_unit_norm, options.nan_safe);
   if (padding.defined())
-    for (Array& scales : out) scales = where(padding, zeros_like(scales), scales);
+    for (Array& scales : out) scales = lax::select(padding, lax::full_like(scales, 0), scales);
   return out;
 }
 
@@ -95,7 +98,7 @@ std::vector<Array> scales_of(const ClipOptions& options, const Groups& groups,
 Array norms_of(const std::vector<Array>& squares, DType dtype) {
   Array sum;
   for (const Array& of_group : squares) add_to(sum, of_group);
-  return astype(sqrt(sum), dtype);
+  return lax::convert_element_type(lax::sqrt(sum), dtype);
 }
 
 // Which examples are left out of the sum: padding, and unless they are let through those whose
@@ -105,8 +108,8 @@ Array left_out(const ClipOptions& options, const std::vector<Array>& squares,
   if (options.nan_safe != NanSafe::kExample) return padding;
   Array out = padding;
   for (const Array& of_group : squares) {
-    const Array not_finite = logical_not(isfinite(of_group));
-    out = out.defined() ? logical_or(out, not_finite) : not_finite;
+    const Array not_finite = lax::bitwise_not(lax::is_finite(of_group));
+    out = out.defined() ? lax::bitwise_or(out, not_finite) : not_finite;
   }
   return out;
 }
@@ -146,10 +149,10 @@ ClippedValues clip_values(const ClipOptions& options, const Groups& groups,
       if (clip_dtype(x.dtype()) == float64) norm_dtype = float64;
       if (options.nan_safe == NanSafe::kElement) x = finite_elements(x);
       Array s = exact_squares(x);
-      if (x.ndim() > 1) s = sum(s, {.axis = all_but_first(x)});
+      if (x.ndim() > 1) s = lax::reduce_sum(s, all_but_first(x));
       add_to(squares[g], loss.defined() ? of_whole_examples(s, loss) : s);
     }
-  if (values.empty()) squares[0] = zeros({size}, float64);
+  if (values.empty()) squares[0] = lax::full({size}, 0, float64);
   out.norms = norms_of(squares, norm_dtype);
   const std::vector<Array> scales = scales_of(options, groups, squares, padding);
   const Array out_of_sum = left_out(options, squares, padding);
@@ -157,7 +160,7 @@ ClippedValues clip_values(const ClipOptions& options, const Groups& groups,
     for (size_t i : groups[g].leaves) {
       const Array x = out_of_sum.defined() ? cleared(values[i], out_of_sum) : values[i];
       const Array scale = x.ndim() == 1 ? scales[g] : expand_dims(scales[g], all_but_first(x));
-      out.sums[i] = sum(exact(x * astype(scale, x.dtype())), {.axis = 0});
+      out.sums[i] = lax::reduce_sum(exact(x * astype(scale, x.dtype())), {0});
     }
   return out;
 }
@@ -238,16 +241,16 @@ class ClippedBatch {
     for (const ClipGroup& group : groups_) {
       Array &sum = squares_.emplace_back(), &plain = reported_.emplace_back();
       for (size_t i : group.leaves) add_to(sum, squares[i]), add_to(plain, reported[i]);
-      if (!sum.defined()) sum = plain = zeros({batch_.size()}, float64);
+      if (!sum.defined()) sum = plain = lax::full({batch_.size()}, 0, float64);
     }
   }
 
   std::vector<Array> results() const {
     std::vector<Array> scales = scales_of(options_, groups_, squares_, padding_);
     if (options_.grid_scale)
-      for (Array& s : scales) s = s * full({}, steps_per_unit_, s.dtype());
+      for (Array& s : scales) s = lax::mul(s, lax::full_like(s, steps_per_unit_));
     if (options_.normalize_by != 1)
-      for (Array& s : scales) s = s / full({}, options_.normalize_by, s.dtype());
+      for (Array& s : scales) s = lax::div(s, lax::full_like(s, options_.normalize_by));
     std::vector<Array> out = sums(scales);
     out.insert(out.end(), batch_.results().begin(), batch_.results().end());
     out.push_back(norms_of(reported_, norm_dtype_));
@@ -361,8 +364,8 @@ ClippedSum finished(const ClipOptions& options, const std::vector<DType>& dtypes
   for (size_t i = 0; i < num_sums; ++i) {
     Array sum = arrays[i];
     if (values_are_sums && options.normalize_by != 1)
-      sum = sum / full({}, options.normalize_by, sum.dtype());
-    out.sums.push_back(astype(sum, dtypes[i]));
+      sum = lax::div(sum, lax::full_like(sum, options.normalize_by));
+    out.sums.push_back(lax::convert_element_type(sum, dtypes[i]));
   }
   std::vector<Array>& leaves = out.results.leaves;
   for (size_t r = 0; r < leaves.size(); ++r)

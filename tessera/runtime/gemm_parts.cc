@@ -3,7 +3,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include "tessera/base/blas.h"
-#include "tessera/base/error.h"
+#include "tessera/base/format.h"
 #include "tessera/runtime/one_thread.h"
 
 namespace tessera::runtime {

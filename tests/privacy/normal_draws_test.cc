@@ -1,5 +1,8 @@
 #include "tessera/privacy/noise/normal_draws.h"
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <boost/math/special_functions/erf.hpp>
 #include <cmath>

@@ -127,7 +127,7 @@ double sensitivity(const ClipOptions& options, NeighboringRelation relation);
 // 1.00001 and what float32 rounds of sums of so many examples (docs/privacy_proof.md).
 //
 //   examples   64        256      1024
-//   factor     1.0005    1.0021   1.0091
+//   factor     1.0005    1.0021   1.0092
 double rounding_factor(int64_t float32_examples);
 
 }  // namespace tessera::privacy

@@ -34,6 +34,7 @@ CipherKey key_of_system() {
 }  // namespace
 
 void fill_from_system(std::span<std::byte> out) {
+  if (out.empty()) return;  // its pointer may be null, which the cipher must not be given
   static const bool ready = sodium_init() >= 0;  // chooses the code for this processor
   if (!ready) throw RuntimeError(fmt::format("[{}] libsodium cannot be initialised", kOp));
   // Every key has one stream, so that its nonce may be 0.

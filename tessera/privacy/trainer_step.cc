@@ -7,6 +7,7 @@
 
 #include "tessera/base/format.h"
 #include "tessera/io/load.h"
+#include "tessera/mesh/device.h"
 #include "tessera/numpy/creation.h"
 #include "tessera/numpy/index.h"
 #include "tessera/numpy/logic.h"
@@ -91,7 +92,13 @@ StepBatches::StepBatches(const Plan& plan, const TrainerOptions& options)
                 plan.sampling().num_examples);
   multiple_ = multiple_of(plan, options_);
   const auto mean = static_cast<int64_t>(expected_sizes(plan).first);
-  least_ = std::max(multiple_, mean / multiple_ * multiple_);
+  // An example that is alone on its device is computed by another program, whose roundings differ
+  // (docs/privacy_proof.md): where sizes of batches differ, each device gets two.
+  const int64_t two_each = rounded_up(2 * device_count(), multiple_);
+  least_ = std::max({multiple_, mean / multiple_ * multiple_,
+                     plan.sampling().method == batch_selection::SamplingMethod::kFixedBatchSize
+                         ? int64_t{0}
+                         : two_each});
 }
 
 batch_selection::Batch StepBatches::examples(const random::Key& key, int64_t step) {

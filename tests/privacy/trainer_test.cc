@@ -9,6 +9,7 @@
 #include "../io/files.h"
 #include "tessera/compile/caches.h"
 #include "tessera/mesh/device_mesh.h"
+#include "tessera/mesh/scoped_devices.h"
 #include "tessera/nnx/modules.h"
 #include "tessera/numpy/creation.h"
 #include "tessera/numpy/linear.h"
@@ -241,6 +242,9 @@ TEST(TrainerTest, PaddedSizes) {
   const internal::StepBatches of_five(plan, {.padding_multiple = 5});
   EXPECT_EQ(of_five.padded_size(1), 15);
   EXPECT_EQ(of_five.padded_size(16), 20);
+  // An example is not alone on its device.
+  const ScopedDevices sixteen("cpu:16");
+  EXPECT_EQ(internal::StepBatches(plan, {}).padded_size(0), 32);
   // Padding in the last microbatches, which are strided: 0 and 2, 1 and 3.
   const internal::StepBatch batch = batches.padded({7, 8, 9}, 2, 4);
   EXPECT_EQ(to_vector<int32_t>(batch.indices), (std::vector<int32_t>{7, 9, 8, -1}));

@@ -85,7 +85,7 @@ TEST(CounterStream, OfASecretKeyIsUniform) {
       for (size_t bit = 0; bit < 64; ++bit) ones[k][bit] += static_cast<int>(words[k] >> bit & 1);
   }
   for (const auto& of_stream : ones)
-    for (const int count : of_stream) EXPECT_NEAR(count, kDraws / 2, 5 * std::sqrt(kDraws / 4.0));
+    for (const int count : of_stream) EXPECT_NEAR(count, kDraws / 2, 6 * std::sqrt(kDraws / 4.0));
 }
 
 TEST(BufferedWords, OfASecretKeyHaveNoBias) {

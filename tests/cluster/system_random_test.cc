@@ -2,7 +2,6 @@
 #include <cstring>
 #include <set>
 
-#include "tessera/cluster/broadcast.h"
 #include "tessera/cluster/joint_step.h"
 #include "tessera/ir/format.h"
 #include "tests/cluster/recorded.h"
@@ -35,14 +34,6 @@ class SystemRandom : public ClusterTest {
   static Array cut(const Array& x) { return device_put(x, NamedSharding(mesh({8}), P("x"))); }
   static std::vector<float> values(const Array& x) { return to_vector<float>(whole(x)); }
 };
-
-TEST_F(SystemRandom, BytesOfProcess0AreBroadcast) {
-  for (const size_t size : {size_t{0}, size_t{1}, size_t{32}, size_t{1} << 20}) {
-    std::vector<std::byte> bytes(size, static_cast<std::byte>(7 + process_index()));
-    cluster::broadcast(bytes, [] { return std::string("bytes"); });
-    EXPECT_EQ(bytes, std::vector<std::byte>(size, std::byte{7}));
-  }
-}
 
 TEST_F(SystemRandom, BatchesAreTheSameInAllProcesses) {
   const batch_selection::BMinSepSampling sampler{

@@ -62,8 +62,8 @@ void SecretKey::fill(uint64_t nonce, uint64_t block, std::span<std::byte> out) c
     crypto_stream_chacha20(bytes, out.size(), nonce_bytes.data(), key);
     return;
   }
-  // Only the function that encrypts can begin at a later block; it leaves the stream where there are
-  // zeros.
+  // Only the function that encrypts can begin at a later block; it leaves the stream where there
+  // are zeros.
   std::memset(bytes, 0, out.size());
   crypto_stream_chacha20_xor_ic(bytes, bytes, out.size(), nonce_bytes.data(), block, key);
 }

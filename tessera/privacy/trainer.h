@@ -23,10 +23,10 @@
 // of a state that has moved on cannot be used again. A state is as secret as the data; release()
 // gives the parameters alone.
 //
-// Keys. Runs do not share noise: init() folds in fresh entropy, which is then kept in the state. Of a
-// plan of RandomSource::kSystem there are no keys in the state: noise and batches are drawn by keys that
-// are in memory alone. Where the sampler has a schedule (system_batches.h), such a run goes on in the
-// trainer alone that has begun it.
+// Keys. Runs do not share noise: init() folds in fresh entropy, which is then kept in the state. Of
+// a plan of RandomSource::kSystem there are no keys in the state: noise and batches are drawn by
+// keys that are in memory alone. Where the sampler has a schedule (system_batches.h), such a run
+// goes on in the trainer alone that has begun it.
 //
 // Of nnx modules the parameters alone are trained; streams of random keys move on with each step.
 // Other state stays.
@@ -284,8 +284,8 @@ class Trainer {
   }
   // The latest state of `path`, if there is one; else the state stays, and the result is false.
   // UserError, with the state as it was: those of restore_checkpoint, a state of another plan or
-  // optimizer, and with steps to come a run of RandomSource::kSystem whose schedule another trainer has
-  // the key of.
+  // optimizer, and with steps to come a run of RandomSource::kSystem whose schedule another trainer
+  // has the key of.
   template <class Params>
   bool restore(const FilePath& path, State<Params>& state) const {
     if (!latest_step(path)) return false;

@@ -79,8 +79,8 @@ class StepBatches {
  public:
   StepBatches(const Plan& plan, const TrainerOptions& options);
 
-  // The state's key of batches when a run begins: the given one, or of RandomSource::kSystem the name of
-  // one that is kept here (system_batches.h).
+  // The state's key of batches when a run begins: the given one, or of RandomSource::kSystem the
+  // name of one that is kept here (system_batches.h).
   random::Key begin(const random::Key& key);
   // The step's examples, in increasing order.
   batch_selection::Batch examples(const random::Key& key, int64_t step);

@@ -59,7 +59,8 @@ struct Counts {
   std::vector<int64_t> of_example;
 };
 
-// With a key of its own for each `run`: how often examples, and neighbours together, are in a batch.
+// With a key of its own for each `run`: how often examples, and neighbours together, are in a
+// batch.
 Counts counts_of(const BatchSelectionStrategy& sampler, int runs, int64_t examples) {
   Counts out{.of_example = std::vector<int64_t>(static_cast<size_t>(examples))};
   for (int run = 0; run < runs; ++run)

@@ -30,8 +30,8 @@ std::vector<BatchSelectionStrategy> schedules() {
       batch_selection::RandomAllocationSampling{.num_examples = kExamples, .iterations = kSteps}};
 }
 
-// A key for each step: nothing is kept, a step that is drawn again is another one, and whoever goes on
-// elsewhere draws on.
+// A key for each step: nothing is kept, a step that is drawn again is another one, and whoever goes
+// on elsewhere draws on.
 TEST(SystemBatches, IndependentStepsDrawKeysOfTheirOwn) {
   for (const BatchSelectionStrategy& sampler :
        {poisson(), BatchSelectionStrategy(batch_selection::FixedBatchSampling{

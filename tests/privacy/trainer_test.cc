@@ -157,8 +157,8 @@ TEST_F(TrainerFolderTest, ARunOfTheSystemGoesOnAnywhere) {
   EXPECT_EQ(sizes.size(), 3u);
 }
 
-// Groups of a cycle: the same in the trainer that has begun the run; elsewhere, and when it is over,
-// there is no schedule to go on with.
+// Groups of a cycle: the same in the trainer that has begun the run; elsewhere, and when it is
+// over, there is no schedule to go on with.
 TEST_F(TrainerFolderTest, AScheduleOfTheSystemIsOfItsTrainer) {
   const auto trainer_of = [&] {
     return Trainer(make_plan(options_of_system(BandedNoise{.bands = 3})), loss, optim::sgd(.1));

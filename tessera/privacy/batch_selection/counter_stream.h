@@ -1,14 +1,15 @@
-// Random words that are a function of a key and a counter, on the host. For source files of privacy/.
+// Random words that are a function of a key and a counter, on the host. For source files of
+// privacy/.
 //
-// Of a key of 64 bits they are those of threefry2x32 with 20 rounds (Salmon et al., "Parallel random
-// numbers: as easy as 1, 2, 3", SC 2011): word i of a key's stream is element i of
-// random::bits(key, {n}, uint64). Integer arithmetic alone: the same on every machine. Of a secret key
-// of 256 bits (secret_key.h) they are ChaCha20's: word i is bytes 8 i, ..., 8 i + 7 of the stream of
-// nonce 0.
+// Of a key of 64 bits they are those of threefry2x32 with 20 rounds (Salmon et al., "Parallel
+// random numbers: as easy as 1, 2, 3", SC 2011): word i of a key's stream is element i of
+// random::bits(key, {n}, uint64). Integer arithmetic alone: the same on every machine. Of a secret
+// key of 256 bits (secret_key.h) they are ChaCha20's: word i is bytes 8 i, ..., 8 i + 7 of the
+// stream of nonce 0.
 //
 // A stream's children have keys of their own, so (key, purpose, step, example) name a word without
-// those before it. Threefry's are from counters that no word has (those with the highest bit), those
-// of a secret key are from the stream of nonce 1: child i has the first half of its block i.
+// those before it. Threefry's are from counters that no word has (those with the highest bit),
+// those of a secret key are from the stream of nonce 1: child i has the first half of its block i.
 #pragma once
 
 #include <array>

@@ -18,9 +18,9 @@ class SamplingKey {
   // A key of 64 bits. Whoever tries all of them finds the batches.
   SamplingKey(random::Key key) : key_(std::move(key)) {}
   // Returns a key of 256 bits from the operating system, whose batches are drawn by ChaCha20
-  // (libsodium). It is in memory alone, as long as it and the ranges that are made of it: batches of a
-  // key that is gone cannot be drawn again. All processes of a cluster call this, and get the key of
-  // process 0. RuntimeError if the system gives no random numbers.
+  // (libsodium). It is in memory alone, as long as it and the ranges that are made of it: batches
+  // of a key that is gone cannot be drawn again. All processes of a cluster call this, and get the
+  // key of process 0. RuntimeError if the system gives no random numbers.
   static SamplingKey of_system();
 
   // For source files of privacy/. One of both is null.

@@ -9,8 +9,9 @@
 //
 // A batch is a function of key and step, the same on every machine: a run resumes from its step
 // count alone. Probabilities are exact: every draw compares as many random bits as it takes. An
-// empty batch is a step as any other. Which examples are in a batch is secret, as the examples are: a
-// key of 64 bits is for runs that can be repeated, SamplingKey::of_system() for those that must not be.
+// empty batch is a step as any other. Which examples are in a batch is secret, as the examples are:
+// a key of 64 bits is for runs that can be repeated, SamplingKey::of_system() for those that must
+// not be.
 //
 // UserError (kValue), from every method: an option outside its range, a step outside [0,
 // iterations), a key that is traced or an array of keys.
@@ -111,10 +112,11 @@ SamplingDescription description(const BatchSelectionStrategy& strategy);
 Batches batches(const BatchSelectionStrategy& strategy, const SamplingKey& key,
                 int64_t first_step = 0);
 
-// Returns whether each step's batch may be drawn with a key of its own, as nothing that is drawn is for
-// more than one step: true for Poisson sampling without a cycle or separation, for batches of a fixed
-// size, and for MultiOwnerMinSepSampling, which draws nothing. The others have a schedule (groups, bins, who waits for
-// how long), of which the accounting assumes that it is one for the whole run.
+// Returns whether each step's batch may be drawn with a key of its own, as nothing that is drawn is
+// for more than one step: true for Poisson sampling without a cycle or separation, for batches of a
+// fixed size, and for MultiOwnerMinSepSampling, which draws nothing. The others have a schedule
+// (groups, bins, who waits for how long), of which the accounting assumes that it is one for the
+// whole run.
 bool has_independent_steps(const BatchSelectionStrategy& strategy);
 
 }  // namespace tessera::privacy::batch_selection

@@ -27,8 +27,8 @@ void fill_words(std::span<const void* const> arguments, std::span<void* const> r
     for (size_t i = 0; i < results.size(); ++i) fill_from_system(result(i));
     return;
   }
-  // The draws of one run of a program differ in their keys, of which there are 2^64: of a million draws
-  // two are alike once in some 4 * 10^7 runs.
+  // The draws of one run of a program differ in their keys, of which there are 2^64: of a million
+  // draws two are alike once in some 4 * 10^7 runs.
   uint64_t nonce;
   std::memcpy(&nonce, arguments[0], sizeof nonce);
   const uint64_t blocks = (bytes + SecretKey::kBlock - 1) / SecretKey::kBlock;
@@ -51,9 +51,9 @@ int64_t filler(size_t bytes) {
 }
 
 Words system_words(const random::Key& key, const Shape& shape) {
-  // With effects, so that equal calls are not taken for one. In one process the function does not read
-  // the key: inside shard_map it is called for each part over which an argument varies, and the key of a
-  // leaf varies as the leaf does (leaf_keys.h).
+  // With effects, so that equal calls are not taken for one. In one process the function does not
+  // read the key: inside shard_map it is called for each part over which an argument varies, and
+  // the key of a leaf varies as the leaf does (leaf_keys.h).
   const std::vector<Array> words =
       lax::io_callback(filler(sizeof(uint32_t) * static_cast<size_t>(shape.elements())),
                        {ir::Type{uint32, shape}, ir::Type{uint32, shape}}, {key.data});

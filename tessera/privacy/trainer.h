@@ -23,7 +23,10 @@
 // of a state that has moved on cannot be used again. A state is as secret as the data; release()
 // gives the parameters alone.
 //
-// Keys. Runs do not share noise: init() folds in fresh entropy, which is then kept in the state.
+// Keys. Runs do not share noise: init() folds in fresh entropy, which is then kept in the state. Of
+// a plan of RandomSource::kSystem there are no keys in the state: noise and batches are drawn by
+// keys that are in memory alone. Where the sampler has a schedule (system_batches.h), such a run
+// goes on in the trainer alone that has begun it.
 //
 // Of nnx modules the parameters alone are trained; streams of random keys move on with each step.
 // Other state stays.
@@ -40,6 +43,7 @@
 #include "tessera/compile/jit.h"
 #include "tessera/io/checkpoint.h"
 #include "tessera/privacy/example_source.h"
+#include "tessera/privacy/noise/shared_noise.h"
 #include "tessera/privacy/report.h"
 #include "tessera/privacy/trainer_program.h"
 
@@ -142,7 +146,9 @@ class Trainer {
   // can know the noise and no two runs share any.
   template <class Params>
   State<Params> init(const Params& params) const {
-    return begun(params, identity_->run_key());
+    State<Params> out = begun(params, identity_->run_key());
+    out.books.selection_key = batches_->begin(out.books.selection_key);
+    return out;
   }
   // The same, of the key and the entropy that this trainer has drawn: of one trainer equal keys give
   // equal runs, and elsewhere they give other ones.
@@ -172,8 +178,10 @@ class Trainer {
     const int64_t step = internal::expect_next_step(plan_, state.books.step);
     const batch_selection::Batch examples = batches_->examples(state.books.selection_key, step);
     const int64_t size = batches_->padded_size(static_cast<int64_t>(examples.size()));
-    return run(state, step, examples, size, contents_of(data...),
-               examples_of(data, examples, size)...);
+    const StepReport report = run(state, step, examples, size, contents_of(data...),
+                                  examples_of(data, examples, size)...);
+    if (step + 1 == plan_.steps()) batches_->end(state.books.selection_key);
+    return report;
   }
 
   // Trains by step() up to the last step of the plan, or options.until. Returns the epsilon that the
@@ -275,13 +283,15 @@ class Trainer {
     save_checkpoint(path, steps_done(state), state, options);
   }
   // The latest state of `path`, if there is one; else the state stays, and the result is false.
-  // UserError, with the state as it was: those of restore_checkpoint, and a state of another plan
-  // or optimizer.
+  // UserError, with the state as it was: those of restore_checkpoint, a state of another plan or
+  // optimizer, and with steps to come a run of RandomSource::kSystem whose schedule another trainer
+  // has the key of.
   template <class Params>
   bool restore(const FilePath& path, State<Params>& state) const {
     if (!latest_step(path)) return false;
     State<Params> restored = restore_checkpoint(path, state);
     internal::expect_same_run(plan_, identity_->fingerprint(), restored.books.fingerprint);
+    if (steps_done(restored) < plan_.steps()) batches_->expect_known(restored.books.selection_key);
     state = std::move(restored);
     return true;
   }
@@ -385,6 +395,7 @@ class Trainer {
                               .program = internal::digest_words(program),
                               .contents = internal::digest_words(
                                   internal::expect_same_contents(contents, books.contents))};
+    const internal::SharedNoise noise("privacy::Trainer", plan_.random_source());
     const int64_t microbatch = batches_->microbatch(size, [&](int64_t m) {
       input.batch = batches_->padded({}, m, size);
       return step_.lower(state.params, books, input, internal::Microbatch{m}, data...)

@@ -87,6 +87,7 @@ int64_t history_stride(int64_t steps) { return (steps + kHistoryRows - 1) / kHis
 StepBatches::StepBatches(const Plan& plan, const TrainerOptions& options)
     : sampler_(plan.sampler()), options_(options) {
   check_options(options_);
+  if (plan.random_source() == RandomSource::kSystem) system_.emplace(sampler_);
   if (plan.sampling().num_examples > std::numeric_limits<int32_t>::max())
     value_error(kOp, "expected fewer than 2^31 examples, got {}; split the data",
                 plan.sampling().num_examples);
@@ -101,7 +102,18 @@ StepBatches::StepBatches(const Plan& plan, const TrainerOptions& options)
                          : two_each});
 }
 
+random::Key StepBatches::begin(const random::Key& key) { return system_ ? system_->begin() : key; }
+
+void StepBatches::expect_known(const random::Key& key) const {
+  if (system_) system_->expect_known(key);
+}
+
+void StepBatches::end(const random::Key& key) {
+  if (system_) system_->end(key);
+}
+
 batch_selection::Batch StepBatches::examples(const random::Key& key, int64_t step) {
+  if (system_) return system_->examples(key, step);
   std::vector<uint32_t> now = words(key);
   if (!batches_ || now != key_) {
     batches_.emplace(batch_selection::batches(sampler_, key));

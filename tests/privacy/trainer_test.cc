@@ -123,6 +123,75 @@ TEST_F(TrainerFolderTest, AResumedRunHasTheSameBits) {
   }
 }
 
+// The sizes of the batches of the steps up to this one.
+template <class Trainer, class State>
+std::vector<int64_t> sizes_up_to(const Trainer& trainer, State& state, int64_t steps) {
+  std::vector<int64_t> out;
+  while (trainer.steps_done(state) < steps) out.push_back(trainer.step(state, xs(), ys()).examples);
+  return out;
+}
+
+PlanOptions options_of_system(const NoiseStrategy& strategy) {
+  PlanOptions options = options_of();
+  options.strategy = strategy;
+  options.random_source = RandomSource::kSystem;
+  return options;
+}
+
+// Poisson samples: what goes on, here or elsewhere, draws further batches, and no state has a key.
+TEST_F(TrainerFolderTest, ARunOfTheSystemGoesOnAnywhere) {
+  const auto trainer_of = [&] {
+    return Trainer(make_plan(options_of_system(IndependentNoise{})), loss, optim::sgd(.1));
+  };
+  const auto first = trainer_of(), second = trainer_of();
+  auto state = first.init(weights());
+  EXPECT_EQ(to_vector<uint32_t>(state.books.selection_key.data), (std::vector<uint32_t>{0, 0}));
+  run_to(first, state, 5);
+  first.save(folder_, state);
+  std::set<std::vector<int64_t>> sizes{sizes_up_to(first, state, 12)};
+  for (const auto* trainer : {&first, &second}) {
+    auto resumed = trainer->init(weights());
+    ASSERT_TRUE(trainer->restore(folder_, resumed));
+    EXPECT_EQ(trainer->steps_done(resumed), 5);
+    sizes.insert(sizes_up_to(*trainer, resumed, 12));
+  }
+  EXPECT_EQ(sizes.size(), 3u);
+}
+
+// Groups of a cycle: the same in the trainer that has begun the run; elsewhere, and when it is
+// over, there is no schedule to go on with.
+TEST_F(TrainerFolderTest, AScheduleOfTheSystemIsOfItsTrainer) {
+  const auto trainer_of = [&] {
+    return Trainer(make_plan(options_of_system(BandedNoise{.bands = 3})), loss, optim::sgd(.1));
+  };
+  const auto first = trainer_of(), second = trainer_of();
+  auto state = first.init(weights());
+  run_to(first, state, 5);
+  first.save(folder_, state);
+  const std::vector<int64_t> sizes = sizes_up_to(first, state, 11);
+
+  auto elsewhere = second.init(weights());
+  const std::vector<float> before = bits_of(elsewhere);
+  const char* refused = "expected a run of RandomSource::kSystem that this trainer has begun";
+  expect_error([&] { second.restore(folder_, elsewhere); }, refused);
+  EXPECT_EQ(bits_of(elsewhere), before);
+  auto read = restore_checkpoint(folder_, elsewhere);
+  expect_error([&] { second.step(read, xs(), ys()); }, refused);
+  EXPECT_EQ(second.steps_done(read), 5);
+  expect_error([&] { second.fit(elsewhere, {.checkpoints = folder_}, xs(), ys()); }, refused);
+
+  auto resumed = first.init(weights());
+  ASSERT_TRUE(first.restore(folder_, resumed));
+  EXPECT_EQ(sizes_up_to(first, resumed, 11), sizes);
+
+  // The last step: what is finished can be read anywhere, and nothing before it goes on.
+  first.step(resumed, xs(), ys());
+  first.save(folder_, resumed);
+  EXPECT_TRUE(second.restore(folder_, elsewhere));
+  EXPECT_EQ(second.steps_done(elsewhere), 12);
+  expect_error([&] { first.step(state, xs(), ys()); }, refused);
+}
+
 TEST_F(TrainerFolderTest, AnotherPlanOrOptimizerDoesNotGoOn) {
   const Trainer trainer(plan_of(), loss, optim::sgd(.5));
   auto state = trainer.init(weights(), reproducible(random::key(0)));

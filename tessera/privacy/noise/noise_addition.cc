@@ -15,6 +15,7 @@
 #include "tessera/privacy/noise/leaf_keys.h"
 #include "tessera/privacy/noise/normal_draws.h"
 #include "tessera/privacy/noise/random_words.h"
+#include "tessera/privacy/noise/shared_noise.h"
 
 namespace tessera::privacy {
 
@@ -164,6 +165,7 @@ FlatUpdate noised(const Noise& noise, const streaming::FlatStep& given, const ra
 }  // namespace
 
 FlatUpdate add_noise(const Noise& noise, const streaming::FlatStep& given, const random::Key& key) {
+  const SharedNoise shared(kOp, noise.source);
   if (noise.steps_per_stddev) {
     auto [noisy, next] = add_discrete_noise(
         {noise.stddev, noise.key, *noise.steps_per_stddev, noise.dtype, noise.source}, given.values,

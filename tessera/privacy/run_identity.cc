@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <mutex>
-#include <set>
 
 #include "tessera/base/format.h"
+#include "tessera/base/warning.h"
 #include "tessera/cluster/joint_step.h"
 #include "tessera/numpy/creation.h"
 #include "tessera/numpy/index.h"
@@ -177,7 +177,7 @@ namespace {
 struct Beginnings {
   std::mutex mutex;
   std::map<std::string, std::string> runs;
-  std::set<std::string> shared;  // keys
+  std::map<std::string, KeyReuse> reuse;  // of the keys that are reproducible
 };
 Beginnings& beginnings() {
   static Beginnings& instance = *new Beginnings;
@@ -196,30 +196,37 @@ std::string digest_of_beginning(const std::string& contents, const std::vector<A
 
 }  // namespace
 
-void allow_shared_noise(const random::Key& noise) {
+void name_reproducible(const random::Key& noise, KeyReuse reuse) {
   Beginnings& all = beginnings();
   const std::lock_guard lock(all.mutex);
-  all.shared.insert(hex_of(noise));
+  all.reuse[hex_of(noise)] = reuse;
 }
 
 void claim_noise(const random::Key& noise, const std::string& program,
                  const std::optional<std::string>& contents, const std::vector<Array>& parameters) {
   if (!contents) return;
   const std::string key = hex_of(noise), run = digest_of_beginning(*contents, parameters);
-  bool is_claimed = false;
+  std::optional<KeyReuse> reuse;
   {
     Beginnings& all = beginnings();
     const std::lock_guard lock(all.mutex);
-    if (all.shared.contains(key)) return;
-    is_claimed = all.runs.emplace(key + program, run).first->second != run;
+    if (all.runs.emplace(key + program, run).first->second == run) return;
+    if (const auto told = all.reuse.find(key); told != all.reuse.end()) reuse = told->second;
   }
-  if (is_claimed)
+  if (!reuse)
+    warn(
+        "privacy: two runs of one key have begun on different data or from different parameters; "
+        "the "
+        "difference of their results shows the data without noise: take init(params), which draws "
+        "a "
+        "key for each, unless this is a test");
+  if (reuse == KeyReuse::kRefused)
     value_error(
         kOp,
-        "expected one run of a key, got a second one on other data or from other parameters: "
-        "the difference of their results shows the data without noise; take init(params), "
-        "which draws a key for each run, or another key; in a test of neighbours, which "
-        "needs the same noise, init(params, privacy::reproducible(key, "
+        "expected one run of a reproducible key, got a second one on other data or from other "
+        "parameters: the difference of their results shows the data without noise; take "
+        "init(params), which draws a key for each run, or another key; in a test of "
+        "neighbours, which needs the same noise, init(params, privacy::reproducible(key, "
         "privacy::KeyReuse::kAllowed))");
 }
 

@@ -114,12 +114,13 @@ class RunIdentity {
   std::string contents_;
 };
 
-// From now on in this process, runs may share this key of noise.
-void allow_shared_noise(const random::Key& noise);
+// Says that the key of noise is of a reproducible run, and whether others may have it too.
+void name_reproducible(const random::Key& noise, KeyReuse reuse);
 // Claims the noise of a key and program for the run that begins with these contents of the data and
-// from these parameters. UserError (kValue) if another run of this process has claimed it with others:
-// whoever sees what both give sees their difference without noise. Called before the first step of a
-// run; a run whose data are not checked claims nothing.
+// from these parameters. If another run of this process has claimed it with others, whoever sees what
+// both give sees their difference without noise: UserError (kValue) for a reproducible key unless its
+// reuse is allowed, a warning for another. Called before the first step of a run; a run whose data are
+// not checked claims nothing.
 void claim_noise(const random::Key& noise, const std::string& program,
                  const std::optional<std::string>& contents, const std::vector<Array>& parameters);
 

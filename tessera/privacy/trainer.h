@@ -160,7 +160,7 @@ class Trainer {
   State<Params> init(const Params& params, const Reproducible& key) const {
     plan_.expect_keyed("privacy::Trainer::init");
     State<Params> out = begun(params, identity_->run_key(key));
-    if (key.reuse == KeyReuse::kAllowed) internal::allow_shared_noise(out.books.noise.key);
+    internal::name_reproducible(out.books.noise.key, key.reuse);
     return out;
   }
 
@@ -168,7 +168,7 @@ class Trainer {
   // data, of whose leaves the first dimension is the plan's num_examples, or sources of as many
   // examples (example_source.h). The state moves on. UserError (kValue), with the state as it was:
   // data of another number of examples, a state of another plan, optimizer or loss, of other data, or
-  // one that is used up, a key that another run of this process has used, a loss that mixes examples
+  // one that is used up, a reproducible key of another run, a loss that mixes examples
   // or captures all the data, a step beyond the plan, a memory budget that no microbatch keeps.
   template <class Params, class... Data>
   StepReport step(State<Params>& state, const Data&... data) const {

@@ -409,12 +409,8 @@ class Walk {
   States branch(const Op& op, const ControlFlow& flow, const States& in) const {
     const Reads& index = in[0];
     const States entering(in.begin() + 1, in.end());
-    if (index.has_sums()) {
-      if (std::any_of(entering.begin(), entering.end(),
-                      [](const Reads& x) { return x.is_example(); }))
-        found(op, "decides for each example by a value that reads all of them");
-      if (index.sum) found(op, "is not linear and follows a sum over the dimension of examples");
-    }
+    // A predicate is a scalar, so one of all elements is how a branch by an example's data is written.
+    if (index.sum) found(op, "is not linear and follows a sum over the dimension of examples");
     States out;
     for (const FunctionRef& way : flow.regions) {
       const States results = inside(*way, entering);
@@ -423,7 +419,6 @@ class Walk {
     }
     for (Reads& x : out) {
       x.any = x.any || index.any;
-      x.statistic = x.statistic || index.has_sums();
       if (!x.is_example() && index.is_example()) x.dim = index.dim;
       x.lost = x.lost || (index.lost && !x.is_example());
     }

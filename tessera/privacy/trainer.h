@@ -159,19 +159,23 @@ class Trainer {
   }
   // The same state each time, without any entropy: init(params, reproducible(random::key(0))). Two
   // such runs of one key, plan and optimizer have the same batches, and the same noise if they have
-  // the same loss too. UserError (kValue), as of init(params, key): a plan of RandomSource::kSystem,
-  // which takes no keys; an array of keys.
+  // the same loss too: the first step of one on other data or from other parameters is an error then,
+  // unless the key is reproducible(key, KeyReuse::kAllowed). UserError (kValue), as of
+  // init(params, key): a plan of RandomSource::kSystem, which takes no keys; an array of keys.
   template <class Params>
   State<Params> init(const Params& params, const Reproducible& key) const {
     plan_.expect_keyed("privacy::Trainer::init");
-    return begun(params, identity_->run_key(key));
+    State<Params> out = begun(params, identity_->run_key(key));
+    internal::name_reproducible(out.books.noise.key, key.reuse);
+    return out;
   }
 
   // What the step saw, of the next step. `data` is what the loss takes after params: trees of all the
   // data, of whose leaves the first dimension is the plan's num_examples, or sources of as many
   // examples (example_source.h). The state moves on. UserError (kValue), with the state as it was:
   // data of another number of examples, a state of another plan, optimizer or loss, of other data, or
-  // one that is used up, a step beyond the plan, a memory budget that no microbatch keeps.
+  // one that is used up, a reproducible key of another run, a loss that mixes examples
+  // or captures all the data, a step beyond the plan, a memory budget that no microbatch keeps.
   template <class Params, class... Data>
   StepReport step(State<Params>& state, const Data&... data) const {
     internal::expect_same_run(plan_, identity_->fingerprint(), state.books.fingerprint);
@@ -369,7 +373,9 @@ class Trainer {
           .call = call,
           .types = &tessera::internal::kTypesTag<Params, std::decay_t<decltype(rows)>...>,
           .leaves = tree::leaves(std::tie(state.params, optimizer)),
-          .keep_batch_dim = options_.keep_batch_dim};
+          .keep_batch_dim = options_.keep_batch_dim,
+          .num_examples = plan_.sampling().num_examples,
+          .shared_captures = options_.shared_captures};
       loss.num_parameters = loss.leaves.size();
       tessera::internal::append_leaves(loss.leaves, rows...);
       tree::append_static_key(state.params, loss.statics);
@@ -388,9 +394,6 @@ class Trainer {
     internal::expect_known_memory(options_, tree::leaves(std::tie(data...)));
     const std::string program = program_of(state, data...);
     internal::expect_same_program(program, books.program);
-    if (plan_.random_source() == RandomSource::kKey &&
-        !internal::is_digest(internal::digest_of_words(books.program)))
-      internal::warn_of_shared_noise(books.noise.key, program, contents);
     internal::StepInput input{.factors = internal::factors_of(plan_, step),
                               .program = internal::digest_words(program),
                               .contents = internal::digest_words(
@@ -403,6 +406,9 @@ class Trainer {
           .arena_bytes;
     });
     input.batch = batches_->padded(examples, microbatch, size);
+    if (plan_.random_source() == RandomSource::kKey &&
+        !internal::is_digest(internal::digest_of_words(books.program)))
+      internal::claim_noise(books.noise.key, program, contents, tree::leaves(state.params));
     Array row;
     std::tie(state.params, state.books, row) =
         step_(state.params, books, input, internal::Microbatch{microbatch}, data...);

@@ -343,6 +343,8 @@ StepConstants step_constants(const Plan& plan, const TrainerOptions& options) {
   out.clip.keep_batch_dim = options.keep_batch_dim;
   out.clip.spmd_axis_name = options.spmd_axis_name;
   out.clip.indivisible = options.indivisible;
+  out.clip.shared_captures =
+      true;  // the length of a padded batch says nothing: run_identity.h looks
   return out;
 }
 

@@ -40,6 +40,9 @@ struct TrainerOptions {
   // for data that are made anew at each step (random augmentations of the same examples). What is
   // given up: that a run which goes on with the data of other examples is refused.
   bool unchecked_data_contents = false;
+  // The loss may capture arrays as long as all the data: they are no data, and every example sees all
+  // of them. Without this such an array is an error.
+  bool shared_captures = false;
 };
 
 // What a step saw: loss and norms before clipping, by example. These are of the examples themselves,

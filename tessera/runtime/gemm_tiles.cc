@@ -5,10 +5,9 @@
 #include <string_view>
 
 #include "tessera/base/error.h"
-#include "tessera/base/per_thread.h"
 #include "tessera/base/shape.h"
+#include "tessera/base/workspace.h"
 #include "tessera/ir/format.h"
-#include "tessera/runtime/buffer.h"
 #include "tessera/runtime/tile_panels.h"
 
 #if defined(__x86_64__) && defined(__linux__)
@@ -147,14 +146,7 @@ TESSERA_TILE_CODE void store_block(const float* sums, float* c, int64_t ldc, int
 
 using PanelProduct = void (*)(const std::byte*, const std::byte*, int64_t, float*, int64_t);
 PanelProduct panel_product(int pieces) {
-  return pieces == 3 ? multiply_panels<3> : pieces == 2 ? multiply_panels<2> : multiply_panels<1>;
-}
-
-// Memory of a thread for packed operands, which a library's own scratch memory must not overwrite.
-std::byte* panel_memory(int64_t bytes) {
-  Buffer& memory = per_thread<Buffer, PanelProduct>();
-  if (memory.capacity() < bytes) memory = Buffer::allocate(bytes);
-  return memory.data();
+  return pieces == 2 ? multiply_panels<2> : multiply_panels<1>;
 }
 
 // How much is packed at a time: a panel of the right operand stays in the first cache while all
@@ -208,7 +200,8 @@ bool gemm_tiles(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, M
                 n_block = std::min(most.n, ceil_div(n, kPanelRows) * kPanelRows);
   const int64_t left_bytes = panel_bytes(types.in, m_block, k_block),
                 panel = panel_bytes(types.in, kPanelRows, k_block);
-  std::byte* left = panel_memory(left_bytes + panel_bytes(types.in, n_block, k_block));
+  const Workspace<std::byte> panels(left_bytes + panel_bytes(types.in, n_block, k_block));
+  std::byte* left = panels.data();
   std::byte* right = left + left_bytes;
   constexpr int64_t kFloat = sizeof(float);
   alignas(64) float sums[kPanelRows * kPanelRows];

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "tessera/base/fork.h"
 #include "tessera/base/format.h"
 #include "tessera/base/warning.h"
 #include "tessera/cluster/joint_step.h"
@@ -162,7 +163,7 @@ namespace {
 // The contents that each key and program has begun with. Never destroyed: threads may ask while the
 // process ends.
 struct Beginnings {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::map<std::string, std::string> contents;
 };
 Beginnings& beginnings() {

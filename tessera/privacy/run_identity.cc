@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "tessera/base/fork.h"
 #include "tessera/base/format.h"
 #include "tessera/base/warning.h"
 #include "tessera/cluster/joint_step.h"
@@ -175,7 +176,7 @@ namespace {
 
 // What each key and program has begun with. Never destroyed: threads may ask while the process ends.
 struct Beginnings {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::map<std::string, std::string> runs;
   std::map<std::string, KeyReuse> reuse;  // of the keys that are reproducible
 };

@@ -101,6 +101,24 @@ TEST(PlanStrategy, WhatBandedInversesAreNot) {
   expect_error([&] { make_plan(options); }, "take DenseNoise");
 }
 
+TEST(PlanStrategy, InvertsLowerTriangularMatrices) {
+  constexpr int64_t kSize = 70;
+  mf::Matrix c = mf::Matrix::zeros(kSize, kSize);
+  for (int64_t i = 0; i < kSize; ++i)
+    for (int64_t j = 0; j <= i; ++j)
+      c(i, j) = i == j ? (i % 2 == 0 ? 1 : -2)
+                       : std::sin(static_cast<double>(7 * i + j)) / static_cast<double>(i - j + 1);
+  const mf::Matrix inverse = internal::inverse_of_lower(c), product = multiply(c, inverse);
+  for (int64_t i = 0; i < kSize; ++i)
+    for (int64_t j = 0; j < kSize; ++j) {
+      EXPECT_NEAR(product(i, j), i == j, 1e-12) << i << " " << j;
+      if (j > i) {
+        EXPECT_EQ(inverse(i, j), 0);
+        EXPECT_FALSE(std::signbit(inverse(i, j))) << i << " " << j;
+      }
+    }
+}
+
 TEST(PlanStrategy, AmplifiableIsWhatIsIndependentAfterACycle) {
   using internal::amplifiable;
   EXPECT_TRUE(amplifiable(IndependentNoise{}));

@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "tessera/base/fork.h"
 #include "tessera/ir/format.h"
 #include "tessera/mesh/device.h"
 #include "tessera/ops/control/host_callback.h"
@@ -38,7 +39,8 @@ void fill_words(std::span<const void* const> arguments, std::span<void* const> r
 // The number of the function that fills results of so many bytes each. A program that was traced keeps
 // the number, so that functions are never removed; there is one for each size.
 int64_t filler(size_t bytes) {
-  static std::mutex& mutex = *new std::mutex;
+  // Before that of the functions of the host.
+  static ForkSafeMutex& mutex = *new ForkSafeMutex(ForkParticipant::Level::kKernels);
   static std::map<size_t, int64_t>& numbers = *new std::map<size_t, int64_t>;
   const std::lock_guard lock(mutex);
   const auto known = numbers.find(bytes);

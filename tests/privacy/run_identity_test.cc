@@ -192,20 +192,7 @@ TEST_F(RunIdentityFolderTest, ACheckpointGoesOnWithItsLossAndDataAlone) {
   expect_error([&] { other.step(theirs, xs(), ys()); }, "expected the loss and the types of data");
 }
 
-struct Module {
-  nnx::Linear linear;
-  nnx::Dropout dropout;
-  explicit Module(nnx::Rngs rngs) : linear(3, 2, rngs), dropout(.5, rngs) {}
-  template <class Self>
-  static constexpr auto fields(Self& self) {
-    return std::tie(self.linear, self.dropout);
-  }
-};
-
 TEST_F(RunIdentityFolderTest, WhatIsReleasedIsTheParametersAlone) {
-  const auto module_loss = [](Module m, const Array& x, const Array& y) {
-    return mean(square(m.dropout(m.linear(x)) - y));
-  };
   const Trainer trainer(plan_of(), module_loss, optim::sgd(.5));
   auto state = trainer.init(Module(nnx::Rngs(0)));
   trainer.step(state, xs(), ys());

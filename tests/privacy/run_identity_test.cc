@@ -79,6 +79,17 @@ TEST(RunIdentityTest, ReproducibleRunsAreTheSameUntilTheLossIsAnother) {
   expect_nothing_shared(first_noise(a, key), first_noise(planned, key));
 }
 
+// Seeds whose low 32 bits are the same are other seeds: 2^32 of them could be tried in hours.
+TEST(RunIdentityTest, SeedsHave64Bits) {
+  const Trainer trainer(plan_of_noise(), loss, optim::sgd(1.0));
+  const auto noise_of = [&](int64_t seed) {
+    return first_noise(trainer, reproducible(random::key(seed)));
+  };
+  for (const int64_t seed : {int64_t{5}, int64_t{1} << 31})
+    for (const int64_t moved : {int64_t{1} << 32, int64_t{1} << 62, -(int64_t{1} << 40)})
+      expect_nothing_shared(noise_of(seed), noise_of(seed + moved));
+}
+
 // The arrays that a loss captures are a part of it.
 TEST(RunIdentityTest, LossesThatCaptureOtherDataShareNoNoise) {
   const auto trainer_of = [](float last) {
@@ -181,20 +192,7 @@ TEST_F(RunIdentityFolderTest, ACheckpointGoesOnWithItsLossAndDataAlone) {
   expect_error([&] { other.step(theirs, xs(), ys()); }, "expected the loss and the types of data");
 }
 
-struct Module {
-  nnx::Linear linear;
-  nnx::Dropout dropout;
-  explicit Module(nnx::Rngs rngs) : linear(3, 2, rngs), dropout(.5, rngs) {}
-  template <class Self>
-  static constexpr auto fields(Self& self) {
-    return std::tie(self.linear, self.dropout);
-  }
-};
-
 TEST_F(RunIdentityFolderTest, WhatIsReleasedIsTheParametersAlone) {
-  const auto module_loss = [](Module m, const Array& x, const Array& y) {
-    return mean(square(m.dropout(m.linear(x)) - y));
-  };
   const Trainer trainer(plan_of(), module_loss, optim::sgd(.5));
   auto state = trainer.init(Module(nnx::Rngs(0)));
   trainer.step(state, xs(), ys());

@@ -404,20 +404,7 @@ TEST(TrainerTest, ExamplesThatAreNotFiniteAreCounted) {
   for (float p : parameters(state.params)) EXPECT_TRUE(std::isfinite(p));
 }
 
-struct Module {
-  nnx::Linear linear;
-  nnx::Dropout dropout;
-  explicit Module(nnx::Rngs rngs) : linear(3, 2, rngs), dropout(.5, rngs) {}
-  template <class Self>
-  static constexpr auto fields(Self& self) {
-    return std::tie(self.linear, self.dropout);
-  }
-};
-
 TEST(TrainerTest, ModulesTrainTheirParametersAlone) {
-  const auto module_loss = [](Module m, const Array& x, const Array& y) {
-    return mean(square(m.dropout(m.linear(x)) - y));
-  };
   const Trainer trainer(plan_of(), module_loss, optim::adamw(.1));
   const Module module(nnx::Rngs(0));
   auto state = trainer.init(module, reproducible(random::key(0)));

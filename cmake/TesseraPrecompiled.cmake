@@ -23,19 +23,23 @@ function(tessera_precompile target kind)
   target_compile_options(tessera_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 endfunction()
 
-# The same for test programs: GoogleTest's too and, for those of the whole library, its header. `kind` is folder or library; the
-# first program of a kind makes them.
+# The same for test programs: GoogleTest's too and, for those of the whole library, its header. `kind` is folder or library. An
+# empty program makes them, so that one program of tests does not wait for another.
 function(tessera_precompile_tests target kind)
-  # Nobody waits for the optimizer over test code; position independence must be that of the program that made the headers.
+  # Nobody waits for the optimizer over test code.
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
-  get_property(owner GLOBAL PROPERTY TESSERA_TEST_HEADERS_${kind})
-  if(owner)
-    target_precompile_headers(${target} REUSE_FROM ${owner})
-    return()
+  set(owner test_headers_${kind})
+  if(NOT TARGET ${owner})
+    set(source ${PROJECT_BINARY_DIR}/${owner}.cc)
+    file(CONFIGURE OUTPUT ${source} CONTENT "int main() {}\n")
+    add_executable(${owner} ${source})
+    target_link_libraries(${owner} PRIVATE tessera::tessera evaluate GTest::gtest_main GTest::gmock tessera_options)
+    target_compile_definitions(${owner} PRIVATE TESSERA_GOLDEN_DIR="${TESSERA_GOLDEN_DIR}")
+    target_compile_options(${owner} PRIVATE $<$<CONFIG:Release>:-Og>)
+    target_precompile_headers(${owner} PRIVATE ${TESSERA_HEADERS} <random> <gmock/gmock.h> <gtest/gtest.h>)
+    if(kind STREQUAL "library")
+      target_precompile_headers(${owner} PRIVATE <tessera/tessera.h>)
+    endif()
   endif()
-  set_property(GLOBAL PROPERTY TESSERA_TEST_HEADERS_${kind} ${target})
-  target_precompile_headers(${target} PRIVATE ${TESSERA_HEADERS} <random> <gmock/gmock.h> <gtest/gtest.h>)
-  if(kind STREQUAL "library")
-    target_precompile_headers(${target} PRIVATE <tessera/tessera.h>)
-  endif()
+  target_precompile_headers(${target} REUSE_FROM ${owner})
 endfunction()

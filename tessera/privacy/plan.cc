@@ -12,6 +12,7 @@
 #include "tessera/privacy/matrix_factorization/buffered_toeplitz_optimization.h"
 #include "tessera/privacy/matrix_factorization/sensitivity.h"
 #include "tessera/privacy/matrix_factorization/toeplitz.h"
+#include "tessera/privacy/noise/discrete_banded.h"
 #include "tessera/privacy/plan_monte_carlo.h"
 #include "tessera/privacy/plan_rounds.h"
 #include "tessera/privacy/plan_strategy.h"
@@ -189,6 +190,8 @@ void Plan::resolve_strategy() {
           [&](const BandedNoise& noise) {
             toeplitz_ = internal::banded_strategy(noise, steps);
             internal::expect_toeplitz(toeplitz_);
+            if (std::holds_alternative<DiscreteGaussian>(options_.mechanism))
+              toeplitz_ = internal::on_lattice(kOp, toeplitz_);
             noising_matrix_ = mf::toeplitz_inverse(toeplitz_);
           },
           [&](const BufferedNoise& noise) {

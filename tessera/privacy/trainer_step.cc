@@ -320,6 +320,7 @@ StepConstants step_constants(const Plan& plan, const TrainerOptions& options) {
                     .scheduled = is_scheduled(plan),
                     .clip_norm_varies = plan.has_clip_norm_schedule() || adaptive,
                     .count_scale = plan.count_scale()};
+  if (out.clip.grid_scale) out.clip = plan.clip_options(0);  // with the bounds of its grids
   if (adaptive) out.adaptive = clip_factor_of(*adaptive, plan.expected_batch_size());
   out.clip.keep_batch_dim = options.keep_batch_dim;
   out.clip.spmd_axis_name = options.spmd_axis_name;

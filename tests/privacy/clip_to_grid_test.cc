@@ -19,7 +19,7 @@ struct Parts {
 };
 Array linear(const Parts& w, const Array& x, const Array& y) { return sum(w.a * x) + sum(w.b * y); }
 
-const Parts kOnes{ones({2}), ones({1})};
+Parts one() { return {ones({2}), ones({1})}; }
 
 // Norms of 3 and 4 are 5 together: steps of 5 / 1000, of which the parts have 600 and 800.
 TEST(ClipToGrid, PartsHaveTheirSharesOfOneGrid) {
@@ -28,7 +28,7 @@ TEST(ClipToGrid, PartsHaveTheirSharesOfOneGrid) {
                                              .batch_argnums = {1, 2},
                                              .grid_scale = 1000});
   EXPECT_EQ(clipped.sensitivity(), 1000);
-  const Parts out = clipped(kOnes, array({{30.f, 40.f}, {.3f, .4f}}), array({{100.f}, {1.f}}));
+  const Parts out = clipped(one(), array({{30.f, 40.f}, {.3f, .4f}}), array({{100.f}, {1.f}}));
   // (30, 40) becomes 600 (1 - 1e-5) - sqrt(2) / 2 = 599.29 long: (359.57, 479.43).
   EXPECT_THAT(to_vector<int>(out.a), ElementsAre(360 + 60, 479 + 80));
   EXPECT_THAT(to_vector<int>(out.b), ElementsAre(799 + 200));
@@ -42,7 +42,7 @@ TEST(ClipToGrid, FactorsMoveTheNormsAndTheGrid) {
                       .grid_scale = 1000,
                       .grid_factors = GridFactors{Array(.5f), Array(.25f), .25, 1}};
   const Array x = array({{30.f, 40.f}, {.3f, .4f}}), y = array({{100.f}, {1.f}});
-  const Parts out = clipped_grad(linear, options)(kOnes, x, y);
+  const Parts out = clipped_grad(linear, options)(one(), x, y);
   // 150 (1 - 1e-5) - sqrt(2) / 2 = 149.29: (89.58, 119.43); and 200 - 1/2.
   EXPECT_THAT(to_vector<int>(out.a), ElementsAre(90 + 30, 119 + 40));
   EXPECT_THAT(to_vector<int>(out.b), ElementsAre(199 + 100));
@@ -53,7 +53,7 @@ TEST(ClipToGrid, FactorsMoveTheNormsAndTheGrid) {
     ClipOptions of_step = options;
     of_step.grid_factors->clip = clip;
     of_step.grid_factors->scale = scale;
-    return clipped_grad(linear, of_step)(kOnes, x, y);
+    return clipped_grad(linear, of_step)(one(), x, y);
   });
   EXPECT_EQ(step(Array(.5f), Array(.25f)).a.to_host(), out.a.to_host());
   EXPECT_THAT(to_vector<int>(step(Array(1.f), Array(1.f)).b), ElementsAre(799 + 200));
@@ -72,7 +72,7 @@ TEST(ClipToGrid, NothingIsLongerThanItsShare) {
                               .batch_argnums = {1, 2},
                               .grid_scale = 200,
                               .grid_factors = GridFactors{Array(clip), Array(scale), .2, 1}});
-    const Parts out = clipped({ones({50}), ones({3})}, 10 * random::normal(keys[0], {1, 50}),
+    const Parts out = clipped(Parts{ones({50}), ones({3})}, 10 * random::normal(keys[0], {1, 50}),
                               10 * random::normal(keys[1], {1, 3}));
     const auto length = [](const Array& x) {
       return std::sqrt(sum(square(astype(x, float32))).item<double>());
@@ -88,7 +88,7 @@ TEST(ClipToGrid, Refuses) {
   const Array x = ones({4, 2}), y = ones({4, 1});
   const auto error = [&](ClipOptions options, const char* text) {
     options.batch_argnums = {1, 2};
-    expect_error([&] { clipped_grad(linear, options)(kOnes, x, y); }, text);
+    expect_error([&] { clipped_grad(linear, options)(one(), x, y); }, text);
   };
   const std::vector<SubtreeNorm> tiny{{"a", 1e-3}};
   error({.subtree_norms = tiny, .grid_scale = 500}, "expected a grid_scale above 707.1");

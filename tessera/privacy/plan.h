@@ -109,7 +109,9 @@ struct PlanOptions {
   // DiscreteGaussian: independent or banded noise, without rescale_to_unit_norm and
   // adaptive_clip_norm. The coefficients of a banded strategy are rounded to multiples of 2^-8 of the
   // first one, and the sensitivity is that of the rounded ones.
-  Mechanism mechanism = Gaussian{};
+  // Absent: Gaussian, and a trainer's release() warns of it: a model that leaves the machine should have
+  // DiscreteGaussian, or say Gaussian to accept what float noise leaks (docs/privacy.md).
+  std::optional<Mechanism> mechanism = std::nullopt;
   NoiseStrategy strategy = IndependentNoise{};
   // kSystem: privatizer() takes no key, and DenseNoise is refused.
   RandomSource random_source = RandomSource::kKey;
@@ -213,6 +215,9 @@ class Plan {
   optim::Transformation<internal::Privatizer> scaled_privatizer(
       const std::optional<random::Key>& key = std::nullopt) const;
   RandomSource random_source() const { return options_.random_source; }
+  const Mechanism& mechanism() const { return *options_.mechanism; }
+  // Whether the options named the mechanism, or left it to the default.
+  bool names_mechanism() const { return names_mechanism_; }
   // Returns a key as privatizer() takes it: none for RandomSource::kSystem.
   std::optional<random::Key> noise_key(const random::Key& key) const;
   // UserError naming `op` for RandomSource::kSystem, with which a run can have no key of the user's.
@@ -267,7 +272,7 @@ class Plan {
   matrix_factorization::toeplitz::Coefs toeplitz_;
   std::optional<matrix_factorization::Matrix> dense_;
   matrix_factorization::StreamingMatrix noising_matrix_;
-  bool normalized_by_batch_ = false;
+  bool normalized_by_batch_ = false, names_mechanism_ = false;
   accounting::PrivacyAccountant accountant_;  // of nothing: copies share the grids of a step
   double sensitivity_ = 0;                    // of the strategy
   double epsilon_ = 0;                        // of all steps

@@ -28,7 +28,7 @@ int64_t likely_batch(const batch_selection::SamplingDescription& d) {
 void Plan::resolve_clip_norm() {
   internal::expect_factors("clip_norm_schedule", options_.clip_norm_schedule);
   const auto& adaptive = options_.adaptive_clip_norm;
-  if (adaptive && std::holds_alternative<DiscreteGaussian>(options_.mechanism))
+  if (adaptive && std::holds_alternative<DiscreteGaussian>(mechanism()))
     value_error(kOp,
                 "expected the mechanism Gaussian for an adaptive_clip_norm, got DiscreteGaussian, "
                 "whose grid is of one clip norm; leave one of them out");
@@ -55,7 +55,7 @@ ClipOptions Plan::clip_options() const {
                   .normalize_by = *options_.normalize_by,
                   .nan_safe = options_.nan_safe,
                   .float32_examples = likely_batch(sampling_)};
-  if (const auto* grid = std::get_if<DiscreteGaussian>(&options_.mechanism)) {
+  if (const auto* grid = std::get_if<DiscreteGaussian>(&mechanism())) {
     out.grid_scale = grid->grid_scale;
     out.normalize_by = 1;  // the privatizer divides
   }
@@ -86,7 +86,7 @@ ClipOptions Plan::clip_options(int64_t step) const {
 
 double Plan::clipped_norm() const {
   // Sums of whole steps are exact, and the clip norms are what they say.
-  if (std::holds_alternative<DiscreteGaussian>(options_.mechanism)) {
+  if (std::holds_alternative<DiscreteGaussian>(mechanism())) {
     double norm = options_.l2_clip_norm;
     for (const SubtreeNorm& subtree : options_.subtree_norms)
       norm = std::hypot(norm, subtree.l2_clip_norm.number());
@@ -113,7 +113,6 @@ Plan Plan::without_privacy() const {
   out.options_.l2_clip_norm = std::numeric_limits<double>::infinity();
   out.options_.subtree_norms.clear();
   out.options_.rescale_to_unit_norm = false;
-  out.options_.mechanism = Gaussian{};
   out.options_.noise_schedule = 1.0;
   out.options_.clip_norm_schedule = 1.0;
   out.options_.adaptive_clip_norm.reset();

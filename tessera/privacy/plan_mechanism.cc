@@ -37,7 +37,7 @@ void Plan::expect_mechanism() const {
     value_error(kOp,
                 "expected a strategy other than DenseNoise for RandomSource::kSystem, as it draws "
                 "earlier noise again; take BandedNoise, or RandomSource::kKey");
-  const DiscreteGaussian* grid = grid_of(o.mechanism);
+  const DiscreteGaussian* grid = grid_of(mechanism());
   if (!grid) return;
   if (grid->grid_scale < 16 || grid->grid_scale > int64_t{1} << 24)
     value_error(kOp, "expected a grid_scale in [16, 2^24], got {}", grid->grid_scale);
@@ -56,7 +56,7 @@ void Plan::expect_grid() const {
   std::optional<double> steps = drawn_steps(noise_multiplier());
   if (!steps) return;
   if (is_banded()) *steps = std::ldexp(*steps, -internal::kLatticeBits);
-  const int64_t scale = grid_of(options_.mechanism)->grid_scale;
+  const int64_t scale = grid_of(mechanism())->grid_scale;
   if (*steps < 8)
     value_error(
         kOp,
@@ -73,7 +73,7 @@ void Plan::expect_grid() const {
 }
 
 std::optional<double> Plan::grid_steps(double noise_multiplier) const {
-  const DiscreteGaussian* grid = grid_of(options_.mechanism);
+  const DiscreteGaussian* grid = grid_of(mechanism());
   if (!grid) return std::nullopt;
   return noise_multiplier * sensitivity_ * static_cast<double>(grid->grid_scale);
 }

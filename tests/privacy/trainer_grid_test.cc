@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "../io/files.h"
+#include "tessera/base/warning.h"
 #include "trainer_problem.h"
 
 namespace tessera::privacy {
@@ -112,6 +113,34 @@ TEST(TrainerGridTest, StepsAreThoseOfFloatSums) {
     for (size_t j = 0; j < p.size(); ++j) EXPECT_NEAR(p[j], q[j], 2e-2) << i << " " << j;
   }
   EXPECT_NE(parameters(x.params), parameters(weights()));
+}
+
+// Which noise a released model has is somebody's choice, or a warning.
+TEST(TrainerGridTest, AReleaseWithoutANamedMechanismWarns) {
+  std::vector<std::string> warnings;
+  const WarningHandler before =
+      set_warning_handler([&](const std::string& text) { warnings.push_back(text); });
+  const auto warned = [&](const Plan& plan) {
+    warnings.clear();
+    const Trainer trainer(plan, loss, optim::sgd(.5));
+    trainer.release(trainer.init(weights(), seed()));
+    return warnings;
+  };
+  PlanOptions options = options_of();
+  const Plan unnamed = make_plan(options);
+  EXPECT_FALSE(unnamed.names_mechanism());
+  EXPECT_TRUE(std::holds_alternative<Gaussian>(unnamed.mechanism()));
+  ASSERT_EQ(warned(unnamed).size(), 1u);
+  EXPECT_NE(warnings[0].find("make the plan with .mechanism = DiscreteGaussian{}"),
+            std::string::npos);
+  EXPECT_TRUE(warned(unnamed.without_privacy()).empty());
+  options.mechanism = Gaussian{};
+  EXPECT_TRUE(warned(make_plan(options)).empty());
+  EXPECT_EQ(make_plan(options).fingerprint(), unnamed.fingerprint());
+  EXPECT_TRUE(warned(make_plan(on_grid())).empty());
+  EXPECT_NE(to_string(make_plan(on_grid())).find("in whole numbers of 1/65536 of the clip norm"),
+            std::string::npos);
+  set_warning_handler(before);
 }
 
 }  // namespace

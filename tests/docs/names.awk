@@ -1,7 +1,7 @@
 # A test that every name in the last column of a page's tables exists: awk -v name=NAME -f names.awk PAGE
 # A name stands in backticks and is an identifier, of the namespace tessera or of those in it.
 BEGIN {
-  print "#include \"tests/docs/docs.h\"\n#include <tessera/ops/control/host_callback.h>\n"
+  print "#include \"tests/docs/docs.h\"\n"
   print "TEST_F(Docs, names_of_" name ") {"
 }
 /^## Names/ { listed = 1 }

@@ -39,60 +39,75 @@ def entry(reference, identifier, name, brief):
 
 
 def described(definition):
-    return text(definition.find("briefdescription")) + " " + text(definition.find("detaileddescription"))
+    parts = [text(definition.find(part)) for part in ("briefdescription", "detaileddescription")]
+    return " ".join(part for part in parts if part)
 
 
-def members(definition, reference):
-    """Returns the lines for the public members of a file or class, overloads of one comment once."""
+def lines_for(members, reference):
+    """Returns one line for each of the members that a user may name."""
     lines = []
-    for member in definition.iterfind("sectiondef/memberdef"):
-        if member.get("prot") == "private" or member.find("name").text.startswith("@"):
+    for member in members:
+        name = member.find("name").text
+        if member.get("prot") == "private" or name.startswith("@"):
             continue
-        name = member.find("name").text + (text(member.find("argsstring")) if member.get("kind") == "function" else "")
-        lines.append(entry(reference, member.get("id"), name, described(member).strip()))
+        if member.get("kind") == "function":
+            name += text(member.find("argsstring"))
+        lines.append(entry(reference, member.get("id"), name, described(member)))
     return lines
 
 
-def page(xml, header, reference):
-    """Returns the text of one header's page, or None if it declares nothing."""
+def page(header, members, records, reference):
+    """Returns the text of the page of one header: its comment, its functions, its classes and theirs."""
     path = header.find("location").get("file")
-    lines = [escaped(path), "=" * (2 * len(path)), "", escaped(described(header).strip()), ""]
-    names = members(header, reference)
-    for inner in header.iterfind("innerclass"):
-        if "::internal" in inner.text or inner.get("prot") == "private":
-            continue
-        record = ElementTree.parse(os.path.join(xml, inner.get("refid") + ".xml")).getroot()[0]
-        names.append(entry(reference, inner.get("refid"), inner.text, described(record).strip()))
-        names += ["", *("  " + line for line in members(record, reference)), ""]
-    return "\n".join(lines + names) + "\n" if names else None
+    lines = [escaped(path), "=" * (2 * len(path)), "", escaped(described(header)), ""]
+    lines += lines_for(members, reference)
+    for record in records:
+        name = record.find("compoundname").text
+        lines.append(entry(reference, record.get("id"), name, described(record)))
+        lines += ["", *("  " + line for line in lines_for(record.iterfind("sectiondef/memberdef"), reference)), ""]
+    return "\n".join(lines) + "\n"
+
+
+def read(xml, kinds):
+    """Returns Doxygen's descriptions of these kinds."""
+    index = ElementTree.parse(os.path.join(xml, "index.xml")).getroot()
+    return [ElementTree.parse(os.path.join(xml, compound.get("refid") + ".xml")).getroot()[0]
+            for compound in index.iterfind("compound") if compound.get("kind") in kinds]
+
+
+def declared_in(element):
+    location = element.find("location")
+    return location.get("declfile") or location.get("file")
 
 
 def main(xml, out, reference):
-    folders = {}
-    index = ElementTree.parse(os.path.join(xml, "index.xml")).getroot()
-    for compound in index.iterfind("compound[@kind='file']"):
-        header = ElementTree.parse(os.path.join(xml, compound.get("refid") + ".xml")).getroot()[0]
+    members, records, folders = {}, {}, {}
+    for namespace in read(xml, ["namespace", "file"]):
+        for member in namespace.iterfind("sectiondef/memberdef"):
+            members.setdefault(declared_in(member), {})[member.get("id")] = member
+    for record in read(xml, ["class", "struct", "union"]):
+        if record.get("prot") == "public":
+            records.setdefault(declared_in(record), []).append(record)
+    for header in read(xml, ["file"]):
         path = header.find("location").get("file")
-        written = page(xml, header, reference)
-        if written is None:
+        if path not in members and path not in records:
             continue
         folder, name = os.path.split(path)
-        folder = folder.replace("/", "_")
-        file = f"{folder}_{name.replace('.', '_')}"
-        folders.setdefault(folder, (os.path.dirname(path), []))[1].append(file)
+        file = f"{folder.replace('/', '_')}_{name.replace('.', '_')}"
+        folders.setdefault(folder, []).append(file)
         with open(os.path.join(out, file + ".rst"), "w", encoding="utf-8") as stream:
-            stream.write(written)
-    for folder, (path, files) in folders.items():
-        with open(os.path.join(out, folder + ".rst"), "w", encoding="utf-8") as stream:
-            stream.write("\n".join([escaped(path), "=" * (2 * len(path)), "", ".. toctree::", ""]))
+            stream.write(page(header, members.get(path, {}).values(), records.get(path, []), reference))
+    if not folders:
+        sys.exit(f"api_pages: expected headers in {xml}, found none")
+    for folder, files in folders.items():
+        with open(os.path.join(out, folder.replace("/", "_") + ".rst"), "w", encoding="utf-8") as stream:
+            stream.write("\n".join([escaped(folder), "=" * (2 * len(folder)), "", ".. toctree::", ""]))
             stream.write("".join(f"\n   {file}" for file in sorted(files)) + "\n")
     with open(os.path.join(out, "index.rst"), "w", encoding="utf-8") as stream:
         stream.write("API reference\n=============\n\nThe public headers, by folder. "
                      f"`Doxygen's pages <{reference}/index.html>`__ hold the same by namespace and by class.\n\n"
                      ".. toctree::\n   :maxdepth: 1\n\n")
-        stream.write("".join(f"   {folder}\n" for folder in sorted(folders)))
-    if not folders:
-        sys.exit(f"api_pages: expected headers in {xml}, found none")
+        stream.write("".join(f"   {folder.replace('/', '_')}\n" for folder in sorted(folders)))
 
 
 if __name__ == "__main__":

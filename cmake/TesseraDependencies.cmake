@@ -1,4 +1,4 @@
-# Distribution packages only; scripts/setup installs them. Projects that use an installed Tessera read this file too.
+# Distribution packages only; scripts/setup installs them.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(Boost 1.75 REQUIRED)

@@ -5,20 +5,22 @@ set(TESSERA_HEADERS <algorithm> <array> <cmath> <complex> <cstdint> <cstring> <f
   <span> <string> <string_view> <tuple> <type_traits> <unordered_map> <utility> <variant> <vector> <fmt/format.h> <fmt/ostream.h> <fmt/ranges.h>
   <boost/container/small_vector.hpp> <boost/pfr/core.hpp>)
 
-# tessera_precompile(TARGET): tessera_base makes those of packages, tessera_ir the same with the definition of an op, which the
-# folders above ir use.
-function(tessera_precompile target)
-  if(target STREQUAL "tessera_base")
-    target_precompile_headers(tessera_base PRIVATE ${TESSERA_HEADERS})
-    # What ccache asks for before it caches files that use them.
-    target_compile_options(tessera_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
-  elseif(target MATCHES "^tessera_(cluster|mesh)$")
-    target_precompile_headers(${target} REUSE_FROM tessera_base)
-  elseif(target STREQUAL "tessera_ir")
-    target_precompile_headers(tessera_ir PRIVATE ${TESSERA_HEADERS} <tessera/ir/array.h> <tessera/ir/format.h> <tessera/ir/op_def.h>)
-  else()
-    target_precompile_headers(${target} REUSE_FROM tessera_ir)
+# tessera_precompile(TARGET KIND): KIND `packages` are those of packages, `once` and `often` the same with the definition of an op, for
+# sources that are compiled with the one level of optimization or the other: GCC takes no header of another level. The first target
+# of a kind makes them.
+function(tessera_precompile target kind)
+  get_property(owner GLOBAL PROPERTY TESSERA_HEADERS_${kind})
+  if(owner)
+    target_precompile_headers(${target} REUSE_FROM ${owner})
+    return()
   endif()
+  set_property(GLOBAL PROPERTY TESSERA_HEADERS_${kind} ${target})
+  target_precompile_headers(${target} PRIVATE ${TESSERA_HEADERS})
+  if(NOT kind STREQUAL "packages")
+    target_precompile_headers(${target} PRIVATE <tessera/ir/array.h> <tessera/ir/format.h> <tessera/ir/op_def.h>)
+  endif()
+  # What ccache asks for before it caches files that use them.
+  target_compile_options(tessera_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 endfunction()
 
 # The same for test programs: GoogleTest's too and, for those of the whole library, its header. `kind` is folder or library; the

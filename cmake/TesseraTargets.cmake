@@ -1,5 +1,5 @@
-# One CMake target a folder. A folder sees only the folders it names (and what those name), so a wrong include
-# does not link; tests mirror the folders.
+# One CMake target a folder, of whose objects libtessera.so is made; tests mirror the folders. tests/base/layering_test.cc fails on
+# an include of a folder that a folder does not name.
 add_library(tessera_options INTERFACE)
 target_compile_options(tessera_options INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers
   # g++ 12 reports false positives of these once it inlines moves of boost::container::small_vector.
@@ -13,36 +13,46 @@ if(TESSERA_SANITIZE)
   endif()
 endif()
 
-# Ops register themselves and the transforms install themselves, so all of these archives is linked. Their names are the ones
-# that an installed Tessera has too.
-set(TESSERA_WHOLE ops transform)
+# What runs once in a compilation, or only calls the ops, is compiled with less optimization: it is most of the code, and nobody
+# waits for it at run time. The rest has -O2, loops over data -O3 (tessera_loops).
+set(TESSERA_ONCE ir ops trace transform numpy random io optim nn linen nnx)
 
-# tessera_folder(NAME DEPS <folders or targets> [PRIVATE_DEPS <targets>])
+# tessera_folder(NAME DEPS <folders or targets> [PRIVATE_DEPS <targets>]): the objects of a folder, which the library is made of.
+# The folders of DEPS are those whose headers it may include.
 function(tessera_folder name)
   cmake_parse_arguments(ARG "" "" "DEPS;PRIVATE_DEPS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tessera/${name}/*.cc ${PROJECT_SOURCE_DIR}/tessera/${name}/*/*.cc)
   set(deps "")
   foreach(dep IN LISTS ARG_DEPS)
-    if(dep IN_LIST TESSERA_WHOLE)
-      list(APPEND deps "$<LINK_LIBRARY:WHOLE_ARCHIVE,tessera::${dep}>")
-    elseif(TARGET tessera_${dep})
+    if(TARGET tessera_${dep})
       list(APPEND deps tessera_${dep})
     else()
       list(APPEND deps ${dep})
     endif()
   endforeach()
-  if(sources)
-    add_library(tessera_${name} STATIC ${sources})
-    target_include_directories(tessera_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
-    target_link_libraries(tessera_${name} PUBLIC ${deps} PRIVATE $<BUILD_INTERFACE:tessera_options> ${ARG_PRIVATE_DEPS})
-    target_compile_features(tessera_${name} PUBLIC cxx_std_20)
-    tessera_precompile(tessera_${name})
+  add_library(tessera_${name} OBJECT ${sources})
+  target_include_directories(tessera_${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(tessera_${name} PUBLIC ${deps} PRIVATE tessera_options ${ARG_PRIVATE_DEPS})
+  # Nothing replaces functions of the library by others of the same name.
+  target_compile_options(tessera_${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-semantic-interposition>)
+  if(name MATCHES "^(base|cluster|mesh)$")
+    target_compile_options(tessera_${name} PRIVATE $<$<CONFIG:Release>:-O2>)
+    tessera_precompile(tessera_${name} packages)
+  elseif(name IN_LIST TESSERA_ONCE)
+    target_compile_options(tessera_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+    tessera_precompile(tessera_${name} once)
   else()
-    add_library(tessera_${name} INTERFACE)
-    target_include_directories(tessera_${name} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
-    target_link_libraries(tessera_${name} INTERFACE ${deps})
+    target_compile_options(tessera_${name} PRIVATE $<$<CONFIG:Release>:-O2>)
+    tessera_precompile(tessera_${name} often)
   endif()
-  add_library(tessera::${name} ALIAS tessera_${name})
+endfunction()
+
+# tessera_loops(<files or patterns>): sources whose loops over elements users wait for.
+function(tessera_loops)
+  list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/tessera/)
+  file(GLOB sources CONFIGURE_DEPENDS ${ARGN})
+  set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3>")
+  set_property(SOURCE ${sources} PROPERTY SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
 
 # Devices of PJRT plugins need the header of the C API, which plugin/setup fetches; without it c_api_absent.cc says so to those
@@ -59,16 +69,19 @@ function(tessera_engine_header)
   endif()
 endfunction()
 
-# The library that users link: every folder.
+# The library that users, tests and tools link: the objects of every folder, whole, since ops and transforms register themselves.
 function(tessera_public_library)
-  add_library(tessera INTERFACE)
+  add_library(tessera SHARED)
   add_library(tessera::tessera ALIAS tessera)
-  foreach(folder IN LISTS ARGN)
-    if(folder IN_LIST TESSERA_WHOLE)
-      continue()  # comes with the folders above it, whole
-    endif()
-    target_link_libraries(tessera INTERFACE tessera_${folder})
-  endforeach()
+  list(TRANSFORM ARGN PREPEND tessera_ OUTPUT_VARIABLE objects)
+  target_link_libraries(tessera PRIVATE ${objects} tessera_options PUBLIC fmt::fmt Boost::headers Threads::Threads)
+  target_include_directories(tessera PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
+  target_compile_features(tessera PUBLIC cxx_std_20)
+  set_target_properties(tessera PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+                        LINKER_LANGUAGE CXX)
+  # Calls within the library are direct; what it needs is there when it is linked.
+  target_link_options(tessera PRIVATE -Wl,-Bsymbolic-functions $<$<NOT:$<BOOL:${TESSERA_SANITIZE}>>:-Wl,-z,defs>)
+  set(TESSERA_OBJECTS ${objects} PARENT_SCOPE)
 endfunction()
 
 # Names the code generator by its sources, so that kernels on disk are never those of another version of it.

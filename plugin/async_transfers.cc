@@ -14,7 +14,7 @@
 struct PJRT_AsyncHostToDeviceTransferManager {
   PJRT_Device* device = nullptr;
   std::vector<std::unique_ptr<PJRT_Buffer>> buffers;  // none: retrieved
-  std::vector<tessera::runtime::Buffer> memory;       // where their data goes
+  std::vector<tessera::Buffer> memory;                // where their data goes
   std::vector<int64_t> bytes;
   std::vector<std::shared_ptr<tessera::plugin::Happening>> filled;
 };
@@ -39,7 +39,7 @@ Manager* make_manager(const PJRT_Client_CreateBuffersForAsyncHostToDevice_Args& 
     const DType dtype = from_pjrt(spec.element_type);
     const Shape shape(spec.dims, spec.dims + spec.num_dims);
     const int64_t bytes = shape.elements() * itemsize(dtype);
-    out->memory.push_back(runtime::Buffer::allocate(std::max<int64_t>(1, bytes)));
+    out->memory.push_back(Buffer::allocate(std::max<int64_t>(1, bytes)));
     out->bytes.push_back(bytes);
     out->filled.push_back(std::make_shared<Happening>());
     out->buffers.emplace_back(new_buffer(a.memory, dtype, shape, out->memory.back()));

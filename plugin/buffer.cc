@@ -90,7 +90,7 @@ DType from_pjrt(PJRT_Buffer_Type type) {
       static_cast<int>(type)));
 }
 
-PJRT_Buffer* new_buffer(PJRT_Memory* space, DType dtype, const Shape& shape, runtime::Buffer memory,
+PJRT_Buffer* new_buffer(PJRT_Memory* space, DType dtype, const Shape& shape, Buffer memory,
                         int64_t offset) {
   auto* out = new PJRT_Buffer;
   out->device = space->devices[0];

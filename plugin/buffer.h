@@ -8,16 +8,16 @@
 
 #include "plugin/client.h"
 #include "plugin/event.h"
+#include "tessera/base/buffer.h"
 #include "tessera/base/dtype.h"
 #include "tessera/base/shape.h"
-#include "tessera/runtime/buffer.h"
 
 struct PJRT_Buffer {
   PJRT_Device* device = nullptr;
   PJRT_Memory* space = nullptr;  // a memory of the device
   tessera::DType dtype{};
   tessera::Shape shape;
-  tessera::runtime::Buffer memory;
+  tessera::Buffer memory;
   int64_t offset = 0;  // in it, bytes
   bool deleted = false;
   bool borrowed = false;  // the host's memory, which nothing is written to
@@ -47,7 +47,7 @@ PJRT_Buffer_Type to_pjrt(DType dtype);
 DType from_pjrt(PJRT_Buffer_Type type);
 
 // Of the device that the memory space belongs to.
-PJRT_Buffer* new_buffer(PJRT_Memory* space, DType dtype, const Shape& shape, runtime::Buffer memory,
+PJRT_Buffer* new_buffer(PJRT_Memory* space, DType dtype, const Shape& shape, Buffer memory,
                         int64_t offset = 0);
 
 void add_buffers(PJRT_Api& api);

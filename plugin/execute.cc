@@ -15,7 +15,6 @@ namespace tessera::plugin {
 namespace {
 
 using runtime::ArrayLayout;
-using runtime::Buffer;
 using runtime::DeviceArray;
 using runtime::DeviceArrayRef;
 

@@ -84,12 +84,12 @@ void from_host(PJRT_Client_BufferFromHostBuffer_Args& a) {
   if (bytes > 0 && strides == dense && may_borrow(a)) {
     const auto done = std::make_shared<Happening>();
     a.done_with_host_buffer = new_event(done);
-    a.buffer = new_buffer(space, dtype, shape,
-                          runtime::Buffer::borrow(data, bytes, [done] { done->set(); }));
+    a.buffer =
+        new_buffer(space, dtype, shape, Buffer::borrow(data, bytes, [done] { done->set(); }));
     a.buffer->borrowed = true;
     return;
   }
-  runtime::Buffer memory = runtime::Buffer::allocate(std::max<int64_t>(1, bytes));
+  Buffer memory = Buffer::allocate(std::max<int64_t>(1, bytes));
   if (strides == dense) {
     std::memcpy(memory.data(), data, static_cast<size_t>(bytes));
   } else if (bytes > 0) {

@@ -1,21 +1,12 @@
 #include "tessera/codegen/kernel_cache.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace tessera::codegen {
 
-KernelCode KernelCache::use(Entry& entry, std::shared_ptr<const void> memory) {
-  if (entry.held) {
-    latest_.splice(latest_.begin(), latest_, entry.place);
-  } else {
-    latest_.push_front(&entry);
-    entry.place = latest_.begin();
-    entry.held = memory;
-  }
-  while (latest_.size() > max_kernels_) {
-    latest_.back()->held.reset();
-    latest_.pop_back();
-  }
+KernelCode KernelCache::use(const Entry& entry, std::shared_ptr<const void> memory) {
+  latest_.insert(std::hash<const Entry*>()(&entry), &entry, memory);
   return {entry.fn, std::move(memory), entry.bytes};
 }
 
@@ -31,8 +22,7 @@ KernelCode KernelCache::find(const std::string& text) {
 KernelCode KernelCache::add(const std::string& text, KernelCode code) {
   if (KernelCode known = find(text); known.fn) return known;
   if (known_.size() >= next_sweep_) sweep();
-  Entry& entry =
-      known_.emplace(text, Entry{code.fn, code.bytes, code.memory, nullptr}).first->second;
+  const Entry& entry = known_.emplace(text, Entry{code.fn, code.bytes, code.memory}).first->second;
   return use(entry, std::move(code.memory));
 }
 
@@ -43,7 +33,6 @@ void KernelCache::sweep() {
 }
 
 void KernelCache::clear() {
-  for (Entry* entry : latest_) entry->held.reset();
   latest_.clear();
   sweep();
 }

@@ -4,19 +4,20 @@
 // while a program holds them. Not thread-safe.
 #pragma once
 
-#include <list>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
+#include "tessera/base/bounded_cache.h"
 #include "tessera/fusion/kernel.h"
 
 namespace tessera::codegen {
 
 class KernelCache {
  public:
-  explicit KernelCache(size_t max_kernels) : max_kernels_(max_kernels) {}
+  explicit KernelCache(size_t max_kernels)
+      : latest_(max_kernels, ForkParticipant::Level::kLeaves) {}
 
   // fn is null if there is none.
   KernelCode find(const std::string& text);
@@ -30,15 +31,13 @@ class KernelCache {
     KernelFn fn;
     int64_t bytes;
     std::weak_ptr<const void> memory;
-    std::shared_ptr<const void> held;  // null where it is none of the latest
-    std::list<Entry*>::iterator place = {};
   };
-  KernelCode use(Entry& entry, std::shared_ptr<const void> memory);
+  KernelCode use(const Entry& entry, std::shared_ptr<const void> memory);
   void sweep();
 
-  size_t max_kernels_;
   std::unordered_map<std::string, Entry> known_;
-  std::list<Entry*> latest_;  // first: the one asked for last
+  // The memory of those that were asked for last, by entry: an entry lives as long as its memory.
+  BoundedCache<const Entry*, std::shared_ptr<const void>> latest_;
   size_t next_sweep_ = 256;
 };
 

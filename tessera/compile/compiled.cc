@@ -1,9 +1,9 @@
 #include "tessera/compile/compiled.h"
 
-#include <list>
-#include <unordered_map>
+#include <atomic>
+#include <memory>
 
-#include "tessera/base/fork.h"
+#include "tessera/base/bounded_cache.h"
 #include "tessera/base/hash.h"
 #include "tessera/base/warning.h"
 #include "tessera/cluster/processes.h"
@@ -184,11 +184,35 @@ bool ArgKey::matches(const Array& x) const {
   return !layout && data.type.same_array(type);
 }
 
-size_t hash_argument(const Array& x) {
-  const ArrayData& data = *x.data();
-  if (const ArrayLayoutRef& lies = layout_of(data))
-    return hash_combine(std::hash<const void*>()(lies.get()), data.type.weak);
-  return hash_value(data.type);
+bool ArgKeys::match(std::span<const Array> args) const {
+  if (keys_.size() != args.size()) return false;
+  for (size_t i = 0; i < args.size(); ++i)
+    if (!keys_[i].matches(args[i])) return false;
+  return true;
+}
+
+size_t hash_arguments(size_t seed, std::span<const Array> args) {
+  for (const Array& x : args) {
+    const ArrayData& data = *x.data();
+    if (const ArrayLayoutRef& lies = layout_of(data)) {
+      seed = hash_combine(seed, std::hash<const void*>()(lies.get()));
+    } else {
+      seed = hash_combine(seed, static_cast<size_t>(data.type.dtype));
+      seed = hash_combine(seed, hash_value(data.type.shape));
+    }
+    seed = hash_combine(seed, data.type.weak);
+  }
+  return seed;
+}
+
+void expect_concrete(std::string_view op, std::span<const Array> args) {
+  for (const Array& x : args)
+    if (x.is_tracer())
+      trace_error(op,
+                  "expected concrete arrays, got the traced {} after its trace has ended (a leaked "
+                  "tracer): return it from the traced "
+                  "function instead of storing it",
+                  describe(x.type()));
 }
 
 ShardingRequest request_for(const Function& function, std::span<const Array> args) {
@@ -238,102 +262,60 @@ struct ProgramKey {
   ShardingRequest request;
   Device device;
   std::optional<Mesh> results_mesh;
-  size_t hash;
+
+  bool is_for(const Function& f, const ShardingRequest& r, const Device& d,
+              const std::optional<Mesh>& mesh) const {
+    return device == d && results_mesh == mesh && request.inputs == r.inputs &&
+           request.outputs == r.outputs && *function == f;
+  }
+  bool operator==(const ProgramKey& key) const {
+    return is_for(*key.function, key.request, key.device, key.results_mesh);
+  }
 };
 
-bool same_request(const ShardingRequest& a, const ShardingRequest& b) {
-  return a.inputs == b.inputs && a.outputs == b.outputs;
+size_t hash_of(const Function& function, const ShardingRequest& request, const Device& device) {
+  size_t hash = hash_combine(hash_value(function), static_cast<size_t>(device.id));
+  for (const auto* list : {&request.inputs, &request.outputs})
+    for (const std::optional<NamedSharding>& s : *list)
+      hash = hash_combine(hash, s ? s->hash() : 0);
+  return hash;
 }
 
-// Least recently used programs go first; programs in use stay alive with those who hold them.
+// Programs in use stay alive with those who hold them, whatever the cache does.
 class ProgramCache {
  public:
-  static constexpr size_t kMaxPrograms = 4096;
-  static constexpr int64_t kMaxBytes = int64_t{512} << 20;
-
   CompiledRef get(const Function& function, const ShardingRequest& request, const Device& device,
                   const std::optional<Mesh>& results_mesh) {
-    size_t hash = hash_combine(hash_value(function), static_cast<size_t>(device.id));
-    for (const auto* list : {&request.inputs, &request.outputs})
-      for (const std::optional<NamedSharding>& s : *list)
-        hash = hash_combine(hash, s ? s->hash() : 0);
-    {
-      const std::lock_guard lock(mutex_);
-      if (CompiledRef found = find(hash, function, request, device, results_mesh)) {
-        ++stats_.program_cache_hits;
-        return found;
-      }
+    const size_t hash = hash_of(function, request, device);
+    const auto found = programs_.find(hash, [&](const ProgramKey& key) {
+      return key.is_for(function, request, device, results_mesh);
+    });
+    if (found) {
+      ++hits_;
+      return *found;
     }
-    // Compiled outside the lock: two threads may compile the same program once each, and both get a
-    // right one.
+    // Compiled outside of the cache: two threads may compile the same program once each.
     constexpr int64_t kOpBytes = 512;  // of the key
-    CompiledRef compiled = std::make_shared<Compiled>(function, request, device, results_mesh);
-    Entry entry{{std::make_shared<Function>(function), request, device, results_mesh, hash},
-                compiled,
-                compiled->code_bytes() + kOpBytes * static_cast<int64_t>(function.ops.size())};
-    std::list<Entry> dead;  // destroyed after the lock is released
-    const std::lock_guard lock(mutex_);
-    ++stats_.programs_compiled;
-    bytes_ += entry.bytes;
-    entries_.push_front(std::move(entry));
-    index_.emplace(hash, entries_.begin());
-    while (entries_.size() > kMaxPrograms || (bytes_ > kMaxBytes && entries_.size() > 1))
-      evict(dead);
-    return compiled;
+    const auto compiled = std::make_shared<Compiled>(function, request, device, results_mesh);
+    ++compiled_;
+    return programs_.insert(
+        hash, {std::make_shared<Function>(function), request, device, results_mesh}, compiled,
+        compiled->code_bytes() + kOpBytes * static_cast<int64_t>(function.ops.size()));
   }
 
-  CompileStats stats() {
-    const std::lock_guard lock(mutex_);
-    CompileStats out = stats_;
-    out.programs_cached = static_cast<int64_t>(entries_.size());
-    return out;
+  CompileStats stats() const {
+    return {.programs_compiled = compiled_,
+            .program_cache_hits = hits_,
+            .programs_cached = static_cast<int64_t>(programs_.size())};
   }
-  void clear() {
-    std::list<Entry> dead;
-    const std::lock_guard lock(mutex_);
-    dead.swap(entries_);
-    index_.clear();
-    bytes_ = 0;
-  }
+  void clear() { programs_.clear(); }
 
  private:
-  struct Entry {
-    ProgramKey key;
-    CompiledRef program;
-    int64_t bytes;
-  };
-
-  CompiledRef find(size_t hash, const Function& function, const ShardingRequest& request,
-                   const Device& device, const std::optional<Mesh>& results_mesh) {
-    const auto [begin, end] = index_.equal_range(hash);
-    for (auto it = begin; it != end; ++it) {
-      const ProgramKey& key = it->second->key;
-      if (!(key.device == device) || !(key.results_mesh == results_mesh) ||
-          !same_request(key.request, request) || !(*key.function == function))
-        continue;
-      entries_.splice(entries_.begin(), entries_, it->second);
-      return it->second->program;
-    }
-    return nullptr;
-  }
-
-  void evict(std::list<Entry>& dead) {
-    const auto last = std::prev(entries_.end());
-    const auto [begin, end] = index_.equal_range(last->key.hash);
-    for (auto it = begin; it != end; ++it)
-      if (it->second == last) {
-        index_.erase(it);
-        break;
-      }
-    bytes_ -= last->bytes;
-    dead.splice(dead.begin(), entries_, last);
-  }
-
-  ForkSafeMutex mutex_{ForkParticipant::Level::kPrograms};
-  std::list<Entry> entries_;
-  std::unordered_multimap<size_t, std::list<Entry>::iterator> index_;
-  int64_t bytes_ = 0;
-  CompileStats stats_;
+  static constexpr size_t kMaxPrograms = 4096;
+  static constexpr int64_t kMaxBytes = int64_t{512} << 20;
+  BoundedCache<ProgramKey, CompiledRef> programs_{kMaxPrograms, ForkParticipant::Level::kPrograms,
+                                                  kMaxBytes};
+  std::atomic<int64_t> compiled_{0}, hits_{0};
 };
 
 ProgramCache& program_cache() {
@@ -350,6 +332,15 @@ CompiledRef compile_cached(const Function& function, const ShardingRequest& requ
   // cut are the same sharding.
   return program_cache().get(on_finer_mesh(function, request.compute_as), on_finer_mesh(request),
                              device, program_mesh(function, request));
+}
+
+std::vector<Array> run_with_captures(const Compiled& program, std::span<const Array> args,
+                                     std::span<const Array> captures,
+                                     std::span<const uint8_t> donate) {
+  if (captures.empty()) return program.run(args, donate);
+  std::vector<Array> all(args.begin(), args.end());
+  all.insert(all.end(), captures.begin(), captures.end());
+  return program.run(all, donate);
 }
 
 }  // namespace tessera::compile

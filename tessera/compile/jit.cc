@@ -40,54 +40,40 @@ JitCache::~JitCache() {
 
 void JitCache::clear_all() {
   // Destroyed after the locks are released: what a function captured may be anything.
-  std::vector<JitEntryRef> dead;
+  std::vector<BoundedCache<Key, JitEntryRef>::Entries> dead;
   const std::lock_guard lock(all_caches().mutex);
-  for (JitCache* cache : all_caches().caches) {
-    const std::lock_guard cache_lock(cache->mutex_);
-    dead.insert(dead.end(), cache->entries_.begin(), cache->entries_.end());
-    cache->entries_.clear();
-  }
-}
-
-JitEntryRef JitCache::find(const void* types, std::string_view statics,
-                           std::span<const Array> leaves) {
-  const bool x64 = x64_enabled();
-  const std::lock_guard lock(mutex_);
-  for (size_t i = 0; i < entries_.size(); ++i) {
-    const JitEntry& e = *entries_[i];
-    if (e.types != types || e.x64 != x64 || e.statics != statics || e.args.size() != leaves.size())
-      continue;
-    bool same = true;
-    for (size_t k = 0; k < leaves.size() && same; ++k) same = e.args[k].matches(leaves[k]);
-    if (!same) continue;
-    const auto first = entries_.begin();
-    std::rotate(first, first + static_cast<ptrdiff_t>(i), first + static_cast<ptrdiff_t>(i) + 1);
-    return entries_[0];
-  }
-  return nullptr;
-}
-
-void JitCache::insert(JitEntryRef entry) {
-  JitEntryRef dead;  // destroyed after the lock is released
-  const std::lock_guard lock(mutex_);
-  if (entries_.size() >= kMaxEntries) {
-    dead = std::move(entries_.back());
-    entries_.pop_back();
-  }
-  entries_.insert(entries_.begin(), std::move(entry));
+  for (JitCache* cache : all_caches().caches) dead.push_back(cache->calls_.take_all());
 }
 
 namespace {
 
-void expect_concrete(std::string_view op, std::span<const Array> leaves) {
-  for (const Array& x : leaves)
-    if (x.is_tracer())
-      trace_error(op,
-                  "expected concrete arrays, got the traced {} after its trace has ended (a leaked "
-                  "tracer): return it from the traced "
-                  "function instead of storing it",
-                  describe(x.type()));
+size_t hash_of_call(const void* types, std::string_view statics, bool x64,
+                    std::span<const Array> leaves) {
+  const size_t seed = hash_combine(std::hash<const void*>()(types), x64);
+  return hash_arguments(hash_combine(seed, std::hash<std::string_view>()(statics)), leaves);
 }
+
+}  // namespace
+
+JitEntryRef JitCache::find(const void* types, std::string_view statics,
+                           std::span<const Array> leaves) {
+  const bool x64 = x64_enabled();
+  const auto same = [&](const Key& key) {
+    return key.types == types && key.x64 == x64 && key.statics == statics && key.args.match(leaves);
+  };
+  // Most calls are like the one before.
+  if (auto latest = calls_.find_latest(same)) return *std::move(latest);
+  return calls_.find(hash_of_call(types, statics, x64, leaves), same).value_or(nullptr);
+}
+
+void JitCache::insert(const void* types, const std::string& statics, std::span<const Array> leaves,
+                      JitEntryRef entry) {
+  const bool x64 = x64_enabled();
+  calls_.insert(hash_of_call(types, statics, x64, leaves), {types, statics, x64, ArgKeys(leaves)},
+                std::move(entry));
+}
+
+namespace {
 
 // A function traced with its arguments' types.
 struct TracedCall {
@@ -147,10 +133,8 @@ Placed place(const TracedCall& call, std::span<const Array> leaves,
 }
 
 // The program of a traced call. What the call is found by, and what it donates, the caller adds.
-std::shared_ptr<JitEntry> compile_call(TracedCall call, std::span<const Array> leaves,
-                                       const Placed& placed) {
+std::shared_ptr<JitEntry> compile_call(TracedCall call, const Placed& placed) {
   auto entry = std::make_shared<JitEntry>();
-  for (const Array& leaf : leaves) entry->args.emplace_back(leaf);
   entry->program =
       compile_cached(call.traced.function, placed.request, device_for("jit", placed.all));
   entry->captures = std::move(call.traced.captures);
@@ -162,10 +146,7 @@ std::shared_ptr<JitEntry> compile_call(TracedCall call, std::span<const Array> l
 
 std::vector<Array> run_call(const JitEntry& entry, std::span<const Array> leaves) {
   const cluster::CallSite site(entry.where);
-  if (entry.captures.empty()) return entry.program->run(leaves, entry.donate);
-  std::vector<Array> all(leaves.begin(), leaves.end());
-  all.insert(all.end(), entry.captures.begin(), entry.captures.end());
-  return entry.program->run(all, entry.donate);
+  return run_with_captures(*entry.program, leaves, entry.captures, entry.donate);
 }
 
 const void* result_of(const JitEntry& entry) { return entry.result.get(); }
@@ -176,7 +157,7 @@ ErasedResult run_erased(std::string_view op, const ErasedFn& function,
   TracedCall traced = trace_call(function, leaves);
   ErasedResult out = traced.result;
   const Placed placed = place(traced, leaves, {}, {});
-  out.leaves = run_call(*compile_call(std::move(traced), leaves, placed), leaves);
+  out.leaves = run_call(*compile_call(std::move(traced), placed), leaves);
   return out;
 }
 
@@ -218,15 +199,12 @@ JitEntryRef JitCore::compile(const ErasedCall& call, const void* types, const st
     expect_within(*options_.comm_budget,
                   run_pipeline(traced.traced.function, placed.request, Stage::kPartitioned)
                       .partitioned.collectives);
-  const std::shared_ptr<JitEntry> entry = compile_call(std::move(traced), leaves, placed);
+  const std::shared_ptr<JitEntry> entry = compile_call(std::move(traced), placed);
   entry->where = where_;
-  entry->types = types;
-  entry->statics = statics;
-  entry->x64 = x64_enabled();
   // What a function captured is not the caller's to give away.
   if (!donate.empty()) donate.resize(placed.all.size(), 0);
   entry->donate = std::move(donate);
-  cache_->insert(entry);
+  cache_->insert(types, statics, leaves, entry);
   return entry;
 }
 

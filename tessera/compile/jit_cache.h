@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tessera/base/fork.h"
+#include "tessera/base/bounded_cache.h"
 #include "tessera/compile/jit.h"
 #include "tessera/compile/program_cache.h"
 
@@ -16,10 +16,6 @@ namespace tessera::internal {
 
 // What a call of a jitted function needs to know of the program that serves it.
 struct JitEntry {
-  const void* types = nullptr;  // identifies the C++ types of the arguments
-  std::string statics;
-  bool x64 = false;
-  std::vector<compile::ArgKey> args;
   CompiledRef program;
   std::vector<Array> captures;
   std::vector<uint8_t> donate;
@@ -38,12 +34,20 @@ class JitCache {
   // Empties those of all functions.
   static void clear_all();
 
+  // `types` identifies the C++ types of the arguments, `statics` is what is static about them.
   JitEntryRef find(const void* types, std::string_view statics, std::span<const Array> leaves);
-  void insert(JitEntryRef entry);
+  void insert(const void* types, const std::string& statics, std::span<const Array> leaves,
+              JitEntryRef entry);
 
  private:
-  ForkSafeMutex mutex_{ForkParticipant::Level::kCalls};
-  std::vector<JitEntryRef> entries_;  // the latest found first
+  struct Key {
+    const void* types;
+    std::string statics;
+    bool x64;
+    compile::ArgKeys args;
+    bool operator==(const Key&) const = default;
+  };
+  BoundedCache<Key, JitEntryRef> calls_{kMaxEntries, ForkParticipant::Level::kCalls};
 };
 
 }  // namespace tessera::internal

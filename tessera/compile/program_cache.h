@@ -3,6 +3,8 @@
 #pragma once
 
 #include <span>
+#include <string_view>
+#include <vector>
 
 #include "tessera/compile/caches.h"
 #include "tessera/compile/compiled.h"
@@ -20,9 +22,26 @@ struct ArgKey {
 
   explicit ArgKey(const Array& x);
   bool matches(const Array& x) const;
-  size_t hash() const;
+  bool operator==(const ArgKey& other) const {
+    return layout == other.layout && weak == other.weak && type.same_array(other.type);
+  }
 };
-size_t hash_argument(const Array& x);
+
+// The same of all arguments of a call.
+class ArgKeys {
+ public:
+  explicit ArgKeys(std::span<const Array> args) : keys_(args.begin(), args.end()) {}
+  bool match(std::span<const Array> args) const;
+  bool operator==(const ArgKeys&) const = default;
+
+ private:
+  std::vector<ArgKey> keys_;
+};
+// Calls with arguments that match the same ArgKeys have one hash; `seed` is that of the rest.
+size_t hash_arguments(size_t seed, std::span<const Array> args);
+
+// UserError (kTrace) naming `op` if one of the arrays is a tracer, which has leaked out of its trace.
+void expect_concrete(std::string_view op, std::span<const Array> args);
 
 // The placements of arguments as a request: arrays on a mesh are taken as they lie; single-device
 // and host arrays go where propagation wants them.
@@ -35,6 +54,12 @@ Device device_for(std::string_view op, std::span<const Array> args);
 // equal. Thread-safe.
 CompiledRef compile_cached(const Function& function, const ShardingRequest& request,
                            const Device& device);
+
+// The results of a program of a call's arguments and then of the arrays that its function captured.
+// `donate` is empty, or says of each input whether the results may take its memory.
+std::vector<Array> run_with_captures(const Compiled& program, std::span<const Array> args,
+                                     std::span<const Array> captures,
+                                     std::span<const uint8_t> donate = {});
 
 }  // namespace tessera::compile
 

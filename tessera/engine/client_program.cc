@@ -111,16 +111,13 @@ ClientExecutableRef ClientProgram::compile(const std::string& module) const {
 }
 
 ClientExecutableRef ClientProgram::executable(const Aliases& aliases) const {
-  const std::lock_guard lock(mutex_);
-  ClientExecutableRef& found = executables_[aliases];
-  if (!found) {
+  return executables_.get(aliases, [&] {
     try {
-      found = compile(text(aliases));
+      return compile(text(aliases));
     } catch (const Failure& failure) {
       compile_failed(failure.what(), failure.kind() == FailureKind::kOutOfMemory);
     }
-  }
-  return found;
+  });
 }
 
 // The first op that the plugin does not compile by itself, those in loops and branches first.

@@ -10,9 +10,7 @@
 // that are donated: which memory a result takes is part of a compiled program.
 #pragma once
 
-#include <map>
-#include <mutex>
-
+#include "tessera/base/made_once.h"
 #include "tessera/engine/client_array.h"
 #include "tessera/ir/function.h"
 #include "tessera/runtime/program.h"
@@ -63,8 +61,7 @@ class ClientProgram {
   // [i][p]: where the device of replica p stands among those of input (output) i.
   std::vector<std::vector<size_t>> input_positions_, output_positions_;
   std::vector<Type> output_types_;
-  mutable std::mutex mutex_;
-  mutable std::map<Aliases, ClientExecutableRef> executables_;
+  mutable MadeOnce<Aliases, ClientExecutableRef> executables_;
 };
 
 }  // namespace tessera::engine

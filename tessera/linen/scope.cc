@@ -1,10 +1,6 @@
 #include "tessera/linen/scope.h"
 
-#include <llvm/ADT/StringExtras.h>
-#include <llvm/Support/Endian.h>
-#include <llvm/Support/SHA1.h>
-
-#include <array>
+#include <boost/uuid/detail/sha1.hpp>
 
 #include "tessera/ir/format.h"
 
@@ -42,9 +38,17 @@ random::Key Scope::folded(const random::Key& key, int count) const {
 
 namespace internal {
 
+// The digest is an array of five words, and from Boost 1.86 on one of twenty bytes, most significant
+// first.
 uint32_t sha1_word(const std::string& bytes) {
-  const std::array<uint8_t, 20> hash = llvm::SHA1::hash(llvm::arrayRefFromStringRef(bytes));
-  return llvm::support::endian::read32be(hash.data());
+  boost::uuids::detail::sha1 sha1;
+  sha1.process_bytes(bytes.data(), bytes.size());
+  boost::uuids::detail::sha1::digest_type digest;
+  sha1.get_digest(digest);
+  uint32_t word = 0;
+  for (size_t i = 0; i < sizeof(word) / sizeof(digest[0]); ++i)
+    word = static_cast<uint32_t>(uint64_t{word} << 8 * sizeof(digest[0])) | digest[i];
+  return word;
 }
 
 }  // namespace internal

@@ -38,40 +38,33 @@ namespace tessera::privacy {
 // and kTransforms, which is false if the transform returns its argument.
 template <class Rule>
 struct AugmentedTransformation {
-  Rule rule;
+  optim::Transformation<Rule> optimizer;  // whose update undoes the transform first
   static constexpr bool kTransforms = Rule::kTransforms;
 
   template <class Self>
   static constexpr auto fields(Self& self) {
-    return std::tie(self.rule);
+    return std::tie(self.optimizer);
   }
 
   // The state of the optimizer that is augmented.
   template <class P>
   auto init(const P& params) const {
-    return rule.init(params);
+    return optimizer.init(params);
   }
 
-  // Returns (updates, the next state) for transformed, clipped and noised gradients. UserError with
-  // the path of the first leaf where the state or the parameters are of another tree.
-  template <class P, class State>
-  std::pair<P, State> update(const P& gradients, const State& state, const P& params) const {
-    optim::internal::leaves_like("privacy::optimizers", gradients, "the parameters", params);
-    return rule.update(gradients, state, &params);
-  }
-  // The same, for optimizers that do not read the parameters.
-  template <class P, class State>
-  std::pair<P, State> update(const P& gradients, const State& state) const {
-    static_assert(!Rule::kNeedsParams,
-                  "this transformation reads the parameters: update(gradients, state, params)");
-    return rule.update(gradients, state, static_cast<const P*>(nullptr));
+  // Returns (updates, the next state) for transformed, clipped and noised gradients, as
+  // optim::Transformation::update does; optimizers that do not read the parameters need none.
+  template <class P, class State, class... Params>
+  std::pair<P, State> update(const P& gradients, const State& state,
+                             const Params&... params) const {
+    return optimizer.update(gradients, state, params...);
   }
 
   // Returns a function that transforms the gradients of one example: the third argument of
   // clipped_value_and_grad. It holds Arrays of the state, so it is made anew for each step.
   template <class State>
   auto pre_clipping_transform(const State& state) const {
-    return rule.pre_clipping_transform(state);
+    return optimizer.rule.pre_clipping_transform(state);
   }
 };
 
@@ -200,23 +193,8 @@ struct NoTransform {
 };
 
 template <class Base>
-struct NotTransforming {
-  Base base;
-  static constexpr bool kNeedsParams = Base::kNeedsParams;
+struct NotTransforming : Base {
   static constexpr bool kTransforms = false;
-
-  template <class Self>
-  static constexpr auto fields(Self& self) {
-    return std::tie(self.base);
-  }
-  template <class P>
-  auto init(const P& params) const {
-    return base.init(params);
-  }
-  template <class P, class State>
-  std::pair<P, State> update(const P& gradients, const State& state, const P* params) const {
-    return base.update(gradients, state, params);
-  }
   template <class State>
   NoTransform pre_clipping_transform(const State&) const {
     return {};
@@ -249,7 +227,7 @@ auto scale_then_privatize(optim::Transformation<Base> base,
         "adagrad, ...), or a function that returns them of its state");
   internal::expect_scale_options(options);
   return AugmentedTransformation<internal::ScaleThenPrivatize<Base, SecondMoments>>{
-      {std::move(base.rule), options, std::move(second_moments)}};
+      {{std::move(base.rule), options, std::move(second_moments)}}};
 }
 
 // Returns the optimizer with the transform that changes nothing, or an augmented one as it is, for
@@ -257,7 +235,7 @@ auto scale_then_privatize(optim::Transformation<Base> base,
 template <class Base>
 AugmentedTransformation<internal::NotTransforming<Base>> as_augmented(
     optim::Transformation<Base> optimizer) {
-  return {{std::move(optimizer.rule)}};
+  return {{{std::move(optimizer.rule)}}};
 }
 template <class Rule>
 AugmentedTransformation<Rule> as_augmented(AugmentedTransformation<Rule> optimizer) {

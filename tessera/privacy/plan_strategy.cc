@@ -5,6 +5,7 @@
 #include "tessera/base/format.h"
 #include "tessera/base/overloaded.h"
 #include "tessera/privacy/matrix_factorization/banded_inverse.h"
+#include "tessera/privacy/matrix_factorization/eigen.h"
 
 namespace tessera::privacy::internal {
 
@@ -30,15 +31,12 @@ void expect_lower_triangular(const mf::Matrix& c) {
                     c(i, j), i, j);
 }
 
-// By forward substitution, a column at a time.
 mf::Matrix inverse_of_lower(const mf::Matrix& c) {
   mf::Matrix out = mf::Matrix::zeros(c.rows, c.cols);
-  for (int64_t j = 0; j < c.cols; ++j)
-    for (int64_t i = j; i < c.rows; ++i) {
-      double sum = i == j ? 1 : 0;
-      for (int64_t k = j; k < i; ++k) sum -= c(i, k) * out(k, j);
-      out(i, j) = sum / c(i, i);
-    }
+  const mf::RowMajor inverse =
+      mf::as_eigen(c).triangularView<Eigen::Lower>().solve(mf::RowMajor::Identity(c.rows, c.cols));
+  // Above the diagonal the solution has zeros of either sign.
+  mf::as_eigen(out).triangularView<Eigen::Lower>() = inverse;
   return out;
 }
 

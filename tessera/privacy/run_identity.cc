@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "tessera/base/fork.h"
 #include "tessera/base/format.h"
 #include "tessera/base/warning.h"
 #include "tessera/cluster/joint_step.h"
@@ -53,6 +54,19 @@ std::vector<ir::Type> example_types(const LossCall& loss) {
   return out;
 }
 
+void expect_no_captured_data(const LossCall& loss, const std::vector<Array>& captures) {
+  if (loss.shared_captures || loss.num_examples <= 1) return;
+  for (const Array& x : captures)
+    if (x.ndim() > 0 && x.shape()[0] == loss.num_examples)
+      value_error(
+          kOp,
+          "expected all data as arguments of step(), got an array of {} captured by the "
+          "loss, as long as the {} examples: every example sees all of it; give it to step() "
+          "after the other data, or set .shared_captures = true in TrainerOptions if it is "
+          "no data",
+          describe(x.type()), loss.num_examples);
+}
+
 std::string traced_program(const LossCall& loss) {
   ops::TracedFunction traced = tracing::trace_function(
       [&](const std::vector<Array>& inputs) {
@@ -61,6 +75,7 @@ std::string traced_program(const LossCall& loss) {
         return loss.call(inputs).leaves;
       },
       example_types(loss), "example");
+  expect_no_captured_data(loss, traced.captures);
   traced.function = ir::remove_dead_ops(traced.function);
   return program_digest(traced);
 }
@@ -159,36 +174,61 @@ std::optional<std::string> RunIdentity::contents(const std::vector<Array>& data,
 
 namespace {
 
-// The contents that each key and program has begun with. Never destroyed: threads may ask while the
-// process ends.
+// What each key and program has begun with. Never destroyed: threads may ask while the process ends.
 struct Beginnings {
-  std::mutex mutex;
-  std::map<std::string, std::string> contents;
+  ForkSafeMutex mutex;
+  std::map<std::string, std::string> runs;
+  std::map<std::string, KeyReuse> reuse;  // of the keys that are reproducible
 };
 Beginnings& beginnings() {
   static Beginnings& instance = *new Beginnings;
   return instance;
 }
 
+// Of the data and of the parameters that a run begins with. Parameters that do not lie in this process
+// as a whole are not compared.
+std::string digest_of_beginning(const std::string& contents, const std::vector<Array>& parameters) {
+  Digest digest;
+  digest.add(contents);
+  for (const Array& leaf : parameters)
+    if (is_fully_addressable(leaf)) digest.add(leaf);
+  return digest.hex();
+}
+
 }  // namespace
 
-void warn_of_shared_noise(const random::Key& noise, const std::string& program,
-                          const std::optional<std::string>& contents) {
+void name_reproducible(const random::Key& noise, KeyReuse reuse) {
+  Beginnings& all = beginnings();
+  const std::lock_guard lock(all.mutex);
+  all.reuse[hex_of(noise)] = reuse;
+}
+
+void claim_noise(const random::Key& noise, const std::string& program,
+                 const std::optional<std::string>& contents, const std::vector<Array>& parameters) {
   if (!contents) return;
-  const std::string key = hex_of(noise) + program;
-  bool others = false;
+  const std::string key = hex_of(noise), run = digest_of_beginning(*contents, parameters);
+  std::optional<KeyReuse> reuse;
   {
     Beginnings& all = beginnings();
     const std::lock_guard lock(all.mutex);
-    others = all.contents.emplace(key, *contents).first->second != *contents;
+    if (all.runs.emplace(key + program, run).first->second == run) return;
+    if (const auto told = all.reuse.find(key); told != all.reuse.end()) reuse = told->second;
   }
-  if (others)
+  if (!reuse)
     warn(
-        "privacy: two runs of one key have begun on different data; the difference of their "
-        "results "
-        "shows the data without noise: take init(params), which draws a key for each, unless this "
-        "is "
-        "a test");
+        "privacy: two runs of one key have begun on different data or from different parameters; "
+        "the "
+        "difference of their results shows the data without noise: take init(params), which draws "
+        "a "
+        "key for each, unless this is a test");
+  if (reuse == KeyReuse::kRefused)
+    value_error(
+        kOp,
+        "expected one run of a reproducible key, got a second one on other data or from other "
+        "parameters: the difference of their results shows the data without noise; take "
+        "init(params), which draws a key for each run, or another key; in a test of "
+        "neighbours, which needs the same noise, init(params, privacy::reproducible(key, "
+        "privacy::KeyReuse::kAllowed))");
 }
 
 void expect_same_run(const Plan& plan, const std::string& fingerprint, const Array& words) {

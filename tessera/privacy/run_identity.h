@@ -27,12 +27,20 @@
 
 namespace tessera::privacy {
 
+// Whether one key may make the noise of runs on different data or from different parameters.
+//   kRefused  a step of the second one is an error
+//   kAllowed  it is not: for tests of neighbours, which look at the difference
+enum class KeyReuse : uint8_t { kRefused, kAllowed };
+
 // A seed that makes a run the same each time: for tests, and for data that is public. Whoever knows
 // the key can subtract the noise.
 struct Reproducible {
   random::Key key;
+  KeyReuse reuse = KeyReuse::kRefused;
 };
-inline Reproducible reproducible(random::Key key) { return {std::move(key)}; }
+inline Reproducible reproducible(random::Key key, KeyReuse reuse = KeyReuse::kRefused) {
+  return {std::move(key), reuse};
+}
 
 // What a run gives up that goes on although step() refuses it (Trainer::rebound).
 //   kSameLoss  the gradients of all steps are of one loss: what the run learnt before is under another
@@ -71,6 +79,9 @@ struct LossCall {
   std::vector<Array> leaves;
   size_t num_parameters = 0;  // of leaves that are not of examples
   bool keep_batch_dim = true;
+  // A captured array as long as all the data is an error, unless captures may be shared.
+  int64_t num_examples = 0;
+  bool shared_captures = false;
 };
 
 // The digests of what a trainer runs. A cache, of one thread: a loss is traced again, and data are
@@ -103,11 +114,15 @@ class RunIdentity {
   std::string contents_;
 };
 
-// Warns if a run has begun in this process with the same key of noise and program on data of other
-// contents: whoever sees what both give sees the difference of their data without noise. Called
-// at the first step of a run.
-void warn_of_shared_noise(const random::Key& noise, const std::string& program,
-                          const std::optional<std::string>& contents);
+// Says that the key of noise is of a reproducible run, and whether others may have it too.
+void name_reproducible(const random::Key& noise, KeyReuse reuse);
+// Claims the noise of a key and program for the run that begins with these contents of the data and
+// from these parameters. If another run of this process has claimed it with others, whoever sees what
+// both give sees their difference without noise: UserError (kValue) for a reproducible key unless its
+// reuse is allowed, a warning for another. Called before the first step of a run; a run whose data are
+// not checked claims nothing.
+void claim_noise(const random::Key& noise, const std::string& program,
+                 const std::optional<std::string>& contents, const std::vector<Array>& parameters);
 
 // UserError unless the state is of this plan and optimizer.
 void expect_same_run(const Plan& plan, const std::string& fingerprint, const Array& words);

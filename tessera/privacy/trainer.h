@@ -23,7 +23,10 @@
 // of a state that has moved on cannot be used again. A state is as secret as the data; release()
 // gives the parameters alone.
 //
-// Keys. Runs do not share noise: init() folds in fresh entropy, which is then kept in the state.
+// Keys. Runs do not share noise: init() folds in fresh entropy, which is then kept in the state. Of
+// a plan of RandomSource::kSystem there are no keys in the state: noise and batches are drawn by
+// keys that are in memory alone. Where the sampler has a schedule (system_batches.h), such a run
+// goes on in the trainer alone that has begun it.
 //
 // Of nnx modules the parameters alone are trained; streams of random keys move on with each step.
 // Other state stays.
@@ -40,6 +43,7 @@
 #include "tessera/compile/jit.h"
 #include "tessera/io/checkpoint.h"
 #include "tessera/privacy/example_source.h"
+#include "tessera/privacy/noise/shared_noise.h"
 #include "tessera/privacy/report.h"
 #include "tessera/privacy/trainer_program.h"
 
@@ -142,7 +146,9 @@ class Trainer {
   // can know the noise and no two runs share any.
   template <class Params>
   State<Params> init(const Params& params) const {
-    return begun(params, identity_->run_key());
+    State<Params> out = begun(params, identity_->run_key());
+    out.books.selection_key = batches_->begin(out.books.selection_key);
+    return out;
   }
   // The same, of the key and the entropy that this trainer has drawn: of one trainer equal keys give
   // equal runs, and elsewhere they give other ones.
@@ -153,27 +159,33 @@ class Trainer {
   }
   // The same state each time, without any entropy: init(params, reproducible(random::key(0))). Two
   // such runs of one key, plan and optimizer have the same batches, and the same noise if they have
-  // the same loss too. UserError (kValue), as of init(params, key): a plan of RandomSource::kSystem,
-  // which takes no keys; an array of keys.
+  // the same loss too: the first step of one on other data or from other parameters is an error then,
+  // unless the key is reproducible(key, KeyReuse::kAllowed). UserError (kValue), as of
+  // init(params, key): a plan of RandomSource::kSystem, which takes no keys; an array of keys.
   template <class Params>
   State<Params> init(const Params& params, const Reproducible& key) const {
     plan_.expect_keyed("privacy::Trainer::init");
-    return begun(params, identity_->run_key(key));
+    State<Params> out = begun(params, identity_->run_key(key));
+    internal::name_reproducible(out.books.noise.key, key.reuse);
+    return out;
   }
 
   // What the step saw, of the next step. `data` is what the loss takes after params: trees of all the
   // data, of whose leaves the first dimension is the plan's num_examples, or sources of as many
   // examples (example_source.h). The state moves on. UserError (kValue), with the state as it was:
   // data of another number of examples, a state of another plan, optimizer or loss, of other data, or
-  // one that is used up, a step beyond the plan, a memory budget that no microbatch keeps.
+  // one that is used up, a reproducible key of another run, a loss that mixes examples
+  // or captures all the data, a step beyond the plan, a memory budget that no microbatch keeps.
   template <class Params, class... Data>
   StepReport step(State<Params>& state, const Data&... data) const {
     internal::expect_same_run(plan_, identity_->fingerprint(), state.books.fingerprint);
     const int64_t step = internal::expect_next_step(plan_, state.books.step);
     const batch_selection::Batch examples = batches_->examples(state.books.selection_key, step);
     const int64_t size = batches_->padded_size(static_cast<int64_t>(examples.size()));
-    return run(state, step, examples, size, contents_of(data...),
-               examples_of(data, examples, size)...);
+    const StepReport report = run(state, step, examples, size, contents_of(data...),
+                                  examples_of(data, examples, size)...);
+    if (step + 1 == plan_.steps()) batches_->end(state.books.selection_key);
+    return report;
   }
 
   // Trains by step() up to the last step of the plan, or options.until. Returns the epsilon that the
@@ -275,13 +287,15 @@ class Trainer {
     save_checkpoint(path, steps_done(state), state, options);
   }
   // The latest state of `path`, if there is one; else the state stays, and the result is false.
-  // UserError, with the state as it was: those of restore_checkpoint, and a state of another plan
-  // or optimizer.
+  // UserError, with the state as it was: those of restore_checkpoint, a state of another plan or
+  // optimizer, and with steps to come a run of RandomSource::kSystem whose schedule another trainer
+  // has the key of.
   template <class Params>
   bool restore(const FilePath& path, State<Params>& state) const {
     if (!latest_step(path)) return false;
     State<Params> restored = restore_checkpoint(path, state);
     internal::expect_same_run(plan_, identity_->fingerprint(), restored.books.fingerprint);
+    if (steps_done(restored) < plan_.steps()) batches_->expect_known(restored.books.selection_key);
     state = std::move(restored);
     return true;
   }
@@ -359,7 +373,9 @@ class Trainer {
           .call = call,
           .types = &tessera::internal::kTypesTag<Params, std::decay_t<decltype(rows)>...>,
           .leaves = tree::leaves(std::tie(state.params, optimizer)),
-          .keep_batch_dim = options_.keep_batch_dim};
+          .keep_batch_dim = options_.keep_batch_dim,
+          .num_examples = plan_.sampling().num_examples,
+          .shared_captures = options_.shared_captures};
       loss.num_parameters = loss.leaves.size();
       tessera::internal::append_leaves(loss.leaves, rows...);
       tree::append_static_key(state.params, loss.statics);
@@ -378,13 +394,11 @@ class Trainer {
     internal::expect_known_memory(options_, tree::leaves(std::tie(data...)));
     const std::string program = program_of(state, data...);
     internal::expect_same_program(program, books.program);
-    if (plan_.random_source() == RandomSource::kKey &&
-        !internal::is_digest(internal::digest_of_words(books.program)))
-      internal::warn_of_shared_noise(books.noise.key, program, contents);
     internal::StepInput input{.factors = internal::factors_of(plan_, step),
                               .program = internal::digest_words(program),
                               .contents = internal::digest_words(
                                   internal::expect_same_contents(contents, books.contents))};
+    const internal::SharedNoise noise("privacy::Trainer", plan_.random_source());
     const int64_t microbatch = batches_->microbatch(size, [&](int64_t m) {
       input.batch = batches_->padded({}, m, size);
       return step_.lower(state.params, books, input, internal::Microbatch{m}, data...)
@@ -392,6 +406,9 @@ class Trainer {
           .arena_bytes;
     });
     input.batch = batches_->padded(examples, microbatch, size);
+    if (plan_.random_source() == RandomSource::kKey &&
+        !internal::is_digest(internal::digest_of_words(books.program)))
+      internal::claim_noise(books.noise.key, program, contents, tree::leaves(state.params));
     Array row;
     std::tie(state.params, state.books, row) =
         step_(state.params, books, input, internal::Microbatch{microbatch}, data...);

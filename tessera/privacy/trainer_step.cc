@@ -7,6 +7,7 @@
 
 #include "tessera/base/format.h"
 #include "tessera/io/load.h"
+#include "tessera/mesh/device.h"
 #include "tessera/numpy/creation.h"
 #include "tessera/numpy/index.h"
 #include "tessera/numpy/logic.h"
@@ -86,15 +87,33 @@ int64_t history_stride(int64_t steps) { return (steps + kHistoryRows - 1) / kHis
 StepBatches::StepBatches(const Plan& plan, const TrainerOptions& options)
     : sampler_(plan.sampler()), options_(options) {
   check_options(options_);
+  if (plan.random_source() == RandomSource::kSystem) system_.emplace(sampler_);
   if (plan.sampling().num_examples > std::numeric_limits<int32_t>::max())
     value_error(kOp, "expected fewer than 2^31 examples, got {}; split the data",
                 plan.sampling().num_examples);
   multiple_ = multiple_of(plan, options_);
   const auto mean = static_cast<int64_t>(expected_sizes(plan).first);
-  least_ = std::max(multiple_, mean / multiple_ * multiple_);
+  // An example that is alone on its device is computed by another program, whose roundings differ
+  // (docs/privacy_proof.md): where sizes of batches differ, each device gets two.
+  const int64_t two_each = rounded_up(2 * device_count(), multiple_);
+  least_ = std::max({multiple_, mean / multiple_ * multiple_,
+                     plan.sampling().method == batch_selection::SamplingMethod::kFixedBatchSize
+                         ? int64_t{0}
+                         : two_each});
+}
+
+random::Key StepBatches::begin(const random::Key& key) { return system_ ? system_->begin() : key; }
+
+void StepBatches::expect_known(const random::Key& key) const {
+  if (system_) system_->expect_known(key);
+}
+
+void StepBatches::end(const random::Key& key) {
+  if (system_) system_->end(key);
 }
 
 batch_selection::Batch StepBatches::examples(const random::Key& key, int64_t step) {
+  if (system_) return system_->examples(key, step);
   std::vector<uint32_t> now = words(key);
   if (!batches_ || now != key_) {
     batches_.emplace(batch_selection::batches(sampler_, key));
@@ -324,6 +343,8 @@ StepConstants step_constants(const Plan& plan, const TrainerOptions& options) {
   out.clip.keep_batch_dim = options.keep_batch_dim;
   out.clip.spmd_axis_name = options.spmd_axis_name;
   out.clip.indivisible = options.indivisible;
+  out.clip.shared_captures =
+      true;  // the length of a padded batch says nothing: run_identity.h looks
   return out;
 }
 

@@ -14,6 +14,7 @@
 #include "tessera/optim/transformation.h"
 #include "tessera/privacy/batch_selection/batch_range.h"
 #include "tessera/privacy/plan.h"
+#include "tessera/privacy/system_batches.h"
 
 namespace tessera::privacy {
 
@@ -39,6 +40,9 @@ struct TrainerOptions {
   // for data that are made anew at each step (random augmentations of the same examples). What is
   // given up: that a run which goes on with the data of other examples is refused.
   bool unchecked_data_contents = false;
+  // The loss may capture arrays as long as all the data: they are no data, and every example sees all
+  // of them. Without this such an array is an error.
+  bool shared_captures = false;
 };
 
 // What a step saw: loss and norms before clipping, by example. These are of the examples themselves,
@@ -78,8 +82,15 @@ class StepBatches {
  public:
   StepBatches(const Plan& plan, const TrainerOptions& options);
 
+  // The state's key of batches when a run begins: the given one, or of RandomSource::kSystem the
+  // name of one that is kept here (system_batches.h).
+  random::Key begin(const random::Key& key);
   // The step's examples, in increasing order.
   batch_selection::Batch examples(const random::Key& key, int64_t step);
+  // UserError if a state of this key cannot go on here.
+  void expect_known(const random::Key& key) const;
+  // The run with this key is over.
+  void end(const random::Key& key);
   // What a batch of so many examples is padded to.
   int64_t padded_size(int64_t examples) const;
   StepBatch padded(const batch_selection::Batch& examples, int64_t microbatch, int64_t size) const;
@@ -95,6 +106,7 @@ class StepBatches {
 
  private:
   batch_selection::BatchSelectionStrategy sampler_;
+  std::optional<SystemBatches> system_;  // of RandomSource::kSystem
   TrainerOptions options_;
   int64_t multiple_, least_;
   std::vector<uint32_t> key_;  // of batches_

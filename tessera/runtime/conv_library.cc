@@ -6,10 +6,11 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <string_view>
 
+#include "tessera/base/buffer.h"
 #include "tessera/base/error.h"
 #include "tessera/base/per_thread.h"
 #include "tessera/base/thread_pool.h"
-#include "tessera/runtime/buffer.h"
+#include "tessera/base/workspace.h"
 #include "tessera/runtime/one_thread.h"
 #include "tessera/runtime/step_code.h"
 
@@ -422,7 +423,8 @@ class ConvLibraryCode final : public ConvLibrary {
     if (k.offset < 0) return;
     const OneThread one_thread;
     const Variant& v = variant_of(k);
-    v.weights_reorder.run(rhs + k.place, kernels + k.offset, thread_scratch(v.scratch_bytes));
+    const Workspace<std::byte> scratch(v.scratch_bytes);
+    v.weights_reorder.run(rhs + k.place, kernels + k.offset, scratch.data());
   }
 
   // `weights`: the kernel; of a sum, the memory of all parts.
@@ -430,7 +432,8 @@ class ConvLibraryCode final : public ConvLibrary {
     const OneThread one_thread;
     const Work& tile = work_[static_cast<size_t>(i)];
     const Variant& v = variant_of(tile);
-    std::byte* work = thread_scratch(v.scratch_bytes + v.src_bytes + v.dst_bytes);
+    const Workspace<std::byte> scratch(v.scratch_bytes + v.src_bytes + v.dst_bytes);
+    std::byte* work = scratch.data();
     std::byte *src_work = work + v.scratch_bytes, *dst_work = src_work + v.src_bytes;
     auto* src = static_cast<std::byte*>(const_cast<void*>(src_data)) + tile.src;
     auto* dst = static_cast<std::byte*>(const_cast<void*>(dst_data)) + tile.dst;
@@ -469,7 +472,8 @@ class ConvLibraryCode final : public ConvLibrary {
     });
     const OneThread one_thread;
     if (v.weights_reorder.needed) {
-      v.weights_reorder.run(sums, out + k.place, thread_scratch(v.scratch_bytes));
+      const Workspace<std::byte> scratch(v.scratch_bytes);
+      v.weights_reorder.run(sums, out + k.place, scratch.data());
     } else {
       std::memcpy(out + k.place, sums, v.weights.get_size());
     }

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "tessera/base/buffer.h"
 #include "tessera/base/thread_pool.h"
 #include "tessera/ops/core/scalar_fold.h"
-#include "tessera/runtime/buffer.h"
 #include "tessera/runtime/gemm.h"
 #include "tessera/runtime/step_code.h"
 

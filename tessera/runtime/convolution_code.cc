@@ -3,9 +3,9 @@
 #include <memory>
 #include <utility>
 
+#include "tessera/base/buffer.h"
 #include "tessera/base/thread_pool.h"
 #include "tessera/codegen/library_gate.h"
-#include "tessera/runtime/buffer.h"
 #include "tessera/runtime/conv_library.h"
 #include "tessera/runtime/conv_shape.h"
 #include "tessera/runtime/conv_windows.h"

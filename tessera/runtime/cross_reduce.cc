@@ -8,8 +8,8 @@
 #include "tessera/base/format.h"
 #include "tessera/base/thread_pool.h"
 #include "tessera/base/visit_dtype.h"
+#include "tessera/base/workspace.h"
 #include "tessera/runtime/halves.h"
-#include "tessera/runtime/step_code.h"
 
 namespace tessera::runtime {
 namespace {
@@ -208,7 +208,8 @@ void CrossReduce::fold(const Fold& f, int64_t row, int64_t first, int64_t n,
   }
   // Two blocks a level are in use at a time, and leaves may be widened.
   constexpr int64_t kBlocks = 256;
-  std::byte* spare = thread_scratch(kBlocks * kReduceBlock * wide_);
+  const Workspace<std::byte> memory(kBlocks * kReduceBlock * wide_);
+  std::byte* spare = memory.data();
   if (root.left >= 0 && size == wide_) {
     const std::byte* a = value(f, root.left, row, first, n, src, workspace, spare);
     const std::byte* b = value(f, root.right, row, first, n, src, workspace, spare);

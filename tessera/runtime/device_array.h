@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "tessera/base/buffer.h"
 #include "tessera/ir/array.h"
 #include "tessera/runtime/array_layout.h"
-#include "tessera/runtime/buffer.h"
 #include "tessera/runtime/shard.h"
 
 namespace tessera::runtime {

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <cstring>
 
+#include "tessera/base/buffer.h"
 #include "tessera/base/error.h"
 #include "tessera/base/thread_pool.h"
 #include "tessera/codegen/library_gate.h"
-#include "tessera/runtime/buffer.h"
 #include "tessera/runtime/dot_operand.h"
 #include "tessera/runtime/dot_shape.h"
 #include "tessera/runtime/gemm.h"

@@ -2,9 +2,9 @@
 // matrices.
 #pragma once
 
+#include "tessera/base/buffer.h"
 #include "tessera/base/dtype.h"
 #include "tessera/base/visit_dtype.h"
-#include "tessera/runtime/buffer.h"
 #include "tessera/runtime/dot_shape.h"
 #include "tessera/runtime/gemm.h"
 #include "tessera/runtime/step_code.h"

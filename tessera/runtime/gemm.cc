@@ -9,10 +9,10 @@
 #include "tessera/base/error.h"
 #include "tessera/base/shape.h"
 #include "tessera/base/visit_dtype.h"
+#include "tessera/base/workspace.h"
 #include "tessera/runtime/gemm_bfloat16.h"
 #include "tessera/runtime/gemm_parts.h"
 #include "tessera/runtime/gemm_tiles.h"
-#include "tessera/runtime/step_code.h"
 
 namespace tessera::runtime {
 namespace {
@@ -88,11 +88,10 @@ void gemm_converted(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T
   const int64_t tile =
       std::clamp<int64_t>((int64_t{1} << 18) / std::max<int64_t>(1, m + n), 64, 512);
   const int64_t a_elements = ceil_div(m * std::min(k, tile), 64) * 64;
+  const Workspace<To> converted(a_elements + n * std::min(k, tile));
+  To *ta = converted.data(), *tb = ta + a_elements;
   for (int64_t k0 = 0; k0 < std::max<int64_t>(k, 1); k0 += tile) {
     const int64_t width = std::min(tile, k - k0);
-    auto* ta = reinterpret_cast<To*>(
-        thread_scratch((a_elements + n * std::min(k, tile)) * static_cast<int64_t>(sizeof(To))));
-    To* tb = ta + a_elements;
     const MatrixRef xa = a.shifted(0, k0, sizeof(From)), xb = b.shifted(k0, 0, sizeof(From));
     MatrixRef ca{reinterpret_cast<std::byte*>(ta), width, 1},
         cb{reinterpret_cast<std::byte*>(tb), n, 1};

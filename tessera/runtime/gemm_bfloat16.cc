@@ -6,8 +6,8 @@
 #include <tuple>
 
 #include "tessera/base/per_thread.h"
+#include "tessera/base/workspace.h"
 #include "tessera/runtime/one_thread.h"
-#include "tessera/runtime/step_code.h"
 
 namespace tessera::runtime {
 namespace {
@@ -87,7 +87,8 @@ bool gemm_bfloat16(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, fl
   p.a.set_data_handle(const_cast<std::byte*>(a.data));
   p.b.set_data_handle(const_cast<std::byte*>(b.data));
   p.c.set_data_handle(c);
-  p.scratch.set_data_handle(thread_scratch(p.scratch_bytes + 64));
+  const Workspace<std::byte> scratch(p.scratch_bytes + 64);
+  p.scratch.set_data_handle(scratch.data());
   p.primitive.execute(cache.stream, {{DNNL_ARG_SRC, p.a},
                                      {DNNL_ARG_WEIGHTS, p.b},
                                      {DNNL_ARG_DST, p.c},

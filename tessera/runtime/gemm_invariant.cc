@@ -6,8 +6,8 @@
 #include "tessera/base/format.h"
 #include "tessera/base/shape.h"
 #include "tessera/base/visit_dtype.h"
+#include "tessera/base/workspace.h"
 #include "tessera/ops/linear/dot_general.h"
-#include "tessera/runtime/buffer.h"
 #include "tessera/runtime/gemm_parts.h"
 
 namespace tessera::runtime {
@@ -33,18 +33,6 @@ void library(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, in
   }
   gemm_blas(m, n, k, a, b, c, ldc, accumulate);
 }
-
-// Elements of a workspace of this thread.
-template <class T>
-class Workspace {
- public:
-  explicit Workspace(int64_t elements)
-      : buffer_(Buffer::allocate(elements * static_cast<int64_t>(sizeof(T)))) {}
-  T* data() { return reinterpret_cast<T*>(buffer_.data()); }
-
- private:
-  Buffer buffer_;
-};
 
 // `rows` rows from `from` on of x, of which there are fewer: the others are 0. Stored in the order
 // that x has.

@@ -1,15 +1,13 @@
 #include "tessera/runtime/gemm_tiles.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <string_view>
 
 #include "tessera/base/error.h"
-#include "tessera/base/per_thread.h"
 #include "tessera/base/shape.h"
+#include "tessera/base/workspace.h"
 #include "tessera/ir/format.h"
-#include "tessera/runtime/buffer.h"
 #include "tessera/runtime/tile_panels.h"
 
 #if defined(__x86_64__) && defined(__linux__)
@@ -23,23 +21,18 @@
 
 namespace tessera::runtime {
 
-TileChoice tile_choice(const char* text) {
+bool tiles_allowed(const char* text) {
   const std::string_view choice = text ? text : "";
-  if (choice == "off") return TileChoice::kOff;
-  if (choice == "all") return TileChoice::kAll;
+  if (choice == "off") return false;
   if (!choice.empty() && choice != "halves")
-    value_error("TESSERA_MATRIX_TILES", "expected 'off', 'halves' or 'all', got '{}'", choice);
-  return TileChoice::kHalves;
-}
-
-bool takes(TileChoice choice, DType dtype) {
-  if (choice == TileChoice::kOff) return false;
-  return is_half(dtype) || (dtype == float32 && choice == TileChoice::kAll);
+    value_error("TESSERA_MATRIX_TILES", "expected 'off' or 'halves', got '{}'; unset it for halves",
+                choice);
+  return true;
 }
 
 bool wants_tiles(DType dtype) {
-  static const TileChoice choice = tile_choice(std::getenv("TESSERA_MATRIX_TILES"));
-  return takes(choice, dtype) && cpu_has_tiles();
+  static const bool allowed = tiles_allowed(std::getenv("TESSERA_MATRIX_TILES"));
+  return allowed && is_half(dtype) && cpu_has_tiles();
 }
 
 #if defined(__x86_64__) && defined(__linux__)
@@ -92,7 +85,7 @@ class TileSession {
 }
 
 // out (32 x 32, rows `row_bytes` apart) = one panel by another. The products of pieces are taken in
-// an order that loads few tiles; those of float32 of which both pieces are small are left out.
+// an order that loads few tiles.
 template <int kPieces>
 TESSERA_TILE_CODE void multiply_panels(const std::byte* a, const std::byte* b, int64_t steps,
                                        float* out, int64_t row_bytes) {
@@ -111,17 +104,6 @@ TESSERA_TILE_CODE void multiply_panels(const std::byte* a, const std::byte* b, i
       load_right(b, 1);
       multiply_add();
       load_left(a, 0);
-      multiply_add();
-      load_right(b, 0);
-      multiply_add();
-    } else if constexpr (kPieces == 3) {
-      load_left(a, 1);
-      multiply_add();
-      load_right(b, 1);
-      multiply_add();
-      load_left(a, 0);
-      multiply_add();
-      load_right(b, 2);
       multiply_add();
       load_right(b, 0);
       multiply_add();
@@ -144,22 +126,15 @@ void prefetch_block(const float* c, int64_t ldc, int64_t m) {
   }
 }
 
-// c = sums * 2^scale, plus c; in two steps, so that nothing overflows on the way.
-template <bool kScaled>
+// c = sums, plus c.
 TESSERA_TILE_CODE void store_block(const float* sums, float* c, int64_t ldc, int64_t m, int64_t n,
-                                   int scale, bool accumulate) {
-  const __m512 first = _mm512_set1_ps(std::ldexp(1.f, scale / 2)),
-               second = _mm512_set1_ps(std::ldexp(1.f, scale - scale / 2));
+                                   bool accumulate) {
   const auto lanes = static_cast<uint32_t>((uint64_t{1} << n) - 1);
   const auto low = static_cast<__mmask16>(lanes), high = static_cast<__mmask16>(lanes >> 16);
   for (int64_t i = 0; i < m; ++i) {
     float* row = c + i * ldc;
     __m512 x = _mm512_load_ps(sums + i * kPanelRows),
            y = _mm512_load_ps(sums + i * kPanelRows + 16);
-    if constexpr (kScaled) {
-      x = _mm512_mul_ps(_mm512_mul_ps(x, first), second);
-      y = _mm512_mul_ps(_mm512_mul_ps(y, first), second);
-    }
     if (accumulate) {
       x = _mm512_add_ps(x, _mm512_maskz_loadu_ps(low, row));
       y = _mm512_add_ps(y, _mm512_maskz_loadu_ps(high, row + 16));
@@ -171,14 +146,7 @@ TESSERA_TILE_CODE void store_block(const float* sums, float* c, int64_t ldc, int
 
 using PanelProduct = void (*)(const std::byte*, const std::byte*, int64_t, float*, int64_t);
 PanelProduct panel_product(int pieces) {
-  return pieces == 3 ? multiply_panels<3> : pieces == 2 ? multiply_panels<2> : multiply_panels<1>;
-}
-
-// Memory of a thread for packed operands, which a library's own scratch memory must not overwrite.
-std::byte* panel_memory(int64_t bytes) {
-  Buffer& memory = per_thread<Buffer, PanelProduct>();
-  if (memory.capacity() < bytes) memory = Buffer::allocate(bytes);
-  return memory.data();
+  return pieces == 2 ? multiply_panels<2> : multiply_panels<1>;
 }
 
 // How much is packed at a time: a panel of the right operand stays in the first cache while all
@@ -197,7 +165,7 @@ Blocks blocks_for(int pieces) {
 struct Rates {
   double tiles, library;
 };
-constexpr Rates kRates[] = {{1 / 600., 1 / 170.}, {1 / 200., 1 / 55.}, {1 / 140., 1 / 63.}};
+constexpr Rates kRates[] = {{1 / 600., 1 / 170.}, {1 / 200., 1 / 55.}};  // by pieces
 constexpr double kPackNs = 0.45, kCallNs = 300;
 
 bool tiles_pay(int pieces, int64_t m, int64_t n, int64_t k) {
@@ -218,7 +186,7 @@ bool cpu_has_tiles() {
 bool gemm_tiles(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b,
                 float* c, int64_t ldc, bool accumulate, GemmFunction otherwise) {
   constexpr int64_t kLeastSide = 8;  // of two strides it is clear which is 1
-  if (types.out != float32 || itemsize(types.in) > 4 || !is_floating(types.in)) return false;
+  if (types.out != float32 || !is_half(types.in)) return false;
   const int pieces = panel_pieces(types.in);
   if (std::min({m, n, k}) < kLeastSide || !tiles_pay(pieces, m, n, k) || !cpu_has_tiles())
     return false;
@@ -232,7 +200,8 @@ bool gemm_tiles(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, M
                 n_block = std::min(most.n, ceil_div(n, kPanelRows) * kPanelRows);
   const int64_t left_bytes = panel_bytes(types.in, m_block, k_block),
                 panel = panel_bytes(types.in, kPanelRows, k_block);
-  std::byte* left = panel_memory(left_bytes + panel_bytes(types.in, n_block, k_block));
+  const Workspace<std::byte> panels(left_bytes + panel_bytes(types.in, n_block, k_block));
+  std::byte* left = panels.data();
   std::byte* right = left + left_bytes;
   constexpr int64_t kFloat = sizeof(float);
   alignas(64) float sums[kPanelRows * kPanelRows];
@@ -245,24 +214,19 @@ bool gemm_tiles(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, M
       const int64_t kb = std::min(k_block, k - k0), steps = ceil_div(kb, kPanelStep);
       const int64_t step_bytes = panel / (k_block / kPanelStep);
       const MatrixRef x = b.shifted(k0, j0, size);
-      const PackedPanels packed_b = pack_panels({types.in, x.data, x.col_stride, x.row_stride},
-                                                PanelSide::kRight, nb, kb, right);
+      const bool right_fits = pack_panels({types.in, x.data, x.col_stride, x.row_stride},
+                                          PanelSide::kRight, nb, kb, right);
       const bool add = accumulate || k0 > 0;
       for (int64_t i0 = 0; i0 < m; i0 += m_block) {
         const int64_t mb = std::min(m_block, m - i0);
         const MatrixRef y = a.shifted(i0, k0, size);
         float* block = c + i0 * ldc + j0;
-        PackedPanels packed_a{false, 0};
-        if (packed_b.fit)
-          packed_a = pack_panels({types.in, y.data, y.row_stride, y.col_stride}, PanelSide::kLeft,
-                                 mb, kb, left);
-        if (!packed_a.fit) {
+        if (!right_fits || !pack_panels({types.in, y.data, y.row_stride, y.col_stride},
+                                        PanelSide::kLeft, mb, kb, left)) {
           otherwise(types, mb, nb, kb, y, x, reinterpret_cast<std::byte*>(block), ldc, add);
           session.configure();  // the library may have used tiles too
           continue;
         }
-        const int scale = -(packed_a.scale + packed_b.scale);
-        const auto store = scale == 0 ? store_block<false> : store_block<true>;
         for (int64_t j = 0; j < nb; j += kPanelRows)
           for (int64_t i = 0; i < mb; i += kPanelRows) {
             const int64_t rows = std::min(kPanelRows, mb - i), cols = std::min(kPanelRows, nb - j);
@@ -270,11 +234,11 @@ bool gemm_tiles(GemmTypes types, int64_t m, int64_t n, int64_t k, MatrixRef a, M
             const std::byte* x_panel = left + i / kPanelRows * steps * step_bytes;
             const std::byte* y_panel = right + j / kPanelRows * steps * step_bytes;
             prefetch_block(to, ldc, rows);
-            if (!add && scale == 0 && rows == kPanelRows && cols == kPanelRows) {
+            if (!add && rows == kPanelRows && cols == kPanelRows) {
               product(x_panel, y_panel, steps, to, ldc * kFloat);
             } else {
               product(x_panel, y_panel, steps, sums, kPanelRows * kFloat);
-              store(sums, to, ldc, rows, cols, scale, add);
+              store_block(sums, to, ldc, rows, cols, add);
             }
           }
       }

@@ -7,20 +7,16 @@ namespace tessera::runtime {
 
 // Whether the CPU has tiles for bfloat16 and the system lets this process use them.
 bool cpu_has_tiles();
-// Which products go to tiles. Float32 ones do only where the user says so: on a core to itself they
-// are 1.5 times as fast as a library's, on one that shares its tiles with a busy neighbour slower.
-enum class TileChoice { kOff, kHalves, kAll };
-// "off", "halves" (float16 and bfloat16; also null and "") or "all" (float32 too); else UserError
-// kValue.
-TileChoice tile_choice(const char* text);
-bool takes(TileChoice choice, DType dtype);
-// As the environment's TESSERA_MATRIX_TILES has it, where there are tiles. The first call throws as
-// tile_choice().
+// Whether a value of the environment variable TESSERA_MATRIX_TILES lets products go to tiles:
+// "halves", "" and null (not set) do, "off" does not. UserError kValue for any other text.
+bool tiles_allowed(const char* text);
+// Whether products of the dtype go to tiles: float16 and bfloat16 do, if the CPU has tiles and the
+// environment allows them. The first call throws as tiles_allowed() does.
 bool wants_tiles(DType dtype);
 
-// As gemm(), in float32, float16 or bfloat16 with sums in float32; false, and c is as it was, where
-// there are no tiles or the product is too small to gain by them. Parts whose elements tiles cannot
-// represent (infinities, NaN, more than 157 powers of two between elements) go to `otherwise`.
+// As gemm(), in float16 or bfloat16 with sums in float32; false, and c is as it was, if there are no
+// tiles or the product is too small to gain by them. Parts with elements of float16 that are
+// infinite or NaN go to `otherwise`.
 //
 // Errors are of the size of those of float32 sums: each product is within 2^-24 of itself of the
 // exact one, as a rounded one is, and long sums are added up in blocks.

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tessera/base/buffer.h"
 #include "tessera/base/shape.h"
-#include "tessera/runtime/buffer.h"
 
 namespace tessera::runtime {
 namespace {

@@ -2,10 +2,9 @@
 #include <algorithm>
 #include <boost/container/small_vector.hpp>
 
-#include "tessera/base/per_thread.h"
 #include "tessera/base/thread_pool.h"
+#include "tessera/base/workspace.h"
 #include "tessera/codegen/compiler.h"
-#include "tessera/runtime/buffer.h"
 #include "tessera/runtime/routine_code.h"
 #include "tessera/runtime/step_code.h"
 
@@ -85,7 +84,13 @@ class KernelStepCode final : public StepCode {
 
  private:
   void call(const SlotRef* slots, int64_t instance, int64_t begin, int64_t end) const {
-    std::byte* scratch = scratch_ > 0 ? thread_scratch(scratch_) : nullptr;
+    if (scratch_ == 0) return call(slots, instance, begin, end, nullptr);
+    const Workspace<std::byte> scratch(scratch_);
+    call(slots, instance, begin, end, scratch.data());
+  }
+
+  void call(const SlotRef* slots, int64_t instance, int64_t begin, int64_t end,
+            std::byte* scratch) const {
     boost::container::small_vector<void*, 16> pointers(buffers_.size(),
                                                        boost::container::default_init);
     for (size_t i = 0; i < buffers_.size(); ++i) {
@@ -144,12 +149,6 @@ InstanceMap::InstanceMap(const Schedule& s, const AxisList& step_axes, const Axi
   } else if (step_axes != slot_axes) {
     map_ = instance_map(s, step_axes, slot_axes);
   }
-}
-
-std::byte* thread_scratch(int64_t bytes) {
-  Buffer& scratch = per_thread<Buffer, KernelStepCode>();
-  if (scratch.capacity() < bytes) scratch = Buffer::allocate(bytes);
-  return scratch.data();
 }
 
 KernelSource process_kernels() {

@@ -18,12 +18,6 @@
 namespace tessera::runtime {
 namespace {
 
-bool is_identity(const std::vector<int32_t>& map) {
-  for (size_t i = 0; i < map.size(); ++i)
-    if (map[i] != static_cast<int32_t>(i)) return false;
-  return true;
-}
-
 // Which process runs each device of the program; null where this one runs all of them.
 std::shared_ptr<const Locality> locality_of(const Mesh& mesh) {
   const cluster::Processes* processes = cluster::Processes::current();

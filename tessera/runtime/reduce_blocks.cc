@@ -7,8 +7,8 @@
 #include "tessera/base/error.h"
 #include "tessera/base/extremum.h"
 #include "tessera/base/visit_dtype.h"
+#include "tessera/base/workspace.h"
 #include "tessera/runtime/halves.h"
-#include "tessera/runtime/step_code.h"
 
 namespace tessera::runtime {
 namespace {
@@ -117,9 +117,9 @@ void reduce_block(std::byte* out, std::span<const std::byte* const> sources, int
   // Scratch: pointers, the spare blocks of the tree, and the widened sources.
   const int64_t pointers = (count * 8 + 63) / 64 * 64;
   const int64_t blocks = levels + (is_half_type<T> ? count + 1 : 0);
-  std::byte* scratch = thread_scratch(pointers + blocks * n * static_cast<int64_t>(sizeof(W)));
-  auto** in = reinterpret_cast<const W**>(scratch);
-  auto* spare = reinterpret_cast<W*>(scratch + pointers);
+  const Workspace<std::byte> scratch(pointers + blocks * n * static_cast<int64_t>(sizeof(W)));
+  auto** in = reinterpret_cast<const W**>(scratch.data());
+  auto* spare = reinterpret_cast<W*>(scratch.data() + pointers);
   if constexpr (is_half_type<T>) {
     W* wide = spare + levels * n;
     for (int64_t k = 0; k < count; ++k) {

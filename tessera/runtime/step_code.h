@@ -76,9 +76,6 @@ class InstanceMap {
   std::vector<int32_t> map_;
 };
 
-// Uninitialised memory of this thread, aligned to 64 bytes; valid until the thread asks for more.
-std::byte* thread_scratch(int64_t bytes);
-
 // Work below this is done by the calling thread: handing it out would cost more.
 inline constexpr double kInlineNs = 6000;
 // What one task should take, long enough to hide the cost of taking it, short enough to balance.

@@ -101,12 +101,6 @@ std::optional<ViewMap> view_map(const Schedule& s, const Step& step) {
   return ViewMap{instance_map(s, out.axes, in.axes)};
 }
 
-bool is_identity(const std::vector<int32_t>& map) {
-  for (size_t i = 0; i < map.size(); ++i)
-    if (map[i] != static_cast<int32_t>(i)) return false;
-  return true;
-}
-
 Buffer constant_buffer(std::span<const Literal> literals, int64_t bytes) {
   Buffer buffer = Buffer::allocate(bytes * static_cast<int64_t>(literals.size()));
   for (size_t i = 0; i < literals.size(); ++i)
@@ -415,6 +409,12 @@ int64_t place_by_time(std::span<Block> blocks, int64_t begin) {
 }
 
 }  // namespace
+
+bool is_identity(const std::vector<int32_t>& map) {
+  for (size_t i = 0; i < map.size(); ++i)
+    if (map[i] != static_cast<int32_t>(i)) return false;
+  return true;
+}
 
 StoragePlan plan_storages(const Schedule& schedule, const std::vector<bool>& scattered) {
   Planner planner{schedule, scattered, {}, {}};

@@ -5,8 +5,8 @@
 
 #include <vector>
 
+#include "tessera/base/buffer.h"
 #include "tessera/fusion/schedule.h"
-#include "tessera/runtime/buffer.h"
 
 namespace tessera::runtime {
 
@@ -37,6 +37,8 @@ struct Placement {
   int storage = -1;
   std::vector<int32_t> map;
 };
+// Whether a map of instances takes each to the one of its own number, as an empty one does.
+bool is_identity(const std::vector<int32_t>& map);
 
 // A collective between processes goes on from the end of step `after` (-1: from the start), that
 // before it (overlap.h puts it where its operand is there), to the begin of step `until`: until its

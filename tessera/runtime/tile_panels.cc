@@ -1,8 +1,6 @@
 #include "tessera/runtime/tile_panels.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 
 #include "tessera/base/error.h"
 #include "tessera/base/shape.h"
@@ -29,14 +27,6 @@ namespace {
 constexpr int64_t kTileRows = 16;
 constexpr int64_t kAhead = 3 * kPanelStep;  // of k: what is fetched before it is needed
 
-// Bits of absolute values: the largest, and the smallest that is not 0 less one.
-struct Magnitudes {
-  __m512i largest, smallest;
-};
-
-TESSERA_TILE_CODE inline __m512 load(const float* p, __mmask16 lanes) {
-  return _mm512_maskz_loadu_ps(lanes, p);
-}
 TESSERA_TILE_CODE inline __m512 load(const Float16* p, __mmask16 lanes) {
   return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(lanes, p));
 }
@@ -64,14 +54,13 @@ TESSERA_TILE_CODE inline void split(__m512 x, __m512 (&pieces)[kPieces]) {
   pieces[kPieces - 1] = x;
 }
 
+// Keeps in `largest` the largest bits of absolute values, by which infinities and NaN are found.
+// Numbers of one piece may be these.
 template <int kPieces>
-TESSERA_TILE_CODE inline __m512 take(__m512 x, __m512 factor, Magnitudes& seen) {
-  if constexpr (kPieces > 1) {
-    const __m512i bits = _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x7fffffff));
-    seen.largest = _mm512_max_epu32(seen.largest, bits);
-    seen.smallest = _mm512_min_epu32(seen.smallest, _mm512_sub_epi32(bits, _mm512_set1_epi32(1)));
-    x = _mm512_mul_ps(x, factor);
-  }
+TESSERA_TILE_CODE inline __m512 take(__m512 x, __m512i& largest) {
+  if constexpr (kPieces > 1)
+    largest = _mm512_max_epu32(
+        largest, _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x7fffffff)));
   return x;
 }
 
@@ -82,7 +71,7 @@ __mmask16 lanes_of(int64_t count) {
 // Tiles as one row of 32 neighbours in k an element of the panel.
 template <int kPieces, class T>
 TESSERA_TILE_CODE void pack_rows(const T* source, int64_t stride, int64_t rows, int64_t k,
-                                 __m512 factor, Magnitudes& seen, std::byte* out) {
+                                 __m512i& largest, std::byte* out) {
   const __mmask16 first = lanes_of(k), second = lanes_of(k - 16);
   for (int64_t i = 0; i < kTileRows; ++i) {
     std::byte* row = out + i * 64;
@@ -95,8 +84,8 @@ TESSERA_TILE_CODE void pack_rows(const T* source, int64_t stride, int64_t rows, 
     __builtin_prefetch(p + kAhead);
     __builtin_prefetch(p + kAhead + 16);
     __m512 low[kPieces], high[kPieces];
-    split<kPieces>(take<kPieces>(load(p, first), factor, seen), low);
-    split<kPieces>(take<kPieces>(load(p + (second ? 16 : 0), second), factor, seen), high);
+    split<kPieces>(take<kPieces>(load(p, first), largest), low);
+    split<kPieces>(take<kPieces>(load(p + (second ? 16 : 0), second), largest), high);
 #pragma GCC unroll 4
     for (int q = 0; q < kPieces; ++q)
       _mm512_store_si512(row + q * 2 * kTileBytes,
@@ -107,7 +96,7 @@ TESSERA_TILE_CODE void pack_rows(const T* source, int64_t stride, int64_t rows, 
 // Tiles as one row of 16 pairs of neighbours in k.
 template <int kPieces, class T>
 TESSERA_TILE_CODE void pack_pairs(const T* source, int64_t stride, int64_t rows, int64_t k,
-                                  __m512 factor, Magnitudes& seen, std::byte* out) {
+                                  __m512i& largest, std::byte* out) {
   const __mmask16 lanes = lanes_of(rows);
   for (int64_t i = 0; i < kTileRows; ++i) {
     std::byte* row = out + i * 64;
@@ -115,11 +104,9 @@ TESSERA_TILE_CODE void pack_pairs(const T* source, int64_t stride, int64_t rows,
     const T* p = source + 2 * i * stride;
     __builtin_prefetch(p + kPanelStep * stride);
     __builtin_prefetch(p + (kPanelStep + 1) * stride);
-    split<kPieces>(take<kPieces>(2 * i < k ? load(p, lanes) : _mm512_setzero_ps(), factor, seen),
-                   even);
+    split<kPieces>(take<kPieces>(2 * i < k ? load(p, lanes) : _mm512_setzero_ps(), largest), even);
     split<kPieces>(
-        take<kPieces>(2 * i + 1 < k ? load(p + stride, lanes) : _mm512_setzero_ps(), factor, seen),
-        odd);
+        take<kPieces>(2 * i + 1 < k ? load(p + stride, lanes) : _mm512_setzero_ps(), largest), odd);
 #pragma GCC unroll 4
     for (int q = 0; q < kPieces; ++q)
       _mm512_store_si512(
@@ -165,16 +152,13 @@ TESSERA_TILE_CODE void transpose(std::byte* tile) {
   for (int i = 0; i < 16; ++i) _mm512_store_si512(tile + i * 64, x[i]);
 }
 
-struct Seen {
-  uint32_t largest, smallest;
-};
-
+// Whether all elements are finite, or of one piece.
 template <int kPieces, class T>
-TESSERA_TILE_CODE Seen pack(const PanelSource& source, PanelSide side, int64_t rows, int64_t k,
-                            float scale, std::byte* out) {
+TESSERA_TILE_CODE bool pack(const PanelSource& source, PanelSide side, int64_t rows, int64_t k,
+                            std::byte* out) {
+  constexpr uint32_t kInfinity = 0x7f800000;
   const auto* data = reinterpret_cast<const T*>(source.data);
-  const __m512 factor = _mm512_set1_ps(scale);
-  Magnitudes seen{_mm512_setzero_si512(), _mm512_set1_epi32(-1)};
+  __m512i largest = _mm512_setzero_si512();
   const bool k_is_next = source.k_stride == 1;
   const bool turn = k_is_next != (side == PanelSide::kLeft);
   for (int64_t i0 = 0; i0 < rows; i0 += kPanelRows) {
@@ -185,9 +169,9 @@ TESSERA_TILE_CODE Seen pack(const PanelSource& source, PanelSide side, int64_t r
         const T* from = height > 0 ? data + i * source.row_stride + p0 * source.k_stride : data;
         std::byte* tiles = out + half * kTileBytes;
         if (k_is_next) {
-          pack_rows<kPieces>(from, source.row_stride, height, k - p0, factor, seen, tiles);
+          pack_rows<kPieces>(from, source.row_stride, height, k - p0, largest, tiles);
         } else {
-          pack_pairs<kPieces>(from, source.k_stride, height, height > 0 ? k - p0 : 0, factor, seen,
+          pack_pairs<kPieces>(from, source.k_stride, height, height > 0 ? k - p0 : 0, largest,
                               tiles);
         }
         if (turn)
@@ -196,40 +180,21 @@ TESSERA_TILE_CODE Seen pack(const PanelSource& source, PanelSide side, int64_t r
       out += kPieces * 2 * kTileBytes;
     }
   }
-  return {_mm512_reduce_max_epu32(seen.largest), _mm512_reduce_min_epu32(seen.smallest)};
-}
-
-Seen pack(const PanelSource& source, PanelSide side, int64_t rows, int64_t k, float scale,
-          std::byte* out) {
-  if (source.dtype == float32) return pack<3, float>(source, side, rows, k, scale, out);
-  if (source.dtype == float16) return pack<2, Float16>(source, side, rows, k, scale, out);
-  TESSERA_CHECK(source.dtype == bfloat16, "tiles of {}", source.dtype);
-  return pack<1, Bfloat16>(source, side, rows, k, scale, out);
+  return _mm512_reduce_max_epu32(largest) < kInfinity;
 }
 
 }  // namespace
 
-PackedPanels pack_panels(const PanelSource& source, PanelSide side, int64_t rows, int64_t k,
-                         std::byte* out) {
-  // Tiles take numbers below 2^-126 for 0, so the last bit of the smallest element must lie above
-  // that; and sums of products must stay finite.
-  constexpr int kLargest = 55, kSmallest = -126 + 24, kMostScale = 120;
-  const Seen seen = pack(source, side, rows, k, 1.f, out);
-  if (source.dtype != float32) return {source.dtype == bfloat16 || seen.largest < 0x7f800000, 0};
-  if (seen.largest == 0) return {true, 0};
-  if (seen.largest >= 0x7f800000) return {false, 0};
-  const int high = std::ilogb(std::bit_cast<float>(seen.largest)),
-            low = std::ilogb(std::bit_cast<float>(seen.smallest + 1));
-  if (high <= kLargest && low >= kSmallest) return {true, 0};
-  const int scale = std::min(kLargest - high, kMostScale);
-  if (low + scale < kSmallest) return {false, 0};
-  pack(source, side, rows, k, std::ldexp(1.f, scale), out);
-  return {true, scale};
+bool pack_panels(const PanelSource& source, PanelSide side, int64_t rows, int64_t k,
+                 std::byte* out) {
+  if (source.dtype == float16) return pack<2, Float16>(source, side, rows, k, out);
+  TESSERA_CHECK(source.dtype == bfloat16, "tiles of {}", source.dtype);
+  return pack<1, Bfloat16>(source, side, rows, k, out);
 }
 
 #else
 
-PackedPanels pack_panels(const PanelSource&, PanelSide, int64_t, int64_t, std::byte*) {
+bool pack_panels(const PanelSource&, PanelSide, int64_t, int64_t, std::byte*) {
   TESSERA_CHECK(false, "a CPU without tiles");
 }
 

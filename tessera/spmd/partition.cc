@@ -297,8 +297,7 @@ class Partitioner {
 
   static std::vector<Array> bind_at(const Op& op, OpParams params,
                                     std::span<const Array> operands) {
-    std::optional<SourceScope> scope;
-    if (!op.source.empty()) scope.emplace(op.source);
+    const SourceScope scope(op.source);
     return bind_op(*op.def, std::move(params), operands);
   }
 
@@ -327,8 +326,7 @@ class Partitioner {
     const Reason reason{
         std::string(op.def->name), op.source,
         fmt::format("rows of other shards that the windows of {} reach", op.def->name)};
-    std::optional<SourceScope> scope;
-    if (!op.source.empty()) scope.emplace(op.source);
+    const SourceScope scope(op.source);
     const Array x = with_reason(reason, [&] {
       return apply_scatter_windows(mesh_, plan, op, local_type(op.results[0], dims).shape, local);
     });
@@ -380,12 +378,11 @@ class Partitioner {
 
   std::vector<Array> rebuild(const Op& op, const OpParams& params, const FactorAssignment& a,
                              std::vector<Array> local) {
-    std::optional<SourceScope> scope;
     const bool is_user_collective = std::holds_alternative<CollectiveLowering>(op.def->lower);
     if (is_user_collective)
       trace_.set_reason(add_reason({op.source.empty() ? std::string(op.def->name) : op.source,
                                     op.source, "called by the program"}));
-    if (!op.source.empty()) scope.emplace(op.source);
+    const SourceScope scope(op.source);
     const ShardContext context(program_, f_, op, a);
     std::vector<Array> out = op.def->localize ? op.def->localize(local, params, context)
                                               : bind_op(*op.def, params, local);

@@ -180,8 +180,7 @@ std::vector<Array> inline_function(const Function& function, std::span<const Arr
   for (const Op& op : function.ops) {
     operands.clear();
     for (ValueId v : op.operands) operands.push_back(values[v]);
-    std::optional<SourceScope> source;
-    if (!op.source.empty()) source.emplace(op.source);
+    const SourceScope source(op.source);
     std::vector<Array> results = bind_op(*op.def, op.params, operands);
     for (size_t r = 0; r < op.results.size(); ++r) values[op.results[r]] = std::move(results[r]);
   }

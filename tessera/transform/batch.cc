@@ -17,8 +17,7 @@ BatchResult batch_function(const Function& f, std::span<const Array> operands,
   std::vector<Array> x;
   std::vector<int> x_dims;
   for (const Op& op : f.ops) {
-    std::optional<SourceScope> source;
-    if (!op.source.empty()) source.emplace(op.source);
+    const SourceScope source(op.source);
     x.clear();
     x_dims.clear();
     bool mapped = false;

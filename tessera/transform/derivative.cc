@@ -1,7 +1,6 @@
 #include "tessera/transform/derivative.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "tessera/ir/axis_env.h"
 #include "tessera/ops/collectives/collectives.h"
@@ -59,8 +58,7 @@ JvpResult jvp_function(const Function& f, std::span<const Array> primals,
   DualValues values(f, primals);
   for (size_t i = 0; i < tangents.size(); ++i) values.tangents[f.inputs[i]] = tangents[i];
   for (const Op& op : f.ops) {
-    std::optional<SourceScope> source;
-    if (!op.source.empty()) source.emplace(op.source);
+    const SourceScope source(op.source);
     const std::vector<Array> x = DualValues::pick(values.primals, op.operands);
     if (!values.any_tangent(op)) {
       values.set(op, bind_op(*op.def, op.params, x), {});
@@ -102,8 +100,7 @@ LinearizedFunction linearize_function_with(const Function& f, std::span<const Ar
       if (known_at[v] >= 0) values.primals[v] = known_values[static_cast<size_t>(known_at[v])];
   };
   for (const Op& op : f.ops) {
-    std::optional<SourceScope> source;
-    if (!op.source.empty()) source.emplace(op.source);
+    const SourceScope source(op.source);
     const std::vector<Array> x = DualValues::pick(values.primals, op.operands);
     if (!values.any_tangent(op)) {
       values.set(op, linear.outside([&] { return bind_op(*op.def, op.params, x); }), {});
@@ -182,8 +179,7 @@ std::vector<Array> transpose_function(const Function& f, const std::vector<bool>
     if (std::none_of(op.results.begin(), op.results.end(),
                      [&](ValueId v) { return is_linear[v] && cts[v].defined(); }))
       continue;
-    std::optional<SourceScope> source;
-    if (!op.source.empty()) source.emplace(op.source);
+    const SourceScope source(op.source);
     if (!op.def->transpose) no_derivative(op, "reverse derivative", op.def->transpose.why_absent);
     std::vector<Array> out, x;
     std::vector<bool> mask;

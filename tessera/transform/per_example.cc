@@ -14,6 +14,7 @@
 #include "tessera/trace/trace.h"
 #include "tessera/transform/batch.h"
 #include "tessera/transform/derivative.h"
+#include "tessera/transform/round_halves.h"
 #include "tessera/transform/uses.h"
 #include "tessera/transform/widen.h"
 
@@ -109,6 +110,8 @@ ExampleProgram example_program(const Function& loss, const std::vector<bool>& wr
       loss.input_types(), "example");
   TESSERA_CHECK(traced.captures.empty(), "{}: a closed function captured", loss.name);
   out.function = remove_dead_ops(traced.function);
+  // An example's values may not depend on what kernels fuse, which follows from the batch's size.
+  if (has_halves(out.function)) out.function = round_halves(out.function);
   return out;
 }
 

@@ -1,7 +1,6 @@
 #include "tessera/transform/uses.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/source_scope.h"
@@ -66,8 +65,7 @@ class UseTranspose {
     if (std::none_of(op.results.begin(), op.results.end(),
                      [&](ValueId v) { return cotangents_[v].defined(); }))
       return;
-    std::optional<SourceScope> source;
-    if (!op.source.empty()) source.emplace(op.source);
+    const SourceScope source(op.source);
     std::vector<Array> cts;
     for (ValueId v : op.results) cts.push_back(cotangents_[v].at(f_.types[v]));
     const bool is_use = std::any_of(op.operands.begin(), op.operands.end(), [&](ValueId v) {

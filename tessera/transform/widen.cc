@@ -56,8 +56,19 @@ Function with_dtypes(const Function& function, Widen wide) {
 }  // namespace
 
 bool has_halves(const Function& function) {
+  const auto in_region = [](const FunctionRef& f) { return f && has_halves(*f); };
+  const auto in_attribute = [&](const Attribute& attribute) {
+    if (const auto* region = std::get_if<FunctionRef>(&attribute)) return in_region(*region);
+    const auto* regions = std::get_if<std::vector<FunctionRef>>(&attribute);
+    return regions && std::any_of(regions->begin(), regions->end(), in_region);
+  };
+  const auto in_op = [&](const Op& op) {
+    const std::vector<Attribute> fields = op.params.fields();
+    return std::any_of(fields.begin(), fields.end(), in_attribute);
+  };
   return std::any_of(function.types.begin(), function.types.end(),
-                     [](const Type& t) { return is_half(t.dtype); });
+                     [](const Type& t) { return is_half(t.dtype); }) ||
+         std::any_of(function.ops.begin(), function.ops.end(), in_op);
 }
 
 Function widened(const Function& function) { return with_dtypes(function, accumulation_dtype); }

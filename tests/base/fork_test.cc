@@ -1,28 +1,17 @@
 #include "tessera/base/fork.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <thread>
 #include <vector>
 
+#include "tests/forks.h"
+
 namespace tessera {
 namespace {
 
-// Whether the body is true in a child; false if that hangs.
-template <class F>
-bool in_child(F&& body) {
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    ::alarm(20);
-    ::_exit(body() ? 0 : 1);
-  }
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
+using testing::in_child;
 
 // Two numbers that are equal whenever the mutex is free; threads that nest two of them.
 TEST(Fork, ChildrenFindWhatMutexesGuardWhole) {

@@ -9,6 +9,7 @@
 #include <map>
 #include <thread>
 
+#include "tessera/cluster/broadcast.h"
 #include "tessera/ops/control/host_callback.h"
 
 namespace tessera {
@@ -52,6 +53,12 @@ const std::map<std::string, void (*)()>& ways() {
        [] {
          start();
          total(rows(second() ? 24 : 16));
+       }},
+      {"broadcasts",
+       [] {
+         start();
+         std::byte bytes[8] = {};
+         cluster::broadcast(bytes, [] { return std::string(second() ? "key 2" : "key 1"); });
        }},
       // Of a put only where the bytes go is compared.
       {"puts",

@@ -8,6 +8,7 @@
 #include "../errors.h"
 #include "tessera/mesh/scoped_devices.h"
 #include "tessera/tessera.h"
+#include "tests/forks.h"
 
 namespace tessera {
 namespace {
@@ -115,6 +116,11 @@ TEST(HostCallback, Errors) {
   };
   expect_error([&] { grad(f)(ones({4})); }, "custom_jvp");
   expect_error([&] { vmap(f)(ones({2, 4})); }, "call it outside vmap");
+}
+
+TEST(HostCallback, ForksWhileThreadsAddFunctions) {
+  testing::expect_work_in_children(
+      [](int) { lax::remove_host_function(lax::add_host_function([](auto, auto) {})); }, 100);
 }
 
 }  // namespace

@@ -412,18 +412,5 @@ TEST(ClippedErrors, PrngArgnumOfNoKey) {
       "expected uint32 words with a last dimension of 2, got float32[2]");
 }
 
-TEST(ClippedErrors, CapturesAsLongAsTheBatchAreWarnedOf) {
-  std::vector<std::string> warnings;
-  const WarningHandler before =
-      set_warning_handler([&](const std::string& text) { warnings.push_back(text); });
-  const Array labels = ones({6, 3});
-  clipped_grad([&](const Array& w, const Array& x) { return mean(square(matmul(x, w) - labels)); },
-               {})(ones({4, 3}), ones({6, 4}));
-  set_warning_handler(before);
-  ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_THAT(warnings[0],
-              ::testing::HasSubstr("captures an array as long as the batch, float32[6,3]"));
-}
-
 }  // namespace
 }  // namespace tessera::privacy

@@ -82,6 +82,26 @@ TEST(ClippedSensitivity, CancellingLookups) {
       }
 }
 
+// One example more may not change how the sum of all the others is rounded by more than is counted.
+TEST(ClippedSensitivity, OneOfManyExamples) {
+  const auto loss = [](const Array& w, const Array& x) { return sum(w * x); };
+  // In float32 a sum of 2^18 examples would grow by 49 or 50 units of 2^-6, and 50 are too many.
+  const auto clipped = clipped_grad(loss, {.l2_clip_norm = .77});
+  const Array w = zeros({1});
+  for (const int64_t size : {64, 1024, 1 << 14, 1 << 18}) {
+    const Array x = random::uniform(random::key(size), {size + 8, 1}, float32, 1, 2);
+    const auto sum_of = [&](int64_t examples) {
+      return to_vector<double>(clipped(w, slice_in_dim(x, 0, examples, 0)))[0];
+    };
+    double last = sum_of(size - 8);
+    for (int64_t examples = size - 7; examples <= size + 8; ++examples) {
+      const double next = sum_of(examples);
+      EXPECT_LE(std::abs(next - last), clipped.sensitivity()) << examples << " examples";
+      last = next;
+    }
+  }
+}
+
 // The raise is for cancellation: it is small where nothing cancels.
 TEST(ClippedSensitivity, NormsAreHardlyRaised) {
   std::mt19937 random(0);

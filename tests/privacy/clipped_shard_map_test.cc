@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/errors.h"
 #include "tests/privacy/materialised.h"
 
 namespace tessera::privacy {
@@ -88,13 +89,52 @@ TEST_F(ClippedShardMap, ExamplesThatDevicesShare) {
   for (std::optional<NormWay> way : kWays)
     for (std::optional<int64_t> microbatch :
          {std::optional<int64_t>(), std::optional<int64_t>(2)}) {
+      ClipOptions of = options(way, microbatch);
+      of.example_axes = {"model"};
       const auto step = jit(shard_map(
-          [&](const Pair& w, const Array& x) {
-            return psum(clipped_grad(part, options(way, microbatch))(w, x), "data");
-          },
+          [&](const Pair& w, const Array& x) { return psum(clipped_grad(part, of)(w, x), "data"); },
           {.mesh = mesh, .in_specs = {P(), P("data", "model")}, .out_specs = {P()}}));
       EXPECT_LT(testing::difference(step(w, tokens), expected), 1e-5);
     }
+}
+
+// A collective over examples that devices have of their own, or that are not said to be shared.
+TEST_F(ClippedShardMap, CollectivesOverExamplesAreRefused) {
+  const Pair w(noise(1, {4, 5}), noise(2, {5, 5}));
+  const auto run = [&](const auto& loss, const ClipOptions& of, bool check_vma = true) {
+    return jit(shard_map(
+        [&](const Pair& w, const Array& x) {
+          const Pair sum = clipped_grad(loss, of)(w, x);
+          return Pair(expand_dims(sum.first, {0}), expand_dims(sum.second, {0}));
+        },
+        {.mesh = mesh,
+         .in_specs = {P(), P("data")},
+         .out_specs = {P("data")},
+         .check_vma = check_vma}))(w, x);
+  };
+  const auto mean_loss = [](const Pair& w, const Array& x) {
+    return pmean(two_layers(w, x), "data");
+  };
+  const char* message =
+      "[clipped_grad] expected a function of one example, got one with a collective (all_reduce) "
+      "over \"data\", along which the batch is cut";
+  tessera::testing::expect_error([&] { run(mean_loss, options({})); }, message);
+  tessera::testing::expect_error([&] { run(mean_loss, options({}), false); }, message);
+  // In what it calls too, and of a part of what it computes.
+  const auto inside = [](const Pair& w, const Array& x) {
+    const auto normalized = jit([](const Array& x) { return x - pmean(x, "data"); });
+    return two_layers(w, normalized(x));
+  };
+  tessera::testing::expect_error([&] { run(inside, options({})); }, message);
+  // What all devices have in common, and what is returned beside the loss, may be added up.
+  const auto beside = [](const Pair& w, const Array& x) {
+    return std::pair(two_layers(w, x), pmean(mean(x), "data"));
+  };
+  jit(shard_map(
+      [&](const Pair& w, const Array& x) {
+        return expand_dims(clipped_grad(beside, options({}))(w, x).first.first, {0});
+      },
+      {.mesh = mesh, .in_specs = {P(), P("data")}, .out_specs = {P("data")}}))(w, x);
 }
 
 // Hidden units are cut over an axis, and a bias is not: the norm is of all parts, and the bias

@@ -66,7 +66,9 @@ class ShardedSensitivity : public ::testing::TestWithParam<NormWay> {
       return cut.parts ? psum(bilinear(w, x, g), "model") : bilinear(w, x, g);
     };
     const auto sum = [=](const Array& w, const Array& x, const Array& g, const Array& padding) {
-      return clipped_grad(loss, options)(w, x, g, Padding{padding});
+      ClipOptions of = options;
+      if (cut.parts) of.example_axes = {"model"};
+      return clipped_grad(loss, of)(w, x, g, Padding{padding});
     };
     const PartitionSpec weights = cut.parts ? P("model", None) : P();
     const auto manual = shard_map(

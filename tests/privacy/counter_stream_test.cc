@@ -38,6 +38,65 @@ TEST(CounterStream, ChildrenDifferFromEachOtherAndFromTheirParent) {
   EXPECT_EQ(seen.size(), 300u);
 }
 
+// Word i is bytes 8 i, ..., 8 i + 7 of ChaCha20's stream, at any counter and in any number.
+TEST(CounterStream, OfASecretKeyGivesTheWordsOfItsStream) {
+  const auto key = privacy::internal::SecretKey::of_system();
+  const CounterStream stream(key);
+  std::vector<uint64_t> expected(200);
+  key.fill(0, 0, std::as_writable_bytes(std::span(expected)));
+  for (uint64_t i = 0; i < expected.size(); ++i) EXPECT_EQ(stream.word(i), expected[i]) << i;
+  for (const uint64_t first : {0, 1, 7, 8, 9, 63, 64, 100}) {
+    for (const size_t count : {0, 1, 3, 7, 8, 9, 64, 100}) {
+      std::vector<uint64_t> out(count);
+      stream.words(first, out);
+      EXPECT_TRUE(
+          std::equal(out.begin(), out.end(), expected.begin() + static_cast<int64_t>(first)))
+          << first << " " << count;
+    }
+  }
+  const uint64_t far = (uint64_t{1} << 63) - 3;
+  std::vector<uint64_t> last(3);
+  stream.words(far, last);
+  for (uint64_t i = 0; i < 3; ++i) EXPECT_EQ(stream.word(far + i), last[i]);
+}
+
+TEST(CounterStream, OfASecretKeyHasChildren) {
+  const CounterStream stream(privacy::internal::SecretKey::of_system());
+  std::set<uint64_t> seen;
+  for (uint64_t i = 0; i < 100; ++i) {
+    for (const uint64_t at : {i, i << 40}) {
+      seen.insert(stream.word(at));
+      seen.insert(stream.child(at).word(0));
+      seen.insert(stream.child(at).child(0).word(0));
+      EXPECT_EQ(stream.child(at).word(5), stream.child(at).word(5));
+    }
+  }
+  EXPECT_EQ(seen.size(), 597u);  // i = 0 twice
+}
+
+// The bits of words, and those of the first words of children, by place.
+TEST(CounterStream, OfASecretKeyIsUniform) {
+  const CounterStream stream(privacy::internal::SecretKey::of_system());
+  constexpr uint64_t kDraws = 20000;
+  std::array<std::array<int, 64>, 2> ones{};
+  for (uint64_t i = 0; i < kDraws; ++i) {
+    const uint64_t words[] = {stream.word(i), stream.child(i).word(0)};
+    for (size_t k = 0; k < 2; ++k)
+      for (size_t bit = 0; bit < 64; ++bit) ones[k][bit] += static_cast<int>(words[k] >> bit & 1);
+  }
+  for (const auto& of_stream : ones)
+    for (const int count : of_stream) EXPECT_NEAR(count, kDraws / 2, 6 * std::sqrt(kDraws / 4.0));
+}
+
+TEST(BufferedWords, OfASecretKeyHaveNoBias) {
+  const uint64_t n = uint64_t{3} << 62;
+  BufferedWords words(CounterStream(privacy::internal::SecretKey::of_system()));
+  std::array<int, 3> thirds{};
+  constexpr int kDraws = 30000;
+  for (uint64_t i = 0; i < kDraws; ++i) ++thirds[words.below(n, i) >> 62];
+  for (const int count : thirds) EXPECT_NEAR(count, kDraws / 3, 5 * std::sqrt(kDraws * 2 / 9.0));
+}
+
 TEST(CounterStream, KeysThatAreNoSingleKeyAreErrors) {
   EXPECT_THAT([] { stream_of("op", random::split(random::key(0), 2)); },
               testing::ThrowsMessage<UserError>(testing::HasSubstr(

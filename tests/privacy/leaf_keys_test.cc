@@ -82,5 +82,16 @@ TEST(LeafKeys, EntropyIsFresh) {
             checked_key("op", std::nullopt).data.to_host());
 }
 
+// Both words of a key are drawn: of 32 keys no two share one, except once in four million runs.
+TEST(LeafKeys, EntropyHas64Bits) {
+  std::set<uint32_t> words[2];
+  for (int i = 0; i < 32; ++i) {
+    const std::vector<uint32_t> key = to_vector<uint32_t>(key_of_entropy("op").data);
+    for (size_t w = 0; w < 2; ++w) words[w].insert(key[w]);
+  }
+  EXPECT_EQ(words[0].size(), 32u);
+  EXPECT_EQ(words[1].size(), 32u);
+}
+
 }  // namespace
 }  // namespace tessera

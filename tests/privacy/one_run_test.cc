@@ -20,6 +20,10 @@ TEST(OneRun, DeltaWeakensTheBound) {
     EXPECT_LE(next, last);
     last = next;
   }
+  // A delta of 1e-4 for each of 1,000 canaries explains some of the guesses, one of 1e-2 all.
+  EXPECT_LT(epsilon_one_run({1000, 400, 330}, 0, 0.05, 1e-4),
+            epsilon_one_run({1000, 400, 330}, 0, 0.05, 0));
+  EXPECT_EQ(last, 0);
 }
 
 TEST(OneRun, GuessesThatSayNothingGiveTheLeast) {

@@ -210,7 +210,7 @@ TEST(Optimizers, MistakesAreErrors) {
       [&] {
         optimizer.update(Linear{params.bias, zeros({2, 2})}, state, params);
       },
-      "[privacy::optimizers] expected the parameters to have the gradients' shapes");
+      "[optim] expected the parameters to have the gradients' shapes");
 }
 
 }  // namespace

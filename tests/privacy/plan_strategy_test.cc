@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "../errors.h"
+#include "plan_options.h"
 #include "tessera/numpy/creation.h"
 #include "tessera/privacy/matrix_factorization/banded_inverse.h"
 #include "tessera/privacy/plan_rmse.h"
@@ -11,7 +11,7 @@ namespace tessera::privacy {
 namespace {
 
 namespace mf = matrix_factorization;
-using tessera::testing::expect_error;
+using namespace plan_options;
 
 // Ten epochs of six steps.
 PlanOptions in_epochs() {
@@ -101,6 +101,24 @@ TEST(PlanStrategy, WhatBandedInversesAreNot) {
   expect_error([&] { make_plan(options); }, "take DenseNoise");
 }
 
+TEST(PlanStrategy, InvertsLowerTriangularMatrices) {
+  constexpr int64_t kSize = 70;
+  mf::Matrix c = mf::Matrix::zeros(kSize, kSize);
+  for (int64_t i = 0; i < kSize; ++i)
+    for (int64_t j = 0; j <= i; ++j)
+      c(i, j) = i == j ? (i % 2 == 0 ? 1 : -2)
+                       : std::sin(static_cast<double>(7 * i + j)) / static_cast<double>(i - j + 1);
+  const mf::Matrix inverse = internal::inverse_of_lower(c), product = multiply(c, inverse);
+  for (int64_t i = 0; i < kSize; ++i)
+    for (int64_t j = 0; j < kSize; ++j) {
+      EXPECT_NEAR(product(i, j), i == j, 1e-12) << i << " " << j;
+      if (j > i) {
+        EXPECT_EQ(inverse(i, j), 0);
+        EXPECT_FALSE(std::signbit(inverse(i, j))) << i << " " << j;
+      }
+    }
+}
+
 TEST(PlanStrategy, AmplifiableIsWhatIsIndependentAfterACycle) {
   using internal::amplifiable;
   EXPECT_TRUE(amplifiable(IndependentNoise{}));
@@ -108,6 +126,70 @@ TEST(PlanStrategy, AmplifiableIsWhatIsIndependentAfterACycle) {
   EXPECT_FALSE(amplifiable(BufferedNoise{}));
   EXPECT_FALSE(amplifiable(DenseNoise{}));
   EXPECT_FALSE(amplifiable(BandedInverseNoise{}));
+}
+
+TEST(PlanStrategy, BandedNoiseOfJaxPrivacysPlan) {
+  const Plan plan = make_plan(banded());
+  EXPECT_NEAR(plan.stddev() / rounded(plan), 8.76001578539806, 2e-5);
+  EXPECT_EQ(plan.sampling().cycle_length, 4);
+  EXPECT_EQ(plan.sampling().partition, batch_selection::PartitionType::kEqualSplit);
+  EXPECT_NEAR(plan.sensitivity() / rounded(plan), std::sqrt(1.3), 1e-15);
+  PlanOptions other = banded();
+  other.epsilon.reset();
+  other.noise_multiplier = 2;
+  EXPECT_NEAR(make_plan(other).epsilon(), 5.090177261871887, 1e-6);
+}
+
+TEST(PlanStrategy, BufferedNoiseIsForTheSamplersSeparations) {
+  PlanOptions options = of_sampler(batch_selection::BallsInBinsSampling{
+      .num_examples = 64, .iterations = 40, .cycle_length = 10});
+  options.amplified = false;
+  options.strategy = BufferedNoise{};
+  const Plan plan = make_plan(options);
+  const std::vector<double> noise = plan.noising_matrix().row_norms_squared(40);
+  EXPECT_GT(noise[39], 1);  // correlated: more noise in a gradient, less in their sum
+  double last = 0;
+  for (int64_t steps : {1, 11, 40}) {
+    EXPECT_GT(plan.epsilon(steps), last);
+    last = plan.epsilon(steps);
+  }
+}
+
+TEST(PlanStrategy, DenseNoiseIsOfTheInverse) {
+  PlanOptions options = of_sampler(
+      batch_selection::BallsInBinsSampling{.num_examples = 64, .iterations = 2, .cycle_length = 2});
+  options.amplified = false;
+  options.normalize_by = 1;
+  options.strategy = DenseNoise{{3, 3, {2, 0, 0, 1, 4, 0, 9, 9, 9}}};  // a row more than steps
+  const Plan plan = make_plan(options);
+  EXPECT_EQ(plan.noising_matrix().materialize(2), (std::vector<double>{.5, 0, -.125, .25}));
+  EXPECT_DOUBLE_EQ(plan.sensitivity(), 4 * rounded(plan));  // the norm of the second column
+}
+
+TEST(PlanStrategy, FactorisationsThatDoNotFit) {
+  expect_refused(
+      [](PlanOptions& o) {
+        o.amplified = false;
+        o.strategy = DenseNoise{matrix_factorization::Matrix::identity(999)};
+      },
+      "expected a factorisation of at least 1000 rows, one a step, got 999");
+  expect_refused([](PlanOptions& o) { o.strategy = BufferedNoise{}; },
+                 "expected independent or banded noise in an amplified plan");
+  PlanOptions options = of_sampler(batch_selection::CyclicPoissonSampling{
+      .num_examples = 64, .sampling_prob = .1, .iterations = 2});
+  options.strategy = BandedNoise{.bands = 2};
+  expect_error([&] { make_plan(options); }, "expected at most 1 bands, the cycle");
+  options.strategy = BandedNoise{.bands = 3};
+  expect_error([&] { make_plan(options); }, "expected between 1 and 2 bands");
+  options.strategy = BandedNoise{.strategy = {0, 1}};
+  expect_error([&] { make_plan(options); }, "first coefficient other than 0");
+  options.strategy = BandedNoise{.strategy = {1, kNan}};
+  expect_error([&] { make_plan(options); }, "a strategy of finite numbers");
+  options.amplified = false;
+  options.strategy = DenseNoise{{2, 2, {1, 1, 0, 1}}};
+  expect_error([&] { make_plan(options); }, "expected a lower-triangular strategy");
+  options.strategy = DenseNoise{{2, 3, {1, 0, 0, 1, 0, 0}}};
+  expect_error([&] { make_plan(options); }, "expected a square strategy");
 }
 
 }  // namespace

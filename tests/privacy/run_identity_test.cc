@@ -79,6 +79,17 @@ TEST(RunIdentityTest, ReproducibleRunsAreTheSameUntilTheLossIsAnother) {
   expect_nothing_shared(first_noise(a, key), first_noise(planned, key));
 }
 
+// Seeds whose low 32 bits are the same are other seeds: 2^32 of them could be tried in hours.
+TEST(RunIdentityTest, SeedsHave64Bits) {
+  const Trainer trainer(plan_of_noise(), loss, optim::sgd(1.0));
+  const auto noise_of = [&](int64_t seed) {
+    return first_noise(trainer, reproducible(random::key(seed)));
+  };
+  for (const int64_t seed : {int64_t{5}, int64_t{1} << 31})
+    for (const int64_t moved : {int64_t{1} << 32, int64_t{1} << 62, -(int64_t{1} << 40)})
+      expect_nothing_shared(noise_of(seed), noise_of(seed + moved));
+}
+
 // The arrays that a loss captures are a part of it.
 TEST(RunIdentityTest, LossesThatCaptureOtherDataShareNoNoise) {
   const auto trainer_of = [](float last) {
@@ -181,20 +192,7 @@ TEST_F(RunIdentityFolderTest, ACheckpointGoesOnWithItsLossAndDataAlone) {
   expect_error([&] { other.step(theirs, xs(), ys()); }, "expected the loss and the types of data");
 }
 
-struct Module {
-  nnx::Linear linear;
-  nnx::Dropout dropout;
-  explicit Module(nnx::Rngs rngs) : linear(3, 2, rngs), dropout(.5, rngs) {}
-  template <class Self>
-  static constexpr auto fields(Self& self) {
-    return std::tie(self.linear, self.dropout);
-  }
-};
-
 TEST_F(RunIdentityFolderTest, WhatIsReleasedIsTheParametersAlone) {
-  const auto module_loss = [](Module m, const Array& x, const Array& y) {
-    return mean(square(m.dropout(m.linear(x)) - y));
-  };
   const Trainer trainer(plan_of(), module_loss, optim::sgd(.5));
   auto state = trainer.init(Module(nnx::Rngs(0)));
   trainer.step(state, xs(), ys());
@@ -217,26 +215,93 @@ TEST_F(RunIdentityFolderTest, WhatIsReleasedIsTheParametersAlone) {
   expect_error([&] { trainer.release(path("no/such/folder"), state); }, "no/such/folder");
 }
 
-// A test of neighbours does so on purpose; everybody else is told.
-TEST(RunIdentityTest, OneKeyOnTwoSetsOfDataIsWarnedOf) {
+class SharedNoise : public ::testing::Test {
+ protected:
+  // Two steps of a run; the state after them.
+  static auto run(const Reproducible& key, const Array& x, const Weights& params = weights()) {
+    const Trainer trainer(plan_of(), loss, optim::sgd(.5));
+    auto state = trainer.init(params, key);
+    trainer.step(state, x, ys());
+    trainer.step(state, x, ys());
+    return parameters(state.params);
+  }
+  static Weights moved_weights() {
+    return tree::map([](const Array& w) { return w + 1.f; }, weights());
+  }
+};
+
+TEST_F(SharedNoise, OneKeyOnTwoSetsOfDataIsRefused) {
+  run(reproducible(random::key(70)), xs());
+  run(reproducible(random::key(70)), xs());      // the same run again
+  run(reproducible(random::key(71)), xs() + 1);  // of another key
+  const Trainer trainer(plan_of(), loss, optim::sgd(.5));
+  auto state = trainer.init(weights(), reproducible(random::key(70)));
+  expect_error([&] { trainer.step(state, xs() + 1, ys()); },
+               "[privacy::Trainer] expected one run of a reproducible key, got a second one on "
+               "other data or from "
+               "other parameters");
+  EXPECT_EQ(trainer.steps_done(state), 0);
+  EXPECT_EQ(trainer.step(state, xs(), ys()).step, 1);
+}
+
+TEST_F(SharedNoise, OneKeyFromTwoSetsOfParametersIsRefused) {
+  run(reproducible(random::key(72)), xs());
+  expect_error([&] { run(reproducible(random::key(72)), xs(), moved_weights()); },
+               "expected one run of a reproducible key, got a second one");
+}
+
+// Of a key that is folded into the trainer's own entropy, equal runs are what was asked for.
+TEST_F(SharedNoise, OneKeyOfOneTrainerIsWarnedOf) {
   std::vector<std::string> warnings;
   const WarningHandler before =
       set_warning_handler([&](const std::string& text) { warnings.push_back(text); });
-  const auto begin = [](const Reproducible& key, const Array& x) {
-    const Trainer trainer(plan_of(), loss, optim::sgd(.5));
-    auto state = trainer.init(weights(), key);
-    trainer.step(state, x, ys());
-    trainer.step(state, x, ys());
-  };
-  begin(reproducible(random::key(70)), xs());
-  begin(reproducible(random::key(70)), xs());      // the same run again
-  begin(reproducible(random::key(71)), xs() + 1);  // of another key
+  const Trainer trainer(plan_of(), loss, optim::sgd(.5));
+  auto first = trainer.init(weights(), random::key(0));
+  trainer.step(first, xs(), ys());
+  auto same = trainer.init(weights(), random::key(0));
+  trainer.step(same, xs(), ys());
   EXPECT_TRUE(warnings.empty());
-  begin(reproducible(random::key(70)), xs() + 1);
+  auto second = trainer.init(weights(), random::key(0));
+  trainer.step(second, xs() + 1, ys());
+  set_warning_handler(before);
   ASSERT_EQ(warnings.size(), 1);
   EXPECT_THAT(warnings[0],
               ::testing::HasSubstr("two runs of one key have begun on different data"));
-  set_warning_handler(before);
+}
+
+TEST_F(SharedNoise, IsAllowedIfTold) {
+  run(reproducible(random::key(73), KeyReuse::kAllowed), xs());
+  run(reproducible(random::key(73), KeyReuse::kAllowed), xs() + 1);
+  run(reproducible(random::key(73), KeyReuse::kAllowed), xs(), moved_weights());
+  // By each run that has it.
+  expect_error([&] { run(reproducible(random::key(73)), xs() + 2); }, "expected one run");
+}
+
+// An array as long as all the data is the data, or was made of them.
+TEST(RunIdentityTest, CapturesAsLongAsTheDataAreRefusedUnlessTold) {
+  const Array captured = ones({kExamples, 3});
+  const auto with = [captured](const Weights& p, const Array& x, const Array& y) {
+    return loss(p, x, y) * mean(captured);
+  };
+  const Trainer trainer(plan_of(), with, optim::sgd(.5));
+  auto state = trainer.init(weights());
+  expect_error([&] { trainer.step(state, xs(), ys()); },
+               "[privacy::Trainer] expected all data as arguments of step(), got an array of");
+  EXPECT_EQ(trainer.steps_done(state), 0);
+  const Trainer told(plan_of(), with, optim::sgd(.5), {.shared_captures = true});
+  auto other = told.init(weights());
+  EXPECT_EQ(told.step(other, xs(), ys()).step, 1);
+}
+
+// The state stays as it was.
+TEST(RunIdentityTest, LossesThatMixExamplesAreRefused) {
+  const auto normalized = [](const Weights& p, const Array& x, const Array& y) {
+    return loss(p, x - mean(x, {.axis = 0, .keepdims = true}), y);
+  };
+  const Trainer trainer(plan_of(), normalized, optim::sgd(.5));
+  auto state = trainer.init(weights());
+  expect_error([&] { trainer.step(state, xs(), ys()); }, "mixes the examples of a batch");
+  EXPECT_EQ(trainer.steps_done(state), 0);
 }
 
 TEST(RunIdentityTest, DigestsAndWords) {

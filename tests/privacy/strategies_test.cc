@@ -333,5 +333,24 @@ TEST(Strategies, SamplingProbabilitiesChange) {
   EXPECT_THROW(s.description(), UserError);
 }
 
+TEST(BatchSelectionStrategy, StepsThatShareNothingAreIndependent) {
+  const auto independent = [](const BatchSelectionStrategy& s) { return has_independent_steps(s); };
+  CyclicPoissonSampling poisson{.num_examples = 10, .sampling_prob = .5, .iterations = 4};
+  EXPECT_TRUE(independent(poisson));
+  poisson.cycle_length = 2;
+  EXPECT_FALSE(independent(poisson));
+  EXPECT_TRUE(
+      independent(FixedBatchSampling{.num_examples = 10, .batch_size = 3, .iterations = 4}));
+  EXPECT_FALSE(independent(BallsInBinsSampling{.num_examples = 10, .iterations = 4}));
+  BMinSepSampling apart{.num_examples = 10, .sampling_prob = .5, .iterations = 4};
+  EXPECT_TRUE(independent(apart));
+  apart.min_sep = 2;
+  EXPECT_FALSE(independent(apart));
+  EXPECT_FALSE(independent(RandomAllocationSampling{.num_examples = 10, .iterations = 4}));
+  const std::vector<int64_t> ids{0, 1, 2, 3};
+  const MultiOwnerGraph graph(ids, ids);
+  EXPECT_TRUE(independent(MultiOwnerMinSepSampling(graph, {.batch_size = 1, .iterations = 4})));
+}
+
 }  // namespace
 }  // namespace tessera::privacy::batch_selection

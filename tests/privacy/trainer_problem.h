@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../errors.h"
+#include "tessera/nnx/modules.h"
 #include "tessera/numpy/creation.h"
 #include "tessera/numpy/linear.h"
 #include "tessera/numpy/math.h"
@@ -23,6 +24,21 @@ inline Weights weights() { return {full(Shape{3, 2}, .1, float32), zeros({2})}; 
 
 constexpr auto loss = [](const Weights& p, const Array& x, const Array& y) {
   return mean(square(matmul(x, p.w) + p.b - y));
+};
+
+// A module with parameters and a stream of keys, and its loss.
+struct Module {
+  nnx::Linear linear;
+  nnx::Dropout dropout;
+  explicit Module(nnx::Rngs rngs) : linear(3, 2, rngs), dropout(.5, rngs) {}
+  template <class Self>
+  static constexpr auto fields(Self& self) {
+    return std::tie(self.linear, self.dropout);
+  }
+};
+
+constexpr auto module_loss = [](Module m, const Array& x, const Array& y) {
+  return mean(square(m.dropout(m.linear(x)) - y));
 };
 
 constexpr int64_t kExamples = 64;

@@ -9,6 +9,7 @@
 #include "../io/files.h"
 #include "tessera/compile/caches.h"
 #include "tessera/mesh/device_mesh.h"
+#include "tessera/mesh/scoped_devices.h"
 #include "tessera/nnx/modules.h"
 #include "tessera/numpy/creation.h"
 #include "tessera/numpy/linear.h"
@@ -120,6 +121,75 @@ TEST_F(TrainerFolderTest, AResumedRunHasTheSameBits) {
     run_to(second, resumed, 12);
     EXPECT_EQ(bits_of(resumed), bits_of(expected));
   }
+}
+
+// The sizes of the batches of the steps up to this one.
+template <class Trainer, class State>
+std::vector<int64_t> sizes_up_to(const Trainer& trainer, State& state, int64_t steps) {
+  std::vector<int64_t> out;
+  while (trainer.steps_done(state) < steps) out.push_back(trainer.step(state, xs(), ys()).examples);
+  return out;
+}
+
+PlanOptions options_of_system(const NoiseStrategy& strategy) {
+  PlanOptions options = options_of();
+  options.strategy = strategy;
+  options.random_source = RandomSource::kSystem;
+  return options;
+}
+
+// Poisson samples: what goes on, here or elsewhere, draws further batches, and no state has a key.
+TEST_F(TrainerFolderTest, ARunOfTheSystemGoesOnAnywhere) {
+  const auto trainer_of = [&] {
+    return Trainer(make_plan(options_of_system(IndependentNoise{})), loss, optim::sgd(.1));
+  };
+  const auto first = trainer_of(), second = trainer_of();
+  auto state = first.init(weights());
+  EXPECT_EQ(to_vector<uint32_t>(state.books.selection_key.data), (std::vector<uint32_t>{0, 0}));
+  run_to(first, state, 5);
+  first.save(folder_, state);
+  std::set<std::vector<int64_t>> sizes{sizes_up_to(first, state, 12)};
+  for (const auto* trainer : {&first, &second}) {
+    auto resumed = trainer->init(weights());
+    ASSERT_TRUE(trainer->restore(folder_, resumed));
+    EXPECT_EQ(trainer->steps_done(resumed), 5);
+    sizes.insert(sizes_up_to(*trainer, resumed, 12));
+  }
+  EXPECT_EQ(sizes.size(), 3u);
+}
+
+// Groups of a cycle: the same in the trainer that has begun the run; elsewhere, and when it is
+// over, there is no schedule to go on with.
+TEST_F(TrainerFolderTest, AScheduleOfTheSystemIsOfItsTrainer) {
+  const auto trainer_of = [&] {
+    return Trainer(make_plan(options_of_system(BandedNoise{.bands = 3})), loss, optim::sgd(.1));
+  };
+  const auto first = trainer_of(), second = trainer_of();
+  auto state = first.init(weights());
+  run_to(first, state, 5);
+  first.save(folder_, state);
+  const std::vector<int64_t> sizes = sizes_up_to(first, state, 11);
+
+  auto elsewhere = second.init(weights());
+  const std::vector<float> before = bits_of(elsewhere);
+  const char* refused = "expected a run of RandomSource::kSystem that this trainer has begun";
+  expect_error([&] { second.restore(folder_, elsewhere); }, refused);
+  EXPECT_EQ(bits_of(elsewhere), before);
+  auto read = restore_checkpoint(folder_, elsewhere);
+  expect_error([&] { second.step(read, xs(), ys()); }, refused);
+  EXPECT_EQ(second.steps_done(read), 5);
+  expect_error([&] { second.fit(elsewhere, {.checkpoints = folder_}, xs(), ys()); }, refused);
+
+  auto resumed = first.init(weights());
+  ASSERT_TRUE(first.restore(folder_, resumed));
+  EXPECT_EQ(sizes_up_to(first, resumed, 11), sizes);
+
+  // The last step: what is finished can be read anywhere, and nothing before it goes on.
+  first.step(resumed, xs(), ys());
+  first.save(folder_, resumed);
+  EXPECT_TRUE(second.restore(folder_, elsewhere));
+  EXPECT_EQ(second.steps_done(elsewhere), 12);
+  expect_error([&] { first.step(state, xs(), ys()); }, refused);
 }
 
 TEST_F(TrainerFolderTest, AnotherPlanOrOptimizerDoesNotGoOn) {
@@ -241,6 +311,9 @@ TEST(TrainerTest, PaddedSizes) {
   const internal::StepBatches of_five(plan, {.padding_multiple = 5});
   EXPECT_EQ(of_five.padded_size(1), 15);
   EXPECT_EQ(of_five.padded_size(16), 20);
+  // An example is not alone on its device.
+  const ScopedDevices sixteen("cpu:16");
+  EXPECT_EQ(internal::StepBatches(plan, {}).padded_size(0), 32);
   // Padding in the last microbatches, which are strided: 0 and 2, 1 and 3.
   const internal::StepBatch batch = batches.padded({7, 8, 9}, 2, 4);
   EXPECT_EQ(to_vector<int32_t>(batch.indices), (std::vector<int32_t>{7, 9, 8, -1}));
@@ -331,20 +404,7 @@ TEST(TrainerTest, ExamplesThatAreNotFiniteAreCounted) {
   for (float p : parameters(state.params)) EXPECT_TRUE(std::isfinite(p));
 }
 
-struct Module {
-  nnx::Linear linear;
-  nnx::Dropout dropout;
-  explicit Module(nnx::Rngs rngs) : linear(3, 2, rngs), dropout(.5, rngs) {}
-  template <class Self>
-  static constexpr auto fields(Self& self) {
-    return std::tie(self.linear, self.dropout);
-  }
-};
-
 TEST(TrainerTest, ModulesTrainTheirParametersAlone) {
-  const auto module_loss = [](Module m, const Array& x, const Array& y) {
-    return mean(square(m.dropout(m.linear(x)) - y));
-  };
   const Trainer trainer(plan_of(), module_loss, optim::adamw(.1));
   const Module module(nnx::Rngs(0));
   auto state = trainer.init(module, reproducible(random::key(0)));

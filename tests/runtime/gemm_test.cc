@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -76,30 +77,14 @@ double error_of(Matrix<T>& a, Matrix<T>& b, const std::vector<float>& c, int64_t
   return worst;
 }
 
-// float32 goes to tiles only where the user asks for that.
-bool g_float32_on_tiles = false;
-
 template <class T>
 std::vector<float> multiply(const Matrix<T>& a, const Matrix<T>& b, int64_t ldc,
                             bool accumulate = false, float start = 0) {
   std::vector<float> c(static_cast<size_t>(a.rows * ldc), start);
   const GemmTypes types{dtype_of<T>, float32};
-  if (g_float32_on_tiles &&
-      gemm_tiles(types, a.rows, b.cols, a.cols, a.ref(), b.ref(), c.data(), ldc, accumulate, gemm))
-    return c;
   gemm(types, a.rows, b.cols, a.cols, a.ref(), b.ref(), reinterpret_cast<std::byte*>(c.data()), ldc,
        accumulate);
   return c;
-}
-
-template <class F>
-void on_libraries_and_tiles(F&& f) {
-  f();
-  if (!cpu_has_tiles()) return;
-  SCOPED_TRACE("on tiles");
-  g_float32_on_tiles = true;
-  f();
-  g_float32_on_tiles = false;
 }
 
 struct Size {
@@ -127,9 +112,7 @@ void expect_products(double most) {
       }
 }
 
-TEST(Gemm, Float32) {
-  on_libraries_and_tiles([] { expect_products<float>(8); });
-}
+TEST(Gemm, Float32) { expect_products<float>(8); }
 TEST(Gemm, Float16) { expect_products<Float16>(8); }
 TEST(Gemm, Bfloat16) { expect_products<Bfloat16>(8); }
 
@@ -138,11 +121,11 @@ TEST(Gemm, Float32IsExactOnSmallIntegers) {
   Matrix<float> a(96, 160, false), b(160, 128, true);
   for (size_t i = 0; i < a.data.size(); ++i) a.data[i] = static_cast<float>(i * 7919 % 513) - 256;
   for (size_t i = 0; i < b.data.size(); ++i) b.data[i] = static_cast<float>(i * 104729 % 257) - 128;
-  on_libraries_and_tiles([&] { EXPECT_EQ(error_of(a, b, multiply(a, b, 128), 128), 0); });
+  EXPECT_EQ(error_of(a, b, multiply(a, b, 128), 128), 0);
 }
 
-// Far from 1, and far apart: what is exact in float32 must not be lost in narrower pieces.
-void expect_magnitudes() {
+// Numbers far from 1, and far apart.
+TEST(Gemm, Float32OfAllMagnitudes) {
   for (auto [x, y] : {std::pair{1e-36f, 1e10f},
                       {1e-37f, 1e36f},
                       {1e30f, 1e-20f},
@@ -164,7 +147,6 @@ void expect_magnitudes() {
   for (int64_t p = 0; p < 128; ++p) a.at(7, p) *= 1e-36f;
   EXPECT_LT(error_of(a, b, multiply(a, b, 96), 96), 8);
 }
-TEST(Gemm, Float32OfAllMagnitudes) { on_libraries_and_tiles(expect_magnitudes); }
 
 TEST(Gemm, InfinitiesAndNaN) {
   const float inf = std::numeric_limits<float>::infinity(),
@@ -191,7 +173,7 @@ TEST(Gemm, InfinitiesAndNaN) {
         }
       }
   };
-  on_libraries_and_tiles([&] { expect(float{}); });
+  expect(float{});
   expect(Float16{});
   expect(Bfloat16{});
 }
@@ -201,106 +183,116 @@ void not_needed(GemmTypes, int64_t, int64_t, int64_t, MatrixRef, MatrixRef, std:
   ADD_FAILURE() << "tiles do for this product";
 }
 
-// No less exact than a library's float32, on the same numbers.
-TEST(GemmTiles, AsExactAsFloat32) {
-  if (!cpu_has_tiles()) GTEST_SKIP() << "no matrix tiles here";
+// The products of halves lose nothing but the rounding of float32 sums.
+template <class T>
+void expect_as_exact_as_float32() {
   for (int64_t k : {64, 500, 2048}) {
-    auto a = random_matrix<float>(128, k, false, 9), b = random_matrix<float>(k, 160, false, 10);
-    for (float& x : a.data) x = std::abs(x);  // sums that grow: their rounding adds up
+    auto a = random_matrix<T>(128, k, false, 9), b = random_matrix<T>(k, 160, false, 10);
+    for (T& x : a.data) x = T(std::abs(value(x)));  // sums that grow: their rounding adds up
     std::vector<float> c(128 * 160), one_by_one(128 * 160);
-    ASSERT_TRUE(gemm_tiles({float32, float32}, 128, 160, k, a.ref(), b.ref(), c.data(), 160, false,
-                           not_needed));
+    ASSERT_TRUE(gemm_tiles({dtype_of<T>, float32}, 128, 160, k, a.ref(), b.ref(), c.data(), 160,
+                           false, not_needed));
     for (int64_t i = 0; i < 128; ++i)
       for (int64_t j = 0; j < 160; ++j)
         for (int64_t p = 0; p < k; ++p)
-          one_by_one[static_cast<size_t>(i * 160 + j)] += a.at(i, p) * b.at(p, j);
+          one_by_one[static_cast<size_t>(i * 160 + j)] += value(a.at(i, p)) * value(b.at(p, j));
     EXPECT_LE(error_of(a, b, c, 160), error_of(a, b, one_by_one, 160)) << k;
     EXPECT_LT(error_of(a, b, c, 160), 3) << k;
   }
 }
-
-TEST(GemmTiles, TheUserChooses) {
-  EXPECT_EQ(tile_choice(nullptr), TileChoice::kHalves);
-  EXPECT_EQ(tile_choice(""), TileChoice::kHalves);
-  EXPECT_EQ(tile_choice("halves"), TileChoice::kHalves);
-  EXPECT_EQ(tile_choice("off"), TileChoice::kOff);
-  EXPECT_EQ(tile_choice("all"), TileChoice::kAll);
-  testing::expect_error([] { tile_choice("on"); },
-                        "[TESSERA_MATRIX_TILES] expected 'off', 'halves' or 'all', got 'on'");
+TEST(GemmTiles, AsExactAsFloat32) {
+  if (!cpu_has_tiles()) GTEST_SKIP() << "no matrix tiles here";
+  expect_as_exact_as_float32<Float16>();
+  expect_as_exact_as_float32<Bfloat16>();
 }
 
-TEST(GemmTiles, Float32OnlyWhereAsked) {
-  for (DType dtype : {float16, bfloat16}) {
-    EXPECT_FALSE(takes(TileChoice::kOff, dtype));
-    EXPECT_TRUE(takes(TileChoice::kHalves, dtype));
-    EXPECT_TRUE(takes(TileChoice::kAll, dtype));
-  }
-  EXPECT_FALSE(takes(TileChoice::kHalves, float32));
-  EXPECT_TRUE(takes(TileChoice::kAll, float32));
-  EXPECT_FALSE(takes(TileChoice::kAll, float64));
+TEST(GemmTiles, TheUserChooses) {
+  EXPECT_TRUE(tiles_allowed(nullptr));
+  EXPECT_TRUE(tiles_allowed(""));
+  EXPECT_TRUE(tiles_allowed("halves"));
+  EXPECT_FALSE(tiles_allowed("off"));
+  testing::expect_error([] { tiles_allowed("on"); },
+                        "[TESSERA_MATRIX_TILES] expected 'off' or 'halves', got 'on'; unset it for "
+                        "halves");
+  testing::expect_error([] { tiles_allowed("all"); }, "expected 'off' or 'halves', got 'all'");
+}
+
+TEST(GemmTiles, HalvesAlone) {
+  const bool halves = cpu_has_tiles() && tiles_allowed(std::getenv("TESSERA_MATRIX_TILES"));
+  for (DType dtype : {float16, bfloat16}) EXPECT_EQ(wants_tiles(dtype), halves);
+  for (DType dtype : {float32, float64, int8}) EXPECT_FALSE(wants_tiles(dtype));
 }
 
 TEST(GemmTiles, LeavesWhatGainsNothingToTheLibraries) {
   float c[1] = {7};
   const MatrixRef one{reinterpret_cast<const std::byte*>(c), 1, 1};
-  EXPECT_FALSE(gemm_tiles({float32, float32}, 1, 1, 1, one, one, c, 1, false, not_needed));
+  EXPECT_FALSE(gemm_tiles({float16, float32}, 1, 1, 1, one, one, c, 1, false, not_needed));
+  EXPECT_FALSE(gemm_tiles({float32, float32}, 512, 512, 512, one, one, c, 1, false, not_needed));
   EXPECT_FALSE(gemm_tiles({float64, float64}, 512, 512, 512, one, one, c, 1, false, not_needed));
   EXPECT_FALSE(gemm_tiles({int8, int32}, 512, 512, 512, one, one, c, 1, false, not_needed));
   EXPECT_EQ(c[0], 7);
 }
 
-// Of what is packed, the pieces of an element add up to it times 2^scale.
+// Of what is packed, the pieces of an element add up to it.
+template <class T>
+void expect_pieces_add_up() {
+  constexpr int64_t kRows = 37, kDepth = 45;
+  constexpr DType kDType = dtype_of<T>;
+  const int64_t pieces = panel_pieces(kDType);
+  for (bool by_columns : {false, true})
+    for (PanelSide side : {PanelSide::kLeft, PanelSide::kRight}) {
+      auto x = random_matrix<T>(kRows, kDepth, by_columns, 11);
+      const MatrixRef ref = x.ref();
+      const int64_t bytes = panel_bytes(kDType, kRows, kDepth);
+      ASSERT_EQ(bytes, 2 * 2 * pieces * 2 * kTileBytes);
+      std::vector<std::byte> memory(static_cast<size_t>(bytes + 64));
+      std::byte* out = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64);
+      ASSERT_TRUE(pack_panels({kDType, ref.data, ref.row_stride, ref.col_stride}, side, kRows,
+                              kDepth, out));
+      for (int64_t i = 0; i < 64; ++i)
+        for (int64_t p = 0; p < 64; ++p) {
+          double sum = 0;
+          for (int64_t piece = 0; piece < pieces; ++piece) {
+            const std::byte* tile =
+                out + (((i / 32 * 2 + p / 32) * pieces + piece) * 2 + i % 32 / 16) * kTileBytes;
+            const int64_t row = side == PanelSide::kLeft ? i % 16 : p % 32 / 2,
+                          word = side == PanelSide::kLeft ? p % 32 / 2 : i % 16;
+            Bfloat16 number;
+            std::memcpy(&number, tile + row * 64 + word * 4 + p % 2 * 2, 2);
+            sum += value(number);
+          }
+          const double want = i < kRows && p < kDepth ? value(x.at(i, p)) : 0;
+          EXPECT_EQ(sum, want) << i << " " << p;
+        }
+    }
+}
 TEST(TilePanels, PiecesAddUp) {
   if (!cpu_has_tiles()) GTEST_SKIP() << "no matrix tiles here";
-  constexpr int64_t kRows = 37, kDepth = 45;
-  for (float size : {1.f, 1e-36f, 1e37f})
-    for (bool by_columns : {false, true})
-      for (PanelSide side : {PanelSide::kLeft, PanelSide::kRight}) {
-        auto x = random_matrix<float>(kRows, kDepth, by_columns, 11, size);
-        const MatrixRef ref = x.ref();
-        const int64_t bytes = panel_bytes(float32, kRows, kDepth);
-        ASSERT_EQ(bytes, 2 * 2 * 3 * 2 * kTileBytes);
-        std::vector<std::byte> memory(static_cast<size_t>(bytes + 64));
-        std::byte* out = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64);
-        const PackedPanels packed = pack_panels({float32, ref.data, ref.row_stride, ref.col_stride},
-                                                side, kRows, kDepth, out);
-        ASSERT_TRUE(packed.fit);
-        EXPECT_EQ(packed.scale == 0, size == 1.f);
-        for (int64_t i = 0; i < 64; ++i)
-          for (int64_t p = 0; p < 64; ++p) {
-            double sum = 0;
-            for (int64_t piece = 0; piece < 3; ++piece) {
-              const std::byte* tile =
-                  out + (((i / 32 * 2 + p / 32) * 3 + piece) * 2 + i % 32 / 16) * kTileBytes;
-              const int64_t row = side == PanelSide::kLeft ? i % 16 : p % 32 / 2,
-                            word = side == PanelSide::kLeft ? p % 32 / 2 : i % 16;
-              Bfloat16 number;
-              std::memcpy(&number, tile + row * 64 + word * 4 + p % 2 * 2, 2);
-              sum += value(number);
-            }
-            const double want = i < kRows && p < kDepth ? x.at(i, p) : 0;
-            EXPECT_EQ(sum, std::ldexp(want, packed.scale)) << i << " " << p;
-          }
-      }
+  expect_pieces_add_up<Float16>();
+  expect_pieces_add_up<Bfloat16>();
 }
 
+template <class T>
+bool fits(float first, float second) {
+  std::vector<T> x(16 * 32, T(1.f));
+  x[3] = T(first);
+  x[100] = T(second);
+  std::vector<std::byte> memory(static_cast<size_t>(panel_bytes(dtype_of<T>, 16, 32) + 64));
+  std::byte* out = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64);
+  return pack_panels({dtype_of<T>, reinterpret_cast<const std::byte*>(x.data()), 32, 1},
+                     PanelSide::kLeft, 16, 32, out);
+}
+
+// A bfloat16 number is one piece, whatever it is.
 TEST(TilePanels, SaysWhatDoesNotFit) {
   if (!cpu_has_tiles()) GTEST_SKIP() << "no matrix tiles here";
-  std::vector<float> x(16 * 32, 1.f);
-  std::vector<std::byte> memory(static_cast<size_t>(panel_bytes(float32, 16, 32) + 64));
-  std::byte* out = memory.data() + (64 - reinterpret_cast<uintptr_t>(memory.data()) % 64);
-  const auto fits = [&](float first, float second) {
-    x[3] = first;
-    x[100] = second;
-    return pack_panels({float32, reinterpret_cast<const std::byte*>(x.data()), 32, 1},
-                       PanelSide::kLeft, 16, 32, out)
-        .fit;
-  };
-  EXPECT_TRUE(fits(1, 0));
-  EXPECT_TRUE(fits(1e38f, 1e-9f));
-  EXPECT_FALSE(fits(1e38f, 1e-20f));
-  EXPECT_FALSE(fits(std::numeric_limits<float>::infinity(), 1));
-  EXPECT_FALSE(fits(1, std::numeric_limits<float>::quiet_NaN()));
+  constexpr float kInf = std::numeric_limits<float>::infinity(),
+                  kNaN = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(fits<Float16>(1, 0));
+  EXPECT_TRUE(fits<Float16>(65504, 6e-8f));
+  EXPECT_FALSE(fits<Float16>(-kInf, 1));
+  EXPECT_FALSE(fits<Float16>(1, kNaN));
+  EXPECT_TRUE(fits<Bfloat16>(kInf, kNaN));
 }
 
 }  // namespace

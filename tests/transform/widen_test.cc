@@ -45,8 +45,23 @@ TEST(Widened, GoesIntoRegions) {
                          },
                          std::vector<Type>{{float16, {2}}})
                          .function;
+  EXPECT_TRUE(has_halves(f));
   EXPECT_FALSE(has_halves(widened(f)));
   EXPECT_EQ(widened(f).output_types()[0].dtype, float32);
+}
+
+TEST(HasHalves, LooksIntoRegions) {
+  const Function f = trace_function(
+                         [](const Arrays& x) {
+                           return testing_control::scan(3, {}, {x[0]}, {}, [](const Arrays& b) {
+                             const Array half = lax::convert_element_type(b[0], bfloat16);
+                             return Arrays{lax::convert_element_type(half, float32)};
+                           });
+                         },
+                         std::vector<Type>{{float32, {2}}})
+                         .function;
+  EXPECT_TRUE(has_halves(f));
+  EXPECT_FALSE(has_halves(widened(f)));
 }
 
 }  // namespace

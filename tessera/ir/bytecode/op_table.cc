@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 
+#include "tessera/base/fork.h"
 #include "tessera/ir/bytecode/blob.h"
 #include "tessera/ir/format.h"
 
@@ -217,7 +218,7 @@ Version parse_version(std::string_view text) {
 const VhloVersion* find_vhlo(std::string_view op, const Version& version) {
   using Key = std::pair<std::string_view, int>;
   static auto& found = *new std::map<Key, VhloVersion>;
-  static auto& mutex = *new std::mutex;
+  static auto& mutex = *new ForkSafeMutex;
   for (const VhloOp& row : kVhloOps) {
     if (row.name != op || version < parse_version(row.first) ||
         (!row.last.empty() && parse_version(row.last) < version))

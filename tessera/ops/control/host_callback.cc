@@ -5,6 +5,7 @@
 #include <mutex>
 #include <random>
 
+#include "tessera/base/fork.h"
 #include "tessera/ir/token_type.h"
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/core/source_scope.h"
@@ -15,7 +16,7 @@ namespace {
 using lax::HostFunction;
 
 struct HostFunctions {
-  std::mutex mutex;
+  ForkSafeMutex mutex;
   std::map<int64_t, std::shared_ptr<const HostFunction>> functions;
   // Not from 1 on: what another process traced shall not name a function of this one.
   int64_t next = static_cast<int64_t>(std::random_device()()) << 24;

@@ -10,6 +10,7 @@ std::string& source() { return per_thread<std::string, SourceScope>(); }
 }  // namespace
 
 SourceScope::SourceScope(std::string_view what) : saved_length_(source().size()) {
+  if (what.empty()) return;
   std::string& all = source();
   if (!all.empty()) all += '/';
   all += what;

@@ -8,7 +8,7 @@
 
 namespace tessera::ops {
 
-// While alive, ops of this thread are recorded with this source; scopes nest as "softmax/max".
+// While alive, ops of this thread have this source, if it has any; scopes nest as "softmax/max".
 class SourceScope {
  public:
   explicit SourceScope(std::string_view what);

@@ -8,8 +8,6 @@
 namespace tessera::ops::factor {
 namespace {
 
-using fourier::Workspace;
-
 // Columns of a task: enough for products at full speed, few enough for all threads.
 constexpr int64_t kColumnsOfTask = 128;
 

@@ -9,8 +9,8 @@
 
 #include <cstdint>
 
+#include "tessera/base/workspace.h"
 #include "tessera/ops/factor/lapack.h"
-#include "tessera/ops/fourier/workspace.h"
 
 namespace tessera::ops::factor {
 
@@ -39,8 +39,8 @@ class BlockReflectors {
   void copy_vectors(int64_t first, const T* panel, int64_t lda);
 
   int64_t rows_, count_;
-  fourier::Workspace<T> v_;  // rows_ by count_
-  fourier::Workspace<T> t_;  // kBlock by count_: upper triangles side by side
+  Workspace<T> v_;  // rows_ by count_
+  Workspace<T> t_;  // kBlock by count_: upper triangles side by side
 };
 
 }  // namespace tessera::ops::factor

@@ -1,85 +1,25 @@
 #include "tessera/ops/factor/lapack.h"
 
+#include <cblas.h>
+
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
-#include "tessera/ops/fourier/workspace.h"
+#include "tessera/base/workspace.h"
 
-// LAPACK's own names. Where gfortran compiled them, lengths of strings are further arguments at the
-// end.
-namespace {
-using Complex64 = std::complex<float>;
-using Complex128 = std::complex<double>;
-}  // namespace
-
-#define TESSERA_LAPACK(P, T)                                                                      \
-  void P##potrf_(const char*, const int*, T*, const int*, int*, size_t);                          \
-  void P##getrf_(const int*, const int*, T*, const int*, int*, int*);                             \
-  void P##geqrf_(const int*, const int*, T*, const int*, T*, T*, const int*, int*);               \
-  void P##gehrd_(const int*, const int*, const int*, T*, const int*, T*, T*, const int*, int*);   \
-  void P##gtsv_(const int*, const int*, T*, T*, T*, T*, const int*, int*);                        \
-  void P##geqrt3_(const int*, const int*, T*, const int*, T*, const int*, int*);                  \
-  void P##gemm_(const char*, const char*, const int*, const int*, const int*, const T*, const T*, \
-                const int*, const T*, const int*, const T*, T*, const int*, size_t, size_t);      \
-  void P##trsm_(const char*, const char*, const char*, const char*, const int*, const int*,       \
-                const T*, const T*, const int*, T*, const int*, size_t, size_t, size_t, size_t);
-
-#define TESSERA_REAL(P, T)                                                                         \
-  TESSERA_LAPACK(P, T)                                                                             \
-  void P##geqp3_(const int*, const int*, T*, const int*, int*, T*, T*, const int*, int*);          \
-  void P##orgqr_(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*,     \
-                 int*);                                                                            \
-  void P##ormqr_(const char*, const char*, const int*, const int*, const int*, T*, const int*,     \
-                 const T*, T*, const int*, T*, const int*, int*, size_t, size_t);                  \
-  void P##syevd_(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, int*,   \
-                 const int*, int*, size_t, size_t);                                                \
-  void P##gesdd_(const char*, const int*, const int*, T*, const int*, T*, T*, const int*, T*,      \
-                 const int*, T*, const int*, int*, int*, size_t);                                  \
-  void P##gesvd_(const char*, const char*, const int*, const int*, T*, const int*, T*, T*,         \
-                 const int*, T*, const int*, T*, const int*, int*, size_t, size_t);                \
-  void P##geev_(const char*, const char*, const int*, T*, const int*, T*, T*, T*, const int*, T*,  \
-                const int*, T*, const int*, int*, size_t, size_t);                                 \
-  void P##gees_(const char*, const char*, void*, const int*, T*, const int*, int*, T*, T*, T*,     \
-                const int*, T*, const int*, int*, int*, size_t, size_t);                           \
-  void P##sytrd_(const char*, const int*, T*, const int*, T*, T*, T*, T*, const int*, int*,        \
-                 size_t);                                                                          \
-  void P##gebrd_(const int*, const int*, T*, const int*, T*, T*, T*, T*, T*, const int*, int*);    \
-  void P##stedc_(const char*, const int*, T*, T*, T*, const int*, T*, const int*, int*,            \
-                 const int*, int*, size_t);                                                        \
-  void P##bdsdc_(const char*, const char*, const int*, T*, T*, T*, const int*, T*, const int*, T*, \
-                 int*, T*, int*, int*, size_t, size_t);
-
-#define TESSERA_COMPLEX(P, T, R)                                                                \
-  TESSERA_LAPACK(P, T)                                                                          \
-  void P##geqp3_(const int*, const int*, T*, const int*, int*, T*, T*, const int*, R*, int*);   \
-  void P##ungqr_(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*,  \
-                 int*);                                                                         \
-  void P##unmqr_(const char*, const char*, const int*, const int*, const int*, T*, const int*,  \
-                 const T*, T*, const int*, T*, const int*, int*, size_t, size_t);               \
-  void P##heevd_(const char*, const char*, const int*, T*, const int*, R*, T*, const int*, R*,  \
-                 const int*, int*, const int*, int*, size_t, size_t);                           \
-  void P##gesdd_(const char*, const int*, const int*, T*, const int*, R*, T*, const int*, T*,   \
-                 const int*, T*, const int*, R*, int*, int*, size_t);                           \
-  void P##gesvd_(const char*, const char*, const int*, const int*, T*, const int*, R*, T*,      \
-                 const int*, T*, const int*, T*, const int*, R*, int*, size_t, size_t);         \
-  void P##geev_(const char*, const char*, const int*, T*, const int*, T*, T*, const int*, T*,   \
-                const int*, T*, const int*, R*, int*, size_t, size_t);                          \
-  void P##gees_(const char*, const char*, void*, const int*, T*, const int*, int*, T*, T*,      \
-                const int*, T*, const int*, R*, int*, int*, size_t, size_t);                    \
-  void P##gebrd_(const int*, const int*, T*, const int*, R*, R*, T*, T*, T*, const int*, int*); \
-  void P##hetrd_(const char*, const int*, T*, const int*, R*, R*, T*, T*, const int*, int*, size_t);
-
-extern "C" {
-TESSERA_REAL(s, float)
-TESSERA_REAL(d, double)
-TESSERA_COMPLEX(c, Complex64, float)
-TESSERA_COMPLEX(z, Complex128, double)
-}
+// The distribution's declarations of LAPACK, with the complex types of C++. Lengths of strings are
+// further arguments at the end, as gfortran passes them.
+#define lapack_complex_float std::complex<float>
+#define lapack_complex_double std::complex<double>
+#include <lapack.h>
 
 namespace tessera::ops::lapack {
 namespace {
 
-using fourier::Workspace;
+using Complex64 = std::complex<float>;
+using Complex128 = std::complex<double>;
+static_assert(std::is_same_v<lapack_int, int>);
 
 // The routine of each dtype under one name; those of Hermitian matrices under that of symmetric
 // ones.
@@ -94,8 +34,8 @@ struct Routines;
     static constexpr auto* geqp3 = P##geqp3_;           \
     static constexpr auto* gehrd = P##gehrd_;           \
     static constexpr auto* gtsv = P##gtsv_;             \
-    static constexpr auto* trsm = P##trsm_;             \
-    static constexpr auto* gemm = P##gemm_;             \
+    static constexpr auto* trsm = cblas_##P##trsm;      \
+    static constexpr auto* gemm = cblas_##P##gemm;      \
     static constexpr auto* geqrt3 = P##geqrt3_;         \
     static constexpr auto* gebrd = P##gebrd_;           \
     static constexpr auto* gesdd = P##gesdd_;           \
@@ -123,6 +63,19 @@ struct RealRoutines;
   };
 TESSERA_REAL_ROUTINES(s, float)
 TESSERA_REAL_ROUTINES(d, double)
+
+// CBLAS takes real factors by value and complex ones by address.
+template <class T>
+auto blas_factor(const T& factor) {
+  if constexpr (is_complex<T>) {
+    return static_cast<const void*>(&factor);
+  } else {
+    return factor;
+  }
+}
+CBLAS_TRANSPOSE blas_transposition(char op) {
+  return op == 'N' ? CblasNoTrans : op == 'T' ? CblasTrans : CblasConjTrans;
+}
 
 // A leading dimension.
 int ld(int rows) { return std::max(rows, 1); }
@@ -230,12 +183,10 @@ int ormqr(bool left, bool adjoint, int m, int n, int k, T* a, const T* taus, T* 
 template <class T>
 void trsm(bool left, bool lower, char transposition, bool unit_diagonal, int m, int n, const T* a,
           T* b) {
-  const char side = left ? 'L' : 'R', triangle = lower ? 'L' : 'U',
-             diagonal = unit_diagonal ? 'U' : 'N';
-  const int lda = ld(left ? m : n), ldb = ld(m);
   const T one{1};
-  Routines<T>::trsm(&side, &triangle, &transposition, &diagonal, &m, &n, &one, a, &lda, b, &ldb, 1,
-                    1, 1, 1);
+  Routines<T>::trsm(CblasColMajor, left ? CblasLeft : CblasRight, lower ? CblasLower : CblasUpper,
+                    blas_transposition(transposition), unit_diagonal ? CblasUnit : CblasNonUnit, m,
+                    n, blas_factor(one), a, ld(left ? m : n), b, ld(m));
 }
 
 template <class T>
@@ -363,7 +314,8 @@ int gtsv(int n, int columns, T* lower, T* d, T* upper, T* b) {
 template <class T>
 void gemm(char op_a, char op_b, int m, int n, int k, T alpha, const T* a, int lda, const T* b,
           int ldb, T beta, T* c, int ldc) {
-  Routines<T>::gemm(&op_a, &op_b, &m, &n, &k, &alpha, a, &lda, b, &ldb, &beta, c, &ldc, 1, 1);
+  Routines<T>::gemm(CblasColMajor, blas_transposition(op_a), blas_transposition(op_b), m, n, k,
+                    blas_factor(alpha), a, lda, b, ldb, blas_factor(beta), c, ldc);
 }
 
 template <class T>

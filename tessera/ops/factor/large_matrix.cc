@@ -11,7 +11,6 @@
 namespace tessera::ops::factor {
 namespace {
 
-using fourier::Workspace;
 using lapack::Real;
 
 constexpr int64_t kLarge = 192;

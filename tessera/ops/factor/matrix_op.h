@@ -11,13 +11,11 @@
 
 #include "tessera/base/blas.h"
 #include "tessera/base/visit_dtype.h"
+#include "tessera/base/workspace.h"
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/factor/lapack.h"
-#include "tessera/ops/fourier/workspace.h"
 
 namespace tessera::ops::factor {
-
-using fourier::Workspace;
 
 // --- Types ---
 

@@ -5,13 +5,11 @@
 #include <complex>
 #include <limits>
 
+#include "tessera/base/workspace.h"
 #include "tessera/ops/factor/lapack.h"
-#include "tessera/ops/fourier/workspace.h"
 
 namespace tessera::ops::factor {
 namespace {
-
-using fourier::Workspace;
 
 // The rows of u, upper triangular with two diagonals above its own.
 template <class T>

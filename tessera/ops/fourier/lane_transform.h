@@ -8,8 +8,9 @@
 #include <memory>
 #include <vector>
 
+#include "tessera/base/workspace.h"
 #include "tessera/ops/fourier/lanes.h"
-#include "tessera/ops/fourier/workspace.h"
+#include "tessera/ops/fourier/table.h"
 
 namespace tessera::ops::fourier {
 

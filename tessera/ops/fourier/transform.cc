@@ -1,10 +1,7 @@
 #include "tessera/ops/fourier/transform.h"
 
-#include <algorithm>
-#include <list>
-#include <mutex>
-
-#include "tessera/base/thread_pool.h"
+#include "tessera/base/bounded_cache.h"
+#include "tessera/base/hash.h"
 #include "tessera/ops/fourier/passes.h"
 
 namespace tessera::ops::fourier {
@@ -77,40 +74,37 @@ class ArrayTransform final : public Transform {
   std::unique_ptr<RealPass<T>> real_;
 };
 
-struct Entry {
+struct TransformKey {
   TransformSpec spec;
   DType real;
   Shape shape;
-  std::shared_ptr<const Transform> transform;
-  bool is_for(const Entry& e) const { return spec == e.spec && real == e.real && shape == e.shape; }
+  bool operator==(const TransformKey&) const = default;
+  size_t hash() const {
+    size_t seed = hash_combine(static_cast<size_t>(spec.type), static_cast<size_t>(spec.first));
+    seed = hash_combine(seed, hash_value(spec.lengths));
+    return hash_combine(hash_combine(seed, static_cast<size_t>(real)), hash_value(shape));
+  }
 };
+
 constexpr size_t kKeptTransforms = 32;
 
 }  // namespace
 
 std::shared_ptr<const Transform> find_transform(const TransformSpec& spec, DType real,
                                                 const Shape& shape) {
-  static std::mutex mutex;
-  static std::list<Entry> kept;  // the latest first
-  Entry entry{spec, real, shape, nullptr};
-  {
-    const std::lock_guard lock(mutex);
-    const auto at =
-        std::find_if(kept.begin(), kept.end(), [&](const Entry& e) { return e.is_for(entry); });
-    if (at != kept.end()) {
-      kept.splice(kept.begin(), kept, at);
-      return at->transform;
-    }
-  }
+  // Never destroyed: programs may run while the process ends.
+  static auto& kept = *new BoundedCache<TransformKey, std::shared_ptr<const Transform>>(
+      kKeptTransforms, ForkParticipant::Level::kLeaves);
+  TransformKey key{spec, real, shape};
+  const size_t hash = key.hash();
+  if (auto found = kept.find(hash, [&](const TransformKey& k) { return k == key; })) return *found;
+  std::shared_ptr<const Transform> made;
   if (real == float64) {
-    entry.transform = std::make_shared<const ArrayTransform<double>>(spec, shape);
+    made = std::make_shared<const ArrayTransform<double>>(spec, shape);
   } else {
-    entry.transform = std::make_shared<const ArrayTransform<float>>(spec, shape);
+    made = std::make_shared<const ArrayTransform<float>>(spec, shape);
   }
-  const std::lock_guard lock(mutex);
-  kept.push_front(entry);
-  if (kept.size() > kKeptTransforms) kept.pop_back();
-  return entry.transform;
+  return kept.insert(hash, std::move(key), std::move(made));
 }
 
 }  // namespace tessera::ops::fourier

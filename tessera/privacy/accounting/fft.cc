@@ -1,15 +1,9 @@
 #include "tessera/privacy/accounting/fft.h"
 
-#include <cmath>
-#include <kissfft/kissfft.hh>
+#include "tessera/base/error.h"
+#include "tessera/base/format.h"
 
 namespace tessera::privacy::accounting::internal {
-
-namespace {
-
-using Complex = std::complex<double>;
-
-}  // namespace
 
 size_t fast_fft_size(size_t n) {
   for (size_t size = n + n % 2;; size += 2) {
@@ -20,48 +14,24 @@ size_t fast_fft_size(size_t n) {
   }
 }
 
-// Even and odd values are the real and imaginary parts of one transform of half the length.
-struct RealFft::Plan {
-  size_t half;
-  kissfft<double> transform;   // forward; backwards the coefficients are conjugated on both sides
-  std::vector<Complex> roots;  // exp(-2 pi i k / n) for k from 0 to n/2
-};
-
-RealFft::RealFft(size_t n) : plan_(new Plan{n / 2, kissfft<double>(n / 2, false), {}}) {
-  for (size_t k = 0; k <= n / 2; ++k)
-    plan_->roots.push_back(
-        std::polar(1.0, -2 * M_PI * static_cast<double>(k) / static_cast<double>(n)));
+RealFft::RealFft(size_t n) : n_(n), pass_(1, static_cast<int64_t>(n)) {
+  TESSERA_CHECK(n > 0 && n % 2 == 0, "a transform of {} numbers", n);
 }
-RealFft::~RealFft() = default;
 
-std::vector<Complex> RealFft::forward(const std::vector<double>& values) const {
-  const size_t half = plan_->half;
-  std::vector<Complex> packed(half), transformed(half), out(half + 1);
-  for (size_t i = 0; i < half; ++i) packed[i] = {values[2 * i], values[2 * i + 1]};
-  plan_->transform.transform(packed.data(), transformed.data());
-  for (size_t k = 0; k <= half; ++k) {
-    const Complex a = transformed[k % half], b = std::conj(transformed[(half - k) % half]);
-    const Complex odd = product(plan_->roots[k], a - b);
-    out[k] = 0.5 * (a + b + Complex(odd.imag(), -odd.real()));
-  }
+// The transforms take a complex number as two neighbouring real ones, which std::complex is too.
+std::vector<std::complex<double>> RealFft::forward(const std::vector<double>& values) const {
+  TESSERA_CHECK(values.size() == n_, "{} numbers to a transform of {}", values.size(), n_);
+  std::vector<std::complex<double>> out(n_ / 2 + 1);
+  pass_.forward(values.data(), reinterpret_cast<double*>(out.data()));
   return out;
 }
 
-std::vector<double> RealFft::inverse(const std::vector<Complex>& coefficients) const {
-  const size_t half = plan_->half;
-  std::vector<Complex> packed(half), transformed(half);
-  for (size_t k = 0; k < half; ++k) {
-    const Complex a = coefficients[k], b = std::conj(coefficients[half - k]);
-    const Complex odd = product(std::conj(plan_->roots[k]), a - b);
-    packed[k] = std::conj(a + b + Complex(-odd.imag(), odd.real()));
-  }
-  plan_->transform.transform(packed.data(), transformed.data());
-  const double scale = 0.5 / static_cast<double>(half);
-  std::vector<double> out(2 * half);
-  for (size_t i = 0; i < half; ++i) {
-    out[2 * i] = transformed[i].real() * scale;
-    out[2 * i + 1] = -transformed[i].imag() * scale;
-  }
+std::vector<double> RealFft::inverse(const std::vector<std::complex<double>>& coefficients) const {
+  TESSERA_CHECK(coefficients.size() == n_ / 2 + 1, "{} coefficients to a transform of {}",
+                coefficients.size(), n_);
+  std::vector<double> out(n_);
+  pass_.inverse(reinterpret_cast<const double*>(coefficients.data()), out.data(),
+                1 / static_cast<double>(n_));
   return out;
 }
 

@@ -1,10 +1,12 @@
-// Fourier transforms of real sequences, by a package. For the source files of accounting/.
+// Discrete Fourier transforms of real sequences in double precision, by the library's own FFT
+// (ops/fourier). The source files of accounting/ use them for compositions.
 #pragma once
 
 #include <complex>
 #include <cstddef>
-#include <memory>
 #include <vector>
+
+#include "tessera/ops/fourier/passes.h"
 
 namespace tessera::privacy::accounting::internal {
 
@@ -16,22 +18,20 @@ inline std::complex<double> product(std::complex<double> a, std::complex<double>
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
 
-// Transforms of real sequences of one even length n.
+// Transforms of real sequences of one even length n. Large ones run on all threads; the result does
+// not depend on how many there are.
 class RealFft {
  public:
   explicit RealFft(size_t n);
-  ~RealFft();
-  RealFft(const RealFft&) = delete;
-  RealFft& operator=(const RealFft&) = delete;
 
   // The coefficients 0 to n/2 of a sequence; the others are their conjugates.
   std::vector<std::complex<double>> forward(const std::vector<double>& values) const;
-  // The sequence of such coefficients.
+  // The sequence of such coefficients. The imaginary parts of the first and the last one count as 0.
   std::vector<double> inverse(const std::vector<std::complex<double>>& coefficients) const;
 
  private:
-  struct Plan;
-  std::unique_ptr<Plan> plan_;
+  size_t n_;
+  ops::fourier::RealPass<double> pass_;
 };
 
 }  // namespace tessera::privacy::accounting::internal

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
-#include <mutex>
 
+#include "tessera/base/bounded_cache.h"
+#include "tessera/base/hash.h"
 #include "tessera/privacy/accounting/checks.h"
 #include "tessera/privacy/accounting/event_loss.h"
 #include "tessera/privacy/accounting/gaussian_mechanism.h"
@@ -14,16 +16,21 @@ namespace tessera::privacy::accounting {
 
 namespace internal {
 
-// The grids of some events, both directions each.
-struct PldCache {
-  struct Entry {
-    DpEvent event;
-    double interval, log_tail;
-    BothDirections grids;
-  };
-  static constexpr size_t kMaxEntries = 16;  // of a megabyte, as a rule
-  std::mutex mutex;
-  std::vector<Entry> entries;
+struct PldKey {
+  DpEvent event;
+  double interval, log_tail;
+  bool operator==(const PldKey&) const = default;
+  size_t hash() const {
+    size_t seed = hash_combine(event.index(), std::hash<double>()(noise_of(event)));
+    seed = hash_combine(seed, std::hash<double>()(interval));
+    return hash_combine(seed, std::hash<double>()(log_tail));
+  }
+};
+// The grids of some events, both directions each; a megabyte, as a rule.
+struct PldCache : BoundedCache<PldKey, BothDirections> {
+  static constexpr size_t kMaxEntries = 64;
+  static constexpr int64_t kMaxBytes = int64_t{128} << 20;
+  PldCache() : BoundedCache(kMaxEntries, ForkParticipant::Level::kLeaves, kMaxBytes) {}
 };
 
 }  // namespace internal
@@ -94,21 +101,15 @@ struct Repeated {
 PrivacyLossDistribution::Part on_grid(const Repeated& r, double interval, double log_tail,
                                       internal::PldCache& cache) {
   if (!r.event) return part(r.loss, interval, r.count);
-  const auto find = [&]() -> const internal::BothDirections* {
-    for (const auto& entry : cache.entries)
-      if (entry.interval == interval && entry.log_tail == log_tail && entry.event == *r.event)
-        return &entry.grids;
-    return nullptr;
-  };
-  {
-    const std::lock_guard lock(cache.mutex);
-    if (const auto* known = find()) return {known->remove, known->add, r.count};
+  const internal::PldKey key{*r.event, interval, log_tail};
+  const size_t hash = key.hash();
+  auto grids = cache.find(hash, [&](const internal::PldKey& k) { return k == key; });
+  if (!grids) {
+    const internal::BothDirections both = internal::connect_the_dots(r.loss, interval);
+    const size_t points = both.remove->probs.size() + both.add->probs.size();
+    grids = cache.insert(hash, key, both, static_cast<int64_t>(points * sizeof(double)));
   }
-  const internal::BothDirections both = internal::connect_the_dots(r.loss, interval);
-  const std::lock_guard lock(cache.mutex);
-  if (cache.entries.size() < internal::PldCache::kMaxEntries && !find())
-    cache.entries.push_back({*r.event, interval, log_tail, both});
-  return {both.remove, both.add, r.count};
+  return {grids->remove, grids->add, r.count};
 }
 
 DpEvent poisson_sampled(double q, DpEvent event) {

@@ -1,5 +1,8 @@
 #include "tessera/privacy/batch_selection/counter_stream.h"
 
+#include <algorithm>
+
+#include "tessera/base/overloaded.h"
 #include "tessera/ir/format.h"
 
 namespace tessera::privacy::batch_selection::internal {
@@ -17,7 +20,7 @@ typedef uint32_t Vector __attribute__((vector_size(4 * kLanes)));
 
 // The counters (a, b) become their hashes. T is a word, or a vector of them.
 template <class T, size_t kCount>
-void threefry(const uint32_t (&key)[2], T (&a)[kCount], T (&b)[kCount]) {
+void threefry(const std::array<uint32_t, 2>& key, T (&a)[kCount], T (&b)[kCount]) {
   constexpr int kRotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
   const uint32_t schedule[3] = {key[0], key[1], key[0] ^ key[1] ^ 0x1BD11BDA};
   const auto inject = [&](uint32_t group) {
@@ -44,7 +47,7 @@ void threefry(const uint32_t (&key)[2], T (&a)[kCount], T (&b)[kCount]) {
 
 uint64_t joined(uint32_t high, uint32_t low) { return uint64_t{high} << 32 | low; }
 
-void block_of_words(const uint32_t (&key)[2], uint64_t first, uint64_t* out) {
+void block_of_words(const std::array<uint32_t, 2>& key, uint64_t first, uint64_t* out) {
   Vector high[kVectors], low[kVectors];
   for (size_t i = 0; i < kBlock; ++i) {
     high[i / kLanes][i % kLanes] = static_cast<uint32_t>((first + i) >> 32);
@@ -55,32 +58,77 @@ void block_of_words(const uint32_t (&key)[2], uint64_t first, uint64_t* out) {
     out[i] = joined(high[i / kLanes][i % kLanes], low[i / kLanes][i % kLanes]);
 }
 
-}  // namespace
-
-uint64_t CounterStream::word(uint64_t counter) const {
+uint64_t one_word(const std::array<uint32_t, 2>& key, uint64_t counter) {
   uint32_t high[] = {static_cast<uint32_t>(counter >> 32)};
   uint32_t low[] = {static_cast<uint32_t>(counter)};
-  threefry(key_, high, low);
+  threefry(key, high, low);
   return joined(high[0], low[0]);
 }
 
-void CounterStream::words(uint64_t first, std::span<uint64_t> out) const {
+void fill_words(const std::array<uint32_t, 2>& key, uint64_t first, std::span<uint64_t> out) {
   size_t done = 0;
   for (; done + kBlock <= out.size(); done += kBlock)
-    block_of_words(key_, first + done, out.data() + done);
-  for (; done < out.size(); ++done) out[done] = word(first + done);
+    block_of_words(key, first + done, out.data() + done);
+  for (; done < out.size(); ++done) out[done] = one_word(key, first + done);
+}
+
+using privacy::internal::SecretKey;
+
+enum Nonce : uint64_t { kWordsNonce, kChildrenNonce };
+constexpr size_t kCipherWords = SecretKey::kBlock / sizeof(uint64_t);  // of a block of ChaCha20
+
+void fill_words(const SecretKey& key, uint64_t first, std::span<uint64_t> out) {
+  const size_t skipped = first % kCipherWords;
+  if (skipped > 0) {
+    std::array<uint64_t, kCipherWords> block;
+    key.fill(kWordsNonce, first / kCipherWords, std::as_writable_bytes(std::span(block)));
+    const size_t count = std::min(block.size() - skipped, out.size());
+    std::copy_n(block.begin() + skipped, count, out.begin());
+    out = out.subspan(count);
+    first += count;
+  }
+  key.fill(kWordsNonce, first / kCipherWords, std::as_writable_bytes(out));
+}
+
+CounterStream child_of(const SecretKey& key, uint64_t index) {
+  std::array<std::byte, SecretKey::kBytes> bytes;
+  key.fill(kChildrenNonce, index, bytes);
+  const CounterStream out{SecretKey(bytes)};
+  privacy::internal::wipe(bytes);
+  return out;
+}
+
+}  // namespace
+
+uint64_t CounterStream::word(uint64_t counter) const {
+  if (const auto* key = std::get_if<Threefry>(&key_)) return one_word(*key, counter);
+  uint64_t out;
+  words(counter, {&out, 1});
+  return out;
+}
+
+void CounterStream::words(uint64_t first, std::span<uint64_t> out) const {
+  std::visit([&](const auto& key) { fill_words(key, first, out); }, key_);
 }
 
 CounterStream CounterStream::child(uint64_t index) const {
-  const uint64_t key = word(index | kChild);
-  return {static_cast<uint32_t>(key >> 32), static_cast<uint32_t>(key)};
+  return std::visit(Overloaded{[&](const Threefry& key) {
+                                 const uint64_t words = one_word(key, index | kChild);
+                                 return CounterStream(static_cast<uint32_t>(words >> 32),
+                                                      static_cast<uint32_t>(words));
+                               },
+                               [&](const Secret& key) { return child_of(key, index); }},
+                    key_);
 }
 
-CounterStream stream_of(std::string_view op, const random::Key& key) {
-  if (key.ndim() != 0)
+CounterStream stream_of(std::string_view op, const SamplingKey& key) {
+  if (const SecretKey* secret = key.secret())
+    return CounterStream(*secret).child(kDomain & ~kChild);
+  const random::Key& own = *key.key();
+  if (own.ndim() != 0)
     shape_error(op, "expected a single key, got an array of keys of shape {}; index it",
-                key.shape());
-  const Literal words = key.data.to_host();
+                own.shape());
+  const Literal words = own.data.to_host();
   const uint32_t* w = words.data<uint32_t>();
   return CounterStream(w[0], w[1]).child(kDomain & ~kChild);
 }

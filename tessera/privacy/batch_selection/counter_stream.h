@@ -1,24 +1,32 @@
-// Random words that are a function of a key and a counter: threefry2x32 with 20 rounds (Salmon et
-// al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011) on the host. Word i of a key's stream
-// is element i of random::bits(key, {n}, uint64). Integer arithmetic alone: the same on every
-// machine. For source files of privacy/.
+// Random words that are a function of a key and a counter, on the host. For source files of
+// privacy/.
 //
-// A stream's children have keys of their own, from counters that no word has (those with the
-// highest bit), so (key, purpose, step, example) name a word without those before it.
+// Of a key of 64 bits they are those of threefry2x32 with 20 rounds (Salmon et al., "Parallel
+// random numbers: as easy as 1, 2, 3", SC 2011): word i of a key's stream is element i of
+// random::bits(key, {n}, uint64). Integer arithmetic alone: the same on every machine. Of a secret
+// key of 256 bits (secret_key.h) they are ChaCha20's: word i is bytes 8 i, ..., 8 i + 7 of the
+// stream of nonce 0.
+//
+// A stream's children have keys of their own, so (key, purpose, step, example) name a word without
+// those before it. Threefry's are from counters that no word has (those with the highest bit),
+// those of a secret key are from the stream of nonce 1: child i has the first half of its block i.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <variant>
 
-#include "tessera/random/key.h"
+#include "tessera/privacy/batch_selection/sampling_key.h"
+#include "tessera/privacy/secret_key.h"
 
 namespace tessera::privacy::batch_selection::internal {
 
 class CounterStream {
  public:
-  CounterStream(uint32_t high, uint32_t low) : key_{high, low} {}
+  CounterStream(uint32_t high, uint32_t low) : key_(Threefry{high, low}) {}
+  explicit CounterStream(const privacy::internal::SecretKey& key) : key_(key) {}
 
   uint64_t word(uint64_t counter) const;  // counter < 2^63
   // Words first, first + 1, ...: several times as fast as one by one.
@@ -26,12 +34,14 @@ class CounterStream {
   CounterStream child(uint64_t index) const;  // index < 2^63
 
  private:
-  uint32_t key_[2];
+  using Threefry = std::array<uint32_t, 2>;
+  using Secret = privacy::internal::SecretKey;
+  std::variant<Threefry, Secret> key_;
 };
 
 // What selection draws from a user's key, apart from every other use of that key: the draws of
 // Arrays and split() count from 0. UserError naming `op` for an array of keys or a traced one.
-CounterStream stream_of(std::string_view op, const random::Key& key);
+CounterStream stream_of(std::string_view op, const SamplingKey& key);
 
 // Words of one stream whose counters mostly increase, made many at a time.
 class BufferedWords {

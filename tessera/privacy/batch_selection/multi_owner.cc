@@ -326,11 +326,11 @@ SamplingDescription MultiOwnerMinSepSampling::description() const {
           .order_hash = hash};
 }
 
-Batches MultiOwnerMinSepSampling::batches(const random::Key&, int64_t first_step) const {
+Batches MultiOwnerMinSepSampling::batches(const SamplingKey&, int64_t first_step) const {
   return {std::make_unique<OrderSource>(order_), first_step, order_->options.iterations};
 }
 
-Batch MultiOwnerMinSepSampling::batch(const random::Key& key, int64_t step) const {
+Batch MultiOwnerMinSepSampling::batch(const SamplingKey& key, int64_t step) const {
   return batches(key).at(step);
 }
 

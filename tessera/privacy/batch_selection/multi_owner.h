@@ -22,6 +22,7 @@
 
 #include "tessera/privacy/batch_selection/batch_range.h"
 #include "tessera/privacy/batch_selection/sampling_description.h"
+#include "tessera/privacy/batch_selection/sampling_key.h"
 #include "tessera/random/key.h"
 
 namespace tessera::privacy::batch_selection {
@@ -104,8 +105,8 @@ class MultiOwnerMinSepSampling {
   // apart.
   SamplingDescription description() const;
   // The key is not used: other samplers of BatchSelectionStrategy have it.
-  Batches batches(const random::Key& key, int64_t first_step = 0) const;
-  Batch batch(const random::Key& key, int64_t step) const;
+  Batches batches(const SamplingKey& key, int64_t first_step = 0) const;
+  Batch batch(const SamplingKey& key, int64_t step) const;
 
   struct Order {
     MultiOwnerMinSepOptions options;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tessera/base/format.h"
+#include "tessera/base/overloaded.h"
 #include "tessera/privacy/batch_selection/bernoulli.h"
 #include "tessera/privacy/batch_selection/min_separation.h"
 #include "tessera/privacy/batch_selection/partition.h"
@@ -240,14 +241,14 @@ void check(const RandomAllocationSampling& s) {
 }
 
 template <class Source, class Sampler>
-Batches ranged(const char* op, const Sampler& sampler, const random::Key& key, int64_t first_step) {
+Batches ranged(const char* op, const Sampler& sampler, const SamplingKey& key, int64_t first_step) {
   check(sampler);
   return {std::make_unique<Source>(sampler, internal::stream_of(op, key)), first_step,
           sampler.iterations};
 }
 
 template <class Sampler>
-Batch one(const Sampler& sampler, const random::Key& key, int64_t step) {
+Batch one(const Sampler& sampler, const SamplingKey& key, int64_t step) {
   return sampler.batches(key).at(step);
 }
 
@@ -266,11 +267,11 @@ SamplingDescription CyclicPoissonSampling::description() const {
           .sampling_prob_changes = sampling_prob_changes};
 }
 
-Batches CyclicPoissonSampling::batches(const random::Key& key, int64_t first_step) const {
+Batches CyclicPoissonSampling::batches(const SamplingKey& key, int64_t first_step) const {
   return ranged<PoissonSource>("CyclicPoissonSampling", *this, key, first_step);
 }
 
-Batch CyclicPoissonSampling::batch(const random::Key& key, int64_t step) const {
+Batch CyclicPoissonSampling::batch(const SamplingKey& key, int64_t step) const {
   return one(*this, key, step);
 }
 
@@ -283,11 +284,11 @@ SamplingDescription FixedBatchSampling::description() const {
           .replace = replace};
 }
 
-Batches FixedBatchSampling::batches(const random::Key& key, int64_t first_step) const {
+Batches FixedBatchSampling::batches(const SamplingKey& key, int64_t first_step) const {
   return ranged<FixedSource>("FixedBatchSampling", *this, key, first_step);
 }
 
-Batch FixedBatchSampling::batch(const random::Key& key, int64_t step) const {
+Batch FixedBatchSampling::batch(const SamplingKey& key, int64_t step) const {
   return one(*this, key, step);
 }
 
@@ -300,11 +301,11 @@ SamplingDescription BallsInBinsSampling::description() const {
           .min_sep = cycle_length};
 }
 
-Batches BallsInBinsSampling::batches(const random::Key& key, int64_t first_step) const {
+Batches BallsInBinsSampling::batches(const SamplingKey& key, int64_t first_step) const {
   return ranged<BallsInBinsSource>("BallsInBinsSampling", *this, key, first_step);
 }
 
-Batch BallsInBinsSampling::batch(const random::Key& key, int64_t step) const {
+Batch BallsInBinsSampling::batch(const SamplingKey& key, int64_t step) const {
   return one(*this, key, step);
 }
 
@@ -319,11 +320,11 @@ SamplingDescription BMinSepSampling::description() const {
           .warm_start = warm_start};
 }
 
-Batches BMinSepSampling::batches(const random::Key& key, int64_t first_step) const {
+Batches BMinSepSampling::batches(const SamplingKey& key, int64_t first_step) const {
   return ranged<BMinSepSource>("BMinSepSampling", *this, key, first_step);
 }
 
-Batch BMinSepSampling::batch(const random::Key& key, int64_t step) const {
+Batch BMinSepSampling::batch(const SamplingKey& key, int64_t step) const {
   return one(*this, key, step);
 }
 
@@ -335,11 +336,11 @@ SamplingDescription RandomAllocationSampling::description() const {
           .steps_per_example = steps_per_example};
 }
 
-Batches RandomAllocationSampling::batches(const random::Key& key, int64_t first_step) const {
+Batches RandomAllocationSampling::batches(const SamplingKey& key, int64_t first_step) const {
   return ranged<AllocationSource>("RandomAllocationSampling", *this, key, first_step);
 }
 
-Batch RandomAllocationSampling::batch(const random::Key& key, int64_t step) const {
+Batch RandomAllocationSampling::batch(const SamplingKey& key, int64_t step) const {
   return one(*this, key, step);
 }
 
@@ -347,9 +348,20 @@ SamplingDescription description(const BatchSelectionStrategy& strategy) {
   return std::visit([](const auto& s) { return s.description(); }, strategy);
 }
 
-Batches batches(const BatchSelectionStrategy& strategy, const random::Key& key,
+Batches batches(const BatchSelectionStrategy& strategy, const SamplingKey& key,
                 int64_t first_step) {
   return std::visit([&](const auto& s) { return s.batches(key, first_step); }, strategy);
+}
+
+bool has_independent_steps(const BatchSelectionStrategy& strategy) {
+  return std::visit(Overloaded{[](const CyclicPoissonSampling& s) { return s.cycle_length == 1; },
+                               [](const FixedBatchSampling&) { return true; },
+                               [](const BallsInBinsSampling&) { return false; },
+                               // Without a separation each step is a Poisson sample.
+                               [](const BMinSepSampling& s) { return s.min_sep == 1; },
+                               [](const RandomAllocationSampling&) { return false; },
+                               [](const MultiOwnerMinSepSampling&) { return true; }},
+                    strategy);
 }
 
 }  // namespace tessera::privacy::batch_selection

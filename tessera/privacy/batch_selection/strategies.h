@@ -9,7 +9,9 @@
 //
 // A batch is a function of key and step, the same on every machine: a run resumes from its step
 // count alone. Probabilities are exact: every draw compares as many random bits as it takes. An
-// empty batch is a step as any other. Which examples are in a batch is secret, as the examples are.
+// empty batch is a step as any other. Which examples are in a batch is secret, as the examples are:
+// a key of 64 bits is for runs that can be repeated, SamplingKey::of_system() for those that must
+// not be.
 //
 // UserError (kValue), from every method: an option outside its range, a step outside [0,
 // iterations), a key that is traced or an array of keys.
@@ -24,7 +26,7 @@
 #include "tessera/privacy/batch_selection/batch_range.h"
 #include "tessera/privacy/batch_selection/multi_owner.h"
 #include "tessera/privacy/batch_selection/sampling_description.h"
-#include "tessera/random/key.h"
+#include "tessera/privacy/batch_selection/sampling_key.h"
 
 namespace tessera::privacy::batch_selection {
 
@@ -43,8 +45,8 @@ struct CyclicPoissonSampling {
   std::vector<std::pair<int64_t, double>> sampling_prob_changes = {};
 
   SamplingDescription description() const;
-  Batches batches(const random::Key& key, int64_t first_step = 0) const;
-  Batch batch(const random::Key& key, int64_t step) const;
+  Batches batches(const SamplingKey& key, int64_t first_step = 0) const;
+  Batch batch(const SamplingKey& key, int64_t step) const;
 };
 
 // batch_size of the examples in each step, every choice of them as likely (Balle et al., arXiv
@@ -56,8 +58,8 @@ struct FixedBatchSampling {
   bool replace = false;
 
   SamplingDescription description() const;
-  Batches batches(const random::Key& key, int64_t first_step = 0) const;
-  Batch batch(const random::Key& key, int64_t step) const;
+  Batches batches(const SamplingKey& key, int64_t first_step = 0) const;
+  Batch batch(const SamplingKey& key, int64_t step) const;
 };
 
 // Each example draws one of cycle_length bins, and is in all the steps of that bin: step i is of bin
@@ -68,8 +70,8 @@ struct BallsInBinsSampling {
   int64_t cycle_length = 1;
 
   SamplingDescription description() const;
-  Batches batches(const random::Key& key, int64_t first_step = 0) const;
-  Batch batch(const random::Key& key, int64_t step) const;
+  Batches batches(const SamplingKey& key, int64_t first_step = 0) const;
+  Batch batch(const SamplingKey& key, int64_t step) const;
 };
 
 // Poisson sampling from the examples that were not sampled in the min_sep - 1 steps before (arXiv
@@ -85,8 +87,8 @@ struct BMinSepSampling {
   std::optional<int64_t> truncated_batch_size = std::nullopt;
 
   SamplingDescription description() const;
-  Batches batches(const random::Key& key, int64_t first_step = 0) const;
-  Batch batch(const random::Key& key, int64_t step) const;
+  Batches batches(const SamplingKey& key, int64_t first_step = 0) const;
+  Batch batch(const SamplingKey& key, int64_t step) const;
 };
 
 // Each example in exactly steps_per_example of the steps, every choice of them as likely, examples
@@ -98,8 +100,8 @@ struct RandomAllocationSampling {
   int64_t steps_per_example = 1;
 
   SamplingDescription description() const;
-  Batches batches(const random::Key& key, int64_t first_step = 0) const;
-  Batch batch(const random::Key& key, int64_t step) const;
+  Batches batches(const SamplingKey& key, int64_t first_step = 0) const;
+  Batch batch(const SamplingKey& key, int64_t step) const;
 };
 
 using BatchSelectionStrategy =
@@ -107,7 +109,14 @@ using BatchSelectionStrategy =
                  RandomAllocationSampling, MultiOwnerMinSepSampling>;
 
 SamplingDescription description(const BatchSelectionStrategy& strategy);
-Batches batches(const BatchSelectionStrategy& strategy, const random::Key& key,
+Batches batches(const BatchSelectionStrategy& strategy, const SamplingKey& key,
                 int64_t first_step = 0);
+
+// Returns whether each step's batch may be drawn with a key of its own, as nothing that is drawn is
+// for more than one step: true for Poisson sampling without a cycle or separation, for batches of a
+// fixed size, and for MultiOwnerMinSepSampling, which draws nothing. The others have a schedule
+// (groups, bins, who waits for how long), of which the accounting assumes that it is one for the
+// whole run.
+bool has_independent_steps(const BatchSelectionStrategy& strategy);
 
 }  // namespace tessera::privacy::batch_selection

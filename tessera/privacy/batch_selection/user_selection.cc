@@ -96,7 +96,7 @@ SamplingDescription UserSelectionStrategy::description() const {
 }
 
 UserBatches UserSelectionStrategy::batches(std::span<const int64_t> user_ids,
-                                           const random::Key& key, int64_t first_step) const {
+                                           const SamplingKey& key, int64_t first_step) const {
   const SamplingDescription d = description();
   std::vector<std::vector<int64_t>> examples = examples_of_users(user_ids);
   if (static_cast<int64_t>(examples.size()) != d.num_examples)
@@ -112,13 +112,13 @@ UserBatches UserSelectionStrategy::batches(std::span<const int64_t> user_ids,
           first_step, d.iterations};
 }
 
-UserBatch UserSelectionStrategy::batch(std::span<const int64_t> user_ids, const random::Key& key,
+UserBatch UserSelectionStrategy::batch(std::span<const int64_t> user_ids, const SamplingKey& key,
                                        int64_t step) const {
   return batches(user_ids, key).at(step);
 }
 
 std::vector<int64_t> bound_contributions(std::span<const std::vector<int64_t>> owners,
-                                         int64_t examples_per_user, const random::Key& key) {
+                                         int64_t examples_per_user, const SamplingKey& key) {
   const char* op = "bound_contributions";
   if (examples_per_user < 1)
     value_error(op, "expected examples_per_user of at least 1, got {}; users own that many at most",

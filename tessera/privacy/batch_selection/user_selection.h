@@ -45,9 +45,9 @@ struct UserSelectionStrategy {
 
   // user_ids[i] owns example i; any numbers. Users are sorted by these. UserError unless there are
   // as many users as the base strategy says.
-  UserBatches batches(std::span<const int64_t> user_ids, const random::Key& key,
+  UserBatches batches(std::span<const int64_t> user_ids, const SamplingKey& key,
                       int64_t first_step = 0) const;
-  UserBatch batch(std::span<const int64_t> user_ids, const random::Key& key, int64_t step) const;
+  UserBatch batch(std::span<const int64_t> user_ids, const SamplingKey& key, int64_t step) const;
   SamplingDescription description() const;  // of users
 };
 
@@ -58,6 +58,6 @@ struct UserSelectionStrategy {
 // select among them, and the plan accounts for groups of examples_per_user. Who owns what must be
 // public: the guarantee is for what the examples say, not for who took part.
 std::vector<int64_t> bound_contributions(std::span<const std::vector<int64_t>> owners,
-                                         int64_t examples_per_user, const random::Key& key);
+                                         int64_t examples_per_user, const SamplingKey& key);
 
 }  // namespace tessera::privacy::batch_selection

@@ -84,6 +84,9 @@ struct ClipOptions {
   // as many rows. Without this an argument like that is an error: it is more likely one that
   // batch_argnums lacks.
   std::vector<size_t> shared_argnums = {};
+  // Arrays that the function captures may be as long as the batch: they are no data, and every example
+  // sees all of them. Without this such an array is an error.
+  bool shared_captures = false;
   // The function sees an example as a batch of one: [1, ...]. Otherwise without that dimension,
   // which is for losses of one example, and for users or groups as the unit: then each index is
   // all the examples of one.
@@ -108,6 +111,9 @@ struct ClipOptions {
   std::optional<int64_t> grid_scale = std::nullopt;
   // The argument that is a random key: example b gets split(key, batch)[b].
   std::optional<size_t> prng_argnum = std::nullopt;
+  // Axes of a shard_map (or of a named vmap) around along which devices have parts of one example, such
+  // as its tokens. A collective of the function over another axis that cuts the batch is an error.
+  std::vector<std::string> example_axes = {};
   // As vmap's: the mesh axes that cut the batch where the function says nothing of it, and what
   // becomes of a constraint inside that one example's dimension cannot be cut by.
   SpmdAxisName spmd_axis_name = {};

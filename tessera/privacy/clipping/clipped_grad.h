@@ -259,7 +259,10 @@ class ClippedFun {
     std::vector<Array> leaves;
     tessera::internal::append_leaves(leaves, args...);
     ClipRequest request = request_of_call(padding, arguments);
-    request.loss_follows = requires { F::kLossFollows; };
+    if constexpr (requires { F::kLossFollows; }) {
+      request.loss_follows = true;
+      request.loss = tessera::internal::erase_call(f_.f, arguments);
+    }
     // What is clipped is known once the function has been called.
     std::vector<std::string> values;
     const auto listing = [&](const Args&... x) {

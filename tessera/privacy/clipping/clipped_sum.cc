@@ -547,7 +547,9 @@ ClippedSum clipped_gradients(const ErasedCall& call, const ClipRequest& request,
                                    .results();
                              });
   };
-  return run_clipped(kOp, call, request, leaves, false, sum, dtypes);
+  ClipRequest with_loss = request;
+  with_loss.loss = call;
+  return run_clipped(kOp, call, with_loss, leaves, false, sum, dtypes);
 }
 
 ClippedSum clipped_values(const ErasedCall& call, const ClipRequest& request,

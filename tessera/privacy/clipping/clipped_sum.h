@@ -29,6 +29,8 @@ struct ClipRequest {
   std::vector<std::string> paths;  // of the leaves, for messages
   std::optional<Array> padding;    // Padding::mask
   bool loss_follows = false;       // what is clipped is of gradients of the result after it
+  std::optional<ErasedCall>
+      loss;  // of the same arguments, its first result; none: there is no loss
 };
 
 struct ClippedSum {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "tessera/base/contains.h"
-#include "tessera/base/warning.h"
 #include "tessera/compile/leaf_function.h"
 #include "tessera/numpy/manipulation.h"
 #include "tessera/ops/collectives/collectives.h"
@@ -19,6 +18,7 @@
 #include "tessera/ops/structural/concatenate.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
+#include "tessera/privacy/clipping/one_example.h"
 #include "tessera/random/key.h"
 #include "tessera/trace/example_scope.h"
 #include "tessera/trace/trace.h"
@@ -121,16 +121,6 @@ Array without_padding(const Array& x, const Array& padding) {
   return lax::select(lax::broadcast_in_dim(padding, type.shape, {0}), lax::full_like(x, 0), x);
 }
 
-void warn_of_captures(const std::vector<Array>& captures, int64_t size) {
-  if (size <= 1) return;
-  for (const Array& x : captures)
-    if (x.ndim() > 0 && x.shape()[0] == size)
-      warn(fmt::format(
-          "privacy: the function captures an array as long as the batch, {}; every example sees "
-          "all of it: pass it as a batch argument if each is to have its own part",
-          describe(x.type())));
-}
-
 }  // namespace
 
 ExampleArguments example_arguments(std::string_view op, const ErasedCall& call,
@@ -158,12 +148,13 @@ ExampleArguments example_arguments(std::string_view op, const ErasedCall& call,
         example_types(out), "example");
   };
   TracedFunction traced = traced_call();
+  expect_one_example(op, call, request, leaves, example_types(out));
   const auto varying = [&] {
     const Function& f = traced.function;
     return f.outputs.empty() ? AxisNames() : f.type(f.outputs[0]).varying;
   };
   while (cast_parameters(out, varying())) traced = traced_call();
-  warn_of_captures(traced.captures, out.size);
+  expect_no_captured_batch(op, request.options, traced.captures, out.size);
   for (Array& captured : traced.captures) {
     out.operands.push_back(std::move(captured));
     out.dims.push_back(-1);

@@ -29,7 +29,7 @@ struct ExampleArguments {
 //
 // Traces the call with one example's leaves (call_result has its tree then). UserErrors: batch
 // leaves of no or of different first dimensions, a padding of another shape, a microbatch size that
-// does not divide them. Warns of a captured array as long as the batch.
+// does not divide them; those of one_example.h.
 ExampleArguments example_arguments(std::string_view op, const ErasedCall& call,
                                    const ClipRequest& request, const std::vector<Array>& leaves,
                                    ErasedResult& call_result);

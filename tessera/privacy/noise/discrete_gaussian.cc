@@ -14,6 +14,7 @@
 #include "tessera/privacy/noise/discrete_gaussian_table.h"
 #include "tessera/privacy/noise/leaf_keys.h"
 #include "tessera/privacy/noise/random_words.h"
+#include "tessera/privacy/noise/shared_noise.h"
 #include "tessera/random/sampling.h"
 
 namespace tessera::privacy {
@@ -184,6 +185,7 @@ DiscreteNoise checked_noise(const DiscreteGaussianOptions& options) {
 std::pair<std::vector<Array>, random::Key> add_discrete_noise(const DiscreteNoise& noise,
                                                               const std::vector<Array>& gradients,
                                                               const random::Key& key) {
+  const SharedNoise shared(kOp, noise.source);
   expect_leaves(gradients);
   struct GridParams {
     double steps;

@@ -15,6 +15,7 @@
 #include "tessera/privacy/noise/leaf_keys.h"
 #include "tessera/privacy/noise/normal_draws.h"
 #include "tessera/privacy/noise/random_words.h"
+#include "tessera/privacy/noise/shared_noise.h"
 
 namespace tessera::privacy {
 
@@ -30,6 +31,10 @@ constexpr const char* kOp = "privacy::privatizer";
 
 const Dense* dense_of(const StreamingMatrix& matrix) {
   return std::get_if<Dense>(&matrix.node().matrix);
+}
+
+bool is_identity(const StreamingMatrix& matrix) {
+  return std::holds_alternative<streaming::Identity>(matrix.node().matrix);
 }
 
 struct NoiseParams {
@@ -130,8 +135,7 @@ namespace {
 std::vector<Array> drawn(const Noise& noise, const streaming::FlatStep& given,
                          const std::vector<random::Key>& keys, const Array& stddev) {
   const Dense* dense = dense_of(noise.noising_matrix);
-  const bool independent =
-      std::holds_alternative<streaming::Identity>(noise.noising_matrix.node().matrix);
+  const bool independent = is_identity(noise.noising_matrix);
   std::vector<Array> out;
   for (size_t i = 0; i < given.values.size(); ++i) {
     const Shape& shape = given.values[i].shape();
@@ -150,8 +154,11 @@ FlatUpdate noised(const Noise& noise, const streaming::FlatStep& given, const ra
                                   : step_keys(kOp, key, given.values);
   streaming::FlatStep row = given;
   row.values = drawn(noise, given, keys.leaves, stddev);
-  row = keeps_key ? streaming::ended(noise.noising_matrix, row)
-                  : streaming::next_row(noise.noising_matrix, row);
+  // next_row computes in the dtype of the buffers. Independent noise stays float64: rounded to float32
+  // before it is added, it would tell sums apart (tests/privacy/release_bits_test.cc).
+  row = keeps_key || is_identity(noise.noising_matrix)
+            ? streaming::ended(noise.noising_matrix, row)
+            : streaming::next_row(noise.noising_matrix, row);
   for (size_t i = 0; i < row.values.size(); ++i) {
     const Array& gradient = given.values[i];
     const Array sum = lax::add(converted(gradient, float64), converted(row.values[i], float64));
@@ -164,6 +171,7 @@ FlatUpdate noised(const Noise& noise, const streaming::FlatStep& given, const ra
 }  // namespace
 
 FlatUpdate add_noise(const Noise& noise, const streaming::FlatStep& given, const random::Key& key) {
+  const SharedNoise shared(kOp, noise.source);
   if (noise.steps_per_stddev) {
     auto [noisy, next] = add_discrete_noise(
         {noise.stddev, noise.key, *noise.steps_per_stddev, noise.dtype, noise.source}, given.values,

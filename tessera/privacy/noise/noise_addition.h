@@ -27,11 +27,13 @@
 // have 128 values.)
 //
 // Of RandomSource::kSystem the key in the state counts for nothing, and a program asks the host for
-// the words of each update: another run gives other noise, also from the same state.
+// the words of each update: another run gives other noise, also from the same state. In several
+// processes all of them call update(), outside of jit, and process 0 gives the others the key of
+// each update (shared_noise.h).
 //
 // Errors, of all: UserError for a stddev that is NaN, negative or infinite (a number) or no scalar
 // (an Array), leaves or a dtype that are not real floating-point, a state of another tree, and RandomSource::kSystem with a
-// key or in several processes.
+// key, or inside jit in several processes.
 #pragma once
 
 #include <optional>

@@ -1,12 +1,16 @@
 #include "tessera/privacy/noise/random_words.h"
 
+#include <cstring>
 #include <map>
 #include <mutex>
 
+#include "tessera/base/fork.h"
 #include "tessera/ir/format.h"
 #include "tessera/mesh/device.h"
 #include "tessera/ops/control/host_callback.h"
+#include "tessera/privacy/noise/shared_noise.h"
 #include "tessera/privacy/noise/system_random.h"
+#include "tessera/privacy/secret_key.h"
 
 namespace tessera::privacy::internal {
 
@@ -14,31 +18,44 @@ using random::internal::Words;
 
 namespace {
 
+// Two results of so many bytes each.
+void fill_words(std::span<const void* const> arguments, std::span<void* const> results,
+                size_t bytes) {
+  const auto result = [&](size_t i) {
+    return std::span(static_cast<std::byte*>(results[i]), bytes);
+  };
+  if (process_count() == 1) {
+    for (size_t i = 0; i < results.size(); ++i) fill_from_system(result(i));
+    return;
+  }
+  // The draws of one run of a program differ in their keys, of which there are 2^64: of a million
+  // draws two are alike once in some 4 * 10^7 runs.
+  uint64_t nonce;
+  std::memcpy(&nonce, arguments[0], sizeof nonce);
+  const uint64_t blocks = (bytes + SecretKey::kBlock - 1) / SecretKey::kBlock;
+  for (size_t i = 0; i < results.size(); ++i) fill_from_shared_noise(nonce, i * blocks, result(i));
+}
+
 // The number of the function that fills results of so many bytes each. A program that was traced keeps
 // the number, so that functions are never removed; there is one for each size.
 int64_t filler(size_t bytes) {
-  static std::mutex& mutex = *new std::mutex;
+  // Before that of the functions of the host.
+  static ForkSafeMutex& mutex = *new ForkSafeMutex(ForkParticipant::Level::kKernels);
   static std::map<size_t, int64_t>& numbers = *new std::map<size_t, int64_t>;
   const std::lock_guard lock(mutex);
   const auto known = numbers.find(bytes);
   if (known != numbers.end()) return known->second;
-  const int64_t number =
-      lax::add_host_function([bytes](std::span<const void* const>, std::span<void* const> results) {
-        for (void* result : results) fill_from_system({static_cast<std::byte*>(result), bytes});
+  const int64_t number = lax::add_host_function(
+      [bytes](std::span<const void* const> arguments, std::span<void* const> results) {
+        fill_words(arguments, results, bytes);
       });
   return numbers[bytes] = number;
 }
 
-Words system_words(std::string_view op, const random::Key& key, const Shape& shape) {
-  if (process_count() > 1)
-    value_error(
-        op,
-        "expected one process for RandomSource::kSystem, got {}, which would each add other "
-        "noise to what is one array; take RandomSource::kKey",
-        process_count());
-  // With effects, so that equal calls are not taken for one. The function does not read the key: inside
-  // shard_map it is called for each part over which an argument varies, and the key of a leaf varies as
-  // the leaf does (leaf_keys.h).
+Words system_words(const random::Key& key, const Shape& shape) {
+  // With effects, so that equal calls are not taken for one. In one process the function does not
+  // read the key: inside shard_map it is called for each part over which an argument varies, and
+  // the key of a leaf varies as the leaf does (leaf_keys.h).
   const std::vector<Array> words =
       lax::io_callback(filler(sizeof(uint32_t) * static_cast<size_t>(shape.elements())),
                        {ir::Type{uint32, shape}, ir::Type{uint32, shape}}, {key.data});
@@ -53,7 +70,7 @@ Words random_words(std::string_view op, RandomSource source, const random::Key& 
     case RandomSource::kKey:
       return random::internal::hash_of_index(random::internal::key_words(op, key), shape);
     case RandomSource::kSystem:
-      return system_words(op, key, shape);
+      return system_words(key, shape);
   }
   TESSERA_CHECK(false, "a source of random numbers that is none");
 }

@@ -1,4 +1,4 @@
-#include "tessera/runtime/buffer.h"
+#include "tessera/base/buffer.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,9 +14,9 @@
 #include "tessera/base/array_size.h"
 #include "tessera/base/error.h"
 #include "tessera/base/fork.h"
-#include "tessera/ir/format.h"
+#include "tessera/base/format.h"
 
-namespace tessera::runtime {
+namespace tessera {
 namespace {
 
 constexpr int64_t kAlignment = 64;
@@ -344,4 +344,4 @@ void set_buffer_cache_limit(int64_t bytes) {
 }
 int64_t buffer_cache_limit() { return pool().limit.load(); }
 
-}  // namespace tessera::runtime
+}  // namespace tessera

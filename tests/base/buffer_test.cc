@@ -1,4 +1,4 @@
-#include "tessera/runtime/buffer.h"
+#include "tessera/base/buffer.h"
 
 #include <gtest/gtest.h>
 
@@ -14,8 +14,6 @@ extern "C" const char* __tsan_default_options() { return "allocator_may_return_n
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 
 namespace tessera {
-
-using namespace runtime;
 
 namespace {
 

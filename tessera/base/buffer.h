@@ -13,7 +13,7 @@
 #include <functional>
 #include <utility>
 
-namespace tessera::runtime {
+namespace tessera {
 
 // One allocation. The same block is handed out again and again.
 struct BufferBlock {
@@ -77,4 +77,4 @@ void reset_peak_memory();
 void set_buffer_cache_limit(int64_t bytes);
 int64_t buffer_cache_limit();
 
-}  // namespace tessera::runtime
+}  // namespace tessera

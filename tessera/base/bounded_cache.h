@@ -1,0 +1,133 @@
+// BoundedCache: values by key, found by hash. The entries that were used last stay.
+//
+// Any thread may use it at any time; a child of fork() finds it whole (fork.h). Values are handed
+// out as copies, so they are shared pointers or a few of them. What leaves the cache is destroyed
+// after its lock is released: it may be anything, and may come back to the cache.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "tessera/base/fork.h"
+
+namespace tessera {
+
+template <class Key, class Value>
+class BoundedCache {
+ public:
+  struct Entry {
+    Key key;
+    Value value;
+    size_t hash;
+    int64_t bytes;
+  };
+  using Entries = std::list<Entry>;
+
+  // At least one entry. The one used last stays even if it has more than max_bytes.
+  BoundedCache(size_t max_entries, ForkParticipant::Level level,
+               int64_t max_bytes = std::numeric_limits<int64_t>::max())
+      : max_entries_(max_entries), max_bytes_(max_bytes), mutex_(level) {}
+  BoundedCache(const BoundedCache&) = delete;
+  BoundedCache& operator=(const BoundedCache&) = delete;
+
+  // Returns the value of the key with this hash for which same(key) is true, and makes it the one
+  // used last. `same` is called under the lock.
+  template <class Same>
+  std::optional<Value> find(size_t hash, Same&& same) {
+    const std::lock_guard lock(mutex_);
+    const auto at = place_of(hash, same);
+    if (at == entries_.end()) return std::nullopt;
+    entries_.splice(entries_.begin(), entries_, at);
+    return at->value;
+  }
+
+  // Returns the value that was used last if same(its key) is true: a look-up that needs no hash.
+  template <class Same>
+  std::optional<Value> find_latest(Same&& same) {
+    const std::lock_guard lock(mutex_);
+    if (entries_.empty() || !same(entries_.front().key)) return std::nullopt;
+    return entries_.front().value;
+  }
+
+  // Adds the entry as the one used last, and returns its value. If the cache has one for an equal
+  // key, which another thread has added meanwhile, that one stays and its value is returned.
+  // `bytes` is what the entry counts for max_bytes.
+  Value insert(size_t hash, Key key, Value value, int64_t bytes = 0) {
+    Entries made, dead;
+    made.push_back({std::move(key), std::move(value), hash, bytes});
+    const std::lock_guard lock(mutex_);
+    const Key& wanted = made.front().key;
+    const auto known = place_of(hash, [&](const Key& key) { return key == wanted; });
+    if (known != entries_.end()) {
+      entries_.splice(entries_.begin(), entries_, known);
+      return known->value;
+    }
+    index_.emplace(hash, made.begin());
+    entries_.splice(entries_.begin(), made);
+    bytes_ += bytes;
+    while (entries_.size() > max_entries_ || (bytes_ > max_bytes_ && entries_.size() > 1))
+      evict(dead);
+    return entries_.front().value;
+  }
+
+  // Empties the cache and returns what was in it, which a caller with locks of its own destroys
+  // when it has released them.
+  Entries take_all() {
+    Entries all;
+    const std::lock_guard lock(mutex_);
+    all.swap(entries_);
+    index_.clear();
+    bytes_ = 0;
+    return all;
+  }
+  void clear() { (void)take_all(); }
+
+  size_t size() const {
+    const std::lock_guard lock(mutex_);
+    return entries_.size();
+  }
+  // Returns what the entries count together.
+  int64_t bytes() const {
+    const std::lock_guard lock(mutex_);
+    return bytes_;
+  }
+
+ private:
+  using Place = typename Entries::iterator;
+
+  template <class Same>
+  Place place_of(size_t hash, Same&& same) {
+    const auto [begin, end] = index_.equal_range(hash);
+    for (auto it = begin; it != end; ++it)
+      if (same(std::as_const(it->second->key))) return it->second;
+    return entries_.end();
+  }
+
+  void evict(Entries& dead) {
+    const Place last = std::prev(entries_.end());
+    const auto [begin, end] = index_.equal_range(last->hash);
+    for (auto it = begin; it != end; ++it)
+      if (it->second == last) {
+        index_.erase(it);
+        break;
+      }
+    bytes_ -= last->bytes;
+    dead.splice(dead.begin(), entries_, last);
+  }
+
+  const size_t max_entries_;
+  const int64_t max_bytes_;
+  mutable ForkSafeMutex mutex_;
+  Entries entries_;  // the one used last comes first
+  std::unordered_multimap<size_t, Place> index_;
+  int64_t bytes_ = 0;
+};
+
+}  // namespace tessera

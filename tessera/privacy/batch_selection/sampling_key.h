@@ -1,0 +1,37 @@
+// The key that the batches of a run are drawn with: samplers (strategies.h) take one wherever they
+// draw.
+//
+//   sampler.batches(random::key(0))            // the same batches each time
+//   sampler.batches(SamplingKey::of_system())  // batches that nobody can predict or repeat
+#pragma once
+
+#include <utility>
+#include <variant>
+
+#include "tessera/privacy/secret_key.h"
+#include "tessera/random/key.h"
+
+namespace tessera::privacy::batch_selection {
+
+class SamplingKey {
+ public:
+  // A key of 64 bits. Whoever tries all of them finds the batches.
+  SamplingKey(random::Key key) : key_(std::move(key)) {}
+  // Returns a key of 256 bits from the operating system, whose batches are drawn by ChaCha20
+  // (libsodium). It is in memory alone, as long as it and the ranges that are made of it: batches
+  // of a key that is gone cannot be drawn again. All processes of a cluster call this, and get the
+  // key of process 0. RuntimeError if the system gives no random numbers.
+  static SamplingKey of_system();
+
+  // For source files of privacy/. One of both is null.
+  explicit SamplingKey(const privacy::internal::SecretKey& secret) : key_(secret) {}
+  const random::Key* key() const { return std::get_if<random::Key>(&key_); }
+  const privacy::internal::SecretKey* secret() const {
+    return std::get_if<privacy::internal::SecretKey>(&key_);
+  }
+
+ private:
+  std::variant<random::Key, privacy::internal::SecretKey> key_;
+};
+
+}  // namespace tessera::privacy::batch_selection

@@ -1,0 +1,73 @@
+#include "tessera/privacy/secret_key.h"
+
+#include <sodium.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "tessera/base/format.h"
+#include "tessera/cluster/broadcast.h"
+
+namespace tessera::privacy::internal {
+
+namespace {
+
+constexpr const char* kOp = "privacy::RandomSource::kSystem";
+
+static_assert(SecretKey::kBytes == crypto_stream_chacha20_KEYBYTES);
+static_assert(sizeof(uint64_t) == crypto_stream_chacha20_NONCEBYTES);
+
+void fill_by_system(std::span<std::byte> out) {
+  while (!out.empty()) {
+    const ssize_t got = ::getrandom(out.data(), out.size(), 0);
+    if (got > 0)
+      out = out.subspan(static_cast<size_t>(got));
+    else if (errno != EINTR)
+      throw RuntimeError(fmt::format("[{}] the operating system gives no random numbers: {}", kOp,
+                                     std::strerror(errno)));
+  }
+}
+
+}  // namespace
+
+SecretKey::SecretKey(std::span<const std::byte, kBytes> bytes) {
+  std::copy(bytes.begin(), bytes.end(), bytes_.begin());
+}
+
+SecretKey::~SecretKey() { wipe(bytes_); }
+
+SecretKey SecretKey::of_system() {
+  SecretKey out(std::array<std::byte, kBytes>{});
+  fill_by_system(out.bytes_);
+  return out;
+}
+
+SecretKey SecretKey::of_cluster(const std::string& what) {
+  SecretKey out = of_system();
+  cluster::broadcast(out.bytes_, [&] { return what; });
+  return out;
+}
+
+void SecretKey::fill(uint64_t nonce, uint64_t block, std::span<std::byte> out) const {
+  if (out.empty()) return;  // its pointer may be null, which the cipher must not be given
+  static const bool ready = sodium_init() >= 0;  // chooses the code for this processor
+  if (!ready) throw RuntimeError(fmt::format("[{}] libsodium cannot be initialised", kOp));
+  std::array<unsigned char, sizeof nonce> nonce_bytes;
+  std::memcpy(nonce_bytes.data(), &nonce, sizeof nonce);
+  const auto* key = reinterpret_cast<const unsigned char*>(bytes_.data());
+  auto* bytes = reinterpret_cast<unsigned char*>(out.data());
+  if (block == 0) {
+    crypto_stream_chacha20(bytes, out.size(), nonce_bytes.data(), key);
+    return;
+  }
+  // Only the function that encrypts can begin at a later block; it leaves the stream where there
+  // are zeros.
+  std::memset(bytes, 0, out.size());
+  crypto_stream_chacha20_xor_ic(bytes, bytes, out.size(), nonce_bytes.data(), block, key);
+}
+
+void wipe(std::span<std::byte> memory) { sodium_memzero(memory.data(), memory.size()); }
+
+}  // namespace tessera::privacy::internal

@@ -1,0 +1,167 @@
+// The mechanisms of plans, and where their random numbers come from (plan_mechanism.cc).
+#include <cmath>
+
+#include "plan_options.h"
+#include "tessera/numpy/creation.h"
+#include "tessera/numpy/operators.h"
+
+namespace tessera::privacy {
+namespace {
+
+using namespace plan_options;
+
+// The same sampler and clip norm as the Gaussian plan; noise in whole steps, and of 65536 steps the
+// accounting differs by 4 / 65536^2.
+TEST(PlanMechanism, DiscreteGaussian) {
+  PlanOptions options{.num_examples = 1000,
+                      .steps = 100,
+                      .expected_batch_size = 50,
+                      .noise_multiplier = 1.5,
+                      .delta = 1e-5,
+                      .l2_clip_norm = 2};
+  const Plan gaussian = make_plan(options);
+  options.mechanism = DiscreteGaussian{};
+  const Plan plan = make_plan(options);
+  EXPECT_EQ(plan.clip_options().grid_scale, 65536);
+  EXPECT_EQ(plan.clip_options().normalize_by, 1);
+  EXPECT_EQ(gaussian.clip_options().grid_scale, std::nullopt);
+  EXPECT_EQ(plan.stddev(), 1.5 * 2 / 50);
+  EXPECT_EQ(plan.sensitivity(), 2.0 / 50);
+  EXPECT_GE(plan.epsilon(), gaussian.epsilon());
+  EXPECT_NEAR(plan.epsilon(), gaussian.epsilon(), 1e-6 * gaussian.epsilon());
+  EXPECT_NE(plan.fingerprint(), gaussian.fingerprint());
+  // Sums of whole steps: granularity 2 / 50 / 65536, noise of 1.5 * 65536 steps.
+  const auto noise = plan.privatizer(random::key(1));
+  const Array sum = zeros({100'000}, int32);
+  const std::vector<float> noisy = to_vector<float>(noise.update(sum, noise.init(sum)).first);
+  const double granularity = 2.0 / 50 / 65536;
+  double squares = 0;
+  for (const double x : noisy) {
+    EXPECT_NEAR(x / granularity, std::round(x / granularity), 0.05);  // float32 has 24 bits of 20
+    squares += x * x;
+  }
+  EXPECT_NEAR(std::sqrt(squares / 1e5) / plan.stddev(), 1, 0.01);
+  const Array more = sum + 65536;  // one clip norm
+  const auto moved = to_vector<float>(noise.update(more, noise.init(more)).first);
+  EXPECT_NEAR(moved[0] - noisy[0], 2.0 / 50, 1e-6);
+}
+
+// On a coarse grid the smoothing shows: s = 8 steps count as sqrt(60).
+TEST(PlanMechanism, DiscreteGaussianOfACoarseGrid) {
+  PlanOptions options{.num_examples = 1000,
+                      .steps = 100,
+                      .expected_batch_size = 50,
+                      .noise_multiplier = 0.5,
+                      .delta = 1e-5,
+                      .mechanism = DiscreteGaussian{.grid_scale = 16}};
+  const Plan plan = make_plan(options);
+  options.mechanism = Gaussian{};
+  options.noise_multiplier = std::sqrt(60.0) / 16;
+  EXPECT_NEAR(plan.epsilon(), make_plan(options).epsilon(), 1e-9);
+  // Not amplified, an example that takes part 100 times: the noise is of ten times as many steps.
+  options.amplified = false;
+  options.noise_multiplier = 1;
+  options.mechanism = DiscreteGaussian{.grid_scale = 16};
+  const double steps = 16 * 10;
+  const Plan whole = make_plan(options);
+  options.mechanism = Gaussian{};
+  options.noise_multiplier = std::sqrt(steps * steps - 4) / steps;
+  EXPECT_NEAR(whole.epsilon(), make_plan(options).epsilon(), 1e-9);
+}
+
+// What is calibrated reaches the epsilon, by every accountant.
+TEST(PlanMechanism, DiscreteGaussianCalibrates) {
+  PlanOptions options{.num_examples = 1000,
+                      .steps = 100,
+                      .expected_batch_size = 50,
+                      .epsilon = 2,
+                      .delta = 1e-5,
+                      .mechanism = DiscreteGaussian{.grid_scale = 32}};
+  for (const Accountant accountant : {Accountant::kPld, Accountant::kRdp}) {
+    options.accountant = accountant;
+    EXPECT_LE(make_plan(options).epsilon(), 2);
+    EXPECT_GT(make_plan(options).epsilon(), 1.99);
+  }
+  PlanOptions sampled = of_sampler(batch_selection::BallsInBinsSampling{
+      .num_examples = 100, .iterations = 20, .cycle_length = 10});
+  sampled.accountant = Accountant::kMonteCarlo;
+  sampled.delta = 1e-3;
+  sampled.monte_carlo_seed = 1;  // the same samples for both
+  const Plan float_noise = make_plan(sampled);
+  sampled.mechanism = DiscreteGaussian{.grid_scale = 32};
+  EXPECT_GE(make_plan(sampled).epsilon(), float_noise.epsilon());
+}
+
+TEST(PlanMechanism, DiscreteGaussianRefuses) {
+  const auto refused = [](auto change, const char* text) {
+    expect_refused(
+        [&](PlanOptions& o) {
+          o.mechanism = DiscreteGaussian{};
+          change(o);
+        },
+        text);
+  };
+  refused([](PlanOptions& o) { o.strategy = BandedNoise{.bands = 2}; },
+          "expected IndependentNoise, not BandedNoise, for DiscreteGaussian, whose sums are whole "
+          "numbers; leave the strategy out, or take the mechanism Gaussian");
+  refused([](PlanOptions& o) { o.strategy = BufferedNoise{}; }, "not BufferedNoise,");
+  refused(
+      [](PlanOptions& o) { o.strategy = DenseNoise{matrix_factorization::Matrix::identity(1000)}; },
+      "not DenseNoise,");
+  refused(
+      [](PlanOptions& o) {
+        o.noise_schedule = {{0, 1}, {10, 2}};
+      },
+      "expected no noise_schedule");
+  refused(
+      [](PlanOptions& o) {
+        o.clip_norm_schedule = {{0, 1}, {10, 2}};
+      },
+      "expected no clip_norm_schedule");
+  refused([](PlanOptions& o) { o.strategy = BandedInverseNoise{.bands = 2}; },
+          "not BandedInverseNoise,");
+  refused([](PlanOptions& o) { o.rescale_to_unit_norm = true; },
+          "expected no rescale_to_unit_norm");
+  refused([](PlanOptions& o) { o.subtree_norms = {{"a", 1.0}}; }, "expected no subtree_norms");
+  for (const int64_t scale : {int64_t{0}, int64_t{15}, (int64_t{1} << 24) + 1})
+    refused([&](PlanOptions& o) { o.mechanism = DiscreteGaussian{.grid_scale = scale}; },
+            "expected a grid_scale in [16, 2^24]");
+  refused(
+      [](PlanOptions& o) {
+        o.epsilon = std::nullopt;
+        o.noise_multiplier = 0;
+      },
+      "expected noise of at least 8 steps of the grid, got 0");
+  refused(
+      [](PlanOptions& o) {
+        o.epsilon = std::nullopt;
+        o.noise_multiplier = 1000;
+      },
+      "expected noise of at most 2^24 steps of the grid");
+}
+
+TEST(PlanMechanism, RandomnessOfTheSystem) {
+  PlanOptions options{.num_examples = 1000,
+                      .steps = 100,
+                      .expected_batch_size = 50,
+                      .noise_multiplier = 1.5,
+                      .delta = 1e-5,
+                      .random_source = RandomSource::kSystem};
+  const Plan plan = make_plan(options);
+  const Array sum = zeros({8});
+  const auto noise = plan.privatizer();
+  EXPECT_NE(noise.update(sum, noise.init(sum)).first.to_host(),
+            noise.update(sum, noise.init(sum)).first.to_host());
+  expect_error([&] { plan.privatizer(random::key(0)); },
+               "expected no key with RandomSource::kSystem");
+  options.random_source = RandomSource::kKey;
+  EXPECT_NE(plan.fingerprint(), make_plan(options).fingerprint());
+  options.random_source = RandomSource::kSystem;
+  options.amplified = false;
+  options.strategy = DenseNoise{matrix_factorization::Matrix::identity(100)};
+  expect_error([&] { make_plan(options); },
+               "expected a strategy other than DenseNoise for RandomSource::kSystem");
+}
+
+}  // namespace
+}  // namespace tessera::privacy

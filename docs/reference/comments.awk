@@ -16,7 +16,7 @@ function text(prefix, line,   out) {
     code = 0
   }
   before = line
-  if (!code) gsub(/</, "\\<", line)
+  if (!code) { gsub(/</, "\\<", line); gsub(/\]\(/, "] (", line) }  # neither markup nor a link
   return out prefix line "\n"
 }
 function end_of_text(prefix,   was) {
@@ -30,12 +30,14 @@ function end_of_text(prefix,   was) {
 function describe(line) {
   if (described != "" && depth == indent(line)) {
     printf "%s", described
+  } else if (line ~ /operator==.*= default;/) {
+    print "/// Returns whether all members are equal."
   } else if (indent(line) == 0 && line !~ /^(namespace|extern|class [A-Za-z]+;|struct [A-Za-z]+;)/) {
     print "/// " heading
   }
 }
 
-FNR == 1 { head = 1; heading = described = ""; within = ended = 0; print "/** \\file" }
+FNR == 1 { head = 1; heading = described = ""; within = ended = private = hidden = 0; print "/** \\file" }
 head && /^\/\// {
   sub(/^\/\/ ?/, "")
   printf "%s", text(" * ", $0)
@@ -59,9 +61,15 @@ head { head = 0; printf "%s", end_of_text(" * "); print " */" }
   if (within) described = described end_of_text(substr($0, 1, indent($0)) "/// ")
   within = 0
   line = $0
+  sub(/friend bool operator==/, "bool operator==", line)  # Doxygen links to such a friend and does not describe it
+  # Doxygen leaves private classes out, and links to a list of them all the same.
+  if (line ~ /^ *(public|private|protected):/) private = line ~ /private/
+  if (line ~ /^};/) private = 0
+  if (private && !hidden && line ~ /^ *(struct|class) .*[^;]$/) { print "/// \\cond"; hidden = indent(line) }
   if (line ~ /[^:"]\/\/ /) sub(/\/\/ /, "///< ", line)
   if (started && line !~ /^ *[#}]/ && line !~ /^ *(public|private|protected):/) describe(line)
   print line
+  if (hidden && indent(line) == hidden && line ~ /^ *};/) { print "/// \\endcond"; hidden = 0 }
   # A declaration goes on while its line does not end it.
   sub(/ *\/\/.*/, "", line)
   open = (line !~ /[;{}:>]$/ || line ~ /^ *template .*>$/) && line !~ /^ *#/ && line != ""

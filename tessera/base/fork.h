@@ -1,5 +1,6 @@
-// What fork() does to Tessera: the child has the forking thread only. Everything that threads share
-// takes part in the fork, so that the child finds it whole and goes on with fresh workers.
+// What fork() does to Tessera: the child has the forking thread only. State that a ForkParticipant
+// guards is whole in the child, which goes on with fresh workers. A plain std::mutex is no
+// participant: if another thread holds it while the process forks, it is locked in the child for ever.
 //
 // Before a fork participants are entered by level, lowest first, as threads enter them when they
 // hold several; participants of one level never wait for each other. So a fork waits for what other

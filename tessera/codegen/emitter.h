@@ -118,7 +118,7 @@ class KernelEmitter {
   int64_t lane_stride(const Affine& address) const;  // elements from lane to lane, where kStrided
   void analyse();
 
-  // Loop plumbing (emit_loops.cc).
+  // The start and the end of a loop (emit_loops.cc).
   Loop open_loop(Value* start, std::vector<Value*>& carried);
   void enter_loop(Loop& loop, Value* condition);
   void close_loop(Loop& loop, Value* next, std::vector<Value*>& carried);
@@ -151,7 +151,7 @@ class KernelEmitter {
   std::vector<int> needed_nodes(int l) const;
   int loop_weight(int l) const;
 
-  // Values (emit.cc): of node, in vector u of the block.
+  // Values (emitter.cc): of a node, in vector u of the block.
   Val value(int node, int u);
   Val compute(int node, int u);
   Val compute_quotient(int node, int u);
@@ -206,7 +206,7 @@ class KernelEmitter {
   bool single_ = false;  // one element: no vectors
   int lanes_;
 
-  std::vector<int> depth_;     // of a node: see scope_of
+  std::vector<int> depth_;     // of a node: the scope it is computed in
   std::vector<char> by_lane_;  // of a node
   std::vector<char> fused_;    // a product that the sum over it, its only user, absorbs
   std::vector<char> written_;  // buffers that the kernel stores to

@@ -45,7 +45,7 @@ class LibraryGate final : public ForkParticipant {
   // and then looks at the count: one of them sees the other.
   std::atomic<int> inside_{0};  // threads
   std::atomic<bool> shut_{false};
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards closed_ and closer_
   std::condition_variable changed_;
   bool closed_ = false;  // for good
   std::thread::id closer_;

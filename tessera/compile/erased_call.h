@@ -1,6 +1,6 @@
-// ErasedCall: a callable over trees and its arguments without their C++ types: the thin part of jit
-// and of what runs at once that is compiled for each of a user's functions. The rest (jit.cc) sees
-// flat lists of leaves, and trees as outlines.
+// ErasedCall: a user's callable and its arguments with their C++ types hidden. The templates of this
+// header are all of jit (and of eager calls) that is compiled again for each of a user's functions;
+// jit.cc, behind them, sees flat lists of leaves, and of trees an outline.
 #pragma once
 
 #include <boost/container/small_vector.hpp>

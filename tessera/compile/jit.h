@@ -54,7 +54,8 @@ std::vector<Array> run_call(const JitEntry& entry, std::span<const Array> leaves
 // The function's result, with tracers for leaves.
 const void* result_of(const JitEntry& entry);
 
-// A jitted function but its types: the options, and the programs of the calls it has seen.
+// The part of a jitted function that its C++ types do not change: its options, and the programs of the
+// calls that it has seen.
 class JitCore {
  public:
   JitCore(JitOptions options, SourceLocation where);

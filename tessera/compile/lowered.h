@@ -16,7 +16,7 @@ struct Stages;
 
 namespace tessera {
 
-// Of one device, for one run.
+// What one run of the program costs one device.
 struct Cost {
   double flops = 0;
   int64_t bytes_accessed = 0;        // read and written by the steps

@@ -1,5 +1,5 @@
-// Kernel: a loop nest over elements, the unit of code generation. Fusion makes it, codegen compiles
-// it, nothing else reads it.
+// Kernel: a loop nest over elements, the unit of code generation. Fusion makes it and codegen
+// compiles it; the runtime reads its loops to estimate its time and to run it in place.
 //
 //   for p in parallel[0] x parallel[1] x ...         (split between threads and devices:
 //                                                     [begin, end) of the flat index)

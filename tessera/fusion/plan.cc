@@ -83,7 +83,7 @@ class Planner {
   static bool full(const Group& group) {
     return static_cast<int64_t>(group.ops.size()) >= kMaxGroupOps;
   }
-  // Whether group may get another stored value that the readers in after_ wait for.
+  // Whether group may get another stored value that the groups in readers_ wait for.
   bool acyclic(int group) const {
     for (int reader : readers_)
       if (reader != group && reach_.reaches(reader, group)) return false;

@@ -89,7 +89,7 @@ struct CollectiveStep {
   // Of a collective of several arrays, which is a step for each: its number, the same in all of them.
   // -1: of one array.
   int joined = -1;
-  // In the schedule of one process: what it tells others goes with what the next step tells them.
+  // In the schedule of one process: its messages are sent together with those of the next step.
   bool more = false;
 };
 

@@ -1,5 +1,5 @@
-// Array: the user's handle. Either a traced value of a Function under construction, or data on
-// devices.
+// Array: the user's handle to one of five things (ArrayData::Kind): a value of a function being traced,
+// data on the host, on devices or in the memories of a plugin's devices, or a type without data.
 //
 // An Array is immutable and cheap to copy. bind_op() hands an op to the innermost trace, or, outside
 // any trace, to the eager executor that compile/ installs; so lax-level functions, rules and users

@@ -67,7 +67,7 @@ struct Reduce {
   OpParams (*over)(const OpParams& params, const Dims& dims) = nullptr;
 };
 
-// What no element of a kernel says by itself.
+// An op that runs as a step of its own, because no kernel computes its elements one by one.
 enum class LibraryKind : uint8_t {
   kDot,
   kConvolution,

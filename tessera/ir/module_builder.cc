@@ -94,7 +94,8 @@ void ModuleBuilder::check_extent(const FunctionEntry& entry, size_t place) {
                                 kMaxLevels, e.levels, entry.function->name));
 }
 
-// Appends the sharding to the entry's.
+// Returns the type with what the attributes say of it, and notes in the entry one more argument's
+// sharding and whether it is donated.
 Type ModuleBuilder::with_argument_attributes(Type type, const TextAttr::Entries& attributes,
                                              size_t place, Scope& scope, FunctionEntry& entry) {
   entry.inputs.emplace_back();

@@ -10,8 +10,6 @@
 
 namespace tessera::ir {
 
-namespace {}  // namespace
-
 const Token& Parser::peek() {
   if (!peeked_) peeked_ = lexer_.at(offset_);
   return *peeked_;

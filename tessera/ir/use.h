@@ -1,8 +1,8 @@
-// Uses: where a linear program reads what all examples of a batch share (a parameter's tangent) and
-// gives what differs between them. Per-example gradients are made of them: transposed as far as its
-// uses and not through them, a program gives for each example what a use reads of the example and
-// the cotangent of what it gives; norms and weighted sums of per-example gradients come from these
-// without one gradient being there (transform/uses.h).
+// Uses: a use is an op of a linear program that reads a value which all examples of a batch share (a
+// parameter's tangent) and whose result differs between examples. The backward pass stops at each use
+// and keeps two things per example: the other operands of the use, and the cotangent of its result.
+// Norms and weighted sums of per-example gradients are computed from these, so no per-example gradient
+// is ever stored (transform/uses.h).
 //
 //   shared W [p, q], examples x [t, p]:   y = x W   is a use: operands {x}, cotangents {ct_y},
 //   and W's gradient of one example is    x' ct_y

@@ -54,10 +54,10 @@ Array hstack(const std::vector<Array>& arrays);
 Array dstack(const std::vector<Array>& arrays);
 Array column_stack(const std::vector<Array>& arrays);
 
-// Equal parts (UserError where they are not), or parts that end before each of `indices`.
 namespace internal {
 std::vector<Array> split_equally(const Array& x, int64_t parts, int64_t axis);
 }
+// Equal parts (UserError if the axis has no such parts), or parts that end before each of `indices`.
 template <std::integral I>
 std::vector<Array> split(const Array& x, I parts, int64_t axis = 0) {
   return internal::split_equally(x, parts, axis);

@@ -23,8 +23,8 @@ function(tessera_precompile target kind)
   target_compile_options(tessera_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 endfunction()
 
-# The same for test programs: GoogleTest's too and, for those of the whole library, its header. `kind` is folder or library. An
-# empty program makes them, so that one program of tests does not wait for another.
+# The same for test programs: GoogleTest's too and, for those that use the library as users do, its header. `kind` is base, which
+# stands alone, folder or library. An empty program makes them, so that one program of tests does not wait for another.
 function(tessera_precompile_tests target kind)
   # Nobody waits for the optimizer over test code.
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-Og>)
@@ -33,7 +33,12 @@ function(tessera_precompile_tests target kind)
     set(source ${PROJECT_BINARY_DIR}/${owner}.cc)
     file(CONFIGURE OUTPUT ${source} CONTENT "int main() {}\n")
     add_executable(${owner} ${source})
-    target_link_libraries(${owner} PRIVATE tessera::tessera evaluate GTest::gtest_main GTest::gmock tessera_options)
+    if(kind STREQUAL "base")
+      target_link_libraries(${owner} PRIVATE tessera_base)
+    else()
+      target_link_libraries(${owner} PRIVATE tessera::tessera evaluate)
+    endif()
+    target_link_libraries(${owner} PRIVATE GTest::gtest_main GTest::gmock tessera_options)
     target_compile_definitions(${owner} PRIVATE TESSERA_GOLDEN_DIR="${TESSERA_GOLDEN_DIR}")
     target_compile_options(${owner} PRIVATE $<$<CONFIG:Release>:-Og>)
     target_precompile_headers(${owner} PRIVATE ${TESSERA_HEADERS} <random> <gmock/gmock.h> <gtest/gtest.h>)

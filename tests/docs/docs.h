@@ -1,7 +1,9 @@
-// What the examples of the pages find: the library, eight devices, and an empty folder to work in.
+// What the examples of the pages find: the library, functions of the host that programs call, eight devices, and an empty
+// folder to work in.
 #pragma once
 
 #include <gtest/gtest.h>
+#include <tessera/ops/control/host_callback.h>
 #include <tessera/tessera.h>
 #include <unistd.h>
 

@@ -12,6 +12,7 @@
 #include "tessera/privacy/matrix_factorization/buffered_toeplitz_optimization.h"
 #include "tessera/privacy/matrix_factorization/sensitivity.h"
 #include "tessera/privacy/matrix_factorization/toeplitz.h"
+#include "tessera/privacy/noise/discrete_banded.h"
 #include "tessera/privacy/plan_monte_carlo.h"
 #include "tessera/privacy/plan_rounds.h"
 #include "tessera/privacy/plan_strategy.h"
@@ -149,6 +150,8 @@ Plan::Plan(PlanOptions options)
     : options_(std::move(options)),
       noising_matrix_(mf::identity()),
       accountant_(create_accountant(accountant_config())) {
+  names_mechanism_ = options_.mechanism.has_value();
+  if (!names_mechanism_) options_.mechanism = Gaussian{};
   internal::expect_factors("noise_schedule", options_.noise_schedule);
   internal::expect_factors("batch_size_schedule", options_.batch_size_schedule);
   normalized_by_batch_ = !options_.normalize_by;
@@ -189,6 +192,8 @@ void Plan::resolve_strategy() {
           [&](const BandedNoise& noise) {
             toeplitz_ = internal::banded_strategy(noise, steps);
             internal::expect_toeplitz(toeplitz_);
+            if (std::holds_alternative<DiscreteGaussian>(mechanism()))
+              toeplitz_ = internal::on_lattice(kOp, toeplitz_);
             noising_matrix_ = mf::toeplitz_inverse(toeplitz_);
           },
           [&](const BufferedNoise& noise) {
@@ -506,7 +511,7 @@ std::string Plan::fingerprint(const std::string& rest) const {
   for (const SubtreeNorm& subtree : o.subtree_norms)
     strategy += fmt::format(" {}:{} {:a}", subtree.path.size(), subtree.path,
                             subtree.l2_clip_norm.number());
-  if (const auto* grid = std::get_if<DiscreteGaussian>(&o.mechanism))
+  if (const auto* grid = std::get_if<DiscreteGaussian>(&mechanism()))
     strategy += fmt::format(" grid {}", grid->grid_scale);
   if (o.random_source == RandomSource::kSystem) strategy += " system";
   return internal::digest_of(
@@ -525,11 +530,14 @@ std::string to_string(const Plan& plan) {
         "on "
         "average",
         plan.steps(), name(plan.sampling().method), plan.expected_batch_size());
+  std::string whole_numbers;
+  if (const auto* grid = std::get_if<DiscreteGaussian>(&plan.mechanism()))
+    whole_numbers = fmt::format(", in whole numbers of 1/{} of the clip norm", grid->grid_scale);
   return fmt::format(
       "epsilon {:.4g} at delta {:.3g} ({}) for {} steps of {} batches of {:.4g} on average; noise "
-      "multiplier {:.4g}, stddev {:.4g}",
+      "multiplier {:.4g}, stddev {:.4g}{}",
       plan.epsilon(), plan.delta(), relation, plan.steps(), name(plan.sampling().method),
-      plan.expected_batch_size(), plan.noise_multiplier(), plan.stddev());
+      plan.expected_batch_size(), plan.noise_multiplier(), plan.stddev(), whole_numbers);
 }
 
 Plan make_plan(const PlanOptions& options) { return Plan(options); }

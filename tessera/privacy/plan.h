@@ -106,9 +106,12 @@ struct PlanOptions {
   // examples as one, take the users as examples (batch_selection::UserSelectionStrategy).
   int64_t examples_per_user = 1;
   // Of which distribution the noise of a step is, and how it is correlated over the steps.
-  // DiscreteGaussian: independent noise, without schedules of noise and clip norms,
-  // rescale_to_unit_norm, subtree_norms and adaptive_clip_norm.
-  Mechanism mechanism = Gaussian{};
+  // DiscreteGaussian: independent or banded noise, without rescale_to_unit_norm and
+  // adaptive_clip_norm. The coefficients of a banded strategy are rounded to multiples of 2^-8 of the
+  // first one, and the sensitivity is that of the rounded ones.
+  // Absent: Gaussian, and a trainer's release() warns of it: a model that leaves the machine should have
+  // DiscreteGaussian, or say Gaussian to accept what float noise leaks (docs/privacy.md).
+  std::optional<Mechanism> mechanism = std::nullopt;
   NoiseStrategy strategy = IndependentNoise{};
   // kSystem: privatizer() takes no key, and DenseNoise is refused.
   RandomSource random_source = RandomSource::kKey;
@@ -149,6 +152,9 @@ class Plan {
   const batch_selection::SamplingDescription& sampling() const { return sampling_; }
   // Those that the guarantee depends on; which arguments are batches is the loss function's to say.
   ClipOptions clip_options() const;
+  // The same with the clip norms of a step by clip_norm_schedule, also where the sum is rescaled; with
+  // DiscreteGaussian with the grid of the step. UserError outside [0, steps()).
+  ClipOptions clip_options(int64_t step) const;
 
   int64_t steps() const { return sampling_.iterations; }
   double expected_batch_size() const { return batch_selection::expected_batch_size(sampling_); }
@@ -202,12 +208,16 @@ class Plan {
   // whole steps (int32) and gives float32 in the units of l2_clip_norm, divided by normalize_by.
   // Without a key one is drawn from entropy; of RandomSource::kSystem it is left out, else UserError.
   // UserError where there is a noise_schedule: then scaled_privatizer's is the noise of sums divided
-  // by noise_factor(step), and its results are multiplied by it.
+  // by noise_factor(step), and its results are multiplied by it. (Sums of whole steps, which
+  // clip_options(step) clips, are not divided.)
   optim::Transformation<internal::Privatizer> privatizer(
       const std::optional<random::Key>& key = std::nullopt) const;
   optim::Transformation<internal::Privatizer> scaled_privatizer(
       const std::optional<random::Key>& key = std::nullopt) const;
   RandomSource random_source() const { return options_.random_source; }
+  const Mechanism& mechanism() const { return *options_.mechanism; }
+  // Whether the options named the mechanism, or left it to the default.
+  bool names_mechanism() const { return names_mechanism_; }
   // Returns a key as privatizer() takes it: none for RandomSource::kSystem.
   std::optional<random::Key> noise_key(const random::Key& key) const;
   // UserError naming `op` for RandomSource::kSystem, with which a run can have no key of the user's.
@@ -232,6 +242,10 @@ class Plan {
   void expect_grid() const;
   // How many steps of the grid the noise of a multiplier is. Absent without DiscreteGaussian.
   std::optional<double> grid_steps(double noise_multiplier) const;
+  // The parameter of the discrete Gaussian that is drawn for it: of banded noise on a finer lattice
+  // (noise/discrete_banded.h).
+  std::optional<double> drawn_steps(double noise_multiplier) const;
+  bool is_banded() const { return std::holds_alternative<BandedNoise>(options_.strategy); }
   // The multiplier of the Gaussian mechanism that covers the plan's, and the least of the plan's that
   // it covers so.
   double accounted_multiplier(double noise_multiplier) const;
@@ -258,7 +272,7 @@ class Plan {
   matrix_factorization::toeplitz::Coefs toeplitz_;
   std::optional<matrix_factorization::Matrix> dense_;
   matrix_factorization::StreamingMatrix noising_matrix_;
-  bool normalized_by_batch_ = false;
+  bool normalized_by_batch_ = false, names_mechanism_ = false;
   accounting::PrivacyAccountant accountant_;  // of nothing: copies share the grids of a step
   double sensitivity_ = 0;                    // of the strategy
   double epsilon_ = 0;                        // of all steps

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "tessera/base/format.h"
+#include "tessera/numpy/creation.h"
 #include "tessera/privacy/plan.h"
 #include "tessera/privacy/plan_rounds.h"
 
@@ -27,7 +28,7 @@ int64_t likely_batch(const batch_selection::SamplingDescription& d) {
 void Plan::resolve_clip_norm() {
   internal::expect_factors("clip_norm_schedule", options_.clip_norm_schedule);
   const auto& adaptive = options_.adaptive_clip_norm;
-  if (adaptive && std::holds_alternative<DiscreteGaussian>(options_.mechanism))
+  if (adaptive && std::holds_alternative<DiscreteGaussian>(mechanism()))
     value_error(kOp,
                 "expected the mechanism Gaussian for an adaptive_clip_norm, got DiscreteGaussian, "
                 "whose grid is of one clip norm; leave one of them out");
@@ -54,17 +55,43 @@ ClipOptions Plan::clip_options() const {
                   .normalize_by = *options_.normalize_by,
                   .nan_safe = options_.nan_safe,
                   .float32_examples = likely_batch(sampling_)};
-  if (const auto* grid = std::get_if<DiscreteGaussian>(&options_.mechanism)) {
+  if (const auto* grid = std::get_if<DiscreteGaussian>(&mechanism())) {
     out.grid_scale = grid->grid_scale;
     out.normalize_by = 1;  // the privatizer divides
   }
   return out;
 }
 
+ClipOptions Plan::clip_options(int64_t step) const {
+  if (step < 0 || step >= steps())
+    value_error("privacy::Plan::clip_options",
+                "expected a step in [0, {}), those of the plan, got {}", steps(), step);
+  ClipOptions out = clip_options();
+  const double factor = clip_norm_factor(step);
+  if (out.grid_scale) {
+    // Noise that is f times as much is the same number of steps of a grid that is f times as coarse.
+    const auto scalar = [](double value) { return full(Shape{}, value, float32); };
+    double least = 1 / noise_factor(0), most = least;
+    for (const auto& [at, noise] : options_.noise_schedule.changes())
+      least = std::min(least, 1 / noise), most = std::max(most, 1 / noise);
+    if (has_noise_schedule() || has_clip_norm_schedule())
+      out.grid_factors = {scalar(factor), scalar(1 / noise_factor(step)), least, most};
+    return out;
+  }
+  out.l2_clip_norm = out.l2_clip_norm.number() * factor;
+  for (SubtreeNorm& subtree : out.subtree_norms)
+    subtree.l2_clip_norm = subtree.l2_clip_norm.number() * factor;
+  return out;
+}
+
 double Plan::clipped_norm() const {
-  // Sums of whole steps are exact, and the clip norm is what it says.
-  if (std::holds_alternative<DiscreteGaussian>(options_.mechanism))
-    return options_.l2_clip_norm / *options_.normalize_by;
+  // Sums of whole steps are exact, and the clip norms are what they say.
+  if (std::holds_alternative<DiscreteGaussian>(mechanism())) {
+    double norm = options_.l2_clip_norm;
+    for (const SubtreeNorm& subtree : options_.subtree_norms)
+      norm = std::hypot(norm, subtree.l2_clip_norm.number());
+    return norm / *options_.normalize_by;
+  }
   return privacy::sensitivity(clip_options(), NeighboringRelation::kAddOrRemoveOne);
 }
 
@@ -86,7 +113,6 @@ Plan Plan::without_privacy() const {
   out.options_.l2_clip_norm = std::numeric_limits<double>::infinity();
   out.options_.subtree_norms.clear();
   out.options_.rescale_to_unit_norm = false;
-  out.options_.mechanism = Gaussian{};
   out.options_.noise_schedule = 1.0;
   out.options_.clip_norm_schedule = 1.0;
   out.options_.adaptive_clip_norm.reset();

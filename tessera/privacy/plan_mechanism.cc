@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "tessera/base/format.h"
+#include "tessera/base/overloaded.h"
+#include "tessera/privacy/noise/discrete_banded.h"
 #include "tessera/privacy/noise/discrete_gaussian.h"
 #include "tessera/privacy/plan.h"
 
@@ -15,6 +17,18 @@ const DiscreteGaussian* grid_of(const Mechanism& mechanism) {
   return std::get_if<DiscreteGaussian>(&mechanism);
 }
 
+// Whole numbers stay whole under a strategy of whole numbers alone. The coefficients of a banded one are
+// rounded to such numbers. Those of the others have no end, and what is kept of earlier steps in
+// place of all of their noise are real numbers.
+void refuse_strategy(const char* strategy) {
+  value_error(
+      kOp,
+      "expected IndependentNoise or BandedNoise, not {}, for DiscreteGaussian, whose noise is "
+      "whole numbers and keeps those of a few steps; take one of these, or the mechanism "
+      "Gaussian",
+      strategy);
+}
+
 }  // namespace
 
 void Plan::expect_mechanism() const {
@@ -23,34 +37,26 @@ void Plan::expect_mechanism() const {
     value_error(kOp,
                 "expected a strategy other than DenseNoise for RandomSource::kSystem, as it draws "
                 "earlier noise again; take BandedNoise, or RandomSource::kKey");
-  const DiscreteGaussian* grid = grid_of(o.mechanism);
+  const DiscreteGaussian* grid = grid_of(mechanism());
   if (!grid) return;
-  const auto refuse = [](const char* what, const char* remedy) {
-    value_error(kOp,
-                "expected {} for DiscreteGaussian, whose sums are whole numbers; {}, or take "
-                "the mechanism Gaussian",
-                what, remedy);
-  };
   if (grid->grid_scale < 16 || grid->grid_scale > int64_t{1} << 24)
     value_error(kOp, "expected a grid_scale in [16, 2^24], got {}", grid->grid_scale);
-  if (std::holds_alternative<BandedNoise>(o.strategy))
-    refuse("IndependentNoise, not BandedNoise,", "leave the strategy out");
-  if (std::holds_alternative<BufferedNoise>(o.strategy))
-    refuse("IndependentNoise, not BufferedNoise,", "leave the strategy out");
-  if (std::holds_alternative<DenseNoise>(o.strategy))
-    refuse("IndependentNoise, not DenseNoise,", "leave the strategy out");
-  if (std::holds_alternative<BandedInverseNoise>(o.strategy))
-    refuse("IndependentNoise, not BandedInverseNoise,", "leave the strategy out");
-  if (has_noise_schedule()) refuse("no noise_schedule", "leave it out");
-  if (has_clip_norm_schedule()) refuse("no clip_norm_schedule", "leave it out");
-  if (o.rescale_to_unit_norm) refuse("no rescale_to_unit_norm", "leave it out");
-  if (!o.subtree_norms.empty()) refuse("no subtree_norms", "clip all leaves together");
+  std::visit(Overloaded{[](const IndependentNoise&) {}, [](const BandedNoise&) {},
+                        [&](const BufferedNoise&) { refuse_strategy("BufferedNoise"); },
+                        [&](const DenseNoise&) { refuse_strategy("DenseNoise"); },
+                        [&](const BandedInverseNoise&) { refuse_strategy("BandedInverseNoise"); }},
+             o.strategy);
+  if (o.rescale_to_unit_norm)
+    value_error(kOp,
+                "expected no rescale_to_unit_norm for DiscreteGaussian, whose sums are whole "
+                "numbers; leave it out, or take the mechanism Gaussian");
 }
 
 void Plan::expect_grid() const {
-  const std::optional<double> steps = grid_steps(noise_multiplier());
+  std::optional<double> steps = drawn_steps(noise_multiplier());
   if (!steps) return;
-  const int64_t scale = grid_of(options_.mechanism)->grid_scale;
+  if (is_banded()) *steps = std::ldexp(*steps, -internal::kLatticeBits);
+  const int64_t scale = grid_of(mechanism())->grid_scale;
   if (*steps < 8)
     value_error(
         kOp,
@@ -63,22 +69,29 @@ void Plan::expect_grid() const {
         "expected noise of at most 2^24 steps of the grid, got {:.3g} by a noise_multiplier "
         "of {:.3g} and a grid_scale of {}; take a smaller grid_scale",
         *steps, noise_multiplier(), scale);
+  if (is_banded()) internal::expect_bounded_noise(kOp, toeplitz_, this->steps(), *steps);
 }
 
 std::optional<double> Plan::grid_steps(double noise_multiplier) const {
-  const DiscreteGaussian* grid = grid_of(options_.mechanism);
+  const DiscreteGaussian* grid = grid_of(mechanism());
   if (!grid) return std::nullopt;
   return noise_multiplier * sensitivity_ * static_cast<double>(grid->grid_scale);
 }
 
-double Plan::accounted_multiplier(double noise_multiplier) const {
+std::optional<double> Plan::drawn_steps(double noise_multiplier) const {
   const std::optional<double> steps = grid_steps(noise_multiplier);
+  if (!steps || !is_banded()) return steps;
+  return std::ldexp(*steps / toeplitz_[0], internal::kLatticeBits);
+}
+
+double Plan::accounted_multiplier(double noise_multiplier) const {
+  const std::optional<double> steps = drawn_steps(noise_multiplier);
   if (!steps || *steps == 0) return noise_multiplier;
   return noise_multiplier * (accounted_stddev(*steps) / *steps);
 }
 
 double Plan::covered_multiplier(double accounted_multiplier) const {
-  const std::optional<double> steps = grid_steps(accounted_multiplier);
+  const std::optional<double> steps = drawn_steps(accounted_multiplier);
   if (!steps || *steps == 0) return accounted_multiplier;
   // accounted_stddev(s) = sqrt(s^2 - 4), inverted and rounded up.
   return accounted_multiplier * (std::hypot(*steps, 2) / *steps) * (1 + 0x1p-50);
@@ -96,9 +109,7 @@ optim::Transformation<internal::Privatizer> Plan::privatizer(
 optim::Transformation<internal::Privatizer> Plan::scaled_privatizer(
     const std::optional<random::Key>& key) const {
   const NoiseOptions noise{.stddev = stddev(), .key = key, .random_source = options_.random_source};
-  if (!std::holds_alternative<IndependentNoise>(options_.strategy))
-    return matrix_factorization_privatizer(noising_matrix_, noise);
-  optim::Transformation<internal::Privatizer> out = gaussian_privatizer(noise);
+  auto out = matrix_factorization_privatizer(noising_matrix_, noise);
   out.rule.noise.steps_per_stddev = grid_steps(noise_multiplier());
   return out;
 }

@@ -121,7 +121,12 @@ struct TrainStep {
                   Microbatch microbatch, const Data&... data) const {
     const Array clip_factor = constants.adaptive ? books.clip_factor : input.factors.clip;
     ClipOptions options = constants.clip;
-    if (constants.clip_norm_varies) options = with_clip_factor(options, clip_factor);
+    if (options.grid_factors) {
+      options.grid_factors->clip = clip_factor;
+      options.grid_factors->scale = input.factors.before;
+    } else if (constants.clip_norm_varies) {
+      options = with_clip_factor(options, clip_factor);
+    }
     for (size_t i = 1; i <= sizeof...(Data); ++i) options.batch_argnums.push_back(i);
     if (microbatch.size > 0) options.microbatch_size = microbatch.size;
     const Array& padding = input.batch.padding;
@@ -182,8 +187,7 @@ struct TrainStep {
   optim::LeafList privatized(const optim::LeafList& sum, const Array& count,
                              const Array& clip_factor, Books& books,
                              const StepFactors& factors) const {
-    // Whole steps of a grid (DiscreteGaussian) are noised as they are: such a plan has no schedules of
-    // noise and clip norms.
+    // Whole steps of a grid (DiscreteGaussian) are noised as they are: the factors are in the grid.
     const bool whole = std::any_of(sum.leaves.begin(), sum.leaves.end(),
                                    [](const Array& g) { return !is_inexact(g.dtype()); });
     const bool by_clip_norm = constants.clip_norm_varies && !constants.clip.rescale_to_unit_norm;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "tessera/base/format.h"
+#include "tessera/base/warning.h"
 #include "tessera/io/load.h"
 #include "tessera/mesh/device.h"
 #include "tessera/numpy/creation.h"
@@ -277,6 +278,15 @@ void expect_known_memory(const TrainerOptions& options, const std::vector<Array>
                   "on a device of a plugin; say memory_budget_bytes");
 }
 
+void warn_of_float_release(const Plan& plan) {
+  if (plan.names_mechanism() || !plan.is_private()) return;
+  warn(
+      "privacy::Trainer::release: the plan names no mechanism, and its noise is of floating-point "
+      "numbers, whose last bits tell something of what they were added to; where others get to see "
+      "the model, make the plan with .mechanism = DiscreteGaussian{}, or with Gaussian{} to accept "
+      "that");
+}
+
 int64_t write_parameters(const FilePath& path, const optim::LeafList& parameters) {
   std::map<std::string, Array> named;
   for (size_t i = 0; i < parameters.leaves.size(); ++i) {
@@ -339,6 +349,7 @@ StepConstants step_constants(const Plan& plan, const TrainerOptions& options) {
                     .scheduled = is_scheduled(plan),
                     .clip_norm_varies = plan.has_clip_norm_schedule() || adaptive,
                     .count_scale = plan.count_scale()};
+  if (out.clip.grid_scale) out.clip = plan.clip_options(0);  // with the bounds of its grids
   if (adaptive) out.adaptive = clip_factor_of(*adaptive, plan.expected_batch_size());
   out.clip.keep_batch_dim = options.keep_batch_dim;
   out.clip.spmd_axis_name = options.spmd_axis_name;

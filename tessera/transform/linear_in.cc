@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tessera/ir/op_def.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/reductions/reduce.h"

@@ -1,6 +1,7 @@
 // Whether an op is linear in some of its operands, by its derivative.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "tessera/ir/function.h"

@@ -136,13 +136,6 @@ TEST(AdaptiveClipNormTest, WhatIsRefused) {
       "batch size above 0 for an adaptive_clip_norm");
   refused([](auto& o) { o.mechanism = DiscreteGaussian{}; },
           "expected the mechanism Gaussian for an adaptive_clip_norm");
-  refused(
-      [](auto& o) {
-        o.mechanism = DiscreteGaussian{};
-        o.adaptive_clip_norm.reset();
-        o.clip_norm_schedule = {{0, 1}, {2, 2}};
-      },
-      "expected no clip_norm_schedule for DiscreteGaussian");
   refused([](auto& o) { o.subtree_norms = {{"w", 1.0}}; }, "without subtree_norms");
   refused([](auto& o) { o.clip_norm_schedule = {{0, 1}, {2, 2}}; }, "without clip_norm_schedule");
 }

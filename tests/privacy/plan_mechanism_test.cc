@@ -101,28 +101,14 @@ TEST(PlanMechanism, DiscreteGaussianRefuses) {
         },
         text);
   };
-  refused([](PlanOptions& o) { o.strategy = BandedNoise{.bands = 2}; },
-          "expected IndependentNoise, not BandedNoise, for DiscreteGaussian, whose sums are whole "
-          "numbers; leave the strategy out, or take the mechanism Gaussian");
   refused([](PlanOptions& o) { o.strategy = BufferedNoise{}; }, "not BufferedNoise,");
   refused(
       [](PlanOptions& o) { o.strategy = DenseNoise{matrix_factorization::Matrix::identity(1000)}; },
       "not DenseNoise,");
-  refused(
-      [](PlanOptions& o) {
-        o.noise_schedule = {{0, 1}, {10, 2}};
-      },
-      "expected no noise_schedule");
-  refused(
-      [](PlanOptions& o) {
-        o.clip_norm_schedule = {{0, 1}, {10, 2}};
-      },
-      "expected no clip_norm_schedule");
   refused([](PlanOptions& o) { o.strategy = BandedInverseNoise{.bands = 2}; },
           "not BandedInverseNoise,");
   refused([](PlanOptions& o) { o.rescale_to_unit_norm = true; },
           "expected no rescale_to_unit_norm");
-  refused([](PlanOptions& o) { o.subtree_norms = {{"a", 1.0}}; }, "expected no subtree_norms");
   for (const int64_t scale : {int64_t{0}, int64_t{15}, (int64_t{1} << 24) + 1})
     refused([&](PlanOptions& o) { o.mechanism = DiscreteGaussian{.grid_scale = scale}; },
             "expected a grid_scale in [16, 2^24]");

@@ -92,8 +92,8 @@ CAUSES = [
           "if (is_inexact(*options.dtype) && itemsize(real_dtype(*options.dtype)) < itemsize(float32))", "ClippedDtypes.*"),
     Cause("d7", "sensitivity() does not count the rounding of sums", "tessera/privacy/clipping/clip_options.cc",
           "(1 + 2 * kUnit * 1.001 * additions * examples)", "(1 + 0 * kUnit * additions * examples)", "ClippedGrad.*"),
-    Cause("d7", "the rounding to a grid is not counted", "tessera/privacy/clipping/clipped_sum.cc",
-          "norm * (1 - 1e-5 - rounding / steps)", "norm * (1 - 1e-5)", "ClippedGrid.*"),
+    Cause("d7", "the rounding to a grid is not counted", "tessera/privacy/clipping/clip_to_grid.cc",
+          "norm * (1 - kRounding - rounding / (scale * share))", "norm * (1 - kRounding)", "ClippedGrid.*"),
     # Norms that underflow.
     Cause("d8", "squares are float32", "tessera/transform/example_tiles.cc",
           "return lax::mul(exact(x), exact(x));", "return exact(lax::mul(x, x));", "Neighbours.*:ClippedGrad.*"),

@@ -7,118 +7,17 @@
 #include "tessera/ir/params.h"
 #include "tessera/ops/core/fold_element.h"
 #include "tessera/ops/core/op.h"
-#include "tessera/ops/reductions/prefix_fold.h"
 #include "tessera/ops/reductions/reduce_window.h"
+#include "tessera/ops/reductions/window_fold.h"
 
 namespace tessera::ops {
 namespace {
 
-// Which elements of the operand the places of each window are.
-struct Places {
-  Shape in, out;
-  Windows windows;
-  Dims in_strides, out_strides;
-
-  Places(const Shape& shape, const Windows& w)
-      : in(shape),
-        out(window_shape("reduce_window", shape, w)),
-        windows(w),
-        in_strides(row_major_strides(shape)),
-        out_strides(row_major_strides(out)) {}
-  const Dims& size() const { return windows.size; }
-  // Along dimension d, place k of window o; -1: padding.
-  int64_t source(int64_t d, int64_t o, int64_t k) const {
-    const int64_t at = o * windows.strides[d] + k * windows.window_dilation[d] - windows.low[d];
-    const int64_t by = windows.base_dilation[d];
-    if (at < 0 || at % by != 0 || at / by >= in[d]) return -1;
-    return at / by;
-  }
-  // Calls visit(offset) for every element of the window at `at` (indices of the first `dims`
-  // dimensions), row-major.
-  template <class F>
-  void each(const Dims& at, int64_t dims, F&& visit) const {
-    walk(at, 0, dims, 0, visit);
-  }
-
- private:
-  template <class F>
-  void walk(const Dims& at, int64_t d, int64_t dims, int64_t base, F& visit) const {
-    if (d == dims) return visit(base);
-    const int64_t by = windows.window_dilation[d];
-    const int64_t first = at[d] * windows.strides[d] - windows.low[d];
-    const int64_t extent = in[d] == 0 ? 0 : (in[d] - 1) * windows.base_dilation[d] + 1;
-    const int64_t begin = first < 0 ? ceil_div(-first, by) : 0;
-    const int64_t end =
-        std::min(windows.size[d], first < extent ? ceil_div(extent - first, by) : 0);
-    for (int64_t k = begin; k < end; ++k) {
-      const int64_t i = source(d, at[d], k);
-      if (i >= 0) walk(at, d + 1, dims, base + i * in_strides[d], visit);
-    }
-  }
-};
-
-Dims unflatten(int64_t i, const Shape& shape, int64_t dims) {
-  Dims at(static_cast<size_t>(dims), 0);
-  for (int64_t d = dims; d-- > 0;) {
-    at[d] = i % shape[d];
-    i /= shape[d];
-  }
-  return at;
-}
-
 bool is_arg(ReduceKind kind) { return kind == ReduceKind::kArgMin || kind == ReduceKind::kArgMax; }
-
-// Of complex numbers NaN wins too, whole: elementwise, the right one of two that do not compare is
-// taken, and then a fold would depend on its order.
-template <ReduceKind kind, class T>
-T folded(T a, T b) {
-  if constexpr (is_complex_type<T> && (kind == ReduceKind::kMin || kind == ReduceKind::kMax)) {
-    if (a != a || b != b) {
-      constexpr auto kNan = std::numeric_limits<typename T::value_type>::quiet_NaN();
-      return {kNan, kNan};
-    }
-  }
-  return fold_element<kind, T>(a, b);
-}
-
-template <ReduceKind kind, class T>
-struct Folded {
-  Running<T> operator()(Running<T> a, Running<T> b) const { return folded<kind, Running<T>>(a, b); }
-};
-
-// Results [begin, end) of all but the trailing trivial dimensions; those are a row.
-template <ReduceKind kind, class T>
-void fold_rows(const Places& p, int64_t dims, int64_t row, const T* x, T init, T* out,
-               int64_t begin, int64_t end) {
-  for (int64_t o = begin; o < end; ++o) {
-    T* acc = out + o * row;
-    std::fill(acc, acc + row, init);
-    p.each(unflatten(o, p.out, dims), dims, [&](int64_t base) {
-      const T* from = x + base;
-      for (int64_t i = 0; i < row; ++i) acc[i] = folded<kind, T>(acc[i], from[i]);
-    });
-  }
-}
-
-// All elements up to each one, one after the other.
-template <ReduceKind kind, class T>
-void fold_in_order(const Shape& shape, int d, bool reverse, const T* x, T init, T* out) {
-  const int64_t n = shape[d], stride = row_major_strides(shape)[d];
-  const int64_t lines = n == 0 ? 0 : shape.elements() / n;
-  for (int64_t line = 0; line < lines; ++line) {
-    const int64_t first = line / stride * stride * n + line % stride;
-    Running<T> acc = element_cast<Running<T>>(init);
-    for (int64_t k = 0; k < n; ++k) {
-      const int64_t i = first + (reverse ? n - 1 - k : k) * stride;
-      acc = folded<kind, Running<T>>(acc, element_cast<Running<T>>(x[i]));
-      out[i] = element_cast<T>(acc);
-    }
-  }
-}
 
 // Values and where they were; better values, then smaller places.
 template <class T, class I>
-void fold_places(const Places& p, bool largest, const T* x, const I* ix, T init, I init_place,
+void fold_places(const WindowPlaces& p, bool largest, const T* x, const I* ix, T init, I init_place,
                  T* out, I* out_place, int64_t begin, int64_t end) {
   auto number = [](T v) {
     if constexpr (is_half_type<T>) {
@@ -130,7 +29,7 @@ void fold_places(const Places& p, bool largest, const T* x, const I* ix, T init,
   for (int64_t o = begin; o < end; ++o) {
     T best = init;
     I place = init_place;
-    p.each(unflatten(o, p.out, p.out.rank()), p.out.rank(), [&](int64_t i) {
+    p.each(indices_of(o, p.out, p.out.rank()), p.out.rank(), [&](int64_t i) {
       const auto a = number(best), b = number(x[i]);
       const bool a_nan = a != a, b_nan = b != b;
       const bool better = b_nan ? !a_nan : !a_nan && (largest ? b > a : b < a);
@@ -143,7 +42,7 @@ void fold_places(const Places& p, bool largest, const T* x, const I* ix, T init,
 }
 
 // A body of its own, on all windows at once: their k-th elements, for each k.
-std::vector<Literal> fold_custom(const Places& p, const Function& body,
+std::vector<Literal> fold_custom(const WindowPlaces& p, const Function& body,
                                  std::span<const Literal> x) {
   const size_t n = x.size() / 2;
   std::vector<Literal> acc;
@@ -157,9 +56,9 @@ std::vector<Literal> fold_custom(const Places& p, const Function& body,
   const int64_t results = p.out.elements();
   std::vector<int64_t> from(static_cast<size_t>(results));
   for (int64_t place = 0; place < p.size().elements(); ++place) {
-    const Dims k = unflatten(place, p.size(), p.in.rank());
+    const Dims k = indices_of(place, p.size(), p.in.rank());
     for (int64_t o = 0; o < results; ++o) {
-      const Dims at = unflatten(o, p.out, p.out.rank());
+      const Dims at = indices_of(o, p.out, p.out.rank());
       int64_t offset = 0;
       for (int64_t d = 0; d < p.out.rank() && offset >= 0; ++d) {
         const int64_t i = p.source(d, at[d], k[d]);
@@ -240,7 +139,7 @@ std::vector<Literal> fold_prefixes(const Function& body, std::span<const Literal
   return evaluate_function(body, args);
 }
 
-std::vector<Literal> run_custom(const ReduceWindowParams& p, const Places& places,
+std::vector<Literal> run_custom(const ReduceWindowParams& p, const WindowPlaces& places,
                                 std::span<const Literal> x) {
   bool reverse = false;
   const int along = cumulative_dim(places.windows, places.in, &reverse);
@@ -249,10 +148,8 @@ std::vector<Literal> run_custom(const ReduceWindowParams& p, const Places& place
 }
 
 // `plainly`: no threads, no rows; only what is cumulative is not folded window by window.
-void run(const ReduceWindowParams& p, const Places& places, DType dtype, DType index,
+void run(const ReduceWindowParams& p, const WindowPlaces& places, DType dtype, DType index,
          std::span<const void* const> in, std::span<void* const> out, bool plainly) {
-  const Windows windows = p.windows();
-  const int64_t rank = places.in.rank();
   if (is_arg(p.kind)) {
     visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
       if constexpr (!is_complex_type<T>) {
@@ -271,36 +168,19 @@ void run(const ReduceWindowParams& p, const Places& places, DType dtype, DType i
     });
     return;
   }
-  bool reverse = false;
-  const int along = cumulative_dim(windows, places.in, &reverse);
-  int64_t dims = rank, row = 1;
-  while (!plainly && dims > 0 && windows.trivial(dims - 1)) row *= places.in[--dims];
-  int64_t rows = 1;
-  for (int64_t d = 0; d < dims; ++d) rows *= places.out[d];
-  visit_fold(p.kind, [&](auto constant) {
-    constexpr ReduceKind kind = decltype(constant)::value;
-    visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
-      const T* x = static_cast<const T*>(in[0]);
-      const T init = *static_cast<const T*>(in[1]);
-      T* to = static_cast<T*>(out[0]);
-      if (along >= 0 && plainly)
-        return fold_in_order<kind, T>(places.in, along, reverse, x, init, to);
-      if (along >= 0) {
-        const bool divisible = kind != ReduceKind::kProduct || std::is_integral_v<T>;
-        return PrefixFold<T, Folded<kind, T>>(places.in, along, reverse, divisible, x, init, to)
-            .run();
-      }
-      const int64_t grain =
-          plainly ? std::max<int64_t>(rows, 1)
-                  : std::max<int64_t>(1, 16384 / std::max<int64_t>(1, row * p.size.elements()));
-      parallel_for_ranges(rows, grain, [&](int64_t begin, int64_t end) {
-        fold_rows<kind, T>(places, dims, row, x, init, to, begin, end);
-      });
-    });
-  });
+  fold_windows(p.kind, {.places = places,
+                        .dtype = dtype,
+                        .x = in[0],
+                        .init = in[1],
+                        .out = out[0],
+                        .plainly = plainly});
 }
 
 }  // namespace
+
+void fold_windows(ReduceKind kind, const WindowFold& fold) {
+  visit_fold(kind, [&](auto constant) { fold_windows_of<decltype(constant)::value>(fold); });
+}
 
 int cumulative_dim(const Windows& w, const Shape& shape, bool* reverse) {
   int along = -1;
@@ -320,7 +200,7 @@ int cumulative_dim(const Windows& w, const Shape& shape, bool* reverse) {
 
 std::vector<Literal> evaluate_reduce_window(std::span<const Literal> x,
                                             const ReduceWindowParams& p) {
-  const Places places(x[0].shape(), p.windows());
+  const WindowPlaces places(x[0].shape(), p.windows());
   if (p.kind == ReduceKind::kCustom) return run_custom(p, places, x);
   std::vector<Literal> out;
   std::vector<const void*> from;
@@ -335,7 +215,7 @@ std::vector<Literal> evaluate_reduce_window(std::span<const Literal> x,
 HostCall reduce_window_call(const OpParams& params, std::span<const Type> operands,
                             std::span<const Type>) {
   const ReduceWindowParams p = params.as<ReduceWindowParams>();
-  const auto places = std::make_shared<const Places>(operands[0].shape, p.windows());
+  const auto places = std::make_shared<const WindowPlaces>(operands[0].shape, p.windows());
   const std::vector<Type> types(operands.begin(), operands.end());
   return [=](std::span<const void* const> in, std::span<void* const> out) {
     if (p.kind != ReduceKind::kCustom) {

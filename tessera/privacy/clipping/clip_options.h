@@ -64,6 +64,15 @@ struct SubtreeNorm {
   ClipNorm l2_clip_norm;
 };
 
+// What a step of a plan with schedules changes of a grid (ClipOptions::grid_scale), as scalars that a
+// program reads: all clip norms are multiplied by `clip`, and together they are `scale` times grid_scale
+// steps of the step's grid. `least_scale` and `most_scale` bound what `scale` can be, and are a part of
+// the program.
+struct GridFactors {
+  Array clip, scale;
+  double least_scale = 1, most_scale = 1;
+};
+
 struct ClipOptions {
   // Of all leaves together that no path of subtree_norms names.
   ClipNorm l2_clip_norm = 1.0;
@@ -104,11 +113,14 @@ struct ClipOptions {
   int64_t float32_examples = kFloat32Examples;
   // What each example gives is rounded to a grid, for DiscreteGaussian noise: the leaves of the sum are
   // int32, numbers of steps of l2_clip_norm / grid_scale, in which an example's clipped gradient has a
-  // norm of at most grid_scale. At most 2^21. UserError beside normalize_by,
-  // rescale_to_unit_norm, subtree_norms, dtype and a clip norm that is no finite number, if rounding
-  // alone may exceed the norm (grid_scale must be above half the root of the number of parameters),
-  // or if a sum may exceed int32.
+  // norm of at most grid_scale. With subtree_norms one grid serves all parts: the root of the sum of
+  // squares of all clip norms is grid_scale steps, and each part has its share of them. At most 2^21.
+  // UserError beside normalize_by, rescale_to_unit_norm, dtype and a clip norm that is no finite number,
+  // if rounding alone may exceed a norm (a part's share of grid_scale must be above half the root of
+  // the number of its parameters), or if a sum may exceed int32.
   std::optional<int64_t> grid_scale = std::nullopt;
+  // Beside grid_scale: the clip norms and the grid of one step of a plan (Plan::clip_options(step)).
+  std::optional<GridFactors> grid_factors = std::nullopt;
   // The argument that is a random key: example b gets split(key, batch)[b].
   std::optional<size_t> prng_argnum = std::nullopt;
   // Axes of a shard_map (or of a named vmap) around along which devices have parts of one example, such

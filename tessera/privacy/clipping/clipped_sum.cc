@@ -23,6 +23,7 @@
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/privacy/clipping/clip_pytree.h"
+#include "tessera/privacy/clipping/clip_to_grid.h"
 #include "tessera/privacy/clipping/example_arguments.h"
 #include "tessera/transform/batch.h"
 #include "tessera/transform/example_tiles.h"
@@ -165,48 +166,6 @@ ClippedValues clip_values(const ClipOptions& options, const Groups& groups,
   return out;
 }
 
-// Products on a grid are rounded right up to 2^22.
-constexpr double kMostGridSteps = 1 << 21;
-
-// Steps of the grid in a unit.
-double grid_steps(const ClipOptions& options) {
-  return static_cast<double>(*options.grid_scale) / options.l2_clip_norm.number();
-}
-
-// The options with the clip norm of gradients of which each element is then rounded to the grid: by at
-// most half a step, all together by half the root of their number.
-ClipOptions clipped_for_grid(std::string_view op, ClipOptions options, int64_t elements,
-                             int64_t examples) {
-  const double norm = options.l2_clip_norm.number();
-  if (options.l2_clip_norm.array() || !std::isfinite(norm) || !(norm > 0))
-    value_error(op, "expected a finite l2_clip_norm above 0 that is a number beside grid_scale");
-  if (options.normalize_by != 1 || options.rescale_to_unit_norm || !options.subtree_norms.empty() ||
-      options.dtype)
-    value_error(
-        op,
-        "expected neither normalize_by, rescale_to_unit_norm, subtree_norms nor dtype beside "
-        "grid_scale, whose sums are whole numbers of steps; divide after the noise");
-  const auto steps = static_cast<double>(*options.grid_scale);
-  const double rounding = std::sqrt(static_cast<double>(elements)) / 2,
-               largest = std::numeric_limits<int32_t>::max();
-  if (!(steps * (1 - 1e-5) > rounding))
-    value_error(op,
-                "expected a grid_scale above {}, which rounding the gradients of {} parameters may "
-                "come to, got {}; take a larger one",
-                rounding, elements, *options.grid_scale);
-  if (steps > kMostGridSteps)
-    value_error(op, "expected a grid_scale of at most {}, got {}; take a smaller one",
-                static_cast<int64_t>(kMostGridSteps), *options.grid_scale);
-  if (steps * static_cast<double>(examples) > largest)
-    value_error(op,
-                "expected a grid_scale of at most {} for {} examples, whose sums are int32, got {}",
-                static_cast<int64_t>(largest / static_cast<double>(examples)), examples,
-                *options.grid_scale);
-  // Norms, scales and products round by less than 1e-5 of the norm.
-  options.l2_clip_norm = norm * (1 - 1e-5 - rounding / steps);
-  return options;
-}
-
 // The clipped sums of a (micro)batch, then the loss's results and the norms by example.
 //
 // What becomes of an example is a function of the example, the parameters and the options, the same
@@ -219,7 +178,8 @@ class ClippedBatch {
   ClippedBatch(const ClipOptions& options, const Groups& groups,
                const transforms::ExampleProgram& program, std::span<const Array> operands,
                std::span<const int> dims, const Array& padding,
-               const std::vector<std::string>& paths, bool in_double, double steps_per_unit)
+               const std::vector<std::string>& paths, bool in_double,
+               const std::optional<StepsPerUnit>& steps_per_unit)
       : options_(options),
         groups_(groups),
         batch_(program, operands, dims),
@@ -247,8 +207,8 @@ class ClippedBatch {
 
   std::vector<Array> results() const {
     std::vector<Array> scales = scales_of(options_, groups_, squares_, padding_);
-    if (options_.grid_scale)
-      for (Array& s : scales) s = lax::mul(s, lax::full_like(s, steps_per_unit_));
+    if (steps_per_unit_)
+      for (Array& s : scales) s = steps_per_unit_->times(s);
     if (options_.normalize_by != 1)
       for (Array& s : scales) s = lax::div(s, lax::full_like(s, options_.normalize_by));
     std::vector<Array> out = sums(scales);
@@ -330,7 +290,7 @@ class ClippedBatch {
   const transforms::ExampleBatch batch_;
   const Array padding_;
   const bool in_double_;
-  const double steps_per_unit_;  // of the grid
+  const std::optional<StepsPerUnit> steps_per_unit_;  // of the grid
   DType norm_dtype_ = float32;
   std::vector<Array> squares_;             // of each group, [batch]: of what counts
   std::vector<Array> reported_;            // of the gradients as they are
@@ -531,15 +491,19 @@ ClippedSum clipped_gradients(const ErasedCall& call, const ClipRequest& request,
     dtypes.clear();
     for (const Type& type : program.inputs)
       dtypes.push_back(result_dtype(kOp, request.options, type.dtype, arguments.size));
-    ClipOptions options = request.options;
-    if (options.grid_scale) {
-      int64_t elements = 0;
-      for (const Type& type : program.inputs) elements += type.elements();
-      options = clipped_for_grid(kOp, options, elements, arguments.size);
-    }
-    const Groups groups = clip_groups(kOp, options.l2_clip_norm, options.subtree_norms, paths);
+    const ClipOptions& options = request.options;
+    Groups groups = clip_groups(kOp, options.l2_clip_norm, options.subtree_norms, paths);
     const bool in_double = sums_in_double(options, arguments.size);
-    const double steps = options.grid_scale ? grid_steps(request.options) : 1;
+    std::optional<StepsPerUnit> steps;
+    if (options.grid_scale) {
+      std::vector<int64_t> elements;
+      for (const Type& type : program.inputs) elements.push_back(type.elements());
+      steps = clip_to_grid(kOp, options, groups, elements, arguments.size);
+    } else if (options.grid_factors) {
+      value_error(kOp,
+                  "expected grid_factors beside grid_scale alone, got them without; leave "
+                  "them out");
+    }
     return over_microbatches(arguments, dtypes.size(), options,
                              [&](std::span<const Array> operands, const Array& padding, int64_t) {
                                return ClippedBatch(options, groups, program, operands,

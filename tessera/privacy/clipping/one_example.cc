@@ -7,6 +7,7 @@
 #include "tessera/base/format.h"
 #include "tessera/ir/axis_env.h"
 #include "tessera/ir/control_flow.h"
+#include "tessera/ir/op_def.h"
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/control/control.h"
 #include "tessera/trace/example_scope.h"

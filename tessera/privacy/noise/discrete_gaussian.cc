@@ -91,9 +91,12 @@ Array drawn_level(const LevelData& level, int index_bits, const Array& high, con
   return (index + full(level.first)) * full(level.scale);
 }
 
+}  // namespace
+
 // A loop over the levels: each is one kernel, and all of them in one would keep more than there are
 // registers for.
-Array drawn(RandomSource source, const random::Key& key, double stddev, const Shape& shape) {
+Array internal::discrete_draws(RandomSource source, const random::Key& key, double stddev,
+                               const Shape& shape) {
   const std::vector<internal::Level> levels = internal::levels(stddev);
   const auto count = static_cast<int64_t>(levels.size());
   int bits = 0;
@@ -113,6 +116,8 @@ Array drawn(RandomSource source, const random::Key& key, double stddev, const Sh
              lax::full(shape, 0, int32), data)
       .first;
 }
+
+namespace {
 
 void expect_parameter(std::string_view what, double stddev) {
   if (!(stddev >= 1 && stddev <= 0x1p24))
@@ -148,7 +153,8 @@ Array noised(const internal::DiscreteNoise& noise, const Array& gradient, const 
              const random::Key& key) {
   const DType result = result_dtype(noise.dtype, gradient.dtype());
   const Array step = broadcast_array(kOp, granularity, gradient.shape());
-  const Array z = drawn(noise.source, key, noise.steps_per_stddev, gradient.shape());
+  const Array z =
+      internal::discrete_draws(noise.source, key, noise.steps_per_stddev, gradient.shape());
   if (gradient.dtype() == int32)
     return lax::convert_element_type(lax::convert_element_type(gradient + z, float64) * step,
                                      result);
@@ -167,9 +173,10 @@ Array discrete_gaussian(const random::Key& key, double stddev, const Shape& shap
     double stddev;
     Shape shape;
   };
-  return composite(
-      "privacy_discrete_gaussian", DrawParams{stddev, shape}, {key.data},
-      [&](std::span<const Array> a) { return drawn(RandomSource::kKey, {a[0]}, stddev, shape); });
+  return composite("privacy_discrete_gaussian", DrawParams{stddev, shape}, {key.data},
+                   [&](std::span<const Array> a) {
+                     return internal::discrete_draws(RandomSource::kKey, {a[0]}, stddev, shape);
+                   });
 }
 
 namespace internal {

@@ -60,6 +60,10 @@ struct DiscreteNoiseState {
 
 namespace internal {
 
+// Returns draws as discrete_gaussian() does, of words of either source, inside a program.
+Array discrete_draws(RandomSource source, const random::Key& key, double stddev,
+                     const Shape& shape);
+
 struct DiscreteNoise {
   Stddev stddev;
   random::Key key;

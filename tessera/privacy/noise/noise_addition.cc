@@ -11,6 +11,7 @@
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/privacy/matrix_factorization/streaming_node.h"
+#include "tessera/privacy/noise/discrete_banded.h"
 #include "tessera/privacy/noise/discrete_gaussian.h"
 #include "tessera/privacy/noise/leaf_keys.h"
 #include "tessera/privacy/noise/normal_draws.h"
@@ -124,7 +125,8 @@ Noise checked_noise(StreamingMatrix noising_matrix, const NoiseOptions& options)
 Buffers noise_buffers(const Noise& noise, const std::vector<Array>& leaves) {
   if (dense_of(noise.noising_matrix)) return {};
   std::vector<DType> dtypes;
-  for (const Array& leaf : leaves) dtypes.push_back(computation_dtype(noise.dtype, leaf.dtype()));
+  for (const Array& leaf : leaves)
+    dtypes.push_back(noise.steps_per_stddev ? int32 : computation_dtype(noise.dtype, leaf.dtype()));
   return streaming::zero_buffers(noise.noising_matrix, leaves, dtypes);
 }
 
@@ -168,11 +170,24 @@ FlatUpdate noised(const Noise& noise, const streaming::FlatStep& given, const ra
   return {std::move(row), keys.next};
 }
 
+// A floating-point sum would be rounded to the grid here, which its sensitivity does not count.
+void expect_whole_steps(const std::vector<Array>& leaves) {
+  for (const Array& leaf : leaves)
+    if (leaf.dtype() != int32)
+      type_error(kOp,
+                 "expected int32 sums of whole steps of a grid for DiscreteGaussian noise, got {}; "
+                 "clip by the plan's clip_options(), or take the mechanism Gaussian",
+                 describe(leaf.type()));
+}
+
 }  // namespace
 
 FlatUpdate add_noise(const Noise& noise, const streaming::FlatStep& given, const random::Key& key) {
   const SharedNoise shared(kOp, noise.source);
   if (noise.steps_per_stddev) {
+    expect_whole_steps(given.values);
+    if (!std::holds_alternative<streaming::Identity>(noise.noising_matrix.node().matrix))
+      return add_banded_discrete_noise(noise, given, key);
     auto [noisy, next] = add_discrete_noise(
         {noise.stddev, noise.key, *noise.steps_per_stddev, noise.dtype, noise.source}, given.values,
         key);

@@ -98,8 +98,9 @@ struct Noise {
   random::Key key;
   OptionalDType dtype;
   RandomSource source = RandomSource::kKey;
-  // Present: integers on a grid of so many steps for each stddev (discrete_gaussian.h), with the
-  // identity as noising matrix.
+  // Present: integers on a grid of so many steps for each stddev, added to sums of whole steps
+  // (int32). The noising matrix is the identity (discrete_gaussian.h), or the inverse of a banded
+  // strategy (discrete_banded.h).
   std::optional<double> steps_per_stddev = std::nullopt;
 
   template <class Self>

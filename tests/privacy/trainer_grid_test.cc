@@ -1,0 +1,147 @@
+// Training with DiscreteGaussian noise (trainer_program.h).
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "../io/files.h"
+#include "tessera/base/warning.h"
+#include "trainer_problem.h"
+
+namespace tessera::privacy {
+namespace {
+
+using namespace trainer_problem;
+
+random::Key seed() { return random::key(0); }
+
+PlanOptions on_grid(double probability = .25) {
+  PlanOptions out = options_of(probability);
+  out.mechanism = DiscreteGaussian{};
+  return out;
+}
+
+class TrainerGridFolderTest : public tessera::testing::FolderTest {};
+
+TEST_F(TrainerGridFolderTest, AResumedRunHasTheSameBits) {
+  PlanOptions options = on_grid();
+  options.strategy = BandedNoise{.bands = 3};
+  options.noise_schedule = {{0, 1}, {4, 2}, {8, .5}};
+  options.clip_norm_schedule = {{0, 1}, {6, .5}};
+  options.subtree_norms = {{"w", .3}};
+  const auto trainer_of = [&] { return Trainer(make_plan(options), loss, optim::adam(.1)); };
+  const auto whole = trainer_of();
+  auto expected = whole.init(weights(), reproducible(seed()));
+  run_to(whole, expected, 12);
+
+  const auto first = trainer_of();
+  auto state = first.init(weights(), reproducible(seed()));
+  run_to(first, state, 5);
+  first.save(path("run"), state);
+  const auto second = trainer_of();
+  auto resumed = second.init(weights(), reproducible(seed()));
+  EXPECT_TRUE(second.restore(path("run"), resumed));
+  run_to(second, resumed, 12);
+  EXPECT_EQ(bits_of(resumed), bits_of(expected));
+  for (const float x : parameters(resumed.params)) EXPECT_TRUE(std::isfinite(x));
+}
+
+// The parameters after each step of gradients that are 0: sums of noise.
+std::vector<std::vector<float>> walk(const PlanOptions& options) {
+  const auto flat = [](const Weights& p, const Array& x, const Array& y) {
+    return 0 * loss(p, x, y);
+  };
+  const Trainer trainer(make_plan(options), flat, optim::sgd(1));
+  auto state = trainer.init(weights(), reproducible(seed()));
+  std::vector<std::vector<float>> out{parameters(state.params)};
+  for (int64_t step = 0; step < options.steps; ++step) {
+    trainer.step(state, xs(), ys());
+    out.push_back(parameters(state.params));
+  }
+  return out;
+}
+
+TEST(TrainerGridTest, NoiseFollowsTheSchedules) {
+  PlanOptions options = on_grid(.5);
+  options.steps = 400;
+  options.noise_schedule = {{0, 1}, {200, 3}};
+  options.clip_norm_schedule = {{0, 1}, {200, .125}};
+  const Plan plan = make_plan(options);
+  const auto path = walk(options);
+  double squares[2] = {};
+  for (size_t step = 0; step < 400; ++step)
+    for (size_t i = 0; i < path[0].size(); ++i)
+      squares[step / 200] += std::pow(path[step + 1][i] - path[step][i], 2) / 200 /
+                             static_cast<double>(path[0].size());
+  EXPECT_NEAR(std::sqrt(squares[0]) / plan.stddev(), 1, .08);
+  EXPECT_NEAR(std::sqrt(squares[1]) / plan.stddev(), 3 * .125, .03);
+}
+
+// Banded noise cancels over the steps: what is left of it is a part of what independent noise adds up to.
+TEST(TrainerGridTest, BandedNoiseCancels) {
+  PlanOptions options = on_grid(.25);
+  options.steps = 200;
+  const auto reached = [&](const NoiseStrategy& strategy) {
+    options.strategy = strategy;
+    const auto path = walk(options);
+    double squares = 0;
+    for (const auto& at : path)
+      for (size_t i = 0; i < at.size(); ++i) squares += std::pow(at[i] - path[0][i], 2);
+    return std::sqrt(squares / static_cast<double>(path.size() * path[0].size())) /
+           make_plan(options).sensitivity();
+  };
+  EXPECT_LT(reached(BandedNoise{.bands = 4}), .8 * reached(IndependentNoise{}));
+}
+
+// With next to no noise the steps are those of the mechanism Gaussian.
+TEST(TrainerGridTest, StepsAreThoseOfFloatSums) {
+  PlanOptions options = options_of(1);
+  options.steps = 4;
+  options.noise_multiplier = 2e-3;
+  options.noise_schedule = {{0, 1}, {2, .25}};
+  options.clip_norm_schedule = {{0, 1}, {1, 4}, {3, .5}};
+  options.subtree_norms = {{"w", .3}};
+  PlanOptions whole = options;
+  whole.mechanism = DiscreteGaussian{};
+  const Trainer a(make_plan(whole), loss, optim::sgd(.5)),
+      b(make_plan(options), loss, optim::sgd(.5));
+  auto x = a.init(weights(), seed()), y = b.init(weights(), seed());
+  for (int i = 0; i < 4; ++i) {
+    const StepReport grid = a.step(x, xs(), ys()), real = b.step(y, xs(), ys());
+    EXPECT_EQ(grid.clip_norm, real.clip_norm);
+    EXPECT_NEAR(grid.mean_norm, real.mean_norm, 1e-2);
+    const std::vector<float> p = parameters(x.params), q = parameters(y.params);
+    for (size_t j = 0; j < p.size(); ++j) EXPECT_NEAR(p[j], q[j], 2e-2) << i << " " << j;
+  }
+  EXPECT_NE(parameters(x.params), parameters(weights()));
+}
+
+// Which noise a released model has is somebody's choice, or a warning.
+TEST(TrainerGridTest, AReleaseWithoutANamedMechanismWarns) {
+  std::vector<std::string> warnings;
+  const WarningHandler before =
+      set_warning_handler([&](const std::string& text) { warnings.push_back(text); });
+  const auto warned = [&](const Plan& plan) {
+    warnings.clear();
+    const Trainer trainer(plan, loss, optim::sgd(.5));
+    trainer.release(trainer.init(weights(), seed()));
+    return warnings;
+  };
+  PlanOptions options = options_of();
+  const Plan unnamed = make_plan(options);
+  EXPECT_FALSE(unnamed.names_mechanism());
+  EXPECT_TRUE(std::holds_alternative<Gaussian>(unnamed.mechanism()));
+  ASSERT_EQ(warned(unnamed).size(), 1u);
+  EXPECT_NE(warnings[0].find("make the plan with .mechanism = DiscreteGaussian{}"),
+            std::string::npos);
+  EXPECT_TRUE(warned(unnamed.without_privacy()).empty());
+  options.mechanism = Gaussian{};
+  EXPECT_TRUE(warned(make_plan(options)).empty());
+  EXPECT_EQ(make_plan(options).fingerprint(), unnamed.fingerprint());
+  EXPECT_TRUE(warned(make_plan(on_grid())).empty());
+  EXPECT_NE(to_string(make_plan(on_grid())).find("in whole numbers of 1/65536 of the clip norm"),
+            std::string::npos);
+  set_warning_handler(before);
+}
+
+}  // namespace
+}  // namespace tessera::privacy

@@ -7,6 +7,7 @@
 
 #include "tessera/base/blas.h"
 #include "tessera/base/error.h"
+#include "tessera/base/format.h"
 #include "tessera/base/shape.h"
 #include "tessera/base/visit_dtype.h"
 #include "tessera/base/workspace.h"

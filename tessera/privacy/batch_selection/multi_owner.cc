@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
+#include <string>
 #include <utility>
 
 #include "tessera/base/format.h"
 #include "tessera/privacy/batch_selection/counter_stream.h"
 #include "tessera/privacy/batch_selection/subset.h"
+#include "tessera/privacy/digest.h"
 
 namespace tessera::privacy::batch_selection {
 namespace {
@@ -312,18 +315,25 @@ MultiOwnerMinSepSampling::MultiOwnerMinSepSampling(const MultiOwnerGraph& graph,
   order_ = std::make_shared<const Order>(GreedyOrder(graph, options).fill());
 }
 
+namespace {
+
+// The first 64 bits of the digest of the order.
+uint64_t hash_of(const std::vector<int64_t>& examples) {
+  privacy::internal::Digest digest;
+  digest.add(std::as_bytes(std::span(examples)));
+  return std::stoull(digest.hex().substr(0, 16), nullptr, 16);
+}
+
+}  // namespace
+
 SamplingDescription MultiOwnerMinSepSampling::description() const {
-  // FNV-1a of the order, which no number above says.
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const int64_t example : order_->examples)
-    hash = (hash ^ static_cast<uint64_t>(example)) * 0x100000001b3;
   return {.method = SamplingMethod::kMultiOwnerMinSep,
           .num_examples = order_->num_examples,
           .iterations = order_->options.iterations,
           .min_sep = order_->options.min_sep,
           .batch_size = order_->options.batch_size,
           .steps_per_example = order_->user_maxpart,
-          .order_hash = hash};
+          .order_hash = hash_of(order_->examples)};
 }
 
 Batches MultiOwnerMinSepSampling::batches(const SamplingKey&, int64_t first_step) const {

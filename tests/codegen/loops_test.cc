@@ -120,7 +120,7 @@ TEST(Loops, SumsOfHalvesAreKeptInFloat32) {
 }
 
 // Heavy elementwise bodies of one long chain go several vectors at a time: every size around a block
-// of them, rows too, whole and cut in pieces (check), and a float64 among the nodes.
+// of them, in one dimension and in two, cut into pieces.
 TEST(Loops, LongChains) {
   for (const DType f : {float32, float64})
     for (const Dims& parallel : {Dims{1}, Dims{3}, Dims{7}, Dims{8}, Dims{15}, Dims{16}, Dims{17},
@@ -132,7 +132,7 @@ TEST(Loops, LongChains) {
       const int in = m.buffer(f, n), out = m.buffer(f, n, BufferKind::kOutput);
       m.k.parallel = parallel;
       m.loop({});
-      // A row is one element longer in memory's order than its columns are: nothing is flat.
+      // Of two dimensions memory has the other order, so that they are not one loop.
       const Dims strides = parallel.size() == 1 ? Dims{1} : Dims{1, parallel[0]};
       int x = m.load(in, {0, strides, {}});
       const int half = m.number(f, .5), one = m.number(f, 1);

@@ -1,7 +1,12 @@
 // Differentially private training of a character-level transformer on the text of the GPL, cut into
 // windows: what the model tells of any one window is bounded by epsilon 8 (delta 1e-4).
 //
-//   private_char_transformer [--steps N] [--reproducible SEED] [FILE]
+//   private_char_transformer [--steps N] [--reproducible SEED] [--mechanism NAME] [--audit CANARIES]
+//                            [FILE]
+//
+// A mechanism says how the noise is made: gaussian (the default), discrete, system, banded, buffered,
+// banded_inverse, dense; none trains without privacy. --audit trains once more, with so many windows of
+// random characters among the data, and bounds from below what the run tells of them.
 //
 // The embedding is the output layer too: the gradient of an example is clipped as a whole, over all
 // uses of a parameter, layers of a scan among them.
@@ -58,19 +63,33 @@ Array layer(const Layers& w, const Array& x) {
   return y + matmul(gelu(matmul(standardize(y) * w.norm2, w.up)), w.down);
 }
 
-// Of a window [1, length + 1]: the mean cross-entropy of the characters that follow.
-Array loss_fn(const Model& p, const Array& window) {
-  const Array x = slice_in_dim(window, 0, kLength, 1, 1);
-  const Array y = slice_in_dim(window, 1, kLength + 1, 1, 1);
+// [n, length] -> [n, length, characters]: how likely each character is to follow.
+Array logits_of(const Model& p, const Array& x) {
   const auto step = [](const Array& x, const Layers& w) { return std::pair(layer(w, x), None); };
   const Array embedded = take(p.embedding, x, {.axis = 0}) + p.position;
   const Array seen = standardize(scan(step, embedded, p.layers).first) * p.norm;
-  const Array logits = matmul(seen, transpose(p.embedding));
+  return matmul(seen, transpose(p.embedding));
+}
+
+// Of a window [1, length + 1]: the mean cross-entropy of the characters that follow.
+Array loss_fn(const Model& p, const Array& window) {
+  const Array logits = logits_of(p, slice_in_dim(window, 0, kLength, 1, 1));
+  const Array y = slice_in_dim(window, 1, kLength + 1, 1, 1);
   return -mean(sum(one_hot(y, logits.shape(-1)) * log_softmax(logits), {.axis = -1}));
 }
 
+// The share of the characters of [n, length + 1] windows that the model's first guess gets right.
+double accuracy(const Model& p, const Array& windows) {
+  const auto right = [](const Model& p, const Array& windows) {
+    const Array guess = argmax(logits_of(p, slice_in_dim(windows, 0, kLength, 1, 1)), {.axis = -1});
+    return mean(astype(guess == slice_in_dim(windows, 1, kLength + 1, 1, 1), float32));
+  };
+  return jit(right)(p, windows).item<double>();
+}
+
 struct Text {
-  Array windows;  // int32 [windows, length + 1], none of which share a character
+  Array windows;   // int32 [windows, length + 1], none of which share a character
+  Array held_out;  // the last tenth, which no run sees
   int64_t characters;
 };
 
@@ -89,55 +108,159 @@ Text read_text(const std::string& path) {
   for (char c : characters) token.emplace(c, static_cast<int32_t>(token.size()));
   std::vector<int32_t> tokens;
   for (int64_t i = 0; i < windows * (kLength + 1); ++i) tokens.push_back(token.at(text[i]));
-  return {from_host(tokens, {windows, kLength + 1}), static_cast<int64_t>(token.size())};
+  const Array all = from_host(tokens, {windows, kLength + 1});
+  const int64_t trained_on = windows - windows / 10;
+  return {slice_in_dim(all, 0, trained_on), slice_in_dim(all, trained_on, windows),
+          static_cast<int64_t>(token.size())};
 }
 
-int run(const std::string& path, int64_t steps, std::optional<int64_t> seed) {
-  const Text text = read_text(path);
-  const int64_t windows = text.windows.shape(0);
+enum class NoiseKind : uint8_t {
+  kNone,
+  kGaussian,
+  kDiscrete,
+  kSystem,
+  kBanded,
+  kBuffered,
+  kBandedInverse,
+  kDense
+};
+const std::map<std::string, NoiseKind> kNoiseKinds = {{"none", NoiseKind::kNone},
+                                                      {"gaussian", NoiseKind::kGaussian},
+                                                      {"discrete", NoiseKind::kDiscrete},
+                                                      {"system", NoiseKind::kSystem},
+                                                      {"banded", NoiseKind::kBanded},
+                                                      {"buffered", NoiseKind::kBuffered},
+                                                      {"banded_inverse", NoiseKind::kBandedInverse},
+                                                      {"dense", NoiseKind::kDense}};
+
+// A quarter of the examples a step, at epsilon 8.
+privacy::Plan plan_of(NoiseKind kind, int64_t examples, int64_t steps) {
+  constexpr int64_t kCycle = 4;
+  privacy::PlanOptions options{.num_examples = examples,
+                               .steps = steps,
+                               .expected_batch_size = static_cast<double>(examples) / kCycle,
+                               .epsilon = 8,
+                               .delta = 1e-4,
+                               .l2_clip_norm = 1};
+  // Noise that is correlated beyond a cycle is not amplified by sampling: there each example is in one
+  // batch of every cycle, and the noise follows from how often that is.
+  const auto in_cycles = [&](privacy::NoiseStrategy strategy) {
+    options.num_examples = options.steps = 0;
+    options.expected_batch_size.reset();
+    options.sampler = privacy::batch_selection::BallsInBinsSampling{
+        .num_examples = examples, .iterations = steps, .cycle_length = kCycle};
+    options.amplified = false;
+    options.strategy = std::move(strategy);
+  };
+  switch (kind) {
+    case NoiseKind::kNone:
+      return privacy::make_plan(options).without_privacy();
+    case NoiseKind::kGaussian:
+      break;
+    case NoiseKind::kDiscrete:
+      options.mechanism = privacy::DiscreteGaussian{};
+      break;
+    case NoiseKind::kSystem:
+      options.random_source = privacy::RandomSource::kSystem;
+      break;
+    case NoiseKind::kBanded:
+      options.strategy = privacy::BandedNoise{.bands = 2};
+      break;
+    case NoiseKind::kBuffered:
+      in_cycles(privacy::BufferedNoise{});
+      break;
+    case NoiseKind::kBandedInverse:
+      in_cycles(privacy::BandedInverseNoise{});
+      break;
+    case NoiseKind::kDense:
+      in_cycles(privacy::DenseNoise{
+          privacy::matrix_factorization::dense::optimize({.n = steps, .epochs = steps / kCycle})});
+      break;
+  }
+  return privacy::make_plan(options);
+}
+
+struct Arguments {
+  std::string path = kText;
+  int64_t steps = 100;
+  std::optional<int64_t> seed;
+  NoiseKind noise = NoiseKind::kGaussian;
+  int64_t canaries = 0;  // of an audit
+};
+
+void audit(const Arguments& arguments, const Text& text, const Model& start) {
+  namespace auditing = privacy::auditing;
   const privacy::Plan plan =
-      privacy::make_plan({.num_examples = windows,
-                          .steps = steps,
-                          .expected_batch_size = static_cast<double>(windows) / 4,
-                          .epsilon = 8,
-                          .delta = 1e-4,
-                          .l2_clip_norm = 1});
+      plan_of(arguments.noise, text.windows.shape(0) + arguments.canaries, arguments.steps);
+  const privacy::Trainer trainer(plan, auditing::counted(loss_fn), optim::adam(5e-3));
+  const auto canaries = [&](int64_t count, const random::Key& key) {
+    return std::tuple(
+        random::randint(key, {count, kLength + 1}, 0, static_cast<int>(text.characters)));
+  };
+  auditing::TrainingAuditOptions options;
+  if (arguments.seed) options.seed = static_cast<uint64_t>(*arguments.seed);
+  std::cout << to_string(auditing::audit(trainer, loss_fn, start, std::tuple(text.windows),
+                                         arguments.canaries, canaries, options))
+            << "\n";
+}
+
+int run(const Arguments& arguments) {
+  const Text text = read_text(arguments.path);
+  const privacy::Plan plan = plan_of(arguments.noise, text.windows.shape(0), arguments.steps);
   std::cout << "plan: " << to_string(plan) << "\n";
 
   const privacy::Trainer trainer(plan, loss_fn, optim::adam(5e-3));
   const Model start = init(random::key(0), text.characters);
-  auto state =
-      seed ? trainer.init(start, privacy::reproducible(random::key(*seed))) : trainer.init(start);
+  auto state = arguments.seed
+                   ? trainer.init(start, privacy::reproducible(random::key(*arguments.seed)))
+                   : trainer.init(start);
   double first = 0, last = 0;
   while (trainer.steps_done(state) < plan.steps()) {
     const privacy::StepReport report = trainer.step(state, text.windows);
     last = report.loss;
     if (report.step == 1) first = last;
     if (report.step % 10 == 0)
-      progress("step", static_cast<int>(report.step), static_cast<int>(steps), 10,
+      progress("step", static_cast<int>(report.step), static_cast<int>(plan.steps()), 10,
                trainer.progress(report));
   }
-  std::cout << fmt::format("loss {:.3f} after {:.3f}, at epsilon {:.2f}, delta {}\n", last, first,
-                           trainer.epsilon(state), plan.delta());
+  std::cout << fmt::format(
+      "loss {:.3f} after {:.3f}, {:.1f}% of the next characters right in other text, at epsilon "
+      "{:.2f}, delta {}\n",
+      last, first, 100 * accuracy(state.params, text.held_out), trainer.epsilon(state),
+      plan.delta());
+  if (arguments.canaries > 0) audit(arguments, text, start);
   return last < first ? 0 : 1;
 }
 
-int main(int argc, char** argv) {
-  std::string path = kText;
-  int64_t steps = 100;
-  std::optional<int64_t> seed;
-  try {
-    for (int i = 1; i < argc; ++i) {
-      const std::string arg = argv[i];
-      if (arg == "--steps" && i + 1 < argc) {
-        steps = std::atoll(argv[++i]);
-      } else if (arg == "--reproducible" && i + 1 < argc) {
-        seed = std::atoll(argv[++i]);
-      } else {
-        path = arg;
+Arguments parsed(int argc, char** argv) {
+  Arguments out;
+  for (int i = 1; i < argc; ++i) {
+    const std::string option = argv[i];
+    const bool more = i + 1 < argc;
+    if (option == "--steps" && more) {
+      out.steps = std::stoll(argv[++i]);
+    } else if (option == "--reproducible" && more) {
+      out.seed = std::stoll(argv[++i]);
+    } else if (option == "--audit" && more) {
+      out.canaries = std::stoll(argv[++i]);
+    } else if (option == "--mechanism" && more) {
+      const auto found = kNoiseKinds.find(argv[++i]);
+      if (found == kNoiseKinds.end()) {
+        std::string names;
+        for (const auto& [name, kind] : kNoiseKinds) names += (names.empty() ? "" : ", ") + name;
+        throw std::runtime_error(fmt::format("expected a mechanism of {}, got {}", names, argv[i]));
       }
+      out.noise = found->second;
+    } else {
+      out.path = option;
     }
-    return run(path, steps, seed);
+  }
+  return out;
+}
+
+int main(int argc, char** argv) {
+  try {
+    return run(parsed(argc, argv));
   } catch (const std::exception& e) {
     std::cerr << e.what() << "\n";
     return 1;

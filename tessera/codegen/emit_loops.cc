@@ -14,6 +14,12 @@ namespace {
 // and cost compile time.
 int unroll_for_weight(int weight) { return weight <= 12 ? 4 : weight <= 40 ? 2 : 1; }
 
+// Bodies that are heavy and mostly one chain of operations that wait for each other (a hash, then a
+// polynomial of it) leave the machine idle: one of these is longer than it looks ahead. So several
+// vectors go side by side, as many as 32 or 16 registers hold.
+bool waits_for_itself(int weight, int chain) { return weight > 80 && 2 * chain > weight; }
+int unroll_for_waiting(bool avx512) { return avx512 ? 4 : 2; }
+
 }  // namespace
 
 Value* KernelEmitter::i64(int64_t value) { return b_.getInt64(static_cast<uint64_t>(value)); }
@@ -173,9 +179,15 @@ void KernelEmitter::emit_columns(Value* begin, Value* end) {
     close_block();
     return;
   }
-  int weight = 0;
-  for (size_t l = 0; l < k_.loops.size(); ++l) weight += loop_weight(static_cast<int>(l));
-  const int unroll = unroll_for_weight(weight);
+  int weight = 0, chain = 0;
+  bool elementwise = true;
+  for (size_t l = 0; l < k_.loops.size(); ++l) {
+    weight += loop_weight(static_cast<int>(l));
+    chain = std::max(chain, loop_chain(static_cast<int>(l)));
+    elementwise = elementwise && k_.loops[l].extents.empty();
+  }
+  const bool waits = elementwise && waits_for_itself(weight, chain);
+  const int unroll = waits ? unroll_for_waiting(ir_.target.avx512) : unroll_for_weight(weight);
   const bool one_body = ir_.target.avx512 && weight > 12;
   use_scope(top());
   Value* start = begin;
@@ -193,11 +205,13 @@ void KernelEmitter::emit_columns(Value* begin, Value* end) {
   enter_loop(rest, b_.CreateICmpSLT(rest.index, end));
   use_scope(top());
   Value* left = b_.CreateSub(end, rest.index);
-  set_masks(1, left);
-  if (one_body) masks_[0].full = b_.CreateICmpSGE(left, i64(lanes_));
-  emit_lane_block(1);
+  const int masked = one_body && waits ? unroll : 1;
+  set_masks(masked, left);
+  if (one_body)
+    for (int u = 0; u < masked; ++u) masks_[u].full = b_.CreateICmpSGE(left, i64((u + 1) * lanes_));
+  emit_lane_block(masked);
   use_scope(top());
-  close_loop(rest, b_.CreateAdd(rest.index, i64(lanes_)), none);
+  close_loop(rest, b_.CreateAdd(rest.index, i64(masked * lanes_)), none);
   masks_.clear();
 }
 
@@ -322,18 +336,32 @@ std::vector<int> KernelEmitter::needed_nodes(int l) const {
   return nodes;
 }
 
+int KernelEmitter::node_weight(const KernelNode& node) const {
+  return node.kind == NodeKind::kScalarOp ? op_weight(node.op, k_.nodes[node.args.back()].dtype)
+                                          : 1;
+}
+
 int KernelEmitter::loop_weight(int l) const {
   int weight = 0;
-  for (int id : needed_nodes(l)) {
-    const KernelNode& node = k_.nodes[id];
-    if (!by_lane_[id]) continue;
-    weight +=
-        node.kind == NodeKind::kScalarOp ? op_weight(node.op, k_.nodes[node.args.back()].dtype) : 1;
-  }
+  for (int id : needed_nodes(l))
+    if (by_lane_[id]) weight += node_weight(k_.nodes[id]);
   for (const KernelReduction& r : k_.loops[l].reductions) {
     weight += r.kind >= ReduceKind::kArgMin ? 4 + 4 * static_cast<int>(r.nodes.size()) : 1;
   }
   return weight;
+}
+
+int KernelEmitter::loop_chain(int l) const {
+  std::vector<int> until(k_.nodes.size(), 0);  // the longest chain that ends with a node
+  int longest = 0;
+  for (int id : needed_nodes(l)) {
+    const KernelNode& node = k_.nodes[id];
+    if (!by_lane_[id]) continue;
+    for (int arg : node.args) until[id] = std::max(until[id], until[arg]);
+    until[id] += node_weight(node);
+    longest = std::max(longest, until[id]);
+  }
+  return longest;
 }
 
 void KernelEmitter::emit_body(int l, std::vector<Value*>& accumulators) {

@@ -149,7 +149,10 @@ class KernelEmitter {
   void emit_store(const KernelStore& store, int id);
   bool may_fill_vectors(const KernelStore& store) const;
   std::vector<int> needed_nodes(int l) const;
+  // Rough costs of a vector: of a node, of all nodes of a loop, and of those that wait for each other.
+  int node_weight(const KernelNode& node) const;
   int loop_weight(int l) const;
+  int loop_chain(int l) const;
 
   // Values (emitter.cc): of a node, in vector u of the block.
   Val value(int node, int u);

@@ -119,6 +119,29 @@ TEST(Loops, SumsOfHalvesAreKeptInFloat32) {
   }
 }
 
+// Heavy elementwise bodies of one long chain go several vectors at a time: every size around a block
+// of them, in one dimension and in two, cut into pieces.
+TEST(Loops, LongChains) {
+  for (const DType f : {float32, float64})
+    for (const Dims& parallel : {Dims{1}, Dims{3}, Dims{7}, Dims{8}, Dims{15}, Dims{16}, Dims{17},
+                                 Dims{31}, Dims{33}, Dims{47}, Dims{63}, Dims{64}, Dims{65},
+                                 Dims{129}, Dims{1000}, Dims{5, 37}, Dims{3, 64}, Dims{40, 3}}) {
+      KernelMaker m;
+      int64_t n = 1;
+      for (const int64_t d : parallel) n *= d;
+      const int in = m.buffer(f, n), out = m.buffer(f, n, BufferKind::kOutput);
+      m.k.parallel = parallel;
+      m.loop({});
+      // Of two dimensions memory has the other order, so that they are not one loop.
+      const Dims strides = parallel.size() == 1 ? Dims{1} : Dims{1, parallel[0]};
+      int x = m.load(in, {0, strides, {}});
+      const int half = m.number(f, .5), one = m.number(f, 1);
+      for (int i = 0; i < 60; ++i) x = m.op(kAdd, f, {m.op(kMul, f, {x, half}), one});
+      m.store(out, {0, strides, {}}, x);
+      check(m.k, 1e-6, 4);
+    }
+}
+
 // The order of a sum depends neither on the vector width nor on how rows are split.
 TEST(Loops, SumsAreTheSameOnEveryTarget) {
   const int64_t rows = 6, columns = 1003;

@@ -2,6 +2,8 @@
 // one with too little noise above.
 #include "tessera/privacy/auditing/training_audit.h"
 
+#include <set>
+
 #include "../errors.h"
 #include "tessera/numpy/math.h"
 #include "tessera/numpy/reduce.h"
@@ -88,6 +90,28 @@ TEST(TrainingAudit, WhatIsLeftOutMovesNothing) {
   };
   EXPECT_EQ(max(abs(value(0))).item<float>(), 0);
   EXPECT_EQ(max(abs(value(1) + reshape(x, {kFeatures}))).item<float>(), 0);
+}
+
+Array function_loss(const Array& w, const Array& x) { return loss(w, x); }
+
+// A loss that is a plain function, and canaries by keys of entropy, which not every 64 bits make: of
+// 8 runs one would fail but once in 256 if they had to.
+TEST(TrainingAudit, TakesFunctionsAndMakesCanariesOfEntropy) {
+  PlanOptions plan = options();
+  plan.num_examples = kExamples + 32;
+  plan.steps = 1;
+  const Trainer trainer(make_plan(plan), counted(function_loss), optim::sgd(1));
+  const std::tuple data(directions(kExamples, random::key(1)));
+  const auto make = [](int64_t count, const random::Key& key) {
+    return std::tuple(directions(count, key));
+  };
+  std::set<double> scores;
+  for (int run = 0; run < 8; ++run) {
+    const AuditReport report = audit(trainer, function_loss, zeros({kFeatures}), data, 32, make);
+    EXPECT_EQ(report.in_scores.size() + report.out_scores.size(), 32u);
+    scores.insert(report.in_scores.front());
+  }
+  EXPECT_EQ(scores.size(), 8u);
 }
 
 // Labels, made by a function of the user; a loss of classes on parameters that are a pair.

@@ -159,8 +159,10 @@ AuditReport audit(const Trainer& trainer, const Loss& loss, const Params& params
 
   auto state = options.seed ? trainer.init(params, reproducible(random::key(*options.seed)))
                             : trainer.init(params);
-  const Jitted updates = jit(internal::UpdateScores<Loss>{loss, options.keep_batch_dim});
-  const Jitted losses = jit(internal::CanaryLosses<Loss>{loss, options.keep_batch_dim});
+  const Jitted updates =
+      jit(internal::UpdateScores<std::decay_t<Loss>>{loss, options.keep_batch_dim});
+  const Jitted losses =
+      jit(internal::CanaryLosses<std::decay_t<Loss>>{loss, options.keep_batch_dim});
   std::vector<double> scores(static_cast<size_t>(extra));
   const auto add = [&](const Array& of_canaries, double sign) {
     const std::vector<double> values = to_vector<double>(astype(of_canaries, float64));
@@ -196,7 +198,8 @@ const Make&, int64_t,
                                            const Params& params, const std::tuple<Data...>& data,
                                            int64_t count, const Make& make,
                                            const TrainingAuditOptions& options = {}) {
-  const uint64_t seed = options.seed ? *options.seed : accounting::seed_of_entropy();
+  // A key takes 63 bits.
+  const uint64_t seed = options.seed ? *options.seed : accounting::seed_of_entropy() >> 1;
   const std::tuple<Data...> canaries =
       make(count, random::fold_in(random::key(seed), uint32_t{0xca4a47}));
   return audit(trainer, loss, params, data, canaries, options);

@@ -8,9 +8,12 @@
 #include "tessera/ops/control/control.h"
 #include "tessera/ops/control/host_callback.h"
 #include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/select.h"
 #include "tessera/ops/indexing/indexed_windows.h"
 #include "tessera/ops/indexing/scatter.h"
 #include "tessera/ops/reductions/reduce.h"
+#include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/concatenate.h"
 #include "tessera/ops/structural/pad.h"
 #include "tessera/ops/structural/reshape.h"
@@ -34,7 +37,8 @@ struct Reads {
   // The dimension of examples: of index i in it, the example is (i / inner) % size.
   int dim = kNowhere;
   int64_t inner = 1;
-  bool lost = false;  // one or some were picked: nothing is said of it
+  bool lost = false;      // one or some were picked: nothing is said of it
+  bool position = false;  // the numbers of the examples, which are of no data
   // Sums that are a part of it: over examples alone, over other dimensions too, and what is not linear
   // of the latter.
   bool sum = false, wide_sum = false, statistic = false;
@@ -61,6 +65,7 @@ Reads joined(const Reads& a, const Reads& b) {
   out.lost = a.lost || b.lost ||
              (a.is_example() && b.is_example() && (a.dim != b.dim || a.inner != b.inner));
   if (out.lost) out.dim = kNowhere, out.inner = 1;
+  out.position = out.any && (a.position || !a.any) && (b.position || !b.any);
   add_sums(out, a);
   add_sums(out, b);
   return out;
@@ -78,6 +83,14 @@ std::string name_of(const Op& op) {
     return fmt::format("reduce ({})",
                        enum_names(ReduceKind{})[size_t(op.params.as<ops::ReduceParams>().kind)]);
   return std::string(op.def->name);
+}
+
+// Ops that put numbers of examples somewhere else, as they are.
+bool moves_positions(const Op& op) {
+  for (const OpDef* def : {&ops::reshape_op, &ops::transpose_op, &ops::broadcast_in_dim_op,
+                           &ops::convert_op, &ops::concatenate_op, &ops::select_op, &ops::clamp_op})
+    if (op.def == def) return true;
+  return false;
 }
 
 class Walk {
@@ -119,17 +132,33 @@ class Walk {
       return flow.is_loop() ? loop(op, flow, in) : branch(op, flow, in);
     }
     if (op.def == &ops::manual_computation_op) return on_devices(op, in);
+    if (std::all_of(in.begin(), in.end(), [](const Reads& x) { return !x.any || x.position; }))
+      return positions(op, in);
+    for (Reads& x : in) x.position = false;
     return finished(op, in, moved(op, in));
+  }
+
+  // What is computed of numbers of examples is of none of them.
+  States positions(const Op& op, const States& in) const {
+    if (!moves_positions(op)) return States(op.results.size());
+    try {
+      States out = moved(op, in);
+      for (Reads& x : out) x.position = true;
+      return out;
+    } catch (const Found&) {
+      return States(op.results.size());
+    }
   }
 
   const Type& operand_type(const Op& op, size_t k) const { return f_->type(op.operands[k]); }
   const Type& result_type(const Op& op, size_t r = 0) const { return f_->type(op.results[r]); }
 
-  // Numbers of the examples are of each one of them.
   Reads position(const Op& op) const {
     const auto& p = op.params.as<ops::IotaParams>();
-    return p.shape[p.dimension] == options_.size ? example_at(static_cast<int>(p.dimension))
-                                                 : Reads();
+    if (p.shape[p.dimension] != options_.size) return {};
+    Reads out = example_at(static_cast<int>(p.dimension));
+    out.position = true;
+    return out;
   }
 
   // Where the examples are in the results, before sums are looked at.
@@ -378,6 +407,7 @@ class Walk {
       x.lost = x.dim == kNowhere;
     }
     const auto handed_on = [&](Reads x) {
+      if (x.position) return Reads();
       if (x.dim == row) {
         x.dim = kNowhere;
         (options_.follow_sums ? x.sum : x.lost) = true;

@@ -110,6 +110,14 @@ TEST(OneExample, WhatRunsAlongTheBatchIsRefused) {
                "slice takes some of the examples");
   expect_mixes(with([](const Array& h) { return real(fft::fft(h, {.axis = 0})); }), "");
   expect_mixes(with([](const Array& h) {
+                 return take(h, (arange(h.shape(0)) + 1) % h.shape(0), {.axis = 0});
+               }),
+               "gather takes examples by indices that are not their own");
+  expect_mixes(with([](const Array& h) {
+                 return take(h, random::permutation(random::key(0), h.shape(0)), {.axis = 0});
+               }),
+               "gather takes examples by indices that are not their own");
+  expect_mixes(with([](const Array& h) {
                  return take(h, random::randint(random::key(0), {h.shape(0)}, 0, h.shape(0)),
                              {.axis = 0});
                }),
@@ -286,6 +294,31 @@ TEST(OneExample, LabelsPickTheirLogits) {
   // Of an embedding.
   clipped_grad([](const Array& w, const Array& y) { return mean(square(take(w, y, {.axis = 0}))); },
                kBatched)(weights(), y);
+}
+
+// A mask of an element, and one of an example.
+TEST(OneExample, RandomNumbersOfEachExampleAreTaken) {
+  const ClipOptions options{.batch_argnums = {1}, .prng_argnum = 2};
+  clipped_grad(
+      [](const Array& w, const Array& x, const Array& words) {
+        const random::Key key = random::wrap_key_data(words);
+        const Array h = tanh(matmul(x, w));
+        const Array kept = random::bernoulli(random::fold_in(key, 0), .5, h.shape());
+        const Array depth = random::uniform(random::fold_in(key, 1), {h.shape(0), 1});
+        return mean(square(where(kept, h, zeros_like(h)) * depth));
+      },
+      options)(weights(), rows(), random::key(3).data);
+}
+
+TEST(OneExample, LayersOfAnExampleAreTaken) {
+  const nnx::GroupNorm group(kFeatures, nnx::Rngs(0), {.num_groups = 2});
+  const nnx::LayerNorm layer(kFeatures, nnx::Rngs(0));
+  clipped([&](const Array& w, const Array& x) { return mean(square(matmul(layer(group(x)), w))); });
+  clipped_tokens([](const Array& w, const Array& x, const Array&) {
+    const Array q = matmul(x, w);
+    const Array scores = softmax(matmul(q, transpose(q, {0, 2, 1})));
+    return mean(square(matmul(scores, q)));
+  });
 }
 
 TEST(OneExample, RegularizersAndAuxiliaryResultsAreTaken) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tessera/ops/control/control_flow_rules.h"
+#include "tessera/ops/control/region_memo.h"
 #include "tessera/ops/control/scan_parts.h"
 #include "tessera/ops/core/batch_axis.h"
 #include "tessera/ops/core/constant.h"
@@ -12,21 +13,23 @@
 namespace tessera::ops::control_flow {
 namespace {
 
+// Returns which results of a body have a tangent if the operands of this mask do.
+using NonzeroFn = std::vector<bool>(const FunctionRef& body, std::span<const Type> types,
+                                    const std::vector<bool>& mask);
+
+std::vector<bool> linearize_nonzero(const FunctionRef& body, std::span<const Type> types,
+                                    const std::vector<bool>& mask) {
+  return region_tangents(body, types, mask).nonzero;
+}
+
 // Which operands have a tangent once those that the body gives the carry count too.
 std::vector<bool> with_carry_tangents(std::span<const Array> primals, std::vector<bool> mask,
-                                      const ScanParams& p) {
+                                      const ScanParams& p, NonzeroFn* nonzero_results) {
   const Parts parts(p);
   const std::vector<Type> types = body_types(primals, parts);
   for (bool changed = true; changed;) {
     changed = false;
-    std::vector<bool> nonzero;
-    regions().trace(
-        [&](const std::vector<Array>& x) {
-          LinearizedFunction at = regions().linearize(*p.body, x, mask);
-          nonzero = at.nonzero;
-          return at.primals;
-        },
-        types, "body");
+    const std::vector<bool> nonzero = nonzero_results(p.body, types, mask);
     for (size_t c = 0; c < parts.carry; ++c) {
       if (!nonzero[c] || mask[parts.consts + c]) continue;
       mask[parts.consts + c] = true;
@@ -51,7 +54,7 @@ class LinearizedScan {
                  const ScanParams& p)
       : p_(p),
         parts_(p),
-        mask_(with_carry_tangents(operands, has_tangent, p)),
+        mask_(with_carry_tangents(operands, has_tangent, p, linearize_nonzero)),
         copied_(common_variance(scan_op.infer(traced_types(operands), p))),
         primals_(operands.begin(), operands.end()) {
     for (size_t k = 0; k < parts_.consts; ++k)
@@ -110,7 +113,7 @@ class LinearizedScan {
   // A trip of the first scan: results of the body, then the residuals that no operand is. It may be
   // traced several times.
   std::vector<Array> trip(const std::vector<Array>& inputs) {
-    at_ = regions().linearize(*p_.body, inputs, mask_);
+    at_ = linearize_region(p_.body, inputs, mask_);
     const_residuals_.clear();
     scanned_residuals_.clear();
     places_.clear();
@@ -191,10 +194,12 @@ class LinearizedScan {
 
 JvpResult jvp_scan(std::span<const Array> primals, std::span<const Array> tangents,
                    const ScanParams& p) {
+  const RegionMemoScope scope;
   const Parts parts(p);
   std::vector<bool> given;
   for (const Array& t : tangents) given.push_back(t.defined());
-  const std::vector<bool> mask = with_carry_tangents(primals, given, p);
+  // The forward derivative needs no linear program, so loops in the body may have none.
+  const std::vector<bool> mask = with_carry_tangents(primals, given, p, jvp_nonzero);
   // Each part: its values, then its tangents.
   ScanSpec spec{.length = p.length, .reverse = p.reverse};
   std::vector<std::pair<std::vector<Array>*, size_t>> part{
@@ -221,7 +226,7 @@ JvpResult jvp_scan(std::span<const Array> primals, std::span<const Array> tangen
       next = k_tangent;
       first += count;
     }
-    JvpResult out = regions().jvp(*p.body, x, t);
+    JvpResult out = jvp_region(p.body, x, t);
     std::vector<Array> results = slice(out.primals, 0, parts.carry);
     for (size_t c = 0; c < parts.carry; ++c)
       if (mask[parts.consts + c])
@@ -252,63 +257,89 @@ JvpResult jvp_scan(std::span<const Array> primals, std::span<const Array> tangen
 // constant or a slice of a scanned operand is read again, not stacked.
 LinearizeResult linearize_scan(std::span<const Array> operands,
                                const std::vector<bool>& has_tangent, const ScanParams& p) {
+  const RegionMemoScope scope;
   auto scan = std::make_shared<LinearizedScan>(operands, has_tangent, p);
   std::vector<Array> results = scan->run();
   return {std::move(results),
           [scan](std::span<const Array> given) { return scan->tangents(given); }};
 }
 
-// Slices are mapped in front, so scanned operands at dimension 1.
+namespace {
+
+// The operands of a mapped scan, of which those in `mapped` are: slices are mapped in front, so
+// scanned operands at dimension 1.
+ScanSpec batched_spec(std::span<const Array> operands, std::span<const int> dims,
+                      const std::vector<char>& mapped, const ScanParams& p) {
+  const Parts parts(p);
+  const int64_t size = BatchAxis::current().size;
+  ScanSpec spec{.length = p.length, .reverse = p.reverse};
+  for (size_t k = 0; k < parts.operands(); ++k) {
+    if (k < parts.consts) {
+      spec.consts.push_back(dims[k] >= 0 ? lax::move_to_front(operands[k], dims[k]) : operands[k]);
+    } else if (parts.is_carry(k)) {
+      spec.carry.push_back(mapped[k] ? lax::with_batch_first(operands[k], dims[k], size)
+                                     : operands[k]);
+    } else {
+      spec.xs.push_back(dims[k] >= 0 ? lax::move_dim(operands[k], dims[k], 1) : operands[k]);
+    }
+  }
+  return spec;
+}
+
+// The types that the body of a mapped scan sees of these operands.
+std::vector<Type> batched_types(std::span<const Array> operands, const std::vector<char>& mapped,
+                                const ScanParams& p) {
+  std::vector<Type> types = p.body->input_types();
+  for (size_t k = 0; k < types.size(); ++k) {
+    const Type operand = traced_type(operands[k]);
+    types[k].varying = operand.varying;
+    types[k].weak = operand.weak;
+    if (mapped[k]) types[k].shape.insert(types[k].shape.begin(), BatchAxis::current().size);
+  }
+  return types;
+}
+
+}  // namespace
+
 BatchResult batch_scan(std::span<const Array> operands, std::span<const int> dims,
                        const ScanParams& p) {
+  const RegionMemoScope scope;
   const Parts parts(p);
   const int64_t size = BatchAxis::current().size;
   std::vector<char> mapped;
   for (int d : dims) mapped.push_back(d >= 0);
-  ScanSpec spec{.length = p.length, .reverse = p.reverse};
-  std::vector<int> y_dims;
-  std::vector<Array> results;
+  auto body_dims = [&] {
+    std::vector<int> out;
+    for (char m : mapped) out.push_back(m ? 0 : -1);
+    return out;
+  };
   // A carry that the body maps is mapped from the start.
   for (bool changed = true; changed;) {
     changed = false;
-    spec.consts.clear(), spec.carry.clear(), spec.xs.clear();
-    std::vector<int> body_dims;
-    for (size_t k = 0; k < parts.operands(); ++k) {
-      body_dims.push_back(mapped[k] ? 0 : -1);
-      if (k < parts.consts) {
-        spec.consts.push_back(dims[k] >= 0 ? lax::move_to_front(operands[k], dims[k])
-                                           : operands[k]);
-      } else if (parts.is_carry(k)) {
-        spec.carry.push_back(mapped[k] ? lax::with_batch_first(operands[k], dims[k], size)
-                                       : operands[k]);
-      } else {
-        spec.xs.push_back(dims[k] >= 0 ? lax::move_dim(operands[k], dims[k], 1) : operands[k]);
-      }
-    }
-    std::vector<char> grown(parts.carry, false);
-    results = make_scan(spec, [&](const std::vector<Array>& x) {
-      BatchResult out = regions().batch(*p.body, x, body_dims);
-      y_dims.clear();
-      for (size_t r = 0; r < out.results.size(); ++r) {
-        const bool is_carry = r < parts.carry;
-        if (is_carry && out.dims[r] >= 0 && !mapped[parts.consts + r]) {
-          grown[r] = true;
-          out.results[r] = x[parts.consts + r];  // this trace is thrown away
-        } else if (is_carry && mapped[parts.consts + r]) {
-          out.results[r] = lax::with_batch_first(out.results[r], out.dims[r], size);
-        } else if (out.dims[r] >= 0) {
-          out.results[r] = lax::move_to_front(out.results[r], out.dims[r]);
-        }
-        if (!is_carry) y_dims.push_back(out.dims[r] >= 0 ? 1 : -1);
-      }
-      return out.results;
-    });
+    const std::vector<int> results =
+        batched_dims(p.body, batched_types(operands, mapped, p), body_dims());
     for (size_t c = 0; c < parts.carry; ++c) {
-      if (!grown[c]) continue;
+      if (results[c] < 0 || mapped[parts.consts + c]) continue;
       mapped[parts.consts + c] = true;
       changed = true;
     }
   }
+  std::vector<int> y_dims;
+  std::vector<Array> results =
+      make_scan(batched_spec(operands, dims, mapped, p), [&](const std::vector<Array>& x) {
+        BatchResult out = batch_region(p.body, x, body_dims());
+        y_dims.clear();
+        for (size_t r = 0; r < out.results.size(); ++r) {
+          const bool is_carry = r < parts.carry;
+          if (is_carry && mapped[parts.consts + r]) {
+            out.results[r] = lax::with_batch_first(out.results[r], out.dims[r], size);
+          } else if (out.dims[r] >= 0) {
+            out.results[r] = lax::move_to_front(out.results[r], out.dims[r]);
+          }
+          if (!is_carry) y_dims.push_back(out.dims[r] >= 0 ? 1 : -1);
+        }
+        return out.results;
+      });
   BatchResult out{.results = std::move(results)};
   for (size_t c = 0; c < parts.carry; ++c) out.dims.push_back(mapped[parts.consts + c] ? 0 : -1);
   out.dims.insert(out.dims.end(), y_dims.begin(), y_dims.end());

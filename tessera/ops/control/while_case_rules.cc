@@ -3,6 +3,7 @@
 
 #include "tessera/ops/control/control_flow_rules.h"
 #include "tessera/ops/control/pointwise_while.h"
+#include "tessera/ops/control/region_memo.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/batch_axis.h"
 #include "tessera/ops/core/identity.h"
@@ -18,38 +19,13 @@ std::vector<Array> front(const std::vector<Array>& from, size_t count) {
   return {from.begin(), from.begin() + static_cast<int64_t>(count)};
 }
 
-// Which results of `function` have a tangent where the inputs in `mask` have one.
-std::vector<bool> nonzero_results(const Function& function, std::span<const Array> primals,
-                                  const std::vector<bool>& mask) {
-  const std::vector<Type> types = traced_types(primals);
-  std::vector<bool> nonzero;
-  regions().trace(
-      [&](const std::vector<Array>& x) {
-        LinearizedFunction at = regions().linearize(function, x, mask);
-        nonzero = at.nonzero;
-        return at.primals;
-      },
-      types, function.name);
-  return nonzero;
-}
-
 // The forward derivative needs no linear program, so loops in the body may have none.
 std::vector<bool> carries_with_tangents(std::span<const Array> primals, std::vector<bool> mask,
                                         const WhileParams& p) {
   const std::vector<Type> types = traced_types(primals);
   for (bool changed = true; changed;) {
     changed = false;
-    std::vector<bool> nonzero;
-    regions().trace(
-        [&](const std::vector<Array>& x) {
-          std::vector<Array> t(x.size());
-          for (size_t k = 0; k < x.size(); ++k)
-            if (mask[k]) t[k] = zero_of(x[k].type());
-          JvpResult out = regions().jvp(*p.body, x, t);
-          for (const Array& tangent : out.tangents) nonzero.push_back(tangent.defined());
-          return out.primals;
-        },
-        types, "body");
+    const std::vector<bool> nonzero = jvp_nonzero(p.body, types, mask);
     for (size_t k = 0; k < mask.size(); ++k) {
       if (!nonzero[k] || mask[k]) continue;
       mask[k] = changed = true;
@@ -62,6 +38,7 @@ std::vector<bool> carries_with_tangents(std::span<const Array> primals, std::vec
 
 JvpResult jvp_while(std::span<const Array> primals, std::span<const Array> tangents,
                     const WhileParams& p) {
+  const RegionMemoScope scope;
   std::vector<bool> mask;
   for (const Array& t : tangents) mask.push_back(t.defined());
   mask = carries_with_tangents(primals, mask, p);
@@ -76,7 +53,7 @@ JvpResult jvp_while(std::span<const Array> primals, std::span<const Array> tange
         size_t next = n;
         for (size_t k = 0; k < n; ++k)
           if (mask[k]) t[k] = x[next++];
-        JvpResult out = regions().jvp(*p.body, front(x, n), t);
+        JvpResult out = jvp_region(p.body, front(x, n), t);
         for (size_t k = 0; k < n; ++k)
           if (mask[k])
             out.primals.push_back(out.tangents[k].defined() ? out.tangents[k]
@@ -93,6 +70,7 @@ JvpResult jvp_while(std::span<const Array> primals, std::span<const Array> tange
 // Of other loops than pointwise ones, only what is handed through unchanged can be taken back.
 LinearizeResult linearize_while(std::span<const Array> primals,
                                 const std::vector<bool>& has_tangent, const WhileParams& p) {
+  const RegionMemoScope scope;
   const std::vector<bool> mask = carries_with_tangents(primals, has_tangent, p);
   for (size_t k = 0; k < mask.size(); ++k) {
     if (!mask[k] || p.body->outputs[k] == p.body->inputs[k]) continue;
@@ -112,6 +90,7 @@ LinearizeResult linearize_while(std::span<const Array> primals,
 
 BatchResult batch_while(std::span<const Array> operands, std::span<const int> dims,
                         const WhileParams& p) {
+  const RegionMemoScope scope;
   const int64_t size = BatchAxis::current().size;
   const size_t n = operands.size();
   std::vector<char> mapped;
@@ -131,24 +110,19 @@ BatchResult batch_while(std::span<const Array> operands, std::span<const int> di
   auto types = [&] { return traced_types(carry()); };
   for (bool changed = true; changed;) {
     changed = false;
-    BatchResult body, cond;
-    regions().trace(
-        [&](const std::vector<Array>& x) {
-          cond = regions().batch(*p.cond, x, body_dims());
-          body = regions().batch(*p.body, x, body_dims());
-          return body.results;
-        },
-        types(), "body");
-    if (cond.dims[0] >= 0 && !predicated) predicated = changed = true;
+    const std::vector<Type> inputs = types();
+    const std::vector<int> cond = batched_dims(p.cond, inputs, body_dims());
+    const std::vector<int> body = batched_dims(p.body, inputs, body_dims());
+    if (cond[0] >= 0 && !predicated) predicated = changed = true;
     for (size_t k = 0; k < n; ++k) {
       const bool changes = p.body->outputs[k] != p.body->inputs[k];
-      if (mapped[k] || (body.dims[k] < 0 && !(predicated && changes))) continue;
+      if (mapped[k] || (body[k] < 0 && !(predicated && changes))) continue;
       mapped[k] = true;
       changed = true;
     }
   }
   auto running = [&](const std::vector<Array>& x) {
-    const BatchResult cond = regions().batch(*p.cond, x, body_dims());
+    const BatchResult cond = batch_region(p.cond, x, body_dims());
     return predicated ? lax::with_batch_first(cond.results[0], cond.dims[0], size)
                       : cond.results[0];
   };
@@ -159,7 +133,7 @@ BatchResult batch_while(std::span<const Array> operands, std::span<const int> di
         return std::vector<Array>{predicated ? lax::reduce_or(any, {0}) : any};
       },
       [&](const std::vector<Array>& x) {
-        BatchResult out = regions().batch(*p.body, x, body_dims());
+        BatchResult out = batch_region(p.body, x, body_dims());
         Array runs;
         for (size_t k = 0; k < n; ++k) {
           if (!mapped[k]) continue;
@@ -176,13 +150,15 @@ BatchResult batch_while(std::span<const Array> operands, std::span<const int> di
 
 JvpResult jvp_case(std::span<const Array> primals, std::span<const Array> tangents,
                    const CaseParams& p) {
+  const RegionMemoScope scope;
   const std::vector<Array> x(primals.begin() + 1, primals.end());
   const std::vector<Array> given(tangents.begin() + 1, tangents.end());
   std::vector<bool> mask;
   for (const Array& t : given) mask.push_back(t.defined());
+  const std::vector<Type> types = traced_types(x);
   std::vector<bool> nonzero(p.branches[0]->outputs.size());
   for (const FunctionRef& branch : p.branches) {
-    const std::vector<bool> own = nonzero_results(*branch, x, mask);
+    const std::vector<bool> own = jvp_nonzero(branch, types, mask);
     for (size_t r = 0; r < own.size(); ++r) nonzero[r] = nonzero[r] || own[r];
   }
   std::vector<Array> operands = x;
@@ -195,7 +171,7 @@ JvpResult jvp_case(std::span<const Array> primals, std::span<const Array> tangen
       size_t next = x.size();
       for (size_t k = 0; k < x.size(); ++k)
         if (mask[k]) t[k] = in[next++];
-      JvpResult out = regions().jvp(*branch, front(in, x.size()), t);
+      JvpResult out = jvp_region(branch, front(in, x.size()), t);
       std::vector<Array> results = out.primals;
       for (size_t r = 0; r < nonzero.size(); ++r)
         if (nonzero[r])
@@ -214,6 +190,7 @@ JvpResult jvp_case(std::span<const Array> primals, std::span<const Array> tangen
 // Every branch returns the residuals of all, those of the others as zeros.
 LinearizeResult linearize_case(std::span<const Array> primals, const std::vector<bool>& has_tangent,
                                const CaseParams& p) {
+  const RegionMemoScope scope;
   struct State {
     std::vector<LinearizedFunction> at;
     std::vector<size_t> first;  // of each branch's residuals
@@ -231,21 +208,15 @@ LinearizeResult linearize_case(std::span<const Array> primals, const std::vector
   std::vector<Type> residual_types;
   for (const FunctionRef& branch : p.branches) {
     state->first.push_back(residual_types.size());
-    regions().trace(
-        [&](const std::vector<Array>& in) {
-          LinearizedFunction at = regions().linearize(*branch, in, state->mask);
-          for (size_t r = 0; r < num_results; ++r)
-            state->nonzero[r] = state->nonzero[r] || at.nonzero[r];
-          for (const Array& residual : at.residuals) residual_types.push_back(residual.type());
-          return at.primals;
-        },
-        types, "branch");
+    const RegionTangents at = region_tangents(branch, types, state->mask);
+    for (size_t r = 0; r < num_results; ++r) state->nonzero[r] = state->nonzero[r] || at.nonzero[r];
+    residual_types.insert(residual_types.end(), at.residuals.begin(), at.residuals.end());
   }
   state->at.resize(p.branches.size());
   std::vector<FlatFn> branches;
   for (size_t b = 0; b < p.branches.size(); ++b)
     branches.emplace_back([&, b](const std::vector<Array>& in) {
-      state->at[b] = regions().linearize(*p.branches[b], in, state->mask);
+      state->at[b] = linearize_region(p.branches[b], in, state->mask);
       std::vector<Array> out = state->at[b].primals;
       for (size_t r = 0; r < residual_types.size(); ++r) {
         const bool own =
@@ -372,6 +343,7 @@ BatchResult batch_chosen(const Function& branch, const std::vector<Array>& opera
 
 BatchResult batch_case(std::span<const Array> operands, std::span<const int> dims,
                        const CaseParams& p) {
+  const RegionMemoScope scope;
   const int64_t size = BatchAxis::current().size;
   const std::vector<Array> x(operands.begin() + 1, operands.end());
   const std::vector<int> x_dims(dims.begin() + 1, dims.end());
@@ -379,18 +351,14 @@ BatchResult batch_case(std::span<const Array> operands, std::span<const int> dim
     // One branch for all: results are mapped where any branch's are.
     std::vector<char> mapped(p.branches[0]->outputs.size());
     const std::vector<Type> types = traced_types(x);
-    for (const FunctionRef& branch : p.branches)
-      regions().trace(
-          [&](const std::vector<Array>& in) {
-            const BatchResult out = regions().batch(*branch, in, x_dims);
-            for (size_t r = 0; r < mapped.size(); ++r) mapped[r] = mapped[r] || out.dims[r] >= 0;
-            return out.results;
-          },
-          types, "branch");
+    for (const FunctionRef& branch : p.branches) {
+      const std::vector<int> own = batched_dims(branch, types, x_dims);
+      for (size_t r = 0; r < mapped.size(); ++r) mapped[r] = mapped[r] || own[r] >= 0;
+    }
     std::vector<FlatFn> branches;
     for (const FunctionRef& branch : p.branches)
       branches.emplace_back([&, branch](const std::vector<Array>& in) {
-        BatchResult out = regions().batch(*branch, in, x_dims);
+        BatchResult out = batch_region(branch, in, x_dims);
         for (size_t r = 0; r < mapped.size(); ++r)
           if (mapped[r]) out.results[r] = lax::with_batch_first(out.results[r], out.dims[r], size);
         return out.results;

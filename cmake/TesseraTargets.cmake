@@ -80,7 +80,10 @@ function(tessera_public_library)
   set_target_properties(tessera PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
                         LINKER_LANGUAGE CXX)
   # Calls within the library are direct; what it needs is there when it is linked.
-  target_link_options(tessera PRIVATE -Wl,-Bsymbolic-functions $<$<NOT:$<BOOL:${TESSERA_SANITIZE}>>:-Wl,-z,defs>)
+  target_link_options(tessera PRIVATE -Wl,-Bsymbolic-functions)
+  if(NOT TESSERA_SANITIZE)  # whose functions only the program has
+    target_link_options(tessera PRIVATE -Wl,-z,defs)
+  endif()
   set(TESSERA_OBJECTS ${objects} PARENT_SCOPE)
 endfunction()
 

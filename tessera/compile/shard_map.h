@@ -13,7 +13,7 @@
 #include <set>
 #include <string>
 
-#include "tessera/compile/erased_call.h"
+#include "tessera/compile/mapped.h"
 #include "tessera/compile/prefix_tree.h"
 #include "tessera/mesh/mesh.h"
 
@@ -40,28 +40,7 @@ ErasedResult shard_map_erased(const ShardMapOptions& options, const ErasedCall& 
 }  // namespace internal
 
 template <class F>
-class ShardMapped {
- public:
-  ShardMapped(F f, ShardMapOptions options) : f_(std::move(f)), options_(std::move(options)) {}
-
-  template <class... Args>
-  auto operator()(const Args&... args) const {
-    return map(internal::as_argument<internal::numbers_are_arrays<F, Args...>()>(args)...);
-  }
-
- private:
-  template <class... Args>
-  auto map(const Args&... args) const {
-    std::vector<Array> leaves;
-    internal::append_leaves(leaves, args...);
-    const std::tuple<const Args&...> arguments(args...);
-    return internal::typed_result<internal::CallResultOf<F, Args...>>(
-        internal::shard_map_erased(options_, internal::erase_call(f_, arguments), leaves));
-  }
-
-  F f_;
-  ShardMapOptions options_;
-};
+using ShardMapped = internal::Mapped<F, ShardMapOptions, internal::shard_map_erased>;
 
 // `f` over shards. UserErrors: a spec with an unknown or repeated axis, or longer than its array
 // has dimensions; a dimension that its shards do not divide; an out_spec that claims replication of

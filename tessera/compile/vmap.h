@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "tessera/compile/erased_call.h"
+#include "tessera/compile/mapped.h"
 #include "tessera/compile/mapped_axis.h"
 #include "tessera/ops/core/batch_axis.h"
 
@@ -52,28 +52,7 @@ ErasedResult vmap_erased(const VmapOptions& options, const ErasedCall& call,
 }  // namespace internal
 
 template <class F>
-class Vmapped {
- public:
-  Vmapped(F f, VmapOptions options) : f_(std::move(f)), options_(std::move(options)) {}
-
-  template <class... Args>
-  auto operator()(const Args&... args) const {
-    return map(internal::as_argument<internal::numbers_are_arrays<F, Args...>()>(args)...);
-  }
-
- private:
-  template <class... Args>
-  auto map(const Args&... args) const {
-    std::vector<Array> leaves;
-    internal::append_leaves(leaves, args...);
-    const std::tuple<const Args&...> arguments(args...);
-    return internal::typed_result<internal::CallResultOf<F, Args...>>(
-        internal::vmap_erased(options_, internal::erase_call(f_, arguments), leaves));
-  }
-
-  F f_;
-  VmapOptions options_;
-};
+using Vmapped = internal::Mapped<F, VmapOptions, internal::vmap_erased>;
 
 // `f` over examples. UserErrors, with the path of the leaf: an axis that the leaf does not have;
 // mapped dimensions of different sizes; no mapped argument and no axis_size; a result that is

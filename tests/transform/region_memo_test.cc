@@ -255,7 +255,7 @@ TEST(RegionMemo, DerivativesFourDeepAreThoseOfTheUnrolledLoops) {
 
 // The forward derivative of a scan asks for no reverse one of its body.
 TEST(RegionMemo, ForwardDerivativeOfAScanOverAWhileLoop) {
-  const auto body = [](const Arrays& in) { return Arrays{whiles(1, in[0], unchanged)}; };
+  const auto body = [](const Arrays& in) { return Arrays{whiles(2, in[0], unchanged)}; };
   const Function f =
       trace_function(
           [&](const Arrays& x) { return testing_control::scan(2, {}, {x[0]}, {}, body); },
@@ -263,7 +263,7 @@ TEST(RegionMemo, ForwardDerivativeOfAScanOverAWhileLoop) {
           .function;
   const Function flat =
       trace_function(
-          [](const Arrays& x) { return Arrays{unrolled_scans(1, unrolled_scans(1, x[0]))}; },
+          [](const Arrays& x) { return Arrays{unrolled_scans(2, unrolled_scans(2, x[0]))}; },
           std::vector{kScalar})
           .function;
   EXPECT_NEAR(value_at(jvp_of(f), {0.9, 1}), value_at(jvp_of(flat), {0.9, 1}), 1e-12);

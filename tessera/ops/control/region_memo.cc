@@ -1,11 +1,11 @@
 #include "tessera/ops/control/region_memo.h"
 
 #include <boost/pfr.hpp>
+#include <functional>
 #include <optional>
 #include <unordered_map>
 
 #include "tessera/ir/axis_env.h"
-#include "tessera/ops/control/control_flow_rules.h"
 #include "tessera/ops/core/batch_axis.h"
 
 namespace tessera::ops::control_flow {

@@ -13,27 +13,51 @@ using namespace compile;
 
 namespace {
 
+using internal::CompositeCall;
+using internal::StaticClass;
+
 struct EagerEntry {
   CompiledRef program;
   std::vector<Array> captures;  // concrete arrays the body used beside its arguments
 };
 using EagerEntryRef = std::shared_ptr<const EagerEntry>;
 
-// `id`: of the op or the composite.
-struct EagerKey {
-  const void* id;
+// What is called: an op or a composite, and its params.
+struct OpKey {
+  const OpDef* def;
   OpParams params;
+  bool operator==(const OpKey&) const = default;
+};
+struct CompositeKey {
+  CompositeCall::AnyBody body;
+  const StaticClass* params_class;
+  std::shared_ptr<const void> params;
+
+  bool is_of(const CompositeCall& call) const {
+    return body == call.body && params_class == call.params_class &&
+           params_class->equal(params.get(), call.params);
+  }
+  bool operator==(const CompositeKey& other) const {
+    return body == other.body && params_class == other.params_class &&
+           params_class->equal(params.get(), other.params.get());
+  }
+};
+template <class Callee>
+struct EagerKey {
+  Callee callee;
   ArgKeys args;
   bool operator==(const EagerKey&) const = default;
 };
 
 constexpr size_t kMaxCalls = 4096;
-using EagerCache = BoundedCache<EagerKey, EagerEntryRef>;
+template <class Callee>
+using EagerCache = BoundedCache<EagerKey<Callee>, EagerEntryRef>;
 // x64 mode decides what a body computes, so each mode has a cache of its own.
-EagerCache& eager_cache(bool x64 = x64_enabled()) {
+template <class Callee>
+EagerCache<Callee>& eager_cache(bool x64 = x64_enabled()) {
   constexpr auto kLevel = ForkParticipant::Level::kCalls;
-  static EagerCache& narrow = *new EagerCache(kMaxCalls, kLevel);
-  static EagerCache& wide = *new EagerCache(kMaxCalls, kLevel);
+  static EagerCache<Callee>& narrow = *new EagerCache<Callee>(kMaxCalls, kLevel);
+  static EagerCache<Callee>& wide = *new EagerCache<Callee>(kMaxCalls, kLevel);
   return x64 ? wide : narrow;
 }
 
@@ -47,27 +71,33 @@ EagerEntryRef compile_eager(const char* name, std::span<const Array> args, const
                  std::move(traced.captures)});
 }
 
-// Runs the program of a call, which compile() makes at the first of its kind.
-template <class F>
-std::vector<Array> run_eagerly(const void* id, const OpParams& params, std::span<const Array> args,
-                               F&& compile) {
-  const size_t hash =
-      hash_arguments(hash_combine(std::hash<const void*>()(id), params.hash()), args);
-  auto entry = eager_cache().find(hash, [&](const EagerKey& key) {
-    return key.id == id && key.params == params && key.args.match(args);
-  });
-  if (!entry) entry = eager_cache().insert(hash, {id, params, ArgKeys(args)}, compile());
+// Runs the program of a call for whose callee same() is true. At the first call of its kind,
+// callee() is what the cache keeps and compile() makes the program.
+template <class Same, class MakeCallee, class Compile>
+std::vector<Array> run_eagerly(size_t callee_hash, std::span<const Array> args, Same&& same,
+                               MakeCallee&& callee, Compile&& compile) {
+  using Callee = std::invoke_result_t<MakeCallee>;
+  const size_t hash = hash_arguments(callee_hash, args);
+  auto entry = eager_cache<Callee>().find(
+      hash, [&](const EagerKey<Callee>& key) { return same(key.callee) && key.args.match(args); });
+  if (!entry) entry = eager_cache<Callee>().insert(hash, {callee(), ArgKeys(args)}, compile());
   return run_with_captures(*(*entry)->program, args, (*entry)->captures);
 }
 
 // One op on concrete arrays.
 std::vector<Array> execute_op(const OpDef& def, const OpParams& params,
                               std::span<const Array> operands) {
-  return run_eagerly(&def, params, operands, [&] {
-    const std::string name(def.name);
-    return compile_eager(name.c_str(), operands,
-                         [&](const std::vector<Array>& x) { return bind_op(def, params, x); });
-  });
+  return run_eagerly(
+      hash_combine(std::hash<const void*>()(&def), params.hash()), operands,
+      [&](const OpKey& key) { return key.def == &def && key.params == params; },
+      [&] {
+        return OpKey{&def, params};
+      },
+      [&] {
+        const std::string name(def.name);
+        return compile_eager(name.c_str(), operands,
+                             [&](const std::vector<Array>& x) { return bind_op(def, params, x); });
+      });
 }
 
 [[maybe_unused]] const bool installed = (set_eager_executor(&execute_op), true);
@@ -77,16 +107,26 @@ std::vector<Array> execute_op(const OpDef& def, const OpParams& params,
 namespace internal {
 
 void clear_eager_calls() {
-  for (bool x64 : {false, true}) eager_cache(x64).clear();
+  for (bool x64 : {false, true}) {
+    eager_cache<OpKey>(x64).clear();
+    eager_cache<CompositeKey>(x64).clear();
+  }
 }
 
-std::vector<Array> run_composite(const char* name, const OpParams& params,
-                                 std::span<const Array> args, CompositeBody body,
-                                 const void* closure) {
-  expect_concrete(name, args);
-  return run_eagerly(name, params, args, [&] {
-    return compile_eager(name, args, [&](const std::vector<Array>& x) { return body(closure, x); });
-  });
+std::vector<Array> run_composite(const CompositeCall& call, std::span<const Array> args) {
+  expect_concrete(call.name, args);
+  return run_eagerly(
+      hash_combine(std::hash<CompositeCall::AnyBody>()(call.body),
+                   call.params_class->hash(call.params)),
+      args, [&](const CompositeKey& key) { return key.is_of(call); },
+      [&] {
+        return CompositeKey{call.body, call.params_class, call.params_class->copy(call.params)};
+      },
+      [&] {
+        return compile_eager(call.name, args, [&](const std::vector<Array>& x) {
+          return call.run(call.body, call.params, x);
+        });
+      });
 }
 
 }  // namespace internal

@@ -164,16 +164,20 @@ Array conv(const char* op, const Array& x, const Array& kernel, const Array& bia
 
   std::vector<Array> args{x, kernel};
   if (bias.defined()) args.push_back(bias);
-  return composite("nn_conv", g, std::span<const Array>(args), [&](std::span<const Array> a) {
-    Shape one_batch(spatial), result(a[0].shape().begin(), a[0].shape().end() - rank - 1);
-    one_batch.insert(one_batch.begin(), result.elements());
-    one_batch.push_back(a[0].shape(-1));
-    Array y = convolved(reshape(as_dtype(a[0], g.dtype), one_batch), as_dtype(a[1], g.dtype), g);
-    if (g.has_bias) y = y + as_dtype(a[2], g.dtype);
-    result.insert(result.end(), g.out.begin(), g.out.end());
-    result.push_back(y.shape(-1));
-    return reshape(y, result);
-  });
+  return composite(
+      "nn_conv", g, std::span<const Array>(args), [](const Geometry& p, std::span<const Array> a) {
+        const int64_t rank = p.kernel.rank();
+        Shape one_batch(a[0].shape().end() - rank - 1, a[0].shape().end() - 1),
+            result(a[0].shape().begin(), a[0].shape().end() - rank - 1);
+        one_batch.insert(one_batch.begin(), result.elements());
+        one_batch.push_back(a[0].shape(-1));
+        Array y =
+            convolved(reshape(as_dtype(a[0], p.dtype), one_batch), as_dtype(a[1], p.dtype), p);
+        if (p.has_bias) y = y + as_dtype(a[2], p.dtype);
+        result.insert(result.end(), p.out.begin(), p.out.end());
+        result.push_back(y.shape(-1));
+        return reshape(y, result);
+      });
 }
 
 namespace {
@@ -232,17 +236,18 @@ Array conv_transpose(const char* op, const Array& x, const Array& kernel, const 
   }
   std::vector<Array> args{x, kernel};
   if (bias.defined()) args.push_back(bias);
-  return composite(
-      "nn_conv_transpose", g, std::span<const Array>(args), [&](std::span<const Array> a) {
-        Shape one_batch(a[0].shape().end() - rank - 1, a[0].shape().end()),
-            result(a[0].shape().begin(), a[0].shape().end() - rank - 1);
-        one_batch.insert(one_batch.begin(), result.elements());
-        Array y =
-            transposed(reshape(as_dtype(a[0], g.dtype), one_batch), as_dtype(a[1], g.dtype), g);
-        if (g.has_bias) y = y + as_dtype(a[2], g.dtype);
-        result.insert(result.end(), y.shape().begin() + 1, y.shape().end());
-        return reshape(y, result);
-      });
+  return composite("nn_conv_transpose", g, std::span<const Array>(args),
+                   [](const TransposedGeometry& p, std::span<const Array> a) {
+                     const int64_t rank = p.strides.rank();
+                     Shape one_batch(a[0].shape().end() - rank - 1, a[0].shape().end()),
+                         result(a[0].shape().begin(), a[0].shape().end() - rank - 1);
+                     one_batch.insert(one_batch.begin(), result.elements());
+                     Array y = transposed(reshape(as_dtype(a[0], p.dtype), one_batch),
+                                          as_dtype(a[1], p.dtype), p);
+                     if (p.has_bias) y = y + as_dtype(a[2], p.dtype);
+                     result.insert(result.end(), y.shape().begin() + 1, y.shape().end());
+                     return reshape(y, result);
+                   });
 }
 
 }  // namespace tessera::nn

@@ -69,10 +69,10 @@ Array dense_general(const Array& x, const Array& kernel, const Array& bias, int6
   };
   const DType common = common_dtype({x, kernel, bias}, dtype);
   return composite("nn_dense", DenseParams{axes, common}, present({x, kernel, bias}),
-                   [&](std::span<const Array> a) {
+                   [](const DenseParams& p, std::span<const Array> a) {
                      const Array y =
-                         tensordot(as_dtype(a[0], common), as_dtype(a[1], common), axes);
-                     return a.size() > 2 ? y + as_dtype(a[2], common) : y;
+                         tensordot(as_dtype(a[0], p.dtype), as_dtype(a[1], p.dtype), p.axes);
+                     return a.size() > 2 ? y + as_dtype(a[2], p.dtype) : y;
                    });
 }
 
@@ -84,18 +84,21 @@ Array embed(const Array& tokens, const Array& table, OptionalDType dtype) {
     DType dtype;
   };
   const DType common = dtype ? canonical_dtype(*dtype) : table.dtype();
-  return composite("nn_embed", EmbedParams{common}, {tokens, table}, [&](std::span<const Array> a) {
-    const Array rows = as_dtype(a[1], common);
-    const int64_t count = rows.shape(0), features = rows.shape(1), rank = a[0].ndim();
-    Shape shape = a[0].shape();
-    shape.push_back(features);
-    if (count == 1) return broadcast_to(rows, shape);
-    const Array wide = itemsize(a[0].dtype()) < 4 ? as_dtype(a[0], int32) : a[0];
-    const Array places = where(wide < 0, wide + count, wide);
-    return lax::gather(rows, expand_dims(places, rank),
-                       {.offset_dims = {rank}, .collapsed_slice_dims = {0}, .start_index_map = {0}},
-                       {1, features});
-  });
+  return composite(
+      "nn_embed", EmbedParams{common}, {tokens, table},
+      [](const EmbedParams& p, std::span<const Array> a) {
+        const Array rows = as_dtype(a[1], p.dtype);
+        const int64_t count = rows.shape(0), features = rows.shape(1), rank = a[0].ndim();
+        Shape shape = a[0].shape();
+        shape.push_back(features);
+        if (count == 1) return broadcast_to(rows, shape);
+        const Array wide = itemsize(a[0].dtype()) < 4 ? as_dtype(a[0], int32) : a[0];
+        const Array places = where(wide < 0, wide + count, wide);
+        return lax::gather(
+            rows, expand_dims(places, rank),
+            {.offset_dims = {rank}, .collapsed_slice_dims = {0}, .start_index_map = {0}},
+            {1, features});
+      });
 }
 
 Array attend(const Array& x, const Array& table, OptionalDType dtype) {
@@ -116,17 +119,19 @@ Moments moments(const Array& x, const Dims& axes, const std::string& axis_name) 
     std::string axis_name;
   };
   const std::vector<Array> out =
-      composite("nn_moments", MomentsParams{axes, axis_name}, {x}, [&](std::span<const Array> a) {
-        const DType dtype = promote_types({a[0].dtype(), false}, {float32, false}).dtype;
-        const Array wide = as_dtype(a[0], dtype);
-        Array first = mean(wide, {.axis = axes}), second = mean(square(abs(wide)), {.axis = axes});
-        if (!axis_name.empty()) {
-          first = pmean(first, axis_name);
-          second = pmean(second, axis_name);
-        }
-        // Rounding can make the difference negative.
-        return std::vector<Array>{first, maximum(0.0, second - square(abs(first)))};
-      });
+      composite("nn_moments", MomentsParams{axes, axis_name}, {x},
+                [](const MomentsParams& p, std::span<const Array> a) {
+                  const DType dtype = promote_types({a[0].dtype(), false}, {float32, false}).dtype;
+                  const Array wide = as_dtype(a[0], dtype);
+                  Array first = mean(wide, {.axis = p.axes}),
+                        second = mean(square(abs(wide)), {.axis = p.axes});
+                  if (!p.axis_name.empty()) {
+                    first = pmean(first, p.axis_name);
+                    second = pmean(second, p.axis_name);
+                  }
+                  // Rounding can make the difference negative.
+                  return std::vector<Array>{first, maximum(0.0, second - square(abs(first)))};
+                });
   return {out[0], out[1]};
 }
 
@@ -137,21 +142,23 @@ Array normalize(const Array& x, const Moments& m, const Array& scale, const Arra
     int64_t feature_axis;
     double epsilon;
     DType dtype;
-    bool has_scale;
+    bool has_scale, has_bias;
   };
   const DType common = common_dtype({x, scale, bias}, o.dtype);
   return composite("nn_normalize",
-                   NormalizeParams{o.reduced, o.feature_axis, o.epsilon, common, scale.defined()},
-                   present({x, m.mean, m.variance, scale, bias}), [&](std::span<const Array> a) {
+                   NormalizeParams{o.reduced, o.feature_axis, o.epsilon, common, scale.defined(),
+                                   bias.defined()},
+                   present({x, m.mean, m.variance, scale, bias}),
+                   [](const NormalizeParams& p, std::span<const Array> a) {
                      Shape feature_shape;
                      for (int64_t d = 0; d < a[0].ndim(); ++d)
-                       feature_shape.push_back(d == o.feature_axis ? a[0].shape()[d] : 1);
-                     Array factor = rsqrt(expand_dims(a[2], o.reduced) + o.epsilon);
+                       feature_shape.push_back(d == p.feature_axis ? a[0].shape()[d] : 1);
+                     Array factor = rsqrt(expand_dims(a[2], p.reduced) + p.epsilon);
                      size_t next = 3;
-                     if (scale.defined()) factor = factor * reshape(a[next++], feature_shape);
-                     Array y = (a[0] - expand_dims(a[1], o.reduced)) * factor;
-                     if (bias.defined()) y = y + reshape(a[next], feature_shape);
-                     return as_dtype(y, common);
+                     if (p.has_scale) factor = factor * reshape(a[next++], feature_shape);
+                     Array y = (a[0] - expand_dims(a[1], p.reduced)) * factor;
+                     if (p.has_bias) y = y + reshape(a[next], feature_shape);
+                     return as_dtype(y, p.dtype);
                    });
 }
 
@@ -201,14 +208,14 @@ Array dropout(const Array& x, double rate, const random::Key& key, const Dims& b
   if (rate == 1) return zeros_like(x);  // not 0 / 0, whose derivative is NaN
   struct DropoutParams {
     double rate;
-    Dims broadcast_dims;
+    Shape shape;  // of what is drawn
   };
   Shape shape = x.shape();
   for (int64_t axis : broadcast_dims) shape[normalize_axis("Dropout", axis, x.ndim())] = 1;
-  return composite("nn_dropout", DropoutParams{rate, broadcast_dims}, {x, key.data},
-                   [&](std::span<const Array> a) {
-                     const double keep = 1 - rate;
-                     const Array kept = random::bernoulli({a[1]}, keep, shape);
+  return composite("nn_dropout", DropoutParams{rate, shape}, {x, key.data},
+                   [](const DropoutParams& p, std::span<const Array> a) {
+                     const double keep = 1 - p.rate;
+                     const Array kept = random::bernoulli({a[1]}, keep, p.shape);
                      return where(kept, a[0] / keep, zeros_like(a[0]));
                    });
 }

@@ -57,9 +57,14 @@ Array extremum(const char* op, ReduceKind kind, const Array& x, const Dims& wind
   if (is_complex(x.dtype()) || x.dtype() == bool_)
     type_error(op, "expected real numbers, got {}; convert them", describe(x.type()));
   const Windows windows = windows_of(op, x.shape(), window, o.strides, o.padding);
-  return composite(op, windows, std::span<const Array>(&x, 1), [&](std::span<const Array> a) {
-    return lax::reduce_window_of(kind, a[0], windows);
-  });
+  struct PoolParams {
+    ReduceKind kind;
+    Windows windows;
+  };
+  return composite(op, PoolParams{kind, windows}, std::span<const Array>(&x, 1),
+                   [](const PoolParams& p, std::span<const Array> a) {
+                     return lax::reduce_window_of(p.kind, a[0], p.windows);
+                   });
 }
 
 }  // namespace
@@ -78,18 +83,19 @@ Array avg_pool(const Array& x, const Dims& window_shape, const AvgPoolOptions& o
   const Windows windows = windows_of("avg_pool", x.shape(), window_shape, o.strides, o.padding);
   const std::span<const Array> args(&x, 1);
   if (o.count_include_pad)
-    return composite("avg_pool", windows, args, [&](std::span<const Array> a) {
-      return lax::reduce_window_of(ReduceKind::kSum, a[0], windows) /
-             static_cast<double>(windows.size.elements());
+    return composite("avg_pool", windows, args, [](const Windows& p, std::span<const Array> a) {
+      return lax::reduce_window_of(ReduceKind::kSum, a[0], p) /
+             static_cast<double>(p.size.elements());
     });
-  return composite("avg_pool_of_elements", windows, args, [&](std::span<const Array> a) {
-    // How many elements each window has, the same for all examples and features.
-    Shape shape = a[0].shape();
-    for (int64_t d = 0; d < shape.rank(); ++d)
-      if (windows.trivial(d)) shape[d] = 1;
-    return lax::reduce_window_of(ReduceKind::kSum, a[0], windows) /
-           lax::reduce_window_of(ReduceKind::kSum, ones(shape, a[0].dtype()), windows);
-  });
+  return composite("avg_pool_of_elements", windows, args,
+                   [](const Windows& p, std::span<const Array> a) {
+                     // How many elements each window has, the same for all examples and features.
+                     Shape shape = a[0].shape();
+                     for (int64_t d = 0; d < shape.rank(); ++d)
+                       if (p.trivial(d)) shape[d] = 1;
+                     return lax::reduce_window_of(ReduceKind::kSum, a[0], p) /
+                            lax::reduce_window_of(ReduceKind::kSum, ones(shape, a[0].dtype()), p);
+                   });
 }
 
 }  // namespace tessera::nn

@@ -130,8 +130,7 @@ Array dot_product_attention(const Array& query, const Array& key, const Array& v
   std::vector<Array> args{query, key, value};
   for (const Array* x : {&o.bias, &o.mask, &o.query_seq_lengths, &o.key_value_seq_lengths})
     if (x->defined()) args.push_back(*x);
-  return composite(kName, params, std::span<const Array>(args),
-                   [&](std::span<const Array> a) { return attend(params, a); });
+  return composite(kName, params, std::span<const Array>(args), attend);
 }
 
 }  // namespace tessera

@@ -65,9 +65,10 @@ struct FullParams {
 
 Array filled(const Shape& shape, double value, DType dtype, bool weak = false) {
   check_shape("full", shape);
-  return composite(
-      "filled", FullParams{shape, dtype, weak, value}, {},
-      [&](std::span<const Array>) -> Array { return lax::full(shape, value, dtype, weak); });
+  return composite("filled", FullParams{shape, dtype, weak, value}, {},
+                   [](const FullParams& p, std::span<const Array>) {
+                     return lax::full(p.shape, p.value, p.dtype, p.weak);
+                   });
 }
 
 Array filled_like(const Array& x, double value, const LikeOptions& o) {
@@ -126,8 +127,9 @@ Array astype(const Array& x, DType dtype) {
   };
   const DType target = canonical_dtype(dtype);
   if (x.dtype() == target && !x.weak_type()) return x;
-  return composite("astype", AstypeParams{target}, {x},
-                   [&](std::span<const Array> a) { return as_dtype(a[0], target); });
+  return composite(
+      "astype", AstypeParams{target}, {x},
+      [](const AstypeParams& p, std::span<const Array> a) { return as_dtype(a[0], p.dtype); });
 }
 
 Array zeros(const Shape& shape, OptionalDType dtype) {
@@ -142,9 +144,10 @@ Array full(const Shape& shape, const Array& value, OptionalDType dtype) {
   check_shape("full", shape);
   const DType target = canonical_dtype(dtype.value_or(value.dtype()));
   const bool weak = !dtype && value.weak_type();
-  return composite("full", FullParams{shape, target, weak}, {value}, [&](std::span<const Array> a) {
-    return broadcast_array("full", as_dtype(a[0], target, weak), shape);
-  });
+  return composite("full", FullParams{shape, target, weak}, {value},
+                   [](const FullParams& p, std::span<const Array> a) {
+                     return broadcast_array("full", as_dtype(a[0], p.dtype, p.weak), p.shape);
+                   });
 }
 
 Array zeros_like(const Array& x, const LikeOptions& o) { return filled_like(x, 0, o); }
@@ -156,8 +159,8 @@ Array full_like(const Array& x, const Array& value, const LikeOptions& o) {
   const DType dtype = canonical_dtype(o.dtype.value_or(x.dtype()));
   const bool weak = !o.dtype && x.weak_type();
   return composite("full_like", FullParams{shape, dtype, weak}, {value},
-                   [&](std::span<const Array> a) {
-                     return broadcast_array("full_like", as_dtype(a[0], dtype, weak), shape);
+                   [](const FullParams& p, std::span<const Array> a) {
+                     return broadcast_array("full_like", as_dtype(a[0], p.dtype, p.weak), p.shape);
                    });
 }
 
@@ -172,14 +175,17 @@ struct ArangeParams {
 
 Array counted(int64_t count, int64_t start, int64_t step, DType dtype) {
   return composite(
-      "arange", ArangeParams{count, start, step, dtype}, {}, [&](std::span<const Array>) -> Array {
-        Array out = lax::iota(dtype, {count});
-        if (step != 1)
+      "arange", ArangeParams{count, start, step, dtype}, {},
+      [](const ArangeParams& p, std::span<const Array>) {
+        Array out = lax::iota(p.dtype, {p.count});
+        if (p.step != 1)
           out = lax::mul(
-              out, lax::full(out.shape(), Literal(convert_literal(Literal::scalar(step), dtype))));
-        if (start != 0)
+              out,
+              lax::full(out.shape(), Literal(convert_literal(Literal::scalar(p.step), p.dtype))));
+        if (p.start != 0)
           out = lax::add(
-              out, lax::full(out.shape(), Literal(convert_literal(Literal::scalar(start), dtype))));
+              out,
+              lax::full(out.shape(), Literal(convert_literal(Literal::scalar(p.start), p.dtype))));
         return out;
       });
 }
@@ -237,33 +243,34 @@ Array linspace(const Array& start, const Array& stop, int64_t num, const Linspac
     int64_t num, axis;
     bool endpoint;
     DType dtype;
+    Shape bounds;
   };
-  return composite("linspace", LinspaceParams{num, axis, o.endpoint, result}, {start, stop},
-                   [&](std::span<const Array> a) {
-                     const DType computation = to_inexact(result);
-                     const auto end = [&](const Array& x) {
-                       return lax::expand_dims(
-                           broadcast_array("linspace", as_dtype(x, computation), bounds), {axis});
-                     };
-                     const Array first = end(a[0]), last = end(a[1]);
-                     const int64_t parts = o.endpoint ? num - 1 : num;
-                     Shape shape = first.shape();
-                     shape[axis] = num > 1 ? parts : num;
-                     Array out = broadcast_array("linspace", first, shape);
-                     if (num > 1) {
-                       // Weights i / parts and 1 - i / parts, so that both ends are exact.
-                       const DType real = real_dtype(computation);
-                       const Array index = lax::iota(real, shape, axis);
-                       const Array weight = as_dtype(
-                           lax::div(index, lax::full_like(index, static_cast<double>(parts))),
-                           computation);
-                       out = lax::add(lax::mul(out, lax::sub(lax::full_like(weight, 1), weight)),
-                                      lax::mul(broadcast_array("linspace", last, shape), weight));
-                       if (o.endpoint) out = lax::concatenate(std::vector<Array>{out, last}, axis);
-                     }
-                     if (is_integer(result)) out = lax::floor(out);
-                     return as_dtype(out, result);
-                   });
+  return composite(
+      "linspace", LinspaceParams{num, axis, o.endpoint, result, bounds}, {start, stop},
+      [](const LinspaceParams& p, std::span<const Array> a) {
+        const DType computation = to_inexact(p.dtype);
+        const auto end = [&](const Array& x) {
+          return lax::expand_dims(broadcast_array("linspace", as_dtype(x, computation), p.bounds),
+                                  {p.axis});
+        };
+        const Array first = end(a[0]), last = end(a[1]);
+        const int64_t parts = p.endpoint ? p.num - 1 : p.num;
+        Shape shape = first.shape();
+        shape[p.axis] = p.num > 1 ? parts : p.num;
+        Array out = broadcast_array("linspace", first, shape);
+        if (p.num > 1) {
+          // Weights i / parts and 1 - i / parts, so that both ends are exact.
+          const DType real = real_dtype(computation);
+          const Array index = lax::iota(real, shape, p.axis);
+          const Array weight = as_dtype(
+              lax::div(index, lax::full_like(index, static_cast<double>(parts))), computation);
+          out = lax::add(lax::mul(out, lax::sub(lax::full_like(weight, 1), weight)),
+                         lax::mul(broadcast_array("linspace", last, shape), weight));
+          if (p.endpoint) out = lax::concatenate(std::vector<Array>{out, last}, p.axis);
+        }
+        if (is_integer(p.dtype)) out = lax::floor(out);
+        return as_dtype(out, p.dtype);
+      });
 }
 
 Array logspace(const Array& start, const Array& stop, int64_t num, const LogspaceOptions& o) {
@@ -275,20 +282,22 @@ Array logspace(const Array& start, const Array& stop, int64_t num, const Logspac
     DType dtype;
   };
   return composite("logspace", LogspaceParams{num, o.axis, o.endpoint, result},
-                   {start, stop, o.base}, [&](std::span<const Array> a) {
-                     const DType computation = to_inexact(result);
+                   {start, stop, o.base}, [](const LogspaceParams& p, std::span<const Array> a) {
+                     const DType computation = to_inexact(p.dtype);
                      const Array exponents =
-                         linspace(as_dtype(a[0], computation), as_dtype(a[1], computation), num,
-                                  {.endpoint = o.endpoint, .axis = o.axis});
-                     return as_dtype(power(as_dtype(a[2], computation), exponents), result);
+                         linspace(as_dtype(a[0], computation), as_dtype(a[1], computation), p.num,
+                                  {.endpoint = p.endpoint, .axis = p.axis});
+                     return as_dtype(power(as_dtype(a[2], computation), exponents), p.dtype);
                    });
 }
 
 namespace {
 
 struct MatrixParams {
-  int64_t rows = 0, columns = 0, diagonal = 0;
-  DType dtype = float32;
+  Shape shape;
+  int64_t diagonal;
+  DType dtype;
+  Array (*compare)(const Array&, const Array&);
 };
 
 // Ones where compare(row + k, column).
@@ -297,12 +306,13 @@ Array index_matrix(const char* name, int64_t n, std::optional<int64_t> m, int64_
   const Shape shape{n, m.value_or(n)};
   check_shape(name, shape);
   const DType result = canonical_dtype(dtype.value_or(float64));
-  return composite(
-      name, MatrixParams{shape[0], shape[1], k, result}, {}, [&](std::span<const Array>) -> Array {
-        const Array row = lax::iota(int32, shape, 0), column = lax::iota(int32, shape, 1);
-        return as_dtype(compare(lax::add(row, lax::full_like(row, static_cast<double>(k))), column),
-                        result);
-      });
+  return composite(name, MatrixParams{shape, k, result, compare}, {},
+                   [](const MatrixParams& p, std::span<const Array>) {
+                     const Array row = lax::iota(int32, p.shape, 0),
+                                 column = lax::iota(int32, p.shape, 1);
+                     const Array below = lax::full_like(row, static_cast<double>(p.diagonal));
+                     return as_dtype(p.compare(lax::add(row, below), column), p.dtype);
+                   });
 }
 
 }  // namespace
@@ -325,16 +335,17 @@ std::vector<Array> meshgrid(const std::vector<Array>& vectors, const MeshgridOpt
   const bool swap = o.xy && rank >= 2;
   if (swap) std::swap(full[0], full[1]);
   struct MeshgridParams {
-    bool xy, sparse;
+    Shape full;
+    bool swap, sparse;
   };
-  return composite("meshgrid", MeshgridParams{o.xy, o.sparse}, vectors,
-                   [&](std::span<const Array> a) -> std::vector<Array> {
+  return composite("meshgrid", MeshgridParams{full, swap, o.sparse}, vectors,
+                   [](const MeshgridParams& p, std::span<const Array> a) -> std::vector<Array> {
                      std::vector<Array> out;
-                     for (int64_t i = 0; i < rank; ++i) {
-                       Shape shape(static_cast<size_t>(rank), 1);
-                       shape[swap && i < 2 ? 1 - i : i] = a[i].size();
+                     for (int64_t i = 0; i < p.full.rank(); ++i) {
+                       Shape shape(p.full.size(), 1);
+                       shape[p.swap && i < 2 ? 1 - i : i] = a[i].size();
                        const Array line = lax::reshape(a[i], shape);
-                       out.push_back(o.sparse ? line : broadcast_array("meshgrid", line, full));
+                       out.push_back(p.sparse ? line : broadcast_array("meshgrid", line, p.full));
                      }
                      return out;
                    });

@@ -106,7 +106,7 @@ Array differentiable_det(const Array& m) {
 
 Array det(const Array& a) {
   expect_square("det", a);
-  return composite("linalg.det", {}, {a}, [&](Args x) -> Array {
+  return composite("linalg.det", {}, {a}, [](const NoParams&, Args x) -> Array {
     const Array m = promote(x[0], Promotion::kInexact);
     auto e = [&](int64_t i, int64_t j) { return element(m, i, j); };
     switch (m.shape(-1)) {
@@ -125,7 +125,7 @@ Array det(const Array& a) {
 Slogdet slogdet(const Array& a) {
   expect_square("slogdet", a);
   const std::vector<Array> out =
-      composite("linalg.slogdet", {}, {a}, [&](Args x) -> std::vector<Array> {
+      composite("linalg.slogdet", {}, {a}, [](const NoParams&, Args x) -> std::vector<Array> {
         const Array m = promote(x[0], Promotion::kInexact);
         const lax::linalg::Lu f = lax::linalg::lu(m);
         const Array d = factor::diagonal_of(f.lu), magnitude = abs(d);

@@ -72,7 +72,7 @@ Labels parse_list(std::string_view all, std::string_view list, int64_t ellipsis_
   return out;
 }
 
-Subscripts parse(std::string_view given, const std::vector<Array>& operands) {
+Subscripts parse(std::string_view given, std::span<const Array> operands) {
   std::string text;
   for (char c : given)
     if (c != ' ') text += c;
@@ -124,7 +124,7 @@ Subscripts parse(std::string_view given, const std::vector<Array>& operands) {
 
 // Extents by label. An extent of 1 broadcasts.
 std::map<Label, int64_t> label_extents(std::string_view subscripts, const Subscripts& parsed,
-                                       const std::vector<Array>& operands) {
+                                       std::span<const Array> operands) {
   std::map<Label, int64_t> out;
   for (size_t k = 0; k < operands.size(); ++k) {
     for (int64_t d = 0; d < operands[k].ndim(); ++d) {
@@ -277,24 +277,20 @@ Array run_einsum(std::vector<Term> terms, const Subscripts& parsed,
 Array einsum(std::string_view subscripts, const std::vector<Array>& operands,
              OptionalDType preferred) {
   if (operands.empty()) value_error("einsum", "expected at least one operand, got none");
-  const Subscripts parsed = parse(subscripts, operands);
-  const std::map<Label, int64_t> extents = label_extents(subscripts, parsed, operands);
   if (preferred) preferred = canonical_dtype(*preferred);
   struct EinsumParams {
-    std::vector<Dims> inputs;
-    Dims output;
-    bool has_preferred;
-    DType preferred;
+    std::string subscripts;
+    OptionalDType preferred;
   };
-  return composite("einsum",
-                   EinsumParams{parsed.inputs, parsed.output, preferred.has_value(),
-                                preferred.value_or(float32)},
-                   operands, [&](std::span<const Array> args) -> Array {
+  return composite("einsum", EinsumParams{std::string(subscripts), preferred}, operands,
+                   [](const EinsumParams& p, std::span<const Array> args) {
+                     const Subscripts parsed = parse(p.subscripts, args);
+                     const auto extents = label_extents(p.subscripts, parsed, args);
                      const std::vector<Array> promoted = promote_dtypes(args);
                      std::vector<Term> terms;
                      for (size_t k = 0; k < promoted.size(); ++k)
                        terms.push_back({promoted[k], parsed.inputs[k]});
-                     return run_einsum(std::move(terms), parsed, extents, preferred);
+                     return run_einsum(std::move(terms), parsed, extents, p.preferred);
                    });
 }
 

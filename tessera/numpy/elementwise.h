@@ -9,21 +9,23 @@
 
 namespace tessera::elementwise {
 
-// f(x) of x promoted alone.
-template <class F>
-Array unary(const char* name, const Array& x, Promotion promotion, const F& f) {
-  return composite(name, {}, {x},
-                   [&](std::span<const Array> a) -> Array { return f(promote(a[0], promotion)); });
-}
+using Unary = Array (*)(const Array&);
+using Binary = Array (*)(const Array&, const Array&);
 
+struct UnaryParams {
+  Promotion promotion;
+  Unary f;
+};
+struct BinaryParams {
+  std::string name;
+  Promotion promotion;
+  Binary f;
+};
+
+// f(x) of x promoted alone.
+Array unary(const char* name, const Array& x, Promotion promotion, Unary f);
 // f(x, y) of x and y promoted together and broadcast.
-template <class F>
-Array binary(const char* name, const Array& x, const Array& y, Promotion promotion, const F& f) {
-  return composite(name, {}, {x, y}, [&](std::span<const Array> a) -> Array {
-    const std::vector<Array> p = promote_and_broadcast(name, a, promotion);
-    return f(p[0], p[1]);
-  });
-}
+Array binary(const char* name, const Array& x, const Array& y, Promotion promotion, Binary f);
 
 // The constant `value` in x's dtype and shape.
 inline Array like(const Array& x, double value) { return lax::full_like(x, value); }

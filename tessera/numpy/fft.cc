@@ -69,10 +69,10 @@ Array over_last(const Array& x, FftType type, const Dims& lengths) {
                            : over_others(lax::fft(x, type, last));
 }
 
-Array run(const char* name, const Array& x, const TransformParams& p) {
-  return composite(name, p, {x}, [&](std::span<const Array> args) -> Array {
+Array run(const char* name, const Array& x, const TransformParams& params) {
+  return composite(name, params, {x}, [](const TransformParams& p, std::span<const Array> args) {
     const int64_t count = p.axes.rank();
-    const Dims last = dims_from(x.ndim() - count, count);
+    const Dims last = dims_from(args[0].ndim() - count, count);
     Array y = moveaxis(args[0], p.axes, last);
     Dims points = p.lengths;
     if (gives_reals(p.type) && count > 0)
@@ -155,24 +155,25 @@ int64_t points_along(const char* name, const Array& x, int64_t axis) {
 Array scaled(const Array& x, double factor) { return lax::mul(x, lax::full_like(x, factor)); }
 
 struct FrequencyParams {
-  int64_t n = 0, count = 0;
-  double d = 1;
-  DType dtype = float32;
+  int64_t n, count;
+  double d;
+  DType dtype;
 };
 // The first `count` of n frequencies, those of the upper half negative where all are asked for.
 Array frequencies(const char* name, int64_t n, int64_t count, double d, OptionalDType wanted) {
   const DType asked = canonical_dtype(wanted.value_or(default_float()));
   if (n < 0) value_error(name, "expected n >= 0, got {}", n);
-  const DType dtype = to_inexact(asked);
-  Literal values(float64, {count});
-  for (int64_t i = 0; i < count; ++i) {
-    const bool negative = count == n && i >= (n + 1) / 2;
-    values.mutable_data<double>()[i] = static_cast<double>(negative ? i - n : i);
-  }
-  return composite(name, FrequencyParams{n, count, d, asked}, {}, [&](std::span<const Array>) {
-    const Array k = as_dtype(lax::constant(values), dtype);
-    return as_dtype(lax::div(k, lax::full_like(k, d * static_cast<double>(n))), asked);
-  });
+  return composite(
+      name, FrequencyParams{n, count, d, asked}, {},
+      [](const FrequencyParams& p, std::span<const Array>) {
+        Literal values(float64, {p.count});
+        for (int64_t i = 0; i < p.count; ++i) {
+          const bool negative = p.count == p.n && i >= (p.n + 1) / 2;
+          values.mutable_data<double>()[i] = static_cast<double>(negative ? i - p.n : i);
+        }
+        const Array k = as_dtype(lax::constant(values), to_inexact(p.dtype));
+        return as_dtype(lax::div(k, lax::full_like(k, p.d * static_cast<double>(p.n))), p.dtype);
+      });
 }
 
 // Every axis by half its length.

@@ -21,6 +21,9 @@ struct SliceInDimParams {
 struct DynamicParams {
   Shape sizes;
 };
+struct AxisParams {
+  int64_t axis;
+};
 struct DynamicInDimParams {
   int64_t size = 0, axis = 0;
   bool keepdims = true;
@@ -92,18 +95,20 @@ Array slice(const Array& x, const Dims& start, const Dims& limit, const Dims& st
   struct SliceArguments {
     Dims start, limit, strides;
   };
-  return composite(
-      "slice", SliceArguments{start, limit, strides}, {x},
-      [&](std::span<const Array> a) { return lax::slice(a[0], start, limit, strides); });
+  return composite("slice", SliceArguments{start, limit, strides}, {x},
+                   [](const SliceArguments& p, std::span<const Array> a) {
+                     return lax::slice(a[0], p.start, p.limit, p.strides);
+                   });
 }
 
 Array slice_in_dim(const Array& x, int64_t start, int64_t limit, int64_t axis, int64_t stride) {
   const int64_t d = normalize_axis("slice_in_dim", axis, x.ndim()), extent = x.shape()[d];
   const int64_t first = start < 0 ? start + extent : start,
                 last = limit < 0 ? limit + extent : limit;
-  return composite(
-      "slice_in_dim", SliceInDimParams{first, last, stride, d}, {x},
-      [&](std::span<const Array> a) { return lax::slice_in_dim(a[0], first, last, stride, d); });
+  return composite("slice_in_dim", SliceInDimParams{first, last, stride, d}, {x},
+                   [](const SliceInDimParams& p, std::span<const Array> a) {
+                     return lax::slice_in_dim(a[0], p.start, p.limit, p.stride, p.axis);
+                   });
 }
 
 Array index_in_dim(const Array& x, int64_t index, int64_t axis, bool keepdims) {
@@ -112,42 +117,47 @@ Array index_in_dim(const Array& x, int64_t index, int64_t axis, bool keepdims) {
     value_error("index_in_dim", "expected an index in [{}, {}) along axis {} of {}, got {}",
                 -extent, extent, d, describe(x.type()), index);
   const int64_t first = index < 0 ? index + extent : index;
-  return composite("index_in_dim", DynamicInDimParams{first, d, keepdims}, {x},
-                   [&](std::span<const Array> a) {
-                     const Array out = lax::slice_in_dim(a[0], first, first + 1, 1, d);
-                     return keepdims ? out : lax::squeeze(out, {d});
+  struct IndexInDimParams {
+    int64_t index, axis;
+    bool keepdims;
+  };
+  return composite("index_in_dim", IndexInDimParams{first, d, keepdims}, {x},
+                   [](const IndexInDimParams& p, std::span<const Array> a) {
+                     const Array out = lax::slice_in_dim(a[0], p.index, p.index + 1, 1, p.axis);
+                     return p.keepdims ? out : lax::squeeze(out, {p.axis});
                    });
 }
 
 Array dynamic_slice(const Array& x, const std::vector<Array>& starts, const Shape& sizes) {
   return composite("dynamic_slice", DynamicParams{sizes}, with_starts({x}, starts),
-                   [&](std::span<const Array> a) {
+                   [](const DynamicParams& p, std::span<const Array> a) {
                      return lax::dynamic_slice(
                          a[0], normalized_starts("dynamic_slice", a.subspan(1), a[0].shape()),
-                         sizes);
+                         p.sizes);
                    });
 }
 
 Array dynamic_slice_in_dim(const Array& x, const Array& start, int64_t size, int64_t axis) {
   const int64_t d = normalize_axis("dynamic_slice_in_dim", axis, x.ndim());
   return composite("dynamic_slice_in_dim", DynamicInDimParams{size, d}, {x, start},
-                   [&](std::span<const Array> a) {
-                     return sliced_in_dim("dynamic_slice_in_dim", a[0], a[1], size, d);
+                   [](const DynamicInDimParams& p, std::span<const Array> a) {
+                     return sliced_in_dim("dynamic_slice_in_dim", a[0], a[1], p.size, p.axis);
                    });
 }
 
 Array dynamic_index_in_dim(const Array& x, const Array& index, int64_t axis, bool keepdims) {
   const int64_t d = normalize_axis("dynamic_index_in_dim", axis, x.ndim());
   return composite("dynamic_index_in_dim", DynamicInDimParams{1, d, keepdims}, {x, index},
-                   [&](std::span<const Array> a) {
-                     const Array out = sliced_in_dim("dynamic_index_in_dim", a[0], a[1], 1, d);
-                     return keepdims ? out : lax::squeeze(out, {d});
+                   [](const DynamicInDimParams& p, std::span<const Array> a) {
+                     const Array out =
+                         sliced_in_dim("dynamic_index_in_dim", a[0], a[1], p.size, p.axis);
+                     return p.keepdims ? out : lax::squeeze(out, {p.axis});
                    });
 }
 
 Array dynamic_update_slice(const Array& x, const Array& update, const std::vector<Array>& starts) {
   return composite("dynamic_update_slice", {}, with_starts({x, update}, starts),
-                   [](std::span<const Array> a) {
+                   [](const NoParams&, std::span<const Array> a) {
                      return lax::dynamic_update_slice(
                          a[0], as_dtype(a[1], a[0].dtype(), a[0].weak_type()),
                          normalized_starts("dynamic_update_slice", a.subspan(2), a[0].shape()));
@@ -157,12 +167,12 @@ Array dynamic_update_slice(const Array& x, const Array& update, const std::vecto
 Array dynamic_update_slice_in_dim(const Array& x, const Array& update, const Array& start,
                                   int64_t axis) {
   const int64_t d = normalize_axis("dynamic_update_slice_in_dim", axis, x.ndim());
-  return composite("dynamic_update_slice_in_dim", DynamicInDimParams{0, d}, {x, update, start},
-                   [&](std::span<const Array> a) {
+  return composite("dynamic_update_slice_in_dim", AxisParams{d}, {x, update, start},
+                   [](const AxisParams& p, std::span<const Array> a) {
                      return lax::dynamic_update_slice(
                          a[0], as_dtype(a[1], a[0].dtype(), a[0].weak_type()),
                          normalized_starts("dynamic_update_slice_in_dim",
-                                           starts_in_dim(a[0], a[2], d), a[0].shape()));
+                                           starts_in_dim(a[0], a[2], p.axis), a[0].shape()));
                    });
 }
 
@@ -175,9 +185,14 @@ Array dynamic_update_index_in_dim(const Array& x, const Array& update, const Arr
     shape_error("dynamic_update_index_in_dim", "expected an update of rank {} or {}, got {} for {}",
                 x.ndim() - 1, x.ndim(), describe(update.type()), describe(x.type()));
   shape.insert(shape.begin() + d, 1);
-  return composite("dynamic_update_index_in_dim", DynamicInDimParams{1, d}, {x, update, index},
-                   [&](std::span<const Array> a) {
-                     return dynamic_update_slice_in_dim(a[0], lax::reshape(a[1], shape), a[2], d);
+  struct UpdateIndexParams {
+    Shape shape;
+    int64_t axis;
+  };
+  return composite("dynamic_update_index_in_dim", UpdateIndexParams{shape, d}, {x, update, index},
+                   [](const UpdateIndexParams& p, std::span<const Array> a) {
+                     return dynamic_update_slice_in_dim(a[0], lax::reshape(a[1], p.shape), a[2],
+                                                        p.axis);
                    });
 }
 

@@ -73,28 +73,66 @@ Array start_vectors(const IndexPlan& plan, const Type& x, std::span<const Array>
   return parts.size() == 1 ? parts[0] : lax::concatenate(parts, batch.rank());
 }
 
-struct IndexingParams {
-  Dims items;  // kind and fields of each
-  int64_t mode = 0;
-  bool has_fill = false;
-  double fill = 0;
-  int64_t update = -1;  // a ScatterKind
-  bool sorted = false, unique = false;
+// An item of an index expression without its array, which is an argument.
+struct StaticItem {
+  enum class Kind : uint8_t { kInteger, kSlice, kNewAxis, kEllipsis, kArray } kind;
+  int64_t integer = 0;
+  std::optional<int64_t> start = std::nullopt, stop = std::nullopt;  // of a slice
+  int64_t step = 1;
 };
 
-Dims encoded(const std::vector<IndexItem>& items) {
-  Dims out;
+std::vector<StaticItem> static_items(const std::vector<IndexItem>& items) {
+  using Kind = StaticItem::Kind;
+  std::vector<StaticItem> out;
   for (const IndexItem& item : items) {
-    out.push_back(static_cast<int64_t>(item.index()));
-    if (const auto* i = std::get_if<int64_t>(&item)) out.push_back(*i);
-    if (const auto* s = std::get_if<Slice>(&item))
-      for (int64_t v : {int64_t{s->start.has_value()}, s->start.value_or(0),
-                        int64_t{s->stop.has_value()}, s->stop.value_or(0), s->step})
-        out.push_back(v);
+    if (const auto* i = std::get_if<int64_t>(&item)) {
+      out.push_back({.kind = Kind::kInteger, .integer = *i});
+    } else if (const auto* s = std::get_if<Slice>(&item)) {
+      out.push_back({.kind = Kind::kSlice, .start = s->start, .stop = s->stop, .step = s->step});
+    } else if (std::holds_alternative<NoneType>(item)) {
+      out.push_back({.kind = Kind::kNewAxis});
+    } else if (std::holds_alternative<EllipsisType>(item)) {
+      out.push_back({.kind = Kind::kEllipsis});
+    } else {
+      out.push_back({.kind = Kind::kArray});
+    }
   }
   return out;
 }
 
+// The items that static_items took apart; `arrays` are theirs.
+std::vector<IndexItem> with_arrays(const std::vector<StaticItem>& items,
+                                   std::span<const Array> arrays) {
+  std::vector<IndexItem> out;
+  size_t next = 0;
+  for (const StaticItem& item : items) {
+    switch (item.kind) {
+      case StaticItem::Kind::kInteger:
+        out.emplace_back(item.integer);
+        break;
+      case StaticItem::Kind::kSlice: {
+        Slice slice;
+        slice.start = item.start;
+        slice.stop = item.stop;
+        slice.step = item.step;
+        out.emplace_back(slice);
+        break;
+      }
+      case StaticItem::Kind::kNewAxis:
+        out.emplace_back(None);
+        break;
+      case StaticItem::Kind::kEllipsis:
+        out.emplace_back(EllipsisType{});
+        break;
+      case StaticItem::Kind::kArray:
+        out.emplace_back(arrays[next++]);
+        break;
+    }
+  }
+  return out;
+}
+
+// `args`, followed by the arrays of the items.
 std::vector<Array> with_arrays(std::vector<Array> args, const std::vector<IndexItem>& items) {
   for (const IndexItem& item : items)
     if (const Array* x = std::get_if<Array>(&item)) args.push_back(*x);
@@ -117,7 +155,7 @@ const Array* mask_of(const std::vector<IndexItem>& items) {
   return mask && mask->dtype() == bool_ ? mask : nullptr;
 }
 
-// Where the mask holds, f(element, value). `name` determines f.
+// Where the mask holds, f(element, value).
 Array update_masked(const char* name, const Array& x, const Array& mask, const Array& value,
                     Array (*f)(const Array&, const Array&)) {
   const int64_t rank = mask.ndim();
@@ -130,45 +168,57 @@ Array update_masked(const char* name, const Array& x, const Array& mask, const A
                 "expected one value of shape {} for all that a mask holds for, got {}; use "
                 "where(mask, values, x)",
                 rest, describe(value.type()));
-  return composite(name, {}, {x, mask, value}, [&](std::span<const Array> a) -> Array {
-    const Array v = broadcast_array(name, as_dtype(a[2], x.dtype(), x.weak_type()), x.shape());
-    const Array wide = lax::broadcast_in_dim(a[1], x.shape(), iota_dims(rank));
-    return lax::select(wide, f(a[0], v), a[0]);
-  });
+  struct MaskedParams {
+    std::string name;
+    Array (*f)(const Array&, const Array&);
+  };
+  return composite(name, MaskedParams{name, f}, {x, mask, value},
+                   [](const MaskedParams& p, std::span<const Array> a) {
+                     const Array& x = a[0];
+                     const Array v = broadcast_array(
+                         p.name, as_dtype(a[2], x.dtype(), x.weak_type()), x.shape());
+                     const Array wide =
+                         lax::broadcast_in_dim(a[1], x.shape(), iota_dims(a[1].ndim()));
+                     return lax::select(wide, p.f(x, v), x);
+                   });
+}
+
+struct ScatterParams {
+  std::string name;
+  std::vector<StaticItem> items;
+  ScatterKind kind;
+  UpdateOptions options;
+};
+
+// What `update` computes of the arguments x, the value and the index arrays.
+Array updated(const ScatterParams& p, std::span<const Array> a) {
+  const Array& operand = a[0];
+  const IndexPlan plan = make_index_plan(operand.type(), with_arrays(p.items, a.subspan(2)));
+  Shape full = plan.shape;
+  for (int64_t axis : plan.new_axes) full.insert(full.begin() + axis, 1);
+  Array v = as_dtype(a[1], operand.dtype(), operand.weak_type());
+  v = broadcast_array(p.name, v, full);
+  v = lax::squeeze(v, plan.new_axes);
+  const bool contiguous = plan.strided.empty();
+  if (p.kind == ScatterKind::kSet && plan.basic && contiguous) {
+    v = lax::expand_dims(v, plan.dropped);
+    std::vector<Array> starts;
+    for (int64_t s : plan.starts)
+      starts.push_back(lax::full({}, static_cast<double>(s), index_dtype(operand.shape())));
+    return lax::dynamic_update_slice(operand, v, starts);
+  }
+  Dims back(plan.order.size());
+  for (size_t d = 0; d < plan.order.size(); ++d) back[plan.order[d]] = static_cast<int64_t>(d);
+  v = lax::transpose(v, back);
+  const bool unique = p.options.unique_indices || plan.basic;
+  return lax::scatter(operand, start_vectors(plan, operand.type(), a.subspan(2)), v, plan.dims,
+                      p.kind, {p.options.mode, p.options.indices_are_sorted, unique});
 }
 
 Array update(const char* name, const Array& x, const std::vector<IndexItem>& items,
              const Array& value, ScatterKind kind, const UpdateOptions& options) {
-  const IndexPlan plan = make_index_plan(x.type(), items);
-  const IndexingParams params{encoded(items),
-                              static_cast<int64_t>(options.mode),
-                              false,
-                              0,
-                              static_cast<int64_t>(kind),
-                              options.indices_are_sorted,
-                              options.unique_indices};
-  return composite(name, params, with_arrays({x, value}, items), [&](std::span<const Array> a) {
-    const Array& operand = a[0];
-    Shape full = plan.shape;
-    for (int64_t axis : plan.new_axes) full.insert(full.begin() + axis, 1);
-    Array v = as_dtype(a[1], operand.dtype(), operand.weak_type());
-    v = broadcast_array(name, v, full);
-    v = lax::squeeze(v, plan.new_axes);
-    const bool contiguous = plan.strided.empty();
-    if (kind == ScatterKind::kSet && plan.basic && contiguous) {
-      v = lax::expand_dims(v, plan.dropped);
-      std::vector<Array> starts;
-      for (int64_t s : plan.starts)
-        starts.push_back(lax::full({}, static_cast<double>(s), index_dtype(operand.shape())));
-      return lax::dynamic_update_slice(operand, v, starts);
-    }
-    Dims back(plan.order.size());
-    for (size_t d = 0; d < plan.order.size(); ++d) back[plan.order[d]] = static_cast<int64_t>(d);
-    v = lax::transpose(v, back);
-    const bool unique = options.unique_indices || plan.basic;
-    return lax::scatter(operand, start_vectors(plan, operand.type(), a.subspan(2)), v, plan.dims,
-                        kind, {options.mode, options.indices_are_sorted, unique});
-  });
+  return composite(name, ScatterParams{name, static_items(items), kind, options},
+                   with_arrays({x, value}, items), updated);
 }
 
 }  // namespace
@@ -209,15 +259,20 @@ IndexMode mode_of(const std::vector<IndexItem>& items, IndexMode given) {
 
 Array index(const Array& x, const IndexList& list, const GetOptions& options) {
   const std::vector<IndexItem>& items = list.items();
-  const IndexPlan plan = make_index_plan(x.type(), items);
-  const IndexMode mode = mode_of(items, options.mode);
-  const IndexingParams params{encoded(items), static_cast<int64_t>(mode),
-                              options.fill_value.has_value(), options.fill_value.value_or(0)};
-  return composite("index", params, with_arrays({x}, items), [&](std::span<const Array> a) {
-    if (plan.basic) return get_basic(plan, a[0]);
-    return in_numpy_order(plan, lax::gather(a[0], start_vectors(plan, a[0].type(), a.subspan(1)),
-                                            plan.dims, plan.sizes, mode, options.fill_value));
-  });
+  struct GatherParams {
+    std::vector<StaticItem> items;
+    IndexMode mode;
+    std::optional<double> fill_value;
+  };
+  return composite(
+      "index", GatherParams{static_items(items), mode_of(items, options.mode), options.fill_value},
+      with_arrays({x}, items), [](const GatherParams& p, std::span<const Array> a) {
+        const std::span<const Array> arrays = a.subspan(1);
+        const IndexPlan plan = make_index_plan(a[0].type(), with_arrays(p.items, arrays));
+        if (plan.basic) return get_basic(plan, a[0]);
+        return in_numpy_order(plan, lax::gather(a[0], start_vectors(plan, a[0].type(), arrays),
+                                                plan.dims, plan.sizes, p.mode, p.fill_value));
+      });
 }
 
 namespace {
@@ -239,10 +294,14 @@ Array IndexedArray::add(const Array& value, const UpdateOptions& options) const 
 Array IndexedArray::subtract(const Array& value, const UpdateOptions& options) const {
   if (const Array* mask = mask_of(items_.items()))
     return update_masked("at_subtract_masked", x_, *mask, value, tessera::subtract);
-  const IndexingParams params{{static_cast<int64_t>(x_.dtype()), x_.weak_type()}};
-  const Array negative = composite("at_subtract", params, {value}, [&](std::span<const Array> a) {
-    return lax::neg(as_dtype(a[0], x_.dtype(), x_.weak_type()));
-  });
+  struct SubtractParams {
+    DType dtype;
+    bool weak;
+  };
+  const Array negative = composite("at_subtract", SubtractParams{x_.dtype(), x_.weak_type()},
+                                   {value}, [](const SubtractParams& p, std::span<const Array> a) {
+                                     return lax::neg(as_dtype(a[0], p.dtype, p.weak));
+                                   });
   return add(negative, options);
 }
 Array IndexedArray::multiply(const Array& value, const UpdateOptions& options) const {
@@ -276,28 +335,35 @@ Array take(const Array& x, const Array& indices, const TakeOptions& options) {
   const int64_t axis = normalize_axis("take", options.axis.value_or(0), shape.rank());
   if (!is_integer(indices.dtype()))
     type_error("take", "expected integer indices, got {}; convert them", describe(indices.type()));
-  const IndexingParams params{{axis, options.axis.has_value()},
-                              static_cast<int64_t>(options.mode),
-                              options.fill_value.has_value(),
-                              options.fill_value.value_or(0)};
-  return composite("take", params, {x, indices}, [&](std::span<const Array> a) {
-    const Array operand = lax::reshape(a[0], shape);
-    const DType dtype = index_dtype(shape);
-    const bool wrap = options.mode == IndexMode::kWrap;
-    Array i = as_dtype(a[1], dtype);
-    if (wrap)
-      i = remainder(i,
-                    lax::full({}, static_cast<double>(std::max<int64_t>(1, shape[axis])), dtype));
-    else if (options.mode != IndexMode::kClip)  // which makes 0 of all negative ones
-      i = wrapped(a[1], shape[axis], dtype);
-    IndexDims dims{.offset_dims = {}, .collapsed_slice_dims = {axis}, .start_index_map = {axis}};
-    for (int64_t d = 0; d < shape.rank(); ++d)
-      if (d != axis) dims.offset_dims.push_back(d < axis ? d : d - 1 + i.ndim());
-    Shape sizes = shape;
-    sizes[axis] = 1;
-    return lax::gather(operand, lax::expand_dims(i, {i.ndim()}), dims, sizes,
-                       wrap ? IndexMode::kPromiseInBounds : options.mode, options.fill_value);
-  });
+  struct TakeParams {
+    Shape shape;
+    int64_t axis;
+    IndexMode mode;
+    std::optional<double> fill_value;
+  };
+  return composite(
+      "take", TakeParams{shape, axis, options.mode, options.fill_value}, {x, indices},
+      [](const TakeParams& p, std::span<const Array> a) {
+        const Shape& shape = p.shape;
+        const int64_t axis = p.axis;
+        const Array operand = lax::reshape(a[0], shape);
+        const DType dtype = index_dtype(shape);
+        const bool wrap = p.mode == IndexMode::kWrap;
+        Array i = as_dtype(a[1], dtype);
+        if (wrap)
+          i = remainder(
+              i, lax::full({}, static_cast<double>(std::max<int64_t>(1, shape[axis])), dtype));
+        else if (p.mode != IndexMode::kClip)  // which makes 0 of all negative ones
+          i = wrapped(a[1], shape[axis], dtype);
+        IndexDims dims{
+            .offset_dims = {}, .collapsed_slice_dims = {axis}, .start_index_map = {axis}};
+        for (int64_t d = 0; d < shape.rank(); ++d)
+          if (d != axis) dims.offset_dims.push_back(d < axis ? d : d - 1 + i.ndim());
+        Shape sizes = shape;
+        sizes[axis] = 1;
+        return lax::gather(operand, lax::expand_dims(i, {i.ndim()}), dims, sizes,
+                           wrap ? IndexMode::kPromiseInBounds : p.mode, p.fill_value);
+      });
 }
 
 Array take_along_axis(const Array& x, const Array& indices, NoneType, const GetOptions& options) {
@@ -317,19 +383,21 @@ Array take_along_axis(const Array& x, const Array& indices, int64_t axis,
   from[d] = to[d] = 1;
   const std::vector<Shape> shapes{from, to};
   const Shape others = broadcast_shapes("take_along_axis", shapes);
-  const IndexingParams params{{d},
-                              static_cast<int64_t>(options.mode),
-                              options.fill_value.has_value(),
-                              options.fill_value.value_or(0)};
-  return composite("take_along_axis", params, {x, indices}, [&](std::span<const Array> a) {
-    Shape operand = others, wanted = others;
-    operand[d] = a[0].shape()[d];
-    wanted[d] = a[1].shape()[d];
-    const Array i = wrapped(a[1], operand[d], index_dtype(operand));
-    return lax::take_along(broadcast_array("take_along_axis", a[0], operand),
-                           broadcast_array("take_along_axis", i, wanted), d, options.mode,
-                           options.fill_value);
-  });
+  struct AlongParams {
+    Shape others;  // the common shape but for the axis
+    int64_t axis;
+    GetOptions options;
+  };
+  return composite("take_along_axis", AlongParams{others, d, options}, {x, indices},
+                   [](const AlongParams& p, std::span<const Array> a) {
+                     Shape operand = p.others, wanted = p.others;
+                     operand[p.axis] = a[0].shape()[p.axis];
+                     wanted[p.axis] = a[1].shape()[p.axis];
+                     const Array i = wrapped(a[1], operand[p.axis], index_dtype(operand));
+                     return lax::take_along(broadcast_array("take_along_axis", a[0], operand),
+                                            broadcast_array("take_along_axis", i, wanted), p.axis,
+                                            p.options.mode, p.options.fill_value);
+                   });
 }
 
 }  // namespace tessera

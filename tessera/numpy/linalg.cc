@@ -69,11 +69,9 @@ Array squares(const Array& x) {
   return is_complex(x.dtype()) ? lax::real(lax::mul(x, lax::conj(x))) : lax::mul(x, x);
 }
 
-struct Number {
-  double value = 0;
-  bool given = false;
+struct Tolerance {
+  std::optional<double> value;
 };
-Number number_of(std::optional<double> x) { return {x.value_or(0), x.has_value()}; }
 
 }  // namespace
 
@@ -81,9 +79,9 @@ Number number_of(std::optional<double> x) { return {x.value_or(0), x.has_value()
 
 Array cholesky(const Array& a, const CholeskyOptions& o) {
   expect_square("cholesky", a);
-  return composite("linalg.cholesky", CholeskyOptions(o), {a}, [&](Args x) -> Array {
-    const Array l = lax::linalg::cholesky(inexact(x[0]), o.symmetrize_input);
-    return o.upper ? factor::adjoint(l) : l;
+  return composite("linalg.cholesky", o, {a}, [](const CholeskyOptions& p, Args x) {
+    const Array l = lax::linalg::cholesky(inexact(x[0]), p.symmetrize_input);
+    return p.upper ? factor::adjoint(l) : l;
   });
 }
 
@@ -96,8 +94,8 @@ struct Flag {
 Qr qr(const Array& a, QrMode mode) {
   expect_matrix("qr", a);
   const bool full = mode == QrMode::kComplete;
-  const Arrays out = composite("linalg.qr", Flag{full}, {a}, [&](Args x) -> Arrays {
-    const lax::linalg::Qr f = lax::linalg::qr(inexact(x[0]), full);
+  const Arrays out = composite("linalg.qr", Flag{full}, {a}, [](const Flag& p, Args x) -> Arrays {
+    const lax::linalg::Qr f = lax::linalg::qr(inexact(x[0]), p.value);
     return {f.q, f.r};
   });
   return {out[0], out[1]};
@@ -105,23 +103,24 @@ Qr qr(const Array& a, QrMode mode) {
 
 Svd svd(const Array& a, bool full_matrices) {
   expect_matrix("svd", a);
-  const Arrays out = composite("linalg.svd", Flag{full_matrices}, {a}, [&](Args x) -> Arrays {
-    const lax::linalg::Svd f = lax::linalg::svd(inexact(x[0]), full_matrices);
-    return {f.u, f.s, f.vh};
-  });
+  const Arrays out =
+      composite("linalg.svd", Flag{full_matrices}, {a}, [](const Flag& p, Args x) -> Arrays {
+        const lax::linalg::Svd f = lax::linalg::svd(inexact(x[0]), p.value);
+        return {f.u, f.s, f.vh};
+      });
   return {out[0], out[1], out[2]};
 }
 
 Array svdvals(const Array& a) {
   expect_matrix("svdvals", a);
   return composite("linalg.svdvals", {}, {a},
-                   [&](Args x) -> Array { return lax::linalg::svdvals(inexact(x[0])); });
+                   [](const NoParams&, Args x) { return lax::linalg::svdvals(inexact(x[0])); });
 }
 
 Eigen eigh(const Array& a, const EighOptions& o) {
   expect_square("eigh", a);
-  const Arrays out = composite("linalg.eigh", EighOptions(o), {a}, [&](Args x) -> Arrays {
-    const lax::linalg::Eigh f = lax::linalg::eigh(inexact(x[0]), o.lower, o.symmetrize_input);
+  const Arrays out = composite("linalg.eigh", o, {a}, [](const EighOptions& p, Args x) -> Arrays {
+    const lax::linalg::Eigh f = lax::linalg::eigh(inexact(x[0]), p.lower, p.symmetrize_input);
     return {f.w, f.v};
   });
   return {out[0], out[1]};
@@ -131,7 +130,7 @@ Array eigvalsh(const Array& a, const EighOptions& o) { return eigh(a, o).eigenva
 
 Eigen eig(const Array& a) {
   expect_square("eig", a);
-  const Arrays out = composite("linalg.eig", {}, {a}, [&](Args x) -> Arrays {
+  const Arrays out = composite("linalg.eig", {}, {a}, [](const NoParams&, Args x) -> Arrays {
     const lax::linalg::Eig f = lax::linalg::eig(inexact(x[0]), false, true);
     return {f.w, f.vr};
   });
@@ -140,7 +139,7 @@ Eigen eig(const Array& a) {
 
 Array eigvals(const Array& a) {
   expect_square("eigvals", a);
-  return composite("linalg.eigvals", {}, {a}, [&](Args x) -> Array {
+  return composite("linalg.eigvals", {}, {a}, [](const NoParams&, Args x) -> Array {
     return lax::linalg::eig(inexact(x[0]), false, false).w;
   });
 }
@@ -171,7 +170,8 @@ Array solve(const Array& a, const Array& b) {
   if (b.ndim() == 0 || b.shape()[vector ? 0 : b.ndim() - 2] != rows_of(a))
     shape_error("solve", "expected b of shape (m,) or (..., m, k) for a of {}, got {}; reshape it",
                 describe(a.type()), describe(b.type()));
-  return composite("linalg.solve", {}, {a, b}, [&](Args x) -> Array {
+  return composite("linalg.solve", {}, {a, b}, [](const NoParams&, Args x) {
+    const bool vector = x[1].ndim() == 1;
     const Arrays p = promote_dtypes(x, Promotion::kInexact);
     const Array right = vector ? lax::expand_dims(p[1], {1}) : p[1];
     const auto [left, columns] = same_batches("solve", p[0], right);
@@ -182,7 +182,7 @@ Array solve(const Array& a, const Array& b) {
 
 Array inv(const Array& a) {
   expect_square("inv", a);
-  return composite("linalg.inv", {}, {a}, [&](Args x) -> Array {
+  return composite("linalg.inv", {}, {a}, [](const NoParams&, Args x) {
     const Array p = inexact(x[0]);
     return lax::linalg::solve(p, factor::identity_like(p, cols_of(p)));
   });
@@ -190,11 +190,11 @@ Array inv(const Array& a) {
 
 Array pinv(const Array& a, std::optional<double> rtol) {
   expect_matrix("pinv", a);
-  return composite("linalg.pinv", number_of(rtol), {a}, [&](Args x) -> Array {
+  return composite("linalg.pinv", Tolerance{rtol}, {a}, [](const Tolerance& rtol, Args x) {
     const Array p = inexact(x[0]);
     if (p.size() == 0) return factor::transposed(p);
-    const double limit =
-        rtol.value_or(10 * static_cast<double>(std::max(rows_of(p), cols_of(p))) * epsilon_of(p));
+    const double limit = rtol.value.value_or(
+        10 * static_cast<double>(std::max(rows_of(p), cols_of(p))) * epsilon_of(p));
     const lax::linalg::Svd f = lax::linalg::svd(p, false);
     const Array largest = lax::expand_dims(at_end(f.s, 0), {f.s.ndim() - 1});
     const Array kept = f.s > largest * limit;
@@ -244,38 +244,39 @@ Lstsq lstsq(const Array& a, const Array& b, std::optional<double> rcond) {
   if (a.ndim() != 2 || (b.ndim() != 1 && b.ndim() != 2) || a.shape()[0] != b.shape()[0])
     shape_error("lstsq", "expected a of shape (m, n) and b of (m,) or (m, k), got {} and {}",
                 describe(a.type()), describe(b.type()));
-  const bool vector = b.ndim() == 1;
-  const Arrays out = composite("linalg.lstsq", number_of(rcond), {a, b}, [&](Args args) -> Arrays {
-    const Arrays p = promote_dtypes(args, Promotion::kInexact);
-    const Array& m = p[0];
-    const Array right = vector ? lax::expand_dims(p[1], {1}) : p[1];
-    const double limit = !rcond
-                             ? epsilon_of(m) * static_cast<double>(std::max(rows_of(m), cols_of(m)))
-                         : *rcond < 0 ? epsilon_of(m)
-                                      : *rcond;
-    const lax::linalg::Svd f = lax::linalg::svd(m, false);
-    const bool empty = m.size() == 0;
-    const Array kept = empty ? f.s > 0 : logical_and(f.s > 0, f.s >= at_end(f.s, 0) * limit);
-    const Array inverse = astype(where(kept, 1 / where(kept, f.s, 1), 0), m.dtype());
-    const Array projected = factor::matmul(factor::adjoint(f.u), right);
-    const Array x = factor::matmul(factor::adjoint(f.vh),
-                                   projected * factor::as_columns(inverse, projected.shape()));
-    const Array left = right - factor::matmul(m, x);
-    return {vector ? lax::squeeze(x, {1}) : x, sum(squares(left), {.axis = 0}), sum(kept), f.s};
-  });
+  const Arrays out = composite(
+      "linalg.lstsq", Tolerance{rcond}, {a, b}, [](const Tolerance& rcond, Args args) -> Arrays {
+        const bool vector = args[1].ndim() == 1;
+        const Arrays p = promote_dtypes(args, Promotion::kInexact);
+        const Array& m = p[0];
+        const Array right = vector ? lax::expand_dims(p[1], {1}) : p[1];
+        const double limit =
+            !rcond.value ? epsilon_of(m) * static_cast<double>(std::max(rows_of(m), cols_of(m)))
+            : *rcond.value < 0 ? epsilon_of(m)
+                               : *rcond.value;
+        const lax::linalg::Svd f = lax::linalg::svd(m, false);
+        const bool empty = m.size() == 0;
+        const Array kept = empty ? f.s > 0 : logical_and(f.s > 0, f.s >= at_end(f.s, 0) * limit);
+        const Array inverse = astype(where(kept, 1 / where(kept, f.s, 1), 0), m.dtype());
+        const Array projected = factor::matmul(factor::adjoint(f.u), right);
+        const Array x = factor::matmul(factor::adjoint(f.vh),
+                                       projected * factor::as_columns(inverse, projected.shape()));
+        const Array left = right - factor::matmul(m, x);
+        return {vector ? lax::squeeze(x, {1}) : x, sum(squares(left), {.axis = 0}), sum(kept), f.s};
+      });
   return {out[0], out[1], out[2], out[3]};
 }
 
 // --- Numbers of a matrix ---
 
 Array matrix_rank(const Array& a, std::optional<double> rtol) {
-  return composite("linalg.matrix_rank", number_of(rtol), {a}, [&](Args x) -> Array {
+  return composite("linalg.matrix_rank", Tolerance{rtol}, {a}, [](const Tolerance& p, Args x) {
     const Array m = inexact(x[0]);
     if (m.ndim() < 2) return astype(any(m != 0), int32);
     const Array s = lax::linalg::svdvals(m);
     if (s.size() == 0) return sum(s > 0, {.axis = -1});
     const double limit = static_cast<double>(std::max(rows_of(m), cols_of(m))) * epsilon_of(m);
-    const Array bound = rtol ? s * 0 + *rtol : max(s, {.axis = -1, .keepdims = true}) * limit;
+    const Array bound = p.value ? s * 0 + *p.value : max(s, {.axis = -1, .keepdims = true}) * limit;
     return sum(s > bound, {.axis = -1});
   });
 }
@@ -361,10 +362,11 @@ Array norm_over(const char* op, const Array& x, const Axes& axis, const std::opt
         op, "expected ord to be a number{}, got {}",
         matrices ? " of 1, -1, 2, -2, inf, -inf, \"fro\" or \"nuc\" for matrices" : " for vectors",
         p.name.empty() ? std::to_string(p.p) : p.name);
-  return composite("linalg.norm", p, {x}, [&](Args a) -> Array {
-    const Array y = inexact(a[0]);
-    return matrices ? matrix_norm_of(y, p) : vector_norm_of(y, p);
-  });
+  if (matrices)
+    return composite("linalg.norm", p, {x},
+                     [](const NormParams& q, Args a) { return matrix_norm_of(inexact(a[0]), q); });
+  return composite("linalg.norm", p, {x},
+                   [](const NormParams& q, Args a) { return vector_norm_of(inexact(a[0]), q); });
 }
 
 }  // namespace
@@ -376,7 +378,7 @@ Array norm(const Array& x, const NormOptions& o) {
 Array vector_norm(const Array& x, const VectorNormOptions& o) {
   const NormParams p{o.ord, "", o.axis.in_order("vector_norm", x.ndim()), o.keepdims};
   return composite("linalg.vector_norm", p, {x},
-                   [&](Args a) -> Array { return vector_norm_of(inexact(a[0]), p); });
+                   [](const NormParams& q, Args a) { return vector_norm_of(inexact(a[0]), q); });
 }
 
 Array matrix_norm(const Array& x, const Order& ord, bool keepdims) {
@@ -442,7 +444,7 @@ constexpr int kSquarings = 16;
 
 Array expm(const Array& a) {
   expect_square("expm", a);
-  return composite("linalg.expm", {}, {a}, [&](Args args) -> Array {
+  return composite("linalg.expm", {}, {a}, [](const NoParams&, Args args) {
     const Array x = inexact(args[0]);
     const int64_t n = cols_of(x);
     if (x.size() == 0) return x;
@@ -473,20 +475,22 @@ Array cross(const Array& x, const Array& y, int64_t axis) {
   if (x.shape()[ax] != 3 || y.shape()[ay] != 3)
     shape_error("cross", "expected vectors of three elements along axis {}, got {} and {}", axis,
                 describe(x.type()), describe(y.type()));
-  struct Params {
-    int64_t axis;
+  struct CrossParams {
+    int64_t x, y, out;  // axes
   };
-  return composite("linalg.cross", Params{axis}, {x, y}, [&](Args args) -> Array {
-    const Arrays p = promote_and_broadcast(
-        "cross", Arrays{moveaxis(args[0], ax, -1), moveaxis(args[1], ay, -1)}, Promotion::kNumeric);
-    auto part = [&](int k, int64_t i) { return at_end(p[k], i); };
-    Arrays out;
-    for (int64_t i = 0; i < 3; ++i) {
-      const int64_t j = (i + 1) % 3, k = (i + 2) % 3;
-      out.push_back(part(0, j) * part(1, k) - part(0, k) * part(1, j));
-    }
-    return moveaxis(stack(out, -1), -1, axis);
-  });
+  return composite(
+      "linalg.cross", CrossParams{ax, ay, axis}, {x, y}, [](const CrossParams& axes, Args args) {
+        const Arrays p = promote_and_broadcast(
+            "cross", Arrays{moveaxis(args[0], axes.x, -1), moveaxis(args[1], axes.y, -1)},
+            Promotion::kNumeric);
+        auto part = [&](int k, int64_t i) { return at_end(p[k], i); };
+        Arrays out;
+        for (int64_t i = 0; i < 3; ++i) {
+          const int64_t j = (i + 1) % 3, k = (i + 2) % 3;
+          out.push_back(part(0, j) * part(1, k) - part(0, k) * part(1, j));
+        }
+        return moveaxis(stack(out, -1), -1, axes.out);
+      });
 }
 
 Array outer(const Array& x, const Array& y) {

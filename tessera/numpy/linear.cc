@@ -19,15 +19,8 @@ using namespace ir;
 
 namespace {
 
-struct ProductParams {
-  bool has_preferred = false;
-  DType preferred = float32;
-};
-ProductParams dot_params(OptionalDType preferred) {
-  return {preferred.has_value(), canonical_dtype(preferred.value_or(float32))};
-}
-OptionalDType preferred_of(const ProductParams& p) {
-  return p.has_preferred ? OptionalDType(p.preferred) : std::nullopt;
+OptionalDType canonical(OptionalDType preferred) {
+  return preferred ? OptionalDType(canonical_dtype(*preferred)) : std::nullopt;
 }
 
 void check_contraction(std::string_view op, const Array& x, int64_t dx, const Array& y,
@@ -86,11 +79,14 @@ Array matmul(const Array& x, const Array& y, OptionalDType preferred) {
         "expected at least 1 dimension in both operands, got {} and {}; * multiplies by a scalar",
         describe(x.type()), describe(y.type()));
   check_contraction("matmul", x, x.ndim() - 1, y, std::max<int64_t>(0, y.ndim() - 2));
-  const ProductParams params = dot_params(preferred);
-  return composite("matmul", params, {x, y}, [&](std::span<const Array> a) -> Array {
-    const std::vector<Array> p = promote_dtypes(a);
-    return matmul_body(p[0], p[1], preferred_of(params));
-  });
+  struct MatmulParams {
+    OptionalDType preferred;
+  };
+  return composite("matmul", MatmulParams{canonical(preferred)}, {x, y},
+                   [](const MatmulParams& p, std::span<const Array> a) {
+                     const std::vector<Array> operands = promote_dtypes(a);
+                     return matmul_body(operands[0], operands[1], p.preferred);
+                   });
 }
 
 Array dot(const Array& x, const Array& y, OptionalDType preferred) {
@@ -100,12 +96,17 @@ Array dot(const Array& x, const Array& y, OptionalDType preferred) {
   }
   const int64_t dx = x.ndim() - 1, dy = std::max<int64_t>(0, y.ndim() - 2);
   check_contraction("dot", x, dx, y, dy);
-  const ProductParams params = dot_params(preferred);
-  return composite("dot", params, {x, y}, [&](std::span<const Array> a) -> Array {
-    const std::vector<Array> p = promote_dtypes(a);
-    return lax::dot_general(p[0], p[1], {.lhs_contract = {dx}, .rhs_contract = {dy}},
-                            preferred_of(params));
-  });
+  struct DotParams {
+    int64_t dx, dy;
+    OptionalDType preferred;
+  };
+  return composite("dot", DotParams{dx, dy, canonical(preferred)}, {x, y},
+                   [](const DotParams& p, std::span<const Array> a) {
+                     const std::vector<Array> operands = promote_dtypes(a);
+                     return lax::dot_general(operands[0], operands[1],
+                                             {.lhs_contract = {p.dx}, .rhs_contract = {p.dy}},
+                                             p.preferred);
+                   });
 }
 
 Array vdot(const Array& x, const Array& y, OptionalDType preferred) {
@@ -122,14 +123,17 @@ Array vecdot(const Array& x, const Array& y, int64_t axis) {
                   describe(x.type()), describe(y.type()));
   const Array left = moveaxis(x, axis, -1), right = moveaxis(y, axis, -1);
   check_contraction("vecdot", left, left.ndim() - 1, right, right.ndim() - 1);
-  return composite("vecdot", {}, {left, right}, [](std::span<const Array> a) -> Array {
-    const std::vector<Array> p = promote_and_broadcast("vecdot", a);
-    const Dims batch = iota_dims(p[0].ndim() - 1);
-    const int64_t last = p[0].ndim() - 1;
-    return lax::dot_general(
-        is_complex(p[0].dtype()) ? lax::conj(p[0]) : p[0], p[1],
-        {.lhs_contract = {last}, .rhs_contract = {last}, .lhs_batch = batch, .rhs_batch = batch});
-  });
+  return composite(
+      "vecdot", {}, {left, right}, [](const NoParams&, std::span<const Array> a) -> Array {
+        const std::vector<Array> p = promote_and_broadcast("vecdot", a);
+        const Dims batch = iota_dims(p[0].ndim() - 1);
+        const int64_t last = p[0].ndim() - 1;
+        return lax::dot_general(is_complex(p[0].dtype()) ? lax::conj(p[0]) : p[0], p[1],
+                                {.lhs_contract = {last},
+                                 .rhs_contract = {last},
+                                 .lhs_batch = batch,
+                                 .rhs_batch = batch});
+      });
 }
 
 Array inner(const Array& x, const Array& y) {
@@ -139,7 +143,7 @@ Array inner(const Array& x, const Array& y) {
 }
 
 Array outer(const Array& x, const Array& y) {
-  return composite("outer", {}, {x, y}, [](std::span<const Array> a) {
+  return composite("outer", {}, {x, y}, [](const NoParams&, std::span<const Array> a) {
     return multiply(lax::reshape(a[0], {a[0].size(), 1}), lax::reshape(a[1], {1, a[1].size()}));
   });
 }
@@ -165,21 +169,19 @@ Array tensordot(const Array& x, const Array& y, const std::pair<Dims, Dims>& axe
   for (int64_t i = 0; i < left.rank(); ++i) check_contraction("tensordot", x, left[i], y, right[i]);
   struct TensordotParams {
     Dims left, right;
-    bool has_preferred;
-    DType preferred;
+    OptionalDType preferred;
   };
-  const ProductParams p = dot_params(preferred);
-  return composite("tensordot", TensordotParams{left, right, p.has_preferred, p.preferred}, {x, y},
-                   [&](std::span<const Array> a) -> Array {
+  return composite("tensordot", TensordotParams{left, right, canonical(preferred)}, {x, y},
+                   [](const TensordotParams& p, std::span<const Array> a) {
                      const std::vector<Array> operands = promote_dtypes(a);
                      return lax::dot_general(operands[0], operands[1],
-                                             {.lhs_contract = left, .rhs_contract = right},
-                                             preferred_of(p));
+                                             {.lhs_contract = p.left, .rhs_contract = p.right},
+                                             p.preferred);
                    });
 }
 
 Array kron(const Array& x, const Array& y) {
-  return composite("kron", {}, {x, y}, [](std::span<const Array> args) -> Array {
+  return composite("kron", {}, {x, y}, [](const NoParams&, std::span<const Array> args) -> Array {
     std::vector<Array> p = promote_dtypes(args);
     const int64_t rank = std::max(p[0].ndim(), p[1].ndim());
     Shape left, right, out;  // (x0, 1, x1, 1, ...) times (1, y0, 1, y1, ...)
@@ -232,13 +234,19 @@ Array triangle(const char* name, const Array& x, int64_t k,
                Array (*compare)(const Array&, const Array&)) {
   if (x.ndim() < 2)
     shape_error(name, "expected at least 2 dimensions, got {}; reshape it", describe(x.type()));
-  return composite(name, DiagonalParams{k}, {x}, [&](std::span<const Array> a) -> Array {
-    const Shape& shape = a[0].shape();
-    const Array row = lax::iota(int32, shape, shape.rank() - 2),
-                column = lax::iota(int32, shape, shape.rank() - 1);
-    const Array keep = compare(lax::add(row, lax::full_like(row, static_cast<double>(k))), column);
-    return lax::select(keep, a[0], lax::full_like(a[0], 0));
-  });
+  struct TriangleParams {
+    int64_t k;
+    Array (*compare)(const Array&, const Array&);
+  };
+  return composite(
+      name, TriangleParams{k, compare}, {x}, [](const TriangleParams& p, std::span<const Array> a) {
+        const Shape& shape = a[0].shape();
+        const Array row = lax::iota(int32, shape, shape.rank() - 2),
+                    column = lax::iota(int32, shape, shape.rank() - 1);
+        const Array keep =
+            p.compare(lax::add(row, lax::full_like(row, static_cast<double>(p.k))), column);
+        return lax::select(keep, a[0], lax::full_like(a[0], 0));
+      });
 }
 
 }  // namespace
@@ -246,7 +254,9 @@ Array triangle(const char* name, const Array& x, int64_t k,
 Array diagonal(const Array& x, const DiagonalOptions& o) {
   const Array moved = checked_diagonal_operand("diagonal", x, o.axis1, o.axis2);
   return composite("diagonal", DiagonalParams{o.offset}, {moved},
-                   [&](std::span<const Array> a) { return diagonal_of_last(a[0], o.offset); });
+                   [](const DiagonalParams& p, std::span<const Array> a) {
+                     return diagonal_of_last(a[0], p.offset);
+                   });
 }
 
 Array trace(const Array& x, const TraceOptions& o) {
@@ -260,16 +270,19 @@ Array diag(const Array& x, int64_t k) {
   if (x.ndim() != 1)
     shape_error("diag", "expected a vector or a matrix, got {}; diagonal takes more dimensions",
                 describe(x.type()));
-  return composite("diag", DiagonalParams{k}, {x}, [&](std::span<const Array> a) -> Array {
-    const int64_t before = std::max<int64_t>(0, k), after = std::max<int64_t>(0, -k);
-    // Column j of the matrix holds x[j - before] in row j - k.
-    const Array line = lax::pad(a[0], lax::full({}, 0, a[0].dtype()), {before}, {after});
-    const Shape shape{line.size(), line.size()};
-    const Array row = lax::iota(int32, shape, 0), column = lax::iota(int32, shape, 1);
-    const Array on = lax::eq(lax::add(row, lax::full_like(row, static_cast<double>(k))), column);
-    const Array all = broadcast_array("diag", line, shape);
-    return lax::select(on, all, lax::full_like(all, 0));
-  });
+  return composite(
+      "diag", DiagonalParams{k}, {x}, [](const DiagonalParams& p, std::span<const Array> a) {
+        const int64_t k = p.offset;
+        const int64_t before = std::max<int64_t>(0, k), after = std::max<int64_t>(0, -k);
+        // Column j of the matrix holds x[j - before] in row j - k.
+        const Array line = lax::pad(a[0], lax::full({}, 0, a[0].dtype()), {before}, {after});
+        const Shape shape{line.size(), line.size()};
+        const Array row = lax::iota(int32, shape, 0), column = lax::iota(int32, shape, 1);
+        const Array on =
+            lax::eq(lax::add(row, lax::full_like(row, static_cast<double>(k))), column);
+        const Array all = broadcast_array("diag", line, shape);
+        return lax::select(on, all, lax::full_like(all, 0));
+      });
 }
 
 Array tril(const Array& x, int64_t k) { return triangle("tril", x, k, lax::ge); }

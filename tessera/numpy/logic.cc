@@ -14,6 +14,21 @@ using elementwise::unary;
 
 namespace elementwise {
 
+Array unary(const char* name, const Array& x, Promotion promotion, Unary f) {
+  return composite(name, UnaryParams{promotion, f}, {x},
+                   [](const UnaryParams& p, std::span<const Array> a) {
+                     return p.f(promote(a[0], p.promotion));
+                   });
+}
+
+Array binary(const char* name, const Array& x, const Array& y, Promotion promotion, Binary f) {
+  return composite(name, BinaryParams{name, promotion, f}, {x, y},
+                   [](const BinaryParams& p, std::span<const Array> a) {
+                     const std::vector<Array> both = promote_and_broadcast(p.name, a, p.promotion);
+                     return p.f(both[0], both[1]);
+                   });
+}
+
 Array is_nan(const Array& x) {
   return is_inexact(x.dtype()) ? lax::ne(x, x) : lax::full(x.shape(), 0, bool_);
 }
@@ -26,9 +41,10 @@ constexpr Promotion kAny = Promotion::kAny, kNumeric = Promotion::kNumeric,
                     kInexact = Promotion::kInexact;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-Array ordered(const char* name, const Array& x, const Array& y,
-              Array (*compare)(const Array&, const Array&)) {
-  return binary(name, x, y, kAny, [&](const Array& a, const Array& b) {
+// The order of complex numbers: by real, then by imaginary part.
+template <elementwise::Binary compare>
+Array ordered(const char* name, const Array& x, const Array& y) {
+  return binary(name, x, y, kAny, [](const Array& a, const Array& b) {
     if (!is_complex(a.dtype())) return compare(a, b);
     const Array ar = lax::real(a), br = lax::real(b);
     return lax::select(lax::eq(ar, br), compare(lax::imag(a), lax::imag(b)), compare(ar, br));
@@ -38,50 +54,60 @@ Array ordered(const char* name, const Array& x, const Array& y,
 // Whether x is not 0.
 Array truth(const Array& x) { return x.dtype() == bool_ ? x : lax::ne(x, like(x, 0)); }
 
-Array logical(const char* name, const Array& x, const Array& y,
-              Array (*function)(const Array&, const Array&)) {
-  return composite(name, {}, {x, y}, [&](std::span<const Array> a) -> Array {
-    const std::vector<Array> p =
-        promote_and_broadcast(name, std::vector<Array>{truth(a[0]), truth(a[1])});
-    return function(p[0], p[1]);
-  });
+Array logical(const char* name, const Array& x, const Array& y, elementwise::Binary function) {
+  struct LogicalParams {
+    std::string name;
+    elementwise::Binary function;
+  };
+  return composite(name, LogicalParams{name, function}, {x, y},
+                   [](const LogicalParams& p, std::span<const Array> a) {
+                     const std::vector<Array> both = promote_and_broadcast(
+                         p.name, std::vector<Array>{truth(a[0]), truth(a[1])});
+                     return p.function(both[0], both[1]);
+                   });
 }
 
 // f(x) of a real x, of the parts of a complex x joined by `join`; `discrete` of a bool or integer
 // x.
-template <class F>
-Array classify(const char* name, const Array& x, bool discrete,
-               Array (*join)(const Array&, const Array&), const F& f) {
-  return composite(name, {}, {x}, [&](std::span<const Array> a) -> Array {
-    if (!is_inexact(a[0].dtype())) return lax::full(a[0].shape(), discrete, bool_);
-    if (is_complex(a[0].dtype())) return join(f(lax::real(a[0])), f(lax::imag(a[0])));
-    return f(a[0]);
-  });
+Array classify(const char* name, const Array& x, bool discrete, elementwise::Binary join,
+               elementwise::Unary f) {
+  struct ClassifyParams {
+    bool discrete;
+    elementwise::Binary join;
+    elementwise::Unary f;
+  };
+  return composite(name, ClassifyParams{discrete, join, f}, {x},
+                   [](const ClassifyParams& p, std::span<const Array> a) {
+                     const Array& z = a[0];
+                     if (!is_inexact(z.dtype())) return lax::full(z.shape(), p.discrete, bool_);
+                     if (is_complex(z.dtype())) return p.join(p.f(lax::real(z)), p.f(lax::imag(z)));
+                     return p.f(z);
+                   });
 }
-
-struct CloseParams {
-  bool equal_nan = false;
-};
 
 Array close(const char* name, const Array& x, const Array& y, const CloseOptions& options,
             bool all_of_them) {
+  struct CloseParams {
+    std::string name;
+    bool equal_nan, all_of_them;
+  };
   return composite(
-      name, CloseParams{options.equal_nan}, {x, y, options.rtol, options.atol},
-      [&](std::span<const Array> args) -> Array {
-        const std::vector<Array> p = promote_and_broadcast(name, args.first(2), kInexact);
-        const Array &a = p[0], &b = p[1];
+      name, CloseParams{name, options.equal_nan, all_of_them}, {x, y, options.rtol, options.atol},
+      [](const CloseParams& p, std::span<const Array> args) {
+        const std::vector<Array> both = promote_and_broadcast(p.name, args.first(2), kInexact);
+        const Array &a = both[0], &b = both[1];
         const Array difference = lax::abs(lax::sub(a, b)), size = lax::abs(b);
         const auto tolerance = [&](const Array& t) {
-          return broadcast_array(name, as_dtype(t, size.dtype()), size.shape());
+          return broadcast_array(p.name, as_dtype(t, size.dtype()), size.shape());
         };
         const Array bound = lax::add(tolerance(args[3]), lax::mul(tolerance(args[2]), size));
         // An infinite bound must not make everything close.
         Array out = lax::bitwise_or(lax::eq(a, b),
                                     lax::bitwise_and(isfinite(b), lax::le(difference, bound)));
-        if (options.equal_nan)
+        if (p.equal_nan)
           out = lax::bitwise_or(out,
                                 lax::bitwise_and(elementwise::is_nan(a), elementwise::is_nan(b)));
-        return all_of_them ? all(out) : out;
+        return p.all_of_them ? all(out) : out;
       });
 }
 
@@ -94,11 +120,11 @@ Array not_equal(const Array& x, const Array& y) {
   return binary("not_equal", x, y, kAny,
                 [](const Array& a, const Array& b) { return lax::ne(a, b); });
 }
-Array less(const Array& x, const Array& y) { return ordered("less", x, y, lax::lt); }
-Array less_equal(const Array& x, const Array& y) { return ordered("less_equal", x, y, lax::le); }
-Array greater(const Array& x, const Array& y) { return ordered("greater", x, y, lax::gt); }
+Array less(const Array& x, const Array& y) { return ordered<lax::lt>("less", x, y); }
+Array less_equal(const Array& x, const Array& y) { return ordered<lax::le>("less_equal", x, y); }
+Array greater(const Array& x, const Array& y) { return ordered<lax::gt>("greater", x, y); }
 Array greater_equal(const Array& x, const Array& y) {
-  return ordered("greater_equal", x, y, lax::ge);
+  return ordered<lax::ge>("greater_equal", x, y);
 }
 
 Array isclose(const Array& x, const Array& y, const CloseOptions& options) {
@@ -110,15 +136,18 @@ Array allclose(const Array& x, const Array& y, const CloseOptions& options) {
 
 Array array_equal(const Array& x, const Array& y, bool equal_nan) {
   if (x.shape() != y.shape()) return Array(false);
-  return composite(
-      "array_equal", CloseParams{equal_nan}, {x, y}, [&](std::span<const Array> args) -> Array {
-        const std::vector<Array> p = promote_dtypes(args);
-        Array same = lax::eq(p[0], p[1]);
-        if (equal_nan)
-          same = lax::bitwise_or(
-              same, lax::bitwise_and(elementwise::is_nan(p[0]), elementwise::is_nan(p[1])));
-        return all(same);
-      });
+  struct EqualParams {
+    bool equal_nan;
+  };
+  return composite("array_equal", EqualParams{equal_nan}, {x, y},
+                   [](const EqualParams& p, std::span<const Array> args) {
+                     const std::vector<Array> both = promote_dtypes(args);
+                     Array same = lax::eq(both[0], both[1]);
+                     if (p.equal_nan)
+                       same = lax::bitwise_or(same, lax::bitwise_and(elementwise::is_nan(both[0]),
+                                                                     elementwise::is_nan(both[1])));
+                     return all(same);
+                   });
 }
 
 Array logical_and(const Array& x, const Array& y) {
@@ -198,15 +227,16 @@ Array signbit(const Array& x) {
 }
 
 Array where(const Array& condition, const Array& x, const Array& y) {
-  return composite("where", {}, {condition, x, y}, [](std::span<const Array> a) -> Array {
-    std::vector<Shape> shapes{a[0].shape(), a[1].shape(), a[2].shape()};
-    const Shape shape = broadcast_shapes("where", shapes);
-    const std::vector<Array> p = promote_dtypes(a.subspan(1));
-    Array holds = truth(a[0]);
-    if (holds.ndim() > 0) holds = broadcast_array("where", holds, shape);
-    return lax::select(holds, broadcast_array("where", p[0], shape),
-                       broadcast_array("where", p[1], shape));
-  });
+  return composite("where", {}, {condition, x, y},
+                   [](const NoParams&, std::span<const Array> a) -> Array {
+                     std::vector<Shape> shapes{a[0].shape(), a[1].shape(), a[2].shape()};
+                     const Shape shape = broadcast_shapes("where", shapes);
+                     const std::vector<Array> p = promote_dtypes(a.subspan(1));
+                     Array holds = truth(a[0]);
+                     if (holds.ndim() > 0) holds = broadcast_array("where", holds, shape);
+                     return lax::select(holds, broadcast_array("where", p[0], shape),
+                                        broadcast_array("where", p[1], shape));
+                   });
 }
 
 Array select(const std::vector<Array>& conditions, const std::vector<Array>& choices,
@@ -219,8 +249,8 @@ Array select(const std::vector<Array>& conditions, const std::vector<Array>& cho
   std::vector<Array> args(conditions);
   args.insert(args.end(), choices.begin(), choices.end());
   args.push_back(otherwise);
-  return composite("select", {}, args, [&](std::span<const Array> a) -> Array {
-    const size_t n = conditions.size();
+  return composite("select", {}, args, [](const NoParams&, std::span<const Array> a) -> Array {
+    const size_t n = a.size() / 2;
     const std::vector<Array> p = promote_dtypes(a.subspan(n));
     Array out = p[n];
     for (size_t i = n; i-- > 0;) out = where(a[i], p[i], out);

@@ -68,8 +68,9 @@ Array reshape(const Array& x, const Shape& shape) {
     shape_error("reshape", "expected a shape of {} elements for {}, got {}", x.size(),
                 describe(x.type()), shape);
   if (target == x.shape()) return x;
-  return composite("reshape", ShapeParams{target}, {x},
-                   [&](std::span<const Array> a) { return lax::reshape(a[0], target); });
+  return composite(
+      "reshape", ShapeParams{target}, {x},
+      [](const ShapeParams& p, std::span<const Array> a) { return lax::reshape(a[0], p.shape); });
 }
 
 Array ravel(const Array& x) { return reshape(x, Shape{x.size()}); }
@@ -86,8 +87,9 @@ Array transpose(const Array& x, const Dims& axes) {
     value_error("transpose", "expected the {} axes of {}, got {}; name each once", x.ndim(),
                 describe(x.type()), axes);
   if (permutation == iota_dims(x.ndim())) return x;
-  return composite("transpose", AxesParams{permutation}, {x},
-                   [&](std::span<const Array> a) { return lax::transpose(a[0], permutation); });
+  return composite(
+      "transpose", AxesParams{permutation}, {x},
+      [](const AxesParams& p, std::span<const Array> a) { return lax::transpose(a[0], p.axes); });
 }
 
 Array matrix_transpose(const Array& x) {
@@ -156,9 +158,10 @@ Array atleast_3d(const Array& x) {
 
 Array broadcast_to(const Array& x, const Shape& shape) {
   if (x.shape() == shape) return x;
-  return composite("broadcast_to", ShapeParams{shape}, {x}, [&](std::span<const Array> a) {
-    return broadcast_array("broadcast_to", a[0], shape);
-  });
+  return composite("broadcast_to", ShapeParams{shape}, {x},
+                   [](const ShapeParams& p, std::span<const Array> a) {
+                     return broadcast_array("broadcast_to", a[0], p.shape);
+                   });
 }
 
 std::vector<Array> broadcast_arrays(const std::vector<Array>& arrays) {
@@ -187,7 +190,9 @@ Array concatenate(const std::vector<Array>& arrays, int64_t axis) {
           first, x.shape());
   }
   return composite("concatenate", AxisParams{d}, arrays,
-                   [&](std::span<const Array> a) { return joined(promote_dtypes(a), d); });
+                   [](const AxisParams& p, std::span<const Array> a) {
+                     return joined(promote_dtypes(a), p.axis);
+                   });
 }
 
 Array concatenate(const std::vector<Array>& arrays, NoneType) {
@@ -204,11 +209,12 @@ Array stack(const std::vector<Array>& arrays, int64_t axis) {
                   "expected arrays of one shape, got {} and {}; broadcast or reshape one of them",
                   arrays[0].shape(), x.shape());
   const int64_t d = normalize_axis("stack", axis, arrays[0].ndim() + 1);
-  return composite("stack", AxisParams{d}, arrays, [&](std::span<const Array> a) {
-    std::vector<Array> slices = promote_dtypes(a);
-    for (Array& x : slices) x = lax::expand_dims(x, {d});
-    return joined(slices, d);
-  });
+  return composite("stack", AxisParams{d}, arrays,
+                   [](const AxisParams& p, std::span<const Array> a) {
+                     std::vector<Array> slices = promote_dtypes(a);
+                     for (Array& x : slices) x = lax::expand_dims(x, {p.axis});
+                     return joined(slices, p.axis);
+                   });
 }
 
 std::vector<Array> unstack(const Array& x, int64_t axis) {
@@ -216,10 +222,10 @@ std::vector<Array> unstack(const Array& x, int64_t axis) {
     shape_error("unstack", "expected at least one dimension, got {}", describe(x.type()));
   const int64_t d = normalize_axis("unstack", axis, x.ndim());
   return composite("unstack", AxisParams{d}, {x},
-                   [&](std::span<const Array> a) -> std::vector<Array> {
+                   [](const AxisParams& p, std::span<const Array> a) {
                      std::vector<Array> out;
-                     for (int64_t i = 0; i < a[0].shape()[d]; ++i)
-                       out.push_back(lax::squeeze(part(a[0], d, i, i + 1), {d}));
+                     for (int64_t i = 0; i < a[0].shape()[p.axis]; ++i)
+                       out.push_back(lax::squeeze(part(a[0], p.axis, i, i + 1), {p.axis}));
                      return out;
                    });
 }
@@ -258,19 +264,19 @@ std::vector<Array> split(const Array& x, const Dims& indices, int64_t axis) {
     int64_t axis;
   };
   return composite("split", SplitParams{indices, d}, {x},
-                   [&](std::span<const Array> a) -> std::vector<Array> {
-                     const int64_t extent = a[0].shape()[d];
+                   [](const SplitParams& p, std::span<const Array> a) {
+                     const int64_t extent = a[0].shape()[p.axis];
                      const auto bound = [&](int64_t i) {
                        return std::clamp<int64_t>(i < 0 ? i + extent : i, 0, extent);
                      };
                      std::vector<Array> out;
                      int64_t start = 0;
-                     for (int64_t index : indices) {
+                     for (int64_t index : p.indices) {
                        const int64_t stop = bound(index);
-                       out.push_back(part(a[0], d, start, std::max(start, stop)));
+                       out.push_back(part(a[0], p.axis, start, std::max(start, stop)));
                        start = stop;
                      }
-                     out.push_back(part(a[0], d, start, extent));
+                     out.push_back(part(a[0], p.axis, start, extent));
                      return out;
                    });
 }
@@ -298,19 +304,21 @@ std::vector<Array> array_split(const Array& x, int64_t parts, int64_t axis) {
 Array tile(const Array& x, const Dims& repetitions) {
   for (int64_t r : repetitions)
     if (r < 0) value_error("tile", "expected repetitions of at least 0, got {}", repetitions);
-  return composite("tile", AxesParams{repetitions}, {x}, [&](std::span<const Array> a) -> Array {
-    const int64_t rank = std::max(a[0].ndim(), repetitions.rank());
-    Shape extents(static_cast<size_t>(rank), 1), times(static_cast<size_t>(rank), 1);
-    std::copy_backward(a[0].shape().begin(), a[0].shape().end(), extents.end());
-    std::copy_backward(repetitions.begin(), repetitions.end(), times.end());
-    Shape narrow, wide, out;  // (1, e0, 1, e1, ...) is broadcast to (t0, e0, t1, e1, ...)
-    for (int64_t d = 0; d < rank; ++d) {
-      narrow.insert(narrow.end(), {1, extents[d]});
-      wide.insert(wide.end(), {times[d], extents[d]});
-      out.push_back(checked_product("tile", times[d], extents[d]));
-    }
-    return lax::reshape(broadcast_array("tile", lax::reshape(a[0], narrow), wide), out);
-  });
+  return composite(
+      "tile", AxesParams{repetitions}, {x}, [](const AxesParams& p, std::span<const Array> a) {
+        const Dims& repetitions = p.axes;
+        const int64_t rank = std::max(a[0].ndim(), repetitions.rank());
+        Shape extents(static_cast<size_t>(rank), 1), times(static_cast<size_t>(rank), 1);
+        std::copy_backward(a[0].shape().begin(), a[0].shape().end(), extents.end());
+        std::copy_backward(repetitions.begin(), repetitions.end(), times.end());
+        Shape narrow, wide, out;  // (1, e0, 1, e1, ...) is broadcast to (t0, e0, t1, e1, ...)
+        for (int64_t d = 0; d < rank; ++d) {
+          narrow.insert(narrow.end(), {1, extents[d]});
+          wide.insert(wide.end(), {times[d], extents[d]});
+          out.push_back(checked_product("tile", times[d], extents[d]));
+        }
+        return lax::reshape(broadcast_array("tile", lax::reshape(a[0], narrow), wide), out);
+      });
 }
 
 Array repeat(const Array& x, int64_t repeats, int64_t axis) {
@@ -320,12 +328,14 @@ Array repeat(const Array& x, int64_t repeats, int64_t axis) {
   struct RepeatParams {
     int64_t repeats, axis;
   };
-  return composite("repeat", RepeatParams{repeats, d}, {x}, [&](std::span<const Array> a) -> Array {
-    Shape wide = a[0].shape(), out = a[0].shape();
-    wide.insert(wide.begin() + d + 1, repeats);
-    out[d] = checked_product("repeat", out[d], repeats);
-    return lax::reshape(broadcast_array("repeat", lax::expand_dims(a[0], {d + 1}), wide), out);
-  });
+  return composite(
+      "repeat", RepeatParams{repeats, d}, {x}, [](const RepeatParams& p, std::span<const Array> a) {
+        Shape wide = a[0].shape(), out = a[0].shape();
+        wide.insert(wide.begin() + p.axis + 1, p.repeats);
+        out[p.axis] = checked_product("repeat", out[p.axis], p.repeats);
+        return lax::reshape(broadcast_array("repeat", lax::expand_dims(a[0], {p.axis + 1}), wide),
+                            out);
+      });
 }
 
 Array repeat(const Array& x, int64_t repeats, NoneType) { return repeat(ravel(x), repeats, 0); }
@@ -362,15 +372,17 @@ Array repeat(const Array& x, const Array& repeats, int64_t axis, int64_t total) 
   struct RepeatParams {
     int64_t axis, total;
   };
-  return composite(
-      "repeat_each", RepeatParams{d, total}, {x, repeats}, [&](std::span<const Array> a) {
-        const Array times = broadcast_array("repeat", as_dtype(a[1], int32), {extent});
-        // Where each element's run ends: as many ends as are at or before a place, so many elements
-        // are over there.
-        const Array ends = lax::cumsum(times);
-        const Array place = searchsorted(ends, lax::iota(int32, {total}), {.side = Side::kRight});
-        return take(a[0], place, {.axis = d, .mode = IndexMode::kClip});
-      });
+  return composite("repeat_each", RepeatParams{d, total}, {x, repeats},
+                   [](const RepeatParams& p, std::span<const Array> a) {
+                     const int64_t extent = a[0].shape()[p.axis];
+                     const Array times = broadcast_array("repeat", as_dtype(a[1], int32), {extent});
+                     // Where each element's run ends: as many ends as are at or before a place, so many elements
+                     // are over there.
+                     const Array ends = lax::cumsum(times);
+                     const Array place =
+                         searchsorted(ends, lax::iota(int32, {p.total}), {.side = Side::kRight});
+                     return take(a[0], place, {.axis = p.axis, .mode = IndexMode::kClip});
+                   });
 }
 Array repeat(const Array& x, const Array& repeats, NoneType, int64_t total) {
   return repeat(ravel(x), repeats, 0, total);
@@ -378,8 +390,9 @@ Array repeat(const Array& x, const Array& repeats, NoneType, int64_t total) {
 
 Array flip(const Array& x, const Axes& axis) {
   const Dims axes = axis.ascending("flip", x.ndim());
-  return composite("flip", AxesParams{axes}, {x},
-                   [&](std::span<const Array> a) { return lax::rev(a[0], axes); });
+  return composite(
+      "flip", AxesParams{axes}, {x},
+      [](const AxesParams& p, std::span<const Array> a) { return lax::rev(a[0], p.axes); });
 }
 
 Array fliplr(const Array& x) {
@@ -412,19 +425,20 @@ Array roll(const Array& x, const Dims& shifts, const Axes& axis) {
   struct RollParams {
     Dims shifts, axes;
   };
-  return composite("roll", RollParams{shifts, axes}, {x}, [&](std::span<const Array> a) -> Array {
-    Array out = a[0];
-    for (int64_t i = 0; i < axes.rank(); ++i) {
-      const int64_t extent = out.shape()[axes[i]];
-      if (extent == 0) continue;
-      const int64_t shift = (shifts[i] % extent + extent) % extent;
-      if (shift == 0) continue;
-      out = joined(
-          {part(out, axes[i], extent - shift, extent), part(out, axes[i], 0, extent - shift)},
-          axes[i]);
-    }
-    return out;
-  });
+  return composite("roll", RollParams{shifts, axes}, {x},
+                   [](const RollParams& p, std::span<const Array> a) {
+                     Array out = a[0];
+                     for (int64_t i = 0; i < p.axes.rank(); ++i) {
+                       const int64_t extent = out.shape()[p.axes[i]];
+                       if (extent == 0) continue;
+                       const int64_t shift = (p.shifts[i] % extent + extent) % extent;
+                       if (shift == 0) continue;
+                       out = joined({part(out, p.axes[i], extent - shift, extent),
+                                     part(out, p.axes[i], 0, extent - shift)},
+                                    p.axes[i]);
+                     }
+                     return out;
+                   });
 }
 
 Array roll(const Array& x, const Array& shift, NoneType) {
@@ -435,17 +449,18 @@ Array roll(const Array& x, const Array& shift, const Axes& axis) {
   const Dims axes = axis.in_order("roll", x.ndim());
   if (!is_integer(shift.dtype()) || shift.ndim() != 0)
     type_error("roll", "expected an integer scalar as the shift, got {}", describe(shift.type()));
-  return composite("roll_by", AxesParams{axes}, {x, shift}, [&](std::span<const Array> a) {
-    Array out = a[0];
-    for (int64_t d : axes) {
-      const int64_t extent = out.shape()[d];
-      if (extent == 0) continue;
-      const Array whole = lax::full({}, static_cast<double>(extent), int32);
-      const Array start = lax::sub(whole, remainder(as_dtype(a[1], int32), whole));
-      out = lax::dynamic_slice_in_dim(joined({out, out}, d), start, extent, d);
-    }
-    return out;
-  });
+  return composite("roll_by", AxesParams{axes}, {x, shift},
+                   [](const AxesParams& p, std::span<const Array> a) {
+                     Array out = a[0];
+                     for (int64_t d : p.axes) {
+                       const int64_t extent = out.shape()[d];
+                       if (extent == 0) continue;
+                       const Array whole = lax::full({}, static_cast<double>(extent), int32);
+                       const Array start = lax::sub(whole, remainder(as_dtype(a[1], int32), whole));
+                       out = lax::dynamic_slice_in_dim(joined({out, out}, d), start, extent, d);
+                     }
+                     return out;
+                   });
 }
 
 Array rot90(const Array& x, int64_t k, const Dims& axes) {

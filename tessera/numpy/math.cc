@@ -76,10 +76,6 @@ Array int_power(const Array& x, const Array& n) {
   return out;
 }
 
-struct IntegerPowerParams {
-  int64_t exponent = 0;
-};
-
 // The value of a concrete integer scalar on the host, such as a C++ integer.
 std::optional<int64_t> concrete_integer(const Array& x) {
   if (!x.defined() || x.data()->kind != ArrayData::Kind::kHost || x.ndim() != 0 ||
@@ -103,16 +99,17 @@ Array round_to(const Array& x, int decimals) {
   return half ? as_dtype(out, x.dtype(), x.weak_type()) : out;
 }
 
-Array round_towards(const char* name, const Array& x, Array (*function)(const Array&)) {
-  return composite(name, {}, {x}, [&](std::span<const Array> a) -> Array {
-    expect_real(name, a[0]);
-    return is_discrete(a[0]) ? a[0] : function(a[0]);
-  });
+Array round_towards(const char* name, const Array& x, elementwise::Unary function) {
+  struct TowardsParams {
+    std::string name;
+    elementwise::Unary function;
+  };
+  return composite(name, TowardsParams{name, function}, {x},
+                   [](const TowardsParams& p, std::span<const Array> a) {
+                     expect_real(p.name, a[0]);
+                     return is_discrete(a[0]) ? a[0] : p.function(a[0]);
+                   });
 }
-
-struct RoundParams {
-  int64_t decimals = 0;
-};
 
 }  // namespace
 
@@ -144,21 +141,26 @@ Array fmod(const Array& x, const Array& y) {
 
 std::pair<Array, Array> divmod(const Array& x, const Array& y) {
   std::vector<Array> out =
-      composite("divmod", {}, {x, y}, [](std::span<const Array> operands) -> std::vector<Array> {
-        const std::vector<Array> p = promote_and_broadcast("divmod", operands, kNumeric);
-        expect_real("divmod", p[0]);
-        if (is_discrete(p[0])) return {int_floor_divide(p[0], p[1]), floor_remainder(p[0], p[1])};
-        auto [quotient, mod] = float_divmod(p[0], p[1]);
-        return {quotient, mod};
-      });
+      composite("divmod", {}, {x, y},
+                [](const NoParams&, std::span<const Array> operands) -> std::vector<Array> {
+                  const std::vector<Array> p = promote_and_broadcast("divmod", operands, kNumeric);
+                  expect_real("divmod", p[0]);
+                  if (is_discrete(p[0]))
+                    return {int_floor_divide(p[0], p[1]), floor_remainder(p[0], p[1])};
+                  auto [quotient, mod] = float_divmod(p[0], p[1]);
+                  return {quotient, mod};
+                });
   return {out[0], out[1]};
 }
 
 Array power(const Array& x, const Array& y) {
   if (const std::optional<int64_t> n = concrete_integer(y)) {
+    struct IntegerPowerParams {
+      int64_t exponent;
+    };
     return composite("integer_power", IntegerPowerParams{*n}, {x},
-                     [&](std::span<const Array> a) -> Array {
-                       return lax::integer_pow(promote(a[0], kNumeric), *n);
+                     [](const IntegerPowerParams& p, std::span<const Array> a) {
+                       return lax::integer_pow(promote(a[0], kNumeric), p.exponent);
                      });
   }
   return binary("power", x, y, kNumeric, [](const Array& a, const Array& b) -> Array {
@@ -250,16 +252,21 @@ Array round(const Array& x, int decimals) {
     return x;
   }
   if (decimals > std::log10(finfo(x.dtype()).max)) return x;  // finer than the dtype
-  return composite("round", RoundParams{decimals}, {x}, [&](std::span<const Array> a) -> Array {
-    const auto part = [&](const Array& p) { return round_to(p, decimals); };
-    return is_complex(a[0].dtype()) ? by_parts(a[0], part) : part(a[0]);
-  });
+  struct RoundParams {
+    int decimals;
+  };
+  return composite("round", RoundParams{decimals}, {x},
+                   [](const RoundParams& p, std::span<const Array> a) -> Array {
+                     const auto part = [&](const Array& x) { return round_to(x, p.decimals); };
+                     return is_complex(a[0].dtype()) ? by_parts(a[0], part) : part(a[0]);
+                   });
 }
 
 Array rint(const Array& x) {
   if (is_discrete(x))
-    return composite("rint", {}, {x},
-                     [](std::span<const Array> a) { return as_dtype(a[0], default_float()); });
+    return composite("rint", {}, {x}, [](const NoParams&, std::span<const Array> a) {
+      return as_dtype(a[0], default_float());
+    });
   return round(x);
 }
 
@@ -268,9 +275,10 @@ Array clip(const Array& x, const OrNone<Array>& min, const OrNone<Array>& max) {
   if (!min && !max) return x;
   if (!max) return maximum(*min, x);
   if (!min) return minimum(*max, x);
-  return composite("clip", {}, {x, *min, *max}, [](std::span<const Array> a) -> Array {
-    return minimum(a[2], maximum(a[1], a[0]));
-  });
+  return composite("clip", {}, {x, *min, *max},
+                   [](const NoParams&, std::span<const Array> a) -> Array {
+                     return minimum(a[2], maximum(a[1], a[0]));
+                   });
 }
 
 #define TESSERA_UNARY(name, function) \
@@ -396,13 +404,17 @@ Array conj(const Array& z) {
   return unary("conj", z, kAny, lax::conj);
 }
 
+namespace {
+
+Array radians(const Array& z) {
+  return is_complex(z.dtype()) ? lax::atan2(lax::imag(z), lax::real(z)) : lax::atan2(like(z, 0), z);
+}
+
+}  // namespace
+
 Array angle(const Array& z, bool deg) {
-  const auto radians = [](const Array& a) {
-    return is_complex(a.dtype()) ? lax::atan2(lax::imag(a), lax::real(a))
-                                 : lax::atan2(like(a, 0), a);
-  };
   if (!deg) return unary("angle", z, kInexact, radians);
-  return unary("angle_deg", z, kInexact, [&](const Array& a) { return rad2deg(radians(a)); });
+  return unary("angle_deg", z, kInexact, [](const Array& a) { return rad2deg(radians(a)); });
 }
 
 Array nan_to_num(const Array& x, const NanToNumOptions& options) {
@@ -410,19 +422,20 @@ Array nan_to_num(const Array& x, const NanToNumOptions& options) {
   const FloatInfo info = finfo(x.dtype());
   const Array posinf = options.posinf ? *options.posinf : Array(info.max),
               neginf = options.neginf ? *options.neginf : Array(info.min);
-  return composite(
-      "nan_to_num", {}, {x, options.nan, posinf, neginf}, [](std::span<const Array> a) -> Array {
-        const auto replace = [&](const Array& part) {
-          const auto fill = [&](size_t k) {
-            return broadcast_array("nan_to_num", as_dtype(a[k], part.dtype()), part.shape());
-          };
-          const double inf = std::numeric_limits<double>::infinity();
-          Array out = lax::select(elementwise::is_nan(part), fill(1), part);
-          out = lax::select(lax::eq(out, like(out, inf)), fill(2), out);
-          return lax::select(lax::eq(out, like(out, -inf)), fill(3), out);
-        };
-        return is_complex(a[0].dtype()) ? by_parts(a[0], replace) : replace(a[0]);
-      });
+  return composite("nan_to_num", {}, {x, options.nan, posinf, neginf},
+                   [](const NoParams&, std::span<const Array> a) -> Array {
+                     const auto replace = [&](const Array& part) {
+                       const auto fill = [&](size_t k) {
+                         return broadcast_array("nan_to_num", as_dtype(a[k], part.dtype()),
+                                                part.shape());
+                       };
+                       const double inf = std::numeric_limits<double>::infinity();
+                       Array out = lax::select(elementwise::is_nan(part), fill(1), part);
+                       out = lax::select(lax::eq(out, like(out, inf)), fill(2), out);
+                       return lax::select(lax::eq(out, like(out, -inf)), fill(3), out);
+                     };
+                     return is_complex(a[0].dtype()) ? by_parts(a[0], replace) : replace(a[0]);
+                   });
 }
 
 }  // namespace tessera

@@ -24,7 +24,6 @@ using elementwise::unary;
 
 struct AxesParams {
   Dims axes;
-  double epsilon = 0;
 };
 
 }  // namespace
@@ -44,18 +43,20 @@ Array relu6(const Array& x) {
 
 Array leaky_relu(const Array& x, const Array& negative_slope) {
   return composite("leaky_relu", {}, {x, negative_slope},
-                   [](std::span<const Array> a) { return where(a[0] >= 0, a[0], a[1] * a[0]); });
+                   [](const NoParams&, std::span<const Array> a) {
+                     return where(a[0] >= 0, a[0], a[1] * a[0]);
+                   });
 }
 
 Array elu(const Array& x, const Array& alpha) {
-  return composite("elu", {}, {x, alpha}, [](std::span<const Array> a) {
+  return composite("elu", {}, {x, alpha}, [](const NoParams&, std::span<const Array> a) {
     // expm1 is kept from overflowing where its value is not taken: its derivative would be 0 * inf.
     return where(a[0] > 0, a[0], a[1] * expm1(where(a[0] > 0, 0.0, a[0])));
   });
 }
 
 Array celu(const Array& x, const Array& alpha) {
-  return composite("celu", {}, {x, alpha}, [](std::span<const Array> a) {
+  return composite("celu", {}, {x, alpha}, [](const NoParams&, std::span<const Array> a) {
     return maximum(a[0], 0.0) + a[1] * expm1(minimum(a[0], 0.0) / a[1]);
   });
 }
@@ -66,18 +67,23 @@ Array selu(const Array& x) {
   });
 }
 
+namespace {
+
+Array strong(const Array& x) { return as_dtype(x, x.dtype()); }
+
+}  // namespace
+
+// Never weak, as in JAX.
 Array gelu(const Array& x, bool approximate) {
-  // Never weak, as in JAX.
-  const auto strong = [](const Array& a) { return as_dtype(a, a.dtype()); };
   if (approximate) {
     // (1 + tanh(u)) / 2 is logistic(2 u), which keeps its digits where tanh is close to -1.
-    return unary("gelu_tanh", x, kInexact, [&](const Array& a) {
+    return unary("gelu_tanh", x, kInexact, [](const Array& a) {
       const double scale = 2 * std::sqrt(2 / std::numbers::pi);
       return strong(a * lax::logistic(a * (scale + 0.044715 * scale * (a * a))));
     });
   }
   return unary("gelu", x, kInexact,
-               [&](const Array& a) { return strong(0.5 * a * erfc(-a * std::sqrt(0.5))); });
+               [](const Array& a) { return strong(0.5 * a * erfc(-a * std::sqrt(0.5))); });
 }
 
 Array sigmoid(const Array& x) { return unary("sigmoid", x, kAny, lax::logistic); }
@@ -112,8 +118,8 @@ Array glu(const Array& x, int64_t axis) {
   if (x.shape()[d] % 2 != 0)
     shape_error("glu", "expected an even extent along axis {}, got {}; pad it", d,
                 describe(x.type()));
-  return composite("glu", AxesParams{{d}}, {x}, [&](std::span<const Array> a) {
-    const std::vector<Array> halves = split(a[0], 2, d);
+  return composite("glu", AxesParams{{d}}, {x}, [](const AxesParams& p, std::span<const Array> a) {
+    const std::vector<Array> halves = split(a[0], 2, p.axes[0]);
     return halves[0] * sigmoid(halves[1]);
   });
 }
@@ -145,26 +151,28 @@ std::vector<Array> with_mask(const char* name, const Array& x, const Array& wher
 
 Array softmax(const Array& x, const Axes& axis, const Array& where) {
   const Dims axes = axis.ascending("softmax", x.ndim());
-  return composite(
-      "softmax", AxesParams{axes}, with_mask("softmax", x, where), [&](std::span<const Array> a) {
-        const Logits logits = logits_of(a, axes);
-        const Array powers = exp(logits.x - logits.largest);
-        if (a.size() == 1) return powers / sum(powers, {.axis = axes, .keepdims = true});
-        const Array total = sum(powers, {.axis = axes, .keepdims = true, .where = a[1]});
-        return tessera::where(a[1], powers / total, 0);
-      });
+  return composite("softmax", AxesParams{axes}, with_mask("softmax", x, where),
+                   [](const AxesParams& p, std::span<const Array> a) {
+                     const Logits logits = logits_of(a, p.axes);
+                     const Array powers = exp(logits.x - logits.largest);
+                     if (a.size() == 1)
+                       return powers / sum(powers, {.axis = p.axes, .keepdims = true});
+                     const Array total =
+                         sum(powers, {.axis = p.axes, .keepdims = true, .where = a[1]});
+                     return tessera::where(a[1], powers / total, 0);
+                   });
 }
 
 Array log_softmax(const Array& x, const Axes& axis, const Array& where) {
   const Dims axes = axis.ascending("log_softmax", x.ndim());
   return composite("log_softmax", AxesParams{axes}, with_mask("log_softmax", x, where),
-                   [&](std::span<const Array> a) {
-                     const Logits logits = logits_of(a, axes);
+                   [](const AxesParams& p, std::span<const Array> a) {
+                     const Logits logits = logits_of(a, p.axes);
                      const Array shifted = logits.x - logits.largest;
                      if (a.size() == 1)
-                       return shifted - log(sum(exp(shifted), {.axis = axes, .keepdims = true}));
+                       return shifted - log(sum(exp(shifted), {.axis = p.axes, .keepdims = true}));
                      const Array total =
-                         sum(exp(shifted), {.axis = axes, .keepdims = true, .where = a[1]});
+                         sum(exp(shifted), {.axis = p.axes, .keepdims = true, .where = a[1]});
                      return tessera::where(a[1], shifted - log(total), -kInf);
                    });
 }
@@ -182,15 +190,15 @@ Array standardize(const Array& x, const StandardizeOptions& o) {
   return composite(
       "standardize",
       StandardizeParams{axes, o.epsilon, o.where.defined(), o.mean.defined(), o.variance.defined()},
-      args, [&](std::span<const Array> a) {
+      args, [](const StandardizeParams& p, std::span<const Array> a) {
         size_t next = 1;
-        MeanOptions of{.axis = axes, .keepdims = true};
-        if (o.where.defined()) of.where = a[next++];
-        const Array average = o.mean.defined() ? a[next++] : mean(a[0], of);
+        MeanOptions of{.axis = p.axes, .keepdims = true};
+        if (p.where) of.where = a[next++];
+        const Array average = p.mean ? a[next++] : mean(a[0], of);
         // E[x^2] - E[x]^2 needs one pass; rounding can make it negative.
         const Array variance =
-            o.variance.defined() ? a[next] : maximum(mean(square(a[0]), of) - square(average), 0);
-        return (a[0] - average) * rsqrt(variance + o.epsilon);
+            p.variance ? a[next] : maximum(mean(square(a[0]), of) - square(average), 0);
+        return (a[0] - average) * rsqrt(variance + p.epsilon);
       });
 }
 
@@ -202,18 +210,18 @@ Array one_hot(const Array& x, int64_t classes, const OneHotOptions& o) {
     int64_t classes, axis;
     DType dtype;
   };
-  return composite(
-      "one_hot", OneHotParams{classes, axis, dtype}, {x}, [&](std::span<const Array> a) {
-        const Array index =
-            lax::expand_dims(a[0].dtype() == bool_ ? as_dtype(a[0], int32) : a[0], {axis});
-        Shape shape = index.shape();
-        shape[axis] = classes;
-        // Integers in 32 bits at least: 300 classes do not fit an int8.
-        const bool narrow = is_integer(index.dtype()) && itemsize(index.dtype()) < 4;
-        const DType wide = narrow ? int32 : index.dtype();
-        const Array wanted = broadcast_array("one_hot", as_dtype(index, wide), shape);
-        return as_dtype(lax::eq(wanted, lax::iota(wide, shape, axis)), dtype);
-      });
+  return composite("one_hot", OneHotParams{classes, axis, dtype}, {x},
+                   [](const OneHotParams& p, std::span<const Array> a) {
+                     const Array index = lax::expand_dims(
+                         a[0].dtype() == bool_ ? as_dtype(a[0], int32) : a[0], {p.axis});
+                     Shape shape = index.shape();
+                     shape[p.axis] = p.classes;
+                     // Integers in 32 bits at least: 300 classes do not fit an int8.
+                     const bool narrow = is_integer(index.dtype()) && itemsize(index.dtype()) < 4;
+                     const DType wide = narrow ? int32 : index.dtype();
+                     const Array wanted = broadcast_array("one_hot", as_dtype(index, wide), shape);
+                     return as_dtype(lax::eq(wanted, lax::iota(wide, shape, p.axis)), p.dtype);
+                   });
 }
 
 }  // namespace tessera

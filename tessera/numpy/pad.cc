@@ -153,8 +153,10 @@ Array pad(const Array& x, const std::vector<std::pair<int64_t, int64_t>>& widths
           const PadOptions& o) {
   struct PadParams {
     Dims low, high;
-    int64_t mode, stat_length;
-  } params{{}, {}, static_cast<int64_t>(o.mode), o.stat_length.value_or(0)};
+    PadMode mode;
+    std::optional<int64_t> stat_length;
+    bool pairs, one_pair;
+  } params{{}, {}, o.mode, o.stat_length, !o.values.empty(), false};
   const auto count = [&](const char* what, size_t n) {
     const bool one = n == 1 && x.ndim() != 1;
     if (!one && static_cast<int64_t>(n) != x.ndim())
@@ -180,22 +182,21 @@ Array pad(const Array& x, const std::vector<std::pair<int64_t, int64_t>>& widths
     params.high.push_back(high);
   }
   std::vector<Array> args{x};
-  const bool pairs = !o.values.empty();
-  const bool one_pair = pairs && count("values", o.values.size());
-  if (!pairs) args.push_back(o.mode == PadMode::kEmpty ? Array(0) : o.value);
+  params.one_pair = params.pairs && count("values", o.values.size());
+  if (!params.pairs) args.push_back(o.mode == PadMode::kEmpty ? Array(0) : o.value);
   for (const auto& [before, after] : o.values) args.insert(args.end(), {before, after});
   for (size_t k = 1; k < args.size(); ++k)
     if (args[k].ndim() != 0)
       shape_error("pad", "expected scalars as values, got {}", describe(args[k].type()));
-  return composite("pad", params, args, [&](std::span<const Array> a) -> Array {
-    if (o.mode == PadMode::kConstant && !pairs)
-      return lax::pad(a[0], as_dtype(a[1], a[0].dtype(), false), params.low, params.high);
+  return composite("pad", params, args, [](const PadParams& p, std::span<const Array> a) {
+    if (p.mode == PadMode::kConstant && !p.pairs)
+      return lax::pad(a[0], as_dtype(a[1], a[0].dtype(), false), p.low, p.high);
     Array out = a[0];
     for (int64_t d = 0; d < out.ndim(); ++d) {
-      if (params.low[d] + params.high[d] == 0) continue;
-      const size_t at = !pairs || one_pair ? 1 : static_cast<size_t>(1 + 2 * d);
-      out = padded(out, d, params.low[d], params.high[d], o.mode, {a[at], a[pairs ? at + 1 : at]},
-                   o.stat_length);
+      if (p.low[d] + p.high[d] == 0) continue;
+      const size_t at = !p.pairs || p.one_pair ? 1 : static_cast<size_t>(1 + 2 * d);
+      out = padded(out, d, p.low[d], p.high[d], p.mode, {a[at], a[p.pairs ? at + 1 : at]},
+                   p.stat_length);
     }
     return out;
   });

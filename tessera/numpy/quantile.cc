@@ -132,38 +132,39 @@ Array quantile_named(const char* name, const Array& x, const Array& q,
                  describe(a->type()));
   const Dims axes = options.axis.ascending(name, x.ndim());
   struct QuantileParams {
+    std::string name;
     Dims axes;
-    bool keepdims;
-    int64_t method;
+    bool keepdims, skip_nan;
+    QuantileMethod method;
   };
   return composite(
-      name, QuantileParams{axes, options.keepdims, static_cast<int64_t>(options.method)}, {x, q},
-      [&](std::span<const Array> a) {
+      name, QuantileParams{name, axes, options.keepdims, skip_nan, options.method}, {x, q},
+      [](const QuantileParams& p, std::span<const Array> a) {
         const DType dtype = to_inexact(canonical_dtype(a[0].dtype()));
-        const Array rows = rows_of(as_dtype(a[0], dtype), axes);
+        const Array rows = rows_of(as_dtype(a[0], dtype), p.axes);
         if (rows.shape(-1) == 0)
-          shape_error(name, "expected at least one element along the axes, got {}",
+          shape_error(p.name, "expected at least one element along the axes, got {}",
                       describe(a[0].type()));
         const Array at = as_dtype(a[1], to_inexact(canonical_dtype(a[1].dtype())));
-        Array out = as_dtype(quantile_of_rows(Rows(rows, at, skip_nan), options.method), dtype);
-        if (!skip_nan) {
+        Array out = as_dtype(quantile_of_rows(Rows(rows, at, p.skip_nan), p.method), dtype);
+        if (!p.skip_nan) {
           const Array none = lax::reduce_or(lax::ne(rows, rows), {rows.ndim() - 1});
           Dims kept;
           for (int64_t d = 0; d < none.ndim(); ++d) kept.push_back(at.ndim() + d);
           out = lax::select(lax::broadcast_in_dim(none, out.shape(), kept),
                             lax::full_like(out, std::numeric_limits<double>::quiet_NaN()), out);
         }
-        if (!options.keepdims) return out;
+        if (!p.keepdims) return out;
         Shape shape = at.shape();
         for (int64_t d = 0; d < a[0].ndim(); ++d)
-          shape.push_back(std::find(axes.begin(), axes.end(), d) != axes.end() ? 1
-                                                                               : a[0].shape()[d]);
+          shape.push_back(
+              std::find(p.axes.begin(), p.axes.end(), d) != p.axes.end() ? 1 : a[0].shape()[d]);
         return lax::reshape(out, shape);
       });
 }
 
 Array percent(const Array& q) {
-  return composite("percent", {}, {q}, [](std::span<const Array> a) {
+  return composite("percent", {}, {q}, [](const NoParams&, std::span<const Array> a) {
     return promote(a[0], Promotion::kInexact) / 100;
   });
 }

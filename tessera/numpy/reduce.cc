@@ -1,7 +1,6 @@
 #include "tessera/numpy/reduce.h"
 
 #include <cmath>
-#include <functional>
 #include <limits>
 
 #include "tessera/numpy/elementwise.h"
@@ -22,9 +21,10 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-// What names the composite of a reduction: all that is static about it.
+// All that is static about a reduction.
 struct FoldParams {
-  Dims dims;  // resolved, ascending
+  std::string name;  // of the function, for messages
+  Dims dims;         // resolved, ascending
   bool keepdims = false;
   bool has_dtype = false;
   DType dtype = float32;
@@ -50,10 +50,10 @@ const Array& masking(const char* name, const Array& where) {
   return where;
 }
 
-using Body = std::function<Array(const Arguments&, const FoldParams&)>;
+using Body = Array (*)(const Arguments&, const FoldParams&);
 
 Array run(const char* name, const Array& x, FoldParams params, const Array& where,
-          const std::optional<Array>& initial, const Body& body) {
+          const std::optional<Array>& initial, Body body) {
   std::vector<Array> args{x};
   params.has_where = where.defined();
   if (where.defined()) args.push_back(masking(name, where));
@@ -64,14 +64,20 @@ Array run(const char* name, const Array& x, FoldParams params, const Array& wher
                   describe(initial->type()));
     args.push_back(*initial);
   }
-  return composite(name, params, args, [&](std::span<const Array> a) -> Array {
-    return body(Arguments(a, params), params);
-  });
+  struct RunParams {
+    FoldParams fold;
+    Body body;
+  };
+  return composite(name, RunParams{params, body}, args,
+                   [](const RunParams& p, std::span<const Array> a) {
+                     return p.body(Arguments(a, p.fold), p.fold);
+                   });
 }
 
 template <class Options>
 FoldParams fold_params(const char* name, const Array& x, const Options& options) {
-  FoldParams out{.dims = options.axis.ascending(name, x.ndim()), .keepdims = options.keepdims};
+  FoldParams out{
+      .name = name, .dims = options.axis.ascending(name, x.ndim()), .keepdims = options.keepdims};
   if constexpr (requires { options.dtype; }) {
     out.has_dtype = options.dtype.has_value();
     if (out.has_dtype) out.dtype = canonical_dtype(*options.dtype);
@@ -84,7 +90,7 @@ Array keep_dims(const Array& reduced, const FoldParams& p) {
 }
 
 // x where `where` holds, else `identity`; where broadcasts to x's shape.
-Array masked(const char* name, const Array& x, const Array& where, double identity) {
+Array masked(std::string_view name, const Array& x, const Array& where, double identity) {
   if (!where.defined()) return x;
   return lax::select(broadcast_array(name, where, x.shape()), x, like(x, identity));
 }
@@ -200,7 +206,8 @@ Array complex_fold(const Array& z, const Dims& dims, const Extremum& e) {
   return lax::complex(lax::select(nan, value, real), lax::select(nan, value, imag));
 }
 
-Array extremum_of(const char* name, const Arguments& args, const FoldParams& p, const Extremum& e) {
+Array extremum_of(const Arguments& args, const FoldParams& p, const Extremum& e) {
+  const std::string& name = p.name;
   Array x = as_dtype(args.x, args.x.dtype());
   if (!args.initial.defined()) {
     if (args.where.defined())
@@ -226,9 +233,10 @@ Array extremum_of(const char* name, const Arguments& args, const FoldParams& p, 
   return keep_dims(out, p);
 }
 
-Array extremum(const char* name, const Array& x, const ExtremumOptions& o, const Extremum& e) {
+template <const Extremum& e>
+Array extremum(const char* name, const Array& x, const ExtremumOptions& o) {
   return run(name, x, fold_params(name, x, o), o.where, o.initial,
-             [&](const Arguments& a, const FoldParams& p) { return extremum_of(name, a, p, e); });
+             [](const Arguments& a, const FoldParams& p) { return extremum_of(a, p, e); });
 }
 
 // NaNs replaced by `value`; x itself where it has none.
@@ -246,37 +254,43 @@ Array not_nan(const char* name, const Arguments& args) {
              : number;
 }
 
-Array nan_extremum(const char* name, const Array& x, const ExtremumOptions& o, const Extremum& e) {
+template <const Extremum& e>
+Array nan_extremum(const char* name, const Array& x, const ExtremumOptions& o) {
   return run(name, x, fold_params(name, x, o), o.where, o.initial,
-             [&](const Arguments& a, const FoldParams& p) {
+             [](const Arguments& a, const FoldParams& p) {
                Arguments clean = a;
                clean.x = without_nan(a.x, extremum_identity(a.x, e));
-               const Array out = extremum_of(name, clean, p, e);
+               const Array out = extremum_of(clean, p, e);
                if (!is_inexact(a.x.dtype()) || a.initial.defined()) return out;
                const Array none = keep_dims(lax::reduce_and(elementwise::is_nan(a.x), p.dims), p);
                return lax::select(none, like(out, std::nan("")), out);
              });
 }
 
-struct ArgParams {
-  bool flat = false;
-  int64_t axis = 0;
-  bool keepdims = false;
-};
-
 using ArgFold = Array (*)(const Array&, int64_t, DType);
 
-ArgParams arg_params(const char* name, const Array& x, const ArgOptions& o) {
+struct ArgParams {
+  std::string name;
+  ArgFold function;
+  bool flat;
+  int64_t axis;
+  bool keepdims;
+  double of_nan;  // what takes the place of NaN
+};
+
+ArgParams arg_params(const char* name, const Array& x, const ArgOptions& o, ArgFold function,
+                     double of_nan = 0) {
   expect_real(name, x);
-  return {!o.axis, o.axis ? normalize_axis(name, *o.axis, x.ndim()) : 0, o.keepdims};
+  const int64_t axis = o.axis ? normalize_axis(name, *o.axis, x.ndim()) : 0;
+  return {name, function, !o.axis, axis, o.keepdims, of_nan};
 }
 
-Array arg_of(const char* name, const Array& x, const ArgParams& p, ArgFold function) {
+Array arg_of(const Array& x, const ArgParams& p) {
   const Array flat = p.flat ? lax::reshape(x, {x.size()}) : x;
   if (flat.shape()[p.axis] == 0)
-    shape_error(name, "expected a non-empty axis, got {}; it has no largest or smallest element",
+    shape_error(p.name, "expected a non-empty axis, got {}; it has no largest or smallest element",
                 describe(x.type()));
-  return function(flat, p.axis, default_int());
+  return p.function(flat, p.axis, default_int());
 }
 
 // A result of arg_of, or one of its shape, as the options ask for it.
@@ -286,29 +300,31 @@ Array keep_axis(const Array& out, const Array& x, const ArgParams& p) {
 }
 
 Array arg_extremum(const char* name, const Array& x, const ArgOptions& o, ArgFold function) {
-  const ArgParams p = arg_params(name, x, o);
-  return composite(name, p, {x}, [&](std::span<const Array> a) {
-    return keep_axis(arg_of(name, a[0], p, function), a[0], p);
-  });
+  return composite(name, arg_params(name, x, o, function), {x},
+                   [](const ArgParams& p, std::span<const Array> a) {
+                     return keep_axis(arg_of(a[0], p), a[0], p);
+                   });
 }
 
 Array nan_arg_extremum(const char* name, const Array& x, const ArgOptions& o, ArgFold function,
                        double identity) {
-  const ArgParams p = arg_params(name, x, o);
-  return composite(name, p, {x}, [&](std::span<const Array> a) {
-    if (!is_inexact(a[0].dtype())) return keep_axis(arg_of(name, a[0], p, function), a[0], p);
-    const Array nan = elementwise::is_nan(a[0]);
-    const Array places = arg_of(name, lax::select(nan, like(a[0], identity), a[0]), p, function);
-    const Array all = lax::reduce_and(p.flat ? lax::reshape(nan, {nan.size()}) : nan, {p.axis});
-    return keep_axis(lax::select(all, like(places, -1), places), a[0], p);
-  });
+  return composite(name, arg_params(name, x, o, function, identity), {x},
+                   [](const ArgParams& p, std::span<const Array> a) {
+                     if (!is_inexact(a[0].dtype())) return keep_axis(arg_of(a[0], p), a[0], p);
+                     const Array nan = elementwise::is_nan(a[0]);
+                     const Array places = arg_of(lax::select(nan, like(a[0], p.of_nan), a[0]), p);
+                     const Array all =
+                         lax::reduce_and(p.flat ? lax::reshape(nan, {nan.size()}) : nan, {p.axis});
+                     return keep_axis(lax::select(all, like(places, -1), places), a[0], p);
+                   });
 }
 
-Array fold_truth(const char* name, const Array& x, const LogicOptions& o, bool of_all) {
+template <bool of_all>
+Array fold_truth(const char* name, const Array& x, const LogicOptions& o) {
   return run(name, x, fold_params(name, x, o), o.where, {},
-             [&](const Arguments& a, const FoldParams& p) {
+             [](const Arguments& a, const FoldParams& p) {
                const Array truth = a.x.dtype() == bool_ ? a.x : lax::ne(a.x, like(a.x, 0));
-               const Array chosen = masked(name, truth, a.where, of_all);
+               const Array chosen = masked(p.name, truth, a.where, of_all);
                return keep_dims(
                    of_all ? lax::reduce_and(chosen, p.dims) : lax::reduce_or(chosen, p.dims), p);
              });
@@ -330,18 +346,18 @@ Array prod(const Array& x, const ReduceOptions& o) {
              });
 }
 
-Array max(const Array& x, const ExtremumOptions& o) { return extremum("max", x, o, kMax); }
-Array min(const Array& x, const ExtremumOptions& o) { return extremum("min", x, o, kMin); }
+Array max(const Array& x, const ExtremumOptions& o) { return extremum<kMax>("max", x, o); }
+Array min(const Array& x, const ExtremumOptions& o) { return extremum<kMin>("min", x, o); }
 
 Array ptp(const Array& x, const ExtremumOptions& o) {
   return run("ptp", x, fold_params("ptp", x, o), o.where, o.initial,
              [](const Arguments& a, const FoldParams& p) {
-               return lax::sub(extremum_of("ptp", a, p, kMax), extremum_of("ptp", a, p, kMin));
+               return lax::sub(extremum_of(a, p, kMax), extremum_of(a, p, kMin));
              });
 }
 
-Array any(const Array& x, const LogicOptions& o) { return fold_truth("any", x, o, false); }
-Array all(const Array& x, const LogicOptions& o) { return fold_truth("all", x, o, true); }
+Array any(const Array& x, const LogicOptions& o) { return fold_truth<false>("any", x, o); }
+Array all(const Array& x, const LogicOptions& o) { return fold_truth<true>("all", x, o); }
 
 Array count_nonzero(const Array& x, const LogicOptions& o) {
   return run("count_nonzero", x, fold_params("count_nonzero", x, o), o.where, {},
@@ -435,10 +451,10 @@ Array nanstd(const Array& x, const VarOptions& o) {
 }
 
 Array nanmax(const Array& x, const ExtremumOptions& o) {
-  return nan_extremum("nanmax", x, o, kMax);
+  return nan_extremum<kMax>("nanmax", x, o);
 }
 Array nanmin(const Array& x, const ExtremumOptions& o) {
-  return nan_extremum("nanmin", x, o, kMin);
+  return nan_extremum<kMin>("nanmin", x, o);
 }
 
 namespace {
@@ -493,27 +509,29 @@ Array average(const Array& x, const AverageOptions& o) {
         "expected weights of the array's shape {} or of its extents along the axes {}, got {}",
         x.shape(), extents, describe(o.weights.type()));
   struct AverageParams {
-    Dims dims, order;
-    bool keepdims;
+    FoldParams fold;
+    Dims order;
+    bool whole;
   };
   return composite(
-      "average", AverageParams{params.dims, order, params.keepdims}, {x, o.weights},
-      [&](std::span<const Array> args) -> Array {
+      "average", AverageParams{params, order, whole}, {x, o.weights},
+      [](const AverageParams& average, std::span<const Array> args) {
+        const FoldParams& fold = average.fold;
         const std::vector<Array> p = promote_dtypes(args, Promotion::kInexact);
         Array weights = p[1];
-        if (!whole) {
+        if (!average.whole) {
           Dims permutation;  // the weights' dimensions in the order of x's
-          for (int64_t d : params.dims) {
-            for (int64_t k = 0; k < order.rank(); ++k)
-              if (order[k] == d) permutation.push_back(k);
+          for (int64_t d : fold.dims) {
+            for (int64_t k = 0; k < average.order.rank(); ++k)
+              if (average.order[k] == d) permutation.push_back(k);
           }
           Shape shape(static_cast<size_t>(p[0].ndim()), 1);
-          for (int64_t d : params.dims) shape[d] = p[0].shape()[d];
+          for (int64_t d : fold.dims) shape[d] = p[0].shape()[d];
           weights = broadcast_array(
               "average", lax::reshape(lax::transpose(weights, permutation), shape), p[0].shape());
         }
-        const Array total = keep_dims(lax::reduce_sum(weights, params.dims), params);
-        return lax::div(keep_dims(lax::reduce_sum(lax::mul(p[0], weights), params.dims), params),
+        const Array total = keep_dims(lax::reduce_sum(weights, fold.dims), fold);
+        return lax::div(keep_dims(lax::reduce_sum(lax::mul(p[0], weights), fold.dims), fold),
                         total);
       });
 }
@@ -523,17 +541,17 @@ Array logsumexp(const Array& x, const LogsumexpOptions& o) {
   FoldParams params = fold_params(name, x, o);
   if (!o.b.defined())
     return run(name, x, params, o.where, {},
-               [&](const Arguments& a, const FoldParams& p) { return log_of_sum(a, {}, p); });
+               [](const Arguments& a, const FoldParams& p) { return log_of_sum(a, {}, p); });
   const Shape shape = broadcast_shapes(name, std::vector<Shape>{x.shape(), o.b.shape()});
   params.dims = o.axis.ascending(name, shape.rank());
   std::vector<Array> args{x, o.b};
   params.has_where = o.where.defined();
   if (params.has_where) args.push_back(masking(name, o.where));
-  return composite("logsumexp_b", params, args, [&](std::span<const Array> a) -> Array {
-    const std::vector<Array> both = promote_and_broadcast(name, a.first(2), Promotion::kInexact);
+  return composite("logsumexp_b", params, args, [](const FoldParams& p, std::span<const Array> a) {
+    const std::vector<Array> both = promote_and_broadcast(p.name, a.first(2), Promotion::kInexact);
     std::vector<Array> rest{both[0]};
     rest.insert(rest.end(), a.begin() + 2, a.end());
-    return log_of_sum(Arguments(rest, params), both[1], params);
+    return log_of_sum(Arguments(rest, p), both[1], p);
   });
 }
 

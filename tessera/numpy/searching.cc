@@ -151,14 +151,16 @@ Array searchsorted(const Array& sorted, const Array& values, const SearchsortedO
     args.push_back(o.sorter);
   }
   struct SearchParams {
-    int64_t side, method;
+    Side side;
+    SearchMethod method;
   };
-  const SearchParams params{static_cast<int64_t>(o.side), static_cast<int64_t>(o.method)};
-  return composite(name, params, args, [&](std::span<const Array> a) {
-    const std::vector<Array> same = promote_dtypes(a.first(2));
-    const Array s = a.size() > 2 ? elements_at(same[0], as_dtype(a[2], int32)) : same[0];
-    return place_of(s, same[1], o.side, o.method);
-  });
+  return composite(name, SearchParams{o.side, o.method}, args,
+                   [](const SearchParams& p, std::span<const Array> a) {
+                     const std::vector<Array> same = promote_dtypes(a.first(2));
+                     const Array s =
+                         a.size() > 2 ? elements_at(same[0], as_dtype(a[2], int32)) : same[0];
+                     return place_of(s, same[1], p.side, p.method);
+                   });
 }
 
 Array digitize(const Array& x, const Array& bins, bool right) {
@@ -166,20 +168,21 @@ Array digitize(const Array& x, const Array& bins, bool right) {
   struct DigitizeParams {
     bool right;
   };
-  return composite(
-      "digitize", DigitizeParams{right}, {x, bins}, [&](std::span<const Array> a) -> Array {
-        const std::vector<Array> same = promote_dtypes(a);
-        const Array &values = same[0], &edges = same[1];
-        const int64_t n = edges.size();
-        if (n == 0) return lax::full(values.shape(), 0, int32);
-        const Side side = right ? Side::kLeft : Side::kRight;
-        const Array up = place_of(edges, values, side, SearchMethod::kScan);
-        const Array down = place_of(lax::rev(edges, {0}), values, side, SearchMethod::kScan);
-        const auto edge = [&](int64_t i) {
-          return lax::reshape(lax::slice_in_dim(edges, i, i + 1), {});
-        };
-        return lax::select(greater_equal(edge(n - 1), edge(0)), up, n - down);
-      });
+  return composite("digitize", DigitizeParams{right}, {x, bins},
+                   [](const DigitizeParams& p, std::span<const Array> a) -> Array {
+                     const std::vector<Array> same = promote_dtypes(a);
+                     const Array &values = same[0], &edges = same[1];
+                     const int64_t n = edges.size();
+                     if (n == 0) return lax::full(values.shape(), 0, int32);
+                     const Side side = p.right ? Side::kLeft : Side::kRight;
+                     const Array up = place_of(edges, values, side, SearchMethod::kScan);
+                     const Array down =
+                         place_of(lax::rev(edges, {0}), values, side, SearchMethod::kScan);
+                     const auto edge = [&](int64_t i) {
+                       return lax::reshape(lax::slice_in_dim(edges, i, i + 1), {});
+                     };
+                     return lax::select(greater_equal(edge(n - 1), edge(0)), up, n - down);
+                   });
 }
 
 Array bincount(const Array& x, int64_t length, const Array& weights) {
@@ -197,11 +200,11 @@ Array bincount(const Array& x, int64_t length, const Array& weights) {
     DType dtype;
   };
   const BincountParams params{length, default_int()};
-  return composite("bincount", params, args, [&](std::span<const Array> a) {
+  return composite("bincount", params, args, [](const BincountParams& p, std::span<const Array> a) {
     const Array i = a[0].dtype() == bool_ ? as_dtype(a[0], int32) : as_dtype(a[0], a[0].dtype());
     const Array add =
-        a.size() > 1 ? as_dtype(a[1], a[1].dtype()) : lax::full(i.shape(), 1, params.dtype);
-    return added_at(lax::full({length}, 0, add.dtype()), lax::max(i, lax::full_like(i, 0)), add);
+        a.size() > 1 ? as_dtype(a[1], a[1].dtype()) : lax::full(i.shape(), 1, p.dtype);
+    return added_at(lax::full({p.length}, 0, add.dtype()), lax::max(i, lax::full_like(i, 0)), add);
   });
 }
 
@@ -240,33 +243,35 @@ std::pair<Array, Array> histogram(const Array& x, const HistogramOptions& o) {
   const auto [first, last] = o.range.value_or(std::pair(0.0, 0.0));
   const HistogramParams params{
       bins, edges != nullptr, o.weights.defined(), o.range.has_value(), o.density, first, last};
-  std::vector<Array> out = composite(name, params, args, [&](std::span<const Array> a) {
-    const std::vector<Array> promoted =
-        promote_dtypes(a.first(params.weights ? 2 : 1), Promotion::kInexact);
-    const Array flat = lax::reshape(promoted[0], {promoted[0].size()});
-    const DType dtype = flat.dtype();
-    const Array weights = params.weights ? lax::reshape(promoted[1], {flat.size()})
-                                         : lax::full(flat.shape(), 1, dtype);
-    const Array borders =
-        params.edges ? as_dtype(a.back(), dtype)
-        : params.ranged
-            ? equal_edges(lax::full({}, params.low, dtype), lax::full({}, params.high, dtype), bins)
-            : equal_edges(lax::reduce_min(flat, {0}), lax::reduce_max(flat, {0}), bins);
-    // Place 0 is below the first border, bins + 1 beyond the last one.
-    Array place = place_of(borders, flat, Side::kRight, SearchMethod::kScan);
-    const Array end = lax::reshape(lax::slice_in_dim(borders, bins, bins + 1), {});
-    const Array at_end = flat == lax::broadcast_in_dim(end, flat.shape(), {});
-    place = lax::select(at_end, lax::full_like(place, static_cast<double>(bins)), place);
-    Array counts =
-        lax::slice_in_dim(added_at(lax::full({bins + 1}, 0, dtype), place, weights), 1, bins + 1);
-    if (params.density) {
-      const Array widths =
-          lax::slice_in_dim(borders, 1, bins + 1) - lax::slice_in_dim(borders, 0, bins);
-      const Array total = lax::reduce_sum(counts, {0});
-      counts = counts / widths / lax::broadcast_in_dim(total, counts.shape(), {});
-    }
-    return std::vector<Array>{counts, borders};
-  });
+  std::vector<Array> out =
+      composite(name, params, args, [](const HistogramParams& p, std::span<const Array> a) {
+        const int64_t bins = p.bins;
+        const std::vector<Array> promoted =
+            promote_dtypes(a.first(p.weights ? 2 : 1), Promotion::kInexact);
+        const Array flat = lax::reshape(promoted[0], {promoted[0].size()});
+        const DType dtype = flat.dtype();
+        const Array weights = p.weights ? lax::reshape(promoted[1], {flat.size()})
+                                        : lax::full(flat.shape(), 1, dtype);
+        const Array borders =
+            p.edges ? as_dtype(a.back(), dtype)
+            : p.ranged
+                ? equal_edges(lax::full({}, p.low, dtype), lax::full({}, p.high, dtype), bins)
+                : equal_edges(lax::reduce_min(flat, {0}), lax::reduce_max(flat, {0}), bins);
+        // Place 0 is below the first border, bins + 1 beyond the last one.
+        Array place = place_of(borders, flat, Side::kRight, SearchMethod::kScan);
+        const Array end = lax::reshape(lax::slice_in_dim(borders, bins, bins + 1), {});
+        const Array at_end = flat == lax::broadcast_in_dim(end, flat.shape(), {});
+        place = lax::select(at_end, lax::full_like(place, static_cast<double>(bins)), place);
+        Array counts = lax::slice_in_dim(added_at(lax::full({bins + 1}, 0, dtype), place, weights),
+                                         1, bins + 1);
+        if (p.density) {
+          const Array widths =
+              lax::slice_in_dim(borders, 1, bins + 1) - lax::slice_in_dim(borders, 0, bins);
+          const Array total = lax::reduce_sum(counts, {0});
+          counts = counts / widths / lax::broadcast_in_dim(total, counts.shape(), {});
+        }
+        return std::vector<Array>{counts, borders};
+      });
   return {out[0], out[1]};
 }
 
@@ -277,10 +282,10 @@ std::vector<Array> nonzero(const Array& x, int64_t size, int64_t fill) {
     DType dtype;
   };
   const NonzeroParams params{size, fill, default_int()};
-  return composite("nonzero", params, {x}, [&](std::span<const Array> a) {
+  return composite("nonzero", params, {x}, [](const NonzeroParams& p, std::span<const Array> a) {
     const Shape shape = a[0].ndim() == 0 ? Shape{1} : a[0].shape();
     const Array flat = lax::reshape(a[0], {a[0].size()});
-    const Array from = true_places(lax::ne(flat, lax::full_like(flat, 0)), size, -1, params.dtype);
+    const Array from = true_places(lax::ne(flat, lax::full_like(flat, 0)), p.size, -1, p.dtype);
     const Array none = from < 0;
     std::vector<Array> out;
     const Dims strides = row_major_strides(shape);
@@ -288,7 +293,7 @@ std::vector<Array> nonzero(const Array& x, int64_t size, int64_t fill) {
       const double extent = static_cast<double>(std::max<int64_t>(1, shape[d])),
                    stride = static_cast<double>(std::max<int64_t>(1, strides[d]));
       const Array i = lax::rem(from / stride, lax::full_like(from, extent));
-      out.push_back(lax::select(none, lax::full_like(from, static_cast<double>(fill)), i));
+      out.push_back(lax::select(none, lax::full_like(from, static_cast<double>(p.fill)), i));
     }
     return out;
   });
@@ -333,20 +338,22 @@ std::vector<Array> unique_parts(const char* name, const Array& x, int64_t size,
   std::vector<Array> args{x};
   if (o.fill_value) args.push_back(*o.fill_value);
   struct UniqueParams {
+    std::string name;
     int64_t size, axis;
     bool flat, equal_nan, values_alone, fill;
     DType index;
   };
   const UniqueParams params{
-      size, axis, !o.axis, o.equal_nan, values_alone, o.fill_value.has_value(), default_int()};
-  return composite(name, params, args, [&](std::span<const Array> a) {
+      name,         size, axis, !o.axis, o.equal_nan, values_alone, o.fill_value.has_value(),
+      default_int()};
+  return composite(name, params, args, [](const UniqueParams& p, std::span<const Array> a) {
     const DType dtype = a[0].dtype();
     const Array front =
-        params.flat ? lax::reshape(a[0], {a[0].size()}) : lax::move_to_front(a[0], axis);
+        p.flat ? lax::reshape(a[0], {a[0].size()}) : lax::move_to_front(a[0], p.axis);
     const int64_t n = front.shape()[0], m = front.size() / n;
     const SortedRows sorted =
-        sorted_rows(lax::reshape(as_dtype(front, dtype), {n, m}), o.equal_nan, params.index);
-    const Array places = true_places(sorted.first, size, 0, params.index);
+        sorted_rows(lax::reshape(as_dtype(front, dtype), {n, m}), p.equal_nan, p.index);
+    const Array places = true_places(sorted.first, p.size, 0, p.index);
     const IndexDims rows{.offset_dims = {1}, .collapsed_slice_dims = {0}, .start_index_map = {0}};
     Array values = lax::gather(sorted.rows, lax::expand_dims(places, {1}), rows, {1, m},
                                IndexMode::kPromiseInBounds);
@@ -354,19 +361,19 @@ std::vector<Array> unique_parts(const char* name, const Array& x, int64_t size,
       const Array found = lax::reduce_sum(lax::convert_element_type(sorted.first, int32), {0});
       const Array there =
           lax::iota(int32, values.shape(), 0) < lax::broadcast_in_dim(found, values.shape(), {});
-      values =
-          lax::select(there, values, broadcast_array(name, as_dtype(a[1], dtype), values.shape()));
+      values = lax::select(there, values,
+                           broadcast_array(p.name, as_dtype(a[1], dtype), values.shape()));
     }
     Shape shape = front.shape();
-    shape[0] = size;
-    std::vector<Array> out{lax::move_dim(lax::reshape(values, shape), 0, axis)};
-    if (values_alone) return out;
+    shape[0] = p.size;
+    std::vector<Array> out{lax::move_dim(lax::reshape(values, shape), 0, p.axis)};
+    if (p.values_alone) return out;
     out.push_back(elements_at(sorted.order, places));
-    const Array number = lax::cumsum(lax::convert_element_type(sorted.first, params.index)) - 1;
-    const Array inverse = added_at(lax::full({n}, 0, params.index), sorted.order, number);
-    out.push_back(params.flat ? lax::reshape(inverse, a[0].shape()) : inverse);
-    const Array bounds = true_places(sorted.first, size + 1, static_cast<double>(n), params.index);
-    out.push_back(lax::slice_in_dim(bounds, 1, size + 1) - lax::slice_in_dim(bounds, 0, size));
+    const Array number = lax::cumsum(lax::convert_element_type(sorted.first, p.index)) - 1;
+    const Array inverse = added_at(lax::full({n}, 0, p.index), sorted.order, number);
+    out.push_back(p.flat ? lax::reshape(inverse, a[0].shape()) : inverse);
+    const Array bounds = true_places(sorted.first, p.size + 1, static_cast<double>(n), p.index);
+    out.push_back(lax::slice_in_dim(bounds, 1, p.size + 1) - lax::slice_in_dim(bounds, 0, p.size));
     return out;
   });
 }

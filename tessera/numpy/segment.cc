@@ -21,7 +21,6 @@ using namespace ops;
 namespace {
 
 struct Fold {
-  const char* name;
   ScatterKind kind;
   ReduceKind identity;
   Array (*runs)(const Array&);  // over the first dimension
@@ -31,7 +30,7 @@ struct SegmentParams {
   int64_t num_segments = 0;
   bool indices_are_sorted = false, unique_indices = false;
   int64_t bucket_size = 0;  // 0: none
-  int64_t mode = 0;
+  IndexMode mode = IndexMode::kFill;
 };
 
 void expect_rows(const char* name, const Array& x, const Array& ids) {
@@ -62,7 +61,7 @@ SegmentParams params_of(const char* name, const Array& ids, OrNone<int64_t> num_
   if (options.bucket_size && *options.bucket_size <= 0)
     value_error(name, "expected a bucket_size of 1 or more, got {}", *options.bucket_size);
   return {count, options.indices_are_sorted, options.unique_indices,
-          options.bucket_size.value_or(0), static_cast<int64_t>(options.mode)};
+          options.bucket_size.value_or(0), options.mode};
 }
 
 // The rows of x folded into `count` rows at `ids`.
@@ -101,47 +100,57 @@ Array in_buckets(const Array& x, const Array& segment_ids, const SegmentParams& 
   return lax::convert_element_type(fold.runs(lax::reshape(all, shape)), x.dtype());
 }
 
-Array segments(const Fold& fold, const Array& x, const Array& ids, OrNone<int64_t> num_segments,
-               const SegmentOptions& options) {
-  expect_rows(fold.name, x, ids);
+Array segments(const char* name, const Fold& fold, const Array& x, const Array& ids,
+               OrNone<int64_t> num_segments, const SegmentOptions& options) {
+  expect_rows(name, x, ids);
   const bool adds = fold.kind == ScatterKind::kAdd || fold.kind == ScatterKind::kMul;
   if (adds && x.dtype() == bool_)
-    type_error(fold.name, "expected numbers, got {}; convert it to int32, or use segment_{}",
+    type_error(name, "expected numbers, got {}; convert it to int32, or use segment_{}",
                describe(x.type()), fold.kind == ScatterKind::kAdd ? "max" : "min");
-  if (!adds) elementwise::expect_real(fold.name, x);
-  const SegmentParams p = params_of(fold.name, ids, num_segments, options);
-  return composite(fold.name, p, {x, ids}, [&](std::span<const Array> a) {
-    const lax::ScatterOptions scatter{options.mode, p.indices_are_sorted, p.unique_indices};
-    return p.bucket_size > 0 ? in_buckets(a[0], a[1], p, fold, scatter)
-                             : scattered(a[0], a[1], p.num_segments, fold, scatter);
-  });
+  if (!adds) elementwise::expect_real(name, x);
+  const SegmentParams p = params_of(name, ids, num_segments, options);
+  struct FoldParams {
+    Fold fold;
+    SegmentParams segments;
+  };
+  return composite(
+      name, FoldParams{fold, p}, {x, ids}, [](const FoldParams& f, std::span<const Array> a) {
+        const SegmentParams& p = f.segments;
+        const lax::ScatterOptions scatter{p.mode, p.indices_are_sorted, p.unique_indices};
+        return p.bucket_size > 0 ? in_buckets(a[0], a[1], p, f.fold, scatter)
+                                 : scattered(a[0], a[1], p.num_segments, f.fold, scatter);
+      });
 }
 
 }  // namespace
 
 Array segment_sum(const Array& x, const Array& segment_ids, OrNone<int64_t> num_segments,
                   const SegmentOptions& options) {
-  return segments({"segment_sum", ScatterKind::kAdd, ReduceKind::kSum,
-                   [](const Array& y) { return sum(y, {.axis = 0}); }},
-                  x, segment_ids, num_segments, options);
+  return segments(
+      "segment_sum",
+      {ScatterKind::kAdd, ReduceKind::kSum, [](const Array& y) { return sum(y, {.axis = 0}); }}, x,
+      segment_ids, num_segments, options);
 }
 Array segment_prod(const Array& x, const Array& segment_ids, OrNone<int64_t> num_segments,
                    const SegmentOptions& options) {
-  return segments({"segment_prod", ScatterKind::kMul, ReduceKind::kProduct,
+  return segments("segment_prod",
+                  {ScatterKind::kMul, ReduceKind::kProduct,
                    [](const Array& y) { return prod(y, {.axis = 0}); }},
                   x, segment_ids, num_segments, options);
 }
 Array segment_max(const Array& x, const Array& segment_ids, OrNone<int64_t> num_segments,
                   const SegmentOptions& options) {
-  return segments({"segment_max", ScatterKind::kMax, ReduceKind::kMax,
-                   [](const Array& y) { return max(y, {.axis = 0}); }},
-                  x, segment_ids, num_segments, options);
+  return segments(
+      "segment_max",
+      {ScatterKind::kMax, ReduceKind::kMax, [](const Array& y) { return max(y, {.axis = 0}); }}, x,
+      segment_ids, num_segments, options);
 }
 Array segment_min(const Array& x, const Array& segment_ids, OrNone<int64_t> num_segments,
                   const SegmentOptions& options) {
-  return segments({"segment_min", ScatterKind::kMin, ReduceKind::kMin,
-                   [](const Array& y) { return min(y, {.axis = 0}); }},
-                  x, segment_ids, num_segments, options);
+  return segments(
+      "segment_min",
+      {ScatterKind::kMin, ReduceKind::kMin, [](const Array& y) { return min(y, {.axis = 0}); }}, x,
+      segment_ids, num_segments, options);
 }
 
 }  // namespace tessera

@@ -24,8 +24,8 @@ namespace {
 
 struct AxisParams {
   int64_t axis = 0;
-  bool flat = false, flag = false, has_dtype = false;
-  DType dtype = float32;
+  bool flat = false, descending = false;
+  DType index = int32;  // of places
 };
 
 // The axis in an array of the shape that `flat` makes it.
@@ -38,48 +38,59 @@ Array arranged(const Array& x, const AxisParams& p) {
   return p.flat ? lax::reshape(x, {x.size()}) : x;
 }
 
-Array cumulate(const char* name, const Array& x, const CumulativeOptions& options,
-               Array (*fold)(const Array&, int64_t, bool),
+using Cumulate = Array (*)(const Array&, int64_t, bool);
+
+Array cumulate(const char* name, const Array& x, const CumulativeOptions& options, Cumulate fold,
                std::optional<double> nan = std::nullopt) {
-  AxisParams p = axis_params(name, x, options.axis);
-  p.has_dtype = options.dtype.has_value();
-  p.dtype = canonical_dtype(options.dtype.value_or(to_numeric(x.dtype())));
-  return composite(name, p, {x}, [&](std::span<const Array> a) {
-    Array y = arranged(a[0], p);
-    if (nan && is_inexact(y.dtype()))
-      y = lax::select(elementwise::is_nan(y), elementwise::like(y, *nan), y);
-    return fold(as_dtype(y, p.dtype), p.axis, false);
-  });
+  struct CumulativeParams {
+    AxisParams axis;
+    DType dtype;
+    Cumulate fold;
+    std::optional<double> nan;  // what takes the place of NaN
+  };
+  const DType dtype = canonical_dtype(options.dtype.value_or(to_numeric(x.dtype())));
+  return composite(name, CumulativeParams{axis_params(name, x, options.axis), dtype, fold, nan},
+                   {x}, [](const CumulativeParams& p, std::span<const Array> a) {
+                     Array y = arranged(a[0], p.axis);
+                     if (p.nan && is_inexact(y.dtype()))
+                       y = lax::select(elementwise::is_nan(y), elementwise::like(y, *p.nan), y);
+                     return p.fold(as_dtype(y, p.dtype), p.axis.axis, false);
+                   });
 }
 
-Array scan(const char* name, const Array& x, const RunningOptions& options,
-           Array (*fold)(const Array&, int64_t, bool)) {
-  AxisParams p = axis_params(name, x, options.axis);
-  p.flag = options.reverse;
-  return composite(name, p, {x},
-                   [&](std::span<const Array> a) { return fold(a[0], p.axis, p.flag); });
+Array scan(const char* name, const Array& x, const RunningOptions& options, Cumulate fold) {
+  struct RunningParams {
+    int64_t axis;
+    bool reverse;
+    Cumulate fold;
+  };
+  const AxisParams p = axis_params(name, x, options.axis);
+  return composite(name, RunningParams{p.axis, options.reverse, fold}, {x},
+                   [](const RunningParams& r, std::span<const Array> a) {
+                     return r.fold(a[0], r.axis, r.reverse);
+                   });
 }
 
 }  // namespace
 
 Array sort(const Array& x, const SortOptions& options) {
-  AxisParams p = axis_params("sort", x, options.axis);
-  p.flag = options.descending;
-  return composite("sort", p, {x}, [&](std::span<const Array> a) {
+  AxisParams params = axis_params("sort", x, options.axis);
+  params.descending = options.descending;
+  return composite("sort", params, {x}, [](const AxisParams& p, std::span<const Array> a) {
     const std::vector<Array> operands{arranged(a[0], p)};
     const Array ascending = lax::sort(operands, p.axis)[0];
-    return p.flag ? lax::rev(ascending, {p.axis}) : ascending;
+    return p.descending ? lax::rev(ascending, {p.axis}) : ascending;
   });
 }
 
 Array argsort(const Array& x, const SortOptions& options) {
-  AxisParams p = axis_params("argsort", x, options.axis);
-  p.flag = options.descending;
-  p.dtype = default_int();
-  return composite("argsort", p, {x}, [&](std::span<const Array> a) {
+  AxisParams params = axis_params("argsort", x, options.axis);
+  params.descending = options.descending;
+  params.index = default_int();
+  return composite("argsort", params, {x}, [](const AxisParams& p, std::span<const Array> a) {
     const Array flat = arranged(a[0], p);
-    const std::vector<Array> operands{flat, lax::iota(p.dtype, flat.shape(), p.axis)};
-    return lax::sort(operands, p.axis, 1, p.flag)[1];
+    const std::vector<Array> operands{flat, lax::iota(p.index, flat.shape(), p.axis)};
+    return lax::sort(operands, p.axis, 1, p.descending)[1];
   });
 }
 
@@ -90,11 +101,11 @@ Array lexsort(const std::vector<Array>& keys, int64_t axis) {
       shape_error("lexsort", "expected keys of one shape, got {} and {}", describe(keys[0].type()),
                   describe(key.type()));
   if (keys[0].ndim() == 0) return lax::full({}, 0, default_int());
-  AxisParams p = axis_params("lexsort", keys[0], axis);
-  p.dtype = default_int();
-  return composite("lexsort", p, keys, [&](std::span<const Array> a) {
+  AxisParams params = axis_params("lexsort", keys[0], axis);
+  params.index = default_int();
+  return composite("lexsort", params, keys, [](const AxisParams& p, std::span<const Array> a) {
     std::vector<Array> operands(a.rbegin(), a.rend());
-    operands.push_back(lax::iota(p.dtype, a[0].shape(), p.axis));
+    operands.push_back(lax::iota(p.index, a[0].shape(), p.axis));
     return lax::sort(operands, p.axis, static_cast<int64_t>(a.size())).back();
   });
 }
@@ -104,11 +115,13 @@ std::pair<Array, Array> top_k(const Array& x, int64_t k, int64_t axis) {
     int64_t k, axis;
   };
   const int64_t d = normalize_axis("top_k", axis, x.ndim());
-  std::vector<Array> out = composite("top_k", TopParams{k, d}, {x}, [&](std::span<const Array> a) {
-    const int64_t last = a[0].ndim() - 1;
-    auto [values, places] = lax::top_k(lax::move_dim(a[0], d, last), k);
-    return std::vector<Array>{lax::move_dim(values, last, d), lax::move_dim(places, last, d)};
-  });
+  std::vector<Array> out =
+      composite("top_k", TopParams{k, d}, {x}, [](const TopParams& p, std::span<const Array> a) {
+        const int64_t last = a[0].ndim() - 1;
+        auto [values, places] = lax::top_k(lax::move_dim(a[0], p.axis, last), p.k);
+        return std::vector<Array>{lax::move_dim(values, last, p.axis),
+                                  lax::move_dim(places, last, p.axis)};
+      });
   return {out[0], out[1]};
 }
 

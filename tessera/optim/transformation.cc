@@ -47,7 +47,7 @@ void shapes_differ(std::string_view op, std::string_view what, const std::string
 Array zero_count() { return zeros(Shape{}, int32); }
 
 Array next_count(const Array& count) {
-  return composite("optim_next_count", {}, {count}, [](std::span<const Array> a) {
+  return composite("optim_next_count", {}, {count}, [](const NoParams&, std::span<const Array> a) {
     const int largest = std::numeric_limits<int32_t>::max();
     return where(a[0] < largest, a[0] + 1, a[0]);
   });
@@ -62,7 +62,7 @@ std::vector<Array> filled_like(const std::vector<Array>& leaves, double value) {
 
 Array global_norm(const std::vector<Array>& leaves) {
   if (leaves.empty()) return zeros(Shape{}, float32);
-  return composite("optim_global_norm", {}, leaves, [](std::span<const Array> a) {
+  return composite("optim_global_norm", {}, leaves, [](const NoParams&, std::span<const Array> a) {
     Array total;
     for (const Array& x : a) {
       const Array part = sum(square(abs(x)));
@@ -77,9 +77,10 @@ std::vector<Array> apply_updates(const std::vector<Array>& params,
   std::vector<Array> out;
   out.reserve(params.size());
   for (size_t i = 0; i < params.size(); ++i)
-    out.push_back(
-        composite("optim_apply", {}, {params[i], updates[i]},
-                  [](std::span<const Array> a) { return astype(a[0] + a[1], a[0].dtype()); }));
+    out.push_back(composite("optim_apply", {}, {params[i], updates[i]},
+                            [](const NoParams&, std::span<const Array> a) {
+                              return astype(a[0] + a[1], a[0].dtype());
+                            }));
   return out;
 }
 

@@ -16,12 +16,16 @@ std::vector<Array> accumulators(const std::vector<Array>& params) {
 
 std::vector<Array> accumulated(const std::vector<Array>& gradients, const std::vector<Array>& means,
                                const Array& mini_step, bool mean) {
+  struct AccumulatedParams {
+    bool mean;
+  };
   std::vector<Array> out;
   for (size_t i = 0; i < gradients.size(); ++i)
-    out.push_back(composite(mean ? "optim_running_mean" : "optim_running_sum", {},
-                            {gradients[i], means[i], mini_step}, [&](std::span<const Array> a) {
+    out.push_back(composite(mean ? "optim_running_mean" : "optim_running_sum",
+                            AccumulatedParams{mean}, {gradients[i], means[i], mini_step},
+                            [](const AccumulatedParams& p, std::span<const Array> a) {
                               // A mean that is never larger than the gradients themselves.
-                              return mean ? a[1] + (a[0] - a[1]) / (a[2] + 1) : a[0] + a[1];
+                              return p.mean ? a[1] + (a[0] - a[1]) / (a[2] + 1) : a[0] + a[1];
                             }));
   return out;
 }
@@ -44,12 +48,13 @@ std::vector<Array> chosen(const Array& condition, const std::vector<Array>& x,
 }
 
 Steps next_steps(const Array& mini_step, const Array& gradient_step, const Array& every) {
-  const std::vector<Array> out = composite(
-      "optim_multi_steps", {}, {mini_step, gradient_step, every}, [](std::span<const Array> a) {
-        const Array emit = a[0] == a[2] - 1;
-        return std::vector<Array>{emit, astype(next_count(a[0]) % a[2], int32),
-                                  where(emit, next_count(a[1]), a[1])};
-      });
+  const std::vector<Array> out =
+      composite("optim_multi_steps", {}, {mini_step, gradient_step, every},
+                [](const NoParams&, std::span<const Array> a) {
+                  const Array emit = a[0] == a[2] - 1;
+                  return std::vector<Array>{emit, astype(next_count(a[0]) % a[2], int32),
+                                            where(emit, next_count(a[1]), a[1])};
+                });
   return {out[0], out[1], out[2]};
 }
 

@@ -22,12 +22,12 @@ struct ScaleParams {
 Array scaled(const Array& update, const Array& moment, const ScaleThenPrivatizeOptions& options,
              bool inverse) {
   return composite("privacy_scale", ScaleParams{options.eps, options.eps_root, inverse},
-                   {update, moment}, [&](std::span<const Array> a) {
+                   {update, moment}, [](const ScaleParams& p, std::span<const Array> a) {
                      const auto wide = [](const Array& x) {
                        return astype(x, is_half(x.dtype()) ? float32 : x.dtype());
                      };
-                     const Array root = sqrt(wide(a[1]) + options.eps_root) + options.eps;
-                     return inverse ? wide(a[0]) * root : wide(a[0]) / root;
+                     const Array root = sqrt(wide(a[1]) + p.eps_root) + p.eps;
+                     return p.inverse ? wide(a[0]) * root : wide(a[0]) / root;
                    });
 }
 

@@ -49,9 +49,11 @@ Array noisy_logits(const Key& key, const Shape& shape, const Array& logits) {
 }
 
 struct ChoiceParams {
+  std::string name;
   Shape shape;
-  int64_t population = 0;
-  bool replace = true, weighted = false;
+  int64_t population;
+  bool replace;
+  DType index;
 };
 
 // Places in a population of n. `p` may be undefined.
@@ -75,25 +77,27 @@ Array places(const char* name, const Key& key, int64_t n, const Shape& shape,
   if (!o.p.defined() && o.replace) return randint(key, shape, 0, n, index);
   std::vector<Array> args{key.data};
   if (o.p.defined()) args.push_back(o.p);
-  return composite(name, ChoiceParams{shape, n, o.replace, o.p.defined()}, args,
-                   [&](std::span<const Array> a) -> Array {
+  return composite(name, ChoiceParams{name, shape, n, o.replace, index}, args,
+                   [](const ChoiceParams& c, std::span<const Array> a) -> Array {
+                     const Shape& shape = c.shape;
+                     const int64_t n = c.population, draws = shape.elements();
                      const Key k{a[0]};
                      if (a.size() == 1)
                        return lax::reshape(lax::slice_in_dim(permutation(k, n), 0, draws), shape);
                      const DType dtype = to_inexact(canonical_dtype(a[1].dtype()));
                      const Array p = as_dtype(a[1], dtype);
-                     if (o.replace) {
+                     if (c.replace) {
                        const Array sums = running_totals(p);
                        const Array all = lax::reshape(lax::slice_in_dim(sums, n - 1, n), {});
                        const Array u = uniform(k, shape, dtype);
                        const Array r = internal::rounded(
-                           lax::mul(broadcast_array(name, all, shape),
+                           lax::mul(broadcast_array(c.name, all, shape),
                                     internal::rounded(lax::sub(lax::full_like(u, 1), u))));
-                       return as_dtype(searchsorted(sums, r), index);
+                       return as_dtype(searchsorted(sums, r), c.index);
                      }
                      // The largest of logits with Gumbel noise are a sample without replacement.
                      const Array noisy = noisy_logits(k, {n}, internal::rounded(lax::log(p)));
-                     return lax::reshape(as_dtype(lax::top_k(noisy, draws).second, index), shape);
+                     return lax::reshape(as_dtype(lax::top_k(noisy, draws).second, c.index), shape);
                    });
 }
 
@@ -133,15 +137,16 @@ Array distinct_classes(const char* name, const Key& key, const Array& logits, in
                 classes, k);
   struct DistinctParams {
     Shape shape;
-    int64_t axis;
+    int64_t axis, draws;
   };
-  return composite("random::categorical_distinct", DistinctParams{shape, axis}, {key.data, logits},
-                   [&](std::span<const Array> a) {
+  return composite("random::categorical_distinct", DistinctParams{shape, axis, k},
+                   {key.data, logits}, [](const DistinctParams& p, std::span<const Array> a) {
                      const Array x = as_dtype(a[1], a[1].dtype());
                      const Array noisy = noisy_logits({a[0]}, x.shape(), x);
                      const int64_t last = x.ndim() - 1;
-                     const Array found = lax::top_k(lax::move_dim(noisy, axis, last), k).second;
-                     return lax::reshape(lax::move_to_front(found, last), shape);
+                     const Array found =
+                         lax::top_k(lax::move_dim(noisy, p.axis, last), p.draws).second;
+                     return lax::reshape(lax::move_to_front(found, last), p.shape);
                    });
 }
 
@@ -178,9 +183,10 @@ Array categorical(const Key& key, const Array& logits, const CategoricalOptions&
     int64_t axis;
   };
   return composite(name, CategoricalParams{drawn, added + axis}, {key.data, logits},
-                   [&](std::span<const Array> a) {
-                     const Array x = broadcast_array(name, as_dtype(a[1], a[1].dtype()), drawn);
-                     return argmax(noisy_logits({a[0]}, drawn, x), {.axis = added + axis});
+                   [](const CategoricalParams& p, std::span<const Array> a) {
+                     const Array x = broadcast_array("random::categorical",
+                                                     as_dtype(a[1], a[1].dtype()), p.shape);
+                     return argmax(noisy_logits({a[0]}, p.shape, x), {.axis = p.axis});
                    });
 }
 

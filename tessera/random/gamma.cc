@@ -112,6 +112,7 @@ Array gamma_of_key(const Words& key, const Array& alpha, bool log_space) {
 }
 
 struct GammaParams {
+  std::string name;
   Shape shape;
   DType dtype = float32;
   bool log_space = false;
@@ -121,10 +122,10 @@ Array gamma_samples(const char* name, const Key& key, const Array& a, std::optio
                     OptionalDType dtype, bool log_space) {
   const DType result = internal::floating(name, dtype);
   const Shape out = internal::sample_shape(name, shape, {a.shape()});
-  return composite(name, GammaParams{out, result, log_space}, {key.data, a},
-                   [&](std::span<const Array> x) {
-                     const Array alpha = internal::sample_parameter(name, x[1], out, result);
-                     return gamma_of_key(internal::key_words(name, {x[0]}), alpha, log_space);
+  return composite(name, GammaParams{name, out, result, log_space}, {key.data, a},
+                   [](const GammaParams& p, std::span<const Array> x) {
+                     const Array alpha = internal::sample_parameter(p.name, x[1], p.shape, p.dtype);
+                     return gamma_of_key(internal::key_words(p.name, {x[0]}), alpha, p.log_space);
                    });
 }
 
@@ -140,14 +141,15 @@ Array loggamma(const Key& key, const Array& a, std::optional<Shape> shape, Optio
 
 Array beta(const Key& key, const Array& a, const Array& b, std::optional<Shape> shape,
            OptionalDType dtype) {
-  const char* name = "random::beta";
+  constexpr const char* name = "random::beta";
   const DType result = internal::floating(name, dtype);
   const Shape out = internal::sample_shape(name, shape, {a.shape(), b.shape()});
   return composite(
-      name, SampleParams{out, result}, {key.data, a, b}, [&](std::span<const Array> x) -> Array {
+      name, SampleParams{out, result}, {key.data, a, b},
+      [](const SampleParams& p, std::span<const Array> x) -> Array {
         const std::vector<Words> keys = split_words(internal::key_words(name, {x[0]}), 2);
         const auto log_gamma = [&](size_t i) {
-          return gamma_of_key(keys[i], internal::sample_parameter(name, x[i + 1], out, result),
+          return gamma_of_key(keys[i], internal::sample_parameter(name, x[i + 1], p.shape, p.dtype),
                               true);
         };
         const Array log_a = log_gamma(0), log_b = log_gamma(1), top = lax::max(log_a, log_b);
@@ -159,7 +161,7 @@ Array beta(const Key& key, const Array& a, const Array& b, std::optional<Shape> 
 
 Array dirichlet(const Key& key, const Array& alpha, std::optional<Shape> shape,
                 OptionalDType dtype) {
-  const char* name = "random::dirichlet";
+  constexpr const char* name = "random::dirichlet";
   const DType result = internal::floating(name, dtype);
   if (alpha.ndim() == 0)
     shape_error(name, "expected one concentration a class, of at least 1 dimension, got {}",
@@ -169,8 +171,8 @@ Array dirichlet(const Key& key, const Array& alpha, std::optional<Shape> shape,
   Shape out = internal::sample_shape(name, shape, {batch});
   out.push_back(alpha.shape(-1));
   return composite(name, SampleParams{out, result}, {key.data, alpha},
-                   [&](std::span<const Array> x) {
-                     const Array a = internal::sample_parameter(name, x[1], out, result);
+                   [](const SampleParams& p, std::span<const Array> x) {
+                     const Array a = internal::sample_parameter(name, x[1], p.shape, p.dtype);
                      return softmax(gamma_of_key(internal::key_words(name, {x[0]}), a, true), -1);
                    });
 }

@@ -76,35 +76,39 @@ Key key(const Array& seed) {
     type_error("random::key",
                "expected an integer scalar as the seed, got {}; convert it with astype",
                describe(seed.type()));
-  return {composite("random_key", {}, {seed}, [](std::span<const Array> a) -> Array {
-    const Array low = lax::convert_element_type(a[0], uint32);
-    Array high = lax::full({}, 0, uint32);
-    if (itemsize(a[0].dtype()) == 8) {
-      const Array shift = lax::full({}, 32, a[0].dtype());
-      high = lax::convert_element_type(lax::shift_right_logical(a[0], shift), uint32);
-    }
-    return joined({high, low});
-  })};
+  return {
+      composite("random_key", {}, {seed}, [](const NoParams&, std::span<const Array> a) -> Array {
+        const Array low = lax::convert_element_type(a[0], uint32);
+        Array high = lax::full({}, 0, uint32);
+        if (itemsize(a[0].dtype()) == 8) {
+          const Array shift = lax::full({}, 32, a[0].dtype());
+          high = lax::convert_element_type(lax::shift_right_logical(a[0], shift), uint32);
+        }
+        return joined({high, low});
+      })};
 }
 
 Key split(const Key& key, const Shape& shape) {
   struct SplitParams {
     Shape shape;
   };
-  return {composite("random_split", SplitParams{shape}, {key.data}, [&](std::span<const Array> a) {
-    return joined(internal::hash_of_index(internal::key_words("random::split", {a[0]}), shape));
-  })};
+  return {composite("random_split", SplitParams{shape}, {key.data},
+                    [](const SplitParams& p, std::span<const Array> a) {
+                      return joined(internal::hash_of_index(
+                          internal::key_words("random::split", {a[0]}), p.shape));
+                    })};
 }
 
 Key fold_in(const Key& key, const Array& data) {
   if (data.ndim() != 0 || !is_integer(data.dtype()))
     type_error("random::fold_in", "expected an integer scalar, got {}; convert it with astype",
                describe(data.type()));
-  return {composite("random_fold_in", {}, {key.data, data}, [](std::span<const Array> a) {
-    const internal::Words words = internal::key_words("random::fold_in", {a[0]});
-    return joined(
-        internal::threefry2x32(words, {lax::full({}, 0, uint32), as_dtype(a[1], uint32)}));
-  })};
+  return {composite(
+      "random_fold_in", {}, {key.data, data}, [](const NoParams&, std::span<const Array> a) {
+        const internal::Words words = internal::key_words("random::fold_in", {a[0]});
+        return joined(
+            internal::threefry2x32(words, {lax::full({}, 0, uint32), as_dtype(a[1], uint32)}));
+      })};
 }
 
 Key wrap_key_data(const Array& data) {

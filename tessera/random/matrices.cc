@@ -17,7 +17,7 @@ using namespace ir;
 
 Array multivariate_normal(const Key& key, const Array& mean, const Array& cov,
                           std::optional<Shape> shape, OptionalDType dtype) {
-  const char* name = "random::multivariate_normal";
+  constexpr const char* name = "random::multivariate_normal";
   if (mean.ndim() < 1 || cov.ndim() < 2 || cov.shape(-1) != mean.shape(-1) ||
       cov.shape(-2) != mean.shape(-1))
     shape_error(name, "expected a mean (..., n) and a covariance (..., n, n), got {} and {}",
@@ -31,17 +31,17 @@ Array multivariate_normal(const Key& key, const Array& mean, const Array& cov,
   Shape out = internal::sample_shape(name, shape, {of_mean, of_cov});
   out.push_back(mean.shape(-1));
   return composite(name, internal::SampleParams{out, result}, {key.data, mean, cov},
-                   [&](std::span<const Array> a) -> Array {
+                   [](const internal::SampleParams& s, std::span<const Array> a) -> Array {
                      const std::vector<Array> p = promote_dtypes(a.subspan(1), Promotion::kInexact);
                      const Array factor = tessera::internal::cholesky(name, p[1]);
-                     const Array z = normal({a[0]}, out, result);
+                     const Array z = normal({a[0]}, s.shape, s.dtype);
                      return p[0] + einsum("...ij,...j->...i", {factor, z});
                    });
 }
 
 Array orthogonal(const Key& key, int64_t n, const Shape& shape, OptionalDType dtype,
                  std::optional<int64_t> m) {
-  const char* name = "random::orthogonal";
+  constexpr const char* name = "random::orthogonal";
   const DType result = internal::floating(name, dtype);
   const int64_t columns = m.value_or(n);
   Shape drawn = shape;
@@ -54,12 +54,13 @@ Array orthogonal(const Key& key, int64_t n, const Shape& shape, OptionalDType dt
     bool transposed;
   };
   return composite(name, OrthogonalParams{drawn, result, n < columns}, {key.data},
-                   [&](std::span<const Array> a) -> Array {
-                     const auto [q, r] = tessera::internal::qr(name, normal({a[0]}, drawn, result));
+                   [](const OrthogonalParams& p, std::span<const Array> a) -> Array {
+                     const auto [q, r] =
+                         tessera::internal::qr(name, normal({a[0]}, p.drawn, p.dtype));
                      // Without the signs the distribution would depend on how r's are chosen.
                      const Array signs = lax::sign(diagonal(r, {.axis1 = -2, .axis2 = -1}));
                      const Array x = q * expand_dims(signs, -2);
-                     return n < columns ? matrix_transpose(x) : x;
+                     return p.transposed ? matrix_transpose(x) : x;
                    });
 }
 

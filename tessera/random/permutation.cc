@@ -37,7 +37,7 @@ struct PermutationParams {
 }  // namespace
 
 Array permutation(const Key& key, const Array& x, const PermutationOptions& o) {
-  const char* name = "random::permutation";
+  constexpr const char* name = "random::permutation";
   if (x.ndim() == 0)
     shape_error(name, "expected at least 1 dimension, or a C++ integer n for 0 ... n - 1, got {}",
                 describe(x.type()));
@@ -45,14 +45,14 @@ Array permutation(const Key& key, const Array& x, const PermutationOptions& o) {
   if (x.shape()[axis] > 0xffffffff)
     shape_error(name, "expected at most 2^32 elements along the axis, got {}", describe(x.type()));
   return composite(name, PermutationParams{axis, o.independent}, {key.data, x},
-                   [&](std::span<const Array> a) -> Array {
+                   [](const PermutationParams& p, std::span<const Array> a) -> Array {
                      const internal::Words words = internal::key_words(name, {a[0]});
                      const Array y = as_dtype(a[1], a[1].dtype());
-                     if (o.independent || y.ndim() == 1) return shuffled(words, y, axis);
-                     const int64_t n = y.shape()[axis];
+                     if (p.independent || y.ndim() == 1) return shuffled(words, y, p.axis);
+                     const int64_t n = y.shape()[p.axis];
                      const DType index = n > 0x7fffffff ? int64 : int32;
                      const Array places = shuffled(words, lax::iota(index, {n}), 0);
-                     return take(y, places, {.axis = axis, .mode = IndexMode::kPromiseInBounds});
+                     return take(y, places, {.axis = p.axis, .mode = IndexMode::kPromiseInBounds});
                    });
 }
 

@@ -88,19 +88,19 @@ Array by_rejection(const Words& key, const Array& rate, DType dtype) {
 }  // namespace
 
 Array poisson(const Key& key, const Array& lam, std::optional<Shape> shape, OptionalDType dtype) {
-  const char* name = "random::poisson";
+  constexpr const char* name = "random::poisson";
   const DType result = canonical_dtype(dtype.value_or(int64));
   if (!is_integer(result)) type_error(name, "expected an integer dtype, got {}", result);
   const Shape out = internal::sample_shape(name, shape, {lam.shape()});
   return composite(
       name, internal::SampleParams{out, result}, {key.data, lam},
-      [&](std::span<const Array> x) -> Array {
+      [](const internal::SampleParams& p, std::span<const Array> x) -> Array {
         const Words words = internal::key_words(name, {x[0]});
-        const Array rate = internal::sample_parameter(name, x[1], out, float32);
+        const Array rate = internal::sample_parameter(name, x[1], p.shape, float32);
         const Array small = lax::bitwise_or(lax::ne(rate, rate), rate < 10);
         const Array drawn = lax::select(
-            small, by_products(words, lax::select(small, rate, lax::full_like(rate, 0)), result),
-            by_rejection(words, lax::select(small, lax::full_like(rate, 1e5), rate), result));
+            small, by_products(words, lax::select(small, rate, lax::full_like(rate, 0)), p.dtype),
+            by_rejection(words, lax::select(small, lax::full_like(rate, 1e5), rate), p.dtype));
         return lax::select(rate == 0, lax::full_like(drawn, 0), drawn);
       });
 }

@@ -35,17 +35,23 @@ namespace {
 
 Array real_like(const Array& x, double value) { return lax::full_like(x, value); }
 
-// One function of a uniform in [low, 1).
-template <class F>
+// One function of a uniform in [low, 1), or in [0, 1).
 Array transformed(const char* name, const Key& key, const Shape& shape, OptionalDType dtype,
-                  double (*low)(const FloatInfo&), const F& f) {
+                  double (*low)(const FloatInfo&), Array (*f)(const Array&)) {
+  struct TransformedParams {
+    std::string name;
+    SampleParams sample;
+    double (*low)(const FloatInfo&);
+    Array (*f)(const Array&);
+  };
   const DType result = floating(name, dtype);
   check_shape(name, shape);
-  return composite(name, SampleParams{shape, result}, {key.data},
-                   [&](std::span<const Array> a) -> Array {
-                     const Words words = key_words(name, {a[0]});
-                     return f(low ? scaled_uniform(words, shape, result, low(finfo(result)), 1)
-                                  : unit_uniform(words, shape, result));
+  return composite(name, TransformedParams{name, {shape, result}, low, f}, {key.data},
+                   [](const TransformedParams& p, std::span<const Array> a) {
+                     const Words words = key_words(p.name, {a[0]});
+                     const auto& [shape, dtype] = p.sample;
+                     return p.f(p.low ? scaled_uniform(words, shape, dtype, p.low(finfo(dtype)), 1)
+                                      : unit_uniform(words, shape, dtype));
                    });
 }
 
@@ -57,8 +63,8 @@ Array bits(const Key& key, const Shape& shape, OptionalDType dtype) {
     type_error("random::bits", "expected an unsigned integer dtype, got {}", result);
   check_shape("random::bits", shape);
   return composite("random::bits", SampleParams{shape, result}, {key.data},
-                   [&](std::span<const Array> a) {
-                     return random_bits(key_words("random::bits", {a[0]}), shape, result);
+                   [](const SampleParams& p, std::span<const Array> a) {
+                     return random_bits(key_words("random::bits", {a[0]}), p.shape, p.dtype);
                    });
 }
 
@@ -67,12 +73,12 @@ Array uniform(const Key& key, const Shape& shape, OptionalDType dtype, const Arr
   const DType result = floating("random::uniform", dtype);
   check_shape("random::uniform", shape);
   return composite("random::uniform", SampleParams{shape, result}, {key.data, minval, maxval},
-                   [&](std::span<const Array> a) {
+                   [](const SampleParams& p, std::span<const Array> a) {
                      const auto bound = [&](const Array& x) {
-                       return broadcast_array("random::uniform", as_dtype(x, result), shape);
+                       return broadcast_array("random::uniform", as_dtype(x, p.dtype), p.shape);
                      };
-                     return scaled_uniform(key_words("random::uniform", {a[0]}), shape, bound(a[1]),
-                                           bound(a[2]));
+                     return scaled_uniform(key_words("random::uniform", {a[0]}), p.shape,
+                                           bound(a[1]), bound(a[2]));
                    });
 }
 
@@ -81,34 +87,35 @@ Array normal(const Key& key, const Shape& shape, OptionalDType dtype) {
   if (!is_inexact(result))
     type_error("random::normal", "expected a floating-point or complex dtype, got {}", result);
   check_shape("random::normal", shape);
-  return composite(
-      "random::normal", SampleParams{shape, result}, {key.data}, [&](std::span<const Array> a) {
-        const Words words = key_words("random::normal", {a[0]});
-        if (!is_complex(result)) return real_normal(words, shape, result);
-        const std::vector<Words> parts = internal::split_words(words, 2);
-        const DType part = real_dtype(result);
-        const Array z =
-            lax::complex(real_normal(parts[0], shape, part), real_normal(parts[1], shape, part));
-        return lax::div(z, real_like(z, std::numbers::sqrt2));
-      });
+  return composite("random::normal", SampleParams{shape, result}, {key.data},
+                   [](const SampleParams& p, std::span<const Array> a) {
+                     const Words words = key_words("random::normal", {a[0]});
+                     if (!is_complex(p.dtype)) return real_normal(words, p.shape, p.dtype);
+                     const std::vector<Words> parts = internal::split_words(words, 2);
+                     const DType part = real_dtype(p.dtype);
+                     const Array z = lax::complex(real_normal(parts[0], p.shape, part),
+                                                  real_normal(parts[1], p.shape, part));
+                     return lax::div(z, real_like(z, std::numbers::sqrt2));
+                   });
 }
 
 Array truncated_normal(const Key& key, const Array& lower, const Array& upper,
                        std::optional<Shape> shape, OptionalDType dtype) {
-  const char* name = "random::truncated_normal";
+  constexpr const char* name = "random::truncated_normal";
   const DType result = floating(name, dtype);
   const Shape out =
       shape ? *shape : broadcast_shapes(name, std::vector<Shape>{lower.shape(), upper.shape()});
   check_shape(name, out);
   return composite(
-      name, SampleParams{out, result}, {key.data, lower, upper}, [&](std::span<const Array> a) {
+      name, SampleParams{out, result}, {key.data, lower, upper},
+      [](const SampleParams& p, std::span<const Array> a) {
         const double inf = std::numeric_limits<double>::infinity();
-        const Array low = as_dtype(a[1], result), high = as_dtype(a[2], result);
-        const auto full = [&](const Array& x) { return broadcast_array(name, x, out); };
+        const Array low = as_dtype(a[1], p.dtype), high = as_dtype(a[2], p.dtype);
+        const auto full = [&](const Array& x) { return broadcast_array(name, x, p.shape); };
         const auto cdf = [&](const Array& x) {
           return full(rounded(lax::erf(rounded(lax::div(x, real_like(x, std::numbers::sqrt2))))));
         };
-        const Array u = scaled_uniform(key_words(name, {a[0]}), out, cdf(low), cdf(high));
+        const Array u = scaled_uniform(key_words(name, {a[0]}), p.shape, cdf(low), cdf(high));
         const Array z = lax::mul(real_like(u, std::numbers::sqrt2), rounded(lax::erf_inv(u)));
         // Rounding must not leave the open interval.
         return lax::min(full(lax::nextafter(high, real_like(high, -inf))),
@@ -159,29 +166,30 @@ Array cauchy(const Key& key, const Shape& shape, OptionalDType dtype) {
 }
 
 Array bernoulli(const Key& key, const Array& p, std::optional<Shape> shape) {
-  const char* name = "random::bernoulli";
+  constexpr const char* name = "random::bernoulli";
   if (!is_floating(p.dtype()))
     type_error(name, "expected a floating-point probability, got {}; convert it",
                describe(p.type()));
   const Shape out = shape.value_or(p.shape());
   check_shape(name, out);
   return composite(name, SampleParams{out, p.dtype()}, {key.data, p},
-                   [&](std::span<const Array> a) -> Array {
-                     const Array u = unit_uniform(key_words(name, {a[0]}), out, p.dtype());
-                     return lax::lt(u, broadcast_array(name, as_dtype(a[1], p.dtype()), out));
+                   [](const SampleParams& p, std::span<const Array> a) -> Array {
+                     const Array u = unit_uniform(key_words(name, {a[0]}), p.shape, p.dtype);
+                     return lax::lt(u, broadcast_array(name, as_dtype(a[1], p.dtype), p.shape));
                    });
 }
 
 Array rademacher(const Key& key, const Shape& shape, OptionalDType dtype) {
-  const char* name = "random::rademacher";
+  constexpr const char* name = "random::rademacher";
   const DType result = canonical_dtype(dtype.value_or(int64));
   check_shape(name, shape);
-  return composite(name, SampleParams{shape, result}, {key.data},
-                   [&](std::span<const Array> a) -> Array {
-                     const Array u = unit_uniform(key_words(name, {a[0]}), shape, default_float());
-                     return lax::select(lax::lt(u, real_like(u, 0.5)), lax::full(shape, 1, result),
-                                        lax::full(shape, -1, result));
-                   });
+  return composite(
+      name, SampleParams{shape, result}, {key.data},
+      [](const SampleParams& p, std::span<const Array> a) -> Array {
+        const Array u = unit_uniform(key_words(name, {a[0]}), p.shape, default_float());
+        return lax::select(lax::lt(u, real_like(u, 0.5)), lax::full(p.shape, 1, p.dtype),
+                           lax::full(p.shape, -1, p.dtype));
+      });
 }
 
 namespace {
@@ -229,7 +237,7 @@ Array integers_in(const Words& key, const Shape& shape, const Array& minval, con
 
 Array randint(const Key& key, const Shape& shape, const Array& minval, const Array& maxval,
               OptionalDType dtype) {
-  const char* name = "random::randint";
+  constexpr const char* name = "random::randint";
   const DType result = canonical_dtype(dtype.value_or(int64));
   if (!is_integer(result)) type_error(name, "expected an integer dtype, got {}", result);
   for (const Array* bound : {&minval, &maxval})
@@ -238,10 +246,11 @@ Array randint(const Key& key, const Shape& shape, const Array& minval, const Arr
                  describe(bound->type()));
   check_shape(name, shape);
   return composite(
-      name, SampleParams{shape, result}, {key.data, minval, maxval}, [&](std::span<const Array> a) {
+      name, SampleParams{shape, result}, {key.data, minval, maxval},
+      [](const SampleParams& p, std::span<const Array> a) {
         const Words words = key_words(name, {a[0]});
-        const IntInfo info = iinfo(result);
-        if (info.bits >= 32) return integers_in(words, shape, a[1], a[2], result);
+        const IntInfo info = iinfo(p.dtype);
+        if (info.bits >= 32) return integers_in(words, p.shape, a[1], a[2], p.dtype);
         // Narrow dtypes are drawn in 32 bits, where the bias is small.
         const auto clipped = [&](const Array& x, int64_t max) {
           const Array wide = as_dtype(x, int32);
@@ -250,7 +259,8 @@ Array randint(const Key& key, const Shape& shape, const Array& minval, const Arr
         };
         const int64_t max = static_cast<int64_t>(info.max);
         return lax::convert_element_type(
-            integers_in(words, shape, clipped(a[1], max), clipped(a[2], max + 1), int32), result);
+            integers_in(words, p.shape, clipped(a[1], max), clipped(a[2], max + 1), int32),
+            p.dtype);
       });
 }
 

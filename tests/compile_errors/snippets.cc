@@ -1,5 +1,6 @@
 // What cannot work, one mistake a function: run.sh compiles this file and expects one error for
 // each line marked `// error: TEXT`, of that text, and no other.
+#include <tessera/compile/composite.h>
 #include <tessera/tessera.h>
 
 namespace tessera {
@@ -41,6 +42,11 @@ Array shards(const Array& x, const ShardMapOptions& options) {
 auto no_second_moments() {
   return privacy::scale_then_privatize(  // error: takes an optimizer with second moments
       optim::sgd(0.1));
+}
+
+Array capturing_composite(const Array& x, double factor) {
+  const auto body = [&](const NoParams&, std::span<const Array> a) { return a[0] * factor; };
+  return composite("scaled", {}, {x}, body);  // error: the body of a composite captures nothing
 }
 
 }  // namespace tessera

@@ -97,7 +97,7 @@ Array AdaptiveClip::centered_count(const Array& norms, const Array& l2_clip_norm
   std::vector<Array> args{norms, l2_clip_norm};
   if (padding) args.push_back(*padding);
   return composite("privacy_centered_count", {}, std::span<const Array>(args),
-                   [](std::span<const Array> a) {
+                   [](const NoParams&, std::span<const Array> a) {
                      const Array sign = where(a[0] <= a[1], Array(1), Array(-1));
                      const Array counted = a.size() > 2 ? where(a[2], Array(0), sign) : sign;
                      return astype(sum(astype(counted, int32)), float32) * 0.5f;
@@ -110,12 +110,12 @@ Array AdaptiveClip::update(const Array& l2_clip_norm, const Array& noisy_count) 
   const AdaptiveClipOptions& o = options_;
   const UpdateParams params{o.target_quantile, o.learning_rate, o.expected_batch_size, o.min_norm,
                             o.max_norm};
-  return composite(
-      "privacy_adaptive_clip", params, {l2_clip_norm, noisy_count}, [&](std::span<const Array> a) {
-        const Array above = a[1] / params.expected_batch_size + 0.5 - params.target_quantile;
-        const Array next = a[0] * exp(-params.learning_rate * above);
-        return astype(clip(next, params.min_norm, params.max_norm), a[0].dtype());
-      });
+  return composite("privacy_adaptive_clip", params, {l2_clip_norm, noisy_count},
+                   [](const UpdateParams& p, std::span<const Array> a) {
+                     const Array above = a[1] / p.expected_batch_size + 0.5 - p.target_quantile;
+                     const Array next = a[0] * exp(-p.learning_rate * above);
+                     return astype(clip(next, p.min_norm, p.max_norm), a[0].dtype());
+                   });
 }
 
 }  // namespace tessera::privacy

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -73,6 +74,13 @@ std::optional<std::vector<double>> toeplitz_column(const Node& node, int64_t n);
 // How many buffers there are, and for each how many arrays of a leaf's shape are stacked in it; 0:
 // the leaf's shape itself.
 std::vector<int64_t> buffer_depths(const Node& node);
+
+// How many arrays a FlatStep has of each kind. step_of() puts together what arrays() took apart.
+struct StepLayout {
+  int64_t leaves, buffers;
+};
+StepLayout layout_of(const FlatStep& given);
+FlatStep step_of(const StepLayout& layout, std::span<const Array> arrays);
 
 inline int64_t ssize(const std::vector<double>& x) { return static_cast<int64_t>(x.size()); }
 // Element i; the last one from there on.

@@ -307,17 +307,27 @@ FlatStep FlatStep::like(std::span<const Array> arrays) const {
   return out;
 }
 
+StepLayout layout_of(const FlatStep& given) {
+  return {static_cast<int64_t>(given.values.size()), static_cast<int64_t>(given.buffers.size())};
+}
+
+FlatStep step_of(const StepLayout& layout, std::span<const Array> arrays) {
+  const std::vector<Array> leaves(static_cast<size_t>(layout.leaves));
+  return FlatStep{leaves, Array(), Buffers(static_cast<size_t>(layout.buffers), leaves)}.like(
+      arrays);
+}
+
 FlatStep multiply_next(const StreamingMatrix& matrix, const FlatStep& given) {
-  struct MatrixParams {
-    std::string matrix;
-    int64_t leaves;
+  struct NextParams {
+    StreamingMatrix matrix;
+    StepLayout layout;
   };
   const std::vector<Array> args = given.arrays();
-  return given.like(composite(
-      "streaming_matrix_next",
-      MatrixParams{matrix.tree_static_key(), static_cast<int64_t>(given.values.size())},
-      std::span<const Array>(args),
-      [&](std::span<const Array> a) { return next_row(matrix, given.like(a)).arrays(); }));
+  return given.like(composite("streaming_matrix_next", NextParams{matrix, layout_of(given)},
+                              std::span<const Array>(args),
+                              [](const NextParams& p, std::span<const Array> a) {
+                                return next_row(p.matrix, step_of(p.layout, a)).arrays();
+                              }));
 }
 
 }  // namespace tessera::privacy::matrix_factorization::internal

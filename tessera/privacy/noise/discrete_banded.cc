@@ -29,9 +29,17 @@ constexpr int64_t kUnit = int64_t{1} << kLatticeBits;
 // one table. The sum's probabilities are those of z within 1 +- 2^-126: discrete_gaussian.h.
 constexpr double kFine = 2.2;
 
-Coefs coefs_of(const Noise& noise) {
-  const auto* inverse =
-      std::get_if<mf::internal::ToeplitzInverse>(&noise.noising_matrix.node().matrix);
+// All that is static about discrete noise of a banded strategy.
+struct BandedParams {
+  mf::StreamingMatrix matrix;
+  mf::internal::StepLayout layout;
+  double steps_per_stddev;
+  OptionalDType dtype;
+  RandomSource source;
+};
+
+Coefs coefs_of(const BandedParams& noise) {
+  const auto* inverse = std::get_if<mf::internal::ToeplitzInverse>(&noise.matrix.node().matrix);
   TESSERA_CHECK(inverse, "discrete noise is correlated by banded strategies alone");
   return inverse->coef;
 }
@@ -60,10 +68,10 @@ struct NoisyLeaf {
 };
 
 // One leaf's step: the sum with its noise, and the ring with e of this step.
-NoisyLeaf noised(const Noise& noise, const std::vector<int64_t>& m, const Array& sum,
+NoisyLeaf noised(const BandedParams& noise, const std::vector<int64_t>& m, const Array& sum,
                  const std::optional<Array>& ring, const Array& slot, const Array& granularity,
                  const random::Key& key) {
-  const double grid_steps = *noise.steps_per_stddev / coefs_of(noise)[0];
+  const double grid_steps = noise.steps_per_stddev / coefs_of(noise)[0];
   const auto [coarse, fine] = random::split<2>(key);
   const Shape& shape = sum.shape();
   const Array w = discrete_draws(noise.source, coarse,
@@ -79,10 +87,10 @@ NoisyLeaf noised(const Noise& noise, const std::vector<int64_t>& m, const Array&
   return out;
 }
 
-mf::internal::FlatStep next_step(const Noise& noise, const mf::internal::FlatStep& given,
+mf::internal::FlatStep next_step(const BandedParams& noise, const mf::internal::FlatStep& given,
                                  const std::vector<random::Key>& keys, const Array& stddev) {
   const std::vector<int64_t> m = lattice_coefs(kOp, coefs_of(noise));
-  const Array granularity = stddev / *noise.steps_per_stddev;
+  const Array granularity = stddev / noise.steps_per_stddev;
   const auto size = static_cast<double>(std::max<size_t>(m.size() - 1, 1));
   const Array slot = lax::rem(given.step, lax::full_like(given.step, size));
   mf::internal::FlatStep out = given;
@@ -93,7 +101,7 @@ mf::internal::FlatStep next_step(const Noise& noise, const mf::internal::FlatSte
     out.values[i] = std::move(leaf.values);
     if (leaf.ring) out.buffers[0][i] = std::move(*leaf.ring);
   }
-  return mf::internal::ended(noise.noising_matrix, std::move(out));
+  return mf::internal::ended(noise.matrix, std::move(out));
 }
 
 // Leaves of whole steps, and buffers of whole steps too.
@@ -155,28 +163,20 @@ FlatUpdate add_banded_discrete_noise(const Noise& noise, const mf::internal::Fla
   mf::internal::expect_buffers(kOp, noise.noising_matrix, given);
   expect_whole(given);
   std::vector<Array> args = given.arrays();
-  const size_t n = args.size();
   args.push_back(key.data);
   args.push_back(noise.stddev.as(float64));
-  struct BandedParams {
-    std::string matrix;
-    int64_t leaves;
-    double steps;
-    DType dtype;
-    bool from_system;
-  };
-  std::vector<Array> out = composite(
-      "privacy_add_banded_discrete_noise",
-      BandedParams{noise.noising_matrix.tree_static_key(),
-                   static_cast<int64_t>(given.values.size()), *noise.steps_per_stddev,
-                   noise.dtype.value_or(float32), noise.source == RandomSource::kSystem},
-      std::span<const Array>(args), [&](std::span<const Array> a) {
-        const mf::internal::FlatStep step = given.like(a.first(n));
-        const StepKeys keys = step_keys(kOp, {a[n]}, step.values);
-        std::vector<Array> results = next_step(noise, step, keys.leaves, a[n + 1]).arrays();
-        results.push_back(keys.next.data);
-        return results;
-      });
+  const BandedParams params{noise.noising_matrix, mf::internal::layout_of(given),
+                            *noise.steps_per_stddev, noise.dtype, noise.source};
+  std::vector<Array> out =
+      composite("privacy_add_banded_discrete_noise", params, std::span<const Array>(args),
+                [](const BandedParams& p, std::span<const Array> a) {
+                  const size_t n = a.size() - 2;
+                  const mf::internal::FlatStep step = mf::internal::step_of(p.layout, a.first(n));
+                  const StepKeys keys = step_keys(kOp, {a[n]}, step.values);
+                  std::vector<Array> results = next_step(p, step, keys.leaves, a[n + 1]).arrays();
+                  results.push_back(keys.next.data);
+                  return results;
+                });
   const random::Key next{out.back()};
   return {given.like(out), next};
 }

@@ -148,8 +148,15 @@ DType result_dtype(OptionalDType wanted, DType leaf) {
   return leaf == int32 ? float32 : streaming::wide_dtype(kOp, leaf);
 }
 
+// All that is static about noise on a grid.
+struct GridParams {
+  double steps_per_stddev;
+  OptionalDType dtype;
+  RandomSource source;
+};
+
 // `granularity`: a float64 scalar.
-Array noised(const internal::DiscreteNoise& noise, const Array& gradient, const Array& granularity,
+Array noised(const GridParams& noise, const Array& gradient, const Array& granularity,
              const random::Key& key) {
   const DType result = result_dtype(noise.dtype, gradient.dtype());
   const Array step = broadcast_array(kOp, granularity, gradient.shape());
@@ -174,8 +181,8 @@ Array discrete_gaussian(const random::Key& key, double stddev, const Shape& shap
     Shape shape;
   };
   return composite("privacy_discrete_gaussian", DrawParams{stddev, shape}, {key.data},
-                   [&](std::span<const Array> a) {
-                     return internal::discrete_draws(RandomSource::kKey, {a[0]}, stddev, shape);
+                   [](const DrawParams& p, std::span<const Array> a) {
+                     return internal::discrete_draws(RandomSource::kKey, {a[0]}, p.stddev, p.shape);
                    });
 }
 
@@ -194,30 +201,22 @@ std::pair<std::vector<Array>, random::Key> add_discrete_noise(const DiscreteNois
                                                               const random::Key& key) {
   const SharedNoise shared(kOp, noise.source);
   expect_leaves(gradients);
-  struct GridParams {
-    double steps;
-    bool has_dtype;
-    DType dtype;
-    bool from_system;
-  };
   std::vector<Array> args = gradients;
   args.push_back(key.data);
   args.push_back(noise.stddev.as(float64));
-  const size_t n = gradients.size();
-  std::vector<Array> out =
-      composite("privacy_add_discrete_noise",
-                GridParams{noise.steps_per_stddev, noise.dtype.has_value(),
-                           noise.dtype.value_or(float32), noise.source == RandomSource::kSystem},
-                std::span<const Array>(args), [&](std::span<const Array> a) {
-                  const std::vector<Array> leaves(a.begin(), a.begin() + static_cast<int64_t>(n));
-                  const StepKeys keys = step_keys(kOp, {a[n]}, leaves);
-                  const Array granularity = a[n + 1] / noise.steps_per_stddev;
-                  std::vector<Array> results;
-                  for (size_t i = 0; i < n; ++i)
-                    results.push_back(noised(noise, leaves[i], granularity, keys.leaves[i]));
-                  results.push_back(keys.next.data);
-                  return results;
-                });
+  std::vector<Array> out = composite(
+      "privacy_add_discrete_noise", GridParams{noise.steps_per_stddev, noise.dtype, noise.source},
+      std::span<const Array>(args), [](const GridParams& p, std::span<const Array> a) {
+        const size_t n = a.size() - 2;
+        const std::vector<Array> leaves(a.begin(), a.end() - 2);
+        const StepKeys keys = step_keys(kOp, {a[n]}, leaves);
+        const Array granularity = a[n + 1] / p.steps_per_stddev;
+        std::vector<Array> results;
+        for (size_t i = 0; i < n; ++i)
+          results.push_back(noised(p, leaves[i], granularity, keys.leaves[i]));
+        results.push_back(keys.next.data);
+        return results;
+      });
   const random::Key next{out.back()};
   out.pop_back();
   return {std::move(out), next};

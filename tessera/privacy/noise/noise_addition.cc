@@ -38,14 +38,6 @@ bool is_identity(const StreamingMatrix& matrix) {
   return std::holds_alternative<streaming::Identity>(matrix.node().matrix);
 }
 
-struct NoiseParams {
-  std::string matrix;
-  int64_t leaves;
-  bool has_dtype;
-  DType dtype = float32;
-  bool from_system = false;
-};
-
 // The dtype of a leaf's buffers, and of its result unless options say another one.
 DType computation_dtype(OptionalDType result, DType leaf) {
   const DType wide = streaming::wide_dtype(kOp, leaf);
@@ -132,12 +124,20 @@ Buffers noise_buffers(const Noise& noise, const std::vector<Array>& leaves) {
 
 namespace {
 
+// All that is static about noise that is not discrete.
+struct NoiseParams {
+  StreamingMatrix matrix;
+  streaming::StepLayout layout;
+  OptionalDType dtype;
+  RandomSource source;
+};
+
 // z times stddev, or the row of this step of a dense matrix, in float64. What another matrix maps is
 // of the dtype of its buffers.
-std::vector<Array> drawn(const Noise& noise, const streaming::FlatStep& given,
+std::vector<Array> drawn(const NoiseParams& noise, const streaming::FlatStep& given,
                          const std::vector<random::Key>& keys, const Array& stddev) {
-  const Dense* dense = dense_of(noise.noising_matrix);
-  const bool independent = is_identity(noise.noising_matrix);
+  const Dense* dense = dense_of(noise.matrix);
+  const bool independent = is_identity(noise.matrix);
   std::vector<Array> out;
   for (size_t i = 0; i < given.values.size(); ++i) {
     const Shape& shape = given.values[i].shape();
@@ -149,18 +149,17 @@ std::vector<Array> drawn(const Noise& noise, const streaming::FlatStep& given,
   return out;
 }
 
-FlatUpdate noised(const Noise& noise, const streaming::FlatStep& given, const random::Key& key,
-                  const Array& stddev) {
-  const bool keeps_key = dense_of(noise.noising_matrix) != nullptr;
+FlatUpdate noised(const NoiseParams& noise, const streaming::FlatStep& given,
+                  const random::Key& key, const Array& stddev) {
+  const bool keeps_key = dense_of(noise.matrix) != nullptr;
   const StepKeys keys = keeps_key ? StepKeys{key, leaf_keys(kOp, key, given.values)}
                                   : step_keys(kOp, key, given.values);
   streaming::FlatStep row = given;
   row.values = drawn(noise, given, keys.leaves, stddev);
   // next_row computes in the dtype of the buffers. Independent noise stays float64: rounded to float32
   // before it is added, it would tell sums apart (tests/privacy/release_bits_test.cc).
-  row = keeps_key || is_identity(noise.noising_matrix)
-            ? streaming::ended(noise.noising_matrix, row)
-            : streaming::next_row(noise.noising_matrix, row);
+  row = keeps_key || is_identity(noise.matrix) ? streaming::ended(noise.matrix, row)
+                                               : streaming::next_row(noise.matrix, row);
   for (size_t i = 0; i < row.values.size(); ++i) {
     const Array& gradient = given.values[i];
     const Array sum = lax::add(converted(gradient, float64), converted(row.values[i], float64));
@@ -198,15 +197,14 @@ FlatUpdate add_noise(const Noise& noise, const streaming::FlatStep& given, const
   if (!dense_of(matrix)) streaming::expect_buffers(kOp, matrix, given);
   expect_real(kOp, given.values);
   std::vector<Array> args = given.arrays();
-  const size_t n = args.size();
   args.push_back(key.data);
   args.push_back(noise.stddev.as(float64));
-  const NoiseParams params{matrix.tree_static_key(), static_cast<int64_t>(given.values.size()),
-                           noise.dtype.has_value(), noise.dtype.value_or(float32),
-                           noise.source == RandomSource::kSystem};
   std::vector<Array> out = composite(
-      "privacy_add_noise", params, std::span<const Array>(args), [&](std::span<const Array> a) {
-        FlatUpdate next = noised(noise, given.like(a.first(n)), {a[n]}, a[n + 1]);
+      "privacy_add_noise",
+      NoiseParams{matrix, streaming::layout_of(given), noise.dtype, noise.source},
+      std::span<const Array>(args), [](const NoiseParams& p, std::span<const Array> a) {
+        const size_t n = a.size() - 2;
+        FlatUpdate next = noised(p, streaming::step_of(p.layout, a.first(n)), {a[n]}, a[n + 1]);
         std::vector<Array> results = next.row.arrays();
         results.push_back(next.key.data);
         return results;

@@ -32,9 +32,10 @@ using ir::NoParams;
 
 namespace internal {
 
-// What a field of a composite's params may be: a number, an enumerator, a function, a class with
-// hash_value(x) and ==, what a field of an op's params may be, an optional or vector of these, or a
-// struct of these. A name is a std::string, since a pointer would be compared as an address.
+// A field of a composite's params is a number, an enumerator, a function, a class with
+// tree_static_key() or with hash_value(x) and ==, what a field of an op's params may be, an
+// optional or a vector of these, or a struct of these. A name is a std::string: a pointer to
+// characters would be compared by its address, and is refused.
 template <class T>
 size_t hash_of_static(const T& x);
 template <class T>

@@ -177,7 +177,10 @@ namespace {
 // What each key and program has begun with. Never destroyed: threads may ask while the process ends.
 struct Beginnings {
   ForkSafeMutex mutex;
-  std::map<std::string, std::string> runs;
+  struct Run {
+    std::string sources, digest;
+  };
+  std::map<std::string, Run> runs;
   std::map<std::string, KeyReuse> reuse;  // of the keys that are reproducible
 };
 Beginnings& beginnings() {
@@ -185,12 +188,12 @@ Beginnings& beginnings() {
   return instance;
 }
 
-// Of the data and of the parameters that a run begins with. Parameters that do not lie in this process
-// as a whole are not compared.
-std::string digest_of_beginning(const std::string& contents, const std::vector<Array>& parameters) {
+// Of the data and of the parameters. Parameters that do not lie in this process as a whole are not
+// compared.
+std::string digest_of(const RunBeginning& run) {
   Digest digest;
-  digest.add(contents);
-  for (const Array& leaf : parameters)
+  digest.add(*run.contents);
+  for (const Array& leaf : run.parameters)
     if (is_fully_addressable(leaf)) digest.add(leaf);
   return digest.hex();
 }
@@ -203,16 +206,20 @@ void name_reproducible(const random::Key& noise, KeyReuse reuse) {
   all.reuse[hex_of(noise)] = reuse;
 }
 
-void claim_noise(const random::Key& noise, const std::string& program,
-                 const std::optional<std::string>& contents, const std::vector<Array>& parameters) {
-  if (!contents) return;
-  const std::string key = hex_of(noise), run = digest_of_beginning(*contents, parameters);
+void claim_noise(const random::Key& noise, const RunBeginning& run) {
+  if (!run.contents) return;
+  const std::string key = hex_of(noise), digest = digest_of(run);
   std::optional<KeyReuse> reuse;
   {
     Beginnings& all = beginnings();
     const std::lock_guard lock(all.mutex);
-    if (all.runs.emplace(key + program, run).first->second == run) return;
-    if (const auto told = all.reuse.find(key); told != all.reuse.end()) reuse = told->second;
+    const Beginnings::Run& first =
+        all.runs.emplace(key + run.program, Beginnings::Run{run.sources, digest}).first->second;
+    if (first.digest == digest) return;
+    const auto told = all.reuse.find(key);
+    if (told != all.reuse.end() &&
+        (first.sources == run.sources || told->second == KeyReuse::kAllowed))
+      reuse = told->second;
   }
   if (!reuse)
     warn(

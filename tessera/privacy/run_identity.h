@@ -116,13 +116,19 @@ class RunIdentity {
 
 // Says that the key of noise is of a reproducible run, and whether others may have it too.
 void name_reproducible(const random::Key& noise, KeyReuse reuse);
-// Claims the noise of a key and program for the run that begins with these contents of the data and
-// from these parameters. If another run of this process has claimed it with others, whoever sees what
-// both give sees their difference without noise: UserError (kValue) for a reproducible key unless its
-// reuse is allowed, a warning for another. Called before the first step of a run; a run whose data are
-// not checked claims nothing.
-void claim_noise(const random::Key& noise, const std::string& program,
-                 const std::optional<std::string>& contents, const std::vector<Array>& parameters);
+// What a run begins with.
+struct RunBeginning {
+  std::string program;
+  std::optional<std::string> contents;  // of the data; nothing if they are not checked
+  std::string sources;  // of each argument of the data: 's' for a source, 'a' for arrays
+  std::vector<Array> parameters;
+};
+// Claims the noise of a key and program for the run that begins so. If another run of this process has
+// claimed it with other data or parameters, whoever sees what both give sees their difference without
+// noise: UserError (kValue) for a reproducible key unless its reuse is allowed, a warning for another,
+// and for data of which some are arrays here and a source there, which cannot be compared. Called
+// before the first step of a run; a run whose data are not checked claims nothing.
+void claim_noise(const random::Key& noise, const RunBeginning& run);
 
 // UserError unless the state is of this plan and optimizer.
 void expect_same_run(const Plan& plan, const std::string& fingerprint, const Array& words);

@@ -94,6 +94,11 @@ struct RunProgram {
 };
 
 template <class Data>
+inline constexpr bool kIsGathered = false;
+template <class Rows>
+inline constexpr bool kIsGathered<Gathered<Rows>> = true;
+
+template <class Data>
 const Data& rows_of(const Data& data) {
   return data;
 }
@@ -411,7 +416,11 @@ class Trainer {
     input.batch = batches_->padded(examples, microbatch, size);
     if (plan_.random_source() == RandomSource::kKey &&
         !internal::is_digest(internal::digest_of_words(books.program)))
-      internal::claim_noise(books.noise.key, program, contents, tree::leaves(state.params));
+      internal::claim_noise(books.noise.key,
+                            {.program = program,
+                             .contents = contents,
+                             .sources = {(internal::kIsGathered<Data> ? 's' : 'a')...},
+                             .parameters = tree::leaves(state.params)});
     Array row;
     std::tie(state.params, state.books, row) =
         step_(state.params, books, input, internal::Microbatch{microbatch}, data...);

@@ -24,7 +24,7 @@ using EagerEntryRef = std::shared_ptr<const EagerEntry>;
 
 // What is called: an op or a composite, and its params.
 struct OpKey {
-  const OpDef* def;
+  const OpDef* op;
   OpParams params;
   bool operator==(const OpKey&) const = default;
 };
@@ -89,7 +89,7 @@ std::vector<Array> execute_op(const OpDef& def, const OpParams& params,
                               std::span<const Array> operands) {
   return run_eagerly(
       hash_combine(std::hash<const void*>()(&def), params.hash()), operands,
-      [&](const OpKey& key) { return key.def == &def && key.params == params; },
+      [&](const OpKey& key) { return key.op == &def && key.params == params; },
       [&] {
         return OpKey{&def, params};
       },

@@ -10,8 +10,7 @@ namespace tessera::transforms {
 namespace {
 
 bool computes(const Op& op) {
-  return is_computed(op.def->lower) && !std::holds_alternative<IndexMap>(op.def->lower) &&
-         op.def != &ops::reduce_precision_op;
+  return is_computed(op.def->lower) && !std::holds_alternative<IndexMap>(op.def->lower);
 }
 
 ops::ReducePrecisionParams format_of(DType half) {

@@ -8,7 +8,7 @@
 #include "tessera/ir/axis_env.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
-#include "tessera/ops/collectives/collectives.h"
+#include "tessera/ops/collectives/collectives_groups.h"
 #include "tessera/ops/control/control.h"
 #include "tessera/trace/example_scope.h"
 #include "tessera/trace/trace.h"
@@ -22,18 +22,13 @@ using ir::Op;
 
 namespace {
 
-// The axes that a collective communicates over; null for other ops.
-const std::vector<std::string>* communicated_axes(const Op& op) {
-  if (op.def == &ops::all_reduce_op) return &op.params.as<ops::AllReduceParams>().axes;
-  if (op.def == &ops::all_gather_op) return &op.params.as<ops::AllGatherParams>().axes;
-  if (op.def == &ops::reduce_scatter_op) return &op.params.as<ops::ReduceScatterParams>().axes;
-  if (op.def == &ops::all_to_all_op) return &op.params.as<ops::AllToAllParams>().axes;
-  if (op.def == &ops::collective_permute_op)
-    return &op.params.as<ops::CollectivePermuteParams>().axes;
-  if (op.def == &ops::collective_broadcast_op)
-    return &op.params.as<ops::CollectiveBroadcastParams>().axes;
-  if (op.def == &ops::ragged_all_to_all_op) return &op.params.as<ops::RaggedAllToAllParams>().axes;
-  return nullptr;
+// The axes that an op communicates over; empty for one that does not.
+std::vector<std::string> communicated_axes(const Op& op) {
+  const auto* collective = std::get_if<ir::CollectiveLowering>(&op.def->lower);
+  if (!collective || collective->kind == ir::CollectiveKind::kAxisIndex ||
+      collective->kind == ir::CollectiveKind::kCast)
+    return {};
+  return ops::collective_info(op).axes;
 }
 
 struct Communication {
@@ -48,15 +43,14 @@ std::optional<Communication> communication(const Function& f, const std::vector<
     std::vector<bool> operands;
     for (ir::ValueId v : op.operands) operands.push_back(reads[v]);
     if (!contains(operands, true)) continue;
-    if (const std::vector<std::string>* over = communicated_axes(op)) {
-      for (const std::string& axis : axes)
-        if (contains(*over, axis)) return Communication{std::string(op.def->name), axis};
-      continue;
-    }
+    const std::vector<std::string> over = communicated_axes(op);
+    for (const std::string& axis : axes)
+      if (contains(over, axis)) return Communication{std::string(op.def->name), axis};
+    if (!over.empty()) continue;
     std::vector<ir::FunctionRef> inside = ir::control_regions(op);
     if (std::holds_alternative<ir::Inlined>(op.def->lower) && !op.def->transpose)
       inside.push_back(ir::callee_of(op));
-    if (op.def == &ops::manual_computation_op)
+    if (std::holds_alternative<ir::ManualRegion>(op.def->lower))
       inside.push_back(op.params.as<ops::ManualComputationParams>().body);
     for (const ir::FunctionRef& region : inside)
       if (region)

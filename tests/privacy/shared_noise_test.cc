@@ -7,7 +7,7 @@ namespace tessera::privacy::internal {
 namespace {
 
 // Several processes: tests/cluster/system_random_test.cc.
-TEST(SharedNoise, AProcessThatIsAloneNeedsNone) {
+TEST(SharedNoiseKeys, AProcessThatIsAloneNeedsNone) {
   const SharedNoise outer("op", RandomSource::kSystem), inner("op", RandomSource::kSystem);
   const Array x = zeros({3});
   EXPECT_NO_THROW(jit([](const Array& v) {

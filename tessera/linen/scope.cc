@@ -1,6 +1,7 @@
 #include "tessera/linen/scope.h"
 
 #include <boost/uuid/detail/sha1.hpp>
+#include <type_traits>
 
 #include "tessera/ir/format.h"
 
@@ -45,9 +46,11 @@ uint32_t sha1_word(const std::string& bytes) {
   sha1.process_bytes(bytes.data(), bytes.size());
   boost::uuids::detail::sha1::digest_type digest;
   sha1.get_digest(digest);
+  using Unit = std::remove_cvref_t<decltype(digest[0])>;
+  constexpr size_t kUnits = 4 / sizeof(Unit);
   uint32_t word = 0;
-  for (size_t i = 0; i < sizeof(word) / sizeof(digest[0]); ++i)
-    word = static_cast<uint32_t>(uint64_t{word} << 8 * sizeof(digest[0])) | digest[i];
+  for (size_t i = 0; i < kUnits; ++i)
+    word = static_cast<uint32_t>(uint64_t{word} << 8 * sizeof(Unit)) | digest[i];
   return word;
 }
 

@@ -19,6 +19,12 @@ using namespace ops;
 namespace transforms {
 using namespace tracing;
 }
+namespace control {
+using namespace transforms;
+}
+namespace per_example {
+using namespace control;
+}
 namespace sharding {
 using namespace tracing;
 }
@@ -39,7 +45,7 @@ using namespace runtime;
 }
 namespace compile {
 using namespace runtime;
-using namespace transforms;
+using namespace control;
 }  // namespace compile
 
 }  // namespace tessera

@@ -103,7 +103,7 @@ struct Inlined {
   FunctionRef (*callee)(const OpParams& params) = nullptr;
 };
 // The params are ManualComputationParams (ops/control/control.h); flatten_regions makes two borders of it,
-// whose params are ManualBoundaryParams (ops/control/manual_boundary.h).
+// whose params are ManualBoundaryParams (control/manual_boundary.h).
 struct ManualRegion {};
 struct ManualBorder {
   bool entering;

@@ -10,7 +10,7 @@
 
 #include <string>
 
-#include "tessera/ops/control/region_transforms.h"
+#include "tessera/ops/core/traced_function.h"
 
 namespace tessera::privacy::internal {
 

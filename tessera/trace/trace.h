@@ -20,8 +20,8 @@
 #include "tessera/ir/array.h"
 #include "tessera/ir/function.h"
 #include "tessera/ir/op_def.h"
-#include "tessera/ops/control/region_transforms.h"
 #include "tessera/ops/core/source_scope.h"
+#include "tessera/ops/core/traced_function.h"
 #include "tessera/ops/core/tracer.h"
 
 namespace tessera::tracing {
@@ -92,10 +92,6 @@ class FunctionTrace final : public Trace {
 // Host arrays of at most so many elements become constants of the Function that uses them; larger
 // ones are captured.
 inline constexpr int64_t kMaxConstantElements = 64;
-
-// Calls `body` once with tracers of the given types.
-TracedFunction trace_function(const FlatFn& body, std::span<const Type> inputs,
-                              std::string name = "main");
 
 // Binds the ops of `function` to `args` one by one: into the current trace, or at once. Types are
 // inferred anew, so shardings that propagation gave to values are not kept. UserError where args

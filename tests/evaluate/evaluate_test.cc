@@ -2,13 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "tessera/control/manual_boundary.h"
+#include "tessera/control/shard_map_trace.h"
 #include "tessera/ir/axis_env.h"
 #include "tessera/ir/verifier.h"
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/control/control.h"
-#include "tessera/ops/control/manual_boundary.h"
 #include "tessera/ops/core/array_math.h"
-#include "tessera/trace/shard_map_trace.h"
 #include "tessera/trace/trace.h"
 #include "tests/ops/host_executor.h"
 

@@ -8,12 +8,12 @@
 #include <complex>
 #include <set>
 
+#include "tessera/control/manual_boundary.h"
 #include "tessera/ir/parser.h"
 #include "tessera/ir/verifier.h"
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/control/control.h"
 #include "tessera/ops/control/control_flow_ops.h"
-#include "tessera/ops/control/manual_boundary.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/reductions/reduce.h"

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tessera/ops/control/manual_boundary.h"
+#include "tessera/control/manual_boundary.h"
 #include "tessera/sharding/projection.h"
 #include "tessera/sharding/propagate.h"
 #include "tessera/spmd/partition.h"

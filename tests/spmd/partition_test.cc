@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tessera/control/shard_map_trace.h"
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/control/control.h"
 #include "tessera/ops/core/array_math.h"
@@ -12,7 +13,6 @@
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
-#include "tessera/trace/shard_map_trace.h"
 #include "tests/spmd/programs.h"
 
 namespace tessera {

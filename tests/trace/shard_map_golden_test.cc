@@ -8,13 +8,13 @@
 #include <map>
 
 #include "tessera/base/visit_dtype.h"
+#include "tessera/control/shard_map_trace.h"
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/linear/dot_general.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
-#include "tessera/trace/shard_map_trace.h"
 #include "tessera/trace/trace.h"
 #include "tests/evaluate/evaluate.h"
 #include "tests/golden/sharding.h"

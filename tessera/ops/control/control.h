@@ -1,6 +1,7 @@
 // Ops with regions, and the constraint: sdy.sharding_constraint, sdy.manual_computation (what
 // shard_map traces to) and func.call. A region is a closed Function in the params; the pipeline
-// inlines calls and partitions manual computations away.
+// inlines calls and partitions manual computations away. tessera/control defines the ops, above the
+// transforms that their rules call.
 #pragma once
 
 #include <string>

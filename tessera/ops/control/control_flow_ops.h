@@ -1,6 +1,7 @@
 // Control flow as ops: stablehlo.while, stablehlo.case and tessera.scan. Regions are closed
 // Functions in the params; what a callable used of outside is an operand like any other, and in a
-// while loop a carried value that its body returns as it came.
+// while loop a carried value that its body returns as it came. tessera/control defines the ops, above
+// the transforms that their rules call.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,6 @@
 // Functions with derivatives of their own, and functions that are computed again instead of kept:
-// calls whose rules are in their params. The pipeline inlines `primal`.
+// calls whose rules are in their params. The pipeline inlines `primal`. tessera/control defines the
+// ops, above the transforms that their rules call.
 #pragma once
 
 #include "tessera/ir/array.h"

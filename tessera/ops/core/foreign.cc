@@ -3,12 +3,12 @@
 #include "tessera/ir/token_type.h"
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/control/control.h"
-#include "tessera/ops/control/region_transforms.h"
 #include "tessera/ops/core/bitcast_elements.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/core/identity.h"
+#include "tessera/ops/core/traced_function.h"
 
 namespace tessera::ops {
 namespace {
@@ -101,7 +101,7 @@ Values bitcast_convert(OpReader& reader) {
     return std::vector{bitcast_elements(x[0], dtype)};
   };
   return insert_all(
-      reader, regions().trace(split_or_join, std::span(&operand, 1), "bitcast_convert").function,
+      reader, trace_function(split_or_join, std::span(&operand, 1), "bitcast_convert").function,
       reader.operands);
 }
 

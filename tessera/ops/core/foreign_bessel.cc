@@ -8,10 +8,10 @@
 #include <array>
 
 #include "tessera/ir/append_ops.h"
-#include "tessera/ops/control/region_transforms.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/select.h"
+#include "tessera/ops/core/traced_function.h"
 
 namespace tessera::ops {
 namespace {
@@ -67,7 +67,7 @@ std::vector<ValueId> build(OpReader& reader) {
   if (reader.operands.size() != 1 || !is_floating(reader.type(reader.operands[0]).dtype))
     reader.error("expected one operand of a floating-point type");
   const FlatFn f = [](const std::vector<Array>& x) { return std::vector{bessel_i1e(x[0])}; };
-  const TracedFunction traced = regions().trace(f, reader.operand_types(), "bessel_i1e");
+  const TracedFunction traced = trace_function(f, reader.operand_types(), "bessel_i1e");
   return append_ops(traced.function, reader.operands,
                     [&](const Op& op, const std::vector<ValueId>& operands) {
                       return reader.insert(*op.def, op.params, operands);

@@ -47,12 +47,6 @@ struct OpSpec {
   Rule<std::function<std::vector<Array>(std::span<const Array>, std::span<const Array>,
                                         const std::vector<bool>&, const P&)>>
       transpose = {};
-  std::function<Uses(std::span<const Array>, std::span<const Array>, const std::vector<Sharing>&,
-                     const P&)>
-      uses = {};
-  std::function<std::optional<OuterProduct>(const Array&, std::span<const Array>,
-                                            const std::vector<bool>&, const P&)>
-      outer_product = {};
   Rule<std::function<BatchResult(std::span<const Array>, std::span<const int>, const P&)>> batch =
       {};
   std::vector<Sample> (*samples)() = nullptr;
@@ -121,16 +115,6 @@ const OpDef& define(OpSpec<P> spec) {
           return f(ct, x, linear, p.as<P>());
         });
   def->transpose.why_absent = spec.transpose.why_absent;
-  if (spec.uses)
-    def->uses = [f = spec.uses](std::span<const Array> ct, std::span<const Array> x,
-                                const std::vector<Sharing>& sharing,
-                                const OpParams& p) { return f(ct, x, sharing, p.as<P>()); };
-  if (spec.outer_product)
-    def->outer_product = [f = spec.outer_product](const Array& ct, std::span<const Array> x,
-                                                  const std::vector<bool>& linear,
-                                                  const OpParams& p) {
-      return f(ct, x, linear, p.as<P>());
-    };
   if (spec.batch)
     def->batch = BatchFn([f = spec.batch.fn](std::span<const Array> x, std::span<const int> dims,
                                              const OpParams& p) { return f(x, dims, p.as<P>()); });

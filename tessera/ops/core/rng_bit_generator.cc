@@ -3,13 +3,13 @@
 // words is XLA's for its CPU platform, where DEFAULT is Philox: the numbers are JAX's.
 #include "tessera/ir/append_ops.h"
 #include "tessera/ir/refine_shapes.h"
-#include "tessera/ops/control/region_transforms.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/core/select.h"
+#include "tessera/ops/core/traced_function.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/concatenate.h"
 #include "tessera/ops/structural/reshape.h"
@@ -201,7 +201,7 @@ std::vector<ValueId> rng_bit_generator(OpReader& reader) {
     out[1] = lax::convert_element_type(out[1], bits.dtype);
     return out;
   };
-  const Function f = regions().trace(generate, std::span(&state, 1), "rng_bit_generator").function;
+  const Function f = trace_function(generate, std::span(&state, 1), "rng_bit_generator").function;
   return append_ops(f, reader.operands, [&](const Op& op, const std::vector<ValueId>& operands) {
     return reader.insert(*op.def, op.params, operands);
   });

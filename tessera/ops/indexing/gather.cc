@@ -13,6 +13,7 @@
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/core/select.h"
 #include "tessera/ops/core/source_scope.h"
+#include "tessera/ops/core/use_rule.h"
 #include "tessera/ops/indexing/indexed_windows.h"
 #include "tessera/ops/indexing/local_starts.h"
 #include "tessera/ops/indexing/scatter.h"
@@ -371,11 +372,14 @@ const OpDef& gather_op = define<GatherParams>({
     .lower = Library{LibraryKind::kGather},
     .jvp = {jvp_gather},
     .transpose = {transpose_gather},
-    .outer_product = gather_outer_product,
     .batch = {batch_gather},
     .samples = gather_samples,
     .narrow = NarrowOperands::kAsTheyAre,
 });
+
+namespace {
+[[maybe_unused]] const bool kOuterProduct = register_outer_product(gather_op, gather_outer_product);
+}  // namespace
 
 IndexedWindows gather_windows(const GatherParams& p, const Shape& operand, const Shape& indices) {
   return {p.numbers(), p.index_vector_dim,         operand,

@@ -274,10 +274,14 @@ const OpDef& convolution_op = define<ConvolutionParams>({
     .flops = convolution_flops,
     .jvp = {jvp_convolution},
     .transpose = {transpose_convolution},
-    .outer_product = convolution_outer_product,
     .batch = {batch_convolution},
     .samples = convolution_samples,
 });
+
+namespace {
+[[maybe_unused]] const bool kOuterProduct =
+    register_outer_product(convolution_op, convolution_outer_product);
+}  // namespace
 
 namespace {
 

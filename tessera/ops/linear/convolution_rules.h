@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tessera/ir/op_def.h"
+#include "tessera/ops/core/use_rule.h"
 #include "tessera/ops/linear/convolution.h"
 
 namespace tessera::ops {

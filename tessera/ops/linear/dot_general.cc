@@ -12,6 +12,7 @@
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/core/source_scope.h"
+#include "tessera/ops/core/use_rule.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/text/formats.h"
 
@@ -389,10 +390,14 @@ const OpDef& dot_general_op = define<DotParams>({
     .flops = dot_flops,
     .jvp = {jvp_dot},
     .transpose = {transpose_dot},
-    .outer_product = dot_outer_product,
     .batch = {batch_dot},
     .samples = dot_samples,
 });
+
+namespace {
+[[maybe_unused]] const bool kOuterProduct =
+    register_outer_product(dot_general_op, dot_outer_product);
+}  // namespace
 
 Array invariant_dot(const Array& lhs, const Array& rhs, const Dims& lhs_contract,
                     const Dims& rhs_contract, const Dims& lhs_batch, const Dims& rhs_batch) {

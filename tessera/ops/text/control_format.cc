@@ -6,10 +6,10 @@
 #include "tessera/ir/unreduced.h"
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/control/control.h"
-#include "tessera/ops/control/region_transforms.h"
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/select.h"
+#include "tessera/ops/core/traced_function.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/text/formats.h"
 
@@ -209,7 +209,7 @@ FunctionRef with_unreduced(const FunctionRef& body, const ManualComputationParam
   };
   const AxisEnv::Scope scope(p.mesh, p.manual_axes, false);
   return std::make_shared<const Function>(
-      regions().trace(whole, types, std::string(body->name)).function);
+      trace_function(whole, types, std::string(body->name)).function);
 }
 
 OpParams read_manual(const OpDef&, OpReader& reader) {

@@ -10,9 +10,9 @@
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/collectives/collectives_groups.h"
 #include "tessera/ops/control/control.h"
+#include "tessera/per_example/example_mixing.h"
 #include "tessera/trace/example_scope.h"
 #include "tessera/trace/trace.h"
-#include "tessera/transform/example_mixing.h"
 #include "tessera/transform/uses.h"
 
 namespace tessera::privacy::internal {

@@ -13,6 +13,29 @@
 #include "tessera/transform/derivative.h"
 #include "tessera/transform/uses.h"
 
+namespace tessera::ops {
+
+// The tangents of a checkpointed function: (primal operands..., saved values..., the results that have
+// a tangent, for their types..., tangents of the operands that have one...) -> tangents of these
+// results. Its transpose computes what was not saved again, from operands that stand behind an
+// optimization_barrier.
+//
+// The function is linearized once, when the op is made. If each transpose did it again, a nest of
+// checkpoints would take a time that is quadratic in its depth.
+struct CheckpointLinearParams {
+  FunctionRef again;   // (primal operands..., saved values...) -> residuals
+  FunctionRef linear;  // (tangents of operands..., residuals...) -> tangents of results
+  int64_t num_saved = 0;
+
+  size_t num_kept() const { return again->inputs.size(); }
+  size_t num_results() const { return linear->outputs.size(); }
+  size_t first_tangent() const { return num_kept() + num_results(); }
+  size_t num_tangents() const { return linear->inputs.size() - again->outputs.size(); }
+};
+extern const OpDef& checkpoint_linear_op;
+
+}  // namespace tessera::ops
+
 namespace tessera::control {
 namespace {
 
@@ -36,138 +59,137 @@ bool is_saved(const Op& op, const CheckpointParams& p) {
   return p.saveable == Saveable::kNames ? named : !named;
 }
 
-std::vector<bool> mask_of(const Dims& indices, size_t count) {
-  std::vector<bool> out(count);
-  for (int64_t k : indices) out[static_cast<size_t>(k)] = true;
+// The tangent program of a checkpointed function, made without its values.
+struct LinearizedAgain {
+  CheckpointLinearParams params;
+  std::vector<bool> nonzero;  // which results have a tangent
+};
+
+// `kept`: the function's operands, then the values `saved` of it, which are not computed again.
+LinearizedAgain linearize_again(const Function& f, std::span<const Array> kept,
+                                const std::vector<bool>& has_tangent, const Dims& saved) {
+  LinearizedAgain out{.params = {.num_saved = saved.rank()}, .nonzero = {}};
+  TracedFunction again = trace_function(
+      [&](const std::vector<Array>& x) {
+        const size_t n = f.inputs.size();
+        LinearizedFunction at =
+            linearize_function_with(f, part(x, 0, n), has_tangent, saved, part(x, n, saved.size()));
+        out.nonzero = std::move(at.nonzero);
+        out.params.linear = std::make_shared<const Function>(std::move(at.linear));
+        return std::move(at.residuals);
+      },
+      traced_types(kept), f.name);
+  TESSERA_CHECK(again.captures.empty(), "checkpoint: a closed function captured");
+  out.params.again = std::make_shared<const Function>(remove_dead_ops(again.function));
   return out;
 }
 
 LinearizeResult linearize_checkpoint(std::span<const Array> primals,
                                      const std::vector<bool>& has_tangent,
                                      const CheckpointParams& p) {
-  if (p.saveable == Saveable::kEverything)
-    return control::linearize_inline(*p.primal, primals, has_tangent);
+  if (p.saveable == Saveable::kEverything) return linearize_inline(*p.primal, primals, has_tangent);
   std::vector<Array> values;
   std::vector<Array> out = apply_and_keep(*p.primal, primals, values);
-  CheckpointLinearParams linear{.primal = p.primal};
   std::vector<Array> operands(primals.begin(), primals.end());
+  Dims saved;
   for (const Op& op : p.primal->ops) {
     if (!is_saved(op, p)) continue;
     for (ValueId v : op.results) {
-      linear.saved.push_back(v);
+      saved.push_back(v);
       operands.push_back(values[v]);
     }
   }
-  for (size_t k = 0; k < has_tangent.size(); ++k)
-    if (has_tangent[k]) linear.args.push_back(static_cast<int64_t>(k));
-  const std::vector<Type> types = traced_types(primals);
-  trace_function(
-      [&](const std::vector<Array>& x) {
-        LinearizedFunction at = linearize_function(*p.primal, x, has_tangent);
-        for (size_t r = 0; r < at.nonzero.size(); ++r)
-          if (at.nonzero[r]) linear.nonzero.push_back(static_cast<int64_t>(r));
-        return at.primals;
-      },
-      types, p.primal->name);
-  for (int64_t r : linear.nonzero) operands.push_back(out[static_cast<size_t>(r)]);
-  const size_t n = out.size();
-  return {std::move(out), [operands, linear, n](std::span<const Array> tangents) {
-            std::vector<Array> inputs = operands, t(n);
-            for (int64_t k : linear.args) inputs.push_back(tangents[static_cast<size_t>(k)]);
-            if (linear.nonzero.empty()) return t;
-            const std::vector<Array> some = bind_op(checkpoint_linear_op, linear, inputs);
-            for (size_t i = 0; i < some.size(); ++i)
-              t[static_cast<size_t>(linear.nonzero[i])] = some[i];
+  LinearizedAgain at = linearize_again(*p.primal, operands, has_tangent, saved);
+  for (size_t r = 0; r < out.size(); ++r)
+    if (at.nonzero[r]) operands.push_back(out[r]);
+  return {std::move(out), [operands, at](std::span<const Array> tangents) {
+            std::vector<Array> t(at.nonzero.size());
+            if (at.params.num_results() == 0) return t;
+            std::vector<Array> inputs = operands;
+            for (const Array& tangent : tangents)
+              if (tangent.defined()) inputs.push_back(tangent);
+            const std::vector<Array> some = bind_op(checkpoint_linear_op, at.params, inputs);
+            size_t next = 0;
+            for (size_t r = 0; r < t.size(); ++r)
+              if (at.nonzero[r]) t[r] = some[next++];
             return t;
           }};
 }
 
-// The function's tangent program at operands, with the saved values in place of computed ones.
-LinearizedFunction linearize_again(std::span<const Array> operands,
-                                   const CheckpointLinearParams& p) {
-  const size_t num_inputs = p.primal->inputs.size();
-  return linearize_function_with(*p.primal, part(operands, 0, num_inputs),
-                                  mask_of(p.args, num_inputs), p.saved,
-                                  part(operands, num_inputs, p.saved.size()));
+CheckpointLinearParams retype_checkpoint_linear(std::span<const Type> operands,
+                                                const CheckpointLinearParams& p) {
+  if (operands.size() != p.first_tangent() + p.num_tangents())
+    return p;  // infer says what is wrong
+  CheckpointLinearParams q = p;
+  q.again = retyped(p.again, variance_of(operands.first(p.num_kept())));
+  std::vector<AxisNames> inputs = variance_of(operands.subspan(p.first_tangent()));
+  for (AxisNames& residual : variance_of(q.again->output_types()))
+    inputs.push_back(std::move(residual));
+  q.linear = retyped(p.linear, inputs);
+  return q;
 }
 
 std::vector<Type> infer_checkpoint_linear(std::span<const Type> operands,
                                           const CheckpointLinearParams& p) {
-  return like_types(operands, p.primal->inputs.size() + p.saved.size(), p.nonzero.size());
+  expect_operands("checkpoint_linear", operands, p.first_tangent() + p.num_tangents());
+  return like_types(operands, p.num_kept(), p.num_results());
 }
 
 // What the op computes where it is not transposed: inputs are the operands.
 FunctionRef checkpoint_tangents(const OpParams& params) {
   const auto& p = params.as<CheckpointLinearParams>();
-  std::vector<Type> types = p.primal->input_types();
-  for (int64_t v : p.saved) types.push_back(p.primal->types[static_cast<size_t>(v)]);
-  for (int64_t r : p.nonzero)
-    types.push_back(p.primal->type(p.primal->outputs[static_cast<size_t>(r)]));
-  for (int64_t k : p.args)
-    types.push_back(p.primal->type(p.primal->inputs[static_cast<size_t>(k)]));
+  std::vector<Type> types = p.again->input_types();
+  for (Type& result : p.linear->output_types()) types.push_back(std::move(result));
+  for (size_t k = 0; k < p.num_tangents(); ++k)
+    types.push_back(p.linear->type(p.linear->inputs[k]));
   TracedFunction traced = trace_function(
       [&](const std::vector<Array>& x) {
-        const LinearizedFunction at = linearize_again(x, p);
-        std::vector<Array> inputs = part(x, x.size() - p.args.size(), p.args.size());
-        inputs.insert(inputs.end(), at.residuals.begin(), at.residuals.end());
-        return inline_function(at.linear, inputs);
+        std::vector<Array> inputs = part(x, p.first_tangent(), p.num_tangents());
+        for (Array& residual : inline_function(*p.again, part(x, 0, p.num_kept())))
+          inputs.push_back(std::move(residual));
+        return inline_function(*p.linear, inputs);
       },
-      types, p.primal->name);
+      types, p.again->name);
   return std::make_shared<const Function>(remove_dead_ops(traced.function));
 }
 
 std::vector<Array> transpose_checkpoint_linear(std::span<const Array> cotangents,
                                                std::span<const Array> operands,
-                                               const std::vector<bool>&,
+                                               const std::vector<bool>& linear,
                                                const CheckpointLinearParams& p) {
-  const size_t num_primals = p.primal->inputs.size() + p.saved.size();
-  const size_t first_tangent = num_primals + p.nonzero.size();
-  std::vector<Array> fresh;
-  for (size_t k = 0; k < num_primals; ++k)
-    fresh.push_back(k < p.primal->inputs.size() ? lax::optimization_barrier(operands[k])
-                                                : operands[k]);
-  const LinearizedFunction at = linearize_again(fresh, p);
-  std::vector<Array> cts;
-  size_t next = 0;
-  for (size_t r = 0; r < at.nonzero.size(); ++r) {
-    const bool listed = next < p.nonzero.size() && p.nonzero[next] == static_cast<int64_t>(r);
-    TESSERA_CHECK(listed == at.nonzero[r], "checkpoint: result {} changed its mind", r);
-    if (listed) cts.push_back(cotangents[next++]);
-  }
-  std::vector<bool> is_linear(p.args.size(), true);
-  std::vector<Array> inputs(p.args.size());
-  is_linear.resize(at.linear.inputs.size(), false);
-  inputs.insert(inputs.end(), at.residuals.begin(), at.residuals.end());
-  const std::vector<Array> back = transpose_function(at.linear, is_linear, inputs, cts);
+  std::vector<Array> fresh = part(operands, 0, p.num_kept());
+  const size_t num_primals = p.num_kept() - static_cast<size_t>(p.num_saved);
+  for (size_t k = 0; k < num_primals; ++k) fresh[k] = lax::optimization_barrier(fresh[k]);
+  std::vector<Array> inputs(p.num_tangents());
+  for (Array& residual : inline_function(*p.again, fresh)) inputs.push_back(std::move(residual));
+  std::vector<bool> is_linear(p.num_tangents(), true);
+  is_linear.resize(inputs.size(), false);
+  const std::vector<Array> back = transpose_function(*p.linear, is_linear, inputs, cotangents);
   std::vector<Array> out(operands.size());
-  for (size_t i = 0; i < p.args.size(); ++i) out[first_tangent + i] = back[i];
+  for (size_t i = 0; i < p.num_tangents(); ++i)
+    if (linear[p.first_tangent() + i]) out[p.first_tangent() + i] = back[i];
   return out;
 }
 
 // The function is opened: what its uses read is kept until they are summed.
 Uses uses_checkpoint_linear(std::span<const Array> cotangents, std::span<const Array> operands,
                             const std::vector<Sharing>& sharing, const CheckpointLinearParams& p) {
-  const size_t first_tangent = p.primal->inputs.size() + p.saved.size() + p.nonzero.size();
-  const LinearizedFunction at = linearize_again(operands, p);
-  std::vector<Sharing> inner(sharing.begin() + static_cast<ptrdiff_t>(first_tangent),
-                             sharing.end());
-  std::vector<Array> inputs(p.args.size()), cts;
-  for (const Array& residual : at.residuals) {
+  const size_t first = p.first_tangent();
+  std::vector<Sharing> inner(sharing.begin() + static_cast<ptrdiff_t>(first), sharing.end());
+  std::vector<Array> inputs(p.num_tangents());
+  for (const Array& residual : inline_function(*p.again, part(operands, 0, p.num_kept()))) {
     // What was computed again counts as the example's.
     Sharing s = Sharing::kExample;
-    for (size_t k = 0; k < first_tangent; ++k)
+    for (size_t k = 0; k < first; ++k)
       if (operands[k].data() == residual.data()) s = sharing[k];
     inner.push_back(s);
     inputs.push_back(residual);
   }
-  size_t next = 0;
-  for (bool nonzero : at.nonzero)
-    if (nonzero) cts.push_back(cotangents[next++]);
-  Uses body = transpose_to_uses(at.linear, inner, inputs, cts);
+  Uses body = transpose_to_uses(*p.linear, inner, inputs, cotangents);
   Uses out{std::move(body.uses), std::vector<Array>(operands.size())};
   for (Use& use : out.uses)
-    for (size_t& input : use.inputs) input += first_tangent;
-  for (size_t i = 0; i < p.args.size(); ++i) out.cotangents[first_tangent + i] = body.cotangents[i];
+    for (size_t& input : use.inputs) input += first;
+  for (size_t i = 0; i < p.num_tangents(); ++i) out.cotangents[first + i] = body.cotangents[i];
   return out;
 }
 
@@ -219,9 +241,9 @@ const OpDef& checkpoint_op = define<CheckpointParams>({
 const OpDef& checkpoint_linear_op = define<CheckpointLinearParams>({
     .name = "checkpoint_linear",
     .dialect = "tessera",
-    .attributes = {"primal", "saved", "args", "nonzero"},
+    .attributes = {"again", "linear", "num_saved"},
     .infer = control::infer_checkpoint_linear,
-    .retype = control::retype_primal<CheckpointLinearParams>,
+    .retype = control::retype_checkpoint_linear,
     .lower = Inlined{control::checkpoint_tangents},
     .jvp = absent("the tangent program of a checkpoint is there to be transposed; use jvp"),
     .transpose = {control::transpose_checkpoint_linear},

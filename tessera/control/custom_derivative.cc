@@ -14,6 +14,19 @@
 #include "tessera/transform/derivative.h"
 #include "tessera/transform/uses.h"
 
+namespace tessera::ops {
+
+// The tangents of a custom_vjp_call: (residuals..., the results, for their types..., tangents of
+// the arguments in `args`...) -> tangents of the results. It exists to be transposed.
+struct CustomLinearParams {
+  FunctionRef bwd;
+  int64_t num_residuals = 0, num_results = 0;
+  Dims args;
+};
+extern const OpDef& custom_linear_op;
+
+}  // namespace tessera::ops
+
 namespace tessera::control {
 namespace {
 

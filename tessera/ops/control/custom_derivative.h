@@ -22,15 +22,6 @@ struct CustomVjpParams {
 };
 extern const OpDef& custom_vjp_call_op;
 
-// The tangents of a custom_vjp_call: (residuals..., the results, for their types..., tangents of
-// the arguments in `args`...) -> tangents of the results. It exists to be transposed.
-struct CustomLinearParams {
-  FunctionRef bwd;
-  int64_t num_residuals = 0, num_results = 0;
-  Dims args;
-};
-extern const OpDef& custom_linear_op;
-
 }  // namespace tessera::ops
 
 namespace tessera {
@@ -58,17 +49,5 @@ struct CheckpointParams {
   std::vector<std::string> names = {};
 };
 extern const OpDef& checkpoint_op;
-
-// The tangents of a checkpointed function: (primal operands..., saved values..., the results in
-// `nonzero`, for their types..., tangents of the operands in `args`...) -> tangents of the results
-// in `nonzero`. Its transpose computes what was not saved again, from operands that stand behind an
-// optimization_barrier.
-struct CheckpointLinearParams {
-  FunctionRef primal;
-  Dims saved;    // values of `primal`
-  Dims args;     // operands with a tangent
-  Dims nonzero;  // results with a tangent
-};
-extern const OpDef& checkpoint_linear_op;
 
 }  // namespace tessera::ops

@@ -133,7 +133,7 @@ std::vector<int64_t> batch_extents(const std::vector<Array>& leaves) {
 }
 
 // What mixes examples in a batch of so many; nothing if the function does not take one.
-std::optional<transforms::Mixing> mixing(const ErasedCall& call, const ClipRequest& request,
+std::optional<per_example::Mixing> mixing(const ErasedCall& call, const ClipRequest& request,
                                          std::vector<ir::Type> types, int64_t size) {
   for (size_t i = 0; i < types.size(); ++i)
     if (request.roles[i] == LeafRole::kBatch) types[i].shape[0] = size;
@@ -147,7 +147,7 @@ std::optional<transforms::Mixing> mixing(const ErasedCall& call, const ClipReque
   }
   if (request.loss) f = loss_of(std::move(f));
   const std::vector<bool> of_examples = batch_inputs(request, f);
-  return transforms::find_mixing(
+  return per_example::find_mixing(
       f, {.of_examples = of_examples, .size = size, .follow_sums = request.loss.has_value()});
 }
 

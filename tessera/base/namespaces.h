@@ -19,6 +19,9 @@ using namespace ops;
 namespace transforms {
 using namespace tracing;
 }
+namespace interchange {
+using namespace transforms;
+}
 namespace sharding {
 using namespace tracing;
 }
@@ -36,10 +39,11 @@ using namespace codegen;
 }
 namespace engine {
 using namespace runtime;
-}
+using namespace interchange;
+}  // namespace engine
 namespace compile {
 using namespace runtime;
-using namespace transforms;
+using namespace interchange;
 }  // namespace compile
 
 }  // namespace tessera

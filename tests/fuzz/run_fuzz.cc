@@ -22,8 +22,8 @@
 
 #include "tessera/base/visit_dtype.h"
 #include "tessera/compile/lowered.h"
-#include "tessera/ir/parser.h"
-#include "tessera/ir/printer.h"
+#include "tessera/interchange/text/parser.h"
+#include "tessera/interchange/text/printer.h"
 #include "tessera/ir/verifier.h"
 #include "tessera/mesh/device.h"
 #include "tessera/ops/control/control_flow_ops.h"
@@ -34,6 +34,7 @@
 
 namespace tessera {
 
+using namespace interchange;
 using namespace sharding;
 
 namespace {

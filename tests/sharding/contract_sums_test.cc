@@ -14,6 +14,7 @@
 
 namespace tessera {
 
+using namespace interchange;
 using namespace sharding;
 
 namespace {

@@ -8,6 +8,7 @@
 
 namespace tessera {
 
+using namespace interchange;
 using namespace sharding;
 
 namespace {

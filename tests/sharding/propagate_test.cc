@@ -1,7 +1,7 @@
 #include "tessera/sharding/propagate.h"
 
-#include "tessera/ir/parser.h"
-#include "tessera/ir/printer.h"
+#include "tessera/interchange/text/parser.h"
+#include "tessera/interchange/text/printer.h"
 #include "tessera/ir/verifier.h"
 #include "tessera/ops/control/control.h"
 #include "tessera/ops/control/control_flow_ops.h"
@@ -12,6 +12,7 @@
 
 namespace tessera {
 
+using namespace interchange;
 using namespace sharding;
 
 namespace {

@@ -10,7 +10,6 @@
 #include "tessera/ops/control/control_samples.h"
 #include "tessera/ops/core/batch_axis.h"
 #include "tessera/ops/core/op.h"
-#include "tessera/ops/text/formats.h"
 
 namespace tessera::ops {
 namespace {
@@ -179,7 +178,6 @@ const OpDef& sharding_constraint_op = define<ShardingConstraintParams>({
     .name = "sharding_constraint",
     .dialect = "sdy",
     .attributes = {"sharding"},
-    .format = formats::sharding_constraint(),
     .infer = infer_constraint,
     .evaluate = evaluate_identity,
     .factors = constraint_factors,
@@ -196,7 +194,6 @@ const OpDef& manual_computation_op = define<ManualComputationParams>({
     .name = "manual_computation",
     .dialect = "sdy",
     .attributes = {"mesh", "in_shardings", "out_shardings", "manual_axes", "check_vma", "body"},
-    .format = formats::manual_computation(),
     .infer = infer_manual,
     .retype = retype_manual,
     .lower = ManualRegion{},
@@ -213,7 +210,6 @@ const OpDef& call_op = define<CallParams>({
     .name = "call",
     .dialect = "func",
     .attributes = {"callee"},
-    .format = {.assembly = "{callee}({operands})"},
     .infer = infer_call,
     .retype = retype_call,
     .lower = Inlined{[](const OpParams& params) { return params.as<CallParams>().callee; }},

@@ -3,7 +3,6 @@
 #include "tessera/ir/retype.h"
 #include "tessera/ops/control/control_flow_rules.h"
 #include "tessera/ops/control/control_samples.h"
-#include "tessera/ops/text/formats.h"
 
 namespace tessera::ops {
 namespace {
@@ -204,7 +203,6 @@ CaseParams case_of(const CaseParams&, const ControlFlow& flow) { return {flow.re
 const OpDef& while_op = define<WhileParams>({
     .name = "while",
     .attributes = {"cond", "body"},
-    .format = formats::while_loop(),
     .infer = infer_while,
     .retype = retype_while,
     .regions = {describe_while, while_of},
@@ -220,7 +218,6 @@ const OpDef& scan_op = define<ScanParams>({
     .name = "scan",
     .dialect = "tessera",
     .attributes = {"body", "length", "num_consts", "num_carry", "reverse"},
-    .format = {.typed_inputs = true},
     .infer = infer_scan,
     .retype = retype_scan,
     .regions = {describe_scan, scan_of},
@@ -236,7 +233,6 @@ const OpDef& scan_op = define<ScanParams>({
 const OpDef& case_op = define<CaseParams>({
     .name = "case",
     .attributes = {"branches"},
-    .format = formats::branches(),
     .infer = infer_case,
     .retype = retype_case,
     .regions = {describe_case, case_of},

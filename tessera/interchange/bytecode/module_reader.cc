@@ -4,8 +4,9 @@
 
 #include "tessera/interchange/bytecode/attributes.h"
 #include "tessera/interchange/bytecode/export.h"
-#include "tessera/interchange/bytecode/op_table.h"
+#include "tessera/interchange/bytecode/properties.h"
 #include "tessera/interchange/bytecode/reader.h"
+#include "tessera/interchange/bytecode/vhlo.h"
 #include "tessera/interchange/module_builder.h"
 #include "tessera/interchange/text/parser_internal.h"
 #include "tessera/ir/format.h"

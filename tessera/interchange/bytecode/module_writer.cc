@@ -5,7 +5,8 @@
 #include <charconv>
 
 #include "tessera/interchange/bytecode/encoder.h"
-#include "tessera/interchange/bytecode/op_table.h"
+#include "tessera/interchange/bytecode/properties.h"
+#include "tessera/interchange/bytecode/vhlo.h"
 #include "tessera/interchange/bytecode/writer.h"
 #include "tessera/ir/format.h"
 #include "tessera/ir/op_def.h"
@@ -316,7 +317,7 @@ class ModuleWriter {
       for (auto& entry : *entries)
         (entry.first.find('.') == std::string::npos ? own : extra).push_back(std::move(entry));
     to_vhlo(name, own);
-    const VhloVersion* row = find_vhlo(name, version_);
+    const std::optional<VhloOp> row = find_vhlo(name, version_);
     if (!row)
       value_error("bytecode", "expected ops that VHLO {} has, got {}.{}; write a later version",
                   options_.version, op.def->dialect, op.def->name);

@@ -7,6 +7,7 @@
 #include "tessera/interchange/formats/formats.h"
 #include "tessera/ir/axis_env.h"
 #include "tessera/ops/collectives/collectives_groups.h"
+#include "tessera/ops/reductions/written_kind.h"
 
 namespace tessera::interchange::formats {
 

@@ -3,6 +3,7 @@
 #include "tessera/interchange/formats/formats.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/reductions/select_and_scatter.h"
+#include "tessera/ops/reductions/written_kind.h"
 
 namespace tessera::interchange::formats {
 namespace {

@@ -210,7 +210,7 @@ class WhileLoop {
       if (!counter || !bound || p.type != default_compare_type(dtype)) continue;
       const int64_t bits = 8 * itemsize(dtype) - (is_signed(dtype) ? 1 : 0);
       const __int128 high = (__int128{1} << bits) - 1, low = is_signed(dtype) ? -high - 1 : 0;
-      return transforms::trips(counter->start, counter->step,
+      return interchange::trips(counter->start, counter->step,
                                side == 0 ? p.direction : swapped(p.direction), *bound, low, high);
     }
     return std::nullopt;

@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "tessera/interchange/op_format.h"
 #include "tessera/interchange/programs/map_regions.h"
 #include "tessera/ir/append_ops.h"
 #include "tessera/ir/op_def.h"

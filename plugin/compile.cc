@@ -14,11 +14,11 @@
 #include "plugin/signature.h"
 #include "tessera/base/contains.h"
 #include "tessera/compile/pipeline.h"
-#include "tessera/ir/bytecode/reader.h"
+#include "tessera/interchange/bytecode/reader.h"
+#include "tessera/interchange/programs/count_loops.h"
+#include "tessera/interchange/text/printer.h"
 #include "tessera/ir/format.h"
-#include "tessera/ir/printer.h"
 #include "tessera/runtime/array_layout.h"
-#include "tessera/transform/programs/count_loops.h"
 
 namespace tessera::plugin {
 namespace {
@@ -103,7 +103,7 @@ bool even_out(const char* what, const std::vector<ir::ValueId>& values, const ir
 }
 
 // The program with arguments and results in equal parts: once more where propagation chose other ones.
-Lowered lower(const ir::ParsedModule& module) {
+Lowered lower(const interchange::ParsedModule& module) {
   sharding::ShardingRequest request{.inputs = module.input_shardings,
                                     .outputs = module.output_shardings};
   const ir::Function& f = module.main;
@@ -188,9 +188,9 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
         "[compile] expected one replica of partitioned programs, got {}; use jit with shardings or "
         "shard_map instead of pmap",
         out->options.num_replicas));
-  const OrderedModule ordered = with_one_device_order(ir::read_module(code, "jax"));
-  ir::ParsedModule module = with_parts_of_sums(ordered.module);
-  module.main = transforms::counted_if_cut(module);
+  const OrderedModule ordered = with_one_device_order(interchange::read_module(code, "jax"));
+  interchange::ParsedModule module = with_parts_of_sums(ordered.module);
+  module.main = interchange::counted_if_cut(module);
   out->name = module.name.empty() ? "main" : module.name;
   const ir::Function& f = module.main;
   const Lowered lowered = lower(module);
@@ -241,7 +241,7 @@ PJRT_Executable::ProgramBytes PJRT_Executable::optimized() {
   using namespace tessera;
   if (reads->fetch_add(1) < plugin::reads_of_a_compilation(options) || !partitioned)
     return {"hlo_with_config", signature};
-  program_text = ir::to_mlir(*partitioned, {.module_name = name});
+  program_text = interchange::to_mlir(*partitioned, {.module_name = name});
   const std::string attributes = plugin::sharding_attributes(*this);
   if (const size_t at = program_text.find("attributes {");
       !attributes.empty() && at != std::string::npos)

@@ -25,6 +25,9 @@ using namespace transforms;
 namespace per_example {
 using namespace control;
 }
+namespace interchange {
+using namespace control;
+}
 namespace sharding {
 using namespace tracing;
 }
@@ -42,10 +45,12 @@ using namespace codegen;
 }
 namespace engine {
 using namespace runtime;
-}
+using namespace interchange;
+}  // namespace engine
 namespace compile {
 using namespace runtime;
 using namespace control;
+using namespace interchange;
 }  // namespace compile
 
 }  // namespace tessera

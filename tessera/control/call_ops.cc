@@ -1,12 +1,11 @@
-// sdy.manual_computation and func.call (ops/control/control.h).
+// sdy.manual_computation and func.call (control/control.h).
 #include <algorithm>
 
 #include "tessera/control/call_rules.h"
+#include "tessera/control/control.h"
 #include "tessera/control/samples.h"
 #include "tessera/ir/retype.h"
-#include "tessera/ops/control/control.h"
 #include "tessera/ops/core/op.h"
-#include "tessera/ops/text/formats.h"
 
 namespace tessera::ops {
 namespace {
@@ -83,7 +82,6 @@ const OpDef& manual_computation_op = define<ManualComputationParams>({
     .name = "manual_computation",
     .dialect = "sdy",
     .attributes = {"mesh", "in_shardings", "out_shardings", "manual_axes", "check_vma", "body"},
-    .format = formats::manual_computation(),
     .infer = infer_manual,
     .retype = retype_manual,
     .lower = ManualRegion{},
@@ -99,7 +97,6 @@ const OpDef& call_op = define<CallParams>({
     .name = "call",
     .dialect = "func",
     .attributes = {"callee"},
-    .format = {.assembly = "{callee}({operands})"},
     .infer = infer_call,
     .retype = retype_call,
     .lower = Inlined{[](const OpParams& params) { return params.as<CallParams>().callee; }},

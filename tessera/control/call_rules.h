@@ -2,8 +2,8 @@
 // computations. Each rule makes the same op of a transformed region, or inlines it.
 #pragma once
 
+#include "tessera/control/control.h"
 #include "tessera/ir/op_def.h"
-#include "tessera/ops/control/control.h"
 
 namespace tessera::control {
 

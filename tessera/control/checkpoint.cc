@@ -1,10 +1,10 @@
-// Functions that are computed again instead of kept (ops/control/custom_derivative.h).
+// Functions that are computed again instead of kept (control/custom_derivative.h).
 #include <algorithm>
 
 #include "tessera/control/call_rules.h"
+#include "tessera/control/custom_derivative.h"
 #include "tessera/control/primal_call.h"
 #include "tessera/control/samples.h"
-#include "tessera/ops/control/custom_derivative.h"
 #include "tessera/ops/core/identity.h"
 #include "tessera/ops/core/use_rule.h"
 #include "tessera/ops/linear/dot_general.h"

@@ -1,11 +1,9 @@
-// stablehlo.while, stablehlo.case and tessera.scan (ops/control/control_flow_ops.h).
-#include "tessera/ops/control/control_flow_ops.h"
+#include "tessera/control/control_flow_ops.h"
 
 #include "tessera/control/control_flow_rules.h"
 #include "tessera/control/samples.h"
 #include "tessera/ir/retype.h"
 #include "tessera/ops/core/use_rule.h"
-#include "tessera/ops/text/formats.h"
 
 namespace tessera::ops {
 namespace {
@@ -206,7 +204,6 @@ CaseParams case_of(const CaseParams&, const ControlFlow& flow) { return {flow.re
 const OpDef& while_op = define<WhileParams>({
     .name = "while",
     .attributes = {"cond", "body"},
-    .format = formats::while_loop(),
     .infer = infer_while,
     .retype = retype_while,
     .regions = {describe_while, while_of},
@@ -222,7 +219,6 @@ const OpDef& scan_op = define<ScanParams>({
     .name = "scan",
     .dialect = "tessera",
     .attributes = {"body", "length", "num_consts", "num_carry", "reverse"},
-    .format = {.typed_inputs = true},
     .infer = infer_scan,
     .retype = retype_scan,
     .regions = {describe_scan, scan_of},
@@ -241,7 +237,6 @@ namespace {
 const OpDef& case_op = define<CaseParams>({
     .name = "case",
     .attributes = {"branches"},
-    .format = formats::branches(),
     .infer = infer_case,
     .retype = retype_case,
     .regions = {describe_case, case_of},

@@ -1,5 +1,4 @@
-// Functions with derivatives of their own (ops/control/custom_derivative.h).
-#include "tessera/ops/control/custom_derivative.h"
+#include "tessera/control/custom_derivative.h"
 
 #include "tessera/control/make_control_flow.h"
 #include "tessera/control/primal_call.h"

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "tessera/control/control_flow_ops.h"
 #include "tessera/ir/axis_env.h"
 #include "tessera/ops/collectives/collectives.h"
-#include "tessera/ops/control/control_flow_ops.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/trace/trace.h"
 

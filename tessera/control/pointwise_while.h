@@ -7,7 +7,7 @@
 
 #include <optional>
 
-#include "tessera/ops/control/control_flow_ops.h"
+#include "tessera/control/control_flow_ops.h"
 
 namespace tessera::control {
 

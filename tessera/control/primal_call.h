@@ -1,12 +1,12 @@
-// What calls with rules of their own (ops/control/custom_derivative.h) have in common: each has a
+// What calls with rules of their own (control/custom_derivative.h) have in common: each has a
 // `primal` among its params, and is a call of it.
 #pragma once
 
 #include <span>
 #include <vector>
 
+#include "tessera/control/control.h"
 #include "tessera/ir/retype.h"
-#include "tessera/ops/control/control.h"
 #include "tessera/ops/core/op.h"
 
 namespace tessera::control {

@@ -11,7 +11,7 @@
 
 #include <memory>
 
-#include "tessera/ops/control/control_flow_ops.h"
+#include "tessera/control/control_flow_ops.h"
 #include "tessera/transform/derivative.h"
 
 namespace tessera::control {

@@ -1,9 +1,9 @@
 #include "tessera/control/samples.h"
 
+#include "tessera/control/control.h"
+#include "tessera/control/control_flow_ops.h"
+#include "tessera/control/custom_derivative.h"
 #include "tessera/control/manual_boundary.h"
-#include "tessera/ops/control/control.h"
-#include "tessera/ops/control/control_flow_ops.h"
-#include "tessera/ops/control/custom_derivative.h"
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/elementwise.h"

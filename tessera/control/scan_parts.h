@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tessera/control/control_flow_rules.h"
-#include "tessera/ops/core/traced_function.h"
+#include "tessera/trace/trace.h"
 
 namespace tessera::control {
 

@@ -5,11 +5,11 @@
 #include <algorithm>
 
 #include "tessera/base/contains.h"
+#include "tessera/control/control.h"
 #include "tessera/ir/axis_env.h"
 #include "tessera/ir/format.h"
 #include "tessera/ir/op_def.h"
 #include "tessera/mesh/contrast.h"
-#include "tessera/ops/control/control.h"
 #include "tessera/trace/trace.h"
 
 namespace tessera::control {

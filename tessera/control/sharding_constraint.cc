@@ -1,11 +1,10 @@
-// sdy.sharding_constraint (ops/control/control.h).
+// sdy.sharding_constraint (control/control.h).
 #include <algorithm>
 
+#include "tessera/control/control.h"
 #include "tessera/ir/axis_env.h"
-#include "tessera/ops/control/control.h"
 #include "tessera/ops/core/batch_axis.h"
 #include "tessera/ops/core/op.h"
-#include "tessera/ops/text/formats.h"
 
 namespace tessera::ops {
 namespace {
@@ -108,7 +107,6 @@ const OpDef& sharding_constraint_op = define<ShardingConstraintParams>({
     .name = "sharding_constraint",
     .dialect = "sdy",
     .attributes = {"sharding"},
-    .format = formats::sharding_constraint(),
     .infer = infer_constraint,
     .evaluate = evaluate_identity,
     .factors = constraint_factors,

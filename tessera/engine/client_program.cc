@@ -5,16 +5,14 @@
 
 #include "tessera/engine/clients.h"
 #include "tessera/engine/compile_options.h"
+#include "tessera/interchange/programs/lower_scans.h"
+#include "tessera/interchange/programs/plain_partition.h"
+#include "tessera/interchange/text/printer.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
-#include "tessera/ir/printer.h"
-#include "tessera/transform/programs/lower_scans.h"
-#include "tessera/transform/programs/plain_partition.h"
 
 namespace tessera::engine {
 namespace {
-
-using namespace transforms;
 
 std::string at(const Op& op) { return op.source.empty() ? "" : fmt::format(" ({})", op.source); }
 

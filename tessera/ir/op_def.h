@@ -11,7 +11,6 @@
 #include "tessera/ir/factors.h"
 #include "tessera/ir/function.h"
 #include "tessera/ir/lowering.h"
-#include "tessera/ir/op_format.h"
 
 namespace tessera::ir {
 
@@ -121,7 +120,6 @@ struct OpDef {
   std::string_view dialect = "stablehlo";
   OpParams params;  // default-constructed, of the op's struct: what the parser fills
   std::vector<std::string_view> attributes;  // printed names of the params' fields, in order
-  OpFormat format = {};  // how it is printed and parsed, where that does not follow from the above
 
   InferFn infer;                 // result types, or UserError with the violated constraint
   RetypeFn retype;               // ops with regions only

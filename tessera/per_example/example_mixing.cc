@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "tessera/base/format.h"
+#include "tessera/control/control.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
-#include "tessera/ops/control/control.h"
 #include "tessera/ops/control/host_callback.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"

@@ -43,7 +43,7 @@ bool is_linear_in(const Op& op, std::span<const Type> operands, const std::vecto
   }
   if (!op.def->jvp) return false;
   bool zero = false;
-  ops::TracedFunction traced = tracing::trace_function(
+  tracing::TracedFunction traced = tracing::trace_function(
       [&](const std::vector<Array>& inputs) {
         const std::span<const Array> primals = std::span(inputs).first(operands.size());
         std::vector<Array> tangents(operands.size());

@@ -68,7 +68,7 @@ void expect_no_captured_data(const LossCall& loss, const std::vector<Array>& cap
 }
 
 std::string traced_program(const LossCall& loss) {
-  ops::TracedFunction traced = tracing::trace_function(
+  tracing::TracedFunction traced = tracing::trace_function(
       [&](const std::vector<Array>& inputs) {
         std::optional<tracing::ExampleScope> scope;
         if (loss.keep_batch_dim) scope.emplace();

@@ -154,6 +154,28 @@ Function FunctionTrace::finish(std::span<const Array> outputs) {
   return std::move(function_);
 }
 
+Type traced_type(const Array& x) {
+  Type type = x.type();
+  type.sharding = nullptr;
+  return type;
+}
+
+std::vector<Type> traced_types(std::span<const Array> arrays) {
+  std::vector<Type> out;
+  for (const Array& x : arrays) out.push_back(traced_type(x));
+  return out;
+}
+
+TracedFunction trace_function(const FlatFn& body, std::span<const Type> inputs, std::string name) {
+  FunctionTrace trace(std::move(name));
+  std::vector<Array> args;
+  for (const Type& type : inputs) args.push_back(trace.add_input(type));
+  const std::vector<Array> outputs = body(args);
+  TracedFunction out{.function = trace.finish(outputs)};
+  out.captures = trace.captures();
+  return out;
+}
+
 std::vector<Array> inline_function(const Function& function, std::span<const Array> args) {
   if (args.size() != function.inputs.size())
     value_error(function.name, "expected {} arguments, got {}", function.inputs.size(),
@@ -180,17 +202,3 @@ std::vector<Array> inline_function(const Function& function, std::span<const Arr
 }
 
 }  // namespace tessera::tracing
-
-namespace tessera::ops {
-
-TracedFunction trace_function(const FlatFn& body, std::span<const Type> inputs, std::string name) {
-  tracing::FunctionTrace trace(std::move(name));
-  std::vector<Array> args;
-  for (const Type& type : inputs) args.push_back(trace.add_input(type));
-  const std::vector<Array> outputs = body(args);
-  TracedFunction out{.function = trace.finish(outputs)};
-  out.captures = trace.captures();
-  return out;
-}
-
-}  // namespace tessera::ops

@@ -21,7 +21,6 @@
 #include "tessera/ir/function.h"
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/core/source_scope.h"
-#include "tessera/ops/core/traced_function.h"
 #include "tessera/ops/core/tracer.h"
 
 namespace tessera::tracing {
@@ -92,6 +91,18 @@ class FunctionTrace final : public Trace {
 // Host arrays of at most so many elements become constants of the Function that uses them; larger
 // ones are captured.
 inline constexpr int64_t kMaxConstantElements = 64;
+
+// Returns the type of an array as a trace sees it: without a sharding, which is found anew there.
+Type traced_type(const Array& x);
+std::vector<Type> traced_types(std::span<const Array> arrays);
+
+struct TracedFunction {
+  Function function;
+  std::vector<Array> captures;  // what its last inputs stand for
+};
+// Returns what `body` does, by calling it once with tracers of these types.
+TracedFunction trace_function(const FlatFn& body, std::span<const Type> inputs,
+                              std::string name = "main");
 
 // Binds the ops of `function` to `args` one by one: into the current trace, or at once. Types are
 // inferred anew, so shardings that propagation gave to values are not kept. UserError where args

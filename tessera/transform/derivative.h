@@ -7,7 +7,7 @@
 #pragma once
 
 #include "tessera/ir/op_def.h"
-#include "tessera/ops/core/traced_function.h"
+#include "tessera/trace/trace.h"
 
 namespace tessera::transforms {
 

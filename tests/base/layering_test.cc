@@ -31,7 +31,7 @@ constexpr int kTooLong = 600;
 // loss does with its examples, which privacy checks: this is where a stage may ask which op it has.
 bool may_ask(const std::string& path) {
   return path.starts_with("tessera/control/") || path.starts_with("tessera/fusion/simplify") ||
-         path.starts_with("tessera/transform/programs/") ||
+         path.starts_with("tessera/interchange/programs/") ||
          path == "tessera/per_example/example_mixing.cc" ||
          path == "tessera/per_example/linear_in.cc";
 }

@@ -5,7 +5,7 @@
 #include "../errors.h"
 #include "tessera/compile/lowered.h"
 #include "tessera/compile/pipeline.h"
-#include "tessera/ir/parser.h"
+#include "tessera/interchange/text/parser.h"
 #include "tessera/mesh/scoped_devices.h"
 #include "tessera/tessera.h"
 
@@ -60,7 +60,7 @@ int32_t trips(int32_t x) {
 }
 
 Lowered lowered(const std::string& text) {
-  const ir::ParsedModule module = ir::parse_module(text);
+  const interchange::ParsedModule module = interchange::parse_module(text);
   return Lowered(module.main,
                  {.inputs = module.input_shardings, .outputs = module.output_shardings}, {},
                  devices()[0]);

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "tessera/compile/program_cache.h"
-#include "tessera/ir/parser.h"
+#include "tessera/interchange/text/parser.h"
 #include "tests/compile/devices.h"
 #include "tests/golden/sharding.h"
 

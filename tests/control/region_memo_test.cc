@@ -16,7 +16,7 @@
 
 namespace tessera {
 
-using namespace transforms;
+using namespace control;
 
 namespace {
 

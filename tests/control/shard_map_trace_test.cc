@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tessera/control/control.h"
 #include "tessera/ops/collectives/collectives.h"
-#include "tessera/ops/control/control.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/batch_axis.h"
 #include "tessera/ops/structural/broadcast.h"
@@ -13,7 +13,7 @@
 
 namespace tessera {
 
-using namespace tracing;
+using namespace control;
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include "tessera/ir/axis_env.h"
 #include "tessera/ir/verifier.h"
 #include "tessera/ops/collectives/collectives.h"
-#include "tessera/ops/control/control.h"
+#include "tessera/control/control.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/trace/trace.h"
 #include "tests/ops/host_executor.h"

@@ -4,14 +4,17 @@
 #include <gmock/gmock.h>
 
 #include "tessera/base/narrow.h"
-#include "tessera/ir/bytecode/reader.h"
-#include "tessera/ir/bytecode/writer.h"
-#include "tessera/ir/parser.h"
-#include "tessera/ir/printer.h"
+#include "tessera/interchange/bytecode/reader.h"
+#include "tessera/interchange/bytecode/writer.h"
+#include "tessera/interchange/text/parser.h"
+#include "tessera/interchange/text/printer.h"
 #include "tessera/ir/verifier.h"
 #include "tests/evaluate/evaluate.h"
 
 namespace tessera::ir {
+
+using namespace interchange;
+
 namespace {
 
 using testing::HasSubstr;

@@ -8,7 +8,7 @@
 #include "tessera/numpy/collectives.h"
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/operators.h"
-#include "tessera/ops/control/control.h"
+#include "tessera/control/control.h"
 
 namespace tessera {
 

@@ -15,7 +15,7 @@
 #include "tessera/numpy/quantile.h"
 #include "tessera/numpy/reduce.h"
 #include "tessera/numpy/sorting.h"
-#include "tessera/ops/control/control.h"
+#include "tessera/control/control.h"
 
 namespace tessera {
 

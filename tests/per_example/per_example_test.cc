@@ -17,7 +17,7 @@
 
 namespace tessera {
 
-using namespace transforms;
+using namespace per_example;
 
 namespace {
 

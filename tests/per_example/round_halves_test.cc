@@ -7,7 +7,7 @@
 namespace tessera {
 namespace {
 
-using transforms::round_halves;
+using per_example::round_halves;
 
 TEST(RoundHalves, RoundsWhatIsComputedAndNotWhatIsMoved) {
   EXPECT_EQ(testing::after(round_halves, R"(

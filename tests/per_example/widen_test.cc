@@ -11,7 +11,7 @@
 
 namespace tessera {
 
-using namespace transforms;
+using namespace per_example;
 
 namespace {
 

@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "tessera/ops/control/control_flow_ops.h"
+#include "tessera/control/control_flow_ops.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/linear/dot_general.h"
@@ -14,6 +14,7 @@
 
 namespace tessera {
 
+using namespace interchange;
 using namespace sharding;
 
 namespace {

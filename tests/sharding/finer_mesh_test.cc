@@ -2,12 +2,13 @@
 
 #include <gmock/gmock.h>
 
-#include "tessera/ops/control/control.h"
+#include "tessera/control/control.h"
 #include "tests/errors.h"
 #include "tests/pass_text.h"
 
 namespace tessera {
 
+using namespace interchange;
 using namespace sharding;
 
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "tessera/ops/collectives/collectives.h"
-#include "tessera/ops/control/control.h"
+#include "tessera/control/control.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/identity.h"

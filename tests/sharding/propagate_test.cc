@@ -1,10 +1,10 @@
 #include "tessera/sharding/propagate.h"
 
-#include "tessera/ir/parser.h"
-#include "tessera/ir/printer.h"
+#include "tessera/interchange/text/parser.h"
+#include "tessera/interchange/text/printer.h"
 #include "tessera/ir/verifier.h"
-#include "tessera/ops/control/control.h"
-#include "tessera/ops/control/control_flow_ops.h"
+#include "tessera/control/control.h"
+#include "tessera/control/control_flow_ops.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/trace/trace.h"
 #include "tests/errors.h"
@@ -12,6 +12,7 @@
 
 namespace tessera {
 
+using namespace interchange;
 using namespace sharding;
 
 namespace {

@@ -1,7 +1,7 @@
 // Loops and branches under partition: shardings of carries, what is communicated in a trip.
 #include <gmock/gmock.h>
 
-#include "tessera/ops/control/control.h"
+#include "tessera/control/control.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/linear/dot_general.h"

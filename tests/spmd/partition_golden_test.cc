@@ -4,8 +4,8 @@
 
 #include <set>
 
-#include "tessera/ir/parser.h"
-#include "tessera/ops/control/control.h"
+#include "tessera/interchange/text/parser.h"
+#include "tessera/control/control.h"
 #include "tessera/ops/core/op.h"
 #include "tessera/sharding/propagate.h"
 #include "tessera/spmd/partition.h"
@@ -17,6 +17,7 @@
 
 namespace tessera {
 
+using namespace interchange;
 using namespace spmd;
 
 namespace {

@@ -5,7 +5,7 @@
 
 #include "tessera/control/shard_map_trace.h"
 #include "tessera/ops/collectives/collectives.h"
-#include "tessera/ops/control/control.h"
+#include "tessera/control/control.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/identity.h"

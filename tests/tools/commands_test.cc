@@ -11,8 +11,8 @@
 #include <numeric>
 #include <sstream>
 
+#include "tessera/interchange/text/parser.h"
 #include "tessera/io/npz.h"
-#include "tessera/ir/parser.h"
 #include "tests/tools/command_fixture.h"
 
 namespace tessera::tools {

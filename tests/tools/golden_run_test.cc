@@ -7,7 +7,7 @@
 
 #include "tessera/compile/compiled.h"
 #include "tessera/compile/program_cache.h"
-#include "tessera/ir/bytecode/reader.h"
+#include "tessera/interchange/bytecode/reader.h"
 #include "tessera/ops/core/convert.h"
 #include "tests/golden/golden.h"
 

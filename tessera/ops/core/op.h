@@ -22,7 +22,6 @@ struct OpSpec {
   std::string_view name;
   std::string_view dialect = "stablehlo";
   std::vector<std::string_view> attributes = {};
-  OpFormat format = {};
   std::function<std::vector<Type>(std::span<const Type>, const P&)> infer = {};
   // Regions typed for these operands (ir/retype.h); `infer` is given what it returns.
   std::function<P(std::span<const Type>, const P&)> retype = {};
@@ -62,7 +61,6 @@ const OpDef& define(OpSpec<P> spec) {
   def->dialect = spec.dialect;
   def->params = OpParams(P{});
   def->attributes = spec.attributes;
-  def->format = spec.format;
   if (spec.infer)
     def->infer = [f = spec.infer, retype = spec.retype](std::span<const Type> t,
                                                         const OpParams& p) {

@@ -144,19 +144,11 @@ std::vector<Sample> cholesky_samples() {
   return out;
 }
 
-OpParams read_cholesky(const OpDef& def, OpReader& reader) {
-  if (!reader.text.find("lower")) return CholeskyParams{};
-  return reader.read_fields(def);
-}
-
 }  // namespace
 
 const OpDef& cholesky_op = define<CholeskyParams>({
     .name = "cholesky",
     .attributes = {"lower"},
-    .format = {.assembly = "{operands}<, lower = {lower}>",
-               .signature = OpFormat::Signature::kSame,
-               .read = read_cholesky},
     .infer = infer_cholesky,
     .evaluate = evaluate_cholesky,
     .factors = whole_matrices<CholeskyParams>,

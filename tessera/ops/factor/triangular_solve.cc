@@ -197,17 +197,6 @@ BatchResult batch_solve(std::span<const Array> x, std::span<const int> dims,
   return {{lax::reshape(out, b.shape())}, {static_cast<int>(at)}};
 }
 
-OpText write_solve(const Op& op, const Function&) {
-  const auto& p = op.params.as<TriangularSolveParams>();
-  const std::string transposition(enum_names(p.transpose_a)[static_cast<size_t>(p.transpose_a)]);
-  OpText text;
-  text.attributes = {{"left_side", p.left_side},
-                     {"lower", p.lower},
-                     {"transpose_a", TextAttr::Keyword{"transpose", transposition}},
-                     {"unit_diagonal", p.unit_diagonal}};
-  return text;
-}
-
 std::vector<Sample> solve_samples() {
   std::vector<Sample> out;
   auto add = [&](DType dtype, Shape a, Shape b, TriangularSolveParams p) {
@@ -228,22 +217,11 @@ std::vector<Sample> solve_samples() {
   return out;
 }
 
-// Halves are solved as float32.
-OpParams read_solve(const OpDef& def, OpReader& reader) {
-  const OpParams params = reader.read_fields(def);
-  if (reader.result_types.size() != 1 || !is_half(reader.result_types[0].dtype)) return params;
-  reader.result_types[0].dtype = float32;
-  for (ValueId& v : reader.operands)
-    v = reader.insert(convert_op, ConvertParams{float32}, std::span(&v, 1))[0];
-  return params;
-}
-
 }  // namespace
 
 const OpDef& triangular_solve_op = define<TriangularSolveParams>({
     .name = "triangular_solve",
     .attributes = {"left_side", "lower", "unit_diagonal", "transpose_a"},
-    .format = {.write = write_solve, .read = read_solve},
     .infer = infer_solve,
     .evaluate = evaluate_solve,
     .factors = solve_factors,

@@ -255,15 +255,6 @@ JvpResult jvp_fft(const OpDef& op, std::span<const Array> x, std::span<const Arr
   return {{bind_op1(op, p, {x[0]})}, {t[0].defined() ? bind_op1(op, p, {t[0]}) : Array()}};
 }
 
-OpText write_fft(const Op& op, const Function&) {
-  const FftParams& p = op.params.as<FftParams>();
-  const std::string type(enum_names(p.type)[static_cast<size_t>(p.type)]);
-  OpText text;
-  text.attributes = {{"fft_type", TextAttr::Keyword{"fft_type", type}},
-                     {"fft_length", to_text(Attribute(p.lengths), nullptr)}};
-  return text;
-}
-
 std::vector<Sample> fft_samples() {
   std::vector<Sample> out;
   auto add = [&](FftType type, DType dtype, Shape shape, Dims lengths) {
@@ -316,9 +307,6 @@ std::vector<Sample> fft_along_samples() {
 const OpDef& fft_op = define<FftParams>({
     .name = "fft",
     .attributes = {"fft_type", "fft_length"},
-    .format = {.assembly = "{operands}, type = {fft_type}, length = {fft_length}",
-               .signature = OpFormat::Signature::kFunctional,
-               .write = write_fft},
     .infer = infer_fft,
     .evaluate = evaluate_fft<FftParams>,
     .factors = fft_factors<FftParams>,

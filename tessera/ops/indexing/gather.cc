@@ -22,7 +22,6 @@
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
-#include "tessera/ops/text/indexed_format.h"
 
 namespace tessera::ops {
 namespace {
@@ -364,7 +363,6 @@ const OpDef& gather_op = define<GatherParams>({
     .attributes = {"offset_dims", "collapsed_slice_dims", "operand_batching_dims",
                    "start_indices_batching_dims", "start_index_map", "index_vector_dim",
                    "slice_sizes", "indices_are_sorted"},
-    .format = formats::gather(),
     .infer = infer_gather,
     .evaluate = evaluate_gather,
     .factors = gather_factors,

@@ -265,7 +265,6 @@ const OpDef& convolution_op = define<ConvolutionParams>({
     .attributes = {"window_strides", "low", "high", "lhs_dilation", "rhs_dilation",
                    "window_reversal", "lhs_spec", "rhs_spec", "out_spec", "feature_group_count",
                    "batch_group_count", "result_dtype"},
-    .format = formats::convolution(),
     .infer = infer_convolution,
     .evaluate = evaluate_convolution,
     .factors = convolution_factors,

@@ -1,4 +1,4 @@
-// The parts of convolution that stand in files of their own: its rules and its text.
+// The rules of convolution, which stand in a file of their own.
 #pragma once
 
 #include "tessera/ir/op_def.h"
@@ -19,12 +19,3 @@ BatchResult batch_convolution(std::span<const Array> x, std::span<const int> dim
                               const ConvolutionParams& p);
 
 }  // namespace tessera::ops
-
-namespace tessera::ops::formats {
-
-// dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1], ...}
-std::string convolution_text(const ConvolutionParams& params);
-// %0, %1) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1], ...}
-OpFormat convolution();
-
-}  // namespace tessera::ops::formats

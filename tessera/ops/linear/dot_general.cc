@@ -14,7 +14,6 @@
 #include "tessera/ops/core/source_scope.h"
 #include "tessera/ops/core/use_rule.h"
 #include "tessera/ops/structural/reshape.h"
-#include "tessera/ops/text/formats.h"
 
 namespace tessera::ops {
 namespace {
@@ -382,7 +381,6 @@ const OpDef& dot_general_op = define<DotParams>({
     .attributes = {"lhs_batching_dimensions", "rhs_batching_dimensions",
                    "lhs_contracting_dimensions", "rhs_contracting_dimensions", "result_dtype",
                    "sum", "lhs_examples", "rhs_examples"},
-    .format = formats::dot_general(),
     .infer = infer_dot,
     .evaluate = evaluate_dot,
     .factors = dot_factors,

@@ -15,7 +15,6 @@
 #include "tessera/ops/core/source_scope.h"
 #include "tessera/ops/core/tracer.h"
 #include "tessera/ops/reductions/reduce_internal.h"
-#include "tessera/ops/text/formats.h"
 
 namespace tessera::ops {
 namespace {
@@ -406,7 +405,6 @@ Dims normalize_dims(std::string_view op, const Dims& dims, int64_t rank) {
 const OpDef& reduce_op = define<ReduceParams>({
     .name = "reduce",
     .attributes = {"dimensions", "kind", "body"},
-    .format = formats::reduce(),
     .infer = infer_reduce,
     .evaluate = evaluate_reduce,
     .factors = reduce_factors,

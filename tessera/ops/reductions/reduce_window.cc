@@ -12,10 +12,9 @@
 #include "tessera/ops/core/select.h"
 #include "tessera/ops/core/source_scope.h"
 #include "tessera/ops/reductions/associative_scan.h"
+#include "tessera/ops/reductions/written_kind.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/pad.h"
-#include "tessera/ops/text/formats.h"
-#include "tessera/ops/text/window_format.h"
 
 namespace tessera::ops {
 namespace {
@@ -186,7 +185,6 @@ const OpDef& reduce_window_op = define<ReduceWindowParams>({
     .name = "reduce_window",
     .attributes = {"window_dimensions", "window_strides", "base_dilations", "window_dilations",
                    "low", "high", "kind", "body"},
-    .format = formats::reduce_window(),
     .infer = infer_reduce_window,
     .evaluate = evaluate_reduce_window,
     .factors = reduce_window_factors,
@@ -333,7 +331,7 @@ std::vector<Array> reduce_window(std::span<const Array> operands, std::span<cons
                                  FunctionRef body, const Windows& windows) {
   // Unlike reduce, it has kinds for the extrema of complex numbers.
   const bool complex = !operands.empty() && is_complex(operands[0].dtype());
-  const ReduceKind kind = complex ? formats::written_kind(*body) : classify_reduce_body(*body);
+  const ReduceKind kind = complex ? written_kind(*body) : classify_reduce_body(*body);
   return bind_windows(
       operands, inits,
       params_of(windows, kind, kind == ReduceKind::kCustom ? std::move(body) : nullptr));

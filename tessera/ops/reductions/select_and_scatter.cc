@@ -7,7 +7,6 @@
 #include "tessera/ops/core/scalar_fold.h"
 #include "tessera/ops/core/source_scope.h"
 #include "tessera/ops/structural/broadcast.h"
-#include "tessera/ops/text/window_format.h"
 
 namespace tessera::ops {
 namespace {
@@ -217,7 +216,6 @@ const OpDef& select_and_scatter_op = define<SelectAndScatterParams>({
     .name = "select_and_scatter",
     .attributes = {"window_dimensions", "window_strides", "low", "high", "kind", "select",
                    "scatter"},
-    .format = formats::select_and_scatter(),
     .infer = infer_select_and_scatter,
     .evaluate = evaluate_select_and_scatter,
     .factors = select_and_scatter_factors,

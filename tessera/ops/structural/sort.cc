@@ -20,7 +20,6 @@
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
-#include "tessera/ops/text/formats.h"
 
 namespace tessera::ops {
 namespace {
@@ -398,66 +397,6 @@ class ComparatorBuilder {
   std::vector<std::pair<ValueId, ValueId>> inputs_;
 };
 
-OpText write_sort(const Op& op, const Function& function) {
-  const SortParams& p = op.params.as<SortParams>();
-  const std::vector<Type> operands = function.types_of(op.operands);
-  OpText text;
-  text.attributes = {{"dimension", TextAttr::Integer{p.dimension}}, {"is_stable", p.is_stable}};
-  text.regions = {
-      p.comparator ? p.comparator
-                   : sort_comparator(p.num_keys, p.descending, p.total_order, dtypes_of(operands))};
-  return text;
-}
-
-OpParams read_sort(const OpDef&, OpReader& reader) {
-  if (reader.text.regions.size() != 1)
-    reader.error(fmt::format("expected one region, got {}", reader.text.regions.size()));
-  const FunctionRef body = formats::plain_body(reader.text.regions[0]);
-  SortParams p;
-  if (reader.text.find("dimension")) {
-    p.dimension = reader.require_int("dimension");
-  } else {
-    p.dimension = -1;
-  }
-  const TextAttr* stable = reader.text.take("is_stable");
-  const bool* is_stable = stable ? stable->get<bool>() : nullptr;
-  p.is_stable = is_stable && *is_stable;
-  const std::vector<DType> dtypes = dtypes_of(reader.operand_types());
-  for (int64_t keys = 1; keys <= static_cast<int64_t>(dtypes.size()); ++keys)
-    for (bool descending : {false, true})
-      for (bool total_order : {false, true})
-        if (*sort_comparator(keys, descending, total_order, dtypes) == *body) {
-          p.num_keys = keys;
-          p.descending = descending;
-          p.total_order = total_order;
-          return p;
-        }
-  p.comparator = body;
-  return p;
-}
-
-std::vector<ValueId> read_top_k(OpReader& reader) {
-  if (reader.operands.size() != 1) reader.error("expected one operand");
-  const Type x = reader.type(reader.operands[0]);
-  const int64_t k = reader.require_int("k"), last = x.rank() - 1;
-  if (last < 0 || k < 0 || k > x.shape[last])
-    reader.error(fmt::format("expected k in [0, extent of the last dimension], got {}", k));
-  const ValueId index = reader.insert(iota_op, IotaParams{int32, x.shape, last}, {})[0];
-  const std::vector<ValueId> sorted =
-      reader.insert(sort_op, SortParams{last, true, 1, true, true},
-                    std::vector<ValueId>{reader.operands[0], index});
-  Dims limit = x.shape;
-  limit[last] = k;
-  std::vector<ValueId> out;
-  for (ValueId v : sorted)
-    out.push_back(reader.insert(
-        slice_op, SliceParams{Dims(x.shape.size(), 0), limit, Dims(x.shape.size(), 1)},
-        std::vector<ValueId>{v})[0]);
-  return out;
-}
-[[maybe_unused]] const bool registered = register_foreign_op(
-    {.dialect = "chlo", .name = "top_k", .assembly = "({operands}, k = {k})", .build = read_top_k});
-
 }  // namespace
 
 const SortParams* as_sort(const Op& op) {
@@ -467,7 +406,6 @@ const SortParams* as_sort(const Op& op) {
 const OpDef& sort_op = define<SortParams>({
     .name = "sort",
     .attributes = {"dimension", "is_stable", "num_keys", "descending", "total_order", "comparator"},
-    .format = {.write = write_sort, .read = read_sort},
     .infer = infer_sort,
     .evaluate = evaluate_sort,
     .factors = sort_factors,

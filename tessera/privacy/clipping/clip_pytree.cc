@@ -14,13 +14,13 @@
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/core/select.h"
-#include "tessera/ops/core/traced_function.h"
+#include "tessera/trace/trace.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
 
 namespace tessera::privacy::internal {
 
-using ops::traced_type;
+using tracing::traced_type;
 
 DType clip_dtype(DType dtype) {
   return real_dtype(is_half(dtype) ? accumulation_dtype(dtype) : dtype);

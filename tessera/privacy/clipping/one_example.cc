@@ -9,7 +9,7 @@
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/collectives/collectives_groups.h"
-#include "tessera/ops/control/control.h"
+#include "tessera/control/control.h"
 #include "tessera/per_example/example_mixing.h"
 #include "tessera/trace/example_scope.h"
 #include "tessera/trace/trace.h"
@@ -67,7 +67,7 @@ Function loss_of(Function f) {
   return ir::remove_dead_ops(f);
 }
 
-ops::TracedFunction traced(const ClipRequest& request, const ErasedCall& call,
+tracing::TracedFunction traced(const ClipRequest& request, const ErasedCall& call,
                            const std::vector<ir::Type>& types) {
   return tracing::trace_function(
       [&](const std::vector<Array>& inputs) {

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tessera/control/custom_derivative.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/batch_axis.h"
 #include "tessera/ops/core/constant.h"
@@ -105,6 +106,19 @@ Array whiles(int depth, const Array& x, const Visit& visit) {
       })[1];
 }
 
+// Every body is a checkpoint.
+Array checkpoints(int depth, const Array& x, const Visit& visit) {
+  if (depth == 0) return visit(lax::sin(x));
+  const FunctionRef primal = testing_control::region(
+      [&](const Arrays& in) {
+        return Arrays{visit(checkpoints(depth - 1, in[0], visit) + lax::sin(in[0]))};
+      },
+      {kScalar});
+  return testing_control::scan(2, {}, {x}, {}, [&](const Arrays& in) {
+    return bind_op(checkpoint_op, CheckpointParams{primal}, in);
+  })[0];
+}
+
 Function traced(Nest* nest, int depth, const Visit& visit) {
   return trace_function([&](const Arrays& x) { return Arrays{nest(depth, x[0], visit)}; },
                         std::vector{kScalar})
@@ -175,6 +189,13 @@ TEST(RegionMemo, ReverseDerivativesOfNestedLoopsAreLinearInTheirDepth) {
   EXPECT_THAT(calls_per_level(branches, grad_of, transposes), Each(1));
 }
 
+// Its transpose computes a checkpoint again, but does not linearize it again.
+TEST(RegionMemo, DerivativesOfNestedCheckpointsAreLinearInTheirDepth) {
+  EXPECT_THAT(calls_per_level(checkpoints, jvp_of, derivatives), Each(1));
+  EXPECT_THAT(calls_per_level(checkpoints, grad_of, derivatives), Each(1));
+  EXPECT_THAT(calls_per_level(checkpoints, grad_of, transposes), Each(1));
+}
+
 TEST(RegionMemo, BatchingOfNestedLoopsIsLinearInTheirDepth) {
   EXPECT_THAT(calls_per_level(scans, vmap_of, batchings), Each(1));
   EXPECT_THAT(calls_per_level(sums, vmap_of, batchings), Each(2));
@@ -227,6 +248,7 @@ TEST(RegionMemo, DerivativesFourDeepAreThoseOfTheUnrolledLoops) {
   const std::vector<std::tuple<const char*, Nest*, Unrolled*>> nests{
       {"scans", scans, unrolled_scans},
       {"sums", sums, unrolled_sums},
+      {"checkpoints", checkpoints, unrolled_scans},
       {"branches", branches, unrolled_branches},
       {"whiles", whiles, unrolled_scans}};
   for (const auto& [name, nest, unrolled] : nests) {

@@ -52,7 +52,7 @@ TEST(Evaluate, CallsInsideManualComputations) {
   const Function f =
       trace_function(
           [&](const Arrays& args) {
-            return shard_map_flat(
+            return control::shard_map_flat(
                 [](const Arrays& x) {
                   const FunctionRef mean = std::make_shared<Function>(
                       trace_function([](const Arrays& v) { return Arrays{lax::pmean(v[0], "x")}; },

@@ -44,16 +44,11 @@ JvpResult jvp_body(std::string_view op_name, const Function& body, std::span<con
   }
   for (const Op& op : body.ops) {
     const std::vector<Array> x = pick(values, op.operands), t = pick(ts, op.operands);
-    if (!x.empty() && !std::holds_alternative<Pointwise>(op.def->lower))
-      type_error(op_name,
-                 "expected a fold of pointwise operations to differentiate, got one with {}; write "
-                 "it as a loop",
-                 op.def->name);
     const bool any = std::any_of(t.begin(), t.end(), [](const Array& a) { return a.defined(); });
-    if (any && !op.def->jvp)
+    if ((!x.empty() && !std::holds_alternative<Pointwise>(op.def->lower)) || (any && !op.def->jvp))
       type_error(op_name,
-                 "expected operations with a derivative in a fold that is differentiated, got {}; "
-                 "apply stop_gradient to its operands",
+                 "expected a fold of pointwise operations with derivatives to differentiate, got "
+                 "one with {}; write it as a loop",
                  op.def->name);
     JvpResult at = any ? op.def->jvp.fn(x, t, op.params)
                        : JvpResult{bind_elements(op, x, args[0].shape()), {}};

@@ -13,7 +13,7 @@ namespace tessera::ops {
 std::vector<Array> apply_body(const Function& body, std::span<const Array> args);
 
 // Returns the body's results and their tangents; undefined tangents are zero. UserError of `op` if
-// the body has an op that is not pointwise, or one without a derivative.
+// the body has an operation that is not pointwise or has no derivative.
 JvpResult jvp_body(std::string_view op, const Function& body, std::span<const Array> args,
                    std::span<const Array> tangents);
 

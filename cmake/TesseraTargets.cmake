@@ -69,7 +69,7 @@ function(tessera_engine_header)
   endif()
 endfunction()
 
-# The library that users, tests and tools link: the objects of every folder, whole, since ops and transforms register themselves.
+# The library that users, tests and tools link: the objects of every folder, whole, since ops register themselves.
 function(tessera_public_library)
   add_library(tessera SHARED)
   add_library(tessera::tessera ALIAS tessera)

@@ -1,5 +1,6 @@
-// Makes loops and branches of callables: the user's, and those that rules transform. What the carry
-// varies over along manual axes is found by tracing until it stays.
+// Loops and branches from callables: for rules, whose callables transform a region, and for functions
+// of the library that bind a loop themselves. Which manual axes a carry varies over is found by
+// tracing its body until they stay.
 #pragma once
 
 #include <vector>
@@ -8,25 +9,27 @@
 
 namespace tessera::control {
 
-// A scan whose body is a callable: (consts..., carry..., slices...) -> (carry..., y...). It may be
-// called several times, and may capture. Results: the last carry..., every y stacked.
+// The operands of a scan.
 struct ScanSpec {
   std::vector<Array> consts, carry, xs;
   int64_t length = 0;
   bool reverse = false;
 };
+// Returns the last carry..., then every y stacked, of a scan by `body`: (consts..., carry...,
+// slices...) -> (carry..., y...). It may be called several times, and may capture.
 std::vector<Array> make_scan(const ScanSpec& spec, const FlatFn& body);
 
-// A while loop of callables: cond(carry...) -> a bool, body(carry...) -> carry....
+// Returns the carry for which `cond` is false: cond(carry...) -> a bool, body(carry...) -> carry....
 std::vector<Array> make_while(std::vector<Array> carry, const FlatFn& cond, const FlatFn& body);
 
-// Branches of callables, all over `operands`; results vary over what any branch's result does.
+// Returns the results of the branch that `index` takes, all over `operands`; they vary over what the
+// result of any branch does.
 std::vector<Array> make_case(const Array& index, const std::vector<FlatFn>& branches,
                              const std::vector<Array>& operands);
 
-// x typed as varying over at least `axes`.
+// Returns x typed as varying over at least `axes`.
 Array cast_varying(const Array& x, const AxisNames& axes);
-// Zeros of this dtype and shape, typed as varying likewise.
+// Returns zeros of this dtype and shape, typed as varying likewise.
 Array zero_of(const Type& type);
 
 }  // namespace tessera::control

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "tessera/control/custom_derivative.h"
+#include "tessera/ir/axis_env.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/batch_axis.h"
 #include "tessera/ops/core/constant.h"
@@ -119,16 +120,16 @@ Array checkpoints(int depth, const Array& x, const Visit& visit) {
   })[0];
 }
 
-Function traced(Nest* nest, int depth, const Visit& visit) {
+Function traced(Nest* nest, int depth, const Visit& visit, const Type& type = kScalar) {
   return trace_function([&](const Arrays& x) { return Arrays{nest(depth, x[0], visit)}; },
-                        std::vector{kScalar})
+                        std::vector{type})
       .function;
 }
 
 Function jvp_of(const Function& f) {
   return trace_function(
              [&](const Arrays& x) { return jvp_function(f, {{x[0]}}, {{x[1]}}).tangents; },
-             std::vector{kScalar, kScalar})
+             std::vector{f.type(f.inputs[0]), f.type(f.inputs[0])})
       .function;
 }
 
@@ -143,7 +144,7 @@ Function grad_of(const Function& f) {
                const Arrays one{lax::full({}, 1, float64)};
                return Arrays{transpose_function(at.linear, linear, operands, one)[0]};
              },
-             std::vector{kScalar})
+             f.input_types())
       .function;
 }
 
@@ -153,18 +154,18 @@ Function vmap_of(const Function& f) {
                const BatchAxis::Scope scope({.size = 3});
                return batch_function(f, x, std::vector<int>{0}).results;
              },
-             std::vector{Type{float64, {3}}})
+             std::vector{f.type(f.inputs[0]).with_shape({3})})
       .function;
 }
 
 // How often `rule` of the op that counts is called by a transform of each nest up to the maximal
 // depth: by how much more for each level.
 std::vector<int> calls_per_level(Nest* nest, Function (*transform)(const Function&),
-                                 const int& rule) {
+                                 const int& rule, const Type& type = kScalar) {
   std::vector<int> out;
   int last = 0;
   for (int depth = 1; depth <= kMaxDepth; ++depth) {
-    const Function f = traced(nest, depth, visited);
+    const Function f = traced(nest, depth, visited, type);
     const int before = rule;
     transform(f);
     if (depth > 1) out.push_back(rule - before - last);
@@ -201,6 +202,17 @@ TEST(RegionMemo, BatchingOfNestedLoopsIsLinearInTheirDepth) {
   EXPECT_THAT(calls_per_level(sums, vmap_of, batchings), Each(2));
   EXPECT_THAT(calls_per_level(branches, vmap_of, batchings), Each(1));
   EXPECT_THAT(calls_per_level(whiles, vmap_of, batchings), Each(1));
+}
+
+// Where a carry starts the same on all devices and differs between them after a trip, a loop is traced
+// for both.
+TEST(RegionMemo, TransformsOfNestedLoopsOverManualAxesAreLinearInTheirDepth) {
+  const AxisEnv::Scope scope(Mesh::abstract({2}, {"x"}), {"x"}, true);
+  const Type varying = kScalar.with_varying({"x"});
+  EXPECT_THAT(calls_per_level(sums, jvp_of, derivatives, varying), Each(2));
+  EXPECT_THAT(calls_per_level(sums, grad_of, derivatives, varying), Each(2));
+  EXPECT_THAT(calls_per_level(sums, grad_of, transposes, varying), Each(1));
+  EXPECT_THAT(calls_per_level(sums, vmap_of, batchings, varying), Each(2));
 }
 
 // What is kept is dropped with the outermost loop, and where a rule throws.

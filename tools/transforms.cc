@@ -114,7 +114,7 @@ Program gradient_of(const Program& program, const TransformOptions& options) {
   expect_traced("grad", program.function);
   const std::vector<bool> wrt = chosen_arguments(program, options.argnums);
   const Function f = interchange::guard_infinities(
-      interchange::clamp_gathers(transforms::count_loops(program.function)));
+      interchange::clamp_gathers(interchange::count_loops(program.function)));
   const std::optional<size_t> scalar =
       options.seed ? std::nullopt : std::optional(scalar_result(f));
   Program out = traced(program, f.input_types(), [&](const Arrays& x) {

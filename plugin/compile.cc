@@ -13,11 +13,10 @@
 #include "plugin/parts_of_sums.h"
 #include "plugin/signature.h"
 #include "tessera/base/contains.h"
-#include "tessera/compile/pipeline.h"
+#include "tessera/compile/load_program.h"
 #include "tessera/ir/bytecode/reader.h"
 #include "tessera/ir/format.h"
 #include "tessera/ir/printer.h"
-#include "tessera/runtime/array_layout.h"
 #include "tessera/transform/programs/count_loops.h"
 
 namespace tessera::plugin {
@@ -30,7 +29,6 @@ int reads_of_a_compilation(const CompileOptions& options) {
 
 using compile::Stages;
 using runtime::ArrayLayout;
-using runtime::ArraySpec;
 
 // Where each partition's part of an array is; `ids`: the partition at each position of the mesh.
 std::vector<int32_t> instances_of(const ArrayLayout& layout, const std::vector<int64_t>& ids,
@@ -44,12 +42,6 @@ std::vector<int32_t> instances_of(const ArrayLayout& layout, const std::vector<i
     out[static_cast<size_t>(ids[position])] = layout.device_instances[position];
   }
   return out;
-}
-
-ArraySpec spec_of(const ir::Type& type, const std::vector<NamedSharding>& shardings, size_t i) {
-  const Sharding sharding =
-      shardings.empty() ? Sharding(SingleDeviceSharding(devices()[0])) : Sharding(shardings[i]);
-  return {type.dtype, type.shape, sharding, type.weak};
 }
 
 // The partition at each position of the mesh: of the program's own, or of the plan's.
@@ -197,24 +189,16 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
   const Stages& stages = lowered.stages();
   expect_equal_callbacks(f, stages);
   out->cost = lowered.cost();
-  const bool sharded = stages.mesh.rank() > 0;
-  const auto& ins = stages.partitioned.inputs;
-  const auto& outs = stages.partitioned.outputs;
-  std::vector<ArraySpec> inputs, outputs;
-  for (size_t i = 0; i < f.inputs.size(); ++i)
-    inputs.push_back(spec_of(f.type(f.inputs[i]), sharded ? ins : decltype(ins){}, i));
-  for (size_t i = 0; i < f.outputs.size(); ++i)
-    outputs.push_back(spec_of(f.type(f.outputs[i]), sharded ? outs : decltype(outs){}, i));
-  out->program = std::make_shared<const runtime::Program>(stages.schedule, inputs, outputs);
+  out->program = compile::load_program(stages, devices()[0]);
   out->donated.assign(module.donated.begin(), module.donated.end());
-  for (size_t i = 0; i < inputs.size(); ++i) {
+  for (size_t i = 0; i < f.inputs.size(); ++i) {
     const ArrayLayout& layout = *out->program->input_layout(i);
     out->input_ids.push_back(ids_of(layout, ordered.input_ids[i]));
     out->input_instances.push_back(
         instances_of(layout, out->input_ids[i], out->options.num_partitions));
     out->input_parts.push_back(!module.input_unreduced[i].empty());
   }
-  for (size_t i = 0; i < outputs.size(); ++i) {
+  for (size_t i = 0; i < f.outputs.size(); ++i) {
     const ArrayLayout& layout = *out->program->output_layout(i);
     out->output_ids.push_back(ids_of(layout, ordered.output_ids[i]));
     out->output_instances.push_back(
@@ -230,8 +214,9 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
   describe_cost(*out);
   out->fingerprint = fmt::format("{:016x}{:016x}", hash_of(code), hash_of(options));
   out->signature = signature_proto(*out);
-  out->partitioned = std::make_shared<const ir::Function>(with_held_shapes(
-      sharded ? stages.partitioned.function : stages.traced, out->input_parts, out->output_parts));
+  out->partitioned = std::make_shared<const ir::Function>(
+      with_held_shapes(stages.mesh.rank() > 0 ? stages.partitioned.function : stages.traced,
+                       out->input_parts, out->output_parts));
   return out;
 }
 

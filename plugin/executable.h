@@ -11,7 +11,7 @@
 #include "plugin/buffer.h"
 #include "plugin/compile_options.h"
 #include "tessera/compile/lowered.h"
-#include "tessera/runtime/program.h"
+#include "tessera/engine/loaded_program.h"
 
 // What does not depend on devices of a client.
 struct PJRT_Executable {
@@ -19,7 +19,7 @@ struct PJRT_Executable {
   tessera::plugin::CompileOptions options;
   std::string code, options_text;  // as they came
   tessera::Cost cost;              // of a device
-  std::shared_ptr<const tessera::runtime::Program> program;
+  tessera::engine::LoadedProgramRef program;
   std::vector<tessera::DType> output_dtypes;
   std::vector<tessera::Shape> output_shapes;  // of one device
   // For each partition the instance of each input and output that it holds.

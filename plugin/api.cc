@@ -8,7 +8,9 @@
 #include "plugin/error.h"
 #include "plugin/event.h"
 #include "plugin/executable.h"
+#include "plugin/layouts.h"
 #include "plugin/named_value.h"
+#include "plugin/shardings.h"
 #include "plugin/topology.h"
 #include "plugin/transfers.h"
 
@@ -66,6 +68,9 @@ PJRT_Api make_api() {
   add_buffers(api);
   add_transfers(api);
   add_executables(api);
+  static PJRT_Layouts_Extension layouts = make_layouts_extension(nullptr);
+  static PJRT_Shardings_Extension shardings = make_shardings_extension(&layouts.base);
+  api.extension_start = &shardings.base;
   return api;
 }
 

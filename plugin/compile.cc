@@ -9,9 +9,10 @@
 #include "plugin/device_order.h"
 #include "plugin/device_parts.h"
 #include "plugin/error.h"
+#include "plugin/layouts.h"
 #include "plugin/named_value.h"
 #include "plugin/parts_of_sums.h"
-#include "plugin/signature.h"
+#include "plugin/shardings.h"
 #include "tessera/base/contains.h"
 #include "tessera/compile/load_program.h"
 #include "tessera/ir/bytecode/reader.h"
@@ -21,11 +22,6 @@
 
 namespace tessera::plugin {
 namespace {
-
-// How often jaxlib 0.10.2 asks for the program while it compiles, each time for its size, then its text.
-int reads_of_a_compilation(const CompileOptions& options) {
-  return options.num_partitions > 1 ? 16 : 8;
-}
 
 using compile::Stages;
 using runtime::ArrayLayout;
@@ -48,6 +44,14 @@ std::vector<int32_t> instances_of(const ArrayLayout& layout, const std::vector<i
 std::vector<int64_t> ids_of(const ArrayLayout& layout, const std::vector<int64_t>& own) {
   if (!own.empty() || !layout.sharding.is_named()) return own;
   return layout.sharding.device_ids();
+}
+
+void expect_pjrt_dtype(DType dtype) {
+  if (to_pjrt(dtype) == PJRT_Buffer_Type_INVALID)
+    unimplemented(
+        fmt::format("[compile] expected arguments and results of a dtype that PJRT has, got {}; "
+                    "convert it inside of the program",
+                    dtype_name(dtype)));
 }
 
 void expect_kind(const std::string& kind) {
@@ -106,6 +110,24 @@ Lowered lower(const ir::ParsedModule& module) {
   const bool outputs =
       even_out("result", f.outputs, f, stages.partitioned.outputs, request.outputs);
   return inputs || outputs ? Lowered(f, request, {}, devices()[0]) : out;
+}
+
+// Where and how large arrays are, for jaxlib.
+void describe_arrays(PJRT_Executable& out) {
+  std::vector<int64_t> inputs, outputs;
+  for (size_t i = 0; i < out.program->num_inputs(); ++i) {
+    const ArrayLayout& layout = *out.program->input_layout(i);
+    expect_pjrt_dtype(layout.dtype);
+    inputs.push_back(held_shape(layout, out.input_parts[i]).rank());
+  }
+  for (size_t r = 0; r < out.output_shapes.size(); ++r) {
+    expect_pjrt_dtype(out.output_dtypes[r]);
+    outputs.push_back(out.output_shapes[r].rank());
+  }
+  out.input_layouts = std::make_shared<const MemoryLayouts>(inputs);
+  out.output_layouts = std::make_shared<const MemoryLayouts>(outputs);
+  out.input_shardings = argument_shardings(out);
+  out.output_shardings = result_shardings(out);
 }
 
 void describe_outputs(PJRT_Executable& out) {
@@ -213,7 +235,7 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
   describe_outputs(*out);
   describe_cost(*out);
   out->fingerprint = fmt::format("{:016x}{:016x}", hash_of(code), hash_of(options));
-  out->signature = signature_proto(*out);
+  describe_arrays(*out);
   out->partitioned = std::make_shared<const ir::Function>(
       with_held_shapes(stages.mesh.rank() > 0 ? stages.partitioned.function : stages.traced,
                        out->input_parts, out->output_parts));
@@ -222,14 +244,14 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
 
 }  // namespace tessera::plugin
 
-PJRT_Executable::ProgramBytes PJRT_Executable::optimized() {
+const std::string& PJRT_Executable::program_text() const {
   using namespace tessera;
-  if (reads->fetch_add(1) < plugin::reads_of_a_compilation(options) || !partitioned)
-    return {"hlo_with_config", signature};
-  program_text = ir::to_mlir(*partitioned, {.module_name = name});
-  const std::string attributes = plugin::sharding_attributes(*this);
-  if (const size_t at = program_text.find("attributes {");
-      !attributes.empty() && at != std::string::npos)
-    program_text.insert(at + std::strlen("attributes {"), attributes + ", ");
-  return {"mlir", program_text};
+  std::call_once(text->made, [&] {
+    std::string module = ir::to_mlir(*partitioned, {.module_name = name});
+    const std::string attributes = plugin::sharding_attributes(*this);
+    if (const size_t at = module.find("attributes {"); !attributes.empty() && at != module.npos)
+      module.insert(at + std::strlen("attributes {"), attributes + ", ");
+    text->text = std::move(module);
+  });
+  return text->text;
 }

@@ -47,7 +47,8 @@ std::unique_ptr<StepCode> make_collective_code(const CollectiveStep& step,
 // ended before its result is read.
 class TransferCode : public StepCode {
  public:
-  virtual int64_t workspace_bytes() const = 0;
+  // What its messages take of the memory while they are on their way.
+  virtual int64_t workspace_bytes() const { return 0; }
   virtual void start(const SlotRef* slots, std::byte* workspace) const = 0;
   virtual void finish() const = 0;
   void run(const SlotRef* slots, std::byte* workspace) const final {

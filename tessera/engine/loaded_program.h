@@ -9,7 +9,6 @@
 #include <span>
 #include <vector>
 
-#include "tessera/base/error.h"
 #include "tessera/runtime/device_data.h"
 
 namespace tessera::engine {

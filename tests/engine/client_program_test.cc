@@ -196,6 +196,23 @@ TEST_F(ClientPrograms, DonateWhatIsMovedOrFitsNoResult) {
   EXPECT_TRUE(is_deleted(x));
 }
 
+// Between engines an array is copied; it is the one that the caller has that is deleted.
+TEST_F(ClientPrograms, DonateToProgramsOfAnotherEngine) {
+  const NamedSharding emulated(Mesh(parse_devices("cpu:8"), {"x"}), P("x"));
+  const auto on_emulated = jit([](const Array& x) { return x + 1; },
+                               {.in_shardings = {emulated}, .donate_argnums = {0}});
+  const Array x = device_put(iota({16}), on8(P("x")));
+  const Array y = on_emulated(x);
+  EXPECT_TRUE(is_deleted(x));
+  EXPECT_FALSE(dynamic_cast<const ClientArray*>(y.data().get()));
+  EXPECT_EQ(values(y), values(iota({16}) + 1));
+  EXPECT_THAT(error_of([&] { on_emulated(x); }), HasSubstr("[array] expected a live array"));
+  const auto on_plugin = jit([](const Array& a) { return a * 2; },
+                             {.in_shardings = {on8(P("x"))}, .donate_argnums = {0}});
+  EXPECT_EQ(sum(on_plugin(y)).item<float>(), 272);
+  EXPECT_TRUE(runtime::device_data(*y.data())->is_deleted());
+}
+
 // --- What is refused ---
 
 TEST_F(ClientPrograms, NameOpsThatOnlyTesseraHas) {

@@ -211,7 +211,7 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
   const Stages& stages = lowered.stages();
   expect_equal_callbacks(f, stages);
   out->cost = lowered.cost();
-  out->program = compile::load_program(stages, devices()[0]);
+  out->program = compile::load_program(f, stages, devices()[0]);
   out->donated.assign(module.donated.begin(), module.donated.end());
   for (size_t i = 0; i < f.inputs.size(); ++i) {
     const ArrayLayout& layout = *out->program->input_layout(i);

@@ -23,7 +23,7 @@ Compiled::Compiled(const Function& function, const ShardingRequest& request, con
                    const std::optional<Mesh>& results_mesh) {
   const Stages stages = run_pipeline(
       function, request, last_stage(engine_for(program_mesh(function, request), device)));
-  program_ = load_program(stages, device);
+  program_ = load_program(function, stages, device);
   output_types_ = function.output_types();
   if (results_mesh)
     for (const NamedSharding& s : stages.partitioned.outputs)

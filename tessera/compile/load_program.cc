@@ -43,8 +43,8 @@ Stage last_stage(const engine::Engine& engine) {
   __builtin_unreachable();
 }
 
-engine::LoadedProgramRef load_program(const Stages& stages, const Device& device) {
-  const Function& f = stages.traced;
+engine::LoadedProgramRef load_program(const Function& f, const Stages& stages,
+                                      const Device& device) {
   const Partitioned& p = stages.partitioned;
   return engine_for(stages.mesh, device)
       .load({.traced = f,

@@ -1,5 +1,5 @@
-// PJRT's extension for memory layouts: every array is dense and row-major. It saves jaxlib from reading
-// the text of a program for the layouts of its arguments and results.
+// PJRT's extension for memory layouts: every array is dense and row-major. With it, jaxlib need not
+// read the text of a program for the layouts of its arguments and results.
 #pragma once
 
 #include <memory>

@@ -33,7 +33,7 @@ std::shared_ptr<const ShardingProtos> argument_shardings(const PJRT_Executable& 
 std::shared_ptr<const ShardingProtos> result_shardings(const PJRT_Executable& executable);
 
 // The same as the attributes that MHLO gives a module: mhlo.spmd_parameters_shardings and
-// mhlo.spmd_output_sharding. Empty where there is neither argument nor result. A jaxlib that does not
+// mhlo.spmd_output_sharding. Empty if there is neither argument nor result. A jaxlib that does not
 // know the extension reads them from the program's text.
 std::string sharding_attributes(const PJRT_Executable& executable);
 

@@ -14,8 +14,8 @@ const engine::Engine& engine_for(const Mesh& mesh, const Device& device);
 // Returns the stage up to which the pipeline must run for the engine.
 Stage last_stage(const engine::Engine& engine);
 
-// Returns the program of `function`, of which these are the stages up to that one, ready to run on the
-// devices of its mesh; if that is empty, on `device`.
+// Returns the program of `function`, of which these are the stages up to that one, ready to run on
+// the devices of its mesh; if that is empty, on `device`.
 engine::LoadedProgramRef load_program(const Function& function, const Stages& stages,
                                       const Device& device);
 

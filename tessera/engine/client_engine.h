@@ -1,5 +1,5 @@
-// The engine of devices of PJRT plugins: they have memories of their own, and a plugin compiles their
-// programs.
+// The engine of the devices of PJRT plugins: they have memories of their own, and a plugin compiles
+// their programs.
 #pragma once
 
 #include "tessera/engine/engine.h"

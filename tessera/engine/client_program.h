@@ -1,4 +1,4 @@
-// ClientProgram: a partitioned program that a plugin compiles and its devices run, as a LoadedProgram.
+// ClientProgram: a partitioned program that a plugin compiles and that its devices run.
 //
 // The plugin gets one module of StableHLO for all devices (plain_partition.h, PlainModule), and
 // nothing to partition. It compiles at the first run, and once more for every other choice of inputs

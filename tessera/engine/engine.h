@@ -1,5 +1,6 @@
 // Engine: what computes on devices and holds arrays in their memories. The emulated devices of this
-// process have one (native_engine.h), the devices of PJRT plugins another (client_engine.h). Nothing above this folder asks which of them it has.
+// process have one (native_engine.h), the devices of PJRT plugins another (client_engine.h). Nothing
+// above this folder asks which of them it has.
 #pragma once
 
 #include <span>

@@ -55,6 +55,8 @@ struct PJRT_Executable {
   std::vector<size_t> output_ranks;
   std::vector<const char*> output_kind_texts;
   std::vector<size_t> output_kind_sizes;
+  std::vector<const char*> input_kind_texts;  // every argument is where arrays are by default
+  std::vector<size_t> input_kind_sizes;
   std::vector<PJRT_NamedValue> properties;  // of the cost
 };
 
@@ -63,6 +65,7 @@ struct PJRT_LoadedExecutable {
   std::shared_ptr<PJRT_Executable> executable;
   std::vector<PJRT_Device*> devices;  // by partition
   bool deleted = false;
+  std::vector<PJRT_LogicalDeviceIds> logical_ids;  // of these
 };
 
 // What is handed out as bytes.

@@ -13,7 +13,7 @@
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/core/expect.h"
 #include "tessera/ops/core/norm_choice.h"
-#include "tessera/runtime/executable.h"
+#include "tessera/runtime/memory_plan.h"
 #include "tessera/spmd/cost.h"
 
 namespace tessera {

@@ -310,8 +310,8 @@ class Save {
 void save_checkpoint(const FilePath& path, int64_t step, const std::vector<NamedLeaf>& leaves,
                      const SaveOptions& options, std::optional<uint64_t> max_header) {
   std::vector<NamedLeaf> here = leaves;
-  for (NamedLeaf& leaf : here)  // what lies in a plugin's memories
-    if (leaf.array.defined() && leaf.array.data()->kind == ArrayData::Kind::kClient &&
+  for (NamedLeaf& leaf : here)
+    if (leaf.array.defined() && runtime::device_data(*leaf.array.data()) &&
         !compile::is_deleted(leaf.array))
       leaf.array = Array(compile::in_memory(leaf.array));
   Save(path.text(), step, here, options, max_header.value_or(kMaxSafetensorsHeader)).run();

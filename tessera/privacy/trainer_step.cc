@@ -7,6 +7,7 @@
 
 #include "tessera/base/format.h"
 #include "tessera/base/warning.h"
+#include "tessera/engine/engine.h"
 #include "tessera/io/load.h"
 #include "tessera/mesh/device.h"
 #include "tessera/numpy/creation.h"
@@ -272,7 +273,8 @@ void expect_plan_for_transforms(const Plan& plan) {
 void expect_known_memory(const TrainerOptions& options, const std::vector<Array>& leaves) {
   if (!options.automatic_microbatch_size) return;
   for (const Array& leaf : leaves)
-    if (leaf.data()->kind == ir::ArrayData::Kind::kClient)
+    if (runtime::device_data(*leaf.data()) &&
+        !engine::engine_of(kOp, leaf.sharding()).has_machine_memory())
       value_error(kOp,
                   "expected arrays in the machine's memory for automatic_microbatch_size, got one "
                   "on a device of a plugin; say memory_budget_bytes");

@@ -169,7 +169,9 @@ Schedule overlap_transfers(Schedule s) {
     } else if (auto* branch = std::get_if<BranchStep>(&step)) {
       for (std::shared_ptr<const Schedule>& way : branch->branches) inside(way);
     } else if (auto* collective = std::get_if<CollectiveStep>(&step)) {
-      collective->crosses = make_cross_collective_code(*collective, s) != nullptr;
+      const std::unique_ptr<TransferCode> code = make_cross_collective_code(*collective, s);
+      collective->crosses = code != nullptr;
+      if (code) collective->transfer_bytes = code->workspace_bytes();
     }
   }
   const std::vector<Order::Place> order = Order(s).run();

@@ -69,7 +69,7 @@ TEST(Properties, VersionsThatVhloDoesNotHave) {
   EXPECT_EQ(parse_version("1.17.0"), (Version{1, 17, 0}));
   for (const char* text : {"1.17", "1.17.0.0", "0.8.0", "1.21.0", "-1.0.0", "x"})
     testing::expect_error([&] { parse_version(text); },
-                          "expected a version of VHLO from 0.9.0 to 1.20.0");
+                          "expected a version of VHLO from 0.9.0 to 1.22.0");
 }
 
 }  // namespace

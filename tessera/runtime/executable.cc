@@ -11,6 +11,7 @@
 #include "tessera/cluster/processes.h"
 #include "tessera/cluster/timeline.h"
 #include "tessera/codegen/compiler.h"
+#include "tessera/fusion/schedule_walk.h"
 #include "tessera/runtime/copy.h"
 #include "tessera/runtime/routine_code.h"
 
@@ -106,22 +107,16 @@ class ExecutableBuilder {
 
  private:
   // The kernels, and the loops that are compiled as a whole.
-  static void collect(const Schedule& s, std::vector<const KernelStep*>& out,
+  static void collect(const Schedule& schedule, std::vector<const KernelStep*>& kernels,
                       std::vector<codegen::Routine>& loops) {
-    for (const Step& step : s.steps) {
-      if (const auto* k = std::get_if<KernelStep>(&step)) out.push_back(k);
-      if (const auto* l = std::get_if<LoopStep>(&step)) {
-        if (runs_as_routine(*l, s)) {
-          loops.push_back({l, &s});
-          continue;
-        }
-        if (l->cond) collect(*l->cond, out, loops);
-        collect(*l->body, out, loops);
-      }
-      if (const auto* b = std::get_if<BranchStep>(&step))
-        for (size_t i = 0; i < b->branches.size(); ++i)
-          if (!b->is_rare(i)) collect(*b->branches[i], out, loops);
-    }
+    const auto visit = [&](const Step& step, const Schedule& s) {
+      if (const auto* kernel = std::get_if<KernelStep>(&step)) kernels.push_back(kernel);
+      const auto* loop = std::get_if<LoopStep>(&step);
+      if (!loop || !runs_as_routine(*loop, s)) return true;
+      loops.push_back({loop, &s});
+      return false;
+    };
+    for_each_step(schedule, visit, Branches::kNotRare);
   }
 
   std::unique_ptr<StepCode> make(const KernelStep& k, const Schedule& s) {

@@ -185,6 +185,8 @@ std::string Lowered::explain() const {
   return out;
 }
 
-CompiledRef Lowered::compile() const { return compile_cached(stages_->traced, *request_, device_); }
+CompiledRef Lowered::compile() const {
+  return compile_cached(stages_->traced, *request_, device_, stages_.get());
+}
 
 }  // namespace tessera

@@ -21,9 +21,12 @@ namespace tessera {
 using namespace compile;
 
 Compiled::Compiled(const Function& function, const ShardingRequest& request, const Device& device,
-                   const std::optional<Mesh>& results_mesh) {
-  const Stages stages = run_pipeline(
-      function, request, last_stage(engine_for(program_mesh(function, request), device)));
+                   const std::optional<Mesh>& results_mesh, const Stages* made) {
+  std::optional<Stages> own;
+  if (!made)
+    made = &own.emplace(run_pipeline(
+        function, request, last_stage(engine_for(program_mesh(function, request), device))));
+  const Stages& stages = *made;
   program_ = load_program(function, stages, device);
   output_types_ = function.output_types();
   if (results_mesh)
@@ -182,7 +185,7 @@ size_t hash_of(const Function& function, const ShardingRequest& request, const D
 class ProgramCache {
  public:
   CompiledRef get(const Function& function, const ShardingRequest& request, const Device& device,
-                  const std::optional<Mesh>& results_mesh) {
+                  const std::optional<Mesh>& results_mesh, const Stages* stages) {
     const size_t hash = hash_of(function, request, device);
     const auto found = programs_.find(hash, [&](const ProgramKey& key) {
       return key.is_for(function, request, device, results_mesh);
@@ -193,7 +196,8 @@ class ProgramCache {
     }
     // Compiled outside of the cache: two threads may compile the same program once each.
     constexpr int64_t kOpBytes = 512;  // of the key
-    const auto compiled = std::make_shared<Compiled>(function, request, device, results_mesh);
+    const auto compiled =
+        std::make_shared<Compiled>(function, request, device, results_mesh, stages);
     ++compiled_;
     return programs_.insert(
         hash, {std::make_shared<Function>(function), request, device, results_mesh}, compiled,
@@ -223,12 +227,12 @@ ProgramCache& program_cache() {
 }  // namespace
 
 CompiledRef compile_cached(const Function& function, const ShardingRequest& request,
-                           const Device& device) {
-  if (request.compute_as.empty()) return program_cache().get(function, request, device, {});
+                           const Device& device, const Stages* stages) {
+  if (request.compute_as.empty()) return program_cache().get(function, request, device, {}, stages);
   // Programs are told apart on the finer mesh: where an axis has one device, cut along it and not
   // cut are the same sharding.
   return program_cache().get(on_finer_mesh(function, request.compute_as), on_finer_mesh(request),
-                             device, program_mesh(function, request));
+                             device, program_mesh(function, request), stages);
 }
 
 std::vector<Array> run_with_captures(const Compiled& program, std::span<const Array> args,

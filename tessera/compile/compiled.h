@@ -14,6 +14,9 @@ class LoadedProgram;
 namespace tessera::sharding {
 struct ShardingRequest;
 }
+namespace tessera::compile {
+struct Stages;
+}
 
 namespace tessera {
 
@@ -21,9 +24,11 @@ class Compiled {
  public:
   // `function` with the given placement of its inputs and outputs. UserError where the program's
   // mesh has no devices. Results lie on `results_mesh`, if there is one: the mesh that the
-  // program's is finer than.
+  // program's is finer than. `stages` is what run_pipeline has made of these, or null if it has not
+  // run.
   Compiled(const ir::Function& function, const sharding::ShardingRequest& request,
-           const Device& device, const std::optional<Mesh>& results_mesh = {});
+           const Device& device, const std::optional<Mesh>& results_mesh = {},
+           const compile::Stages* stages = nullptr);
 
   // Arrays of the function's input types, anywhere: those that lie elsewhere are resharded first.
   // Synchronous.

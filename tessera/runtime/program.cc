@@ -12,6 +12,7 @@
 #include "tessera/base/hash.h"
 #include "tessera/cluster/processes.h"
 #include "tessera/fusion/locality.h"
+#include "tessera/fusion/schedule_walk.h"
 #include "tessera/runtime/overlap.h"
 
 namespace tessera::runtime {
@@ -28,15 +29,12 @@ std::shared_ptr<const Locality> locality_of(const Mesh& mesh) {
 }
 
 bool crosses_processes(const Schedule& s) {
-  return std::any_of(s.steps.begin(), s.steps.end(), [&](const Step& step) {
-    if (const auto* c = std::get_if<CollectiveStep>(&step)) return c->crosses;
-    if (const auto* l = std::get_if<LoopStep>(&step))
-      return (l->cond && crosses_processes(*l->cond)) || crosses_processes(*l->body);
-    if (const auto* b = std::get_if<BranchStep>(&step))
-      return std::any_of(b->branches.begin(), b->branches.end(),
-                         [](const auto& way) { return crosses_processes(*way); });
-    return false;
+  bool crosses = false;
+  for_each_step(s, [&](const Step& step, const Schedule&) {
+    const auto* collective = std::get_if<CollectiveStep>(&step);
+    crosses = crosses || (collective && collective->crosses);
   });
+  return crosses;
 }
 
 // As match_instances, of what this process has: places on both sides.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <boost/container/small_vector.hpp>
 
+#include "tessera/fusion/schedule_walk.h"
+
 namespace tessera::runtime {
 namespace {
 
@@ -20,26 +22,20 @@ struct Weight {
   bool parallel = false;  // a kernel is for several threads
 };
 
-void weigh(const Schedule& s, Weight& weight);
-
-// A loop inside counts as one trip: what it costs between kernels is paid in each.
-void weigh(const LoopStep& loop, Weight& weight) {
-  if (loop.cond) weigh(*loop.cond, weight);
-  weigh(*loop.body, weight);
-}
-
-void weigh(const Schedule& s, Weight& weight) {
-  for (const Step& step : s.steps) {
-    if (const auto* k = std::get_if<KernelStep>(&step)) {
-      const double ns = kernel_ns(k->kernel);
-      weight.ns += ns;
-      weight.nodes += k->kernel.nodes.size();
-      weight.parallel = weight.parallel || ns > kInlineNs;
-    }
-    if (const auto* l = std::get_if<LoopStep>(&step)) weigh(*l, weight);
-    if (const auto* b = std::get_if<BranchStep>(&step))
-      for (const auto& way : b->branches) weigh(*way, weight);
-  }
+// Returns the weight of one trip. A loop inside counts as one trip of its own: what it costs between
+// kernels is paid in each.
+Weight weight_of_trip(const LoopStep& loop) {
+  Weight weight;
+  const auto add = [&](const Step& step, const Schedule&) {
+    const auto* kernel = std::get_if<KernelStep>(&step);
+    if (!kernel) return;
+    const double ns = kernel_ns(kernel->kernel);
+    weight.ns += ns;
+    weight.nodes += kernel->kernel.nodes.size();
+    weight.parallel = weight.parallel || ns > kInlineNs;
+  };
+  for_each_nested(loop, [&](const Schedule& nested) { for_each_step(nested, add); });
+  return weight;
 }
 
 class RoutineStepCode final : public StepCode {
@@ -67,8 +63,7 @@ InterpretLoops::~InterpretLoops() { --interpreting; }
 
 bool runs_as_routine(const LoopStep& step, const Schedule& schedule) {
   if (interpreting > 0 || !codegen::can_be_routine({&step, &schedule})) return false;
-  Weight weight;
-  weigh(step, weight);
+  const Weight weight = weight_of_trip(step);
   return !weight.parallel && weight.ns <= kLongestTripNs && weight.nodes <= kMostNodes;
 }
 

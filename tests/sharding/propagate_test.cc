@@ -78,7 +78,7 @@ func.func public @main(%arg0: tensor<8x64xf32> {sdy.sharding = #sdy.sharding<@me
 }})");
   const ShardingRequest request{module.input_shardings, module.output_shardings};
   const Mesh mesh = program_mesh(module.main, request);
-  const auto shardings = [&](std::span<const ValueId> held_back) {
+  const auto shardings = [&](const ValueIds& held_back) {
     std::string out = "\n";
     list_shardings(propagate(module.main, mesh, request, held_back), "", out);
     return out;

@@ -184,13 +184,28 @@ double noise_of(const DpEvent& leaf) {
 }
 
 bool is_gaussian(const DpEvent& leaf, NeighboringRelation relation) {
-  if (const auto* sample = std::get_if<PoissonSampledDpEvent>(&leaf))
-    return sample->sampling_probability == 1 &&
-           !std::holds_alternative<LaplaceDpEvent>(*sample->event);
-  if (const auto* sample = std::get_if<SampledWithoutReplacementDpEvent>(&leaf))
-    return sample->sample_size == sample->source_dataset_size &&
-           relation != NeighboringRelation::kAddOrRemoveOne;
-  return std::holds_alternative<GaussianDpEvent>(leaf);
+  return std::visit(Overloaded{
+                        [](const GaussianDpEvent&) { return true; },
+                        [](const PoissonSampledDpEvent& e) {
+                          return e.sampling_probability == 1 &&
+                                 !std::holds_alternative<LaplaceDpEvent>(*e.event);
+                        },
+                        [&](const SampledWithoutReplacementDpEvent& e) {
+                          return e.sample_size == e.source_dataset_size &&
+                                 relation != NeighboringRelation::kAddOrRemoveOne;
+                        },
+                        [](const NonPrivateDpEvent&) { return false; },
+                        [](const LaplaceDpEvent&) { return false; },
+                        [](const DiscreteLaplaceDpEvent&) { return false; },
+                        [](const MixtureOfGaussiansDpEvent&) { return false; },
+                        [](const TruncatedSubsampledGaussianDpEvent&) { return false; },
+                        [](const NoOpDpEvent& e) -> bool { unexpected(e); },
+                        [](const ZCDpEvent& e) -> bool { unexpected(e); },
+                        [](const SampledWithReplacementDpEvent& e) -> bool { unexpected(e); },
+                        [](const SelfComposedDpEvent& e) -> bool { unexpected(e); },
+                        [](const ComposedDpEvent& e) -> bool { unexpected(e); },
+                    },
+                    variant_of(leaf));
 }
 
 PrivacyLoss gaussian_loss_under(NeighboringRelation relation, double noise_multiplier,

@@ -92,8 +92,27 @@ TEST(ClippedGrid, RefusesWhatTheGridCannotHold) {
       },
       "expected a grid_scale of at most 524287 for 4096 examples");
   tessera::testing::expect_error(
-      [&] { clipped_fun([](const Array& v) { return sum(v); }, {.grid_scale = 1000})(x); },
-      "expected grid_scale in clipped_grad alone");
+      [&] {
+        clipped_fun([](const Array& v) { return sum(v); },
+                    {.normalize_by = 2, .grid_scale = 1000})(x);
+      },
+      "expected neither normalize_by");
+  tessera::testing::expect_error(
+      [&] { clipped_grad(linear, {.grid_scale = 1000})(astype(w, complex64), x); },
+      "expected real numbers to round to a grid, got complex64");
+}
+
+// Values of any function, and gradients that are transformed first.
+TEST(ClippedGrid, ValuesAreWholeStepsToo) {
+  const Array x = array({{3.0f, 4.0f}, {.5f, 0.0f}, {NAN, 1.0f}});
+  const auto clipped = clipped_fun([](const Array& v) { return sum(v, {.axis = 0}); },
+                                   {.l2_clip_norm = 2, .grid_scale = 1000});
+  EXPECT_THAT(to_vector<int>(clipped(x)), ElementsAre(850, 799));
+  EXPECT_EQ(clipped.sensitivity(NeighboringRelation::kAddOrRemoveOne), 1000);
+  const auto doubled = [](const Array& g) { return 2 * g; };
+  const auto transformed =
+      clipped_value_and_grad(linear, {.l2_clip_norm = 2, .grid_scale = 1000}, doubled);
+  EXPECT_THAT(to_vector<int>(transformed(ones({2}), x).grads), ElementsAre(1100, 799));
 }
 
 }  // namespace

@@ -2,14 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 
 #include "tessera/compile/composite.h"
 #include "tessera/compile/control_flow.h"
 #include "tessera/ir/format.h"
 #include "tessera/ops/core/array_math.h"
-#include "tessera/ops/core/identity.h"
 #include "tessera/ops/indexing/gather.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
@@ -39,11 +37,6 @@ Array joined(const Words& words) {
   return lax::bitwise_or(lax::shift_left(high, constant_like(high, 32)),
                          lax::convert_element_type(words.low, uint64));
 }
-// x with its bits turned to the left.
-Array turned(const Array& x, uint64_t bits) {
-  if (bits == 0) return x;
-  return lax::bitwise_or(lax::shift_left(x, constant_like(x, bits)), shifted_right(x, 64 - bits));
-}
 // table[index], element by element.
 Array looked_up(const Array& table, const Array& index) {
   return lax::gather(table, lax::expand_dims(index, {index.ndim()}),
@@ -51,54 +44,77 @@ Array looked_up(const Array& table, const Array& index) {
                      IndexMode::kPromiseInBounds);
 }
 
-// A draw of one level: `high` says the sign by its first bit, chooses a cell by those after it, and is
-// compared with the cell's threshold by the others, then by `low`.
-Array drawn_level(const internal::Level& level, const Array& high, const Array& low) {
-  const internal::AliasTable table = internal::alias_table(level.stddev);
-  const auto bits = static_cast<uint64_t>(table.index_bits);
-  const Array words = lax::constant(
-      Literal::from<uint64_t>(table.words, {static_cast<int64_t>(table.words.size())}));
+// One level of a draw: its table and scale, the two words of its key, and by how many bits the shared
+// words are turned.
+struct LevelData {
+  Array table;  // uint64 [cells * 2]
+  Array scale;  // int32
+  Array turn;   // uint64
+  Array key;    // uint32 [2]
+};
+
+// All levels, stacked; their tables of one size.
+LevelData stacked_levels(const std::vector<internal::Level>& levels, const Array& keys, int bits) {
+  std::vector<uint64_t> tables, turns;
+  std::vector<int32_t> scales;
+  for (const internal::Level& level : levels) {
+    const internal::AliasTable table = internal::alias_table(level.stddev, bits);
+    tables.insert(tables.end(), table.words.begin(), table.words.end());
+    turns.push_back(21 * turns.size());
+    scales.push_back(static_cast<int32_t>(level.scale));
+  }
+  const auto count = static_cast<int64_t>(levels.size());
+  return {lax::constant(Literal::from<uint64_t>(tables, {count, int64_t{2} << bits})),
+          lax::constant(Literal::from<int32_t>(scales, {count})),
+          lax::constant(Literal::from<uint64_t>(turns, {count})), keys};
+}
+
+// A draw of one table, times the scale: `high` says the sign by its first bit, chooses a cell by those
+// after it, and is compared with the cell's threshold by the others, then by `low`, turned.
+Array drawn_level(const LevelData& level, int index_bits, const Array& high, const Array& low) {
+  const auto bits = static_cast<uint64_t>(index_bits);
+  const auto full = [&](const Array& scalar) { return broadcast_array(kOp, scalar, low.shape()); };
+  const Array turn = full(level.turn), back = full(constant_like(level.turn, 64) - level.turn);
+  const Array turned =
+      lax::bitwise_or(lax::shift_left(low, turn), lax::shift_right_logical(low, back));
   const Array position = lax::shift_left(high, constant_like(high, bits + 1));
   const Array cell = lax::convert_element_type(
       shifted_right(lax::shift_left(high, constant_like(high, 1)), 64 - bits), int32);
-  const Array entry = looked_up(words, cell * 2);
+  const Array entry = looked_up(level.table, cell * 2);
   const Array alias = lax::bitwise_and(entry, constant_like(entry, (uint64_t{1} << bits) - 1));
   const Array threshold = entry - alias;
   const Array below = lax::bitwise_or(
       position < threshold,
-      lax::bitwise_and(position == threshold, low < looked_up(words, cell * 2 + 1)));
+      lax::bitwise_and(position == threshold, turned < looked_up(level.table, cell * 2 + 1)));
   const Array magnitude = lax::select(below, cell, lax::convert_element_type(alias, int32));
-  // The sign, 0 or -1, turns every bit and adds one.
-  const Array sign = lax::convert_element_type(
-      lax::shift_right_arithmetic(lax::bitcast_convert_type(high, int64),
-                                  lax::full(high.shape(), Literal::scalar(int64_t{63}))),
-      int32);
-  return (lax::bitwise_xor(magnitude, sign) - sign) *
-         lax::full(sign.shape(), Literal::scalar(static_cast<int32_t>(level.scale)));
+  const Array positive = high < constant_like(high, uint64_t{1} << 63);
+  return lax::select(positive, magnitude, lax::neg(magnitude)) * full(level.scale);
 }
 
 }  // namespace
 
+// A loop over the levels: each is one kernel, and all of them in one would keep more than there are
+// registers for.
 Array internal::discrete_draws(RandomSource source, const random::Key& key, double stddev,
                                const Shape& shape) {
   const std::vector<internal::Level> levels = internal::levels(stddev);
   const auto count = static_cast<int64_t>(levels.size());
+  int bits = 0;
+  for (const internal::Level& level : levels)
+    bits = std::max(bits, internal::index_bits(level.stddev));
   const Array keys = random::split(key, count + 1).data;
-  const auto words_of = [&](int64_t i) {
-    const Array own = lax::reshape(lax::slice(keys, {i, 0}, {i + 1, 2}), {2});
+  const auto words_of = [&](const Array& own) {
     return joined(internal::random_words(kOp, source, random::Key{own}, shape));
   };
-  static const int variant = std::getenv("VARIANT") ? std::atoi(std::getenv("VARIANT")) : 0;
-  Array low = words_of(count);
-  if (variant & 1) low = lax::optimization_barrier(low);
-  Array sum;
-  for (int64_t i = 0; i < count; ++i) {
-    const Array draw = drawn_level(levels[static_cast<size_t>(i)], words_of(i),
-                                   turned(low, 21 * static_cast<uint64_t>(i)));
-    sum = sum.defined() ? sum + draw : draw;
-    if ((variant & 2) && i + 1 < count) sum = lax::optimization_barrier(sum);
-  }
-  return sum;
+  const Array low = words_of(lax::reshape(lax::slice(keys, {count, 0}, {count + 1, 2}), {2}));
+  const LevelData data = stacked_levels(levels, lax::slice(keys, {0, 0}, {count, 2}), bits);
+  return scan(
+             [&](const Array& sum, const LevelData& level) {
+               const Array draw = drawn_level(level, bits, words_of(level.key), low);
+               return std::pair(sum + draw, std::tuple<>());
+             },
+             lax::full(shape, 0, int32), data)
+      .first;
 }
 
 namespace {

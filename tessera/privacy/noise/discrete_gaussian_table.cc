@@ -42,11 +42,16 @@ std::vector<Integer> probabilities(double stddev) {
 
 }  // namespace
 
-AliasTable alias_table(double stddev) {
-  std::vector<Integer> left = probabilities(stddev);
-  const int bits = std::bit_width(left.size() - 1);
+int index_bits(double stddev) {
+  const int bits = std::bit_width(probabilities(stddev).size() - 1);
   TESSERA_CHECK(bits <= 14, "a table of parameter {} needs {} bits", stddev, bits);
+  return bits;
+}
+
+AliasTable alias_table(double stddev, int bits) {
+  std::vector<Integer> left = probabilities(stddev);
   const size_t cells = size_t{1} << bits;
+  TESSERA_CHECK(left.size() <= cells, "{} bits cannot name {} magnitudes", bits, left.size());
   left.resize(cells);
   Integer rest = Integer(1) << 127;
   for (const Integer& units : left) rest -= units;

@@ -20,7 +20,9 @@ struct AliasTable {
   std::vector<uint64_t> words;
 };
 // The table of the discrete Gaussian of a parameter in [1, 1210], within 2^-113 in total variation.
-AliasTable alias_table(double stddev);
+// `index_bits`: as many as index_bits(stddev) or more.
+AliasTable alias_table(double stddev, int index_bits);
+int index_bits(double stddev);
 
 // X = the sum over the levels of scale * (a discrete Gaussian of parameter stddev): as few levels as
 // tables of 2^14 cells allow, and with these as small tables as they allow.

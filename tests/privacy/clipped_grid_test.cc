@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "tessera/base/warning.h"
 #include "tessera/tessera.h"
 #include "tests/errors.h"
 #include "tests/privacy/random_loss.h"
@@ -100,6 +101,24 @@ TEST(ClippedGrid, RefusesWhatTheGridCannotHold) {
   tessera::testing::expect_error(
       [&] { clipped_grad(linear, {.grid_scale = 1000})(astype(w, complex64), x); },
       "expected real numbers to round to a grid, got complex64");
+}
+
+// A coarse grid takes some of the clip norm, which is said.
+TEST(ClippedGrid, WarnsOfRoundingThatTakesMuch) {
+  std::vector<std::string> warnings;
+  const WarningHandler before =
+      set_warning_handler([&](const std::string& text) { warnings.push_back(text); });
+  const auto clip = [](int64_t parameters, int64_t scale) {
+    clipped_grad(linear, {.grid_scale = scale})(ones({parameters}), ones({2, parameters}));
+  };
+  clip(100, 501);
+  EXPECT_TRUE(warnings.empty());
+  clip(100, 400);
+  set_warning_handler(before);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0],
+              ::testing::HasSubstr("rounding the gradients of 100 parameters to whole steps of a "
+                                   "grid takes 1.2 % of their clip norm"));
 }
 
 // Values of any function, and gradients that are transformed first.

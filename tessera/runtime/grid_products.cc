@@ -95,23 +95,6 @@ void block_of_4(int64_t examples, int64_t terms, const float* a, const float* b,
 }
 #endif
 
-struct Kernel {
-  Block block;
-  int64_t rows, columns;
-};
-template <int lanes>
-constexpr Kernel kernel_of(Block block) {
-  return {block, Vectors<lanes>::kRows, Vectors<lanes>::kColumns};
-}
-Kernel kernel() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return kernel_of<16>(block_of_16);
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    return kernel_of<8>(block_of_8);
-#endif
-  return kernel_of<4>(block_of_4);
-}
-
 // x [k, size] (element (p, i) at p * step + i * stride) as blocks [size / width][k][width], filled up
 // with zeros.
 void pack(const float* x, int64_t step, int64_t stride, int64_t k, int64_t size, int64_t width,
@@ -126,8 +109,9 @@ void pack(const float* x, int64_t step, int64_t stride, int64_t k, int64_t size,
 }
 
 // The sums of a block, [rows][width] less the bias, to a part m x n of the result.
-void store(const uint32_t* sums, int64_t width, uint32_t bias, int64_t m, int64_t n, double* c,
-           int64_t ldc, bool accumulate) {
+[[gnu::always_inline]] inline void store_block(const uint32_t* sums, int64_t width, uint32_t bias,
+                                               int64_t m, int64_t n, double* c, int64_t ldc,
+                                               bool accumulate) {
   for (int64_t i = 0; i < m; ++i, sums += width, c += ldc) {
     const auto sum = [&](int64_t j) {
       return static_cast<double>(static_cast<int32_t>(sums[j] - bias));
@@ -138,6 +122,42 @@ void store(const uint32_t* sums, int64_t width, uint32_t bias, int64_t m, int64_
       for (int64_t j = 0; j < n; ++j) c[j] = sum(j);
     }
   }
+}
+
+using Store = void (*)(const uint32_t*, int64_t, uint32_t, int64_t, int64_t, double*, int64_t,
+                       bool);
+
+void store(const uint32_t* sums, int64_t width, uint32_t bias, int64_t m, int64_t n, double* c,
+           int64_t ldc, bool accumulate) {
+  store_block(sums, width, bias, m, n, c, ldc, accumulate);
+}
+#if defined(__x86_64__)
+[[gnu::target("avx512f,prefer-vector-width=512")]] void store_of_16(const uint32_t* sums,
+                                                                    int64_t width, uint32_t bias,
+                                                                    int64_t m, int64_t n, double* c,
+                                                                    int64_t ldc, bool accumulate) {
+  if (n == Vectors<16>::kColumns)  // a constant, which needs no loop over what is left
+    return store_block(sums, width, bias, m, Vectors<16>::kColumns, c, ldc, accumulate);
+  store_block(sums, width, bias, m, n, c, ldc, accumulate);
+}
+#endif
+
+struct Kernel {
+  Block block;
+  Store store;
+  int64_t rows, columns;
+};
+template <int lanes>
+constexpr Kernel kernel_of(Block block, Store store) {
+  return {block, store, Vectors<lanes>::kRows, Vectors<lanes>::kColumns};
+}
+Kernel kernel() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return kernel_of<16>(block_of_16, store_of_16);
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    return kernel_of<8>(block_of_8, store);
+#endif
+  return kernel_of<4>(block_of_4, store);
 }
 
 }  // namespace
@@ -160,8 +180,8 @@ void grid_products(int64_t m, int64_t n, int64_t examples, int64_t terms, Matrix
   for (int64_t j = 0; j < n; j += width)
     for (int64_t i = 0; i < m; i += height) {
       kernel.block(examples, terms, pa + i * k, pb + j * k, sums);
-      store(sums, width, bias, std::min(height, m - i), std::min(width, n - j), c + i * ldc + j,
-            ldc, accumulate);
+      kernel.store(sums, width, bias, std::min(height, m - i), std::min(width, n - j),
+                   c + i * ldc + j, ldc, accumulate);
     }
 }
 

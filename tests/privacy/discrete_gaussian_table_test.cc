@@ -19,11 +19,11 @@ std::vector<Integer> counts(const AliasTable& table) {
   std::vector<Integer> out(cells);
   const Integer full = Integer(1) << (127 - table.index_bits);
   for (size_t i = 0; i < cells; ++i) {
-    EXPECT_EQ(table.words[2 * i] >> table.index_bits & 1, 0u);
+    EXPECT_EQ(table.words[i] >> table.index_bits & 1, 0u);
     const Integer threshold =
-        (Integer(table.words[2 * i] >> (table.index_bits + 1)) << 64) + table.words[2 * i + 1];
+        (Integer(table.words[i] >> (table.index_bits + 1)) << 64) + table.words[cells + i];
     out[i] += threshold;
-    out[table.words[2 * i] & (cells - 1)] += full - threshold;
+    out[table.words[i] & (cells - 1)] += full - threshold;
   }
   return out;
 }

@@ -80,12 +80,15 @@ Array drawn_level(const LevelData& level, int index_bits, const Array& high, con
   const Array position = lax::shift_left(high, constant_like(high, bits + 1));
   const Array cell = lax::convert_element_type(
       shifted_right(lax::shift_left(high, constant_like(high, 1)), 64 - bits), int32);
-  const Array entry = looked_up(level.table, cell * 2);
+  const Array entry = looked_up(level.table, cell);
   const Array alias = lax::bitwise_and(entry, constant_like(entry, (uint64_t{1} << bits) - 1));
   const Array threshold = entry - alias;
-  const Array below = lax::bitwise_or(
-      position < threshold,
-      lax::bitwise_and(position == threshold, turned < looked_up(level.table, cell * 2 + 1)));
+  // The second word counts if the first ones are equal. Of all others one and the same is read, which is
+  // near.
+  const Array equal = position == threshold;
+  const Array second = looked_up(
+      level.table, lax::select(equal, cell, lax::full_like(cell, 0)) + (int64_t{1} << bits));
+  const Array below = lax::select(equal, turned < second, position < threshold);
   const Array magnitude = lax::select(below, cell, lax::convert_element_type(alias, int32));
   const Array positive = high < constant_like(high, uint64_t{1} << 63);
   return lax::select(positive, magnitude, lax::neg(magnitude)) * full(level.scale);

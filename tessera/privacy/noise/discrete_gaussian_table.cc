@@ -75,12 +75,12 @@ AliasTable alias_table(double stddev, int bits) {
       small.push_back(j);
     }
   }
-  AliasTable out{bits, {}};
+  AliasTable out{bits, std::vector<uint64_t>(2 * cells)};
   for (size_t i = 0; i < cells; ++i) {
     // Of a full cell the alias is the cell's own integer, so that any threshold will do.
     const Integer t = alias[i] == i ? Integer(0) : threshold[i];
-    out.words.push_back(Integer(t >> 64).convert_to<uint64_t>() << (bits + 1) | alias[i]);
-    out.words.push_back(Integer(t & ~uint64_t{0}).convert_to<uint64_t>());
+    out.words[i] = Integer(t >> 64).convert_to<uint64_t>() << (bits + 1) | alias[i];
+    out.words[cells + i] = Integer(t & ~uint64_t{0}).convert_to<uint64_t>();
   }
   return out;
 }

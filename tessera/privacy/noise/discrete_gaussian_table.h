@@ -13,8 +13,9 @@ namespace tessera::privacy::internal {
 // exactly these.
 //
 // Cell i has the magnitude i below its threshold, a number of 127 - index_bits bits, and the alias from
-// there on. words[2 i] holds the threshold's first 63 - index_bits bits, a bit that is 0 and, in its last
-// index_bits bits, the alias; words[2 i + 1] the threshold's other 64 bits.
+// there on. words[i] holds the threshold's first 63 - index_bits bits, a bit that is 0 and, in its last
+// index_bits bits, the alias; words[2^index_bits + i] the threshold's other 64 bits, which a draw hardly
+// ever needs: what it reads of a table is half of it.
 struct AliasTable {
   int index_bits;  // 14 at most
   std::vector<uint64_t> words;

@@ -150,8 +150,10 @@ Plan::Plan(PlanOptions options)
     : options_(std::move(options)),
       noising_matrix_(mf::identity()),
       accountant_(create_accountant(accountant_config())) {
-  names_mechanism_ = options_.mechanism.has_value();
-  if (!names_mechanism_) options_.mechanism = Gaussian{};
+  // Without noise there is nothing to draw.
+  if (!options_.mechanism)
+    options_.mechanism =
+        options_.noise_multiplier == 0.0 ? Mechanism(Gaussian{}) : DiscreteGaussian{};
   internal::expect_factors("noise_schedule", options_.noise_schedule);
   internal::expect_factors("batch_size_schedule", options_.batch_size_schedule);
   normalized_by_batch_ = !options_.normalize_by;
@@ -236,13 +238,19 @@ void Plan::resolve_noise() {
   sensitivity_ = strategy_sensitivity(steps());
   if (o.epsilon) expect_positive("epsilon", *o.epsilon);
   expect_other_releases();
+  if (o.noise_multiplier) choose_grid(*o.noise_multiplier);
   if (by_samples()) return resolve_by_samples();
   expect_accountant();
   if (o.epsilon)
-    options_.noise_multiplier = calibrate_dp_mechanism(
+    set_accounted_multiplier(calibrate_dp_mechanism(
         accountant_config(), [&](double multiplier) { return event(steps(), multiplier); },
-        {.target_epsilon = *o.epsilon, .target_delta = o.delta});
+        {.target_epsilon = *o.epsilon, .target_delta = o.delta}));
   epsilon_ = computed_epsilon(steps());
+}
+
+void Plan::set_accounted_multiplier(double accounted_multiplier) {
+  choose_grid(accounted_multiplier);
+  options_.noise_multiplier = covered_multiplier(accounted_multiplier);
 }
 
 void Plan::expect_other_releases() const {
@@ -310,7 +318,7 @@ void Plan::resolve_by_samples() {
   if (!o.monte_carlo_seed) options_.monte_carlo_seed = accounting::seed_of_entropy();
   if (o.epsilon) {
     const internal::SampledNoise found = internal::sampled_noise(sampled_run(), *o.epsilon);
-    options_.noise_multiplier = covered_multiplier(found.noise / sensitivity_);
+    set_accounted_multiplier(found.noise / sensitivity_);
     proven_ = found.proven;
     epsilon_ = proven_->epsilon;
   } else {
@@ -417,23 +425,22 @@ accounting::DpEvent Plan::amplified_event(int64_t steps, double noise_multiplier
   return events.size() == 1 ? events[0] : accounting::ComposedDpEvent{std::move(events)};
 }
 
-accounting::DpEvent Plan::event(int64_t steps, double noise_multiplier) const {
-  accounting::DpEvent training = event_of_steps(steps, noise_multiplier);
+accounting::DpEvent Plan::event(int64_t steps, double accounted_multiplier) const {
+  accounting::DpEvent training = event_of_steps(steps, accounted_multiplier);
   if (!options_.other_releases) return training;
   return accounting::ComposedDpEvent{{*options_.other_releases, std::move(training)}};
 }
 
-accounting::DpEvent Plan::event_of_steps(int64_t steps, double noise_multiplier) const {
+accounting::DpEvent Plan::event_of_steps(int64_t steps, double accounted_multiplier) const {
   if (steps == 0) return accounting::NoOpDpEvent{};
-  const double accounted = accounted_multiplier(noise_multiplier);
-  if (options_.amplified) return amplified_event(steps, accounted);
+  if (options_.amplified) return amplified_event(steps, accounted_multiplier);
   if (sampling_.replace)
     value_error(kOp,
                 "expected a sampler that has an example at most once in a batch, got {} with "
                 "replacement; take replace = false",
                 name(sampling_.method));
   const double of_steps = strategy_sensitivity(steps);
-  return accounting::GaussianDpEvent{accounted * (sensitivity_ / of_steps) /
+  return accounting::GaussianDpEvent{accounted_multiplier * (sensitivity_ / of_steps) /
                                      static_cast<double>(sampling_.examples_per_user)};
 }
 
@@ -445,7 +452,7 @@ accounting::DpEvent Plan::event(int64_t steps) const {
     value_error("privacy::Plan::event",
                 "expected a plan of Accountant::kPld or kRdp, got one of kMonteCarlo, which has no "
                 "events; ask for its epsilon");
-  return event(steps, noise_multiplier());
+  return event(steps, accounted_multiplier(noise_multiplier()));
 }
 
 double Plan::computed_epsilon(int64_t steps) const {
@@ -455,7 +462,7 @@ double Plan::computed_epsilon(int64_t steps) const {
   if (steps == 0 && !options_.other_releases) return 0;
   if (steps > 0 && noise_multiplier() == 0) return std::numeric_limits<double>::infinity();
   if (steps > 0 && by_samples()) return monte_carlo_epsilon(steps).epsilon;
-  const accounting::DpEvent run = event(steps, noise_multiplier());
+  const accounting::DpEvent run = event(steps, accounted_multiplier(noise_multiplier()));
   accounting::PrivacyAccountant accountant = accountant_;
   return accountant.compose(run).get_epsilon(delta());
 }
@@ -512,7 +519,7 @@ std::string Plan::fingerprint(const std::string& rest) const {
     strategy += fmt::format(" {}:{} {:a}", subtree.path.size(), subtree.path,
                             subtree.l2_clip_norm.number());
   if (const auto* grid = std::get_if<DiscreteGaussian>(&mechanism()))
-    strategy += fmt::format(" grid {}", grid->grid_scale);
+    strategy += fmt::format(" grid {}", *grid->grid_scale);
   if (o.random_source == RandomSource::kSystem) strategy += " system";
   return internal::digest_of(
       fmt::format("{} | {:a} {:a} {} {} {} | {} {:a} {} {} {:a} {} | {}{} | {}",
@@ -532,7 +539,7 @@ std::string to_string(const Plan& plan) {
         plan.steps(), name(plan.sampling().method), plan.expected_batch_size());
   std::string whole_numbers;
   if (const auto* grid = std::get_if<DiscreteGaussian>(&plan.mechanism()))
-    whole_numbers = fmt::format(", in whole numbers of 1/{} of the clip norm", grid->grid_scale);
+    whole_numbers = fmt::format(", in whole numbers of 1/{} of the clip norm", *grid->grid_scale);
   return fmt::format(
       "epsilon {:.4g} at delta {:.3g} ({}) for {} steps of {} batches of {:.4g} on average; noise "
       "multiplier {:.4g}, stddev {:.4g}{}",

@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "tessera/base/format.h"
-#include "tessera/base/warning.h"
 #include "tessera/engine/engine.h"
 #include "tessera/io/load.h"
 #include "tessera/mesh/device.h"
@@ -278,15 +277,6 @@ void expect_known_memory(const TrainerOptions& options, const std::vector<Array>
       value_error(kOp,
                   "expected arrays in the machine's memory for automatic_microbatch_size, got one "
                   "on a device of a plugin; say memory_budget_bytes");
-}
-
-void warn_of_float_release(const Plan& plan) {
-  if (plan.names_mechanism() || !plan.is_private()) return;
-  warn(
-      "privacy::Trainer::release: the plan names no mechanism, and its noise is of floating-point "
-      "numbers, whose last bits tell something of what they were added to; where others get to see "
-      "the model, make the plan with .mechanism = DiscreteGaussian{}, or with Gaussian{} to accept "
-      "that");
 }
 
 int64_t write_parameters(const FilePath& path, const optim::LeafList& parameters) {

@@ -76,6 +76,7 @@ TEST(AdaptiveClipNormTest, FindsTheQuantile) {
                      .sampling_prob = .5,
                      .noise_multiplier = 1,
                      .delta = 1e-3,
+                     .mechanism = Gaussian{},
                      .l2_clip_norm = start,
                      .adaptive_clip_norm = AdaptiveClipNorm{.target_quantile = quantile}}),
           linear, optim::sgd(1e-3));

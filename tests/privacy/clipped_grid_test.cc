@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "tessera/base/warning.h"
 #include "tessera/tessera.h"
 #include "tests/errors.h"
 #include "tests/privacy/random_loss.h"
@@ -92,8 +93,45 @@ TEST(ClippedGrid, RefusesWhatTheGridCannotHold) {
       },
       "expected a grid_scale of at most 524287 for 4096 examples");
   tessera::testing::expect_error(
-      [&] { clipped_fun([](const Array& v) { return sum(v); }, {.grid_scale = 1000})(x); },
-      "expected grid_scale in clipped_grad alone");
+      [&] {
+        clipped_fun([](const Array& v) { return sum(v); },
+                    {.normalize_by = 2, .grid_scale = 1000})(x);
+      },
+      "expected neither normalize_by");
+  tessera::testing::expect_error(
+      [&] { clipped_grad(linear, {.grid_scale = 1000})(astype(w, complex64), x); },
+      "expected real numbers to round to a grid, got complex64");
+}
+
+// A coarse grid takes some of the clip norm, which is said.
+TEST(ClippedGrid, WarnsOfRoundingThatTakesMuch) {
+  std::vector<std::string> warnings;
+  const WarningHandler before =
+      set_warning_handler([&](const std::string& text) { warnings.push_back(text); });
+  const auto clip = [](int64_t parameters, int64_t scale) {
+    clipped_grad(linear, {.grid_scale = scale})(ones({parameters}), ones({2, parameters}));
+  };
+  clip(100, 501);
+  EXPECT_TRUE(warnings.empty());
+  clip(100, 400);
+  set_warning_handler(before);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0],
+              ::testing::HasSubstr("rounding the gradients of 100 parameters to whole steps of a "
+                                   "grid takes 1.2 % of their clip norm"));
+}
+
+// Values of any function, and gradients that are transformed first.
+TEST(ClippedGrid, ValuesAreWholeStepsToo) {
+  const Array x = array({{3.0f, 4.0f}, {.5f, 0.0f}, {NAN, 1.0f}});
+  const auto clipped = clipped_fun([](const Array& v) { return sum(v, {.axis = 0}); },
+                                   {.l2_clip_norm = 2, .grid_scale = 1000});
+  EXPECT_THAT(to_vector<int>(clipped(x)), ElementsAre(850, 799));
+  EXPECT_EQ(clipped.sensitivity(NeighboringRelation::kAddOrRemoveOne), 1000);
+  const auto doubled = [](const Array& g) { return 2 * g; };
+  const auto transformed =
+      clipped_value_and_grad(linear, {.l2_clip_norm = 2, .grid_scale = 1000}, doubled);
+  EXPECT_THAT(to_vector<int>(transformed(ones({2}), x).grads), ElementsAre(1100, 799));
 }
 
 }  // namespace

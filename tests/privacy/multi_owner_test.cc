@@ -246,7 +246,8 @@ TEST(MultiOwnerMinSep, APlanAccountsForUsers) {
                       .noise_multiplier = 2,
                       .delta = 1e-5,
                       .relation = NeighboringRelation::kReplaceSpecial,
-                      .amplified = false};
+                      .amplified = false,
+                      .mechanism = Gaussian{}};
   const Plan plan = make_plan(options);
   EXPECT_NEAR(plan.sensitivity() / plan.clipped_norm(),
               std::sqrt(static_cast<double>(sampler.user_maxpart())), 1e-12);

@@ -22,7 +22,8 @@ PlanOptions in_bins(int64_t iterations) {
           .delta = .01,
           .accountant = Accountant::kMonteCarlo,
           .monte_carlo_samples = 20'000,
-          .monte_carlo_seed = 0};
+          .monte_carlo_seed = 0,
+          .mechanism = Gaussian{}};
 }
 
 TEST(PlanMonteCarlo, SamplesSayHowSureTheyAre) {

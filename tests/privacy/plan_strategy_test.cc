@@ -21,7 +21,8 @@ PlanOptions in_epochs() {
           .noise_multiplier = 1,
           .delta = 1e-5,
           .relation = NeighboringRelation::kReplaceSpecial,
-          .amplified = false};
+          .amplified = false,
+          .mechanism = Gaussian{}};
 }
 const mf::Participation kEpochs{.min_sep = 6, .max_participations = 10};
 

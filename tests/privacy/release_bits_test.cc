@@ -105,7 +105,7 @@ TEST(ReleaseBits, SayNothingOfDiscreteNoise) {
                                .expected_batch_size = 64,
                                .noise_multiplier = 1,
                                .delta = 1e-5,
-                               .mechanism = DiscreteGaussian{},
+                               .mechanism = DiscreteGaussian{.grid_scale = 65536},
                                .normalize_by = 1});
   EXPECT_THAT(told_apart<float>([&](const std::vector<double>& sum, const random::Key& key) {
                 std::vector<int32_t> steps;

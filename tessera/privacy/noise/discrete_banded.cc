@@ -138,17 +138,21 @@ Coefs on_lattice(std::string_view op, const Coefs& coefs) {
   return out;
 }
 
+double noise_growth(const Coefs& coefs, int64_t run_steps) {
+  double growth = 0;
+  for (const double c : mf::toeplitz::inverse_coef(coefs, run_steps)) growth += std::abs(c);
+  return growth * std::abs(coefs[0]);
+}
+
 void expect_bounded_noise(std::string_view op, const Coefs& coefs, int64_t run_steps,
                           double grid_steps) {
   const std::vector<int64_t> m = lattice_coefs(op, coefs);
   double in_sum = 0;
   for (const int64_t units : m) in_sum += std::abs(static_cast<double>(units));
-  // e = the inverse of C, scaled to a diagonal of ones, times z / 2^8 and the roundings, of at most 1/2.
+  // e is the inverse of C, scaled to a diagonal of ones, times z / 2^8 and the roundings, of at most 1/2.
   // Tables end at 13.4 standard deviations, and levels add up to at most 7% more.
   const double drawn = 15 * (grid_steps + kFine + 1);
-  double growth = 0;
-  for (const double c : mf::toeplitz::inverse_coef(coefs, run_steps)) growth += std::abs(c);
-  growth *= std::abs(coefs[0]);
+  const double growth = noise_growth(coefs, run_steps);
   // What `echo` adds up stays below 2^52 then.
   if (growth * drawn <= 0x1p30 && in_sum <= 0x1p22) return;
   value_error(op,

@@ -47,48 +47,51 @@ Array looked_up(const Array& table, const Array& index) {
 // One level of a draw: its table and scale, the two words of its key, and by how many bits the shared
 // words are turned.
 struct LevelData {
-  Array table;         // uint64 [cells * 2]
-  Array first, scale;  // int32
-  Array turn;          // uint64
-  Array key;           // uint32 [2]
+  Array table;  // uint64 [cells * 2]
+  Array scale;  // int32
+  Array turn;   // uint64
+  Array key;    // uint32 [2]
 };
 
 // All levels, stacked; their tables of one size.
 LevelData stacked_levels(const std::vector<internal::Level>& levels, const Array& keys, int bits) {
   std::vector<uint64_t> tables, turns;
-  std::vector<int32_t> firsts, scales;
+  std::vector<int32_t> scales;
   for (const internal::Level& level : levels) {
     const internal::AliasTable table = internal::alias_table(level.stddev, bits);
     tables.insert(tables.end(), table.words.begin(), table.words.end());
     turns.push_back(21 * turns.size());
-    firsts.push_back(static_cast<int32_t>(table.first));
     scales.push_back(static_cast<int32_t>(level.scale));
   }
   const auto count = static_cast<int64_t>(levels.size());
   return {lax::constant(Literal::from<uint64_t>(tables, {count, int64_t{2} << bits})),
-          lax::constant(Literal::from<int32_t>(firsts, {count})),
           lax::constant(Literal::from<int32_t>(scales, {count})),
           lax::constant(Literal::from<uint64_t>(turns, {count})), keys};
 }
 
-// A draw of one table, times the scale: `high` chooses a cell by its first bits, and is compared with
-// the cell's threshold by the others, then by `low`, turned.
+// A draw of one table, times the scale: `high` says the sign by its first bit, chooses a cell by those
+// after it, and is compared with the cell's threshold by the others, then by `low`, turned.
 Array drawn_level(const LevelData& level, int index_bits, const Array& high, const Array& low) {
   const auto bits = static_cast<uint64_t>(index_bits);
   const auto full = [&](const Array& scalar) { return broadcast_array(kOp, scalar, low.shape()); };
   const Array turn = full(level.turn), back = full(constant_like(level.turn, 64) - level.turn);
   const Array turned =
       lax::bitwise_or(lax::shift_left(low, turn), lax::shift_right_logical(low, back));
-  const Array cell = lax::convert_element_type(shifted_right(high, 64 - bits), int32);
-  const Array entry = looked_up(level.table, cell * 2);
+  const Array position = lax::shift_left(high, constant_like(high, bits + 1));
+  const Array cell = lax::convert_element_type(
+      shifted_right(lax::shift_left(high, constant_like(high, 1)), 64 - bits), int32);
+  const Array entry = looked_up(level.table, cell);
   const Array alias = lax::bitwise_and(entry, constant_like(entry, (uint64_t{1} << bits) - 1));
-  const Array position = lax::shift_left(high, constant_like(high, bits));
   const Array threshold = entry - alias;
-  const Array below = lax::bitwise_or(
-      position < threshold,
-      lax::bitwise_and(position == threshold, turned < looked_up(level.table, cell * 2 + 1)));
-  const Array index = lax::select(below, cell, lax::convert_element_type(alias, int32));
-  return (index + full(level.first)) * full(level.scale);
+  // The second word counts if the first ones are equal. Of all others one and the same is read, which is
+  // near.
+  const Array equal = position == threshold;
+  const Array second = looked_up(
+      level.table, lax::select(equal, cell, lax::full_like(cell, 0)) + (int64_t{1} << bits));
+  const Array below = lax::select(equal, turned < second, position < threshold);
+  const Array magnitude = lax::select(below, cell, lax::convert_element_type(alias, int32));
+  const Array positive = high < constant_like(high, uint64_t{1} << 63);
+  return lax::select(positive, magnitude, lax::neg(magnitude)) * full(level.scale);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/literal.h"
 
-namespace tessera {
+namespace tessera::array_size_test {
 namespace {
 
 using testing::expect_error;
@@ -54,4 +54,4 @@ TEST(ArraySize, LiteralsAreChecked) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::array_size_test

@@ -13,7 +13,7 @@
 
 #include "tests/forks.h"
 
-namespace tessera {
+namespace tessera::bounded_cache_test {
 namespace {
 
 constexpr auto kLevel = ForkParticipant::Level::kLeaves;
@@ -184,4 +184,4 @@ TEST(BoundedCache, AChildFindsItWhole) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::bounded_cache_test

@@ -8,7 +8,7 @@
 
 #include "tests/forks.h"
 
-namespace tessera {
+namespace tessera::fork_test {
 namespace {
 
 using testing::in_child;
@@ -71,4 +71,4 @@ TEST(Fork, ParticipantsTakePartInOrderWhileTheyAreThere) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::fork_test

@@ -18,7 +18,7 @@
 #include "tests/cluster/recorded.h"
 #include "tests/errors.h"
 
-namespace tessera {
+namespace tessera::checkpoint_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -285,4 +285,4 @@ TEST_F(CheckpointChain, DISABLED_SavesUntilKilled) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::checkpoint_test

@@ -10,7 +10,7 @@
 #include "tests/cluster/recorded.h"
 #include "tests/errors.h"
 
-namespace tessera {
+namespace tessera::data_test {
 namespace {
 
 using ::testing::AllOf;
@@ -387,4 +387,4 @@ TEST_F(Data, OnlyShardsOfThisProcessAreMade) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::data_test

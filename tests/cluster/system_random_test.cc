@@ -8,7 +8,7 @@
 #include "tests/cluster/recorded.h"
 #include "tests/errors.h"
 
-namespace tessera {
+namespace tessera::system_random_test {
 namespace {
 
 using namespace privacy;
@@ -162,4 +162,4 @@ TEST_F(SystemRandom, ATrainersNoiseIsIndependent) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::system_random_test

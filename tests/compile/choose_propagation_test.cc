@@ -6,7 +6,7 @@
 #include "tessera/compile/pipeline.h"
 #include "tests/compile/devices.h"
 
-namespace tessera {
+namespace tessera::choose_propagation_test {
 namespace {
 
 class ChoosePropagation : public DevicesTest {};
@@ -134,4 +134,4 @@ TEST_F(ChoosePropagation, ThePlanIsOfTheProgramAsItWas) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::choose_propagation_test

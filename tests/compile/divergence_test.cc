@@ -9,7 +9,7 @@
 #include "tessera/mesh/scoped_devices.h"
 #include "tessera/tessera.h"
 
-namespace tessera {
+namespace tessera::divergence_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -161,4 +161,4 @@ TEST_F(Divergence, CollectivesInsideNeedAllDevices) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::divergence_test

@@ -10,7 +10,7 @@
 #include "tessera/tessera.h"
 #include "tests/forks.h"
 
-namespace tessera {
+namespace tessera::host_callback_test {
 namespace {
 
 using ir::Type;
@@ -124,4 +124,4 @@ TEST(HostCallback, ForksWhileThreadsAddFunctions) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::host_callback_test

@@ -1,7 +1,7 @@
 // What a training step keeps between its forward and its backward pass.
 #include "tests/compile/devices.h"
 
-namespace tessera {
+namespace tessera::memory_test {
 namespace {
 
 class Memory : public DevicesTest {};
@@ -104,4 +104,4 @@ TEST_F(Memory, ConcatenationsAndPads) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::memory_test

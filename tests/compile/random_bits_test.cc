@@ -12,7 +12,7 @@
 #include "tessera/ops/core/reduce_precision.h"
 #include "tessera/tessera.h"
 
-namespace tessera {
+namespace tessera::random_bits_test {
 namespace {
 
 using golden::Json;
@@ -113,4 +113,4 @@ TEST(ReducePrecision, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::random_bits_test

@@ -8,7 +8,7 @@
 
 #include "tests/engine/plugin_test.h"
 
-namespace tessera {
+namespace tessera::clients_test {
 namespace {
 
 using namespace testing;
@@ -167,4 +167,4 @@ TEST(DeviceKind, FollowsFromWhatAPluginSays) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::clients_test

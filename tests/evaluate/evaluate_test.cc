@@ -12,7 +12,7 @@
 #include "tessera/trace/trace.h"
 #include "tests/ops/host_executor.h"
 
-namespace tessera {
+namespace tessera::evaluate_test {
 
 using namespace tracing;
 
@@ -137,4 +137,4 @@ TEST(Call, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::evaluate_test

@@ -15,7 +15,7 @@
 
 extern char** environ;
 
-namespace tessera {
+namespace tessera::checkpoint_kill_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -129,4 +129,4 @@ TEST_F(CheckpointKillTest, SavesThatAreKilled) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::checkpoint_kill_test

@@ -27,7 +27,7 @@
 #include "tessera/numpy/reduce.h"
 #include "tessera/optim/optim.h"
 
-namespace tessera {
+namespace tessera::checkpoint_test {
 
 using namespace ir;
 
@@ -567,4 +567,4 @@ TEST_F(CheckpointTest, PlacementsThatCannotBe) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::checkpoint_test

@@ -5,7 +5,7 @@
 #include "files.h"
 #include "tessera/io/npy.h"
 
-namespace tessera {
+namespace tessera::npy_rows_test {
 namespace {
 
 using testing::expect_error;
@@ -66,4 +66,4 @@ TEST_F(NpyRowsTest, WhatIsRefused) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::npy_rows_test

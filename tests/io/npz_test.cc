@@ -17,7 +17,7 @@
 #include "tessera/io/npy.h"
 #include "tests/golden/golden.h"
 
-namespace tessera {
+namespace tessera::npz_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -451,4 +451,4 @@ TEST_F(NpzTest, PipesAreNotWaitedFor) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::npz_test

@@ -14,7 +14,7 @@
 #include "tessera/io/npz.h"
 #include "tessera/io/safetensors.h"
 
-namespace tessera {
+namespace tessera::replace_file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -161,4 +161,4 @@ TEST_F(ReplaceFileTest, FilesThatMayNotBeWritten) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::replace_file_test

@@ -7,7 +7,7 @@
 #include "tessera/io/load.h"
 #include "tessera/numpy/creation.h"
 
-namespace tessera {
+namespace tessera::safetensors_test {
 namespace {
 
 using ::testing::AllOf;
@@ -160,4 +160,4 @@ TEST_F(SafetensorsTest, EntriesTakeAtMostTheBytesThatAreSaid) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::safetensors_test

@@ -10,7 +10,7 @@
 #include "tessera/ir/verifier.h"
 #include "tests/golden/golden.h"
 
-namespace tessera {
+namespace tessera::bytecode_reader_test {
 
 using namespace tracing;
 
@@ -187,4 +187,4 @@ TEST(BytecodeBlobs, EqualBoolsAreASplat) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::bytecode_reader_test

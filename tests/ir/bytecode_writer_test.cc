@@ -6,7 +6,7 @@
 #include "tessera/ir/printer.h"
 #include "tests/golden/golden.h"
 
-namespace tessera {
+namespace tessera::bytecode_writer_test {
 
 using namespace tracing;
 
@@ -98,4 +98,4 @@ TEST(BytecodeWriter, OpsThatOnlyTesseraHasAreReadBack) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::bytecode_writer_test

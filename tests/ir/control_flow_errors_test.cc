@@ -6,7 +6,7 @@
 #include "tessera/ir/verifier.h"
 #include "tests/errors.h"
 
-namespace tessera {
+namespace tessera::control_flow_errors_test {
 
 using namespace ir;
 
@@ -319,4 +319,4 @@ TEST(ControlFlowErrors, ScanOfAnotherBody) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::control_flow_errors_test

@@ -11,7 +11,7 @@
 #include "tests/errors.h"
 #include "tests/evaluate/evaluate.h"
 
-namespace tessera {
+namespace tessera::control_flow_format_test {
 
 using namespace tracing;
 
@@ -391,4 +391,4 @@ TEST(ControlFlowFormat, ScanOfNothing) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::control_flow_format_test

@@ -5,7 +5,7 @@
 #include "tessera/ir/printer.h"
 #include "tessera/ir/verifier.h"
 
-namespace tessera::ir {
+namespace tessera::ir::mesh_axes_test {
 namespace {
 
 using testing::HasSubstr;
@@ -131,4 +131,4 @@ TEST(MeshAxes, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera::ir
+}  // namespace tessera::ir::mesh_axes_test

@@ -11,7 +11,7 @@
 #include "tessera/ir/verifier.h"
 #include "tests/evaluate/evaluate.h"
 
-namespace tessera::ir {
+namespace tessera::ir::narrow_ops_test {
 namespace {
 
 using testing::HasSubstr;
@@ -174,4 +174,4 @@ TEST(NarrowOps, ProductsSayTheirDtype) {
 }
 
 }  // namespace
-}  // namespace tessera::ir
+}  // namespace tessera::ir::narrow_ops_test

@@ -5,7 +5,7 @@
 
 #include "tests/forks.h"
 
-namespace tessera::ir::bytecode {
+namespace tessera::ir::bytecode::op_table_test {
 namespace {
 
 TEST(OpTable, FindsTheOpOfAVersion) {
@@ -21,4 +21,4 @@ TEST(OpTable, ForksWhileThreadsLookOpsUp) {
 }
 
 }  // namespace
-}  // namespace tessera::ir::bytecode
+}  // namespace tessera::ir::bytecode::op_table_test

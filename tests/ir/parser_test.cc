@@ -13,7 +13,7 @@
 #include "tessera/ops/reductions/reduce.h"
 #include "tests/evaluate/evaluate.h"
 
-namespace tessera {
+namespace tessera::parser_test {
 
 using namespace tracing;
 
@@ -497,4 +497,4 @@ TEST(Parser, MeshesTakeTheDevicesOfTheProcess) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::parser_test

@@ -18,7 +18,7 @@
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/reductions/reduce.h"
 
-namespace tessera {
+namespace tessera::printer_test {
 
 using namespace ops;
 
@@ -261,4 +261,4 @@ TEST(Printer, MeshesOfDevices) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::printer_test

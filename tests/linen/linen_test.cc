@@ -14,7 +14,7 @@
 #include "tessera/numpy/reduce.h"
 #include "tessera/optim/optim.h"
 
-namespace tessera {
+namespace tessera::linen_test {
 namespace {
 
 using tessera::testing::array_of;
@@ -219,4 +219,4 @@ TEST(Linen, ErrorsSayWhatWasExpected) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::linen_test

@@ -8,7 +8,7 @@
 #include "../golden/golden.h"
 #include "tessera/mesh/format.h"
 
-namespace tessera {
+namespace tessera::device_mesh_test {
 namespace {
 
 using tessera::testing::error_of;
@@ -180,4 +180,4 @@ TEST(CreateHybridDeviceMesh, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::device_mesh_test

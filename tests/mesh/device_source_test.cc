@@ -6,7 +6,7 @@
 
 #include "../errors.h"
 
-namespace tessera {
+namespace tessera::device_source_test {
 namespace {
 
 using internal::device_request;
@@ -71,4 +71,4 @@ TEST_F(DeviceSource, OptionsAreForPlugins) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::device_source_test

@@ -10,7 +10,7 @@
 #include "tessera/mesh/format.h"
 #include "tessera/mesh/scoped_devices.h"
 
-namespace tessera {
+namespace tessera::device_test {
 namespace {
 
 using tessera::testing::error_of;
@@ -178,4 +178,4 @@ TEST(ScopedDevices, AreOfOneThreadAndNest) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::device_test

@@ -5,7 +5,7 @@
 #include "../errors.h"
 #include "tessera/mesh/format.h"
 
-namespace tessera {
+namespace tessera::mesh_test {
 namespace {
 
 using tessera::testing::error_of;
@@ -121,4 +121,4 @@ TEST(Mesh, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::mesh_test

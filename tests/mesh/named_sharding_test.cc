@@ -6,7 +6,7 @@
 #include "../golden/golden.h"
 #include "tessera/mesh/format.h"
 
-namespace tessera {
+namespace tessera::named_sharding_test {
 namespace {
 
 using tessera::testing::error_of;
@@ -277,4 +277,4 @@ TEST(ShardRange, CoversTheExtentOnce) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::named_sharding_test

@@ -6,7 +6,7 @@
 
 #include "../errors.h"
 
-namespace tessera {
+namespace tessera::torus_test {
 namespace {
 
 using tessera::testing::error_of;
@@ -70,4 +70,4 @@ TEST(AssignToTorus, ErrorNamesTheAxis) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::torus_test

@@ -10,7 +10,7 @@
 #include "../golden/golden.h"
 #include "tessera/mesh/format.h"
 
-namespace tessera {
+namespace tessera::visualize_test {
 namespace {
 
 using tessera::testing::error_of;
@@ -231,4 +231,4 @@ TEST(ShardingTable, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::visualize_test

@@ -8,7 +8,7 @@
 #include "tessera/base/error.h"
 #include "tessera/numpy/creation.h"
 
-namespace tessera {
+namespace tessera::initializers_test {
 namespace {
 
 using tessera::testing::expect_close;
@@ -96,4 +96,4 @@ TEST(Initializers, RefuseWhatTheyCannotScale) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::initializers_test

@@ -11,7 +11,7 @@
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/reduce.h"
 
-namespace tessera {
+namespace tessera::pooling_test {
 namespace {
 
 using tessera::testing::error_of;
@@ -105,4 +105,4 @@ TEST(Pooling, MisfitsAreErrors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::pooling_test

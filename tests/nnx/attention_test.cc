@@ -8,7 +8,7 @@
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/reduce.h"
 
-namespace tessera {
+namespace tessera::attention_test {
 namespace {
 
 using nnx::AttentionInputs;
@@ -130,4 +130,4 @@ TEST(Attention, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::attention_test

@@ -11,7 +11,7 @@
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/reduce.h"
 
-namespace tessera {
+namespace tessera::group_norm_test {
 namespace {
 
 using tessera::testing::error_of;
@@ -86,4 +86,4 @@ TEST(GroupNorm, Refuses) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::group_norm_test

@@ -16,7 +16,7 @@
 #include "tessera/numpy/reduce.h"
 #include "tessera/optim/optim.h"
 
-namespace tessera {
+namespace tessera::nnx_test {
 namespace {
 
 using tessera::testing::array_of;
@@ -343,4 +343,4 @@ TEST(Optimizer, RefusesGradientsOfAnotherShape) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::nnx_test

@@ -7,7 +7,7 @@
 #include "../errors.h"
 #include "tessera/tessera.h"
 
-namespace tessera {
+namespace tessera::pitfalls_test {
 
 using namespace ir;
 
@@ -131,4 +131,4 @@ TEST_F(Pitfalls, StreamsAreNotDifferentiated) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::pitfalls_test

@@ -8,7 +8,7 @@
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/reduce.h"
 
-namespace tessera {
+namespace tessera::attention_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -94,4 +94,4 @@ TEST(Attention, MisfitsAreErrors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::attention_test

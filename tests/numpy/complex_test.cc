@@ -20,7 +20,7 @@
 #include "tessera/numpy/sorting.h"
 #include "tessera/ops/core/op.h"
 
-namespace tessera {
+namespace tessera::complex_test {
 
 using namespace ops;
 
@@ -200,4 +200,4 @@ TEST(Bits, HaveNoDerivative) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::complex_test

@@ -11,7 +11,7 @@
 #include "tessera/numpy/reduce.h"
 #include "tessera/numpy/sorting.h"
 
-namespace tessera {
+namespace tessera::creation_test {
 namespace {
 
 using tessera::testing::X64;
@@ -136,4 +136,4 @@ TEST(CreationTest, NoneStandsForWhatIsAbsent) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::creation_test

@@ -27,7 +27,7 @@
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/fourier/fft.h"
 
-namespace tessera {
+namespace tessera::fft_test {
 namespace {
 
 using golden::Json;
@@ -449,4 +449,4 @@ TEST(LaxFft, Refuses) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::fft_test

@@ -19,7 +19,7 @@
 #include "tessera/numpy/reduce.h"
 #include "tessera/ops/core/convert.h"
 
-namespace tessera {
+namespace tessera::golden_test {
 
 using namespace ops;
 
@@ -353,4 +353,4 @@ INSTANTIATE_TEST_SUITE_P(Numpy, GoldenTest, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "Eager" : "Traced"; });
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::golden_test

@@ -8,7 +8,7 @@
 #include "tessera/trace/trace.h"
 #include "tests/evaluate/evaluate.h"
 
-namespace tessera {
+namespace tessera::lax_test {
 
 using namespace tracing;
 
@@ -64,4 +64,4 @@ TEST(Lax, ReduceErrors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::lax_test

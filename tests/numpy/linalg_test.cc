@@ -21,7 +21,7 @@
 #include "tessera/ops/core/complex.h"
 #include "tessera/ops/core/convert.h"
 
-namespace tessera {
+namespace tessera::linalg_test {
 
 using namespace ops;
 
@@ -237,4 +237,4 @@ TEST(Linalg, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::linalg_test

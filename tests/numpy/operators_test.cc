@@ -12,7 +12,7 @@
 #include "tessera/numpy/math.h"
 #include "tessera/numpy/reduce.h"
 
-namespace tessera {
+namespace tessera::operators_test {
 
 using namespace tracing;
 
@@ -166,4 +166,4 @@ TEST(OperatorsTest, OneElementIsRoundedAsManyAre) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::operators_test

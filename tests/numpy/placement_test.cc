@@ -10,7 +10,7 @@
 #include "tessera/numpy/operators.h"
 #include "tessera/ops/control/control.h"
 
-namespace tessera {
+namespace tessera::placement_test {
 
 using namespace tracing;
 
@@ -116,4 +116,4 @@ TEST_F(PlacementTest, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::placement_test

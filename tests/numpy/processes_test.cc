@@ -8,7 +8,7 @@
 #include "tessera/numpy/placement.h"
 #include "tests/errors.h"
 
-namespace tessera {
+namespace tessera::processes_test {
 namespace {
 
 using testing::error_of;
@@ -99,4 +99,4 @@ TEST_F(ProcessesTest, LocalDataOfOneProcessIsAllOfIt) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::processes_test

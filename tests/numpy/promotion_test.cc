@@ -16,7 +16,7 @@
 #include "tessera/numpy/reduce.h"
 #include "tessera/trace/trace.h"
 
-namespace tessera {
+namespace tessera::promotion_test {
 
 using namespace tracing;
 
@@ -199,4 +199,4 @@ TEST(PromotionTest, ScalarsAreConvertedWhileTracing) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::promotion_test

@@ -4,7 +4,7 @@
 
 #include "reference.h"
 
-namespace tessera {
+namespace tessera::reference_options_test {
 
 using namespace ops;
 
@@ -253,4 +253,4 @@ TEST(ReferenceOptionsOf, ShardedInputsGiveTheSame) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::reference_options_test

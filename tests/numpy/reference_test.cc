@@ -7,7 +7,7 @@
 
 #include "tessera/numpy/attention.h"
 
-namespace tessera {
+namespace tessera::reference_test {
 
 using namespace ops;
 
@@ -469,4 +469,4 @@ TEST(Reference, NothingIsMissing) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::reference_test

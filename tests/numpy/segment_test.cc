@@ -17,7 +17,7 @@
 #include "tessera/numpy/sorting.h"
 #include "tessera/ops/control/control.h"
 
-namespace tessera {
+namespace tessera::segment_test {
 
 using namespace ops;
 
@@ -215,4 +215,4 @@ TEST(SkippingNan, IsJaxs) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::segment_test

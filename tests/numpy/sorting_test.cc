@@ -11,7 +11,7 @@
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/structural/sort.h"
 
-namespace tessera {
+namespace tessera::sorting_test {
 
 using namespace ops;
 
@@ -71,4 +71,4 @@ TEST(Sorting, RunningTotals) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::sorting_test

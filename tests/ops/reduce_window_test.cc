@@ -5,7 +5,7 @@
 #include "tessera/ops/reductions/select_and_scatter.h"
 #include "tests/ops/host_executor.h"
 
-namespace tessera::testing_ops {
+namespace tessera::testing_ops::reduce_window_test {
 
 using namespace ops;
 
@@ -231,4 +231,4 @@ TEST_F(ReduceWindow, CumulativeFoldsRefuseWhatHasNoSum) {
 }
 
 }  // namespace
-}  // namespace tessera::testing_ops
+}  // namespace tessera::testing_ops::reduce_window_test

@@ -5,7 +5,7 @@
 
 #include "tests/forks.h"
 
-namespace tessera::ops::fourier {
+namespace tessera::ops::fourier::transform_test {
 namespace {
 
 std::shared_ptr<const Transform> find(int64_t n, DType real = float32) {
@@ -36,4 +36,4 @@ TEST(Transform, ForksWhileThreadsLookThemUp) {
 }
 
 }  // namespace
-}  // namespace tessera::ops::fourier
+}  // namespace tessera::ops::fourier::transform_test

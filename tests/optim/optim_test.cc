@@ -14,7 +14,7 @@
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/placement.h"
 
-namespace tessera {
+namespace tessera::optim_test {
 namespace {
 
 using tessera::testing::error_of;
@@ -284,4 +284,4 @@ TEST(Optim, ImpossibleNumbersAreErrors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::optim_test

@@ -8,7 +8,7 @@
 #include "tessera/numpy/manipulation.h"
 #include "trainer_problem.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::adaptive_clip_norm_test {
 namespace {
 
 using namespace trainer_problem;
@@ -141,4 +141,4 @@ TEST(AdaptiveClipNormTest, WhatIsRefused) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::adaptive_clip_norm_test

@@ -9,7 +9,7 @@
 #include "tessera/privacy/clipping/clipped_grad.h"
 #include "tessera/privacy/noise/noise_addition.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::adaptive_clip_test {
 namespace {
 
 using tessera::testing::expect_error;
@@ -171,4 +171,4 @@ TEST(AdaptiveClip, ArgumentsOfOtherShapesAreErrors) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::adaptive_clip_test

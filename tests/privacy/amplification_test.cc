@@ -2,7 +2,7 @@
 
 #include "matrix_factorization.h"
 
-namespace tessera::privacy::matrix_factorization::toeplitz {
+namespace tessera::privacy::matrix_factorization::toeplitz::amplification_test {
 namespace {
 
 using tessera::testing::expect_error;
@@ -77,4 +77,4 @@ TEST_F(Amplification, RefusesWhatCannotBeSampled) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::matrix_factorization::toeplitz
+}  // namespace tessera::privacy::matrix_factorization::toeplitz::amplification_test

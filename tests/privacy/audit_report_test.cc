@@ -8,7 +8,7 @@
 
 #include "../errors.h"
 
-namespace tessera::privacy::auditing {
+namespace tessera::privacy::auditing::audit_report_test {
 namespace {
 
 using tessera::testing::expect_error;
@@ -123,4 +123,4 @@ TEST(AuditReport, BadFilesAreErrors) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::auditing
+}  // namespace tessera::privacy::auditing::audit_report_test

@@ -4,7 +4,7 @@
 #include "../io/files.h"
 #include "tessera/base/error.h"
 
-namespace tessera::privacy::internal {
+namespace tessera::privacy::internal::available_memory_test {
 namespace {
 
 class AvailableMemoryTest : public tessera::testing::FolderTest {
@@ -35,4 +35,4 @@ TEST_F(AvailableMemoryTest, WhereNothingIsSaid) {
 TEST_F(AvailableMemoryTest, OfThisMachine) { EXPECT_GT(available_memory(), 1 << 20); }
 
 }  // namespace
-}  // namespace tessera::privacy::internal
+}  // namespace tessera::privacy::internal::available_memory_test

@@ -2,7 +2,7 @@
 
 #include "matrix_factorization.h"
 
-namespace tessera::privacy::matrix_factorization::banded_inverse {
+namespace tessera::privacy::matrix_factorization::banded_inverse::banded_inverse_test {
 namespace {
 
 using tessera::testing::expect_error;
@@ -156,4 +156,4 @@ TEST(BandedInverse, RefusesBandsAndStartsThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::matrix_factorization::banded_inverse
+}  // namespace tessera::privacy::matrix_factorization::banded_inverse::banded_inverse_test

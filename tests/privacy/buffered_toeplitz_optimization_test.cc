@@ -2,7 +2,7 @@
 
 #include "matrix_factorization.h"
 
-namespace tessera::privacy::matrix_factorization::buffered_toeplitz {
+namespace tessera::privacy::matrix_factorization::buffered_toeplitz::buffered_toeplitz_optimization_test {
 namespace {
 
 using tessera::testing::expect_error;
@@ -106,4 +106,4 @@ TEST(BltOptimization, RefusesBuffersThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::matrix_factorization::buffered_toeplitz
+}  // namespace tessera::privacy::matrix_factorization::buffered_toeplitz::buffered_toeplitz_optimization_test

@@ -4,7 +4,7 @@
 
 #include "matrix_factorization.h"
 
-namespace tessera::privacy::matrix_factorization::buffered_toeplitz {
+namespace tessera::privacy::matrix_factorization::buffered_toeplitz::buffered_toeplitz_test {
 namespace {
 
 using tessera::testing::expect_error;
@@ -135,4 +135,4 @@ TEST(BufferedToeplitz, RefusesWhatHasNoRealInverse) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::matrix_factorization::buffered_toeplitz
+}  // namespace tessera::privacy::matrix_factorization::buffered_toeplitz::buffered_toeplitz_test

@@ -4,7 +4,7 @@
 
 #include "matrix_factorization.h"
 
-namespace tessera::privacy::matrix_factorization::checks {
+namespace tessera::privacy::matrix_factorization::checks::checks_test {
 namespace {
 
 using tessera::testing::expect_error;
@@ -48,4 +48,4 @@ TEST(Checks, RefuseMatricesWithoutTheirValues) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::matrix_factorization::checks
+}  // namespace tessera::privacy::matrix_factorization::checks::checks_test

@@ -10,7 +10,7 @@
 #include "tests/errors.h"
 #include "tests/privacy/materialised.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::clip_groups_test {
 namespace {
 
 using tessera::testing::error_of;
@@ -350,4 +350,4 @@ TEST(ClipGroups, OfATree) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::clip_groups_test

@@ -11,7 +11,7 @@
 #include "tests/errors.h"
 #include "tests/numpy/run.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::clip_pytree_test {
 namespace {
 
 using ::tessera::testing::expect_error;
@@ -184,4 +184,4 @@ TEST(ClipPytree, RefusesIntegers) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::clip_pytree_test

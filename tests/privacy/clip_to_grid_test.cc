@@ -8,7 +8,7 @@
 #include "tessera/tessera.h"
 #include "tests/errors.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::clip_to_grid_test {
 namespace {
 
 using tessera::testing::expect_error;
@@ -111,4 +111,4 @@ TEST(ClipToGrid, Refuses) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::clip_to_grid_test

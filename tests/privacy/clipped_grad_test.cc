@@ -12,7 +12,7 @@
 #include "tests/numpy/run.h"
 #include "tests/privacy/materialised.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::clipped_grad_test {
 namespace {
 
 using ::testing::Each;
@@ -514,4 +514,4 @@ TEST(ClippedGrad, KeysAreThoseOfSplit) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::clipped_grad_test

@@ -8,7 +8,7 @@
 #include "tests/errors.h"
 #include "tests/privacy/random_loss.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::clipped_grid_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -97,4 +97,4 @@ TEST(ClippedGrid, RefusesWhatTheGridCannotHold) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::clipped_grid_test

@@ -7,7 +7,7 @@
 #include "tests/numpy/run.h"
 #include "tests/privacy/materialised.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::clipped_models_test {
 namespace {
 
 using testing::expect_clipped_like_materialised;
@@ -223,4 +223,4 @@ TEST(ClippedModels, UsersAsGroups) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::clipped_models_test

@@ -6,7 +6,7 @@
 #include "tests/errors.h"
 #include "tests/privacy/materialised.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::clipped_modules_test {
 namespace {
 
 using tessera::testing::expect_error;
@@ -413,4 +413,4 @@ TEST(ClippedErrors, PrngArgnumOfNoKey) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::clipped_modules_test

@@ -10,7 +10,7 @@
 #include "tests/numpy/run.h"
 #include "tests/privacy/materialised.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::clipped_opacus_test {
 namespace {
 
 using Arrays = std::vector<Array>;
@@ -198,4 +198,4 @@ TEST(ClippedOpacus, Float64) { expect_equals_opacus(float64, 1e-9); }
 TEST(ClippedOpacus, Float32) { expect_equals_opacus(float32, 1e-5); }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::clipped_opacus_test

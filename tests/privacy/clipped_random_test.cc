@@ -9,7 +9,7 @@
 #include "tests/privacy/materialised.h"
 #include "tests/privacy/random_loss.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::clipped_random_test {
 namespace {
 
 using testing::Params;
@@ -91,4 +91,4 @@ TEST(ClippedRandom, EveryWayEqualsTheMaterialised) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::clipped_random_test

@@ -6,7 +6,7 @@
 #include "tests/errors.h"
 #include "tests/privacy/materialised.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::clipped_shard_map_test {
 namespace {
 
 using Pair = std::pair<Array, Array>;
@@ -224,4 +224,4 @@ TEST_F(WeightsThatDevicesShare, NotFiniteExamples) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::clipped_shard_map_test

@@ -2,7 +2,7 @@
 
 #include "matrix_factorization.h"
 
-namespace tessera::privacy::matrix_factorization::dense {
+namespace tessera::privacy::matrix_factorization::dense::dense_test {
 namespace {
 
 using tessera::testing::expect_error;
@@ -82,4 +82,4 @@ TEST_F(Dense, RefusesWhatCannotBeOptimized) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::matrix_factorization::dense
+}  // namespace tessera::privacy::matrix_factorization::dense::dense_test

@@ -8,7 +8,7 @@
 #include "tessera/tessera.h"
 #include "tests/errors.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::discrete_banded_test {
 namespace {
 
 namespace mf = matrix_factorization;
@@ -174,4 +174,4 @@ TEST(DiscreteBanded, IsTheSameInProgramsAndOnDevices) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::discrete_banded_test

@@ -17,7 +17,7 @@
 #include "tessera/numpy/placement.h"
 #include "tessera/random/random.h"
 
-namespace tessera {
+namespace tessera::discrete_gaussian_test {
 namespace {
 
 using namespace privacy;
@@ -278,4 +278,4 @@ TEST(DiscreteGaussian, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::discrete_gaussian_test

@@ -11,7 +11,7 @@
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/operators.h"
 
-namespace tessera {
+namespace tessera::leaf_keys_test {
 namespace {
 
 using namespace privacy::internal;
@@ -94,4 +94,4 @@ TEST(LeafKeys, EntropyHas64Bits) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::leaf_keys_test

@@ -2,7 +2,7 @@
 
 #include "matrix_factorization.h"
 
-namespace tessera::privacy::matrix_factorization {
+namespace tessera::privacy::matrix_factorization::matrix_test {
 namespace {
 
 using tessera::testing::expect_error;
@@ -35,4 +35,4 @@ TEST(Matrix, RefusesExtentsThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::matrix_factorization
+}  // namespace tessera::privacy::matrix_factorization::matrix_test

@@ -5,7 +5,7 @@
 #include "tessera/privacy/accounting/gaussian_mechanism.h"
 #include "tessera/privacy/plan.h"
 
-namespace tessera::privacy::batch_selection {
+namespace tessera::privacy::batch_selection::multi_owner_test {
 namespace {
 
 using tessera::testing::expect_error;
@@ -286,4 +286,4 @@ TEST(MultiOwnerMinSep, MistakesAreErrors) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::batch_selection
+}  // namespace tessera::privacy::batch_selection::multi_owner_test

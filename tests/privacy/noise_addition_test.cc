@@ -26,7 +26,7 @@
 #include "tessera/optim/optim.h"
 #include "tessera/random/random.h"
 
-namespace tessera {
+namespace tessera::noise_addition_test {
 namespace {
 
 using namespace privacy;
@@ -330,4 +330,4 @@ TEST(NoiseAddition, IsNormal) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::noise_addition_test

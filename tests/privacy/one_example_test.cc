@@ -7,7 +7,7 @@
 #include "tessera/tessera.h"
 #include "tests/errors.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::one_example_test {
 namespace {
 
 using tessera::testing::expect_error;
@@ -379,4 +379,4 @@ TEST(OneExample, CapturesAsLongAsTheBatchAreRefusedUnlessTold) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::one_example_test

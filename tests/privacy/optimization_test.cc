@@ -5,7 +5,7 @@
 
 #include "matrix_factorization.h"
 
-namespace tessera::privacy::matrix_factorization {
+namespace tessera::privacy::matrix_factorization::optimization_test {
 namespace {
 
 using tessera::testing::expect_error;
@@ -75,4 +75,4 @@ TEST(Optimize, RefusesABadStartAndBadOptions) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::matrix_factorization
+}  // namespace tessera::privacy::matrix_factorization::optimization_test

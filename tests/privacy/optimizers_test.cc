@@ -10,7 +10,7 @@
 #include "tessera/numpy/reduce.h"
 #include "tessera/privacy/clipping/clipped_grad.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::optimizers_test {
 namespace {
 
 using tessera::testing::expect_error;
@@ -214,4 +214,4 @@ TEST(Optimizers, MistakesAreErrors) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::optimizers_test

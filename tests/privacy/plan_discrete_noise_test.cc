@@ -9,7 +9,7 @@
 #include "tessera/privacy/plan.h"
 #include "tessera/privacy/plan_rmse.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::plan_discrete_noise_test {
 namespace {
 
 namespace mf = matrix_factorization;
@@ -167,4 +167,4 @@ TEST(PlanDiscreteNoise, StrategiesWithoutWholeNumbersAreRefused) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::plan_discrete_noise_test

@@ -12,7 +12,7 @@
 #include "tessera/privacy/noise/discrete_gaussian.h"
 #include "tessera/privacy/noise/noise_addition.h"
 
-namespace tessera {
+namespace tessera::random_words_test {
 namespace {
 
 using namespace privacy;
@@ -124,4 +124,4 @@ TEST_F(ShardedWords, OfTheSystem) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::random_words_test

@@ -2,7 +2,7 @@
 
 #include "matrix_factorization.h"
 
-namespace tessera::privacy::matrix_factorization {
+namespace tessera::privacy::matrix_factorization::reduction_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -36,4 +36,4 @@ TEST(Reduction, RefusesNoErrors) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::matrix_factorization
+}  // namespace tessera::privacy::matrix_factorization::reduction_test

@@ -12,7 +12,7 @@
 #include "tessera/numpy/nn.h"
 #include "trainer_problem.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::run_identity_test {
 namespace {
 
 using namespace trainer_problem;
@@ -336,4 +336,4 @@ TEST(RunIdentityTest, WhatIsRefused) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::run_identity_test

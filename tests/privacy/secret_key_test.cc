@@ -7,7 +7,7 @@
 #include <new>
 #include <vector>
 
-namespace tessera::privacy::internal {
+namespace tessera::privacy::internal::secret_key_test {
 namespace {
 
 SecretKey key_of_zeros() { return SecretKey(std::array<std::byte, SecretKey::kBytes>{}); }
@@ -92,4 +92,4 @@ TEST(SecretKey, IsOverwrittenWhenItEnds) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::internal
+}  // namespace tessera::privacy::internal::secret_key_test

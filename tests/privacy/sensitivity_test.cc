@@ -4,7 +4,7 @@
 
 #include "matrix_factorization.h"
 
-namespace tessera::privacy::matrix_factorization::sensitivity {
+namespace tessera::privacy::matrix_factorization::sensitivity::sensitivity_test {
 namespace {
 
 using tessera::testing::expect_error;
@@ -89,4 +89,4 @@ TEST_F(Sensitivity, RefusesWhatItIsNotDefinedFor) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::matrix_factorization::sensitivity
+}  // namespace tessera::privacy::matrix_factorization::sensitivity::sensitivity_test

@@ -8,7 +8,7 @@
 #include "tessera/compile/jit.h"
 #include "tessera/numpy/operators.h"
 
-namespace tessera {
+namespace tessera::streaming_matrix_test {
 namespace {
 
 using namespace privacy::matrix_factorization;
@@ -94,4 +94,4 @@ TEST(StreamingMatrix, ImpossibleCoefficientsAreErrors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::streaming_matrix_test

@@ -4,7 +4,7 @@
 #include "../errors.h"
 #include "streaming_matrices.h"
 
-namespace tessera {
+namespace tessera::streaming_rows_test {
 namespace {
 
 using namespace privacy::matrix_factorization;
@@ -65,4 +65,4 @@ TEST(StreamingRows, ThereMustBeAsMany) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::streaming_rows_test

@@ -14,7 +14,7 @@
 #include "tessera/numpy/placement.h"
 #include "tessera/random/random.h"
 
-namespace tessera {
+namespace tessera::streaming_steps_test {
 namespace {
 
 using namespace privacy::matrix_factorization;
@@ -163,4 +163,4 @@ TEST(StreamingSteps, ShardedAsTheLeaf) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::streaming_steps_test

@@ -3,7 +3,7 @@
 #include "../errors.h"
 #include "tessera/numpy/creation.h"
 
-namespace tessera::privacy::internal {
+namespace tessera::privacy::internal::system_batches_test {
 namespace {
 
 using batch_selection::Batch;
@@ -91,4 +91,4 @@ TEST(SystemBatches, ARunWhoseKeyIsGoneDoesNotGoOn) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::internal
+}  // namespace tessera::privacy::internal::system_batches_test

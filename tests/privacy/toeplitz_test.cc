@@ -4,7 +4,7 @@
 
 #include "matrix_factorization.h"
 
-namespace tessera::privacy::matrix_factorization::toeplitz {
+namespace tessera::privacy::matrix_factorization::toeplitz::toeplitz_test {
 namespace {
 
 using tessera::testing::expect_error;
@@ -205,4 +205,4 @@ TEST(ToeplitzErrors, OfOptimization) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::matrix_factorization::toeplitz
+}  // namespace tessera::privacy::matrix_factorization::toeplitz::toeplitz_test

@@ -10,7 +10,7 @@
 #include "tessera/privacy/trainer.h"
 #include "trainer_problem.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::trainer_fit_test {
 namespace {
 
 using namespace trainer_problem;
@@ -382,4 +382,4 @@ TEST(TrainerClipNormTest, WithoutPrivacyIsPlainTrainingOnTheSameBatches) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::trainer_fit_test

@@ -7,7 +7,7 @@
 #include "tessera/base/warning.h"
 #include "trainer_problem.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::trainer_grid_test {
 namespace {
 
 using namespace trainer_problem;
@@ -144,4 +144,4 @@ TEST(TrainerGridTest, AReleaseWithoutANamedMechanismWarns) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::trainer_grid_test

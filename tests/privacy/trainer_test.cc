@@ -22,7 +22,7 @@
 #include "tessera/random/random.h"
 #include "trainer_problem.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::trainer_test {
 namespace {
 
 using tessera::testing::expect_error;
@@ -491,4 +491,4 @@ TEST(TrainerTest, WhatIsRefused) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::trainer_test

@@ -10,7 +10,7 @@
 #include "tessera/optim/optim.h"
 #include "tessera/random/random.h"
 
-namespace tessera::privacy::auditing {
+namespace tessera::privacy::auditing::training_audit_test {
 namespace {
 
 using tessera::testing::expect_error;
@@ -171,4 +171,4 @@ TEST(TrainingAudit, BadDataAreErrors) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::auditing
+}  // namespace tessera::privacy::auditing::training_audit_test

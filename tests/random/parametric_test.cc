@@ -18,7 +18,7 @@
 #include "tessera/numpy/reduce.h"
 #include "tessera/numpy/sorting.h"
 
-namespace tessera {
+namespace tessera::parametric_test {
 namespace {
 
 using golden::Json;
@@ -203,4 +203,4 @@ TEST(RandomParametricErrors, EachIsAUserError) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::parametric_test

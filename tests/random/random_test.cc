@@ -18,7 +18,7 @@
 #include "tessera/numpy/placement.h"
 #include "tessera/random/threefry.h"
 
-namespace tessera {
+namespace tessera::random_test {
 namespace {
 
 using golden::Json;
@@ -289,4 +289,4 @@ TEST(RandomErrorTest, EachIsAUserError) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::random_test

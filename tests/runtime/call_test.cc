@@ -8,7 +8,7 @@
 #include "tests/errors.h"
 #include "tests/runtime/schedules.h"
 
-namespace tessera {
+namespace tessera::call_test {
 
 using namespace runtime;
 
@@ -159,4 +159,4 @@ TEST(Call, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::call_test

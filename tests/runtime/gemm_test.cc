@@ -15,7 +15,7 @@
 #include "tessera/runtime/tile_panels.h"
 #include "tests/errors.h"
 
-namespace tessera {
+namespace tessera::gemm_test {
 
 using namespace runtime;
 
@@ -296,4 +296,4 @@ TEST(TilePanels, SaysWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::gemm_test

@@ -6,7 +6,7 @@
 #include "tessera/ir/format.h"
 #include "tests/errors.h"
 
-namespace tessera {
+namespace tessera::atoms_test {
 
 using namespace sharding;
 
@@ -131,4 +131,4 @@ TEST(Translate, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::atoms_test

@@ -12,7 +12,7 @@
 #include "tests/pass_text.h"
 #include "tests/trace/control_flow.h"
 
-namespace tessera {
+namespace tessera::contract_sums_test {
 
 using namespace sharding;
 
@@ -156,4 +156,4 @@ TEST(ContractSums, InRegions) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::contract_sums_test

@@ -6,7 +6,7 @@
 #include "tests/errors.h"
 #include "tests/pass_text.h"
 
-namespace tessera {
+namespace tessera::finer_mesh_test {
 
 using namespace sharding;
 
@@ -122,4 +122,4 @@ TEST(FinerMesh, AndBack) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::finer_mesh_test

@@ -2,7 +2,7 @@
 
 #include "tests/pass_text.h"
 
-namespace tessera {
+namespace tessera::flatten_regions_test {
 
 using namespace sharding;
 
@@ -110,4 +110,4 @@ func.func public @main(%arg0: tensor<4xf32>) -> (tensor<4xf32>) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::flatten_regions_test

@@ -13,7 +13,7 @@
 #include "tests/pass_text.h"
 #include "tests/trace/control_flow.h"
 
-namespace tessera {
+namespace tessera::merge_equal_ops_test {
 
 using namespace sharding;
 
@@ -134,4 +134,4 @@ TEST(MergeEqualOps, ResultTypesCount) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::merge_equal_ops_test

@@ -10,7 +10,7 @@
 #include "tests/errors.h"
 #include "tests/sharding/passes.h"
 
-namespace tessera {
+namespace tessera::propagate_test {
 
 using namespace sharding;
 
@@ -300,4 +300,4 @@ TEST(ProgramMesh, MeshesThatPrintAlikeAreToldApart) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::propagate_test

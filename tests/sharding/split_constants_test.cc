@@ -6,7 +6,7 @@
 #include "tessera/trace/trace.h"
 #include "tests/pass_text.h"
 
-namespace tessera {
+namespace tessera::split_constants_test {
 
 using namespace sharding;
 
@@ -134,4 +134,4 @@ TEST(SplitConstants, LargeExpressionsAreShared) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::split_constants_test

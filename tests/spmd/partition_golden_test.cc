@@ -15,7 +15,7 @@
 #include "tests/sharding/passes.h"
 #include "tests/spmd/shards.h"
 
-namespace tessera {
+namespace tessera::partition_golden_test {
 
 using namespace spmd;
 
@@ -162,4 +162,4 @@ TEST(PartitionGolden, AgreesWithJax) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::partition_golden_test

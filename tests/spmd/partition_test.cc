@@ -15,7 +15,7 @@
 #include "tessera/trace/shard_map_trace.h"
 #include "tests/spmd/programs.h"
 
-namespace tessera {
+namespace tessera::partition_test {
 
 using namespace spmd;
 
@@ -449,4 +449,4 @@ TEST(PartitionCost, IsLinearInDepth) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::partition_test

@@ -19,7 +19,7 @@
 #include "tests/evaluate/evaluate.h"
 #include "tests/golden/sharding.h"
 
-namespace tessera {
+namespace tessera::shard_map_golden_test {
 
 using namespace tracing;
 
@@ -302,4 +302,4 @@ TEST(ShardMapGolden, Refused) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::shard_map_golden_test

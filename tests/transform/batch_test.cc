@@ -9,7 +9,7 @@
 #include "tests/evaluate/evaluate.h"
 #include "tests/pass_text.h"
 
-namespace tessera {
+namespace tessera::batch_test {
 
 using namespace transforms;
 
@@ -134,4 +134,4 @@ TEST(Batch, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::batch_test

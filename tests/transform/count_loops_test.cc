@@ -9,7 +9,7 @@
 #include "tests/evaluate/evaluate.h"
 #include "tests/pass_text.h"
 
-namespace tessera {
+namespace tessera::count_loops_test {
 
 using namespace transforms;
 
@@ -348,4 +348,4 @@ TEST(CountLoops, WhereAProgramIsCut) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::count_loops_test

@@ -14,7 +14,7 @@
 #include "tests/evaluate/evaluate.h"
 #include "tests/pass_text.h"
 
-namespace tessera {
+namespace tessera::derivative_test {
 
 using namespace transforms;
 
@@ -315,4 +315,4 @@ TEST(Derivative, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::derivative_test

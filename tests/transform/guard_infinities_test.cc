@@ -5,7 +5,7 @@
 #include "tests/evaluate/evaluate.h"
 #include "tests/pass_text.h"
 
-namespace tessera {
+namespace tessera::guard_infinities_test {
 
 using namespace transforms;
 
@@ -59,4 +59,4 @@ func.func @main(%p: tensor<i1>, %x: tensor<f32>, %y: tensor<f32>) -> (tensor<f32
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::guard_infinities_test

@@ -10,7 +10,7 @@
 #include "tests/evaluate/evaluate.h"
 #include "tests/pass_text.h"
 
-namespace tessera {
+namespace tessera::lower_scans_test {
 
 using namespace transforms;
 
@@ -84,4 +84,4 @@ func.func public @main(%arg0: tensor<3xf32>) -> (tensor<3xf32>) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::lower_scans_test

@@ -14,7 +14,7 @@
 #include "tests/evaluate/evaluate.h"
 #include "tests/trace/control_flow.h"
 
-namespace tessera {
+namespace tessera::region_memo_test {
 
 using namespace transforms;
 
@@ -270,4 +270,4 @@ TEST(RegionMemo, ForwardDerivativeOfAScanOverAWhileLoop) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::region_memo_test

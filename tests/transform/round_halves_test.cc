@@ -4,7 +4,7 @@
 
 #include "tests/pass_text.h"
 
-namespace tessera {
+namespace tessera::round_halves_test {
 namespace {
 
 using transforms::round_halves;
@@ -56,4 +56,4 @@ func.func public @main(%arg0: tensor<i32>, %arg1: tensor<4xf16>) -> (tensor<4xf1
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::round_halves_test

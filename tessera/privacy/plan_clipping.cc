@@ -11,7 +11,7 @@
 namespace tessera::privacy {
 namespace {
 
-constexpr const char* kOp = "privacy::make_plan";
+constexpr const char* kPlanClippingOp = "privacy::make_plan";
 
 // More examples than a batch is likely to have with its padding: eight standard deviations of a Poisson
 // sample, and four more. A larger batch is summed in float64, so this decides about speed alone.
@@ -29,23 +29,23 @@ void Plan::resolve_clip_norm() {
   internal::expect_factors("clip_norm_schedule", options_.clip_norm_schedule);
   const auto& adaptive = options_.adaptive_clip_norm;
   if (adaptive && std::holds_alternative<DiscreteGaussian>(mechanism()))
-    value_error(kOp,
+    value_error(kPlanClippingOp,
                 "expected the mechanism Gaussian for an adaptive_clip_norm, got DiscreteGaussian, "
                 "whose grid is of one clip norm; leave one of them out");
   if (!adaptive) return;
-  internal::expect_adaptive(kOp, *adaptive);
+  internal::expect_adaptive(kPlanClippingOp, *adaptive);
   if (!(expected_batch_size() > 0))
-    value_error(kOp,
+    value_error(kPlanClippingOp,
                 "expected an expected batch size above 0 for an adaptive_clip_norm, by which its "
                 "count is divided, got {}; say a larger sampling_prob",
                 expected_batch_size());
   if (!options_.subtree_norms.empty() || has_clip_norm_schedule())
-    value_error(kOp,
+    value_error(kPlanClippingOp,
                 "expected an adaptive_clip_norm without {}, got both; an adaptive clip norm is one "
                 "number that no schedule changes: leave one of them out",
                 has_clip_norm_schedule() ? "clip_norm_schedule" : "subtree_norms");
-  count_scale_ = internal::count_scale(kOp, *adaptive, noise_multiplier() * sensitivity_,
-                                       expected_batch_size());
+  count_scale_ = internal::count_scale(kPlanClippingOp, *adaptive,
+                                       noise_multiplier() * sensitivity_, expected_batch_size());
 }
 
 ClipOptions Plan::clip_options() const {

@@ -14,7 +14,7 @@ namespace tessera::privacy::internal {
 
 namespace {
 
-constexpr const char* kOp = "privacy::RandomSource::kSystem";
+constexpr const char* kSecretKeyOp = "privacy::RandomSource::kSystem";
 
 static_assert(SecretKey::kBytes == crypto_stream_chacha20_KEYBYTES);
 static_assert(sizeof(uint64_t) == crypto_stream_chacha20_NONCEBYTES);
@@ -25,8 +25,8 @@ void fill_by_system(std::span<std::byte> out) {
     if (got > 0)
       out = out.subspan(static_cast<size_t>(got));
     else if (errno != EINTR)
-      throw RuntimeError(fmt::format("[{}] the operating system gives no random numbers: {}", kOp,
-                                     std::strerror(errno)));
+      throw RuntimeError(fmt::format("[{}] the operating system gives no random numbers: {}",
+                                     kSecretKeyOp, std::strerror(errno)));
   }
 }
 
@@ -53,7 +53,7 @@ SecretKey SecretKey::of_cluster(const std::string& what) {
 void SecretKey::fill(uint64_t nonce, uint64_t block, std::span<std::byte> out) const {
   if (out.empty()) return;  // its pointer may be null, which the cipher must not be given
   static const bool ready = sodium_init() >= 0;  // chooses the code for this processor
-  if (!ready) throw RuntimeError(fmt::format("[{}] libsodium cannot be initialised", kOp));
+  if (!ready) throw RuntimeError(fmt::format("[{}] libsodium cannot be initialised", kSecretKeyOp));
   std::array<unsigned char, sizeof nonce> nonce_bytes;
   std::memcpy(nonce_bytes.data(), &nonce, sizeof nonce);
   const auto* key = reinterpret_cast<const unsigned char*>(bytes_.data());

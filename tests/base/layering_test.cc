@@ -7,7 +7,7 @@
 #include "tessera/base/format.h"
 #include "tests/base/source_tree.h"
 
-namespace tessera::testing::layering_test {
+namespace tessera::test::layering_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -182,4 +182,4 @@ TEST_F(SourceTreeTest, FindsWhereAnOpIsAskedFor) {
 }
 
 }  // namespace
-}  // namespace tessera::testing::layering_test
+}  // namespace tessera::test::layering_test

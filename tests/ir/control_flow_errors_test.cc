@@ -12,7 +12,7 @@ using namespace ir;
 
 namespace {
 
-using tessera::testing::error_of;
+using tessera::test::error_of;
 using ::testing::HasSubstr;
 
 // The error of a function of %a, %i, %p and %v with this body.

@@ -17,7 +17,7 @@ using namespace tracing;
 
 namespace {
 
-using tessera::testing::error_of;
+using tessera::test::error_of;
 using ::testing::HasSubstr;
 
 const Type kScalar{float32, {}}, kInt{int32, {}}, kVector{float32, {4}};

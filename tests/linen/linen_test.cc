@@ -17,10 +17,10 @@
 namespace tessera::linen_test {
 namespace {
 
-using tessera::testing::array_of;
-using tessera::testing::error_of;
-using tessera::testing::expect_close;
-using tessera::testing::expect_parameters;
+using tessera::test::array_of;
+using tessera::test::error_of;
+using tessera::test::expect_close;
+using tessera::test::expect_parameters;
 using ::testing::HasSubstr;
 
 const golden::Json& find(const std::string& name) {

@@ -11,7 +11,7 @@
 namespace tessera::device_mesh_test {
 namespace {
 
-using tessera::testing::error_of;
+using tessera::test::error_of;
 using ::testing::HasSubstr;
 
 std::string mesh_text(const char* spec, const Shape& shape, bool split = false) {

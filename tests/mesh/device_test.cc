@@ -13,7 +13,7 @@
 namespace tessera::device_test {
 namespace {
 
-using tessera::testing::error_of;
+using tessera::test::error_of;
 using ::testing::HasSubstr;
 
 TEST(Device, PrintsAsJax) {

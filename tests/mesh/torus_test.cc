@@ -9,7 +9,7 @@
 namespace tessera::torus_test {
 namespace {
 
-using tessera::testing::error_of;
+using tessera::test::error_of;
 using ::testing::HasSubstr;
 
 TEST(PhysicalMesh, IsIndexedByCoordinates) {

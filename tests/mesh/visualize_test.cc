@@ -13,7 +13,7 @@
 namespace tessera::visualize_test {
 namespace {
 
-using tessera::testing::error_of;
+using tessera::test::error_of;
 using ::testing::HasSubstr;
 
 const std::vector<Device> tpus = parse_devices("tpu_v2:2x2");

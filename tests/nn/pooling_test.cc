@@ -14,9 +14,9 @@
 namespace tessera::pooling_test {
 namespace {
 
-using tessera::testing::error_of;
-using tessera::testing::expect_close;
-using tessera::testing::modules;
+using tessera::test::error_of;
+using tessera::test::expect_close;
+using tessera::test::modules;
 using ::testing::HasSubstr;
 
 TEST(Pooling, IsFlaxs) {

@@ -14,8 +14,8 @@
 namespace tessera::group_norm_test {
 namespace {
 
-using tessera::testing::error_of;
-using tessera::testing::expect_close;
+using tessera::test::error_of;
+using tessera::test::expect_close;
 using ::testing::HasSubstr;
 
 template <class Options>

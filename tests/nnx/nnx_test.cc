@@ -19,11 +19,11 @@
 namespace tessera::nnx_test {
 namespace {
 
-using tessera::testing::array_of;
-using tessera::testing::error_of;
-using tessera::testing::expect_close;
-using tessera::testing::expect_parameter;
-using tessera::testing::expect_result;
+using tessera::test::array_of;
+using tessera::test::error_of;
+using tessera::test::expect_close;
+using tessera::test::expect_parameter;
+using tessera::test::expect_result;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

@@ -13,7 +13,7 @@ using namespace ir;
 
 namespace {
 
-using tessera::testing::error_of;
+using tessera::test::error_of;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 

@@ -26,7 +26,7 @@ using namespace ops;
 
 namespace {
 
-using namespace tessera::testing;
+using namespace tessera::test;
 using Complex = std::complex<double>;
 
 Array complexes(std::vector<Complex> values) {

@@ -14,7 +14,7 @@
 namespace tessera::creation_test {
 namespace {
 
-using tessera::testing::X64;
+using tessera::test::X64;
 
 TEST(CreationTest, NestedLists) {
   const Array vector = array({1, 2, 3}), matrix = array({{1.5, 2.5}, {3.5, 4.5}, {5.5, 6.5}}),

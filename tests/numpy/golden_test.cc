@@ -25,8 +25,8 @@ using namespace ops;
 
 namespace {
 
-using tessera::testing::Arrays;
-using tessera::testing::ArraysFn;
+using tessera::test::Arrays;
+using tessera::test::ArraysFn;
 
 Arrays pair(const std::pair<Array, Array>& p) { return {p.first, p.second}; }
 

@@ -14,7 +14,7 @@ using namespace tracing;
 
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 using Arrays = std::vector<Array>;
 
 const Type kVector{float32, {3}};

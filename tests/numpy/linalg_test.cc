@@ -28,10 +28,10 @@ using namespace ops;
 namespace {
 
 using golden::Json;
-using tessera::testing::Arrays;
-using tessera::testing::error_of;
+using tessera::test::Arrays;
+using tessera::test::error_of;
 
-using tessera::testing::X64;
+using tessera::test::X64;
 using ::testing::HasSubstr;
 
 using Function = std::function<Arrays(const Arrays&)>;

@@ -24,7 +24,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-using tessera::testing::X64;
+using tessera::test::X64;
 
 // "int32", "float32*" (weak), "int*" (a weak scalar of the default dtype).
 ResultType parse_type(const std::string& name) {

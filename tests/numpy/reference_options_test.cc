@@ -10,7 +10,7 @@ using namespace ops;
 
 namespace {
 
-using namespace tessera::testing;
+using namespace tessera::test;
 
 const Calls& calls() {
   static const Calls table = {

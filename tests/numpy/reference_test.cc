@@ -13,7 +13,7 @@ using namespace ops;
 
 namespace {
 
-using namespace tessera::testing;
+using namespace tessera::test;
 
 // A function of one array, or two, under its own name.
 #define UNARY(f) CALL(#f, f(a[0]))

@@ -24,12 +24,12 @@ using namespace ops;
 namespace {
 
 using golden::Json;
-using tessera::testing::Arrays;
-using tessera::testing::error_of;
-using tessera::testing::expect_close;
-using tessera::testing::run_eagerly;
-using tessera::testing::run_traced;
-using tessera::testing::X64;
+using tessera::test::Arrays;
+using tessera::test::error_of;
+using tessera::test::expect_close;
+using tessera::test::run_eagerly;
+using tessera::test::run_traced;
+using tessera::test::X64;
 using ::testing::HasSubstr;
 
 using Function = std::function<Array(const Array&)>;

@@ -17,7 +17,7 @@ using namespace ops;
 
 namespace {
 
-using namespace tessera::testing;
+using namespace tessera::test;
 using ::testing::ElementsAre;
 
 TEST(Sorting, SortAndArgsort) {

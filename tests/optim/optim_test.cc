@@ -17,8 +17,8 @@
 namespace tessera::optim_test {
 namespace {
 
-using tessera::testing::error_of;
-using tessera::testing::expect_close;
+using tessera::test::error_of;
+using tessera::test::expect_close;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Property;

@@ -12,7 +12,7 @@ namespace tessera::privacy::adaptive_clip_norm_test {
 namespace {
 
 using namespace trainer_problem;
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 PlanOptions adaptive_options(double noise_multiplier = 1) {
   PlanOptions options = options_of(.5);

@@ -12,7 +12,7 @@
 namespace tessera::privacy::adaptive_clip_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();

@@ -5,7 +5,7 @@
 namespace tessera::privacy::matrix_factorization::toeplitz::amplification_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 struct Amplification : ::testing::Test {
   const golden::Json& data = golden_of("amplification");

@@ -11,7 +11,7 @@
 namespace tessera::privacy::auditing::audit_report_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 using ::testing::HasSubstr;
 
 std::vector<double> numbers(double first, int count) {

@@ -7,11 +7,11 @@
 namespace tessera::privacy::internal::available_memory_test {
 namespace {
 
-class AvailableMemoryTest : public tessera::testing::FolderTest {
+class AvailableMemoryTest : public tessera::test::FolderTest {
  protected:
   int64_t available() { return available_memory(path("meminfo"), folder_); }
   void write(const char* name, const std::string& text) {
-    tessera::testing::write_bytes(path(name), text);
+    tessera::test::write_bytes(path(name), text);
   }
 };
 

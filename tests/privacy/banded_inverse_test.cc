@@ -5,7 +5,7 @@
 namespace tessera::privacy::matrix_factorization::banded_inverse::banded_inverse_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 const golden::Json& head_of(const char* key) {
   static const golden::Topic topic("privacy_head");

@@ -7,7 +7,7 @@
 namespace tessera::privacy::matrix_factorization::buffered_toeplitz::buffered_toeplitz_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

@@ -13,7 +13,7 @@
 namespace tessera::privacy::clip_groups_test {
 namespace {
 
-using tessera::testing::error_of;
+using tessera::test::error_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

@@ -11,7 +11,7 @@
 namespace tessera::privacy::clip_to_grid_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 using ::testing::ElementsAre;
 
 struct Parts {

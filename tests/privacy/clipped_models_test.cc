@@ -36,7 +36,7 @@ TEST(ClippedModels, Mlp) {
 
 // S[b][t][i] = cos(.7 (15b + 5t + i)), W[i][j] = .4 sin(.9 (5i+j) + .2).
 TEST(ClippedModels, TiedWeightsHaveCrossTerms) {
-  const tessera::testing::X64 x64(true);
+  const tessera::test::X64 x64(true);
   const auto loss = [](const Array& w, const Array& s) {
     return 0.5 * sum(square(matmul(tanh(matmul(s, w)), transpose(w)) - s));
   };

@@ -168,7 +168,7 @@ const std::map<std::string, Case> kCases{
 };
 
 void expect_equals_opacus(DType dtype, double tolerance) {
-  const tessera::testing::X64 x64(true);
+  const tessera::test::X64 x64(true);
   const golden::Topic topic("opacus");
   const auto as = [&](const Array& x) { return is_floating(x.dtype()) ? astype(x, dtype) : x; };
   for (const golden::Json& c : topic["cases"]) {

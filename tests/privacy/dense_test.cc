@@ -5,7 +5,7 @@
 namespace tessera::privacy::matrix_factorization::dense::dense_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 struct Dense : ::testing::Test {
   const golden::Json& data = golden_of("dense");

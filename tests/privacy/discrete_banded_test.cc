@@ -15,7 +15,7 @@ namespace mf = matrix_factorization;
 using internal::lattice_coefs;
 using internal::on_lattice;
 using mf::toeplitz::Coefs;
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 using ::testing::ElementsAre;
 
 Plan plan_of(const Coefs& strategy, int64_t grid_scale = 1024) {

@@ -21,7 +21,7 @@ namespace tessera::discrete_gaussian_test {
 namespace {
 
 using namespace privacy;
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 // Chi squared of the counts of single integers and of both tails, where 10 or more are expected;
 // by Wilson and Hilferty as a normal number.

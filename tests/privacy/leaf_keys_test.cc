@@ -15,7 +15,7 @@ namespace tessera::leaf_keys_test {
 namespace {
 
 using namespace privacy::internal;
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 TEST(LeafKeys, AreThoseOfJaxPrivacy) {
   const random::Key key = random::key(3);

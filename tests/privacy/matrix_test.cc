@@ -5,7 +5,7 @@
 namespace tessera::privacy::matrix_factorization::matrix_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 const Matrix kWide{2, 3, {1, 2, 3, 4, 5, 6}};
 

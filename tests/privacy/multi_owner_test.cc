@@ -8,7 +8,7 @@
 namespace tessera::privacy::batch_selection::multi_owner_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 using ::testing::ElementsAre;
 
 using Owners = std::vector<std::vector<int64_t>>;

@@ -30,11 +30,11 @@ namespace tessera::noise_addition_test {
 namespace {
 
 using namespace privacy;
-using tessera::testing::expect_close;
-using tessera::testing::expect_error;
-using tessera::testing::golden_numbers;
-using tessera::testing::noise_data;
-using tessera::testing::streaming_matrices;
+using tessera::test::expect_close;
+using tessera::test::expect_error;
+using tessera::test::golden_numbers;
+using tessera::test::noise_data;
+using tessera::test::streaming_matrices;
 
 using Tree = std::map<std::string, Array>;
 

@@ -10,7 +10,7 @@
 namespace tessera::privacy::one_example_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 using ::testing::HasSubstr;
 
 constexpr int64_t kBatch = 6, kFeatures = 4, kTokens = 5, kClasses = 3;

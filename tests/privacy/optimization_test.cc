@@ -8,7 +8,7 @@
 namespace tessera::privacy::matrix_factorization::optimization_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 double rosenbrock(const std::vector<double>& x, std::vector<double>& gradient) {
   const double a = 1 - x[0], b = x[1] - x[0] * x[0];

@@ -13,7 +13,7 @@
 namespace tessera::privacy::optimizers_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 struct Linear {
   Array bias, w;

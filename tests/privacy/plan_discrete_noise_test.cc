@@ -14,7 +14,7 @@ namespace {
 
 namespace mf = matrix_factorization;
 using mf::toeplitz::Coefs;
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 PlanOptions banded(const Coefs& strategy, const Mechanism& mechanism) {
   return {.num_examples = 600,

@@ -17,7 +17,7 @@ namespace {
 
 using namespace privacy;
 using privacy::internal::random_words;
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 TEST(RandomWords, OfKeysAreTheirs) {
   const random::Key key = random::key(3);

@@ -22,7 +22,7 @@ TEST(Reduction, ANanIsTheLargestError) {
 }
 
 TEST(Reduction, RefusesFunctionsThatAreNone) {
-  using tessera::testing::expect_error;
+  using tessera::test::expect_error;
   expect_error([] { reduce({}, {1}); }, "expected a function, got none");
   const Reduction no_gradient = [](const std::vector<double>& errors) {
     return Reduced{errors[0], {}};
@@ -32,7 +32,7 @@ TEST(Reduction, RefusesFunctionsThatAreNone) {
 
 TEST(Reduction, RefusesNoErrors) {
   for (const auto& reduce : {mean_error, max_error, last_error})
-    tessera::testing::expect_error([&] { reduce({}); }, "at least one query, got none");
+    tessera::test::expect_error([&] { reduce({}); }, "at least one query, got none");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace tessera::privacy::matrix_factorization::sensitivity::sensitivity_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 struct Sensitivity : ::testing::Test {
   const golden::Json& data = golden_of("sensitivity");

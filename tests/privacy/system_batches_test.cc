@@ -8,7 +8,7 @@ namespace {
 
 using batch_selection::Batch;
 using batch_selection::BatchSelectionStrategy;
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 constexpr int64_t kExamples = 300, kSteps = 40;
 

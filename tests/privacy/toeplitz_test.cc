@@ -7,7 +7,7 @@
 namespace tessera::privacy::matrix_factorization::toeplitz::toeplitz_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 using ::testing::ElementsAre;
 
 struct Toeplitz : ::testing::Test {

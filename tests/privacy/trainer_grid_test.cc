@@ -20,7 +20,7 @@ PlanOptions on_grid(double probability = .25) {
   return out;
 }
 
-class TrainerGridFolderTest : public tessera::testing::FolderTest {};
+class TrainerGridFolderTest : public tessera::test::FolderTest {};
 
 TEST_F(TrainerGridFolderTest, AResumedRunHasTheSameBits) {
   PlanOptions options = on_grid();

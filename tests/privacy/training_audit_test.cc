@@ -13,7 +13,7 @@
 namespace tessera::privacy::auditing::training_audit_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 constexpr int64_t kExamples = 100, kCanaries = 400, kFeatures = 1024;
 

@@ -22,12 +22,12 @@ namespace tessera::parametric_test {
 namespace {
 
 using golden::Json;
-using tessera::testing::Call;
-using tessera::testing::expect_close;
-using tessera::testing::expect_error;
-using tessera::testing::expect_within;
-using tessera::testing::key_of;
-using tessera::testing::X64;
+using tessera::test::Call;
+using tessera::test::expect_close;
+using tessera::test::expect_error;
+using tessera::test::expect_within;
+using tessera::test::key_of;
+using tessera::test::X64;
 
 TEST(RandomDerivatives, AreJaxs) {
   const golden::Topic topic("samplers");

@@ -22,13 +22,13 @@ namespace tessera::random_test {
 namespace {
 
 using golden::Json;
-using tessera::testing::Call;
-using tessera::testing::expect_error;
-using tessera::testing::expect_within;
-using tessera::testing::key_of;
-using tessera::testing::sample;
-using tessera::testing::tolerance;
-using tessera::testing::X64;
+using tessera::test::Call;
+using tessera::test::expect_error;
+using tessera::test::expect_within;
+using tessera::test::key_of;
+using tessera::test::sample;
+using tessera::test::tolerance;
+using tessera::test::X64;
 
 class RandomTest : public ::testing::TestWithParam<bool> {};
 

@@ -14,7 +14,7 @@ using namespace runtime;
 
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 using ::testing::ElementsAre;
 
 const float* floats(const void* pointer) { return static_cast<const float*>(pointer); }

@@ -12,7 +12,7 @@ using namespace sharding;
 
 namespace {
 
-using tessera::testing::error_of;
+using tessera::test::error_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

@@ -9,7 +9,7 @@
 namespace tessera::array_size_test {
 namespace {
 
-using testing::expect_error;
+using test::expect_error;
 
 constexpr int64_t kHuge = int64_t{1} << 62;
 

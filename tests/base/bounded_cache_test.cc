@@ -179,7 +179,7 @@ TEST(BoundedCache, AChildFindsItWhole) {
   });
   while (!inside) std::this_thread::yield();
   EXPECT_TRUE(
-      testing::in_child([&] { return cache.find(1, [](int key) { return key == 1; }) == 10; }));
+      test::in_child([&] { return cache.find(1, [](int key) { return key == 1; }) == 10; }));
   holder.join();
 }
 

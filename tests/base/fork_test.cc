@@ -11,7 +11,7 @@
 namespace tessera::fork_test {
 namespace {
 
-using testing::in_child;
+using test::in_child;
 
 // Two numbers that are equal whenever the mutex is free; threads that nest two of them.
 TEST(Fork, ChildrenFindWhatMutexesGuardWhole) {

@@ -22,9 +22,9 @@ namespace tessera::checkpoint_test {
 namespace {
 
 namespace fs = std::filesystem;
+using test::error_of;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
-using testing::error_of;
 using ::testing::HasSubstr;
 
 Array floats(const Shape& shape) { return ones(shape, float32); }

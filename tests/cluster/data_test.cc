@@ -13,8 +13,8 @@
 namespace tessera::data_test {
 namespace {
 
+using test::error_of;
 using ::testing::AllOf;
-using testing::error_of;
 using ::testing::HasSubstr;
 
 Array floats(const Shape& shape) { return ones(shape, float32); }

@@ -12,7 +12,7 @@ namespace tessera::system_random_test {
 namespace {
 
 using namespace privacy;
-using testing::error_of;
+using test::error_of;
 using ::testing::HasSubstr;
 
 constexpr int64_t kExamples = 64, kSteps = 6;

@@ -154,7 +154,7 @@ TEST_F(Divergence, CollectivesInsideNeedAllDevices) {
   const std::string last = "stablehlo.return %m, %w";
   used.replace(used.find(last), last.size(),
                "%z = stablehlo.minimum %sum, %w : tensor<i32>\n stablehlo.return %m, %z");
-  testing::expect_error(
+  test::expect_error(
       [&] { run(used, kStarts); },
       "[while] expected a condition that is the same on all devices, got one that varies over 'x'");
   EXPECT_NO_THROW(run(text, kStarts)) << "nobody reads the sum";

@@ -14,7 +14,7 @@ namespace tessera::host_callback_test {
 namespace {
 
 using ir::Type;
-using testing::expect_error;
+using test::expect_error;
 
 // Adds `by` to four numbers, and counts its calls.
 struct Adder {
@@ -119,7 +119,7 @@ TEST(HostCallback, Errors) {
 }
 
 TEST(HostCallback, ForksWhileThreadsAddFunctions) {
-  testing::expect_work_in_children(
+  test::expect_work_in_children(
       [](int) { lax::remove_host_function(lax::add_host_function([](auto, auto) {})); }, 100);
 }
 

@@ -12,7 +12,7 @@
 namespace tessera::jax_programs_test {
 namespace {
 
-using testing::expect_error;
+using test::expect_error;
 
 std::vector<Array> run(const ir::ParsedModule& module, const std::vector<Array>& arguments) {
   const Lowered lowered(module.main,

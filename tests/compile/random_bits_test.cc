@@ -16,7 +16,7 @@ namespace tessera::random_bits_test {
 namespace {
 
 using golden::Json;
-using testing::expect_error;
+using test::expect_error;
 
 const golden::Topic& topic() {
   static const golden::Topic& topic = *new golden::Topic("random_bits");

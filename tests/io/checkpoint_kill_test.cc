@@ -39,7 +39,7 @@ Tree tree_of(int64_t step) {
   return out;
 }
 
-class CheckpointKillTest : public testing::FolderTest {
+class CheckpointKillTest : public test::FolderTest {
  protected:
   void SetUp() override { initialize({.devices = "cpu:8"}); }
   void TearDown() override { initialize({.devices = "cpu:1"}); }

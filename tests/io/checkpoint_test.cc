@@ -34,14 +34,14 @@ using namespace ir;
 namespace {
 
 namespace fs = std::filesystem;
+using test::bytes_of;
+using test::error_of;
+using test::write_bytes;
 using ::testing::AllOf;
-using testing::bytes_of;
 using ::testing::ElementsAre;
-using testing::error_of;
 using ::testing::HasSubstr;
-using testing::write_bytes;
 
-class CheckpointTest : public testing::FolderTest {
+class CheckpointTest : public test::FolderTest {
  protected:
   void SetUp() override { initialize({.devices = "cpu:8"}); }
   void TearDown() override { initialize({.devices = "cpu:1"}); }

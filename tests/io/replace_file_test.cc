@@ -18,15 +18,15 @@ namespace tessera::replace_file_test {
 namespace {
 
 namespace fs = std::filesystem;
+using test::bytes_of;
+using test::error_of;
+using test::write_bytes;
 using ::testing::AllOf;
-using testing::bytes_of;
-using testing::error_of;
 using ::testing::HasSubstr;
-using testing::write_bytes;
 
 const std::map<std::string, Literal> kArrays = {{"w", Literal::scalar(1.5f)}};
 
-class ReplaceFileTest : public testing::FolderTest {
+class ReplaceFileTest : public test::FolderTest {
  protected:
   struct Writer {
     const char* name;

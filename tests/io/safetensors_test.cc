@@ -10,13 +10,13 @@
 namespace tessera::safetensors_test {
 namespace {
 
+using test::bytes_of;
+using test::error_of;
+using test::write_bytes;
 using ::testing::AllOf;
-using testing::bytes_of;
-using testing::error_of;
 using ::testing::HasSubstr;
-using testing::write_bytes;
 
-class SafetensorsTest : public testing::FolderTest {};
+class SafetensorsTest : public test::FolderTest {};
 
 // 0 to 5 as make_safetensors.py has them.
 Literal six(DType dtype) {

@@ -17,7 +17,7 @@ TEST(OpTable, FindsTheOpOfAVersion) {
 }
 
 TEST(OpTable, ForksWhileThreadsLookOpsUp) {
-  testing::expect_work_in_children([](int) { find_vhlo("abs", {1, 17, 0}); }, 200);
+  test::expect_work_in_children([](int) { find_vhlo("abs", {1, 17, 0}); }, 200);
 }
 
 }  // namespace

@@ -24,12 +24,12 @@ using tessera::test::expect_parameters;
 using ::testing::HasSubstr;
 
 const golden::Json& find(const std::string& name) {
-  return testing::find_module({"linen", "conv_transposes"}, name);
+  return test::find_module({"linen", "conv_transposes"}, name);
 }
 // To 1e-6, but for rows whose mean is far larger than their deviation: there E[x^2] - E[x]^2, which
 // flax computes too, loses digits.
 void expect_result(const Array& got, const golden::Json& expected) {
-  testing::expect_result(got, expected, 4e-6);
+  test::expect_result(got, expected, 4e-6);
 }
 template <class M, class X>
 void check(const char* name, const M& model, const X& x) {

@@ -11,7 +11,7 @@ namespace {
 
 using internal::device_request;
 using internal::DeviceRequest;
-using testing::error_of;
+using test::error_of;
 using ::testing::HasSubstr;
 
 class DeviceSource : public ::testing::Test {

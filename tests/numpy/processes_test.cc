@@ -11,7 +11,7 @@
 namespace tessera::processes_test {
 namespace {
 
-using testing::error_of;
+using test::error_of;
 using ::testing::HasSubstr;
 
 // One process alone, as JAX is there; several: tests/cluster/data_test.cc.

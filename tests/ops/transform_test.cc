@@ -32,7 +32,7 @@ TEST(Transform, TheLatestAreKept) {
 }
 
 TEST(Transform, ForksWhileThreadsLookThemUp) {
-  testing::expect_work_in_children([](int thread) { find(32 + 2 * thread); }, 100);
+  test::expect_work_in_children([](int thread) { find(32 + 2 * thread); }, 100);
 }
 
 }  // namespace

@@ -46,8 +46,8 @@ TEST(RandomDerivatives, AreJaxs) {
     const auto loss = [&](const std::vector<Array>& a) -> Array {
       std::map<std::string, Array> by_name;
       for (size_t i = 0; i < names.size(); ++i) by_name[names[i]] = a[i];
-      const Array x = testing::sample(
-          function, key, Call{c["params"], by_name, expected.shape(), expected.dtype()});
+      const Array x = test::sample(function, key,
+                                   Call{c["params"], by_name, expected.shape(), expected.dtype()});
       return sum(x * reshape(arange(1, x.size() + 1, 1, x.dtype()), x.shape()));
     };
     const std::vector<Array> gradients = grad(loss)(inputs);

@@ -54,7 +54,7 @@ TEST(ContractSums, OfABatchedOuterProduct) {
         return Arrays{lax::reduce_sum(products, {0})};
       },
       {kRows, kMore});
-  EXPECT_EQ(testing::text_of(f.after), R"(
+  EXPECT_EQ(test::text_of(f.after), R"(
 func.func public @main(%arg0: tensor<5x3xf32>, %arg1: tensor<5x4xf32>) -> (tensor<3x4xf32>) {
   %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [0] x [0] : (tensor<5x3xf32>, tensor<5x4xf32>) -> tensor<3x4xf32>
   return %0 : tensor<3x4xf32>

@@ -12,10 +12,10 @@ using namespace sharding;
 
 namespace {
 
+using test::error_of;
+using test::text_of;
 using ::testing::ElementsAre;
-using testing::error_of;
 using ::testing::HasSubstr;
-using testing::text_of;
 
 const Mesh& mesh22() {
   static const Mesh& mesh = *new Mesh(Mesh::abstract({2, 2}, {"x", "y"}));

@@ -8,7 +8,7 @@ using namespace sharding;
 
 namespace {
 
-using testing::after;
+using test::after;
 
 TEST(FlattenRegions, CallsAreInlined) {
   EXPECT_EQ(after(flatten_regions, R"(

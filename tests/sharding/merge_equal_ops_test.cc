@@ -34,7 +34,7 @@ Array apply(const FlatFn& body, const Array& x) {
 }
 
 TEST(MergeEqualOps, TheFirstOfEqualOpsIsLeft) {
-  EXPECT_EQ(testing::after(merge_equal_ops, R"(
+  EXPECT_EQ(test::after(merge_equal_ops, R"(
 func.func public @main(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %0 = stablehlo.add %arg0, %arg1 : tensor<4xf32>
   %1 = stablehlo.sine %0 : tensor<4xf32>

@@ -17,7 +17,7 @@ using namespace sharding;
 namespace {
 
 using namespace array_math;
-using testing::error_of;
+using test::error_of;
 using ::testing::HasSubstr;
 using Arrays = std::vector<Array>;
 

@@ -12,8 +12,8 @@ using namespace sharding;
 
 namespace {
 
-using testing::after;
-using testing::text_of;
+using test::after;
+using test::text_of;
 
 TEST(SplitConstants, OneForEachUser) {
   EXPECT_EQ(after(split_constants, R"(

@@ -16,8 +16,8 @@ using namespace transforms;
 namespace {
 
 using namespace array_math;
-using testing::error_of;
-using testing::text_of;
+using test::error_of;
+using test::text_of;
 using Arrays = std::vector<Array>;
 
 Function traced(const FlatFn& body, const std::vector<Type>& types) {

@@ -75,7 +75,7 @@ TEST(LowerScans, WritesOutWhatStandsForAFunction) {
   const Type type = f.type(x);
   f.outputs = {f.add_op(checkpoint_op, CheckpointParams{std::make_shared<const Function>(inner)},
                         {x}, {&type, 1})[0]};
-  EXPECT_EQ(testing::text_of(lower_scans(f)), R"(
+  EXPECT_EQ(test::text_of(lower_scans(f)), R"(
 func.func public @main(%arg0: tensor<3xf32>) -> (tensor<3xf32>) {
   %0 = stablehlo.sine %arg0 : tensor<3xf32>
   return %0 : tensor<3xf32>

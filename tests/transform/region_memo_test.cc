@@ -21,8 +21,8 @@ using namespace transforms;
 namespace {
 
 using namespace array_math;
+using test::error_of;
 using ::testing::Each;
-using testing::error_of;
 using testing_control::Arrays;
 
 const Type kScalar{float64, {}};

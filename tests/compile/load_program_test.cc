@@ -2,7 +2,7 @@
 
 #include "tests/compile/devices.h"
 
-namespace tessera {
+namespace tessera::load_program_test {
 namespace {
 
 class LoadProgram : public DevicesTest {
@@ -105,4 +105,4 @@ TEST_F(LoadProgram, TheEngineSaysHowFarThePipelineRuns) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::load_program_test

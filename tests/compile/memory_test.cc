@@ -4,7 +4,7 @@
 #include "tessera/runtime/executable.h"
 #include "tests/compile/devices.h"
 
-namespace tessera {
+namespace tessera::memory_test {
 namespace {
 
 class Memory : public DevicesTest {};
@@ -191,4 +191,4 @@ TEST_F(Memory, OfShardedProgramsIsKnownWithoutCode) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::memory_test

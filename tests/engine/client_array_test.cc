@@ -3,7 +3,7 @@
 
 #include "tests/engine/plugin_test.h"
 
-namespace tessera {
+namespace tessera::client_array_test {
 namespace {
 
 using namespace testing;
@@ -121,4 +121,4 @@ TEST_F(ClientArrays, Print) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::client_array_test

@@ -6,7 +6,7 @@
 #include "tessera/compile/compiled.h"
 #include "tests/engine/plugin_test.h"
 
-namespace tessera {
+namespace tessera::client_program_test {
 namespace {
 
 using namespace testing;
@@ -242,4 +242,4 @@ TEST_F(ClientPrograms, TheModuleIsStableHloAlone) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::client_program_test

@@ -9,7 +9,7 @@
 #include "tessera/engine/client_array.h"
 #include "tests/engine/plugin_test.h"
 
-namespace tessera {
+namespace tessera::clients_test {
 namespace {
 
 using namespace testing;
@@ -168,4 +168,4 @@ TEST(DeviceKind, FollowsFromWhatAPluginSays) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::clients_test

@@ -11,7 +11,7 @@
 #include "tessera/ir/verifier.h"
 #include "tests/golden/golden.h"
 
-namespace tessera {
+namespace tessera::bytecode_reader_test {
 
 using namespace interchange;
 
@@ -207,4 +207,4 @@ TEST(BytecodeBlobs, EqualBoolsAreASplat) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::bytecode_reader_test

@@ -6,7 +6,7 @@
 #include "tessera/interchange/text/printer.h"
 #include "tests/golden/golden.h"
 
-namespace tessera {
+namespace tessera::bytecode_writer_test {
 
 using namespace interchange;
 
@@ -99,4 +99,4 @@ TEST(BytecodeWriter, OpsThatOnlyTesseraHasAreReadBack) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::bytecode_writer_test

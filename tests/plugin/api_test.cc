@@ -7,7 +7,7 @@
 
 #include "tests/plugin/plugin_test.h"
 
-namespace tessera::plugin_test {
+namespace tessera::plugin_test::api_test {
 namespace {
 
 using testing::HasSubstr;
@@ -268,4 +268,4 @@ TEST_F(Plugin, DamagedProgramsOptionsAndExecutablesAreErrorsAtMost) {
 }
 
 }  // namespace
-}  // namespace tessera::plugin_test
+}  // namespace tessera::plugin_test::api_test

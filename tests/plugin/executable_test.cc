@@ -8,7 +8,7 @@
 #include "xla/pjrt/c/pjrt_c_api_layouts_extension.h"
 #include "xla/pjrt/c/pjrt_c_api_shardings_extension.h"
 
-namespace tessera::plugin_test {
+namespace tessera::plugin_test::executable_test {
 namespace {
 
 using testing::HasSubstr;
@@ -163,4 +163,4 @@ TEST_F(Executables, TheTextDoesNotDependOnWhoHasAsked) {
 }
 
 }  // namespace
-}  // namespace tessera::plugin_test
+}  // namespace tessera::plugin_test::executable_test

@@ -8,7 +8,7 @@
 
 #include "tests/plugin/plugin_test.h"
 
-namespace tessera::plugin_test {
+namespace tessera::plugin_test::versions_test {
 namespace {
 
 using testing::HasSubstr;
@@ -239,4 +239,4 @@ TEST_F(Plugin, BuffersAreReadAsElementsOfAnotherType) {
 }
 
 }  // namespace
-}  // namespace tessera::plugin_test
+}  // namespace tessera::plugin_test::versions_test

@@ -5,7 +5,7 @@
 #include "tessera/runtime/executable.h"
 #include "tests/runtime/schedules.h"
 
-namespace tessera {
+namespace tessera::memory_plan_test {
 
 using namespace runtime;
 
@@ -115,4 +115,4 @@ TEST(MemoryPlan, OfAProduct) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::memory_plan_test

@@ -15,7 +15,7 @@
 #include "tessera/io/npz.h"
 #include "tests/tools/command_fixture.h"
 
-namespace tessera::tools {
+namespace tessera::tools::commands_test {
 
 using namespace compile;
 
@@ -473,4 +473,4 @@ TEST_F(Commands, DamagedBytecodeIsWrongInput) {
 }
 
 }  // namespace
-}  // namespace tessera::tools
+}  // namespace tessera::tools::commands_test

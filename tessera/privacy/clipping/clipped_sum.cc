@@ -37,7 +37,7 @@ using tessera::internal::run_under_trace;
 
 namespace {
 
-constexpr std::string_view kOp = "clipped_grad";
+constexpr std::string_view kClippedSumOp = "clipped_grad";
 
 bool is(per_example::NormWay way, NormWay asked) {
   switch (way) {
@@ -308,11 +308,11 @@ class ClippedBatch {
 void expect_loss(const Function& f) {
   const Type& value = f.type(f.outputs[0]);
   if (value.elements() != 1 || value.rank() != 0)
-    shape_error(kOp,
+    shape_error(kClippedSumOp,
                 "expected a loss of one example that is a scalar, got {}; reduce it (sum, mean)",
                 describe(value));
   if (!is_floating(value.dtype))
-    type_error(kOp, "expected a loss that is a real floating-point number, got {}",
+    type_error(kClippedSumOp, "expected a loss that is a real floating-point number, got {}",
                describe(value));
 }
 
@@ -503,7 +503,7 @@ ClippedSum clipped_gradients(const ErasedCall& call, const ClipRequest& request,
   for (size_t i = 0; i < leaves.size(); ++i) {
     if (request.roles[i] != LeafRole::kParameter) continue;
     if (!is_inexact(leaves[i].dtype()))
-      type_error(kOp,
+      type_error(kClippedSumOp,
                  "expected float or complex parameters, got {} at {}; convert it, or pass it as "
                  "another argument",
                  describe(leaves[i].type()), request.paths[i]);
@@ -515,14 +515,14 @@ ClippedSum clipped_gradients(const ErasedCall& call, const ClipRequest& request,
         per_example::example_program(arguments.function, arguments.wrt, arguments.differs());
     dtypes.clear();
     for (const Type& type : program.inputs)
-      dtypes.push_back(result_dtype(kOp, request.options, type.dtype, arguments.size));
+      dtypes.push_back(result_dtype(kClippedSumOp, request.options, type.dtype, arguments.size));
     const ClipOptions& options = request.options;
-    Groups groups = clip_groups(kOp, options.l2_clip_norm, options.subtree_norms, paths);
+    Groups groups = clip_groups(kClippedSumOp, options.l2_clip_norm, options.subtree_norms, paths);
     const bool in_double = sums_in_double(options, arguments.size);
     std::vector<int64_t> elements;
     for (const Type& type : program.inputs) elements.push_back(type.elements());
     const std::optional<StepsPerUnit> steps =
-        grid_of(kOp, options, groups, elements, arguments.size);
+        grid_of(kClippedSumOp, options, groups, elements, arguments.size);
     return over_microbatches(arguments, dtypes.size(), options,
                              [&](std::span<const Array> operands, const Array& padding, int64_t) {
                                return ClippedBatch(options, groups, program, operands,
@@ -532,7 +532,7 @@ ClippedSum clipped_gradients(const ErasedCall& call, const ClipRequest& request,
   };
   ClipRequest with_loss = request;
   with_loss.loss = call;
-  return run_clipped(kOp, call, with_loss, leaves, false, sum, dtypes);
+  return run_clipped(kClippedSumOp, call, with_loss, leaves, false, sum, dtypes);
 }
 
 ClippedSum clipped_values(const ErasedCall& call, const ClipRequest& request,

@@ -283,7 +283,7 @@ const OpDef& convolution_op = define<ConvolutionParams>({
 });
 
 namespace {
-[[maybe_unused]] const bool kOuterProduct =
+[[maybe_unused]] const bool kConvolutionProduct =
     register_outer_product(convolution_op, convolution_outer_product);
 }  // namespace
 

@@ -399,8 +399,7 @@ const OpDef& dot_general_op = define<DotParams>({
 });
 
 namespace {
-[[maybe_unused]] const bool kOuterProduct =
-    register_outer_product(dot_general_op, dot_outer_product);
+[[maybe_unused]] const bool kDotProduct = register_outer_product(dot_general_op, dot_outer_product);
 }  // namespace
 
 Array invariant_dot(const Array& lhs, const Array& rhs, const Dims& lhs_contract,

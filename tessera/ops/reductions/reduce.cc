@@ -21,8 +21,6 @@ namespace {
 
 constexpr std::string_view kReduceOp = "reduce";
 
-bool is_arg(ReduceKind kind) { return kind == ReduceKind::kArgMin || kind == ReduceKind::kArgMax; }
-
 // Dtypes that the fold is defined for.
 void check_dtype(ReduceKind kind, const Type& x) {
   switch (kind) {

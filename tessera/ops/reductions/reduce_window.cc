@@ -12,6 +12,7 @@
 #include "tessera/ops/core/select.h"
 #include "tessera/ops/core/source_scope.h"
 #include "tessera/ops/reductions/associative_scan.h"
+#include "tessera/ops/reductions/reduce_internal.h"
 #include "tessera/ops/reductions/written_kind.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/pad.h"
@@ -20,8 +21,6 @@ namespace tessera::ops {
 namespace {
 
 constexpr std::string_view kReduceWindowOp = "reduce_window";
-
-bool is_arg(ReduceKind kind) { return kind == ReduceKind::kArgMin || kind == ReduceKind::kArgMax; }
 
 std::vector<Type> infer_reduce_window(std::span<const Type> operands, const ReduceWindowParams& p) {
   const size_t n = operands.size() / 2;

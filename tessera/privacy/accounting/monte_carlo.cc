@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <random>
 
 #include "tessera/base/format.h"
 #include "tessera/privacy/accounting/monte_carlo_epsilon.h"
 #include "tessera/privacy/accounting/special_functions.h"
+#include "tessera/privacy/infinity.h"
 
 namespace tessera::privacy::accounting {
 
@@ -17,7 +17,6 @@ namespace {
 using internal::log_add;
 using Generator = std::mt19937_64;
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr const char* kMonteCarloOp = "privacy::monte_carlo";
 
 int64_t iterations_of(const SelectionLaw& law) {
@@ -133,7 +132,7 @@ double loss_of(const BallsInBinsLaw& law, const MonteCarloSample& sample, double
   for (int64_t step = 0; step < law.iterations; step += law.cycle_length)
     add_column(mode, c_col, step, 1);
   for (size_t i = 0; i < mode.size(); ++i) norms[i + 1] = norms[i] + mode[i] * mode[i];
-  double total = -kInf;
+  double total = -kInfinity;
   for (int64_t first = 0; first < law.cycle_length; ++first) {
     double dot = 0;
     for (int64_t step = first; step < law.iterations; step += law.cycle_length)
@@ -261,7 +260,7 @@ void select(const RandomAllocationLaw& law, Generator& random, std::span<const d
 // The mean over all subsets of the products of the steps' ratios: an elementary symmetric polynomial.
 double loss_of(const RandomAllocationLaw& law, const MonteCarloSample& sample, double variance,
                std::span<const double> c_col) {
-  std::vector<double> log_sums(static_cast<size_t>(law.selections) + 1, -kInf);
+  std::vector<double> log_sums(static_cast<size_t>(law.selections) + 1, -kInfinity);
   log_sums[0] = 0;
   for (const double output : sample.output) {
     const double ratio = c_col[0] * (output - c_col[0] / 2) / variance;
@@ -290,7 +289,7 @@ double loss_of(const CyclicPoissonLaw& law, const MonteCarloSample& sample, doub
   const std::vector<double> along = along_columns(sample.output, c_col);
   const std::vector<double> norms = squared_column_norms(along.size(), c_col);
   const double log_p = std::log(law.sampling_prob), log_1mp = std::log1p(-law.sampling_prob);
-  double total = -kInf;
+  double total = -kInfinity;
   for (int64_t group = 0; group < law.cycle_length; ++group) {
     double ratio = 0;
     for (auto step = static_cast<size_t>(group); step < along.size();

@@ -3,16 +3,15 @@
 #include <algorithm>
 #include <boost/math/distributions/binomial.hpp>
 #include <cmath>
-#include <limits>
 #include <set>
 
 #include "tessera/privacy/accounting/checks.h"
+#include "tessera/privacy/infinity.h"
 
 namespace tessera::privacy::accounting {
 
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr const char* kTrainingOp = "privacy::compute_epsilon";
 
 // So many steps with one noise multiplier and batch size.
@@ -175,7 +174,7 @@ template <class Accountant>
 double epsilon_of(const Accountant& accountant, int64_t num_updates, const DpParams& params) {
   expect_updates(num_updates);
   if (num_updates == 0) return 0;
-  if (!params.is_finite_guarantee) return kInf;
+  if (!params.is_finite_guarantee) return kInfinity;
   return create_accountant(accountant.config)
       .compose(accountant.event(num_updates, params))
       .get_epsilon(params.delta);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "tessera/base/visit_dtype.h"
@@ -13,6 +12,7 @@
 #include "tessera/privacy/auditing/one_run.h"
 #include "tessera/privacy/batch_selection/counter_stream.h"
 #include "tessera/privacy/batch_selection/subset.h"
+#include "tessera/privacy/infinity.h"
 
 namespace tessera::privacy::auditing {
 
@@ -20,7 +20,6 @@ using batch_selection::internal::CounterStream;
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr const char* kCanaryScoreAuditorOp = "CanaryScoreAuditor";
 
 std::vector<double> checked_scores(const char* which, std::vector<double> scores) {

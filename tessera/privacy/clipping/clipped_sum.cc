@@ -164,7 +164,7 @@ ClippedValues clip_values(const ClipOptions& options, const Groups& groups,
     for (size_t i : groups[g].leaves) {
       const Array x = out_of_sum.defined() ? cleared(values[i], out_of_sum) : values[i];
       if (steps_per_unit) {
-        out.sums[i] = lax::reduce_sum(transforms::on_grid(x, scales[g]), {0});
+        out.sums[i] = lax::reduce_sum(per_example::on_grid(x, scales[g]), {0});
         continue;
       }
       const Array scale = x.ndim() == 1 ? scales[g] : expand_dims(scales[g], all_but_first(x));

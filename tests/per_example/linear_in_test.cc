@@ -8,7 +8,7 @@
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/trace/trace.h"
 
-namespace tessera::transforms {
+namespace tessera::per_example {
 namespace {
 
 using namespace ir;
@@ -70,4 +70,4 @@ TEST(LinearIn, IntegersMayBeMovedAndAdded) {
 }
 
 }  // namespace
-}  // namespace tessera::transforms
+}  // namespace tessera::per_example

@@ -28,6 +28,7 @@ class DeviceData : public ArrayData {
 
   // Whether the array was donated; then every use of it is a UserError.
   virtual bool is_deleted() const = 0;
+  // That UserError, if it was.
   virtual void check_alive() const = 0;
   // Donates the array, which must outlive the result. UserError if it was donated before.
   virtual std::unique_ptr<Donation> donate() const = 0;

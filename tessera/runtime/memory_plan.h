@@ -44,12 +44,12 @@ struct MemoryPlan {
   int64_t nested_bytes = 0;  // of the arena and these results, a multiple of 64
 };
 
-// The plan of the schedule, which must outlive the constants of the plan (Storage::literals).
+// Returns the plan of the schedule, to whose constants it points until fill_constants().
 // `scattered`: as plan_storages.
 MemoryPlan plan_memory(const Schedule& schedule, const std::vector<bool>& scattered = {});
 
-// The memory for temporaries that one run of the schedule takes, in bytes: what the Executable of
-// this schedule says too.
+// Returns the memory for temporaries that one run of the schedule takes, in bytes: the same as the
+// arena_bytes() of its Executable.
 int64_t arena_bytes(const Schedule& schedule);
 
 }  // namespace tessera::runtime

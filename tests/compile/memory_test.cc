@@ -184,7 +184,7 @@ TEST_F(Memory, OfShardedProgramsIsKnownWithoutCode) {
   EXPECT_GT(expect_known_memory(jit([](const Array& x, const Array& w) {
                                   return sum(square(matmul(x, w)), {.axis = 0});
                                 })
-                                    .lower(abstract_array({64, 256}, float32, on8(P(nullptr, "x"))),
+                                    .lower(abstract_array({64, 256}, float32, on8(P(None, "x"))),
                                            abstract_array({256, 64}, float32, on8(P("x")))))
                 .arena_bytes,
             0);

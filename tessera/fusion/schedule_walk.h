@@ -100,9 +100,9 @@ void for_each_step(const Schedule& s, const F& f, Branches which = Branches::kAl
 // Returns what one run of the schedule costs, where cost(step, schedule) is the cost of a step that
 // holds no schedules. A loop costs what its condition and body cost, once a trip (once if nobody
 // knows the number of trips); a branch, what the most expensive one costs that is not rare.
-template <class Cost>
-auto cost_of_run(const Schedule& s, const Cost& cost) {
-  using Total = std::invoke_result_t<const Cost&, const ViewStep&, const Schedule&>;
+template <class Cost,
+          class Total = std::invoke_result_t<const Cost&, const ViewStep&, const Schedule&>>
+Total cost_of_run(const Schedule& s, const Cost& cost) {
   Total total = 0;
   for (const Step& step : s.steps) {
     Total sum = 0, most = 0;

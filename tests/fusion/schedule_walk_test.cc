@@ -60,11 +60,13 @@ TEST(ScheduleWalk, RareBranchesAreLeftOut) {
 
 TEST(ScheduleWalk, AStepComesWithTheScheduleAroundIt) {
   const Schedule s = nested();
-  const auto& loop = std::get<LoopStep>(s.steps[1]);
+  const Schedule *around_loop = nullptr, *around_branch = nullptr;
   for_each_step(s, [&](const Step& step, const Schedule& around) {
-    if (std::holds_alternative<LoopStep>(step)) EXPECT_EQ(&around, &s);
-    if (std::holds_alternative<BranchStep>(step)) EXPECT_EQ(&around, loop.body.get());
+    if (std::holds_alternative<LoopStep>(step)) around_loop = &around;
+    if (std::holds_alternative<BranchStep>(step)) around_branch = &around;
   });
+  EXPECT_EQ(around_loop, &s);
+  EXPECT_EQ(around_branch, std::get<LoopStep>(s.steps[1]).body.get());
 }
 
 TEST(ScheduleWalk, WhatAStepHoldsIsEnteredIfTheVisitorSaysSo) {

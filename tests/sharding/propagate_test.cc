@@ -91,14 +91,21 @@ tanh [{}, {"x"}]
 negate [{}, {"x"}]
 )";
   EXPECT_EQ(shardings({}), together) << "the larger operand decides";
-  EXPECT_EQ(shardings({&module.main.inputs[0], 1}), together);
-  EXPECT_EQ(shardings({&module.main.inputs[1], 1}), R"(
+  EXPECT_EQ(shardings({module.main.inputs[0]}), together);
+  EXPECT_EQ(shardings({module.main.inputs[1]}), R"(
 input [{"x"}, {}]
 input [{}, {"x"}]
 dot_general [{"x"}, {}]
 tanh [{"x"}, {}]
 negate [{}, {"x"}]
 )");
+  // Orders that lead to the same shardings are one.
+  const ValueIds none, x{module.main.inputs[0]}, w{module.main.inputs[1]};
+  const std::vector<Function> all =
+      propagate_in_orders(module.main, mesh, request, std::vector{none, x, w, w, none});
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_TRUE(all[0] == propagate(module.main, mesh, request));
+  EXPECT_TRUE(all[1] == propagate(module.main, mesh, request, w));
 }
 
 // Backward: a result's sharding reaches the argument that says nothing; a reduced dimension's

@@ -69,7 +69,7 @@ with jax.default_device(tessera):
 mesh = jax.sharding.Mesh(jax.devices('tessera'), ('x',))
 s = jax.device_put(y, jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec('x')))
 print(len(s.devices()), np.array_equal(jax.device_put(s, cpu), y))
-try: f(x) + f(y)
+try: f(z) + f(y)
 except ValueError as error: print('incompatible devices' in str(error))"""
   out, err = run(code, environment, **TWO)
   assert out.splitlines() == ['True tessera', 'True True True True', 'True True True', 'True True', 'True True', '2 True', 'True']

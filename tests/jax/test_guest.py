@@ -53,6 +53,7 @@ except RuntimeError as error: print(error)"""
 
 def test_arrays_move_between_backends(environment):
   code = """
+import warnings
 import jax, jax.numpy as jnp, numpy as np
 cpu, tessera = jax.devices('cpu')[0], jax.devices('tessera')[1]
 x = jnp.arange(4.)
@@ -62,6 +63,8 @@ z = jax.device_put(y, tessera)
 print(y.devices() == {cpu}, z.devices() == {tessera}, np.array_equal(x, y), np.array_equal(y, z))
 f = jax.jit(lambda x: jnp.sin(x).sum())
 print(f(y).devices() == {cpu}, f(z).devices() == {tessera}, bool(abs(float(f(y)) - float(f(z))) < 1e-6))
+warnings.simplefilter('ignore', DeprecationWarning)  # of device=
+print(*(jax.jit(jnp.sin, device=device)(1.0).devices() == {device} for device in (cpu, tessera)))
 with jax.default_device(cpu):
   print(jnp.ones(3).devices() == {cpu}, f(np.ones(3)).devices() == {cpu})
 with jax.default_device(tessera):
@@ -72,7 +75,8 @@ print(len(s.devices()), np.array_equal(jax.device_put(s, cpu), y))
 try: f(z) + f(y)
 except ValueError as error: print('incompatible devices' in str(error))"""
   out, err = run(code, environment, **TWO)
-  assert out.splitlines() == ['True tessera', 'True True True True', 'True True True', 'True True', 'True True', '2 True', 'True']
+  assert out.splitlines() == ['True tessera', 'True True True True', 'True True True', 'True True', 'True True', 'True True', '2 True',
+                              'True']
   assert err == ''
 
 

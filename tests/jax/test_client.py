@@ -99,6 +99,13 @@ def test_versions_that_are_refused(monkeypatch, version, said):
     client.check_jax()
 
 
+def test_the_version_of_a_jax_that_was_not_installed(monkeypatch):
+  def version(_):
+    raise importlib.metadata.PackageNotFoundError
+  monkeypatch.setattr(importlib.metadata, 'version', version)
+  assert client.jax_version() == jax.version.__version__
+
+
 def another_jax(path, environment, version):
   """The environment of a process to which the installed JAX says that it is another one."""
   (path / f'jax-{version}.dist-info').mkdir()

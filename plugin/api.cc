@@ -82,6 +82,8 @@ const PJRT_Api& functions() {
 PJRT_Api make_api() {
   PJRT_Api api = functions();
   api.struct_size = PJRT_Api_STRUCT_SIZE;
+  static PJRT_MemoryDescriptions_Extension memories = make_memory_descriptions_extension(nullptr);
+  api.extension_start = &memories.base;
   api.pjrt_api_version.struct_size = PJRT_Api_Version_STRUCT_SIZE;
   api.pjrt_api_version.major_version = PJRT_API_MAJOR;
   api.pjrt_api_version.minor_version = PJRT_API_MINOR;

@@ -4,8 +4,29 @@
 
 #include "plugin/strings.h"
 
+// A kind of memory without a device.
+struct PJRT_MemoryDescription {
+  int kind_id = 0;
+};
+
 namespace tessera::plugin {
 namespace {
+
+constexpr std::array<PJRT_MemoryDescription, 3> kDescriptions{{{0}, {1}, {2}}};
+
+PJRT_Error* describe_memories(PJRT_DeviceDescription_MemoryDescriptions_Args* a) {
+  static constexpr std::array kAll{&kDescriptions[0], &kDescriptions[1], &kDescriptions[2]};
+  a->memory_descriptions = kAll.data();
+  a->num_memory_descriptions = kAll.size();
+  a->default_memory_index = 0;
+  return nullptr;
+}
+
+PJRT_Error* describe_kind(PJRT_MemoryDescription_Kind_Args* a) {
+  a->kind_id = a->memory_description->kind_id;
+  give(memory_kinds().at(static_cast<size_t>(a->kind_id)), a->kind, a->kind_size);
+  return nullptr;
+}
 
 constexpr PJRT_Memory_FunctionTable kFunctions{
     .struct_size = PJRT_Memory_FunctionTable_STRUCT_SIZE,
@@ -77,6 +98,14 @@ void add_memories(PJRT_Api& api) {
     a->num_devices = memory_of(a->memory).devices.size();
     return nullptr;
   };
+}
+
+PJRT_MemoryDescriptions_Extension make_memory_descriptions_extension(PJRT_Extension_Base* next) {
+  return {.base = {.struct_size = PJRT_MemoryDescriptions_Extension_STRUCT_SIZE,
+                   .type = PJRT_Extension_Type_MemoryDescriptions,
+                   .next = next},
+          .PJRT_DeviceDescription_MemoryDescriptions = describe_memories,
+          .PJRT_MemoryDescription_Kind = describe_kind};
 }
 
 }  // namespace tessera::plugin

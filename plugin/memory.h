@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "plugin/pjrt.h"
+#include "xla/pjrt/c/pjrt_c_api_memory_descriptions_extension.h"
 
 namespace tessera::plugin {
 
@@ -57,5 +58,9 @@ const std::array<std::string, 3>& memory_kinds();
 
 // Fills in the functions of memories.
 void add_memories(PJRT_Api& api);
+
+// The extension that says which kinds of memory a device has that is not there: jaxlib 0.8 compiles for
+// such devices only if it knows. `next` follows it in the list of extensions.
+PJRT_MemoryDescriptions_Extension make_memory_descriptions_extension(PJRT_Extension_Base* next);
 
 }  // namespace tessera::plugin

@@ -3,6 +3,7 @@
   python tests/jax/first_minute.py build/wheels [jax==0.10.2]      # the folder of wheels stands for the index
 
 What `pip install` fetches beside the wheel comes from the index, JAX as it is named, else the newest.
+A JAX that is newer than the newest tested one makes a warning, and so fails here: then jax_private.TESTED is due.
 """
 import os
 import pathlib

@@ -262,8 +262,8 @@ def test_names_that_are_no_identifiers_keep_their_shardings(mesh):
 
 def test_compiler_options():
   f = lambda x: x + 1
-  for name in ('xla_embed_ir_in_executable', 'optimization_level'):
-    jax.jit(f, compiler_options={name: 1})(1.0)
+  for option in ({'xla_embed_ir_in_executable': 1}, {'optimization_level': 29}):
+    jax.jit(f, compiler_options=option)(1.0)
   with pytest.raises(jax.errors.JaxRuntimeError, match=r"No such compile option: 'fast': \[compile\] expected options of XLA"):
     jax.jit(f, compiler_options={'fast': True})(1.0)
   assert jax.jit(f)(1.0) == 2

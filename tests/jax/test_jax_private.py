@@ -52,9 +52,9 @@ def _without(monkeypatch):
 def test_a_part_that_cannot_be_there_is_named(without):
   without('is_cache_used')
   assert jax_private.missing('cache') == ('is_cache_used',)
-  problems = [problem for problem in jax_private.problems('0.10.2')]
-  assert problems == ["JAX 0.10.2 lacks jax.nowhere.nothing, so that on Tessera these do not work: JAX's compilation cache. "
-                      f'pip install jax=={jax_private.TESTED[-1]}']
+  assert jax_private.problems('0.10.2') == [
+      "JAX 0.10.2 lacks jax.nowhere.nothing, so that on Tessera these do not work: JAX's compilation cache. "
+      f'pip install jax=={jax_private.TESTED[-1]}']
   assert jax_private.refusal('0.10.2') == ''
   with pytest.raises(LookupError, match='JAX has no jax.nowhere:nothing'):
     jax_private.get('is_cache_used')
@@ -66,6 +66,7 @@ def test_without_what_the_backend_needs_it_is_refused(without):
       '[tessera] expected a JAX with jax.nowhere.nothing, got 0.10.2, which has none; pip install jax==')
 
 
-@pytest.mark.parametrize('version, numbers', [('0.12.0.1', (0, 12, 0, 1)), ('0.12.1.dev20261101+abc', (0, 12, 1)), ('1.0rc1', (1, 0))])
+@pytest.mark.parametrize('version, numbers', [
+    ('0.12.0.1', (0, 12, 0, 1)), ('0.12.1.dev20261101+abc', (0, 12, 1)), ('1.0rc1', (1, 0))])
 def test_versions_are_numbers(version, numbers):
   assert jax_private.parsed(version) == numbers

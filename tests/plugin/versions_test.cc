@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tests/plugin/plugin_test.h"
+#include "xla/pjrt/c/pjrt_c_api_memory_descriptions_extension.h"
 
 namespace tessera::plugin_test::versions_test {
 namespace {
@@ -193,6 +194,37 @@ TEST_F(Plugin, TopologiesHaveFingerprints) {
   EXPECT_EQ(fingerprint("tpu_v4:2x2x1"), fingerprint("tpu_v4:2x2x1"));
   EXPECT_NE(fingerprint("tpu_v4:2x2x1"), fingerprint("tpu_v4:2x1x1"));
   EXPECT_NE(fingerprint("cpu:2"), fingerprint("cpu:3"));
+}
+
+const PJRT_Extension_Base* extension(PJRT_Extension_Type type) {
+  const PJRT_Extension_Base* at = api().extension_start;
+  while (at && at->type != type) at = at->next;
+  return at;
+}
+
+TEST_F(Plugin, DevicesThatAreNotThereHaveKindsOfMemory) {
+  const auto* memories = reinterpret_cast<const PJRT_MemoryDescriptions_Extension*>(
+      extension(PJRT_Extension_Type_MemoryDescriptions));
+  ASSERT_NE(memories, nullptr);
+  auto devices = args<PJRT_Client_TopologyDescription_Args>();
+  devices.client = client;
+  expect_ok(api().PJRT_Client_TopologyDescription(&devices));
+  auto all = args<PJRT_TopologyDescription_GetDeviceDescriptions_Args>();
+  all.topology = devices.topology;
+  expect_ok(api().PJRT_TopologyDescription_GetDeviceDescriptions(&all));
+  auto a = args<PJRT_DeviceDescription_MemoryDescriptions_Args>();
+  a.device_description = all.descriptions[1];
+  expect_ok(memories->PJRT_DeviceDescription_MemoryDescriptions(&a));
+  EXPECT_EQ(a.default_memory_index, 0U);
+  std::vector<std::string> kinds;
+  for (size_t k = 0; k < a.num_memory_descriptions; ++k) {
+    auto kind = args<PJRT_MemoryDescription_Kind_Args>();
+    kind.memory_description = a.memory_descriptions[k];
+    expect_ok(memories->PJRT_MemoryDescription_Kind(&kind));
+    EXPECT_EQ(kind.kind_id, static_cast<int>(k));
+    kinds.emplace_back(kind.kind, kind.kind_size);
+  }
+  EXPECT_EQ(kinds, (std::vector<std::string>{"device", "pinned_host", "unpinned_host"}));
 }
 
 TEST_F(Plugin, BuffersAreReadAsElementsOfAnotherType) {

@@ -43,7 +43,8 @@ def _processor():
 def _library_lines():
   about = _library()
   level = 'AVX-512' if about['vector_bytes'] == 64 else 'AVX2'
-  yield 'library', f"{client.library_path()} ({os.path.getsize(client.library_path()) / 1e6:.0f} MB), Tessera {about['tessera']}"
+  path = client.library_path()
+  yield 'library', f"{path} ({os.path.getsize(path) / 1e6:.0f} MB), Tessera {about['tessera']}"
   yield 'reads', f"PJRT API {about['pjrt_api']}, StableHLO {about['stablehlo'][0]} to {about['stablehlo'][1]}"
   yield 'made of', f"LLVM {about['llvm']}, oneDNN {about['onednn']}, {about['openblas']}"
   yield 'CPU', f"{_processor()}, {os.cpu_count()} threads; code for {about['cpu']} with {level}"

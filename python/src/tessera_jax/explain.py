@@ -38,8 +38,10 @@ def _ask(code: bytes, devices: str) -> dict[str, Any]:
 
 
 def _as_mesh(mesh: Any) -> Any:
+  """Sizes as a mesh over which shardings propagate; JAX's default for axes differs between versions."""
   if isinstance(mesh, Mapping):
-    return jax.sharding.AbstractMesh(tuple(mesh.values()), tuple(mesh.keys()))
+    types = (jax.sharding.AxisType.Auto,) * len(mesh)
+    return jax.sharding.AbstractMesh(tuple(mesh.values()), tuple(mesh.keys()), axis_types=types)
   return mesh
 
 

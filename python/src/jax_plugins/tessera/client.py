@@ -26,7 +26,11 @@ def library_path():
 
 def jax_version():
   """The version of the installed JAX."""
-  return importlib.metadata.version('jax')
+  try:
+    return importlib.metadata.version('jax')
+  except importlib.metadata.PackageNotFoundError:  # JAX from its sources
+    import jax.version
+    return jax.version.__version__
 
 
 def check_jax():

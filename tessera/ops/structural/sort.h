@@ -3,7 +3,9 @@
 // n operands of one shape, n results. The usual order is named by `num_keys` and `descending`: the
 // first num_keys operands are compared one after the other, numbers by size with NaN the largest
 // and 0 equal to -0, complex numbers by real, then imaginary part. With `total_order` bits tell
-// floating-point numbers apart: -NaN < -inf < -0 < 0 < inf < NaN. Any other has a comparator.
+// floating-point numbers apart: -NaN < -inf < -0 < 0 < inf < NaN. Any other has a comparator. A
+// comparator that is seen to be an order by keys (sort_order.h) is never called: the keys are
+// sorted (sort_lines.h).
 #pragma once
 
 #include <utility>
@@ -29,6 +31,9 @@ const SortParams* as_sort(const Op& op);
 // The comparator of the usual order on scalars of these dtypes, spelled as JAX does.
 FunctionRef sort_comparator(int64_t num_keys, bool descending, bool total_order,
                             std::span<const DType> dtypes);
+
+// How often sorts of this process have interpreted a comparator so far; for tests.
+int64_t interpreted_comparisons();
 
 }  // namespace tessera::ops
 

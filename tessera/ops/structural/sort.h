@@ -28,6 +28,21 @@ extern const OpDef& sort_op;
 // Null for other ops.
 const SortParams* as_sort(const Op& op);
 
+// The first `count` elements of each line of a sort by the usual order, without the others: few are
+// selected instead of sorted. The operands are those of the sort except, with `index`, the last one,
+// the places along the dimension as `index_dtype`. The compiler puts it in the place of sorts
+// (fusion/simplify_sorts.h); programs of users do not have it.
+struct FirstSortedParams {
+  int64_t dimension = 0;
+  int64_t count = 1;
+  int64_t num_keys = 1;
+  bool descending = false;
+  bool total_order = false;
+  bool index = false;
+  DType index_dtype = int32;
+};
+extern const OpDef& first_sorted_op;
+
 // The comparator of the usual order on scalars of these dtypes, spelled as JAX does.
 FunctionRef sort_comparator(int64_t num_keys, bool descending, bool total_order,
                             std::span<const DType> dtypes);

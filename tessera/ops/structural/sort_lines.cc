@@ -6,6 +6,7 @@
 
 #include "tessera/base/thread_pool.h"
 #include "tessera/ops/structural/radix_sort.h"
+#include "tessera/ops/structural/select_first.h"
 #include "tessera/ops/structural/sort_keys.h"
 
 namespace tessera::ops {
@@ -13,6 +14,11 @@ namespace {
 
 // Lines together of about so many elements are one task.
 constexpr int64_t kTaskElements = 4096;
+
+// Keys that are made together, then compared with the last one that is kept.
+constexpr int64_t kBlock = 64;
+// Of so many or fewer elements all are sorted instead of one being selected.
+constexpr int64_t kSelectOneOf = 4;
 
 // fn(begin, end) over ranges of the elements of a line, in parallel if it is long.
 template <class F>
@@ -73,7 +79,69 @@ class LineSorter {
     for (size_t k = 0; k < x_.size(); ++k) move(k, begin, w.order);
   }
 
+  // w.order: the places of the first `count` elements of the line, in the order of the keys.
+  void find_first(int64_t line, int64_t count, Workspace& w) const {
+    const int64_t begin = lines_.begin(line);
+    if (count == 0) {
+      w.order.clear();
+    } else if (order_.size() > 1 || count > lines_.size / kSelectOneOf) {
+      find_order(begin, w);
+      w.order.resize(static_cast<size_t>(count));
+    } else {
+      select_first(begin, count, w.order);
+    }
+  }
+
  private:
+  void select_first(int64_t begin, int64_t count, std::vector<uint64_t>& order) const {
+    const SortKey& key = order_[0];
+    visit_key(key, dtypes_[key.operand], [&]<class T>(TypeTag<T>, auto maker, auto part) {
+      using Key = typename decltype(maker)::Key;
+      const T* values = reinterpret_cast<const T*>(x_[key.operand]) + begin;
+      // Each part of a long line has its first ones; the first of these are the line's.
+      const int64_t n = lines_.size,
+                    parts = in_parallel_task()
+                                ? 1
+                                : std::clamp<int64_t>(n / std::max(kItemsPerThread, 8 * count), 1,
+                                                      num_threads()),
+                    size = (n + parts - 1) / parts;
+      std::vector<FirstCandidates<Key>> found(static_cast<size_t>(parts),
+                                              FirstCandidates<Key>(count));
+      parallel_for(parts, [&](int64_t p) {
+        add_candidates(values, maker, part, p * size, std::min(n, (p + 1) * size), found[p]);
+      });
+      FirstCandidates<Key> all(count);
+      for (FirstCandidates<Key>& some : found) {
+        std::vector<Candidate<Key>> ones = some.first();
+        std::sort(ones.begin(), ones.end(),
+                  [](const auto& a, const auto& b) { return a.place < b.place; });
+        for (const Candidate<Key>& one : ones) all.add(one.key, one.place);
+      }
+      std::vector<Candidate<Key>> first = all.first();
+      std::sort(first.begin(), first.end());
+      order.clear();
+      for (const Candidate<Key>& one : first) order.push_back(static_cast<uint64_t>(one.place));
+    });
+  }
+
+  template <class T, class Maker, class Part, class Key>
+  void add_candidates(const T* values, const Maker& maker, Part part, int64_t begin, int64_t end,
+                      FirstCandidates<Key>& found) const {
+    const int64_t stride = lines_.stride;
+    Key keys[kBlock];
+    for (int64_t at = begin; at < end; at += kBlock) {
+      const int64_t size = std::min(kBlock, end - at);
+      for (int64_t i = 0; i < size; ++i) keys[i] = maker(part(values[(at + i) * stride]));
+      if (found.is_full()) {
+        const Key last = found.last();
+        bool any = false;
+        for (int64_t i = 0; i < size; ++i) any |= keys[i] < last;
+        if (!any) continue;
+      }
+      for (int64_t i = 0; i < size; ++i) found.add(keys[i], at + i);
+    }
+  }
+
   // One operand that is its own key.
   void sort_values(int64_t begin) const {
     visit_dtype(dtypes_[0], [&]<class T>(TypeTag<T>) {
@@ -220,6 +288,13 @@ bool has_nan(const SortKey& key, DType dtype, int64_t elements, const std::byte*
   return found;
 }
 
+// Few long lines are one task, in which each of them is sorted in parallel.
+int64_t lines_per_task(const Lines& lines) {
+  if (lines.count < num_threads() && lines.size >= 2 * kItemsPerThread)
+    return std::max<int64_t>(1, lines.count);
+  return std::max<int64_t>(1, kTaskElements / std::max<int64_t>(1, lines.size));
+}
+
 }  // namespace
 
 bool sort_by_keys(const SortOrder& order, std::span<const DType> dtypes, const Lines& lines,
@@ -229,15 +304,53 @@ bool sort_by_keys(const SortOrder& order, std::span<const DType> dtypes, const L
         has_nan(key, dtypes[key.operand], lines.count * lines.size, x[key.operand]))
       return false;
   const LineSorter sorter(order, dtypes, lines, x, out);
-  const bool few_long = lines.count < num_threads() && lines.size >= 2 * kItemsPerThread;
-  const int64_t grain =
-      few_long ? lines.count
-               : std::max<int64_t>(1, kTaskElements / std::max<int64_t>(1, lines.size));
-  parallel_for_ranges(lines.count, grain, [&](int64_t begin, int64_t end) {
+  parallel_for_ranges(lines.count, lines_per_task(lines), [&](int64_t begin, int64_t end) {
     Workspace workspace;
     for (int64_t line = begin; line < end; ++line) sorter.sort(line, workspace);
   });
   return true;
+}
+
+namespace {
+
+// The first elements of a line of `from`, whose places are known, as a line of `to`.
+void copy_first(DType dtype, const Lines& lines, int64_t line, const std::vector<uint64_t>& order,
+                const std::byte* x, std::byte* out) {
+  const auto count = static_cast<int64_t>(order.size());
+  visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
+    const T* from = reinterpret_cast<const T*>(x) + lines.begin(line);
+    T* to = reinterpret_cast<T*>(out) + lines.begin_of(line, count);
+    for (int64_t i = 0; i < count; ++i)
+      to[i * lines.stride] = from[static_cast<int64_t>(order[i]) * lines.stride];
+  });
+}
+
+void write_places(DType dtype, const Lines& lines, int64_t line, const std::vector<uint64_t>& order,
+                  std::byte* out) {
+  const auto count = static_cast<int64_t>(order.size());
+  visit_dtype(dtype, [&]<class T>(TypeTag<T>) {
+    if constexpr (std::is_integral_v<T>) {
+      T* to = reinterpret_cast<T*>(out) + lines.begin_of(line, count);
+      for (int64_t i = 0; i < count; ++i) to[i * lines.stride] = static_cast<T>(order[i]);
+    }
+  });
+}
+
+}  // namespace
+
+void first_by_keys(const SortOrder& order, std::span<const DType> dtypes, const Lines& lines,
+                   int64_t count, std::optional<DType> index, std::span<const std::byte* const> x,
+                   std::span<std::byte* const> out) {
+  const LineSorter sorter(order, dtypes, lines, x, out);
+  parallel_for_ranges(lines.count, lines_per_task(lines), [&](int64_t begin, int64_t end) {
+    Workspace workspace;
+    for (int64_t line = begin; line < end; ++line) {
+      sorter.find_first(line, count, workspace);
+      for (size_t k = 0; k < x.size(); ++k)
+        copy_first(dtypes[k], lines, line, workspace.order, x[k], out[k]);
+      if (index) write_places(*index, lines, line, workspace.order, out[x.size()]);
+    }
+  });
 }
 
 }  // namespace tessera::ops

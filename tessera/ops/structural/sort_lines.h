@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 
 #include "tessera/base/shape.h"
@@ -16,7 +17,11 @@ struct Lines {
       : size(shape[dimension]), stride(row_major_strides(shape)[dimension]) {
     count = size == 0 ? 0 : shape.elements() / size;
   }
-  int64_t begin(int64_t line) const { return line / stride * stride * size + line % stride; }
+  int64_t begin(int64_t line) const { return begin_of(line, size); }
+  // The begin of that line in an array whose lines have `length` elements.
+  int64_t begin_of(int64_t line, int64_t length) const {
+    return line / stride * stride * length + line % stride;
+  }
 };
 
 // Sorts the lines of all operands `x` into `out`, stably; returns whether it did. It does not if a
@@ -28,5 +33,12 @@ struct Lines {
 // lines are sorted in parallel, and so are many short ones; the results are the same.
 bool sort_by_keys(const SortOrder& order, std::span<const DType> dtypes, const Lines& lines,
                   std::span<const std::byte* const> x, std::span<std::byte* const> out);
+
+// Writes the first `count` elements of each sorted line, and of `index`, if it is an integer dtype,
+// their places in the line as the last of `out`. Few elements by one key are selected: a line is
+// read once, and what is not before the last of the best so far is dropped at once.
+void first_by_keys(const SortOrder& order, std::span<const DType> dtypes, const Lines& lines,
+                   int64_t count, std::optional<DType> index, std::span<const std::byte* const> x,
+                   std::span<std::byte* const> out);
 
 }  // namespace tessera::ops

@@ -1,6 +1,7 @@
 // Sorts by keys against std::stable_sort with the comparator interpreted.
 #include "tessera/ops/structural/sort_lines.h"
 
+#include <cstring>
 #include <numeric>
 
 #include "tessera/base/visit_dtype.h"
@@ -161,6 +162,62 @@ TEST(SortLines, LongLines) {
       {.operand = 1, .equal_zeros = true, .nans = NanOrder::kLargest},
       {.operand = 0, .descending = true, .equal_zeros = true, .nans = NanOrder::kLargest}};
   EXPECT_EQ(sorted_by_keys(order, {x, y, z, place}, 0)[3], Literal::from<int32_t>(places, {n}));
+  set_num_threads(threads);
+}
+
+// The first of a sort with the places of all elements.
+void check_first(DType dtype, const Shape& shape, int64_t dimension, int64_t count,
+                 std::mt19937& rng) {
+  const Literal x = random_elements(dtype, shape, rng);
+  const int64_t size = shape[dimension];
+  for (bool descending : {false, true})
+    for (bool total : {false, true}) {
+      SCOPED_TRACE(fmt::format("{} {} along {}, first {}, descending {}, total {}", shape, dtype,
+                               dimension, count, descending, total));
+      const SortOrder order = usual_order(1, descending, total, std::vector{dtype});
+      const Lines lines(shape, dimension);
+      Literal places(int64, shape);
+      for (int64_t line = 0; line < lines.count; ++line)
+        for (int64_t i = 0; i < size; ++i)
+          places.mutable_data<int64_t>()[lines.begin(line) + i * lines.stride] = i;
+      const std::vector<Literal> all = sorted_by_keys(order, {x, places}, dimension);
+      Shape first_shape = shape;
+      first_shape[dimension] = count;
+      Literal first(dtype, first_shape), where(int64, first_shape);
+      const std::byte* from = x.raw();
+      std::byte* to[] = {first.mutable_raw(), where.mutable_raw()};
+      first_by_keys(order, {&dtype, 1}, lines, count, int64, {&from, 1}, to);
+      const auto item = static_cast<size_t>(itemsize(dtype));
+      for (int64_t line = 0; line < lines.count; ++line)
+        for (int64_t i = 0; i < count; ++i) {
+          const int64_t a = lines.begin(line) + i * lines.stride,
+                        b = lines.begin_of(line, count) + i * lines.stride;
+          ASSERT_EQ(where.data<int64_t>()[b], all[1].data<int64_t>()[a]);
+          ASSERT_EQ(std::memcmp(first.raw() + static_cast<size_t>(b) * item,
+                                all[0].raw() + static_cast<size_t>(a) * item, item),
+                    0);
+        }
+    }
+}
+
+TEST(FirstByKeys, AreTheFirstOfTheSort) {
+  std::mt19937 rng(5);
+  for (DType dtype : kAll)
+    for (int64_t count : {0, 1, 3, 40, 300}) check_first(dtype, {2, 300}, 1, count, rng);
+  check_first(float32, {3, 500, 4}, 1, 5, rng);
+  check_first(float32, {1000}, 0, 249, rng);
+  check_first(float64, {2000, 3}, 0, 7, rng);
+  check_first(int32, {1}, 0, 1, rng);
+}
+
+TEST(FirstByKeys, OfLongLinesInParts) {
+  std::mt19937 rng(6);
+  const int threads = num_threads();
+  set_num_threads(3);
+  for (DType dtype : {float32, int8}) {  // many equal ones, across the parts
+    check_first(dtype, {4 * kItemsPerThread + 5}, 0, 10, rng);
+    check_first(dtype, {4 * kItemsPerThread + 5}, 0, 1000, rng);
+  }
   set_num_threads(threads);
 }
 

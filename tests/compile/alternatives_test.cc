@@ -125,7 +125,7 @@ std::map<std::string, int> alternatives_after(const Lowered& lowered) {
 }
 
 TEST_F(Alternatives, OnlyPropagationAndPartitionSeeSeveral) {
-  const Layers sharded = put(layers(32, 64), P("x"));
+  const Layers sharded = put(layers(32, 64), P(None, "x"));
   const Array cut = device_put(cos(iota({512, 32})), on8(P("x")));
   const Lowered lowered = jit(step).lower(sharded, cut);
   const std::set<std::string> twice = {"propagate", "cut_lines", "cut_sorts", "partition"};
@@ -154,9 +154,10 @@ TEST_F(Alternatives, EqualShardingsAreOne) {
 
 // What is kept is one alternative's, from propagation to the collectives.
 TEST_F(Alternatives, TheStagesOfTheKeptOneBelongTogether) {
-  const Layers sharded = put(layers(32, 64), P("x"));
+  const Layers sharded = put(layers(32, 64), P(None, "x"));
   const Array cut = device_put(cos(iota({512, 32})), on8(P("x")));
-  const compile::Stages& stages = jit(step).lower(sharded, cut).stages();
+  const Lowered lowered = jit(step).lower(sharded, cut);
+  const compile::Stages& stages = lowered.stages();
   const spmd::Partitioned again = spmd::partition(stages.propagated, stages.mesh);
   EXPECT_TRUE(again.function == stages.partitioned.function);
   EXPECT_EQ(again.collectives.size(), stages.partitioned.collectives.size());
@@ -182,7 +183,7 @@ int partitions(const PartitionSpec& weights) {
 
 TEST_F(Alternatives, APassRunsOnceForEach) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(std::exit(partitions(P("x"))), testing::ExitedWithCode(2), "");
+  EXPECT_EXIT(std::exit(partitions(P(None, "x"))), testing::ExitedWithCode(2), "");
   EXPECT_EXIT(std::exit(partitions(P())), testing::ExitedWithCode(1), "");
 }
 

@@ -4,8 +4,8 @@
 #include <ostream>
 
 #include "tessera/compile/pipeline.h"
-#include "tessera/ir/bytecode/writer.h"
-#include "tessera/ir/printer.h"
+#include "tessera/interchange/bytecode/writer.h"
+#include "tessera/interchange/text/printer.h"
 #include "tessera/ir/verifier.h"
 #include "tools/transforms.h"
 

@@ -8,11 +8,8 @@
 
 #include "tessera/ir/array.h"
 
-namespace tessera::runtime {
-class Program;
-}
 namespace tessera::engine {
-class ClientProgram;
+class LoadedProgram;
 }
 namespace tessera::sharding {
 struct ShardingRequest;
@@ -44,16 +41,11 @@ class Compiled {
   int64_t arena_bytes() const;
   // What the program itself takes.
   int64_t code_bytes() const;
-  // Null on emulated devices.
-  const engine::ClientProgram* client_program() const { return client_program_.get(); }
+  // For those who include engine/loaded_program.h.
+  const engine::LoadedProgram& program() const { return *program_; }
 
  private:
-  std::vector<Array> run_on_client(std::span<const Array> args,
-                                   std::span<const uint8_t> donate) const;
-
-  // One of them: on emulated devices, or on those of a plugin.
-  std::shared_ptr<const runtime::Program> program_;
-  std::shared_ptr<const engine::ClientProgram> client_program_;
+  std::shared_ptr<const engine::LoadedProgram> program_;
   std::vector<ir::Type> output_types_;
   std::vector<Sharding> results_;  // where they are moved to; empty: they stay
 };

@@ -7,7 +7,7 @@
 #include "tessera/compile/jit_cache.h"
 #include "tessera/compile/pipeline.h"
 #include "tessera/ir/format.h"
-#include "tessera/ops/control/control.h"
+#include "tessera/control/control.h"
 #include "tessera/sharding/finer_mesh.h"
 #include "tessera/trace/trace.h"
 

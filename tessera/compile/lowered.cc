@@ -12,12 +12,12 @@
 #include "tessera/compile/program_cache.h"
 #include "tessera/compile/step_time.h"
 #include "tessera/fusion/schedule_walk.h"
+#include "tessera/interchange/text/printer.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
-#include "tessera/ir/printer.h"
 #include "tessera/ops/core/expect.h"
 #include "tessera/ops/core/norm_choice.h"
-#include "tessera/runtime/executable.h"
+#include "tessera/runtime/memory_plan.h"
 #include "tessera/spmd/cost.h"
 
 namespace tessera {

@@ -8,7 +8,7 @@
 #include "tessera/fusion/fuse.h"
 #include "tessera/fusion/simplify.h"
 #include "tessera/fusion/usual_ways.h"
-#include "tessera/ir/printer.h"
+#include "tessera/interchange/text/printer.h"
 #include "tessera/ir/verifier.h"
 #include "tessera/sharding/atoms.h"
 #include "tessera/sharding/contract_sums.h"

@@ -162,8 +162,11 @@ class Order {
 Schedule overlap_transfers(Schedule s) {
   for (Step& step : s.steps) {
     replace_nested(step, overlap_transfers);
-    if (auto* collective = std::get_if<CollectiveStep>(&step))
-      collective->crosses = make_cross_collective_code(*collective, s) != nullptr;
+    if (auto* collective = std::get_if<CollectiveStep>(&step)) {
+      const std::unique_ptr<TransferCode> code = make_cross_collective_code(*collective, s);
+      collective->crosses = code != nullptr;
+      if (code) collective->transfer_bytes = code->workspace_bytes();
+    }
   }
   const std::vector<Order::Place> order = Order(s).run();
   if (order.empty()) return s;

@@ -40,12 +40,9 @@ Weight weight_of_trip(const LoopStep& loop) {
 
 class RoutineStepCode final : public StepCode {
  public:
-  RoutineStepCode(const LoopStep& step, const Schedule& schedule, KernelCode code)
-      : code_(std::move(code)),
-        slots_(codegen::routine_slots(step)),
-        workspace_(codegen::routine_workspace({&step, &schedule})) {}
+  RoutineStepCode(const LoopStep& step, KernelCode code)
+      : code_(std::move(code)), slots_(codegen::routine_slots(step)) {}
 
-  int64_t workspace_bytes() const override { return workspace_; }
   int64_t code_bytes() const override { return code_.bytes; }
   void run(const SlotRef* slots, std::byte* workspace) const override {
     boost::container::small_vector<void*, 24> pointers;
@@ -57,7 +54,6 @@ class RoutineStepCode final : public StepCode {
  private:
   KernelCode code_;
   std::vector<int> slots_;
-  int64_t workspace_;
 };
 
 }  // namespace
@@ -71,9 +67,8 @@ bool runs_as_routine(const LoopStep& step, const Schedule& schedule) {
   return !weight.parallel && weight.ns <= kLongestTripNs && weight.nodes <= kMostNodes;
 }
 
-std::unique_ptr<StepCode> make_routine_code(const LoopStep& step, const Schedule& schedule,
-                                            KernelCode code) {
-  return std::make_unique<RoutineStepCode>(step, schedule, std::move(code));
+std::unique_ptr<StepCode> make_routine_code(const LoopStep& step, KernelCode code) {
+  return std::make_unique<RoutineStepCode>(step, std::move(code));
 }
 
 }  // namespace tessera::runtime

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "tessera/base/contains.h"
+#include "tessera/control/control.h"
+#include "tessera/control/manual_boundary.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/mesh/contrast.h"
-#include "tessera/ops/control/control.h"
-#include "tessera/ops/control/manual_boundary.h"
 #include "tessera/sharding/atoms.h"
 #include "tessera/sharding/flatten_regions.h"
 #include "tessera/sharding/open_regions.h"

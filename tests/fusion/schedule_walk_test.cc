@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tessera {
+namespace tessera::schedule_walk_test {
 
 using namespace fusion;
 
@@ -129,4 +129,4 @@ TEST(ScheduleWalk, ALoopOfAnUnknownNumberOfTripsCountsOnce) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::schedule_walk_test

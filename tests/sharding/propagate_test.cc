@@ -1,23 +1,24 @@
 #include "tessera/sharding/propagate.h"
 
-#include "tessera/ir/parser.h"
-#include "tessera/ir/printer.h"
+#include "tessera/control/control.h"
+#include "tessera/control/control_flow_ops.h"
+#include "tessera/interchange/text/parser.h"
+#include "tessera/interchange/text/printer.h"
 #include "tessera/ir/verifier.h"
-#include "tessera/ops/control/control.h"
-#include "tessera/ops/control/control_flow_ops.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/trace/trace.h"
 #include "tests/errors.h"
 #include "tests/sharding/passes.h"
 
-namespace tessera {
+namespace tessera::propagate_test {
 
+using namespace interchange;
 using namespace sharding;
 
 namespace {
 
 using namespace array_math;
-using testing::error_of;
+using test::error_of;
 using ::testing::HasSubstr;
 using Arrays = std::vector<Array>;
 
@@ -307,4 +308,4 @@ TEST(ProgramMesh, MeshesThatPrintAlikeAreToldApart) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::propagate_test

@@ -11,11 +11,11 @@
 #include <numeric>
 #include <sstream>
 
+#include "tessera/interchange/text/parser.h"
 #include "tessera/io/npz.h"
-#include "tessera/ir/parser.h"
 #include "tests/tools/command_fixture.h"
 
-namespace tessera::tools {
+namespace tessera::tools::commands_test {
 
 using namespace compile;
 
@@ -473,4 +473,4 @@ TEST_F(Commands, DamagedBytecodeIsWrongInput) {
 }
 
 }  // namespace
-}  // namespace tessera::tools
+}  // namespace tessera::tools::commands_test

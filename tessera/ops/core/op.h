@@ -13,6 +13,7 @@
 #pragma once
 
 #include "tessera/ir/op_def.h"
+#include "tessera/ir/params_fields.h"
 
 namespace tessera::ops {
 
@@ -63,6 +64,7 @@ struct OpSpec {
 // Registers the op; the returned definition lives as long as the process.
 template <class P>
 const OpDef& define(OpSpec<P> spec) {
+  define_params<P>();
   auto* def = new OpDef;
   def->name = spec.name;
   def->dialect = spec.dialect;

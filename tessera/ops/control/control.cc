@@ -197,7 +197,7 @@ const OpDef& manual_computation_op = define<ManualComputationParams>({
     .dialect = "sdy",
     .attributes = {"mesh", "in_shardings", "out_shardings", "manual_axes", "check_vma", "body"},
     .format = formats::manual_computation(),
-    .infer = infer_manual,
+    .infer = infer_retyped<retype_manual, infer_manual>,
     .retype = retype_manual,
     .lower = ManualRegion{},
     .jvp =
@@ -214,7 +214,7 @@ const OpDef& call_op = define<CallParams>({
     .dialect = "func",
     .attributes = {"callee"},
     .format = {.assembly = "{callee}({operands})"},
-    .infer = infer_call,
+    .infer = infer_retyped<retype_call, infer_call>,
     .retype = retype_call,
     .lower = Inlined{[](const OpParams& params) { return params.as<CallParams>().callee; }},
     .jvp = {control_rules::jvp_call},

@@ -23,6 +23,7 @@ template <class T, class P>
 using Passed = std::conditional_t<std::is_same_v<T, const P&>, const ir::OpParams&,
                                   std::conditional_t<std::is_same_v<T, P>, ir::OpParams, T>>;
 
+// The argument that a rule takes for it.
 template <class T, class P>
 decltype(auto) unpacked(Passed<T, P>& argument) {
   if constexpr (std::is_same_v<T, const P&>) {

@@ -15,9 +15,7 @@
 #include "tessera/ir/factors.h"
 #include "tessera/ir/function.h"
 #include "tessera/ir/lowering.h"
-#include "tessera/ir/op_format.h"
 #include "tessera/ir/rule.h"
-#include "tessera/ir/use.h"
 
 namespace tessera::ir {
 
@@ -105,7 +103,6 @@ struct OpSpec {
   std::string_view name = {};  // StableHLO's ("dot_general"); printed with `dialect` before it
   std::string_view dialect = "stablehlo";
   AttributeNames attributes = {};  // printed names of the params' fields, in order
-  OpFormat format = {};  // how it is printed and parsed, where that does not follow from the above
   // The result types, or UserError with the violated constraint.
   Rule<std::vector<Type>(Types operands, const P&), P> infer = {};
   // The params with regions typed for operands that vary over other manual axes (ir/retype.h): ops
@@ -138,16 +135,6 @@ struct OpSpec {
                           const P&),
        P>
       transpose = {};
-  // Linear ops with regions only; of other ops one that reads something shared is a use as it
-  // stands. The uses inside, by the op's operands (ir/use.h): what a trip of a loop reads is one use
-  // over all trips.
-  Rule<Uses(Arrays cotangents, Arrays operands, const std::vector<Sharing>&, const P&), P> uses =
-      {};
-  // The cotangent of the linear operand as outer products, where it is one.
-  Rule<std::optional<OuterProduct>(const Array& cotangent, Arrays operands,
-                                   const std::vector<bool>& linear, const P&),
-       P>
-      outer_product = {};
   Rule<BatchResult(Arrays operands, std::span<const int> dims, const P&), P> batch = {};
   std::vector<Sample> (*samples)() = nullptr;
   bool effect = false;  // kept though its results are unused
@@ -169,8 +156,8 @@ std::vector<Type> infer_types(const OpDef& def, std::span<const Type> operands,
 // The params of an op that is bound to these operands: its regions typed for what they vary over.
 OpParams retyped_params(const OpDef& def, std::span<const Type> operands, const OpParams& params);
 
-// Registers an op whose params have these default values; the returned definition lives as long as the
-// process.
+// Registers an op whose params have these default values; the returned definition lives as long as
+// the process.
 const OpDef& register_op(const OpSpec<OpParams>& spec, const OpParams& params);
 
 // Every op, by registration; the property tests walk it, the parser looks names up in it.

@@ -13,7 +13,7 @@ const std::shared_ptr<const void>& no_params() {
   return none;
 }
 
-const bool defined = [] {
+[[maybe_unused]] const bool kNoParamsAreDefined = [] {
   define_params<NoParams>();
   return true;
 }();

@@ -95,8 +95,10 @@ function(tessera_public_library)
   target_compile_features(tessera PUBLIC cxx_std_20)
   set_target_properties(tessera PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
                         LINKER_LANGUAGE CXX)
-  # Calls within the library are direct; what it needs is there when it is linked.
-  target_link_options(tessera PRIVATE -Wl,-Bsymbolic-functions)
+  # Calls within the library are direct, and only its own names are seen outside; what it needs is there when it is linked.
+  set(exports ${PROJECT_SOURCE_DIR}/cmake/exports.map)
+  target_link_options(tessera PRIVATE -Wl,-Bsymbolic-functions -Wl,--version-script=${exports})
+  set_property(TARGET tessera PROPERTY LINK_DEPENDS ${exports})
   if(NOT TESSERA_SANITIZE)  # whose functions only the program has
     target_link_options(tessera PRIVATE -Wl,-z,defs)
   endif()

@@ -89,7 +89,7 @@ TEST_F(ReduceWindow, RefusesInitialValuesOfTheirOwnUnderVmap) {
   const std::vector<Array> x{zeros(float32, {4, 3}), zeros(float32, {4})};
   const std::vector<int> dims{0, 0};
   const ReduceWindowParams p{w.size, w.strides, w.base_dilation, w.window_dilation, w.low, w.high};
-  EXPECT_USER_ERROR(reduce_window_op.batch.fn(x, dims, p),
+  EXPECT_USER_ERROR(reduce_window_op.batch(x, dims, p),
                     "expected initial values that are the same for every example of vmap");
 }
 

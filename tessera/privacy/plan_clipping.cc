@@ -12,7 +12,7 @@
 namespace tessera::privacy {
 namespace {
 
-constexpr const char* kOp = "privacy::make_plan";
+constexpr const char* kPlanClippingOp = "privacy::make_plan";
 
 // A batch of more examples is summed in float64, so this decides about speed alone.
 int64_t float32_examples(const batch_selection::SamplingDescription& sampling) {
@@ -26,24 +26,24 @@ void Plan::resolve_clip_norm() {
   internal::expect_factors("clip_norm_schedule", options_.clip_norm_schedule);
   const auto& adaptive = options_.adaptive_clip_norm;
   if (adaptive && std::holds_alternative<DiscreteGaussian>(mechanism()))
-    value_error(kOp,
+    value_error(kPlanClippingOp,
                 "expected no adaptive_clip_norm for {}, as its grid is of one clip norm; leave it "
                 "out, or take {}",
                 internal::kDefaultMechanism, internal::kNameGaussian);
   if (!adaptive) return;
-  internal::expect_adaptive(kOp, *adaptive);
+  internal::expect_adaptive(kPlanClippingOp, *adaptive);
   if (!(expected_batch_size() > 0))
-    value_error(kOp,
+    value_error(kPlanClippingOp,
                 "expected an expected batch size above 0 for an adaptive_clip_norm, by which its "
                 "count is divided, got {}; say a larger sampling_prob",
                 expected_batch_size());
   if (!options_.subtree_norms.empty() || has_clip_norm_schedule())
-    value_error(kOp,
+    value_error(kPlanClippingOp,
                 "expected an adaptive_clip_norm without {}, got both; an adaptive clip norm is one "
                 "number that no schedule changes: leave one of them out",
                 has_clip_norm_schedule() ? "clip_norm_schedule" : "subtree_norms");
-  count_scale_ = internal::count_scale(kOp, *adaptive, noise_multiplier() * sensitivity_,
-                                       expected_batch_size());
+  count_scale_ = internal::count_scale(kPlanClippingOp, *adaptive,
+                                       noise_multiplier() * sensitivity_, expected_batch_size());
 }
 
 ClipOptions Plan::clip_options() const {

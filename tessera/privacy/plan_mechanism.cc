@@ -14,7 +14,7 @@
 namespace tessera::privacy {
 namespace {
 
-constexpr const char* kOp = "privacy::make_plan";
+constexpr const char* kPlanMechanismOp = "privacy::make_plan";
 
 const DiscreteGaussian* grid_of(const Mechanism& mechanism) {
   return std::get_if<DiscreteGaussian>(&mechanism);
@@ -24,7 +24,7 @@ const DiscreteGaussian* grid_of(const Mechanism& mechanism) {
 // rounded to such numbers. Those of the others have no end, and what is kept of earlier steps in
 // place of all of their noise are real numbers.
 void refuse_strategy(const char* strategy) {
-  value_error(kOp,
+  value_error(kPlanMechanismOp,
               "expected IndependentNoise or BandedNoise, not {}, for {}, whose noise is whole "
               "numbers and keeps those of a few steps; take one of these, or {}",
               strategy, internal::kDefaultMechanism, internal::kNameGaussian);
@@ -35,20 +35,20 @@ void refuse_strategy(const char* strategy) {
 void Plan::expect_mechanism() const {
   const PlanOptions& o = options_;
   if (o.random_source == RandomSource::kSystem && std::holds_alternative<DenseNoise>(o.strategy))
-    value_error(kOp,
+    value_error(kPlanMechanismOp,
                 "expected a strategy other than DenseNoise for RandomSource::kSystem, as it draws "
                 "earlier noise again; take BandedNoise, or RandomSource::kKey");
   const DiscreteGaussian* grid = grid_of(mechanism());
   if (!grid) return;
   if (grid->grid_scale && (*grid->grid_scale < 16 || *grid->grid_scale > int64_t{1} << 24))
-    value_error(kOp, "expected a grid_scale in [16, 2^24], got {}", *grid->grid_scale);
+    value_error(kPlanMechanismOp, "expected a grid_scale in [16, 2^24], got {}", *grid->grid_scale);
   std::visit(Overloaded{[](const IndependentNoise&) {}, [](const BandedNoise&) {},
                         [&](const BufferedNoise&) { refuse_strategy("BufferedNoise"); },
                         [&](const DenseNoise&) { refuse_strategy("DenseNoise"); },
                         [&](const BandedInverseNoise&) { refuse_strategy("BandedInverseNoise"); }},
              o.strategy);
   if (o.rescale_to_unit_norm)
-    value_error(kOp,
+    value_error(kPlanMechanismOp,
                 "expected no rescale_to_unit_norm for {}, whose sums are whole numbers; leave it "
                 "out, or take {}",
                 internal::kDefaultMechanism, internal::kNameGaussian);
@@ -74,17 +74,18 @@ void Plan::expect_grid() const {
   const int64_t scale = *grid_of(mechanism())->grid_scale;
   if (*steps < 8)
     value_error(
-        kOp,
+        kPlanMechanismOp,
         "expected noise of at least 8 steps of the grid, got {:.3g} by a noise_multiplier of "
         "{:.3g} and a grid_scale of {}; take a larger grid_scale, more noise, or {}",
         *steps, noise_multiplier(), scale, internal::kNameGaussian);
   if (*steps > 0x1p24)
     value_error(
-        kOp,
+        kPlanMechanismOp,
         "expected noise of at most 2^24 steps of the grid, got {:.3g} by a noise_multiplier "
         "of {:.3g} and a grid_scale of {}; take a smaller grid_scale, less noise, or {}",
         *steps, noise_multiplier(), scale, internal::kNameGaussian);
-  if (is_banded()) internal::expect_bounded_noise(kOp, toeplitz_, this->steps(), *steps);
+  if (is_banded())
+    internal::expect_bounded_noise(kPlanMechanismOp, toeplitz_, this->steps(), *steps);
 }
 
 std::optional<double> Plan::grid_steps(double noise_multiplier) const {

@@ -15,14 +15,14 @@ namespace tessera::privacy::internal {
 
 namespace {
 
-constexpr const char* kOp = "privacy::RandomSource::kSystem";
+constexpr const char* kSecretKeyOp = "privacy::RandomSource::kSystem";
 
 static_assert(SecretKey::kBytes == crypto_stream_chacha20_KEYBYTES);
 static_assert(sizeof(uint64_t) == crypto_stream_chacha20_NONCEBYTES);
 
 void expect_sodium() {
   static const bool ready = sodium_init() >= 0;  // chooses the code for this processor
-  if (!ready) throw RuntimeError(fmt::format("[{}] libsodium cannot be initialised", kOp));
+  if (!ready) throw RuntimeError(fmt::format("[{}] libsodium cannot be initialised", kSecretKeyOp));
 }
 
 void fill_by_system(std::span<std::byte> out) {
@@ -31,8 +31,8 @@ void fill_by_system(std::span<std::byte> out) {
     if (got > 0)
       out = out.subspan(static_cast<size_t>(got));
     else if (errno != EINTR)
-      throw RuntimeError(fmt::format("[{}] the operating system gives no random numbers: {}", kOp,
-                                     std::strerror(errno)));
+      throw RuntimeError(fmt::format("[{}] the operating system gives no random numbers: {}",
+                                     kSecretKeyOp, std::strerror(errno)));
   }
 }
 
@@ -42,15 +42,15 @@ SecretKey::SecretKey() {
   expect_sodium();
   auto* memory = static_cast<std::byte*>(sodium_malloc(kBytes));
   if (!memory)
-    throw RuntimeError(fmt::format("[{}] the operating system gives no memory for a key: {}", kOp,
-                                   std::strerror(errno)));
+    throw RuntimeError(fmt::format("[{}] the operating system gives no memory for a key: {}",
+                                   kSecretKeyOp, std::strerror(errno)));
   bytes_ = std::shared_ptr<std::byte>(memory, sodium_free);  // which overwrites it
   // sodium_malloc has tried to lock it, and does not say whether it could.
   if (sodium_mlock(memory, kBytes) != 0)
     warn(
         fmt::format("{}: the memory of a key cannot be locked ({}), so that the system may write "
                     "it to a disk; raise the limit of locked memory (ulimit -l), or turn swap off",
-                    kOp, std::strerror(errno)));
+                    kSecretKeyOp, std::strerror(errno)));
 }
 
 SecretKey::SecretKey(std::span<const std::byte, kBytes> bytes) : SecretKey() {

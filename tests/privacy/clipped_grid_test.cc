@@ -9,7 +9,7 @@
 #include "tests/errors.h"
 #include "tests/privacy/random_loss.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::clipped_grid_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -77,7 +77,7 @@ TEST(ClippedGrid, ExamplesThatAreNotFiniteGiveNothing) {
 TEST(ClippedGrid, RefusesWhatTheGridCannotHold) {
   const Array w = ones({2}), x = ones({4, 2});
   const auto error = [&](ClipOptions options, const char* text) {
-    tessera::testing::expect_error([&] { clipped_grad(linear, options)(w, x); }, text);
+    tessera::test::expect_error([&] { clipped_grad(linear, options)(w, x); }, text);
   };
   error({.normalize_by = 2, .grid_scale = 1000}, "expected neither normalize_by");
   error({.rescale_to_unit_norm = true, .grid_scale = 1000}, "rescale_to_unit_norm");
@@ -87,18 +87,18 @@ TEST(ClippedGrid, RefusesWhatTheGridCannotHold) {
   error({.l2_clip_norm = 0, .grid_scale = 1000}, "expected a finite l2_clip_norm above 0");
   error({.grid_scale = 0}, "expected a grid_scale above 0.7071");
   error({.grid_scale = int64_t{1} << 22}, "expected a grid_scale of at most 2097152, got 4194304");
-  tessera::testing::expect_error(
+  tessera::test::expect_error(
       [&] {
         clipped_grad(linear, {.grid_scale = 1 << 20})(w, ones({4096, 2}));
       },
       "expected a grid_scale of at most 524287 for 4096 examples");
-  tessera::testing::expect_error(
+  tessera::test::expect_error(
       [&] {
         clipped_fun([](const Array& v) { return sum(v); },
                     {.normalize_by = 2, .grid_scale = 1000})(x);
       },
       "expected neither normalize_by");
-  tessera::testing::expect_error(
+  tessera::test::expect_error(
       [&] { clipped_grad(linear, {.grid_scale = 1000})(astype(w, complex64), x); },
       "expected real numbers to round to a grid, got complex64");
 }
@@ -135,4 +135,4 @@ TEST(ClippedGrid, ValuesAreWholeStepsToo) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::clipped_grid_test

@@ -5,7 +5,7 @@
 #include <boost/multiprecision/cpp_int.hpp>
 #include <cmath>
 
-namespace tessera::privacy::internal {
+namespace tessera::privacy::internal::discrete_gaussian_table_test {
 namespace {
 
 using Wide = boost::multiprecision::cpp_bin_float_50;  // 168 bits
@@ -85,4 +85,4 @@ TEST(Levels, AddUpToTheVariance) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::internal
+}  // namespace tessera::privacy::internal::discrete_gaussian_table_test

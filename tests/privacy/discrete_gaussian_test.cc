@@ -17,11 +17,11 @@
 #include "tessera/numpy/placement.h"
 #include "tessera/random/random.h"
 
-namespace tessera {
+namespace tessera::discrete_gaussian_test {
 namespace {
 
 using namespace privacy;
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 // Chi squared of the counts of single integers and of both tails, where 10 or more are expected;
 // by Wilson and Hilferty as a normal number.
@@ -278,4 +278,4 @@ TEST(DiscreteGaussian, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::discrete_gaussian_test

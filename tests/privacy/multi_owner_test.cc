@@ -5,10 +5,10 @@
 #include "tessera/privacy/accounting/gaussian_mechanism.h"
 #include "tessera/privacy/plan.h"
 
-namespace tessera::privacy::batch_selection {
+namespace tessera::privacy::batch_selection::multi_owner_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 using ::testing::ElementsAre;
 
 using Owners = std::vector<std::vector<int64_t>>;
@@ -287,4 +287,4 @@ TEST(MultiOwnerMinSep, MistakesAreErrors) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::batch_selection
+}  // namespace tessera::privacy::batch_selection::multi_owner_test

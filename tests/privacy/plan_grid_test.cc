@@ -4,7 +4,7 @@
 
 #include "tessera/privacy/batch_selection/strategies.h"
 
-namespace tessera::privacy::internal {
+namespace tessera::privacy::internal::plan_grid_test {
 namespace {
 
 TEST(PlanGrid, IsTheFinestThatFits) {
@@ -32,4 +32,4 @@ TEST(PlanGrid, BatchesAreOfTheLargestProbability) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::internal
+}  // namespace tessera::privacy::internal::plan_grid_test

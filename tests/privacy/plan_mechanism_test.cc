@@ -5,7 +5,7 @@
 #include "tessera/numpy/creation.h"
 #include "tessera/numpy/operators.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::plan_mechanism_test {
 namespace {
 
 using namespace plan_options;
@@ -239,4 +239,4 @@ TEST(PlanMechanism, RandomnessOfTheSystem) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::plan_mechanism_test

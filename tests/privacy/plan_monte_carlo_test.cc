@@ -8,7 +8,7 @@
 #include "tessera/privacy/accounting/events.h"
 #include "tessera/privacy/accounting/gaussian_mechanism.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::plan_monte_carlo_test {
 namespace {
 
 using namespace plan_options;
@@ -184,4 +184,4 @@ TEST(PlanMonteCarlo, WhatSamplesDoNotProve) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::plan_monte_carlo_test

@@ -9,7 +9,7 @@
 
 namespace tessera::privacy::plan_options {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();

@@ -5,7 +5,7 @@
 #include "../golden/golden.h"
 #include "tessera/privacy/matrix_factorization/toeplitz.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::plan_rmse_test {
 namespace {
 
 namespace mf = matrix_factorization;
@@ -83,4 +83,4 @@ TEST(PlanRmse, HasTheScheduleOfClipNorms) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::plan_rmse_test

@@ -2,7 +2,7 @@
 #include "plan_options.h"
 #include "tessera/privacy/batch_selection/user_selection.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::plan_sampling_test {
 namespace {
 
 using namespace plan_options;
@@ -125,4 +125,4 @@ TEST(PlanSampling, RelationsThatThePartitionDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::plan_sampling_test

@@ -7,7 +7,7 @@
 #include "tessera/privacy/matrix_factorization/banded_inverse.h"
 #include "tessera/privacy/plan_rmse.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::plan_strategy_test {
 namespace {
 
 namespace mf = matrix_factorization;
@@ -194,4 +194,4 @@ TEST(PlanStrategy, FactorisationsThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::plan_strategy_test

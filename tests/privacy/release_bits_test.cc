@@ -16,7 +16,7 @@
 #include "tessera/privacy/plan.h"
 #include "tessera/random/random.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::release_bits_test {
 namespace {
 
 constexpr int kReleases = 400, kElements = 400;
@@ -118,4 +118,4 @@ TEST(ReleaseBits, SayNothingOfDiscreteNoise) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::release_bits_test

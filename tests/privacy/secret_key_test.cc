@@ -14,7 +14,7 @@
 #include <optional>
 #include <vector>
 
-namespace tessera::privacy::internal {
+namespace tessera::privacy::internal::secret_key_test {
 namespace {
 
 SecretKey key_of_zeros() { return SecretKey(std::array<std::byte, SecretKey::kBytes>{}); }
@@ -133,4 +133,4 @@ TEST(SecretKey, GoesOnWithoutLockedMemory) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::internal
+}  // namespace tessera::privacy::internal::secret_key_test

@@ -6,7 +6,7 @@
 #include "../io/files.h"
 #include "trainer_problem.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::trainer_grid_test {
 namespace {
 
 using namespace trainer_problem;
@@ -19,7 +19,7 @@ PlanOptions on_grid(double probability = .25) {
   return out;
 }
 
-class TrainerGridFolderTest : public tessera::testing::FolderTest {};
+class TrainerGridFolderTest : public tessera::test::FolderTest {};
 
 TEST_F(TrainerGridFolderTest, AResumedRunHasTheSameBits) {
   PlanOptions options = on_grid();
@@ -152,4 +152,4 @@ TEST(TrainerGridTest, TransformedGradientsAreOnTheGrid) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::trainer_grid_test

@@ -33,6 +33,7 @@ function(tessera_folder name)
   add_library(tessera_${name} OBJECT ${sources})
   target_include_directories(tessera_${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(tessera_${name} PUBLIC ${deps} PRIVATE tessera_options ${ARG_PRIVATE_DEPS})
+  tessera_unity(tessera_${name} 5)
   # Nothing replaces functions of the library by others of the same name.
   target_compile_options(tessera_${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-semantic-interposition>)
   if(name MATCHES "^(base|cluster|mesh)$")
@@ -45,6 +46,21 @@ function(tessera_folder name)
     target_compile_options(tessera_${name} PRIVATE $<$<CONFIG:Release>:-O2>)
     tessera_precompile(tessera_${name} often)
   endif()
+endfunction()
+
+# tessera_unity(TARGET SIZE): compiles SIZE sources of the target at a time. Headers are read and templates instantiated once for
+# all of them. Sources with options of their own are compiled alone.
+function(tessera_unity target size)
+  if(TESSERA_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${size})
+  endif()
+endfunction()
+
+# tessera_alone(<files>): sources that are not compiled together with others: those that open a namespace whose names are also those
+# of functions for users, and those whose class has a member of an unnamed namespace's type.
+function(tessera_alone)
+  list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/tessera/)
+  set_property(SOURCE ${ARGN} PROPERTY SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
 # tessera_loops(<files or patterns>): sources whose loops over elements users wait for.

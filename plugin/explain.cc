@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "plugin/copied.h"
 #include "tessera/compile/lowered.h"
 #include "tessera/compile/pipeline.h"
 #include "tessera/interchange/bytecode/reader.h"
@@ -130,24 +130,10 @@ std::string explain(std::string_view code, const std::string& devices) {
 
 }  // namespace tessera::plugin
 
-namespace {
-
-char* copied(const std::string& text) {
-  auto* out = static_cast<char*>(std::malloc(text.size() + 1));
-  if (out) std::memcpy(out, text.c_str(), text.size() + 1);
-  return out;
-}
-
-}  // namespace
-
 int tessera_explain(const char* code, size_t size, const char* devices, char** out) {
-  try {
-    *out = copied(tessera::plugin::explain({code, size}, devices));
-    return *out ? 0 : 1;
-  } catch (const std::exception& error) {
-    *out = copied(error.what());
-    return 1;
-  }
+  return tessera::plugin::answer(out, [&] {
+    return tessera::plugin::explain({code, size}, devices);
+  });
 }
 
 void tessera_free(char* text) { std::free(text); }

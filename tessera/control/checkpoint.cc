@@ -252,7 +252,7 @@ const OpDef& checkpoint_linear_op = define<CheckpointLinearParams>({
 });
 
 namespace {
-[[maybe_unused]] const bool kUses =
+[[maybe_unused]] const bool kCheckpointUses =
     register_uses(checkpoint_linear_op, control::uses_checkpoint_linear);
 }  // namespace
 

@@ -231,7 +231,7 @@ const OpDef& scan_op = define<ScanParams>({
 });
 
 namespace {
-[[maybe_unused]] const bool kUses = register_uses(scan_op, control::uses_scan);
+[[maybe_unused]] const bool kScanUses = register_uses(scan_op, control::uses_scan);
 }  // namespace
 
 const OpDef& case_op = define<CaseParams>({

@@ -331,7 +331,8 @@ const OpDef& custom_linear_op = define<CustomLinearParams>({
 });
 
 namespace {
-[[maybe_unused]] const bool kUses = register_uses(custom_linear_op, control::uses_custom_linear);
+[[maybe_unused]] const bool kCustomUses =
+    register_uses(custom_linear_op, control::uses_custom_linear);
 }  // namespace
 
 }  // namespace tessera::ops

@@ -15,13 +15,13 @@
 namespace tessera::control {
 namespace {
 
-constexpr std::string_view kOp = "shard_map";
+constexpr std::string_view kShardMapTraceOp = "shard_map";
 
 // The axes this call makes manual, sorted.
 AxisNames choose_manual_axes(const FlatShardMapOptions& options) {
   const AxisEnv& env = AxisEnv::current();
   if (!env.manual_axes().empty() && !(env.mesh() == options.mesh))
-    sharding_error(kOp,
+    sharding_error(kShardMapTraceOp,
                    "expected the mesh of the enclosing shard_map, {}, got {}; nest over other axes "
                    "of one mesh",
                    in_contrast(env.mesh(), options.mesh), in_contrast(options.mesh, env.mesh()));
@@ -31,9 +31,9 @@ AxisNames choose_manual_axes(const FlatShardMapOptions& options) {
       if (!contains(env.manual_axes(), axis)) axes.push_back(axis);
   for (const std::string& axis : axes) {
     if (!options.mesh.has_axis(axis))
-      sharding_error(kOp, "expected axis_names of {}, got '{}'", options.mesh, axis);
+      sharding_error(kShardMapTraceOp, "expected axis_names of {}, got '{}'", options.mesh, axis);
     if (contains(env.manual_axes(), axis))
-      sharding_error(kOp,
+      sharding_error(kShardMapTraceOp,
                      "expected axes that are not manual already, got '{}'; the enclosing shard_map "
                      "has made '{}' manual",
                      axis, fmt::join(env.manual_axes(), "', '"));
@@ -47,26 +47,27 @@ AxisNames choose_manual_axes(const FlatShardMapOptions& options) {
 void check_spec(const char* what, size_t index, const PartitionSpec& spec, const Type& type,
                 const Mesh& mesh, const AxisNames& manual) {
   if (spec.rank() > type.rank())
-    sharding_error(kOp, "expected at most {} entr{} in {}[{}] for {}, got {}", type.rank(),
-                   type.rank() == 1 ? "y" : "ies", what, index, describe(type), spec);
+    sharding_error(kShardMapTraceOp, "expected at most {} entr{} in {}[{}] for {}, got {}",
+                   type.rank(), type.rank() == 1 ? "y" : "ies", what, index, describe(type), spec);
   for (const DimSpec& dim : spec.dims()) {
     if (dim.open)
-      sharding_error(kOp,
+      sharding_error(kShardMapTraceOp,
                      "expected every dimension of {}[{}] to be decided, got {}; write None or axes",
                      what, index, spec);
     for (const AxisRef& axis : dim.axes) {
       if (!axis.is_whole())
-        sharding_error(kOp, "expected whole axes in {}[{}], got the part {} in {}", what, index,
-                       axis, spec);
+        sharding_error(kShardMapTraceOp, "expected whole axes in {}[{}], got the part {} in {}",
+                       what, index, axis, spec);
       if (!contains(manual, axis.name))
-        sharding_error(kOp,
+        sharding_error(kShardMapTraceOp,
                        "expected axes that are manual here, of '{}', in {}[{}], got '{}' in {}{}",
                        fmt::join(manual, "', '"), what, index, axis.name, spec,
                        mesh.has_axis(axis.name) ? "; add it to axis_names" : "");
     }
   }
   if (!spec.replicated().empty())
-    sharding_error(kOp, "expected no axes kept replicated in {}[{}], got {}", what, index, spec);
+    sharding_error(kShardMapTraceOp, "expected no axes kept replicated in {}[{}], got {}", what,
+                   index, spec);
 }
 
 }  // namespace
@@ -75,13 +76,14 @@ std::vector<Array> shard_map_flat(const FlatFn& body, const FlatShardMapOptions&
                                   std::span<const Array> args) {
   const AxisNames manual = choose_manual_axes(options);
   if (options.in_specs.size() != args.size())
-    sharding_error(kOp, "expected one in_spec an argument, got {} for {} arguments",
+    sharding_error(kShardMapTraceOp, "expected one in_spec an argument, got {} for {} arguments",
                    options.in_specs.size(), args.size());
   std::vector<Type> local;
   for (size_t k = 0; k < args.size(); ++k) {
     const Type& global = args[k].type();
     check_spec("in_specs", k, options.in_specs[k], global, options.mesh, manual);
-    check_divisible(kOp, NamedSharding(options.mesh, options.in_specs[k]), global.shape);
+    check_divisible(kShardMapTraceOp, NamedSharding(options.mesh, options.in_specs[k]),
+                    global.shape);
     local.push_back(manual_local_type(global, options.mesh, options.in_specs[k]));
   }
   ManualComputationParams params{.mesh = options.mesh,
@@ -96,7 +98,8 @@ std::vector<Array> shard_map_flat(const FlatFn& body, const FlatShardMapOptions&
           std::vector<Array> results = body(shards);
           params.out_specs = options.out_specs(results);
           if (params.out_specs.size() != results.size())
-            sharding_error(kOp, "expected one out_spec a result, got {} for {} results",
+            sharding_error(kShardMapTraceOp,
+                           "expected one out_spec a result, got {} for {} results",
                            params.out_specs.size(), results.size());
           for (size_t r = 0; r < results.size(); ++r)
             check_spec("out_specs", r, params.out_specs[r], results[r].type(), options.mesh,
@@ -111,7 +114,7 @@ std::vector<Array> shard_map_flat(const FlatFn& body, const FlatShardMapOptions&
     operands.push_back(std::move(captured));
     params.in_specs.emplace_back();
   }
-  const SourceScope source(kOp);
+  const SourceScope source(kShardMapTraceOp);
   return bind_op(manual_computation_op, std::move(params), operands);
 }
 

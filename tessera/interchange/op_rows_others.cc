@@ -6,7 +6,7 @@
 namespace tessera::interchange {
 namespace {
 
-const OpRow kRows[] = {
+const OpRow kOtherRows[] = {
     {.name = "builtin.module", .properties = {"sym_name? sym_visibility?"}},
     {.name = "chlo.bessel_i1e", .build = foreign::bessel_i1e},
     {.name = "chlo.constant", .properties = {"value"}},
@@ -62,6 +62,6 @@ const OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> other_rows() { return kRows; }
+std::span<const OpRow> other_rows() { return kOtherRows; }
 
 }  // namespace tessera::interchange

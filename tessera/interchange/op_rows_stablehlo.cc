@@ -10,7 +10,7 @@ namespace {
 using namespace formats;
 using Signature = OpFormat::Signature;
 
-const OpRow kRows[] = {
+const OpRow kStablehloRows[] = {
     {.name = "stablehlo.abs", .vhlo = {{1, "0.9.0"}}},
     {.name = "stablehlo.add", .vhlo = {{1, "0.9.0"}}},
     {.name = "stablehlo.after_all", .build = foreign::after_all, .vhlo = {{1, "0.9.0"}}},
@@ -402,6 +402,6 @@ const OpRow kRows[] = {
 
 }  // namespace
 
-std::span<const OpRow> stablehlo_rows() { return kRows; }
+std::span<const OpRow> stablehlo_rows() { return kStablehloRows; }
 
 }  // namespace tessera::interchange

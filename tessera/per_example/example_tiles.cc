@@ -113,7 +113,7 @@ std::vector<Array> over_tiles(const ExampleBatch& batch, const Array& weights, i
   });
 }
 
-Array exact(const Array& x) { return lax::convert_element_type(x, sum_dtype(x.dtype())); }
+Array in_sum_dtype(const Array& x) { return lax::convert_element_type(x, sum_dtype(x.dtype())); }
 
 // The sum of what examples give, a part for each device: [parts, ...], or the sum where there is one.
 Array parts_sum(const Array& taken, int64_t parts) {
@@ -129,7 +129,7 @@ Array parts_sum(const Array& taken, int64_t parts) {
 Array squared_gradients(const Array& gradients) {
   Dims dims;
   for (int64_t d = 1; d < gradients.ndim(); ++d) dims.push_back(d);
-  const auto squares = [](const Array& x) { return lax::mul(exact(x), exact(x)); };
+  const auto squares = [](const Array& x) { return lax::mul(in_sum_dtype(x), in_sum_dtype(x)); };
   const Array all = is_complex(gradients.dtype())
                         ? lax::add(squares(lax::real(gradients)), squares(lax::imag(gradients)))
                         : squares(gradients);
@@ -137,7 +137,7 @@ Array squared_gradients(const Array& gradients) {
 }
 
 Array weighted(const Array& gradients, const Array& weights) {
-  return exact(lax::mul(
+  return in_sum_dtype(lax::mul(
       gradients, lax::convert_element_type(lax::broadcast_in_dim(weights, gradients.shape(), {0}),
                                            gradients.dtype())));
 }

@@ -115,12 +115,12 @@ Array times(const Array& x, double y) { return lax::mul(x, lax::full_like(x, y))
 // |x|^2 of the last dimension, no smaller than it is.
 Array squares_above(const Array& x) { return plus(squares(x), lost(x.shape().back(), x.dtype())); }
 
-Array exact(const Array& x) { return lax::convert_element_type(x, float64); }
+Array in_float64(const Array& x) { return lax::convert_element_type(x, float64); }
 
 // In float64: squares of float32 neither overflow nor vanish in it. Those of float64 may vanish, and
 // are raised by what is lost.
 Array by_vectors(const Terms& t) {
-  return sum_examples(lax::mul(squares_above(exact(t.x)), squares_above(exact(t.y))));
+  return sum_examples(lax::mul(squares_above(in_float64(t.x)), squares_above(in_float64(t.y))));
 }
 
 // The factor of a bound for <x x', y y'>, of the squared sum over t of |x_t| |y_t|: errors of the
@@ -160,17 +160,17 @@ class Gram {
   // [batch, D, T] of the lengths of terms.
   void add_lengths(const Array& lengths) {
     num_terms_ += lengths.shape()[2];
-    const Array sum = exact(lax::reduce_sum(lengths, {2}));
+    const Array sum = in_float64(lax::reduce_sum(lengths, {2}));
     lengths_ = lengths_.defined() ? lax::add(lengths_, sum) : sum;
   }
 
   void add_vectors() {
-    add(lax::mul(exact(gram(t_.x)), exact(gram(t_.y))));
+    add(lax::mul(in_float64(gram(t_.x)), in_float64(gram(t_.y))));
     const Array x = lax::sqrt(squares_above(t_.x)), y = lax::sqrt(squares_above(t_.y));
     add_lengths(lax::mul(x, y));
     // Squares of small numbers are 0, however large what they are multiplied by.
     const auto of_other = [&](const Array& lengths, int64_t n) {
-      return times(squares(exact(lax::reduce_sum(lengths, {2}))), lost(n, dtype_));
+      return times(squares(in_float64(lax::reduce_sum(lengths, {2}))), lost(n, dtype_));
     };
     underflow_ = lax::add(of_other(y, t_.x.shape()[3]), of_other(x, t_.y.shape()[3]));
   }
@@ -180,7 +180,7 @@ class Gram {
     square.push_back(square.back());
     const Array same = lax::eq(lax::broadcast_in_dim(t_.index, square, {0, 1, 2}),
                                lax::broadcast_in_dim(t_.index, square, {0, 1, 3}));
-    const Array products = exact(gram(t_.index_y));
+    const Array products = in_float64(gram(t_.index_y));
     add(lax::select(same, products, lax::full_like(products, 0)));
     add_lengths(lax::sqrt(squares_above(t_.index_y)));
   }
@@ -198,7 +198,7 @@ class Gram {
                                        .operand_batching_dims = {0, 1},
                                        .start_indices_batching_dims = {0, 1}},
                                       {1, 1, 1, t_.x.shape()[2]}, IndexMode::kPromiseInBounds);
-    add(times(lax::mul(exact(entries), exact(products)), 2));
+    add(times(lax::mul(in_float64(entries), in_float64(products)), 2));
   }
 
   const Terms& t_;

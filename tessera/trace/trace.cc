@@ -112,7 +112,6 @@ ValueId FunctionTrace::value_of(std::string_view op, const Array& array) {
       return capture(array);
     }
     case ArrayData::Kind::kDevice:
-    case ArrayData::Kind::kClient:
     case ArrayData::Kind::kAbstract:
       return capture(array);
   }

@@ -7,7 +7,7 @@
 #include "tessera/base/format.h"
 #include "tests/base/source_tree.h"
 
-namespace tessera::testing {
+namespace tessera::test::layering_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -184,4 +184,4 @@ TEST_F(SourceTreeTest, FindsWhereAnOpIsAskedFor) {
 }
 
 }  // namespace
-}  // namespace tessera::testing
+}  // namespace tessera::test::layering_test

@@ -9,7 +9,7 @@
 #include "tessera/mesh/scoped_devices.h"
 #include "tessera/tessera.h"
 
-namespace tessera {
+namespace tessera::divergence_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -154,11 +154,11 @@ TEST_F(Divergence, CollectivesInsideNeedAllDevices) {
   const std::string last = "stablehlo.return %m, %w";
   used.replace(used.find(last), last.size(),
                "%z = stablehlo.minimum %sum, %w : tensor<i32>\n stablehlo.return %m, %z");
-  testing::expect_error(
+  test::expect_error(
       [&] { run(used, kStarts); },
       "[while] expected a condition that is the same on all devices, got one that varies over 'x'");
   EXPECT_NO_THROW(run(text, kStarts)) << "nobody reads the sum";
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::divergence_test

@@ -9,10 +9,10 @@
 #include "tessera/mesh/scoped_devices.h"
 #include "tessera/tessera.h"
 
-namespace tessera {
+namespace tessera::jax_programs_test {
 namespace {
 
-using testing::expect_error;
+using test::expect_error;
 
 std::vector<Array> run(const interchange::ParsedModule& module,
                        const std::vector<Array>& arguments) {
@@ -103,4 +103,4 @@ func.func public @main(%arg0: tensor<2xf32>, %arg1: tensor<2xbf16>) -> tensor<f3
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::jax_programs_test

@@ -12,11 +12,11 @@
 #include "tessera/ops/core/reduce_precision.h"
 #include "tessera/tessera.h"
 
-namespace tessera {
+namespace tessera::random_bits_test {
 namespace {
 
 using golden::Json;
-using testing::expect_error;
+using test::expect_error;
 
 const golden::Topic& topic() {
   static const golden::Topic& topic = *new golden::Topic("random_bits");
@@ -113,4 +113,4 @@ TEST(ReducePrecision, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::random_bits_test

@@ -9,7 +9,7 @@
 #include "tests/compile/devices.h"
 #include "tests/golden/sharding.h"
 
-namespace tessera {
+namespace tessera::sharding_golden_test {
 
 using namespace compile;
 
@@ -78,4 +78,4 @@ TEST_F(ShardingGolden, CompiledProgramsAgreeWithJax) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::sharding_golden_test

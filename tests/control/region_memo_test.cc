@@ -16,15 +16,15 @@
 #include "tests/evaluate/evaluate.h"
 #include "tests/trace/control_flow.h"
 
-namespace tessera {
+namespace tessera::region_memo_test {
 
 using namespace control;
 
 namespace {
 
 using namespace array_math;
+using test::error_of;
 using ::testing::Each;
-using testing::error_of;
 using testing_control::Arrays;
 
 const Type kScalar{float64, {}};
@@ -304,4 +304,4 @@ TEST(RegionMemo, ForwardDerivativeOfAScanOverAWhileLoop) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::region_memo_test

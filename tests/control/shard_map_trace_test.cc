@@ -11,7 +11,7 @@
 #include "tessera/trace/trace.h"
 #include "tests/evaluate/evaluate.h"
 
-namespace tessera {
+namespace tessera::shard_map_trace_test {
 
 using namespace control;
 
@@ -257,4 +257,4 @@ TEST(ShardingConstraint, TypesAndErrors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::shard_map_trace_test

@@ -2,17 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include "tessera/control/control.h"
 #include "tessera/control/manual_boundary.h"
 #include "tessera/control/shard_map_trace.h"
 #include "tessera/ir/axis_env.h"
 #include "tessera/ir/verifier.h"
 #include "tessera/ops/collectives/collectives.h"
-#include "tessera/control/control.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/trace/trace.h"
 #include "tests/ops/host_executor.h"
 
-namespace tessera {
+namespace tessera::evaluate_test {
 
 using namespace tracing;
 
@@ -137,4 +137,4 @@ TEST(Call, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::evaluate_test

@@ -6,7 +6,7 @@
 #include "tessera/ops/core/expect.h"
 #include "tests/trace/control_flow.h"
 
-namespace tessera::fusion_testing {
+namespace tessera::fusion_testing::usual_ways_test {
 
 using namespace fusion;
 
@@ -147,4 +147,4 @@ TEST(UsualWays, LoopsThatAConditionEndsStayWhereTheyAre) {
 }
 
 }  // namespace
-}  // namespace tessera::fusion_testing
+}  // namespace tessera::fusion_testing::usual_ways_test

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <set>
 
 #include "tessera/interchange/bytecode/blob.h"
 #include "tessera/interchange/bytecode/reader.h"
@@ -10,7 +11,7 @@
 #include "tessera/ir/verifier.h"
 #include "tests/golden/golden.h"
 
-namespace tessera {
+namespace tessera::bytecode_reader_test {
 
 using namespace interchange;
 
@@ -97,6 +98,25 @@ TEST(BytecodeForms, GiveWhatTheTextGives) {
     }
   }
   EXPECT_EQ(count, 11);
+}
+
+// What jaxlib 0.12.0.1 writes: later versions of ops, and groups as axes of a mesh.
+TEST(Vhlo122, GivesWhatTheTextGives) {
+  const golden::Topic topic("vhlo_1_22");
+  EXPECT_EQ(topic["jaxlib"], "0.12.0.1");
+  std::set<std::string> names;
+  for (const golden::Json& p : topic["programs"]) {
+    const std::string name = p["name"];
+    SCOPED_TRACE(name);
+    const ParsedModule text = parse_module(p["text"].get<std::string>(), name);
+    const ParsedModule module = read_module(golden::bytes_of_hex(p["files"]["1.22.0"]), "file");
+    verify(module.main);
+    EXPECT_EQ(to_mlir(module.main), to_mlir(text.main));
+    EXPECT_EQ(module.input_shardings, text.input_shardings);
+    names.insert(name);
+  }
+  EXPECT_THAT(names, ::testing::ElementsAre("axes_all_reduce", "broadcast", "broadcast_from_root",
+                                            "custom_call", "reduce", "reduce_to_root"));
 }
 
 // Sizes of segments stand among the properties as numbers: 1, 1 of operands and 1, 1 of results.
@@ -187,4 +207,4 @@ TEST(BytecodeBlobs, EqualBoolsAreASplat) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::bytecode_reader_test

@@ -5,7 +5,7 @@
 #include "tests/evaluate/evaluate.h"
 #include "tests/pass_text.h"
 
-namespace tessera {
+namespace tessera::clamp_gathers_test {
 
 using namespace interchange;
 
@@ -68,4 +68,4 @@ func.func @main(%p: tensor<i1>, %x: tensor<6xf32>, %i: tensor<1xi32>) -> tensor<
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::clamp_gathers_test

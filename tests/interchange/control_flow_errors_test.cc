@@ -6,13 +6,13 @@
 #include "tessera/ir/verifier.h"
 #include "tests/errors.h"
 
-namespace tessera {
+namespace tessera::control_flow_errors_test {
 
 using namespace interchange;
 
 namespace {
 
-using tessera::testing::error_of;
+using tessera::test::error_of;
 using ::testing::HasSubstr;
 
 // The error of a function of %a, %i, %p and %v with this body.
@@ -319,4 +319,4 @@ TEST(ControlFlowErrors, ScanOfAnotherBody) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::control_flow_errors_test

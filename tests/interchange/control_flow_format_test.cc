@@ -2,22 +2,22 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tessera/control/control_flow_ops.h"
 #include "tessera/interchange/text/parser.h"
 #include "tessera/interchange/text/printer.h"
 #include "tessera/ir/verifier.h"
-#include "tessera/control/control_flow_ops.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tests/errors.h"
 #include "tests/evaluate/evaluate.h"
 
-namespace tessera {
+namespace tessera::control_flow_format_test {
 
 using namespace interchange;
 
 namespace {
 
-using tessera::testing::error_of;
+using tessera::test::error_of;
 using ::testing::HasSubstr;
 
 const Type kScalar{float32, {}}, kInt{int32, {}}, kVector{float32, {4}};
@@ -391,4 +391,4 @@ TEST(ControlFlowFormat, ScanOfNothing) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::control_flow_format_test

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "tessera/ir/control_flow.h"
 #include "tessera/control/control_flow_ops.h"
+#include "tessera/ir/control_flow.h"
 #include "tests/evaluate/evaluate.h"
 #include "tests/pass_text.h"
 
-namespace tessera {
+namespace tessera::count_loops_test {
 
 using namespace interchange;
 
@@ -114,7 +114,7 @@ func.func private @step(%h: tensor<3xf32>, %x: tensor<1x3xf32>) -> tensor<3xf32>
   %1 = stablehlo.add %h, %0 : tensor<3xf32>
   return %1 : tensor<3xf32>
 })");
-  EXPECT_EQ(testing::text_of(f), R"(
+  EXPECT_EQ(test::text_of(f), R"(
 func.func public @main(%arg0: tensor<3xf32>, %arg1: tensor<5x3xf32>) -> (tensor<3xf32>, tensor<5x3xf32>) {
   %0 = stablehlo.constant dense<0> : tensor<i32>
   %1:3 = stablehlo.custom_call @tessera.scan(%0, %arg0, %arg1) {api_version = 4 : i32, backend_config = {body = @body, length = 5 : i64, num_consts = 0 : i64, num_carry = 2 : i64, reverse = false}} : (tensor<i32>, tensor<3xf32>, tensor<5x3xf32>) -> (tensor<i32>, tensor<3xf32>, tensor<5x3xf32>)
@@ -348,4 +348,4 @@ TEST(CountLoops, WhereAProgramIsCut) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::count_loops_test

@@ -10,7 +10,7 @@
 #include "tessera/ir/verifier.h"
 #include "tests/evaluate/evaluate.h"
 
-namespace tessera::interchange {
+namespace tessera::interchange::foreign_forms_test {
 namespace {
 
 using testing::ElementsAre;
@@ -590,4 +590,4 @@ TEST(Collectives, OfSeveralOperandsAreOneEach) {
 }
 
 }  // namespace
-}  // namespace tessera::interchange
+}  // namespace tessera::interchange::foreign_forms_test

@@ -5,7 +5,7 @@
 #include "tests/evaluate/evaluate.h"
 #include "tests/pass_text.h"
 
-namespace tessera {
+namespace tessera::guard_infinities_test {
 
 using namespace interchange;
 
@@ -22,7 +22,7 @@ func.func @main(%p: tensor<3xi1>, %x: tensor<3xf32>, %y: tensor<3xf32>) -> (tens
   return %1, %3 : tensor<3xf32>, tensor<3xf32>
 })");
   const Function after = guard_infinities(before);
-  EXPECT_EQ(testing::text_of(after), R"(
+  EXPECT_EQ(test::text_of(after), R"(
 func.func public @main(%arg0: tensor<3xi1>, %arg1: tensor<3xf32>, %arg2: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>) {
   %0 = stablehlo.constant dense<0x7F800000> : tensor<3xf32>
   %1 = stablehlo.constant dense<1.000000e+00> : tensor<3xf32>
@@ -59,4 +59,4 @@ func.func @main(%p: tensor<i1>, %x: tensor<f32>, %y: tensor<f32>) -> (tensor<f32
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::guard_infinities_test

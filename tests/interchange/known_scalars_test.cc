@@ -2,7 +2,7 @@
 
 #include "tests/pass_text.h"
 
-namespace tessera {
+namespace tessera::known_scalars_test {
 
 using namespace interchange;
 
@@ -41,4 +41,4 @@ TEST(KnownScalars, LanesWrapAround) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::known_scalars_test

@@ -4,13 +4,13 @@
 
 #include <numeric>
 
-#include "tessera/interchange/programs/count_loops.h"
 #include "tessera/control/control_flow_ops.h"
 #include "tessera/control/custom_derivative.h"
+#include "tessera/interchange/programs/count_loops.h"
 #include "tests/evaluate/evaluate.h"
 #include "tests/pass_text.h"
 
-namespace tessera {
+namespace tessera::lower_scans_test {
 
 using namespace interchange;
 
@@ -75,7 +75,7 @@ TEST(LowerScans, WritesOutWhatStandsForAFunction) {
   const Type type = f.type(x);
   f.outputs = {f.add_op(checkpoint_op, CheckpointParams{std::make_shared<const Function>(inner)},
                         {x}, {&type, 1})[0]};
-  EXPECT_EQ(testing::text_of(lower_scans(f)), R"(
+  EXPECT_EQ(test::text_of(lower_scans(f)), R"(
 func.func public @main(%arg0: tensor<3xf32>) -> (tensor<3xf32>) {
   %0 = stablehlo.sine %arg0 : tensor<3xf32>
   return %0 : tensor<3xf32>
@@ -84,4 +84,4 @@ func.func public @main(%arg0: tensor<3xf32>) -> (tensor<3xf32>) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::lower_scans_test

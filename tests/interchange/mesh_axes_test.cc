@@ -5,7 +5,7 @@
 #include "tessera/interchange/text/printer.h"
 #include "tessera/ir/verifier.h"
 
-namespace tessera::interchange {
+namespace tessera::interchange::mesh_axes_test {
 namespace {
 
 using testing::HasSubstr;
@@ -131,4 +131,4 @@ TEST(MeshAxes, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera::interchange
+}  // namespace tessera::interchange::mesh_axes_test

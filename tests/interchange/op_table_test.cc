@@ -8,7 +8,7 @@
 
 #include "tests/forks.h"
 
-namespace tessera::interchange {
+namespace tessera::interchange::op_table_test {
 namespace {
 
 bool has_format(const OpRow& row) {
@@ -73,8 +73,8 @@ TEST(OpTable, ReadsAnOpAsWhatItBecomes) {
 }
 
 TEST(OpTable, ForksWhileThreadsLookOpsUp) {
-  testing::expect_work_in_children([](int) { row_of("stablehlo", "abs"); }, 200);
+  test::expect_work_in_children([](int) { row_of("stablehlo", "abs"); }, 200);
 }
 
 }  // namespace
-}  // namespace tessera::interchange
+}  // namespace tessera::interchange::op_table_test

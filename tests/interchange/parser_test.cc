@@ -6,14 +6,14 @@
 #include <cmath>
 #include <complex>
 
-#include "tessera/interchange/text/printer.h"
 #include "tessera/control/control.h"
+#include "tessera/interchange/text/printer.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/linear/dot_general.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tests/evaluate/evaluate.h"
 
-namespace tessera {
+namespace tessera::parser_test {
 
 using namespace interchange;
 
@@ -497,4 +497,4 @@ TEST(Parser, MeshesTakeTheDevicesOfTheProcess) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::parser_test

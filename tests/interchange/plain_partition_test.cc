@@ -7,7 +7,7 @@
 #include "tessera/trace/trace.h"
 #include "tests/pass_text.h"
 
-namespace tessera {
+namespace tessera::plain_partition_test {
 
 using namespace interchange;
 
@@ -90,4 +90,4 @@ TEST(PlainPartition, CollectivesOfSeveralArraysAreOneOfEach) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::plain_partition_test

@@ -8,17 +8,17 @@
 #include <complex>
 #include <set>
 
+#include "tessera/control/control.h"
+#include "tessera/control/control_flow_ops.h"
 #include "tessera/control/manual_boundary.h"
 #include "tessera/interchange/text/parser.h"
 #include "tessera/ir/verifier.h"
 #include "tessera/ops/collectives/collectives.h"
-#include "tessera/control/control.h"
-#include "tessera/control/control_flow_ops.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/reductions/reduce.h"
 
-namespace tessera {
+namespace tessera::printer_test {
 
 using namespace interchange;
 
@@ -261,4 +261,4 @@ TEST(Printer, MeshesOfDevices) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::printer_test

@@ -6,7 +6,7 @@
 
 #include "tests/errors.h"
 
-namespace tessera::interchange::bytecode {
+namespace tessera::interchange::bytecode::properties_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -68,9 +68,9 @@ TEST(Properties, NamesWithoutVersions) {
 TEST(Properties, VersionsThatVhloDoesNotHave) {
   EXPECT_EQ(parse_version("1.17.0"), (Version{1, 17, 0}));
   for (const char* text : {"1.17", "1.17.0.0", "0.8.0", "1.21.0", "-1.0.0", "x"})
-    testing::expect_error([&] { parse_version(text); },
-                          "expected a version of VHLO from 0.9.0 to 1.20.0");
+    test::expect_error([&] { parse_version(text); },
+                       "expected a version of VHLO from 0.9.0 to 1.22.0");
 }
 
 }  // namespace
-}  // namespace tessera::interchange::bytecode
+}  // namespace tessera::interchange::bytecode::properties_test

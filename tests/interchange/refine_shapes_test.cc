@@ -11,7 +11,7 @@
 #include "tessera/ir/verifier.h"
 #include "tests/golden/golden.h"
 
-namespace tessera::interchange {
+namespace tessera::interchange::refine_shapes_test {
 namespace {
 
 using testing::HasSubstr;
@@ -205,4 +205,4 @@ TEST(RefineShapes, Types) {
 }
 
 }  // namespace
-}  // namespace tessera::interchange
+}  // namespace tessera::interchange::refine_shapes_test

@@ -11,7 +11,7 @@
 #include "tessera/ir/verifier.h"
 #include "tests/evaluate/evaluate.h"
 
-namespace tessera::interchange {
+namespace tessera::interchange::rooted_collectives_test {
 namespace {
 
 using testing::ElementsAre;
@@ -231,4 +231,4 @@ TEST(RootedCollectives, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera::interchange
+}  // namespace tessera::interchange::rooted_collectives_test

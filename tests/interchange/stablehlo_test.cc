@@ -16,7 +16,7 @@
 #include "tests/evaluate/evaluate.h"
 #include "tests/golden/golden.h"
 
-namespace tessera {
+namespace tessera::stablehlo_test {
 
 using namespace interchange;
 
@@ -154,4 +154,4 @@ TEST(StableHlo, ShardedProgramsComputeWhatJaxComputes) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::stablehlo_test

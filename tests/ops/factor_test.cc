@@ -21,7 +21,7 @@
 #include "tessera/ops/structural/slice.h"
 #include "tests/ops/host_executor.h"
 
-namespace tessera::testing_ops {
+namespace tessera::testing_ops::factor_test {
 
 using namespace interchange;
 
@@ -362,4 +362,4 @@ TEST(FactorText, CallsOfLapackSayWhatTheyDoNotUnderstand) {
 }
 
 }  // namespace
-}  // namespace tessera::testing_ops
+}  // namespace tessera::testing_ops::factor_test

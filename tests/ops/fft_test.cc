@@ -5,7 +5,7 @@
 #include "tessera/interchange/text/printer.h"
 #include "tests/ops/host_executor.h"
 
-namespace tessera::testing_ops {
+namespace tessera::testing_ops::fft_test {
 
 using namespace interchange;
 
@@ -62,4 +62,4 @@ TEST(FftOp, BothFormsOfTextAreOne) {
 }
 
 }  // namespace
-}  // namespace tessera::testing_ops
+}  // namespace tessera::testing_ops::fft_test

@@ -10,7 +10,7 @@
 #include "tessera/ops/structural/reshape.h"
 #include "tests/ops/host_executor.h"
 
-namespace tessera::testing_ops {
+namespace tessera::testing_ops::reduce_window_test {
 
 using namespace ops;
 
@@ -286,4 +286,4 @@ TEST_F(ReduceWindow, CumulativeFoldsRefuseWhatHasNoSum) {
 }
 
 }  // namespace
-}  // namespace tessera::testing_ops
+}  // namespace tessera::testing_ops::reduce_window_test

@@ -9,7 +9,7 @@
 #include "tessera/ops/linear/convolution.h"
 #include "tessera/ops/linear/dot_general.h"
 
-namespace tessera {
+namespace tessera::use_rule_test {
 
 using namespace ops;
 
@@ -45,4 +45,4 @@ TEST(UseRule, IsRegisteredOnce) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::use_rule_test

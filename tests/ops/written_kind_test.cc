@@ -7,7 +7,7 @@
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/reductions/reduce.h"
 
-namespace tessera {
+namespace tessera::written_kind_test {
 
 using namespace ops;
 
@@ -51,4 +51,4 @@ TEST(WrittenKind, OneOpTakesItsInputsInOrder) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::written_kind_test

@@ -11,7 +11,7 @@
 #include "tessera/ops/structural/slice.h"
 #include "tessera/trace/trace.h"
 
-namespace tessera::per_example {
+namespace tessera::per_example::example_mixing_test {
 namespace {
 
 using namespace ir;
@@ -85,4 +85,4 @@ TEST(ExampleMixing, WhatNoOutputReadsIsNotLookedAt) {
 }
 
 }  // namespace
-}  // namespace tessera::per_example
+}  // namespace tessera::per_example::example_mixing_test

@@ -8,7 +8,7 @@
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/trace/trace.h"
 
-namespace tessera::per_example {
+namespace tessera::per_example::linear_in_test {
 namespace {
 
 using namespace ir;
@@ -70,4 +70,4 @@ TEST(LinearIn, IntegersMayBeMovedAndAdded) {
 }
 
 }  // namespace
-}  // namespace tessera::per_example
+}  // namespace tessera::per_example::linear_in_test

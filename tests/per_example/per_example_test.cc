@@ -15,7 +15,7 @@
 #include "tests/evaluate/evaluate.h"
 #include "tests/trace/control_flow.h"
 
-namespace tessera {
+namespace tessera::per_example_test {
 
 using namespace per_example;
 
@@ -257,4 +257,4 @@ TEST(ExampleBatch, AParameterWithoutUsesHasNoGradient) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::per_example_test

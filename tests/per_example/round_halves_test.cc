@@ -4,13 +4,13 @@
 
 #include "tests/pass_text.h"
 
-namespace tessera {
+namespace tessera::round_halves_test {
 namespace {
 
 using per_example::round_halves;
 
 TEST(RoundHalves, RoundsWhatIsComputedAndNotWhatIsMoved) {
-  EXPECT_EQ(testing::after(round_halves, R"(
+  EXPECT_EQ(test::after(round_halves, R"(
 func.func @main(%arg0: tensor<2x3xbf16>, %arg1: tensor<2x3xf32>) -> (tensor<3x2xbf16>, tensor<2x3xf32>) {
   %0 = stablehlo.add %arg0, %arg0 : tensor<2x3xbf16>
   %1 = stablehlo.transpose %0, dims = [1, 0] : (tensor<2x3xbf16>) -> tensor<3x2xbf16>
@@ -30,7 +30,7 @@ func.func public @main(%arg0: tensor<2x3xbf16>, %arg1: tensor<2x3xf32>) -> (tens
 }
 
 TEST(RoundHalves, RoundsInsideBranches) {
-  EXPECT_EQ(testing::after(round_halves, R"(
+  EXPECT_EQ(test::after(round_halves, R"(
 func.func @main(%arg0: tensor<i32>, %arg1: tensor<4xf16>) -> tensor<4xf16> {
   %0 = "stablehlo.case"(%arg0) ({
     %1 = stablehlo.multiply %arg1, %arg1 : tensor<4xf16>
@@ -56,4 +56,4 @@ func.func public @main(%arg0: tensor<i32>, %arg1: tensor<4xf16>) -> (tensor<4xf1
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::round_halves_test

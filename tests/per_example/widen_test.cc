@@ -9,7 +9,7 @@
 #include "tests/evaluate/evaluate.h"
 #include "tests/trace/control_flow.h"
 
-namespace tessera {
+namespace tessera::widen_test {
 
 using namespace per_example;
 
@@ -65,4 +65,4 @@ TEST(HasHalves, LooksIntoRegions) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::widen_test

@@ -12,7 +12,7 @@
 #include "tests/spmd/programs.h"
 #include "tests/trace/control_flow.h"
 
-namespace tessera {
+namespace tessera::partition_control_test {
 
 using namespace spmd;
 
@@ -155,4 +155,4 @@ TEST(PartitionControl, SumsOverDevicesLeaveBranches) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::partition_control_test

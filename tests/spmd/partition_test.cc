@@ -3,9 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include "tessera/control/control.h"
 #include "tessera/control/shard_map_trace.h"
 #include "tessera/ops/collectives/collectives.h"
-#include "tessera/control/control.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/identity.h"
@@ -15,7 +15,7 @@
 #include "tessera/ops/structural/reshape.h"
 #include "tests/spmd/programs.h"
 
-namespace tessera {
+namespace tessera::partition_test {
 
 using namespace spmd;
 
@@ -449,4 +449,4 @@ TEST(PartitionCost, IsLinearInDepth) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::partition_test

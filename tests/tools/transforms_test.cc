@@ -11,7 +11,7 @@
 #include "tessera/io/npz.h"
 #include "tests/tools/command_fixture.h"
 
-namespace tessera::tools {
+namespace tessera::tools::transforms_test {
 
 using namespace interchange;
 
@@ -263,4 +263,4 @@ TEST_F(ProgramTransforms, RunRepeatedSaysWhatItTook) {
 }
 
 }  // namespace
-}  // namespace tessera::tools
+}  // namespace tessera::tools::transforms_test

@@ -19,7 +19,7 @@
 #include "tests/evaluate/evaluate.h"
 #include "tests/golden/sharding.h"
 
-namespace tessera {
+namespace tessera::shard_map_golden_test {
 
 using namespace tracing;
 
@@ -229,8 +229,9 @@ Function trace_program(const golden::Json& c, const std::vector<Type>& inputs) {
   if (c.contains("axis_names"))
     options.manual_axes = c.at("axis_names").get<std::vector<std::string>>();
   if (c.contains("check_vma")) options.check_vma = c.at("check_vma").get<bool>();
-  return trace_function([&](const Arrays& args) { return control::shard_map_flat(body, options, args); },
-                        inputs)
+  return trace_function(
+             [&](const Arrays& args) { return control::shard_map_flat(body, options, args); },
+             inputs)
       .function;
 }
 
@@ -302,4 +303,4 @@ TEST(ShardMapGolden, Refused) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::shard_map_golden_test

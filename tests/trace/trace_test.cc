@@ -8,7 +8,7 @@
 #include "tessera/ops/reductions/reduce.h"
 #include "tests/evaluate/evaluate.h"
 
-namespace tessera {
+namespace tessera::trace_test {
 
 using namespace tracing;
 
@@ -202,4 +202,4 @@ TEST(Trace, InlineReplaysOps) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::trace_test

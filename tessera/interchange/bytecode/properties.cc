@@ -65,9 +65,9 @@ Version parse_version(std::string_view text) {
     if (!valid) break;
     at = next + 1;
   }
-  if (!valid || out < Version{0, 9, 0} || out > Version{1, 20, 0})
+  if (!valid || out < Version{0, 9, 0} || out > Version{1, 22, 0})
     value_error("bytecode",
-                "expected a version of VHLO from 0.9.0 to 1.20.0, as '1.17.0', got '{}'", text);
+                "expected a version of VHLO from 0.9.0 to 1.22.0, as '1.17.0', got '{}'", text);
   return out;
 }
 

@@ -11,7 +11,7 @@
 namespace tessera::ops {
 namespace {
 
-constexpr std::string_view kOp = "reduce_precision";
+constexpr std::string_view kReducePrecisionOp = "reduce_precision";
 
 // How a dtype's bits are divided.
 struct Layout {
@@ -75,15 +75,18 @@ Bits rounded(Bits x, const Rounding& r) {
 }
 
 std::vector<Type> infer_rounding(std::span<const Type> operands, const ReducePrecisionParams& p) {
-  expect_operands(kOp, operands, 1);
+  expect_operands(kReducePrecisionOp, operands, 1);
   const Type& x = operands[0];
   if (!is_inexact(x.dtype) || is_complex(x.dtype))
-    type_error(kOp, "expected a floating dtype, got {}; convert it with convert_element_type",
+    type_error(kReducePrecisionOp,
+               "expected a floating dtype, got {}; convert it with convert_element_type",
                describe(x));
   if (p.exponent_bits < 1 || p.exponent_bits > 64)
-    value_error(kOp, "expected 1 or more exponent_bits (C2), got {}", p.exponent_bits);
+    value_error(kReducePrecisionOp, "expected 1 or more exponent_bits (C2), got {}",
+                p.exponent_bits);
   if (p.mantissa_bits < 0 || p.mantissa_bits > 64)
-    value_error(kOp, "expected 0 or more mantissa_bits (C3), got {}", p.mantissa_bits);
+    value_error(kReducePrecisionOp, "expected 0 or more mantissa_bits (C3), got {}",
+                p.mantissa_bits);
   Type out = x;
   out.sharding.reset();
   return {out};
@@ -158,7 +161,7 @@ std::vector<Sample> rounding_samples() {
 
 // Linear to its derivatives, as in JAX: a tangent is rounded as the value is.
 const OpDef& reduce_precision_op = define<ReducePrecisionParams>({
-    .name = kOp,
+    .name = kReducePrecisionOp,
     .attributes = {"exponent_bits", "mantissa_bits"},
     .infer = infer_rounding,
     .evaluate = evaluate_rounding,
@@ -185,7 +188,7 @@ const OpDef& reduce_precision_op = define<ReducePrecisionParams>({
 namespace tessera::lax {
 
 Array reduce_precision(const Array& x, int64_t exponent_bits, int64_t mantissa_bits) {
-  ops::SourceScope source(ops::kOp);
+  ops::SourceScope source(ops::kReducePrecisionOp);
   return ir::bind_op1(ops::reduce_precision_op,
                       ops::ReducePrecisionParams{exponent_bits, mantissa_bits}, {x});
 }

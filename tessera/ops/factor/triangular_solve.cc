@@ -14,19 +14,21 @@ using namespace array_math;
 using namespace factor;
 using lax::linalg::Transpose;
 
-constexpr std::string_view kOp = "triangular_solve";
+constexpr std::string_view kTriangularSolveOp = "triangular_solve";
 
 std::vector<Type> infer_solve(std::span<const Type> operands, const TriangularSolveParams& p) {
-  expect_operands(kOp, operands, 2);
+  expect_operands(kTriangularSolveOp, operands, 2);
   const Type &a = operands[0], &b = operands[1];
-  expect_square(kOp, a);
-  expect_matrix(kOp, b);
+  expect_square(kTriangularSolveOp, a);
+  expect_matrix(kTriangularSolveOp, b);
   if (a.dtype != b.dtype)
-    type_error(kOp, "expected operands of one dtype (C1), got {} and {}; convert one", describe(a),
+    type_error(kTriangularSolveOp,
+               "expected operands of one dtype (C1), got {} and {}; convert one", describe(a),
                describe(b));
   const int64_t along = p.left_side ? rows_of(b) : cols_of(b);
   if (a.rank() != b.rank() || batch_with(a, {}) != batch_with(b, {}) || along != rows_of(a))
-    shape_error(kOp, "expected b of shape {} beside {} (C3), got {}; reshape or broadcast it",
+    shape_error(kTriangularSolveOp,
+                "expected b of shape {} beside {} (C3), got {}; reshape or broadcast it",
                 p.left_side ? "[..., m, n]" : "[..., n, m]", describe(a), describe(b));
   return {result_type(operands, b.dtype, b.shape)};
 }

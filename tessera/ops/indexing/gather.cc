@@ -376,7 +376,8 @@ const OpDef& gather_op = define<GatherParams>({
 });
 
 namespace {
-[[maybe_unused]] const bool kOuterProduct = register_outer_product(gather_op, gather_outer_product);
+[[maybe_unused]] const bool kGatherProduct =
+    register_outer_product(gather_op, gather_outer_product);
 }  // namespace
 
 IndexedWindows gather_windows(const GatherParams& p, const Shape& operand, const Shape& indices) {

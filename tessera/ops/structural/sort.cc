@@ -24,7 +24,7 @@
 namespace tessera::ops {
 namespace {
 
-constexpr std::string_view kOp = "sort";
+constexpr std::string_view kSortOp = "sort";
 
 std::vector<DType> dtypes_of(std::span<const Type> types) {
   std::vector<DType> out;
@@ -33,16 +33,16 @@ std::vector<DType> dtypes_of(std::span<const Type> types) {
 }
 
 std::vector<Type> infer_sort(std::span<const Type> operands, const SortParams& p) {
-  if (operands.empty()) type_error(kOp, "expected at least one operand (C1)");
-  expect_same_shape(kOp, operands);
+  if (operands.empty()) type_error(kSortOp, "expected at least one operand (C1)");
+  expect_same_shape(kSortOp, operands);
   const int64_t rank = operands[0].rank();
   if (p.dimension < -rank || p.dimension >= std::max<int64_t>(rank, 1))
-    shape_error(kOp, "expected a dimension in [{}, {}) (C4), got {} for {}", -rank, rank,
+    shape_error(kSortOp, "expected a dimension in [{}, {}) (C4), got {} for {}", -rank, rank,
                 p.dimension, describe(operands[0]));
   if (rank == 0)
-    shape_error(kOp, "expected arrays of rank 1 or more, got {}", describe(operands[0]));
+    shape_error(kSortOp, "expected arrays of rank 1 or more, got {}", describe(operands[0]));
   if (!p.comparator && (p.num_keys < 1 || p.num_keys > static_cast<int64_t>(operands.size())))
-    value_error(kOp, "expected 1 to {} keys, got {}", operands.size(), p.num_keys);
+    value_error(kSortOp, "expected 1 to {} keys, got {}", operands.size(), p.num_keys);
   if (p.comparator) {
     const Function& f = *p.comparator;
     bool fits = f.inputs.size() == 2 * operands.size() && f.outputs.size() == 1 &&
@@ -50,7 +50,8 @@ std::vector<Type> infer_sort(std::span<const Type> operands, const SortParams& p
     for (size_t k = 0; fits && k < f.inputs.size(); ++k)
       fits = f.type(f.inputs[k]).same_array(Type{operands[k / 2].dtype, {}});
     if (!fits)
-      type_error(kOp, "expected a comparator of two scalars an operand to bool (C5), got another");
+      type_error(kSortOp,
+                 "expected a comparator of two scalars an operand to bool (C5), got another");
   }
   const AxisNames varying = varying_union(operands);
   std::vector<Type> out;

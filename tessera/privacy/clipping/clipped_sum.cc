@@ -37,7 +37,7 @@ using tessera::internal::run_under_trace;
 
 namespace {
 
-constexpr std::string_view kOp = "clipped_grad";
+constexpr std::string_view kClippedSumOp = "clipped_grad";
 
 bool is(per_example::NormWay way, NormWay asked) {
   switch (way) {
@@ -138,6 +138,7 @@ struct ClippedValues {
   Array norms;
 };
 ClippedValues clip_values(const ClipOptions& options, const Groups& groups,
+                          const std::optional<StepsPerUnit>& steps_per_unit,
                           std::vector<Array> values, const Array& loss, const Array& padding,
                           int64_t size) {
   ClippedValues out{std::vector<Array>(values.size()), Array()};
@@ -155,11 +156,17 @@ ClippedValues clip_values(const ClipOptions& options, const Groups& groups,
     }
   if (values.empty()) squares[0] = lax::full({size}, 0, float64);
   out.norms = norms_of(squares, norm_dtype);
-  const std::vector<Array> scales = scales_of(options, groups, squares, padding);
+  std::vector<Array> scales = scales_of(options, groups, squares, padding);
+  if (steps_per_unit)
+    for (Array& s : scales) s = steps_per_unit->times(s);
   const Array out_of_sum = left_out(options, squares, padding);
   for (size_t g = 0; g < groups.size(); ++g)
     for (size_t i : groups[g].leaves) {
       const Array x = out_of_sum.defined() ? cleared(values[i], out_of_sum) : values[i];
+      if (steps_per_unit) {
+        out.sums[i] = lax::reduce_sum(per_example::on_grid(x, scales[g]), {0});
+        continue;
+      }
       const Array scale = x.ndim() == 1 ? scales[g] : expand_dims(scales[g], all_but_first(x));
       out.sums[i] = lax::reduce_sum(exact(x * astype(scale, x.dtype())), {0});
     }
@@ -301,11 +308,11 @@ class ClippedBatch {
 void expect_loss(const Function& f) {
   const Type& value = f.type(f.outputs[0]);
   if (value.elements() != 1 || value.rank() != 0)
-    shape_error(kOp,
+    shape_error(kClippedSumOp,
                 "expected a loss of one example that is a scalar, got {}; reduce it (sum, mean)",
                 describe(value));
   if (!is_floating(value.dtype))
-    type_error(kOp, "expected a loss that is a real floating-point number, got {}",
+    type_error(kClippedSumOp, "expected a loss that is a real floating-point number, got {}",
                describe(value));
 }
 
@@ -428,7 +435,14 @@ bool sums_in_double(const ClipOptions& options, int64_t size) {
 
 // Of the sum of values of a dtype over `size` examples.
 DType result_dtype(std::string_view op, const ClipOptions& options, DType dtype, int64_t size) {
-  if (options.grid_scale) return int32;
+  if (options.grid_scale) {
+    if (is_complex(dtype))
+      type_error(op,
+                 "expected real numbers to round to a grid, got {}; take their real and imaginary "
+                 "parts as parameters, or a plan of the mechanism Gaussian",
+                 dtype);
+    return int32;
+  }
   const bool doubled = sums_in_double(options, size);
   if (options.dtype) {
     if (!is_inexact(*options.dtype) || itemsize(real_dtype(*options.dtype)) < itemsize(float32))
@@ -449,8 +463,19 @@ DType result_dtype(std::string_view op, const ClipOptions& options, DType dtype,
   return is_half(dtype) ? accumulation_dtype(dtype) : dtype;
 }
 
+// The grid that the options ask for, if any, with the norms of the groups lowered for it.
+std::optional<StepsPerUnit> grid_of(std::string_view op, const ClipOptions& options, Groups& groups,
+                                    const std::vector<int64_t>& elements, int64_t size) {
+  if (options.grid_scale) return clip_to_grid(op, options, groups, elements, size);
+  if (options.grid_factors)
+    value_error(op,
+                "expected grid_factors beside grid_scale alone, got them without; leave them out");
+  return std::nullopt;
+}
+
 // The clipped sums of values by example, the other results, and the norms.
 std::vector<Array> clipped_values_of(const ClipRequest& request, const Groups& groups,
+                                     const std::optional<StepsPerUnit>& steps_per_unit,
                                      const ExampleArguments& arguments, size_t num_values,
                                      std::span<const Array> operands, const Array& padding,
                                      int64_t size) {
@@ -461,7 +486,7 @@ std::vector<Array> clipped_values_of(const ClipRequest& request, const Groups& g
     results.push_back(lax::with_batch_first(batch.results[r], batch.dims[r], size));
   const auto rest = results.begin() + static_cast<ptrdiff_t>(num_values);
   ClippedValues clipped =
-      clip_values(request.options, groups, {results.begin(), rest},
+      clip_values(request.options, groups, steps_per_unit, {results.begin(), rest},
                   request.loss_follows ? results[num_values] : Array(), padding, size);
   std::vector<Array> out = std::move(clipped.sums);
   out.insert(out.end(), rest, results.end());
@@ -478,7 +503,7 @@ ClippedSum clipped_gradients(const ErasedCall& call, const ClipRequest& request,
   for (size_t i = 0; i < leaves.size(); ++i) {
     if (request.roles[i] != LeafRole::kParameter) continue;
     if (!is_inexact(leaves[i].dtype()))
-      type_error(kOp,
+      type_error(kClippedSumOp,
                  "expected float or complex parameters, got {} at {}; convert it, or pass it as "
                  "another argument",
                  describe(leaves[i].type()), request.paths[i]);
@@ -490,20 +515,14 @@ ClippedSum clipped_gradients(const ErasedCall& call, const ClipRequest& request,
         per_example::example_program(arguments.function, arguments.wrt, arguments.differs());
     dtypes.clear();
     for (const Type& type : program.inputs)
-      dtypes.push_back(result_dtype(kOp, request.options, type.dtype, arguments.size));
+      dtypes.push_back(result_dtype(kClippedSumOp, request.options, type.dtype, arguments.size));
     const ClipOptions& options = request.options;
-    Groups groups = clip_groups(kOp, options.l2_clip_norm, options.subtree_norms, paths);
+    Groups groups = clip_groups(kClippedSumOp, options.l2_clip_norm, options.subtree_norms, paths);
     const bool in_double = sums_in_double(options, arguments.size);
-    std::optional<StepsPerUnit> steps;
-    if (options.grid_scale) {
-      std::vector<int64_t> elements;
-      for (const Type& type : program.inputs) elements.push_back(type.elements());
-      steps = clip_to_grid(kOp, options, groups, elements, arguments.size);
-    } else if (options.grid_factors) {
-      value_error(kOp,
-                  "expected grid_factors beside grid_scale alone, got them without; leave "
-                  "them out");
-    }
+    std::vector<int64_t> elements;
+    for (const Type& type : program.inputs) elements.push_back(type.elements());
+    const std::optional<StepsPerUnit> steps =
+        grid_of(kClippedSumOp, options, groups, elements, arguments.size);
     return over_microbatches(arguments, dtypes.size(), options,
                              [&](std::span<const Array> operands, const Array& padding, int64_t) {
                                return ClippedBatch(options, groups, program, operands,
@@ -513,7 +532,7 @@ ClippedSum clipped_gradients(const ErasedCall& call, const ClipRequest& request,
   };
   ClipRequest with_loss = request;
   with_loss.loss = call;
-  return run_clipped(kOp, call, with_loss, leaves, false, sum, dtypes);
+  return run_clipped(kClippedSumOp, call, with_loss, leaves, false, sum, dtypes);
 }
 
 ClippedSum clipped_values(const ErasedCall& call, const ClipRequest& request,
@@ -522,20 +541,23 @@ ClippedSum clipped_values(const ErasedCall& call, const ClipRequest& request,
   std::vector<DType> dtypes;
   const auto sum = [&](const ExampleArguments& arguments) {
     const size_t num_values = values.size();  // the call has set them
-    if (request.options.grid_scale)
-      value_error("clipped_fun", "expected grid_scale in clipped_grad alone, got it here");
-    const Groups groups = clip_groups("clipped_fun", request.options.l2_clip_norm,
-                                      request.options.subtree_norms, values);
+    Groups groups = clip_groups("clipped_fun", request.options.l2_clip_norm,
+                                request.options.subtree_norms, values);
     dtypes.clear();
+    std::vector<int64_t> elements;
     for (size_t r = 0; r < num_values; ++r) {
       const Type& type = arguments.function.type(arguments.function.outputs[r]);
       expect_clippable("clipped_fun", type);
       dtypes.push_back(result_dtype("clipped_fun", request.options, type.dtype, arguments.size));
+      elements.push_back(type.elements());
     }
+    const std::optional<StepsPerUnit> steps =
+        grid_of("clipped_fun", request.options, groups, elements, arguments.size);
     return over_microbatches(
         arguments, num_values, request.options,
         [&](std::span<const Array> operands, const Array& padding, int64_t size) {
-          return clipped_values_of(request, groups, arguments, num_values, operands, padding, size);
+          return clipped_values_of(request, groups, steps, arguments, num_values, operands, padding,
+                                   size);
         });
   };
   return run_clipped("clipped_fun", call, request, leaves, true, sum, dtypes);

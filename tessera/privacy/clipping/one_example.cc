@@ -5,11 +5,11 @@
 
 #include "tessera/base/contains.h"
 #include "tessera/base/format.h"
+#include "tessera/control/control.h"
 #include "tessera/ir/axis_env.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/collectives/collectives_groups.h"
-#include "tessera/control/control.h"
 #include "tessera/per_example/example_mixing.h"
 #include "tessera/trace/example_scope.h"
 #include "tessera/trace/trace.h"
@@ -68,7 +68,7 @@ Function loss_of(Function f) {
 }
 
 tracing::TracedFunction traced(const ClipRequest& request, const ErasedCall& call,
-                           const std::vector<ir::Type>& types) {
+                               const std::vector<ir::Type>& types) {
   return tracing::trace_function(
       [&](const std::vector<Array>& inputs) {
         std::optional<tracing::ExampleScope> scope;
@@ -134,7 +134,7 @@ std::vector<int64_t> batch_extents(const std::vector<Array>& leaves) {
 
 // What mixes examples in a batch of so many; nothing if the function does not take one.
 std::optional<per_example::Mixing> mixing(const ErasedCall& call, const ClipRequest& request,
-                                         std::vector<ir::Type> types, int64_t size) {
+                                          std::vector<ir::Type> types, int64_t size) {
   for (size_t i = 0; i < types.size(); ++i)
     if (request.roles[i] == LeafRole::kBatch) types[i].shape[0] = size;
   Function f;

@@ -1,15 +1,21 @@
 // Weights that are stored as the batch is cut: which of both decides how a step is computed.
-#include "tessera/compile/choose_propagation.h"
+#include "tessera/compile/alternatives.h"
 
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <map>
 #include <set>
 
 #include "tessera/compile/pipeline.h"
 #include "tests/compile/devices.h"
 
-namespace tessera {
+namespace tessera::choose_propagation_test::alternatives_test {
 namespace {
 
-class ChoosePropagation : public DevicesTest {};
+class Alternatives : public DevicesTest {};
 
 struct Layers {
   Array in, hidden, out;
@@ -53,7 +59,7 @@ void expect_equal_to_one_device(const Layers& w, const Array& x, const Layers& s
 }
 
 // Activations are larger than weights: these are gathered, and their gradients scattered.
-TEST_F(ChoosePropagation, AFullySharedStepGathersWeights) {
+TEST_F(Alternatives, AFullySharedStepGathersWeights) {
   const Layers w = layers(32, 64);
   const Array x = cos(iota({512, 32}));
   for (const PartitionSpec& spec : {P("x"), P(None, "x")}) {
@@ -68,7 +74,7 @@ TEST_F(ChoosePropagation, AFullySharedStepGathersWeights) {
 }
 
 // Propagated together, the table's cut decides how everything lies that was looked up in it.
-TEST_F(ChoosePropagation, ATableThatIsCutDoesNotDecideHowActivationsLie) {
+TEST_F(Alternatives, ATableThatIsCutDoesNotDecideHowActivationsLie) {
   const auto step = [](const Layers& w, const Array& tokens) {
     const auto loss = [&](const Layers& v) {
       Array h = take(v.in, tokens, {.axis = 0});
@@ -92,7 +98,7 @@ TEST_F(ChoosePropagation, ATableThatIsCutDoesNotDecideHowActivationsLie) {
 }
 
 // Weights are larger than activations: these move to where the weights are.
-TEST_F(ChoosePropagation, OfLargeWeightsActivationsMove) {
+TEST_F(Alternatives, OfLargeWeightsActivationsMove) {
   const Layers w = layers(32, 512);
   const Array x = cos(iota({8, 32}));
   const Layers sharded = put(w, P(None, "x"));
@@ -103,7 +109,7 @@ TEST_F(ChoosePropagation, OfLargeWeightsActivationsMove) {
 }
 
 // Cut along features, activations lie as the weights do: these spread with them.
-TEST_F(ChoosePropagation, WeightsSpreadWithFeaturesThatAreCutAlike) {
+TEST_F(Alternatives, WeightsSpreadWithFeaturesThatAreCutAlike) {
   const Layers w = layers(16, 16), sharded = put(w, P(None, "x"));
   const Array x = cos(iota({512, 16})), cut = device_put(x, on8(P(None, "x")));
   const Lowered lowered = jit(step).lower(sharded, cut);
@@ -111,27 +117,74 @@ TEST_F(ChoosePropagation, WeightsSpreadWithFeaturesThatAreCutAlike) {
   expect_equal_to_one_device(w, x, sharded, cut);
 }
 
-// The plan that decided is not made again, unless the program has changed since.
-TEST_F(ChoosePropagation, ThePlanIsOfTheProgramAsItWas) {
+// How many programs each pass left.
+std::map<std::string, int> alternatives_after(const Lowered& lowered) {
+  std::map<std::string, int> out;
+  for (const PassTime& pass : lowered.pass_times()) out[std::string(pass.name)] = pass.alternatives;
+  return out;
+}
+
+TEST_F(Alternatives, OnlyPropagationAndPartitionSeeSeveral) {
   const Layers sharded = put(layers(32, 64), P("x"));
   const Array cut = device_put(cos(iota({512, 32})), on8(P("x")));
   const Lowered lowered = jit(step).lower(sharded, cut);
-  compile::PassState state{.function = lowered.stages().traced, .mesh = lowered.stages().mesh};
-  state.request.inputs.resize(state.function.inputs.size(), on8(P("x")));
-  state.request.outputs.resize(state.function.outputs.size());
-  const auto passes = compile::passes();
-  const auto partition = std::find_if(passes.begin(), passes.end(),
-                                      [](const auto& pass) { return pass.name == "partition"; });
-  for (auto pass = passes.begin(); pass != partition; ++pass) run_pass(*pass, state);
-  ASSERT_TRUE(state.plan);
-  EXPECT_TRUE(state.plan->cut == state.function);
-  compile::PassState changed = state;
-  changed.function.outputs.pop_back();
-  run_pass(*partition, state);
-  run_pass(*partition, changed);
-  EXPECT_EQ(state.function.outputs.size(), 3U);
-  EXPECT_EQ(changed.function.outputs.size(), 2U);
+  const std::set<std::string> twice = {"propagate", "cut_lines", "cut_sorts", "partition"};
+  const std::map<std::string, int> after = alternatives_after(lowered);
+  EXPECT_EQ(after.size(), compile::passes().size());
+  for (const auto& [pass, count] : after) EXPECT_EQ(count, twice.contains(pass) ? 2 : 1) << pass;
+}
+
+TEST_F(Alternatives, WithoutAChoiceThereIsOne) {
+  const Layers w = layers(32, 64);
+  const Array x = cos(iota({512, 32})), cut = device_put(x, on8(P("x")));
+  for (const auto& [pass, count] : alternatives_after(jit(step).lower(put(w, P()), cut)))
+    EXPECT_EQ(count, 1) << pass;
+  for (const auto& [pass, count] : alternatives_after(jit(step).lower(w, x)))
+    EXPECT_LE(count, 1) << pass;
+}
+
+// The state is sharded over the axis of the rest, but both orders lead to the same shardings.
+TEST_F(Alternatives, EqualShardingsAreOne) {
+  const auto decay = [](const Array& w, const Array& x) {
+    return std::make_pair(w * 0.5f, sum(x));
+  };
+  const Array w = device_put(iota({16, 4}), on8(P("x"))), x = device_put(iota({8, 3}), on8(P("x")));
+  EXPECT_EQ(alternatives_after(jit(decay).lower(w, x)).at("propagate"), 1);
+}
+
+// What is kept is one alternative's, from propagation to the collectives.
+TEST_F(Alternatives, TheStagesOfTheKeptOneBelongTogether) {
+  const Layers sharded = put(layers(32, 64), P("x"));
+  const Array cut = device_put(cos(iota({512, 32})), on8(P("x")));
+  const compile::Stages& stages = jit(step).lower(sharded, cut).stages();
+  const spmd::Partitioned again = spmd::partition(stages.propagated, stages.mesh);
+  EXPECT_TRUE(again.function == stages.partitioned.function);
+  EXPECT_EQ(again.collectives.size(), stages.partitioned.collectives.size());
+}
+
+// Lowers and compiles the step in this process, which has compiled nothing before. Returns how many
+// programs were printed after partition, each by a run of its own.
+int partitions(const PartitionSpec& weights) {
+  ::setenv("TESSERA_PRINT_AFTER", "partition", 1);
+  const std::string path = testing::TempDir() + "printed." + std::to_string(::getpid());
+  if (!std::freopen(path.c_str(), "w", stderr)) return -1;
+  const Layers sharded = put(layers(32, 64), weights);
+  const Array cut = device_put(cos(iota({512, 32})), on8(P("x")));
+  jit(step).lower(sharded, cut).compile();
+  std::fflush(stderr);
+  std::ifstream printed(path);
+  int out = 0;
+  for (std::string line; std::getline(printed, line);)
+    out += line.starts_with("// after partition");
+  std::remove(path.c_str());
+  return out;
+}
+
+TEST_F(Alternatives, APassRunsOnceForEach) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(std::exit(partitions(P("x"))), testing::ExitedWithCode(2), "");
+  EXPECT_EXIT(std::exit(partitions(P())), testing::ExitedWithCode(1), "");
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::choose_propagation_test::alternatives_test

@@ -15,10 +15,10 @@
 
 namespace tessera::ops {
 
-// The tangents of a checkpointed function: (primal operands..., saved values..., the results that have
-// a tangent, for their types..., tangents of the operands that have one...) -> tangents of these
-// results. Its transpose computes what was not saved again, from operands that stand behind an
-// optimization_barrier.
+// The tangents of a checkpointed function: (primal operands..., saved values..., the results that
+// have a tangent, for their types..., tangents of the operands that have one...) -> tangents of
+// these results. Its transpose computes what was not saved again, from operands that stand behind
+// an optimization_barrier.
 //
 // The function is linearized once, when the op is made. If each transpose did it again, a nest of
 // checkpoints would take a time that is quadratic in its depth.

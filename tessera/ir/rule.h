@@ -5,8 +5,9 @@
 //   Factors transpose_factors(std::span<const Type> operands, std::span<const Type> results,
 //                             const TransposeParams& params);
 //
-// The compiler calls it with OpParams, which hold that struct. A rule keeps a pointer to the function
-// and one to the code that unpacks the params, which all rules of one signature and struct share.
+// The compiler calls it with OpParams, which hold that struct. A rule keeps a pointer to the
+// function and one to the code that unpacks the params, which all rules of one signature and struct
+// share.
 #pragma once
 
 #include <concepts>

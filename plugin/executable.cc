@@ -211,9 +211,10 @@ void add_descriptions(PJRT_Api& api) {
   };
   api.PJRT_Executable_OptimizedProgram = [](PJRT_Executable_OptimizedProgram_Args* a) {
     return guarded([&] {
-      const auto [format, bytes] = a->executable->optimized();
-      a->program->format = format.data();
-      a->program->format_size = format.size();
+      constexpr std::string_view kFormat = "mlir";
+      const std::string& bytes = a->executable->program_text();
+      a->program->format = kFormat.data();
+      a->program->format_size = kFormat.size();
       if (a->program->code) {
         if (a->program->code_size < bytes.size())
           invalid("[compile] expected room for the program, got less");

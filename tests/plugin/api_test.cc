@@ -7,7 +7,7 @@
 
 #include "tests/plugin/plugin_test.h"
 
-namespace tessera::plugin_test {
+namespace tessera::plugin_test::api_test {
 namespace {
 
 using testing::HasSubstr;
@@ -188,14 +188,14 @@ TEST_F(Plugin, AProgramThatAsksForUnequalPartsIsRefused) {
                 "does not divide as PartitionSpec('x'); leave that dimension whole"));
 }
 
-TEST_F(Plugin, DtypesThatXlaLacksAreRefusedByName) {
+TEST_F(Plugin, DtypesThatPjrtLacksAreRefusedByName) {
   const Error error = compile(
       "module @six { func.func public @main(%x: tensor<4xf6E2M3FN>) -> tensor<4xf6E2M3FN> { "
       "return %x : tensor<4xf6E2M3FN> } }",
       "");
   EXPECT_EQ(error.code, PJRT_Error_Code_UNIMPLEMENTED);
   EXPECT_THAT(error.message,
-              HasSubstr("[compile] expected arguments and results of a dtype that XLA has, got "
+              HasSubstr("[compile] expected arguments and results of a dtype that PJRT has, got "
                         "float6_e2m3fn"));
 }
 
@@ -268,4 +268,4 @@ TEST_F(Plugin, DamagedProgramsOptionsAndExecutablesAreErrorsAtMost) {
 }
 
 }  // namespace
-}  // namespace tessera::plugin_test
+}  // namespace tessera::plugin_test::api_test

@@ -9,7 +9,7 @@
 #include "tests/plugin/plugin_test.h"
 #include "xla/pjrt/c/pjrt_c_api_memory_descriptions_extension.h"
 
-namespace tessera::plugin_test {
+namespace tessera::plugin_test::versions_test {
 namespace {
 
 using testing::HasSubstr;
@@ -271,4 +271,4 @@ TEST_F(Plugin, BuffersAreReadAsElementsOfAnotherType) {
 }
 
 }  // namespace
-}  // namespace tessera::plugin_test
+}  // namespace tessera::plugin_test::versions_test

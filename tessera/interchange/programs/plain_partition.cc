@@ -25,7 +25,7 @@ const OpDef& replica_id_op() {
     OpDef& made = *new OpDef;
     made.name = "replica_id";
     made.params = NoParams{};
-    made.infer = [](std::span<const Type>, const OpParams&) -> std::vector<Type> {
+    made.infer.call = [](void (*)(), std::span<const Type>, const OpParams&) -> std::vector<Type> {
       return {Type{.dtype = uint32}};
     };
     return made;

@@ -1,8 +1,22 @@
 # Distribution packages only; scripts/setup installs them.
 find_package(Threads REQUIRED)
-find_package(fmt REQUIRED)
-find_package(Boost 1.75 REQUIRED)
-find_package(LLVM 19.1 REQUIRED CONFIG PATHS /usr/lib/llvm-19/lib/cmake/llvm)
+find_package(fmt 9 REQUIRED)
+find_package(Boost 1.75 REQUIRED CONFIG)
+
+# LLVM's package accepts its own version alone, so each is asked for: the oldest first, which the tests run with.
+# -DLLVM_DIR=<folder of LLVMConfig.cmake> chooses one.
+if(LLVM_DIR)
+  find_package(LLVM REQUIRED CONFIG)
+endif()
+foreach(major RANGE 19 24)
+  if(NOT LLVM_FOUND)
+    find_package(LLVM ${major}.1 QUIET CONFIG PATHS /usr/lib/llvm-${major}/lib/cmake/llvm)
+  endif()
+endforeach()
+if(NOT LLVM_FOUND OR LLVM_VERSION VERSION_LESS 19.1)
+  message(FATAL_ERROR "expected LLVM 19 or newer with its headers, got '${LLVM_VERSION}'; install it (scripts/setup), or set "
+          "LLVM_DIR to the folder of its LLVMConfig.cmake")
+endif()
 # The package's own CMake file insists on OpenCL, which the CPU engine does not need.
 find_library(DNNL_LIBRARY dnnl REQUIRED)
 find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp REQUIRED)

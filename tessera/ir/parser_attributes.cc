@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <bit>
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "tessera/ir/parser_internal.h"
 #include "tessera/ir/token_type.h"

@@ -1,6 +1,7 @@
 // Types of a container.
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "tessera/ir/bytecode/attributes.h"
 #include "tessera/ir/format.h"

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <charconv>
+#include <limits>
 
 #include "tessera/ir/scalar_op.h"
 #include "tessera/ops/core/convert.h"

@@ -17,7 +17,7 @@ endif()
 
 # What runs once in a compilation, or only calls the ops, is compiled with less optimization: it is most of the code, and nobody
 # waits for it at run time. The rest has -O2, loops over data -O3 (tessera_loops).
-set(TESSERA_ONCE ir ops trace transform numpy random io optim nn linen nnx)
+set(TESSERA_ONCE ir ops trace transform control per_example interchange numpy random io optim nn linen nnx)
 
 # tessera_folder(NAME DEPS <folders or targets> [PRIVATE_DEPS <targets>]): the objects of a folder, which the library is made of.
 # The folders of DEPS are those whose headers it may include.
@@ -35,6 +35,7 @@ function(tessera_folder name)
   add_library(tessera_${name} OBJECT ${sources})
   target_include_directories(tessera_${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(tessera_${name} PUBLIC ${deps} PRIVATE tessera_options ${ARG_PRIVATE_DEPS})
+  tessera_unity(tessera_${name} 5)
   # Nothing replaces functions of the library by others of the same name.
   target_compile_options(tessera_${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-semantic-interposition>)
   if(name MATCHES "^(base|cluster|mesh)$")
@@ -47,6 +48,21 @@ function(tessera_folder name)
     target_compile_options(tessera_${name} PRIVATE $<$<CONFIG:Release>:-O2>)
     tessera_precompile(tessera_${name} often)
   endif()
+endfunction()
+
+# tessera_unity(TARGET SIZE): compiles SIZE sources of the target at a time. Headers are read and templates instantiated once for
+# all of them. Sources with options of their own are compiled alone.
+function(tessera_unity target size)
+  if(TESSERA_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${size})
+  endif()
+endfunction()
+
+# tessera_alone(<files>): sources that are not compiled together with others: those that open a namespace whose names are also those
+# of functions for users, and those whose class has a member of an unnamed namespace's type.
+function(tessera_alone)
+  list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/tessera/)
+  set_property(SOURCE ${ARGN} PROPERTY SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
 # tessera_loops(<files or patterns>): sources whose loops over elements users wait for.
@@ -71,7 +87,7 @@ function(tessera_engine_header)
   endif()
 endfunction()
 
-# The library that users, tests and tools link: the objects of every folder, whole, since ops and transforms register themselves.
+# The library that users, tests and tools link: the objects of every folder, whole, since ops register themselves.
 function(tessera_public_library)
   add_library(tessera SHARED)
   add_library(tessera::tessera ALIAS tessera)

@@ -4,7 +4,7 @@
 //   private_char_transformer [--steps N] [--reproducible SEED] [--mechanism NAME] [--audit CANARIES]
 //                            [FILE]
 //
-// A mechanism says how the noise is made: gaussian (the default), discrete, system, banded, buffered,
+// A mechanism says how the noise is made: discrete (the default), gaussian, system, banded, buffered,
 // banded_inverse, dense; none trains without privacy. --audit trains once more, with so many windows of
 // random characters among the data, and bounds from below what the run tells of them.
 //
@@ -141,6 +141,7 @@ privacy::Plan plan_of(NoiseKind kind, int64_t examples, int64_t steps) {
                                .expected_batch_size = static_cast<double>(examples) / kCycle,
                                .epsilon = 8,
                                .delta = 1e-4,
+                               .mechanism = privacy::Gaussian{},
                                .l2_clip_norm = 1};
   // Noise that is correlated beyond a cycle is not amplified by sampling: there each example is in one
   // batch of every cycle, and the noise follows from how often that is.
@@ -158,7 +159,7 @@ privacy::Plan plan_of(NoiseKind kind, int64_t examples, int64_t steps) {
     case NoiseKind::kGaussian:
       break;
     case NoiseKind::kDiscrete:
-      options.mechanism = privacy::DiscreteGaussian{};
+      options.mechanism.reset();
       break;
     case NoiseKind::kSystem:
       options.random_source = privacy::RandomSource::kSystem;
@@ -184,7 +185,7 @@ struct Arguments {
   std::string path = kText;
   int64_t steps = 100;
   std::optional<int64_t> seed;
-  NoiseKind noise = NoiseKind::kGaussian;
+  NoiseKind noise = NoiseKind::kDiscrete;
   int64_t canaries = 0;  // of an audit
 };
 

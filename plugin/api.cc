@@ -2,39 +2,46 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <string_view>
 
+#include "plugin/about.h"
 #include "plugin/buffer.h"
 #include "plugin/client.h"
 #include "plugin/error.h"
 #include "plugin/event.h"
 #include "plugin/executable.h"
+#include "plugin/layouts.h"
+#include "plugin/memory.h"
 #include "plugin/named_value.h"
+#include "plugin/shardings.h"
+#include "plugin/struct_size.h"
 #include "plugin/topology.h"
 #include "plugin/transfers.h"
 
 namespace tessera::plugin {
 namespace {
 
-// The versions of StableHLO's portable artifacts that are read, and that JAX should write.
-constexpr int64_t kCurrent[] = {1, 14, 0}, kMinimum[] = {0, 9, 0};
-
-void add_errors(PJRT_Api& api) {
-  api.PJRT_Error_Destroy = [](PJRT_Error_Destroy_Args* a) { delete a->error; };
-  api.PJRT_Error_Message = [](PJRT_Error_Message_Args* a) {
-    a->message = a->error->message.data();
-    a->message_size = a->error->message.size();
-  };
-  api.PJRT_Error_GetCode = [](auto* a) -> PJRT_Error* {
-    a->code = a->error->code;
-    return nullptr;
-  };
+// "1.22.0" as three numbers.
+std::array<int64_t, 3> numbers(std::string_view version) {
+  std::array<int64_t, 3> out{};
+  size_t part = 0;
+  for (char c : version) {
+    if (c == '.') {
+      ++part;
+    } else {
+      out.at(part) = out.at(part) * 10 + (c - '0');
+    }
+  }
+  return out;
 }
 
 void add_plugin(PJRT_Api& api) {
   api.PJRT_Plugin_Initialize = [](auto*) -> PJRT_Error* { return nullptr; };
   api.PJRT_Plugin_Attributes = [](PJRT_Plugin_Attributes_Args* a) -> PJRT_Error* {
-    static const std::array attributes{named_integers("stablehlo_current_version", kCurrent),
-                                       named_integers("stablehlo_minimum_version", kMinimum)};
+    // JAX writes artifacts of the newest version that both know.
+    static const std::array newest = numbers(kNewestStableHlo), oldest = numbers(kOldestStableHlo);
+    static const std::array attributes{named_integers("stablehlo_current_version", newest),
+                                       named_integers("stablehlo_minimum_version", oldest)};
     a->attributes = attributes.data();
     a->num_attributes = attributes.size();
     return nullptr;
@@ -48,24 +55,49 @@ void add_plugin(PJRT_Api& api) {
                   name));
 }
 
-PJRT_Api make_api() {
+// What each function does, given whole structs.
+PJRT_Api make_functions() {
   PJRT_Api api{};
-  api.struct_size = PJRT_Api_STRUCT_SIZE;
-  api.pjrt_api_version.struct_size = PJRT_Api_Version_STRUCT_SIZE;
-  api.pjrt_api_version.major_version = PJRT_API_MAJOR;
-  api.pjrt_api_version.minor_version = PJRT_API_MINOR;
 #define FUNCTION(name) \
   api.name = [](name##_Args*) -> PJRT_Error* { return guarded([] { not_there(#name); }); };
 #include "plugin/functions.inc"
-#undef FUNCTION
   add_errors(api);
   add_plugin(api);
   add_events(api);
   add_client(api);
+  add_memories(api);
   add_topologies(api);
   add_buffers(api);
   add_transfers(api);
   add_executables(api);
+  return api;
+}
+
+const PJRT_Api& functions() {
+  static const PJRT_Api api = make_functions();
+  return api;
+}
+
+// The table for callers of any version.
+PJRT_Api make_api() {
+  PJRT_Api api = functions();
+  api.struct_size = PJRT_Api_STRUCT_SIZE;
+  static PJRT_MemoryDescriptions_Extension memories = make_memory_descriptions_extension(nullptr);
+  api.extension_start = &memories.base;
+  api.pjrt_api_version.struct_size = PJRT_Api_Version_STRUCT_SIZE;
+  api.pjrt_api_version.major_version = PJRT_API_MAJOR;
+  api.pjrt_api_version.minor_version = PJRT_API_MINOR;
+#define CHECKED(name, needed)                                                                   \
+  api.name = [](name##_Args* a) {                                                               \
+    return call_with_whole_struct(functions().name, a, name##_Args_STRUCT_SIZE, needed, #name); \
+  };
+#define FUNCTION(name) CHECKED(name, name##_Args_STRUCT_SIZE)
+#define GREW(name, last) CHECKED(name, PJRT_STRUCT_SIZE(name##_Args, last))
+#include "plugin/functions.inc"
+#undef CHECKED
+  static PJRT_Layouts_Extension layouts = make_layouts_extension(nullptr);
+  static PJRT_Shardings_Extension shardings = make_shardings_extension(&layouts.base);
+  api.extension_start = &shardings.base;
   return api;
 }
 

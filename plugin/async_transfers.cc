@@ -33,7 +33,8 @@ size_t checked(const Manager& manager, int index) {
 
 Manager* make_manager(const PJRT_Client_CreateBuffersForAsyncHostToDevice_Args& a) {
   auto out = std::make_unique<Manager>();
-  out->device = a.memory->devices[0];
+  Memory& memory = memory_of(a.memory);
+  out->device = memory.devices[0];
   for (size_t i = 0; i < a.num_shape_specs; ++i) {
     const PJRT_ShapeSpec& spec = a.shape_specs[i];
     const DType dtype = from_pjrt(spec.element_type);
@@ -42,7 +43,7 @@ Manager* make_manager(const PJRT_Client_CreateBuffersForAsyncHostToDevice_Args& 
     out->memory.push_back(Buffer::allocate(std::max<int64_t>(1, bytes)));
     out->bytes.push_back(bytes);
     out->filled.push_back(std::make_shared<Happening>());
-    out->buffers.emplace_back(new_buffer(a.memory, dtype, shape, out->memory.back()));
+    out->buffers.emplace_back(new_buffer(&memory, dtype, shape, out->memory.back()));
     out->buffers.back()->filled = out->filled.back();
   }
   return out.release();
@@ -113,7 +114,7 @@ void add_async_transfers(PJRT_Api& api) {
       [](PJRT_AsyncHostToDeviceTransferManager_SetBufferError_Args* a) {
         return guarded([&] {
           a->transfer_manager->filled[checked(*a->transfer_manager, a->buffer_index)]->set(
-              PJRT_Error{a->error_code, {a->error_message, a->error_message_size}});
+              Failure{a->error_code, {a->error_message, a->error_message_size}});
         });
       };
   api.PJRT_AsyncHostToDeviceTransferManager_AddMetadata = [](auto*) -> PJRT_Error* {

@@ -12,8 +12,7 @@ const std::byte* PJRT_Buffer::data() const {
         "[tessera] expected an array that is there, got one that was deleted or donated");
   if (filled) {
     filled->wait();
-    if (const auto error = filled->error())
-      throw tessera::plugin::ApiError(error->code, error->message);
+    if (const auto failure = filled->error()) throw tessera::plugin::ApiError(*failure);
   }
   return memory.data() + offset;
 }
@@ -90,7 +89,7 @@ DType from_pjrt(PJRT_Buffer_Type type) {
       static_cast<int>(type)));
 }
 
-PJRT_Buffer* new_buffer(PJRT_Memory* space, DType dtype, const Shape& shape, Buffer memory,
+PJRT_Buffer* new_buffer(Memory* space, DType dtype, const Shape& shape, Buffer memory,
                         int64_t offset) {
   auto* out = new PJRT_Buffer;
   out->device = space->devices[0];

@@ -14,7 +14,7 @@
 
 struct PJRT_Buffer {
   PJRT_Device* device = nullptr;
-  PJRT_Memory* space = nullptr;  // a memory of the device
+  tessera::plugin::Memory* space = nullptr;  // a memory of the device
   tessera::DType dtype{};
   tessera::Shape shape;
   tessera::Buffer memory;
@@ -47,7 +47,7 @@ PJRT_Buffer_Type to_pjrt(DType dtype);
 DType from_pjrt(PJRT_Buffer_Type type);
 
 // Of the device that the memory space belongs to.
-PJRT_Buffer* new_buffer(PJRT_Memory* space, DType dtype, const Shape& shape, Buffer memory,
+PJRT_Buffer* new_buffer(Memory* space, DType dtype, const Shape& shape, Buffer memory,
                         int64_t offset = 0);
 
 void add_buffers(PJRT_Api& api);

@@ -12,8 +12,8 @@ int64_t tessera_add_callback(TesseraCallback function, int64_t key) {
         std::array<char, 16384> error{};
         if (function(key, in.data(), out.data(), error.data(), error.size() - 1) != 0)
           throw tessera::plugin::ApiError(
-              PJRT_Error_Code_INTERNAL,
-              std::string("[callback] the function of the host failed: ") + error.data());
+              {PJRT_Error_Code_INTERNAL,
+               std::string("[callback] the function of the host failed: ") + error.data()});
       });
 }
 

@@ -14,33 +14,29 @@ PJRT_Client::PJRT_Client(const std::string& spec) {
     out.client = this;
     tessera::plugin::describe_device(device, out.description);
     for (size_t k = 0; k < kinds.size(); ++k) {
-      out.kinds[k] = {
-          static_cast<int>(device.id * static_cast<int64_t>(kinds.size())) + static_cast<int>(k),
-          static_cast<int>(k),
-          kinds[k],
-          fmt::format("{} memory of {}", kinds[k], out.description.text),
-          {&out}};
-      out.memories.push_back(&out.kinds[k]);
-      memories.push_back(&out.kinds[k]);
+      tessera::plugin::Memory& memory = out.kinds[k];
+      memory.id = static_cast<int>(device.id * static_cast<int64_t>(kinds.size()) +
+                                   static_cast<int64_t>(k));
+      memory.kind_id = static_cast<int>(k);
+      memory.kind = kinds[k];
+      memory.text = fmt::format("{} memory of {}", kinds[k], out.description.text);
+      memory.devices = {&out};
+      out.memories.push_back(&memory);
+      memories.push_back(&memory);
     }
     devices.push_back(&out);
   }
   topology = tessera::plugin::describe_topology(spec, tessera::devices());
 }
 
-PJRT_Memory* PJRT_Device::memory(std::string_view kind) {
-  for (PJRT_Memory* memory : memories)
-    if (memory->kind == kind) return memory;
+tessera::plugin::Memory* PJRT_Device::memory(std::string_view kind) {
+  for (tessera::plugin::Memory& memory : kinds)
+    if (memory.kind == kind) return &memory;
   tessera::plugin::invalid(fmt::format("[tessera] expected a memory kind out of {}, got '{}'",
                                        fmt::join(tessera::plugin::memory_kinds(), ", "), kind));
 }
 
 namespace tessera::plugin {
-
-const std::array<std::string, 3>& memory_kinds() {
-  static const std::array<std::string, 3> kinds{"device", "pinned_host", "unpinned_host"};
-  return kinds;
-}
 
 std::string device_spec(const PJRT_NamedValue* options, size_t count) {
   std::string spec;
@@ -111,6 +107,13 @@ void add_devices(PJRT_Api& api) {
     a->local_hardware_id = static_cast<int>(a->device->description.device.id);
     return nullptr;
   };
+  api.PJRT_Device_GetAttributes = [](auto* a) -> PJRT_Error* {
+    a->attributes = a->device->description.attributes.data();
+    a->num_attributes = a->device->description.attributes.size();
+    a->device_attributes = nullptr;  // they are the device's, and live as long
+    a->attributes_deleter = [](PJRT_Device_Attributes*) {};
+    return nullptr;
+  };
   api.PJRT_Device_AddressableMemories = [](auto* a) -> PJRT_Error* {
     a->memories = a->device->memories.data();
     a->num_memories = a->device->memories.size();
@@ -118,34 +121,6 @@ void add_devices(PJRT_Api& api) {
   };
   api.PJRT_Device_DefaultMemory = [](auto* a) -> PJRT_Error* {
     a->memory = a->device->default_memory();
-    return nullptr;
-  };
-}
-
-void add_memories(PJRT_Api& api) {
-  api.PJRT_Memory_Id = [](auto* a) -> PJRT_Error* {
-    a->id = a->memory->id;
-    return nullptr;
-  };
-  api.PJRT_Memory_Kind = [](auto* a) -> PJRT_Error* {
-    give(a->memory->kind, a->kind, a->kind_size);
-    return nullptr;
-  };
-  api.PJRT_Memory_Kind_Id = [](auto* a) -> PJRT_Error* {
-    a->kind_id = a->memory->kind_id;
-    return nullptr;
-  };
-  api.PJRT_Memory_DebugString = [](auto* a) -> PJRT_Error* {
-    give(a->memory->text, a->debug_string, a->debug_string_size);
-    return nullptr;
-  };
-  api.PJRT_Memory_ToString = [](auto* a) -> PJRT_Error* {
-    give(a->memory->text, a->to_string, a->to_string_size);
-    return nullptr;
-  };
-  api.PJRT_Memory_AddressableByDevices = [](auto* a) -> PJRT_Error* {
-    a->devices = a->memory->devices.data();
-    a->num_devices = a->memory->devices.size();
     return nullptr;
   };
 }
@@ -210,7 +185,6 @@ void add_client(PJRT_Api& api) {
     return nullptr;
   };
   add_devices(api);
-  add_memories(api);
 }
 
 }  // namespace tessera::plugin

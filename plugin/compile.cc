@@ -9,28 +9,22 @@
 #include "plugin/device_order.h"
 #include "plugin/device_parts.h"
 #include "plugin/error.h"
+#include "plugin/layouts.h"
 #include "plugin/named_value.h"
 #include "plugin/parts_of_sums.h"
-#include "plugin/signature.h"
+#include "plugin/shardings.h"
 #include "tessera/base/contains.h"
-#include "tessera/compile/pipeline.h"
-#include "tessera/ir/bytecode/reader.h"
+#include "tessera/compile/load_program.h"
+#include "tessera/interchange/bytecode/reader.h"
+#include "tessera/interchange/programs/count_loops.h"
+#include "tessera/interchange/text/printer.h"
 #include "tessera/ir/format.h"
-#include "tessera/ir/printer.h"
-#include "tessera/runtime/array_layout.h"
-#include "tessera/transform/programs/count_loops.h"
 
 namespace tessera::plugin {
 namespace {
 
-// How often jaxlib 0.10.2 asks for the program while it compiles, each time for its size, then its text.
-int reads_of_a_compilation(const CompileOptions& options) {
-  return options.num_partitions > 1 ? 16 : 8;
-}
-
 using compile::Stages;
 using runtime::ArrayLayout;
-using runtime::ArraySpec;
 
 // Where each partition's part of an array is; `ids`: the partition at each position of the mesh.
 std::vector<int32_t> instances_of(const ArrayLayout& layout, const std::vector<int64_t>& ids,
@@ -46,16 +40,18 @@ std::vector<int32_t> instances_of(const ArrayLayout& layout, const std::vector<i
   return out;
 }
 
-ArraySpec spec_of(const ir::Type& type, const std::vector<NamedSharding>& shardings, size_t i) {
-  const Sharding sharding =
-      shardings.empty() ? Sharding(SingleDeviceSharding(devices()[0])) : Sharding(shardings[i]);
-  return {type.dtype, type.shape, sharding, type.weak};
-}
-
 // The partition at each position of the mesh: of the program's own, or of the plan's.
 std::vector<int64_t> ids_of(const ArrayLayout& layout, const std::vector<int64_t>& own) {
   if (!own.empty() || !layout.sharding.is_named()) return own;
   return layout.sharding.device_ids();
+}
+
+void expect_pjrt_dtype(DType dtype) {
+  if (to_pjrt(dtype) == PJRT_Buffer_Type_INVALID)
+    unimplemented(
+        fmt::format("[compile] expected arguments and results of a dtype that PJRT has, got {}; "
+                    "convert it inside of the program",
+                    dtype_name(dtype)));
 }
 
 void expect_kind(const std::string& kind) {
@@ -103,7 +99,7 @@ bool even_out(const char* what, const std::vector<ir::ValueId>& values, const ir
 }
 
 // The program with arguments and results in equal parts: once more where propagation chose other ones.
-Lowered lower(const ir::ParsedModule& module) {
+Lowered lower(const interchange::ParsedModule& module) {
   sharding::ShardingRequest request{.inputs = module.input_shardings,
                                     .outputs = module.output_shardings};
   const ir::Function& f = module.main;
@@ -114,6 +110,24 @@ Lowered lower(const ir::ParsedModule& module) {
   const bool outputs =
       even_out("result", f.outputs, f, stages.partitioned.outputs, request.outputs);
   return inputs || outputs ? Lowered(f, request, {}, devices()[0]) : out;
+}
+
+// Where and how large arrays are, for jaxlib.
+void describe_arrays(PJRT_Executable& out) {
+  std::vector<int64_t> inputs, outputs;
+  for (size_t i = 0; i < out.program->num_inputs(); ++i) {
+    const ArrayLayout& layout = *out.program->input_layout(i);
+    expect_pjrt_dtype(layout.dtype);
+    inputs.push_back(held_shape(layout, out.input_parts[i]).rank());
+  }
+  for (size_t r = 0; r < out.output_shapes.size(); ++r) {
+    expect_pjrt_dtype(out.output_dtypes[r]);
+    outputs.push_back(out.output_shapes[r].rank());
+  }
+  out.input_layouts = std::make_shared<const MemoryLayouts>(inputs);
+  out.output_layouts = std::make_shared<const MemoryLayouts>(outputs);
+  out.input_shardings = argument_shardings(out);
+  out.output_shardings = result_shardings(out);
 }
 
 void describe_outputs(PJRT_Executable& out) {
@@ -188,33 +202,25 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
         "[compile] expected one replica of partitioned programs, got {}; use jit with shardings or "
         "shard_map instead of pmap",
         out->options.num_replicas));
-  const OrderedModule ordered = with_one_device_order(ir::read_module(code, "jax"));
-  ir::ParsedModule module = with_parts_of_sums(ordered.module);
-  module.main = transforms::counted_if_cut(module);
+  const OrderedModule ordered = with_one_device_order(interchange::read_module(code, "jax"));
+  interchange::ParsedModule module = with_parts_of_sums(ordered.module);
+  module.main = interchange::counted_if_cut(module);
   out->name = module.name.empty() ? "main" : module.name;
   const ir::Function& f = module.main;
   const Lowered lowered = lower(module);
   const Stages& stages = lowered.stages();
   expect_equal_callbacks(f, stages);
   out->cost = lowered.cost();
-  const bool sharded = stages.mesh.rank() > 0;
-  const auto& ins = stages.partitioned.inputs;
-  const auto& outs = stages.partitioned.outputs;
-  std::vector<ArraySpec> inputs, outputs;
-  for (size_t i = 0; i < f.inputs.size(); ++i)
-    inputs.push_back(spec_of(f.type(f.inputs[i]), sharded ? ins : decltype(ins){}, i));
-  for (size_t i = 0; i < f.outputs.size(); ++i)
-    outputs.push_back(spec_of(f.type(f.outputs[i]), sharded ? outs : decltype(outs){}, i));
-  out->program = std::make_shared<const runtime::Program>(stages.schedule, inputs, outputs);
+  out->program = compile::load_program(f, stages, devices()[0]);
   out->donated.assign(module.donated.begin(), module.donated.end());
-  for (size_t i = 0; i < inputs.size(); ++i) {
+  for (size_t i = 0; i < f.inputs.size(); ++i) {
     const ArrayLayout& layout = *out->program->input_layout(i);
     out->input_ids.push_back(ids_of(layout, ordered.input_ids[i]));
     out->input_instances.push_back(
         instances_of(layout, out->input_ids[i], out->options.num_partitions));
     out->input_parts.push_back(!module.input_unreduced[i].empty());
   }
-  for (size_t i = 0; i < outputs.size(); ++i) {
+  for (size_t i = 0; i < f.outputs.size(); ++i) {
     const ArrayLayout& layout = *out->program->output_layout(i);
     out->output_ids.push_back(ids_of(layout, ordered.output_ids[i]));
     out->output_instances.push_back(
@@ -229,22 +235,23 @@ std::shared_ptr<PJRT_Executable> compile_program(std::string_view code, std::str
   describe_outputs(*out);
   describe_cost(*out);
   out->fingerprint = fmt::format("{:016x}{:016x}", hash_of(code), hash_of(options));
-  out->signature = signature_proto(*out);
-  out->partitioned = std::make_shared<const ir::Function>(with_held_shapes(
-      sharded ? stages.partitioned.function : stages.traced, out->input_parts, out->output_parts));
+  describe_arrays(*out);
+  out->partitioned = std::make_shared<const ir::Function>(
+      with_held_shapes(stages.mesh.rank() > 0 ? stages.partitioned.function : stages.traced,
+                       out->input_parts, out->output_parts));
   return out;
 }
 
 }  // namespace tessera::plugin
 
-PJRT_Executable::ProgramBytes PJRT_Executable::optimized() {
+const std::string& PJRT_Executable::program_text() const {
   using namespace tessera;
-  if (reads->fetch_add(1) < plugin::reads_of_a_compilation(options) || !partitioned)
-    return {"hlo_with_config", signature};
-  program_text = ir::to_mlir(*partitioned, {.module_name = name});
-  const std::string attributes = plugin::sharding_attributes(*this);
-  if (const size_t at = program_text.find("attributes {");
-      !attributes.empty() && at != std::string::npos)
-    program_text.insert(at + std::strlen("attributes {"), attributes + ", ");
-  return {"mlir", program_text};
+  std::call_once(text->made, [&] {
+    std::string module = interchange::to_mlir(*partitioned, {.module_name = name});
+    const std::string attributes = plugin::sharding_attributes(*this);
+    if (const size_t at = module.find("attributes {"); !attributes.empty() && at != module.npos)
+      module.insert(at + std::strlen("attributes {"), attributes + ", ");
+    text->text = std::move(module);
+  });
+  return text->text;
 }

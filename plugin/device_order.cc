@@ -98,7 +98,7 @@ class Rewriter {
 };
 
 // On one device everything is whole, which says nothing of the devices of a larger mesh.
-void free_single_device_shardings(ir::ParsedModule& module) {
+void free_single_device_shardings(interchange::ParsedModule& module) {
   const Mesh* found = larger_mesh(module.meshes);
   if (!found) return;
   const Mesh larger = *found;
@@ -116,7 +116,7 @@ void free_single_device_shardings(ir::ParsedModule& module) {
 
 }  // namespace
 
-OrderedModule with_one_device_order(ir::ParsedModule module) {
+OrderedModule with_one_device_order(interchange::ParsedModule module) {
   OrderedModule out;
   out.input_ids.resize(module.input_shardings.size());
   out.output_ids.resize(module.output_shardings.size());

@@ -6,18 +6,18 @@
 
 #include <vector>
 
-#include "tessera/ir/parser.h"
+#include "tessera/interchange/text/parser.h"
 
 namespace tessera::plugin {
 
 struct OrderedModule {
-  ir::ParsedModule module;
+  interchange::ParsedModule module;
   // Of each argument and result the device at each position of its mesh; empty: as the module says.
   std::vector<std::vector<int64_t>> input_ids, output_ids;
 };
 
 // The module with all meshes in the order of ids; unchanged where they list the same order already, or
 // differ in more than it. Shardings over a mesh of one device beside larger ones are left to propagation.
-OrderedModule with_one_device_order(ir::ParsedModule module);
+OrderedModule with_one_device_order(interchange::ParsedModule module);
 
 }  // namespace tessera::plugin

@@ -5,7 +5,7 @@
 
 #include "tessera/ir/control_flow.h"
 #include "tessera/ops/collectives/collectives.h"
-#include "tessera/ops/control/control.h"
+#include "tessera/control/control.h"
 #include "tessera/ops/control/host_callback.h"
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/select.h"

@@ -2,7 +2,7 @@
 // whose elements are the devices' own. So the plugin lays out parts of a sum (parts_of_sums.h).
 #pragma once
 
-#include "tessera/ir/parser.h"
+#include "tessera/interchange/text/parser.h"
 
 namespace tessera::plugin {
 
@@ -17,7 +17,7 @@ NamedSharding with_leading(const NamedSharding& sharding, const ir::AxisNames& a
 bool return_summands(ir::Function& main, size_t r, const ir::AxisNames& axes);
 
 // Where argument i of `main` goes into a manual computation alone, whose first device along these axes
-// takes all of it and the others zeros (as ops/text/control_format.cc reads unreduced arguments): makes
+// takes all of it and the others zeros (as interchange/formats/control_format.cc reads unreduced arguments): makes
 // it the array of the devices' own summands, which the computation takes as they are. False, and nothing
 // changed, where the argument is none of this kind.
 bool take_summands(ir::Function& main, size_t i, const ir::AxisNames& axes);

@@ -7,27 +7,30 @@
 
 #include "plugin/pjrt.h"
 
-struct PJRT_Error {
-  PJRT_Error_Code code;
+namespace tessera::plugin {
+
+// What an error says; it has no payloads.
+struct Failure {
+  PJRT_Error_Code code = PJRT_Error_Code_OK;
   std::string message;
 };
-
-namespace tessera::plugin {
 
 // What the caller is to blame for is INVALID_ARGUMENT, what Tessera cannot do UNIMPLEMENTED.
 class ApiError : public std::exception {
  public:
-  ApiError(PJRT_Error_Code code, std::string message) : code_(code), message_(std::move(message)) {}
-  const char* what() const noexcept override { return message_.c_str(); }
-  PJRT_Error_Code code() const { return code_; }
+  explicit ApiError(Failure failure) : failure_(std::move(failure)) {}
+  const char* what() const noexcept override { return failure_.message.c_str(); }
+  const Failure& failure() const { return failure_; }
 
  private:
-  PJRT_Error_Code code_;
-  std::string message_;
+  Failure failure_;
 };
 
 [[noreturn]] void unimplemented(const std::string& what);
 [[noreturn]] void invalid(const std::string& message);
+
+// A PJRT_Error that says this. The caller owns it; its function table destroys it too.
+PJRT_Error* new_error(Failure failure);
 
 // The error that is being handled.
 PJRT_Error* current_error();
@@ -42,5 +45,8 @@ PJRT_Error* guarded(F&& f) {
     return current_error();
   }
 }
+
+// Fills in the functions of errors.
+void add_errors(PJRT_Api& api);
 
 }  // namespace tessera::plugin

@@ -2,7 +2,7 @@
 
 namespace tessera::plugin {
 
-void Happening::set(std::optional<PJRT_Error> error) {
+void Happening::set(std::optional<Failure> error) {
   std::vector<std::function<void(PJRT_Error*)>> waiting;
   {
     const std::lock_guard lock(mutex_);
@@ -12,7 +12,7 @@ void Happening::set(std::optional<PJRT_Error> error) {
     waiting.swap(waiting_);
     changed_.notify_all();
   }
-  for (const auto& call : waiting) call(error ? new PJRT_Error(*error) : nullptr);
+  for (const auto& call : waiting) call(error ? new_error(*error) : nullptr);
 }
 
 bool Happening::ready() const {
@@ -25,7 +25,7 @@ void Happening::wait() const {
   changed_.wait(lock, [&] { return ready_; });
 }
 
-std::optional<PJRT_Error> Happening::error() const {
+std::optional<Failure> Happening::error() const {
   const std::lock_guard lock(mutex_);
   return error_;
 }
@@ -36,9 +36,9 @@ void Happening::then(std::function<void(PJRT_Error*)> f) {
     waiting_.push_back(std::move(f));
     return;
   }
-  const std::optional<PJRT_Error> error = error_;
+  const std::optional<Failure> error = error_;
   lock.unlock();
-  f(error ? new PJRT_Error(*error) : nullptr);
+  f(error ? new_error(*error) : nullptr);
 }
 
 PJRT_Event* new_event(std::shared_ptr<Happening> happening) {
@@ -57,8 +57,8 @@ PJRT_Event* ready_event() {
 namespace {
 
 PJRT_Error* error_of(const PJRT_Event& event) {
-  const std::optional<PJRT_Error> error = event.happening->error();
-  return error ? new PJRT_Error(*error) : nullptr;
+  const std::optional<Failure> error = event.happening->error();
+  return error ? new_error(*error) : nullptr;
 }
 
 }  // namespace
@@ -89,9 +89,9 @@ void add_events(PJRT_Api& api) {
   };
   api.PJRT_Event_Set = [](PJRT_Event_Set_Args* a) -> PJRT_Error* {
     const std::shared_ptr<Happening> happening = a->event->happening;
-    std::optional<PJRT_Error> error;
+    std::optional<Failure> error;
     if (a->error_code != PJRT_Error_Code_OK)
-      error = PJRT_Error{a->error_code, {a->error_message, a->error_message_size}};
+      error = Failure{a->error_code, {a->error_message, a->error_message_size}};
     happening->set(std::move(error));
     return nullptr;
   };

@@ -17,10 +17,10 @@ namespace tessera::plugin {
 class Happening {
  public:
   // Later calls change nothing.
-  void set(std::optional<PJRT_Error> error = std::nullopt);
+  void set(std::optional<Failure> error = std::nullopt);
   bool ready() const;
   void wait() const;
-  std::optional<PJRT_Error> error() const;
+  std::optional<Failure> error() const;
   // Calls f(error or null) when it happens, at once where it has; f owns the error.
   void then(std::function<void(PJRT_Error*)> f);
 
@@ -28,7 +28,7 @@ class Happening {
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   bool ready_ = false;
-  std::optional<PJRT_Error> error_;
+  std::optional<Failure> error_;
   std::vector<std::function<void(PJRT_Error*)>> waiting_;
 };
 

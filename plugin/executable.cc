@@ -33,12 +33,29 @@ std::vector<PJRT_Device*> devices_of(const PJRT_Client& client, const CompileOpt
   return out;
 }
 
-PJRT_LoadedExecutable* load(PJRT_Client* client, std::string_view code, std::string_view options) {
+PJRT_LoadedExecutable* load(PJRT_Client* client, std::vector<PJRT_Device*> devices,
+                            std::shared_ptr<PJRT_Executable> executable) {
   auto out = std::make_unique<PJRT_LoadedExecutable>();
   out->client = client;
-  out->devices = devices_of(*client, parse_compile_options(options));
-  out->executable = compile_program(code, options);
+  out->devices = std::move(devices);
+  out->executable = std::move(executable);
+  for (size_t p = 0; p < out->devices.size(); ++p)
+    out->logical_ids.push_back({.replica = 0, .partition = static_cast<int>(p)});
   return out.release();
+}
+
+PJRT_LoadedExecutable* load(PJRT_Client* client, std::string_view code, std::string_view options) {
+  std::vector<PJRT_Device*> devices = devices_of(*client, parse_compile_options(options));
+  return load(client, std::move(devices), compile_program(code, options));
+}
+
+// The executable for the client's devices; `options` name other ones where they are not empty.
+PJRT_LoadedExecutable* load(PJRT_Client* client, const PJRT_Executable& executable,
+                            std::string_view options) {
+  if (!options.empty() && options != executable.options_text)
+    return load(client, executable.code, options);
+  return load(client, devices_of(*client, executable.options),
+              std::shared_ptr<PJRT_Executable>(new_handle(executable)));
 }
 
 void add_loaded(PJRT_Api& api) {
@@ -47,6 +64,17 @@ void add_loaded(PJRT_Api& api) {
       a->executable =
           load(a->client, code_of(*a->program), {a->compile_options, a->compile_options_size});
     });
+  };
+  api.PJRT_Client_Load = [](PJRT_Client_Load_Args* a) {
+    return guarded([&] {
+      a->loaded_executable =
+          load(a->client, *a->executable, {a->compile_options, a->compile_options_size});
+    });
+  };
+  api.PJRT_LoadedExecutable_AddressableDeviceLogicalIds = [](auto* a) -> PJRT_Error* {
+    a->addressable_device_logical_ids = a->executable->logical_ids.data();
+    a->num_addressable_device_logical_ids = a->executable->logical_ids.size();
+    return nullptr;
   };
   api.PJRT_LoadedExecutable_Destroy = [](auto* a) -> PJRT_Error* {
     delete a->executable;
@@ -183,9 +211,10 @@ void add_descriptions(PJRT_Api& api) {
   };
   api.PJRT_Executable_OptimizedProgram = [](PJRT_Executable_OptimizedProgram_Args* a) {
     return guarded([&] {
-      const auto [format, bytes] = a->executable->optimized();
-      a->program->format = format.data();
-      a->program->format_size = format.size();
+      constexpr std::string_view kFormat = "mlir";
+      const std::string& bytes = a->executable->program_text();
+      a->program->format = kFormat.data();
+      a->program->format_size = kFormat.size();
       if (a->program->code) {
         if (a->program->code_size < bytes.size())
           invalid("[compile] expected room for the program, got less");
@@ -203,15 +232,19 @@ void add_descriptions(PJRT_Api& api) {
   api.PJRT_Executable_GetCompiledMemoryStats = [](PJRT_Executable_GetCompiledMemoryStats_Args* a) {
     return guarded([&] {
       const PJRT_Executable& e = *a->executable;
+      // The host's memory is the devices'; what nobody counts is 0.
+      *a = {.struct_size = a->struct_size,
+            .extension_start = a->extension_start,
+            .executable = a->executable};
       a->generated_code_size_in_bytes = e.program->code_bytes();
-      a->argument_size_in_bytes = 0;
-      a->output_size_in_bytes = 0;
       for (size_t i = 0; i < e.program->num_inputs(); ++i)
         a->argument_size_in_bytes += e.program->input_layout(i)->local_bytes;
       for (size_t r = 0; r < e.program->num_outputs(); ++r)
         a->output_size_in_bytes += e.program->output_layout(r)->local_bytes;
-      a->alias_size_in_bytes = 0;
       a->temp_size_in_bytes = e.program->arena_bytes() / e.options.num_partitions;
+      a->peak_memory_in_bytes =
+          a->argument_size_in_bytes + a->output_size_in_bytes + a->temp_size_in_bytes;
+      a->total_size_in_bytes = a->peak_memory_in_bytes + a->generated_code_size_in_bytes;
     });
   };
   api.PJRT_Executable_Fingerprint = [](PJRT_Executable_Fingerprint_Args* a) {
@@ -236,6 +269,12 @@ void add_descriptions(PJRT_Api& api) {
     a->memory_kind_sizes = a->executable->output_kind_sizes.data();
     return nullptr;
   };
+  api.PJRT_Executable_ParameterMemoryKinds = [](auto* a) -> PJRT_Error* {
+    a->num_parameters = a->executable->input_kind_texts.size();
+    a->memory_kinds = a->executable->input_kind_texts.data();
+    a->memory_kind_sizes = a->executable->input_kind_sizes.data();
+    return nullptr;
+  };
 }
 
 }  // namespace
@@ -244,6 +283,9 @@ PJRT_Executable* new_handle(const PJRT_Executable& executable) {
   auto* out = new PJRT_Executable(executable);
   for (size_t r = 0; r < out->output_kinds.size(); ++r)
     out->output_kind_texts[r] = out->output_kinds[r].data();
+  const std::string& kind = memory_kinds()[0];
+  out->input_kind_texts.assign(out->program->num_inputs(), kind.data());
+  out->input_kind_sizes.assign(out->program->num_inputs(), kind.size());
   return out;
 }
 

@@ -2,8 +2,8 @@
 // caller and is done when Execute returns.
 #pragma once
 
-#include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,7 +11,12 @@
 #include "plugin/buffer.h"
 #include "plugin/compile_options.h"
 #include "tessera/compile/lowered.h"
-#include "tessera/runtime/program.h"
+#include "tessera/engine/loaded_program.h"
+
+namespace tessera::plugin {
+class ShardingProtos;
+class MemoryLayouts;
+}  // namespace tessera::plugin
 
 // What does not depend on devices of a client.
 struct PJRT_Executable {
@@ -19,7 +24,7 @@ struct PJRT_Executable {
   tessera::plugin::CompileOptions options;
   std::string code, options_text;  // as they came
   tessera::Cost cost;              // of a device
-  std::shared_ptr<const tessera::runtime::Program> program;
+  tessera::engine::LoadedProgramRef program;
   std::vector<tessera::DType> output_dtypes;
   std::vector<tessera::Shape> output_shapes;  // of one device
   // For each partition the instance of each input and output that it holds.
@@ -31,24 +36,27 @@ struct PJRT_Executable {
   std::vector<bool> donated;              // arguments that are gone after a run
   std::vector<std::string> output_kinds;  // of memory
   std::string fingerprint;
-  // What jaxlib reads shardings and layouts from at every compilation (signature.h). Who asks again
-  // (jax.stages.Compiled.as_text) gets the program of a device, collectives included.
-  std::string signature;
+  // What jaxlib asks for at every compilation (shardings.h, layouts.h).
+  std::shared_ptr<const tessera::plugin::ShardingProtos> input_shardings, output_shardings;
+  std::shared_ptr<const tessera::plugin::MemoryLayouts> input_layouts, output_layouts;
+  // The program of a device, collectives included: what jax.stages.Compiled.as_text shows. As text
+  // once somebody asks for it; all handles have the same one, and threads may ask at once.
   std::shared_ptr<const tessera::ir::Function> partitioned;
-  std::shared_ptr<std::atomic<int>> reads = std::make_shared<std::atomic<int>>(0);
-  struct ProgramBytes {
-    std::string_view format;  // a name of PJRT's
-    const std::string& bytes;
+  struct ProgramText {
+    std::once_flag made;
+    std::string text;
   };
-  ProgramBytes optimized();
+  std::shared_ptr<ProgramText> text = std::make_shared<ProgramText>();
+  const std::string& program_text() const;
 
   // What the API hands out.
-  std::string program_text;
   std::vector<PJRT_Buffer_Type> output_types;
   std::vector<int64_t> output_dims;
   std::vector<size_t> output_ranks;
   std::vector<const char*> output_kind_texts;
   std::vector<size_t> output_kind_sizes;
+  std::vector<const char*> input_kind_texts;  // every argument is where arrays are by default
+  std::vector<size_t> input_kind_sizes;
   std::vector<PJRT_NamedValue> properties;  // of the cost
 };
 
@@ -57,6 +65,7 @@ struct PJRT_LoadedExecutable {
   std::shared_ptr<PJRT_Executable> executable;
   std::vector<PJRT_Device*> devices;  // by partition
   bool deleted = false;
+  std::vector<PJRT_LogicalDeviceIds> logical_ids;  // of these
 };
 
 // What is handed out as bytes.

@@ -8,6 +8,7 @@
 #include "plugin/compile.h"
 #include "plugin/error.h"
 #include "plugin/event.h"
+#include "tessera/compile/place.h"
 #include "tessera/runtime/array_layout.h"
 #include "tessera/runtime/device_array.h"
 
@@ -48,7 +49,11 @@ class Arguments {
   Arguments& operator=(const Arguments&) = delete;
 
   std::vector<DeviceArrayRef> run() {
-    std::vector<DeviceArrayRef> results = program_.program->run(arrays_, donated_);
+    std::vector<const runtime::DeviceData*> inputs;
+    for (const DeviceArrayRef& array : arrays_) inputs.push_back(array.get());
+    std::vector<DeviceArrayRef> results;
+    for (const Array& result : program_.program->run(inputs, donated_))
+      results.push_back(compile::in_memory(result));
     done_ = true;
     return results;
   }

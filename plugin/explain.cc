@@ -2,23 +2,23 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "plugin/copied.h"
 #include "tessera/compile/lowered.h"
 #include "tessera/compile/pipeline.h"
-#include "tessera/ir/bytecode/reader.h"
+#include "tessera/interchange/bytecode/reader.h"
+#include "tessera/interchange/programs/count_loops.h"
 #include "tessera/ir/format.h"
 #include "tessera/mesh/scoped_devices.h"
-#include "tessera/transform/programs/count_loops.h"
 
 namespace tessera::plugin {
 namespace {
 
 using Json = nlohmann::json;
 
-int64_t largest_mesh(const ir::ParsedModule& module) {
+int64_t largest_mesh(const interchange::ParsedModule& module) {
   int64_t largest = 1;
   for (const Mesh& mesh : module.meshes) largest = std::max(largest, mesh.size());
   return largest;
@@ -91,8 +91,8 @@ Json to_json(const std::vector<T>& values) {
   return out;
 }
 
-std::string plan_of(const ir::ParsedModule& module, const std::string& devices) {
-  const Lowered lowered(transforms::counted_if_cut(module),
+std::string plan_of(const interchange::ParsedModule& module, const std::string& devices) {
+  const Lowered lowered(interchange::counted_if_cut(module),
                         {.inputs = module.input_shardings, .outputs = module.output_shardings}, {},
                         tessera::devices()[0]);
   const compile::Stages& stages = lowered.stages();
@@ -115,7 +115,7 @@ std::string plan_of(const ir::ParsedModule& module, const std::string& devices) 
 std::string explain(std::string_view code, const std::string& devices) {
   std::optional<ScopedDevices> scope;
   if (!devices.empty()) scope.emplace(devices);
-  ir::ParsedModule module = ir::read_module(code, "jax");
+  interchange::ParsedModule module = interchange::read_module(code, "jax");
   const int64_t needed = largest_mesh(module);
   if (needed <= device_count()) return plan_of(module, devices);
   if (!devices.empty())
@@ -124,30 +124,16 @@ std::string explain(std::string_view code, const std::string& devices) {
                 needed, device_count(), devices);
   const std::string enough = fmt::format("cpu:{}", needed);
   scope.emplace(enough);
-  module = ir::read_module(code, "jax");
+  module = interchange::read_module(code, "jax");
   return plan_of(module, enough);
 }
 
 }  // namespace tessera::plugin
 
-namespace {
-
-char* copied(const std::string& text) {
-  auto* out = static_cast<char*>(std::malloc(text.size() + 1));
-  if (out) std::memcpy(out, text.c_str(), text.size() + 1);
-  return out;
-}
-
-}  // namespace
-
 int tessera_explain(const char* code, size_t size, const char* devices, char** out) {
-  try {
-    *out = copied(tessera::plugin::explain({code, size}, devices));
-    return *out ? 0 : 1;
-  } catch (const std::exception& error) {
-    *out = copied(error.what());
-    return 1;
-  }
+  return tessera::plugin::answer(out, [&] {
+    return tessera::plugin::explain({code, size}, devices);
+  });
 }
 
 void tessera_free(char* text) { std::free(text); }

@@ -4,11 +4,11 @@
 #include <array>
 
 #include "plugin/device_parts.h"
-#include "tessera/ops/control/control.h"
-#include "tessera/ops/control/region_transforms.h"
+#include "tessera/control/control.h"
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/select.h"
+#include "tessera/trace/trace.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
@@ -42,7 +42,7 @@ Array leading_parts(const Array& value, int64_t count) {
 
 }  // namespace
 
-ir::ParsedModule with_parts_of_sums(ir::ParsedModule module) {
+interchange::ParsedModule with_parts_of_sums(interchange::ParsedModule module) {
   const ir::Function& main = module.main;
   std::vector<Type> types = main.types_of(main.inputs);
   std::vector<bool> taken(types.size());  // by a manual computation, part by part
@@ -81,7 +81,7 @@ ir::ParsedModule with_parts_of_sums(ir::ParsedModule module) {
         results[r] = leading_parts(results[r], size_of(module.output_shardings[r]->mesh(), axes));
     return results;
   };
-  ir::Function wrapped = ops::regions().trace(parts, types, main.name).function;
+  ir::Function wrapped = tracing::trace_function(parts, types, main.name).function;
   for (size_t i = 0; i < types.size(); ++i)
     wrapped.types[static_cast<size_t>(wrapped.inputs[i])].sharding = types[i].sharding;
   module.main = std::move(wrapped);

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <optional>
 #include <sstream>
+#include <tuple>
 
 #include "plugin/client.h"
 #include "plugin/compile.h"
@@ -33,6 +35,18 @@ std::string spec_of(const PJRT_TopologyDescription_Create_Args& a) {
                     "'{}'; leave one out",
                     named, option));
   return option.empty() ? named : option;
+}
+
+// The same number for the same devices, in every process: FNV-1a over their texts.
+uint64_t fingerprint_of(const PJRT_TopologyDescription& topology) {
+  uint64_t hash = 0xcbf29ce484222325;
+  const auto add = [&](std::string_view text) {
+    for (char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+    hash = (hash ^ 0xff) * 0x100000001b3;  // ends the text
+  };
+  add(topology.platform);
+  for (const PJRT_DeviceDescription* device : topology.descriptions) add(device->text);
+  return hash;
 }
 
 }  // namespace
@@ -85,6 +99,16 @@ void add_topologies(PJRT_Api& api) {
   api.PJRT_TopologyDescription_Attributes = [](auto* a) -> PJRT_Error* {
     a->attributes = nullptr;
     a->num_attributes = 0;
+    return nullptr;
+  };
+  api.PJRT_TopologyDescription_Fingerprint = [](PJRT_TopologyDescription_Fingerprint_Args* a) {
+    return guarded([&] { a->fingerprint = fingerprint_of(*a->topology); });
+  };
+  api.PJRT_TopologyDescription_GetMemorySpaceKindIds = [](auto* a) -> PJRT_Error* {
+    static constexpr std::array kIds{0, 1, 2};
+    static_assert(kIds.size() == std::tuple_size_v<decltype(PJRT_Device::kinds)>);
+    a->memory_space_kind_ids = kIds.data();
+    a->num_memory_space_kind_ids = kIds.size();
     return nullptr;
   };
   api.PJRT_TopologyDescription_Serialize = [](PJRT_TopologyDescription_Serialize_Args* a) {

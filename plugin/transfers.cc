@@ -7,6 +7,7 @@
 
 #include "plugin/error.h"
 #include "plugin/event.h"
+#include "tessera/ir/format.h"
 
 namespace tessera::plugin {
 namespace {
@@ -58,8 +59,8 @@ std::vector<int64_t> strides_of(const Shape& shape, int64_t item,
   return out;
 }
 
-PJRT_Memory* space_of(PJRT_Device* device, PJRT_Memory* memory) {
-  return memory ? memory : device->default_memory();
+Memory* space_of(PJRT_Device* device, PJRT_Memory* memory) {
+  return memory ? &memory_of(memory) : device->default_memory();
 }
 
 // Whether these bytes may be the buffer's own: they stay as they are for as long as it lives, and
@@ -73,7 +74,7 @@ bool may_borrow(const PJRT_Client_BufferFromHostBuffer_Args& a) {
 void from_host(PJRT_Client_BufferFromHostBuffer_Args& a) {
   const DType dtype = from_pjrt(a.type);
   const Shape shape(a.dims, a.dims + a.num_dims);
-  PJRT_Memory* space = space_of(a.device, a.memory);
+  Memory* space = space_of(a.device, a.memory);
   const int64_t item = itemsize(dtype), bytes = shape.elements() * item;
   const auto* data = static_cast<const std::byte*>(a.data);
   const std::vector<int64_t> dense = dense_strides(shape, item);
@@ -120,10 +121,36 @@ void to_host(PJRT_Buffer_ToHostBuffer_Args& a) {
 }
 
 // The same memory: nothing is written to what two buffers hold.
-PJRT_Buffer* alias(const PJRT_Buffer& buffer, PJRT_Memory* space) {
+PJRT_Buffer* alias(const PJRT_Buffer& buffer, Memory* space) {
   static_cast<void>(buffer.data());
   PJRT_Buffer* out = new_buffer(space, buffer.dtype, buffer.shape, buffer.memory, buffer.offset);
   out->borrowed = buffer.borrowed;
+  return out;
+}
+
+// The same memory as elements of another type and shape, in order.
+PJRT_Buffer* bitcast(const PJRT_Buffer_Bitcast_Args& a) {
+  const PJRT_Buffer& from = *a.buffer;
+  const DType dtype = from_pjrt(a.element_type);
+  const Shape shape(a.dims, a.dims + a.num_dims);
+  const int64_t item = itemsize(dtype);
+  // XLA packs these; here each has a byte.
+  const auto packed = [](DType d) { return is_narrow(d) && bit_width(d) % 8 != 0; };
+  if (dtype != from.dtype && (packed(dtype) || packed(from.dtype)))
+    unimplemented(
+        fmt::format("[bitcast] expected elements of whole bytes, got {} as {}; convert them in a "
+                    "program",
+                    from.dtype, dtype));
+  if (shape.elements() * item != from.bytes())
+    invalid(fmt::format("[bitcast] expected a type and shape of {} bytes, got {}", from.bytes(),
+                        shape.elements() * item));
+  if (strides_of(shape, item, a.device_layout) != dense_strides(shape, item))
+    unimplemented(
+        "[bitcast] expected a layout with the last dimension innermost, got another order; "
+        "transpose in a program");
+  static_cast<void>(from.data());
+  PJRT_Buffer* out = new_buffer(from.space, dtype, shape, from.memory, from.offset);
+  out->borrowed = from.borrowed;
   return out;
 }
 
@@ -141,7 +168,7 @@ void add_transfers(PJRT_Api& api) {
         [&] { a->dst_buffer = alias(*a->buffer, a->dst_device->memory(a->buffer->space->kind)); });
   };
   api.PJRT_Buffer_CopyToMemory = [](PJRT_Buffer_CopyToMemory_Args* a) {
-    return guarded([&] { a->dst_buffer = alias(*a->buffer, a->dst_memory); });
+    return guarded([&] { a->dst_buffer = alias(*a->buffer, &memory_of(a->dst_memory)); });
   };
   api.PJRT_Buffer_CopyRawToHost = [](PJRT_Buffer_CopyRawToHost_Args* a) {
     return guarded([&] {
@@ -155,6 +182,9 @@ void add_transfers(PJRT_Api& api) {
       std::memcpy(a->dst, a->buffer->data() + a->offset, static_cast<size_t>(a->transfer_size));
       a->event = ready_event();
     });
+  };
+  api.PJRT_Buffer_Bitcast = [](PJRT_Buffer_Bitcast_Args* a) {
+    return guarded([&] { a->out_buffer = bitcast(*a); });
   };
   add_async_transfers(api);
 }

@@ -8,7 +8,7 @@
 
 #include "tessera/base/error.h"
 
-namespace tessera::testing {
+namespace tessera::test {
 
 // The message of the UserError that f throws, or nothing.
 template <class F>
@@ -32,4 +32,4 @@ void expect_error(const F& f, const char* text) {
   }
 }
 
-}  // namespace tessera::testing
+}  // namespace tessera::test

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace tessera::testing {
+namespace tessera::test {
 
 // Whether the body returns true in a child; false if that hangs for 20 seconds.
 template <class F>
@@ -48,4 +48,4 @@ void expect_work_in_children(const F& work, int children) {
   EXPECT_TRUE(all) << "a child does not end";
 }
 
-}  // namespace tessera::testing
+}  // namespace tessera::test

@@ -5,11 +5,11 @@
 
 #include <string>
 
-#include "tessera/ir/parser.h"
-#include "tessera/ir/printer.h"
+#include "tessera/interchange/text/parser.h"
+#include "tessera/interchange/text/printer.h"
 #include "tessera/ir/verifier.h"
 
-namespace tessera::testing {
+namespace tessera::test {
 
 using namespace compile;
 
@@ -36,4 +36,4 @@ std::string after(Pass pass, std::string_view before) {
   return text_of(pass(parse_mlir(before)));
 }
 
-}  // namespace tessera::testing
+}  // namespace tessera::test

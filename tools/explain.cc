@@ -1,17 +1,17 @@
 #include <ostream>
 
 #include "tessera/compile/lowered.h"
-#include "tessera/transform/programs/count_loops.h"
+#include "tessera/interchange/programs/count_loops.h"
 #include "tools/program.h"
 
 namespace tessera::tools {
 
-using namespace ir;
+using namespace interchange;
 
 void explain_file(const ExplainOptions& options, const Streams& streams) {
   const ParsedModule module = load_program(
       {.file = options.file, .devices = options.devices, .shapes = options.shapes}, streams);
-  const Lowered lowered(transforms::counted_if_cut(module), request_of(module), {}, devices()[0]);
+  const Lowered lowered(interchange::counted_if_cut(module), request_of(module), {}, devices()[0]);
   streams.out << lowered.explain();
   if (options.schedule) streams.out << "\nschedule:\n" << lowered.text("fused");
 }

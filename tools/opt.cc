@@ -4,8 +4,8 @@
 #include <ostream>
 
 #include "tessera/compile/pipeline.h"
-#include "tessera/ir/bytecode/writer.h"
-#include "tessera/ir/printer.h"
+#include "tessera/interchange/bytecode/writer.h"
+#include "tessera/interchange/text/printer.h"
 #include "tessera/ir/verifier.h"
 #include "tools/transforms.h"
 
@@ -54,8 +54,8 @@ void optimize_file(const OptOptions& options, const Streams& streams) {
       {.file = options.file, .devices = options.devices, .shapes = options.shapes}, streams));
   verify(program.function);
   const size_t transforms = apply_transforms(options, program);
-  PassState state{.function = program.function, .request = program.request};
-  state.mesh = program_mesh(state.function, state.request);
+  PassState state(program.function, program.request,
+                  program_mesh(program.function, program.request));
   bool fused = false;
   for (size_t i = transforms; i < options.passes.size(); ++i) {
     const Pass& pass = pass_called(options.passes[i]);
@@ -64,9 +64,14 @@ void optimize_file(const OptOptions& options, const Streams& streams) {
     const PassTime time = run_pass(pass, state);
     if (options.timings)
       streams.err << fmt::format("{:<16} {:8.3f} ms\n", time.name, time.seconds * 1e3);
-    verify(state.function);
+    verify(state.function());
     fused = pass.name == passes().back().name;
   }
+  if (const size_t all = state.alternatives.size(); all > 1)
+    streams.err << fmt::format(
+        "this is the first of {} alternatives; the pass choose_plan, after partition, keeps the "
+        "cheapest\n",
+        all);
   if (fused && options.emit.emit == "bytecode")
     value_error("tessera-opt",
                 "expected a program to emit as bytecode, got a schedule; leave out fuse");
@@ -74,9 +79,9 @@ void optimize_file(const OptOptions& options, const Streams& streams) {
     verify(state.schedule);
     streams.out << to_string(state.schedule);
   } else if (options.emit.emit == "bytecode") {
-    streams.out << to_bytecode(state.function, {.version = options.emit.vhlo});
+    streams.out << to_bytecode(state.function(), {.version = options.emit.vhlo});
   } else {
-    streams.out << to_mlir(state.function, {.locations = options.emit.locations});
+    streams.out << to_mlir(state.function(), {.locations = options.emit.locations});
   }
 }
 

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "tessera/base/narrow.h"
+#include "tessera/interchange/bytecode/reader.h"
+#include "tessera/interchange/bytecode/writer.h"
+#include "tessera/interchange/text/printer.h"
 #include "tessera/io/npz.h"
-#include "tessera/ir/bytecode/reader.h"
-#include "tessera/ir/bytecode/writer.h"
-#include "tessera/ir/printer.h"
 #include "tessera/mesh/device.h"
-#include "tessera/ops/control/control.h"
+#include "tessera/control/control.h"
 
 namespace tessera::tools {
 

@@ -4,13 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "tessera/interchange/text/parser.h"
 #include "tessera/ir/array.h"
-#include "tessera/ir/parser.h"
 #include "tessera/sharding/propagate.h"
 #include "tools/commands.h"
 
 namespace tessera::tools {
 
+using namespace interchange;
 using namespace sharding;
 
 // The text of `file`, - for the standard input. UserError kIo.

@@ -5,7 +5,7 @@
 
 #include "tessera/compile/compiled.h"
 #include "tessera/compile/program_cache.h"
-#include "tessera/transform/programs/count_loops.h"
+#include "tessera/interchange/programs/count_loops.h"
 #include "tools/transforms.h"
 
 namespace tessera::tools {
@@ -57,7 +57,7 @@ void run_file(const RunOptions& options, const Streams& streams) {
                                            streams);
   expect_devices(module);
   Program program = program_of(module);
-  program.function = transforms::counted_if_cut(module);
+  program.function = interchange::counted_if_cut(module);
   run_program(program, options, streams);
 }
 

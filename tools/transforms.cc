@@ -7,20 +7,20 @@
 
 #include "tessera/compile/linearization.h"
 #include "tessera/compile/vmap_flat.h"
+#include "tessera/interchange/programs/clamp_gathers.h"
+#include "tessera/interchange/programs/count_loops.h"
+#include "tessera/interchange/programs/guard_infinities.h"
+#include "tessera/interchange/programs/lower_scans.h"
+#include "tessera/interchange/programs/map_regions.h"
 #include "tessera/ir/op_def.h"
-#include "tessera/ops/control/control_flow_ops.h"
-#include "tessera/ops/control/custom_derivative.h"
+#include "tessera/control/control_flow_ops.h"
+#include "tessera/control/custom_derivative.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/complex.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/trace/trace.h"
-#include "tessera/transform/programs/clamp_gathers.h"
-#include "tessera/transform/programs/count_loops.h"
-#include "tessera/transform/programs/guard_infinities.h"
-#include "tessera/transform/programs/lower_scans.h"
-#include "tessera/transform/programs/map_regions.h"
 
 namespace tessera::tools {
 
@@ -113,8 +113,8 @@ Array real_part(const Array& x) { return is_complex(x.dtype()) ? lax::real(x) : 
 Program gradient_of(const Program& program, const TransformOptions& options) {
   expect_traced("grad", program.function);
   const std::vector<bool> wrt = chosen_arguments(program, options.argnums);
-  const Function f = transforms::guard_infinities(
-      transforms::clamp_gathers(transforms::count_loops(program.function)));
+  const Function f = interchange::guard_infinities(
+      interchange::clamp_gathers(interchange::count_loops(program.function)));
   const std::optional<size_t> scalar =
       options.seed ? std::nullopt : std::optional(scalar_result(f));
   Program out = traced(program, f.input_types(), [&](const Arrays& x) {
@@ -238,7 +238,7 @@ Program batched(const Program& program, const TransformOptions& options) {
 Function checkpoint_loops(const Function& function) {
   Function out = function;
   for (Op& op : out.ops) {
-    op.params = transforms::map_regions(op, checkpoint_loops);
+    op.params = interchange::map_regions(op, checkpoint_loops);
     if (op.def != &scan_op) continue;
     auto p = op.params.as<ScanParams>();
     Function body;
@@ -266,11 +266,11 @@ std::optional<Program> transformed(std::string_view name, const Program& program
   if (name == "vmap") return batched(program, options);
   Program out = program;
   if (name == "count_loops") {
-    out.function = transforms::count_loops(program.function);
+    out.function = interchange::count_loops(program.function);
   } else if (name == "lower_scans") {
-    out.function = transforms::lower_scans(program.function);
+    out.function = interchange::lower_scans(program.function);
   } else if (name == "checkpoint") {
-    out.function = checkpoint_loops(transforms::count_loops(program.function));
+    out.function = checkpoint_loops(interchange::count_loops(program.function));
   } else {
     return std::nullopt;
   }

@@ -2,7 +2,7 @@
 // among its passes. Each makes a traced program of a traced one; they come before all passes of the
 // pipeline.
 //
-//   count_loops   while loops of known length as scans (transform/programs/count_loops.h)
+//   count_loops   while loops of known length as scans (interchange/programs/count_loops.h)
 //   lower_scans   the opposite: a program that other consumers of StableHLO run, too
 //   checkpoint    the body of each scan computed again for a derivative instead of kept
 //   grad          (arguments...) -> [value,] gradients; loops are counted first

@@ -1,11 +1,15 @@
 #include "tessera/base/blas.h"
 
 #include <cblas.h>
-#include <dlfcn.h>
 
 #include <atomic>
 #include <cstdlib>
 #include <string_view>
+
+// The functions with which OpenBLAS chose when it was loaded; a build for one CPU has none. They are those
+// of the OpenBLAS that this library is linked with: another one in the process is left alone.
+extern "C" __attribute__((weak)) void gotoblas_dynamic_quit();
+extern "C" __attribute__((weak)) void gotoblas_dynamic_init();
 
 namespace tessera {
 namespace {
@@ -34,13 +38,10 @@ bool is_old_core(std::string_view name) {
 void choose_core() {
   const char* best = best_core();
   if (!best || std::getenv("OPENBLAS_CORETYPE") || !is_old_core(openblas_get_corename())) return;
-  // The functions with which the library chose when it was loaded; a build for one CPU has none.
-  const auto quit = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "gotoblas_dynamic_quit"));
-  const auto init = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, "gotoblas_dynamic_init"));
-  if (!quit || !init) return;
+  if (!gotoblas_dynamic_quit || !gotoblas_dynamic_init) return;
   setenv("OPENBLAS_CORETYPE", best, 1);
-  quit();
-  init();
+  gotoblas_dynamic_quit();
+  gotoblas_dynamic_init();
   unsetenv("OPENBLAS_CORETYPE");
 }
 

@@ -19,6 +19,15 @@ using namespace ops;
 namespace transforms {
 using namespace tracing;
 }
+namespace control {
+using namespace transforms;
+}
+namespace per_example {
+using namespace control;
+}
+namespace interchange {
+using namespace control;
+}
 namespace sharding {
 using namespace tracing;
 }
@@ -36,10 +45,12 @@ using namespace codegen;
 }
 namespace engine {
 using namespace runtime;
-}
+using namespace interchange;
+}  // namespace engine
 namespace compile {
 using namespace runtime;
-using namespace transforms;
+using namespace control;
+using namespace interchange;
 }  // namespace compile
 
 }  // namespace tessera

@@ -6,6 +6,7 @@
 #include "tessera/base/overloaded.h"
 #include "tessera/codegen/canonical.h"
 #include "tessera/codegen/emitter.h"
+#include "tessera/fusion/schedule_walk.h"
 
 namespace tessera::codegen {
 namespace {
@@ -19,35 +20,20 @@ constexpr int64_t kConstantBytes = 4096;
 
 int64_t padded_bytes(int64_t bytes) { return ceil_div(bytes, kPaddedBytes) * kPaddedBytes; }
 
-// Calls f for every schedule of the loop, nested ones included.
-template <class F>
-void for_each_schedule(const Schedule& s, const F& f) {
-  f(s);
-  for (const Step& step : s.steps) {
-    if (const auto* loop = std::get_if<LoopStep>(&step)) {
-      if (loop->cond) for_each_schedule(*loop->cond, f);
-      for_each_schedule(*loop->body, f);
-    }
-    if (const auto* branch = std::get_if<BranchStep>(&step))
-      for (const auto& way : branch->branches) for_each_schedule(*way, f);
-  }
-}
-template <class F>
-void for_each_schedule(const LoopStep& loop, const F& f) {
-  if (loop.cond) for_each_schedule(*loop.cond, f);
-  for_each_schedule(*loop.body, f);
-}
-
 bool is_code(const Schedule& s) {
   for (const Slot& slot : s.slots)
     if (slot.instances != 1 ||
         (slot.kind == Slot::Kind::kConstant && slot.literal.bytes() > kConstantBytes))
       return false;
-  return std::all_of(s.steps.begin(), s.steps.end(), [](const Step& step) {
-    return !std::holds_alternative<DotStep>(step) &&
-           !std::holds_alternative<ConvolutionStep>(step) &&
-           !std::holds_alternative<CollectiveStep>(step) && !std::holds_alternative<CallStep>(step);
-  });
+  const auto is_code_step = Overloaded{
+      [](const KernelStep&) { return true; },       [](const InstanceTableStep&) { return true; },
+      [](const ViewStep&) { return true; },         [](const LoopStep&) { return true; },
+      [](const BranchStep&) { return true; },       [](const DotStep&) { return false; },
+      [](const ConvolutionStep&) { return false; }, [](const CollectiveStep&) { return false; },
+      [](const CallStep&) { return false; },
+  };
+  return std::all_of(s.steps.begin(), s.steps.end(),
+                     [&](const Step& step) { return std::visit(is_code_step, step); });
 }
 
 // ---- text ----

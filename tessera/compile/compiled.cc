@@ -6,17 +6,12 @@
 #include "tessera/base/bounded_cache.h"
 #include "tessera/base/hash.h"
 #include "tessera/base/warning.h"
-#include "tessera/cluster/processes.h"
-#include "tessera/compile/pipeline.h"
+#include "tessera/compile/load_program.h"
 #include "tessera/compile/place.h"
 #include "tessera/compile/program_cache.h"
-#include "tessera/engine/client_array.h"
-#include "tessera/engine/client_program.h"
-#include "tessera/engine/clients.h"
+#include "tessera/interchange/text/printer.h"
 #include "tessera/ir/format.h"
-#include "tessera/ir/printer.h"
 #include "tessera/mesh/default_device.h"
-#include "tessera/runtime/program.h"
 #include "tessera/sharding/atoms.h"
 #include "tessera/sharding/finer_mesh.h"
 #include "tessera/sharding/flatten_regions.h"
@@ -25,67 +20,15 @@ namespace tessera {
 
 using namespace compile;
 
-namespace {
-
-// Of a plugin, or 0: where a program of this mesh, or of this device, runs.
-int64_t client_for(const Mesh& mesh, const Device& device) {
-  if (mesh.rank() == 0) return device.client;
-  if (mesh.is_abstract())
-    sharding_error("jit",
-                   "expected a mesh of devices to run on, got {}; lower() and explain() work on "
-                   "abstract meshes, running does not",
-                   mesh);
-  return engine::client_of("jit", mesh.devices());
-}
-
-// Of a program's text what all processes of a cluster have in common: a function of the host has
-// another number in each.
-std::string common_text(std::string text) {
-  constexpr std::string_view kBefore = "backend_config = {function = ";
-  for (size_t at = text.find(kBefore); at != std::string::npos; at = text.find(kBefore, at)) {
-    at += kBefore.size();
-    text.erase(at, text.find(' ', at) - at);
-  }
-  return text;
-}
-
-std::shared_ptr<const Program> emulated_program(const Function& function, const Stages& stages,
-                                                std::vector<ArraySpec> inputs,
-                                                std::vector<ArraySpec> outputs) {
-  ProgramIdentity identity;
-  if (cluster::Processes::current())
-    identity = {function.name, common_text(to_mlir(function, {.locations = true}) +
-                                           to_mlir(stages.partitioned.function))};
-  return std::make_shared<const Program>(stages.schedule, std::move(inputs), std::move(outputs),
-                                         process_kernels(), std::move(identity));
-}
-
-}  // namespace
-
 Compiled::Compiled(const Function& function, const ShardingRequest& request, const Device& device,
-                   const std::optional<Mesh>& results_mesh) {
-  const int64_t client = client_for(program_mesh(function, request), device);
-  const Stages stages =
-      run_pipeline(function, request, client == 0 ? Stage::kFused : Stage::kPartitioned);
+                   const std::optional<Mesh>& results_mesh, const Stages* made) {
+  std::optional<Stages> own;
+  if (!made)
+    made = &own.emplace(run_pipeline(
+        function, request, last_stage(engine_for(program_mesh(function, request), device))));
+  const Stages& stages = *made;
+  program_ = load_program(function, stages, device);
   output_types_ = function.output_types();
-  const bool sharded = stages.mesh.rank() > 0;
-  auto spec = [&](const Type& type, const std::vector<NamedSharding>& shardings, size_t i) {
-    const Sharding sharding =
-        sharded ? Sharding(shardings[i]) : Sharding(SingleDeviceSharding(device));
-    return ArraySpec{type.dtype, type.shape, sharding, type.weak};
-  };
-  std::vector<ArraySpec> inputs, outputs;
-  for (size_t i = 0; i < function.inputs.size(); ++i)
-    inputs.push_back(spec(function.types[function.inputs[i]], stages.partitioned.inputs, i));
-  for (size_t i = 0; i < function.outputs.size(); ++i)
-    outputs.push_back(spec(output_types_[i], stages.partitioned.outputs, i));
-  if (client != 0) {
-    client_program_ = std::make_shared<const engine::ClientProgram>(
-        stages.partitioned.function, sharded ? stages.mesh.devices() : std::vector{device},
-        std::move(inputs), outputs);
-  } else {
-    program_ = emulated_program(function, stages, std::move(inputs), std::move(outputs));
-  }
   if (results_mesh)
     for (const NamedSharding& s : stages.partitioned.outputs)
       results_.emplace_back(on_coarser_mesh(s, *results_mesh));
@@ -95,75 +38,32 @@ Compiled::Compiled(const Function& function, const ShardingRequest& request, con
                        note.source.empty() ? "" : " (" + note.source + ")"));
 }
 
-Sharding Compiled::input_sharding(size_t i) const {
-  return (program_ ? program_->input_layout(i) : client_program_->input_layout(i))->sharding;
-}
+Sharding Compiled::input_sharding(size_t i) const { return program_->input_layout(i)->sharding; }
 Sharding Compiled::output_sharding(size_t i) const {
-  if (!results_.empty()) return results_[i];
-  return (program_ ? program_->output_layout(i) : client_program_->output_layout(i))->sharding;
+  return results_.empty() ? program_->output_layout(i)->sharding : results_[i];
 }
-int64_t Compiled::arena_bytes() const {
-  return program_ ? program_->arena_bytes() : client_program_->arena_bytes();
-}
-int64_t Compiled::code_bytes() const {
-  return program_ ? program_->code_bytes() : client_program_->code_bytes();
-}
+int64_t Compiled::arena_bytes() const { return program_->arena_bytes(); }
+int64_t Compiled::code_bytes() const { return program_->code_bytes(); }
 
 std::vector<Array> Compiled::run(std::span<const Array> args,
                                  std::span<const uint8_t> donate) const {
-  if (client_program_) return run_on_client(args, donate);
   TESSERA_CHECK(args.size() == program_->num_inputs(), "{} arguments for {} inputs", args.size(),
                 program_->num_inputs());
-  boost::container::small_vector<const DeviceArray*, 16> inputs(args.size()), originals;
-  boost::container::small_vector<DeviceArrayRef, 4> moved;
+  boost::container::small_vector<const DeviceData*, 16> inputs(args.size()), originals;
+  boost::container::small_vector<std::shared_ptr<const ArrayData>, 4> moved;
   for (size_t i = 0; i < args.size(); ++i) {
     const ArrayData& data = *args[i].data();
-    const ArrayLayoutRef& layout = program_->input_layout(i);
-    if (data.kind == ArrayData::Kind::kDevice) {
-      const auto& device_array = static_cast<const DeviceArray&>(data);
-      if (device_array.layout() == layout || same_placement(*device_array.layout(), *layout)) {
-        inputs[i] = &device_array;
-        continue;
-      }
-      moved.push_back(
-          reshard(std::static_pointer_cast<const DeviceArray>(args[i].data()), layout->sharding));
+    inputs[i] = device_data(data);
+    if (program_->takes(data, i)) continue;
+    if (inputs[i]) {
       originals.resize(args.size(), nullptr);
-      originals[i] = &device_array;
-    } else {
-      moved.push_back(
-          std::static_pointer_cast<const DeviceArray>(placed_data(args[i], layout->sharding)));
+      originals[i] = inputs[i];
     }
-    inputs[i] = moved.back().get();
+    moved.push_back(placed_data(args[i], program_->input_layout(i)->sharding));
+    inputs[i] = device_data(*moved.back());
   }
-  std::vector<DeviceArrayRef> results =
-      program_->run(std::span<const DeviceArray* const>(inputs.data(), inputs.size()), donate,
-                    std::span<const DeviceArray* const>(originals.data(), originals.size()));
-  std::vector<Array> out;
-  out.reserve(results.size());
-  for (size_t i = 0; i < results.size(); ++i)
-    out.emplace_back(results_.empty() ? std::move(results[i]) : reshard(results[i], results_[i]));
-  return out;
-}
-
-std::vector<Array> Compiled::run_on_client(std::span<const Array> args,
-                                           std::span<const uint8_t> donate) const {
-  TESSERA_CHECK(args.size() == client_program_->num_inputs(), "{} arguments for {} inputs",
-                args.size(), client_program_->num_inputs());
-  std::vector<engine::ClientArrayRef> inputs;
-  std::vector<const ArrayData*> originals(args.size(), nullptr);
-  for (size_t i = 0; i < args.size(); ++i) {
-    const std::shared_ptr<const ArrayData>& data = args[i].data();
-    const ArrayLayoutRef& layout = client_program_->input_layout(i);
-    std::shared_ptr<const ArrayData> here = data;
-    if (!client_program_->takes(*data, i)) {
-      here = placed_data(args[i], layout->sharding);
-      originals[i] = data.get();
-    }
-    inputs.push_back(std::static_pointer_cast<const engine::ClientArray>(here));
-  }
-  std::vector<Array> out;
-  for (engine::ClientArrayRef& result : client_program_->run(inputs, donate, originals))
-    out.emplace_back(std::move(result));
+  std::vector<Array> out =
+      program_->run({inputs.data(), inputs.size()}, donate, {originals.data(), originals.size()});
   for (size_t i = 0; i < results_.size(); ++i) out[i] = Array(placed_data(out[i], results_[i]));
   return out;
 }
@@ -285,7 +185,7 @@ size_t hash_of(const Function& function, const ShardingRequest& request, const D
 class ProgramCache {
  public:
   CompiledRef get(const Function& function, const ShardingRequest& request, const Device& device,
-                  const std::optional<Mesh>& results_mesh) {
+                  const std::optional<Mesh>& results_mesh, const Stages* stages) {
     const size_t hash = hash_of(function, request, device);
     const auto found = programs_.find(hash, [&](const ProgramKey& key) {
       return key.is_for(function, request, device, results_mesh);
@@ -296,7 +196,8 @@ class ProgramCache {
     }
     // Compiled outside of the cache: two threads may compile the same program once each.
     constexpr int64_t kOpBytes = 512;  // of the key
-    const auto compiled = std::make_shared<Compiled>(function, request, device, results_mesh);
+    const auto compiled =
+        std::make_shared<Compiled>(function, request, device, results_mesh, stages);
     ++compiled_;
     return programs_.insert(
         hash, {std::make_shared<Function>(function), request, device, results_mesh}, compiled,
@@ -326,12 +227,12 @@ ProgramCache& program_cache() {
 }  // namespace
 
 CompiledRef compile_cached(const Function& function, const ShardingRequest& request,
-                           const Device& device) {
-  if (request.compute_as.empty()) return program_cache().get(function, request, device, {});
+                           const Device& device, const Stages* stages) {
+  if (request.compute_as.empty()) return program_cache().get(function, request, device, {}, stages);
   // Programs are told apart on the finer mesh: where an axis has one device, cut along it and not
   // cut are the same sharding.
   return program_cache().get(on_finer_mesh(function, request.compute_as), on_finer_mesh(request),
-                             device, program_mesh(function, request));
+                             device, program_mesh(function, request), stages);
 }
 
 std::vector<Array> run_with_captures(const Compiled& program, std::span<const Array> args,

@@ -8,14 +8,14 @@
 
 #include "tessera/ir/array.h"
 
-namespace tessera::runtime {
-class Program;
-}
 namespace tessera::engine {
-class ClientProgram;
+class LoadedProgram;
 }
 namespace tessera::sharding {
 struct ShardingRequest;
+}
+namespace tessera::compile {
+struct Stages;
 }
 
 namespace tessera {
@@ -24,9 +24,11 @@ class Compiled {
  public:
   // `function` with the given placement of its inputs and outputs. UserError where the program's
   // mesh has no devices. Results lie on `results_mesh`, if there is one: the mesh that the
-  // program's is finer than.
+  // program's is finer than. `stages` is what run_pipeline has made of these, or null if it has not
+  // run.
   Compiled(const ir::Function& function, const sharding::ShardingRequest& request,
-           const Device& device, const std::optional<Mesh>& results_mesh = {});
+           const Device& device, const std::optional<Mesh>& results_mesh = {},
+           const compile::Stages* stages = nullptr);
 
   // Arrays of the function's input types, anywhere: those that lie elsewhere are resharded first.
   // Synchronous.
@@ -39,16 +41,11 @@ class Compiled {
   int64_t arena_bytes() const;
   // What the program itself takes.
   int64_t code_bytes() const;
-  // Null on emulated devices.
-  const engine::ClientProgram* client_program() const { return client_program_.get(); }
+  // For those who include engine/loaded_program.h.
+  const engine::LoadedProgram& program() const { return *program_; }
 
  private:
-  std::vector<Array> run_on_client(std::span<const Array> args,
-                                   std::span<const uint8_t> donate) const;
-
-  // One of them: on emulated devices, or on those of a plugin.
-  std::shared_ptr<const runtime::Program> program_;
-  std::shared_ptr<const engine::ClientProgram> client_program_;
+  std::shared_ptr<const engine::LoadedProgram> program_;
   std::vector<ir::Type> output_types_;
   std::vector<Sharding> results_;  // where they are moved to; empty: they stay
 };

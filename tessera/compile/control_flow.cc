@@ -5,7 +5,7 @@
 
 #include "tessera/ir/axis_env.h"
 #include "tessera/ops/collectives/collectives.h"
-#include "tessera/ops/control/control_flow_ops.h"
+#include "tessera/control/control_flow_ops.h"
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "tessera/compile/grad.h"
-#include "tessera/ops/control/custom_derivative.h"
+#include "tessera/control/custom_derivative.h"
 #include "tessera/ops/core/identity.h"
 
 namespace tessera {

@@ -7,7 +7,7 @@
 #include "tessera/compile/jit_cache.h"
 #include "tessera/compile/pipeline.h"
 #include "tessera/ir/format.h"
-#include "tessera/ops/control/control.h"
+#include "tessera/control/control.h"
 #include "tessera/sharding/finer_mesh.h"
 #include "tessera/trace/trace.h"
 
@@ -133,10 +133,12 @@ Placed place(const TracedCall& call, std::span<const Array> leaves,
 }
 
 // The program of a traced call. What the call is found by, and what it donates, the caller adds.
-std::shared_ptr<JitEntry> compile_call(TracedCall call, const Placed& placed) {
+// `stages` is what run_pipeline has made of the call, or null if it has not run.
+std::shared_ptr<JitEntry> compile_call(TracedCall call, const Placed& placed,
+                                       const Stages* stages = nullptr) {
   auto entry = std::make_shared<JitEntry>();
   entry->program =
-      compile_cached(call.traced.function, placed.request, device_for("jit", placed.all));
+      compile_cached(call.traced.function, placed.request, device_for("jit", placed.all), stages);
   entry->captures = std::move(call.traced.captures);
   entry->result = std::move(call.result.tree);
   return entry;
@@ -195,11 +197,13 @@ JitEntryRef JitCore::compile(const ErasedCall& call, const void* types, const st
   const std::vector<NamedSharding> in = in_shardings(call);
   TracedCall traced = trace_call(call, leaves, options_.out_shardings);
   const Placed placed = place(traced, leaves, in, options_.compute_as);
-  if (options_.comm_budget)
-    expect_within(*options_.comm_budget,
-                  run_pipeline(traced.traced.function, placed.request, Stage::kPartitioned)
-                      .partitioned.collectives);
-  const std::shared_ptr<JitEntry> entry = compile_call(std::move(traced), placed);
+  std::optional<Stages> stages;
+  if (options_.comm_budget) {
+    stages = run_pipeline(traced.traced.function, placed.request);
+    expect_within(*options_.comm_budget, stages->partitioned.collectives);
+  }
+  const std::shared_ptr<JitEntry> entry =
+      compile_call(std::move(traced), placed, stages ? &*stages : nullptr);
   entry->where = where_;
   // What a function captured is not the caller's to give away.
   if (!donate.empty()) donate.resize(placed.all.size(), 0);

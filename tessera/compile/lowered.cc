@@ -3,17 +3,21 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <span>
 
+#include "tessera/base/overloaded.h"
 #include "tessera/compile/flops.h"
 #include "tessera/compile/pipeline.h"
 #include "tessera/compile/program_cache.h"
 #include "tessera/compile/step_time.h"
+#include "tessera/fusion/schedule_walk.h"
+#include "tessera/interchange/text/printer.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
-#include "tessera/ir/printer.h"
 #include "tessera/ops/core/expect.h"
 #include "tessera/ops/core/norm_choice.h"
-#include "tessera/runtime/executable.h"
+#include "tessera/runtime/memory_plan.h"
 #include "tessera/spmd/cost.h"
 
 namespace tessera {
@@ -51,40 +55,33 @@ std::vector<NamedSharding> Lowered::output_shardings() const {
 
 namespace {
 
-// Bytes that the steps of a schedule read and write on one device.
-int64_t bytes_of_steps(const Schedule& s) {
-  auto bytes = [&](std::initializer_list<int> slots) {
+// Returns the bytes that one run of the schedule reads and writes on one device.
+int64_t bytes_of_steps(const Schedule& schedule) {
+  const auto bytes = [](const Schedule& s, std::span<const int> slots) {
     int64_t n = 0;
     for (int slot : slots)
-      if (slot >= 0) n += s.slots[slot].bytes();
+      if (slot >= 0) n += s.slots[static_cast<size_t>(slot)].bytes();
     return n;
   };
-  auto all = [&](const std::vector<int>& slots) {
-    int64_t n = 0;
-    for (int slot : slots)
-      if (slot >= 0) n += s.slots[slot].bytes();
-    return n;
-  };
-  int64_t total = 0;
-  for (const Step& step : s.steps) {
-    if (const auto* kernel = std::get_if<KernelStep>(&step)) total += all(kernel->slots);
-    if (const auto* dot = std::get_if<DotStep>(&step))
-      total += bytes({dot->lhs, dot->rhs, dot->out, dot->bias});
-    if (const auto* convolution = std::get_if<ConvolutionStep>(&step))
-      total += bytes({convolution->lhs, convolution->rhs, convolution->out});
-    if (const auto* collective = std::get_if<CollectiveStep>(&step))
-      total += bytes({collective->in, collective->out});
-    if (const auto* call = std::get_if<CallStep>(&step)) total += all(call->in) + all(call->out);
-    if (const auto* loop = std::get_if<LoopStep>(&step))
-      total += std::max<int64_t>(1, loop->trip_count) * bytes_of_steps(*loop->body);
-    if (const auto* branch = std::get_if<BranchStep>(&step)) {
-      int64_t widest = 0;
-      for (size_t b = 0; b < branch->branches.size(); ++b)
-        if (!branch->is_rare(b)) widest = std::max(widest, bytes_of_steps(*branch->branches[b]));
-      total += widest;
-    }
-  }
-  return total;
+  return cost_of_run(
+      schedule,
+      Overloaded{
+          [&](const KernelStep& kernel, const Schedule& s) { return bytes(s, kernel.slots); },
+          [&](const DotStep& dot, const Schedule& s) {
+            return bytes(s, std::array{dot.lhs, dot.rhs, dot.out, dot.bias});
+          },
+          [&](const ConvolutionStep& convolution, const Schedule& s) {
+            return bytes(s, std::array{convolution.lhs, convolution.rhs, convolution.out});
+          },
+          [&](const CollectiveStep& collective, const Schedule& s) {
+            return bytes(s, std::array{collective.in, collective.out});
+          },
+          [&](const CallStep& call, const Schedule& s) {
+            return bytes(s, call.in) + bytes(s, call.out);
+          },
+          [](const InstanceTableStep&, const Schedule&) { return int64_t{0}; },
+          [](const ViewStep&, const Schedule&) { return int64_t{0}; },
+      });
 }
 
 std::string bytes_text(double bytes) {
@@ -188,6 +185,8 @@ std::string Lowered::explain() const {
   return out;
 }
 
-CompiledRef Lowered::compile() const { return compile_cached(stages_->traced, *request_, device_); }
+CompiledRef Lowered::compile() const {
+  return compile_cached(stages_->traced, *request_, device_, stages_.get());
+}
 
 }  // namespace tessera

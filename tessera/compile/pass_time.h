@@ -8,6 +8,9 @@ namespace tessera {
 struct PassTime {
   std::string_view name;
   double seconds = 0;
+  // Programs that it left: more than one where the cheapest of several is kept later
+  // (compile/alternatives.h), 0 where it was skipped.
+  int alternatives = 0;
 };
 
 }  // namespace tessera

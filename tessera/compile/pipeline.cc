@@ -8,7 +8,7 @@
 #include "tessera/fusion/fuse.h"
 #include "tessera/fusion/simplify.h"
 #include "tessera/fusion/usual_ways.h"
-#include "tessera/ir/printer.h"
+#include "tessera/interchange/text/printer.h"
 #include "tessera/ir/verifier.h"
 #include "tessera/sharding/atoms.h"
 #include "tessera/sharding/contract_sums.h"
@@ -26,31 +26,43 @@ namespace {
 
 template <Function (*rewrite)(const Function&)>
 void apply(PassState& p) {
-  p.function = rewrite(p.function);
+  for (Alternative& a : p.alternatives) a.function = rewrite(a.function);
 }
 
-void pin_pass(PassState& p) { p.function = pin_shardings(p.function, p.mesh, p.request); }
+void pin_pass(PassState& p) {
+  for (Alternative& a : p.alternatives) a.function = pin_shardings(a.function, p.mesh, p.request);
+}
 
 void propagate_pass(PassState& p) {
-  Propagated chosen = propagate_for_least(p.function, p.mesh, p.request);
-  p.function = std::move(chosen.function);
-  p.plan = std::move(chosen.plan);
+  const Function function = std::move(p.alternatives.front().function);
+  p.alternatives.clear();
+  for (Function& propagated : propagate_in_orders(function, p.mesh, p.request,
+                                                  propagation_orders(function, p.mesh, p.request)))
+    p.alternatives.push_back(
+        {.function = std::move(propagated), .propagated = {}, .partitioned = {}});
 }
 
 void partition_pass(PassState& p) {
-  for (const Type& type : p.function.types)
-    if (!type.sharding)
-      value_error("partition",
-                  "expected a program in which every value has a sharding; run the pass propagate "
-                  "first");
-  // A program that other passes have changed since is another one.
-  if (p.plan && p.plan->cut == p.function) {
-    p.partitioned = std::move(p.plan->partitioned);
-  } else {
-    p.partitioned = partition(p.function, p.mesh);
+  for (Alternative& a : p.alternatives) {
+    for (const Type& type : a.function.types)
+      if (!type.sharding)
+        value_error("partition",
+                    "expected a program in which every value has a sharding; run the pass "
+                    "propagate first");
+    a.partitioned = partition(a.function, p.mesh);
+    a.propagated = std::exchange(a.function, std::move(a.partitioned.function));
+    a.partitioned.function = {};
   }
-  p.plan.reset();
-  p.function = std::move(p.partitioned.function);
+}
+
+void choose_plan_pass(PassState& p) {
+  for (const Alternative& a : p.alternatives)
+    if (a.partitioned.mesh.rank() == 0)
+      value_error("choose_plan",
+                  "expected a partitioned program; run the pass partition before it");
+  Alternative kept = std::move(p.alternatives[cheapest(p.alternatives)]);
+  p.alternatives.clear();
+  p.alternatives.push_back(std::move(kept));
 }
 
 // The mesh axes an array with this sharding is stored over, in the order of its instances:
@@ -65,27 +77,29 @@ AxisList storage_axes(const NamedSharding& sharding, const Mesh& mesh, int64_t r
 }
 
 void fuse_pass(PassState& p) {
+  const auto& [function, propagated, partitioned] = p.alternatives.front();
   FuseOptions options;
-  for (size_t i = 0; i < p.partitioned.inputs.size(); ++i)
-    options.input_axes.push_back(storage_axes(p.partitioned.inputs[i], p.partitioned.mesh,
-                                              p.function.type(p.function.inputs[i]).rank()));
+  for (size_t i = 0; i < partitioned.inputs.size(); ++i)
+    options.input_axes.push_back(storage_axes(partitioned.inputs[i], partitioned.mesh,
+                                              function.type(function.inputs[i]).rank()));
   options.reproducible = cluster::Processes::reproducible();
-  p.schedule = fuse(p.function, p.partitioned.mesh, options);
+  p.schedule = fuse(function, partitioned.mesh, options);
 }
 
 constexpr Pass kPasses[] = {
-    {"merge_equal_ops", Stage::kPropagated, true, apply<merge_equal_ops>},
-    {"remove_dead_ops", Stage::kPropagated, false, apply<remove_dead_ops>},
-    {"flatten_regions", Stage::kPropagated, false, apply<flatten_regions>},
-    {"prune_control", Stage::kPropagated, false, apply<prune_control>},
-    {"contract_sums", Stage::kPropagated, false, apply<contract_sums>},
-    {"split_transforms", Stage::kPropagated, true, apply<split_transforms>},
-    {"split_constants", Stage::kPropagated, true, apply<split_constants>},
-    {"pin_shardings", Stage::kPropagated, true, pin_pass},
-    {"propagate", Stage::kPropagated, true, propagate_pass},
-    {"cut_lines", Stage::kPropagated, true, apply<cut_lines>},
-    {"cut_sorts", Stage::kPropagated, true, apply<cut_sorts>},
+    {"merge_equal_ops", Stage::kPartitioned, true, apply<merge_equal_ops>},
+    {"remove_dead_ops", Stage::kPartitioned, false, apply<remove_dead_ops>},
+    {"flatten_regions", Stage::kPartitioned, false, apply<flatten_regions>},
+    {"prune_control", Stage::kPartitioned, false, apply<prune_control>},
+    {"contract_sums", Stage::kPartitioned, false, apply<contract_sums>},
+    {"split_transforms", Stage::kPartitioned, true, apply<split_transforms>},
+    {"split_constants", Stage::kPartitioned, true, apply<split_constants>},
+    {"pin_shardings", Stage::kPartitioned, true, pin_pass},
+    {"propagate", Stage::kPartitioned, true, propagate_pass},
+    {"cut_lines", Stage::kPartitioned, true, apply<cut_lines>},
+    {"cut_sorts", Stage::kPartitioned, true, apply<cut_sorts>},
     {"partition", Stage::kPartitioned, true, partition_pass},
+    {"choose_plan", Stage::kPartitioned, true, choose_plan_pass},
     {"take_usual_ways", Stage::kFused, false, apply<take_usual_ways>},
     {"simplify", Stage::kFused, false, apply<simplify>},
     {"fuse", Stage::kFused, false, fuse_pass},
@@ -109,9 +123,13 @@ bool prints_after(const Pass& pass) {
 }
 
 void print(const Pass& pass, const PassState& state, double seconds) {
-  const std::string text =
-      pass.run == fuse_pass ? to_string(state.schedule) : to_mlir(state.function);
-  fmt::print(stderr, "// after {} ({:.3f} ms)\n{}\n", pass.name, seconds * 1e3, text);
+  const size_t all = state.alternatives.size();
+  for (size_t i = 0; i < all; ++i) {
+    const std::string which = all == 1 ? "" : fmt::format(", alternative {} of {}", i + 1, all),
+                      text = pass.run == fuse_pass ? to_string(state.schedule)
+                                                   : to_mlir(state.alternatives[i].function);
+    fmt::print(stderr, "// after {}{} ({:.3f} ms)\n{}\n", pass.name, which, seconds * 1e3, text);
+  }
 }
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -120,15 +138,20 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 }  // namespace
 
+PassState::PassState(Function function, ShardingRequest request, Mesh mesh)
+    : request(std::move(request)), mesh(std::move(mesh)) {
+  alternatives.push_back({.function = std::move(function), .propagated = {}, .partitioned = {}});
+}
+
 std::span<const Pass> passes() { return kPasses; }
 
 PassTime run_pass(const Pass& pass, PassState& state) {
   if (pass.sharded_only && state.mesh.rank() == 0) return {pass.name};
   const auto start = std::chrono::steady_clock::now();
   pass.run(state);
-  const PassTime time{pass.name, seconds_since(start)};
+  const PassTime time{pass.name, seconds_since(start), static_cast<int>(state.alternatives.size())};
   if (verifies()) {
-    verify(state.function);
+    for (const Alternative& a : state.alternatives) verify(a.function);
     if (pass.run == fuse_pass) verify(state.schedule);
   }
   if (prints_after(pass)) print(pass, state, time.seconds);
@@ -145,20 +168,18 @@ Stages run_pipeline(const Function& traced, const ShardingRequest& request, Stag
   Stages s;
   s.traced = traced;
   s.mesh = program_mesh(traced, request);
-  PassState state{.function = traced, .request = request, .mesh = s.mesh};
-  for (size_t i = 0; i < std::size(kPasses) && kPasses[i].stage <= last; ++i) {
-    s.pass_times.push_back(run_pass(kPasses[i], state));
-    const bool ends_stage = i + 1 == std::size(kPasses) || kPasses[i + 1].stage != kPasses[i].stage;
-    if (!ends_stage) continue;
-    if (kPasses[i].stage == Stage::kPropagated) {
-      s.propagated = state.function;
-    } else if (kPasses[i].stage == Stage::kPartitioned) {
-      s.partitioned = state.partitioned;
-      s.partitioned.function = state.function;
-    } else {
-      s.schedule = std::move(state.schedule);
-    }
+  PassState state(traced, request, s.mesh);
+  Function partitioned;
+  for (const Pass& pass : kPasses) {
+    if (pass.stage > last) break;
+    s.pass_times.push_back(run_pass(pass, state));
+    if (pass.run == choose_plan_pass) partitioned = state.function();
   }
+  Alternative& kept = state.alternatives.front();
+  s.propagated = s.mesh.rank() == 0 ? partitioned : std::move(kept.propagated);
+  s.partitioned = std::move(kept.partitioned);
+  s.partitioned.function = std::move(partitioned);
+  s.schedule = std::move(state.schedule);
   return s;
 }
 

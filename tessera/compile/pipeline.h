@@ -5,18 +5,20 @@
 //   partitioned  local shapes, explicit collectives
 //   fused        a schedule of kernels, library calls and collectives
 //
-// After each pass the function is verified, in debug builds and where the environment variable
+// From propagate to choose_plan there may be several alternatives (alternatives.h): each of these
+// passes runs once for each, and the last one keeps the cheapest.
+//
+// After each pass every function is verified, in debug builds and where the environment variable
 // TESSERA_VERIFY_PASSES is 1, and printed to standard error where TESSERA_PRINT_AFTER names the
 // pass (or is "all").
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "tessera/compile/choose_propagation.h"
+#include "tessera/compile/alternatives.h"
 #include "tessera/compile/pass_time.h"
 #include "tessera/fusion/schedule.h"
 #include "tessera/sharding/propagate.h"
@@ -24,21 +26,24 @@
 
 namespace tessera::compile {
 
-enum class Stage : uint8_t { kTraced, kPropagated, kPartitioned, kFused };
+// How far the pipeline runs.
+enum class Stage : uint8_t { kPartitioned, kFused };
 
 // A program between passes.
 struct PassState {
-  Function function;
+  std::vector<Alternative> alternatives;  // one, except between propagate and choose_plan
   ShardingRequest request;
-  Mesh mesh;                 // empty for one device
-  std::optional<Plan> plan;  // made already, by who chose how to propagate
-  Partitioned partitioned;   // what partition() says besides the function
-  Schedule schedule;         // once fused
+  Mesh mesh;          // empty for one device
+  Schedule schedule;  // once fused
+
+  PassState(Function function, ShardingRequest request, Mesh mesh);
+  // Returns the function of the first alternative.
+  const Function& function() const { return alternatives.front().function; }
 };
 
 struct Pass {
   std::string_view name;
-  Stage stage;        // that it belongs to
+  Stage stage;        // before whose end it runs
   bool sharded_only;  // skipped for programs of one device
   void (*run)(PassState& state);
 };

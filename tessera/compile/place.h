@@ -14,8 +14,8 @@ const ArrayLayoutRef& layout_of(const ArrayData& data);
 // Whether its memory was donated.
 bool is_deleted(const Array& x);
 
-// x under `sharding`, by the cheapest path: among the devices of one plugin by a program of theirs,
-// between engines through the host. The data itself where it lies so already. UserError for a
+// x under `sharding`, by the cheapest path: by a program among devices that have a network, otherwise
+// through the memory of this process. The data itself where it lies so already. UserError for a
 // traced or abstract array.
 std::shared_ptr<const ArrayData> placed_data(const Array& x, const Sharding& sharding);
 

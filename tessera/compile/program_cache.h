@@ -50,10 +50,12 @@ ShardingRequest request_for(const Function& function, std::span<const Array> arg
 // several.
 Device device_for(std::string_view op, std::span<const Array> args);
 
+struct Stages;
+
 // The program of this function, requests and device; compiled once for all that are structurally
-// equal. Thread-safe.
+// equal. `stages` is what run_pipeline has made of these, or null if it has not run. Thread-safe.
 CompiledRef compile_cached(const Function& function, const ShardingRequest& request,
-                           const Device& device);
+                           const Device& device, const Stages* stages = nullptr);
 
 // The results of a program of a call's arguments and then of the arrays that its function captured.
 // `donate` is empty, or says of each input whether the results may take its memory.

@@ -1,6 +1,6 @@
 #include "tessera/compile/shard_map.h"
 
-#include "tessera/trace/shard_map_trace.h"
+#include "tessera/control/shard_map_trace.h"
 
 namespace tessera::internal {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tessera/base/overloaded.h"
 #include "tessera/base/thread_pool.h"
 #include "tessera/cluster/processes.h"
 #include "tessera/fusion/locality.h"
+#include "tessera/fusion/schedule_walk.h"
 #include "tessera/runtime/dot_shape.h"
 #include "tessera/runtime/routine_code.h"
 #include "tessera/runtime/step_code.h"
@@ -32,11 +32,57 @@ class Predictor {
     locality_.emplace(whole.mesh, std::move(process_of), processes->index());
   }
 
-  double seconds_of(const Schedule& s) const {
-    double out = 0;
-    for (const Step& step : s.steps) out += seconds_of(s, step);
-    return out;
+  // Returns the seconds that a step takes which holds no schedules.
+  double operator()(const KernelStep& kernel, const Schedule& s) const {
+    const double one =
+        runtime::kernel_ns(kernel.kernel) * 1e-9 * instances(s, kernel.axes) / costs_.kernel_speed;
+    return costs_.step_seconds + std::max(one / threads(one), to_move(bytes(s, kernel.slots)));
   }
+  double operator()(const DotStep& dot, const Schedule& s) const {
+    const Slot &lhs = s.slots[static_cast<size_t>(dot.lhs)],
+               &rhs = s.slots[static_cast<size_t>(dot.rhs)];
+    const runtime::DotShape shape = runtime::dot_shape(dot, lhs.shape, rhs.shape);
+    const double count = instances(s, dot.axes),
+                 all = 2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
+                       static_cast<double>(shape.k) * (dot.symmetric ? 0.5 : 1) *
+                       static_cast<double>(shape.batch) * count;
+    const double move = to_move(bytes(s, {dot.lhs, dot.rhs, dot.out, dot.bias}));
+    if (all == 0) return costs_.step_seconds + move;
+    // Where it may, the runtime makes one product of those of all instances (runtime/dot_code.cc).
+    const bool joined = !s.reproducible && shape.batch == 1 && count > 1;
+    const bool taller = joined && dot.reduce_axes.empty() && rhs.instances == 1,
+               longer = joined && !dot.reduce_axes.empty();
+    return costs_.step_seconds +
+           std::max(of_products(lhs.dtype, all, static_cast<double>(shape.m) * (taller ? count : 1),
+                                static_cast<double>(shape.n),
+                                static_cast<double>(shape.k) *
+                                    (longer ? instances(s, dot.reduce_axes) : 1)),
+                    move);
+  }
+  double operator()(const ConvolutionStep& convolution, const Schedule& s) const {
+    const Slot &lhs = s.slots[static_cast<size_t>(convolution.lhs)],
+               &rhs = s.slots[static_cast<size_t>(convolution.rhs)],
+               &out = s.slots[static_cast<size_t>(convolution.out)];
+    // Each element of the result is a product over a window and the input features.
+    const auto features =
+        static_cast<double>(std::max<int64_t>(1, rhs.shape[convolution.params.rhs_spec[0]]));
+    const double window = static_cast<double>(rhs.shape.elements()) / features,
+                 all = 2.0 * static_cast<double>(out.shape.elements()) * window *
+                       instances(s, convolution.axes);
+    const double move = to_move(bytes(s, {convolution.lhs, convolution.rhs, convolution.out}));
+    if (all == 0) return costs_.step_seconds + move;
+    return costs_.step_seconds +
+           std::max(
+               of_products(lhs.dtype, all, static_cast<double>(out.shape.elements()) / features,
+                           features, window),
+               move);
+  }
+  double operator()(const CallStep& call, const Schedule& s) const {
+    return costs_.step_seconds + to_move(bytes(s, call.in) + bytes(s, call.out));
+  }
+  double operator()(const CollectiveStep&, const Schedule&) const { return 0; }
+  double operator()(const InstanceTableStep&, const Schedule&) const { return 0; }
+  double operator()(const ViewStep&, const Schedule&) const { return 0; }
 
  private:
   double instances(const Schedule& s, const AxisList& axes) const {
@@ -78,77 +124,6 @@ class Predictor {
                speed({{0, costs_.operands}}, 0, parallel);
   }
 
-  double seconds_of(const Schedule& s, const Step& step) const {
-    return std::visit(
-        Overloaded{
-            [&](const KernelStep& kernel) {
-              const double one = runtime::kernel_ns(kernel.kernel) * 1e-9 *
-                                 instances(s, kernel.axes) / costs_.kernel_speed;
-              return costs_.step_seconds +
-                     std::max(one / threads(one), to_move(bytes(s, kernel.slots)));
-            },
-            [&](const DotStep& dot) {
-              const Slot &lhs = s.slots[static_cast<size_t>(dot.lhs)],
-                         &rhs = s.slots[static_cast<size_t>(dot.rhs)];
-              const runtime::DotShape shape = runtime::dot_shape(dot, lhs.shape, rhs.shape);
-              const double count = instances(s, dot.axes),
-                           all = 2.0 * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
-                                 static_cast<double>(shape.k) * (dot.symmetric ? 0.5 : 1) *
-                                 static_cast<double>(shape.batch) * count;
-              const double move = to_move(bytes(s, {dot.lhs, dot.rhs, dot.out, dot.bias}));
-              if (all == 0) return costs_.step_seconds + move;
-              // Where it may, the runtime makes one product of those of all instances
-              // (runtime/dot_code.cc).
-              const bool joined = !s.reproducible && shape.batch == 1 && count > 1;
-              const bool taller = joined && dot.reduce_axes.empty() && rhs.instances == 1,
-                         longer = joined && !dot.reduce_axes.empty();
-              return costs_.step_seconds +
-                     std::max(of_products(lhs.dtype, all,
-                                          static_cast<double>(shape.m) * (taller ? count : 1),
-                                          static_cast<double>(shape.n),
-                                          static_cast<double>(shape.k) *
-                                              (longer ? instances(s, dot.reduce_axes) : 1)),
-                              move);
-            },
-            [&](const ConvolutionStep& convolution) {
-              const Slot &lhs = s.slots[static_cast<size_t>(convolution.lhs)],
-                         &rhs = s.slots[static_cast<size_t>(convolution.rhs)],
-                         &out = s.slots[static_cast<size_t>(convolution.out)];
-              // Each element of the result is a product over a window and the input features.
-              const auto features = static_cast<double>(
-                  std::max<int64_t>(1, rhs.shape[convolution.params.rhs_spec[0]]));
-              const double window = static_cast<double>(rhs.shape.elements()) / features,
-                           all = 2.0 * static_cast<double>(out.shape.elements()) * window *
-                                 instances(s, convolution.axes);
-              const double move =
-                  to_move(bytes(s, {convolution.lhs, convolution.rhs, convolution.out}));
-              if (all == 0) return costs_.step_seconds + move;
-              return costs_.step_seconds +
-                     std::max(of_products(lhs.dtype, all,
-                                          static_cast<double>(out.shape.elements()) / features,
-                                          features, window),
-                              move);
-            },
-            [&](const CallStep& call) {
-              return costs_.step_seconds + to_move(bytes(s, call.in) + bytes(s, call.out));
-            },
-            [&](const LoopStep& loop) {
-              const auto trips = static_cast<double>(std::max<int64_t>(1, loop.trip_count));
-              return trips * (seconds_of(*loop.body) + (loop.cond ? seconds_of(*loop.cond) : 0));
-            },
-            [&](const BranchStep& branch) {
-              double most = 0;
-              for (size_t b = 0; b < branch.branches.size(); ++b)
-                if (!branch.is_rare(b)) most = std::max(most, seconds_of(*branch.branches[b]));
-              return most;
-            },
-            [](const CollectiveStep&) { return 0.0; },
-            [](const InstanceTableStep&) { return 0.0; },
-            [](const ViewStep&) { return 0.0; },
-        },
-        step);
-  }
-
   const MachineCosts& costs_;
   std::optional<Locality> locality_;
   double sharing_, threads_;
@@ -157,7 +132,7 @@ class Predictor {
 }  // namespace
 
 double predict_compute(const Stages& stages, const MachineCosts& costs) {
-  const double alone = Predictor(stages.schedule, costs).seconds_of(stages.schedule);
+  const double alone = cost_of_run(stages.schedule, Predictor(stages.schedule, costs));
   return costs.call_seconds + alone / speed_left(costs, cluster::Processes::local_count());
 }
 

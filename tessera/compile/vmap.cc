@@ -14,7 +14,7 @@ using namespace compile;
 
 namespace {
 
-constexpr std::string_view kOp = "vmap";
+constexpr std::string_view kVmapOp = "vmap";
 
 // The mapped dimension of each leaf (-1: none); sets the number of examples.
 std::vector<int> mapped_dims(std::span<const Array> leaves, FlatVmap& options) {
@@ -29,13 +29,13 @@ std::vector<int> mapped_dims(std::span<const Array> leaves, FlatVmap& options) {
     const int axis = *options.in_axes[i];
     const int64_t rank = leaves[i].ndim();
     if (axis < -rank || axis >= rank)
-      value_error(kOp, "expected in_axes in [-{}, {}) for {}, {}, got {}{}", rank, rank,
+      value_error(kVmapOp, "expected in_axes in [-{}, {}) for {}, {}, got {}{}", rank, rank,
                   options.paths[i], describe(leaves[i].type()), axis,
                   rank == 0 ? "; a scalar is not mapped: pass None" : "");
     dims.push_back(static_cast<int>(axis < 0 ? axis + rank : axis));
     const int64_t extent = leaves[i].shape()[dims.back()];
     if (size && *size != extent)
-      shape_error(kOp,
+      shape_error(kVmapOp,
                   "expected mapped dimensions of one size, got {} from {} and {} from dimension {} "
                   "of {}, {}",
                   *size, from, extent, dims.back(), options.paths[i], describe(leaves[i].type()));
@@ -45,7 +45,8 @@ std::vector<int> mapped_dims(std::span<const Array> leaves, FlatVmap& options) {
     }
   }
   if (!size)
-    value_error(kOp, "expected a mapped argument or an axis_size, got in_axes that are all None");
+    value_error(kVmapOp,
+                "expected a mapped argument or an axis_size, got in_axes that are all None");
   options.axis.size = *size;
   return dims;
 }
@@ -83,7 +84,7 @@ std::vector<Array> vmap_flat(const FlatFn& body, std::span<const Array> leaves, 
     const std::optional<int>& axis = wanted[r].axis();
     if (!axis) {
       if (out.dims[r] >= 0)
-        value_error(kOp,
+        value_error(kVmapOp,
                     "expected result {} to be the same for every example, as out_axes None says, "
                     "got one that is mapped; reduce it (psum over axis_name) or give it an axis",
                     r);
@@ -91,7 +92,7 @@ std::vector<Array> vmap_flat(const FlatFn& body, std::span<const Array> leaves, 
     }
     const int64_t rank = out.results[r].ndim() + (out.dims[r] < 0 ? 1 : 0);
     if (*axis < -rank || *axis >= rank)
-      value_error(kOp, "expected out_axes in [-{}, {}) for result {}, got {}", rank, rank, r,
+      value_error(kVmapOp, "expected out_axes in [-{}, {}) for result {}, got {}", rank, rank, r,
                   *axis);
     out.results[r] =
         lax::move_dim(lax::with_batch_first(out.results[r], out.dims[r], options.axis.size), 0,

@@ -1,5 +1,7 @@
 #include "tessera/engine/client_array.h"
 
+#include <utility>
+
 #include "tessera/engine/clients.h"
 #include "tessera/ir/format.h"
 
@@ -48,14 +50,32 @@ bool ClientArray::is_deleted() const {
   const std::lock_guard lock(mutex_);
   return !buffers_;
 }
-std::shared_ptr<const ClientArray::Buffers> ClientArray::donate() const {
-  const std::lock_guard lock(mutex_);
-  if (!buffers_) throw_deleted();
-  return std::exchange(buffers_, nullptr);
-}
-void ClientArray::keep(std::shared_ptr<const Buffers> buffers) const {
-  const std::lock_guard lock(mutex_);
-  buffers_ = std::move(buffers);
+
+// The buffers that the array had.
+class ClientArray::BufferDonation final : public Donation {
+ public:
+  explicit BufferDonation(const ClientArray& array) : array_(array) {
+    const std::lock_guard lock(array_.mutex_);
+    if (!array_.buffers_) array_.throw_deleted();
+    buffers_ = std::exchange(array_.buffers_, nullptr);
+  }
+  ~BufferDonation() override {
+    if (!buffers_) return;
+    const std::lock_guard lock(array_.mutex_);
+    array_.buffers_ = std::move(buffers_);
+  }
+  void commit() override {
+    for (const ClientBufferRef& buffer : *buffers_) buffer->release();
+    buffers_ = nullptr;
+  }
+
+ private:
+  const ClientArray& array_;
+  std::shared_ptr<const Buffers> buffers_;
+};
+
+std::unique_ptr<Donation> ClientArray::donate() const {
+  return std::make_unique<BufferDonation>(*this);
 }
 
 Literal ClientArray::to_literal() const { return to_host_memory(*this)->to_literal(); }

@@ -1,4 +1,4 @@
-// ClientArray: an array in the memories of a plugin's devices. What its programs take and give,
+// ClientArray: an array in the memories of a plugin's devices. What its programs take and return,
 // behind the user's Array.
 //
 // Every device of the sharding has a buffer of the local shape, padding included, those too that hold
@@ -8,36 +8,31 @@
 #include <mutex>
 
 #include "tessera/engine/client.h"
-#include "tessera/ir/array.h"
 #include "tessera/runtime/device_array.h"
 
 namespace tessera::engine {
 
-class ClientArray final : public ArrayData {
+class ClientArray final : public DeviceData {
  public:
   using Buffers = std::vector<ClientBufferRef>;  // by position in the sharding's devices
 
   // `type` must be that of the layout (device_array_type).
   ClientArray(Type type, ArrayLayoutRef layout, Buffers buffers)
-      : ArrayData(Kind::kClient, std::move(type)),
-        layout_(std::move(layout)),
+      : DeviceData(std::move(type), std::move(layout)),
         buffers_(std::make_shared<const Buffers>(std::move(buffers))) {}
 
   Literal to_literal() const override;
-  Sharding sharding() const override { return layout_->sharding; }
-  const ArrayLayoutRef& layout() const { return layout_; }
 
   // Alive as long as the caller holds them. UserError if the array was donated.
   std::shared_ptr<const Buffers> buffers() const;
-  bool is_deleted() const;
-  // Deletes the array for everybody else and gives its buffers; a second time is a UserError.
-  std::shared_ptr<const Buffers> donate() const;
-  // Takes that back: nothing was done with them.
-  void keep(std::shared_ptr<const Buffers> buffers) const;
+  bool is_deleted() const override;
+  void check_alive() const override { (void)buffers(); }
+  // A commit releases what no result took, whoever else holds it.
+  std::unique_ptr<Donation> donate() const override;
 
  private:
+  class BufferDonation;
   [[noreturn]] void throw_deleted() const;
-  ArrayLayoutRef layout_;
   mutable std::mutex mutex_;
   mutable std::shared_ptr<const Buffers> buffers_;  // null once donated
 };

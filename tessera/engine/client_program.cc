@@ -5,16 +5,14 @@
 
 #include "tessera/engine/clients.h"
 #include "tessera/engine/compile_options.h"
+#include "tessera/interchange/programs/lower_scans.h"
+#include "tessera/interchange/programs/plain_partition.h"
+#include "tessera/interchange/text/printer.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
-#include "tessera/ir/printer.h"
-#include "tessera/transform/programs/lower_scans.h"
-#include "tessera/transform/programs/plain_partition.h"
 
 namespace tessera::engine {
 namespace {
-
-using namespace transforms;
 
 std::string at(const Op& op) { return op.source.empty() ? "" : fmt::format(" ({})", op.source); }
 
@@ -55,6 +53,13 @@ std::string operands_text(const Function& f, const Op& op) {
   return out.empty() ? "of no operands" : fmt::format("of {}", fmt::join(out, ", "));
 }
 
+std::vector<ArrayLayoutRef> layouts_of(const std::vector<ArraySpec>& specs) {
+  std::vector<ArrayLayoutRef> out;
+  for (const ArraySpec& spec : specs)
+    out.push_back(array_layout(spec.dtype, spec.shape, spec.sharding, "jit"));
+  return out;
+}
+
 // Where each of these devices stands among those of a layout.
 std::vector<size_t> positions_of(const ArrayLayout& layout, const std::vector<int64_t>& devices) {
   if (!layout.sharding.is_named()) return std::vector<size_t>(devices.size(), 0);
@@ -74,29 +79,22 @@ std::vector<size_t> positions_of(const ArrayLayout& layout, const std::vector<in
 }  // namespace
 
 ClientProgram::ClientProgram(const Function& partitioned, const std::vector<Device>& devices,
-                             std::vector<ArraySpec> inputs, const std::vector<ArraySpec>& outputs)
-    : function_(plain_partition(lower_scans(partitioned))), client_(client_of("jit", devices)) {
+                             const std::vector<ArraySpec>& inputs,
+                             const std::vector<ArraySpec>& outputs)
+    : LoadedProgram(layouts_of(inputs), layouts_of(outputs)),
+      function_(plain_partition(lower_scans(partitioned))),
+      client_(client_of("jit", devices)) {
   expect_stablehlo(function_, client_);
   for (const Device& device : devices) devices_.push_back(device.id);
   std::sort(devices_.begin(), devices_.end());  // as the groups of collectives count them
   for (const int64_t device : devices_)
     plugin_devices_.push_back(client(client_).devices()[static_cast<size_t>(device)].id);
-  for (const ArraySpec& spec : inputs) {
-    inputs_.push_back(array_layout(spec.dtype, spec.shape, spec.sharding, "jit"));
-    input_positions_.push_back(positions_of(*inputs_.back(), devices_));
+  for (size_t i = 0; i < inputs.size(); ++i)
+    input_positions_.push_back(positions_of(*input_layout(i), devices_));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    output_positions_.push_back(positions_of(*output_layout(i), devices_));
+    output_types_.push_back(device_array_type(*output_layout(i), outputs[i].weak));
   }
-  for (const ArraySpec& spec : outputs) {
-    outputs_.push_back(array_layout(spec.dtype, spec.shape, spec.sharding, "jit"));
-    output_positions_.push_back(positions_of(*outputs_.back(), devices_));
-    output_types_.push_back(device_array_type(*outputs_.back(), spec.weak));
-  }
-}
-
-bool ClientProgram::takes(const ArrayData& array, size_t i) const {
-  if (array.kind != ArrayData::Kind::kClient) return false;
-  const ArrayLayoutRef& lies = static_cast<const ClientArray&>(array).layout();
-  return lies == inputs_[i] ||
-         (client_of("jit", lies->sharding) == client_ && same_placement(*lies, *inputs_[i]));
 }
 
 std::string ClientProgram::text(const std::vector<int64_t>& aliases) const {
@@ -160,14 +158,14 @@ void ClientProgram::compile_failed(const std::string& what, bool out_of_memory) 
 
 ClientProgram::Aliases ClientProgram::aliases_for(std::span<const uint8_t> donate) const {
   if (std::none_of(donate.begin(), donate.end(), [](uint8_t d) { return d != 0; })) return {};
-  Aliases out(inputs_.size(), -1);
-  std::vector<bool> taken(outputs_.size());
+  Aliases out(num_inputs(), -1);
+  std::vector<bool> taken(num_outputs());
   for (size_t i = 0; i < donate.size(); ++i) {
     if (donate[i] == 0) continue;
-    for (size_t r = 0; r < outputs_.size(); ++r) {
-      if (taken[r] || outputs_[r]->dtype != inputs_[i]->dtype ||
-          outputs_[r]->local != inputs_[i]->local)
-        continue;
+    const ArrayLayout& in = *input_layout(i);
+    for (size_t r = 0; r < num_outputs(); ++r) {
+      const ArrayLayout& result = *output_layout(r);
+      if (taken[r] || result.dtype != in.dtype || result.local != in.local) continue;
       taken[r] = true;
       out[i] = static_cast<int64_t>(r);
       break;
@@ -201,50 +199,18 @@ void ClientProgram::run_failed(const std::string& what, bool out_of_memory) cons
                         function_.name, what));
 }
 
-namespace {
-
-// What a call donates: deleted for everybody else while it runs, given back where nothing came of it.
-class Donations {
- public:
-  ~Donations() {
-    for (const auto& [array, buffers] : clients_) array->keep(buffers);
-    for (ArrayUse& use : emulated_) use.keep();
-  }
-  void add(const ArrayData& array) {
-    if (array.kind == ArrayData::Kind::kClient) {
-      const auto& client = static_cast<const ClientArray&>(array);
-      clients_.emplace_back(&client, client.donate());
-    } else if (array.kind == ArrayData::Kind::kDevice) {
-      emulated_.emplace_back(static_cast<const DeviceArray&>(array));
-      emulated_.back().donate();
-    }
-  }
-  void commit() {
-    // What no result took is given back now, whoever else holds it.
-    for (const auto& [array, buffers] : clients_)
-      for (const ClientBufferRef& buffer : *buffers) buffer->release();
-    clients_.clear();
-    emulated_.clear();
-  }
-
- private:
-  std::vector<std::pair<const ClientArray*, std::shared_ptr<const ClientArray::Buffers>>> clients_;
-  std::vector<ArrayUse> emulated_;
-};
-
-}  // namespace
-
-std::vector<ClientArrayRef> ClientProgram::run(std::span<const ClientArrayRef> inputs,
-                                               std::span<const uint8_t> donate,
-                                               std::span<const ArrayData* const> moved) const {
+std::vector<Array> ClientProgram::run(std::span<const DeviceData* const> inputs,
+                                      std::span<const uint8_t> donate,
+                                      std::span<const DeviceData* const> moved) const {
   std::vector<std::shared_ptr<const ClientArray::Buffers>> held;
-  for (const ClientArrayRef& input : inputs) held.push_back(input->buffers());
+  for (const DeviceData* input : inputs)
+    held.push_back(static_cast<const ClientArray*>(input)->buffers());
   std::vector<uint8_t> takes(donate.begin(), donate.end());
-  Donations donations;
+  std::vector<std::unique_ptr<Donation>> donations;
   for (size_t i = 0; i < takes.size(); ++i) {
     if (takes[i] == 0) continue;
-    donations.add(moved.empty() || !moved[i] ? static_cast<const ArrayData&>(*inputs[i])
-                                             : *moved[i]);
+    const bool copied = !moved.empty() && moved[i];
+    donations.push_back((copied ? moved[i] : inputs[i])->donate());
     // An array that is another argument too must outlive the run.
     if (std::count(inputs.begin(), inputs.end(), inputs[i]) > 1) takes[i] = 0;
   }
@@ -259,12 +225,14 @@ std::vector<ClientArrayRef> ClientProgram::run(std::span<const ClientArrayRef> i
   } catch (const Failure& failure) {
     run_failed(failure.what(), failure.kind() == FailureKind::kOutOfMemory);
   }
-  donations.commit();
-  std::vector<ClientArrayRef> out;
-  for (size_t r = 0; r < outputs_.size(); ++r) {
-    ClientArray::Buffers buffers(static_cast<size_t>(outputs_[r]->sharding.num_devices()));
+  for (const std::unique_ptr<Donation>& donation : donations) donation->commit();
+  std::vector<Array> out;
+  for (size_t r = 0; r < num_outputs(); ++r) {
+    const ArrayLayoutRef& layout = output_layout(r);
+    ClientArray::Buffers buffers(static_cast<size_t>(layout->sharding.num_devices()));
     for (size_t p = 0; p < devices_.size(); ++p) buffers[output_positions_[r][p]] = results[p][r];
-    out.push_back(std::make_shared<ClientArray>(output_types_[r], outputs_[r], std::move(buffers)));
+    out.emplace_back(
+        std::make_shared<const ClientArray>(output_types_[r], layout, std::move(buffers)));
   }
   return out;
 }

@@ -1,9 +1,4 @@
-// ClientProgram: a partitioned program that a plugin compiles and its devices run. What a
-// runtime::Program is on emulated devices.
-//
-// Before: a Function of local shapes with explicit collectives (the stage "partitioned"), and how each
-//         input and output lies on the devices of one client. After: run() is thread-safe and
-//         synchronous.
+// ClientProgram: a partitioned program that a plugin compiles and that its devices run.
 //
 // The plugin gets one module of StableHLO for all devices (plain_partition.h, PlainModule), and
 // nothing to partition. It compiles at the first run, and once more for every other choice of inputs
@@ -12,33 +7,26 @@
 
 #include "tessera/base/made_once.h"
 #include "tessera/engine/client_array.h"
+#include "tessera/engine/loaded_program.h"
 #include "tessera/ir/function.h"
 #include "tessera/runtime/program.h"
 
 namespace tessera::engine {
 
-class ClientProgram {
+class ClientProgram final : public LoadedProgram {
  public:
   // `devices`: of the program's mesh, or the only one. UserError naming the op where the program has
   // one that StableHLO lacks.
   ClientProgram(const Function& partitioned, const std::vector<Device>& devices,
-                std::vector<ArraySpec> inputs, const std::vector<ArraySpec>& outputs);
+                const std::vector<ArraySpec>& inputs, const std::vector<ArraySpec>& outputs);
 
-  // As Program::run(): the inputs must lie as stated; of `moved`, where given, those that inputs were
-  // made from are donated, null for the others. UserError naming the op where the plugin does not
-  // compile one; RuntimeError where the devices have no memory, or fail.
-  std::vector<ClientArrayRef> run(std::span<const ClientArrayRef> inputs,
-                                  std::span<const uint8_t> donate = {},
-                                  std::span<const ArrayData* const> moved = {}) const;
-
-  // Whether the array lies as input i must.
-  bool takes(const ArrayData& array, size_t i) const;
-  const ArrayLayoutRef& input_layout(size_t i) const { return inputs_[i]; }
-  const ArrayLayoutRef& output_layout(size_t i) const { return outputs_[i]; }
-  size_t num_inputs() const { return inputs_.size(); }
-  // Of temporaries on all devices together, as far as the plugin says.
-  int64_t arena_bytes() const;
-  int64_t code_bytes() const;
+  // UserError naming the op too if the plugin does not compile one.
+  std::vector<Array> run(std::span<const DeviceData* const> inputs,
+                         std::span<const uint8_t> donate = {},
+                         std::span<const DeviceData* const> moved = {}) const override;
+  // Compiles the program, unless it was run before.
+  int64_t arena_bytes() const override;
+  int64_t code_bytes() const override;
 
   // What the plugin is given, and what it made of it (ClientExecutable::optimized_program).
   std::string text(const std::vector<int64_t>& aliases = {}) const;
@@ -57,7 +45,6 @@ class ClientProgram {
   int64_t client_;
   std::vector<int64_t> devices_;         // of replica p, Device::id
   std::vector<int64_t> plugin_devices_;  // the same by the plugin's ids
-  std::vector<ArrayLayoutRef> inputs_, outputs_;
   // [i][p]: where the device of replica p stands among those of input (output) i.
   std::vector<std::vector<size_t>> input_positions_, output_positions_;
   std::vector<Type> output_types_;

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "tessera/base/format.h"
+#include "tessera/fusion/schedule_walk.h"
 
 namespace tessera::fusion {
 
@@ -62,21 +63,14 @@ std::vector<std::vector<int>> Locality::holders(const AxisList& axes) const {
 Schedule localize(Schedule s, const std::shared_ptr<const Locality>& locality) {
   s.local = locality;
   for (Slot& slot : s.slots) slot.instances = instance_count(s, slot.axes);
-  const auto inside = [&](std::shared_ptr<const Schedule>& nested) {
-    if (nested) nested = std::make_shared<const Schedule>(localize(*nested, locality));
-  };
   for (Step& step : s.steps) {
-    if (auto* table = std::get_if<InstanceTableStep>(&step)) {
-      std::vector<Literal> here;
-      for (int32_t i : locality->instances(s.slots[static_cast<size_t>(table->out)].axes))
-        here.push_back(table->values[static_cast<size_t>(i)]);
-      table->values = std::move(here);
-    } else if (auto* loop = std::get_if<LoopStep>(&step)) {
-      inside(loop->cond);
-      inside(loop->body);
-    } else if (auto* branch = std::get_if<BranchStep>(&step)) {
-      for (std::shared_ptr<const Schedule>& way : branch->branches) inside(way);
-    }
+    replace_nested(step, [&](const Schedule& nested) { return localize(nested, locality); });
+    auto* table = std::get_if<InstanceTableStep>(&step);
+    if (!table) continue;
+    std::vector<Literal> here;
+    for (int32_t i : locality->instances(s.slots[static_cast<size_t>(table->out)].axes))
+      here.push_back(table->values[static_cast<size_t>(i)]);
+    table->values = std::move(here);
   }
   return s;
 }

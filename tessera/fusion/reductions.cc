@@ -97,7 +97,7 @@ std::optional<Blocking> find_blocking(const Shape& shape, const Dims& dims, DTyp
   return out;
 }
 
-int add_op(Graph& g, GraphOp op, DType dtype, const Shape& shape) {
+int append_op(Graph& g, GraphOp op, DType dtype, const Shape& shape) {
   const AxisList axes = op.operands.empty() ? AxisList{} : g.values[op.operands[0]].axes;
   const int v = g.add_value(dtype, shape, axes, static_cast<int>(g.ops.size()));
   op.results.push_back(v);
@@ -106,18 +106,19 @@ int add_op(Graph& g, GraphOp op, DType dtype, const Shape& shape) {
 }
 
 int add_constant(Graph& g, const Literal& literal) {
-  return add_op(g, {.kind = OpKind::kConstant, .splat = std::make_shared<const Literal>(literal)},
-                literal.dtype(), {});
+  return append_op(g,
+                   {.kind = OpKind::kConstant, .splat = std::make_shared<const Literal>(literal)},
+                   literal.dtype(), {});
 }
 
 int add_convert(Graph& g, int v, DType dtype) {
   if (g.values[v].dtype == dtype) return v;
-  return add_op(g, {.kind = OpKind::kConvert, .operands = {v}, .work = 1}, dtype,
-                Shape(g.values[v].shape));
+  return append_op(g, {.kind = OpKind::kConvert, .operands = {v}, .work = 1}, dtype,
+                   Shape(g.values[v].shape));
 }
 
 int add_reshape(Graph& g, int v, const Shape& shape) {
-  return add_op(g, {.kind = OpKind::kReshape, .operands = {v}}, g.values[v].dtype, shape);
+  return append_op(g, {.kind = OpKind::kReshape, .operands = {v}}, g.values[v].dtype, shape);
 }
 
 // Elements `fill` after the end of dimension `dim`.
@@ -130,7 +131,7 @@ int add_padding(Graph& g, int v, int dim, int64_t extent, int fill) {
   piece.start.resize(shape.size(), 0);
   for (int d = 0; d < static_cast<int>(shape.size()); ++d) piece.terms.push_back({.result_dim = d});
   shape[dim] = extent;
-  return add_op(g, std::move(op), g.values[v].dtype, shape);
+  return append_op(g, std::move(op), g.values[v].dtype, shape);
 }
 
 std::vector<int> add_plain(Graph& g, GraphOp op, const AxisList& axes) {

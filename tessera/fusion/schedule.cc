@@ -9,7 +9,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/overloaded.h"
 #include "tessera/fusion/locality.h"
-#include "tessera/ops/linear/convolution_rules.h"
+#include "tessera/ops/linear/convolution_text.h"
 #include "tessera/ops/linear/dot_general.h"
 
 namespace tessera::fusion {
@@ -122,7 +122,7 @@ std::string step_text(const Schedule& s, const Step& step) {
           },
           [&](const ConvolutionStep& c) {
             std::string out = fmt::format("%{} = convolution(%{}, %{}) {}", c.out, c.lhs, c.rhs,
-                                          formats::convolution_text(c.params));
+                                          convolution_text(c.params));
             if (c.params.feature_group_count != 1)
               out += fmt::format(" feature groups {}", c.params.feature_group_count);
             if (c.params.batch_group_count != 1)

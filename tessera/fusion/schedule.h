@@ -86,6 +86,8 @@ struct CollectiveStep {
   // In the schedule of one process: some process gets data from another one. Every process of the
   // program knows.
   bool crosses = false;
+  // Of one that crosses: the memory that its messages take while they are on their way.
+  int64_t transfer_bytes = 0;
   // Of a collective of several arrays, which is a step for each: its number, the same in all of them.
   // -1: of one array.
   int joined = -1;

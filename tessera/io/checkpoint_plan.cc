@@ -97,9 +97,7 @@ std::vector<size_t> groups(const SavePlan& plan, int64_t bytes, const SaveOption
 }  // namespace
 
 const DeviceArray* on_devices(const Array& x) {
-  return x.data()->kind == ArrayData::Kind::kDevice
-             ? static_cast<const DeviceArray*>(x.data().get())
-             : nullptr;
+  return dynamic_cast<const DeviceArray*>(x.data().get());
 }
 
 SavePlan plan_save(int64_t step, const std::vector<NamedLeaf>& leaves, const SaveOptions& options,

@@ -13,7 +13,7 @@
 
 namespace tessera::internal {
 
-// Null where the data of `x` is on the host.
+// Returns the data of `x`, which is in the memory of this process; null if it has not met a device.
 const runtime::DeviceArray* on_devices(const Array& x);
 
 // A slice to write: where it lies in memory.

@@ -17,7 +17,7 @@ using namespace runtime;
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::string_view kOp = "restore_checkpoint";
+constexpr std::string_view kCheckpointRestoreOp = "restore_checkpoint";
 
 int64_t find_step(const fs::path& path, std::optional<int64_t> step) {
   const std::vector<int64_t> steps = steps_in(path);
@@ -29,16 +29,17 @@ int64_t find_step(const fs::path& path, std::optional<int64_t> step) {
        entry.increment(ignored)) {
     const std::string name = entry->path().filename();
     if (is_leftover(entry->path()) && (!step || name.ends_with(step_name(*step))))
-      io_error(kOp,
+      io_error(kCheckpointRestoreOp,
                "expected {} in '{}', got one that is being written or that a killed save left "
                "('{}'); wait for that save, or save again",
                wanted, path.string(), name);
   }
   if (steps.empty())
-    io_error(kOp, "expected {} in '{}', got no checkpoint; check the path, or start from step 0",
-             wanted, path.string());
-  io_error(kOp, "expected {} in '{}', got steps {}; choose one of these", wanted, path.string(),
-           fmt::join(steps, ", "));
+    io_error(kCheckpointRestoreOp,
+             "expected {} in '{}', got no checkpoint; check the path, or start from step 0", wanted,
+             path.string());
+  io_error(kCheckpointRestoreOp, "expected {} in '{}', got steps {}; choose one of these", wanted,
+           path.string(), fmt::join(steps, ", "));
 }
 
 // A leaf of the checkpoint for each of `like`, or what differs.
@@ -51,34 +52,36 @@ std::vector<const SavedLeaf*> match(const CheckpointIndex& index,
     const std::string leaf = leaf_text(path);
     const auto found = saved.find(path);
     if (found == saved.end())
-      value_error(kOp,
+      value_error(kCheckpointRestoreOp,
                   "expected '{}' to have {}, got none of that path among its {}; restore into the "
                   "tree that was saved",
                   folder.string(), leaf, index.leaves.size());
     if (!found->second)
-      value_error(kOp, "expected leaves of different paths, got two of {}; rename keys of the map",
+      value_error(kCheckpointRestoreOp,
+                  "expected leaves of different paths, got two of {}; rename keys of the map",
                   leaf);
     if (!array.defined())
-      value_error(kOp, "expected {} of `like` to be an array, got none; give an abstract_array",
-                  leaf);
+      value_error(kCheckpointRestoreOp,
+                  "expected {} of `like` to be an array, got none; give an abstract_array", leaf);
     if (array.is_tracer())
-      trace_error(kOp,
+      trace_error(kCheckpointRestoreOp,
                   "expected {} of `like` to lie somewhere, got the traced {}; restore outside "
                   "of jit",
                   leaf, describe(array.type()));
     const SavedLeaf& have = *std::exchange(found->second, nullptr);
     if (have.shape != array.shape())
-      shape_error(kOp,
+      shape_error(kCheckpointRestoreOp,
                   "expected {} of shape {}, got {} in '{}'; restore into the tree that was saved",
                   leaf, array.shape(), have.shape, folder.string());
     if (have.dtype != array.dtype())
-      type_error(kOp, "expected {} of {}, got {} in '{}'; restore it as that and convert", leaf,
+      type_error(kCheckpointRestoreOp,
+                 "expected {} of {}, got {} in '{}'; restore it as that and convert", leaf,
                  array.dtype(), have.dtype, folder.string());
     out.push_back(&have);
   }
   for (const SavedLeaf& leaf : index.leaves)
     if (saved[leaf.path])
-      value_error(kOp,
+      value_error(kCheckpointRestoreOp,
                   "expected '{}' to have the {} leaves of `like`, got {} besides; restore into the "
                   "tree that was saved",
                   folder.string(), like.size(), leaf_text(leaf.path));
@@ -109,7 +112,8 @@ class Restore {
  private:
   [[noreturn]] void damaged(const SavedLeaf& leaf, const std::string& file,
                             std::string_view what) const {
-    io_error(kOp, "expected {} in '{}' as it was saved, got {}; restore another step",
+    io_error(kCheckpointRestoreOp,
+             "expected {} in '{}' as it was saved, got {}; restore another step",
              leaf_text(leaf.path), (folder_ / file).string(), what);
   }
 
@@ -211,7 +215,7 @@ class Restore {
     if (error) damaged(leaf, name, error.message());
     if (bytes != saved->second.bytes)
       damaged(leaf, name, fmt::format("{} bytes instead of {}", bytes, saved->second.bytes));
-    SafetensorsFile file(kOp, folder_ / name);
+    SafetensorsFile file(kCheckpointRestoreOp, folder_ / name);
     if (file.header_crc32c() != saved->second.header_crc32c)
       damaged(leaf, name, "a header whose checksum differs");
     return files_.emplace(name, std::move(file)).first->second;

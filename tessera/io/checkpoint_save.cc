@@ -25,10 +25,10 @@ using namespace runtime;
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::string_view kOp = "save_checkpoint";
+constexpr std::string_view kSaveOp = "save_checkpoint";
 
 [[noreturn]] void failed(const fs::path& path, int error) {
-  io_error(kOp,
+  io_error(kSaveOp,
            "expected to write '{}', got: {}; check that it is a folder, writable and has space",
            path.string(), error_text(error));
 }
@@ -39,19 +39,20 @@ void check_leaves(const std::vector<NamedLeaf>& leaves) {
   for (const auto& [path, array] : leaves) {
     const std::string leaf = leaf_text(path);
     if (!paths.insert(path).second)
-      value_error(kOp, "expected leaves of different paths, got two of {}; rename keys of the map",
+      value_error(kSaveOp,
+                  "expected leaves of different paths, got two of {}; rename keys of the map",
                   leaf);
     if (!array.defined())
-      value_error(kOp, "expected {} to be an array, got none; set it or make it an std::optional",
-                  leaf);
+      value_error(kSaveOp,
+                  "expected {} to be an array, got none; set it or make it an std::optional", leaf);
     if (array.is_tracer())
-      trace_error(kOp, "expected {} to have data, got the traced {}; save outside of jit", leaf,
+      trace_error(kSaveOp, "expected {} to have data, got the traced {}; save outside of jit", leaf,
                   describe(array.type()));
     if (array.data()->kind == ArrayData::Kind::kAbstract)
-      value_error(kOp, "expected {} to have data, got the abstract {}; initialise it first", leaf,
-                  describe(array.type()));
+      value_error(kSaveOp, "expected {} to have data, got the abstract {}; initialise it first",
+                  leaf, describe(array.type()));
     if (compile::is_deleted(array))
-      value_error(kOp,
+      value_error(kSaveOp,
                   "expected {} to have data, got {} that was donated; save what the program gave "
                   "back for it",
                   leaf, describe(array.type()));
@@ -100,9 +101,10 @@ class Save {
   }
 
   void check() const {
-    if (step_ < 0) value_error(kOp, "expected a step of 0 or more, got {}; count from 0", step_);
+    if (step_ < 0)
+      value_error(kSaveOp, "expected a step of 0 or more, got {}; count from 0", step_);
     if (options_.keep < 0)
-      value_error(kOp, "expected to keep 1 step or more (0: all), got {}; change .keep",
+      value_error(kSaveOp, "expected to keep 1 step or more (0: all), got {}; change .keep",
                   options_.keep);
     check_leaves(leaves_);
   }
@@ -117,7 +119,7 @@ class Save {
     if (std::equal(hashes.begin() + 1, hashes.end(), hashes.begin())) return;
     const std::vector<std::string> texts = joint([&] { return text; });
     if (const auto different = cluster::different_line(texts))
-      value_error(kOp,
+      value_error(kSaveOp,
                   "expected one tree in all processes, got {} in process 0 and {} in process {}; "
                   "what each process has of its own must be equal (broadcast_one_to_all), or be "
                   "put together (process_allgather, make_array_from_process_local_data)",
@@ -128,7 +130,7 @@ class Save {
     lock();
     std::error_code absent;
     if (fs::exists(place_, absent))
-      value_error(kOp,
+      value_error(kSaveOp,
                   "expected a step that '{}' does not have, got {}; choose another or remove {}",
                   path_.string(), step_, place_.string());
     if (locked_) remove_leftovers();
@@ -145,7 +147,7 @@ class Save {
     if (lock_.fd() < 0) failed(path_, errno);
     locked_ = ::flock(lock_.fd(), LOCK_EX | LOCK_NB) == 0;
     if (!locked_ && errno == EWOULDBLOCK)
-      io_error(kOp,
+      io_error(kSaveOp,
                "expected no other save to be writing to '{}', got one; wait for it, or give each "
                "run a folder of its own",
                path_.string());
@@ -168,7 +170,7 @@ class Save {
   void make_temporary() {
     if (::mkdir(temporary_.c_str(), 0777) == 0) return;
     if (errno != EEXIST) failed(temporary_, errno);
-    io_error(kOp,
+    io_error(kSaveOp,
              "expected no '{}', where the step is written first, got one that {}; remove or rename "
              "it",
              temporary_.string(),
@@ -187,13 +189,13 @@ class Save {
 
   void write_file(FilePlan& plan, std::string& out) {
     const fs::path path = temporary_ / plan.name;
-    const std::string header = safetensors_header(kOp, plan.entries, max_header_);
+    const std::string header = safetensors_header(kSaveOp, plan.entries, max_header_);
     SavedFile saved{header.size(), crc32c(header.data(), header.size())};
     for (const SafetensorsEntry& entry : plan.entries) saved.bytes += entry.bytes();
     append(out, saved.bytes);
     append(out, saved.header_crc32c);
     File file = create(plan.name);
-    write_all(file.fd(), header.data(), header.size(), kOp, path);
+    write_all(file.fd(), header.data(), header.size(), kSaveOp, path);
     for (size_t p : plan.pieces) {
       const SavedPiece& piece = plan_.pieces[p];
       const SavedLeaf& leaf = plan_.index.leaves[piece.leaf];
@@ -202,7 +204,7 @@ class Save {
       append(out, crc32c(data.raw(), bytes));
       TESSERA_CHECK(data.elements() * (is_complex(leaf.dtype) ? 2 : 1) ==
                     stored_shape(leaf.dtype, plan_.slice(piece).index).elements());
-      write_all(file.fd(), data.raw(), bytes, kOp, path);
+      write_all(file.fd(), data.raw(), bytes, kSaveOp, path);
     }
     finish(file, plan.name);
   }
@@ -228,16 +230,16 @@ class Save {
       take(written[w], at[w], saved.header_crc32c);
       for (size_t p : file.pieces) take(written[w], at[w], plan_.slice(plan_.pieces[p]).crc32c);
       if (!processes_) continue;
-      const uint64_t bytes = open_plain(kOp, temporary_ / file.name).bytes;
+      const uint64_t bytes = open_plain(kSaveOp, temporary_ / file.name).bytes;
       if (bytes != saved.bytes)
-        io_error(kOp,
+        io_error(kSaveOp,
                  "expected '{}' to have the {} bytes that process {} wrote, got {}; checkpoints of "
                  "several processes need a folder that all of them see",
                  (temporary_ / file.name).string(), saved.bytes, w, bytes);
     }
     const std::string text = to_json(plan_.index);
     File index = create(std::string(kIndexFile));
-    write_all(index.fd(), text.data(), text.size(), kOp, temporary_ / kIndexFile);
+    write_all(index.fd(), text.data(), text.size(), kSaveOp, temporary_ / kIndexFile);
     finish(index, std::string(kIndexFile));
     flush_folder(temporary_);
     if (::rename(temporary_.c_str(), place_.c_str()) != 0) failed(place_, errno);
@@ -265,7 +267,7 @@ class Save {
     const fs::path file = temporary_ / name;
     File out(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     if (out.fd() < 0 && errno == ENOENT && !is_first())
-      io_error(kOp,
+      io_error(kSaveOp,
                "expected to see '{}', which process 0 has made, got: {}; checkpoints of several "
                "processes need a folder that all of them see",
                temporary_.string(), error_text(errno));
@@ -310,8 +312,8 @@ class Save {
 void save_checkpoint(const FilePath& path, int64_t step, const std::vector<NamedLeaf>& leaves,
                      const SaveOptions& options, std::optional<uint64_t> max_header) {
   std::vector<NamedLeaf> here = leaves;
-  for (NamedLeaf& leaf : here)  // what lies in a plugin's memories
-    if (leaf.array.defined() && leaf.array.data()->kind == ArrayData::Kind::kClient &&
+  for (NamedLeaf& leaf : here)
+    if (leaf.array.defined() && runtime::device_data(*leaf.array.data()) &&
         !compile::is_deleted(leaf.array))
       leaf.array = Array(compile::in_memory(leaf.array));
   Save(path.text(), step, here, options, max_header.value_or(kMaxSafetensorsHeader)).run();

@@ -1,5 +1,5 @@
-// Array: the user's handle to one of five things (ArrayData::Kind): a value of a function being traced,
-// data on the host, on devices or in the memories of a plugin's devices, or a type without data.
+// Array: the user's handle to one of four things (ArrayData::Kind): a value of a function being traced,
+// data on the host, data on devices, or a type without data.
 //
 // An Array is immutable and cheap to copy. bind_op() hands an op to the innermost trace, or, outside
 // any trace, to the eager executor that compile/ installs; so lax-level functions, rules and users
@@ -20,11 +20,11 @@
 
 namespace tessera::ir {
 
-// The content of an Array. Subclasses: Tracer (trace/), HostData and AbstractData (below),
-// DeviceArray (runtime/), ClientArray (engine/).
+// The content of an Array. Subclasses, one for each kind: Tracer (trace/), HostData and AbstractData
+// (below), DeviceData (runtime/device_data.h), which has a subclass for each engine.
 class ArrayData {
  public:
-  enum class Kind : uint8_t { kTracer, kHost, kDevice, kAbstract, kClient };
+  enum class Kind : uint8_t { kTracer, kHost, kDevice, kAbstract };
   ArrayData(Kind kind, Type type) : kind(kind), type(std::move(type)) {}
   virtual ~ArrayData() = default;
   // The whole (global) array on the host. A tracer throws UserError kTrace; an array that does not

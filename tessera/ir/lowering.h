@@ -102,13 +102,13 @@ struct ControlFlowLowering {};
 struct Inlined {
   FunctionRef (*callee)(const OpParams& params) = nullptr;
 };
-// The params are ManualComputationParams (ops/control/control.h); flatten_regions makes two borders of it,
-// whose params are ManualBoundaryParams (ops/control/manual_boundary.h).
+// The params are ManualComputationParams (control/control.h); flatten_regions makes two borders of it,
+// whose params are ManualBoundaryParams (control/manual_boundary.h).
 struct ManualRegion {};
 struct ManualBorder {
   bool entering;
 };
-// The operand, laid out as the params (ShardingConstraintParams, ops/control/control.h) say.
+// The operand, laid out as the params (ShardingConstraintParams, control/control.h) say.
 struct Constraint {};
 // The operand; what it means to transforms, fusion no longer needs.
 struct Identity {};

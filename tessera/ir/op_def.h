@@ -11,8 +11,6 @@
 #include "tessera/ir/factors.h"
 #include "tessera/ir/function.h"
 #include "tessera/ir/lowering.h"
-#include "tessera/ir/op_format.h"
-#include "tessera/ir/use.h"
 
 namespace tessera::ir {
 
@@ -96,16 +94,6 @@ using TransposeFn = std::function<std::vector<Array>(
     const std::vector<bool>& linear, const OpParams&)>;
 using BatchFn = std::function<BatchResult(std::span<const Array> operands,
                                           std::span<const int> dims, const OpParams&)>;
-// Linear ops with regions only; of other ops one that reads something shared is a use as it stands.
-// The uses inside, by the op's operands (ir/use.h): what a trip of a loop reads is one use over all
-// trips.
-using UsesFn =
-    std::function<Uses(std::span<const Array> cotangents, std::span<const Array> operands,
-                       const std::vector<Sharing>&, const OpParams&)>;
-// The cotangent of the linear operand as outer products, where it is one.
-using OuterProductFn = std::function<std::optional<OuterProduct>(
-    const Array& cotangent, std::span<const Array> operands, const std::vector<bool>& linear,
-    const OpParams&)>;
 // The params with regions typed for operands that vary over other manual axes (ir/retype.h).
 using RetypeFn = std::function<OpParams(std::span<const Type>, const OpParams&)>;
 // What loop or branch the params say, and params like these of another one (ir/control_flow.h).
@@ -132,7 +120,6 @@ struct OpDef {
   std::string_view dialect = "stablehlo";
   OpParams params;  // default-constructed, of the op's struct: what the parser fills
   std::vector<std::string_view> attributes;  // printed names of the params' fields, in order
-  OpFormat format = {};  // how it is printed and parsed, where that does not follow from the above
 
   InferFn infer;                 // result types, or UserError with the violated constraint
   RetypeFn retype;               // ops with regions only
@@ -146,8 +133,6 @@ struct OpDef {
   Rule<JvpFn> jvp;
   Rule<LinearizeFn> linearize;
   Rule<TransposeFn> transpose;
-  UsesFn uses;
-  OuterProductFn outer_product;
   Rule<BatchFn> batch;
   std::vector<Sample> (*samples)() = nullptr;
   bool effect = false;  // kept though its results are unused

@@ -10,7 +10,7 @@
 namespace tessera {
 namespace {
 
-constexpr std::string_view kOp = "create_device_mesh";
+constexpr std::string_view kTorusOp = "create_device_mesh";
 
 // assignment[p][l]: the part of physical axis p that logical axis l takes. The product over l is
 // the size of p, over p the size of l.
@@ -159,7 +159,8 @@ DeviceMesh physical_mesh(const std::vector<Device>& devices) {
       high[i] = std::max(high[i], device.coords[i]);
     }
     if (device.core_on_chip != 0)
-      value_error(kOp, "expected one device a chip, got {}; pass the devices with core_on_chip 0",
+      value_error(kTorusOp,
+                  "expected one device a chip, got {}; pass the devices with core_on_chip 0",
                   device);
   }
   Shape extents;
@@ -167,7 +168,7 @@ DeviceMesh physical_mesh(const std::vector<Device>& devices) {
   int64_t count = static_cast<int64_t>(devices.size()), volume = 1;
   for (int64_t extent : extents) volume = extent > count / volume ? count + 1 : volume * extent;
   if (volume > count)
-    value_error(kOp,
+    value_error(kTorusOp,
                 "expected devices that fill a cuboid, got {} in a box of {}x{}x{} chips; pass all "
                 "devices of the box",
                 count, extents[0], extents[1], extents[2]);
@@ -178,7 +179,7 @@ DeviceMesh physical_mesh(const std::vector<Device>& devices) {
     int64_t place = 0;
     for (int i = 0; i < 3; ++i) place += (device.coords[i] - low[i]) * strides[i];
     if (places[place])
-      value_error(kOp,
+      value_error(kTorusOp,
                   "expected devices of one slice, got {} and {} at the same coordinates; use "
                   "create_hybrid_device_mesh for several slices",
                   *places[place], device);
@@ -195,7 +196,7 @@ std::vector<Device> assign_to_torus(const DeviceMesh& physical, const Shape& sha
   int64_t failed = 0;
   auto assignment = assign_whole(physical.shape, shape, failed);
   if (!assignment && !allow_split)
-    value_error(kOp,
+    value_error(kTorusOp,
                 "expected logical axes that are products of whole axes of the torus {}, got shape "
                 "{}, whose axis {} of size {} finds none free; "
                 "change the shape or set .allow_split_physical_axes",

@@ -6,7 +6,7 @@
 #include "tessera/compile/linearization.h"
 #include "tessera/compile/mapped_axis.h"
 #include "tessera/compile/vmap_flat.h"
-#include "tessera/ops/control/control_flow_rules.h"
+#include "tessera/control/make_control_flow.h"
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"
@@ -120,7 +120,7 @@ std::vector<Array> reverse(const FlatFn& body, std::span<const Array> leaves,
   const FlatFn pull = [&](const std::vector<Array>& unit) {
     std::vector<Array> cts;
     for (size_t r = 0; r < unit.size(); ++r)
-      cts.push_back(ops::control_flow::cast_varying(unit[r], at.result_types[r].varying));
+      cts.push_back(control::cast_varying(unit[r], at.result_types[r].varying));
     return at.pull(cts);
   };
   const std::vector<Array> rows = for_each_unit(pull, at.results);

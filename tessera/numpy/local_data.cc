@@ -1,5 +1,6 @@
 #include "tessera/numpy/local_data.h"
 
+#include "tessera/compile/place.h"
 #include "tessera/runtime/copy.h"
 #include "tessera/runtime/device_array.h"
 
@@ -8,8 +9,9 @@ namespace tessera::internal {
 using namespace runtime;
 
 Literal local_literal(const Array& x) {
-  if (x.data()->kind != ArrayData::Kind::kDevice) return x.to_host();
-  const auto& array = static_cast<const DeviceArray&>(*x.data());
+  if (!device_data(*x.data())) return x.to_host();
+  const DeviceArrayRef data = compile::in_memory(x);
+  const DeviceArray& array = *data;
   const ArrayLayout& layout = *array.layout();
   if (layout.holders.empty() || !layout.is_whole()) return array.to_literal();
   const ArrayUse use(array);

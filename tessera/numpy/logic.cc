@@ -37,8 +37,7 @@ Array is_nan(const Array& x) {
 
 namespace {
 
-constexpr Promotion kAny = Promotion::kAny, kNumeric = Promotion::kNumeric,
-                    kInexact = Promotion::kInexact;
+using enum Promotion;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // The order of complex numbers: by real, then by imaginary part.

@@ -21,8 +21,7 @@ using elementwise::unary;
 
 namespace {
 
-constexpr Promotion kAny = Promotion::kAny, kNumeric = Promotion::kNumeric,
-                    kInexact = Promotion::kInexact;
+using enum Promotion;
 
 bool is_discrete(const Array& x) { return !is_inexact(x.dtype()); }
 

@@ -18,11 +18,11 @@ using namespace runtime;
 
 namespace {
 
-constexpr Promotion kAny = Promotion::kAny, kInexact = Promotion::kInexact;
+using enum Promotion;
 
 using elementwise::unary;
 
-struct AxesParams {
+struct ActivationAxes {
   Dims axes;
 };
 
@@ -118,24 +118,25 @@ Array glu(const Array& x, int64_t axis) {
   if (x.shape()[d] % 2 != 0)
     shape_error("glu", "expected an even extent along axis {}, got {}; pad it", d,
                 describe(x.type()));
-  return composite("glu", AxesParams{{d}}, {x}, [](const AxesParams& p, std::span<const Array> a) {
-    const std::vector<Array> halves = split(a[0], 2, p.axes[0]);
-    return halves[0] * sigmoid(halves[1]);
-  });
+  return composite("glu", ActivationAxes{{d}}, {x},
+                   [](const ActivationAxes& p, std::span<const Array> a) {
+                     const std::vector<Array> halves = split(a[0], 2, p.axes[0]);
+                     return halves[0] * sigmoid(halves[1]);
+                   });
 }
 
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // x, -inf where `where` is given and does not hold; and the largest along the axes.
 struct Logits {
   Array x, largest;
 };
 Logits logits_of(std::span<const Array> args, const Dims& axes) {
-  const Array x = args.size() == 1 ? args[0] : tessera::where(args[1], args[0], -kInf);
+  const Array x = args.size() == 1 ? args[0] : tessera::where(args[1], args[0], -kInfinity);
   ExtremumOptions options{.axis = axes, .keepdims = true};
-  if (x.size() == 0) options.initial = -kInf;  // the largest of none
+  if (x.size() == 0) options.initial = -kInfinity;  // the largest of none
   return {x, max(x, options)};
 }
 
@@ -151,8 +152,8 @@ std::vector<Array> with_mask(const char* name, const Array& x, const Array& wher
 
 Array softmax(const Array& x, const Axes& axis, const Array& where) {
   const Dims axes = axis.ascending("softmax", x.ndim());
-  return composite("softmax", AxesParams{axes}, with_mask("softmax", x, where),
-                   [](const AxesParams& p, std::span<const Array> a) {
+  return composite("softmax", ActivationAxes{axes}, with_mask("softmax", x, where),
+                   [](const ActivationAxes& p, std::span<const Array> a) {
                      const Logits logits = logits_of(a, p.axes);
                      const Array powers = exp(logits.x - logits.largest);
                      if (a.size() == 1)
@@ -165,15 +166,15 @@ Array softmax(const Array& x, const Axes& axis, const Array& where) {
 
 Array log_softmax(const Array& x, const Axes& axis, const Array& where) {
   const Dims axes = axis.ascending("log_softmax", x.ndim());
-  return composite("log_softmax", AxesParams{axes}, with_mask("log_softmax", x, where),
-                   [](const AxesParams& p, std::span<const Array> a) {
+  return composite("log_softmax", ActivationAxes{axes}, with_mask("log_softmax", x, where),
+                   [](const ActivationAxes& p, std::span<const Array> a) {
                      const Logits logits = logits_of(a, p.axes);
                      const Array shifted = logits.x - logits.largest;
                      if (a.size() == 1)
                        return shifted - log(sum(exp(shifted), {.axis = p.axes, .keepdims = true}));
                      const Array total =
                          sum(exp(shifted), {.axis = p.axes, .keepdims = true, .where = a[1]});
-                     return tessera::where(a[1], shifted - log(total), -kInf);
+                     return tessera::where(a[1], shifted - log(total), -kInfinity);
                    });
 }
 

@@ -8,7 +8,7 @@
 #include "tessera/compile/place.h"
 #include "tessera/ir/format.h"
 #include "tessera/numpy/local_data.h"
-#include "tessera/ops/control/control.h"
+#include "tessera/control/control.h"
 #include "tessera/runtime/copy.h"
 
 namespace tessera {

@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "tessera/cluster/joint_step.h"
+#include "tessera/compile/place.h"
 #include "tessera/ir/format.h"
 #include "tessera/numpy/local_data.h"
 #include "tessera/numpy/placement.h"
@@ -22,8 +23,8 @@ std::string leaf_name(const ProcessLeaf& leaf) {
 // Lies as a whole in every process, or each has its own.
 bool is_here(const Array& x) {
   if (is_fully_addressable(x)) return true;
-  return x.data()->kind == ArrayData::Kind::kDevice &&
-         static_cast<const DeviceArray&>(*x.data()).layout()->holders.empty();
+  const DeviceData* data = device_data(*x.data());
+  return data && data->layout()->holders.empty();
 }
 
 // What a process says of its leaves: a description that all must have in common, and bytes.
@@ -118,8 +119,7 @@ std::vector<Array> process_allgather(const std::vector<ProcessLeaf>& leaves, boo
                     leaf_name(leaf), describe(type), leaf.array.sharding());
       out.description +=
           fmt::format("{} {} on {}\n", leaf_name(leaf), describe(type), leaf.array.sharding());
-      if (leaf.array.data()->kind == ArrayData::Kind::kDevice)
-        static_cast<const DeviceArray&>(*leaf.array.data()).check_alive();
+      if (const DeviceData* data = device_data(*leaf.array.data())) data->check_alive();
     }
     return out;
   });
@@ -128,8 +128,8 @@ std::vector<Array> process_allgather(const std::vector<ProcessLeaf>& leaves, boo
   for (const ProcessLeaf& leaf : leaves) {
     if (is_fully_addressable(leaf.array)) {
       out.push_back(stacked(leaf.array.type(), tiled, messages, at));
-    } else if (leaf.array.data()->kind == ArrayData::Kind::kDevice) {
-      out.emplace_back(gather_literal(static_cast<const DeviceArray&>(*leaf.array.data())));
+    } else if (device_data(*leaf.array.data())) {
+      out.emplace_back(gather_literal(*compile::in_memory(leaf.array)));
     } else {
       out.emplace_back(leaf.array.to_host());
     }

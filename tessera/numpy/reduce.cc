@@ -19,7 +19,7 @@ using elementwise::like;
 
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
 // All that is static about a reduction.
 struct FoldParams {
@@ -186,8 +186,8 @@ struct Extremum {
   Combine combine;
   double identity;  // of floats
 };
-const Extremum kMax{lax::reduce_max, lax::reduce_or, lax::max, -kInf};
-const Extremum kMin{lax::reduce_min, lax::reduce_and, lax::min, kInf};
+const Extremum kMax{lax::reduce_max, lax::reduce_or, lax::max, -kUnbounded};
+const Extremum kMin{lax::reduce_min, lax::reduce_and, lax::min, kUnbounded};
 
 // The value that never wins, as a scalar of x's dtype.
 Array extremum_identity(const Array& x, const Extremum& e) {
@@ -397,10 +397,10 @@ Array argmin(const Array& x, const ArgOptions& o) {
 }
 
 Array nanargmax(const Array& x, const ArgOptions& o) {
-  return nan_arg_extremum("nanargmax", x, o, lax::argmax, -kInf);
+  return nan_arg_extremum("nanargmax", x, o, lax::argmax, -kUnbounded);
 }
 Array nanargmin(const Array& x, const ArgOptions& o) {
-  return nan_arg_extremum("nanargmin", x, o, lax::argmin, kInf);
+  return nan_arg_extremum("nanargmin", x, o, lax::argmin, kUnbounded);
 }
 
 Array nansum(const Array& x, const ReduceOptions& o) {
@@ -471,7 +471,7 @@ Array log_of_sum(const Arguments& args, const Array& b, const FoldParams& p) {
     taken = taken.defined() ? lax::bitwise_and(taken, counts) : counts;
   }
   const Array real = complex ? lax::real(x) : x;
-  const Array lowest = taken.defined() ? lax::select(taken, real, like(real, -kInf)) : real;
+  const Array lowest = taken.defined() ? lax::select(taken, real, like(real, -kUnbounded)) : real;
   Array largest = lax::reduce_max(lowest, p.dims);
   // An infinite maximum would make NaN of inf - inf.
   largest = lax::stop_gradient(lax::select(lax::is_finite(largest), largest, like(largest, 0)));

@@ -31,7 +31,7 @@ using namespace ops::array_math;
 // Elements of a vector, and windows of one of them, by integer places.
 const IndexDims kElements{.offset_dims = {}, .collapsed_slice_dims = {0}, .start_index_map = {0}};
 
-Array elements_at(const Array& vector, const Array& places) {
+Array gather_elements(const Array& vector, const Array& places) {
   return lax::gather(vector, lax::expand_dims(places, {places.ndim()}), kElements, {1},
                      IndexMode::kClip);
 }
@@ -65,7 +65,7 @@ Array by_halving(const Array& sorted, const Array& values, Side side, bool unrol
   const auto step = [&](const Range& range) {
     const auto& [low, high] = range;
     const Array middle = low + (high - low) / 2;
-    const Array right = precedes(elements_at(sorted, middle), values, side);
+    const Array right = precedes(gather_elements(sorted, middle), values, side);
     // A range of one place stays: its middle is that place, which may be behind the last element.
     return Range(lax::select(right, middle + 1, low), lax::select(right, high, middle));
   };
@@ -158,7 +158,7 @@ Array searchsorted(const Array& sorted, const Array& values, const SearchsortedO
                    [](const SearchParams& p, std::span<const Array> a) {
                      const std::vector<Array> same = promote_dtypes(a.first(2));
                      const Array s =
-                         a.size() > 2 ? elements_at(same[0], as_dtype(a[2], int32)) : same[0];
+                         a.size() > 2 ? gather_elements(same[0], as_dtype(a[2], int32)) : same[0];
                      return place_of(s, same[1], p.side, p.method);
                    });
 }
@@ -368,7 +368,7 @@ std::vector<Array> unique_parts(const char* name, const Array& x, int64_t size,
     shape[0] = p.size;
     std::vector<Array> out{lax::move_dim(lax::reshape(values, shape), 0, p.axis)};
     if (p.values_alone) return out;
-    out.push_back(elements_at(sorted.order, places));
+    out.push_back(gather_elements(sorted.order, places));
     const Array number = lax::cumsum(lax::convert_element_type(sorted.first, p.index)) - 1;
     const Array inverse = added_at(lax::full({n}, 0, p.index), sorted.order, number);
     out.push_back(p.flat ? lax::reshape(inverse, a[0].shape()) : inverse);

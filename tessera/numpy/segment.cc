@@ -20,7 +20,7 @@ using namespace ops;
 
 namespace {
 
-struct Fold {
+struct SegmentFold {
   ScatterKind kind;
   ReduceKind identity;
   Array (*runs)(const Array&);  // over the first dimension
@@ -65,7 +65,7 @@ SegmentParams params_of(const char* name, const Array& ids, OrNone<int64_t> num_
 }
 
 // The rows of x folded into `count` rows at `ids`.
-Array scattered(const Array& x, const Array& ids, int64_t count, const Fold& fold,
+Array scattered(const Array& x, const Array& ids, int64_t count, const SegmentFold& fold,
                 const lax::ScatterOptions& options) {
   Shape shape = x.shape();
   shape[0] = count;
@@ -76,8 +76,8 @@ Array scattered(const Array& x, const Array& ids, int64_t count, const Fold& fol
 }
 
 // Each run of bucket_size rows in segments of its own, then the runs folded.
-Array in_buckets(const Array& x, const Array& segment_ids, const SegmentParams& p, const Fold& fold,
-                 const lax::ScatterOptions& options) {
+Array in_buckets(const Array& x, const Array& segment_ids, const SegmentParams& p,
+                 const SegmentFold& fold, const lax::ScatterOptions& options) {
   const int64_t rows = x.shape()[0], n = p.num_segments;
   const int64_t buckets = std::max<int64_t>(1, (rows + p.bucket_size - 1) / p.bucket_size);
   // int64 as far as the dtypes reach: buckets * n segments.
@@ -100,7 +100,7 @@ Array in_buckets(const Array& x, const Array& segment_ids, const SegmentParams& 
   return lax::convert_element_type(fold.runs(lax::reshape(all, shape)), x.dtype());
 }
 
-Array segments(const char* name, const Fold& fold, const Array& x, const Array& ids,
+Array segments(const char* name, const SegmentFold& fold, const Array& x, const Array& ids,
                OrNone<int64_t> num_segments, const SegmentOptions& options) {
   expect_rows(name, x, ids);
   const bool adds = fold.kind == ScatterKind::kAdd || fold.kind == ScatterKind::kMul;
@@ -110,7 +110,7 @@ Array segments(const char* name, const Fold& fold, const Array& x, const Array& 
   if (!adds) elementwise::expect_real(name, x);
   const SegmentParams p = params_of(name, ids, num_segments, options);
   struct FoldParams {
-    Fold fold;
+    SegmentFold fold;
     SegmentParams segments;
   };
   return composite(

@@ -9,7 +9,7 @@
 namespace tessera::privacy {
 namespace {
 
-constexpr const char* kOp = "privacy::Trainer";
+constexpr const char* kExampleSourceOp = "privacy::Trainer";
 constexpr int64_t kDigestedRows = 1024;
 
 }  // namespace
@@ -36,7 +36,7 @@ namespace internal {
 
 void expect_num_examples(int64_t got, int64_t expected) {
   if (got != expected)
-    value_error(kOp,
+    value_error(kExampleSourceOp,
                 "expected a source of {} examples, as many as the plan's sampler selects from, got "
                 "one of {}; give all of the data, or make a plan for these",
                 expected, got);
@@ -45,7 +45,7 @@ void expect_num_examples(int64_t got, int64_t expected) {
 void expect_rows(const std::vector<Array>& leaves, int64_t size) {
   for (const Array& leaf : leaves)
     if (leaf.ndim() == 0 || leaf.shape(0) != size)
-      value_error(kOp,
+      value_error(kExampleSourceOp,
                   "expected examples() of a source to give a row for each of {} indices, got an "
                   "array of shape {}; let it return arrays of [indices.size(), ...]",
                   size, leaf.shape());

@@ -12,7 +12,7 @@
 namespace tessera::privacy::internal {
 namespace {
 
-constexpr const char* kOp = "privacy::scale_then_privatize";
+constexpr const char* kOptimizersOp = "privacy::scale_then_privatize";
 
 struct ScaleParams {
   double eps, eps_root;
@@ -36,16 +36,16 @@ Array scaled(const Array& update, const Array& moment, const ScaleThenPrivatizeO
 void expect_scale_options(const ScaleThenPrivatizeOptions& options) {
   const auto& [eps, eps_root] = options;
   if (!(eps >= 0 && eps_root >= 0 && std::isfinite(eps) && std::isfinite(eps_root)))
-    value_error(kOp, "expected a finite eps and eps_root of at least 0, got {} and {}", eps,
-                eps_root);
+    value_error(kOptimizersOp, "expected a finite eps and eps_root of at least 0, got {} and {}",
+                eps, eps_root);
   if (eps == 0 && eps_root == 0)
-    value_error(kOp,
+    value_error(kOptimizersOp,
                 "expected one of eps and eps_root above 0, got 0 for both; the second moments of "
                 "the first step are 0, and gradients are divided by their root");
 }
 
 void centered_moments() {
-  value_error(kOp,
+  value_error(kOptimizersOp,
               "expected the state of an optimizer that divides by the root of its second moments, "
               "got one of centered RMSProp; give a function of the state that returns the moments "
               "to scale by");
@@ -61,13 +61,13 @@ std::vector<Array> scaled_by_moments(const std::vector<Array>& leaves,
     const Array& moment = second_moments.leaves[m];
     const auto at = std::find(paths.begin(), paths.end(), path);
     if (at == paths.end())
-      value_error(kOp,
+      value_error(kOptimizersOp,
                   "expected gradients with each leaf that has second moments, but there is no leaf "
                   "{} in them; make a state with init(params) of the parameters",
                   path.empty() ? "(the root)" : path);
     Array& leaf = out[static_cast<size_t>(at - paths.begin())];
     if (leaf.shape() != moment.shape())
-      shape_error(kOp,
+      shape_error(kOptimizersOp,
                   "expected second moments of the gradients' shapes, got {} for leaf {} whose "
                   "gradient is {}; make a state with init(params) of the parameters",
                   describe(moment.type()), path.empty() ? "(the root)" : path,

@@ -25,11 +25,11 @@ using batch_selection::SamplingDescription;
 using batch_selection::SamplingMethod;
 using mf::toeplitz::Coefs;
 
-constexpr const char* kOp = "privacy::make_plan";
+constexpr const char* kPlanOp = "privacy::make_plan";
 
 void expect_positive(const char* what, double value) {
   if (!(value > 0 && std::isfinite(value)))
-    value_error(kOp, "expected a finite {} above 0, got {}", what, value);
+    value_error(kPlanOp, "expected a finite {} above 0, got {}", what, value);
 }
 
 // Where parts have norms of their own, l2_clip_norm is 0 if nothing is left.
@@ -42,7 +42,7 @@ void expect_clip_norms(const PlanOptions& o) {
 
 void expect_one_of(const char* a, bool has_a, const char* b, bool has_b) {
   if (has_a != has_b) return;
-  value_error(kOp, "expected one of {} and {}, got {}; the other one follows from it", a, b,
+  value_error(kPlanOp, "expected one of {} and {}, got {}; the other one follows from it", a, b,
               has_a ? "both" : "neither");
 }
 
@@ -60,7 +60,7 @@ double sampling_prob(const PlanOptions& o, int64_t groups, bool equal) {
                              : static_cast<double>(o.num_examples) / static_cast<double>(groups);
   const double p = *o.expected_batch_size / group;
   if (!(p <= 1))
-    value_error(kOp,
+    value_error(kPlanOp,
                 "expected an expected_batch_size of at most {}, the examples of one of {} groups, "
                 "got {}; take a smaller one, or fewer bands",
                 group, groups, *o.expected_batch_size);
@@ -72,7 +72,7 @@ batch_selection::BatchSelectionStrategy poisson_sampler(const PlanOptions& o) {
                 o.sampling_prob.has_value());
   const int64_t groups = bands_of(o.strategy);
   if (o.num_examples < 1 || o.steps < 1 || groups < 1)
-    value_error(kOp,
+    value_error(kPlanOp,
                 "expected num_examples, steps and bands of at least 1, got {}, {} and {}; or give "
                 "a sampler",
                 o.num_examples, o.steps, groups);
@@ -80,7 +80,7 @@ batch_selection::BatchSelectionStrategy poisson_sampler(const PlanOptions& o) {
   const double base = sampling_prob(o, groups, equal);
   const auto scaled = [&](double factor) {
     if (!(base * factor <= 1))
-      value_error(kOp,
+      value_error(kPlanOp,
                   "expected factors of batch_size_schedule of at most {}, with which all examples "
                   "are sampled, got {}; take a smaller one",
                   1 / base, factor);
@@ -106,7 +106,7 @@ void expect_same_numbers(const PlanOptions& o, const SamplingDescription& d) {
                       o.batch_size_schedule != accounting::Schedule<double>(1.0);
   if (others || (o.num_examples != 0 && o.num_examples != d.num_examples) ||
       (o.steps != 0 && o.steps != d.iterations))
-    value_error(kOp,
+    value_error(kPlanOp,
                 "expected the sampler alone, which says num_examples ({}), steps ({}), sampling "
                 "probability, its changes and truncation, got others beside it; leave them out",
                 d.num_examples, d.iterations);
@@ -150,8 +150,10 @@ Plan::Plan(PlanOptions options)
     : options_(std::move(options)),
       noising_matrix_(mf::identity()),
       accountant_(create_accountant(accountant_config())) {
-  names_mechanism_ = options_.mechanism.has_value();
-  if (!names_mechanism_) options_.mechanism = Gaussian{};
+  // Without noise there is nothing to draw.
+  if (!options_.mechanism)
+    options_.mechanism =
+        options_.noise_multiplier == 0.0 ? Mechanism(Gaussian{}) : DiscreteGaussian{};
   internal::expect_factors("noise_schedule", options_.noise_schedule);
   internal::expect_factors("batch_size_schedule", options_.batch_size_schedule);
   normalized_by_batch_ = !options_.normalize_by;
@@ -163,18 +165,18 @@ Plan::Plan(PlanOptions options)
     expect_same_numbers(options_, sampling_);
   }
   if (sampling_.iterations < 1 || sampling_.num_examples < 1)
-    value_error(kOp, "expected a sampler of at least one step and example, got {} and {}",
+    value_error(kPlanOp, "expected a sampler of at least one step and example, got {} and {}",
                 sampling_.iterations, sampling_.num_examples);
   if (options_.examples_per_user < 1)
-    value_error(kOp, "expected examples_per_user of at least 1, got {}",
+    value_error(kPlanOp, "expected examples_per_user of at least 1, got {}",
                 options_.examples_per_user);
   sampling_.examples_per_user = options_.examples_per_user;
-  check_supports(kOp, sampling_, options_.relation);
+  check_supports(kPlanOp, sampling_, options_.relation);
   expect_clip_norms(options_);
   if (!options_.normalize_by) options_.normalize_by = expected_batch_size();
   expect_positive("normalize_by", *options_.normalize_by);
   if (options_.nan_safe == NanSafe::kNo)
-    value_error(kOp,
+    value_error(kPlanOp,
                 "expected NanSafe::kElement or kExample, got kNo, under which one example can make "
                 "all parameters NaN");
   expect_mechanism();
@@ -193,7 +195,7 @@ void Plan::resolve_strategy() {
             toeplitz_ = internal::banded_strategy(noise, steps);
             internal::expect_toeplitz(toeplitz_);
             if (std::holds_alternative<DiscreteGaussian>(mechanism()))
-              toeplitz_ = internal::on_lattice(kOp, toeplitz_);
+              toeplitz_ = internal::on_lattice(kPlanOp, toeplitz_);
             noising_matrix_ = mf::toeplitz_inverse(toeplitz_);
           },
           [&](const BufferedNoise& noise) {
@@ -212,7 +214,7 @@ void Plan::resolve_strategy() {
           [&](const DenseNoise& noise) {
             internal::expect_lower_triangular(noise.strategy);
             if (noise.strategy.rows < steps)
-              value_error(kOp,
+              value_error(kPlanOp,
                           "expected a factorisation of at least {} rows, one a step, got {}; noise "
                           "of a row that is used twice cancels",
                           steps, noise.strategy.rows);
@@ -226,36 +228,43 @@ void Plan::resolve_strategy() {
 void Plan::resolve_noise() {
   const auto& o = options_;
   if (!(o.delta > 0 && o.delta < 1))
-    value_error(kOp, "expected a delta in (0, 1), got {}; well below 1 / num_examples", o.delta);
+    value_error(kPlanOp, "expected a delta in (0, 1), got {}; well below 1 / num_examples",
+                o.delta);
   expect_one_of("epsilon", o.epsilon.has_value(), "noise_multiplier",
                 o.noise_multiplier.has_value());
   if (o.noise_multiplier && !(*o.noise_multiplier >= 0 && std::isfinite(*o.noise_multiplier)))
-    value_error(kOp, "expected a finite noise_multiplier of at least 0, got {}",
+    value_error(kPlanOp, "expected a finite noise_multiplier of at least 0, got {}",
                 *o.noise_multiplier);
-  accounting::warn_of_large_delta(kOp, o.delta, sampling_.num_examples);
+  accounting::warn_of_large_delta(kPlanOp, o.delta, sampling_.num_examples);
   sensitivity_ = strategy_sensitivity(steps());
   if (o.epsilon) expect_positive("epsilon", *o.epsilon);
   expect_other_releases();
+  if (o.noise_multiplier) choose_grid(*o.noise_multiplier);
   if (by_samples()) return resolve_by_samples();
   expect_accountant();
   if (o.epsilon)
-    options_.noise_multiplier = calibrate_dp_mechanism(
+    set_accounted_multiplier(calibrate_dp_mechanism(
         accountant_config(), [&](double multiplier) { return event(steps(), multiplier); },
-        {.target_epsilon = *o.epsilon, .target_delta = o.delta});
+        {.target_epsilon = *o.epsilon, .target_delta = o.delta}));
   epsilon_ = computed_epsilon(steps());
+}
+
+void Plan::set_accounted_multiplier(double accounted_multiplier) {
+  choose_grid(accounted_multiplier);
+  options_.noise_multiplier = covered_multiplier(accounted_multiplier);
 }
 
 void Plan::expect_other_releases() const {
   if (!options_.other_releases) return;
   accounting::PrivacyAccountant alone = accountant_;
   if (!alone.supports(*options_.other_releases))
-    value_error(kOp,
+    value_error(kPlanOp,
                 "expected other_releases that the accountant supports under {}, got {}; take "
                 "another accountant, or an event that is larger",
                 name(options_.relation), to_string(*options_.other_releases));
   const double spent = alone.compose(*options_.other_releases).get_epsilon(delta());
   if (options_.epsilon && spent >= *options_.epsilon)
-    value_error(kOp,
+    value_error(kPlanOp,
                 "expected an epsilon above {}, which other_releases spend by themselves, got {}; "
                 "allow more, or release less",
                 spent, *options_.epsilon);
@@ -263,7 +272,7 @@ void Plan::expect_other_releases() const {
 
 void Plan::expect_accountant() const {
   if (accountant_.supports(event(steps(), 1))) return;
-  value_error(kOp,
+  value_error(kPlanOp,
               "expected a sampler that the accountant supports under {}, got {} with {}; take "
               "Accountant::{}, CyclicPoissonSampling, or amplified = false",
               name(options_.relation), name(sampling_.method),
@@ -296,21 +305,21 @@ void Plan::resolve_by_samples() {
                        sampling_.method == SamplingMethod::kRandomAllocation;
   if (!sampler || !o.amplified || o.relation == NeighboringRelation::kReplaceOne)
     value_error(
-        kOp,
+        kPlanOp,
         "expected an amplified plan of balls_in_bins, b_min_sep, random_allocation or Poisson "
         "samples of independent groups (more than one, without truncation or changes) under "
         "add_or_remove_one or replace_special for Accountant::kMonteCarlo, got {} under {}; "
         "take Accountant::kPld",
         name(sampling_.method), name(o.relation));
   if (!internal::amplifiable(o.strategy) || o.examples_per_user > 1 || has_noise_schedule())
-    value_error(kOp,
+    value_error(kPlanOp,
                 "expected independent or banded noise of one multiplier, and one example a user, "
                 "for Accountant::kMonteCarlo; amplified = false with Accountant::kPld accounts for "
                 "others");
   if (!o.monte_carlo_seed) options_.monte_carlo_seed = accounting::seed_of_entropy();
   if (o.epsilon) {
     const internal::SampledNoise found = internal::sampled_noise(sampled_run(), *o.epsilon);
-    options_.noise_multiplier = covered_multiplier(found.noise / sensitivity_);
+    set_accounted_multiplier(found.noise / sensitivity_);
     proven_ = found.proven;
     epsilon_ = proven_->epsilon;
   } else {
@@ -348,7 +357,7 @@ double Plan::strategy_sensitivity(int64_t steps) const {
     return std::sqrt(internal::squared_sensitivity(options_.noise_schedule, participation, steps));
   if (has_noise_schedule())
     value_error(
-        kOp,
+        kPlanOp,
         "expected a noise_schedule with independent or dense noise, or in an amplified "
         "plan, got one with noise of another strategy; take DenseNoise of the same strategy");
   return std::sqrt(
@@ -390,24 +399,25 @@ accounting::DpEvent Plan::amplified_event(int64_t steps, double noise_multiplier
   const SamplingDescription& d = sampling_;
   const char* remedy = "amplified = false accounts for all of them";
   if (!internal::amplifiable(options_.strategy))
-    value_error(kOp, "expected independent or banded noise in an amplified plan, got another; {}",
+    value_error(kPlanOp,
+                "expected independent or banded noise in an amplified plan, got another; {}",
                 remedy);
   const bool poisson = d.method == SamplingMethod::kPoisson;
   if (!poisson && d.method != SamplingMethod::kFixedBatchSize)
-    value_error(kOp,
+    value_error(kPlanOp,
                 "expected Poisson or fixed-size batches in an amplified plan (or, with "
                 "Accountant::kMonteCarlo, balls in bins, b-min-sep or random allocation), got {}; "
                 "{}",
                 name(d.method), remedy);
   const int64_t bands = bands_of(options_.strategy);
   if (bands > d.cycle_length)
-    value_error(kOp, "expected at most {} bands, the cycle of the sampler, got {}; {}",
+    value_error(kPlanOp, "expected at most {} bands, the cycle of the sampler, got {}; {}",
                 d.cycle_length, bands, remedy);
   const bool plain = poisson && d.cycle_length == 1 && !d.truncated_batch_size &&
                      options_.accountant == Accountant::kPld &&
                      options_.relation != NeighboringRelation::kReplaceOne;
   if (d.examples_per_user > 1 && !plain)
-    value_error(kOp,
+    value_error(kPlanOp,
                 "expected Poisson samples of one group, without truncation, under PLD and "
                 "add_or_remove_one or replace_special for users of {} examples; {}",
                 d.examples_per_user, remedy);
@@ -417,23 +427,22 @@ accounting::DpEvent Plan::amplified_event(int64_t steps, double noise_multiplier
   return events.size() == 1 ? events[0] : accounting::ComposedDpEvent{std::move(events)};
 }
 
-accounting::DpEvent Plan::event(int64_t steps, double noise_multiplier) const {
-  accounting::DpEvent training = event_of_steps(steps, noise_multiplier);
+accounting::DpEvent Plan::event(int64_t steps, double accounted_multiplier) const {
+  accounting::DpEvent training = event_of_steps(steps, accounted_multiplier);
   if (!options_.other_releases) return training;
   return accounting::ComposedDpEvent{{*options_.other_releases, std::move(training)}};
 }
 
-accounting::DpEvent Plan::event_of_steps(int64_t steps, double noise_multiplier) const {
+accounting::DpEvent Plan::event_of_steps(int64_t steps, double accounted_multiplier) const {
   if (steps == 0) return accounting::NoOpDpEvent{};
-  const double accounted = accounted_multiplier(noise_multiplier);
-  if (options_.amplified) return amplified_event(steps, accounted);
+  if (options_.amplified) return amplified_event(steps, accounted_multiplier);
   if (sampling_.replace)
-    value_error(kOp,
+    value_error(kPlanOp,
                 "expected a sampler that has an example at most once in a batch, got {} with "
                 "replacement; take replace = false",
                 name(sampling_.method));
   const double of_steps = strategy_sensitivity(steps);
-  return accounting::GaussianDpEvent{accounted * (sensitivity_ / of_steps) /
+  return accounting::GaussianDpEvent{accounted_multiplier * (sensitivity_ / of_steps) /
                                      static_cast<double>(sampling_.examples_per_user)};
 }
 
@@ -445,7 +454,7 @@ accounting::DpEvent Plan::event(int64_t steps) const {
     value_error("privacy::Plan::event",
                 "expected a plan of Accountant::kPld or kRdp, got one of kMonteCarlo, which has no "
                 "events; ask for its epsilon");
-  return event(steps, noise_multiplier());
+  return event(steps, accounted_multiplier(noise_multiplier()));
 }
 
 double Plan::computed_epsilon(int64_t steps) const {
@@ -455,7 +464,7 @@ double Plan::computed_epsilon(int64_t steps) const {
   if (steps == 0 && !options_.other_releases) return 0;
   if (steps > 0 && noise_multiplier() == 0) return std::numeric_limits<double>::infinity();
   if (steps > 0 && by_samples()) return monte_carlo_epsilon(steps).epsilon;
-  const accounting::DpEvent run = event(steps, noise_multiplier());
+  const accounting::DpEvent run = event(steps, accounted_multiplier(noise_multiplier()));
   accounting::PrivacyAccountant accountant = accountant_;
   return accountant.compose(run).get_epsilon(delta());
 }
@@ -512,7 +521,7 @@ std::string Plan::fingerprint(const std::string& rest) const {
     strategy += fmt::format(" {}:{} {:a}", subtree.path.size(), subtree.path,
                             subtree.l2_clip_norm.number());
   if (const auto* grid = std::get_if<DiscreteGaussian>(&mechanism()))
-    strategy += fmt::format(" grid {}", grid->grid_scale);
+    strategy += fmt::format(" grid {}", *grid->grid_scale);
   if (o.random_source == RandomSource::kSystem) strategy += " system";
   return internal::digest_of(
       fmt::format("{} | {:a} {:a} {} {} {} | {} {:a} {} {} {:a} {} | {}{} | {}",
@@ -532,7 +541,7 @@ std::string to_string(const Plan& plan) {
         plan.steps(), name(plan.sampling().method), plan.expected_batch_size());
   std::string whole_numbers;
   if (const auto* grid = std::get_if<DiscreteGaussian>(&plan.mechanism()))
-    whole_numbers = fmt::format(", in whole numbers of 1/{} of the clip norm", grid->grid_scale);
+    whole_numbers = fmt::format(", in whole numbers of 1/{} of the clip norm", *grid->grid_scale);
   return fmt::format(
       "epsilon {:.4g} at delta {:.3g} ({}) for {} steps of {} batches of {:.4g} on average; noise "
       "multiplier {:.4g}, stddev {:.4g}{}",

@@ -105,12 +105,11 @@ struct PlanOptions {
   // (batch_selection::bound_contributions). Amplified: Poisson samples, PLD. To clip all of a user's
   // examples as one, take the users as examples (batch_selection::UserSelectionStrategy).
   int64_t examples_per_user = 1;
-  // Of which distribution the noise of a step is, and how it is correlated over the steps.
-  // DiscreteGaussian: independent or banded noise, without rescale_to_unit_norm and
-  // adaptive_clip_norm. The coefficients of a banded strategy are rounded to multiples of 2^-8 of the
-  // first one, and the sensitivity is that of the rounded ones.
-  // Absent: Gaussian, and a trainer's release() warns of it: a model that leaves the machine should have
-  // DiscreteGaussian, or say Gaussian to accept what float noise leaks (docs/privacy.md).
+  // Of which distribution the noise of a step is, and how it is correlated over the steps. Absent:
+  // DiscreteGaussian (a plan of a noise_multiplier of 0 has none). It takes independent or banded noise,
+  // without rescale_to_unit_norm and adaptive_clip_norm: a plan with anything else names Gaussian, which
+  // accepts what float noise leaks (docs/privacy.md). The coefficients of a banded strategy are rounded to
+  // multiples of 2^-8 of the first one, and the sensitivity is that of the rounded ones.
   std::optional<Mechanism> mechanism = std::nullopt;
   NoiseStrategy strategy = IndependentNoise{};
   // kSystem: privatizer() takes no key, and DenseNoise is refused.
@@ -215,9 +214,8 @@ class Plan {
   optim::Transformation<internal::Privatizer> scaled_privatizer(
       const std::optional<random::Key>& key = std::nullopt) const;
   RandomSource random_source() const { return options_.random_source; }
+  // The mechanism that was named or chosen; the grid of DiscreteGaussian is never absent.
   const Mechanism& mechanism() const { return *options_.mechanism; }
-  // Whether the options named the mechanism, or left it to the default.
-  bool names_mechanism() const { return names_mechanism_; }
   // Returns a key as privatizer() takes it: none for RandomSource::kSystem.
   std::optional<random::Key> noise_key(const random::Key& key) const;
   // UserError naming `op` for RandomSource::kSystem, with which a run can have no key of the user's.
@@ -239,6 +237,8 @@ class Plan {
  private:
   void resolve_strategy();
   void expect_mechanism() const;
+  // Sets the grid of DiscreteGaussian, if the options name none, for noise of this multiplier.
+  void choose_grid(double noise_multiplier);
   void expect_grid() const;
   // How many steps of the grid the noise of a multiplier is. Absent without DiscreteGaussian.
   std::optional<double> grid_steps(double noise_multiplier) const;
@@ -251,14 +251,17 @@ class Plan {
   double accounted_multiplier(double noise_multiplier) const;
   double covered_multiplier(double accounted_multiplier) const;
   void resolve_clip_norm();
+  // Sets the noise multiplier to the least that a Gaussian mechanism of this one covers.
+  void set_accounted_multiplier(double accounted_multiplier);
   double strategy_sensitivity(int64_t steps) const;
-  accounting::DpEvent event(int64_t steps, double noise_multiplier) const;
+  // Of a Gaussian mechanism with this noise multiplier.
+  accounting::DpEvent event(int64_t steps, double accounted_multiplier) const;
   double computed_epsilon(int64_t steps) const;
   accounting::DpEvent amplified_event(int64_t steps, double noise_multiplier) const;
   accounting::DpEvent round_event(const internal::Round& round, double noise_multiplier) const;
   void expect_accountant() const;
   void expect_other_releases() const;
-  accounting::DpEvent event_of_steps(int64_t steps, double noise_multiplier) const;
+  accounting::DpEvent event_of_steps(int64_t steps, double accounted_multiplier) const;
   void resolve_by_samples();
   bool by_samples() const { return options_.accountant == Accountant::kMonteCarlo; }
   internal::SampledRun sampled_run() const;
@@ -272,7 +275,7 @@ class Plan {
   matrix_factorization::toeplitz::Coefs toeplitz_;
   std::optional<matrix_factorization::Matrix> dense_;
   matrix_factorization::StreamingMatrix noising_matrix_;
-  bool normalized_by_batch_ = false, names_mechanism_ = false;
+  bool normalized_by_batch_ = false;
   accounting::PrivacyAccountant accountant_;  // of nothing: copies share the grids of a step
   double sensitivity_ = 0;                    // of the strategy
   double epsilon_ = 0;                        // of all steps
@@ -285,7 +288,7 @@ class Plan {
 // "3.00-DP ..., 1000 steps of poisson samples, ...": in one line, for people.
 std::string to_string(const Plan& plan);
 
-// A checked plan. UserError (kValue): DiscreteGaussian with what it is not for, or whose noise is below 8
+// A checked plan. UserError (kValue): DiscreteGaussian, named or not, with what it is not for, or whose noise is below 8
 // or above 2^24 steps of the grid; RandomSource::kSystem with DenseNoise; numbers outside their range (NaN too, an infinite clip norm),
 // neither or both of expected_batch_size and sampling_prob, of epsilon and noise_multiplier, of a
 // sampler and numbers of another one; a sampler that does not fit the neighbouring relation, or has

@@ -6,21 +6,18 @@
 #include "tessera/base/format.h"
 #include "tessera/numpy/creation.h"
 #include "tessera/privacy/plan.h"
+#include "tessera/privacy/plan_grid.h"
 #include "tessera/privacy/plan_rounds.h"
 
 namespace tessera::privacy {
 namespace {
 
-constexpr const char* kOp = "privacy::make_plan";
+constexpr const char* kPlanClippingOp = "privacy::make_plan";
 
-// More examples than a batch is likely to have with its padding: eight standard deviations of a Poisson
-// sample, and four more. A larger batch is summed in float64, so this decides about speed alone.
-int64_t likely_batch(const batch_selection::SamplingDescription& d) {
-  double mean = batch_selection::expected_batch_size(d);
-  for (const auto& [step, probability] : d.sampling_prob_changes)
-    mean = std::max(mean, batch_selection::expected_batch_size(at_step(d, step)));
-  const double most = std::ceil(mean + 12 * std::sqrt(mean) + 16);
-  return std::clamp(static_cast<int64_t>(std::min(most, 1e9)), int64_t{1}, kFloat32Examples);
+// A batch of more examples is summed in float64, so this decides about speed alone.
+int64_t float32_examples(const batch_selection::SamplingDescription& sampling) {
+  const double most = std::min(internal::likely_batch(sampling), 1e9);
+  return std::clamp(static_cast<int64_t>(most), int64_t{1}, kFloat32Examples);
 }
 
 }  // namespace
@@ -29,23 +26,24 @@ void Plan::resolve_clip_norm() {
   internal::expect_factors("clip_norm_schedule", options_.clip_norm_schedule);
   const auto& adaptive = options_.adaptive_clip_norm;
   if (adaptive && std::holds_alternative<DiscreteGaussian>(mechanism()))
-    value_error(kOp,
-                "expected the mechanism Gaussian for an adaptive_clip_norm, got DiscreteGaussian, "
-                "whose grid is of one clip norm; leave one of them out");
+    value_error(kPlanClippingOp,
+                "expected no adaptive_clip_norm for {}, as its grid is of one clip norm; leave it "
+                "out, or take {}",
+                internal::kDefaultMechanism, internal::kNameGaussian);
   if (!adaptive) return;
-  internal::expect_adaptive(kOp, *adaptive);
+  internal::expect_adaptive(kPlanClippingOp, *adaptive);
   if (!(expected_batch_size() > 0))
-    value_error(kOp,
+    value_error(kPlanClippingOp,
                 "expected an expected batch size above 0 for an adaptive_clip_norm, by which its "
                 "count is divided, got {}; say a larger sampling_prob",
                 expected_batch_size());
   if (!options_.subtree_norms.empty() || has_clip_norm_schedule())
-    value_error(kOp,
+    value_error(kPlanClippingOp,
                 "expected an adaptive_clip_norm without {}, got both; an adaptive clip norm is one "
                 "number that no schedule changes: leave one of them out",
                 has_clip_norm_schedule() ? "clip_norm_schedule" : "subtree_norms");
-  count_scale_ = internal::count_scale(kOp, *adaptive, noise_multiplier() * sensitivity_,
-                                       expected_batch_size());
+  count_scale_ = internal::count_scale(kPlanClippingOp, *adaptive,
+                                       noise_multiplier() * sensitivity_, expected_batch_size());
 }
 
 ClipOptions Plan::clip_options() const {
@@ -54,7 +52,7 @@ ClipOptions Plan::clip_options() const {
                   .rescale_to_unit_norm = options_.rescale_to_unit_norm,
                   .normalize_by = *options_.normalize_by,
                   .nan_safe = options_.nan_safe,
-                  .float32_examples = likely_batch(sampling_)};
+                  .float32_examples = float32_examples(sampling_)};
   if (const auto* grid = std::get_if<DiscreteGaussian>(&mechanism())) {
     out.grid_scale = grid->grid_scale;
     out.normalize_by = 1;  // the privatizer divides

@@ -1,5 +1,6 @@
 // What a plan's mechanism and source of random numbers decide: what is added to the clipped sums, and
 // as which Gaussian mechanism that counts.
+#include <algorithm>
 #include <cmath>
 
 #include "tessera/base/format.h"
@@ -7,11 +8,13 @@
 #include "tessera/privacy/noise/discrete_banded.h"
 #include "tessera/privacy/noise/discrete_gaussian.h"
 #include "tessera/privacy/plan.h"
+#include "tessera/privacy/plan_grid.h"
+#include "tessera/privacy/plan_rounds.h"
 
 namespace tessera::privacy {
 namespace {
 
-constexpr const char* kOp = "privacy::make_plan";
+constexpr const char* kPlanMechanismOp = "privacy::make_plan";
 
 const DiscreteGaussian* grid_of(const Mechanism& mechanism) {
   return std::get_if<DiscreteGaussian>(&mechanism);
@@ -21,12 +24,10 @@ const DiscreteGaussian* grid_of(const Mechanism& mechanism) {
 // rounded to such numbers. Those of the others have no end, and what is kept of earlier steps in
 // place of all of their noise are real numbers.
 void refuse_strategy(const char* strategy) {
-  value_error(
-      kOp,
-      "expected IndependentNoise or BandedNoise, not {}, for DiscreteGaussian, whose noise is "
-      "whole numbers and keeps those of a few steps; take one of these, or the mechanism "
-      "Gaussian",
-      strategy);
+  value_error(kPlanMechanismOp,
+              "expected IndependentNoise or BandedNoise, not {}, for {}, whose noise is whole "
+              "numbers and keeps those of a few steps; take one of these, or {}",
+              strategy, internal::kDefaultMechanism, internal::kNameGaussian);
 }
 
 }  // namespace
@@ -34,48 +35,63 @@ void refuse_strategy(const char* strategy) {
 void Plan::expect_mechanism() const {
   const PlanOptions& o = options_;
   if (o.random_source == RandomSource::kSystem && std::holds_alternative<DenseNoise>(o.strategy))
-    value_error(kOp,
+    value_error(kPlanMechanismOp,
                 "expected a strategy other than DenseNoise for RandomSource::kSystem, as it draws "
                 "earlier noise again; take BandedNoise, or RandomSource::kKey");
   const DiscreteGaussian* grid = grid_of(mechanism());
   if (!grid) return;
-  if (grid->grid_scale < 16 || grid->grid_scale > int64_t{1} << 24)
-    value_error(kOp, "expected a grid_scale in [16, 2^24], got {}", grid->grid_scale);
+  if (grid->grid_scale && (*grid->grid_scale < 16 || *grid->grid_scale > int64_t{1} << 24))
+    value_error(kPlanMechanismOp, "expected a grid_scale in [16, 2^24], got {}", *grid->grid_scale);
   std::visit(Overloaded{[](const IndependentNoise&) {}, [](const BandedNoise&) {},
                         [&](const BufferedNoise&) { refuse_strategy("BufferedNoise"); },
                         [&](const DenseNoise&) { refuse_strategy("DenseNoise"); },
                         [&](const BandedInverseNoise&) { refuse_strategy("BandedInverseNoise"); }},
              o.strategy);
   if (o.rescale_to_unit_norm)
-    value_error(kOp,
-                "expected no rescale_to_unit_norm for DiscreteGaussian, whose sums are whole "
-                "numbers; leave it out, or take the mechanism Gaussian");
+    value_error(kPlanMechanismOp,
+                "expected no rescale_to_unit_norm for {}, whose sums are whole numbers; leave it "
+                "out, or take {}",
+                internal::kDefaultMechanism, internal::kNameGaussian);
+}
+
+void Plan::choose_grid(double noise_multiplier) {
+  auto* grid = std::get_if<DiscreteGaussian>(&*options_.mechanism);
+  if (!grid || grid->grid_scale) return;
+  const double stddev = noise_multiplier * sensitivity_ / (is_banded() ? toeplitz_[0] : 1);
+  const double growth = is_banded() ? internal::noise_growth(toeplitz_, steps()) : 1;
+  internal::GridNeeds needs{.stddev = stddev,
+                            .largest = 16 * growth * stddev,
+                            .batch = internal::likely_batch(sampling_)};
+  for (const auto& [step, factor] : options_.noise_schedule.changes())
+    needs.finest = std::max(needs.finest, 1 / factor);
+  grid->grid_scale = internal::chosen_grid_scale(needs);
 }
 
 void Plan::expect_grid() const {
   std::optional<double> steps = drawn_steps(noise_multiplier());
   if (!steps) return;
   if (is_banded()) *steps = std::ldexp(*steps, -internal::kLatticeBits);
-  const int64_t scale = grid_of(mechanism())->grid_scale;
+  const int64_t scale = *grid_of(mechanism())->grid_scale;
   if (*steps < 8)
     value_error(
-        kOp,
+        kPlanMechanismOp,
         "expected noise of at least 8 steps of the grid, got {:.3g} by a noise_multiplier of "
-        "{:.3g} and a grid_scale of {}; take a larger grid_scale, or more noise",
-        *steps, noise_multiplier(), scale);
+        "{:.3g} and a grid_scale of {}; take a larger grid_scale, more noise, or {}",
+        *steps, noise_multiplier(), scale, internal::kNameGaussian);
   if (*steps > 0x1p24)
     value_error(
-        kOp,
+        kPlanMechanismOp,
         "expected noise of at most 2^24 steps of the grid, got {:.3g} by a noise_multiplier "
-        "of {:.3g} and a grid_scale of {}; take a smaller grid_scale",
-        *steps, noise_multiplier(), scale);
-  if (is_banded()) internal::expect_bounded_noise(kOp, toeplitz_, this->steps(), *steps);
+        "of {:.3g} and a grid_scale of {}; take a smaller grid_scale, less noise, or {}",
+        *steps, noise_multiplier(), scale, internal::kNameGaussian);
+  if (is_banded())
+    internal::expect_bounded_noise(kPlanMechanismOp, toeplitz_, this->steps(), *steps);
 }
 
 std::optional<double> Plan::grid_steps(double noise_multiplier) const {
   const DiscreteGaussian* grid = grid_of(mechanism());
   if (!grid) return std::nullopt;
-  return noise_multiplier * sensitivity_ * static_cast<double>(grid->grid_scale);
+  return noise_multiplier * sensitivity_ * static_cast<double>(*grid->grid_scale);
 }
 
 std::optional<double> Plan::drawn_steps(double noise_multiplier) const {

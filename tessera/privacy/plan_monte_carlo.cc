@@ -11,7 +11,7 @@ using accounting::SelectionLaw;
 using batch_selection::SamplingDescription;
 using batch_selection::SamplingMethod;
 
-constexpr const char* kOp = "privacy::make_plan";
+constexpr const char* kPlanMonteCarloOp = "privacy::make_plan";
 constexpr double kFailure = 0.01;       // of delta: the chance that one answer is wrong
 constexpr int64_t kSearch = kMaxTries;  // the attempt that finds noise, and proves nothing
 
@@ -56,7 +56,7 @@ accounting::MonteCarloEpsilon sampled_epsilon(const SampledRun& run, int64_t ste
   const double proven = run.delta * (1 - kFailure * static_cast<double>(kMaxTries));
   const double least = std::ceil(std::log(failure) / std::log1p(-proven));
   if (!(static_cast<double>(run.samples) >= least))
-    value_error(kOp,
+    value_error(kPlanMonteCarloOp,
                 "expected at least {:.0f} monte_carlo_samples to prove a delta of {}, got {}; draw "
                 "more, several times as many for a tight epsilon",
                 least, run.delta, run.samples);
@@ -82,7 +82,7 @@ SampledNoise sampled_noise(const SampledRun& run, double target_epsilon) {
   while (!fits(upper)) {
     lower = upper, upper *= 2;
     if (upper > 1e6)
-      value_error(kOp,
+      value_error(kPlanMonteCarloOp,
                   "expected an epsilon that some noise is seen to reach, got {}; draw more "
                   "monte_carlo_samples than {}, or allow a larger epsilon",
                   target_epsilon, run.samples);
@@ -96,7 +96,8 @@ SampledNoise sampled_noise(const SampledRun& run, double target_epsilon) {
     const accounting::MonteCarloEpsilon proven = sampled_epsilon(run, steps, upper, attempt);
     if (proven.epsilon <= target_epsilon) return {upper, proven};
   }
-  value_error(kOp, "expected samples that agree on an epsilon of {}, got {} that do not; draw more",
+  value_error(kPlanMonteCarloOp,
+              "expected samples that agree on an epsilon of {}, got {} that do not; draw more",
               target_epsilon, run.samples);
 }
 

@@ -14,18 +14,18 @@ using mf::toeplitz::Coefs;
 
 namespace {
 
-constexpr const char* kOp = "privacy::make_plan";
+constexpr const char* kPlanStrategyOp = "privacy::make_plan";
 
 }  // namespace
 
 void expect_lower_triangular(const mf::Matrix& c) {
   if (c.rows != c.cols || static_cast<int64_t>(c.values.size()) != c.rows * c.cols)
-    value_error(kOp, "expected a square strategy, got {} x {} of {} values", c.rows, c.cols,
-                c.values.size());
+    value_error(kPlanStrategyOp, "expected a square strategy, got {} x {} of {} values", c.rows,
+                c.cols, c.values.size());
   for (int64_t i = 0; i < c.rows; ++i)
     for (int64_t j = 0; j < c.cols; ++j)
       if (!std::isfinite(c(i, j)) || (j > i && c(i, j) != 0) || (i == j && c(i, i) == 0))
-        value_error(kOp,
+        value_error(kPlanStrategyOp,
                     "expected a lower-triangular strategy of finite numbers with a diagonal other "
                     "than 0, got {} in row {}, column {}",
                     c(i, j), i, j);
@@ -43,16 +43,18 @@ mf::Matrix inverse_of_lower(const mf::Matrix& c) {
 Coefs banded_strategy(const BandedNoise& noise, int64_t steps) {
   if (!noise.strategy.empty()) return noise.strategy;
   if (noise.bands < 1 || noise.bands > steps)
-    value_error(kOp, "expected between 1 and {} bands (the steps), got {}", steps, noise.bands);
+    value_error(kPlanStrategyOp, "expected between 1 and {} bands (the steps), got {}", steps,
+                noise.bands);
   return mf::toeplitz::optimize_banded_toeplitz({.n = steps, .bands = noise.bands});
 }
 
 void expect_toeplitz(const Coefs& coefs) {
   for (double c : coefs)
     if (!std::isfinite(c))
-      value_error(kOp, "expected a strategy of finite numbers, got {} among them", c);
+      value_error(kPlanStrategyOp, "expected a strategy of finite numbers, got {} among them", c);
   if (coefs[0] == 0)
-    value_error(kOp, "expected a strategy with a first coefficient other than 0, got 0");
+    value_error(kPlanStrategyOp,
+                "expected a strategy with a first coefficient other than 0, got 0");
 }
 
 bool amplifiable(const NoiseStrategy& strategy) {

@@ -84,7 +84,7 @@ void add_function(Digest& digest, const Function& function) {
 
 }  // namespace
 
-std::string program_digest(const ops::TracedFunction& traced) {
+std::string program_digest(const tracing::TracedFunction& traced) {
   Digest digest;
   add_function(digest, traced.function);
   digest.add(static_cast<int64_t>(traced.captures.size()));

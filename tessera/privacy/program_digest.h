@@ -10,10 +10,10 @@
 
 #include <string>
 
-#include "tessera/ops/control/region_transforms.h"
+#include "tessera/trace/trace.h"
 
 namespace tessera::privacy::internal {
 
-std::string program_digest(const ops::TracedFunction& traced);
+std::string program_digest(const tracing::TracedFunction& traced);
 
 }  // namespace tessera::privacy::internal

@@ -22,7 +22,7 @@
 namespace tessera::privacy::internal {
 namespace {
 
-constexpr const char* kOp = "privacy::Trainer";
+constexpr const char* kRunIdentityOp = "privacy::Trainer";
 constexpr int64_t kWords = 8;
 
 std::vector<uint32_t> words_of_hex(const std::string& text) {
@@ -59,7 +59,7 @@ void expect_no_captured_data(const LossCall& loss, const std::vector<Array>& cap
   for (const Array& x : captures)
     if (x.ndim() > 0 && x.shape()[0] == loss.num_examples)
       value_error(
-          kOp,
+          kRunIdentityOp,
           "expected all data as arguments of step(), got an array of {} captured by the "
           "loss, as long as the {} examples: every example sees all of it; give it to step() "
           "after the other data, or set .shared_captures = true in TrainerOptions if it is "
@@ -68,7 +68,7 @@ void expect_no_captured_data(const LossCall& loss, const std::vector<Array>& cap
 }
 
 std::string traced_program(const LossCall& loss) {
-  ops::TracedFunction traced = tracing::trace_function(
+  tracing::TracedFunction traced = tracing::trace_function(
       [&](const std::vector<Array>& inputs) {
         std::optional<tracing::ExampleScope> scope;
         if (loss.keep_batch_dim) scope.emplace();
@@ -129,8 +129,9 @@ std::string hex_of(const random::Key& key) {
 }  // namespace
 
 random::Key fresh_key() {
-  const std::string text = cluster::joint_step([] { return std::string(kOp); },
-                                               [] { return hex_of(key_of_entropy(kOp)); })[0];
+  const std::string text =
+      cluster::joint_step([] { return std::string(kRunIdentityOp); },
+                          [] { return hex_of(key_of_entropy(kRunIdentityOp)); })[0];
   return random::wrap_key_data(from_host(words_of_hex(text), {2}));
 }
 
@@ -140,11 +141,11 @@ random::Key RunIdentity::run_key() const { return folded(fresh_key(), fingerprin
 
 random::Key RunIdentity::run_key(const random::Key& key) {
   if (!entropy_) entropy_ = fresh_key();
-  return folded(folded(*entropy_, hex_of(checked_key(kOp, key))), fingerprint_);
+  return folded(folded(*entropy_, hex_of(checked_key(kRunIdentityOp, key))), fingerprint_);
 }
 
 random::Key RunIdentity::run_key(const Reproducible& given) const {
-  return folded(checked_key(kOp, given.key), fingerprint_);
+  return folded(checked_key(kRunIdentityOp, given.key), fingerprint_);
 }
 
 const std::string& RunIdentity::program(const LossCall& loss) {
@@ -230,7 +231,7 @@ void claim_noise(const random::Key& noise, const RunBeginning& run) {
         "key for each, unless this is a test");
   if (reuse == KeyReuse::kRefused)
     value_error(
-        kOp,
+        kRunIdentityOp,
         "expected one run of a reproducible key, got a second one on other data or from other "
         "parameters: the difference of their results shows the data without noise; take "
         "init(params), which draws a key for each run, or another key; in a test of "
@@ -241,7 +242,7 @@ void claim_noise(const random::Key& noise, const RunBeginning& run) {
 void expect_same_run(const Plan& plan, const std::string& fingerprint, const Array& words) {
   const std::string got = digest_of_words(words);
   if (got == fingerprint) return;
-  value_error(kOp,
+  value_error(kRunIdentityOp,
               "expected a state of this plan and optimizer ({:.16}: {}), got one of another "
               "({:.16}); its guarantee and its noise are that one's: go on with it, or begin anew "
               "from its parameters with init(), whose epsilon is spent beside what they have spent",
@@ -252,7 +253,7 @@ void expect_same_program(const std::string& program, const Array& words) {
   const std::string got = digest_of_words(words);
   if (!is_digest(got) || got == program) return;
   value_error(
-      kOp,
+      kRunIdentityOp,
       "expected the loss and the types of data that this state has begun with ({:.16}), got "
       "others ({:.16}); two losses that share noise show the data in their difference: go on "
       "with the same, begin anew from its parameters with init(), or take "
@@ -265,7 +266,7 @@ std::string expect_same_contents(const std::optional<std::string>& contents, con
   if (!contents) return got;
   if (!is_digest(got) || got == *contents) return *contents;
   value_error(
-      kOp,
+      kRunIdentityOp,
       "expected the data that this state has begun with ({:.16}), got others ({:.16}), whose "
       "examples have spent other epsilons: go on with the same, begin anew from its "
       "parameters with init(), or take state = trainer.rebound(state, "

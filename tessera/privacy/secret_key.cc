@@ -8,16 +8,22 @@
 #include <cstring>
 
 #include "tessera/base/format.h"
+#include "tessera/base/warning.h"
 #include "tessera/cluster/broadcast.h"
 
 namespace tessera::privacy::internal {
 
 namespace {
 
-constexpr const char* kOp = "privacy::RandomSource::kSystem";
+constexpr const char* kSecretKeyOp = "privacy::RandomSource::kSystem";
 
 static_assert(SecretKey::kBytes == crypto_stream_chacha20_KEYBYTES);
 static_assert(sizeof(uint64_t) == crypto_stream_chacha20_NONCEBYTES);
+
+void expect_sodium() {
+  static const bool ready = sodium_init() >= 0;  // chooses the code for this processor
+  if (!ready) throw RuntimeError(fmt::format("[{}] libsodium cannot be initialised", kSecretKeyOp));
+}
 
 void fill_by_system(std::span<std::byte> out) {
   while (!out.empty()) {
@@ -25,38 +31,49 @@ void fill_by_system(std::span<std::byte> out) {
     if (got > 0)
       out = out.subspan(static_cast<size_t>(got));
     else if (errno != EINTR)
-      throw RuntimeError(fmt::format("[{}] the operating system gives no random numbers: {}", kOp,
-                                     std::strerror(errno)));
+      throw RuntimeError(fmt::format("[{}] the operating system gives no random numbers: {}",
+                                     kSecretKeyOp, std::strerror(errno)));
   }
 }
 
 }  // namespace
 
-SecretKey::SecretKey(std::span<const std::byte, kBytes> bytes) {
-  std::copy(bytes.begin(), bytes.end(), bytes_.begin());
+SecretKey::SecretKey() {
+  expect_sodium();
+  auto* memory = static_cast<std::byte*>(sodium_malloc(kBytes));
+  if (!memory)
+    throw RuntimeError(fmt::format("[{}] the operating system gives no memory for a key: {}",
+                                   kSecretKeyOp, std::strerror(errno)));
+  bytes_ = std::shared_ptr<std::byte>(memory, sodium_free);  // which overwrites it
+  // sodium_malloc has tried to lock it, and does not say whether it could.
+  if (sodium_mlock(memory, kBytes) != 0)
+    warn(
+        fmt::format("{}: the memory of a key cannot be locked ({}), so that the system may write "
+                    "it to a disk; raise the limit of locked memory (ulimit -l), or turn swap off",
+                    kSecretKeyOp, std::strerror(errno)));
 }
 
-SecretKey::~SecretKey() { wipe(bytes_); }
+SecretKey::SecretKey(std::span<const std::byte, kBytes> bytes) : SecretKey() {
+  std::copy(bytes.begin(), bytes.end(), bytes_.get());
+}
 
 SecretKey SecretKey::of_system() {
-  SecretKey out(std::array<std::byte, kBytes>{});
-  fill_by_system(out.bytes_);
+  SecretKey out;
+  fill_by_system({out.bytes_.get(), kBytes});
   return out;
 }
 
 SecretKey SecretKey::of_cluster(const std::string& what) {
   SecretKey out = of_system();
-  cluster::broadcast(out.bytes_, [&] { return what; });
+  cluster::broadcast({out.bytes_.get(), kBytes}, [&] { return what; });
   return out;
 }
 
 void SecretKey::fill(uint64_t nonce, uint64_t block, std::span<std::byte> out) const {
   if (out.empty()) return;  // its pointer may be null, which the cipher must not be given
-  static const bool ready = sodium_init() >= 0;  // chooses the code for this processor
-  if (!ready) throw RuntimeError(fmt::format("[{}] libsodium cannot be initialised", kOp));
   std::array<unsigned char, sizeof nonce> nonce_bytes;
   std::memcpy(nonce_bytes.data(), &nonce, sizeof nonce);
-  const auto* key = reinterpret_cast<const unsigned char*>(bytes_.data());
+  const auto* key = reinterpret_cast<const unsigned char*>(bytes_.get());
   auto* bytes = reinterpret_cast<unsigned char*>(out.data());
   if (block == 0) {
     crypto_stream_chacha20(bytes, out.size(), nonce_bytes.data(), key);

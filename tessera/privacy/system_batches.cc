@@ -15,7 +15,7 @@ using batch_selection::SamplingKey;
 
 namespace {
 
-constexpr const char* kOp = "privacy::Trainer";
+constexpr const char* kSystemBatchesOp = "privacy::Trainer";
 
 // Of the key's streams those of other nonces are for batches (counter_stream.h).
 constexpr uint64_t kNameNonce = 2;
@@ -64,7 +64,7 @@ Batch SystemBatches::examples(const random::Key& run, int64_t step) {
 
 void SystemBatches::expect_known(const random::Key& run) const {
   if (!has_schedule() || keys_.contains(name_of_words(run))) return;
-  value_error(kOp,
+  value_error(kSystemBatchesOp,
               "expected a run of RandomSource::kSystem that this trainer has begun and not ended, "
               "got another "
               "one: its batches follow a schedule, whose key is in the memory of its trainer "

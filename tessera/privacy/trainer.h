@@ -253,11 +253,9 @@ class Trainer {
   }
 
   // The parameters, which are what the guarantee is for; streams of random keys in a module are
-  // cleared, as they are not parameters. Warns if the plan did not name its mechanism, so that what leaves
-  // the machine has float noise without anybody having chosen it.
+  // cleared, as they are not parameters.
   template <class Params>
   Params release(const State<Params>& state) const {
-    internal::warn_of_float_release(plan_);
     Params out = state.params;
     internal::for_each_stream(out, [](nnx::RngStream& stream) {
       stream.key = random::Key{zeros_like(stream.key.data)};
@@ -269,7 +267,6 @@ class Trainer {
   // Array is "params"). Returns their number. UserError kIo if the file cannot be written.
   template <class Params>
   int64_t release(const FilePath& path, const State<Params>& state) const {
-    internal::warn_of_float_release(plan_);
     return internal::write_parameters(path, nnx::internal::parameter_list(state.params));
   }
 

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "tessera/base/format.h"
-#include "tessera/base/warning.h"
+#include "tessera/engine/engine.h"
 #include "tessera/io/load.h"
 #include "tessera/mesh/device.h"
 #include "tessera/numpy/creation.h"
@@ -23,12 +23,13 @@
 namespace tessera::privacy {
 namespace {
 
-constexpr const char* kOp = "privacy::Trainer";
+constexpr const char* kTrainerStepOp = "privacy::Trainer";
 
 int64_t rounded_up(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
 void check_at_least_one(const char* what, std::optional<int64_t> value) {
-  if (value && *value < 1) value_error(kOp, "expected {} of at least 1, got {}", what, *value);
+  if (value && *value < 1)
+    value_error(kTrainerStepOp, "expected {} of at least 1, got {}", what, *value);
 }
 
 void check_options(const TrainerOptions& o) {
@@ -38,11 +39,12 @@ void check_options(const TrainerOptions& o) {
   if (int{o.microbatch_size.has_value()} + int{o.memory_budget_bytes.has_value()} +
           int{o.automatic_microbatch_size} >
       1)
-    value_error(kOp,
+    value_error(kTrainerStepOp,
                 "expected one of microbatch_size, memory_budget_bytes and "
                 "automatic_microbatch_size, got more; a budget chooses the size");
   if (o.microbatch_size && o.padding_multiple && *o.padding_multiple % *o.microbatch_size != 0)
-    value_error(kOp, "expected a padding_multiple that microbatch_size ({}) divides, got {}",
+    value_error(kTrainerStepOp,
+                "expected a padding_multiple that microbatch_size ({}) divides, got {}",
                 *o.microbatch_size, *o.padding_multiple);
 }
 
@@ -90,7 +92,7 @@ StepBatches::StepBatches(const Plan& plan, const TrainerOptions& options)
   check_options(options_);
   if (plan.random_source() == RandomSource::kSystem) system_.emplace(sampler_);
   if (plan.sampling().num_examples > std::numeric_limits<int32_t>::max())
-    value_error(kOp, "expected fewer than 2^31 examples, got {}; split the data",
+    value_error(kTrainerStepOp, "expected fewer than 2^31 examples, got {}; split the data",
                 plan.sampling().num_examples);
   multiple_ = multiple_of(plan, options_);
   const auto mean = static_cast<int64_t>(expected_sizes(plan).first);
@@ -205,7 +207,7 @@ int64_t StepBatches::microbatch(int64_t size,
       chosen = m;
     }
     if (bytes > budget && m % 2 != 0)
-      value_error(kOp,
+      value_error(kTrainerStepOp,
                   "expected {} that a microbatch of {} keeps, which takes {} bytes, got {}; give "
                   "more, or take smaller batches",
                   automatic ? "memory available" : "a memory_budget_bytes", m, bytes, budget);
@@ -232,7 +234,7 @@ void expect_examples(const Plan& plan, const std::vector<Array>& leaves) {
   for (const Array& leaf : leaves)
     if (leaf.ndim() == 0 || leaf.shape(0) != plan.sampling().num_examples)
       value_error(
-          kOp,
+          kTrainerStepOp,
           "expected data of {} examples, as many as the plan's sampler selects from, got "
           "an array of shape {}; give all of the data, or make a plan of .num_examples = {}",
           plan.sampling().num_examples, leaf.shape(),
@@ -242,7 +244,7 @@ void expect_examples(const Plan& plan, const std::vector<Array>& leaves) {
 int64_t expect_next_step(const Plan& plan, const Array& step) {
   const auto done = step.item<int64_t>();
   if (done >= plan.steps())
-    value_error(kOp,
+    value_error(kTrainerStepOp,
                 "expected at most {} steps, those of the plan, got one more; its epsilon is spent: "
                 "say more .steps in PlanOptions beforehand",
                 plan.steps());
@@ -262,7 +264,7 @@ ClipOptions with_clip_factor(ClipOptions options, const Array& factor) {
 void expect_plan_for_transforms(const Plan& plan) {
   if (!plan.clip_options().subtree_norms.empty() || plan.adaptive_clip_norm())
     value_error(
-        kOp,
+        kTrainerStepOp,
         "expected a plan without {} for gradients that are transformed before they are "
         "clipped, got one with; leave it out of PlanOptions, or take an optimizer without a "
         "transform",
@@ -272,19 +274,11 @@ void expect_plan_for_transforms(const Plan& plan) {
 void expect_known_memory(const TrainerOptions& options, const std::vector<Array>& leaves) {
   if (!options.automatic_microbatch_size) return;
   for (const Array& leaf : leaves)
-    if (leaf.data()->kind == ir::ArrayData::Kind::kClient)
-      value_error(kOp,
+    if (runtime::device_data(*leaf.data()) &&
+        !engine::engine_of(kTrainerStepOp, leaf.sharding()).has_machine_memory())
+      value_error(kTrainerStepOp,
                   "expected arrays in the machine's memory for automatic_microbatch_size, got one "
                   "on a device of a plugin; say memory_budget_bytes");
-}
-
-void warn_of_float_release(const Plan& plan) {
-  if (plan.names_mechanism() || !plan.is_private()) return;
-  warn(
-      "privacy::Trainer::release: the plan names no mechanism, and its noise is of floating-point "
-      "numbers, whose last bits tell something of what they were added to; where others get to see "
-      "the model, make the plan with .mechanism = DiscreteGaussian{}, or with Gaussian{} to accept "
-      "that");
 }
 
 int64_t write_parameters(const FilePath& path, const optim::LeafList& parameters) {

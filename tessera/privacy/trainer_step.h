@@ -145,8 +145,6 @@ void expect_plan_for_transforms(const Plan& plan);
 // UserError if an array lies on devices of a plugin, whose memory is not known here.
 void expect_known_memory(const TrainerOptions& options, const std::vector<Array>& leaves);
 
-// Warns of a private plan that did not name its mechanism, whose parameters leave the machine.
-void warn_of_float_release(const Plan& plan);
 // Writes the leaves as a safetensors file, by their paths; their number.
 int64_t write_parameters(const FilePath& path, const optim::LeafList& parameters);
 

@@ -138,19 +138,19 @@ namespace {
 
 // u of [0, 1) in (0, 1): the smallest normal number for 0. Scaling from there to 1 would be this
 // too, but for float16, and there XLA's folding of constants makes it this.
-Array positive(const Array& u) { return lax::max(u, real_like(u, finfo(u.dtype()).tiny)); }
+Array at_least_tiny(const Array& u) { return lax::max(u, real_like(u, finfo(u.dtype()).tiny)); }
 
 }  // namespace
 
 Array gumbel(const Key& key, const Shape& shape, OptionalDType dtype) {
   return transformed("random::gumbel", key, shape, dtype, nullptr, [](const Array& u) {
-    return lax::neg(lax::log(lax::neg(rounded(lax::log(positive(u))))));
+    return lax::neg(lax::log(lax::neg(rounded(lax::log(at_least_tiny(u))))));
   });
 }
 
 Array logistic(const Key& key, const Shape& shape, OptionalDType dtype) {
   return transformed("random::logistic", key, shape, dtype, nullptr, [](const Array& u) {
-    const Array x = positive(u);
+    const Array x = at_least_tiny(u);
     return lax::sub(rounded(lax::log(x)), rounded(lax::log1p(lax::neg(x))));
   });
 }

@@ -142,10 +142,21 @@ bool ArrayLayout::even() const {
   return true;
 }
 
+namespace {
+
+// A layout's devices are all of one.
+int64_t client_of(const Sharding& sharding) {
+  return sharding.is_named() ? sharding.named().mesh().devices()[0].client
+                             : sharding.single().device().client;
+}
+
+}  // namespace
+
 bool same_placement(const ArrayLayout& a, const ArrayLayout& b) {
   if (&a == &b) return true;
   return a.dtype == b.dtype && a.global == b.global && a.shards == b.shards &&
          a.device_instances == b.device_instances &&
+         client_of(a.sharding) == client_of(b.sharding) &&
          a.sharding.device_ids() == b.sharding.device_ids();
 }
 

@@ -13,8 +13,6 @@
 namespace tessera::runtime {
 namespace {
 
-int64_t aligned(int64_t bytes) { return ceil_div(bytes, 64) * 64; }
-
 // The instances of a slot of the outer schedule as a slot of the nested one, which may vary over
 // other axes.
 struct Passed {
@@ -31,7 +29,6 @@ struct Passed {
     if (a.axes == b.axes) return;
     for (int32_t i : instance_map(outer, b.axes, a.axes)) map.push_back(i);
   }
-  int64_t total() const { return bytes * instances; }
   // `table`: room for one entry an instance if there is a map.
   SlotRef ref(const SlotRef* slots, std::vector<int64_t>& table) const {
     const SlotRef& outer = slots[slot];
@@ -78,10 +75,11 @@ void copy_slots(const std::vector<Passed>& like, std::span<const SlotRef> from,
 // each of the places the carry is read from, so a trip only moves the slices and runs the steps.
 class LoopCode final : public StepCode {
  public:
-  LoopCode(const LoopStep& step, const Schedule& s, std::unique_ptr<Executable> cond,
-           std::unique_ptr<Executable> body)
+  LoopCode(const LoopStep& step, const Schedule& s, LoopWorkspace memory,
+           std::unique_ptr<Executable> cond, std::unique_ptr<Executable> body)
       : cond_(std::move(cond)),
         body_(std::move(body)),
+        memory_(std::move(memory)),
         trips_(step.trip_count),
         reverse_(step.reverse) {
     const Schedule& inside = *step.body;
@@ -91,12 +89,6 @@ class LoopCode final : public StepCode {
     out_ = pass(s, step.out, inside, inside.outputs);
     ys_ = pass(s, step.ys, inside, inside.outputs, step.out.size());
     if (cond_) cond_consts_ = pass(s, step.consts, *step.cond, step.cond->inputs);
-    for (const Passed& carry : out_) carry_bytes_ += aligned(carry.total());
-  }
-
-  int64_t workspace_bytes() const override {
-    return body_->nested_bytes() + (cond_ ? cond_->nested_bytes() + kResultBytes : 0) +
-           carry_bytes_;
   }
 
   int64_t code_bytes() const override {
@@ -126,7 +118,6 @@ class LoopCode final : public StepCode {
  private:
   // Where a carry is read from.
   enum Place : int { kStart, kOut, kSecond, kPlaces };
-  static constexpr int64_t kResultBytes = 64;  // of the condition
 
   // The slots of one run, and the second copy of the carry.
   struct Places {
@@ -139,15 +130,10 @@ class LoopCode final : public StepCode {
           xs(code.xs_, slots),
           out(code.out_, slots),
           ys(code.ys_, slots),
-          cond_consts(code.cond_consts_, slots) {
-      std::byte* next = workspace + code.body_->nested_bytes();
-      if (code.cond_) next += code.cond_->nested_bytes();
-      result = next;
-      if (code.cond_) next += kResultBytes;
-      for (const Passed& carry : code.out_) {
-        second.push_back({next, carry.bytes, nullptr});
-        next += aligned(carry.total());
-      }
+          cond_consts(code.cond_consts_, slots),
+          result(workspace + code.memory_.result) {
+      for (size_t i = 0; i < code.out_.size(); ++i)
+        second.push_back({workspace + code.memory_.carry[i], code.out_[i].bytes, nullptr});
     }
   };
 
@@ -191,7 +177,7 @@ class LoopCode final : public StepCode {
         cond_bound_[place] = true;
         const SlotRef result{places_.result, 1, nullptr};
         bind_op(*code_.cond_, cond_[place], places_.cond_consts, carry(place), nullptr,
-                std::span(&result, 1), nullptr, workspace_ + code_.body_->nested_bytes());
+                std::span(&result, 1), nullptr, workspace_ + code_.memory_.cond);
       }
       return cond_[place];
     }
@@ -223,10 +209,10 @@ class LoopCode final : public StepCode {
   }
 
   std::unique_ptr<Executable> cond_, body_;
+  LoopWorkspace memory_;
   int64_t trips_;
   bool reverse_;
   std::vector<Passed> consts_, in_, xs_, out_, ys_, cond_consts_;
-  int64_t carry_bytes_ = 0;
 };
 
 // A branch made ready: at once, or where it is rare when it is first taken.
@@ -269,12 +255,9 @@ class BranchCode final : public StepCode {
       const std::shared_ptr<const Schedule>& branch = step.branches[b];
       in_.push_back(pass(s, step.in, *branch, branch->inputs));
       out_.push_back(pass(s, step.out, *branch, branch->outputs));
-      if (branches[b]) arena_ = std::max(arena_, branches[b]->nested_bytes());
       ways_.emplace_back(std::move(branches[b]), branch);
     }
   }
-  int64_t workspace_bytes() const override { return arena_; }
-
   int64_t code_bytes() const override {
     int64_t bytes = 0;
     for (const Way& way : ways_)
@@ -313,15 +296,15 @@ class BranchCode final : public StepCode {
   bool index_is_bool_;
   KernelSource compile_;
   std::vector<std::vector<Passed>> in_, out_;
-  int64_t arena_ = 0;
 };
 
 }  // namespace
 
 std::unique_ptr<StepCode> make_loop_code(const LoopStep& step, const Schedule& schedule,
-                                         std::unique_ptr<Executable> cond,
+                                         LoopWorkspace memory, std::unique_ptr<Executable> cond,
                                          std::unique_ptr<Executable> body) {
-  return std::make_unique<LoopCode>(step, schedule, std::move(cond), std::move(body));
+  return std::make_unique<LoopCode>(step, schedule, std::move(memory), std::move(cond),
+                                    std::move(body));
 }
 std::unique_ptr<StepCode> make_branch_code(const BranchStep& step, const Schedule& schedule,
                                            std::vector<std::unique_ptr<Executable>> branches,

@@ -1,6 +1,7 @@
 #include "tessera/runtime/conv_library.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <string_view>
@@ -491,14 +492,19 @@ class ConvLibraryCode final : public ConvLibrary {
   double flops_ = 0;
 };
 
+std::atomic<int64_t> libraries_made{0};
+
 }  // namespace
 
 std::unique_ptr<const ConvLibrary> ConvLibrary::make(const ConvShape& shape, Types types) {
   const std::optional<LibraryConv> conv = library_conv(shape);
   if (!conv) return nullptr;
   auto out = std::make_unique<ConvLibraryCode>(*conv, shape, types);
+  ++libraries_made;
   if (!out->prepare()) return nullptr;
   return out;
 }
+
+int64_t ConvLibrary::made() { return libraries_made; }
 
 }  // namespace tessera::runtime

@@ -206,6 +206,27 @@ bool ArrayUse::donate() {
 }
 void ArrayUse::keep() { array_->state_.fetch_and(~DeviceArray::kDeleted); }
 
+namespace {
+
+class UseDonation final : public Donation {
+ public:
+  explicit UseDonation(const DeviceArray& array) : use_(array) { use_.donate(); }
+  ~UseDonation() override {
+    if (!committed_) use_.keep();
+  }
+  void commit() override { committed_ = true; }
+
+ private:
+  ArrayUse use_;
+  bool committed_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Donation> DeviceArray::donate() const {
+  return std::make_unique<UseDonation>(*this);
+}
+
 void ArrayUse::end() {
   // Nobody begins a use of a deleted array, so the last one is alone with it.
   if (array_->state_.fetch_sub(1) == (DeviceArray::kDeleted | 1)) array_->buffer_ = Buffer();
@@ -235,45 +256,45 @@ Literal gather_literal(const DeviceArray& array) {
 
 Literal DeviceArray::to_literal() const {
   // Where parts of it are elsewhere all processes take part, also one that has them all.
-  if (!layout_->holders.empty() && cluster::Processes::options().gather_reads)
+  if (!layout()->holders.empty() && cluster::Processes::options().gather_reads)
     return gather_literal(*this);
-  if (!layout_->is_whole()) {
+  if (!layout()->is_whole()) {
     value_error("array",
                 "expected an array that lies in this process as a whole, got {} on {}, of which "
                 "process {} holds {} of {} parts; call process_allgather(x, true) in all "
                 "processes, or look at addressable_shards(x)",
-                describe(type), layout_->sharding, cluster::Processes::current()->index(),
-                layout_->held_count(), layout_->instances);
+                describe(type), layout()->sharding, cluster::Processes::current()->index(),
+                layout()->held_count(), layout()->instances);
   }
   const ArrayUse use(*this);
-  Literal out(layout_->dtype, layout_->global);
-  transfer(layout_->global, itemsize(layout_->dtype), host_side(layout_->global, out.mutable_raw()),
-           side_of(*this));
+  Literal out(layout()->dtype, layout()->global);
+  transfer(layout()->global, itemsize(layout()->dtype),
+           host_side(layout()->global, out.mutable_raw()), side_of(*this));
   return out;
 }
 
 std::vector<Shard> DeviceArray::addressable_shards() const {
   const ArrayUse use(*this);
-  const int64_t size = itemsize(layout_->dtype);
+  const int64_t size = itemsize(layout()->dtype);
   std::vector<Literal> data;
-  for (int64_t place = 0; place < layout_->held_count(); ++place) {
-    const int64_t i = layout_->number(place);
+  for (int64_t place = 0; place < layout()->held_count(); ++place) {
+    const int64_t i = layout()->number(place);
     Shape shape;
-    for (const IndexRange& range : layout_->index(i)) shape.push_back(range.size());
-    Literal literal(layout_->dtype, shape);
-    copy_all(make_copy_pattern(shape, byte_strides(shape, size), byte_strides(layout_->local, size),
-                               size),
+    for (const IndexRange& range : layout()->index(i)) shape.push_back(range.size());
+    Literal literal(layout()->dtype, shape);
+    copy_all(make_copy_pattern(shape, byte_strides(shape, size),
+                               byte_strides(layout()->local, size), size),
              literal.mutable_raw(), instance(i));
     data.push_back(std::move(literal));
   }
   std::vector<Shard> out;
-  const std::vector<Device> devices = layout_->sharding.devices();
+  const std::vector<Device> devices = layout()->sharding.devices();
   for (size_t p = 0; p < devices.size(); ++p) {
-    const int64_t i = layout_->device_instances[p], place = layout_->place(i);
+    const int64_t i = layout()->device_instances[p], place = layout()->place(i);
     const cluster::Processes* processes = cluster::Processes::current();
-    const bool here = !processes || !layout_->sharding.is_named() ||
+    const bool here = !processes || !layout()->sharding.is_named() ||
                       devices[p].process_index == processes->index();
-    if (here) out.push_back({devices[p], layout_->index(i), data[static_cast<size_t>(place)]});
+    if (here) out.push_back({devices[p], layout()->index(i), data[static_cast<size_t>(place)]});
   }
   return out;
 }

@@ -1,4 +1,5 @@
-// DeviceArray: an array on (virtual) devices. What programs take and give, behind the user's Array.
+// DeviceArray: an array in the memory of this process, where the emulated devices have theirs. What
+// their programs take and return, behind the user's Array.
 //
 // All instances of one array (array_layout.h) lie in one buffer, usually one after the other, so
 // that a gather of contiguous shards and a collective_permute are other views of the same memory.
@@ -12,8 +13,7 @@
 #include <vector>
 
 #include "tessera/base/buffer.h"
-#include "tessera/ir/array.h"
-#include "tessera/runtime/array_layout.h"
+#include "tessera/runtime/device_data.h"
 #include "tessera/runtime/shard.h"
 
 namespace tessera::runtime {
@@ -29,43 +29,41 @@ struct InstanceOffsets {
   }
 };
 
-class DeviceArray final : public ArrayData {
+class DeviceArray final : public DeviceData {
  public:
   // `type` must be that of the layout (device_array_type).
   DeviceArray(Type type, ArrayLayoutRef layout, Buffer buffer, InstanceOffsets offsets)
-      : ArrayData(Kind::kDevice, std::move(type)),
-        layout_(std::move(layout)),
+      : DeviceData(std::move(type), std::move(layout)),
         buffer_(std::move(buffer)),
         offsets_(std::move(offsets)) {}
 
   // The whole array on the host; UserError if it was donated, or if parts of it are in other
   // processes (ClusterOptions::gather_reads: these are gathered).
   Literal to_literal() const override;
-  Sharding sharding() const override { return layout_->sharding; }
 
-  const ArrayLayoutRef& layout() const { return layout_; }
   const InstanceOffsets& offsets() const { return offsets_; }
   const Buffer& buffer() const { return buffer_; }
   // First byte of instance `i` (row-major, shape layout()->local), which this process holds.
   // UserError if the array was donated.
   const std::byte* instance(int64_t i) const {
     check_alive();
-    return buffer_.data() + offsets_.at(layout_->place(i));
+    return buffer_.data() + offsets_.at(layout()->place(i));
   }
   // Instances lie one after the other from the start on.
   bool dense() const {
     return !offsets_.table &&
-           (offsets_.stride == layout_->local_bytes || layout_->held_count() <= 1);
+           (offsets_.stride == layout()->local_bytes || layout()->held_count() <= 1);
   }
   // One a device of this process, in the order of the mesh; shards that several devices hold share
   // their data.
   std::vector<Shard> addressable_shards() const;
 
   // A donated array gives its memory to the program's results; every later use is a UserError.
-  bool is_deleted() const { return (state_.load() & kDeleted) != 0; }
-  void check_alive() const {
+  bool is_deleted() const override { return (state_.load() & kDeleted) != 0; }
+  void check_alive() const override {
     if (is_deleted()) throw_deleted();
   }
+  std::unique_ptr<Donation> donate() const override;
 
  private:
   friend class ArrayUse;
@@ -74,12 +72,10 @@ class DeviceArray final : public ArrayData {
   // Uses in progress; kDeleted once donated. The memory of a donated array goes with its last use.
   static constexpr uint32_t kDeleted = uint32_t{1} << 31;
 
-  ArrayLayoutRef layout_;
   mutable Buffer buffer_;
   InstanceOffsets offsets_;
   mutable std::atomic<uint32_t> state_{0};
 };
-using DeviceArrayRef = std::shared_ptr<const DeviceArray>;
 
 // A use of an array's memory: as long as it lasts, nobody takes the memory away. UserError if the
 // array was donated. Several threads may use one array; of several that donate it one succeeds.

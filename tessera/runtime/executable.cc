@@ -1,8 +1,10 @@
 #include "tessera/runtime/executable.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <unordered_map>
+#include <utility>
 
 #include "tessera/base/error.h"
 #include "tessera/base/format.h"
@@ -11,13 +13,11 @@
 #include "tessera/cluster/processes.h"
 #include "tessera/cluster/timeline.h"
 #include "tessera/codegen/compiler.h"
+#include "tessera/fusion/schedule_walk.h"
 #include "tessera/runtime/copy.h"
 #include "tessera/runtime/routine_code.h"
 
 namespace tessera::runtime {
-
-using RoutineSource =
-    std::function<std::vector<KernelCode>(std::span<const codegen::Routine> loops)>;
 
 // What the timeline calls a step; transfers have names of their own.
 std::string name_of(const Step& step, const Schedule& s) {
@@ -47,7 +47,6 @@ class TimedCode final : public StepCode {
  public:
   TimedCode(std::unique_ptr<StepCode> code, std::string name)
       : code_(std::move(code)), name_(std::move(name)) {}
-  int64_t workspace_bytes() const override { return code_->workspace_bytes(); }
   int64_t code_bytes() const override { return code_->code_bytes(); }
   void run(const SlotRef* slots, std::byte* workspace) const override {
     using cluster::Timeline;
@@ -61,16 +60,15 @@ class TimedCode final : public StepCode {
   std::string name_;
 };
 
-// Builds an executable and those nested in it, but for branches that are rare; all kernels are
-// compiled in one call, in parallel.
+// Builds an executable over a memory plan, and those nested in it except for branches that are rare;
+// all kernels are compiled in one call, in parallel.
 class ExecutableBuilder {
  public:
-  ExecutableBuilder(const Schedule& schedule, const KernelSource& compile,
-                    const RoutineSource& compile_loops)
+  ExecutableBuilder(const Schedule& schedule, const MemoryPlan& memory, const KernelSource& compile)
       : compile_(compile) {
     std::vector<const KernelStep*> steps;
     std::vector<codegen::Routine> loops;
-    collect(schedule, steps, loops);
+    collect(schedule, memory, steps, loops);
     std::vector<const Kernel*> kernels;
     for (const KernelStep* step : steps) kernels.push_back(&step->kernel);
     std::vector<KernelCode> codes;
@@ -78,27 +76,25 @@ class ExecutableBuilder {
     TESSERA_CHECK(codes.size() == kernels.size());
     for (size_t i = 0; i < steps.size(); ++i) kernels_[steps[i]] = std::move(codes[i]);
     if (loops.empty()) return;
-    codes = compile_loops(loops);
+    codes = codegen::KernelCompiler::process().compile(loops);
     TESSERA_CHECK(codes.size() == loops.size());
     for (size_t i = 0; i < loops.size(); ++i) routines_[loops[i].loop] = std::move(codes[i]);
   }
 
-  std::unique_ptr<Executable> build(const Schedule& s, const std::vector<bool>& scattered = {}) {
-    std::unique_ptr<Executable> e(new Executable);
-    e->plan_ = plan_storages(s, scattered);
-    std::vector<int64_t> workspaces(s.steps.size(), 0);
+  std::unique_ptr<Executable> build(const Schedule& s, MemoryPlan memory) {
+    std::vector<StepMemory> steps = std::exchange(memory.steps, {});
+    fill_constants(memory.storage);
+    std::unique_ptr<Executable> e(new Executable(std::move(memory)));
+    const StoragePlan& plan = e->plan();
     std::vector<std::unique_ptr<StepCode>> codes(s.steps.size());
     for (size_t i = 0; i < s.steps.size(); ++i) {
-      if (e->plan_.is_view[i]) continue;
-      codes[i] = std::visit([&](const auto& step) { return make(step, s); }, s.steps[i]);
-      workspaces[i] = codes[i]->workspace_bytes();
+      if (plan.is_view[i]) continue;
+      codes[i] = std::visit([&](const auto& step) { return make(step, s, steps[i]); }, s.steps[i]);
       const auto is_transfer = [&](const TransferSpan& t) { return t.step == static_cast<int>(i); };
-      const std::vector<TransferSpan>& transfers = e->plan_.transfers;
       if (cluster::Timeline::current() &&
-          std::none_of(transfers.begin(), transfers.end(), is_transfer))
+          std::none_of(plan.transfers.begin(), plan.transfers.end(), is_transfer))
         codes[i] = std::make_unique<TimedCode>(std::move(codes[i]), name_of(s.steps[i], s));
     }
-    plan_arena(e->plan_, s, workspaces);
     add_codes(*e, std::move(codes));
     add_refs(*e, s);
     return e;
@@ -106,54 +102,57 @@ class ExecutableBuilder {
 
  private:
   // The kernels, and the loops that are compiled as a whole.
-  static void collect(const Schedule& s, std::vector<const KernelStep*>& out,
-                      std::vector<codegen::Routine>& loops) {
-    for (const Step& step : s.steps) {
-      if (const auto* k = std::get_if<KernelStep>(&step)) out.push_back(k);
-      if (const auto* l = std::get_if<LoopStep>(&step)) {
-        if (runs_as_routine(*l, s)) {
+  static void collect(const Schedule& s, const MemoryPlan& memory,
+                      std::vector<const KernelStep*>& out, std::vector<codegen::Routine>& loops) {
+    for (size_t i = 0; i < s.steps.size(); ++i) {
+      const std::vector<std::unique_ptr<MemoryPlan>>& nested = memory.steps[i].nested;
+      if (const auto* k = std::get_if<KernelStep>(&s.steps[i])) out.push_back(k);
+      if (const auto* l = std::get_if<LoopStep>(&s.steps[i])) {
+        if (memory.steps[i].is_routine) {
           loops.push_back({l, &s});
           continue;
         }
-        if (l->cond) collect(*l->cond, out, loops);
-        collect(*l->body, out, loops);
+        if (l->cond) collect(*l->cond, *nested[1], out, loops);
+        collect(*l->body, *nested[0], out, loops);
       }
-      if (const auto* b = std::get_if<BranchStep>(&step))
-        for (size_t i = 0; i < b->branches.size(); ++i)
-          if (!b->is_rare(i)) collect(*b->branches[i], out, loops);
+      if (const auto* b = std::get_if<BranchStep>(&s.steps[i]))
+        for (size_t way = 0; way < b->branches.size(); ++way)
+          if (nested[way]) collect(*b->branches[way], *nested[way], out, loops);
     }
   }
 
-  std::unique_ptr<StepCode> make(const KernelStep& k, const Schedule& s) {
+  std::unique_ptr<StepCode> make(const KernelStep& k, const Schedule& s, StepMemory&) {
     return make_kernel_code(k, s, kernels_.at(&k));
   }
-  std::unique_ptr<StepCode> make(const DotStep& d, const Schedule& s) {
+  std::unique_ptr<StepCode> make(const DotStep& d, const Schedule& s, StepMemory&) {
     return make_dot_code(d, s);
   }
-  std::unique_ptr<StepCode> make(const ConvolutionStep& c, const Schedule& s) {
+  std::unique_ptr<StepCode> make(const ConvolutionStep& c, const Schedule& s, StepMemory&) {
     return make_convolution_code(c, s);
   }
-  std::unique_ptr<StepCode> make(const CollectiveStep& c, const Schedule& s) {
+  std::unique_ptr<StepCode> make(const CollectiveStep& c, const Schedule& s, StepMemory&) {
     return make_collective_code(c, s);
   }
-  std::unique_ptr<StepCode> make(const CallStep& c, const Schedule& s) {
+  std::unique_ptr<StepCode> make(const CallStep& c, const Schedule& s, StepMemory&) {
     return make_call_code(c, s);
   }
-  std::unique_ptr<StepCode> make(const LoopStep& l, const Schedule& s) {
-    if (const auto found = routines_.find(&l); found != routines_.end())
-      return make_routine_code(l, s, found->second);
-    std::vector<bool> scattered(l.body->inputs.size(), false);
-    std::fill(scattered.end() - static_cast<ptrdiff_t>(l.xs.size()), scattered.end(), true);
-    return make_loop_code(l, s, l.cond ? build(*l.cond) : nullptr, build(*l.body, scattered));
+  std::unique_ptr<StepCode> make(const LoopStep& l, const Schedule& s, StepMemory& memory) {
+    if (memory.is_routine) return make_routine_code(l, routines_.at(&l));
+    std::unique_ptr<Executable> body = build(*l.body, std::move(*memory.nested[0])), cond;
+    if (l.cond) cond = build(*l.cond, std::move(*memory.nested[1]));
+    return make_loop_code(l, s, std::move(memory.loop), std::move(cond), std::move(body));
   }
-  std::unique_ptr<StepCode> make(const BranchStep& b, const Schedule& s) {
+  std::unique_ptr<StepCode> make(const BranchStep& b, const Schedule& s, StepMemory& memory) {
     std::vector<std::unique_ptr<Executable>> branches;
     for (size_t i = 0; i < b.branches.size(); ++i)
-      branches.push_back(b.is_rare(i) ? nullptr : build(*b.branches[i]));
+      branches.push_back(memory.nested[i] ? build(*b.branches[i], std::move(*memory.nested[i]))
+                                          : nullptr);
     return make_branch_code(b, s, std::move(branches), compile_);
   }
-  std::unique_ptr<StepCode> make(const ViewStep&, const Schedule&) { return unreachable(); }
-  std::unique_ptr<StepCode> make(const InstanceTableStep&, const Schedule&) {
+  std::unique_ptr<StepCode> make(const ViewStep&, const Schedule&, StepMemory&) {
+    return unreachable();
+  }
+  std::unique_ptr<StepCode> make(const InstanceTableStep&, const Schedule&, StepMemory&) {
     return unreachable();
   }
   static std::unique_ptr<StepCode> unreachable() {
@@ -168,16 +167,17 @@ class ExecutableBuilder {
     std::vector<std::shared_ptr<StepCode>> shared(codes.size());
     for (size_t i = 0; i < codes.size(); ++i) shared[i] = std::move(codes[i]);
     std::vector<bool> spans(codes.size(), false);
-    for (const TransferSpan& span : e.plan_.transfers) spans[static_cast<size_t>(span.step)] = true;
+    for (const TransferSpan& span : e.plan().transfers)
+      spans[static_cast<size_t>(span.step)] = true;
     const auto add = [&](Part part, size_t i) {
-      e.codes_.push_back({part, shared[i], e.plan_.workspaces[i]});
+      e.codes_.push_back({part, shared[i], e.plan().workspaces[i]});
     };
     const auto begin = [&](int after) {
-      for (const TransferSpan& span : e.plan_.transfers)
+      for (const TransferSpan& span : e.plan().transfers)
         if (span.after == after) add(Part::kStart, static_cast<size_t>(span.step));
     };
     const auto end = [&](int until) {
-      for (const TransferSpan& span : e.plan_.transfers)
+      for (const TransferSpan& span : e.plan().transfers)
         if (span.until == until) add(Part::kFinish, static_cast<size_t>(span.step));
     };
     begin(-1);
@@ -193,9 +193,9 @@ class ExecutableBuilder {
     e.num_slots_ = s.slots.size();
     e.static_tables_.reserve(s.slots.size());
     for (size_t i = 0; i < s.slots.size(); ++i) {
-      const Placement& place = e.plan_.slots[i];
+      const Placement& place = e.plan().slots[i];
       if (place.storage < 0) continue;
-      const int64_t bytes = e.plan_.storages[static_cast<size_t>(place.storage)].bytes;
+      const int64_t bytes = e.plan().storages[static_cast<size_t>(place.storage)].bytes;
       Executable::StaticRef ref{static_cast<int>(i), place.storage, 0, bytes, nullptr};
       if (!place.map.empty()) {
         const std::vector<int32_t>& map = place.map;
@@ -215,47 +215,25 @@ class ExecutableBuilder {
       e.static_refs_.push_back(ref);
     }
     e.input_is_dense_.resize(s.inputs.size(), false);
-    for (int i : e.plan_.dense_inputs) e.input_is_dense_[static_cast<size_t>(i)] = true;
+    for (int i : e.plan().dense_inputs) e.input_is_dense_[static_cast<size_t>(i)] = true;
     for (int i : s.inputs)
-      e.input_storages_.push_back(e.plan_.slots[static_cast<size_t>(i)].storage);
-    std::vector<bool> taken(e.plan_.storages.size(), false);
-    for (int i : s.outputs) {
-      const Slot& slot = s.slots[static_cast<size_t>(i)];
-      const Placement& place = e.plan_.slots[static_cast<size_t>(i)];
-      const Storage& storage = e.plan_.storages[static_cast<size_t>(place.storage)];
-      Executable::OutputSlot out{i, slot.bytes(), slot.instances, -1};
-      if (storage.kind == Storage::Kind::kOutput && place.map.empty() &&
-          storage.bytes == slot.bytes() && storage.instances == slot.instances &&
-          !taken[static_cast<size_t>(place.storage)]) {
-        taken[static_cast<size_t>(place.storage)] = true;
-        out.own = storage.index;
-      }
-      e.outputs_.push_back(out);
-    }
-    add_nested(e);
+      e.input_storages_.push_back(e.plan().slots[static_cast<size_t>(i)].storage);
+    add_moved_slots(e);
   }
 
-  static void add_nested(Executable& e) {
-    std::vector<std::vector<int>> slots(e.plan_.storages.size());
+  // The slots that a nested executable moves from one execution to the next.
+  static void add_moved_slots(Executable& e) {
+    const StoragePlan& plan = e.plan();
+    std::vector<std::vector<int>> slots(plan.storages.size());
     for (const Executable::StaticRef& ref : e.static_refs_)
       slots[static_cast<size_t>(ref.storage)].push_back(ref.slot);
     for (int storage : e.input_storages_)
       e.input_slots_.push_back(slots[static_cast<size_t>(storage)]);
-    e.nested_offsets_.assign(static_cast<size_t>(e.plan_.own_outputs), 0);
-    for (const Executable::OutputSlot& out : e.outputs_) {
-      if (out.own >= 0) e.nested_offsets_[static_cast<size_t>(out.own)] = -1;
+    for (const MemoryPlan::Output& out : e.memory_.outputs) {
       e.own_output_slots_.emplace_back();
       if (out.own >= 0)
         e.own_output_slots_.back() =
-            slots[static_cast<size_t>(e.plan_.slots[static_cast<size_t>(out.slot)].storage)];
-    }
-    e.nested_bytes_ = ceil_div(e.plan_.arena_bytes, 64) * 64;
-    for (const Storage& s : e.plan_.storages) {
-      if (s.kind != Storage::Kind::kOutput) continue;
-      int64_t& offset = e.nested_offsets_[static_cast<size_t>(s.index)];
-      if (offset < 0) continue;
-      offset = e.nested_bytes_;
-      e.nested_bytes_ += ceil_div(s.total(), 64) * 64;
+            slots[static_cast<size_t>(plan.slots[static_cast<size_t>(out.slot)].storage)];
     }
   }
 
@@ -264,18 +242,18 @@ class ExecutableBuilder {
   std::unordered_map<const LoopStep*, KernelCode> routines_;
 };
 
+namespace {
+std::atomic<int64_t> executables_made{0};
+}  // namespace
+
+Executable::Executable(MemoryPlan memory) : memory_(std::move(memory)) { ++executables_made; }
+
+int64_t Executable::made() { return executables_made; }
+
 std::unique_ptr<Executable> Executable::make(const Schedule& schedule,
                                              const KernelSource& compile) {
-  return ExecutableBuilder(schedule, compile,
-                           [](std::span<const codegen::Routine> loops) {
-                             return codegen::KernelCompiler::process().compile(loops);
-                           })
-      .build(schedule);
-}
-
-int64_t arena_bytes(const Schedule& schedule) {
-  const auto none = [](const auto& pieces) { return std::vector<KernelCode>(pieces.size()); };
-  return ExecutableBuilder(schedule, none, none).build(schedule)->arena_bytes();
+  MemoryPlan memory = plan_memory(schedule);
+  return ExecutableBuilder(schedule, memory, compile).build(schedule, std::move(memory));
 }
 
 int64_t Executable::code_bytes() const {
@@ -283,7 +261,7 @@ int64_t Executable::code_bytes() const {
   int64_t bytes = static_cast<int64_t>(num_slots_) * kSlotBytes;
   for (const Code& code : codes_)
     if (code.part != Code::Part::kFinish) bytes += kStepBytes + code.code->code_bytes();
-  for (const Storage& storage : plan_.storages)
+  for (const Storage& storage : memory_.storage.storages)
     if (storage.kind == Storage::Kind::kConstant) bytes += storage.total();
   return bytes;
 }
@@ -292,11 +270,11 @@ void Executable::bind(Frame& frame, std::span<const SlotRef> inputs,
                       std::span<std::byte* const> own_outputs, std::byte* arena) const {
   frame.arena = arena;
   frame.refs.resize(num_slots_);
-  boost::container::small_vector<std::byte*, 24> bases(plan_.storages.size());
+  boost::container::small_vector<std::byte*, 24> bases(memory_.storage.storages.size());
   // Inputs whose instances do not lie one after the other.
   boost::container::small_vector<size_t, 4> scattered;
   for (size_t i = 0; i < bases.size(); ++i) {
-    const Storage& s = plan_.storages[i];
+    const Storage& s = memory_.storage.storages[i];
     switch (s.kind) {
       case Storage::Kind::kInput: {
         const SlotRef& input = inputs[static_cast<size_t>(s.index)];
@@ -316,7 +294,7 @@ void Executable::bind(Frame& frame, std::span<const SlotRef> inputs,
     }
   }
   for (size_t i : scattered) {
-    const Storage& s = plan_.storages[i];
+    const Storage& s = memory_.storage.storages[i];
     if (!input_is_dense_[static_cast<size_t>(s.index)]) continue;
     const SlotRef& input = inputs[static_cast<size_t>(s.index)];
     frame.copies.push_back(Buffer::allocate(s.total()));
@@ -331,7 +309,7 @@ void Executable::bind(Frame& frame, std::span<const SlotRef> inputs,
     frame.refs[static_cast<size_t>(ref.slot)] = {
         bases[static_cast<size_t>(ref.storage)] + ref.offset, ref.stride, ref.table};
   for (size_t i : scattered) {
-    const int index = plan_.storages[i].index;
+    const int index = memory_.storage.storages[i].index;
     if (!input_is_dense_[static_cast<size_t>(index)])
       bind_storage(frame, i, inputs[static_cast<size_t>(index)]);
   }
@@ -341,7 +319,7 @@ void Executable::bind(Frame& frame, std::span<const SlotRef> inputs,
 void Executable::bind_storage(Frame& frame, size_t storage, const SlotRef& input) const {
   for (const StaticRef& ref : static_refs_) {
     if (static_cast<size_t>(ref.storage) != storage) continue;
-    const std::vector<int32_t>& map = plan_.slots[static_cast<size_t>(ref.slot)].map;
+    const std::vector<int32_t>& map = memory_.storage.slots[static_cast<size_t>(ref.slot)].map;
     if (map.empty()) {
       frame.refs[static_cast<size_t>(ref.slot)] = input;
       continue;
@@ -373,18 +351,18 @@ void Executable::execute(const Frame& frame) const {
 
 void Executable::bind_nested(Frame& frame, std::span<const SlotRef> inputs,
                              std::span<const SlotRef> outputs, std::byte* arena) const {
-  boost::container::small_vector<std::byte*, 8> own(nested_offsets_.size(), nullptr);
+  boost::container::small_vector<std::byte*, 8> own(memory_.nested_offsets.size(), nullptr);
   // Outputs in place, but not one after the other.
   boost::container::small_vector<int, 4> scattered;
   frame.outputs.assign(outputs.begin(), outputs.end());
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const OutputSlot& out = outputs_[i];
+    const MemoryPlan::Output& out = memory_.outputs[i];
     if (out.own < 0) {
       frame.copied.push_back(static_cast<int>(i));
       continue;
     }
-    const Storage& storage =
-        plan_.storages[static_cast<size_t>(plan_.slots[static_cast<size_t>(out.slot)].storage)];
+    const Storage& storage = memory_.storage.storages[static_cast<size_t>(
+        memory_.storage.slots[static_cast<size_t>(out.slot)].storage)];
     const bool dense = !outputs[i].table && (outputs[i].stride == out.bytes || out.instances == 1);
     if (dense || !storage.spanned) {
       own[static_cast<size_t>(out.own)] = outputs[i].base;
@@ -396,13 +374,14 @@ void Executable::bind_nested(Frame& frame, std::span<const SlotRef> inputs,
     frame.copied.push_back(static_cast<int>(i));
   }
   for (size_t k = 0; k < own.size(); ++k)
-    if (nested_offsets_[k] >= 0) own[k] = arena + nested_offsets_[k];
+    if (memory_.nested_offsets[k] >= 0) own[k] = arena + memory_.nested_offsets[k];
   bind(frame, inputs, own, arena);
   for (int i : scattered)
     bind_storage(
         frame,
         static_cast<size_t>(
-            plan_.slots[static_cast<size_t>(outputs_[static_cast<size_t>(i)].slot)].storage),
+            memory_.storage.slots[static_cast<size_t>(memory_.outputs[static_cast<size_t>(i)].slot)]
+                .storage),
         outputs[static_cast<size_t>(i)]);
 }
 
@@ -425,7 +404,7 @@ void Executable::execute_nested(const Frame& frame) const {
   constexpr int64_t kCopyHere = int64_t{64} << 10;
   std::vector<RegionCopy> large;
   for (int i : frame.copied) {
-    const OutputSlot& out = outputs_[static_cast<size_t>(i)];
+    const MemoryPlan::Output& out = memory_.outputs[static_cast<size_t>(i)];
     const SlotRef& from = frame.refs[static_cast<size_t>(out.slot)];
     const SlotRef& to = frame.outputs[static_cast<size_t>(i)];
     for (int64_t k = 0; k < out.instances; ++k) {

@@ -1,6 +1,8 @@
 // Executable: a schedule made ready to run on memory that its caller provides. Program (program.h)
 // runs one on device arrays; loops and branches run nested ones on slots of the schedule around
 // them.
+//
+// Before: the schedule's MemoryPlan, which says where everything is. After: the code of each step.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -8,8 +10,8 @@
 #include <vector>
 
 #include "tessera/ir/op_def.h"
+#include "tessera/runtime/memory_plan.h"
 #include "tessera/runtime/step_code.h"
-#include "tessera/runtime/storage_plan.h"
 
 namespace tessera::runtime {
 
@@ -17,6 +19,8 @@ class Executable {
  public:
   // Compiles the kernels, those of nested schedules included.
   static std::unique_ptr<Executable> make(const Schedule& schedule, const KernelSource& compile);
+  // How many this process has made, nested ones included.
+  static int64_t made();
 
   // The memory of one run. refs: every slot's place, valid after bind().
   struct Frame {
@@ -29,8 +33,8 @@ class Executable {
     boost::container::small_vector<int, 4> copied;
   };
 
-  const StoragePlan& plan() const { return plan_; }
-  int64_t arena_bytes() const { return plan_.arena_bytes; }
+  const StoragePlan& plan() const { return memory_.storage; }
+  int64_t arena_bytes() const { return memory_.storage.arena_bytes; }
   // What the executable itself takes: machine code, constants, an estimate of its tables.
   int64_t code_bytes() const;
   // inputs[i]: the instances of input i, in the order of its slot. own_outputs: memory for each
@@ -43,7 +47,7 @@ class Executable {
   // some of its inputs and outputs moved in between. Its results go to `outputs` (slots of the
   // caller; instances in the order of the output's slot), computed in place where that is possible.
   // An output may not overlap an input that the schedule still reads.
-  int64_t nested_bytes() const { return nested_bytes_; }  // of its arena, a multiple of 64
+  int64_t nested_bytes() const { return memory_.nested_bytes; }  // of its arena
   void bind_nested(Frame& frame, std::span<const SlotRef> inputs, std::span<const SlotRef> outputs,
                    std::byte* arena) const;
   void move_input(Frame& frame, size_t input, int64_t bytes) const;
@@ -51,16 +55,11 @@ class Executable {
   void execute_nested(const Frame& frame) const;
 
  private:
-  Executable() = default;
+  explicit Executable(MemoryPlan memory);
   void bind_storage(Frame& frame, size_t storage, const SlotRef& input) const;
 
-  struct OutputSlot {
-    int slot;
-    int64_t bytes, instances;  // of the slot
-    int own = -1;  // the own storage that is exactly this slot, if this is the first output of it
-  };
   friend class ExecutableBuilder;
-  StoragePlan plan_;
+  MemoryPlan memory_;  // its steps are in codes_
   // Of each slot: its storage, and where its instances are within it if the storage is dense.
   struct StaticRef {
     int slot, storage;
@@ -70,15 +69,10 @@ class Executable {
   std::vector<StaticRef> static_refs_;
   std::vector<std::vector<int64_t>> static_tables_;
   size_t num_slots_ = 0;
-  std::vector<int> input_storages_;   // storage of each input
-  std::vector<bool> input_is_dense_;  // inputs that a view spans
-  std::vector<OutputSlot> outputs_;
+  std::vector<int> input_storages_;                 // storage of each input
+  std::vector<bool> input_is_dense_;                // inputs that a view spans
   std::vector<std::vector<int>> input_slots_;       // of each input: all slots in its storage
   std::vector<std::vector<int>> own_output_slots_;  // of each output that has a storage to itself
-  // Results of a nested schedule that are never computed in place lie behind its arena: offsets of
-  // own storages, -1 for the others.
-  std::vector<int64_t> nested_offsets_;
-  int64_t nested_bytes_ = 0;
   // A step, or the start or the end of one that others are run beside.
   struct Code {
     enum class Part : uint8_t { kAll, kStart, kFinish } part = Part::kAll;
@@ -88,11 +82,8 @@ class Executable {
   std::vector<Code> codes_;
 };
 
-// The memory for temporaries that a schedule would need, without the code.
-int64_t arena_bytes(const Schedule& schedule);
-
 std::unique_ptr<StepCode> make_loop_code(const LoopStep& step, const Schedule& schedule,
-                                         std::unique_ptr<Executable> cond,
+                                         LoopWorkspace memory, std::unique_ptr<Executable> cond,
                                          std::unique_ptr<Executable> body);
 // branches: null for those that are rare; `compile` makes these when they are first taken.
 std::unique_ptr<StepCode> make_branch_code(const BranchStep& step, const Schedule& schedule,

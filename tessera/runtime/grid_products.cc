@@ -9,27 +9,31 @@
 namespace tessera::runtime {
 namespace {
 
-// A block of the result stays in registers: so many rows, and two vectors of columns.
-constexpr int64_t kRows = 4;
-
 // 1.5 * 2^23: what is added to it is rounded to a whole number, which then stands in the low bits of the
 // sum. Sums of these bits are sums of the whole numbers, modulo 2^32.
 constexpr float kRound = 0x1.8p23f;
 
+// A block of the result stays in registers: so many rows, and two vectors of columns. Its sums take half of
+// the registers, of which AVX-512 has 32 and AVX2 has 16.
 template <int lanes>
 struct Vectors {
   typedef float Floats __attribute__((vector_size(4 * lanes)));
   typedef uint32_t Words __attribute__((vector_size(4 * lanes)));
+  static constexpr int64_t kRows = lanes == 16 ? 8 : 4;
+  static constexpr int64_t kColumns = 2 * lanes;
 };
+constexpr int64_t kLargestBlock = Vectors<16>::kRows * Vectors<16>::kColumns;
 
-// A block's sums over examples: a is packed as [k][kRows], b as [k][2 vectors]. `one_term`: k counts
-// examples.
+// A block's sums over examples, [rows][columns]: a is packed as [k][rows], b as [k][columns]. `one_term`:
+// k counts examples.
 template <int lanes, bool one_term>
 [[gnu::always_inline]] inline void block(int64_t examples, int64_t terms, const float* a,
                                          const float* b, uint32_t* out) {
   using Floats = typename Vectors<lanes>::Floats;
   using Words = typename Vectors<lanes>::Words;
-  const Floats round = Floats{} + kRound;
+  constexpr int64_t kRows = Vectors<lanes>::kRows;
+  // Less 0, which leaves every number as it is, a scalar is loaded into all lanes by one instruction.
+  const Floats zero = {}, round = kRound - zero;
   Words sums[kRows][2] = {};
   for (int64_t e = 0; e < examples; ++e) {
     if constexpr (one_term) {
@@ -38,7 +42,7 @@ template <int lanes, bool one_term>
       std::memcpy(&y1, b + lanes, sizeof(y1));
 #pragma GCC unroll 8
       for (int64_t i = 0; i < kRows; ++i) {
-        const Floats x = Floats{} + a[i];
+        const Floats x = a[i] - zero;
         sums[i][0] += reinterpret_cast<Words>(x * y0 + round);
         sums[i][1] += reinterpret_cast<Words>(x * y1 + round);
       }
@@ -52,7 +56,7 @@ template <int lanes, bool one_term>
         std::memcpy(&y1, b + lanes, sizeof(y1));
 #pragma GCC unroll 8
         for (int64_t i = 0; i < kRows; ++i) {
-          const Floats x = Floats{} + a[i];
+          const Floats x = a[i] - zero;
           products[i][0] = x * y0 + products[i][0];
           products[i][1] = x * y1 + products[i][1];
         }
@@ -91,18 +95,6 @@ void block_of_4(int64_t examples, int64_t terms, const float* a, const float* b,
 }
 #endif
 
-struct Kernel {
-  Block block;
-  int64_t columns;
-};
-Kernel kernel() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return {block_of_16, 32};
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return {block_of_8, 16};
-#endif
-  return {block_of_4, 8};
-}
-
 // x [k, size] (element (p, i) at p * step + i * stride) as blocks [size / width][k][width], filled up
 // with zeros.
 void pack(const float* x, int64_t step, int64_t stride, int64_t k, int64_t size, int64_t width,
@@ -116,32 +108,80 @@ void pack(const float* x, int64_t step, int64_t stride, int64_t k, int64_t size,
   }
 }
 
+// The sums of a block, [rows][width] less the bias, to a part m x n of the result.
+[[gnu::always_inline]] inline void store_block(const uint32_t* sums, int64_t width, uint32_t bias,
+                                               int64_t m, int64_t n, double* c, int64_t ldc,
+                                               bool accumulate) {
+  for (int64_t i = 0; i < m; ++i, sums += width, c += ldc) {
+    const auto sum = [&](int64_t j) {
+      return static_cast<double>(static_cast<int32_t>(sums[j] - bias));
+    };
+    if (accumulate) {
+      for (int64_t j = 0; j < n; ++j) c[j] += sum(j);
+    } else {
+      for (int64_t j = 0; j < n; ++j) c[j] = sum(j);
+    }
+  }
+}
+
+using Store = void (*)(const uint32_t*, int64_t, uint32_t, int64_t, int64_t, double*, int64_t,
+                       bool);
+
+void store(const uint32_t* sums, int64_t width, uint32_t bias, int64_t m, int64_t n, double* c,
+           int64_t ldc, bool accumulate) {
+  store_block(sums, width, bias, m, n, c, ldc, accumulate);
+}
+#if defined(__x86_64__)
+[[gnu::target("avx512f,prefer-vector-width=512")]] void store_of_16(const uint32_t* sums,
+                                                                    int64_t width, uint32_t bias,
+                                                                    int64_t m, int64_t n, double* c,
+                                                                    int64_t ldc, bool accumulate) {
+  if (n == Vectors<16>::kColumns)  // a constant, which needs no loop over what is left
+    return store_block(sums, width, bias, m, Vectors<16>::kColumns, c, ldc, accumulate);
+  store_block(sums, width, bias, m, n, c, ldc, accumulate);
+}
+#endif
+
+struct Kernel {
+  Block block;
+  Store store;
+  int64_t rows, columns;
+};
+template <int lanes>
+constexpr Kernel kernel_of(Block block, Store store) {
+  return {block, store, Vectors<lanes>::kRows, Vectors<lanes>::kColumns};
+}
+Kernel kernel() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return kernel_of<16>(block_of_16, store_of_16);
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    return kernel_of<8>(block_of_8, store);
+#endif
+  return kernel_of<4>(block_of_4, store);
+}
+
 }  // namespace
 
 void grid_products(int64_t m, int64_t n, int64_t examples, int64_t terms, MatrixRef a, MatrixRef b,
                    double* c, int64_t ldc, bool accumulate) {
   static const Kernel kernel = runtime::kernel();
-  const int64_t k = examples * terms, width = kernel.columns, rows = ceil_div(m, kRows) * kRows,
-                columns = ceil_div(n, width) * width;
+  const int64_t k = examples * terms, height = kernel.rows, width = kernel.columns;
+  const int64_t rows = ceil_div(m, height) * height, columns = ceil_div(n, width) * width;
   const Buffer packed =
       Buffer::allocate((rows + columns) * k * static_cast<int64_t>(sizeof(float)) + 64);
   auto* pb = reinterpret_cast<float*>(packed.data());
   float* pa = pb + columns * k;
-  pack(reinterpret_cast<const float*>(a.data), a.col_stride, a.row_stride, k, m, kRows, pa);
+  pack(reinterpret_cast<const float*>(a.data), a.col_stride, a.row_stride, k, m, height, pa);
   pack(reinterpret_cast<const float*>(b.data), b.row_stride, b.col_stride, k, n, width, pb);
   uint32_t unit = 0;
   std::memcpy(&unit, &kRound, sizeof(unit));
   const auto bias = static_cast<uint32_t>(examples) * unit;
-  alignas(64) uint32_t sums[kRows * 32];
-  for (int64_t j0 = 0; j0 < n; j0 += width)
-    for (int64_t i0 = 0; i0 < m; i0 += kRows) {
-      kernel.block(examples, terms, pa + i0 * k, pb + j0 * k, sums);
-      for (int64_t i = i0; i < std::min(m, i0 + kRows); ++i)
-        for (int64_t j = j0; j < std::min(n, j0 + width); ++j) {
-          const auto sum = static_cast<int32_t>(sums[(i - i0) * width + (j - j0)] - bias);
-          double& to = c[i * ldc + j];
-          to = accumulate ? to + sum : sum;
-        }
+  alignas(64) uint32_t sums[kLargestBlock];
+  for (int64_t j = 0; j < n; j += width)
+    for (int64_t i = 0; i < m; i += height) {
+      kernel.block(examples, terms, pa + i * k, pb + j * k, sums);
+      kernel.store(sums, width, bias, std::min(height, m - i), std::min(width, n - j),
+                   c + i * ldc + j, ldc, accumulate);
     }
 }
 

@@ -6,6 +6,7 @@
 
 #include "tessera/base/error.h"
 #include "tessera/cluster/joined_rounds.h"
+#include "tessera/fusion/schedule_walk.h"
 #include "tessera/runtime/step_code.h"
 
 namespace tessera::runtime {
@@ -159,17 +160,12 @@ class Order {
 }  // namespace
 
 Schedule overlap_transfers(Schedule s) {
-  const auto inside = [](std::shared_ptr<const Schedule>& nested) {
-    if (nested) nested = std::make_shared<const Schedule>(overlap_transfers(*nested));
-  };
   for (Step& step : s.steps) {
-    if (auto* loop = std::get_if<LoopStep>(&step)) {
-      inside(loop->cond);
-      inside(loop->body);
-    } else if (auto* branch = std::get_if<BranchStep>(&step)) {
-      for (std::shared_ptr<const Schedule>& way : branch->branches) inside(way);
-    } else if (auto* collective = std::get_if<CollectiveStep>(&step)) {
-      collective->crosses = make_cross_collective_code(*collective, s) != nullptr;
+    replace_nested(step, overlap_transfers);
+    if (auto* collective = std::get_if<CollectiveStep>(&step)) {
+      const std::unique_ptr<TransferCode> code = make_cross_collective_code(*collective, s);
+      collective->crosses = code != nullptr;
+      if (code) collective->transfer_bytes = code->workspace_bytes();
     }
   }
   const std::vector<Order::Place> order = Order(s).run();

@@ -22,8 +22,8 @@ namespace tessera::runtime {
 
 inline constexpr int64_t kOnTheirWay = int64_t{256} << 20;
 
-// Of the schedule of one process, where it finds out which collectives cross; of its loops and
-// branches too.
+// Returns the schedule of one process in that order, its loops and branches too. It also finds out
+// which collectives cross, and what memory these need.
 Schedule overlap_transfers(Schedule schedule);
 
 }  // namespace tessera::runtime

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <boost/container/small_vector.hpp>
-#include <deque>
 #include <numeric>
 #include <optional>
 #include <unordered_map>
@@ -13,6 +12,7 @@
 #include "tessera/base/hash.h"
 #include "tessera/cluster/processes.h"
 #include "tessera/fusion/locality.h"
+#include "tessera/fusion/schedule_walk.h"
 #include "tessera/runtime/overlap.h"
 
 namespace tessera::runtime {
@@ -29,15 +29,12 @@ std::shared_ptr<const Locality> locality_of(const Mesh& mesh) {
 }
 
 bool crosses_processes(const Schedule& s) {
-  return std::any_of(s.steps.begin(), s.steps.end(), [&](const Step& step) {
-    if (const auto* c = std::get_if<CollectiveStep>(&step)) return c->crosses;
-    if (const auto* l = std::get_if<LoopStep>(&step))
-      return (l->cond && crosses_processes(*l->cond)) || crosses_processes(*l->body);
-    if (const auto* b = std::get_if<BranchStep>(&step))
-      return std::any_of(b->branches.begin(), b->branches.end(),
-                         [](const auto& way) { return crosses_processes(*way); });
-    return false;
+  bool crosses = false;
+  for_each_step(s, [&](const Step& step, const Schedule&) {
+    const auto* collective = std::get_if<CollectiveStep>(&step);
+    crosses = crosses || (collective && collective->crosses);
   });
+  return crosses;
 }
 
 // As match_instances, of what this process has: places on both sides.
@@ -324,7 +321,7 @@ SlotRef input_ref(const Input& expected, const DeviceArray& array,
 class InputUses {
  public:
   InputUses(std::span<const DeviceArray* const> inputs, std::span<const uint8_t> donate,
-            std::span<const DeviceArray* const> moved)
+            std::span<const DeviceData* const> moved)
       : inputs_(inputs), donate_(donate) {
     for (const DeviceArray* input : inputs) uses_.emplace_back(*input);
     only_.resize(donate.size(), 0);
@@ -336,8 +333,9 @@ class InputUses {
       throw;
     }
     if (originals_.empty()) return;
-    // What was moved is not needed any more.
+    // What was copied is not needed any more.
     done_ = true;
+    for (const std::unique_ptr<Donation>& original : originals_) original->commit();
     originals_.clear();
   }
   ~InputUses() {
@@ -366,29 +364,28 @@ class InputUses {
 
  private:
   // Whether this run alone uses input i.
-  uint8_t give_up(size_t i, std::span<const DeviceArray* const> moved) {
+  uint8_t give_up(size_t i, std::span<const DeviceData* const> moved) {
     const bool copied = !moved.empty() && moved[i];
-    const DeviceArray* given = copied ? moved[i] : inputs_[i];
-    for (const auto& [array, use] : donated_)
-      if (array == given) return 0;  // the same array twice in one call is given up once
-    // An input that was moved is a view or a copy that nobody else knows.
-    if (copied) donate_at(given, originals_.emplace_back(*given));
-    return donate_at(inputs_[i], uses_[i]);
-  }
-  uint8_t donate_at(const DeviceArray* array, ArrayUse& use) {
-    const bool only = use.donate();
-    donated_.emplace_back(array, &use);
+    const DeviceData* given = copied ? moved[i] : inputs_[i];
+    // The same array twice in one call is given up once.
+    if (std::find(given_.begin(), given_.end(), given) != given_.end()) return 0;
+    given_.push_back(given);
+    // A copy is a view or memory that nobody else knows.
+    if (copied) originals_.push_back(given->donate());
+    const bool only = uses_[i].donate();
+    donated_.push_back(&uses_[i]);
     return only ? 1 : 0;
   }
   void take_back() {
-    for (const auto& [array, use] : donated_) use->keep();
+    for (ArrayUse* use : donated_) use->keep();
   }
 
   std::span<const DeviceArray* const> inputs_;
   std::span<const uint8_t> donate_;
   boost::container::small_vector<ArrayUse, 16> uses_;
-  std::deque<ArrayUse> originals_;  // does not move them
-  boost::container::small_vector<std::pair<const DeviceArray*, ArrayUse*>, 4> donated_;
+  std::vector<std::unique_ptr<Donation>> originals_;
+  boost::container::small_vector<const DeviceData*, 4> given_;
+  boost::container::small_vector<ArrayUse*, 4> donated_;
   boost::container::small_vector<uint8_t, 16> only_;
   bool done_ = false;
 };
@@ -397,7 +394,7 @@ class InputUses {
 
 std::vector<DeviceArrayRef> Program::run(std::span<const DeviceArray* const> inputs,
                                          std::span<const uint8_t> donate,
-                                         std::span<const DeviceArray* const> moved) const {
+                                         std::span<const DeviceData* const> moved) const {
   const State& p = *state_;
   TESSERA_CHECK(inputs.size() == p.inputs.size(), "{} inputs for a program of {}", inputs.size(),
                 p.inputs.size());

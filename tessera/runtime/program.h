@@ -45,12 +45,12 @@ class Program {
 
   // The inputs must lie as stated (reshard before). donate[i] != 0 (an empty list: none): the
   // caller will not use input i again; its memory becomes a result's where one fits, and the array
-  // is deleted. `moved`: where given, the arrays that inputs were resharded from, null for the
-  // others; it is they that are donated. UserError where an array is donated that is so already,
-  // by another thread or as another argument; then none is.
+  // is deleted. `moved`: where given, the arrays that inputs were copied from, of any engine, null for
+  // the others; they are deleted too. UserError where an array is donated that is so already, by
+  // another thread or as another argument; then none is.
   std::vector<DeviceArrayRef> run(std::span<const DeviceArray* const> inputs,
                                   std::span<const uint8_t> donate = {},
-                                  std::span<const DeviceArray* const> moved = {}) const;
+                                  std::span<const DeviceData* const> moved = {}) const;
   std::vector<DeviceArrayRef> run(const std::vector<DeviceArrayRef>& inputs,
                                   std::span<const uint8_t> donate = {}) const;
 

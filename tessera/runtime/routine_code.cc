@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <boost/container/small_vector.hpp>
 
+#include "tessera/fusion/schedule_walk.h"
+
 namespace tessera::runtime {
 namespace {
 
@@ -20,36 +22,27 @@ struct Weight {
   bool parallel = false;  // a kernel is for several threads
 };
 
-void weigh(const Schedule& s, Weight& weight);
-
-// A loop inside counts as one trip: what it costs between kernels is paid in each.
-void weigh(const LoopStep& loop, Weight& weight) {
-  if (loop.cond) weigh(*loop.cond, weight);
-  weigh(*loop.body, weight);
-}
-
-void weigh(const Schedule& s, Weight& weight) {
-  for (const Step& step : s.steps) {
-    if (const auto* k = std::get_if<KernelStep>(&step)) {
-      const double ns = kernel_ns(k->kernel);
-      weight.ns += ns;
-      weight.nodes += k->kernel.nodes.size();
-      weight.parallel = weight.parallel || ns > kInlineNs;
-    }
-    if (const auto* l = std::get_if<LoopStep>(&step)) weigh(*l, weight);
-    if (const auto* b = std::get_if<BranchStep>(&step))
-      for (const auto& way : b->branches) weigh(*way, weight);
-  }
+// Returns the weight of one trip. A loop inside counts as one trip of its own: what it costs between
+// kernels is paid in each.
+Weight weight_of_trip(const LoopStep& loop) {
+  Weight weight;
+  const auto add = [&](const Step& step, const Schedule&) {
+    const auto* kernel = std::get_if<KernelStep>(&step);
+    if (!kernel) return;
+    const double ns = kernel_ns(kernel->kernel);
+    weight.ns += ns;
+    weight.nodes += kernel->kernel.nodes.size();
+    weight.parallel = weight.parallel || ns > kInlineNs;
+  };
+  for_each_nested(loop, [&](const Schedule& nested) { for_each_step(nested, add); });
+  return weight;
 }
 
 class RoutineStepCode final : public StepCode {
  public:
-  RoutineStepCode(const LoopStep& step, const Schedule& schedule, KernelCode code)
-      : code_(std::move(code)),
-        slots_(codegen::routine_slots(step)),
-        workspace_(codegen::routine_workspace({&step, &schedule})) {}
+  RoutineStepCode(const LoopStep& step, KernelCode code)
+      : code_(std::move(code)), slots_(codegen::routine_slots(step)) {}
 
-  int64_t workspace_bytes() const override { return workspace_; }
   int64_t code_bytes() const override { return code_.bytes; }
   void run(const SlotRef* slots, std::byte* workspace) const override {
     boost::container::small_vector<void*, 24> pointers;
@@ -61,7 +54,6 @@ class RoutineStepCode final : public StepCode {
  private:
   KernelCode code_;
   std::vector<int> slots_;
-  int64_t workspace_;
 };
 
 }  // namespace
@@ -71,14 +63,12 @@ InterpretLoops::~InterpretLoops() { --interpreting; }
 
 bool runs_as_routine(const LoopStep& step, const Schedule& schedule) {
   if (interpreting > 0 || !codegen::can_be_routine({&step, &schedule})) return false;
-  Weight weight;
-  weigh(step, weight);
+  const Weight weight = weight_of_trip(step);
   return !weight.parallel && weight.ns <= kLongestTripNs && weight.nodes <= kMostNodes;
 }
 
-std::unique_ptr<StepCode> make_routine_code(const LoopStep& step, const Schedule& schedule,
-                                            KernelCode code) {
-  return std::make_unique<RoutineStepCode>(step, schedule, std::move(code));
+std::unique_ptr<StepCode> make_routine_code(const LoopStep& step, KernelCode code) {
+  return std::make_unique<RoutineStepCode>(step, std::move(code));
 }
 
 }  // namespace tessera::runtime

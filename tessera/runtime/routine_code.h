@@ -11,8 +11,7 @@
 namespace tessera::runtime {
 
 bool runs_as_routine(const LoopStep& step, const Schedule& schedule);
-std::unique_ptr<StepCode> make_routine_code(const LoopStep& step, const Schedule& schedule,
-                                            KernelCode code);
+std::unique_ptr<StepCode> make_routine_code(const LoopStep& step, KernelCode code);
 
 // What one instance of a kernel takes on one thread, in ns, roughly.
 double kernel_ns(const Kernel& kernel);

@@ -23,11 +23,10 @@ struct SlotRef {
 class StepCode {
  public:
   virtual ~StepCode() = default;
-  // Memory that run() needs for its own use, aligned to 64 bytes.
-  virtual int64_t workspace_bytes() const { return 0; }
   // Memory that the step keeps for itself: machine code, tables.
   virtual int64_t code_bytes() const { return 0; }
-  // `slots` by number. Called from one thread; several threads may run the same code on different
+  // `slots` by number. `workspace`: memory for its own use, aligned to 64 bytes, as much as
+  // memory_plan.h says. Called from one thread; several threads may run the same code on different
   // slots.
   virtual void run(const SlotRef* slots, std::byte* workspace) const = 0;
 };
@@ -48,6 +47,8 @@ std::unique_ptr<StepCode> make_collective_code(const CollectiveStep& step,
 // ended before its result is read.
 class TransferCode : public StepCode {
  public:
+  // What its messages take of the memory while they are on their way.
+  virtual int64_t workspace_bytes() const { return 0; }
   virtual void start(const SlotRef* slots, std::byte* workspace) const = 0;
   virtual void finish() const = 0;
   void run(const SlotRef* slots, std::byte* workspace) const final {

@@ -101,14 +101,6 @@ std::optional<ViewMap> view_map(const Schedule& s, const Step& step) {
   return ViewMap{instance_map(s, out.axes, in.axes)};
 }
 
-Buffer constant_buffer(std::span<const Literal> literals, int64_t bytes) {
-  Buffer buffer = Buffer::allocate(bytes * static_cast<int64_t>(literals.size()));
-  for (size_t i = 0; i < literals.size(); ++i)
-    std::memcpy(buffer.data() + static_cast<int64_t>(i) * bytes, literals[i].raw(),
-                static_cast<size_t>(bytes));
-  return buffer;
-}
-
 struct Planner {
   const Schedule& s;
   const std::vector<bool>& scattered;
@@ -130,7 +122,7 @@ struct Planner {
   void add_constant(int i, std::span<const Literal> literals) {
     const int id = new_storage(Storage::Kind::kConstant, slot(i));
     Storage& storage = plan.storages[static_cast<size_t>(id)];
-    storage.constant = constant_buffer(literals, storage.bytes);
+    storage.literals = literals;
     at(i).storage = id;
     // One literal serves all instances.
     if (static_cast<int64_t>(literals.size()) != storage.instances) {
@@ -448,6 +440,17 @@ void plan_arena(StoragePlan& plan, const Schedule& schedule,
   plan.arena_bytes = std::max(plan.arena_bytes, place_by_size(all.first(large)));
   if (large < blocks.size()) plan.arena_bytes = place_by_time(all.subspan(large), plan.arena_bytes);
   for (const Block& block : blocks) *block.result = block.offset;
+}
+
+void fill_constants(StoragePlan& plan) {
+  for (Storage& s : plan.storages) {
+    if (s.kind != Storage::Kind::kConstant) continue;
+    s.constant = Buffer::allocate(s.bytes * static_cast<int64_t>(s.literals.size()));
+    for (size_t i = 0; i < s.literals.size(); ++i)
+      std::memcpy(s.constant.data() + static_cast<int64_t>(i) * s.bytes, s.literals[i].raw(),
+                  static_cast<size_t>(s.bytes));
+    s.literals = {};
+  }
 }
 
 }  // namespace tessera::runtime

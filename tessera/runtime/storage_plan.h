@@ -1,8 +1,9 @@
 // StoragePlan: where every slot of a schedule lives. Slots that are views of each other share one
-// storage; temporaries whose lifetimes do not meet share addresses of one arena. Made once, when a
-// program is compiled.
+// storage; temporaries whose lifetimes do not meet share addresses of one arena. It needs no code of
+// the steps, only how much workspace each takes (memory_plan.h).
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "tessera/base/buffer.h"
@@ -16,7 +17,7 @@ struct Storage {
     kInput,     // the caller's; its instances may lie anywhere
     kOutput,    // a buffer that leaves the program
     kArena,     // temporaries
-    kConstant,  // filled when the program was made
+    kConstant,  // filled by fill_constants()
   };
   Kind kind = Kind::kArena;
   int index = -1;     // kInput: which input; kOutput: number among the storages of this kind
@@ -24,8 +25,9 @@ struct Storage {
   int64_t instances = 1;
   // Steps of the first and the last use; -1 before the first step, steps.size() after the last.
   int first = -1, last = -1;
-  int64_t offset = 0;    // kArena
-  Buffer constant;       // kConstant
+  int64_t offset = 0;                 // kArena
+  std::span<const Literal> literals;  // kConstant: one an instance; the schedule's
+  Buffer constant;                    // kConstant, once filled
   bool spanned = false;  // a view spans several instances: they must lie one after the other
   int64_t total() const { return bytes * instances; }
 };
@@ -65,5 +67,7 @@ StoragePlan plan_storages(const Schedule& schedule, const std::vector<bool>& sca
 // Gives the temporaries, and a workspace of workspace_bytes[i] to step i, their addresses.
 void plan_arena(StoragePlan& plan, const Schedule& schedule,
                 const std::vector<int64_t>& workspace_bytes);
+// Gives the constants their memory and contents. From here on the plan does not need its schedule.
+void fill_constants(StoragePlan& plan);
 
 }  // namespace tessera::runtime

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <optional>
 
-#include "tessera/ops/control/control.h"
+#include "tessera/control/control.h"
 #include "tessera/ops/core/complex.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "tessera/base/error.h"
+#include "tessera/control/control.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
-#include "tessera/ops/control/control.h"
 #include "tessera/sharding/flatten_regions.h"
 
 namespace tessera::sharding {

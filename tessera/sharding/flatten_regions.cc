@@ -1,9 +1,9 @@
 #include "tessera/sharding/flatten_regions.h"
 
+#include "tessera/control/control.h"
+#include "tessera/control/manual_boundary.h"
 #include "tessera/ir/append_ops.h"
 #include "tessera/ir/control_flow.h"
-#include "tessera/ops/control/control.h"
-#include "tessera/ops/control/manual_boundary.h"
 
 namespace tessera::sharding {
 namespace {

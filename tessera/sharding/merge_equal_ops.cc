@@ -3,10 +3,10 @@
 #include <unordered_map>
 
 #include "tessera/base/hash.h"
+#include "tessera/control/control.h"
 #include "tessera/ir/append_ops.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
-#include "tessera/ops/control/control.h"
 #include "tessera/ops/core/constant.h"
 
 namespace tessera::sharding {

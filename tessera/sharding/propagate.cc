@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "tessera/base/contains.h"
+#include "tessera/control/control.h"
+#include "tessera/control/manual_boundary.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/mesh/contrast.h"
-#include "tessera/ops/control/control.h"
-#include "tessera/ops/control/manual_boundary.h"
 #include "tessera/sharding/atoms.h"
 #include "tessera/sharding/flatten_regions.h"
 #include "tessera/sharding/open_regions.h"
@@ -22,10 +22,10 @@ struct ValueState {
   DimAtoms dims;
   std::vector<char> open;  // a dimension: may propagation add axes
   AtomSet replicated = 0;  // axes the user keeps it replicated over
-  // Manual axes of the region the value is in: no dimension is cut along them there.
-  AtomSet manual = 0;
   bool held_back = false;
 };
+
+using Shardings = std::vector<std::shared_ptr<const NamedSharding>>;
 
 // Which ops take part when; see the reference in docs/sharding.md.
 enum Tier : int { kElementwiseSingleUse, kElementwise, kPassThrough, kAllFactors, kNumTiers };
@@ -41,55 +41,29 @@ struct OpState {
   bool broadcast = false;           // some factor stands only in results
 };
 
-class Propagation {
+// What propagation knows before any sharding spreads: the same for each order.
+class Problem {
  public:
-  Propagation(const OpenedRegions& opened, const AtomMesh& mesh)
+  Problem(const OpenedRegions& opened, const AtomMesh& mesh)
       : f_(opened.flat),
         source_(opened.source),
-        ties_(opened.ties),
         mesh_(mesh),
-        values_(f_.types.size()),
+        manual_(f_.types.size(), 0),
         touching_(f_.types.size()) {
-    for (size_t v = 0; v < values_.size(); ++v) {
-      values_[v].dims.resize(f_.types[v].rank());
-      values_[v].open.assign(f_.types[v].rank(), true);
-    }
-  }
-
-  // Nothing spreads from or to what is pinned of these before the rest has spread.
-  void hold_back(std::span<const ValueId> values) {
-    for (ValueId v : values) values_[v].held_back = true;
-  }
-
-  // Fixes a value's sharding as the user wrote it; its closed dimensions stay as they are.
-  void pin(ValueId v, const NamedSharding& sharding) {
-    ValueState& state = values_[v];
-    if (state.held_back) {
-      state.open.assign(state.open.size(), false);
-      held_back_.emplace_back(v, sharding);
-      return;
-    }
-    state.dims = mesh_.dims(sharding, f_.types[v].rank());
-    for (size_t d = 0; d < state.open.size(); ++d)
-      state.open[d] = sharding.is_open(static_cast<int64_t>(d));
-    state.replicated |= atom_set(mesh_.atoms(sharding.spec().replicated()));
-  }
-
-  void run() {
     prepare_ops();
-    run_tiers();
-    if (held_back_.empty()) return;
-    for (const auto& [v, sharding] : held_back_) {
-      values_[v].held_back = false;
-      pin(v, sharding);
-    }
-    run_tiers();
+    for (const Tie& tie : opened.ties)
+      if (f_.types[tie.values.back()].rank() > 0) ops_.push_back(make_tie_state(tie));
+    for (int i = 0; i < static_cast<int>(ops_.size()); ++i)
+      for (ValueId v : ops_[i].tensors)
+        if (touching_[v].empty() || touching_[v].back() != i) touching_[v].push_back(i);
   }
 
-  // Of every value.
-  std::shared_ptr<const NamedSharding> sharding(size_t v) const {
-    return mesh_.sharding(values_[v].dims);
-  }
+  const Function& function() const { return f_; }
+  const AtomMesh& mesh() const { return mesh_; }
+  const std::vector<OpState>& ops() const { return ops_; }  // those of function(), then the ties
+  const std::vector<int>& touching(ValueId v) const { return touching_[v]; }
+  // Manual axes of the region the value is in: no dimension is cut along them there.
+  AtomSet manual(ValueId v) const { return manual_[v]; }
 
  private:
   void prepare_ops() {
@@ -101,22 +75,15 @@ class Propagation {
     for (size_t i = 0; i < f_.ops.size(); ++i) {
       const Op& op = f_.ops[i];
       block_manual_axes(op);
-      if (std::holds_alternative<Constraint>(op.def->lower))
-        pin(op.results[0], op.params.as<ShardingConstraintParams>().sharding);
       if (op.def->factors && !op.operands.empty()) ops_[i] = make_op_state(op, uses);
     }
-    for (size_t v = 0; v < values_.size(); ++v) enter_region(static_cast<ValueId>(v));
-    for (const Tie& tie : ties_)
-      if (f_.types[tie.values.back()].rank() > 0) ops_.push_back(make_tie_state(tie));
-    for (int i = 0; i < static_cast<int>(ops_.size()); ++i)
-      for (ValueId v : ops_[i].tensors)
-        if (touching_[v].empty() || touching_[v].back() != i) touching_[v].push_back(i);
+    for (size_t v = 0; v < manual_.size(); ++v) enter_region(static_cast<ValueId>(v));
   }
 
   // What is manual outside of a region is so in it.
   AtomSet enter_region(ValueId v) {
-    if (source_[v] >= 0) values_[v].manual = enter_region(source_[v]);
-    return values_[v].manual;
+    if (source_[v] >= 0) manual_[v] = enter_region(source_[v]);
+    return manual_[v];
   }
 
   OpState make_tie_state(const Tie& tie) const {
@@ -148,7 +115,7 @@ class Propagation {
       const AtomSet axes = atom_set(mesh_.atoms("shard_map", whole_axes(p.manual_axes), p.mesh));
       manual = border->entering ? manual | axes : manual & ~axes;
     }
-    for (ValueId v : op.results) values_[v].manual = manual;
+    for (ValueId v : op.results) manual_[v] = manual;
   }
 
   OpState make_op_state(const Op& op, const std::vector<int>& uses) const {
@@ -188,24 +155,80 @@ class Propagation {
     return state;
   }
 
+  const Function& f_;
+  const std::vector<ValueId>& source_;
+  const AtomMesh& mesh_;
+  std::vector<AtomSet> manual_;
+  std::vector<OpState> ops_;
+  std::vector<std::vector<int>> touching_;  // of a value: ops and ties that read or write it
+};
+
+class Propagation {
+ public:
+  // Nothing spreads from or to what is pinned of `held_back` before the rest has spread.
+  Propagation(const Problem& problem, std::span<const ValueId> held_back)
+      : problem_(problem), f_(problem.function()), mesh_(problem.mesh()), values_(f_.types.size()) {
+    for (size_t v = 0; v < values_.size(); ++v) {
+      values_[v].dims.resize(f_.types[v].rank());
+      values_[v].open.assign(f_.types[v].rank(), true);
+    }
+    for (ValueId v : held_back) values_[v].held_back = true;
+  }
+
+  // Fixes a value's sharding as the user wrote it; its closed dimensions stay as they are.
+  void pin(ValueId v, const NamedSharding& sharding) {
+    ValueState& state = values_[v];
+    if (state.held_back) {
+      state.open.assign(state.open.size(), false);
+      held_back_.emplace_back(v, sharding);
+      return;
+    }
+    state.dims = mesh_.dims(sharding, f_.types[v].rank());
+    for (size_t d = 0; d < state.open.size(); ++d)
+      state.open[d] = sharding.is_open(static_cast<int64_t>(d));
+    state.replicated |= atom_set(mesh_.atoms(sharding.spec().replicated()));
+  }
+
+  void run() {
+    for (const Op& op : f_.ops)
+      if (std::holds_alternative<Constraint>(op.def->lower))
+        pin(op.results[0], op.params.as<ShardingConstraintParams>().sharding);
+    run_tiers();
+    if (held_back_.empty()) return;
+    for (const auto& [v, sharding] : held_back_) {
+      values_[v].held_back = false;
+      pin(v, sharding);
+    }
+    run_tiers();
+  }
+
+  // Of every value; equal ones are one object.
+  Shardings shardings() const {
+    Shardings out;
+    for (const ValueState& value : values_) out.push_back(mesh_.sharding(value.dims));
+    return out;
+  }
+
+ private:
   void run_tiers() {
     for (int tier = 0; tier < kNumTiers; ++tier) run_tier(static_cast<Tier>(tier));
   }
 
   void run_tier(Tier tier) {
+    const std::vector<OpState>& ops = problem_.ops();
     std::deque<int> worklist;
-    std::vector<char> queued(ops_.size(), true);
-    for (int i = 0; i < static_cast<int>(ops_.size()); ++i) worklist.push_back(i);
+    std::vector<char> queued(ops.size(), true);
+    for (int i = 0; i < static_cast<int>(ops.size()); ++i) worklist.push_back(i);
     std::vector<ValueId> changed;
     while (!worklist.empty()) {
       const int i = worklist.front();
       worklist.pop_front();
       queued[i] = false;
-      if (ops_[i].tensors.empty() || !takes_part(ops_[i], tier)) continue;
+      if (ops[i].tensors.empty() || !takes_part(ops[i], tier)) continue;
       changed.clear();
-      step(ops_[i], tier, changed);
+      step(ops[i], tier, changed);
       for (ValueId v : changed)
-        for (int k : touching_[v]) {
+        for (int k : problem_.touching(v)) {
           if (queued[k]) continue;
           queued[k] = true;
           worklist.push_back(k);
@@ -290,7 +313,8 @@ class Propagation {
     for (size_t d = 0; d < op.dims[t].size(); ++d)
       for (size_t k = 0; k < op.dims[t][d].size(); ++k)
         if (op.dims[t][d][k] == factor) dim = static_cast<int>(d);
-    const AtomSet taken = used_atoms(state.dims) | state.replicated | state.manual;
+    const AtomSet taken =
+        used_atoms(state.dims) | state.replicated | problem_.manual(op.tensors[t]);
     const Factor& about = op.factors.factors[factor];
     const AtomList longer =
         about.kind == FactorKind::kPermutation
@@ -339,13 +363,10 @@ class Propagation {
     return out;
   }
 
+  const Problem& problem_;
   const Function& f_;
-  const std::vector<ValueId>& source_;
-  const std::vector<Tie>& ties_;
   const AtomMesh& mesh_;
   std::vector<ValueState> values_;
-  std::vector<std::vector<int>> touching_;  // of a value: ops and ties that read or write it
-  std::vector<OpState> ops_;                // those of f_, then the ties
   std::vector<std::pair<ValueId, NamedSharding>> held_back_;
 };
 
@@ -379,19 +400,32 @@ Function pin_shardings(const Function& function, const Mesh& mesh, const Shardin
   return f;
 }
 
-Function propagate(const Function& function, const Mesh& mesh, const ShardingRequest& request,
-                   std::span<const ValueId> held_back) {
+std::vector<Function> propagate_in_orders(const Function& function, const Mesh& mesh,
+                                          const ShardingRequest& request,
+                                          std::span<const ValueIds> orders) {
   const AtomMesh atoms(mesh);
   OpenedRegions opened = open_regions(function);
-  Propagation propagation(opened, atoms);
-  propagation.hold_back(held_back);
-  for (size_t i = 0; i < request.inputs.size(); ++i)
-    if (request.inputs[i])
-      propagation.pin(function.inputs[i], translate("jit", *request.inputs[i], mesh));
-  propagation.run();
-  for (size_t v = 0; v < opened.flat.types.size(); ++v)
-    opened.flat.types[v].sharding = propagation.sharding(v);
-  return close_regions(opened);
+  const Problem problem(opened, atoms);
+  std::vector<Function> out;
+  std::vector<Shardings> seen;
+  for (const ValueIds& held_back : orders) {
+    Propagation propagation(problem, held_back);
+    for (size_t i = 0; i < request.inputs.size(); ++i)
+      if (request.inputs[i])
+        propagation.pin(function.inputs[i], translate("jit", *request.inputs[i], mesh));
+    propagation.run();
+    const Shardings shardings = propagation.shardings();
+    if (contains(seen, shardings)) continue;
+    for (size_t v = 0; v < shardings.size(); ++v) opened.flat.types[v].sharding = shardings[v];
+    out.push_back(close_regions(opened));
+    seen.push_back(shardings);
+  }
+  return out;
+}
+
+Function propagate(const Function& function, const Mesh& mesh, const ShardingRequest& request,
+                   const ValueIds& held_back) {
+  return std::move(propagate_in_orders(function, mesh, request, {&held_back, 1})[0]);
 }
 
 Mesh program_mesh(const Function& function, const ShardingRequest& request) {

@@ -41,9 +41,14 @@ Mesh program_mesh(const Function& function, const ShardingRequest& request);
 // request gives a sharding. Before: flat (flatten_regions.h).
 Function pin_shardings(const Function& function, const Mesh& mesh, const ShardingRequest& request);
 
-// Before: flat, its constraints on `mesh` (pin_shardings). The shardings of the inputs and constraints
-// `held_back` spread when all others have.
+// Returns the function with a sharding for every value. Before: flat, its constraints on `mesh`
+// (pin_shardings). The shardings of the inputs and constraints `held_back` spread when all others have.
 Function propagate(const Function& function, const Mesh& mesh, const ShardingRequest& request,
-                   std::span<const ValueId> held_back = {});
+                   const ValueIds& held_back = {});
+// Returns what propagate() returns for each of `orders`, which say what is held back, without those
+// that are equal to one before.
+std::vector<Function> propagate_in_orders(const Function& function, const Mesh& mesh,
+                                          const ShardingRequest& request,
+                                          std::span<const ValueIds> orders);
 
 }  // namespace tessera::sharding

@@ -12,9 +12,10 @@ namespace {
 // Larger expressions than a mask is are shared: their users are tied together.
 constexpr int kMaxOps = 16;
 
-class Splitter {
+class ConstantSplitter {
  public:
-  explicit Splitter(const Function& f) : f_(f), map_(f.types.size(), -1), makers_(f.types.size()) {}
+  explicit ConstantSplitter(const Function& f)
+      : f_(f), map_(f.types.size(), -1), makers_(f.types.size()) {}
 
   Function run() {
     out_.name = f_.name;
@@ -86,6 +87,6 @@ class Splitter {
 
 }  // namespace
 
-Function split_constants(const Function& function) { return Splitter(function).run(); }
+Function split_constants(const Function& function) { return ConstantSplitter(function).run(); }
 
 }  // namespace tessera::sharding

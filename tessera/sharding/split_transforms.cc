@@ -10,9 +10,9 @@ namespace {
 // Whether real numbers are what the last dimension gives, so that it comes after the others.
 bool ends_in_reals(FftType type) { return type == FftType::kIrfft; }
 
-class Splitter {
+class TransformSplitter {
  public:
-  explicit Splitter(const Function& f) : f_(f), map_(f.types.size(), -1) {}
+  explicit TransformSplitter(const Function& f) : f_(f), map_(f.types.size(), -1) {}
 
   Function run() {
     out_.name = f_.name;
@@ -61,6 +61,6 @@ class Splitter {
 
 }  // namespace
 
-Function split_transforms(const Function& function) { return Splitter(function).run(); }
+Function split_transforms(const Function& function) { return TransformSplitter(function).run(); }
 
 }  // namespace tessera::sharding

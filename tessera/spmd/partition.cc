@@ -7,11 +7,11 @@
 #include <optional>
 #include <utility>
 
+#include "tessera/control/manual_boundary.h"
 #include "tessera/ir/axis_env.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/collectives/collectives_groups.h"
-#include "tessera/ops/control/manual_boundary.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/sharding/merge_equal_ops.h"
 #include "tessera/spmd/assignment.h"

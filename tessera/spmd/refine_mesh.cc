@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "tessera/control/manual_boundary.h"
 #include "tessera/ir/control_flow.h"
-#include "tessera/ops/control/manual_boundary.h"
 #include "tessera/sharding/atoms.h"
 
 namespace tessera::spmd {

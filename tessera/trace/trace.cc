@@ -112,7 +112,6 @@ ValueId FunctionTrace::value_of(std::string_view op, const Array& array) {
       return capture(array);
     }
     case ArrayData::Kind::kDevice:
-    case ArrayData::Kind::kClient:
     case ArrayData::Kind::kAbstract:
       return capture(array);
   }
@@ -152,6 +151,18 @@ Function FunctionTrace::finish(std::span<const Array> outputs) {
   function_.inputs.insert(function_.inputs.end(), captured_ids_.begin(), captured_ids_.end());
   end();
   return std::move(function_);
+}
+
+Type traced_type(const Array& x) {
+  Type type = x.type();
+  type.sharding = nullptr;
+  return type;
+}
+
+std::vector<Type> traced_types(std::span<const Array> arrays) {
+  std::vector<Type> out;
+  for (const Array& x : arrays) out.push_back(traced_type(x));
+  return out;
 }
 
 TracedFunction trace_function(const FlatFn& body, std::span<const Type> inputs, std::string name) {

@@ -20,7 +20,6 @@
 #include "tessera/ir/array.h"
 #include "tessera/ir/function.h"
 #include "tessera/ir/op_def.h"
-#include "tessera/ops/control/region_transforms.h"
 #include "tessera/ops/core/source_scope.h"
 #include "tessera/ops/core/tracer.h"
 
@@ -93,7 +92,15 @@ class FunctionTrace final : public Trace {
 // ones are captured.
 inline constexpr int64_t kMaxConstantElements = 64;
 
-// Calls `body` once with tracers of the given types.
+// Returns the type of an array as a trace sees it: without a sharding, which is found anew there.
+Type traced_type(const Array& x);
+std::vector<Type> traced_types(std::span<const Array> arrays);
+
+struct TracedFunction {
+  Function function;
+  std::vector<Array> captures;  // what its last inputs stand for
+};
+// Returns what `body` does, by calling it once with tracers of these types.
 TracedFunction trace_function(const FlatFn& body, std::span<const Type> inputs,
                               std::string name = "main");
 

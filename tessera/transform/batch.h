@@ -1,7 +1,7 @@
 // Batching: a Function over every example of a mapped dimension at once, by the rules of its ops.
 #pragma once
 
-#include "tessera/ops/control/region_transforms.h"
+#include "tessera/ir/op_def.h"
 #include "tessera/ops/core/batch_axis.h"
 
 namespace tessera::transforms {

@@ -6,7 +6,8 @@
 // transpose_function walks that one backwards. An undefined Array is a symbolic zero everywhere.
 #pragma once
 
-#include "tessera/ops/control/region_transforms.h"
+#include "tessera/ir/op_def.h"
+#include "tessera/trace/trace.h"
 
 namespace tessera::transforms {
 
@@ -14,6 +15,14 @@ namespace tessera::transforms {
 JvpResult jvp_function(const Function& function, std::span<const Array> primals,
                        std::span<const Array> tangents);
 
+// The tangent program of a function at given primals: linear in its first inputs, which are the
+// tangents of the arguments that have one; the inputs after them are residuals.
+struct LinearizedFunction {
+  std::vector<Array> primals;  // the function's results
+  Function linear;
+  std::vector<Array> residuals;  // what the last inputs of `linear` stand for
+  std::vector<bool> nonzero;     // which results have a tangent; `linear` returns those
+};
 LinearizedFunction linearize_function(const Function& function, std::span<const Array> primals,
                                       const std::vector<bool>& has_tangent);
 

@@ -71,8 +71,9 @@ class UseTranspose {
     const bool is_use = std::any_of(op.operands.begin(), op.operands.end(), [&](ValueId v) {
       return sharing_[v] == Sharing::kSharedLinear;
     });
-    if (is_use && op.def->uses) {
-      open(op, cts);
+    const UseRule* rule = is_use ? find_use_rule(*op.def) : nullptr;
+    if (rule && rule->uses) {
+      open(op, rule->uses, cts);
     } else {
       transpose(op, cts);
       if (is_use) add_op_use(op, cts);
@@ -101,10 +102,10 @@ class UseTranspose {
   }
 
   // The uses in the regions of an op, with what leads to them.
-  void open(const Op& op, std::span<const Array> cts) {
+  void open(const Op& op, const UsesFn& uses, std::span<const Array> cts) {
     std::vector<Sharing> sharing;
     for (ValueId v : op.operands) sharing.push_back(sharing_[v]);
-    Uses inner = op.def->uses(cts, operands_of(op), sharing, op.params);
+    Uses inner = uses(cts, operands_of(op), sharing, op.params);
     for (size_t k = 0; k < op.operands.size(); ++k)
       if (sharing[k] == Sharing::kExampleLinear)
         cotangents_[op.operands[k]].add(inner.cotangents[k]);
@@ -218,6 +219,15 @@ class UseTranspose {
 Uses transpose_to_uses(const Function& function, const std::vector<Sharing>& sharing,
                        std::span<const Array> operands, std::span<const Array> cotangents) {
   return UseTranspose(function, sharing, operands).run(cotangents);
+}
+
+Use identity_use(size_t input, const Array& cotangent) {
+  return {.inputs = {input},
+          .apply = trace_function([](const std::vector<Array>& x) { return x; },
+                                  std::vector<Type>{traced_type(cotangent)}, "use")
+                       .function,
+          .operands = {},
+          .cotangents = {cotangent}};
 }
 
 std::vector<bool> differs_between_examples(const Function& function,

@@ -1,6 +1,6 @@
 // Transposes a linear function back to its uses: as far as the operations that read what all
 // examples share (a parameter's tangent, or what follows from such alone) and give what differs
-// between them, and not through these. See ir/use.h.
+// between them, and not through these. See ops/core/use_rule.h.
 //
 //   linear program of tanh(x W + b):      W', b' shared; x, s = 1 - tanh^2 of the example
 //     t0 = x . W'         use: operands {x}, cotangents {c1 * s}
@@ -12,13 +12,16 @@
 //         sum over uses of their transposes is what transpose_function gives.
 #pragma once
 
-#include "tessera/ops/control/region_transforms.h"
+#include "tessera/ops/core/use_rule.h"
 
 namespace tessera::transforms {
 
 // `sharing` of every input; operands that are linear are not read. Undefined cotangents are zero.
 Uses transpose_to_uses(const Function& function, const std::vector<Sharing>& sharing,
                        std::span<const Array> operands, std::span<const Array> cotangents);
+
+// Returns a use that hands its input on: `cotangent` is the input's, of each example.
+Use identity_use(size_t input, const Array& cotangent);
 
 // What an input is, carried on: whether each value of the function differs between examples.
 std::vector<bool> differs_between_examples(const Function& function,

@@ -6,10 +6,10 @@
 #include "tessera/base/error.h"
 #include "tessera/base/literal.h"
 
-namespace tessera {
+namespace tessera::array_size_test {
 namespace {
 
-using testing::expect_error;
+using test::expect_error;
 
 constexpr int64_t kHuge = int64_t{1} << 62;
 
@@ -54,4 +54,4 @@ TEST(ArraySize, LiteralsAreChecked) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::array_size_test

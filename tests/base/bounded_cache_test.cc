@@ -13,7 +13,7 @@
 
 #include "tests/forks.h"
 
-namespace tessera {
+namespace tessera::bounded_cache_test {
 namespace {
 
 constexpr auto kLevel = ForkParticipant::Level::kLeaves;
@@ -179,9 +179,9 @@ TEST(BoundedCache, AChildFindsItWhole) {
   });
   while (!inside) std::this_thread::yield();
   EXPECT_TRUE(
-      testing::in_child([&] { return cache.find(1, [](int key) { return key == 1; }) == 10; }));
+      test::in_child([&] { return cache.find(1, [](int key) { return key == 1; }) == 10; }));
   holder.join();
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::bounded_cache_test

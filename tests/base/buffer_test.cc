@@ -13,7 +13,7 @@
 extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 
-namespace tessera {
+namespace tessera::buffer_test {
 
 namespace {
 
@@ -140,4 +140,4 @@ TEST(Buffer, RandomUseKeepsContents) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::buffer_test

@@ -13,7 +13,7 @@
 #include "tessera/base/format.h"
 #include "tessera/base/visit_dtype.h"
 
-namespace tessera {
+namespace tessera::dtype_test {
 namespace {
 
 using testing::HasSubstr;
@@ -171,4 +171,4 @@ TEST(Float16, EqualsTheCompilers) {
 #endif
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::dtype_test

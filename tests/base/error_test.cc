@@ -5,7 +5,7 @@
 
 #include "tessera/base/format.h"
 
-namespace tessera {
+namespace tessera::error_test {
 namespace {
 
 using testing::HasSubstr;
@@ -52,4 +52,4 @@ TEST(Error, KindsAreUnrelated) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::error_test

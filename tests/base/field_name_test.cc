@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace tessera {
+namespace tessera::field_name_test {
 namespace {
 
 // As an Array: not of literal type.
@@ -128,4 +128,4 @@ TEST(FieldName, EmptyWhereTheSpellingIsAnother) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::field_name_test

@@ -8,10 +8,10 @@
 
 #include "tests/forks.h"
 
-namespace tessera {
+namespace tessera::fork_test {
 namespace {
 
-using testing::in_child;
+using test::in_child;
 
 // Two numbers that are equal whenever the mutex is free; threads that nest two of them.
 TEST(Fork, ChildrenFindWhatMutexesGuardWhole) {
@@ -71,4 +71,4 @@ TEST(Fork, ParticipantsTakePartInOrderWhileTheyAreThere) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::fork_test

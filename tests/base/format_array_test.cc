@@ -9,7 +9,7 @@
 
 #include "tests/golden/golden.h"
 
-namespace tessera {
+namespace tessera::format_array_test {
 namespace {
 
 using testing::HasSubstr;
@@ -99,4 +99,4 @@ TEST(FormatArray, ItemOutOfRange) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::format_array_test

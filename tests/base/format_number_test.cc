@@ -8,7 +8,7 @@
 #include <limits>
 #include <random>
 
-namespace tessera {
+namespace tessera::format_number_test {
 namespace {
 
 double read(const std::string& text) {
@@ -94,4 +94,4 @@ TEST(FormatNumber, Complex) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::format_number_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tessera {
+namespace tessera::golden_test {
 namespace {
 
 int count_arrays(const golden::Topic& topic, const golden::Json& node) {
@@ -50,4 +50,4 @@ TEST(Golden, ValuesAreWhatTheirNamesSay) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::golden_test

@@ -7,7 +7,7 @@
 #include "tessera/base/format.h"
 #include "tests/base/source_tree.h"
 
-namespace tessera::testing {
+namespace tessera::test::layering_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -26,12 +26,14 @@ const SourceTree& sources() {
 
 constexpr int kTooLong = 600;
 
-// Peephole rules are about ops by their nature, and so are loops as others write them, and what a
+// Rules of ops with regions look at what is in the regions, as ops do with their own. Peephole rules
+// are about ops by their nature, and so are loops as others write them, and what a
 // loss does with its examples, which privacy checks: this is where a stage may ask which op it has.
 bool may_ask(const std::string& path) {
-  return path.starts_with("tessera/fusion/simplify") ||
-         path.starts_with("tessera/transform/programs/") ||
-         path == "tessera/transform/example_mixing.cc" || path == "tessera/transform/linear_in.cc";
+  return path.starts_with("tessera/control/") || path.starts_with("tessera/fusion/simplify") ||
+         path.starts_with("tessera/interchange/programs/") ||
+         path == "tessera/per_example/example_mixing.cc" ||
+         path == "tessera/per_example/linear_in.cc";
 }
 
 TEST(Layering, SourcesAreFound) {
@@ -182,4 +184,4 @@ TEST_F(SourceTreeTest, FindsWhereAnOpIsAskedFor) {
 }
 
 }  // namespace
-}  // namespace tessera::testing
+}  // namespace tessera::test::layering_test

@@ -7,7 +7,7 @@
 
 #include "tessera/base/error.h"
 
-namespace tessera {
+namespace tessera::literal_test {
 namespace {
 
 using testing::ElementsAre;
@@ -85,4 +85,4 @@ TEST(Literal, EqualityIsBitwise) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::literal_test

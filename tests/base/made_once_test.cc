@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace tessera {
+namespace tessera::made_once_test {
 namespace {
 
 using Values = MadeOnce<std::string, int>;
@@ -83,4 +83,4 @@ TEST(MadeOnce, AFailureIsThatOfAllWhoWaitAndTriedAgainLater) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::made_once_test

@@ -9,7 +9,7 @@
 #include "tessera/base/format_array.h"
 #include "tests/golden/golden.h"
 
-namespace tessera {
+namespace tessera::narrow_test {
 namespace {
 
 const golden::Topic& topic() {
@@ -106,4 +106,4 @@ TEST(Narrow, NamesRoundTrip) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::narrow_test

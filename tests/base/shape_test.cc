@@ -8,7 +8,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/format.h"
 
-namespace tessera {
+namespace tessera::shape_test {
 namespace {
 
 TEST(Shape, PrintsAsAPythonTuple) {
@@ -67,4 +67,4 @@ TEST(Shape, CeilDiv) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::shape_test

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace tessera {
+namespace tessera::source_location_test {
 namespace {
 
 SourceLocation called(int = 0, SourceLocation where = SourceLocation::current()) { return where; }
@@ -22,4 +22,4 @@ TEST(SourceLocation, IsNowhereByDefault) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::source_location_test

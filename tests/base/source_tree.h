@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-namespace tessera::testing {
+namespace tessera::test {
 
 struct SourceFile {
   std::string folder;
@@ -142,4 +142,4 @@ inline std::set<std::string> files_that_ask(const SourceTree& tree, const std::s
   return out;
 }
 
-}  // namespace tessera::testing
+}  // namespace tessera::test

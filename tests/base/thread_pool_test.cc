@@ -19,7 +19,7 @@
 
 #include "tessera/base/error.h"
 
-namespace tessera {
+namespace tessera::thread_pool_test {
 namespace {
 
 TEST(ThreadPool, RunsEveryTaskOnce) {
@@ -244,4 +244,4 @@ TEST(ThreadPoolDeathTest, NumberOfThreadsFromTheEnvironment) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::thread_pool_test

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace tessera {
+namespace tessera::workspace_test {
 namespace {
 
 constexpr int64_t kMiB = int64_t{1} << 20;
@@ -79,4 +79,4 @@ TEST(Workspace, GoesBackToThePoolWithItsThread) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::workspace_test

@@ -2,7 +2,7 @@
 
 #include "tests/cluster/recorded.h"
 
-namespace tessera {
+namespace tessera::broadcast_test {
 namespace {
 
 class Broadcast : public ClusterTest {};
@@ -16,4 +16,4 @@ TEST_F(Broadcast, BytesAreThoseOfProcess0) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::broadcast_test

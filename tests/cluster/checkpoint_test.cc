@@ -18,13 +18,13 @@
 #include "tests/cluster/recorded.h"
 #include "tests/errors.h"
 
-namespace tessera {
+namespace tessera::checkpoint_test {
 namespace {
 
 namespace fs = std::filesystem;
+using test::error_of;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
-using testing::error_of;
 using ::testing::HasSubstr;
 
 Array floats(const Shape& shape) { return ones(shape, float32); }
@@ -285,4 +285,4 @@ TEST_F(CheckpointChain, DISABLED_SavesUntilKilled) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::checkpoint_test

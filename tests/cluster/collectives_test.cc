@@ -3,7 +3,7 @@
 #include "tessera/ir/format.h"
 #include "tests/cluster/recorded.h"
 
-namespace tessera {
+namespace tessera::collectives_test {
 namespace {
 
 using Collective = std::function<Array(const Array&)>;
@@ -294,4 +294,4 @@ TEST_F(Collectives, RaggedAllToAllOfReplicatedRows) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::collectives_test

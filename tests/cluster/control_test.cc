@@ -5,7 +5,7 @@
 #include "tessera/ir/format.h"
 #include "tests/cluster/recorded.h"
 
-namespace tessera {
+namespace tessera::control_test {
 namespace {
 
 class Control : public ClusterTest, public testing::WithParamInterface<int> {
@@ -207,4 +207,4 @@ TEST_P(Control, TrainingStep) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::control_test

@@ -10,11 +10,11 @@
 #include "tests/cluster/recorded.h"
 #include "tests/errors.h"
 
-namespace tessera {
+namespace tessera::data_test {
 namespace {
 
+using test::error_of;
 using ::testing::AllOf;
-using testing::error_of;
 using ::testing::HasSubstr;
 
 Array floats(const Shape& shape) { return ones(shape, float32); }
@@ -387,4 +387,4 @@ TEST_F(Data, OnlyShardsOfThisProcessAreMade) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::data_test

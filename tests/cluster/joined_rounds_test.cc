@@ -6,7 +6,7 @@
 #include <cstring>
 #include <deque>
 
-namespace tessera::cluster {
+namespace tessera::cluster::joined_rounds_test {
 namespace {
 
 using Bytes = std::vector<std::byte>;
@@ -97,4 +97,4 @@ TEST(JoinedRounds, WhoHasNothingToSayGetsNoMessage) {
 }
 
 }  // namespace
-}  // namespace tessera::cluster
+}  // namespace tessera::cluster::joined_rounds_test

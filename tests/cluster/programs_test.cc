@@ -3,7 +3,7 @@
 #include "tessera/ir/format.h"
 #include "tests/cluster/recorded.h"
 
-namespace tessera {
+namespace tessera::programs_test {
 namespace {
 
 // Where devices of one process are a box of the mesh, and where they are none.
@@ -191,4 +191,4 @@ TEST_P(Programs, RandomNumbers) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::programs_test

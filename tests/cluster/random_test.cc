@@ -6,7 +6,7 @@
 #include "tests/generate/make.h"
 #include "tests/generate/run.h"
 
-namespace tessera::generate {
+namespace tessera::generate::random_test {
 namespace {
 
 constexpr uint32_t kParts = 4;
@@ -51,4 +51,4 @@ TEST_P(Random, ProgramsAndTheirGradients) {
 }
 
 }  // namespace
-}  // namespace tessera::generate
+}  // namespace tessera::generate::random_test

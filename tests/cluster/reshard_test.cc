@@ -3,7 +3,7 @@
 #include "tessera/ir/format.h"
 #include "tests/cluster/recorded.h"
 
-namespace tessera {
+namespace tessera::reshard_test {
 namespace {
 
 const std::vector<int64_t>& mixed() {
@@ -108,4 +108,4 @@ TEST_F(Reshard, ArraysMadeShardByShard) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::reshard_test

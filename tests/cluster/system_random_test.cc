@@ -8,11 +8,11 @@
 #include "tests/cluster/recorded.h"
 #include "tests/errors.h"
 
-namespace tessera {
+namespace tessera::system_random_test {
 namespace {
 
 using namespace privacy;
-using testing::error_of;
+using test::error_of;
 using ::testing::HasSubstr;
 
 constexpr int64_t kExamples = 64, kSteps = 6;
@@ -162,4 +162,4 @@ TEST_F(SystemRandom, ATrainersNoiseIsIndependent) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::system_random_test

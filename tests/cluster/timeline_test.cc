@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-namespace tessera::cluster {
+namespace tessera::cluster::timeline_test {
 namespace {
 
 TEST(Timeline, IsChromesTraceFormat) {
@@ -29,4 +29,4 @@ TEST(Timeline, IsNotKeptUnlessAskedFor) {
 }
 
 }  // namespace
-}  // namespace tessera::cluster
+}  // namespace tessera::cluster::timeline_test

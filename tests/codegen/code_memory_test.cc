@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace tessera::codegen {
+namespace tessera::codegen::code_memory_test {
 namespace {
 
 int64_t mappings() {
@@ -80,4 +80,4 @@ TEST(CodeMemory, IsExecutableOnceSealed) {
 #endif
 
 }  // namespace
-}  // namespace tessera::codegen
+}  // namespace tessera::codegen::code_memory_test

@@ -13,7 +13,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/warning.h"
 
-namespace tessera::codegen::testing {
+namespace tessera::codegen::test::disk_cache_test {
 
 using namespace runtime;
 
@@ -389,4 +389,4 @@ TEST_F(DiskCacheTest, ManyProcessesShareAFolder) {
 }
 
 }  // namespace
-}  // namespace tessera::codegen::testing
+}  // namespace tessera::codegen::test::disk_cache_test

@@ -3,7 +3,7 @@
 
 #include "kernel_builder.h"
 
-namespace tessera::codegen::testing {
+namespace tessera::codegen::test::elementwise_test {
 namespace {
 
 constexpr int64_t kSizes[] = {1, 2, 7, 8, 15, 16, 17, 63, 64, 65, 129, 1000};
@@ -40,4 +40,4 @@ INSTANTIATE_TEST_SUITE_P(All, EveryDType, ::testing::Range(0, kNumDTypes), [](co
 });
 
 }  // namespace
-}  // namespace tessera::codegen::testing
+}  // namespace tessera::codegen::test::elementwise_test

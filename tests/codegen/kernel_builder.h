@@ -12,7 +12,7 @@
 #include "tessera/codegen/compiler.h"
 #include "tessera/fusion/kernel.h"
 
-namespace tessera::codegen::testing {
+namespace tessera::codegen::test {
 
 // Owns the memory of a kernel's buffers, with guard bytes behind each.
 class Buffers {
@@ -103,4 +103,4 @@ std::vector<KernelCompiler*> compilers();
 void check(const Kernel& kernel, double tolerance = 0, int pieces = 1,
            const std::function<void(Buffers&)>& fill = {});
 
-}  // namespace tessera::codegen::testing
+}  // namespace tessera::codegen::test

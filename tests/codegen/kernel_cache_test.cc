@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tessera::codegen {
+namespace tessera::codegen::kernel_cache_test {
 namespace {
 
 void nothing(void* const*, int64_t, int64_t) {}
@@ -56,4 +56,4 @@ TEST(KernelCache, ForgetsTextsWhoseCodeIsGone) {
 }
 
 }  // namespace
-}  // namespace tessera::codegen
+}  // namespace tessera::codegen::kernel_cache_test

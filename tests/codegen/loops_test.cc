@@ -8,7 +8,7 @@
 #include "tessera/base/visit_dtype.h"
 #include "tessera/ir/op_def.h"
 
-namespace tessera::codegen::testing {
+namespace tessera::codegen::test::loops_test {
 namespace {
 
 using enum ScalarOp;
@@ -618,4 +618,4 @@ TEST(Addresses, StreamingStores) {
 }
 
 }  // namespace
-}  // namespace tessera::codegen::testing
+}  // namespace tessera::codegen::test::loops_test

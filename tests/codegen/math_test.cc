@@ -16,7 +16,7 @@
 #include "kernel_builder.h"
 #include "tessera/ir/scalar_op.h"
 
-namespace tessera::codegen::testing {
+namespace tessera::codegen::test::math_test {
 namespace {
 
 using Real = long double;
@@ -331,4 +331,4 @@ INSTANTIATE_TEST_SUITE_P(All, Accuracy, ::testing::ValuesIn(kFunctions), [](cons
 });
 
 }  // namespace
-}  // namespace tessera::codegen::testing
+}  // namespace tessera::codegen::test::math_test

@@ -11,7 +11,7 @@
 #include "tessera/base/visit_dtype.h"
 #include "tessera/ir/scalar_op.h"
 
-namespace tessera::codegen::testing {
+namespace tessera::codegen::test::ops_test {
 namespace {
 
 using enum ScalarOp;
@@ -598,4 +598,4 @@ TEST(Compiler, ManyKernelsAtOnce) {
 }
 
 }  // namespace
-}  // namespace tessera::codegen::testing
+}  // namespace tessera::codegen::test::ops_test

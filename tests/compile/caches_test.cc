@@ -7,7 +7,7 @@
 
 #include "tests/compile/devices.h"
 
-namespace tessera {
+namespace tessera::caches_test {
 namespace {
 
 class Caches : public DevicesTest {};
@@ -89,4 +89,4 @@ TEST_F(Caches, MachineCodeIsAsLargeAsTheProgramsThatLive) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::caches_test

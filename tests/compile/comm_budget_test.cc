@@ -2,7 +2,7 @@
 
 #include "tests/compile/devices.h"
 
-namespace tessera {
+namespace tessera::comm_budget_test {
 namespace {
 
 using testing::HasSubstr;
@@ -32,4 +32,4 @@ TEST_F(Budget, RefusesWhatItForbids) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::comm_budget_test

@@ -8,7 +8,7 @@
 
 #include "tessera/tessera.h"
 
-namespace tessera {
+namespace tessera::composite_test {
 namespace {
 
 struct Settings {
@@ -88,4 +88,4 @@ TEST(Composite, SeveralResults) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::composite_test

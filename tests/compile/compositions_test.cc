@@ -7,7 +7,7 @@
 #include "tessera/ir/format.h"
 #include "tests/compile/devices.h"
 
-namespace tessera {
+namespace tessera::compositions_test {
 namespace {
 
 using F = std::function<Array(const Array&)>;
@@ -112,4 +112,4 @@ TEST_F(Compositions, ThreeDeep) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::compositions_test

@@ -3,7 +3,7 @@
 
 #include "tests/compile/devices.h"
 
-namespace tessera {
+namespace tessera::compute_as_test {
 
 using namespace fusion;
 
@@ -143,4 +143,4 @@ TEST_F(ComputeAs, RefusesWhatItCannotCut) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::compute_as_test

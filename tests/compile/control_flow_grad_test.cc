@@ -4,7 +4,7 @@
 #include "tessera/ir/lowering.h"
 #include "tests/compile/devices.h"
 
-namespace tessera {
+namespace tessera::control_flow_grad_test {
 
 using namespace ir;
 
@@ -197,4 +197,4 @@ TEST_F(ControlFlowGrad, ScanWithCollectivesInShardMap) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::control_flow_grad_test

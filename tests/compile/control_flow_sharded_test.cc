@@ -6,7 +6,7 @@
 #include "tessera/ir/lowering.h"
 #include "tests/compile/devices.h"
 
-namespace tessera {
+namespace tessera::control_flow_sharded_test {
 namespace {
 
 using testing::AllOf;
@@ -246,4 +246,4 @@ TEST_F(ShardedControlFlow, ReplicatedBranchesInsideShardMap) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::control_flow_sharded_test

@@ -7,7 +7,7 @@
 #include "tessera/ir/lowering.h"
 #include "tests/compile/devices.h"
 
-namespace tessera {
+namespace tessera::control_flow_test {
 
 using namespace ir;
 
@@ -319,4 +319,4 @@ TEST_F(ControlFlow, ErrorsOfConditionsAndBranches) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::control_flow_test

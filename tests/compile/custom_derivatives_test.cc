@@ -5,7 +5,7 @@
 #include "tessera/ir/lowering.h"
 #include "tests/compile/devices.h"
 
-namespace tessera {
+namespace tessera::custom_derivatives_test {
 
 using namespace ir;
 
@@ -256,4 +256,4 @@ TEST_F(CustomDerivatives, JacobiansRefuse) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::custom_derivatives_test

@@ -5,11 +5,11 @@
 #include "../errors.h"
 #include "tessera/compile/lowered.h"
 #include "tessera/compile/pipeline.h"
-#include "tessera/ir/parser.h"
+#include "tessera/interchange/text/parser.h"
 #include "tessera/mesh/scoped_devices.h"
 #include "tessera/tessera.h"
 
-namespace tessera {
+namespace tessera::divergence_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -60,7 +60,7 @@ int32_t trips(int32_t x) {
 }
 
 Lowered lowered(const std::string& text) {
-  const ir::ParsedModule module = ir::parse_module(text);
+  const interchange::ParsedModule module = interchange::parse_module(text);
   return Lowered(module.main,
                  {.inputs = module.input_shardings, .outputs = module.output_shardings}, {},
                  devices()[0]);
@@ -154,11 +154,11 @@ TEST_F(Divergence, CollectivesInsideNeedAllDevices) {
   const std::string last = "stablehlo.return %m, %w";
   used.replace(used.find(last), last.size(),
                "%z = stablehlo.minimum %sum, %w : tensor<i32>\n stablehlo.return %m, %z");
-  testing::expect_error(
+  test::expect_error(
       [&] { run(used, kStarts); },
       "[while] expected a condition that is the same on all devices, got one that varies over 'x'");
   EXPECT_NO_THROW(run(text, kStarts)) << "nobody reads the sum";
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::divergence_test

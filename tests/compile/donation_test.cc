@@ -4,7 +4,7 @@
 #include "tessera/runtime/device_array.h"
 #include "tests/compile/devices.h"
 
-namespace tessera {
+namespace tessera::donation_test {
 
 using namespace runtime;
 
@@ -115,4 +115,4 @@ TEST_F(Donation, OneOfSeveralThreadsWins) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::donation_test

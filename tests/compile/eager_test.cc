@@ -1,7 +1,7 @@
 // Eager ops: the same path as jit, for arrays anywhere.
 #include "tests/compile/devices.h"
 
-namespace tessera {
+namespace tessera::eager_test {
 namespace {
 
 using testing::ElementsAre;
@@ -54,4 +54,4 @@ TEST_F(Eager, ErrorsNameTheOp) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::eager_test

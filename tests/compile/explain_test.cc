@@ -2,7 +2,7 @@
 // functions.
 #include "tests/compile/devices.h"
 
-namespace tessera {
+namespace tessera::explain_test {
 namespace {
 
 using testing::AllOf;
@@ -150,4 +150,4 @@ TEST_F(Explain, TextOfEveryStage) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::explain_test

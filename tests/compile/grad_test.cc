@@ -6,7 +6,7 @@
 #include "tessera/ir/lowering.h"
 #include "tests/compile/devices.h"
 
-namespace tessera {
+namespace tessera::grad_test {
 
 using namespace ir;
 
@@ -146,4 +146,4 @@ TEST_F(Grad, FollowsShardings) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::grad_test

@@ -10,11 +10,11 @@
 #include "tessera/tessera.h"
 #include "tests/forks.h"
 
-namespace tessera {
+namespace tessera::host_callback_test {
 namespace {
 
 using ir::Type;
-using testing::expect_error;
+using test::expect_error;
 
 // Adds `by` to four numbers, and counts its calls.
 struct Adder {
@@ -119,9 +119,9 @@ TEST(HostCallback, Errors) {
 }
 
 TEST(HostCallback, ForksWhileThreadsAddFunctions) {
-  testing::expect_work_in_children(
+  test::expect_work_in_children(
       [](int) { lax::remove_host_function(lax::add_host_function([](auto, auto) {})); }, 100);
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::host_callback_test

@@ -6,7 +6,7 @@
 
 #include "tests/compile/devices.h"
 
-namespace tessera {
+namespace tessera::indexing_test {
 
 using namespace runtime;
 
@@ -157,4 +157,4 @@ TEST_F(Indexing, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::indexing_test

@@ -5,16 +5,17 @@
 #include "../errors.h"
 #include "tessera/compile/lowered.h"
 #include "tessera/compile/pipeline.h"
-#include "tessera/ir/parser.h"
+#include "tessera/interchange/text/parser.h"
 #include "tessera/mesh/scoped_devices.h"
 #include "tessera/tessera.h"
 
-namespace tessera {
+namespace tessera::jax_programs_test {
 namespace {
 
-using testing::expect_error;
+using test::expect_error;
 
-std::vector<Array> run(const ir::ParsedModule& module, const std::vector<Array>& arguments) {
+std::vector<Array> run(const interchange::ParsedModule& module,
+                       const std::vector<Array>& arguments) {
   const Lowered lowered(module.main,
                         {.inputs = module.input_shardings, .outputs = module.output_shardings}, {},
                         devices()[0]);
@@ -44,18 +45,20 @@ TEST(Unreduced, ManualComputationsTakeAndGiveParts) {
   const Array x = arange(8, float32), one = full({}, 1.0F);
   const Array twice = x * 2.0;
   // Devices hold the same: of a value that is one, 4 or 8 parts of a sum.
-  EXPECT_TRUE(
-      array_equal(run(ir::parse_module(doubled(parts, parts)), {x, one})[0], twice).item<bool>());
-  EXPECT_TRUE(
-      array_equal(run(ir::parse_module(doubled(both, both)), {x, one})[0], twice).item<bool>());
-  EXPECT_TRUE(array_equal(run(ir::parse_module(doubled(whole, parts)), {x, one})[0], twice * 4.0)
+  EXPECT_TRUE(array_equal(run(interchange::parse_module(doubled(parts, parts)), {x, one})[0], twice)
                   .item<bool>());
-  EXPECT_TRUE(array_equal(run(ir::parse_module(doubled(whole, both)), {x, one})[0], twice * 8.0)
+  EXPECT_TRUE(array_equal(run(interchange::parse_module(doubled(both, both)), {x, one})[0], twice)
                   .item<bool>());
+  EXPECT_TRUE(
+      array_equal(run(interchange::parse_module(doubled(whole, parts)), {x, one})[0], twice * 4.0)
+          .item<bool>());
+  EXPECT_TRUE(
+      array_equal(run(interchange::parse_module(doubled(whole, both)), {x, one})[0], twice * 8.0)
+          .item<bool>());
 }
 
 TEST(Unreduced, MainSaysWhichAndWhatIsDonated) {
-  const ir::ParsedModule module = ir::parse_module(
+  const interchange::ParsedModule module = interchange::parse_module(
       doubled(R"(@mesh, [{}], unreduced={"x"})", R"(@mesh, [{}], unreduced={"y"})"));
   EXPECT_EQ(module.input_unreduced, (std::vector<ir::AxisNames>{{"x"}, {}}));
   EXPECT_EQ(module.output_unreduced, (std::vector<ir::AxisNames>{{"y"}}));
@@ -64,7 +67,7 @@ TEST(Unreduced, MainSaysWhichAndWhatIsDonated) {
 
 TEST(Unreduced, Errors) {
   const auto parse = [](const char* in) {
-    return [=] { ir::parse_module(doubled(in, "@mesh, [{}]")); };
+    return [=] { interchange::parse_module(doubled(in, "@mesh, [{}]")); };
   };
   expect_error(parse(R"(@mesh, [{}], unreduced={"z"})"), "as unreduced ones, got");
   expect_error(parse(R"(@mesh, [{}], unreduced={"x":(1)2})"), "expected whole axes of");
@@ -74,7 +77,7 @@ TEST(Unreduced, Errors) {
 
 // Tokens are arrays without elements.
 TEST(Tokens, TravelAsValues) {
-  const ir::ParsedModule module = ir::parse_module(R"(
+  const interchange::ParsedModule module = interchange::parse_module(R"(
 func.func public @main(%arg0: !stablehlo.token, %arg1: tensor<f32>) -> (!stablehlo.token, tensor<f32>) {
   %0 = stablehlo.create_token : !stablehlo.token
   %1 = stablehlo.after_all %0, %arg0 : !stablehlo.token
@@ -89,7 +92,7 @@ func.func public @main(%arg0: !stablehlo.token, %arg1: tensor<f32>) -> (!stableh
 
 // JAX writes products of different floats.
 TEST(MixedProducts, AreOfTheWiderDtype) {
-  const ir::ParsedModule module = ir::parse_module(R"(
+  const interchange::ParsedModule module = interchange::parse_module(R"(
 func.func public @main(%arg0: tensor<2xf32>, %arg1: tensor<2xbf16>) -> tensor<f32> {
   %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [0] x [0] : (tensor<2xf32>, tensor<2xbf16>) -> tensor<f32>
   return %0 : tensor<f32>
@@ -100,4 +103,4 @@ func.func public @main(%arg0: tensor<2xf32>, %arg1: tensor<2xbf16>) -> tensor<f3
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::jax_programs_test

@@ -6,7 +6,7 @@
 
 #include "tests/compile/devices.h"
 
-namespace tessera {
+namespace tessera::jit_test {
 namespace {
 
 using testing::AllOf;
@@ -365,4 +365,4 @@ TEST_F(Jit, EvalShapeComputesNothing) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::jit_test

@@ -6,7 +6,7 @@
 #include "tessera/numpy/lax.h"
 #include "tests/compile/evaluated.h"
 
-namespace tessera {
+namespace tessera::kernels_test {
 
 using namespace ir;
 
@@ -455,4 +455,4 @@ TEST_F(Mapped, SumsOverAnExtentOfOne) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::kernels_test

@@ -7,7 +7,7 @@
 #include "tessera/ops/core/convert.h"
 #include "tests/compile/devices.h"
 
-namespace tessera {
+namespace tessera::library_ops_test {
 
 using namespace ops;
 
@@ -101,4 +101,4 @@ TEST_F(LibraryOps, ShardedIsEvaluated) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::library_ops_test

@@ -2,7 +2,7 @@
 #include "tessera/ir/lowering.h"
 #include "tests/compile/devices.h"
 
-namespace tessera {
+namespace tessera::many_devices_test {
 
 using namespace ir;
 
@@ -66,4 +66,4 @@ TEST_F(ManyDevices, Train) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::many_devices_test

@@ -1,7 +1,10 @@
 // What a training step keeps between its forward and its backward pass.
+#include "tessera/codegen/compiler.h"
+#include "tessera/runtime/conv_library.h"
+#include "tessera/runtime/executable.h"
 #include "tests/compile/devices.h"
 
-namespace tessera {
+namespace tessera::memory_test {
 namespace {
 
 class Memory : public DevicesTest {};
@@ -103,5 +106,89 @@ TEST_F(Memory, ConcatenationsAndPads) {
   EXPECT_LT(padded.sent, 0.1);
 }
 
+// --- Asking for the memory of a program ---
+
+// What this process has made for programs to run.
+struct Made {
+  int64_t executables = runtime::Executable::made();
+  int64_t libraries = runtime::ConvLibrary::made();
+  int64_t kernels = [] {
+    const auto s = codegen::KernelCompiler::process().statistics();
+    return s.compiled + s.from_disk + s.from_memory;
+  }();
+  bool operator==(const Made&) const = default;
+};
+std::ostream& operator<<(std::ostream& out, const Made& made) {
+  return out << made.executables << " executables, " << made.libraries << " convolutions, "
+             << made.kernels << " kernels";
+}
+
+// Its memory is known before any code of it is made, and is the memory that it then takes.
+Cost expect_known_memory(const Lowered& lowered) {
+  const Made before;
+  const Cost cost = lowered.cost();
+  EXPECT_NE(lowered.explain(), "");
+  EXPECT_EQ(Made(), before);
+  EXPECT_EQ(lowered.compile()->arena_bytes(), cost.arena_bytes);
+  const Made after;
+  EXPECT_GT(after.executables, before.executables);
+  return cost;
+}
+
+TEST_F(Memory, IsKnownWithoutCode) {
+  const auto f32 = [](const Shape& shape) { return abstract_array(shape, float32); };
+  // Kernels and products, one of which packs its operand, and a long contraction in parts.
+  const Cost products = expect_known_memory(
+      jit([](const Array& x, const Array& y) {
+        return std::pair(softmax(matmul(tanh(x), y), -1) + 1,
+                         einsum("ijk,ikj->ij", {reshape(x, {8, 8, 4}), reshape(y, {8, 4, 8})}));
+      }).lower(f32({32, 8}), f32({8, 32})));
+  EXPECT_GT(products.arena_bytes, 0);
+  EXPECT_GT(expect_known_memory(jit([](const Array& x) { return dot(x, x); }).lower(f32({1 << 17})))
+                .arena_bytes,
+            0);
+  const Made before;
+  (void)expect_known_memory(jit([](const Array& x, const Array& w) {
+                              return exp(lax::conv(exp(x), w, {1, 1}, "SAME"));
+                            }).lower(f32({2, 8, 16, 16}), f32({8, 8, 3, 3})));
+  EXPECT_GT(Made().libraries, before.libraries) << "a convolution of the library, once compiled";
+}
+
+TEST_F(Memory, OfLoopsAndBranchesIsKnownWithoutCode) {
+  const Array x = abstract_array({64, 64}, float32), xs = abstract_array({5, 64, 64}, float32);
+  // One with products is interpreted, one of small kernels becomes a function.
+  EXPECT_GT(expect_known_memory(jit([](const Array& c, const Array& rows) {
+                                  return scan(
+                                      [](const Array& a, const Array& row) {
+                                        const Array next = tanh(matmul(a, row));
+                                        return std::pair(next, sum(next, {.axis = 0}));
+                                      },
+                                      c, rows);
+                                }).lower(x, xs))
+                .arena_bytes,
+            0);
+  (void)expect_known_memory(jit([](const Array& c) {
+                              return while_loop([](const Array& a) { return sum(a) < 100; },
+                                                [](const Array& a) { return a * 2 + 1; }, c);
+                            }).lower(abstract_array({4}, float32)));
+  EXPECT_GT(expect_known_memory(jit([](const Array& p, const Array& a) {
+                                  return cond(
+                                      p, [](const Array& b) { return matmul(exp(b), b); },
+                                      [](const Array& b) { return b + 1; }, a);
+                                }).lower(abstract_array({}, bool_), x))
+                .arena_bytes,
+            0);
+}
+
+TEST_F(Memory, OfShardedProgramsIsKnownWithoutCode) {
+  EXPECT_GT(expect_known_memory(jit([](const Array& x, const Array& w) {
+                                  return sum(square(matmul(x, w)), {.axis = 0});
+                                })
+                                    .lower(abstract_array({64, 256}, float32, on8(P(None, "x"))),
+                                           abstract_array({256, 64}, float32, on8(P("x")))))
+                .arena_bytes,
+            0);
+}
+
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::memory_test

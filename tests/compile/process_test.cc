@@ -9,7 +9,7 @@
 #include "tessera/base/thread_pool.h"
 #include "tests/compile/devices.h"
 
-namespace tessera {
+namespace tessera::process_test {
 namespace {
 
 class Process : public DevicesTest {
@@ -140,4 +140,4 @@ TEST_F(Process, WorksWithoutThreads) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::process_test

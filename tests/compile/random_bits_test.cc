@@ -6,17 +6,17 @@
 
 #include "../errors.h"
 #include "../golden/golden.h"
-#include "tessera/ir/parser.h"
+#include "tessera/interchange/text/parser.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/core/reduce_precision.h"
 #include "tessera/tessera.h"
 
-namespace tessera {
+namespace tessera::random_bits_test {
 namespace {
 
 using golden::Json;
-using testing::expect_error;
+using test::expect_error;
 
 const golden::Topic& topic() {
   static const golden::Topic& topic = *new golden::Topic("random_bits");
@@ -46,7 +46,7 @@ TEST(RngBitGenerator, GivesJaxsBits) {
     const std::vector<uint64_t> state{key[0] | key[1] << 32, key[2] | key[3] << 32};
     const std::string text = program("tensor<2xui64>", c["algorithm"].get<std::string>(),
                                      fmt::format("{}", ir::Type{.dtype = dtype, .shape = shape}));
-    const auto out = ops::evaluate_function(ir::parse_mlir(text),
+    const auto out = ops::evaluate_function(interchange::parse_mlir(text),
                                             std::vector{Literal::from<uint64_t>(state, {2})});
     const auto after = c["state"].get<std::vector<uint64_t>>();
     EXPECT_EQ(numbers(out[0]),
@@ -62,7 +62,7 @@ TEST(RngBitGenerator, GivesJaxsBits) {
 
 TEST(RngBitGenerator, Errors) {
   const auto parse = [](const char* state, const char* algorithm, const char* bits) {
-    return [=] { ir::parse_mlir(program(state, algorithm, bits)); };
+    return [=] { interchange::parse_mlir(program(state, algorithm, bits)); };
   };
   expect_error(parse("tensor<2xui64>", "MERSENNE", "tensor<4xui32>"),
                "expected the algorithm DEFAULT, PHILOX or THREE_FRY, got MERSENNE");
@@ -113,4 +113,4 @@ TEST(ReducePrecision, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::random_bits_test

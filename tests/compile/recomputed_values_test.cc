@@ -3,7 +3,7 @@
 // does has lost its gradient.
 #include "tests/compile/evaluated.h"
 
-namespace tessera {
+namespace tessera::recomputed_values_test {
 namespace {
 
 using Rows = std::function<Array(const Array&, const Array&, const Array&)>;
@@ -73,4 +73,4 @@ TEST_F(RecomputedValues, EveryRowFindsItsExtremum) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::recomputed_values_test

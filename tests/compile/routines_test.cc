@@ -5,7 +5,7 @@
 #include "tessera/runtime/routine_code.h"
 #include "tests/compile/devices.h"
 
-namespace tessera {
+namespace tessera::routines_test {
 
 using namespace runtime;
 
@@ -236,4 +236,4 @@ TEST_F(Routines, WhatIsNoCodeIsInterpreted) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::routines_test

@@ -3,7 +3,7 @@
 #include "tessera/ir/lowering.h"
 #include "tests/compile/devices.h"
 
-namespace tessera {
+namespace tessera::shard_map_grad_test {
 
 using namespace ir;
 
@@ -369,4 +369,4 @@ TEST_F(ShardMapLoopGrad, WeightsCapturedInALoopOfLoops) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::shard_map_grad_test

@@ -5,7 +5,7 @@
 
 #include "tests/compile/devices.h"
 
-namespace tessera {
+namespace tessera::shard_map_test {
 namespace {
 
 using testing::AllOf;
@@ -208,4 +208,4 @@ TEST_F(ShardMap, ManyPsumsInBoundedMemory) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::shard_map_test

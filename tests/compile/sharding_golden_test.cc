@@ -5,11 +5,11 @@
 #include <cmath>
 
 #include "tessera/compile/program_cache.h"
-#include "tessera/ir/parser.h"
+#include "tessera/interchange/text/parser.h"
 #include "tests/compile/devices.h"
 #include "tests/golden/sharding.h"
 
-namespace tessera {
+namespace tessera::sharding_golden_test {
 
 using namespace compile;
 
@@ -78,4 +78,4 @@ TEST_F(ShardingGolden, CompiledProgramsAgreeWithJax) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::sharding_golden_test

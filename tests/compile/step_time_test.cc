@@ -10,7 +10,7 @@
 #include "tessera/mesh/costs.h"
 #include "tests/compile/devices.h"
 
-namespace tessera {
+namespace tessera::step_time_test {
 
 using namespace compile;
 using ::testing::HasSubstr;
@@ -120,4 +120,4 @@ TEST_F(StepTimes, NothingIsPredictedWithoutFigures) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::step_time_test

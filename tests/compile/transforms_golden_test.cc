@@ -6,7 +6,7 @@
 #include "tests/compile/devices.h"
 #include "tests/golden/golden.h"
 
-namespace tessera {
+namespace tessera::transforms_golden_test {
 namespace {
 
 using F = std::function<Array(const Array&, const Array&)>;
@@ -177,4 +177,4 @@ TEST_F(TransformsGolden, EveryFunction) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::transforms_golden_test

@@ -9,7 +9,7 @@
 #include "tests/evaluate/evaluate.h"
 #include "tests/golden/golden.h"
 
-namespace tessera {
+namespace tessera::vmap_golden_test {
 
 using namespace tracing;
 
@@ -259,4 +259,4 @@ TEST_F(VmapGolden, ValuesThatAreNotMapped) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::vmap_golden_test

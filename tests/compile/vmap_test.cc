@@ -5,7 +5,7 @@
 #include "tessera/ir/lowering.h"
 #include "tests/compile/devices.h"
 
-namespace tessera {
+namespace tessera::vmap_test {
 
 using namespace ir;
 
@@ -224,4 +224,4 @@ TEST_F(Vmap, MeansOfGradientsAreOneProduct) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::vmap_test

@@ -6,7 +6,7 @@
 #include "tessera/compile/compiled.h"
 #include "tests/engine/plugin_test.h"
 
-namespace tessera {
+namespace tessera::client_program_test {
 namespace {
 
 using namespace testing;
@@ -14,7 +14,11 @@ using engine::ClientArray;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-bool is_deleted(const Array& x) { return static_cast<const ClientArray&>(*x.data()).is_deleted(); }
+bool is_deleted(const Array& x) { return dynamic_cast<const ClientArray&>(*x.data()).is_deleted(); }
+
+const engine::ClientProgram& client_program(const Compiled& compiled) {
+  return dynamic_cast<const engine::ClientProgram&>(compiled.program());
+}
 
 // --- XLA's optimized program: the opcodes of all instructions, from protobuf's wire format ---
 
@@ -69,7 +73,7 @@ std::map<std::string, int> collectives_of(const CompiledRef& compiled) {
       {"all-to-all", "all_to_all"},
       {"collective-permute", "collective_permute"}};
   std::map<std::string, int> out;
-  for (const auto& [opcode, count] : opcodes(compiled->client_program()->optimized_program()))
+  for (const auto& [opcode, count] : opcodes(client_program(*compiled).optimized_program()))
     if (const auto found = kNames.find(opcode); found != kNames.end()) out[found->second] = count;
   return out;
 }
@@ -89,7 +93,7 @@ class ClientPrograms : public PluginTest {
 
 TEST_F(ClientPrograms, ComputeOpByOp) {
   const Array x = arange(4.0);
-  EXPECT_EQ(x.data()->kind, ir::ArrayData::Kind::kClient);
+  EXPECT_TRUE(dynamic_cast<const ClientArray*>(x.data().get()));
   EXPECT_EQ(values(2 * x + 1), (std::vector<float>{1, 3, 5, 7}));
   EXPECT_EQ(values(sin(x))[1], std::sin(1.f));
   EXPECT_EQ(sum(x).item<float>(), 6);
@@ -176,8 +180,8 @@ TEST_F(ClientPrograms, TakeTheMemoryOfDonatedArguments) {
     EXPECT_THAT(error_of([&] { x.to_host(); }), HasSubstr("[array] expected a live array"));
   }
   const CompiledRef compiled = f.lower(device_put(iota({16, 8}), on8(P("x")))).compile();
-  EXPECT_THAT(compiled->client_program()->text({0}), HasSubstr("tf.aliasing_output = 0 : i32"));
-  EXPECT_THAT(compiled->client_program()->text(), Not(HasSubstr("tf.aliasing_output")));
+  EXPECT_THAT(client_program(*compiled).text({0}), HasSubstr("tf.aliasing_output = 0 : i32"));
+  EXPECT_THAT(client_program(*compiled).text(), Not(HasSubstr("tf.aliasing_output")));
 }
 
 TEST_F(ClientPrograms, DonateWhatIsMovedOrFitsNoResult) {
@@ -190,6 +194,23 @@ TEST_F(ClientPrograms, DonateWhatIsMovedOrFitsNoResult) {
   const Array x = device_put(iota({16}), on8(P("x")));
   EXPECT_EQ(sum(g(x, x)).item<float>(), 240);
   EXPECT_TRUE(is_deleted(x));
+}
+
+// Between engines an array is copied; it is the one that the caller has that is deleted.
+TEST_F(ClientPrograms, DonateToProgramsOfAnotherEngine) {
+  const NamedSharding emulated(Mesh(parse_devices("cpu:8"), {"x"}), P("x"));
+  const auto on_emulated = jit([](const Array& x) { return x + 1; },
+                               {.in_shardings = {emulated}, .donate_argnums = {0}});
+  const Array x = device_put(iota({16}), on8(P("x")));
+  const Array y = on_emulated(x);
+  EXPECT_TRUE(is_deleted(x));
+  EXPECT_FALSE(dynamic_cast<const ClientArray*>(y.data().get()));
+  EXPECT_EQ(values(y), values(iota({16}) + 1));
+  EXPECT_THAT(error_of([&] { on_emulated(x); }), HasSubstr("[array] expected a live array"));
+  const auto on_plugin = jit([](const Array& a) { return a * 2; },
+                             {.in_shardings = {on8(P("x"))}, .donate_argnums = {0}});
+  EXPECT_EQ(sum(on_plugin(y)).item<float>(), 272);
+  EXPECT_TRUE(runtime::device_data(*y.data())->is_deleted());
 }
 
 // --- What is refused ---
@@ -213,7 +234,7 @@ TEST_F(ClientPrograms, SayThatThereIsNoMemory) {
 TEST_F(ClientPrograms, TheModuleIsStableHloAlone) {
   const Array x = device_put(iota({16}), on8(P("x")));
   const std::string text =
-      jit([](const Array& a) { return sum(a) + a; }).lower(x).compile()->client_program()->text();
+      client_program(*jit([](const Array& a) { return sum(a) + a; }).lower(x).compile()).text();
   EXPECT_THAT(text, HasSubstr("mhlo.num_replicas = 8 : i32"));
   EXPECT_THAT(text, HasSubstr("stablehlo.all_reduce"));
   for (const char* ours : {"tessera.", "sdy.", "channel_handle"})
@@ -221,4 +242,4 @@ TEST_F(ClientPrograms, TheModuleIsStableHloAlone) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::client_program_test

@@ -6,9 +6,10 @@
 
 #include <fstream>
 
+#include "tessera/engine/client_array.h"
 #include "tests/engine/plugin_test.h"
 
-namespace tessera {
+namespace tessera::clients_test {
 namespace {
 
 using namespace testing;
@@ -68,7 +69,7 @@ TEST_F(Clients, StandForEmulatedDevices) {
   EXPECT_GT(devices()[5].client, 0);
   const Array x =
       device_put(iota({8}), NamedSharding(make_mesh({4, 2}, {"x", "y"}), P(joint("x", "y"))));
-  EXPECT_EQ(x.data()->kind, ir::ArrayData::Kind::kClient);
+  EXPECT_TRUE(dynamic_cast<const engine::ClientArray*>(x.data().get()));
   EXPECT_EQ(sum(x).item<float>(), 28);
   EXPECT_THAT(error_of([] { initialize({.devices = "cpu:9"}); }),
               AllOf(HasSubstr("[initialize] expected 9 devices for \"cpu:9\", got the 8 of"),
@@ -167,4 +168,4 @@ TEST(DeviceKind, FollowsFromWhatAPluginSays) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::clients_test

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace tessera {
+namespace tessera::compile_options_test {
 namespace {
 
 // As protoc writes executable_build_options { device_ordinal: -1 num_replicas: 2 num_partitions: 1
@@ -20,4 +20,4 @@ TEST(CompileOptions, InProtobufsWireFormat) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::compile_options_test

@@ -12,7 +12,7 @@
 #include "../errors.h"
 #include "tessera/ir/format.h"
 
-namespace tessera::testing {
+namespace tessera::test {
 
 // TESSERA_TEST_PLUGIN_PATH is where scripts/pjrt-setup puts it.
 inline std::string plugin() {
@@ -45,4 +45,4 @@ inline Array iota(const Shape& shape) {
   return reshape(arange(static_cast<double>(shape.elements())), shape);
 }
 
-}  // namespace tessera::testing
+}  // namespace tessera::test

@@ -5,7 +5,7 @@
 
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
-#include "tessera/ops/control/control.h"
+#include "tessera/control/control.h"
 
 namespace tessera {
 

@@ -2,17 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include "tessera/control/control.h"
+#include "tessera/control/manual_boundary.h"
+#include "tessera/control/shard_map_trace.h"
 #include "tessera/ir/axis_env.h"
 #include "tessera/ir/verifier.h"
 #include "tessera/ops/collectives/collectives.h"
-#include "tessera/ops/control/control.h"
-#include "tessera/ops/control/manual_boundary.h"
 #include "tessera/ops/core/array_math.h"
-#include "tessera/trace/shard_map_trace.h"
 #include "tessera/trace/trace.h"
 #include "tests/ops/host_executor.h"
 
-namespace tessera {
+namespace tessera::evaluate_test {
 
 using namespace tracing;
 
@@ -52,7 +52,7 @@ TEST(Evaluate, CallsInsideManualComputations) {
   const Function f =
       trace_function(
           [&](const Arrays& args) {
-            return shard_map_flat(
+            return control::shard_map_flat(
                 [](const Arrays& x) {
                   const FunctionRef mean = std::make_shared<Function>(
                       trace_function([](const Arrays& v) { return Arrays{lax::pmean(v[0], "x")}; },
@@ -137,4 +137,4 @@ TEST(Call, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::evaluate_test

@@ -8,7 +8,7 @@
 #include "tessera/ops/collectives/collectives.h"
 #include "tests/trace/control_flow.h"
 
-namespace tessera::fusion_testing {
+namespace tessera::fusion_testing::control_test {
 
 using namespace fusion;
 
@@ -207,4 +207,4 @@ TEST(FuseControl, RefusesConditionsThatDifferBetweenDevices) {
 }
 
 }  // namespace
-}  // namespace tessera::fusion_testing
+}  // namespace tessera::fusion_testing::control_test

@@ -3,7 +3,7 @@
 #include "fusion_testing.h"
 #include "tessera/ops/structural/concatenate.h"
 
-namespace tessera::fusion_testing {
+namespace tessera::fusion_testing::fuse_test {
 
 using namespace fusion;
 
@@ -375,4 +375,4 @@ TEST(Fuse, SchedulesGrowAsTheirPrograms) {
 }
 
 }  // namespace
-}  // namespace tessera::fusion_testing
+}  // namespace tessera::fusion_testing::fuse_test

@@ -4,7 +4,7 @@
 
 #include "tessera/base/literal.h"
 
-namespace tessera {
+namespace tessera::locality_test {
 
 using namespace fusion;
 
@@ -81,4 +81,4 @@ TEST(Locality, AScheduleOfOneProcess) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::locality_test

@@ -1,7 +1,7 @@
 // Fused programs against the naive evaluator: every op of the registry alone, and random programs.
 #include "random_program.h"
 
-namespace tessera::fusion_testing {
+namespace tessera::fusion_testing::property_test {
 
 using namespace fusion;
 
@@ -59,4 +59,4 @@ TEST(FuseProperties, RandomPrograms) {
 }
 
 }  // namespace
-}  // namespace tessera::fusion_testing
+}  // namespace tessera::fusion_testing::property_test

@@ -5,7 +5,7 @@
 
 #include "tessera/base/error.h"
 
-namespace tessera {
+namespace tessera::schedule_test {
 
 using namespace fusion;
 
@@ -191,4 +191,4 @@ TEST(Schedule, BrokenRules) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::schedule_test

@@ -3,7 +3,7 @@
 #include "fusion_testing.h"
 #include "tessera/ops/core/identity.h"
 
-namespace tessera::fusion_testing {
+namespace tessera::fusion_testing::simplify_test {
 
 using namespace fusion;
 
@@ -110,4 +110,4 @@ TEST(Simplify, BroadcastOfAConstantIsAConstant) {
 }
 
 }  // namespace
-}  // namespace tessera::fusion_testing
+}  // namespace tessera::fusion_testing::simplify_test

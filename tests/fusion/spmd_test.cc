@@ -4,7 +4,7 @@
 #include "tessera/ir/axis_env.h"
 #include "tessera/ops/collectives/collectives.h"
 
-namespace tessera::fusion_testing {
+namespace tessera::fusion_testing::spmd_test {
 
 using namespace fusion;
 
@@ -150,4 +150,4 @@ TEST(FuseSpmd, ReplicatedProductIsNotSummed) {
 }
 
 }  // namespace
-}  // namespace tessera::fusion_testing
+}  // namespace tessera::fusion_testing::spmd_test

@@ -1,12 +1,12 @@
 #include "tessera/fusion/usual_ways.h"
 
 #include "fusion_testing.h"
-#include "tessera/ir/printer.h"
+#include "tessera/interchange/text/printer.h"
 #include "tessera/ir/verifier.h"
 #include "tessera/ops/core/expect.h"
 #include "tests/trace/control_flow.h"
 
-namespace tessera::fusion_testing {
+namespace tessera::fusion_testing::usual_ways_test {
 
 using namespace fusion;
 
@@ -28,7 +28,8 @@ Function taken(const Function& f, const std::vector<Literal>& indices) {
     std::vector<Literal> inputs = random_inputs(f);
     inputs[0] = index;
     const std::vector<Literal> want = evaluate(f, inputs), got = evaluate(out, inputs);
-    for (size_t k = 0; k < want.size(); ++k) EXPECT_EQ(want[k], got[k]) << ir::to_mlir(out);
+    for (size_t k = 0; k < want.size(); ++k)
+      EXPECT_EQ(want[k], got[k]) << interchange::to_mlir(out);
     check(out, inputs);
   }
   return out;
@@ -59,7 +60,7 @@ TEST(UsualWays, LargeResultsAreCorrectedOneByOne) {
       });
   const Function out = taken(f, kBools);
   const std::vector<const Op*> branches = branches_of(out);
-  ASSERT_EQ(branches.size(), 3U) << ir::to_mlir(out);
+  ASSERT_EQ(branches.size(), 3U) << interchange::to_mlir(out);
   // The index, what the rare way reads, the usual result; the two small results are together.
   EXPECT_EQ(branches[0]->operands.size(), 3U);
   EXPECT_EQ(branches[1]->operands.size(), 3U);
@@ -117,7 +118,8 @@ TEST(UsualWays, InsideLoopsAndEachOther) {
     });
   });
   const Function out = taken(f, kBools);
-  EXPECT_EQ(branches_of(*out.ops[0].params.as<ScanParams>().body).size(), 2U) << ir::to_mlir(out);
+  EXPECT_EQ(branches_of(*out.ops[0].params.as<ScanParams>().body).size(), 2U)
+      << interchange::to_mlir(out);
 }
 
 TEST(UsualWays, LoopsThatAConditionEndsStayWhereTheyAre) {
@@ -141,8 +143,8 @@ TEST(UsualWays, LoopsThatAConditionEndsStayWhereTheyAre) {
                            {[](const Arrays& b) { return Arrays{lax::sin(b[0])}; },
                             [](const Arrays& b) { return Arrays{b[0]}; }});
   });
-  EXPECT_EQ(ir::to_mlir(take_usual_ways(without)), ir::to_mlir(without));
+  EXPECT_EQ(interchange::to_mlir(take_usual_ways(without)), interchange::to_mlir(without));
 }
 
 }  // namespace
-}  // namespace tessera::fusion_testing
+}  // namespace tessera::fusion_testing::usual_ways_test

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "tessera/ir/bytecode/reader.h"
-#include "tessera/ir/bytecode/writer.h"
+#include "tessera/interchange/bytecode/reader.h"
+#include "tessera/interchange/bytecode/writer.h"
 #include "tessera/ir/verifier.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   tessera::ir::verify(program);
   std::string written;
   try {
-    written = tessera::ir::to_bytecode(program);
+    written = tessera::interchange::to_bytecode(program);
   } catch (const tessera::UserError& error) {  // an op that VHLO does not have
     TESSERA_CHECK(error.kind() == tessera::ErrorKind::kValue, "{}", error.what());
     return 0;

@@ -22,11 +22,11 @@
 
 #include "tessera/base/visit_dtype.h"
 #include "tessera/compile/lowered.h"
-#include "tessera/ir/parser.h"
-#include "tessera/ir/printer.h"
+#include "tessera/interchange/text/parser.h"
+#include "tessera/interchange/text/printer.h"
 #include "tessera/ir/verifier.h"
 #include "tessera/mesh/device.h"
-#include "tessera/ops/control/control_flow_ops.h"
+#include "tessera/control/control_flow_ops.h"
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/elementwise.h"
@@ -34,6 +34,7 @@
 
 namespace tessera {
 
+using namespace interchange;
 using namespace sharding;
 
 namespace {

@@ -5,8 +5,8 @@
 
 #include "oracle.h"
 #include "run.h"
-#include "tessera/ir/parser.h"
-#include "tessera/ir/printer.h"
+#include "tessera/interchange/text/parser.h"
+#include "tessera/interchange/text/printer.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/trace/trace.h"
 #include "tests/evaluate/evaluate.h"
@@ -14,6 +14,7 @@
 namespace tessera::generate {
 
 using namespace fusion;
+using namespace interchange;
 
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include "tessera/tessera.h"
 
-namespace tessera {
+namespace tessera::found_test {
 namespace {
 
 class Found : public testing::Test {
@@ -163,4 +163,4 @@ TEST_F(Found, TangentsOfExtremaOfNothing) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::found_test

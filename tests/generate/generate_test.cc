@@ -11,7 +11,7 @@
 #include "reduce.h"
 #include "run.h"
 
-namespace tessera::generate {
+namespace tessera::generate::generate_test {
 
 using namespace fusion;
 
@@ -183,4 +183,4 @@ TEST_F(Generate, PrintsSource) {
 }
 
 }  // namespace
-}  // namespace tessera::generate
+}  // namespace tessera::generate::generate_test

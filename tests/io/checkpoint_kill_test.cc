@@ -15,7 +15,7 @@
 
 extern char** environ;
 
-namespace tessera {
+namespace tessera::checkpoint_kill_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -39,7 +39,7 @@ Tree tree_of(int64_t step) {
   return out;
 }
 
-class CheckpointKillTest : public testing::FolderTest {
+class CheckpointKillTest : public test::FolderTest {
  protected:
   void SetUp() override { initialize({.devices = "cpu:8"}); }
   void TearDown() override { initialize({.devices = "cpu:1"}); }
@@ -129,4 +129,4 @@ TEST_F(CheckpointKillTest, SavesThatAreKilled) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::checkpoint_kill_test

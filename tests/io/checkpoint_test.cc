@@ -27,21 +27,21 @@
 #include "tessera/numpy/reduce.h"
 #include "tessera/optim/optim.h"
 
-namespace tessera {
+namespace tessera::checkpoint_test {
 
 using namespace ir;
 
 namespace {
 
 namespace fs = std::filesystem;
+using test::bytes_of;
+using test::error_of;
+using test::write_bytes;
 using ::testing::AllOf;
-using testing::bytes_of;
 using ::testing::ElementsAre;
-using testing::error_of;
 using ::testing::HasSubstr;
-using testing::write_bytes;
 
-class CheckpointTest : public testing::FolderTest {
+class CheckpointTest : public test::FolderTest {
  protected:
   void SetUp() override { initialize({.devices = "cpu:8"}); }
   void TearDown() override { initialize({.devices = "cpu:1"}); }
@@ -567,4 +567,4 @@ TEST_F(CheckpointTest, PlacementsThatCannotBe) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::checkpoint_test

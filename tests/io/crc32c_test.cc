@@ -5,7 +5,7 @@
 #include <numeric>
 #include <string>
 
-namespace tessera::internal {
+namespace tessera::internal::crc32c_test {
 namespace {
 
 // RFC 3720, B.4, and the check value of the catalogues.
@@ -28,4 +28,4 @@ TEST(Crc32c, OfPartsIsThatOfTheWhole) {
 }
 
 }  // namespace
-}  // namespace tessera::internal
+}  // namespace tessera::internal::crc32c_test

@@ -13,7 +13,7 @@
 #include "tessera/base/error.h"
 #include "tessera/ir/format.h"
 
-namespace tessera::testing {
+namespace tessera::test {
 
 // A folder of its own for each test, removed afterwards.
 class FolderTest : public ::testing::Test {
@@ -51,4 +51,4 @@ std::string error_of(ErrorKind kind, F&& f) {
   return "";
 }
 
-}  // namespace tessera::testing
+}  // namespace tessera::test

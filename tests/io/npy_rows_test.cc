@@ -5,12 +5,12 @@
 #include "files.h"
 #include "tessera/io/npy.h"
 
-namespace tessera {
+namespace tessera::npy_rows_test {
 namespace {
 
-using testing::expect_error;
+using test::expect_error;
 
-class NpyRowsTest : public testing::FolderTest {};
+class NpyRowsTest : public test::FolderTest {};
 
 TEST_F(NpyRowsTest, AreThoseOfTheArray) {
   std::vector<float> values;
@@ -34,11 +34,11 @@ TEST_F(NpyRowsTest, BigEndianAndBools) {
   header.resize(117, ' ');
   header += '\n';
   const std::string start = std::string("\x93NUMPY\x01\x00", 8) + '\x76' + '\0';
-  testing::write_bytes(path("big.npy"), start + header + std::string("\x01\x02\x03\x04", 4));
+  test::write_bytes(path("big.npy"), start + header + std::string("\x01\x02\x03\x04", 4));
   const std::vector<int64_t> second{1};
   EXPECT_EQ(NpyRows(path("big.npy")).read(second).data<int16_t>()[0], 0x0304);
   header.replace(header.find(">i2"), 3, "|b1");
-  testing::write_bytes(path("bool.npy"), start + header + std::string("\x00\x02", 2));
+  test::write_bytes(path("bool.npy"), start + header + std::string("\x00\x02", 2));
   EXPECT_EQ(NpyRows(path("bool.npy")).read(second).raw()[0], std::byte{1});
 }
 
@@ -50,14 +50,14 @@ TEST_F(NpyRowsTest, WhatIsRefused) {
   expect_error([&] { rows.read(before); }, "got -1");
   write_npy(path("scalar.npy"), Literal::scalar(1.f));
   expect_error([&] { NpyRows{path("scalar.npy")}; }, "expected an array with rows");
-  std::string fortran = testing::bytes_of(path("x.npy"));
+  std::string fortran = test::bytes_of(path("x.npy"));
   const size_t at = fortran.find("'fortran_order': False, 'shape': (3,)");
   ASSERT_NE(at, std::string::npos);
   fortran.replace(at, 37, "'fortran_order': True, 'shape': (1,3)");
-  testing::write_bytes(path("fortran.npy"), fortran);
+  test::write_bytes(path("fortran.npy"), fortran);
   expect_error([&] { NpyRows{path("fortran.npy")}; }, "Fortran order");
   expect_error([&] { NpyRows{path("none.npy")}; }, "none.npy");
-  testing::write_bytes(path("short.npy"), testing::bytes_of(path("x.npy")).substr(0, 130));
+  test::write_bytes(path("short.npy"), test::bytes_of(path("x.npy")).substr(0, 130));
   expect_error([&] { NpyRows{path("short.npy")}; }, "bytes after a header that promises");
   // A file that shrinks while it is open.
   std::filesystem::resize_file(path("x.npy"), 136);
@@ -66,4 +66,4 @@ TEST_F(NpyRowsTest, WhatIsRefused) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::npy_rows_test

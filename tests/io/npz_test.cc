@@ -17,18 +17,18 @@
 #include "tessera/io/npy.h"
 #include "tests/golden/golden.h"
 
-namespace tessera {
+namespace tessera::npz_test {
 namespace {
 
 namespace fs = std::filesystem;
+using test::bytes_of;
 using ::testing::AllOf;
-using testing::bytes_of;
 using ::testing::HasSubstr;
 
-class NpzTest : public testing::FolderTest {
+class NpzTest : public test::FolderTest {
  protected:
   fs::path write(const std::string& name, const std::string& bytes) const {
-    testing::write_bytes(path(name), bytes);
+    test::write_bytes(path(name), bytes);
     return path(name);
   }
   int64_t files() const { return std::distance(fs::directory_iterator(folder_), {}); }
@@ -37,7 +37,7 @@ class NpzTest : public testing::FolderTest {
 // The text of the kIo error that `f` throws.
 template <class F>
 std::string io_error_of(F&& f) {
-  return testing::error_of(ErrorKind::kIo, f);
+  return test::error_of(ErrorKind::kIo, f);
 }
 
 std::string npy(const std::string& descr, const std::string& order, const std::string& shape,
@@ -451,4 +451,4 @@ TEST_F(NpzTest, PipesAreNotWaitedFor) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::npz_test

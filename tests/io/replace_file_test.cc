@@ -14,19 +14,19 @@
 #include "tessera/io/npz.h"
 #include "tessera/io/safetensors.h"
 
-namespace tessera {
+namespace tessera::replace_file_test {
 namespace {
 
 namespace fs = std::filesystem;
+using test::bytes_of;
+using test::error_of;
+using test::write_bytes;
 using ::testing::AllOf;
-using testing::bytes_of;
-using testing::error_of;
 using ::testing::HasSubstr;
-using testing::write_bytes;
 
 const std::map<std::string, Literal> kArrays = {{"w", Literal::scalar(1.5f)}};
 
-class ReplaceFileTest : public testing::FolderTest {
+class ReplaceFileTest : public test::FolderTest {
  protected:
   struct Writer {
     const char* name;
@@ -161,4 +161,4 @@ TEST_F(ReplaceFileTest, FilesThatMayNotBeWritten) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::replace_file_test

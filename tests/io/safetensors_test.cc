@@ -7,16 +7,16 @@
 #include "tessera/io/load.h"
 #include "tessera/numpy/creation.h"
 
-namespace tessera {
+namespace tessera::safetensors_test {
 namespace {
 
+using test::bytes_of;
+using test::error_of;
+using test::write_bytes;
 using ::testing::AllOf;
-using testing::bytes_of;
-using testing::error_of;
 using ::testing::HasSubstr;
-using testing::write_bytes;
 
-class SafetensorsTest : public testing::FolderTest {};
+class SafetensorsTest : public test::FolderTest {};
 
 // 0 to 5 as make_safetensors.py has them.
 Literal six(DType dtype) {
@@ -160,4 +160,4 @@ TEST_F(SafetensorsTest, EntriesTakeAtMostTheBytesThatAreSaid) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::safetensors_test

@@ -4,14 +4,17 @@
 #include <gmock/gmock.h>
 
 #include "tessera/base/narrow.h"
-#include "tessera/ir/bytecode/reader.h"
-#include "tessera/ir/bytecode/writer.h"
-#include "tessera/ir/parser.h"
-#include "tessera/ir/printer.h"
+#include "tessera/interchange/bytecode/reader.h"
+#include "tessera/interchange/bytecode/writer.h"
+#include "tessera/interchange/text/parser.h"
+#include "tessera/interchange/text/printer.h"
 #include "tessera/ir/verifier.h"
 #include "tests/evaluate/evaluate.h"
 
-namespace tessera::ir {
+namespace tessera::ir::narrow_ops_test {
+
+using namespace interchange;
+
 namespace {
 
 using testing::HasSubstr;
@@ -174,4 +177,4 @@ TEST(NarrowOps, ProductsSayTheirDtype) {
 }
 
 }  // namespace
-}  // namespace tessera::ir
+}  // namespace tessera::ir::narrow_ops_test

@@ -7,7 +7,7 @@
 
 #include "tessera/base/error.h"
 
-namespace tessera {
+namespace tessera::scalar_op_test {
 
 using namespace ir;
 
@@ -85,4 +85,4 @@ TEST(ScalarOp, OperandsThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::scalar_op_test

@@ -9,7 +9,7 @@
 #include "tessera/base/error.h"
 #include "tessera/ir/array.h"
 
-namespace tessera {
+namespace tessera::tree_test {
 
 using namespace ir;
 
@@ -127,4 +127,4 @@ TEST(Tree, LeavesAndTheirCountFollowTheSameOrder) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::tree_test

@@ -6,7 +6,7 @@
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/reductions/reduce.h"
 
-namespace tessera {
+namespace tessera::verifier_test {
 
 using namespace ops;
 
@@ -96,4 +96,4 @@ TEST(Verifier, NestedFunctions) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::verifier_test

@@ -1,6 +1,6 @@
 """The tests of this folder run JAX on Tessera, on eight devices.
 
-  python -m pytest tests/jax       with jax 0.10.2: the library that TESSERA_PJRT names with the Python of this checkout;
+  python -m pytest tests/jax       with jax 0.8 or later: the library that TESSERA_PJRT names with the Python of this checkout;
                                    else the wheel jax-tessera, where it is installed; else that of build/release
 """
 import importlib.metadata

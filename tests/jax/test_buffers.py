@@ -1,4 +1,5 @@
 """What memory buffers have, who keeps it, and executables as data: costs, memory, bytes."""
+import ctypes
 import gc
 import os
 import subprocess
@@ -10,6 +11,7 @@ from jax import lax
 from jax.experimental import serialize_executable, topologies
 from jax.sharding import NamedSharding, PartitionSpec as P
 import jax.numpy as jnp
+from jax_plugins.tessera import library_path
 from jaxlib import xla_client
 import numpy as np
 import pytest
@@ -168,6 +170,38 @@ def test_the_text_of_a_compiled_program_is_that_of_a_device(mesh):
   assert 'sine(' in one and 'f32[16,4]' in one
 
 
+@pytest.fixture(name='reads')
+def _reads():
+  """What jaxlib has asked PJRT_Executable_OptimizedProgram for, a list that grows: the table of functions counts."""
+  library = ctypes.CDLL(library_path())
+  library.GetPjrtApi.restype = ctypes.c_void_p
+  head, number = 40, 48  # bytes before the functions, and its place among them, in every version (pjrt_c_api.h)
+  entry = ctypes.c_void_p.from_address(library.GetPjrtApi() + head + 8 * number)
+  function = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
+  original, seen = entry.value, []
+
+  def counted(args):
+    seen.append(args)
+    return function(original)(args)
+
+  counting = function(counted)
+  entry.value = ctypes.cast(counting, ctypes.c_void_p).value
+  yield seen
+  entry.value = original
+
+
+def test_jaxlib_compiles_without_reading_the_program(mesh, reads):
+  one = jax.jit(lambda x: jnp.cos(x) - 1).lower(X).compile()
+  assert not reads
+  sharded = compiled_product(mesh)
+  assert not reads
+  assert sharded.input_shardings[0][0].spec == P('x') and sharded.output_shardings.spec == P('x')
+  assert one.input_formats[0][0].layout.major_to_minor == (0, 1)
+  assert not reads
+  assert 'cosine(' in one.as_text()
+  assert len(reads) == 2  # its size, then its text
+
+
 def test_a_serialized_executable_runs_again(mesh):
   compiled = compiled_product(mesh)
   x = jax.device_put(X, NamedSharding(mesh, P('x')))
@@ -228,8 +262,8 @@ def test_names_that_are_no_identifiers_keep_their_shardings(mesh):
 
 def test_compiler_options():
   f = lambda x: x + 1
-  for name in ('xla_embed_ir_in_executable', 'optimization_level'):
-    jax.jit(f, compiler_options={name: 1})(1.0)
+  for option in ({'xla_embed_ir_in_executable': 1}, {'optimization_level': 29}):
+    jax.jit(f, compiler_options=option)(1.0)
   with pytest.raises(jax.errors.JaxRuntimeError, match=r"No such compile option: 'fast': \[compile\] expected options of XLA"):
     jax.jit(f, compiler_options={'fast': True})(1.0)
   assert jax.jit(f)(1.0) == 2

@@ -1,5 +1,6 @@
 """How JAX finds the backend, which devices it has, and what is said where something does not fit."""
 import importlib.metadata
+import re
 import shutil
 import subprocess
 import sys
@@ -86,40 +87,64 @@ def test_wrong_options(configured, said):
   assert said in str(error.value) and 'change jax_pjrt_client_create_options' in str(error.value)
 
 
-@pytest.mark.parametrize('name, version', [('jax', '0.9.0'), ('jaxlib', '0.11.0'), ('jaxlib', '0.10.20')])
-def test_another_jax(monkeypatch, name, version):
-  found = {'jax': client.JAX_VERSION, 'jaxlib': client.JAX_VERSION}
-  monkeypatch.setattr(importlib.metadata, 'version', found.__getitem__)
-  client.check_versions()
-  found[name] = version
-  with pytest.raises(RuntimeError, match=r'\[tessera\] expected jax and jaxlib 0.10.2, got jax .*; pip install'):
-    client.check_versions()
+@pytest.mark.parametrize('version, said', [
+    ('0.7.2', "[tessera] expected JAX 0.8.0 or later, got 0.7.2; pip install 'jax>=0.8.0', or set JAX_PLATFORMS=cpu"),
+    ('0.8.0', ''), ('0.12.0.1', ''), ('9.1', '')])
+def test_versions_that_are_refused(monkeypatch, version, said):
+  monkeypatch.setattr(importlib.metadata, 'version', {'jax': version}.__getitem__)
+  if said:
+    with pytest.raises(RuntimeError, match=re.escape(said)):
+      client.check_jax()
+  else:
+    client.check_jax()
 
 
-def test_jax_says_that_it_is_another_one(environment, tmp_path):
-  (tmp_path / 'jaxlib-0.11.0.dist-info').mkdir()
-  (tmp_path / 'jaxlib-0.11.0.dist-info' / 'METADATA').write_text('Metadata-Version: 2.1\nName: jaxlib\nVersion: 0.11.0\n')
-  changes = {'PYTHONPATH': f"{tmp_path}:{environment.get('PYTHONPATH', '')}"}
+def test_the_version_of_a_jax_that_was_not_installed(monkeypatch):
+  def version(_):
+    raise importlib.metadata.PackageNotFoundError
+  monkeypatch.setattr(importlib.metadata, 'version', version)
+  assert client.jax_version() == jax.version.__version__
+
+
+def another_jax(path, environment, version):
+  """The environment of a process to which the installed JAX says that it is another one."""
+  (path / f'jax-{version}.dist-info').mkdir()
+  (path / f'jax-{version}.dist-info' / 'METADATA').write_text(f'Metadata-Version: 2.1\nName: jax\nVersion: {version}\n')
+  return {'PYTHONPATH': f"{path}:{environment.get('PYTHONPATH', '')}"}
+
+
+def test_an_older_jax_is_refused(environment, tmp_path):
+  changes = another_jax(tmp_path, environment, '0.7.2')
   _, err = python(SHOW, environment, **changes)
-  assert err.splitlines()[-1].startswith("RuntimeError: Unable to initialize backend 'tessera': [tessera] expected jax and "
-                                         'jaxlib 0.10.2, got jax 0.10.2 and jaxlib 0.11.0; pip install')
-  assert python(SHOW, environment, JAX_PLATFORMS='cpu', **changes) == ('1 cpu:0', '')
+  assert err.splitlines()[-1].startswith("RuntimeError: Unable to initialize backend 'tessera': [tessera] expected JAX 0.8.0 "
+                                         "or later, got 0.7.2; pip install 'jax>=0.8.0'")
+  out, err = python(SHOW, environment, JAX_PLATFORMS='cpu', **changes)
+  assert out.startswith('1 ') and 'CPU' in out.upper() and err == ''
 
 
-def test_another_version_of_the_api(tmp_path, environment):
+def test_a_newer_jax_is_a_warning_at_the_first_use(environment, tmp_path):
+  changes = another_jax(tmp_path, environment, '99.0')
+  assert python(SHOW, environment, **changes) == ('1 CpuDevice(id=0)', '')
+  out, err = python('import jax; print(jax.numpy.ones(2).sum()); print(jax.numpy.ones(3).sum())', environment, **changes)
+  assert out == '2.0\n3.0'
+  said = 'UserWarning: [tessera] JAX 99.0 is newer than 0.12.0.1, the newest that this version of jax-tessera is tested with.'
+  assert err.count(said) == 1
+
+
+def test_a_library_of_another_version(tmp_path, environment):
   if not shutil.which('cc'):
     pytest.skip('no C compiler')
-  (tmp_path / 'other.c').write_text('''
-    struct { unsigned long size; void* next; unsigned long version_size; void* more; int major, minor; } api =
-        {1000, 0, 24, 0, 0, 54};
-    void* GetPjrtApi(void) { return &api; }''')
-  library = tmp_path / 'other.so'
-  subprocess.run(['cc', '-shared', '-fPIC', '-o', library, tmp_path / 'other.c'], check=True)
-  with pytest.raises(RuntimeError, match=r'expected version 0.90 of the PJRT API, got 0.54 of .*other.so; build'):
-    client.check_library(str(library))
-  assert 'got 0.54 of' in python(SHOW, environment, TESSERA_PJRT=str(library))[1]
-  (tmp_path / 'none.c').write_text('int f;')
-  library = tmp_path / 'none.so'
-  subprocess.run(['cc', '-shared', '-fPIC', '-o', library, tmp_path / 'none.c'], check=True)
+
+  def library(name, code):
+    (tmp_path / f'{name}.c').write_text(code)
+    subprocess.run(['cc', '-shared', '-fPIC', '-o', tmp_path / f'{name}.so', tmp_path / f'{name}.c'], check=True)
+    return str(tmp_path / f'{name}.so')
+
+  other = library('other', 'void* GetPjrtApi(void) { return 0; } int tessera_interface(void) { return 54; }')
+  with pytest.raises(RuntimeError, match=r'expected a library with interface 1 of this package, got .*other.so with 54; build'):
+    client.open_library(other)
+  assert 'other.so with 54' in python(SHOW, environment, TESSERA_PJRT=other)[1]
+  with pytest.raises(RuntimeError, match='expected a library with interface 1 of this package, got .*older.so with none'):
+    client.open_library(library('older', 'void* GetPjrtApi(void) { return 0; }'))
   with pytest.raises(RuntimeError, match='expected a plugin that can be loaded, got .*none.so: .*GetPjrtApi'):
-    client.check_library(str(library))
+    client.open_library(library('none', 'int f;'))

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import jax
-from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec as P
+from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec as P
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def test_slower_links_of_other_devices():
 
 
 def test_meshes_that_are_not_there():
-  mesh = AbstractMesh((64,), ('i',))
+  mesh = AbstractMesh((64,), ('i',), axis_types=(AxisType.Auto,))
   total = jax.jit(jax.shard_map(lambda x: jax.lax.psum(x, 'i'), mesh=mesh, in_specs=P('i'), out_specs=P()))
   plan = tessera_jax.explain(total, jax.ShapeDtypeStruct((128,), jnp.float32))
   assert plan.mesh == {'i': 64} and plan.devices == 'cpu:64'
@@ -67,7 +67,7 @@ def test_arrays_of_this_process():
 
 
 def test_how_often_is_left_open_where_a_condition_decides():
-  mesh = AbstractMesh((8,), ('i',))
+  mesh = AbstractMesh((8,), ('i',), axis_types=(AxisType.Auto,))
   def loop(x):
     return jax.lax.while_loop(lambda c: c.sum() < 100, lambda c: jax.lax.psum(c, 'i') + 1, x)
   f = jax.shard_map(loop, mesh=mesh, in_specs=P(), out_specs=P(), check_vma=False)

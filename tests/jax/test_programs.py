@@ -209,7 +209,7 @@ def test_ahead_of_time():
 
 
 def test_errors_leave_the_client_usable(mesh):
-  with pytest.raises(ValueError, match='evenly divide'):
+  with pytest.raises(ValueError, match='evenly divide|divisible'):
     jax.device_put(np.ones(7), NamedSharding(mesh, P('x')))
   with pytest.raises(jax.errors.JaxRuntimeError, match=r'expected a custom call that Tessera has, got @no_such_target'):
     jax.jit(jax.ffi.ffi_call('no_such_target', jax.ShapeDtypeStruct((4,), jnp.float32)))(jnp.ones(4))
@@ -328,6 +328,7 @@ def test_transforms_of_nothing():
   assert jnp.fft.fft(jnp.zeros((0, 4))).shape == (0, 4)
 
 
+@pytest.mark.skipif(not hasattr(jnp, 'int1'), reason='this JAX has no integers of one bit')
 def test_dtypes_that_tessera_lacks():
   with pytest.raises(jax.errors.JaxRuntimeError, match=r'\[tessera\] expected an array of bool.*got PJRT'):
     jnp.zeros(2, 'int1')

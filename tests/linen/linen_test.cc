@@ -14,22 +14,22 @@
 #include "tessera/numpy/reduce.h"
 #include "tessera/optim/optim.h"
 
-namespace tessera {
+namespace tessera::linen_test {
 namespace {
 
-using tessera::testing::array_of;
-using tessera::testing::error_of;
-using tessera::testing::expect_close;
-using tessera::testing::expect_parameters;
+using tessera::test::array_of;
+using tessera::test::error_of;
+using tessera::test::expect_close;
+using tessera::test::expect_parameters;
 using ::testing::HasSubstr;
 
 const golden::Json& find(const std::string& name) {
-  return testing::find_module({"linen", "conv_transposes"}, name);
+  return test::find_module({"linen", "conv_transposes"}, name);
 }
 // To 1e-6, but for rows whose mean is far larger than their deviation: there E[x^2] - E[x]^2, which
 // flax computes too, loses digits.
 void expect_result(const Array& got, const golden::Json& expected) {
-  testing::expect_result(got, expected, 4e-6);
+  test::expect_result(got, expected, 4e-6);
 }
 template <class M, class X>
 void check(const char* name, const M& model, const X& x) {
@@ -219,4 +219,4 @@ TEST(Linen, ErrorsSayWhatWasExpected) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::linen_test

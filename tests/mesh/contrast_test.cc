@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tessera {
+namespace tessera::contrast_test {
 namespace {
 
 std::vector<Device> some_devices(const std::vector<int64_t>& ids) {
@@ -38,4 +38,4 @@ TEST(Contrast, OfManyDevicesTheFirstThatDiffers) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::contrast_test

@@ -12,7 +12,7 @@
 #include "tessera/base/warning.h"
 #include "tessera/mesh/device.h"
 
-namespace tessera {
+namespace tessera::costs_test {
 namespace {
 
 using ::testing::AllOf;
@@ -181,4 +181,4 @@ TEST_F(Costs, WhatIsLeftOfTheSpeedBesideOtherProcesses) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::costs_test

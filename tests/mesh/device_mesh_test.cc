@@ -8,10 +8,10 @@
 #include "../golden/golden.h"
 #include "tessera/mesh/format.h"
 
-namespace tessera {
+namespace tessera::device_mesh_test {
 namespace {
 
-using tessera::testing::error_of;
+using tessera::test::error_of;
 using ::testing::HasSubstr;
 
 std::string mesh_text(const char* spec, const Shape& shape, bool split = false) {
@@ -180,4 +180,4 @@ TEST(CreateHybridDeviceMesh, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::device_mesh_test

@@ -6,12 +6,12 @@
 
 #include "../errors.h"
 
-namespace tessera {
+namespace tessera::device_source_test {
 namespace {
 
 using internal::device_request;
 using internal::DeviceRequest;
-using testing::error_of;
+using test::error_of;
 using ::testing::HasSubstr;
 
 class DeviceSource : public ::testing::Test {
@@ -71,4 +71,4 @@ TEST_F(DeviceSource, OptionsAreForPlugins) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::device_source_test

@@ -10,10 +10,10 @@
 #include "tessera/mesh/format.h"
 #include "tessera/mesh/scoped_devices.h"
 
-namespace tessera {
+namespace tessera::device_test {
 namespace {
 
-using tessera::testing::error_of;
+using tessera::test::error_of;
 using ::testing::HasSubstr;
 
 TEST(Device, PrintsAsJax) {
@@ -178,4 +178,4 @@ TEST(ScopedDevices, AreOfOneThreadAndNest) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::device_test

@@ -5,10 +5,10 @@
 #include "../errors.h"
 #include "tessera/mesh/format.h"
 
-namespace tessera {
+namespace tessera::mesh_test {
 namespace {
 
-using tessera::testing::error_of;
+using tessera::test::error_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -121,4 +121,4 @@ TEST(Mesh, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::mesh_test

@@ -6,10 +6,10 @@
 #include "../golden/golden.h"
 #include "tessera/mesh/format.h"
 
-namespace tessera {
+namespace tessera::named_sharding_test {
 namespace {
 
-using tessera::testing::error_of;
+using tessera::test::error_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -277,4 +277,4 @@ TEST(ShardRange, CoversTheExtentOnce) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::named_sharding_test

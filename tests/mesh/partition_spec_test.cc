@@ -4,7 +4,7 @@
 
 #include "tessera/mesh/format.h"
 
-namespace tessera {
+namespace tessera::partition_spec_test {
 namespace {
 
 std::string text(const P& spec) { return fmt::format("{}", spec); }
@@ -79,4 +79,4 @@ TEST(PartitionSpec, Copies) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::partition_spec_test

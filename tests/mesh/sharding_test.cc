@@ -5,7 +5,7 @@
 #include "tessera/base/error.h"
 #include "tessera/mesh/format.h"
 
-namespace tessera {
+namespace tessera::sharding_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -73,4 +73,4 @@ TEST(Sharding, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::sharding_test

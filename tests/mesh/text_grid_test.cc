@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace tessera {
+namespace tessera::text_grid_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -40,4 +40,4 @@ TEST(TextGrid, WrapsAfterCommasOnly) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::text_grid_test

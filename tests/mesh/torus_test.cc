@@ -6,10 +6,10 @@
 
 #include "../errors.h"
 
-namespace tessera {
+namespace tessera::torus_test {
 namespace {
 
-using tessera::testing::error_of;
+using tessera::test::error_of;
 using ::testing::HasSubstr;
 
 TEST(PhysicalMesh, IsIndexedByCoordinates) {
@@ -70,4 +70,4 @@ TEST(AssignToTorus, ErrorNamesTheAxis) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::torus_test

@@ -10,10 +10,10 @@
 #include "../golden/golden.h"
 #include "tessera/mesh/format.h"
 
-namespace tessera {
+namespace tessera::visualize_test {
 namespace {
 
-using tessera::testing::error_of;
+using tessera::test::error_of;
 using ::testing::HasSubstr;
 
 const std::vector<Device> tpus = parse_devices("tpu_v2:2x2");
@@ -231,4 +231,4 @@ TEST(ShardingTable, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::visualize_test

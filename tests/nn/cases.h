@@ -9,7 +9,7 @@
 #include "tessera/base/tree.h"
 #include "tessera/ir/format.h"
 
-namespace tessera::testing {
+namespace tessera::test {
 
 inline const golden::Topic& modules() {
   static const golden::Topic out("modules");
@@ -46,4 +46,4 @@ inline void expect_result(const Array& got, const golden::Json& expected, double
   expect_close(got.to_host(), modules().array(expected), relative, absolute);
 }
 
-}  // namespace tessera::testing
+}  // namespace tessera::test

@@ -8,10 +8,10 @@
 #include "tessera/base/error.h"
 #include "tessera/numpy/creation.h"
 
-namespace tessera {
+namespace tessera::initializers_test {
 namespace {
 
-using tessera::testing::expect_close;
+using tessera::test::expect_close;
 using ::testing::HasSubstr;
 using namespace initializers;
 
@@ -47,7 +47,7 @@ TEST(Initializers, AreJaxs) {
     SCOPED_TRACE(name);
     const Shape shape = golden::dims(c["shape"]);
     const DType dtype = dtype_from_name(c["dtype"].get<std::string>());
-    const tessera::testing::X64 x64(dtype == float64);
+    const tessera::test::X64 x64(dtype == float64);
     const Array got = by_name(name)(random::key(c["seed"].get<int>()), shape, dtype);
     // 4 units in the last place: 3 of the normal numbers, 1 of the product. Uniform ones are equal.
     const bool exact = name.find("uniform") != std::string::npos || name == "constant";
@@ -96,4 +96,4 @@ TEST(Initializers, RefuseWhatTheyCannotScale) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::initializers_test

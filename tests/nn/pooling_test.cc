@@ -11,12 +11,12 @@
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/reduce.h"
 
-namespace tessera {
+namespace tessera::pooling_test {
 namespace {
 
-using tessera::testing::error_of;
-using tessera::testing::expect_close;
-using tessera::testing::modules;
+using tessera::test::error_of;
+using tessera::test::expect_close;
+using tessera::test::modules;
 using ::testing::HasSubstr;
 
 TEST(Pooling, IsFlaxs) {
@@ -105,4 +105,4 @@ TEST(Pooling, MisfitsAreErrors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::pooling_test

@@ -8,18 +8,18 @@
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/reduce.h"
 
-namespace tessera {
+namespace tessera::attention_test {
 namespace {
 
 using nnx::AttentionInputs;
 using nnx::MultiHeadAttention;
-using testing::array_of;
-using testing::error_of;
-using testing::expect_parameters;
-using testing::expect_result;
+using test::array_of;
+using test::error_of;
+using test::expect_parameters;
+using test::expect_result;
 using ::testing::HasSubstr;
 
-const golden::Json& find(const std::string& name) { return testing::find_module({"nnx"}, name); }
+const golden::Json& find(const std::string& name) { return test::find_module({"nnx"}, name); }
 std::vector<Array> inputs_of(const golden::Json& c) {
   std::vector<Array> out;
   for (const golden::Json& x : c["inputs"]) out.push_back(array_of(x));
@@ -130,4 +130,4 @@ TEST(Attention, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::attention_test

@@ -11,11 +11,11 @@
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/reduce.h"
 
-namespace tessera {
+namespace tessera::group_norm_test {
 namespace {
 
-using tessera::testing::error_of;
-using tessera::testing::expect_close;
+using tessera::test::error_of;
+using tessera::test::expect_close;
 using ::testing::HasSubstr;
 
 template <class Options>
@@ -86,4 +86,4 @@ TEST(GroupNorm, Refuses) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::group_norm_test

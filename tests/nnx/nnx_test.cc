@@ -16,18 +16,18 @@
 #include "tessera/numpy/reduce.h"
 #include "tessera/optim/optim.h"
 
-namespace tessera {
+namespace tessera::nnx_test {
 namespace {
 
-using tessera::testing::array_of;
-using tessera::testing::error_of;
-using tessera::testing::expect_close;
-using tessera::testing::expect_parameter;
-using tessera::testing::expect_result;
+using tessera::test::array_of;
+using tessera::test::error_of;
+using tessera::test::expect_close;
+using tessera::test::expect_parameter;
+using tessera::test::expect_result;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const golden::Json& find(const std::string& name) { return testing::find_module({"nnx"}, name); }
+const golden::Json& find(const std::string& name) { return test::find_module({"nnx"}, name); }
 
 TEST(Rngs, StreamsAreFlaxs) {
   std::vector<random::Key> keys;
@@ -41,7 +41,7 @@ TEST(Rngs, StreamsAreFlaxs) {
   keys.push_back(two.params());
   for (size_t i = 0; i < keys.size(); ++i)
     EXPECT_EQ(to_vector<uint32_t>(keys[i].data),
-              testing::modules()["keys"][i].get<std::vector<uint32_t>>());
+              test::modules()["keys"][i].get<std::vector<uint32_t>>());
   EXPECT_THAT(error_of([] {
                 nnx::Rngs rngs({{"params", 0}});
                 rngs.dropout();
@@ -343,4 +343,4 @@ TEST(Optimizer, RefusesGradientsOfAnotherShape) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::nnx_test

@@ -7,13 +7,13 @@
 #include "../errors.h"
 #include "tessera/tessera.h"
 
-namespace tessera {
+namespace tessera::pitfalls_test {
 
 using namespace ir;
 
 namespace {
 
-using tessera::testing::error_of;
+using tessera::test::error_of;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -131,4 +131,4 @@ TEST_F(Pitfalls, StreamsAreNotDifferentiated) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::pitfalls_test

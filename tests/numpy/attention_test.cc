@@ -8,7 +8,7 @@
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/reduce.h"
 
-namespace tessera {
+namespace tessera::attention_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -34,8 +34,8 @@ TEST(Attention, IsJaxs) {
       return std::vector<Array>{dot_product_attention(a[0], a[1], a[2], options_of(name, a))};
     };
     const std::vector<Literal> inputs = topic.arrays(c["inputs"]);
-    testing::expect_close(testing::run_eagerly(f, inputs)[0], topic.array(c["out"]), 2e-6, 1e-6);
-    testing::expect_close(testing::run_traced(f, inputs)[0], topic.array(c["out"]), 2e-6, 1e-6);
+    test::expect_close(test::run_eagerly(f, inputs)[0], topic.array(c["out"]), 2e-6, 1e-6);
+    test::expect_close(test::run_traced(f, inputs)[0], topic.array(c["out"]), 2e-6, 1e-6);
     ++n;
   }
   EXPECT_EQ(n, 8);
@@ -94,4 +94,4 @@ TEST(Attention, MisfitsAreErrors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::attention_test

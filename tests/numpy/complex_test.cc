@@ -20,13 +20,13 @@
 #include "tessera/numpy/sorting.h"
 #include "tessera/ops/core/op.h"
 
-namespace tessera {
+namespace tessera::complex_test {
 
 using namespace ops;
 
 namespace {
 
-using namespace tessera::testing;
+using namespace tessera::test;
 using Complex = std::complex<double>;
 
 Array complexes(std::vector<Complex> values) {
@@ -200,4 +200,4 @@ TEST(Bits, HaveNoDerivative) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::complex_test

@@ -11,10 +11,10 @@
 #include "tessera/numpy/reduce.h"
 #include "tessera/numpy/sorting.h"
 
-namespace tessera {
+namespace tessera::creation_test {
 namespace {
 
-using tessera::testing::X64;
+using tessera::test::X64;
 
 TEST(CreationTest, NestedLists) {
   const Array vector = array({1, 2, 3}), matrix = array({{1.5, 2.5}, {3.5, 4.5}, {5.5, 6.5}}),
@@ -136,4 +136,4 @@ TEST(CreationTest, NoneStandsForWhatIsAbsent) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::creation_test

@@ -23,7 +23,7 @@
 #include "tessera/numpy/searching.h"
 #include "tessera/numpy/sorting.h"
 
-namespace tessera {
+namespace tessera::errors_test {
 
 using namespace ops;
 
@@ -517,4 +517,4 @@ INSTANTIATE_TEST_SUITE_P(Numpy, ErrorTest, ::testing::Range<size_t>(0, mistakes(
                          [](const auto& info) { return mistakes()[info.param].name; });
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::errors_test

@@ -27,16 +27,16 @@
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/fourier/fft.h"
 
-namespace tessera {
+namespace tessera::fft_test {
 namespace {
 
 using golden::Json;
 using lax::FftType;
-using tessera::testing::Arrays;
-using tessera::testing::error_of;
-using tessera::testing::run_eagerly;
-using tessera::testing::run_traced;
-using tessera::testing::X64;
+using tessera::test::Arrays;
+using tessera::test::error_of;
+using tessera::test::run_eagerly;
+using tessera::test::run_traced;
+using tessera::test::X64;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -449,4 +449,4 @@ TEST(LaxFft, Refuses) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::fft_test

@@ -19,14 +19,14 @@
 #include "tessera/numpy/reduce.h"
 #include "tessera/ops/core/convert.h"
 
-namespace tessera {
+namespace tessera::golden_test {
 
 using namespace ops;
 
 namespace {
 
-using tessera::testing::Arrays;
-using tessera::testing::ArraysFn;
+using tessera::test::Arrays;
+using tessera::test::ArraysFn;
 
 Arrays pair(const std::pair<Array, Array>& p) { return {p.first, p.second}; }
 
@@ -336,15 +336,15 @@ TEST_P(GoldenTest, NumpyFunctions) {
                                expected = topic.arrays(c["outputs"]);
     std::vector<Literal> got;
     try {
-      got = GetParam() ? testing::run_eagerly(call->second, inputs)
-                       : testing::run_traced(call->second, inputs);
+      got = GetParam() ? test::run_eagerly(call->second, inputs)
+                       : test::run_traced(call->second, inputs);
     } catch (const std::exception& e) {
       ADD_FAILURE() << e.what();
       continue;
     }
     ASSERT_EQ(got.size(), expected.size());
     for (size_t i = 0; i < got.size(); ++i)
-      testing::expect_close(got[i], expected[i], 2e-6, 2e-6 * largest(expected[i]));
+      test::expect_close(got[i], expected[i], 2e-6, 2e-6 * largest(expected[i]));
   }
   EXPECT_EQ(tested, calls().size());
 }
@@ -353,4 +353,4 @@ INSTANTIATE_TEST_SUITE_P(Numpy, GoldenTest, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "Eager" : "Traced"; });
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::golden_test

@@ -8,13 +8,13 @@
 #include "tessera/trace/trace.h"
 #include "tests/evaluate/evaluate.h"
 
-namespace tessera {
+namespace tessera::lax_test {
 
 using namespace tracing;
 
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 using Arrays = std::vector<Array>;
 
 const Type kVector{float32, {3}};
@@ -64,4 +64,4 @@ TEST(Lax, ReduceErrors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::lax_test

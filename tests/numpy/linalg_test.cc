@@ -21,17 +21,17 @@
 #include "tessera/ops/core/complex.h"
 #include "tessera/ops/core/convert.h"
 
-namespace tessera {
+namespace tessera::linalg_test {
 
 using namespace ops;
 
 namespace {
 
 using golden::Json;
-using tessera::testing::Arrays;
-using tessera::testing::error_of;
+using tessera::test::Arrays;
+using tessera::test::error_of;
 
-using tessera::testing::X64;
+using tessera::test::X64;
 using ::testing::HasSubstr;
 
 using Function = std::function<Arrays(const Arrays&)>;
@@ -237,4 +237,4 @@ TEST(Linalg, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::linalg_test

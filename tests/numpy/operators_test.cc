@@ -12,7 +12,7 @@
 #include "tessera/numpy/math.h"
 #include "tessera/numpy/reduce.h"
 
-namespace tessera {
+namespace tessera::operators_test {
 
 using namespace tracing;
 
@@ -83,7 +83,7 @@ TEST(OperatorsTest, X64DoesNotMixPrograms) {
   const Array x = array({1, 2});
   EXPECT_EQ(count_nonzero(x).dtype(), int32);
   {
-    const testing::X64 x64(true);
+    const test::X64 x64(true);
     EXPECT_EQ(count_nonzero(x).dtype(), int64);
     EXPECT_EQ(fabs(x).dtype(), float32);
   }
@@ -166,4 +166,4 @@ TEST(OperatorsTest, OneElementIsRoundedAsManyAre) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::operators_test

@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "run.h"
+#include "tessera/control/control.h"
 #include "tessera/mesh/device_mesh.h"
 #include "tessera/numpy/collectives.h"
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/operators.h"
-#include "tessera/ops/control/control.h"
 
-namespace tessera {
+namespace tessera::placement_test {
 
 using namespace tracing;
 
@@ -116,4 +116,4 @@ TEST_F(PlacementTest, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::placement_test

@@ -8,7 +8,7 @@
 #include "tessera/numpy/math.h"
 #include "tessera/numpy/operators.h"
 
-namespace tessera {
+namespace tessera::printing_test {
 
 using namespace tracing;
 
@@ -43,4 +43,4 @@ TEST(PrintingTest, NoArrayIsAnError) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::printing_test

@@ -8,10 +8,10 @@
 #include "tessera/numpy/placement.h"
 #include "tests/errors.h"
 
-namespace tessera {
+namespace tessera::processes_test {
 namespace {
 
-using testing::error_of;
+using test::error_of;
 using ::testing::HasSubstr;
 
 // One process alone, as JAX is there; several: tests/cluster/data_test.cc.
@@ -99,4 +99,4 @@ TEST_F(ProcessesTest, LocalDataOfOneProcessIsAllOfIt) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::processes_test

@@ -16,7 +16,7 @@
 #include "tessera/numpy/reduce.h"
 #include "tessera/trace/trace.h"
 
-namespace tessera {
+namespace tessera::promotion_test {
 
 using namespace tracing;
 
@@ -24,7 +24,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-using tessera::testing::X64;
+using tessera::test::X64;
 
 // "int32", "float32*" (weak), "int*" (a weak scalar of the default dtype).
 ResultType parse_type(const std::string& name) {
@@ -199,4 +199,4 @@ TEST(PromotionTest, ScalarsAreConvertedWhileTracing) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::promotion_test

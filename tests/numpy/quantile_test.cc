@@ -5,7 +5,7 @@
 
 #include "run.h"
 
-namespace tessera {
+namespace tessera::quantile_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -22,4 +22,4 @@ TEST(Quantile, LinearAndOfAxes) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::quantile_test

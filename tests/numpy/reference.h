@@ -35,7 +35,7 @@
 #include "tessera/numpy/searching.h"
 #include "tessera/numpy/sorting.h"
 
-namespace tessera::testing {
+namespace tessera::test {
 
 using Calls = std::map<std::string, ArraysFn>;
 
@@ -233,4 +233,4 @@ void guarded(const Check& check) {
   }
 }
 
-}  // namespace tessera::testing
+}  // namespace tessera::test

@@ -4,13 +4,13 @@
 
 #include "reference.h"
 
-namespace tessera {
+namespace tessera::reference_options_test {
 
 using namespace ops;
 
 namespace {
 
-using namespace tessera::testing;
+using namespace tessera::test;
 
 const Calls& calls() {
   static const Calls table = {
@@ -253,4 +253,4 @@ TEST(ReferenceOptionsOf, ShardedInputsGiveTheSame) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::reference_options_test

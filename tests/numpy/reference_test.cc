@@ -7,13 +7,13 @@
 
 #include "tessera/numpy/attention.h"
 
-namespace tessera {
+namespace tessera::reference_test {
 
 using namespace ops;
 
 namespace {
 
-using namespace tessera::testing;
+using namespace tessera::test;
 
 // A function of one array, or two, under its own name.
 #define UNARY(f) CALL(#f, f(a[0]))
@@ -469,4 +469,4 @@ TEST(Reference, NothingIsMissing) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::reference_test

@@ -12,7 +12,7 @@
 #include "tessera/trace/trace.h"
 #include "tests/evaluate/evaluate.h"
 
-namespace tessera::testing {
+namespace tessera::test {
 
 using namespace tracing;
 
@@ -88,4 +88,4 @@ class X64 {
   bool before_;
 };
 
-}  // namespace tessera::testing
+}  // namespace tessera::test

@@ -5,7 +5,7 @@
 
 #include "run.h"
 
-namespace tessera {
+namespace tessera::searching_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -41,4 +41,4 @@ TEST(Searching, KnownSizes) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::searching_test

@@ -9,27 +9,27 @@
 #include "tessera/compile/grad.h"
 #include "tessera/compile/jit.h"
 #include "tessera/compile/vmap.h"
+#include "tessera/control/control.h"
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/math.h"
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/quantile.h"
 #include "tessera/numpy/reduce.h"
 #include "tessera/numpy/sorting.h"
-#include "tessera/ops/control/control.h"
 
-namespace tessera {
+namespace tessera::segment_test {
 
 using namespace ops;
 
 namespace {
 
 using golden::Json;
-using tessera::testing::Arrays;
-using tessera::testing::error_of;
-using tessera::testing::expect_close;
-using tessera::testing::run_eagerly;
-using tessera::testing::run_traced;
-using tessera::testing::X64;
+using tessera::test::Arrays;
+using tessera::test::error_of;
+using tessera::test::expect_close;
+using tessera::test::run_eagerly;
+using tessera::test::run_traced;
+using tessera::test::X64;
 using ::testing::HasSubstr;
 
 using Function = std::function<Array(const Array&)>;
@@ -215,4 +215,4 @@ TEST(SkippingNan, IsJaxs) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::segment_test

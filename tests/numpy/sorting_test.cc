@@ -11,13 +11,13 @@
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/structural/sort.h"
 
-namespace tessera {
+namespace tessera::sorting_test {
 
 using namespace ops;
 
 namespace {
 
-using namespace tessera::testing;
+using namespace tessera::test;
 using ::testing::ElementsAre;
 
 TEST(Sorting, SortAndArgsort) {
@@ -71,4 +71,4 @@ TEST(Sorting, RunningTotals) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::sorting_test

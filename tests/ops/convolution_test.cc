@@ -3,7 +3,7 @@
 
 #include "tests/ops/host_executor.h"
 
-namespace tessera::testing_ops {
+namespace tessera::testing_ops::convolution_test {
 
 using namespace ops;
 
@@ -131,4 +131,4 @@ TEST_F(Convolution, RefusesLayoutsAndPaddingsItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace tessera::testing_ops
+}  // namespace tessera::testing_ops::convolution_test

@@ -9,7 +9,7 @@
 #include "tessera/ops/core/op.h"
 #include "tests/golden/golden.h"
 
-namespace tessera {
+namespace tessera::dot_general_test {
 
 using namespace ops;
 
@@ -115,4 +115,4 @@ TEST(DotGeneral, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::dot_general_test

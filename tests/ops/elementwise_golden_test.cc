@@ -4,7 +4,7 @@
 #include "tests/golden/golden.h"
 #include "tests/ops/host_executor.h"
 
-namespace tessera::testing_ops {
+namespace tessera::testing_ops::elementwise_golden_test {
 
 using namespace ops;
 
@@ -245,4 +245,4 @@ TEST(ElementwiseGolden, TwoByteFloatsAreRoundedOnce) {
 }
 
 }  // namespace
-}  // namespace tessera::testing_ops
+}  // namespace tessera::testing_ops::elementwise_golden_test

@@ -2,8 +2,8 @@
 // chose; what derivatives say of complex vectors, which are only known up to a phase; errors; text.
 #include <cmath>
 
-#include "tessera/ir/parser.h"
-#include "tessera/ir/printer.h"
+#include "tessera/interchange/text/parser.h"
+#include "tessera/interchange/text/printer.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/complex.h"
 #include "tessera/ops/factor/cholesky.h"
@@ -21,9 +21,9 @@
 #include "tessera/ops/structural/slice.h"
 #include "tests/ops/host_executor.h"
 
-namespace tessera::testing_ops {
+namespace tessera::testing_ops::factor_test {
 
-using namespace ops;
+using namespace interchange;
 
 namespace {
 
@@ -362,4 +362,4 @@ TEST(FactorText, CallsOfLapackSayWhatTheyDoNotUnderstand) {
 }
 
 }  // namespace
-}  // namespace tessera::testing_ops
+}  // namespace tessera::testing_ops::factor_test

@@ -17,7 +17,7 @@
 
 #include "tessera/ops/core/op.h"
 
-namespace tessera {
+namespace tessera::factors_test {
 
 using namespace ops;
 
@@ -576,4 +576,4 @@ TEST(Factors, OfEveryOp) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::factors_test

@@ -1,13 +1,13 @@
 // Every constraint of fft and fft_along, violated; the text of fft as JAX writes it.
 #include "tessera/ops/fourier/fft.h"
 
-#include "tessera/ir/parser.h"
-#include "tessera/ir/printer.h"
+#include "tessera/interchange/text/parser.h"
+#include "tessera/interchange/text/printer.h"
 #include "tests/ops/host_executor.h"
 
-namespace tessera::testing_ops {
+namespace tessera::testing_ops::fft_test {
 
-using namespace ops;
+using namespace interchange;
 
 namespace {
 
@@ -62,4 +62,4 @@ TEST(FftOp, BothFormsOfTextAreOne) {
 }
 
 }  // namespace
-}  // namespace tessera::testing_ops
+}  // namespace tessera::testing_ops::fft_test

@@ -9,7 +9,7 @@
 #include "tessera/ops/structural/slice.h"
 #include "tests/ops/host_executor.h"
 
-namespace tessera::testing_ops {
+namespace tessera::testing_ops::infer_errors_test {
 
 using namespace ops;
 
@@ -251,4 +251,4 @@ TEST_F(InferErrors, WeakTypesMeet) {
 }
 
 }  // namespace
-}  // namespace tessera::testing_ops
+}  // namespace tessera::testing_ops::infer_errors_test

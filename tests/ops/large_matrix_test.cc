@@ -11,7 +11,7 @@
 
 #include "tessera/base/blas.h"
 
-namespace tessera::ops::factor {
+namespace tessera::ops::factor::large_matrix_test {
 namespace {
 
 using lapack::Real;
@@ -150,4 +150,4 @@ TYPED_TEST(LargeMatrix, LeavesWhatIsOutOfRange) {
 }
 
 }  // namespace
-}  // namespace tessera::ops::factor
+}  // namespace tessera::ops::factor::large_matrix_test

@@ -9,7 +9,7 @@
 #include "tests/golden/golden.h"
 #include "tests/ops/host_executor.h"
 
-namespace tessera::testing_ops {
+namespace tessera::testing_ops::narrow_test {
 namespace {
 
 using NarrowArithmetic = HostTest;
@@ -185,4 +185,4 @@ TEST_F(NarrowArithmetic, IndicesAreOfWideDtypes) {
 }
 
 }  // namespace
-}  // namespace tessera::testing_ops
+}  // namespace tessera::testing_ops::narrow_test

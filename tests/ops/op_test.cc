@@ -7,7 +7,7 @@
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/core/source_scope.h"
 
-namespace tessera {
+namespace tessera::op_test {
 
 using namespace ops;
 
@@ -83,4 +83,4 @@ TEST(SourceScope, Nests) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::op_test

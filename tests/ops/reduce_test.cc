@@ -13,7 +13,7 @@
 #include "tessera/ops/core/op.h"
 #include "tests/golden/golden.h"
 
-namespace tessera {
+namespace tessera::reduce_test {
 
 using namespace ops;
 
@@ -251,4 +251,4 @@ TEST(Reduce, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::reduce_test

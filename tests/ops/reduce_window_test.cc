@@ -2,10 +2,15 @@
 #include "tessera/ops/reductions/reduce_window.h"
 
 #include "tessera/base/thread_pool.h"
+#include "tessera/ops/core/compare.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/core/select.h"
 #include "tessera/ops/reductions/select_and_scatter.h"
+#include "tessera/ops/structural/reshape.h"
 #include "tests/ops/host_executor.h"
 
-namespace tessera::testing_ops {
+namespace tessera::testing_ops::reduce_window_test {
 
 using namespace ops;
 
@@ -222,6 +227,56 @@ TEST_F(ReduceWindow, TangentsOfRunningExtremaAtTies) {
   EXPECT_THAT(tangents(true), testing::ElementsAre(1389.25f, 2777.5f, 2800, 5500, 10000));
 }
 
+// A function of two scalars, op by op.
+FunctionRef body_of(DType dtype, const std::function<ValueId(Function&)>& result) {
+  auto body = std::make_shared<Function>();
+  body->name = "body";
+  for (int k = 0; k < 2; ++k) body->add_input({.dtype = dtype, .shape = {}});
+  body->outputs = {result(*body)};
+  return body;
+}
+ValueId append(Function& f, const OpDef& def, OpParams params, ValueIds operands) {
+  const std::vector<Type> types = infer_types(def, f.types_of(operands), params);
+  return f.add_op(def, std::move(params), std::move(operands), types)[0];
+}
+
+// The body of a fold is differentiated element by element: a constant of it, a choice, and a part
+// without a tangent.
+TEST_F(ReduceWindow, TangentsOfRunningFoldsByABody) {
+  Windows w = Windows::of_size({1, 4});
+  w.low = {0, 3};
+  const auto tangent = [&](ReduceKind kind, const FunctionRef& body) {
+    const std::vector<float> values{0.5f, -2, 3, 1.5f, 2, -1, 0.25f, 4},
+        tangents{1, 10, 100, 1000, 1, 2, 3, 4};
+    const std::vector<Array> x{host_array(Literal::from<float>(values, {2, 4})),
+                               host_array(Literal::scalar(1.0f))},
+        t{host_array(Literal::from<float>(tangents, {2, 4})), {}};
+    const Literal out = jvp_reduce_window(x, t,
+                                          {w.size, w.strides, w.base_dilation, w.window_dilation,
+                                           w.low, w.high, kind, body})
+                            .tangents[0]
+                            .to_host();
+    return std::vector<float>(out.data<float>(), out.data<float>() + 8);
+  };
+  // a * b, twice halved and doubled, if a and b are numbers, else a.
+  const FunctionRef product = body_of(float32, [](Function& f) {
+    const ValueId a = f.inputs[0], b = f.inputs[1];
+    const ValueId two = append(f, constant_op, ConstantParams{Literal::scalar(2.0f), {}}, {});
+    const ValueId twice =
+        append(f, mul_op, NoParams{}, {append(f, mul_op, NoParams{}, {a, b}), two});
+    const ValueId is_number = append(
+        f, compare_op, CompareParams{Comparison::kEq, default_compare_type(float32)}, {b, b});
+    return append(f, select_op, NoParams{},
+                  {is_number, append(f, div_op, NoParams{}, {twice, two}), a});
+  });
+  EXPECT_EQ(tangent(ReduceKind::kCustom, product), tangent(ReduceKind::kProduct, nullptr));
+  const FunctionRef reshaped = body_of(
+      float32, [](Function& f) { return append(f, reshape_op, ReshapeParams{}, {f.inputs[1]}); });
+  EXPECT_USER_ERROR(tangent(ReduceKind::kCustom, reshaped),
+                    "[reduce_window] expected a fold of pointwise operations with derivatives to "
+                    "differentiate, got one with reshape; write it as a loop");
+}
+
 TEST_F(ReduceWindow, CumulativeFoldsRefuseWhatHasNoSum) {
   EXPECT_USER_ERROR(lax::cumsum(b3), "[cumsum] expected numbers, got bool[3]; convert them");
   EXPECT_USER_ERROR(lax::cumprod(f3, 1), "[cumprod] ");
@@ -231,4 +286,4 @@ TEST_F(ReduceWindow, CumulativeFoldsRefuseWhatHasNoSum) {
 }
 
 }  // namespace
-}  // namespace tessera::testing_ops
+}  // namespace tessera::testing_ops::reduce_window_test

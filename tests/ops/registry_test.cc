@@ -7,7 +7,7 @@
 #include "tests/ops/host_executor.h"
 #include "tests/ops/scalar_interpreter.h"
 
-namespace tessera::testing_ops {
+namespace tessera::testing_ops::registry_test {
 
 using namespace ops;
 
@@ -395,4 +395,4 @@ TEST_F(FactorTest, UnevenShardsOfALiteral) {
 }
 
 }  // namespace
-}  // namespace tessera::testing_ops
+}  // namespace tessera::testing_ops::registry_test

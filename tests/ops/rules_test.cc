@@ -12,7 +12,7 @@
 #include "tessera/ops/structural/slice.h"
 #include "tests/ops/host_executor.h"
 
-namespace tessera::testing_ops {
+namespace tessera::testing_ops::rules_test {
 
 using namespace ops;
 
@@ -323,4 +323,4 @@ TEST_F(RulesTest, IntegerPow) {
 }
 
 }  // namespace
-}  // namespace tessera::testing_ops
+}  // namespace tessera::testing_ops::rules_test

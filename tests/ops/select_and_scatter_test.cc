@@ -3,7 +3,7 @@
 
 #include "tests/ops/host_executor.h"
 
-namespace tessera::testing_ops {
+namespace tessera::testing_ops::select_and_scatter_test {
 
 using namespace ops;
 
@@ -62,4 +62,4 @@ TEST_F(SelectAndScatter, RefusesInitialValuesOfTheirOwnUnderVmap) {
 }
 
 }  // namespace
-}  // namespace tessera::testing_ops
+}  // namespace tessera::testing_ops::select_and_scatter_test

@@ -9,7 +9,7 @@
 #include "tests/golden/golden.h"
 #include "tests/ops/host_executor.h"
 
-namespace tessera::testing_ops {
+namespace tessera::testing_ops::shape_ops_golden_test {
 
 using namespace ops;
 
@@ -62,4 +62,4 @@ TEST_F(ShapeOpsGolden, AgreesWithJax) {
 }
 
 }  // namespace
-}  // namespace tessera::testing_ops
+}  // namespace tessera::testing_ops::shape_ops_golden_test

@@ -3,7 +3,7 @@
 
 #include "tests/ops/host_executor.h"
 
-namespace tessera::testing_ops {
+namespace tessera::testing_ops::sort_test {
 
 using namespace ops;
 
@@ -48,4 +48,4 @@ TEST_F(Sort, TopKRefusesWhatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace tessera::testing_ops
+}  // namespace tessera::testing_ops::sort_test

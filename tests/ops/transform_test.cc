@@ -5,7 +5,7 @@
 
 #include "tests/forks.h"
 
-namespace tessera::ops::fourier {
+namespace tessera::ops::fourier::transform_test {
 namespace {
 
 std::shared_ptr<const Transform> find(int64_t n, DType real = float32) {
@@ -32,8 +32,8 @@ TEST(Transform, TheLatestAreKept) {
 }
 
 TEST(Transform, ForksWhileThreadsLookThemUp) {
-  testing::expect_work_in_children([](int thread) { find(32 + 2 * thread); }, 100);
+  test::expect_work_in_children([](int thread) { find(32 + 2 * thread); }, 100);
 }
 
 }  // namespace
-}  // namespace tessera::ops::fourier
+}  // namespace tessera::ops::fourier::transform_test

@@ -14,11 +14,11 @@
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/placement.h"
 
-namespace tessera {
+namespace tessera::optim_test {
 namespace {
 
-using tessera::testing::error_of;
-using tessera::testing::expect_close;
+using tessera::test::error_of;
+using tessera::test::expect_close;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Property;
@@ -284,4 +284,4 @@ TEST(Optim, ImpossibleNumbersAreErrors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::optim_test

@@ -1,151 +1,16 @@
 // The functions of the C API that JAX reaches through other programs only, and what damaged bytes do.
-#include <dlfcn.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <array>
-#include <cstring>
-#include <memory>
 #include <numeric>
 #include <random>
-#include <string>
-#include <vector>
 
-#include "xla/pjrt/c/pjrt_c_api.h"
+#include "tests/plugin/plugin_test.h"
 
+namespace tessera::plugin_test::api_test {
 namespace {
 
 using testing::HasSubstr;
-
-const PJRT_Api& api() {
-  static const PJRT_Api* const loaded = [] {
-    void* library = dlopen(TESSERA_PJRT_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    if (!library) throw std::runtime_error(dlerror());
-    return reinterpret_cast<const PJRT_Api* (*)()>(dlsym(library, "GetPjrtApi"))();
-  }();
-  return *loaded;
-}
-
-template <class Args>
-Args args() {
-  Args out{};
-  out.struct_size = sizeof(Args);
-  return out;
-}
-
-struct Error {
-  PJRT_Error_Code code = PJRT_Error_Code_OK;
-  std::string message;
-};
-
-Error taken(PJRT_Error* error) {
-  if (!error) return {};
-  auto message = args<PJRT_Error_Message_Args>();
-  message.error = error;
-  api().PJRT_Error_Message(&message);
-  auto code = args<PJRT_Error_GetCode_Args>();
-  code.error = error;
-  api().PJRT_Error_GetCode(&code);
-  Error out{code.code, {message.message, message.message_size}};
-  auto destroy = args<PJRT_Error_Destroy_Args>();
-  destroy.error = error;
-  api().PJRT_Error_Destroy(&destroy);
-  return out;
-}
-
-void expect_ok(PJRT_Error* error) { EXPECT_EQ(taken(error).message, ""); }
-
-bool is_ready(PJRT_Event* event) {
-  auto a = args<PJRT_Event_IsReady_Args>();
-  a.event = event;
-  expect_ok(api().PJRT_Event_IsReady(&a));
-  return a.is_ready;
-}
-
-void destroy(PJRT_Event* event) {
-  auto a = args<PJRT_Event_Destroy_Args>();
-  a.event = event;
-  expect_ok(api().PJRT_Event_Destroy(&a));
-}
-
-void destroy(PJRT_Buffer* buffer) {
-  auto a = args<PJRT_Buffer_Destroy_Args>();
-  a.buffer = buffer;
-  expect_ok(api().PJRT_Buffer_Destroy(&a));
-}
-
-class Plugin : public testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    PJRT_NamedValue devices{};
-    devices.struct_size = PJRT_NamedValue_STRUCT_SIZE;
-    devices.name = "num_devices";
-    devices.name_size = std::strlen(devices.name);
-    devices.type = PJRT_NamedValue_kInt64;
-    devices.int64_value = 2;
-    devices.value_size = 1;
-    auto a = args<PJRT_Client_Create_Args>();
-    a.create_options = &devices;
-    a.num_options = 1;
-    expect_ok(api().PJRT_Client_Create(&a));
-    client = a.client;
-    auto all = args<PJRT_Client_AddressableMemories_Args>();
-    all.client = client;
-    expect_ok(api().PJRT_Client_AddressableMemories(&all));
-    ASSERT_EQ(all.num_addressable_memories, 6U) << "three kinds on each device";
-    memory = all.addressable_memories[0];
-  }
-  static void TearDownTestSuite() {
-    auto a = args<PJRT_Client_Destroy_Args>();
-    a.client = client;
-    expect_ok(api().PJRT_Client_Destroy(&a));
-  }
-
-  static std::vector<float> read(PJRT_Buffer* buffer, size_t n) {
-    std::vector<float> out(n);
-    auto a = args<PJRT_Buffer_ToHostBuffer_Args>();
-    a.src = buffer;
-    a.dst = out.data();
-    a.dst_size = n * sizeof(float);
-    expect_ok(api().PJRT_Buffer_ToHostBuffer(&a));
-    if (a.event) destroy(a.event);
-    return out;
-  }
-
-  // Compiles; the error. The executable is destroyed.
-  static Error compile(const std::string& program, const std::string& options) {
-    std::string code = program;
-    PJRT_Program p{};
-    p.struct_size = PJRT_Program_STRUCT_SIZE;
-    p.code = code.data();
-    p.code_size = code.size();
-    p.format = "mlir";
-    p.format_size = 4;
-    auto a = args<PJRT_Client_Compile_Args>();
-    a.client = client;
-    a.program = &p;
-    a.compile_options = options.data();
-    a.compile_options_size = options.size();
-    const Error error = taken(api().PJRT_Client_Compile(&a));
-    if (error.code == PJRT_Error_Code_OK) destroy(a.executable);
-    return error;
-  }
-  static void destroy(PJRT_LoadedExecutable* executable) {
-    auto a = args<PJRT_LoadedExecutable_Destroy_Args>();
-    a.executable = executable;
-    expect_ok(api().PJRT_LoadedExecutable_Destroy(&a));
-  }
-  using testing::Test::Test;
-  static void destroy(PJRT_Buffer* buffer) { ::destroy(buffer); }
-  static void destroy(PJRT_Event* event) { ::destroy(event); }
-
-  static inline PJRT_Client* client = nullptr;
-  static inline PJRT_Memory* memory = nullptr;
-};
-
-const char* const kProgram =
-    "module @twice { func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> { "
-    "%0 = stablehlo.add %x, %x : tensor<4xf32> return %0 : tensor<4xf32> } }";
 
 // --- Buffers whose data comes later ---
 
@@ -258,18 +123,6 @@ TEST_F(AsyncTransfers, AnErrorOfItsMakerIsTheBuffers) {
 
 // --- Memory of the host ---
 
-PJRT_Client_BufferFromHostBuffer_Args host_args(PJRT_Client* client, PJRT_Memory* memory,
-                                                const float* data, const int64_t& n) {
-  auto a = args<PJRT_Client_BufferFromHostBuffer_Args>();
-  a.client = client;
-  a.data = data;
-  a.type = PJRT_Buffer_Type_F32;
-  a.dims = &n;
-  a.num_dims = 1;
-  a.memory = memory;
-  return a;
-}
-
 TEST_F(Plugin, TheHostHearsWhenItsMemoryIsNoLongerUsed) {
   alignas(64) std::array<float, 32> data{};
   std::iota(data.begin(), data.end(), 1.F);
@@ -335,14 +188,14 @@ TEST_F(Plugin, AProgramThatAsksForUnequalPartsIsRefused) {
                 "does not divide as PartitionSpec('x'); leave that dimension whole"));
 }
 
-TEST_F(Plugin, DtypesThatXlaLacksAreRefusedByName) {
+TEST_F(Plugin, DtypesThatPjrtLacksAreRefusedByName) {
   const Error error = compile(
       "module @six { func.func public @main(%x: tensor<4xf6E2M3FN>) -> tensor<4xf6E2M3FN> { "
       "return %x : tensor<4xf6E2M3FN> } }",
       "");
   EXPECT_EQ(error.code, PJRT_Error_Code_UNIMPLEMENTED);
   EXPECT_THAT(error.message,
-              HasSubstr("[compile] expected arguments and results of a dtype that XLA has, got "
+              HasSubstr("[compile] expected arguments and results of a dtype that PJRT has, got "
                         "float6_e2m3fn"));
 }
 
@@ -415,3 +268,4 @@ TEST_F(Plugin, DamagedProgramsOptionsAndExecutablesAreErrorsAtMost) {
 }
 
 }  // namespace
+}  // namespace tessera::plugin_test::api_test

@@ -2,7 +2,7 @@
 
 #include "tessera/base/error.h"
 
-namespace tessera::privacy::accounting {
+namespace tessera::privacy::accounting::accountant_test {
 namespace {
 
 TEST(Accountant, IsEitherKind) {
@@ -39,4 +39,4 @@ TEST(Accountant, OrdersAreJaxPrivacys) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::accounting
+}  // namespace tessera::privacy::accounting::accountant_test

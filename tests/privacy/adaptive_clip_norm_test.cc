@@ -8,11 +8,11 @@
 #include "tessera/numpy/manipulation.h"
 #include "trainer_problem.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::adaptive_clip_norm_test {
 namespace {
 
 using namespace trainer_problem;
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 PlanOptions adaptive_options(double noise_multiplier = 1) {
   PlanOptions options = options_of(.5);
@@ -76,6 +76,7 @@ TEST(AdaptiveClipNormTest, FindsTheQuantile) {
                      .sampling_prob = .5,
                      .noise_multiplier = 1,
                      .delta = 1e-3,
+                     .mechanism = Gaussian{},
                      .l2_clip_norm = start,
                      .adaptive_clip_norm = AdaptiveClipNorm{.target_quantile = quantile}}),
           linear, optim::sgd(1e-3));
@@ -141,4 +142,4 @@ TEST(AdaptiveClipNormTest, WhatIsRefused) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::adaptive_clip_norm_test

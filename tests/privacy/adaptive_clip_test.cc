@@ -9,10 +9,10 @@
 #include "tessera/privacy/clipping/clipped_grad.h"
 #include "tessera/privacy/noise/noise_addition.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::adaptive_clip_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -171,4 +171,4 @@ TEST(AdaptiveClip, ArgumentsOfOtherShapesAreErrors) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::adaptive_clip_test

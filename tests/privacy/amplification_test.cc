@@ -2,10 +2,10 @@
 
 #include "matrix_factorization.h"
 
-namespace tessera::privacy::matrix_factorization::toeplitz {
+namespace tessera::privacy::matrix_factorization::toeplitz::amplification_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 struct Amplification : ::testing::Test {
   const golden::Json& data = golden_of("amplification");
@@ -77,4 +77,4 @@ TEST_F(Amplification, RefusesWhatCannotBeSampled) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::matrix_factorization::toeplitz
+}  // namespace tessera::privacy::matrix_factorization::toeplitz::amplification_test

@@ -8,7 +8,7 @@
 #include "tessera/privacy/auditing/canary_score_auditor.h"
 #include "tessera/privacy/auditing/gaussian_privacy.h"
 
-namespace tessera::privacy::auditing {
+namespace tessera::privacy::auditing::audit_coverage_test {
 namespace {
 
 using Random = std::mt19937_64;
@@ -235,4 +235,4 @@ TEST(AuditCoverage, MaxAccuracy) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::auditing
+}  // namespace tessera::privacy::auditing::audit_coverage_test

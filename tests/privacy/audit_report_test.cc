@@ -8,10 +8,10 @@
 
 #include "../errors.h"
 
-namespace tessera::privacy::auditing {
+namespace tessera::privacy::auditing::audit_report_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 using ::testing::HasSubstr;
 
 std::vector<double> numbers(double first, int count) {
@@ -123,4 +123,4 @@ TEST(AuditReport, BadFilesAreErrors) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::auditing
+}  // namespace tessera::privacy::auditing::audit_report_test

@@ -4,14 +4,14 @@
 #include "../io/files.h"
 #include "tessera/base/error.h"
 
-namespace tessera::privacy::internal {
+namespace tessera::privacy::internal::available_memory_test {
 namespace {
 
-class AvailableMemoryTest : public tessera::testing::FolderTest {
+class AvailableMemoryTest : public tessera::test::FolderTest {
  protected:
   int64_t available() { return available_memory(path("meminfo"), folder_); }
   void write(const char* name, const std::string& text) {
-    tessera::testing::write_bytes(path(name), text);
+    tessera::test::write_bytes(path(name), text);
   }
 };
 
@@ -35,4 +35,4 @@ TEST_F(AvailableMemoryTest, WhereNothingIsSaid) {
 TEST_F(AvailableMemoryTest, OfThisMachine) { EXPECT_GT(available_memory(), 1 << 20); }
 
 }  // namespace
-}  // namespace tessera::privacy::internal
+}  // namespace tessera::privacy::internal::available_memory_test

@@ -2,10 +2,10 @@
 
 #include "matrix_factorization.h"
 
-namespace tessera::privacy::matrix_factorization::banded_inverse {
+namespace tessera::privacy::matrix_factorization::banded_inverse::banded_inverse_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 const golden::Json& head_of(const char* key) {
   static const golden::Topic topic("privacy_head");
@@ -156,4 +156,4 @@ TEST(BandedInverse, RefusesBandsAndStartsThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::matrix_factorization::banded_inverse
+}  // namespace tessera::privacy::matrix_factorization::banded_inverse::banded_inverse_test

@@ -4,10 +4,10 @@
 #include "tessera/privacy/matrix_factorization/banded_adjoint.h"
 #include "tessera/privacy/matrix_factorization/dense.h"
 
-namespace tessera::privacy::matrix_factorization::banded {
+namespace tessera::privacy::matrix_factorization::banded::banded_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 struct Banded : ::testing::Test {
   const golden::Json& data = golden_of("banded");
@@ -113,4 +113,4 @@ TEST_F(Banded, RefusesWhatHasNoInverseOrOtherShapes) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::matrix_factorization::banded
+}  // namespace tessera::privacy::matrix_factorization::banded::banded_test

@@ -2,7 +2,7 @@
 
 #include "tessera/privacy/batch_selection/strategies.h"
 
-namespace tessera::privacy::batch_selection {
+namespace tessera::privacy::batch_selection::batch_range_test {
 namespace {
 
 static_assert(std::input_iterator<Batches::Iterator>);
@@ -37,4 +37,4 @@ TEST(BatchRange, StepsOutsideAreErrors) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::batch_selection
+}  // namespace tessera::privacy::batch_selection::batch_range_test

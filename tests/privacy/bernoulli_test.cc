@@ -1,6 +1,6 @@
 #include "tessera/privacy/batch_selection/bernoulli.h"
 
-namespace tessera::privacy::batch_selection::internal {
+namespace tessera::privacy::batch_selection::internal::bernoulli_test {
 namespace {
 
 std::vector<int64_t> successes(double p, int64_t first, int64_t last) {
@@ -54,4 +54,4 @@ TEST(Bernoulli, TinyProbabilitiesHaveTheRightFrequency) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::batch_selection::internal
+}  // namespace tessera::privacy::batch_selection::internal::bernoulli_test

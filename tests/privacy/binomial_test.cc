@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace tessera::privacy::auditing::internal {
+namespace tessera::privacy::auditing::internal::binomial_test {
 namespace {
 
 TEST(Binomial, BoundsOfClopperAndPearson) {
@@ -61,4 +61,4 @@ TEST(Binomial, LargestMeansReachTheMode) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::auditing::internal
+}  // namespace tessera::privacy::auditing::internal::binomial_test

@@ -2,7 +2,7 @@
 
 #include "../golden/golden.h"
 
-namespace tessera::privacy::auditing::internal {
+namespace tessera::privacy::auditing::internal::bootstrap_test {
 namespace {
 
 TEST(Bootstrap, QuantilesAreThoseOfTheReference) {
@@ -31,4 +31,4 @@ TEST(Bootstrap, QuantilesOfOneValueAndOfInfinities) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::auditing::internal
+}  // namespace tessera::privacy::auditing::internal::bootstrap_test

@@ -2,7 +2,8 @@
 
 #include "matrix_factorization.h"
 
-namespace tessera::privacy::matrix_factorization::buffered_toeplitz {
+namespace tessera::privacy::matrix_factorization::buffered_toeplitz::
+    buffered_toeplitz_adjoint_test {
 namespace {
 
 using BltFunction = std::function<BltValue(const BufferedToeplitz&)>;
@@ -75,4 +76,4 @@ TEST(BltAdjoint, OfScalesOfPairs) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::matrix_factorization::buffered_toeplitz
+}  // namespace tessera::privacy::matrix_factorization::buffered_toeplitz::buffered_toeplitz_adjoint_test

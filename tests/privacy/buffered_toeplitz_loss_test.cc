@@ -2,7 +2,7 @@
 
 #include "matrix_factorization.h"
 
-namespace tessera::privacy::matrix_factorization::buffered_toeplitz {
+namespace tessera::privacy::matrix_factorization::buffered_toeplitz::buffered_toeplitz_loss_test {
 namespace {
 
 const LossFn kClosedForm = LossFn::build_closed_form_single_participation(40);
@@ -83,4 +83,4 @@ TEST(PenalizedLoss, IsRelativeToARoughOptimumByDefault) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::matrix_factorization::buffered_toeplitz
+}  // namespace tessera::privacy::matrix_factorization::buffered_toeplitz::buffered_toeplitz_loss_test

@@ -2,10 +2,11 @@
 
 #include "matrix_factorization.h"
 
-namespace tessera::privacy::matrix_factorization::buffered_toeplitz {
+namespace tessera::privacy::matrix_factorization::buffered_toeplitz::
+    buffered_toeplitz_optimization_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 LossFn loss_fn_of(const golden::Json& c) {
   if (c["error"] == "max" && c["max_participations"] == 1)
@@ -106,4 +107,4 @@ TEST(BltOptimization, RefusesBuffersThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::matrix_factorization::buffered_toeplitz
+}  // namespace tessera::privacy::matrix_factorization::buffered_toeplitz::buffered_toeplitz_optimization_test

@@ -4,10 +4,10 @@
 
 #include "matrix_factorization.h"
 
-namespace tessera::privacy::matrix_factorization::buffered_toeplitz {
+namespace tessera::privacy::matrix_factorization::buffered_toeplitz::buffered_toeplitz_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -135,4 +135,4 @@ TEST(BufferedToeplitz, RefusesWhatHasNoRealInverse) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::matrix_factorization::buffered_toeplitz
+}  // namespace tessera::privacy::matrix_factorization::buffered_toeplitz::buffered_toeplitz_test

@@ -4,7 +4,7 @@
 #include "tessera/base/error.h"
 #include "tessera/privacy/accounting/events.h"
 
-namespace tessera::privacy::accounting {
+namespace tessera::privacy::accounting::calibrate_test {
 namespace {
 
 const DpParams kParams{
@@ -98,4 +98,4 @@ TEST(Calibrate, ImpossibleTargetsAreRefused) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::accounting
+}  // namespace tessera::privacy::accounting::calibrate_test

@@ -3,7 +3,7 @@
 #include "../golden/golden.h"
 #include "tessera/privacy/batch_selection/counter_stream.h"
 
-namespace tessera::privacy::auditing {
+namespace tessera::privacy::auditing::canary_score_auditor_test {
 namespace {
 
 using golden::Json;
@@ -208,4 +208,4 @@ TEST(CanaryScoreAuditor, BadBootstrapsAreErrors) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::auditing
+}  // namespace tessera::privacy::auditing::canary_score_auditor_test

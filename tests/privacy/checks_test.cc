@@ -4,10 +4,10 @@
 
 #include "matrix_factorization.h"
 
-namespace tessera::privacy::matrix_factorization::checks {
+namespace tessera::privacy::matrix_factorization::checks::checks_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 const Matrix kLower{2, 2, {1, 0, 2, 3}}, kUpper{2, 2, {1, 2, 0, 3}},
     kWide{2, 3, {1, 2, 3, 4, 5, 6}}, kThree = Matrix::identity(3);
@@ -48,4 +48,4 @@ TEST(Checks, RefuseMatricesWithoutTheirValues) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::matrix_factorization::checks
+}  // namespace tessera::privacy::matrix_factorization::checks::checks_test

@@ -10,10 +10,10 @@
 #include "tests/errors.h"
 #include "tests/privacy/materialised.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::clip_groups_test {
 namespace {
 
-using tessera::testing::error_of;
+using tessera::test::error_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -350,4 +350,4 @@ TEST(ClipGroups, OfATree) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::clip_groups_test

@@ -11,10 +11,10 @@
 #include "tests/errors.h"
 #include "tests/numpy/run.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::clip_pytree_test {
 namespace {
 
-using ::tessera::testing::expect_error;
+using ::tessera::test::expect_error;
 using ::testing::ElementsAre;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -122,7 +122,7 @@ TEST(ClipPytree, KeepsDtypesAndNormsInFloat32) {
 }
 
 TEST(ClipPytree, Float64) {
-  const tessera::testing::X64 x64(true);
+  const tessera::test::X64 x64(true);
   const auto [clipped, norm] = clip_pytree(array({3.0, 4.0}), 1);
   EXPECT_EQ(clipped.dtype(), float64);
   EXPECT_EQ(norm.dtype(), float64);
@@ -139,7 +139,7 @@ TEST(ClipPytree, ComplexElementsCountByAbsoluteValue) {
 }
 
 TEST(ClipPytree, MixedDtypesHaveOneNorm) {
-  const tessera::testing::X64 x64(true);
+  const tessera::test::X64 x64(true);
   const auto [clipped, norm] =
       clip_pytree(std::pair(array({3.0f, 4.0f}), array({12.0}, float64)), 6.5);
   EXPECT_EQ(norm.item<double>(), 13);
@@ -184,4 +184,4 @@ TEST(ClipPytree, RefusesIntegers) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::clip_pytree_test

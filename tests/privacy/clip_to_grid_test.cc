@@ -8,10 +8,10 @@
 #include "tessera/tessera.h"
 #include "tests/errors.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::clip_to_grid_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 using ::testing::ElementsAre;
 
 struct Parts {
@@ -111,4 +111,4 @@ TEST(ClipToGrid, Refuses) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::clip_to_grid_test

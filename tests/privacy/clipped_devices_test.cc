@@ -4,7 +4,7 @@
 
 #include "tests/privacy/materialised.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::clipped_devices_test {
 namespace {
 
 struct Mlp {
@@ -155,4 +155,4 @@ TEST_F(ClippedDevices, ConstraintsInsideTheLossCutTheExamples) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::clipped_devices_test

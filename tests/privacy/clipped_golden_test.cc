@@ -8,7 +8,7 @@
 #include "tests/golden/golden.h"
 #include "tests/privacy/materialised.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::clipped_golden_test {
 namespace {
 
 using Arrays = std::vector<Array>;
@@ -158,4 +158,4 @@ TEST(ClippedGolden, EqualsJaxPrivacy) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::clipped_golden_test

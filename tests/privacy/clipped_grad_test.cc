@@ -12,7 +12,7 @@
 #include "tests/numpy/run.h"
 #include "tests/privacy/materialised.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::clipped_grad_test {
 namespace {
 
 using ::testing::Each;
@@ -74,7 +74,7 @@ class ReferenceMlp : public ::testing::TestWithParam<NormWay> {
     return clipped_value_and_grad(reference_loss, options)(reference_mlp(), reference_x(),
                                                            arange(6) % 3);
   }
-  const tessera::testing::X64 x64{true};
+  const tessera::test::X64 x64{true};
 };
 
 TEST_P(ReferenceMlp, LossesAndNormsAreByExample) {
@@ -188,7 +188,7 @@ TEST(ClippedFun, SkipsPaddingAndMicrobatches) {
 }
 
 TEST(ClippedFun, RefusesIntegers) {
-  tessera::testing::expect_error(
+  tessera::test::expect_error(
       [] { clipped_fun([](const Array& x) { return sum(x); })(arange(4)); },
       "[clipped_fun] expected floating-point or complex numbers to clip, got int32[]; use astype");
 }
@@ -293,7 +293,7 @@ TEST(ClippedGrad, SensitivityFollowsTheRelation) {
       clipped_grad(half_square, {.l2_clip_norm = Array(3.0f), .rescale_to_unit_norm = true})
           .sensitivity(),
       rounded);
-  tessera::testing::expect_error(
+  tessera::test::expect_error(
       [] { clipped_grad(half_square, {.l2_clip_norm = Array(3.0f)}).sensitivity(); },
       "expected an l2_clip_norm that is a number, got an Array");
 }
@@ -514,4 +514,4 @@ TEST(ClippedGrad, KeysAreThoseOfSplit) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::clipped_grad_test

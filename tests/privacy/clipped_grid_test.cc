@@ -4,11 +4,12 @@
 
 #include <cmath>
 
+#include "tessera/base/warning.h"
 #include "tessera/tessera.h"
 #include "tests/errors.h"
 #include "tests/privacy/random_loss.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::clipped_grid_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -76,7 +77,7 @@ TEST(ClippedGrid, ExamplesThatAreNotFiniteGiveNothing) {
 TEST(ClippedGrid, RefusesWhatTheGridCannotHold) {
   const Array w = ones({2}), x = ones({4, 2});
   const auto error = [&](ClipOptions options, const char* text) {
-    tessera::testing::expect_error([&] { clipped_grad(linear, options)(w, x); }, text);
+    tessera::test::expect_error([&] { clipped_grad(linear, options)(w, x); }, text);
   };
   error({.normalize_by = 2, .grid_scale = 1000}, "expected neither normalize_by");
   error({.rescale_to_unit_norm = true, .grid_scale = 1000}, "rescale_to_unit_norm");
@@ -86,15 +87,52 @@ TEST(ClippedGrid, RefusesWhatTheGridCannotHold) {
   error({.l2_clip_norm = 0, .grid_scale = 1000}, "expected a finite l2_clip_norm above 0");
   error({.grid_scale = 0}, "expected a grid_scale above 0.7071");
   error({.grid_scale = int64_t{1} << 22}, "expected a grid_scale of at most 2097152, got 4194304");
-  tessera::testing::expect_error(
+  tessera::test::expect_error(
       [&] {
         clipped_grad(linear, {.grid_scale = 1 << 20})(w, ones({4096, 2}));
       },
       "expected a grid_scale of at most 524287 for 4096 examples");
-  tessera::testing::expect_error(
-      [&] { clipped_fun([](const Array& v) { return sum(v); }, {.grid_scale = 1000})(x); },
-      "expected grid_scale in clipped_grad alone");
+  tessera::test::expect_error(
+      [&] {
+        clipped_fun([](const Array& v) { return sum(v); },
+                    {.normalize_by = 2, .grid_scale = 1000})(x);
+      },
+      "expected neither normalize_by");
+  tessera::test::expect_error(
+      [&] { clipped_grad(linear, {.grid_scale = 1000})(astype(w, complex64), x); },
+      "expected real numbers to round to a grid, got complex64");
+}
+
+// A coarse grid takes some of the clip norm, which is said.
+TEST(ClippedGrid, WarnsOfRoundingThatTakesMuch) {
+  std::vector<std::string> warnings;
+  const WarningHandler before =
+      set_warning_handler([&](const std::string& text) { warnings.push_back(text); });
+  const auto clip = [](int64_t parameters, int64_t scale) {
+    clipped_grad(linear, {.grid_scale = scale})(ones({parameters}), ones({2, parameters}));
+  };
+  clip(100, 501);
+  EXPECT_TRUE(warnings.empty());
+  clip(100, 400);
+  set_warning_handler(before);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0],
+              ::testing::HasSubstr("rounding the gradients of 100 parameters to whole steps of a "
+                                   "grid takes 1.2 % of their clip norm"));
+}
+
+// Values of any function, and gradients that are transformed first.
+TEST(ClippedGrid, ValuesAreWholeStepsToo) {
+  const Array x = array({{3.0f, 4.0f}, {.5f, 0.0f}, {NAN, 1.0f}});
+  const auto clipped = clipped_fun([](const Array& v) { return sum(v, {.axis = 0}); },
+                                   {.l2_clip_norm = 2, .grid_scale = 1000});
+  EXPECT_THAT(to_vector<int>(clipped(x)), ElementsAre(850, 799));
+  EXPECT_EQ(clipped.sensitivity(NeighboringRelation::kAddOrRemoveOne), 1000);
+  const auto doubled = [](const Array& g) { return 2 * g; };
+  const auto transformed =
+      clipped_value_and_grad(linear, {.l2_clip_norm = 2, .grid_scale = 1000}, doubled);
+  EXPECT_THAT(to_vector<int>(transformed(ones({2}), x).grads), ElementsAre(1100, 799));
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::clipped_grid_test

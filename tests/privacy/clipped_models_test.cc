@@ -7,7 +7,7 @@
 #include "tests/numpy/run.h"
 #include "tests/privacy/materialised.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::clipped_models_test {
 namespace {
 
 using testing::expect_clipped_like_materialised;
@@ -36,7 +36,7 @@ TEST(ClippedModels, Mlp) {
 
 // S[b][t][i] = cos(.7 (15b + 5t + i)), W[i][j] = .4 sin(.9 (5i+j) + .2).
 TEST(ClippedModels, TiedWeightsHaveCrossTerms) {
-  const tessera::testing::X64 x64(true);
+  const tessera::test::X64 x64(true);
   const auto loss = [](const Array& w, const Array& s) {
     return 0.5 * sum(square(matmul(tanh(matmul(s, w)), transpose(w)) - s));
   };
@@ -223,4 +223,4 @@ TEST(ClippedModels, UsersAsGroups) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::clipped_models_test

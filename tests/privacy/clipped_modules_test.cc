@@ -6,10 +6,10 @@
 #include "tests/errors.h"
 #include "tests/privacy/materialised.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::clipped_modules_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 using ::testing::ElementsAre;
 
 Array noise(uint64_t seed, const Shape& shape, float scale = 1) {
@@ -186,14 +186,14 @@ TEST(ClippedDtypes, SumsOfHalvesAreFloat32) {
 TEST(ClippedDtypes, WhatSensitivityDoesNotCountIsRefused) {
   const Array w = noise(0, {4, 3}), x = noise(1, {6, 5, 4}), many = noise(1, {1025, 5, 4});
   for (DType dtype : {bfloat16, float16, int32})
-    tessera::testing::expect_error([&] { clipped_grad(loss_of, {.dtype = dtype})(w, x); },
-                                   "expected a dtype of at least float32 for the sum, got");
+    tessera::test::expect_error([&] { clipped_grad(loss_of, {.dtype = dtype})(w, x); },
+                                "expected a dtype of at least float32 for the sum, got");
   EXPECT_EQ(clipped_grad(loss_of, {})(w, many).dtype(), float64);
   EXPECT_EQ(clipped_grad(loss_of, {.float32_examples = 2000})(w, many).dtype(), float32);
-  tessera::testing::expect_error([&] { clipped_grad(loss_of, {.dtype = float32})(w, many); },
-                                 "expected dtype = float64 for the sum of 1025 examples on");
-  tessera::testing::expect_error([&] { clipped_grad(loss_of, {.float32_examples = 0})(w, x); },
-                                 "expected float32_examples of at least 1, got 0");
+  tessera::test::expect_error([&] { clipped_grad(loss_of, {.dtype = float32})(w, many); },
+                              "expected dtype = float64 for the sum of 1025 examples on");
+  tessera::test::expect_error([&] { clipped_grad(loss_of, {.float32_examples = 0})(w, x); },
+                              "expected float32_examples of at least 1, got 0");
 }
 
 TEST(ClippedDtypes, OfMixedPrecision) {
@@ -413,4 +413,4 @@ TEST(ClippedErrors, PrngArgnumOfNoKey) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::clipped_modules_test

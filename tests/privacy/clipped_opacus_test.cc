@@ -10,7 +10,7 @@
 #include "tests/numpy/run.h"
 #include "tests/privacy/materialised.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::clipped_opacus_test {
 namespace {
 
 using Arrays = std::vector<Array>;
@@ -168,7 +168,7 @@ const std::map<std::string, Case> kCases{
 };
 
 void expect_equals_opacus(DType dtype, double tolerance) {
-  const tessera::testing::X64 x64(true);
+  const tessera::test::X64 x64(true);
   const golden::Topic topic("opacus");
   const auto as = [&](const Array& x) { return is_floating(x.dtype()) ? astype(x, dtype) : x; };
   for (const golden::Json& c : topic["cases"]) {
@@ -198,4 +198,4 @@ TEST(ClippedOpacus, Float64) { expect_equals_opacus(float64, 1e-9); }
 TEST(ClippedOpacus, Float32) { expect_equals_opacus(float32, 1e-5); }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::clipped_opacus_test

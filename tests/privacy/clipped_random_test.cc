@@ -9,7 +9,7 @@
 #include "tests/privacy/materialised.h"
 #include "tests/privacy/random_loss.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::clipped_random_test {
 namespace {
 
 using testing::Params;
@@ -77,7 +77,7 @@ void expect_ways_agree(uint64_t seed) {
 }
 
 TEST(ClippedRandom, EveryWayEqualsTheMaterialised) {
-  const tessera::testing::X64 x64(true);
+  const tessera::test::X64 x64(true);
   uint64_t first = 0, end = 100;
   if (const char* seeds = std::getenv("TESSERA_CLIPPED_SEEDS"))
     std::sscanf(seeds, "%lu:%lu", &first, &end);
@@ -91,4 +91,4 @@ TEST(ClippedRandom, EveryWayEqualsTheMaterialised) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::clipped_random_test

@@ -5,7 +5,7 @@
 
 #include "tests/privacy/cancelling.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::clipped_rules_test {
 namespace {
 
 using testing::expect_clipped_like_materialised;
@@ -300,4 +300,4 @@ TEST(ClippedRules, OfHalves) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::clipped_rules_test

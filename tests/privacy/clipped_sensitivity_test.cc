@@ -8,7 +8,7 @@
 
 #include "tests/privacy/cancelling.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::clipped_sensitivity_test {
 namespace {
 
 using testing::bilinear;
@@ -120,4 +120,4 @@ TEST(ClippedSensitivity, NormsAreHardlyRaised) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::clipped_sensitivity_test

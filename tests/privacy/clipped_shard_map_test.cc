@@ -6,7 +6,7 @@
 #include "tests/errors.h"
 #include "tests/privacy/materialised.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::clipped_shard_map_test {
 namespace {
 
 using Pair = std::pair<Array, Array>;
@@ -118,14 +118,14 @@ TEST_F(ClippedShardMap, CollectivesOverExamplesAreRefused) {
   const char* message =
       "[clipped_grad] expected a function of one example, got one with a collective (all_reduce) "
       "over \"data\", along which the batch is cut";
-  tessera::testing::expect_error([&] { run(mean_loss, options({})); }, message);
-  tessera::testing::expect_error([&] { run(mean_loss, options({}), false); }, message);
+  tessera::test::expect_error([&] { run(mean_loss, options({})); }, message);
+  tessera::test::expect_error([&] { run(mean_loss, options({}), false); }, message);
   // In what it calls too, and of a part of what it computes.
   const auto inside = [](const Pair& w, const Array& x) {
     const auto normalized = jit([](const Array& x) { return x - pmean(x, "data"); });
     return two_layers(w, normalized(x));
   };
-  tessera::testing::expect_error([&] { run(inside, options({})); }, message);
+  tessera::test::expect_error([&] { run(inside, options({})); }, message);
   // What all devices have in common, and what is returned beside the loss, may be added up.
   const auto beside = [](const Pair& w, const Array& x) {
     return std::pair(two_layers(w, x), pmean(mean(x), "data"));
@@ -224,4 +224,4 @@ TEST_F(WeightsThatDevicesShare, NotFiniteExamples) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::clipped_shard_map_test

@@ -6,7 +6,7 @@
 
 #include "tests/privacy/cancelling.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::clipped_sharded_sensitivity_test {
 namespace {
 
 using testing::bilinear;
@@ -126,4 +126,4 @@ INSTANTIATE_TEST_SUITE_P(Ways, ShardedSensitivity,
                          ::testing::Values(NormWay::kFactors, NormWay::kTiles, NormWay::kKeep));
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::clipped_sharded_sensitivity_test

@@ -1,6 +1,6 @@
 #include "tessera/privacy/batch_selection/counter_stream.h"
 
-namespace tessera::privacy::batch_selection::internal {
+namespace tessera::privacy::batch_selection::internal::counter_stream_test {
 namespace {
 
 // Random123's known answers (threefry2x32, 20 rounds).
@@ -129,4 +129,4 @@ TEST(BufferedWords, AnOrderOfCountersChangesNothing) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::batch_selection::internal
+}  // namespace tessera::privacy::batch_selection::internal::counter_stream_test

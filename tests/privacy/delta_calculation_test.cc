@@ -6,7 +6,7 @@
 #include "../golden/golden.h"
 #include "tessera/base/error.h"
 
-namespace tessera::privacy::accounting {
+namespace tessera::privacy::accounting::delta_calculation_test {
 namespace {
 
 TEST(DeltaCalculation, IsTheMeanOfWhatExceedsEpsilon) {
@@ -135,4 +135,4 @@ TEST(DeltaCalculation, BadNumbersAreRefused) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::accounting
+}  // namespace tessera::privacy::accounting::delta_calculation_test

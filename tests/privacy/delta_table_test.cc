@@ -4,7 +4,7 @@
 
 #include "tessera/privacy/accounting/events.h"
 
-namespace tessera::privacy::accounting::internal {
+namespace tessera::privacy::accounting::internal::delta_table_test {
 namespace {
 
 TEST(DeltaTable, IsJustAboveTheDelta) {
@@ -44,4 +44,4 @@ TEST(DeltaTable, OfNothingIsWhatALossIsAbove) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::accounting::internal
+}  // namespace tessera::privacy::accounting::internal::delta_table_test

@@ -2,10 +2,10 @@
 
 #include "matrix_factorization.h"
 
-namespace tessera::privacy::matrix_factorization::dense {
+namespace tessera::privacy::matrix_factorization::dense::dense_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 struct Dense : ::testing::Test {
   const golden::Json& data = golden_of("dense");
@@ -82,4 +82,4 @@ TEST_F(Dense, RefusesWhatCannotBeOptimized) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::matrix_factorization::dense
+}  // namespace tessera::privacy::matrix_factorization::dense::dense_test

@@ -9,7 +9,7 @@
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/operators.h"
 
-namespace tessera::privacy::internal {
+namespace tessera::privacy::internal::digest_test {
 namespace {
 
 std::string of(const std::vector<std::string>& parts) {
@@ -59,4 +59,4 @@ TEST(DigestTest, OfLargeArraysInParts) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::internal
+}  // namespace tessera::privacy::internal::digest_test

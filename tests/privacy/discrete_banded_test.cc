@@ -8,14 +8,14 @@
 #include "tessera/tessera.h"
 #include "tests/errors.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::discrete_banded_test {
 namespace {
 
 namespace mf = matrix_factorization;
 using internal::lattice_coefs;
 using internal::on_lattice;
 using mf::toeplitz::Coefs;
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 using ::testing::ElementsAre;
 
 Plan plan_of(const Coefs& strategy, int64_t grid_scale = 1024) {
@@ -174,4 +174,4 @@ TEST(DiscreteBanded, IsTheSameInProgramsAndOnDevices) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::discrete_banded_test

@@ -4,7 +4,7 @@
 
 #include "tessera/base/error.h"
 
-namespace tessera::privacy::accounting {
+namespace tessera::privacy::accounting::dp_event_test {
 namespace {
 
 TEST(DpEvent, EqualsByValueAndPrints) {
@@ -74,4 +74,4 @@ TEST(DpEvent, BadNumbersAreRefused) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::accounting
+}  // namespace tessera::privacy::accounting::dp_event_test

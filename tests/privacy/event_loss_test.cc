@@ -8,7 +8,7 @@
 #include "tessera/privacy/accounting/rdp.h"
 #include "tessera/privacy/accounting/special_functions.h"
 
-namespace tessera::privacy::accounting {
+namespace tessera::privacy::accounting::event_loss_test {
 namespace {
 
 constexpr NeighboringRelation kAll[] = {NeighboringRelation::kAddOrRemoveOne,
@@ -189,4 +189,4 @@ TEST(EventLoss, SaysWhyALossIsNotKnown) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::accounting
+}  // namespace tessera::privacy::accounting::event_loss_test

@@ -2,7 +2,7 @@
 
 #include "tessera/base/error.h"
 
-namespace tessera::privacy::accounting {
+namespace tessera::privacy::accounting::events_test {
 namespace {
 
 TEST(Events, AreThoseOfTheRuns) {
@@ -40,4 +40,4 @@ TEST(Events, BadNumbersAreRefused) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::accounting
+}  // namespace tessera::privacy::accounting::events_test

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-namespace tessera::privacy::accounting::internal {
+namespace tessera::privacy::accounting::internal::fft_test {
 namespace {
 
 using Complex = std::complex<double>;
@@ -67,4 +67,4 @@ TEST(FastFftSize, IsTheNextEvenOneOfSmallFactors) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::accounting::internal
+}  // namespace tessera::privacy::accounting::internal::fft_test

@@ -6,7 +6,7 @@
 #include "../golden/golden.h"
 #include "tessera/base/error.h"
 
-namespace tessera::privacy::accounting {
+namespace tessera::privacy::accounting::gaussian_mechanism_test {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -60,4 +60,4 @@ TEST(GaussianMechanism, BadNumbersAreRefused) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::accounting
+}  // namespace tessera::privacy::accounting::gaussian_mechanism_test

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace tessera::privacy::auditing::internal {
+namespace tessera::privacy::auditing::internal::gaussian_privacy_test {
 namespace {
 
 TEST(GaussianPrivacy, NormalDistribution) {
@@ -40,4 +40,4 @@ TEST(GaussianPrivacy, TailsAreNotLost) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::auditing::internal
+}  // namespace tessera::privacy::auditing::internal::gaussian_privacy_test

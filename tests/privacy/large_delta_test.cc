@@ -2,7 +2,7 @@
 
 #include "tessera/base/warning.h"
 
-namespace tessera::privacy::accounting {
+namespace tessera::privacy::accounting::large_delta_test {
 namespace {
 
 TEST(LargeDelta, IsWarnedOfFromOneInNumExamplesOn) {
@@ -21,4 +21,4 @@ TEST(LargeDelta, IsWarnedOfFromOneInNumExamplesOn) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::accounting
+}  // namespace tessera::privacy::accounting::large_delta_test

@@ -11,11 +11,11 @@
 #include "tessera/numpy/manipulation.h"
 #include "tessera/numpy/operators.h"
 
-namespace tessera {
+namespace tessera::leaf_keys_test {
 namespace {
 
 using namespace privacy::internal;
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 TEST(LeafKeys, AreThoseOfJaxPrivacy) {
   const random::Key key = random::key(3);
@@ -94,4 +94,4 @@ TEST(LeafKeys, EntropyHas64Bits) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::leaf_keys_test

@@ -2,10 +2,10 @@
 
 #include "matrix_factorization.h"
 
-namespace tessera::privacy::matrix_factorization {
+namespace tessera::privacy::matrix_factorization::matrix_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 const Matrix kWide{2, 3, {1, 2, 3, 4, 5, 6}};
 
@@ -35,4 +35,4 @@ TEST(Matrix, RefusesExtentsThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::matrix_factorization
+}  // namespace tessera::privacy::matrix_factorization::matrix_test

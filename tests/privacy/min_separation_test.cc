@@ -1,6 +1,6 @@
 #include "tessera/privacy/batch_selection/min_separation.h"
 
-namespace tessera::privacy::batch_selection::internal {
+namespace tessera::privacy::batch_selection::internal::min_separation_test {
 namespace {
 
 MinSeparationProcess process(const MinSeparation& law) {
@@ -77,4 +77,4 @@ TEST(MinSeparation, ColdStartsBeginWithEveryExampleEligible) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::batch_selection::internal
+}  // namespace tessera::privacy::batch_selection::internal::min_separation_test

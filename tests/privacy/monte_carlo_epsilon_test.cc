@@ -5,7 +5,7 @@
 #include "tessera/base/error.h"
 #include "tessera/privacy/accounting/gaussian_mechanism.h"
 
-namespace tessera::privacy::accounting {
+namespace tessera::privacy::accounting::monte_carlo_epsilon_test {
 namespace {
 
 // One ball in one bin is the Gaussian mechanism, whose epsilon is known.
@@ -80,4 +80,4 @@ TEST(MonteCarloEpsilon, BadOptionsAreErrors) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::accounting
+}  // namespace tessera::privacy::accounting::monte_carlo_epsilon_test

@@ -7,7 +7,7 @@
 #include "tessera/privacy/accounting/delta_calculation.h"
 #include "tessera/privacy/accounting/pld.h"
 
-namespace tessera::privacy::accounting {
+namespace tessera::privacy::accounting::monte_carlo_test {
 namespace {
 
 SelectionLaw law_of(const std::string& name) {
@@ -165,4 +165,4 @@ TEST(MonteCarlo, BadLawsAreRefused) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::accounting
+}  // namespace tessera::privacy::accounting::monte_carlo_test

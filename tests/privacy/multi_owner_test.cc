@@ -5,10 +5,10 @@
 #include "tessera/privacy/accounting/gaussian_mechanism.h"
 #include "tessera/privacy/plan.h"
 
-namespace tessera::privacy::batch_selection {
+namespace tessera::privacy::batch_selection::multi_owner_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 using ::testing::ElementsAre;
 
 using Owners = std::vector<std::vector<int64_t>>;
@@ -246,7 +246,8 @@ TEST(MultiOwnerMinSep, APlanAccountsForUsers) {
                       .noise_multiplier = 2,
                       .delta = 1e-5,
                       .relation = NeighboringRelation::kReplaceSpecial,
-                      .amplified = false};
+                      .amplified = false,
+                      .mechanism = Gaussian{}};
   const Plan plan = make_plan(options);
   EXPECT_NEAR(plan.sensitivity() / plan.clipped_norm(),
               std::sqrt(static_cast<double>(sampler.user_maxpart())), 1e-12);
@@ -286,4 +287,4 @@ TEST(MultiOwnerMinSep, MistakesAreErrors) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::batch_selection
+}  // namespace tessera::privacy::batch_selection::multi_owner_test

@@ -1,6 +1,6 @@
 #include "tessera/privacy/neighboring_relation.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::neighboring_relation_test {
 namespace {
 
 TEST(NeighboringRelation, HasDpAccountingsNames) {
@@ -10,4 +10,4 @@ TEST(NeighboringRelation, HasDpAccountingsNames) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::neighboring_relation_test

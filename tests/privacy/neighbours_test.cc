@@ -14,7 +14,7 @@
 #include "tessera/mesh/scoped_devices.h"
 #include "tests/privacy/random_loss.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::neighbours_test {
 namespace {
 
 using testing::Params;
@@ -244,4 +244,4 @@ TEST(Neighbours, NormsOnDevicesAreTheSameBitsInLongerBatches) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::neighbours_test

@@ -26,15 +26,15 @@
 #include "tessera/optim/optim.h"
 #include "tessera/random/random.h"
 
-namespace tessera {
+namespace tessera::noise_addition_test {
 namespace {
 
 using namespace privacy;
-using tessera::testing::expect_close;
-using tessera::testing::expect_error;
-using tessera::testing::golden_numbers;
-using tessera::testing::noise_data;
-using tessera::testing::streaming_matrices;
+using tessera::test::expect_close;
+using tessera::test::expect_error;
+using tessera::test::golden_numbers;
+using tessera::test::noise_data;
+using tessera::test::streaming_matrices;
 
 using Tree = std::map<std::string, Array>;
 
@@ -330,4 +330,4 @@ TEST(NoiseAddition, IsNormal) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::noise_addition_test

@@ -12,7 +12,7 @@
 #include "tessera/numpy/creation.h"
 #include "tessera/random/random.h"
 
-namespace tessera {
+namespace tessera::normal_draws_test {
 namespace {
 
 using privacy::internal::normal_of_words;
@@ -126,4 +126,4 @@ TEST(NormalDraws, AreFloat64WithoutX64) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::normal_draws_test

@@ -7,10 +7,10 @@
 #include "tessera/tessera.h"
 #include "tests/errors.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::one_example_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 using ::testing::HasSubstr;
 
 constexpr int64_t kBatch = 6, kFeatures = 4, kTokens = 5, kClasses = 3;
@@ -379,4 +379,4 @@ TEST(OneExample, CapturesAsLongAsTheBatchAreRefusedUnlessTold) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::one_example_test

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace tessera::privacy::auditing::internal {
+namespace tessera::privacy::auditing::internal::one_run_test {
 namespace {
 
 // Of pure differential privacy all n right have probability (e^eps / (1 + e^eps))^n.
@@ -40,4 +40,4 @@ TEST(OneRun, TheGaussianBoundIsTheTighter) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::auditing::internal
+}  // namespace tessera::privacy::auditing::internal::one_run_test

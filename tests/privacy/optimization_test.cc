@@ -5,10 +5,10 @@
 
 #include "matrix_factorization.h"
 
-namespace tessera::privacy::matrix_factorization {
+namespace tessera::privacy::matrix_factorization::optimization_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 double rosenbrock(const std::vector<double>& x, std::vector<double>& gradient) {
   const double a = 1 - x[0], b = x[1] - x[0] * x[0];
@@ -75,4 +75,4 @@ TEST(Optimize, RefusesABadStartAndBadOptions) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::matrix_factorization
+}  // namespace tessera::privacy::matrix_factorization::optimization_test

@@ -10,10 +10,10 @@
 #include "tessera/numpy/reduce.h"
 #include "tessera/privacy/clipping/clipped_grad.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::optimizers_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 struct Linear {
   Array bias, w;
@@ -214,4 +214,4 @@ TEST(Optimizers, MistakesAreErrors) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::optimizers_test

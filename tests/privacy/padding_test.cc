@@ -4,7 +4,7 @@
 
 #include "../golden/golden.h"
 
-namespace tessera::privacy::batch_selection {
+namespace tessera::privacy::batch_selection::padding_test {
 namespace {
 
 using testing::ElementsAre;
@@ -122,4 +122,4 @@ TEST(Padding, BadSizesAreErrors) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::batch_selection
+}  // namespace tessera::privacy::batch_selection::padding_test

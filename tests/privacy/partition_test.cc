@@ -1,6 +1,6 @@
 #include "tessera/privacy/batch_selection/partition.h"
 
-namespace tessera::privacy::batch_selection::internal {
+namespace tessera::privacy::batch_selection::internal::partition_test {
 namespace {
 
 std::vector<int64_t> sizes(const Groups& groups, int64_t count) {
@@ -91,4 +91,4 @@ TEST(Allocate, AWindowIsAPartOfTheWhole) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::batch_selection::internal
+}  // namespace tessera::privacy::batch_selection::internal::partition_test

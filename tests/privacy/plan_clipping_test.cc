@@ -1,7 +1,7 @@
 // The clipping of plans (plan_clipping.cc).
 #include "plan_options.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::plan_clipping_test {
 namespace {
 
 using namespace plan_options;
@@ -37,4 +37,4 @@ TEST(PlanClipping, ClipOptionsAndTheSampler) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::plan_clipping_test

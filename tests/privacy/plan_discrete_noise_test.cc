@@ -9,12 +9,12 @@
 #include "tessera/privacy/plan.h"
 #include "tessera/privacy/plan_rmse.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::plan_discrete_noise_test {
 namespace {
 
 namespace mf = matrix_factorization;
 using mf::toeplitz::Coefs;
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 PlanOptions banded(const Coefs& strategy, const Mechanism& mechanism) {
   return {.num_examples = 600,
@@ -167,4 +167,4 @@ TEST(PlanDiscreteNoise, StrategiesWithoutWholeNumbersAreRefused) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::plan_discrete_noise_test

@@ -5,7 +5,7 @@
 #include "tessera/numpy/creation.h"
 #include "tessera/numpy/operators.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::plan_mechanism_test {
 namespace {
 
 using namespace plan_options;
@@ -18,9 +18,10 @@ TEST(PlanMechanism, DiscreteGaussian) {
                       .expected_batch_size = 50,
                       .noise_multiplier = 1.5,
                       .delta = 1e-5,
+                      .mechanism = Gaussian{},
                       .l2_clip_norm = 2};
   const Plan gaussian = make_plan(options);
-  options.mechanism = DiscreteGaussian{};
+  options.mechanism = DiscreteGaussian{.grid_scale = 65536};
   const Plan plan = make_plan(options);
   EXPECT_EQ(plan.clip_options().grid_scale, 65536);
   EXPECT_EQ(plan.clip_options().normalize_by, 1);
@@ -120,10 +121,88 @@ TEST(PlanMechanism, DiscreteGaussianRefuses) {
       "expected noise of at least 8 steps of the grid, got 0");
   refused(
       [](PlanOptions& o) {
+        o.mechanism = DiscreteGaussian{.grid_scale = 65536};
         o.epsilon = std::nullopt;
         o.noise_multiplier = 1000;
       },
       "expected noise of at most 2^24 steps of the grid");
+}
+
+// A plan that names no mechanism has integers on the finest grid that fits.
+TEST(PlanMechanism, ChoosesAGrid) {
+  const PlanOptions small{.num_examples = 10'000,
+                          .steps = 100,
+                          .expected_batch_size = 100,
+                          .noise_multiplier = 1,
+                          .delta = 1e-5};
+  const auto scale_of = [&](const std::function<void(PlanOptions&)>& change) {
+    PlanOptions options = small;
+    change(options);
+    const Plan plan = make_plan(options);
+    return *std::get<DiscreteGaussian>(plan.mechanism()).grid_scale;
+  };
+  EXPECT_EQ(scale_of([](PlanOptions&) {}), 1 << 19);
+  EXPECT_EQ(scale_of([](PlanOptions& o) { o.mechanism = DiscreteGaussian{}; }), 1 << 19);
+  EXPECT_EQ(make_plan(small).clip_options().grid_scale, 1 << 19);
+  EXPECT_NE(to_string(make_plan(small)).find("in whole numbers of 1/524288 of the clip norm"),
+            std::string::npos);
+  // 1,000,000 examples, twelve times the root of that, and sixteen: 2^30 has 1061 times as many.
+  EXPECT_EQ(scale_of([](PlanOptions& o) {
+              o.num_examples = 10'000'000;
+              o.expected_batch_size = 1'000'000;
+            }),
+            1024);
+  // Noise of 100 clip norms: 2^24 has 167,772 times as many.
+  EXPECT_EQ(scale_of([](PlanOptions& o) { o.noise_multiplier = 100; }), 1 << 17);
+  // A grid that a schedule makes eight times as fine is at most 2^21.
+  EXPECT_EQ(scale_of([](PlanOptions& o) { o.noise_schedule = {{0, 1}, {50, .125}}; }), 1 << 18);
+  // The grid depends on what the noise of an epsilon is.
+  EXPECT_EQ(scale_of([](PlanOptions& o) {
+              o.noise_multiplier.reset();
+              o.epsilon = .01;
+              o.amplified = false;
+            }),
+            1 << 11);
+  EXPECT_EQ(scale_of([](PlanOptions& o) { o.strategy = BandedNoise{.bands = 4}; }), 1 << 19);
+}
+
+// Where the default is not defined, somebody has to say that float noise will do.
+TEST(PlanMechanism, RefusesWhatTheDefaultIsNotFor) {
+  const auto refused = [](const std::function<void(PlanOptions&)>& change, const char* text) {
+    expect_refused(
+        [&](PlanOptions& o) {
+          o.mechanism.reset();
+          change(o);
+        },
+        text);
+    PlanOptions named = dpsgd();
+    change(named);
+    EXPECT_TRUE(std::holds_alternative<Gaussian>(make_plan(named).mechanism()));
+  };
+  refused(
+      [](PlanOptions& o) {
+        o.strategy = BufferedNoise{};
+        o.amplified = false;
+      },
+      "not BufferedNoise, for DiscreteGaussian, which a plan has that names no mechanism, whose "
+      "noise is whole numbers and keeps those of a few steps; take one of these, or "
+      ".mechanism = Gaussian{}");
+  refused([](PlanOptions& o) { o.rescale_to_unit_norm = true; }, "or take .mechanism = Gaussian{}");
+  refused([](PlanOptions& o) { o.adaptive_clip_norm = AdaptiveClipNorm{}; },
+          "expected no adaptive_clip_norm for DiscreteGaussian, which a plan has that names no");
+  refused([](PlanOptions& o) { o.noise_multiplier = 1e7; },
+          "take a smaller grid_scale, less noise, or .mechanism = Gaussian{}");
+  refused([](PlanOptions& o) { o.noise_multiplier = 1e-6; },
+          "take a larger grid_scale, more noise, or .mechanism = Gaussian{}");
+}
+
+// Without noise there is no mechanism to choose.
+TEST(PlanMechanism, OfNoNoise) {
+  PlanOptions options = dpsgd();
+  options.mechanism.reset();
+  options.noise_multiplier = 0;
+  EXPECT_TRUE(std::holds_alternative<Gaussian>(make_plan(options).mechanism()));
+  EXPECT_EQ(make_plan(options).epsilon(), kInf);
 }
 
 TEST(PlanMechanism, RandomnessOfTheSystem) {
@@ -132,6 +211,7 @@ TEST(PlanMechanism, RandomnessOfTheSystem) {
                       .expected_batch_size = 50,
                       .noise_multiplier = 1.5,
                       .delta = 1e-5,
+                      .mechanism = Gaussian{},
                       .random_source = RandomSource::kSystem};
   const Plan plan = make_plan(options);
   const Array sum = zeros({8});
@@ -150,4 +230,4 @@ TEST(PlanMechanism, RandomnessOfTheSystem) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::plan_mechanism_test

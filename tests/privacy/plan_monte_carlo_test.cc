@@ -8,7 +8,7 @@
 #include "tessera/privacy/accounting/events.h"
 #include "tessera/privacy/accounting/gaussian_mechanism.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::plan_monte_carlo_test {
 namespace {
 
 using namespace plan_options;
@@ -22,7 +22,8 @@ PlanOptions in_bins(int64_t iterations) {
           .delta = .01,
           .accountant = Accountant::kMonteCarlo,
           .monte_carlo_samples = 20'000,
-          .monte_carlo_seed = 0};
+          .monte_carlo_seed = 0,
+          .mechanism = Gaussian{}};
 }
 
 TEST(PlanMonteCarlo, SamplesSayHowSureTheyAre) {
@@ -183,4 +184,4 @@ TEST(PlanMonteCarlo, WhatSamplesDoNotProve) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::plan_monte_carlo_test

@@ -1,4 +1,4 @@
-// Options of plans that the tests of plans share.
+// Options of plans that the tests of plans share. Their mechanism is Gaussian.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace tessera::privacy::plan_options {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -24,7 +24,8 @@ inline PlanOptions dpsgd() {
           .steps = 1000,
           .sampling_prob = .01,
           .noise_multiplier = 1,
-          .delta = 1e-5};
+          .delta = 1e-5,
+          .mechanism = Gaussian{}};
 }
 
 // jax_privacy's BandMFExecutionPlanConfig.
@@ -35,13 +36,14 @@ inline PlanOptions banded() {
           .epsilon = 1,
           .delta = 1e-5,
           .relation = NeighboringRelation::kReplaceSpecial,
+          .mechanism = Gaussian{},
           .strategy = BandedNoise{.strategy = {1, .5, .2, .1}},
           .rescale_to_unit_norm = true,
           .normalize_by = 1};
 }
 
 inline PlanOptions of_sampler(const batch_selection::BatchSelectionStrategy& sampler) {
-  return {.sampler = sampler, .noise_multiplier = 2, .delta = 1e-5};
+  return {.sampler = sampler, .noise_multiplier = 2, .delta = 1e-5, .mechanism = Gaussian{}};
 }
 
 // make_plan refuses dpsgd() with this change, by a message that has `text`.

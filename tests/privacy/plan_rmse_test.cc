@@ -5,7 +5,7 @@
 #include "../golden/golden.h"
 #include "tessera/privacy/matrix_factorization/toeplitz.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::plan_rmse_test {
 namespace {
 
 namespace mf = matrix_factorization;
@@ -15,7 +15,8 @@ PlanOptions options(int64_t steps) {
           .steps = steps,
           .expected_batch_size = 50,
           .noise_multiplier = 2,
-          .delta = 1e-5};
+          .delta = 1e-5,
+          .mechanism = Gaussian{}};
 }
 
 // jax_privacy's, times the norm of the strategy, which it leaves out.
@@ -29,7 +30,8 @@ TEST(PlanRmse, IsJaxPrivacysTimesTheNorm) {
                   .steps = c["iterations"],
                   .expected_batch_size = 12'000 * participations / steps,
                   .noise_multiplier = c["noise_multiplier"],
-                  .delta = 1e-5};
+                  .delta = 1e-5,
+                  .mechanism = Gaussian{}};
     o.strategy = BandedNoise{.strategy = strategy};
     const double norm = std::sqrt(mf::toeplitz::sensitivity_squared(strategy));
     EXPECT_NEAR(rmse(make_plan(o)), c["rmse"].get<double>() * norm, 1e-9);
@@ -81,4 +83,4 @@ TEST(PlanRmse, HasTheScheduleOfClipNorms) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::plan_rmse_test

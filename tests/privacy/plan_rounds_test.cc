@@ -6,7 +6,7 @@
 #include "plan_options.h"
 #include "tessera/privacy/accounting/events.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::plan_rounds_test {
 namespace {
 
 using namespace plan_options;
@@ -93,4 +93,4 @@ TEST(PlanRounds, SchedulesWithoutAmplification) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::plan_rounds_test

@@ -2,7 +2,7 @@
 #include "plan_options.h"
 #include "tessera/privacy/batch_selection/user_selection.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::plan_sampling_test {
 namespace {
 
 using namespace plan_options;
@@ -15,7 +15,8 @@ TEST(PlanSampling, TruncatedBatchesAreAccountedForAsSuch) {
                                .truncated_batch_size = 6,
                                .noise_multiplier = 1,
                                .delta = 1e-5,
-                               .relation = NeighboringRelation::kReplaceSpecial});
+                               .relation = NeighboringRelation::kReplaceSpecial,
+                               .mechanism = Gaussian{}});
   const accounting::DpEvent step = accounting::TruncatedSubsampledGaussianDpEvent{40, .1, 6, 1};
   EXPECT_EQ(plan.event(7), accounting::DpEvent(accounting::SelfComposedDpEvent{step, 7}));
   EXPECT_GT(plan.epsilon(), 0);
@@ -124,4 +125,4 @@ TEST(PlanSampling, RelationsThatThePartitionDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::plan_sampling_test

@@ -7,7 +7,7 @@
 #include "tessera/privacy/matrix_factorization/banded_inverse.h"
 #include "tessera/privacy/plan_rmse.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::plan_strategy_test {
 namespace {
 
 namespace mf = matrix_factorization;
@@ -21,7 +21,8 @@ PlanOptions in_epochs() {
           .noise_multiplier = 1,
           .delta = 1e-5,
           .relation = NeighboringRelation::kReplaceSpecial,
-          .amplified = false};
+          .amplified = false,
+          .mechanism = Gaussian{}};
 }
 const mf::Participation kEpochs{.min_sep = 6, .max_participations = 10};
 
@@ -193,4 +194,4 @@ TEST(PlanStrategy, FactorisationsThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::plan_strategy_test

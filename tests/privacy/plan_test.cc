@@ -7,7 +7,7 @@
 #include "plan_options.h"
 #include "tessera/privacy/accounting/events.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::plan_test {
 namespace {
 
 using namespace plan_options;
@@ -213,4 +213,4 @@ TEST(PlanTest, WhatFollowsFromOthersIsNotGiven) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::plan_test

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-namespace tessera::privacy::accounting::internal {
+namespace tessera::privacy::accounting::internal::pld_spectrum_test {
 namespace {
 
 // A discretised normal around `mean`, of so many points on either side.
@@ -70,4 +70,4 @@ TEST(PldSpectrum, RingsClose) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::accounting::internal
+}  // namespace tessera::privacy::accounting::internal::pld_spectrum_test

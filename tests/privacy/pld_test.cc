@@ -8,7 +8,7 @@
 #include "tessera/privacy/accounting/pld_pmf.h"
 #include "tessera/privacy/accounting/rdp.h"
 
-namespace tessera::privacy::accounting {
+namespace tessera::privacy::accounting::pld_test {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -307,4 +307,4 @@ TEST(Pld, BadNumbersAreRefused) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::accounting
+}  // namespace tessera::privacy::accounting::pld_test

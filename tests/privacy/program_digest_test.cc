@@ -17,7 +17,7 @@
 #include "tessera/ops/control/host_callback.h"
 #include "tessera/trace/trace.h"
 
-namespace tessera::privacy::internal {
+namespace tessera::privacy::internal::program_digest_test {
 namespace {
 
 template <class F>
@@ -111,4 +111,4 @@ TEST(ProgramDigestTest, NumbersOfHostFunctionsDoNotCount) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::internal
+}  // namespace tessera::privacy::internal::program_digest_test

@@ -47,7 +47,7 @@ CAUSES = [
           "if (sum_ == ops::DotSum::kAny) return gemm(", "if (sum_ != ops::DotSum::kGrid) return gemm(", "Neighbours.*"),
     Cause("d2", "rows at an edge go to another kernel", "tessera/runtime/gemm_invariant.cc",
           "const int64_t m0 = m - m % rows, n0 = n - n % columns;", "const int64_t m0 = m, n0 = n;", "Neighbours.*"),
-    Cause("d2", "the size of the batch chooses the way of norms", "tessera/transform/per_example_norms.cc",
+    Cause("d2", "the size of the batch chooses the way of norms", "tessera/per_example/per_example_norms.cc",
           "elements <= double{kKeepElements}",
           "elements * static_cast<double>(batch.size()) <= 16 * double{kKeepElements}", "Neighbours.*"),
     Cause("d2", "an example alone has a program of its own", "tessera/privacy/clipping/example_arguments.cc",
@@ -95,7 +95,7 @@ CAUSES = [
     Cause("d7", "the rounding to a grid is not counted", "tessera/privacy/clipping/clip_to_grid.cc",
           "norm * (1 - kRounding - rounding / (scale * share))", "norm * (1 - kRounding)", "ClippedGrid.*"),
     # Norms that underflow.
-    Cause("d8", "squares are float32", "tessera/transform/example_tiles.cc",
+    Cause("d8", "squares are float32", "tessera/per_example/example_tiles.cc",
           "return lax::mul(exact(x), exact(x));", "return exact(lax::mul(x, x));", "Neighbours.*:ClippedGrad.*"),
     # Arguments that are shared without a word.
     Cause("d9", "batch_argnums is the first argument that may be", "tessera/privacy/clipping/clipped_sum.cc",
@@ -109,7 +109,7 @@ CAUSES = [
     Cause("d10", "gradients of halves are summed in halves", "tessera/privacy/clipping/clipped_sum.cc",
           "return is_half(dtype) ? accumulation_dtype(dtype) : dtype;", "return dtype;",
           "ClippedSensitivity.*:ClippedDtypes.*"),
-    Cause("d10", "norms of cancelling tokens are not raised", "tessera/transform/per_example_norms.cc",
+    Cause("d10", "norms of cancelling tokens are not raised", "tessera/per_example/per_example_norms.cc",
           "times(squares(lengths_), ulp * gram_ulps(num_terms_, rows, columns, ulp))",
           "times(squares(lengths_), 0 * ulp * gram_ulps(num_terms_, rows, columns, ulp))", "ClippedSensitivity.*"),
     # Accounting that is no bound.

@@ -12,12 +12,12 @@
 #include "tessera/privacy/noise/discrete_gaussian.h"
 #include "tessera/privacy/noise/noise_addition.h"
 
-namespace tessera {
+namespace tessera::random_words_test {
 namespace {
 
 using namespace privacy;
 using privacy::internal::random_words;
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 TEST(RandomWords, OfKeysAreTheirs) {
   const random::Key key = random::key(3);
@@ -124,4 +124,4 @@ TEST_F(ShardedWords, OfTheSystem) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::random_words_test

@@ -5,7 +5,7 @@
 #include "../golden/golden.h"
 #include "tessera/base/error.h"
 
-namespace tessera::privacy::accounting {
+namespace tessera::privacy::accounting::rdp_test {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -156,4 +156,4 @@ TEST(Rdp, BadNumbersAreRefused) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::accounting
+}  // namespace tessera::privacy::accounting::rdp_test

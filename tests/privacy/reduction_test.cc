@@ -2,7 +2,7 @@
 
 #include "matrix_factorization.h"
 
-namespace tessera::privacy::matrix_factorization {
+namespace tessera::privacy::matrix_factorization::reduction_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -22,7 +22,7 @@ TEST(Reduction, ANanIsTheLargestError) {
 }
 
 TEST(Reduction, RefusesFunctionsThatAreNone) {
-  using tessera::testing::expect_error;
+  using tessera::test::expect_error;
   expect_error([] { reduce({}, {1}); }, "expected a function, got none");
   const Reduction no_gradient = [](const std::vector<double>& errors) {
     return Reduced{errors[0], {}};
@@ -32,8 +32,8 @@ TEST(Reduction, RefusesFunctionsThatAreNone) {
 
 TEST(Reduction, RefusesNoErrors) {
   for (const auto& reduce : {mean_error, max_error, last_error})
-    tessera::testing::expect_error([&] { reduce({}); }, "at least one query, got none");
+    tessera::test::expect_error([&] { reduce({}); }, "at least one query, got none");
 }
 
 }  // namespace
-}  // namespace tessera::privacy::matrix_factorization
+}  // namespace tessera::privacy::matrix_factorization::reduction_test

@@ -16,7 +16,7 @@
 #include "tessera/privacy/plan.h"
 #include "tessera/random/random.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::release_bits_test {
 namespace {
 
 constexpr int kReleases = 400, kElements = 400;
@@ -105,7 +105,7 @@ TEST(ReleaseBits, SayNothingOfDiscreteNoise) {
                                .expected_batch_size = 64,
                                .noise_multiplier = 1,
                                .delta = 1e-5,
-                               .mechanism = DiscreteGaussian{},
+                               .mechanism = DiscreteGaussian{.grid_scale = 65536},
                                .normalize_by = 1});
   EXPECT_THAT(told_apart<float>([&](const std::vector<double>& sum, const random::Key& key) {
                 std::vector<int32_t> steps;
@@ -118,4 +118,4 @@ TEST(ReleaseBits, SayNothingOfDiscreteNoise) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::release_bits_test

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace tessera::privacy::auditing::internal {
+namespace tessera::privacy::auditing::internal::root_test {
 namespace {
 
 TEST(LastPositive, IsPositiveAndNextToTheRoot) {
@@ -21,4 +21,4 @@ TEST(LastPositive, TakesInfinities) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::auditing::internal
+}  // namespace tessera::privacy::auditing::internal::root_test

@@ -12,11 +12,11 @@
 #include "tessera/numpy/nn.h"
 #include "trainer_problem.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::run_identity_test {
 namespace {
 
 using namespace trainer_problem;
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 constexpr auto negative = [](const Weights& p, const Array& x, const Array& y) {
   return -loss(p, x, y);
@@ -171,7 +171,7 @@ TEST(RunIdentityTest, ACopyFromBeforeTheFirstStepIsUsedOnce) {
   expect_error([&] { trainer.step(copy, xs() + 1, ys()); }, "donated");
 }
 
-class RunIdentityFolderTest : public tessera::testing::FolderTest {};
+class RunIdentityFolderTest : public tessera::test::FolderTest {};
 
 TEST_F(RunIdentityFolderTest, ACheckpointGoesOnWithItsLossAndDataAlone) {
   const auto save = [&] {
@@ -336,4 +336,4 @@ TEST(RunIdentityTest, WhatIsRefused) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::run_identity_test

@@ -2,7 +2,7 @@
 
 #include "tessera/privacy/batch_selection/strategies.h"
 
-namespace tessera::privacy::batch_selection {
+namespace tessera::privacy::batch_selection::sampling_description_test {
 namespace {
 
 using enum NeighboringRelation;
@@ -132,4 +132,4 @@ TEST(SamplingDescription, ARelationThatDoesNotFitIsAnError) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::batch_selection
+}  // namespace tessera::privacy::batch_selection::sampling_description_test

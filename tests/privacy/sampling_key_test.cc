@@ -5,7 +5,7 @@
 #include "tessera/privacy/batch_selection/strategies.h"
 #include "tessera/privacy/batch_selection/user_selection.h"
 
-namespace tessera::privacy::batch_selection {
+namespace tessera::privacy::batch_selection::sampling_key_test {
 namespace {
 
 constexpr int64_t kSteps = 40;
@@ -159,4 +159,4 @@ TEST(SamplingKey, UsersAreSelectedByIt) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::batch_selection
+}  // namespace tessera::privacy::batch_selection::sampling_key_test

@@ -1,13 +1,20 @@
 #include "tessera/privacy/secret_key.h"
 
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
-#include <new>
+#include <fstream>
+#include <optional>
 #include <vector>
 
-namespace tessera::privacy::internal {
+namespace tessera::privacy::internal::secret_key_test {
 namespace {
 
 SecretKey key_of_zeros() { return SecretKey(std::array<std::byte, SecretKey::kBytes>{}); }
@@ -82,14 +89,48 @@ TEST(SecretKey, BytesAreUniform) {
   }
 }
 
-TEST(SecretKey, IsOverwrittenWhenItEnds) {
-  alignas(SecretKey) std::array<std::byte, sizeof(SecretKey)> memory;
-  const SecretKey* key = new (memory.data()) SecretKey(SecretKey::of_system());
-  EXPECT_FALSE(
-      std::all_of(memory.begin(), memory.end(), [](std::byte b) { return b == std::byte{}; }));
-  key->~SecretKey();
-  EXPECT_EQ(hex(memory), std::string(2 * sizeof(SecretKey), '0'));
+// What the kernel says of the mapping that an address is in: the line of /proc/self/smaps that begins so.
+std::string mapping_line(const void* address, const std::string& begin) {
+  std::ifstream maps("/proc/self/smaps");
+  const auto wanted = reinterpret_cast<uintptr_t>(address);
+  bool inside = false;
+  for (std::string line; std::getline(maps, line);) {
+    uintptr_t from = 0, to = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &from, &to) == 2)
+      inside = from <= wanted && wanted < to;
+    if (inside && line.starts_with(begin)) return line;
+  }
+  return "";
+}
+
+// The flags "lo" (locked) and "dd" (not dumped), while the key or a copy lives; then the memory is gone.
+TEST(SecretKey, MemoryIsLockedAndEndsWithTheLastCopy) {
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_MEMLOCK, &limit), 0);
+  if (limit.rlim_cur < (1 << 16)) GTEST_SKIP() << "this process may lock no memory";
+  std::optional<SecretKey> key = SecretKey::of_system(), copy = key;
+  const void* address = key->bytes().data();
+  EXPECT_EQ(copy->bytes().data(), address);
+  key.reset();
+  const std::string flags = mapping_line(address, "VmFlags:");
+  EXPECT_NE(flags.find(" lo"), std::string::npos) << flags;
+  EXPECT_NE(flags.find(" dd"), std::string::npos) << flags;
+  copy.reset();
+  EXPECT_EQ(mapping_line(address, "VmFlags:"), "");
+}
+
+// Where no memory may be locked, keys work and one warning says it.
+TEST(SecretKey, GoesOnWithoutLockedMemory) {
+  const auto child = [] {
+    const rlimit none{0, 0};
+    // A user who may lock everything has no limit.
+    if (::setrlimit(RLIMIT_MEMLOCK, &none) != 0 || ::seteuid(65534) != 0) std::_Exit(77);
+    const SecretKey a = SecretKey::of_system(), b = SecretKey::of_system();
+    std::_Exit(hex(a.bytes()) != hex(b.bytes()) && stream(a, 0, 0, 64) == stream(a, 0, 0, 64) ? 0
+                                                                                              : 1);
+  };
+  EXPECT_EXIT(child(), ::testing::ExitedWithCode(0), "the memory of a key cannot be locked");
 }
 
 }  // namespace
-}  // namespace tessera::privacy::internal
+}  // namespace tessera::privacy::internal::secret_key_test

@@ -4,10 +4,10 @@
 
 #include "matrix_factorization.h"
 
-namespace tessera::privacy::matrix_factorization::sensitivity {
+namespace tessera::privacy::matrix_factorization::sensitivity::sensitivity_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 struct Sensitivity : ::testing::Test {
   const golden::Json& data = golden_of("sensitivity");
@@ -89,4 +89,4 @@ TEST_F(Sensitivity, RefusesWhatItIsNotDefinedFor) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::matrix_factorization::sensitivity
+}  // namespace tessera::privacy::matrix_factorization::sensitivity::sensitivity_test

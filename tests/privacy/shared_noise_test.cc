@@ -3,7 +3,7 @@
 #include "tessera/compile/jit.h"
 #include "tessera/numpy/creation.h"
 
-namespace tessera::privacy::internal {
+namespace tessera::privacy::internal::shared_noise_test {
 namespace {
 
 // Several processes: tests/cluster/system_random_test.cc.
@@ -21,4 +21,4 @@ TEST(SharedNoiseKeys, AProcessThatIsAloneNeedsNone) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::internal
+}  // namespace tessera::privacy::internal::shared_noise_test

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <concepts>
 
-namespace tessera::privacy::batch_selection {
+namespace tessera::privacy::batch_selection::strategies_test {
 namespace {
 
 using testing::HasSubstr;
@@ -353,4 +353,4 @@ TEST(BatchSelectionStrategy, StepsThatShareNothingAreIndependent) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::batch_selection
+}  // namespace tessera::privacy::batch_selection::strategies_test

@@ -8,7 +8,7 @@
 #include "tessera/numpy/creation.h"
 #include "tessera/privacy/matrix_factorization/streaming_matrix.h"
 
-namespace tessera::testing {
+namespace tessera::test {
 
 inline const golden::Topic& noise_data() {
   static const golden::Topic out("noise");
@@ -41,4 +41,4 @@ inline std::map<std::string, privacy::matrix_factorization::StreamingMatrix> str
   };
 }
 
-}  // namespace tessera::testing
+}  // namespace tessera::test

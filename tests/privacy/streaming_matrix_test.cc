@@ -8,14 +8,14 @@
 #include "tessera/compile/jit.h"
 #include "tessera/numpy/operators.h"
 
-namespace tessera {
+namespace tessera::streaming_matrix_test {
 namespace {
 
 using namespace privacy::matrix_factorization;
-using tessera::testing::expect_close;
-using tessera::testing::expect_error;
-using tessera::testing::noise_data;
-using tessera::testing::streaming_matrices;
+using tessera::test::expect_close;
+using tessera::test::expect_error;
+using tessera::test::noise_data;
+using tessera::test::streaming_matrices;
 
 TEST(StreamingMatrix, ProductsAreThoseOfJaxPrivacy) {
   const Array x(noise_data().array(noise_data()["sequence"]));
@@ -94,4 +94,4 @@ TEST(StreamingMatrix, ImpossibleCoefficientsAreErrors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::streaming_matrix_test

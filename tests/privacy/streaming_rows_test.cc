@@ -4,13 +4,13 @@
 #include "../errors.h"
 #include "streaming_matrices.h"
 
-namespace tessera {
+namespace tessera::streaming_rows_test {
 namespace {
 
 using namespace privacy::matrix_factorization;
-using tessera::testing::expect_error;
-using tessera::testing::noise_data;
-using tessera::testing::streaming_matrices;
+using tessera::test::expect_error;
+using tessera::test::noise_data;
+using tessera::test::streaming_matrices;
 
 TEST(StreamingRows, AreThoseOfJaxPrivacy) {
   const auto matrices = streaming_matrices();
@@ -65,4 +65,4 @@ TEST(StreamingRows, ThereMustBeAsMany) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::streaming_rows_test

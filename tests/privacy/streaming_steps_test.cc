@@ -14,13 +14,13 @@
 #include "tessera/numpy/placement.h"
 #include "tessera/random/random.h"
 
-namespace tessera {
+namespace tessera::streaming_steps_test {
 namespace {
 
 using namespace privacy::matrix_factorization;
-using tessera::testing::expect_close;
-using tessera::testing::expect_error;
-using tessera::testing::streaming_matrices;
+using tessera::test::expect_close;
+using tessera::test::expect_error;
+using tessera::test::streaming_matrices;
 
 // Rows 0 ... n - 1 of A x by `next`, stacked.
 template <class Next>
@@ -163,4 +163,4 @@ TEST(StreamingSteps, ShardedAsTheLeaf) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::streaming_steps_test

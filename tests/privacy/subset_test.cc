@@ -1,6 +1,6 @@
 #include "tessera/privacy/batch_selection/subset.h"
 
-namespace tessera::privacy::batch_selection::internal {
+namespace tessera::privacy::batch_selection::internal::subset_test {
 namespace {
 
 constexpr int kDraws = 24000;
@@ -47,4 +47,4 @@ TEST(Permutation, EveryOrderIsAsLikely) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::batch_selection::internal
+}  // namespace tessera::privacy::batch_selection::internal::subset_test

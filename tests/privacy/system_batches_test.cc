@@ -3,12 +3,12 @@
 #include "../errors.h"
 #include "tessera/numpy/creation.h"
 
-namespace tessera::privacy::internal {
+namespace tessera::privacy::internal::system_batches_test {
 namespace {
 
 using batch_selection::Batch;
 using batch_selection::BatchSelectionStrategy;
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 constexpr int64_t kExamples = 300, kSteps = 40;
 
@@ -91,4 +91,4 @@ TEST(SystemBatches, ARunWhoseKeyIsGoneDoesNotGoOn) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::internal
+}  // namespace tessera::privacy::internal::system_batches_test

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace tessera::privacy::internal {
+namespace tessera::privacy::internal::system_random_test {
 namespace {
 
 // Bits and pairs of neighbouring bytes of a megabyte: counts within five standard deviations.
@@ -35,4 +35,4 @@ TEST(SystemRandom, CallsAndSizesShareNothing) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::internal
+}  // namespace tessera::privacy::internal::system_random_test

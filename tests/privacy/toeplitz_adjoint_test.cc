@@ -2,7 +2,7 @@
 
 #include "matrix_factorization.h"
 
-namespace tessera::privacy::matrix_factorization::toeplitz {
+namespace tessera::privacy::matrix_factorization::toeplitz::toeplitz_adjoint_test {
 namespace {
 
 const Coefs kCoef = {1.1, .5, .3, .25};
@@ -74,4 +74,4 @@ TEST(ToeplitzAdjoint, AScaleIsLeftOut) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::matrix_factorization::toeplitz
+}  // namespace tessera::privacy::matrix_factorization::toeplitz::toeplitz_adjoint_test

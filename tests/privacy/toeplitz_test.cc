@@ -4,10 +4,10 @@
 
 #include "matrix_factorization.h"
 
-namespace tessera::privacy::matrix_factorization::toeplitz {
+namespace tessera::privacy::matrix_factorization::toeplitz::toeplitz_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 using ::testing::ElementsAre;
 
 struct Toeplitz : ::testing::Test {
@@ -205,4 +205,4 @@ TEST(ToeplitzErrors, OfOptimization) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::matrix_factorization::toeplitz
+}  // namespace tessera::privacy::matrix_factorization::toeplitz::toeplitz_test

@@ -17,7 +17,7 @@
 #include "tessera/privacy/trainer.h"
 #include "tessera/random/random.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::trainer_audit_test {
 namespace {
 
 constexpr int64_t kCanaries = 1000, kFeatures = 4096;
@@ -101,4 +101,4 @@ TEST(TrainerAudit, WhatIsNotPrivateIsFound) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::trainer_audit_test

@@ -10,11 +10,11 @@
 #include "tessera/privacy/trainer.h"
 #include "trainer_problem.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::trainer_fit_test {
 namespace {
 
 using namespace trainer_problem;
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 const auto kSeed = [] { return reproducible(random::key(0)); };
 
@@ -23,7 +23,7 @@ void expect_close(const std::vector<float>& a, const std::vector<float>& b, doub
   for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], tolerance) << i;
 }
 
-class TrainerFitTest : public tessera::testing::FolderTest {};
+class TrainerFitTest : public tessera::test::FolderTest {};
 
 TEST_F(TrainerFitTest, FitIsItsSteps) {
   const Trainer trainer(plan_of(), loss, optim::adam(.1));
@@ -382,4 +382,4 @@ TEST(TrainerClipNormTest, WithoutPrivacyIsPlainTrainingOnTheSameBatches) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::trainer_fit_test

@@ -4,10 +4,9 @@
 #include <cmath>
 
 #include "../io/files.h"
-#include "tessera/base/warning.h"
 #include "trainer_problem.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::trainer_grid_test {
 namespace {
 
 using namespace trainer_problem;
@@ -20,7 +19,7 @@ PlanOptions on_grid(double probability = .25) {
   return out;
 }
 
-class TrainerGridFolderTest : public tessera::testing::FolderTest {};
+class TrainerGridFolderTest : public tessera::test::FolderTest {};
 
 TEST_F(TrainerGridFolderTest, AResumedRunHasTheSameBits) {
   PlanOptions options = on_grid();
@@ -115,33 +114,42 @@ TEST(TrainerGridTest, StepsAreThoseOfFloatSums) {
   EXPECT_NE(parameters(x.params), parameters(weights()));
 }
 
-// Which noise a released model has is somebody's choice, or a warning.
-TEST(TrainerGridTest, AReleaseWithoutANamedMechanismWarns) {
-  std::vector<std::string> warnings;
-  const WarningHandler before =
-      set_warning_handler([&](const std::string& text) { warnings.push_back(text); });
-  const auto warned = [&](const Plan& plan) {
-    warnings.clear();
-    const Trainer trainer(plan, loss, optim::sgd(.5));
-    trainer.release(trainer.init(weights(), seed()));
-    return warnings;
-  };
-  PlanOptions options = options_of();
+// Without a mechanism, on a grid that the plan chooses, the steps and what is released are those of the one
+// that names this grid.
+TEST(TrainerGridTest, TheDefaultMechanismIsDiscrete) {
+  PlanOptions options = options_of(.5);
+  options.mechanism.reset();
   const Plan unnamed = make_plan(options);
-  EXPECT_FALSE(unnamed.names_mechanism());
-  EXPECT_TRUE(std::holds_alternative<Gaussian>(unnamed.mechanism()));
-  ASSERT_EQ(warned(unnamed).size(), 1u);
-  EXPECT_NE(warnings[0].find("make the plan with .mechanism = DiscreteGaussian{}"),
-            std::string::npos);
-  EXPECT_TRUE(warned(unnamed.without_privacy()).empty());
-  options.mechanism = Gaussian{};
-  EXPECT_TRUE(warned(make_plan(options)).empty());
+  ASSERT_TRUE(std::holds_alternative<DiscreteGaussian>(unnamed.mechanism()));
+  options.mechanism = DiscreteGaussian{.grid_scale = 1 << 19};
   EXPECT_EQ(make_plan(options).fingerprint(), unnamed.fingerprint());
-  EXPECT_TRUE(warned(make_plan(on_grid())).empty());
-  EXPECT_NE(to_string(make_plan(on_grid())).find("in whole numbers of 1/65536 of the clip norm"),
-            std::string::npos);
-  set_warning_handler(before);
+  const auto released = [](const Plan& plan) {
+    const Trainer trainer(plan, loss, optim::sgd(.5));
+    auto state = trainer.init(weights(), reproducible(seed(), KeyReuse::kAllowed));
+    run_to(trainer, state, 3);
+    return parameters(trainer.release(state));
+  };
+  EXPECT_EQ(released(unnamed), released(make_plan(options)));
+}
+
+// Gradients that are transformed are rounded to the grid after it, with the noise of each step.
+TEST(TrainerGridTest, TransformedGradientsAreOnTheGrid) {
+  PlanOptions options = options_of(1);
+  options.steps = 4;
+  options.noise_multiplier = 1e-3;
+  options.clip_norm_schedule = {{0, 1}, {2, .5}};
+  const auto halved = [](const Weights& g) { return Weights{.5 * g.w, .5 * g.b}; };
+  PlanOptions whole = options;
+  whole.mechanism = DiscreteGaussian{};
+  const Trainer a(make_plan(whole), loss, optim::sgd(.5), {.microbatch_size = 4}, halved),
+      b(make_plan(options), loss, optim::sgd(.5), {.microbatch_size = 4}, halved);
+  auto x = a.init(weights(), seed()), y = b.init(weights(), seed());
+  run_to(a, x, 4);
+  run_to(b, y, 4);
+  const std::vector<float> p = parameters(x.params), q = parameters(y.params);
+  for (size_t j = 0; j < p.size(); ++j) EXPECT_NEAR(p[j], q[j], 1e-2) << j;
+  EXPECT_NE(p, parameters(weights()));
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::trainer_grid_test

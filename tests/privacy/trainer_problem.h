@@ -51,6 +51,7 @@ inline PlanOptions options_of(double probability = .25) {
           .sampling_prob = probability,
           .noise_multiplier = 1,
           .delta = 1e-3,
+          .mechanism = Gaussian{},
           .l2_clip_norm = .5};
 }
 inline Plan plan_of(double probability = .25) { return make_plan(options_of(probability)); }

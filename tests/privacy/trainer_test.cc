@@ -22,10 +22,10 @@
 #include "tessera/random/random.h"
 #include "trainer_problem.h"
 
-namespace tessera::privacy {
+namespace tessera::privacy::trainer_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 using namespace trainer_problem;
 
 TEST(TrainerTest, AStepIsItsPartsByHand) {
@@ -93,7 +93,7 @@ TEST(TrainerTest, NoiseOfTheSystem) {
                "expected no key for a plan of RandomSource::kSystem");
 }
 
-class TrainerFolderTest : public tessera::testing::FolderTest {};
+class TrainerFolderTest : public tessera::test::FolderTest {};
 
 // Of independent and of correlated noise, whose buffers are state too.
 TEST_F(TrainerFolderTest, AResumedRunHasTheSameBits) {
@@ -449,7 +449,7 @@ TEST_F(TrainerFolderTest, AReportOfCurves) {
   for (int i = 0; i < 5; ++i) last = trainer.step(state, xs(), ys());
   trainer.report_html(file, state);
 
-  const std::string page = tessera::testing::bytes_of(file);
+  const std::string page = tessera::test::bytes_of(file);
   for (const char* text : {"<!DOCTYPE html>", "Loss", "clip norm", "Epsilon at delta 0.001",
                            "5 of 12 steps done", "</html>"})
     EXPECT_THAT(page, ::testing::HasSubstr(text));
@@ -491,4 +491,4 @@ TEST(TrainerTest, WhatIsRefused) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy
+}  // namespace tessera::privacy::trainer_test

@@ -10,10 +10,10 @@
 #include "tessera/optim/optim.h"
 #include "tessera/random/random.h"
 
-namespace tessera::privacy::auditing {
+namespace tessera::privacy::auditing::training_audit_test {
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 
 constexpr int64_t kExamples = 100, kCanaries = 400, kFeatures = 1024;
 
@@ -171,4 +171,4 @@ TEST(TrainingAudit, BadDataAreErrors) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::auditing
+}  // namespace tessera::privacy::auditing::training_audit_test

@@ -6,7 +6,7 @@
 #include "tessera/base/error.h"
 #include "tessera/privacy/accounting/gaussian_mechanism.h"
 
-namespace tessera::privacy::accounting {
+namespace tessera::privacy::accounting::training_test {
 namespace {
 
 const DpParams kParams{
@@ -179,4 +179,4 @@ TEST(Training, BadParamsAreRefused) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::accounting
+}  // namespace tessera::privacy::accounting::training_test

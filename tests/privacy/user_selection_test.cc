@@ -1,6 +1,6 @@
 #include "tessera/privacy/batch_selection/user_selection.h"
 
-namespace tessera::privacy::batch_selection {
+namespace tessera::privacy::batch_selection::user_selection_test {
 namespace {
 
 using testing::ElementsAre;
@@ -107,4 +107,4 @@ TEST(BoundContributions, NoneIsAnError) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::batch_selection
+}  // namespace tessera::privacy::batch_selection::user_selection_test

@@ -7,7 +7,7 @@
 #include "tessera/privacy/accounting/gaussian_mechanism.h"
 #include "tessera/privacy/accounting/rdp.h"
 
-namespace tessera::privacy::accounting {
+namespace tessera::privacy::accounting::zcdp_test {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -57,4 +57,4 @@ TEST(Zcdp, BadNumbersAreRefused) {
 }
 
 }  // namespace
-}  // namespace tessera::privacy::accounting
+}  // namespace tessera::privacy::accounting::zcdp_test

@@ -15,7 +15,7 @@
 #include "tessera/base/visit_dtype.h"
 #include "tessera/random/random.h"
 
-namespace tessera::testing {
+namespace tessera::test {
 
 using golden::Json;
 
@@ -187,4 +187,4 @@ inline void expect_within(const Literal& got, const Literal& expected, Tolerance
   });
 }
 
-}  // namespace tessera::testing
+}  // namespace tessera::test

@@ -18,16 +18,16 @@
 #include "tessera/numpy/reduce.h"
 #include "tessera/numpy/sorting.h"
 
-namespace tessera {
+namespace tessera::parametric_test {
 namespace {
 
 using golden::Json;
-using tessera::testing::Call;
-using tessera::testing::expect_close;
-using tessera::testing::expect_error;
-using tessera::testing::expect_within;
-using tessera::testing::key_of;
-using tessera::testing::X64;
+using tessera::test::Call;
+using tessera::test::expect_close;
+using tessera::test::expect_error;
+using tessera::test::expect_within;
+using tessera::test::key_of;
+using tessera::test::X64;
 
 TEST(RandomDerivatives, AreJaxs) {
   const golden::Topic topic("samplers");
@@ -46,8 +46,8 @@ TEST(RandomDerivatives, AreJaxs) {
     const auto loss = [&](const std::vector<Array>& a) -> Array {
       std::map<std::string, Array> by_name;
       for (size_t i = 0; i < names.size(); ++i) by_name[names[i]] = a[i];
-      const Array x = testing::sample(
-          function, key, Call{c["params"], by_name, expected.shape(), expected.dtype()});
+      const Array x = test::sample(function, key,
+                                   Call{c["params"], by_name, expected.shape(), expected.dtype()});
       return sum(x * reshape(arange(1, x.size() + 1, 1, x.dtype()), x.shape()));
     };
     const std::vector<Array> gradients = grad(loss)(inputs);
@@ -203,4 +203,4 @@ TEST(RandomParametricErrors, EachIsAUserError) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::parametric_test

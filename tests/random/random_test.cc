@@ -18,17 +18,17 @@
 #include "tessera/numpy/placement.h"
 #include "tessera/random/threefry.h"
 
-namespace tessera {
+namespace tessera::random_test {
 namespace {
 
 using golden::Json;
-using tessera::testing::Call;
-using tessera::testing::expect_error;
-using tessera::testing::expect_within;
-using tessera::testing::key_of;
-using tessera::testing::sample;
-using tessera::testing::tolerance;
-using tessera::testing::X64;
+using tessera::test::Call;
+using tessera::test::expect_error;
+using tessera::test::expect_within;
+using tessera::test::key_of;
+using tessera::test::sample;
+using tessera::test::tolerance;
+using tessera::test::X64;
 
 class RandomTest : public ::testing::TestWithParam<bool> {};
 
@@ -46,7 +46,7 @@ void expect_cases(const char* name, bool eagerly) {
       names.push_back(name);
       inputs.push_back(topic.array(reference));
     }
-    const auto call = [&](const testing::Arrays& a) -> testing::Arrays {
+    const auto call = [&](const test::Arrays& a) -> test::Arrays {
       std::map<std::string, Array> by_name;
       for (size_t i = 0; i < names.size(); ++i) by_name[names[i]] = a[i + 1];
       return {
@@ -54,7 +54,7 @@ void expect_cases(const char* name, bool eagerly) {
     };
     try {
       const Literal got =
-          (eagerly ? testing::run_eagerly(call, inputs) : testing::run_traced(call, inputs))[0];
+          (eagerly ? test::run_eagerly(call, inputs) : test::run_traced(call, inputs))[0];
       expect_within(got, expected, tolerance(function, expected.dtype(), eagerly));
     } catch (const std::exception& e) {
       ADD_FAILURE() << e.what();
@@ -93,13 +93,13 @@ TEST_P(RandomTest, Blocks) {
     const auto word = [](const Json& v) { return Literal::scalar(v.get<uint32_t>()); };
     const std::vector<Literal> inputs{word(block["key"][0]), word(block["key"][1]),
                                       word(block["counts"][0]), word(block["counts"][1])};
-    const auto hash = [](const testing::Arrays& a) -> testing::Arrays {
+    const auto hash = [](const test::Arrays& a) -> test::Arrays {
       const random::internal::Words out =
           random::internal::threefry2x32({a[0], a[1]}, {a[2], a[3]});
       return {out.high, out.low};
     };
     const std::vector<Literal> got =
-        GetParam() ? testing::run_eagerly(hash, inputs) : testing::run_traced(hash, inputs);
+        GetParam() ? test::run_eagerly(hash, inputs) : test::run_traced(hash, inputs);
     EXPECT_EQ(got[0].data<uint32_t>()[0], block["out"][0].get<uint32_t>());
     EXPECT_EQ(got[1].data<uint32_t>()[0], block["out"][1].get<uint32_t>());
   }
@@ -289,4 +289,4 @@ TEST(RandomErrorTest, EachIsAUserError) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::random_test

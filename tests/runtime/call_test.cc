@@ -8,13 +8,13 @@
 #include "tests/errors.h"
 #include "tests/runtime/schedules.h"
 
-namespace tessera {
+namespace tessera::call_test {
 
 using namespace runtime;
 
 namespace {
 
-using tessera::testing::expect_error;
+using tessera::test::expect_error;
 using ::testing::ElementsAre;
 
 const float* floats(const void* pointer) { return static_cast<const float*>(pointer); }
@@ -159,4 +159,4 @@ TEST(Call, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::call_test

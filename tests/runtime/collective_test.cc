@@ -7,7 +7,7 @@
 #include "tessera/base/thread_pool.h"
 #include "tests/runtime/schedules.h"
 
-namespace tessera {
+namespace tessera::collective_test {
 
 using namespace runtime;
 
@@ -461,4 +461,4 @@ TEST(Collective, RaggedAllToAll) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::collective_test

@@ -8,7 +8,7 @@
 
 #include "tests/runtime/schedules.h"
 
-namespace tessera {
+namespace tessera::control_test {
 
 using namespace runtime;
 
@@ -669,4 +669,4 @@ TEST(Control, ABranchInALoop) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::control_test

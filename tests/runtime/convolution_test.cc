@@ -11,7 +11,7 @@
 #include "tessera/runtime/convolution_code.h"
 #include "tests/runtime/schedules.h"
 
-namespace tessera {
+namespace tessera::convolution_test {
 
 using namespace runtime;
 
@@ -333,4 +333,4 @@ TEST(Convolution, TheLibraryTakesWhatTrainingNeeds) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::convolution_test

@@ -7,7 +7,7 @@
 
 #include "tests/runtime/schedules.h"
 
-namespace tessera {
+namespace tessera::device_array_test {
 
 using namespace runtime;
 
@@ -217,4 +217,4 @@ TEST(DeviceArray, WrongShardings) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::device_array_test

@@ -8,7 +8,7 @@
 #include "tessera/base/thread_pool.h"
 #include "tests/runtime/schedules.h"
 
-namespace tessera {
+namespace tessera::dot_test {
 
 using namespace runtime;
 
@@ -483,4 +483,4 @@ TEST(Dot, ThreadsDoNotChangeBits) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::dot_test

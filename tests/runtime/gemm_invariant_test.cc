@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-namespace tessera::runtime {
+namespace tessera::runtime::gemm_invariant_test {
 namespace {
 
 const std::byte* bytes(const void* p) { return static_cast<const std::byte*>(p); }
@@ -108,4 +108,4 @@ TEST(GemmInvariant, OfNothingIsZero) {
 }
 
 }  // namespace
-}  // namespace tessera::runtime
+}  // namespace tessera::runtime::gemm_invariant_test

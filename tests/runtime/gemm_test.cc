@@ -15,7 +15,7 @@
 #include "tessera/runtime/tile_panels.h"
 #include "tests/errors.h"
 
-namespace tessera {
+namespace tessera::gemm_test {
 
 using namespace runtime;
 
@@ -211,10 +211,10 @@ TEST(GemmTiles, TheUserChooses) {
   EXPECT_TRUE(tiles_allowed(""));
   EXPECT_TRUE(tiles_allowed("halves"));
   EXPECT_FALSE(tiles_allowed("off"));
-  testing::expect_error([] { tiles_allowed("on"); },
-                        "[TESSERA_MATRIX_TILES] expected 'off' or 'halves', got 'on'; unset it for "
-                        "halves");
-  testing::expect_error([] { tiles_allowed("all"); }, "expected 'off' or 'halves', got 'all'");
+  test::expect_error([] { tiles_allowed("on"); },
+                     "[TESSERA_MATRIX_TILES] expected 'off' or 'halves', got 'on'; unset it for "
+                     "halves");
+  test::expect_error([] { tiles_allowed("all"); }, "expected 'off' or 'halves', got 'all'");
 }
 
 TEST(GemmTiles, HalvesAlone) {
@@ -296,4 +296,4 @@ TEST(TilePanels, SaysWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::gemm_test

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-namespace tessera::runtime {
+namespace tessera::runtime::grid_products_test {
 namespace {
 
 const std::byte* bytes(const void* p) { return static_cast<const std::byte*>(p); }
@@ -54,4 +54,4 @@ TEST(GridProducts, RoundUpToTheLargest) {
 }
 
 }  // namespace
-}  // namespace tessera::runtime
+}  // namespace tessera::runtime::grid_products_test

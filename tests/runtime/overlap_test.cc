@@ -6,7 +6,7 @@
 #include "tessera/fusion/locality.h"
 #include "tests/runtime/schedules.h"
 
-namespace tessera {
+namespace tessera::overlap_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -145,4 +145,4 @@ TEST(Overlap, CallsKeepTheirOrder) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::overlap_test

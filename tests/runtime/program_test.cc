@@ -8,7 +8,7 @@
 #include "tessera/base/thread_pool.h"
 #include "tests/runtime/schedules.h"
 
-namespace tessera {
+namespace tessera::program_test {
 
 using namespace runtime;
 
@@ -292,4 +292,4 @@ TEST(Program, EmptyArrays) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::program_test

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-namespace tessera {
+namespace tessera::storage_plan_test {
 
 using namespace runtime;
 
@@ -81,4 +81,4 @@ TEST(StoragePlan, BlocksInUseAtOnceDoNotOverlap) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::storage_plan_test

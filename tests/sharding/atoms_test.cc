@@ -6,13 +6,13 @@
 #include "tessera/ir/format.h"
 #include "tests/errors.h"
 
-namespace tessera {
+namespace tessera::atoms_test {
 
 using namespace sharding;
 
 namespace {
 
-using tessera::testing::error_of;
+using tessera::test::error_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -131,4 +131,4 @@ TEST(Translate, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::atoms_test

@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "tessera/ops/control/control_flow_ops.h"
+#include "tessera/control/control_flow_ops.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/linear/dot_general.h"
@@ -12,8 +12,9 @@
 #include "tests/pass_text.h"
 #include "tests/trace/control_flow.h"
 
-namespace tessera {
+namespace tessera::contract_sums_test {
 
+using namespace interchange;
 using namespace sharding;
 
 namespace {
@@ -54,7 +55,7 @@ TEST(ContractSums, OfABatchedOuterProduct) {
         return Arrays{lax::reduce_sum(products, {0})};
       },
       {kRows, kMore});
-  EXPECT_EQ(testing::text_of(f.after), R"(
+  EXPECT_EQ(test::text_of(f.after), R"(
 func.func public @main(%arg0: tensor<5x3xf32>, %arg1: tensor<5x4xf32>) -> (tensor<3x4xf32>) {
   %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [0] x [0] : (tensor<5x3xf32>, tensor<5x4xf32>) -> tensor<3x4xf32>
   return %0 : tensor<3x4xf32>
@@ -156,4 +157,4 @@ TEST(ContractSums, InRegions) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::contract_sums_test

@@ -2,20 +2,21 @@
 
 #include <gmock/gmock.h>
 
-#include "tessera/ops/control/control.h"
+#include "tessera/control/control.h"
 #include "tests/errors.h"
 #include "tests/pass_text.h"
 
-namespace tessera {
+namespace tessera::finer_mesh_test {
 
+using namespace interchange;
 using namespace sharding;
 
 namespace {
 
+using test::error_of;
+using test::text_of;
 using ::testing::ElementsAre;
-using testing::error_of;
 using ::testing::HasSubstr;
-using testing::text_of;
 
 const Mesh& mesh22() {
   static const Mesh& mesh = *new Mesh(Mesh::abstract({2, 2}, {"x", "y"}));
@@ -122,4 +123,4 @@ TEST(FinerMesh, AndBack) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::finer_mesh_test

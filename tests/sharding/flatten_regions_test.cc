@@ -2,13 +2,13 @@
 
 #include "tests/pass_text.h"
 
-namespace tessera {
+namespace tessera::flatten_regions_test {
 
 using namespace sharding;
 
 namespace {
 
-using testing::after;
+using test::after;
 
 TEST(FlattenRegions, CallsAreInlined) {
   EXPECT_EQ(after(flatten_regions, R"(
@@ -110,4 +110,4 @@ func.func public @main(%arg0: tensor<4xf32>) -> (tensor<4xf32>) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::flatten_regions_test

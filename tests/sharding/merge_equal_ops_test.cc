@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "tessera/control/control.h"
 #include "tessera/ops/collectives/collectives.h"
-#include "tessera/ops/control/control.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/identity.h"
@@ -13,7 +13,7 @@
 #include "tests/pass_text.h"
 #include "tests/trace/control_flow.h"
 
-namespace tessera {
+namespace tessera::merge_equal_ops_test {
 
 using namespace sharding;
 
@@ -34,7 +34,7 @@ Array apply(const FlatFn& body, const Array& x) {
 }
 
 TEST(MergeEqualOps, TheFirstOfEqualOpsIsLeft) {
-  EXPECT_EQ(testing::after(merge_equal_ops, R"(
+  EXPECT_EQ(test::after(merge_equal_ops, R"(
 func.func public @main(%arg0: tensor<4xf32>, %arg1: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %0 = stablehlo.add %arg0, %arg1 : tensor<4xf32>
   %1 = stablehlo.sine %0 : tensor<4xf32>
@@ -134,4 +134,4 @@ TEST(MergeEqualOps, ResultTypesCount) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::merge_equal_ops_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tessera {
+namespace tessera::projection_test {
 
 using namespace sharding;
 
@@ -77,4 +77,4 @@ TEST_F(ProjectionTest, FactorsOfOtherTensorsHaveNothing) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::projection_test

@@ -1,23 +1,24 @@
 #include "tessera/sharding/propagate.h"
 
-#include "tessera/ir/parser.h"
-#include "tessera/ir/printer.h"
+#include "tessera/control/control.h"
+#include "tessera/control/control_flow_ops.h"
+#include "tessera/interchange/text/parser.h"
+#include "tessera/interchange/text/printer.h"
 #include "tessera/ir/verifier.h"
-#include "tessera/ops/control/control.h"
-#include "tessera/ops/control/control_flow_ops.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/trace/trace.h"
 #include "tests/errors.h"
 #include "tests/sharding/passes.h"
 
-namespace tessera {
+namespace tessera::propagate_test {
 
+using namespace interchange;
 using namespace sharding;
 
 namespace {
 
 using namespace array_math;
-using testing::error_of;
+using test::error_of;
 using ::testing::HasSubstr;
 using Arrays = std::vector<Array>;
 
@@ -77,7 +78,7 @@ func.func public @main(%arg0: tensor<8x64xf32> {sdy.sharding = #sdy.sharding<@me
 }})");
   const ShardingRequest request{module.input_shardings, module.output_shardings};
   const Mesh mesh = program_mesh(module.main, request);
-  const auto shardings = [&](std::span<const ValueId> held_back) {
+  const auto shardings = [&](const ValueIds& held_back) {
     std::string out = "\n";
     list_shardings(propagate(module.main, mesh, request, held_back), "", out);
     return out;
@@ -90,14 +91,21 @@ tanh [{}, {"x"}]
 negate [{}, {"x"}]
 )";
   EXPECT_EQ(shardings({}), together) << "the larger operand decides";
-  EXPECT_EQ(shardings({&module.main.inputs[0], 1}), together);
-  EXPECT_EQ(shardings({&module.main.inputs[1], 1}), R"(
+  EXPECT_EQ(shardings({module.main.inputs[0]}), together);
+  EXPECT_EQ(shardings({module.main.inputs[1]}), R"(
 input [{"x"}, {}]
 input [{}, {"x"}]
 dot_general [{"x"}, {}]
 tanh [{"x"}, {}]
 negate [{}, {"x"}]
 )");
+  // Orders that lead to the same shardings are one.
+  const ValueIds none, x{module.main.inputs[0]}, w{module.main.inputs[1]};
+  const std::vector<Function> all =
+      propagate_in_orders(module.main, mesh, request, std::vector{none, x, w, w, none});
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_TRUE(all[0] == propagate(module.main, mesh, request));
+  EXPECT_TRUE(all[1] == propagate(module.main, mesh, request, w));
 }
 
 // Backward: a result's sharding reaches the argument that says nothing; a reduced dimension's
@@ -300,4 +308,4 @@ TEST(ProgramMesh, MeshesThatPrintAlikeAreToldApart) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::propagate_test

@@ -6,14 +6,14 @@
 #include "tessera/trace/trace.h"
 #include "tests/pass_text.h"
 
-namespace tessera {
+namespace tessera::split_constants_test {
 
 using namespace sharding;
 
 namespace {
 
-using testing::after;
-using testing::text_of;
+using test::after;
+using test::text_of;
 
 TEST(SplitConstants, OneForEachUser) {
   EXPECT_EQ(after(split_constants, R"(
@@ -134,4 +134,4 @@ TEST(SplitConstants, LargeExpressionsAreShared) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::split_constants_test

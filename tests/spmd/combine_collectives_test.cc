@@ -13,7 +13,7 @@
 #include "tests/spmd/programs.h"
 #include "tests/trace/control_flow.h"
 
-namespace tessera {
+namespace tessera::combine_collectives_test {
 
 using namespace spmd;
 
@@ -233,4 +233,4 @@ TEST(CombineCollectives, EffectsKeepTheirOrder) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::combine_collectives_test

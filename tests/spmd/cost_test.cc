@@ -12,7 +12,7 @@
 #include "tessera/mesh/device.h"
 #include "tessera/spmd/reshard.h"
 
-namespace tessera {
+namespace tessera::cost_test {
 
 using namespace spmd;
 using namespace ops;
@@ -104,4 +104,4 @@ TEST_F(Cost, PlansHaveFewerStepsWhereMessagesTakeLong) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::cost_test

@@ -8,7 +8,7 @@
 #include "tessera/ops/structural/sort.h"
 #include "tests/spmd/programs.h"
 
-namespace tessera {
+namespace tessera::cut_lines_test {
 namespace {
 
 using lax::FftType;
@@ -97,4 +97,4 @@ TEST(CutLines, OtherOpsMoveTheirCutsToo) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::cut_lines_test

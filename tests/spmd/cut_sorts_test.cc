@@ -10,7 +10,7 @@
 #include "tessera/ops/structural/sort.h"
 #include "tests/spmd/programs.h"
 
-namespace tessera {
+namespace tessera::cut_sorts_test {
 namespace {
 
 using namespace array_math;
@@ -95,4 +95,4 @@ TEST(CutSorts, OthersMoveTheirCut) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::cut_sorts_test

@@ -8,7 +8,7 @@
 #include "tessera/ops/reductions/reduce_window.h"
 #include "tests/spmd/programs.h"
 
-namespace tessera {
+namespace tessera::halos_test {
 
 using namespace spmd;
 
@@ -186,4 +186,4 @@ TEST(Halos, CumulativeFoldsAreNotAmongThem) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::halos_test

@@ -7,7 +7,7 @@
 #include "tessera/ops/indexing/scatter.h"
 #include "tests/spmd/programs.h"
 
-namespace tessera {
+namespace tessera::indexed_shards_test {
 
 using namespace spmd;
 
@@ -132,4 +132,4 @@ TEST(IndexedShards, ScattersOfSeveralIndexedDimensions) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::indexed_shards_test

@@ -7,7 +7,7 @@
 #include "tessera/ops/structural/reshape.h"
 #include "tests/spmd/programs.h"
 
-namespace tessera {
+namespace tessera::late_sums_test {
 
 using namespace spmd;
 
@@ -95,4 +95,4 @@ TEST(LateSums, PastQuotientsAndWhatArranges) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::late_sums_test

@@ -1,7 +1,7 @@
 // Loops and branches under partition: shardings of carries, what is communicated in a trip.
 #include <gmock/gmock.h>
 
-#include "tessera/ops/control/control.h"
+#include "tessera/control/control.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/linear/dot_general.h"
@@ -12,7 +12,7 @@
 #include "tests/spmd/programs.h"
 #include "tests/trace/control_flow.h"
 
-namespace tessera {
+namespace tessera::partition_control_test {
 
 using namespace spmd;
 
@@ -155,4 +155,4 @@ TEST(PartitionControl, SumsOverDevicesLeaveBranches) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::partition_control_test

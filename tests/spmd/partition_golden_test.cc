@@ -4,8 +4,8 @@
 
 #include <set>
 
-#include "tessera/ir/parser.h"
-#include "tessera/ops/control/control.h"
+#include "tessera/control/control.h"
+#include "tessera/interchange/text/parser.h"
 #include "tessera/ops/core/op.h"
 #include "tessera/sharding/propagate.h"
 #include "tessera/spmd/partition.h"
@@ -15,8 +15,9 @@
 #include "tests/sharding/passes.h"
 #include "tests/spmd/shards.h"
 
-namespace tessera {
+namespace tessera::partition_golden_test {
 
+using namespace interchange;
 using namespace spmd;
 
 namespace {
@@ -162,4 +163,4 @@ TEST(PartitionGolden, AgreesWithJax) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::partition_golden_test

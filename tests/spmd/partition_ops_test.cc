@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tessera/ops/control/manual_boundary.h"
+#include "tessera/control/manual_boundary.h"
 #include "tessera/sharding/projection.h"
 #include "tessera/sharding/propagate.h"
 #include "tessera/spmd/partition.h"
@@ -11,7 +11,7 @@
 #include "tests/sharding/passes.h"
 #include "tests/spmd/shards.h"
 
-namespace tessera {
+namespace tessera::partition_ops_test {
 
 using namespace spmd;
 
@@ -184,4 +184,4 @@ INSTANTIATE_TEST_SUITE_P(Registry, PartitionOps, testing::ValuesIn(ordinary_ops(
                          });
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::partition_ops_test

@@ -3,8 +3,9 @@
 
 #include <gmock/gmock.h>
 
+#include "tessera/control/control.h"
+#include "tessera/control/shard_map_trace.h"
 #include "tessera/ops/collectives/collectives.h"
-#include "tessera/ops/control/control.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/identity.h"
@@ -12,10 +13,9 @@
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
-#include "tessera/trace/shard_map_trace.h"
 #include "tests/spmd/programs.h"
 
-namespace tessera {
+namespace tessera::partition_test {
 
 using namespace spmd;
 
@@ -245,7 +245,7 @@ FlatShardMapOptions manual(const Mesh& mesh, std::vector<PartitionSpec> in,
 
 TEST(Partition, ManualComputationsRunAsTheyAre) {
   const Partitioned p = partition_and_check(mesh8(), {{{16, 4}, P("x")}}, [](const Arrays& x) {
-    return shard_map_flat(
+    return control::shard_map_flat(
         [](const Arrays& v) { return Arrays{lax::psum(lax::reduce_sum(v[0], {0}), "x")}; },
         manual(mesh8(), {P("x")}, {P()}), Arrays{x[0] * 2});
   });
@@ -256,7 +256,7 @@ TEST(Partition, ManualComputationsRunAsTheyAre) {
 TEST(Partition, ArgumentsAreReshardedToInSpecs) {
   const Partitioned p =
       partition_and_check(mesh24(), {{{16, 8}, P(None, "x")}}, [](const Arrays& x) {
-        return shard_map_flat(
+        return control::shard_map_flat(
             [](const Arrays& v) {
               return Arrays{v[0] + like_row(lax::reduce_sum(v[0], {1}), v[0])};
             },
@@ -271,7 +271,7 @@ TEST(Partition, PartialManualStaysAutomaticInside) {
   const Partitioned p = partition_and_check(
       mesh24(), {{{16, 32}, P("x", "y")}, {{32, 8}, P("y")}},
       [](const Arrays& x) {
-        return shard_map_flat(
+        return control::shard_map_flat(
             [](const Arrays& v) { return Arrays{lax::psum(lax::dot(v[0], v[1]), "x")}; },
             manual(mesh24(), {P("x"), P()}, {P()}, {"x"}), Arrays{x[0], x[1]});
       },
@@ -285,7 +285,7 @@ TEST(Partition, UnevenBlocksOfPartialManualComputations) {
     for (const auto& spec : {P("x"), P("y"), P(joint("x", "y")), P()}) {
       SCOPED_TRACE(fmt::format("{} rows as {}", rows, spec));
       partition_and_check(mesh24(), {{{rows, 4}, spec}, {{3}, P("y")}}, [](const Arrays& x) {
-        return shard_map_flat(
+        return control::shard_map_flat(
             [&](const Arrays& v) {
               const Array cut = lax::sharding_constraint(v[0] * 2, NamedSharding(mesh24(), P("y")));
               return Arrays{cut + like_row(lax::reduce_sum(cut, {1}), cut), v[1] * 3};
@@ -298,9 +298,9 @@ TEST(Partition, UnevenBlocksOfPartialManualComputations) {
 TEST(Partition, NestedManualComputations) {
   const Mesh& mesh = mesh24();
   const Partitioned p = partition_and_check(mesh, {{{16, 8}, P("x", "y")}}, [&](const Arrays& x) {
-    return shard_map_flat(
+    return control::shard_map_flat(
         [&](const Arrays& v) {
-          const Arrays inner = shard_map_flat(
+          const Arrays inner = control::shard_map_flat(
               [](const Arrays& w) {
                 return Arrays{lax::psum(w[0], "y") + like_row(lax::reduce_sum(w[0], {1}), w[0])};
               },
@@ -314,7 +314,7 @@ TEST(Partition, NestedManualComputations) {
 
 TEST(Partition, CollectivesOverSeveralAxes) {
   partition_and_check(mesh24(), {{{16, 8}, P(joint("x", "y"))}}, [](const Arrays& x) {
-    return shard_map_flat(
+    return control::shard_map_flat(
         [](const Arrays& v) {
           return Arrays{
               lax::psum(v[0], {"x", "y"}), lax::all_gather(v[0], {"y", "x"}, {.tiled = true}),
@@ -359,7 +359,7 @@ TEST(Partition, EqualSumsAreCommunicatedOnce) {
 
 TEST(Partition, EqualCollectivesOfAShardMapAreOne) {
   const Partitioned p = partition_and_check(mesh8(), {{{16, 4}, P("x")}}, [](const Arrays& x) {
-    return shard_map_flat(
+    return control::shard_map_flat(
         [](const Arrays& v) {
           return Arrays{lax::psum(v[0], "x") * 2, lax::sin(lax::psum(v[0], "x"))};
         },
@@ -449,4 +449,4 @@ TEST(PartitionCost, IsLinearInDepth) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::partition_test

@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "tessera/ops/control/control.h"
+#include "tessera/control/control.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/constant.h"

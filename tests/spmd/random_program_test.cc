@@ -1,7 +1,7 @@
 // Random programs, partitioned, compute what they compute on one device.
 #include "tests/spmd/random_program.h"
 
-namespace tessera {
+namespace tessera::random_program_test {
 
 using namespace spmd;
 
@@ -20,4 +20,4 @@ TEST(RandomPrograms, ComputeWhatOneDeviceDoes) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::random_program_test

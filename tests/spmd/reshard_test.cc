@@ -11,7 +11,7 @@
 #include "tessera/trace/trace.h"
 #include "tests/evaluate/evaluate.h"
 
-namespace tessera {
+namespace tessera::reshard_test {
 
 using namespace spmd;
 
@@ -274,4 +274,4 @@ TEST(Reshard, PlansOverManyAxesWithinTheBoundOfTheSearch) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::reshard_test

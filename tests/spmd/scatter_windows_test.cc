@@ -13,7 +13,7 @@
 #include "tessera/ops/reductions/select_and_scatter.h"
 #include "tests/spmd/programs.h"
 
-namespace tessera {
+namespace tessera::scatter_windows_test {
 namespace {
 
 using namespace array_math;
@@ -91,4 +91,4 @@ TEST(ScatterWindows, TwoCutDimensions) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::scatter_windows_test

@@ -15,7 +15,7 @@
 #include "tessera/ops/structural/slice.h"
 #include "tests/spmd/programs.h"
 
-namespace tessera {
+namespace tessera::windows_test {
 
 using namespace spmd;
 
@@ -256,4 +256,4 @@ TEST(Windows, ARollMovesEveryRowAtMostOnce) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::windows_test

@@ -7,7 +7,7 @@
 #include "tessera/privacy/auditing/audit_report.h"
 #include "tests/tools/command_fixture.h"
 
-namespace tessera::tools {
+namespace tessera::tools::audit_test {
 namespace {
 
 using privacy::auditing::AuditReport;
@@ -57,4 +57,4 @@ TEST_F(Audit, BadInputsAreErrors) {
 }
 
 }  // namespace
-}  // namespace tessera::tools
+}  // namespace tessera::tools::audit_test

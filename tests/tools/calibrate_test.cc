@@ -4,7 +4,7 @@
 #include "tessera/mesh/costs.h"
 #include "tests/tools/command_fixture.h"
 
-namespace tessera::tools {
+namespace tessera::tools::calibrate_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -117,4 +117,4 @@ TEST_F(Calibrate, AFolderThatCannotBeIsAnErrorBeforeAnythingIsMeasured) {
 }
 
 }  // namespace
-}  // namespace tessera::tools
+}  // namespace tessera::tools::calibrate_test

@@ -11,11 +11,11 @@
 #include <numeric>
 #include <sstream>
 
+#include "tessera/interchange/text/parser.h"
 #include "tessera/io/npz.h"
-#include "tessera/ir/parser.h"
 #include "tests/tools/command_fixture.h"
 
-namespace tessera::tools {
+namespace tessera::tools::commands_test {
 
 using namespace compile;
 
@@ -394,6 +394,27 @@ TEST_F(Commands, OptPrintsTheProgramAfterEachPass) {
   EXPECT_THAT(timed.err, ::testing::ContainsRegex("remove_dead_ops +[0-9.]+ ms"));
 }
 
+// A step whose weights are stored over the axis of the batch, which is much larger.
+const std::string kStep = R"(module @step {
+sdy.mesh @mesh = <["x"=2]>
+func.func public @main(%arg0: tensor<4096x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>}, %arg1: tensor<64x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>}) -> (tensor<4096x64xf32>, tensor<64x64xf32>) {
+  %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0] : (tensor<4096x64xf32>, tensor<64x64xf32>) -> tensor<4096x64xf32>
+  %1 = stablehlo.tanh %0 : tensor<4096x64xf32>
+  %2 = stablehlo.negate %arg1 : tensor<64x64xf32>
+  return %1, %2 : tensor<4096x64xf32>, tensor<64x64xf32>
+}})";
+
+TEST_F(Commands, OptSaysWhichAlternativeItPrints) {
+  const Outcome first = opt_command({"-", "--passes=" + kFront + ",partition"}, kStep);
+  ASSERT_EQ(first.code, 0) << first.err;
+  EXPECT_THAT(first.err, HasSubstr("this is the first of 2 alternatives"));
+  EXPECT_THAT(first.out, HasSubstr("(tensor<4096x64xf32>, tensor<64x32xf32>)"));
+  const Outcome kept = opt_command({"-", "--passes=" + kFront + ",partition,choose_plan"}, kStep);
+  ASSERT_EQ(kept.code, 0) << kept.err;
+  EXPECT_EQ(kept.err, "");
+  EXPECT_THAT(kept.out, HasSubstr("(tensor<2048x64xf32>, tensor<64x64xf32>)"));
+}
+
 TEST_F(Commands, OptErrors) {
   auto fails = [&](const char* passes, const char* what) {
     const Outcome o = opt_command({"-", fmt::format("--passes={}", passes)}, kProduct);
@@ -404,8 +425,9 @@ TEST_F(Commands, OptErrors) {
         "expected passes among count_loops, lower_scans, checkpoint, grad, vmap, merge_equal_ops, "
         "remove_dead_ops, flatten_regions, prune_control, "
         "contract_sums, split_transforms, split_constants, pin_shardings, propagate, cut_lines, "
-        "cut_sorts, partition, take_usual_ways, simplify, fuse, got 'polish'");
+        "cut_sorts, partition, choose_plan, take_usual_ways, simplify, fuse, got 'polish'");
   fails("partition", "run the pass propagate first");
+  fails((kFront + ",choose_plan").c_str(), "run the pass partition before it");
   fails("merge_equal_ops,grad", "expected grad before all passes that are no transforms");
   fails((kFront + ",partition,fuse,simplify").c_str(), "expected fuse to be the last pass");
   EXPECT_EQ(opt_command({}).code, 2);
@@ -451,4 +473,4 @@ TEST_F(Commands, DamagedBytecodeIsWrongInput) {
 }
 
 }  // namespace
-}  // namespace tessera::tools
+}  // namespace tessera::tools::commands_test

@@ -7,11 +7,11 @@
 
 #include "tessera/compile/compiled.h"
 #include "tessera/compile/program_cache.h"
-#include "tessera/ir/bytecode/reader.h"
+#include "tessera/interchange/bytecode/reader.h"
 #include "tessera/ops/core/convert.h"
 #include "tests/golden/golden.h"
 
-namespace tessera {
+namespace tessera::golden_run_test {
 
 using namespace compile;
 
@@ -115,4 +115,4 @@ TEST_F(GoldenPrograms, Sharded) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::golden_run_test

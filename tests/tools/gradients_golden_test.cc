@@ -10,7 +10,7 @@
 #include "tests/golden/golden.h"
 #include "tools/transforms.h"
 
-namespace tessera::tools {
+namespace tessera::tools::gradients_golden_test {
 
 using namespace compile;
 
@@ -70,4 +70,4 @@ TEST_F(GoldenGradients, AreJaxs) {
 }
 
 }  // namespace
-}  // namespace tessera::tools
+}  // namespace tessera::tools::gradients_golden_test

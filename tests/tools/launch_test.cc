@@ -8,7 +8,7 @@
 
 #include "tests/tools/command_fixture.h"
 
-namespace tessera::tools {
+namespace tessera::tools::launch_test {
 namespace {
 
 using ::testing::AllOf;
@@ -180,4 +180,4 @@ TEST_F(Launch, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera::tools
+}  // namespace tessera::tools::launch_test

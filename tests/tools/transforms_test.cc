@@ -7,13 +7,13 @@
 #include <fstream>
 #include <sstream>
 
+#include "tessera/interchange/text/parser.h"
 #include "tessera/io/npz.h"
-#include "tessera/ir/parser.h"
 #include "tests/tools/command_fixture.h"
 
-namespace tessera::tools {
+namespace tessera::tools::transforms_test {
 
-using namespace ir;
+using namespace interchange;
 
 namespace {
 
@@ -263,4 +263,4 @@ TEST_F(ProgramTransforms, RunRepeatedSaysWhatItTook) {
 }
 
 }  // namespace
-}  // namespace tessera::tools
+}  // namespace tessera::tools::transforms_test

@@ -11,7 +11,7 @@
 #include "tessera/trace/trace.h"
 #include "tests/evaluate/evaluate.h"
 
-namespace tessera {
+namespace tessera::collectives_test {
 
 using namespace fusion;
 
@@ -394,4 +394,4 @@ TEST(Collectives, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::collectives_test

@@ -1,7 +1,7 @@
 // Loops and branches as the tests of the passes write them: regions from callables, closed.
 #pragma once
 
-#include "tessera/ops/control/control_flow_ops.h"
+#include "tessera/control/control_flow_ops.h"
 #include "tessera/trace/trace.h"
 
 namespace tessera::testing_control {

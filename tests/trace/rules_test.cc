@@ -17,7 +17,7 @@
 #include "tessera/trace/trace.h"
 #include "tests/evaluate/evaluate.h"
 
-namespace tessera {
+namespace tessera::rules_test {
 
 using namespace tracing;
 
@@ -511,4 +511,4 @@ TEST(CollectiveRules, BatchIsTheLoop) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::rules_test

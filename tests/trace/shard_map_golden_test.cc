@@ -8,18 +8,18 @@
 #include <map>
 
 #include "tessera/base/visit_dtype.h"
+#include "tessera/control/shard_map_trace.h"
 #include "tessera/ops/collectives/collectives.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/linear/dot_general.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
-#include "tessera/trace/shard_map_trace.h"
 #include "tessera/trace/trace.h"
 #include "tests/evaluate/evaluate.h"
 #include "tests/golden/sharding.h"
 
-namespace tessera {
+namespace tessera::shard_map_golden_test {
 
 using namespace tracing;
 
@@ -51,7 +51,7 @@ const AxisGroups kPairs{{0, 1}, {2, 3}, {4, 5}, {6, 7}}, kHalves{{0, 1, 2, 3}, {
 using Unary = std::function<Array(const Array&)>;
 
 Arrays nested(const Array& x, const Mesh& mesh) {
-  const Array inner = shard_map_flat(
+  const Array inner = control::shard_map_flat(
       [](const Arrays& v) { return Arrays{lax::psum(v[0], "y")}; },
       {.mesh = mesh,
        .in_specs = {P(None, "y")},
@@ -229,8 +229,9 @@ Function trace_program(const golden::Json& c, const std::vector<Type>& inputs) {
   if (c.contains("axis_names"))
     options.manual_axes = c.at("axis_names").get<std::vector<std::string>>();
   if (c.contains("check_vma")) options.check_vma = c.at("check_vma").get<bool>();
-  return trace_function([&](const Arrays& args) { return shard_map_flat(body, options, args); },
-                        inputs)
+  return trace_function(
+             [&](const Arrays& args) { return control::shard_map_flat(body, options, args); },
+             inputs)
       .function;
 }
 
@@ -302,4 +303,4 @@ TEST(ShardMapGolden, Refused) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::shard_map_golden_test

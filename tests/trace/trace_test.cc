@@ -3,12 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tessera/ops/control/control.h"
+#include "tessera/control/control.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tests/evaluate/evaluate.h"
 
-namespace tessera {
+namespace tessera::trace_test {
 
 using namespace tracing;
 
@@ -202,4 +202,4 @@ TEST(Trace, InlineReplaysOps) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::trace_test

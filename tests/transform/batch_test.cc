@@ -9,15 +9,15 @@
 #include "tests/evaluate/evaluate.h"
 #include "tests/pass_text.h"
 
-namespace tessera {
+namespace tessera::batch_test {
 
 using namespace transforms;
 
 namespace {
 
 using namespace array_math;
-using testing::error_of;
-using testing::text_of;
+using test::error_of;
+using test::text_of;
 using Arrays = std::vector<Array>;
 
 Function traced(const FlatFn& body, const std::vector<Type>& types) {
@@ -134,4 +134,4 @@ TEST(Batch, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::batch_test

@@ -14,15 +14,15 @@
 #include "tests/evaluate/evaluate.h"
 #include "tests/pass_text.h"
 
-namespace tessera {
+namespace tessera::derivative_test {
 
 using namespace transforms;
 
 namespace {
 
 using namespace array_math;
-using testing::error_of;
-using testing::text_of;
+using test::error_of;
+using test::text_of;
 using Arrays = std::vector<Array>;
 using Literals = std::vector<Literal>;
 
@@ -315,4 +315,4 @@ TEST(Derivative, Errors) {
 }
 
 }  // namespace
-}  // namespace tessera
+}  // namespace tessera::derivative_test

@@ -10,14 +10,14 @@ from typing import Any, Callable, Mapping
 
 import jax
 from jax_plugins.tessera import client
+from jax_plugins.tessera import jax_private
 from tessera_jax import plan
 
 
 @functools.cache
 def _library() -> ctypes.CDLL:
-  client.check_versions()
-  client.check_library(client.library_path())
-  library = ctypes.CDLL(client.library_path())
+  client.check_jax()
+  library = client.open_library(client.library_path())
   library.tessera_explain.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p,
                                       ctypes.POINTER(ctypes.c_void_p)]
   library.tessera_free.argtypes = [ctypes.c_void_p]
@@ -38,8 +38,10 @@ def _ask(code: bytes, devices: str) -> dict[str, Any]:
 
 
 def _as_mesh(mesh: Any) -> Any:
+  """Sizes as a mesh over which shardings propagate; JAX's default for axes differs between versions."""
   if isinstance(mesh, Mapping):
-    return jax.sharding.AbstractMesh(tuple(mesh.values()), tuple(mesh.keys()))
+    types = (jax.sharding.AxisType.Auto,) * len(mesh)
+    return jax.sharding.AbstractMesh(tuple(mesh.values()), tuple(mesh.keys()), axis_types=types)
   return mesh
 
 
@@ -76,7 +78,7 @@ def _argument_names(lowered: jax.stages.Lowered) -> list[str]:
   paths = jax.tree_util.tree_flatten_with_path(lowered.args_info)[0]
   # The first key says args or kwargs.
   names = [('args' if path[0].idx == 0 else '') + jax.tree_util.keystr(path[1:]) for path, _ in paths]
-  kept = lowered._lowering.compile_args.get('kept_var_idx')  # pylint: disable=protected-access
+  kept = jax_private.kept_arguments(lowered)
   return names if kept is None else [names[i] for i in sorted(kept)]
 
 

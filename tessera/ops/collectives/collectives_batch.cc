@@ -41,7 +41,7 @@ Array mapped_first(const Array& x, int dim) {
   return lax::with_batch_first(x, dim, BatchAxis::current().size);
 }
 
-Array fold(const Array& x, ReduceKind kind) {
+Array fold_batch(const Array& x, ReduceKind kind) {
   switch (kind) {
     case ReduceKind::kProduct:
       return lax::reduce_prod(x, {0});
@@ -82,7 +82,7 @@ bool over_batch_axis(const std::vector<std::string>& axes) {
 
 BatchResult batched_over_axis(const Array& x, int dim, const AllReduceParams& p) {
   if (!p.groups.empty()) expect_alone("all_reduce", p);
-  Array out = fold(mapped_first(x, dim), p.kind);
+  Array out = fold_batch(mapped_first(x, dim), p.kind);
   AllReduceParams rest = p;
   rest.axes = other_axes(p.axes);
   if (!rest.axes.empty()) {
@@ -99,7 +99,7 @@ BatchResult batched_over_axis(const Array& x, int dim, const AllGatherParams& p)
 
 BatchResult batched_over_axis(const Array& x, int dim, const ReduceScatterParams& p) {
   expect_alone("psum_scatter", p);
-  const Array sum = fold(mapped_first(x, dim), p.kind);
+  const Array sum = fold_batch(mapped_first(x, dim), p.kind);
   return {{split(sum, p.dim, BatchAxis::current().size)}, {static_cast<int>(p.dim)}};
 }
 

@@ -6,7 +6,6 @@
 #include "tessera/ops/collectives/collectives_rules.h"
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/reductions/reduce.h"
-#include "tessera/ops/text/formats.h"
 
 namespace tessera::ops {
 namespace {
@@ -292,7 +291,6 @@ double reduction_flops(std::span<const Type> operands, std::span<const Type>, co
 const OpDef& all_reduce_op = define<AllReduceParams>({
     .name = "all_reduce",
     .attributes = {"mesh", "axes", "groups", "kind"},
-    .format = formats::collective(),
     .infer = infer_all_reduce,
     .evaluate_spmd = evaluate_all_reduce,
     .factors = same_shape_factors<AllReduceParams>,
@@ -307,7 +305,6 @@ const OpDef& all_reduce_op = define<AllReduceParams>({
 const OpDef& all_gather_op = define<AllGatherParams>({
     .name = "all_gather",
     .attributes = {"mesh", "axes", "groups", "all_gather_dim", "invariant"},
-    .format = formats::collective(),
     .infer = infer_all_gather,
     .evaluate_spmd = evaluate_all_gather,
     .factors = dim_factors<AllGatherParams>,
@@ -323,7 +320,6 @@ const OpDef& all_gather_op = define<AllGatherParams>({
 const OpDef& reduce_scatter_op = define<ReduceScatterParams>({
     .name = "reduce_scatter",
     .attributes = {"mesh", "axes", "groups", "kind", "scatter_dimension"},
-    .format = formats::collective(),
     .infer = infer_reduce_scatter,
     .evaluate_spmd = evaluate_reduce_scatter,
     .factors = dim_factors<ReduceScatterParams>,
@@ -338,7 +334,6 @@ const OpDef& reduce_scatter_op = define<ReduceScatterParams>({
 const OpDef& all_to_all_op = define<AllToAllParams>({
     .name = "all_to_all",
     .attributes = {"mesh", "axes", "groups", "split_dimension", "concat_dimension"},
-    .format = formats::collective(),
     .infer = infer_all_to_all,
     .evaluate_spmd = evaluate_all_to_all,
     .factors = all_to_all_factors,
@@ -354,7 +349,6 @@ const OpDef& all_to_all_op = define<AllToAllParams>({
 const OpDef& collective_permute_op = define<CollectivePermuteParams>({
     .name = "collective_permute",
     .attributes = {"mesh", "axes", "source_target_pairs"},
-    .format = formats::collective(),
     .infer = infer_permute,
     .evaluate_spmd = evaluate_permute,
     .factors = same_shape_factors<CollectivePermuteParams>,
@@ -370,7 +364,6 @@ const OpDef& collective_permute_op = define<CollectivePermuteParams>({
 const OpDef& collective_broadcast_op = define<CollectiveBroadcastParams>({
     .name = "collective_broadcast",
     .attributes = {"mesh", "axes", "groups", "root"},
-    .format = formats::collective(),
     .infer = infer_broadcast,
     .evaluate_spmd = evaluate_broadcast,
     .factors = same_shape_factors<CollectiveBroadcastParams>,

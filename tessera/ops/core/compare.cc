@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "tessera/ops/core/elementwise_family.h"
-#include "tessera/ops/text/formats.h"
 
 namespace tessera::ops {
 
@@ -145,7 +144,6 @@ std::vector<Sample> compare_samples() {
 const OpDef& compare_op = define<CompareParams>({
     .name = "compare",
     .attributes = {"comparison_direction", "compare_type"},
-    .format = formats::compare(),
     .infer = infer_compare,
     .evaluate = evaluate_compare,
     .factors = [](std::span<const Type> x, std::span<const Type> z,

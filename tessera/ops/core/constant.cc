@@ -8,7 +8,6 @@
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/slice.h"
-#include "tessera/ops/text/formats.h"
 
 namespace tessera::ops {
 
@@ -154,7 +153,6 @@ BatchResult not_mapped(const OpDef& def, const P& p) {
 const OpDef& constant_op = define<ConstantParams>({
     .name = "constant",
     .attributes = {"value", "shape", "weak_type"},
-    .format = formats::constant(),
     .infer = infer_constant,
     .evaluate = [](std::span<const Literal>,
                    const ConstantParams& p) { return std::vector{p.dense()}; },
@@ -178,7 +176,6 @@ const OpDef& constant_op = define<ConstantParams>({
 const OpDef& iota_op = define<IotaParams>({
     .name = "iota",
     .attributes = {"dtype", "shape", "iota_dimension"},
-    .format = {.assembly = "dim = {iota_dimension}", .signature = OpFormat::Signature::kSame},
     .infer = infer_iota,
     .evaluate = evaluate_iota,
     .factors = [](std::span<const Type> x, std::span<const Type> z,

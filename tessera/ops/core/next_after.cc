@@ -31,7 +31,7 @@ T next(T x, T y) {
   return std::bit_cast<T>(bits);
 }
 
-std::vector<Literal> evaluate(std::span<const Literal> operands, const NoParams&) {
+std::vector<Literal> evaluate_next(std::span<const Literal> operands, const NoParams&) {
   Literal out(operands[0].dtype(), operands[0].shape());
   visit_dtype(out.dtype(), [&]<class T>(TypeTag<T>) {
     if constexpr (dtype_of<T> == float16 || dtype_of<T> == bfloat16 ||
@@ -79,7 +79,7 @@ const OpDef& nextafter_op = define<NoParams>({
     .dialect = "chlo",
     .infer = [](std::span<const Type> x,
                 const NoParams&) { return infer("next_after", kFloat, ResultIs::kSame, 2, x); },
-    .evaluate = evaluate,
+    .evaluate = evaluate_next,
     .factors = [](std::span<const Type> x, std::span<const Type> z,
                   const NoParams&) { return pointwise_factors(x, z); },
     .lower = Pointwise{emit_next},

@@ -1,5 +1,5 @@
 // A mark on the squared norms of per-example gradients: of which parameter, and how they were
-// computed. The identity; explain() prints it (transform/per_example_norms.h makes the choice).
+// computed. The identity; explain() prints it (per_example/per_example_norms.h makes the choice).
 #pragma once
 
 #include <string>

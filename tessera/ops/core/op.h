@@ -22,7 +22,6 @@ struct OpSpec {
   std::string_view name;
   std::string_view dialect = "stablehlo";
   std::vector<std::string_view> attributes = {};
-  OpFormat format = {};
   std::function<std::vector<Type>(std::span<const Type>, const P&)> infer = {};
   // Regions typed for these operands (ir/retype.h); `infer` is given what it returns.
   std::function<P(std::span<const Type>, const P&)> retype = {};
@@ -47,12 +46,6 @@ struct OpSpec {
   Rule<std::function<std::vector<Array>(std::span<const Array>, std::span<const Array>,
                                         const std::vector<bool>&, const P&)>>
       transpose = {};
-  std::function<Uses(std::span<const Array>, std::span<const Array>, const std::vector<Sharing>&,
-                     const P&)>
-      uses = {};
-  std::function<std::optional<OuterProduct>(const Array&, std::span<const Array>,
-                                            const std::vector<bool>&, const P&)>
-      outer_product = {};
   Rule<std::function<BatchResult(std::span<const Array>, std::span<const int>, const P&)>> batch =
       {};
   std::vector<Sample> (*samples)() = nullptr;
@@ -68,7 +61,6 @@ const OpDef& define(OpSpec<P> spec) {
   def->dialect = spec.dialect;
   def->params = OpParams(P{});
   def->attributes = spec.attributes;
-  def->format = spec.format;
   if (spec.infer)
     def->infer = [f = spec.infer, retype = spec.retype](std::span<const Type> t,
                                                         const OpParams& p) {
@@ -121,16 +113,6 @@ const OpDef& define(OpSpec<P> spec) {
           return f(ct, x, linear, p.as<P>());
         });
   def->transpose.why_absent = spec.transpose.why_absent;
-  if (spec.uses)
-    def->uses = [f = spec.uses](std::span<const Array> ct, std::span<const Array> x,
-                                const std::vector<Sharing>& sharing,
-                                const OpParams& p) { return f(ct, x, sharing, p.as<P>()); };
-  if (spec.outer_product)
-    def->outer_product = [f = spec.outer_product](const Array& ct, std::span<const Array> x,
-                                                  const std::vector<bool>& linear,
-                                                  const OpParams& p) {
-      return f(ct, x, linear, p.as<P>());
-    };
   if (spec.batch)
     def->batch = BatchFn([f = spec.batch.fn](std::span<const Array> x, std::span<const int> dims,
                                              const OpParams& p) { return f(x, dims, p.as<P>()); });

@@ -1,7 +1,6 @@
 #include "tessera/ops/core/reduce_precision.h"
 
 #include <bit>
-#include <charconv>
 #include <limits>
 
 #include "tessera/ir/scalar_op.h"
@@ -13,7 +12,7 @@
 namespace tessera::ops {
 namespace {
 
-constexpr std::string_view kOp = "reduce_precision";
+constexpr std::string_view kReducePrecisionOp = "reduce_precision";
 
 // How a dtype's bits are divided.
 struct Layout {
@@ -77,15 +76,18 @@ Bits rounded(Bits x, const Rounding& r) {
 }
 
 std::vector<Type> infer_rounding(std::span<const Type> operands, const ReducePrecisionParams& p) {
-  expect_operands(kOp, operands, 1);
+  expect_operands(kReducePrecisionOp, operands, 1);
   const Type& x = operands[0];
   if (!is_inexact(x.dtype) || is_complex(x.dtype))
-    type_error(kOp, "expected a floating dtype, got {}; convert it with convert_element_type",
+    type_error(kReducePrecisionOp,
+               "expected a floating dtype, got {}; convert it with convert_element_type",
                describe(x));
   if (p.exponent_bits < 1 || p.exponent_bits > 64)
-    value_error(kOp, "expected 1 or more exponent_bits (C2), got {}", p.exponent_bits);
+    value_error(kReducePrecisionOp, "expected 1 or more exponent_bits (C2), got {}",
+                p.exponent_bits);
   if (p.mantissa_bits < 0 || p.mantissa_bits > 64)
-    value_error(kOp, "expected 0 or more mantissa_bits (C3), got {}", p.mantissa_bits);
+    value_error(kReducePrecisionOp, "expected 0 or more mantissa_bits (C3), got {}",
+                p.mantissa_bits);
   Type out = x;
   out.sharding.reset();
   return {out};
@@ -137,44 +139,6 @@ Expr emit_rounding(ExprBuilder& b, std::span<const Expr> args, const OpParams& p
   return b.apply(ScalarOp::kBitcast, result.dtype, {select(nan, bits, x)});
 }
 
-OpText write_rounding(const Op& op, const Function&) {
-  const auto& p = op.params.as<ReducePrecisionParams>();
-  OpText text;
-  text.attributes = {{"exponent_bits", TextAttr::Integer{p.exponent_bits, 32}},
-                     {"mantissa_bits", TextAttr::Integer{p.mantissa_bits, 32}}};
-  return text;
-}
-
-// %0, format = e5m10
-void print_rounding(const OpText&, const Op& op, const Function&, OpWriter& writer) {
-  const auto& p = op.params.as<ReducePrecisionParams>();
-  writer.write(" ");
-  writer.write_operand(0);
-  writer.write(fmt::format(", format = e{}m{}", p.exponent_bits, p.mantissa_bits));
-  writer.write_extra();
-  writer.write_signature();
-}
-void parse_rounding(OpScanner& scanner, OpReader& reader) {
-  reader.operands.push_back(scanner.operand());
-  scanner.expect(",");
-  scanner.expect("format");
-  scanner.expect("=");
-  const std::string format = scanner.word();
-  const size_t m = format.find('m');
-  int64_t exponent = -1, mantissa = -1;
-  const auto number = [&](size_t begin, size_t end, int64_t& to) {
-    const auto [at, error] = std::from_chars(format.data() + begin, format.data() + end, to);
-    return error == std::errc() && at == format.data() + end;
-  };
-  if (format.empty() || format[0] != 'e' || m == std::string::npos || !number(1, m, exponent) ||
-      !number(m + 1, format.size(), mantissa))
-    scanner.error("expected a format, as e5m10, got '" + format + "'");
-  reader.text.attributes = {{"exponent_bits", TextAttr::Integer{exponent, 32}},
-                            {"mantissa_bits", TextAttr::Integer{mantissa, 32}}};
-  scanner.extra(reader.text);
-  scanner.signature(reader);
-}
-
 std::vector<Sample> rounding_samples() {
   std::vector<Sample> out;
   for (DType dtype : {float32, float64, float16, bfloat16})
@@ -198,9 +162,8 @@ std::vector<Sample> rounding_samples() {
 
 // Linear to its derivatives, as in JAX: a tangent is rounded as the value is.
 const OpDef& reduce_precision_op = define<ReducePrecisionParams>({
-    .name = kOp,
+    .name = kReducePrecisionOp,
     .attributes = {"exponent_bits", "mantissa_bits"},
-    .format = {.write = write_rounding, .print = print_rounding, .parse = parse_rounding},
     .infer = infer_rounding,
     .evaluate = evaluate_rounding,
     .factors = [](std::span<const Type> x, std::span<const Type> z,
@@ -226,7 +189,7 @@ const OpDef& reduce_precision_op = define<ReducePrecisionParams>({
 namespace tessera::lax {
 
 Array reduce_precision(const Array& x, int64_t exponent_bits, int64_t mantissa_bits) {
-  ops::SourceScope source(ops::kOp);
+  ops::SourceScope source(ops::kReducePrecisionOp);
   return ir::bind_op1(ops::reduce_precision_op,
                       ops::ReducePrecisionParams{exponent_bits, mantissa_bits}, {x});
 }

@@ -178,7 +178,6 @@ std::vector<Sample> clamp_samples() {
 
 const OpDef& select_op = define<NoParams>({
     .name = "select",
-    .format = {.assembly = "{operands}", .signature = OpFormat::Signature::kFirstAndResult},
     .infer = infer_select,
     .evaluate = evaluate_select,
     .factors = [](std::span<const Type> x, std::span<const Type> z,

@@ -28,7 +28,6 @@ const Literal* known_value(const Array& array) {
       return tracer->known ? &*tracer->known : nullptr;
     }
     case ArrayData::Kind::kDevice:
-    case ArrayData::Kind::kClient:
     case ArrayData::Kind::kAbstract:
       return nullptr;
   }

@@ -16,11 +16,11 @@ namespace {
 using namespace array_math;
 using namespace factor;
 
-constexpr std::string_view kOp = "cholesky";
+constexpr std::string_view kCholeskyOp = "cholesky";
 
 std::vector<Type> infer_cholesky(std::span<const Type> operands, const CholeskyParams&) {
-  expect_operands(kOp, operands, 1);
-  expect_square(kOp, operands[0]);
+  expect_operands(kCholeskyOp, operands, 1);
+  expect_square(kCholeskyOp, operands[0]);
   return {result_type(operands, operands[0].dtype, operands[0].shape)};
 }
 
@@ -146,19 +146,11 @@ std::vector<Sample> cholesky_samples() {
   return out;
 }
 
-OpParams read_cholesky(const OpDef& def, OpReader& reader) {
-  if (!reader.text.find("lower")) return CholeskyParams{};
-  return reader.read_fields(def);
-}
-
 }  // namespace
 
 const OpDef& cholesky_op = define<CholeskyParams>({
     .name = "cholesky",
     .attributes = {"lower"},
-    .format = {.assembly = "{operands}<, lower = {lower}>",
-               .signature = OpFormat::Signature::kSame,
-               .read = read_cholesky},
     .infer = infer_cholesky,
     .evaluate = evaluate_cholesky,
     .factors = whole_matrices<CholeskyParams>,

@@ -18,14 +18,14 @@ namespace {
 using namespace array_math;
 using namespace factor;
 
-constexpr std::string_view kOp = "eig";
+constexpr std::string_view kEigOp = "eig";
 
 DType complex_of(DType dtype) { return itemsize(real_dtype(dtype)) == 8 ? complex128 : complex64; }
 
 std::vector<Type> infer_eig(std::span<const Type> operands, const EigParams& p) {
-  expect_operands(kOp, operands, 1);
+  expect_operands(kEigOp, operands, 1);
   const Type& x = operands[0];
-  expect_square(kOp, x);
+  expect_square(kEigOp, x);
   const DType dtype = complex_of(x.dtype);
   std::vector<Type> out{result_type(operands, dtype, batch_with(x, {rows_of(x)}))};
   for (int i = 0; i < p.left + p.right; ++i) out.push_back(result_type(operands, dtype, x.shape));

@@ -13,12 +13,12 @@ namespace {
 using namespace array_math;
 using namespace factor;
 
-constexpr std::string_view kOp = "eigh";
+constexpr std::string_view kEighOp = "eigh";
 
 std::vector<Type> infer_eigh(std::span<const Type> operands, const EighParams&) {
-  expect_operands(kOp, operands, 1);
+  expect_operands(kEighOp, operands, 1);
   const Type& x = operands[0];
-  expect_square(kOp, x);
+  expect_square(kEighOp, x);
   return {result_type(operands, x.dtype, x.shape),
           result_type(operands, real_dtype(x.dtype), batch_with(x, {rows_of(x)})),
           result_type(operands, int32, batch_with(x, {}))};

@@ -20,12 +20,12 @@ namespace {
 using namespace array_math;
 using namespace factor;
 
-constexpr std::string_view kOp = "lu";
+constexpr std::string_view kLuOp = "lu";
 
 std::vector<Type> infer_lu(std::span<const Type> operands, const NoParams&) {
-  expect_operands(kOp, operands, 1);
+  expect_operands(kLuOp, operands, 1);
   const Type& x = operands[0];
-  expect_matrix(kOp, x);
+  expect_matrix(kLuOp, x);
   const int64_t m = rows_of(x), n = cols_of(x);
   return {result_type(operands, x.dtype, x.shape),
           result_type(operands, int32, batch_with(x, {std::min(m, n)})),

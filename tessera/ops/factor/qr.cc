@@ -20,12 +20,12 @@ namespace {
 using namespace array_math;
 using namespace factor;
 
-constexpr std::string_view kOp = "qr";
+constexpr std::string_view kQrOp = "qr";
 
 std::vector<Type> infer_qr(std::span<const Type> operands, const QrParams& p) {
-  expect_operands(kOp, operands, 1);
+  expect_operands(kQrOp, operands, 1);
   const Type& x = operands[0];
-  expect_matrix(kOp, x);
+  expect_matrix(kQrOp, x);
   const int64_t m = rows_of(x), n = cols_of(x), k = p.full_matrices ? m : std::min(m, n);
   std::vector<Type> out{result_type(operands, x.dtype, batch_with(x, {m, k})),
                         result_type(operands, x.dtype, batch_with(x, {k, n}))};

@@ -15,12 +15,12 @@ using namespace array_math;
 using namespace factor;
 using lax::linalg::SvdAlgorithm;
 
-constexpr std::string_view kOp = "svd";
+constexpr std::string_view kSvdOp = "svd";
 
 std::vector<Type> infer_svd(std::span<const Type> operands, const SvdParams& p) {
-  expect_operands(kOp, operands, 1);
+  expect_operands(kSvdOp, operands, 1);
   const Type& x = operands[0];
-  expect_matrix(kOp, x);
+  expect_matrix(kSvdOp, x);
   const int64_t m = rows_of(x), n = cols_of(x), k = std::min(m, n);
   std::vector<Type> out{result_type(operands, real_dtype(x.dtype), batch_with(x, {k}))};
   if (p.compute_uv) {
@@ -107,7 +107,7 @@ JvpResult jvp_svd(std::span<const Array> x, std::span<const Array> t, const SvdP
   std::vector<Array> none(out.size());
   if (!t[0].defined()) return {out, none};
   if (p.compute_uv && p.full_matrices && m != n)
-    value_error(kOp,
+    value_error(kSvdOp,
                 "expected full_matrices = false where it is differentiated, got {}; the columns "
                 "beyond the rank have no derivative",
                 describe(x[0].type()));

@@ -16,19 +16,21 @@ using namespace array_math;
 using namespace factor;
 using lax::linalg::Transpose;
 
-constexpr std::string_view kOp = "triangular_solve";
+constexpr std::string_view kTriangularSolveOp = "triangular_solve";
 
 std::vector<Type> infer_solve(std::span<const Type> operands, const TriangularSolveParams& p) {
-  expect_operands(kOp, operands, 2);
+  expect_operands(kTriangularSolveOp, operands, 2);
   const Type &a = operands[0], &b = operands[1];
-  expect_square(kOp, a);
-  expect_matrix(kOp, b);
+  expect_square(kTriangularSolveOp, a);
+  expect_matrix(kTriangularSolveOp, b);
   if (a.dtype != b.dtype)
-    type_error(kOp, "expected operands of one dtype (C1), got {} and {}; convert one", describe(a),
+    type_error(kTriangularSolveOp,
+               "expected operands of one dtype (C1), got {} and {}; convert one", describe(a),
                describe(b));
   const int64_t along = p.left_side ? rows_of(b) : cols_of(b);
   if (a.rank() != b.rank() || batch_with(a, {}) != batch_with(b, {}) || along != rows_of(a))
-    shape_error(kOp, "expected b of shape {} beside {} (C3), got {}; reshape or broadcast it",
+    shape_error(kTriangularSolveOp,
+                "expected b of shape {} beside {} (C3), got {}; reshape or broadcast it",
                 p.left_side ? "[..., m, n]" : "[..., n, m]", describe(a), describe(b));
   return {result_type(operands, b.dtype, b.shape)};
 }
@@ -199,17 +201,6 @@ BatchResult batch_solve(std::span<const Array> x, std::span<const int> dims,
   return {{lax::reshape(out, b.shape())}, {static_cast<int>(at)}};
 }
 
-OpText write_solve(const Op& op, const Function&) {
-  const auto& p = op.params.as<TriangularSolveParams>();
-  const std::string transposition(enum_names(p.transpose_a)[static_cast<size_t>(p.transpose_a)]);
-  OpText text;
-  text.attributes = {{"left_side", p.left_side},
-                     {"lower", p.lower},
-                     {"transpose_a", TextAttr::Keyword{"transpose", transposition}},
-                     {"unit_diagonal", p.unit_diagonal}};
-  return text;
-}
-
 std::vector<Sample> solve_samples() {
   std::vector<Sample> out;
   auto add = [&](DType dtype, Shape a, Shape b, TriangularSolveParams p) {
@@ -230,22 +221,11 @@ std::vector<Sample> solve_samples() {
   return out;
 }
 
-// Halves are solved as float32.
-OpParams read_solve(const OpDef& def, OpReader& reader) {
-  const OpParams params = reader.read_fields(def);
-  if (reader.result_types.size() != 1 || !is_half(reader.result_types[0].dtype)) return params;
-  reader.result_types[0].dtype = float32;
-  for (ValueId& v : reader.operands)
-    v = reader.insert(convert_op, ConvertParams{float32}, std::span(&v, 1))[0];
-  return params;
-}
-
 }  // namespace
 
 const OpDef& triangular_solve_op = define<TriangularSolveParams>({
     .name = "triangular_solve",
     .attributes = {"left_side", "lower", "unit_diagonal", "transpose_a"},
-    .format = {.write = write_solve, .read = read_solve},
     .infer = infer_solve,
     .evaluate = evaluate_solve,
     .factors = solve_factors,

@@ -20,7 +20,7 @@ namespace {
 using namespace array_math;
 using fourier::TransformSpec;
 
-constexpr std::string_view kOp = "fft";
+constexpr std::string_view kFftOp = "fft";
 
 bool is_real(FftType type) { return type == FftType::kRfft || type == FftType::kIrfft; }
 bool is_inverse(FftType type) { return type == FftType::kIfft || type == FftType::kIrfft; }
@@ -41,12 +41,12 @@ void check_dtype(FftType type, const Type& x) {
   const std::string_view name = enum_names(type)[static_cast<size_t>(type)];
   if (type == FftType::kRfft) {
     if (x.dtype != float32 && x.dtype != float64)
-      type_error(kOp,
+      type_error(kFftOp,
                  "expected float32 or float64 for {} (C3), got {}; convert it with "
                  "convert_element_type, or use FFT for complex numbers",
                  name, describe(x));
   } else if (!is_complex(x.dtype)) {
-    type_error(kOp,
+    type_error(kFftOp,
                "expected complex64 or complex128 for {} (C3), got {}; convert it with "
                "convert_element_type",
                name, describe(x));
@@ -56,32 +56,33 @@ void check_dtype(FftType type, const Type& x) {
 void check_lengths(const FftParams& p, const Type& x) {
   const int64_t count = p.lengths.rank();
   if (count < 1 || count > 3)
-    shape_error(kOp,
+    shape_error(kFftOp,
                 "expected one to three lengths (C1), got {}; transform further dimensions by "
                 "another fft",
                 p.lengths);
   if (x.rank() < count)
-    shape_error(kOp, "expected an array of rank {} or more for lengths {} (C1), got {}", count,
+    shape_error(kFftOp, "expected an array of rank {} or more for lengths {} (C1), got {}", count,
                 p.lengths, describe(x));
   for (int64_t i = 0; i < count; ++i) {
     const int64_t extent = x.shape[x.rank() - count + i], n = p.lengths[i];
-    if (n < 0) shape_error(kOp, "expected lengths >= 0, got {}", p.lengths);
+    if (n < 0) shape_error(kFftOp, "expected lengths >= 0, got {}", p.lengths);
     if (p.type == FftType::kIrfft && i == count - 1) {
       if (extent != n / 2 + 1 && extent != half_of(n))
-        shape_error(kOp,
+        shape_error(kFftOp,
                     "expected {} points in the last dimension for length {} of IRFFT (C5), got {}; "
                     "pad or slice it",
                     n / 2 + 1, n, describe(x));
     } else if (extent != n) {
       shape_error(
-          kOp, "expected the last dimensions to be of lengths {} (C4), got {}; pad or slice them",
+          kFftOp,
+          "expected the last dimensions to be of lengths {} (C4), got {}; pad or slice them",
           p.lengths, describe(x));
     }
   }
 }
 
 std::vector<Type> infer_fft(std::span<const Type> operands, const FftParams& p) {
-  expect_operands(kOp, operands, 1);
+  expect_operands(kFftOp, operands, 1);
   const Type& x = operands[0];
   check_dtype(p.type, x);
   check_lengths(p, x);
@@ -256,15 +257,6 @@ JvpResult jvp_fft(const OpDef& op, std::span<const Array> x, std::span<const Arr
   return {{bind_op1(op, p, {x[0]})}, {t[0].defined() ? bind_op1(op, p, {t[0]}) : Array()}};
 }
 
-OpText write_fft(const Op& op, const Function&) {
-  const FftParams& p = op.params.as<FftParams>();
-  const std::string type(enum_names(p.type)[static_cast<size_t>(p.type)]);
-  OpText text;
-  text.attributes = {{"fft_type", TextAttr::Keyword{"fft_type", type}},
-                     {"fft_length", to_text(Attribute(p.lengths), nullptr)}};
-  return text;
-}
-
 std::vector<Sample> fft_samples() {
   std::vector<Sample> out;
   auto add = [&](FftType type, DType dtype, Shape shape, Dims lengths) {
@@ -317,9 +309,6 @@ std::vector<Sample> fft_along_samples() {
 const OpDef& fft_op = define<FftParams>({
     .name = "fft",
     .attributes = {"fft_type", "fft_length"},
-    .format = {.assembly = "{operands}, type = {fft_type}, length = {fft_length}",
-               .signature = OpFormat::Signature::kFunctional,
-               .write = write_fft},
     .infer = infer_fft,
     .evaluate = evaluate_fft<FftParams>,
     .factors = fft_factors<FftParams>,

@@ -13,6 +13,7 @@
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/core/select.h"
 #include "tessera/ops/core/source_scope.h"
+#include "tessera/ops/core/use_rule.h"
 #include "tessera/ops/indexing/indexed_windows.h"
 #include "tessera/ops/indexing/local_starts.h"
 #include "tessera/ops/indexing/scatter.h"
@@ -21,7 +22,6 @@
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
-#include "tessera/ops/text/indexed_format.h"
 
 namespace tessera::ops {
 namespace {
@@ -363,7 +363,6 @@ const OpDef& gather_op = define<GatherParams>({
     .attributes = {"offset_dims", "collapsed_slice_dims", "operand_batching_dims",
                    "start_indices_batching_dims", "start_index_map", "index_vector_dim",
                    "slice_sizes", "indices_are_sorted"},
-    .format = formats::gather(),
     .infer = infer_gather,
     .evaluate = evaluate_gather,
     .factors = gather_factors,
@@ -371,11 +370,15 @@ const OpDef& gather_op = define<GatherParams>({
     .lower = Library{LibraryKind::kGather},
     .jvp = {jvp_gather},
     .transpose = {transpose_gather},
-    .outer_product = gather_outer_product,
     .batch = {batch_gather},
     .samples = gather_samples,
     .narrow = NarrowOperands::kAsTheyAre,
 });
+
+namespace {
+[[maybe_unused]] const bool kGatherProduct =
+    register_outer_product(gather_op, gather_outer_product);
+}  // namespace
 
 IndexedWindows gather_windows(const GatherParams& p, const Shape& operand, const Shape& indices) {
   return {p.numbers(), p.index_vector_dim,         operand,

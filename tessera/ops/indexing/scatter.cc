@@ -15,10 +15,9 @@
 #include "tessera/ops/indexing/local_starts.h"
 #include "tessera/ops/indexing/scatter_evaluate.h"
 #include "tessera/ops/reductions/reduce.h"
+#include "tessera/ops/reductions/written_kind.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
-#include "tessera/ops/text/formats.h"
-#include "tessera/ops/text/indexed_format.h"
 
 namespace tessera::ops {
 namespace {
@@ -398,7 +397,6 @@ const OpDef& scatter_op = define<ScatterParams>({
     .attributes = {"update_window_dims", "inserted_window_dims", "input_batching_dims",
                    "scatter_indices_batching_dims", "scatter_dims_to_operand_dims",
                    "index_vector_dim", "kind", "body", "indices_are_sorted", "unique_indices"},
-    .format = formats::scatter(),
     .infer = infer_scatter,
     .evaluate = evaluate_scatter,
     .factors = scatter_factors,
@@ -434,7 +432,7 @@ ScatterKind classify_scatter_body(const Function& body) {
     return ScatterKind::kSet;
   if (body.inputs.size() != 2) return ScatterKind::kCustom;
   const bool logic = body.type(body.inputs[0]).dtype == bool_;
-  switch (formats::written_kind(body)) {
+  switch (written_kind(body)) {
     case ReduceKind::kSum:
       return ScatterKind::kAdd;
     case ReduceKind::kProduct:

@@ -16,7 +16,7 @@
 namespace tessera::ops {
 namespace {
 
-constexpr std::string_view kOp = "convolution";
+constexpr std::string_view kConvolutionOp = "convolution";
 
 Dims spatial(const Dims& spec) { return Dims(spec.begin() + 2, spec.end()); }
 Shape extents(const Shape& shape, const Dims& dims) {
@@ -36,47 +36,52 @@ Windows windows_of(const ConvolutionParams& p, const Shape& rhs) {
 }
 
 std::vector<Type> infer_convolution(std::span<const Type> operands, const ConvolutionParams& p) {
-  expect_operands(kOp, operands, 2);
+  expect_operands(kConvolutionOp, operands, 2);
   const Type &lhs = operands[0], &rhs = operands[1];
   if (lhs.dtype != rhs.dtype)
-    type_error(kOp, "expected operands of one dtype (C27), got {} and {}; convert one of them",
+    type_error(kConvolutionOp,
+               "expected operands of one dtype (C27), got {} and {}; convert one of them",
                describe(lhs), describe(rhs));
   if (lhs.dtype == bool_)
-    type_error(kOp, "expected numbers, got {}; convert it first", describe(lhs));
+    type_error(kConvolutionOp, "expected numbers, got {}; convert it first", describe(lhs));
   const bool fits = is_complex(lhs.dtype)    ? is_complex(p.result)
                     : is_floating(lhs.dtype) ? is_floating(p.result)
                                              : is_integer(p.result);
   if (!fits)
-    type_error(kOp, "expected a result dtype of the kind of {}, got {}", describe(lhs), p.result);
+    type_error(kConvolutionOp, "expected a result dtype of the kind of {}, got {}", describe(lhs),
+               p.result);
   if (lhs.rank() != rhs.rank() || lhs.rank() < 2)
-    shape_error(kOp, "expected operands of one rank of at least 2 (C1), got {} and {}",
+    shape_error(kConvolutionOp, "expected operands of one rank of at least 2 (C1), got {} and {}",
                 describe(lhs), describe(rhs));
   const int64_t rank = lhs.rank();
   if (!is_permutation(p.lhs_spec, rank) || !is_permutation(p.rhs_spec, rank) ||
       !is_permutation(p.out_spec, rank))
-    shape_error(kOp,
+    shape_error(kConvolutionOp,
                 "expected dimension numbers that name {} dimensions each (C13, C18, C20), got "
                 "{}, {} and {}",
                 rank, p.lhs_spec, p.rhs_spec, p.out_spec);
   if (p.reversal.rank() != rank - 2)
-    shape_error(kOp, "expected {} flags of reversal (C10), got {}", rank - 2, p.reversal);
+    shape_error(kConvolutionOp, "expected {} flags of reversal (C10), got {}", rank - 2,
+                p.reversal);
   const int64_t batch = lhs.shape[p.lhs_spec[0]], features = lhs.shape[p.lhs_spec[1]],
                 outputs = rhs.shape[p.rhs_spec[0]], inputs = rhs.shape[p.rhs_spec[1]];
   const int64_t fgc = p.feature_group_count, bgc = p.batch_group_count;
   if (fgc <= 0 || bgc <= 0)
-    value_error(kOp, "expected group counts > 0 (C21, C22), got {} and {}", fgc, bgc);
+    value_error(kConvolutionOp, "expected group counts > 0 (C21, C22), got {} and {}", fgc, bgc);
   if (fgc != 1 && bgc != 1)
-    value_error(kOp, "expected groups of features or of the batch, not both (C23), got {} and {}",
-                fgc, bgc);
+    value_error(kConvolutionOp,
+                "expected groups of features or of the batch, not both (C23), got {} and {}", fgc,
+                bgc);
   if (batch % bgc != 0 || features % fgc != 0 || outputs % fgc != 0 || outputs % bgc != 0)
-    shape_error(kOp, "expected {} feature and {} batch groups to divide {} and {} (C10..C16)", fgc,
-                bgc, describe(lhs), describe(rhs));
+    shape_error(kConvolutionOp,
+                "expected {} feature and {} batch groups to divide {} and {} (C10..C16)", fgc, bgc,
+                describe(lhs), describe(rhs));
   if (inputs * fgc != features)
-    shape_error(kOp,
+    shape_error(kConvolutionOp,
                 "expected a kernel of {} input features (C14): those of {} in {} groups, got {}",
                 features / fgc, describe(lhs), fgc, describe(rhs));
-  const Shape spaces =
-      window_shape(kOp, extents(lhs.shape, spatial(p.lhs_spec)), windows_of(p, rhs.shape));
+  const Shape spaces = window_shape(kConvolutionOp, extents(lhs.shape, spatial(p.lhs_spec)),
+                                    windows_of(p, rhs.shape));
   Shape shape(static_cast<size_t>(rank), 0);
   shape[p.out_spec[0]] = batch / bgc;
   shape[p.out_spec[1]] = outputs;
@@ -265,7 +270,6 @@ const OpDef& convolution_op = define<ConvolutionParams>({
     .attributes = {"window_strides", "low", "high", "lhs_dilation", "rhs_dilation",
                    "window_reversal", "lhs_spec", "rhs_spec", "out_spec", "feature_group_count",
                    "batch_group_count", "result_dtype"},
-    .format = formats::convolution(),
     .infer = infer_convolution,
     .evaluate = evaluate_convolution,
     .factors = convolution_factors,
@@ -274,10 +278,14 @@ const OpDef& convolution_op = define<ConvolutionParams>({
     .flops = convolution_flops,
     .jvp = {jvp_convolution},
     .transpose = {transpose_convolution},
-    .outer_product = convolution_outer_product,
     .batch = {batch_convolution},
     .samples = convolution_samples,
 });
+
+namespace {
+[[maybe_unused]] const bool kConvolutionProduct =
+    register_outer_product(convolution_op, convolution_outer_product);
+}  // namespace
 
 namespace {
 

@@ -1,7 +1,8 @@
-// The parts of convolution that stand in files of their own: its rules and its text.
+// The rules of convolution, which stand in a file of their own.
 #pragma once
 
 #include "tessera/ir/op_def.h"
+#include "tessera/ops/core/use_rule.h"
 #include "tessera/ops/linear/convolution.h"
 
 namespace tessera::ops {
@@ -18,12 +19,3 @@ BatchResult batch_convolution(std::span<const Array> x, std::span<const int> dim
                               const ConvolutionParams& p);
 
 }  // namespace tessera::ops
-
-namespace tessera::ops::formats {
-
-// dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1], ...}
-std::string convolution_text(const ConvolutionParams& params);
-// %0, %1) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1], ...}
-OpFormat convolution();
-
-}  // namespace tessera::ops::formats

@@ -12,21 +12,21 @@
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/core/op.h"
 #include "tessera/ops/core/source_scope.h"
+#include "tessera/ops/core/use_rule.h"
 #include "tessera/ops/structural/reshape.h"
-#include "tessera/ops/text/formats.h"
 
 namespace tessera::ops {
 namespace {
 
-constexpr std::string_view kOp = "dot_general";
+constexpr std::string_view kDotGeneralOp = "dot_general";
 
 void check_dims(const Dims& batch, const Dims& contract, const Type& x, const char* side,
                 const char* unique, const char* batch_range, const char* contract_range) {
   auto check_range = [&](const Dims& dims, const char* constraint) {
     for (int64_t d : dims)
       if (d < 0 || d >= x.rank())
-        shape_error(kOp, "expected dimensions of {} in [0, {}), got {} for {} ({})", side, x.rank(),
-                    dims, describe(x), constraint);
+        shape_error(kDotGeneralOp, "expected dimensions of {} in [0, {}), got {} for {} ({})", side,
+                    x.rank(), dims, describe(x), constraint);
   };
   check_range(batch, batch_range);
   check_range(contract, contract_range);
@@ -34,15 +34,16 @@ void check_dims(const Dims& batch, const Dims& contract, const Type& x, const ch
   all.insert(all.end(), contract.begin(), contract.end());
   std::sort(all.begin(), all.end());
   if (std::adjacent_find(all.begin(), all.end()) != all.end())
-    shape_error(kOp, "expected distinct dimensions of {}, got batch {} and contracting {} ({})",
-                side, batch, contract, unique);
+    shape_error(kDotGeneralOp,
+                "expected distinct dimensions of {}, got batch {} and contracting {} ({})", side,
+                batch, contract, unique);
 }
 
 void check_extents(const Dims& lhs_dims, const Dims& rhs_dims, const Type& lhs, const Type& rhs,
                    const char* what, const char* constraint) {
   for (size_t i = 0; i < lhs_dims.size(); ++i)
     if (lhs.shape[lhs_dims[i]] != rhs.shape[rhs_dims[i]])
-      shape_error(kOp,
+      shape_error(kDotGeneralOp,
                   "expected equal {} dimensions, got {} (dimension {} of {}) and {} (dimension {} "
                   "of {}) ({})",
                   what, lhs.shape[lhs_dims[i]], lhs_dims[i], describe(lhs), rhs.shape[rhs_dims[i]],
@@ -50,29 +51,34 @@ void check_extents(const Dims& lhs_dims, const Dims& rhs_dims, const Type& lhs, 
 }
 
 std::vector<Type> infer_dot(std::span<const Type> operands, const DotParams& p) {
-  expect_operands(kOp, operands, 2);
+  expect_operands(kDotGeneralOp, operands, 2);
   const Type &lhs = operands[0], &rhs = operands[1];
   if (lhs.dtype != rhs.dtype)
-    type_error(kOp, "expected operands of one dtype, got {} and {}; convert one of them (C13)",
+    type_error(kDotGeneralOp,
+               "expected operands of one dtype, got {} and {}; convert one of them (C13)",
                describe(lhs), describe(rhs));
   if (lhs.dtype == bool_)
-    type_error(kOp, "expected numbers, got {}; convert it (to int32, say) first", describe(lhs));
+    type_error(kDotGeneralOp, "expected numbers, got {}; convert it (to int32, say) first",
+               describe(lhs));
   const bool fits = is_complex(lhs.dtype)    ? is_complex(p.result)
                     : is_floating(lhs.dtype) ? is_floating(p.result)
                                              : is_integer(p.result);
   if (!fits)
-    type_error(kOp, "expected a result dtype of the kind of {}, got {}", describe(lhs), p.result);
+    type_error(kDotGeneralOp, "expected a result dtype of the kind of {}, got {}", describe(lhs),
+               p.result);
   if (p.sum == DotSum::kGrid && (!is_floating(lhs.dtype) || is_half(lhs.dtype) ||
                                  p.result != float64 || p.lhs_contract.empty()))
-    type_error(kOp,
+    type_error(kDotGeneralOp,
                "expected float32 or float64 with a contracting dimension and a float64 result for "
                "sums on a grid, got {} and {}",
                describe(lhs), p.result);
   if (p.lhs_batch.size() != p.rhs_batch.size())
-    shape_error(kOp, "expected as many batch dimensions of lhs as of rhs, got {} and {} (C1)",
+    shape_error(kDotGeneralOp,
+                "expected as many batch dimensions of lhs as of rhs, got {} and {} (C1)",
                 p.lhs_batch, p.rhs_batch);
   if (p.lhs_contract.size() != p.rhs_contract.size())
-    shape_error(kOp, "expected as many contracting dimensions of lhs as of rhs, got {} and {} (C2)",
+    shape_error(kDotGeneralOp,
+                "expected as many contracting dimensions of lhs as of rhs, got {} and {} (C2)",
                 p.lhs_contract, p.rhs_contract);
   check_dims(p.lhs_batch, p.lhs_contract, lhs, "lhs", "C3", "C5", "C6");
   check_dims(p.rhs_batch, p.rhs_contract, rhs, "rhs", "C4", "C7", "C8");
@@ -381,7 +387,6 @@ const OpDef& dot_general_op = define<DotParams>({
     .attributes = {"lhs_batching_dimensions", "rhs_batching_dimensions",
                    "lhs_contracting_dimensions", "rhs_contracting_dimensions", "result_dtype",
                    "sum", "lhs_examples", "rhs_examples"},
-    .format = formats::dot_general(),
     .infer = infer_dot,
     .evaluate = evaluate_dot,
     .factors = dot_factors,
@@ -389,10 +394,13 @@ const OpDef& dot_general_op = define<DotParams>({
     .flops = dot_flops,
     .jvp = {jvp_dot},
     .transpose = {transpose_dot},
-    .outer_product = dot_outer_product,
     .batch = {batch_dot},
     .samples = dot_samples,
 });
+
+namespace {
+[[maybe_unused]] const bool kDotProduct = register_outer_product(dot_general_op, dot_outer_product);
+}  // namespace
 
 Array invariant_dot(const Array& lhs, const Array& rhs, const Dims& lhs_contract,
                     const Dims& rhs_contract, const Dims& lhs_batch, const Dims& rhs_batch) {

@@ -197,11 +197,12 @@ std::optional<UseProduct> product_of(const Use& use) {
       continue;
     }
     const Operands x = operands_of(f, op, values);
-    if (!op.def->outer_product || std::count(x.linear.begin(), x.linear.end(), true) != 1)
+    const UseRule* rule = find_use_rule(*op.def);
+    if (!rule || !rule->outer_product || std::count(x.linear.begin(), x.linear.end(), true) != 1)
       return std::nullopt;
     const std::optional<Array> ct = cotangent_of(f, i, use.cotangents[0], values);
     if (!ct) return std::nullopt;
-    std::optional<OuterProduct> product = op.def->outer_product(*ct, x.arrays, x.linear, op.params);
+    std::optional<OuterProduct> product = rule->outer_product(*ct, x.arrays, x.linear, op.params);
     if (!product) return std::nullopt;
     return view.end(std::move(*product), f.type(at).shape, op.def);
   }

@@ -1,10 +1,10 @@
-// Uses of a parameter (ir/use.h) as outer products of what each example has: the form in which the
+// Uses of a parameter (ops/core/use_rule.h) as outer products of what each example has: the form in which the
 // norm of a per-example gradient is known without the gradient.
 #pragma once
 
 #include <optional>
 
-#include "tessera/ir/op_def.h"
+#include "tessera/ops/core/use_rule.h"
 
 namespace tessera::ops {
 

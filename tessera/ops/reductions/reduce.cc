@@ -15,14 +15,11 @@
 #include "tessera/ops/core/source_scope.h"
 #include "tessera/ops/core/tracer.h"
 #include "tessera/ops/reductions/reduce_internal.h"
-#include "tessera/ops/text/formats.h"
 
 namespace tessera::ops {
 namespace {
 
-constexpr std::string_view kOp = "reduce";
-
-bool is_arg(ReduceKind kind) { return kind == ReduceKind::kArgMin || kind == ReduceKind::kArgMax; }
+constexpr std::string_view kReduceOp = "reduce";
 
 // Dtypes that the fold is defined for.
 void check_dtype(ReduceKind kind, const Type& x) {
@@ -30,7 +27,7 @@ void check_dtype(ReduceKind kind, const Type& x) {
     case ReduceKind::kSum:
     case ReduceKind::kProduct:
       if (x.dtype == bool_)
-        type_error(kOp, "expected numbers for a {}, got {}; convert it (to int32, say) first",
+        type_error(kReduceOp, "expected numbers for a {}, got {}; convert it (to int32, say) first",
                    enum_names(kind)[static_cast<size_t>(kind)], describe(x));
       return;
     case ReduceKind::kMin:
@@ -38,7 +35,7 @@ void check_dtype(ReduceKind kind, const Type& x) {
     case ReduceKind::kArgMin:
     case ReduceKind::kArgMax:
       if (is_complex(x.dtype))
-        type_error(kOp,
+        type_error(kReduceOp,
                    "expected an ordered dtype for a {}, got {}; reduce its real part or its "
                    "absolute value",
                    enum_names(kind)[static_cast<size_t>(kind)], describe(x));
@@ -46,7 +43,8 @@ void check_dtype(ReduceKind kind, const Type& x) {
     case ReduceKind::kAnd:
     case ReduceKind::kOr:
       if (is_inexact(x.dtype))
-        type_error(kOp, "expected bool or integers for an {}, got {}; compare it with 0 first",
+        type_error(kReduceOp,
+                   "expected bool or integers for an {}, got {}; compare it with 0 first",
                    enum_names(kind)[static_cast<size_t>(kind)], describe(x));
       return;
     case ReduceKind::kCustom:
@@ -57,17 +55,17 @@ void check_dtype(ReduceKind kind, const Type& x) {
 void check_body(const Function& body, std::span<const Type> x) {
   const size_t n = x.size();
   if (body.inputs.size() != 2 * n || body.outputs.size() != n)
-    type_error(kOp,
+    type_error(kReduceOp,
                "expected a body of {} inputs and {} results for {} operand{}, got {} and {} (C6)",
                2 * n, n, n, n == 1 ? "" : "s", body.inputs.size(), body.outputs.size());
   for (size_t k = 0; k < 2 * n; ++k) {
     const Type want{x[k % n].dtype, {}};
     if (!body.type(body.inputs[k]).same_array(want))
-      type_error(kOp, "expected input {} of the body to be {}, got {} (C6)", k, describe(want),
-                 describe(body.type(body.inputs[k])));
+      type_error(kReduceOp, "expected input {} of the body to be {}, got {} (C6)", k,
+                 describe(want), describe(body.type(body.inputs[k])));
     if (k < n && !body.type(body.outputs[k]).same_array(want))
-      type_error(kOp, "expected result {} of the body to be {}, got {} (C6)", k, describe(want),
-                 describe(body.type(body.outputs[k])));
+      type_error(kReduceOp, "expected result {} of the body to be {}, got {} (C6)", k,
+                 describe(want), describe(body.type(body.outputs[k])));
   }
   auto scalars = [&](const auto& values) {
     return std::all_of(values.begin(), values.end(),
@@ -76,8 +74,8 @@ void check_body(const Function& body, std::span<const Type> x) {
   for (const Op& op : body.ops)
     if (!std::holds_alternative<Pointwise>(op.def->lower) || !scalars(op.operands) ||
         !scalars(op.results))
-      type_error(kOp, "expected a body of elementwise ops on scalars, got {}.{}", op.def->dialect,
-                 op.def->name);
+      type_error(kReduceOp, "expected a body of elementwise ops on scalars, got {}.{}",
+                 op.def->dialect, op.def->name);
 }
 
 // Appends the ops of `from`, with calls replaced by what they call and without what only reshapes a
@@ -106,32 +104,33 @@ FunctionRef scalar_body(const Function& body) {
 
 std::vector<Type> infer_reduce(std::span<const Type> operands, const ReduceParams& p) {
   if (operands.empty() || operands.size() % 2 != 0)
-    type_error(kOp, "expected operands and as many initial scalars, got {} in all (C3)",
+    type_error(kReduceOp, "expected operands and as many initial scalars, got {} in all (C3)",
                operands.size());
   const size_t n = operands.size() / 2;
   const auto x = operands.first(n), inits = operands.subspan(n);
   if (is_arg(p.kind) ? n != 2 : p.kind != ReduceKind::kCustom && n != 1)
-    type_error(kOp, "expected {} operand{} for kind {}, got {}", is_arg(p.kind) ? 2 : 1,
+    type_error(kReduceOp, "expected {} operand{} for kind {}, got {}", is_arg(p.kind) ? 2 : 1,
                is_arg(p.kind) ? "s" : "", enum_names(p.kind)[static_cast<size_t>(p.kind)], n);
   for (size_t k = 0; k < n; ++k) {
     if (x[k].shape != x[0].shape)
-      shape_error(kOp, "expected operands of one shape, got {} and {} (C1)", describe(x[0]),
+      shape_error(kReduceOp, "expected operands of one shape, got {} and {} (C1)", describe(x[0]),
                   describe(x[k]));
     if (!inits[k].same_array(Type{x[k].dtype, {}}))
-      type_error(kOp, "expected initial value {} to be {}, the scalar of operand {}, got {} (C2)",
-                 k, describe(Type{x[k].dtype, {}}), k, describe(inits[k]));
+      type_error(kReduceOp,
+                 "expected initial value {} to be {}, the scalar of operand {}, got {} (C2)", k,
+                 describe(Type{x[k].dtype, {}}), k, describe(inits[k]));
   }
   std::vector<bool> reduced(x[0].shape.size(), false);
   for (int64_t d : p.dims) {
     if (d < 0 || d >= x[0].rank())
-      shape_error(kOp, "expected dimensions in [0, {}), got {} for {} (C4)", x[0].rank(), p.dims,
-                  describe(x[0]));
-    if (reduced[d]) shape_error(kOp, "expected distinct dimensions, got {} (C5)", p.dims);
+      shape_error(kReduceOp, "expected dimensions in [0, {}), got {} for {} (C4)", x[0].rank(),
+                  p.dims, describe(x[0]));
+    if (reduced[d]) shape_error(kReduceOp, "expected distinct dimensions, got {} (C5)", p.dims);
     reduced[d] = true;
   }
   check_dtype(p.kind, x[0]);
   if (is_arg(p.kind) && !is_integer(x[1].dtype))
-    type_error(kOp, "expected integer indices, got {}", describe(x[1]));
+    type_error(kReduceOp, "expected integer indices, got {}", describe(x[1]));
   if (p.kind == ReduceKind::kCustom) {
     TESSERA_CHECK(p.body, "a custom reduce without a body");
     check_body(*p.body, x);
@@ -406,7 +405,6 @@ Dims normalize_dims(std::string_view op, const Dims& dims, int64_t rank) {
 const OpDef& reduce_op = define<ReduceParams>({
     .name = "reduce",
     .attributes = {"dimensions", "kind", "body"},
-    .format = formats::reduce(),
     .infer = infer_reduce,
     .evaluate = evaluate_reduce,
     .factors = reduce_factors,
@@ -570,8 +568,8 @@ Array argmax(const Array& x, int64_t axis, DType index_dtype) {
 
 std::vector<Array> reduce(std::span<const Array> operands, std::span<const Array> inits,
                           ReduceKind kind, const Dims& dims) {
-  if (operands.empty()) type_error(kOp, "expected at least one operand");
-  ReduceParams params{normalize_dims(kOp, dims, operands[0].ndim()), kind};
+  if (operands.empty()) type_error(kReduceOp, "expected at least one operand");
+  ReduceParams params{normalize_dims(kReduceOp, dims, operands[0].ndim()), kind};
   std::vector<Array> all(operands.begin(), operands.end());
   all.insert(all.end(), inits.begin(), inits.end());
   return bind_op(reduce_op, std::move(params), all);
@@ -582,8 +580,8 @@ std::vector<Array> reduce(std::span<const Array> operands, std::span<const Array
   body = scalar_body(*body);
   const ReduceKind kind = classify_reduce_body(*body);
   if (kind != ReduceKind::kCustom) return reduce(operands, inits, kind, dims);
-  if (operands.empty()) type_error(kOp, "expected at least one operand");
-  ReduceParams params{normalize_dims(kOp, dims, operands[0].ndim()), kind, std::move(body)};
+  if (operands.empty()) type_error(kReduceOp, "expected at least one operand");
+  ReduceParams params{normalize_dims(kReduceOp, dims, operands[0].ndim()), kind, std::move(body)};
   std::vector<Array> all(operands.begin(), operands.end());
   all.insert(all.end(), inits.begin(), inits.end());
   return bind_op(reduce_op, std::move(params), all);

@@ -7,6 +7,11 @@
 
 namespace tessera::ops {
 
+// Whether the fold finds a place as well as a value.
+inline bool is_arg(ReduceKind kind) {
+  return kind == ReduceKind::kArgMin || kind == ReduceKind::kArgMax;
+}
+
 // Where the elements of a fold lie: element `kept[i] + reduced[j]` is the j-th that goes into
 // result i, both row-major.
 struct FoldIndex {

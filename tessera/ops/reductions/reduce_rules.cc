@@ -3,6 +3,7 @@
 
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/tracer.h"
+#include "tessera/ops/reductions/pointwise_body.h"
 #include "tessera/ops/reductions/reduce_internal.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
@@ -95,24 +96,6 @@ Array product_tangent(Array x, Array t, const Dims& dims) {
     t = tangent;
   }
   return sum(t, {0});
-}
-
-// `body` on arrays of one shape, element by element.
-std::vector<Array> apply_body(const Function& body, std::span<const Array> args) {
-  std::vector<Array> values(body.types.size());
-  for (size_t k = 0; k < args.size(); ++k) values[body.inputs[k]] = args[k];
-  std::vector<Array> operands;
-  for (const Op& op : body.ops) {
-    operands.clear();
-    for (ValueId v : op.operands) operands.push_back(values[v]);
-    const std::vector<Array> results = bind_op(*op.def, op.params, operands);
-    for (size_t r = 0; r < op.results.size(); ++r)
-      values[op.results[r]] =
-          operands.empty() ? lax::broadcast_in_dim(results[r], args[0].shape(), {}) : results[r];
-  }
-  std::vector<Array> out;
-  for (ValueId v : body.outputs) out.push_back(values[v]);
-  return out;
 }
 
 }  // namespace

@@ -12,49 +12,48 @@
 #include "tessera/ops/core/select.h"
 #include "tessera/ops/core/source_scope.h"
 #include "tessera/ops/reductions/associative_scan.h"
+#include "tessera/ops/reductions/reduce_internal.h"
+#include "tessera/ops/reductions/written_kind.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/pad.h"
-#include "tessera/ops/text/formats.h"
-#include "tessera/ops/text/window_format.h"
 
 namespace tessera::ops {
 namespace {
 
-constexpr std::string_view kOp = "reduce_window";
-
-bool is_arg(ReduceKind kind) { return kind == ReduceKind::kArgMin || kind == ReduceKind::kArgMax; }
+constexpr std::string_view kReduceWindowOp = "reduce_window";
 
 std::vector<Type> infer_reduce_window(std::span<const Type> operands, const ReduceWindowParams& p) {
   const size_t n = operands.size() / 2;
   if (operands.empty() || operands.size() % 2 != 0)
-    type_error(kOp, "expected arrays and as many initial scalars (C1), got {} operands",
+    type_error(kReduceWindowOp, "expected arrays and as many initial scalars (C1), got {} operands",
                operands.size());
-  expect_same_shape(kOp, operands.first(n));
+  expect_same_shape(kReduceWindowOp, operands.first(n));
   for (size_t k = 0; k < n; ++k) {
     const Type& init = operands[n + k];
     if (init.rank() != 0 || init.dtype != operands[k].dtype)
-      type_error(kOp, "expected an initial scalar of dtype {}, got {}", operands[k].dtype,
-                 describe(init));
+      type_error(kReduceWindowOp, "expected an initial scalar of dtype {}, got {}",
+                 operands[k].dtype, describe(init));
   }
   const size_t takes = is_arg(p.kind) ? 2 : 1;
   if (p.kind != ReduceKind::kCustom && n != takes)
-    type_error(kOp, "expected {} operand(s) for this fold, got {}", takes, n);
+    type_error(kReduceWindowOp, "expected {} operand(s) for this fold, got {}", takes, n);
   const DType dtype = operands[0].dtype;
   if (is_arg(p.kind) && is_complex(dtype))
-    type_error(kOp, "expected an array with an order, got {}", describe(operands[0]));
+    type_error(kReduceWindowOp, "expected an array with an order, got {}", describe(operands[0]));
   if (is_arg(p.kind) && operands[1].dtype != int32 && operands[1].dtype != int64)
-    type_error(kOp, "expected places of int32 or int64, got {}", describe(operands[1]));
+    type_error(kReduceWindowOp, "expected places of int32 or int64, got {}", describe(operands[1]));
   if ((p.kind == ReduceKind::kAnd || p.kind == ReduceKind::kOr) && is_inexact(dtype))
-    type_error(kOp, "expected a bool or integer array, got {}", describe(operands[0]));
+    type_error(kReduceWindowOp, "expected a bool or integer array, got {}", describe(operands[0]));
   if (p.kind == ReduceKind::kCustom) {
     bool fits = p.body && p.body->inputs.size() == 2 * n && p.body->outputs.size() == n;
     for (size_t k = 0; fits && k < 2 * n; ++k)
       fits = p.body->type(p.body->inputs[k]).same_array(Type{operands[k % n].dtype, {}});
     for (size_t k = 0; fits && k < n; ++k)
       fits = p.body->type(p.body->outputs[k]).same_array(Type{operands[k].dtype, {}});
-    if (!fits) type_error(kOp, "expected a body of two scalars an operand (C13), got another");
+    if (!fits)
+      type_error(kReduceWindowOp, "expected a body of two scalars an operand (C13), got another");
   }
-  const Shape shape = window_shape(kOp, operands[0].shape, p.windows());
+  const Shape shape = window_shape(kReduceWindowOp, operands[0].shape, p.windows());
   const AxisNames varying = varying_union(operands);
   std::vector<Type> out;
   for (size_t k = 0; k < n; ++k)
@@ -118,7 +117,7 @@ BatchResult batch_reduce_window(std::span<const Array> x, std::span<const int> d
     if (dims[k] >= 0) size = x[k].shape()[dims[k]];
   if (std::any_of(dims.begin() + static_cast<int64_t>(n), dims.end(), [](int d) { return d >= 0; }))
     type_error(
-        kOp,
+        kReduceWindowOp,
         "expected initial values that are the same for every example of vmap; apply them after it");
   std::vector<Array> operands;
   for (size_t k = 0; k < n; ++k) operands.push_back(lax::with_batch_first(x[k], dims[k], size));
@@ -186,7 +185,6 @@ const OpDef& reduce_window_op = define<ReduceWindowParams>({
     .name = "reduce_window",
     .attributes = {"window_dimensions", "window_strides", "base_dilations", "window_dilations",
                    "low", "high", "kind", "body"},
-    .format = formats::reduce_window(),
     .infer = infer_reduce_window,
     .evaluate = evaluate_reduce_window,
     .factors = reduce_window_factors,
@@ -333,7 +331,7 @@ std::vector<Array> reduce_window(std::span<const Array> operands, std::span<cons
                                  FunctionRef body, const Windows& windows) {
   // Unlike reduce, it has kinds for the extrema of complex numbers.
   const bool complex = !operands.empty() && is_complex(operands[0].dtype());
-  const ReduceKind kind = complex ? formats::written_kind(*body) : classify_reduce_body(*body);
+  const ReduceKind kind = complex ? written_kind(*body) : classify_reduce_body(*body);
   return bind_windows(
       operands, inits,
       params_of(windows, kind, kind == ReduceKind::kCustom ? std::move(body) : nullptr));

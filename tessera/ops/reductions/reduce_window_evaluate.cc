@@ -7,13 +7,12 @@
 #include "tessera/ir/params.h"
 #include "tessera/ops/core/fold_element.h"
 #include "tessera/ops/core/op.h"
+#include "tessera/ops/reductions/reduce_internal.h"
 #include "tessera/ops/reductions/reduce_window.h"
 #include "tessera/ops/reductions/window_fold.h"
 
 namespace tessera::ops {
 namespace {
-
-bool is_arg(ReduceKind kind) { return kind == ReduceKind::kArgMin || kind == ReduceKind::kArgMax; }
 
 // Values and where they were; better values, then smaller places.
 template <class T, class I>

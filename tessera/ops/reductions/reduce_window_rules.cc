@@ -3,14 +3,13 @@
 #include <limits>
 
 #include "tessera/ir/op_def.h"
-#include "tessera/ops/control/region_transforms.h"
 #include "tessera/ops/core/array_math.h"
-#include "tessera/ops/core/batch_axis.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/select.h"
 #include "tessera/ops/core/tracer.h"
 #include "tessera/ops/indexing/gather.h"
 #include "tessera/ops/reductions/associative_scan.h"
+#include "tessera/ops/reductions/pointwise_body.h"
 #include "tessera/ops/reductions/reduce_window.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/pad.h"
@@ -48,26 +47,10 @@ Array running_tangent(const Array& x, const Array& t, ReduceKind kind, int dim, 
 Array running_tangent(const Array& x, const Array& t, const Array& init, const Function& body,
                       int dim, bool reverse) {
   using Arrays = std::vector<Array>;
-  const std::vector<Type> scalars(4, Type{.dtype = x.dtype(), .shape = {}});
-  const TracedFunction both = regions().trace(
-      [&](const Arrays& in) {
-        const JvpResult out =
-            regions().jvp(body, std::vector{in[0], in[1]}, std::vector{in[2], in[3]});
-        return Arrays{out.primals[0],
-                      out.tangents[0].defined() ? out.tangents[0] : lax::full_like(in[0], 0)};
-      },
-      scalars, "fold");
   const auto fold = [&](const Arrays& a, const Arrays& b) -> Arrays {
-    const Shape shape = a[0].shape();
-    const int64_t count = shape.elements();
-    const BatchAxis::Scope scope({.size = count});
-    Arrays flat;
-    for (const Array& y : {a[0], b[0], a[1], b[1]}) flat.push_back(lax::reshape(y, {count}));
-    BatchResult out = regions().batch(both.function, flat, std::vector<int>(4, 0));
-    for (size_t r = 0; r < out.results.size(); ++r)
-      out.results[r] =
-          lax::reshape(lax::with_batch_first(out.results[r], out.dims[r], count), shape);
-    return out.results;
+    const JvpResult out =
+        jvp_body("reduce_window", body, std::vector{a[0], b[0]}, std::vector{a[1], b[1]});
+    return {out.primals[0], out.tangents[0].defined() ? out.tangents[0] : lax::full_like(a[0], 0)};
   };
   const Array start = lax::broadcast_in_dim(init, x.shape(), {});
   return fold({start, lax::full_like(t, 0)}, lax::associative_scan(fold, {x, t}, dim, reverse))[1];

@@ -7,27 +7,28 @@
 #include "tessera/ops/core/scalar_fold.h"
 #include "tessera/ops/core/source_scope.h"
 #include "tessera/ops/structural/broadcast.h"
-#include "tessera/ops/text/window_format.h"
 
 namespace tessera::ops {
 namespace {
 
 using namespace array_math;
 
-constexpr std::string_view kOp = "select_and_scatter";
+constexpr std::string_view kSelectAndScatterOp = "select_and_scatter";
 
 std::vector<Type> infer_select_and_scatter(std::span<const Type> operands,
                                            const SelectAndScatterParams& p) {
-  expect_operands(kOp, operands, 3);
+  expect_operands(kSelectAndScatterOp, operands, 3);
   const Type &x = operands[0], &source = operands[1], &init = operands[2];
   if (source.dtype != x.dtype || init.dtype != x.dtype || init.rank() != 0)
-    type_error(kOp, "expected a source and an initial scalar of dtype {} (C3), got {} and {}",
-               x.dtype, describe(source), describe(init));
-  if (is_complex(x.dtype)) type_error(kOp, "expected an array with an order, got {}", describe(x));
-  const Shape shape = window_shape(kOp, x.shape, p.windows());
+    type_error(kSelectAndScatterOp,
+               "expected a source and an initial scalar of dtype {} (C3), got {} and {}", x.dtype,
+               describe(source), describe(init));
+  if (is_complex(x.dtype))
+    type_error(kSelectAndScatterOp, "expected an array with an order, got {}", describe(x));
+  const Shape shape = window_shape(kSelectAndScatterOp, x.shape, p.windows());
   if (source.shape != shape)
-    shape_error(kOp, "expected a source of the windows' shape {} (C2), got {}", shape,
-                describe(source));
+    shape_error(kSelectAndScatterOp, "expected a source of the windows' shape {} (C2), got {}",
+                shape, describe(source));
   return {Type{.dtype = x.dtype,
                .shape = x.shape,
                .weak = x.weak && source.weak && init.weak,
@@ -58,7 +59,7 @@ Literal element(DType dtype, const std::byte* x, int64_t i) {
 
 void run(const SelectAndScatterParams& p, DType dtype, const Shape& shape, const void* x_data,
          const void* source_data, const void* init_data, void* out_data) {
-  const Shape results = window_shape(kOp, shape, p.windows());
+  const Shape results = window_shape(kSelectAndScatterOp, shape, p.windows());
   const Dims strides = row_major_strides(shape), result_strides = row_major_strides(results),
              window_strides = row_major_strides(p.size);
   const int64_t count = results.elements(), window = p.size.elements();
@@ -140,7 +141,8 @@ JvpResult jvp_select_and_scatter(std::span<const Array> x, std::span<const Array
                                  const SelectAndScatterParams& p) {
   JvpResult out{.primals = bind_op(select_and_scatter_op, p, x)};
   if (p.scatter && (t[1].defined() || t[2].defined()))
-    type_error(kOp, "expected a sum to differentiate, got a scatter computation of its own");
+    type_error(kSelectAndScatterOp,
+               "expected a sum to differentiate, got a scatter computation of its own");
   Array tangent;
   if (t[1].defined())
     tangent = bind_op1(select_and_scatter_op, p, {x[0], t[1], Array(Literal(x[0].dtype(), {}))});
@@ -161,7 +163,7 @@ std::vector<Array> transpose_select_and_scatter(std::span<const Array> cts,
   if (!cts[0].defined()) return out;
   if (linear[1]) {
     if (p.kind == SelectKind::kCustom)
-      type_error(kOp,
+      type_error(kSelectAndScatterOp,
                  "expected the largest or smallest element to be selected to differentiate, got a "
                  "select computation of its own");
     const Array places = lax::window_argument(
@@ -176,7 +178,7 @@ BatchResult batch_select_and_scatter(std::span<const Array> x, std::span<const i
                                      const SelectAndScatterParams& p) {
   if (dims[2] >= 0)
     type_error(
-        kOp,
+        kSelectAndScatterOp,
         "expected an initial value that is the same for every example of vmap; add it after it");
   const int64_t size = dims[0] >= 0 ? x[0].shape()[dims[0]] : x[1].shape()[dims[1]];
   SelectAndScatterParams q = p;
@@ -191,7 +193,7 @@ BatchResult batch_select_and_scatter(std::span<const Array> x, std::span<const i
 std::vector<Sample> select_and_scatter_samples() {
   std::vector<Sample> out;
   auto add = [&](DType dtype, const Shape& shape, SelectAndScatterParams p) {
-    const Shape source = window_shape(kOp, shape, p.windows());
+    const Shape source = window_shape(kSelectAndScatterOp, shape, p.windows());
     auto numbers = [&](const Shape& s, int64_t seed) {
       Literal x(float64, s);
       for (int64_t i = 0; i < x.elements(); ++i)
@@ -217,7 +219,6 @@ const OpDef& select_and_scatter_op = define<SelectAndScatterParams>({
     .name = "select_and_scatter",
     .attributes = {"window_dimensions", "window_strides", "low", "high", "kind", "select",
                    "scatter"},
-    .format = formats::select_and_scatter(),
     .infer = infer_select_and_scatter,
     .evaluate = evaluate_select_and_scatter,
     .factors = select_and_scatter_factors,

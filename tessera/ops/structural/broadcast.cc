@@ -139,7 +139,6 @@ std::vector<Sample> broadcast_samples() {
 const OpDef& broadcast_in_dim_op = define<BroadcastParams>({
     .name = "broadcast_in_dim",
     .attributes = {"shape", "broadcast_dimensions"},
-    .format = {.assembly = "{operands}, dims = {broadcast_dimensions}"},
     .infer = infer_broadcast,
     .evaluate = evaluate_broadcast,
     .factors = broadcast_factors,

@@ -142,7 +142,6 @@ std::vector<Sample> concatenate_samples() {
 const OpDef& concatenate_op = define<ConcatenateParams>({
     .name = "concatenate",
     .attributes = {"dimension"},
-    .format = {.assembly = "{operands}, dim = {dimension}"},
     .infer = infer_concatenate,
     .evaluate = evaluate_concatenate,
     .factors = concatenate_factors,

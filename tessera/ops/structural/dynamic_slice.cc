@@ -366,7 +366,6 @@ std::vector<Sample> update_samples() {
 const OpDef& dynamic_slice_op = define<DynamicSliceParams>({
     .name = "dynamic_slice",
     .attributes = {"slice_sizes"},
-    .format = {.assembly = "{operands}, sizes = {slice_sizes}"},
     .infer = infer_dynamic_slice,
     .evaluate = evaluate_dynamic_slice,
     .factors = dynamic_slice_factors,
@@ -386,7 +385,6 @@ const OpDef& dynamic_slice_op = define<DynamicSliceParams>({
 
 const OpDef& dynamic_update_slice_op = define<NoParams>({
     .name = "dynamic_update_slice",
-    .format = {.assembly = "{operands}", .signature = OpFormat::Signature::kFunctional},
     .infer = infer_update,
     .evaluate = evaluate_update,
     .factors = update_factors,

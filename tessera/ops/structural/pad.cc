@@ -174,8 +174,6 @@ std::vector<Sample> pad_samples() {
 const OpDef& pad_op = define<PadParams>({
     .name = "pad",
     .attributes = {"edge_padding_low", "edge_padding_high", "interior_padding"},
-    .format = {.assembly = "{operands}, low = {edge_padding_low}, high = {edge_padding_high}, "
-                           "interior = {interior_padding}"},
     .infer = infer_pad,
     .evaluate = evaluate_pad,
     .factors = pad_factors,

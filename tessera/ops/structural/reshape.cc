@@ -294,7 +294,6 @@ const OpDef& reshape_op = define<ReshapeParams>({
 const OpDef& transpose_op = define<TransposeParams>({
     .name = "transpose",
     .attributes = {"permutation"},
-    .format = {.assembly = "{operands}, dims = {permutation}"},
     .infer = infer_transpose,
     .evaluate = evaluate_transpose,
     .factors = transpose_factors,
@@ -315,8 +314,6 @@ const OpDef& transpose_op = define<TransposeParams>({
 const OpDef& reverse_op = define<ReverseParams>({
     .name = "reverse",
     .attributes = {"dimensions"},
-    .format = {.assembly = "{operands}, dims = {dimensions}",
-               .signature = OpFormat::Signature::kSame},
     .infer = infer_reverse,
     .evaluate = evaluate_reverse,
     .factors = reverse_factors,

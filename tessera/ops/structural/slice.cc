@@ -120,7 +120,6 @@ const SliceParams* as_slice(const Op& op) {
 const OpDef& slice_op = define<SliceParams>({
     .name = "slice",
     .attributes = {"start_indices", "limit_indices", "strides"},
-    .format = {.assembly = "{operands} {start_indices:limit_indices:strides}"},
     .infer = infer_slice,
     .evaluate = evaluate_slice,
     .factors = [](std::span<const Type> x, std::span<const Type> z,

@@ -20,12 +20,11 @@
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
-#include "tessera/ops/text/formats.h"
 
 namespace tessera::ops {
 namespace {
 
-constexpr std::string_view kOp = "sort";
+constexpr std::string_view kSortOp = "sort";
 
 std::vector<DType> dtypes_of(std::span<const Type> types) {
   std::vector<DType> out;
@@ -34,16 +33,16 @@ std::vector<DType> dtypes_of(std::span<const Type> types) {
 }
 
 std::vector<Type> infer_sort(std::span<const Type> operands, const SortParams& p) {
-  if (operands.empty()) type_error(kOp, "expected at least one operand (C1)");
-  expect_same_shape(kOp, operands);
+  if (operands.empty()) type_error(kSortOp, "expected at least one operand (C1)");
+  expect_same_shape(kSortOp, operands);
   const int64_t rank = operands[0].rank();
   if (p.dimension < -rank || p.dimension >= std::max<int64_t>(rank, 1))
-    shape_error(kOp, "expected a dimension in [{}, {}) (C4), got {} for {}", -rank, rank,
+    shape_error(kSortOp, "expected a dimension in [{}, {}) (C4), got {} for {}", -rank, rank,
                 p.dimension, describe(operands[0]));
   if (rank == 0)
-    shape_error(kOp, "expected arrays of rank 1 or more, got {}", describe(operands[0]));
+    shape_error(kSortOp, "expected arrays of rank 1 or more, got {}", describe(operands[0]));
   if (!p.comparator && (p.num_keys < 1 || p.num_keys > static_cast<int64_t>(operands.size())))
-    value_error(kOp, "expected 1 to {} keys, got {}", operands.size(), p.num_keys);
+    value_error(kSortOp, "expected 1 to {} keys, got {}", operands.size(), p.num_keys);
   if (p.comparator) {
     const Function& f = *p.comparator;
     bool fits = f.inputs.size() == 2 * operands.size() && f.outputs.size() == 1 &&
@@ -51,7 +50,8 @@ std::vector<Type> infer_sort(std::span<const Type> operands, const SortParams& p
     for (size_t k = 0; fits && k < f.inputs.size(); ++k)
       fits = f.type(f.inputs[k]).same_array(Type{operands[k / 2].dtype, {}});
     if (!fits)
-      type_error(kOp, "expected a comparator of two scalars an operand to bool (C5), got another");
+      type_error(kSortOp,
+                 "expected a comparator of two scalars an operand to bool (C5), got another");
   }
   const AxisNames varying = varying_union(operands);
   std::vector<Type> out;
@@ -398,66 +398,6 @@ class ComparatorBuilder {
   std::vector<std::pair<ValueId, ValueId>> inputs_;
 };
 
-OpText write_sort(const Op& op, const Function& function) {
-  const SortParams& p = op.params.as<SortParams>();
-  const std::vector<Type> operands = function.types_of(op.operands);
-  OpText text;
-  text.attributes = {{"dimension", TextAttr::Integer{p.dimension}}, {"is_stable", p.is_stable}};
-  text.regions = {
-      p.comparator ? p.comparator
-                   : sort_comparator(p.num_keys, p.descending, p.total_order, dtypes_of(operands))};
-  return text;
-}
-
-OpParams read_sort(const OpDef&, OpReader& reader) {
-  if (reader.text.regions.size() != 1)
-    reader.error(fmt::format("expected one region, got {}", reader.text.regions.size()));
-  const FunctionRef body = formats::plain_body(reader.text.regions[0]);
-  SortParams p;
-  if (reader.text.find("dimension")) {
-    p.dimension = reader.require_int("dimension");
-  } else {
-    p.dimension = -1;
-  }
-  const TextAttr* stable = reader.text.take("is_stable");
-  const bool* is_stable = stable ? stable->get<bool>() : nullptr;
-  p.is_stable = is_stable && *is_stable;
-  const std::vector<DType> dtypes = dtypes_of(reader.operand_types());
-  for (int64_t keys = 1; keys <= static_cast<int64_t>(dtypes.size()); ++keys)
-    for (bool descending : {false, true})
-      for (bool total_order : {false, true})
-        if (*sort_comparator(keys, descending, total_order, dtypes) == *body) {
-          p.num_keys = keys;
-          p.descending = descending;
-          p.total_order = total_order;
-          return p;
-        }
-  p.comparator = body;
-  return p;
-}
-
-std::vector<ValueId> read_top_k(OpReader& reader) {
-  if (reader.operands.size() != 1) reader.error("expected one operand");
-  const Type x = reader.type(reader.operands[0]);
-  const int64_t k = reader.require_int("k"), last = x.rank() - 1;
-  if (last < 0 || k < 0 || k > x.shape[last])
-    reader.error(fmt::format("expected k in [0, extent of the last dimension], got {}", k));
-  const ValueId index = reader.insert(iota_op, IotaParams{int32, x.shape, last}, {})[0];
-  const std::vector<ValueId> sorted =
-      reader.insert(sort_op, SortParams{last, true, 1, true, true},
-                    std::vector<ValueId>{reader.operands[0], index});
-  Dims limit = x.shape;
-  limit[last] = k;
-  std::vector<ValueId> out;
-  for (ValueId v : sorted)
-    out.push_back(reader.insert(
-        slice_op, SliceParams{Dims(x.shape.size(), 0), limit, Dims(x.shape.size(), 1)},
-        std::vector<ValueId>{v})[0]);
-  return out;
-}
-[[maybe_unused]] const bool registered = register_foreign_op(
-    {.dialect = "chlo", .name = "top_k", .assembly = "({operands}, k = {k})", .build = read_top_k});
-
 }  // namespace
 
 const SortParams* as_sort(const Op& op) {
@@ -467,7 +407,6 @@ const SortParams* as_sort(const Op& op) {
 const OpDef& sort_op = define<SortParams>({
     .name = "sort",
     .attributes = {"dimension", "is_stable", "num_keys", "descending", "total_order", "comparator"},
-    .format = {.write = write_sort, .read = read_sort},
     .infer = infer_sort,
     .evaluate = evaluate_sort,
     .factors = sort_factors,

@@ -12,16 +12,17 @@ namespace tessera::privacy::accounting {
 
 namespace {
 
-constexpr const char* kOp = "privacy::DpEvent";
+constexpr const char* kDpEventOp = "privacy::DpEvent";
 
 void expect_not_negative(const char* what, double value) {
   if (!(value >= 0))
-    value_error(kOp, "expected {} not to be negative, got {}; noise, counts and sizes start at 0",
-                what, value);
+    value_error(kDpEventOp,
+                "expected {} not to be negative, got {}; noise, counts and sizes start at 0", what,
+                value);
 }
 void expect_probability(double value) {
   if (!(value >= 0 && value <= 1))
-    value_error(kOp,
+    value_error(kDpEventOp,
                 "expected a sampling probability in [0, 1], got {}; divide the batch size by the "
                 "number of examples",
                 value);
@@ -29,32 +30,34 @@ void expect_probability(double value) {
 void expect_sample(int64_t size, int64_t of) {
   expect_not_negative("the sample size", static_cast<double>(size));
   if (of < 1)
-    value_error(kOp, "expected a data set of at least one example, got {}; give its size", of);
+    value_error(kDpEventOp, "expected a data set of at least one example, got {}; give its size",
+                of);
 }
 
 void validate_mixture(const MixtureOfGaussiansDpEvent& event) {
   expect_not_negative("the standard deviation", event.standard_deviation);
   if (event.sensitivities.size() != event.sampling_probs.size())
-    value_error(kOp, "expected a probability for each sensitivity, got {} of {}; give as many",
+    value_error(kDpEventOp,
+                "expected a probability for each sensitivity, got {} of {}; give as many",
                 event.sampling_probs.size(), event.sensitivities.size());
   double sum = 0;
   for (size_t i = 0; i < event.sensitivities.size(); ++i) {
     if (!std::isfinite(event.sensitivities[i]))
-      value_error(kOp, "expected finite sensitivities, got {}; clip the values",
+      value_error(kDpEventOp, "expected finite sensitivities, got {}; clip the values",
                   event.sensitivities[i]);
     expect_not_negative("a sensitivity", event.sensitivities[i]);
     expect_probability(event.sampling_probs[i]);
     sum += event.sampling_probs[i];
   }
   if (!(std::abs(sum - 1) <= 1e-9))
-    value_error(kOp, "expected probabilities of sum 1, got {}; give that of sensitivity 0 too",
-                sum);
+    value_error(kDpEventOp,
+                "expected probabilities of sum 1, got {}; give that of sensitivity 0 too", sum);
 }
 
 int64_t checked_product(int64_t a, int64_t b) {
   int64_t product;
   if (__builtin_mul_overflow(a, b, &product))
-    value_error(kOp, "expected at most 2^63 events, got {} times {}; compose fewer", a, b);
+    value_error(kDpEventOp, "expected at most 2^63 events, got {} times {}; compose fewer", a, b);
   return product;
 }
 
@@ -120,56 +123,57 @@ std::string to_string(const DpEvent& event) {
 }
 
 void validate(const DpEvent& event) {
-  std::visit(
-      Overloaded{
-          [](const NoOpDpEvent&) {},
-          [](const NonPrivateDpEvent&) {},
-          [](const GaussianDpEvent& e) {
-            expect_not_negative("the noise multiplier", e.noise_multiplier);
-          },
-          [](const LaplaceDpEvent& e) {
-            expect_not_negative("the noise multiplier", e.noise_multiplier);
-          },
-          [](const DiscreteLaplaceDpEvent& e) {
-            expect_not_negative("the noise parameter", e.noise_parameter);
-            expect_not_negative("the sensitivity", static_cast<double>(e.sensitivity));
-          },
-          [](const ZCDpEvent& e) {
-            expect_not_negative("rho", e.rho);
-            expect_not_negative("xi", e.xi);
-          },
-          [](const MixtureOfGaussiansDpEvent& e) { validate_mixture(e); },
-          [](const TruncatedSubsampledGaussianDpEvent& e) {
-            expect_not_negative("the size of the data set", static_cast<double>(e.dataset_size));
-            expect_not_negative("the truncated batch size",
-                                static_cast<double>(e.truncated_batch_size));
-            expect_probability(e.sampling_probability);
-            expect_not_negative("the noise multiplier", e.noise_multiplier);
-          },
-          [](const PoissonSampledDpEvent& e) {
-            expect_probability(e.sampling_probability);
-            validate(*e.event);
-          },
-          [](const SampledWithoutReplacementDpEvent& e) {
-            expect_sample(e.sample_size, e.source_dataset_size);
-            if (e.sample_size > e.source_dataset_size)
-              value_error(kOp, "expected a sample of at most {} examples, got {}; take fewer",
-                          e.source_dataset_size, e.sample_size);
-            validate(*e.event);
-          },
-          [](const SampledWithReplacementDpEvent& e) {
-            expect_sample(e.sample_size, e.source_dataset_size);
-            validate(*e.event);
-          },
-          [](const SelfComposedDpEvent& e) {
-            expect_not_negative("the count", static_cast<double>(e.count));
-            validate(*e.event);
-          },
-          [](const ComposedDpEvent& e) {
-            for (const DpEvent& part : e.events) validate(part);
-          },
-      },
-      static_cast<const DpEventVariant&>(event));
+  std::visit(Overloaded{
+                 [](const NoOpDpEvent&) {},
+                 [](const NonPrivateDpEvent&) {},
+                 [](const GaussianDpEvent& e) {
+                   expect_not_negative("the noise multiplier", e.noise_multiplier);
+                 },
+                 [](const LaplaceDpEvent& e) {
+                   expect_not_negative("the noise multiplier", e.noise_multiplier);
+                 },
+                 [](const DiscreteLaplaceDpEvent& e) {
+                   expect_not_negative("the noise parameter", e.noise_parameter);
+                   expect_not_negative("the sensitivity", static_cast<double>(e.sensitivity));
+                 },
+                 [](const ZCDpEvent& e) {
+                   expect_not_negative("rho", e.rho);
+                   expect_not_negative("xi", e.xi);
+                 },
+                 [](const MixtureOfGaussiansDpEvent& e) { validate_mixture(e); },
+                 [](const TruncatedSubsampledGaussianDpEvent& e) {
+                   expect_not_negative("the size of the data set",
+                                       static_cast<double>(e.dataset_size));
+                   expect_not_negative("the truncated batch size",
+                                       static_cast<double>(e.truncated_batch_size));
+                   expect_probability(e.sampling_probability);
+                   expect_not_negative("the noise multiplier", e.noise_multiplier);
+                 },
+                 [](const PoissonSampledDpEvent& e) {
+                   expect_probability(e.sampling_probability);
+                   validate(*e.event);
+                 },
+                 [](const SampledWithoutReplacementDpEvent& e) {
+                   expect_sample(e.sample_size, e.source_dataset_size);
+                   if (e.sample_size > e.source_dataset_size)
+                     value_error(kDpEventOp,
+                                 "expected a sample of at most {} examples, got {}; take fewer",
+                                 e.source_dataset_size, e.sample_size);
+                   validate(*e.event);
+                 },
+                 [](const SampledWithReplacementDpEvent& e) {
+                   expect_sample(e.sample_size, e.source_dataset_size);
+                   validate(*e.event);
+                 },
+                 [](const SelfComposedDpEvent& e) {
+                   expect_not_negative("the count", static_cast<double>(e.count));
+                   validate(*e.event);
+                 },
+                 [](const ComposedDpEvent& e) {
+                   for (const DpEvent& part : e.events) validate(part);
+                 },
+             },
+             static_cast<const DpEventVariant&>(event));
 }
 
 void for_each_leaf(const DpEvent& event, int64_t count,

@@ -2,16 +2,14 @@
 
 #include <boost/math/distributions/binomial.hpp>
 #include <cmath>
-#include <limits>
 
 #include "tessera/base/format.h"
 #include "tessera/base/overloaded.h"
+#include "tessera/privacy/infinity.h"
 
 namespace tessera::privacy::accounting::internal {
 
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 const DpEventVariant& variant_of(const DpEvent& event) { return event; }
 
@@ -153,26 +151,27 @@ double noise_of(const DpEvent& leaf) {
           [](const GaussianDpEvent& e) { return e.noise_multiplier; },
           [](const LaplaceDpEvent& e) { return e.noise_multiplier; },
           [](const DiscreteLaplaceDpEvent& e) {
-            return e.sensitivity == 0 ? kInf : e.noise_parameter;  // at 0 the noise has no shape
+            return e.sensitivity == 0 ? kInfinity
+                                      : e.noise_parameter;  // at 0 the noise has no shape
           },
           [](const MixtureOfGaussiansDpEvent& e) {
             double moved = 0;
             for (size_t i = 0; i < e.sensitivities.size(); ++i)
               moved += e.sensitivities[i] * e.sampling_probs[i];
-            return moved == 0 ? kInf : e.standard_deviation;
+            return moved == 0 ? kInfinity : e.standard_deviation;
           },
           [](const TruncatedSubsampledGaussianDpEvent& e) {
             const bool none =
                 e.sampling_probability == 0 || e.truncated_batch_size == 0 || e.dataset_size == 0;
-            return none ? kInf : e.noise_multiplier;
+            return none ? kInfinity : e.noise_multiplier;
           },
           [](const PoissonSampledDpEvent& e) {
             const auto* laplace = std::get_if<LaplaceDpEvent>(&*e.event);
-            if (e.sampling_probability == 0) return kInf;
+            if (e.sampling_probability == 0) return kInfinity;
             return laplace ? laplace->noise_multiplier : effective_noise_multiplier(*e.event);
           },
           [](const SampledWithoutReplacementDpEvent& e) {
-            return e.sample_size == 0 ? kInf : effective_noise_multiplier(*e.event);
+            return e.sample_size == 0 ? kInfinity : effective_noise_multiplier(*e.event);
           },
           [](const NoOpDpEvent& e) -> double { unexpected(e); },
           [](const ZCDpEvent& e) -> double { unexpected(e); },
@@ -184,13 +183,28 @@ double noise_of(const DpEvent& leaf) {
 }
 
 bool is_gaussian(const DpEvent& leaf, NeighboringRelation relation) {
-  if (const auto* sample = std::get_if<PoissonSampledDpEvent>(&leaf))
-    return sample->sampling_probability == 1 &&
-           !std::holds_alternative<LaplaceDpEvent>(*sample->event);
-  if (const auto* sample = std::get_if<SampledWithoutReplacementDpEvent>(&leaf))
-    return sample->sample_size == sample->source_dataset_size &&
-           relation != NeighboringRelation::kAddOrRemoveOne;
-  return std::holds_alternative<GaussianDpEvent>(leaf);
+  return std::visit(Overloaded{
+                        [](const GaussianDpEvent&) { return true; },
+                        [](const PoissonSampledDpEvent& e) {
+                          return e.sampling_probability == 1 &&
+                                 !std::holds_alternative<LaplaceDpEvent>(*e.event);
+                        },
+                        [&](const SampledWithoutReplacementDpEvent& e) {
+                          return e.sample_size == e.source_dataset_size &&
+                                 relation != NeighboringRelation::kAddOrRemoveOne;
+                        },
+                        [](const NonPrivateDpEvent&) { return false; },
+                        [](const LaplaceDpEvent&) { return false; },
+                        [](const DiscreteLaplaceDpEvent&) { return false; },
+                        [](const MixtureOfGaussiansDpEvent&) { return false; },
+                        [](const TruncatedSubsampledGaussianDpEvent&) { return false; },
+                        [](const NoOpDpEvent& e) -> bool { unexpected(e); },
+                        [](const ZCDpEvent& e) -> bool { unexpected(e); },
+                        [](const SampledWithReplacementDpEvent& e) -> bool { unexpected(e); },
+                        [](const SelfComposedDpEvent& e) -> bool { unexpected(e); },
+                        [](const ComposedDpEvent& e) -> bool { unexpected(e); },
+                    },
+                    variant_of(leaf));
 }
 
 PrivacyLoss gaussian_loss_under(NeighboringRelation relation, double noise_multiplier,

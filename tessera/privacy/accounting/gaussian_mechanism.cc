@@ -2,16 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "tessera/privacy/accounting/checks.h"
 #include "tessera/privacy/accounting/special_functions.h"
+#include "tessera/privacy/infinity.h"
 
 namespace tessera::privacy::accounting {
 
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 void expect_sigma(const char* op, double sigma) {
   if (!(sigma >= 0))
@@ -25,7 +23,7 @@ void expect_sigma(const char* op, double sigma) {
 double internal::log_delta_gaussian(double sigma, double epsilon) {
   const double upper = 0.5 / sigma - epsilon * sigma, lower = -0.5 / sigma - epsilon * sigma;
   const double log_ratio = internal::log_mills_ratio(-lower) - internal::log_mills_ratio(-upper);
-  return log_ratio >= 0 ? -kInf
+  return log_ratio >= 0 ? -kInfinity
                         : internal::log_normal_cdf(upper) + std::log1p(-std::exp(log_ratio));
 }
 
@@ -44,7 +42,7 @@ double get_epsilon_gaussian(double sigma, double delta) {
   expect_sigma("privacy::get_epsilon_gaussian", sigma);
   internal::expect_delta("privacy::get_epsilon_gaussian", delta);
   if (delta == 1 || std::isinf(sigma)) return 0;
-  if (delta == 0 || sigma == 0) return kInf;
+  if (delta == 0 || sigma == 0) return kInfinity;
   const double target = std::log(delta);
   const auto excess = [&](double epsilon) {
     return internal::log_delta_gaussian(sigma, epsilon) - target;
@@ -59,7 +57,7 @@ double get_sigma_gaussian(double epsilon, double delta) {
   internal::expect_epsilon("privacy::get_sigma_gaussian", epsilon);
   internal::expect_delta("privacy::get_sigma_gaussian", delta);
   if (delta == 1 || std::isinf(epsilon)) return 0;
-  if (delta == 0) return kInf;
+  if (delta == 0) return kInfinity;
   const double target = std::log(delta);
   const auto excess = [&](double sigma) {
     return internal::log_delta_gaussian(sigma, epsilon) - target;

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <random>
 
 #include "tessera/base/format.h"
 #include "tessera/privacy/accounting/monte_carlo_epsilon.h"
 #include "tessera/privacy/accounting/special_functions.h"
+#include "tessera/privacy/infinity.h"
 
 namespace tessera::privacy::accounting {
 
@@ -17,15 +17,15 @@ namespace {
 using internal::log_add;
 using Generator = std::mt19937_64;
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr const char* kOp = "privacy::monte_carlo";
+constexpr const char* kMonteCarloOp = "privacy::monte_carlo";
 
 int64_t iterations_of(const SelectionLaw& law) {
   return std::visit([](const auto& l) { return l.iterations; }, law);
 }
 
 void expect_at_least_one(const char* what, int64_t value) {
-  if (value < 1) value_error(kOp, "expected {} of at least 1, got {}; give the run's", what, value);
+  if (value < 1)
+    value_error(kMonteCarloOp, "expected {} of at least 1, got {}; give the run's", what, value);
 }
 
 void expect_law(const BallsInBinsLaw& law, size_t) {
@@ -33,14 +33,15 @@ void expect_law(const BallsInBinsLaw& law, size_t) {
 }
 void expect_sampling_prob(double p) {
   if (!(p > 0 && p <= 1))
-    value_error(kOp, "expected a sampling_prob in (0, 1], got {}; at 0 no example is seen", p);
+    value_error(kMonteCarloOp,
+                "expected a sampling_prob in (0, 1], got {}; at 0 no example is seen", p);
 }
 void expect_law(const BMinSepLaw& law, size_t bands) {
   expect_sampling_prob(law.sampling_prob);
   expect_at_least_one("a min_sep", law.min_sep);
   if (static_cast<int64_t>(bands) > std::min(law.min_sep, law.iterations))
-    value_error(kOp, "expected at most min_sep = {} bands, got {}; separate by more", law.min_sep,
-                bands);
+    value_error(kMonteCarloOp, "expected at most min_sep = {} bands, got {}; separate by more",
+                law.min_sep, bands);
   if (!law.truncated_batch_size) return;
   expect_at_least_one("a truncated_batch_size", *law.truncated_batch_size);
   expect_at_least_one("a dataset_size with truncation", law.dataset_size);
@@ -48,10 +49,11 @@ void expect_law(const BMinSepLaw& law, size_t bands) {
 void expect_law(const RandomAllocationLaw& law, size_t bands) {
   if (law.selections < 1 || law.selections > law.iterations)
     value_error(
-        kOp, "expected between 1 and {} selections, got {}; an example is at most once in a batch",
+        kMonteCarloOp,
+        "expected between 1 and {} selections, got {}; an example is at most once in a batch",
         law.iterations, law.selections);
   if (bands != 1)
-    value_error(kOp,
+    value_error(kMonteCarloOp,
                 "expected one band with random allocation, got {}; its loss is known without "
                 "correlated noise alone",
                 bands);
@@ -61,7 +63,8 @@ void expect_law(const CyclicPoissonLaw& law, size_t bands) {
   expect_sampling_prob(law.sampling_prob);
   expect_at_least_one("a cycle_length", law.cycle_length);
   if (static_cast<int64_t>(bands) > law.cycle_length)
-    value_error(kOp, "expected at most cycle_length = {} bands, got {}; take a longer cycle",
+    value_error(kMonteCarloOp,
+                "expected at most cycle_length = {} bands, got {}; take a longer cycle",
                 law.cycle_length, bands);
 }
 
@@ -70,15 +73,15 @@ std::vector<double> checked_column(const SelectionLaw& law, std::span<const doub
                                    double noise_multiplier) {
   expect_at_least_one("iterations", iterations_of(law));
   if (!(noise_multiplier > 0 && std::isfinite(noise_multiplier)))
-    value_error(kOp,
+    value_error(kMonteCarloOp,
                 "expected a finite noise_multiplier above 0, got {}; without noise the loss is "
                 "infinite",
                 noise_multiplier);
   if (c_col.empty())
-    value_error(kOp, "expected a c_col of at least one entry, got none; {{1}} is DP-SGD");
+    value_error(kMonteCarloOp, "expected a c_col of at least one entry, got none; {{1}} is DP-SGD");
   for (double c : c_col)
     if (!(c >= 0 && std::isfinite(c)))
-      value_error(kOp,
+      value_error(kMonteCarloOp,
                   "expected entries of c_col that are finite and not negative, got {}; the pair of "
                   "runs dominates for these alone",
                   c);
@@ -129,7 +132,7 @@ double loss_of(const BallsInBinsLaw& law, const MonteCarloSample& sample, double
   for (int64_t step = 0; step < law.iterations; step += law.cycle_length)
     add_column(mode, c_col, step, 1);
   for (size_t i = 0; i < mode.size(); ++i) norms[i + 1] = norms[i] + mode[i] * mode[i];
-  double total = -kInf;
+  double total = -kInfinity;
   for (int64_t first = 0; first < law.cycle_length; ++first) {
     double dot = 0;
     for (int64_t step = first; step < law.iterations; step += law.cycle_length)
@@ -257,7 +260,7 @@ void select(const RandomAllocationLaw& law, Generator& random, std::span<const d
 // The mean over all subsets of the products of the steps' ratios: an elementary symmetric polynomial.
 double loss_of(const RandomAllocationLaw& law, const MonteCarloSample& sample, double variance,
                std::span<const double> c_col) {
-  std::vector<double> log_sums(static_cast<size_t>(law.selections) + 1, -kInf);
+  std::vector<double> log_sums(static_cast<size_t>(law.selections) + 1, -kInfinity);
   log_sums[0] = 0;
   for (const double output : sample.output) {
     const double ratio = c_col[0] * (output - c_col[0] / 2) / variance;
@@ -286,7 +289,7 @@ double loss_of(const CyclicPoissonLaw& law, const MonteCarloSample& sample, doub
   const std::vector<double> along = along_columns(sample.output, c_col);
   const std::vector<double> norms = squared_column_norms(along.size(), c_col);
   const double log_p = std::log(law.sampling_prob), log_1mp = std::log1p(-law.sampling_prob);
-  double total = -kInf;
+  double total = -kInfinity;
   for (int64_t group = 0; group < law.cycle_length; ++group) {
     double ratio = 0;
     for (auto step = static_cast<size_t>(group); step < along.size();

@@ -13,12 +13,13 @@ namespace tessera::privacy::accounting {
 
 namespace {
 
-constexpr const char* kOp = "privacy::monte_carlo_epsilon";
+constexpr const char* kMonteCarloEpsilonOp = "privacy::monte_carlo_epsilon";
 constexpr double kNegligible = 1e-5;  // of a delta
 
 void expect_probability(const char* what, double value) {
   if (!(value > 0 && value < 1))
-    value_error(kOp, "expected a {} in (0, 1), got {}; no number of samples proves 0", what, value);
+    value_error(kMonteCarloEpsilonOp,
+                "expected a {} in (0, 1), got {}; no number of samples proves 0", what, value);
 }
 
 // The largest estimate of delta that proves it, of so many samples.
@@ -28,7 +29,7 @@ double largest_estimate(const MonteCarloEpsilonOptions& o) {
   };
   if (o.samples < 1 || room(0) > 0)
     value_error(
-        kOp,
+        kMonteCarloEpsilonOp,
         "expected at least {:.0f} samples to prove a delta of {}, got {}; draw more, several "
         "times as many for a tight epsilon",
         std::ceil(std::log(o.failure_probability) / std::log1p(-o.delta)), o.delta, o.samples);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 
 #include "tessera/base/bounded_cache.h"
 #include "tessera/base/hash.h"
@@ -11,6 +10,7 @@
 #include "tessera/privacy/accounting/event_loss.h"
 #include "tessera/privacy/accounting/gaussian_mechanism.h"
 #include "tessera/privacy/accounting/pld_pmf.h"
+#include "tessera/privacy/infinity.h"
 
 namespace tessera::privacy::accounting {
 
@@ -41,7 +41,6 @@ using internal::noise_of;
 using internal::PldPmf;
 using internal::PrivacyLoss;
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kMinNoise = 1e-6;                // in units of the sensitivity; less is none
 constexpr double kMaxGridPoints = 1 << 26;        // of one mechanism, by the functions
 constexpr double kMaxAccountantPoints = 1 << 20;  // and in the accountant
@@ -295,7 +294,7 @@ double PldAccountant::log_count() const {
 double PldAccountant::get_epsilon(double target_delta) const {
   constexpr const char* op = "privacy::PldAccountant::get_epsilon";
   internal::expect_delta(op, target_delta);
-  if (non_private_) return kInf;
+  if (non_private_) return kInfinity;
   const double sensitivity = relation_ == NeighboringRelation::kReplaceOne ? 2 : 1;
   if (exact()) return get_epsilon_gaussian(gaussian_noise_multiplier() / sensitivity, target_delta);
   if (target_delta == 0) return distribution(internal::kLogTail).get_epsilon_for_delta(0);
@@ -318,7 +317,7 @@ double PldAccountant::get_delta(double target_epsilon) const {
     value_error("privacy::PldAccountant::get_delta", "expected an epsilon, got {}; give a number",
                 target_epsilon);
   if (non_private_) return 1;
-  if (target_epsilon == kInf) return 0;
+  if (target_epsilon == kInfinity) return 0;
   const double sensitivity = relation_ == NeighboringRelation::kReplaceOne ? 2 : 1;
   if (exact()) return get_delta_gaussian(gaussian_noise_multiplier() / sensitivity, target_epsilon);
   for (double log_tail = internal::kLogTail;;

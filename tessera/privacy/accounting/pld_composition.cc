@@ -4,18 +4,17 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <optional>
 
 #include "tessera/base/format.h"
 #include "tessera/privacy/accounting/pld_pmf.h"
 #include "tessera/privacy/accounting/pld_spectrum.h"
+#include "tessera/privacy/infinity.h"
 
 namespace tessera::privacy::accounting::internal {
 
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr int64_t kBlock = 32;  // grid points whose powers of exp(theta interval) do not overflow
 constexpr double kMaxTilt = 6;  // times the interval
 // Times the deviation of the sum. Where the largest loss alone has more than
@@ -36,7 +35,7 @@ struct Cumulants {
 
 // Adds up exp(logarithm) * (1, x, x^2) without overflow.
 struct ScaledMoments {
-  double log_scale = -kInf, sum = 0, first = 0, second = 0;
+  double log_scale = -kInfinity, sum = 0, first = 0, second = 0;
 
   void add(double logarithm, double mean, double square) {
     if (logarithm > log_scale) {
@@ -92,7 +91,7 @@ Cumulants cumulants(const PldPmf& pmf, double theta, int64_t origin) {
     all.add(std::log(sum) + theta * static_cast<double>(begin + pmf.lowest) * pmf.interval,
             at + first / sum, at * at + (2 * at * first + second) / sum);
   }
-  if (all.sum == 0) return {-kInf, 0, 0};
+  if (all.sum == 0) return {-kInfinity, 0, 0};
   const double mean = all.first / all.sum;
   return {std::log(all.sum) + all.log_scale, (mean + static_cast<double>(origin)) * pmf.interval,
           std::max(0.0, all.second / all.sum - mean * mean) * pmf.interval * pmf.interval};
@@ -233,7 +232,7 @@ Composition::Tilted Composition::tilted(double theta) const {
 Composition::Range Composition::range(double theta, double log_tail) const {
   const Cumulants here = at(theta);
   const double deviation = std::max(std::sqrt(here.variance), interval_);
-  double high = kInf, high_untilted = kInf, low = lowest_loss();
+  double high = kInfinity, high_untilted = kInfinity, low = lowest_loss();
   for (const double step : {1.0, 2.0, 4.0, 8.0, 16.0}) {
     const double u = std::min(step / deviation, kMaxTilt / interval_);
     const double log_mgf = at(theta + u).log_mgf;
@@ -402,7 +401,7 @@ double delta_of_composition(std::span<const RepeatedPmf> parts, double epsilon) 
 double epsilon_of_composition(std::span<const RepeatedPmf> parts, double delta) {
   if (parts.empty() || delta == 1) return 0;
   const Composition sum(without_top(parts, kTopMass * delta));
-  if (sum.infinity_mass() > delta) return kInf;
+  if (sum.infinity_mass() > delta) return kInfinity;
   if (sum.infinity_mass() == delta) return std::max(sum.highest_loss(), 0.0);
   const double log_delta = std::log(delta - sum.infinity_mass());
   double saddle = find_tilt(sum.max_theta(), [&](double t) {

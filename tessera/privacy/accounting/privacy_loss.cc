@@ -2,16 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "tessera/base/format.h"
 #include "tessera/privacy/accounting/special_functions.h"
+#include "tessera/privacy/infinity.h"
 
 namespace tessera::privacy::accounting::internal {
 
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // Where half of exp(log_tail) of a standard normal lies beyond: some 9.7 for -50, and 37 for -700.
 double cut(double log_tail) { return -normal_quantile_from_log(log_tail - std::log(2.0)); }
@@ -42,7 +40,7 @@ PrivacyLoss symmetric_loss(double bound, bool smooth, F delta) {
 double without_sampling(double x, double q) {
   if (x > 30) return x - std::log(q) + std::log1p(-(1 - q) * std::exp(-x));
   const double y = std::expm1(x) / q;
-  return y > -1 ? std::log1p(y) : -kInf;
+  return y > -1 ? std::log1p(y) : -kInfinity;
 }
 
 // log(1 - q + q exp(x)), the inverse.
@@ -57,7 +55,7 @@ struct LogMixture {
   std::vector<MixtureComponent> components;
 
   std::pair<double, double> operator()(double y) const {
-    double largest = -kInf, sum = 0, slope = 0;
+    double largest = -kInfinity, sum = 0, slope = 0;
     for (const auto& [c, p] : components) largest = std::max(largest, exponent(c, y));
     for (const auto& [c, p] : components) {
       const double term = p * std::exp(exponent(c, y) - largest);
@@ -73,7 +71,7 @@ struct LogMixture {
     for (int step = 0; step < 200; ++step) {
       const auto [at, slope] = (*this)(y);
       const double next = y - (at - value) / slope;
-      if (!std::isfinite(next)) return -kInf;
+      if (!std::isfinite(next)) return -kInfinity;
       if (at >= value && !(next < y - 1e-13 * sigma)) return std::min(next, y);
       y = next;
     }

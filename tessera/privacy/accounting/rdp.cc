@@ -8,6 +8,7 @@
 #include "tessera/base/overloaded.h"
 #include "tessera/privacy/accounting/checks.h"
 #include "tessera/privacy/accounting/special_functions.h"
+#include "tessera/privacy/infinity.h"
 
 namespace tessera::privacy::accounting {
 
@@ -18,7 +19,6 @@ using internal::log_binomial;
 using internal::log_expm1;
 using internal::log_normal_cdf;
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kMinConversionOrder = 1.01;  // below it the conversion is unstable, and useless
 constexpr double kLogMomentNoise = 1e-11;     // below it the sum of a series near 1 is rounding
 
@@ -27,7 +27,7 @@ bool is_integer(double order) { return order == std::floor(order); }
 // log E_Q[(P/Q)^order] of a Poisson-sampled Gaussian. The binomial weights sum to 1, so that what
 // exceeds 1 is a sum of positive terms: nothing cancels, however small q is.
 double log_moment_integer(double q, double sigma, int64_t order) {
-  double excess = -kInf;
+  double excess = -kInfinity;
   for (int64_t i = 2; i <= order; ++i) {
     const double k = static_cast<double>(i), rest = static_cast<double>(order - i);
     excess =
@@ -50,7 +50,7 @@ double log_moment_between(double q, double sigma, double order) {
 double log_moment_fractional(double q, double sigma, double order) {
   const double z0 = sigma * sigma * std::log(1 / q - 1) + 0.5;
   const double log_q = std::log(q), log_1mq = std::log1p(-q);
-  double total = -kInf, last_low = -kInf, last_high = -kInf;
+  double total = -kInfinity, last_low = -kInfinity, last_high = -kInfinity;
   for (int64_t i = 0; i < 1000; ++i) {
     const double k = static_cast<double>(i), rest = order - k;
     const double binomial = log_binomial(order, i);
@@ -64,12 +64,12 @@ double log_moment_fractional(double q, double sigma, double order) {
       return total > kLogMomentNoise ? total : log_moment_between(q, sigma, order);
     last_low = low, last_high = high;
   }
-  return kInf;
+  return kInfinity;
 }
 
 double rdp_poisson(double q, double sigma, double order) {
   if (q == 0 || std::isinf(sigma)) return 0;
-  if (std::isinf(order) || sigma == 0) return kInf;
+  if (std::isinf(order) || sigma == 0) return kInfinity;
   if (q == 1) return order / (2 * sigma * sigma);
   order = std::max(order, kMinConversionOrder);  // divergences grow with the order
   return (is_integer(order) ? log_moment_integer(q, sigma, static_cast<int64_t>(order))
@@ -79,14 +79,14 @@ double rdp_poisson(double q, double sigma, double order) {
 
 // A number as its sign and the logarithm of its size.
 struct SignedLog {
-  double log = -kInf;
+  double log = -kInfinity;
   bool positive = true;
 };
 
 SignedLog subtract(SignedLog a, SignedLog b) {
   if (a.positive != b.positive) return {log_add(a.log, b.log), a.positive};
   const double high = std::max(a.log, b.log), low = std::min(a.log, b.log);
-  if (high == low) return {-kInf, true};
+  if (high == low) return {-kInfinity, true};
   return {high + std::log1p(-std::exp(low - high)), (a.log > b.log) == a.positive};
 }
 
@@ -114,7 +114,7 @@ double log_moment_without_replacement(double q, double sigma, int64_t order,
                                       const std::vector<double>& differences) {
   if (order <= 1) return 0;
   const double step = 1 / (sigma * sigma);  // the Gaussian's own divergence at order 2
-  double excess = -kInf;
+  double excess = -kInfinity;
   for (int64_t i = 2; i <= order; ++i) {
     const double k = static_cast<double>(i);
     double term = std::log(2.0) + k * (k - 1) / 2 * step;
@@ -132,7 +132,7 @@ double log_moment_without_replacement(double q, double sigma, int64_t order,
 double rdp_without_replacement(double q, double sigma, double order,
                                const std::vector<double>& differences) {
   if (q == 0 || std::isinf(sigma)) return 0;
-  if (std::isinf(order) || sigma == 0) return kInf;
+  if (std::isinf(order) || sigma == 0) return kInfinity;
   if (q == 1) return order / (2 * sigma * sigma);
   order = std::max(order, kMinConversionOrder);
   const double below = std::floor(order), fraction = order - below;
@@ -181,15 +181,15 @@ void expect_sampling(double q, double sigma) {
 
 double epsilon_at(double order, double rdp, double delta) {
   if (delta * delta + std::expm1(-rdp) > 0) return 0;  // delta <= sqrt(1 - exp(-KL))
-  if (order <= kMinConversionOrder) return kInf;
+  if (order <= kMinConversionOrder) return kInfinity;
   if (std::isinf(order)) return rdp;
   return rdp + std::log1p(-1 / order) - std::log(delta * order) / (order - 1);
 }
 
 double log_delta_at(double order, double rdp, double epsilon) {
-  const double by_divergence = rdp == 0 ? -kInf : 0.5 * std::log1p(-std::exp(-rdp));
+  const double by_divergence = rdp == 0 ? -kInfinity : 0.5 * std::log1p(-std::exp(-rdp));
   if (order <= kMinConversionOrder || std::isinf(rdp)) return by_divergence;
-  if (std::isinf(order)) return rdp <= epsilon ? -kInf : by_divergence;
+  if (std::isinf(order)) return rdp <= epsilon ? -kInfinity : by_divergence;
   return std::min(by_divergence,
                   (order - 1) * (rdp - epsilon + std::log1p(-1 / order)) - std::log(order));
 }
@@ -254,9 +254,9 @@ EpsilonAndOrder rdp_to_epsilon(std::span<const double> orders, std::span<const d
   internal::expect_delta("privacy::rdp_to_epsilon", delta);
   if (delta == 0) {
     const bool none = std::all_of(rdp.begin(), rdp.end(), [](double r) { return r == 0; });
-    return {none ? 0 : kInf, 0};
+    return {none ? 0 : kInfinity, 0};
   }
-  EpsilonAndOrder best{kInf, orders[0]};
+  EpsilonAndOrder best{kInfinity, orders[0]};
   for (size_t i = 0; i < orders.size(); ++i) {
     const double epsilon = epsilon_at(orders[i], rdp[i], delta);
     if (epsilon < best.epsilon) best = {epsilon, orders[i]};
@@ -269,7 +269,7 @@ DeltaAndOrder rdp_to_delta(std::span<const double> orders, std::span<const doubl
                            double epsilon) {
   expect_as_many(orders, rdp);
   internal::expect_epsilon("privacy::rdp_to_delta", epsilon);
-  double least = kInf, order = orders[0];
+  double least = kInfinity, order = orders[0];
   for (size_t i = 0; i < orders.size(); ++i) {
     const double log_delta = log_delta_at(orders[i], rdp[i], epsilon);
     if (log_delta < least) least = log_delta, order = orders[i];
@@ -318,7 +318,9 @@ std::vector<double> RdpAccountant::divergences(const DpEvent& leaf) const {
   };
   return std::visit(
       Overloaded{
-          [&](const NonPrivateDpEvent&) { return at_each(orders_, [](double) { return kInf; }); },
+          [&](const NonPrivateDpEvent&) {
+            return at_each(orders_, [](double) { return kInfinity; });
+          },
           [&](const GaussianDpEvent& e) {
             return rdp_poisson_subsampled_gaussian(1, e.noise_multiplier / unit, orders_);
           },

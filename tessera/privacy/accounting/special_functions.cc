@@ -3,16 +3,15 @@
 #include <algorithm>
 #include <boost/math/tools/toms748_solve.hpp>
 #include <cmath>
-#include <limits>
 #include <tuple>
 
 #include "tessera/base/format.h"
+#include "tessera/privacy/infinity.h"
 
 namespace tessera::privacy::accounting::internal {
 
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kLogSqrt2Pi = 0.91893853320467274178;
 
 double log_gamma(double x) {
@@ -24,7 +23,7 @@ double log_gamma(double x) {
 
 double log_add(double a, double b) {
   if (a < b) std::swap(a, b);
-  return b == -kInf || a == kInf ? a : a + std::log1p(std::exp(b - a));
+  return b == -kInfinity || a == kInfinity ? a : a + std::log1p(std::exp(b - a));
 }
 
 double log_expm1(double x) {

@@ -3,17 +3,16 @@
 #include <algorithm>
 #include <boost/math/distributions/binomial.hpp>
 #include <cmath>
-#include <limits>
 #include <set>
 
 #include "tessera/privacy/accounting/checks.h"
+#include "tessera/privacy/infinity.h"
 
 namespace tessera::privacy::accounting {
 
 namespace {
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr const char* kOp = "privacy::compute_epsilon";
+constexpr const char* kTrainingOp = "privacy::compute_epsilon";
 
 // So many steps with one noise multiplier and batch size.
 struct Phase {
@@ -29,7 +28,8 @@ std::vector<std::pair<int64_t, T>> sorted(const char* what, const Schedule<T>& s
   std::stable_sort(changes.begin(), changes.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   if (changes.empty() || changes[0].first != 0)
-    value_error(kOp, "expected a schedule of {} that starts at step 0, got {}; add the first value",
+    value_error(kTrainingOp,
+                "expected a schedule of {} that starts at step 0, got {}; add the first value",
                 what, changes.empty() ? "none" : std::to_string(changes[0].first));
   return changes;
 }
@@ -58,21 +58,21 @@ std::vector<Phase> phases(int64_t num_updates, const DpParams& params) {
 
 void expect_updates(int64_t num_updates) {
   if (num_updates < 0)
-    value_error(kOp, "expected a number of updates that is not negative, got {}; 0 is none",
+    value_error(kTrainingOp, "expected a number of updates that is not negative, got {}; 0 is none",
                 num_updates);
 }
 
 void expect_params(int64_t num_updates, const DpParams& params) {
   expect_updates(num_updates);
   if (!params.noise_multipliers)
-    value_error(kOp, "expected noise_multipliers, got none; set them in DpParams");
-  internal::expect_delta(kOp, params.delta);
+    value_error(kTrainingOp, "expected noise_multipliers, got none; set them in DpParams");
+  internal::expect_delta(kTrainingOp, params.delta);
 }
 
 void expect_samples(int64_t num_samples) {
   if (num_samples < 1)
     value_error(
-        kOp,
+        kTrainingOp,
         "expected at least one sample for each group, got {}; set num_samples, or a smaller "
         "cycle_length",
         num_samples);
@@ -84,24 +84,25 @@ bool is_pld(const DpAccountantConfig& config) {
 
 void expect_dpsgd(const DpAccountantConfig& config, const DpParams& params) {
   if (params.examples_per_user.value_or(1) != 1)
-    value_error(kOp, "expected one example a user, got {}; take DpsgdTrainingUserLevelAccountant",
+    value_error(kTrainingOp,
+                "expected one example a user, got {}; take DpsgdTrainingUserLevelAccountant",
                 *params.examples_per_user);
   if (params.cycle_length && *params.cycle_length < 1)
-    value_error(kOp, "expected a cycle of at least one step, got {}; 1 is DP-SGD",
+    value_error(kTrainingOp, "expected a cycle of at least one step, got {}; 1 is DP-SGD",
                 *params.cycle_length);
   if (params.cycle_length.value_or(1) != 1 &&
       !(params.batch_sizes().is_constant() && params.noise_multipliers->is_constant()))
-    value_error(kOp,
+    value_error(kTrainingOp,
                 "expected one batch size and noise multiplier for a cycle of {} steps, got a "
                 "schedule; give one value of each",
                 *params.cycle_length);
   if (!params.truncated_batch_size) return;
   if (params.sampling_method != SamplingMethod::kPoisson)
-    value_error(kOp,
+    value_error(kTrainingOp,
                 "expected Poisson sampling with a truncated_batch_size, got batches of one size; "
                 "they need no truncation");
   if (!is_pld(config))
-    value_error(kOp,
+    value_error(kTrainingOp,
                 "expected PLD accounting with a truncated_batch_size, got RDP; take a "
                 "PldAccountantConfig");
 }
@@ -111,7 +112,7 @@ DpEvent dpsgd_step(const Phase& phase, const DpParams& params) {
   expect_samples(group);
   const double q = static_cast<double>(phase.batch_size) / static_cast<double>(group);
   if (!(q >= 0 && q <= 1))
-    value_error(kOp,
+    value_error(kTrainingOp,
                 "expected batches of at most {} samples (num_samples / cycle_length), got {}; take "
                 "fewer",
                 group, phase.batch_size);
@@ -130,31 +131,33 @@ DpEvent dpsgd_step(const Phase& phase, const DpParams& params) {
 
 void expect_user_level(const DpAccountantConfig& config, const DpParams& params) {
   if (!params.examples_per_user)
-    value_error(kOp, "expected examples_per_user, got none; set it in DpParams");
+    value_error(kTrainingOp, "expected examples_per_user, got none; set it in DpParams");
   if (*params.examples_per_user < 1 || *params.examples_per_user > params.num_samples)
-    value_error(kOp, "expected between 1 and {} examples a user, got {}; no user has more than all",
+    value_error(kTrainingOp,
+                "expected between 1 and {} examples a user, got {}; no user has more than all",
                 params.num_samples, *params.examples_per_user);
   if (params.cycle_length.value_or(1) != 1)
-    value_error(kOp, "expected a cycle_length of 1 for users, got {}; leave it out",
+    value_error(kTrainingOp, "expected a cycle_length of 1 for users, got {}; leave it out",
                 *params.cycle_length);
   if (params.truncated_batch_size)
-    value_error(kOp, "expected no truncated_batch_size for users, got {}; leave it out",
+    value_error(kTrainingOp, "expected no truncated_batch_size for users, got {}; leave it out",
                 *params.truncated_batch_size);
   // A user's examples in a batch of one size take the places of others, so that the number of them does
   // not say how far the sum moves.
   if (params.sampling_method != SamplingMethod::kPoisson)
-    value_error(kOp,
+    value_error(kTrainingOp,
                 "expected Poisson sampling for users, got batches of one size, whose loss is not "
                 "known; take SamplingMethod::kPoisson, or clip all of a user's examples as one");
   if (!is_pld(config))
-    value_error(kOp, "expected PLD accounting for users, got RDP; take a PldAccountantConfig");
+    value_error(kTrainingOp,
+                "expected PLD accounting for users, got RDP; take a PldAccountantConfig");
 }
 
 // How many of a user's k examples are in a batch, as a mixture of Gaussians.
 DpEvent user_level_step(const Phase& phase, const DpParams& params) {
   const int64_t examples = *params.examples_per_user;
   if (phase.batch_size < 0 || phase.batch_size > params.num_samples)
-    value_error(kOp, "expected batches of at most {} samples, got {}; take fewer",
+    value_error(kTrainingOp, "expected batches of at most {} samples, got {}; take fewer",
                 params.num_samples, phase.batch_size);
   MixtureOfGaussiansDpEvent event{phase.noise_multiplier, {}, {}};
   const boost::math::binomial_distribution<double> sampled(
@@ -171,7 +174,7 @@ template <class Accountant>
 double epsilon_of(const Accountant& accountant, int64_t num_updates, const DpParams& params) {
   expect_updates(num_updates);
   if (num_updates == 0) return 0;
-  if (!params.is_finite_guarantee) return kInf;
+  if (!params.is_finite_guarantee) return kInfinity;
   return create_accountant(accountant.config)
       .compose(accountant.event(num_updates, params))
       .get_epsilon(params.delta);
@@ -182,7 +185,7 @@ double epsilon_of(const Accountant& accountant, int64_t num_updates, const DpPar
 Schedule<int64_t> DpParams::batch_sizes() const {
   if (batch_size_scale_schedule.empty()) return batch_size;
   if (!batch_size.is_constant())
-    value_error(kOp,
+    value_error(kTrainingOp,
                 "expected one batch size with a batch_size_scale_schedule, got a schedule; give "
                 "one or the other");
   double size = static_cast<double>(batch_size.changes()[0].second);
@@ -190,7 +193,7 @@ Schedule<int64_t> DpParams::batch_sizes() const {
   for (const auto& [step, factor] : batch_size_scale_schedule) {
     size *= factor;
     if (!(factor >= 0) || size != std::floor(size) || size > 9e15)
-      value_error(kOp,
+      value_error(kTrainingOp,
                   "expected factors that give whole batch sizes, got {} from step {} on; choose "
                   "another factor than {}",
                   size, step, factor);
@@ -223,7 +226,8 @@ DpEvent DpsgdTrainingUserLevelAccountant::event(int64_t num_updates, const DpPar
 DpEvent SingleReleaseTrainingAccountant::event(int64_t num_updates, const DpParams& params) const {
   expect_params(num_updates, params);
   if (params.examples_per_user.value_or(1) != 1)
-    value_error(kOp, "expected one example a user for a single release, got {}; clip users instead",
+    value_error(kTrainingOp,
+                "expected one example a user for a single release, got {}; clip users instead",
                 *params.examples_per_user);
   ComposedDpEvent run;
   for (const Phase& phase : phases(num_updates, params))

@@ -2,16 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "tessera/privacy/accounting/checks.h"
 #include "tessera/privacy/accounting/special_functions.h"
+#include "tessera/privacy/infinity.h"
 
 namespace tessera::privacy::accounting {
 
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 void expect_rho(const char* op, double rho) {
   if (!(rho >= 0))
@@ -65,7 +63,7 @@ double zcdp_to_epsilon(double rho, double delta) {
   expect_rho("privacy::zcdp_to_epsilon", rho);
   internal::expect_delta("privacy::zcdp_to_epsilon", delta);
   if (rho == 0 || delta == 1) return 0;
-  if (delta == 0 || std::isinf(rho)) return kInf;
+  if (delta == 0 || std::isinf(rho)) return kInfinity;
   const double log_target = std::log(delta);
   const auto excess = [&](double epsilon) { return least_log_delta(rho, epsilon) - log_target; };
   if (excess(0) <= 0) return 0;
@@ -77,7 +75,7 @@ double zcdp_to_epsilon(double rho, double delta) {
 double zcdp_from_epsilon(double epsilon, double delta) {
   internal::expect_epsilon("privacy::zcdp_from_epsilon", epsilon);
   internal::expect_delta("privacy::zcdp_from_epsilon", delta);
-  if (delta == 1 || std::isinf(epsilon)) return kInf;
+  if (delta == 1 || std::isinf(epsilon)) return kInfinity;
   if (delta == 0) return 0;
   const double log_target = std::log(delta);
   const auto excess = [&](double rho) { return least_log_delta(rho, epsilon) - log_target; };

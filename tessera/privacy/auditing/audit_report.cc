@@ -13,7 +13,7 @@
 namespace tessera::privacy::auditing {
 namespace {
 
-constexpr const char* kOp = "privacy::AuditReport";
+constexpr const char* kAuditReportOp = "privacy::AuditReport";
 constexpr const char* kFirstLine = "tessera audit 1";
 
 void write_text(const char* op, const FilePath& path, const std::string& text) {
@@ -197,12 +197,15 @@ const char* verdict(const AuditReport& report) {
 AuditReport make_audit_report(std::vector<double> in_scores, std::vector<double> out_scores,
                               const AuditClaim& claim) {
   if (!(claim.accounted_epsilon >= 0))
-    value_error(kOp, "expected an accounted epsilon that is not negative, got {}; 0 is no loss",
+    value_error(kAuditReportOp,
+                "expected an accounted epsilon that is not negative, got {}; 0 is no loss",
                 claim.accounted_epsilon);
   if (!(claim.delta > 0 && claim.delta < 1))
-    value_error(kOp, "expected a delta in (0, 1), got {}; take that of the run", claim.delta);
+    value_error(kAuditReportOp, "expected a delta in (0, 1), got {}; take that of the run",
+                claim.delta);
   if (!(claim.significance > 0 && claim.significance < 1))
-    value_error(kOp, "expected a significance in (0, 1), got {}; 0.05 serves", claim.significance);
+    value_error(kAuditReportOp, "expected a significance in (0, 1), got {}; 0.05 serves",
+                claim.significance);
   const CanaryScoreAuditor auditor(in_scores, out_scores);
   std::sort(in_scores.begin(), in_scores.end());
   std::sort(out_scores.begin(), out_scores.end());

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "tessera/base/visit_dtype.h"
@@ -13,6 +12,7 @@
 #include "tessera/privacy/auditing/one_run.h"
 #include "tessera/privacy/batch_selection/counter_stream.h"
 #include "tessera/privacy/batch_selection/subset.h"
+#include "tessera/privacy/infinity.h"
 
 namespace tessera::privacy::auditing {
 
@@ -20,16 +20,17 @@ using batch_selection::internal::CounterStream;
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr const char* kOp = "CanaryScoreAuditor";
+constexpr const char* kCanaryScoreAuditorOp = "CanaryScoreAuditor";
 
 std::vector<double> checked_scores(const char* which, std::vector<double> scores) {
   if (scores.empty())
-    value_error(kOp, "expected at least one {} score, got none; audit with canaries of both kinds",
+    value_error(kCanaryScoreAuditorOp,
+                "expected at least one {} score, got none; audit with canaries of both kinds",
                 which);
   for (const double score : scores)
     if (std::isnan(score))
-      value_error(kOp, "expected {} scores that are numbers, got NaN; score such canaries lowest",
+      value_error(kCanaryScoreAuditorOp,
+                  "expected {} scores that are numbers, got NaN; score such canaries lowest",
                   which);
   std::sort(scores.begin(), scores.end());
   return scores;
@@ -37,7 +38,7 @@ std::vector<double> checked_scores(const char* which, std::vector<double> scores
 
 std::vector<double> scores_of(const Array& scores) {
   if (scores.ndim() != 1)
-    value_error(kOp, "expected scores of one dimension, got {}; flatten them",
+    value_error(kCanaryScoreAuditorOp, "expected scores of one dimension, got {}; flatten them",
                 ir::describe(scores.type()));
   const Literal host = scores.to_host();
   std::vector<double> out;
@@ -48,7 +49,8 @@ std::vector<double> scores_of(const Array& scores) {
     } else if constexpr (std::is_arithmetic_v<T>) {
       out.assign(host.data<T>(), host.data<T>() + host.elements());
     } else {
-      value_error(kOp, "expected scores that are real, got {}; take their absolute values",
+      value_error(kCanaryScoreAuditorOp,
+                  "expected scores that are real, got {}; take their absolute values",
                   ir::describe(scores.type()));
     }
   });
@@ -60,7 +62,7 @@ void check_range(const char* what, double value, double low, double high, bool l
                  bool high_closed) {
   if ((low_closed ? value >= low : value > low) && (high_closed ? value <= high : value < high))
     return;
-  value_error(kOp, "expected {} in {}{}, {}{}, got {}; it is a probability", what,
+  value_error(kCanaryScoreAuditorOp, "expected {} in {}{}, {}{}, got {}; it is a probability", what,
               low_closed ? "[" : "(", low, high, high_closed ? "]" : ")", value);
 }
 
@@ -76,7 +78,7 @@ std::pair<std::vector<double>, std::vector<double>> parted(const std::vector<dou
   const auto size = static_cast<int64_t>(scores.size());
   const auto first = static_cast<int64_t>(static_cast<double>(size) * frac);
   if (first == 0 || first == size)
-    value_error(kOp,
+    value_error(kCanaryScoreAuditorOp,
                 "expected scores of which a share of {} leaves some in both parts, got {}; use "
                 "more canaries, or Bonferroni",
                 frac, size);
@@ -327,7 +329,8 @@ double CanaryScoreAuditor::answer(Question question, const ThresholdStrategy& st
   }
   if (const auto* one = std::get_if<Explicit>(&strategy)) {
     if (std::isnan(one->threshold))
-      value_error(kOp, "expected a threshold that is a number, got NaN; take one among the scores");
+      value_error(kCanaryScoreAuditorOp,
+                  "expected a threshold that is a number, got NaN; take one among the scores");
     const Counts at = counts_at(one->threshold);
     return bound(question, std::span(&at, 1)).epsilon;
   }
@@ -335,7 +338,8 @@ double CanaryScoreAuditor::answer(Question question, const ThresholdStrategy& st
     return split_bound(question, split->threshold_estimation_frac, split->seed, 0);
   const auto& many = std::get<MultiSplit>(strategy);
   if (many.num_samples < 1)
-    value_error(kOp, "expected num_samples of at least 1, got {}; the bound is their median",
+    value_error(kCanaryScoreAuditorOp,
+                "expected num_samples of at least 1, got {}; the bound is their median",
                 many.num_samples);
   question.significance /= 2;
   std::vector<double> values;
@@ -384,8 +388,8 @@ double CanaryScoreAuditor::epsilon_from_gdp(const GdpOptions& o) const {
 
 double CanaryScoreAuditor::epsilon_raw_counts(const RawCountsOptions& o) const {
   if (o.min_count < 1)
-    value_error(kOp, "expected a min_count of at least 1, got {}; a rate needs a count",
-                o.min_count);
+    value_error(kCanaryScoreAuditorOp,
+                "expected a min_count of at least 1, got {}; a rate needs a count", o.min_count);
   check_range("a delta", o.delta, 0, 1, true, true);
   const auto [tp, fp] = positives();
   const double epsilon = raw_epsilon(tp, fp, o.min_count, o.delta);
@@ -462,13 +466,15 @@ std::vector<double> CanaryScoreAuditor::bootstrap(
     const std::function<double(const CanaryScoreAuditor&)>& estimate,
     const BootstrapParams& params) const {
   if (params.num_samples < 1)
-    value_error(kOp, "expected num_samples of at least 1, got {}; quantiles are of as many values",
+    value_error(kCanaryScoreAuditorOp,
+                "expected num_samples of at least 1, got {}; quantiles are of as many values",
                 params.num_samples);
   if (params.quantiles.empty())
-    value_error(kOp, "expected some quantiles, got none; 0.025 and 0.975 span 95 %");
+    value_error(kCanaryScoreAuditorOp,
+                "expected some quantiles, got none; 0.025 and 0.975 span 95 %");
   for (const double q : params.quantiles) check_range("quantiles", q, 0, 1, false, false);
   if (params.acceleration && !params.bias_correction)
-    value_error(kOp,
+    value_error(kCanaryScoreAuditorOp,
                 "expected acceleration with bias_correction, got it without; set both, or none");
   std::vector<double> values;
   for (int64_t i = 0; i < params.num_samples; ++i)

@@ -2,16 +2,15 @@
 
 #include <boost/math/special_functions/erf.hpp>
 #include <cmath>
-#include <limits>
 
 #include "tessera/privacy/accounting/gaussian_mechanism.h"
 #include "tessera/privacy/accounting/special_functions.h"
 #include "tessera/privacy/auditing/root.h"
+#include "tessera/privacy/infinity.h"
 
 namespace tessera::privacy::auditing::internal {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kRootHalf = 0.70710678118654752440;
 
 }  // namespace

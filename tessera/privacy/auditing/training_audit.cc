@@ -11,7 +11,7 @@
 namespace tessera::privacy::auditing::internal {
 namespace {
 
-constexpr const char* kOp = "privacy::audit";
+constexpr const char* kTrainingAuditOp = "privacy::audit";
 
 }  // namespace
 
@@ -36,23 +36,23 @@ Array counts_of(int64_t examples, const std::vector<bool>& trained_on) {
 
 int64_t rows_of(const char* what, const std::vector<Array>& leaves) {
   if (leaves.empty())
-    value_error(kOp,
+    value_error(kTrainingAuditOp,
                 "expected {} with a row for each example, got no arrays; give what the loss takes",
                 what);
   for (const Array& leaf : leaves)
     if (leaf.ndim() == 0 || leaf.shape(0) != leaves[0].shape(0))
-      value_error(kOp, "expected as many rows in all arrays of the {}, got {} and {}", what,
-                  ir::describe(leaves[0].type()), ir::describe(leaf.type()));
+      value_error(kTrainingAuditOp, "expected as many rows in all arrays of the {}, got {} and {}",
+                  what, ir::describe(leaves[0].type()), ir::describe(leaf.type()));
   return leaves[0].shape(0);
 }
 
 void expect_examples(int64_t examples, int64_t canaries, int64_t planned) {
   if (canaries < 1)
-    value_error(kOp, "expected at least one canary, got {}; some hundreds give a tight bound",
-                canaries);
+    value_error(kTrainingAuditOp,
+                "expected at least one canary, got {}; some hundreds give a tight bound", canaries);
   if (examples + canaries != planned)
     value_error(
-        kOp,
+        kTrainingAuditOp,
         "expected examples and canaries to be the plan's num_examples = {} together, got {} "
         "and {}; make a plan of {}",
         planned, examples, canaries, examples + canaries);

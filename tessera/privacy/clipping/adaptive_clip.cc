@@ -13,7 +13,7 @@
 namespace tessera::privacy {
 namespace {
 
-constexpr const char* kOp = "privacy::AdaptiveClip";
+constexpr const char* kAdaptiveClipOp = "privacy::AdaptiveClip";
 // Counts of as many halves are exact in float32.
 constexpr int64_t kMostExamples = int64_t{1} << 24;
 
@@ -32,7 +32,7 @@ void expect_count_stddev(const char* op, double value) {
 
 void expect_scalar(const char* what, const Array& x) {
   if (x.ndim() != 0 || !is_floating(x.dtype()))
-    shape_error(kOp, "expected {} that is a floating-point scalar, got {}", what,
+    shape_error(kAdaptiveClipOp, "expected {} that is a floating-point scalar, got {}", what,
                 describe(x.type()));
 }
 
@@ -67,17 +67,19 @@ double joint_noise_multiplier(double sum_noise_multiplier, double count_stddev) 
 AdaptiveClip::AdaptiveClip(const AdaptiveClipOptions& options) : options_(options) {
   const auto positive = [](const char* what, double value) {
     if (!(value > 0 && std::isfinite(value)))
-      value_error(kOp, "expected a finite {} above 0, got {}", what, value);
+      value_error(kAdaptiveClipOp, "expected a finite {} above 0, got {}", what, value);
   };
   positive("initial_norm", options.initial_norm);
   positive("learning_rate", options.learning_rate);
   positive("expected_batch_size", options.expected_batch_size);
-  expect_count_stddev(kOp, options.count_stddev);
+  expect_count_stddev(kAdaptiveClipOp, options.count_stddev);
   if (!(options.target_quantile >= 0 && options.target_quantile <= 1))
-    value_error(kOp, "expected a target_quantile in [0, 1], got {}", options.target_quantile);
+    value_error(kAdaptiveClipOp, "expected a target_quantile in [0, 1], got {}",
+                options.target_quantile);
   if (!(options.min_norm >= 0 && options.min_norm <= options.initial_norm &&
         options.initial_norm <= options.max_norm))
-    value_error(kOp, "expected 0 <= min_norm <= initial_norm <= max_norm, got {}, {} and {}",
+    value_error(kAdaptiveClipOp,
+                "expected 0 <= min_norm <= initial_norm <= max_norm, got {}, {} and {}",
                 options.min_norm, options.initial_norm, options.max_norm);
 }
 
@@ -86,13 +88,14 @@ Array AdaptiveClip::init() const { return full(Shape{}, options_.initial_norm, f
 Array AdaptiveClip::centered_count(const Array& norms, const Array& l2_clip_norm,
                                    const std::optional<Array>& padding) const {
   if (norms.ndim() != 1 || !is_floating(norms.dtype()) || norms.size() > kMostExamples)
-    shape_error(kOp,
+    shape_error(kAdaptiveClipOp,
                 "expected norms of one floating-point dimension of at most 2^24 examples, got {}; "
                 "they are grad_norms of clipped_value_and_grad",
                 describe(norms.type()));
   expect_scalar("an l2_clip_norm", l2_clip_norm);
   if (padding && (padding->shape() != norms.shape() || padding->dtype() != bool_))
-    shape_error(kOp, "expected a padding mask of the norms' shape and bool, got {} beside {}",
+    shape_error(kAdaptiveClipOp,
+                "expected a padding mask of the norms' shape and bool, got {} beside {}",
                 describe(padding->type()), describe(norms.type()));
   std::vector<Array> args{norms, l2_clip_norm};
   if (padding) args.push_back(*padding);

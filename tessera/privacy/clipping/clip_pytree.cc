@@ -8,19 +8,19 @@
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/reduce.h"
 #include "tessera/ops/collectives/collectives.h"
-#include "tessera/ops/control/region_transforms.h"
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/complex.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/core/select.h"
+#include "tessera/trace/trace.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
 
 namespace tessera::privacy::internal {
 
-using ops::traced_type;
+using tracing::traced_type;
 
 DType clip_dtype(DType dtype) {
   return real_dtype(is_half(dtype) ? accumulation_dtype(dtype) : dtype);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "tessera/base/format.h"
+#include "tessera/base/warning.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/structural/broadcast.h"
@@ -53,6 +54,17 @@ void expect_scale(std::string_view op, double steps, int64_t examples) {
                 static_cast<int64_t>(largest / static_cast<double>(examples)), examples, steps);
 }
 
+// The guarantee is the same, but what is left of the gradients is less than was asked for.
+void warn_of_rounding(double part, double parameters) {
+  constexpr double kNotable = 0.01;
+  if (part < kNotable) return;
+  warn(fmt::format(
+      "privacy: rounding the gradients of {} parameters to whole steps of a grid takes "
+      "{:.1f} % of their clip norm; take a larger grid_scale, or smaller batches, which "
+      "leave room for one",
+      parameters, 100 * part));
+}
+
 Array scalar_of(std::string_view op, const Array& factor) {
   if (factor.ndim() != 0 || !is_floating(factor.dtype()))
     type_error(op, "expected grid_factors of floating-point scalars, got {}",
@@ -89,6 +101,7 @@ StepsPerUnit clip_to_grid(std::string_view op, const ClipOptions& options,
                   "expected a grid_scale above {}, which rounding the gradients of {} parameters "
                   "may come to, got {}; take a larger one",
                   rounding / share / least, count, *options.grid_scale);
+    warn_of_rounding(rounding / (scale * least * share), count);
     if (!factors) {
       group.norm = norm * (1 - kRounding - rounding / (scale * share));
       continue;

@@ -6,6 +6,7 @@
 
 #include "tessera/base/contains.h"
 #include "tessera/compile/leaf_function.h"
+#include "tessera/control/make_control_flow.h"
 #include "tessera/ir/axis_env.h"
 #include "tessera/numpy/creation.h"
 #include "tessera/numpy/logic.h"
@@ -14,7 +15,6 @@
 #include "tessera/numpy/operators.h"
 #include "tessera/numpy/reduce.h"
 #include "tessera/ops/collectives/collectives.h"
-#include "tessera/ops/control/control_flow_rules.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/elementwise.h"
@@ -22,12 +22,12 @@
 #include "tessera/ops/core/select.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
+#include "tessera/per_example/example_tiles.h"
+#include "tessera/per_example/per_example_norms.h"
 #include "tessera/privacy/clipping/clip_pytree.h"
 #include "tessera/privacy/clipping/clip_to_grid.h"
 #include "tessera/privacy/clipping/example_arguments.h"
 #include "tessera/transform/batch.h"
-#include "tessera/transform/example_tiles.h"
-#include "tessera/transform/per_example_norms.h"
 
 namespace tessera::privacy::internal {
 
@@ -37,44 +37,44 @@ using tessera::internal::run_under_trace;
 
 namespace {
 
-constexpr std::string_view kOp = "clipped_grad";
+constexpr std::string_view kClippedSumOp = "clipped_grad";
 
-bool is(transforms::NormWay way, NormWay asked) {
+bool is(per_example::NormWay way, NormWay asked) {
   switch (way) {
-    case transforms::NormWay::kVectors:
-    case transforms::NormWay::kGram:
-    case transforms::NormWay::kLookup:
+    case per_example::NormWay::kVectors:
+    case per_example::NormWay::kGram:
+    case per_example::NormWay::kLookup:
       return asked == NormWay::kFactors;
-    case transforms::NormWay::kTiles:
+    case per_example::NormWay::kTiles:
       return asked == NormWay::kTiles;
-    case transforms::NormWay::kKeep:
+    case per_example::NormWay::kKeep:
       return asked == NormWay::kKeep;
   }
   return false;
 }
 
 // Whether a way makes the gradient of each example.
-bool makes_gradients(transforms::NormWay way) {
+bool makes_gradients(per_example::NormWay way) {
   return is(way, NormWay::kTiles) || is(way, NormWay::kKeep);
 }
 
 // The cheapest way that the options allow. Elements that count as 0 are those of a gradient that
 // has been made.
-transforms::NormPlan plan_of(const ClipOptions& options, const transforms::ExampleBatch& batch,
-                             size_t input) {
-  const std::vector<transforms::NormPlan> plans = transforms::norm_plans(batch, input);
+per_example::NormPlan plan_of(const ClipOptions& options, const per_example::ExampleBatch& batch,
+                              size_t input) {
+  const std::vector<per_example::NormPlan> plans = per_example::norm_plans(batch, input);
   const bool by_element = options.nan_safe == NanSafe::kElement;
-  const auto allowed = [&](const transforms::NormPlan& plan) {
+  const auto allowed = [&](const per_example::NormPlan& plan) {
     return !by_element || makes_gradients(plan.way);
   };
   if (options.norm_way)
-    for (const transforms::NormPlan& plan : plans)
+    for (const per_example::NormPlan& plan : plans)
       if (is(plan.way, *options.norm_way) && allowed(plan)) return plan;
   return *std::find_if(plans.begin(), plans.end(), allowed);
 }
 
 // The norms with what was chosen for them, for explain().
-Array marked(const Array& norms, const transforms::NormPlan& plan, const std::string& path,
+Array marked(const Array& norms, const per_example::NormPlan& plan, const std::string& path,
              int64_t size) {
   const auto examples = static_cast<double>(size);
   return bind_op1(norm_choice_op,
@@ -126,7 +126,7 @@ Array cleared(const Array& x, const Array& out) {
   const Dims dims = all_but_first(x);
   return where(dims.empty() ? out : expand_dims(out, dims), zeros_like(x), x);
 }
-transforms::ExampleBatch cleared(const transforms::ExampleBatch& batch, const Array& out) {
+per_example::ExampleBatch cleared(const per_example::ExampleBatch& batch, const Array& out) {
   std::vector<Array> mapped = batch.mapped();
   for (Array& x : mapped) x = cleared(x, out);
   return batch.with_mapped(mapped);
@@ -138,6 +138,7 @@ struct ClippedValues {
   Array norms;
 };
 ClippedValues clip_values(const ClipOptions& options, const Groups& groups,
+                          const std::optional<StepsPerUnit>& steps_per_unit,
                           std::vector<Array> values, const Array& loss, const Array& padding,
                           int64_t size) {
   ClippedValues out{std::vector<Array>(values.size()), Array()};
@@ -155,11 +156,17 @@ ClippedValues clip_values(const ClipOptions& options, const Groups& groups,
     }
   if (values.empty()) squares[0] = lax::full({size}, 0, float64);
   out.norms = norms_of(squares, norm_dtype);
-  const std::vector<Array> scales = scales_of(options, groups, squares, padding);
+  std::vector<Array> scales = scales_of(options, groups, squares, padding);
+  if (steps_per_unit)
+    for (Array& s : scales) s = steps_per_unit->times(s);
   const Array out_of_sum = left_out(options, squares, padding);
   for (size_t g = 0; g < groups.size(); ++g)
     for (size_t i : groups[g].leaves) {
       const Array x = out_of_sum.defined() ? cleared(values[i], out_of_sum) : values[i];
+      if (steps_per_unit) {
+        out.sums[i] = lax::reduce_sum(per_example::on_grid(x, scales[g]), {0});
+        continue;
+      }
       const Array scale = x.ndim() == 1 ? scales[g] : expand_dims(scales[g], all_but_first(x));
       out.sums[i] = lax::reduce_sum(exact(x * astype(scale, x.dtype())), {0});
     }
@@ -176,7 +183,7 @@ class ClippedBatch {
  public:
   // `in_double`: products too are summed in float64. `steps_per_unit`: of the grid, if there is one.
   ClippedBatch(const ClipOptions& options, const Groups& groups,
-               const transforms::ExampleProgram& program, std::span<const Array> operands,
+               const per_example::ExampleProgram& program, std::span<const Array> operands,
                std::span<const int> dims, const Array& padding,
                const std::vector<std::string>& paths, bool in_double,
                const std::optional<StepsPerUnit>& steps_per_unit)
@@ -189,8 +196,8 @@ class ClippedBatch {
     std::vector<Array> squares, reported;
     for (size_t i = 0; i < program.inputs.size(); ++i) {
       if (clip_dtype(program.inputs[i].dtype) == float64) norm_dtype_ = float64;
-      const transforms::NormPlan plan = plan_of(options, batch_, i);
-      transforms::TiledSquares part = squares_of(i, plan.way);
+      const per_example::NormPlan plan = plan_of(options, batch_, i);
+      per_example::TiledSquares part = squares_of(i, plan.way);
       part.mapped = of_whole_examples(marked(part.mapped, plan, paths[i], batch_.size()), loss());
       squares.push_back(part.mapped);
       reported.push_back(options.nan_safe == NanSafe::kElement
@@ -221,28 +228,28 @@ class ClippedBatch {
   const Array& loss() const { return batch_.results()[0]; }
 
   // What counts of an example's gradient.
-  transforms::GradientMap counted() const {
-    return options_.nan_safe == NanSafe::kElement ? transforms::GradientMap(finite_elements)
+  per_example::GradientMap counted() const {
+    return options_.nan_safe == NanSafe::kElement ? per_example::GradientMap(finite_elements)
                                                   : nullptr;
   }
 
   // Squared norms of the gradients as they are, and of what counts of them.
-  transforms::TiledSquares squares_of(size_t input, transforms::NormWay way) {
+  per_example::TiledSquares squares_of(size_t input, per_example::NormWay way) {
     kept_.emplace_back();
-    if (way == transforms::NormWay::kTiles)
-      return transforms::tiled_squares(batch_, {input}, counted());
-    transforms::SquaredNorms part = transforms::squared_norms(batch_, input, way);
+    if (way == per_example::NormWay::kTiles)
+      return per_example::tiled_squares(batch_, {input}, counted());
+    per_example::SquaredNorms part = per_example::squared_norms(batch_, input, way);
     kept_.back() = part.gradients;
     if (!counted()) return {part.norms, part.norms};
     kept_.back() = finite_elements(part.gradients);
-    return {part.norms, transforms::squared_gradients(kept_.back())};
+    return {part.norms, per_example::squared_gradients(kept_.back())};
   }
 
   // What an example gives: its weighted gradient, or the steps of it on the grid.
   Array contribution(const Array& gradients, const Array& weights) const {
     const Array counts = counted() ? finite_elements(gradients) : gradients;
-    return options_.grid_scale ? transforms::on_grid(counts, weights)
-                               : transforms::weighted(counts, weights);
+    return options_.grid_scale ? per_example::on_grid(counts, weights)
+                               : per_example::weighted(counts, weights);
   }
 
   // The sums of what examples give: float64, float32 of a product, or int32. Gradients that were there
@@ -254,15 +261,15 @@ class ClippedBatch {
     const auto clear = [&](const auto& x) {
       return out_of_sum.defined() ? cleared(x, out_of_sum) : x;
     };
-    const transforms::ExampleBatch batch = clear(batch_);
+    const per_example::ExampleBatch batch = clear(batch_);
     std::vector<Array> out(ways_.size());
     // What is small comes first, so that it need not be kept for long.
     for (size_t g = 0; g < groups_.size(); ++g)
       for (size_t i : groups_[g].leaves) {
         if (kept_[i].defined()) {
           out[i] = lax::reduce_sum(contribution(clear(kept_[i]), scales[g]), {0});
-        } else if (options_.grid_scale && ways_[i] != transforms::NormWay::kTiles) {
-          if (const auto sum = transforms::grid_sum(batch_, i, scales[g], out_of_sum))
+        } else if (options_.grid_scale && ways_[i] != per_example::NormWay::kTiles) {
+          if (const auto sum = per_example::grid_sum(batch_, i, scales[g], out_of_sum))
             out[i] = lax::convert_element_type(*sum, int32);
         }
       }
@@ -270,8 +277,8 @@ class ClippedBatch {
       std::vector<size_t> products;
       for (size_t i : groups_[g].leaves) {
         if (out[i].defined()) continue;
-        if (ways_[i] == transforms::NormWay::kTiles || options_.grid_scale) {
-          out[i] = transforms::tiled_sum(
+        if (ways_[i] == per_example::NormWay::kTiles || options_.grid_scale) {
+          out[i] = per_example::tiled_sum(
               batch, i, scales[g],
               [&](const Array& x, const Array& weights) { return contribution(x, weights); });
         } else {
@@ -287,25 +294,25 @@ class ClippedBatch {
 
   const ClipOptions& options_;
   const Groups& groups_;
-  const transforms::ExampleBatch batch_;
+  const per_example::ExampleBatch batch_;
   const Array padding_;
   const bool in_double_;
   const std::optional<StepsPerUnit> steps_per_unit_;  // of the grid
   DType norm_dtype_ = float32;
-  std::vector<Array> squares_;             // of each group, [batch]: of what counts
-  std::vector<Array> reported_;            // of the gradients as they are
-  std::vector<transforms::NormWay> ways_;  // of each parameter
-  std::vector<Array> kept_;                // [batch, ...] of what counts, where they were kept
+  std::vector<Array> squares_;              // of each group, [batch]: of what counts
+  std::vector<Array> reported_;             // of the gradients as they are
+  std::vector<per_example::NormWay> ways_;  // of each parameter
+  std::vector<Array> kept_;                 // [batch, ...] of what counts, where they were kept
 };
 
 void expect_loss(const Function& f) {
   const Type& value = f.type(f.outputs[0]);
   if (value.elements() != 1 || value.rank() != 0)
-    shape_error(kOp,
+    shape_error(kClippedSumOp,
                 "expected a loss of one example that is a scalar, got {}; reduce it (sum, mean)",
                 describe(value));
   if (!is_floating(value.dtype))
-    type_error(kOp, "expected a loss that is a real floating-point number, got {}",
+    type_error(kClippedSumOp, "expected a loss that is a real floating-point number, got {}",
                describe(value));
 }
 
@@ -428,7 +435,14 @@ bool sums_in_double(const ClipOptions& options, int64_t size) {
 
 // Of the sum of values of a dtype over `size` examples.
 DType result_dtype(std::string_view op, const ClipOptions& options, DType dtype, int64_t size) {
-  if (options.grid_scale) return int32;
+  if (options.grid_scale) {
+    if (is_complex(dtype))
+      type_error(op,
+                 "expected real numbers to round to a grid, got {}; take their real and imaginary "
+                 "parts as parameters, or a plan of the mechanism Gaussian",
+                 dtype);
+    return int32;
+  }
   const bool doubled = sums_in_double(options, size);
   if (options.dtype) {
     if (!is_inexact(*options.dtype) || itemsize(real_dtype(*options.dtype)) < itemsize(float32))
@@ -449,19 +463,30 @@ DType result_dtype(std::string_view op, const ClipOptions& options, DType dtype,
   return is_half(dtype) ? accumulation_dtype(dtype) : dtype;
 }
 
+// The grid that the options ask for, if any, with the norms of the groups lowered for it.
+std::optional<StepsPerUnit> grid_of(std::string_view op, const ClipOptions& options, Groups& groups,
+                                    const std::vector<int64_t>& elements, int64_t size) {
+  if (options.grid_scale) return clip_to_grid(op, options, groups, elements, size);
+  if (options.grid_factors)
+    value_error(op,
+                "expected grid_factors beside grid_scale alone, got them without; leave them out");
+  return std::nullopt;
+}
+
 // The clipped sums of values by example, the other results, and the norms.
 std::vector<Array> clipped_values_of(const ClipRequest& request, const Groups& groups,
+                                     const std::optional<StepsPerUnit>& steps_per_unit,
                                      const ExampleArguments& arguments, size_t num_values,
                                      std::span<const Array> operands, const Array& padding,
                                      int64_t size) {
   const BatchResult batch =
-      transforms::batch_function(arguments.function, operands, arguments.dims);
+      per_example::batch_function(arguments.function, operands, arguments.dims);
   std::vector<Array> results;
   for (size_t r = 0; r < batch.results.size(); ++r)
     results.push_back(lax::with_batch_first(batch.results[r], batch.dims[r], size));
   const auto rest = results.begin() + static_cast<ptrdiff_t>(num_values);
   ClippedValues clipped =
-      clip_values(request.options, groups, {results.begin(), rest},
+      clip_values(request.options, groups, steps_per_unit, {results.begin(), rest},
                   request.loss_follows ? results[num_values] : Array(), padding, size);
   std::vector<Array> out = std::move(clipped.sums);
   out.insert(out.end(), rest, results.end());
@@ -478,7 +503,7 @@ ClippedSum clipped_gradients(const ErasedCall& call, const ClipRequest& request,
   for (size_t i = 0; i < leaves.size(); ++i) {
     if (request.roles[i] != LeafRole::kParameter) continue;
     if (!is_inexact(leaves[i].dtype()))
-      type_error(kOp,
+      type_error(kClippedSumOp,
                  "expected float or complex parameters, got {} at {}; convert it, or pass it as "
                  "another argument",
                  describe(leaves[i].type()), request.paths[i]);
@@ -486,24 +511,18 @@ ClippedSum clipped_gradients(const ErasedCall& call, const ClipRequest& request,
   }
   const auto sum = [&](const ExampleArguments& arguments) {
     expect_loss(arguments.function);
-    const transforms::ExampleProgram program =
-        transforms::example_program(arguments.function, arguments.wrt, arguments.differs());
+    const per_example::ExampleProgram program =
+        per_example::example_program(arguments.function, arguments.wrt, arguments.differs());
     dtypes.clear();
     for (const Type& type : program.inputs)
-      dtypes.push_back(result_dtype(kOp, request.options, type.dtype, arguments.size));
+      dtypes.push_back(result_dtype(kClippedSumOp, request.options, type.dtype, arguments.size));
     const ClipOptions& options = request.options;
-    Groups groups = clip_groups(kOp, options.l2_clip_norm, options.subtree_norms, paths);
+    Groups groups = clip_groups(kClippedSumOp, options.l2_clip_norm, options.subtree_norms, paths);
     const bool in_double = sums_in_double(options, arguments.size);
-    std::optional<StepsPerUnit> steps;
-    if (options.grid_scale) {
-      std::vector<int64_t> elements;
-      for (const Type& type : program.inputs) elements.push_back(type.elements());
-      steps = clip_to_grid(kOp, options, groups, elements, arguments.size);
-    } else if (options.grid_factors) {
-      value_error(kOp,
-                  "expected grid_factors beside grid_scale alone, got them without; leave "
-                  "them out");
-    }
+    std::vector<int64_t> elements;
+    for (const Type& type : program.inputs) elements.push_back(type.elements());
+    const std::optional<StepsPerUnit> steps =
+        grid_of(kClippedSumOp, options, groups, elements, arguments.size);
     return over_microbatches(arguments, dtypes.size(), options,
                              [&](std::span<const Array> operands, const Array& padding, int64_t) {
                                return ClippedBatch(options, groups, program, operands,
@@ -513,7 +532,7 @@ ClippedSum clipped_gradients(const ErasedCall& call, const ClipRequest& request,
   };
   ClipRequest with_loss = request;
   with_loss.loss = call;
-  return run_clipped(kOp, call, with_loss, leaves, false, sum, dtypes);
+  return run_clipped(kClippedSumOp, call, with_loss, leaves, false, sum, dtypes);
 }
 
 ClippedSum clipped_values(const ErasedCall& call, const ClipRequest& request,
@@ -522,20 +541,23 @@ ClippedSum clipped_values(const ErasedCall& call, const ClipRequest& request,
   std::vector<DType> dtypes;
   const auto sum = [&](const ExampleArguments& arguments) {
     const size_t num_values = values.size();  // the call has set them
-    if (request.options.grid_scale)
-      value_error("clipped_fun", "expected grid_scale in clipped_grad alone, got it here");
-    const Groups groups = clip_groups("clipped_fun", request.options.l2_clip_norm,
-                                      request.options.subtree_norms, values);
+    Groups groups = clip_groups("clipped_fun", request.options.l2_clip_norm,
+                                request.options.subtree_norms, values);
     dtypes.clear();
+    std::vector<int64_t> elements;
     for (size_t r = 0; r < num_values; ++r) {
       const Type& type = arguments.function.type(arguments.function.outputs[r]);
       expect_clippable("clipped_fun", type);
       dtypes.push_back(result_dtype("clipped_fun", request.options, type.dtype, arguments.size));
+      elements.push_back(type.elements());
     }
+    const std::optional<StepsPerUnit> steps =
+        grid_of("clipped_fun", request.options, groups, elements, arguments.size);
     return over_microbatches(
         arguments, num_values, request.options,
         [&](std::span<const Array> operands, const Array& padding, int64_t size) {
-          return clipped_values_of(request, groups, arguments, num_values, operands, padding, size);
+          return clipped_values_of(request, groups, steps, arguments, num_values, operands, padding,
+                                   size);
         });
   };
   return run_clipped("clipped_fun", call, request, leaves, true, sum, dtypes);

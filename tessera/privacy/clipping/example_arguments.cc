@@ -4,9 +4,9 @@
 
 #include "tessera/base/contains.h"
 #include "tessera/compile/leaf_function.h"
+#include "tessera/control/make_control_flow.h"
 #include "tessera/numpy/manipulation.h"
 #include "tessera/ops/collectives/collectives.h"
-#include "tessera/ops/control/control_flow_rules.h"
 #include "tessera/ops/core/batch_axis.h"
 #include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/constant.h"
@@ -226,7 +226,7 @@ std::vector<Array> over_microbatches(const ExampleArguments& arguments, size_t n
     return in_batch(arguments.dims, microbatch, num_sums, options, operands, padding, batch_fn);
   };
   if (microbatch == size) return fn(arguments.operands, arguments.padding);
-  control_flow::ScanSpec spec{.length = size / microbatch};
+  control::ScanSpec spec{.length = size / microbatch};
   std::vector<Type> types;
   for (size_t i = 0; i < arguments.operands.size(); ++i) {
     types.push_back(traced_type(arguments.operands[i]));
@@ -248,8 +248,8 @@ std::vector<Array> over_microbatches(const ExampleArguments& arguments, size_t n
   // Sums start at zeros of their types.
   const TracedFunction one = trace_function(trip, types, "microbatch");
   const std::vector<Type> results = one.function.output_types();
-  for (size_t s = 0; s < num_sums; ++s) spec.carry.push_back(control_flow::zero_of(results[s]));
-  std::vector<Array> out = control_flow::make_scan(spec, [&](const std::vector<Array>& inputs) {
+  for (size_t s = 0; s < num_sums; ++s) spec.carry.push_back(control::zero_of(results[s]));
+  std::vector<Array> out = control::make_scan(spec, [&](const std::vector<Array>& inputs) {
     std::vector<Array> x;
     size_t next_const = 0, next_row = spec.consts.size() + spec.carry.size();
     for (int dim : arguments.dims) x.push_back(inputs[dim < 0 ? next_const++ : next_row++]);
@@ -257,15 +257,15 @@ std::vector<Array> over_microbatches(const ExampleArguments& arguments, size_t n
     std::vector<Array> results_of_trip;
     if (padded) {
       // A microbatch of padding alone gives zeros.
-      results_of_trip = control_flow::make_case(holds_everywhere(lax::reduce_and(x.back(), {0})),
-                                                {trip,
-                                                 [&](const std::vector<Array>&) {
-                                                   std::vector<Array> zeros;
-                                                   for (const Type& t : results)
-                                                     zeros.push_back(control_flow::zero_of(t));
-                                                   return zeros;
-                                                 }},
-                                                x);
+      results_of_trip = control::make_case(holds_everywhere(lax::reduce_and(x.back(), {0})),
+                                           {trip,
+                                            [&](const std::vector<Array>&) {
+                                              std::vector<Array> zeros;
+                                              for (const Type& t : results)
+                                                zeros.push_back(control::zero_of(t));
+                                              return zeros;
+                                            }},
+                                           x);
     } else {
       results_of_trip = trip(x);
     }

@@ -5,14 +5,14 @@
 
 #include "tessera/base/contains.h"
 #include "tessera/base/format.h"
+#include "tessera/control/control.h"
 #include "tessera/ir/axis_env.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/collectives/collectives_groups.h"
-#include "tessera/ops/control/control.h"
+#include "tessera/per_example/example_mixing.h"
 #include "tessera/trace/example_scope.h"
 #include "tessera/trace/trace.h"
-#include "tessera/transform/example_mixing.h"
 #include "tessera/transform/uses.h"
 
 namespace tessera::privacy::internal {
@@ -67,8 +67,8 @@ Function loss_of(Function f) {
   return ir::remove_dead_ops(f);
 }
 
-ops::TracedFunction traced(const ClipRequest& request, const ErasedCall& call,
-                           const std::vector<ir::Type>& types) {
+tracing::TracedFunction traced(const ClipRequest& request, const ErasedCall& call,
+                               const std::vector<ir::Type>& types) {
   return tracing::trace_function(
       [&](const std::vector<Array>& inputs) {
         std::optional<tracing::ExampleScope> scope;
@@ -133,8 +133,8 @@ std::vector<int64_t> batch_extents(const std::vector<Array>& leaves) {
 }
 
 // What mixes examples in a batch of so many; nothing if the function does not take one.
-std::optional<transforms::Mixing> mixing(const ErasedCall& call, const ClipRequest& request,
-                                         std::vector<ir::Type> types, int64_t size) {
+std::optional<per_example::Mixing> mixing(const ErasedCall& call, const ClipRequest& request,
+                                          std::vector<ir::Type> types, int64_t size) {
   for (size_t i = 0; i < types.size(); ++i)
     if (request.roles[i] == LeafRole::kBatch) types[i].shape[0] = size;
   Function f;
@@ -147,7 +147,7 @@ std::optional<transforms::Mixing> mixing(const ErasedCall& call, const ClipReque
   }
   if (request.loss) f = loss_of(std::move(f));
   const std::vector<bool> of_examples = batch_inputs(request, f);
-  return transforms::find_mixing(
+  return per_example::find_mixing(
       f, {.of_examples = of_examples, .size = size, .follow_sums = request.loss.has_value()});
 }
 

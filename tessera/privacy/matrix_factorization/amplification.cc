@@ -8,20 +8,22 @@
 namespace tessera::privacy::matrix_factorization::toeplitz {
 namespace {
 
-constexpr const char* kOp = "privacy::toeplitz::optimize_coefs_for_amplifications";
+constexpr const char* kAmplificationOp = "privacy::toeplitz::optimize_coefs_for_amplifications";
 
 void check(const AmplificationOptions& options) {
   const auto& [n, size, batch, multiplier, bands, steps, reduction] = options;
-  if (n < 1) value_error(kOp, "expected n of at least 1, got {}", n);
+  if (n < 1) value_error(kAmplificationOp, "expected n of at least 1, got {}", n);
   if (batch < 1 || batch > size)
-    value_error(kOp, "expected an expected_batch_size between 1 and dataset_size = {}, got {}",
-                size, batch);
+    value_error(kAmplificationOp,
+                "expected an expected_batch_size between 1 and dataset_size = {}, got {}", size,
+                batch);
   if (!multiplier)
-    value_error(kOp, "expected a noise_multiplier, got none; calibrate one for the privacy target");
+    value_error(kAmplificationOp,
+                "expected a noise_multiplier, got none; calibrate one for the privacy target");
   const int64_t most = std::min(n, size / batch);
   for (int64_t b : bands)
     if (b < 1 || b > most)
-      value_error(kOp,
+      value_error(kAmplificationOp,
                   "expected bands between 1 and min(n, dataset_size / expected_batch_size) = "
                   "{}, got {}",
                   most, b);
@@ -45,7 +47,7 @@ double noise_multiplier(const AmplificationOptions& options, int64_t bands) {
       static_cast<double>(options.expected_batch_size) / static_cast<double>(part);
   const double out = options.noise_multiplier(probability, count);
   if (!(out >= 0) || !std::isfinite(out))
-    value_error(kOp,
+    value_error(kAmplificationOp,
                 "expected a noise_multiplier of at least 0 for a sampling probability of {} "
                 "and {} participations, got {}",
                 probability, count, out);

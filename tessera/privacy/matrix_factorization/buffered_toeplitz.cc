@@ -3,17 +3,16 @@
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <numeric>
 
 #include "tessera/base/format.h"
+#include "tessera/privacy/infinity.h"
 #include "tessera/privacy/matrix_factorization/buffered_toeplitz_adjoint.h"
 
 namespace tessera::privacy::matrix_factorization::buffered_toeplitz {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kMinGap = 1e-9;  // of decays, for an inverse to have digits
 
 bool any(const std::vector<double>& values, auto predicate) {

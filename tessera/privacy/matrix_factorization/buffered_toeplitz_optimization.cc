@@ -1,16 +1,14 @@
 #include "tessera/privacy/matrix_factorization/buffered_toeplitz_optimization.h"
 
 #include <cmath>
-#include <limits>
 
 #include "tessera/base/format.h"
+#include "tessera/privacy/infinity.h"
 #include "tessera/privacy/matrix_factorization/buffered_toeplitz_loss.h"
 #include "tessera/privacy/matrix_factorization/toeplitz_adjoint.h"
 
 namespace tessera::privacy::matrix_factorization::buffered_toeplitz {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 void check(const LossFn& loss_fn) {
   constexpr const char* kOp = "privacy::buffered_toeplitz::LossFn";

@@ -7,7 +7,7 @@
 namespace tessera::privacy::matrix_factorization::checks {
 namespace {
 
-constexpr const char* kOp = "privacy::checks";
+constexpr const char* kChecksOp = "privacy::checks";
 
 bool close(double a, double b, Tolerance t) {
   return std::abs(a - b) <= t.atol + t.rtol * std::abs(b);
@@ -15,15 +15,16 @@ bool close(double a, double b, Tolerance t) {
 
 void check_values(const Matrix& m, const char* name) {
   if (m.rows < 0 || m.cols < 0 || m.values.size() != static_cast<size_t>(m.rows * m.cols))
-    shape_error(kOp, "expected rows * cols values in {}, got {} for [{}, {}]", name,
+    shape_error(kChecksOp, "expected rows * cols values in {}, got {} for [{}, {}]", name,
                 m.values.size(), m.rows, m.cols);
   if (m.rows == 0 || m.cols == 0)
-    shape_error(kOp, "expected at least one row and column in {}, got [{}, {}]", name, m.rows,
+    shape_error(kChecksOp, "expected at least one row and column in {}, got [{}, {}]", name, m.rows,
                 m.cols);
 }
 
 void check_extent(int64_t extent, int64_t expected, const char* what) {
-  if (extent != expected) shape_error(kOp, "expected {} to be {}, got {}", what, expected, extent);
+  if (extent != expected)
+    shape_error(kChecksOp, "expected {} to be {}, got {}", what, expected, extent);
 }
 
 }  // namespace
@@ -32,14 +33,14 @@ void check_finite(const Matrix& m, const char* name) {
   check_values(m, name);
   for (size_t i = 0; i < m.values.size(); ++i)
     if (!std::isfinite(m.values[i]))
-      value_error(kOp, "expected finite entries in {}, got {} in row {}, column {}", name,
+      value_error(kChecksOp, "expected finite entries in {}, got {} in row {}, column {}", name,
                   m.values[i], static_cast<int64_t>(i) / m.cols, static_cast<int64_t>(i) % m.cols);
 }
 
 void check_square(const Matrix& m, const char* name) {
   check_values(m, name);
   if (m.rows != m.cols)
-    shape_error(kOp, "expected {} to be square, got [{}, {}]", name, m.rows, m.cols);
+    shape_error(kChecksOp, "expected {} to be square, got [{}, {}]", name, m.rows, m.cols);
 }
 
 void check_lower_triangular(const Matrix& m, const char* name, Tolerance tolerance) {
@@ -47,8 +48,8 @@ void check_lower_triangular(const Matrix& m, const char* name, Tolerance toleran
   for (int64_t i = 0; i < m.rows; ++i)
     for (int64_t j = i + 1; j < m.cols; ++j)
       if (!close(m(i, j), 0, tolerance))
-        value_error(kOp, "expected {} to be lower triangular, got {} in row {}, column {}", name,
-                    m(i, j), i, j);
+        value_error(kChecksOp, "expected {} to be lower triangular, got {} in row {}, column {}",
+                    name, m(i, j), i, j);
 }
 
 void check_symmetric(const Matrix& m, const char* name, Tolerance tolerance) {
@@ -56,8 +57,8 @@ void check_symmetric(const Matrix& m, const char* name, Tolerance tolerance) {
   for (int64_t i = 0; i < m.rows; ++i)
     for (int64_t j = 0; j < i; ++j)
       if (!close(m(i, j), m(j, i), tolerance))
-        value_error(kOp, "expected {} to be symmetric, got {} and {} in row {}, column {}", name,
-                    m(i, j), m(j, i), i, j);
+        value_error(kChecksOp, "expected {} to be symmetric, got {} and {} in row {}, column {}",
+                    name, m(i, j), m(j, i), i, j);
 }
 
 void check(const Factorization& matrices, Tolerance tolerance) {

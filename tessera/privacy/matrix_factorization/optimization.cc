@@ -13,7 +13,7 @@
 namespace tessera::privacy::matrix_factorization {
 namespace {
 
-constexpr const char* kOp = "privacy::optimize";
+constexpr const char* kOptimizationOp = "privacy::optimize";
 constexpr double kOutside = std::numeric_limits<double>::infinity();
 
 bool all_finite(const std::vector<double>& values) {
@@ -36,7 +36,7 @@ class Search {
     best_ = params_;
     best_loss_ = evaluate();
     if (!std::isfinite(best_loss_))
-      value_error(kOp,
+      value_error(kOptimizationOp,
                   "expected initial parameters of finite loss and gradient, got loss {}; "
                   "start inside of the domain",
                   best_loss_);
@@ -136,10 +136,11 @@ class Search {
 std::vector<double> optimize(const Objective& objective, std::vector<double> params,
                              const OptimizerOptions& options) {
   if (options.max_optimizer_steps < 0 || options.memory_size < 1)
-    value_error(kOp, "expected at least 0 steps and a memory of at least 1, got {} and {}",
+    value_error(kOptimizationOp,
+                "expected at least 0 steps and a memory of at least 1, got {} and {}",
                 options.max_optimizer_steps, options.memory_size);
   if (!(options.gradient_tolerance >= 0))
-    value_error(kOp, "expected a gradient tolerance of at least 0, got {}",
+    value_error(kOptimizationOp, "expected a gradient tolerance of at least 0, got {}",
                 options.gradient_tolerance);
   if (params.empty()) return params;
   return Search(objective, options, std::move(params)).run();

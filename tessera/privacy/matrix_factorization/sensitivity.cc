@@ -10,11 +10,12 @@
 namespace tessera::privacy::matrix_factorization::sensitivity {
 namespace {
 
-constexpr const char* kOp = "privacy::sensitivity";
+constexpr const char* kSensitivityOp = "privacy::sensitivity";
 
 void expect_bands(int64_t n, int64_t num_bands) {
   if (n < 1 || num_bands < 1)
-    value_error(kOp, "expected n and num_bands of at least 1, got {} and {}", n, num_bands);
+    value_error(kSensitivityOp, "expected n and num_bands of at least 1, got {} and {}", n,
+                num_bands);
 }
 
 Matrix mask_of(int64_t n, int64_t bands_below, int64_t bands_above) {
@@ -34,12 +35,13 @@ double single_participation_sensitivity(const Matrix& C) {
 
 int64_t minsep_true_max_participations(int64_t n, const Participation& participation) {
   const auto& [min_sep, most] = participation;
-  if (n < 1) value_error(kOp, "expected at least one iteration, got {}", n);
+  if (n < 1) value_error(kSensitivityOp, "expected at least one iteration, got {}", n);
   if (min_sep < 1)
-    value_error(kOp, "expected a min_sep of at least 1, got {}; 1 allows consecutive iterations",
+    value_error(kSensitivityOp,
+                "expected a min_sep of at least 1, got {}; 1 allows consecutive iterations",
                 min_sep);
   if (most && *most < 1)
-    value_error(kOp,
+    value_error(kSensitivityOp,
                 "expected max_participations of at least 1, got {}; leave it out for as many "
                 "as there is room for",
                 *most);
@@ -52,7 +54,8 @@ double max_participation_for_linear_fn(const std::vector<double>& x,
   const auto n = static_cast<int64_t>(x.size());
   const int64_t k = minsep_true_max_participations(n, participation);
   for (double v : x)
-    if (std::isnan(v)) value_error(kOp, "expected numbers, got a NaN among {} values", n);
+    if (std::isnan(v))
+      value_error(kSensitivityOp, "expected numbers, got a NaN among {} values", n);
   // best[i]: the most that x[i:] gives with as many participations as there were rounds so far.
   std::vector<double> best(x.size() + 1), next(x.size() + 1);
   for (int64_t round = 0; round < k; ++round) {
@@ -95,12 +98,12 @@ double get_min_sep_sensitivity_upper_bound(const Matrix& C, const Participation&
 double get_sensitivity_banded_for_X(const Matrix& X, const Participation& participation) {
   checks::check({.X = &X});
   if (participation.min_sep < 1 || participation.min_sep > X.rows)
-    value_error(kOp, "expected a min_sep between 1 and n = {}, got {}", X.rows,
+    value_error(kSensitivityOp, "expected a min_sep between 1 and n = {}, got {}", X.rows,
                 participation.min_sep);
   for (int64_t i = 0; i < X.rows; ++i)
     for (int64_t j = 0; j < X.cols; ++j)
       if (std::abs(i - j) >= participation.min_sep && X(i, j) != 0)
-        value_error(kOp,
+        value_error(kSensitivityOp,
                     "expected columns of C to be orthogonal that are at least min_sep = {} "
                     "apart, got {} for the columns {} and {}; use fewer bands, or "
                     "get_min_sep_sensitivity_upper_bound",
@@ -118,8 +121,8 @@ double get_sensitivity_banded(const Matrix& C, const Participation& participatio
 double fixed_epoch_sensitivity_for_X(const Matrix& X, int64_t epochs) {
   checks::check({.X = &X});
   if (epochs < 1 || X.rows % epochs != 0)
-    value_error(kOp, "expected a positive number of epochs that divides n = {}, got {}", X.rows,
-                epochs);
+    value_error(kSensitivityOp, "expected a positive number of epochs that divides n = {}, got {}",
+                X.rows, epochs);
   const int64_t rounds = X.rows / epochs;
   double most = 0;
   for (int64_t first = 0; first < rounds; ++first) {

@@ -14,7 +14,7 @@ using namespace internal;
 
 namespace {
 
-constexpr const char* kOp = "privacy::StreamingMatrix";
+constexpr const char* kStreamingMatrixOp = "privacy::StreamingMatrix";
 
 // Bytes up to kShort as they are; more by two hashes of 64 bits, so that the key of a program stays
 // short.
@@ -84,16 +84,17 @@ std::optional<int64_t> rows_of(const Node& node) {
 
 void expect_finite(const char* what, const std::vector<double>& numbers) {
   for (const double x : numbers)
-    if (!std::isfinite(x)) value_error(kOp, "expected finite {}, got {}", what, x);
+    if (!std::isfinite(x)) value_error(kStreamingMatrixOp, "expected finite {}, got {}", what, x);
 }
 void expect_some(const char* what, const std::vector<double>& numbers) {
-  if (numbers.empty()) value_error(kOp, "expected at least one of the {}, got none", what);
+  if (numbers.empty())
+    value_error(kStreamingMatrixOp, "expected at least one of the {}, got none", what);
   expect_finite(what, numbers);
 }
 void expect_pairs(const std::vector<double>& decay, const std::vector<double>& scale) {
   if (decay.size() != scale.size())
-    value_error(kOp, "expected a decay and a scale for each buffer, got {} and {}", decay.size(),
-                scale.size());
+    value_error(kStreamingMatrixOp, "expected a decay and a scale for each buffer, got {} and {}",
+                decay.size(), scale.size());
   expect_finite("decays", decay);
   expect_finite("scales", scale);
 }
@@ -128,7 +129,7 @@ namespace internal {
 void expect_lower_triangular(const Node& node) {
   const Dense* m = std::get_if<Dense>(&node.matrix);
   if (m && !m->lower_triangular)
-    value_error(kOp,
+    value_error(kStreamingMatrixOp,
                 "expected a square lower-triangular matrix, got {} x {} with elements elsewhere; "
                 "only a privatizer takes such a one",
                 m->rows, m->columns);
@@ -177,7 +178,8 @@ StreamingMatrix momentum_sgd_matrix(double momentum, std::vector<double> learnin
   expect_finite("learning rates", learning_rates);
   for (const double rate : learning_rates)
     if (!(rate > 0))
-      value_error(kOp, "expected positive learning rates, got {}; the matrix must have an inverse",
+      value_error(kStreamingMatrixOp,
+                  "expected positive learning rates, got {}; the matrix must have an inverse",
                   rate);
   return made(Momentum{momentum, std::move(learning_rates)});
 }
@@ -190,10 +192,12 @@ StreamingMatrix toeplitz_matrix(std::vector<double> coef) {
 StreamingMatrix toeplitz_inverse(std::vector<double> coef, const ToeplitzInverseOptions& options) {
   expect_some("coefficients", coef);
   if (coef[0] == 0)
-    value_error(kOp, "expected a first coefficient other than 0, else there is no inverse");
+    value_error(kStreamingMatrixOp,
+                "expected a first coefficient other than 0, else there is no inverse");
   const std::optional<int64_t> n = options.column_normalize_for_n;
   if (!n) return made(ToeplitzInverse{std::move(coef)});
-  if (*n < 1) value_error(kOp, "expected column_normalize_for_n to be at least 1, got {}", *n);
+  if (*n < 1)
+    value_error(kStreamingMatrixOp, "expected column_normalize_for_n to be at least 1, got {}", *n);
   if (ssize(coef) > *n) coef.resize(static_cast<size_t>(*n));
   // Columns of C times 1 / norm are rows of the inverse times norm.
   const StreamingMatrix norms = column_norms(coef, *n);
@@ -203,11 +207,13 @@ StreamingMatrix toeplitz_inverse(std::vector<double> coef, const ToeplitzInverse
 StreamingMatrix column_normalized_banded_inverse(std::vector<double> params, int64_t bands) {
   expect_some("parameters", params);
   if (bands < 1 || ssize(params) % bands != 0)
-    value_error(kOp, "expected rows of as many parameters as there are bands, got {} for {} bands",
+    value_error(kStreamingMatrixOp,
+                "expected rows of as many parameters as there are bands, got {} for {} bands",
                 params.size(), bands);
   for (size_t i = 0; i < params.size(); i += static_cast<size_t>(bands))
     if (params[i] == 0)
-      value_error(kOp, "expected parameters other than 0 on the diagonal, got 0 in row {}",
+      value_error(kStreamingMatrixOp,
+                  "expected parameters other than 0 on the diagonal, got 0 in row {}",
                   i / static_cast<size_t>(bands));
   return made(BandedInverse{std::move(params), bands});
 }
@@ -226,7 +232,8 @@ StreamingMatrix buffered_toeplitz_inverse(std::vector<double> buf_decay,
 StreamingMatrix dense_matrix(std::vector<double> values, int64_t rows) {
   expect_some("elements", values);
   if (rows < 1 || ssize(values) % rows != 0)
-    value_error(kOp, "expected elements of whole rows, got {} for {} rows", values.size(), rows);
+    value_error(kStreamingMatrixOp, "expected elements of whole rows, got {} for {} rows",
+                values.size(), rows);
   const int64_t columns = ssize(values) / rows;
   const bool lower = is_lower_triangular(values, rows, columns);
   return made(Dense{std::move(values), rows, columns, lower});
@@ -248,9 +255,10 @@ StreamingMatrix scale_rows_and_columns(const StreamingMatrix& a, const ScaleOpti
 
 Array multiply_array(const StreamingMatrix& a, const Array& x) {
   if (x.ndim() == 0)
-    shape_error(kOp, "expected a sequence along the first dimension, got a scalar");
+    shape_error(kStreamingMatrixOp, "expected a sequence along the first dimension, got a scalar");
   if (a.rows() && x.shape(0) > *a.rows())
-    value_error(kOp, "expected a sequence of at most {} elements, the rows of the matrix, got {}",
+    value_error(kStreamingMatrixOp,
+                "expected a sequence of at most {} elements, the rows of the matrix, got {}",
                 *a.rows(), x.shape(0));
   const Shape element(x.shape().begin() + 1, x.shape().end());
   const Array like = abstract_array(element, x.dtype());

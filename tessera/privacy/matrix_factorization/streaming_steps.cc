@@ -26,7 +26,7 @@ using namespace ir;
 
 namespace {
 
-constexpr const char* kOp = "privacy::StreamingMatrix";
+constexpr const char* kStreamingStepsOp = "privacy::StreamingMatrix";
 
 // A constant of the program.
 Array constant(const std::vector<double>& values, const Shape& shape, DType dtype) {
@@ -282,7 +282,7 @@ FlatStep next_row(const StreamingMatrix& matrix, const FlatStep& given) {
   for (size_t i = 0; i < given.values.size(); ++i) {
     Leaf leaf{given.step, {}};
     for (const std::vector<Array>& buffer : given.buffers) leaf.buffers.push_back(buffer[i]);
-    const DType dtype = wide_dtype(kOp, given.values[i].dtype());
+    const DType dtype = wide_dtype(kStreamingStepsOp, given.values[i].dtype());
     out.values[i] = leaf.next(matrix.node(), astype(given.values[i], dtype));
     for (size_t b = 0; b < given.buffers.size(); ++b) out.buffers[b][i] = leaf.buffers[b];
   }

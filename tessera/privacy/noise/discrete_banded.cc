@@ -23,7 +23,7 @@ using mf::toeplitz::Coefs;
 
 namespace {
 
-constexpr const char* kOp = "privacy::privatizer";
+constexpr const char* kDiscreteBandedOp = "privacy::privatizer";
 constexpr int64_t kUnit = int64_t{1} << kLatticeBits;
 // z is 2^8 w + f, where w and f are discrete Gaussians over the integers: f of parameter 2^8 kFine, from
 // one table. The sum's probabilities are those of z within 1 +- 2^-126: discrete_gaussian.h.
@@ -81,7 +81,8 @@ NoisyLeaf noised(const BandedParams& noise, const std::vector<int64_t>& m, const
   if (ring) rest = rest - echo(*ring, m, slot);
   const Array whole = lax::floor(rest * (1.0 / static_cast<double>(kUnit)) + 0.5);
   const Array e = w + lax::convert_element_type(whole, int32);
-  const Array released = as_float64(sum + e) * broadcast_array(kOp, granularity, shape);
+  const Array released =
+      as_float64(sum + e) * broadcast_array(kDiscreteBandedOp, granularity, shape);
   NoisyLeaf out{lax::convert_element_type(released, noise.dtype.value_or(float32)), ring};
   if (ring) out.ring = dynamic_update_index_in_dim(*ring, e, slot, 0);
   return out;
@@ -89,7 +90,7 @@ NoisyLeaf noised(const BandedParams& noise, const std::vector<int64_t>& m, const
 
 mf::internal::FlatStep next_step(const BandedParams& noise, const mf::internal::FlatStep& given,
                                  const std::vector<random::Key>& keys, const Array& stddev) {
-  const std::vector<int64_t> m = lattice_coefs(kOp, coefs_of(noise));
+  const std::vector<int64_t> m = lattice_coefs(kDiscreteBandedOp, coefs_of(noise));
   const Array granularity = stddev / noise.steps_per_stddev;
   const auto size = static_cast<double>(std::max<size_t>(m.size() - 1, 1));
   const Array slot = lax::rem(given.step, lax::full_like(given.step, size));
@@ -109,7 +110,7 @@ void expect_whole(const mf::internal::FlatStep& given) {
   for (const std::vector<Array>& buffer : given.buffers)
     for (const Array& ring : buffer)
       if (ring.dtype() != int32)
-        type_error(kOp,
+        type_error(kDiscreteBandedOp,
                    "expected a state of whole numbers (int32) for DiscreteGaussian noise, got {}; "
                    "make it with init of this privatizer",
                    describe(ring.type()));
@@ -138,17 +139,21 @@ Coefs on_lattice(std::string_view op, const Coefs& coefs) {
   return out;
 }
 
+double noise_growth(const Coefs& coefs, int64_t run_steps) {
+  double growth = 0;
+  for (const double c : mf::toeplitz::inverse_coef(coefs, run_steps)) growth += std::abs(c);
+  return growth * std::abs(coefs[0]);
+}
+
 void expect_bounded_noise(std::string_view op, const Coefs& coefs, int64_t run_steps,
                           double grid_steps) {
   const std::vector<int64_t> m = lattice_coefs(op, coefs);
   double in_sum = 0;
   for (const int64_t units : m) in_sum += std::abs(static_cast<double>(units));
-  // e = the inverse of C, scaled to a diagonal of ones, times z / 2^8 and the roundings, of at most 1/2.
+  // e is the inverse of C, scaled to a diagonal of ones, times z / 2^8 and the roundings, of at most 1/2.
   // Tables end at 13.4 standard deviations, and levels add up to at most 7% more.
   const double drawn = 15 * (grid_steps + kFine + 1);
-  double growth = 0;
-  for (const double c : mf::toeplitz::inverse_coef(coefs, run_steps)) growth += std::abs(c);
-  growth *= std::abs(coefs[0]);
+  const double growth = noise_growth(coefs, run_steps);
   // What `echo` adds up stays below 2^52 then.
   if (growth * drawn <= 0x1p30 && in_sum <= 0x1p22) return;
   value_error(op,
@@ -160,7 +165,7 @@ void expect_bounded_noise(std::string_view op, const Coefs& coefs, int64_t run_s
 
 FlatUpdate add_banded_discrete_noise(const Noise& noise, const mf::internal::FlatStep& given,
                                      const random::Key& key) {
-  mf::internal::expect_buffers(kOp, noise.noising_matrix, given);
+  mf::internal::expect_buffers(kDiscreteBandedOp, noise.noising_matrix, given);
   expect_whole(given);
   std::vector<Array> args = given.arrays();
   args.push_back(key.data);
@@ -172,7 +177,7 @@ FlatUpdate add_banded_discrete_noise(const Noise& noise, const mf::internal::Fla
                 [](const BandedParams& p, std::span<const Array> a) {
                   const size_t n = a.size() - 2;
                   const mf::internal::FlatStep step = mf::internal::step_of(p.layout, a.first(n));
-                  const StepKeys keys = step_keys(kOp, {a[n]}, step.values);
+                  const StepKeys keys = step_keys(kDiscreteBandedOp, {a[n]}, step.values);
                   std::vector<Array> results = next_step(p, step, keys.leaves, a[n + 1]).arrays();
                   results.push_back(keys.next.data);
                   return results;

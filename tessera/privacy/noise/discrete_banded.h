@@ -38,6 +38,10 @@ std::vector<int64_t> lattice_coefs(std::string_view op,
 matrix_factorization::toeplitz::Coefs on_lattice(
     std::string_view op, const matrix_factorization::toeplitz::Coefs& coefs);
 
+// Returns by how much the noise of a step may be larger than what is drawn: the sum of the absolute values
+// of the coefficients of C^-1, scaled to ones on its diagonal, over the steps of a run.
+double noise_growth(const matrix_factorization::toeplitz::Coefs& coefs, int64_t run_steps);
+
 // UserError naming `op` unless the noise of so many steps of the grid (the standard deviation of z / 2^8)
 // stays below 2^30 in all of a run's steps, whatever is drawn.
 void expect_bounded_noise(std::string_view op, const matrix_factorization::toeplitz::Coefs& coefs,

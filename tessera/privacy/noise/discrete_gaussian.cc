@@ -27,7 +27,7 @@ using random::internal::Words;
 
 namespace {
 
-constexpr const char* kOp = "privacy::discrete_gaussian";
+constexpr const char* kDiscreteGaussianOp = "privacy::discrete_gaussian";
 
 Array shifted_right(const Array& x, uint64_t bits) {
   return lax::shift_right_logical(x, constant_like(x, bits));
@@ -47,48 +47,53 @@ Array looked_up(const Array& table, const Array& index) {
 // One level of a draw: its table and scale, the two words of its key, and by how many bits the shared
 // words are turned.
 struct LevelData {
-  Array table;         // uint64 [cells * 2]
-  Array first, scale;  // int32
-  Array turn;          // uint64
-  Array key;           // uint32 [2]
+  Array table;  // uint64 [cells * 2]
+  Array scale;  // int32
+  Array turn;   // uint64
+  Array key;    // uint32 [2]
 };
 
 // All levels, stacked; their tables of one size.
 LevelData stacked_levels(const std::vector<internal::Level>& levels, const Array& keys, int bits) {
   std::vector<uint64_t> tables, turns;
-  std::vector<int32_t> firsts, scales;
+  std::vector<int32_t> scales;
   for (const internal::Level& level : levels) {
     const internal::AliasTable table = internal::alias_table(level.stddev, bits);
     tables.insert(tables.end(), table.words.begin(), table.words.end());
     turns.push_back(21 * turns.size());
-    firsts.push_back(static_cast<int32_t>(table.first));
     scales.push_back(static_cast<int32_t>(level.scale));
   }
   const auto count = static_cast<int64_t>(levels.size());
   return {lax::constant(Literal::from<uint64_t>(tables, {count, int64_t{2} << bits})),
-          lax::constant(Literal::from<int32_t>(firsts, {count})),
           lax::constant(Literal::from<int32_t>(scales, {count})),
           lax::constant(Literal::from<uint64_t>(turns, {count})), keys};
 }
 
-// A draw of one table, times the scale: `high` chooses a cell by its first bits, and is compared with
-// the cell's threshold by the others, then by `low`, turned.
+// A draw of one table, times the scale: `high` says the sign by its first bit, chooses a cell by those
+// after it, and is compared with the cell's threshold by the others, then by `low`, turned.
 Array drawn_level(const LevelData& level, int index_bits, const Array& high, const Array& low) {
   const auto bits = static_cast<uint64_t>(index_bits);
-  const auto full = [&](const Array& scalar) { return broadcast_array(kOp, scalar, low.shape()); };
+  const auto full = [&](const Array& scalar) {
+    return broadcast_array(kDiscreteGaussianOp, scalar, low.shape());
+  };
   const Array turn = full(level.turn), back = full(constant_like(level.turn, 64) - level.turn);
   const Array turned =
       lax::bitwise_or(lax::shift_left(low, turn), lax::shift_right_logical(low, back));
-  const Array cell = lax::convert_element_type(shifted_right(high, 64 - bits), int32);
-  const Array entry = looked_up(level.table, cell * 2);
+  const Array position = lax::shift_left(high, constant_like(high, bits + 1));
+  const Array cell = lax::convert_element_type(
+      shifted_right(lax::shift_left(high, constant_like(high, 1)), 64 - bits), int32);
+  const Array entry = looked_up(level.table, cell);
   const Array alias = lax::bitwise_and(entry, constant_like(entry, (uint64_t{1} << bits) - 1));
-  const Array position = lax::shift_left(high, constant_like(high, bits));
   const Array threshold = entry - alias;
-  const Array below = lax::bitwise_or(
-      position < threshold,
-      lax::bitwise_and(position == threshold, turned < looked_up(level.table, cell * 2 + 1)));
-  const Array index = lax::select(below, cell, lax::convert_element_type(alias, int32));
-  return (index + full(level.first)) * full(level.scale);
+  // The second word counts if the first ones are equal. Of all others one and the same is read, which is
+  // near.
+  const Array equal = position == threshold;
+  const Array second = looked_up(
+      level.table, lax::select(equal, cell, lax::full_like(cell, 0)) + (int64_t{1} << bits));
+  const Array below = lax::select(equal, turned < second, position < threshold);
+  const Array magnitude = lax::select(below, cell, lax::convert_element_type(alias, int32));
+  const Array positive = high < constant_like(high, uint64_t{1} << 63);
+  return lax::select(positive, magnitude, lax::neg(magnitude)) * full(level.scale);
 }
 
 }  // namespace
@@ -104,7 +109,7 @@ Array internal::discrete_draws(RandomSource source, const random::Key& key, doub
     bits = std::max(bits, internal::index_bits(level.stddev));
   const Array keys = random::split(key, count + 1).data;
   const auto words_of = [&](const Array& own) {
-    return joined(internal::random_words(kOp, source, random::Key{own}, shape));
+    return joined(internal::random_words(kDiscreteGaussianOp, source, random::Key{own}, shape));
   };
   const Array low = words_of(lax::reshape(lax::slice(keys, {count, 0}, {count + 1, 2}), {2}));
   const LevelData data = stacked_levels(levels, lax::slice(keys, {0, 0}, {count, 2}), bits);
@@ -121,7 +126,7 @@ namespace {
 
 void expect_parameter(std::string_view what, double stddev) {
   if (!(stddev >= 1 && stddev <= 0x1p24))
-    value_error(kOp, "expected {} in [1, 2^24], got {}", what, stddev);
+    value_error(kDiscreteGaussianOp, "expected {} in [1, 2^24], got {}", what, stddev);
 }
 
 // A float64 as the integer next to it, at most 2^30 from 0; 0 for NaN.
@@ -137,7 +142,7 @@ void expect_leaves(const std::vector<Array>& leaves) {
   for (const Array& leaf : leaves)
     if (!is_floating(leaf.dtype()) && leaf.dtype() != int32)
       type_error(
-          kOp,
+          kDiscreteGaussianOp,
           "expected real floating-point leaves, or int32 ones of whole steps, got {}; convert "
           "them with astype",
           describe(leaf.type()));
@@ -145,7 +150,7 @@ void expect_leaves(const std::vector<Array>& leaves) {
 
 DType result_dtype(OptionalDType wanted, DType leaf) {
   if (wanted) return *wanted;
-  return leaf == int32 ? float32 : streaming::wide_dtype(kOp, leaf);
+  return leaf == int32 ? float32 : streaming::wide_dtype(kDiscreteGaussianOp, leaf);
 }
 
 // All that is static about noise on a grid.
@@ -159,7 +164,7 @@ struct GridParams {
 Array noised(const GridParams& noise, const Array& gradient, const Array& granularity,
              const random::Key& key) {
   const DType result = result_dtype(noise.dtype, gradient.dtype());
-  const Array step = broadcast_array(kOp, granularity, gradient.shape());
+  const Array step = broadcast_array(kDiscreteGaussianOp, granularity, gradient.shape());
   const Array z =
       internal::discrete_draws(noise.source, key, noise.steps_per_stddev, gradient.shape());
   if (gradient.dtype() == int32)
@@ -175,7 +180,7 @@ Array noised(const GridParams& noise, const Array& gradient, const Array& granul
 
 Array discrete_gaussian(const random::Key& key, double stddev, const Shape& shape) {
   expect_parameter("a parameter", stddev);
-  random::internal::check_shape(kOp, shape);
+  random::internal::check_shape(kDiscreteGaussianOp, shape);
   struct DrawParams {
     double stddev;
     Shape shape;
@@ -191,15 +196,17 @@ namespace internal {
 DiscreteNoise checked_noise(const DiscreteGaussianOptions& options) {
   expect_parameter("steps_per_stddev", options.steps_per_stddev);
   if (options.stddev.number() == 0.0)
-    value_error(kOp, "expected a standard deviation above 0, got 0: a grid needs a granularity");
-  return {options.stddev, checked_key(kOp, options.key, options.random_source),
-          options.steps_per_stddev, checked_dtype(kOp, options.dtype), options.random_source};
+    value_error(kDiscreteGaussianOp,
+                "expected a standard deviation above 0, got 0: a grid needs a granularity");
+  return {options.stddev, checked_key(kDiscreteGaussianOp, options.key, options.random_source),
+          options.steps_per_stddev, checked_dtype(kDiscreteGaussianOp, options.dtype),
+          options.random_source};
 }
 
 std::pair<std::vector<Array>, random::Key> add_discrete_noise(const DiscreteNoise& noise,
                                                               const std::vector<Array>& gradients,
                                                               const random::Key& key) {
-  const SharedNoise shared(kOp, noise.source);
+  const SharedNoise shared(kDiscreteGaussianOp, noise.source);
   expect_leaves(gradients);
   std::vector<Array> args = gradients;
   args.push_back(key.data);
@@ -209,7 +216,7 @@ std::pair<std::vector<Array>, random::Key> add_discrete_noise(const DiscreteNois
       std::span<const Array>(args), [](const GridParams& p, std::span<const Array> a) {
         const size_t n = a.size() - 2;
         const std::vector<Array> leaves(a.begin(), a.end() - 2);
-        const StepKeys keys = step_keys(kOp, {a[n]}, leaves);
+        const StepKeys keys = step_keys(kDiscreteGaussianOp, {a[n]}, leaves);
         const Array granularity = a[n + 1] / p.steps_per_stddev;
         std::vector<Array> results;
         for (size_t i = 0; i < n; ++i)
@@ -231,15 +238,18 @@ optim::Transformation<internal::DiscretePrivatizer> discrete_gaussian_privatizer
 
 double accounted_stddev(double steps) {
   if (!(steps >= 0) || std::isinf(steps))
-    value_error(kOp, "expected a finite number of steps of at least 0, got {}", steps);
+    value_error(kDiscreteGaussianOp, "expected a finite number of steps of at least 0, got {}",
+                steps);
   return steps > 2 ? std::sqrt((steps - 2) * (steps + 2)) : 0;
 }
 
 double rounded_sensitivity(double l2_sensitivity, double granularity, int64_t dimension) {
   for (const double x : {l2_sensitivity, granularity})
     if (!(x >= 0) || std::isinf(x))
-      value_error(kOp, "expected a finite sensitivity and granularity of at least 0, got {}", x);
-  if (dimension < 0) value_error(kOp, "expected a dimension of at least 0, got {}", dimension);
+      value_error(kDiscreteGaussianOp,
+                  "expected a finite sensitivity and granularity of at least 0, got {}", x);
+  if (dimension < 0)
+    value_error(kDiscreteGaussianOp, "expected a dimension of at least 0, got {}", dimension);
   // gradient / granularity is rounded in float64 first: of 2^30 steps by 2^-23 of one.
   const double moved = granularity * (1 + 0x1p-22) * std::sqrt(static_cast<double>(dimension));
   return (l2_sensitivity + moved) * (1 + 4 * std::numeric_limits<double>::epsilon());

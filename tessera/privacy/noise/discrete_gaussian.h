@@ -9,18 +9,18 @@
 // of random length, whose bits exceed a machine word. On arrays a loop would run as often as the
 // unluckiest element needs, with a reduction over all devices in each trip. Here an element takes a
 // fixed number of random bits, so that streams shard as all others do and nothing is communicated:
-//   - s <= 600: the alias method, of 128 bits (discrete_gaussian_table.h): exact for probabilities that
-//     are whole numbers of 2^-128, by one look at a table.
+//   - s <= 1200: the alias method, of 128 bits (discrete_gaussian_table.h): a sign, and a magnitude by
+//     one look at a table, exact for probabilities that are whole numbers of 2^-127.
 //   - larger s: X = c X' + Z with Z of parameter b = 2.5 c from a table and X' of parameter
 //     sqrt(s^2 - b^2) / c drawn in the same way. Completing the square,
 //     P(X = x) is exp(-x^2 / (2 s^2)) times a sum of a Gaussian over a shifted grid of integers, which
 //     by Poisson summation is constant up to a factor 1 +- 2 exp(-2 pi^2 v) with
 //     v = 1 / (c^2 / b^2 + c^2 / (s^2 - b^2)) >= 4.68: 1 +- 2^-132.
 // The at most 3 looks of an element have first words of their own and share the second one, turned by
-// 21 bits each: a look reads it with probability 2^-50, so that two do with 2^-98, and then by bits
-// of which but 2^-20 differ. So a draw is of the stated distribution within 2^-112 in total
-// variation: 3 * 2^-114 by the tables, 2^-118 by the shared words. (The parameter itself is s rounded
-// to a double.)
+// 21 bits each: a look reads it with probability 2^-49, so that a pair does with 2^-98, and then by bits
+// of which but 2^-20 differ. So a draw is of the stated distribution within 2^-112 in total variation:
+// 2^-127 for each magnitude of the tables, of which two have at most 15,960 or three at most 6,400, and
+// 2^-118 for each pair of looks. (The parameter itself is s rounded to a double.)
 //
 // Guarantee. Let a query of integers move by at most D in L2 norm. With independent discrete Gaussians
 // of parameter s >= 2 it is the Gaussian mechanism of standard deviation sqrt(s^2 - 4), post-processed,
@@ -47,8 +47,8 @@ struct DiscreteGaussianOptions {
   Stddev stddev;
   std::optional<random::Key> key = std::nullopt;  // as of NoiseOptions
   // The granularity of the grid is stddev / steps_per_stddev. In [1, 2^24]; part of the program. Finer
-  // costs less sensitivity (rounded_sensitivity) and more time: a look more at 600, and from there on
-  // at every factor of 240.
+  // costs less sensitivity (rounded_sensitivity) and more time: a look more above 1,200 and above
+  // 576,000.
   double steps_per_stddev = 65536;
   OptionalDType dtype = std::nullopt;               // of the result
   RandomSource random_source = RandomSource::kKey;  // as of NoiseOptions

@@ -24,15 +24,16 @@ std::vector<Wide> weights(double stddev) {
   return out;
 }
 
-// P(X = k) for k = 0, 1, ... in units of 2^-128, rounded down, as far as they are not 0.
+// P(|X| = k) for k = 0, 1, ... in units of 2^-127, rounded down, as far as they are not 0: P(X = k) in units
+// of 2^-128, but for k = 0.
 std::vector<Integer> probabilities(double stddev) {
   const std::vector<Wide> w = weights(stddev);
   Wide total = 0;  // summed from the smallest
   for (size_t k = w.size() - 1; k > 0; --k) total += 2 * w[k];
   total += w[0];
   std::vector<Integer> out;
-  for (const Wide& weight : w) {
-    const Integer units = floor(ldexp(weight / total, 128)).convert_to<Integer>();
+  for (size_t k = 0; k < w.size(); ++k) {
+    const Integer units = floor(ldexp(w[k] / total, k > 0 ? 128 : 127)).convert_to<Integer>();
     if (units == 0) break;
     out.push_back(units);
   }
@@ -42,27 +43,21 @@ std::vector<Integer> probabilities(double stddev) {
 }  // namespace
 
 int index_bits(double stddev) {
-  const int bits =
-      std::bit_width(2 * (probabilities(stddev).size() - 1));  // of 2 reach + 1 integers
+  const int bits = std::bit_width(probabilities(stddev).size() - 1);
   TESSERA_CHECK(bits <= 14, "a table of parameter {} needs {} bits", stddev, bits);
   return bits;
 }
 
 AliasTable alias_table(double stddev, int bits) {
-  const std::vector<Integer> tail = probabilities(stddev);
-  const size_t reach = tail.size() - 1;
-  TESSERA_CHECK(2 * reach < size_t{1} << bits, "{} bits cannot name {} integers", bits,
-                2 * reach + 1);
+  std::vector<Integer> left = probabilities(stddev);
   const size_t cells = size_t{1} << bits;
-  std::vector<Integer> left(cells);
-  Integer rest = Integer(1) << 128;
-  for (size_t k = 0; k <= reach; ++k) {
-    left[reach + k] = left[reach - k] = tail[k];
-    rest -= k > 0 ? 2 * tail[k] : tail[k];
-  }
-  left[reach] += rest;  // what rounding down left: at most 2^-116 in all
+  TESSERA_CHECK(left.size() <= cells, "{} bits cannot name {} magnitudes", bits, left.size());
+  left.resize(cells);
+  Integer rest = Integer(1) << 127;
+  for (const Integer& units : left) rest -= units;
+  left[0] += rest;  // what rounding down left: at most 2^-113 in all
   // Vose's order: a cell that is not full is filled by one that has more than it needs.
-  const Integer full = Integer(1) << (128 - bits);
+  const Integer full = Integer(1) << (127 - bits);
   std::vector<size_t> small, large, alias(cells);
   for (size_t i = 0; i < cells; ++i) {
     alias[i] = i;
@@ -80,21 +75,21 @@ AliasTable alias_table(double stddev, int bits) {
       small.push_back(j);
     }
   }
-  AliasTable out{bits, -static_cast<int64_t>(reach), {}};
+  AliasTable out{bits, std::vector<uint64_t>(2 * cells)};
   for (size_t i = 0; i < cells; ++i) {
     // Of a full cell the alias is the cell's own integer, so that any threshold will do.
     const Integer t = alias[i] == i ? Integer(0) : threshold[i];
-    out.words.push_back(Integer(t >> 64).convert_to<uint64_t>() << bits | alias[i]);
-    out.words.push_back(Integer(t & ~uint64_t{0}).convert_to<uint64_t>());
+    out.words[i] = Integer(t >> 64).convert_to<uint64_t>() << (bits + 1) | alias[i];
+    out.words[cells + i] = Integer(t & ~uint64_t{0}).convert_to<uint64_t>();
   }
   return out;
 }
 
 std::vector<Level> levels(double stddev) {
   // Of n levels, each a factor c above the one below it with b = 2.5 c, the last is about as large as
-  // the others where c^n = stddev / 2.5. A table of parameter 600 has 15,313 integers; it is in the
+  // the others where c^n = stddev / 2.5. A table of parameter 1,200 has 15,826 cells; it is in the
   // second-level cache, and a level less costs less than that.
-  constexpr double kTable = 600, kMost = 240;
+  constexpr double kTable = 1200, kMost = 480;
   const auto factor = [&](int levels) { return std::pow(stddev / 2.5, 1.0 / levels); };
   int count = stddev <= kTable ? 1 : 2;
   while (count > 1 && factor(count) > kMost) ++count;

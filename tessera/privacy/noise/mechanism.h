@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <variant>
 
 namespace tessera::privacy {
@@ -13,10 +14,11 @@ struct Gaussian {};
 
 // Integers of the discrete Gaussian, added to sums of whole numbers (discrete_gaussian.h): each
 // example's clipped gradient is rounded to whole steps of a grid on which the clip norm is `grid_scale`
-// of them. Between 16 and 2^24; rounding moves each element by at most a step, so let grid_scale be
-// well above the square root of the number of parameters.
+// of them, between 16 and 2^24. Rounding n parameters takes up to sqrt(n) / 2 steps of the clip norm, so
+// let grid_scale be well above that. Absent: the plan chooses it (plan_grid.h), and Plan::mechanism()
+// says which one it is.
 struct DiscreteGaussian {
-  int64_t grid_scale = 65536;
+  std::optional<int64_t> grid_scale = std::nullopt;
 };
 
 using Mechanism = std::variant<Gaussian, DiscreteGaussian>;

@@ -28,7 +28,7 @@ using streaming::Dense;
 
 namespace {
 
-constexpr const char* kOp = "privacy::privatizer";
+constexpr const char* kNoiseAdditionOp = "privacy::privatizer";
 
 const Dense* dense_of(const StreamingMatrix& matrix) {
   return std::get_if<Dense>(&matrix.node().matrix);
@@ -40,7 +40,7 @@ bool is_identity(const StreamingMatrix& matrix) {
 
 // The dtype of a leaf's buffers, and of its result unless options say another one.
 DType computation_dtype(OptionalDType result, DType leaf) {
-  const DType wide = streaming::wide_dtype(kOp, leaf);
+  const DType wide = streaming::wide_dtype(kNoiseAdditionOp, leaf);
   return result == float64 ? float64 : wide;
 }
 
@@ -53,8 +53,9 @@ Array converted(const Array& x, DType dtype) {
 // stddev: a float64 scalar.
 Array scaled_normal(RandomSource source, const random::Key& key, const Array& stddev,
                     const Shape& shape) {
-  const Array z = internal::normal_of_words(internal::random_words(kOp, source, key, shape));
-  return lax::mul(z, broadcast_array(kOp, stddev, shape));
+  const Array z =
+      internal::normal_of_words(internal::random_words(kNoiseAdditionOp, source, key, shape));
+  return lax::mul(z, broadcast_array(kNoiseAdditionOp, stddev, shape));
 }
 
 // The sum over j of row[j] z_j, where z_j is drawn with fold_in(key, j): of the elements between the
@@ -88,11 +89,12 @@ Array drawn_row(const Dense& matrix, const random::Key& key, const Array& step, 
 
 Stddev::Stddev(double number) : number_(number) {
   if (!(number >= 0) || std::isinf(number))
-    value_error(kOp, "expected a finite standard deviation of at least 0, got {}", number);
+    value_error(kNoiseAdditionOp, "expected a finite standard deviation of at least 0, got {}",
+                number);
 }
 Stddev::Stddev(Array array) : array_(std::move(array)) {
   if (array_->ndim() != 0 || !is_floating(array_->dtype()))
-    type_error(kOp,
+    type_error(kNoiseAdditionOp,
                "expected a number or a floating-point scalar as the standard deviation, got {}",
                describe(array_->type()));
 }
@@ -106,12 +108,13 @@ namespace internal {
 Noise checked_noise(StreamingMatrix noising_matrix, const NoiseOptions& options) {
   const RandomSource source = options.random_source;
   if (source == RandomSource::kSystem && dense_of(noising_matrix))
-    value_error(kOp,
+    value_error(kNoiseAdditionOp,
                 "expected a noising matrix that keeps its noise in buffers for "
                 "RandomSource::kSystem, got a dense one, which draws its rows again; take a banded "
                 "or buffered one, or RandomSource::kKey");
-  return {std::move(noising_matrix), options.stddev, checked_key(kOp, options.key, source),
-          checked_dtype(kOp, options.dtype), source};
+  return {std::move(noising_matrix), options.stddev,
+          checked_key(kNoiseAdditionOp, options.key, source),
+          checked_dtype(kNoiseAdditionOp, options.dtype), source};
 }
 
 Buffers noise_buffers(const Noise& noise, const std::vector<Array>& leaves) {
@@ -152,8 +155,8 @@ std::vector<Array> drawn(const NoiseParams& noise, const streaming::FlatStep& gi
 FlatUpdate noised(const NoiseParams& noise, const streaming::FlatStep& given,
                   const random::Key& key, const Array& stddev) {
   const bool keeps_key = dense_of(noise.matrix) != nullptr;
-  const StepKeys keys = keeps_key ? StepKeys{key, leaf_keys(kOp, key, given.values)}
-                                  : step_keys(kOp, key, given.values);
+  const StepKeys keys = keeps_key ? StepKeys{key, leaf_keys(kNoiseAdditionOp, key, given.values)}
+                                  : step_keys(kNoiseAdditionOp, key, given.values);
   streaming::FlatStep row = given;
   row.values = drawn(noise, given, keys.leaves, stddev);
   // next_row computes in the dtype of the buffers. Independent noise stays float64: rounded to float32
@@ -173,7 +176,7 @@ FlatUpdate noised(const NoiseParams& noise, const streaming::FlatStep& given,
 void expect_whole_steps(const std::vector<Array>& leaves) {
   for (const Array& leaf : leaves)
     if (leaf.dtype() != int32)
-      type_error(kOp,
+      type_error(kNoiseAdditionOp,
                  "expected int32 sums of whole steps of a grid for DiscreteGaussian noise, got {}; "
                  "clip by the plan's clip_options(), or take the mechanism Gaussian",
                  describe(leaf.type()));
@@ -182,7 +185,7 @@ void expect_whole_steps(const std::vector<Array>& leaves) {
 }  // namespace
 
 FlatUpdate add_noise(const Noise& noise, const streaming::FlatStep& given, const random::Key& key) {
-  const SharedNoise shared(kOp, noise.source);
+  const SharedNoise shared(kNoiseAdditionOp, noise.source);
   if (noise.steps_per_stddev) {
     expect_whole_steps(given.values);
     if (!std::holds_alternative<streaming::Identity>(noise.noising_matrix.node().matrix))
@@ -193,9 +196,9 @@ FlatUpdate add_noise(const Noise& noise, const streaming::FlatStep& given, const
     return {{std::move(noisy), given.step, {}}, next};
   }
   const StreamingMatrix& matrix = noise.noising_matrix;
-  streaming::expect_row(kOp, matrix, given.step);
-  if (!dense_of(matrix)) streaming::expect_buffers(kOp, matrix, given);
-  expect_real(kOp, given.values);
+  streaming::expect_row(kNoiseAdditionOp, matrix, given.step);
+  if (!dense_of(matrix)) streaming::expect_buffers(kNoiseAdditionOp, matrix, given);
+  expect_real(kNoiseAdditionOp, given.values);
   std::vector<Array> args = given.arrays();
   args.push_back(key.data);
   args.push_back(noise.stddev.as(float64));

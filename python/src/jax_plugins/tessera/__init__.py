@@ -1,5 +1,6 @@
 """Tessera as a backend of JAX: what JAX finds under `jax_plugins` and calls `initialize` of.
 
+  jax_private.py   what is used of JAX beside its public names, in all versions
   client.py        the library, its devices and options; what does not fit is an error with a remedy
   lowerings.py     rules that JAX keeps for platforms it knows by name
   callbacks.py     functions of Python that programs call
@@ -10,17 +11,23 @@ Environment: TESSERA_DEVICES says which devices there are (`cpu:8`, `tpu_v4:2x2x
 library is loaded (without it the one of this package).
 """
 from jax_plugins.tessera import client
+from jax_plugins.tessera import jax_private
+
+# JAX takes the backend of the highest priority: its CPU has 0, a TPU 300, other plugins 400 and 500.
+PRIORITY = 100
 
 library_path = client.library_path
 
 
 def initialize():
-  """Registers the backend. The library is loaded once the backend is used, not where JAX runs on another."""
-  from jax._src import xla_bridge  # JAX imports this module, half initialised itself
-  xla_bridge.register_backend_factory(
-      'tessera', client.make_client, priority=500, fail_quietly=False, experimental=False,
+  """Registers the backend. The library is loaded once JAX makes its backends, not where it runs on others alone."""
+  if 'register_backend_factory' in jax_private.missing('backend'):
+    return  # JAX says that it knows no backend of this name; python -m tessera_jax says why
+  jax_private.get('register_backend_factory')(
+      'tessera', client.make_client, priority=PRIORITY, fail_quietly=True, experimental=False,
       make_topology=client.make_topology)
-  if client.wrong_version():
+  if jax_private.refusal(client.jax_version()):
     return  # the client says so where it is asked for; what follows needs JAX as it is known
   from jax_plugins.tessera import lowerings
-  lowerings.install()
+  if not jax_private.missing('lowerings'):
+    lowerings.install()

@@ -5,18 +5,18 @@ is in Tessera's own cache.
 """
 import functools
 
+from jax_plugins.tessera import jax_private
+
 
 def install():
   """Lets programs of Tessera into the cache, under the conditions of all others."""
-  from jax._src import compilation_cache
-  of_others = compilation_cache.is_cache_used
+  of_others = jax_private.get('is_cache_used')
   if hasattr(of_others, '__wrapped__'):
     return
+  is_enabled = jax_private.get('is_persistent_cache_enabled')
 
   @functools.wraps(of_others)
   def is_cache_used(backend):
-    if backend.platform != 'tessera':
-      return of_others(backend)
-    return compilation_cache.is_persistent_cache_enabled()
+    return is_enabled() if backend.platform == 'tessera' else of_others(backend)
 
-  compilation_cache.is_cache_used = is_cache_used
+  jax_private.replace('is_cache_used', is_cache_used)

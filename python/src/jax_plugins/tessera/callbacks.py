@@ -13,6 +13,7 @@ import traceback
 import numpy as np
 
 from jax_plugins.tessera import client
+from jax_plugins.tessera import jax_private
 
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, ctypes.POINTER(ctypes.c_void_p),
                              ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p, ctypes.c_size_t)
@@ -29,14 +30,13 @@ def _array(address, shape, dtype):
 @contextlib.contextmanager
 def _no_mesh():
   """The mesh that the caller of a program has set is none of the functions' that the program calls."""
-  from jax._src import config
-  from jax._src import mesh
-  before = config.device_context.swap_local(None)
+  context = jax_private.get('device_context')
+  before = context.swap_local(jax_private.no_mesh())
   try:
-    with mesh.use_abstract_mesh(mesh.empty_abstract_mesh):
+    with jax_private.get('use_abstract_mesh')(jax_private.get('empty_abstract_mesh')):
       yield
   finally:
-    config.device_context.set_local(before)
+    context.set_local(before)
 
 
 @_FUNCTION
@@ -82,14 +82,14 @@ class _Registered:
 
 def _checked(callback, result_avals):
   """The callback with its results as arrays; RuntimeError where they are not of the types promised."""
-  from jax._src import dtypes
+  canonicalize = jax_private.get('canonicalize_value')
 
   def call(*args):
     values = callback(*args)
     if len(values) != len(result_avals):
       raise RuntimeError('Mismatched number of outputs from callback. '
                          f'Expected: {len(result_avals)}, Actual: {len(values)}')
-    values = tuple(dtypes.canonicalize_value(np.asarray(value)) for value in values)
+    values = tuple(canonicalize(np.asarray(value)) for value in values)
     for i, (value, aval) in enumerate(zip(values, result_avals)):
       for what in ('shape', 'dtype'):
         if getattr(value, what) != getattr(aval, what):
@@ -102,11 +102,10 @@ def _checked(callback, result_avals):
 
 def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_side_effect):
   """The custom call; its results, the token after it or None, and None."""
-  from jax._src.interpreters import mlir
-  from jax._src.lib.mlir import ir
+  ir, dtype_to_ir_type = jax_private.get('ir'), jax_private.get('dtype_to_ir_type')
   kinds = [(tuple(aval.shape), np.dtype(aval.dtype)) for aval in operand_avals]
   results = [(tuple(aval.shape), np.dtype(aval.dtype)) for aval in result_avals]
-  types = [mlir.aval_to_ir_type(ctx.module_context, aval) for aval in result_avals]
+  types = [jax_private.ir_type(ctx.module_context, aval) for aval in result_avals]
   callback = _checked(callback, result_avals)
   if token is not None:
     # A token is an array without elements to Tessera.
@@ -115,22 +114,23 @@ def _emit(ctx, callback, token, operands, operand_avals, result_avals, *, has_si
     kinds = [((0,), np.dtype(np.bool_)), *kinds]
     results = [((0,), np.dtype(np.bool_)), *results]
     operands = [token, *operands]
-    types = [mlir.token_type(), *types]
+    types = [jax_private.get('token_type')(), *types]
   if not results:
     # An op has a result; this one says nothing.
     without_result, nothing = callback, np.zeros(0, np.bool_)
     callback = lambda *args: (without_result(*args), (nothing,))[1]
-    results, types = [((0,), np.dtype(np.bool_))], [ir.RankedTensorType.get([0], mlir.dtype_to_ir_type(np.dtype(np.bool_)))]
+    results = [((0,), np.dtype(np.bool_))]
+    types = [ir.RankedTensorType.get([0], dtype_to_ir_type(np.dtype(np.bool_)))]
   registered = _Registered(callback, kinds, results)
   ctx.module_context.add_keepalive(registered)
-  names = [str(mlir.dtype_to_ir_type(dtype)) for _, dtype in results]
+  names = [str(dtype_to_ir_type(dtype)) for _, dtype in results]
   config = {
       'function': ir.IntegerAttr.get(ir.IntegerType.get_signless(64), registered.number),
       'dtypes': ir.ArrayAttr.get([ir.StringAttr.get(name) for name in names]),
       'shapes': ir.ArrayAttr.get([ir.DenseI64ArrayAttr.get(shape) for shape, _ in results])}
   target = 'tessera.io_callback' if has_side_effect else 'tessera.pure_callback'
-  values = list(mlir.custom_call(target, result_types=types, operands=operands, backend_config=config,
-                                 api_version=4, has_side_effect=has_side_effect).results)
+  values = list(jax_private.get('custom_call')(target, result_types=types, operands=operands, backend_config=config,
+                                               api_version=4, has_side_effect=has_side_effect).results)
   if token is not None:
     token, *values = values
   return values[:len(result_avals)], token, None
@@ -157,9 +157,7 @@ class _Bridge:
 
 def install():
   """Makes JAX emit callbacks for Tessera. Calling it again changes nothing."""
-  from jax._src import callback as jax_callback
-  from jax._src import debugging
-  original = jax_callback.emit_python_callback
+  original = jax_private.get('emit_python_callback')
   if getattr(original, 'for_tessera', False):
     return
 
@@ -171,8 +169,6 @@ def install():
     return _emit(ctx, callback, token, operands, operand_avals, result_avals, has_side_effect=has_side_effect)
 
   emit_python_callback.for_tessera = True
-  jax_callback.emit_python_callback = emit_python_callback
-  for module in (jax_callback, debugging):
-    for name in ('xb', 'xla_bridge'):
-      if hasattr(module, name):
-        setattr(module, name, _Bridge(getattr(module, name)))
+  jax_private.replace('emit_python_callback', emit_python_callback)
+  for name in ('bridge_of_callback', 'bridge_of_debugging'):
+    jax_private.replace(name, _Bridge(jax_private.get(name)))

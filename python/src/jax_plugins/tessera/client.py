@@ -1,4 +1,4 @@
-"""The client of JAX: loads libtessera_pjrt.so, once it fits the installed JAX, with the devices asked for.
+"""The client of JAX: loads libtessera_pjrt.so, once JAX has what it needs, with the devices asked for.
 
 Errors are RuntimeErrors of the form `[tessera] expected, got, remedy`; JAX raises them as "Unable to initialize
 backend 'tessera': ...".
@@ -6,13 +6,17 @@ backend 'tessera': ...".
 import ctypes
 import functools
 import importlib.metadata
+import logging
 import os
 import pathlib
 import re
+import warnings
 
-# What the library and the rules of this package are written for and tested with.
-JAX_VERSION = '0.10.2'
-PJRT_API_VERSION = (0, 90)
+from jax_plugins.tessera import jax_private
+
+# The functions beside PJRT's C API that this package calls, by number: tessera_interface() of plugin/explain.h says
+# which ones a library has.
+INTERFACE = 1
 
 
 def library_path():
@@ -20,43 +24,43 @@ def library_path():
   return os.environ.get('TESSERA_PJRT') or str(pathlib.Path(__file__).resolve().parent / 'libtessera_pjrt.so')
 
 
-def wrong_version():
-  """What to say where jax or jaxlib is another one than this package is for; empty where both fit."""
-  found = {name: importlib.metadata.version(name) for name in ('jax', 'jaxlib')}
-  if all(version.split('+')[0] == JAX_VERSION for version in found.values()):
-    return ''
-  return (f"[tessera] expected jax and jaxlib {JAX_VERSION}, got jax {found['jax']} and jaxlib {found['jaxlib']}; "
-          f'pip install jax=={JAX_VERSION} jaxlib=={JAX_VERSION}, or set JAX_PLATFORMS=cpu to go on without')
+def jax_version():
+  """The version of the installed JAX."""
+  try:
+    return importlib.metadata.version('jax')
+  except importlib.metadata.PackageNotFoundError:  # JAX from its sources
+    import jax.version
+    return jax.version.__version__
 
 
-def check_versions():
-  """RuntimeError of wrong_version()."""
-  if problem := wrong_version():
-    raise RuntimeError(problem)
+def check_jax():
+  """RuntimeError where the installed JAX lacks what the backend cannot do without."""
+  if refusal := jax_private.refusal(jax_version()):
+    raise RuntimeError(refusal)
 
 
-class _ApiHead(ctypes.Structure):
-  """How PJRT_Api and the PJRT_Api_Version in it begin, in every version (pjrt_c_api.h)."""
-  _fields_ = [('struct_size', ctypes.c_size_t), ('extension_start', ctypes.c_void_p),
-              ('version_size', ctypes.c_size_t), ('version_extension', ctypes.c_void_p),
-              ('major', ctypes.c_int), ('minor', ctypes.c_int)]
+@functools.cache
+def warn_of_problems():
+  """Warns once of what users should know of Tessera under the installed JAX."""
+  for problem in jax_private.problems(jax_version()):
+    warnings.warn(f'[tessera] {problem}', stacklevel=2)
 
 
-def check_library(path):
-  """RuntimeError where `path` is no plugin, or one of another version of the C API."""
+def open_library(path):
+  """The library at that place. RuntimeError where it is no plugin of this version."""
   remedy = 'build the target tessera_pjrt of this version (docs/jax.md), or unset TESSERA_PJRT'
   if not os.path.exists(path):
     raise RuntimeError(f'[tessera] expected the library of the plugin, got no file {path}; {remedy}')
   try:
-    get_api = ctypes.CDLL(path).GetPjrtApi
+    library = ctypes.CDLL(path)
+    library.GetPjrtApi  # pylint: disable=pointless-statement
   except (OSError, AttributeError) as error:
     raise RuntimeError(f'[tessera] expected a plugin that can be loaded, got {path}: {error}; {remedy}') from error
-  get_api.restype = ctypes.POINTER(_ApiHead)
-  head = get_api().contents
-  if (head.major, head.minor) != PJRT_API_VERSION:
-    expected = '.'.join(map(str, PJRT_API_VERSION))
-    raise RuntimeError(f'[tessera] expected version {expected} of the PJRT API, got {head.major}.{head.minor} of '
-                       f'{path}; {remedy}')
+  found = library.tessera_interface() if hasattr(library, 'tessera_interface') else 'none'
+  if found != INTERFACE:
+    raise RuntimeError(f'[tessera] expected a library with interface {INTERFACE} of this package, got {path} with '
+                       f'{found}; {remedy}')
+  return library
 
 
 def device_options(configured, environment, num_cpu_devices):
@@ -95,32 +99,38 @@ def device_options(configured, environment, num_cpu_devices):
 @functools.cache
 def _load():
   """JAX's handle of the library, which is loaded at the first call."""
-  from jax._src.lib import xla_client
-  check_versions()
+  check_jax()
   path = library_path()
-  check_library(path)
-  c_api = xla_client.load_pjrt_plugin_dynamically('tessera', path)
-  xla_client.initialize_pjrt_plugin('tessera')
+  open_library(path)
+  c_api = jax_private.get('load_plugin')('tessera', path)
+  jax_private.get('initialize_plugin')('tessera')
   return c_api
 
 
-def make_client():
-  """A client of jaxlib."""
-  from jax._src import config
-  from jax._src import xla_bridge
-  from jax._src.lib import xla_client
+def _new_client():
   from jax_plugins.tessera import cache
   from jax_plugins.tessera import callbacks
   from jax_plugins.tessera import dlpack
   _load()
-  for part in (cache, callbacks, dlpack):
-    part.install()
-  options = device_options(config.jax_pjrt_client_create_options.value, os.environ,
-                           xla_bridge.num_cpu_devices.value)
-  return xla_client.make_c_api_client('tessera', options, None)
+  for part, module in (('cache', cache), ('callbacks', callbacks), ('dlpack', dlpack)):
+    if not jax_private.missing(part):
+      module.install()
+  options = device_options(jax_private.get('client_options').value, os.environ,
+                           jax_private.get('num_cpu_devices').value)
+  return jax_private.get('make_client')('tessera', options, None)
+
+
+def make_client():
+  """A client of jaxlib. Where it cannot be made, JAX goes on with other backends, unless JAX_PLATFORMS names this one."""
+  import jax
+  try:
+    return _new_client()
+  except Exception as error:
+    if not jax.config.jax_platforms:
+      logging.getLogger(__name__).warning("JAX goes on without the backend 'tessera': %s", error)
+    raise
 
 
 def make_topology(topology_name='', **options):
   """Devices to compile for that are not there: jax.experimental.topologies.get_topology_desc."""
-  from jax._src.lib import xla_client
-  return xla_client.make_c_api_device_topology(_load(), topology_name, **options)
+  return jax_private.get('make_topology')(_load(), topology_name, **options)

@@ -1,61 +1,76 @@
 """Exchange with other libraries by DLPack. JAX knows the platforms that have it by name; the devices of
 Tessera are the CPU to all others, so that arrays go to and from numpy, torch and the like where they are.
+Arrays of other backends go to JAX's own functions with the arguments as they came.
 """
 import ctypes
 import functools
+import inspect
 
 import numpy as np
+
+from jax_plugins.tessera import jax_private
 
 
 def _on_tessera(devices):
   return all(device.platform == 'tessera' for device in devices)
 
 
-def _exported(x):
+def _exported(x, max_version):
   """A capsule of the memory of x, which stays while the capsule does. BufferError for dtypes that numpy lacks."""
   view = np.asarray(x)
+  if max_version is not None and tuple(max_version) >= (1, 0):
+    return view.__dlpack__(max_version=max_version)  # marked as not to be written to
   room = (ctypes.c_char * max(1, view.nbytes)).from_address(view.ctypes.data)
   room.array = view
-  # numpy does not hand out what may not be written; JAX's arrays cannot be marked so either.
+  # Before DLPack 1.0 nothing could be marked, and numpy hands out only what may be written.
   return np.frombuffer(room, view.dtype, view.size).reshape(view.shape).__dlpack__()
 
 
-def install():
-  """Wraps the functions of JAX that look at platforms; arrays of others go on as before."""
+def _target(device):
+  """The devices that an array from outside goes to."""
   import jax
-  from jax._src import array
-  from jax._src import dlpack
+  if device is None:
+    device = jax.config.jax_default_device
+  if device is None or isinstance(device, str):
+    device = jax.devices(device)[0]
+  return getattr(device, 'device_set', {device})
 
-  to_others, device_of, from_others = dlpack._to_dlpack, array.ArrayImpl.__dlpack_device__, dlpack.from_dlpack
+
+def install():
+  """Wraps the functions of JAX that look at platforms. Calling it again changes nothing."""
+  import jax
+  to_others, device_of, from_others = map(jax_private.get, ('to_dlpack', 'dlpack_device', 'from_dlpack'))
   if hasattr(to_others, '__wrapped__'):
     return
+  cpu = jax_private.get('dlpack_device_type').kDLCPU
+  arguments = inspect.signature(to_others)
 
   @functools.wraps(to_others)
-  def _to_dlpack(x, stream, src_device=None, device=None, copy=None):
+  def to_dlpack(x, *args, **kwargs):
     if not _on_tessera(x.devices()):
-      return to_others(x, stream, src_device, device, copy)
-    return _exported(jax.numpy.array(x, copy=True) if copy else x)
+      return to_others(x, *args, **kwargs)
+    given = arguments.bind(x, *args, **kwargs).arguments
+    return _exported(jax.numpy.array(x, copy=True) if given.get('copy') else x, given.get('max_version'))
 
   @functools.wraps(device_of)
-  def __dlpack_device__(self):
+  def dlpack_device(self):
     if len(self.devices()) == 1 and _on_tessera(self.devices()):
-      return dlpack.DLDeviceType.kDLCPU, 0
+      return cpu, 0
     return device_of(self)
 
   @functools.wraps(from_others)
   def from_dlpack(external_array, device=None, copy=None):
-    target = device if device is not None else jax.config.jax_default_device or jax.devices()[0]
-    devices = getattr(target, 'device_set', {target})
-    if (not hasattr(external_array, '__dlpack_device__') or isinstance(target, str) or not _on_tessera(devices) or
-        len(devices) > 1 or external_array.__dlpack_device__()[0] != dlpack.DLDeviceType.kDLCPU):
+    devices = _target(device)
+    if (not hasattr(external_array, '__dlpack_device__') or not _on_tessera(devices) or len(devices) > 1 or
+        external_array.__dlpack_device__()[0] != cpu):
       return from_others(external_array, device, copy)
     if isinstance(external_array, jax.Array):
       out = external_array if device is None else jax.device_put(external_array, device)
     else:
-      out = jax.device_put(np.from_dlpack(external_array), device if device is not None else target)
+      out = jax.device_put(np.from_dlpack(external_array), device if device is not None else next(iter(devices)))
     return jax.numpy.array(out, copy=True) if copy else out
 
-  dlpack._to_dlpack = _to_dlpack
-  array.ArrayImpl.__dlpack_device__ = __dlpack_device__
-  dlpack.from_dlpack = from_dlpack
-  jax.dlpack.from_dlpack = from_dlpack
+  jax_private.replace('to_dlpack', to_dlpack)
+  jax_private.replace('dlpack_device', dlpack_device)
+  jax_private.replace('from_dlpack', from_dlpack)
+  jax_private.replace('public_from_dlpack', from_dlpack)

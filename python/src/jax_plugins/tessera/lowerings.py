@@ -14,8 +14,8 @@ its platform "cpu", those named here are Tessera's too: what they emit, beside S
 """
 import dataclasses
 
-from jax._src.interpreters import mlir
-from jax._src.lax.control_flow import conditionals
+from jax_plugins.tessera import client
+from jax_plugins.tessera import jax_private
 
 CPU_RULES = frozenset({
     'eig', 'eigh', 'geqp3', 'geqrf', 'hessenberg', 'householder_product', 'lu', 'ormqr', 'schur', 'svd', 'tridiagonal',
@@ -30,26 +30,31 @@ CPU_RULES = frozenset({
 
 class _Rules(dict):
   """The rules registered for Tessera; behind them those for cpu that are named above. JAX registers its rules
-  as its modules are imported, early or late: so they are looked up when they are asked for."""
+  as its modules are imported, early or late: so they are looked up when they are asked for. It asks for each op of a
+  program, so that the first question is the first use of Tessera."""
+
+  def __init__(self, known, rules_of_cpu):
+    super().__init__(known)
+    self._rules_of_cpu = rules_of_cpu
 
   def __missing__(self, primitive):
     if primitive.name in CPU_RULES:
-      return mlir._platform_specific_lowerings['cpu'][primitive]
+      return self._rules_of_cpu[primitive]
     raise KeyError(primitive)
 
   def __contains__(self, primitive):
+    client.warn_of_problems()
     if super().__contains__(primitive):
       return True
-    return primitive.name in CPU_RULES and primitive in mlir._platform_specific_lowerings['cpu']
+    return primitive.name in CPU_RULES and primitive in self._rules_of_cpu
 
 
 def _call_exported(ctx, *args, exported):
   """A program that was exported for the CPU is one for Tessera."""
-  from jax._src.export import _export
   if 'tessera' not in exported.platforms and 'cpu' in exported.platforms:
     platforms = tuple('tessera' if platform == 'cpu' else platform for platform in exported.platforms)
     exported = dataclasses.replace(exported, platforms=platforms)
-  return _export._call_exported_lowering(ctx, *args, exported=exported)
+  return jax_private.get('call_exported_lowering')(ctx, *args, exported=exported)
 
 
 def _with_tessera(platforms):
@@ -60,22 +65,23 @@ def _with_tessera(platforms):
 
 
 def _platform_index(ctx, *, platforms):
-  return conditionals._platform_index_lowering(ctx, platforms=_with_tessera(platforms))
+  return jax_private.get('platform_index_lowering')(ctx, platforms=_with_tessera(platforms))
 
 
 def _cond(ctx, *args, branches_platforms=None, **params):
   if branches_platforms is not None:
     params['branches_platforms'] = _with_tessera(branches_platforms)
-  return conditionals._cond_lowering(ctx, *args, **params)
+  return jax_private.get('cond_lowering')(ctx, *args, **params)
 
 
 def install():
   """Makes the rules known to JAX. Calling it again changes nothing."""
-  known = mlir._platform_specific_lowerings.get('tessera', {})
-  if not isinstance(known, _Rules):
-    mlir._platform_specific_lowerings['tessera'] = _Rules(known)
-    mlir._platforms_with_donation.append('tessera')
-    from jax._src.export import _export
-    mlir.register_lowering(_export.call_exported_p, _call_exported, platform='tessera')
-    mlir.register_lowering(conditionals.platform_index_p, _platform_index, platform='tessera')
-    mlir.register_lowering(conditionals.cond_p, _cond, platform='tessera')
+  rules = jax_private.get('platform_rules')
+  known = rules.get('tessera', {})
+  if isinstance(known, _Rules):
+    return
+  rules['tessera'] = _Rules(known, rules['cpu'])
+  jax_private.get('platforms_with_donation').append('tessera')
+  register = jax_private.get('register_lowering')
+  for primitive, rule in (('call_exported_p', _call_exported), ('platform_index_p', _platform_index), ('cond_p', _cond)):
+    register(jax_private.get(primitive), rule, platform='tessera')

@@ -1,0 +1,38 @@
+// PJRT's extension for memory layouts: every array is dense and row-major. With it, jaxlib need not
+// read the text of a program for the layouts of its arguments and results.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plugin/pjrt.h"
+#include "xla/pjrt/c/pjrt_c_api_layouts_extension.h"
+
+struct PJRT_Layouts_MemoryLayout {
+  // As XLA writes layouts: the dimensions, the one whose elements are neighbours first. "{1,0}".
+  std::string text;
+};
+
+namespace tessera::plugin {
+
+// The layouts of a compiled program's arguments, or of its results.
+class MemoryLayouts {
+ public:
+  explicit MemoryLayouts(const std::vector<int64_t>& ranks);
+  MemoryLayouts(const MemoryLayouts&) = delete;
+  MemoryLayouts& operator=(const MemoryLayouts&) = delete;
+
+  size_t size() const { return handles_.size(); }
+  // What the API hands out, and nobody destroys.
+  PJRT_Layouts_MemoryLayout** data() const { return handles_.data(); }
+
+ private:
+  std::vector<PJRT_Layouts_MemoryLayout> layouts_;
+  mutable std::vector<PJRT_Layouts_MemoryLayout*> handles_;
+};
+
+// The extension; `next` follows it in the list of extensions.
+PJRT_Layouts_Extension make_layouts_extension(PJRT_Extension_Base* next);
+
+}  // namespace tessera::plugin

@@ -1,0 +1,159 @@
+#include "plugin/shardings.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "plugin/compile.h"
+#include "plugin/error.h"
+#include "plugin/wire.h"
+#include "tessera/runtime/array_layout.h"
+
+namespace tessera::plugin {
+namespace {
+
+using runtime::ArrayLayout;
+
+// Of XLA's OpSharding, with its numbers: what the devices along a last dimension have.
+enum class Last : uint8_t { kReplicated = 0, kUnreduced = 6 };
+
+// An array's tiles, in XLA's terms: device ids in the order of dimensions of these extents, the last of
+// which hold copies of a tile or parts of its sum.
+struct Tiles {
+  std::vector<int64_t> extents, devices;  // none: every device has the whole
+  std::vector<Last> last;
+
+  Tiles(const ArrayLayout& layout, const std::vector<int64_t>& ids, bool parts) {
+    if (layout.instances == 1) return;
+    std::vector<std::vector<int64_t>> holders(static_cast<size_t>(layout.instances));
+    for (size_t position = 0; position < ids.size(); ++position)
+      holders[static_cast<size_t>(layout.device_instances[position])].push_back(ids[position]);
+    const size_t copies = holders[0].size(),
+                 sums = parts ? static_cast<size_t>(layout.shards[0]) : 1,
+                 tiles = holders.size() / sums;
+    for (size_t tile = 0; tile < tiles; ++tile)
+      for (size_t copy = 0; copy < copies; ++copy)
+        for (size_t part = 0; part < sums; ++part)
+          devices.push_back(holders[part * tiles + tile][copy]);
+    extents.assign(layout.shards.begin() + (parts ? 1 : 0), layout.shards.end());
+    if (copies > 1) add_last(Last::kReplicated, copies);
+    if (parts) add_last(Last::kUnreduced, sums);
+  }
+
+  void add_last(Last kind, size_t extent) {
+    extents.push_back(static_cast<int64_t>(extent));
+    last.push_back(kind);
+  }
+  bool whole() const { return extents.empty(); }
+  bool only_copies() const { return last == std::vector{Last::kReplicated}; }
+};
+
+std::vector<Tiles> argument_tiles(const PJRT_Executable& e) {
+  std::vector<Tiles> out;
+  for (size_t i = 0; i < e.program->num_inputs(); ++i)
+    out.emplace_back(*e.program->input_layout(i), e.input_ids[i], e.input_parts[i]);
+  return out;
+}
+
+std::vector<Tiles> result_tiles(const PJRT_Executable& e) {
+  std::vector<Tiles> out;
+  for (size_t r = 0; r < e.program->num_outputs(); ++r)
+    out.emplace_back(*e.program->output_layout(r), e.output_ids[r], e.output_parts[r]);
+  return out;
+}
+
+std::string text_of(const Tiles& tiles) {
+  if (tiles.whole()) return "{replicated}";
+  std::vector<std::string> last;
+  for (Last kind : tiles.last)
+    last.emplace_back(kind == Last::kReplicated ? "replicated" : "unreduced");
+  return fmt::format(
+      "{{devices=[{}]{}{}}}", fmt::join(tiles.extents, ","), fmt::join(tiles.devices, ","),
+      last.empty()          ? ""
+      : tiles.only_copies() ? " last_tile_dim_replicate"
+                            : fmt::format(" last_tile_dims={{{}}}", fmt::join(last, ", ")));
+}
+
+enum OpShardingType : uint8_t { kReplicated = 0, kOther = 3 };
+
+// The message by its public wire format; fields that keep their default are left out.
+std::string op_sharding(const Tiles& tiles) {
+  MessageWriter out;
+  if (tiles.whole()) {
+    out.add(1, kReplicated);
+    return out.bytes();
+  }
+  out.add(1, kOther);
+  out.add_packed(3, tiles.extents);
+  out.add_packed(4, tiles.devices);
+  if (tiles.only_copies()) {
+    out.add(6, 1);  // replicate_on_last_tile_dim
+  } else {
+    std::vector<int64_t> last;
+    for (Last kind : tiles.last) last.push_back(static_cast<int64_t>(kind));
+    out.add_packed(8, last);
+  }
+  return out.bytes();
+}
+
+std::shared_ptr<const ShardingProtos> protos_of(const std::vector<Tiles>& all) {
+  std::vector<std::string> messages;
+  for (const Tiles& tiles : all) messages.push_back(op_sharding(tiles));
+  return std::make_shared<const ShardingProtos>(std::move(messages));
+}
+
+}  // namespace
+
+ShardingProtos::ShardingProtos(std::vector<std::string> messages) : messages_(std::move(messages)) {
+  for (const std::string& message : messages_) {
+    data_.push_back(message.data());
+    sizes_.push_back(message.size());
+  }
+}
+
+std::shared_ptr<const ShardingProtos> argument_shardings(const PJRT_Executable& e) {
+  return protos_of(argument_tiles(e));
+}
+std::shared_ptr<const ShardingProtos> result_shardings(const PJRT_Executable& e) {
+  return protos_of(result_tiles(e));
+}
+
+std::string sharding_attributes(const PJRT_Executable& e) {
+  std::vector<std::string> arguments, results, attributes;
+  for (const Tiles& tiles : argument_tiles(e))
+    arguments.push_back(fmt::format("\"{}\"", text_of(tiles)));
+  for (const Tiles& tiles : result_tiles(e)) results.push_back(text_of(tiles));
+  if (!arguments.empty())
+    attributes.push_back(
+        fmt::format("mhlo.spmd_parameters_shardings = [{}]", fmt::join(arguments, ", ")));
+  if (results.size() == 1)
+    attributes.push_back(fmt::format("mhlo.spmd_output_sharding = \"{}\"", results[0]));
+  if (results.size() > 1)
+    attributes.push_back(
+        fmt::format("mhlo.spmd_output_sharding = \"{{{}}}\"", fmt::join(results, ", ")));
+  return fmt::format("{}", fmt::join(attributes, ", "));
+}
+
+PJRT_Shardings_Extension make_shardings_extension(PJRT_Extension_Base* next) {
+  PJRT_Shardings_Extension out{};
+  out.base = {PJRT_Shardings_Extension_STRUCT_SIZE, PJRT_Extension_Type_Shardings, next};
+  out.PJRT_Shardings_PJRT_Executable_ParameterShardings = [](auto* a) -> PJRT_Error* {
+    const ShardingProtos& shardings = *a->executable->input_shardings;
+    a->num_parameters = shardings.size();
+    a->shardings = shardings.data();
+    a->sharding_sizes = shardings.sizes();
+    return nullptr;
+  };
+  out.PJRT_Shardings_PJRT_Executable_OutputShardings = [](auto* a) -> PJRT_Error* {
+    const ShardingProtos& shardings = *a->executable->output_shardings;
+    a->num_outputs = shardings.size();
+    a->shardings = shardings.data();
+    a->sharding_sizes = shardings.sizes();
+    return nullptr;
+  };
+  return out;
+}
+
+}  // namespace tessera::plugin

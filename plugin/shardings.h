@@ -1,0 +1,43 @@
+// How a compiled program's arguments and results are sharded, for jaxlib: by PJRT's extension for
+// shardings, as messages OpSharding of XLA, and as attributes of the program's text.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "plugin/executable.h"
+#include "xla/pjrt/c/pjrt_c_api_shardings_extension.h"
+
+namespace tessera::plugin {
+
+// Serialized messages, and what the API hands out of them.
+class ShardingProtos {
+ public:
+  explicit ShardingProtos(std::vector<std::string> messages);
+  ShardingProtos(const ShardingProtos&) = delete;
+  ShardingProtos& operator=(const ShardingProtos&) = delete;
+
+  size_t size() const { return messages_.size(); }
+  const char* const* data() const { return data_.data(); }
+  const size_t* sizes() const { return sizes_.data(); }
+
+ private:
+  const std::vector<std::string> messages_;
+  std::vector<const char*> data_;
+  std::vector<size_t> sizes_;
+};
+
+// An OpSharding (xla/xla_data.proto) of each argument, and of each result.
+std::shared_ptr<const ShardingProtos> argument_shardings(const PJRT_Executable& executable);
+std::shared_ptr<const ShardingProtos> result_shardings(const PJRT_Executable& executable);
+
+// The same as the attributes that MHLO gives a module: mhlo.spmd_parameters_shardings and
+// mhlo.spmd_output_sharding. Empty if there is neither argument nor result. A jaxlib that does not
+// know the extension reads them from the program's text.
+std::string sharding_attributes(const PJRT_Executable& executable);
+
+// The extension; `next` follows it in the list of extensions.
+PJRT_Shardings_Extension make_shardings_extension(PJRT_Extension_Base* next);
+
+}  // namespace tessera::plugin

@@ -1,0 +1,176 @@
+"""What Tessera uses of JAX beside JAX's public names. All of it is in this file, since it differs between versions.
+
+NAMES lists each name with the part of Tessera that needs it and the places where versions of JAX have it; the first
+that is there counts, so that nothing asks which version is installed. A part whose names are all there is installed.
+Without the part `backend` there is no Tessera; without another one its programs fail as they do on any plugin, and
+`problems` says what is missing. tests/jax/test_jax_private.py looks for every name in the installed version, and
+scripts/jax-matrix runs it in each of TESTED.
+"""
+import dataclasses
+import functools
+import importlib
+import inspect
+import re
+
+# Versions of JAX that the tests ran with.
+TESTED = ('0.8.3', '0.9.2', '0.10.2', '0.11.0', '0.11.2', '0.12.0.1')
+OLDEST = '0.8.0'
+
+
+@dataclasses.dataclass(frozen=True)
+class _Name:
+  part: str
+  places: tuple[str, ...]  # module:attribute, or module:object.attribute
+
+
+def _name(part, *places):
+  return _Name(part, places)
+
+
+_MLIR = 'jax._src.interpreters.mlir:'
+_CONDITIONALS = 'jax._src.lax.control_flow.conditionals:'
+
+# What does not work without a part, beside the backend itself.
+PARTS = {
+    'backend': 'the backend',
+    'lowerings': 'linear algebra, donation and exported programs',
+    'callbacks': 'pure_callback, io_callback and jax.debug',
+    'cache': "JAX's compilation cache",
+    'dlpack': 'DLPack',
+}
+
+NAMES = {
+    'register_backend_factory': _name('backend', 'jax._src.xla_bridge:register_backend_factory'),
+    'load_plugin': _name('backend', 'jax._src.lib:xla_client.load_pjrt_plugin_dynamically'),
+    'initialize_plugin': _name('backend', 'jax._src.lib:xla_client.initialize_pjrt_plugin'),
+    'make_client': _name('backend', 'jax._src.lib:xla_client.make_c_api_client'),
+    'make_topology': _name('backend', 'jax._src.lib:xla_client.make_c_api_device_topology'),
+    'client_options': _name('backend', 'jax._src.config:jax_pjrt_client_create_options'),
+    'num_cpu_devices': _name('backend', 'jax._src.xla_bridge:num_cpu_devices'),
+    # Dictionaries of rules, by platform and primitive.
+    'platform_rules': _name('lowerings', _MLIR + '_platform_specific_lowerings'),
+    'platforms_with_donation': _name('lowerings', _MLIR + '_platforms_with_donation'),
+    'register_lowering': _name('lowerings', _MLIR + 'register_lowering'),
+    'call_exported_p': _name('lowerings', 'jax._src.export._export:call_exported_p'),
+    'call_exported_lowering': _name('lowerings', 'jax._src.export._export:_call_exported_lowering'),
+    'platform_index_p': _name('lowerings', _CONDITIONALS + 'platform_index_p'),
+    'platform_index_lowering': _name('lowerings', _CONDITIONALS + '_platform_index_lowering'),
+    'cond_p': _name('lowerings', _CONDITIONALS + 'cond_p'),
+    'cond_lowering': _name('lowerings', _CONDITIONALS + '_cond_lowering'),
+    'emit_python_callback': _name('callbacks', 'jax._src.callback:emit_python_callback'),
+    'bridge_of_callback': _name('callbacks', 'jax._src.callback:xb'),
+    'bridge_of_debugging': _name('callbacks', 'jax._src.debugging:xla_bridge'),
+    'aval_to_ir_type': _name('callbacks', _MLIR + 'aval_to_ir_type'),
+    'dtype_to_ir_type': _name('callbacks', _MLIR + 'dtype_to_ir_type'),
+    'token_type': _name('callbacks', _MLIR + 'token_type'),
+    'custom_call': _name('callbacks', _MLIR + 'custom_call'),
+    'ir': _name('callbacks', 'jaxlib.mlir.ir:'),
+    'canonicalize_value': _name('callbacks', 'jax._src.dtypes:canonicalize_value'),
+    # The mesh of the caller, since 0.11.2 in another module and with another value for none.
+    'device_context': _name('callbacks', 'jax._src.mesh:device_context', 'jax._src.config:device_context'),
+    'empty_abstract_mesh': _name('callbacks', 'jax._src.mesh:empty_abstract_mesh'),
+    'use_abstract_mesh': _name('callbacks', 'jax._src.mesh:use_abstract_mesh'),
+    'is_cache_used': _name('cache', 'jax._src.compilation_cache:is_cache_used'),
+    'is_persistent_cache_enabled': _name('cache', 'jax._src.compilation_cache:is_persistent_cache_enabled'),
+    'to_dlpack': _name('dlpack', 'jax._src.dlpack:_to_dlpack'),
+    'dlpack_device': _name('dlpack', 'jax._src.array:ArrayImpl.__dlpack_device__'),
+    'from_dlpack': _name('dlpack', 'jax._src.dlpack:from_dlpack'),
+    'public_from_dlpack': _name('dlpack', 'jax.dlpack:from_dlpack'),
+    'dlpack_device_type': _name('dlpack', 'jax._src.dlpack:DLDeviceType'),
+}
+
+
+def _owner(place):
+  """What holds the name, and its attribute there (empty: the module itself); None where it is not there."""
+  module, _, path = place.partition(':')
+  try:
+    owner = importlib.import_module(module)
+  except ImportError:
+    return None
+  *inner, attribute = path.split('.')
+  for step in inner:
+    owner = getattr(owner, step, None)
+  if attribute and not hasattr(owner, attribute):
+    return None
+  return owner, attribute
+
+
+def _found(name):
+  for place in NAMES[name].places:
+    if found := _owner(place):
+      return found
+  raise LookupError(f'JAX has no {" or ".join(NAMES[name].places)}')
+
+
+def get(name):
+  """The object of that name now. LookupError where JAX has none."""
+  owner, attribute = _found(name)
+  return getattr(owner, attribute) if attribute else owner
+
+
+def replace(name, value):
+  """Puts another object in its place."""
+  setattr(*_found(name), value)
+
+
+@functools.cache
+def missing(part):
+  """The names of the part that JAX lacks."""
+
+  def there(name):
+    try:
+      get(name)
+      return True
+    except LookupError:
+      return False
+
+  return tuple(name for name, needed in NAMES.items() if needed.part == part and not there(name))
+
+
+def parsed(version):
+  """The numbers of a version: (0, 12, 0, 1) of 0.12.0.1 and of 0.12.0.1.dev20261101."""
+  return tuple(map(int, re.match(r'\d+(?:\.\d+)*', version).group().split('.')))
+
+
+def refusal(version):
+  """Why there is no Tessera under this version of JAX; empty where there is."""
+  remedy = f"pip install 'jax>={OLDEST}', or set JAX_PLATFORMS=cpu to go on without"
+  if parsed(version) < parsed(OLDEST):
+    return f'[tessera] expected JAX {OLDEST} or later, got {version}; {remedy}'
+  if names := missing('backend'):
+    return (f'[tessera] expected a JAX with {", ".join(_places(names))}, got {version}, which has none; '
+            f'pip install jax=={TESTED[-1]}, or set JAX_PLATFORMS=cpu to go on without')
+  return ''
+
+
+def problems(version):
+  """What users should know of Tessera under this version of JAX, in sentences; none for those it is tested with."""
+  out = []
+  if parsed(version) > max(map(parsed, TESTED)):
+    out.append(f'JAX {version} is newer than {TESTED[-1]}, the newest that this version of jax-tessera is tested with.')
+  for part, needs in PARTS.items():
+    if names := missing(part):
+      out.append(f'JAX {version} lacks {", ".join(_places(names))}, so that on Tessera these do not work: {needs}. '
+                 f'pip install jax=={TESTED[-1]}')
+  return out
+
+
+def _places(names):
+  return [NAMES[name].places[0].replace(':', '.') for name in names]
+
+
+def ir_type(context, aval):
+  """The type of MLIR for an array; up to 0.9 JAX's function takes no context."""
+  f = get('aval_to_ir_type')
+  return f(context, aval) if len(inspect.signature(f).parameters) == 2 else f(aval)
+
+
+def no_mesh():
+  """The value of device_context for no mesh: that of an untouched one."""
+  from jax._src import mesh
+  return getattr(mesh, 'empty_concrete_mesh', None) if hasattr(mesh, 'device_context') else None
+
+
+def kept_arguments(lowered):
+  """Positions of the arguments that a jax.stages.Lowered has of its function's; None: all."""
+  return lowered._lowering.compile_args.get('kept_var_idx')  # pylint: disable=protected-access

@@ -1,0 +1,51 @@
+// What calls with rules of their own (control/custom_derivative.h) have in common: each has a
+// `primal` among its params, and is a call of it.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "tessera/control/control.h"
+#include "tessera/ir/retype.h"
+#include "tessera/ops/core/op.h"
+
+namespace tessera::control {
+
+inline std::vector<Array> part(std::span<const Array> from, size_t begin, size_t count) {
+  return {from.begin() + static_cast<int64_t>(begin),
+          from.begin() + static_cast<int64_t>(begin + count)};
+}
+
+// The types of the results, as of a call of the primal.
+template <class P>
+std::vector<Type> infer_primal(std::span<const Type> operands, const P& p) {
+  return call_op.infer(operands, CallParams{p.primal});
+}
+template <class P>
+P retype_primal(std::span<const Type> operands, const P& p) {
+  const size_t n = p.primal->inputs.size();
+  if (operands.size() < n) return p;  // infer says what is wrong
+  P q = p;
+  q.primal = retyped(p.primal, variance_of(operands.subspan(0, n)));
+  return q;
+}
+template <class P>
+FunctionRef primal_of(const OpParams& params) {
+  return params.as<P>().primal;
+}
+
+// The types of `count` operands, which stand there for them.
+inline std::vector<Type> like_types(std::span<const Type> operands, size_t begin, size_t count) {
+  std::vector<Type> out;
+  for (size_t r = begin; r < begin + count; ++r) {
+    out.push_back(operands[r]);
+    out.back().sharding = nullptr;
+  }
+  return out;
+}
+
+// Returns the results of a function at these operands, and all its values.
+std::vector<Array> apply_and_keep(const Function& f, std::span<const Array> operands,
+                                  std::vector<Array>& values);
+
+}  // namespace tessera::control

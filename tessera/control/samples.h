@@ -1,0 +1,21 @@
+// Samples of the ops with regions: what control.cc, control_flow.cc, custom_derivative.cc and
+// manual_boundary.cc put into their definitions. Regions are built op by op, since tracing stands
+// above ops.
+#pragma once
+
+#include "tessera/ops/core/op.h"
+
+namespace tessera::control::samples {
+
+std::vector<Sample> while_samples();
+std::vector<Sample> scan_samples();
+std::vector<Sample> case_samples();
+std::vector<Sample> call_samples();
+std::vector<Sample> manual_computation_samples();
+std::vector<Sample> full_to_shard_samples();
+std::vector<Sample> shard_to_full_samples();
+std::vector<Sample> custom_jvp_samples();
+std::vector<Sample> custom_vjp_samples();
+std::vector<Sample> checkpoint_samples();
+
+}  // namespace tessera::control::samples

@@ -1,0 +1,12 @@
+// The engine of the devices of PJRT plugins: they have memories of their own, and a plugin compiles
+// their programs.
+#pragma once
+
+#include "tessera/engine/engine.h"
+
+namespace tessera::engine {
+
+// One for all clients: arrays and programs find their client by their devices.
+const Engine& client_engine();
+
+}  // namespace tessera::engine

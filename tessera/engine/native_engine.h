@@ -1,0 +1,11 @@
+// The engine of emulated devices: they share the memory and the threads of this process, and run
+// schedules of machine code (runtime/program.h).
+#pragma once
+
+#include "tessera/engine/engine.h"
+
+namespace tessera::engine {
+
+const Engine& native_engine();
+
+}  // namespace tessera::engine

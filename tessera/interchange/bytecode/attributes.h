@@ -1,0 +1,109 @@
+// Decoder: the attributes and types of a container as those of text (OpText, Type), for the dialects
+// builtin, vhlo, stablehlo, chlo and sdy. VHLO's are what StableHLO calls them.
+#pragma once
+
+#include <functional>
+#include <unordered_map>
+
+#include "tessera/interchange/bytecode/container.h"
+#include "tessera/interchange/bytecode/enums.h"
+#include "tessera/interchange/op_format.h"
+
+namespace tessera::interchange::bytecode {
+
+struct DecodedType {
+  enum class Kind : uint8_t { kElement, kTensor, kFunction, kTuple, kOther };
+  Kind kind = Kind::kOther;
+  Type type;                            // of a tensor, or its dtype of an element
+  std::vector<size_t> inputs, outputs;  // of a function; a tuple's parts are its inputs
+  std::string name;                     // for messages: f8E4M3FN, a tuple
+  // Of an element: whether numbers of it are integers, and how many bits they have.
+  bool is_integer = false, is_index = false;
+  int bits = 0;
+};
+
+// The parts of a mesh attribute.
+struct DecodedMesh {
+  std::vector<std::pair<std::string, int64_t>> axes;
+  std::vector<int64_t> ids;  // empty: in order
+};
+
+class Decoder {
+ public:
+  // What names stand for: a mesh, a function, or a Symbol; and attributes that are there as text.
+  struct Names {
+    std::function<TextAttr(const std::string& name, size_t place)> symbol;
+    std::function<TextAttr(std::string_view text, size_t place)> parse;
+    std::function<Mesh(const DecodedMesh& mesh, size_t place)> mesh;
+    std::function<Mesh(const TextAttr& mesh, size_t place)> inline_mesh;  // of StableHLO
+  };
+  Decoder(const Container& container, Names names);
+
+  TextAttr attribute(size_t index);
+  // The entries of a dictionary, by the numbers of their attributes.
+  std::vector<std::pair<std::string, size_t>> entries(size_t index);
+  size_t type_of(size_t index);  // that a type attribute holds
+  std::string string(size_t index);
+  DecodedMesh mesh(size_t index);
+  // What a place in the program is called: a name, or file:line; empty if the location says neither.
+  std::string location(size_t index);
+  const DecodedType& type(size_t index);
+  // A tensor's; UserError at `place` for others.
+  Type tensor_type(size_t index, size_t place);
+  // The same, whose extents may be open (refine_shapes.h).
+  Type written_type(size_t index, size_t place);
+
+ private:
+  // Guards the C++ stack, and what attributes that name each other many times would take.
+  class Depth {
+   public:
+    Depth(Decoder& decoder, size_t place);
+    ~Depth() { --decoder_.depth_; }
+    Depth(const Depth&) = delete;
+    Depth& operator=(const Depth&) = delete;
+
+   private:
+    Decoder& decoder_;
+  };
+  ByteReader open(size_t index, std::string_view dialect, std::initializer_list<uint64_t> codes);
+  TextAttr read_builtin(ByteReader& in, size_t index);
+  TextAttr read_vhlo(ByteReader& in);
+  TextAttr read_stablehlo(ByteReader& in);
+  TextAttr read_chlo(ByteReader& in);
+  TextAttr read_sdy(ByteReader& in, size_t index);
+  TextAttr read_list(ByteReader& in);
+  TextAttr read_number(ByteReader& in);
+  TextAttr read_tensor(ByteReader& in);
+  TextAttr read_resource(ByteReader& in);
+  TextAttr read_array(ByteReader& in);
+  TextAttr read_enum(ByteReader& in, const EnumKind& kind);
+  TextAttr make_tensor(std::string_view bytes, const Type& type, size_t place);
+  TextAttr type_attribute(size_t type);
+  NamedSharding sharding(size_t index, AxisNames& unreduced);
+  AxisRef axis(size_t index);
+  DimSpec dim(size_t index);
+  std::vector<AxisRef> axes(ByteReader& in);
+  size_t attribute_index(ByteReader& in) {
+    return in.index(container_.attributes.size(), "an attribute");
+  }
+  size_t type_index(ByteReader& in) { return in.index(container_.types.size(), "a type"); }
+  Dims signed_list(ByteReader& in);
+  TextAttr operand_alias(ByteReader& in);  // which result a custom call writes over which operand
+  DecodedType read_type(size_t index);
+  DecodedType read_builtin_type(ByteReader& in);
+  DecodedType read_vhlo_type(ByteReader& in);
+  DecodedType element_type(ByteReader& in);
+  DecodedType complex_type(ByteReader& in);
+  DecodedType ranked_type(ByteReader& in, bool encoding);
+  DecodedType function_type(ByteReader& in);
+  DecodedType tuple_type(ByteReader& in);
+
+  const Container& container_;
+  Names names_;
+  std::unordered_map<size_t, TextAttr> tensors_;
+  std::unordered_map<size_t, DecodedType> types_;
+  int depth_ = 0;
+  int64_t left_;  // how many attributes may still be read: they can name each other many times over
+};
+
+}  // namespace tessera::interchange::bytecode

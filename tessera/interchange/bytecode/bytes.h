@@ -1,0 +1,50 @@
+// ByteReader: the primitive values of MLIR bytecode, read in bounds. Whatever is wrong is a
+// UserError kParse that names the byte.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tessera::interchange::bytecode {
+
+// A file, for messages: `file: byte 12: message`.
+struct File {
+  std::string_view bytes;
+  std::string name;
+
+  [[noreturn]] void error(size_t offset, const std::string& message) const;
+};
+
+class ByteReader {
+ public:
+  ByteReader(const File& file, size_t begin, size_t end)
+      : file_(&file), position_(begin), end_(end) {}
+
+  uint8_t byte();
+  uint64_t varint();        // 1 to 9 bytes; the first one's trailing zeros count the others
+  int64_t signed_varint();  // zigzag: 0, -1, 1, -2, ...
+  // A varint whose lowest bit is a flag.
+  uint64_t flagged(bool& flag);
+  // A number of things of at least one byte each.
+  size_t count(const char* what);
+  // A number below `limit`.
+  size_t index(size_t limit, const char* what);
+  std::string_view bytes(size_t size);
+  std::string_view zero_terminated();
+  // Skips what fills up to a multiple of `alignment`.
+  void align(uint64_t alignment);
+
+  size_t position() const { return position_; }
+  size_t end() const { return end_; }
+  size_t remaining() const { return end_ - position_; }
+  bool done() const { return position_ == end_; }
+  const File& file() const { return *file_; }
+  [[noreturn]] void error(const std::string& message) const { file_->error(position_, message); }
+
+ private:
+  const File* file_;
+  size_t position_, end_;
+};
+
+}  // namespace tessera::interchange::bytecode

@@ -1,0 +1,69 @@
+// Ops of StableHLO, CHLO and custom calls that Tessera says with ops of its own: each function adds
+// these for the op that the reader holds, and returns the results. The table (op_table.h) names them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tessera/interchange/op_format.h"
+
+namespace tessera::interchange::foreign {
+
+using Values = std::vector<ValueId>;
+
+// UserError unless the op has that many operands.
+void expect_count(const OpReader& reader, size_t count);
+
+// --- arithmetic.cc, bessel.cc ---
+Values square(OpReader& reader);
+Values mulhi(OpReader& reader);
+Values tan(OpReader& reader);
+Values real(OpReader& reader);
+Values imag(OpReader& reader);
+Values map(OpReader& reader);
+Values bitcast_convert(OpReader& reader);
+Values bessel_i1e(OpReader& reader);
+
+// --- program_ops.cc ---
+Values partition_id(OpReader& reader);
+Values replica_id(OpReader& reader);
+Values create_token(OpReader& reader);
+Values after_all(OpReader& reader);
+Values optimization_barrier(OpReader& reader);
+Values composite(OpReader& reader);
+Values get_dimension_size(OpReader& reader);
+Values annotate_device_placement(OpReader& reader);  // custom calls
+Values dce_sink(OpReader& reader);
+
+// --- rooted_collectives.cc ---
+Values collective_broadcast(OpReader& reader);
+Values collective_reduce(OpReader& reader);
+
+// --- conditional.cc, scan.cc, top_k.cc, ragged_dot.cc, rng_bit_generator.cc ---
+Values conditional(OpReader& reader);  // if
+Values scan(OpReader& reader);
+Values top_k(OpReader& reader);
+Values ragged_dot(OpReader& reader);
+Values rng_bit_generator(OpReader& reader);
+
+// --- dynamic.cc ---
+Values dynamic_broadcast_in_dim(OpReader& reader);
+Values dynamic_conv(OpReader& reader);
+Values dynamic_gather(OpReader& reader);
+Values dynamic_iota(OpReader& reader);
+Values dynamic_pad(OpReader& reader);
+Values dynamic_reshape(OpReader& reader);
+Values real_dynamic_slice(OpReader& reader);
+Values dynamic_reduce_window(OpReader& reader);  // custom calls
+Values dynamic_rng_bit_generator(OpReader& reader);
+Values dynamic_top_k(OpReader& reader);
+Values shape_assertion(OpReader& reader);
+
+// --- sharding_call.cc, lapack_calls.cc: custom calls ---
+Values sharding_call(OpReader& reader);
+Values approx_top_k(OpReader& reader);
+// Of any target in lapack_targets().
+Values lapack_call(OpReader& reader);
+const std::vector<std::string>& lapack_targets();
+
+}  // namespace tessera::interchange::foreign

@@ -1,0 +1,89 @@
+// Ops that say something about their program: which device runs it, in what order its effects are,
+// what its parts are called, how large its arrays are.
+#include "tessera/control/control.h"
+#include "tessera/interchange/foreign/foreign.h"
+#include "tessera/interchange/op_table.h"
+#include "tessera/ir/token_type.h"
+#include "tessera/ops/collectives/collectives.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/identity.h"
+
+namespace tessera::interchange::foreign {
+// The device's number is its position in the mesh.
+Values partition_id(OpReader& reader) {
+  expect_count(reader, 0);
+  const Mesh& mesh = reader.mesh();
+  const std::vector<int64_t> logical = logical_device_ids(mesh);
+  for (size_t i = 0; i < logical.size(); ++i)
+    if (logical[i] != static_cast<int64_t>(i))
+      reader.error("expected a mesh with its devices in order for partition_id");
+  const Values index = reader.insert(axis_index_op, AxisIndexParams{mesh, mesh.axis_names()}, {});
+  return reader.insert(convert_op, ConvertParams{uint32}, index);
+}
+
+// One replica runs all partitions.
+Values replica_id(OpReader& reader) {
+  expect_count(reader, 0);
+  return reader.insert(constant_op, ConstantParams{Literal::scalar(uint32_t{0}), {}}, {});
+}
+
+// Tokens (ir/token_type.h).
+Values create_token(OpReader& reader) {
+  expect_count(reader, 0);
+  return reader.insert(constant_op, ConstantParams{Literal(bool_, Shape{}), token_type().shape},
+                       {});
+}
+
+// Effects keep the order that the program has them in; the last of the tokens is as good as all.
+Values after_all(OpReader& reader) {
+  return reader.operands.empty() ? create_token(reader) : Values{reader.operands.back()};
+}
+
+namespace {
+constexpr const char* kCallAttributes[] = {"api_version",    "has_side_effect",
+                                           "backend_config", "operand_layouts",
+                                           "result_layouts", "output_operand_aliases"};
+}  // namespace
+
+// JAX's annotate_device_placement says which kind of memory a value is in; they all are the host's.
+Values annotate_device_placement(OpReader& reader) {
+  expect_count(reader, 1);
+  for (const char* about : kCallAttributes) reader.text.take(about);
+  return reader.operands;
+}
+
+// JAX's dce_sink keeps its operands from being left out, for those who look at compiled programs.
+Values dce_sink(OpReader& reader) {
+  for (const char* about : kCallAttributes) reader.text.take(about);
+  return {};
+}
+
+// JAX's takes many operands; ours one each.
+Values optimization_barrier(OpReader& reader) {
+  Values out;
+  for (ValueId v : reader.operands)
+    out.push_back(
+        reader.insert(optimization_barrier_op, OptimizationBarrierParams{}, std::span(&v, 1))[0]);
+  return out;
+}
+
+// An op with a name for those who know it, and a function that says the same.
+Values composite(OpReader& reader) {
+  for (const char* about : {"name", "composite_attributes", "version"}) reader.text.take(about);
+  const auto* function = reader.require("decomposition").get<FunctionRef>();
+  if (!function) reader.error("expected the decomposition to be a function of this module");
+  return reader.insert(call_op, CallParams{*function}, reader.operands);
+}
+
+Values get_dimension_size(OpReader& reader) {
+  expect_count(reader, 1);
+  const Type type = reader.type(reader.operands[0]);
+  const int64_t dimension = reader.require_int(reader.text.find("dim") ? "dim" : "dimension");
+  if (dimension < 0 || dimension >= type.rank())
+    reader.error(fmt::format("expected a dimension in [0, {}), got {}", type.rank(), dimension));
+  const auto extent = static_cast<int32_t>(type.shape[dimension]);
+  return reader.insert(constant_op, ConstantParams{Literal::scalar(extent), {}}, {});
+}
+
+}  // namespace tessera::interchange::foreign

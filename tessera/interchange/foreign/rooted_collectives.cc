@@ -1,0 +1,172 @@
+// StableHLO's collectives with a root in each group: collective_broadcast, whose groups may leave
+// devices out (they get zeros), and collective_reduce, whose result the root alone gets (the others,
+// zeros). The roots are the first of each group, or an operand says them.
+#include <algorithm>
+#include <numeric>
+
+#include "tessera/interchange/foreign/foreign.h"
+#include "tessera/interchange/foreign/insert_traced.h"
+#include "tessera/interchange/formats/collective_text.h"
+#include "tessera/interchange/op_table.h"
+#include "tessera/ir/narrow_ops.h"
+#include "tessera/ops/collectives/collectives_groups.h"
+#include "tessera/ops/collectives/collectives_rules.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/convert.h"
+#include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/core/select.h"
+#include "tessera/ops/reductions/neutral.h"
+#include "tessera/ops/structural/reshape.h"
+#include "tessera/ops/structural/slice.h"
+
+namespace tessera::interchange::foreign {
+namespace {
+
+using namespace formats;
+
+// Groups that hold each device: those that the text leaves out are groups of one.
+struct RootedGroups {
+  Mesh mesh;
+  AxesAndGroups at;
+  std::vector<int32_t> places;  // by rank, within its group; -1: the text leaves it out
+
+  bool leaves_out() const { return std::count(places.begin(), places.end(), -1) > 0; }
+};
+
+RootedGroups read_rooted(OpReader& reader) {
+  const WrittenGroups written = read_groups("replica_groups", reader);
+  const Mesh& mesh = written.mesh;
+  std::vector<int32_t> place(static_cast<size_t>(mesh.size()), -1);
+  DeviceGroups groups;
+  for (const auto& group : written.groups) {
+    for (size_t i = 0; i < group.size(); ++i) {
+      if (place[group[i]] >= 0)
+        reader.error(fmt::format("expected each of the {} devices of {} in one group at most",
+                                 mesh.size(), mesh));
+      place[group[i]] = static_cast<int32_t>(i);
+    }
+    if (!group.empty()) groups.push_back(group);
+  }
+  for (int64_t device = 0; device < mesh.size(); ++device)
+    if (place[device] < 0) groups.push_back({device});
+  const auto places = [&](const std::vector<int64_t>& line) {
+    std::vector<int32_t> out;
+    for (int64_t device : line) out.push_back(place[device]);
+    return out;
+  };
+  RootedGroups out{.mesh = mesh, .at = find_axes(mesh, groups)};
+  const DeviceGroups lines = device_groups(mesh, out.at.axes, {});
+  out.places = places(lines[0]);
+  // Lines along some axes may have the same groups, but not the same of them in the text.
+  for (const auto& line : lines) {
+    if (places(line) == out.places) continue;
+    out.at.axes = mesh.axis_names();
+    out.at.groups = rank_groups(mesh, out.at.axes, groups).value_or(std::vector<Dims>());
+    out.places = places(device_groups(mesh, out.at.axes, {})[0]);
+    break;
+  }
+  return out;
+}
+
+// Whether the last operand says the roots: places in the groups, one for each operand before it.
+bool has_roots(OpReader& reader) {
+  const TextAttr* written = reader.text.take("has_dynamic_root");
+  const bool* value = written ? written->get<bool>() : nullptr;
+  const bool out = written && (!value || *value);
+  const size_t count = reader.operands.size(), least = out ? 2 : 1;
+  if (count < least)
+    reader.error(fmt::format("expected {} operands or more, got {}", least, count));
+  if (!out) return false;
+  const Type& roots = reader.type(reader.operands.back());
+  const Shape shape{static_cast<int64_t>(count) - 1};
+  if (roots.dtype != int32 || roots.shape != shape)
+    reader.error(fmt::format("expected the roots as the last operand, {}, got {}",
+                             Type{.dtype = int32, .shape = shape}, roots));
+  return true;
+}
+
+// This device's place in its group.
+Array own_place(const RootedGroups& groups) {
+  const std::vector<int32_t>& places = groups.places;
+  if (places.size() == 1) return Array(Literal::scalar(places[0]));
+  const Array rank = bind_op1(axis_index_op, AxisIndexParams{groups.mesh, groups.at.axes}, {});
+  std::vector<int32_t> ranks(places.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  if (places == ranks) return rank;
+  const Array table(Literal::from<int32_t>(places, {static_cast<int64_t>(places.size())}));
+  return lax::reshape(lax::dynamic_slice_in_dim(table, rank, 1), {});
+}
+
+// The operands but the roots, each by `one(operand, its root)`.
+template <class One>
+Values insert_each(OpReader& reader, bool roots, const char* name, const One& one) {
+  return insert_traced(
+      reader,
+      [&](const std::vector<Array>& x) {
+        std::vector<Array> out;
+        for (size_t k = 0; k < x.size() - (roots ? 1 : 0); ++k) {
+          const auto at = static_cast<int64_t>(k);
+          out.push_back(one(x[k], roots ? lax::reshape(lax::slice(x.back(), {at}, {at + 1}), {})
+                                        : Array(Literal::scalar(int32_t{0}))));
+        }
+        return out;
+      },
+      name);
+}
+
+Array all_reduce(const Array& x, const RootedGroups& groups, ReduceKind kind) {
+  const auto& [axes, ranks] = groups.at;
+  const Array sum = bind_op1(all_reduce_op, AllReduceParams{groups.mesh, axes, ranks, kind},
+                             {varying(x, groups.mesh, axes)});
+  return varying(sum, groups.mesh, axes);
+}
+
+Array or_zero(const Array& pred, const Array& x) {
+  return lax::select(pred, x, lax::full_like(x, 0));
+}
+
+// What the device at place `root` of the group has: the sum, to which the others add nothing.
+Array broadcast_from(const Array& root, const Array& x, const RootedGroups& groups) {
+  const DType wide = wide_dtype(x.dtype());
+  const Array y = lax::convert_element_type(x, wide);
+  const Array sent =
+      lax::select(lax::eq(own_place(groups), root), y, neutral_to_sum(wide, y.shape()));
+  const ReduceKind kind = wide == bool_ ? ReduceKind::kOr : ReduceKind::kSum;
+  return lax::convert_element_type(all_reduce(sent, groups, kind), x.dtype());
+}
+
+}  // namespace
+
+Values collective_broadcast(OpReader& reader) {
+  Values out;
+  if (reader.text.find("tessera.axes")) {  // Tessera's own, of groups that hold each device
+    const OpParams params = read_params(collective_broadcast_op, reader);
+    for (const ValueId& v : reader.operands)
+      out.push_back(reader.insert(collective_broadcast_op, params, std::span(&v, 1))[0]);
+    return out;
+  }
+  const bool roots = has_roots(reader);
+  const RootedGroups groups = read_rooted(reader);
+  const CollectiveBroadcastParams params{groups.mesh, groups.at.axes, groups.at.groups};
+  return insert_each(reader, roots, "collective_broadcast", [&](const Array& x, const Array& root) {
+    const Array y =
+        roots ? broadcast_from(root, x, groups)
+              : bind_op1(collective_broadcast_op, params, {varying(x, params.mesh, params.axes)});
+    return groups.leaves_out() ? or_zero(lax::ge(own_place(groups), lax::full_like(root, 0)), y)
+                               : y;
+  });
+}
+
+Values collective_reduce(OpReader& reader) {
+  const bool roots = has_roots(reader);
+  const RootedGroups groups = read_rooted(reader);
+  const ReduceKind kind = read_combiner(reader);
+  const FunctionRef& body = reader.text.regions[0];
+  const DType dtype = body->type(body->inputs[0]).dtype;
+  return insert_each(reader, roots, "collective_reduce", [&](const Array& x, const Array& root) {
+    const Array sum = all_reduce(lax::convert_element_type(x, dtype), groups, kind);
+    return or_zero(lax::eq(own_place(groups), root), sum);
+  });
+}
+
+}  // namespace tessera::interchange::foreign

@@ -1,0 +1,246 @@
+// Text of sdy.manual_computation.
+#include <algorithm>
+
+#include "tessera/control/control.h"
+#include "tessera/interchange/formats/formats.h"
+#include "tessera/interchange/unreduced.h"
+#include "tessera/ir/axis_env.h"
+#include "tessera/ops/collectives/collectives.h"
+#include "tessera/ops/core/compare.h"
+#include "tessera/ops/core/constant.h"
+#include "tessera/ops/core/select.h"
+#include "tessera/ops/structural/broadcast.h"
+#include "tessera/trace/trace.h"
+
+namespace tessera::interchange::formats {
+namespace {
+
+TextAttr shardings(const Mesh& mesh, const std::vector<PartitionSpec>& specs,
+                   const std::vector<Type>& types) {
+  TextAttr::List list;
+  for (size_t i = 0; i < specs.size(); ++i)
+    list.items.push_back(TextAttr::Sharding{NamedSharding(mesh, specs[i]), types[i].rank()});
+  return list;
+}
+
+OpText write_manual(const Op& op, const Function& function) {
+  const ManualComputationParams& p = op.params.as<ManualComputationParams>();
+  OpText text;
+  text.attributes = {
+      {"in_shardings", shardings(p.mesh, p.in_specs, function.types_of(op.operands))},
+      {"out_shardings", shardings(p.mesh, p.out_specs, function.types_of(op.results))}};
+  TextAttr::List axes;
+  for (const std::string& axis : p.mesh.axis_names())  // in the mesh's order, as Shardy wants them
+    if (std::find(p.manual_axes.begin(), p.manual_axes.end(), axis) != p.manual_axes.end())
+      axes.items.emplace_back(axis);
+  text.attributes.emplace_back("manual_axes", std::move(axes));
+  text.regions = {p.body};
+  if (p.check_vma) text.extra.emplace_back("tessera.check_vma", TextAttr::Unit{});
+  if (p.in_specs.empty() && p.out_specs.empty()) text.extra.emplace_back("tessera.mesh", p.mesh);
+  return text;
+}
+
+void print_manual(const OpText& text, const Op& op, const Function&, OpWriter& writer) {
+  const ManualComputationParams& p = op.params.as<ManualComputationParams>();
+  writer.write("(");
+  for (size_t k = 0; k < op.operands.size(); ++k) {
+    if (k) writer.write(", ");
+    writer.write_operand(static_cast<int>(k));
+  }
+  writer.write(") in_shardings=");
+  writer.write_attribute(*text.find("in_shardings"));
+  writer.write(" out_shardings=");
+  writer.write_attribute(*text.find("out_shardings"));
+  writer.write(" manual_axes={");
+  const char* separator = "";
+  for (const TextAttr& axis : text.find("manual_axes")->get<TextAttr::List>()->items) {
+    writer.write(separator);
+    writer.write_attribute(axis);
+    separator = ", ";
+  }
+  writer.write("} (");
+  const std::vector<std::string> names = writer.region_inputs(*p.body);
+  for (size_t k = 0; k < names.size(); ++k)
+    writer.write(fmt::format("{}{}: {}", k ? ", " : "", names[k], p.body->type(p.body->inputs[k])));
+  writer.write(") {\n");
+  writer.write_region_body(*p.body);
+  writer.write("}");
+  writer.write_extra();
+  writer.write_signature();
+}
+
+std::vector<PartitionSpec> specs_of(const TextAttr& attribute, std::string_view name,
+                                    OpReader& reader) {
+  return std::get<std::vector<PartitionSpec>>(
+      from_text(attribute, Attribute(std::vector<PartitionSpec>()), name, reader));
+}
+
+// The unreduced axes of each of the shardings.
+std::vector<AxisNames> unreduced_of(const TextAttr& attribute) {
+  std::vector<AxisNames> out;
+  if (const auto all = read_shardings(attribute))
+    for (const WrittenSharding& one : *all) out.push_back(one.unreduced);
+  return out;
+}
+
+std::optional<Mesh> mesh_of(const TextAttr& attribute) {
+  const auto all = read_shardings(attribute);
+  if (!all || all->empty()) return std::nullopt;
+  return all->front().value.mesh();
+}
+
+// The mesh of the shardings, else of the module.
+Mesh mesh_of_op(OpReader& reader, const TextAttr& in, const TextAttr& out) {
+  if (const auto mesh = mesh_of(in)) return *mesh;
+  if (const auto mesh = mesh_of(out)) return *mesh;
+  const TextAttr* written = reader.text.find("tessera.mesh");
+  return written ? std::get<Mesh>(from_text(*written, Attribute(Mesh()), "tessera.mesh", reader))
+                 : reader.mesh();
+}
+
+AxisNames sorted(AxisNames names) {
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// What the shardings and the manual axes say of the region.
+ManualScope manual_scope(OpReader& reader) {
+  const TextAttr *in = reader.text.find("in_shardings"), *out = reader.text.find("out_shardings"),
+                 *axes = reader.text.find("manual_axes");
+  if (!in || !out || !axes)
+    reader.error("expected the attributes in_shardings, out_shardings and manual_axes");
+  ManualScope region{.mesh = mesh_of_op(reader, *in, *out), .axes = {}, .inputs = {}};
+  region.axes = std::get<std::vector<std::string>>(
+      from_text(*axes, Attribute(std::vector<std::string>()), "manual_axes", reader));
+  std::sort(region.axes.begin(), region.axes.end());
+  for (const std::string& name : region.axes)
+    if (!region.mesh.has_axis(name)) reader.error("expected an axis of the mesh, as \"x\"");
+  if (std::adjacent_find(region.axes.begin(), region.axes.end()) != region.axes.end())
+    reader.error("expected distinct manual axes");
+  const std::vector<PartitionSpec> specs = specs_of(*in, "in_shardings", reader);
+  const std::vector<AxisNames> parts = unreduced_of(*in);
+  for (size_t k = 0; k < std::min(specs.size(), reader.operands.size()); ++k) {
+    Type type = reader.type(reader.operands[k]);
+    type.varying = axis_union(type.varying, axes_of(specs[k]));
+    if (k < parts.size()) type.varying = axis_union(type.varying, sorted(parts[k]));
+    region.inputs.push_back(std::move(type));
+  }
+  return region;
+}
+
+void parse_manual(OpScanner& scanner, OpReader& reader) {
+  scanner.expect("(");
+  while (!scanner.accept(")")) {
+    if (!reader.operands.empty()) scanner.expect(",");
+    reader.operands.push_back(scanner.operand());
+  }
+  auto named = [&](const char* name) {
+    scanner.expect(name);
+    scanner.expect("=");
+    reader.text.attributes.emplace_back(name, scanner.attribute());
+  };
+  named("in_shardings");
+  named("out_shardings");
+  scanner.expect("manual_axes");
+  scanner.expect("=");
+  scanner.expect("{");
+  TextAttr::List axes;
+  while (!scanner.accept("}")) {
+    if (!axes.items.empty()) scanner.expect(",");
+    axes.items.push_back(scanner.attribute());
+  }
+  reader.text.attributes.emplace_back("manual_axes", std::move(axes));
+  const ManualScope region = manual_scope(reader);
+  scanner.expect("(");
+  std::vector<RegionInput> inputs;
+  while (!scanner.accept(")")) {
+    if (!inputs.empty()) scanner.expect(",");
+    RegionInput input = scanner.region_input();
+    const size_t k = inputs.size();
+    if (k < region.inputs.size()) {  // others are errors of the type rule
+      input.type.weak = region.inputs[k].weak;
+      input.type.varying = region.inputs[k].varying;
+    }
+    inputs.push_back(std::move(input));
+  }
+  scanner.expect("{");
+  {
+    const AxisEnv::Scope scope(region.mesh, region.axes, false);
+    reader.text.regions.push_back(scanner.region_body(inputs));
+  }
+  scanner.extra(reader.text);
+  scanner.signature(reader);
+}
+
+// A body that takes and returns values where `body` takes and returns parts: the first device along
+// an argument's unreduced axes holds all of it, the others zeros, and a result's parts are summed.
+FunctionRef with_unreduced(const FunctionRef& body, const ManualComputationParams& p,
+                           const std::vector<AxisNames>& in, const std::vector<AxisNames>& out,
+                           OpReader& reader) {
+  const auto none = [](const AxisNames& axes) { return axes.empty(); };
+  if (std::all_of(in.begin(), in.end(), none) && std::all_of(out.begin(), out.end(), none))
+    return body;
+  for (const auto* lists : {&in, &out})
+    for (const AxisNames& axes : *lists)
+      if (!axis_subset(sorted(axes), p.manual_axes))
+        reader.error(
+            "expected unreduced axes among the manual ones; constrain a value inside instead");
+  if (in.size() != body->inputs.size() || out.size() != body->outputs.size())
+    reader.error("expected a sharding for each argument and result");
+  std::vector<Type> types = body->types_of(body->inputs);
+  for (size_t k = 0; k < types.size(); ++k)
+    types[k].varying = axis_difference(types[k].varying, sorted(in[k]));
+  const FlatFn whole = [&](const std::vector<Array>& x) {
+    std::vector<Array> parts = x;
+    for (size_t k = 0; k < parts.size(); ++k) {
+      if (in[k].empty()) continue;
+      const Array zero = lax::zeros_like(parts[k].type());
+      const Array first = lax::eq(lax::axis_index(in[k]), lax::full({}, 0, int32));
+      parts[k] = lax::select(lax::broadcast_in_dim(first, parts[k].shape(), {}), parts[k], zero);
+    }
+    std::vector<Array> results = bind_op(call_op, CallParams{body}, parts);
+    for (size_t r = 0; r < results.size(); ++r)
+      if (!out[r].empty()) results[r] = lax::psum(results[r], out[r]);
+    return results;
+  };
+  const AxisEnv::Scope scope(p.mesh, p.manual_axes, false);
+  return std::make_shared<const Function>(
+      trace_function(whole, types, std::string(body->name)).function);
+}
+
+OpParams read_manual(const OpDef&, OpReader& reader) {
+  if (reader.text.regions.size() != 1)
+    reader.error(fmt::format("expected one region, got {}", reader.text.regions.size()));
+  ManualComputationParams p;
+  const TextAttr &in = reader.require("in_shardings"), &out = reader.require("out_shardings");
+  p.in_specs = specs_of(in, "in_shardings", reader);
+  p.out_specs = specs_of(out, "out_shardings", reader);
+  const std::vector<AxisNames> in_parts = unreduced_of(in), out_parts = unreduced_of(out);
+  p.mesh = mesh_of_op(reader, in, out);
+  reader.text.take("tessera.mesh");
+  p.manual_axes = std::get<std::vector<std::string>>(from_text(
+      reader.require("manual_axes"), Attribute(std::vector<std::string>()), "manual_axes", reader));
+  std::sort(p.manual_axes.begin(), p.manual_axes.end());
+  for (const auto* specs : {&p.in_specs, &p.out_specs})
+    for (const PartitionSpec& spec : *specs)
+      if (const AxisNames free = axis_difference(axes_of(spec), p.manual_axes); !free.empty())
+        reader.error(
+            fmt::format("expected shardings over the manual axes only, got '{}'; constrain a value "
+                        "inside instead",
+                        free[0]));
+  p.check_vma = reader.text.take("tessera.check_vma") != nullptr;
+  p.body = with_unreduced(reader.text.regions[0], p, in_parts, out_parts, reader);
+  return p;
+}
+
+}  // namespace
+
+OpFormat manual_computation() {
+  return {.write = write_manual,
+          .read = read_manual,
+          .print = print_manual,
+          .parse = parse_manual,
+          .region_rule = manual_scope};
+}
+
+}  // namespace tessera::interchange::formats

@@ -1,0 +1,14 @@
+// Windows as StableHLO's attributes: window_dimensions, window_strides, ..., padding.
+#pragma once
+
+#include "tessera/interchange/op_format.h"
+#include "tessera/ops/indexing/indexed_windows.h"
+#include "tessera/ops/reductions/reduce_window.h"
+
+namespace tessera::interchange::formats {
+
+TextAttr window_padding(const Dims& low, const Dims& high);
+// Absent attributes are ones, absent padding zeros. `rank`: of the array.
+Windows read_windows(OpReader& reader, int64_t rank);
+
+}  // namespace tessera::interchange::formats

@@ -1,0 +1,27 @@
+// Shardings as GSPMD writes them, `mhlo.sharding = "{devices=[2,1,4]<=[8] last_tile_dim_replicate}"`
+// (XLA's HloSharding), over a mesh of one axis: what is cut there are parts of that axis.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tessera/mesh/partition_spec.h"
+
+namespace tessera::interchange {
+
+// The axis of the mesh that stands for a program's partitions.
+inline constexpr std::string_view kPartitionAxis = "partitions";
+
+struct HloSharding {
+  // One dimension an array dimension; nothing where the text leaves it open ({unknown}).
+  std::optional<PartitionSpec> spec;
+  std::string problem;  // what cannot be said so, or is no sharding; empty if nothing
+};
+
+// `rank` is the array's, `partitions` the size of the axis. {replicated} cuts no dimension.
+//   {devices=[2,1,2]<=[4] last_tile_dim_replicate}   ('partitions':(1)2, None)
+//   {devices=[2,2]<=[2,2]T(1,0)}                     ('partitions':(2)2, 'partitions':(1)2)
+HloSharding parse_hlo_sharding(std::string_view text, int64_t rank, int64_t partitions);
+
+}  // namespace tessera::interchange

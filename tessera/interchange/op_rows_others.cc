@@ -1,0 +1,67 @@
+// The rows of ops of other dialects than StableHLO, and of custom calls.
+#include "tessera/interchange/foreign/foreign.h"
+#include "tessera/interchange/formats/formats.h"
+#include "tessera/interchange/op_table.h"
+
+namespace tessera::interchange {
+namespace {
+
+const OpRow kOtherRows[] = {
+    {.name = "builtin.module", .properties = {"sym_name? sym_visibility?"}},
+    {.name = "chlo.bessel_i1e", .build = foreign::bessel_i1e},
+    {.name = "chlo.constant", .properties = {"value"}},
+    {.name = "chlo.mulhi", .build = foreign::mulhi},
+    {.name = "chlo.ragged_dot",
+     .build = foreign::ragged_dot,
+     .properties = {"precision_config? ragged_dot_dimension_numbers"}},
+    {.name = "chlo.scan",
+     .build = foreign::scan,
+     .properties =
+         {"dimension is_associative? is_reverse? operandSegmentSizes# resultSegmentSizes#",
+          "dimension is_associative? is_reverse? scan_dim_size? operandSegmentSizes# "
+          "resultSegmentSizes#"}},
+    {.name = "chlo.square", .build = foreign::square},
+    {.name = "chlo.tan", .build = foreign::tan},
+    {.name = "chlo.top_k",
+     .format = {.assembly = "({operands}, k = {k})"},
+     .build = foreign::top_k,
+     .properties = {"k"}},
+    {.name = "custom_call.ApproxTopK", .build = foreign::approx_top_k},
+    {.name = "custom_call.Sharding", .build = foreign::sharding_call, .narrow = true},
+    {.name = "custom_call.annotate_device_placement",
+     .build = foreign::annotate_device_placement,
+     .narrow = true},
+    {.name = "custom_call.dce_sink", .build = foreign::dce_sink, .narrow = true},
+    {.name = "custom_call.shape_assertion", .build = foreign::shape_assertion},
+    {.name = "custom_call.stablehlo.dynamic_reduce_window",
+     .build = foreign::dynamic_reduce_window},
+    {.name = "custom_call.stablehlo.dynamic_rng_bit_generator",
+     .build = foreign::dynamic_rng_bit_generator},
+    {.name = "custom_call.stablehlo.dynamic_top_k", .build = foreign::dynamic_top_k},
+    {.name = "func.call",
+     .format = {.assembly = "{callee}({operands})"},
+     .properties = {"arg_attrs? callee no_inline? res_attrs?", "callee no_inline?", "callee"},
+     .vhlo = {{1, "0.9.0", "", "callee"}}},
+    {.name = "func.func",
+     .properties = {"arg_attrs? function_type no_inline? res_attrs? sym_name sym_visibility?",
+                    "arg_attrs? function_type res_attrs? sym_name sym_visibility?"},
+     .vhlo = {{1, "0.9.0", "", "arg_attrs function_type res_attrs sym_name sym_visibility"}}},
+    {.name = "sdy.manual_computation",
+     .format = formats::manual_computation(),
+     .properties = {"in_shardings manual_axes out_shardings"}},
+    {.name = "sdy.mesh", .properties = {"mesh sym_name"}},
+    {.name = "sdy.named_computation", .properties = {"in_shardings? name out_shardings?"}},
+    {.name = "sdy.propagation_barrier", .properties = {"allowed_direction"}},
+    {.name = "sdy.reshard", .properties = {"sharding"}},
+    {.name = "sdy.sharding_constraint",
+     .format = formats::sharding_constraint(),
+     .properties = {"sharding"}},
+    {.name = "sdy.sharding_group", .properties = {"group_id"}},
+    {.name = "tessera.scan", .format = {.typed_inputs = true}},
+};
+
+}  // namespace
+
+std::span<const OpRow> other_rows() { return kOtherRows; }
+
+}  // namespace tessera::interchange

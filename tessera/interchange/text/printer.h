@@ -1,0 +1,53 @@
+// Printer: a Function as StableHLO and Shardy text, which every tool of that ecosystem reads and
+// parser.h reads back: parse_mlir(to_mlir(f)) == f, but that the operands of a case or if are read
+// in the order in which its branches use them (formats/control_flow_format.cc).
+//
+//   module @jit_f attributes {mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32} {
+//     sdy.mesh @mesh = <["x"=8]>
+//     func.func public @main(%arg0: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>})
+//         -> tensor<8xf32> {
+//       %0 = stablehlo.sine %arg0 : tensor<8xf32>
+//       return %0 : tensor<8xf32>
+//     }
+//   }
+//
+// What MLIR has no place for stands in attributes of the dialect `tessera`, which other tools carry
+// along: `tessera.weak` and `tessera.varying` (see Type) where they differ from what the op's type
+// rule gives, `tessera.abstract` on a mesh without devices.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tessera/ir/function.h"
+
+namespace tessera::interchange {
+
+// A program as each of many devices runs it (engine/): StableHLO alone, without shardings and what is
+// Tessera's own, its collectives among replicas. (XLA takes several partitions only of programs that
+// it partitions itself.)
+struct PlainModule {
+  int64_t num_replicas = 1;
+  // One an input: the output that may take its memory, -1 for none; empty: none may.
+  std::vector<int64_t> aliases = {};
+};
+
+struct PrintOptions {
+  std::string module_name;  // empty: the function's name
+  bool locations = false;   // loc("...") with where each op was called
+  std::optional<PlainModule> plain = std::nullopt;
+};
+
+std::string to_mlir(const Function& function, const PrintOptions& options = {});
+
+// The spelling of parts of it.
+std::string mlir_type(const Type& type);  // tensor<4x8xf32>
+std::string mlir_literal(const Literal& value,
+                         const Shape& shape);    // dense<1.000000e+00>; a rank-0 value is a splat
+std::string mlir_symbol(std::string_view name);  // @main, @"<lambda>"
+std::string mlir_string(std::string_view text);  // "..." with escapes
+// [{"x"}, {?}], replicated={"y"}; entries for `rank` dimensions.
+std::string mlir_spec(const PartitionSpec& spec, int64_t rank);
+
+}  // namespace tessera::interchange

@@ -1,0 +1,99 @@
+// Uses, and the rules by which ops have them: what per-example gradients ask of an op beside its
+// derivatives. A use is an op of a linear program that reads a value which all examples of a batch
+// share (a parameter's tangent) and whose result differs between examples. The backward pass stops at
+// each use and keeps two things per example: the other operands of the use, and the cotangent of its
+// result. Norms and weighted sums of per-example gradients are computed from these, so no per-example
+// gradient is ever stored (transform/uses.h).
+//
+//   shared W [p, q], examples x [t, p]:   y = x W   is a use: operands {x}, cotangents {ct_y},
+//   and W's gradient of one example is    x' ct_y
+//
+// Rules are registered beside the ops' definitions, like halo rules. An op without any is a use as
+// it stands.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "tessera/ir/op_def.h"
+
+namespace tessera::ops {
+
+// What an input of a linear program is: the same for all examples or one of each, read as it is or
+// linear (a tangent).
+enum class Sharing : uint8_t { kShared, kExample, kSharedLinear, kExampleLinear };
+constexpr bool is_linear(Sharing s) {
+  return s == Sharing::kSharedLinear || s == Sharing::kExampleLinear;
+}
+constexpr bool is_shared(Sharing s) { return s == Sharing::kShared || s == Sharing::kSharedLinear; }
+
+struct Use {
+  std::vector<size_t> inputs;  // the program's linear inputs that it reads, ascending
+  // (those inputs..., operands...) -> what it gives; linear in the inputs.
+  Function apply;
+  std::vector<Array> operands, cotangents;
+};
+struct Uses {
+  std::vector<Use> uses;
+  // Of the program's inputs that are kExampleLinear, undefined for the others and where zero.
+  std::vector<Array> cotangents;
+};
+
+// The cotangent of a linear operand as a sum of outer products: one matrix of rows and columns for
+// each index of its `batch` dimensions, the sum over T of x[d, t, :] y[d, t, :]'. The operand's
+// dimensions are `batch`, `rows` and `columns`, each once, in the order in which x and y have them.
+//
+//   operand W [p, q] of x [t, p] W:   x {1, t, p}, y {1, t, q} = ct; rows {0}, columns {1}
+struct OuterProduct {
+  Array x;  // [D, T, P]; with x_is_index, [D, T] of int32: the row that is 1, all others 0
+  Array y;  // [D, T, Q]
+  bool x_is_index = false;
+  Dims batch, rows, columns;
+};
+
+// Returns the uses inside a linear op with regions, by the op's operands: what a trip of a loop reads
+// is one use over all trips.
+using UsesFn =
+    std::function<Uses(std::span<const Array> cotangents, std::span<const Array> operands,
+                       const std::vector<Sharing>&, const OpParams&)>;
+// Returns the cotangent of a product's linear operand as outer products, if it is one.
+using OuterProductFn = std::function<std::optional<OuterProduct>(
+    const Array& cotangent, std::span<const Array> operands, const std::vector<bool>& linear,
+    const OpParams&)>;
+
+// An op has at most one of these.
+struct UseRule {
+  UsesFn uses;
+  OuterProductFn outer_product;
+};
+
+// Returns whether the op had no rule before. Called once, in the file of the op's definition and
+// below it: `def` is initialized there, and is not yet while other files are.
+bool register_use_rule(const OpDef& def, UseRule rule);
+// The same with a function over the op's own params.
+template <class P>
+bool register_uses(const OpDef& def, Uses (*uses)(std::span<const Array>, std::span<const Array>,
+                                                  const std::vector<Sharing>&, const P&)) {
+  return register_use_rule(
+      def, {.uses = [uses](std::span<const Array> cotangents, std::span<const Array> operands,
+                           const std::vector<Sharing>& sharing, const OpParams& p) {
+        return uses(cotangents, operands, sharing, p.as<P>());
+      }});
+}
+template <class P>
+bool register_outer_product(
+    const OpDef& def, std::optional<OuterProduct> (*product)(const Array&, std::span<const Array>,
+                                                             const std::vector<bool>&, const P&)) {
+  return register_use_rule(
+      def, {.outer_product = [product](const Array& cotangent, std::span<const Array> operands,
+                                       const std::vector<bool>& linear, const OpParams& p) {
+        return product(cotangent, operands, linear, p.as<P>());
+      }});
+}
+
+// Returns null if the op has no rule.
+const UseRule* find_use_rule(const OpDef& def);
+
+}  // namespace tessera::ops

@@ -1,0 +1,15 @@
+// A convolution's params as text, as StableHLO's assembly and a printed schedule have them.
+#pragma once
+
+#include <string>
+
+#include "tessera/ops/linear/convolution.h"
+
+namespace tessera::ops {
+
+// [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]
+std::string convolution_numbers_text(const ConvolutionParams& params);
+// dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1], ...}
+std::string convolution_text(const ConvolutionParams& params);
+
+}  // namespace tessera::ops

@@ -1,0 +1,44 @@
+// Finds what mixes the examples of a batch in a function of several of them: for privacy, where each
+// example is computed by itself, and a loss that mixes them would become another one.
+//
+// The dimension of examples is followed through the program by the factors of its ops (ir/factors.h).
+// Each value is one of these:
+//
+//   example   has the dimension; an element reads the example that it stands at
+//   sum       is a sum over examples of what reads one example each, without the dimension
+//   both      the sum of these two
+//   lost      reads examples, but it is no longer known which (one of them was picked)
+//
+// A program mixes examples if an op runs along their dimension (sort, cumulative sums, reverse), pairs
+// them (z z^T), combines `example` with `sum` except by addition, or computes a function that is not
+// linear of a sum over the examples alone. A sum over examples and other dimensions at once may be
+// divided and the like: so losses average over tokens.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tessera/ir/function.h"
+
+namespace tessera::per_example {
+
+// What mixes examples: a clause such as "sort runs along the dimension of examples".
+struct Mixing {
+  std::string what;
+  std::string source;  // what the library was doing there (Op::source); may be empty
+};
+
+struct MixingOptions {
+  // Inputs whose dimension 0 has the examples.
+  std::vector<bool> of_examples;
+  // Their number: a prime that no other dimension is made of.
+  int64_t size = 0;
+  // Whether sums over examples count: not those of gradients, which read every example by design.
+  bool follow_sums = true;
+};
+
+// Returns the first op that mixes examples and that an output depends on; nothing if there is none.
+std::optional<Mixing> find_mixing(const ir::Function& function, const MixingOptions& options);
+
+}  // namespace tessera::per_example

@@ -1,0 +1,94 @@
+// Per-example gradients by their uses: a loss of one example becomes one program that gives, beside
+// its results, what each use of a parameter reads and the cotangent of what it gives; batched, that
+// is the forward and backward pass of ordinary training. From these, and from weights that follow
+// from the norms, come the weighted sums of gradients by the same products that training computes.
+//
+//   example_program   loss of one example -> its program with uses
+//   ExampleBatch      that program over a batch; gradients, norms (per_example_norms.h), sums
+//
+// The derivation is "ghost clipping" (Goodfellow 2015; Lee and Kifer 2021) with a single backward
+// pass ("book-keeping", Bu et al. 2023), over a linear program instead of layers.
+#pragma once
+
+#include <optional>
+
+#include "tessera/ops/linear/use_product.h"
+
+namespace tessera::per_example {
+
+// Returns the dtype in which numbers of this dtype are summed over examples.
+inline DType sum_dtype(DType dtype) { return is_complex(dtype) ? complex128 : float64; }
+
+struct ExampleUse {
+  std::vector<size_t> inputs;  // differentiated inputs of the loss, by their number among these
+  Function apply;              // (those..., operands...) -> results, in float32 or wider
+  size_t num_operands = 0, num_cotangents = 0;
+  std::optional<UseProduct> product;  // its arrays are the results behind the cotangents
+};
+
+struct ExampleProgram {
+  // The loss's inputs -> its results, then for every use: operands, cotangents, x and y.
+  Function function;
+  size_t num_results = 0;
+  std::vector<Type> inputs;  // of the differentiated inputs
+  std::vector<ExampleUse> uses;
+};
+
+// `loss`: its first result is the real scalar that is differentiated by the inputs marked `wrt`;
+// `differs`: the inputs that each example has its own of. UserError for an op without derivative.
+ExampleProgram example_program(const Function& loss, const std::vector<bool>& wrt,
+                               const std::vector<bool>& differs);
+
+// What a use has over a batch of examples, in float32 or wider.
+struct BatchUse {
+  const ExampleUse* use = nullptr;
+  std::vector<Array> operands;
+  std::vector<int> dims;          // 0: [batch, ...]; -1: the same for all examples
+  std::vector<Array> cotangents;  // [batch, ...]
+  Array x, y;                     // of the product: [batch, D, T, P or none], [batch, D, T, Q]
+};
+
+class ExampleBatch {
+ public:
+  // Runs the program: `operands` of its inputs, mapped at `dims` (-1: the same for all), under a
+  // BatchAxis::Scope. `program` outlives it.
+  ExampleBatch(const ExampleProgram& program, std::span<const Array> operands,
+               std::span<const int> dims);
+
+  const ExampleProgram& program() const { return program_; }
+  int64_t size() const { return size_; }
+  // The loss's results, [batch, ...] each.
+  const std::vector<Array>& results() const { return results_; }
+  const std::vector<BatchUse>& uses() const { return uses_; }
+  // What differs between examples of all uses, [batch, ...] each, and the uses of another batch with
+  // that in its place.
+  std::vector<Array> mapped() const;
+  ExampleBatch with_mapped(std::span<const Array> mapped) const;
+  // The same batch with the uses of these inputs alone, without the loss's results.
+  ExampleBatch only(const std::vector<size_t>& inputs) const;
+  // The uses of a differentiated input.
+  std::vector<const BatchUse*> uses_of(size_t input) const;
+
+  // Gradients of a differentiated input for every example, [batch, ...], in float32 or wider. Zero
+  // where there is no use.
+  Array gradients(size_t input) const;
+  // Returns the sum over examples of weights[b] times the gradient of example b, of each
+  // differentiated input: one product for each use, as the gradient of the sum of losses needs.
+  // weights: [batch], finite; gradients that are not make the sums so.
+  //
+  // Products with what examples share are summed by DotSum::kExamples and give float32; everything
+  // else, and with `in_double` products too, is computed in float64. Then sums are float64.
+  std::vector<Array> weighted_sums(const Array& weights, bool in_double) const;
+
+ private:
+  std::vector<Array> sums_of_use(const BatchUse& use, const Function& apply,
+                                 const std::vector<Array>& read,
+                                 const std::vector<Array>& scaled) const;
+
+  const ExampleProgram& program_;
+  int64_t size_;
+  std::vector<Array> results_;
+  std::vector<BatchUse> uses_;
+};
+
+}  // namespace tessera::per_example

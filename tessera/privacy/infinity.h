@@ -1,0 +1,10 @@
+// Infinity as losses, orders and bounds of privacy have it.
+#pragma once
+
+#include <limits>
+
+namespace tessera::privacy {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+}  // namespace tessera::privacy

@@ -1,0 +1,51 @@
+// DeviceData: an array on devices, whichever engine computes on them (engine/engine.h). DeviceArray
+// is in the memory of this process, engine::ClientArray in the memories of a plugin's devices.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "tessera/ir/array.h"
+#include "tessera/runtime/array_layout.h"
+
+namespace tessera::runtime {
+
+class DeviceArray;
+using DeviceArrayRef = std::shared_ptr<const DeviceArray>;
+
+// An array that its owner has given up: it is deleted for everybody else. Unless commit() was called,
+// the destructor takes that back.
+class Donation {
+ public:
+  virtual ~Donation() = default;
+  virtual void commit() = 0;
+};
+
+class DeviceData : public ArrayData {
+ public:
+  const ArrayLayoutRef& layout() const { return layout_; }
+  Sharding sharding() const final { return layout_->sharding; }
+
+  // Whether the array was donated; then every use of it is a UserError.
+  virtual bool is_deleted() const = 0;
+  // That UserError, if it was.
+  virtual void check_alive() const = 0;
+  // Donates the array, which must outlive the result. UserError if it was donated before.
+  virtual std::unique_ptr<Donation> donate() const = 0;
+
+ protected:
+  // `type` must be that of the layout (device_array_type).
+  DeviceData(Type type, ArrayLayoutRef layout)
+      : ArrayData(Kind::kDevice, std::move(type)), layout_(std::move(layout)) {}
+
+ private:
+  ArrayLayoutRef layout_;
+};
+using DeviceDataRef = std::shared_ptr<const DeviceData>;
+
+// Returns the content as DeviceData; null if it is not on devices.
+inline const DeviceData* device_data(const ArrayData& data) {
+  return data.kind == ArrayData::Kind::kDevice ? static_cast<const DeviceData*>(&data) : nullptr;
+}
+
+}  // namespace tessera::runtime

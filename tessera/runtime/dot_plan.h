@@ -1,0 +1,59 @@
+// DotPlan: how a dot step is computed: in which tiles, over which copies of its operands, in which
+// dtypes, and in how much memory. It depends on the step's shapes alone, and a tile is computed by
+// one thread in one order, so that results do not depend on the number of threads.
+//
+// After: dot_code.cc computes it; memory_plan.h asks for `workspace`.
+#pragma once
+
+#include <vector>
+
+#include "tessera/runtime/dot_operand.h"
+
+namespace tessera::runtime {
+
+struct DotPlan {
+  DotPlan(const DotStep& step, const Schedule& schedule);
+
+  // Rows [i, i + m) and columns [j, j + n) of a result.
+  struct Tile {
+    int64_t i, j, m, n;
+    bool mirror = false;    // also stored transposed
+    bool diagonal = false;  // its own transpose
+  };
+
+  // The result must have the same bits wherever its rows are computed (DotSum).
+  bool invariant() const { return sum != ops::DotSum::kAny; }
+
+  DotOperandCode lhs, rhs;
+  int lhs_slot, out, bias;  // slots; no bias: -1
+  bool relu;
+  ops::DotSum sum;
+  DType one = float32;  // of an example's product on a grid
+  int64_t example = 0;  // elements of k of an example, whose products are added up by themselves
+  GemmTypes types{};
+  DType out_dtype{};
+  int64_t batch = 1, m = 1, n = 1, k = 1;  // of the products
+  int64_t instances = 1;                   // of the result
+  int64_t products = 1;                    // of all instances and batches; decides how they are cut
+  int64_t summed = 1;                      // products that are added up to one result
+  int64_t bias_period = 1, out_bytes = 0;
+  InstanceMap out_map, bias_map;
+  std::vector<Tile> tiles;
+  // Of all instances as one taller product, which they are if their data turns out to be in order.
+  bool can_merge = false;
+  std::vector<Tile> merged_tiles;
+  // Partial products along k, of split_k elements each.
+  int64_t splits = 1, split_k = 0;
+  // The workspace in bytes, and where in it the copies of rhs and the partial products begin.
+  int64_t workspace = 0, rhs_work = 0, partials = 0;
+
+ private:
+  DotPlan(const DotStep& step, const Schedule& schedule, const DotShape& shape);
+  void choose_types(DType in, DType result);
+  void choose_sum_of_examples(const DotStep& step, const Shape& lhs_shape, DType dtype);
+  void join_sums();
+  void choose_tiles(const DotStep& step);
+  void choose_splits();
+};
+
+}  // namespace tessera::runtime

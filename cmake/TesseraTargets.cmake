@@ -3,7 +3,9 @@
 add_library(tessera_options INTERFACE)
 target_compile_options(tessera_options INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers
   # g++ 12 reports false positives of these once it inlines moves of boost::container::small_vector.
-  $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overread -Wno-stringop-overflow -Wno-array-bounds -Wno-maybe-uninitialized -Wno-restrict>)
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overread -Wno-stringop-overflow -Wno-array-bounds -Wno-maybe-uninitialized -Wno-restrict>
+  # g++ 13 and newer takes each op's definition, a reference into the registry, for one to its argument.
+  $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,13>>:-Wno-dangling-reference>)
 if(TESSERA_SANITIZE)
   target_compile_options(tessera_options INTERFACE -fsanitize=${TESSERA_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(tessera_options INTERFACE -fsanitize=${TESSERA_SANITIZE})

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "tessera/base/hash.h"
 #include "tessera/cluster/processes.h"
 #include "tessera/compile/jit_cache.h"
 #include "tessera/compile/pipeline.h"

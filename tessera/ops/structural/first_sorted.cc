@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/op.h"
@@ -83,12 +82,16 @@ HostCall first_sorted_call(const OpParams& params, std::span<const Type> operand
 Factors first_sorted_factors(std::span<const Type> operands, std::span<const Type> results,
                              const FirstSortedParams& p) {
   Factors out;
-  TensorFactors dims;
-  for (int64_t d = 0; d < operands[0].rank(); ++d)
-    dims.push_back({out.add(operands[0].shape[d],
-                            d == p.dimension ? FactorKind::kNeedReplication : FactorKind::kPass)});
-  out.operands.assign(operands.size(), dims);
-  out.results.assign(results.size(), dims);
+  TensorFactors all, first;
+  for (int64_t d = 0; d < operands[0].rank(); ++d) {
+    const bool sorted = d == p.dimension;
+    all.push_back(
+        {out.add(operands[0].shape[d], sorted ? FactorKind::kNeedReplication : FactorKind::kPass)});
+    first.push_back(sorted ? DimFactors{out.add(p.count, FactorKind::kNeedReplication)}
+                           : all.back());
+  }
+  out.operands.assign(operands.size(), all);
+  out.results.assign(results.size(), first);
   return out;
 }
 

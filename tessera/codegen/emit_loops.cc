@@ -460,10 +460,12 @@ void KernelEmitter::emit_store(const KernelStore& store, int id) {
 
 // Whether what lies in the lanes behind the last element may be stored too: a plain vector is a
 // register to whoever reads it, a masked one is memory. The last block must end within the padding.
+// Blocks begin at multiples of their size only if no turns divide the row.
 bool KernelEmitter::may_fill_vectors(const KernelStore& store) const {
   const DType dtype = k_.buffers[store.buffer].dtype;
-  if (padded_.empty() || !padded_[store.buffer] || !along_parallel_ || k_.parallel.size() != 1 ||
-      store.address.offset != 0 || store.address.parallel[0] != 1 || is_complex(dtype))
+  if (!turns_.empty() || padded_.empty() || !padded_[store.buffer] || !along_parallel_ ||
+      k_.parallel.size() != 1 || store.address.offset != 0 || store.address.parallel[0] != 1 ||
+      is_complex(dtype))
     return false;
   const int64_t block = int64_t{unroll_} * lanes_;
   const int64_t stored = ceil_div(elements_, block) * block * itemsize(dtype);

@@ -8,7 +8,7 @@
 namespace tessera::client_array_test {
 namespace {
 
-using namespace testing;
+using namespace test;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

@@ -13,8 +13,8 @@ namespace tessera::privacy::clipped_grid_test {
 namespace {
 
 using ::testing::ElementsAre;
-using testing::Params;
-using testing::RandomLoss;
+using helpers::Params;
+using helpers::RandomLoss;
 
 Array linear(const Array& w, const Array& x) { return sum(w * x); }
 

@@ -12,7 +12,7 @@
 #include "tessera/compile/pipeline.h"
 #include "tests/compile/devices.h"
 
-namespace tessera::choose_propagation_test::alternatives_test {
+namespace tessera::alternatives_test {
 namespace {
 
 class Alternatives : public DevicesTest {};
@@ -188,4 +188,4 @@ TEST_F(Alternatives, APassRunsOnceForEach) {
 }
 
 }  // namespace
-}  // namespace tessera::choose_propagation_test::alternatives_test
+}  // namespace tessera::alternatives_test

@@ -7,8 +7,8 @@
 #include "tessera/cluster/processes.h"
 #include "tessera/compile/jit_cache.h"
 #include "tessera/compile/pipeline.h"
-#include "tessera/ir/format.h"
 #include "tessera/control/control.h"
+#include "tessera/ir/format.h"
 #include "tessera/sharding/finer_mesh.h"
 #include "tessera/trace/trace.h"
 

@@ -35,7 +35,10 @@ function(tessera_folder name)
   add_library(tessera_${name} OBJECT ${sources})
   target_include_directories(tessera_${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(tessera_${name} PUBLIC ${deps} PRIVATE tessera_options ${ARG_PRIVATE_DEPS})
-  tessera_unity(tessera_${name} 5)
+  # The plugin of the wheel takes single objects of io, without the libraries that others of them need.
+  if(NOT name STREQUAL io)
+    tessera_unity(tessera_${name} 5)
+  endif()
   # Nothing replaces functions of the library by others of the same name.
   target_compile_options(tessera_${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-semantic-interposition>)
   if(name MATCHES "^(base|cluster|mesh)$")
